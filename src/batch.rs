@@ -1,0 +1,416 @@
+//! From one game to N: the only "vmap" in vecaz.
+//!
+//! [`Batch`] plays N games at once with finished lanes refilled; [`AnyGame`] is a game whose type has been erased, its
+//! states plain bytes, so that everything above the backend is written once for all games. The type is erased once per
+//! batch operation: the loops over states are inside. Knows games, no trees.
+
+use crate::error::Result;
+use crate::game::{self, Game, GameVisitor, History, Sizes, Turn};
+use crate::rng::{Key, Purpose};
+use std::sync::Arc;
+
+/// N games of one kind, stepped together. Finished games stay put until [`Batch::refill`].
+#[derive(Clone, Debug)]
+pub struct Batch<G: Game> {
+    game: G,
+    sizes: Sizes,
+    /// `[N]`
+    states: Vec<G::State>,
+    /// Keys of earlier positions, kept only where the game asks for them. `[N][plies so far]`
+    histories: Vec<Vec<u64>>,
+    /// Legal actions, the first `num_legal` of each row. `[N, E]`
+    legal: Vec<u16>,
+    /// `[N]`
+    num_legal: Vec<u16>,
+    /// Plies made in the lane's present game. `[N]`
+    plies: Vec<u32>,
+    /// Games finished before the lane's present one. `[N]`
+    games: Vec<u64>,
+}
+
+impl<G: Game> Batch<G> {
+    /// N games at their start.
+    pub fn new(game: G, num_games: usize) -> Self {
+        let sizes = game.sizes();
+        let mut batch = Self {
+            states: vec![game.init(); num_games],
+            histories: vec![Vec::new(); num_games],
+            legal: vec![0; num_games * sizes.num_edges()],
+            num_legal: vec![0; num_games],
+            plies: vec![0; num_games],
+            games: vec![0; num_games],
+            game,
+            sizes,
+        };
+        (0..num_games).for_each(|lane| batch.list_legal(lane));
+        batch
+    }
+
+    /// N.
+    pub fn len(&self) -> usize {
+        self.states.len()
+    }
+
+    /// True for a batch of no games.
+    pub fn is_empty(&self) -> bool {
+        self.states.is_empty()
+    }
+
+    /// The positions. `[N]`
+    pub fn states(&self) -> &[G::State] {
+        &self.states
+    }
+
+    /// Plies made in each lane's present game. `[N]`
+    pub fn plies(&self) -> &[u32] {
+        &self.plies
+    }
+
+    /// Games finished and refilled in each lane. `[N]`
+    pub fn finished(&self) -> &[u64] {
+        &self.games
+    }
+
+    /// The legal actions (or outcomes) of a lane; empty once its game is over.
+    pub fn legal(&self, lane: usize) -> &[u16] {
+        let start = lane * self.sizes.num_edges();
+        &self.legal[start..start + usize::from(self.num_legal[lane])]
+    }
+
+    /// Makes one ply in every lane whose game goes on. `actions` is `[N]`; entries of finished lanes are not read.
+    pub fn step(&mut self, actions: &[u16]) {
+        for (lane, &action) in actions.iter().enumerate() {
+            if self.num_legal[lane] > 0 {
+                self.step_lane(lane, action);
+            }
+        }
+    }
+
+    /// Makes one uniformly random ply in every lane (chance outcomes by their probabilities), refilling finished games.
+    /// The draws depend on `seed`, the lane, its game's number and the ply alone.
+    pub fn step_random(&mut self, seed: u64) {
+        let mut probs = [0.0f32; 256];
+        for lane in 0..self.len() {
+            let mut rng = Key::new(seed, Purpose::Evaluation)
+                .with(lane as u64)
+                .with(self.games[lane])
+                .with(u64::from(self.plies[lane]))
+                .stream();
+            let legal = self.legal(lane);
+            let place = if self.game.turn(&self.states[lane]) == Turn::Chance {
+                let probs = &mut probs[..legal.len()];
+                self.game.chance_probs(&self.states[lane], legal, probs);
+                rng.weighted(probs)
+            } else {
+                rng.below(legal.len())
+            };
+            self.step_lane(lane, legal[place]);
+            if self.num_legal[lane] == 0 {
+                self.refill_lane(lane);
+            }
+        }
+    }
+
+    /// Starts a new game in every lane whose game is over; returns how many.
+    pub fn refill(&mut self) -> usize {
+        let over: Vec<usize> = (0..self.len()).filter(|&lane| self.num_legal[lane] == 0).collect();
+        over.iter().for_each(|&lane| self.refill_lane(lane));
+        over.len()
+    }
+
+    fn step_lane(&mut self, lane: usize, action: u16) {
+        let before = self.sizes.uses_history.then(|| self.game.history_key(&self.states[lane]));
+        let history = History { played: &self.histories[lane], path: &[] };
+        self.game.step(&mut self.states[lane], action, history);
+        self.histories[lane].extend(before);
+        self.plies[lane] += 1;
+        self.list_legal(lane);
+    }
+
+    fn refill_lane(&mut self, lane: usize) {
+        self.states[lane] = self.game.init();
+        self.histories[lane].clear();
+        self.plies[lane] = 0;
+        self.games[lane] += 1;
+        self.list_legal(lane);
+    }
+
+    fn list_legal(&mut self, lane: usize) {
+        let state = &self.states[lane];
+        let e = self.sizes.num_edges();
+        self.num_legal[lane] = match self.game.turn(state) {
+            Turn::Over => 0,
+            _ => {
+                let history = History { played: &self.histories[lane], path: &[] };
+                self.game.legal(state, history, &mut self.legal[lane * e..(lane + 1) * e]) as u16
+            }
+        };
+    }
+}
+
+/// A game whose type has been erased; a state is [`AnyGame::state_size`] bytes.
+///
+/// The `*_batch` operations take M states back to back and cost one dynamic call each.
+pub trait AnyGame: Send + Sync {
+    /// The name in the registry.
+    fn name(&self) -> &'static str;
+    /// All settings, resolved.
+    fn options(&self) -> toml::Table;
+    /// The sizes of every array.
+    fn sizes(&self) -> Sizes;
+    /// Bytes of a state.
+    fn state_size(&self) -> usize;
+    /// The state before the first ply.
+    fn init(&self) -> Vec<u8>;
+    /// Who decides next.
+    fn turn(&self, state: &[u8]) -> Turn;
+    /// The legal actions or outcomes, ascending; empty once the game is over.
+    fn legal(&self, state: &[u8], history: History<'_>) -> Vec<u16>;
+    /// See [`Game::chance_probs`].
+    fn chance_probs(&self, state: &[u8], outcomes: &[u16]) -> Vec<f32>;
+    /// See [`Game::step`].
+    fn step(&self, state: &mut [u8], action: u16, history: History<'_>);
+    /// See [`Game::returns`]. `[P]`
+    fn returns(&self, state: &[u8]) -> Vec<f32>;
+    /// See [`Game::scores`]. `[P]`
+    fn scores(&self, state: &[u8]) -> Vec<f32>;
+    /// See [`Game::history_key`].
+    fn history_key(&self, state: &[u8]) -> u64;
+    /// What the player to move sees in each of M states: `states [M, bytes]` -> `out [M, obs]`. Where nobody is to move,
+    /// player 0's view.
+    fn observe_batch(&self, states: &[u8], out: &mut [f32]);
+    /// M states through one symmetry each: `states [M, bytes]`, `symmetries [M]`, in place.
+    fn transform_batch(&self, states: &mut [u8], symmetries: &[u64]);
+    /// See [`Game::transform_action`].
+    fn transform_action(&self, action: u16, symmetry: u64) -> u16;
+    /// See [`Game::transform_player`].
+    fn transform_player(&self, player: u8, symmetry: u64) -> u8;
+    /// See [`Game::display`].
+    fn display(&self, state: &[u8]) -> String;
+    /// See [`Game::action_name`].
+    fn action_name(&self, state: &[u8], action: u16) -> String;
+    /// See [`Game::parse_action`].
+    fn parse_action(&self, state: &[u8], history: History<'_>, text: &str) -> Option<u16>;
+}
+
+struct Erased<G>(G);
+
+impl<G: Game> Erased<G> {
+    fn state(bytes: &[u8]) -> G::State {
+        bytemuck::pod_read_unaligned(bytes)
+    }
+}
+
+impl<G: Game> AnyGame for Erased<G> {
+    fn name(&self) -> &'static str {
+        G::NAME
+    }
+
+    fn options(&self) -> toml::Table {
+        self.0.options()
+    }
+
+    fn sizes(&self) -> Sizes {
+        self.0.sizes()
+    }
+
+    fn state_size(&self) -> usize {
+        size_of::<G::State>()
+    }
+
+    fn init(&self) -> Vec<u8> {
+        bytemuck::bytes_of(&self.0.init()).to_vec()
+    }
+
+    fn turn(&self, state: &[u8]) -> Turn {
+        self.0.turn(&Self::state(state))
+    }
+
+    fn legal(&self, state: &[u8], history: History<'_>) -> Vec<u16> {
+        let state = Self::state(state);
+        if self.0.turn(&state) == Turn::Over {
+            return Vec::new();
+        }
+        let mut out = vec![0; self.0.sizes().num_edges()];
+        let n = self.0.legal(&state, history, &mut out);
+        out.truncate(n);
+        out
+    }
+
+    fn chance_probs(&self, state: &[u8], outcomes: &[u16]) -> Vec<f32> {
+        let mut out = vec![0.0; outcomes.len()];
+        self.0.chance_probs(&Self::state(state), outcomes, &mut out);
+        out
+    }
+
+    fn step(&self, state: &mut [u8], action: u16, history: History<'_>) {
+        let mut typed = Self::state(state);
+        self.0.step(&mut typed, action, history);
+        state.copy_from_slice(bytemuck::bytes_of(&typed));
+    }
+
+    fn returns(&self, state: &[u8]) -> Vec<f32> {
+        let mut out = vec![0.0; self.0.sizes().num_players];
+        self.0.returns(&Self::state(state), &mut out);
+        out
+    }
+
+    fn scores(&self, state: &[u8]) -> Vec<f32> {
+        self.0.scores(&Self::state(state))
+    }
+
+    fn history_key(&self, state: &[u8]) -> u64 {
+        self.0.history_key(&Self::state(state))
+    }
+
+    fn observe_batch(&self, states: &[u8], out: &mut [f32]) {
+        let len = self.0.sizes().obs.len();
+        for (bytes, out) in states.chunks_exact(size_of::<G::State>()).zip(out.chunks_exact_mut(len)) {
+            let state = Self::state(bytes);
+            let player = match self.0.turn(&state) {
+                Turn::Player(p) => p,
+                Turn::Chance | Turn::Over => 0,
+            };
+            self.0.observe(&state, player, out);
+        }
+    }
+
+    fn transform_batch(&self, states: &mut [u8], symmetries: &[u64]) {
+        for (bytes, &symmetry) in states.chunks_exact_mut(size_of::<G::State>()).zip(symmetries) {
+            let image = self.0.transform(&Self::state(bytes), symmetry);
+            bytes.copy_from_slice(bytemuck::bytes_of(&image));
+        }
+    }
+
+    fn transform_action(&self, action: u16, symmetry: u64) -> u16 {
+        self.0.transform_action(action, symmetry)
+    }
+
+    fn transform_player(&self, player: u8, symmetry: u64) -> u8 {
+        self.0.transform_player(player, symmetry)
+    }
+
+    fn display(&self, state: &[u8]) -> String {
+        self.0.display(&Self::state(state))
+    }
+
+    fn action_name(&self, state: &[u8], action: u16) -> String {
+        self.0.action_name(&Self::state(state), action)
+    }
+
+    fn parse_action(&self, state: &[u8], history: History<'_>, text: &str) -> Option<u16> {
+        self.0.parse_action(&Self::state(state), history, text)
+    }
+}
+
+/// The game called `name` with its `options`, its type erased.
+///
+/// # Errors
+/// As [`game::dispatch`].
+pub fn any_game(name: &str, options: &toml::Table) -> Result<Arc<dyn AnyGame>> {
+    struct Erase;
+    impl GameVisitor for Erase {
+        type Out = Arc<dyn AnyGame>;
+        fn visit<G: Game>(self, game: G) -> Self::Out {
+            Arc::new(Erased(game))
+        }
+    }
+    game::dispatch(name, options, Erase)
+}
+
+/// One game in the making, its type erased: the position, how it came about, and the keys that rules about repetition
+/// need. For command lines and players, not for the hot path.
+#[derive(Clone)]
+pub struct Playthrough {
+    game: Arc<dyn AnyGame>,
+    state: Vec<u8>,
+    history: Vec<u64>,
+    actions: Vec<u16>,
+}
+
+impl Playthrough {
+    /// A game at its start.
+    pub fn new(game: Arc<dyn AnyGame>) -> Self {
+        let state = game.init();
+        Self { game, state, history: Vec::new(), actions: Vec::new() }
+    }
+
+    /// The rules.
+    pub fn game(&self) -> &Arc<dyn AnyGame> {
+        &self.game
+    }
+
+    /// The present position's bytes.
+    pub fn state(&self) -> &[u8] {
+        &self.state
+    }
+
+    /// Keys of the positions before the present one (empty where the game keeps none).
+    pub fn history(&self) -> &[u64] {
+        &self.history
+    }
+
+    /// What has been played and dealt so far.
+    pub fn actions(&self) -> &[u16] {
+        &self.actions
+    }
+
+    /// Who decides next.
+    pub fn turn(&self) -> Turn {
+        self.game.turn(&self.state)
+    }
+
+    /// The legal actions or outcomes, ascending; empty once the game is over.
+    pub fn legal(&self) -> Vec<u16> {
+        self.game.legal(&self.state, History { played: &self.history, path: &[] })
+    }
+
+    /// Plays `action` or deals that outcome.
+    ///
+    /// # Errors
+    /// [`crate::Error::IllegalAction`] with the ply and the legal list.
+    pub fn step(&mut self, action: u16) -> Result<()> {
+        if !self.legal().contains(&action) {
+            return Err(self.illegal(&action.to_string()));
+        }
+        let before = self.game.sizes().uses_history.then(|| self.game.history_key(&self.state));
+        self.game.step(&mut self.state, action, History { played: &self.history, path: &[] });
+        self.history.extend(before);
+        self.actions.push(action);
+        Ok(())
+    }
+
+    /// Plays the action that `text` gives as a number or a name.
+    ///
+    /// # Errors
+    /// [`crate::Error::IllegalAction`] with the ply and the legal list.
+    pub fn step_text(&mut self, text: &str) -> Result<()> {
+        let text = text.trim();
+        let named = (self.turn() != Turn::Over)
+            .then(|| {
+                let history = History { played: &self.history, path: &[] };
+                self.game.parse_action(&self.state, history, text)
+            })
+            .flatten();
+        match text.parse::<u16>().ok().or(named) {
+            Some(action) if self.legal().contains(&action) => self.step(action),
+            _ => Err(self.illegal(text)),
+        }
+    }
+
+    fn illegal(&self, action: &str) -> crate::Error {
+        let names: Vec<String> = self
+            .legal()
+            .iter()
+            .map(|&a| {
+                let name = self.game.action_name(&self.state, a);
+                if name == a.to_string() { name } else { format!("{a} ({name})") }
+            })
+            .collect();
+        crate::Error::IllegalAction {
+            ply: self.actions.len(),
+            action: action.to_string(),
+            legal: if names.is_empty() { "none, the game is over".into() } else { names.join(", ") },
+        }
+    }
+}

@@ -1,0 +1,550 @@
+//! What was typed -> what will be done: a TOML file and `--set key=value`, merged, checked, resolved.
+//!
+//! Every key has a default, so an empty file is a run of Connect Four. Unknown keys, wrong types and values out of range
+//! are refused with the key, what was found and what would be right. Knows no other module but the error type.
+
+use crate::error::{Error, Result};
+use serde::{Deserialize, Serialize};
+use std::ops::RangeInclusive;
+use std::path::Path;
+
+macro_rules! names {
+    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $text:literal),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        pub enum $name { $($(#[$vdoc])* #[serde(rename = $text)] $variant),+ }
+    };
+}
+
+names! {
+    /// How simulations choose and what the policy target is.
+    Algorithm {
+        /// PUCT with Dirichlet noise (AlphaZero, Silver et al. 2018); the target is the visit distribution.
+        Puct = "puct",
+        /// Sequential halving over Gumbel-sampled actions (Danihelka et al. 2022); the target is the improved policy.
+        Gumbel = "gumbel",
+    }
+}
+names! {
+    /// Which implementation searches.
+    SearchEngine {
+        /// The lockstep batch engine.
+        Batched = "batched",
+        /// A plain scalar one, slow, for debugging.
+        Reference = "reference",
+    }
+}
+names! {
+    /// Q of an edge that no simulation has taken (first-play urgency), PUCT only.
+    Fpu {
+        /// 0, a draw.
+        Zero = "zero",
+        /// The mean value of the node itself.
+        Parent = "parent",
+        /// The mean value less `fpu_reduction` times the root of the visited prior mass (as in KataGo).
+        Reduced = "reduced",
+        /// -1, a loss.
+        Loss = "loss",
+    }
+}
+names! {
+    /// How a descent passes a chance node.
+    ChanceRule {
+        /// An outcome drawn with its probability.
+        Sample = "sample",
+        /// The outcome that has fallen furthest behind its probability: the expectation with less variance.
+        Stratified = "stratified",
+    }
+}
+names! {
+    /// The network's kind.
+    Arch {
+        /// Pre-activation residual tower of 3x3 convolutions.
+        Resnet = "resnet",
+        /// Residual multilayer perceptron.
+        Mlp = "mlp",
+    }
+}
+names! {
+    /// Number format of the network in self-play.
+    Precision {
+        /// 32-bit floats.
+        F32 = "f32",
+        /// bfloat16 products, 32-bit sums.
+        Bf16 = "bf16",
+        /// 8-bit integers with scales.
+        Int8 = "int8",
+    }
+}
+names! {
+    /// The optimiser.
+    OptimizerKind {
+        /// AdamW (Loshchilov and Hutter 2019).
+        AdamW = "adamw",
+        /// SGD with momentum; weight decay added to the gradient.
+        Sgd = "sgd",
+    }
+}
+names! {
+    /// The learning rate after the warm-up.
+    Schedule {
+        /// Stays.
+        Constant = "constant",
+        /// Falls along half a cosine to `lr_final` at `lr_updates`.
+        Cosine = "cosine",
+        /// Is divided by `lr_step_factor` at each of `lr_steps`.
+        Step = "step",
+    }
+}
+
+macro_rules! section {
+    ($(#[$doc:meta])* $name:ident { $($(#[$fdoc:meta])* $field:ident : $ty:ty = $default:expr),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[serde(deny_unknown_fields, default)]
+        pub struct $name { $($(#[$fdoc])* pub $field: $ty),+ }
+        impl Default for $name {
+            fn default() -> Self { Self { $($field: $default),+ } }
+        }
+    };
+}
+
+section! {
+    /// `[net]`: the network.
+    NetConfig {
+        /// Kind of network.
+        arch: Arch = Arch::Resnet,
+        /// Residual blocks.
+        blocks: usize = 2,
+        /// Channels of the tower, or width of the perceptron.
+        channels: usize = 32,
+        /// Channels of the policy head's 1x1 convolution (resnet).
+        policy_channels: usize = 8,
+        /// Channels of the value head's 1x1 convolution (resnet).
+        value_channels: usize = 4,
+        /// Hidden units of the value head.
+        value_hidden: usize = 64,
+        /// Number format in self-play and evaluation. Training is always f32.
+        precision: Precision = Precision::F32,
+    }
+}
+section! {
+    /// `[search]`: one search.
+    SearchConfig {
+        /// PUCT or Gumbel.
+        algorithm: Algorithm = Algorithm::Gumbel,
+        /// S: new simulations a ply.
+        simulations: u32 = 64,
+        /// L: leaves a row selects per pass.
+        leaves: u32 = 1,
+        /// T: nodes in a row's tree; 0 = as many as a ply's simulations can need.
+        nodes: u32 = 0,
+        /// Batched or reference.
+        engine: SearchEngine = SearchEngine::Batched,
+        /// PUCT: c_init of AlphaZero's exploration rate.
+        c_init: f32 = 1.25,
+        /// PUCT: c_base of AlphaZero's exploration rate.
+        c_base: f32 = 19652.0,
+        /// PUCT: Q of edges never taken.
+        fpu: Fpu = Fpu::Reduced,
+        /// PUCT: scale of the reduced first-play urgency.
+        fpu_reduction: f32 = 0.2,
+        /// PUCT: share of Dirichlet noise in the root priors of self-play.
+        noise_fraction: f32 = 0.25,
+        /// PUCT: Dirichlet alpha; 0 = 10 / (legal actions).
+        noise_alpha: f32 = 0.0,
+        /// Gumbel: the most actions considered at the root.
+        considered: u32 = 16,
+        /// Gumbel: c_visit of the monotone transformation of Q.
+        c_visit: f32 = 50.0,
+        /// Gumbel: c_scale of the monotone transformation of Q.
+        c_scale: f32 = 1.0,
+        /// Proven wins and losses are backed up exactly (MCTS-Solver, Winands et al. 2008). Two-player zero-sum only.
+        solver: bool = true,
+        /// Keep the played action's subtree for the next ply.
+        reuse: bool = true,
+        /// Most inherited visits that count against the budget and in the policy target, as a share of `simulations`.
+        inherit_cap: f32 = 1.0,
+        /// Fewest new simulations a ply where visits are inherited.
+        min_simulations: u32 = 16,
+        /// Chance nodes: sampled or stratified.
+        chance: ChanceRule = ChanceRule::Stratified,
+        /// D: determinisations of one game with hidden information.
+        determinisations: u32 = 1,
+        /// Simulations of the tree built once per set of weights and cloned to every new game; 0 = none.
+        root_cache: u32 = 0,
+    }
+}
+section! {
+    /// `[selfplay]`: the games that make samples.
+    SelfPlayConfig {
+        /// N: games at once.
+        games: usize = 128,
+        /// Samples an epoch gathers at least; the epoch ends with the stride that reaches it.
+        samples_per_epoch: usize = 20_000,
+        /// Passes between two looks at the sample count.
+        stride: u32 = 64,
+        /// Uniformly random opening plies: each game draws a number in 0..=this. Their positions are no samples.
+        opening_plies: u32 = 0,
+        /// Share of games with no random opening.
+        opening_none: f32 = 0.25,
+        /// Plies of a game whose action is drawn from the policy target; after them the best is played.
+        temperature_plies: u32 = 8,
+        /// Share of plies searched with `fast_simulations` that make no sample (playout cap randomisation, Wu 2019).
+        fast_fraction: f32 = 0.0,
+        /// Simulations of a fast ply.
+        fast_simulations: u32 = 16,
+    }
+}
+section! {
+    /// `[replay]`: the ring of samples.
+    ReplayConfig {
+        /// Samples the ring holds.
+        capacity: usize = 400_000,
+    }
+}
+section! {
+    /// `[train]`: optimisation.
+    TrainConfig {
+        /// AdamW or SGD.
+        optimizer: OptimizerKind = OptimizerKind::AdamW,
+        /// Peak learning rate.
+        lr: f64 = 2e-3,
+        /// Momentum (SGD), first moment's decay (AdamW).
+        momentum: f64 = 0.9,
+        /// Second moment's decay (AdamW).
+        beta2: f64 = 0.999,
+        /// Decoupled (AdamW) or coupled (SGD) weight decay.
+        weight_decay: f64 = 1e-4,
+        /// Gradient norm above which the gradient is scaled down; 0 = off.
+        clip_norm: f64 = 1.0,
+        /// Updates over which the rate rises from 0.
+        warmup_updates: u64 = 100,
+        /// What the rate does after the warm-up.
+        schedule: Schedule = Schedule::Cosine,
+        /// Cosine: updates at which the rate has fallen to `lr_final`.
+        lr_updates: u64 = 20_000,
+        /// Cosine: the rate at the end, as a share of `lr`.
+        lr_final: f64 = 0.05,
+        /// Step: updates at which the rate falls.
+        lr_steps: Vec<u64> = vec![],
+        /// Step: by what it is divided.
+        lr_step_factor: f64 = 10.0,
+        /// Samples of a batch.
+        batch: usize = 512,
+        /// Batches whose gradients are summed into one update.
+        accumulate: usize = 1,
+        /// Times each new sample is trained on, on average: updates of an epoch = new samples x this / (batch x accumulate).
+        reuse: f64 = 4.0,
+        /// Samples in the replay before the first update.
+        min_samples: usize = 10_000,
+        /// Weight of the value loss beside the policy loss.
+        value_weight: f64 = 1.0,
+        /// See each sample through a random symmetry of the game.
+        symmetries: bool = true,
+    }
+}
+section! {
+    /// `[run]`: how long, where, on what.
+    RunConfig {
+        /// The seed of everything.
+        seed: u64 = 1,
+        /// Epochs to run in all; 0 = no bound.
+        epochs: u64 = 0,
+        /// Minutes after which the run stops; 0 = no bound. Without either bound a run lasts 10 minutes.
+        minutes: f64 = 0.0,
+        /// Threads; 0 = all cores.
+        threads: usize = 0,
+        /// Device of games, trees and network.
+        device: String = "cpu".to_string(),
+        /// Memory the plan may take, in MiB; 0 = nine tenths of what the machine has free.
+        memory_mib: u64 = 0,
+        /// Latest checkpoints kept, beside the best.
+        keep_checkpoints: usize = 3,
+    }
+}
+section! {
+    /// `[eval]`: strength after each epoch.
+    EvalConfig {
+        /// Epochs between evaluations; 0 = never.
+        every: u64 = 1,
+        /// Simulations of the searched moves.
+        simulations: u32 = 64,
+        /// Solved positions looked at (games with an exact solver).
+        positions: usize = 200,
+        /// Match games where there is no exact solver.
+        match_games: usize = 32,
+        /// The opponent of such matches: "random" or "rollouts:S".
+        opponent: String = "rollouts:100".to_string(),
+    }
+}
+section! {
+    /// A whole configuration file.
+    Config {
+        /// `[game]`: `name` and the game's own settings.
+        game: toml::Table = toml::Table::new(),
+        /// `[net]`
+        net: NetConfig = NetConfig::default(),
+        /// `[search]`
+        search: SearchConfig = SearchConfig::default(),
+        /// `[selfplay]`
+        selfplay: SelfPlayConfig = SelfPlayConfig::default(),
+        /// `[replay]`
+        replay: ReplayConfig = ReplayConfig::default(),
+        /// `[train]`
+        train: TrainConfig = TrainConfig::default(),
+        /// `[run]`
+        run: RunConfig = RunConfig::default(),
+        /// `[eval]`
+        eval: EvalConfig = EvalConfig::default(),
+    }
+}
+
+/// Text that becomes a configuration: layers laid over each other, later ones winning.
+#[derive(Clone, Debug, Default)]
+pub struct Layers(toml::Table);
+
+impl Layers {
+    /// Lays the file at `path` on top.
+    ///
+    /// # Errors
+    /// [`Error::Io`] or [`Error::ConfigText`].
+    pub fn file(mut self, path: &Path) -> Result<Self> {
+        let text = std::fs::read_to_string(path).map_err(|e| Error::io("reading", path, e))?;
+        merge(&mut self.0, parse_toml(&text, &path.display().to_string())?);
+        Ok(self)
+    }
+
+    /// Lays TOML `text` on top; `origin` is named in errors.
+    ///
+    /// # Errors
+    /// [`Error::ConfigText`].
+    pub fn text(mut self, text: &str, origin: &str) -> Result<Self> {
+        merge(&mut self.0, parse_toml(text, origin)?);
+        Ok(self)
+    }
+
+    /// Sets one dotted key to a TOML value; a bare word is taken as a string.
+    ///
+    /// # Errors
+    /// [`Error::ConfigText`] where the assignment has no `=` or no key.
+    pub fn set(mut self, assignment: &str) -> Result<Self> {
+        let bad = |what: &str| Error::ConfigText { origin: format!("--set {assignment}"), what: what.into() };
+        let (key, value) = assignment.split_once('=').ok_or_else(|| bad("expected key=value"))?;
+        let value = parse_toml(&format!("v={value}"), "").or_else(|_| {
+            let quoted = toml::Value::String(value.trim().to_string());
+            parse_toml(&format!("v={quoted}"), "")
+        })?;
+        let mut value = value.into_iter().next().map(|(_, v)| v).ok_or_else(|| bad("empty value"))?;
+        for part in key.trim().rsplit('.') {
+            if part.is_empty() {
+                return Err(bad("expected section.key=value"));
+            }
+            value = toml::Value::Table(toml::Table::from_iter([(part.to_string(), value)]));
+        }
+        if let toml::Value::Table(table) = value {
+            merge(&mut self.0, table);
+        }
+        Ok(self)
+    }
+
+    /// The configuration, checked.
+    ///
+    /// # Errors
+    /// [`Error::ConfigText`] for unknown keys and wrong types, [`Error::Config`] for values out of range.
+    pub fn resolve(self) -> Result<Config> {
+        let mut config = Config::default();
+        let sections: Vec<(String, toml::Value)> = self.0.into_iter().collect();
+        for (name, value) in sections {
+            let table = match value {
+                toml::Value::Table(table) => table,
+                other => return Err(Error::config(name, other, "a table of keys")),
+            };
+            match name.as_str() {
+                "game" => config.game = table,
+                "net" => config.net = section(&name, table)?,
+                "search" => config.search = section(&name, table)?,
+                "selfplay" => config.selfplay = section(&name, table)?,
+                "replay" => config.replay = section(&name, table)?,
+                "train" => config.train = section(&name, table)?,
+                "run" => config.run = section(&name, table)?,
+                "eval" => config.eval = section(&name, table)?,
+                _ => {
+                    let expected = "one of game, net, search, selfplay, replay, train, run, eval";
+                    return Err(Error::config(name, "an unknown section", expected));
+                }
+            }
+        }
+        config.check()?;
+        Ok(config)
+    }
+}
+
+fn parse_toml(text: &str, origin: &str) -> Result<toml::Table> {
+    text.parse().map_err(|e: toml::de::Error| Error::ConfigText {
+        origin: origin.to_string(),
+        what: e.to_string().split_whitespace().collect::<Vec<_>>().join(" "),
+    })
+}
+
+fn merge(base: &mut toml::Table, over: toml::Table) {
+    for (key, value) in over {
+        match (base.get_mut(&key), value) {
+            (Some(toml::Value::Table(old)), toml::Value::Table(new)) => merge(old, new),
+            (_, value) => {
+                base.insert(key, value);
+            }
+        }
+    }
+}
+
+/// Reads one section key by key, so that an error names the key.
+fn section<T>(name: &str, table: toml::Table) -> Result<T>
+where
+    T: Default + Serialize + serde::de::DeserializeOwned,
+{
+    for (key, value) in &table {
+        let one = toml::Table::from_iter([(key.clone(), value.clone())]);
+        one.try_into::<T>().map_err(|e: toml::de::Error| {
+            let what = e.message().split('\n').next().unwrap_or_default().to_string();
+            Error::ConfigText { origin: format!("key {name}.{key} = {value}"), what }
+        })?;
+    }
+    table.try_into().map_err(|e: toml::de::Error| Error::ConfigText {
+        origin: format!("[{name}]"),
+        what: e.message().to_string(),
+    })
+}
+
+fn within<T: PartialOrd + std::fmt::Display>(key: &str, got: T, range: RangeInclusive<T>) -> Result<()> {
+    if range.contains(&got) {
+        return Ok(());
+    }
+    Err(Error::config(key, got, format!("{}..={}", range.start(), range.end())))
+}
+
+impl Config {
+    /// The game's name; Connect Four where none is given.
+    pub fn game_name(&self) -> &str {
+        self.game.get("name").and_then(toml::Value::as_str).unwrap_or("connect_four")
+    }
+
+    /// The game's own settings: `[game]` without `name`.
+    pub fn game_options(&self) -> toml::Table {
+        let mut options = self.game.clone();
+        options.remove("name");
+        options
+    }
+
+    /// The whole configuration as TOML, such that reading it back gives the same.
+    pub fn to_toml(&self) -> String {
+        toml::to_string(self).unwrap_or_default()
+    }
+
+    fn check(&self) -> Result<()> {
+        if let Some(name) = self.game.get("name")
+            && name.as_str().is_none()
+        {
+            return Err(Error::config("game.name", name, "a string"));
+        }
+        let n = &self.net;
+        within("net.blocks", n.blocks, 1..=256)?;
+        within("net.channels", n.channels, 1..=4096)?;
+        within("net.policy_channels", n.policy_channels, 1..=1024)?;
+        within("net.value_channels", n.value_channels, 1..=1024)?;
+        within("net.value_hidden", n.value_hidden, 1..=4096)?;
+        let s = &self.search;
+        within("search.simulations", s.simulations, 1..=1_000_000)?;
+        within("search.leaves", s.leaves, 1..=4096)?;
+        within("search.nodes", s.nodes, 0..=100_000_000)?;
+        within("search.c_init", s.c_init, 0.0..=100.0)?;
+        within("search.c_base", s.c_base, 1.0..=1e9)?;
+        within("search.fpu_reduction", s.fpu_reduction, 0.0..=2.0)?;
+        within("search.noise_fraction", s.noise_fraction, 0.0..=1.0)?;
+        within("search.noise_alpha", s.noise_alpha, 0.0..=1000.0)?;
+        within("search.considered", s.considered, 1..=65_536)?;
+        within("search.c_visit", s.c_visit, 0.0..=1e6)?;
+        within("search.c_scale", s.c_scale, 0.0..=1e3)?;
+        within("search.inherit_cap", s.inherit_cap, 0.0..=1000.0)?;
+        within("search.min_simulations", s.min_simulations, 1..=1_000_000)?;
+        within("search.determinisations", s.determinisations, 1..=4096)?;
+        within("search.root_cache", s.root_cache, 0..=10_000_000)?;
+        let p = &self.selfplay;
+        within("selfplay.games", p.games, 1..=1_048_576)?;
+        within("selfplay.samples_per_epoch", p.samples_per_epoch, 1..=1_000_000_000)?;
+        within("selfplay.stride", p.stride, 1..=1_000_000)?;
+        within("selfplay.opening_plies", p.opening_plies, 0..=10_000)?;
+        within("selfplay.opening_none", p.opening_none, 0.0..=1.0)?;
+        within("selfplay.fast_fraction", p.fast_fraction, 0.0..=0.99)?;
+        within("selfplay.fast_simulations", p.fast_simulations, 1..=1_000_000)?;
+        within("replay.capacity", self.replay.capacity, 1..=1_000_000_000)?;
+        let t = &self.train;
+        within("train.lr", t.lr, 0.0..=100.0)?;
+        within("train.momentum", t.momentum, 0.0..=0.9999)?;
+        within("train.beta2", t.beta2, 0.0..=0.999_999)?;
+        within("train.weight_decay", t.weight_decay, 0.0..=10.0)?;
+        within("train.clip_norm", t.clip_norm, 0.0..=1e6)?;
+        within("train.lr_updates", t.lr_updates, 1..=1_000_000_000_000)?;
+        within("train.lr_final", t.lr_final, 0.0..=1.0)?;
+        within("train.lr_step_factor", t.lr_step_factor, 1.0..=1e6)?;
+        within("train.batch", t.batch, 1..=1_048_576)?;
+        within("train.accumulate", t.accumulate, 1..=4096)?;
+        within("train.reuse", t.reuse, 0.0..=1000.0)?;
+        within("train.min_samples", t.min_samples, 1..=1_000_000_000)?;
+        within("train.value_weight", t.value_weight, 0.0..=1000.0)?;
+        let r = &self.run;
+        within("run.minutes", r.minutes, 0.0..=1e7)?;
+        within("run.threads", r.threads, 0..=4096)?;
+        within("run.keep_checkpoints", r.keep_checkpoints, 1..=100_000)?;
+        if r.device != "cpu" {
+            return Err(Error::config("run.device", &r.device, "cpu (this build has no other device)"));
+        }
+        within("eval.simulations", self.eval.simulations, 1..=1_000_000)?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(assignment: &str) -> String {
+        match Layers::default().set(assignment).and_then(Layers::resolve) {
+            Ok(_) => panic!("{assignment} was accepted"),
+            Err(e) => e.to_string(),
+        }
+    }
+
+    #[test]
+    fn wrong_input_is_one_sentence_with_the_key() {
+        for (assignment, part) in [
+            ("search.simulations=0", "search.simulations: got 0, expected 1..=1000000"),
+            ("search.simulatons=5", "search.simulatons"),
+            ("selfplay.games=many", "selfplay.games"),
+            ("selfplay.games=0", "selfplay.games: got 0"),
+            ("serch.simulations=5", "serch"),
+            ("search=5", "search: got 5"),
+            ("train.lr=nan", "train.lr"),
+            ("search.algorithm=uct", "search.algorithm"),
+            ("nothing", "expected key=value"),
+            ("run.device=cuda", "run.device"),
+        ] {
+            let message = error(assignment);
+            assert!(message.contains(part) && !message.contains('\n'), "{assignment}: {message}");
+        }
+    }
+
+    #[test]
+    fn layers_win_in_order_and_round_trip() {
+        let config = Layers::default()
+            .text("[search]\nsimulations = 5\nleaves = 2", "a")
+            .and_then(|l| l.set("search.simulations=7"))
+            .and_then(|l| l.set("game.name=tic_tac_toe"))
+            .and_then(Layers::resolve)
+            .expect("valid");
+        assert_eq!((config.search.simulations, config.search.leaves), (7, 2));
+        assert_eq!(config.game_name(), "tic_tac_toe");
+        let again = Layers::default().text(&config.to_toml(), "b").and_then(Layers::resolve).expect("valid");
+        assert_eq!(again, config);
+    }
+}

@@ -1,0 +1,212 @@
+//! Connect Four: drop stones into columns, `connect` in a row wins, a full board draws.
+//!
+//! Actions are columns from the left, as in pgx and OpenSpiel. Bitboard: column-major, `rows + 1` bits a column with the
+//! top one always 0, bit 0 the bottom left (J. Tromp's "Fhourstones" layout).
+
+use super::{Game, History, ObsShape, Sizes, Turn, parse_options, to_options};
+use crate::error::{Error, Result};
+use bytemuck::{Pod, Zeroable};
+use serde::{Deserialize, Serialize};
+
+/// The settings of Connect Four.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ConnectFour {
+    /// Rows of the board, 2 to 12.
+    pub rows: u32,
+    /// Columns of the board, 2 to 12; (rows + 1) * columns is at most 64.
+    pub columns: u32,
+    /// Stones in a row that win, 2 to the larger side.
+    pub connect: u32,
+}
+
+impl Default for ConnectFour {
+    fn default() -> Self {
+        Self { rows: 6, columns: 7, connect: 4 }
+    }
+}
+
+/// One position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct State {
+    /// The stones of each player. `[P]`
+    pub stones: [u64; 2],
+    /// Stones on the board.
+    pub plies: u32,
+    /// 0 while the game goes on, 1 or 2 for the winner's number plus one, 3 for a draw.
+    pub outcome: u32,
+}
+
+impl ConnectFour {
+    /// Bits of one column, the guard bit included.
+    #[inline(always)]
+    fn stride(&self) -> u32 {
+        self.rows + 1
+    }
+
+    fn has_line(&self, stones: u64) -> bool {
+        let directions = [1, self.stride() - 1, self.stride(), self.stride() + 1];
+        directions.iter().any(|&shift| {
+            if self.connect == 4 {
+                let pairs = stones & (stones >> shift);
+                return pairs & (pairs >> (2 * shift)) != 0;
+            }
+            let mut run = stones;
+            for _ in 1..self.connect {
+                run &= run >> shift;
+            }
+            run != 0
+        })
+    }
+
+    fn mirror(&self, stones: u64) -> u64 {
+        let column = (1u64 << self.stride()) - 1;
+        (0..self.columns).fold(0, |out, c| {
+            out | (stones >> (c * self.stride()) & column) << ((self.columns - 1 - c) * self.stride())
+        })
+    }
+}
+
+impl Game for ConnectFour {
+    type State = State;
+    const NAME: &'static str = "connect_four";
+
+    fn from_options(options: &toml::Table) -> Result<Self> {
+        let g: Self = parse_options(Self::NAME, options)?;
+        if !(2..=12).contains(&g.rows) {
+            return Err(Error::config("game.rows", g.rows, "2..=12"));
+        }
+        if !(2..=12).contains(&g.columns) {
+            return Err(Error::config("game.columns", g.columns, "2..=12"));
+        }
+        if (g.rows + 1) * g.columns > 64 {
+            return Err(Error::config(
+                "game.columns",
+                g.columns,
+                format!("(rows + 1) * columns at most 64, with rows = {}", g.rows),
+            ));
+        }
+        if !(2..=g.rows.max(g.columns)).contains(&g.connect) {
+            return Err(Error::config("game.connect", g.connect, format!("2..={}", g.rows.max(g.columns))));
+        }
+        Ok(g)
+    }
+
+    fn options(&self) -> toml::Table {
+        to_options(self)
+    }
+
+    fn sizes(&self) -> Sizes {
+        Sizes {
+            num_players: 2,
+            num_actions: self.columns as usize,
+            max_legal: self.columns as usize,
+            num_chance: 0,
+            max_chance_run: 0,
+            obs: ObsShape { channels: 2, height: self.rows as usize, width: self.columns as usize },
+            max_plies: (self.rows * self.columns) as usize,
+            num_symmetries: 2,
+            zero_sum: true,
+            hidden_information: false,
+            uses_history: false,
+        }
+    }
+
+    fn init(&self) -> State {
+        State { stones: [0, 0], plies: 0, outcome: 0 }
+    }
+
+    #[inline]
+    fn turn(&self, s: &State) -> Turn {
+        if s.outcome == 0 { Turn::Player((s.plies & 1) as u8) } else { Turn::Over }
+    }
+
+    #[inline]
+    fn legal(&self, s: &State, _history: History<'_>, out: &mut [u16]) -> usize {
+        let taken = s.stones[0] | s.stones[1];
+        let mut n = 0;
+        for column in 0..self.columns {
+            out[n] = column as u16;
+            let top = 1u64 << (column * self.stride() + self.rows - 1);
+            n += usize::from(taken & top == 0);
+        }
+        n
+    }
+
+    #[inline]
+    fn step(&self, s: &mut State, action: u16, _history: History<'_>) {
+        let player = (s.plies & 1) as usize;
+        let taken = s.stones[0] | s.stones[1];
+        let shift = u32::from(action) * self.stride();
+        let column = ((1u64 << self.rows) - 1) << shift;
+        s.stones[player] |= (taken + (1u64 << shift)) & column;
+        s.plies += 1;
+        s.outcome = if self.has_line(s.stones[player]) {
+            player as u32 + 1
+        } else if s.plies == self.rows * self.columns {
+            3
+        } else {
+            0
+        };
+    }
+
+    /// Planes: own stones, the other player's stones, the top row first. `[2, rows, columns]`
+    fn observe(&self, s: &State, player: u8, out: &mut [f32]) {
+        let (rows, columns) = (self.rows as usize, self.columns as usize);
+        let boards = [s.stones[usize::from(player)], s.stones[usize::from(1 - player)]];
+        for (plane, stones) in out.chunks_exact_mut(rows * columns).zip(boards) {
+            for (row, cells) in plane.chunks_exact_mut(columns).enumerate() {
+                for (column, cell) in cells.iter_mut().enumerate() {
+                    let bit = column * (rows + 1) + (rows - 1 - row);
+                    *cell = (stones >> bit & 1) as f32;
+                }
+            }
+        }
+    }
+
+    fn returns(&self, s: &State, out: &mut [f32]) {
+        let value = match s.outcome {
+            1 => 1.0,
+            2 => -1.0,
+            _ => 0.0,
+        };
+        out[0] = value;
+        out[1] = -value;
+    }
+
+    fn transform(&self, s: &State, symmetry: u64) -> State {
+        if symmetry == 0 {
+            return *s;
+        }
+        State { stones: s.stones.map(|stones| self.mirror(stones)), ..*s }
+    }
+
+    fn transform_action(&self, action: u16, symmetry: u64) -> u16 {
+        if symmetry == 0 { action } else { self.columns as u16 - 1 - action }
+    }
+
+    fn display(&self, s: &State) -> String {
+        let mut text = String::new();
+        for row in (0..self.rows).rev() {
+            for column in 0..self.columns {
+                let bit = 1u64 << (column * self.stride() + row);
+                text += match (s.stones[0] & bit != 0, s.stones[1] & bit != 0) {
+                    (true, _) => " X",
+                    (_, true) => " O",
+                    _ => " .",
+                };
+            }
+            text += "\n";
+        }
+        for column in 0..self.columns {
+            text += &format!("{:2}", column % 10);
+        }
+        text + "\n"
+    }
+
+    /// The column's number, 0 at the left.
+    fn action_name(&self, _state: &State, action: u16) -> String {
+        action.to_string()
+    }
+}

@@ -1,0 +1,260 @@
+//! What a game is, and the registry of games.
+//!
+//! In: options from the configuration, states and actions. Out: rules, observations, symmetries, names. Knows nothing of
+//! batches, trees, networks or training. Rules are scalar and pure; [`crate::batch`] makes N of them.
+//!
+//! A new game is one file here, one line in the [`registry!`] call below, one file under `configs/`.
+
+pub mod connect_four;
+pub mod tic_tac_toe;
+
+use crate::error::{Error, Result};
+use crate::rng::Stream;
+use bytemuck::Pod;
+
+/// Who decides next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// The player with this number, 0..num_players.
+    Player(u8),
+    /// Nobody: an outcome is dealt with given probabilities.
+    Chance,
+    /// The game has ended.
+    Over,
+}
+
+/// Shape of one observation, channels first: `[channels, height, width]`; a plain vector is `[F, 1, 1]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ObsShape {
+    /// Feature planes, or the length of a vector.
+    pub channels: usize,
+    /// Rows of the board, 1 for a vector.
+    pub height: usize,
+    /// Columns of the board, 1 for a vector.
+    pub width: usize,
+}
+
+impl ObsShape {
+    /// Numbers in one observation.
+    pub fn len(&self) -> usize {
+        self.channels * self.height * self.width
+    }
+
+    /// True where nothing is observed; no game has that.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// True for a plain vector.
+    pub fn is_vector(&self) -> bool {
+        self.height == 1 && self.width == 1
+    }
+}
+
+/// The sizes that fix every array. They are fields of the game's settings: one type serves every board size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sizes {
+    /// P, 1 to 8.
+    pub num_players: usize,
+    /// A: actions of the policy head.
+    pub num_actions: usize,
+    /// The most actions legal in one state.
+    pub max_legal: usize,
+    /// C: chance outcomes, 0 where the game has none. Outcomes are numbered 0..C apart from the actions.
+    pub num_chance: usize,
+    /// The most chance states in a row that search can meet below a decision, 0 where there are none.
+    pub max_chance_run: usize,
+    /// Shape of one observation.
+    pub obs: ObsShape,
+    /// A bound on the number of plies (chance outcomes count) of any game.
+    pub max_plies: usize,
+    /// Symmetries of the game, the identity included; they are numbered 0..num_symmetries with 0 the identity.
+    pub num_symmetries: u64,
+    /// True where returns always sum to 0.
+    pub zero_sum: bool,
+    /// True where some player does not see the whole state.
+    pub hidden_information: bool,
+    /// True where rules look at earlier positions (repetition, superko): [`Game::history_key`] is then kept per ply.
+    pub uses_history: bool,
+}
+
+impl Sizes {
+    /// E: edges of a node, the larger of max_legal and num_chance.
+    pub fn num_edges(&self) -> usize {
+        self.max_legal.max(self.num_chance)
+    }
+}
+
+/// The [`Game::history_key`]s of the positions before a state, oldest first; empty where the game keeps none.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct History<'a> {
+    /// Positions of the game as played.
+    pub played: &'a [u64],
+    /// Positions of the search path below them.
+    pub path: &'a [u64],
+}
+
+impl History<'_> {
+    /// All keys, the latest first.
+    pub fn latest_first(&self) -> impl Iterator<Item = u64> + '_ {
+        self.path.iter().rev().chain(self.played.iter().rev()).copied()
+    }
+}
+
+/// The rules of one game. A value of the type holds the settings (board size, number of players).
+///
+/// Steps have no randomness: where chance decides, [`Game::turn`] is [`Turn::Chance`], [`Game::legal`] lists the possible
+/// outcomes, [`Game::chance_probs`] their probabilities, and the caller deals one through [`Game::step`].
+///
+/// The calling contract, which the contract tests check for every registered game: `legal`, `observe` and `step` are
+/// called only on states where they make sense (`legal` and `step` not after the end, `step` only with an action out of
+/// `legal`); wrong input from users is refused before it gets here.
+pub trait Game: Clone + Send + Sync + 'static {
+    /// One position: plain old data of one size for every setting of the game, `#[repr(C)]`, no padding, alignment at
+    /// most 8.
+    type State: Pod + Send + Sync + std::fmt::Debug + PartialEq;
+
+    /// The name in the registry.
+    const NAME: &'static str;
+
+    /// The game with the settings of the `[game]` table (its `name` taken out).
+    ///
+    /// # Errors
+    /// [`Error::Config`] or [`Error::ConfigText`] naming the key that does not exist or is out of range.
+    fn from_options(options: &toml::Table) -> Result<Self>;
+
+    /// All settings, resolved, such that `from_options(options())` is this game again.
+    fn options(&self) -> toml::Table;
+
+    /// The sizes of every array.
+    fn sizes(&self) -> Sizes;
+
+    /// The state before the first ply.
+    fn init(&self) -> Self::State;
+
+    /// Who decides next.
+    fn turn(&self, state: &Self::State) -> Turn;
+
+    /// Writes the legal actions (at a chance state: the possible outcomes) in ascending order to the front of `out` and
+    /// returns how many. `out` holds at least [`Sizes::num_edges`].
+    fn legal(&self, state: &Self::State, history: History<'_>, out: &mut [u16]) -> usize;
+
+    /// Plays `action` (at a chance state: deals that outcome). `history` holds the positions before `state`, without it.
+    fn step(&self, state: &mut Self::State, action: u16, history: History<'_>);
+
+    /// Writes what `player` sees to `out`, row-major in [`Sizes::obs`], from that player's viewpoint. May depend only on
+    /// what that player knows.
+    fn observe(&self, state: &Self::State, player: u8, out: &mut [f32]);
+
+    /// The result of a finished game for every player, `[P]` in [-1, 1].
+    fn returns(&self, state: &Self::State, out: &mut [f32]);
+
+    /// Probabilities of the outcomes that [`Game::legal`] listed, in its order, summing to 1.
+    fn chance_probs(&self, _state: &Self::State, outcomes: &[u16], out: &mut [f32]) {
+        out[..outcomes.len()].fill(1.0 / outcomes.len() as f32);
+    }
+
+    /// True where search must stop and ask the network although the game goes on by chance: the start of a new deal.
+    fn is_horizon(&self, _state: &Self::State) -> bool {
+        false
+    }
+
+    /// A state drawn uniformly from those that `player` cannot tell from `state`.
+    fn determinise(&self, state: &Self::State, _player: u8, _rng: &mut Stream) -> Self::State {
+        *state
+    }
+
+    /// The state seen through symmetry number `symmetry` in 0..[`Sizes::num_symmetries`].
+    fn transform(&self, state: &Self::State, _symmetry: u64) -> Self::State {
+        *state
+    }
+
+    /// Where symmetry number `symmetry` takes an action: playing the image in the image state gives the image of playing
+    /// the action.
+    fn transform_action(&self, action: u16, _symmetry: u64) -> u16 {
+        action
+    }
+
+    /// Where symmetry number `symmetry` takes a player (a reflection may swap colours).
+    fn transform_player(&self, player: u8, _symmetry: u64) -> u8 {
+        player
+    }
+
+    /// The state with everything zeroed on which neither the observation of the player to move nor the legal list
+    /// depends: two states equal here are one entry of the evaluation cache.
+    fn canonical(&self, state: &Self::State) -> Self::State {
+        *state
+    }
+
+    /// A key of the position for the rules about repetition.
+    fn history_key(&self, _state: &Self::State) -> u64 {
+        0
+    }
+
+    /// Raw scores for people, `[P]`: points, tricks. By default the returns.
+    fn scores(&self, state: &Self::State) -> Vec<f32> {
+        let mut out = vec![0.0; self.sizes().num_players];
+        self.returns(state, &mut out);
+        out
+    }
+
+    /// The position drawn for people, several lines.
+    fn display(&self, state: &Self::State) -> String;
+
+    /// The name of a legal action or outcome, as people write it.
+    fn action_name(&self, state: &Self::State, action: u16) -> String;
+
+    /// The legal action that `text` names, if any, regardless of case.
+    fn parse_action(&self, state: &Self::State, history: History<'_>, text: &str) -> Option<u16> {
+        let mut legal = vec![0; self.sizes().num_edges()];
+        let n = self.legal(state, history, &mut legal);
+        legal[..n].iter().copied().find(|&a| self.action_name(state, a).eq_ignore_ascii_case(text))
+    }
+}
+
+/// Something to be done with a game whose type is known only at run time.
+pub trait GameVisitor {
+    /// What it gives.
+    type Out;
+    /// Does it.
+    fn visit<G: Game>(self, game: G) -> Self::Out;
+}
+
+macro_rules! registry {
+    ($($game:ty),+ $(,)?) => {
+        /// The names of all games, in the order of the registry.
+        pub const NAMES: &[&str] = &[$(<$game as Game>::NAME),+];
+
+        /// Builds the game called `name` with its `options` and hands it to `visitor`.
+        ///
+        /// # Errors
+        /// [`Error::UnknownGame`], or what [`Game::from_options`] says.
+        pub fn dispatch<V: GameVisitor>(name: &str, options: &toml::Table, visitor: V) -> Result<V::Out> {
+            $(if name == <$game as Game>::NAME {
+                return Ok(visitor.visit(<$game as Game>::from_options(options)?));
+            })+
+            Err(Error::UnknownGame { name: name.to_string(), known: NAMES.join(", ") })
+        }
+    };
+}
+
+registry! {
+    tic_tac_toe::TicTacToe,
+    connect_four::ConnectFour,
+}
+
+/// Reads a game's settings out of its options table, with unknown keys refused.
+///
+/// # Errors
+/// [`Error::ConfigText`] with the parser's own words.
+pub fn parse_options<T: serde::de::DeserializeOwned>(game: &str, options: &toml::Table) -> Result<T> {
+    options.clone().try_into().map_err(|e: toml::de::Error| Error::ConfigText {
+        origin: format!("[game] of {game}"),
+        what: e.message().replace('\n', " "),
+    })
+}
+
+/// A game's settings as an options table.
+pub fn to_options<T: serde::Serialize>(settings: &T) -> toml::Table {
+    toml::Table::try_from(settings).unwrap_or_default()
+}

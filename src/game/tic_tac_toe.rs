@@ -1,0 +1,157 @@
+//! Tic-tac-toe: three in a row on a 3x3 board. Actions are cells, row-major (0 top left), as in pgx and OpenSpiel.
+
+use super::{Game, History, ObsShape, Sizes, Turn, parse_options, to_options};
+use crate::error::Result;
+use bytemuck::{Pod, Zeroable};
+use serde::{Deserialize, Serialize};
+
+const LINES: [u16; 8] = [
+    0b000_000_111,
+    0b000_111_000,
+    0b111_000_000,
+    0b001_001_001,
+    0b010_010_010,
+    0b100_100_100,
+    0b100_010_001,
+    0b001_010_100,
+];
+const FULL: u16 = 0b111_111_111;
+
+/// Tic-tac-toe has no settings.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TicTacToe {}
+
+/// The cells of each player as bits; the player to move follows from their number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct State {
+    /// Bit i: player p holds cell i. `[P]`
+    pub cells: [u16; 2],
+}
+
+fn has_line(cells: u16) -> bool {
+    LINES.iter().any(|&line| cells & line == line)
+}
+
+/// Cell `cell` under one of the eight symmetries of the square: bit 2 transposes, bit 1 flips rows, bit 0 columns.
+fn transform_cell(cell: u16, symmetry: u64) -> u16 {
+    let (mut row, mut col) = (cell / 3, cell % 3);
+    if symmetry & 4 != 0 {
+        std::mem::swap(&mut row, &mut col);
+    }
+    if symmetry & 2 != 0 {
+        row = 2 - row;
+    }
+    if symmetry & 1 != 0 {
+        col = 2 - col;
+    }
+    row * 3 + col
+}
+
+impl Game for TicTacToe {
+    type State = State;
+    const NAME: &'static str = "tic_tac_toe";
+
+    fn from_options(options: &toml::Table) -> Result<Self> {
+        parse_options(Self::NAME, options)
+    }
+
+    fn options(&self) -> toml::Table {
+        to_options(self)
+    }
+
+    fn sizes(&self) -> Sizes {
+        Sizes {
+            num_players: 2,
+            num_actions: 9,
+            max_legal: 9,
+            num_chance: 0,
+            max_chance_run: 0,
+            obs: ObsShape { channels: 2, height: 3, width: 3 },
+            max_plies: 9,
+            num_symmetries: 8,
+            zero_sum: true,
+            hidden_information: false,
+            uses_history: false,
+        }
+    }
+
+    fn init(&self) -> State {
+        State { cells: [0, 0] }
+    }
+
+    fn turn(&self, s: &State) -> Turn {
+        let taken = s.cells[0] | s.cells[1];
+        if taken == FULL || has_line(s.cells[0]) || has_line(s.cells[1]) {
+            Turn::Over
+        } else {
+            Turn::Player((taken.count_ones() & 1) as u8)
+        }
+    }
+
+    fn legal(&self, s: &State, _history: History<'_>, out: &mut [u16]) -> usize {
+        let free = FULL & !(s.cells[0] | s.cells[1]);
+        let mut n = 0;
+        for cell in 0..9 {
+            out[n] = cell;
+            n += usize::from(free >> cell & 1);
+        }
+        n
+    }
+
+    fn step(&self, s: &mut State, action: u16, _history: History<'_>) {
+        let player = (s.cells[0] | s.cells[1]).count_ones() & 1;
+        s.cells[player as usize] |= 1 << action;
+    }
+
+    /// Planes: own cells, the other player's cells. `[2, 3, 3]`
+    fn observe(&self, s: &State, player: u8, out: &mut [f32]) {
+        let (own, other) = (s.cells[usize::from(player)], s.cells[usize::from(1 - player)]);
+        for cell in 0..9 {
+            out[cell] = f32::from(own >> cell & 1);
+            out[9 + cell] = f32::from(other >> cell & 1);
+        }
+    }
+
+    fn returns(&self, s: &State, out: &mut [f32]) {
+        let value = f32::from(has_line(s.cells[0]) as i8 - has_line(s.cells[1]) as i8);
+        out[0] = value;
+        out[1] = -value;
+    }
+
+    fn transform(&self, s: &State, symmetry: u64) -> State {
+        let image = |cells: u16| {
+            (0..9)
+                .filter(|cell| cells >> cell & 1 == 1)
+                .fold(0, |bits, cell| bits | 1 << transform_cell(cell, symmetry))
+        };
+        State { cells: s.cells.map(image) }
+    }
+
+    fn transform_action(&self, action: u16, symmetry: u64) -> u16 {
+        transform_cell(action, symmetry)
+    }
+
+    fn display(&self, s: &State) -> String {
+        let mut text = String::from("   a b c\n");
+        for row in 0..3 {
+            text += &format!("{} ", row + 1);
+            for col in 0..3 {
+                let bit = 1 << (row * 3 + col);
+                text += match (s.cells[0] & bit != 0, s.cells[1] & bit != 0) {
+                    (true, _) => " X",
+                    (_, true) => " O",
+                    _ => " .",
+                };
+            }
+            text += "\n";
+        }
+        text
+    }
+
+    /// Column letter and row number from the top: `b2` is the centre.
+    fn action_name(&self, _state: &State, action: u16) -> String {
+        format!("{}{}", (b'a' + (action % 3) as u8) as char, action / 3 + 1)
+    }
+}

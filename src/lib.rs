@@ -1,0 +1,19 @@
+//! vecaz: a fully vectorised AlphaZero engine. N games and N search trees are fixed-shape arrays; one simulation is one
+//! lockstep pass over every game: select a leaf in each tree, evaluate all leaves in one network forward, expand, back up.
+//!
+//! Letters in shape comments, everywhere: N games · D determinisations of one game · B = N·D rows · L leaves a row
+//! selects per pass · M leaves that need the network in one pass · T nodes in a row's tree · E edges of a node (the most
+//! legal actions) · A actions of the policy head · C chance outcomes · P players · F numbers in an observation.
+//! Arrays are row-major, batch first.
+
+#![warn(missing_docs)]
+
+pub mod error; // one error type; variants carry facts
+pub mod config; // what was typed -> a checked, resolved configuration
+pub mod math; // exp, ln, pow: the same bits on every backend
+pub mod rng; // counter-based random numbers
+pub mod game; // trait Game, the registry, the rules
+pub mod batch; // one game -> N games
+pub mod net; // observations -> logits, values
+
+pub use error::{Error, Result};
