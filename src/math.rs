@@ -7,8 +7,9 @@
 //! Polynomials: Cephes `expf` and `logf` (S. Moshier, public domain). Error below 2 units in the last place over the
 //! ranges that the search uses; the unit tests hold 4e-7 relative.
 
+#![allow(clippy::excessive_precision)] // the published coefficients, digit for digit
+
 /// e^x. Below -87.3 the result is 0, above 88.3 it is that of 88.3.
-#![allow(clippy::excessive_precision)] // The published coefficients, digit for digit.
 #[inline(always)]
 pub fn exp(x: f32) -> f32 {
     let clamped = x.clamp(-87.3, 88.3);
