@@ -31,7 +31,7 @@ pub struct State {
 }
 
 fn has_line(cells: u16) -> bool {
-    LINES.iter().any(|&line| cells & line == line)
+    LINES.iter().any(|line| line & !cells == 0)
 }
 
 /// Cell `cell` under one of the eight symmetries of the square: bit 2 transposes, bit 1 flips rows, bit 0 columns.
