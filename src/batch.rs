@@ -6,7 +6,7 @@
 
 use crate::error::Result;
 use crate::game::{self, Game, GameVisitor, History, Sizes, Turn};
-use crate::rng::{Key, Purpose};
+use crate::rng::{Key, Purpose, Stream};
 use std::sync::Arc;
 
 /// N games of one kind, stepped together. Finished games stay put until [`Batch::refill`].
@@ -176,6 +176,8 @@ pub trait AnyGame: Send + Sync {
     fn scores(&self, state: &[u8]) -> Vec<f32>;
     /// See [`Game::history_key`].
     fn history_key(&self, state: &[u8]) -> u64;
+    /// See [`Game::determinise`].
+    fn determinise(&self, state: &[u8], player: u8, rng: &mut Stream) -> Vec<u8>;
     /// What the player to move sees in each of M states: `states [M, bytes]` -> `out [M, obs]`. Where nobody is to move,
     /// player 0's view.
     fn observe_batch(&self, states: &[u8], out: &mut [f32]);
@@ -261,6 +263,10 @@ impl<G: Game> AnyGame for Erased<G> {
 
     fn history_key(&self, state: &[u8]) -> u64 {
         self.0.history_key(&Self::state(state))
+    }
+
+    fn determinise(&self, state: &[u8], player: u8, rng: &mut Stream) -> Vec<u8> {
+        bytemuck::bytes_of(&self.0.determinise(&Self::state(state), player, rng)).to_vec()
     }
 
     fn observe_batch(&self, states: &[u8], out: &mut [f32]) {

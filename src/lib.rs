@@ -14,6 +14,10 @@ pub mod math; // exp, ln, pow: the same bits on every backend
 pub mod rng; // counter-based random numbers
 pub mod game; // trait Game, the registry, the rules
 pub mod batch; // one game -> N games
+pub mod tree; // the arrays of B trees
+pub mod search; // select, expand, backup on one row; simulate on all
+pub mod backend; // where the arrays live
 pub mod net; // observations -> logits, values
+pub mod searcher; // positions -> search results
 
 pub use error::{Error, Result};

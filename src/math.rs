@@ -15,7 +15,8 @@ pub fn exp(x: f32) -> f32 {
     let clamped = x.clamp(-87.3, 88.3);
     // Rounds to nearest for |z| < 2^22 by pushing the fraction out of the mantissa.
     const ROUND: f32 = 12_582_912.0;
-    let n = (clamped * std::f32::consts::LOG2_E + ROUND) - ROUND;
+    let shifted = clamped * std::f32::consts::LOG2_E + ROUND;
+    let n = shifted - ROUND;
     let r = (clamped - n * 0.693_359_375) - n * -2.121_944_4e-4;
     let mut p = 1.987_569_1e-4;
     p = p * r + 1.398_199_9e-3;
@@ -24,7 +25,8 @@ pub fn exp(x: f32) -> f32 {
     p = p * r + 1.666_666_5e-1;
     p = p * r + 5.000_000_1e-1;
     let e = (p * (r * r) + r) + 1.0;
-    let scale = f32::from_bits(((n as i32 + 127) as u32) << 23);
+    // The low bits of `shifted` are n: moved into the exponent they make 2^n.
+    let scale = f32::from_bits((shifted.to_bits() << 23).wrapping_add(127 << 23));
     let y = e * scale;
     if x < -87.3 { 0.0 } else { y }
 }
@@ -63,19 +65,34 @@ pub fn pow(x: f32, y: f32) -> f32 {
     exp(y * ln(x))
 }
 
-/// Turns `logits` into probabilities in place, summed in index order. An empty slice stays empty.
+/// The sum of `terms` in eight interleaved partial sums (term i goes to sum i mod 8), added in order at the end: the order
+/// of every sum over edges.
+#[inline(always)]
+pub fn sum(terms: impl IntoIterator<Item = f32>) -> f32 {
+    let mut partial = [0.0f32; 8];
+    for (i, term) in terms.into_iter().enumerate() {
+        partial[i % 8] += term;
+    }
+    fold(partial)
+}
+
+/// Eight partial sums added in order.
+#[inline(always)]
+pub fn fold(partial: [f32; 8]) -> f32 {
+    partial.iter().fold(0.0, |sum, &x| sum + x)
+}
+
+/// Turns `logits` into probabilities in place, summed as [`sum`] does. An empty slice stays empty.
 #[inline(always)]
 pub fn softmax(logits: &mut [f32]) {
     let mut max = f32::NEG_INFINITY;
     for &l in logits.iter() {
         max = if l > max { l } else { max };
     }
-    let mut sum = 0.0;
     for l in logits.iter_mut() {
         *l = exp(*l - max);
-        sum += *l;
     }
-    let inverse = 1.0 / sum;
+    let inverse = 1.0 / sum(logits.iter().copied());
     for l in logits.iter_mut() {
         *l *= inverse;
     }

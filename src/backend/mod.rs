@@ -1,0 +1,123 @@
+//! Where the arrays live. A [`Backend`] holds the states and trees of some rows and does to all of them what
+//! [`crate::search::simulate`] asks for. The game's type ends here: above, states are bytes.
+
+pub mod isa;
+pub mod cpu;
+
+use crate::batch::AnyGame;
+use crate::error::Result;
+use crate::game::{self, Game, GameVisitor, Sizes};
+use crate::search::root::{Exploration, RootSummary, RowKey};
+use crate::tree::Tree;
+
+/// A CPU backend for `game`.
+///
+/// # Errors
+/// As [`game::dispatch`].
+pub fn cpu_backend(game: &dyn AnyGame, plan: cpu::BackendPlan) -> Result<Box<dyn Backend>> {
+    struct Make(cpu::BackendPlan);
+    impl GameVisitor for Make {
+        type Out = Box<dyn Backend>;
+        fn visit<G: Game>(self, game: G) -> Self::Out {
+            Box::new(cpu::CpuBackend::new(game, self.0))
+        }
+    }
+    game::dispatch(game.name(), &game.options(), Make(plan))
+}
+
+/// What one selection over all rows gave.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Selected {
+    /// Leaves, of any kind, in this pass.
+    pub leaves: usize,
+    /// M: leaves that need the network.
+    pub evaluations: usize,
+    /// Leaves that are simulations (the evaluation of a new root is none).
+    pub simulations: usize,
+    /// Sum of the leaves' depths.
+    pub depth_sum: u64,
+    /// Depth of the deepest leaf.
+    pub depth_max: u64,
+}
+
+/// One tree with its states, apart from any backend: what a root cache is cloned from.
+pub struct Snapshot {
+    /// One row.
+    pub tree: Tree,
+    /// `[nodes in use, state bytes]`
+    pub states: Vec<u8>,
+    /// Keys of the positions before the root.
+    pub history: Vec<u64>,
+}
+
+/// What a row is asked to do for one ply.
+#[derive(Clone, Copy, Debug)]
+pub struct PlyPlan {
+    /// New simulations, before inherited ones are taken off.
+    pub simulations: u32,
+    /// Whether the root explores.
+    pub exploration: Exploration,
+    /// What random numbers are keyed by.
+    pub key: RowKey,
+}
+
+/// States and trees of B rows.
+///
+/// A row's life: [`Backend::plant`] or [`Backend::plant_snapshot`], then for every ply [`Backend::begin`], passes until
+/// [`Backend::is_done`], [`Backend::summarise`], [`Backend::advance`].
+pub trait Backend: Send {
+    /// The sizes of the game.
+    fn sizes(&self) -> &Sizes;
+
+    /// B.
+    fn rows(&self) -> usize;
+
+    /// Gives row `b` a new tree at `state`, where a player must be to move. `history`: keys of the positions before it.
+    fn plant(&mut self, b: usize, state: &[u8], history: &[u64]);
+
+    /// Gives row `b` a copy of `snapshot`.
+    fn plant_snapshot(&mut self, b: usize, snapshot: &Snapshot);
+
+    /// A copy of row `b`, its `limit` most visited nodes.
+    fn snapshot(&mut self, b: usize, limit: usize) -> Snapshot;
+
+    /// Begins a ply in row `b`.
+    fn begin(&mut self, b: usize, plan: PlyPlan);
+
+    /// True where row `b` has nothing left to do this ply.
+    fn is_done(&self, b: usize) -> bool;
+
+    /// Stops row `b`: no passes touch it until the next [`Backend::begin`].
+    fn park(&mut self, b: usize);
+
+    /// Selects up to L leaves in every row that has simulations left, and makes the new nodes.
+    fn select(&mut self) -> Selected;
+
+    /// Writes what the network is to see: `[M, F]`, the leaves in row order.
+    fn observe(&mut self, obs: &mut [f32]);
+
+    /// Takes the network's answers: `logits [M, A]`, `values [M, P]`.
+    fn expand(&mut self, logits: &[f32], values: &[f32]);
+
+    /// Backs all leaves of the pass up.
+    fn backup(&mut self);
+
+    /// What the search of row `b` found.
+    fn summarise(&mut self, b: usize, out: &mut RootSummary);
+
+    /// Plays `action` (or deals that outcome) at row `b`'s root and keeps what is below it, if it may and can. Where no
+    /// player is to move afterwards the row must be advanced further or planted anew.
+    fn advance(&mut self, b: usize, action: u16);
+
+    /// The state at row `b`'s root.
+    fn root_state(&self, b: usize) -> &[u8];
+
+    /// Keys of the positions before row `b`'s root.
+    fn root_history(&self, b: usize) -> &[u64];
+
+    /// Nodes in use in row `b`.
+    fn num_nodes(&self, b: usize) -> usize;
+
+    /// The line of most visited actions from row `b`'s root, at most `most` long.
+    fn principal_variation(&mut self, b: usize, most: usize) -> Vec<u16>;
+}

@@ -1,0 +1,205 @@
+//! Search: one simulation is select -> evaluate -> expand -> backup, for all rows at once.
+//!
+//! [`simulate`] is the whole of it. Sees only trees and a network's outputs; which game it is, and where the arrays live,
+//! is the [`Backend`]'s business. The rules, in the files below:
+//!
+//! - [`select`]: PUCT and Gumbel on the way down one row.
+//! - [`expand`]: priors and values into a new node.
+//! - [`backup`]: values and proofs on the way up.
+//! - [`root`]: noise, budgets, sequential halving, policy targets.
+//! - [`reuse`]: keeping the played subtree, trimming to T nodes.
+
+pub mod select;
+pub mod expand;
+pub mod backup;
+pub mod root;
+pub mod reuse;
+
+use crate::backend::Backend;
+use crate::config::{Algorithm, ChanceRule, Fpu, SearchConfig};
+use crate::error::Result;
+use crate::game::Sizes;
+use crate::net::Network;
+use std::time::Instant;
+
+/// How edges are chosen; see [`Algorithm`].
+pub type Rule = Algorithm;
+
+/// What a search needs to know of the configuration, resolved for one game.
+#[derive(Clone, Copy, Debug)]
+pub struct SearchParams {
+    /// PUCT or Gumbel.
+    pub rule: Rule,
+    /// S.
+    pub simulations: u32,
+    /// L.
+    pub leaves: usize,
+    /// c_init of PUCT.
+    pub c_init: f32,
+    /// c_base of PUCT.
+    pub c_base: f32,
+    /// First-play urgency of PUCT.
+    pub fpu: Fpu,
+    /// Its reduction.
+    pub fpu_reduction: f32,
+    /// Share of Dirichlet noise.
+    pub noise_fraction: f32,
+    /// Dirichlet alpha, 0 = 10 / legal actions.
+    pub noise_alpha: f32,
+    /// The most actions that sequential halving considers.
+    pub considered: usize,
+    /// c_visit of Gumbel.
+    pub c_visit: f32,
+    /// c_scale of Gumbel, for Q mapped to [0, 1].
+    pub c_scale: f32,
+    /// Whether proofs are backed up.
+    pub solver: Solver,
+    /// Share of `simulations` up to which inherited visits count.
+    pub inherit_cap: f32,
+    /// Fewest new simulations a ply.
+    pub min_simulations: u32,
+    /// How descents pass chance nodes.
+    pub chance: ChanceRule,
+}
+
+/// Whether proven values are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Solver {
+    /// MCTS-Solver: two players, zero-sum, no chance, nothing hidden.
+    On,
+    /// Every value is an estimate.
+    Off,
+}
+
+impl SearchParams {
+    /// The parameters of a configuration for a game of these sizes. The solver is on where it is asked for and the game
+    /// allows it.
+    pub fn new(config: &SearchConfig, sizes: &Sizes) -> Self {
+        let solvable =
+            sizes.num_players == 2 && sizes.zero_sum && sizes.num_chance == 0 && !sizes.hidden_information;
+        Self {
+            rule: config.algorithm,
+            simulations: config.simulations,
+            leaves: config.leaves as usize,
+            c_init: config.c_init,
+            c_base: config.c_base,
+            fpu: config.fpu,
+            fpu_reduction: config.fpu_reduction,
+            noise_fraction: config.noise_fraction,
+            noise_alpha: config.noise_alpha,
+            considered: (config.considered as usize).min(sizes.num_edges()),
+            c_visit: config.c_visit,
+            c_scale: config.c_scale,
+            solver: if config.solver && solvable { Solver::On } else { Solver::Off },
+            inherit_cap: config.inherit_cap,
+            min_simulations: config.min_simulations,
+            chance: config.chance,
+        }
+    }
+}
+
+/// Where the time of passes went, in seconds, and what they did.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct PassClock {
+    /// Selection, new states and observations.
+    pub select: f64,
+    /// The network.
+    pub forward: f64,
+    /// Priors and values into new nodes.
+    pub expand: f64,
+    /// Backups.
+    pub backup: f64,
+    /// Passes.
+    pub passes: u64,
+    /// Simulations finished (new ones, in all rows).
+    pub simulations: u64,
+    /// Positions the network evaluated.
+    pub evaluations: u64,
+    /// Sum over simulations of the leaf's depth.
+    pub depth_sum: u64,
+    /// Deepest leaf.
+    pub depth_max: u64,
+}
+
+impl PassClock {
+    /// Adds another clock's counts.
+    pub fn add(&mut self, other: &Self) {
+        self.select += other.select;
+        self.forward += other.forward;
+        self.expand += other.expand;
+        self.backup += other.backup;
+        self.passes += other.passes;
+        self.simulations += other.simulations;
+        self.evaluations += other.evaluations;
+        self.depth_sum += other.depth_sum;
+        self.depth_max = self.depth_max.max(other.depth_max);
+    }
+}
+
+/// The network's input and output of one pass, grown once and kept.
+#[derive(Clone, Debug, Default)]
+pub struct PassBuffers {
+    /// `[M, F]`
+    obs: Vec<f32>,
+    /// `[M, A]`
+    logits: Vec<f32>,
+    /// `[M, P]`
+    values: Vec<f32>,
+}
+
+impl PassBuffers {
+    /// Room for `most` leaves.
+    pub fn new(sizes: &Sizes, most: usize) -> Self {
+        Self {
+            obs: vec![0.0; most * sizes.obs.len()],
+            logits: vec![0.0; most * sizes.num_actions],
+            values: vec![0.0; most * sizes.num_players],
+        }
+    }
+
+    /// Bytes for `most` leaves.
+    pub fn bytes(sizes: &Sizes, most: usize) -> usize {
+        4 * most * (sizes.obs.len() + sizes.num_actions + sizes.num_players)
+    }
+}
+
+/// One pass: every row that has simulations left makes up to L of them. Returns how many leaves there were; 0 means that
+/// every row is done.
+///
+/// # Errors
+/// What the network says.
+pub fn simulate(
+    backend: &mut dyn Backend,
+    network: &mut dyn Network,
+    buffers: &mut PassBuffers,
+    clock: &mut PassClock,
+) -> Result<usize> {
+    let sizes = *backend.sizes();
+    let start = Instant::now();
+    let selected = backend.select();
+    let m = selected.evaluations;
+    let obs = &mut buffers.obs[..m * sizes.obs.len()];
+    if network.needs_observations() {
+        backend.observe(obs);
+    }
+    let observed = Instant::now();
+    let logits = &mut buffers.logits[..m * sizes.num_actions];
+    let values = &mut buffers.values[..m * sizes.num_players];
+    if m > 0 {
+        network.forward(obs, logits, values)?;
+    }
+    let evaluated = Instant::now();
+    backend.expand(logits, values);
+    let expanded = Instant::now();
+    backend.backup();
+    clock.select += (observed - start).as_secs_f64();
+    clock.forward += (evaluated - observed).as_secs_f64();
+    clock.expand += (expanded - evaluated).as_secs_f64();
+    clock.backup += expanded.elapsed().as_secs_f64();
+    clock.passes += 1;
+    clock.evaluations += m as u64;
+    clock.simulations += selected.simulations as u64;
+    clock.depth_sum += selected.depth_sum;
+    clock.depth_max = clock.depth_max.max(selected.depth_max);
+    Ok(selected.leaves)
+}

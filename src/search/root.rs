@@ -1,0 +1,415 @@
+//! What stands beside the trees at the roots: noise, budgets, schedules; and what comes out of a search.
+//!
+//! Noise is never written into the tree (a kept subtree or a cloned cache stays as the network made it), and inherited
+//! visits are counted apart from new ones.
+
+use super::select::{Improved, RootView, gumbel_scores};
+use super::{Rule, SearchParams};
+use crate::math;
+use crate::rng::{Key, Purpose};
+use crate::tree::{Kind, NO_NODE, REFUTED, ROOT, RowMut, TreeShape};
+
+/// Which game, seen how, at which ply: what every random number of a row's search is keyed by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RowKey {
+    /// The run's seed.
+    pub seed: u64,
+    /// The lane, counted over all rows of the run.
+    pub lane: u64,
+    /// The number of the lane's game.
+    pub game: u64,
+    /// Which determinisation of the game.
+    pub determinisation: u64,
+    /// The ply.
+    pub ply: u64,
+}
+
+impl RowKey {
+    /// The key for one purpose.
+    pub fn key(&self, purpose: Purpose) -> Key {
+        Key::new(self.seed, purpose).with(self.lane).with(self.game).with(self.determinisation).with(self.ply)
+    }
+}
+
+/// Whether the root explores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exploration {
+    /// Noise at the root: self-play.
+    Noisy,
+    /// None: evaluation.
+    Plain,
+}
+
+/// When sequential halving visits what: for each number of considered actions and each simulation, how many new visits the
+/// considered actions have (the table of mctx, from algorithm 1 of Danihelka et al. 2022).
+#[derive(Clone, Debug)]
+pub struct Halving {
+    budget: u32,
+    /// `[considered][budget]`
+    tables: Vec<Vec<u16>>,
+}
+
+impl Halving {
+    /// The schedule of `budget` simulations for up to `considered` actions.
+    pub fn new(budget: u32, considered: usize) -> Self {
+        let tables = (0..=considered).map(|m| Self::table(budget as usize, m)).collect();
+        Self { budget, tables }
+    }
+
+    fn table(budget: usize, considered: usize) -> Vec<u16> {
+        if considered <= 1 {
+            return (0..budget).map(|i| i.min(usize::from(u16::MAX)) as u16).collect();
+        }
+        let rounds = considered.next_power_of_two().trailing_zeros() as usize;
+        let mut sequence = Vec::with_capacity(budget + considered);
+        let mut visits = vec![0u16; considered];
+        let mut left = considered;
+        while sequence.len() < budget {
+            for _ in 0..(budget / (rounds * left)).max(1) {
+                sequence.extend_from_slice(&visits[..left]);
+                visits[..left].iter_mut().for_each(|v| *v = v.saturating_add(1));
+            }
+            left = (left / 2).max(2);
+        }
+        sequence.truncate(budget);
+        sequence
+    }
+
+    /// New visits of the actions considered by simulation number `simulation`.
+    #[inline(always)]
+    pub fn visits(&self, considered: usize, simulation: u32) -> i32 {
+        let table = &self.tables[considered.min(self.tables.len() - 1)];
+        table.get(simulation as usize).copied().map_or(i32::MAX, i32::from)
+    }
+}
+
+/// The arrays beside the trees.
+pub struct Roots {
+    padded: usize,
+    players: usize,
+    /// PUCT: Dirichlet draws; Gumbel: Gumbel numbers. `[B, Ep]`
+    noise: Vec<f32>,
+    /// Share of the noise in the priors (PUCT). `[B]`
+    noise_fraction: Vec<f32>,
+    /// Visits of the root's edges when the ply began. `[B, Ep]`
+    base_visits: Vec<i32>,
+    /// Sum of all values backed up to the root. `[B, P]`
+    value_sum: Vec<f32>,
+    /// New simulations of the ply still to run. `[B]`
+    left: Vec<u32>,
+    /// New simulations of the ply in all. `[B]`
+    budget: Vec<u32>,
+    /// Index into `schedules`. `[B]`
+    schedule: Vec<u16>,
+    schedules: Vec<Halving>,
+}
+
+impl Roots {
+    /// Arrays for trees of this shape.
+    pub fn new(shape: TreeShape) -> Self {
+        let (b, ep) = (shape.rows, shape.padded());
+        Self {
+            padded: ep,
+            players: shape.players,
+            noise: vec![0.0; b * ep],
+            noise_fraction: vec![0.0; b],
+            base_visits: vec![0; b * ep],
+            value_sum: vec![0.0; b * shape.players],
+            left: vec![0; b],
+            budget: vec![0; b],
+            schedule: vec![0; b],
+            schedules: Vec::new(),
+        }
+    }
+
+    /// Bytes of one row.
+    pub fn row_bytes(shape: TreeShape) -> usize {
+        shape.padded() * 8 + shape.players * 4 + 14
+    }
+
+    /// New simulations of row `b`'s ply still to run.
+    #[inline(always)]
+    pub fn left(&self, b: usize) -> u32 {
+        self.left[b]
+    }
+
+    /// New simulations that row `b`'s ply has run.
+    pub fn run(&self, b: usize) -> u32 {
+        self.budget[b] - self.left[b]
+    }
+
+    /// One simulation of row `b` begins.
+    #[inline(always)]
+    pub fn count(&mut self, b: usize) {
+        self.left[b] -= 1;
+    }
+
+    /// One simulation of row `b` is given up.
+    #[inline(always)]
+    pub fn uncount(&mut self, b: usize) {
+        self.left[b] += 1;
+    }
+
+    /// Row `b` needs no more simulations this ply: its root is proven.
+    #[inline(always)]
+    pub fn finish(&mut self, b: usize) {
+        self.budget[b] -= self.left[b];
+        self.left[b] = 0;
+    }
+
+    /// Row `b`'s value sum. `[P]`
+    #[inline(always)]
+    pub fn value_sum_mut(&mut self, b: usize) -> &mut [f32] {
+        &mut self.value_sum[b * self.players..(b + 1) * self.players]
+    }
+
+    /// What selection at row `b`'s root needs. `in_flight` leaves of the pass come before this one's simulation.
+    #[inline(always)]
+    pub fn view(&self, b: usize, num_edges: usize, params: &SearchParams) -> RootView<'_> {
+        let at = b * self.padded..(b + 1) * self.padded;
+        let considered_visits = match params.rule {
+            Rule::Puct => 0,
+            Rule::Gumbel => {
+                let considered = num_edges.min(params.considered);
+                self.schedules[usize::from(self.schedule[b])]
+                    .visits(considered, self.budget[b] - self.left[b])
+            }
+        };
+        RootView {
+            noise: &self.noise[at.clone()],
+            noise_fraction: self.noise_fraction[b],
+            base_visits: &self.base_visits[at],
+            considered_visits,
+        }
+    }
+
+    /// Begins a ply in row `b`: budget, inherited visits, noise.
+    pub fn begin(
+        &mut self,
+        b: usize,
+        row: &mut RowMut<'_>,
+        params: &SearchParams,
+        simulations: u32,
+        exploration: Exploration,
+        key: RowKey,
+    ) {
+        let at = b * self.padded..(b + 1) * self.padded;
+        let fresh = row.nodes[ROOT as usize].kind() == Kind::New;
+        let base = &mut self.base_visits[at.clone()];
+        base.copy_from_slice(row.edges(ROOT).visits);
+        if fresh {
+            base.fill(0);
+        }
+        let inherited = base.iter().sum::<i32>() as u32;
+        self.budget[b] = match params.rule {
+            Rule::Gumbel => simulations,
+            Rule::Puct => {
+                let counted = inherited.min((params.inherit_cap * simulations as f32) as u32);
+                simulations.saturating_sub(counted).max(params.min_simulations.min(simulations))
+            }
+        };
+        self.left[b] = self.budget[b];
+        self.schedule[b] = self.schedule_for(simulations, params);
+        self.reset_value_sum(b, row);
+        let num_edges = usize::from(row.nodes[ROOT as usize].num_edges);
+        let noise = &mut self.noise[at];
+        noise.fill(0.0);
+        self.noise_fraction[b] = 0.0;
+        if exploration == Exploration::Noisy {
+            match params.rule {
+                Rule::Gumbel => {
+                    let mut stream = key.key(Purpose::Gumbel).stream();
+                    noise[..num_edges].fill_with(|| stream.gumbel());
+                }
+                Rule::Puct => {
+                    let alpha = if params.noise_alpha > 0.0 {
+                        params.noise_alpha
+                    } else {
+                        10.0 / num_edges.max(1) as f32
+                    };
+                    key.key(Purpose::RootNoise).stream().dirichlet(alpha, &mut noise[..num_edges]);
+                    self.noise_fraction[b] = params.noise_fraction;
+                }
+            }
+        }
+        if row.nodes[ROOT as usize].is_proven() {
+            self.finish(b);
+        }
+    }
+
+    /// The schedule for this budget, made where it is not there yet.
+    fn schedule_for(&mut self, simulations: u32, params: &SearchParams) -> u16 {
+        if params.rule == Rule::Puct {
+            return 0;
+        }
+        let place = self.schedules.iter().position(|s| s.budget == simulations).unwrap_or_else(|| {
+            self.schedules.push(Halving::new(simulations, params.considered));
+            self.schedules.len() - 1
+        });
+        place as u16
+    }
+
+    /// The sum that a kept subtree's root has, from its mover's sum: exact for two players of a zero-sum game.
+    fn reset_value_sum(&mut self, b: usize, row: &RowMut<'_>) {
+        let node = &row.nodes[ROOT as usize];
+        let mover = usize::from(node.player);
+        let sum = &mut self.value_sum[b * self.players..(b + 1) * self.players];
+        for (player, s) in sum.iter_mut().enumerate() {
+            *s = match (node.visits, player == mover, self.players) {
+                (0, _, _) => 0.0,
+                (_, true, _) => node.value_sum,
+                (_, false, 2) => -node.value_sum,
+                _ => row.value(ROOT)[player] * node.visits as f32,
+            };
+        }
+    }
+
+    /// What the search of row `b` found.
+    pub fn summarise(&self, b: usize, row: &RowMut<'_>, params: &SearchParams, out: &mut RootSummary) {
+        let node = &row.nodes[ROOT as usize];
+        let (e, mover) = (usize::from(node.num_edges), usize::from(node.player));
+        let edges = row.edges(ROOT);
+        let base = &self.base_visits[b * self.padded..(b + 1) * self.padded];
+        out.actions.clear();
+        out.actions.extend_from_slice(&row.actions(ROOT)[..e]);
+        out.visits.clear();
+        out.visits.extend_from_slice(&edges.visits[..e]);
+        out.new_visits.clear();
+        out.new_visits.extend(edges.visits[..e].iter().zip(base).map(|(n, b)| n - b));
+        out.prior.clear();
+        out.prior.extend_from_slice(&edges.prior[..e]);
+        out.q.clear();
+        out.q.extend((0..e).map(|i| match (edges.visits[i], edges.value_sum[i]) {
+            (_, REFUTED) => -1.0,
+            (0, _) => node.mean(),
+            (n, w) => w / n as f32,
+        }));
+        out.player = node.player;
+        out.proven = node.is_proven();
+        out.value.clear();
+        if out.proven {
+            out.value.extend_from_slice(row.value(ROOT));
+        } else {
+            let sum = &self.value_sum[b * self.players..(b + 1) * self.players];
+            out.value.extend(sum.iter().map(|s| s / node.visits.max(1) as f32));
+        }
+        out.policy.clear();
+        if out.proven {
+            proven_policy(row, out.value[mover], out);
+        } else {
+            match params.rule {
+                Rule::Puct => self.visit_policy(b, row, params, out),
+                Rule::Gumbel => self.improved_policy(b, row, params, out),
+            }
+        }
+    }
+
+    /// PUCT's target: visits, the inherited ones with a capped weight; none for refuted edges.
+    fn visit_policy(&self, b: usize, row: &RowMut<'_>, params: &SearchParams, out: &mut RootSummary) {
+        let edges = row.edges(ROOT);
+        let e = out.actions.len();
+        let inherited: i32 = out.visits.iter().zip(&out.new_visits).map(|(n, new)| n - new).sum();
+        let cap = params.inherit_cap * (self.budget[b].max(1)) as f32;
+        let weight = if inherited as f32 > cap { cap / inherited as f32 } else { 1.0 };
+        out.policy.extend((0..e).map(|i| {
+            let counted = out.new_visits[i] as f32 + weight * (out.visits[i] - out.new_visits[i]) as f32;
+            if edges.value_sum[i] == REFUTED { 0.0 } else { counted }
+        }));
+        if normalise(&mut out.policy).is_none() {
+            out.policy.copy_from_slice(&out.prior);
+        }
+        out.best = argmax(&out.policy);
+    }
+
+    /// Gumbel's target: the improved policy (equation 11); the choice: the best score among the most visited.
+    fn improved_policy(&self, b: usize, row: &RowMut<'_>, params: &SearchParams, out: &mut RootSummary) {
+        let edges = row.edges(ROOT);
+        let e = out.actions.len();
+        let own = row.value(ROOT)[usize::from(out.player)];
+        let improved = Improved::of(&edges, own, params);
+        out.scratch.resize(self.padded, 0.0);
+        improved.weights(&edges, &mut out.scratch);
+        out.policy.extend_from_slice(&out.scratch[..e]);
+        if normalise(&mut out.policy).is_none() {
+            out.policy.copy_from_slice(&out.prior);
+        }
+        let view = RootView {
+            noise: &self.noise[b * self.padded..(b + 1) * self.padded],
+            noise_fraction: 0.0,
+            base_visits: &self.base_visits[b * self.padded..(b + 1) * self.padded],
+            considered_visits: 0,
+        };
+        gumbel_scores(row, &view, params, &mut out.scratch);
+        let most =
+            (0..e).filter(|&i| edges.value_sum[i] != REFUTED).map(|i| out.new_visits[i]).max().unwrap_or(0);
+        for i in 0..e {
+            if out.new_visits[i] != most {
+                out.scratch[i] = f32::NEG_INFINITY;
+            }
+        }
+        out.best = argmax(&out.scratch[..e]);
+    }
+}
+
+/// What a finished search says about its root. Vectors are `[legal actions]`, in the order of the legal list.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RootSummary {
+    /// The legal actions.
+    pub actions: Vec<u16>,
+    /// Visits, inherited ones included.
+    pub visits: Vec<i32>,
+    /// Visits of this ply's own simulations.
+    pub new_visits: Vec<i32>,
+    /// The network's priors.
+    pub prior: Vec<f32>,
+    /// Mean value for the player to move; the root's own mean where an edge was never taken.
+    pub q: Vec<f32>,
+    /// The policy target, summing to 1.
+    pub policy: Vec<f32>,
+    /// Mean value of the root for every player, or its proven value. `[P]`
+    pub value: Vec<f32>,
+    /// Place of the best action.
+    pub best: usize,
+    /// The player to move.
+    pub player: u8,
+    /// True where `value` is proven.
+    pub proven: bool,
+    scratch: Vec<f32>,
+}
+
+/// Where the root is proven: all mass on the edges that reach the proven value, shared by visits; where it is lost, the
+/// priors, since nothing can be learned about the choice.
+fn proven_policy(row: &RowMut<'_>, value: f32, out: &mut RootSummary) {
+    let edges = row.edges(ROOT);
+    let player = usize::from(out.player);
+    let e = out.actions.len();
+    out.policy.extend((0..e).map(|i| {
+        let child = edges.child[i];
+        let reaches = child != NO_NODE
+            && row.nodes[child as usize].is_proven()
+            && row.value(child)[player] == value
+            && edges.value_sum[i] != REFUTED;
+        if reaches { edges.visits[i].max(1) as f32 } else { 0.0 }
+    }));
+    if normalise(&mut out.policy).is_some() {
+        out.best = argmax(&out.policy);
+        return;
+    }
+    out.policy.copy_from_slice(&out.prior);
+    out.best = (0..e).fold(0, |best, i| if out.visits[i] > out.visits[best] { i } else { best });
+}
+
+/// Scales `weights` to sum to 1; None, with nothing changed, where they sum to nothing.
+pub fn normalise(weights: &mut [f32]) -> Option<()> {
+    let total = math::sum(weights.iter().copied());
+    if !(total > 0.0 && total.is_finite()) {
+        return None;
+    }
+    weights.iter_mut().for_each(|w| *w /= total);
+    Some(())
+}
+
+/// The place of the largest entry, the lowest on ties; 0 for none.
+pub fn argmax(scores: &[f32]) -> usize {
+    (0..scores.len()).fold(0, |best, i| if scores[i] > scores[best] { i } else { best })
+}

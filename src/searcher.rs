@@ -1,0 +1,193 @@
+//! Positions in, search results out: a backend, a network and the passes between them.
+//!
+//! [`Searcher`] is one shard of rows with its own evaluator, worked on by one thread; [`Searchers`] is one of them for each
+//! thread. Knows no training.
+
+use crate::backend::cpu::{BackendPlan, Reuse};
+use crate::backend::{Backend, PlyPlan, cpu_backend};
+use crate::batch::AnyGame;
+use crate::error::{Error, Result};
+use crate::game::Turn;
+use crate::net::Network;
+use crate::search::root::{Exploration, RootSummary, RowKey};
+use crate::search::{PassBuffers, PassClock, SearchParams, simulate};
+use rayon::prelude::*;
+
+/// A position to search.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Position {
+    /// The state; a player must be to move.
+    pub state: Vec<u8>,
+    /// Keys of the positions before it, where the game keeps them.
+    pub history: Vec<u64>,
+    /// What random numbers are keyed by.
+    pub key: RowKey,
+}
+
+/// Some rows, the network that evaluates their leaves, and the work space.
+pub struct Searcher {
+    /// States and trees.
+    pub backend: Box<dyn Backend>,
+    /// The evaluator.
+    pub network: Box<dyn Network>,
+    /// Where the time went.
+    pub clock: PassClock,
+    buffers: PassBuffers,
+}
+
+impl Searcher {
+    /// A searcher of `plan.rows` rows.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] where the network is not made for this game.
+    pub fn new(game: &dyn AnyGame, network: Box<dyn Network>, plan: BackendPlan) -> Result<Self> {
+        let sizes = game.sizes();
+        let shape = network.shape();
+        let found = (shape.obs_len, shape.num_actions, shape.num_players);
+        let expected = (sizes.obs.len(), sizes.num_actions, sizes.num_players);
+        if found != expected {
+            return Err(Error::Mismatch {
+                what: format!("network for {} (observation, actions, players)", game.name()),
+                found: format!("{found:?}"),
+                expected: format!("{expected:?}"),
+            });
+        }
+        Ok(Self {
+            backend: cpu_backend(game, plan)?,
+            network,
+            clock: PassClock::default(),
+            buffers: PassBuffers::new(&sizes, plan.rows * plan.params.leaves),
+        })
+    }
+
+    /// One pass over all rows; returns the number of leaves, 0 where all are done.
+    ///
+    /// # Errors
+    /// What the network says.
+    pub fn pass(&mut self) -> Result<usize> {
+        simulate(self.backend.as_mut(), self.network.as_mut(), &mut self.buffers, &mut self.clock)
+    }
+
+    /// Searches `positions`, as many at a time as there are rows, each in a new tree.
+    ///
+    /// # Errors
+    /// What the network says.
+    pub fn search(
+        &mut self,
+        positions: &[Position],
+        simulations: u32,
+        exploration: Exploration,
+    ) -> Result<Vec<RootSummary>> {
+        let mut out = Vec::with_capacity(positions.len());
+        for chunk in positions.chunks(self.backend.rows()) {
+            for (b, position) in chunk.iter().enumerate() {
+                self.backend.plant(b, &position.state, &position.history);
+                self.backend.begin(b, PlyPlan { simulations, exploration, key: position.key });
+            }
+            while self.pass()? > 0 {}
+            for b in 0..chunk.len() {
+                let mut summary = RootSummary::default();
+                self.backend.summarise(b, &mut summary);
+                out.push(summary);
+            }
+        }
+        Ok(out)
+    }
+}
+
+/// One [`Searcher`] for each thread.
+pub struct Searchers {
+    shards: Vec<Searcher>,
+}
+
+impl Searchers {
+    /// Searchers of `rows` rows in all, for searches of at most `params.simulations` simulations without reuse.
+    ///
+    /// # Errors
+    /// As [`Searcher::new`].
+    pub fn new(
+        game: &dyn AnyGame,
+        network: &dyn Network,
+        params: SearchParams,
+        rows: usize,
+        threads: usize,
+    ) -> Result<Self> {
+        let nodes = BackendPlan::nodes_for(params.simulations, &game.sizes());
+        let threads = threads.clamp(1, rows.max(1));
+        let plan = BackendPlan { rows: rows.div_ceil(threads), nodes, params, reuse: Reuse::Drop };
+        let shards =
+            (0..threads).map(|_| Searcher::new(game, network.fork(), plan)).collect::<Result<Vec<_>>>()?;
+        Ok(Self { shards })
+    }
+
+    /// Searches `positions`; the results are in their order and depend on neither threads nor rows.
+    ///
+    /// # Errors
+    /// What the network says.
+    pub fn search(
+        &mut self,
+        positions: &[Position],
+        simulations: u32,
+        exploration: Exploration,
+    ) -> Result<Vec<RootSummary>> {
+        let share = positions.len().div_ceil(self.shards.len()).max(1);
+        let parts: Vec<Result<Vec<RootSummary>>> = self
+            .shards
+            .par_iter_mut()
+            .zip(positions.par_chunks(share))
+            .map(|(shard, part)| shard.search(part, simulations, exploration))
+            .collect();
+        let mut out = Vec::with_capacity(positions.len());
+        for part in parts {
+            out.extend(part?);
+        }
+        Ok(out)
+    }
+
+    /// The sum of the shards' clocks.
+    pub fn clock(&self) -> PassClock {
+        let mut sum = PassClock::default();
+        self.shards.iter().for_each(|s| sum.add(&s.clock));
+        sum
+    }
+
+    /// The shards.
+    pub fn shards(&mut self) -> &mut [Searcher] {
+        &mut self.shards
+    }
+}
+
+/// The network's own answer for each state: `states [M, bytes]` -> (priors over the legal list, values by player `[P]`).
+/// A player must be to move in every state.
+///
+/// # Errors
+/// What the network says.
+pub fn bare_policies(
+    game: &dyn AnyGame,
+    network: &mut dyn Network,
+    positions: &[Position],
+) -> Result<Vec<(Vec<f32>, Vec<f32>)>> {
+    let sizes = game.sizes();
+    let m = positions.len();
+    let states: Vec<u8> = positions.iter().flat_map(|p| p.state.iter().copied()).collect();
+    let mut obs = vec![0.0; m * sizes.obs.len()];
+    game.observe_batch(&states, &mut obs);
+    let mut logits = vec![0.0; m * sizes.num_actions];
+    let mut values = vec![0.0; m * sizes.num_players];
+    network.forward(&obs, &mut logits, &mut values)?;
+    let rows = logits.chunks_exact(sizes.num_actions).zip(values.chunks_exact(sizes.num_players));
+    let answers = positions.iter().zip(rows).map(|(position, (logits, values))| {
+        let history = crate::game::History { played: &position.history, path: &[] };
+        let legal = game.legal(&position.state, history);
+        let mut priors: Vec<f32> = legal.iter().map(|&a| logits[usize::from(a)]).collect();
+        crate::math::softmax(&mut priors);
+        let observer = match game.turn(&position.state) {
+            Turn::Player(p) => p,
+            Turn::Chance | Turn::Over => 0,
+        };
+        let mut absolute = vec![0.0; sizes.num_players];
+        crate::search::expand::seat_values(values, observer, &mut absolute);
+        (priors, absolute)
+    });
+    Ok(answers.collect())
+}

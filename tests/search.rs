@@ -1,0 +1,77 @@
+//! Searches against exact values, and the laws that every search keeps.
+
+use vecaz::backend::cpu::{BackendPlan, Reuse};
+use vecaz::batch::{Playthrough, any_game};
+use vecaz::config::{Algorithm, SearchConfig};
+use vecaz::net::{HashNet, IoShape, Network, UniformNet};
+use vecaz::search::SearchParams;
+use vecaz::search::root::{Exploration, RootSummary, RowKey};
+use vecaz::searcher::{Position, Searcher};
+
+fn searcher(game: &str, config: &SearchConfig, rows: usize, hash: Option<()>) -> (Searcher, Playthrough) {
+    let game = any_game(game, &toml::Table::new()).expect("registered");
+    let sizes = game.sizes();
+    let shape =
+        IoShape { obs_len: sizes.obs.len(), num_actions: sizes.num_actions, num_players: sizes.num_players };
+    let network: Box<dyn Network> =
+        if hash.is_some() { Box::new(HashNet(shape)) } else { Box::new(UniformNet(shape)) };
+    let params = SearchParams::new(config, &sizes);
+    let nodes = BackendPlan::nodes_for(params.simulations, &sizes);
+    let plan = BackendPlan { rows, nodes, params, reuse: Reuse::Drop };
+    (Searcher::new(game.as_ref(), network, plan).expect("fits"), Playthrough::new(game))
+}
+
+fn search(game: &str, actions: &[u16], config: &SearchConfig, hash: Option<()>) -> RootSummary {
+    let (mut searcher, mut play) = searcher(game, config, 3, hash);
+    actions.iter().for_each(|&a| play.step(a).expect("legal"));
+    let position = Position { state: play.state().to_vec(), ..Position::default() };
+    let out = searcher.search(&[position], config.simulations, Exploration::Plain).expect("finite");
+    out.into_iter().next().expect("one")
+}
+
+#[test]
+fn tic_tac_toe_is_a_draw_and_proven() {
+    for algorithm in [Algorithm::Puct, Algorithm::Gumbel] {
+        let config = SearchConfig { algorithm, simulations: 20_000, ..SearchConfig::default() };
+        let summary = search("tic_tac_toe", &[], &config, None);
+        assert!(summary.proven, "{algorithm:?}");
+        assert_eq!(summary.value, [0.0, 0.0]);
+    }
+}
+
+#[test]
+fn a_win_in_one_is_taken_and_a_threat_is_met() {
+    for algorithm in [Algorithm::Puct, Algorithm::Gumbel] {
+        for solver in [true, false] {
+            let config = SearchConfig { algorithm, solver, simulations: 200, ..SearchConfig::default() };
+            let win = search("connect_four", &[3, 0, 3, 0, 3, 0], &config, None);
+            assert_eq!(win.actions[win.best], 3, "{algorithm:?} {solver} {win:?}");
+            let block = search("connect_four", &[3, 0, 3, 1, 3], &config, None);
+            assert_eq!(block.actions[block.best], 3, "{algorithm:?} {solver} {block:?}");
+        }
+    }
+}
+
+#[test]
+fn visits_do_not_depend_on_the_batch_a_row_stands_in() {
+    for (algorithm, leaves) in [(Algorithm::Puct, 1), (Algorithm::Gumbel, 1), (Algorithm::Puct, 4)] {
+        let config = SearchConfig { algorithm, leaves, simulations: 150, ..SearchConfig::default() };
+        let (mut many, play) = searcher("connect_four", &config, 5, Some(()));
+        let positions: Vec<Position> = (0..7)
+            .map(|column| {
+                let mut play = play.clone();
+                play.step(column).expect("legal");
+                let key = RowKey { lane: u64::from(column), ..RowKey::default() };
+                Position { state: play.state().to_vec(), history: vec![], key }
+            })
+            .collect();
+        let together = many.search(&positions, 150, Exploration::Noisy).expect("finite");
+        let (mut one, _) = searcher("connect_four", &config, 1, Some(()));
+        for (position, summary) in positions.iter().zip(&together) {
+            let alone = one.search(std::slice::from_ref(position), 150, Exploration::Noisy).expect("finite");
+            assert_eq!(&alone[0].visits, &summary.visits);
+            assert_eq!(alone[0].visits.iter().sum::<i32>(), 150);
+        }
+        assert_ne!(together[0].visits, together[1].visits);
+    }
+}
