@@ -4,6 +4,10 @@
 //! [`Network`] is what search calls. [`UniformNet`] and [`HashNet`] need no weights: the first makes search the only
 //! work, the second gives every observation its own reproducible answer, for tests of whole searches.
 
+pub mod fast; // the fused CPU forward
+pub mod naive; // the forward as the formulas read, to check the others
+pub mod spec; // shape, tensors and weights of a network
+
 use crate::error::Result;
 use crate::rng::{Key, Purpose};
 

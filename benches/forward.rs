@@ -1,0 +1,120 @@
+//! Speed of the CPU forward: GFLOP/s counting only taps on the board, positions a second, share of the measured peak.
+//!
+//! `cargo bench --bench forward [-- PART]` runs the cases whose name contains PART.
+
+use std::sync::Barrier;
+use std::time::{Duration, Instant};
+use vecaz::config::{Arch, Precision};
+use vecaz::game::ObsShape;
+use vecaz::net::Network;
+use vecaz::net::fast::FastNet;
+use vecaz::net::spec::NetSpec;
+use vecaz::rng::{Key, Purpose};
+
+/// Time spent on one measurement.
+const BUDGET: Duration = Duration::from_millis(1500);
+/// Length of one round.
+const ROUND: Duration = Duration::from_millis(1);
+
+fn connect_four(blocks: usize, channels: usize) -> NetSpec {
+    NetSpec {
+        arch: Arch::Resnet,
+        blocks,
+        channels,
+        policy_channels: 8,
+        value_channels: 4,
+        value_hidden: 64,
+        obs: ObsShape { channels: 2, height: 6, width: 7 },
+        num_actions: 7,
+        num_players: 2,
+        zero_sum_pair: true,
+    }
+}
+
+/// Work of one thread: a call does it once.
+type Work = Box<dyn FnMut() + Send>;
+
+/// The least seconds of a call of `make`'s works, started together on `threads` threads, over many short rounds: on a
+/// shared machine some rounds go undisturbed.
+fn least_seconds(threads: usize, make: impl Fn(usize) -> Work) -> f64 {
+    let mut works: Vec<Work> = (0..threads).map(make).collect();
+    works.iter_mut().for_each(|work| work());
+    let start = Instant::now();
+    works[0]();
+    let once = start.elapsed().as_secs_f64().max(1e-9);
+    let repeats = (ROUND.as_secs_f64() / once).clamp(1.0, 1e6) as usize;
+    let rounds = (BUDGET.as_secs_f64() / (once * repeats as f64)).clamp(8.0, 1e4) as usize;
+    let barrier = Barrier::new(threads);
+    let times: Vec<Vec<f64>> = std::thread::scope(|scope| {
+        let spawn = |work| scope.spawn(|| thread_seconds(work, &barrier, rounds, repeats));
+        let handles: Vec<_> = works.iter_mut().map(spawn).collect();
+        handles.into_iter().map(|handle| handle.join().expect("a worker ended early")).collect()
+    });
+    let slowest = |round: usize| times.iter().map(|seconds| seconds[round]).fold(0.0, f64::max);
+    (0..rounds).map(slowest).fold(f64::MAX, f64::min)
+}
+
+/// Seconds of a call, for every round.
+fn thread_seconds(work: &mut Work, barrier: &Barrier, rounds: usize, repeats: usize) -> Vec<f64> {
+    let round = |_| {
+        barrier.wait();
+        let start = Instant::now();
+        (0..repeats).for_each(|_| work());
+        start.elapsed().as_secs_f64() / repeats as f64
+    };
+    (0..rounds).map(round).collect()
+}
+
+fn forward_seconds(net: &FastNet, rows: usize, threads: usize) -> f64 {
+    least_seconds(threads, |thread| {
+        let mut net = net.clone();
+        let io = net.shape();
+        let mut stream = Key::new(thread as u64, Purpose::Evaluation).stream();
+        let obs: Vec<f32> = (0..rows * io.obs_len).map(|_| stream.below(2) as f32).collect();
+        let (mut logits, mut values) = (vec![0.0; rows * io.num_actions], vec![0.0; rows * io.num_players]);
+        Box::new(move || net.forward(&obs, &mut logits, &mut values).expect("finite"))
+    })
+}
+
+/// GFLOP/s of all threads when nothing but multiplications is done.
+fn peak_gflops(net: &FastNet, threads: usize) -> f64 {
+    const ROUNDS: usize = 50_000;
+    let seconds = least_seconds(threads, |_| {
+        let net = net.clone();
+        Box::new(move || assert!(net.multiply_flat_out(ROUNDS) > 0))
+    });
+    2.0 * (net.multiply_flat_out(ROUNDS) * threads) as f64 / seconds / 1e9
+}
+
+fn commit() -> String {
+    let output = std::process::Command::new("git").args(["rev-parse", "--short", "HEAD"]).output();
+    output.map(|o| String::from_utf8_lossy(&o.stdout).trim().to_string()).unwrap_or_default()
+}
+
+fn main() {
+    let wanted = std::env::args().skip(1).find(|arg| !arg.starts_with("--")).unwrap_or_default();
+    println!("commit {}", commit());
+    for precision in [Precision::F32] {
+        for (name, spec) in [("2x32", connect_four(2, 32)), ("6x64", connect_four(6, 64))] {
+            let name = format!("{name} {precision:?}").to_lowercase();
+            if !name.contains(&wanted) {
+                continue;
+            }
+            let weights = spec.random(Key::new(1, Purpose::Weights));
+            let net = FastNet::new(&spec, &weights, precision).expect("supported");
+            for threads in [1, 2] {
+                let peak = peak_gflops(&net, threads);
+                for rows in [1, 8, 64, 128] {
+                    let seconds = forward_seconds(&net, rows, threads);
+                    let positions = (rows * threads) as f64 / seconds;
+                    let gflops = 2.0 * net.products() as f64 * positions / 1e9;
+                    println!(
+                        "{name} {} M {rows:3} threads {threads}: {gflops:7.1} GFLOP/s = {:4.1} % of peak {peak:.0}, {positions:9.0} positions/s",
+                        net.path(),
+                        100.0 * gflops / peak
+                    );
+                }
+            }
+        }
+    }
+}

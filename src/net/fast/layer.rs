@@ -1,0 +1,227 @@
+//! One layer, packed for the kernels, and its run over a chunk of boards.
+
+use super::board::Run;
+use super::tile::{BLOCK, Epilogue, Kernels, Tile};
+use bytemuck::{Pod, Zeroable};
+
+/// 16 words on a cache line.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C, align(64))]
+pub(super) struct Line([f32; 16]);
+
+/// Numbers of a [`Line`].
+pub(super) const LINE: usize = 16;
+
+/// A vector of `words` zeros on cache lines.
+pub(super) fn lines(words: usize) -> Vec<Line> {
+    vec![Line::zeroed(); words.div_ceil(LINE)]
+}
+
+/// Per-channel factors and terms: BatchNorm as relu(scale * x + offset).
+#[derive(Clone, Debug)]
+pub(super) struct Affine {
+    pub scale: Vec<f32>,
+    pub offset: Vec<f32>,
+}
+
+/// Weights as numbers, before packing.
+pub(super) struct Dense<'a> {
+    pub outputs: usize,
+    pub taps: usize,
+    pub inputs: usize,
+    /// Weight of (output, tap, input).
+    pub weight: &'a dyn Fn(usize, usize, usize) -> f32,
+    pub bias: Vec<f32>,
+    /// The BatchNorm after the residual stream (Enter, Leave).
+    pub norm: Option<Affine>,
+    pub epilogue: Epilogue,
+}
+
+/// A layer ready to run.
+pub(super) struct Layer {
+    kernels: &'static Kernels,
+    runs: Vec<Run>,
+    epilogue: Epilogue,
+    outputs: usize,
+    vectors: usize,
+    /// Units of a tap.
+    depth: usize,
+    /// Words of a full weight block.
+    block: usize,
+    weights: Vec<Line>,
+    bias: Vec<Line>,
+    scale: Vec<Line>,
+    offset: Vec<Line>,
+}
+
+/// `boards` rows of one array per position: a pointer to the first, and the words of a row.
+#[derive(Clone, Copy)]
+pub(super) struct Rows {
+    pub start: *mut f32,
+    pub row: usize,
+}
+
+/// Where a layer reads and writes. Stream and out may not overlap the source.
+#[derive(Clone, Copy)]
+pub(super) struct Buffers {
+    pub source: Rows,
+    pub stream: Rows,
+    pub out: Rows,
+}
+
+impl Layer {
+    pub(super) fn new(kernels: &'static Kernels, runs: Vec<Run>, dense: &Dense<'_>) -> Self {
+        let vectors = dense.outputs.div_ceil(kernels.lanes);
+        let depth = dense.inputs.div_ceil(kernels.unit);
+        let affine = |part: fn(&Affine) -> &[f32]| padded(dense.norm.as_ref().map_or(&[], part), kernels);
+        Self {
+            kernels,
+            runs,
+            epilogue: dense.epilogue,
+            outputs: dense.outputs,
+            vectors,
+            depth,
+            block: dense.taps * depth * BLOCK * kernels.lanes,
+            weights: pack(kernels, dense, vectors, depth),
+            bias: padded(&dense.bias, kernels),
+            scale: affine(|a| &a.scale),
+            offset: affine(|a| &a.offset),
+        }
+    }
+
+    /// Numbers that the layer multiplies for one board: taps on the board only, no padding.
+    pub(super) fn products(&self, inputs: usize) -> usize {
+        self.runs.iter().map(|run| run.count * run.taps.len()).sum::<usize>() * inputs * self.outputs
+    }
+
+    /// Runs the layer on a chunk.
+    ///
+    /// # Safety
+    /// The machine has the kernels' instructions. `source`, `stream` and `out` hold `boards` rows for each position of
+    /// the layer's input and output: source rows of `depth` units, stream rows of whole vectors, out rows of whole
+    /// vectors of activations or numbers (Output: of `outputs` numbers). Writes do not overlap the source.
+    pub(super) unsafe fn run(&self, boards: usize, buffers: Buffers) {
+        let Buffers { source, stream, out } = buffers;
+        let base = Tile {
+            taps: &[],
+            depth: self.depth,
+            x: source.start,
+            x_row: source.row,
+            x_position: (boards * source.row) as isize,
+            weights: words(&self.weights),
+            block: self.block,
+            block_vectors: BLOCK,
+            bias: words(&self.bias),
+            scale: words(&self.scale),
+            offset: words(&self.offset),
+            stream: stream.start,
+            stream_row: stream.row,
+            out: out.start,
+            out_row: out.row,
+            valid: self.outputs,
+            epilogue: self.epilogue,
+        };
+        for run in &self.runs {
+            let first = run.first * boards;
+            // SAFETY: the run's rows lie inside the arrays, by the caller's promise.
+            unsafe { self.rows(&Tile { taps: &run.taps, ..base }, first, run.count * boards) };
+        }
+    }
+
+    /// Rows `first .. first + count`, all output channels.
+    unsafe fn rows(&self, base: &Tile<'_>, first: usize, count: usize) {
+        let mut vector = 0;
+        while vector < self.vectors {
+            let class = self.width_class(self.vectors - vector, count);
+            let kernels = self.kernels.tiles[class];
+            let tiles = count.div_ceil(kernels.len());
+            let (each, longer) = (count / tiles, count % tiles);
+            let mut row = first;
+            for i in 0..tiles {
+                let rows = each + usize::from(i < longer);
+                // SAFETY: `row + rows` and `vector + 2^class` stay inside the caller's arrays and the packed weights.
+                unsafe { kernels[rows - 1](&self.at(base, row, vector)) };
+                row += rows;
+            }
+            vector += 1 << class;
+        }
+    }
+
+    /// log2 of the vectors to take at once: the widest where the rows are few, which keeps enough sums in flight.
+    fn width_class(&self, vectors: usize, rows: usize) -> usize {
+        match vectors {
+            4.. if rows <= self.kernels.tiles[2].len() => 2,
+            2.. => 1,
+            _ => 0,
+        }
+    }
+
+    /// The tile at `row` and `vector`.
+    unsafe fn at<'a>(&self, base: &Tile<'a>, row: usize, vector: usize) -> Tile<'a> {
+        let lane = vector * self.kernels.lanes;
+        let out_lane = match self.epilogue {
+            Epilogue::Enter | Epilogue::Leave | Epilogue::Inner => lane / self.kernels.unit,
+            Epilogue::Hidden | Epilogue::Output => lane,
+        };
+        let norm = if matches!(self.epilogue, Epilogue::Enter | Epilogue::Leave) { lane } else { 0 };
+        // SAFETY: the caller vouches for the row; lane is a lane of the layer, and arrays it does not have are not moved in.
+        unsafe {
+            Tile {
+                x: base.x.add(row * base.x_row),
+                weights: base.weights.add(vector / BLOCK * base.block),
+                block_vectors: BLOCK.min(self.vectors - vector),
+                bias: base.bias.add(lane),
+                scale: base.scale.add(norm),
+                offset: base.offset.add(norm),
+                stream: base.stream.add(row * base.stream_row + norm),
+                out: base.out.add(row * base.out_row + out_lane),
+                valid: self.outputs - lane,
+                ..*base
+            }
+        }
+    }
+}
+
+fn words(lines: &[Line]) -> *const f32 {
+    lines.as_ptr().cast()
+}
+
+/// Numbers padded with zeros to whole vectors and lines.
+fn padded(numbers: &[f32], kernels: &Kernels) -> Vec<Line> {
+    let mut out = lines(numbers.len().next_multiple_of(kernels.lanes));
+    bytemuck::cast_slice_mut::<Line, f32>(&mut out)[..numbers.len()].copy_from_slice(numbers);
+    out
+}
+
+/// `[block, tap, unit, vector of the block, lane]` units, absent outputs and inputs 0.
+fn pack(kernels: &Kernels, dense: &Dense<'_>, vectors: usize, depth: usize) -> Vec<Line> {
+    let mut out = lines(dense.taps * depth * vectors * kernels.lanes);
+    let mut units = bytemuck::cast_slice_mut::<Line, f32>(&mut out).iter_mut();
+    for first in (0..vectors).step_by(BLOCK) {
+        let lanes = BLOCK.min(vectors - first) * kernels.lanes;
+        for tap in 0..dense.taps {
+            for k in 0..depth {
+                for (lane, unit) in units.by_ref().take(lanes).enumerate() {
+                    let output = first * kernels.lanes + lane;
+                    *unit = kernels.pack_unit(|part| {
+                        let input = k * kernels.unit + part;
+                        let real = output < dense.outputs && input < dense.inputs;
+                        if real { (dense.weight)(output, tap, input) } else { 0.0 }
+                    });
+                }
+            }
+        }
+    }
+    out
+}
+
+impl Kernels {
+    /// One unit out of its activations or weights, `number(0)` the first.
+    pub(super) fn pack_unit(&self, number: impl Fn(usize) -> f32) -> f32 {
+        if self.unit == 1 {
+            return number(0);
+        }
+        let half = |part| u32::from(half::bf16::from_f32(number(part)).to_bits());
+        f32::from_bits(half(0) | half(1) << 16)
+    }
+}

@@ -1,0 +1,343 @@
+//! The fused CPU forward: same weights as the candle module, many times its speed on small boards.
+//!
+//! A chunk of boards small enough for the L2 cache goes through the whole network, stem to heads, before the next one
+//! starts. Activations lie as `[position, board, channel]`, so each output position and tap on the board is a small matrix
+//! product read in place: no im2col, no padding squares, BatchNorm, residual sum and relu done while sums are in
+//! registers. One kernel (`tile`) does every layer; a linear layer on a board is one output position with a tap for
+//! every square.
+//!
+//! Single-threaded on purpose: callers run one evaluator per thread ([`FastNet::fork`]) on their own rows. The result is
+//! batch-invariant to the bit: each sum takes its products in one fixed order, whatever the batch.
+
+mod board;
+mod layer;
+mod pack;
+mod portable;
+mod tile;
+#[cfg(target_arch = "x86_64")]
+mod x86;
+
+use super::spec::{NetSpec, Weights};
+use super::{IoShape, Network};
+use crate::config::{Arch, Precision};
+use crate::error::{Error, Result};
+use layer::{Buffers, LINE, Line, Rows, lines};
+use pack::Packed;
+use std::sync::Arc;
+use tile::Kernels;
+
+/// Words of activations a chunk may take: 512 KiB, half of a usual L2 cache, the rest being for weights.
+const CHUNK_WORDS: usize = 128 * 1024;
+/// Most boards of a chunk.
+const MAX_BOARDS: usize = 192;
+
+/// The instructions a [`FastNet`] may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Path {
+    /// x86-64 AVX-512.
+    Avx512,
+    /// x86-64 AVX2 with FMA.
+    Avx2,
+    /// Plain Rust.
+    Portable,
+}
+
+impl Path {
+    /// The paths this machine has, fastest first.
+    pub fn available() -> Vec<Path> {
+        let all = [Path::Avx512, Path::Avx2, Path::Portable];
+        all.into_iter().filter(|path| path.kernels(Precision::F32).is_some()).collect()
+    }
+
+    /// The kernels, where this machine and build have them.
+    fn kernels(self, precision: Precision) -> Option<&'static Kernels> {
+        match (self, precision) {
+            #[cfg(target_arch = "x86_64")]
+            (Path::Avx512, Precision::F32) => is_x86_feature_detected!("avx512f").then_some(&x86::AVX512),
+            #[cfg(target_arch = "x86_64")]
+            (Path::Avx2, Precision::F32) => {
+                (is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")).then_some(&x86::AVX2)
+            }
+            (Path::Portable, Precision::F32) => Some(&portable::PORTABLE),
+            _ => None,
+        }
+    }
+}
+
+/// A network packed for the CPU. Clones share the weights and own their work space.
+pub struct FastNet {
+    net: Arc<Net>,
+    /// Activations of one chunk; grows to the largest chunk met.
+    work: Vec<Line>,
+}
+
+struct Net {
+    spec: NetSpec,
+    packed: Packed,
+    tower: &'static Kernels,
+    full: &'static Kernels,
+}
+
+impl FastNet {
+    /// Packs `weights` for the fastest path that this machine has.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] and [`Error::NotFinite`] for weights that do not fit `spec`, [`Error::Unsupported`] for a
+    /// precision that this machine or build does not have.
+    pub fn new(spec: &NetSpec, weights: &Weights, precision: Precision) -> Result<Self> {
+        let available = Path::available();
+        let path = available.iter().find(|path| path.kernels(precision).is_some());
+        Self::with_path(spec, weights, precision, *path.unwrap_or(&available[0]))
+    }
+
+    /// Packs `weights` for one path.
+    ///
+    /// # Errors
+    /// Those of [`FastNet::new`]; [`Error::Unsupported`] also where this machine lacks the path.
+    pub fn with_path(spec: &NetSpec, weights: &Weights, precision: Precision, path: Path) -> Result<Self> {
+        let unsupported = |precision: Precision| {
+            let what = format!("the CPU network in {precision:?} on path {path:?}");
+            Error::unsupported(what, "this machine has no instructions for it")
+        };
+        let tower = path.kernels(precision).ok_or_else(|| unsupported(precision))?;
+        let full = path.kernels(Precision::F32).ok_or_else(|| unsupported(Precision::F32))?;
+        let packed = pack::pack(spec, weights, tower, full)?;
+        Ok(Self { net: Arc::new(Net { spec: spec.clone(), packed, tower, full }), work: Vec::new() })
+    }
+
+    /// The instructions in use, e.g. "avx512".
+    pub fn path(&self) -> &'static str {
+        self.net.tower.name
+    }
+
+    /// Multiplications that one observation needs, counting only taps on the board.
+    pub fn products(&self) -> usize {
+        self.net.packed.products
+    }
+
+    /// Multiplies as fast as this machine can on the path in use, `rounds` rounds, and returns how many multiplications
+    /// that were: the measure of [`FastNet::products`] a second.
+    pub fn multiply_flat_out(&self, rounds: usize) -> usize {
+        let kernels = self.net.tower;
+        // SAFETY: the kernels' instructions were detected when the path was chosen.
+        std::hint::black_box(unsafe { (kernels.peak)(rounds) });
+        rounds * tile::CHAINS * kernels.lanes * kernels.unit
+    }
+}
+
+impl Network for FastNet {
+    fn shape(&self) -> IoShape {
+        self.net.spec.io()
+    }
+
+    fn forward(&mut self, obs: &[f32], logits: &mut [f32], values: &mut [f32]) -> Result<()> {
+        let IoShape { obs_len, num_actions, num_players } = self.shape();
+        let rows = obs.len() / obs_len;
+        check_len("observations", obs.len(), rows * obs_len)?;
+        check_len("logits", logits.len(), rows * num_actions)?;
+        check_len("values", values.len(), rows * num_players)?;
+        let chunks = rows.div_ceil(self.net.most_boards());
+        let mut first = 0;
+        for i in 0..chunks {
+            let boards = rows / chunks + usize::from(i < rows % chunks);
+            let end = first + boards;
+            self.net.chunk(
+                &mut self.work,
+                &obs[first * obs_len..end * obs_len],
+                &mut logits[first * num_actions..end * num_actions],
+                &mut values[first * num_players..end * num_players],
+            )?;
+            first = end;
+        }
+        Ok(())
+    }
+
+    fn fork(&self) -> Box<dyn Network> {
+        Box::new(self.clone())
+    }
+}
+
+impl Clone for FastNet {
+    /// Shares the weights; the work space is the clone's own.
+    fn clone(&self) -> Self {
+        Self { net: self.net.clone(), work: Vec::new() }
+    }
+}
+
+fn check_len(what: &str, found: usize, expected: usize) -> Result<()> {
+    if found == expected {
+        return Ok(());
+    }
+    let what = format!("length of a batch's {what}");
+    Err(Error::Mismatch { what, found: found.to_string(), expected: expected.to_string() })
+}
+
+fn check_finite(what: &str, numbers: &[f32]) -> Result<()> {
+    // No early exit: the compiler makes vectors of this, and all is well nearly always.
+    if numbers.iter().fold(true, |finite, x| finite & x.is_finite()) {
+        return Ok(());
+    }
+    let value = numbers.iter().copied().find(|x| !x.is_finite()).unwrap_or(f32::NAN);
+    Err(Error::NotFinite { what: format!("{what} of the network"), value })
+}
+
+/// Words of a chunk's arrays, each a whole number of cache lines.
+struct Layout {
+    positions: usize,
+    obs_row: usize,
+    stream_row: usize,
+    act_row: usize,
+    head_row: usize,
+    hidden_row: usize,
+    value_row: usize,
+}
+
+impl Layout {
+    /// Words that each array takes for `boards`: observations, stream, activations twice, heads, hidden, value.
+    fn words(&self, boards: usize) -> [usize; 7] {
+        let squares = self.positions * boards;
+        [
+            squares * self.obs_row,
+            squares * self.stream_row,
+            squares * self.act_row,
+            squares * self.act_row,
+            squares * self.head_row,
+            boards * self.hidden_row,
+            boards * self.value_row,
+        ]
+        .map(|words| words.next_multiple_of(LINE))
+    }
+}
+
+impl Net {
+    fn layout(&self) -> Layout {
+        let spec = &self.spec;
+        let (positions, planes, heads) = match spec.arch {
+            Arch::Resnet => (
+                spec.obs.height * spec.obs.width,
+                spec.obs.channels,
+                spec.policy_channels + spec.value_channels,
+            ),
+            Arch::Mlp => (1, spec.obs.len(), 0),
+        };
+        let stream_row = spec.channels.next_multiple_of(self.tower.lanes);
+        Layout {
+            positions,
+            obs_row: planes.div_ceil(self.tower.unit),
+            stream_row,
+            act_row: stream_row / self.tower.unit,
+            head_row: heads.next_multiple_of(self.full.lanes),
+            hidden_row: spec.value_hidden.next_multiple_of(self.full.lanes),
+            value_row: spec.value_outputs(),
+        }
+    }
+
+    /// Most boards of a chunk.
+    fn most_boards(&self) -> usize {
+        let board: usize = self.layout().words(1).iter().sum();
+        (CHUNK_WORDS / board).clamp(1, MAX_BOARDS)
+    }
+
+    /// Evaluates one chunk.
+    fn chunk(&self, work: &mut Vec<Line>, obs: &[f32], logits: &mut [f32], values: &mut [f32]) -> Result<()> {
+        let boards = obs.len() / self.spec.obs.len();
+        let layout = self.layout();
+        let need = layout.words(boards);
+        let total: usize = need.iter().sum();
+        if work.len() * LINE < total {
+            *work = lines(total);
+        }
+        let mut rest: &mut [f32] = bytemuck::cast_slice_mut(work);
+        let [planes, stream, a, b, heads, hidden, out] = need.map(|words| {
+            let (array, after) = std::mem::take(&mut rest).split_at_mut(words);
+            rest = after;
+            array
+        });
+        self.observe(&layout, obs, planes);
+        // SAFETY: the kernels' instructions were detected when the path was chosen; the arrays are those of the layout,
+        // each for `boards` boards, and distinct.
+        unsafe {
+            let at = |array: &mut [f32], row| Rows { start: array.as_mut_ptr(), row };
+            let (stream, a) = (at(stream, layout.stream_row), at(a, layout.act_row));
+            let (b, heads, hidden) =
+                (at(b, layout.act_row), at(heads, layout.head_row), at(hidden, layout.hidden_row));
+            let logits = at(logits, self.spec.num_actions);
+            let out = at(out, layout.value_row);
+            self.tower(boards, at(planes, layout.obs_row), stream, a, b);
+            self.heads(boards, [a, heads, hidden, logits, out]);
+        }
+        check_finite("a logit", logits)?;
+        let out = &out[..boards * self.spec.value_outputs()];
+        check_finite("a value before its tanh", out)?;
+        self.store_values(out, values);
+        Ok(())
+    }
+
+    /// `[board, channel, position]` -> `[position, board, channel]` in units.
+    fn observe(&self, layout: &Layout, obs: &[f32], planes: &mut [f32]) {
+        let (positions, row, unit) = (layout.positions, layout.obs_row, self.tower.unit);
+        let boards = obs.len() / self.spec.obs.len();
+        let channels = self.spec.obs.len() / positions;
+        for (board, obs) in obs.chunks_exact(self.spec.obs.len()).enumerate() {
+            for k in 0..row {
+                for p in 0..positions {
+                    planes[(p * boards + board) * row + k] = self.tower.pack_unit(|part| {
+                        let channel = k * unit + part;
+                        if channel < channels { obs[channel * positions + p] } else { 0.0 }
+                    });
+                }
+            }
+        }
+    }
+
+    /// Stem and blocks: observations -> normalised activations in `a`.
+    ///
+    /// # Safety
+    /// The arrays are those of the layout for `boards` boards.
+    unsafe fn tower(&self, boards: usize, planes: Rows, stream: Rows, a: Rows, b: Rows) {
+        // SAFETY: the caller's promise; no layer writes what it reads.
+        unsafe {
+            self.packed.stem.run(boards, Buffers { source: planes, stream, out: a });
+            for [inner, leave] in &self.packed.blocks {
+                inner.run(boards, Buffers { source: a, stream, out: b });
+                leave.run(boards, Buffers { source: b, stream, out: a });
+            }
+        }
+    }
+
+    /// Heads: activations -> logits, values before their tanh.
+    ///
+    /// # Safety
+    /// As for `tower`.
+    unsafe fn heads(&self, boards: usize, [a, heads, hidden, logits, out]: [Rows; 5]) {
+        let packed = &self.packed;
+        // SAFETY: the caller's promise; value channels follow the policy channels in a row of `heads`.
+        unsafe {
+            let (policy, value) = match &packed.head {
+                Some(head) => {
+                    head.run(boards, Buffers { source: a, stream: heads, out: heads });
+                    let start = heads.start.add(self.spec.policy_channels);
+                    (heads, Rows { start, ..heads })
+                }
+                None => (a, a),
+            };
+            packed.policy.run(boards, Buffers { source: policy, stream: logits, out: logits });
+            packed.hidden.run(boards, Buffers { source: value, stream: hidden, out: hidden });
+            packed.value.run(boards, Buffers { source: hidden, stream: out, out });
+        }
+    }
+
+    fn store_values(&self, out: &[f32], values: &mut [f32]) {
+        if self.spec.zero_sum_pair {
+            for (pair, v) in values.chunks_exact_mut(2).zip(out) {
+                let v = v.tanh();
+                pair.copy_from_slice(&[v, -v]);
+            }
+        } else {
+            values.iter_mut().zip(out).for_each(|(value, v)| *value = v.tanh());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

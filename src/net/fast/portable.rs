@@ -1,0 +1,98 @@
+//! Kernels in plain Rust, for machines whose instructions have no kernels of their own.
+
+use super::tile::{Kernels, Simd, Tile, TileFn, peak, tile};
+
+/// Four lanes, which the compiler turns into the machine's baseline vectors.
+pub(super) struct Portable;
+
+const LANES: usize = 4;
+
+/// a * b + c, fused where every machine of the architecture has the instruction.
+#[inline(always)]
+fn multiply_add(a: f32, b: f32, c: f32) -> f32 {
+    if cfg!(target_arch = "aarch64") { a.mul_add(b, c) } else { a * b + c }
+}
+
+// SAFETY of every method: called only on pointers the tile vouches for.
+impl Simd for Portable {
+    const LANES: usize = LANES;
+    const UNIT: usize = 1;
+    type Vector = [f32; LANES];
+
+    #[inline(always)]
+    unsafe fn zero() -> [f32; LANES] {
+        [0.0; LANES]
+    }
+
+    #[inline(always)]
+    unsafe fn load(p: *const f32) -> [f32; LANES] {
+        // SAFETY: see the impl.
+        unsafe { p.cast::<[f32; LANES]>().read_unaligned() }
+    }
+
+    #[inline(always)]
+    unsafe fn splat(p: *const f32) -> [f32; LANES] {
+        // SAFETY: see the impl.
+        [unsafe { *p }; LANES]
+    }
+
+    #[inline(always)]
+    unsafe fn dot(a: [f32; LANES], b: [f32; LANES], acc: [f32; LANES]) -> [f32; LANES] {
+        std::array::from_fn(|i| multiply_add(a[i], b[i], acc[i]))
+    }
+
+    #[inline(always)]
+    unsafe fn add(a: [f32; LANES], b: [f32; LANES]) -> [f32; LANES] {
+        std::array::from_fn(|i| a[i] + b[i])
+    }
+
+    #[inline(always)]
+    unsafe fn mul_add(a: [f32; LANES], b: [f32; LANES], c: [f32; LANES]) -> [f32; LANES] {
+        std::array::from_fn(|i| multiply_add(a[i], b[i], c[i]))
+    }
+
+    #[inline(always)]
+    unsafe fn relu(a: [f32; LANES]) -> [f32; LANES] {
+        a.map(|x| if x < 0.0 { 0.0 } else { x })
+    }
+
+    #[inline(always)]
+    unsafe fn store(p: *mut f32, a: [f32; LANES]) {
+        // SAFETY: see the impl.
+        unsafe { p.cast::<[f32; LANES]>().write_unaligned(a) }
+    }
+
+    #[inline(always)]
+    unsafe fn store_valid(p: *mut f32, a: [f32; LANES], valid: usize) {
+        // SAFETY: see the impl; only valid lanes are copied.
+        unsafe { std::ptr::copy_nonoverlapping(a.as_ptr(), p, valid.min(LANES)) }
+    }
+
+    #[inline(always)]
+    unsafe fn store_units(p: *mut f32, a: [f32; LANES]) {
+        // SAFETY: see the impl.
+        unsafe { Self::store(p, a) }
+    }
+}
+
+unsafe fn portable<const MR: usize, const NV: usize>(t: &Tile<'_>) {
+    // SAFETY: the caller's promise.
+    unsafe { tile::<Portable, MR, NV>(t) }
+}
+
+unsafe fn portable_peak(rounds: usize) -> f32 {
+    // SAFETY: plain Rust needs no instructions of its own.
+    unsafe { peak::<Portable>(rounds) }
+}
+
+pub(super) static PORTABLE: Kernels = Kernels {
+    name: "portable",
+    lanes: LANES,
+    unit: 1,
+    tiles: [
+        &[portable::<1, 1> as TileFn, portable::<2, 1>, portable::<3, 1>, portable::<4, 1>, portable::<5, 1>],
+        &[portable::<1, 2> as TileFn, portable::<2, 2>, portable::<3, 2>, portable::<4, 2>, portable::<5, 2>],
+        &[portable::<1, 4> as TileFn, portable::<2, 4>],
+    ],
+    peak: portable_peak,
+};

@@ -1,0 +1,209 @@
+//! Every path against the naive forward, and a row's bits against the batch around it.
+
+use super::{FastNet, Path};
+use crate::config::{Arch, Precision};
+use crate::error::Error;
+use crate::game::ObsShape;
+use crate::net::spec::{NetSpec, Weights};
+use crate::net::{Network, naive};
+use crate::rng::{Key, Purpose, Stream};
+use proptest::prelude::*;
+
+fn spec(arch: Arch, board: [usize; 3], channels: usize) -> NetSpec {
+    let [planes, height, width] = board;
+    NetSpec {
+        arch,
+        blocks: 2,
+        channels,
+        policy_channels: 3,
+        value_channels: 2,
+        value_hidden: 9,
+        obs: ObsShape { channels: planes, height, width },
+        num_actions: 7,
+        num_players: 2,
+        zero_sum_pair: true,
+    }
+}
+
+fn stream(seed: u64) -> Stream {
+    Key::new(seed, Purpose::Evaluation).stream()
+}
+
+fn weights(spec: &NetSpec, seed: u64) -> Weights {
+    spec.random(Key::new(seed, Purpose::Weights))
+}
+
+fn observations(spec: &NetSpec, rows: usize, seed: u64) -> Vec<f32> {
+    let mut stream = stream(seed);
+    (0..rows * spec.obs.len()).map(|_| stream.uniform() * 2.0 - 1.0).collect()
+}
+
+/// Logits and values of a batch.
+fn evaluate(net: &mut dyn Network, obs: &[f32]) -> Result<(Vec<f32>, Vec<f32>), Error> {
+    let io = net.shape();
+    let rows = obs.len() / io.obs_len;
+    let (mut logits, mut values) = (vec![9.0; rows * io.num_actions], vec![9.0; rows * io.num_players]);
+    net.forward(obs, &mut logits, &mut values)?;
+    Ok((logits, values))
+}
+
+fn bits(x: &[f32]) -> Vec<u32> {
+    x.iter().map(|x| x.to_bits()).collect()
+}
+
+/// Largest difference, as a share of 1 + the largest number.
+fn difference(a: &[f32], b: &[f32]) -> f32 {
+    let scale = 1.0 + b.iter().fold(0.0, |m: f32, x| m.max(x.abs()));
+    a.iter().zip(b).fold(0.0, |m: f32, (a, b)| m.max((a - b).abs())) / scale
+}
+
+/// All rows of a batch on every f32 path against the naive forward.
+fn check_against_naive(spec: &NetSpec, rows: usize, seed: u64) {
+    let weights = weights(spec, seed);
+    let obs = observations(spec, rows, seed);
+    let (mut logits, mut values) = (vec![], vec![]);
+    for row in obs.chunks_exact(spec.obs.len()) {
+        let (l, v) = naive::forward(spec, &weights, row).expect("finite");
+        logits.extend(l);
+        values.extend(v);
+    }
+    for path in Path::available() {
+        let mut net = FastNet::with_path(spec, &weights, Precision::F32, path).expect("available");
+        let (l, v) = evaluate(&mut net, &obs).expect("finite");
+        assert_eq!((l.len(), v.len()), (logits.len(), values.len()));
+        assert!(difference(&l, &logits) < 2e-5, "{path:?} {spec:?}: logits {l:?}, naive {logits:?}");
+        assert!(difference(&v, &values) < 2e-5, "{path:?} {spec:?}: values {v:?}, naive {values:?}");
+    }
+}
+
+fn any_spec() -> impl Strategy<Value = NetSpec> {
+    let arch = prop_oneof![3 => Just(Arch::Resnet), 1 => Just(Arch::Mlp)];
+    let board =
+        (1..6usize, 1..8usize, 1..8usize).prop_map(|(c, h, w)| ObsShape { channels: c, height: h, width: w });
+    let tower = (0..3usize, 1..70usize);
+    let heads = (1..20usize, 1..6usize, 1..40usize, 1..70usize);
+    (arch, board, tower, heads, 1..5usize, any::<bool>()).prop_map(
+        |(arch, obs, tower, heads, players, zero_sum)| NetSpec {
+            arch,
+            blocks: tower.0,
+            channels: tower.1,
+            policy_channels: heads.0,
+            value_channels: heads.1,
+            value_hidden: heads.2,
+            obs,
+            num_actions: heads.3,
+            num_players: players,
+            zero_sum_pair: zero_sum && players == 2,
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_path_agrees_with_the_naive_forward(spec in any_spec(), rows in 0..8usize, seed in any::<u64>()) {
+        check_against_naive(&spec, rows, seed);
+    }
+
+    #[test]
+    fn a_row_has_the_same_bits_in_any_batch(spec in any_spec(), rows in 1..40usize, seed in any::<u64>()) {
+        let weights = weights(&spec, seed);
+        let obs = observations(&spec, rows, seed);
+        let (f, a, p) = (spec.obs.len(), spec.num_actions, spec.num_players);
+        for path in Path::available() {
+            let mut net = FastNet::with_path(&spec, &weights, Precision::F32, path).expect("available");
+            let (logits, values) = evaluate(&mut net, &obs).expect("finite");
+            let mut fork = net.fork();
+            for row in 0..rows {
+                let (l, v) = evaluate(fork.as_mut(), &obs[row * f..][..f]).expect("finite");
+                prop_assert_eq!(bits(&l), bits(&logits[row * a..][..a]));
+                prop_assert_eq!(bits(&v), bits(&values[row * p..][..p]));
+            }
+            let (from, to) = (rows / 3, rows - rows / 4);
+            let (l, _) = evaluate(fork.as_mut(), &obs[from * f..to * f]).expect("finite");
+            prop_assert_eq!(bits(&l), bits(&logits[from * a..to * a]));
+        }
+    }
+}
+
+#[test]
+fn large_boards_wide_towers_and_wide_heads_agree_with_the_naive_forward() {
+    let go = NetSpec { num_actions: 362, ..spec(Arch::Resnet, [5, 19, 19], 33) };
+    check_against_naive(&go, 2, 1);
+    let chess = NetSpec { num_actions: 4672, policy_channels: 8, ..spec(Arch::Resnet, [21, 8, 8], 48) };
+    check_against_naive(&chess, 3, 2);
+    let line = spec(Arch::Resnet, [2, 1, 12], 16);
+    check_against_naive(&line, 5, 3);
+    let vector = NetSpec { num_players: 3, zero_sum_pair: false, ..spec(Arch::Mlp, [301, 1, 1], 128) };
+    check_against_naive(&vector, 50, 4);
+}
+
+#[test]
+fn rows_keep_their_bits_across_chunks_and_fma_paths_agree_to_the_bit() {
+    let spec = spec(Arch::Resnet, [2, 6, 7], 64);
+    let weights = weights(&spec, 5);
+    let obs = observations(&spec, 129, 6);
+    let fused = Path::available().into_iter().filter(|path| *path != Path::Portable);
+    let mut seen: Option<(Vec<u32>, Vec<u32>)> = None;
+    for path in fused {
+        let mut net = FastNet::with_path(&spec, &weights, Precision::F32, path).expect("available");
+        let (logits, values) = evaluate(&mut net, &obs).expect("finite");
+        for rows in [1, 5, 8, 13, 64, 100] {
+            let (l, v) = evaluate(&mut net, &obs[..rows * spec.obs.len()]).expect("finite");
+            assert_eq!(bits(&l), bits(&logits[..rows * spec.num_actions]), "{path:?}, {rows} rows");
+            assert_eq!(bits(&v), bits(&values[..rows * 2]), "{path:?}, {rows} rows");
+        }
+        let all = (bits(&logits), bits(&values));
+        assert_eq!(*seen.get_or_insert_with(|| all.clone()), all, "{path:?}");
+    }
+}
+
+#[test]
+fn denormal_weights_are_computed_with_and_huge_ones_reported() {
+    let spec = spec(Arch::Resnet, [2, 3, 3], 20);
+    let obs = observations(&spec, 3, 7);
+    for path in Path::available() {
+        let net = |weights: &Weights| FastNet::with_path(&spec, weights, Precision::F32, path);
+        let mut tiny = weights(&spec, 8);
+        tiny.get_mut("stem.weight").expect("there").1.fill(1e-41);
+        let (logits, _) = evaluate(&mut net(&tiny).expect("finite"), &obs).expect("finite");
+        let (expected, _) = naive::forward(&spec, &tiny, &obs[..spec.obs.len()]).expect("finite");
+        assert!(difference(&logits[..7], &expected) < 2e-5);
+
+        let mut huge = weights(&spec, 8);
+        for name in ["policy.linear.weight", "value.hidden.weight"] {
+            huge.get_mut(name).expect("there").1.fill(3e38);
+        }
+        let error = evaluate(&mut net(&huge).expect("finite weights"), &obs).expect_err("infinite");
+        assert!(matches!(error, Error::NotFinite { .. }), "{error}");
+
+        let mut overflow = weights(&spec, 8);
+        overflow.get_mut("blocks.0.bn2.weight").expect("there").1.fill(3e38);
+        overflow.get_mut("blocks.0.bn2.running_var").expect("there").1.fill(0.0);
+        assert!(matches!(net(&overflow), Err(Error::NotFinite { .. })));
+
+        let mut nan = weights(&spec, 8);
+        nan.get_mut("value.out.bias").expect("there").1[0] = f32::NAN;
+        assert!(matches!(net(&nan), Err(Error::NotFinite { .. })));
+    }
+}
+
+#[test]
+fn observations_that_are_no_numbers_are_reported() {
+    let spec = spec(Arch::Mlp, [5, 1, 1], 20);
+    for path in Path::available() {
+        let mut net = FastNet::with_path(&spec, &weights(&spec, 9), Precision::F32, path).expect("available");
+        let mut obs = observations(&spec, 2, 10);
+        obs[7] = f32::NAN;
+        assert!(matches!(evaluate(&mut net, &obs), Err(Error::NotFinite { .. })));
+    }
+}
+
+#[test]
+fn arrays_of_the_wrong_length_are_refused() {
+    let spec = spec(Arch::Mlp, [5, 1, 1], 4);
+    let mut net = FastNet::new(&spec, &weights(&spec, 11), Precision::F32).expect("f32 is everywhere");
+    let error = net.forward(&[0.0; 10], &mut [0.0; 13], &mut [0.0; 4]).expect_err("13 logits for two rows");
+    assert!(error.to_string().contains("found 13, expected 14"), "{error}");
+}
