@@ -9,11 +9,14 @@
 #![warn(missing_docs)]
 
 pub mod error; // one error type; variants carry facts
+pub mod files; // files that are whole or absent
 pub mod config; // what was typed -> a checked, resolved configuration
 pub mod math; // exp, ln, pow: the same bits on every backend
 pub mod rng; // counter-based random numbers
 pub mod game; // trait Game, the registry, the rules
 pub mod batch; // one game -> N games
 pub mod net; // observations -> logits, values
+pub mod report; // what people see: progress, metrics, plots
+pub mod cli; // the subcommands; `main.rs` calls it
 
 pub use error::{Error, Result};
