@@ -9,6 +9,7 @@
 #![warn(missing_docs)]
 
 pub mod error; // one error type; variants carry facts
+pub mod files; // files that are whole or absent
 pub mod config; // what was typed -> a checked, resolved configuration
 pub mod math; // exp, ln, pow: the same bits on every backend
 pub mod rng; // counter-based random numbers
@@ -19,5 +20,7 @@ pub mod search; // select, expand, backup on one row; simulate on all
 pub mod backend; // where the arrays live
 pub mod net; // observations -> logits, values
 pub mod searcher; // positions -> search results
+pub mod report; // what people see: progress, metrics, plots
+pub mod cli; // the subcommands; `main.rs` calls it
 
 pub use error::{Error, Result};

@@ -1,0 +1,24 @@
+//! `vecaz export-weights`: a run's network as safetensors for other programs.
+
+use clap::Args;
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  vecaz export-weights runs/connect_four
+  vecaz export-weights runs/connect_four --out net.safetensors
+
+The file holds f32 tensors named as in PyTorch, metadata (game, sizes, observation, action map,
+architecture, training step) and self-check vectors: inputs with the outputs the network must give.";
+
+/// The arguments of `vecaz export-weights`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct ExportWeightsArgs {
+    /// The folder of a run, or a weights file
+    #[arg(value_name = "RUN")]
+    pub run: PathBuf,
+    /// The file to write [default: RUN/weights.safetensors]
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+}

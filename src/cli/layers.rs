@@ -1,0 +1,149 @@
+//! From flags to a configuration: a base < `--config` < the flags that are short for keys < `--set`.
+
+use crate::config::{Config, Layers};
+use crate::error::{Error, Result};
+use clap::Args;
+use std::path::PathBuf;
+
+/// The configurations inside the program, by the name that `--game` (or `--config`) gives.
+const BUILT_IN: &[(&str, &str)] = &[
+    ("tic_tac_toe", include_str!("../../configs/tic_tac_toe.toml")),
+    ("connect_four", include_str!("../../configs/connect_four.toml")),
+    ("quick", include_str!("../../configs/quick.toml")),
+];
+
+/// The text of the built-in configuration called `name`: a game, or `quick`.
+pub fn built_in_config(name: &str) -> Option<&'static str> {
+    BUILT_IN.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+}
+
+/// The flags that choose a configuration, shared by the subcommands that need one.
+#[derive(Clone, Debug, Default, Args)]
+pub struct ConfigArgs {
+    /// The game; its built-in configuration is the base of all other settings [default: connect_four]
+    #[arg(long, value_name = "G")]
+    pub game: Option<String>,
+    /// A TOML file laid over the built-in configuration, or the name of a built-in one such as `quick`
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Sets one configuration key, e.g. search.leaves=4; wins over everything else, may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+}
+
+/// What the layers are laid over.
+#[derive(Clone, Copy, Debug)]
+pub enum Base<'a> {
+    /// The built-in configuration of the game that the layers name.
+    BuiltIn,
+    /// The configuration that a run has saved.
+    Saved {
+        /// Its TOML text.
+        text: &'a str,
+        /// The file it came from, for errors.
+        origin: &'a str,
+    },
+}
+
+impl ConfigArgs {
+    /// The configuration: `base` < `--config` < `--game` and `flags` < `--set`. `flags` are pairs of a dotted key and
+    /// what was typed for it, `None` where the flag was not given.
+    ///
+    /// # Errors
+    /// [`Error::Io`] for a file that cannot be read, else as [`Layers::resolve`].
+    pub fn resolve(&self, base: Base<'_>, flags: &[(&str, Option<String>)]) -> Result<Config> {
+        let file = self.read_file()?;
+        let over = |base: Layers| self.lay_over(base, &file, flags);
+        let base = match base {
+            Base::Saved { text, origin } => Layers::default().text(text, origin)?,
+            Base::BuiltIn => {
+                let named = over(Layers::default())?.resolve()?;
+                match built_in_config(named.game_name()) {
+                    Some(text) => Layers::default().text(text, "built-in")?,
+                    None => Layers::default(),
+                }
+            }
+        };
+        over(base)?.resolve()
+    }
+
+    fn lay_over(
+        &self,
+        mut layers: Layers,
+        file: &Option<(String, String)>,
+        flags: &[(&str, Option<String>)],
+    ) -> Result<Layers> {
+        if let Some((text, origin)) = file {
+            layers = layers.text(text, origin)?;
+        }
+        let game = ("game.name", self.game.clone());
+        for (key, value) in std::iter::once(&game).chain(flags) {
+            if let Some(value) = value {
+                layers = layers.set(&format!("{key}={value}"))?;
+            }
+        }
+        self.set.iter().try_fold(layers, |layers, assignment| layers.set(assignment))
+    }
+
+    /// The text behind `--config` and its name. Read once, so that a pipe will do.
+    fn read_file(&self) -> Result<Option<(String, String)>> {
+        let Some(path) = &self.config else { return Ok(None) };
+        let origin = path.display().to_string();
+        match std::fs::read_to_string(path) {
+            Ok(text) => Ok(Some((text, origin))),
+            Err(e) => match built_in_config(&origin) {
+                Some(text) => Ok(Some((text.to_string(), origin))),
+                None => Err(Error::io("reading", path, e)),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::batch::any_game;
+    use crate::game;
+
+    #[test]
+    fn every_game_has_a_built_in_configuration_that_resolves() {
+        for &name in game::NAMES {
+            let text = built_in_config(name).unwrap_or_else(|| panic!("configs/{name}.toml is not built in"));
+            let config = Layers::default().text(text, name).and_then(Layers::resolve).expect(name);
+            assert_eq!(config.game_name(), name);
+            any_game(name, &config.game_options()).map(drop).expect(name);
+        }
+        let quick = built_in_config("quick").expect("quick");
+        Layers::default().text(quick, "quick").and_then(Layers::resolve).expect("quick");
+    }
+
+    #[test]
+    fn later_layers_win() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("c.toml");
+        let text = "[game]\nname = 'tic_tac_toe'\n[search]\nleaves = 3\nconsidered = 5\nsimulations = 9\n";
+        std::fs::write(&path, text).expect("written");
+        let args =
+            ConfigArgs { game: None, config: Some(path), set: vec!["search.considered=6".to_string()] };
+        let flags = [("search.simulations", Some("11".to_string())), ("run.seed", None)];
+        let config = args.resolve(Base::BuiltIn, &flags).expect("valid");
+        let search = (config.search.leaves, config.search.considered, config.search.simulations);
+        assert_eq!(search, (3, 6, 11));
+        let built_in = built_in_config("tic_tac_toe").expect("built in");
+        let built_in = Layers::default().text(built_in, "t").and_then(Layers::resolve).expect("valid");
+        assert_eq!(
+            (config.game_name(), &config.net),
+            ("tic_tac_toe", &built_in.net),
+            "the file names the game"
+        );
+    }
+
+    #[test]
+    fn a_saved_configuration_replaces_the_built_in_one() {
+        let base = Base::Saved { text: "[train]\nbatch = 17", origin: "run/config.toml" };
+        let config = ConfigArgs::default().resolve(base, &[]).expect("valid");
+        assert_eq!(config.train.batch, 17);
+        let expected = Layers::default().set("train.batch=17").and_then(Layers::resolve).expect("valid");
+        assert_eq!(config, expected);
+    }
+}

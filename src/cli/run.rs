@@ -1,0 +1,121 @@
+//! `vecaz run`: self-play, training, evaluation, checkpoints.
+
+use super::{Base, ConfigArgs};
+use crate::config::Config;
+use crate::error::Result;
+use clap::{Args, value_parser};
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  vecaz run                                          Connect Four from zero, about 10 minutes on 2 cores
+  vecaz run --config quick                           the same in a minute
+  vecaz run --game tic_tac_toe --minutes 2 --out runs/ttt
+  vecaz run --games 256 --sims 128 --set net.channels=64 --set search.algorithm=puct
+  vecaz run --resume runs/ttt --minutes 10           goes on bit for bit as if never stopped
+
+Ctrl-C ends a run after the step it is in; no finished epoch is ever lost.";
+
+/// The arguments of `vecaz run`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct RunArgs {
+    /// The game and its settings.
+    #[command(flatten)]
+    pub config: ConfigArgs,
+    /// Games played at once (selfplay.games)
+    #[arg(long, value_name = "N")]
+    pub games: Option<u64>,
+    /// New simulations a ply (search.simulations)
+    #[arg(long, value_name = "S")]
+    pub sims: Option<u64>,
+    /// Stop after so many epochs in all (run.epochs)
+    #[arg(long, value_name = "E")]
+    pub epochs: Option<u64>,
+    /// Stop after so many minutes (run.minutes)
+    #[arg(long, value_name = "M")]
+    pub minutes: Option<f64>,
+    /// The folder of the run [default: runs/GAME-TIME]
+    #[arg(long, value_name = "DIR", conflicts_with = "resume")]
+    pub out: Option<PathBuf>,
+    /// Go on with the run in this folder, from its last checkpoint and with its configuration
+    #[arg(long, value_name = "DIR")]
+    pub resume: Option<PathBuf>,
+    /// Threads, 0 for all cores (run.threads)
+    #[arg(long, value_name = "T")]
+    pub threads: Option<u64>,
+    /// Where games, trees and network live (run.device)
+    #[arg(long, value_name = "DEVICE")]
+    pub device: Option<String>,
+    /// The seed of everything (run.seed)
+    #[arg(long, value_name = "X", value_parser = value_parser!(u64).range(..=i64::MAX as u64))]
+    pub seed: Option<u64>,
+}
+
+impl RunArgs {
+    /// The configuration that base and flags give together.
+    ///
+    /// # Errors
+    /// As [`ConfigArgs::resolve`].
+    pub fn resolve(&self, base: Base<'_>) -> Result<Config> {
+        let flags = [
+            ("selfplay.games", self.games.map(|x| x.to_string())),
+            ("search.simulations", self.sims.map(|x| x.to_string())),
+            ("run.epochs", self.epochs.map(|x| x.to_string())),
+            // `{:?}` writes whole numbers as floats, which is the key's type.
+            ("run.minutes", self.minutes.map(|x| format!("{x:?}"))),
+            ("run.threads", self.threads.map(|x| x.to_string())),
+            ("run.device", self.device.clone()),
+            ("run.seed", self.seed.map(|x| x.to_string())),
+        ];
+        self.config.resolve(base, &flags)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: RunArgs,
+    }
+
+    fn parse(line: &str) -> RunArgs {
+        Line::try_parse_from(line.split_whitespace()).expect("valid").args
+    }
+
+    #[test]
+    fn flags_reach_their_keys() {
+        let line = "run --game tic_tac_toe --games 5 --sims 6 --epochs 7 --minutes 8 --threads 3 --device cpu --seed 9";
+        let config = parse(line).resolve(Base::BuiltIn).expect("valid");
+        assert_eq!(config.game_name(), "tic_tac_toe");
+        assert_eq!((config.selfplay.games, config.search.simulations), (5, 6));
+        assert_eq!((config.run.epochs, config.run.minutes, config.run.threads), (7, 8.0, 3));
+        assert_eq!((config.run.device.as_str(), config.run.seed), ("cpu", 9));
+    }
+
+    #[test]
+    fn values_out_of_range_name_their_key() {
+        for (line, part) in [
+            ("run --games 0", "selfplay.games: got 0"),
+            ("run --sims 0", "search.simulations: got 0"),
+            ("run --minutes nan", "run.minutes"),
+            ("run --device cuda", "run.device: got cuda"),
+            ("run --games 5 --set selfplay.games=0", "selfplay.games: got 0"),
+            ("run --game chequers_of_old --config none.toml", "none.toml"),
+        ] {
+            let message = parse(line).resolve(Base::BuiltIn).expect_err(line).to_string();
+            assert!(message.contains(part), "{line}: {message}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        for line in ["run --games many", "run --out a --resume b", "run --seed 18446744073709551615"] {
+            assert!(Line::try_parse_from(line.split_whitespace()).is_err(), "{line}");
+        }
+    }
+}

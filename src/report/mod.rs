@@ -1,0 +1,6 @@
+//! What people see of a run: the table and bars in the terminal, `metrics.jsonl`, TensorBoard events, `report.html`, the
+//! plot of a scaling benchmark.
+//!
+//! In: finished figures. Out: text and files. Knows no game, no tree and no network.
+
+pub mod progress;

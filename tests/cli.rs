@@ -1,0 +1,229 @@
+//! The program as people call it: help, `inspect`, and one line for every kind of wrong input.
+
+use assert_cmd::Command;
+use clap::CommandFactory;
+use serde_json::{Value, json};
+use std::path::Path;
+use std::process::Stdio;
+use vecaz::cli::Cli;
+
+fn vecaz(arguments: &[&str]) -> Command {
+    let mut command = Command::cargo_bin("vecaz").expect("the program is built");
+    command.args(arguments).env_remove("VECAZ_LOG");
+    command
+}
+
+fn stdout(command: &mut Command) -> String {
+    let output = command.assert().success();
+    String::from_utf8(output.get_output().stdout.clone()).expect("UTF-8")
+}
+
+/// Runs what must fail; gives the exit code and the one line on stderr.
+fn refusal(command: &mut Command) -> (i32, String) {
+    let output = command.output().expect("runs");
+    let stderr = String::from_utf8(output.stderr).expect("UTF-8");
+    let code = output.status.code().expect("no signal");
+    assert!(code != 0, "accepted: {command:?}");
+    assert_eq!(output.stdout, b"", "{command:?} printed results before it failed");
+    assert!(stderr.starts_with("error: ") && stderr.trim_end().lines().count() == 1, "{command:?}: {stderr}");
+    assert!(!stderr.contains("panicked"), "{command:?}: {stderr}");
+    (code, stderr)
+}
+
+fn records(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+}
+
+#[test]
+fn every_subcommand_has_help_with_examples() {
+    let mut names = vec![];
+    for subcommand in Cli::command().get_subcommands() {
+        let name = subcommand.get_name().to_string();
+        let help = stdout(&mut vecaz(&[&name, "--help"]));
+        assert!(help.contains("Usage: vecaz ") && help.contains("Examples:\n  vecaz "), "{name}: {help}");
+        names.push(name);
+    }
+    let help = stdout(&mut vecaz(&["--help"]));
+    assert!(names.iter().all(|name| help.contains(&format!("\n  {name} "))), "{help}");
+    assert!(stdout(&mut vecaz(&["--version"])).starts_with("vecaz "));
+}
+
+#[test]
+fn without_a_command_the_help_is_shown() {
+    let output = vecaz(&[]).assert().failure().code(2);
+    assert!(String::from_utf8_lossy(&output.get_output().stderr).contains("Usage: vecaz "));
+}
+
+#[test]
+fn inspect_writes_one_record_a_position() {
+    let args = ["inspect", "--game", "tic_tac_toe", "--actions", "b2,0,2,b1,6", "--json"];
+    let records = records(&stdout(&mut vecaz(&args)));
+    let first = json!({
+        "ply": 0, "kind": "player", "to_play": 0, "legal": [0, 1, 2, 3, 4, 5, 6, 7, 8], "chance": [], "returns": null,
+        "action_names": ["a1", "b1", "c1", "a2", "b2", "c2", "a3", "b3", "c3"], "scores": null,
+    });
+    let fourth = json!({
+        "ply": 3, "kind": "player", "to_play": 1, "legal": [1, 3, 5, 6, 7, 8], "chance": [], "returns": null,
+        "action_names": ["b1", "a2", "c2", "a3", "b3", "c3"], "scores": null,
+    });
+    let last = json!({
+        "ply": 5, "kind": "over", "to_play": null, "legal": [], "chance": [], "returns": [1.0, -1.0],
+        "action_names": [], "scores": [1.0, -1.0],
+    });
+    assert_eq!(records.len(), 6);
+    assert_eq!([&records[0], &records[3], &records[5]], [&first, &fourth, &last]);
+}
+
+#[test]
+fn inspect_draws_boards_for_people() {
+    let args = ["inspect", "--set", "game.rows=4", "--set", "game.columns=5", "--actions", "3 3\n2"];
+    insta::assert_snapshot!(stdout(&mut vecaz(&args)), @r"
+    ply 0
+     . . . . .
+     . . . . .
+     . . . . .
+     . . . . .
+     0 1 2 3 4
+    player 0 to move; legal: 0 1 2 3 4
+    -> 3
+
+    ply 1
+     . . . . .
+     . . . . .
+     . . . . .
+     . . . X .
+     0 1 2 3 4
+    player 1 to move; legal: 0 1 2 3 4
+    -> 3
+
+    ply 2
+     . . . . .
+     . . . . .
+     . . . O .
+     . . . X .
+     0 1 2 3 4
+    player 0 to move; legal: 0 1 2 3 4
+    -> 2
+
+    ply 3
+     . . . . .
+     . . . . .
+     . . . O .
+     . . X X .
+     0 1 2 3 4
+    player 1 to move; legal: 0 1 2 3 4
+    ");
+}
+
+#[test]
+fn inspect_tells_the_result_of_a_full_column_and_a_line() {
+    let args = ["inspect", "--actions", "0,0,0,0,0,0", "--json", "-"];
+    assert_eq!(records(&stdout(&mut vecaz(&args)))[6]["legal"], json!([1, 2, 3, 4, 5, 6]));
+    let over = stdout(&mut vecaz(&["inspect", "--actions", "6,0,6,0,5,0,5,0"]));
+    assert!(over.trim_end().ends_with("the game is over; returns [-1, 1]"), "{over}");
+}
+
+#[test]
+fn inspect_reads_actions_from_stdin_and_files_and_writes_files() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (input, output) = (folder.path().join("actions.txt"), folder.path().join("out.jsonl"));
+    std::fs::write(&input, "3\n3\n2\n").expect("written");
+    let direct = stdout(&mut vecaz(&["inspect", "--actions", "3,3,2", "--json", "-"]));
+    let piped = stdout(vecaz(&["inspect", "--actions", "-", "--json"]).write_stdin("3 3 2"));
+    assert_eq!(piped, direct);
+    let from_file = format!("@{}", input.display());
+    let args = ["inspect", "--actions", &from_file, "--json", output.to_str().expect("UTF-8")];
+    assert_eq!(stdout(&mut vecaz(&args)), "");
+    assert_eq!(std::fs::read_to_string(&output).expect("written"), direct);
+    assert_eq!(std::fs::read_dir(folder.path()).expect("listed").count(), 2, "no temporary file stays");
+}
+
+#[test]
+fn a_configuration_file_names_the_game_and_is_read_from_a_pipe_too() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("game.toml");
+    std::fs::write(&path, "[game]\nname = \"connect_four\"\ncolumns = 4\nrows = 4\n").expect("written");
+    let path = path.to_str().expect("UTF-8");
+    let legal = |args: &[&str]| records(&stdout(&mut vecaz(args)))[0]["legal"].as_array().map(Vec::len);
+    assert_eq!(legal(&["inspect", "--json", "--config", path]), Some(4));
+    assert_eq!(legal(&["inspect", "--json", "--config", path, "--set", "game.columns=6"]), Some(6));
+    assert_eq!(legal(&["inspect", "--json", "--config", "quick"]), Some(7), "a built-in one by its name");
+}
+
+#[test]
+fn what_was_not_understood_is_one_line_and_exit_code_2() {
+    for (arguments, part) in [
+        (vec!["frobnicate"], "unrecognized subcommand 'frobnicate'"),
+        (vec!["inspect", "--gaem", "hex"], "'--gaem'"),
+        (vec!["inspect", "--game"], "a value is required for '--game <G>'"),
+        (vec!["inspect", "3,3"], "unexpected argument '3,3'"),
+        (vec!["inspect", "--quiet", "--verbose"], "cannot be used with"),
+    ] {
+        let (code, line) = refusal(&mut vecaz(&arguments));
+        assert!(code == 2 && line.contains(part), "{arguments:?}: {code}, {line}");
+    }
+}
+
+#[test]
+fn what_cannot_be_done_is_one_line_and_exit_code_1() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let inside = |name: &str| folder.path().join(name).display().to_string();
+    std::fs::write(inside("broken.toml"), "[game\nname = 3").expect("written");
+    std::fs::write(inside("foreign.toml"), [0xff, 0xfe, 0x00]).expect("written");
+    let (missing_folder, a_folder) = (inside("none/out.json"), inside(""));
+    let (missing_actions, missing_config) = (format!("@{}", inside("none.txt")), inside("none.toml"));
+    let (broken, foreign) = (inside("broken.toml"), inside("foreign.toml"));
+    for (arguments, part) in [
+        (["--game", "chequers"], "unknown game chequers; the games are tic_tac_toe, "),
+        (["--set", "search.sims=3"], "search.sims"),
+        (["--set", "serch.simulations=3"], "serch"),
+        (["--set", "search.simulations=many"], "search.simulations = \"many\""),
+        (["--set", "search.simulations=0"], "search.simulations: got 0, expected 1..=1000000"),
+        (["--set", "search.simulations=99999999999999999999"], "search.simulations"),
+        (["--set", "search.simulations=-1"], "search.simulations = -1"),
+        (["--set", "train.lr=nan"], "train.lr"),
+        (["--set", "nonsense"], "expected key=value"),
+        (["--set", "game.rows=99"], "game.rows: got 99"),
+        (["--set", "game.hight=6"], "hight"),
+        (["--game", "3"], "game.name: got 3"),
+        (["--config", &missing_config], "none.toml: No such file"),
+        (["--config", &broken], "broken.toml: TOML parse error"),
+        (["--config", &foreign], "foreign.toml"),
+        (["--actions", "3,9"], "ply 1: action 9 is not legal here; legal: 0, 1, 2, 3, 4, 5, 6"),
+        (["--actions", "3,-1"], "ply 1: action -1 is not legal here"),
+        (["--actions", "3,99999999999"], "ply 1: action 99999999999 is not legal here"),
+        (["--actions", "3,c7x"], "ply 1: action c7x is not legal here"),
+        (["--actions", "0,0,0,0,0,0,0"], "ply 6: action 0 is not legal here; legal: 1, 2, 3, 4, 5, 6"),
+        (["--actions", "0,1,0,1,0,1,0,1"], "legal: none, the game is over"),
+        (["--actions", &missing_actions], "none.txt: No such file"),
+        (["--json", &missing_folder], "out.json: No such file"),
+        (["--json", &a_folder], "writing "),
+    ] {
+        let (code, line) = refusal(vecaz(&["inspect"]).args(arguments));
+        assert!(code == 1 && line.contains(part), "{arguments:?}: {code}, {line}");
+    }
+    let (code, line) = refusal(vecaz(&["inspect"]).env("VECAZ_LOG", "a=b=c"));
+    assert!(code == 1 && line.contains("VECAZ_LOG"), "{line}");
+    assert_eq!(std::fs::read_dir(folder.path()).expect("listed").count(), 2, "nothing was written");
+}
+
+/// `/sys` refuses new files even to the superuser.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_folder_that_takes_no_files_is_told() {
+    assert!(Path::new("/sys").is_dir());
+    let (code, line) = refusal(&mut vecaz(&["inspect", "--json", "/sys/out.json"]));
+    assert!(code == 1 && line.starts_with("error: writing /sys/out.json: "), "{line}");
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_the_program_quietly() {
+    let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin("vecaz"));
+    command.args(["inspect", "--json", "--actions", "-"]);
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("runs");
+    drop(child.stdout.take()); // before the program, which waits for its actions, can print
+    drop(child.stdin.take());
+    let output = child.wait_with_output().expect("ends");
+    assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), b"".as_slice()));
+}
