@@ -190,6 +190,8 @@ section! {
         opening_none: f32 = 0.25,
         /// Plies of a game whose action is drawn from the policy target; after them the best is played.
         temperature_plies: u32 = 8,
+        /// Weight of the search's root value in the value target; the rest is the game's result. Proven values stand alone.
+        value_mix: f32 = 0.0,
         /// Share of plies searched with `fast_simulations` that make no sample (playout cap randomisation, Wu 2019).
         fast_fraction: f32 = 0.0,
         /// Simulations of a fast ply.
@@ -475,6 +477,7 @@ impl Config {
         within("selfplay.stride", p.stride, 1..=1_000_000)?;
         within("selfplay.opening_plies", p.opening_plies, 0..=10_000)?;
         within("selfplay.opening_none", p.opening_none, 0.0..=1.0)?;
+        within("selfplay.value_mix", p.value_mix, 0.0..=1.0)?;
         within("selfplay.fast_fraction", p.fast_fraction, 0.0..=0.99)?;
         within("selfplay.fast_simulations", p.fast_simulations, 1..=1_000_000)?;
         within("replay.capacity", self.replay.capacity, 1..=1_000_000_000)?;

@@ -20,6 +20,9 @@ pub mod search; // select, expand, backup on one row; simulate on all
 pub mod backend; // where the arrays live
 pub mod net; // observations -> logits, values
 pub mod searcher; // positions -> search results
+pub mod act; // root summary -> action
+pub mod root_cache; // one deep tree per set of weights
+pub mod selfplay; // the stream of passes over N games
 pub mod report; // what people see: progress, metrics, plots
 pub mod cli; // the subcommands; `main.rs` calls it
 

@@ -1,0 +1,48 @@
+//! A finished search -> the action that is played.
+
+use crate::rng::Stream;
+use crate::search::root::RootSummary;
+
+/// How an action is chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// Drawn from the policy target: early plies of self-play.
+    Drawn,
+    /// The best one.
+    Best,
+}
+
+/// The place, in the legal list, of the action to play.
+pub fn choose(summary: &RootSummary, choice: Choice, rng: &mut Stream) -> usize {
+    match choice {
+        Choice::Drawn => rng.weighted(&summary.policy),
+        Choice::Best => summary.best,
+    }
+}
+
+/// What D searches of one game, each on its own determinisation, say together: policies and values averaged, visits
+/// summed. All have the same legal list.
+pub fn sum_determinisations(parts: &[RootSummary], out: &mut RootSummary) {
+    out.clone_from(&parts[0]);
+    for part in &parts[1..] {
+        for (sum, x) in out.policy.iter_mut().zip(&part.policy) {
+            *sum += x;
+        }
+        for (sum, x) in out.value.iter_mut().zip(&part.value) {
+            *sum += x;
+        }
+        for (i, sum) in out.visits.iter_mut().enumerate() {
+            let (n, m) = (*sum as f32, part.visits[i] as f32);
+            if n + m > 0.0 {
+                out.q[i] = (out.q[i] * n + part.q[i] * m) / (n + m);
+            }
+            *sum += part.visits[i];
+            out.new_visits[i] += part.new_visits[i];
+        }
+    }
+    let share = 1.0 / parts.len() as f32;
+    out.policy.iter_mut().for_each(|x| *x *= share);
+    out.value.iter_mut().for_each(|x| *x *= share);
+    out.proven &= parts.iter().all(|p| p.proven);
+    out.best = crate::search::root::argmax(&out.policy);
+}

@@ -1,0 +1,86 @@
+//! The root cache: one deep tree for each start of the game, built once per set of weights and cloned into every new game.
+//!
+//! The tree is built without noise and with many leaves a pass; noise stays with each game, and the visits that a game
+//! inherits are counted apart from its own (`search.inherit_cap`). Where T is smaller than the tree, the most visited
+//! nodes are cloned.
+
+use crate::backend::cpu::{BackendPlan, Reuse};
+use crate::backend::{PlyPlan, Snapshot};
+use crate::batch::AnyGame;
+use crate::error::{Error, Result};
+use crate::game::{History, Turn};
+use crate::net::Network;
+use crate::search::SearchParams;
+use crate::search::root::{Exploration, RowKey};
+use crate::searcher::Searcher;
+
+/// Leaves a pass while a cache is built.
+const LEAVES: usize = 32;
+/// The most starts that are cached, each with a tree of its own.
+const MOST_STARTS: usize = 64;
+
+/// What to build.
+#[derive(Clone, Copy, Debug)]
+pub struct CachePlan {
+    /// Simulations of each tree.
+    pub simulations: u32,
+    /// Nodes a game can take over.
+    pub keep: usize,
+    /// How to search.
+    pub params: SearchParams,
+    /// The run's seed, for sampled chance.
+    pub seed: u64,
+}
+
+/// The states in which the first player decision of a game can be met.
+///
+/// # Errors
+/// [`Error::Unsupported`] where there are too many, or where what a player sees is dealt anew each game.
+pub fn starts(game: &dyn AnyGame) -> Result<Vec<Vec<u8>>> {
+    let refuse = |why: &str| Err(Error::unsupported(format!("search.root_cache for {}", game.name()), why));
+    if game.sizes().hidden_information {
+        return refuse("every game deals new hands, so no two games share a root");
+    }
+    let (mut open, mut found) = (vec![game.init()], Vec::new());
+    while let Some(state) = open.pop() {
+        if game.turn(&state) != Turn::Chance {
+            found.push(state);
+        } else {
+            for outcome in game.legal(&state, History::default()) {
+                let mut next = state.clone();
+                game.step(&mut next, outcome, History::default());
+                open.push(next);
+            }
+        }
+        if open.len() + found.len() > MOST_STARTS * 4 {
+            return refuse("it has more starts than a cache is worth");
+        }
+    }
+    found.sort();
+    found.dedup();
+    if found.len() > MOST_STARTS {
+        return refuse("it has more starts than a cache is worth");
+    }
+    Ok(found)
+}
+
+/// Builds the trees, one after the other, each on its own row.
+///
+/// # Errors
+/// As [`starts`], or what the network says.
+pub fn build(game: &dyn AnyGame, network: &dyn Network, plan: CachePlan) -> Result<Vec<(Vec<u8>, Snapshot)>> {
+    let params = SearchParams { simulations: plan.simulations, leaves: LEAVES, ..plan.params };
+    let nodes = BackendPlan::nodes_for(plan.simulations, &game.sizes());
+    let backend = BackendPlan { rows: 1, nodes, params, reuse: Reuse::Drop };
+    let mut searcher = Searcher::new(game, network.fork(), backend)?;
+    let mut cache = Vec::new();
+    for (i, state) in starts(game)?.into_iter().enumerate() {
+        searcher.backend.plant(0, &state, &[]);
+        let key = RowKey { seed: plan.seed, lane: u64::MAX, game: i as u64, ..RowKey::default() };
+        let ply = PlyPlan { simulations: plan.simulations, exploration: Exploration::Plain, key };
+        searcher.backend.begin(0, ply);
+        while searcher.pass()? > 0 {}
+        cache.push((state, searcher.backend.snapshot(0, plan.keep)));
+    }
+    Ok(cache)
+}

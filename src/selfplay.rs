@@ -1,0 +1,454 @@
+//! The stream of passes over N games: search, act, refill, emit samples. Knows no training.
+//!
+//! N lanes are split over shards, one a thread. Within a shard all rows go through every pass together; a lane whose search
+//! is done plays its action, and starts a new game when its old one is over, between two passes, without waiting for any
+//! other lane. Everything a lane does depends on its own number alone, so games do not depend on how lanes are split.
+
+use crate::act::{Choice, choose, sum_determinisations};
+use crate::backend::cpu::{BackendPlan, Reuse};
+use crate::backend::{PlyPlan, Snapshot};
+use crate::batch::AnyGame;
+use crate::config::Config;
+use crate::error::{Error, Result};
+use crate::game::{History, Sizes, Turn};
+use crate::net::Network;
+use crate::rng::{Key, Purpose};
+use crate::search::root::{Exploration, RootSummary, RowKey};
+use crate::search::{PassClock, SearchParams};
+use crate::searcher::Searcher;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// One position to learn from.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Sample {
+    /// The state's bytes.
+    pub state: Vec<u8>,
+    /// The player who moved.
+    pub player: u8,
+    /// The policy target: legal actions.
+    pub actions: Vec<u16>,
+    /// The policy target: probabilities of `actions`, summing to 1.
+    pub policy: Vec<f32>,
+    /// The value target for every player. `[P]`
+    pub values: Vec<f32>,
+}
+
+/// One finished game.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FinishedGame {
+    /// The lane it was played in.
+    pub lane: u64,
+    /// Its number in the lane.
+    pub game: u64,
+    /// Everything played and dealt, opening included.
+    pub actions: Vec<u16>,
+    /// Plies at the front that were drawn at random.
+    pub opening: u32,
+    /// The result. `[P]`
+    pub returns: Vec<f32>,
+    /// Its samples.
+    #[serde(skip)]
+    pub samples: Vec<Sample>,
+}
+
+/// A game in progress: all that a checkpoint must keep of a lane.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Lane {
+    /// Its number over the whole run.
+    pub lane: u64,
+    /// Games finished in it.
+    pub game: u64,
+    /// The present position.
+    pub state: Vec<u8>,
+    /// Keys of the positions before it.
+    pub history: Vec<u64>,
+    /// Everything played and dealt so far.
+    pub actions: Vec<u16>,
+    /// Plies at the front that were drawn at random.
+    pub opening: u32,
+    /// Samples so far; value targets are filled in at the end.
+    pub samples: Vec<Sample>,
+    /// Whether each sample's value is proven already. `[samples]`
+    pub proven: Vec<Proof>,
+}
+
+/// Whether a sample's value target is known before the game is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Proof {
+    /// It waits for the result.
+    None,
+    /// The search proved it.
+    Exact,
+}
+
+/// What self-play needs of the configuration.
+#[derive(Clone, Copy, Debug)]
+pub struct SelfPlayPlan {
+    seed: u64,
+    simulations: u32,
+    determinisations: usize,
+    opening_plies: u32,
+    opening_none: f32,
+    temperature_plies: u32,
+    fast_fraction: f32,
+    fast_simulations: u32,
+    value_mix: f32,
+}
+
+impl SelfPlayPlan {
+    /// The plan of a configuration for a game of these sizes.
+    pub fn new(config: &Config, sizes: &Sizes) -> Self {
+        let (search, selfplay) = (&config.search, &config.selfplay);
+        Self {
+            seed: config.run.seed,
+            simulations: search.simulations,
+            determinisations: if sizes.hidden_information { search.determinisations as usize } else { 1 },
+            opening_plies: selfplay.opening_plies,
+            opening_none: selfplay.opening_none,
+            temperature_plies: selfplay.temperature_plies,
+            fast_fraction: selfplay.fast_fraction,
+            fast_simulations: selfplay.fast_simulations,
+            value_mix: selfplay.value_mix,
+        }
+    }
+}
+
+/// The trees that new games are cloned from, by the bytes of their root.
+pub type RootCache = Vec<(Vec<u8>, Snapshot)>;
+
+/// Some lanes with their rows.
+struct Shard {
+    game: Arc<dyn AnyGame>,
+    plan: SelfPlayPlan,
+    searcher: Searcher,
+    lanes: Vec<Lane>,
+    /// Finished games with the number of the pass that finished them.
+    finished: Vec<(u64, FinishedGame)>,
+    pass: u64,
+    parts: Vec<RootSummary>,
+    summary: RootSummary,
+}
+
+/// N games in progress.
+pub struct SelfPlay {
+    shards: Vec<Shard>,
+    cache: Arc<RootCache>,
+    stride: u32,
+}
+
+impl SelfPlay {
+    /// N lanes: those of a checkpoint, or new ones where `lanes` is empty.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] where the checkpoint has another number of lanes or the network is for another game.
+    pub fn new(
+        game: &Arc<dyn AnyGame>,
+        config: &Config,
+        network: &dyn Network,
+        lanes: Vec<Lane>,
+        threads: usize,
+    ) -> Result<Self> {
+        let sizes = game.sizes();
+        let n = config.selfplay.games;
+        if !lanes.is_empty() && lanes.len() != n {
+            return Err(Error::Mismatch {
+                what: "games in progress in the checkpoint".into(),
+                found: lanes.len().to_string(),
+                expected: n.to_string(),
+            });
+        }
+        let plan = SelfPlayPlan::new(config, &sizes);
+        let is_new = lanes.is_empty();
+        let mut lanes = if is_new { (0..n as u64).map(new_lane).collect() } else { lanes };
+        let threads = threads.clamp(1, n);
+        let mut shards = Vec::with_capacity(threads);
+        for i in 0..threads {
+            let share = n * (i + 1) / threads - n * i / threads;
+            let part: Vec<Lane> = lanes.drain(..share).collect();
+            let rows = part.len() * plan.determinisations;
+            let backend = backend_plan(config, &sizes, rows);
+            shards.push(Shard {
+                game: game.clone(),
+                plan,
+                searcher: Searcher::new(game.as_ref(), network.fork(), backend)?,
+                lanes: part,
+                finished: Vec::new(),
+                pass: 0,
+                parts: vec![RootSummary::default(); plan.determinisations],
+                summary: RootSummary::default(),
+            });
+        }
+        let mut selfplay = Self { shards, cache: Arc::default(), stride: config.selfplay.stride };
+        if is_new {
+            selfplay.shards.par_iter_mut().for_each(Shard::start_all);
+        }
+        Ok(selfplay)
+    }
+
+    /// Takes new weights: all trees are discarded, games in progress go on, new games start from `cache`.
+    pub fn set_network(&mut self, network: &dyn Network, cache: RootCache) {
+        self.cache = Arc::new(cache);
+        for shard in &mut self.shards {
+            shard.searcher.network = network.fork();
+        }
+        let cache = &self.cache;
+        self.shards.par_iter_mut().for_each(|shard| {
+            (0..shard.lanes.len()).for_each(|i| shard.begin_ply(i, cache));
+        });
+    }
+
+    /// One stride of passes in every lane. Returns the games that finished, in an order that does not depend on the number
+    /// of threads.
+    ///
+    /// # Errors
+    /// What the network says.
+    pub fn stride(&mut self) -> Result<Vec<FinishedGame>> {
+        let (stride, cache) = (self.stride, &self.cache);
+        self.shards.par_iter_mut().try_for_each(|shard| -> Result<()> {
+            for _ in 0..stride {
+                shard.step(cache)?;
+            }
+            Ok(())
+        })?;
+        let mut finished: Vec<(u64, FinishedGame)> =
+            self.shards.iter_mut().flat_map(|s| s.finished.drain(..)).collect();
+        finished.sort_by_key(|(pass, game)| (*pass, game.lane));
+        Ok(finished.into_iter().map(|(_, game)| game).collect())
+    }
+
+    /// The games in progress, in lane order.
+    pub fn lanes(&self) -> impl Iterator<Item = &Lane> {
+        self.shards.iter().flat_map(|s| &s.lanes)
+    }
+
+    /// Takes the clocks' readings and sets them to zero.
+    pub fn take_clock(&mut self) -> PassClock {
+        let mut sum = PassClock::default();
+        for shard in &mut self.shards {
+            sum.add(&std::mem::take(&mut shard.searcher.clock));
+        }
+        sum
+    }
+}
+
+/// The arrays of one shard of `rows` rows.
+pub fn backend_plan(config: &Config, sizes: &Sizes, rows: usize) -> BackendPlan {
+    let params = SearchParams::new(&config.search, sizes);
+    let hidden = sizes.hidden_information;
+    let reuse = if config.search.reuse && !hidden { Reuse::Keep } else { Reuse::Drop };
+    let ply = BackendPlan::nodes_for(params.simulations.max(config.selfplay.fast_simulations), sizes);
+    let nodes = match (config.search.nodes, reuse) {
+        (0, Reuse::Keep) => 2 * ply,
+        (0, Reuse::Drop) => ply,
+        (nodes, _) => (nodes as usize).max(ply),
+    };
+    BackendPlan { rows, nodes, params, reuse }
+}
+
+fn new_lane(lane: u64) -> Lane {
+    Lane { lane, ..Lane::default() }
+}
+
+impl Lane {
+    fn key(&self, plan: &SelfPlayPlan, determinisation: u64) -> RowKey {
+        RowKey {
+            seed: plan.seed,
+            lane: self.lane,
+            game: self.game,
+            determinisation,
+            ply: self.actions.len() as u64,
+        }
+    }
+
+    fn history(&self) -> History<'_> {
+        History { played: &self.history, path: &[] }
+    }
+
+    fn step(&mut self, game: &dyn AnyGame, action: u16) {
+        let before = game.sizes().uses_history.then(|| game.history_key(&self.state));
+        game.step(&mut self.state, action, History { played: &self.history, path: &[] });
+        self.history.extend(before);
+        self.actions.push(action);
+    }
+
+    /// Deals chance outcomes until a player is to move or the game is over.
+    fn deal(&mut self, game: &dyn AnyGame, plan: &SelfPlayPlan) {
+        while game.turn(&self.state) == Turn::Chance {
+            let outcomes = game.legal(&self.state, self.history());
+            let probs = game.chance_probs(&self.state, &outcomes);
+            let draw = self.key(plan, 0).key(Purpose::Chance).stream().weighted(&probs);
+            self.step(game, outcomes[draw]);
+        }
+    }
+
+    /// Puts the game's start, with its random opening, into the lane. An opening that ends the game is drawn again.
+    fn open(&mut self, game: &dyn AnyGame, plan: &SelfPlayPlan) {
+        for attempt in 0u64.. {
+            self.state = game.init();
+            self.history.clear();
+            self.actions.clear();
+            self.deal(game, plan);
+            let mut rng =
+                Key::new(plan.seed, Purpose::Opening).with(self.lane).with(self.game).with(attempt).stream();
+            let none = plan.opening_plies == 0 || rng.uniform() < plan.opening_none || attempt > 100;
+            let plies = if none { 0 } else { 1 + rng.below(plan.opening_plies as usize) };
+            for _ in 0..plies {
+                if game.turn(&self.state) == Turn::Over {
+                    break;
+                }
+                let legal = game.legal(&self.state, self.history());
+                self.step(game, legal[rng.below(legal.len())]);
+                self.deal(game, plan);
+            }
+            self.opening = if plies == 0 { 0 } else { self.actions.len() as u32 };
+            if game.turn(&self.state) != Turn::Over {
+                return;
+            }
+        }
+    }
+
+    /// Keeps the searched position as a sample; its value target is the search's until the result is known.
+    fn record(&mut self, summary: &RootSummary) {
+        self.samples.push(Sample {
+            state: self.state.clone(),
+            player: summary.player,
+            actions: summary.actions.clone(),
+            policy: summary.policy.clone(),
+            values: summary.value.clone(),
+        });
+        self.proven.push(if summary.proven { Proof::Exact } else { Proof::None });
+    }
+
+    /// The finished game, and the lane made ready for the next.
+    fn finish(&mut self, game: &dyn AnyGame, plan: &SelfPlayPlan) -> FinishedGame {
+        let returns = game.returns(&self.state);
+        let mut samples = std::mem::take(&mut self.samples);
+        let proven = std::mem::take(&mut self.proven);
+        for (sample, proven) in samples.iter_mut().zip(proven) {
+            if proven == Proof::None {
+                for (value, z) in sample.values.iter_mut().zip(&returns) {
+                    *value = (1.0 - plan.value_mix) * z + plan.value_mix * *value;
+                }
+            }
+        }
+        let finished = FinishedGame {
+            lane: self.lane,
+            game: self.game,
+            actions: std::mem::take(&mut self.actions),
+            opening: self.opening,
+            returns,
+            samples,
+        };
+        self.game += 1;
+        finished
+    }
+}
+
+impl Shard {
+    fn start_all(&mut self) {
+        for lane in &mut self.lanes {
+            lane.open(self.game.as_ref(), &self.plan);
+        }
+    }
+
+    /// One pass, and whatever the lanes whose search it finished do next.
+    fn step(&mut self, cache: &RootCache) -> Result<()> {
+        self.searcher.pass()?;
+        self.pass += 1;
+        let d = self.plan.determinisations;
+        for i in 0..self.lanes.len() {
+            if (i * d..(i + 1) * d).all(|b| self.searcher.backend.is_done(b)) {
+                self.finish_ply(i, cache);
+            }
+        }
+        Ok(())
+    }
+
+    fn finish_ply(&mut self, i: usize, cache: &RootCache) {
+        self.summarise(i);
+        let (plan, game) = (self.plan, self.game.clone());
+        let lane = &mut self.lanes[i];
+        let key = lane.key(&plan, 0);
+        let choice = if lane.actions.len() < (lane.opening + plan.temperature_plies) as usize {
+            Choice::Drawn
+        } else {
+            Choice::Best
+        };
+        let place = choose(&self.summary, choice, &mut key.key(Purpose::Act).stream());
+        if !is_fast(&plan, key) {
+            lane.record(&self.summary);
+        }
+        let before = lane.actions.len();
+        lane.step(game.as_ref(), self.summary.actions[place]);
+        lane.deal(game.as_ref(), &plan);
+        if game.turn(&lane.state) == Turn::Over {
+            let finished = lane.finish(game.as_ref(), &plan);
+            self.finished.push((self.pass, finished));
+            lane.open(game.as_ref(), &plan);
+            self.begin_ply(i, cache);
+            return;
+        }
+        if plan.determinisations > 1 || game.sizes().hidden_information {
+            self.begin_ply(i, cache);
+            return;
+        }
+        for ply in before..self.lanes[i].actions.len() {
+            self.searcher.backend.advance(i, self.lanes[i].actions[ply]);
+        }
+        self.begin_rows(i);
+    }
+
+    fn summarise(&mut self, i: usize) {
+        let d = self.plan.determinisations;
+        if d == 1 {
+            self.searcher.backend.summarise(i, &mut self.summary);
+            return;
+        }
+        for (j, part) in self.parts.iter_mut().enumerate() {
+            self.searcher.backend.summarise(i * d + j, part);
+        }
+        sum_determinisations(&self.parts, &mut self.summary);
+    }
+
+    /// Plants the lane's position anew and begins its ply.
+    fn begin_ply(&mut self, i: usize, cache: &RootCache) {
+        let (lane, backend, d) = (&self.lanes[i], &mut self.searcher.backend, self.plan.determinisations);
+        if self.game.sizes().hidden_information {
+            let player = match self.game.turn(&lane.state) {
+                Turn::Player(p) => p,
+                Turn::Chance | Turn::Over => 0,
+            };
+            for j in 0..d {
+                let mut rng = lane.key(&self.plan, j as u64).key(Purpose::Determinise).stream();
+                let state = self.game.determinise(&lane.state, player, &mut rng);
+                backend.plant(i * d + j, &state, &lane.history);
+            }
+        } else if let Some((_, snapshot)) = cache.iter().find(|(root, _)| *root == lane.state) {
+            backend.plant_snapshot(i, snapshot);
+        } else {
+            backend.plant(i, &lane.state, &lane.history);
+        }
+        self.begin_rows(i);
+    }
+
+    fn begin_rows(&mut self, i: usize) {
+        let (lane, d) = (&self.lanes[i], self.plan.determinisations);
+        let key = lane.key(&self.plan, 0);
+        let fast = is_fast(&self.plan, key);
+        for j in 0..d {
+            let plan = PlyPlan {
+                simulations: if fast { self.plan.fast_simulations } else { self.plan.simulations },
+                exploration: if fast { Exploration::Plain } else { Exploration::Noisy },
+                key: lane.key(&self.plan, j as u64),
+            };
+            self.searcher.backend.begin(i * d + j, plan);
+        }
+    }
+}
+
+/// Whether a ply gets the small budget and makes no sample.
+fn is_fast(plan: &SelfPlayPlan, key: RowKey) -> bool {
+    plan.fast_fraction > 0.0 && key.key(Purpose::Budget).stream().uniform() < plan.fast_fraction
+}
