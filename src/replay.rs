@@ -1,0 +1,277 @@
+//! The ring of samples: fixed-shape arrays, the oldest sample overwritten first. Sees only samples.
+
+use crate::batch::AnyGame;
+use crate::error::{Error, Result};
+use crate::game::Sizes;
+use crate::rng::{Key, Purpose};
+use crate::selfplay::Sample;
+use crate::train::TrainBatch;
+use rayon::prelude::*;
+use std::collections::HashMap;
+use std::path::Path;
+
+/// R samples; shapes are `[R, ...]`.
+pub struct Replay {
+    sizes: Sizes,
+    state_size: usize,
+    capacity: usize,
+    /// Samples ever added.
+    added: u64,
+    /// `[R, state bytes]`
+    states: Vec<u8>,
+    /// `[R]`
+    players: Vec<u8>,
+    /// `[R]`
+    num_legal: Vec<u16>,
+    /// `[R, E]`
+    actions: Vec<u16>,
+    /// `[R, E]`
+    policy: Vec<f32>,
+    /// `[R, P]`
+    values: Vec<f32>,
+}
+
+/// Which samples a batch is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct BatchPlan {
+    /// B.
+    pub size: usize,
+    /// The run's seed.
+    pub seed: u64,
+    /// The batch's number over the whole run.
+    pub number: u64,
+    /// Whether samples are seen through random symmetries.
+    pub symmetries: Symmetries,
+}
+
+/// How samples are seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Symmetries {
+    /// Each through a random symmetry of the game.
+    Random,
+    /// As they were played.
+    Identity,
+}
+
+impl Replay {
+    /// An empty ring for `capacity` samples.
+    pub fn new(game: &dyn AnyGame, capacity: usize) -> Self {
+        Self {
+            sizes: game.sizes(),
+            state_size: game.state_size(),
+            capacity,
+            added: 0,
+            states: Vec::new(),
+            players: Vec::new(),
+            num_legal: Vec::new(),
+            actions: Vec::new(),
+            policy: Vec::new(),
+            values: Vec::new(),
+        }
+    }
+
+    /// Bytes of one sample.
+    pub fn sample_bytes(sizes: &Sizes, state_size: usize) -> usize {
+        state_size + 3 + sizes.max_legal * 6 + sizes.num_players * 4
+    }
+
+    /// Samples held.
+    pub fn len(&self) -> usize {
+        self.players.len()
+    }
+
+    /// True before the first sample.
+    pub fn is_empty(&self) -> bool {
+        self.players.is_empty()
+    }
+
+    /// Samples ever added.
+    pub fn added(&self) -> u64 {
+        self.added
+    }
+
+    /// Adds a sample, over the oldest where the ring is full.
+    pub fn push(&mut self, sample: &Sample) {
+        let (e, p) = (self.sizes.max_legal, self.sizes.num_players);
+        let at = (self.added % self.capacity as u64) as usize;
+        if at == self.players.len() {
+            self.states.resize((at + 1) * self.state_size, 0);
+            self.players.push(0);
+            self.num_legal.push(0);
+            self.actions.resize((at + 1) * e, 0);
+            self.policy.resize((at + 1) * e, 0.0);
+            self.values.resize((at + 1) * p, 0.0);
+        }
+        let n = sample.actions.len();
+        self.states[at * self.state_size..][..self.state_size].copy_from_slice(&sample.state);
+        self.players[at] = sample.player;
+        self.num_legal[at] = n as u16;
+        self.actions[at * e..][..n].copy_from_slice(&sample.actions);
+        self.actions[at * e + n..(at + 1) * e].fill(0);
+        self.policy[at * e..][..n].copy_from_slice(&sample.policy);
+        self.policy[at * e + n..(at + 1) * e].fill(0.0);
+        self.values[at * p..][..p].copy_from_slice(&sample.values);
+        self.added += 1;
+    }
+
+    /// Gathers a batch: which samples, and through which symmetry each is seen, depends on the seed and the batch's number
+    /// alone.
+    pub fn batch(&self, game: &dyn AnyGame, plan: BatchPlan) -> TrainBatch {
+        let (a, p) = (self.sizes.num_actions, self.sizes.num_players);
+        let f = self.sizes.obs.len();
+        let mut out = TrainBatch {
+            obs: vec![0.0; plan.size * f],
+            policy: vec![0.0; plan.size * a],
+            legal: vec![0; plan.size * a],
+            values: vec![0.0; plan.size * p],
+            weight: vec![1.0; plan.size],
+        };
+        const CHUNK: usize = 64;
+        let rows = out
+            .obs
+            .par_chunks_mut(CHUNK * f)
+            .zip(out.policy.par_chunks_mut(CHUNK * a))
+            .zip(out.legal.par_chunks_mut(CHUNK * a))
+            .zip(out.values.par_chunks_mut(CHUNK * p));
+        rows.enumerate().for_each(|(chunk, (((obs, policy), legal), values))| {
+            let count = obs.len() / f;
+            let mut states = vec![0u8; count * self.state_size];
+            let mut symmetries = vec![0u64; count];
+            for i in 0..count {
+                let row = chunk * CHUNK + i;
+                let (at, symmetry) = self.draw(plan, row);
+                symmetries[i] = symmetry;
+                states[i * self.state_size..][..self.state_size]
+                    .copy_from_slice(&self.states[at * self.state_size..][..self.state_size]);
+                let legal = &mut legal[i * a..(i + 1) * a];
+                self.write_policy(game, at, symmetry, &mut policy[i * a..(i + 1) * a], legal);
+                self.write_values(game, at, symmetry, &mut values[i * p..(i + 1) * p]);
+            }
+            if plan.symmetries == Symmetries::Random {
+                game.transform_batch(&mut states, &symmetries);
+            }
+            game.observe_batch(&states, obs);
+        });
+        out
+    }
+
+    fn draw(&self, plan: BatchPlan, row: usize) -> (usize, u64) {
+        let key = Key::new(plan.seed, Purpose::Batch).with(plan.number).with(row as u64);
+        let at = key.stream().below(self.len());
+        let symmetry = match plan.symmetries {
+            Symmetries::Identity => 0,
+            Symmetries::Random => {
+                let mut rng =
+                    Key::new(plan.seed, Purpose::Symmetry).with(plan.number).with(row as u64).stream();
+                rng.below(self.sizes.num_symmetries as usize) as u64
+            }
+        };
+        (at, symmetry)
+    }
+
+    fn write_policy(
+        &self,
+        game: &dyn AnyGame,
+        at: usize,
+        symmetry: u64,
+        policy: &mut [f32],
+        legal: &mut [u8],
+    ) {
+        let first = at * self.sizes.max_legal;
+        for i in first..first + usize::from(self.num_legal[at]) {
+            let image = usize::from(game.transform_action(self.actions[i], symmetry));
+            policy[image] = self.policy[i];
+            legal[image] = 1;
+        }
+    }
+
+    /// Values in seats relative to the observer, who is the image of the player that moved.
+    fn write_values(&self, game: &dyn AnyGame, at: usize, symmetry: u64, values: &mut [f32]) {
+        let p = self.sizes.num_players;
+        let observer = usize::from(game.transform_player(self.players[at], symmetry));
+        for player in 0..p {
+            let image = usize::from(game.transform_player(player as u8, symmetry));
+            values[(image + p - observer) % p] = self.values[at * p + player];
+        }
+    }
+
+    /// The arrays as one safetensors file.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn save(&self, path: &Path) -> Result<()> {
+        use safetensors::tensor::{Dtype, TensorView, serialize};
+        let r = self.len();
+        let (e, p) = (self.sizes.max_legal, self.sizes.num_players);
+        let added = self.added.to_le_bytes();
+        let views: [(&str, Dtype, Vec<usize>, &[u8]); 7] = [
+            ("actions", Dtype::U16, vec![r, e], bytemuck::cast_slice(&self.actions)),
+            ("added", Dtype::U64, vec![1], &added),
+            ("num_legal", Dtype::U16, vec![r], bytemuck::cast_slice(&self.num_legal)),
+            ("players", Dtype::U8, vec![r], &self.players),
+            ("policy", Dtype::F32, vec![r, e], bytemuck::cast_slice(&self.policy)),
+            ("states", Dtype::U8, vec![r, self.state_size], &self.states),
+            ("values", Dtype::F32, vec![r, p], bytemuck::cast_slice(&self.values)),
+        ];
+        let mut tensors = Vec::with_capacity(views.len());
+        for (name, dtype, shape, bytes) in views {
+            let view = TensorView::new(dtype, shape, bytes).map_err(|e| Error::format(path, e.to_string()))?;
+            tensors.push((name, view));
+        }
+        let bytes = serialize(tensors, None::<HashMap<String, String>>)
+            .map_err(|e| Error::format(path, e.to_string()))?;
+        crate::files::write_atomic(path, &bytes)
+    }
+
+    /// Reads what [`Replay::save`] wrote.
+    ///
+    /// # Errors
+    /// [`Error::Io`]; [`Error::Format`] where the file is cut short, foreign, or of another game.
+    pub fn load(game: &dyn AnyGame, capacity: usize, path: &Path) -> Result<Self> {
+        let bytes = std::fs::read(path).map_err(|e| Error::io("reading", path, e))?;
+        let file = safetensors::SafeTensors::deserialize(&bytes)
+            .map_err(|e| Error::format(path, format!("not a whole replay file ({e})")))?;
+        let mut replay = Self::new(game, capacity);
+        let (e, p) = (replay.sizes.max_legal, replay.sizes.num_players);
+        let read = |name: &str, width: usize, size: usize| -> Result<Vec<u8>> {
+            let tensor = file
+                .tensor(name)
+                .map_err(|e| Error::format(path, format!("replay array {name}: {e}")))?;
+            let rows = tensor.shape().first().copied().unwrap_or(0);
+            if tensor.data().len() != rows * width * size {
+                let what = format!("replay array {name} has shape {:?}, of another game", tensor.shape());
+                return Err(Error::format(path, what));
+            }
+            Ok(tensor.data().to_vec())
+        };
+        replay.players = read("players", 1, 1)?;
+        replay.states = read("states", replay.state_size, 1)?;
+        replay.num_legal = bytemuck::pod_collect_to_vec(&read("num_legal", 1, 2)?);
+        replay.actions = bytemuck::pod_collect_to_vec(&read("actions", e, 2)?);
+        replay.policy = bytemuck::pod_collect_to_vec(&read("policy", e, 4)?);
+        replay.values = bytemuck::pod_collect_to_vec(&read("values", p, 4)?);
+        let added: Vec<u64> = bytemuck::pod_collect_to_vec(&read("added", 1, 8)?);
+        replay.added = added.first().copied().unwrap_or(0);
+        replay.check(path)?;
+        Ok(replay)
+    }
+
+    fn check(&self, path: &Path) -> Result<()> {
+        let r = self.len();
+        let expected = self.added.min(self.capacity as u64) as usize;
+        let (e, p) = (self.sizes.max_legal, self.sizes.num_players);
+        let fits = r == expected
+            && self.states.len() == r * self.state_size
+            && self.num_legal.len() == r
+            && self.actions.len() == r * e
+            && self.policy.len() == r * e
+            && self.values.len() == r * p;
+        let legal = self.num_legal.iter().all(|&n| usize::from(n) <= e)
+            && self.actions.iter().all(|&a| usize::from(a) < self.sizes.num_actions)
+            && self.players.iter().all(|&player| usize::from(player) < p);
+        if fits && legal {
+            return Ok(());
+        }
+        Err(Error::format(path, format!("replay arrays do not fit together ({r} samples, expected {expected})")))
+    }
+}
