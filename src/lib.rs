@@ -15,5 +15,6 @@ pub mod rng; // counter-based random numbers
 pub mod game; // trait Game, the registry, the rules
 pub mod batch; // one game -> N games
 pub mod net; // observations -> logits, values
+pub mod train; // loss and optimiser step
 
 pub use error::{Error, Result};

@@ -24,7 +24,7 @@ pub enum Turn {
 }
 
 /// Shape of one observation, channels first: `[channels, height, width]`; a plain vector is `[F, 1, 1]`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct ObsShape {
     /// Feature planes, or the length of a vector.
     pub channels: usize,

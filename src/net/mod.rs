@@ -4,6 +4,16 @@
 //! [`Network`] is what search calls. [`UniformNet`] and [`HashNet`] need no weights: the first makes search the only
 //! work, the second gives every observation its own reproducible answer, for tests of whole searches.
 
+pub mod candle_net;
+pub mod init;
+mod mlp;
+pub mod ops;
+mod resnet;
+pub mod spec;
+
+pub use candle_net::CandleNet;
+pub use spec::{Array, NetSpec, Weights};
+
 use crate::error::Result;
 use crate::rng::{Key, Purpose};
 
