@@ -23,6 +23,8 @@ pub mod searcher; // positions -> search results
 pub mod act; // root summary -> action
 pub mod root_cache; // one deep tree per set of weights
 pub mod selfplay; // the stream of passes over N games
+pub mod replay; // ring buffer of samples
+pub mod train; // loss and optimiser step
 pub mod report; // what people see: progress, metrics, plots
 pub mod cli; // the subcommands; `main.rs` calls it
 

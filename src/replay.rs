@@ -246,11 +246,11 @@ impl Replay {
         };
         replay.players = read("players", 1, 1)?;
         replay.states = read("states", replay.state_size, 1)?;
-        replay.num_legal = bytemuck::pod_collect_to_vec(&read("num_legal", 1, 2)?);
-        replay.actions = bytemuck::pod_collect_to_vec(&read("actions", e, 2)?);
-        replay.policy = bytemuck::pod_collect_to_vec(&read("policy", e, 4)?);
-        replay.values = bytemuck::pod_collect_to_vec(&read("values", p, 4)?);
-        let added: Vec<u64> = bytemuck::pod_collect_to_vec(&read("added", 1, 8)?);
+        replay.num_legal = bytemuck::allocation::pod_collect_to_vec(&read("num_legal", 1, 2)?);
+        replay.actions = bytemuck::allocation::pod_collect_to_vec(&read("actions", e, 2)?);
+        replay.policy = bytemuck::allocation::pod_collect_to_vec(&read("policy", e, 4)?);
+        replay.values = bytemuck::allocation::pod_collect_to_vec(&read("values", p, 4)?);
+        let added: Vec<u64> = bytemuck::allocation::pod_collect_to_vec(&read("added", 1, 8)?);
         replay.added = added.first().copied().unwrap_or(0);
         replay.check(path)?;
         Ok(replay)

@@ -4,9 +4,17 @@
 //! [`Network`] is what search calls. [`UniformNet`] and [`HashNet`] need no weights: the first makes search the only
 //! work, the second gives every observation its own reproducible answer, for tests of whole searches.
 
+pub mod spec; // shape, tensors and weights of a network
+pub mod init; // first weights
+mod resnet; // the residual tower as a candle module
+mod mlp; // the residual perceptron as a candle module
+pub mod candle_net; // either of them, trained or asked
+pub mod ops; // fused training passes
 pub mod fast; // the fused CPU forward
 pub mod naive; // the forward as the formulas read, to check the others
-pub mod spec; // shape, tensors and weights of a network
+
+pub use candle_net::CandleNet;
+pub use spec::{Array, NetSpec, Weights};
 
 use crate::error::Result;
 use crate::rng::{Key, Purpose};

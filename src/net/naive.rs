@@ -1,7 +1,7 @@
 //! The forward as its formulas read: one observation at a time, 64-bit sums, no layout, no folding. Slow; the other
 //! forwards are checked against it.
 
-use super::spec::{BN_EPS, NetSpec, Weights};
+use super::spec::{Array, BN_EPS, NetSpec, Weights};
 use crate::config::Arch;
 use crate::error::Result;
 
@@ -62,7 +62,7 @@ impl Naive<'_> {
     }
 
     fn tensor(&self, name: &str) -> (&[usize], &[f32]) {
-        let (shape, data) = &self.weights[name];
+        let Array { shape, data } = &self.weights[name];
         (shape, data)
     }
 

@@ -14,8 +14,17 @@ use std::collections::BTreeMap;
 /// Added to the variance in every BatchNorm.
 pub const BN_EPS: f64 = 1e-5;
 
-/// Tensors by name: shape and row-major data.
-pub type Weights = BTreeMap<String, (Vec<usize>, Vec<f32>)>;
+/// One named array of 32-bit floats, row-major.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Array {
+    /// Lengths of the axes.
+    pub shape: Vec<usize>,
+    /// The numbers, as many as the product of `shape`.
+    pub data: Vec<f32>,
+}
+
+/// The tensors of a network by name; the names and shapes are those of [`NetSpec::tensors`].
+pub type Weights = BTreeMap<String, Array>;
 
 /// Everything that fixes a network's tensors.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,7 +74,7 @@ impl NetSpec {
     }
 
     /// V: outputs of the value head, 1 or P.
-    pub fn value_outputs(&self) -> usize {
+    pub fn num_values(&self) -> usize {
         if self.zero_sum_pair { 1 } else { self.num_players }
     }
 
@@ -94,7 +103,7 @@ impl NetSpec {
         list.add("value.conv.weight", &[self.value_channels, c, 1, 1]);
         list.batch_norm("value.bn", self.value_channels);
         list.linear("value.hidden", self.value_hidden, self.value_channels * squares);
-        list.linear("value.out", self.value_outputs(), self.value_hidden);
+        list.linear("value.out", self.num_values(), self.value_hidden);
         list.0
     }
 
@@ -111,7 +120,7 @@ impl NetSpec {
         list.batch_norm("bn", c);
         list.linear("policy.linear", self.num_actions, c);
         list.linear("value.hidden", self.value_hidden, c);
-        list.linear("value.out", self.value_outputs(), self.value_hidden);
+        list.linear("value.out", self.num_values(), self.value_hidden);
         list.0
     }
 
@@ -129,7 +138,7 @@ impl NetSpec {
             let len = shape.iter().product();
             // The variance of a BatchNorm stays positive: at most 4 deviations from its mean.
             let data = (0..len).map(|_| mean + deviation * stream.normal().clamp(-4.0, 4.0)).collect();
-            (name, (shape, data))
+            (name, Array { shape, data })
         };
         self.tensors().into_iter().enumerate().map(tensor).collect()
     }
@@ -144,7 +153,7 @@ impl NetSpec {
             return Err(mismatch("players of a network with one value for two", self.num_players, 2));
         }
         for (name, shape) in &tensors {
-            let Some((found, data)) = weights.get(name) else {
+            let Some(Array { shape: found, data }) = weights.get(name) else {
                 return Err(mismatch(&format!("tensor {name}"), "none", format!("{shape:?}")));
             };
             let len: usize = shape.iter().product();
@@ -230,7 +239,7 @@ mod tests {
             .into_iter()
             .map(|(name, shape)| {
                 let len = shape.iter().product();
-                (name, (shape, vec![0.5; len]))
+                (name, Array { shape, data: vec![0.5; len] })
             })
             .collect();
         assert!(spec.check(&good).is_ok());
@@ -240,8 +249,8 @@ mod tests {
             spec.check(&weights).expect_err("must be refused").to_string()
         };
         assert!(message(&|w| drop(w.remove("bn.bias"))).contains("bn.bias"));
-        assert!(message(&|w| drop(w.insert("extra".into(), (vec![1], vec![0.0])))).contains("extra"));
-        assert!(message(&|w| w.get_mut("stem.bias").unwrap().0 = vec![2, 2]).contains("stem.bias"));
-        assert!(message(&|w| w.get_mut("stem.bias").unwrap().1[1] = f32::NAN).contains("not finite"));
+        assert!(message(&|w| drop(w.insert("extra".into(), Array { shape: vec![1], data: vec![0.0] }))).contains("extra"));
+        assert!(message(&|w| w.get_mut("stem.bias").unwrap().shape = vec![2, 2]).contains("stem.bias"));
+        assert!(message(&|w| w.get_mut("stem.bias").unwrap().data[1] = f32::NAN).contains("not finite"));
     }
 }

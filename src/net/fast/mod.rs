@@ -228,7 +228,7 @@ impl Net {
             act_row: stream_row / self.tower.unit,
             head_row: heads.next_multiple_of(self.full.lanes),
             hidden_row: spec.value_hidden.next_multiple_of(self.full.lanes),
-            value_row: spec.value_outputs(),
+            value_row: spec.num_values(),
         }
     }
 
@@ -267,7 +267,7 @@ impl Net {
             self.heads(boards, [a, heads, hidden, logits, out]);
         }
         check_finite("a logit", logits)?;
-        let out = &out[..boards * self.spec.value_outputs()];
+        let out = &out[..boards * self.spec.num_values()];
         check_finite("a value before its tanh", out)?;
         self.store_values(out, values);
         Ok(())

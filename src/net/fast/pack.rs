@@ -46,7 +46,7 @@ struct Packer<'a> {
 
 impl Packer<'_> {
     fn data(&self, name: &str) -> &[f32] {
-        &self.weights[name].1
+        &self.weights[name].data
     }
 
     /// BatchNorm `name` with its running statistics as scale * x + offset.

@@ -166,25 +166,25 @@ fn denormal_weights_are_computed_with_and_huge_ones_reported() {
     for path in Path::available() {
         let net = |weights: &Weights| FastNet::with_path(&spec, weights, Precision::F32, path);
         let mut tiny = weights(&spec, 8);
-        tiny.get_mut("stem.weight").expect("there").1.fill(1e-41);
+        tiny.get_mut("stem.weight").expect("there").data.fill(1e-41);
         let (logits, _) = evaluate(&mut net(&tiny).expect("finite"), &obs).expect("finite");
         let (expected, _) = naive::forward(&spec, &tiny, &obs[..spec.obs.len()]).expect("finite");
         assert!(difference(&logits[..7], &expected) < 2e-5);
 
         let mut huge = weights(&spec, 8);
         for name in ["policy.linear.weight", "value.hidden.weight"] {
-            huge.get_mut(name).expect("there").1.fill(3e38);
+            huge.get_mut(name).expect("there").data.fill(3e38);
         }
         let error = evaluate(&mut net(&huge).expect("finite weights"), &obs).expect_err("infinite");
         assert!(matches!(error, Error::NotFinite { .. }), "{error}");
 
         let mut overflow = weights(&spec, 8);
-        overflow.get_mut("blocks.0.bn2.weight").expect("there").1.fill(3e38);
-        overflow.get_mut("blocks.0.bn2.running_var").expect("there").1.fill(0.0);
+        overflow.get_mut("blocks.0.bn2.weight").expect("there").data.fill(3e38);
+        overflow.get_mut("blocks.0.bn2.running_var").expect("there").data.fill(0.0);
         assert!(matches!(net(&overflow), Err(Error::NotFinite { .. })));
 
         let mut nan = weights(&spec, 8);
-        nan.get_mut("value.out.bias").expect("there").1[0] = f32::NAN;
+        nan.get_mut("value.out.bias").expect("there").data[0] = f32::NAN;
         assert!(matches!(net(&nan), Err(Error::NotFinite { .. })));
     }
 }

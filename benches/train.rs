@@ -1,0 +1,90 @@
+//! Milliseconds of a whole training step (forward, backward, optimiser): `cargo bench --bench train`.
+//!
+//! Prints for each network the least and the median of the measured steps, and the rate of useful floating-point
+//! operations (taps off the board and padding not counted) of the least.
+
+use std::time::Instant;
+use vecaz::config::{Arch, NetConfig, TrainConfig};
+use vecaz::game::{ObsShape, Sizes};
+use vecaz::net::spec::NetSpec;
+use vecaz::rng::{Key, Purpose};
+use vecaz::train::{TrainBatch, Trainer};
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+const SEED: u64 = 1;
+const STEPS: usize = 15;
+
+/// Sizes of a two-player zero-sum game; of no consequence beyond these three.
+fn sizes(obs: ObsShape, num_actions: usize) -> Sizes {
+    Sizes {
+        num_players: 2,
+        num_actions,
+        max_legal: num_actions,
+        num_chance: 0,
+        max_chance_run: 0,
+        obs,
+        max_plies: 1,
+        num_symmetries: 1,
+        zero_sum: true,
+        hidden_information: false,
+        uses_history: false,
+    }
+}
+
+fn batch(spec: &NetSpec, rows: usize) -> TrainBatch {
+    let mut rng = Key::new(SEED, Purpose::Evaluation).stream();
+    let mut batch = TrainBatch {
+        obs: (0..rows * spec.obs.len()).map(|_| rng.uniform().round()).collect(),
+        policy: vec![0.0; rows * spec.num_actions],
+        legal: vec![1; rows * spec.num_actions],
+        values: Vec::new(),
+        weight: vec![1.0; rows],
+    };
+    for row in 0..rows {
+        batch.policy[row * spec.num_actions + rng.below(spec.num_actions)] = 1.0;
+        let value = 2.0 * rng.uniform() - 1.0;
+        batch.values.extend([value, -value]);
+    }
+    batch
+}
+
+fn measure(name: &str, net: &NetConfig, obs: ObsShape, actions: usize, rows: usize) -> vecaz::Result<()> {
+    let spec = NetSpec::new(net, &sizes(obs, actions));
+    let mut trainer = Trainer::new(&spec, &TrainConfig::default(), SEED)?;
+    let batch = batch(&spec, rows);
+    let mut times = Vec::new();
+    for step in 0..STEPS + 3 {
+        let start = Instant::now();
+        trainer.step(&batch)?;
+        if step >= 3 {
+            times.push(start.elapsed().as_secs_f64());
+        }
+    }
+    times.sort_by(f64::total_cmp);
+    let least = times[0];
+    println!(
+        "{name:<22} batch {rows:>4}  {:>8.2} ms least {:>8.2} ms median  {:>7.1} GFLOP/s",
+        least * 1e3,
+        times[STEPS / 2] * 1e3,
+        trainer.flops_per_sample() * rows as f64 / least * 1e-9,
+    );
+    Ok(())
+}
+
+fn main() -> vecaz::Result<()> {
+    println!(
+        "instructions {:?}, threads {}, seed {SEED}",
+        vecaz::net::ops::Isa::detect(),
+        rayon::current_num_threads()
+    );
+    let resnet = |blocks, channels| NetConfig { blocks, channels, ..NetConfig::default() };
+    let board = |channels, height, width| ObsShape { channels, height, width };
+    measure("resnet 2x32 6x7", &resnet(2, 32), board(2, 6, 7), 7, 512)?;
+    measure("resnet 6x64 6x7", &resnet(6, 64), board(2, 6, 7), 7, 256)?;
+    measure("resnet 4x48 11x11", &resnet(4, 48), board(4, 11, 11), 121, 256)?;
+    measure("resnet 6x64 8x8", &resnet(6, 64), board(20, 8, 8), 4672, 256)?;
+    let mlp = NetConfig { arch: Arch::Mlp, blocks: 2, channels: 128, ..NetConfig::default() };
+    measure("mlp 2x128", &mlp, board(200, 1, 1), 52, 512)
+}

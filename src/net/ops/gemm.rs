@@ -1,0 +1,384 @@
+//! Matrix products over (position, tap) pairs, with register tiles for each instruction set.
+//!
+//! Sums run over taps and input channels in a fixed order, so a row's result does not depend on the rows beside it.
+
+use super::geometry::{Links, Tap};
+use super::simd::{Four, Isa, Vector};
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64::{__m256, __m512};
+
+/// Columns are padded to a multiple of this everywhere.
+pub const LANES: usize = 16;
+/// Columns of packed weights that lie together.
+const BLOCK: usize = 32;
+
+/// `n` rounded up to whole vectors.
+pub fn padded(n: usize) -> usize {
+    n.next_multiple_of(LANES)
+}
+
+/// Some columns of a chunk `[positions, rows, width]`, from `offset` on.
+#[derive(Clone, Copy)]
+pub struct View<'a> {
+    /// The whole chunk.
+    pub data: &'a [f32],
+    /// Floats of one row.
+    pub width: usize,
+    /// First column.
+    pub offset: usize,
+}
+
+/// As [`View`], to be written.
+pub struct ViewMut<'a> {
+    /// The whole chunk.
+    pub data: &'a mut [f32],
+    /// Floats of one row.
+    pub width: usize,
+    /// First column.
+    pub offset: usize,
+}
+
+/// The weights of a product: for each block of 32 columns (the last may have 16) `[taps, inputs, columns]`.
+#[derive(Clone, Debug, Default)]
+pub struct Packed {
+    taps: usize,
+    inputs: usize,
+    columns: usize,
+    data: Vec<f32>,
+}
+
+impl Packed {
+    /// Room for `taps x inputs x columns` weights, `columns` a multiple of [`LANES`].
+    pub fn new(taps: usize, inputs: usize, columns: usize) -> Self {
+        assert!(columns.is_multiple_of(LANES), "padded columns");
+        Self { taps, inputs, columns, data: vec![0.0; taps * inputs * columns] }
+    }
+
+    /// Sets every weight that `at(tap, input, column)` knows.
+    pub fn fill(&mut self, at: impl Fn(usize, usize, usize) -> f32) {
+        let rows = self.taps * self.inputs;
+        for (number, block) in self.data.chunks_mut(BLOCK * rows.max(1)).enumerate() {
+            let columns = block.len() / rows;
+            for (row, line) in block.chunks_exact_mut(columns).enumerate() {
+                let (tap, input) = (row / self.inputs, row % self.inputs);
+                for (column, weight) in line.iter_mut().enumerate() {
+                    *weight = at(tap, input, number * BLOCK + column);
+                }
+            }
+        }
+    }
+}
+
+/// `out += x W` at every written position of `links`.
+///
+/// # Shapes
+/// `x [links.sources, rows, x.width]` from column `x.offset`, `weights [taps, inputs, columns]`,
+/// `out [links.lists.len(), rows, out.width]` from column `out.offset`.
+pub fn product(isa: Isa, links: &Links, rows: usize, x: View<'_>, weights: &Packed, out: ViewMut<'_>) {
+    assert_eq!(x.data.len(), links.sources * rows * x.width, "input chunk");
+    assert_eq!(out.data.len(), links.lists.len() * rows * out.width, "output chunk");
+    assert!(x.offset + weights.inputs <= x.width && out.offset + weights.columns <= out.width, "columns");
+    assert_eq!(links.taps, weights.taps, "taps");
+    let job = Product { links, rows, x, weights };
+    match isa {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the machine has the instruction set (see `Isa`); `Product::run`'s bounds were checked above.
+        Isa::Avx512 => unsafe { product_avx512(&job, out) },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: as above.
+        Isa::Avx2 => unsafe { product_avx2(&job, out) },
+        // SAFETY: as above.
+        _ => unsafe { job.run::<Four, 4>(out) },
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
+unsafe fn product_avx512(job: &Product<'_>, out: ViewMut<'_>) {
+    // SAFETY: passed on to the caller.
+    unsafe { job.run::<__m512, 12>(out) }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+unsafe fn product_avx2(job: &Product<'_>, out: ViewMut<'_>) {
+    // SAFETY: passed on to the caller.
+    unsafe { job.run::<__m256, 6>(out) }
+}
+
+struct Product<'a> {
+    links: &'a Links,
+    rows: usize,
+    x: View<'a>,
+    weights: &'a Packed,
+}
+
+/// Some columns of a product at one written position.
+#[derive(Clone, Copy)]
+struct Strip<'a> {
+    taps: &'a [Tap],
+    /// First row and column of the input at position 0.
+    x: *const f32,
+    x_width: usize,
+    /// Floats from one input position to the next.
+    x_step: usize,
+    inputs: usize,
+    /// First of the columns in the packed weights.
+    weights: *const f32,
+    /// Floats from one input's weights to the next.
+    block: usize,
+    /// First row and column of the output.
+    out: *mut f32,
+    out_width: usize,
+}
+
+impl Product<'_> {
+    /// # Safety
+    /// Code compiled for `V`; lengths as asserted in [`product`].
+    #[inline(always)]
+    unsafe fn run<V: Vector, const ROWS: usize>(&self, out: ViewMut<'_>) {
+        let Packed { taps, inputs, columns, ref data } = *self.weights;
+        let out_start = out.data.as_mut_ptr();
+        for first in (0..columns).step_by(BLOCK) {
+            let block = BLOCK.min(columns - first);
+            for (position, list) in self.links.lists.iter().enumerate() {
+                // SAFETY: the views' columns lie inside their rows, the block inside the packed weights.
+                let strip = unsafe {
+                    Strip {
+                        taps: list,
+                        x: self.x.data.as_ptr().add(self.x.offset),
+                        x_width: self.x.width,
+                        x_step: self.rows * self.x.width,
+                        inputs,
+                        weights: data.as_ptr().add(first * taps * inputs),
+                        block,
+                        out: out_start.add(position * self.rows * out.width + out.offset + first),
+                        out_width: out.width,
+                    }
+                };
+                // SAFETY: the strip has `block` columns and `rows` rows.
+                unsafe { strip.run::<V, ROWS>(self.rows) };
+            }
+        }
+    }
+}
+
+impl Strip<'_> {
+    /// # Safety
+    /// Code compiled for `V`; the strip has `rows` rows and `block` columns.
+    #[inline(always)]
+    unsafe fn run<V: Vector, const ROWS: usize>(self, rows: usize) {
+        let mut column = 0;
+        while column < self.block {
+            // SAFETY: `column` is inside the block; a block is a whole number of vectors.
+            let part =
+                unsafe { Self { weights: self.weights.add(column), out: self.out.add(column), ..self } };
+            // SAFETY: as above.
+            unsafe {
+                if column + 2 * V::LANES <= self.block {
+                    part.columns::<V, ROWS, 2>(rows);
+                    column += 2 * V::LANES;
+                } else {
+                    part.columns::<V, ROWS, 1>(rows);
+                    column += V::LANES;
+                }
+            }
+        }
+    }
+
+    /// All rows of `WIDE` vectors of columns.
+    ///
+    /// # Safety
+    /// As [`Strip::run`].
+    #[inline(always)]
+    unsafe fn columns<V: Vector, const ROWS: usize, const WIDE: usize>(&self, rows: usize) {
+        let mut row = 0;
+        // SAFETY: every tile ends at or before the last row.
+        unsafe {
+            while row + ROWS <= rows {
+                self.tile::<V, ROWS, WIDE>(row);
+                row += ROWS;
+            }
+            while row + 4 <= rows {
+                self.tile::<V, 4, WIDE>(row);
+                row += 4;
+            }
+            while row < rows {
+                self.tile::<V, 1, WIDE>(row);
+                row += 1;
+            }
+        }
+    }
+
+    /// # Safety
+    /// As [`Strip::run`]; rows `row..row + ROWS` exist.
+    #[inline(always)]
+    unsafe fn tile<V: Vector, const ROWS: usize, const WIDE: usize>(&self, row: usize) {
+        // SAFETY: positions and taps are below `links.sources` and `links.taps`, which the lengths were checked against;
+        // rows and columns exist.
+        unsafe {
+            let mut sums = [[V::zero(); WIDE]; ROWS];
+            for tap in self.taps {
+                let x = self.x.add(tap.position * self.x_step + row * self.x_width);
+                let weights = self.weights.add(tap.tap * self.inputs * self.block);
+                for input in 0..self.inputs {
+                    let mut w = [V::zero(); WIDE];
+                    for (j, w) in w.iter_mut().enumerate() {
+                        *w = V::load(weights.add(input * self.block + j * V::LANES));
+                    }
+                    for (i, sums) in sums.iter_mut().enumerate() {
+                        let x = V::splat(*x.add(i * self.x_width + input));
+                        for (sum, &w) in sums.iter_mut().zip(&w) {
+                            *sum = sum.plus_product(x, w);
+                        }
+                    }
+                }
+            }
+            for (i, sums) in sums.iter().enumerate() {
+                for (j, sum) in sums.iter().enumerate() {
+                    let out = self.out.add((row + i) * self.out_width + j * V::LANES);
+                    V::load(out).plus(*sum).store(out);
+                }
+            }
+        }
+    }
+}
+
+/// `out += x^T dy` over the rows of all (input, output) position pairs of one tap: the gradient of that tap's weights.
+///
+/// # Shapes
+/// `x [sources, rows, x.width]`, `inputs` columns from `x.offset` on; `dy [.., rows, dy.width]`, `columns` from
+/// `dy.offset` on, a multiple of [`LANES`]; `out [inputs, columns]`.
+pub fn weight_gradient(
+    isa: Isa,
+    pairs: &[(usize, usize)],
+    rows: usize,
+    x: View<'_>,
+    dy: View<'_>,
+    out: &mut [f32],
+    columns: usize,
+) {
+    let inputs = out.len() / columns;
+    assert!(columns.is_multiple_of(LANES) && out.len() == inputs * columns, "gradient");
+    assert!(x.offset + inputs <= x.width && dy.offset + columns <= dy.width, "columns");
+    let (sources, targets) = (x.data.len() / (rows * x.width), dy.data.len() / (rows * dy.width));
+    assert!(pairs.iter().all(|&(from, to)| from < sources && to < targets), "positions");
+    let job = WeightGradient { pairs, rows, x, dy, columns };
+    match isa {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the machine has the instruction set (see `Isa`); the bounds were checked above.
+        Isa::Avx512 => unsafe { weight_gradient_avx512(&job, out) },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: as above.
+        Isa::Avx2 => unsafe { weight_gradient_avx2(&job, out) },
+        // SAFETY: as above.
+        _ => unsafe { job.run::<Four, 4>(out) },
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
+unsafe fn weight_gradient_avx512(job: &WeightGradient<'_>, out: &mut [f32]) {
+    // SAFETY: passed on to the caller.
+    unsafe { job.run::<__m512, 8>(out) }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+unsafe fn weight_gradient_avx2(job: &WeightGradient<'_>, out: &mut [f32]) {
+    // SAFETY: passed on to the caller.
+    unsafe { job.run::<__m256, 4>(out) }
+}
+
+struct WeightGradient<'a> {
+    pairs: &'a [(usize, usize)],
+    rows: usize,
+    x: View<'a>,
+    dy: View<'a>,
+    columns: usize,
+}
+
+impl WeightGradient<'_> {
+    /// # Safety
+    /// Code compiled for `V`; lengths as asserted in [`weight_gradient`].
+    #[inline(always)]
+    unsafe fn run<V: Vector, const INPUTS: usize>(&self, out: &mut [f32]) {
+        let inputs = out.len() / self.columns;
+        let mut column = 0;
+        while column < self.columns {
+            // SAFETY: `column` plus the vectors of a tile is at most `columns`.
+            unsafe {
+                if column + 2 * V::LANES <= self.columns {
+                    self.strip::<V, INPUTS, 2>(inputs, column, out.as_mut_ptr());
+                    column += 2 * V::LANES;
+                } else {
+                    self.strip::<V, INPUTS, 1>(inputs, column, out.as_mut_ptr());
+                    column += V::LANES;
+                }
+            }
+        }
+    }
+
+    /// # Safety
+    /// As [`WeightGradient::run`]; `WIDE` vectors from `column` on exist.
+    #[inline(always)]
+    unsafe fn strip<V: Vector, const INPUTS: usize, const WIDE: usize>(
+        &self,
+        inputs: usize,
+        column: usize,
+        out: *mut f32,
+    ) {
+        let mut input = 0;
+        // SAFETY: every tile ends at or before the last input.
+        unsafe {
+            while input + INPUTS <= inputs {
+                self.tile::<V, INPUTS, WIDE>(input, column, out);
+                input += INPUTS;
+            }
+            while input < inputs {
+                self.tile::<V, 1, WIDE>(input, column, out);
+                input += 1;
+            }
+        }
+    }
+
+    /// # Safety
+    /// As [`WeightGradient::strip`]; inputs `input..input + INPUTS` exist.
+    #[inline(always)]
+    unsafe fn tile<V: Vector, const INPUTS: usize, const WIDE: usize>(
+        &self,
+        input: usize,
+        column: usize,
+        out: *mut f32,
+    ) {
+        // SAFETY: positions were checked against the chunks' lengths; rows and columns exist.
+        unsafe {
+            let mut sums = [[V::zero(); WIDE]; INPUTS];
+            for &(from, to) in self.pairs {
+                let mut x = self.x.data.as_ptr().add(from * self.rows * self.x.width + self.x.offset + input);
+                let mut dy =
+                    self.dy.data.as_ptr().add(to * self.rows * self.dy.width + self.dy.offset + column);
+                for _ in 0..self.rows {
+                    let mut d = [V::zero(); WIDE];
+                    for (j, d) in d.iter_mut().enumerate() {
+                        *d = V::load(dy.add(j * V::LANES));
+                    }
+                    for (i, sums) in sums.iter_mut().enumerate() {
+                        let x = V::splat(*x.add(i));
+                        for (sum, &d) in sums.iter_mut().zip(&d) {
+                            *sum = sum.plus_product(x, d);
+                        }
+                    }
+                    x = x.wrapping_add(self.x.width);
+                    dy = dy.wrapping_add(self.dy.width);
+                }
+            }
+            for (i, sums) in sums.iter().enumerate() {
+                for (j, sum) in sums.iter().enumerate() {
+                    let out = out.add((input + i) * self.columns + column + j * V::LANES);
+                    V::load(out).plus(*sum).store(out);
+                }
+            }
+        }
+    }
+}

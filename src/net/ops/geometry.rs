@@ -1,0 +1,107 @@
+//! Which input position reaches which output position through which tap.
+
+/// One product of a layer: the weights of `tap` applied at input position `position` (in the backward direction: at
+/// that output position).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tap {
+    /// Which weights.
+    pub tap: usize,
+    /// Which position they are applied to.
+    pub position: usize,
+}
+
+/// One direction of a [`Geometry`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Links {
+    /// Positions that are read.
+    pub sources: usize,
+    /// Number of taps.
+    pub taps: usize,
+    /// What every written position sums; all places are below `sources` and `taps`.
+    pub lists: Vec<Vec<Tap>>,
+}
+
+/// The sparse pattern of a linear map between boards.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Geometry {
+    /// Positions of the input.
+    pub inputs: usize,
+    /// Positions of the output.
+    pub outputs: usize,
+    /// Number of taps.
+    pub taps: usize,
+    /// What every output position sums.
+    pub forward: Links,
+    /// What the gradient of every input position sums.
+    pub backward: Links,
+    /// The (input, output) positions that meet at every tap. `[taps][..]`
+    pub pairs: Vec<Vec<(usize, usize)>>,
+}
+
+impl Geometry {
+    fn new(
+        inputs: usize,
+        outputs: usize,
+        taps: usize,
+        links: impl Iterator<Item = (usize, usize, usize)>,
+    ) -> Self {
+        let mut geometry = Self {
+            inputs,
+            outputs,
+            taps,
+            forward: Links { sources: inputs, taps, lists: vec![Vec::new(); outputs] },
+            backward: Links { sources: outputs, taps, lists: vec![Vec::new(); inputs] },
+            pairs: vec![Vec::new(); taps],
+        };
+        for (tap, input, output) in links {
+            geometry.forward.lists[output].push(Tap { tap, position: input });
+            geometry.backward.lists[input].push(Tap { tap, position: output });
+            geometry.pairs[tap].push((input, output));
+        }
+        geometry
+    }
+
+    /// A 3x3 convolution with a border of zeros; taps off the board do not exist.
+    pub fn conv3x3(height: usize, width: usize) -> Self {
+        let area = height * width;
+        let links = (0..area).flat_map(move |output| {
+            (0..9).filter_map(move |tap| {
+                let row = (output / width + tap / 3).checked_sub(1).filter(|&row| row < height)?;
+                let column = (output % width + tap % 3).checked_sub(1).filter(|&column| column < width)?;
+                Some((tap, row * width + column, output))
+            })
+        });
+        Self::new(area, area, 9, links)
+    }
+
+    /// The same weights at every position: a 1x1 convolution, or a linear layer where there is one position.
+    pub fn pointwise(positions: usize) -> Self {
+        Self::new(positions, positions, 1, (0..positions).map(|p| (0, p, p)))
+    }
+
+    /// A linear layer on the flattened board: one output position, weights of its own for every input position.
+    pub fn flatten(positions: usize) -> Self {
+        Self::new(positions, 1, positions, (0..positions).map(|p| (p, p, 0)))
+    }
+
+    /// Products of one input channel with one output channel that one board takes.
+    pub fn links(&self) -> usize {
+        self.pairs.iter().map(Vec::len).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn corners_have_four_taps_edges_six_and_the_middle_nine() {
+        let g = Geometry::conv3x3(3, 4);
+        assert_eq!(g.links(), (3 * 3 - 2) * (3 * 4 - 2));
+        let counts: Vec<usize> = g.forward.lists.iter().map(Vec::len).collect();
+        assert_eq!(counts, [4, 6, 6, 4, 6, 9, 9, 6, 4, 6, 6, 4]);
+        assert_eq!(g.forward.lists[0][0], Tap { tap: 4, position: 0 });
+        assert_eq!(g.forward.lists[5][0], Tap { tap: 0, position: 0 });
+        assert_eq!(g.backward.lists[0].last(), Some(&Tap { tap: 0, position: 5 }));
+    }
+}

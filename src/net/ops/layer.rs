@@ -1,0 +1,295 @@
+//! The two kinds of layer: a linear map over a [`Geometry`], and a normalisation with its statistics.
+
+use super::gemm::{Packed, View, ViewMut, padded, product};
+use super::geometry::Geometry;
+use super::norm::{Columns, EPS, GradientColumns, MOMENTUM};
+use super::params::Params;
+use super::simd::Isa;
+use std::ops::Range;
+
+/// A weight tensor `[outputs, inputs, taps]` and the columns it makes.
+#[derive(Clone, Debug)]
+struct Block {
+    slot: usize,
+    outputs: usize,
+    column: usize,
+}
+
+/// A linear map: convolution, linear layer, or several with one input side by side.
+#[derive(Clone, Debug)]
+pub struct Linear {
+    pub geometry: Geometry,
+    /// Columns of a row of the input that are read.
+    pub inputs: Range<usize>,
+    /// Columns of the output, padded.
+    pub columns: usize,
+    blocks: Vec<Block>,
+    bias_slot: Option<usize>,
+    weights: Packed,
+    transposed: Packed,
+    /// `[columns]`, empty where there is none.
+    bias: Vec<f32>,
+    /// `[taps, inputs, columns]`
+    pub gradient: Vec<f32>,
+    /// `[columns]`
+    pub bias_gradient: Vec<f32>,
+}
+
+impl Linear {
+    /// The layer whose tensors are called `{name}.weight` (and `{name}.bias` where there is one) for each of `names`, reading
+    /// the columns `inputs`.
+    pub fn new(params: &Params, names: &[&str], geometry: Geometry, inputs: Range<usize>) -> Self {
+        let mut columns = 0;
+        let mut blocks = Vec::new();
+        for name in names {
+            let slot = params.find(&format!("{name}.weight"));
+            let outputs = params.slots[slot].shape[0];
+            blocks.push(Block { slot, outputs, column: columns });
+            columns += padded(outputs);
+        }
+        let bias_name = format!("{}.bias", names[0]);
+        let bias_slot = params.slots.iter().position(|slot| slot.name == bias_name);
+        let (taps, width) = (geometry.taps, inputs.len());
+        Self {
+            weights: Packed::new(taps, width, columns),
+            transposed: Packed::new(taps, columns, padded(width)),
+            bias: vec![0.0; if bias_slot.is_some() { columns } else { 0 }],
+            gradient: vec![0.0; taps * width * columns],
+            bias_gradient: vec![0.0; columns],
+            geometry,
+            inputs,
+            columns,
+            blocks,
+            bias_slot,
+        }
+    }
+
+    /// Takes the weights out of the flat parameters.
+    pub fn pack(&mut self, params: &Params, parameters: &[f32]) {
+        let (inputs, taps) = (self.inputs.len(), self.geometry.taps);
+        let blocks = &self.blocks;
+        let at = |tap: usize, input: usize, column: usize| {
+            let found = blocks.iter().find(|b| (b.column..b.column + b.outputs).contains(&column));
+            found.map_or(0.0, |b| {
+                let tensor = &parameters[params.slots[b.slot].range.clone()];
+                tensor[((column - b.column) * inputs + input) * taps + tap]
+            })
+        };
+        self.weights.fill(at);
+        self.transposed.fill(|tap, column, input| if input < inputs { at(tap, input, column) } else { 0.0 });
+        if let Some(slot) = self.bias_slot {
+            let bias = &parameters[params.slots[slot].range.clone()];
+            self.bias[..bias.len()].copy_from_slice(bias);
+        }
+    }
+
+    /// True where the layer has a bias.
+    pub fn has_bias(&self) -> bool {
+        self.bias_slot.is_some()
+    }
+
+    /// Tensors this layer's gradient goes to.
+    pub fn slots(&self) -> impl Iterator<Item = usize> + '_ {
+        self.blocks.iter().map(|b| b.slot).chain(self.bias_slot)
+    }
+
+    /// Adds the gradient to the tensors of [`Linear::slots`], in their order.
+    pub fn add_gradient(&self, tensors: &mut [&mut [f32]]) {
+        let (inputs, taps) = (self.inputs.len(), self.geometry.taps);
+        for (block, tensor) in self.blocks.iter().zip(tensors.iter_mut()) {
+            for (output, tensor) in tensor.chunks_exact_mut(inputs * taps).enumerate() {
+                let column = block.column + output;
+                for (input, tensor) in tensor.chunks_exact_mut(taps).enumerate() {
+                    for (tap, sum) in tensor.iter_mut().enumerate() {
+                        *sum += self.gradient[(tap * inputs + input) * self.columns + column];
+                    }
+                }
+            }
+        }
+        if self.bias_slot.is_some()
+            && let Some(tensor) = tensors.last_mut()
+        {
+            tensor.iter_mut().zip(&self.bias_gradient).for_each(|(sum, g)| *sum += g);
+        }
+    }
+
+    /// `out += x W`, for one chunk of `rows` boards; `out` starts from the bias with [`Linear::start`].
+    pub fn forward(&self, isa: Isa, rows: usize, x: View<'_>, out: ViewMut<'_>) {
+        let x = View { offset: self.inputs.start, ..x };
+        product(isa, &self.geometry.forward, rows, x, &self.weights, out);
+    }
+
+    /// Fills `out [.., columns]` with the bias, or with 0.
+    pub fn start(&self, out: &mut [f32]) {
+        if self.bias.is_empty() {
+            out.fill(0.0);
+        } else {
+            out.chunks_exact_mut(self.columns).for_each(|row| row.copy_from_slice(&self.bias));
+        }
+    }
+
+    /// `dx += dy W^T`, for one chunk; `dx` has `width` columns in all.
+    pub fn backward(&self, isa: Isa, rows: usize, dy: &[f32], dx: &mut [f32], width: usize) {
+        let dy = View { data: dy, width: self.columns, offset: 0 };
+        let dx = ViewMut { data: dx, width, offset: self.inputs.start };
+        product(isa, &self.geometry.backward, rows, dy, &self.transposed, dx);
+    }
+}
+
+/// A normalisation's tensors and the columns they are for.
+#[derive(Clone, Debug)]
+struct NormBlock {
+    weight: usize,
+    bias: usize,
+    mean: usize,
+    variance: usize,
+    channels: usize,
+    column: usize,
+}
+
+/// Batch moments of one chunk of one layer.
+#[derive(Clone, Debug)]
+pub struct Moments {
+    /// Rows of the chunk.
+    pub rows: usize,
+    /// `[width]`
+    pub mean: Vec<f32>,
+    /// Sums of squared deviations. `[width]`
+    pub deviations: Vec<f32>,
+}
+
+impl Moments {
+    /// Moments of `rows` rows, not yet known.
+    pub fn new(rows: usize, width: usize) -> Self {
+        Self { rows, mean: vec![0.0; width], deviations: vec![0.0; width] }
+    }
+}
+
+/// A normalisation, or several side by side.
+#[derive(Clone, Debug)]
+pub struct Norm {
+    /// Columns, padded.
+    pub width: usize,
+    blocks: Vec<NormBlock>,
+    count: usize,
+    mean: Vec<f32>,
+    variance: Vec<f64>,
+    scale: Vec<f32>,
+    shift: Vec<f32>,
+    slope: Vec<f32>,
+    offset: Vec<f32>,
+    weight_gradient: Vec<f32>,
+    bias_gradient: Vec<f32>,
+}
+
+impl Norm {
+    /// The normalisations called `names`, each from a padded column on.
+    pub fn new(params: &Params, names: &[&str]) -> Self {
+        let mut width = 0;
+        let mut blocks = Vec::new();
+        for name in names {
+            let slot = |part: &str| params.find(&format!("{name}.{part}"));
+            let weight = slot("weight");
+            let channels = params.slots[weight].shape[0];
+            let (bias, mean, variance) = (slot("bias"), slot("running_mean"), slot("running_var"));
+            blocks.push(NormBlock { weight, bias, mean, variance, channels, column: width });
+            width += padded(channels);
+        }
+        let zeros = || vec![0.0; width];
+        Self {
+            width,
+            blocks,
+            count: 0,
+            mean: zeros(),
+            variance: vec![0.0; width],
+            scale: zeros(),
+            shift: zeros(),
+            slope: zeros(),
+            offset: zeros(),
+            weight_gradient: zeros(),
+            bias_gradient: zeros(),
+        }
+    }
+
+    /// Takes the batch's moments from its chunks, in order (Chan, Golub, LeVeque 1983), and weight and bias from the parameters.
+    pub fn prepare(&mut self, params: &Params, parameters: &[f32], chunks: &[Moments]) {
+        self.count = chunks.iter().map(|chunk| chunk.rows).sum();
+        for column in 0..self.width {
+            let (mut n, mut mean, mut square) = (0.0f64, 0.0f64, 0.0f64);
+            for chunk in chunks {
+                let rows = chunk.rows as f64;
+                let delta = f64::from(chunk.mean[column]) - mean;
+                square += f64::from(chunk.deviations[column]) + delta * delta * n * rows / (n + rows);
+                mean += delta * rows / (n + rows);
+                n += rows;
+            }
+            self.mean[column] = mean as f32;
+            self.variance[column] = square / n;
+        }
+        for block in &self.blocks {
+            let weight = &parameters[params.slots[block.weight].range.clone()];
+            let bias = &parameters[params.slots[block.bias].range.clone()];
+            for channel in 0..block.channels {
+                let column = block.column + channel;
+                let deviation = (self.variance[column] + EPS).sqrt();
+                self.scale[column] = (f64::from(weight[channel]) / deviation) as f32;
+                self.shift[column] = bias[channel];
+            }
+        }
+    }
+
+    /// Moves the running statistics towards this batch's (the variance as an unbiased estimate, as PyTorch does).
+    pub fn update_statistics(&self, params: &Params, statistics: &mut [f32]) {
+        let unbiased = self.count as f64 / (self.count.max(2) - 1) as f64;
+        let mix =
+            |old: &mut f32, new: f64| *old = ((1.0 - MOMENTUM) * f64::from(*old) + MOMENTUM * new) as f32;
+        for block in &self.blocks {
+            let columns = block.column..block.column + block.channels;
+            let means = &mut statistics[params.slots[block.mean].range.clone()];
+            means
+                .iter_mut()
+                .zip(&self.mean[columns.clone()])
+                .for_each(|(old, &new)| mix(old, f64::from(new)));
+            let variances = &mut statistics[params.slots[block.variance].range.clone()];
+            variances
+                .iter_mut()
+                .zip(&self.variance[columns])
+                .for_each(|(old, &new)| mix(old, new * unbiased));
+        }
+    }
+
+    /// What the forward direction does to each column.
+    pub fn columns(&self) -> Columns<'_> {
+        Columns { mean: &self.mean, scale: &self.scale, shift: &self.shift }
+    }
+
+    /// Takes the sums of dz and dz (x - mean) over each chunk, in order: `chunks [..][2, width]`.
+    pub fn prepare_gradient(&mut self, chunks: &[Vec<f32>]) {
+        for column in 0..self.width {
+            let total = |at: usize| chunks.iter().map(|sums| f64::from(sums[at])).sum::<f64>();
+            let (sum, product) = (total(column), total(self.width + column));
+            let variance = self.variance[column] + EPS;
+            let scale = f64::from(self.scale[column]);
+            self.bias_gradient[column] = sum as f32;
+            self.weight_gradient[column] = (product / variance.sqrt()) as f32;
+            self.offset[column] = (scale * sum / self.count as f64) as f32;
+            self.slope[column] = (scale * product / (self.count as f64 * variance)) as f32;
+        }
+    }
+
+    /// What the backward direction does to each column.
+    pub fn gradient_columns(&self) -> GradientColumns<'_> {
+        GradientColumns { mean: &self.mean, scale: &self.scale, slope: &self.slope, offset: &self.offset }
+    }
+
+    /// Adds the gradients of weights and biases to the flat gradient's parts, one for each slot.
+    pub fn add_gradient(&self, parts: &mut [&mut [f32]]) {
+        for block in &self.blocks {
+            let columns = block.column..block.column + block.channels;
+            for (slot, gradient) in [(block.weight, &self.weight_gradient), (block.bias, &self.bias_gradient)]
+            {
+                parts[slot].iter_mut().zip(&gradient[columns.clone()]).for_each(|(sum, g)| *sum += g);
+            }
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! The fused passes against the candle modules' outputs and autograd, and against finite differences.
+
+use super::*;
+use crate::config::Arch;
+use crate::game::ObsShape;
+use crate::net::candle_net::{CandleNet, Mode};
+use crate::net::init::initial_weights;
+use crate::net::spec::{NetSpec, Weights};
+use crate::rng::{Key, Purpose};
+use candle_core::{Device, Tensor, Var};
+use std::collections::HashMap;
+
+fn spec(arch: Arch, blocks: usize, channels: usize, obs: (usize, usize, usize)) -> NetSpec {
+    NetSpec {
+        arch,
+        blocks,
+        channels,
+        policy_channels: 3,
+        value_channels: 18,
+        value_hidden: 21,
+        obs: ObsShape { channels: obs.0, height: obs.1, width: obs.2 },
+        num_actions: 37,
+        num_players: 3,
+        zero_sum_pair: false,
+    }
+}
+
+fn specs() -> Vec<NetSpec> {
+    vec![
+        spec(Arch::Resnet, 2, 20, (2, 3, 4)),
+        spec(Arch::Resnet, 1, 64, (5, 2, 7)),
+        spec(Arch::Resnet, 0, 48, (3, 5, 3)),
+        spec(Arch::Mlp, 2, 36, (7, 3, 2)),
+        spec(Arch::Mlp, 0, 16, (11, 1, 1)),
+    ]
+}
+
+/// First weights with every vector moved off its start, so that no gradient is 0 by chance.
+fn weights(spec: &NetSpec) -> Weights {
+    let mut rng = Key::new(5, Purpose::Evaluation).stream();
+    let mut weights = initial_weights(spec, 5);
+    for (name, array) in &mut weights {
+        let scale = if name.contains("out") || name.contains("policy.linear") { 3.0 } else { 1.0 };
+        for x in &mut array.data {
+            *x = *x * scale + if array.shape.len() == 1 { 0.3 * rng.uniform() } else { 0.0 };
+        }
+    }
+    weights
+}
+
+fn numbers(len: usize, seed: u64) -> Vec<f32> {
+    let mut rng = Key::new(seed, Purpose::Evaluation).stream();
+    (0..len).map(|_| rng.normal()).collect()
+}
+
+/// Outputs and gradient by candle, for the loss sum(logits * d_logits) + sum(values * d_values).
+fn by_candle(spec: &NetSpec, obs: &[f32], d_logits: &[f32], d_values: &[f32]) -> (Outputs, Vec<f32>) {
+    let device = Device::Cpu;
+    let rows = obs.len() / spec.obs.len();
+    let tensor = |x: &[f32], shape: &[usize]| Tensor::from_slice(x, shape, &device).expect("tensor");
+    let vars: HashMap<String, Var> = weights(spec)
+        .into_iter()
+        .map(|(name, a)| (name, Var::from_tensor(&tensor(&a.data, &a.shape)).expect("variable")))
+        .collect();
+    let tensors = vars.iter().map(|(name, var)| (name.clone(), var.as_tensor().clone())).collect();
+    let net = CandleNet::from_tensors(spec, tensors).expect("network");
+    let (logits, values) =
+        net.forward_t(&tensor(obs, &[rows, spec.obs.len()]), Mode::Train).expect("forward");
+    let loss = (&logits * tensor(d_logits, logits.dims())).and_then(|x| x.sum_all()).expect("loss");
+    let loss = (&values * tensor(d_values, values.dims())).and_then(|x| x.sum_all() + loss).expect("loss");
+    let gradients = loss.backward().expect("backward");
+    let params = Params::new(spec);
+    let mut flat = Vec::new();
+    for slot in params.slots.iter().filter(|slot| slot.kind != Kind::Statistic) {
+        let gradient = gradients.get(vars[&slot.name].as_tensor()).expect("gradient");
+        flat.extend(gradient.flatten_all().and_then(|g| g.to_vec1::<f32>()).expect("numbers"));
+    }
+    let vec = |t: Tensor| t.flatten_all().and_then(|t| t.to_vec1::<f32>()).expect("numbers");
+    (Outputs { logits: vec(logits), values: vec(values) }, flat)
+}
+
+fn assert_close(what: &str, found: &[f32], right: &[f32], tolerance: f32) {
+    assert_eq!(found.len(), right.len(), "{what}");
+    let scale = right.iter().fold(0.0f32, |m, x| m.max(x.abs()));
+    assert!(scale > 0.0, "{what}: nothing to compare");
+    for (i, (a, b)) in found.iter().zip(right).enumerate() {
+        assert!((a - b).abs() <= tolerance * scale, "{what} [{i}]: {a} {b}, largest {scale}");
+    }
+}
+
+#[test]
+fn outputs_and_gradients_are_those_of_candle_with_every_instruction_set() {
+    for spec in specs() {
+        let rows = 29;
+        let obs = numbers(rows * spec.obs.len(), 1);
+        let (d_logits, d_values) =
+            (numbers(rows * spec.num_actions, 2), numbers(rows * spec.num_values(), 3));
+        let (outputs, gradient) = by_candle(&spec, &obs, &d_logits, &d_values);
+        for isa in Isa::available() {
+            let mut tower = Tower::with_isa(&spec, isa);
+            let (parameters, _) = tower.params().flatten(&weights(&spec)).expect("weights");
+            let found = tower.forward(&parameters, &obs);
+            assert_close("logits", &found.logits, &outputs.logits, 2e-5);
+            assert_close("values", &found.values, &outputs.values, 2e-5);
+            let mut flat = vec![0.0; parameters.len()];
+            tower.backward(&found, &d_logits, &d_values, &mut flat);
+            for slot in tower.params().slots.iter().filter(|slot| slot.kind != Kind::Statistic) {
+                // A bias before a normalisation has no gradient but rounding.
+                if spec.arch == Arch::Mlp && slot.name.ends_with(".bias") && !slot.name.contains("bn") {
+                    continue;
+                }
+                let what = format!("{:?} {isa:?} {}", spec.arch, slot.name);
+                assert_close(&what, &flat[slot.range.clone()], &gradient[slot.range.clone()], 2e-4);
+            }
+        }
+    }
+}
+
+#[test]
+fn gradients_are_finite_differences() {
+    let spec = spec(Arch::Resnet, 1, 10, (2, 3, 4));
+    let rows = 13;
+    let mut tower = Tower::new(&spec);
+    let (parameters, _) = tower.params().flatten(&weights(&spec)).expect("weights");
+    let obs = numbers(rows * spec.obs.len(), 1);
+    let (d_logits, d_values) = (numbers(rows * spec.num_actions, 2), numbers(rows * spec.num_values(), 3));
+    let outputs = tower.forward(&parameters, &obs);
+    let mut gradient = vec![0.0; parameters.len()];
+    tower.backward(&outputs, &d_logits, &d_values, &mut gradient);
+    let mut loss = |parameters: &[f32]| -> f64 {
+        let outputs = tower.forward(parameters, &obs);
+        let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| f64::from(a * b)).sum::<f64>();
+        dot(&outputs.logits, &d_logits) + dot(&outputs.values, &d_values)
+    };
+    // Along the gradient the loss rises by the square of its norm; steps small enough that few ReLUs switch.
+    let square: f64 = gradient.iter().map(|&g| f64::from(g) * f64::from(g)).sum();
+    let step = 2e-3 / square.sqrt();
+    let moved = |sign: f64| -> Vec<f32> {
+        parameters
+            .iter()
+            .zip(&gradient)
+            .map(|(x, &g)| (f64::from(*x) + sign * step * f64::from(g)) as f32)
+            .collect()
+    };
+    let slope = (loss(&moved(1.0)) - loss(&moved(-1.0))) / (2.0 * step);
+    assert!((slope - square).abs() < 0.01 * square, "{slope} {square}");
+}
+
+#[test]
+fn running_statistics_are_those_of_candle() {
+    let spec = spec(Arch::Resnet, 1, 20, (2, 3, 4));
+    let obs = numbers(17 * spec.obs.len(), 1);
+    let mut tower = Tower::new(&spec);
+    let weights = weights(&spec);
+    let (parameters, mut statistics) = tower.params().flatten(&weights).expect("weights");
+    let outputs = tower.forward(&parameters, &obs);
+    tower.update_statistics(&mut statistics);
+    let ours = CandleNet::new(&spec, &tower.params().unflatten(&parameters, &statistics)).expect("network");
+    let theirs = CandleNet::new(&spec, &weights).expect("network");
+    let obs = Tensor::from_slice(&obs, (17, spec.obs.len()), &Device::Cpu).expect("tensor");
+    let (trained, _) = theirs.forward_t(&obs, Mode::Train).expect("forward");
+    let vec = |t: Tensor| t.flatten_all().and_then(|t| t.to_vec1::<f32>()).expect("numbers");
+    assert_close("training mode", &outputs.logits, &vec(trained), 2e-5);
+    let (a, _) = ours.forward_t(&obs, Mode::Eval).expect("forward");
+    let (b, _) = theirs.forward_t(&obs, Mode::Eval).expect("forward");
+    assert_close("running statistics", &vec(a), &vec(b), 2e-5);
+}
+
+#[test]
+fn candle_goes_through_the_fused_network() {
+    let spec = spec(Arch::Resnet, 1, 20, (2, 3, 4));
+    let rows = 7;
+    let obs = numbers(rows * spec.obs.len(), 1);
+    let (d_logits, d_values) = (numbers(rows * spec.num_actions, 2), numbers(rows * spec.num_values(), 3));
+    let (_, right) = by_candle(&spec, &obs, &d_logits, &d_values);
+    let net = FusedNet::new(&spec);
+    let (parameters, _) = net.params().flatten(&weights(&spec)).expect("weights");
+    let var = Var::from_slice(&parameters, parameters.len(), &Device::Cpu).expect("variable");
+    let obs = Tensor::from_slice(&obs, (rows, spec.obs.len()), &Device::Cpu).expect("tensor");
+    let out = net.apply(&obs, var.as_tensor()).expect("forward");
+    let d: Vec<f32> = d_logits
+        .chunks(spec.num_actions)
+        .zip(d_values.chunks(spec.num_values()))
+        .flat_map(|(l, v)| l.iter().chain(v))
+        .copied()
+        .collect();
+    let d = Tensor::from_slice(&d, out.dims(), &Device::Cpu).expect("tensor");
+    let loss = (&out * d).and_then(|x| x.sum_all()).expect("loss");
+    let gradient =
+        loss.backward().expect("backward").get(var.as_tensor()).expect("gradient").to_vec1::<f32>();
+    assert_close("gradient", &gradient.expect("numbers"), &right, 2e-4);
+    assert!(net.apply(&obs.t().expect("transposed"), var.as_tensor()).is_err());
+}

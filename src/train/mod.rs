@@ -1,0 +1,280 @@
+//! The training step: a batch in, new weights out.
+//!
+//! Knows networks as flat parameters and batches as arrays; never sees a tree, a game or a file. A step is a function of
+//! the trainer's state and the batch alone, to the bit, whatever the number of threads.
+
+mod loss;
+mod optimizer;
+
+pub use optimizer::learning_rate;
+
+use crate::config::TrainConfig;
+use crate::error::{Error, Result};
+use crate::net::init::initial_weights;
+use crate::net::ops::{Isa, Kind, Tower};
+use crate::net::spec::{Array, NetSpec, Weights};
+use loss::LossSums;
+use optimizer::Moments;
+
+/// Samples for one update, `train.batch x train.accumulate` of them. Arrays are row-major.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TrainBatch {
+    /// Observations. `[B, F]`
+    pub obs: Vec<f32>,
+    /// Target probabilities, 0 where illegal. `[B, A]`
+    pub policy: Vec<f32>,
+    /// 1 where legal, 0 elsewhere. `[B, A]`
+    pub legal: Vec<u8>,
+    /// Target values in [-1, 1], seats relative to the observer. `[B, P]`
+    pub values: Vec<f32>,
+    /// Weights of the samples, not negative. `[B]`
+    pub weight: Vec<f32>,
+}
+
+/// What one update measured: weighted means over the batch, before the update.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Losses {
+    /// Cross-entropy of the softmax over legal actions with the target, in nats.
+    pub policy_cross_entropy: f64,
+    /// The same less the target's entropy, in nats.
+    pub policy_kl: f64,
+    /// Squared error of the values, averaged over the value head's outputs.
+    pub value_mse: f64,
+    /// What was minimised: cross-entropy plus `train.value_weight` times the squared error.
+    pub total: f64,
+    /// Norm of the whole gradient before clipping.
+    pub gradient_norm: f64,
+    /// The learning rate of this update.
+    pub learning_rate: f64,
+}
+
+/// A network in training with its optimiser.
+#[derive(Clone, Debug)]
+pub struct Trainer {
+    spec: NetSpec,
+    config: TrainConfig,
+    tower: Tower,
+    parameters: Vec<f32>,
+    statistics: Vec<f32>,
+    moments: Moments,
+    updates: u64,
+}
+
+impl Trainer {
+    /// A network at its first weights, which `seed` fixes.
+    ///
+    /// # Errors
+    /// None in practice: the first weights are those of `spec`.
+    pub fn new(spec: &NetSpec, config: &TrainConfig, seed: u64) -> Result<Self> {
+        Self::with_weights(spec, config, &initial_weights(spec, seed))
+    }
+
+    /// Training from given weights on, the optimiser fresh.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] where the weights are not those of `spec`.
+    pub fn with_weights(spec: &NetSpec, config: &TrainConfig, weights: &Weights) -> Result<Self> {
+        let tower = Tower::new(spec);
+        let (parameters, statistics) = tower.params().flatten(weights)?;
+        let moments = Moments::new(parameters.len());
+        Ok(Self {
+            spec: spec.clone(),
+            config: config.clone(),
+            tower,
+            parameters,
+            statistics,
+            moments,
+            updates: 0,
+        })
+    }
+
+    /// The network's sizes.
+    pub fn spec(&self) -> &NetSpec {
+        &self.spec
+    }
+
+    /// Updates made so far.
+    pub fn updates(&self) -> u64 {
+        self.updates
+    }
+
+    /// The instructions in use.
+    pub fn isa(&self) -> Isa {
+        self.tower.isa()
+    }
+
+    /// Floating-point operations that one sample takes: forward, and twice that backward.
+    pub fn flops_per_sample(&self) -> f64 {
+        6.0 * self.tower.products() as f64
+    }
+
+    /// The present weights.
+    pub fn weights(&self) -> Weights {
+        self.tower.params().unflatten(&self.parameters, &self.statistics)
+    }
+
+    /// One update. The batch is taken in `train.accumulate` equal parts, each normalised by itself, whose gradients are
+    /// summed.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] where an array of the batch has the wrong length; [`Error::NotFinite`] where a loss, the
+    /// gradient or a new weight is no number. The trainer is then as it was before.
+    pub fn step(&mut self, batch: &TrainBatch) -> Result<Losses> {
+        let rows = self.check(batch)?;
+        let total_weight: f64 = batch.weight.iter().map(|&w| f64::from(w)).sum();
+        let mut gradient = vec![0.0; self.parameters.len()];
+        let mut statistics = self.statistics.clone();
+        let mut sums = LossSums::default();
+        let part = rows / self.config.accumulate;
+        for start in (0..rows).step_by(part) {
+            let features = self.spec.obs.len();
+            let obs = &batch.obs[start * features..(start + part) * features];
+            let outputs = self.tower.forward(&self.parameters, obs);
+            let targets = loss::Targets::new(&self.spec, batch, start..start + part);
+            let gradients = loss::gradients(&targets, &outputs, total_weight, self.config.value_weight);
+            sums.add(&gradients.sums);
+            self.tower.backward(&outputs, &gradients.logits, &gradients.values, &mut gradient);
+            self.tower.update_statistics(&mut statistics);
+        }
+        let losses = self.losses(&sums, total_weight, &gradient)?;
+        self.update(&gradient, &losses, statistics)?;
+        Ok(losses)
+    }
+
+    fn check(&self, batch: &TrainBatch) -> Result<usize> {
+        let rows = batch.weight.len();
+        let lengths = [
+            ("observations", batch.obs.len(), self.spec.obs.len()),
+            ("policy targets", batch.policy.len(), self.spec.num_actions),
+            ("legal masks", batch.legal.len(), self.spec.num_actions),
+            ("value targets", batch.values.len(), self.spec.num_players),
+        ];
+        for (what, found, per_row) in lengths {
+            if found != rows * per_row {
+                let what = format!("{what} of a training batch of {rows}");
+                let expected = format!("{} numbers", rows * per_row);
+                return Err(Error::Mismatch { what, found: format!("{found} numbers"), expected });
+            }
+        }
+        if rows == 0 || rows % self.config.accumulate != 0 {
+            return Err(Error::Mismatch {
+                what: "samples of a training batch".into(),
+                found: rows.to_string(),
+                expected: format!("a positive multiple of train.accumulate = {}", self.config.accumulate),
+            });
+        }
+        let total: f64 = batch.weight.iter().map(|&w| f64::from(w)).sum();
+        if !(total.is_finite() && total > 0.0 && batch.weight.iter().all(|&w| w >= 0.0)) {
+            return Err(Error::Mismatch {
+                what: "weights of a training batch".into(),
+                found: format!("a sum of {total}"),
+                expected: "weights from 0 on with a positive sum".into(),
+            });
+        }
+        Ok(rows)
+    }
+
+    fn losses(&self, sums: &LossSums, total_weight: f64, gradient: &[f32]) -> Result<Losses> {
+        let mean = |sum: f64| sum / total_weight;
+        let value_mse = mean(sums.squared_error);
+        let policy_cross_entropy = mean(sums.cross_entropy);
+        let losses = Losses {
+            policy_cross_entropy,
+            policy_kl: policy_cross_entropy - mean(sums.target_entropy),
+            value_mse,
+            total: policy_cross_entropy + self.config.value_weight * value_mse,
+            gradient_norm: optimizer::norm(gradient),
+            learning_rate: learning_rate(&self.config, self.updates),
+        };
+        finite("the policy loss", losses.policy_cross_entropy)?;
+        finite("the value loss", losses.value_mse)?;
+        finite("the norm of the gradient", losses.gradient_norm)?;
+        Ok(losses)
+    }
+
+    fn update(&mut self, gradient: &[f32], losses: &Losses, statistics: Vec<f32>) -> Result<()> {
+        if let Some(&value) = statistics.iter().find(|x| !x.is_finite()) {
+            return Err(Error::NotFinite { what: "a running statistic of the network".into(), value });
+        }
+        let clip = self.config.clip_norm;
+        let scale = if clip > 0.0 && losses.gradient_norm > clip { clip / losses.gradient_norm } else { 1.0 };
+        let rule = optimizer::Rule::new(&self.config, losses.learning_rate, scale, self.updates + 1);
+        let decayed = self.tower.params().slots.iter().filter(|slot| slot.kind == Kind::Matrix);
+        let decayed: Vec<_> = decayed.map(|slot| slot.range.clone()).collect();
+        let (parameters, moments) = rule.apply(&self.parameters, &self.moments, gradient, &decayed);
+        if let Some(&value) = parameters.iter().find(|x| !x.is_finite()) {
+            return Err(Error::NotFinite { what: "a weight after the update".into(), value });
+        }
+        self.parameters = parameters;
+        self.moments = moments;
+        self.statistics = statistics;
+        self.updates += 1;
+        Ok(())
+    }
+
+    /// Everything that the next step depends on beside the configuration: `weights.*`, `first.*`, `second.*` by tensor name,
+    /// and `updates` as two 24-bit digits.
+    pub fn state(&self) -> Weights {
+        let params = self.tower.params();
+        let mut state = prefixed("weights", self.weights());
+        for (prefix, flat) in [("first", &self.moments.first), ("second", &self.moments.second)] {
+            let mut named = params.unflatten(flat, &self.statistics);
+            named.retain(|name, _| params.slots.iter().any(|s| s.name == *name && s.kind != Kind::Statistic));
+            state.extend(prefixed(prefix, named));
+        }
+        let digits = [self.updates & DIGIT, self.updates >> 24 & DIGIT];
+        state.insert("updates".into(), Array { shape: vec![2], data: digits.map(|d| d as f32).to_vec() });
+        state
+    }
+
+    /// Takes over what [`Trainer::state`] gave.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] where an array is missing, surplus or of another shape. The trainer is then as it was before.
+    pub fn restore(&mut self, state: &Weights) -> Result<()> {
+        let params = self.tower.params();
+        let part = |prefix: &str| -> Weights {
+            let names = state
+                .iter()
+                .filter_map(|(name, a)| Some((name.strip_prefix(prefix)?.to_string(), a.clone())));
+            names.collect()
+        };
+        let (weights, mut first, mut second) = (part("weights."), part("first."), part("second."));
+        let (parameters, statistics) = params.flatten(&weights)?;
+        for slot in params.slots.iter().filter(|slot| slot.kind == Kind::Statistic) {
+            for moments in [&mut first, &mut second] {
+                let array = Array { shape: slot.shape.clone(), data: vec![0.0; slot.range.len()] };
+                moments.insert(slot.name.clone(), array);
+            }
+        }
+        let moments = Moments { first: params.flatten(&first)?.0, second: params.flatten(&second)?.0 };
+        let digits = state.get("updates").map(|array| array.data.as_slice());
+        let Some(&[low, high]) = digits else {
+            let found = digits.map_or("nothing".into(), |d| format!("{} numbers", d.len()));
+            return Err(Error::Mismatch {
+                what: "updates of a trainer".into(),
+                found,
+                expected: "2 numbers".into(),
+            });
+        };
+        (self.parameters, self.statistics, self.moments) = (parameters, statistics, moments);
+        self.updates = low as u64 | (high as u64) << 24;
+        Ok(())
+    }
+}
+
+const DIGIT: u64 = 0xFF_FFFF;
+
+fn prefixed(prefix: &str, weights: Weights) -> Weights {
+    weights.into_iter().map(|(name, array)| (format!("{prefix}.{name}"), array)).collect()
+}
+
+fn finite(what: &str, value: f64) -> Result<()> {
+    if value.is_finite() {
+        return Ok(());
+    }
+    Err(Error::NotFinite { what: what.into(), value: value as f32 })
+}
+
+#[cfg(test)]
+mod tests;

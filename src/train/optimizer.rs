@@ -1,0 +1,139 @@
+//! AdamW and SGD with momentum over flat parameters, and the learning rate's schedule.
+
+use crate::config::{OptimizerKind, Schedule, TrainConfig};
+use rayon::prelude::*;
+use std::ops::Range;
+
+/// Keeps AdamW's denominator from 0, as PyTorch's default.
+const EPS: f32 = 1e-8;
+/// Parameters of one task.
+const PART: usize = 16_384;
+
+/// What the optimiser remembers of earlier gradients, one number a parameter each.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Moments {
+    /// First moment (AdamW), velocity (SGD).
+    pub first: Vec<f32>,
+    /// Second moment (AdamW), 0 (SGD).
+    pub second: Vec<f32>,
+}
+
+impl Moments {
+    pub fn new(len: usize) -> Self {
+        Self { first: vec![0.0; len], second: vec![0.0; len] }
+    }
+}
+
+/// The learning rate of the update after `updates` updates: a linear warm-up, then the schedule.
+pub fn learning_rate(config: &TrainConfig, updates: u64) -> f64 {
+    let after = updates + 1;
+    let warmup =
+        if after < config.warmup_updates { after as f64 / config.warmup_updates as f64 } else { 1.0 };
+    let share = match config.schedule {
+        Schedule::Constant => 1.0,
+        Schedule::Cosine => {
+            let start = config.warmup_updates.min(config.lr_updates);
+            let length = (config.lr_updates - start).max(1);
+            let progress = (updates.saturating_sub(start) as f64 / length as f64).min(1.0);
+            let cosine = 0.5 * (1.0 + (std::f64::consts::PI * progress).cos());
+            config.lr_final + (1.0 - config.lr_final) * cosine
+        }
+        Schedule::Step => {
+            let falls = config.lr_steps.iter().filter(|&&step| updates >= step).count();
+            config.lr_step_factor.powi(-(falls as i32))
+        }
+    };
+    config.lr * warmup * share
+}
+
+/// The Euclidean norm, summed in a fixed order.
+pub fn norm(gradient: &[f32]) -> f64 {
+    let squares: Vec<f64> = gradient
+        .par_chunks(PART)
+        .map(|part| part.iter().map(|&g| f64::from(g) * f64::from(g)).sum())
+        .collect();
+    squares.iter().sum::<f64>().sqrt()
+}
+
+/// One update's arithmetic.
+pub struct Rule {
+    kind: OptimizerKind,
+    rate: f32,
+    /// The gradient is multiplied by this first.
+    scale: f32,
+    momentum: f32,
+    beta2: f32,
+    decay: f32,
+    /// AdamW's corrections of the moments' start at 0.
+    first_correction: f32,
+    second_correction: f32,
+}
+
+impl Rule {
+    /// Update number `update`, from 1.
+    pub fn new(config: &TrainConfig, learning_rate: f64, scale: f64, update: u64) -> Self {
+        let correction = |beta: f64| (1.0 - beta.powf(update as f64)) as f32;
+        Self {
+            kind: config.optimizer,
+            rate: learning_rate as f32,
+            scale: scale as f32,
+            momentum: config.momentum as f32,
+            beta2: config.beta2 as f32,
+            decay: config.weight_decay as f32,
+            first_correction: correction(config.momentum),
+            second_correction: correction(config.beta2),
+        }
+    }
+
+    /// New parameters and moments. Weight decay acts on the parameters in the ranges `decayed` only.
+    pub fn apply(
+        &self,
+        parameters: &[f32],
+        moments: &Moments,
+        gradient: &[f32],
+        decayed: &[Range<usize>],
+    ) -> (Vec<f32>, Moments) {
+        let mut decay = vec![0.0; parameters.len()];
+        decayed.iter().for_each(|range| decay[range.clone()].fill(self.decay));
+        let mut parameters = parameters.to_vec();
+        let mut moments = moments.clone();
+        parameters
+            .par_chunks_mut(PART)
+            .zip(moments.first.par_chunks_mut(PART))
+            .zip(moments.second.par_chunks_mut(PART))
+            .zip(gradient.par_chunks(PART))
+            .zip(decay.par_chunks(PART))
+            .for_each(|((((parameters, first), second), gradient), decay)| match self.kind {
+                OptimizerKind::AdamW => self.adamw(parameters, first, second, gradient, decay),
+                OptimizerKind::Sgd => self.sgd(parameters, first, gradient, decay),
+            });
+        (parameters, moments)
+    }
+
+    /// Loshchilov and Hutter 2019, algorithm 2.
+    fn adamw(
+        &self,
+        parameters: &mut [f32],
+        first: &mut [f32],
+        second: &mut [f32],
+        gradient: &[f32],
+        decay: &[f32],
+    ) {
+        let moments = first.iter_mut().zip(second);
+        for (((x, (m, v)), g), wd) in parameters.iter_mut().zip(moments).zip(gradient).zip(decay) {
+            let g = g * self.scale;
+            *m = self.momentum * *m + (1.0 - self.momentum) * g;
+            *v = self.beta2 * *v + (1.0 - self.beta2) * g * g;
+            let denominator = (*v / self.second_correction).sqrt() + EPS;
+            *x -= self.rate * (wd * *x + *m / self.first_correction / denominator);
+        }
+    }
+
+    /// Sutskever et al. 2013 in PyTorch's form: the velocity does not hold the rate.
+    fn sgd(&self, parameters: &mut [f32], velocity: &mut [f32], gradient: &[f32], decay: &[f32]) {
+        for (((x, v), g), wd) in parameters.iter_mut().zip(velocity).zip(gradient).zip(decay) {
+            *v = self.momentum * *v + (g * self.scale + wd * *x);
+            *x -= self.rate * *v;
+        }
+    }
+}

@@ -1,0 +1,207 @@
+use super::*;
+use crate::config::{Arch, OptimizerKind, Schedule};
+use crate::game::ObsShape;
+use crate::rng::{Key, Purpose};
+
+fn spec(arch: Arch) -> NetSpec {
+    NetSpec {
+        arch,
+        blocks: 2,
+        channels: 24,
+        policy_channels: 5,
+        value_channels: 3,
+        value_hidden: 20,
+        obs: ObsShape { channels: 2, height: 4, width: 5 },
+        num_actions: 6,
+        num_players: 2,
+        zero_sum_pair: true,
+    }
+}
+
+/// `rows` random samples; two actions of six are illegal in each.
+fn batch(spec: &NetSpec, rows: usize, seed: u64) -> TrainBatch {
+    let mut rng = Key::new(seed, Purpose::Evaluation).stream();
+    let mut batch = TrainBatch::default();
+    for row in 0..rows {
+        batch.obs.extend((0..spec.obs.len()).map(|_| if rng.uniform() < 0.4 { 1.0 } else { 0.0 }));
+        let mut target = vec![0.0; 4];
+        rng.dirichlet(0.7, &mut target);
+        let (a, b) = (row % 6, (row + 2) % 6);
+        let legal = (0..6).map(|action| u8::from(action != a && action != b));
+        let mut target = target.into_iter();
+        for legal in legal {
+            batch.legal.push(legal);
+            batch.policy.push(if legal == 1 { target.next().unwrap_or_default() } else { 0.0 });
+        }
+        let value = 1.8 * rng.uniform() - 0.9;
+        batch.values.extend([value, -value]);
+        batch.weight.push(1.0);
+    }
+    batch
+}
+
+fn config() -> TrainConfig {
+    TrainConfig { lr: 3e-3, warmup_updates: 10, schedule: Schedule::Constant, ..TrainConfig::default() }
+}
+
+#[test]
+fn a_fixed_problem_is_learnt() {
+    for (arch, optimizer, lr, decay) in
+        [(Arch::Resnet, OptimizerKind::AdamW, 3e-3, 1e-4), (Arch::Mlp, OptimizerKind::Sgd, 0.1, 0.0)]
+    {
+        let spec = spec(arch);
+        let config = TrainConfig { optimizer, lr, weight_decay: decay, ..config() };
+        let mut trainer = Trainer::new(&spec, &config, 3).expect("trainer");
+        let batch = batch(&spec, 72, 1);
+        let first = trainer.step(&batch).expect("finite");
+        let last = (0..400).map(|_| trainer.step(&batch).expect("finite")).last().expect("steps");
+        assert!(first.policy_kl > 0.3 && first.value_mse > 0.2, "{first:?}");
+        assert!(last.policy_kl < 0.02 && last.value_mse < 0.01, "{arch:?}: {last:?}");
+        assert!(last.policy_kl >= -1e-6);
+    }
+}
+
+#[test]
+fn any_number_of_threads_gives_the_same_bits() {
+    for arch in [Arch::Resnet, Arch::Mlp] {
+        let run = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
+            pool.install(|| {
+                let spec = spec(arch);
+                let mut trainer = Trainer::new(&spec, &config(), 3).expect("trainer");
+                (0..3).for_each(|i| drop(trainer.step(&batch(&spec, 130, i)).expect("finite")));
+                trainer.state()
+            })
+        };
+        assert_eq!(run(1), run(2));
+        assert_eq!(run(1), run(5));
+    }
+}
+
+#[test]
+fn state_goes_on_to_the_bit() {
+    let spec = spec(Arch::Resnet);
+    let mut trainer = Trainer::new(&spec, &config(), 3).expect("trainer");
+    (0..3).for_each(|i| drop(trainer.step(&batch(&spec, 40, i)).expect("finite")));
+    let state = trainer.state();
+    let mut other = Trainer::new(&spec, &config(), 99).expect("trainer");
+    other.restore(&state).expect("same network");
+    for i in 3..6 {
+        let losses = trainer.step(&batch(&spec, 40, i)).expect("finite");
+        assert_eq!(losses, other.step(&batch(&spec, 40, i)).expect("finite"));
+    }
+    assert_eq!(trainer.state(), other.state());
+    assert_eq!(other.updates(), 6);
+}
+
+#[test]
+fn damaged_state_is_refused_and_changes_nothing() {
+    let spec = spec(Arch::Mlp);
+    let mut trainer = Trainer::new(&spec, &config(), 3).expect("trainer");
+    let before = trainer.state();
+    for name in ["weights.bn.running_var", "first.stem.weight", "second.policy.linear.bias", "updates"] {
+        let mut state = before.clone();
+        state.remove(name);
+        let error = trainer.restore(&state).expect_err("incomplete").to_string();
+        assert!(error.contains("found nothing"), "{error}");
+    }
+    assert_eq!(trainer.state(), before);
+}
+
+#[test]
+fn a_loss_that_is_no_number_leaves_the_trainer_as_it_was() {
+    let spec = spec(Arch::Resnet);
+    let mut trainer = Trainer::new(&spec, &config(), 3).expect("trainer");
+    let good = batch(&spec, 24, 0);
+    drop(trainer.step(&good).expect("finite"));
+    let before = trainer.state();
+    for poison in [f32::NAN, f32::INFINITY, 3e38] {
+        let mut bad = good.clone();
+        bad.obs[7] = poison;
+        assert!(matches!(trainer.step(&bad), Err(Error::NotFinite { .. })), "{poison}");
+        assert_eq!(trainer.state(), before);
+    }
+    let mut bad = good.clone();
+    bad.values[0] = f32::NAN;
+    assert!(matches!(trainer.step(&bad), Err(Error::NotFinite { .. })));
+    assert_eq!(trainer.state(), before);
+}
+
+#[test]
+fn batches_of_wrong_lengths_are_refused() {
+    let spec = spec(Arch::Mlp);
+    let mut trainer = Trainer::new(&spec, &TrainConfig { accumulate: 5, ..config() }, 3).expect("trainer");
+    let good = batch(&spec, 20, 0);
+    let mut short = good.clone();
+    short.obs.pop();
+    let mut weightless = good.clone();
+    weightless.weight.fill(0.0);
+    for (bad, part) in [(short, "observations"), (weightless, "weights"), (batch(&spec, 21, 0), "multiple")] {
+        let error = trainer.step(&bad).expect_err("wrong").to_string();
+        assert!(error.contains(part) && !error.contains('\n'), "{error}");
+    }
+    assert!(trainer.step(&good).is_ok());
+}
+
+#[test]
+fn equal_parts_accumulate_to_the_gradient_of_one() {
+    let spec = spec(Arch::Resnet);
+    let one = batch(&spec, 30, 0);
+    let mut three = one.clone();
+    for _ in 0..2 {
+        three.obs.extend(&one.obs);
+        three.policy.extend(&one.policy);
+        three.legal.extend(&one.legal);
+        three.values.extend(&one.values);
+        three.weight.extend(&one.weight);
+    }
+    let norm = |batch: &TrainBatch, accumulate: usize| {
+        let config = TrainConfig { accumulate, ..config() };
+        let mut trainer = Trainer::new(&spec, &config, 3).expect("trainer");
+        trainer.step(batch).expect("finite").gradient_norm
+    };
+    let (a, b) = (norm(&one, 1), norm(&three, 3));
+    assert!((a - b).abs() < 1e-5 * a, "{a} {b}");
+}
+
+#[test]
+fn sample_weights_of_zero_drop_samples_from_the_loss() {
+    let spec = spec(Arch::Mlp);
+    let full = batch(&spec, 30, 0);
+    let mut halved = full.clone();
+    halved.weight[15..].fill(0.0);
+    let mut changed = halved.clone();
+    changed.policy[15 * 6..].fill(0.25);
+    changed.values[30..].fill(0.5);
+    let step = |batch: &TrainBatch| {
+        Trainer::new(&spec, &config(), 3).and_then(|mut t| t.step(batch)).expect("finite")
+    };
+    assert_eq!(step(&halved), step(&changed));
+    assert_ne!(step(&halved), step(&full));
+}
+
+#[test]
+fn the_rate_warms_up_and_falls() {
+    let rate = |schedule, updates| {
+        let config = TrainConfig {
+            lr: 0.5,
+            warmup_updates: 10,
+            schedule,
+            lr_updates: 110,
+            lr_final: 0.1,
+            lr_steps: vec![20, 40],
+            lr_step_factor: 10.0,
+            ..TrainConfig::default()
+        };
+        learning_rate(&config, updates)
+    };
+    let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-12, "{a} {b}");
+    close(rate(Schedule::Constant, 0), 0.05);
+    close(rate(Schedule::Constant, 9), 0.5);
+    close(rate(Schedule::Cosine, 10), 0.5);
+    close(rate(Schedule::Cosine, 60), 0.5 * 0.55);
+    close(rate(Schedule::Cosine, 10_000), 0.05);
+    close(rate(Schedule::Step, 19), 0.5);
+    close(rate(Schedule::Step, 20), 0.05);
+    close(rate(Schedule::Step, 40), 0.005);
+}
