@@ -55,8 +55,8 @@ mod tests {
             let mut seen = vec![0; height * width];
             let mut taps = 0;
             for run in conv3x3(height, width) {
-                for p in run.first..run.first + run.count {
-                    seen[p] += 1;
+                for (p, seen) in seen.iter_mut().enumerate().skip(run.first).take(run.count) {
+                    *seen += 1;
                     taps += run.taps.len();
                     for tap in &run.taps {
                         let source = p as isize + tap.shift;

@@ -170,6 +170,7 @@ unsafe fn each<S: Simd, const MR: usize, const NV: usize>(
     sums: [[S::Vector; NV]; MR],
     f: impl Fn(S::Vector, usize, usize),
 ) {
+    #[allow(clippy::needless_range_loop)] // j is a column of `sums`
     for j in 0..NV {
         // SAFETY: bias is padded to whole vectors.
         let bias = unsafe { S::load(t.bias.add(j * S::LANES)) };
@@ -198,17 +199,13 @@ unsafe fn products<S: Simd, const MR: usize, const NV: usize>(t: &Tile<'_>) -> [
         let mut sums = [[S::zero(); NV]; MR];
         let row = t.block_vectors * S::LANES;
         for tap in t.taps {
+            // Not unrolled: the compiler would move broadcasts ahead of their step and spill them.
             let mut x = t.x.offset(tap.shift * t.x_position);
             let mut w = t.weights.add(tap.index * t.depth * row);
-            for _ in 0..t.depth / 4 {
-                for k in 0..4 {
-                    step::<S, MR, NV>(t, x.add(k), w.add(k * row), &mut sums);
-                }
-                x = x.add(4);
-                w = w.add(4 * row);
-            }
-            for k in 0..t.depth % 4 {
-                step::<S, MR, NV>(t, x.add(k), w.add(k * row), &mut sums);
+            for _ in 0..t.depth {
+                step::<S, MR, NV>(t, x, w, &mut sums);
+                x = x.add(1);
+                w = w.add(row);
             }
         }
         sums
