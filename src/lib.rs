@@ -15,5 +15,6 @@ pub mod rng; // counter-based random numbers
 pub mod game; // trait Game, the registry, the rules
 pub mod batch; // one game -> N games
 pub mod net; // observations -> logits, values
+pub mod eval; // exact solvers, solved positions, plain opponents, Elo
 
 pub use error::{Error, Result};
