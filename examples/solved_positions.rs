@@ -1,0 +1,65 @@
+//! Makes a set of solved positions on standard output; `tests/fixtures/README.md` has the lines that made the committed
+//! sets.
+
+use clap::Parser;
+use std::path::PathBuf;
+use std::sync::Arc;
+use vecaz::Result;
+use vecaz::batch::{AnyGame, any_game};
+use vecaz::eval::generate::{Generator, SetPlan, every_position};
+use vecaz::eval::positions::{self, SolvedPosition};
+
+#[derive(Parser)]
+struct Args {
+    /// A game with an exact solver, with its standard settings.
+    #[arg(long, default_value = "connect_four")]
+    game: String,
+    /// How many positions; without it every position of the game, for small games.
+    #[arg(long)]
+    positions: Option<usize>,
+    /// The least ply.
+    #[arg(long, default_value_t = 6)]
+    from_ply: usize,
+    /// The greatest ply.
+    #[arg(long, default_value_t = 34)]
+    to_ply: usize,
+    /// Chance of keeping a position in which every action has the same result.
+    #[arg(long, default_value_t = 0.1)]
+    keep_indifferent: f32,
+    /// Seed of the games.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Files whose positions are left out.
+    #[arg(long)]
+    exclude: Vec<PathBuf>,
+}
+
+fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
+    let args = Args::parse();
+    let game = any_game(&args.game, &toml::Table::new())?;
+    let mut made = Vec::new();
+    for position in source(&args, game)? {
+        let position = position?;
+        positions::write_line(&position, &mut std::io::stdout().lock())?;
+        made.push(position);
+    }
+    eprintln!("uniformly random play: {}", serde_json::to_string(&positions::random_error_rates(&made))?);
+    Ok(())
+}
+
+fn source(args: &Args, game: Arc<dyn AnyGame>) -> Result<Box<dyn Iterator<Item = Result<SolvedPosition>>>> {
+    let Some(positions) = args.positions else {
+        return Ok(Box::new(every_position(&game)?.into_iter().map(Ok)));
+    };
+    let mut exclude = Vec::new();
+    for path in &args.exclude {
+        exclude.extend(positions::read(path, &game)?);
+    }
+    let plan = SetPlan {
+        positions,
+        plies: args.from_ply..=args.to_ply,
+        keep_indifferent: args.keep_indifferent,
+        seed: args.seed,
+    };
+    Ok(Box::new(Generator::new(game, plan, &exclude)?))
+}

@@ -1,0 +1,230 @@
+//! From the results of a match to a difference in strength, with how far chance may have moved it.
+
+use serde::{Deserialize, Serialize};
+
+/// The two-sided 95 % point of the standard normal distribution.
+const Z95: f64 = 1.959_963_984_540_054;
+
+/// Results of a match between two players, from the first one's side.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MatchResult {
+    /// Games won.
+    pub wins: u64,
+    /// Games drawn.
+    pub draws: u64,
+    /// Games lost.
+    pub losses: u64,
+}
+
+impl MatchResult {
+    /// Adds one game by the first player's return: above 0 is a win, below 0 a loss.
+    pub fn add(&mut self, first_player_return: f32) {
+        match first_player_return {
+            r if r > 0.0 => self.wins += 1,
+            r if r < 0.0 => self.losses += 1,
+            _ => self.draws += 1,
+        }
+    }
+
+    /// Games played.
+    pub fn games(&self) -> u64 {
+        self.wins + self.draws + self.losses
+    }
+
+    /// Points per game, a draw being half a point; 0.5 before the first game.
+    pub fn score(&self) -> f64 {
+        match self.games() {
+            0 => 0.5,
+            games => (self.wins as f64 + 0.5 * self.draws as f64) / games as f64,
+        }
+    }
+
+    /// The 95 % interval of [`MatchResult::score`]: Wilson's (1927, <https://doi.org/10.2307/2276774>) for the number of
+    /// games without draws that would tell as much.
+    ///
+    /// A draw varies less than a win or loss. With v the variance of one game's points (half a game of each result
+    /// added, Jeffreys's prior) and s the score with the same additions, n games tell as much as n s (1 - s) / v games
+    /// without draws. Unlike the usual normal interval this one stays in [0, 1] and keeps a width when all games ended
+    /// alike.
+    pub fn score_interval(&self) -> [f64; 2] {
+        let games = self.games() as f64;
+        if games == 0.0 {
+            return [0.0, 1.0];
+        }
+        let counts = [self.losses, self.draws, self.wins].map(|count| (count as f64 + 0.5) / (games + 1.5));
+        let mean = counts[2] + 0.5 * counts[1];
+        let variance = counts[2] + 0.25 * counts[1] - mean * mean;
+        let n = games * (mean * (1.0 - mean) / variance).max(1.0);
+        let s = self.score();
+        let z2n = Z95 * Z95 / n;
+        let centre = (s + 0.5 * z2n) / (1.0 + z2n);
+        let half = (Z95 / (1.0 + z2n)) * (s * (1.0 - s) / n + 0.25 * z2n / n).sqrt();
+        [(centre - half).max(0.0), (centre + half).min(1.0)]
+    }
+
+    /// The Elo difference with its interval.
+    pub fn elo(&self) -> Elo {
+        let [low, high] = self.score_interval();
+        Elo {
+            difference: elo_of_score(self.score()),
+            low: if self.losses == self.games() { None } else { elo_of_score(low) },
+            high: if self.wins == self.games() { None } else { elo_of_score(high) },
+            superiority: self.superiority(),
+        }
+    }
+
+    /// The likelihood of superiority: the chance that the first player is the better one, by the normal approximation
+    /// of the wins among decided games. Draws say nothing about it.
+    pub fn superiority(&self) -> f64 {
+        let decided = (self.wins + self.losses) as f64;
+        if decided == 0.0 {
+            return 0.5;
+        }
+        normal_below((self.wins as f64 - self.losses as f64) / decided.sqrt())
+    }
+}
+
+/// A difference in strength on Elo's logistic scale: 400 points are odds of ten to one.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Elo {
+    /// First player less second; `None` (unbounded) if one of them won every game.
+    pub difference: Option<f64>,
+    /// Lower end of the 95 % interval; `None` where nothing bounds it.
+    pub low: Option<f64>,
+    /// Upper end of the 95 % interval; `None` where nothing bounds it.
+    pub high: Option<f64>,
+    /// See [`MatchResult::superiority`].
+    pub superiority: f64,
+}
+
+impl std::fmt::Display for Elo {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let bound = |value: Option<f64>, unbounded: &str| match value {
+            Some(value) => format!("{value:+.0}"),
+            None => unbounded.to_string(),
+        };
+        let difference = bound(self.difference, "unbounded");
+        write!(f, "Elo {difference} [{} to {}]", bound(self.low, "-inf"), bound(self.high, "+inf"))
+    }
+}
+
+/// The Elo difference at which a player is expected to score `score`; `None` at 0 and 1.
+fn elo_of_score(score: f64) -> Option<f64> {
+    (score > 0.0 && score < 1.0).then(|| 400.0 * (score / (1.0 - score)).log10())
+}
+
+/// The standard normal distribution function (Abramowitz and Stegun 1964, 26.2.17; error below 7.5e-8).
+fn normal_below(x: f64) -> f64 {
+    let t = 1.0 / (1.0 + 0.231_641_9 * x.abs());
+    let series = [0.319_381_530, -0.356_563_782, 1.781_477_937, -1.821_255_978, 1.330_274_429];
+    let polynomial = series.iter().rev().fold(0.0, |sum, c| (sum + c) * t);
+    let above = (-0.5 * x * x).exp() / std::f64::consts::TAU.sqrt() * polynomial;
+    if x >= 0.0 { 1.0 - above } else { above }
+}
+
+/// The mean of a quantity over games (points, returns), with its 95 % interval by the normal approximation.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Mean {
+    /// Values counted.
+    pub count: usize,
+    /// Their mean, 0 if there are none.
+    pub mean: f64,
+    /// Half the width of the 95 % interval; `None` for fewer than two values.
+    pub half_width: Option<f64>,
+}
+
+impl Mean {
+    /// The mean of `values`.
+    pub fn of(values: &[f64]) -> Self {
+        let count = values.len();
+        let mean = values.iter().sum::<f64>() / count.max(1) as f64;
+        let squares: f64 = values.iter().map(|x| (x - mean) * (x - mean)).sum();
+        let half_width = (count > 1).then(|| Z95 * (squares / (count - 1) as f64 / count as f64).sqrt());
+        Self { count, mean, half_width }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn result(wins: u64, draws: u64, losses: u64) -> MatchResult {
+        MatchResult { wins, draws, losses }
+    }
+
+    #[test]
+    fn ten_to_one_is_four_hundred_points() {
+        let elo = result(1000, 0, 100).elo();
+        assert!((elo.difference.unwrap() - 400.0).abs() < 1e-9);
+        assert!(elo.low.unwrap() > 360.0 && elo.high.unwrap() < 440.0);
+        assert!(elo.low.unwrap() < 400.0 && elo.high.unwrap() > 400.0);
+    }
+
+    #[test]
+    fn without_draws_the_interval_is_wilsons() {
+        // Wilson's interval for 60 of 100 is [0.5020, 0.6906]; the prior's share of draws moves it in the third digit.
+        let [low, high] = result(60, 0, 40).score_interval();
+        assert!((low - 0.5020).abs() < 2e-3 && (high - 0.6906).abs() < 2e-3, "{low} {high}");
+    }
+
+    #[test]
+    fn draws_narrow_the_interval() {
+        let width = |r: MatchResult| r.score_interval()[1] - r.score_interval()[0];
+        assert!(width(result(10, 80, 10)) < 0.6 * width(result(50, 0, 50)));
+        assert!(width(result(0, 100, 0)) > 0.0);
+    }
+
+    #[test]
+    fn one_sided_matches_are_bounded_on_one_side() {
+        let won = result(20, 0, 0).elo();
+        assert_eq!((won.difference, won.high), (None, None));
+        assert!(won.low.unwrap() > 200.0);
+        let lost = result(0, 0, 20).elo();
+        assert_eq!((lost.difference, lost.low), (None, None));
+        assert!((lost.high.unwrap() + won.low.unwrap()).abs() < 1e-6);
+        assert_eq!(won.to_string(), format!("Elo unbounded [{:+.0} to +inf]", won.low.unwrap()));
+    }
+
+    #[test]
+    fn superiority_is_the_normal_distribution_of_decided_games() {
+        assert_eq!(result(0, 9, 0).superiority(), 0.5);
+        assert!((result(50, 7, 50).superiority() - 0.5).abs() < 1e-7);
+        // (60 - 40) / sqrt(100) = 2 standard deviations.
+        assert!((result(60, 0, 40).superiority() - 0.977_249_87).abs() < 1e-7);
+        assert!((result(40, 0, 60).superiority() - 0.022_750_13).abs() < 1e-7);
+    }
+
+    /// The interval must hold the truth about 95 times in 100.
+    #[test]
+    fn intervals_cover_the_truth() {
+        use crate::rng::{Key, Purpose};
+        let (win, draw) = (0.5, 0.3);
+        let truth = win + 0.5 * draw;
+        let mut covered = 0;
+        for trial in 0..2000 {
+            let mut rng = Key::new(1, Purpose::Evaluation).with(trial).stream();
+            let mut r = MatchResult::default();
+            for _ in 0..60 {
+                let u = f64::from(rng.uniform());
+                r.add(if u < win {
+                    1.0
+                } else if u < win + draw {
+                    0.0
+                } else {
+                    -1.0
+                });
+            }
+            let [low, high] = r.score_interval();
+            covered += u32::from(low <= truth && truth <= high);
+        }
+        assert!((1870..=1940).contains(&covered), "{covered} of 2000");
+    }
+
+    #[test]
+    fn a_mean_has_the_width_of_its_spread() {
+        let mean = Mean::of(&[1.0, 2.0, 3.0, 4.0]);
+        assert_eq!(mean.mean, 2.5);
+        assert!((mean.half_width.unwrap() - 1.96 * (5.0f64 / 3.0 / 4.0).sqrt()).abs() < 1e-3);
+        assert_eq!(Mean::of(&[3.0]).half_width, None);
+    }
+}

@@ -1,0 +1,187 @@
+//! Making sets of solved positions.
+//!
+//! Positions come from games of random play and of rollout search with random moves mixed in, so that clumsy and
+//! sensible positions are both there. Each game gives at most one position, at a ply chosen beforehand; the plies take turns.
+
+use super::positions::SolvedPosition;
+use super::rollouts::{Player, RandomPlayer, RolloutSettings, rollout_player};
+use super::solver::Solver;
+use crate::batch::{AnyGame, Playthrough};
+use crate::error::{Error, Result};
+use crate::game::Turn;
+use crate::rng::{Key, Purpose, Stream};
+use std::collections::HashSet;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+/// What a set should be like.
+#[derive(Clone, Debug)]
+pub struct SetPlan {
+    /// Positions wanted.
+    pub positions: usize,
+    /// Plies at which they stand, in turn.
+    pub plies: RangeInclusive<usize>,
+    /// Chance of keeping a position in which every action has the same result.
+    pub keep_indifferent: f32,
+    /// Seed of the games.
+    pub seed: u64,
+}
+
+/// Simulations a move of the games' players; 0 is random play.
+const PLAYERS: [usize; 4] = [0, 0, 50, 400];
+
+/// Share of random moves in games of rollout players, beside the random opening.
+const RANDOM_MOVES: f32 = 0.1;
+
+/// The longest random opening, in plies.
+const MAX_OPENING: usize = 8;
+
+/// Games in a row without a position at one ply after which there are taken to be no more.
+const MAX_FRUITLESS_GAMES: usize = 100_000;
+
+/// A stream of different solved positions; positions equal up to a symmetry of the game count as the same.
+pub struct Generator {
+    game: Arc<dyn AnyGame>,
+    solver: Solver,
+    plan: SetPlan,
+    players: Vec<Box<dyn Player>>,
+    /// State bytes of what has been given, the least of all symmetric images.
+    seen: HashSet<Vec<u8>>,
+    given: usize,
+    games: u64,
+}
+
+impl Generator {
+    /// Will make a set of `plan` that shares no position with `exclude`.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for a game without an exact solver, [`Error::Config`] for an empty range of plies,
+    /// [`Error::IllegalAction`] for an `exclude` of another game.
+    pub fn new(game: Arc<dyn AnyGame>, plan: SetPlan, exclude: &[SolvedPosition]) -> Result<Self> {
+        if plan.plies.is_empty() {
+            let got = format!("{}..={}", plan.plies.start(), plan.plies.end());
+            return Err(Error::config("plies", got, "a range that is not empty"));
+        }
+        let solver = solver_of(&game)?;
+        let player = |&simulations: &usize| match simulations {
+            0 => Ok(Box::new(RandomPlayer) as Box<dyn Player>),
+            _ => rollout_player(&*game, RolloutSettings::new(simulations)),
+        };
+        let players = PLAYERS.iter().map(player).collect::<Result<_>>()?;
+        let mut generator = Self { game, solver, plan, players, seen: HashSet::new(), given: 0, games: 0 };
+        for position in exclude {
+            let reached = super::positions::replay(position, &generator.game)?;
+            generator.seen.insert(least_image(&*generator.game, reached.state()));
+        }
+        Ok(generator)
+    }
+
+    /// One game; its position at `ply` if it gets there, was not seen before and is wanted.
+    fn try_game(&mut self, ply: usize) -> Result<Option<SolvedPosition>> {
+        let key = Key::new(self.plan.seed, Purpose::Evaluation).with(self.games);
+        self.games += 1;
+        let mut rng = key.stream();
+        let Some(position) = self.play(ply, key, &mut rng)? else { return Ok(None) };
+        let image = least_image(&*self.game, position.state());
+        if self.seen.contains(&image) {
+            return Ok(None);
+        }
+        let scores = self.solver.scores(&position);
+        let solved = SolvedPosition { actions: position.actions().to_vec(), scores };
+        if !solved.has_right_and_wrong() && rng.uniform() >= self.plan.keep_indifferent {
+            return Ok(None);
+        }
+        self.seen.insert(image);
+        Ok(Some(solved))
+    }
+
+    /// Plays up to `ply`; `None` if the game ends sooner.
+    fn play(&mut self, ply: usize, key: Key, rng: &mut Stream) -> Result<Option<Playthrough>> {
+        let place = rng.below(self.players.len());
+        let opening = rng.below(MAX_OPENING + 1);
+        let mut position = Playthrough::new(self.game.clone());
+        while position.actions().len() < ply {
+            let made = position.actions().len();
+            let at_random = made < opening || rng.uniform() < RANDOM_MOVES;
+            let key = key.with(made as u64);
+            let action = match at_random {
+                true => RandomPlayer.choose(&position, key),
+                false => self.players[place].choose(&position, key),
+            };
+            position.step(action)?;
+            if position.turn() == Turn::Over {
+                return Ok(None);
+            }
+        }
+        Ok(Some(position))
+    }
+}
+
+impl Iterator for Generator {
+    type Item = Result<SolvedPosition>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.given == self.plan.positions {
+            return None;
+        }
+        // The ply stays until a position is found for it, so that late plies are not rarer than early ones.
+        let plies = self.plan.plies.clone();
+        let ply = plies.start() + self.given % (plies.end() - plies.start() + 1);
+        self.given += 1;
+        for _ in 0..MAX_FRUITLESS_GAMES {
+            match self.try_game(ply) {
+                Ok(None) => {}
+                Ok(Some(position)) => return Some(Ok(position)),
+                Err(error) => return Some(Err(error)),
+            }
+        }
+        let why = format!("{MAX_FRUITLESS_GAMES} games gave no new position at ply {ply}");
+        Some(Err(Error::unsupported(format!("{} solved positions", self.plan.positions), why)))
+    }
+}
+
+/// Every position of `game` in which a player is to move, one of each set of symmetric images, in the order of plies.
+/// For games small enough to be listed.
+///
+/// # Errors
+/// [`Error::Unsupported`] for a game without an exact solver.
+pub fn every_position(game: &Arc<dyn AnyGame>) -> Result<Vec<SolvedPosition>> {
+    let mut solver = solver_of(game)?;
+    let mut seen = HashSet::new();
+    let mut positions = Vec::new();
+    let mut layer = vec![Playthrough::new(game.clone())];
+    while !layer.is_empty() {
+        let mut next = Vec::new();
+        for position in &layer {
+            positions.push(SolvedPosition {
+                actions: position.actions().to_vec(),
+                scores: solver.scores(position),
+            });
+            for action in position.legal() {
+                let mut child = position.clone();
+                child.step(action)?;
+                if child.turn() != Turn::Over && seen.insert(least_image(&**game, child.state())) {
+                    next.push(child);
+                }
+            }
+        }
+        layer = next;
+    }
+    Ok(positions)
+}
+
+fn solver_of(game: &Arc<dyn AnyGame>) -> Result<Solver> {
+    Solver::for_game(game).ok_or_else(|| {
+        Error::unsupported(format!("solved positions of {}", game.name()), "the game has no exact solver")
+    })
+}
+
+/// The least of the symmetric images of a state.
+fn least_image(game: &dyn AnyGame, state: &[u8]) -> Vec<u8> {
+    let images = (0..game.sizes().num_symmetries).map(|symmetry| {
+        let mut image = state.to_vec();
+        game.transform_batch(&mut image, &[symmetry]);
+        image
+    });
+    images.min().unwrap_or_default()
+}

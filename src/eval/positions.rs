@@ -1,0 +1,214 @@
+//! Positions with exact scores: the file format, and how often a player's choices err on them.
+//!
+//! A file is JSON lines, one position a line: `{"actions":[3,2,...],"scores":[-2,null,4,...]}`. `actions` lead from the
+//! start to the position, `scores` has one entry per action of the game: the exact score for the player to move
+//! (positive wins, 0 draws, negative loses, larger is better), `null` where the action is not legal.
+
+use crate::batch::{AnyGame, Playthrough};
+use crate::error::{Error, Result};
+use crate::game::Turn;
+use serde::{Deserialize, Serialize};
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+/// One position and the exact score of each action there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SolvedPosition {
+    /// From the start of the game to here; chance outcomes included.
+    pub actions: Vec<u16>,
+    /// For the player to move; `None` where the action is not legal. `[A]`
+    pub scores: Vec<Option<i32>>,
+}
+
+impl SolvedPosition {
+    /// The best score, or `None` for a position without actions, which no checked file has.
+    pub fn best(&self) -> Option<i32> {
+        self.scores.iter().flatten().copied().max()
+    }
+
+    /// True if `action` keeps the result (win, draw, loss) that best play has. False for an illegal action.
+    pub fn keeps_outcome(&self, action: u16) -> bool {
+        self.score(action).is_some_and(|score| Some(score.signum()) == self.best().map(i32::signum))
+    }
+
+    /// True if no action scores better. False for an illegal action.
+    pub fn is_best(&self, action: u16) -> bool {
+        self.score(action).is_some_and(|score| Some(score) == self.best())
+    }
+
+    /// True where some actions keep the result and others spoil it.
+    pub fn has_right_and_wrong(&self) -> bool {
+        self.random_outcome_error() > 0.0
+    }
+
+    /// How often a uniformly random legal action changes the result.
+    pub fn random_outcome_error(&self) -> f64 {
+        self.fraction_of_legal(|action| !self.keeps_outcome(action))
+    }
+
+    /// How often a uniformly random legal action is not among the best.
+    pub fn random_exact_error(&self) -> f64 {
+        self.fraction_of_legal(|action| !self.is_best(action))
+    }
+
+    fn score(&self, action: u16) -> Option<i32> {
+        self.scores.get(usize::from(action)).copied().flatten()
+    }
+
+    fn fraction_of_legal(&self, counts: impl Fn(u16) -> bool) -> f64 {
+        let legal = (0..self.scores.len() as u16).filter(|&action| self.score(action).is_some());
+        let (all, counted) =
+            legal.fold((0, 0), |(all, n), action| (all + 1, n + usize::from(counts(action))));
+        counted as f64 / f64::from(all.max(1))
+    }
+}
+
+/// Reads solved positions of `game`, one a line, empty lines skipped, each checked against the rules.
+///
+/// # Errors
+/// [`Error::Io`] if the file cannot be read; [`Error::Format`] with the line's number for text that is no position,
+/// illegal actions, a finished game, or scores that are not one number per legal action; likewise for a file without
+/// positions.
+pub fn read(path: &Path, game: &Arc<dyn AnyGame>) -> Result<Vec<SolvedPosition>> {
+    let file = std::fs::File::open(path).map_err(|e| Error::io("reading", path, e))?;
+    let mut positions = Vec::new();
+    for (index, line) in BufReader::new(file).lines().enumerate() {
+        let line = line.map_err(|e| Error::io("reading", path, e))?;
+        if line.trim().is_empty() {
+            continue;
+        }
+        let parsed = parse(&line, game);
+        positions.push(parsed.map_err(|what| Error::format(path, format!("line {}: {what}", index + 1)))?);
+    }
+    if positions.is_empty() {
+        return Err(Error::format(path, "holds no positions"));
+    }
+    Ok(positions)
+}
+
+fn parse(line: &str, game: &Arc<dyn AnyGame>) -> Result<SolvedPosition, String> {
+    let position: SolvedPosition = serde_json::from_str(line)
+        .map_err(|e| format!("expected {{\"actions\":[...],\"scores\":[number or null per action]}}: {e}"))?;
+    check(&position, game)?;
+    Ok(position)
+}
+
+/// The position reached by `position.actions`.
+///
+/// # Errors
+/// [`Error::IllegalAction`] with the ply and the legal list.
+pub fn replay(position: &SolvedPosition, game: &Arc<dyn AnyGame>) -> Result<Playthrough> {
+    let mut playthrough = Playthrough::new(game.clone());
+    position.actions.iter().try_for_each(|&action| playthrough.step(action))?;
+    Ok(playthrough)
+}
+
+fn check(position: &SolvedPosition, game: &Arc<dyn AnyGame>) -> Result<(), String> {
+    let reached = replay(position, game).map_err(|e| e.to_string())?;
+    match reached.turn() {
+        Turn::Player(_) => {}
+        Turn::Over => return Err("the game is over after these actions".into()),
+        Turn::Chance => return Err("no player is to move after these actions".into()),
+    }
+    let num_actions = game.sizes().num_actions;
+    if position.scores.len() != num_actions {
+        let found = position.scores.len();
+        return Err(format!("{found} scores, but {} has {num_actions} actions", game.name()));
+    }
+    let legal = reached.legal();
+    for (action, score) in position.scores.iter().enumerate() {
+        match (score, legal.contains(&(action as u16))) {
+            (Some(score), false) => {
+                return Err(format!("score {score} for action {action}, which is not legal"));
+            }
+            (None, true) => return Err(format!("no score for action {action}, which is legal")),
+            (Some(_), true) | (None, false) => {}
+        }
+    }
+    Ok(())
+}
+
+/// Writes one position as a line.
+///
+/// # Errors
+/// The writer's own.
+pub fn write_line(position: &SolvedPosition, out: &mut impl Write) -> std::io::Result<()> {
+    serde_json::to_writer(&mut *out, position)?;
+    out.write_all(b"\n")
+}
+
+/// How often choices erred over a set of positions.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ErrorRates {
+    /// Positions counted.
+    pub positions: usize,
+    /// Fraction in which the choice changed win, draw or loss.
+    pub outcome_error: f64,
+    /// Fraction in which the choice was not among the best scored.
+    pub exact_error: f64,
+}
+
+/// The error rates of `chosen`, one action per position.
+///
+/// # Errors
+/// [`Error::Mismatch`] if there are not as many choices as positions.
+pub fn error_rates(positions: &[SolvedPosition], chosen: &[u16]) -> Result<ErrorRates> {
+    if positions.len() != chosen.len() {
+        return Err(Error::Mismatch {
+            what: "choices on solved positions".into(),
+            found: chosen.len().to_string(),
+            expected: positions.len().to_string(),
+        });
+    }
+    let rate = |errs: fn(&SolvedPosition, u16) -> bool| {
+        let errors =
+            positions.iter().zip(chosen).filter(|&(position, &action)| errs(position, action)).count();
+        errors as f64 / positions.len().max(1) as f64
+    };
+    Ok(ErrorRates {
+        positions: positions.len(),
+        outcome_error: rate(|position, action| !position.keeps_outcome(action)),
+        exact_error: rate(|position, action| !position.is_best(action)),
+    })
+}
+
+/// The expected error rates of uniformly random play.
+pub fn random_error_rates(positions: &[SolvedPosition]) -> ErrorRates {
+    let mean =
+        |f: fn(&SolvedPosition) -> f64| positions.iter().map(f).sum::<f64>() / positions.len().max(1) as f64;
+    ErrorRates {
+        positions: positions.len(),
+        outcome_error: mean(SolvedPosition::random_outcome_error),
+        exact_error: mean(SolvedPosition::random_exact_error),
+    }
+}
+
+/// The last line of `vecaz eval`: the bare policy and the search on the same positions.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PositionSummary {
+    /// Positions counted.
+    pub positions: usize,
+    /// [`ErrorRates::outcome_error`] of the network's policy.
+    pub policy_outcome_error: f64,
+    /// [`ErrorRates::exact_error`] of the network's policy.
+    pub policy_exact_error: f64,
+    /// [`ErrorRates::outcome_error`] of the search.
+    pub search_outcome_error: f64,
+    /// [`ErrorRates::exact_error`] of the search.
+    pub search_exact_error: f64,
+}
+
+impl PositionSummary {
+    /// Both players' rates on the same positions in one line.
+    pub fn new(policy: ErrorRates, search: ErrorRates) -> Self {
+        Self {
+            positions: policy.positions,
+            policy_outcome_error: policy.outcome_error,
+            policy_exact_error: policy.exact_error,
+            search_outcome_error: search.outcome_error,
+            search_exact_error: search.exact_error,
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! Opponents that need no network: uniformly random, and Monte Carlo tree search with random rollouts.
+//!
+//! The search is plain UCT (Kocsis and Szepesvári 2006, <https://doi.org/10.1007/11871842_29>): UCB1 over the mean
+//! return of the player who moves (max^n with more than two players), one random rollout to the end of the game per
+//! simulation. Chance outcomes are drawn; hidden information is drawn at the root, [`DETERMINISATIONS`] times, and the
+//! root visits are summed.
+
+use crate::batch::{AnyGame, Playthrough};
+use crate::error::Result;
+use crate::game::{self, Game, GameVisitor, History, Sizes, Turn};
+use crate::rng::{Key, Stream};
+
+/// Draws of the hidden information among which a search divides its simulations.
+pub const DETERMINISATIONS: usize = 16;
+
+/// The most players a game has.
+const MAX_PLAYERS: usize = 8;
+
+/// Something that plays.
+pub trait Player: Send {
+    /// Chooses a legal action where a player is to move. The same `position` and `key` give the same action.
+    fn choose(&mut self, position: &Playthrough, key: Key) -> u16;
+}
+
+/// Plays every legal action with the same probability.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RandomPlayer;
+
+impl Player for RandomPlayer {
+    fn choose(&mut self, position: &Playthrough, key: Key) -> u16 {
+        let legal = position.legal();
+        legal[key.stream().below(legal.len())]
+    }
+}
+
+/// How a rollout player searches.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RolloutSettings {
+    /// Simulations per move, at least 1.
+    pub simulations: usize,
+    /// Factor of the confidence bound in UCB1. Returns are in [-1, 1], so 2 stands for the usual sqrt(2) on [0, 1],
+    /// rounded down.
+    pub exploration: f32,
+}
+
+impl RolloutSettings {
+    /// The usual settings with this many simulations.
+    pub fn new(simulations: usize) -> Self {
+        Self { simulations, exploration: 2.0 }
+    }
+}
+
+/// A Monte Carlo player of `game`.
+///
+/// # Errors
+/// As [`game::dispatch`].
+pub fn rollout_player(game: &dyn AnyGame, settings: RolloutSettings) -> Result<Box<dyn Player>> {
+    struct Make(RolloutSettings);
+    impl GameVisitor for Make {
+        type Out = Box<dyn Player>;
+        fn visit<G: Game>(self, game: G) -> Self::Out {
+            Box::new(RolloutPlayer::new(game, self.0))
+        }
+    }
+    game::dispatch(game.name(), &game.options(), Make(settings))
+}
+
+/// One node of the search tree; its edges are `edges[first_edge..][..num_edges]`.
+struct Node<S> {
+    state: S,
+    turn: Turn,
+    first_edge: usize,
+    num_edges: usize,
+    visits: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Edge {
+    action: u16,
+    visits: u32,
+    /// Sum of the returns of the player who moves at the node.
+    value_sum: f32,
+    /// Place of the child in the nodes; `NO_NODE` before the first visit.
+    child: usize,
+}
+
+const NO_NODE: usize = usize::MAX;
+
+/// UCT over the rules of `G`, its buffers kept from move to move.
+pub struct RolloutPlayer<G: Game> {
+    game: G,
+    sizes: Sizes,
+    settings: RolloutSettings,
+    nodes: Vec<Node<G::State>>,
+    edges: Vec<Edge>,
+    /// Edges (with their players) from the root to the leaf; chance edges are left out.
+    path: Vec<(usize, u8)>,
+    /// Keys of the positions below the root on the way to the present one.
+    keys: Vec<u64>,
+    /// `[E]`
+    legal: Vec<u16>,
+    /// `[E]`
+    probs: Vec<f32>,
+}
+
+impl<G: Game> RolloutPlayer<G> {
+    /// A player with empty buffers.
+    pub fn new(game: G, settings: RolloutSettings) -> Self {
+        let sizes = game.sizes();
+        Self {
+            legal: vec![0; sizes.num_edges()],
+            probs: vec![0.0; sizes.num_edges()],
+            game,
+            sizes,
+            settings,
+            nodes: Vec::new(),
+            edges: Vec::new(),
+            path: Vec::new(),
+            keys: Vec::new(),
+        }
+    }
+
+    /// Visits of each legal action at the root, in the order of the legal list, with the sums of their returns for the
+    /// player to move.
+    pub fn search(&mut self, state: &G::State, played: &[u64], key: Key) -> Vec<(u16, u32, f32)> {
+        let Turn::Player(player) = self.game.turn(state) else { return Vec::new() };
+        let draws = if self.sizes.hidden_information { DETERMINISATIONS } else { 1 };
+        let mut summary: Vec<(u16, u32, f32)> = Vec::new();
+        for draw in 0..draws {
+            let mut rng = key.with(draw as u64).stream();
+            let root = if draws > 1 { self.game.determinise(state, player, &mut rng) } else { *state };
+            // Rounded so that the draws' simulations sum to the whole budget.
+            let simulations =
+                (draw + 1) * self.settings.simulations / draws - draw * self.settings.simulations / draws;
+            self.search_tree(root, played, simulations, &mut rng);
+            let root_edges = &self.edges[..self.nodes[0].num_edges];
+            if summary.is_empty() {
+                summary = root_edges.iter().map(|edge| (edge.action, 0, 0.0)).collect();
+            }
+            for (sum, edge) in summary.iter_mut().zip(root_edges) {
+                sum.1 += edge.visits;
+                sum.2 += edge.value_sum;
+            }
+        }
+        summary
+    }
+
+    /// Builds the tree of one root afresh; afterwards node 0 is the root.
+    fn search_tree(&mut self, root: G::State, played: &[u64], simulations: usize, rng: &mut Stream) {
+        self.nodes.clear();
+        self.edges.clear();
+        self.keys.clear();
+        self.add_node(root, played);
+        for _ in 0..simulations {
+            self.simulate(played, rng);
+        }
+    }
+
+    fn simulate(&mut self, played: &[u64], rng: &mut Stream) {
+        self.path.clear();
+        self.keys.clear();
+        let leaf = self.descend(played, rng);
+        let mut returns = [0.0; MAX_PLAYERS];
+        self.roll_out(self.nodes[leaf].state, played, rng, &mut returns);
+        for &(edge, player) in &self.path {
+            self.edges[edge].visits += 1;
+            self.edges[edge].value_sum += returns[usize::from(player)];
+        }
+    }
+
+    /// Walks from the root to a finished game or across one edge never taken; returns the node reached.
+    fn descend(&mut self, played: &[u64], rng: &mut Stream) -> usize {
+        let mut at = 0;
+        loop {
+            self.nodes[at].visits += 1;
+            let edge = match self.nodes[at].turn {
+                Turn::Over => return at,
+                Turn::Chance => self.draw_outcome(at, rng),
+                Turn::Player(player) => {
+                    let edge = self.select(at, rng);
+                    self.path.push((edge, player));
+                    edge
+                }
+            };
+            if self.edges[edge].child != NO_NODE {
+                self.push_key(&self.nodes[at].state.clone());
+                at = self.edges[edge].child;
+                continue;
+            }
+            let child = self.expand(at, edge, played);
+            // A chance node is passed at once: nobody chose to stop there.
+            if self.nodes[child].turn != Turn::Chance {
+                self.nodes[child].visits += 1;
+                return child;
+            }
+            at = child;
+        }
+    }
+
+    /// UCB1; an edge never taken comes first, at random among such.
+    fn select(&self, at: usize, rng: &mut Stream) -> usize {
+        let node = &self.nodes[at];
+        let edges = &self.edges[node.first_edge..node.first_edge + node.num_edges];
+        let untried = edges.iter().filter(|edge| edge.visits == 0).count();
+        if untried > 0 {
+            let pick = rng.below(untried);
+            let place = (0..edges.len()).filter(|&i| edges[i].visits == 0).nth(pick);
+            return node.first_edge + place.unwrap_or(0);
+        }
+        let log_visits = (node.visits as f32).ln();
+        let mut best = (f32::NEG_INFINITY, 0);
+        for (place, edge) in edges.iter().enumerate() {
+            let visits = edge.visits as f32;
+            let score = edge.value_sum / visits + self.settings.exploration * (log_visits / visits).sqrt();
+            if score > best.0 {
+                best = (score, place);
+            }
+        }
+        node.first_edge + best.1
+    }
+
+    fn draw_outcome(&mut self, at: usize, rng: &mut Stream) -> usize {
+        let node = &self.nodes[at];
+        let edges = &self.edges[node.first_edge..node.first_edge + node.num_edges];
+        for (outcome, edge) in self.legal.iter_mut().zip(edges) {
+            *outcome = edge.action;
+        }
+        let probs = &mut self.probs[..edges.len()];
+        self.game.chance_probs(&node.state, &self.legal[..edges.len()], probs);
+        node.first_edge + rng.weighted(probs)
+    }
+
+    fn expand(&mut self, at: usize, edge: usize, played: &[u64]) -> usize {
+        let mut state = self.nodes[at].state;
+        let history = History { played, path: &self.keys };
+        self.game.step(&mut state, self.edges[edge].action, history);
+        self.push_key(&self.nodes[at].state.clone());
+        let child = self.add_node(state, played);
+        self.edges[edge].child = child;
+        child
+    }
+
+    fn add_node(&mut self, state: G::State, played: &[u64]) -> usize {
+        let turn = self.game.turn(&state);
+        let num_edges = match turn {
+            Turn::Over => 0,
+            Turn::Player(_) | Turn::Chance => {
+                self.game.legal(&state, History { played, path: &self.keys }, &mut self.legal)
+            }
+        };
+        let first_edge = self.edges.len();
+        let edge = |&action| Edge { action, visits: 0, value_sum: 0.0, child: NO_NODE };
+        self.edges.extend(self.legal[..num_edges].iter().map(edge));
+        self.nodes.push(Node { state, turn, first_edge, num_edges, visits: 0 });
+        self.nodes.len() - 1
+    }
+
+    /// Plays at random to the end and writes the returns, `[P]`.
+    fn roll_out(
+        &mut self,
+        mut state: G::State,
+        played: &[u64],
+        rng: &mut Stream,
+        returns: &mut [f32; MAX_PLAYERS],
+    ) {
+        loop {
+            let turn = self.game.turn(&state);
+            if turn == Turn::Over {
+                self.game.returns(&state, &mut returns[..self.sizes.num_players]);
+                return;
+            }
+            let history = History { played, path: &self.keys };
+            let n = self.game.legal(&state, history, &mut self.legal);
+            let place = if turn == Turn::Chance {
+                self.game.chance_probs(&state, &self.legal[..n], &mut self.probs[..n]);
+                rng.weighted(&self.probs[..n])
+            } else {
+                rng.below(n)
+            };
+            let before = state;
+            self.game.step(&mut state, self.legal[place], history);
+            self.push_key(&before);
+        }
+    }
+
+    fn push_key(&mut self, state: &G::State) {
+        if self.sizes.uses_history {
+            self.keys.push(self.game.history_key(state));
+        }
+    }
+}
+
+impl<G: Game> Player for RolloutPlayer<G> {
+    /// The action visited most; among equals the one of the higher mean, then the lower action.
+    fn choose(&mut self, position: &Playthrough, key: Key) -> u16 {
+        let state = bytemuck::pod_read_unaligned(position.state());
+        let summary = self.search(&state, position.history(), key);
+        let mean = |&(_, visits, sum): &(u16, u32, f32)| sum / visits.max(1) as f32;
+        let better = |a: &(u16, u32, f32), b: &(u16, u32, f32)| {
+            a.1.cmp(&b.1).then(mean(a).total_cmp(&mean(b))).then(b.0.cmp(&a.0))
+        };
+        summary.into_iter().max_by(better).map_or(0, |(action, ..)| action)
+    }
+}

@@ -1,0 +1,206 @@
+//! Which games are solved exactly, and the scores of their actions.
+//!
+//! Every solver counts as [`super::connect_four_solver`] says: positive for a win, larger the sooner; 0 for a draw;
+//! negative for a loss; half the plies that the longest game would still have, so a win with the last stone is 1.
+
+use super::connect_four_solver::ConnectFourSolver;
+use crate::batch::{AnyGame, Playthrough};
+use crate::game::connect_four::{self, ConnectFour};
+use crate::game::tic_tac_toe::TicTacToe;
+use crate::game::{Game, History, Turn};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// An exact solver of one game. Asking it again is faster: it remembers.
+pub enum Solver {
+    /// Connect Four of any size.
+    ConnectFour(Box<ConnectFourSolver>),
+    /// A game small enough to be searched to the end.
+    Exhaustive(ExhaustiveSolver),
+}
+
+impl Solver {
+    /// The exact solver of this game, if there is one.
+    pub fn for_game(game: &Arc<dyn AnyGame>) -> Option<Self> {
+        match game.name() {
+            ConnectFour::NAME => {
+                let game = ConnectFour::from_options(&game.options()).ok()?;
+                Some(Self::ConnectFour(Box::new(ConnectFourSolver::new(&game))))
+            }
+            TicTacToe::NAME => Some(Self::Exhaustive(ExhaustiveSolver::new(game.clone())?)),
+            _ => None,
+        }
+    }
+
+    /// The exact score of each action for the player to move in `position`, which must be of the solver's game; `None`
+    /// for actions that are not legal. `[A]`
+    pub fn scores(&mut self, position: &Playthrough) -> Vec<Option<i32>> {
+        match self {
+            Self::ConnectFour(solver) => {
+                solver.scores(&bytemuck::pod_read_unaligned::<connect_four::State>(position.state()))
+            }
+            Self::Exhaustive(solver) => solver.scores(position),
+        }
+    }
+}
+
+/// Plain memoised negamax over the rules, for small games of two players without chance, hidden information or rules
+/// about earlier positions. It is also the check of the faster solvers.
+pub struct ExhaustiveSolver {
+    game: Arc<dyn AnyGame>,
+    /// State bytes to the score for player 0.
+    known: HashMap<Vec<u8>, i32>,
+    max_plies: i32,
+}
+
+impl ExhaustiveSolver {
+    /// A solver for `game`, or `None` if the game is not of the kind.
+    pub fn new(game: Arc<dyn AnyGame>) -> Option<Self> {
+        let sizes = game.sizes();
+        let fits = sizes.num_players == 2
+            && sizes.zero_sum
+            && sizes.num_chance == 0
+            && !sizes.hidden_information
+            && !sizes.uses_history;
+        fits.then(|| Self { game, known: HashMap::new(), max_plies: sizes.max_plies as i32 })
+    }
+
+    /// As [`Solver::scores`]. Positions that can be reached by lines of different length are scored by the first line
+    /// that met them, so only their sign is exact; a board game where every ply adds a stone has none.
+    pub fn scores(&mut self, position: &Playthrough) -> Vec<Option<i32>> {
+        let mut scores = vec![None; self.game.sizes().num_actions];
+        let plies = position.actions().len() as i32;
+        if let Turn::Player(player) = position.turn() {
+            for action in position.legal() {
+                let child = self.child(position.state(), action);
+                scores[usize::from(action)] = Some(sign(player) * self.value(child, plies + 1));
+            }
+        }
+        scores
+    }
+
+    fn child(&self, state: &[u8], action: u16) -> Vec<u8> {
+        let mut child = state.to_vec();
+        self.game.step(&mut child, action, History::default());
+        child
+    }
+
+    /// The score for player 0 of a state `plies` into the game.
+    fn value(&mut self, state: Vec<u8>, plies: i32) -> i32 {
+        if let Some(&known) = self.known.get(&state) {
+            return known;
+        }
+        let value = match self.game.turn(&state) {
+            Turn::Player(player) => {
+                let actions = self.game.legal(&state, History::default());
+                let best = actions
+                    .into_iter()
+                    .map(|action| {
+                        let child = self.child(&state, action);
+                        sign(player) * self.value(child, plies + 1)
+                    })
+                    .max();
+                sign(player) * best.unwrap_or(0)
+            }
+            Turn::Chance | Turn::Over => match self.game.returns(&state)[0] {
+                result if result > 0.0 => (self.max_plies + 2 - plies) / 2,
+                result if result < 0.0 => -(self.max_plies + 2 - plies) / 2,
+                _ => 0,
+            },
+        };
+        self.known.insert(state, value);
+        value
+    }
+}
+
+/// +1 for player 0, -1 for player 1: scores are kept for player 0.
+fn sign(player: u8) -> i32 {
+    1 - 2 * i32::from(player)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::batch::any_game;
+    use crate::rng::{Key, Purpose};
+
+    fn connect_four(rows: i64, columns: i64, connect: i64) -> Arc<dyn AnyGame> {
+        let options = toml::Table::from_iter([
+            ("rows".to_string(), rows.into()),
+            ("columns".to_string(), columns.into()),
+            ("connect".to_string(), connect.into()),
+        ]);
+        any_game("connect_four", &options).unwrap()
+    }
+
+    fn after(game: &Arc<dyn AnyGame>, actions: &[u16]) -> Playthrough {
+        let mut position = Playthrough::new(game.clone());
+        actions.iter().for_each(|&action| position.step(action).unwrap());
+        position
+    }
+
+    /// Plays random games and compares both solvers at every ply.
+    fn assert_agrees_with_exhaustive_search(game: Arc<dyn AnyGame>, games: u64) {
+        let mut fast = Solver::for_game(&game).unwrap();
+        let mut plain = ExhaustiveSolver::new(game.clone()).unwrap();
+        for number in 0..games {
+            let mut rng = Key::new(5, Purpose::Evaluation).with(number).stream();
+            let mut position = Playthrough::new(game.clone());
+            while position.turn() != Turn::Over {
+                assert_eq!(fast.scores(&position), plain.scores(&position), "after {:?}", position.actions());
+                let legal = position.legal();
+                position.step(legal[rng.below(legal.len())]).unwrap();
+            }
+            assert!(fast.scores(&position).iter().all(Option::is_none));
+        }
+    }
+
+    #[test]
+    fn small_boards_agree_with_exhaustive_search() {
+        for (rows, columns, connect) in
+            [(4, 4, 4), (3, 5, 3), (5, 3, 4), (2, 7, 3), (7, 2, 5), (4, 3, 2), (3, 5, 5)]
+        {
+            assert_agrees_with_exhaustive_search(connect_four(rows, columns, connect), 4);
+        }
+    }
+
+    /// Wide and flat boards use every bit of the word and all directions.
+    #[test]
+    fn boards_that_fill_the_word_are_solved() {
+        let game = connect_four(3, 12, 12);
+        let mut solver = Solver::for_game(&game).unwrap();
+        let mut position = Playthrough::new(game);
+        for column in 0..12 {
+            for _ in 0..3 {
+                if position.actions().len() < 30 {
+                    position.step(column).unwrap();
+                }
+            }
+        }
+        let scores = solver.scores(&position);
+        assert_eq!(scores[10], Some(0));
+        assert_eq!(scores.iter().filter(|s| s.is_some()).count(), 2);
+    }
+
+    #[test]
+    fn wins_are_counted_from_the_end() {
+        let game = any_game("connect_four", &toml::Table::new()).unwrap();
+        let mut solver = Solver::for_game(&game).unwrap();
+        // Player 0 has three on the bottom row: columns 3 and 4 and 5, open at both ends after 6 plies.
+        let position = after(&game, &[3, 3, 4, 4, 5, 5]);
+        let scores = solver.scores(&position);
+        assert_eq!(scores[2], Some(18), "win with the fourth of 21 stones");
+        assert_eq!(scores[6], Some(18));
+    }
+
+    #[test]
+    fn tic_tac_toe_is_a_draw() {
+        let game = any_game("tic_tac_toe", &toml::Table::new()).unwrap();
+        let mut solver = Solver::for_game(&game).unwrap();
+        assert_eq!(solver.scores(&after(&game, &[])), vec![Some(0); 9]);
+        // A corner answered by an edge next to it loses; the centre wins with the fourth stone.
+        let scores = solver.scores(&after(&game, &[0, 1]));
+        assert_eq!(scores[4], Some(2));
+        assert_eq!(scores[0], None);
+    }
+}
