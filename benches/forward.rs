@@ -94,7 +94,7 @@ fn commit() -> String {
 fn main() {
     let wanted = std::env::args().skip(1).find(|arg| !arg.starts_with("--")).unwrap_or_default();
     println!("commit {}", commit());
-    for precision in [Precision::F32] {
+    for precision in [Precision::F32, Precision::Bf16] {
         for (name, spec) in [("2x32", connect_four(2, 32)), ("6x64", connect_four(6, 64))] {
             let name = format!("{name} {precision:?}").to_lowercase();
             if !name.contains(&wanted) {

@@ -9,6 +9,7 @@
 //! Single-threaded on purpose: callers run one evaluator per thread ([`FastNet::fork`]) on their own rows. The result is
 //! batch-invariant to the bit: each sum takes its products in one fixed order, whatever the batch.
 
+mod bf16;
 mod board;
 mod layer;
 mod pack;
@@ -16,6 +17,8 @@ mod portable;
 mod tile;
 #[cfg(target_arch = "x86_64")]
 mod x86;
+#[cfg(target_arch = "x86_64")]
+mod x86_bf16;
 
 use super::spec::{NetSpec, Weights};
 use super::{IoShape, Network};
@@ -52,13 +55,25 @@ impl Path {
     /// The kernels, where this machine and build have them.
     fn kernels(self, precision: Precision) -> Option<&'static Kernels> {
         match (self, precision) {
-            #[cfg(target_arch = "x86_64")]
-            (Path::Avx512, Precision::F32) => is_x86_feature_detected!("avx512f").then_some(&x86::AVX512),
-            #[cfg(target_arch = "x86_64")]
-            (Path::Avx2, Precision::F32) => {
-                (is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")).then_some(&x86::AVX2)
-            }
             (Path::Portable, Precision::F32) => Some(&portable::PORTABLE),
+            (Path::Portable, Precision::Bf16) => Some(&bf16::PORTABLE),
+            #[cfg(target_arch = "x86_64")]
+            (path, precision) => path.x86_kernels(precision),
+            #[cfg(not(target_arch = "x86_64"))]
+            _ => None,
+        }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    fn x86_kernels(self, precision: Precision) -> Option<&'static Kernels> {
+        let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+        let avx512 = is_x86_feature_detected!("avx512f");
+        let bf16 = avx512 && is_x86_feature_detected!("avx512bf16");
+        match (self, precision) {
+            (Path::Avx512, Precision::F32) => avx512.then_some(&x86::AVX512),
+            (Path::Avx512, Precision::Bf16) => bf16.then_some(&x86_bf16::AVX512),
+            (Path::Avx2, Precision::F32) => avx2.then_some(&x86::AVX2),
+            (Path::Avx2, Precision::Bf16) => avx2.then_some(&x86_bf16::AVX2),
             _ => None,
         }
     }
@@ -79,7 +94,9 @@ struct Net {
 }
 
 impl FastNet {
-    /// Packs `weights` for the fastest path that this machine has.
+    /// Packs `weights` for the fastest path that this machine has. bf16 rounds the tower's weights and activations;
+    /// sums, the residual stream and, on boards, all linear layers stay f32. Without AVX-512 BF16 it is emulated, with
+    /// the same rounding but no faster than f32.
     ///
     /// # Errors
     /// [`Error::Mismatch`] and [`Error::NotFinite`] for weights that do not fit `spec`, [`Error::Unsupported`] for a
@@ -121,7 +138,7 @@ impl FastNet {
         let kernels = self.net.tower;
         // SAFETY: the kernels' instructions were detected when the path was chosen.
         std::hint::black_box(unsafe { (kernels.peak)(rounds) });
-        rounds * tile::CHAINS * kernels.lanes * kernels.unit
+        rounds * kernels.chains * kernels.lanes * kernels.unit
     }
 }
 

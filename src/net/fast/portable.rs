@@ -1,6 +1,6 @@
 //! Kernels in plain Rust, for machines whose instructions have no kernels of their own.
 
-use super::tile::{Kernels, Simd, Tile, TileFn, peak, tile};
+use super::tile::{Kernels, Simd, Tile, peak, tile, tiles};
 
 /// Four lanes, which the compiler turns into the machine's baseline vectors.
 pub(super) struct Portable;
@@ -82,17 +82,14 @@ unsafe fn portable<const MR: usize, const NV: usize>(t: &Tile<'_>) {
 
 unsafe fn portable_peak(rounds: usize) -> f32 {
     // SAFETY: plain Rust needs no instructions of its own.
-    unsafe { peak::<Portable>(rounds) }
+    unsafe { peak::<Portable, 12>(rounds) }
 }
 
 pub(super) static PORTABLE: Kernels = Kernels {
     name: "portable",
     lanes: LANES,
     unit: 1,
-    tiles: [
-        &[portable::<1, 1> as TileFn, portable::<2, 1>, portable::<3, 1>, portable::<4, 1>, portable::<5, 1>],
-        &[portable::<1, 2> as TileFn, portable::<2, 2>, portable::<3, 2>, portable::<4, 2>, portable::<5, 2>],
-        &[portable::<1, 4> as TileFn, portable::<2, 4>],
-    ],
+    tiles: [tiles!(portable, 1, [1 2 3 4 5]), tiles!(portable, 2, [1 2 3 4 5]), tiles!(portable, 4, [1 2])],
     peak: portable_peak,
+    chains: 12,
 };

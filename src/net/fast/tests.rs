@@ -57,6 +57,13 @@ fn difference(a: &[f32], b: &[f32]) -> f32 {
     a.iter().zip(b).fold(0.0, |m: f32, (a, b)| m.max((a - b).abs())) / scale
 }
 
+/// Every path and precision that this machine has.
+fn modes() -> Vec<(Path, Precision)> {
+    let all = [Precision::F32, Precision::Bf16]
+        .map(|precision| Path::available().into_iter().map(move |p| (p, precision)));
+    all.into_iter().flatten().filter(|(path, precision)| path.kernels(*precision).is_some()).collect()
+}
+
 /// All rows of a batch on every f32 path against the naive forward.
 fn check_against_naive(spec: &NetSpec, rows: usize, seed: u64) {
     let weights = weights(spec, seed);
@@ -111,8 +118,8 @@ proptest! {
         let weights = weights(&spec, seed);
         let obs = observations(&spec, rows, seed);
         let (f, a, p) = (spec.obs.len(), spec.num_actions, spec.num_players);
-        for path in Path::available() {
-            let mut net = FastNet::with_path(&spec, &weights, Precision::F32, path).expect("available");
+        for (path, precision) in modes() {
+            let mut net = FastNet::with_path(&spec, &weights, precision, path).expect("available");
             let (logits, values) = evaluate(&mut net, &obs).expect("finite");
             let mut fork = net.fork();
             for row in 0..rows {
@@ -140,22 +147,71 @@ fn large_boards_wide_towers_and_wide_heads_agree_with_the_naive_forward() {
 }
 
 #[test]
-fn rows_keep_their_bits_across_chunks_and_fma_paths_agree_to_the_bit() {
+fn rows_keep_their_bits_across_chunks() {
     let spec = spec(Arch::Resnet, [2, 6, 7], 64);
     let weights = weights(&spec, 5);
     let obs = observations(&spec, 129, 6);
-    let fused = Path::available().into_iter().filter(|path| *path != Path::Portable);
-    let mut seen: Option<(Vec<u32>, Vec<u32>)> = None;
-    for path in fused {
-        let mut net = FastNet::with_path(&spec, &weights, Precision::F32, path).expect("available");
+    for (path, precision) in modes() {
+        let mut net = FastNet::with_path(&spec, &weights, precision, path).expect("available");
         let (logits, values) = evaluate(&mut net, &obs).expect("finite");
         for rows in [1, 5, 8, 13, 64, 100] {
             let (l, v) = evaluate(&mut net, &obs[..rows * spec.obs.len()]).expect("finite");
-            assert_eq!(bits(&l), bits(&logits[..rows * spec.num_actions]), "{path:?}, {rows} rows");
-            assert_eq!(bits(&v), bits(&values[..rows * 2]), "{path:?}, {rows} rows");
+            assert_eq!(bits(&l), bits(&logits[..rows * spec.num_actions]), "{}, {rows} rows", net.path());
+            assert_eq!(bits(&v), bits(&values[..rows * 2]), "{}, {rows} rows", net.path());
         }
-        let all = (bits(&logits), bits(&values));
-        assert_eq!(*seen.get_or_insert_with(|| all.clone()), all, "{path:?}");
+    }
+}
+
+/// AVX-512 and AVX2 fuse the same products in the same order.
+#[test]
+fn paths_with_fused_multiply_add_agree_to_the_bit() {
+    let spec = spec(Arch::Resnet, [2, 6, 7], 40);
+    let weights = weights(&spec, 12);
+    let obs = observations(&spec, 21, 13);
+    for precision in [Precision::F32, Precision::Bf16] {
+        let outputs = |path| -> Option<(Vec<u32>, Vec<u32>)> {
+            let mut net = FastNet::with_path(&spec, &weights, precision, path).ok()?;
+            evaluate(&mut net, &obs).ok().map(|(l, v)| (bits(&l), bits(&v)))
+        };
+        let fused: Vec<_> = [Path::Avx512, Path::Avx2].into_iter().filter_map(outputs).collect();
+        assert!(fused.iter().all(|output| *output == fused[0]), "{precision:?}");
+    }
+}
+
+/// bf16 keeps 8 bits: what it rounds away is small beside the outputs, and not nothing.
+#[test]
+fn bf16_is_near_f32_on_every_path() {
+    for (arch, board) in [(Arch::Resnet, [3, 6, 7]), (Arch::Mlp, [31, 1, 1])] {
+        let spec = NetSpec { num_actions: 50, ..spec(arch, board, 33) };
+        let weights = weights(&spec, 14);
+        let obs = observations(&spec, 9, 15);
+        let mut exact = FastNet::new(&spec, &weights, Precision::F32).expect("f32 is everywhere");
+        let (logits, values) = evaluate(&mut exact, &obs).expect("finite");
+        for path in Path::available() {
+            let Ok(mut net) = FastNet::with_path(&spec, &weights, Precision::Bf16, path) else { continue };
+            let (l, v) = evaluate(&mut net, &obs).expect("finite");
+            for (found, expected) in [(l, &logits), (v, &values)] {
+                let off = difference(&found, expected);
+                assert!((1e-6..2e-2).contains(&off), "{} {arch:?}: off by {off}", net.path());
+            }
+        }
+    }
+}
+
+/// The emulation rounds as the instruction does: one block's activations, hence the outputs, differ by a rare last bit.
+#[test]
+fn bf16_without_hardware_is_the_same_arithmetic() {
+    let spec = NetSpec { num_actions: 50, ..spec(Arch::Mlp, [31, 1, 1], 64) };
+    let weights = weights(&spec, 16);
+    let obs = observations(&spec, 40, 17);
+    let outputs: Vec<Vec<f32>> = Path::available()
+        .into_iter()
+        .filter_map(|path| FastNet::with_path(&spec, &weights, Precision::Bf16, path).ok())
+        .map(|mut net| evaluate(&mut net, &obs).expect("finite").0)
+        .collect();
+    for other in &outputs {
+        let off = difference(other, &outputs[0]);
+        assert!(off < 2e-3, "off by {off}");
     }
 }
 

@@ -77,19 +77,23 @@ pub(super) struct Kernels {
     pub unit: usize,
     /// By log2(NV), then MR - 1.
     pub tiles: [&'static [TileFn]; 3],
-    /// `rounds` times [`CHAINS`] multiplications of whole vectors that wait for nothing but registers.
+    /// `rounds` times `chains` multiplications of whole vectors that wait for nothing but registers.
     pub peak: unsafe fn(rounds: usize) -> f32,
+    pub chains: usize,
 }
 
-/// Sums in flight in [`peak`].
-pub(super) const CHAINS: usize = 12;
+/// The kernel `$entry` of NV = `$nv` for every listed MR.
+macro_rules! tiles {
+    ($entry:ident, $nv:literal, [$($mr:literal)*]) => { &[$($entry::<$mr, $nv> as $crate::net::fast::tile::TileFn),*] };
+}
+pub(super) use tiles;
 
-/// The most that the machine can multiply: sums in registers, no memory.
+/// The most that the machine can multiply: CHAINS sums in registers, no memory.
 ///
 /// # Safety
 /// The machine has S's instructions.
 #[inline(always)]
-pub(super) unsafe fn peak<S: Simd>(rounds: usize) -> f32 {
+pub(super) unsafe fn peak<S: Simd, const CHAINS: usize>(rounds: usize) -> f32 {
     // SAFETY: the caller's promise; loads and stores are of a local array of at least LANES numbers.
     unsafe {
         let mut numbers = std::hint::black_box([0.5_f32; 16]);

@@ -1,12 +1,7 @@
-//! Kernels for x86-64: AVX-512, AVX2 with FMA.
+//! f32 kernels for x86-64: AVX-512, AVX2 with FMA.
 
-use super::tile::{Kernels, Simd, Tile, TileFn, peak, tile};
+use super::tile::{Kernels, Simd, Tile, peak, tile, tiles};
 use std::arch::x86_64::*;
-
-/// The kernel `$entry` for every listed MR.
-macro_rules! tiles {
-    ($entry:ident, $nv:literal, [$($mr:literal)*]) => { &[$($entry::<$mr, $nv> as TileFn),*] };
-}
 
 /// AVX-512 f32.
 pub(super) struct Avx512;
@@ -88,7 +83,7 @@ unsafe fn avx512<const MR: usize, const NV: usize>(t: &Tile<'_>) {
 #[target_feature(enable = "avx512f")]
 unsafe fn avx512_peak(rounds: usize) -> f32 {
     // SAFETY: this function enables the instructions.
-    unsafe { peak::<Avx512>(rounds) }
+    unsafe { peak::<Avx512, 24>(rounds) }
 }
 
 pub(super) static AVX512: Kernels = Kernels {
@@ -101,6 +96,7 @@ pub(super) static AVX512: Kernels = Kernels {
         tiles!(avx512, 4, [1 2 3 4 5 6]),
     ],
     peak: avx512_peak,
+    chains: 24,
 };
 
 /// AVX2 with FMA, f32.
@@ -186,7 +182,7 @@ unsafe fn avx2<const MR: usize, const NV: usize>(t: &Tile<'_>) {
 #[target_feature(enable = "avx2,fma")]
 unsafe fn avx2_peak(rounds: usize) -> f32 {
     // SAFETY: this function enables the instructions.
-    unsafe { peak::<Avx2>(rounds) }
+    unsafe { peak::<Avx2, 12>(rounds) }
 }
 
 pub(super) static AVX2: Kernels = Kernels {
@@ -195,4 +191,5 @@ pub(super) static AVX2: Kernels = Kernels {
     unit: 1,
     tiles: [tiles!(avx2, 1, [1 2 3 4 5 6]), tiles!(avx2, 2, [1 2 3 4 5 6]), tiles!(avx2, 4, [1 2])],
     peak: avx2_peak,
+    chains: 12,
 };

@@ -1,0 +1,111 @@
+//! bfloat16 activations and weights in plain Rust: what `vdpbf16ps` does, one operation at a time.
+//!
+//! A unit holds two numbers, the first in the low half. A product of two bf16 is exact in f32, so only the two additions
+//! round, the high half's first, to nearest even: the same bits as the instruction, which however takes denormals as 0.
+
+use super::portable::Portable;
+use super::tile::{Kernels, Simd, Tile, peak, tile, tiles};
+
+/// Four sums; a unit is two bf16.
+pub(super) struct PortableBf16;
+
+type Vector = <Portable as Simd>::Vector;
+
+/// The low half as f32.
+#[inline(always)]
+fn low(unit: f32) -> f32 {
+    f32::from_bits(unit.to_bits() << 16)
+}
+
+/// The high half as f32.
+#[inline(always)]
+fn high(unit: f32) -> f32 {
+    f32::from_bits(unit.to_bits() & 0xFFFF_0000)
+}
+
+// SAFETY of every method: called only on pointers the tile vouches for.
+impl Simd for PortableBf16 {
+    const LANES: usize = Portable::LANES;
+    const UNIT: usize = 2;
+    type Vector = Vector;
+
+    #[inline(always)]
+    unsafe fn zero() -> Vector {
+        // SAFETY: see the impl.
+        unsafe { Portable::zero() }
+    }
+
+    #[inline(always)]
+    unsafe fn load(p: *const f32) -> Vector {
+        // SAFETY: see the impl.
+        unsafe { Portable::load(p) }
+    }
+
+    #[inline(always)]
+    unsafe fn splat(p: *const f32) -> Vector {
+        // SAFETY: see the impl.
+        unsafe { Portable::splat(p) }
+    }
+
+    #[inline(always)]
+    unsafe fn dot(a: Vector, b: Vector, acc: Vector) -> Vector {
+        std::array::from_fn(|i| (acc[i] + high(a[i]) * high(b[i])) + low(a[i]) * low(b[i]))
+    }
+
+    #[inline(always)]
+    unsafe fn add(a: Vector, b: Vector) -> Vector {
+        // SAFETY: see the impl.
+        unsafe { Portable::add(a, b) }
+    }
+
+    #[inline(always)]
+    unsafe fn mul_add(a: Vector, b: Vector, c: Vector) -> Vector {
+        // SAFETY: see the impl.
+        unsafe { Portable::mul_add(a, b, c) }
+    }
+
+    #[inline(always)]
+    unsafe fn relu(a: Vector) -> Vector {
+        // SAFETY: see the impl.
+        unsafe { Portable::relu(a) }
+    }
+
+    #[inline(always)]
+    unsafe fn store(p: *mut f32, a: Vector) {
+        // SAFETY: see the impl.
+        unsafe { Portable::store(p, a) }
+    }
+
+    #[inline(always)]
+    unsafe fn store_valid(p: *mut f32, a: Vector, valid: usize) {
+        // SAFETY: see the impl.
+        unsafe { Portable::store_valid(p, a, valid) }
+    }
+
+    #[inline(always)]
+    unsafe fn store_units(p: *mut f32, a: Vector) {
+        for (i, &x) in a.iter().enumerate() {
+            // SAFETY: see the impl; halves of LANES / 2 words.
+            unsafe { p.cast::<u16>().add(i).write(half::bf16::from_f32(x).to_bits()) };
+        }
+    }
+}
+
+unsafe fn portable<const MR: usize, const NV: usize>(t: &Tile<'_>) {
+    // SAFETY: the caller's promise.
+    unsafe { tile::<PortableBf16, MR, NV>(t) }
+}
+
+unsafe fn portable_peak(rounds: usize) -> f32 {
+    // SAFETY: plain Rust needs no instructions of its own.
+    unsafe { peak::<PortableBf16, 8>(rounds) }
+}
+
+pub(super) static PORTABLE: Kernels = Kernels {
+    name: "portable-bf16",
+    lanes: PortableBf16::LANES,
+    unit: PortableBf16::UNIT,
+    tiles: [tiles!(portable, 1, [1 2 3 4]), tiles!(portable, 2, [1 2 3]), tiles!(portable, 4, [1])],
+    peak: portable_peak,
+    chains: 8,
+};
