@@ -12,9 +12,11 @@ pub mod error; // one error type; variants carry facts
 pub mod config; // what was typed -> a checked, resolved configuration
 pub mod math; // exp, ln, pow: the same bits on every backend
 pub mod rng; // counter-based random numbers
+pub mod files; // files that are whole or absent
 pub mod game; // trait Game, the registry, the rules
 pub mod batch; // one game -> N games
 pub mod net; // observations -> logits, values
 pub mod train; // loss and optimiser step
+pub mod weights; // safetensors save, load, export
 
 pub use error::{Error, Result};
