@@ -25,6 +25,7 @@ pub mod root_cache; // one deep tree per set of weights
 pub mod selfplay; // the stream of passes over N games
 pub mod replay; // ring buffer of samples
 pub mod train; // loss and optimiser step
+pub mod weights; // safetensors: save, load, export
 pub mod eval; // exact solvers, matches, Elo
 pub mod report; // what people see: progress, metrics, plots
 pub mod cli; // the subcommands; `main.rs` calls it

@@ -156,7 +156,7 @@ impl Trainer {
                 return Err(Error::Mismatch { what, found: format!("{found} numbers"), expected });
             }
         }
-        if rows == 0 || rows % self.config.accumulate != 0 {
+        if rows == 0 || !rows.is_multiple_of(self.config.accumulate) {
             return Err(Error::Mismatch {
                 what: "samples of a training batch".into(),
                 found: rows.to_string(),

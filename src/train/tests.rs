@@ -69,7 +69,9 @@ fn any_number_of_threads_gives_the_same_bits() {
             pool.install(|| {
                 let spec = spec(arch);
                 let mut trainer = Trainer::new(&spec, &config(), 3).expect("trainer");
-                (0..3).for_each(|i| drop(trainer.step(&batch(&spec, 130, i)).expect("finite")));
+                for i in 0..3 {
+                    trainer.step(&batch(&spec, 130, i)).expect("finite");
+                }
                 trainer.state()
             })
         };
@@ -82,7 +84,9 @@ fn any_number_of_threads_gives_the_same_bits() {
 fn state_goes_on_to_the_bit() {
     let spec = spec(Arch::Resnet);
     let mut trainer = Trainer::new(&spec, &config(), 3).expect("trainer");
-    (0..3).for_each(|i| drop(trainer.step(&batch(&spec, 40, i)).expect("finite")));
+    for i in 0..3 {
+        trainer.step(&batch(&spec, 40, i)).expect("finite");
+    }
     let state = trainer.state();
     let mut other = Trainer::new(&spec, &config(), 99).expect("trainer");
     other.restore(&state).expect("same network");
@@ -113,7 +117,7 @@ fn a_loss_that_is_no_number_leaves_the_trainer_as_it_was() {
     let spec = spec(Arch::Resnet);
     let mut trainer = Trainer::new(&spec, &config(), 3).expect("trainer");
     let good = batch(&spec, 24, 0);
-    drop(trainer.step(&good).expect("finite"));
+    trainer.step(&good).expect("finite");
     let before = trainer.state();
     for poison in [f32::NAN, f32::INFINITY, 3e38] {
         let mut bad = good.clone();

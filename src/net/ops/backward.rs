@@ -4,52 +4,56 @@
 //! input give the weights' gradient, dy through the transposed weights gives the next dz and the sums that its
 //! normalisation needs.
 
-use super::gemm::{View, padded, weight_gradient};
+use super::gemm::{View, weight_gradient};
 use super::layer::{Linear, Norm};
 use super::norm;
 use super::simd::Isa;
 use super::split::Split;
-use super::tower::{Outputs, Tower, Unit};
+use super::tower::{Arrays, Flow, Outputs, Scratch, Tower, Unit};
 use rayon::prelude::*;
+use std::ops::Range;
 
-/// Gradients on their way down. `[boards, positions, width]` in chunks.
-struct Flow {
-    /// Gradient behind the ReLU of the normalisation above.
-    dz: Vec<f32>,
-    /// The same for the normalisation below, being written.
-    next: Vec<f32>,
-    /// Gradient of the residual stream; empty above it.
-    stream: Vec<f32>,
-}
-
-/// One piece's part of a unit's backward pass.
-struct PieceJob<'a> {
-    isa: Isa,
-    above: &'a Norm,
-    unit: &'a Unit,
-    /// Input of the unit.
-    x: &'a [f32],
-    /// Output of the unit.
-    y: &'a [f32],
-    dz: &'a mut [f32],
-    next: &'a mut [f32],
-    stream: Stream<'a>,
-}
-
-/// The piece's part of the residual stream's gradient at the unit's output.
-enum Stream<'a> {
-    /// The output is not on the stream.
+/// How a layer's output stands to the residual stream, on the way down.
+#[derive(Clone, Copy)]
+enum OnStream {
+    /// It is not on the stream.
     Off,
-    /// Nothing has reached the stream yet.
+    /// It is where the stream ends: nothing has reached the stream's gradient yet.
+    First,
+    /// It is added to the stream.
+    Running,
+}
+
+/// A piece's part of the residual stream's gradient at a layer's output; see [`OnStream`].
+enum Stream<'a> {
+    Off,
     First(&'a mut [f32]),
-    /// To be added to.
     Running(&'a mut [f32]),
 }
 
-/// What a piece gives back.
-struct PieceSums {
+/// One piece at the output of a layer.
+struct Output<'a> {
+    isa: Isa,
+    above: &'a Norm,
+    y: &'a [f32],
+    dz: &'a mut [f32],
+    stream: Stream<'a>,
+}
+
+/// One piece at the input of a unit.
+struct Input<'a> {
+    unit: &'a Unit,
+    x: &'a [f32],
+    /// Receives dz of the unit's normalisation.
+    next: &'a mut [f32],
+    /// Room for a chunk behind its ReLU.
+    active: &'a mut [f32],
+}
+
+/// What a piece sums.
+struct PieceSums<'a> {
     /// `[taps, inputs, columns]`
-    weights: Vec<f32>,
+    weights: &'a mut [f32],
     /// `[columns]`
     bias: Vec<f32>,
     /// Sums that the normalisation's gradient needs. `[chunks][2, width]`
@@ -67,22 +71,20 @@ impl Tower {
             d_values.iter().zip(&outputs.values).map(|(d, v)| d * (1.0 - v * v)).collect();
         let d_logits = widen(d_logits, self.spec.num_actions, self.policy.columns);
         let d_values = widen(&d_values, self.spec.num_values(), self.values.columns);
-        let mut flow = self.backward_tail(&d_logits, &d_values);
+        self.backward_tail(&d_logits, &d_values);
         for number in (0..self.units.len()).rev() {
-            self.backward_unit(number, &mut flow);
+            self.backward_unit(number);
         }
-        self.backward_stem(flow);
+        self.backward_stem();
         self.gather(gradient);
     }
 
     /// From the outputs' gradients to dz of the tail's normalisation.
-    fn backward_tail(&mut self, d_logits: &[f32], d_values: &[f32]) -> Flow {
+    fn backward_tail(&mut self, d_logits: &[f32], d_values: &[f32]) {
         let Self { split, tail, policy, hidden, values, arrays, isa, .. } = self;
         let isa = *isa;
         let floats = policy.geometry.inputs * tail.width;
         let boards = split.boards;
-        let widest = arrays.activations.iter().map(Vec::len).max().unwrap_or(0);
-        let mut flow = Flow { dz: vec![0.0; widest], next: vec![0.0; widest], stream: Vec::new() };
         let mut d_hidden = vec![0.0; boards * hidden.columns];
         let x = arrays.activations.last().map_or(&[][..], |x| &x[..]);
         let gradients =
@@ -93,7 +95,7 @@ impl Tower {
             .zip(split.parts(&arrays.tail, floats))
             .zip(split.parts(&arrays.hidden, hidden.columns));
         let written = split
-            .parts_mut(&mut flow.dz[..boards * floats], floats)
+            .parts_mut(&mut arrays.flow.dz, floats)
             .into_par_iter()
             .zip(split.parts_mut(&mut d_hidden, hidden.columns));
         let sums = split.pieces.par_iter().zip(gradients).zip(forward).zip(written).map(|parts| {
@@ -109,6 +111,7 @@ impl Tower {
                     let inactive = h[part(hidden.columns)].iter().map(|h| *h <= 0.0);
                     d_hidden.iter_mut().zip(inactive).filter(|(_, off)| *off).for_each(|(d, _)| *d = 0.0);
                     let dz = &mut dz[part(floats)];
+                    dz.fill(0.0);
                     policy.backward(isa, rows, &d_logits[part(policy.columns)], dz, tail.width);
                     hidden.backward(isa, rows, d_hidden, dz, tail.width);
                     let sums = relu_gradient(isa, tail, &x[part(floats)], &active[part(floats)], dz);
@@ -121,31 +124,37 @@ impl Tower {
         tail.prepare_gradient(&sums);
         head_gradient(isa, split, policy, &arrays.tail, tail.width, d_logits);
         head_gradient(isa, split, hidden, &arrays.tail, tail.width, &d_hidden);
-        head_gradient(isa, split, values, &arrays.hidden, padded(self.spec.value_hidden), d_values);
-        flow
+        head_gradient(isa, split, values, &arrays.hidden, hidden.columns, d_values);
     }
 
-    fn backward_unit(&mut self, number: usize, flow: &mut Flow) {
+    fn backward_unit(&mut self, number: usize) {
         let Self { split, units, tail, arrays, isa, spec, .. } = self;
-        let on_stream = number % 2 == 1 && number < 2 * spec.blocks;
+        let Arrays { activations, flow, scratch, .. } = arrays;
+        let on_stream = match number + 1 {
+            above if above > 2 * spec.blocks || above % 2 == 1 => OnStream::Off,
+            above if above == 2 * spec.blocks => OnStream::First,
+            _ => OnStream::Running,
+        };
         let above = units.get(number + 1).map_or(&*tail, |unit| &unit.norm);
         let unit = &units[number];
         let x_floats = unit.linear.geometry.inputs * unit.norm.width;
-        let y_floats = unit.linear.geometry.outputs * unit.linear.columns;
-        let boards = split.boards;
-        let streams =
-            stream_parts(split, &mut flow.stream, if on_stream { boards * y_floats } else { 0 }, y_floats);
-        let jobs: Vec<PieceJob<'_>> = split
-            .parts(&arrays.activations[number], x_floats)
+        let outputs = outputs(*isa, split, above, &unit.linear, &activations[number + 1], flow, on_stream);
+        let (outputs, next) = outputs;
+        let inputs =
+            split.parts(&activations[number], x_floats).into_iter().zip(split.parts_mut(next, x_floats));
+        let jobs: Vec<_> = outputs
             .into_iter()
-            .zip(split.parts(&arrays.activations[number + 1], y_floats))
-            .zip(split.parts_mut(&mut flow.dz[..boards * y_floats], y_floats))
-            .zip(split.parts_mut(&mut flow.next[..boards * x_floats], x_floats))
-            .zip(streams)
-            .map(|((((x, y), dz), next), stream)| PieceJob { isa: *isa, above, unit, x, y, dz, next, stream })
+            .zip(inputs)
+            .zip(scratch)
+            .map(|((output, (x, next)), Scratch { active, weights })| {
+                (output, Input { unit, x, next, active }, PieceSums::new(&unit.linear, weights))
+            })
             .collect();
-        let sums: Vec<PieceSums> =
-            jobs.into_par_iter().zip(&split.pieces).map(|(job, piece)| job.run(split, piece)).collect();
+        let sums: Vec<PieceSums<'_>> = jobs
+            .into_par_iter()
+            .zip(&split.pieces)
+            .map(|((output, input, sums), piece)| input.run(split, piece, output, sums))
+            .collect();
         let Unit { norm, linear, .. } = &mut units[number];
         take_sums(linear, &sums);
         let norm_sums: Vec<Vec<f32>> = sums.into_iter().flat_map(|sums| sums.norm).collect();
@@ -153,40 +162,28 @@ impl Tower {
         std::mem::swap(&mut flow.dz, &mut flow.next);
     }
 
-    fn backward_stem(&mut self, mut flow: Flow) {
+    fn backward_stem(&mut self) {
         let Self { split, units, tail, arrays, isa, stem, .. } = self;
-        let isa = *isa;
+        let Arrays { activations, flow, scratch, obs, .. } = arrays;
         let above = units.first().map_or(&*tail, |unit| &unit.norm);
-        let y_floats = stem.geometry.outputs * stem.columns;
+        let on_stream = if self.spec.blocks == 0 { OnStream::First } else { OnStream::Running };
         let x_floats = stem.geometry.inputs * stem.inputs.len();
-        let streams = stream_parts(split, &mut flow.stream, split.boards * y_floats, y_floats);
-        let parts = split
-            .parts(&arrays.obs, x_floats)
-            .into_par_iter()
-            .zip(split.parts(&arrays.activations[0], y_floats))
-            .zip(split.parts_mut(&mut flow.dz[..split.boards * y_floats], y_floats))
-            .zip(streams);
-        let sums = split.pieces.par_iter().zip(parts).map(|(piece, (((x, y), dz), mut stream))| {
-            let mut sums = PieceSums::new(stem);
+        let y_floats = stem.geometry.outputs * stem.columns;
+        let (outputs, _) = outputs(*isa, split, above, stem, &activations[0], flow, on_stream);
+        let jobs: Vec<_> = outputs.into_iter().zip(split.parts(obs, x_floats)).zip(scratch).collect();
+        let sums = jobs.into_par_iter().zip(&split.pieces).map(|(((mut output, x), scratch), piece)| {
+            let mut sums = PieceSums::new(stem, &mut scratch.weights);
             let mut done = 0;
             for boards in split.chunks(piece) {
                 let rows = boards.len();
-                let y_part = done * y_floats..(done + rows) * y_floats;
-                let dy = output_gradient(
-                    isa,
-                    above,
-                    &y[y_part.clone()],
-                    &mut dz[y_part.clone()],
-                    &mut stream,
-                    y_part,
-                );
+                let dy = output.gradient(done * y_floats..(done + rows) * y_floats);
                 let x = &x[done * x_floats..(done + rows) * x_floats];
-                sums.add(isa, stem, rows, View { data: x, width: stem.inputs.len(), offset: 0 }, dy);
+                sums.add(*isa, stem, rows, View { data: x, width: stem.inputs.len(), offset: 0 }, dy);
                 done += rows;
             }
             sums
         });
-        let sums: Vec<PieceSums> = sums.collect();
+        let sums: Vec<PieceSums<'_>> = sums.collect();
         take_sums(stem, &sums);
     }
 
@@ -210,36 +207,83 @@ impl Tower {
     }
 }
 
-impl PieceJob<'_> {
-    fn run(mut self, split: &Split, piece: &std::ops::Range<usize>) -> PieceSums {
+/// Every piece at the output `y` of `linear`, and the array for the next dz.
+fn outputs<'a>(
+    isa: Isa,
+    split: &Split,
+    above: &'a Norm,
+    linear: &Linear,
+    y: &'a [f32],
+    flow: &'a mut Flow,
+    on_stream: OnStream,
+) -> (Vec<Output<'a>>, &'a mut Vec<f32>) {
+    let floats = linear.geometry.outputs * linear.columns;
+    let Flow { dz, next, stream } = flow;
+    let streams: Vec<Stream<'a>> = match on_stream {
+        OnStream::Off => split.pieces.iter().map(|_| Stream::Off).collect(),
+        OnStream::First => split.parts_mut(stream, floats).into_iter().map(Stream::First).collect(),
+        OnStream::Running => split.parts_mut(stream, floats).into_iter().map(Stream::Running).collect(),
+    };
+    let arrays = split.parts(y, floats).into_iter().zip(split.parts_mut(dz, floats)).zip(streams);
+    let outputs = arrays.map(|((y, dz), stream)| Output { isa, above, y, dz, stream }).collect();
+    (outputs, next)
+}
+
+impl Output<'_> {
+    /// Turns a chunk's dz of the normalisation above into the gradient of the layer's output, and keeps the stream's sum.
+    fn gradient(&mut self, part: Range<usize>) -> &[f32] {
+        let dz = &mut self.dz[part.clone()];
+        norm::input_gradient(self.isa, &self.y[part.clone()], &self.above.gradient_columns(), dz);
+        match &mut self.stream {
+            Stream::Off => dz,
+            Stream::First(stream) => {
+                stream[part].copy_from_slice(dz);
+                dz
+            }
+            Stream::Running(stream) => {
+                let stream = &mut stream[part];
+                norm::add(self.isa, dz, stream);
+                stream
+            }
+        }
+    }
+}
+
+impl Input<'_> {
+    fn run<'s>(
+        self,
+        split: &Split,
+        piece: &Range<usize>,
+        mut output: Output<'_>,
+        mut sums: PieceSums<'s>,
+    ) -> PieceSums<'s> {
         let Unit { norm, linear, .. } = self.unit;
+        let isa = output.isa;
         let x_floats = linear.geometry.inputs * norm.width;
         let y_floats = linear.geometry.outputs * linear.columns;
-        let mut sums = PieceSums::new(linear);
-        let mut active = vec![0.0; split.chunk * x_floats];
         let mut done = 0;
         for boards in split.chunks(piece) {
             let rows = boards.len();
-            let y_part = done * y_floats..(done + rows) * y_floats;
-            let x_part = done * x_floats..(done + rows) * x_floats;
-            let (y, dz) = (&self.y[y_part.clone()], &mut self.dz[y_part.clone()]);
-            let dy = output_gradient(self.isa, self.above, y, dz, &mut self.stream, y_part);
-            let (x, next) = (&self.x[x_part.clone()], &mut self.next[x_part]);
-            let active = &mut active[..rows * x_floats];
-            norm::normalize_relu(self.isa, x, &norm.columns(), active);
-            sums.add(self.isa, linear, rows, View { data: active, width: norm.width, offset: 0 }, dy);
+            let dy = output.gradient(done * y_floats..(done + rows) * y_floats);
+            let part = done * x_floats..(done + rows) * x_floats;
+            let (x, next) = (&self.x[part.clone()], &mut self.next[part]);
+            let active = &mut self.active[..rows * x_floats];
+            norm::normalize_relu(isa, x, &norm.columns(), active);
+            sums.add(isa, linear, rows, View { data: active, width: norm.width, offset: 0 }, dy);
             next.fill(0.0);
-            linear.backward(self.isa, rows, dy, next, norm.width);
-            sums.norm.push(relu_gradient(self.isa, norm, x, active, next));
+            linear.backward(isa, rows, dy, next, norm.width);
+            sums.norm.push(relu_gradient(isa, norm, x, active, next));
             done += rows;
         }
         sums
     }
 }
 
-impl PieceSums {
-    fn new(linear: &Linear) -> Self {
-        Self { weights: vec![0.0; linear.gradient.len()], bias: vec![0.0; linear.columns], norm: Vec::new() }
+impl<'a> PieceSums<'a> {
+    fn new(linear: &Linear, room: &'a mut [f32]) -> Self {
+        let weights = &mut room[..linear.gradient.len()];
+        weights.fill(0.0);
+        Self { weights, bias: vec![0.0; linear.columns], norm: Vec::new() }
     }
 
     fn add(&mut self, isa: Isa, linear: &Linear, rows: usize, x: View<'_>, dy: &[f32]) {
@@ -254,41 +298,6 @@ impl PieceSums {
     }
 }
 
-/// Turns a chunk's dz of the normalisation above into the gradient of the layer's output, and keeps the stream's sum.
-fn output_gradient<'a>(
-    isa: Isa,
-    above: &Norm,
-    y: &[f32],
-    dz: &'a mut [f32],
-    stream: &'a mut Stream<'_>,
-    part: std::ops::Range<usize>,
-) -> &'a [f32] {
-    norm::input_gradient(isa, y, &above.gradient_columns(), dz);
-    match stream {
-        Stream::Off => dz,
-        Stream::First(stream) => {
-            stream[part].copy_from_slice(dz);
-            dz
-        }
-        Stream::Running(stream) => {
-            let stream = &mut stream[part];
-            norm::add(isa, dz, stream);
-            stream
-        }
-    }
-}
-
-fn stream_parts<'a>(split: &Split, stream: &'a mut Vec<f32>, len: usize, floats: usize) -> Vec<Stream<'a>> {
-    if len == 0 {
-        return split.pieces.iter().map(|_| Stream::Off).collect();
-    }
-    if stream.is_empty() {
-        stream.resize(len, 0.0);
-        return split.parts_mut(stream, floats).into_iter().map(Stream::First).collect();
-    }
-    split.parts_mut(stream, floats).into_iter().map(Stream::Running).collect()
-}
-
 fn relu_gradient(isa: Isa, norm: &Norm, x: &[f32], active: &[f32], dz: &mut [f32]) -> Vec<f32> {
     let mut sums = vec![0.0; 2 * norm.width];
     let (sum, product) = sums.split_at_mut(norm.width);
@@ -297,7 +306,7 @@ fn relu_gradient(isa: Isa, norm: &Norm, x: &[f32], active: &[f32], dz: &mut [f32
 }
 
 /// Adds the pieces' sums in order.
-fn take_sums(linear: &mut Linear, sums: &[PieceSums]) {
+fn take_sums(linear: &mut Linear, sums: &[PieceSums<'_>]) {
     const PART: usize = 4096;
     linear.gradient.par_chunks_mut(PART).enumerate().for_each(|(number, out)| {
         out.fill(0.0);

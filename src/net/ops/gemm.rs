@@ -54,16 +54,29 @@ impl Packed {
         Self { taps, inputs, columns, data: vec![0.0; taps * inputs * columns] }
     }
 
-    /// Sets every weight that `at(tap, input, column)` knows.
-    pub fn fill(&mut self, at: impl Fn(usize, usize, usize) -> f32) {
-        let rows = self.taps * self.inputs;
-        for (number, block) in self.data.chunks_mut(BLOCK * rows.max(1)).enumerate() {
-            let columns = block.len() / rows;
-            for (row, line) in block.chunks_exact_mut(columns).enumerate() {
-                let (tap, input) = (row / self.inputs, row % self.inputs);
-                for (column, weight) in line.iter_mut().enumerate() {
-                    *weight = at(tap, input, number * BLOCK + column);
-                }
+    /// Where the weight of (tap 0, input 0, `column`) lies, and the floats from one (tap, input) to the next.
+    fn column(&self, column: usize) -> (usize, usize) {
+        let block = column / BLOCK;
+        let width = BLOCK.min(self.columns - block * BLOCK);
+        (block * BLOCK * self.taps * self.inputs + column % BLOCK, width)
+    }
+
+    /// Sets the weights of one column from `[inputs, taps]`.
+    pub fn set_column(&mut self, column: usize, weights: &[f32]) {
+        let (start, step) = self.column(column);
+        for (input, weights) in weights.chunks_exact(self.taps).enumerate() {
+            for (tap, &weight) in weights.iter().enumerate() {
+                self.data[start + (tap * self.inputs + input) * step] = weight;
+            }
+        }
+    }
+
+    /// Sets the weights of one input from `[columns, taps]`; columns beyond those given keep theirs.
+    pub fn set_input(&mut self, input: usize, weights: &[f32]) {
+        for (column, weights) in weights.chunks_exact(self.taps).enumerate() {
+            let (start, step) = self.column(column);
+            for (tap, &weight) in weights.iter().enumerate() {
+                self.data[start + (tap * self.inputs + input) * step] = weight;
             }
         }
     }

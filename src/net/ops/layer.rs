@@ -11,7 +11,6 @@ use std::ops::Range;
 #[derive(Clone, Debug)]
 struct Block {
     slot: usize,
-    outputs: usize,
     column: usize,
 }
 
@@ -44,7 +43,7 @@ impl Linear {
         for name in names {
             let slot = params.find(&format!("{name}.weight"));
             let outputs = params.slots[slot].shape[0];
-            blocks.push(Block { slot, outputs, column: columns });
+            blocks.push(Block { slot, column: columns });
             columns += padded(outputs);
         }
         let bias_name = format!("{}.bias", names[0]);
@@ -66,17 +65,14 @@ impl Linear {
 
     /// Takes the weights out of the flat parameters.
     pub fn pack(&mut self, params: &Params, parameters: &[f32]) {
-        let (inputs, taps) = (self.inputs.len(), self.geometry.taps);
-        let blocks = &self.blocks;
-        let at = |tap: usize, input: usize, column: usize| {
-            let found = blocks.iter().find(|b| (b.column..b.column + b.outputs).contains(&column));
-            found.map_or(0.0, |b| {
-                let tensor = &parameters[params.slots[b.slot].range.clone()];
-                tensor[((column - b.column) * inputs + input) * taps + tap]
-            })
-        };
-        self.weights.fill(at);
-        self.transposed.fill(|tap, column, input| if input < inputs { at(tap, input, column) } else { 0.0 });
+        let per_output = self.inputs.len() * self.geometry.taps;
+        for block in &self.blocks {
+            let tensor = &parameters[params.slots[block.slot].range.clone()];
+            for (output, weights) in tensor.chunks_exact(per_output).enumerate() {
+                self.weights.set_column(block.column + output, weights);
+                self.transposed.set_input(block.column + output, weights);
+            }
+        }
         if let Some(slot) = self.bias_slot {
             let bias = &parameters[params.slots[slot].range.clone()];
             self.bias[..bias.len()].copy_from_slice(bias);

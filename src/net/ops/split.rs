@@ -42,7 +42,7 @@ impl Split {
         self.pieces.iter().map(|piece| &data[piece.start * floats..piece.end * floats]).collect()
     }
 
-    /// As [`Split::parts`], to be written.
+    /// As [`Split::parts`], to be written; `data` may be longer.
     pub fn parts_mut<'a>(&self, mut data: &'a mut [f32], floats: usize) -> Vec<&'a mut [f32]> {
         let mut parts = Vec::with_capacity(self.pieces.len());
         for piece in &self.pieces {

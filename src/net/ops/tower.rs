@@ -47,6 +47,30 @@ pub(super) struct Arrays {
     pub hidden: Vec<f32>,
     /// Before the tanh. `[B, V padded]`
     pub values: Vec<f32>,
+    /// Gradients on their way down.
+    pub flow: Flow,
+    /// Every piece's own room.
+    pub scratch: Vec<Scratch>,
+}
+
+/// Gradients on their way down. `[boards, positions, width]` in chunks, as many floats as the widest layer needs.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Flow {
+    /// Gradient behind the ReLU of the normalisation above.
+    pub dz: Vec<f32>,
+    /// The same for the normalisation below, being written.
+    pub next: Vec<f32>,
+    /// Gradient of the residual stream.
+    pub stream: Vec<f32>,
+}
+
+/// Room of one piece, as many floats as the largest layer needs.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Scratch {
+    /// A chunk behind its ReLU.
+    pub active: Vec<f32>,
+    /// The piece's part of a layer's weight gradient. `[taps, inputs, columns]`
+    pub weights: Vec<f32>,
 }
 
 /// Outputs of a forward pass.
@@ -163,11 +187,22 @@ impl Tower {
         }
         self.split = Split::new(boards, self.stem.geometry.outputs * self.stem.columns);
         let zeros = |linear: &Linear| vec![0.0; boards * linear.geometry.outputs * linear.columns];
-        let activations = std::iter::once(&self.stem)
+        let activations: Vec<Vec<f32>> = std::iter::once(&self.stem)
             .chain(self.units.iter().map(|unit| &unit.linear))
             .map(zeros)
             .collect();
+        let units = self.units.iter();
+        let per_board =
+            units.clone().map(|unit| unit.linear.geometry.inputs * unit.norm.width).max().unwrap_or(0);
+        let linears = units.map(|unit| &unit.linear).chain([&self.stem]);
+        let gradient = linears.map(|linear| linear.gradient.len()).max().unwrap_or(0);
+        let scratch =
+            Scratch { active: vec![0.0; self.split.chunk * per_board], weights: vec![0.0; gradient] };
+        let widest = activations.iter().map(Vec::len).max().unwrap_or(0);
+        let room = || vec![0.0; widest];
         self.arrays = Arrays {
+            flow: Flow { dz: room(), next: room(), stream: room() },
+            scratch: vec![scratch; self.split.pieces.len()],
             obs: vec![0.0; boards * self.spec.obs.len()],
             activations,
             tail: vec![0.0; boards * self.policy.geometry.inputs * self.tail.width],
@@ -268,7 +303,8 @@ impl Tower {
     fn forward_unit(&mut self, number: usize) -> Vec<Moments> {
         let Self { split, units, arrays, isa, .. } = self;
         let Unit { norm, linear, skip } = &units[number];
-        let (before, after) = arrays.activations.split_at_mut(number + 1);
+        let Arrays { activations, scratch, .. } = arrays;
+        let (before, after) = activations.split_at_mut(number + 1);
         let x_floats = linear.geometry.inputs * norm.width;
         let y_floats = linear.geometry.outputs * linear.columns;
         let x = split.parts(&before[number], x_floats);
@@ -277,29 +313,35 @@ impl Tower {
             Skip::None => vec![None; split.pieces.len()],
             Skip::Residual => split.parts(&before[number - 1], y_floats).into_iter().map(Some).collect(),
         };
-        let per_piece = split.pieces.par_iter().zip(x).zip(y).zip(stream).map(|(((piece, x), y), stream)| {
-            let mut active = vec![0.0; split.chunk * x_floats];
-            let mut done = 0;
-            split
-                .chunks(piece)
-                .map(|boards| {
-                    let rows = boards.len();
-                    let x = &x[done * x_floats..(done + rows) * x_floats];
-                    let places = done * y_floats..(done + rows) * y_floats;
-                    let y = &mut y[places.clone()];
-                    let active = &mut active[..rows * x_floats];
-                    norm::normalize_relu(*isa, x, &norm.columns(), active);
-                    match stream {
-                        Some(stream) => y.copy_from_slice(&stream[places]),
-                        None => linear.start(y),
-                    }
-                    let view = View { data: active, width: norm.width, offset: 0 };
-                    linear.forward(*isa, rows, view, ViewMut { data: y, width: linear.columns, offset: 0 });
-                    done += rows;
-                    chunk_moments(*isa, y, linear.columns)
-                })
-                .collect::<Vec<_>>()
-        });
+        let per_piece = split.pieces.par_iter().zip(x).zip(y).zip(stream).zip(scratch).map(
+            |((((piece, x), y), stream), scratch)| {
+                let mut done = 0;
+                split
+                    .chunks(piece)
+                    .map(|boards| {
+                        let rows = boards.len();
+                        let x = &x[done * x_floats..(done + rows) * x_floats];
+                        let places = done * y_floats..(done + rows) * y_floats;
+                        let y = &mut y[places.clone()];
+                        let active = &mut scratch.active[..rows * x_floats];
+                        norm::normalize_relu(*isa, x, &norm.columns(), active);
+                        match stream {
+                            Some(stream) => y.copy_from_slice(&stream[places]),
+                            None => linear.start(y),
+                        }
+                        let view = View { data: active, width: norm.width, offset: 0 };
+                        linear.forward(
+                            *isa,
+                            rows,
+                            view,
+                            ViewMut { data: y, width: linear.columns, offset: 0 },
+                        );
+                        done += rows;
+                        chunk_moments(*isa, y, linear.columns)
+                    })
+                    .collect::<Vec<_>>()
+            },
+        );
         per_piece.collect::<Vec<_>>().concat()
     }
 

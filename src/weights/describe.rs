@@ -1,0 +1,85 @@
+//! What a network's file says about its game: words, action names, observations of random positions.
+
+use crate::batch::AnyGame;
+use crate::game::{History, Turn};
+use crate::net::spec::NetSpec;
+use crate::rng::{Key, Purpose};
+
+/// Random games that action names are gathered from.
+const NAMING_GAMES: u64 = 32;
+
+/// What an observation and the outputs mean.
+pub fn meaning(net: &NetSpec) -> String {
+    let values = if net.zero_sum_pair {
+        "one value v for the player to move; the opponent's is -v"
+    } else {
+        "one value a player, in seats relative to the player to move"
+    };
+    format!(
+        "observation: [channels, height, width] row-major, seen by the player to move; \
+         logits: raw, one an action, to be masked by the legal actions; values: {values}, in [-1, 1]"
+    )
+}
+
+/// A position of a random game.
+struct Position {
+    state: Vec<u8>,
+    turn: Turn,
+    legal: Vec<u16>,
+}
+
+/// All positions of random game number `number`, the end excluded; a function of the number alone.
+fn random_game(game: &dyn AnyGame, number: u64) -> Vec<Position> {
+    let sizes = game.sizes();
+    let mut rng = Key::new(0, Purpose::Evaluation).with(number).stream();
+    let mut state = game.init();
+    let mut played = Vec::new();
+    let mut positions = Vec::new();
+    loop {
+        let history = History { played: &played, path: &[] };
+        let (turn, legal) = (game.turn(&state), game.legal(&state, history));
+        let place = match turn {
+            Turn::Over => return positions,
+            Turn::Chance => rng.weighted(&game.chance_probs(&state, &legal)),
+            Turn::Player(_) => rng.below(legal.len()),
+        };
+        let action = legal[place];
+        positions.push(Position { state: state.clone(), turn, legal });
+        let key = sizes.uses_history.then(|| game.history_key(&state));
+        game.step(&mut state, action, history);
+        played.extend(key);
+    }
+}
+
+fn decisions(game: &dyn AnyGame, number: u64) -> Vec<Position> {
+    let mut positions = random_game(game, number);
+    positions.retain(|position| matches!(position.turn, Turn::Player(_)));
+    positions
+}
+
+/// What the player to move sees at one random position of each of `count` random games. `[count, F]`
+pub fn observations(game: &dyn AnyGame, count: usize) -> Vec<f32> {
+    let features = game.sizes().obs.len();
+    let mut out = vec![0.0; count * features];
+    for (number, obs) in out.chunks_exact_mut(features).enumerate() {
+        let positions = decisions(game, number as u64);
+        let place = Key::new(1, Purpose::Evaluation).with(number as u64).stream().below(positions.len());
+        game.observe_batch(&positions[place].state, obs);
+    }
+    out
+}
+
+/// The name of every action that was legal in random games and had the same name in all their positions. `[A]`
+pub fn action_names(game: &dyn AnyGame) -> Vec<Option<String>> {
+    let mut names: Vec<Vec<String>> = vec![Vec::new(); game.sizes().num_actions];
+    for position in (0..NAMING_GAMES).flat_map(|number| decisions(game, number)) {
+        for action in position.legal {
+            let name = game.action_name(&position.state, action);
+            let known = &mut names[usize::from(action)];
+            if !known.contains(&name) {
+                known.push(name);
+            }
+        }
+    }
+    names.into_iter().map(|mut known| if known.len() == 1 { known.pop() } else { None }).collect()
+}

@@ -1,0 +1,273 @@
+//! Networks in files: safetensors with everything needed to use one elsewhere, and vectors to check that use by.
+//!
+//! In: a game, a network's sizes and weights. Out: a file that vecaz and PyTorch load, and back. Knows nothing of
+//! training or search.
+//!
+//! A file holds the tensors of [`NetSpec::tensors`] under their names, three tensors of the self-check
+//! (`selfcheck.obs [8, F]`, `selfcheck.logits [8, A]`, `selfcheck.values [8, P]`), and one metadata entry `vecaz`: the
+//! [`Header`] as JSON.
+
+mod arrays;
+mod describe;
+
+pub use arrays::{load_arrays, parse_arrays, save_arrays};
+
+use crate::batch::AnyGame;
+use crate::error::{Error, Result};
+use crate::net::ops::Params;
+use crate::net::spec::{Array, NetSpec, Weights};
+use crate::net::{CandleNet, Network};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// The version of the file's layout.
+const VERSION: u32 = 1;
+/// Observations of the self-check.
+const CHECKS: usize = 8;
+/// The largest difference, absolute or relative, at which outputs still count as equal to the self-check.
+pub const TOLERANCE: f32 = 1e-3;
+
+/// What a network is for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Header {
+    /// Version of the file's layout.
+    pub version: u32,
+    /// The game's name.
+    pub game: String,
+    /// The game's settings, resolved.
+    pub options: toml::Table,
+    /// The network's sizes; `net.obs` is the observation's shape.
+    pub net: NetSpec,
+    /// What an observation and the outputs mean, in words.
+    pub meaning: String,
+    /// The name of every action of the policy head that has the same name wherever it was met in random games.
+    pub actions: Vec<Option<String>>,
+    /// Optimiser updates that made the weights.
+    pub updates: u64,
+}
+
+/// Observations and what the network must answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SelfCheck {
+    /// `[8, F]`
+    pub obs: Vec<f32>,
+    /// `[8, A]`
+    pub logits: Vec<f32>,
+    /// In seats relative to the observer. `[8, P]`
+    pub values: Vec<f32>,
+}
+
+/// A network's file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NetFile {
+    /// What the network is for.
+    pub header: Header,
+    /// Its weights.
+    pub weights: Weights,
+    /// What it must answer.
+    pub check: SelfCheck,
+}
+
+impl NetFile {
+    /// A file for `weights` after `updates` updates on `game`; the self-check's observations come from random games.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] where the weights are not those of `net` or `net` is not for this game, [`Error::NotFinite`] where
+    /// the network's outputs are no numbers.
+    pub fn new(game: &dyn AnyGame, net: &NetSpec, weights: Weights, updates: u64) -> Result<Self> {
+        let header = Header {
+            version: VERSION,
+            game: game.name().to_string(),
+            options: game.options(),
+            net: net.clone(),
+            meaning: describe::meaning(net),
+            actions: describe::action_names(game),
+            updates,
+        };
+        expect_sizes(game, net)?;
+        let obs = describe::observations(game, CHECKS);
+        let check = answer(net, &weights, obs)?;
+        Ok(Self { header, weights, check })
+    }
+
+    /// Writes the file, whole or not at all.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn save(&self, path: &Path) -> Result<()> {
+        let mut arrays = self.weights.clone();
+        let SelfCheck { obs, logits, values } = &self.check;
+        for (name, data) in [(OBS, obs), (LOGITS, logits), (VALUES, values)] {
+            let shape = vec![CHECKS, data.len() / CHECKS];
+            arrays.insert(name.to_string(), Array { shape, data: data.clone() });
+        }
+        let header = serde_json::to_string(&self.header)
+            .map_err(|e| Error::format(path, format!("cannot be written: {e}")))?;
+        save_arrays(path, &arrays, &header)
+    }
+
+    /// Reads a file and checks that it is whole: every tensor there, of its shape, finite, and no other.
+    ///
+    /// # Errors
+    /// [`Error::Io`] or [`Error::Format`].
+    pub fn load(path: &Path) -> Result<Self> {
+        let (arrays, header) = load_arrays(path)?;
+        Self::from_arrays(path, arrays, &header)
+    }
+
+    /// As [`NetFile::load`], for bytes at hand (an embedded network); `path` is named in errors.
+    ///
+    /// # Errors
+    /// [`Error::Format`].
+    pub fn from_bytes(path: &Path, bytes: &[u8]) -> Result<Self> {
+        let (arrays, header) = parse_arrays(path, bytes)?;
+        Self::from_arrays(path, arrays, &header)
+    }
+
+    fn from_arrays(path: &Path, mut arrays: Weights, header: &str) -> Result<Self> {
+        let header: Header = serde_json::from_str(header)
+            .map_err(|e| Error::format(path, format!("its header is not that of a network: {e}")))?;
+        if header.version != VERSION {
+            let what = format!("layout version {}, expected {VERSION}", header.version);
+            return Err(Error::format(path, what));
+        }
+        check_sizes(path, &header.net)?;
+        let widths = [header.net.obs.len(), header.net.num_actions, header.net.num_players];
+        let mut take = |name: &str, width: usize| match arrays.remove(name) {
+            Some(array) if array.shape == [CHECKS, width] => Ok(array.data),
+            Some(array) => {
+                let what = format!("tensor {name} has shape {:?}, expected [{CHECKS}, {width}]", array.shape);
+                Err(Error::format(path, what))
+            }
+            None => Err(Error::format(path, format!("tensor {name} is missing"))),
+        };
+        let check = SelfCheck {
+            obs: take(OBS, widths[0])?,
+            logits: take(LOGITS, widths[1])?,
+            values: take(VALUES, widths[2])?,
+        };
+        Params::new(&header.net).flatten(&arrays).map_err(|e| Error::format(path, e.to_string()))?;
+        for (name, array) in &arrays {
+            if let Some(x) = array.data.iter().find(|x| !x.is_finite()) {
+                return Err(Error::format(path, format!("tensor {name} holds {x}")));
+            }
+        }
+        Ok(Self { header, weights: arrays, check })
+    }
+
+    /// Refuses a network that is for another game or other settings.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`].
+    pub fn expect_game(&self, game: &dyn AnyGame) -> Result<()> {
+        let describe = |name: &str, options: &toml::Table| {
+            let options: Vec<String> =
+                options.iter().map(|(key, value)| format!("{key} = {value}")).collect();
+            format!("{name} ({})", options.join(", "))
+        };
+        if self.header.game != game.name() || self.header.options != game.options() {
+            return Err(Error::Mismatch {
+                what: "the network's game".into(),
+                found: describe(&self.header.game, &self.header.options),
+                expected: describe(game.name(), &game.options()),
+            });
+        }
+        expect_sizes(game, &self.header.net)
+    }
+
+    /// Runs the self-check on `network`: the largest difference to the stored outputs, relative where they exceed 1.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] where the difference exceeds [`TOLERANCE`] or the network has other sizes, and what
+    /// [`Network::forward`] says.
+    pub fn verify(&self, network: &mut dyn Network) -> Result<f32> {
+        let SelfCheck { obs, logits, values } = &self.check;
+        let (shape, net) = (network.shape(), &self.header.net);
+        let sizes = (shape.obs_len, shape.num_actions, shape.num_players);
+        let expected = (net.obs.len(), net.num_actions, net.num_players);
+        if sizes != expected {
+            return Err(Error::Mismatch {
+                what: "sizes (F, A, P) of the network under check".into(),
+                found: format!("{sizes:?}"),
+                expected: format!("{expected:?}"),
+            });
+        }
+        let (mut l, mut v) = (vec![0.0; logits.len()], vec![0.0; values.len()]);
+        network.forward(obs, &mut l, &mut v)?;
+        let pairs = l.iter().zip(logits).chain(v.iter().zip(values));
+        let worst = pairs.map(|(a, b)| (a - b).abs() / b.abs().max(1.0)).fold(0.0, f32::max);
+        if worst > TOLERANCE {
+            return Err(Error::Mismatch {
+                what: "self-check of the network".into(),
+                found: format!("outputs that differ by {worst}"),
+                expected: format!("at most {TOLERANCE}"),
+            });
+        }
+        Ok(worst)
+    }
+}
+
+/// Reads the network at `checkpoint`, checks it against its own vectors and writes it to `out` for use elsewhere.
+///
+/// # Errors
+/// As [`NetFile::load`], [`NetFile::verify`] and [`NetFile::save`].
+pub fn export(checkpoint: &Path, out: &Path) -> Result<NetFile> {
+    let file = NetFile::load(checkpoint)?;
+    file.verify(&mut CandleNet::new(&file.header.net, &file.weights)?)?;
+    file.save(out)?;
+    Ok(file)
+}
+
+const OBS: &str = "selfcheck.obs";
+const LOGITS: &str = "selfcheck.logits";
+const VALUES: &str = "selfcheck.values";
+
+fn answer(net: &NetSpec, weights: &Weights, obs: Vec<f32>) -> Result<SelfCheck> {
+    let mut logits = vec![0.0; CHECKS * net.num_actions];
+    let mut values = vec![0.0; CHECKS * net.num_players];
+    CandleNet::new(net, weights)?.forward(&obs, &mut logits, &mut values)?;
+    Ok(SelfCheck { obs, logits, values })
+}
+
+fn expect_sizes(game: &dyn AnyGame, net: &NetSpec) -> Result<()> {
+    let sizes = game.sizes();
+    let expected = (sizes.obs, sizes.num_actions, sizes.num_players);
+    let found = (net.obs, net.num_actions, net.num_players);
+    if found == expected {
+        return Ok(());
+    }
+    Err(Error::Mismatch {
+        what: format!("the network's sizes for {}", game.name()),
+        found: format!("{found:?}"),
+        expected: format!("{expected:?}"),
+    })
+}
+
+/// Refuses sizes that no network of vecaz has, before anything is made of them.
+fn check_sizes(path: &Path, net: &NetSpec) -> Result<()> {
+    let sizes = [
+        ("blocks", net.blocks, 0..=256),
+        ("channels", net.channels, 1..=4096),
+        ("policy_channels", net.policy_channels, 1..=1024),
+        ("value_channels", net.value_channels, 1..=1024),
+        ("value_hidden", net.value_hidden, 1..=4096),
+        ("obs.channels", net.obs.channels, 1..=65_536),
+        ("obs.height", net.obs.height, 1..=256),
+        ("obs.width", net.obs.width, 1..=256),
+        ("num_actions", net.num_actions, 1..=65_536),
+        ("num_players", net.num_players, 1..=8),
+    ];
+    for (key, found, range) in sizes {
+        if !range.contains(&found) {
+            let what = format!("{key} is {found}, expected {}..={}", range.start(), range.end());
+            return Err(Error::format(path, what));
+        }
+    }
+    if net.zero_sum_pair && net.num_players != 2 {
+        return Err(Error::format(path, format!("a zero-sum pair of {} players", net.num_players)));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

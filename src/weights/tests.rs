@@ -1,0 +1,130 @@
+use super::*;
+use crate::batch::any_game;
+use crate::config::{Arch, NetConfig};
+use crate::net::init::initial_weights;
+use std::sync::Arc;
+
+fn game(name: &str) -> Arc<dyn AnyGame> {
+    any_game(name, &toml::Table::new()).expect("registered")
+}
+
+fn file(name: &str, arch: Arch) -> NetFile {
+    let game = game(name);
+    let config = NetConfig { arch, blocks: 1, channels: 12, ..NetConfig::default() };
+    let net = NetSpec::new(&config, &game.sizes());
+    NetFile::new(&*game, &net, initial_weights(&net, 4), 7).expect("file")
+}
+
+/// Writes the file with its arrays changed and tells what loading it says.
+fn refusal(change: impl Fn(&mut Weights)) -> String {
+    let folder = tempfile::tempdir().expect("folder");
+    let path = folder.path().join("net.safetensors");
+    file("tic_tac_toe", Arch::Mlp).save(&path).expect("saved");
+    let (mut arrays, header) = load_arrays(&path).expect("loaded");
+    change(&mut arrays);
+    save_arrays(&path, &arrays, &header).expect("saved");
+    let error = NetFile::load(&path).expect_err("damaged");
+    assert!(matches!(error, Error::Format { .. }), "{error:?}");
+    let text = error.to_string();
+    assert!(text.contains("net.safetensors") && !text.contains('\n'), "{text}");
+    text
+}
+
+#[test]
+fn a_file_comes_back_whole_and_the_same_content_gives_the_same_bytes() {
+    let folder = tempfile::tempdir().expect("folder");
+    for (name, arch) in [("connect_four", Arch::Resnet), ("tic_tac_toe", Arch::Mlp)] {
+        let (a, b) = (folder.path().join("a"), folder.path().join("b"));
+        let file = file(name, arch);
+        file.save(&a).expect("saved");
+        let loaded = NetFile::load(&a).expect("loaded");
+        assert_eq!(loaded, file);
+        let exported = export(&a, &b).expect("exported");
+        assert_eq!(exported, file);
+        assert_eq!(std::fs::read(&a).expect("a"), std::fs::read(&b).expect("b"));
+        loaded.expect_game(&*game(name)).expect("its game");
+    }
+}
+
+#[test]
+fn the_header_says_what_the_network_is_for() {
+    let header = file("connect_four", Arch::Resnet).header;
+    assert_eq!((header.game.as_str(), header.updates), ("connect_four", 7));
+    let names: Vec<Option<String>> = (0..7).map(|column| Some(column.to_string())).collect();
+    assert_eq!(header.actions, names);
+    assert!(header.meaning.contains("-v"));
+}
+
+#[test]
+fn the_self_check_sees_a_changed_weight() {
+    let file = file("connect_four", Arch::Resnet);
+    let net = &file.header.net;
+    let mut right = CandleNet::new(net, &file.weights).expect("network");
+    assert!(file.verify(&mut right).expect("the same network") < 1e-6);
+    let mut weights = file.weights.clone();
+    weights.get_mut("stem.weight").expect("stem").data.iter_mut().for_each(|w| *w *= -1.0);
+    let mut wrong = CandleNet::new(net, &weights).expect("network");
+    let error = file.verify(&mut wrong).expect_err("another network").to_string();
+    assert!(error.contains("self-check"), "{error}");
+}
+
+#[test]
+fn missing_surplus_misshapen_and_infinite_tensors_are_refused() {
+    let text = refusal(|arrays| drop(arrays.remove("stem.bias")));
+    assert!(text.contains("tensor stem.bias: found nothing"), "{text}");
+    let text =
+        refusal(|arrays| drop(arrays.insert("surplus".into(), Array { shape: vec![2], data: vec![0.0; 2] })));
+    assert!(text.contains("surplus"), "{text}");
+    let text = refusal(|arrays| arrays.get_mut("stem.weight").expect("stem").shape.reverse());
+    assert!(text.contains("shape [18, 12]"), "{text}");
+    let text = refusal(|arrays| arrays.get_mut("bn.bias").expect("bias").data[3] = f32::INFINITY);
+    assert!(text.contains("bn.bias holds inf"), "{text}");
+    let text = refusal(|arrays| drop(arrays.remove("selfcheck.obs")));
+    assert!(text.contains("selfcheck.obs is missing"), "{text}");
+}
+
+#[test]
+fn cut_short_and_foreign_files_are_refused() {
+    let folder = tempfile::tempdir().expect("folder");
+    let path = folder.path().join("net.safetensors");
+    file("tic_tac_toe", Arch::Mlp).save(&path).expect("saved");
+    let bytes = std::fs::read(&path).expect("read");
+    let mut cases: Vec<Vec<u8>> =
+        [0, 5, 100, bytes.len() / 2, bytes.len() - 1].map(|n| bytes[..n].to_vec()).to_vec();
+    cases.push([&bytes[..], b"more"].concat());
+    cases.push(b"PK\x03\x04 something else altogether, long enough".to_vec());
+    for case in cases {
+        let error = NetFile::from_bytes(&path, &case).expect_err("damaged");
+        assert!(matches!(error, Error::Format { .. }) && !error.to_string().contains('\n'), "{error}");
+    }
+    assert!(matches!(NetFile::load(&folder.path().join("absent")), Err(Error::Io { .. })));
+    let foreign = safetensors::serialize(Vec::<(&str, safetensors::tensor::TensorView<'_>)>::new(), None);
+    let error = NetFile::from_bytes(&path, &foreign.expect("bytes")).expect_err("foreign").to_string();
+    assert!(error.contains("not one of vecaz"), "{error}");
+}
+
+#[test]
+fn absurd_sizes_are_refused_before_anything_is_made_of_them() {
+    let mut file = file("tic_tac_toe", Arch::Mlp);
+    let folder = tempfile::tempdir().expect("folder");
+    let path = folder.path().join("net.safetensors");
+    file.header.net.blocks = usize::MAX;
+    file.save(&path).expect("saved");
+    let error = NetFile::load(&path).expect_err("absurd").to_string();
+    assert!(error.contains("blocks is"), "{error}");
+}
+
+#[test]
+fn another_game_is_refused() {
+    let file = file("connect_four", Arch::Resnet);
+    let error = file.expect_game(&*game("tic_tac_toe")).expect_err("another game").to_string();
+    assert!(
+        error.contains("found connect_four (rows = 6") && error.contains("expected tic_tac_toe"),
+        "{error}"
+    );
+    let options = toml::Table::from_iter([("rows".to_string(), toml::Value::Integer(5))]);
+    let smaller = any_game("connect_four", &options).expect("valid");
+    assert!(file.expect_game(&*smaller).is_err());
+    let weights = file.weights.clone();
+    assert!(NetFile::new(&*smaller, &file.header.net, weights, 0).is_err());
+}
