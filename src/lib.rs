@@ -27,6 +27,8 @@ pub mod replay; // ring buffer of samples
 pub mod train; // loss and optimiser step
 pub mod weights; // safetensors: save, load, export
 pub mod eval; // exact solvers, matches, Elo
+pub mod run; // self-play -> replay -> train -> evaluate -> checkpoint
+pub mod scaling; // how fast self-play is, and where the time goes
 pub mod report; // what people see: progress, metrics, plots
 pub mod cli; // the subcommands; `main.rs` calls it
 

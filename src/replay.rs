@@ -215,7 +215,8 @@ impl Replay {
         ];
         let mut tensors = Vec::with_capacity(views.len());
         for (name, dtype, shape, bytes) in views {
-            let view = TensorView::new(dtype, shape, bytes).map_err(|e| Error::format(path, e.to_string()))?;
+            let view =
+                TensorView::new(dtype, shape, bytes).map_err(|e| Error::format(path, e.to_string()))?;
             tensors.push((name, view));
         }
         let bytes = serialize(tensors, None::<HashMap<String, String>>)
@@ -234,9 +235,8 @@ impl Replay {
         let mut replay = Self::new(game, capacity);
         let (e, p) = (replay.sizes.max_legal, replay.sizes.num_players);
         let read = |name: &str, width: usize, size: usize| -> Result<Vec<u8>> {
-            let tensor = file
-                .tensor(name)
-                .map_err(|e| Error::format(path, format!("replay array {name}: {e}")))?;
+            let tensor =
+                file.tensor(name).map_err(|e| Error::format(path, format!("replay array {name}: {e}")))?;
             let rows = tensor.shape().first().copied().unwrap_or(0);
             if tensor.data().len() != rows * width * size {
                 let what = format!("replay array {name} has shape {:?}, of another game", tensor.shape());
@@ -272,6 +272,9 @@ impl Replay {
         if fits && legal {
             return Ok(());
         }
-        Err(Error::format(path, format!("replay arrays do not fit together ({r} samples, expected {expected})")))
+        Err(Error::format(
+            path,
+            format!("replay arrays do not fit together ({r} samples, expected {expected})"),
+        ))
     }
 }

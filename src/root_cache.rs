@@ -8,7 +8,7 @@ use crate::backend::cpu::{BackendPlan, Reuse};
 use crate::backend::{PlyPlan, Snapshot};
 use crate::batch::AnyGame;
 use crate::error::{Error, Result};
-use crate::game::{History, Turn};
+use crate::game::{History, Sizes, Turn};
 use crate::net::Network;
 use crate::search::SearchParams;
 use crate::search::root::{Exploration, RowKey};
@@ -30,6 +30,14 @@ pub struct CachePlan {
     pub params: SearchParams,
     /// The run's seed, for sampled chance.
     pub seed: u64,
+}
+
+impl CachePlan {
+    /// The cache of a run whose rows are made by `plan`.
+    pub fn for_run(simulations: u32, plan: BackendPlan, sizes: &Sizes, seed: u64) -> Self {
+        let ply = BackendPlan::nodes_for(plan.params.simulations, sizes) - 1;
+        Self { simulations, keep: plan.nodes.saturating_sub(ply).max(1), params: plan.params, seed }
+    }
 }
 
 /// The states in which the first player decision of a game can be met.

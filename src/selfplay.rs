@@ -368,6 +368,7 @@ impl Shard {
 
     fn finish_ply(&mut self, i: usize, cache: &RootCache) {
         self.summarise(i);
+        self.searcher.clock.plies += 1;
         let (plan, game) = (self.plan, self.game.clone());
         let lane = &mut self.lanes[i];
         let key = lane.key(&plan, 0);

@@ -254,6 +254,7 @@ impl<G: Game> CpuBackend<G> {
             NeedsNetwork::No => -1,
         };
         self.leaves[b * self.plan.params.leaves + self.num_leaves[b] as usize] = Leaf { node, slot };
+        out.rows += usize::from(self.num_leaves[b] == 0);
         self.num_leaves[b] += 1;
         out.leaves += 1;
         out.evaluations += usize::from(slot >= 0);

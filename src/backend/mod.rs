@@ -28,6 +28,8 @@ pub fn cpu_backend(game: &dyn AnyGame, plan: cpu::BackendPlan) -> Result<Box<dyn
 /// What one selection over all rows gave.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Selected {
+    /// Rows that selected anything.
+    pub rows: usize,
     /// Leaves, of any kind, in this pass.
     pub leaves: usize,
     /// M: leaves that need the network.

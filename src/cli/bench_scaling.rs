@@ -1,6 +1,13 @@
 //! `vecaz bench-scaling`: what more games at once, more leaves a pass and more threads give.
 
-use super::{ConfigArgs, JsonTarget};
+use super::source::start_threads;
+use super::{Base, ConfigArgs, JsonTarget};
+use crate::config::Config;
+use crate::error::{Error, Result};
+use crate::files::write_atomic;
+use crate::report::progress::print;
+use crate::report::scaling_plot::{ScalingRow, scaling_csv, scaling_json, scaling_svg};
+use crate::scaling::{Measured, measure};
 use clap::{Args, value_parser};
 use std::fmt;
 use std::path::PathBuf;
@@ -80,10 +87,19 @@ pub enum NetChoice {
     },
 }
 
+impl NetChoice {
+    fn measured(self) -> Measured {
+        match self {
+            Self::Uniform => Measured::Uniform,
+            Self::Resnet { .. } => Measured::Configured,
+        }
+    }
+}
+
 impl FromStr for NetChoice {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
         let wrong = || format!("{text} is no network, expected uniform or BLOCKSxCHANNELS such as 2x32");
         if text == "uniform" {
             return Ok(Self::Uniform);
@@ -101,6 +117,129 @@ impl fmt::Display for NetChoice {
             Self::Resnet { blocks, channels } => write!(f, "{blocks}x{channels}"),
         }
     }
+}
+
+/// Measures every combination of the lists.
+///
+/// # Errors
+/// As [`measure`]; [`Error::Io`] where a result cannot be written.
+pub fn execute(args: BenchScalingArgs) -> Result<()> {
+    let most = args.threads.iter().copied().max().unwrap_or(0);
+    let cores = start_threads(if args.threads.contains(&0) { 0 } else { most as usize });
+    let quiet = [&args.json, &args.csv].into_iter().any(|t| *t == Some(JsonTarget::Stdout));
+    let mut rows: Vec<ScalingRow> = Vec::new();
+    if !quiet {
+        print(&header())?;
+    }
+    for &net in &args.net {
+        for &threads in &args.threads {
+            for &leaves in &args.leaves {
+                for &root_cache in &args.root_cache {
+                    let threads = if threads == 0 { cores } else { threads as usize };
+                    let first = rows.len();
+                    for &games in &args.games {
+                        let config = configure(&args, net, leaves, root_cache, games)?;
+                        let mut row = measure(&config, net.measured(), threads, args.seconds)?;
+                        row.commit = env!("VECAZ_COMMIT").to_string();
+                        let base = rows.get(first).unwrap_or(&row).simulations_per_second;
+                        row.speedup = row.simulations_per_second / base;
+                        if !quiet {
+                            print(&line(&row))?;
+                        }
+                        rows.push(row);
+                    }
+                }
+            }
+        }
+    }
+    if let Some(target) = &args.json {
+        target.write(&scaling_json(&rows)?)?;
+    }
+    if let Some(target) = &args.csv {
+        target.write(&scaling_csv(&rows)?)?;
+    }
+    if let Some(path) = &args.plot {
+        write_atomic(path, scaling_svg(&rows)?.as_bytes())?;
+    }
+    Ok(())
+}
+
+fn configure(
+    args: &BenchScalingArgs,
+    net: NetChoice,
+    leaves: u64,
+    root_cache: u64,
+    games: u64,
+) -> Result<Config> {
+    let mut flags = vec![
+        ("selfplay.games", Some(games.to_string())),
+        ("search.simulations", args.sims.map(|s| s.to_string())),
+        ("search.leaves", Some(leaves.to_string())),
+        ("search.root_cache", Some(root_cache.to_string())),
+        ("run.device", Some(args.device.clone())),
+        ("run.seed", Some(args.seed.to_string())),
+    ];
+    if let NetChoice::Resnet { blocks, channels } = net {
+        flags.push(("net.blocks", Some(blocks.to_string())));
+        flags.push(("net.channels", Some(channels.to_string())));
+    }
+    if !(args.seconds > 0.0 && args.seconds <= 86_400.0) {
+        return Err(Error::config("--seconds", args.seconds, "more than 0, at most 86400"));
+    }
+    args.config.resolve(Base::BuiltIn, &flags)
+}
+
+fn header() -> String {
+    format!(
+        "{:>8} {:>7} {:>7} {:>4} {:>5} {:>12} {:>10} {:>7}  {:>6} {:>6} {:>6} {:>6} {:>6} {:>11} {:>6} {:>6} {:>5} {:>6} {:>8}  path\n",
+        "net",
+        "N",
+        "S",
+        "L",
+        "thr",
+        "sims/s",
+        "moves/s",
+        "x",
+        "select",
+        "fwd",
+        "expand",
+        "backup",
+        "other",
+        "forward/s",
+        "of it",
+        "depth",
+        "max",
+        "idle",
+        "MiB"
+    )
+}
+
+fn line(row: &ScalingRow) -> String {
+    let share = &row.share;
+    format!(
+        "{:>8} {:>7} {:>7} {:>4} {:>5} {:>12.0} {:>10.1} {:>7.2}  {:>6.3} {:>6.3} {:>6.3} {:>6.3} {:>6.3} {:>11.0} {:>6.3} {:>6.2} {:>5} {:>6.2} {:>8.1}  {}{}\n",
+        row.net,
+        row.games,
+        row.sims,
+        row.leaves,
+        row.threads,
+        row.simulations_per_second,
+        row.moves_per_second,
+        row.speedup,
+        share.select,
+        share.forward,
+        share.expand,
+        share.backup,
+        share.other,
+        row.forward_positions_per_second,
+        row.forward_fraction,
+        row.mean_depth,
+        row.max_depth,
+        row.idle_lanes,
+        row.peak_memory_mib,
+        row.path,
+        if row.root_cache { ", root cache" } else { "" },
+    )
 }
 
 #[cfg(test)]

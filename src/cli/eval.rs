@@ -1,8 +1,15 @@
 //! `vecaz eval`: strength on solved positions, or in a match.
 
 use super::JsonTarget;
+use super::source::{Source, start_threads};
+use crate::error::{Error, Result};
+use crate::eval::arena::{Contestant, MatchPlan, answer_positions, play_match};
+use crate::eval::elo::Mean;
+use crate::eval::positions;
+use crate::report::progress::print;
 use clap::{ArgGroup, Args, value_parser};
-use std::path::PathBuf;
+use serde_json::json;
+use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -38,6 +45,10 @@ pub struct EvalArgs {
     /// Simulations a ply [default: what the run's configuration says]
     #[arg(long, value_name = "S", value_parser = value_parser!(u32).range(1..=1_000_000))]
     pub sims: Option<u32>,
+    /// Random plies that each pair of games opens with, so that no two pairs are the same game
+    #[arg(long, value_name = "K", default_value_t = 2, conflicts_with = "positions")]
+    #[arg(value_parser = value_parser!(u32).range(..=1000))]
+    pub opening_plies: u32,
     /// Threads, 0 for all cores
     #[arg(long, value_name = "T", default_value_t = 0, value_parser = value_parser!(u64).range(..=4096))]
     pub threads: u64,
@@ -47,6 +58,91 @@ pub struct EvalArgs {
     /// Write the figures as JSON lines, `-` for stdout
     #[arg(long, value_name = "FILE")]
     pub json: Option<JsonTarget>,
+}
+
+/// Measures the network of `args.run`.
+///
+/// # Errors
+/// As [`Source::open`] and [`positions::read`]; [`Error::Mismatch`] for an opponent of another game.
+pub fn execute(args: EvalArgs) -> Result<()> {
+    let threads = start_threads(args.threads as usize);
+    let source = Source::open(Some(&args.run))?;
+    match (&args.positions, &args.against) {
+        (Some(file), _) => on_positions(&args, &source, file, threads),
+        (_, Some(opponent)) => in_match(&args, &source, opponent, threads),
+        _ => Err(Error::unsupported("vecaz eval", "give --positions or --against")),
+    }
+}
+
+fn on_positions(args: &EvalArgs, source: &Source, file: &Path, threads: usize) -> Result<()> {
+    let solved = positions::read(file, &source.game)?;
+    let params = source.params(args.sims);
+    let (answers, summary) = answer_positions(&source.game, &source.network()?, params, &solved, threads)?;
+    if let Some(target) = &args.json {
+        let mut text = String::new();
+        for answer in &answers {
+            text += &format!("{}\n", json!(answer));
+        }
+        text += &format!("{}\n", json!(summary));
+        target.write(&text)?;
+    }
+    if args.json == Some(JsonTarget::Stdout) {
+        return Ok(());
+    }
+    let random = positions::random_error_rates(&solved);
+    let line = |who: String, outcome: f64, exact: f64| {
+        format!("{who:<24}{:>8.2} %{:>8.2} %\n", 100.0 * outcome, 100.0 * exact)
+    };
+    let search = format!("search, {} simulations", params.simulations);
+    print(&format!("{:<24}{:>10}{:>10}\n", format!("{} positions", solved.len()), "outcome", "exact"))?;
+    print(&line(search, summary.search_outcome_error, summary.search_exact_error))?;
+    print(&line("bare policy".into(), summary.policy_outcome_error, summary.policy_exact_error))?;
+    print(&line("uniform random".into(), random.outcome_error, random.exact_error))
+}
+
+fn in_match(args: &EvalArgs, source: &Source, opponent: &str, threads: usize) -> Result<()> {
+    let game = source.game.as_ref();
+    let params = source.params(args.sims);
+    let mut own = Contestant::search(game, &source.network()?, params, source.determinisations(), threads)?;
+    let path = Path::new(opponent);
+    let mut other = if path.exists() {
+        let other = Source::open(Some(path))?;
+        if (other.game.name(), other.game.options()) != (game.name(), game.options()) {
+            return Err(Error::Mismatch {
+                what: format!("game of {opponent}"),
+                found: other.game.name().into(),
+                expected: game.name().into(),
+            });
+        }
+        let params = other.params(args.sims);
+        Contestant::search(game, &other.network()?, params, other.determinisations(), threads)?
+    } else {
+        Contestant::named(game, opponent, "--against", threads)?
+    };
+    let plan = MatchPlan { games: args.games as usize, opening_plies: args.opening_plies, seed: args.seed };
+    let outcome = play_match(&source.game, &mut own, &mut other, plan)?;
+    let (result, elo) = (outcome.result, outcome.result.elo());
+    let points = Mean::of(&outcome.scores);
+    if let Some(target) = &args.json {
+        let row = json!({
+            "against": opponent, "games": result.games(), "simulations": params.simulations,
+            "wins": result.wins, "draws": result.draws, "losses": result.losses,
+            "score": result.score(), "score_interval": result.score_interval(),
+            "elo": elo, "raw_score": points, "seed": args.seed, "opening_plies": args.opening_plies,
+        });
+        target.write(&format!("{row}\n"))?;
+    }
+    if args.json == Some(JsonTarget::Stdout) {
+        return Ok(());
+    }
+    let [low, high] = result.score_interval();
+    print(&format!(
+        "against {opponent}: {} won, {} drawn, {} lost; score {:.3} [{low:.3} to {high:.3}]; {elo}\n",
+        result.wins,
+        result.draws,
+        result.losses,
+        result.score()
+    ))
 }
 
 #[cfg(test)]

@@ -1,5 +1,8 @@
 //! `vecaz export-weights`: a run's network as safetensors for other programs.
 
+use super::source::weights_of;
+use crate::error::Result;
+use crate::weights::export;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -21,4 +24,24 @@ pub struct ExportWeightsArgs {
     /// The file to write [default: RUN/weights.safetensors]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+}
+
+/// Writes the network of `args.run`.
+///
+/// # Errors
+/// As [`export`]; [`crate::Error::Io`] where the file cannot be written.
+pub fn execute(args: ExportWeightsArgs) -> Result<()> {
+    let from = if args.run.is_dir() { weights_of(&args.run)? } else { args.run.clone() };
+    let out = args.out.unwrap_or_else(|| match args.run.is_dir() {
+        true => args.run.join("weights.safetensors"),
+        false => args.run.with_extension("exported.safetensors"),
+    });
+    let file = export(&from, &out)?;
+    crate::report::progress::print(&format!(
+        "{}: {} after {} updates, {} tensors\n",
+        out.display(),
+        file.header.game,
+        file.header.updates,
+        file.weights.len()
+    ))
 }

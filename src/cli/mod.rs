@@ -12,10 +12,11 @@ pub mod run;
 pub mod verify;
 
 mod layers;
+mod source;
 mod output;
 
 pub use layers::{Base, ConfigArgs, built_in_config};
-pub use output::{JsonTarget, print};
+pub use output::JsonTarget;
 
 use crate::error::{Error, Result};
 use crate::report::progress::Verbosity;
@@ -62,6 +63,18 @@ impl From<VerbosityArgs> for Verbosity {
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Learn a game from zero: self-play, training, evaluation, checkpoints
+    Run(run::RunArgs),
+    /// Measure self-play against the number of games, leaves and threads
+    BenchScaling(bench_scaling::BenchScalingArgs),
+    /// Write a run's network as safetensors that other tools load
+    ExportWeights(export_weights::ExportWeightsArgs),
+    /// Measure strength on solved positions or in a match
+    Eval(eval::EvalArgs),
+    /// Play against a network in the terminal
+    Play(play::PlayArgs),
+    /// Replay a run's stored games and self-check vectors
+    Verify(verify::VerifyArgs),
     /// Replay actions and show every position: drawn for people, or as JSON lines
     Inspect(inspect::InspectArgs),
 }
@@ -85,6 +98,12 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 fn execute(cli: Cli) -> Result<()> {
     match cli.command {
+        Command::Run(args) => run::execute(args, cli.verbosity.into()),
+        Command::BenchScaling(args) => bench_scaling::execute(args),
+        Command::ExportWeights(args) => export_weights::execute(args),
+        Command::Eval(args) => eval::execute(args),
+        Command::Play(args) => play::execute(args),
+        Command::Verify(args) => verify::execute(args),
         Command::Inspect(args) => inspect::execute(args),
     }
 }

@@ -1,10 +1,18 @@
 //! `vecaz run`: self-play, training, evaluation, checkpoints.
 
+use super::source::{saved_config, start_threads};
 use super::{Base, ConfigArgs};
+use crate::batch::any_game;
 use crate::config::Config;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::report::progress::{Progress, Verbosity};
+use crate::run::Run;
+use crate::run::memory::MemoryPlan;
 use clap::{Args, value_parser};
+use std::path::Path;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -70,6 +78,96 @@ impl RunArgs {
         ];
         self.config.resolve(base, &flags)
     }
+}
+
+/// Starts or resumes a run and lets it go until its bound or Ctrl-C.
+///
+/// # Errors
+/// As [`Run::start`], [`Run::resume`] and [`Run::go`].
+pub fn execute(args: RunArgs, verbosity: Verbosity) -> Result<()> {
+    let mut voice = Progress::new(verbosity);
+    let stop = stop_on_interrupt()?;
+    let mut run = match &args.resume {
+        Some(dir) => {
+            let saved = saved_config(dir)?;
+            let text = saved.to_toml();
+            let config = args.resolve(Base::Saved { text: &text, origin: "the run's configuration" })?;
+            check_same_run(&saved, &config)?;
+            let threads = start_threads(config.run.threads);
+            describe(&config, dir, threads, &voice)?;
+            Run::resume(config, dir, threads)?
+        }
+        None => {
+            let config = args.resolve(Base::BuiltIn)?;
+            let dir = args.out.clone().unwrap_or_else(|| default_dir(config.game_name()));
+            let threads = start_threads(config.run.threads);
+            describe(&config, &dir, threads, &voice)?;
+            Run::start(config, &dir, threads)?
+        }
+    };
+    run.go(&mut voice, &stop)?;
+    voice.note(&format!("results are in {}; report.html there shows them", run.dir().display()))
+}
+
+/// A flag that Ctrl-C (or a terminate signal) sets; the second one ends the program at once.
+fn stop_on_interrupt() -> Result<Arc<AtomicBool>> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let flag = stop.clone();
+    let set = ctrlc::set_handler(move || {
+        if flag.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+    });
+    set.map_err(|e| Error::unsupported("a handler for Ctrl-C", e.to_string()))?;
+    Ok(stop)
+}
+
+/// `runs/GAME-N` with the lowest free N.
+fn default_dir(game: &str) -> PathBuf {
+    let folder = Path::new("runs");
+    let free = (1u32..).map(|n| folder.join(format!("{game}-{n}"))).find(|path| !path.exists());
+    free.unwrap_or_else(|| folder.join(game))
+}
+
+fn describe(config: &Config, dir: &Path, threads: usize, voice: &Progress) -> Result<()> {
+    let game = any_game(config.game_name(), &config.game_options())?;
+    let memory = MemoryPlan::new(config, game.as_ref());
+    let (net, search) = (&config.net, &config.search);
+    voice.note(&format!(
+        "{}: {} games at once, {} simulations ({:?}), network {:?} {}x{}, {} threads, seed {}, folder {}",
+        game.name(),
+        config.selfplay.games,
+        search.simulations,
+        search.algorithm,
+        net.arch,
+        net.blocks,
+        net.channels,
+        threads,
+        config.run.seed,
+        dir.display()
+    ))?;
+    voice.note(&format!("memory: {}", memory.describe()))
+}
+
+/// Refuses to resume a run as something else.
+fn check_same_run(saved: &Config, config: &Config) -> Result<()> {
+    let same = |what: &str, found: String, expected: String| {
+        if found == expected {
+            return Ok(());
+        }
+        Err(Error::Mismatch { what: format!("{what} of a resumed run"), found, expected })
+    };
+    let game = |c: &Config| -> Result<String> {
+        let game = any_game(c.game_name(), &c.game_options())?;
+        Ok(format!("{} {}", game.name(), game.options().to_string().trim().replace('\n', ", ")))
+    };
+    same("game", game(config)?, game(saved)?)?;
+    same("net", format!("{:?}", config.net), format!("{:?}", saved.net))?;
+    same("run.seed", config.run.seed.to_string(), saved.run.seed.to_string())?;
+    let games = (config.selfplay.games.to_string(), saved.selfplay.games.to_string());
+    same("selfplay.games", games.0, games.1)?;
+    let capacity = (config.replay.capacity.to_string(), saved.replay.capacity.to_string());
+    same("replay.capacity", capacity.0, capacity.1)
 }
 
 #[cfg(test)]

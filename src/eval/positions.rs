@@ -8,7 +8,7 @@ use crate::batch::{AnyGame, Playthrough};
 use crate::error::{Error, Result};
 use crate::game::Turn;
 use serde::{Deserialize, Serialize};
-use std::io::{BufRead, BufReader, Write};
+use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -72,14 +72,21 @@ impl SolvedPosition {
 /// illegal actions, a finished game, or scores that are not one number per legal action; likewise for a file without
 /// positions.
 pub fn read(path: &Path, game: &Arc<dyn AnyGame>) -> Result<Vec<SolvedPosition>> {
-    let file = std::fs::File::open(path).map_err(|e| Error::io("reading", path, e))?;
+    let text = std::fs::read_to_string(path).map_err(|e| Error::io("reading", path, e))?;
+    parse_lines(&text, path, game)
+}
+
+/// The same for text that came from `path`.
+///
+/// # Errors
+/// As [`read`], but for reading.
+pub fn parse_lines(text: &str, path: &Path, game: &Arc<dyn AnyGame>) -> Result<Vec<SolvedPosition>> {
     let mut positions = Vec::new();
-    for (index, line) in BufReader::new(file).lines().enumerate() {
-        let line = line.map_err(|e| Error::io("reading", path, e))?;
+    for (index, line) in text.lines().enumerate() {
         if line.trim().is_empty() {
             continue;
         }
-        let parsed = parse(&line, game);
+        let parsed = parse(line, game);
         positions.push(parsed.map_err(|what| Error::format(path, format!("line {}: {what}", index + 1)))?);
     }
     if positions.is_empty() {

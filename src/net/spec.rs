@@ -249,7 +249,10 @@ mod tests {
             spec.check(&weights).expect_err("must be refused").to_string()
         };
         assert!(message(&|w| drop(w.remove("bn.bias"))).contains("bn.bias"));
-        assert!(message(&|w| drop(w.insert("extra".into(), Array { shape: vec![1], data: vec![0.0] }))).contains("extra"));
+        assert!(
+            message(&|w| drop(w.insert("extra".into(), Array { shape: vec![1], data: vec![0.0] })))
+                .contains("extra")
+        );
         assert!(message(&|w| w.get_mut("stem.bias").unwrap().shape = vec![2, 2]).contains("stem.bias"));
         assert!(message(&|w| w.get_mut("stem.bias").unwrap().data[1] = f32::NAN).contains("not finite"));
     }

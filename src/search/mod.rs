@@ -115,6 +115,10 @@ pub struct PassClock {
     pub simulations: u64,
     /// Positions the network evaluated.
     pub evaluations: u64,
+    /// Sum over passes of the rows that had nothing to do.
+    pub idle_rows: u64,
+    /// Plies decided by a search.
+    pub plies: u64,
     /// Sum over simulations of the leaf's depth.
     pub depth_sum: u64,
     /// Deepest leaf.
@@ -131,6 +135,8 @@ impl PassClock {
         self.passes += other.passes;
         self.simulations += other.simulations;
         self.evaluations += other.evaluations;
+        self.idle_rows += other.idle_rows;
+        self.plies += other.plies;
         self.depth_sum += other.depth_sum;
         self.depth_max = self.depth_max.max(other.depth_max);
     }
@@ -198,6 +204,7 @@ pub fn simulate(
     clock.backup += expanded.elapsed().as_secs_f64();
     clock.passes += 1;
     clock.evaluations += m as u64;
+    clock.idle_rows += (backend.rows() - selected.rows) as u64;
     clock.simulations += selected.simulations as u64;
     clock.depth_sum += selected.depth_sum;
     clock.depth_max = clock.depth_max.max(selected.depth_max);

@@ -1,0 +1,289 @@
+//! Who plays whom: searches with a network, plain opponents, matches between them, and errors on solved positions.
+
+use super::elo::MatchResult;
+use super::positions::{ErrorRates, PositionSummary, SolvedPosition, error_rates, replay};
+use super::rollouts::{Player, RandomPlayer, RolloutSettings, rollout_player};
+use crate::batch::{AnyGame, Playthrough};
+use crate::error::{Error, Result};
+use crate::game::Turn;
+use crate::net::Network;
+use crate::rng::{Key, Purpose, Stream};
+use crate::search::SearchParams;
+use crate::search::root::{Exploration, RootSummary, RowKey};
+use crate::searcher::{Position, Searchers, bare_policies};
+use rayon::prelude::*;
+use std::sync::Arc;
+
+/// Rows that an evaluation searches at once.
+const ROWS: usize = 128;
+
+/// The position that a playthrough stands at.
+pub fn position_of(play: &Playthrough, key: RowKey) -> Position {
+    Position { state: play.state().to_vec(), history: play.history().to_vec(), key }
+}
+
+/// Someone who takes part in a match.
+pub enum Contestant {
+    /// A search with a network.
+    Search {
+        /// The searchers.
+        searchers: Searchers,
+        /// Simulations a ply, for each determinisation.
+        simulations: u32,
+        /// Determinisations of each position; 1 where nothing is hidden.
+        determinisations: usize,
+    },
+    /// A player without a network, one copy for each thread.
+    Plain(Vec<Box<dyn Player>>),
+}
+
+impl Contestant {
+    /// A search of `simulations` a ply, without noise.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] where the network is for another game.
+    pub fn search(
+        game: &dyn AnyGame,
+        network: &dyn Network,
+        params: SearchParams,
+        determinisations: usize,
+        threads: usize,
+    ) -> Result<Self> {
+        Ok(Self::Search {
+            searchers: Searchers::new(game, network, params, ROWS * determinisations, threads)?,
+            simulations: params.simulations,
+            determinisations,
+        })
+    }
+
+    /// The opponent that `text` names: `random`, or `rollouts:S`.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for `key` where it names none.
+    pub fn named(game: &dyn AnyGame, text: &str, key: &str, threads: usize) -> Result<Self> {
+        let wrong = || Error::config(key, text, "random, or rollouts:S with S from 1 to 1000000");
+        let make = || -> Result<Box<dyn Player>> {
+            if text == "random" {
+                return Ok(Box::new(RandomPlayer));
+            }
+            let simulations = text.strip_prefix("rollouts:").and_then(|s| s.parse::<usize>().ok());
+            match simulations {
+                Some(s) if (1..=1_000_000).contains(&s) => rollout_player(game, RolloutSettings::new(s)),
+                _ => Err(wrong()),
+            }
+        };
+        Ok(Self::Plain((0..threads.max(1)).map(|_| make()).collect::<Result<_>>()?))
+    }
+
+    /// The actions chosen in `plays`, one each; `key(i)` belongs to the i-th.
+    fn choose(&mut self, plays: &[&Playthrough], keys: &[RowKey]) -> Result<Vec<u16>> {
+        match self {
+            Self::Plain(players) => {
+                let share = plays.len().div_ceil(players.len()).max(1);
+                let chosen: Vec<Vec<u16>> = players
+                    .par_iter_mut()
+                    .zip(plays.par_chunks(share).zip(keys.par_chunks(share)))
+                    .map(|(player, (plays, keys))| {
+                        let each = plays.iter().zip(keys);
+                        each.map(|(play, key)| player.choose(play, key.key(Purpose::Rollout))).collect()
+                    })
+                    .collect();
+                Ok(chosen.concat())
+            }
+            Self::Search { searchers, simulations, determinisations } => {
+                let d = *determinisations;
+                let mut positions = Vec::with_capacity(plays.len() * d);
+                for (play, key) in plays.iter().zip(keys) {
+                    positions.extend(determinised(play, *key, d));
+                }
+                let found = searchers.search(&positions, *simulations, Exploration::Plain)?;
+                let mut sum = RootSummary::default();
+                let chosen = found.chunks_exact(d).map(|parts| {
+                    if d == 1 {
+                        return parts[0].actions[parts[0].best];
+                    }
+                    crate::act::sum_determinisations(parts, &mut sum);
+                    sum.actions[sum.best]
+                });
+                Ok(chosen.collect())
+            }
+        }
+    }
+}
+
+/// What the player to move cannot rule out: `d` draws of the hidden information, or the position itself.
+pub fn determinised(play: &Playthrough, key: RowKey, d: usize) -> Vec<Position> {
+    let game = play.game();
+    if !game.sizes().hidden_information {
+        return vec![position_of(play, key)];
+    }
+    let player = match play.turn() {
+        Turn::Player(p) => p,
+        Turn::Chance | Turn::Over => 0,
+    };
+    let draw = |determinisation: u64| {
+        let key = RowKey { determinisation, ..key };
+        let mut rng = key.key(Purpose::Determinise).stream();
+        let state = game.determinise(play.state(), player, &mut rng);
+        Position { state, history: play.history().to_vec(), key }
+    };
+    (0..d as u64).map(draw).collect()
+}
+
+/// How a match is played.
+#[derive(Clone, Copy, Debug)]
+pub struct MatchPlan {
+    /// Games; game i and i + 1 share an opening, with seats exchanged.
+    pub games: usize,
+    /// Uniformly random plies at the start of each pair of games.
+    pub opening_plies: u32,
+    /// The seed of openings, chance and players.
+    pub seed: u64,
+}
+
+/// What a match came to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MatchOutcome {
+    /// Results from the first contestant's side.
+    pub result: MatchResult,
+    /// The first contestant's raw score in each game.
+    pub scores: Vec<f64>,
+}
+
+/// Plays a match of `a` against `b`. In games of more than two players `a` takes one seat and `b` all others.
+///
+/// # Errors
+/// What the networks say.
+pub fn play_match(
+    game: &Arc<dyn AnyGame>,
+    a: &mut Contestant,
+    b: &mut Contestant,
+    plan: MatchPlan,
+) -> Result<MatchOutcome> {
+    let p = game.sizes().num_players;
+    let mut plays: Vec<Playthrough> =
+        (0..plan.games).map(|g| opening(game, plan, (g / p) as u64)).collect::<Result<_>>()?;
+    let seat = |g: usize| (g % p) as u8;
+    let row_key = |g: usize, play: &Playthrough| RowKey {
+        seed: plan.seed,
+        lane: g as u64,
+        ply: play.actions().len() as u64,
+        ..RowKey::default()
+    };
+    loop {
+        deal(&mut plays, plan.seed)?;
+        let mut moved = 0;
+        for (is_a, contestant) in [(true, &mut *a), (false, &mut *b)] {
+            let due: Vec<usize> = (0..plays.len())
+                .filter(|&g| matches!(plays[g].turn(), Turn::Player(q) if (q == seat(g)) == is_a))
+                .collect();
+            let keys: Vec<RowKey> = due.iter().map(|&g| row_key(g, &plays[g])).collect();
+            let at: Vec<&Playthrough> = due.iter().map(|&g| &plays[g]).collect();
+            let actions = contestant.choose(&at, &keys)?;
+            for (&g, action) in due.iter().zip(actions) {
+                plays[g].step(action)?;
+                moved += 1;
+            }
+            deal(&mut plays, plan.seed)?;
+        }
+        if moved == 0 {
+            break;
+        }
+    }
+    let mut outcome = MatchOutcome { result: MatchResult::default(), scores: Vec::new() };
+    for (g, play) in plays.iter().enumerate() {
+        let mine = usize::from(seat(g));
+        let returns = game.returns(play.state());
+        let others = returns.iter().enumerate().filter(|(q, _)| *q != mine).map(|(_, r)| r);
+        let best_other = others.fold(f32::NEG_INFINITY, |m, &r| m.max(r));
+        outcome.result.add(if p == 1 { returns[0] } else { returns[mine] - best_other });
+        outcome.scores.push(f64::from(game.scores(play.state())[mine]));
+    }
+    Ok(outcome)
+}
+
+fn opening(game: &Arc<dyn AnyGame>, plan: MatchPlan, pair: u64) -> Result<Playthrough> {
+    for attempt in 0u64.. {
+        let mut rng = Key::new(plan.seed, Purpose::Opening).with(pair).with(attempt).stream();
+        let mut play = Playthrough::new(game.clone());
+        let mut left = plan.opening_plies;
+        while left > 0 && play.turn() != Turn::Over {
+            left -= u32::from(play.turn() != Turn::Chance);
+            random_step(&mut play, &mut rng)?;
+        }
+        if play.turn() != Turn::Over || attempt > 100 {
+            return Ok(play);
+        }
+    }
+    Ok(Playthrough::new(game.clone()))
+}
+
+fn random_step(play: &mut Playthrough, rng: &mut Stream) -> Result<()> {
+    let legal = play.legal();
+    let place = if play.turn() == Turn::Chance {
+        rng.weighted(&play.game().chance_probs(play.state(), &legal))
+    } else {
+        rng.below(legal.len())
+    };
+    play.step(legal[place])
+}
+
+fn deal(plays: &mut [Playthrough], seed: u64) -> Result<()> {
+    for (g, play) in plays.iter_mut().enumerate() {
+        while play.turn() == Turn::Chance {
+            let key = Key::new(seed, Purpose::Chance).with(g as u64).with(play.actions().len() as u64);
+            random_step(play, &mut key.stream())?;
+        }
+    }
+    Ok(())
+}
+
+/// What a network and its search choose on one solved position.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+pub struct PositionAnswer {
+    /// The position's number, from 0.
+    pub index: usize,
+    /// The action with the highest prior.
+    pub policy_action: u16,
+    /// The action the search plays.
+    pub search_action: u16,
+    /// The search's value for the player to move.
+    pub value: f32,
+}
+
+/// Asks the bare policy and the search on solved positions.
+///
+/// # Errors
+/// What the network says; [`Error::IllegalAction`] for a position that cannot be.
+pub fn answer_positions(
+    game: &Arc<dyn AnyGame>,
+    network: &dyn Network,
+    params: SearchParams,
+    positions: &[SolvedPosition],
+    threads: usize,
+) -> Result<(Vec<PositionAnswer>, PositionSummary)> {
+    let mut at = Vec::with_capacity(positions.len());
+    for (i, position) in positions.iter().enumerate() {
+        let key = RowKey { lane: i as u64, ..RowKey::default() };
+        at.push(position_of(&replay(position, game)?, key));
+    }
+    let mut searchers = Searchers::new(game.as_ref(), network, params, ROWS, threads)?;
+    let bare = bare_policies(game.as_ref(), network.fork().as_mut(), &at)?;
+    let found = searchers.search(&at, params.simulations, Exploration::Plain)?;
+    let answers: Vec<PositionAnswer> = bare
+        .iter()
+        .zip(&found)
+        .enumerate()
+        .map(|(index, ((priors, _), summary))| PositionAnswer {
+            index,
+            policy_action: summary.actions[crate::search::root::argmax(priors)],
+            search_action: summary.actions[summary.best],
+            value: summary.value[usize::from(summary.player)],
+        })
+        .collect();
+    let rates = |of: fn(&PositionAnswer) -> u16| -> Result<ErrorRates> {
+        error_rates(positions, &answers.iter().map(of).collect::<Vec<_>>())
+    };
+    let summary = PositionSummary::new(rates(|a| a.policy_action)?, rates(|a| a.search_action)?);
+    Ok((answers, summary))
+}

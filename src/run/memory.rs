@@ -1,0 +1,119 @@
+//! What a plan takes, told before it is taken.
+
+use crate::backend::cpu::BackendPlan;
+use crate::batch::AnyGame;
+use crate::config::Config;
+use crate::error::{Error, Result};
+use crate::net::NetSpec;
+use crate::replay::Replay;
+use crate::search::PassBuffers;
+use crate::selfplay::backend_plan;
+
+const MIB: u64 = 1 << 20;
+
+/// The large arrays of a run, in bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemoryPlan {
+    /// Trees, states and roots of all rows.
+    pub trees: u64,
+    /// The network's input and output of a pass.
+    pub passes: u64,
+    /// The replay ring when it is full, and the copy that a checkpoint writes.
+    pub replay: u64,
+    /// Weights, moments, gradients and activations of a training batch.
+    pub training: u64,
+    /// The root cache while it is built.
+    pub cache: u64,
+    /// Bytes that one more game would add.
+    pub per_game: u64,
+}
+
+impl MemoryPlan {
+    /// The plan of a configuration.
+    pub fn new(config: &Config, game: &dyn AnyGame) -> Self {
+        let sizes = game.sizes();
+        let d = if sizes.hidden_information { config.search.determinisations as usize } else { 1 };
+        let rows = config.selfplay.games * d;
+        let plan = backend_plan(config, &sizes, rows);
+        let row = plan.row_bytes(&sizes, game.state_size());
+        let pass = PassBuffers::bytes(&sizes, plan.params.leaves);
+        let spec = NetSpec::new(&config.net, &sizes);
+        let parameters: usize = spec.tensors().iter().map(|(_, s)| s.iter().product::<usize>()).sum();
+        let squares = sizes.obs.height * sizes.obs.width;
+        let activations = config.train.batch * squares * spec.channels * (4 * spec.blocks + 4);
+        let cache = match config.search.root_cache {
+            0 => 0,
+            simulations => {
+                let nodes = BackendPlan::nodes_for(simulations, &sizes);
+                BackendPlan { rows: 1, nodes, ..plan }.row_bytes(&sizes, game.state_size())
+            }
+        };
+        let sample = Replay::sample_bytes(&sizes, game.state_size());
+        Self {
+            trees: (rows * row) as u64,
+            passes: (rows * pass) as u64,
+            replay: 2 * (config.replay.capacity * sample) as u64,
+            training: 4 * (parameters * 6 + activations) as u64,
+            cache: cache as u64,
+            per_game: (d * (row + pass)) as u64,
+        }
+    }
+
+    /// Bytes in all.
+    pub fn total(&self) -> u64 {
+        self.trees + self.passes + self.replay + self.training + self.cache
+    }
+
+    /// The plan in words.
+    pub fn describe(&self) -> String {
+        let mib = |bytes: u64| bytes.div_ceil(MIB);
+        format!(
+            "trees {} MiB, passes {} MiB, replay {} MiB, training {} MiB, root cache {} MiB",
+            mib(self.trees),
+            mib(self.passes),
+            mib(self.replay),
+            mib(self.training),
+            mib(self.cache)
+        )
+    }
+
+    /// Refuses a plan that needs more than it may take.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] with the numbers.
+    pub fn check(&self, config: &Config) -> Result<()> {
+        let have = match (config.run.memory_mib, available()) {
+            (0, None) => return Ok(()),
+            (0, Some(free)) => free / 10 * 9,
+            (mib, _) => mib.saturating_mul(MIB),
+        };
+        if self.total() <= have {
+            return Ok(());
+        }
+        let fixed = self.total() - self.trees - self.passes;
+        Err(Error::Memory {
+            need_mib: self.total().div_ceil(MIB),
+            have_mib: have / MIB,
+            detail: self.describe(),
+            largest_games: have.saturating_sub(fixed) / self.per_game.max(1),
+        })
+    }
+}
+
+/// The most bytes this process has held so far; None where the system does not say.
+pub fn peak_bytes() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/self/status").ok()?;
+    kib_of(&text, "VmHWM:")
+}
+
+fn kib_of(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find(|l| l.starts_with(name))?;
+    let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
+    Some(kib * 1024)
+}
+
+/// Bytes that the machine can give without swapping; None where the system does not say.
+fn available() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    kib_of(&text, "MemAvailable:")
+}

@@ -1,0 +1,411 @@
+//! The run: self-play -> replay -> train -> evaluate -> checkpoint, epoch after epoch.
+//!
+//! An epoch plays strides of passes until it has gathered its samples, makes the updates that are due, measures strength
+//! and writes a checkpoint. Whatever stops a run, it goes on from the last checkpoint with the same bytes: everything
+//! depends on the configuration, the seed and counters, nothing on the clock but when to stop.
+
+pub mod checkpoint;
+pub mod memory;
+pub mod strength;
+
+use crate::batch::{AnyGame, any_game};
+use crate::config::Config;
+use crate::error::{Error, Result};
+use crate::files::write_atomic;
+use crate::net::NetSpec;
+use crate::net::fast::FastNet;
+use crate::replay::{BatchPlan, Replay, Symmetries};
+use crate::report::html::write_report;
+use crate::report::metrics::{EpochRecord, Losses, MetricsLog};
+use crate::report::progress::Progress;
+use crate::report::tensorboard::EventWriter;
+use crate::root_cache::{self, CachePlan};
+use crate::selfplay::{FinishedGame, SelfPlay, backend_plan};
+use crate::train::Trainer;
+use crate::weights::NetFile;
+use checkpoint::{Checkpoint, Counters, Parts};
+use memory::MemoryPlan;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+use strength::Examiner;
+
+/// Finished games of an epoch that are stored for people and `vecaz verify`.
+const STORED_GAMES: usize = 64;
+/// How long a run lasts that is given no bound.
+const DEFAULT_MINUTES: f64 = 10.0;
+
+/// The name of the configuration's file in a run's folder.
+pub const CONFIG: &str = "config.toml";
+/// The folder of stored games in a run's folder.
+pub const GAMES: &str = "games";
+/// The best network so far, in a run's folder.
+pub const BEST: &str = "best.safetensors";
+
+/// A run in progress, in memory and in its folder.
+pub struct Run {
+    config: Config,
+    game: Arc<dyn AnyGame>,
+    spec: NetSpec,
+    dir: PathBuf,
+    trainer: Trainer,
+    replay: Replay,
+    selfplay: SelfPlay,
+    counters: Counters,
+    examiner: Examiner,
+    metrics: MetricsLog,
+    events: EventWriter,
+    resumed_at: Instant,
+    seconds_before: f64,
+    /// Held while the run lasts, so that no two processes write one folder.
+    _lock: File,
+}
+
+/// What an epoch's self-play did.
+#[derive(Default)]
+struct Played {
+    games: u64,
+    plies: u64,
+    samples: u64,
+    draws: u64,
+    first_player_wins: u64,
+    stored: Vec<FinishedGame>,
+}
+
+impl Run {
+    /// Starts a run in the folder `dir`, which must not hold one.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] where the folder holds a run, [`Error::Memory`], [`Error::Io`], or what the game or network
+    /// says of its settings.
+    pub fn start(config: Config, dir: &Path, threads: usize) -> Result<Self> {
+        let game = any_game(config.game_name(), &config.game_options())?;
+        MemoryPlan::new(&config, game.as_ref()).check(&config)?;
+        if !checkpoint::list(dir)?.is_empty() {
+            return Err(Error::unsupported(
+                format!("a new run in {}", dir.display()),
+                "the folder holds a run already; go on with it by --resume, or choose another folder",
+            ));
+        }
+        fs::create_dir_all(dir).map_err(|e| Error::io("creating", dir, e))?;
+        let lock = lock(dir)?;
+        write_atomic(dir.join(CONFIG), config.to_toml().as_bytes())?;
+        let spec = NetSpec::new(&config.net, &game.sizes());
+        let trainer = Trainer::new(&spec, &config.train, config.run.seed)?;
+        let replay = Replay::new(game.as_ref(), config.replay.capacity);
+        let begun = Begun { trainer, replay, lanes: Vec::new(), counters: Counters::default(), lock };
+        let mut run = Self::assemble(config, game, spec, dir, begun, threads)?;
+        run.save()?;
+        Ok(run)
+    }
+
+    /// Goes on with the run in the folder `dir` from its last checkpoint, with `config`.
+    ///
+    /// # Errors
+    /// [`Error::Format`] where there is no checkpoint or it is damaged; [`Error::Mismatch`] where `config` is for another
+    /// game or network than the run's.
+    pub fn resume(config: Config, dir: &Path, threads: usize) -> Result<Self> {
+        let game = any_game(config.game_name(), &config.game_options())?;
+        MemoryPlan::new(&config, game.as_ref()).check(&config)?;
+        let Some((_, folder)) = checkpoint::list(dir)?.pop() else {
+            return Err(Error::format(dir, "holds no checkpoint to resume from"));
+        };
+        let lock = lock(dir)?;
+        let spec = NetSpec::new(&config.net, &game.sizes());
+        let Checkpoint { counters, lanes, trainer: state, replay } =
+            checkpoint::load(&folder, game.as_ref(), config.replay.capacity)?;
+        let mut trainer = Trainer::new(&spec, &config.train, config.run.seed)?;
+        trainer.restore(&state)?;
+        write_atomic(dir.join(CONFIG), config.to_toml().as_bytes())?;
+        let begun = Begun { trainer, replay, lanes, counters, lock };
+        Self::assemble(config, game, spec, dir, begun, threads)
+    }
+
+    fn assemble(
+        config: Config,
+        game: Arc<dyn AnyGame>,
+        spec: NetSpec,
+        dir: &Path,
+        begun: Begun,
+        threads: usize,
+    ) -> Result<Self> {
+        let Begun { trainer, replay, lanes, counters, lock } = begun;
+        let network = FastNet::new(&spec, &trainer.weights(), config.net.precision)?;
+        let selfplay = SelfPlay::new(&game, &config, &network, lanes, threads)?;
+        Ok(Self {
+            examiner: Examiner::new(&config, &game, threads)?,
+            metrics: MetricsLog::open(dir, counters.epoch)?,
+            events: EventWriter::create(dir, counters.epoch)?,
+            seconds_before: counters.seconds,
+            resumed_at: Instant::now(),
+            dir: dir.to_path_buf(),
+            _lock: lock,
+            config,
+            game,
+            spec,
+            trainer,
+            replay,
+            selfplay,
+            counters,
+        })
+    }
+
+    /// The run's folder.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Epochs done.
+    pub fn epoch(&self) -> u64 {
+        self.counters.epoch
+    }
+
+    /// Runs epochs until the configuration's bound or until `stop` is set. An epoch that `stop` interrupts leaves nothing:
+    /// it is played again, with the same bytes, when the run is resumed.
+    ///
+    /// # Errors
+    /// What self-play, training or the disk says; the last checkpoint then stands.
+    pub fn go(&mut self, voice: &mut Progress, stop: &AtomicBool) -> Result<()> {
+        let mut last = 0.0;
+        while !self.is_done(last) {
+            let began = self.seconds();
+            let Some(record) = self.work(voice, stop)? else {
+                voice.finish();
+                return voice.note(&format!(
+                    "stopped; the checkpoint of epoch {} stands, go on with: vecaz run --resume {}",
+                    self.counters.epoch,
+                    self.dir.display()
+                ));
+            };
+            voice.finish();
+            voice.epoch(&record)?;
+            self.metrics.append(record)?;
+            let records = self.metrics.records();
+            if let Some(latest) = records.last() {
+                self.events.append(latest)?;
+            }
+            write_report(&self.dir.join("report.html"), &self.config, records)?;
+            last = self.seconds() - began;
+        }
+        Ok(())
+    }
+
+    fn seconds(&self) -> f64 {
+        self.seconds_before + self.resumed_at.elapsed().as_secs_f64()
+    }
+
+    /// True where the bound is reached; a run bounded by minutes stops where it is nearest to them.
+    fn is_done(&self, last_epoch_seconds: f64) -> bool {
+        let (epochs, minutes) = (self.config.run.epochs, self.config.run.minutes);
+        let minutes = if epochs == 0 && minutes == 0.0 { DEFAULT_MINUTES } else { minutes };
+        (epochs > 0 && self.counters.epoch >= epochs)
+            || (minutes > 0.0 && self.seconds() + last_epoch_seconds / 2.0 >= minutes * 60.0)
+    }
+
+    /// One epoch; None where `stop` interrupted it.
+    fn work(&mut self, voice: &mut Progress, stop: &AtomicBool) -> Result<Option<EpochRecord>> {
+        let started = Instant::now();
+        let network = FastNet::new(&self.spec, &self.trainer.weights(), self.config.net.precision)?;
+        let cache = match self.config.search.root_cache {
+            0 => Vec::new(),
+            simulations => {
+                let sizes = self.game.sizes();
+                let rows = backend_plan(&self.config, &sizes, 1);
+                let plan = CachePlan::for_run(simulations, rows, &sizes, self.config.run.seed);
+                root_cache::build(self.game.as_ref(), &network, plan)?
+            }
+        };
+        self.selfplay.set_network(&network, cache);
+        let Some(played) = self.play(voice, stop)? else { return Ok(None) };
+        let played_at = started.elapsed().as_secs_f64();
+        let clock = self.selfplay.take_clock();
+        let Some(losses) = self.train(voice, stop)? else { return Ok(None) };
+        let trained_at = started.elapsed().as_secs_f64();
+        let epoch = self.counters.epoch + 1;
+        let every = self.config.eval.every;
+        let strength = if every > 0 && epoch.is_multiple_of(every) {
+            voice.start("evaluation", 1, "pass");
+            let weights = self.trainer.weights();
+            let network = FastNet::new(&self.spec, &weights, self.config.net.precision)?;
+            Some(self.examiner.examine(&network)?)
+        } else {
+            None
+        };
+        self.counters.epoch = epoch;
+        self.counters.seconds = self.seconds();
+        self.store_games(&played.stored)?;
+        let rank = strength.as_ref().and_then(strength::rank);
+        let is_best = rank.is_some_and(|r| self.counters.best.is_none_or(|(_, best)| r <= best));
+        if is_best {
+            self.counters.best = rank.map(|r| (epoch, r));
+        }
+        self.save()?;
+        if is_best {
+            self.network_file()?.save(&self.dir.join(BEST))?;
+        }
+        let share = |n: u64| (played.games > 0).then(|| n as f64 / played.games as f64);
+        let record = EpochRecord {
+            epoch,
+            seconds: self.counters.seconds,
+            games: played.games,
+            positions: played.plies,
+            samples: played.samples,
+            simulations: clock.simulations,
+            selfplay_seconds: played_at,
+            train_seconds: trained_at - played_at,
+            eval_seconds: started.elapsed().as_secs_f64() - trained_at,
+            updates: self.trainer.updates(),
+            replay_fill: self.replay.len() as f64 / self.config.replay.capacity as f64,
+            losses,
+            mean_game_length: share(played.plies),
+            draw_share: share(played.draws),
+            first_player_win_share: share(played.first_player_wins),
+            strength,
+            ..EpochRecord::default()
+        };
+        Ok(Some(record.with_rates()))
+    }
+
+    /// Self-play until the epoch's samples are there; None where `stop` is set.
+    fn play(&mut self, voice: &mut Progress, stop: &AtomicBool) -> Result<Option<Played>> {
+        let target = self.config.selfplay.samples_per_epoch as u64;
+        voice.start("self-play", target, "samples");
+        let mut played = Played::default();
+        while played.samples < target {
+            if stop.load(Ordering::Relaxed) {
+                return Ok(None);
+            }
+            for game in self.selfplay.stride()? {
+                played.take(&game);
+                game.samples.iter().for_each(|sample| self.replay.push(sample));
+                if played.stored.len() < STORED_GAMES {
+                    played.stored.push(FinishedGame { samples: Vec::new(), ..game });
+                }
+            }
+            voice.set(played.samples.min(target));
+        }
+        Ok(Some(played))
+    }
+
+    /// The updates that are due; None where `stop` is set, Some(None) where none are due.
+    fn train(&mut self, voice: &mut Progress, stop: &AtomicBool) -> Result<Option<Option<Losses>>> {
+        let (first, due) = (self.trainer.updates(), self.updates_due());
+        if first >= due {
+            return Ok(Some(None));
+        }
+        voice.start("training", due - first, "updates");
+        let (game, replay, config) = (self.game.clone(), &self.replay, &self.config);
+        let gather = |number: u64| {
+            let plan = BatchPlan {
+                size: config.train.batch * config.train.accumulate,
+                seed: config.run.seed,
+                number,
+                symmetries: if config.train.symmetries { Symmetries::Random } else { Symmetries::Identity },
+            };
+            replay.batch(game.as_ref(), plan)
+        };
+        let mut sum = Losses::default();
+        let mut batch = gather(first);
+        for update in first..due {
+            if stop.load(Ordering::Relaxed) {
+                return Ok(None);
+            }
+            let (step, next) = rayon::join(|| self.trainer.step(&batch), || gather(update + 1));
+            let step = step?;
+            batch = next;
+            sum.policy += step.policy_cross_entropy;
+            sum.policy_kl += step.policy_kl;
+            sum.value += step.value_mse;
+            sum.grad_norm += step.gradient_norm;
+            sum.lr = step.learning_rate;
+            voice.set(update + 1 - first);
+        }
+        let n = (due - first) as f64;
+        sum.policy /= n;
+        sum.policy_kl /= n;
+        sum.value /= n;
+        sum.grad_norm /= n;
+        Ok(Some(Some(sum)))
+    }
+
+    /// Updates that the samples gathered so far call for.
+    fn updates_due(&self) -> u64 {
+        let train = &self.config.train;
+        let added = self.replay.added();
+        if added < train.min_samples as u64 {
+            return 0;
+        }
+        (added as f64 * train.reuse / (train.batch * train.accumulate) as f64) as u64
+    }
+
+    fn network_file(&self) -> Result<NetFile> {
+        NetFile::new(self.game.as_ref(), &self.spec, self.trainer.weights(), self.trainer.updates())
+    }
+
+    fn save(&mut self) -> Result<()> {
+        let network = self.network_file()?;
+        let state = self.trainer.state();
+        let parts = Parts {
+            counters: &self.counters,
+            lanes: self.selfplay.lanes().cloned().collect(),
+            trainer: &state,
+            replay: &self.replay,
+            network: &network,
+        };
+        checkpoint::save(&self.dir, self.game.as_ref(), parts, self.config.run.keep_checkpoints)?;
+        Ok(())
+    }
+
+    fn store_games(&self, games: &[FinishedGame]) -> Result<()> {
+        let folder = self.dir.join(GAMES);
+        fs::create_dir_all(&folder).map_err(|e| Error::io("creating", &folder, e))?;
+        let path = folder.join(format!("epoch-{:06}.jsonl", self.counters.epoch));
+        let mut text = String::new();
+        for game in games {
+            text += &serde_json::to_string(game).map_err(|e| Error::format(&path, e.to_string()))?;
+            text += "\n";
+        }
+        write_atomic(path, text.as_bytes())
+    }
+}
+
+/// What [`Run::start`] and [`Run::resume`] begin with.
+struct Begun {
+    trainer: Trainer,
+    replay: Replay,
+    lanes: Vec<crate::selfplay::Lane>,
+    counters: Counters,
+    lock: File,
+}
+
+impl Played {
+    fn take(&mut self, game: &FinishedGame) {
+        self.games += 1;
+        self.plies += game.actions.len() as u64;
+        self.samples += game.samples.len() as u64;
+        let best = game.returns.iter().fold(f32::NEG_INFINITY, |m, &r| m.max(r));
+        let winners = game.returns.iter().filter(|&&r| r == best).count();
+        self.draws += u64::from(winners > 1);
+        self.first_player_wins += u64::from(winners == 1 && game.returns[0] == best);
+    }
+}
+
+fn lock(dir: &Path) -> Result<File> {
+    let path = dir.join(".lock");
+    let file = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(&path)
+        .map_err(|e| Error::io("opening", &path, e))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(fs::TryLockError::WouldBlock) => Err(Error::unsupported(
+            format!("working in {}", dir.display()),
+            "another vecaz process is at work there",
+        )),
+        Err(fs::TryLockError::Error(e)) => Err(Error::io("locking", &path, e)),
+    }
+}

@@ -1,0 +1,104 @@
+//! Strength after an epoch: errors on solved positions where there is an exact solver, else a match.
+
+use crate::batch::AnyGame;
+use crate::config::Config;
+use crate::error::Result;
+use crate::eval::arena::{Contestant, MatchPlan, answer_positions, play_match};
+use crate::eval::positions::{self, SolvedPosition};
+use crate::net::Network;
+use crate::report::metrics::Strength;
+use crate::search::SearchParams;
+use std::path::Path;
+use std::sync::Arc;
+
+const CONNECT_FOUR: &str = include_str!("../../tests/fixtures/connect_four_dev.jsonl");
+const TIC_TAC_TOE: &str = include_str!("../../tests/fixtures/tic_tac_toe_solved.jsonl");
+
+/// Measures a network the same way after every epoch.
+pub struct Examiner {
+    game: Arc<dyn AnyGame>,
+    params: SearchParams,
+    threads: usize,
+    task: Task,
+}
+
+enum Task {
+    Positions(Vec<SolvedPosition>),
+    Match { opponent: String, determinisations: usize, plan: MatchPlan },
+}
+
+impl Examiner {
+    /// The measure that `config` asks for.
+    ///
+    /// # Errors
+    /// [`crate::Error::Config`] for an opponent that does not exist.
+    pub fn new(config: &Config, game: &Arc<dyn AnyGame>, threads: usize) -> Result<Self> {
+        let mut params = SearchParams::new(&config.search, &game.sizes());
+        params.simulations = config.eval.simulations;
+        params.leaves = 1;
+        let task = match known_positions(game, config.eval.positions)? {
+            Some(positions) => Task::Positions(positions),
+            None => {
+                let opponent = config.eval.opponent.clone();
+                Contestant::named(game.as_ref(), &opponent, "eval.opponent", 1)?;
+                let plan =
+                    MatchPlan { games: config.eval.match_games, opening_plies: 0, seed: config.run.seed };
+                let hidden = game.sizes().hidden_information;
+                let determinisations = if hidden { config.search.determinisations as usize } else { 1 };
+                Task::Match { opponent, determinisations, plan }
+            }
+        };
+        Ok(Self { game: game.clone(), params, threads, task })
+    }
+
+    /// How strong `network` is.
+    ///
+    /// # Errors
+    /// What the network says.
+    pub fn examine(&self, network: &dyn Network) -> Result<Strength> {
+        match &self.task {
+            Task::Positions(positions) => {
+                let (_, summary) =
+                    answer_positions(&self.game, network, self.params, positions, self.threads)?;
+                Ok(Strength {
+                    search_outcome_error: Some(summary.search_outcome_error),
+                    policy_outcome_error: Some(summary.policy_outcome_error),
+                    search_exact_error: Some(summary.search_exact_error),
+                    policy_exact_error: Some(summary.policy_exact_error),
+                    ..Strength::default()
+                })
+            }
+            Task::Match { opponent, determinisations, plan } => {
+                let game = self.game.as_ref();
+                let mut own =
+                    Contestant::search(game, network, self.params, *determinisations, self.threads)?;
+                let mut other = Contestant::named(game, opponent, "eval.opponent", self.threads)?;
+                let outcome = play_match(&self.game, &mut own, &mut other, *plan)?;
+                Ok(Strength {
+                    match_score: Some(outcome.result.score()),
+                    match_elo: outcome.result.elo().difference,
+                    ..Strength::default()
+                })
+            }
+        }
+    }
+}
+
+/// Lower is better.
+pub fn rank(strength: &Strength) -> Option<f64> {
+    strength.search_outcome_error.or(strength.match_score.map(|score| -score))
+}
+
+/// The solved positions inside the program for this game, every n-th where fewer are wanted.
+fn known_positions(game: &Arc<dyn AnyGame>, wanted: usize) -> Result<Option<Vec<SolvedPosition>>> {
+    let plain = crate::batch::any_game(game.name(), &toml::Table::new())?.options() == game.options();
+    let text = match game.name() {
+        "connect_four" if plain => CONNECT_FOUR,
+        "tic_tac_toe" => TIC_TAC_TOE,
+        _ => return Ok(None),
+    };
+    let all = positions::parse_lines(text, Path::new("the positions inside the program"), game)?;
+    let step = (all.len() as f64 / wanted.max(1) as f64).max(1.0);
+    let chosen = (0..wanted.min(all.len())).map(|i| all[(i as f64 * step) as usize].clone());
+    Ok(Some(chosen.collect()))
+}

@@ -1,0 +1,126 @@
+//! How fast self-play is, and where the time goes: one row of `vecaz bench-scaling`.
+
+use crate::batch::any_game;
+use crate::config::Config;
+use crate::error::Result;
+use crate::net::fast::FastNet;
+use crate::net::init::initial_weights;
+use crate::net::{IoShape, NetSpec, Network, UniformNet};
+use crate::report::scaling_plot::{ScalingRow, Share};
+use crate::root_cache::{self, CachePlan};
+use crate::run::memory::peak_bytes;
+use crate::selfplay::{SelfPlay, backend_plan};
+use rayon::prelude::*;
+use std::time::Instant;
+
+/// Which network is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Measured {
+    /// Equal priors, values 0: search alone.
+    Uniform,
+    /// The configuration's network with first weights.
+    Configured,
+}
+
+/// Passes before the clock starts: trees fill, caches warm.
+const WARM_UP_SECONDS: f64 = 0.5;
+
+/// Measures self-play with `config` for at least `seconds`.
+///
+/// # Errors
+/// What the game, the network or the root cache says of its settings.
+pub fn measure(config: &Config, network: Measured, threads: usize, seconds: f64) -> Result<ScalingRow> {
+    let game = any_game(config.game_name(), &config.game_options())?;
+    let sizes = game.sizes();
+    let shape =
+        IoShape { obs_len: sizes.obs.len(), num_actions: sizes.num_actions, num_players: sizes.num_players };
+    let (network, name, path): (Box<dyn Network>, String, String) = match network {
+        Measured::Uniform => (Box::new(UniformNet(shape)), "uniform".into(), "none".into()),
+        Measured::Configured => {
+            let spec = NetSpec::new(&config.net, &sizes);
+            let net = FastNet::new(&spec, &initial_weights(&spec, config.run.seed), config.net.precision)?;
+            let path = net.path().to_string();
+            (Box::new(net), format!("{}x{}", config.net.blocks, config.net.channels), path)
+        }
+    };
+    let rows = config.selfplay.games;
+    let plan = backend_plan(config, &sizes, rows);
+    let threads = threads.clamp(1, rows);
+    let mut selfplay = SelfPlay::new(&game, config, network.as_ref(), Vec::new(), threads)?;
+    let cache = match config.search.root_cache {
+        0 => Vec::new(),
+        simulations => root_cache::build(
+            game.as_ref(),
+            network.as_ref(),
+            CachePlan::for_run(simulations, plan, &sizes, config.run.seed),
+        )?,
+    };
+    selfplay.set_network(network.as_ref(), cache);
+    let start = Instant::now();
+    while start.elapsed().as_secs_f64() < WARM_UP_SECONDS {
+        selfplay.stride()?;
+    }
+    selfplay.take_clock();
+    let start = Instant::now();
+    while start.elapsed().as_secs_f64() < seconds {
+        selfplay.stride()?;
+    }
+    let wall = start.elapsed().as_secs_f64();
+    let clock = selfplay.take_clock();
+    let work = wall * threads as f64;
+    let simulations = clock.simulations as f64;
+    let forward = forward_rate(network.as_ref(), (rows * plan.params.leaves).div_ceil(threads), threads)?;
+    let shares = [clock.select, clock.forward, clock.expand, clock.backup].map(|s| s / work);
+    Ok(ScalingRow {
+        game: game.name().to_string(),
+        games: rows,
+        sims: config.search.simulations,
+        leaves: plan.params.leaves as u32,
+        threads,
+        device: "cpu".into(),
+        net: name,
+        root_cache: config.search.root_cache > 0,
+        simulations_per_second: simulations / wall,
+        moves_per_second: clock.plies as f64 / wall,
+        speedup: 1.0,
+        share: Share {
+            select: shares[0],
+            forward: shares[1],
+            expand: shares[2],
+            backup: shares[3],
+            other: 1.0 - shares.iter().sum::<f64>(),
+        },
+        forward_positions_per_second: forward,
+        forward_fraction: clock.evaluations as f64 / wall / forward,
+        mean_depth: clock.depth_sum as f64 / simulations.max(1.0),
+        max_depth: clock.depth_max as u32,
+        idle_lanes: clock.idle_rows as f64 / clock.passes.max(1) as f64,
+        peak_memory_mib: peak_bytes().unwrap_or(0) as f64 / f64::from(1 << 20),
+        seed: config.run.seed,
+        commit: String::new(),
+        nodes: plan.nodes as u32,
+        path,
+    })
+}
+
+/// Positions a second of the network alone, in batches of `m` on every thread.
+fn forward_rate(network: &dyn Network, m: usize, threads: usize) -> Result<f64> {
+    let IoShape { obs_len, num_actions, num_players } = network.shape();
+    const SECONDS: f64 = 0.5;
+    let mut forks: Vec<Box<dyn Network>> = (0..threads).map(|_| network.fork()).collect();
+    let rates: Vec<Result<f64>> = forks
+        .par_iter_mut()
+        .map(|net| {
+            let obs: Vec<f32> = (0..m * obs_len).map(|i| f32::from(u8::from(i % 5 == 0))).collect();
+            let (mut logits, mut values) = (vec![0.0; m * num_actions], vec![0.0; m * num_players]);
+            net.forward(&obs, &mut logits, &mut values)?;
+            let (start, mut done) = (Instant::now(), 0);
+            while start.elapsed().as_secs_f64() < SECONDS {
+                net.forward(&obs, &mut logits, &mut values)?;
+                done += m;
+            }
+            Ok(done as f64 / start.elapsed().as_secs_f64())
+        })
+        .collect();
+    rates.into_iter().sum()
+}
