@@ -1,9 +1,10 @@
 //! `vecaz inspect`: replays actions and shows every position. Needs the rules alone, no network and no search.
 
-use super::{Base, ConfigArgs, JsonTarget, print};
+use super::{Base, ConfigArgs, JsonTarget};
 use crate::batch::{Playthrough, any_game};
 use crate::error::{Error, Result};
 use crate::game::Turn;
+use crate::report::progress::print;
 use clap::Args;
 use serde::Serialize;
 use std::fmt::Write;

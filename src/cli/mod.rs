@@ -15,7 +15,7 @@ mod layers;
 mod output;
 
 pub use layers::{Base, ConfigArgs, built_in_config};
-pub use output::{JsonTarget, print};
+pub use output::JsonTarget;
 
 use crate::error::{Error, Result};
 use crate::report::progress::Verbosity;

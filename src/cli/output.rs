@@ -1,9 +1,9 @@
 //! Where results go: stdout, or a file that is whole or absent.
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::files::write_atomic;
+use crate::report::progress::print;
 use std::convert::Infallible;
-use std::io::Write;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -28,23 +28,11 @@ impl JsonTarget {
     /// Writes the whole of `text` there.
     ///
     /// # Errors
-    /// [`Error::Io`]; a file then has its old content.
+    /// [`crate::Error::Io`]; a file then has its old content.
     pub fn write(&self, text: &str) -> Result<()> {
         match self {
             Self::Stdout => print(text),
             Self::File(path) => write_atomic(path, text.as_bytes()),
         }
     }
-}
-
-/// Prints `text` to stdout as it is. Unlike `print!` it does not panic where nobody reads.
-///
-/// # Errors
-/// [`Error::Io`]; of kind `BrokenPipe` where the reader has gone, which ends the program quietly.
-pub fn print(text: &str) -> Result<()> {
-    let mut stdout = std::io::stdout().lock();
-    stdout
-        .write_all(text.as_bytes())
-        .and_then(|()| stdout.flush())
-        .map_err(|e| Error::io("writing", "stdout", e))
 }

@@ -3,4 +3,10 @@
 //!
 //! In: finished figures. Out: text and files. Knows no game, no tree and no network.
 
+pub mod metrics;
 pub mod progress;
+pub mod tensorboard;
+pub mod html;
+pub mod scaling_plot;
+
+mod chart;

@@ -1,4 +1,14 @@
-//! What a run says in the terminal while it goes on.
+//! What a run says in the terminal while it goes on: a table line an epoch, bars where a person is watching.
+//!
+//! The table goes to stdout, the bars to stderr and only where both are terminals; so a run whose output is redirected
+//! writes table lines and nothing else.
+
+use super::chart::compact;
+use super::metrics::EpochRecord;
+use crate::error::{Error, Result};
+use indicatif::{ProgressBar, ProgressState, ProgressStyle};
+use std::io::{IsTerminal, Write};
+use std::time::Duration;
 
 /// How much is said.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -10,4 +20,159 @@ pub enum Verbosity {
     Normal,
     /// Diagnostics as well.
     Verbose,
+}
+
+/// Prints `text` to stdout as it is. Unlike `print!` it does not panic where nobody reads.
+///
+/// # Errors
+/// [`Error::Io`]; of kind `BrokenPipe` where the reader has gone, which ends the program quietly.
+pub fn print(text: &str) -> Result<()> {
+    let mut stdout = std::io::stdout().lock();
+    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    written.map_err(|e| Error::io("writing", "stdout", e))
+}
+
+/// The table's columns: name and width.
+const COLUMNS: [(&str, usize); 8] = [
+    ("epoch", 5),
+    ("minutes", 7),
+    ("games/s", 8),
+    ("positions/s", 11),
+    ("policy loss", 11),
+    ("value loss", 10),
+    ("strength", 12),
+    ("games/day", 9),
+];
+/// Table lines after which a terminal is shown the header again.
+const ROWS_PER_HEADER: u64 = 25;
+
+/// The table's header line.
+pub fn header() -> String {
+    align(COLUMNS.map(|(name, _)| name.to_string()))
+}
+
+/// The table line of one epoch. Strength is the outcome error of search on solved positions ("4.5 % err"), or the share
+/// of a match's points ("73 % won").
+pub fn row(record: &EpochRecord) -> String {
+    let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_string());
+    align([
+        record.epoch.to_string(),
+        format!("{:.1}", record.minutes()),
+        compact(record.games_per_second),
+        compact(record.positions_per_second),
+        or_dash(record.losses.map(|losses| format!("{:.4}", losses.policy))),
+        or_dash(record.losses.map(|losses| format!("{:.4}", losses.value))),
+        or_dash(strength(record)),
+        compact(record.games_per_day),
+    ])
+}
+
+fn strength(record: &EpochRecord) -> Option<String> {
+    let strength = record.strength?;
+    let error = strength.search_outcome_error.map(|share| format!("{:.1} % err", 100.0 * share));
+    error.or_else(|| strength.match_score.map(|share| format!("{:.0} % won", 100.0 * share)))
+}
+
+fn align(cells: [String; COLUMNS.len()]) -> String {
+    let cells = cells.iter().zip(COLUMNS).map(|(cell, (_, width))| format!("{cell:>width$}"));
+    cells.collect::<Vec<_>>().join("  ")
+}
+
+/// The voice of a run.
+#[derive(Debug)]
+pub struct Progress {
+    verbosity: Verbosity,
+    /// Whether a person is watching.
+    watched: bool,
+    bar: ProgressBar,
+    rows: u64,
+}
+
+impl Progress {
+    /// A voice that says as much as `verbosity` wants, with bars where stdout and stderr are terminals.
+    pub fn new(verbosity: Verbosity) -> Self {
+        let terminal = std::io::stdout().is_terminal() && std::io::stderr().is_terminal();
+        let watched = terminal && verbosity != Verbosity::Quiet;
+        Self { verbosity, watched, bar: ProgressBar::hidden(), rows: 0 }
+    }
+
+    /// Starts a piece of work of `total` `unit`s, such as ("self-play", 20000, "samples"); ends the one before.
+    pub fn start(&mut self, work: &'static str, total: u64, unit: &'static str) {
+        self.finish();
+        if !self.watched {
+            return;
+        }
+        let template = format!(
+            "{work:>10} {{bar:30.cyan/blue}} {{human_pos}}/{{human_len}} {unit}  {{rate}}  {{eta}} left  {{msg}}"
+        );
+        let style = ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar());
+        let rate = |state: &ProgressState, out: &mut dyn std::fmt::Write| {
+            let _ = write!(out, "{}/s", compact(state.per_sec()));
+        };
+        self.bar = ProgressBar::new(total).with_style(style.with_key("rate", rate).progress_chars("━╸─"));
+        self.bar.enable_steady_tick(Duration::from_millis(500));
+    }
+
+    /// Says how many units are done.
+    pub fn set(&self, done: u64) {
+        self.bar.set_position(done);
+    }
+
+    /// Says something beside the bar, such as a rate in other units.
+    pub fn detail(&self, text: impl Into<String>) {
+        if self.watched {
+            self.bar.set_message(text.into());
+        }
+    }
+
+    /// Ends the piece of work; its bar goes away.
+    pub fn finish(&mut self) {
+        std::mem::replace(&mut self.bar, ProgressBar::hidden()).finish_and_clear();
+    }
+
+    /// Prints the epoch's table line, with the header where it is due.
+    ///
+    /// # Errors
+    /// [`Error::Io`] where stdout takes no more.
+    pub fn epoch(&mut self, record: &EpochRecord) -> Result<()> {
+        let due = if self.watched { self.rows.is_multiple_of(ROWS_PER_HEADER) } else { self.rows == 0 };
+        self.rows += 1;
+        let header = if due { header() + "\n" } else { String::new() };
+        self.say(&format!("{header}{}\n", row(record)))
+    }
+
+    /// Prints a sentence, such as what a run is about to do.
+    ///
+    /// # Errors
+    /// [`Error::Io`] where stdout takes no more.
+    pub fn note(&self, sentence: &str) -> Result<()> {
+        self.say(&format!("{sentence}\n"))
+    }
+
+    fn say(&self, text: &str) -> Result<()> {
+        if self.verbosity == Verbosity::Quiet {
+            return Ok(());
+        }
+        self.bar.suspend(|| print(text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::metrics::{Strength, sample_records};
+    use super::*;
+
+    #[test]
+    fn the_table_is_aligned() {
+        let mut records = sample_records(3);
+        records[1].strength = Some(Strength { match_score: Some(0.734), ..Strength::default() });
+        let lines: Vec<String> = std::iter::once(header()).chain(records.iter().map(row)).collect();
+        insta::assert_snapshot!(lines.join("\n"), @r"
+        epoch  minutes   games/s  positions/s  policy loss  value loss      strength  games/day
+            1      0.4      43.8         1251            -           -    33.0 % err      1.89M
+            2      0.8      43.9         1251       1.5000      0.6500      73 % won       1.9M
+            3      1.2      87.9         2504       1.3667      0.5667    13.0 % err      2.53M
+        ");
+        assert!(lines.iter().all(|line| line.chars().count() == lines[0].chars().count()));
+    }
 }

@@ -1,0 +1,261 @@
+//! Line charts as SVG: one look for the report and the scaling plot.
+
+use crate::error::{Error, Result};
+use plotters::coord::ranged1d::{AsRangedCoord, Ranged, ValueFormatter};
+use plotters::prelude::*;
+
+const COLORS: [RGBColor; 8] = [
+    RGBColor(31, 119, 180),
+    RGBColor(214, 90, 20),
+    RGBColor(44, 140, 60),
+    RGBColor(148, 80, 170),
+    RGBColor(200, 40, 60),
+    RGBColor(120, 85, 60),
+    RGBColor(20, 160, 170),
+    RGBColor(110, 110, 110),
+];
+type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
+
+const INK: RGBColor = RGBColor(60, 60, 60);
+const GRID: RGBColor = RGBColor(232, 232, 232);
+
+/// How an axis is divided and what it must show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Axis {
+    /// Even steps, from the smallest value to the largest.
+    Linear,
+    /// Even steps, 0 shown.
+    FromZero,
+    /// Even ratios to base 10; every value must be positive.
+    Log10,
+    /// Even ratios to base 2; every value must be positive.
+    Log2,
+}
+
+/// One line.
+#[derive(Clone, Debug)]
+pub(super) struct Series {
+    /// Its name in the legend.
+    pub name: String,
+    /// Its points, in the order they are joined.
+    pub points: Vec<(f64, f64)>,
+}
+
+/// What is drawn.
+#[derive(Clone, Debug)]
+pub(super) struct LineChart<'a> {
+    /// Above the chart; empty for none.
+    pub title: &'a str,
+    /// Below the horizontal axis.
+    pub x_label: &'a str,
+    /// The horizontal axis.
+    pub x_axis: Axis,
+    /// The vertical axis.
+    pub y_axis: Axis,
+    /// The lines; without a point nothing is drawn.
+    pub series: Vec<Series>,
+    /// Width and height in pixels.
+    pub size: (u32, u32),
+}
+
+impl LineChart<'_> {
+    /// True where there is nothing to draw.
+    pub fn is_empty(&self) -> bool {
+        self.series.iter().all(|series| series.points.is_empty())
+    }
+
+    /// The chart as an SVG document.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] with the plotting library's own word.
+    pub fn svg(&self) -> Result<String> {
+        let mut svg = String::new();
+        let drawn = {
+            let root = SVGBackend::with_string(&mut svg, self.size).into_drawing_area();
+            self.draw(&root)
+        };
+        drawn.map_err(|e| Error::unsupported("plotting", e))?;
+        Ok(svg)
+    }
+
+    fn draw(&self, root: &Area<'_>) -> Result<(), String> {
+        let all = || self.series.iter().flat_map(|series| series.points.iter());
+        let (x, y) = (range(all().map(|p| p.0), self.x_axis), range(all().map(|p| p.1), self.y_axis));
+        let log = |range: std::ops::Range<f64>, axis| {
+            range.log_scale().base(if axis == Axis::Log2 { 2.0 } else { 10.0 })
+        };
+        match (self.x_axis.is_log(), self.y_axis.is_log()) {
+            (false, false) => self.draw_on(root, x, y),
+            (false, true) => self.draw_on(root, x, log(y, self.y_axis)),
+            (true, false) => self.draw_on(root, log(x, self.x_axis), y),
+            (true, true) => self.draw_on(root, log(x, self.x_axis), log(y, self.y_axis)),
+        }
+    }
+
+    fn draw_on<X, Y>(&self, root: &Area<'_>, x: X, y: Y) -> Result<(), String>
+    where
+        X: AsRangedCoord<Value = f64>,
+        Y: AsRangedCoord<Value = f64>,
+        X::CoordDescType: Ranged<ValueType = f64> + ValueFormatter<f64>,
+        Y::CoordDescType: Ranged<ValueType = f64> + ValueFormatter<f64>,
+    {
+        let words = |e: &dyn std::fmt::Display| e.to_string();
+        root.fill(&WHITE).map_err(|e| words(&e))?;
+        let root = root.margin(6, 0, 0, 0);
+        let title = ("sans-serif", 17).into_font().color(&INK);
+        let area = if self.title.is_empty() {
+            root.clone()
+        } else {
+            root.titled(self.title, title).map_err(|e| words(&e))?
+        };
+        let area = self.draw_legend(&area)?;
+        let mut builder = ChartBuilder::on(&area);
+        builder.margin(10).margin_right(20).x_label_area_size(38).y_label_area_size(52);
+        let mut chart = builder.build_cartesian_2d(x, y).map_err(|e| words(&e))?;
+        chart
+            .configure_mesh()
+            .light_line_style(TRANSPARENT)
+            .bold_line_style(GRID)
+            .axis_style(INK)
+            .x_desc(self.x_label)
+            .label_style(("sans-serif", 12).into_font().color(&INK))
+            .x_labels(8)
+            .y_labels(7)
+            .x_label_formatter(&|value| compact(*value))
+            .y_label_formatter(&|value| compact(*value))
+            .draw()
+            .map_err(|e| words(&e))?;
+        for (series, color) in self.series.iter().zip(COLORS.iter().cycle()) {
+            if series.points.is_empty() {
+                continue;
+            }
+            let line = LineSeries::new(series.points.iter().copied(), color.stroke_width(2));
+            chart.draw_series(line).map_err(|e| words(&e))?;
+            if series.points.len() <= 40 {
+                let dots = series.points.iter().map(|&point| Circle::new(point, 2, color.filled()));
+                chart.draw_series(dots).map_err(|e| words(&e))?;
+            }
+        }
+        root.present().map_err(|e| words(&e))
+    }
+
+    /// Names the lines above the chart, where no line can be hidden, and returns the area below.
+    fn draw_legend<'b>(&self, area: &Area<'b>) -> Result<Area<'b>, String> {
+        const ROW: i32 = 17;
+        const LEFT: i32 = 62;
+        const SWATCH: i32 = 16;
+        const LETTER_WIDTH: f64 = 6.6; // at 12 pixels; the fonts of a reader are not known here
+        if self.series.len() < 2 {
+            return Ok(area.clone());
+        }
+        let right = area.dim_in_pixel().0 as i32 - 10;
+        let mut places = vec![];
+        let (mut x, mut row) = (LEFT, 0);
+        for series in &self.series {
+            let width = SWATCH + 22 + (series.name.chars().count() as f64 * LETTER_WIDTH) as i32;
+            if x + width > right && x > LEFT {
+                (x, row) = (LEFT, row + 1);
+            }
+            places.push((x, row * ROW + 11));
+            x += width;
+        }
+        let (legend, rest) = area.split_vertically(ROW * (row + 1) + 4);
+        for ((series, color), (x, y)) in self.series.iter().zip(COLORS.iter().cycle()).zip(places) {
+            let swatch = PathElement::new([(x, y), (x + SWATCH, y)], color.stroke_width(3));
+            let font = ("sans-serif", 12).into_font().color(&INK);
+            let name = Text::new(series.name.clone(), (x + SWATCH + 6, y - 5), font);
+            let drawn = legend.draw(&swatch).and_then(|()| legend.draw(&name));
+            drawn.map_err(|e| e.to_string())?;
+        }
+        Ok(rest)
+    }
+}
+
+impl Axis {
+    fn is_log(self) -> bool {
+        matches!(self, Self::Log10 | Self::Log2)
+    }
+}
+
+/// The range that shows every value, a little wider, never empty.
+fn range(values: impl Iterator<Item = f64>, axis: Axis) -> std::ops::Range<f64> {
+    let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| (a.min(v), b.max(v)));
+    if low > high {
+        return 1.0..2.0;
+    }
+    if axis.is_log() {
+        return low / 1.3..high * 1.3;
+    }
+    let low = if axis == Axis::FromZero { low.min(0.0) } else { low };
+    let span = if high > low { high - low } else { high.abs().max(1.0) };
+    let below = if axis == Axis::FromZero && low == 0.0 { 0.0 } else { 0.04 * span };
+    low - below..high + 0.06 * span
+}
+
+/// A number in few characters: 0.0125, 3.5, 812, 12.3k, 4.56M.
+pub(super) fn compact(value: f64) -> String {
+    let (scaled, unit) = match value.abs() {
+        x if x >= 999_950_000.0 => (value / 1e9, "G"),
+        x if x >= 999_950.0 => (value / 1e6, "M"),
+        x if x >= 9_999.5 => (value / 1e3, "k"),
+        _ => (value, ""),
+    };
+    let decimals = match scaled.abs() {
+        0.0 => 0,
+        x if x >= 99.95 => 0,
+        x if x >= 9.995 => 1,
+        x if x >= 0.9995 => 2,
+        x => (2.0 - x.log10().floor().max(-6.0)) as usize,
+    };
+    let text = format!("{scaled:.decimals$}");
+    let short = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    format!("{short}{unit}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short() {
+        for (value, text) in [
+            (0.0, "0"),
+            (0.002, "0.002"),
+            (0.012345, "0.0123"),
+            (1.0, "1"),
+            (3.456, "3.46"),
+            (812.4, "812"),
+            (9_999.0, "9999"),
+            (12_345.0, "12.3k"),
+            (4_561_000.0, "4.56M"),
+            (100_000_000.0, "100M"),
+            (-2.5, "-2.5"),
+        ] {
+            assert_eq!(compact(value), text);
+        }
+    }
+
+    fn chart(points: &[(f64, f64)], axis: Axis) -> LineChart<'static> {
+        let series = |name: &str| Series { name: name.to_string(), points: points.to_vec() };
+        LineChart {
+            title: "A title",
+            x_label: "x",
+            x_axis: axis,
+            y_axis: axis,
+            series: vec![series("first"), series("second")],
+            size: (400, 300),
+        }
+    }
+
+    #[test]
+    fn any_number_of_points_can_be_drawn_on_any_axis() {
+        for axis in [Axis::Linear, Axis::FromZero, Axis::Log10, Axis::Log2] {
+            for points in [&[][..], &[(1.0, 5.0)], &[(1.0, 5.0), (2.0, 5.0)], &[(1.0, 0.5), (512.0, 1e7)]] {
+                let svg = chart(points, axis).svg().expect("drawn");
+                assert!(svg.starts_with("<svg") && svg.contains("A title"), "{axis:?} {points:?}");
+                assert_eq!(svg.contains("<circle"), !points.is_empty());
+                assert!(!svg.contains("NaN"), "{axis:?} {points:?}");
+            }
+        }
+    }
+}

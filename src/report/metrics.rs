@@ -1,0 +1,373 @@
+//! The figures of an epoch, and `metrics.jsonl`: one line of JSON an epoch.
+
+use crate::error::{Error, Result};
+use crate::files::write_atomic;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// The file's name in the folder of a run.
+pub const FILE_NAME: &str = "metrics.jsonl";
+
+/// Everything worth knowing about one epoch. Optional figures that an epoch does not have are left out of the JSON.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct EpochRecord {
+    /// The epoch's number; the first is 1.
+    pub epoch: u64,
+    /// Seconds the run has worked when the epoch ends, pauses before a resume not counted.
+    pub seconds: f64,
+    /// Games finished.
+    pub games: u64,
+    /// Positions searched in self-play.
+    pub positions: u64,
+    /// Samples put into the replay.
+    pub samples: u64,
+    /// New simulations in self-play.
+    pub simulations: u64,
+    /// Seconds of self-play.
+    pub selfplay_seconds: f64,
+    /// Seconds of training.
+    pub train_seconds: f64,
+    /// Seconds of evaluation.
+    pub eval_seconds: f64,
+    /// Games per second of self-play.
+    pub games_per_second: f64,
+    /// Positions per second of self-play.
+    pub positions_per_second: f64,
+    /// New simulations per second of self-play.
+    pub simulations_per_second: f64,
+    /// Games a day at this rate, training and evaluation included.
+    pub games_per_day: f64,
+    /// Optimiser steps.
+    pub updates: u64,
+    /// Share of the replay that is filled.
+    pub replay_fill: f64,
+    /// The losses, where the epoch made updates.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub losses: Option<Losses>,
+    /// Mean plies of the games finished.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mean_game_length: Option<f64>,
+    /// Share of the games finished that were drawn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub draw_share: Option<f64>,
+    /// Share of the games finished that player 0 won.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_player_win_share: Option<f64>,
+    /// Strength, where the epoch was evaluated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub strength: Option<Strength>,
+    /// Share of leaves answered by the evaluation cache, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_hit_rate: Option<f64>,
+}
+
+/// Means over an epoch's updates.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Losses {
+    /// Cross-entropy of the policy against its target, nats.
+    pub policy: f64,
+    /// The same less the target's entropy: the Kullback-Leibler divergence, nats.
+    pub policy_kl: f64,
+    /// The value loss.
+    pub value: f64,
+    /// Norm of the gradient before clipping.
+    pub grad_norm: f64,
+    /// Learning rate of the last update.
+    pub lr: f64,
+}
+
+/// Strength after an epoch: errors on solved positions, or the score of a match.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Strength {
+    /// Share of solved positions where search plays an action that changes the outcome.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub search_outcome_error: Option<f64>,
+    /// The same for the bare policy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub policy_outcome_error: Option<f64>,
+    /// Share of solved positions where search plays an action that is not among the best-scored.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub search_exact_error: Option<f64>,
+    /// The same for the bare policy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub policy_exact_error: Option<f64>,
+    /// Points of a match per game, 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub match_score: Option<f64>,
+    /// Elo difference to the match's opponent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub match_elo: Option<f64>,
+}
+
+impl EpochRecord {
+    /// The record with all its rates computed from its counts and seconds.
+    pub fn with_rates(mut self) -> Self {
+        let per = |count: u64, seconds: f64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
+        let all_seconds = self.selfplay_seconds + self.train_seconds + self.eval_seconds;
+        self.games_per_second = per(self.games, self.selfplay_seconds);
+        self.positions_per_second = per(self.positions, self.selfplay_seconds);
+        self.simulations_per_second = per(self.simulations, self.selfplay_seconds);
+        self.games_per_day = 86_400.0 * per(self.games, all_seconds);
+        self
+    }
+
+    /// Minutes the run has worked when the epoch ends.
+    pub fn minutes(&self) -> f64 {
+        self.seconds / 60.0
+    }
+
+    /// Every figure with a name as dashboards group them, absent ones left out.
+    pub fn scalars(&self) -> Vec<(&'static str, f64)> {
+        let losses = |pick: fn(&Losses) -> f64| self.losses.as_ref().map(pick);
+        let strength = |pick: fn(&Strength) -> Option<f64>| self.strength.as_ref().and_then(pick);
+        let all = [
+            ("loss/policy", losses(|l| l.policy)),
+            ("loss/policy_kl", losses(|l| l.policy_kl)),
+            ("loss/value", losses(|l| l.value)),
+            ("train/grad_norm", losses(|l| l.grad_norm)),
+            ("train/lr", losses(|l| l.lr)),
+            ("train/updates", Some(self.updates as f64)),
+            ("train/replay_fill", Some(self.replay_fill)),
+            ("strength/search_outcome_error", strength(|s| s.search_outcome_error)),
+            ("strength/policy_outcome_error", strength(|s| s.policy_outcome_error)),
+            ("strength/search_exact_error", strength(|s| s.search_exact_error)),
+            ("strength/policy_exact_error", strength(|s| s.policy_exact_error)),
+            ("strength/match_score", strength(|s| s.match_score)),
+            ("strength/match_elo", strength(|s| s.match_elo)),
+            ("speed/games_per_second", Some(self.games_per_second)),
+            ("speed/positions_per_second", Some(self.positions_per_second)),
+            ("speed/simulations_per_second", Some(self.simulations_per_second)),
+            ("speed/games_per_day", Some(self.games_per_day)),
+            ("speed/cache_hit_rate", self.cache_hit_rate),
+            ("seconds/selfplay", Some(self.selfplay_seconds)),
+            ("seconds/train", Some(self.train_seconds)),
+            ("seconds/eval", Some(self.eval_seconds)),
+            ("games/finished", Some(self.games as f64)),
+            ("games/samples", Some(self.samples as f64)),
+            ("games/mean_length", self.mean_game_length),
+            ("games/draw_share", self.draw_share),
+            ("games/first_player_win_share", self.first_player_win_share),
+        ];
+        all.into_iter().filter_map(|(name, value)| value.map(|value| (name, value))).collect()
+    }
+
+    /// One line of JSON, line break included. JSON has no word for a number that is not finite, so such a one is refused.
+    fn json_line(&self) -> Result<String> {
+        let not_finite = |what: String| Error::NotFinite { what, value: f32::NAN };
+        let value = serde_json::to_value(self).map_err(|e| not_finite(e.to_string()))?;
+        match first_null(&value, "metric") {
+            Some(what) => Err(not_finite(what)),
+            None => Ok(format!("{value}\n")),
+        }
+    }
+}
+
+/// The dotted name of the first null in `value`.
+fn first_null(value: &Value, name: &str) -> Option<String> {
+    match value {
+        Value::Null => Some(name.to_string()),
+        Value::Object(fields) => {
+            fields.iter().find_map(|(key, value)| first_null(value, &format!("{name}.{key}")))
+        }
+        _ => None,
+    }
+}
+
+/// The metrics of a run, in memory and in `metrics.jsonl`.
+#[derive(Debug)]
+pub struct MetricsLog {
+    path: PathBuf,
+    records: Vec<EpochRecord>,
+}
+
+impl MetricsLog {
+    /// Opens the log in `dir` to go on after epoch `last_epoch` (0 for a new run): records of later epochs, which will
+    /// be made again, are cut off, and so is a last line that a crash has left unfinished.
+    ///
+    /// # Errors
+    /// [`Error::Format`] for a damaged line that is not the last, [`Error::Io`].
+    pub fn open(dir: &Path, last_epoch: u64) -> Result<Self> {
+        let path = dir.join(FILE_NAME);
+        let bytes = match std::fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+            Err(e) => return Err(Error::io("reading", &path, e)),
+        };
+        let mut lines = parse(&bytes, &path)?;
+        lines.retain(|(_, record)| record.epoch <= last_epoch);
+        let kept = lines.iter().map(|(line, _)| *line).collect::<Vec<_>>().concat();
+        if kept != bytes {
+            write_atomic(&path, &kept)?;
+        }
+        Ok(Self { path, records: lines.into_iter().map(|(_, record)| record).collect() })
+    }
+
+    /// All records, oldest first.
+    pub fn records(&self) -> &[EpochRecord] {
+        &self.records
+    }
+
+    /// Adds a record and waits until it is on disk. Comes before the epoch's checkpoint: a crash between the two leaves
+    /// a record too many, which [`MetricsLog::open`] cuts off, and never one too few.
+    ///
+    /// # Errors
+    /// [`Error::NotFinite`] for a figure that is no number, [`Error::Io`].
+    pub fn append(&mut self, record: EpochRecord) -> Result<()> {
+        let line = record.json_line()?;
+        let write = || {
+            let mut file = File::options().create(true).append(true).open(&self.path)?;
+            file.write_all(line.as_bytes())?;
+            file.sync_data()
+        };
+        write().map_err(|e| Error::io("writing", &self.path, e))?;
+        self.records.push(record);
+        Ok(())
+    }
+}
+
+/// The lines of `bytes` with their records; what follows the last line break, or a last line that cannot be read, is
+/// left out.
+fn parse<'a>(bytes: &'a [u8], path: &Path) -> Result<Vec<(&'a [u8], EpochRecord)>> {
+    let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
+    let lines: Vec<&[u8]> = bytes[..whole].split_inclusive(|&byte| byte == b'\n').collect();
+    let mut records = Vec::with_capacity(lines.len());
+    for (index, line) in lines.iter().enumerate() {
+        match serde_json::from_slice(line) {
+            Ok(record) => records.push((*line, record)),
+            Err(_) if index + 1 == lines.len() => {
+                tracing::warn!("{}: the last line is damaged and is dropped", path.display());
+            }
+            Err(e) => return Err(Error::format(path, format!("line {} is damaged: {e}", index + 1))),
+        }
+    }
+    Ok(records)
+}
+
+/// Records of a made-up run, for tests of what shows them. Every figure has few digits, so that reading it back from
+/// JSON gives the same bits.
+#[cfg(test)]
+pub(super) fn sample_records(epochs: u64) -> Vec<EpochRecord> {
+    let short = |value: f64| (value * 1e4).round() / 1e4;
+    let record = |epoch: u64| {
+        let x = epoch as f64;
+        let losses = Losses {
+            policy: short(1.1 + 0.8 / x),
+            policy_kl: short(0.2 + 0.5 / x),
+            value: short(0.4 + 0.5 / x),
+            grad_norm: short(0.3 + 0.1 * (x * 1.7).sin()),
+            lr: short(2e-3 * (1.0 - x / 60.0)),
+        };
+        let strength = Strength {
+            search_outcome_error: Some(short(0.03 + 0.3 / x)),
+            policy_outcome_error: Some(short(0.1 + 0.4 / x)),
+            ..Strength::default()
+        };
+        EpochRecord {
+            epoch,
+            seconds: 25.0 * x,
+            games: 700 + epoch,
+            positions: 20_000 + 10 * epoch,
+            samples: 20_000,
+            simulations: 1_280_000,
+            selfplay_seconds: if epoch.is_multiple_of(3) { 8.0 } else { 16.0 },
+            train_seconds: 12.0,
+            eval_seconds: 4.0,
+            updates: 156,
+            replay_fill: short((0.05 * x).min(1.0)),
+            losses: (epoch > 1).then_some(losses),
+            mean_game_length: Some(short(22.0 + x.ln())),
+            draw_share: Some(short(0.01 * x)),
+            first_player_win_share: Some(0.55),
+            strength: Some(strength),
+            cache_hit_rate: None,
+            ..EpochRecord::default()
+        }
+        .with_rates()
+    };
+    (1..=epochs).map(record).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn logged(dir: &Path, epochs: u64) -> Vec<EpochRecord> {
+        let mut log = MetricsLog::open(dir, 0).expect("opened");
+        for record in sample_records(epochs) {
+            log.append(record).expect("written");
+        }
+        log.records().to_vec()
+    }
+
+    #[test]
+    fn a_resumed_log_ends_at_the_checkpoint() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let written = logged(dir.path(), 5);
+        let mut log = MetricsLog::open(dir.path(), 3).expect("opened");
+        assert_eq!(log.records(), &written[..3]);
+        log.append(written[3].clone()).expect("written");
+        assert_eq!(MetricsLog::open(dir.path(), 9).expect("opened").records(), &written[..4]);
+    }
+
+    #[test]
+    fn an_unfinished_last_line_is_dropped_wherever_it_was_cut() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let written = logged(dir.path(), 3);
+        let path = dir.path().join(FILE_NAME);
+        let bytes = std::fs::read(&path).expect("read");
+        let last = bytes[..bytes.len() - 1].iter().rposition(|&b| b == b'\n').expect("lines") + 1;
+        for end in [last + 1, last + 40, bytes.len() - 1] {
+            std::fs::write(&path, &bytes[..end]).expect("cut");
+            let log = MetricsLog::open(dir.path(), 3).expect("opened");
+            assert_eq!(log.records(), &written[..2], "cut at {end}");
+            assert_eq!(std::fs::read(&path).expect("read"), &bytes[..last]);
+        }
+        std::fs::write(&path, [&bytes[..last], b"\xff\x00garbage\n"].concat()).expect("damaged");
+        assert_eq!(MetricsLog::open(dir.path(), 3).expect("opened").records(), &written[..2]);
+    }
+
+    #[test]
+    fn a_damaged_line_in_the_middle_is_told() {
+        let dir = tempfile::tempdir().expect("a folder");
+        logged(dir.path(), 3);
+        let path = dir.path().join(FILE_NAME);
+        let text = std::fs::read_to_string(&path).expect("read").replacen("{\"epoch\":2", "{\"epoch\":x", 1);
+        std::fs::write(&path, text).expect("damaged");
+        let message = MetricsLog::open(dir.path(), 3).expect_err("damaged").to_string();
+        assert!(message.contains("line 2 is damaged"), "{message}");
+    }
+
+    #[test]
+    fn figures_that_are_no_numbers_are_refused_by_name() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let mut log = MetricsLog::open(dir.path(), 0).expect("opened");
+        let mut record = sample_records(2).remove(1);
+        record.losses = record.losses.map(|losses| Losses { value: f64::NAN, ..losses });
+        let message = log.append(record).expect_err("refused").to_string();
+        assert!(message.contains("metric.losses.value"), "{message}");
+        assert!(log.records().is_empty());
+    }
+
+    #[test]
+    fn rates_follow_from_counts() {
+        let counts = EpochRecord {
+            games: 30,
+            positions: 600,
+            simulations: 6000,
+            selfplay_seconds: 6.0,
+            train_seconds: 3.0,
+            eval_seconds: 1.0,
+            ..EpochRecord::default()
+        };
+        let record = counts.with_rates();
+        let rates = (record.games_per_second, record.positions_per_second, record.simulations_per_second);
+        assert_eq!(rates, (5.0, 100.0, 1000.0));
+        assert_eq!(record.games_per_day, 259_200.0);
+        assert_eq!(EpochRecord::default().with_rates(), EpochRecord::default(), "no time, no rate");
+    }
+}

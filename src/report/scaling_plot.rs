@@ -1,0 +1,216 @@
+//! The rows of `vecaz bench-scaling` and how they are written: JSON, CSV, a plot of simulations/s against N.
+
+use super::chart::{Axis, LineChart, Series};
+use crate::error::{Error, Result};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// One measurement. All that it depends on is in the row, so that a figure never stands alone.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ScalingRow {
+    /// The game's name.
+    pub game: String,
+    /// N: games at once.
+    pub games: usize,
+    /// S: simulations a ply.
+    pub sims: u32,
+    /// L: leaves a game selects per pass.
+    pub leaves: u32,
+    /// T: nodes in a game's tree.
+    pub nodes: u32,
+    /// Threads.
+    pub threads: usize,
+    /// Device of games, trees and network.
+    pub device: String,
+    /// The network: "uniform" or blocks x channels.
+    pub net: String,
+    /// Which instruction set the forward used.
+    pub path: String,
+    /// Whether games began from a tree built once.
+    pub root_cache: bool,
+    /// New simulations per second, all games together.
+    pub simulations_per_second: f64,
+    /// Plies per second, all games together.
+    pub moves_per_second: f64,
+    /// Simulations per second over those of the fewest games, all else equal.
+    pub speedup: f64,
+    /// Where the time went.
+    pub share: Share,
+    /// Positions per second of the bare forward at the same batch.
+    pub forward_positions_per_second: f64,
+    /// Share of the bare forward's rate that the search reached.
+    pub forward_fraction: f64,
+    /// Mean edges from root to leaf.
+    pub mean_depth: f64,
+    /// Edges of the deepest descent.
+    pub max_depth: u32,
+    /// Mean share of lanes that did nothing in a pass.
+    pub idle_lanes: f64,
+    /// Peak memory of the process, MiB.
+    pub peak_memory_mib: f64,
+    /// The seed.
+    pub seed: u64,
+    /// The git commit measured.
+    pub commit: String,
+}
+
+/// Fractions of the time of a pass; they sum to 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Share {
+    /// Choosing leaves.
+    pub select: f64,
+    /// The network.
+    pub forward: f64,
+    /// Making nodes.
+    pub expand: f64,
+    /// Carrying values up.
+    pub backup: f64,
+    /// All else: acting, stepping, refilling.
+    pub other: f64,
+}
+
+/// The rows as a JSON array, one object a line.
+///
+/// # Errors
+/// [`Error::Unsupported`] with the serialiser's own word.
+pub fn scaling_json(rows: &[ScalingRow]) -> Result<String> {
+    let lines = rows.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>().map_err(not_written)?;
+    Ok(format!("[{}]\n", lines.join(",\n ")))
+}
+
+/// The rows as CSV with a header line; the parts of `share` are columns `share_select` and so on.
+///
+/// # Errors
+/// [`Error::Unsupported`] with the serialiser's own word.
+pub fn scaling_csv(rows: &[ScalingRow]) -> Result<String> {
+    let names = columns(&ScalingRow::default())?.into_iter().map(|(name, _)| name);
+    let mut csv = names.collect::<Vec<_>>().join(",") + "\n";
+    for row in rows {
+        let cells: Vec<String> = columns(row)?.into_iter().map(|(_, value)| cell(&value)).collect();
+        csv += &(cells.join(",") + "\n");
+    }
+    Ok(csv)
+}
+
+/// The fields of a row, nested ones with their parent's name before them.
+fn columns(row: &ScalingRow) -> Result<Vec<(String, Value)>> {
+    let Value::Object(fields) = serde_json::to_value(row).map_err(not_written)? else { return Ok(vec![]) };
+    let flat = fields.into_iter().flat_map(|(name, value)| match value {
+        Value::Object(parts) => {
+            parts.into_iter().map(|(part, value)| (format!("{name}_{part}"), value)).collect()
+        }
+        value => vec![(name, value)],
+    });
+    Ok(flat.collect())
+}
+
+fn cell(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) if text.contains([',', '"', '\n']) => {
+            format!("\"{}\"", text.replace('"', "\"\""))
+        }
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+fn not_written(error: serde_json::Error) -> Error {
+    Error::unsupported("writing a row", error.to_string())
+}
+
+/// Simulations per second against N as an SVG document, both axes logarithmic, one line for each network, L, number of
+/// threads, and with or without root cache.
+///
+/// # Errors
+/// [`Error::Unsupported`] where the plotting library refuses.
+pub fn scaling_svg(rows: &[ScalingRow]) -> Result<String> {
+    let mut series: Vec<Series> = vec![];
+    for row in rows.iter().filter(|row| row.games > 0 && row.simulations_per_second > 0.0) {
+        let name = line_name(row);
+        let point = (row.games as f64, row.simulations_per_second);
+        match series.iter_mut().find(|series| series.name == name) {
+            Some(series) => series.points.push(point),
+            None => series.push(Series { name, points: vec![point] }),
+        }
+    }
+    for series in &mut series {
+        series.points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    }
+    let title = rows.first().map(|r| format!("{}, S = {}, {}: simulations/s", r.game, r.sims, r.device));
+    let chart = LineChart {
+        title: title.as_deref().unwrap_or_default(),
+        x_label: "N, games at once",
+        x_axis: Axis::Log2,
+        y_axis: Axis::Log10,
+        series,
+        size: (860, 520),
+    };
+    chart.svg()
+}
+
+fn line_name(row: &ScalingRow) -> String {
+    let threads = if row.threads == 1 { "thread" } else { "threads" };
+    let cache = if row.root_cache { ", root cache" } else { "" };
+    format!("{}, L = {}, {} {threads}{cache}", row.net, row.leaves, row.threads)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows() -> Vec<ScalingRow> {
+        let mut rows = vec![];
+        for (net, rate) in [("uniform", 30_000.0), ("2x32", 900.0)] {
+            for (threads, games) in [(1, 1), (1, 16), (1, 512), (2, 512), (2, 16)] {
+                rows.push(ScalingRow {
+                    game: "connect_four".into(),
+                    games,
+                    sims: 800,
+                    leaves: 4,
+                    threads,
+                    device: "cpu".into(),
+                    net: net.into(),
+                    simulations_per_second: (rate * (threads * games) as f64 / (1.0 + games as f64 / 100.0))
+                        .round(),
+                    share: Share { select: 0.25, forward: 0.5, expand: 0.125, backup: 0.0625, other: 0.0625 },
+                    commit: "a \"dirty\", tree".into(),
+                    ..ScalingRow::default()
+                });
+            }
+        }
+        rows
+    }
+
+    #[test]
+    fn json_reads_back() {
+        let text = scaling_json(&rows()).expect("written");
+        assert_eq!(serde_json::from_str::<Vec<ScalingRow>>(&text).expect("read"), rows());
+        let first = &serde_json::from_str::<Value>(&text).expect("read")[0];
+        assert_eq!(first["share"]["forward"], 0.5);
+        assert_eq!(scaling_json(&[]).expect("written"), "[]\n");
+    }
+
+    #[test]
+    fn csv_has_a_column_for_every_field() {
+        let text = scaling_csv(&rows()).expect("written");
+        let mut lines = text.lines();
+        let header: Vec<&str> = lines.next().expect("a header").split(',').collect();
+        assert_eq!(header.len(), 26);
+        let place = |name: &str| header.iter().position(|h| *h == name).expect("a column");
+        let first = lines.next().expect("a row");
+        let cells: Vec<&str> = first.split(',').collect();
+        assert_eq!((cells[place("games")], cells[place("share_forward")]), ("1", "0.5"));
+        assert!(first.ends_with(",\"a \"\"dirty\"\", tree\""), "{first}");
+        assert_eq!(lines.count() + 1, rows().len());
+    }
+
+    #[test]
+    fn the_plot_has_a_line_for_each_way_of_measuring() {
+        let svg = scaling_svg(&rows()).expect("drawn");
+        for name in ["uniform, L = 4, 1 thread", "uniform, L = 4, 2 threads", "2x32, L = 4, 2 threads"] {
+            assert!(svg.contains(name), "{name}");
+        }
+        assert!(scaling_svg(&[]).expect("drawn").starts_with("<svg"));
+    }
+}
