@@ -5,7 +5,11 @@
 //!
 //! A new game is one file here, one line in the `registry!` call below, one file under `configs/`.
 
+pub mod board;
 pub mod connect_four;
+pub mod gomoku;
+pub mod hex;
+pub mod othello;
 pub mod tic_tac_toe;
 
 use crate::error::{Error, Result};
@@ -242,16 +246,30 @@ macro_rules! registry {
 registry! {
     tic_tac_toe::TicTacToe,
     connect_four::ConnectFour,
+    othello::Othello,
+    hex::Hex,
+    gomoku::Gomoku,
 }
 
 /// Reads a game's settings out of its options table, with unknown keys refused.
 ///
 /// # Errors
-/// [`Error::ConfigText`] with the parser's own words.
+/// [`Error::Config`] with the key that does not exist or has a wrong value; [`Error::ConfigText`] with the parser's own
+/// words where no single key is to blame.
 pub fn parse_options<T: serde::de::DeserializeOwned>(game: &str, options: &toml::Table) -> Result<T> {
-    options.clone().try_into().map_err(|e: toml::de::Error| Error::ConfigText {
-        origin: format!("[game] of {game}"),
-        what: e.message().replace('\n', " "),
+    options.clone().try_into().map_err(|whole: toml::de::Error| {
+        let blamed = options.iter().find_map(|(key, value)| {
+            let alone = toml::Table::from_iter([(key.clone(), value.clone())]);
+            let error = alone.try_into::<T>().err()?;
+            let (what, expected) = error.message().split_once(", expected ")?;
+            let got =
+                if what.starts_with("unknown field") { "an unknown key".into() } else { value.to_string() };
+            Some(Error::config(format!("game.{key}"), got, expected.replace('\n', " ")))
+        });
+        blamed.unwrap_or_else(|| Error::ConfigText {
+            origin: format!("[game] of {game}"),
+            what: whole.message().replace('\n', " "),
+        })
     })
 }
 

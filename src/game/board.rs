@@ -1,0 +1,203 @@
+//! Square boards up to 19x19: sets of cells as bits, the eight symmetries, coordinates.
+//!
+//! Cells are numbered row-major, 0 top left. Knows no rules.
+
+use crate::error::{Error, Result};
+use bytemuck::{Pod, Zeroable};
+use std::ops::{BitOr, RangeInclusive};
+
+/// The longest side of a board.
+pub const MAX_SIDE: u32 = 19;
+
+const WORDS: usize = (MAX_SIDE * MAX_SIDE).div_ceil(64) as usize;
+
+/// A set of cells: cell i is bit i % 64 of word i / 64.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+#[repr(transparent)]
+pub struct Cells(pub [u64; WORDS]);
+
+impl Cells {
+    /// No cell.
+    pub const EMPTY: Self = Self([0; WORDS]);
+
+    /// True where `cell` is in the set.
+    #[inline(always)]
+    pub fn contains(&self, cell: usize) -> bool {
+        self.0[cell >> 6] >> (cell & 63) & 1 != 0
+    }
+
+    /// Puts `cell` in.
+    #[inline(always)]
+    pub fn insert(&mut self, cell: usize) {
+        self.0[cell >> 6] |= 1 << (cell & 63);
+    }
+
+    /// Takes the lowest cell out.
+    #[inline]
+    pub fn pop(&mut self) -> Option<usize> {
+        let word = self.0.iter().position(|&word| word != 0)?;
+        let bit = self.0[word].trailing_zeros() as usize;
+        self.0[word] &= self.0[word] - 1;
+        Some(word * 64 + bit)
+    }
+
+    /// The cells, ascending.
+    pub fn iter(mut self) -> impl Iterator<Item = usize> {
+        std::iter::from_fn(move || self.pop())
+    }
+
+    /// Writes the cells below `num_cells` that are *not* in the set to the front of `out`, ascending; returns how many.
+    #[inline]
+    pub fn write_free(&self, num_cells: usize, out: &mut [u16]) -> usize {
+        let mut n = 0;
+        for (i, &word) in self.0[..num_cells.div_ceil(64)].iter().enumerate() {
+            let below = num_cells - i * 64;
+            let mask = if below < 64 { (1u64 << below) - 1 } else { !0 };
+            n += write_bits(!word & mask, i as u16 * 64, &mut out[n..]);
+        }
+        n
+    }
+
+    /// Writes 1 for cells in the set and 0 for others. `plane` is `[cells]`.
+    #[inline]
+    pub fn write_plane(&self, plane: &mut [f32]) {
+        for (chunk, &word) in plane.chunks_mut(64).zip(&self.0) {
+            for (bit, cell) in chunk.iter_mut().enumerate() {
+                *cell = (word >> bit & 1) as f32;
+            }
+        }
+    }
+
+    /// The set under `symmetry` of a board with this `side`.
+    pub fn transform(self, side: u32, symmetry: u64) -> Self {
+        if symmetry == 0 {
+            return self;
+        }
+        let mut image = Self::EMPTY;
+        self.iter().for_each(|cell| image.insert(transform_cell(cell as u32, side, symmetry) as usize));
+        image
+    }
+}
+
+impl BitOr for Cells {
+    type Output = Self;
+    #[inline(always)]
+    fn bitor(self, other: Self) -> Self {
+        Self(std::array::from_fn(|i| self.0[i] | other.0[i]))
+    }
+}
+
+/// Writes `base` plus the number of each set bit to the front of `out`, ascending; returns how many.
+#[inline(always)]
+pub fn write_bits(mut bits: u64, base: u16, out: &mut [u16]) -> usize {
+    let n = bits.count_ones() as usize;
+    for action in &mut out[..n] {
+        *action = base + bits.trailing_zeros() as u16;
+        bits &= bits - 1;
+    }
+    n
+}
+
+/// Where one of the eight symmetries of the square takes `cell`: bit 2 of `symmetry` transposes, then bit 1 flips the
+/// rows and bit 0 the columns.
+#[inline]
+pub fn transform_cell(cell: u32, side: u32, symmetry: u64) -> u32 {
+    let (mut row, mut column) = (cell / side, cell % side);
+    if symmetry & 4 != 0 {
+        std::mem::swap(&mut row, &mut column);
+    }
+    if symmetry & 2 != 0 {
+        row = side - 1 - row;
+    }
+    if symmetry & 1 != 0 {
+        column = side - 1 - column;
+    }
+    row * side + column
+}
+
+/// Column letter and row number from the top: `a1` is the top left corner.
+pub fn cell_name(cell: u32, side: u32) -> String {
+    format!("{}{}", column_letter(cell % side), cell / side + 1)
+}
+
+fn column_letter(column: u32) -> char {
+    (b'a' + column as u8) as char
+}
+
+/// A line of column letters, then the rows with their numbers; each row is moved `slant` places right of the one above.
+pub fn display(side: u32, slant: usize, mark: impl Fn(u32) -> char) -> String {
+    let mut text = String::from("  ");
+    (0..side).for_each(|column| text.extend([' ', column_letter(column)]));
+    text += "\n";
+    for row in 0..side {
+        text += &format!("{:indent$}{:2}", "", row + 1, indent = row as usize * slant);
+        (0..side).for_each(|column| text.extend([' ', mark(row * side + column)]));
+        text += "\n";
+    }
+    text
+}
+
+/// `side` if it lies in `range`.
+///
+/// # Errors
+/// [`Error::Config`] about `game.size`.
+pub fn check_side(side: u32, range: RangeInclusive<u32>) -> Result<u32> {
+    if range.contains(&side) {
+        return Ok(side);
+    }
+    Err(Error::config("game.size", side, format!("{}..={}", range.start(), range.end())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sets_hold_what_was_put_in() {
+        let cells = [0, 5, 63, 64, 200, 360];
+        let mut set = Cells::EMPTY;
+        cells.iter().for_each(|&cell| set.insert(cell));
+        assert_eq!(set.iter().collect::<Vec<_>>(), cells);
+        let mut free = [0; 361];
+        for side in [13u32, 16, 19] {
+            let n = set.write_free((side * side) as usize, &mut free);
+            let expected: Vec<u16> =
+                (0..(side * side) as u16).filter(|&c| !set.contains(usize::from(c))).collect();
+            assert_eq!(free[..n], expected);
+        }
+        let mut plane = [0.5; 361];
+        set.write_plane(&mut plane);
+        assert!(plane.iter().enumerate().all(|(cell, &x)| x == f32::from(set.contains(cell) as u8)));
+        assert_eq!(Cells([1, 0, 0, 0, 0, 0]) | set, set);
+        assert_ne!(Cells([2, 0, 0, 0, 0, 0]) | set, set);
+    }
+
+    #[test]
+    fn the_eight_symmetries_are_different_and_keep_neighbours() {
+        let side = 5;
+        let images: Vec<Vec<u32>> =
+            (0..8).map(|s| (0..side * side).map(|cell| transform_cell(cell, side, s)).collect()).collect();
+        for (i, image) in images.iter().enumerate() {
+            assert!(images[..i].iter().all(|other| other != image));
+            let mut sorted = image.clone();
+            sorted.sort_unstable();
+            assert!(sorted.iter().copied().eq(0..side * side));
+            for cell in 0..side * side - 1 {
+                let (a, b) = (image[cell as usize], image[cell as usize + 1]);
+                if cell % side != side - 1 {
+                    let distance = (a / side).abs_diff(b / side) + (a % side).abs_diff(b % side);
+                    assert_eq!(distance, 1);
+                }
+            }
+        }
+        let set = Cells([0b1_0110_0010, 0, 0, 0, 0, 0]);
+        assert_eq!(set.transform(side, 3).transform(side, 3), set);
+        assert_eq!(set.transform(side, 4).iter().collect::<Vec<_>>(), [1, 5, 6, 16]);
+    }
+
+    #[test]
+    fn names_count_from_the_top_left() {
+        assert_eq!([cell_name(0, 8), cell_name(26, 8), cell_name(360, 19)], ["a1", "c4", "s19"]);
+        assert_eq!(display(2, 1, |cell| if cell == 3 { 'X' } else { '.' }), "   a b\n 1 . .\n  2 . X\n");
+    }
+}

@@ -1,0 +1,436 @@
+//! Hex: the first player connects top and bottom, the second left and right; one of them always does.
+//!
+//! Actions are cells, row-major (0 top left), as in pgx and OpenSpiel. A cell touches its left and right neighbours, two
+//! above (same column and one right of it) and two below (same column and one left of it). With `swap = true` there is
+//! one action more, the last (121 on 11x11): instead of a first stone the second player may take the first player's,
+//! which becomes theirs at the cell mirrored at the main diagonal, and the first player is to move (pie rule, as in pgx
+//! and OpenSpiel).
+//!
+//! Connection is kept as the game goes: the set of stones linked to their owner's first edge grows by a flood that
+//! enters each stone once a game. The game is won when it reaches the far edge.
+
+use super::board::{self, Cells, check_side};
+use super::{Game, History, ObsShape, Sizes, Turn, parse_options, to_options};
+use crate::error::Result;
+use bytemuck::{Pod, Zeroable};
+use serde::{Deserialize, Serialize};
+
+/// The settings of Hex.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Hex {
+    /// Side of the board, 3 to 19.
+    pub size: u32,
+    /// Whether the second player may swap instead of a first stone.
+    pub swap: bool,
+}
+
+impl Default for Hex {
+    fn default() -> Self {
+        Self { size: 11, swap: false }
+    }
+}
+
+/// One position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct State {
+    /// The stones of each player. `[P]`
+    pub stones: [Cells; 2],
+    /// Stones linked to the first edge of their owner: the top, the left.
+    pub linked: Cells,
+    /// Plies made.
+    pub plies: u32,
+    /// The player to move.
+    pub to_play: u16,
+    /// 0 while the game goes on, then the winner's number plus one.
+    pub outcome: u16,
+}
+
+/// The main diagonal's reflection, which exchanges the players' edges.
+const TRANSPOSE: u64 = 4;
+
+/// The board symmetries that keep the cells' neighbours, by number of the game's symmetry.
+const SYMMETRIES: [u64; 4] = [0, 3, TRANSPOSE, TRANSPOSE | 3];
+
+impl Hex {
+    #[inline(always)]
+    fn num_cells(&self) -> u32 {
+        self.size * self.size
+    }
+
+    /// The neighbours of a cell, at most six.
+    #[inline(always)]
+    fn neighbours(&self, cell: u32) -> impl Iterator<Item = usize> {
+        let (row, column, last) = (cell / self.size, cell % self.size, self.size - 1);
+        let (up, down) = (row > 0, row < last);
+        let (left, right) = (column > 0, column < last);
+        let n = self.size;
+        [
+            (up, cell.wrapping_sub(n)),
+            (up && right, cell.wrapping_sub(n - 1)),
+            (left, cell.wrapping_sub(1)),
+            (right, cell + 1),
+            (down && left, cell + n - 1),
+            (down, cell + n),
+        ]
+        .into_iter()
+        .filter_map(|(exists, neighbour)| exists.then_some(neighbour as usize))
+    }
+
+    /// How far a cell is from its player's first edge: 0 on it, size - 1 on the far edge.
+    #[inline(always)]
+    fn depth(&self, cell: u32, player: usize) -> u32 {
+        if player == 0 { cell / self.size } else { cell % self.size }
+    }
+
+    /// Links a stone and all that hangs together with it, if it touches the first edge or a linked stone. True where that
+    /// reaches the far edge.
+    #[inline]
+    fn link(&self, stones: &Cells, linked: &mut Cells, player: usize, cell: u32) -> bool {
+        let touches = |cell: usize| stones.contains(cell) && linked.contains(cell);
+        if self.depth(cell, player) != 0 && !self.neighbours(cell).any(touches) {
+            return false;
+        }
+        let mut connected = false;
+        let mut frontier = Cells::EMPTY;
+        linked.insert(cell as usize);
+        frontier.insert(cell as usize);
+        while let Some(cell) = frontier.pop() {
+            connected |= self.depth(cell as u32, player) == self.size - 1;
+            for neighbour in self.neighbours(cell as u32) {
+                if stones.contains(neighbour) && !linked.contains(neighbour) {
+                    linked.insert(neighbour);
+                    frontier.insert(neighbour);
+                }
+            }
+        }
+        connected
+    }
+
+    fn place(&self, s: &mut State, player: usize, cell: u32) {
+        s.stones[player].insert(cell as usize);
+        if self.link(&s.stones[player], &mut s.linked, player, cell) {
+            s.outcome = player as u16 + 1;
+        }
+    }
+
+    fn swap_is_legal(&self, s: &State) -> bool {
+        self.swap && s.plies == 1
+    }
+
+    fn swap_stone(&self, s: &mut State) {
+        let stones = s.stones[0] | s.stones[1];
+        let player = usize::from(s.to_play);
+        s.stones = [Cells::EMPTY; 2];
+        s.linked = Cells::EMPTY;
+        stones.transform(self.size, TRANSPOSE).iter().for_each(|cell| self.place(s, player, cell as u32));
+    }
+}
+
+impl Game for Hex {
+    type State = State;
+    const NAME: &'static str = "hex";
+
+    fn from_options(options: &toml::Table) -> Result<Self> {
+        let g: Self = parse_options(Self::NAME, options)?;
+        check_side(g.size, 3..=board::MAX_SIDE)?;
+        Ok(g)
+    }
+
+    fn options(&self) -> toml::Table {
+        to_options(self)
+    }
+
+    fn sizes(&self) -> Sizes {
+        let side = self.size as usize;
+        let swap = usize::from(self.swap);
+        Sizes {
+            num_players: 2,
+            num_actions: side * side + swap,
+            max_legal: side * side,
+            num_chance: 0,
+            max_chance_run: 0,
+            obs: ObsShape { channels: 4 + swap, height: side, width: side },
+            max_plies: side * side + swap,
+            num_symmetries: 4,
+            zero_sum: true,
+            hidden_information: false,
+            uses_history: false,
+        }
+    }
+
+    fn init(&self) -> State {
+        State { stones: [Cells::EMPTY; 2], linked: Cells::EMPTY, plies: 0, to_play: 0, outcome: 0 }
+    }
+
+    #[inline]
+    fn turn(&self, s: &State) -> Turn {
+        if s.outcome == 0 { Turn::Player(s.to_play as u8) } else { Turn::Over }
+    }
+
+    #[inline]
+    fn legal(&self, s: &State, _history: History<'_>, out: &mut [u16]) -> usize {
+        let mut n = (s.stones[0] | s.stones[1]).write_free(self.num_cells() as usize, out);
+        if self.swap_is_legal(s) {
+            out[n] = self.num_cells() as u16;
+            n += 1;
+        }
+        n
+    }
+
+    #[inline]
+    fn step(&self, s: &mut State, action: u16, _history: History<'_>) {
+        let cell = u32::from(action);
+        if cell == self.num_cells() {
+            self.swap_stone(s);
+        } else {
+            self.place(s, usize::from(s.to_play), cell);
+        }
+        s.plies += 1;
+        s.to_play ^= 1;
+    }
+
+    /// Planes: own stones, the other player's stones, the cells of the edges the player has to connect, the cells of the
+    /// other player's edges, and with `swap` a plane of ones where the stone on the board may be taken.
+    /// `[4 or 5, size, size]`
+    fn observe(&self, s: &State, player: u8, out: &mut [f32]) {
+        let side = self.size as usize;
+        let mut planes = out.chunks_exact_mut(side * side);
+        let seats = [usize::from(player), usize::from(1 - player)];
+        for (seat, plane) in seats.into_iter().zip(planes.by_ref()) {
+            s.stones[seat].write_plane(plane);
+        }
+        for (seat, plane) in seats.into_iter().zip(planes.by_ref()) {
+            plane.fill(0.0);
+            for i in 0..side {
+                let (first, far) =
+                    if seat == 0 { (i, (side - 1) * side + i) } else { (i * side, i * side + side - 1) };
+                plane[first] = 1.0;
+                plane[far] = 1.0;
+            }
+        }
+        for plane in planes {
+            plane.fill(if self.swap_is_legal(s) { 1.0 } else { 0.0 });
+        }
+    }
+
+    fn returns(&self, s: &State, out: &mut [f32]) {
+        let value = match s.outcome {
+            1 => 1.0,
+            2 => -1.0,
+            _ => 0.0,
+        };
+        out[0] = value;
+        out[1] = -value;
+    }
+
+    /// 0 identity, 1 half a turn, 2 the main diagonal's reflection with the players exchanged, 3 both.
+    fn transform(&self, s: &State, symmetry: u64) -> State {
+        if symmetry == 0 {
+            return *s;
+        }
+        let image = |player: u8| {
+            let source = self.transform_player(player, symmetry);
+            s.stones[usize::from(source)].transform(self.size, SYMMETRIES[symmetry as usize])
+        };
+        let swaps = symmetry >= 2;
+        let mut out = State {
+            stones: [image(0), image(1)],
+            linked: Cells::EMPTY,
+            plies: s.plies,
+            to_play: s.to_play ^ u16::from(swaps),
+            outcome: if swaps && s.outcome != 0 { 3 - s.outcome } else { s.outcome },
+        };
+        for (player, stones) in out.stones.iter().enumerate() {
+            for cell in stones.iter().filter(|&cell| self.depth(cell as u32, player) == 0) {
+                self.link(stones, &mut out.linked, player, cell as u32);
+            }
+        }
+        out
+    }
+
+    fn transform_action(&self, action: u16, symmetry: u64) -> u16 {
+        let cell = u32::from(action);
+        if cell == self.num_cells() {
+            return action;
+        }
+        board::transform_cell(cell, self.size, SYMMETRIES[symmetry as usize]) as u16
+    }
+
+    fn transform_player(&self, player: u8, symmetry: u64) -> u8 {
+        player ^ u8::from(symmetry >= 2)
+    }
+
+    /// `X` the first player (top to bottom), `O` the second (left to right).
+    fn display(&self, s: &State) -> String {
+        board::display(self.size, 1, |cell| {
+            match (s.stones[0].contains(cell as usize), s.stones[1].contains(cell as usize)) {
+                (true, _) => 'X',
+                (_, true) => 'O',
+                _ => '.',
+            }
+        })
+    }
+
+    /// Column letter and row number from the top, or `swap`.
+    fn action_name(&self, _state: &State, action: u16) -> String {
+        let cell = u32::from(action);
+        if cell == self.num_cells() { "swap".into() } else { board::cell_name(cell, self.size) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::{Key, Purpose};
+    use std::collections::HashMap;
+
+    fn legal(game: &Hex, s: &State) -> Vec<u16> {
+        let mut out = [0; 361];
+        let n = game.legal(s, History::default(), &mut out);
+        out[..n].to_vec()
+    }
+
+    fn play(game: &Hex, names: &str) -> State {
+        let mut s = game.init();
+        for name in names.split_whitespace() {
+            let action = game.parse_action(&s, History::default(), name).expect(name);
+            game.step(&mut s, action, History::default());
+        }
+        s
+    }
+
+    #[test]
+    fn the_first_player_connects_top_and_bottom_the_second_left_and_right() {
+        let game = Hex { size: 3, swap: false };
+        assert_eq!(play(&game, "b1 a1 b2 c3 b3").outcome, 1);
+        assert_eq!(play(&game, "a1 a2 b1 b2 c3 c2").outcome, 2);
+        // Down-left is adjacent, down-right is not.
+        assert_eq!(play(&game, "c1 a1 b2 c3 a3").outcome, 1);
+        assert_eq!(play(&game, "a1 c1 b2 a3 c3").outcome, 0);
+        // The last column does not touch the first.
+        let game = Hex { size: 4, swap: false };
+        assert_eq!(play(&game, "d1 b1 a2 c1 a3 b4 a4").outcome, 0);
+        assert_eq!(play(&game, "a1 b1 a2 c1 d2 b4 d3 c4 d4").outcome, 0);
+    }
+
+    /// Stones connected to the player's first edge, by repeated merging of cell labels.
+    fn linked_by_labels(side: usize, stones: &Cells, player: usize) -> Cells {
+        let mut label: Vec<usize> = (0..side * side).collect();
+        let merge = |label: &mut Vec<usize>, a: usize, b: usize| {
+            let (from, to) = (label[a].max(label[b]), label[a].min(label[b]));
+            label.iter_mut().filter(|x| **x == from).for_each(|x| *x = to);
+        };
+        for cell in stones.iter() {
+            let (row, column) = (cell / side, cell % side);
+            let right = (column + 1 < side).then_some(cell + 1);
+            let below = (row + 1 < side).then_some(cell + side);
+            let below_left = (row + 1 < side && column > 0).then(|| cell + side - 1);
+            for other in [right, below, below_left].into_iter().flatten() {
+                if stones.contains(other) {
+                    merge(&mut label, cell, other);
+                }
+            }
+        }
+        let on_edge = |&cell: &usize| if player == 0 { cell < side } else { cell % side == 0 };
+        let roots: Vec<usize> = stones.iter().filter(on_edge).map(|cell| label[cell]).collect();
+        let mut linked = Cells::EMPTY;
+        stones.iter().filter(|&cell| roots.contains(&label[cell])).for_each(|cell| linked.insert(cell));
+        linked
+    }
+
+    #[test]
+    fn links_agree_with_merged_labels_in_random_games() {
+        for size in 3..=19u32 {
+            let game = Hex { size, swap: size % 2 == 0 };
+            let side = size as usize;
+            for seed in 0..4 {
+                let mut rng = Key::new(seed, Purpose::Evaluation).with(u64::from(size)).stream();
+                let mut s = game.init();
+                while game.turn(&s) != Turn::Over {
+                    let actions = legal(&game, &s);
+                    game.step(&mut s, actions[rng.below(actions.len())], History::default());
+                    let [top, left] = [0, 1].map(|player| linked_by_labels(side, &s.stones[player], player));
+                    assert_eq!(s.linked, top | left);
+                    let outcome = if top.iter().any(|cell| cell / side == side - 1) {
+                        1
+                    } else if left.iter().any(|cell| cell % side == side - 1) {
+                        2
+                    } else {
+                        0
+                    };
+                    assert_eq!(s.outcome, outcome);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_swap_takes_the_stone_over_at_the_mirrored_cell() {
+        let game = Hex { size: 5, swap: true };
+        let s = play(&game, "b4");
+        let actions = legal(&game, &s);
+        assert_eq!((actions.len(), actions[24]), (25, 25));
+        let s = play(&game, "b4 Swap");
+        assert_eq!((s.stones[0], s.stones[1].iter().collect::<Vec<_>>()), (Cells::EMPTY, vec![8]));
+        assert_eq!(game.turn(&s), Turn::Player(0));
+        assert!(!legal(&game, &s).contains(&25));
+        // A stone swapped onto the left edge is linked to it.
+        assert_eq!(play(&game, "c1 swap").linked.iter().collect::<Vec<_>>(), [10]);
+        assert_eq!(Hex { size: 5, swap: false }.sizes().num_actions, 25);
+    }
+
+    #[test]
+    fn the_mover_sees_own_stones_and_own_edges_first() {
+        let game = Hex { size: 3, swap: true };
+        let s = play(&game, "b1");
+        let top_bottom = [1., 1., 1., 0., 0., 0., 1., 1., 1.];
+        let left_right = [1., 0., 1., 1., 0., 1., 1., 0., 1.];
+        let stone = [0., 1., 0., 0., 0., 0., 0., 0., 0.];
+        let mut out = [9.0; 45];
+        game.observe(&s, 1, &mut out);
+        assert_eq!(out, [[0.; 9], stone, left_right, top_bottom, [1.; 9]].concat()[..]);
+        game.observe(&s, 0, &mut out);
+        assert_eq!(out, [stone, [0.; 9], top_bottom, left_right, [1.; 9]].concat()[..]);
+    }
+
+    fn solve(game: &Hex, s: &State, known: &mut HashMap<Vec<u8>, u8>) -> u8 {
+        if let Turn::Player(player) = game.turn(s) {
+            let key = bytemuck::bytes_of(s).to_vec();
+            if let Some(&winner) = known.get(&key) {
+                return winner;
+            }
+            let wins = |&action: &u16| {
+                let mut next = *s;
+                game.step(&mut next, action, History::default());
+                solve(game, &next, known) == player
+            };
+            let winner = if legal(game, s).iter().any(wins) { player } else { 1 - player };
+            known.insert(key, winner);
+            return winner;
+        }
+        s.outcome as u8 - 1
+    }
+
+    #[test]
+    fn the_first_player_wins_but_not_under_the_pie_rule() {
+        for (swap, winner) in [(false, 0), (true, 1)] {
+            let game = Hex { size: 3, swap };
+            assert_eq!(solve(&game, &game.init(), &mut HashMap::new()), winner);
+        }
+    }
+
+    #[test]
+    fn bad_options_name_the_key() {
+        for (options, part) in [
+            ("size = 2", "game.size: got 2, expected 3..=19"),
+            ("size = 20", "game.size: got 20, expected 3..=19"),
+            ("swap = 'pie'", "game.swap: got \"pie\", expected a boolean"),
+        ] {
+            let table = options.parse().expect("TOML");
+            let message = Hex::from_options(&table).expect_err(options).to_string();
+            assert!(message.contains(part), "{message}");
+        }
+    }
+}
