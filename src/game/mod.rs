@@ -5,6 +5,8 @@
 //!
 //! A new game is one file here, one line in the [`registry!`] call below, one file under `configs/`.
 
+pub mod backgammon;
+pub mod clique;
 pub mod connect_four;
 pub mod tic_tac_toe;
 
@@ -198,6 +200,11 @@ pub trait Game: Clone + Send + Sync + 'static {
         out
     }
 
+    /// What is worth saving of a finished game as one line of JSON: a Ramsey colouring. Most games have no such thing.
+    fn finding(&self, _state: &Self::State) -> Option<serde_json::Value> {
+        None
+    }
+
     /// The position drawn for people, several lines.
     fn display(&self, state: &Self::State) -> String;
 
@@ -241,6 +248,8 @@ macro_rules! registry {
 registry! {
     tic_tac_toe::TicTacToe,
     connect_four::ConnectFour,
+    clique::Clique,
+    backgammon::Backgammon,
 }
 
 /// Reads a game's settings out of its options table, with unknown keys refused.
