@@ -19,10 +19,10 @@ mod tests;
 use super::{Game, History, ObsShape, Sizes, Turn, parse_options, to_options};
 use crate::error::{Error, Result};
 use bytemuck::{Pod, Zeroable};
-use edges::{EdgeSet, MAX_VERTICES, edge_ends, edge_number};
+use edges::{edge_ends, edge_number};
 use serde::{Deserialize, Serialize};
 
-pub use edges::MAX_VERTICES as MAX_N;
+pub use edges::{EdgeSet, MAX_VERTICES};
 
 /// Planes of an observation.
 const CHANNELS: usize = 4;
