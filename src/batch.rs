@@ -174,6 +174,8 @@ pub trait AnyGame: Send + Sync {
     fn returns(&self, state: &[u8]) -> Vec<f32>;
     /// See [`Game::scores`]. `[P]`
     fn scores(&self, state: &[u8]) -> Vec<f32>;
+    /// See [`Game::finding`].
+    fn finding(&self, state: &[u8]) -> Option<serde_json::Value>;
     /// See [`Game::history_key`].
     fn history_key(&self, state: &[u8]) -> u64;
     /// See [`Game::determinise`].
@@ -259,6 +261,10 @@ impl<G: Game> AnyGame for Erased<G> {
 
     fn scores(&self, state: &[u8]) -> Vec<f32> {
         self.0.scores(&Self::state(state))
+    }
+
+    fn finding(&self, state: &[u8]) -> Option<serde_json::Value> {
+        self.0.finding(&Self::state(state))
     }
 
     fn history_key(&self, state: &[u8]) -> u64 {
@@ -398,9 +404,10 @@ impl Playthrough {
                 self.game.parse_action(&self.state, history, text)
             })
             .flatten();
-        match text.parse::<u16>().ok().or(named) {
-            Some(action) if self.legal().contains(&action) => self.step(action),
-            _ => Err(self.illegal(text)),
+        let number = text.parse::<u16>().ok().filter(|action| self.legal().contains(action));
+        match number.or(named) {
+            Some(action) => self.step(action),
+            None => Err(self.illegal(text)),
         }
     }
 

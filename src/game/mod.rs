@@ -6,6 +6,8 @@
 //! A new game is one file here, one line in the `registry!` call below, one file under `configs/`.
 
 pub mod board;
+pub mod backgammon;
+pub mod clique;
 pub mod connect_four;
 pub mod gomoku;
 pub mod hex;
@@ -203,6 +205,11 @@ pub trait Game: Clone + Send + Sync + 'static {
         out
     }
 
+    /// What is worth saving of a finished game as one line of JSON: a Ramsey colouring. Most games have no such thing.
+    fn finding(&self, _state: &Self::State) -> Option<serde_json::Value> {
+        None
+    }
+
     /// The position drawn for people, several lines.
     fn display(&self, state: &Self::State) -> String;
 
@@ -249,6 +256,8 @@ registry! {
     othello::Othello,
     hex::Hex,
     gomoku::Gomoku,
+    clique::Clique,
+    backgammon::Backgammon,
 }
 
 /// Reads a game's settings out of its options table, with unknown keys refused.

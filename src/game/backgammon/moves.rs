@@ -1,0 +1,117 @@
+//! Which dice can be played from where, by bit masks over the places of the board.
+//!
+//! For doubles every playable die begins a longest turn: what one checker can do depends on blocked points alone, and
+//! bearing off, once open, stays open. So only two different dice need a look ahead, of one die.
+
+use super::{BAR, NO_MOVE, PLACES};
+
+/// Places 2..=25.
+const POINTS: u32 = 0x03FF_FFFC;
+/// Places 2..=19, from where no checker may be left when bearing off.
+const OUTSIDE: u32 = 0x000F_FFFC;
+const BAR_BIT: u32 = 1 << BAR;
+
+/// The mover's checkers and what stands in their way; bit i is place i.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Movers {
+    /// Places with at least one of the mover's checkers.
+    own: u32,
+    /// Places with exactly one.
+    single: u32,
+    /// Points the other player holds.
+    blocked: u32,
+}
+
+/// The places from which `die` can be played.
+#[inline]
+fn sources(own: u32, blocked: u32, die: u8) -> u32 {
+    if own & BAR_BIT != 0 {
+        return BAR_BIT & !(blocked >> die);
+    }
+    let steps = own & ((POINTS & !blocked) >> die);
+    if own & OUTSIDE != 0 {
+        return steps;
+    }
+    let exact = 1 << (26 - die);
+    let rear = own & own.wrapping_neg();
+    steps | (own & exact) | if rear > exact { rear } else { 0 }
+}
+
+impl Movers {
+    #[inline]
+    pub(super) fn of(board: &[i8; PLACES]) -> Self {
+        let (mut own, mut single, mut blocked) = (0, 0, 0);
+        for (place, &n) in board.iter().enumerate().take(26).skip(1) {
+            own |= u32::from(n > 0) << place;
+            single |= u32::from(n == 1) << place;
+            blocked |= u32::from(n < -1) << place;
+        }
+        Self { own, single, blocked }
+    }
+
+    /// Of the places `from` where `die` can be played, those after which `then` can be played.
+    #[inline]
+    fn followed(&self, from: u32, die: u8, then: u32, then_die: u8) -> u32 {
+        if then & (then.wrapping_sub(1)) != 0 {
+            return from; // two places to play `then` from, at most one of which is left
+        }
+        let mut kept = 0;
+        let mut rest = from;
+        while rest != 0 {
+            let source = rest & rest.wrapping_neg();
+            rest ^= source;
+            let own = (self.own & !(source & self.single)) | (source << die & POINTS);
+            if sources(own, self.blocked, then_die) != 0 {
+                kept |= source;
+            }
+        }
+        kept
+    }
+
+    /// The places from which the higher and the lower of two different dice can be played so that the turn uses as many
+    /// dice as possible, or the higher where only one can be used.
+    fn first_of_two(&self, high: u8, low: u8) -> [u32; 2] {
+        let from_high = sources(self.own, self.blocked, high);
+        let from_low = sources(self.own, self.blocked, low);
+        let both =
+            [self.followed(from_high, high, from_low, low), self.followed(from_low, low, from_high, high)];
+        if both != [0, 0] {
+            both
+        } else if from_high != 0 {
+            [from_high, 0]
+        } else {
+            [0, from_low]
+        }
+    }
+
+    /// Writes the legal actions in ascending order to the front of `out` and returns how many. `dice` holds what is left
+    /// to play, the higher first.
+    #[inline]
+    pub(super) fn list(&self, dice: &[u8; 4], out: &mut [u16]) -> usize {
+        let (high, low) = (dice[0], dice[1]);
+        let [from_high, from_low] = if low != 0 && low != high {
+            self.first_of_two(high, low)
+        } else {
+            [sources(self.own, self.blocked, high), 0]
+        };
+        let mut rest = from_high | from_low;
+        if rest == 0 {
+            out[0] = NO_MOVE;
+            return 1;
+        }
+        let mut n = 0;
+        while rest != 0 {
+            let place = rest.trailing_zeros();
+            rest &= rest - 1;
+            if from_low >> place & 1 != 0 {
+                out[n] = (place * 6) as u16 + u16::from(low) - 1;
+                n += 1;
+            }
+            if from_high >> place & 1 != 0 {
+                out[n] = (place * 6) as u16 + u16::from(high) - 1;
+                n += 1;
+            }
+        }
+        n
+    }
+}

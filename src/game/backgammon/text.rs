@@ -1,0 +1,90 @@
+//! Backgammon as people write it.
+
+use super::{BAR, OFF, OTHER_BAR, OTHER_OFF, PLACES, ROLLS, State, phase};
+
+/// The point of a place, counted by the player to move: 24 down to 1, 25 for the bar, 0 and below for off.
+fn point(place: u16) -> i32 {
+    26 - i32::from(place)
+}
+
+/// The name of a legal action or outcome.
+pub(super) fn name(s: &State, action: u16) -> String {
+    match s.phase {
+        phase::STARTER => return format!("player {action}"),
+        phase::MOVE if action < 6 => return "no move".into(),
+        phase::MOVE => {}
+        _ => {
+            let [low, high] = ROLLS.get(usize::from(action)).copied().unwrap_or_default();
+            return format!("{high}-{low}");
+        }
+    }
+    let (place, die) = (action / 6, action % 6 + 1);
+    let from = if usize::from(place) == BAR { "bar".into() } else { point(place).to_string() };
+    match point(place + die) {
+        0 => format!("{from}/off"),
+        to if to < 0 => format!("{from}/off({die})"),
+        to => format!("{from}/{to}"),
+    }
+}
+
+/// The legal action called `text`.
+pub(super) fn parse(s: &State, legal: &[u16], text: &str) -> Option<u16> {
+    let text = text.trim().trim_end_matches('*').to_ascii_lowercase();
+    let named = |wanted: &str| legal.iter().copied().find(|&a| name(s, a) == wanted);
+    if let Some(action) = named(&text) {
+        return Some(action);
+    }
+    match s.phase {
+        phase::MOVE if text.parse::<u16>().is_ok_and(|a| a < 6) => named("no move"),
+        phase::MOVE => legal.iter().copied().find(|&a| name(s, a).split('(').next() == Some(&text)),
+        phase::ROLL | phase::OPENING_ROLL => {
+            let (a, b) = text.split_once('-')?;
+            named(&format!("{b}-{a}"))
+        }
+        _ => None,
+    }
+}
+
+/// One cell of the drawing: row 0 at the edge, the count itself where more than five stand there.
+fn cell(count: i8, row: i8) -> String {
+    let height = count.abs();
+    let piece = if count > 0 { "X" } else { "O" };
+    match row {
+        4 if height > 5 => height.to_string(),
+        _ if row < height => piece.to_string(),
+        _ => ".".to_string(),
+    }
+}
+
+/// The board as player 0 (X, who moves from 24 to 1) sees it.
+pub(super) fn display(s: &State) -> String {
+    let board: [i8; PLACES] = s.seen_by(0);
+    let count = |point: usize| board[26 - point];
+    let line = |points: [Vec<usize>; 2], show: &dyn Fn(usize) -> String| {
+        let [left, right] =
+            points.map(|half| half.iter().map(|&p| format!("{:>3}", show(p))).collect::<String>());
+        format!("{left} |{right}\n")
+    };
+    let upper = || [(13..19).collect(), (19..25).collect()];
+    let lower = || [(7..13).rev().collect(), (1..7).rev().collect()];
+    let mut text = line(upper(), &|p| p.to_string());
+    (0..5).for_each(|row| text += &line(upper(), &|p| cell(count(p), row)));
+    text += "\n";
+    (0..5).rev().for_each(|row| text += &line(lower(), &|p| cell(count(p), row)));
+    text += &line(lower(), &|p| p.to_string());
+    text += &format!(
+        "bar: X {}, O {}; off: X {}, O {}\n",
+        board[BAR], -board[OTHER_BAR], board[OFF], -board[OTHER_OFF]
+    );
+    let player = if s.mover == 0 { "X (player 0)" } else { "O (player 1)" };
+    text + &match s.phase {
+        phase::STARTER => "the starter is drawn\n".to_string(),
+        phase::MOVE => {
+            let dice: Vec<String> = s.dice.iter().filter(|&&d| d > 0).map(u8::to_string).collect();
+            format!("{player} to play {}\n", dice.join("-"))
+        }
+        phase::OVER if s.points == 0 => "given up as a draw\n".to_string(),
+        phase::OVER => format!("{player} has won {}\n", s.points),
+        _ => format!("{player} to roll\n"),
+    }
+}

@@ -1,0 +1,282 @@
+//! The clique game: two players claim the edges of K_n in turn, and cliques of k vertices decide.
+//!
+//! - `symmetric`: the first to own a k-clique wins, a full board without one is a draw;
+//! - `asymmetric`: player 0 wins with a k-clique, player 1 when the board is full without one (player 1's own cliques
+//!   count for nothing);
+//! - `avoid_clique`: who completes an own k-clique loses. A full board without one is a draw: a colouring of K_n with two
+//!   colours and no k-clique in one colour, a witness of R(k, k) > n, given out by [`Clique::colouring`].
+//!
+//! Actions are the edges (i, j), i < j, in lexicographic order: 0-1, 0-2, .., 0-(n-1), 1-2, ... The n! symmetries are the
+//! permutations of the vertices, numbered by their rank in lexicographic order (Lehmer code), the identity being 0.
+//!
+//! Each player's edges are a set of bits in action order, so that the neighbours of i above i lie side by side, and one
+//! new edge is tested for cliques through the common neighbours of its ends alone.
+
+mod edges;
+#[cfg(test)]
+mod tests;
+
+use super::{Game, History, ObsShape, Sizes, Turn, parse_options, to_options};
+use crate::error::{Error, Result};
+use bytemuck::{Pod, Zeroable};
+use edges::{edge_ends, edge_number};
+use serde::{Deserialize, Serialize};
+
+pub use edges::{EdgeSet, MAX_VERTICES};
+
+/// Planes of an observation.
+const CHANNELS: usize = 4;
+
+/// What a clique means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// The first to own a clique wins.
+    Symmetric,
+    /// Player 0 wants a clique, player 1 wants none.
+    Asymmetric,
+    /// Who completes an own clique loses.
+    AvoidClique,
+}
+
+/// The settings of the clique game.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Clique {
+    /// Vertices, 3 to 17.
+    pub n: usize,
+    /// Vertices of a clique, 3 to n.
+    pub k: usize,
+    /// What a clique means; `game_mode` and `variant` are understood too.
+    #[serde(alias = "game_mode", alias = "variant")]
+    pub mode: Mode,
+}
+
+impl Default for Clique {
+    fn default() -> Self {
+        Self { n: 6, k: 3, mode: Mode::Symmetric }
+    }
+}
+
+/// One position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct State {
+    /// The edges of each player. `[P]`
+    pub edges: [EdgeSet; 2],
+    /// Edges claimed.
+    pub plies: u32,
+    /// 0 while the game goes on, 1 or 2 for the winner's number plus one, 3 for a draw.
+    pub outcome: u32,
+}
+
+impl Clique {
+    /// E: the edges of K_n.
+    pub fn num_edges(&self) -> usize {
+        self.n * (self.n - 1) / 2
+    }
+
+    /// The result once the mover has claimed `edge`, as in [`State::outcome`].
+    fn outcome(&self, s: &State, mover: u32, edge: usize) -> u32 {
+        let full = s.plies as usize == self.num_edges();
+        let counts = self.mode != Mode::Asymmetric || mover == 0;
+        let made_clique = counts && s.edges[mover as usize].has_clique_with(self.n, self.k, edge);
+        match self.mode {
+            Mode::AvoidClique if made_clique => 2 - mover,
+            _ if made_clique => mover + 1,
+            Mode::Asymmetric if full => 2,
+            _ if full => 3,
+            _ => 0,
+        }
+    }
+
+    /// The edges of `player` as graph6 text (B. McKay's format), without a line end.
+    pub fn to_graph6(&self, s: &State, player: u8) -> String {
+        let owned = s.edges[usize::from(player)];
+        let bits: Vec<bool> = (1..self.n)
+            .flat_map(|j| (0..j).map(move |i| owned.contains(edge_number(self.n, i, j))))
+            .collect();
+        let sextets = bits.chunks(6).map(|chunk| {
+            chunk.iter().enumerate().fold(63, |byte, (place, &bit)| byte + (u8::from(bit) << (5 - place)))
+        });
+        std::iter::once(63 + self.n as u8).chain(sextets).map(char::from).collect()
+    }
+
+    /// The colouring that a full board is: `n`, `k`, each player's graph as graph6 and as a list of edges. None while
+    /// edges are free or where somebody owns a k-clique.
+    pub fn colouring(&self, s: &State) -> Option<serde_json::Value> {
+        let full = s.plies as usize == self.num_edges();
+        if !full || s.edges.iter().any(|owned| owned.has_clique(self.n, self.k)) {
+            return None;
+        }
+        let edges = |player: usize| -> Vec<(usize, usize)> {
+            s.edges[player].iter().map(|edge| edge_ends(self.n, edge)).collect()
+        };
+        Some(serde_json::json!({
+            "n": self.n,
+            "k": self.k,
+            "graph6": [self.to_graph6(s, 0), self.to_graph6(s, 1)],
+            "edges": [edges(0), edges(1)],
+        }))
+    }
+
+    /// Where each vertex goes under permutation number `rank`; entries from n on are not used.
+    fn permutation(&self, rank: u64) -> [usize; MAX_VERTICES] {
+        let mut free: [usize; MAX_VERTICES] = std::array::from_fn(|v| v);
+        let mut image = [0; MAX_VERTICES];
+        let mut weight: u64 = (1..self.n as u64).product();
+        let mut rank = rank;
+        for (left, image) in (1..=self.n).rev().zip(&mut image) {
+            let digit = (rank / weight) as usize;
+            rank %= weight;
+            weight /= (left - 1).max(1) as u64;
+            *image = free[digit];
+            free.copy_within(digit + 1..left, digit);
+        }
+        image
+    }
+
+    fn moved(&self, image: &[usize; MAX_VERTICES], edge: usize) -> usize {
+        let (i, j) = edge_ends(self.n, edge);
+        let (a, b) = (image[i], image[j]);
+        edge_number(self.n, a.min(b), a.max(b))
+    }
+}
+
+impl Game for Clique {
+    type State = State;
+    const NAME: &'static str = "clique";
+
+    fn from_options(options: &toml::Table) -> Result<Self> {
+        let g: Self = parse_options(Self::NAME, options)?;
+        if !(3..=MAX_VERTICES).contains(&g.n) {
+            return Err(Error::config("game.n", g.n, format!("3..={MAX_VERTICES}")));
+        }
+        if !(3..=g.n).contains(&g.k) {
+            return Err(Error::config("game.k", g.k, format!("3..={} (at most n)", g.n)));
+        }
+        Ok(g)
+    }
+
+    fn options(&self) -> toml::Table {
+        to_options(self)
+    }
+
+    fn sizes(&self) -> Sizes {
+        let edges = self.num_edges();
+        Sizes {
+            num_players: 2,
+            num_actions: edges,
+            max_legal: edges,
+            num_chance: 0,
+            max_chance_run: 0,
+            obs: ObsShape { channels: CHANNELS, height: edges, width: 1 },
+            max_plies: edges,
+            num_symmetries: (1..=self.n as u64).product(),
+            zero_sum: true,
+            hidden_information: false,
+            uses_history: false,
+        }
+    }
+
+    fn init(&self) -> State {
+        State { edges: [EdgeSet::default(); 2], plies: 0, outcome: 0 }
+    }
+
+    #[inline]
+    fn turn(&self, s: &State) -> Turn {
+        if s.outcome == 0 { Turn::Player((s.plies & 1) as u8) } else { Turn::Over }
+    }
+
+    #[inline]
+    fn legal(&self, s: &State, _history: History<'_>, out: &mut [u16]) -> usize {
+        let mut n = 0;
+        for edge in s.edges[0].union(s.edges[1]).complement(self.num_edges()).iter() {
+            out[n] = edge as u16;
+            n += 1;
+        }
+        n
+    }
+
+    #[inline]
+    fn step(&self, s: &mut State, action: u16, _history: History<'_>) {
+        let mover = s.plies & 1;
+        s.edges[mover as usize].insert(usize::from(action));
+        s.plies += 1;
+        s.outcome = self.outcome(s, mover, usize::from(action));
+    }
+
+    /// Four numbers for each edge, in action order: own, the other player's, free, whether `player` is player 0 (the one
+    /// who wants a clique in asymmetric play). `[4, E, 1]`
+    fn observe(&self, s: &State, player: u8, out: &mut [f32]) {
+        let edges = self.num_edges();
+        let (own, other) = (s.edges[usize::from(player)], s.edges[usize::from(1 - player)]);
+        for edge in 0..edges {
+            let (own, other) = (f32::from(own.contains(edge) as u8), f32::from(other.contains(edge) as u8));
+            out[edge] = own;
+            out[edges + edge] = other;
+            out[2 * edges + edge] = 1.0 - own - other;
+        }
+        out[3 * edges..].fill(if player == 0 { 1.0 } else { 0.0 });
+    }
+
+    fn returns(&self, s: &State, out: &mut [f32]) {
+        let value = match s.outcome {
+            1 => 1.0,
+            2 => -1.0,
+            _ => 0.0,
+        };
+        out[0] = value;
+        out[1] = -value;
+    }
+
+    fn transform(&self, s: &State, symmetry: u64) -> State {
+        if symmetry == 0 {
+            return *s;
+        }
+        let image = self.permutation(symmetry);
+        let edges = s.edges.map(|owned| {
+            let mut out = EdgeSet::default();
+            owned.iter().for_each(|edge| out.insert(self.moved(&image, edge)));
+            out
+        });
+        State { edges, ..*s }
+    }
+
+    fn transform_action(&self, action: u16, symmetry: u64) -> u16 {
+        if symmetry == 0 {
+            return action;
+        }
+        self.moved(&self.permutation(symmetry), usize::from(action)) as u16
+    }
+
+    fn finding(&self, s: &State) -> Option<serde_json::Value> {
+        (self.mode == Mode::AvoidClique).then(|| self.colouring(s)).flatten()
+    }
+
+    /// The upper triangle of the adjacency matrix: `X` player 0, `O` player 1.
+    fn display(&self, s: &State) -> String {
+        let mut text = String::from("   ");
+        (1..self.n).for_each(|j| text += &format!("{j:3}"));
+        text += "\n";
+        for i in 0..self.n - 1 {
+            text += &format!("{i:3}{}", "   ".repeat(i));
+            for j in i + 1..self.n {
+                let edge = edge_number(self.n, i, j);
+                text += match (s.edges[0].contains(edge), s.edges[1].contains(edge)) {
+                    (true, _) => "  X",
+                    (_, true) => "  O",
+                    _ => "  .",
+                };
+            }
+            text += "\n";
+        }
+        text
+    }
+
+    /// The ends of the edge, the lower first: `0-3`.
+    fn action_name(&self, _state: &State, action: u16) -> String {
+        let (i, j) = edge_ends(self.n, usize::from(action));
+        format!("{i}-{j}")
+    }
+}

@@ -1,0 +1,192 @@
+use super::*;
+use crate::rng::{Key, Purpose};
+
+fn game(n: usize, k: usize, mode: Mode) -> Clique {
+    Clique { n, k, mode }
+}
+
+/// Plays the named edges one after another.
+fn play(g: &Clique, edges: &str) -> State {
+    edges.split_whitespace().fold(g.init(), |mut s, edge| {
+        let action =
+            g.parse_action(&s, History::default(), edge).unwrap_or_else(|| panic!("{edge} is not legal"));
+        g.step(&mut s, action, History::default());
+        s
+    })
+}
+
+fn result(g: &Clique, s: &State) -> Option<f32> {
+    let mut out = [0.0; 2];
+    g.returns(s, &mut out);
+    assert_eq!(out[0], -out[1]);
+    (g.turn(s) == Turn::Over).then_some(out[0])
+}
+
+/// The full board in which bit e of `colours` gives edge e to player 1.
+fn full_board(g: &Clique, colours: u32) -> State {
+    let mut s = State { plies: g.num_edges() as u32, ..g.init() };
+    (0..g.num_edges()).for_each(|edge| s.edges[(colours >> edge & 1) as usize].insert(edge));
+    s
+}
+
+#[test]
+fn edges_are_numbered_lexicographically() {
+    for n in 3..=MAX_VERTICES {
+        let pairs = (0..n).flat_map(|i| (i + 1..n).map(move |j| (i, j)));
+        for (number, (i, j)) in pairs.enumerate() {
+            assert_eq!((edge_number(n, i, j), edge_ends(n, number)), (number, (i, j)));
+        }
+    }
+}
+
+#[test]
+fn a_triangle_means_what_the_mode_says() {
+    let first_makes_it = "0-1 2-3 0-2 1-3 1-2";
+    assert_eq!(
+        result(&game(5, 3, Mode::Symmetric), &play(&game(5, 3, Mode::Symmetric), first_makes_it)),
+        Some(1.0)
+    );
+    assert_eq!(
+        result(&game(5, 3, Mode::Asymmetric), &play(&game(5, 3, Mode::Asymmetric), first_makes_it)),
+        Some(1.0)
+    );
+    assert_eq!(
+        result(&game(5, 3, Mode::AvoidClique), &play(&game(5, 3, Mode::AvoidClique), first_makes_it)),
+        Some(-1.0)
+    );
+    let second_makes_it = "0-3 0-1 1-4 1-2 2-3 0-2";
+    assert_eq!(
+        result(&game(5, 3, Mode::Symmetric), &play(&game(5, 3, Mode::Symmetric), second_makes_it)),
+        Some(-1.0)
+    );
+    assert_eq!(
+        result(&game(5, 3, Mode::Asymmetric), &play(&game(5, 3, Mode::Asymmetric), second_makes_it)),
+        None
+    );
+    assert_eq!(
+        result(&game(5, 3, Mode::AvoidClique), &play(&game(5, 3, Mode::AvoidClique), second_makes_it)),
+        Some(1.0)
+    );
+}
+
+#[test]
+fn a_full_board_without_a_clique_is_a_draw_or_the_second_players() {
+    let pentagons = "0-1 0-2 1-2 2-4 2-3 1-4 3-4 1-3 0-4 0-3";
+    for (mode, value) in [(Mode::Symmetric, 0.0), (Mode::Asymmetric, -1.0), (Mode::AvoidClique, 0.0)] {
+        let g = game(5, 3, mode);
+        let s = play(&g, pentagons);
+        assert_eq!(result(&g, &s), Some(value), "{mode:?}");
+        assert_eq!(g.finding(&s).is_some(), mode == Mode::AvoidClique);
+    }
+}
+
+#[test]
+fn twelve_colourings_of_five_vertices_and_none_of_six() {
+    let count = |n: usize| {
+        let g = game(n, 3, Mode::AvoidClique);
+        (0..1u32 << g.num_edges()).filter(|&colours| g.colouring(&full_board(&g, colours)).is_some()).count()
+    };
+    assert_eq!((count(4), count(5), count(6)), (18, 12, 0), "R(3, 3) = 6");
+}
+
+#[test]
+fn the_paley_graph_of_seventeen_vertices_is_a_draw_at_k_4() {
+    let g = game(17, 4, Mode::AvoidClique);
+    let squares = [1, 2, 4, 8, 9, 13, 15, 16];
+    let (own, other): (Vec<usize>, Vec<usize>) = (0..136).partition(|&edge| {
+        let (i, j) = edge_ends(17, edge);
+        squares.contains(&(j - i))
+    });
+    let mut s = g.init();
+    for (own, other) in own.iter().zip(&other) {
+        g.step(&mut s, *own as u16, History::default());
+        assert_eq!(result(&g, &s), None);
+        g.step(&mut s, *other as u16, History::default());
+    }
+    assert_eq!(result(&g, &s), Some(0.0));
+    let found = g.finding(&s).expect("a colouring");
+    assert_eq!(found["graph6"][0], PALEY_17);
+    assert_eq!((found["n"].as_u64(), found["edges"][1].as_array().map(Vec::len)), (Some(17), Some(68)));
+    assert!(game(17, 3, Mode::AvoidClique).colouring(&s).is_none(), "it has triangles");
+}
+
+/// By networkx 3.6.1, `to_graph6_bytes`.
+const PALEY_17: &str = "PzlXWmJpZDeJEJbDgp\\EJsWk";
+
+#[test]
+fn looking_at_the_new_edge_finds_every_clique() {
+    let mut rng = Key::new(5, Purpose::Evaluation).stream();
+    let mut with_clique = 0;
+    for n in 4..=MAX_VERTICES {
+        for k in 3..=n.min(6) {
+            let g = game(n, k, Mode::Symmetric);
+            let mut owned = EdgeSet::default();
+            let mut before = false;
+            while !before && owned.iter().count() < g.num_edges() {
+                let free: Vec<usize> = owned.complement(g.num_edges()).iter().collect();
+                let edge = free[rng.below(free.len())];
+                owned.insert(edge);
+                let now = owned.has_clique(n, k);
+                assert_eq!(owned.has_clique_with(n, k, edge), now, "n {n} k {k} {owned:?}");
+                before = now;
+            }
+            with_clique += usize::from(before);
+        }
+    }
+    assert_eq!(with_clique, 53, "every complete graph has its cliques");
+}
+
+#[test]
+fn permutations_are_all_different_and_map_play_to_play() {
+    let g = game(5, 3, Mode::Symmetric);
+    let images: Vec<Vec<usize>> = (0..120).map(|rank| g.permutation(rank)[..5].to_vec()).collect();
+    assert_eq!(images[0], [0, 1, 2, 3, 4]);
+    assert_eq!(images[119], [4, 3, 2, 1, 0]);
+    assert!(images.is_sorted_by(|a, b| a < b), "lexicographic, hence different");
+
+    let mut rng = Key::new(6, Purpose::Evaluation).stream();
+    for n in [3, 6, 12, 17] {
+        let g = game(n, 3, Mode::AvoidClique);
+        for _ in 0..20 {
+            let symmetry = rng.below(g.sizes().num_symmetries as usize) as u64;
+            let mut s = g.init();
+            let mut image = s;
+            while g.turn(&s) != Turn::Over {
+                let free: Vec<usize> =
+                    s.edges[0].union(s.edges[1]).complement(g.num_edges()).iter().collect();
+                let action = free[rng.below(free.len())] as u16;
+                g.step(&mut s, action, History::default());
+                g.step(&mut image, g.transform_action(action, symmetry), History::default());
+                assert_eq!(g.transform(&s, symmetry), image);
+            }
+        }
+    }
+}
+
+#[test]
+fn observation_is_one_column_of_numbers_an_edge() {
+    let g = game(4, 4, Mode::Asymmetric);
+    let s = play(&g, "0-1 2-3 1-3");
+    let mut out = [f32::NAN; 24];
+    g.observe(&s, 1, &mut out);
+    assert_eq!(out[..6], [0.0, 0.0, 0.0, 0.0, 0.0, 1.0]);
+    assert_eq!(out[6..12], [1.0, 0.0, 0.0, 0.0, 1.0, 0.0]);
+    assert_eq!(out[12..18], [0.0, 1.0, 1.0, 1.0, 0.0, 0.0]);
+    assert_eq!(out[18..], [0.0; 6]);
+    g.observe(&s, 0, &mut out);
+    assert_eq!((out[0], out[5], out[11], out[23]), (1.0, 0.0, 1.0, 1.0));
+    assert_eq!(g.display(&s), "     1  2  3\n  0  X  .  .\n  1     .  X\n  2        O\n");
+}
+
+#[test]
+fn wrong_sizes_are_refused_in_a_sentence() {
+    let error = |options: &str| match Clique::from_options(&options.parse().expect("TOML")) {
+        Ok(_) => panic!("{options} was accepted"),
+        Err(e) => e.to_string(),
+    };
+    assert_eq!(error("n = 18"), "config key game.n: got 18, expected 3..=17");
+    assert_eq!(error("n = 5\nk = 6"), "config key game.k: got 6, expected 3..=5 (at most n)");
+    assert_eq!(error("k = 2"), "config key game.k: got 2, expected 3..=6 (at most n)");
+    assert!(error("mode = 'misere'").contains("avoid_clique"));
+    assert!(error("n = -1").contains("clique"));
+}
