@@ -8,6 +8,7 @@
 pub mod board;
 pub mod backgammon;
 pub mod clique;
+pub mod blob;
 pub mod connect_four;
 pub mod gomoku;
 pub mod hex;
@@ -258,6 +259,7 @@ registry! {
     gomoku::Gomoku,
     clique::Clique,
     backgammon::Backgammon,
+    blob::Blob,
 }
 
 /// Reads a game's settings out of its options table, with unknown keys refused.

@@ -1,0 +1,274 @@
+//! Blob (Oh Hell): bid the tricks you will take, then take exactly that many. 3 to 8 players, hidden hands.
+//!
+//! **Rules.** A round: every player gets the same number of cards; from the dealer's left everyone bids a number of
+//! tricks, the dealer last, who may not make the bids sum to the cards each player holds; the dealer's left leads, suit
+//! is followed where possible, the highest trump takes the trick, else the highest card of the suit led, and the taker
+//! leads next. An exact bid scores 10 + bid, any other 0. A game is one round of `cards` cards, or with `full = true` the
+//! rounds `cards`, ..., 2, 1, then as many rounds of one card as there are players, then 2, ..., `cards`. The deal passes
+//! to the left each round and trump goes round ♠ ♥ ♣ ♦ none, both from their settings for the first round.
+//!
+//! **Numbers.** Suits in the order ♠ ♥ ♣ ♦; a card is suit x 13 + rank, rank 0 = two ... 12 = ace. While bidding action b
+//! is the bid b, in play action c is the card c, and a chance outcome c deals the card c. Cards are dealt one by one,
+//! the k-th of a round to player k mod P whoever deals, each uniform over the cards not yet dealt; what is left is the
+//! stock, which nobody sees. Order of play is by rising player number; the left of player p is p + 1 mod P.
+//!
+//! **Returns.** A player's return is its points less the mean of the others' points, over the most points one player can
+//! make in the whole game (the sum of 10 + cards over its rounds): in [-1, 1], summing to 0. It is linear in points, so
+//! the expected return is the expected lead, one round counts the same whatever was scored before, and every player is
+//! rewarded for holding the others off their bids too, as people play it. [`Game::scores`] are the raw points.
+//!
+//! **Search** never crosses a deal: where a round has ended and another follows, the state is a horizon
+//! ([`Game::is_horizon`]), so no chance state is ever expanded (`max_chance_run` is 0). [`Game::returns`] is defined there
+//! too: the lead so far, which is also the expected final lead among equal players but for the order of seats.
+//! Determinised search has a known limit, strategy fusion: each sampled deal is searched as if it were open.
+
+mod determinise;
+mod names;
+mod observe;
+mod rules;
+#[cfg(test)]
+mod tests;
+
+pub use rules::{NO_BID, NUM_CARDS, Phase, State};
+
+use super::{Game, History, ObsShape, Sizes, Turn, parse_options, to_options};
+use crate::error::{Error, Result};
+use crate::rng::Stream;
+use serde::{Deserialize, Serialize};
+
+/// The most players.
+const MAX_PLAYERS: usize = 8;
+
+/// The trump of a round, in the order of the rotation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Trump {
+    /// ♠
+    Spades,
+    /// ♥
+    Hearts,
+    /// ♣
+    Clubs,
+    /// ♦
+    Diamonds,
+    /// No suit is trump.
+    None,
+}
+
+/// The settings of Blob.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Blob {
+    /// P, 3 to 8.
+    pub players: u32,
+    /// Cards each player holds in the first (or only) round, 1 to 13; `players * cards` is at most 52.
+    pub cards: u32,
+    /// The full game; otherwise a single round.
+    pub full: bool,
+    /// Trump of the first (or only) round.
+    pub trump: Trump,
+    /// Dealer of the first (or only) round; the next player bids and leads first.
+    pub dealer: u32,
+}
+
+impl Default for Blob {
+    fn default() -> Self {
+        Self { players: 4, cards: 5, full: false, trump: Trump::Spades, dealer: 0 }
+    }
+}
+
+impl Blob {
+    /// P.
+    #[inline]
+    pub fn num_players(&self) -> usize {
+        self.players as usize
+    }
+
+    /// Rounds of the game.
+    #[inline]
+    pub fn num_rounds(&self) -> usize {
+        if self.full { (2 * self.cards + self.players - 1) as usize } else { 1 }
+    }
+
+    /// Cards each player gets in `round`.
+    #[inline]
+    pub fn cards_in(&self, round: usize) -> usize {
+        let (cards, players) = (self.cards as usize, self.num_players());
+        if round < cards {
+            cards - round
+        } else if round < cards + players {
+            1
+        } else {
+            round - (cards + players) + 2
+        }
+    }
+
+    /// Trump of `round`.
+    #[inline]
+    pub fn trump_in(&self, round: usize) -> Trump {
+        const ROTATION: [Trump; 5] =
+            [Trump::Spades, Trump::Hearts, Trump::Clubs, Trump::Diamonds, Trump::None];
+        ROTATION[(self.trump as usize + round) % 5]
+    }
+
+    /// Dealer of `round`.
+    #[inline]
+    pub fn dealer_in(&self, round: usize) -> usize {
+        (self.dealer as usize + round) % self.num_players()
+    }
+
+    /// The most points one player can make in the game: 10 + cards, summed over the rounds.
+    #[inline]
+    fn most_points(&self) -> usize {
+        let (cards, players) = (self.cards as usize, self.num_players());
+        let all_cards = if self.full { cards * (cards + 1) + players - 1 } else { cards };
+        10 * self.num_rounds() + all_cards
+    }
+
+    /// The most points one player can make in the rounds after `round`.
+    fn most_points_after(&self, round: usize) -> usize {
+        (round + 1..self.num_rounds()).map(|later| 10 + self.cards_in(later)).sum()
+    }
+
+    /// The points of `player` less the mean of the others', as a share of the most points of a game.
+    fn lead(&self, s: &State, player: usize) -> f32 {
+        let players = self.num_players();
+        let total: i32 = s.scores[..players].iter().map(|&points| i32::from(points)).sum();
+        let ahead = players as i32 * i32::from(s.scores[player]) - total;
+        ahead as f32 / ((players - 1) * self.most_points()) as f32
+    }
+
+    fn check(&self) -> Result<()> {
+        if !(3..=MAX_PLAYERS as u32).contains(&self.players) {
+            return Err(Error::config("game.players", self.players, "3..=8"));
+        }
+        let most = 13.min(NUM_CARDS as u32 / self.players);
+        if !(1..=most).contains(&self.cards) {
+            let expected = format!("1..={most}, for {} players share {NUM_CARDS} cards", self.players);
+            return Err(Error::config("game.cards", self.cards, expected));
+        }
+        if self.dealer >= self.players {
+            return Err(Error::config("game.dealer", self.dealer, format!("0..={}", self.players - 1)));
+        }
+        Ok(())
+    }
+}
+
+impl Game for Blob {
+    type State = State;
+    const NAME: &'static str = "blob";
+
+    fn from_options(options: &toml::Table) -> Result<Self> {
+        let g: Self = parse_options(Self::NAME, options)?;
+        g.check()?;
+        Ok(g)
+    }
+
+    fn options(&self) -> toml::Table {
+        to_options(self)
+    }
+
+    fn sizes(&self) -> Sizes {
+        let players = self.num_players();
+        Sizes {
+            num_players: players,
+            num_actions: NUM_CARDS,
+            max_legal: self.cards as usize + 1,
+            num_chance: NUM_CARDS,
+            max_chance_run: 0,
+            obs: ObsShape { channels: observe::obs_len(players), height: 1, width: 1 },
+            max_plies: (0..self.num_rounds()).map(|round| players * (2 * self.cards_in(round) + 1)).sum(),
+            num_symmetries: 1,
+            zero_sum: true,
+            hidden_information: true,
+            uses_history: false,
+        }
+    }
+
+    fn init(&self) -> State {
+        State::at_deal(self, 0, [0; MAX_PLAYERS])
+    }
+
+    #[inline]
+    fn turn(&self, s: &State) -> Turn {
+        match s.phase() {
+            Phase::Deal => Turn::Chance,
+            Phase::Bid | Phase::Play => Turn::Player(self.to_act(s) as u8),
+            Phase::Over => Turn::Over,
+        }
+    }
+
+    #[inline]
+    fn legal(&self, s: &State, _history: History<'_>, out: &mut [u16]) -> usize {
+        match s.phase() {
+            Phase::Deal => rules::list_cards(s.stock(), out),
+            Phase::Bid => self.legal_bids(s, out),
+            Phase::Play => rules::list_cards(self.playable(s), out),
+            Phase::Over => 0,
+        }
+    }
+
+    #[inline]
+    fn step(&self, s: &mut State, action: u16, _history: History<'_>) {
+        match s.phase() {
+            Phase::Deal => self.deal(s, action),
+            Phase::Bid => self.bid(s, action),
+            Phase::Play => self.play(s, action),
+            Phase::Over => {}
+        }
+    }
+
+    /// A vector; its layout is told at the head of `observe.rs`.
+    fn observe(&self, s: &State, player: u8, out: &mut [f32]) {
+        observe::write(self, s, usize::from(player), out);
+    }
+
+    /// The lead over the mean of the others, scaled; at any state, the lead so far.
+    fn returns(&self, s: &State, out: &mut [f32]) {
+        for (player, value) in out.iter_mut().enumerate() {
+            *value = self.lead(s, player);
+        }
+    }
+
+    fn is_horizon(&self, s: &State) -> bool {
+        s.phase() == Phase::Deal && s.count == 0 && s.round > 0
+    }
+
+    fn determinise(&self, s: &State, player: u8, rng: &mut Stream) -> State {
+        determinise::redeal(s, usize::from(player), rng)
+    }
+
+    /// The hands of all but the player to move are no part of what that player sees.
+    fn canonical(&self, s: &State) -> State {
+        let observer = match self.turn(s) {
+            Turn::Player(player) => usize::from(player),
+            Turn::Chance | Turn::Over => 0,
+        };
+        let mut out = *s;
+        out.hands = [0; MAX_PLAYERS];
+        out.hands[observer] = s.hands[observer];
+        out
+    }
+
+    /// Points so far.
+    fn scores(&self, s: &State) -> Vec<f32> {
+        s.scores[..self.num_players()].iter().map(|&points| f32::from(points)).collect()
+    }
+
+    fn display(&self, s: &State) -> String {
+        names::display(self, s)
+    }
+
+    /// `bid 3` while bidding, else a card: `K♥`, `10♠`.
+    fn action_name(&self, s: &State, action: u16) -> String {
+        if s.phase() == Phase::Bid { format!("bid {action}") } else { names::card_name(action) }
+    }
+
+    /// Takes `bid 3` and `3` while bidding; cards as `K♥`, `KH`, `10♠`, `TS`, in any case.
+    fn parse_action(&self, s: &State, history: History<'_>, text: &str) -> Option<u16> {
+        let action = if s.phase() == Phase::Bid { names::parse_bid(text) } else { names::parse_card(text) }?;
+        let mut legal = [0; NUM_CARDS];
+        let n = self.legal(s, history, &mut legal);
+        legal[..n].contains(&action).then_some(action)
+    }
+}

@@ -1,0 +1,141 @@
+//! What a player of Blob sees, as a vector of `175 + 33 P` numbers; 307 for 4 players. Seats are relative to the
+//! observer: seat k is player (observer + k) mod P. Only public facts and the observer's own hand are read, so states
+//! that the observer cannot tell apart look the same.
+//!
+//! | numbers | what |
+//! |---|---|
+//! | 52 | own hand, one number a card |
+//! | 52 | cards of this round's finished tricks |
+//! | 52 | cards of the current trick |
+//! | 33 a seat, seat 0 first | the seat, below |
+//! | 5 | trump of the round, one-hot ♠ ♥ ♣ ♦ none |
+//! | 4 | suit led, one-hot; 0 where no card lies |
+//! | 4 | phase, one-hot: deal, bid, play, over |
+//! | 6 | cards of the round / 13; tricks still to come / 13; (bids made - cards) / 13; bids still to come / 8; rounds after this one / all rounds; points still to be had in them / in the game |
+//!
+//! A seat: its card in the current trick (suit one-hot 4, (rank + 1) / 13, 1 if it is the best so far); bid one-hot 14
+//! (0 bids: all 0); bid / 13, tricks taken / 13, (bid - taken) / 13, 1 if bid = taken (all but the second 0 before its
+//! bid); cards in hand / 13; suits shown void 4; 1 if dealer; 1 if first to bid or leader of the trick; 1 if to act; lead
+//! so far on the scale of the returns.
+
+use super::rules::suit_of;
+use super::{Blob, NO_BID, NUM_CARDS, Phase, State};
+
+const SEAT: usize = 33;
+
+/// Numbers in an observation of a game with `players` players.
+pub(super) fn obs_len(players: usize) -> usize {
+    3 * NUM_CARDS + SEAT * players + 19
+}
+
+/// Writes numbers one after the other into an array that was zeroed.
+struct Writer<'a> {
+    out: &'a mut [f32],
+    at: usize,
+}
+
+impl Writer<'_> {
+    fn number(&mut self, x: f32) {
+        self.out[self.at] = x;
+        self.at += 1;
+    }
+
+    fn share(&mut self, x: usize, of: usize) {
+        self.number(x as f32 / of as f32);
+    }
+
+    fn flag(&mut self, is_set: bool) {
+        self.number(f32::from(u8::from(is_set)));
+    }
+
+    /// The first `n` bits of `set`.
+    fn bits(&mut self, set: u64, n: usize) {
+        for (i, x) in self.out[self.at..self.at + n].iter_mut().enumerate() {
+            *x = (set >> i & 1) as f32;
+        }
+        self.at += n;
+    }
+
+    /// A one-hot of `n` places, none set where there is no index.
+    fn one_hot(&mut self, index: Option<usize>, n: usize) {
+        if let Some(i) = index {
+            self.out[self.at + i] = 1.0;
+        }
+        self.at += n;
+    }
+}
+
+/// Writes what `observer` sees.
+pub(super) fn write(game: &Blob, s: &State, observer: usize, out: &mut [f32]) {
+    out.fill(0.0);
+    let mut w = Writer { out, at: 0 };
+    w.bits(s.hands[observer], NUM_CARDS);
+    w.bits(s.gone, NUM_CARDS);
+    w.bits(s.trick_cards(), NUM_CARDS);
+    for k in 0..game.num_players() {
+        write_seat(game, s, game.seat_after(observer, k), &mut w);
+    }
+    write_round(game, s, &mut w);
+}
+
+/// Cards that `player` holds, from public facts alone.
+fn hand_size(game: &Blob, s: &State, player: usize) -> usize {
+    let players = game.num_players();
+    let cards = game.cards_in(usize::from(s.round));
+    match s.phase() {
+        Phase::Deal => (usize::from(s.count) + players - 1 - player) / players,
+        Phase::Bid => cards,
+        Phase::Play => cards - tricks_made(s) - usize::from(place_in_trick(game, s, player).is_some()),
+        Phase::Over => 0,
+    }
+}
+
+fn tricks_made(s: &State) -> usize {
+    s.tricks.iter().map(|&n| usize::from(n)).sum()
+}
+
+/// The place of `player`'s card in the current trick, if it lies there.
+fn place_in_trick(game: &Blob, s: &State, player: usize) -> Option<usize> {
+    let place = game.seat_after(player, game.num_players() - usize::from(s.leader));
+    (place < s.trick().len()).then_some(place)
+}
+
+fn write_seat(game: &Blob, s: &State, player: usize, w: &mut Writer) {
+    let card = place_in_trick(game, s, player).map(|place| s.trick[place]);
+    w.one_hot(card.map(suit_of), 4);
+    w.share(card.map_or(0, |card| usize::from(card % 13) + 1), 13);
+    w.flag(card.is_some() && game.trick_winner(s) == player);
+
+    let (bid, taken) = (s.bids[player], s.tricks[player]);
+    let bid = (bid != NO_BID).then_some(usize::from(bid));
+    w.one_hot(bid, 14);
+    w.share(bid.unwrap_or(0), 13);
+    w.share(usize::from(taken), 13);
+    w.number(bid.map_or(0.0, |bid| (bid as f32 - f32::from(taken)) / 13.0));
+    w.flag(bid == Some(usize::from(taken)));
+
+    w.share(hand_size(game, s, player), 13);
+    w.bits(u64::from(s.voids_of(player)), 4);
+    let is_acting = matches!(s.phase(), Phase::Bid | Phase::Play);
+    w.flag(game.dealer_in(usize::from(s.round)) == player);
+    w.flag(usize::from(s.leader) == player);
+    w.flag(is_acting && game.to_act(s) == player);
+    w.number(game.lead(s, player));
+}
+
+fn write_round(game: &Blob, s: &State, w: &mut Writer) {
+    let (players, round) = (game.num_players(), usize::from(s.round));
+    let cards = game.cards_in(round);
+    w.one_hot(Some(game.trump_in(round) as usize), 5);
+    w.one_hot(s.trick().first().map(|&card| suit_of(card)), 4);
+    w.one_hot(Some(s.phase() as usize), 4);
+
+    let bids = s.bids[..players].iter().filter(|&&bid| bid != NO_BID);
+    let (num_bids, sum) = bids.fold((0, 0), |(n, sum), &bid| (n + 1, sum + usize::from(bid)));
+    w.share(cards, 13);
+    w.share(cards - tricks_made(s), 13);
+    w.number((sum as f32 - cards as f32) / 13.0);
+    w.share(players - num_bids, 8);
+    w.share(game.num_rounds() - 1 - round, game.num_rounds());
+    w.share(game.most_points_after(round), game.most_points());
+}

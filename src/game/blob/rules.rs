@@ -1,0 +1,254 @@
+//! The state of a game of Blob and its steps: deal, bid, play. Knows nothing of observations or names.
+
+use super::{Blob, MAX_PLAYERS, Trump};
+use bytemuck::{Pod, Zeroable};
+
+/// Cards of the pack.
+pub const NUM_CARDS: usize = 52;
+/// The entry of [`State::bids`] of a player who has not bid.
+pub const NO_BID: u8 = 255;
+/// Every card.
+pub(super) const PACK: u64 = (1 << NUM_CARDS) - 1;
+/// The cards of spades; suit s is this shifted by 13 s.
+const SPADES: u64 = (1 << 13) - 1;
+
+/// What happens next in a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Phase {
+    /// Cards are dealt, one by one.
+    Deal = 0,
+    /// Players bid.
+    Bid = 1,
+    /// Players play cards.
+    Play = 2,
+    /// Nothing: the game has ended.
+    Over = 3,
+}
+
+/// One position. Sets of cards are bit masks, bit c for card c. Entries of seats beyond P stay as at the start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct State {
+    /// Cards in each player's hand. `[8]`
+    pub hands: [u64; MAX_PLAYERS],
+    /// Cards of this round's finished tricks.
+    pub gone: u64,
+    /// Points of the finished rounds. `[8]`
+    pub scores: [u16; MAX_PLAYERS],
+    /// The cards of the current trick in order of play, the first from `leader`; 0 beyond them. `[8]`
+    pub trick: [u8; MAX_PLAYERS],
+    /// Bids of this round, [`NO_BID`] where none was made. `[8]`
+    pub bids: [u8; MAX_PLAYERS],
+    /// Tricks taken in this round. `[8]`
+    pub tricks: [u8; MAX_PLAYERS],
+    /// Bit 4 p + s: player p has shown, by not following, to hold no more cards of suit s.
+    pub voids: u32,
+    /// The round, from 0.
+    pub round: u8,
+    /// A [`Phase`] as a number.
+    pub phase: u8,
+    /// Who bids first, or leads the current trick.
+    pub leader: u8,
+    /// Cards dealt, bids made or cards in the current trick, by phase.
+    pub count: u8,
+}
+
+/// The cards of `suit`.
+#[inline]
+pub(super) fn suit_cards(suit: usize) -> u64 {
+    SPADES << (13 * suit)
+}
+
+/// The suit of `card`.
+#[inline]
+pub(super) fn suit_of(card: u8) -> usize {
+    usize::from(card) / 13
+}
+
+/// Writes `cards` in ascending order to the front of `out`; returns how many.
+#[inline]
+pub(super) fn list_cards(mut cards: u64, out: &mut [u16]) -> usize {
+    let n = cards.count_ones() as usize;
+    for place in &mut out[..n] {
+        *place = cards.trailing_zeros() as u16;
+        cards &= cards - 1;
+    }
+    n
+}
+
+impl State {
+    /// The state before the first card of `round` is dealt.
+    pub(super) fn at_deal(game: &Blob, round: usize, scores: [u16; MAX_PLAYERS]) -> Self {
+        let left = game.dealer_in(round) + 1;
+        Self {
+            hands: [0; MAX_PLAYERS],
+            gone: 0,
+            scores,
+            trick: [0; MAX_PLAYERS],
+            bids: [NO_BID; MAX_PLAYERS],
+            tricks: [0; MAX_PLAYERS],
+            voids: 0,
+            round: round as u8,
+            phase: Phase::Deal as u8,
+            leader: if left == game.num_players() { 0 } else { left as u8 },
+            count: 0,
+        }
+    }
+
+    /// What happens next.
+    #[inline]
+    pub fn phase(&self) -> Phase {
+        match self.phase {
+            0 => Phase::Deal,
+            1 => Phase::Bid,
+            2 => Phase::Play,
+            _ => Phase::Over,
+        }
+    }
+
+    /// The cards of the current trick in order of play.
+    #[inline]
+    pub fn trick(&self) -> &[u8] {
+        let n = if self.phase() == Phase::Play { usize::from(self.count) } else { 0 };
+        &self.trick[..n]
+    }
+
+    /// The cards of the current trick as a set.
+    pub(super) fn trick_cards(&self) -> u64 {
+        self.trick().iter().fold(0, |cards, &card| cards | 1 << card)
+    }
+
+    /// The cards neither in a hand nor played: before the play, the undealt ones.
+    #[inline]
+    pub(super) fn stock(&self) -> u64 {
+        let held = self.hands.iter().fold(0, |all, hand| all | hand);
+        PACK & !(held | self.gone | self.trick_cards())
+    }
+
+    /// The suits that `player` has shown to hold no more of, bit s for suit s.
+    #[inline]
+    pub fn voids_of(&self, player: usize) -> u32 {
+        self.voids >> (4 * player) & 0b1111
+    }
+}
+
+impl Blob {
+    /// The player `steps` (at most P) places after `player`.
+    #[inline]
+    pub(super) fn seat_after(&self, player: usize, steps: usize) -> usize {
+        let seat = player + steps;
+        if seat >= self.num_players() { seat - self.num_players() } else { seat }
+    }
+
+    /// Who bids or plays next.
+    #[inline]
+    pub(super) fn to_act(&self, s: &State) -> usize {
+        self.seat_after(usize::from(s.leader), usize::from(s.count))
+    }
+
+    pub(super) fn legal_bids(&self, s: &State, out: &mut [u16]) -> usize {
+        let players = self.num_players();
+        let cards = self.cards_in(usize::from(s.round));
+        let bidder_is_last = usize::from(s.count) + 1 == players;
+        let sum: usize =
+            s.bids[..players].iter().filter(|&&bid| bid != NO_BID).map(|&bid| usize::from(bid)).sum();
+        let mut n = 0;
+        for bid in (0..=cards).filter(|bid| !bidder_is_last || bid + sum != cards) {
+            out[n] = bid as u16;
+            n += 1;
+        }
+        n
+    }
+
+    /// The cards that the player to act may play: of the suit led, if there are any in hand.
+    #[inline]
+    pub(super) fn playable(&self, s: &State) -> u64 {
+        let hand = s.hands[self.to_act(s)];
+        if s.count == 0 {
+            return hand;
+        }
+        let following = hand & suit_cards(suit_of(s.trick[0]));
+        if following == 0 { hand } else { following }
+    }
+
+    #[inline]
+    pub(super) fn deal(&self, s: &mut State, card: u16) {
+        s.hands[usize::from(s.count) % self.num_players()] |= 1 << card;
+        s.count += 1;
+        if usize::from(s.count) == self.num_players() * self.cards_in(usize::from(s.round)) {
+            s.phase = Phase::Bid as u8;
+            s.count = 0;
+        }
+    }
+
+    pub(super) fn bid(&self, s: &mut State, bid: u16) {
+        s.bids[self.to_act(s)] = bid as u8;
+        s.count += 1;
+        if usize::from(s.count) == self.num_players() {
+            s.phase = Phase::Play as u8;
+            s.count = 0;
+        }
+    }
+
+    #[inline]
+    pub(super) fn play(&self, s: &mut State, card: u16) {
+        let player = self.to_act(s);
+        let card = card as u8;
+        s.hands[player] &= !(1 << card);
+        s.trick[usize::from(s.count)] = card;
+        let led = suit_of(s.trick[0]);
+        if suit_of(card) != led {
+            s.voids |= 1 << (4 * player + led);
+        }
+        s.count += 1;
+        if usize::from(s.count) == self.num_players() {
+            self.finish_trick(s);
+        }
+    }
+
+    /// The player whose card is the best of the current trick so far, which is not empty.
+    #[inline]
+    pub(super) fn trick_winner(&self, s: &State) -> usize {
+        let (trick, trump) = (s.trick(), self.trump_in(usize::from(s.round)));
+        let led = suit_of(trick[0]);
+        let strength = |card: u8| {
+            let suit = suit_of(card);
+            let is_trump = trump != Trump::None && suit == trump as usize;
+            32 * u8::from(is_trump) + 16 * u8::from(suit == led) + card % 13
+        };
+        let (mut best, mut place) = (strength(trick[0]), 0);
+        for (i, &card) in trick.iter().enumerate().skip(1) {
+            if strength(card) > best {
+                (best, place) = (strength(card), i);
+            }
+        }
+        self.seat_after(usize::from(s.leader), place)
+    }
+
+    fn finish_trick(&self, s: &mut State) {
+        let winner = self.trick_winner(s);
+        s.gone |= s.trick_cards();
+        s.trick = [0; MAX_PLAYERS];
+        s.tricks[winner] += 1;
+        s.leader = winner as u8;
+        s.count = 0;
+        if s.hands[winner] == 0 {
+            self.finish_round(s);
+        }
+    }
+
+    fn finish_round(&self, s: &mut State) {
+        for player in 0..self.num_players() {
+            if s.bids[player] == s.tricks[player] {
+                s.scores[player] += 10 + u16::from(s.bids[player]);
+            }
+        }
+        let next = usize::from(s.round) + 1;
+        if next == self.num_rounds() {
+            s.phase = Phase::Over as u8;
+        } else {
+            *s = State::at_deal(self, next, s.scores);
+        }
+    }
+}

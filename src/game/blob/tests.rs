@@ -1,0 +1,275 @@
+use super::*;
+use crate::batch::{Batch, Playthrough, any_game};
+use crate::config::Layers;
+use crate::rng::{Key, Purpose};
+
+/// Every state with a player to move of `games` random games.
+pub(super) fn random_states(game: &Blob, games: u64, seed: u64) -> Vec<State> {
+    let mut states = Vec::new();
+    for number in 0..games {
+        let mut rng = Key::new(seed, Purpose::Evaluation).with(number).stream();
+        let mut s = game.init();
+        let mut legal = [0; NUM_CARDS];
+        while game.turn(&s) != Turn::Over {
+            if game.turn(&s) != Turn::Chance {
+                states.push(s);
+            }
+            let n = game.legal(&s, History::default(), &mut legal);
+            game.step(&mut s, legal[rng.below(n)], History::default());
+        }
+    }
+    states
+}
+
+pub(super) fn observation(game: &Blob, s: &State, observer: usize) -> Vec<f32> {
+    let mut out = vec![f32::NAN; game.sizes().obs.len()];
+    game.observe(s, observer as u8, &mut out);
+    out
+}
+
+fn refusal(options: &str) -> String {
+    match Blob::from_options(&options.parse().expect("TOML")) {
+        Ok(game) => panic!("{options} was accepted as {game:?}"),
+        Err(error) => error.to_string(),
+    }
+}
+
+/// A game played from names, spaces between them.
+fn played(options: &str, names: &str) -> Playthrough {
+    let game = any_game("blob", &options.parse().expect("TOML")).expect("valid");
+    let mut playthrough = Playthrough::new(game);
+    for name in names.split_whitespace() {
+        playthrough.step_text(name).expect("legal");
+    }
+    playthrough
+}
+
+fn state_of(playthrough: &Playthrough) -> State {
+    bytemuck::pod_read_unaligned(playthrough.state())
+}
+
+#[test]
+fn wrong_settings_are_refused_with_the_key() {
+    for (options, part) in [
+        ("players = 9", "game.players: got 9, expected 3..=8"),
+        ("players = 2", "game.players: got 2, expected 3..=8"),
+        ("cards = 14", "game.cards: got 14, expected 1..=13, for 4 players share 52 cards"),
+        ("players = 8\ncards = 7", "game.cards: got 7, expected 1..=6"),
+        ("cards = 0", "game.cards: got 0"),
+        ("dealer = 4", "game.dealer: got 4, expected 0..=3"),
+        ("trump = 'cups'", "cups"),
+        ("jokers = 2", "jokers"),
+        ("cards = -1", "blob"),
+    ] {
+        let message = refusal(options);
+        assert!(message.contains(part) && !message.contains('\n'), "{options}: {message}");
+    }
+}
+
+#[test]
+fn settings_round_trip() {
+    let options = "players = 5\ncards = 7\nfull = true\ntrump = 'none'\ndealer = 3";
+    let game = Blob::from_options(&options.parse().expect("TOML")).expect("valid");
+    let again = Blob::from_options(&game.options()).expect("valid");
+    assert_eq!(again.options(), game.options());
+    assert_eq!((again.players, again.cards, again.full, again.dealer), (5, 7, true, 3));
+    assert_eq!(again.trump, Trump::None);
+}
+
+#[test]
+fn a_full_game_goes_down_and_up_again() {
+    let game = Blob { players: 3, cards: 4, full: true, ..Blob::default() };
+    let cards: Vec<usize> = (0..game.num_rounds()).map(|round| game.cards_in(round)).collect();
+    assert_eq!(cards, [4, 3, 2, 1, 1, 1, 1, 2, 3, 4]);
+    assert_eq!(game.most_points(), cards.iter().map(|n| n + 10).sum::<usize>());
+    assert_eq!(game.most_points_after(6), 12 + 13 + 14);
+    let trumps: Vec<Trump> = (0..6).map(|round| game.trump_in(round)).collect();
+    use Trump::{Clubs, Diamonds, Hearts, None, Spades};
+    assert_eq!(trumps, [Spades, Hearts, Clubs, Diamonds, None, Spades]);
+    assert_eq!((0..4).map(|round| game.dealer_in(round)).collect::<Vec<_>>(), [0, 1, 2, 0]);
+}
+
+#[test]
+fn a_round_by_hand() {
+    // Cards go to players 0, 1, 2 in turn. Spades are trump, player 0 deals.
+    let deal = "2♠ K♥ Q♥ 3♦ 9♣ 10♥";
+    let mut p = played("players = 3\ncards = 2", deal);
+    assert_eq!(p.turn(), Turn::Player(1));
+    assert_eq!(p.legal(), [0, 1, 2]);
+    p.step_text("bid 1").expect("legal");
+    p.step_text("0").expect("legal");
+    // The dealer may not make the sum 2.
+    assert_eq!(p.turn(), Turn::Player(0));
+    assert_eq!(p.legal(), [0, 2]);
+    p.step_text("BID 2").expect("legal");
+    p.step_text("kh").expect("legal");
+    // Player 2 must follow hearts and has two; player 0 has none and may play anything.
+    assert_eq!(p.legal(), [13 + 8, 13 + 10]);
+    p.step_text("10♥").expect("legal");
+    assert_eq!(p.legal(), [0, 39 + 1]);
+    p.step_text("2S").expect("legal");
+    // The two of trumps has taken the trick.
+    assert_eq!(p.turn(), Turn::Player(0));
+    assert_eq!(state_of(&p).tricks[..3], [1, 0, 0]);
+    assert_eq!(state_of(&p).voids, 0b0010);
+    p.step_text("3D").expect("legal");
+    p.step_text("9C").expect("legal");
+    p.step_text("Q♥").expect("legal");
+    assert_eq!(p.turn(), Turn::Over);
+    assert_eq!(state_of(&p).tricks[..3], [2, 0, 0]);
+    assert_eq!(p.game().scores(p.state()), [12.0, 0.0, 10.0]);
+    // 12 - 5, 0 - 11 and 10 - 6 of 12 possible points.
+    let returns = p.game().returns(p.state());
+    for (got, right) in returns.iter().zip([7.0 / 12.0, -11.0 / 12.0, 4.0 / 12.0]) {
+        assert!((got - right).abs() < 1e-6, "{returns:?}");
+    }
+}
+
+#[test]
+fn without_trump_the_suit_led_wins() {
+    let mut p = played("players = 3\ncards = 1\ntrump = 'none'\ndealer = 2", "2♥ A♠ A♦ 1 bid0 1 2h AS");
+    assert_eq!(state_of(&p).trick(), [13, 12]);
+    p.step_text("A♦").expect("legal");
+    assert_eq!(state_of(&p).tricks[..3], [1, 0, 0]);
+    let error = p.step(0).expect_err("over").to_string();
+    assert!(error.contains("the game is over"), "{error}");
+}
+
+#[test]
+fn rounds_follow_each_other_and_search_stops_between_them() {
+    let options = "players = 3\ncards = 2\nfull = true";
+    let first = "2♠ K♥ Q♥ 3♦ 9♣ 10♥ 1 0 2 KH 10H 2S 3D 9C";
+    let mut p = played(options, first);
+    let game = Blob::from_options(&options.parse().expect("TOML")).expect("valid");
+    assert!(!game.is_horizon(&game.init()));
+    assert!(!game.is_horizon(&state_of(&p)));
+    p.step_text("QH").expect("legal");
+    let s = state_of(&p);
+    assert!(game.is_horizon(&s));
+    assert_eq!(s, State::at_deal(&game, 1, [12, 0, 10, 0, 0, 0, 0, 0]));
+    assert_eq!((p.turn(), p.legal().len()), (Turn::Chance, 52));
+    for observer in 0..3 {
+        assert!(observation(&game, &s, observer).iter().all(|x| x.is_finite()));
+    }
+    p.step_text("A♥").expect("legal");
+    assert!(!game.is_horizon(&state_of(&p)));
+    p.step_text("2♥").expect("legal");
+    p.step_text("2♣").expect("legal");
+    // Player 1 deals now and hearts are trump.
+    assert_eq!(p.turn(), Turn::Player(2));
+    assert_eq!(p.legal(), [0, 1]);
+}
+
+#[test]
+fn names_are_read_as_they_are_written() {
+    for card in 0..NUM_CARDS as u16 {
+        let name = names::card_name(card);
+        assert_eq!(names::parse_card(&name), Some(card));
+        assert_eq!(names::parse_card(&name.to_lowercase()), Some(card));
+    }
+    for (text, card) in
+        [("KH", Some(24)), ("k♥\u{fe0f}", Some(24)), ("Ts", Some(8)), ("10 s", Some(8)), ("2d", Some(39))]
+    {
+        assert_eq!(names::parse_card(text), card, "{text}");
+    }
+    for text in ["", "H", "1H", "11H", "KX", "♥K", "KHH"] {
+        assert_eq!(names::parse_card(text), None, "{text}");
+    }
+    assert_eq!(names::parse_bid("bid 12"), Some(12));
+    assert_eq!(names::parse_bid("Bid3"), Some(3));
+    assert_eq!(names::parse_bid("bid"), None);
+}
+
+#[test]
+fn the_display_shows_one_hand() {
+    let p = played("players = 3\ncards = 2", "2♠ K♥ Q♥ 3♦ 9♣ 10♥ 1 0 2 KH");
+    let text = p.game().display(p.state());
+    assert!(text.contains("2 cards a player, trump ♠"), "{text}");
+    assert!(text.contains("1 played K♥"), "{text}");
+    assert!(text.contains("2 plays, holding 10♥ Q♥"), "{text}");
+    assert!(!text.contains("2♠"), "{text}");
+}
+
+#[test]
+fn observations_turn_with_the_observer() {
+    let p = played("players = 3\ncards = 2", "2♠ K♥ Q♥ 3♦ 9♣ 10♥ 1 0 2 KH");
+    let (game, s) = (Blob { players: 3, cards: 2, ..Blob::default() }, state_of(&p));
+    let seats = 3 * NUM_CARDS;
+    for observer in 0..3 {
+        let seen = observation(&game, &s, observer);
+        assert_eq!(seen.len(), 175 + 33 * 3);
+        let hand: Vec<usize> = (0..NUM_CARDS).filter(|&card| seen[card] == 1.0).collect();
+        assert_eq!(hand, [vec![0, 40], vec![33], vec![21, 23]][observer]);
+        assert_eq!(seen[2 * NUM_CARDS + 24], 1.0);
+        for seat in 0..3 {
+            let player = (observer + seat) % 3;
+            let block = &seen[seats + 33 * seat..][..33];
+            // The suit and rank of K♥, best so far, are player 1's.
+            let trick = if player == 1 { [0.0, 1.0, 0.0, 0.0, 12.0 / 13.0, 1.0] } else { [0.0; 6] };
+            assert_eq!(block[..6], trick);
+            let bid = block[6..20].iter().position(|&x| x == 1.0);
+            assert_eq!(bid, Some([2, 1, 0][player]));
+            assert_eq!(block[23], f32::from(player == 2), "bid = taken");
+            assert_eq!(block[24] * 13.0, [2.0, 1.0, 2.0][player]);
+            // Dealer 0, leader 1, to act 2.
+            assert_eq!(block[29..32], [0, 1, 2].map(|p| f32::from(p == player)));
+        }
+        let round = &seen[seats + 99..];
+        assert_eq!(round[..13], [1., 0., 0., 0., 0., 0., 1., 0., 0., 0., 0., 1., 0.]);
+    }
+}
+
+#[test]
+fn hand_sizes_are_told_from_public_facts() {
+    let game = Blob { players: 5, cards: 3, full: true, ..Blob::default() };
+    for s in random_states(&game, 3, 9) {
+        let seen = observation(&game, &s, 2);
+        for seat in 0..5 {
+            let size = seen[3 * NUM_CARDS + 33 * seat + 24] * 13.0;
+            assert_eq!(size.round() as u32, s.hands[(2 + seat) % 5].count_ones());
+        }
+        assert!(seen.iter().all(|x| (-1.0..=1.0).contains(x)));
+        let Turn::Player(player) = game.turn(&s) else { panic!("a decision") };
+        let player = usize::from(player);
+        assert_eq!(observation(&game, &s, player), observation(&game, &game.canonical(&s), player));
+    }
+}
+
+#[test]
+fn random_games_end_in_time_with_sums_of_zero() {
+    for (players, cards, full) in [(3, 13, true), (4, 5, false), (4, 5, true), (8, 6, true), (5, 10, false)] {
+        let game = Blob { players, cards, full, ..Blob::default() };
+        let sizes = game.sizes();
+        for seed in 0..4 {
+            let mut batch = Batch::new(game.clone(), 3);
+            let mut before = batch.clone();
+            while batch.finished().iter().all(|&games| games == 0) {
+                assert!(batch.legal(0).len() <= sizes.num_edges());
+                before = batch.clone();
+                batch.step_random(seed);
+            }
+            assert_eq!(before.plies()[0] as usize + 1, sizes.max_plies);
+            let mut last = before.states()[0];
+            game.step(&mut last, before.legal(0)[0], History::default());
+            assert_eq!(game.turn(&last), Turn::Over);
+            let mut returns = vec![0.0; players as usize];
+            game.returns(&last, &mut returns);
+            assert!(returns.iter().sum::<f32>().abs() < 1e-6, "{returns:?}");
+            assert!(returns.iter().all(|r| (-1.0..=1.0).contains(r)));
+        }
+    }
+}
+
+#[test]
+fn the_presets_are_what_they_say() {
+    for (file, determinisations, simulations) in
+        [("blob_light", 2, 20), ("blob", 3, 30), ("blob_heavy", 5, 50)]
+    {
+        let path = format!("{}/configs/{file}.toml", env!("CARGO_MANIFEST_DIR"));
+        let config = Layers::default().file(path.as_ref()).and_then(Layers::resolve).expect(file);
+        assert_eq!(config.search.determinisations, determinisations);
+        assert_eq!(config.search.simulations, simulations);
+        let sizes = any_game(config.game_name(), &config.game_options()).expect(file).sizes();
+        assert_eq!((sizes.num_players, sizes.max_plies, sizes.obs.len()), (4, 44, 307));
+    }
+}
