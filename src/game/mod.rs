@@ -5,6 +5,7 @@
 //!
 //! A new game is one file here, one line in the [`registry!`] call below, one file under `configs/`.
 
+pub mod chess;
 pub mod connect_four;
 pub mod tic_tac_toe;
 
@@ -241,6 +242,7 @@ macro_rules! registry {
 registry! {
     tic_tac_toe::TicTacToe,
     connect_four::ConnectFour,
+    chess::Chess,
 }
 
 /// Reads a game's settings out of its options table, with unknown keys refused.
