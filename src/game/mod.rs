@@ -7,6 +7,7 @@
 
 pub mod chess;
 pub mod connect_four;
+pub mod go;
 pub mod tic_tac_toe;
 
 use crate::error::{Error, Result};
@@ -243,6 +244,7 @@ registry! {
     tic_tac_toe::TicTacToe,
     connect_four::ConnectFour,
     chess::Chess,
+    go::Go,
 }
 
 /// Reads a game's settings out of its options table, with unknown keys refused.
