@@ -4,6 +4,8 @@
 //! order. Boards are seen from the side to move, whose first rank is rank 0; the other side's view is the same squares
 //! with the ranks turned round ([`flip`]).
 
+use crate::rng;
+
 /// The kinds of pieces, as indices into the bitboards of a position.
 pub const PAWN: usize = 0;
 pub const KNIGHT: usize = 1;
@@ -197,28 +199,13 @@ pub static PLANE_DELTAS: [i8; 73] = plane_deltas();
 /// The plane, less 9, of the move from one square to another: `PLANES[from][to]`. The 64 planes fit a u64.
 pub static PLANES: [[u8; 64]; 64] = planes();
 
-const fn keys<const N: usize>(seed: u64) -> [u64; N] {
-    let mut out = [0; N];
-    let mut i = 0;
-    let mut x = seed;
-    while i < N {
-        x = x.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = x;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        out[i] = z ^ (z >> 31);
-        i += 1;
-    }
-    out
-}
-
-static PIECE_KEYS: [u64; 768] = keys(1);
+static PIECE_KEYS: [u64; 768] = rng::table(1);
 /// Key of each set of castling rights, in absolute colours.
-pub static CASTLING_KEYS: [u64; 16] = keys(2);
+pub static CASTLING_KEYS: [u64; 16] = rng::table(2);
 /// Key of each file on which a pawn can be taken en passant.
-pub static EN_PASSANT_KEYS: [u64; 8] = keys(3);
+pub static EN_PASSANT_KEYS: [u64; 8] = rng::table(3);
 /// Key of black to move.
-pub static BLACK_KEY: [u64; 1] = keys(4);
+pub static BLACK_KEY: [u64; 1] = rng::table(4);
 
 /// The key (Zobrist 1970) of a piece of absolute `colour` (0 white) on an absolute square.
 #[inline(always)]

@@ -57,7 +57,7 @@ struct Restraints {
 }
 
 /// One piece and where it may go.
-pub struct Targets {
+pub(super) struct Targets {
     /// [`PAWN`] to [`KING`].
     pub kind: usize,
     /// The piece's square.
@@ -69,19 +69,19 @@ pub struct Targets {
 impl State {
     /// All occupied squares.
     #[inline(always)]
-    pub fn occupied(&self) -> u64 {
+    pub(super) fn occupied(&self) -> u64 {
         self.sides[0] | self.sides[1]
     }
 
     /// The kind of the piece on an occupied square.
     #[inline(always)]
-    pub fn kind_on(&self, square: u32) -> usize {
+    pub(super) fn kind_on(&self, square: u32) -> usize {
         (PAWN..KING).find(|&kind| self.pieces[kind] & bit(square) != 0).unwrap_or(KING)
     }
 
     /// The square of the king of the side to move.
     #[inline(always)]
-    pub fn king(&self) -> u32 {
+    pub(super) fn king(&self) -> u32 {
         (self.pieces[KING] & self.sides[0]).trailing_zeros()
     }
 
@@ -99,17 +99,17 @@ impl State {
     }
 
     /// True where the king of the side to move is attacked.
-    pub fn in_check(&self) -> bool {
+    pub(super) fn in_check(&self) -> bool {
         self.attackers(self.king(), self.occupied(), self.sides[1]) != 0
     }
 
     /// True where the side to move could take the other king: no position of a game.
-    pub fn other_in_check(&self) -> bool {
+    pub(super) fn other_in_check(&self) -> bool {
         self.turned().in_check()
     }
 
     /// The same position as the other side sees it, which then is the side to move. Keys and clocks stay.
-    pub fn turned(&self) -> State {
+    pub(super) fn turned(&self) -> State {
         State {
             pieces: self.pieces.map(flip),
             sides: [flip(self.sides[1]), flip(self.sides[0])],
@@ -206,7 +206,10 @@ impl State {
 
     /// Hands every piece that can move, by ascending square, with its legal targets to `visit`, until that breaks off.
     #[inline(always)]
-    pub fn visit_moves(&self, mut visit: impl FnMut(Targets) -> ControlFlow<()>) -> (ControlFlow<()>, bool) {
+    pub(super) fn visit_moves(
+        &self,
+        mut visit: impl FnMut(Targets) -> ControlFlow<()>,
+    ) -> (ControlFlow<()>, bool) {
         let r = self.restraints();
         let occupied = self.occupied();
         let all_pinned = r.pinned[0] | r.pinned[1] | r.pinned[2] | r.pinned[3];
@@ -243,7 +246,7 @@ impl State {
     }
 
     /// Writes the legal actions, ascending, and returns how many.
-    pub fn legal(&self, out: &mut [u16]) -> usize {
+    pub(super) fn legal(&self, out: &mut [u16]) -> usize {
         let mut n = 0;
         let _ = self.visit_moves(|Targets { kind, from, to }| {
             let first = from as u16 * 73;
@@ -269,7 +272,7 @@ impl State {
     }
 
     /// Whether the side to move has a move, and whether it is in check.
-    pub fn has_move_and_check(&self) -> (bool, bool) {
+    pub(super) fn has_move_and_check(&self) -> (bool, bool) {
         let (flow, in_check) = self.visit_moves(|_| ControlFlow::Break(()));
         (flow.is_break(), in_check)
     }
@@ -277,7 +280,7 @@ impl State {
     /// The key for repetition: pieces, side to move, castling rights and the file of a legal en passant capture, which
     /// is when positions are the same under FIDE article 9.2.3.
     #[inline]
-    pub fn key(&self) -> u64 {
+    pub(super) fn key(&self) -> u64 {
         let absolute =
             if self.colour == 0 { self.castling } else { (self.castling << 2 | self.castling >> 2) & 15 };
         let mut key = self.hash ^ board::CASTLING_KEYS[usize::from(absolute)];
@@ -288,7 +291,7 @@ impl State {
     }
 
     /// [`State::hash`] computed afresh.
-    pub fn fresh_hash(&self) -> u64 {
+    pub(super) fn fresh_hash(&self) -> u64 {
         let mut hash = if self.colour == 0 { 0 } else { board::BLACK_KEY[0] };
         for (side, &board) in self.sides.iter().enumerate() {
             for square in squares(board) {
@@ -314,7 +317,7 @@ impl State {
     }
 
     /// Plays a legal action and turns the board round; knows nothing of repetition or the end of the game.
-    pub fn play(&mut self, action: u16) {
+    pub(super) fn play(&mut self, action: u16) {
         let (from, plane) = (u32::from(action / 73), usize::from(action % 73));
         let to = from.wrapping_add_signed(i32::from(board::PLANE_DELTAS[plane])) & 63;
         let kind = self.kind_on(from);
@@ -349,14 +352,14 @@ impl State {
     }
 
     /// Notes `square` as passed over by a pawn, if a legal capture makes use of that.
-    pub fn allow_en_passant(&mut self, square: u32) {
+    pub(super) fn allow_en_passant(&mut self, square: u32) {
         if self.en_passant_takers(square) != 0 {
             self.en_passant = square as u8 + 1;
         }
     }
 
     /// True where no sequence of moves can mate: kings alone, with one minor piece, or with bishops of one square colour.
-    pub fn insufficient_material(&self) -> bool {
+    pub(super) fn insufficient_material(&self) -> bool {
         let [pawns, knights, bishops, rooks, queens, _] = self.pieces;
         if pawns | rooks | queens != 0 {
             return false;

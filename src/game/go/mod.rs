@@ -5,12 +5,12 @@
 //! and the empty regions that reach only its stones, white gets komi. A game is scored as it stands after `max_plies` plies
 //! (by default twice the points, as in OpenSpiel and pgx). With equal scores (whole komi) it is drawn.
 //!
-//! Actions are points row by row from the top left, then pass, as in pgx and OpenSpiel. Those two let a move repeat a
-//! position unless it retakes a single stone at once, and then end the game (OpenSpiel: a draw; pgx, within eight plies: a
-//! loss); here such a move is not offered, so legal lists differ by exactly the moves that repeat.
+//! Actions are points row by row from the top left, then pass, as in pgx and OpenSpiel. Those two bar only the immediate
+//! retaking of a ko; another move that repeats a position ends their game (OpenSpiel: a draw; pgx, if the position is at
+//! most eight plies old: a loss). Here it is not legal, and that is the only difference between the lists.
 //!
-//! A state holds bitboards, and for each colour the stones of groups in atari: with those known, all legal moves are a
-//! few operations on whole boards.
+//! A state holds bitboards, for each colour the stones of groups in atari, and the points that superko bars: with those
+//! known, all legal moves are a few operations on whole boards. Only a step looks at the history.
 
 mod points;
 #[cfg(test)]
@@ -18,12 +18,13 @@ mod tests;
 
 use super::{Game, History, ObsShape, Sizes, Turn, parse_options, to_options};
 use crate::error::{Error, Result};
+use crate::rng;
 use bytemuck::{Pod, Zeroable};
 use points::{Grid, MAX_POINTS, Points, WORDS, with_words};
 use serde::{Deserialize, Serialize};
 
 const PLANES: usize = 8;
-/// No point: at the start, after a pass, without a ko.
+/// No point: at the start and after a pass.
 const NOWHERE: u16 = u16::MAX;
 
 /// The settings of Go.
@@ -52,18 +53,20 @@ pub struct State {
     pub stones: [[u64; WORDS]; 2],
     /// Those of them in groups with one liberty. `[P]`
     pub atari: [[u64; WORDS]; 2],
+    /// Points that may not be played because the position would repeat.
+    pub barred: [u64; WORDS],
     /// Key of the stones (Zobrist 1970).
     pub hash: u64,
     /// Point of the last move; `u16::MAX` at the start and after a pass.
     pub last: u16,
-    /// Point where taking back at once would repeat the position; `u16::MAX` if there is none.
-    pub ko: u16,
     /// Plies played.
     pub plies: u16,
     /// Passes in a row, 0 to 2.
     pub passes: u8,
     /// 1 once stones have been captured: before that no position can repeat.
     pub captures: u8,
+    /// Always 0.
+    pub padding: u16,
 }
 
 /// `KEYS[player * 512 + point]`; the low 10 bits of a key are its own index, so that a difference of two positions tells
@@ -71,15 +74,10 @@ pub struct State {
 static KEYS: [u64; 1024] = keys();
 
 const fn keys() -> [u64; 1024] {
-    let mut out = [0; 1024];
+    let mut out = rng::table(5);
     let mut i = 0;
-    let mut x: u64 = 5;
     while i < 1024 {
-        x = x.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = x;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        out[i] = (z ^ (z >> 31)) & !1023 | i as u64;
+        out[i] = out[i] & !1023 | i as u64;
         i += 1;
     }
     out
@@ -137,8 +135,9 @@ impl<const W: usize> Board<W> {
         self.grid.beside(sources).and(self.empty)
     }
 
-    /// Those of `playable` whose position has been on the board before.
-    fn repeating(&self, s: &State, playable: Points<W>, history: History<'_>) -> Points<W> {
+    /// The points whose position has been on the board before: in `history` or as `before`, the position one ply ago.
+    fn repeating(&self, s: &State, before: u64, history: History<'_>) -> Points<W> {
+        let playable = self.playable();
         let taking = self.grid.beside(self.other_atari).and(playable);
         let mut repeating = Points::EMPTY;
         for &earlier in history.played.iter().chain(history.path) {
@@ -152,11 +151,11 @@ impl<const W: usize> Board<W> {
         for point in taking.iter() {
             let captured = self.captured(Points::one(point));
             let after = s.hash ^ key(self.player, point) ^ keys_of(1 - self.player, captured);
-            if history.path.contains(&after) || history.played.contains(&after) {
+            if after == before || history.path.contains(&after) || history.played.contains(&after) {
                 repeating = repeating.or(Points::one(point));
             }
         }
-        repeating
+        repeating.and(playable)
     }
 
     /// Plays a point, keeping both sides' groups in atari up to date.
@@ -177,8 +176,7 @@ impl<const W: usize> Board<W> {
             self.relieve(self.grid.beside(captured));
         }
         self.relieve(beside);
-        let own_group = self.grid.group_in_atari(stone, self.own, self.empty);
-        if let Some(group) = own_group {
+        if let Some(group) = self.grid.group_in_atari(stone, self.own, self.empty) {
             self.own_atari = self.own_atari.or(group);
         }
         // Groups beside the stone that were in atari are gone, so these had two liberties or more.
@@ -191,12 +189,6 @@ impl<const W: usize> Board<W> {
                 rest = rest.without(group);
             }
         }
-        s.ko = match own_group {
-            Some(group) if group == stone && !captured.is_empty() && !captured.has_two() => {
-                captured.iter().next().unwrap_or(NOWHERE)
-            }
-            _ => NOWHERE,
-        };
     }
 
     /// Takes the own groups touching `points` off the list of those in atari.
@@ -208,6 +200,20 @@ impl<const W: usize> Board<W> {
         }
     }
 
+    /// The same board with the other player to move.
+    #[inline(always)]
+    fn turned(self) -> Self {
+        Self {
+            own: self.other,
+            other: self.own,
+            own_atari: self.other_atari,
+            other_atari: self.own_atari,
+            player: 1 - self.player,
+            ..self
+        }
+    }
+
+    #[inline(always)]
     fn write(&self, s: &mut State) {
         self.own.store(&mut s.stones[self.player]);
         self.other.store(&mut s.stones[1 - self.player]);
@@ -314,7 +320,7 @@ impl Game for Go {
     }
 
     fn init(&self) -> State {
-        State { last: NOWHERE, ko: NOWHERE, ..Zeroable::zeroed() }
+        State { last: NOWHERE, ..Zeroable::zeroed() }
     }
 
     #[inline]
@@ -326,54 +332,51 @@ impl Game for Go {
         }
     }
 
-    /// Superko compares with the positions in `history`; they belong to the game as played, so a state seen through a
-    /// symmetry other than the identity finds none of its own there.
     #[inline]
-    fn legal(&self, s: &State, history: History<'_>, out: &mut [u16]) -> usize {
+    fn legal(&self, s: &State, _history: History<'_>, out: &mut [u16]) -> usize {
         let n = with_words!(self.size, W => {
-            let board = Board::<W>::new(self.size, s);
-            let mut playable = board.playable();
-            if s.captures != 0 {
-                playable = playable.without(board.repeating(s, playable, history));
-            }
-            playable.list(out)
+            Board::<W>::new(self.size, s).playable().without(Points::load(&s.barred)).list(out)
         });
         out[n] = self.points();
         n + 1
     }
 
+    /// The history belongs to the game as played: a state seen through a symmetry other than the identity finds none of its
+    /// own positions there but the present one.
     #[inline]
-    fn step(&self, s: &mut State, action: u16, _history: History<'_>) {
-        if action == self.points() {
-            s.passes += 1;
-            (s.last, s.ko) = (NOWHERE, NOWHERE);
-        } else {
-            with_words!(self.size, W => {
-                let mut board = Board::<W>::new(self.size, s);
+    fn step(&self, s: &mut State, action: u16, history: History<'_>) {
+        let passes = action == self.points();
+        s.passes = if passes { s.passes + 1 } else { 0 };
+        s.last = if passes { NOWHERE } else { action };
+        with_words!(self.size, W => {
+            let mut board = Board::<W>::new(self.size, s);
+            let before = s.hash;
+            if !passes {
                 board.place(s, action);
                 board.write(s);
-            });
-            s.passes = 0;
-            s.last = action;
-        }
-        s.plies += 1;
+            }
+            s.plies += 1;
+            if s.captures != 0 {
+                board.turned().repeating(s, before, history).store(&mut s.barred);
+            }
+        });
     }
 
-    /// Planes, the top row first: own stones, the other player's, own in atari, the other's in atari, the last move, the
-    /// point of a ko, all ones after a pass, all ones for white's view. `[8, size, size]`
+    /// Planes, the top row first: own stones, the other player's, own in atari, the other's in atari, points barred by
+    /// superko, the last move, all ones after a pass, all ones for white's view. `[8, size, size]`
     fn observe(&self, s: &State, player: u8, out: &mut [f32]) {
         let points = self.points();
         let (own, other) = (usize::from(player), usize::from(1 - player));
-        let boards = [&s.stones[own], &s.stones[other], &s.atari[own], &s.atari[other]];
+        let boards = [&s.stones[own], &s.stones[other], &s.atari[own], &s.atari[other], &s.barred];
         let mut planes = out.chunks_exact_mut(usize::from(points));
         for (board, plane) in boards.into_iter().zip(planes.by_ref()) {
             for (point, cell) in (0..points).zip(plane) {
                 *cell = f32::from(u8::from(has(board, point)));
             }
         }
-        for (place, plane) in [s.last, s.ko].into_iter().zip(planes.by_ref()) {
+        if let Some(plane) = planes.next() {
             plane.fill(0.0);
-            if let Some(cell) = plane.get_mut(usize::from(place)) {
+            if let Some(cell) = plane.get_mut(usize::from(s.last)) {
                 *cell = 1.0;
             }
         }
@@ -408,7 +411,7 @@ impl Game for Go {
             stones: [image(&s.stones[0]), image(&s.stones[1])],
             atari: [image(&s.atari[0]), image(&s.atari[1])],
             last: self.transform_point(s.last, symmetry),
-            ko: self.transform_point(s.ko, symmetry),
+            barred: image(&s.barred),
             ..*s
         };
         t.hash =
@@ -420,7 +423,7 @@ impl Game for Go {
         self.transform_point(action, symmetry)
     }
 
-    /// The count of plies is left out but for whose turn it is. The legal list also depends on the history.
+    /// The count of plies is left out but for whose turn it is.
     fn canonical(&self, s: &State) -> State {
         State { plies: s.plies & 1, captures: 0, hash: 0, ..*s }
     }

@@ -151,7 +151,7 @@ fn a_ko_is_retaken_only_after_another_move() {
     let mut line = Line::new("size = 5");
     line.play(KO);
     assert!(!line.is_legal("C3"), "{}", line.game.display(&line.state));
-    assert_eq!(line.game.action_name(&line.state, line.state.ko), "C3");
+    assert!(has(&line.state.barred, 12));
     line.play("E5 A4");
     assert!(line.is_legal("C3"));
     line.play("C3");
@@ -169,14 +169,21 @@ fn superko_is_positional() {
     let mut line = Line::new("size = 5");
     line.play(KO).play("pass pass");
     assert_eq!(line.game.turn(&line.state), Turn::Over);
-    // The search path counts as the game does.
+    // Two passes ago the stone was still there: the search path counts as the game does.
     let mut line = Line::new("size = 5");
     line.play(KO);
     let (played, path) = line.history.split_at(3);
-    let mut out = [0; 26];
-    let n = line.game.legal(&line.state, History { played, path }, &mut out);
-    assert_eq!(out[..n], line.legal());
-    assert_eq!(line.game.legal(&line.state, History { played, path: &[] }, &mut out), n + 1);
+    let before = line.state;
+    line.game.step(&mut line.state, 25, History { played, path });
+    line.state.passes = 0;
+    let barred_after_pass = |path: &[u64]| {
+        let mut state = line.state;
+        let path = [path, &[before.hash]].concat();
+        line.game.step(&mut state, 25, History { played, path: &path });
+        has(&state.barred, 12)
+    };
+    assert!(barred_after_pass(path));
+    assert!(!barred_after_pass(&[]));
 }
 
 #[test]
@@ -259,7 +266,7 @@ fn observation_is_the_players() {
     assert_eq!(plane(0), [8, 14, 18], "white: D4 E3 D2");
     assert_eq!(plane(1), [0, 7, 11, 13, 17], "black: A5 C4 B3 D3 C2");
     assert_eq!((plane(2), plane(3)), (vec![], vec![13]), "only D3 is in atari");
-    assert_eq!((plane(4), plane(5)), (vec![13], vec![12]), "last move, ko");
+    assert_eq!((plane(4), plane(5)), (vec![12], vec![13]), "ko, last move");
     assert_eq!((plane(6).len(), plane(7).len()), (0, 25));
     line.play("pass");
     line.game.observe(&line.state, 0, &mut out);
