@@ -4,7 +4,7 @@
     python go_games.py --games 2000 --seed 7 --size 5 --out big.jsonl
     python go_games.py --games 500 --seed 8 --size 9 --whole --out whole.jsonl
     python go_games.py --pgx --games 30                            # masks of pgx
-    python go_games.py --gnugo --games 200                         # area scores of final positions by gnugo
+    python go_games.py --gnugo --games 5 --seed 2 --out ../fixtures/playthroughs/go_gnugo.jsonl   # played, scored by gnugo
 
 Needs open_spiel 2.0 (pgx 2.6 for --pgx, gnugo 3.8 for --gnugo). The legal lists are those of a plain reference below with
 positional superko; each is compared with OpenSpiel's, which may differ in one way only: it lists moves that repeat a
@@ -13,6 +13,7 @@ position other than by taking back a ko at once.
 
 import argparse
 import json
+import os
 import random
 import subprocess
 
@@ -129,7 +130,7 @@ def play(size, max_plies, komi, rng, counts):
 
 
 def compare_with_pgx(games, rng):
-    """Plays pgx's Go beside the reference; a move that repeats ends pgx's game, so it is left out of both."""
+    """Plays pgx's Go beside the reference; a move that repeats loses at once there, so it is not played."""
     import jax
     import jax.numpy as jnp
     import numpy as np
@@ -143,7 +144,7 @@ def compare_with_pgx(games, rng):
             state, board, passing = init(jax.random.PRNGKey(game)), Board(size), size * size
             black = int(state.current_player)
             while not bool(state.terminated):
-                moves = board.moves(int(state._x.turn))
+                moves = board.moves(int(state._x.step_count) % 2)
                 repeats = {p for p, (stones, _) in moves.items() if stones in board.seen}
                 legal = sorted(moves.keys() - repeats) + [passing]
                 theirs = set(np.flatnonzero(np.asarray(state.legal_action_mask)).tolist())
@@ -159,32 +160,78 @@ def compare_with_pgx(games, rng):
     print(f"pgx: {2 * games} games, {plies} plies, masks (repeats apart) and results equal")
 
 
-def compare_with_gnugo(games, rng):
-    """Lets gnugo score final positions by area, every stone alive, as Tromp and Taylor do."""
+class Gtp:
+    """gnugo under the Go Text Protocol."""
+
+    def __init__(self, size, komi):
+        command = ["gnugo", "--mode", "gtp", "--chinese-rules", "--positional-superko", "--never-resign", "--level", "0"]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        for line in (f"boardsize {size}", "clear_board", f"komi {komi}"):
+            self.ask(line)
+
+    def ask(self, command):
+        self.process.stdin.write(command + "\n")
+        self.process.stdin.flush()
+        answer = self.process.stdout.readline()
+        while self.process.stdout.readline().strip():
+            pass
+        assert answer.startswith("="), (command, answer)
+        return answer[1:].strip()
+
+
+def gnugo_game(size, komi, opening, seed, rng):
+    """A game by gnugo after a random opening, dead stones taken off by play, and its own score of black less white."""
     letters = "ABCDEFGHJKLMNOPQRST"
-    for game in range(games):
-        size = (5, 7, 9, 13, 19)[game % 5]
-        board, passing, passes, plies = Board(size), size * size, 0, 0
-        while passes < 2 and plies < 2 * size * size:
-            moves = board.moves(plies % 2)
-            legal = [p for p, (stones, _) in moves.items() if stones not in board.seen] + [passing]
-            action = choose(moves, legal, passing, rng)
+    gtp, board, passing = Gtp(size, komi), Board(size), size * size
+    gtp.ask(f"set_random_seed {seed}")
+    actions, plies, passes = [], [], 0
+    for command in ("genmove", "kgs-genmove_cleanup"):
+        passes = 0
+        while passes < 2:
+            player = len(actions) % 2
+            moves = board.moves(player)
+            legal = sorted(p for p, (stones, _) in moves.items() if stones not in board.seen) + [passing]
+            if len(actions) < opening:
+                action = rng.choice(legal[:-1])
+                gtp.ask(f"play {'bw'[player]} {letters[action % size]}{size - action // size}")
+            else:
+                name = gtp.ask(f"{command} {'bw'[player]}")
+                if name == "PASS":
+                    action = passing
+                else:
+                    action = (size - int(name[1:])) * size + letters.index(name[0])
+            assert action in legal
             passes = passes + 1 if action == passing else 0
+            # The passes between play and cleaning up would end the game: both are left out.
+            plies.append({"kind": "player", "to_play": player, "legal": legal})
+            actions.append(action)
             if action != passing:
                 board.play(moves[action][0])
-            plies += 1
-        names = [[], [], []]
-        for point, stone in enumerate(board.stones):
-            names[stone].append(f"{letters[point % size]}{size - point // size}")
-        setup = [f"play black {name}" for name in names[1]] + [f"play white {name}" for name in names[2]]
-        commands = [f"boardsize {size}", "clear_board", "komi 0.5", *setup, "tromp_taylor_score", "quit"]
-        run = ["gnugo", "--mode", "gtp", "--chinese-rules"]
-        answers = subprocess.run(run, input="\n".join(commands) + "\n", capture_output=True, text=True, check=True)
-        score = [line for line in answers.stdout.splitlines() if line.startswith("= ")][-1][2:]
-        black, white = board.areas()
-        lead = black - white - 0.5
-        assert score == f"{'B' if lead > 0 else 'W'}+{abs(lead):.1f}", (score, lead)
-    print(f"gnugo: {games} final positions, scores equal")
+        if command == "genmove":
+            del actions[-2:], plies[-2:]
+    score = gtp.ask("final_score")
+    gtp.ask("quit")
+    lead = 0.0 if score == "0" else float(score[2:]) * (1 if score[0] == "B" else -1)
+    options = {"size": size, "komi": komi, "max_plies": 4 * size * size}
+    line = {"game": "go", "options": options, "source": "gnugo 3.8", "actions": actions, "plies": plies}
+    sign = float((lead > 0) - (lead < 0))
+    return {**line, "returns": [sign, -sign]}, board, lead
+
+
+def compare_with_gnugo(games, rng, path):
+    """Lets gnugo play out and score games; `path`, if any, gets them as JSON lines."""
+    differing = []
+    with open(path or os.devnull, "w", encoding="utf-8") as out:
+        for game in range(games):
+            size = (5, 7, 9, 9, 13)[game % 5]
+            komi = rng.choice([0.5, 5.5, 7.5])
+            line, board, lead = gnugo_game(size, komi, rng.randrange(size * 2), 1 + game, rng)
+            out.write(json.dumps(line, separators=(",", ":")) + "\n")
+            black, white = board.areas()
+            if black - white - komi != lead:
+                differing.append((game, black - white - komi, lead))
+                print("\n".join("".join(".XO"[s] for s in board.stones[r : r + size]) for r in range(0, size**2, size)))
+    print(f"gnugo: {games} games; scores that differ (game, here, gnugo): {differing}")
 
 
 def main():
@@ -195,14 +242,14 @@ def main():
     parser.add_argument("--size", type=int, help="only this size of board")
     parser.add_argument("--whole", action="store_true", help="play every game to its natural end")
     parser.add_argument("--pgx", action="store_true", help="compare the reference with pgx instead")
-    parser.add_argument("--gnugo", action="store_true", help="compare area scores with gnugo instead")
+    parser.add_argument("--gnugo", action="store_true", help="let gnugo play and score instead")
     args = parser.parse_args()
     rng = random.Random(args.seed)
     if args.pgx:
         compare_with_pgx(args.games, rng)
         return
     if args.gnugo:
-        compare_with_gnugo(args.games, rng)
+        compare_with_gnugo(args.games, rng, args.out)
         return
     shapes = [shape for shape in SHAPES if args.size in (None, shape[0])]
     counts = {"plies": 0, "repeats": 0, "old repeats": 0}

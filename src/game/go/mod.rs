@@ -6,8 +6,8 @@
 //! (by default twice the points, as in OpenSpiel and pgx). With equal scores (whole komi) it is drawn.
 //!
 //! Actions are points row by row from the top left, then pass, as in pgx and OpenSpiel. Those two bar only the immediate
-//! retaking of a ko; another move that repeats a position ends their game (OpenSpiel: a draw; pgx, if the position is at
-//! most eight plies old: a loss). Here it is not legal, and that is the only difference between the lists.
+//! retaking of a ko; another move that repeats a position ends their game (OpenSpiel: a draw; pgx: a loss). Here it is not
+//! legal, and that is the only difference between the lists. Equal scores are white's win in pgx, a draw in OpenSpiel.
 //!
 //! A state holds bitboards, for each colour the stones of groups in atari, and the points that superko bars: with those
 //! known, all legal moves are a few operations on whole boards. Only a step looks at the history.
