@@ -45,10 +45,21 @@ pub enum Purpose {
 }
 
 #[inline]
-fn mix(mut z: u64) -> u64 {
+const fn mix(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     z ^ (z >> 31)
+}
+
+/// N fixed random numbers for a table made at compile time, such as the keys of Zobrist (1970); another for each `seed`.
+pub const fn table<const N: usize>(seed: u64) -> [u64; N] {
+    let mut out = [0; N];
+    let mut i = 0;
+    while i < N {
+        out[i] = mix(mix(seed).wrapping_add(GOLDEN.wrapping_mul(i as u64 + 1)));
+        i += 1;
+    }
+    out
 }
 
 /// A place in the space of all random numbers; see the module's head.
@@ -183,6 +194,15 @@ impl Stream {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tables_hold_different_numbers() {
+        let mut all = [table::<500>(1), table::<500>(2)].concat();
+        assert_eq!(table::<3>(1), all[..3]);
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), 1000);
+    }
 
     #[test]
     fn keys_differ_in_every_counter_and_in_their_order() {

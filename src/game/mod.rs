@@ -13,6 +13,9 @@ pub mod connect_four;
 pub mod gomoku;
 pub mod hex;
 pub mod othello;
+pub mod chess;
+pub mod connect_four;
+pub mod go;
 pub mod tic_tac_toe;
 
 use crate::error::{Error, Result};
@@ -260,6 +263,8 @@ registry! {
     clique::Clique,
     backgammon::Backgammon,
     blob::Blob,
+    chess::Chess,
+    go::Go,
 }
 
 /// Reads a game's settings out of its options table, with unknown keys refused.

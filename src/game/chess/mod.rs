@@ -1,0 +1,267 @@
+//! Chess under the FIDE laws, with draws declared as soon as they may be claimed.
+//!
+//! - Draws: stalemate; a position occurring for the third time (pieces, side to move, castling rights, legal en passant
+//!   captures equal); fifty moves by each side without capture or pawn move, unless the last one mates; too little
+//!   material to mate (kings alone, one minor piece, bishops of one square colour only); the setting `max_plies`. This is
+//!   what python-chess decides by `is_repetition(3)` and `halfmove_clock >= 100` on the board, as pgx does;
+//!   `outcome(claim_draw=True)` of python-chess also claims one ply earlier, where a move that would bring the draw about
+//!   is at hand. pgx takes en passant squares into account in repetitions even where no capture is legal; here they count
+//!   only where one is.
+//! - Actions, 64 x 73 = 4672, numbered as in pgx: `action = from * 73 + plane`, `from = file * 8 + rank`, seen by the
+//!   side to move (for black rank 8 is rank 0; files stay). Planes 0 to 8 are promotions to rook, bishop, knight, each
+//!   straight on, to the right, to the left; queen moves follow, seven planes a direction by ascending target square
+//!   (9 down, 16 up, 23 left, 30 right, 37 down left, 44 up right, 51 up left, 58 down right); then the knight's eight (65).
+//!   Promotion to a queen is the plain move, castling the king's two steps.
+//! - Names are UCI; SAN is understood too.
+
+mod board;
+mod moves;
+mod notation;
+#[cfg(test)]
+mod tests;
+
+pub use moves::{OTHER_LONG, OTHER_SHORT, OWN_LONG, OWN_SHORT, State};
+pub use notation::START_FEN;
+
+use super::{Game, History, ObsShape, Sizes, Turn, parse_options, to_options};
+use crate::error::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+/// The most legal moves that any position with promoted pieces out of at most eight pawns has (chessprogramming wiki).
+const MAX_LEGAL: usize = 218;
+const PLANES: usize = 21;
+
+/// How a game ended; [`State::outcome`] holds the number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Outcome {
+    /// The game goes on.
+    None = 0,
+    /// White has mated.
+    WhiteMates = 1,
+    /// Black has mated.
+    BlackMates = 2,
+    /// No legal move, no check.
+    Stalemate = 3,
+    /// Nobody can mate any more.
+    InsufficientMaterial = 4,
+    /// The third occurrence of a position.
+    Repetition = 5,
+    /// A hundred plies without capture or pawn move.
+    FiftyMoves = 6,
+    /// The setting `max_plies` is reached.
+    TooLong = 7,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Options {
+    fen: String,
+    max_plies: u16,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { fen: START_FEN.to_string(), max_plies: 512 }
+    }
+}
+
+/// The settings of chess: `fen`, the position every game starts from, and `max_plies` (1 to 10000, 512 as in AlphaZero and
+/// pgx), the plies after which a game is drawn.
+#[derive(Clone, Debug)]
+pub struct Chess {
+    start: State,
+    max_plies: u16,
+}
+
+impl Chess {
+    /// Reads a position in Forsyth-Edwards Notation; the clocks may be left out.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for `game.fen` with what is wrong, also where the game would be over already.
+    pub fn from_fen(&self, fen: &str) -> Result<State> {
+        let wrong = |expected: String| Error::config("game.fen", fen, expected);
+        let mut state = notation::from_fen(fen).map_err(wrong)?;
+        state.outcome = self.outcome(&state) as u8;
+        if state.outcome != Outcome::None as u8 {
+            return Err(wrong("a position in which the game goes on".into()));
+        }
+        Ok(state)
+    }
+
+    /// A position in Forsyth-Edwards Notation. The en passant square is given only where such a capture is legal.
+    pub fn to_fen(&self, state: &State) -> String {
+        notation::to_fen(state)
+    }
+
+    /// Sequences of `depth` legal moves from here, draws by repetition, clock or material not minded ("perft").
+    pub fn perft(&self, state: &State, depth: u32) -> u64 {
+        let mut legal = [0; MAX_LEGAL];
+        let n = state.legal(&mut legal);
+        if depth <= 1 {
+            return if depth == 0 { 1 } else { n as u64 };
+        }
+        legal[..n].iter().fold(0, |sum, &action| {
+            let mut next = *state;
+            next.play(action);
+            sum + self.perft(&next, depth - 1)
+        })
+    }
+
+    /// Whether the game is over; mate comes before every draw.
+    fn outcome(&self, s: &State) -> Outcome {
+        match s.has_move_and_check() {
+            (false, true) if s.colour == 0 => return Outcome::BlackMates,
+            (false, true) => return Outcome::WhiteMates,
+            (false, false) => return Outcome::Stalemate,
+            _ => {}
+        }
+        if s.insufficient_material() {
+            Outcome::InsufficientMaterial
+        } else if s.repetitions >= 2 {
+            Outcome::Repetition
+        } else if s.halfmove_clock >= 100 {
+            Outcome::FiftyMoves
+        } else if s.plies >= self.max_plies {
+            Outcome::TooLong
+        } else {
+            Outcome::None
+        }
+    }
+}
+
+/// Earlier occurrences of `s`, whose `history` starts with the position two plies before it.
+fn repetitions(s: &State, history: History<'_>) -> u8 {
+    if s.halfmove_clock < 4 {
+        return 0;
+    }
+    let key = s.key();
+    let same_side = usize::from(s.halfmove_clock) / 2;
+    history.latest_first().step_by(2).take(same_side).filter(|&k| k == key).count().min(2) as u8
+}
+
+impl Game for Chess {
+    type State = State;
+    const NAME: &'static str = "chess";
+
+    fn from_options(options: &toml::Table) -> Result<Self> {
+        let o: Options = parse_options(Self::NAME, options)?;
+        if !(1..=10_000).contains(&o.max_plies) {
+            return Err(Error::config("game.max_plies", o.max_plies, "1..=10000"));
+        }
+        let mut game = Self { start: bytemuck::Zeroable::zeroed(), max_plies: o.max_plies };
+        game.start = game.from_fen(&o.fen)?;
+        Ok(game)
+    }
+
+    fn options(&self) -> toml::Table {
+        to_options(&Options { fen: self.to_fen(&self.start), max_plies: self.max_plies })
+    }
+
+    fn sizes(&self) -> Sizes {
+        Sizes {
+            num_players: 2,
+            num_actions: 64 * 73,
+            max_legal: MAX_LEGAL,
+            num_chance: 0,
+            max_chance_run: 0,
+            obs: ObsShape { channels: PLANES, height: 8, width: 8 },
+            max_plies: usize::from(self.max_plies),
+            num_symmetries: 1,
+            zero_sum: true,
+            hidden_information: false,
+            uses_history: true,
+        }
+    }
+
+    fn init(&self) -> State {
+        self.start
+    }
+
+    /// Player 0 is white.
+    #[inline]
+    fn turn(&self, s: &State) -> Turn {
+        if s.outcome == Outcome::None as u8 { Turn::Player(s.colour) } else { Turn::Over }
+    }
+
+    #[inline]
+    fn legal(&self, s: &State, _history: History<'_>, out: &mut [u16]) -> usize {
+        s.legal(out)
+    }
+
+    #[inline]
+    fn step(&self, s: &mut State, action: u16, history: History<'_>) {
+        s.play(action);
+        s.repetitions = repetitions(s, history);
+        s.outcome = self.outcome(s) as u8;
+    }
+
+    /// The planes of AlphaZero (Silver et al. 2018) for the present position alone, the farthest rank first: 0 to 5 own
+    /// pawns, knights, bishops, rooks, queens, king; 6 to 11 the other side's; 12 position seen before; 13 to 16 own short
+    /// and long castling, the other side's; 17 the square to take en passant; 18 clock / 100; 19 black's view; 20 plies /
+    /// max_plies. `[21, 8, 8]`
+    fn observe(&self, s: &State, player: u8, out: &mut [f32]) {
+        let view = if player == s.colour { *s } else { s.turned() };
+        out[..PLANES * 64].fill(0.0);
+        for side in 0..2 {
+            for kind in 0..6 {
+                let plane = &mut out[(side * 6 + kind) * 64..][..64];
+                notation::places(view.pieces[kind] & view.sides[side]).for_each(|place| plane[place] = 1.0);
+            }
+        }
+        if view.en_passant != 0 {
+            let square = 1u64 << (view.en_passant - 1);
+            notation::places(square).for_each(|place| out[17 * 64 + place] = 1.0);
+        }
+        let right = |bit: u8| f32::from(u8::from(view.castling & bit != 0));
+        let constants = [
+            (12, f32::from(u8::from(s.repetitions > 0))),
+            (13, right(OWN_SHORT)),
+            (14, right(OWN_LONG)),
+            (15, right(OTHER_SHORT)),
+            (16, right(OTHER_LONG)),
+            (18, f32::from(s.halfmove_clock) / 100.0),
+            (19, f32::from(player)),
+            (20, f32::from(s.plies) / f32::from(self.max_plies)),
+        ];
+        for (plane, value) in constants {
+            out[plane * 64..][..64].fill(value);
+        }
+    }
+
+    fn returns(&self, s: &State, out: &mut [f32]) {
+        let value = match s.outcome {
+            o if o == Outcome::WhiteMates as u8 => 1.0,
+            o if o == Outcome::BlackMates as u8 => -1.0,
+            _ => 0.0,
+        };
+        out[0] = value;
+        out[1] = -value;
+    }
+
+    fn canonical(&self, s: &State) -> State {
+        State { hash: 0, fullmove: 0, repetitions: s.repetitions.min(1), ..*s }
+    }
+
+    /// The key of pieces, side to move, castling rights and legal en passant captures.
+    #[inline]
+    fn history_key(&self, s: &State) -> u64 {
+        s.key()
+    }
+
+    fn display(&self, s: &State) -> String {
+        notation::display(s)
+    }
+
+    /// The move in UCI notation.
+    fn action_name(&self, s: &State, action: u16) -> String {
+        notation::uci(s, action)
+    }
+
+    /// Takes UCI and SAN.
+    fn parse_action(&self, s: &State, _history: History<'_>, text: &str) -> Option<u16> {
+        let mut legal = [0; MAX_LEGAL];
+        let n = s.legal(&mut legal);
+        notation::parse(s, &legal[..n], text)
+    }
+}

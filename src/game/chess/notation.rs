@@ -1,0 +1,261 @@
+//! Chess as people write it: FEN, UCI and SAN moves, the board as text.
+
+use super::board::{self, KING, PAWN, QUEEN, ROOK, bit, flip_square, squares};
+use super::moves::{OTHER_LONG, OTHER_SHORT, OWN_LONG, OWN_SHORT, State};
+use bytemuck::Zeroable;
+
+/// The position every game starts from where nothing else is asked.
+pub const START_FEN: &str = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1";
+
+const LETTERS: [char; 6] = ['p', 'n', 'b', 'r', 'q', 'k'];
+
+/// Reads a position in Forsyth-Edwards Notation; the clocks may be left out.
+///
+/// # Errors
+/// Says what is wrong: the text, or a position that no game can reach (kings, pawns on back ranks, too many pieces, the
+/// side not to move in check, castling rights or an en passant square that fit no piece).
+pub fn from_fen(fen: &str) -> Result<State, String> {
+    let fields: Vec<&str> = fen.split_whitespace().collect();
+    if !(4..=6).contains(&fields.len()) {
+        return Err(format!("a FEN of 4 to 6 fields, not {}", fields.len()));
+    }
+    let mut s = State::zeroed();
+    place_pieces(&mut s, fields[0])?;
+    let castling = [('K', OWN_SHORT), ('Q', OWN_LONG), ('k', OTHER_SHORT), ('q', OTHER_LONG)];
+    for letter in fields[2].chars().filter(|_| fields[2] != "-") {
+        let right = castling.iter().find(|(c, _)| *c == letter);
+        s.castling |= right.ok_or(format!("castling rights out of KQkq or -, not {}", fields[2]))?.1;
+    }
+    let number = |at: usize, name: &str, default: u16, most: u16| match fields.get(at) {
+        None => Ok(default),
+        Some(text) => {
+            let value = text.parse().ok().filter(|&v: &u16| v <= most && v >= default);
+            value.ok_or(format!("a {name} of {default}..={most}, not {text}"))
+        }
+    };
+    s.halfmove_clock = number(4, "halfmove clock", 0, 99)?;
+    s.fullmove = number(5, "full move number", 1, 9999)?;
+    let white = s;
+    match fields[1] {
+        "w" => {}
+        "b" => s = s.turned(),
+        other => return Err(format!("w or b to move, not {other}")),
+    }
+    check_material(&white)?;
+    check_castling(&white)?;
+    if s.other_in_check() {
+        return Err("a position in which the side not to move is not in check".into());
+    }
+    if fields[3] != "-" {
+        s.allow_en_passant(en_passant_square(&s, fields[3])?);
+    }
+    s.hash = s.fresh_hash();
+    Ok(s)
+}
+
+fn place_pieces(s: &mut State, text: &str) -> Result<(), String> {
+    let ranks: Vec<&str> = text.split('/').collect();
+    if ranks.len() != 8 {
+        return Err(format!("a FEN of 8 ranks, not {}", ranks.len()));
+    }
+    for (rank, text) in (0..8u32).rev().zip(ranks) {
+        let mut file = 0;
+        for letter in text.chars() {
+            if let Some(empty @ 1..=8) = letter.to_digit(10) {
+                file += empty;
+                continue;
+            }
+            let kind = LETTERS.iter().position(|&l| l == letter.to_ascii_lowercase());
+            let kind = kind.ok_or(format!("a FEN of pieces pnbrqk, not {letter}"))?;
+            if file > 7 {
+                return Err(format!("a FEN with 8 squares in rank {}", rank + 1));
+            }
+            let square = bit(file * 8 + rank);
+            s.pieces[kind] |= square;
+            s.sides[usize::from(letter.is_ascii_lowercase())] |= square;
+            file += 1;
+        }
+        if file != 8 {
+            return Err(format!("a FEN with 8 squares in rank {}", rank + 1));
+        }
+    }
+    Ok(())
+}
+
+fn check_material(white: &State) -> Result<(), String> {
+    if white.pieces[PAWN] & board::BACK_RANKS != 0 {
+        return Err("a position without pawns on the first and last rank".into());
+    }
+    for (side, name) in white.sides.iter().zip(["white", "black"]) {
+        let count = |kind: usize| (white.pieces[kind] & side).count_ones();
+        if count(KING) != 1 {
+            return Err(format!("one {name} king, not {}", count(KING)));
+        }
+        let extra = |kind: usize, own: u32| count(kind).saturating_sub(own);
+        let promoted = extra(board::KNIGHT, 2) + extra(board::BISHOP, 2) + extra(ROOK, 2) + extra(QUEEN, 1);
+        if count(PAWN) + promoted > 8 {
+            return Err(format!(
+                "at most 8 {name} pawns and promoted pieces, not {}",
+                count(PAWN) + promoted
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn check_castling(white: &State) -> Result<(), String> {
+    for (side, view) in [white, &white.turned()].into_iter().enumerate() {
+        let own = |kind: usize, square: u32| view.pieces[kind] & view.sides[0] & bit(square) != 0;
+        for (right, rook, letters) in
+            [(OWN_SHORT, board::ROOK_HOME_H, ["K", "k"]), (OWN_LONG, board::ROOK_HOME_A, ["Q", "q"])]
+        {
+            if view.castling & right != 0 && !(own(KING, board::KING_HOME) && own(ROOK, rook)) {
+                return Err(format!("castling right {} only with king and rook at home", letters[side]));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The en passant square, as seen from the side to move, if a pawn can just have passed over it.
+fn en_passant_square(s: &State, text: &str) -> Result<u32, String> {
+    let wrong = || format!("an en passant square behind a pawn that has just moved two squares, not {text}");
+    let square = parse_square(text).ok_or_else(wrong)?;
+    let square = if s.colour == 0 { square } else { flip_square(square) };
+    let behind = square % 8 == 5
+        && s.pieces[PAWN] & s.sides[1] & bit(square - 1) != 0
+        && s.occupied() & (bit(square) | bit(square + 1)) == 0;
+    if behind { Ok(square) } else { Err(wrong()) }
+}
+
+fn parse_square(text: &str) -> Option<u32> {
+    match text.as_bytes() {
+        [file @ b'a'..=b'h', rank @ b'1'..=b'8'] => Some(u32::from(file - b'a') * 8 + u32::from(rank - b'1')),
+        _ => None,
+    }
+}
+
+fn square_name(square: u32) -> String {
+    format!("{}{}", char::from(b'a' + (square / 8) as u8), square % 8 + 1)
+}
+
+/// The position as white sees it.
+fn as_white(s: &State) -> State {
+    if s.colour == 0 { *s } else { s.turned() }
+}
+
+fn letter_on(white: &State, square: u32) -> Option<char> {
+    let side = white.sides.iter().position(|side| side & bit(square) != 0)?;
+    let letter = LETTERS[white.kind_on(square)];
+    Some(if side == 0 { letter.to_ascii_uppercase() } else { letter })
+}
+
+/// The position in Forsyth-Edwards Notation. The en passant square is given only where such a capture is legal.
+pub fn to_fen(s: &State) -> String {
+    let white = as_white(s);
+    let mut text = String::new();
+    for rank in (0..8).rev() {
+        let mut empty = 0;
+        for file in 0..8 {
+            match letter_on(&white, file * 8 + rank) {
+                None => empty += 1,
+                Some(letter) => {
+                    text += &if empty > 0 { empty.to_string() } else { String::new() };
+                    text.push(letter);
+                    empty = 0;
+                }
+            }
+        }
+        text += &if empty > 0 { empty.to_string() } else { String::new() };
+        text += if rank > 0 { "/" } else { "" };
+    }
+    let rights = [('K', OWN_SHORT), ('Q', OWN_LONG), ('k', OTHER_SHORT), ('q', OTHER_LONG)];
+    let castling: String = rights.iter().filter(|(_, r)| white.castling & r != 0).map(|(c, _)| c).collect();
+    let en_passant =
+        if white.en_passant == 0 { "-".to_string() } else { square_name(u32::from(white.en_passant) - 1) };
+    let turn = if s.colour == 0 { "w" } else { "b" };
+    let castling = if castling.is_empty() { "-" } else { &castling };
+    format!("{text} {turn} {castling} {en_passant} {} {}", s.halfmove_clock, s.fullmove)
+}
+
+/// The board with white below, ranks and files at its sides, then the FEN.
+pub fn display(s: &State) -> String {
+    let white = as_white(s);
+    let mut text = String::new();
+    for rank in (0..8).rev() {
+        text += &format!("{}", rank + 1);
+        for file in 0..8 {
+            text.push(' ');
+            text.push(letter_on(&white, file * 8 + rank).unwrap_or('.'));
+        }
+        text += "\n";
+    }
+    format!("{text}  a b c d e f g h\n{}\n", to_fen(s))
+}
+
+/// An action's squares in absolute terms and the kind it promotes to, if any.
+fn parts(s: &State, action: u16) -> (u32, u32, Option<usize>) {
+    let (from, plane) = (u32::from(action / 73), usize::from(action % 73));
+    let to = from.wrapping_add_signed(i32::from(board::PLANE_DELTAS[plane])) & 63;
+    let promotes = s.pieces[PAWN] & bit(from) != 0 && bit(to) & board::RANK_8 != 0;
+    let kind = promotes.then(|| [ROOK, board::BISHOP, board::KNIGHT, QUEEN][(plane / 3).min(3)]);
+    let absolute = |square: u32| if s.colour == 0 { square } else { flip_square(square) };
+    (absolute(from), absolute(to), kind)
+}
+
+/// The action in UCI notation: `e2e4`, `e1g1` for castling, `e7e8q`.
+pub fn uci(s: &State, action: u16) -> String {
+    let (from, to, promotion) = parts(s, action);
+    let letter = promotion.map_or(String::new(), |kind| LETTERS[kind].to_string());
+    format!("{}{}{letter}", square_name(from), square_name(to))
+}
+
+/// The action out of `legal` that `text` names in UCI or in SAN (`Nbd7`, `exd8=Q+`, `O-O`), if exactly one fits.
+pub fn parse(s: &State, legal: &[u16], text: &str) -> Option<u16> {
+    if let Some(&action) = legal.iter().find(|&&a| uci(s, a).eq_ignore_ascii_case(text)) {
+        return Some(action);
+    }
+    let text = text.trim_end_matches(['+', '#', '!', '?']);
+    let is_king = |a: &u16| s.pieces[KING] & bit(u32::from(a / 73)) != 0;
+    let castles = |files: i8| {
+        let found =
+            legal.iter().find(|&&a| is_king(&a) && board::PLANE_DELTAS[usize::from(a % 73)] == files * 8);
+        found.copied()
+    };
+    match text {
+        "O-O" | "0-0" => return castles(2),
+        "O-O-O" | "0-0-0" => return castles(-2),
+        _ => {}
+    }
+    let (text, promotion) = match text.split_once('=') {
+        Some((text, letter)) => (text, Some(kind_of(letter)?)),
+        None => (text, None),
+    };
+    let (kind, text) = match text.strip_prefix(['N', 'B', 'R', 'Q', 'K']) {
+        Some(rest) => (kind_of(&text[..1])?, rest),
+        None => (PAWN, text),
+    };
+    let split = text.len().checked_sub(2).filter(|&at| text.is_char_boundary(at))?;
+    let (origin, target) = text.split_at(split);
+    let target = parse_square(target)?;
+    let origin = origin.trim_end_matches('x');
+    let mut fitting = legal.iter().copied().filter(|&a| {
+        let (from, to, promotes) = parts(s, a);
+        to == target
+            && promotes == promotion
+            && s.kind_on(u32::from(a / 73)) == kind
+            && origin.chars().all(|c| square_name(from).contains(c))
+    });
+    fitting.next().filter(|_| fitting.next().is_none())
+}
+
+fn kind_of(letter: &str) -> Option<usize> {
+    let mut chars = letter.chars();
+    let first = chars.next().filter(|_| chars.next().is_none())?;
+    LETTERS.iter().position(|l| l.to_ascii_uppercase() == first)
+}
+
+/// The squares of `board` as rows of an observation, the farthest rank first: place = (7 - rank) * 8 + file.
+pub fn places(board: u64) -> impl Iterator<Item = usize> {
+    squares(board).map(|square| ((7 - square % 8) * 8 + square / 8) as usize)
+}

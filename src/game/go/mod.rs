@@ -1,0 +1,465 @@
+//! Go on 5x5 to 19x19: area scoring, positional superko, two passes end.
+//!
+//! The rules are Tromp and Taylor's but for suicide, which is not allowed: a move that would repeat an earlier position of
+//! the board, whoever is to move, is not legal; all stones on the board at the end are alive; a side's score is its stones
+//! and the empty regions that reach only its stones, white gets komi. A game is scored as it stands after `max_plies` plies
+//! (by default twice the points, as in OpenSpiel and pgx). With equal scores (whole komi) it is drawn.
+//!
+//! Actions are points row by row from the top left, then pass, as in pgx and OpenSpiel. Those two bar only the immediate
+//! retaking of a ko; another move that repeats a position ends their game (OpenSpiel: a draw; pgx: a loss). Here it is not
+//! legal, and that is the only difference between the lists. Equal scores are white's win in pgx, a draw in OpenSpiel.
+//!
+//! A state holds bitboards, for each colour the stones of groups in atari, and the points that superko bars: with those
+//! known, all legal moves are a few operations on whole boards. Only a step looks at the history.
+
+mod points;
+#[cfg(test)]
+mod tests;
+
+use super::{Game, History, ObsShape, Sizes, Turn, parse_options, to_options};
+use crate::error::{Error, Result};
+use crate::rng;
+use bytemuck::{Pod, Zeroable};
+use points::{Grid, MAX_POINTS, Points, WORDS, with_words};
+use serde::{Deserialize, Serialize};
+
+const PLANES: usize = 8;
+/// No point: at the start and after a pass.
+const NOWHERE: u16 = u16::MAX;
+
+/// The settings of Go.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Go {
+    /// Rows and columns of the board, 5 to 19.
+    pub size: u32,
+    /// Points white gets for moving second, -361 to 361; 7.5 on every size unless set, as in pgx and OpenSpiel.
+    pub komi: f32,
+    /// Plies after which the game is scored as it stands, up to 10000; 0 = twice the points of the board.
+    pub max_plies: u32,
+}
+
+impl Default for Go {
+    fn default() -> Self {
+        Self { size: 9, komi: 7.5, max_plies: 0 }
+    }
+}
+
+/// One position. Player 0 is black and moves first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct State {
+    /// Stones of each player, bit row * size + column. `[P]`
+    pub stones: [[u64; WORDS]; 2],
+    /// Those of them in groups with one liberty. `[P]`
+    pub atari: [[u64; WORDS]; 2],
+    /// Points that may not be played because the position would repeat.
+    pub barred: [u64; WORDS],
+    /// Key of the stones (Zobrist 1970).
+    pub hash: u64,
+    /// Point of the last move; `u16::MAX` at the start and after a pass.
+    pub last: u16,
+    /// Plies played.
+    pub plies: u16,
+    /// Passes in a row, 0 to 2.
+    pub passes: u8,
+    /// 1 once stones have been captured: before that no position can repeat.
+    pub captures: u8,
+    /// Always 0.
+    pub padding: u16,
+}
+
+/// `KEYS[player * 512 + point]`; the low 10 bits of a key are its own index, so that a difference of two positions tells
+/// by itself which stone alone could make it.
+static KEYS: [u64; 1024] = keys();
+
+const fn keys() -> [u64; 1024] {
+    let mut out = rng::table(5);
+    let mut i = 0;
+    while i < 1024 {
+        out[i] = out[i] & !1023 | i as u64;
+        i += 1;
+    }
+    out
+}
+
+#[inline(always)]
+fn key(player: usize, point: u16) -> u64 {
+    KEYS[player * 512 + usize::from(point)]
+}
+
+fn keys_of<const W: usize>(player: usize, points: Points<W>) -> u64 {
+    points.iter().fold(0, |sum, point| sum ^ key(player, point))
+}
+
+/// A position unpacked: the words that its board needs, the player to move first.
+struct Board<const W: usize> {
+    grid: Grid<W>,
+    own: Points<W>,
+    other: Points<W>,
+    own_atari: Points<W>,
+    other_atari: Points<W>,
+    empty: Points<W>,
+    player: usize,
+}
+
+impl<const W: usize> Board<W> {
+    #[inline(always)]
+    fn new(size: u32, s: &State) -> Self {
+        let player = usize::from(s.plies & 1);
+        let grid = Grid::new(size);
+        let (own, other) = (Points::load(&s.stones[player]), Points::load(&s.stones[1 - player]));
+        Self {
+            grid,
+            own,
+            other,
+            own_atari: Points::load(&s.atari[player]),
+            other_atari: Points::load(&s.atari[1 - player]),
+            empty: grid.full.without(own.or(other)),
+            player,
+        }
+    }
+
+    /// The stones that a move to `point` captures: groups whose last liberty it is.
+    #[inline(always)]
+    fn captured(&self, stone: Points<W>) -> Points<W> {
+        let seeds = self.grid.beside(stone).and(self.other_atari);
+        if seeds.is_empty() { seeds } else { self.grid.flood(seeds, self.other_atari) }
+    }
+
+    /// All points that may be played, repetition aside: with a liberty of their own, beside an own group that has
+    /// another liberty, or capturing.
+    #[inline(always)]
+    fn playable(&self) -> Points<W> {
+        let sources = self.empty.or(self.own.without(self.own_atari)).or(self.other_atari);
+        self.grid.beside(sources).and(self.empty)
+    }
+
+    /// The points whose position has been on the board before: in `history` or as `before`, the position one ply ago.
+    fn repeating(&self, s: &State, before: u64, history: History<'_>) -> Points<W> {
+        let playable = self.playable();
+        let taking = self.grid.beside(self.other_atari).and(playable);
+        let mut repeating = Points::EMPTY;
+        for &earlier in history.played.iter().chain(history.path) {
+            let difference = earlier ^ s.hash;
+            let index = (difference & 1023) as usize;
+            if KEYS[index] == difference && index / 512 == self.player && index % 512 < MAX_POINTS {
+                repeating = repeating.or(Points::one((index % 512) as u16));
+            }
+        }
+        repeating = repeating.without(taking);
+        for point in taking.iter() {
+            let captured = self.captured(Points::one(point));
+            let after = s.hash ^ key(self.player, point) ^ keys_of(1 - self.player, captured);
+            if after == before || history.path.contains(&after) || history.played.contains(&after) {
+                repeating = repeating.or(Points::one(point));
+            }
+        }
+        repeating.and(playable)
+    }
+
+    /// Plays a point, keeping both sides' groups in atari up to date.
+    #[inline(always)]
+    fn place(&mut self, s: &mut State, point: u16) {
+        let stone = Points::one(point);
+        let beside = self.grid.beside(stone);
+        s.hash ^= key(self.player, point);
+        let captured = self.captured(stone);
+        self.own = self.own.or(stone);
+        self.empty = self.empty.without(stone);
+        if !captured.is_empty() {
+            s.captures = 1;
+            s.hash ^= keys_of(1 - self.player, captured);
+            self.other = self.other.without(captured);
+            self.other_atari = self.other_atari.without(captured);
+            self.empty = self.empty.or(captured);
+            self.relieve(self.grid.beside(captured));
+        }
+        self.relieve(beside);
+        if let Some(group) = self.grid.group_in_atari(stone, self.own, self.empty) {
+            self.own_atari = self.own_atari.or(group);
+        }
+        // Groups beside the stone that were in atari are gone, so these had two liberties or more.
+        let mut rest = beside.and(self.other);
+        while !rest.is_empty() {
+            let seed = rest.lowest();
+            rest = rest.without(seed);
+            if let Some(group) = self.grid.group_in_atari(seed, self.other, self.empty) {
+                self.other_atari = self.other_atari.or(group);
+                rest = rest.without(group);
+            }
+        }
+    }
+
+    /// Takes the own groups touching `points` off the list of those in atari.
+    #[inline(always)]
+    fn relieve(&mut self, points: Points<W>) {
+        let seeds = points.and(self.own_atari);
+        if !seeds.is_empty() {
+            self.own_atari = self.own_atari.without(self.grid.flood(seeds, self.own_atari));
+        }
+    }
+
+    /// The same board with the other player to move.
+    #[inline(always)]
+    fn turned(self) -> Self {
+        Self {
+            own: self.other,
+            other: self.own,
+            own_atari: self.other_atari,
+            other_atari: self.own_atari,
+            player: 1 - self.player,
+            ..self
+        }
+    }
+
+    #[inline(always)]
+    fn write(&self, s: &mut State) {
+        self.own.store(&mut s.stones[self.player]);
+        self.other.store(&mut s.stones[1 - self.player]);
+        self.own_atari.store(&mut s.atari[self.player]);
+        self.other_atari.store(&mut s.atari[1 - self.player]);
+    }
+}
+
+/// Points of black and white on the board: stones, and empty regions that touch only that colour.
+fn areas<const W: usize>(size: u32, s: &State) -> [u32; 2] {
+    let grid = Grid::<W>::new(size);
+    let stones = s.stones.map(|words| Points::<W>::load(&words));
+    let empty = grid.full.without(stones[0].or(stones[1]));
+    let reached = stones.map(|own| grid.flood(own, empty.or(own)));
+    [reached[0].without(reached[1]).count(), reached[1].without(reached[0]).count()]
+}
+
+impl Go {
+    fn points(&self) -> u16 {
+        (self.size * self.size) as u16
+    }
+
+    fn max_plies(&self) -> u32 {
+        if self.max_plies == 0 { 2 * self.size * self.size } else { self.max_plies }
+    }
+
+    /// Points of black less those of white, komi included.
+    fn lead(&self, s: &State) -> f32 {
+        let [black, white] = self.areas(s);
+        black as f32 - white as f32 - self.komi
+    }
+
+    /// Points of black and of white on the board, without komi: stones, and empty regions touching only that colour.
+    pub fn areas(&self, s: &State) -> [u32; 2] {
+        with_words!(self.size, W => areas::<W>(self.size, s))
+    }
+
+    /// `point` under one of the eight symmetries of the square: bit 2 transposes, bit 1 flips rows, bit 0 columns.
+    fn transform_point(&self, point: u16, symmetry: u64) -> u16 {
+        let n = self.size as u16;
+        if point >= n * n {
+            return point;
+        }
+        let (mut row, mut column) = (point / n, point % n);
+        if symmetry & 4 != 0 {
+            std::mem::swap(&mut row, &mut column);
+        }
+        if symmetry & 2 != 0 {
+            row = n - 1 - row;
+        }
+        if symmetry & 1 != 0 {
+            column = n - 1 - column;
+        }
+        row * n + column
+    }
+}
+
+fn has(words: &[u64; WORDS], point: u16) -> bool {
+    words[usize::from(point) / 64] >> (point % 64) & 1 == 1
+}
+
+/// Column letters skip I.
+fn column_letter(column: u32) -> char {
+    char::from(b'A' + column as u8 + u8::from(column >= 8))
+}
+
+impl Game for Go {
+    type State = State;
+    const NAME: &'static str = "go";
+
+    fn from_options(options: &toml::Table) -> Result<Self> {
+        let g: Self = parse_options(Self::NAME, options)?;
+        if !(5..=19).contains(&g.size) {
+            return Err(Error::config("game.size", g.size, "5..=19"));
+        }
+        if !(-361.0..=361.0).contains(&g.komi) {
+            return Err(Error::config("game.komi", g.komi, "-361..=361"));
+        }
+        if g.max_plies > 10_000 {
+            return Err(Error::config("game.max_plies", g.max_plies, "0..=10000"));
+        }
+        Ok(g)
+    }
+
+    fn options(&self) -> toml::Table {
+        to_options(self)
+    }
+
+    fn sizes(&self) -> Sizes {
+        let n = self.size as usize;
+        Sizes {
+            num_players: 2,
+            num_actions: n * n + 1,
+            max_legal: n * n + 1,
+            num_chance: 0,
+            max_chance_run: 0,
+            obs: ObsShape { channels: PLANES, height: n, width: n },
+            max_plies: self.max_plies() as usize,
+            num_symmetries: 8,
+            zero_sum: true,
+            hidden_information: false,
+            uses_history: true,
+        }
+    }
+
+    fn init(&self) -> State {
+        State { last: NOWHERE, ..Zeroable::zeroed() }
+    }
+
+    #[inline]
+    fn turn(&self, s: &State) -> Turn {
+        if s.passes >= 2 || u32::from(s.plies) >= self.max_plies() {
+            Turn::Over
+        } else {
+            Turn::Player((s.plies & 1) as u8)
+        }
+    }
+
+    #[inline]
+    fn legal(&self, s: &State, _history: History<'_>, out: &mut [u16]) -> usize {
+        let n = with_words!(self.size, W => {
+            Board::<W>::new(self.size, s).playable().without(Points::load(&s.barred)).list(out)
+        });
+        out[n] = self.points();
+        n + 1
+    }
+
+    /// The history belongs to the game as played: a state seen through a symmetry other than the identity finds none of its
+    /// own positions there but the present one.
+    #[inline]
+    fn step(&self, s: &mut State, action: u16, history: History<'_>) {
+        let passes = action == self.points();
+        s.passes = if passes { s.passes + 1 } else { 0 };
+        s.last = if passes { NOWHERE } else { action };
+        with_words!(self.size, W => {
+            let mut board = Board::<W>::new(self.size, s);
+            let before = s.hash;
+            if !passes {
+                board.place(s, action);
+                board.write(s);
+            }
+            s.plies += 1;
+            if s.captures != 0 {
+                board.turned().repeating(s, before, history).store(&mut s.barred);
+            }
+        });
+    }
+
+    /// Planes, the top row first: own stones, the other player's, own in atari, the other's in atari, points barred by
+    /// superko, the last move, all ones after a pass, all ones for white's view. `[8, size, size]`
+    fn observe(&self, s: &State, player: u8, out: &mut [f32]) {
+        let points = self.points();
+        let (own, other) = (usize::from(player), usize::from(1 - player));
+        let boards = [&s.stones[own], &s.stones[other], &s.atari[own], &s.atari[other], &s.barred];
+        let mut planes = out.chunks_exact_mut(usize::from(points));
+        for (board, plane) in boards.into_iter().zip(planes.by_ref()) {
+            for (point, cell) in (0..points).zip(plane) {
+                *cell = f32::from(u8::from(has(board, point)));
+            }
+        }
+        if let Some(plane) = planes.next() {
+            plane.fill(0.0);
+            if let Some(cell) = plane.get_mut(usize::from(s.last)) {
+                *cell = 1.0;
+            }
+        }
+        for (value, plane) in [s.passes.min(1), player].into_iter().zip(planes) {
+            plane.fill(f32::from(value));
+        }
+    }
+
+    fn returns(&self, s: &State, out: &mut [f32]) {
+        let lead = self.lead(s);
+        let value = if lead == 0.0 { 0.0 } else { lead.signum() };
+        out[0] = value;
+        out[1] = -value;
+    }
+
+    /// Points on the board, white's with komi.
+    fn scores(&self, s: &State) -> Vec<f32> {
+        let [black, white] = self.areas(s);
+        vec![black as f32, white as f32 + self.komi]
+    }
+
+    fn transform(&self, s: &State, symmetry: u64) -> State {
+        let image = |words: &[u64; WORDS]| {
+            let mut out = [0; WORDS];
+            for point in (0..self.points()).filter(|&point| has(words, point)) {
+                let to = usize::from(self.transform_point(point, symmetry));
+                out[to / 64] |= 1 << (to % 64);
+            }
+            out
+        };
+        let mut t = State {
+            stones: [image(&s.stones[0]), image(&s.stones[1])],
+            atari: [image(&s.atari[0]), image(&s.atari[1])],
+            last: self.transform_point(s.last, symmetry),
+            barred: image(&s.barred),
+            ..*s
+        };
+        t.hash =
+            (0..2).fold(0, |hash, player| hash ^ keys_of(player, Points::<WORDS>::load(&t.stones[player])));
+        t
+    }
+
+    fn transform_action(&self, action: u16, symmetry: u64) -> u16 {
+        self.transform_point(action, symmetry)
+    }
+
+    /// The count of plies is left out but for whose turn it is.
+    fn canonical(&self, s: &State) -> State {
+        State { plies: s.plies & 1, captures: 0, hash: 0, ..*s }
+    }
+
+    /// The key of the stones, whoever is to move: superko is positional.
+    #[inline]
+    fn history_key(&self, s: &State) -> u64 {
+        s.hash
+    }
+
+    fn display(&self, s: &State) -> String {
+        let columns: String = (0..self.size).map(|column| format!(" {}", column_letter(column))).collect();
+        let mut text = format!("  {columns}\n");
+        for row in 0..self.size {
+            text += &format!("{:2}", self.size - row);
+            for column in 0..self.size {
+                let point = (row * self.size + column) as u16;
+                let mark = if point == s.last { '(' } else { ' ' };
+                text.push(mark);
+                text.push(match (has(&s.stones[0], point), has(&s.stones[1], point)) {
+                    (true, _) => 'X',
+                    (_, true) => 'O',
+                    _ => '.',
+                });
+            }
+            text += "\n";
+        }
+        text
+    }
+
+    /// A column letter without I and the row counted from below, as in GTP: `D4`; or `pass`.
+    fn action_name(&self, _state: &State, action: u16) -> String {
+        if action == self.points() {
+            return "pass".into();
+        }
+        let (row, column) = (u32::from(action) / self.size, u32::from(action) % self.size);
+        format!("{}{}", column_letter(column), self.size - row)
+    }
+}
