@@ -37,7 +37,7 @@ pub enum Kind {
     Chance = 2,
     /// The game is over.
     Terminal = 3,
-    /// A new deal begins: the network's value stands, nothing below.
+    /// A new deal begins: the standing so far is the value, nothing below.
     Horizon = 4,
 }
 

@@ -52,7 +52,12 @@ impl BackendPlan {
     }
 
     fn shape(&self, sizes: &Sizes) -> TreeShape {
-        TreeShape { rows: self.rows, nodes: self.nodes, edges: sizes.num_edges(), players: sizes.num_players }
+        TreeShape {
+            rows: self.rows,
+            nodes: self.nodes,
+            edges: sizes.tree_edges(),
+            players: sizes.num_players,
+        }
     }
 }
 
@@ -133,21 +138,22 @@ impl<G: Game> CpuBackend<G> {
         let state = self.states[b * self.plan.nodes + node as usize];
         let mut row = self.tree.row_mut(b);
         match self.game.turn(&state) {
-            Turn::Over => {
+            turn @ (Turn::Over | Turn::Chance) if turn == Turn::Over || self.game.is_horizon(&state) => {
                 let mut returns = [0.0; MAX_PLAYERS];
                 let returns = &mut returns[..self.sizes.num_players];
                 self.game.returns(&state, returns);
                 row.value_mut(node).copy_from_slice(returns);
                 let scalars = &mut row.nodes[node as usize];
-                scalars.set_kind(Kind::Terminal);
+                scalars.set_kind(if turn == Turn::Over { Kind::Terminal } else { Kind::Horizon });
                 if self.plan.params.solver == Solver::On {
                     scalars.set_proven();
                 }
                 NeedsNetwork::No
             }
-            Turn::Chance if self.game.is_horizon(&state) => {
+            Turn::Chance if self.sizes.max_chance_run == 0 => {
                 row.open_edges(node, 0);
-                NeedsNetwork::Yes
+                row.nodes[node as usize].set_kind(Kind::Chance);
+                NeedsNetwork::No
             }
             turn => {
                 if self.sizes.uses_history {

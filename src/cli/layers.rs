@@ -9,7 +9,19 @@ use std::path::PathBuf;
 const BUILT_IN: &[(&str, &str)] = &[
     ("tic_tac_toe", include_str!("../../configs/tic_tac_toe.toml")),
     ("connect_four", include_str!("../../configs/connect_four.toml")),
+    ("othello", include_str!("../../configs/othello.toml")),
+    ("hex", include_str!("../../configs/hex.toml")),
+    ("gomoku", include_str!("../../configs/gomoku.toml")),
+    ("go", include_str!("../../configs/go.toml")),
+    ("chess", include_str!("../../configs/chess.toml")),
+    ("clique", include_str!("../../configs/clique.toml")),
+    ("backgammon", include_str!("../../configs/backgammon.toml")),
+    ("blob", include_str!("../../configs/blob.toml")),
     ("quick", include_str!("../../configs/quick.toml")),
+    ("blob_heavy", include_str!("../../configs/blob_heavy.toml")),
+    ("blob_light", include_str!("../../configs/blob_light.toml")),
+    ("clique_ramsey", include_str!("../../configs/clique_ramsey.toml")),
+    ("hex13", include_str!("../../configs/hex13.toml")),
 ];
 
 /// The text of the built-in configuration called `name`: a game, or `quick`.

@@ -5,18 +5,17 @@
 //!
 //! A new game is one file here, one line in the `registry!` call below, one file under `configs/`.
 
-pub mod board;
-pub mod backgammon;
-pub mod clique;
-pub mod blob;
-pub mod connect_four;
-pub mod gomoku;
-pub mod hex;
-pub mod othello;
-pub mod chess;
-pub mod connect_four;
-pub mod go;
+pub mod board; // cell sets, symmetries and coordinates of square boards
 pub mod tic_tac_toe;
+pub mod connect_four;
+pub mod othello;
+pub mod hex;
+pub mod gomoku;
+pub mod go;
+pub mod chess;
+pub mod clique;
+pub mod backgammon;
+pub mod blob;
 
 use crate::error::{Error, Result};
 use crate::rng::Stream;
@@ -90,9 +89,14 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// E: edges of a node, the larger of max_legal and num_chance.
+    /// The most actions or outcomes that [`Game::legal`] lists.
     pub fn num_edges(&self) -> usize {
         self.max_legal.max(self.num_chance)
+    }
+
+    /// E: edges of a node of a search tree. Outcomes count only where search can meet them.
+    pub fn tree_edges(&self) -> usize {
+        if self.max_chance_run > 0 { self.num_edges() } else { self.max_legal }
     }
 }
 
@@ -157,7 +161,7 @@ pub trait Game: Clone + Send + Sync + 'static {
     /// what that player knows.
     fn observe(&self, state: &Self::State, player: u8, out: &mut [f32]);
 
-    /// The result of a finished game for every player, `[P]` in [-1, 1].
+    /// The result of a finished game for every player, `[P]` in [-1, 1]; at a horizon, the standing so far.
     fn returns(&self, state: &Self::State, out: &mut [f32]);
 
     /// Probabilities of the outcomes that [`Game::legal`] listed, in its order, summing to 1.
@@ -165,7 +169,8 @@ pub trait Game: Clone + Send + Sync + 'static {
         out[..outcomes.len()].fill(1.0 / outcomes.len() as f32);
     }
 
-    /// True where search must stop and ask the network although the game goes on by chance: the start of a new deal.
+    /// True where search must stop although the game goes on by chance: the start of a new deal. Its value there is what
+    /// [`Game::returns`] gives, which such a game defines as the standing so far.
     fn is_horizon(&self, _state: &Self::State) -> bool {
         false
     }
@@ -260,11 +265,11 @@ registry! {
     othello::Othello,
     hex::Hex,
     gomoku::Gomoku,
+    go::Go,
+    chess::Chess,
     clique::Clique,
     backgammon::Backgammon,
     blob::Blob,
-    chess::Chess,
-    go::Go,
 }
 
 /// Reads a game's settings out of its options table, with unknown keys refused.

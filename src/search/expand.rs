@@ -21,10 +21,6 @@ pub fn expand(row: &mut RowMut<'_>, n: i32, logits: &[f32], values: &[f32]) {
     let node = row.nodes[n as usize];
     let num_edges = usize::from(node.num_edges);
     seat_values(values, node.player, row.value_mut(n));
-    if num_edges == 0 {
-        row.nodes[n as usize].set_kind(Kind::Horizon);
-        return;
-    }
     let mut actions = [0u16; 8];
     for start in (0..num_edges).step_by(8) {
         let len = (num_edges - start).min(8);

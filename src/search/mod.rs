@@ -87,7 +87,7 @@ impl SearchParams {
             fpu_reduction: config.fpu_reduction,
             noise_fraction: config.noise_fraction,
             noise_alpha: config.noise_alpha,
-            considered: (config.considered as usize).min(sizes.num_edges()),
+            considered: (config.considered as usize).min(sizes.tree_edges()),
             c_visit: config.c_visit,
             c_scale: config.c_scale,
             solver: if config.solver && solvable { Solver::On } else { Solver::Off },
