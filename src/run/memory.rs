@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::net::NetSpec;
 use crate::replay::Replay;
 use crate::search::PassBuffers;
-use crate::selfplay::backend_plan;
+use crate::selfplay::{backend_plan, entry_shape};
 
 const MIB: u64 = 1 << 20;
 
@@ -24,6 +24,8 @@ pub struct MemoryPlan {
     pub training: u64,
     /// The root cache while it is built.
     pub cache: u64,
+    /// The evaluation cache.
+    pub evaluations: u64,
     /// Bytes that one more game would add.
     pub per_game: u64,
 }
@@ -55,25 +57,27 @@ impl MemoryPlan {
             replay: 2 * (config.replay.capacity * sample) as u64,
             training: 4 * (parameters * 6 + activations) as u64,
             cache: cache as u64,
+            evaluations: (config.search.cache_entries * entry_shape(game).bytes()) as u64,
             per_game: (d * (row + pass)) as u64,
         }
     }
 
     /// Bytes in all.
     pub fn total(&self) -> u64 {
-        self.trees + self.passes + self.replay + self.training + self.cache
+        self.trees + self.passes + self.replay + self.training + self.cache + self.evaluations
     }
 
     /// The plan in words.
     pub fn describe(&self) -> String {
         let mib = |bytes: u64| bytes.div_ceil(MIB);
         format!(
-            "trees {} MiB, passes {} MiB, replay {} MiB, training {} MiB, root cache {} MiB",
+            "trees {} MiB, passes {} MiB, replay {} MiB, training {} MiB, root cache {} MiB, evaluation cache {} MiB",
             mib(self.trees),
             mib(self.passes),
             mib(self.replay),
             mib(self.training),
-            mib(self.cache)
+            mib(self.cache),
+            mib(self.evaluations)
         )
     }
 

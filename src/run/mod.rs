@@ -263,6 +263,7 @@ impl Run {
             draw_share: share(played.draws),
             first_player_win_share: share(played.first_player_wins),
             strength,
+            cache_hit_rate: clock.cache_hit_rate(),
             ..EpochRecord::default()
         };
         Ok(Some(record.with_rates()))
