@@ -11,6 +11,7 @@ pub mod tic_tac_toe;
 use crate::error::{Error, Result};
 use crate::rng::Stream;
 use bytemuck::Pod;
+use serde::{Deserialize, Serialize};
 
 /// Who decides next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +25,7 @@ pub enum Turn {
 }
 
 /// Shape of one observation, channels first: `[channels, height, width]`; a plain vector is `[F, 1, 1]`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ObsShape {
     /// Feature planes, or the length of a vector.
     pub channels: usize,

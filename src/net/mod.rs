@@ -12,7 +12,7 @@ mod resnet;
 pub mod spec;
 
 pub use candle_net::CandleNet;
-pub use spec::{Array, NetSpec, Weights};
+pub use spec::{NetSpec, Weights};
 
 use crate::error::Result;
 use crate::rng::{Key, Purpose};

@@ -107,7 +107,7 @@ fn damaged_state_is_refused_and_changes_nothing() {
         let mut state = before.clone();
         state.remove(name);
         let error = trainer.restore(&state).expect_err("incomplete").to_string();
-        assert!(error.contains("found nothing"), "{error}");
+        assert!(error.contains("found no"), "{error}");
     }
     assert_eq!(trainer.state(), before);
 }
