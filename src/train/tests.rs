@@ -109,6 +109,9 @@ fn damaged_state_is_refused_and_changes_nothing() {
         let error = trainer.restore(&state).expect_err("incomplete").to_string();
         assert!(error.contains("found no"), "{error}");
     }
+    let mut surplus = before.clone();
+    surplus.insert("third.stem.weight".into(), (vec![1], vec![0.0]));
+    assert!(trainer.restore(&surplus).is_err());
     assert_eq!(trainer.state(), before);
 }
 
