@@ -101,6 +101,7 @@ fn is_without_effect(spec: &NetSpec, name: &str) -> bool {
 
 /// The worst tensor and its error against candle, for random observations.
 fn worst_error(spec: &NetSpec, isa: Isa, seed: u64) -> (f64, String) {
+    // Three chunks, the last with rows that fill no register tile.
     let rows = 29;
     let obs = numbers(rows * spec.obs.len(), seed);
     let (d_logits, d_values) = (numbers(rows * spec.num_actions, 2), numbers(rows * spec.value_outputs(), 3));
