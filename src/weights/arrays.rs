@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::files::write_atomic;
-use crate::net::spec::{Array, Weights};
+use crate::net::spec::Weights;
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
 use std::collections::HashMap;
@@ -17,13 +17,13 @@ const KEY: &str = "vecaz";
 /// [`Error::Io`] where the file cannot be written, [`Error::Format`] where an array's shape is not that of its data.
 pub fn save_arrays(path: &Path, arrays: &Weights, metadata: &str) -> Result<()> {
     let refused = |e: safetensors::SafeTensorError| Error::format(path, format!("cannot be written: {e}"));
-    let bytes: Vec<(&String, &Array, Vec<u8>)> = arrays
+    let bytes: Vec<(&String, &[usize], Vec<u8>)> = arrays
         .iter()
-        .map(|(name, array)| (name, array, array.data.iter().flat_map(|x| x.to_le_bytes()).collect()))
+        .map(|(name, (shape, data))| (name, &shape[..], data.iter().flat_map(|x| x.to_le_bytes()).collect()))
         .collect();
     let views: Vec<(&String, TensorView<'_>)> = bytes
         .iter()
-        .map(|(name, array, bytes)| Ok((*name, TensorView::new(Dtype::F32, array.shape.clone(), bytes)?)))
+        .map(|(name, shape, bytes)| Ok((*name, TensorView::new(Dtype::F32, shape.to_vec(), bytes)?)))
         .collect::<std::result::Result<_, _>>()
         .map_err(refused)?;
     let metadata = HashMap::from([(KEY.to_string(), metadata.to_string())]);
@@ -61,7 +61,7 @@ pub fn parse_arrays(path: &Path, bytes: &[u8]) -> Result<(Weights, String)> {
         }
         let (numbers, _) = view.data().as_chunks::<4>();
         let data = numbers.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect();
-        arrays.insert(name.to_string(), Array { shape: view.shape().to_vec(), data });
+        arrays.insert(name.to_string(), (view.shape().to_vec(), data));
     }
     Ok((arrays, metadata.clone()))
 }

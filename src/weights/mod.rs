@@ -14,8 +14,7 @@ pub use arrays::{load_arrays, parse_arrays, save_arrays};
 
 use crate::batch::AnyGame;
 use crate::error::{Error, Result};
-use crate::net::ops::Params;
-use crate::net::spec::{Array, NetSpec, Weights};
+use crate::net::spec::{NetSpec, Weights};
 use crate::net::{CandleNet, Network};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -99,7 +98,7 @@ impl NetFile {
         let SelfCheck { obs, logits, values } = &self.check;
         for (name, data) in [(OBS, obs), (LOGITS, logits), (VALUES, values)] {
             let shape = vec![CHECKS, data.len() / CHECKS];
-            arrays.insert(name.to_string(), Array { shape, data: data.clone() });
+            arrays.insert(name.to_string(), (shape, data.clone()));
         }
         let header = serde_json::to_string(&self.header)
             .map_err(|e| Error::format(path, format!("cannot be written: {e}")))?;
@@ -134,9 +133,9 @@ impl NetFile {
         check_sizes(path, &header.net)?;
         let widths = [header.net.obs.len(), header.net.num_actions, header.net.num_players];
         let mut take = |name: &str, width: usize| match arrays.remove(name) {
-            Some(array) if array.shape == [CHECKS, width] => Ok(array.data),
-            Some(array) => {
-                let what = format!("tensor {name} has shape {:?}, expected [{CHECKS}, {width}]", array.shape);
+            Some((shape, data)) if shape == [CHECKS, width] => Ok(data),
+            Some((shape, _)) => {
+                let what = format!("tensor {name} has shape {shape:?}, expected [{CHECKS}, {width}]");
                 Err(Error::format(path, what))
             }
             None => Err(Error::format(path, format!("tensor {name} is missing"))),
@@ -146,12 +145,7 @@ impl NetFile {
             logits: take(LOGITS, widths[1])?,
             values: take(VALUES, widths[2])?,
         };
-        Params::new(&header.net).flatten(&arrays).map_err(|e| Error::format(path, e.to_string()))?;
-        for (name, array) in &arrays {
-            if let Some(x) = array.data.iter().find(|x| !x.is_finite()) {
-                return Err(Error::format(path, format!("tensor {name} holds {x}")));
-            }
-        }
+        header.net.check(&arrays).map_err(|e| Error::format(path, e.to_string()))?;
         Ok(Self { header, weights: arrays, check })
     }
 
