@@ -1,6 +1,6 @@
 //! One layer, packed for the kernels, and its run over a chunk of boards.
 
-use super::board::Run;
+use super::board::Runs;
 use super::tile::{BLOCK, Epilogue, Kernels, Tile};
 use bytemuck::{Pod, Zeroable};
 
@@ -40,7 +40,7 @@ pub(super) struct Dense<'a> {
 /// A layer ready to run.
 pub(super) struct Layer {
     kernels: &'static Kernels,
-    runs: Vec<Run>,
+    runs: Runs,
     epilogue: Epilogue,
     outputs: usize,
     vectors: usize,
@@ -70,7 +70,7 @@ pub(super) struct Buffers {
 }
 
 impl Layer {
-    pub(super) fn new(kernels: &'static Kernels, runs: Vec<Run>, dense: &Dense<'_>) -> Self {
+    pub(super) fn new(kernels: &'static Kernels, runs: Runs, dense: &Dense<'_>) -> Self {
         let vectors = dense.outputs.div_ceil(kernels.lanes);
         let depth = dense.inputs.div_ceil(kernels.unit);
         let affine = |part: fn(&Affine) -> &[f32]| padded(dense.norm.as_ref().map_or(&[], part), kernels);
@@ -91,7 +91,7 @@ impl Layer {
 
     /// Numbers that the layer multiplies for one board: taps on the board only, no padding.
     pub(super) fn products(&self, inputs: usize) -> usize {
-        self.runs.iter().map(|run| run.count * run.taps.len()).sum::<usize>() * inputs * self.outputs
+        self.runs.many.iter().map(|run| run.count * run.taps.len()).sum::<usize>() * inputs * self.outputs
     }
 
     /// Runs the layer on a chunk.
@@ -121,22 +121,35 @@ impl Layer {
             valid: self.outputs,
             epilogue: self.epilogue,
         };
-        for run in &self.runs {
+        for run in self.runs.of(boards) {
             let first = run.first * boards;
-            // SAFETY: the run's rows lie inside the arrays, by the caller's promise.
-            unsafe { self.rows(&Tile { taps: &run.taps, ..base }, first, run.count * boards) };
+            // SAFETY: the run's rows lie inside the arrays, by the caller's promise; steps over positions are rows where
+            // there is one board.
+            unsafe {
+                let tile = Tile {
+                    taps: &run.taps,
+                    x: base.x.add(first * base.x_row),
+                    x_row: base.x_row * run.step,
+                    stream: base.stream.add(first * base.stream_row),
+                    stream_row: base.stream_row * run.step,
+                    out: base.out.add(first * base.out_row),
+                    out_row: base.out_row * run.step,
+                    ..base
+                };
+                self.rows(&tile, run.count * boards);
+            }
         }
     }
 
-    /// Rows `first .. first + count`, all output channels.
-    unsafe fn rows(&self, base: &Tile<'_>, first: usize, count: usize) {
+    /// `count` rows from the one that `base` points at, all output channels.
+    unsafe fn rows(&self, base: &Tile<'_>, count: usize) {
         let mut vector = 0;
         while vector < self.vectors {
             let class = self.width_class(self.vectors - vector, count);
             let kernels = self.kernels.tiles[class];
             let tiles = count.div_ceil(kernels.len());
             let (each, longer) = (count / tiles, count % tiles);
-            let mut row = first;
+            let mut row = 0;
             for i in 0..tiles {
                 let rows = each + usize::from(i < longer);
                 // SAFETY: `row + rows` and `vector + 2^class` stay inside the caller's arrays and the packed weights.

@@ -1,6 +1,6 @@
 //! A network's weights -> layers ready to run, BatchNorm folded away.
 
-use super::board;
+use super::board::Runs;
 use super::layer::{Affine, Dense, Layer};
 use super::tile::{Epilogue, Kernels};
 use crate::config::Arch;
@@ -84,7 +84,7 @@ impl Packer<'_> {
             let weight = |co: usize, tap: usize, ci: usize| scale(co) * data[(co * inputs + ci) * 9 + tap];
             let bias = fold.as_ref().map_or(vec![0.0; channels], |f| f.offset.clone());
             let dense = Dense { outputs: channels, taps: 9, inputs, weight: &weight, bias, norm, epilogue };
-            Layer::new(self.tower, board::conv3x3(obs.height, obs.width), &dense)
+            Layer::new(self.tower, Runs::conv3x3(obs.height, obs.width), &dense)
         };
         let block = |i: usize| -> Result<[Layer; 2]> {
             let fold = Some(self.norm(&format!("blocks.{i}.bn2"))?);
@@ -128,7 +128,7 @@ impl Packer<'_> {
             norm: None,
             epilogue: Epilogue::Hidden,
         };
-        Ok(Layer::new(self.tower, board::pointwise(obs.height * obs.width), &dense))
+        Ok(Layer::new(self.tower, Runs::pointwise(obs.height * obs.width), &dense))
     }
 
     fn mlp(&self) -> Result<Packed> {
@@ -140,7 +140,7 @@ impl Packer<'_> {
             let offset = |co: usize| fold.as_ref().map_or(0.0, |f| f.offset[co]);
             let bias = bias.iter().enumerate().map(|(co, b)| scale(co) * b + offset(co)).collect();
             let dense = Dense { outputs: channels, taps: 1, inputs, weight: &weight, bias, norm, epilogue };
-            Layer::new(self.tower, board::pointwise(1), &dense)
+            Layer::new(self.tower, Runs::pointwise(1), &dense)
         };
         let block = |i: usize| -> Result<[Layer; 2]> {
             let fold = Some(self.norm(&format!("blocks.{i}.bn2"))?);
@@ -176,7 +176,7 @@ impl Packer<'_> {
         let weight = |co: usize, p: usize, ci: usize| data[(co * inputs + ci) * positions + p];
         let (outputs, bias) = (bias.len(), bias.to_vec());
         let dense = Dense { outputs, taps: positions, inputs, weight: &weight, bias, norm: None, epilogue };
-        Layer::new(kernels, board::dense(positions), &dense)
+        Layer::new(kernels, Runs::dense(positions), &dense)
     }
 
     fn products(&self, packed: &Packed) -> usize {

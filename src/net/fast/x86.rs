@@ -83,7 +83,7 @@ unsafe fn avx512<const MR: usize, const NV: usize>(t: &Tile<'_>) {
 #[target_feature(enable = "avx512f")]
 unsafe fn avx512_peak(rounds: usize) -> f32 {
     // SAFETY: this function enables the instructions.
-    unsafe { peak::<Avx512, 24>(rounds) }
+    unsafe { peak::<Avx512, 16>(rounds) }
 }
 
 pub(super) static AVX512: Kernels = Kernels {
@@ -96,7 +96,7 @@ pub(super) static AVX512: Kernels = Kernels {
         tiles!(avx512, 4, [1 2 3 4 5 6]),
     ],
     peak: avx512_peak,
-    chains: 24,
+    chains: 16,
 };
 
 /// AVX2 with FMA, f32.

@@ -92,7 +92,7 @@ unsafe fn avx512<const MR: usize, const NV: usize>(t: &Tile<'_>) {
 #[target_feature(enable = "avx512f,avx512bf16")]
 unsafe fn avx512_peak(rounds: usize) -> f32 {
     // SAFETY: this function enables the instructions.
-    unsafe { peak::<Avx512Bf16, 24>(rounds) }
+    unsafe { peak::<Avx512Bf16, 16>(rounds) }
 }
 
 pub(super) static AVX512: Kernels = Kernels {
@@ -105,7 +105,7 @@ pub(super) static AVX512: Kernels = Kernels {
         tiles!(avx512, 4, [1 2 3 4 5 6]),
     ],
     peak: avx512_peak,
-    chains: 24,
+    chains: 16,
 };
 
 /// `vdpbf16ps` out of AVX2 and FMA; products of bf16 are exact, so that fusing them changes nothing.
