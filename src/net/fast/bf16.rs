@@ -3,6 +3,7 @@
 //! A unit holds two numbers, the first in the low half. A product of two bf16 is exact in f32, so only the two additions
 //! round, the high half's first, to nearest even: the same bits as the instruction, which however takes denormals as 0.
 
+use super::observe::bf16_bits;
 use super::portable::Portable;
 use super::tile::{Kernels, Simd, Tile, peak, tile, tiles};
 
@@ -86,7 +87,7 @@ impl Simd for PortableBf16 {
     unsafe fn store_units(p: *mut f32, a: Vector) {
         for (i, &x) in a.iter().enumerate() {
             // SAFETY: see the impl; halves of LANES / 2 words.
-            unsafe { p.cast::<u16>().add(i).write(half::bf16::from_f32(x).to_bits()) };
+            unsafe { p.cast::<u16>().add(i).write(bf16_bits(x) as u16) };
         }
     }
 }

@@ -1,6 +1,7 @@
 //! One layer, packed for the kernels, and its run over a chunk of boards.
 
 use super::board::Runs;
+use super::observe::bf16_pair;
 use super::tile::{BLOCK, Epilogue, Kernels, Tile};
 use bytemuck::{Pod, Zeroable};
 
@@ -216,25 +217,17 @@ fn pack(kernels: &Kernels, dense: &Dense<'_>, vectors: usize, depth: usize) -> V
             for k in 0..depth {
                 for (lane, unit) in units.by_ref().take(lanes).enumerate() {
                     let output = first * kernels.lanes + lane;
-                    *unit = kernels.pack_unit(|part| {
-                        let input = k * kernels.unit + part;
+                    let number = |input: usize| {
                         let real = output < dense.outputs && input < dense.inputs;
                         if real { (dense.weight)(output, tap, input) } else { 0.0 }
-                    });
+                    };
+                    *unit = match kernels.unit {
+                        1 => number(k),
+                        _ => bf16_pair(number(2 * k), number(2 * k + 1)),
+                    };
                 }
             }
         }
     }
     out
-}
-
-impl Kernels {
-    /// One unit out of its activations or weights, `number(0)` the first.
-    pub(super) fn pack_unit(&self, number: impl Fn(usize) -> f32) -> f32 {
-        if self.unit == 1 {
-            return number(0);
-        }
-        let half = |part| u32::from(half::bf16::from_f32(number(part)).to_bits());
-        f32::from_bits(half(0) | half(1) << 16)
-    }
 }

@@ -12,6 +12,7 @@
 mod bf16;
 mod board;
 mod layer;
+mod observe;
 mod pack;
 mod portable;
 mod tile;
@@ -25,6 +26,7 @@ use super::{IoShape, Network};
 use crate::config::{Arch, Precision};
 use crate::error::{Error, Result};
 use layer::{Buffers, LINE, Line, Rows, lines};
+use observe::Observations;
 use pack::Packed;
 use std::sync::Arc;
 use tile::Kernels;
@@ -270,7 +272,7 @@ impl Net {
             rest = after;
             array
         });
-        self.observe(&layout, obs, planes);
+        self.observe(layout.positions, obs, planes);
         // SAFETY: the kernels' instructions were detected when the path was chosen; the arrays are those of the layout,
         // each for `boards` boards, and distinct.
         unsafe {
@@ -290,20 +292,12 @@ impl Net {
         Ok(())
     }
 
-    /// `[board, channel, position]` -> `[position, board, channel]` in units.
-    fn observe(&self, layout: &Layout, obs: &[f32], planes: &mut [f32]) {
-        let (positions, row, unit) = (layout.positions, layout.obs_row, self.tower.unit);
-        let boards = obs.len() / self.spec.obs.len();
-        let channels = self.spec.obs.len() / positions;
-        for (board, obs) in obs.chunks_exact(self.spec.obs.len()).enumerate() {
-            for k in 0..row {
-                for p in 0..positions {
-                    planes[(p * boards + board) * row + k] = self.tower.pack_unit(|part| {
-                        let channel = k * unit + part;
-                        if channel < channels { obs[channel * positions + p] } else { 0.0 }
-                    });
-                }
-            }
+    fn observe(&self, positions: usize, obs: &[f32], planes: &mut [f32]) {
+        let len = self.spec.obs.len();
+        let sizes = Observations { boards: obs.len() / len, channels: len / positions, positions };
+        match self.tower.unit {
+            1 => sizes.f32_units(obs, planes),
+            _ => sizes.bf16_units(obs, planes),
         }
     }
 

@@ -1,5 +1,6 @@
 //! bfloat16 kernels for x86-64: AVX-512 BF16, and AVX2 doing the same with shifts and fused multiply-adds.
 
+use super::observe::bf16_bits;
 use super::tile::{Kernels, Simd, Tile, peak, tile, tiles};
 use super::x86::{Avx2, Avx512};
 use std::arch::x86_64::*;
@@ -132,7 +133,7 @@ impl Simd for Avx2Bf16 {
         unsafe {
             let mut numbers = [0.0; 8];
             _mm256_storeu_ps(numbers.as_mut_ptr(), a);
-            let halves = numbers.map(|x| half::bf16::from_f32(x).to_bits());
+            let halves = numbers.map(|x| bf16_bits(x) as u16);
             p.cast::<[u16; 8]>().write_unaligned(halves);
         }
     }
