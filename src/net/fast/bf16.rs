@@ -5,12 +5,12 @@
 
 use super::observe::bf16_bits;
 use super::portable::Portable;
-use super::tile::{Kernels, Simd, Tile, peak, tile, tiles};
+use super::tile::{Format, Kernels, Tile, Vectors, peak, tile, tiles};
 
 /// Four sums; a unit is two bf16.
-pub(super) struct PortableBf16;
+struct PortableBf16;
 
-type Vector = <Portable as Simd>::Vector;
+type Vector = <Portable as Vectors>::Vector;
 
 /// The low half as f32.
 #[inline(always)]
@@ -25,62 +25,13 @@ fn high(unit: f32) -> f32 {
 }
 
 // SAFETY of every method: called only on pointers the tile vouches for.
-impl Simd for PortableBf16 {
-    const LANES: usize = Portable::LANES;
-    const UNIT: usize = 2;
-    type Vector = Vector;
-
-    #[inline(always)]
-    unsafe fn zero() -> Vector {
-        // SAFETY: see the impl.
-        unsafe { Portable::zero() }
-    }
-
-    #[inline(always)]
-    unsafe fn load(p: *const f32) -> Vector {
-        // SAFETY: see the impl.
-        unsafe { Portable::load(p) }
-    }
-
-    #[inline(always)]
-    unsafe fn splat(p: *const f32) -> Vector {
-        // SAFETY: see the impl.
-        unsafe { Portable::splat(p) }
-    }
+impl Format for PortableBf16 {
+    type V = Portable;
+    const OUT: usize = 2;
 
     #[inline(always)]
     unsafe fn dot(a: Vector, b: Vector, acc: Vector) -> Vector {
         std::array::from_fn(|i| (acc[i] + high(a[i]) * high(b[i])) + low(a[i]) * low(b[i]))
-    }
-
-    #[inline(always)]
-    unsafe fn add(a: Vector, b: Vector) -> Vector {
-        // SAFETY: see the impl.
-        unsafe { Portable::add(a, b) }
-    }
-
-    #[inline(always)]
-    unsafe fn mul_add(a: Vector, b: Vector, c: Vector) -> Vector {
-        // SAFETY: see the impl.
-        unsafe { Portable::mul_add(a, b, c) }
-    }
-
-    #[inline(always)]
-    unsafe fn relu(a: Vector) -> Vector {
-        // SAFETY: see the impl.
-        unsafe { Portable::relu(a) }
-    }
-
-    #[inline(always)]
-    unsafe fn store(p: *mut f32, a: Vector) {
-        // SAFETY: see the impl.
-        unsafe { Portable::store(p, a) }
-    }
-
-    #[inline(always)]
-    unsafe fn store_valid(p: *mut f32, a: Vector, valid: usize) {
-        // SAFETY: see the impl.
-        unsafe { Portable::store_valid(p, a, valid) }
     }
 
     #[inline(always)]
@@ -104,8 +55,9 @@ unsafe fn portable_peak(rounds: usize) -> f32 {
 
 pub(super) static PORTABLE: Kernels = Kernels {
     name: "portable-bf16",
-    lanes: PortableBf16::LANES,
-    unit: PortableBf16::UNIT,
+    lanes: Portable::LANES,
+    unit: 2,
+    out: 2,
     tiles: [tiles!(portable, 1, [1 2 3 4]), tiles!(portable, 2, [1 2 3]), tiles!(portable, 4, [1])],
     peak: portable_peak,
     chains: 8,

@@ -36,6 +36,19 @@ pub(super) struct Dense<'a> {
     /// The BatchNorm after the residual stream (Enter, Leave).
     pub norm: Option<Affine>,
     pub epilogue: Epilogue,
+    /// What one step of a byte activation is worth, as read and as written; 1 in the float formats.
+    pub steps: [f32; 2],
+}
+
+impl Dense<'_> {
+    /// Steps of the weights as bytes: an output's largest weight is 127.
+    fn weight_steps(&self) -> Vec<f32> {
+        let largest = |output: usize| {
+            let taps = (0..self.taps).flat_map(|tap| (0..self.inputs).map(move |input| (tap, input)));
+            taps.map(|(tap, input)| (self.weight)(output, tap, input).abs()).fold(0.0, f32::max)
+        };
+        (0..self.outputs).map(|output| (largest(output) / 127.0).max(f32::MIN_POSITIVE)).collect()
+    }
 }
 
 /// A layer ready to run.
@@ -51,6 +64,7 @@ pub(super) struct Layer {
     block: usize,
     weights: Vec<Line>,
     bias: Vec<Line>,
+    worth: Vec<Line>,
     scale: Vec<Line>,
     offset: Vec<Line>,
 }
@@ -74,7 +88,15 @@ impl Layer {
     pub(super) fn new(kernels: &'static Kernels, runs: Runs, dense: &Dense<'_>) -> Self {
         let vectors = dense.outputs.div_ceil(kernels.lanes);
         let depth = dense.inputs.div_ceil(kernels.unit);
-        let affine = |part: fn(&Affine) -> &[f32]| padded(dense.norm.as_ref().map_or(&[], part), kernels);
+        let weight_steps = if kernels.unit == 4 { dense.weight_steps() } else { vec![1.0; dense.outputs] };
+        let [source, out] = dense.steps;
+        // What leaves the layer as activations is counted in their steps.
+        let inner = if dense.epilogue == Epilogue::Inner { out } else { 1.0 };
+        let divided = |numbers: &[f32], by: f32| numbers.iter().map(|x| x / by).collect::<Vec<f32>>();
+        let affine = |part: fn(&Affine) -> &[f32]| {
+            padded(&divided(dense.norm.as_ref().map_or(&[], part), out), kernels)
+        };
+        let worth: Vec<f32> = weight_steps.iter().map(|step| step * source / inner).collect();
         Self {
             kernels,
             runs,
@@ -83,8 +105,9 @@ impl Layer {
             vectors,
             depth,
             block: dense.taps * depth * BLOCK * kernels.lanes,
-            weights: pack(kernels, dense, vectors, depth),
-            bias: padded(&dense.bias, kernels),
+            weights: pack(kernels, dense, &weight_steps, depth),
+            bias: padded(&divided(&dense.bias, inner), kernels),
+            worth: padded(&worth, kernels),
             scale: affine(|a| &a.scale),
             offset: affine(|a| &a.offset),
         }
@@ -113,6 +136,7 @@ impl Layer {
             block: self.block,
             block_vectors: BLOCK,
             bias: words(&self.bias),
+            worth: words(&self.worth),
             scale: words(&self.scale),
             offset: words(&self.offset),
             stream: stream.start,
@@ -174,7 +198,7 @@ impl Layer {
     unsafe fn at<'a>(&self, base: &Tile<'a>, row: usize, vector: usize) -> Tile<'a> {
         let lane = vector * self.kernels.lanes;
         let out_lane = match self.epilogue {
-            Epilogue::Enter | Epilogue::Leave | Epilogue::Inner => lane / self.kernels.unit,
+            Epilogue::Enter | Epilogue::Leave | Epilogue::Inner => lane / self.kernels.out,
             Epilogue::Hidden | Epilogue::Output => lane,
         };
         let norm = if matches!(self.epilogue, Epilogue::Enter | Epilogue::Leave) { lane } else { 0 };
@@ -185,6 +209,7 @@ impl Layer {
                 weights: base.weights.add(vector / BLOCK * base.block),
                 block_vectors: BLOCK.min(self.vectors - vector),
                 bias: base.bias.add(lane),
+                worth: base.worth.add(lane),
                 scale: base.scale.add(norm),
                 offset: base.offset.add(norm),
                 stream: base.stream.add(row * base.stream_row + norm),
@@ -208,7 +233,8 @@ fn padded(numbers: &[f32], kernels: &Kernels) -> Vec<Line> {
 }
 
 /// `[block, tap, unit, vector of the block, lane]` units, absent outputs and inputs 0.
-fn pack(kernels: &Kernels, dense: &Dense<'_>, vectors: usize, depth: usize) -> Vec<Line> {
+fn pack(kernels: &Kernels, dense: &Dense<'_>, steps: &[f32], depth: usize) -> Vec<Line> {
+    let vectors = dense.outputs.div_ceil(kernels.lanes);
     let mut out = lines(dense.taps * depth * vectors * kernels.lanes);
     let mut units = bytemuck::cast_slice_mut::<Line, f32>(&mut out).iter_mut();
     for first in (0..vectors).step_by(BLOCK) {
@@ -217,17 +243,28 @@ fn pack(kernels: &Kernels, dense: &Dense<'_>, vectors: usize, depth: usize) -> V
             for k in 0..depth {
                 for (lane, unit) in units.by_ref().take(lanes).enumerate() {
                     let output = first * kernels.lanes + lane;
-                    let number = |input: usize| {
-                        let real = output < dense.outputs && input < dense.inputs;
-                        if real { (dense.weight)(output, tap, input) } else { 0.0 }
-                    };
-                    *unit = match kernels.unit {
-                        1 => number(k),
-                        _ => bf16_pair(number(2 * k), number(2 * k + 1)),
-                    };
+                    if output < dense.outputs {
+                        *unit = weight_unit(kernels, dense, steps[output], [output, tap, k]);
+                    }
                 }
             }
         }
     }
     out
+}
+
+/// Unit k of an output's tap.
+fn weight_unit(kernels: &Kernels, dense: &Dense<'_>, step: f32, [output, tap, k]: [usize; 3]) -> f32 {
+    let number = |part: usize| {
+        let input = k * kernels.unit + part;
+        if input < dense.inputs { (dense.weight)(output, tap, input) } else { 0.0 }
+    };
+    match kernels.unit {
+        1 => number(0),
+        2 => bf16_pair(number(0), number(1)),
+        _ => {
+            let byte = |part| (number(part) / step).round().clamp(-127.0, 127.0) as i8 as u8;
+            f32::from_le_bytes([byte(0), byte(1), byte(2), byte(3)])
+        }
+    }
 }
