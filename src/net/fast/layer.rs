@@ -3,6 +3,7 @@
 use super::board::Runs;
 use super::observe::bf16_pair;
 use super::tile::{BLOCK, Epilogue, Kernels, Tile};
+use crate::error::{Error, Result};
 use bytemuck::{Pod, Zeroable};
 
 /// 16 words on a cache line.
@@ -41,6 +42,19 @@ pub(super) struct Dense<'a> {
 }
 
 impl Dense<'_> {
+    /// Refuses weights that folding BatchNorm in has made infinite.
+    fn check(&self) -> Result<()> {
+        let inputs = |output, tap| (0..self.inputs).map(move |input| (self.weight)(output, tap, input));
+        let outputs = (0..self.outputs).flat_map(|output| (0..self.taps).map(move |tap| (output, tap)));
+        let weights = outputs.flat_map(|(output, tap)| inputs(output, tap));
+        match weights.chain(self.bias.iter().copied()).find(|x| !x.is_finite()) {
+            Some(value) => {
+                Err(Error::NotFinite { what: "a weight or bias with its BatchNorm folded in".into(), value })
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Steps of the weights as bytes: an output's largest weight is 127.
     fn weight_steps(&self) -> Vec<f32> {
         let largest = |output: usize| {
@@ -85,7 +99,12 @@ pub(super) struct Buffers {
 }
 
 impl Layer {
-    pub(super) fn new(kernels: &'static Kernels, runs: Runs, dense: &Dense<'_>) -> Self {
+    /// Packs `dense`.
+    ///
+    /// # Errors
+    /// [`Error::NotFinite`].
+    pub(super) fn new(kernels: &'static Kernels, runs: Runs, dense: &Dense<'_>) -> Result<Self> {
+        dense.check()?;
         let vectors = dense.outputs.div_ceil(kernels.lanes);
         let depth = dense.inputs.div_ceil(kernels.unit);
         let weight_steps = if kernels.unit == 4 { dense.weight_steps() } else { vec![1.0; dense.outputs] };
@@ -97,7 +116,7 @@ impl Layer {
             padded(&divided(dense.norm.as_ref().map_or(&[], part), out), kernels)
         };
         let worth: Vec<f32> = weight_steps.iter().map(|step| step * source / inner).collect();
-        Self {
+        Ok(Self {
             kernels,
             runs,
             epilogue: dense.epilogue,
@@ -110,7 +129,7 @@ impl Layer {
             worth: padded(&worth, kernels),
             scale: affine(|a| &a.scale),
             offset: affine(|a| &a.offset),
-        }
+        })
     }
 
     /// Numbers that the layer multiplies for one board: taps on the board only, no padding.

@@ -102,20 +102,20 @@ impl Packer<'_> {
         &self,
         inputs: usize,
         kind: &str,
-        layer: impl Fn(&str, usize, TowerLayer) -> Layer,
+        layer: impl Fn(&str, usize, TowerLayer) -> Result<Layer>,
     ) -> Result<(Layer, Vec<[Layer; 2]>)> {
         let channels = self.spec.channels;
         let enter =
             TowerLayer { fold: None, norm: self.stream_norm(0)?, epilogue: Epilogue::Enter, index: 0 };
-        let stem = layer("stem", inputs, enter);
+        let stem = layer("stem", inputs, enter)?;
         let block = |i: usize| -> Result<[Layer; 2]> {
             let fold = Some(self.norm(&format!("blocks.{i}.bn2"))?);
             let inner = TowerLayer { fold, norm: None, epilogue: Epilogue::Inner, index: 2 * i + 1 };
             let norm = self.stream_norm(i + 1)?;
             let leave = TowerLayer { fold: None, norm, epilogue: Epilogue::Leave, index: 2 * i + 2 };
             Ok([
-                layer(&format!("blocks.{i}.{kind}1"), channels, inner),
-                layer(&format!("blocks.{i}.{kind}2"), channels, leave),
+                layer(&format!("blocks.{i}.{kind}1"), channels, inner)?,
+                layer(&format!("blocks.{i}.{kind}2"), channels, leave)?,
             ])
         };
         Ok((stem, (0..self.spec.blocks).map(block).collect::<Result<_>>()?))
@@ -151,9 +151,9 @@ impl Packer<'_> {
             stem,
             blocks,
             head: Some(self.head()?),
-            policy: linear("policy.linear", policy_channels, Epilogue::Output),
-            hidden: linear("value.hidden", value_channels, Epilogue::Hidden),
-            value: self.value_out(),
+            policy: linear("policy.linear", policy_channels, Epilogue::Output)?,
+            hidden: linear("value.hidden", value_channels, Epilogue::Hidden)?,
+            value: self.value_out()?,
             products: 0,
         })
     }
@@ -184,7 +184,7 @@ impl Packer<'_> {
             epilogue: Epilogue::Hidden,
             steps: [self.source_step(self.tower_layers()), 1.0],
         };
-        Ok(Layer::new(self.kit.tower, Runs::pointwise(obs.height * obs.width), &dense))
+        Layer::new(self.kit.tower, Runs::pointwise(obs.height * obs.width), &dense)
     }
 
     fn mlp(&self) -> Result<Packed> {
@@ -207,14 +207,14 @@ impl Packer<'_> {
             stem,
             blocks,
             head: None,
-            policy: linear("policy.linear", Epilogue::Output),
-            hidden: linear("value.hidden", Epilogue::Hidden),
-            value: self.value_out(),
+            policy: linear("policy.linear", Epilogue::Output)?,
+            hidden: linear("value.hidden", Epilogue::Hidden)?,
+            value: self.value_out()?,
             products: 0,
         })
     }
 
-    fn value_out(&self) -> Layer {
+    fn value_out(&self) -> Result<Layer> {
         self.linear("value.out", self.kit.full, [1, self.spec.value_hidden], Epilogue::Output, 1.0)
     }
 
@@ -226,7 +226,7 @@ impl Packer<'_> {
         [positions, inputs]: [usize; 2],
         epilogue: Epilogue,
         step: f32,
-    ) -> Layer {
+    ) -> Result<Layer> {
         let (data, bias) = (self.data(&format!("{name}.weight")), self.data(&format!("{name}.bias")));
         let weight = |co: usize, p: usize, ci: usize| data[(co * inputs + ci) * positions + p];
         let dense = Dense {

@@ -243,6 +243,11 @@ fn denormal_weights_are_computed_with_and_huge_ones_reported() {
         overflow.get_mut("blocks.0.bn2.running_var").expect("there").1.fill(0.0);
         assert!(matches!(net(&overflow), Err(Error::NotFinite { .. })));
 
+        let mut product = weights(&spec, 8);
+        product.get_mut("blocks.0.bn2.weight").expect("there").1.fill(100.0);
+        product.get_mut("blocks.0.conv1.weight").expect("there").1[5] = 3e38;
+        assert!(matches!(net(&product), Err(Error::NotFinite { .. })));
+
         let mut nan = weights(&spec, 8);
         nan.get_mut("value.out.bias").expect("there").1[0] = f32::NAN;
         assert!(matches!(net(&nan), Err(Error::NotFinite { .. })));
