@@ -60,8 +60,8 @@ impl CandleNet {
     pub fn new(spec: &NetSpec, weights: &Weights) -> Result<Self> {
         spec.check(weights)?;
         let device = Device::Cpu;
-        let tensors = weights.iter().map(|(name, (shape, data))| {
-            Ok((name.clone(), Tensor::from_slice(data, shape.as_slice(), &device)?))
+        let tensors = weights.iter().map(|(name, array)| {
+            Ok((name.clone(), Tensor::from_slice(&array.data, array.shape.as_slice(), &device)?))
         });
         Self::from_tensors(spec, tensors.collect::<Result<_>>()?)
     }
@@ -84,7 +84,7 @@ impl CandleNet {
             trunk,
             policy: linear(policy_inputs, spec.num_actions, vb.pp("policy.linear"))?,
             hidden: linear(hidden_inputs, spec.value_hidden, vb.pp("value.hidden"))?,
-            values: linear(spec.value_hidden, spec.value_outputs(), vb.pp("value.out"))?,
+            values: linear(spec.value_hidden, spec.num_values(), vb.pp("value.out"))?,
         };
         Ok(Self { spec: spec.clone(), layers: Arc::new(layers), device })
     }

@@ -1,6 +1,6 @@
 //! First weights: He initialisation from the run's seed.
 
-use super::spec::{NetSpec, Weights};
+use super::spec::{Array, NetSpec, Weights};
 use crate::rng::{Key, Purpose};
 
 /// The weights before the first update, a function of `spec` and `seed` alone.
@@ -24,7 +24,7 @@ pub fn initial_weights(spec: &NetSpec, seed: u64) -> Weights {
             } else {
                 vec![0.0; len]
             };
-            (name, (shape, data))
+            (name, Array { shape, data })
         })
         .collect()
 }

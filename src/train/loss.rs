@@ -47,7 +47,7 @@ impl<'a> Targets<'a> {
             weight: &batch.weight[rows],
             num_actions: a,
             num_players: p,
-            num_values: spec.value_outputs(),
+            num_values: spec.num_values(),
         }
     }
 }

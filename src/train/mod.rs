@@ -12,7 +12,7 @@ use crate::config::TrainConfig;
 use crate::error::{Error, Result};
 use crate::net::init::initial_weights;
 use crate::net::ops::{Isa, Kind, Tower};
-use crate::net::spec::{NetSpec, Weights};
+use crate::net::spec::{Array, NetSpec, Weights};
 use loss::LossSums;
 use optimizer::State;
 
@@ -234,7 +234,7 @@ impl Trainer {
             state.extend(prefixed(prefix, named));
         }
         let digits = [self.updates & DIGIT, self.updates >> 24 & DIGIT];
-        state.insert("updates".into(), (vec![2], digits.map(|d| d as f32).to_vec()));
+        state.insert("updates".into(), Array { shape: vec![2], data: digits.map(|d| d as f32).to_vec() });
         state
     }
 
@@ -262,12 +262,12 @@ impl Trainer {
         let (parameters, statistics) = params.flatten(&weights)?;
         for slot in params.slots.iter().filter(|slot| slot.kind == Kind::Statistic) {
             for moments in [&mut first, &mut second] {
-                let array = (slot.shape.clone(), vec![0.0; slot.range.len()]);
+                let array = Array { shape: slot.shape.clone(), data: vec![0.0; slot.range.len()] };
                 moments.insert(slot.name.clone(), array);
             }
         }
         let (first, second) = (params.flatten(&first)?.0, params.flatten(&second)?.0);
-        let digits = state.get("updates").map(|(_, data)| data.as_slice());
+        let digits = state.get("updates").map(|array| array.data.as_slice());
         let Some(&[low, high]) = digits else {
             let found = digits.map_or("nothing".into(), |d| format!("{} numbers", d.len()));
             return Err(Error::Mismatch {

@@ -110,7 +110,7 @@ fn damaged_state_is_refused_and_changes_nothing() {
         assert!(error.contains("found no"), "{error}");
     }
     let mut surplus = before.clone();
-    surplus.insert("third.stem.weight".into(), (vec![1], vec![0.0]));
+    surplus.insert("third.stem.weight".into(), Array { shape: vec![1], data: vec![0.0] });
     assert!(trainer.restore(&surplus).is_err());
     assert_eq!(trainer.state(), before);
 }

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::files::write_atomic;
-use crate::net::spec::Weights;
+use crate::net::spec::{Array, Weights};
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
 use std::collections::HashMap;
@@ -19,7 +19,7 @@ pub fn save_arrays(path: &Path, arrays: &Weights, metadata: &str) -> Result<()> 
     let refused = |e: safetensors::SafeTensorError| Error::format(path, format!("cannot be written: {e}"));
     let bytes: Vec<(&String, &[usize], Vec<u8>)> = arrays
         .iter()
-        .map(|(name, (shape, data))| (name, &shape[..], data.iter().flat_map(|x| x.to_le_bytes()).collect()))
+        .map(|(name, a)| (name, &a.shape[..], a.data.iter().flat_map(|x| x.to_le_bytes()).collect()))
         .collect();
     let views: Vec<(&String, TensorView<'_>)> = bytes
         .iter()
@@ -61,7 +61,7 @@ pub fn parse_arrays(path: &Path, bytes: &[u8]) -> Result<(Weights, String)> {
         }
         let (numbers, _) = view.data().as_chunks::<4>();
         let data = numbers.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect();
-        arrays.insert(name.to_string(), (view.shape().to_vec(), data));
+        arrays.insert(name.to_string(), Array { shape: view.shape().to_vec(), data });
     }
     Ok((arrays, metadata.clone()))
 }

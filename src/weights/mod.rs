@@ -13,8 +13,10 @@ mod describe;
 pub use arrays::{load_arrays, parse_arrays, save_arrays};
 
 use crate::batch::AnyGame;
+use crate::config::Precision;
 use crate::error::{Error, Result};
-use crate::net::spec::{NetSpec, Weights};
+use crate::net::fast::FastNet;
+use crate::net::spec::{Array, NetSpec, Weights};
 use crate::net::{CandleNet, Network};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -98,7 +100,7 @@ impl NetFile {
         let SelfCheck { obs, logits, values } = &self.check;
         for (name, data) in [(OBS, obs), (LOGITS, logits), (VALUES, values)] {
             let shape = vec![CHECKS, data.len() / CHECKS];
-            arrays.insert(name.to_string(), (shape, data.clone()));
+            arrays.insert(name.to_string(), Array { shape, data: data.clone() });
         }
         let header = serde_json::to_string(&self.header)
             .map_err(|e| Error::format(path, format!("cannot be written: {e}")))?;
@@ -133,8 +135,8 @@ impl NetFile {
         check_sizes(path, &header.net)?;
         let widths = [header.net.obs.len(), header.net.num_actions, header.net.num_players];
         let mut take = |name: &str, width: usize| match arrays.remove(name) {
-            Some((shape, data)) if shape == [CHECKS, width] => Ok(data),
-            Some((shape, _)) => {
+            Some(Array { shape, data }) if shape == [CHECKS, width] => Ok(data),
+            Some(Array { shape, .. }) => {
                 let what = format!("tensor {name} has shape {shape:?}, expected [{CHECKS}, {width}]");
                 Err(Error::format(path, what))
             }
@@ -211,6 +213,20 @@ pub fn export(checkpoint: &Path, out: &Path) -> Result<NetFile> {
     file.save(out)?;
     Ok(file)
 }
+
+/// Packs a network for self-play in the number format asked for. 8-bit scales are set on positions of random games.
+///
+/// # Errors
+/// As [`FastNet::new`] and [`FastNet::int8`].
+pub fn pack(game: &dyn AnyGame, net: &NetSpec, weights: &Weights, precision: Precision) -> Result<FastNet> {
+    match precision {
+        Precision::Int8 => FastNet::int8(net, weights, &describe::observations(game, CALIBRATION)),
+        Precision::F32 | Precision::Bf16 => FastNet::new(net, weights, precision),
+    }
+}
+
+/// Positions on which 8-bit scales are set.
+const CALIBRATION: usize = 512;
 
 const OBS: &str = "selfcheck.obs";
 const LOGITS: &str = "selfcheck.logits";

@@ -62,7 +62,7 @@ fn the_self_check_sees_a_changed_weight() {
     let mut right = CandleNet::new(net, &file.weights).expect("network");
     assert!(file.verify(&mut right).expect("the same network") < 1e-6);
     let mut weights = file.weights.clone();
-    weights.get_mut("stem.weight").expect("stem").1.iter_mut().for_each(|w| *w *= -1.0);
+    weights.get_mut("stem.weight").expect("stem").data.iter_mut().for_each(|w| *w *= -1.0);
     let mut wrong = CandleNet::new(net, &weights).expect("network");
     let error = file.verify(&mut wrong).expect_err("another network").to_string();
     assert!(error.contains("self-check"), "{error}");
@@ -72,11 +72,12 @@ fn the_self_check_sees_a_changed_weight() {
 fn missing_surplus_misshapen_and_infinite_tensors_are_refused() {
     let text = refusal(|arrays| drop(arrays.remove("stem.bias")));
     assert!(text.contains("tensor stem.bias: found none"), "{text}");
-    let text = refusal(|arrays| drop(arrays.insert("surplus".into(), (vec![2], vec![0.0; 2]))));
+    let text =
+        refusal(|arrays| drop(arrays.insert("surplus".into(), Array { shape: vec![2], data: vec![0.0; 2] })));
     assert!(text.contains("surplus"), "{text}");
-    let text = refusal(|arrays| arrays.get_mut("stem.weight").expect("stem").0.reverse());
+    let text = refusal(|arrays| arrays.get_mut("stem.weight").expect("stem").shape.reverse());
     assert!(text.contains("found [18, 12]"), "{text}");
-    let text = refusal(|arrays| arrays.get_mut("bn.bias").expect("bias").1[3] = f32::INFINITY);
+    let text = refusal(|arrays| arrays.get_mut("bn.bias").expect("bias").data[3] = f32::INFINITY);
     assert!(text.contains("tensor bn.bias is not finite (inf)"), "{text}");
     let text = refusal(|arrays| drop(arrays.remove("selfcheck.obs")));
     assert!(text.contains("selfcheck.obs is missing"), "{text}");

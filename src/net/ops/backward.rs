@@ -70,7 +70,7 @@ impl Tower {
         let d_values: Vec<f32> =
             d_values.iter().zip(&outputs.values).map(|(d, v)| d * (1.0 - v * v)).collect();
         let d_logits = widen(d_logits, self.spec.num_actions, self.policy.columns);
-        let d_values = widen(&d_values, self.spec.value_outputs(), self.values.columns);
+        let d_values = widen(&d_values, self.spec.num_values(), self.values.columns);
         self.backward_tail(&d_logits, &d_values);
         for number in (0..self.units.len()).rev() {
             self.backward_unit(number);

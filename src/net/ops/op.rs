@@ -72,7 +72,7 @@ impl CustomOp2 for Op {
         let (obs, parameters) = (floats(s1, l1)?, floats(s2, l2)?);
         let state = &mut *self.state();
         let spec = &state.tower.spec;
-        let (actions, values) = (spec.num_actions, spec.value_outputs());
+        let (actions, values) = (spec.num_actions, spec.num_values());
         let (boards, features) = l1.shape().dims2()?;
         if features != spec.obs.len() || boards == 0 || parameters.len() != state.tower.params.num_parameters
         {
@@ -95,7 +95,7 @@ impl CustomOp2 for Op {
         let actions = state.tower.spec.num_actions;
         let part = |start: usize, len: usize| grad.narrow(1, start, len)?.flatten_all()?.to_vec1::<f32>();
         let d_logits = part(0, actions)?;
-        let d_values = part(actions, state.tower.spec.value_outputs())?;
+        let d_values = part(actions, state.tower.spec.num_values())?;
         let mut gradient = vec![0.0; state.tower.params.num_parameters];
         state.tower.backward(&state.outputs, &d_logits, &d_values, &mut gradient);
         Ok((None, Some(Tensor::from_vec(gradient, parameters.shape(), grad.device())?)))

@@ -1,7 +1,7 @@
 //! Weights as two flat arrays: what the optimiser moves, and the running statistics.
 
 use crate::error::Result;
-use crate::net::spec::{NetSpec, Weights};
+use crate::net::spec::{Array, NetSpec, Weights};
 use std::ops::Range;
 
 /// What a tensor is to the optimiser.
@@ -79,7 +79,7 @@ impl Params {
         let mut statistics = vec![0.0; self.num_statistics];
         for slot in &self.slots {
             let flat = if slot.kind == Kind::Statistic { &mut statistics } else { &mut parameters };
-            flat[slot.range.clone()].copy_from_slice(&weights[&slot.name].1);
+            flat[slot.range.clone()].copy_from_slice(&weights[&slot.name].data);
         }
         Ok((parameters, statistics))
     }
@@ -88,7 +88,7 @@ impl Params {
     pub fn unflatten(&self, parameters: &[f32], statistics: &[f32]) -> Weights {
         let array = |slot: &Slot| {
             let flat = if slot.kind == Kind::Statistic { statistics } else { parameters };
-            (slot.shape.clone(), flat[slot.range.clone()].to_vec())
+            Array { shape: slot.shape.clone(), data: flat[slot.range.clone()].to_vec() }
         };
         self.slots.iter().map(|slot| (slot.name.clone(), array(slot))).collect()
     }

@@ -5,7 +5,7 @@ use crate::config::Arch;
 use crate::game::ObsShape;
 use crate::net::candle_net::{CandleNet, Mode};
 use crate::net::init::initial_weights;
-use crate::net::spec::{NetSpec, Weights};
+use crate::net::spec::{Array, NetSpec, Weights};
 use crate::rng::{Key, Purpose};
 use candle_core::{Device, Tensor, Var};
 use std::collections::HashMap;
@@ -39,7 +39,7 @@ fn specs() -> Vec<NetSpec> {
 fn weights(spec: &NetSpec) -> Weights {
     let mut rng = Key::new(5, Purpose::Evaluation).stream();
     let mut weights = initial_weights(spec, 5);
-    for (name, (shape, data)) in &mut weights {
+    for (name, Array { shape, data }) in &mut weights {
         let scale = if name.contains("out") || name.contains("policy.linear") { 3.0 } else { 1.0 };
         for x in data {
             *x = *x * scale + if shape.len() == 1 { 0.3 * rng.uniform() } else { 0.0 };
@@ -60,7 +60,7 @@ fn by_candle(spec: &NetSpec, obs: &[f32], d_logits: &[f32], d_values: &[f32]) ->
     let tensor = |x: &[f32], shape: &[usize]| Tensor::from_slice(x, shape, &device).expect("tensor");
     let vars: HashMap<String, Var> = weights(spec)
         .into_iter()
-        .map(|(name, a)| (name, Var::from_tensor(&tensor(&a.1, &a.0)).expect("variable")))
+        .map(|(name, a)| (name, Var::from_tensor(&tensor(&a.data, &a.shape)).expect("variable")))
         .collect();
     let tensors = vars.iter().map(|(name, var)| (name.clone(), var.as_tensor().clone())).collect();
     let net = CandleNet::from_tensors(spec, tensors).expect("network");
@@ -104,7 +104,7 @@ fn worst_error(spec: &NetSpec, isa: Isa, seed: u64) -> (f64, String) {
     // Three chunks, the last with rows that fill no register tile.
     let rows = 29;
     let obs = numbers(rows * spec.obs.len(), seed);
-    let (d_logits, d_values) = (numbers(rows * spec.num_actions, 2), numbers(rows * spec.value_outputs(), 3));
+    let (d_logits, d_values) = (numbers(rows * spec.num_actions, 2), numbers(rows * spec.num_values(), 3));
     let (outputs, gradient) = by_candle(spec, &obs, &d_logits, &d_values);
     let mut tower = Tower::with_isa(spec, isa);
     let (parameters, _) = tower.params().flatten(&weights(spec)).expect("weights");
@@ -147,7 +147,7 @@ fn gradients_are_finite_differences() {
     let mut tower = Tower::new(&spec);
     let (parameters, _) = tower.params().flatten(&weights(&spec)).expect("weights");
     let obs = numbers(rows * spec.obs.len(), 1);
-    let (d_logits, d_values) = (numbers(rows * spec.num_actions, 2), numbers(rows * spec.value_outputs(), 3));
+    let (d_logits, d_values) = (numbers(rows * spec.num_actions, 2), numbers(rows * spec.num_values(), 3));
     let outputs = tower.forward(&parameters, &obs);
     let mut gradient = vec![0.0; parameters.len()];
     tower.backward(&outputs, &d_logits, &d_values, &mut gradient);
@@ -195,7 +195,7 @@ fn candle_goes_through_the_fused_network() {
     let spec = spec(Arch::Resnet, 1, 20, (2, 3, 4));
     let rows = 7;
     let obs = numbers(rows * spec.obs.len(), 1);
-    let (d_logits, d_values) = (numbers(rows * spec.num_actions, 2), numbers(rows * spec.value_outputs(), 3));
+    let (d_logits, d_values) = (numbers(rows * spec.num_actions, 2), numbers(rows * spec.num_values(), 3));
     let (_, right) = by_candle(&spec, &obs, &d_logits, &d_values);
     let net = FusedNet::new(&spec);
     let (parameters, _) = net.params().flatten(&weights(&spec)).expect("weights");
@@ -204,7 +204,7 @@ fn candle_goes_through_the_fused_network() {
     let out = net.apply(&obs, var.as_tensor()).expect("forward");
     let d: Vec<f32> = d_logits
         .chunks(spec.num_actions)
-        .zip(d_values.chunks(spec.value_outputs()))
+        .zip(d_values.chunks(spec.num_values()))
         .flat_map(|(l, v)| l.iter().chain(v))
         .copied()
         .collect();

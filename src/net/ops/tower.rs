@@ -377,7 +377,7 @@ impl Tower {
         let tight = |padded: &[f32], columns: usize, width: usize| -> Vec<f32> {
             padded.chunks_exact(columns).flat_map(|row| &row[..width]).copied().collect()
         };
-        let mut values = tight(&self.arrays.values, self.values.columns, self.spec.value_outputs());
+        let mut values = tight(&self.arrays.values, self.values.columns, self.spec.num_values());
         values.iter_mut().for_each(|v| *v = v.tanh());
         Outputs { logits: tight(&self.arrays.logits, self.policy.columns, self.spec.num_actions), values }
     }
