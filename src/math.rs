@@ -9,21 +9,37 @@
 
 #![allow(clippy::excessive_precision)] // the published coefficients, digit for digit
 
+/// The polynomial of [`exp`], highest power first.
+pub(crate) const EXP: [f32; 6] =
+    [1.987_569_1e-4, 1.398_199_9e-3, 8.333_452e-3, 4.166_579_6e-2, 1.666_666_5e-1, 5.000_000_1e-1];
+
+/// The polynomial of [`ln`], highest power first.
+pub(crate) const LN: [f32; 9] = [
+    7.037_683_6e-2,
+    -1.151_461e-1,
+    1.167_699_9e-1,
+    -1.242_014_1e-1,
+    1.424_932_3e-1,
+    -1.666_805_7e-1,
+    2.000_071_5e-1,
+    -2.499_999_4e-1,
+    3.333_333_1e-1,
+];
+
 /// e^x. Below -87.3 the result is 0, above 88.3 it is that of 88.3.
 #[inline(always)]
 pub fn exp(x: f32) -> f32 {
-    let clamped = x.clamp(-87.3, 88.3);
+    let low = if x < -87.3 { -87.3 } else { x };
+    let clamped = if low > 88.3 { 88.3 } else { low };
     // Rounds to nearest for |z| < 2^22 by pushing the fraction out of the mantissa.
     const ROUND: f32 = 12_582_912.0;
     let shifted = clamped * std::f32::consts::LOG2_E + ROUND;
     let n = shifted - ROUND;
     let r = (clamped - n * 0.693_359_375) - n * -2.121_944_4e-4;
-    let mut p = 1.987_569_1e-4;
-    p = p * r + 1.398_199_9e-3;
-    p = p * r + 8.333_452e-3;
-    p = p * r + 4.166_579_6e-2;
-    p = p * r + 1.666_666_5e-1;
-    p = p * r + 5.000_000_1e-1;
+    let mut p = EXP[0];
+    for &c in &EXP[1..] {
+        p = p * r + c;
+    }
     let e = (p * (r * r) + r) + 1.0;
     // The low bits of `shifted` are n: moved into the exponent they make 2^n.
     let scale = f32::from_bits((shifted.to_bits() << 23).wrapping_add(127 << 23));
@@ -45,15 +61,10 @@ pub fn ln(x: f32) -> f32 {
         m -= 1.0;
     }
     let z = m * m;
-    let mut p = 7.037_683_6e-2;
-    p = p * m - 1.151_461e-1;
-    p = p * m + 1.167_699_9e-1;
-    p = p * m - 1.242_014_1e-1;
-    p = p * m + 1.424_932_3e-1;
-    p = p * m - 1.666_805_7e-1;
-    p = p * m + 2.000_071_5e-1;
-    p = p * m - 2.499_999_4e-1;
-    p = p * m + 3.333_333_1e-1;
+    let mut p = LN[0];
+    for &c in &LN[1..] {
+        p = p * m + c;
+    }
     let e = e as f32;
     let y = (m * z) * p + e * -2.121_944_4e-4 - 0.5 * z;
     (m + y) + e * 0.693_359_375
@@ -65,7 +76,7 @@ pub fn pow(x: f32, y: f32) -> f32 {
     exp(y * ln(x))
 }
 
-/// The sum of `terms` in eight interleaved partial sums (term i goes to sum i mod 8), added in order at the end: the order
+/// The sum of `terms` in eight interleaved partial sums (term i goes to sum i mod 8), joined by [`fold`] at the end: the order
 /// of every sum over edges.
 #[inline(always)]
 pub fn sum(terms: impl IntoIterator<Item = f32>) -> f32 {
@@ -76,10 +87,23 @@ pub fn sum(terms: impl IntoIterator<Item = f32>) -> f32 {
     fold(partial)
 }
 
-/// Eight partial sums added in order.
+/// Eight partial sums added by halves: i and i + 4, then i and i + 2, then the last two.
 #[inline(always)]
 pub fn fold(partial: [f32; 8]) -> f32 {
-    partial.iter().fold(0.0, |sum, &x| sum + x)
+    by_halves(partial, |a, b| a + b)
+}
+
+/// The largest of eight numbers.
+#[inline(always)]
+pub fn largest(x: [f32; 8]) -> f32 {
+    by_halves(x, |a, b| if b > a { b } else { a })
+}
+
+/// Eight values joined by halves, three joins deep.
+#[inline(always)]
+pub fn by_halves<T: Copy>(x: [T; 8], join: impl Fn(T, T) -> T) -> T {
+    let four = [join(x[0], x[4]), join(x[1], x[5]), join(x[2], x[6]), join(x[3], x[7])];
+    join(join(four[0], four[2]), join(four[1], four[3]))
 }
 
 /// Turns `logits` into probabilities in place, summed as [`sum`] does. An empty slice stays empty.

@@ -14,14 +14,13 @@
 //!
 //! A parent's index is below its child's, always.
 
+use crate::lanes::LANES;
 use bytemuck::{Pod, Zeroable};
 
 /// The root's index in every row.
 pub const ROOT: i32 = 0;
 /// No such node: an edge that was never taken, the root's parent.
 pub const NO_NODE: i32 = -1;
-/// Edges are padded to a multiple of this, the width of the selection loops.
-pub const LANES: usize = 8;
 /// Value sum of an edge that must not be taken: padding, or proven lost.
 pub const REFUTED: f32 = f32::NEG_INFINITY;
 
@@ -315,6 +314,30 @@ impl RowMut<'_> {
     #[inline(always)]
     pub fn actions_mut(&mut self, n: i32) -> &mut [u16] {
         &mut self.actions[n as usize * self.padded..][..self.padded]
+    }
+
+    /// The actions of node `n` and, to be written, its priors. `[Ep]` each
+    #[inline(always)]
+    pub fn actions_and_priors(&mut self, n: i32) -> (&[u16], &mut [f32]) {
+        let (at, ep) = (n as usize, self.padded);
+        let prior = &mut self.edges[at * 4 * ep..][..ep];
+        (&self.actions[at * ep..][..ep], bytemuck::cast_slice_mut(prior))
+    }
+
+    /// Asks the processor to fetch what a descent reads of node `n` first.
+    #[inline(always)]
+    pub fn prefetch(&self, n: i32) {
+        #[cfg(target_arch = "x86_64")]
+        {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            let block = &self.edges[n as usize * 4 * self.padded..][..4 * self.padded];
+            for line in block.chunks(16).take(4) {
+                // SAFETY: a prefetch reads nothing; the address is that of a live slice.
+                unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
+            }
+            // SAFETY: as above.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(&self.nodes[n as usize]).cast()) };
+        }
     }
 
     /// The evaluation of node `n`. `[P]`

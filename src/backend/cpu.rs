@@ -11,7 +11,7 @@ use crate::search::eval_cache::{EvalCache, hash};
 use crate::search::expand::{expand, seat_values};
 use crate::search::reuse::{ReuseScratch, keep_most_visited, keep_subtree};
 use crate::search::root::{RootSummary, Roots, RowKey};
-use crate::search::select::{Descent, descend};
+use crate::search::select::{Descent, Level, RootView, descend};
 use crate::search::{SearchParams, Solver};
 use crate::tree::{Kind, NO_NODE, ROOT, RowMut, Tree, TreeShape};
 use std::sync::Arc;
@@ -92,6 +92,8 @@ pub struct CpuBackend<G: Game> {
     leaves: Vec<Leaf>,
     /// `[B]`
     num_leaves: Vec<u32>,
+    /// Rows that can select no more in this pass. `[B]`
+    stopped: Vec<bool>,
     /// `[Ep]`
     scratch: Vec<f32>,
     /// Keys of the path to a node.
@@ -117,6 +119,7 @@ impl<G: Game> CpuBackend<G> {
             keys: vec![RowKey::default(); plan.rows],
             leaves: vec![Leaf { node: NO_NODE, slot: -1, hash: 0 }; plan.rows * plan.params.leaves],
             num_leaves: vec![0; plan.rows],
+            stopped: vec![false; plan.rows],
             scratch: vec![0.0; shape.padded()],
             path: Vec::new(),
             reuse: ReuseScratch::new(plan.nodes),
@@ -230,67 +233,113 @@ impl<G: Game> CpuBackend<G> {
         (child, needs)
     }
 
-    /// One descent in row `b`, new nodes made on the way. None on a collision.
+    /// One level of row `b`'s descent from `at`; a leaf is made where one is due. Chance nodes are passed on the way.
     #[inline(always)]
-    fn select_leaf(&mut self, b: usize) -> Option<(i32, NeedsNetwork)> {
-        let mut at = ROOT;
-        loop {
-            let key = self.keys[b];
-            let simulation = u64::from(self.roots.run(b));
-            let row = self.tree.row_mut(b);
+    fn select_level(&mut self, b: usize, at: i32) -> Progress {
+        let key = self.keys[b];
+        let simulation = u64::from(self.roots.run(b));
+        let row = self.tree.row_mut(b);
+        let view = if at == ROOT {
             let num_edges = usize::from(row.nodes[ROOT as usize].num_edges);
-            let view = self.roots.view(b, num_edges, &self.plan.params);
-            let draw = |node: i32| {
-                key.key(Purpose::SearchChance).with(simulation).with(node as u64).stream().uniform()
-            };
-            match descend(&row, &view, &self.plan.params, at, &mut self.scratch, draw) {
-                Descent::Collision { .. } => return None,
-                Descent::End { node } => return Some((node, NeedsNetwork::No)),
-                Descent::Leaf { node, edge } => {
-                    let (child, needs) = self.grow(b, node, edge);
-                    let is_chance = self.tree.row_mut(b).nodes[child as usize].kind() == Kind::Chance;
-                    if !is_chance {
-                        return Some((child, needs));
-                    }
-                    at = child;
+            self.roots.view(b, num_edges, &self.plan.params)
+        } else {
+            RootView::ELSEWHERE
+        };
+        let draw =
+            |node: i32| key.key(Purpose::SearchChance).with(simulation).with(node as u64).stream().uniform();
+        match descend(&row, &view, &self.plan.params, at, &mut self.scratch, draw) {
+            Level::Down(child) => {
+                row.prefetch(child);
+                Progress::Down(child)
+            }
+            Level::Stop(Descent::Collision { .. }) => Progress::Collision,
+            Level::Stop(Descent::End { node }) => Progress::Leaf(node, NeedsNetwork::No),
+            Level::Stop(Descent::Leaf { node, edge }) => {
+                let (child, needs) = self.grow(b, node, edge);
+                match self.tree.row_mut(b).nodes[child as usize].kind() {
+                    Kind::Chance => Progress::Down(child),
+                    _ => Progress::Leaf(child, needs),
                 }
             }
         }
     }
 
+    /// Up to L leaves in every row that has simulations left. Rows go down in groups, level by level: while one row's next
+    /// node comes from memory, the others' levels are worked on.
     #[inline(always)]
     fn select_rows(&mut self) -> Selected {
-        let most = self.plan.params.leaves;
         let mut out = Selected::default();
         self.twins.clear();
-        for b in 0..self.plan.rows {
-            self.num_leaves[b] = 0;
-            if self.roots.left(b) == 0 {
-                continue;
-            }
-            if self.tree.row_mut(b).nodes[ROOT as usize].kind() == Kind::New {
-                let needs = self.look_up(b, ROOT);
-                self.push_leaf(b, ROOT, needs, &mut out);
-                continue;
-            }
-            for _ in 0..most {
-                if self.roots.left(b) == 0 {
-                    break;
+        self.num_leaves.fill(0);
+        for first in (0..self.plan.rows).step_by(GROUP) {
+            let rows = first..(first + GROUP).min(self.plan.rows);
+            for _ in 0..self.plan.params.leaves {
+                let mut active = [(0usize, ROOT); GROUP];
+                let mut count = 0;
+                for b in rows.clone() {
+                    if self.roots.left(b) > 0 && !self.stopped[b] {
+                        active[count] = (b, ROOT);
+                        count += 1;
+                    }
                 }
-                let Some((node, needs)) = self.select_leaf(b) else { break };
+                self.descend_group(&mut active[..count], &mut out);
+            }
+            self.stopped[rows].fill(false);
+        }
+        out
+    }
+
+    /// One leaf for each of some rows.
+    #[inline(always)]
+    fn descend_group(&mut self, active: &mut [(usize, i32)], out: &mut Selected) {
+        let mut count = active.len();
+        while count > 0 {
+            let mut kept = 0;
+            for i in 0..count {
+                let (b, at) = active[i];
+                match self.step_down(b, at, out) {
+                    Some(next) => {
+                        active[kept] = (b, next);
+                        kept += 1;
+                    }
+                    None => continue,
+                }
+            }
+            count = kept;
+        }
+    }
+
+    /// One level of one row; None where its descent has ended.
+    #[inline(always)]
+    fn step_down(&mut self, b: usize, at: i32, out: &mut Selected) -> Option<i32> {
+        if at == ROOT && self.tree.row_mut(b).nodes[ROOT as usize].kind() == Kind::New {
+            if self.num_leaves[b] == 0 {
+                let needs = self.look_up(b, ROOT);
+                self.push_leaf(b, ROOT, needs, out);
+            }
+            self.stopped[b] = true;
+            return None;
+        }
+        match self.select_level(b, at) {
+            Progress::Down(next) => Some(next),
+            Progress::Collision => {
+                self.stopped[b] = true;
+                None
+            }
+            Progress::Leaf(node, needs) => {
                 self.roots.count(b);
-                if most > 1 {
+                if self.plan.params.leaves > 1 {
                     take_off(&mut self.tree.row_mut(b), node);
                 }
-                self.push_leaf(b, node, needs, &mut out);
+                self.push_leaf(b, node, needs, out);
                 out.simulations += 1;
                 let row = self.tree.row_mut(b);
                 let depth = u64::from(row.nodes[node as usize].depth - row.nodes[ROOT as usize].depth);
                 out.depth_sum += depth;
                 out.depth_max = out.depth_max.max(depth);
+                None
             }
         }
-        out
     }
 
     #[inline(always)]
@@ -427,6 +476,20 @@ fn edge_is_won(row: &RowMut<'_>, node: i32, edge: usize) -> bool {
         && row.nodes[child as usize].is_proven()
         && row.value(child)[player] == row.value(node)[player]
         && row.value(node)[player] > -1.0
+}
+
+/// Rows that go down together: as many cache misses in flight.
+const GROUP: usize = 16;
+
+/// What one level of a descent came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Progress {
+    /// On to this node.
+    Down(i32),
+    /// Here is the leaf.
+    Leaf(i32, NeedsNetwork),
+    /// The leaf is another simulation's.
+    Collision,
 }
 
 /// Whether a leaf's value must come from the network.

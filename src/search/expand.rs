@@ -1,6 +1,6 @@
 //! Writing the network's answer into ONE new node.
 
-use crate::math;
+use crate::lanes::{F8, LANES};
 use crate::tree::{Kind, RowMut};
 
 /// Turns seats relative to the observer into players: `relative [P]` -> `absolute [P]`.
@@ -21,15 +21,29 @@ pub fn expand(row: &mut RowMut<'_>, n: i32, logits: &[f32], values: &[f32]) {
     let node = row.nodes[n as usize];
     let num_edges = usize::from(node.num_edges);
     seat_values(values, node.player, row.value_mut(n));
-    let mut actions = [0u16; 8];
-    for start in (0..num_edges).step_by(8) {
-        let len = (num_edges - start).min(8);
-        actions[..len].copy_from_slice(&row.actions(n)[start..start + len]);
-        let prior = &mut row.edges_mut(n).prior[start..start + len];
-        for (p, &action) in prior.iter_mut().zip(&actions) {
-            *p = logits[usize::from(action)];
-        }
+    gather(row, n, logits, num_edges);
+    let prior = row.edges_mut(n).prior.as_chunks_mut::<LANES>().0;
+    let most = prior.iter().fold(F8::all(f32::NEG_INFINITY), |most, &group| most.max(F8(group)));
+    let most = F8::all(most.largest());
+    let mut sum = F8::all(0.0);
+    for group in prior.iter_mut() {
+        let weight = (F8(*group) - most).exp();
+        *group = weight.0;
+        sum = sum + weight;
     }
-    math::softmax(&mut row.edges_mut(n).prior[..num_edges]);
+    let inverse = F8::all(1.0 / sum.sum());
+    for group in prior {
+        *group = (F8(*group) * inverse).0;
+    }
     row.nodes[n as usize].set_kind(Kind::Decision);
+}
+
+/// Writes the logits of node `n`'s edges in place of its priors; -inf, whose softmax is 0, past the last edge.
+#[inline(always)]
+fn gather(row: &mut RowMut<'_>, n: i32, logits: &[f32], num_edges: usize) {
+    let (actions, prior) = row.actions_and_priors(n);
+    for (p, &action) in prior[..num_edges].iter_mut().zip(actions) {
+        *p = logits[usize::from(action)];
+    }
+    prior[num_edges..].fill(f32::NEG_INFINITY);
 }

@@ -6,12 +6,11 @@
 //! equation 33). Ties go to the lowest edge. Everything is `inline(always)` so that it is compiled for the caller's
 //! instruction set.
 
-#![allow(clippy::needless_range_loop)] // loops over lanes are written so that they become one vector instruction
-
 use super::{Rule, SearchParams};
 use crate::config::{ChanceRule, Fpu};
+use crate::lanes::{Best, F8, I8, LANES};
 use crate::math;
-use crate::tree::{Edges, Kind, LANES, NO_NODE, REFUTED, ROOT, RowMut};
+use crate::tree::{Edges, Kind, NO_NODE, REFUTED, ROOT, RowMut};
 
 /// Where a descent stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,57 +47,42 @@ pub struct RootView<'a> {
     pub considered_visits: i32,
 }
 
-/// A running maximum over lanes; the lowest index wins ties.
-struct Best {
-    score: [f32; LANES],
-    place: [u32; LANES],
+impl RootView<'_> {
+    /// For descents that start below the root.
+    pub const ELSEWHERE: Self =
+        Self { noise: &[], noise_fraction: 0.0, base_visits: &[], considered_visits: 0 };
 }
 
-impl Best {
-    #[inline(always)]
-    fn new() -> Self {
-        Self { score: [f32::NEG_INFINITY; LANES], place: [u32::MAX; LANES] }
-    }
-
-    #[inline(always)]
-    fn offer(&mut self, chunk: usize, scores: [f32; LANES]) {
-        for lane in 0..LANES {
-            let better = scores[lane] > self.score[lane];
-            self.score[lane] = if better { scores[lane] } else { self.score[lane] };
-            let place = (chunk * LANES + lane) as u32;
-            self.place[lane] = if better { place } else { self.place[lane] };
-        }
-    }
-
-    /// The best place, or None where every score was -inf.
-    #[inline(always)]
-    fn place(&self) -> Option<usize> {
-        let mut best = (f32::NEG_INFINITY, u32::MAX);
-        for lane in 0..LANES {
-            let (score, place) = (self.score[lane], self.place[lane]);
-            if score > best.0 || (score == best.0 && place < best.1) {
-                best = (score, place);
-            }
-        }
-        (best.1 != u32::MAX).then_some(best.1 as usize)
-    }
-}
-
+/// A slice `[Ep]` as whole groups of lanes.
 #[inline(always)]
-fn lanes<T: Copy>(slice: &[T], chunk: usize) -> [T; LANES] {
-    let mut out = [slice[0]; LANES];
-    out.copy_from_slice(&slice[chunk * LANES..(chunk + 1) * LANES]);
-    out
+fn lanes<T>(slice: &[T]) -> &[[T; LANES]] {
+    slice.as_chunks().0
 }
 
-/// Q of an edge: the mean of its values, `unvisited` where it has none; -inf where it is refuted.
+/// Prior, visits and value sum of each group of edges.
 #[inline(always)]
-fn q(visits: i32, value_sum: f32, unvisited: f32) -> f32 {
-    let taken = value_sum / (if visits > 0 { visits } else { 1 }) as f32;
-    if visits > 0 { taken } else { unvisited + value_sum }
+fn groups(edges: &Edges<'_>) -> impl Iterator<Item = (F8, I8, F8)> {
+    let fields = lanes(edges.prior).iter().zip(lanes(edges.visits)).zip(lanes(edges.value_sum));
+    fields.map(|((&p, &n), &w)| (F8(p), I8(n), F8(w)))
 }
 
-/// Goes down from `start` until there is something to do.
+/// Q of edges: the mean of their values, `unvisited` where they have none; -inf where they are refuted.
+#[inline(always)]
+fn q(visits: I8, value_sum: F8, unvisited: f32) -> F8 {
+    let taken = value_sum / visits.max(I8([1; LANES])).floats();
+    visits.where_positive(taken, F8::all(unvisited) + value_sum)
+}
+
+/// One level of a descent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// On to this child.
+    Down(i32),
+    /// There is something to do.
+    Stop(Descent),
+}
+
+/// Takes one edge down from `node`.
 ///
 /// `scratch` is `[Ep]`. `chance_draw(node)` is a uniform number in [0, 1) for a chance node that is sampled.
 #[inline(always)]
@@ -106,37 +90,26 @@ pub fn descend(
     row: &RowMut<'_>,
     root: &RootView<'_>,
     params: &SearchParams,
-    start: i32,
+    node: i32,
     scratch: &mut [f32],
     mut chance_draw: impl FnMut(i32) -> f32,
-) -> Descent {
-    let mut node = start;
-    loop {
-        let scalars = &row.nodes[node as usize];
-        match scalars.kind() {
-            Kind::New => return Descent::Collision { node },
-            Kind::Terminal | Kind::Horizon => return Descent::End { node },
-            Kind::Decision | Kind::Chance if scalars.is_proven() => return Descent::End { node },
-            Kind::Decision | Kind::Chance => {}
-        }
-        let edge = if scalars.kind() == Kind::Chance {
-            chance_edge(row, node, params.chance, &mut chance_draw)
-        } else if node == ROOT {
-            root_edge(row, root, params, scratch)
-        } else {
-            match params.rule {
-                Rule::Puct => puct_edge(row, node, params, None),
-                Rule::Gumbel => gumbel_edge(row, node, params, scratch),
-            }
-        };
-        let child = row.edges(node).child[edge];
-        if child == NO_NODE {
-            if row.is_full() {
-                return Descent::End { node };
-            }
-            return Descent::Leaf { node, edge };
-        }
-        node = child;
+) -> Level {
+    let scalars = &row.nodes[node as usize];
+    let edge = match scalars.kind() {
+        Kind::New => return Level::Stop(Descent::Collision { node }),
+        Kind::Terminal | Kind::Horizon => return Level::Stop(Descent::End { node }),
+        Kind::Decision | Kind::Chance if scalars.is_proven() => return Level::Stop(Descent::End { node }),
+        Kind::Chance => chance_edge(row, node, params.chance, &mut chance_draw),
+        Kind::Decision if node == ROOT => root_edge(row, root, params, scratch),
+        Kind::Decision => match params.rule {
+            Rule::Puct => puct_edge(row, node, params, None),
+            Rule::Gumbel => gumbel_edge(row, node, params, scratch),
+        },
+    };
+    match row.edges(node).child[edge] {
+        NO_NODE if row.is_full() => Level::Stop(Descent::End { node }),
+        NO_NODE => Level::Stop(Descent::Leaf { node, edge }),
+        child => Level::Down(child),
     }
 }
 
@@ -164,15 +137,11 @@ fn first_play_urgency(row: &RowMut<'_>, node: i32, params: &SearchParams) -> f32
         Fpu::Loss => -1.0,
         Fpu::Parent => scalars.mean(),
         Fpu::Reduced => {
-            let edges = row.edges(node);
-            let mut mass = [0.0f32; LANES];
-            for chunk in 0..row.padded() / LANES {
-                let (p, n) = (lanes(edges.prior, chunk), lanes(edges.visits, chunk));
-                for lane in 0..LANES {
-                    mass[lane] += if n[lane] > 0 { p[lane] } else { 0.0 };
-                }
+            let mut mass = F8::all(0.0);
+            for (p, n, _) in groups(&row.edges(node)) {
+                mass = mass + n.where_positive(p, F8::all(0.0));
             }
-            (scalars.mean() - params.fpu_reduction * math::fold(mass).sqrt()).max(-1.0)
+            (scalars.mean() - params.fpu_reduction * mass.sum().sqrt()).max(-1.0)
         }
     }
 }
@@ -183,21 +152,14 @@ fn puct_edge(row: &RowMut<'_>, node: i32, params: &SearchParams, root: Option<&R
     let edges = row.edges(node);
     let rate = exploration(params, row.nodes[node as usize].visits);
     let unvisited = first_play_urgency(row, node, params);
-    let mut best = Best::new();
-    for chunk in 0..row.padded() / LANES {
-        let (mut p, n, w) =
-            (lanes(edges.prior, chunk), lanes(edges.visits, chunk), lanes(edges.value_sum, chunk));
+    let rate = F8::all(rate);
+    let mut best = Best::default();
+    for (group, (mut p, n, w)) in groups(&edges).enumerate() {
         if let Some(root) = root {
-            let noise = lanes(root.noise, chunk);
-            for lane in 0..LANES {
-                p[lane] = (1.0 - root.noise_fraction) * p[lane] + root.noise_fraction * noise[lane];
-            }
+            let share = root.noise_fraction;
+            p = F8::all(1.0 - share) * p + F8::all(share) * F8(lanes(root.noise)[group]);
         }
-        let mut scores = [0.0; LANES];
-        for lane in 0..LANES {
-            scores[lane] = q(n[lane], w[lane], unvisited) + rate * p[lane] / (1 + n[lane]) as f32;
-        }
-        best.offer(chunk, scores);
+        best.offer(group, q(n, w, unvisited) + rate * p / n.plus(I8([1; LANES])).floats());
     }
     best.place().unwrap_or(0)
 }
@@ -217,26 +179,20 @@ impl Improved {
     /// Sums over the node's edges.
     #[inline(always)]
     pub fn of(edges: &Edges<'_>, own_value: f32, params: &SearchParams) -> Self {
-        let mut mass = [0.0f32; LANES];
-        let mut weighted = [0.0f32; LANES];
-        let mut sum = [0i32; LANES];
-        let mut most = [0i32; LANES];
-        for chunk in 0..edges.prior.len() / LANES {
-            let (p, n, w) =
-                (lanes(edges.prior, chunk), lanes(edges.visits, chunk), lanes(edges.value_sum, chunk));
-            for lane in 0..LANES {
-                let mean = q(n[lane], w[lane], 0.0);
-                let mean = if mean < -1.0 { -1.0 } else { mean };
-                mass[lane] += if n[lane] > 0 { p[lane] } else { 0.0 };
-                weighted[lane] += if n[lane] > 0 { p[lane] * mean } else { 0.0 };
-                sum[lane] += n[lane];
-                most[lane] = most[lane].max(n[lane]);
-            }
+        let zero = F8::all(0.0);
+        let (mut mass, mut weighted) = (zero, zero);
+        let (mut sum, mut most) = (I8([0; LANES]), I8([0; LANES]));
+        for (p, n, w) in groups(edges) {
+            let mean = q(n, w, 0.0).max(F8::all(-1.0));
+            mass = mass + n.where_positive(p, zero);
+            weighted = weighted + n.where_positive(p * mean, zero);
+            sum = sum.plus(n);
+            most = most.max(n);
         }
-        let visits = sum.iter().sum::<i32>() as f32;
-        let most = most.iter().fold(0, |a, &b| a.max(b)) as f32;
-        let mass = math::fold(mass);
-        let mean = if mass > 0.0 { math::fold(weighted) / mass } else { own_value };
+        let visits = math::by_halves(sum.0, |a, b| a + b) as f32;
+        let most = math::by_halves(most.0, |a, b| if b > a { b } else { a }) as f32;
+        let mass = mass.sum();
+        let mean = if mass > 0.0 { weighted.sum() / mass } else { own_value };
         Self {
             visits,
             scale: (params.c_visit + most) * params.c_scale * 0.5,
@@ -244,36 +200,30 @@ impl Improved {
         }
     }
 
-    /// The transformed completed Q of one edge; -inf where it is refuted.
+    /// The transformed completed Q of edges; -inf where they are refuted.
     #[inline(always)]
-    pub fn sigma(&self, visits: i32, value_sum: f32) -> f32 {
-        self.scale * q(visits, value_sum, self.mixed)
+    fn sigma(&self, visits: I8, value_sum: F8) -> F8 {
+        F8::all(self.scale) * q(visits, value_sum, self.mixed)
     }
 
     /// Writes prior x exp(sigma - max) to `out [Ep]` and returns the sum.
     #[inline(always)]
     pub fn weights(&self, edges: &Edges<'_>, out: &mut [f32]) -> f32 {
-        let mut most = [f32::NEG_INFINITY; LANES];
-        for chunk in 0..edges.prior.len() / LANES {
-            let (n, w) = (lanes(edges.visits, chunk), lanes(edges.value_sum, chunk));
-            let out = &mut out[chunk * LANES..(chunk + 1) * LANES];
-            for lane in 0..LANES {
-                let sigma = self.sigma(n[lane], w[lane]);
-                out[lane] = sigma;
-                most[lane] = if sigma > most[lane] { sigma } else { most[lane] };
-            }
+        let out = out.as_chunks_mut::<LANES>().0;
+        let mut most = F8::all(f32::NEG_INFINITY);
+        for ((_, n, w), out) in groups(edges).zip(out.iter_mut()) {
+            let sigma = self.sigma(n, w);
+            *out = sigma.0;
+            most = most.max(sigma);
         }
-        let most = most.iter().fold(-1e30f32, |a, &b| if b > a { b } else { a });
-        let mut sum = [0.0f32; LANES];
-        for chunk in 0..edges.prior.len() / LANES {
-            let p = lanes(edges.prior, chunk);
-            let out = &mut out[chunk * LANES..(chunk + 1) * LANES];
-            for lane in 0..LANES {
-                out[lane] = p[lane] * math::exp(out[lane] - most);
-                sum[lane] += out[lane];
-            }
+        let most = F8::all(most.largest().max(-1e30));
+        let mut sum = F8::all(0.0);
+        for (&p, out) in lanes(edges.prior).iter().zip(out) {
+            let weight = F8(p) * (F8(*out) - most).exp();
+            *out = weight.0;
+            sum = sum + weight;
         }
-        math::fold(sum)
+        sum.sum()
     }
 }
 
@@ -284,16 +234,12 @@ fn gumbel_edge(row: &RowMut<'_>, node: i32, params: &SearchParams, scratch: &mut
     let own = row.value(node)[usize::from(row.nodes[node as usize].player)];
     let improved = Improved::of(&edges, own, params);
     let total = improved.weights(&edges, scratch);
-    let (inverse, share) = (1.0 / total, 1.0 / (1.0 + improved.visits));
-    let mut best = Best::new();
-    for chunk in 0..row.padded() / LANES {
-        let (pi, n, w) = (lanes(scratch, chunk), lanes(edges.visits, chunk), lanes(edges.value_sum, chunk));
-        let mut scores = [0.0; LANES];
-        for lane in 0..LANES {
-            let score = pi[lane] * inverse - n[lane] as f32 * share;
-            scores[lane] = if w[lane] == REFUTED { REFUTED } else { score };
-        }
-        best.offer(chunk, scores);
+    let (inverse, share) = (F8::all(1.0 / total), F8::all(1.0 / (1.0 + improved.visits)));
+    let refused = F8::all(REFUTED);
+    let mut best = Best::default();
+    for (group, ((_, n, w), &pi)) in groups(&edges).zip(lanes(scratch)).enumerate() {
+        let score = F8(pi) * inverse - n.floats() * share;
+        best.offer(group, w.where_equal(REFUTED, refused, score));
     }
     best.place().unwrap_or(0)
 }
@@ -304,9 +250,10 @@ pub fn gumbel_scores(row: &RowMut<'_>, root: &RootView<'_>, params: &SearchParam
     let edges = row.edges(ROOT);
     let own = row.value(ROOT)[usize::from(row.nodes[ROOT as usize].player)];
     let improved = Improved::of(&edges, own, params);
-    for edge in 0..row.padded() {
-        let sigma = improved.sigma(edges.visits[edge], edges.value_sum[edge]);
-        out[edge] = root.noise[edge] + math::ln(edges.prior[edge]) + sigma;
+    let noise = lanes(root.noise);
+    let out = out.as_chunks_mut::<LANES>().0;
+    for (((p, n, w), &g), out) in groups(&edges).zip(noise).zip(out) {
+        *out = (F8(g) + p.ln() + improved.sigma(n, w)).0;
     }
 }
 
@@ -321,16 +268,15 @@ fn gumbel_root_edge(
 ) -> usize {
     gumbel_scores(row, root, params, scratch);
     let visits = row.edges(ROOT).visits;
-    let (mut scheduled, mut any) = (Best::new(), Best::new());
-    for chunk in 0..row.padded() / LANES {
-        let (score, n, base) = (lanes(scratch, chunk), lanes(visits, chunk), lanes(root.base_visits, chunk));
-        let mut due = [0.0; LANES];
-        for lane in 0..LANES {
-            let is_due = n[lane] - base[lane] == root.considered_visits;
-            due[lane] = if is_due { score[lane] } else { f32::NEG_INFINITY };
+    let (mut scheduled, mut any) = (Best::default(), Best::default());
+    let fields = lanes(scratch).iter().zip(lanes(visits)).zip(lanes(root.base_visits));
+    for (group, ((&score, &n), base)) in fields.enumerate() {
+        let mut due = score;
+        for ((due, n), base) in due.iter_mut().zip(n).zip(base) {
+            *due = if n - base == root.considered_visits { *due } else { f32::NEG_INFINITY };
         }
-        scheduled.offer(chunk, due);
-        any.offer(chunk, score);
+        scheduled.offer(group, F8(due));
+        any.offer(group, F8(score));
     }
     scheduled.place().or(any.place()).unwrap_or(0)
 }
@@ -347,16 +293,10 @@ fn chance_edge(
     let num_edges = usize::from(row.nodes[node as usize].num_edges);
     match rule {
         ChanceRule::Stratified => {
-            let total = (row.nodes[node as usize].visits + 1) as f32;
-            let mut best = Best::new();
-            for chunk in 0..row.padded() / LANES {
-                let (p, n, w) =
-                    (lanes(edges.prior, chunk), lanes(edges.visits, chunk), lanes(edges.value_sum, chunk));
-                let mut behind = [0.0; LANES];
-                for lane in 0..LANES {
-                    behind[lane] = p[lane] * total - n[lane] as f32 + w[lane].min(0.0);
-                }
-                best.offer(chunk, behind);
+            let total = F8::all((row.nodes[node as usize].visits + 1) as f32);
+            let mut best = Best::default();
+            for (group, (p, n, w)) in groups(&edges).enumerate() {
+                best.offer(group, p * total - n.floats() + w);
             }
             best.place().unwrap_or(0)
         }
