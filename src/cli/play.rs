@@ -8,6 +8,7 @@ use crate::eval::arena::determinised;
 use crate::game::Turn;
 use crate::report::progress::print;
 use crate::rng::{Key, Purpose};
+use crate::run::memory::check_search;
 use crate::search::root::{Exploration, RootSummary, RowKey};
 use crate::searcher::Searchers;
 use clap::{Args, value_parser};
@@ -70,6 +71,7 @@ pub fn execute(args: PlayArgs) -> Result<()> {
     }
     let rows = source.determinisations();
     let params = source.params(Some(args.sims));
+    check_search(source.game.as_ref(), params, rows)?;
     let searchers = Searchers::new(source.game.as_ref(), &source.network()?, params, rows, threads)?;
     let play = Playthrough::new(source.game.clone());
     let mut table = Table { source, searchers, play, args };
