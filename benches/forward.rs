@@ -69,8 +69,7 @@ fn forward_seconds(net: &FastNet, rows: usize, threads: usize) -> f64 {
     least_seconds(threads, |thread| {
         let mut net = net.clone();
         let io = net.shape();
-        let mut stream = Key::new(thread as u64, Purpose::Evaluation).stream();
-        let obs: Vec<f32> = (0..rows * io.obs_len).map(|_| stream.below(2) as f32).collect();
+        let obs = boards(io.obs_len, rows, thread as u64);
         let (mut logits, mut values) = (vec![0.0; rows * io.num_actions], vec![0.0; rows * io.num_players]);
         Box::new(move || net.forward(&obs, &mut logits, &mut values).expect("finite"))
     })
@@ -86,34 +85,55 @@ fn peak_gflops(net: &FastNet, threads: usize) -> f64 {
     2.0 * (net.multiply_flat_out(ROUNDS) * threads) as f64 / seconds / 1e9
 }
 
+/// The network with random weights, 8-bit ones calibrated on random boards.
+fn pack(spec: &NetSpec, precision: Precision) -> vecaz::Result<FastNet> {
+    let weights = spec.random(Key::new(1, Purpose::Weights));
+    match precision {
+        Precision::Int8 => FastNet::int8(spec, &weights, &boards(spec.obs.len(), 200, 99)),
+        _ => FastNet::new(spec, &weights, precision),
+    }
+}
+
+/// Observations of zeros and ones.
+fn boards(obs_len: usize, rows: usize, seed: u64) -> Vec<f32> {
+    let mut stream = Key::new(seed, Purpose::Evaluation).stream();
+    (0..rows * obs_len).map(|_| stream.below(2) as f32).collect()
+}
+
 fn commit() -> String {
     let output = std::process::Command::new("git").args(["rev-parse", "--short", "HEAD"]).output();
     output.map(|o| String::from_utf8_lossy(&o.stdout).trim().to_string()).unwrap_or_default()
 }
 
+/// Prints a line for each number of threads and rows.
+fn report(name: &str, net: &FastNet) {
+    for threads in [1, 2] {
+        let peak = peak_gflops(net, threads);
+        for rows in [1, 8, 64, 128] {
+            let positions = (rows * threads) as f64 / forward_seconds(net, rows, threads);
+            let gflops = 2.0 * net.products() as f64 * positions / 1e9;
+            let share = 100.0 * gflops / peak;
+            let path = net.path();
+            println!(
+                "{name} {path} M {rows:3} threads {threads}: {gflops:6.1} GFLOP/s = {share:4.1} % of peak {peak:.0}, \
+                 {positions:8.0} positions/s"
+            );
+        }
+    }
+}
+
 fn main() {
     let wanted = std::env::args().skip(1).find(|arg| !arg.starts_with("--")).unwrap_or_default();
     println!("commit {}", commit());
-    for precision in [Precision::F32, Precision::Bf16] {
-        for (name, spec) in [("2x32", connect_four(2, 32)), ("6x64", connect_four(6, 64))] {
-            let name = format!("{name} {precision:?}").to_lowercase();
+    for precision in [Precision::F32, Precision::Bf16, Precision::Int8] {
+        for (blocks, channels) in [(2, 32), (6, 64)] {
+            let name = format!("{blocks}x{channels} {precision:?}").to_lowercase();
             if !name.contains(&wanted) {
                 continue;
             }
-            let weights = spec.random(Key::new(1, Purpose::Weights));
-            let net = FastNet::new(&spec, &weights, precision).expect("supported");
-            for threads in [1, 2] {
-                let peak = peak_gflops(&net, threads);
-                for rows in [1, 8, 64, 128] {
-                    let seconds = forward_seconds(&net, rows, threads);
-                    let positions = (rows * threads) as f64 / seconds;
-                    let gflops = 2.0 * net.products() as f64 * positions / 1e9;
-                    println!(
-                        "{name} {} M {rows:3} threads {threads}: {gflops:7.1} GFLOP/s = {:4.1} % of peak {peak:.0}, {positions:9.0} positions/s",
-                        net.path(),
-                        100.0 * gflops / peak
-                    );
-                }
+            match pack(&connect_four(blocks, channels), precision) {
+                Ok(net) => report(&name, &net),
+                Err(error) => println!("{name}: {error}"),
             }
         }
     }

@@ -48,7 +48,7 @@ fn main() -> vecaz::Result<()> {
     let plan = backend_plan(&config, &sizes, config.selfplay.games);
     println!(
         "{} N={} S={} T={} L={} threads={threads} {:?}: {:.3}M simulations/s, {:.0} plies/s of finished games, \
-         depth mean {:.2} max {}, evaluated {:.3}, select {:.3} forward {:.3} expand {:.3} backup {:.3} other {:.3}",
+         depth mean {:.2} max {}, evaluated {:.3}, cached {:.3}, select {:.3} forward {:.3} expand {:.3} backup {:.3} other {:.3}",
         game.name(),
         config.selfplay.games,
         config.search.simulations,
@@ -60,6 +60,7 @@ fn main() -> vecaz::Result<()> {
         clock.depth_sum as f64 / n,
         clock.depth_max,
         clock.evaluations as f64 / n,
+        clock.cached as f64 / n,
         clock.select / wall / threads as f64,
         clock.forward / wall / threads as f64,
         clock.expand / wall / threads as f64,

@@ -73,11 +73,19 @@ fn measure(name: &str, net: &NetConfig, obs: ObsShape, actions: usize, rows: usi
     Ok(())
 }
 
+/// The commit under measurement, where git knows it.
+fn commit() -> String {
+    let output = std::process::Command::new("git").args(["rev-parse", "--short", "HEAD"]).output();
+    let text = output.map(|o| String::from_utf8_lossy(&o.stdout).trim().to_string()).unwrap_or_default();
+    if text.is_empty() { "unknown".into() } else { text }
+}
+
 fn main() -> vecaz::Result<()> {
     println!(
-        "instructions {:?}, threads {}, seed {SEED}",
+        "cpu, instructions {:?}, threads {}, seed {SEED}, commit {}",
         vecaz::net::ops::Isa::detect(),
-        rayon::current_num_threads()
+        rayon::current_num_threads(),
+        commit()
     );
     let resnet = |blocks, channels| NetConfig { blocks, channels, ..NetConfig::default() };
     let board = |channels, height, width| ObsShape { channels, height, width };

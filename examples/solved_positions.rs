@@ -23,6 +23,9 @@ struct Args {
     /// The greatest ply.
     #[arg(long, default_value_t = 34)]
     to_ply: usize,
+    /// Chance of keeping a position that can be won within two plies.
+    #[arg(long, default_value_t = 0.25)]
+    keep_tactical: f32,
     /// Chance of keeping a position in which every action has the same result.
     #[arg(long, default_value_t = 0.1)]
     keep_indifferent: f32,
@@ -58,6 +61,7 @@ fn source(args: &Args, game: Arc<dyn AnyGame>) -> Result<Box<dyn Iterator<Item =
     let plan = SetPlan {
         positions,
         plies: args.from_ply..=args.to_ply,
+        keep_tactical: args.keep_tactical,
         keep_indifferent: args.keep_indifferent,
         seed: args.seed,
     };

@@ -161,6 +161,8 @@ section! {
         c_scale: f32 = 1.0,
         /// Proven wins and losses are backed up exactly (MCTS-Solver, Winands et al. 2008). Two-player zero-sum only.
         solver: bool = true,
+        /// Entries of the evaluation cache shared by all games; 0 = none.
+        cache_entries: usize = 1 << 19,
         /// Keep the played action's subtree for the next ply.
         reuse: bool = true,
         /// Most inherited visits that count against the budget and in the policy target, as a share of `simulations`.
@@ -470,6 +472,7 @@ impl Config {
         within("search.inherit_cap", s.inherit_cap, 0.0..=1000.0)?;
         within("search.min_simulations", s.min_simulations, 1..=1_000_000)?;
         within("search.determinisations", s.determinisations, 1..=4096)?;
+        within("search.cache_entries", s.cache_entries, 0..=1 << 32)?;
         within("search.root_cache", s.root_cache, 0..=10_000_000)?;
         let p = &self.selfplay;
         within("selfplay.games", p.games, 1..=1_048_576)?;

@@ -3,13 +3,13 @@
 use crate::batch::any_game;
 use crate::config::Config;
 use crate::error::Result;
-use crate::net::fast::FastNet;
 use crate::net::init::initial_weights;
 use crate::net::{IoShape, NetSpec, Network, UniformNet};
 use crate::report::scaling_plot::{ScalingRow, Share};
 use crate::root_cache::{self, CachePlan};
 use crate::run::memory::{MemoryPlan, peak_bytes};
 use crate::selfplay::{SelfPlay, backend_plan};
+use crate::weights::pack;
 use rayon::prelude::*;
 use std::time::Instant;
 
@@ -48,7 +48,8 @@ pub fn measure(config: &Config, network: Measured, threads: usize, seconds: f64)
         Measured::Uniform => (Box::new(UniformNet(shape)), "uniform".into(), "none".into()),
         Measured::Configured => {
             let spec = NetSpec::new(&config.net, &sizes);
-            let net = FastNet::new(&spec, &initial_weights(&spec, config.run.seed), config.net.precision)?;
+            let net =
+                pack(game.as_ref(), &spec, &initial_weights(&spec, config.run.seed), config.net.precision)?;
             let path = net.path().to_string();
             (Box::new(net), format!("{}x{}", config.net.blocks, config.net.channels), path)
         }

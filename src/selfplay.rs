@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::game::{History, Sizes, Turn};
 use crate::net::Network;
 use crate::rng::{Key, Purpose};
+use crate::search::eval_cache::{EntryShape, EvalCache};
 use crate::search::root::{Exploration, RootSummary, RowKey};
 use crate::search::{PassClock, SearchParams};
 use crate::searcher::Searcher;
@@ -135,6 +136,7 @@ struct Shard {
 pub struct SelfPlay {
     shards: Vec<Shard>,
     cache: Arc<RootCache>,
+    evaluations: Option<Arc<EvalCache>>,
     stride: u32,
 }
 
@@ -180,7 +182,13 @@ impl SelfPlay {
                 summary: RootSummary::default(),
             });
         }
-        let mut selfplay = Self { shards, cache: Arc::default(), stride: config.selfplay.stride };
+        // An answer that costs nothing is not worth looking up.
+        let evaluations = if network.needs_observations() { eval_cache(config, game.as_ref()) } else { None };
+        if let Some(cache) = &evaluations {
+            shards.iter_mut().for_each(|s| s.searcher.backend.set_eval_cache(cache.clone()));
+        }
+        let stride = config.selfplay.stride;
+        let mut selfplay = Self { shards, cache: Arc::default(), evaluations, stride };
         if is_new {
             selfplay.shards.par_iter_mut().for_each(Shard::start_all);
         }
@@ -190,6 +198,9 @@ impl SelfPlay {
     /// Takes new weights: all trees are discarded, games in progress go on, new games start from `cache`.
     pub fn set_network(&mut self, network: &dyn Network, cache: RootCache) {
         self.cache = Arc::new(cache);
+        if let Some(evaluations) = &self.evaluations {
+            evaluations.clear();
+        }
         for shard in &mut self.shards {
             shard.searcher.network = network.fork();
         }
@@ -231,6 +242,18 @@ impl SelfPlay {
         }
         sum
     }
+}
+
+/// The shape of the evaluation cache's entries.
+pub fn entry_shape(game: &dyn AnyGame) -> EntryShape {
+    let sizes = game.sizes();
+    EntryShape { state_size: game.state_size(), players: sizes.num_players, max_legal: sizes.max_legal }
+}
+
+/// The evaluation cache that `config` asks for.
+pub fn eval_cache(config: &Config, game: &dyn AnyGame) -> Option<Arc<EvalCache>> {
+    let entries = config.search.cache_entries;
+    (entries > 0).then(|| Arc::new(EvalCache::new(entries, entry_shape(game))))
 }
 
 /// The arrays of one shard of `rows` rows.

@@ -26,6 +26,7 @@ value_hidden = 8
 [search]
 simulations = 12
 root_cache = 64
+cache_entries = 512
 [selfplay]
 games = 13
 samples_per_epoch = 400

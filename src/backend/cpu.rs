@@ -2,16 +2,19 @@
 //! know in which shard they are, so results do not depend on how many there are.
 
 use super::isa::{Isa, per_isa};
+use super::twins::{Asked, Twins};
 use super::{Backend, PlyPlan, Selected, Snapshot};
 use crate::game::{Game, History, Sizes, Turn};
 use crate::rng::Purpose;
 use crate::search::backup::{Flight, MAX_PLAYERS, backup, take_off};
-use crate::search::expand::expand;
+use crate::search::eval_cache::{EvalCache, hash};
+use crate::search::expand::{expand, seat_values};
 use crate::search::reuse::{ReuseScratch, keep_most_visited, keep_subtree};
 use crate::search::root::{RootSummary, Roots, RowKey};
 use crate::search::select::{Descent, descend};
 use crate::search::{SearchParams, Solver};
 use crate::tree::{Kind, NO_NODE, ROOT, RowMut, Tree, TreeShape};
+use std::sync::Arc;
 
 /// What happens to the played subtree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +70,8 @@ struct Leaf {
     node: i32,
     /// Place among the M that the network sees, or -1.
     slot: i32,
+    /// Hash of the key under which the evaluation is to be cached.
+    hash: u64,
 }
 
 /// B rows of one game.
@@ -92,6 +97,11 @@ pub struct CpuBackend<G: Game> {
     /// Keys of the path to a node.
     path: Vec<u64>,
     reuse: ReuseScratch,
+    cache: Option<Arc<EvalCache>>,
+    /// Leaves of the pass that wait for the network, by key.
+    twins: Twins,
+    /// The key of the state at hand. `[state bytes / 8]`
+    cache_key: Vec<u64>,
 }
 
 impl<G: Game> CpuBackend<G> {
@@ -105,11 +115,14 @@ impl<G: Game> CpuBackend<G> {
             roots: Roots::new(shape),
             histories: vec![Vec::new(); plan.rows],
             keys: vec![RowKey::default(); plan.rows],
-            leaves: vec![Leaf { node: NO_NODE, slot: -1 }; plan.rows * plan.params.leaves],
+            leaves: vec![Leaf { node: NO_NODE, slot: -1, hash: 0 }; plan.rows * plan.params.leaves],
             num_leaves: vec![0; plan.rows],
             scratch: vec![0.0; shape.padded()],
             path: Vec::new(),
             reuse: ReuseScratch::new(plan.nodes),
+            cache: None,
+            twins: Twins::new(plan.rows * plan.params.leaves),
+            cache_key: vec![0; size_of::<G::State>().div_ceil(8)],
             isa: Isa::detect(),
             game,
             sizes,
@@ -164,7 +177,7 @@ impl<G: Game> CpuBackend<G> {
                 row.open_edges(node, num_edges);
                 if let Turn::Player(player) = turn {
                     row.nodes[node as usize].player = player;
-                    return NeedsNetwork::Yes;
+                    return NeedsNetwork::Yes { hash: 0 };
                 }
                 let probs = &mut self.scratch[..num_edges];
                 self.game.chance_probs(&state, &row.actions(node)[..num_edges], probs);
@@ -173,6 +186,27 @@ impl<G: Game> CpuBackend<G> {
                 NeedsNetwork::No
             }
         }
+    }
+
+    /// Writes what the evaluation cache knows of a new decision node.
+    #[inline(always)]
+    fn look_up(&mut self, b: usize, node: i32) -> NeedsNetwork {
+        let Some(cache) = &self.cache else { return NeedsNetwork::Yes { hash: 0 } };
+        let state = self.states[b * self.plan.nodes + node as usize];
+        write_key(&self.game, &state, &mut self.cache_key);
+        let hash = hash(&self.cache_key);
+        let mut row = self.tree.row_mut(b);
+        let scalars = row.nodes[node as usize];
+        let (player, num_edges) = (scalars.player, usize::from(scalars.num_edges));
+        let mut values = [0.0; MAX_PLAYERS];
+        let values = &mut values[..self.sizes.num_players];
+        let priors = &mut row.edges_mut(node).prior[..num_edges];
+        if !cache.get(hash, &self.cache_key, values, priors) {
+            return NeedsNetwork::Yes { hash };
+        }
+        seat_values(values, player, row.value_mut(node));
+        row.nodes[node as usize].set_kind(Kind::Decision);
+        NeedsNetwork::Cached
     }
 
     /// Makes the child of `parent` through `edge`.
@@ -189,7 +223,11 @@ impl<G: Game> CpuBackend<G> {
         let history = History { played: &self.histories[b], path: &self.path };
         self.game.step(&mut state, action, history);
         self.states[base + child as usize] = state;
-        (child, self.settle(b, child))
+        let needs = match self.settle(b, child) {
+            NeedsNetwork::Yes { .. } => self.look_up(b, child),
+            known => known,
+        };
+        (child, needs)
     }
 
     /// One descent in row `b`, new nodes made on the way. None on a collision.
@@ -224,13 +262,15 @@ impl<G: Game> CpuBackend<G> {
     fn select_rows(&mut self) -> Selected {
         let most = self.plan.params.leaves;
         let mut out = Selected::default();
+        self.twins.clear();
         for b in 0..self.plan.rows {
             self.num_leaves[b] = 0;
             if self.roots.left(b) == 0 {
                 continue;
             }
             if self.tree.row_mut(b).nodes[ROOT as usize].kind() == Kind::New {
-                self.push_leaf(b, ROOT, NeedsNetwork::Yes, &mut out);
+                let needs = self.look_up(b, ROOT);
+                self.push_leaf(b, ROOT, needs, &mut out);
                 continue;
             }
             for _ in 0..most {
@@ -255,15 +295,37 @@ impl<G: Game> CpuBackend<G> {
 
     #[inline(always)]
     fn push_leaf(&mut self, b: usize, node: i32, needs: NeedsNetwork, out: &mut Selected) {
-        let slot = match needs {
-            NeedsNetwork::Yes => out.evaluations as i32,
-            NeedsNetwork::No => -1,
+        let place = b * self.plan.params.leaves + self.num_leaves[b] as usize;
+        let (slot, hash) = match needs {
+            NeedsNetwork::Yes { hash } => (self.slot_for(b, node, hash, place, out), hash),
+            NeedsNetwork::Cached => {
+                out.cached += 1;
+                (-1, 0)
+            }
+            NeedsNetwork::No => (-1, 0),
         };
-        self.leaves[b * self.plan.params.leaves + self.num_leaves[b] as usize] = Leaf { node, slot };
+        self.leaves[place] = Leaf { node, slot, hash };
         out.rows += usize::from(self.num_leaves[b] == 0);
         self.num_leaves[b] += 1;
         out.leaves += 1;
-        out.evaluations += usize::from(slot >= 0);
+    }
+
+    /// The place among the M for a leaf: that of an earlier leaf of the pass with the same key, or a new one.
+    #[inline(always)]
+    fn slot_for(&mut self, b: usize, node: i32, hash: u64, place: usize, out: &mut Selected) -> i32 {
+        if self.cache.is_some()
+            && let Asked::Before(twin) = self.twins.ask(hash, place)
+        {
+            let other = self.leaves[twin];
+            let other_row = twin / self.plan.params.leaves;
+            let key = |b: usize, n: i32| self.game.canonical(&self.states[b * self.plan.nodes + n as usize]);
+            if key(other_row, other.node) == key(b, node) {
+                out.cached += 1;
+                return other.slot;
+            }
+        }
+        out.evaluations += 1;
+        out.evaluations as i32 - 1
     }
 
     #[inline(always)]
@@ -271,11 +333,21 @@ impl<G: Game> CpuBackend<G> {
         let (a, p) = (self.sizes.num_actions, self.sizes.num_players);
         for b in 0..self.plan.rows {
             let first = b * self.plan.params.leaves;
-            for leaf in &self.leaves[first..first + self.num_leaves[b] as usize] {
-                if leaf.slot >= 0 {
-                    let m = leaf.slot as usize;
-                    let mut row = self.tree.row_mut(b);
-                    expand(&mut row, leaf.node, &logits[m * a..(m + 1) * a], &values[m * p..(m + 1) * p]);
+            for place in first..first + self.num_leaves[b] as usize {
+                let leaf = self.leaves[place];
+                if leaf.slot < 0 {
+                    continue;
+                }
+                let m = leaf.slot as usize;
+                let values = &values[m * p..(m + 1) * p];
+                let mut row = self.tree.row_mut(b);
+                expand(&mut row, leaf.node, &logits[m * a..(m + 1) * a], values);
+                if let Some(cache) = &self.cache {
+                    let num_edges = usize::from(row.nodes[leaf.node as usize].num_edges);
+                    let priors = &row.edges(leaf.node).prior[..num_edges];
+                    let state = &self.states[b * self.plan.nodes + leaf.node as usize];
+                    write_key(&self.game, state, &mut self.cache_key);
+                    cache.put(leaf.hash, &self.cache_key, values, priors);
                 }
             }
         }
@@ -360,8 +432,20 @@ fn edge_is_won(row: &RowMut<'_>, node: i32, edge: usize) -> bool {
 /// Whether a leaf's value must come from the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum NeedsNetwork {
-    Yes,
+    /// Yes; `hash` is that of its key in the evaluation cache.
+    Yes { hash: u64 },
+    /// No, the cache had it.
+    Cached,
+    /// No, its value is known.
     No,
+}
+
+/// The key of a state in the evaluation cache.
+#[inline(always)]
+fn write_key<G: Game>(game: &G, state: &G::State, out: &mut [u64]) {
+    let canonical = game.canonical(state);
+    let bytes = bytemuck::bytes_of(&canonical);
+    bytemuck::cast_slice_mut::<u64, u8>(out)[..bytes.len()].copy_from_slice(bytes);
 }
 
 /// The history keys of the nodes above `node`, from the root down.
@@ -382,6 +466,10 @@ impl<G: Game> Backend for CpuBackend<G> {
 
     fn rows(&self) -> usize {
         self.plan.rows
+    }
+
+    fn set_eval_cache(&mut self, cache: Arc<EvalCache>) {
+        self.cache = Some(cache);
     }
 
     fn plant(&mut self, b: usize, state: &[u8], history: &[u64]) {

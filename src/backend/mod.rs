@@ -3,12 +3,15 @@
 
 pub mod isa;
 pub mod cpu;
+mod twins;
 
 use crate::batch::AnyGame;
 use crate::error::Result;
 use crate::game::{self, Game, GameVisitor, Sizes};
+use crate::search::eval_cache::EvalCache;
 use crate::search::root::{Exploration, RootSummary, RowKey};
 use crate::tree::Tree;
+use std::sync::Arc;
 
 /// A CPU backend for `game`.
 ///
@@ -34,6 +37,8 @@ pub struct Selected {
     pub leaves: usize,
     /// M: leaves that need the network.
     pub evaluations: usize,
+    /// Leaves that would need it but were found in the evaluation cache or among the pass's earlier leaves.
+    pub cached: usize,
     /// Leaves that are simulations (the evaluation of a new root is none).
     pub simulations: usize,
     /// Sum of the leaves' depths.
@@ -73,6 +78,9 @@ pub trait Backend: Send {
 
     /// B.
     fn rows(&self) -> usize;
+
+    /// Shares a table of evaluations; it must be cleared whenever the network changes.
+    fn set_eval_cache(&mut self, cache: Arc<EvalCache>);
 
     /// Gives row `b` a new tree at `state`, where a player must be to move. `history`: keys of the positions before it.
     fn plant(&mut self, b: usize, state: &[u8], history: &[u64]);

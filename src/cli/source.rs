@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::net::fast::FastNet;
 use crate::run::{BEST, CONFIG, checkpoint};
 use crate::search::SearchParams;
-use crate::weights::NetFile;
+use crate::weights::{NetFile, pack};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -66,7 +66,7 @@ impl Source {
     /// # Errors
     /// As [`FastNet::new`].
     pub fn network(&self) -> Result<FastNet> {
-        FastNet::new(&self.file.header.net, &self.file.weights, self.config.net.precision)
+        pack(self.game.as_ref(), &self.file.header.net, &self.file.weights, self.config.net.precision)
     }
 
     /// How to search: the run's configuration with another number of simulations where one is given, one leaf a pass.

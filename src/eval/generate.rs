@@ -21,6 +21,9 @@ pub struct SetPlan {
     pub positions: usize,
     /// Plies at which they stand, in turn.
     pub plies: RangeInclusive<usize>,
+    /// Chance of keeping a position where the game can be won within two plies: looking that far tells right from
+    /// wrong.
+    pub keep_tactical: f32,
     /// Chance of keeping a position in which every action has the same result.
     pub keep_indifferent: f32,
     /// Seed of the games.
@@ -84,6 +87,9 @@ impl Generator {
         let Some(position) = self.play(ply, key, &mut rng)? else { return Ok(None) };
         let image = least_image(&*self.game, position.state());
         if self.seen.contains(&image) {
+            return Ok(None);
+        }
+        if can_end_within_two_plies(&position)? && rng.uniform() >= self.plan.keep_tactical {
             return Ok(None);
         }
         let scores = self.solver.scores(&position);
@@ -168,6 +174,25 @@ pub fn every_position(game: &Arc<dyn AnyGame>) -> Result<Vec<SolvedPosition>> {
         layer = next;
     }
     Ok(positions)
+}
+
+/// Can either player win with this ply or the next?
+fn can_end_within_two_plies(position: &Playthrough) -> Result<bool> {
+    let children = |parent: &Playthrough| {
+        let child = |action| {
+            let mut child = parent.clone();
+            child.step(action).map(|()| child)
+        };
+        parent.legal().into_iter().map(child).collect::<Result<Vec<_>>>()
+    };
+    let is_won =
+        |p: &Playthrough| p.turn() == Turn::Over && p.game().returns(p.state()).iter().any(|&r| r > 0.0);
+    for child in children(position)? {
+        if is_won(&child) || children(&child)?.iter().any(is_won) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 fn solver_of(game: &Arc<dyn AnyGame>) -> Result<Solver> {

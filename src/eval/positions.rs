@@ -219,3 +219,92 @@ impl PositionSummary {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::batch::any_game;
+
+    fn tic_tac_toe() -> Arc<dyn AnyGame> {
+        any_game("tic_tac_toe", &toml::Table::new()).unwrap()
+    }
+
+    /// What reading a file with this text says.
+    fn refusal(text: &str) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("set.jsonl");
+        std::fs::write(&path, text).unwrap();
+        let error = read(&path, &tic_tac_toe()).unwrap_err().to_string();
+        error.rsplit_once("set.jsonl: ").unwrap().1.to_string()
+    }
+
+    const GOOD: &str = "{\"actions\":[0,1],\"scores\":[null,null,0,2,2,0,2,2,0]}\n";
+
+    #[test]
+    fn wrong_lines_are_refused_with_their_number() {
+        let cases = [
+            ("", "holds no positions"),
+            ("\n\n", "holds no positions"),
+            ("[1,2]\n", "line 1: expected {\"actions\""),
+            ("{\"actions\":[0]}\n", "line 1: expected {\"actions\""),
+            ("{\"actions\":[0],\"scores\":[1.5]}\n", "line 1: expected {\"actions\""),
+            ("{\"actions\":[],\"scores\":[],\"weight\":1}\n", "line 1: expected {\"actions\""),
+            ("{\"actions\":[0,0],\"scores\":[]}\n", "line 1: ply 1: action 0 is not legal here"),
+            ("{\"actions\":[0,99],\"scores\":[]}\n", "line 1: ply 1: action 99 is not legal here"),
+            ("{\"actions\":[0,3,1,4,2],\"scores\":[]}\n", "line 1: the game is over after these actions"),
+            ("{\"actions\":[],\"scores\":[1,2]}\n", "line 1: 2 scores, but tic_tac_toe has 9 actions"),
+            (
+                "{\"actions\":[4],\"scores\":[0,0,0,0,0,0,0,0,0]}\n",
+                "line 1: score 0 for action 4, which is not legal",
+            ),
+            (
+                "{\"actions\":[4],\"scores\":[null,0,0,0,null,0,0,0,0]}\n",
+                "line 1: no score for action 0, which is legal",
+            ),
+        ];
+        for (text, expected) in cases {
+            assert!(refusal(text).starts_with(expected), "{text:?}: {}", refusal(text));
+            if text.contains('{') {
+                let second = refusal(&format!("{GOOD}\n{text}"));
+                assert!(second.starts_with(&expected.replace("line 1", "line 3")), "{second}");
+            }
+        }
+        let missing = read(Path::new("no/such/file.jsonl"), &tic_tac_toe()).unwrap_err().to_string();
+        assert!(missing.starts_with("reading no/such/file.jsonl: "), "{missing}");
+    }
+
+    #[test]
+    fn lines_are_written_as_they_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("set.jsonl");
+        std::fs::write(&path, GOOD).unwrap();
+        let set = read(&path, &tic_tac_toe()).unwrap();
+        let mut out = Vec::new();
+        write_line(&set[0], &mut out).unwrap();
+        assert_eq!(String::from_utf8(out).unwrap(), GOOD);
+    }
+
+    #[test]
+    fn errors_are_of_result_or_of_degree() {
+        let position =
+            |scores: &[Option<i32>]| SolvedPosition { actions: Vec::new(), scores: scores.to_vec() };
+        let won = position(&[Some(3), None, Some(1), Some(0), Some(-2)]);
+        assert_eq!((won.keeps_outcome(0), won.is_best(0)), (true, true));
+        assert_eq!((won.keeps_outcome(2), won.is_best(2)), (true, false));
+        assert_eq!((won.keeps_outcome(3), won.is_best(3)), (false, false));
+        assert_eq!((won.keeps_outcome(1), won.is_best(9)), (false, false), "illegal actions are errors");
+        assert_eq!((won.random_outcome_error(), won.random_exact_error()), (0.5, 0.75));
+        let lost = position(&[None, Some(-1), Some(-5)]);
+        assert_eq!((lost.random_outcome_error(), lost.random_exact_error()), (0.0, 0.5));
+
+        let set = [won, lost];
+        let rates = error_rates(&set, &[2, 2]).unwrap();
+        assert_eq!(rates, ErrorRates { positions: 2, outcome_error: 0.0, exact_error: 1.0 });
+        let rates = error_rates(&set, &[4, 1]).unwrap();
+        assert_eq!(rates, ErrorRates { positions: 2, outcome_error: 0.5, exact_error: 0.5 });
+        let expected = random_error_rates(&set);
+        assert_eq!(expected, ErrorRates { positions: 2, outcome_error: 0.25, exact_error: 0.625 });
+        let refused = error_rates(&set, &[0]).unwrap_err().to_string();
+        assert_eq!(refused, "choices on solved positions: found 1, expected 2");
+    }
+}

@@ -38,8 +38,7 @@ impl Player for RandomPlayer {
 pub struct RolloutSettings {
     /// Simulations per move, at least 1.
     pub simulations: usize,
-    /// Factor of the confidence bound in UCB1. Returns are in [-1, 1], so 2 stands for the usual sqrt(2) on [0, 1],
-    /// rounded down.
+    /// Factor of the confidence bound in UCB1, for returns in [-1, 1].
     pub exploration: f32,
 }
 
@@ -302,3 +301,6 @@ impl<G: Game> Player for RolloutPlayer<G> {
         summary.into_iter().max_by(better).map_or(0, |(action, ..)| action)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,6 @@
 //! The networks as candle modules: the truth that the fused passes are held to, and what other devices run.
 
 use super::mlp::Mlp;
-use super::ops::Params;
 use super::resnet::Resnet;
 use super::spec::{NetSpec, Weights};
 use super::{IoShape, Network};
@@ -59,7 +58,7 @@ impl CandleNet {
     /// # Errors
     /// [`Error::Mismatch`] where a tensor is missing, surplus or of another shape.
     pub fn new(spec: &NetSpec, weights: &Weights) -> Result<Self> {
-        Params::new(spec).flatten(weights)?;
+        spec.check(weights)?;
         let device = Device::Cpu;
         let tensors = weights.iter().map(|(name, array)| {
             Ok((name.clone(), Tensor::from_slice(&array.data, array.shape.as_slice(), &device)?))
@@ -104,11 +103,7 @@ impl CandleNet {
 
 impl Network for CandleNet {
     fn shape(&self) -> IoShape {
-        IoShape {
-            obs_len: self.spec.obs.len(),
-            num_actions: self.spec.num_actions,
-            num_players: self.spec.num_players,
-        }
+        self.spec.io()
     }
 
     fn forward(&mut self, obs: &[f32], logits: &mut [f32], values: &mut [f32]) -> Result<()> {

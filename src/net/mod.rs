@@ -14,7 +14,7 @@ pub mod fast; // the fused CPU forward
 pub mod naive; // the forward as the formulas read, to check the others
 
 pub use candle_net::CandleNet;
-pub use spec::{Array, NetSpec, Weights};
+pub use spec::{NetSpec, Weights};
 
 use crate::error::Result;
 use crate::rng::{Key, Purpose};

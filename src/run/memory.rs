@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::net::NetSpec;
 use crate::replay::Replay;
 use crate::search::{PassBuffers, SearchParams};
-use crate::selfplay::backend_plan;
+use crate::selfplay::{backend_plan, entry_shape};
 
 const MIB: u64 = 1 << 20;
 
@@ -24,6 +24,8 @@ pub struct MemoryPlan {
     pub training: u64,
     /// The root cache while it is built.
     pub cache: u64,
+    /// The evaluation cache.
+    pub evaluations: u64,
     /// Bytes that one more game would add.
     pub per_game: u64,
 }
@@ -56,13 +58,14 @@ impl MemoryPlan {
             replay: 2 * product(config.replay.capacity, sample),
             training: 4 * (parameters * 6 + activations) as u64 + 2 * product(config.train.accumulate, batch),
             cache: cache as u64,
+            evaluations: product(config.search.cache_entries, entry_shape(game).bytes()),
             per_game: product(d, row + pass),
         }
     }
 
     /// Bytes in all.
     pub fn total(&self) -> u64 {
-        [self.trees, self.passes, self.replay, self.training, self.cache]
+        [self.trees, self.passes, self.replay, self.training, self.cache, self.evaluations]
             .into_iter()
             .fold(0, u64::saturating_add)
     }
@@ -71,12 +74,13 @@ impl MemoryPlan {
     pub fn describe(&self) -> String {
         let mib = |bytes: u64| bytes.div_ceil(MIB);
         format!(
-            "trees {} MiB, passes {} MiB, replay {} MiB, training {} MiB, root cache {} MiB",
+            "trees {} MiB, passes {} MiB, replay {} MiB, training {} MiB, root cache {} MiB, evaluation cache {} MiB",
             mib(self.trees),
             mib(self.passes),
             mib(self.replay),
             mib(self.training),
-            mib(self.cache)
+            mib(self.cache),
+            mib(self.evaluations)
         )
     }
 
@@ -93,7 +97,7 @@ impl MemoryPlan {
         if self.total() <= have {
             return Ok(());
         }
-        let fixed = self.replay + self.training + self.cache;
+        let fixed = self.replay + self.training + self.cache + self.evaluations;
         Err(Error::Memory {
             need_mib: self.total().div_ceil(MIB),
             have_mib: have / MIB,

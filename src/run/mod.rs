@@ -22,7 +22,7 @@ use crate::report::tensorboard::EventWriter;
 use crate::root_cache::{self, CachePlan};
 use crate::selfplay::{FinishedGame, SelfPlay, backend_plan};
 use crate::train::Trainer;
-use crate::weights::NetFile;
+use crate::weights::{NetFile, pack};
 use checkpoint::{Checkpoint, Counters, Parts};
 use memory::MemoryPlan;
 use std::fs::{self, File};
@@ -134,7 +134,7 @@ impl Run {
     fn assemble(config: Config, rules: Rules, dir: &Path, begun: Begun, threads: usize) -> Result<Self> {
         let Rules { game, spec, examiner } = rules;
         let Begun { trainer, replay, lanes, counters, lock } = begun;
-        let network = FastNet::new(&spec, &trainer.weights(), config.net.precision)?;
+        let network = pack(game.as_ref(), &spec, &trainer.weights(), config.net.precision)?;
         let selfplay = SelfPlay::new(&game, &config, &network, lanes, threads)?;
         remove_temporaries(dir)?;
         remove_temporaries(&dir.join(GAMES))?;
@@ -210,7 +210,7 @@ impl Run {
     /// One epoch; None where `stop` interrupted it.
     fn work(&mut self, voice: &mut Progress, stop: &AtomicBool) -> Result<Option<EpochRecord>> {
         let started = Instant::now();
-        let network = FastNet::new(&self.spec, &self.trainer.weights(), self.config.net.precision)?;
+        let network = self.network()?;
         let cache = match self.config.search.root_cache {
             0 => Vec::new(),
             simulations => {
@@ -230,9 +230,7 @@ impl Run {
         let every = self.config.eval.every;
         let strength = if every > 0 && epoch.is_multiple_of(every) {
             voice.start("evaluation", 1, "pass");
-            let weights = self.trainer.weights();
-            let network = FastNet::new(&self.spec, &weights, self.config.net.precision)?;
-            Some(self.examiner.examine(&network)?)
+            Some(self.examiner.examine(&self.network()?)?)
         } else {
             None
         };
@@ -254,6 +252,7 @@ impl Run {
             draw_share: share(played.draws),
             first_player_win_share: share(played.first_player_wins),
             strength,
+            cache_hit_rate: clock.cache_hit_rate(),
             ..EpochRecord::default()
         };
         let record = record.with_rates();
@@ -348,6 +347,11 @@ impl Run {
             return 0;
         }
         (added as f64 * train.reuse / (train.batch * train.accumulate) as f64) as u64
+    }
+
+    /// The present weights, packed for self-play.
+    fn network(&self) -> Result<FastNet> {
+        pack(self.game.as_ref(), &self.spec, &self.trainer.weights(), self.config.net.precision)
     }
 
     fn network_file(&self) -> Result<NetFile> {

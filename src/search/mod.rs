@@ -8,12 +8,14 @@
 //! - [`backup`]: values and proofs on the way up.
 //! - [`root`]: noise, budgets, sequential halving, policy targets.
 //! - [`reuse`]: keeping the played subtree, trimming to T nodes.
+//! - [`eval_cache`]: no position evaluated twice.
 
 pub mod select;
 pub mod expand;
 pub mod backup;
 pub mod root;
 pub mod reuse;
+pub mod eval_cache;
 
 use crate::backend::Backend;
 use crate::config::{Algorithm, ChanceRule, Fpu, SearchConfig};
@@ -115,6 +117,8 @@ pub struct PassClock {
     pub simulations: u64,
     /// Positions the network evaluated.
     pub evaluations: u64,
+    /// Leaves answered without the network: by the evaluation cache, or by another leaf of the same pass.
+    pub cached: u64,
     /// Sum over passes of the rows that had nothing to do.
     pub idle_rows: u64,
     /// Plies decided by a search.
@@ -126,6 +130,12 @@ pub struct PassClock {
 }
 
 impl PassClock {
+    /// Share of the leaves that need an evaluation which were answered without the network; None before the first.
+    pub fn cache_hit_rate(&self) -> Option<f64> {
+        let asked = self.evaluations + self.cached;
+        (asked > 0).then(|| self.cached as f64 / asked as f64)
+    }
+
     /// Adds another clock's counts.
     pub fn add(&mut self, other: &Self) {
         self.select += other.select;
@@ -135,6 +145,7 @@ impl PassClock {
         self.passes += other.passes;
         self.simulations += other.simulations;
         self.evaluations += other.evaluations;
+        self.cached += other.cached;
         self.idle_rows += other.idle_rows;
         self.plies += other.plies;
         self.depth_sum += other.depth_sum;
@@ -204,6 +215,7 @@ pub fn simulate(
     clock.backup += expanded.elapsed().as_secs_f64();
     clock.passes += 1;
     clock.evaluations += m as u64;
+    clock.cached += selected.cached as u64;
     clock.idle_rows += (backend.rows() - selected.rows) as u64;
     clock.simulations += selected.simulations as u64;
     clock.depth_sum += selected.depth_sum;

@@ -14,7 +14,7 @@ use crate::net::init::initial_weights;
 use crate::net::ops::{Isa, Kind, Tower};
 use crate::net::spec::{Array, NetSpec, Weights};
 use loss::LossSums;
-use optimizer::Moments;
+use optimizer::State;
 
 /// Samples for one update, `train.batch x train.accumulate` of them. Arrays are row-major.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -54,10 +54,15 @@ pub struct Trainer {
     spec: NetSpec,
     config: TrainConfig,
     tower: Tower,
-    parameters: Vec<f32>,
+    state: State,
+    /// Running means and variances.
     statistics: Vec<f32>,
-    moments: Moments,
     updates: u64,
+    /// 1 for parameters subject to weight decay, else 0.
+    decayed: Vec<f32>,
+    /// Room for the gradient and for the state after the update.
+    gradient: Vec<f32>,
+    next: State,
 }
 
 impl Trainer {
@@ -76,15 +81,21 @@ impl Trainer {
     pub fn with_weights(spec: &NetSpec, config: &TrainConfig, weights: &Weights) -> Result<Self> {
         let tower = Tower::new(spec);
         let (parameters, statistics) = tower.params().flatten(weights)?;
-        let moments = Moments::new(parameters.len());
+        let mut decayed = vec![0.0; parameters.len()];
+        for slot in tower.params().slots.iter().filter(|slot| slot.kind == Kind::Matrix) {
+            decayed[slot.range.clone()].fill(1.0);
+        }
+        let state = State::new(parameters);
         Ok(Self {
             spec: spec.clone(),
             config: config.clone(),
             tower,
-            parameters,
+            gradient: decayed.clone(),
+            next: state.clone(),
+            state,
             statistics,
-            moments,
             updates: 0,
+            decayed,
         })
     }
 
@@ -110,7 +121,7 @@ impl Trainer {
 
     /// The present weights.
     pub fn weights(&self) -> Weights {
-        self.tower.params().unflatten(&self.parameters, &self.statistics)
+        self.tower.params().unflatten(&self.state.parameters, &self.statistics)
     }
 
     /// One update. The batch is taken in `train.accumulate` equal parts, each normalised by itself, whose gradients are
@@ -122,22 +133,22 @@ impl Trainer {
     pub fn step(&mut self, batch: &TrainBatch) -> Result<Losses> {
         let rows = self.check(batch)?;
         let total_weight: f64 = batch.weight.iter().map(|&w| f64::from(w)).sum();
-        let mut gradient = vec![0.0; self.parameters.len()];
+        self.gradient.fill(0.0);
         let mut statistics = self.statistics.clone();
         let mut sums = LossSums::default();
         let part = rows / self.config.accumulate;
         for start in (0..rows).step_by(part) {
             let features = self.spec.obs.len();
             let obs = &batch.obs[start * features..(start + part) * features];
-            let outputs = self.tower.forward(&self.parameters, obs);
+            let outputs = self.tower.forward(&self.state.parameters, obs);
             let targets = loss::Targets::new(&self.spec, batch, start..start + part);
             let gradients = loss::gradients(&targets, &outputs, total_weight, self.config.value_weight);
             sums.add(&gradients.sums);
-            self.tower.backward(&outputs, &gradients.logits, &gradients.values, &mut gradient);
+            self.tower.backward(&outputs, &gradients.logits, &gradients.values, &mut self.gradient);
             self.tower.update_statistics(&mut statistics);
         }
-        let losses = self.losses(&sums, total_weight, &gradient)?;
-        self.update(&gradient, &losses, statistics)?;
+        let losses = self.losses(&sums, total_weight)?;
+        self.update(&losses, statistics)?;
         Ok(losses)
     }
 
@@ -174,7 +185,7 @@ impl Trainer {
         Ok(rows)
     }
 
-    fn losses(&self, sums: &LossSums, total_weight: f64, gradient: &[f32]) -> Result<Losses> {
+    fn losses(&self, sums: &LossSums, total_weight: f64) -> Result<Losses> {
         let mean = |sum: f64| sum / total_weight;
         let value_mse = mean(sums.squared_error);
         let policy_cross_entropy = mean(sums.cross_entropy);
@@ -183,7 +194,7 @@ impl Trainer {
             policy_kl: policy_cross_entropy - mean(sums.target_entropy),
             value_mse,
             total: policy_cross_entropy + self.config.value_weight * value_mse,
-            gradient_norm: optimizer::norm(gradient),
+            gradient_norm: optimizer::norm(&self.gradient),
             learning_rate: learning_rate(&self.config, self.updates),
         };
         finite("the policy loss", losses.policy_cross_entropy)?;
@@ -192,21 +203,21 @@ impl Trainer {
         Ok(losses)
     }
 
-    fn update(&mut self, gradient: &[f32], losses: &Losses, statistics: Vec<f32>) -> Result<()> {
+    fn update(&mut self, losses: &Losses, statistics: Vec<f32>) -> Result<()> {
         if let Some(&value) = statistics.iter().find(|x| !x.is_finite()) {
             return Err(Error::NotFinite { what: "a running statistic of the network".into(), value });
         }
         let clip = self.config.clip_norm;
         let scale = if clip > 0.0 && losses.gradient_norm > clip { clip / losses.gradient_norm } else { 1.0 };
         let rule = optimizer::Rule::new(&self.config, losses.learning_rate, scale, self.updates + 1);
-        let decayed = self.tower.params().slots.iter().filter(|slot| slot.kind == Kind::Matrix);
-        let decayed: Vec<_> = decayed.map(|slot| slot.range.clone()).collect();
-        let (parameters, moments) = rule.apply(&self.parameters, &self.moments, gradient, &decayed);
-        if let Some(&value) = parameters.iter().find(|x| !x.is_finite()) {
-            return Err(Error::NotFinite { what: "a weight after the update".into(), value });
+        rule.apply(&self.state, &self.gradient, &self.decayed, &mut self.next);
+        let arrays = [("a weight", &self.next.parameters), ("a moment of the optimiser", &self.next.second)];
+        for (what, array) in arrays {
+            if let Some(&value) = array.iter().find(|x| !x.is_finite()) {
+                return Err(Error::NotFinite { what: format!("{what} after the update"), value });
+            }
         }
-        self.parameters = parameters;
-        self.moments = moments;
+        std::mem::swap(&mut self.state, &mut self.next);
         self.statistics = statistics;
         self.updates += 1;
         Ok(())
@@ -217,7 +228,7 @@ impl Trainer {
     pub fn state(&self) -> Weights {
         let params = self.tower.params();
         let mut state = prefixed("weights", self.weights());
-        for (prefix, flat) in [("first", &self.moments.first), ("second", &self.moments.second)] {
+        for (prefix, flat) in [("first", &self.state.first), ("second", &self.state.second)] {
             let mut named = params.unflatten(flat, &self.statistics);
             named.retain(|name, _| params.slots.iter().any(|s| s.name == *name && s.kind != Kind::Statistic));
             state.extend(prefixed(prefix, named));
@@ -240,6 +251,14 @@ impl Trainer {
             names.collect()
         };
         let (weights, mut first, mut second) = (part("weights."), part("first."), part("second."));
+        let known = weights.len() + first.len() + second.len() + 1;
+        if state.len() > known {
+            return Err(Error::Mismatch {
+                what: "arrays of a trainer".into(),
+                found: state.len().to_string(),
+                expected: format!("only the {known} of weights, moments and updates"),
+            });
+        }
         let (parameters, statistics) = params.flatten(&weights)?;
         for slot in params.slots.iter().filter(|slot| slot.kind == Kind::Statistic) {
             for moments in [&mut first, &mut second] {
@@ -247,7 +266,7 @@ impl Trainer {
                 moments.insert(slot.name.clone(), array);
             }
         }
-        let moments = Moments { first: params.flatten(&first)?.0, second: params.flatten(&second)?.0 };
+        let (first, second) = (params.flatten(&first)?.0, params.flatten(&second)?.0);
         let digits = state.get("updates").map(|array| array.data.as_slice());
         let Some(&[low, high]) = digits else {
             let found = digits.map_or("nothing".into(), |d| format!("{} numbers", d.len()));
@@ -257,7 +276,8 @@ impl Trainer {
                 expected: "2 numbers".into(),
             });
         };
-        (self.parameters, self.statistics, self.moments) = (parameters, statistics, moments);
+        self.state = State { parameters, first, second };
+        self.statistics = statistics;
         self.updates = low as u64 | (high as u64) << 24;
         Ok(())
     }

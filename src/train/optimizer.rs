@@ -2,25 +2,28 @@
 
 use crate::config::{OptimizerKind, Schedule, TrainConfig};
 use rayon::prelude::*;
-use std::ops::Range;
 
 /// Keeps AdamW's denominator from 0, as PyTorch's default.
 const EPS: f32 = 1e-8;
 /// Parameters of one task.
 const PART: usize = 16_384;
 
-/// What the optimiser remembers of earlier gradients, one number a parameter each.
+/// Parameters, and what the optimiser remembers of earlier gradients, one number a parameter each.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Moments {
+pub struct State {
+    /// The parameters.
+    pub parameters: Vec<f32>,
     /// First moment (AdamW), velocity (SGD).
     pub first: Vec<f32>,
     /// Second moment (AdamW), 0 (SGD).
     pub second: Vec<f32>,
 }
 
-impl Moments {
-    pub fn new(len: usize) -> Self {
-        Self { first: vec![0.0; len], second: vec![0.0; len] }
+impl State {
+    /// Before the first update.
+    pub fn new(parameters: Vec<f32>) -> Self {
+        let zeros = vec![0.0; parameters.len()];
+        Self { parameters, first: zeros.clone(), second: zeros }
     }
 }
 
@@ -85,29 +88,29 @@ impl Rule {
         }
     }
 
-    /// New parameters and moments. Weight decay acts on the parameters in the ranges `decayed` only.
-    pub fn apply(
-        &self,
-        parameters: &[f32],
-        moments: &Moments,
-        gradient: &[f32],
-        decayed: &[Range<usize>],
-    ) -> (Vec<f32>, Moments) {
-        let mut decay = vec![0.0; parameters.len()];
-        decayed.iter().for_each(|range| decay[range.clone()].fill(self.decay));
-        let mut parameters = parameters.to_vec();
-        let mut moments = moments.clone();
-        parameters
-            .par_chunks_mut(PART)
-            .zip(moments.first.par_chunks_mut(PART))
-            .zip(moments.second.par_chunks_mut(PART))
+    /// Writes the state after the update to `next`. `decayed` is 1 for parameters subject to weight decay, else 0.
+    pub fn apply(&self, state: &State, gradient: &[f32], decayed: &[f32], next: &mut State) {
+        let from = state
+            .parameters
+            .par_chunks(PART)
+            .zip(state.first.par_chunks(PART))
+            .zip(state.second.par_chunks(PART))
             .zip(gradient.par_chunks(PART))
-            .zip(decay.par_chunks(PART))
-            .for_each(|((((parameters, first), second), gradient), decay)| match self.kind {
-                OptimizerKind::AdamW => self.adamw(parameters, first, second, gradient, decay),
-                OptimizerKind::Sgd => self.sgd(parameters, first, gradient, decay),
-            });
-        (parameters, moments)
+            .zip(decayed.par_chunks(PART));
+        let to = next
+            .parameters
+            .par_chunks_mut(PART)
+            .zip(next.first.par_chunks_mut(PART))
+            .zip(next.second.par_chunks_mut(PART));
+        from.zip(to).for_each(|(((((x, m), v), gradient), decayed), ((parameters, first), second))| {
+            parameters.copy_from_slice(x);
+            first.copy_from_slice(m);
+            second.copy_from_slice(v);
+            match self.kind {
+                OptimizerKind::AdamW => self.adamw(parameters, first, second, gradient, decayed),
+                OptimizerKind::Sgd => self.sgd(parameters, first, gradient, decayed),
+            }
+        });
     }
 
     /// Loshchilov and Hutter 2019, algorithm 2.
@@ -117,22 +120,22 @@ impl Rule {
         first: &mut [f32],
         second: &mut [f32],
         gradient: &[f32],
-        decay: &[f32],
+        decayed: &[f32],
     ) {
         let moments = first.iter_mut().zip(second);
-        for (((x, (m, v)), g), wd) in parameters.iter_mut().zip(moments).zip(gradient).zip(decay) {
+        for (((x, (m, v)), g), decayed) in parameters.iter_mut().zip(moments).zip(gradient).zip(decayed) {
             let g = g * self.scale;
             *m = self.momentum * *m + (1.0 - self.momentum) * g;
             *v = self.beta2 * *v + (1.0 - self.beta2) * g * g;
             let denominator = (*v / self.second_correction).sqrt() + EPS;
-            *x -= self.rate * (wd * *x + *m / self.first_correction / denominator);
+            *x -= self.rate * (decayed * self.decay * *x + *m / self.first_correction / denominator);
         }
     }
 
     /// Sutskever et al. 2013 in PyTorch's form: the velocity does not hold the rate.
-    fn sgd(&self, parameters: &mut [f32], velocity: &mut [f32], gradient: &[f32], decay: &[f32]) {
-        for (((x, v), g), wd) in parameters.iter_mut().zip(velocity).zip(gradient).zip(decay) {
-            *v = self.momentum * *v + (g * self.scale + wd * *x);
+    fn sgd(&self, parameters: &mut [f32], velocity: &mut [f32], gradient: &[f32], decayed: &[f32]) {
+        for (((x, v), g), decayed) in parameters.iter_mut().zip(velocity).zip(gradient).zip(decayed) {
+            *v = self.momentum * *v + (g * self.scale + decayed * self.decay * *x);
             *x -= self.rate * *v;
         }
     }

@@ -107,8 +107,11 @@ fn damaged_state_is_refused_and_changes_nothing() {
         let mut state = before.clone();
         state.remove(name);
         let error = trainer.restore(&state).expect_err("incomplete").to_string();
-        assert!(error.contains("found nothing"), "{error}");
+        assert!(error.contains("found no"), "{error}");
     }
+    let mut surplus = before.clone();
+    surplus.insert("third.stem.weight".into(), Array { shape: vec![1], data: vec![0.0] });
+    assert!(trainer.restore(&surplus).is_err());
     assert_eq!(trainer.state(), before);
 }
 

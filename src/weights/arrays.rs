@@ -17,13 +17,13 @@ const KEY: &str = "vecaz";
 /// [`Error::Io`] where the file cannot be written, [`Error::Format`] where an array's shape is not that of its data.
 pub fn save_arrays(path: &Path, arrays: &Weights, metadata: &str) -> Result<()> {
     let refused = |e: safetensors::SafeTensorError| Error::format(path, format!("cannot be written: {e}"));
-    let bytes: Vec<(&String, &Array, Vec<u8>)> = arrays
+    let bytes: Vec<(&String, &[usize], Vec<u8>)> = arrays
         .iter()
-        .map(|(name, array)| (name, array, array.data.iter().flat_map(|x| x.to_le_bytes()).collect()))
+        .map(|(name, a)| (name, &a.shape[..], a.data.iter().flat_map(|x| x.to_le_bytes()).collect()))
         .collect();
     let views: Vec<(&String, TensorView<'_>)> = bytes
         .iter()
-        .map(|(name, array, bytes)| Ok((*name, TensorView::new(Dtype::F32, array.shape.clone(), bytes)?)))
+        .map(|(name, shape, bytes)| Ok((*name, TensorView::new(Dtype::F32, shape.to_vec(), bytes)?)))
         .collect::<std::result::Result<_, _>>()
         .map_err(refused)?;
     let metadata = HashMap::from([(KEY.to_string(), metadata.to_string())]);

@@ -13,8 +13,9 @@ mod describe;
 pub use arrays::{load_arrays, parse_arrays, save_arrays};
 
 use crate::batch::AnyGame;
+use crate::config::Precision;
 use crate::error::{Error, Result};
-use crate::net::ops::Params;
+use crate::net::fast::FastNet;
 use crate::net::spec::{Array, NetSpec, Weights};
 use crate::net::{CandleNet, Network};
 use serde::{Deserialize, Serialize};
@@ -134,9 +135,9 @@ impl NetFile {
         check_sizes(path, &header.net)?;
         let widths = [header.net.obs.len(), header.net.num_actions, header.net.num_players];
         let mut take = |name: &str, width: usize| match arrays.remove(name) {
-            Some(array) if array.shape == [CHECKS, width] => Ok(array.data),
-            Some(array) => {
-                let what = format!("tensor {name} has shape {:?}, expected [{CHECKS}, {width}]", array.shape);
+            Some(Array { shape, data }) if shape == [CHECKS, width] => Ok(data),
+            Some(Array { shape, .. }) => {
+                let what = format!("tensor {name} has shape {shape:?}, expected [{CHECKS}, {width}]");
                 Err(Error::format(path, what))
             }
             None => Err(Error::format(path, format!("tensor {name} is missing"))),
@@ -146,12 +147,7 @@ impl NetFile {
             logits: take(LOGITS, widths[1])?,
             values: take(VALUES, widths[2])?,
         };
-        Params::new(&header.net).flatten(&arrays).map_err(|e| Error::format(path, e.to_string()))?;
-        for (name, array) in &arrays {
-            if let Some(x) = array.data.iter().find(|x| !x.is_finite()) {
-                return Err(Error::format(path, format!("tensor {name} holds {x}")));
-            }
-        }
+        header.net.check(&arrays).map_err(|e| Error::format(path, e.to_string()))?;
         Ok(Self { header, weights: arrays, check })
     }
 
@@ -217,6 +213,20 @@ pub fn export(checkpoint: &Path, out: &Path) -> Result<NetFile> {
     file.save(out)?;
     Ok(file)
 }
+
+/// Packs a network for self-play in the number format asked for. 8-bit scales are set on positions of random games.
+///
+/// # Errors
+/// As [`FastNet::new`] and [`FastNet::int8`].
+pub fn pack(game: &dyn AnyGame, net: &NetSpec, weights: &Weights, precision: Precision) -> Result<FastNet> {
+    match precision {
+        Precision::Int8 => FastNet::int8(net, weights, &describe::observations(game, CALIBRATION)),
+        Precision::F32 | Precision::Bf16 => FastNet::new(net, weights, precision),
+    }
+}
+
+/// Positions on which 8-bit scales are set.
+const CALIBRATION: usize = 512;
 
 const OBS: &str = "selfcheck.obs";
 const LOGITS: &str = "selfcheck.logits";

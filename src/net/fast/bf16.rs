@@ -3,13 +3,14 @@
 //! A unit holds two numbers, the first in the low half. A product of two bf16 is exact in f32, so only the two additions
 //! round, the high half's first, to nearest even: the same bits as the instruction, which however takes denormals as 0.
 
+use super::observe::bf16_bits;
 use super::portable::Portable;
-use super::tile::{Kernels, Simd, Tile, peak, tile, tiles};
+use super::tile::{Format, Kernels, Tile, Vectors, peak, tile, tiles};
 
 /// Four sums; a unit is two bf16.
-pub(super) struct PortableBf16;
+struct PortableBf16;
 
-type Vector = <Portable as Simd>::Vector;
+type Vector = <Portable as Vectors>::Vector;
 
 /// The low half as f32.
 #[inline(always)]
@@ -24,28 +25,9 @@ fn high(unit: f32) -> f32 {
 }
 
 // SAFETY of every method: called only on pointers the tile vouches for.
-impl Simd for PortableBf16 {
-    const LANES: usize = Portable::LANES;
-    const UNIT: usize = 2;
-    type Vector = Vector;
-
-    #[inline(always)]
-    unsafe fn zero() -> Vector {
-        // SAFETY: see the impl.
-        unsafe { Portable::zero() }
-    }
-
-    #[inline(always)]
-    unsafe fn load(p: *const f32) -> Vector {
-        // SAFETY: see the impl.
-        unsafe { Portable::load(p) }
-    }
-
-    #[inline(always)]
-    unsafe fn splat(p: *const f32) -> Vector {
-        // SAFETY: see the impl.
-        unsafe { Portable::splat(p) }
-    }
+impl Format for PortableBf16 {
+    type V = Portable;
+    const OUT: usize = 2;
 
     #[inline(always)]
     unsafe fn dot(a: Vector, b: Vector, acc: Vector) -> Vector {
@@ -53,40 +35,10 @@ impl Simd for PortableBf16 {
     }
 
     #[inline(always)]
-    unsafe fn add(a: Vector, b: Vector) -> Vector {
-        // SAFETY: see the impl.
-        unsafe { Portable::add(a, b) }
-    }
-
-    #[inline(always)]
-    unsafe fn mul_add(a: Vector, b: Vector, c: Vector) -> Vector {
-        // SAFETY: see the impl.
-        unsafe { Portable::mul_add(a, b, c) }
-    }
-
-    #[inline(always)]
-    unsafe fn relu(a: Vector) -> Vector {
-        // SAFETY: see the impl.
-        unsafe { Portable::relu(a) }
-    }
-
-    #[inline(always)]
-    unsafe fn store(p: *mut f32, a: Vector) {
-        // SAFETY: see the impl.
-        unsafe { Portable::store(p, a) }
-    }
-
-    #[inline(always)]
-    unsafe fn store_valid(p: *mut f32, a: Vector, valid: usize) {
-        // SAFETY: see the impl.
-        unsafe { Portable::store_valid(p, a, valid) }
-    }
-
-    #[inline(always)]
     unsafe fn store_units(p: *mut f32, a: Vector) {
         for (i, &x) in a.iter().enumerate() {
             // SAFETY: see the impl; halves of LANES / 2 words.
-            unsafe { p.cast::<u16>().add(i).write(half::bf16::from_f32(x).to_bits()) };
+            unsafe { p.cast::<u16>().add(i).write(bf16_bits(x) as u16) };
         }
     }
 }
@@ -103,8 +55,9 @@ unsafe fn portable_peak(rounds: usize) -> f32 {
 
 pub(super) static PORTABLE: Kernels = Kernels {
     name: "portable-bf16",
-    lanes: PortableBf16::LANES,
-    unit: PortableBf16::UNIT,
+    lanes: Portable::LANES,
+    unit: 2,
+    out: 2,
     tiles: [tiles!(portable, 1, [1 2 3 4]), tiles!(portable, 2, [1 2 3]), tiles!(portable, 4, [1])],
     peak: portable_peak,
     chains: 8,

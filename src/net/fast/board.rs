@@ -5,44 +5,92 @@
 
 use super::tile::Tap;
 
-/// Positions `first .. first + count` of the output, all with these taps, in the order of the layer's weights.
+/// Positions `first`, `first + step`, ..., `count` of them, all with these taps, in the order of the layer's weights.
 #[derive(Debug, PartialEq)]
 pub(super) struct Run {
     pub first: usize,
     pub count: usize,
+    pub step: usize,
     pub taps: Vec<Tap>,
 }
 
+/// The runs of a layer.
+pub(super) struct Runs {
+    /// For any number of boards.
+    pub many: Vec<Run>,
+    /// For one board, where other runs are better there. Only these may have a step over 1.
+    single: Option<Vec<Run>>,
+}
+
+impl Runs {
+    /// The runs for a chunk of `boards`.
+    pub(super) fn of(&self, boards: usize) -> &[Run] {
+        match &self.single {
+            Some(single) if boards == 1 => single,
+            _ => &self.many,
+        }
+    }
+
+    /// 3x3 convolution that keeps the board's size.
+    pub(super) fn conv3x3(height: usize, width: usize) -> Self {
+        Self { many: conv3x3(height, width), single: Some(conv3x3_single(height, width)) }
+    }
+
+    /// 1x1 convolution on `positions`.
+    pub(super) fn pointwise(positions: usize) -> Self {
+        let taps = vec![Tap { shift: 0, index: 0 }];
+        Self { many: vec![Run { first: 0, count: positions, step: 1, taps }], single: None }
+    }
+
+    /// One output that reads every one of `positions`.
+    pub(super) fn dense(positions: usize) -> Self {
+        let taps = (0..positions).map(|p| Tap { shift: p as isize, index: p }).collect();
+        Self { many: vec![Run { first: 0, count: 1, step: 1, taps }], single: None }
+    }
+}
+
 /// 3x3 convolution that keeps the board's size: in every board row the first column, the middle, the last column.
-pub(super) fn conv3x3(height: usize, width: usize) -> Vec<Run> {
-    let mut columns = vec![(0, 1)];
-    if width > 2 {
-        columns.push((1, width - 2));
-    }
-    if width > 1 {
-        columns.push((width - 1, 1));
-    }
-    let run = |y: usize, (x, count): (usize, usize)| {
-        let taps = (0..9).filter(|t| {
-            let (sy, sx) = (y + t / 3, x + t % 3);
-            (1..=height).contains(&sy) && (1..=width).contains(&sx)
-        });
-        let shift = |t: usize| (t / 3) as isize * width as isize + (t % 3) as isize - width as isize - 1;
-        let taps = taps.map(|t| Tap { shift: shift(t), index: t }).collect();
-        Run { first: y * width + x, count, taps }
+fn conv3x3(height: usize, width: usize) -> Vec<Run> {
+    let stripes = stripes(width);
+    let run = |y: usize, &(x, count): &(usize, usize)| Run {
+        first: y * width + x,
+        count,
+        step: 1,
+        taps: taps3x3(height, width, y, x),
     };
-    (0..height).flat_map(|y| columns.iter().map(move |&c| (y, c))).map(|(y, c)| run(y, c)).collect()
+    (0..height).flat_map(|y| stripes.iter().map(move |stripe| run(y, stripe))).collect()
 }
 
-/// 1x1 convolution on `positions`.
-pub(super) fn pointwise(positions: usize) -> Vec<Run> {
-    vec![Run { first: 0, count: positions, taps: vec![Tap { shift: 0, index: 0 }] }]
+/// The same for a single board, whose rows are few: what [`conv3x3`] cuts into single squares at the left and right edge
+/// is taken down the column, so that the kernel has more sums in flight.
+fn conv3x3_single(height: usize, width: usize) -> Vec<Run> {
+    let (mut runs, rest): (Vec<_>, Vec<_>) =
+        conv3x3(height, width).into_iter().partition(|run| run.count > 1);
+    let mut edges: Vec<Run> = Vec::new();
+    for run in rest {
+        let above = edges
+            .iter_mut()
+            .find(|edge| edge.taps == run.taps && run.first == edge.first + edge.count * width);
+        match above {
+            Some(edge) => edge.count += 1,
+            None => edges.push(Run { step: width, ..run }),
+        }
+    }
+    runs.extend(edges);
+    runs
 }
 
-/// One output that reads every one of `positions`.
-pub(super) fn dense(positions: usize) -> Vec<Run> {
-    let taps = (0..positions).map(|p| Tap { shift: p as isize, index: p }).collect();
-    vec![Run { first: 0, count: 1, taps }]
+/// First column and number of columns with the same taps.
+fn stripes(width: usize) -> Vec<(usize, usize)> {
+    let all = [(0, 1), (1, width.saturating_sub(2)), (width - 1, usize::from(width > 1))];
+    all.into_iter().filter(|(_, count)| *count > 0).collect()
+}
+
+/// Taps on the board of the square in row y and column x.
+fn taps3x3(height: usize, width: usize, y: usize, x: usize) -> Vec<Tap> {
+    let on_board = |t: &usize| (1..=height).contains(&(y + t / 3)) && (1..=width).contains(&(x + t % 3));
+    let shift = |t: usize| (t / 3) as isize * width as isize + (t % 3) as isize - width as isize - 1;
+    (0..9).filter(on_board).map(|t| Tap { shift: shift(t), index: t }).collect()
 }
 
 #[cfg(test)]
@@ -52,23 +100,34 @@ mod tests {
     #[test]
     fn runs_cover_each_position_once_and_taps_stay_on_the_board() {
         for (height, width) in [(1, 1), (1, 2), (2, 1), (3, 3), (6, 7), (19, 19)] {
-            let mut seen = vec![0; height * width];
-            let mut taps = 0;
-            for run in conv3x3(height, width) {
-                for (p, seen) in seen.iter_mut().enumerate().skip(run.first).take(run.count) {
-                    *seen += 1;
-                    taps += run.taps.len();
-                    for tap in &run.taps {
-                        let source = p as isize + tap.shift;
-                        let (dy, dx) = (tap.index as isize / 3 - 1, tap.index as isize % 3 - 1);
-                        assert!((0..(height * width) as isize).contains(&source));
-                        assert_eq!(source / width as isize, (p / width) as isize + dy);
-                        assert_eq!(source % width as isize, (p % width) as isize + dx);
+            for runs in [conv3x3(height, width), conv3x3_single(height, width)] {
+                let mut seen = vec![0; height * width];
+                for run in &runs {
+                    for i in 0..run.count {
+                        let p = run.first + i * run.step;
+                        seen[p] += 1;
+                        run.taps.iter().for_each(|tap| check_tap(tap, p, height, width));
                     }
                 }
+                assert!(seen.iter().all(|&n| n == 1));
+                let taps: usize = runs.iter().map(|run| run.count * run.taps.len()).sum();
+                assert_eq!(taps, (3 * height - 2) * (3 * width - 2), "{height}x{width}");
             }
-            assert!(seen.iter().all(|&n| n == 1));
-            assert_eq!(taps, (3 * height - 2) * (3 * width - 2), "{height}x{width}");
         }
+    }
+
+    fn check_tap(tap: &Tap, position: usize, height: usize, width: usize) {
+        let source = position as isize + tap.shift;
+        let (dy, dx) = (tap.index as isize / 3 - 1, tap.index as isize % 3 - 1);
+        assert!((0..(height * width) as isize).contains(&source));
+        assert_eq!(source / width as isize, (position / width) as isize + dy);
+        assert_eq!(source % width as isize, (position % width) as isize + dx);
+    }
+
+    #[test]
+    fn a_single_board_has_few_runs_of_one_square() {
+        let singles = |runs: Vec<Run>| runs.iter().filter(|run| run.count == 1).count();
+        assert_eq!(singles(conv3x3(6, 7)), 12);
+        assert_eq!(singles(conv3x3_single(6, 7)), 4);
     }
 }

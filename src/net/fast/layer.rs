@@ -1,7 +1,9 @@
 //! One layer, packed for the kernels, and its run over a chunk of boards.
 
-use super::board::Run;
+use super::board::Runs;
+use super::observe::bf16_pair;
 use super::tile::{BLOCK, Epilogue, Kernels, Tile};
+use crate::error::{Error, Result};
 use bytemuck::{Pod, Zeroable};
 
 /// 16 words on a cache line.
@@ -35,12 +37,38 @@ pub(super) struct Dense<'a> {
     /// The BatchNorm after the residual stream (Enter, Leave).
     pub norm: Option<Affine>,
     pub epilogue: Epilogue,
+    /// What one step of a byte activation is worth, as read and as written; 1 in the float formats.
+    pub steps: [f32; 2],
+}
+
+impl Dense<'_> {
+    /// Refuses weights that folding BatchNorm in has made infinite.
+    fn check(&self) -> Result<()> {
+        let inputs = |output, tap| (0..self.inputs).map(move |input| (self.weight)(output, tap, input));
+        let outputs = (0..self.outputs).flat_map(|output| (0..self.taps).map(move |tap| (output, tap)));
+        let weights = outputs.flat_map(|(output, tap)| inputs(output, tap));
+        match weights.chain(self.bias.iter().copied()).find(|x| !x.is_finite()) {
+            Some(value) => {
+                Err(Error::NotFinite { what: "a weight or bias with its BatchNorm folded in".into(), value })
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Steps of the weights as bytes: an output's largest weight is 127.
+    fn weight_steps(&self) -> Vec<f32> {
+        let largest = |output: usize| {
+            let taps = (0..self.taps).flat_map(|tap| (0..self.inputs).map(move |input| (tap, input)));
+            taps.map(|(tap, input)| (self.weight)(output, tap, input).abs()).fold(0.0, f32::max)
+        };
+        (0..self.outputs).map(|output| (largest(output) / 127.0).max(f32::MIN_POSITIVE)).collect()
+    }
 }
 
 /// A layer ready to run.
 pub(super) struct Layer {
     kernels: &'static Kernels,
-    runs: Vec<Run>,
+    runs: Runs,
     epilogue: Epilogue,
     outputs: usize,
     vectors: usize,
@@ -50,6 +78,7 @@ pub(super) struct Layer {
     block: usize,
     weights: Vec<Line>,
     bias: Vec<Line>,
+    worth: Vec<Line>,
     scale: Vec<Line>,
     offset: Vec<Line>,
 }
@@ -70,11 +99,24 @@ pub(super) struct Buffers {
 }
 
 impl Layer {
-    pub(super) fn new(kernels: &'static Kernels, runs: Vec<Run>, dense: &Dense<'_>) -> Self {
+    /// Packs `dense`.
+    ///
+    /// # Errors
+    /// [`Error::NotFinite`].
+    pub(super) fn new(kernels: &'static Kernels, runs: Runs, dense: &Dense<'_>) -> Result<Self> {
+        dense.check()?;
         let vectors = dense.outputs.div_ceil(kernels.lanes);
         let depth = dense.inputs.div_ceil(kernels.unit);
-        let affine = |part: fn(&Affine) -> &[f32]| padded(dense.norm.as_ref().map_or(&[], part), kernels);
-        Self {
+        let weight_steps = if kernels.unit == 4 { dense.weight_steps() } else { vec![1.0; dense.outputs] };
+        let [source, out] = dense.steps;
+        // What leaves the layer as activations is counted in their steps.
+        let inner = if dense.epilogue == Epilogue::Inner { out } else { 1.0 };
+        let divided = |numbers: &[f32], by: f32| numbers.iter().map(|x| x / by).collect::<Vec<f32>>();
+        let affine = |part: fn(&Affine) -> &[f32]| {
+            padded(&divided(dense.norm.as_ref().map_or(&[], part), out), kernels)
+        };
+        let worth: Vec<f32> = weight_steps.iter().map(|step| step * source / inner).collect();
+        Ok(Self {
             kernels,
             runs,
             epilogue: dense.epilogue,
@@ -82,16 +124,17 @@ impl Layer {
             vectors,
             depth,
             block: dense.taps * depth * BLOCK * kernels.lanes,
-            weights: pack(kernels, dense, vectors, depth),
-            bias: padded(&dense.bias, kernels),
+            weights: pack(kernels, dense, &weight_steps, depth),
+            bias: padded(&divided(&dense.bias, inner), kernels),
+            worth: padded(&worth, kernels),
             scale: affine(|a| &a.scale),
             offset: affine(|a| &a.offset),
-        }
+        })
     }
 
     /// Numbers that the layer multiplies for one board: taps on the board only, no padding.
     pub(super) fn products(&self, inputs: usize) -> usize {
-        self.runs.iter().map(|run| run.count * run.taps.len()).sum::<usize>() * inputs * self.outputs
+        self.runs.many.iter().map(|run| run.count * run.taps.len()).sum::<usize>() * inputs * self.outputs
     }
 
     /// Runs the layer on a chunk.
@@ -112,6 +155,7 @@ impl Layer {
             block: self.block,
             block_vectors: BLOCK,
             bias: words(&self.bias),
+            worth: words(&self.worth),
             scale: words(&self.scale),
             offset: words(&self.offset),
             stream: stream.start,
@@ -121,22 +165,35 @@ impl Layer {
             valid: self.outputs,
             epilogue: self.epilogue,
         };
-        for run in &self.runs {
+        for run in self.runs.of(boards) {
             let first = run.first * boards;
-            // SAFETY: the run's rows lie inside the arrays, by the caller's promise.
-            unsafe { self.rows(&Tile { taps: &run.taps, ..base }, first, run.count * boards) };
+            // SAFETY: the run's rows lie inside the arrays, by the caller's promise; steps over positions are rows where
+            // there is one board.
+            unsafe {
+                let tile = Tile {
+                    taps: &run.taps,
+                    x: base.x.add(first * base.x_row),
+                    x_row: base.x_row * run.step,
+                    stream: base.stream.add(first * base.stream_row),
+                    stream_row: base.stream_row * run.step,
+                    out: base.out.add(first * base.out_row),
+                    out_row: base.out_row * run.step,
+                    ..base
+                };
+                self.rows(&tile, run.count * boards);
+            }
         }
     }
 
-    /// Rows `first .. first + count`, all output channels.
-    unsafe fn rows(&self, base: &Tile<'_>, first: usize, count: usize) {
+    /// `count` rows from the one that `base` points at, all output channels.
+    unsafe fn rows(&self, base: &Tile<'_>, count: usize) {
         let mut vector = 0;
         while vector < self.vectors {
             let class = self.width_class(self.vectors - vector, count);
             let kernels = self.kernels.tiles[class];
             let tiles = count.div_ceil(kernels.len());
             let (each, longer) = (count / tiles, count % tiles);
-            let mut row = first;
+            let mut row = 0;
             for i in 0..tiles {
                 let rows = each + usize::from(i < longer);
                 // SAFETY: `row + rows` and `vector + 2^class` stay inside the caller's arrays and the packed weights.
@@ -160,7 +217,7 @@ impl Layer {
     unsafe fn at<'a>(&self, base: &Tile<'a>, row: usize, vector: usize) -> Tile<'a> {
         let lane = vector * self.kernels.lanes;
         let out_lane = match self.epilogue {
-            Epilogue::Enter | Epilogue::Leave | Epilogue::Inner => lane / self.kernels.unit,
+            Epilogue::Enter | Epilogue::Leave | Epilogue::Inner => lane / self.kernels.out,
             Epilogue::Hidden | Epilogue::Output => lane,
         };
         let norm = if matches!(self.epilogue, Epilogue::Enter | Epilogue::Leave) { lane } else { 0 };
@@ -171,6 +228,7 @@ impl Layer {
                 weights: base.weights.add(vector / BLOCK * base.block),
                 block_vectors: BLOCK.min(self.vectors - vector),
                 bias: base.bias.add(lane),
+                worth: base.worth.add(lane),
                 scale: base.scale.add(norm),
                 offset: base.offset.add(norm),
                 stream: base.stream.add(row * base.stream_row + norm),
@@ -194,7 +252,8 @@ fn padded(numbers: &[f32], kernels: &Kernels) -> Vec<Line> {
 }
 
 /// `[block, tap, unit, vector of the block, lane]` units, absent outputs and inputs 0.
-fn pack(kernels: &Kernels, dense: &Dense<'_>, vectors: usize, depth: usize) -> Vec<Line> {
+fn pack(kernels: &Kernels, dense: &Dense<'_>, steps: &[f32], depth: usize) -> Vec<Line> {
+    let vectors = dense.outputs.div_ceil(kernels.lanes);
     let mut out = lines(dense.taps * depth * vectors * kernels.lanes);
     let mut units = bytemuck::cast_slice_mut::<Line, f32>(&mut out).iter_mut();
     for first in (0..vectors).step_by(BLOCK) {
@@ -203,11 +262,9 @@ fn pack(kernels: &Kernels, dense: &Dense<'_>, vectors: usize, depth: usize) -> V
             for k in 0..depth {
                 for (lane, unit) in units.by_ref().take(lanes).enumerate() {
                     let output = first * kernels.lanes + lane;
-                    *unit = kernels.pack_unit(|part| {
-                        let input = k * kernels.unit + part;
-                        let real = output < dense.outputs && input < dense.inputs;
-                        if real { (dense.weight)(output, tap, input) } else { 0.0 }
-                    });
+                    if output < dense.outputs {
+                        *unit = weight_unit(kernels, dense, steps[output], [output, tap, k]);
+                    }
                 }
             }
         }
@@ -215,13 +272,18 @@ fn pack(kernels: &Kernels, dense: &Dense<'_>, vectors: usize, depth: usize) -> V
     out
 }
 
-impl Kernels {
-    /// One unit out of its activations or weights, `number(0)` the first.
-    pub(super) fn pack_unit(&self, number: impl Fn(usize) -> f32) -> f32 {
-        if self.unit == 1 {
-            return number(0);
+/// Unit k of an output's tap.
+fn weight_unit(kernels: &Kernels, dense: &Dense<'_>, step: f32, [output, tap, k]: [usize; 3]) -> f32 {
+    let number = |part: usize| {
+        let input = k * kernels.unit + part;
+        if input < dense.inputs { (dense.weight)(output, tap, input) } else { 0.0 }
+    };
+    match kernels.unit {
+        1 => number(0),
+        2 => bf16_pair(number(0), number(1)),
+        _ => {
+            let byte = |part| (number(part) / step).round().clamp(-127.0, 127.0) as i8 as u8;
+            f32::from_le_bytes([byte(0), byte(1), byte(2), byte(3)])
         }
-        let half = |part| u32::from(half::bf16::from_f32(number(part)).to_bits());
-        f32::from_bits(half(0) | half(1) << 16)
     }
 }

@@ -12,72 +12,36 @@
 mod bf16;
 mod board;
 mod layer;
+mod observe;
 mod pack;
+mod path;
 mod portable;
 mod tile;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 #[cfg(target_arch = "x86_64")]
 mod x86_bf16;
+#[cfg(target_arch = "x86_64")]
+mod x86_int8;
 
 use super::spec::{NetSpec, Weights};
 use super::{IoShape, Network};
 use crate::config::{Arch, Precision};
 use crate::error::{Error, Result};
 use layer::{Buffers, LINE, Line, Rows, lines};
-use pack::Packed;
+use observe::Observations;
+use pack::{Kit, Packed};
 use std::sync::Arc;
-use tile::Kernels;
+
+pub use path::Path;
 
 /// Words of activations a chunk may take: 512 KiB, half of a usual L2 cache, the rest being for weights.
 const CHUNK_WORDS: usize = 128 * 1024;
 /// Most boards of a chunk.
 const MAX_BOARDS: usize = 192;
 
-/// The instructions a [`FastNet`] may use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Path {
-    /// x86-64 AVX-512.
-    Avx512,
-    /// x86-64 AVX2 with FMA.
-    Avx2,
-    /// Plain Rust.
-    Portable,
-}
-
-impl Path {
-    /// The paths this machine has, fastest first.
-    pub fn available() -> Vec<Path> {
-        let all = [Path::Avx512, Path::Avx2, Path::Portable];
-        all.into_iter().filter(|path| path.kernels(Precision::F32).is_some()).collect()
-    }
-
-    /// The kernels, where this machine and build have them.
-    fn kernels(self, precision: Precision) -> Option<&'static Kernels> {
-        match (self, precision) {
-            (Path::Portable, Precision::F32) => Some(&portable::PORTABLE),
-            (Path::Portable, Precision::Bf16) => Some(&bf16::PORTABLE),
-            #[cfg(target_arch = "x86_64")]
-            (path, precision) => path.x86_kernels(precision),
-            #[cfg(not(target_arch = "x86_64"))]
-            _ => None,
-        }
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    fn x86_kernels(self, precision: Precision) -> Option<&'static Kernels> {
-        let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
-        let avx512 = is_x86_feature_detected!("avx512f");
-        let bf16 = avx512 && is_x86_feature_detected!("avx512bf16");
-        match (self, precision) {
-            (Path::Avx512, Precision::F32) => avx512.then_some(&x86::AVX512),
-            (Path::Avx512, Precision::Bf16) => bf16.then_some(&x86_bf16::AVX512),
-            (Path::Avx2, Precision::F32) => avx2.then_some(&x86::AVX2),
-            (Path::Avx2, Precision::Bf16) => avx2.then_some(&x86_bf16::AVX2),
-            _ => None,
-        }
-    }
-}
+/// Sees the number and activations of a tower layer.
+type Watch<'a> = &'a mut dyn FnMut(usize, &[f32]);
 
 /// A network packed for the CPU. Clones share the weights and own their work space.
 pub struct FastNet {
@@ -89,8 +53,7 @@ pub struct FastNet {
 struct Net {
     spec: NetSpec,
     packed: Packed,
-    tower: &'static Kernels,
-    full: &'static Kernels,
+    kit: Kit,
 }
 
 impl FastNet {
@@ -103,7 +66,7 @@ impl FastNet {
     /// precision that this machine or build does not have.
     pub fn new(spec: &NetSpec, weights: &Weights, precision: Precision) -> Result<Self> {
         let available = Path::available();
-        let path = available.iter().find(|path| path.kernels(precision).is_some());
+        let path = available.iter().find(|path| path.has(precision));
         Self::with_path(spec, weights, precision, *path.unwrap_or(&available[0]))
     }
 
@@ -112,19 +75,75 @@ impl FastNet {
     /// # Errors
     /// Those of [`FastNet::new`]; [`Error::Unsupported`] also where this machine lacks the path.
     pub fn with_path(spec: &NetSpec, weights: &Weights, precision: Precision, path: Path) -> Result<Self> {
-        let unsupported = |precision: Precision| {
-            let what = format!("the CPU network in {precision:?} on path {path:?}");
-            Error::unsupported(what, "this machine has no instructions for it")
-        };
-        let tower = path.kernels(precision).ok_or_else(|| unsupported(precision))?;
-        let full = path.kernels(Precision::F32).ok_or_else(|| unsupported(Precision::F32))?;
-        let packed = pack::pack(spec, weights, tower, full)?;
-        Ok(Self { net: Arc::new(Net { spec: spec.clone(), packed, tower, full }), work: Vec::new() })
+        let what = || format!("the CPU network in {precision:?} on path {path:?}");
+        if precision == Precision::Int8 {
+            return Err(Error::unsupported(what(), "8-bit weights need observations to calibrate on"));
+        }
+        let kit = path.kit(precision);
+        let kit = kit.ok_or_else(|| Error::unsupported(what(), "this machine has no instructions for it"))?;
+        Self::pack(spec, weights, kit, &[])
+    }
+
+    /// Packs `weights` as 8-bit integers, each output channel with its own step, each layer's activations with one that
+    /// lets the largest of `observations` `[M, F]` just fit. Stem, residual stream and, on boards, the linear layers stay
+    /// f32.
+    ///
+    /// # Errors
+    /// Those of [`FastNet::new`] and [`Network::forward`]; [`Error::Unsupported`] without AVX-512 VNNI;
+    /// [`Error::Mismatch`] where there are no observations.
+    pub fn int8(spec: &NetSpec, weights: &Weights, observations: &[f32]) -> Result<Self> {
+        let kit = Path::Avx512.kit(Precision::Int8);
+        let kit = kit.ok_or_else(|| Error::unsupported("the CPU network in int8", "no AVX-512 VNNI here"))?;
+        if observations.is_empty() {
+            let what = "observations to calibrate 8-bit weights on".to_string();
+            return Err(Error::Mismatch { what, found: "none".into(), expected: "some".into() });
+        }
+        let steps = Self::new(spec, weights, Precision::F32)?.activation_steps(observations)?;
+        Self::pack(spec, weights, kit, &steps)
+    }
+
+    fn pack(spec: &NetSpec, weights: &Weights, kit: Kit, steps: &[f32]) -> Result<Self> {
+        let packed = pack::pack(spec, weights, kit, steps)?;
+        Ok(Self { net: Arc::new(Net { spec: spec.clone(), packed, kit }), work: Vec::new() })
+    }
+
+    /// For each layer of the tower the step that makes its largest activation 255.
+    fn activation_steps(&mut self, observations: &[f32]) -> Result<Vec<f32>> {
+        let io = self.shape();
+        let rows = observations.len() / io.obs_len;
+        let (mut logits, mut values) = (vec![0.0; rows * io.num_actions], vec![0.0; rows * io.num_players]);
+        let mut largest = vec![0.0_f32; 1 + 2 * self.net.spec.blocks];
+        self.watched(observations, [&mut logits, &mut values], &mut |layer, activations| {
+            largest[layer] = activations.iter().copied().fold(largest[layer], f32::max);
+        })?;
+        Ok(largest.into_iter().map(|x| if x > 0.0 { x / 255.0 } else { 1.0 }).collect())
+    }
+
+    /// [`Network::forward`] that shows `watch` each tower layer's number and activations.
+    fn watched(&mut self, obs: &[f32], [logits, values]: [&mut [f32]; 2], watch: Watch<'_>) -> Result<()> {
+        let IoShape { obs_len, num_actions, num_players } = self.shape();
+        let rows = obs.len() / obs_len;
+        check_len("observations", obs.len(), rows * obs_len)?;
+        check_len("logits", logits.len(), rows * num_actions)?;
+        check_len("values", values.len(), rows * num_players)?;
+        let chunks = rows.div_ceil(self.net.most_boards());
+        let mut first = 0;
+        for i in 0..chunks {
+            let boards = rows / chunks + usize::from(i < rows % chunks);
+            let end = first + boards;
+            let outputs = [
+                &mut logits[first * num_actions..end * num_actions],
+                &mut values[first * num_players..end * num_players],
+            ];
+            self.net.chunk(&mut self.work, &obs[first * obs_len..end * obs_len], outputs, watch)?;
+            first = end;
+        }
+        Ok(())
     }
 
     /// The instructions in use, e.g. "avx512".
     pub fn path(&self) -> &'static str {
-        self.net.tower.name
+        self.net.kit.tower.name
     }
 
     /// Multiplications that one observation needs, counting only taps on the board.
@@ -135,7 +154,7 @@ impl FastNet {
     /// Multiplies as fast as this machine can on the path in use, `rounds` rounds, and returns how many multiplications
     /// that were: the measure of [`FastNet::products`] a second.
     pub fn multiply_flat_out(&self, rounds: usize) -> usize {
-        let kernels = self.net.tower;
+        let kernels = self.net.kit.tower;
         // SAFETY: the kernels' instructions were detected when the path was chosen.
         std::hint::black_box(unsafe { (kernels.peak)(rounds) });
         rounds * kernels.chains * kernels.lanes * kernels.unit
@@ -148,25 +167,7 @@ impl Network for FastNet {
     }
 
     fn forward(&mut self, obs: &[f32], logits: &mut [f32], values: &mut [f32]) -> Result<()> {
-        let IoShape { obs_len, num_actions, num_players } = self.shape();
-        let rows = obs.len() / obs_len;
-        check_len("observations", obs.len(), rows * obs_len)?;
-        check_len("logits", logits.len(), rows * num_actions)?;
-        check_len("values", values.len(), rows * num_players)?;
-        let chunks = rows.div_ceil(self.net.most_boards());
-        let mut first = 0;
-        for i in 0..chunks {
-            let boards = rows / chunks + usize::from(i < rows % chunks);
-            let end = first + boards;
-            self.net.chunk(
-                &mut self.work,
-                &obs[first * obs_len..end * obs_len],
-                &mut logits[first * num_actions..end * num_actions],
-                &mut values[first * num_players..end * num_players],
-            )?;
-            first = end;
-        }
-        Ok(())
+        self.watched(obs, [logits, values], &mut |_, _| {})
     }
 
     fn fork(&self) -> Box<dyn Network> {
@@ -237,14 +238,14 @@ impl Net {
             ),
             Arch::Mlp => (1, spec.obs.len(), 0),
         };
-        let stream_row = spec.channels.next_multiple_of(self.tower.lanes);
+        let stream_row = spec.channels.next_multiple_of(self.kit.tower.lanes);
         Layout {
             positions,
-            obs_row: planes.div_ceil(self.tower.unit),
+            obs_row: planes.div_ceil(self.kit.stem.unit),
             stream_row,
-            act_row: stream_row / self.tower.unit,
-            head_row: heads.next_multiple_of(self.full.lanes),
-            hidden_row: spec.value_hidden.next_multiple_of(self.full.lanes),
+            act_row: stream_row / self.kit.tower.out,
+            head_row: heads.next_multiple_of(self.kit.full.lanes),
+            hidden_row: spec.value_hidden.next_multiple_of(self.kit.full.lanes),
             value_row: spec.num_values(),
         }
     }
@@ -256,7 +257,18 @@ impl Net {
     }
 
     /// Evaluates one chunk.
-    fn chunk(&self, work: &mut Vec<Line>, obs: &[f32], logits: &mut [f32], values: &mut [f32]) -> Result<()> {
+    fn chunk(
+        &self,
+        work: &mut Vec<Line>,
+        obs: &[f32],
+        outputs: [&mut [f32]; 2],
+        watch: Watch<'_>,
+    ) -> Result<()> {
+        if self.kit.tower.unit == 4 {
+            // Bytes would hide what is no number.
+            check_finite("an observation", obs)?;
+        }
+        let [logits, values] = outputs;
         let boards = obs.len() / self.spec.obs.len();
         let layout = self.layout();
         let need = layout.words(boards);
@@ -270,7 +282,7 @@ impl Net {
             rest = after;
             array
         });
-        self.observe(&layout, obs, planes);
+        self.observe(layout.positions, obs, planes);
         // SAFETY: the kernels' instructions were detected when the path was chosen; the arrays are those of the layout,
         // each for `boards` boards, and distinct.
         unsafe {
@@ -280,7 +292,7 @@ impl Net {
                 (at(b, layout.act_row), at(heads, layout.head_row), at(hidden, layout.hidden_row));
             let logits = at(logits, self.spec.num_actions);
             let out = at(out, layout.value_row);
-            self.tower(boards, at(planes, layout.obs_row), stream, a, b);
+            self.tower(boards, at(planes, layout.obs_row), [stream, a, b], watch);
             self.heads(boards, [a, heads, hidden, logits, out]);
         }
         check_finite("a logit", logits)?;
@@ -290,20 +302,12 @@ impl Net {
         Ok(())
     }
 
-    /// `[board, channel, position]` -> `[position, board, channel]` in units.
-    fn observe(&self, layout: &Layout, obs: &[f32], planes: &mut [f32]) {
-        let (positions, row, unit) = (layout.positions, layout.obs_row, self.tower.unit);
-        let boards = obs.len() / self.spec.obs.len();
-        let channels = self.spec.obs.len() / positions;
-        for (board, obs) in obs.chunks_exact(self.spec.obs.len()).enumerate() {
-            for k in 0..row {
-                for p in 0..positions {
-                    planes[(p * boards + board) * row + k] = self.tower.pack_unit(|part| {
-                        let channel = k * unit + part;
-                        if channel < channels { obs[channel * positions + p] } else { 0.0 }
-                    });
-                }
-            }
+    fn observe(&self, positions: usize, obs: &[f32], planes: &mut [f32]) {
+        let len = self.spec.obs.len();
+        let sizes = Observations { boards: obs.len() / len, channels: len / positions, positions };
+        match self.kit.stem.unit {
+            1 => sizes.f32_units(obs, planes),
+            _ => sizes.bf16_units(obs, planes),
         }
     }
 
@@ -311,13 +315,17 @@ impl Net {
     ///
     /// # Safety
     /// The arrays are those of the layout for `boards` boards.
-    unsafe fn tower(&self, boards: usize, planes: Rows, stream: Rows, a: Rows, b: Rows) {
-        // SAFETY: the caller's promise; no layer writes what it reads.
+    unsafe fn tower(&self, boards: usize, planes: Rows, [stream, a, b]: [Rows; 3], watch: Watch<'_>) {
+        let words = self.layout().positions * boards * a.row;
+        // SAFETY: the caller's promise; no layer writes what it reads; `a` and `b` hold `words` words.
         unsafe {
             self.packed.stem.run(boards, Buffers { source: planes, stream, out: a });
-            for [inner, leave] in &self.packed.blocks {
+            watch(0, std::slice::from_raw_parts(a.start, words));
+            for (i, [inner, leave]) in self.packed.blocks.iter().enumerate() {
                 inner.run(boards, Buffers { source: a, stream, out: b });
+                watch(2 * i + 1, std::slice::from_raw_parts(b.start, words));
                 leave.run(boards, Buffers { source: b, stream, out: a });
+                watch(2 * i + 2, std::slice::from_raw_parts(a.start, words));
             }
         }
     }

@@ -1,6 +1,6 @@
 //! A network's weights -> layers ready to run, BatchNorm folded away.
 
-use super::board;
+use super::board::Runs;
 use super::layer::{Affine, Dense, Layer};
 use super::tile::{Epilogue, Kernels};
 use crate::config::Arch;
@@ -20,15 +20,21 @@ pub(super) struct Packed {
     pub products: usize,
 }
 
-/// Packs `weights`: the tower for `tower`, what comes after it for `full`, the f32 kernels of the same machine.
-pub(super) fn pack(
-    spec: &NetSpec,
-    weights: &Weights,
-    tower: &'static Kernels,
-    full: &'static Kernels,
-) -> Result<Packed> {
+/// Kernels for the parts of a network.
+#[derive(Clone, Copy)]
+pub(super) struct Kit {
+    /// Reads observations, writes the tower's activations.
+    pub stem: &'static Kernels,
+    /// The blocks, and what reads their activations.
+    pub tower: &'static Kernels,
+    /// What comes after, in f32.
+    pub full: &'static Kernels,
+}
+
+/// Packs `weights`. `steps` says what a step of each layer's byte activations is worth, stem first; none for floats.
+pub(super) fn pack(spec: &NetSpec, weights: &Weights, kit: Kit, steps: &[f32]) -> Result<Packed> {
     spec.check(weights)?;
-    let packer = Packer { spec, weights, tower, full };
+    let packer = Packer { spec, weights, kit, steps };
     let mut packed = match spec.arch {
         Arch::Resnet => packer.resnet()?,
         Arch::Mlp => packer.mlp()?,
@@ -40,8 +46,16 @@ pub(super) fn pack(
 struct Packer<'a> {
     spec: &'a NetSpec,
     weights: &'a Weights,
-    tower: &'static Kernels,
-    full: &'static Kernels,
+    kit: Kit,
+    steps: &'a [f32],
+}
+
+/// One layer of the tower: its BatchNorm to fold in, the norm after it, what becomes of its sums, its number.
+struct TowerLayer {
+    fold: Option<Affine>,
+    norm: Option<Affine>,
+    epilogue: Epilogue,
+    index: usize,
 }
 
 impl Packer<'_> {
@@ -69,6 +83,48 @@ impl Packer<'_> {
         }
     }
 
+    /// Steps of the activations that layer `index` of the tower reads; of observations 1.
+    fn source_step(&self, index: usize) -> f32 {
+        if index == 0 { 1.0 } else { self.steps.get(index - 1).copied().unwrap_or(1.0) }
+    }
+
+    fn tower_steps(&self, index: usize) -> [f32; 2] {
+        [self.source_step(index), self.source_step(index + 1)]
+    }
+
+    /// Layers of stem and blocks; the number of the first one after them.
+    fn tower_layers(&self) -> usize {
+        1 + 2 * self.spec.blocks
+    }
+
+    /// Stem and blocks, each layer made by `layer` out of name and inputs.
+    fn tower(
+        &self,
+        inputs: usize,
+        kind: &str,
+        layer: impl Fn(&str, usize, TowerLayer) -> Result<Layer>,
+    ) -> Result<(Layer, Vec<[Layer; 2]>)> {
+        let channels = self.spec.channels;
+        let enter =
+            TowerLayer { fold: None, norm: self.stream_norm(0)?, epilogue: Epilogue::Enter, index: 0 };
+        let stem = layer("stem", inputs, enter)?;
+        let block = |i: usize| -> Result<[Layer; 2]> {
+            let fold = Some(self.norm(&format!("blocks.{i}.bn2"))?);
+            let inner = TowerLayer { fold, norm: None, epilogue: Epilogue::Inner, index: 2 * i + 1 };
+            let norm = self.stream_norm(i + 1)?;
+            let leave = TowerLayer { fold: None, norm, epilogue: Epilogue::Leave, index: 2 * i + 2 };
+            Ok([
+                layer(&format!("blocks.{i}.{kind}1"), channels, inner)?,
+                layer(&format!("blocks.{i}.{kind}2"), channels, leave)?,
+            ])
+        };
+        Ok((stem, (0..self.spec.blocks).map(block).collect::<Result<_>>()?))
+    }
+
+    fn tower_kernels(&self, index: usize) -> &'static Kernels {
+        if index == 0 { self.kit.stem } else { self.kit.tower }
+    }
+
     /// The BatchNorm that reads the residual stream after `blocks` blocks.
     fn stream_norm(&self, blocks: usize) -> Result<Option<Affine>> {
         let name = if blocks == self.spec.blocks { "bn".into() } else { format!("blocks.{blocks}.bn1") };
@@ -78,27 +134,26 @@ impl Packer<'_> {
     fn resnet(&self) -> Result<Packed> {
         let NetSpec { channels, obs, policy_channels, value_channels, .. } = *self.spec;
         let squares = obs.height * obs.width;
-        let conv = |name: &str, inputs: usize, fold: Option<Affine>, norm, epilogue| {
+        let conv = |name: &str, inputs: usize, at: TowerLayer| {
             let data = self.data(&format!("{name}.weight"));
-            let scale = |co: usize| fold.as_ref().map_or(1.0, |f| f.scale[co]);
+            let scale = |co: usize| at.fold.as_ref().map_or(1.0, |f| f.scale[co]);
             let weight = |co: usize, tap: usize, ci: usize| scale(co) * data[(co * inputs + ci) * 9 + tap];
-            let bias = fold.as_ref().map_or(vec![0.0; channels], |f| f.offset.clone());
-            let dense = Dense { outputs: channels, taps: 9, inputs, weight: &weight, bias, norm, epilogue };
-            Layer::new(self.tower, board::conv3x3(obs.height, obs.width), &dense)
+            let bias = at.fold.as_ref().map_or(vec![0.0; channels], |f| f.offset.clone());
+            let (norm, epilogue, steps) = (at.norm.clone(), at.epilogue, self.tower_steps(at.index));
+            let dense =
+                Dense { outputs: channels, taps: 9, inputs, weight: &weight, bias, norm, epilogue, steps };
+            Layer::new(self.tower_kernels(at.index), Runs::conv3x3(obs.height, obs.width), &dense)
         };
-        let block = |i: usize| -> Result<[Layer; 2]> {
-            let fold = Some(self.norm(&format!("blocks.{i}.bn2"))?);
-            let inner = conv(&format!("blocks.{i}.conv1"), channels, fold, None, Epilogue::Inner);
-            let norm = self.stream_norm(i + 1)?;
-            Ok([inner, conv(&format!("blocks.{i}.conv2"), channels, None, norm, Epilogue::Leave)])
-        };
+        let (stem, blocks) = self.tower(obs.channels, "conv", conv)?;
+        let linear =
+            |name, inputs, epilogue| self.linear(name, self.kit.full, [squares, inputs], epilogue, 1.0);
         Ok(Packed {
-            stem: conv("stem", obs.channels, None, self.stream_norm(0)?, Epilogue::Enter),
-            blocks: (0..self.spec.blocks).map(block).collect::<Result<_>>()?,
+            stem,
+            blocks,
             head: Some(self.head()?),
-            policy: self.linear("policy.linear", self.full, squares, policy_channels, Epilogue::Output),
-            hidden: self.linear("value.hidden", self.full, squares, value_channels, Epilogue::Hidden),
-            value: self.value_out(),
+            policy: linear("policy.linear", policy_channels, Epilogue::Output)?,
+            hidden: linear("value.hidden", value_channels, Epilogue::Hidden)?,
+            value: self.value_out()?,
             products: 0,
         })
     }
@@ -127,56 +182,64 @@ impl Packer<'_> {
             bias: fold.offset.clone(),
             norm: None,
             epilogue: Epilogue::Hidden,
+            steps: [self.source_step(self.tower_layers()), 1.0],
         };
-        Ok(Layer::new(self.tower, board::pointwise(obs.height * obs.width), &dense))
+        Layer::new(self.kit.tower, Runs::pointwise(obs.height * obs.width), &dense)
     }
 
     fn mlp(&self) -> Result<Packed> {
         let NetSpec { channels, obs, .. } = *self.spec;
-        let full_width = |name: &str, inputs: usize, fold: Option<Affine>, norm, epilogue| {
+        let full_width = |name: &str, inputs: usize, at: TowerLayer| {
             let (data, bias) = (self.data(&format!("{name}.weight")), self.data(&format!("{name}.bias")));
-            let scale = |co: usize| fold.as_ref().map_or(1.0, |f| f.scale[co]);
+            let scale = |co: usize| at.fold.as_ref().map_or(1.0, |f| f.scale[co]);
             let weight = |co: usize, _: usize, ci: usize| scale(co) * data[co * inputs + ci];
-            let offset = |co: usize| fold.as_ref().map_or(0.0, |f| f.offset[co]);
+            let offset = |co: usize| at.fold.as_ref().map_or(0.0, |f| f.offset[co]);
             let bias = bias.iter().enumerate().map(|(co, b)| scale(co) * b + offset(co)).collect();
-            let dense = Dense { outputs: channels, taps: 1, inputs, weight: &weight, bias, norm, epilogue };
-            Layer::new(self.tower, board::pointwise(1), &dense)
+            let (norm, epilogue, steps) = (at.norm.clone(), at.epilogue, self.tower_steps(at.index));
+            let dense =
+                Dense { outputs: channels, taps: 1, inputs, weight: &weight, bias, norm, epilogue, steps };
+            Layer::new(self.tower_kernels(at.index), Runs::pointwise(1), &dense)
         };
-        let block = |i: usize| -> Result<[Layer; 2]> {
-            let fold = Some(self.norm(&format!("blocks.{i}.bn2"))?);
-            let inner = full_width(&format!("blocks.{i}.linear1"), channels, fold, None, Epilogue::Inner);
-            let norm = self.stream_norm(i + 1)?;
-            Ok([inner, full_width(&format!("blocks.{i}.linear2"), channels, None, norm, Epilogue::Leave)])
-        };
+        let (stem, blocks) = self.tower(obs.len(), "linear", full_width)?;
+        let step = self.source_step(self.tower_layers());
+        let linear = |name, epilogue| self.linear(name, self.kit.tower, [1, channels], epilogue, step);
         Ok(Packed {
-            stem: full_width("stem", obs.len(), None, self.stream_norm(0)?, Epilogue::Enter),
-            blocks: (0..self.spec.blocks).map(block).collect::<Result<_>>()?,
+            stem,
+            blocks,
             head: None,
-            policy: self.linear("policy.linear", self.tower, 1, channels, Epilogue::Output),
-            hidden: self.linear("value.hidden", self.tower, 1, channels, Epilogue::Hidden),
-            value: self.value_out(),
+            policy: linear("policy.linear", Epilogue::Output)?,
+            hidden: linear("value.hidden", Epilogue::Hidden)?,
+            value: self.value_out()?,
             products: 0,
         })
     }
 
-    fn value_out(&self) -> Layer {
-        self.linear("value.out", self.full, 1, self.spec.value_hidden, Epilogue::Output)
+    fn value_out(&self) -> Result<Layer> {
+        self.linear("value.out", self.kit.full, [1, self.spec.value_hidden], Epilogue::Output, 1.0)
     }
 
-    /// A linear layer on flattened `[inputs, positions]`, each position a tap.
+    /// A linear layer on flattened `[inputs, positions]`, each position a tap; reads activations of `step`.
     fn linear(
         &self,
         name: &str,
         kernels: &'static Kernels,
-        positions: usize,
-        inputs: usize,
+        [positions, inputs]: [usize; 2],
         epilogue: Epilogue,
-    ) -> Layer {
+        step: f32,
+    ) -> Result<Layer> {
         let (data, bias) = (self.data(&format!("{name}.weight")), self.data(&format!("{name}.bias")));
         let weight = |co: usize, p: usize, ci: usize| data[(co * inputs + ci) * positions + p];
-        let (outputs, bias) = (bias.len(), bias.to_vec());
-        let dense = Dense { outputs, taps: positions, inputs, weight: &weight, bias, norm: None, epilogue };
-        Layer::new(kernels, board::dense(positions), &dense)
+        let dense = Dense {
+            outputs: bias.len(),
+            taps: positions,
+            inputs,
+            weight: &weight,
+            bias: bias.to_vec(),
+            norm: None,
+            epilogue,
+            steps: [step, 1.0],
+        };
+        Layer::new(kernels, Runs::dense(positions), &dense)
     }
 
     fn products(&self, packed: &Packed) -> usize {

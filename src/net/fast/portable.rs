@@ -1,6 +1,6 @@
 //! Kernels in plain Rust, for machines whose instructions have no kernels of their own.
 
-use super::tile::{Kernels, Simd, Tile, peak, tile, tiles};
+use super::tile::{F32, Kernels, Tile, Vectors, peak, tile, tiles};
 
 /// Four lanes, which the compiler turns into the machine's baseline vectors.
 pub(super) struct Portable;
@@ -14,9 +14,8 @@ fn multiply_add(a: f32, b: f32, c: f32) -> f32 {
 }
 
 // SAFETY of every method: called only on pointers the tile vouches for.
-impl Simd for Portable {
+impl Vectors for Portable {
     const LANES: usize = LANES;
-    const UNIT: usize = 1;
     type Vector = [f32; LANES];
 
     #[inline(always)]
@@ -34,11 +33,6 @@ impl Simd for Portable {
     unsafe fn splat(p: *const f32) -> [f32; LANES] {
         // SAFETY: see the impl.
         [unsafe { *p }; LANES]
-    }
-
-    #[inline(always)]
-    unsafe fn dot(a: [f32; LANES], b: [f32; LANES], acc: [f32; LANES]) -> [f32; LANES] {
-        std::array::from_fn(|i| multiply_add(a[i], b[i], acc[i]))
     }
 
     #[inline(always)]
@@ -67,28 +61,23 @@ impl Simd for Portable {
         // SAFETY: see the impl; only valid lanes are copied.
         unsafe { std::ptr::copy_nonoverlapping(a.as_ptr(), p, valid.min(LANES)) }
     }
-
-    #[inline(always)]
-    unsafe fn store_units(p: *mut f32, a: [f32; LANES]) {
-        // SAFETY: see the impl.
-        unsafe { Self::store(p, a) }
-    }
 }
 
 unsafe fn portable<const MR: usize, const NV: usize>(t: &Tile<'_>) {
     // SAFETY: the caller's promise.
-    unsafe { tile::<Portable, MR, NV>(t) }
+    unsafe { tile::<F32<Portable>, MR, NV>(t) }
 }
 
 unsafe fn portable_peak(rounds: usize) -> f32 {
     // SAFETY: plain Rust needs no instructions of its own.
-    unsafe { peak::<Portable, 12>(rounds) }
+    unsafe { peak::<F32<Portable>, 12>(rounds) }
 }
 
 pub(super) static PORTABLE: Kernels = Kernels {
     name: "portable",
     lanes: LANES,
     unit: 1,
+    out: 1,
     tiles: [tiles!(portable, 1, [1 2 3 4 5]), tiles!(portable, 2, [1 2 3 4 5]), tiles!(portable, 4, [1 2])],
     peak: portable_peak,
     chains: 12,

@@ -57,11 +57,17 @@ fn difference(a: &[f32], b: &[f32]) -> f32 {
     a.iter().zip(b).fold(0.0, |m: f32, (a, b)| m.max((a - b).abs())) / scale
 }
 
-/// Every path and precision that this machine has.
-fn modes() -> Vec<(Path, Precision)> {
-    let all = [Precision::F32, Precision::Bf16]
-        .map(|precision| Path::available().into_iter().map(move |p| (p, precision)));
-    all.into_iter().flatten().filter(|(path, precision)| path.kernels(*precision).is_some()).collect()
+/// The network on every path and in every precision that this machine has.
+fn every_net(spec: &NetSpec, weights: &Weights) -> Vec<FastNet> {
+    let floats = [Precision::F32, Precision::Bf16].into_iter().flat_map(|precision| {
+        let paths = Path::available().into_iter().filter(move |path| path.has(precision));
+        paths.map(move |path| FastNet::with_path(spec, weights, precision, path).expect("available"))
+    });
+    let mut nets: Vec<FastNet> = floats.collect();
+    if Path::Avx512.has(Precision::Int8) {
+        nets.push(FastNet::int8(spec, weights, &observations(spec, 20, 99)).expect("available"));
+    }
+    nets
 }
 
 /// All rows of a batch on every f32 path against the naive forward.
@@ -118,8 +124,7 @@ proptest! {
         let weights = weights(&spec, seed);
         let obs = observations(&spec, rows, seed);
         let (f, a, p) = (spec.obs.len(), spec.num_actions, spec.num_players);
-        for (path, precision) in modes() {
-            let mut net = FastNet::with_path(&spec, &weights, precision, path).expect("available");
+        for mut net in every_net(&spec, &weights) {
             let (logits, values) = evaluate(&mut net, &obs).expect("finite");
             let mut fork = net.fork();
             for row in 0..rows {
@@ -151,8 +156,7 @@ fn rows_keep_their_bits_across_chunks() {
     let spec = spec(Arch::Resnet, [2, 6, 7], 64);
     let weights = weights(&spec, 5);
     let obs = observations(&spec, 129, 6);
-    for (path, precision) in modes() {
-        let mut net = FastNet::with_path(&spec, &weights, precision, path).expect("available");
+    for mut net in every_net(&spec, &weights) {
         let (logits, values) = evaluate(&mut net, &obs).expect("finite");
         for rows in [1, 5, 8, 13, 64, 100] {
             let (l, v) = evaluate(&mut net, &obs[..rows * spec.obs.len()]).expect("finite");
@@ -239,6 +243,11 @@ fn denormal_weights_are_computed_with_and_huge_ones_reported() {
         overflow.get_mut("blocks.0.bn2.running_var").expect("there").data.fill(0.0);
         assert!(matches!(net(&overflow), Err(Error::NotFinite { .. })));
 
+        let mut product = weights(&spec, 8);
+        product.get_mut("blocks.0.bn2.weight").expect("there").data.fill(100.0);
+        product.get_mut("blocks.0.conv1.weight").expect("there").data[5] = 3e38;
+        assert!(matches!(net(&product), Err(Error::NotFinite { .. })));
+
         let mut nan = weights(&spec, 8);
         nan.get_mut("value.out.bias").expect("there").data[0] = f32::NAN;
         assert!(matches!(net(&nan), Err(Error::NotFinite { .. })));
@@ -247,13 +256,46 @@ fn denormal_weights_are_computed_with_and_huge_ones_reported() {
 
 #[test]
 fn observations_that_are_no_numbers_are_reported() {
-    let spec = spec(Arch::Mlp, [5, 1, 1], 20);
-    for path in Path::available() {
-        let mut net = FastNet::with_path(&spec, &weights(&spec, 9), Precision::F32, path).expect("available");
+    for (arch, board) in [(Arch::Mlp, [5, 1, 1]), (Arch::Resnet, [2, 3, 3])] {
+        let spec = spec(arch, board, 20);
         let mut obs = observations(&spec, 2, 10);
         obs[7] = f32::NAN;
-        assert!(matches!(evaluate(&mut net, &obs), Err(Error::NotFinite { .. })));
+        for mut net in every_net(&spec, &weights(&spec, 9)) {
+            assert!(matches!(evaluate(&mut net, &obs), Err(Error::NotFinite { .. })), "{}", net.path());
+        }
     }
+}
+
+/// What 8 bits round away is small beside the outputs, and not nothing.
+#[test]
+fn int8_is_near_f32_on_observations_like_those_it_was_calibrated_on() {
+    for (arch, board) in [(Arch::Resnet, [3, 6, 7]), (Arch::Mlp, [31, 1, 1])] {
+        let spec = NetSpec { num_actions: 50, ..spec(arch, board, 37) };
+        let weights = weights(&spec, 18);
+        if !Path::Avx512.has(Precision::Int8) {
+            let error = FastNet::int8(&spec, &weights, &observations(&spec, 1, 1)).err();
+            assert!(matches!(error, Some(Error::Unsupported { .. })));
+            continue;
+        }
+        let obs = observations(&spec, 19, 19);
+        let mut exact = FastNet::new(&spec, &weights, Precision::F32).expect("f32 is everywhere");
+        let mut bytes = FastNet::int8(&spec, &weights, &observations(&spec, 200, 20)).expect("available");
+        let (expected, found) = (evaluate(&mut exact, &obs), evaluate(&mut bytes, &obs));
+        let ((logits, values), (l, v)) = (expected.expect("finite"), found.expect("finite"));
+        for (found, expected) in [(l, logits), (v, values)] {
+            let off = difference(&found, &expected);
+            assert!((1e-5..6e-2).contains(&off), "{arch:?}: off by {off}");
+        }
+        let none = FastNet::int8(&spec, &weights, &[]).err();
+        assert!(matches!(none, Some(Error::Mismatch { .. })));
+    }
+}
+
+#[test]
+fn int8_without_observations_says_what_it_needs() {
+    let spec = spec(Arch::Mlp, [5, 1, 1], 4);
+    let error = FastNet::new(&spec, &weights(&spec, 11), Precision::Int8).err().expect("must be refused");
+    assert!(matches!(error, Error::Unsupported { .. }));
 }
 
 #[test]

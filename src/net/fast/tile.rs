@@ -1,6 +1,6 @@
 //! The one inner kernel: a tile of MR rows by NV vectors of output channels.
 //!
-//! Activations are 32-bit units: one f32, or two bf16. A row holds the units of one (position, board); tap t of an output
+//! Activations are 32-bit units: one f32, two bf16 or four bytes. A row holds the units of one (position, board); tap t of an output
 //! row reads the row `shift` rows away. Each accumulator takes its products in the order of taps, then units, whatever
 //! the tile's shape, so a row's result does not depend on the rows around it.
 
@@ -48,6 +48,8 @@ pub(super) struct Tile<'a> {
     /// Vectors of one weight block, `BLOCK` or fewer for the last.
     pub block_vectors: usize,
     pub bias: *const f32,
+    /// What a sum of byte products is worth, for each channel.
+    pub worth: *const f32,
     pub scale: *const f32,
     pub offset: *const f32,
     /// Residual stream, first row of the tile (Enter, Leave).
@@ -73,8 +75,10 @@ pub(super) struct Kernels {
     pub name: &'static str,
     /// f32 numbers of a vector.
     pub lanes: usize,
-    /// Activations of a unit.
+    /// Activations of a unit as read.
     pub unit: usize,
+    /// Activations of a unit as written.
+    pub out: usize,
     /// By log2(NV), then MR - 1.
     pub tiles: [&'static [TileFn]; 3],
     /// `rounds` times `chains` multiplications of whole vectors that wait for nothing but registers.
@@ -91,123 +95,156 @@ pub(super) use tiles;
 /// The most that the machine can multiply: CHAINS sums in registers, no memory.
 ///
 /// # Safety
-/// The machine has S's instructions.
+/// The machine has F's instructions.
 #[inline(always)]
-pub(super) unsafe fn peak<S: Simd, const CHAINS: usize>(rounds: usize) -> f32 {
+pub(super) unsafe fn peak<F: Format, const CHAINS: usize>(rounds: usize) -> f32 {
     // SAFETY: the caller's promise; loads and stores are of a local array of at least LANES numbers.
     unsafe {
         let mut numbers = std::hint::black_box([0.5_f32; 16]);
-        let factor = S::load(numbers.as_ptr());
+        let factor = F::V::load(numbers.as_ptr());
         let mut sums = [factor; CHAINS];
         for _ in 0..rounds {
             for sum in &mut sums {
-                *sum = S::dot(factor, factor, *sum);
+                *sum = F::dot(factor, factor, *sum);
             }
         }
-        let total = sums.into_iter().reduce(|a, b| S::add(a, b)).unwrap_or(factor);
-        S::store(numbers.as_mut_ptr(), total);
+        let total = sums.into_iter().reduce(|a, b| F::V::add(a, b)).unwrap_or(factor);
+        F::V::store(numbers.as_mut_ptr(), total);
         numbers[0]
     }
 }
 
-/// One instruction set and number format, a vector being LANES accumulators.
-pub(super) trait Simd {
+/// Vectors of LANES f32 in one instruction set.
+pub(super) trait Vectors {
     const LANES: usize;
-    /// Activations of a 32-bit unit.
-    const UNIT: usize;
     type Vector: Copy;
     unsafe fn zero() -> Self::Vector;
     unsafe fn load(p: *const f32) -> Self::Vector;
-    /// One unit (or number) in every lane.
+    /// One word in every lane.
     unsafe fn splat(p: *const f32) -> Self::Vector;
-    /// acc + the product of units.
-    unsafe fn dot(a: Self::Vector, b: Self::Vector, acc: Self::Vector) -> Self::Vector;
     unsafe fn add(a: Self::Vector, b: Self::Vector) -> Self::Vector;
-    /// a * b + c of f32.
+    /// a * b + c.
     unsafe fn mul_add(a: Self::Vector, b: Self::Vector, c: Self::Vector) -> Self::Vector;
     /// max(a, 0), NaN where a is NaN.
     unsafe fn relu(a: Self::Vector) -> Self::Vector;
     unsafe fn store(p: *mut f32, a: Self::Vector);
     /// The first `valid` lanes, which may be more than there are.
     unsafe fn store_valid(p: *mut f32, a: Self::Vector, valid: usize);
-    /// Lanes as activations: LANES / UNIT words.
-    unsafe fn store_units(p: *mut f32, a: Self::Vector);
 }
 
-/// The kernel's body; instantiated inside functions that enable S's instructions.
+/// A vector of the format's instruction set; as a sum, of 32-bit integers in the format of bytes.
+pub(super) type Vector<F> = <<F as Format>::V as Vectors>::Vector;
+
+/// How activations are multiplied and written.
+pub(super) trait Format {
+    type V: Vectors;
+    /// Activations of a 32-bit unit as written.
+    const OUT: usize;
+    /// acc + the product of units.
+    unsafe fn dot(a: Vector<Self>, b: Vector<Self>, acc: Vector<Self>) -> Vector<Self>;
+    /// A sum as f32 with its bias, in the channels from `lane`.
+    #[inline(always)]
+    unsafe fn finish(t: &Tile<'_>, sum: Vector<Self>, lane: usize) -> Vector<Self> {
+        // SAFETY: bias is padded to whole vectors.
+        unsafe { Self::V::add(sum, Self::V::load(t.bias.add(lane))) }
+    }
+    /// Lanes as activations: LANES / OUT words.
+    unsafe fn store_units(p: *mut f32, a: Vector<Self>);
+}
+
+/// Activations in f32.
+pub(super) struct F32<V>(std::marker::PhantomData<V>);
+
+// SAFETY of every method: called only inside functions that enable V's instructions, on pointers the tile vouches for.
+impl<V: Vectors> Format for F32<V> {
+    type V = V;
+    const OUT: usize = 1;
+
+    #[inline(always)]
+    unsafe fn dot(a: V::Vector, b: V::Vector, acc: V::Vector) -> V::Vector {
+        // SAFETY: see the impl.
+        unsafe { V::mul_add(a, b, acc) }
+    }
+
+    #[inline(always)]
+    unsafe fn store_units(p: *mut f32, a: V::Vector) {
+        // SAFETY: see the impl.
+        unsafe { V::store(p, a) }
+    }
+}
+
+/// The kernel's body; instantiated inside functions that enable F's instructions.
 ///
 /// # Safety
 /// As for [`TileFn`].
 #[inline(always)]
-pub(super) unsafe fn tile<S: Simd, const MR: usize, const NV: usize>(t: &Tile<'_>) {
+pub(super) unsafe fn tile<F: Format, const MR: usize, const NV: usize>(t: &Tile<'_>) {
     // SAFETY: the caller's promise covers every row, vector and tap below.
     unsafe {
-        let sums = products::<S, MR, NV>(t);
+        let sums = products::<F, MR, NV>(t);
         match t.epilogue {
-            Epilogue::Enter => each::<S, MR, NV>(t, sums, |s, row, lane| {
-                S::store(t.stream.add(row * t.stream_row + lane), s);
-                store_norm::<S>(t, s, row, lane);
+            Epilogue::Enter => each::<F, MR, NV>(t, sums, |s, row, lane| {
+                F::V::store(t.stream.add(row * t.stream_row + lane), s);
+                store_norm::<F>(t, s, row, lane);
             }),
-            Epilogue::Leave => each::<S, MR, NV>(t, sums, |s, row, lane| {
+            Epilogue::Leave => each::<F, MR, NV>(t, sums, |s, row, lane| {
                 let stream = t.stream.add(row * t.stream_row + lane);
-                let s = S::add(S::load(stream), s);
-                S::store(stream, s);
-                store_norm::<S>(t, s, row, lane);
+                let s = F::V::add(F::V::load(stream), s);
+                F::V::store(stream, s);
+                store_norm::<F>(t, s, row, lane);
             }),
-            Epilogue::Inner => each::<S, MR, NV>(t, sums, |s, row, lane| {
-                S::store_units(t.out.add(row * t.out_row + lane / S::UNIT), S::relu(s));
+            Epilogue::Inner => each::<F, MR, NV>(t, sums, |s, row, lane| {
+                F::store_units(t.out.add(row * t.out_row + lane / F::OUT), F::V::relu(s));
             }),
-            Epilogue::Hidden => each::<S, MR, NV>(t, sums, |s, row, lane| {
-                S::store(t.out.add(row * t.out_row + lane), S::relu(s));
+            Epilogue::Hidden => each::<F, MR, NV>(t, sums, |s, row, lane| {
+                F::V::store(t.out.add(row * t.out_row + lane), F::V::relu(s));
             }),
-            Epilogue::Output => each::<S, MR, NV>(t, sums, |s, row, lane| {
-                S::store_valid(t.out.add(row * t.out_row + lane), s, t.valid - lane);
+            Epilogue::Output => each::<F, MR, NV>(t, sums, |s, row, lane| {
+                F::V::store_valid(t.out.add(row * t.out_row + lane), s, t.valid - lane);
             }),
         }
     }
 }
 
-/// Calls `f` with bias + sum, row and first lane of every vector.
+/// Calls `f` with the finished sum, row and first lane of every vector.
 #[inline(always)]
-unsafe fn each<S: Simd, const MR: usize, const NV: usize>(
+unsafe fn each<F: Format, const MR: usize, const NV: usize>(
     t: &Tile<'_>,
-    sums: [[S::Vector; NV]; MR],
-    f: impl Fn(S::Vector, usize, usize),
+    sums: [[Vector<F>; NV]; MR],
+    f: impl Fn(Vector<F>, usize, usize),
 ) {
-    #[allow(clippy::needless_range_loop)] // j is a column of `sums`
-    for j in 0..NV {
-        // SAFETY: bias is padded to whole vectors.
-        let bias = unsafe { S::load(t.bias.add(j * S::LANES)) };
-        for i in 0..MR {
-            // SAFETY: the caller enabled S's instructions.
-            f(unsafe { S::add(sums[i][j], bias) }, i, j * S::LANES);
+    for (row, sums) in sums.into_iter().enumerate() {
+        for (j, sum) in sums.into_iter().enumerate() {
+            let lane = j * F::V::LANES;
+            // SAFETY: the caller enabled F's instructions; the lane is one of the tile's.
+            f(unsafe { F::finish(t, sum, lane) }, row, lane);
         }
     }
 }
 
 #[inline(always)]
-unsafe fn store_norm<S: Simd>(t: &Tile<'_>, x: S::Vector, row: usize, lane: usize) {
+unsafe fn store_norm<F: Format>(t: &Tile<'_>, x: Vector<F>, row: usize, lane: usize) {
     // SAFETY: scale and offset are padded to whole vectors; out holds the row.
     unsafe {
-        let (scale, offset) = (S::load(t.scale.add(lane)), S::load(t.offset.add(lane)));
-        let out = t.out.add(row * t.out_row + lane / S::UNIT);
-        S::store_units(out, S::relu(S::mul_add(x, scale, offset)));
+        let (scale, offset) = (F::V::load(t.scale.add(lane)), F::V::load(t.offset.add(lane)));
+        let out = t.out.add(row * t.out_row + lane / F::OUT);
+        F::store_units(out, F::V::relu(F::V::mul_add(x, scale, offset)));
     }
 }
 
 /// Sums of products over taps and units, in that order.
 #[inline(always)]
-unsafe fn products<S: Simd, const MR: usize, const NV: usize>(t: &Tile<'_>) -> [[S::Vector; NV]; MR] {
+unsafe fn products<F: Format, const MR: usize, const NV: usize>(t: &Tile<'_>) -> [[Vector<F>; NV]; MR] {
     // SAFETY: the caller's promise; x and weights hold `depth` units for every tap.
     unsafe {
-        let mut sums = [[S::zero(); NV]; MR];
-        let row = t.block_vectors * S::LANES;
+        let mut sums = [[F::V::zero(); NV]; MR];
+        let row = t.block_vectors * F::V::LANES;
         for tap in t.taps {
             // Not unrolled: the compiler would move broadcasts ahead of their step and spill them.
             let mut x = t.x.offset(tap.shift * t.x_position);
             let mut w = t.weights.add(tap.index * t.depth * row);
             for _ in 0..t.depth {
-                step::<S, MR, NV>(t, x, w, &mut sums);
+                step::<F, MR, NV>(t, x, w, &mut sums);
                 x = x.add(1);
                 w = w.add(row);
             }
@@ -217,22 +254,22 @@ unsafe fn products<S: Simd, const MR: usize, const NV: usize>(t: &Tile<'_>) -> [
 }
 
 #[inline(always)]
-unsafe fn step<S: Simd, const MR: usize, const NV: usize>(
+unsafe fn step<F: Format, const MR: usize, const NV: usize>(
     t: &Tile<'_>,
     x: *const f32,
     w: *const f32,
-    sums: &mut [[S::Vector; NV]; MR],
+    sums: &mut [[Vector<F>; NV]; MR],
 ) {
     // SAFETY: as for `products`.
     unsafe {
-        let mut b = [S::zero(); NV];
+        let mut b = [F::V::zero(); NV];
         for (j, b) in b.iter_mut().enumerate() {
-            *b = S::load(w.add(j / BLOCK * t.block + j % BLOCK * S::LANES));
+            *b = F::V::load(w.add(j / BLOCK * t.block + j % BLOCK * F::V::LANES));
         }
         for (i, sums) in sums.iter_mut().enumerate() {
-            let a = S::splat(x.add(i * t.x_row));
+            let a = F::V::splat(x.add(i * t.x_row));
             for j in 0..NV {
-                sums[j] = S::dot(a, b[j], sums[j]);
+                sums[j] = F::dot(a, b[j], sums[j]);
             }
         }
     }

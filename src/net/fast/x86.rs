@@ -1,15 +1,14 @@
 //! f32 kernels for x86-64: AVX-512, AVX2 with FMA.
 
-use super::tile::{Kernels, Simd, Tile, peak, tile, tiles};
+use super::tile::{F32, Kernels, Tile, Vectors, peak, tile, tiles};
 use std::arch::x86_64::*;
 
-/// AVX-512 f32.
+/// AVX-512.
 pub(super) struct Avx512;
 
 // SAFETY of every method: called only inside functions that enable AVX-512F, on pointers the tile vouches for.
-impl Simd for Avx512 {
+impl Vectors for Avx512 {
     const LANES: usize = 16;
-    const UNIT: usize = 1;
     type Vector = __m512;
 
     #[inline(always)]
@@ -28,12 +27,6 @@ impl Simd for Avx512 {
     unsafe fn splat(p: *const f32) -> __m512 {
         // SAFETY: see the impl.
         unsafe { _mm512_set1_ps(*p) }
-    }
-
-    #[inline(always)]
-    unsafe fn dot(a: __m512, b: __m512, acc: __m512) -> __m512 {
-        // SAFETY: see the impl.
-        unsafe { _mm512_fmadd_ps(a, b, acc) }
     }
 
     #[inline(always)]
@@ -66,46 +59,40 @@ impl Simd for Avx512 {
         // SAFETY: see the impl; masked lanes are not touched.
         unsafe { _mm512_mask_storeu_ps(p, mask, a) }
     }
-
-    #[inline(always)]
-    unsafe fn store_units(p: *mut f32, a: __m512) {
-        // SAFETY: see the impl.
-        unsafe { _mm512_storeu_ps(p, a) }
-    }
 }
 
 #[target_feature(enable = "avx512f")]
 unsafe fn avx512<const MR: usize, const NV: usize>(t: &Tile<'_>) {
     // SAFETY: the caller's promise, and this function enables the instructions.
-    unsafe { tile::<Avx512, MR, NV>(t) }
+    unsafe { tile::<F32<Avx512>, MR, NV>(t) }
 }
 
 #[target_feature(enable = "avx512f")]
 unsafe fn avx512_peak(rounds: usize) -> f32 {
     // SAFETY: this function enables the instructions.
-    unsafe { peak::<Avx512, 24>(rounds) }
+    unsafe { peak::<F32<Avx512>, 16>(rounds) }
 }
 
 pub(super) static AVX512: Kernels = Kernels {
     name: "avx512",
     lanes: 16,
     unit: 1,
+    out: 1,
     tiles: [
         tiles!(avx512, 1, [1 2 3 4 5 6 7 8 9 10 11 12]),
         tiles!(avx512, 2, [1 2 3 4 5 6 7 8 9 10 11 12]),
         tiles!(avx512, 4, [1 2 3 4 5 6]),
     ],
     peak: avx512_peak,
-    chains: 24,
+    chains: 16,
 };
 
-/// AVX2 with FMA, f32.
+/// AVX2 with FMA.
 pub(super) struct Avx2;
 
 // SAFETY of every method: called only inside functions that enable AVX2 and FMA, on pointers the tile vouches for.
-impl Simd for Avx2 {
+impl Vectors for Avx2 {
     const LANES: usize = 8;
-    const UNIT: usize = 1;
     type Vector = __m256;
 
     #[inline(always)]
@@ -124,12 +111,6 @@ impl Simd for Avx2 {
     unsafe fn splat(p: *const f32) -> __m256 {
         // SAFETY: see the impl.
         unsafe { _mm256_set1_ps(*p) }
-    }
-
-    #[inline(always)]
-    unsafe fn dot(a: __m256, b: __m256, acc: __m256) -> __m256 {
-        // SAFETY: see the impl.
-        unsafe { _mm256_fmadd_ps(a, b, acc) }
     }
 
     #[inline(always)]
@@ -165,30 +146,25 @@ impl Simd for Avx2 {
             std::ptr::copy_nonoverlapping(lanes.as_ptr(), p, valid.min(8));
         }
     }
-
-    #[inline(always)]
-    unsafe fn store_units(p: *mut f32, a: __m256) {
-        // SAFETY: see the impl.
-        unsafe { _mm256_storeu_ps(p, a) }
-    }
 }
 
 #[target_feature(enable = "avx2,fma")]
 unsafe fn avx2<const MR: usize, const NV: usize>(t: &Tile<'_>) {
     // SAFETY: the caller's promise, and this function enables the instructions.
-    unsafe { tile::<Avx2, MR, NV>(t) }
+    unsafe { tile::<F32<Avx2>, MR, NV>(t) }
 }
 
 #[target_feature(enable = "avx2,fma")]
 unsafe fn avx2_peak(rounds: usize) -> f32 {
     // SAFETY: this function enables the instructions.
-    unsafe { peak::<Avx2, 12>(rounds) }
+    unsafe { peak::<F32<Avx2>, 12>(rounds) }
 }
 
 pub(super) static AVX2: Kernels = Kernels {
     name: "avx2",
     lanes: 8,
     unit: 1,
+    out: 1,
     tiles: [tiles!(avx2, 1, [1 2 3 4 5 6]), tiles!(avx2, 2, [1 2 3 4 5 6]), tiles!(avx2, 4, [1 2])],
     peak: avx2_peak,
     chains: 12,

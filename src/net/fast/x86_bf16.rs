@@ -1,6 +1,7 @@
 //! bfloat16 kernels for x86-64: AVX-512 BF16, and AVX2 doing the same with shifts and fused multiply-adds.
 
-use super::tile::{Kernels, Simd, Tile, peak, tile, tiles};
+use super::observe::bf16_bits;
+use super::tile::{Format, Kernels, Tile, Vectors, peak, tile, tiles};
 use super::x86::{Avx2, Avx512};
 use std::arch::x86_64::*;
 use std::mem::transmute;
@@ -8,67 +9,11 @@ use std::mem::transmute;
 /// `vdpbf16ps`.
 struct Avx512Bf16;
 
-/// The methods that bf16 shares with f32 on vectors `$vector` of `$base`.
-macro_rules! as_f32 {
-    ($base:ty, $vector:ty) => {
-        const LANES: usize = <$base>::LANES;
-        const UNIT: usize = 2;
-        type Vector = $vector;
-
-        #[inline(always)]
-        unsafe fn zero() -> $vector {
-            // SAFETY: see the impl.
-            unsafe { <$base>::zero() }
-        }
-
-        #[inline(always)]
-        unsafe fn load(p: *const f32) -> $vector {
-            // SAFETY: see the impl.
-            unsafe { <$base>::load(p) }
-        }
-
-        #[inline(always)]
-        unsafe fn splat(p: *const f32) -> $vector {
-            // SAFETY: see the impl.
-            unsafe { <$base>::splat(p) }
-        }
-
-        #[inline(always)]
-        unsafe fn add(a: $vector, b: $vector) -> $vector {
-            // SAFETY: see the impl.
-            unsafe { <$base>::add(a, b) }
-        }
-
-        #[inline(always)]
-        unsafe fn mul_add(a: $vector, b: $vector, c: $vector) -> $vector {
-            // SAFETY: see the impl.
-            unsafe { <$base>::mul_add(a, b, c) }
-        }
-
-        #[inline(always)]
-        unsafe fn relu(a: $vector) -> $vector {
-            // SAFETY: see the impl.
-            unsafe { <$base>::relu(a) }
-        }
-
-        #[inline(always)]
-        unsafe fn store(p: *mut f32, a: $vector) {
-            // SAFETY: see the impl.
-            unsafe { <$base>::store(p, a) }
-        }
-
-        #[inline(always)]
-        unsafe fn store_valid(p: *mut f32, a: $vector, valid: usize) {
-            // SAFETY: see the impl.
-            unsafe { <$base>::store_valid(p, a, valid) }
-        }
-    };
-}
-
 // SAFETY of every method: called only inside functions that enable AVX-512F and AVX-512 BF16, on pointers the tile
 // vouches for.
-impl Simd for Avx512Bf16 {
-    as_f32!(Avx512, __m512);
+impl Format for Avx512Bf16 {
+    type V = Avx512;
+    const OUT: usize = 2;
 
     #[inline(always)]
     unsafe fn dot(a: __m512, b: __m512, acc: __m512) -> __m512 {
@@ -92,28 +37,30 @@ unsafe fn avx512<const MR: usize, const NV: usize>(t: &Tile<'_>) {
 #[target_feature(enable = "avx512f,avx512bf16")]
 unsafe fn avx512_peak(rounds: usize) -> f32 {
     // SAFETY: this function enables the instructions.
-    unsafe { peak::<Avx512Bf16, 24>(rounds) }
+    unsafe { peak::<Avx512Bf16, 16>(rounds) }
 }
 
 pub(super) static AVX512: Kernels = Kernels {
     name: "avx512-bf16",
-    lanes: Avx512Bf16::LANES,
-    unit: Avx512Bf16::UNIT,
+    lanes: Avx512::LANES,
+    unit: 2,
+    out: 2,
     tiles: [
         tiles!(avx512, 1, [1 2 3 4 5 6 7 8 9 10 11 12]),
         tiles!(avx512, 2, [1 2 3 4 5 6 7 8 9 10 11 12]),
         tiles!(avx512, 4, [1 2 3 4 5 6]),
     ],
     peak: avx512_peak,
-    chains: 24,
+    chains: 16,
 };
 
 /// `vdpbf16ps` out of AVX2 and FMA; products of bf16 are exact, so that fusing them changes nothing.
 struct Avx2Bf16;
 
 // SAFETY of every method: called only inside functions that enable AVX2 and FMA, on pointers the tile vouches for.
-impl Simd for Avx2Bf16 {
-    as_f32!(Avx2, __m256);
+impl Format for Avx2Bf16 {
+    type V = Avx2;
+    const OUT: usize = 2;
 
     #[inline(always)]
     unsafe fn dot(a: __m256, b: __m256, acc: __m256) -> __m256 {
@@ -132,7 +79,7 @@ impl Simd for Avx2Bf16 {
         unsafe {
             let mut numbers = [0.0; 8];
             _mm256_storeu_ps(numbers.as_mut_ptr(), a);
-            let halves = numbers.map(|x| half::bf16::from_f32(x).to_bits());
+            let halves = numbers.map(|x| bf16_bits(x) as u16);
             p.cast::<[u16; 8]>().write_unaligned(halves);
         }
     }
@@ -152,8 +99,9 @@ unsafe fn avx2_peak(rounds: usize) -> f32 {
 
 pub(super) static AVX2: Kernels = Kernels {
     name: "avx2-bf16",
-    lanes: Avx2Bf16::LANES,
-    unit: Avx2Bf16::UNIT,
+    lanes: Avx2::LANES,
+    unit: 2,
+    out: 2,
     tiles: [tiles!(avx2, 1, [1 2 3 4 5 6]), tiles!(avx2, 2, [1 2 3 4]), tiles!(avx2, 4, [1 2])],
     peak: avx2_peak,
     chains: 10,

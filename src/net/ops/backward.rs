@@ -188,7 +188,7 @@ impl Tower {
     }
 
     /// Adds every layer's gradient to the flat one.
-    fn gather(&mut self, gradient: &mut [f32]) {
+    fn gather(&self, gradient: &mut [f32]) {
         let mut parts = self.params.parts_mut(gradient);
         self.units
             .iter()
@@ -196,12 +196,8 @@ impl Tower {
             .chain([&self.tail])
             .for_each(|norm| norm.add_gradient(&mut parts));
         let jobs: Vec<(&Linear, Vec<&mut [f32]>)> = self
-            .linears_mut()
-            .into_iter()
-            .map(|linear| {
-                let tensors = linear.slots().map(|slot| std::mem::take(&mut parts[slot])).collect();
-                (&*linear, tensors)
-            })
+            .linears()
+            .map(|linear| (linear, linear.slots().map(|slot| std::mem::take(&mut parts[slot])).collect()))
             .collect();
         jobs.into_par_iter().for_each(|(linear, mut tensors)| linear.add_gradient(&mut tensors));
     }

@@ -1,6 +1,6 @@
 //! Weights as two flat arrays: what the optimiser moves, and the running statistics.
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::net::spec::{Array, NetSpec, Weights};
 use std::ops::Range;
 
@@ -31,6 +31,7 @@ pub struct Slot {
 /// The places of all tensors of a network, in the order of [`NetSpec::tensors`].
 #[derive(Clone, Debug)]
 pub struct Params {
+    spec: NetSpec,
     /// All tensors.
     pub slots: Vec<Slot>,
     /// Numbers the optimiser moves.
@@ -42,7 +43,7 @@ pub struct Params {
 impl Params {
     /// The places for `spec`.
     pub fn new(spec: &NetSpec) -> Self {
-        let mut params = Self { slots: Vec::new(), num_parameters: 0, num_statistics: 0 };
+        let mut params = Self { spec: spec.clone(), slots: Vec::new(), num_parameters: 0, num_statistics: 0 };
         for (name, shape) in spec.tensors() {
             let kind = match shape.len() {
                 1 if name.contains("running_") => Kind::Statistic,
@@ -71,31 +72,16 @@ impl Params {
     /// Parameters and statistics out of `weights`.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] where a tensor is missing, has another shape, or is not of this network.
+    /// As [`NetSpec::check`].
     pub fn flatten(&self, weights: &Weights) -> Result<(Vec<f32>, Vec<f32>)> {
+        self.spec.check(weights)?;
         let mut parameters = vec![0.0; self.num_parameters];
         let mut statistics = vec![0.0; self.num_statistics];
-        let mismatch = |name: &str, found: String, expected: String| Error::Mismatch {
-            what: format!("tensor {name}"),
-            found,
-            expected,
-        };
         for slot in &self.slots {
-            let array = weights
-                .get(&slot.name)
-                .ok_or_else(|| mismatch(&slot.name, "nothing".into(), format!("shape {:?}", slot.shape)))?;
-            if array.shape != slot.shape || array.data.len() != slot.range.len() {
-                let found = format!("shape {:?} with {} numbers", array.shape, array.data.len());
-                return Err(mismatch(&slot.name, found, format!("shape {:?}", slot.shape)));
-            }
             let flat = if slot.kind == Kind::Statistic { &mut statistics } else { &mut parameters };
-            flat[slot.range.clone()].copy_from_slice(&array.data);
+            flat[slot.range.clone()].copy_from_slice(&weights[&slot.name].data);
         }
-        let extra = weights.keys().find(|name| !self.slots.iter().any(|slot| slot.name == **name));
-        match extra {
-            Some(name) => Err(mismatch(name, "a tensor".into(), "none of that name in this network".into())),
-            None => Ok((parameters, statistics)),
-        }
+        Ok((parameters, statistics))
     }
 
     /// The weights by name again.

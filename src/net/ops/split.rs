@@ -6,6 +6,8 @@ use std::ops::Range;
 const MAX_PIECES: usize = 16;
 /// Floats of one activation of a chunk that should stay in a core's second-level cache.
 const CHUNK_FLOATS: usize = 64 * 1024;
+/// A batch makes at least about this many chunks where it is large enough, so that threads share it evenly.
+const MIN_CHUNKS: usize = 20;
 /// Boards of a chunk are a multiple of this, the tallest register tile.
 const TILE: usize = 12;
 
@@ -23,7 +25,8 @@ pub struct Split {
 impl Split {
     /// The cuts for `boards` boards whose widest activation has `floats` numbers a board.
     pub fn new(boards: usize, floats: usize) -> Self {
-        let chunk = TILE * (CHUNK_FLOATS / (TILE * floats)).clamp(1, 8);
+        let (cached, shared) = (CHUNK_FLOATS / (TILE * floats), boards / (TILE * MIN_CHUNKS));
+        let chunk = TILE * cached.min(shared).clamp(1, 8);
         let chunks = boards.div_ceil(chunk);
         let count = chunks.clamp(1, MAX_PIECES);
         let start = |piece: usize| (piece * chunks / count * chunk).min(boards);

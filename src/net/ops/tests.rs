@@ -5,7 +5,7 @@ use crate::config::Arch;
 use crate::game::ObsShape;
 use crate::net::candle_net::{CandleNet, Mode};
 use crate::net::init::initial_weights;
-use crate::net::spec::{NetSpec, Weights};
+use crate::net::spec::{Array, NetSpec, Weights};
 use crate::rng::{Key, Purpose};
 use candle_core::{Device, Tensor, Var};
 use std::collections::HashMap;
@@ -39,10 +39,10 @@ fn specs() -> Vec<NetSpec> {
 fn weights(spec: &NetSpec) -> Weights {
     let mut rng = Key::new(5, Purpose::Evaluation).stream();
     let mut weights = initial_weights(spec, 5);
-    for (name, array) in &mut weights {
+    for (name, Array { shape, data }) in &mut weights {
         let scale = if name.contains("out") || name.contains("policy.linear") { 3.0 } else { 1.0 };
-        for x in &mut array.data {
-            *x = *x * scale + if array.shape.len() == 1 { 0.3 * rng.uniform() } else { 0.0 };
+        for x in data {
+            *x = *x * scale + if shape.len() == 1 { 0.3 * rng.uniform() } else { 0.0 };
         }
     }
     weights
@@ -101,6 +101,7 @@ fn is_without_effect(spec: &NetSpec, name: &str) -> bool {
 
 /// The worst tensor and its error against candle, for random observations.
 fn worst_error(spec: &NetSpec, isa: Isa, seed: u64) -> (f64, String) {
+    // Three chunks, the last with rows that fill no register tile.
     let rows = 29;
     let obs = numbers(rows * spec.obs.len(), seed);
     let (d_logits, d_values) = (numbers(rows * spec.num_actions, 2), numbers(rows * spec.num_values(), 3));

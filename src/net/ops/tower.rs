@@ -164,20 +164,16 @@ impl Tower {
 
     /// Multiply-adds of one position's forward pass, taps off the board and padding not counted.
     pub fn products(&self) -> usize {
-        let heads = [&self.policy, &self.hidden, &self.values];
-        let layers =
-            std::iter::once(&self.stem).chain(self.units.iter().map(|unit| &unit.linear)).chain(heads);
-        layers
-            .map(|l| {
-                let outputs: usize = l
-                    .slots()
-                    .map(|s| &self.params.slots[s])
-                    .filter(|s| s.shape.len() > 1)
-                    .map(|s| s.shape[0])
-                    .sum();
-                l.geometry.links() * l.inputs.len() * outputs
-            })
-            .sum()
+        let slots = &self.params.slots;
+        let outputs = |linear: &Linear| -> usize {
+            linear
+                .slots()
+                .map(|slot| &slots[slot].shape)
+                .filter(|shape| shape.len() > 1)
+                .map(|shape| shape[0])
+                .sum()
+        };
+        self.linears().map(|linear| linear.geometry.links() * linear.inputs.len() * outputs(linear)).sum()
     }
 
     /// Sizes the arrays for `boards` boards.
@@ -238,19 +234,18 @@ impl Tower {
         norms.for_each(|norm| norm.update_statistics(&self.params, statistics));
     }
 
-    pub(super) fn linears_mut(&mut self) -> Vec<&mut Linear> {
-        let units = self.units.iter_mut().map(|unit| &mut unit.linear);
-        let heads = [&mut self.policy, &mut self.hidden, &mut self.values];
-        std::iter::once(&mut self.stem).chain(units).chain(heads).collect()
+    /// All layers with weights, from input to output.
+    pub(super) fn linears(&self) -> impl Iterator<Item = &Linear> {
+        let units = self.units.iter().map(|unit| &unit.linear);
+        std::iter::once(&self.stem).chain(units).chain([&self.policy, &self.hidden, &self.values])
     }
 
     fn pack(&mut self, parameters: &[f32]) {
-        let params = std::mem::replace(
-            &mut self.params,
-            Params { slots: vec![], num_parameters: 0, num_statistics: 0 },
-        );
-        self.linears_mut().into_par_iter().for_each(|linear| linear.pack(&params, parameters));
-        self.params = params;
+        let Self { params, stem, units, policy, hidden, values, .. } = self;
+        let units = units.iter_mut().map(|unit| &mut unit.linear);
+        let linears: Vec<&mut Linear> =
+            std::iter::once(stem).chain(units).chain([policy, hidden, values]).collect();
+        linears.into_par_iter().for_each(|linear| linear.pack(params, parameters));
     }
 
     /// Channels first -> a position's channels together, in chunks.

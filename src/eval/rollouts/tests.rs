@@ -1,0 +1,236 @@
+//! Rollout search on games written down as trees, and on tic-tac-toe.
+
+use super::*;
+use crate::batch::any_game;
+use crate::eval::positions::{self, error_rates};
+use crate::game::ObsShape;
+use crate::rng::Purpose;
+use bytemuck::{Pod, Zeroable};
+use std::path::Path;
+
+/// A place in a game written down as a tree.
+#[derive(Clone, Copy)]
+enum Place {
+    /// The player who moves, and where each action leads.
+    Decide(u8, &'static [u32]),
+    /// The probability of each outcome, and where it leads.
+    Deal(&'static [(f32, u32)]),
+    /// The returns of three players.
+    End([f32; 3]),
+}
+use Place::{Deal, Decide, End};
+
+/// A game for three players given by its tree; `alike` are the places that nobody can tell apart.
+#[derive(Clone)]
+struct Written {
+    tree: &'static [Place],
+    alike: &'static [u32],
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
+#[repr(C)]
+struct At {
+    place: u32,
+}
+
+impl Game for Written {
+    type State = At;
+    const NAME: &'static str = "written";
+
+    fn from_options(_options: &toml::Table) -> Result<Self> {
+        Ok(Self { tree: &[End([0.0; 3])], alike: &[] })
+    }
+
+    fn options(&self) -> toml::Table {
+        toml::Table::new()
+    }
+
+    fn sizes(&self) -> Sizes {
+        Sizes {
+            num_players: 3,
+            num_actions: 3,
+            max_legal: 3,
+            num_chance: 2,
+            max_chance_run: 2,
+            obs: ObsShape { channels: 1, height: 1, width: 1 },
+            max_plies: 8,
+            num_symmetries: 1,
+            zero_sum: false,
+            hidden_information: !self.alike.is_empty(),
+            uses_history: false,
+        }
+    }
+
+    fn init(&self) -> At {
+        At { place: 0 }
+    }
+
+    fn turn(&self, state: &At) -> Turn {
+        match self.tree[state.place as usize] {
+            Decide(player, _) => Turn::Player(player),
+            Deal(_) => Turn::Chance,
+            End(_) => Turn::Over,
+        }
+    }
+
+    fn legal(&self, state: &At, _history: History<'_>, out: &mut [u16]) -> usize {
+        let n = match self.tree[state.place as usize] {
+            Decide(_, next) => next.len(),
+            Deal(next) => next.len(),
+            End(_) => 0,
+        };
+        (0..n).for_each(|i| out[i] = i as u16);
+        n
+    }
+
+    fn step(&self, state: &mut At, action: u16, _history: History<'_>) {
+        state.place = match self.tree[state.place as usize] {
+            Decide(_, next) => next[usize::from(action)],
+            Deal(next) => next[usize::from(action)].1,
+            End(_) => state.place,
+        };
+    }
+
+    fn observe(&self, _state: &At, _player: u8, out: &mut [f32]) {
+        out[0] = 0.0;
+    }
+
+    fn returns(&self, state: &At, out: &mut [f32]) {
+        if let End(values) = self.tree[state.place as usize] {
+            out.copy_from_slice(&values);
+        }
+    }
+
+    fn chance_probs(&self, state: &At, outcomes: &[u16], out: &mut [f32]) {
+        if let Deal(next) = self.tree[state.place as usize] {
+            outcomes.iter().zip(out).for_each(|(&o, p)| *p = next[usize::from(o)].0);
+        }
+    }
+
+    fn determinise(&self, state: &At, _player: u8, rng: &mut Stream) -> At {
+        match self.alike.contains(&state.place) {
+            true => At { place: self.alike[rng.below(self.alike.len())] },
+            false => *state,
+        }
+    }
+
+    fn display(&self, state: &At) -> String {
+        format!("place {}", state.place)
+    }
+
+    fn action_name(&self, _state: &At, action: u16) -> String {
+        action.to_string()
+    }
+}
+
+/// Action searched most at `place`, with its mean.
+fn searched(tree: &'static [Place], alike: &'static [u32], place: u32) -> (u16, f32) {
+    let mut player = RolloutPlayer::new(Written { tree, alike }, RolloutSettings::new(4000));
+    let summary = player.search(&At { place }, &[], Key::new(1, Purpose::Rollout));
+    assert_eq!(summary.iter().map(|s| s.1).sum::<u32>(), 4000, "every simulation is counted");
+    let best = summary.iter().max_by_key(|s| s.1).unwrap();
+    (best.0, best.2 / best.1 as f32)
+}
+
+#[test]
+fn chance_is_averaged_by_its_probabilities() {
+    // Action 1 wins with probability 0.25 and loses otherwise: -0.5. Action 0 is worth -0.3.
+    const UNLIKELY: &[Place] = &[
+        Decide(0, &[1, 2]),
+        End([-0.3, 0.0, 0.0]),
+        Deal(&[(0.25, 3), (0.75, 4)]),
+        End([1.0, 0.0, 0.0]),
+        End([-1.0, 0.0, 0.0]),
+    ];
+    let (action, mean) = searched(UNLIKELY, &[], 0);
+    assert_eq!(action, 0);
+    assert!((mean + 0.3).abs() < 1e-4, "{mean}");
+    // Two deals in a row, 0.9 each: 0.81 wins, 0.62 on the whole.
+    const LIKELY: &[Place] = &[
+        Decide(0, &[1, 2]),
+        End([-0.3, 0.0, 0.0]),
+        Deal(&[(0.9, 5), (0.1, 4)]),
+        End([1.0, 0.0, 0.0]),
+        End([-1.0, 0.0, 0.0]),
+        Deal(&[(0.9, 3), (0.1, 4)]),
+    ];
+    let (action, mean) = searched(LIKELY, &[], 0);
+    assert_eq!(action, 1);
+    assert!((mean - 0.62).abs() < 0.05, "{mean}");
+}
+
+#[test]
+fn each_player_seeks_its_own_return() {
+    // After action 0 player 2 takes the end that suits it, where player 0 gets little; it does not care that
+    // player 1 would lose more at the other. After action 1 player 0 moves again and takes the better end.
+    const TREE: &[Place] = &[
+        Decide(0, &[1, 2]),
+        Decide(2, &[3, 4]),
+        Decide(0, &[5, 6]),
+        End([1.0, -1.0, 0.1]),
+        End([-0.8, 0.5, 0.3]),
+        End([0.4, 0.9, -1.0]),
+        End([-1.0, 0.0, 1.0]),
+    ];
+    let (action, mean) = searched(TREE, &[], 0);
+    assert_eq!(action, 1);
+    assert!((mean - 0.4).abs() < 0.1, "{mean}");
+}
+
+#[test]
+fn hidden_information_is_not_used() {
+    // Places 0 and 1 look alike. In place 0 action 0 wins, in place 1 it loses; action 1 is worth 0.2 in both.
+    const TREE: &[Place] = &[
+        Decide(0, &[2, 3]),
+        Decide(0, &[4, 3]),
+        End([1.0, 0.0, 0.0]),
+        End([0.2, 0.0, 0.0]),
+        End([-1.0, 0.0, 0.0]),
+    ];
+    let visits = |place, alike| {
+        let mut player = RolloutPlayer::new(Written { tree: TREE, alike }, RolloutSettings::new(4000));
+        player.search(&At { place }, &[], Key::new(3, Purpose::Rollout))
+    };
+    let draws = visits(0, &[0, 1]);
+    assert_eq!(draws, visits(1, &[0, 1]), "what is hidden changed the search");
+    assert_ne!(visits(0, &[])[0], visits(1, &[])[0]);
+    assert_eq!(draws.iter().map(|d| d.1).sum::<u32>(), 4000);
+}
+
+#[test]
+fn the_key_alone_decides_the_search() {
+    let game = any_game("connect_four", &toml::Table::new()).unwrap();
+    let start = Playthrough::new(game.clone());
+    let choose = |seed| {
+        let mut player = rollout_player(&*game, RolloutSettings::new(50)).unwrap();
+        let chosen: Vec<u16> =
+            (0..40).map(|i| player.choose(&start, Key::new(seed, Purpose::Rollout).with(i))).collect();
+        chosen
+    };
+    assert_eq!(choose(1), choose(1));
+    assert_ne!(choose(1), choose(2));
+}
+
+#[test]
+fn tic_tac_toe_is_played_nearly_without_error() {
+    let game = any_game("tic_tac_toe", &toml::Table::new()).unwrap();
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/tic_tac_toe_solved.jsonl");
+    let set = positions::read(&path, &game).unwrap();
+    let rates = |player: &mut dyn Player| {
+        let chosen: Vec<u16> = set
+            .iter()
+            .enumerate()
+            .map(|(i, solved)| {
+                let position = positions::replay(solved, &game).unwrap();
+                player.choose(&position, Key::new(1, Purpose::Rollout).with(i as u64))
+            })
+            .collect();
+        error_rates(&set, &chosen).unwrap()
+    };
+    let search = rates(&mut *rollout_player(&*game, RolloutSettings::new(400)).unwrap());
+    assert!(search.outcome_error < 0.03, "{search:?}");
+    let random = rates(&mut RandomPlayer);
+    let expected = positions::random_error_rates(&set);
+    assert!((random.outcome_error - expected.outcome_error).abs() < 0.06, "{random:?} {expected:?}");
+    assert!((random.exact_error - expected.exact_error).abs() < 0.06, "{random:?} {expected:?}");
+}

@@ -1,0 +1,97 @@
+//! Observations as the games write them -> rows of units for the kernels.
+
+/// Sizes of the observations of one chunk.
+pub(super) struct Observations {
+    pub boards: usize,
+    pub channels: usize,
+    pub positions: usize,
+}
+
+impl Observations {
+    /// `[board, channel, position]` -> `[position, board, channel]`, f32.
+    pub(super) fn f32_units(&self, obs: &[f32], rows: &mut [f32]) {
+        let Self { boards, channels, positions } = *self;
+        if positions == 1 {
+            return rows[..obs.len()].copy_from_slice(obs);
+        }
+        for (board, obs) in obs.chunks_exact(channels * positions).enumerate() {
+            for (channel, plane) in obs.chunks_exact(positions).enumerate() {
+                let column = rows[board * channels + channel..].iter_mut().step_by(boards * channels);
+                column.zip(plane).for_each(|(unit, x)| *unit = *x);
+            }
+        }
+    }
+
+    /// The same as pairs of bf16, an odd last channel beside a 0.
+    pub(super) fn bf16_units(&self, obs: &[f32], rows: &mut [f32]) {
+        let Self { boards, channels, positions } = *self;
+        let row = channels.div_ceil(2);
+        for (board, obs) in obs.chunks_exact(channels * positions).enumerate() {
+            for (pair, planes) in obs.chunks(2 * positions).enumerate() {
+                let column = rows[board * row + pair..].iter_mut().step_by(boards * row);
+                let (low, high) = planes.split_at(positions);
+                if high.is_empty() {
+                    column.zip(low).for_each(|(unit, &low)| *unit = bf16_pair(low, 0.0));
+                } else {
+                    column
+                        .zip(low.iter().zip(high))
+                        .for_each(|(unit, (&low, &high))| *unit = bf16_pair(low, high));
+                }
+            }
+        }
+    }
+}
+
+/// A unit of two numbers, the first in its low half.
+pub(super) fn bf16_pair(low: f32, high: f32) -> f32 {
+    f32::from_bits(bf16_bits(low) | bf16_bits(high) << 16)
+}
+
+/// The upper half of a number rounded to nearest even; NaN stays NaN. Without branches, for the compiler's vectors.
+#[inline(always)]
+pub(super) fn bf16_bits(x: f32) -> u32 {
+    let bits = x.to_bits();
+    let rounded = bits.wrapping_add(0x7FFF + (bits >> 16 & 1)) >> 16;
+    let quiet_nan = bits >> 16 | 0x40;
+    if x.is_nan() { quiet_nan } else { rounded }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounding_is_that_of_the_half_crate() {
+        let patterns = (0..=u16::MAX).flat_map(|high| {
+            [0, 1, 0x7FFF, 0x8000, 0x8001, 0xFFFF].map(|low: u32| u32::from(high) << 16 | low)
+        });
+        for x in patterns.map(f32::from_bits) {
+            let expected = u32::from(half::bf16::from_f32(x).to_bits());
+            assert_eq!(bf16_bits(x), expected, "{x} {:x}", x.to_bits());
+        }
+    }
+
+    #[test]
+    fn each_number_gets_to_its_row() {
+        let sizes = Observations { boards: 2, channels: 3, positions: 2 };
+        let obs: Vec<f32> = (0..12).map(|x| x as f32).collect();
+        let mut rows = vec![f32::NAN; 12];
+        sizes.f32_units(&obs, &mut rows);
+        assert_eq!(rows, [0.0, 2.0, 4.0, 6.0, 8.0, 10.0, 1.0, 3.0, 5.0, 7.0, 9.0, 11.0]);
+        let mut rows = vec![f32::NAN; 8];
+        sizes.bf16_units(&obs, &mut rows);
+        let expected: Vec<u32> = rows.iter().map(|x| x.to_bits()).collect();
+        let pair = |low: f32, high| bf16_pair(low, high).to_bits();
+        let by_hand = [
+            (0.0, 2.0),
+            (4.0, 0.0),
+            (6.0, 8.0),
+            (10.0, 0.0),
+            (1.0, 3.0),
+            (5.0, 0.0),
+            (7.0, 9.0),
+            (11.0, 0.0),
+        ];
+        assert_eq!(expected, by_hand.map(|(low, high)| pair(low, high)));
+    }
+}

@@ -1,0 +1,63 @@
+//! Which instructions this machine has, and the kernels that use them.
+
+use super::pack::Kit;
+use super::tile::Kernels;
+use super::{bf16, portable};
+use crate::config::Precision;
+
+/// The instructions a [`super::FastNet`] may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Path {
+    /// x86-64 AVX-512.
+    Avx512,
+    /// x86-64 AVX2 with FMA.
+    Avx2,
+    /// Plain Rust.
+    Portable,
+}
+
+impl Path {
+    /// The paths this machine has, fastest first.
+    pub fn available() -> Vec<Path> {
+        let all = [Path::Avx512, Path::Avx2, Path::Portable];
+        all.into_iter().filter(|path| path.has(Precision::F32)).collect()
+    }
+
+    /// True where this machine and build have the path in this precision.
+    pub fn has(self, precision: Precision) -> bool {
+        self.kit(precision).is_some()
+    }
+
+    pub(super) fn kit(self, precision: Precision) -> Option<Kit> {
+        match (self, precision) {
+            (Path::Portable, Precision::F32) => Some(floats(&portable::PORTABLE, &portable::PORTABLE)),
+            (Path::Portable, Precision::Bf16) => Some(floats(&bf16::PORTABLE, &portable::PORTABLE)),
+            #[cfg(target_arch = "x86_64")]
+            (path, precision) => path.x86_kit(precision),
+            #[cfg(not(target_arch = "x86_64"))]
+            _ => None,
+        }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    fn x86_kit(self, precision: Precision) -> Option<Kit> {
+        use super::{x86, x86_bf16, x86_int8};
+        let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+        let avx512 = is_x86_feature_detected!("avx512f");
+        let bf16 = avx512 && is_x86_feature_detected!("avx512bf16");
+        let vnni = avx512 && is_x86_feature_detected!("avx512vnni");
+        let bytes = Kit { stem: &x86_int8::STEM, tower: &x86_int8::TOWER, full: &x86::AVX512 };
+        match (self, precision) {
+            (Path::Avx512, Precision::F32) => avx512.then_some(floats(&x86::AVX512, &x86::AVX512)),
+            (Path::Avx512, Precision::Bf16) => bf16.then_some(floats(&x86_bf16::AVX512, &x86::AVX512)),
+            (Path::Avx512, Precision::Int8) => vnni.then_some(bytes),
+            (Path::Avx2, Precision::F32) => avx2.then_some(floats(&x86::AVX2, &x86::AVX2)),
+            (Path::Avx2, Precision::Bf16) => avx2.then_some(floats(&x86_bf16::AVX2, &x86::AVX2)),
+            _ => None,
+        }
+    }
+}
+
+fn floats(tower: &'static Kernels, full: &'static Kernels) -> Kit {
+    Kit { stem: tower, tower, full }
+}

@@ -1,0 +1,123 @@
+//! 8-bit integer kernels for x86-64 with AVX-512 VNNI: unsigned activations (they follow a relu) times signed weights.
+//!
+//! Sums of products are exact 32-bit integers: below 4,096 channels times 9 taps times 255 * 127 they cannot overflow.
+
+use super::tile::{Format, Kernels, Tile, Vectors, peak, tile, tiles};
+use super::x86::Avx512;
+use std::arch::x86_64::*;
+
+/// Reads f32 observations, writes bytes.
+struct FloatToBytes;
+
+/// Reads and writes bytes.
+struct Bytes;
+
+/// Sixteen f32, not negative, rounded to bytes; what is above 255 becomes 255.
+///
+/// # Safety
+/// The machine has AVX-512F; p holds four words.
+#[inline(always)]
+unsafe fn store_bytes(p: *mut f32, a: __m512) {
+    // SAFETY: the caller's promise.
+    unsafe { _mm_storeu_si128(p.cast(), _mm512_cvtusepi32_epi8(_mm512_cvtps_epi32(a))) }
+}
+
+// SAFETY of every method: called only inside functions that enable AVX-512F, on pointers the tile vouches for.
+impl Format for FloatToBytes {
+    type V = Avx512;
+    const OUT: usize = 4;
+
+    #[inline(always)]
+    unsafe fn dot(a: __m512, b: __m512, acc: __m512) -> __m512 {
+        // SAFETY: see the impl.
+        unsafe { Avx512::mul_add(a, b, acc) }
+    }
+
+    #[inline(always)]
+    unsafe fn store_units(p: *mut f32, a: __m512) {
+        // SAFETY: see the impl.
+        unsafe { store_bytes(p, a) }
+    }
+}
+
+// SAFETY of every method: called only inside functions that enable AVX-512F and VNNI, on pointers the tile vouches for.
+impl Format for Bytes {
+    type V = Avx512;
+    const OUT: usize = 4;
+
+    #[inline(always)]
+    unsafe fn dot(a: __m512, b: __m512, acc: __m512) -> __m512 {
+        // SAFETY: see the impl.
+        unsafe {
+            let (a, b, acc) = (_mm512_castps_si512(a), _mm512_castps_si512(b), _mm512_castps_si512(acc));
+            _mm512_castsi512_ps(_mm512_dpbusd_epi32(acc, a, b))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn finish(t: &Tile<'_>, sum: __m512, lane: usize) -> __m512 {
+        // SAFETY: see the impl; worth and bias are padded to whole vectors.
+        unsafe {
+            let sum = _mm512_cvtepi32_ps(_mm512_castps_si512(sum));
+            Avx512::mul_add(sum, Avx512::load(t.worth.add(lane)), Avx512::load(t.bias.add(lane)))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn store_units(p: *mut f32, a: __m512) {
+        // SAFETY: see the impl.
+        unsafe { store_bytes(p, a) }
+    }
+}
+
+#[target_feature(enable = "avx512f")]
+unsafe fn stem<const MR: usize, const NV: usize>(t: &Tile<'_>) {
+    // SAFETY: the caller's promise, and this function enables the instructions.
+    unsafe { tile::<FloatToBytes, MR, NV>(t) }
+}
+
+#[target_feature(enable = "avx512f")]
+unsafe fn stem_peak(rounds: usize) -> f32 {
+    // SAFETY: this function enables the instructions.
+    unsafe { peak::<FloatToBytes, 16>(rounds) }
+}
+
+pub(super) static STEM: Kernels = Kernels {
+    name: "avx512",
+    lanes: Avx512::LANES,
+    unit: 1,
+    out: 4,
+    tiles: [
+        tiles!(stem, 1, [1 2 3 4 5 6 7 8 9 10 11 12]),
+        tiles!(stem, 2, [1 2 3 4 5 6 7 8 9 10 11 12]),
+        tiles!(stem, 4, [1 2 3 4 5 6]),
+    ],
+    peak: stem_peak,
+    chains: 16,
+};
+
+#[target_feature(enable = "avx512f,avx512vnni")]
+unsafe fn bytes<const MR: usize, const NV: usize>(t: &Tile<'_>) {
+    // SAFETY: the caller's promise, and this function enables the instructions.
+    unsafe { tile::<Bytes, MR, NV>(t) }
+}
+
+#[target_feature(enable = "avx512f,avx512vnni")]
+unsafe fn bytes_peak(rounds: usize) -> f32 {
+    // SAFETY: this function enables the instructions.
+    unsafe { peak::<Bytes, 16>(rounds) }
+}
+
+pub(super) static TOWER: Kernels = Kernels {
+    name: "avx512-vnni",
+    lanes: Avx512::LANES,
+    unit: 4,
+    out: 4,
+    tiles: [
+        tiles!(bytes, 1, [1 2 3 4 5 6 7 8 9 10 11 12]),
+        tiles!(bytes, 2, [1 2 3 4 5 6 7 8 9 10 11 12]),
+        tiles!(bytes, 4, [1 2 3 4 5 6]),
+    ],
+    peak: bytes_peak,
+    chains: 16,
+};

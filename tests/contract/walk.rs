@@ -1,0 +1,114 @@
+//! Random play with everything the laws look at.
+
+use vecaz::game::{Game, History, Turn};
+use vecaz::rng::{Key, Purpose, Stream};
+
+/// One position of a game in the making.
+pub struct Position<G: Game> {
+    pub state: G::State,
+    pub turn: Turn,
+    /// Legal actions or outcomes; empty once the game is over.
+    pub legal: Vec<u16>,
+    /// All earlier states, oldest first.
+    pub before: Vec<G::State>,
+    /// Their keys, where the game keeps them.
+    pub keys: Vec<u64>,
+}
+
+impl<G: Game> Position<G> {
+    pub fn start(game: &G) -> Self {
+        let state = game.init();
+        let mut position =
+            Self { state, turn: game.turn(&state), legal: Vec::new(), before: Vec::new(), keys: Vec::new() };
+        position.legal = legal(game, &state, &[]);
+        position
+    }
+
+    pub fn history(&self) -> History<'_> {
+        History { played: &self.keys, path: &[] }
+    }
+
+    pub fn is_over(&self) -> bool {
+        self.turn == Turn::Over
+    }
+
+    pub fn step(&mut self, game: &G, action: u16) {
+        let before = self.state;
+        let mut state = self.state;
+        game.step(&mut state, action, self.history());
+        if game.sizes().uses_history {
+            self.keys.push(game.history_key(&before));
+        }
+        self.before.push(before);
+        self.state = state;
+        self.turn = game.turn(&state);
+        self.legal = legal(game, &state, &self.keys);
+    }
+
+    /// A legal action at random; an outcome by its probability.
+    pub fn choose(&self, game: &G, rng: &mut Stream) -> u16 {
+        let place = match self.turn {
+            Turn::Chance => rng.weighted(&chance_probs(game, &self.state, &self.legal)),
+            Turn::Player(_) | Turn::Over => rng.below(self.legal.len()),
+        };
+        self.legal[place]
+    }
+}
+
+pub fn legal<G: Game>(game: &G, state: &G::State, played: &[u64]) -> Vec<u16> {
+    if game.turn(state) == Turn::Over {
+        return Vec::new();
+    }
+    let mut out = vec![u16::MAX; game.sizes().num_edges()];
+    let n = game.legal(state, History { played, path: &[] }, &mut out);
+    out.truncate(n);
+    out
+}
+
+pub fn chance_probs<G: Game>(game: &G, state: &G::State, outcomes: &[u16]) -> Vec<f32> {
+    let mut probs = vec![f32::NAN; outcomes.len()];
+    game.chance_probs(state, outcomes, &mut probs);
+    probs
+}
+
+/// What `player` sees; NaN where the game wrote nothing.
+pub fn observe<G: Game>(game: &G, state: &G::State, player: u8) -> Vec<f32> {
+    let mut out = vec![f32::NAN; game.sizes().obs.len()];
+    game.observe(state, player, &mut out);
+    out
+}
+
+pub fn returns<G: Game>(game: &G, state: &G::State) -> Vec<f32> {
+    let mut out = vec![f32::NAN; game.sizes().num_players];
+    game.returns(state, &mut out);
+    out
+}
+
+/// Draws for game number `number`; every law that plays it sees the same game.
+pub fn draws(number: u64) -> Stream {
+    Key::new(11, Purpose::Evaluation).with(number).stream()
+}
+
+/// Some 2,000 plies, at least 3 games and at most 40.
+pub fn num_games<G: Game>(game: &G) -> u64 {
+    (2_000 / game.sizes().max_plies as u64).clamp(3, 40)
+}
+
+/// Plays random games to the end and shows every position, the first and last included.
+pub fn walk<G: Game>(game: &G, mut see: impl FnMut(&Position<G>, &mut Stream)) {
+    for number in 0..num_games(game) {
+        let mut rng = draws(number);
+        let mut position = Position::start(game);
+        // The draws of a law must not change the game.
+        let mut aside = draws(number + 1_000_000);
+        loop {
+            see(&position, &mut aside);
+            if position.is_over() {
+                break;
+            }
+            assert!(position.before.len() < game.sizes().max_plies, "the game goes on after max_plies");
+            let action = position.choose(game, &mut rng);
+            position.step(game, action);
+        }
+    }
+}
