@@ -385,6 +385,22 @@ fn play_answers_helps_takes_back_and_ends() {
 }
 
 #[test]
+fn play_does_not_show_the_hands_of_others() {
+    let out = beside("blob").display().to_string();
+    let mut command = vecaz(&["run", "--quiet", "--game", "blob", "--epochs", "1", "--out", &out]);
+    let settings =
+        ["search.determinisations=2", "eval.opponent=random", "eval.match_games=2", "game.cards=3"];
+    TINY.iter().chain(&settings).for_each(|setting| {
+        command.args(["--set", setting]);
+    });
+    stdout(&mut command);
+    let text = stdout(vecaz(&["play", &out, "--sims", "8"]).write_stdin("hint\n"));
+    let (others, own) = text.split_once("holding ").expect("the own hand");
+    assert!(others.contains("player 3 plays bid ") && !others.contains("visits"), "{text}");
+    assert!(own.contains("visits"), "{text}");
+}
+
+#[test]
 fn bench_scaling_writes_a_row_for_each_combination() {
     let (csv, plot) = (beside("rows.csv"), beside("plot.svg"));
     let args = [

@@ -64,7 +64,8 @@ pub struct EvalArgs {
 /// Measures the network of `args.run`.
 ///
 /// # Errors
-/// As [`Source::open`] and [`positions::read`]; [`Error::Mismatch`] for an opponent of another game.
+/// What reading the run says, as [`positions::read`], [`Error::Mismatch`] for an opponent of another game, and
+/// [`Error::Unsupported`] for a search that does not fit into memory.
 pub fn execute(args: EvalArgs) -> Result<()> {
     let threads = start_threads(args.threads as usize);
     let source = Source::open(Some(&args.run))?;

@@ -61,7 +61,8 @@ enum Answer {
 /// Plays one game in the terminal.
 ///
 /// # Errors
-/// As [`Source::open`]; [`Error::Config`] for a seat that the game does not have.
+/// What reading the run says, [`Error::Config`] for a seat that the game does not have, and [`Error::Unsupported`] for a
+/// search that does not fit into memory.
 pub fn execute(args: PlayArgs) -> Result<()> {
     let threads = start_threads(args.threads as usize);
     let source = Source::open(args.run.as_deref())?;
@@ -169,7 +170,10 @@ impl Table {
 
     fn reply(&mut self) -> Result<()> {
         let found = self.search()?;
-        self.explain(&found)?;
+        // What another player considers would show their hand.
+        if !self.source.game.sizes().hidden_information {
+            self.explain(&found)?;
+        }
         let action = found.actions[found.best];
         let name = self.source.game.action_name(self.play.state(), action);
         print(&format!("player {} plays {name}\n", found.player))?;
