@@ -506,6 +506,8 @@ impl Config {
             return Err(Error::config("run.device", &r.device, "cpu (this build has no other device)"));
         }
         within("eval.simulations", self.eval.simulations, 1..=1_000_000)?;
+        within("eval.positions", self.eval.positions, 1..=1_000_000)?;
+        within("eval.match_games", self.eval.match_games, 1..=1_000_000)?;
         Ok(())
     }
 }
@@ -530,6 +532,8 @@ mod tests {
             ("selfplay.games=0", "selfplay.games: got 0"),
             ("serch.simulations=5", "serch"),
             ("search=5", "search: got 5"),
+            ("eval.positions=0", "eval.positions: got 0"),
+            ("eval.match_games=0", "eval.match_games: got 0"),
             ("train.lr=nan", "train.lr"),
             ("search.algorithm=uct", "search.algorithm"),
             ("nothing", "expected key=value"),

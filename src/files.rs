@@ -5,6 +5,9 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
+/// How the names of temporary files begin.
+const TEMPORARY: &str = ".vecaz-";
+
 /// Writes `bytes` to `path` such that a reader, or the next start after a crash, finds the old content or the new and
 /// nothing between: a temporary file in the same folder, synced, then renamed over it. Symbolic links are followed;
 /// what is no regular file (a pipe, a device) is written to directly.
@@ -27,13 +30,33 @@ fn try_write_atomic(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     };
     let mut cause = None; // the library's error names the temporary file, which says nothing to a user
     let create = |path: &Path| File::create_new(path).inspect_err(|e| cause = e.raw_os_error());
-    let temporary = tempfile::Builder::new().prefix(".vecaz-").make_in(folder, create);
+    let temporary = tempfile::Builder::new().prefix(TEMPORARY).make_in(folder, create);
     let mut file = temporary.map_err(|e| cause.map_or(e, std::io::Error::from_raw_os_error))?;
-    file.write_all(bytes)?;
+    // Through the plain file, since the library's own errors name the temporary path.
+    file.as_file_mut().write_all(bytes)?;
     file.as_file().sync_all()?;
     file.persist(&target).map_err(|e| e.error)?;
     #[cfg(unix)]
     File::open(folder)?.sync_all()?; // the new name itself
+    Ok(())
+}
+
+/// Removes what writers that were killed have left in `folder`, which may be missing. To be called where nobody writes.
+///
+/// # Errors
+/// [`Error::Io`].
+pub fn remove_temporaries(folder: &Path) -> Result<()> {
+    let entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(e) => return Err(Error::io("reading", folder, e)),
+    };
+    for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        if name.starts_with(TEMPORARY) && path.is_file() {
+            std::fs::remove_file(&path).map_err(|e| Error::io("removing", &path, e))?;
+        }
+    }
     Ok(())
 }
 
@@ -59,6 +82,22 @@ mod tests {
             assert!(message.starts_with(&format!("writing {}: ", path.display())), "{message}");
             assert!(!message.contains(".vecaz-"), "{message}");
         }
+    }
+
+    #[test]
+    fn only_temporaries_are_removed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for name in [".vecaz-a1B2c3", "kept.json", ".kept"] {
+            std::fs::write(folder.path().join(name), b"x").expect("written");
+        }
+        remove_temporaries(folder.path()).expect("removed");
+        remove_temporaries(&folder.path().join("none")).expect("nothing to remove");
+        let left = std::fs::read_dir(folder.path())
+            .expect("listed")
+            .filter_map(|e| e.ok()?.file_name().into_string().ok());
+        let mut left: Vec<String> = left.collect();
+        left.sort();
+        assert_eq!(left, [".kept", "kept.json"]);
     }
 
     #[cfg(unix)]

@@ -5,6 +5,37 @@
 //! selects per pass · M leaves that need the network in one pass · T nodes in a row's tree · E edges of a node (the most
 //! legal actions) · A actions of the policy head · C chance outcomes · P players · F numbers in an observation.
 //! Arrays are row-major, batch first.
+//!
+//! Sixteen games of Hex, searched and stepped together:
+//!
+//! ```rust
+//! use vecaz::batch::{Batch, any_game};
+//! use vecaz::config::SearchConfig;
+//! use vecaz::game::{Game, hex::Hex};
+//! use vecaz::net::{IoShape, UniformNet};
+//! use vecaz::search::{SearchParams, root::{Exploration, RowKey}};
+//! use vecaz::searcher::{Position, Searchers};
+//!
+//! let hex = Hex { size: 7, swap: false };
+//! let (rules, sizes) = (any_game("hex", &hex.options())?, hex.sizes());
+//! let shape = IoShape { obs_len: sizes.obs.len(), num_actions: sizes.num_actions, num_players: sizes.num_players };
+//! let params = SearchParams::new(&SearchConfig { simulations: 50, ..Default::default() }, &sizes);
+//! let mut searchers = Searchers::new(rules.as_ref(), &UniformNet(shape), params, 16, 2)?; // 16 rows, 2 threads
+//! let mut games = Batch::new(hex, 16);
+//! for ply in 0..10 {
+//!     let position = |(lane, state)| Position {
+//!         state: bytemuck::bytes_of(state).to_vec(),
+//!         key: RowKey { seed: 1, lane, ply, ..RowKey::default() },
+//!         ..Position::default()
+//!     };
+//!     let positions: Vec<Position> = (0..).zip(games.states()).map(position).collect();
+//!     let roots = searchers.search(&positions, 50, Exploration::Noisy)?;
+//!     let actions: Vec<u16> = roots.iter().map(|root| root.actions[root.best]).collect();
+//!     games.step(&actions);
+//! }
+//! assert_eq!(games.plies(), [10; 16]);
+//! # Ok::<(), vecaz::Error>(())
+//! ```
 
 #![warn(missing_docs)]
 

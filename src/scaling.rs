@@ -7,7 +7,7 @@ use crate::net::init::initial_weights;
 use crate::net::{IoShape, NetSpec, Network, UniformNet};
 use crate::report::scaling_plot::{ScalingRow, Share};
 use crate::root_cache::{self, CachePlan};
-use crate::run::memory::peak_bytes;
+use crate::run::memory::{MemoryPlan, peak_bytes};
 use crate::selfplay::{SelfPlay, backend_plan};
 use crate::weights::pack;
 use rayon::prelude::*;
@@ -24,6 +24,16 @@ pub enum Measured {
 
 /// Passes before the clock starts: trees fill, caches warm.
 const WARM_UP_SECONDS: f64 = 0.5;
+
+/// Refuses a configuration whose trees would not fit into memory.
+///
+/// # Errors
+/// [`crate::Error::Memory`], or what the game says of its settings.
+pub fn check_memory(config: &Config) -> Result<()> {
+    let game = any_game(config.game_name(), &config.game_options())?;
+    // Nothing is stored and nothing is trained here.
+    MemoryPlan { replay: 0, training: 0, ..MemoryPlan::new(config, game.as_ref()) }.check(config)
+}
 
 /// Measures self-play with `config` for at least `seconds`.
 ///

@@ -395,7 +395,7 @@ impl Shard {
         let (plan, game) = (self.plan, self.game.clone());
         let lane = &mut self.lanes[i];
         let key = lane.key(&plan, 0);
-        let choice = if lane.actions.len() < (lane.opening + plan.temperature_plies) as usize {
+        let choice = if lane.actions.len() < lane.opening.saturating_add(plan.temperature_plies) as usize {
             Choice::Drawn
         } else {
             Choice::Best

@@ -1,10 +1,12 @@
-//! The program as people call it: help, `inspect`, and one line for every kind of wrong input.
+//! The program as people call it: help, every subcommand on a small run, and one line for every kind of wrong input.
 
 use assert_cmd::Command;
 use clap::CommandFactory;
 use serde_json::{Value, json};
 use std::path::Path;
+use std::path::PathBuf;
 use std::process::Stdio;
+use std::sync::LazyLock;
 use vecaz::cli::Cli;
 
 fn vecaz(arguments: &[&str]) -> Command {
@@ -226,4 +228,207 @@ fn a_reader_that_goes_away_ends_the_program_quietly() {
     drop(child.stdin.take());
     let output = child.wait_with_output().expect("ends");
     assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), b"".as_slice()));
+}
+
+const TINY: &[&str] = &[
+    "net.blocks=1",
+    "net.channels=16",
+    "search.simulations=12",
+    "selfplay.games=8",
+    "selfplay.samples_per_epoch=200",
+    "selfplay.stride=4",
+    "replay.capacity=2000",
+    "train.batch=32",
+    "train.min_samples=100",
+    "eval.simulations=8",
+    "eval.positions=20",
+];
+
+/// A run of two epochs of tic-tac-toe, made once, and what the program printed.
+static RUN: LazyLock<(tempfile::TempDir, String)> = LazyLock::new(|| {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("run").display().to_string();
+    let mut command = vecaz(&["run", "--game", "tic_tac_toe", "--epochs", "2", "--out", &out]);
+    TINY.iter().for_each(|setting| {
+        command.args(["--set", setting]);
+    });
+    let printed = stdout(&mut command);
+    (folder, printed)
+});
+
+fn run() -> String {
+    RUN.0.path().join("run").display().to_string()
+}
+
+/// A place for a file of one test beside the run.
+fn beside(name: &str) -> PathBuf {
+    let _ = run();
+    RUN.0.path().join(name)
+}
+
+#[test]
+fn a_run_prints_a_table_and_leaves_what_the_help_says() {
+    let _ = run();
+    let lines: Vec<&str> = RUN.1.lines().collect();
+    assert!(lines[0].starts_with("tic_tac_toe: 8 games at once, 12 simulations"), "{lines:?}");
+    assert!(lines[1].starts_with("memory: trees "), "{lines:?}");
+    assert!(lines[2].trim_start().starts_with("epoch  minutes"), "{lines:?}");
+    let epochs: Vec<&str> = lines[3..5].iter().filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(epochs, ["1", "2"]);
+    assert!(lines[5].starts_with("results are in ") && lines.len() == 6, "{lines:?}");
+    let folder = PathBuf::from(run());
+    for name in ["config.toml", "metrics.jsonl", "report.html", "best.safetensors", "checkpoints", "games"] {
+        assert!(folder.join(name).exists(), "{name}");
+    }
+    let metrics = std::fs::read_to_string(folder.join("metrics.jsonl")).expect("read");
+    let numbers: Vec<Value> = records(&metrics).iter().map(|record| record["epoch"].clone()).collect();
+    assert_eq!(numbers, [1, 2]);
+}
+
+#[test]
+fn verify_finds_nothing_in_a_run_and_a_game_that_was_altered() {
+    let text = stdout(&mut vecaz(&["verify", &run()]));
+    assert!(text.ends_with("nothing differs\n") && !text.starts_with("0 games"), "{text}");
+    let found = &records(&stdout(&mut vecaz(&["verify", &run(), "--json", "-"])))[0];
+    assert_eq!(found["differences"], json!([]));
+    let altered = beside("altered");
+    let games = altered.join("games");
+    std::fs::create_dir_all(&games).expect("made");
+    std::fs::copy(PathBuf::from(run()).join("config.toml"), altered.join("config.toml")).expect("copied");
+    let stored =
+        std::fs::read_to_string(PathBuf::from(run()).join("games/epoch-000001.jsonl")).expect("read");
+    let mut game: Value = records(&stored).swap_remove(0);
+    let plies = game["actions"].as_array().map(Vec::len);
+    game["returns"] = json!([0.25, -0.25]);
+    std::fs::write(games.join("epoch-000001.jsonl"), format!("{game}\n")).expect("written");
+    let (code, line) = refusal(&mut vecaz(&["verify", altered.to_str().expect("UTF-8")]));
+    assert!(code == 1 && line.contains("1 of 1 checks differ") && line.contains("line 1: returns"), "{line}");
+    game["actions"].as_array_mut().expect("a list").pop();
+    std::fs::write(games.join("epoch-000001.jsonl"), format!("{game}\n")).expect("written");
+    let (_, line) = refusal(&mut vecaz(&["verify", altered.to_str().expect("UTF-8")]));
+    assert!(line.contains("the game is not over where the stored one ends"), "{plies:?}: {line}");
+}
+
+#[test]
+fn exported_weights_are_what_the_other_commands_take() {
+    let out = beside("exported.safetensors");
+    let out = out.to_str().expect("UTF-8");
+    let text = stdout(&mut vecaz(&["export-weights", &run(), "--out", out]));
+    assert!(text.starts_with(out) && text.contains(": tic_tac_toe after "), "{text}");
+    let best = std::fs::read(PathBuf::from(run()).join("best.safetensors")).expect("read");
+    assert_eq!(std::fs::read(out).expect("read"), best);
+    let args = ["--against", "random", "--games", "4", "--sims", "8", "--json", "-"];
+    let of_file = stdout(vecaz(&["eval", out]).args(args));
+    assert_eq!(of_file, stdout(vecaz(&["eval", &run()]).args(args)), "the same network, the same match");
+}
+
+#[test]
+fn eval_writes_a_line_a_position_and_a_summary() {
+    let fixture = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/tic_tac_toe_solved.jsonl");
+    let solved: String =
+        std::fs::read_to_string(fixture).expect("read").split_inclusive('\n').take(12).collect();
+    let positions = beside("positions.jsonl");
+    std::fs::write(&positions, solved).expect("written");
+    let args = ["eval", &run(), "--positions", positions.to_str().expect("UTF-8"), "--sims", "400"];
+    let rows = records(&stdout(vecaz(&args).args(["--json", "-"])));
+    assert_eq!(rows.len(), 13);
+    for (index, row) in rows[..12].iter().enumerate() {
+        assert_eq!(row["index"], index);
+        assert!(
+            ["policy_action", "search_action"].iter().all(|key| row[key].as_u64().is_some_and(|a| a < 9))
+        );
+        assert!(row["value"].as_f64().is_some_and(|value| value.abs() <= 1.0), "{row}");
+    }
+    let summary = &rows[12];
+    assert_eq!(summary["positions"], 12);
+    for key in ["policy_outcome_error", "policy_exact_error", "search_outcome_error", "search_exact_error"] {
+        assert!(summary[key].as_f64().is_some_and(|share| (0.0..=1.0).contains(&share)), "{summary}");
+    }
+    let table = stdout(&mut vecaz(&args));
+    let first: Vec<&str> = table.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(first, ["12", "search,", "bare", "uniform"]);
+}
+
+#[test]
+fn a_match_counts_every_game() {
+    for opponent in ["random", "rollouts:5", &run()] {
+        let args = ["eval", &run(), "--against", opponent, "--games", "6", "--sims", "8", "--json", "-"];
+        let row = &records(&stdout(&mut vecaz(&args)))[0];
+        let points = ["wins", "draws", "losses"].map(|key| row[key].as_u64().expect("a count"));
+        assert_eq!((points.iter().sum::<u64>(), &row["games"]), (6, &json!(6)), "{row}");
+        assert!(row["elo"].is_object(), "{row}");
+    }
+    let args = ["eval", &run(), "--against", "random", "--games", "2", "--sims", "8"];
+    let text = stdout(&mut vecaz(&args));
+    assert!(text.starts_with("against random: ") && text.contains("Elo"), "{text}");
+}
+
+#[test]
+fn play_answers_helps_takes_back_and_ends() {
+    let run = run();
+    let play = |arguments: &[&str], typed: &str| {
+        stdout(vecaz(&["play", &run, "--sims", "40"]).args(arguments).write_stdin(typed))
+    };
+    let text = play(&[], "hint\nz9\n\nb2\nundo\nquit\n");
+    assert!(text.contains("you are player 0"), "{text}");
+    assert!(text.contains("value ") && text.contains("visits") && text.contains("expected: "), "{text}");
+    assert!(text.contains("ply 0: action z9 is not legal here; legal: 0 (a1)"), "{text}");
+    assert!(text.contains("player 1 plays "), "{text}");
+    let empty = "1  . . .\n2  . . .\n3  . . .";
+    assert_eq!(text.matches(empty).count(), 2, "at the start and after undo: {text}");
+    assert!(!text.contains("game over"), "{text}");
+    let end_of_input = play(&["--seat", "1"], "");
+    assert!(end_of_input.contains("player 0 plays ") && end_of_input.ends_with("> \n"), "{end_of_input}");
+    let every_action: String = (0..9).map(|action| format!("{action}\n")).collect();
+    let whole = play(&[], &every_action);
+    assert!(whole.contains("game over, scores by player: "), "{whole}");
+}
+
+#[test]
+fn play_does_not_show_the_hands_of_others() {
+    let out = beside("blob").display().to_string();
+    let mut command = vecaz(&["run", "--quiet", "--game", "blob", "--epochs", "1", "--out", &out]);
+    let settings =
+        ["search.determinisations=2", "eval.opponent=random", "eval.match_games=2", "game.cards=3"];
+    TINY.iter().chain(&settings).for_each(|setting| {
+        command.args(["--set", setting]);
+    });
+    stdout(&mut command);
+    let text = stdout(vecaz(&["play", &out, "--sims", "8"]).write_stdin("hint\n"));
+    let (others, own) = text.split_once("holding ").expect("the own hand");
+    assert!(others.contains("player 3 plays bid ") && !others.contains("visits"), "{text}");
+    assert!(own.contains("visits"), "{text}");
+}
+
+#[test]
+fn bench_scaling_writes_a_row_for_each_combination() {
+    let (csv, plot) = (beside("rows.csv"), beside("plot.svg"));
+    let args = [
+        ["bench-scaling", "--game", "tic_tac_toe", "--games", "1,8", "--sims", "16", "--seconds", "0.05"]
+            .as_slice(),
+        &["--net", "uniform", "--threads", "1", "--root-cache", "0,50", "--json", "-"],
+        &["--csv", csv.to_str().expect("UTF-8"), "--plot", plot.to_str().expect("UTF-8")],
+    ]
+    .concat();
+    let rows: Value = serde_json::from_str(&stdout(&mut vecaz(&args))).expect("a JSON array");
+    let rows = rows.as_array().expect("an array");
+    let plan: Vec<(u64, bool)> =
+        rows.iter().filter_map(|row| Some((row["games"].as_u64()?, row["root_cache"].as_bool()?))).collect();
+    assert_eq!(plan, [(1, false), (8, false), (1, true), (8, true)]);
+    for row in rows {
+        for (key, value) in [("game", "tic_tac_toe"), ("net", "uniform"), ("device", "cpu")] {
+            assert_eq!(row[key], value);
+        }
+        assert_eq!((&row["sims"], &row["leaves"], &row["threads"]), (&json!(16), &json!(1), &json!(1)));
+        for key in ["simulations_per_second", "moves_per_second", "forward_positions_per_second"] {
+            assert!(row[key].as_f64().is_some_and(|rate| rate > 0.0), "{key}: {row}");
+        }
+        let share = row["share"].as_object().expect("an object");
+        assert_eq!(share.len(), 5, "{row}");
+        let sum: f64 = share.values().filter_map(Value::as_f64).sum();
+        assert!((sum - 1.0).abs() < 1e-6, "{row}");
+    }
+    let csv = std::fs::read_to_string(csv).expect("written");
+    assert!(csv.starts_with("game,games,sims,") && csv.lines().count() == 5, "{csv}");
+    assert!(std::fs::read_to_string(plot).expect("written").starts_with("<svg"));
 }

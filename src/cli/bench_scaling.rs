@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::files::write_atomic;
 use crate::report::progress::print;
 use crate::report::scaling_plot::{ScalingRow, scaling_csv, scaling_json, scaling_svg};
-use crate::scaling::{Measured, measure};
+use crate::scaling::{Measured, check_memory, measure};
 use clap::{Args, value_parser};
 use std::fmt;
 use std::path::PathBuf;
@@ -127,6 +127,7 @@ pub fn execute(args: BenchScalingArgs) -> Result<()> {
     let most = args.threads.iter().copied().max().unwrap_or(0);
     let cores = start_threads(if args.threads.contains(&0) { 0 } else { most as usize });
     let quiet = [&args.json, &args.csv].into_iter().any(|t| *t == Some(JsonTarget::Stdout));
+    check(&args)?;
     let mut rows: Vec<ScalingRow> = Vec::new();
     if !quiet {
         print(&header())?;
@@ -160,6 +161,20 @@ pub fn execute(args: BenchScalingArgs) -> Result<()> {
     }
     if let Some(path) = &args.plot {
         write_atomic(path, scaling_svg(&rows)?.as_bytes())?;
+    }
+    Ok(())
+}
+
+/// Refuses what cannot be measured before anything is: a long measurement should not end without its rows.
+fn check(args: &BenchScalingArgs) -> Result<()> {
+    for &net in &args.net {
+        for &leaves in &args.leaves {
+            for &root_cache in &args.root_cache {
+                for &games in &args.games {
+                    check_memory(&configure(args, net, leaves, root_cache, games)?)?;
+                }
+            }
+        }
     }
     Ok(())
 }

@@ -3,10 +3,11 @@
 use super::JsonTarget;
 use super::source::{Source, start_threads};
 use crate::error::{Error, Result};
-use crate::eval::arena::{Contestant, MatchPlan, answer_positions, play_match};
+use crate::eval::arena::{Contestant, MatchPlan, ROWS, answer_positions, play_match};
 use crate::eval::elo::Mean;
 use crate::eval::positions;
 use crate::report::progress::print;
+use crate::run::memory::check_search;
 use clap::{ArgGroup, Args, value_parser};
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -63,10 +64,13 @@ pub struct EvalArgs {
 /// Measures the network of `args.run`.
 ///
 /// # Errors
-/// As [`Source::open`] and [`positions::read`]; [`Error::Mismatch`] for an opponent of another game.
+/// What reading the run says, as [`positions::read`], [`Error::Mismatch`] for an opponent of another game, and
+/// [`Error::Unsupported`] for a search that does not fit into memory.
 pub fn execute(args: EvalArgs) -> Result<()> {
     let threads = start_threads(args.threads as usize);
     let source = Source::open(Some(&args.run))?;
+    let rows = ROWS * source.determinisations();
+    check_search(source.game.as_ref(), source.params(args.sims), rows)?;
     match (&args.positions, &args.against) {
         (Some(file), _) => on_positions(&args, &source, file, threads),
         (_, Some(opponent)) => in_match(&args, &source, opponent, threads),

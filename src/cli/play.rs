@@ -8,6 +8,7 @@ use crate::eval::arena::determinised;
 use crate::game::Turn;
 use crate::report::progress::print;
 use crate::rng::{Key, Purpose};
+use crate::run::memory::check_search;
 use crate::search::root::{Exploration, RootSummary, RowKey};
 use crate::searcher::Searchers;
 use clap::{Args, value_parser};
@@ -60,7 +61,8 @@ enum Answer {
 /// Plays one game in the terminal.
 ///
 /// # Errors
-/// As [`Source::open`]; [`Error::Config`] for a seat that the game does not have.
+/// What reading the run says, [`Error::Config`] for a seat that the game does not have, and [`Error::Unsupported`] for a
+/// search that does not fit into memory.
 pub fn execute(args: PlayArgs) -> Result<()> {
     let threads = start_threads(args.threads as usize);
     let source = Source::open(args.run.as_deref())?;
@@ -70,6 +72,7 @@ pub fn execute(args: PlayArgs) -> Result<()> {
     }
     let rows = source.determinisations();
     let params = source.params(Some(args.sims));
+    check_search(source.game.as_ref(), params, rows)?;
     let searchers = Searchers::new(source.game.as_ref(), &source.network()?, params, rows, threads)?;
     let play = Playthrough::new(source.game.clone());
     let mut table = Table { source, searchers, play, args };
@@ -167,7 +170,10 @@ impl Table {
 
     fn reply(&mut self) -> Result<()> {
         let found = self.search()?;
-        self.explain(&found)?;
+        // What another player considers would show their hand.
+        if !self.source.game.sizes().hidden_information {
+            self.explain(&found)?;
+        }
         let action = found.actions[found.best];
         let name = self.source.game.action_name(self.play.state(), action);
         print(&format!("player {} plays {name}\n", found.player))?;

@@ -105,8 +105,7 @@ pub fn execute(args: RunArgs, verbosity: Verbosity) -> Result<()> {
             Run::start(config, &dir, threads)?
         }
     };
-    run.go(&mut voice, &stop)?;
-    voice.note(&format!("results are in {}; report.html there shows them", run.dir().display()))
+    run.go(&mut voice, &stop)
 }
 
 /// A flag that Ctrl-C (or a terminate signal) sets; the second one ends the program at once.
@@ -162,12 +161,18 @@ fn check_same_run(saved: &Config, config: &Config) -> Result<()> {
         Ok(format!("{} {}", game.name(), game.options().to_string().trim().replace('\n', ", ")))
     };
     same("game", game(config)?, game(saved)?)?;
-    same("net", format!("{:?}", config.net), format!("{:?}", saved.net))?;
+    same("net", net_text(config), net_text(saved))?;
+    same("train.optimizer", format!("{:?}", config.train.optimizer), format!("{:?}", saved.train.optimizer))?;
     same("run.seed", config.run.seed.to_string(), saved.run.seed.to_string())?;
     let games = (config.selfplay.games.to_string(), saved.selfplay.games.to_string());
     same("selfplay.games", games.0, games.1)?;
     let capacity = (config.replay.capacity.to_string(), saved.replay.capacity.to_string());
     same("replay.capacity", capacity.0, capacity.1)
+}
+
+/// The network's settings on one line.
+fn net_text(config: &Config) -> String {
+    toml::to_string(&config.net).unwrap_or_default().trim().replace('\n', ", ")
 }
 
 #[cfg(test)]

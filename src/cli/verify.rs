@@ -82,7 +82,8 @@ fn verify_games(dir: &Path, game: &Arc<dyn AnyGame>, findings: &mut Findings) ->
         return Ok(0);
     }
     let entries = std::fs::read_dir(&folder).map_err(|e| Error::io("reading", &folder, e))?;
-    let mut files: Vec<PathBuf> = entries.filter_map(|e| Some(e.ok()?.path())).collect();
+    let is_games = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "jsonl");
+    let mut files: Vec<PathBuf> = entries.filter_map(|e| Some(e.ok()?.path())).filter(is_games).collect();
     files.sort();
     let mut count = 0;
     for path in files {

@@ -15,7 +15,7 @@ use rayon::prelude::*;
 use std::sync::Arc;
 
 /// Rows that an evaluation searches at once.
-const ROWS: usize = 128;
+pub const ROWS: usize = 128;
 
 /// The position that a playthrough stands at.
 pub fn position_of(play: &Playthrough, key: RowKey) -> Position {

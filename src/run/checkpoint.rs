@@ -99,7 +99,7 @@ pub fn save(dir: &Path, game: &dyn AnyGame, parts: Parts<'_>, keep: usize) -> Re
     let folder = dir.join(FOLDER);
     let epoch = parts.counters.epoch;
     let (writing, done) = (folder.join(format!(".writing-{}", name(epoch))), folder.join(name(epoch)));
-    remove(&writing)?;
+    sweep(&folder)?;
     fs::create_dir_all(&writing).map_err(|e| Error::io("creating", &writing, e))?;
     parts.network.save(&writing.join(WEIGHTS))?;
     save_arrays(&writing.join("trainer.safetensors"), parts.trainer, "trainer")?;
@@ -116,10 +116,29 @@ pub fn save(dir: &Path, game: &dyn AnyGame, parts: Parts<'_>, keep: usize) -> Re
     let synced = fs::File::open(&folder).and_then(|f| f.sync_all());
     synced.map_err(|e| Error::io("syncing", &folder, e))?;
     let all = list(dir)?;
-    for (_, old) in &all[..all.len().saturating_sub(keep)] {
-        remove(old)?;
+    for (epoch, old) in &all[..all.len().saturating_sub(keep)] {
+        // Renamed first, so that no checkpoint is ever seen with half its files.
+        let removing = folder.join(format!(".removing-{}", name(*epoch)));
+        fs::rename(old, &removing).map_err(|e| Error::io("removing", old, e))?;
+        remove(&removing)?;
     }
     Ok(done)
+}
+
+/// Removes what a process that was killed has left half written or half removed.
+fn sweep(folder: &Path) -> Result<()> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(e) => return Err(Error::io("reading", folder, e)),
+    };
+    for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        if name.starts_with(".writing-") || name.starts_with(".removing-") {
+            remove(&path)?;
+        }
+    }
+    Ok(())
 }
 
 /// Removes a folder if it is there.

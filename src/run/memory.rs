@@ -1,12 +1,12 @@
 //! What a plan takes, told before it is taken.
 
-use crate::backend::cpu::BackendPlan;
+use crate::backend::cpu::{BackendPlan, Reuse};
 use crate::batch::AnyGame;
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::net::NetSpec;
 use crate::replay::Replay;
-use crate::search::PassBuffers;
+use crate::search::{PassBuffers, SearchParams};
 use crate::selfplay::{backend_plan, entry_shape};
 
 const MIB: u64 = 1 << 20;
@@ -35,7 +35,7 @@ impl MemoryPlan {
     pub fn new(config: &Config, game: &dyn AnyGame) -> Self {
         let sizes = game.sizes();
         let d = if sizes.hidden_information { config.search.determinisations as usize } else { 1 };
-        let rows = config.selfplay.games * d;
+        let rows = config.selfplay.games * d; // at most 2^32, by the configuration's ranges
         let plan = backend_plan(config, &sizes, rows);
         let row = plan.row_bytes(&sizes, game.state_size());
         let pass = PassBuffers::bytes(&sizes, plan.params.leaves);
@@ -43,6 +43,7 @@ impl MemoryPlan {
         let parameters: usize = spec.tensors().iter().map(|(_, s)| s.iter().product::<usize>()).sum();
         let squares = sizes.obs.height * sizes.obs.width;
         let activations = config.train.batch * squares * spec.channels * (4 * spec.blocks + 4);
+        let batch = 4 * config.train.batch * (sizes.obs.len() + 2 * sizes.num_actions + sizes.num_players);
         let cache = match config.search.root_cache {
             0 => 0,
             simulations => {
@@ -52,19 +53,21 @@ impl MemoryPlan {
         };
         let sample = Replay::sample_bytes(&sizes, game.state_size());
         Self {
-            trees: (rows * row) as u64,
-            passes: (rows * pass) as u64,
-            replay: 2 * (config.replay.capacity * sample) as u64,
-            training: 4 * (parameters * 6 + activations) as u64,
+            trees: product(rows, row),
+            passes: product(rows, pass),
+            replay: 2 * product(config.replay.capacity, sample),
+            training: 4 * (parameters * 6 + activations) as u64 + 2 * product(config.train.accumulate, batch),
             cache: cache as u64,
-            evaluations: (config.search.cache_entries * entry_shape(game).bytes()) as u64,
-            per_game: (d * (row + pass)) as u64,
+            evaluations: product(config.search.cache_entries, entry_shape(game).bytes()),
+            per_game: product(d, row + pass),
         }
     }
 
     /// Bytes in all.
     pub fn total(&self) -> u64 {
-        self.trees + self.passes + self.replay + self.training + self.cache + self.evaluations
+        [self.trees, self.passes, self.replay, self.training, self.cache, self.evaluations]
+            .into_iter()
+            .fold(0, u64::saturating_add)
     }
 
     /// The plan in words.
@@ -94,13 +97,40 @@ impl MemoryPlan {
         if self.total() <= have {
             return Ok(());
         }
-        let fixed = self.total() - self.trees - self.passes;
+        let fixed = self.replay + self.training + self.cache + self.evaluations;
         Err(Error::Memory {
             need_mib: self.total().div_ceil(MIB),
             have_mib: have / MIB,
             detail: self.describe(),
             largest_games: have.saturating_sub(fixed) / self.per_game.max(1),
         })
+    }
+}
+
+fn product(a: usize, b: usize) -> u64 {
+    (a as u64).saturating_mul(b as u64)
+}
+
+/// Refuses a search of `rows` positions at once, each in a new tree, that takes more memory than the machine has free.
+///
+/// # Errors
+/// [`Error::Unsupported`] with the numbers.
+pub fn check_search(game: &dyn AnyGame, params: SearchParams, rows: usize) -> Result<()> {
+    let sizes = game.sizes();
+    let nodes = BackendPlan::nodes_for(params.simulations, &sizes);
+    let plan = BackendPlan { rows, nodes, params, reuse: Reuse::Drop };
+    let row = plan.row_bytes(&sizes, game.state_size()) + PassBuffers::bytes(&sizes, params.leaves);
+    let need = product(rows, row);
+    match available() {
+        Some(free) if need > free / 10 * 9 => Err(Error::unsupported(
+            format!("a search of {} simulations in {rows} trees at once", params.simulations),
+            format!(
+                "it needs {} MiB, more than nine tenths of the {} MiB free",
+                need.div_ceil(MIB),
+                free / MIB
+            ),
+        )),
+        _ => Ok(()),
     }
 }
 

@@ -11,12 +11,12 @@ pub mod strength;
 use crate::batch::{AnyGame, any_game};
 use crate::config::Config;
 use crate::error::{Error, Result};
-use crate::files::write_atomic;
+use crate::files::{remove_temporaries, write_atomic};
 use crate::net::NetSpec;
 use crate::net::fast::FastNet;
 use crate::replay::{BatchPlan, Replay, Symmetries};
 use crate::report::html::write_report;
-use crate::report::metrics::{EpochRecord, Losses, MetricsLog};
+use crate::report::metrics::{self, EpochRecord, Losses, MetricsLog};
 use crate::report::progress::Progress;
 use crate::report::tensorboard::EventWriter;
 use crate::root_cache::{self, CachePlan};
@@ -81,61 +81,65 @@ impl Run {
     /// [`Error::Unsupported`] where the folder holds a run, [`Error::Memory`], [`Error::Io`], or what the game or network
     /// says of its settings.
     pub fn start(config: Config, dir: &Path, threads: usize) -> Result<Self> {
-        let game = any_game(config.game_name(), &config.game_options())?;
-        MemoryPlan::new(&config, game.as_ref()).check(&config)?;
-        if !checkpoint::list(dir)?.is_empty() {
+        let rules = Rules::new(&config, threads)?;
+        fs::create_dir_all(dir).map_err(|e| Error::io("creating", dir, e))?;
+        let lock = lock(dir)?;
+        if !checkpoint::list(dir)?.is_empty() || dir.join(metrics::FILE_NAME).exists() {
             return Err(Error::unsupported(
                 format!("a new run in {}", dir.display()),
                 "the folder holds a run already; go on with it by --resume, or choose another folder",
             ));
         }
-        fs::create_dir_all(dir).map_err(|e| Error::io("creating", dir, e))?;
+        Self::begin(config, rules, dir, lock, threads)
+    }
+
+    /// Goes on with the run in the folder `dir` from its last checkpoint, with `config`; from the start where it was killed
+    /// before its first checkpoint.
+    ///
+    /// # Errors
+    /// [`Error::Format`] where there is no run or its checkpoint is damaged; [`Error::Mismatch`] where `config` is for another
+    /// game or network than the run's. The folder is then as it was.
+    pub fn resume(config: Config, dir: &Path, threads: usize) -> Result<Self> {
+        let rules = Rules::new(&config, threads)?;
         let lock = lock(dir)?;
+        let Some((_, folder)) = checkpoint::list(dir)?.pop() else {
+            let is_new = dir.join(CONFIG).exists() && !dir.join(metrics::FILE_NAME).exists();
+            return match is_new {
+                true => Self::begin(config, rules, dir, lock, threads),
+                false => Err(Error::format(dir, "holds no checkpoint to resume from")),
+            };
+        };
+        let Checkpoint { counters, lanes, trainer: state, replay } =
+            checkpoint::load(&folder, rules.game.as_ref(), config.replay.capacity)?;
+        let mut trainer = Trainer::new(&rules.spec, &config.train, config.run.seed)?;
+        trainer.restore(&state)?;
+        let begun = Begun { trainer, replay, lanes, counters, lock };
+        let run = Self::assemble(config, rules, dir, begun, threads)?;
+        // Last, so that a configuration that is refused does not stay.
+        write_atomic(dir.join(CONFIG), run.config.to_toml().as_bytes())?;
+        Ok(run)
+    }
+
+    /// A run from zero. The configuration comes first, so that it can be resumed whenever it is killed.
+    fn begin(config: Config, rules: Rules, dir: &Path, lock: File, threads: usize) -> Result<Self> {
         write_atomic(dir.join(CONFIG), config.to_toml().as_bytes())?;
-        let spec = NetSpec::new(&config.net, &game.sizes());
-        let trainer = Trainer::new(&spec, &config.train, config.run.seed)?;
-        let replay = Replay::new(game.as_ref(), config.replay.capacity);
+        let trainer = Trainer::new(&rules.spec, &config.train, config.run.seed)?;
+        let replay = Replay::new(rules.game.as_ref(), config.replay.capacity);
         let begun = Begun { trainer, replay, lanes: Vec::new(), counters: Counters::default(), lock };
-        let mut run = Self::assemble(config, game, spec, dir, begun, threads)?;
+        let mut run = Self::assemble(config, rules, dir, begun, threads)?;
         run.save()?;
         Ok(run)
     }
 
-    /// Goes on with the run in the folder `dir` from its last checkpoint, with `config`.
-    ///
-    /// # Errors
-    /// [`Error::Format`] where there is no checkpoint or it is damaged; [`Error::Mismatch`] where `config` is for another
-    /// game or network than the run's.
-    pub fn resume(config: Config, dir: &Path, threads: usize) -> Result<Self> {
-        let game = any_game(config.game_name(), &config.game_options())?;
-        MemoryPlan::new(&config, game.as_ref()).check(&config)?;
-        let Some((_, folder)) = checkpoint::list(dir)?.pop() else {
-            return Err(Error::format(dir, "holds no checkpoint to resume from"));
-        };
-        let lock = lock(dir)?;
-        let spec = NetSpec::new(&config.net, &game.sizes());
-        let Checkpoint { counters, lanes, trainer: state, replay } =
-            checkpoint::load(&folder, game.as_ref(), config.replay.capacity)?;
-        let mut trainer = Trainer::new(&spec, &config.train, config.run.seed)?;
-        trainer.restore(&state)?;
-        write_atomic(dir.join(CONFIG), config.to_toml().as_bytes())?;
-        let begun = Begun { trainer, replay, lanes, counters, lock };
-        Self::assemble(config, game, spec, dir, begun, threads)
-    }
-
-    fn assemble(
-        config: Config,
-        game: Arc<dyn AnyGame>,
-        spec: NetSpec,
-        dir: &Path,
-        begun: Begun,
-        threads: usize,
-    ) -> Result<Self> {
+    fn assemble(config: Config, rules: Rules, dir: &Path, begun: Begun, threads: usize) -> Result<Self> {
+        let Rules { game, spec, examiner } = rules;
         let Begun { trainer, replay, lanes, counters, lock } = begun;
         let network = pack(game.as_ref(), &spec, &trainer.weights(), config.net.precision)?;
         let selfplay = SelfPlay::new(&game, &config, &network, lanes, threads)?;
+        remove_temporaries(dir)?;
+        remove_temporaries(&dir.join(GAMES))?;
         Ok(Self {
-            examiner: Examiner::new(&config, &game, threads)?,
+            examiner,
             metrics: MetricsLog::open(dir, counters.epoch)?,
             events: EventWriter::create(dir, counters.epoch)?,
             seconds_before: counters.seconds,
@@ -168,28 +172,27 @@ impl Run {
     /// # Errors
     /// What self-play, training or the disk says; the last checkpoint then stands.
     pub fn go(&mut self, voice: &mut Progress, stop: &AtomicBool) -> Result<()> {
+        let (first, dir) = (self.counters.epoch, self.dir.display().to_string());
         let mut last = 0.0;
         while !self.is_done(last) {
             let began = self.seconds();
             let Some(record) = self.work(voice, stop)? else {
                 voice.finish();
+                let epoch = self.counters.epoch;
                 return voice.note(&format!(
-                    "stopped; the checkpoint of epoch {} stands, go on with: vecaz run --resume {}",
-                    self.counters.epoch,
-                    self.dir.display()
+                    "stopped; the checkpoint of epoch {epoch} stands, go on with: vecaz run --resume {dir}"
                 ));
             };
             voice.finish();
             voice.epoch(&record)?;
-            self.metrics.append(record)?;
-            let records = self.metrics.records();
-            if let Some(latest) = records.last() {
-                self.events.append(latest)?;
-            }
-            write_report(&self.dir.join("report.html"), &self.config, records)?;
             last = self.seconds() - began;
         }
-        Ok(())
+        if self.counters.epoch == first {
+            return voice.note(&format!(
+                "nothing left to do after {first} epochs; set another bound with --epochs or --minutes"
+            ));
+        }
+        voice.note(&format!("results are in {dir}; report.html there shows them"))
     }
 
     fn seconds(&self) -> f64 {
@@ -231,22 +234,10 @@ impl Run {
         } else {
             None
         };
-        self.counters.epoch = epoch;
-        self.counters.seconds = self.seconds();
-        self.store_games(&played.stored)?;
-        let rank = strength.as_ref().and_then(strength::rank);
-        let is_best = rank.is_some_and(|r| self.counters.best.is_none_or(|(_, best)| r <= best));
-        if is_best {
-            self.counters.best = rank.map(|r| (epoch, r));
-        }
-        self.save()?;
-        if is_best {
-            self.network_file()?.save(&self.dir.join(BEST))?;
-        }
         let share = |n: u64| (played.games > 0).then(|| n as f64 / played.games as f64);
         let record = EpochRecord {
             epoch,
-            seconds: self.counters.seconds,
+            seconds: self.seconds(),
             games: played.games,
             positions: played.plies,
             samples: played.samples,
@@ -264,7 +255,26 @@ impl Run {
             cache_hit_rate: clock.cache_hit_rate(),
             ..EpochRecord::default()
         };
-        Ok(Some(record.with_rates()))
+        let record = record.with_rates();
+        self.close_epoch(record.clone(), &played.stored)?;
+        Ok(Some(record))
+    }
+
+    /// Writes all that an epoch leaves. The checkpoint comes last: a run that is killed before it makes the epoch again and
+    /// writes the same, one that is killed after it lacks nothing.
+    fn close_epoch(&mut self, record: EpochRecord, games: &[FinishedGame]) -> Result<()> {
+        self.counters.epoch = record.epoch;
+        self.counters.seconds = record.seconds;
+        self.store_games(games)?;
+        let rank = record.strength.as_ref().and_then(strength::rank);
+        if let Some(rank) = rank.filter(|r| self.counters.best.is_none_or(|(_, best)| *r <= best)) {
+            self.counters.best = Some((record.epoch, rank));
+            self.network_file()?.save(&self.dir.join(BEST))?;
+        }
+        self.events.append(&record)?;
+        self.metrics.append(record)?;
+        write_report(&self.dir.join("report.html"), &self.config, self.metrics.records())?;
+        self.save()
     }
 
     /// Self-play until the epoch's samples are there; None where `stop` is set.
@@ -372,6 +382,26 @@ impl Run {
             text += "\n";
         }
         write_atomic(path, text.as_bytes())
+    }
+}
+
+/// What a configuration asks for, made and checked before anything is written.
+struct Rules {
+    game: Arc<dyn AnyGame>,
+    spec: NetSpec,
+    examiner: Examiner,
+}
+
+impl Rules {
+    fn new(config: &Config, threads: usize) -> Result<Self> {
+        let game = any_game(config.game_name(), &config.game_options())?;
+        MemoryPlan::new(config, game.as_ref()).check(config)?;
+        if config.search.root_cache > 0 {
+            root_cache::starts(game.as_ref())?;
+        }
+        let spec = NetSpec::new(&config.net, &game.sizes());
+        let examiner = Examiner::new(config, &game, threads)?;
+        Ok(Self { game, spec, examiner })
     }
 }
 

@@ -3,10 +3,11 @@
 use crate::batch::AnyGame;
 use crate::config::Config;
 use crate::error::Result;
-use crate::eval::arena::{Contestant, MatchPlan, answer_positions, play_match};
+use crate::eval::arena::{Contestant, MatchPlan, ROWS, answer_positions, play_match};
 use crate::eval::positions::{self, SolvedPosition};
 use crate::net::Network;
 use crate::report::metrics::Strength;
+use crate::run::memory::check_search;
 use crate::search::SearchParams;
 use std::path::Path;
 use std::sync::Arc;
@@ -31,11 +32,17 @@ impl Examiner {
     /// The measure that `config` asks for.
     ///
     /// # Errors
-    /// [`crate::Error::Config`] for an opponent that does not exist.
+    /// [`crate::Error::Config`] for an opponent that does not exist, [`crate::Error::Unsupported`] for a search that does not
+    /// fit into memory.
     pub fn new(config: &Config, game: &Arc<dyn AnyGame>, threads: usize) -> Result<Self> {
         let mut params = SearchParams::new(&config.search, &game.sizes());
         params.simulations = config.eval.simulations;
         params.leaves = 1;
+        let hidden = game.sizes().hidden_information;
+        let determinisations = if hidden { config.search.determinisations as usize } else { 1 };
+        if config.eval.every > 0 {
+            check_search(game.as_ref(), params, ROWS * determinisations)?;
+        }
         let task = match known_positions(game, config.eval.positions)? {
             Some(positions) => Task::Positions(positions),
             None => {
@@ -43,8 +50,6 @@ impl Examiner {
                 Contestant::named(game.as_ref(), &opponent, "eval.opponent", 1)?;
                 let plan =
                     MatchPlan { games: config.eval.match_games, opening_plies: 0, seed: config.run.seed };
-                let hidden = game.sizes().hidden_information;
-                let determinisations = if hidden { config.search.determinisations as usize } else { 1 };
                 Task::Match { opponent, determinisations, plan }
             }
         };

@@ -48,6 +48,11 @@ contract! {
         "rows = 7\ncolumns = 8\nconnect = 5",
         "rows = 2\ncolumns = 12\nconnect = 2",
         "rows = 12\ncolumns = 4";
+    othello: "", "size = 6", "size = 6\nend = 'two_passes'", "size = 8\nend = 'no_move'";
+    hex: "", "size = 3", "size = 4\nswap = true", "size = 13", "size = 19";
+    gomoku: "", "size = 7", "size = 9\nrule = 'exact'", "size = 15\nopening = 'swap2'";
+    go: "size = 5", "size = 9", "size = 13\nkomi = 0.5\nmax_plies = 300", "";
+    chess: "", "max_plies = 40";
     clique:
         "",
         "n = 5\nk = 3\nmode = 'asymmetric'",
@@ -61,11 +66,6 @@ contract! {
         "players = 5\ncards = 10",
         "players = 8\ncards = 3",
         "players = 4\ncards = 5";
-    othello: "", "size = 6", "size = 6\nend = 'two_passes'", "size = 8\nend = 'no_move'";
-    hex: "", "size = 3", "size = 4\nswap = true", "size = 13", "size = 19";
-    gomoku: "", "size = 7", "size = 9\nrule = 'exact'", "size = 15\nopening = 'swap2'";
-    chess: "", "max_plies = 40";
-    go: "size = 5", "size = 9", "size = 13\nkomi = 0.5\nmax_plies = 300", "";
 }
 
 /// Hands the game with these options (TOML text) to `visitor`; what is wrong with them fails the test by name.

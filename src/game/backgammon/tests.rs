@@ -227,7 +227,7 @@ fn wrong_settings_and_positions_are_refused_in_a_sentence() {
         Err(e) => e.to_string(),
     };
     assert!(error("ply_limit = 5").contains("game.ply_limit: got 5, expected 100..=1000000"));
-    assert!(error("short_game = 3").contains("backgammon"));
+    assert!(error("short_game = 3").contains("game.short_game: got 3"));
     assert!(error("cube = true").contains("cube"));
     let mut short = START;
     short[2] -= 1;

@@ -59,7 +59,7 @@ fn wrong_settings_are_refused_with_the_key() {
         ("dealer = 4", "game.dealer: got 4, expected 0..=3"),
         ("trump = 'cups'", "cups"),
         ("jokers = 2", "jokers"),
-        ("cards = -1", "blob"),
+        ("cards = -1", "game.cards: got -1"),
     ] {
         let message = refusal(options);
         assert!(message.contains(part) && !message.contains('\n'), "{options}: {message}");

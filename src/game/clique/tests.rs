@@ -188,5 +188,5 @@ fn wrong_sizes_are_refused_in_a_sentence() {
     assert_eq!(error("n = 5\nk = 6"), "config key game.k: got 6, expected 3..=5 (at most n)");
     assert_eq!(error("k = 2"), "config key game.k: got 2, expected 3..=6 (at most n)");
     assert!(error("mode = 'misere'").contains("avoid_clique"));
-    assert!(error("n = -1").contains("clique"));
+    assert!(error("n = -1").contains("game.n: got -1"));
 }

@@ -1,0 +1,381 @@
+//! Wrong input and a hostile system: one clear line on stderr, an exit code that is not 0, and nothing of a run lost.
+#![cfg(unix)]
+
+use assert_cmd::Command;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+const CONFIG: &str = "
+[game]
+name = 'tic_tac_toe'
+[net]
+arch = 'mlp'
+blocks = 1
+channels = 16
+value_hidden = 8
+[search]
+simulations = 8
+[selfplay]
+games = 8
+samples_per_epoch = 100
+stride = 4
+[replay]
+capacity = 1000
+[train]
+batch = 32
+min_samples = 100
+[eval]
+simulations = 8
+positions = 20
+";
+
+fn vecaz(arguments: &[&str]) -> Command {
+    let mut command = Command::cargo_bin("vecaz").expect("the program is built");
+    command.args(arguments).env_remove("VECAZ_LOG");
+    command
+}
+
+/// Runs what must fail with exit code 1 and gives its one line on stderr.
+fn refusal(command: &mut Command) -> String {
+    let output = command.timeout(std::time::Duration::from_secs(60)).output().expect("runs");
+    let stderr = String::from_utf8(output.stderr).expect("UTF-8");
+    assert_eq!(output.status.code(), Some(1), "{command:?}: {stderr}");
+    assert!(stderr.starts_with("error: ") && stderr.trim_end().lines().count() == 1, "{command:?}: {stderr}");
+    assert!(!stderr.contains("panicked"), "{command:?}: {stderr}");
+    stderr
+}
+
+fn assert_refused(arguments: &[&str], part: &str) {
+    let line = refusal(&mut vecaz(arguments));
+    assert!(line.contains(part), "{arguments:?}: {line}");
+}
+
+fn utf8(path: &Path) -> &str {
+    path.to_str().expect("UTF-8")
+}
+
+/// A run of two epochs, made once; tests work on copies.
+static RUN: LazyLock<tempfile::TempDir> = LazyLock::new(|| {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (config, run) = (folder.path().join("tiny.toml"), folder.path().join("run"));
+    fs::write(&config, CONFIG).expect("written");
+    vecaz(&["run", "--config", utf8(&config), "--epochs", "2", "--out", utf8(&run)]).assert().success();
+    folder
+});
+
+/// A copy of the run, and the folder that holds it.
+fn run_copy() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = folder.path().join("run");
+    copy(&RUN.path().join("run"), &run);
+    (folder, run)
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("made");
+    for entry in fs::read_dir(from).expect("listed") {
+        let path = entry.expect("an entry").path();
+        let target = to.join(path.file_name().expect("a name"));
+        if path.is_dir() {
+            copy(&path, &target);
+        } else {
+            fs::copy(&path, &target).expect("copied");
+        }
+    }
+}
+
+/// Every file below `folder` with its bytes.
+fn content(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(folder).expect("listed") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            found.extend(content(&path));
+        } else if path.file_name().is_some_and(|name| name != ".lock") {
+            found.insert(path.clone(), fs::read(&path).expect("read"));
+        }
+    }
+    found
+}
+
+fn checkpoint(run: &Path, file: &str) -> PathBuf {
+    run.join("checkpoints/epoch-000002").join(file)
+}
+
+#[test]
+fn values_that_cannot_be_are_refused() {
+    for (arguments, part) in [
+        (vec!["--set", "selfplay.gmaes=3"], "selfplay.gmaes"),
+        (vec!["--set", "selfplay.games=many"], "selfplay.games = \"many\""),
+        (vec!["--set", "train.lr=[1]"], "train.lr = [1]"),
+        (vec!["--games", "0"], "selfplay.games: got 0, expected 1..="),
+        (vec!["--sims", "0"], "search.simulations: got 0"),
+        (vec!["--set", "eval.positions=0"], "eval.positions: got 0"),
+        (
+            vec!["--game", "hex", "--set", "eval.opponent=bob"],
+            "eval.opponent: got bob, expected random, or rollouts:S",
+        ),
+        (vec!["--game", "go_fish"], "unknown game go_fish; the games are tic_tac_toe, "),
+        (vec!["--game", "hex", "--set", "game.size=99"], "game.size: got 99, expected 3..=19"),
+        (vec!["--game", "clique", "--set", "game.k=7"], "game.k: got 7, expected 3..=6 (at most n)"),
+        (vec!["--game", "blob", "--set", "game.players=9"], "game.players: got 9, expected 3..=8"),
+        (
+            vec!["--game", "blob", "--set", "game.players=8", "--set", "game.cards=7"],
+            "game.cards: got 7, expected 1..=6, for 8 players share 52 cards",
+        ),
+        (vec!["--game", "chess", "--set", "game.fen=8/8/8/8 w"], "game.fen: got 8/8/8/8 w, expected"),
+        (vec!["--game", "blob", "--set", "search.root_cache=100"], "search.root_cache for blob: "),
+        (vec!["--games", "1000000", "--sims", "100000"], "the largest selfplay.games that fits is "),
+        (vec!["--set", "run.memory_mib=1"], "more than the 1 MiB allowed"),
+    ] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let out = folder.path().join("run");
+        let line = refusal(vecaz(&["run", "--out", utf8(&out), "--epochs", "1"]).args(&arguments));
+        assert!(line.contains(part), "{arguments:?}: {line}");
+        assert!(!out.exists(), "{arguments:?} left a folder");
+    }
+}
+
+#[test]
+fn sizes_that_overflow_are_counted_right() {
+    let settings = [
+        "search.determinisations=4096",
+        "search.nodes=100000000",
+        "selfplay.games=1048576",
+        "run.memory_mib=1000000",
+    ];
+    let mut command = vecaz(&["run", "--game", "blob", "--sims", "1000000"]);
+    settings.iter().for_each(|setting| {
+        command.args(["--set", setting]);
+    });
+    let line = refusal(&mut command);
+    let need: u128 = line.split(' ').find_map(|word| word.parse().ok()).expect("a number");
+    // 2^32 rows of 10^8 nodes are more than 2^64 bytes, which is where the count stops.
+    assert_eq!(need, 1 << 44, "{line}");
+}
+
+#[test]
+fn measurements_that_do_not_fit_are_refused_before_the_first() {
+    for arguments in [
+        vec!["bench-scaling", "--games", "1,1048576", "--sims", "1000000", "--net", "uniform"],
+        vec![
+            "bench-scaling",
+            "--games",
+            "1",
+            "--sims",
+            "1000000",
+            "--set",
+            "run.memory_mib=20",
+            "--net",
+            "uniform",
+        ],
+    ] {
+        let output = vecaz(&arguments).assert().failure();
+        assert_eq!(output.get_output().stdout, b"", "{arguments:?}: nothing was measured");
+        assert_refused(&arguments, "MiB allowed");
+    }
+}
+
+#[test]
+fn damaged_files_are_named_and_the_run_stays_as_it_was() {
+    let cut = |path: &Path, keep: usize| {
+        let bytes = fs::read(path).expect("read");
+        fs::write(path, &bytes[..keep.min(bytes.len() - 1)]).expect("cut");
+    };
+    let foreign = {
+        let header = br#"{"x":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}"#;
+        [&(header.len() as u64).to_le_bytes(), header.as_slice(), &[0; 4]].concat()
+    };
+    for (file, damage, part) in [
+        ("trainer.safetensors", Some(700), "not a whole safetensors file"),
+        ("trainer.safetensors", None, "a safetensors file, but not one of vecaz"),
+        ("replay.safetensors", Some(700), "not a whole replay file"),
+        ("replay.safetensors", Some(usize::MAX), "not a whole replay file"),
+        ("replay.safetensors", None, "replay array players"),
+        ("progress.bin", Some(90), "cut short or damaged"),
+        ("progress.bin", Some(0), "cut short or damaged"),
+        ("progress.bin", None, "cut short or damaged"),
+    ] {
+        let (_folder, run) = run_copy();
+        let path = checkpoint(&run, file);
+        match damage {
+            Some(keep) => cut(&path, keep),
+            None => fs::write(&path, &foreign).expect("written"),
+        }
+        let before = content(&run);
+        for arguments in [vec!["run", "--epochs", "4", "--resume", utf8(&run)], vec!["verify", utf8(&run)]] {
+            let line = refusal(&mut vecaz(&arguments));
+            assert!(line.contains(part) && line.contains(file), "{file}, {damage:?}, {arguments:?}: {line}");
+        }
+        assert!(content(&run) == before, "{file}, {damage:?}: the run was changed");
+    }
+}
+
+#[test]
+fn damaged_weights_are_named() {
+    let (folder, run) = run_copy();
+    let bytes = fs::read(run.join("best.safetensors")).expect("read");
+    let mut no_number = bytes.clone();
+    let end = no_number.len();
+    no_number[end - 4..].copy_from_slice(&f32::NAN.to_le_bytes());
+    let header_cut = [&u64::MAX.to_le_bytes(), &bytes[8..]].concat();
+    let replay = fs::read(checkpoint(&run, "replay.safetensors")).expect("read");
+    let trainer = fs::read(checkpoint(&run, "trainer.safetensors")).expect("read");
+    let out = folder.path().join("exported");
+    for (damaged, part) in [
+        (bytes[..bytes.len() - 1].to_vec(), "not a whole safetensors file"),
+        (bytes[..1000].to_vec(), "not a whole safetensors file"),
+        (Vec::new(), "not a whole safetensors file"),
+        (header_cut, "not a whole safetensors file"),
+        (no_number, "NaN"),
+        (replay, "not one of vecaz"),
+        (trainer, "its header is not that of a network"),
+    ] {
+        fs::write(run.join("best.safetensors"), &damaged).expect("written");
+        for arguments in [
+            vec!["export-weights", utf8(&run), "--out", utf8(&out)],
+            vec!["eval", utf8(&run), "--against", "random"],
+            vec!["play", utf8(&run)],
+            vec!["verify", utf8(&run)],
+        ] {
+            let line = refusal(&mut vecaz(&arguments));
+            assert!(line.contains(part) && line.contains("best.safetensors"), "{arguments:?}: {line}");
+        }
+    }
+    assert!(!out.exists());
+}
+
+#[test]
+fn a_run_is_resumed_as_itself_or_not_at_all() {
+    let (folder, run) = run_copy();
+    let before = content(&run);
+    let name = utf8(&run);
+    for (arguments, part) in [
+        (vec!["--game", "hex"], "game of a resumed run: found hex"),
+        (vec!["--set", "net.channels=32"], "net of a resumed run: "),
+        (vec!["--set", "net.precision=bf16"], "net of a resumed run: "),
+        (vec!["--seed", "2"], "run.seed of a resumed run: found 2, expected 1"),
+        (vec!["--games", "9"], "selfplay.games of a resumed run: found 9, expected 8"),
+        (vec!["--set", "replay.capacity=50"], "replay.capacity of a resumed run: "),
+        (vec!["--set", "train.optimizer=sgd"], "train.optimizer of a resumed run: "),
+        (vec!["--set", "run.memory_mib=0", "--set", "eval.simulations=0"], "eval.simulations: got 0"),
+        (vec!["--set", "search.simulations=1000000", "--set", "search.nodes=100000000"], "MiB allowed"),
+    ] {
+        let line = refusal(vecaz(&["run", "--resume", name, "--epochs", "3"]).args(&arguments));
+        assert!(line.contains(part), "{arguments:?}: {line}");
+    }
+    assert_refused(&["run", "--out", name, "--epochs", "1"], "the folder holds a run already");
+    assert!(content(&run) == before, "the run was changed");
+    let (empty, missing) = (folder.path().join("empty"), folder.path().join("missing"));
+    fs::create_dir(&empty).expect("made");
+    assert_refused(&["run", "--resume", utf8(&empty)], "no run is here");
+    assert_refused(&["run", "--resume", utf8(&missing)], "no run is here");
+    assert!(fs::read_dir(&empty).expect("listed").next().is_none() && !missing.exists());
+}
+
+/// Figures without their checkpoints are not taken for a folder that is free.
+#[test]
+fn a_run_without_checkpoints_is_not_overwritten() {
+    let (_folder, run) = run_copy();
+    fs::remove_dir_all(run.join("checkpoints")).expect("removed");
+    let before = content(&run);
+    assert_refused(&["run", "--resume", utf8(&run), "--epochs", "3"], "holds no checkpoint to resume from");
+    assert_refused(&["run", "--out", utf8(&run), "--epochs", "1"], "the folder holds a run already");
+    assert!(content(&run) == before, "the run was changed");
+}
+
+/// A place below a regular file takes no folder, not even for the superuser.
+#[test]
+fn a_folder_that_cannot_be_written_is_told() {
+    let (folder, run) = run_copy();
+    let file = folder.path().join("file");
+    fs::write(&file, b"").expect("written");
+    let below = file.join("x");
+    let run_args = ["run", "--game", "tic_tac_toe", "--epochs", "1", "--out", utf8(&below)];
+    assert_refused(&run_args, "creating ");
+    assert_refused(&["export-weights", utf8(&run), "--out", utf8(&below)], "writing ");
+    assert_refused(
+        &["eval", utf8(&run), "--against", "random", "--games", "2", "--json", utf8(&below)],
+        "writing ",
+    );
+    assert_eq!(fs::read(&file).expect("read"), b"");
+}
+
+/// A limit on the size of files acts as a full disk does, for everyone. The signal that comes with it is ignored, as the
+/// shell lets a program inherit; without that it ends the program as a kill does, and the run can be resumed as well.
+#[test]
+fn a_disk_that_is_full_leaves_the_last_checkpoint() {
+    let (_folder, run) = run_copy();
+    let before = content(&run.join("checkpoints"));
+    let program = assert_cmd::cargo::cargo_bin("vecaz");
+    let resume = "trap '' XFSZ; ulimit -f 4; exec \"$0\" run --resume \"$1\" --epochs 4";
+    let mut full = Command::new("bash");
+    full.args(["-c", resume, utf8(&program), utf8(&run)]);
+    let line = refusal(&mut full);
+    assert!(line.starts_with("error: writing ") && line.contains("File too large"), "{line}");
+    assert!(!line.contains(".vecaz-"), "{line}");
+    let mut after = content(&run.join("checkpoints"));
+    after.retain(|path, _| !path.display().to_string().contains("/.writing-"));
+    assert!(after == before, "the checkpoints were changed");
+    vecaz(&["run", "--resume", utf8(&run), "--epochs", "4"]).assert().success();
+    vecaz(&["verify", utf8(&run)]).assert().success();
+    let hidden =
+        |path: &PathBuf| path.strip_prefix(&run).is_ok_and(|path| path.display().to_string().contains("/."));
+    assert_eq!(content(&run).into_keys().find(hidden), None, "nothing half written stays");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_device_that_is_full_is_told() {
+    assert_refused(&["inspect", "--json", "/dev/full"], "writing /dev/full: No space left on device");
+}
+
+#[test]
+fn positions_that_are_wrong_are_told_by_line() {
+    let (folder, run) = run_copy();
+    let path = folder.path().join("positions.jsonl");
+    let good = r#"{"actions":[0],"scores":[null,0,0,0,0,0,0,0,0]}"#;
+    for (text, part) in [
+        ("junk".to_string(), "line 1: expected {\"actions\":"),
+        (format!("{good}\njunk"), "line 2: expected {\"actions\":"),
+        (format!("{good}\n{{\"actions\":[0,0],\"scores\":[]}}"), "line 2: ply 1: action 0 is not legal here"),
+        ("{\"actions\":[0],\"scores\":[1,2]}".into(), "line 1: 2 scores, but tic_tac_toe has 9 actions"),
+        (good.replace("[null,", "[3,"), "line 1: score 3 for action 0, which is not legal"),
+        (good.replace("[null,0", "[null,null"), "line 1: no score for action 1, which is legal"),
+        (good.replace("[0]", "[0,3,1,4,2]"), "line 1: the game is over after these actions"),
+        (good.replace("[0]", "[99999999]"), "line 1: expected {\"actions\":"),
+        (String::new(), "holds no positions"),
+    ] {
+        fs::write(&path, &text).expect("written");
+        assert_refused(&["eval", utf8(&run), "--positions", utf8(&path)], part);
+    }
+    fs::write(&path, [0xff, 0xfe, b'\n']).expect("written");
+    assert_refused(&["eval", utf8(&run), "--positions", utf8(&path)], "positions.jsonl");
+    let missing = folder.path().join("none.jsonl");
+    assert_refused(&["eval", utf8(&run), "--positions", utf8(&missing)], "No such file");
+}
+
+#[test]
+fn opponents_and_seats_that_are_not_there_are_told() {
+    let (folder, run) = run_copy();
+    let name = utf8(&run);
+    let empty = folder.path().join("empty");
+    fs::create_dir(&empty).expect("made");
+    for (opponent, part) in [
+        ("nonsense", "--against: got nonsense, expected random, or rollouts:S"),
+        ("rollouts:0", "--against: got rollouts:0"),
+        ("rollouts:many", "--against: got rollouts:many"),
+        (utf8(&empty), "no run is here"),
+    ] {
+        assert_refused(&["eval", name, "--against", opponent], part);
+    }
+    assert_refused(&["play", name, "--seat", "2"], "--seat: got 2, expected 0..=1");
+    assert_refused(&["verify", utf8(&empty)], "no run is here");
+    assert_refused(&["export-weights", utf8(&empty)], "no checkpoint yet");
+    assert_refused(
+        &["inspect", "--game", "chess", "--actions", "e2e4,e2e4"],
+        "ply 1: action e2e4 is not legal here",
+    );
+}

@@ -1,0 +1,233 @@
+//! A run that is stopped, by whatever and whenever, and resumed ends with the same bytes as one that was never stopped.
+#![cfg(unix)]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+use vecaz::rng::{Key, Purpose};
+
+const KILLS: u64 = 20;
+/// More epochs than any of these runs will do.
+const UNBOUNDED: u64 = 1_000_000;
+
+/// Epochs of some ten milliseconds; the ring fills and wraps, and every game begins in a cloned root cache.
+const CONFIG: &str = "
+[game]
+name = 'tic_tac_toe'
+[net]
+arch = 'mlp'
+blocks = 1
+channels = 16
+value_hidden = 8
+[search]
+simulations = 12
+root_cache = 64
+cache_entries = 512
+[selfplay]
+games = 13
+samples_per_epoch = 400
+stride = 4
+opening_plies = 3
+temperature_plies = 9
+fast_fraction = 0.25
+fast_simulations = 4
+[replay]
+capacity = 3001
+[train]
+batch = 32
+min_samples = 300
+reuse = 2.0
+warmup_updates = 10
+[eval]
+simulations = 8
+positions = 20
+";
+
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::write(folder.path().join("tiny.toml"), CONFIG).expect("written");
+        Self(folder)
+    }
+
+    fn run(&self) -> PathBuf {
+        self.0.path().join("run")
+    }
+
+    /// `vecaz run` into the folder, from the start or from the last checkpoint.
+    fn command(&self, epochs: u64, threads: u64) -> Command {
+        let mut command = Command::new(assert_cmd::cargo::cargo_bin("vecaz"));
+        command.arg("run");
+        if self.run().join("config.toml").exists() {
+            command.arg("--resume").arg(self.run());
+        } else {
+            command.arg("--out").arg(self.run()).arg("--config").arg(self.0.path().join("tiny.toml"));
+        }
+        command.args(["--epochs", &epochs.to_string(), "--threads", &threads.to_string()]);
+        command.env_remove("VECAZ_LOG").stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    fn finish(&self, epochs: u64, threads: u64) -> Output {
+        let output = self.command(epochs, threads).output().expect("runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        output
+    }
+
+    /// Times that a process has got to work here: each opens an event file of its own.
+    fn starts(&self) -> usize {
+        let Ok(entries) = fs::read_dir(self.run()) else { return 0 };
+        entries
+            .filter_map(|e| e.ok())
+            .filter(|e| e.file_name().to_string_lossy().starts_with("events.out"))
+            .count()
+    }
+
+    fn metrics(&self) -> Vec<serde_json::Value> {
+        let text = fs::read_to_string(self.run().join("metrics.jsonl")).unwrap_or_default();
+        // A process at work may be in the middle of the last line.
+        let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+        whole.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+    }
+}
+
+/// Waits until `done`, for at most a minute.
+fn wait_until(mut done: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !done() {
+        assert!(start.elapsed() < Duration::from_secs(60), "nothing happened for a minute");
+        sleep(Duration::from_millis(2));
+    }
+}
+
+fn send(signal: &str, child: &Child) {
+    let sent = Command::new("kill").args([signal, &child.id().to_string()]).status().expect("kill runs");
+    assert!(sent.success());
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Every file whose bytes are a function of configuration and seed, by its path in the run's folder.
+fn content(run: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut open = vec![run.to_path_buf()];
+    while let Some(folder) = open.pop() {
+        for entry in fs::read_dir(&folder).expect("listed") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                open.push(path);
+                continue;
+            }
+            let name = path.strip_prefix(run).expect("inside").display().to_string();
+            let tells_time = ["events.out", "metrics.jsonl", "report.html", "config.toml"];
+            if !tells_time.iter().any(|part| name.starts_with(part)) && !name.ends_with("progress.bin") {
+                found.insert(name, fs::read(&path).expect("read"));
+            }
+        }
+    }
+    found
+}
+
+/// Equal but for the figures that hold a time.
+fn assert_same_runs(a: &Folder, b: &Folder) {
+    let (left, right) = (content(&a.run()), content(&b.run()));
+    assert_eq!(left.keys().collect::<Vec<_>>(), right.keys().collect::<Vec<_>>());
+    assert!(left.len() > 10, "{:?}", left.keys());
+    for (name, bytes) in &left {
+        assert!(*bytes == right[name], "{name} differs");
+    }
+    let timeless = |record: &serde_json::Value| {
+        let keys = ["epoch", "games", "positions", "samples", "simulations", "updates", "losses", "strength"];
+        keys.map(|key| record[key].clone())
+    };
+    let (left, right) = (a.metrics(), b.metrics());
+    assert_eq!(left.iter().map(timeless).collect::<Vec<_>>(), right.iter().map(timeless).collect::<Vec<_>>());
+}
+
+#[test]
+fn killed_at_any_moment_it_ends_with_the_same_bytes() {
+    let (timed, killed, whole) = (Folder::new(), Folder::new(), Folder::new());
+    timed.finish(1, 1);
+    let started = Instant::now();
+    timed.finish(6, 1);
+    let epoch = started.elapsed().as_secs_f64() / 5.0;
+    let mut rng = Key::new(5, Purpose::Evaluation).stream();
+    for kill in 0..KILLS {
+        let mut child = killed.command(UNBOUNDED, 1 + kill % 3).spawn().expect("runs");
+        // Every fourth kill may fall into the start of the process, the others into its work.
+        if kill % 4 > 0 {
+            let before = killed.starts();
+            wait_until(|| killed.starts() > before || child.try_wait().is_ok_and(|s| s.is_some()));
+        }
+        sleep(Duration::from_secs_f64(f64::from(rng.uniform()) * 2.0 * epoch));
+        child.kill().expect("killed");
+        let output = child.wait_with_output().expect("ended");
+        assert_eq!(output.status.signal(), Some(9), "it ended by itself: {}", text(&output.stderr));
+    }
+    let epochs = killed.metrics().len() as u64 + 1;
+    killed.finish(epochs, 2);
+    whole.finish(epochs, 1);
+    let numbers: Vec<u64> = killed.metrics().iter().filter_map(|r| r["epoch"].as_u64()).collect();
+    assert_eq!(numbers, (1..=epochs).collect::<Vec<_>>(), "each epoch once");
+    assert_same_runs(&whole, &killed);
+    let verify = Command::new(assert_cmd::cargo::cargo_bin("vecaz")).arg("verify").arg(killed.run()).output();
+    assert!(verify.expect("runs").status.success());
+}
+
+#[test]
+fn it_goes_on_with_other_threads_to_the_same_bytes() {
+    let (whole, parts) = (Folder::new(), Folder::new());
+    whole.finish(6, 2);
+    for (epochs, threads) in [(1, 1), (2, 5), (4, 3), (6, 1)] {
+        parts.finish(epochs, threads);
+    }
+    assert_same_runs(&whole, &parts);
+    let again = text(&parts.finish(6, 1).stdout);
+    assert!(again.contains("nothing left to do after 6 epochs"), "{again}");
+}
+
+#[test]
+fn a_signal_ends_it_cleanly_and_it_can_be_resumed() {
+    for signal in ["-INT", "-TERM"] {
+        let (whole, stopped) = (Folder::new(), Folder::new());
+        let child = stopped.command(UNBOUNDED, 2).spawn().expect("runs");
+        wait_until(|| stopped.metrics().len() >= 2);
+        send(signal, &child);
+        let output = child.wait_with_output().expect("ended");
+        let (out, err) = (text(&output.stdout), text(&output.stderr));
+        assert_eq!(output.status.code(), Some(0), "{signal}: {err}");
+        assert_eq!(err, "", "{signal}");
+        let reached = stopped.metrics().len() as u64;
+        assert!(reached >= 2);
+        let last = out.lines().last().unwrap_or_default();
+        let expected =
+            format!("stopped; the checkpoint of epoch {reached} stands, go on with: vecaz run --resume ");
+        assert!(last.starts_with(&expected), "{signal}: {last}");
+        assert_eq!(out.matches("stopped;").count() + out.matches("results are in").count(), 1, "{out}");
+        stopped.finish(reached + 2, 1);
+        whole.finish(reached + 2, 2);
+        assert_same_runs(&whole, &stopped);
+    }
+}
+
+#[test]
+fn a_second_process_in_the_same_folder_is_refused() {
+    let folder = Folder::new();
+    let mut first = folder.command(UNBOUNDED, 1).spawn().expect("runs");
+    wait_until(|| !folder.metrics().is_empty());
+    let second = folder.command(UNBOUNDED, 1).output().expect("runs");
+    let alive = first.try_wait().expect("asked").is_none();
+    send("-INT", &first);
+    assert!(first.wait().expect("ended").success());
+    let line = text(&second.stderr);
+    assert!(alive && second.status.code() == Some(1), "{line}");
+    assert!(line.contains("another vecaz process is at work there") && line.lines().count() == 1, "{line}");
+}
