@@ -3,6 +3,7 @@
 
 use super::isa::{Isa, per_isa};
 use super::{Backend, PlyPlan, Selected, Snapshot};
+use crate::config::SearchEngine;
 use crate::game::{Game, History, Sizes, Turn};
 use crate::rng::Purpose;
 use crate::search::backup::{Flight, MAX_PLAYERS, backup, take_off};
@@ -10,7 +11,7 @@ use crate::search::expand::expand;
 use crate::search::reuse::{ReuseScratch, keep_most_visited, keep_subtree};
 use crate::search::root::{RootSummary, Roots, RowKey};
 use crate::search::select::{Descent, descend};
-use crate::search::{SearchParams, Solver};
+use crate::search::{SearchParams, Solver, reference};
 use crate::tree::{Kind, NO_NODE, ROOT, RowMut, Tree, TreeShape};
 
 /// What happens to the played subtree.
@@ -43,6 +44,9 @@ impl BackendPlan {
 
     /// Bytes of one row, states included.
     pub fn row_bytes(&self, sizes: &Sizes, state_size: usize) -> usize {
+        if self.params.engine == SearchEngine::Reference {
+            return self.nodes * reference::node_bytes(sizes, state_size);
+        }
         let shape = self.shape(sizes);
         shape.row_bytes()
             + Roots::row_bytes(shape)
@@ -189,7 +193,13 @@ impl<G: Game> CpuBackend<G> {
         let history = History { played: &self.histories[b], path: &self.path };
         self.game.step(&mut state, action, history);
         self.states[base + child as usize] = state;
-        (child, self.settle(b, child))
+        let needs = self.settle(b, child);
+        let mut row = self.tree.row_mut(b);
+        if self.sizes.max_chance_run > 0 && row.nodes[child as usize].kind() == Kind::Chance {
+            // Counts where no node fits below it.
+            row.inherit_value(child, parent);
+        }
+        (child, needs)
     }
 
     /// One descent in row `b`, new nodes made on the way. None on a collision.

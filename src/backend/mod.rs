@@ -3,14 +3,16 @@
 
 pub mod isa;
 pub mod cpu;
+pub mod reference;
 
 use crate::batch::AnyGame;
+use crate::config::SearchEngine;
 use crate::error::Result;
 use crate::game::{self, Game, GameVisitor, Sizes};
 use crate::search::root::{Exploration, RootSummary, RowKey};
 use crate::tree::Tree;
 
-/// A CPU backend for `game`.
+/// A CPU backend for `game`, of the engine that the plan's parameters name.
 ///
 /// # Errors
 /// As [`game::dispatch`].
@@ -19,7 +21,10 @@ pub fn cpu_backend(game: &dyn AnyGame, plan: cpu::BackendPlan) -> Result<Box<dyn
     impl GameVisitor for Make {
         type Out = Box<dyn Backend>;
         fn visit<G: Game>(self, game: G) -> Self::Out {
-            Box::new(cpu::CpuBackend::new(game, self.0))
+            match self.0.params.engine {
+                SearchEngine::Batched => Box::new(cpu::CpuBackend::new(game, self.0)),
+                SearchEngine::Reference => Box::new(reference::ReferenceBackend::new(game, self.0)),
+            }
         }
     }
     game::dispatch(game.name(), &game.options(), Make(plan))

@@ -8,15 +8,17 @@
 //! - [`backup`]: values and proofs on the way up.
 //! - [`root`]: noise, budgets, sequential halving, policy targets.
 //! - [`reuse`]: keeping the played subtree, trimming to T nodes.
+//! - [`reference`]: all of it once more, plain and slow, to check the others.
 
 pub mod select;
 pub mod expand;
 pub mod backup;
 pub mod root;
 pub mod reuse;
+pub mod reference;
 
 use crate::backend::Backend;
-use crate::config::{Algorithm, ChanceRule, Fpu, SearchConfig};
+use crate::config::{Algorithm, ChanceRule, Fpu, SearchConfig, SearchEngine};
 use crate::error::Result;
 use crate::game::Sizes;
 use crate::net::Network;
@@ -28,6 +30,8 @@ pub type Rule = Algorithm;
 /// What a search needs to know of the configuration, resolved for one game.
 #[derive(Clone, Copy, Debug)]
 pub struct SearchParams {
+    /// Which implementation searches.
+    pub engine: SearchEngine,
     /// PUCT or Gumbel.
     pub rule: Rule,
     /// S.
@@ -78,6 +82,7 @@ impl SearchParams {
         let solvable =
             sizes.num_players == 2 && sizes.zero_sum && sizes.num_chance == 0 && !sizes.hidden_information;
         Self {
+            engine: config.engine,
             rule: config.algorithm,
             simulations: config.simulations,
             leaves: config.leaves as usize,
