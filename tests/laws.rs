@@ -192,9 +192,9 @@ fn grow(rng: &mut Stream, players: usize, depth: usize, places: &mut Vec<Place>)
     here
 }
 
-fn random_game(seed: u64, players: usize) -> TreeGame {
+fn random_game(seed: u64, players: usize, depth: usize) -> TreeGame {
     let mut places = Vec::new();
-    grow(&mut Key::new(seed, Purpose::Evaluation).stream(), players, 4, &mut places);
+    grow(&mut Key::new(seed, Purpose::Evaluation).stream(), players, depth, &mut places);
     TreeGame { players, places }
 }
 
@@ -242,7 +242,7 @@ proptest! {
 
     #[test]
     fn a_chance_node_of_one_outcome_is_none(seed in 0u64..1000, algorithm in algorithm(), leaves in 1u32..6, players in 2usize..5) {
-        let game = random_game(seed, players);
+        let game = random_game(seed, players, 4);
         let config = SearchConfig { solver: false, leaves, ..config(algorithm, 70) };
         let mut network = HashNet(io_shape(&game.sizes()));
         let plain = solve(&game, &config, &mut network);
@@ -252,7 +252,7 @@ proptest! {
 
     #[test]
     fn edge_visits_add_up(seed in 0u64..1000, algorithm in algorithm(), leaves in 1u32..6, simulations in 1u32..200, players in 2usize..5) {
-        let game = random_game(seed, players);
+        let game = random_game(seed, players, 4);
         let config = SearchConfig { solver: false, leaves, ..config(algorithm, simulations) };
         let plan = plan(&config, &game.sizes(), 2);
         let mut backend = CpuBackend::new(game.clone(), plan);
@@ -270,7 +270,7 @@ fn what_the_solver_proves_is_the_exact_value() {
     for algorithm in BOTH {
         let mut num_proven = 0;
         for seed in 0..150 {
-            let game = random_game(seed, 2);
+            let game = random_game(seed, 2, 4);
             let Place::Moves(mover, next) = &game.places[0] else { panic!("the root is a decision") };
             let config = SearchConfig { leaves: 1 + seed as u32 % 7, ..config(algorithm, 600) };
             let found = solve(&game, &config, &mut HashNet(io_shape(&game.sizes())));
@@ -384,6 +384,45 @@ fn kept_subtrees_stay_trees() {
             play_on(ConnectFour::from_options(&toml::Table::new()).expect("defaults"), &config, spare);
             play_on(Backgammon::from_options(&toml::Table::new()).expect("defaults"), &config, spare);
         }
+    }
+}
+
+#[test]
+fn trimmed_trees_prove_nothing_false() {
+    for algorithm in BOTH {
+        let mut num_proven = 0;
+        for seed in 0..120 {
+            let game = random_game(seed, 2, 7);
+            let config = config(algorithm, 24 + seed as u32 % 17);
+            let ply = plan(&config, &game.sizes(), 2);
+            let plan = BackendPlan { nodes: ply.nodes + 5, reuse: Reuse::Keep, ..ply };
+            let mut backend = CpuBackend::new(game.clone(), plan);
+            let mut network = HashNet(io_shape(&game.sizes()));
+            let mut state = game.init();
+            backend.plant(1, bytemuck::bytes_of(&state), &[]);
+            for ply in 0.. {
+                let Place::Moves(mover, next) = &game.places[state as usize] else { break };
+                let key = RowKey { ply, ..RowKey::default() };
+                let exploration = Exploration::Noisy;
+                backend.begin(1, PlyPlan { simulations: config.simulations, exploration, key });
+                finish(&mut backend, &mut network);
+                let mut found = RootSummary::default();
+                backend.summarise(1, &mut found);
+                let exact = minimax(&game, state as usize);
+                if found.proven {
+                    num_proven += 1;
+                    assert_eq!(found.value, [exact, -exact], "{algorithm:?} {seed} {ply} {found:?}");
+                    let is_lost = if *mover == 0 { exact == -1.0 } else { exact == 1.0 };
+                    assert!(
+                        is_lost || minimax(&game, next[found.best]) == exact,
+                        "{algorithm:?} {seed} {ply}"
+                    );
+                }
+                state = next[found.best] as u64;
+                backend.advance(1, found.actions[found.best]);
+            }
+        }
+        assert!(num_proven > 100, "{algorithm:?} {num_proven}");
     }
 }
 
