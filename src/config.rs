@@ -30,7 +30,7 @@ names! {
     SearchEngine {
         /// The lockstep batch engine.
         Batched = "batched",
-        /// A plain scalar one, slow, for debugging.
+        /// A plain scalar one, slow, for debugging. It searches every ply in a new tree and has no root cache.
         Reference = "reference",
     }
 }
@@ -474,6 +474,10 @@ impl Config {
         within("search.determinisations", s.determinisations, 1..=4096)?;
         within("search.cache_entries", s.cache_entries, 0..=1 << 32)?;
         within("search.root_cache", s.root_cache, 0..=10_000_000)?;
+        if s.engine == SearchEngine::Reference && s.root_cache > 0 {
+            let expected = "0, since search.engine = \"reference\" keeps no trees";
+            return Err(Error::config("search.root_cache", s.root_cache, expected));
+        }
         let p = &self.selfplay;
         within("selfplay.games", p.games, 1..=1_048_576)?;
         within("selfplay.samples_per_epoch", p.samples_per_epoch, 1..=1_000_000_000)?;

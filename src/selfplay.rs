@@ -8,7 +8,7 @@ use crate::act::{Choice, choose, sum_determinisations};
 use crate::backend::cpu::{BackendPlan, Reuse};
 use crate::backend::{PlyPlan, Snapshot};
 use crate::batch::AnyGame;
-use crate::config::Config;
+use crate::config::{Config, SearchEngine};
 use crate::error::{Error, Result};
 use crate::game::{History, Sizes, Turn};
 use crate::net::Network;
@@ -259,8 +259,8 @@ pub fn eval_cache(config: &Config, game: &dyn AnyGame) -> Option<Arc<EvalCache>>
 /// The arrays of one shard of `rows` rows.
 pub fn backend_plan(config: &Config, sizes: &Sizes, rows: usize) -> BackendPlan {
     let params = SearchParams::new(&config.search, sizes);
-    let hidden = sizes.hidden_information;
-    let reuse = if config.search.reuse && !hidden { Reuse::Keep } else { Reuse::Drop };
+    let keeps = !sizes.hidden_information && config.search.engine == SearchEngine::Batched;
+    let reuse = if config.search.reuse && keeps { Reuse::Keep } else { Reuse::Drop };
     let ply = BackendPlan::nodes_for(params.simulations.max(config.selfplay.fast_simulations), sizes);
     let nodes = match (config.search.nodes, reuse) {
         (0, Reuse::Keep) => 2 * ply,

@@ -354,6 +354,13 @@ impl RowMut<'_> {
         &mut self.values[n as usize * p..][..p]
     }
 
+    /// Gives node `n` the evaluation of the node `from`.
+    #[inline(always)]
+    pub fn inherit_value(&mut self, n: i32, from: i32) {
+        let (to, from, p) = (n as usize, from as usize, self.shape.players);
+        self.values.copy_within(from * p..(from + 1) * p, to * p);
+    }
+
     /// True where no further node fits.
     #[inline(always)]
     pub fn is_full(&self) -> bool {

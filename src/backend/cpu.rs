@@ -4,6 +4,7 @@
 use super::isa::{Isa, per_isa};
 use super::twins::{Asked, Twins};
 use super::{Backend, PlyPlan, Selected, Snapshot};
+use crate::config::SearchEngine;
 use crate::game::{Game, History, Sizes, Turn};
 use crate::rng::Purpose;
 use crate::search::backup::{Flight, MAX_PLAYERS, backup, take_off};
@@ -12,7 +13,7 @@ use crate::search::expand::{expand, seat_values};
 use crate::search::reuse::{ReuseScratch, keep_most_visited, keep_subtree};
 use crate::search::root::{RootSummary, Roots, RowKey};
 use crate::search::select::{Descent, Level, RootView, descend};
-use crate::search::{SearchParams, Solver};
+use crate::search::{SearchParams, Solver, reference};
 use crate::tree::{Kind, NO_NODE, ROOT, RowMut, Tree, TreeShape};
 use std::sync::Arc;
 
@@ -46,6 +47,9 @@ impl BackendPlan {
 
     /// Bytes of one row, states included.
     pub fn row_bytes(&self, sizes: &Sizes, state_size: usize) -> usize {
+        if self.params.engine == SearchEngine::Reference {
+            return self.nodes * reference::node_bytes(sizes, state_size);
+        }
         let shape = self.shape(sizes);
         shape.row_bytes()
             + Roots::row_bytes(shape)
@@ -230,6 +234,11 @@ impl<G: Game> CpuBackend<G> {
             NeedsNetwork::Yes { .. } => self.look_up(b, child),
             known => known,
         };
+        let mut row = self.tree.row_mut(b);
+        if self.sizes.max_chance_run > 0 && row.nodes[child as usize].kind() == Kind::Chance {
+            // Counts where no node fits below it.
+            row.inherit_value(child, parent);
+        }
         (child, needs)
     }
 

@@ -4,8 +4,10 @@
 pub mod isa;
 pub mod cpu;
 mod twins;
+pub mod reference;
 
 use crate::batch::AnyGame;
+use crate::config::SearchEngine;
 use crate::error::Result;
 use crate::game::{self, Game, GameVisitor, Sizes};
 use crate::search::eval_cache::EvalCache;
@@ -13,7 +15,7 @@ use crate::search::root::{Exploration, RootSummary, RowKey};
 use crate::tree::Tree;
 use std::sync::Arc;
 
-/// A CPU backend for `game`.
+/// A CPU backend for `game`, of the engine that the plan's parameters name.
 ///
 /// # Errors
 /// As [`game::dispatch`].
@@ -22,7 +24,10 @@ pub fn cpu_backend(game: &dyn AnyGame, plan: cpu::BackendPlan) -> Result<Box<dyn
     impl GameVisitor for Make {
         type Out = Box<dyn Backend>;
         fn visit<G: Game>(self, game: G) -> Self::Out {
-            Box::new(cpu::CpuBackend::new(game, self.0))
+            match self.0.params.engine {
+                SearchEngine::Batched => Box::new(cpu::CpuBackend::new(game, self.0)),
+                SearchEngine::Reference => Box::new(reference::ReferenceBackend::new(game, self.0)),
+            }
         }
     }
     game::dispatch(game.name(), &game.options(), Make(plan))
@@ -79,8 +84,9 @@ pub trait Backend: Send {
     /// B.
     fn rows(&self) -> usize;
 
-    /// Shares a table of evaluations; it must be cleared whenever the network changes.
-    fn set_eval_cache(&mut self, cache: Arc<EvalCache>);
+    /// Shares a table of evaluations, to be cleared whenever the network changes. A backend that asks the network every
+    /// time leaves it alone; what it finds is the same.
+    fn set_eval_cache(&mut self, _cache: Arc<EvalCache>) {}
 
     /// Gives row `b` a new tree at `state`, where a player must be to move. `history`: keys of the positions before it.
     fn plant(&mut self, b: usize, state: &[u8], history: &[u64]);

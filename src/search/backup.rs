@@ -75,6 +75,10 @@ pub fn backup(row: &mut RowMut<'_>, leaf: i32, flight: Flight, root_sum: &mut [f
             break;
         }
         let child_proven = row.nodes[n as usize].is_proven();
+        if child_proven {
+            // Another leaf of the pass may have proven it after this one was selected below it.
+            value[..players].copy_from_slice(row.value(n));
+        }
         let mover = usize::from(row.nodes[parent as usize].player);
         let decides = row.nodes[parent as usize].kind() == Kind::Decision;
         let edges = row.edges_mut(parent);

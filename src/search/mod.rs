@@ -9,6 +9,7 @@
 //! - [`root`]: noise, budgets, sequential halving, policy targets.
 //! - [`reuse`]: keeping the played subtree, trimming to T nodes.
 //! - [`eval_cache`]: no position evaluated twice.
+//! - [`reference`]: all of it once more, plain and slow, to check the others.
 
 pub mod select;
 pub mod expand;
@@ -16,9 +17,10 @@ pub mod backup;
 pub mod root;
 pub mod reuse;
 pub mod eval_cache;
+pub mod reference;
 
 use crate::backend::Backend;
-use crate::config::{Algorithm, ChanceRule, Fpu, SearchConfig};
+use crate::config::{Algorithm, ChanceRule, Fpu, SearchConfig, SearchEngine};
 use crate::error::Result;
 use crate::game::Sizes;
 use crate::net::Network;
@@ -30,6 +32,8 @@ pub type Rule = Algorithm;
 /// What a search needs to know of the configuration, resolved for one game.
 #[derive(Clone, Copy, Debug)]
 pub struct SearchParams {
+    /// Which implementation searches.
+    pub engine: SearchEngine,
     /// PUCT or Gumbel.
     pub rule: Rule,
     /// S.
@@ -80,6 +84,7 @@ impl SearchParams {
         let solvable =
             sizes.num_players == 2 && sizes.zero_sum && sizes.num_chance == 0 && !sizes.hidden_information;
         Self {
+            engine: config.engine,
             rule: config.algorithm,
             simulations: config.simulations,
             leaves: config.leaves as usize,

@@ -175,6 +175,9 @@ pub struct Improved {
     pub mixed: f32,
 }
 
+/// What stands in for a scale of 0.
+const LEAST_SCALE: f32 = 1e-30;
+
 impl Improved {
     /// Sums over the node's edges.
     #[inline(always)]
@@ -195,7 +198,8 @@ impl Improved {
         let mean = if mass > 0.0 { weighted.sum() / mass } else { own_value };
         Self {
             visits,
-            scale: (params.c_visit + most) * params.c_scale * 0.5,
+            // Never 0: a refuted edge's -inf must stay what it is.
+            scale: ((params.c_visit + most) * params.c_scale * 0.5).max(LEAST_SCALE),
             mixed: (own_value + visits * mean) / (1.0 + visits),
         }
     }
@@ -234,7 +238,9 @@ fn gumbel_edge(row: &RowMut<'_>, node: i32, params: &SearchParams, scratch: &mut
     let own = row.value(node)[usize::from(row.nodes[node as usize].player)];
     let improved = Improved::of(&edges, own, params);
     let total = improved.weights(&edges, scratch);
-    let (inverse, share) = (F8::all(1.0 / total), F8::all(1.0 / (1.0 + improved.visits)));
+    // Where only edges of prior 0 are left, the least visited one is taken.
+    let inverse = F8::all(if total > 0.0 { 1.0 / total } else { 0.0 });
+    let share = F8::all(1.0 / (1.0 + improved.visits));
     let refused = F8::all(REFUTED);
     let mut best = Best::default();
     for (group, ((_, n, w), &pi)) in groups(&edges).zip(lanes(scratch)).enumerate() {

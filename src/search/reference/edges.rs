@@ -1,0 +1,125 @@
+//! One node's edges and the formulas over them.
+
+use crate::config::Fpu;
+use crate::math;
+use crate::search::SearchParams;
+
+/// An edge of a node.
+#[derive(Clone, Debug)]
+pub(super) struct Edge {
+    pub(super) action: u16,
+    /// The network's prior, or the probability of the outcome.
+    pub(super) prior: f32,
+    pub(super) visits: i32,
+    /// Sum of values for the player who moves.
+    pub(super) value_sum: f32,
+    /// What the child is proven to be worth for the player who moves, once a simulation has brought the news.
+    pub(super) exact: Option<f32>,
+    pub(super) child: Option<usize>,
+}
+
+impl Edge {
+    pub(super) fn new(action: u16, prior: f32) -> Self {
+        Self { action, prior, visits: 0, value_sum: 0.0, exact: None, child: None }
+    }
+
+    /// Proven lost: never to be taken again.
+    pub(super) fn is_lost(&self) -> bool {
+        self.exact.is_some_and(|value| value <= -1.0)
+    }
+
+    pub(super) fn unless_lost(&self, score: f32) -> Option<f32> {
+        (!self.is_lost()).then_some(score)
+    }
+
+    /// Q, where the edge was ever taken.
+    pub(super) fn mean(&self) -> Option<f32> {
+        (self.visits > 0).then(|| self.value_sum / self.visits as f32)
+    }
+
+    fn prior_if_taken(&self) -> f32 {
+        if self.visits > 0 { self.prior } else { 0.0 }
+    }
+
+    /// The edge's weight in the policy of a root proven to be worth `value`.
+    pub(super) fn share_of_proof(&self, value: f32) -> f32 {
+        if self.exact == Some(value) && !self.is_lost() { self.visits as f32 } else { 0.0 }
+    }
+}
+
+/// The first of the largest scores; 0 where there is none.
+pub(super) fn best_place(scores: impl Iterator<Item = Option<f32>>) -> usize {
+    let mut best: Option<(usize, f32)> = None;
+    for (i, score) in scores.enumerate() {
+        if let Some(score) = score
+            && best.is_none_or(|(_, most)| score > most)
+        {
+            best = Some((i, score));
+        }
+    }
+    best.map_or(0, |(i, _)| i)
+}
+
+/// What a decision node is worth for its mover, where the children's proofs say: 1 where one of them wins, else the best of
+/// them where all are proven.
+pub(super) fn proven_value(edges: &[Edge]) -> Option<f32> {
+    let best = edges.iter().filter_map(|edge| edge.exact).fold(-1.0, f32::max);
+    (best >= 1.0 || edges.iter().all(|edge| edge.exact.is_some())).then_some(best)
+}
+
+/// Q of edges never taken at a node whose mean value is `mean`.
+pub(super) fn first_play_urgency(edges: &[Edge], mean: f32, params: &SearchParams) -> f32 {
+    match params.fpu {
+        Fpu::Zero => 0.0,
+        Fpu::Parent => mean,
+        Fpu::Loss => -1.0,
+        Fpu::Reduced => {
+            let mass = math::sum(edges.iter().map(Edge::prior_if_taken));
+            (mean - params.fpu_reduction * mass.sqrt()).max(-1.0)
+        }
+    }
+}
+
+/// Completed Q and the improved policy of Danihelka et al. 2022.
+pub(super) struct Improved {
+    /// Sum of the edges' visits.
+    pub(super) visits: f32,
+    scale: f32,
+    mixed: f32,
+}
+
+impl Improved {
+    /// The mixed value v_mix = (v + sum N * (sum of pi q over taken edges / sum of pi over them)) / (1 + sum N), equation 33,
+    /// and the scale of sigma, (c_visit + max N) c_scale, halved because Q spans [-1, 1] instead of [0, 1].
+    pub(super) fn of(edges: &[Edge], own_value: f32, params: &SearchParams) -> Self {
+        let visits = edges.iter().map(|edge| edge.visits).sum::<i32>() as f32;
+        let most = edges.iter().map(|edge| edge.visits).max().unwrap_or(0) as f32;
+        let mass = math::sum(edges.iter().map(Edge::prior_if_taken));
+        let weighted = math::sum(edges.iter().map(|edge| match edge.mean() {
+            Some(_) if edge.is_lost() => -edge.prior,
+            Some(q) => edge.prior * q.max(-1.0),
+            None => 0.0,
+        }));
+        let mean = if mass > 0.0 { weighted / mass } else { own_value };
+        Self {
+            visits,
+            scale: (params.c_visit + most) * params.c_scale * 0.5,
+            mixed: (own_value + visits * mean) / (1.0 + visits),
+        }
+    }
+
+    /// sigma of the completed Q, equation 10: Q where the edge was taken, the mixed value elsewhere.
+    pub(super) fn sigma(&self, edge: &Edge) -> f32 {
+        self.scale * edge.mean().unwrap_or(self.mixed)
+    }
+
+    /// prior x exp(sigma - the largest sigma), 0 for lost edges: the improved policy of equation 11 but for its sum.
+    pub(super) fn weights(&self, edges: &[Edge]) -> Vec<f32> {
+        let open = edges.iter().filter(|edge| !edge.is_lost());
+        let most = open.map(|edge| self.sigma(edge)).fold(f32::NEG_INFINITY, f32::max);
+        edges
+            .iter()
+            .map(|edge| if edge.is_lost() { 0.0 } else { edge.prior * math::exp(self.sigma(edge) - most) })
+            .collect()
+    }
+}

@@ -1,0 +1,472 @@
+//! A plain, scalar, slow search of ONE game, written from the papers to check the batched engine and to debug with
+//! (`search.engine = "reference"`).
+//!
+//! Nodes are a `Vec` that grows, each with its own state and a `Vec` of edges; a simulation remembers its path. Nothing is
+//! padded, kept between plies or shared with the batched engine but the documented formulas, [`crate::math`], the keys of
+//! random numbers and the rules of ties: the lowest edge wins, sums go in the order of [`math::sum`]. So both engines give
+//! the same visits, to the last simulation.
+//!
+//! Sources: PUCT from AlphaZero (Silver et al. 2018), Gumbel from Danihelka et al. 2022, proofs from MCTS-Solver (Winands et
+//! al. 2008), for any number of players as in max^n (Luckhardt and Irani 1986).
+
+mod edges;
+mod rules;
+
+use super::root::{Exploration, RootSummary, RowKey};
+use super::{Rule, SearchParams, Solver};
+use crate::backend::Selected;
+use crate::game::{Game, History, Sizes, Turn};
+use crate::math;
+use crate::rng::Purpose;
+use edges::{Edge, Improved, best_place};
+
+/// What a node is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// A player moves; the network has not answered yet.
+    Waiting,
+    /// A player moves.
+    Decision,
+    /// An outcome is dealt.
+    Chance,
+    /// The game is over, or a new deal begins.
+    End,
+}
+
+#[derive(Clone, Debug)]
+struct Node<S> {
+    state: S,
+    kind: Kind,
+    /// Who moves here; 0 where nobody does.
+    player: usize,
+    edges: Vec<Edge>,
+    /// The node's own evaluation, or its proven value. `[P]`
+    value: Vec<f32>,
+    visits: i32,
+    /// Sum of the values that came up through here, for `player`.
+    value_sum: f32,
+    proven: bool,
+}
+
+impl<S> Node<S> {
+    fn mean(&self) -> f32 {
+        if self.visits > 0 { self.value_sum / self.visits as f32 } else { 0.0 }
+    }
+
+    /// The evaluation for the player who moves.
+    fn own_value(&self) -> f32 {
+        self.value[self.player]
+    }
+}
+
+/// One simulation between its selection and its backup.
+#[derive(Clone, Debug)]
+struct Flight {
+    /// Nodes from the root down, each with the edge that was taken.
+    path: Vec<(usize, usize)>,
+    leaf: usize,
+    /// Whether the leaf needs the network.
+    asks: bool,
+}
+
+/// What one ply's search is to do and has done.
+#[derive(Clone, Debug, Default)]
+struct Ply {
+    key: RowKey,
+    simulations: u32,
+    run: u32,
+    /// One number for each root edge: a Dirichlet draw (PUCT) or Gumbel numbers; 0 without noise.
+    noise: Vec<f32>,
+    /// Share of the noise in the root's priors (PUCT).
+    noise_fraction: f32,
+    /// Sum of all values that reached the root. `[P]`
+    value_sum: Vec<f32>,
+    done: bool,
+}
+
+/// The search of one game.
+pub struct ReferenceSearch<G: Game> {
+    game: G,
+    sizes: Sizes,
+    params: SearchParams,
+    most_nodes: usize,
+    nodes: Vec<Node<G::State>>,
+    /// Keys of the positions before the root.
+    history: Vec<u64>,
+    ply: Ply,
+    flights: Vec<Flight>,
+}
+
+/// The loss laid on the edges of a simulation under way, where several are.
+const VIRTUAL_LOSS: f32 = 1.0;
+
+impl<G: Game> ReferenceSearch<G> {
+    /// A search from the start of `game` with at most `most_nodes` nodes, idle until [`Self::begin`].
+    pub fn new(game: G, params: SearchParams, most_nodes: usize) -> Self {
+        let sizes = game.sizes();
+        let state = game.init();
+        let ply = Ply { done: true, ..Ply::default() };
+        let mut search = Self {
+            game,
+            sizes,
+            params,
+            most_nodes,
+            nodes: Vec::new(),
+            history: Vec::new(),
+            ply,
+            flights: Vec::new(),
+        };
+        search.plant(state, &[]);
+        search
+    }
+
+    /// Makes `state` the root of a new tree, idle until [`Self::begin`]. `history`: keys of the positions before it.
+    pub fn plant(&mut self, state: G::State, history: &[u64]) {
+        self.history = history.to_vec();
+        self.nodes.clear();
+        let root = self.make_node(state, &[]);
+        self.nodes.push(root);
+        self.park();
+    }
+
+    /// Plays `action` at the root; the tree below it is not kept.
+    pub fn advance(&mut self, action: u16) {
+        let (mut state, mut history) = (self.nodes[0].state, std::mem::take(&mut self.history));
+        self.game.step(&mut state, action, History { played: &history, path: &[] });
+        if self.sizes.uses_history {
+            history.push(self.game.history_key(&self.nodes[0].state));
+        }
+        self.plant(state, &history);
+    }
+
+    /// Begins a ply at the root, with a new tree.
+    pub fn begin(&mut self, simulations: u32, exploration: Exploration, key: RowKey) {
+        let (state, history) = (self.nodes[0].state, std::mem::take(&mut self.history));
+        self.plant(state, &history);
+        let num_edges = self.nodes[0].edges.len();
+        let value_sum = vec![0.0; self.sizes.num_players];
+        self.ply = Ply { key, simulations, value_sum, noise: vec![0.0; num_edges], ..Ply::default() };
+        if exploration == Exploration::Plain {
+            return;
+        }
+        match self.params.rule {
+            Rule::Puct => {
+                let asked = self.params.noise_alpha;
+                let alpha = if asked > 0.0 { asked } else { 10.0 / num_edges as f32 };
+                key.key(Purpose::RootNoise).stream().dirichlet(alpha, &mut self.ply.noise);
+                self.ply.noise_fraction = self.params.noise_fraction;
+            }
+            Rule::Gumbel => {
+                let mut stream = key.key(Purpose::Gumbel).stream();
+                self.ply.noise.fill_with(|| stream.gumbel());
+            }
+        }
+    }
+
+    /// Stops the ply's search.
+    pub fn park(&mut self) {
+        self.ply.done = true;
+        self.flights.clear();
+    }
+
+    /// True where the ply's search is over.
+    pub fn is_done(&self) -> bool {
+        self.ply.done || self.ply.run == self.ply.simulations
+    }
+
+    /// The root's state.
+    pub fn root_state(&self) -> &G::State {
+        &self.nodes[0].state
+    }
+
+    /// Keys of the positions before the root.
+    pub fn root_history(&self) -> &[u64] {
+        &self.history
+    }
+
+    /// Nodes in the tree.
+    pub fn num_nodes(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Starts up to L simulations and adds them to `out`.
+    pub fn select(&mut self, out: &mut Selected) {
+        self.flights.clear();
+        if self.is_done() {
+            return;
+        }
+        if self.nodes[0].kind == Kind::Waiting {
+            self.flights.push(Flight { path: Vec::new(), leaf: 0, asks: true });
+        } else {
+            while self.flights.len() < self.params.leaves && !self.is_done() {
+                let Some(flight) = self.descend() else { break };
+                self.take_off(&flight);
+                self.ply.run += 1;
+                let depth = flight.path.len() as u64;
+                out.depth_sum += depth;
+                out.depth_max = out.depth_max.max(depth);
+                out.simulations += 1;
+                self.flights.push(flight);
+            }
+        }
+        out.rows += usize::from(!self.flights.is_empty());
+        out.leaves += self.flights.len();
+        out.evaluations += self.num_evaluations();
+    }
+
+    /// Leaves of the pass that need the network.
+    pub fn num_evaluations(&self) -> usize {
+        self.flights.iter().filter(|flight| flight.asks).count()
+    }
+
+    /// What the network is to see: `[num_evaluations, F]`.
+    pub fn observe(&self, obs: &mut [f32]) {
+        let asking = self.flights.iter().filter(|flight| flight.asks);
+        for (flight, out) in asking.zip(obs.chunks_exact_mut(self.sizes.obs.len())) {
+            let node = &self.nodes[flight.leaf];
+            self.game.observe(&node.state, node.player as u8, out);
+        }
+    }
+
+    /// Gives the leaves their priors and values: `logits [num_evaluations, A]`, `values [num_evaluations, P]` in seats
+    /// relative to the player who moves.
+    pub fn expand(&mut self, logits: &[f32], values: &[f32]) {
+        let (a, p) = (self.sizes.num_actions, self.sizes.num_players);
+        let asking = self.flights.iter().filter(|flight| flight.asks);
+        for (flight, (logits, values)) in asking.zip(logits.chunks_exact(a).zip(values.chunks_exact(p))) {
+            let node = &mut self.nodes[flight.leaf];
+            let mut priors: Vec<f32> =
+                node.edges.iter().map(|edge| logits[usize::from(edge.action)]).collect();
+            math::softmax(&mut priors);
+            for (edge, prior) in node.edges.iter_mut().zip(priors) {
+                edge.prior = prior;
+            }
+            node.value = (0..p).map(|player| values[(player + p - node.player) % p]).collect();
+            node.kind = Kind::Decision;
+        }
+    }
+
+    /// Carries the values of all leaves of the pass to the root.
+    pub fn backup(&mut self) {
+        for flight in std::mem::take(&mut self.flights) {
+            self.land(&flight);
+            self.ply.done |= self.nodes[0].proven;
+        }
+    }
+
+    /// One way down to a leaf, new nodes made on the way; None where the leaf of another simulation is in the way.
+    fn descend(&mut self) -> Option<Flight> {
+        let (mut at, mut path) = (0, Vec::new());
+        loop {
+            match self.nodes[at].kind {
+                Kind::Waiting => return None,
+                Kind::End => return Some(Flight { path, leaf: at, asks: false }),
+                Kind::Decision | Kind::Chance if self.nodes[at].proven => {
+                    return Some(Flight { path, leaf: at, asks: false });
+                }
+                Kind::Decision | Kind::Chance => {}
+            }
+            let edge = self.choose(at);
+            if let Some(child) = self.nodes[at].edges[edge].child {
+                path.push((at, edge));
+                at = child;
+                continue;
+            }
+            if self.nodes.len() == self.most_nodes {
+                return Some(Flight { path, leaf: at, asks: false });
+            }
+            path.push((at, edge));
+            at = self.grow(&path);
+            if self.nodes[at].kind == Kind::Waiting {
+                return Some(Flight { path, leaf: at, asks: true });
+            }
+        }
+    }
+
+    /// Makes the node at the end of `path` and returns its place.
+    fn grow(&mut self, path: &[(usize, usize)]) -> usize {
+        let (above, last) = path.split_at(path.len() - 1);
+        let (parent, edge) = last[0];
+        let mut state = self.nodes[parent].state;
+        let keys = self.path_keys(above);
+        let action = self.nodes[parent].edges[edge].action;
+        self.game.step(&mut state, action, History { played: &self.history, path: &keys });
+        let mut node = self.make_node(state, path);
+        if node.kind == Kind::Chance {
+            node.value.clone_from(&self.nodes[parent].value);
+        }
+        let place = self.nodes.len();
+        self.nodes.push(node);
+        self.nodes[parent].edges[edge].child = Some(place);
+        place
+    }
+
+    fn path_keys(&self, path: &[(usize, usize)]) -> Vec<u64> {
+        if !self.sizes.uses_history {
+            return Vec::new();
+        }
+        path.iter().map(|&(n, _)| self.game.history_key(&self.nodes[n].state)).collect()
+    }
+
+    /// The node of `state`, which `path` leads to.
+    fn make_node(&self, state: G::State, path: &[(usize, usize)]) -> Node<G::State> {
+        let mut node = Node {
+            state,
+            kind: Kind::Waiting,
+            player: 0,
+            edges: Vec::new(),
+            value: vec![0.0; self.sizes.num_players],
+            visits: 0,
+            value_sum: 0.0,
+            proven: false,
+        };
+        let turn = self.game.turn(&state);
+        if turn == Turn::Over || (turn == Turn::Chance && self.game.is_horizon(&state)) {
+            node.kind = Kind::End;
+            node.proven = self.params.solver == Solver::On;
+            self.game.returns(&state, &mut node.value);
+            return node;
+        }
+        if turn == Turn::Chance && self.sizes.max_chance_run == 0 {
+            node.kind = Kind::Chance;
+            return node;
+        }
+        let keys = self.path_keys(path);
+        let mut actions = vec![0; self.sizes.num_edges()];
+        let num_edges = self.game.legal(&state, History { played: &self.history, path: &keys }, &mut actions);
+        actions.truncate(num_edges);
+        let mut probs = vec![0.0; num_edges];
+        match turn {
+            Turn::Player(player) => node.player = usize::from(player),
+            Turn::Chance | Turn::Over => {
+                node.kind = Kind::Chance;
+                self.game.chance_probs(&state, &actions, &mut probs);
+            }
+        }
+        node.edges = actions.into_iter().zip(probs).map(|(action, p)| Edge::new(action, p)).collect();
+        node
+    }
+
+    /// Counts a visit of every node of `flight`; where several simulations are under way, each lays a loss on its edges.
+    fn take_off(&mut self, flight: &Flight) {
+        self.nodes[flight.leaf].visits += 1;
+        let loss = self.virtual_loss();
+        for &(n, edge) in &flight.path {
+            let node = &mut self.nodes[n];
+            node.visits += 1;
+            node.edges[edge].visits += 1;
+            if node.kind == Kind::Decision {
+                node.edges[edge].value_sum -= loss;
+            }
+        }
+    }
+
+    fn virtual_loss(&self) -> f32 {
+        if self.params.leaves > 1 { VIRTUAL_LOSS } else { 0.0 }
+    }
+
+    /// Carries the value of `flight`'s leaf up. On its way every proven node replaces the value by its own.
+    fn land(&mut self, flight: &Flight) {
+        let loss = self.virtual_loss();
+        let leaf = &mut self.nodes[flight.leaf];
+        if flight.path.is_empty() && leaf.visits == 0 {
+            leaf.visits = 1;
+        }
+        let mut value = leaf.value.clone();
+        leaf.value_sum += value[leaf.player];
+        let mut child = flight.leaf;
+        for &(n, edge) in flight.path.iter().rev() {
+            let proven = self.nodes[child].proven;
+            if proven {
+                value.clone_from(&self.nodes[child].value);
+            }
+            let node = &mut self.nodes[n];
+            let mover = node.player;
+            if node.kind == Kind::Decision {
+                let edge = &mut node.edges[edge];
+                if proven {
+                    edge.exact = Some(value[mover]);
+                    edge.value_sum = value[mover] * edge.visits as f32;
+                } else {
+                    edge.value_sum += loss + value[mover];
+                }
+                if !node.proven
+                    && let Some(best) = edges::proven_value(&node.edges)
+                {
+                    node.proven = true;
+                    node.value = vec![-best; 2];
+                    node.value[mover] = best;
+                    value.clone_from(&node.value);
+                }
+            }
+            node.value_sum += value[mover];
+            child = n;
+        }
+        for (sum, v) in self.ply.value_sum.iter_mut().zip(value) {
+            *sum += v;
+        }
+    }
+
+    /// What the search found.
+    pub fn summarise(&self, out: &mut RootSummary) {
+        let root = &self.nodes[0];
+        let (edges, total) = (&root.edges, root.visits.max(1) as f32);
+        out.actions = edges.iter().map(|e| e.action).collect();
+        out.visits = edges.iter().map(|e| e.visits).collect();
+        out.new_visits.clone_from(&out.visits);
+        out.prior = edges.iter().map(|e| e.prior).collect();
+        out.q =
+            edges.iter().map(|e| if e.is_lost() { -1.0 } else { e.mean().unwrap_or(root.mean()) }).collect();
+        out.player = root.player as u8;
+        out.proven = root.proven;
+        out.value = if root.proven {
+            root.value.clone()
+        } else {
+            self.ply.value_sum.iter().map(|sum| sum / total).collect()
+        };
+        let weights = match self.params.rule {
+            _ if root.proven => edges.iter().map(|e| e.share_of_proof(root.own_value())).collect(),
+            Rule::Puct => edges.iter().map(|e| if e.is_lost() { 0.0 } else { e.visits as f32 }).collect(),
+            Rule::Gumbel => Improved::of(edges, root.own_value(), &self.params).weights(edges),
+        };
+        let mass = math::sum(weights.iter().copied());
+        let found = mass > 0.0;
+        out.policy = if found { weights.iter().map(|w| w / mass).collect() } else { out.prior.clone() };
+        out.best = match self.params.rule {
+            _ if root.proven && !found => best_place(edges.iter().map(|e| Some(e.visits as f32))),
+            Rule::Gumbel if !root.proven => self.best_of_most_visited(),
+            _ => best_place(out.policy.iter().copied().map(Some)),
+        };
+    }
+
+    /// The end of sequential halving: among the most visited edges, the best score.
+    fn best_of_most_visited(&self) -> usize {
+        let edges = &self.nodes[0].edges;
+        let most = edges.iter().filter(|e| !e.is_lost()).map(|e| e.visits).max();
+        let scores = self.gumbel_scores().into_iter().zip(edges);
+        best_place(scores.map(|(score, edge)| if Some(edge.visits) == most { score } else { None }))
+    }
+
+    /// The line of most visited actions, at most `most` long; a move proven to reach its node's proven value comes first.
+    pub fn principal_variation(&self, most: usize) -> Vec<u16> {
+        let (mut at, mut line) = (0, Vec::new());
+        while line.len() < most {
+            let node = &self.nodes[at];
+            let holds = |e: &Edge| node.proven && e.exact == Some(node.own_value()) && !e.is_lost();
+            let proving = node.edges.iter().any(holds);
+            let offered = node.edges.iter().map(|e| (!proving || holds(e)).then_some(e.visits as f32));
+            let best = best_place(offered);
+            let Some(Edge { action, child: Some(child), visits: 1.., .. }) = node.edges.get(best) else {
+                break;
+            };
+            line.push(*action);
+            at = *child;
+        }
+        line
+    }
+}
+
+/// Bytes of one node at most: a growing tree holds up to twice its nodes, and for a moment the half of that again.
+pub fn node_bytes(sizes: &Sizes, state_size: usize) -> usize {
+    3 * (size_of::<Node<()>>() + state_size) + sizes.tree_edges() * size_of::<Edge>() + sizes.num_players * 4
+}

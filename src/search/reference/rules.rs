@@ -1,0 +1,123 @@
+//! Which edge a simulation takes.
+
+use super::edges::{self, Improved, best_place};
+use super::{Kind, ReferenceSearch};
+use crate::config::ChanceRule;
+use crate::game::Game;
+use crate::math;
+use crate::rng::Purpose;
+use crate::search::Rule;
+
+impl<G: Game> ReferenceSearch<G> {
+    pub(super) fn choose(&self, at: usize) -> usize {
+        match (self.nodes[at].kind, self.params.rule) {
+            (Kind::Chance, _) => self.choose_outcome(at),
+            (_, Rule::Puct) => self.choose_puct(at),
+            (_, Rule::Gumbel) if at == 0 => self.choose_gumbel_root(),
+            (_, Rule::Gumbel) => self.choose_gumbel(at),
+        }
+    }
+
+    /// argmax of Q(s, a) + C(s) P(s, a) sqrt(N(s)) / (1 + N(s, a)).
+    fn choose_puct(&self, at: usize) -> usize {
+        let node = &self.nodes[at];
+        let n = node.visits as f32;
+        let c_base = self.params.c_base;
+        let rate = (math::ln((1.0 + n + c_base) / c_base) + self.params.c_init) * n.sqrt();
+        let urgency = edges::first_play_urgency(&node.edges, node.mean(), &self.params);
+        let share = if at == 0 { self.ply.noise_fraction } else { 0.0 };
+        best_place(node.edges.iter().enumerate().map(|(i, edge)| {
+            let prior =
+                if share > 0.0 { (1.0 - share) * edge.prior + share * self.ply.noise[i] } else { edge.prior };
+            let q = edge.mean().unwrap_or(urgency);
+            edge.unless_lost(q + rate * prior / (1 + edge.visits) as f32)
+        }))
+    }
+
+    /// Below the root: argmax of pi'(a) - N(a) / (1 + sum N), equation 14.
+    fn choose_gumbel(&self, at: usize) -> usize {
+        let node = &self.nodes[at];
+        let improved = Improved::of(&node.edges, node.own_value(), &self.params);
+        let weights = improved.weights(&node.edges);
+        let total = math::sum(weights.iter().copied());
+        let inverse = if total > 0.0 { 1.0 / total } else { 0.0 };
+        let share = 1.0 / (1.0 + improved.visits);
+        best_place(
+            node.edges
+                .iter()
+                .zip(weights)
+                .map(|(edge, weight)| edge.unless_lost(weight * inverse - edge.visits as f32 * share)),
+        )
+    }
+
+    /// At the root: the best g + logit + sigma among the edges with as many visits as sequential halving asks for now; where
+    /// no such edge may be taken, the best of all.
+    fn choose_gumbel_root(&self) -> usize {
+        let root = &self.nodes[0];
+        let scores = self.gumbel_scores();
+        let considered = root.edges.len().min(self.params.considered);
+        let due = halving_visits(self.ply.simulations as usize, considered, self.ply.run as usize) as i32;
+        let scheduled =
+            || root.edges.iter().zip(&scores).map(|(e, &s)| if e.visits == due { s } else { None });
+        if scheduled().any(|score| score.is_some()) {
+            best_place(scheduled())
+        } else {
+            best_place(scores.into_iter())
+        }
+    }
+
+    /// g + logit + sigma of every root edge; None where it is lost.
+    pub(super) fn gumbel_scores(&self) -> Vec<Option<f32>> {
+        let root = &self.nodes[0];
+        let improved = Improved::of(&root.edges, root.own_value(), &self.params);
+        let scored = root.edges.iter().zip(&self.ply.noise);
+        scored
+            .map(|(edge, gumbel)| edge.unless_lost(gumbel + math::ln(edge.prior) + improved.sigma(edge)))
+            .collect()
+    }
+
+    /// The outcome furthest behind its probability, or a drawn one.
+    fn choose_outcome(&self, at: usize) -> usize {
+        let node = &self.nodes[at];
+        match self.params.chance {
+            ChanceRule::Stratified => {
+                let after = (node.visits + 1) as f32;
+                best_place(node.edges.iter().map(|edge| Some(edge.prior * after - edge.visits as f32)))
+            }
+            ChanceRule::Sample => {
+                let key = self.ply.key.key(Purpose::SearchChance);
+                let mut x = key.with(u64::from(self.ply.run)).with(at as u64).stream().uniform();
+                for (i, edge) in node.edges.iter().enumerate() {
+                    x -= edge.prior;
+                    if x < 0.0 {
+                        return i;
+                    }
+                }
+                node.edges.len() - 1
+            }
+        }
+    }
+}
+
+/// How many visits the actions have that sequential halving lets simulation number `simulation` of `budget` choose from
+/// (algorithm 1 of Danihelka et al. 2022): `considered` actions share the budget in log2(considered) equal rounds; after
+/// each round the better half stays, never fewer than two, and the last round goes on until the budget is spent.
+fn halving_visits(budget: usize, considered: usize, simulation: usize) -> usize {
+    if considered < 2 {
+        return simulation;
+    }
+    let mut rounds = 0;
+    while 1 << rounds < considered {
+        rounds += 1;
+    }
+    let (mut survivors, mut visits, mut left) = (considered, 0, simulation);
+    loop {
+        let sweeps = (budget / (rounds * survivors)).max(1);
+        if left < sweeps * survivors {
+            return visits + left / survivors;
+        }
+        left -= sweeps * survivors;
+        visits += sweeps;
+        survivors = (survivors / 2).max(2);
+    }
+}

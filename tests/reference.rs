@@ -1,0 +1,211 @@
+//! The batched engine against the plain one: whole searches must agree to the last visit and the last bit, on every game,
+//! with every instruction set the machine has.
+
+mod support;
+
+use support::{io_shape, plan, search};
+use vecaz::backend::Backend;
+use vecaz::backend::cpu::{BackendPlan, CpuBackend};
+use vecaz::backend::isa::Isa;
+use vecaz::backend::reference::ReferenceBackend;
+use vecaz::batch::{AnyGame, Playthrough, any_game};
+use vecaz::config::{Algorithm, ChanceRule, Config, Fpu, Layers, SearchConfig};
+use vecaz::game::{self, Game, GameVisitor, Turn};
+use vecaz::net::HashNet;
+use vecaz::rng::{Key, Purpose};
+use vecaz::search::root::{Exploration, RootSummary, RowKey};
+use vecaz::searcher::Position;
+use vecaz::selfplay::{FinishedGame, SelfPlay};
+
+/// Games with their settings and the plies at which they are searched.
+const GAMES: [(&str, &str, &[usize]); 8] = [
+    ("tic_tac_toe", "", &[0, 3, 5]),
+    ("connect_four", "", &[0, 9, 22]),
+    ("othello", "size = 6", &[0, 11, 25]),
+    ("hex", "size = 5", &[0, 1, 12]),
+    ("go", "size = 5\nmax_plies = 60", &[2, 31, 44]),
+    ("clique", "n = 5\nk = 3\nmode = \"avoid_clique\"", &[0, 2, 5]),
+    ("backgammon", "", &[2, 9, 40]),
+    ("blob", "players = 3\ncards = 4", &[14, 19, 24]),
+];
+
+/// A position of `game` after about `plies` random plies, as the player to move knows it.
+fn position(game: &std::sync::Arc<dyn AnyGame>, plies: usize, lane: u64) -> Position {
+    for attempt in 0u64.. {
+        let mut play = Playthrough::new(game.clone());
+        let mut rng = Key::new(17, Purpose::Evaluation).with(lane).with(attempt).stream();
+        while play.turn() != Turn::Over && (play.actions().len() < plies || play.turn() == Turn::Chance) {
+            let legal = play.legal();
+            play.step(legal[rng.below(legal.len())]).expect("legal");
+        }
+        if let Turn::Player(player) = play.turn() {
+            let key = RowKey { seed: 5, lane, game: 2, determinisation: 1, ply: plies as u64 };
+            let state = game.determinise(play.state(), player, &mut rng);
+            return Position { state, history: play.history().to_vec(), key };
+        }
+    }
+    unreachable!("some playthrough gets that far")
+}
+
+struct Make(BackendPlan, Engine);
+
+#[derive(Clone, Copy, Debug)]
+enum Engine {
+    Batched(Isa),
+    Reference,
+}
+
+impl GameVisitor for Make {
+    type Out = Box<dyn Backend>;
+    fn visit<G: Game>(self, game: G) -> Self::Out {
+        match self.1 {
+            Engine::Batched(isa) => Box::new(CpuBackend::new(game, self.0).with_isa(isa)),
+            Engine::Reference => Box::new(ReferenceBackend::new(game, self.0)),
+        }
+    }
+}
+
+fn run(
+    name: &str,
+    settings: &str,
+    plies: &[usize],
+    config: &SearchConfig,
+    exploration: Exploration,
+    engine: Engine,
+) -> Vec<RootSummary> {
+    let options: toml::Table = settings.parse().expect("TOML");
+    let game = any_game(name, &options).expect("registered");
+    let sizes = game.sizes();
+    let positions: Vec<Position> =
+        plies.iter().zip(1..).map(|(&plies, lane)| position(&game, plies, lane)).collect();
+    let plan = plan(config, &sizes, positions.len());
+    let mut backend = game::dispatch(name, &options, Make(plan, engine)).expect("registered");
+    let mut network = HashNet(io_shape(&sizes));
+    search(backend.as_mut(), &mut network, &positions, config.simulations, exploration)
+}
+
+/// All that a caller can see, to the bit.
+fn facts(summary: &RootSummary) -> impl PartialEq + std::fmt::Debug {
+    let bits = |x: &[f32]| x.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+    let s = summary;
+    let reals = [bits(&s.prior), bits(&s.q), bits(&s.policy), bits(&s.value)];
+    (s.actions.clone(), s.visits.clone(), s.new_visits.clone(), reals, s.best, s.player, s.proven)
+}
+
+fn compare(name: &str, settings: &str, plies: &[usize], config: &SearchConfig, exploration: Exploration) {
+    let of = |engine| run(name, settings, plies, config, exploration, engine);
+    let expected = of(Engine::Reference);
+    for isa in [Isa::Portable, Isa::Avx2, Isa::Avx512] {
+        for (row, (found, right)) in of(Engine::Batched(isa)).iter().zip(&expected).enumerate() {
+            assert_eq!(facts(found), facts(right), "{name} row {row} {isa:?} {exploration:?} {config:?}");
+        }
+    }
+    for summary in &expected {
+        let visits: i32 = summary.visits.iter().sum();
+        // In a full tree a simulation may end at the root.
+        let all = summary.proven || config.nodes > 0 || visits == config.simulations as i32;
+        assert!(all, "{name} {config:?} {summary:?}");
+    }
+}
+
+const BOTH: [Algorithm; 2] = [Algorithm::Puct, Algorithm::Gumbel];
+
+fn config(algorithm: Algorithm, simulations: u32, leaves: u32, solver: bool) -> SearchConfig {
+    SearchConfig { algorithm, simulations, leaves, solver, ..SearchConfig::default() }
+}
+
+#[test]
+fn batched_and_reference_agree_on_every_game() {
+    for (name, settings, plies) in GAMES {
+        for (i, &simulations) in [2, 23, 150].iter().enumerate() {
+            for algorithm in BOTH {
+                for leaves in [1, 4] {
+                    let explorations = [Exploration::Noisy, Exploration::Plain];
+                    let solver = i != 1;
+                    let config = config(algorithm, simulations, leaves, solver);
+                    compare(name, settings, plies, &config, explorations[i % 2]);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn they_agree_where_searches_are_deep_and_full_of_proofs() {
+    for algorithm in BOTH {
+        for leaves in [1, 3, 17] {
+            for solver in [true, false] {
+                let config = config(algorithm, 1400, leaves, solver);
+                compare("tic_tac_toe", "", &[0, 2, 3, 4], &config, Exploration::Noisy);
+                compare("connect_four", "", &[20, 27, 30], &config, Exploration::Plain);
+            }
+        }
+    }
+}
+
+#[test]
+fn they_agree_with_every_urgency_constant_and_chance_rule() {
+    for fpu in [Fpu::Zero, Fpu::Parent, Fpu::Reduced, Fpu::Loss] {
+        let base =
+            SearchConfig { fpu, c_init: 2.5, c_base: 40.0, noise_alpha: 0.3, ..SearchConfig::default() };
+        for chance in [ChanceRule::Sample, ChanceRule::Stratified] {
+            let puct = SearchConfig { algorithm: Algorithm::Puct, chance, simulations: 90, ..base.clone() };
+            compare("backgammon", "", &[2, 33], &puct, Exploration::Noisy);
+            compare("othello", "size = 6", &[14, 3], &puct, Exploration::Noisy);
+        }
+    }
+    for (considered, c_visit, c_scale) in [(2, 50.0, 1.0), (3, 0.0, 0.1), (7, 10.0, 0.0), (1000, 5.0, 0.3)] {
+        for chance in [ChanceRule::Sample, ChanceRule::Stratified] {
+            let base = config(Algorithm::Gumbel, 90, 2, true);
+            let gumbel = SearchConfig { chance, considered, c_visit, c_scale, ..base };
+            compare("backgammon", "", &[2, 33], &gumbel, Exploration::Noisy);
+            compare("connect_four", "", &[8, 25], &gumbel, Exploration::Noisy);
+        }
+    }
+}
+
+#[test]
+fn they_agree_where_the_tree_is_full() {
+    for algorithm in BOTH {
+        for leaves in [1, 5] {
+            let config = SearchConfig { nodes: 19, ..config(algorithm, 120, leaves, true) };
+            compare("connect_four", "", &[4, 21], &config, Exploration::Noisy);
+            compare("backgammon", "", &[2, 12], &config, Exploration::Noisy);
+        }
+    }
+}
+
+fn selfplay(engine: &str) -> Vec<FinishedGame> {
+    let text = "[game]\nname = \"connect_four\"\n[search]\nsimulations = 24\nreuse = false\n[selfplay]\ngames = 5\nstride = 300\nfast_fraction = 0.3";
+    let config: Config = Layers::default()
+        .text(text, "test")
+        .and_then(|layers| layers.set(&format!("search.engine={engine}")))
+        .and_then(Layers::resolve)
+        .expect("valid");
+    let game = any_game(config.game_name(), &config.game_options()).expect("registered");
+    let network = HashNet(io_shape(&game.sizes()));
+    let mut selfplay = SelfPlay::new(&game, &config, &network, Vec::new(), 2).expect("fits");
+    selfplay.set_network(&network, Vec::new());
+    let mut games = Vec::new();
+    for _ in 0..4 {
+        games.extend(selfplay.stride().expect("finite"));
+    }
+    games
+}
+
+#[test]
+fn the_engine_setting_selects_it_and_self_play_is_the_same() {
+    let games = selfplay("batched");
+    assert!(games.len() > 5, "{}", games.len());
+    assert_eq!(games, selfplay("reference"));
+}
+
+#[test]
+fn a_root_cache_is_refused_with_the_reference_engine() {
+    let refused = Layers::default()
+        .text("[search]\nengine = \"reference\"\nroot_cache = 700", "test")
+        .and_then(Layers::resolve)
+        .expect_err("no trees to cache");
+    let expected = "config key search.root_cache: got 700, expected 0, since search.engine = \"reference\" keeps no trees";
+    assert_eq!(refused.to_string(), expected);
+}

@@ -1,0 +1,52 @@
+//! Whole searches for the tests, on any backend.
+
+use vecaz::backend::cpu::{BackendPlan, Reuse};
+use vecaz::backend::{Backend, PlyPlan};
+use vecaz::config::SearchConfig;
+use vecaz::game::Sizes;
+use vecaz::net::{IoShape, Network};
+use vecaz::search::root::{Exploration, RootSummary};
+use vecaz::search::{PassBuffers, PassClock, SearchParams, simulate};
+use vecaz::searcher::Position;
+
+/// The input and output of a network for games of these sizes.
+pub fn io_shape(sizes: &Sizes) -> IoShape {
+    IoShape { obs_len: sizes.obs.len(), num_actions: sizes.num_actions, num_players: sizes.num_players }
+}
+
+/// `rows` rows for searches by `config`.
+pub fn plan(config: &SearchConfig, sizes: &Sizes, rows: usize) -> BackendPlan {
+    let params = SearchParams::new(config, sizes);
+    let nodes = match config.nodes {
+        0 => BackendPlan::nodes_for(params.simulations, sizes),
+        nodes => nodes as usize,
+    };
+    BackendPlan { rows, nodes, params, reuse: Reuse::Drop }
+}
+
+/// Passes until every row is done.
+pub fn finish(backend: &mut dyn Backend, network: &mut dyn Network) {
+    let sizes = *backend.sizes();
+    let mut buffers = PassBuffers::new(&sizes, backend.rows() * 32);
+    let mut clock = PassClock::default();
+    while simulate(backend, network, &mut buffers, &mut clock).expect("finite") > 0 {}
+}
+
+/// Searches `positions`, one in each row, and leaves the trees where they are.
+pub fn search(
+    backend: &mut dyn Backend,
+    network: &mut dyn Network,
+    positions: &[Position],
+    simulations: u32,
+    exploration: Exploration,
+) -> Vec<RootSummary> {
+    assert!(positions.len() <= backend.rows());
+    for (b, position) in positions.iter().enumerate() {
+        backend.plant(b, &position.state, &position.history);
+        backend.begin(b, PlyPlan { simulations, exploration, key: position.key });
+    }
+    finish(backend, network);
+    let mut out = vec![RootSummary::default(); positions.len()];
+    out.iter_mut().enumerate().for_each(|(b, summary)| backend.summarise(b, summary));
+    out
+}

@@ -1,0 +1,118 @@
+//! Games written down as trees, small enough to search by hand.
+
+use vecaz::game::{Game, History, ObsShape, Sizes, Turn};
+
+/// A position: who decides, and what follows.
+#[derive(Clone, Debug)]
+pub enum Place {
+    /// This player moves; action i leads to the i-th place.
+    Moves(u8, Vec<usize>),
+    /// Outcome i, with its probability, leads to its place.
+    Deals(Vec<(f32, usize)>),
+    /// The game is over with these returns.
+    Ends(Vec<f32>),
+}
+
+/// A game of `players` players that starts at `places[0]`.
+#[derive(Clone, Debug)]
+pub struct TreeGame {
+    pub players: usize,
+    pub places: Vec<Place>,
+}
+
+const OBS: usize = 3;
+
+impl Game for TreeGame {
+    /// The place's number.
+    type State = u64;
+    const NAME: &'static str = "tree_game";
+
+    fn from_options(_: &toml::Table) -> vecaz::Result<Self> {
+        Err(vecaz::Error::unsupported("tree_game by options", "it is written down as a tree"))
+    }
+
+    fn options(&self) -> toml::Table {
+        toml::Table::new()
+    }
+
+    fn sizes(&self) -> Sizes {
+        let count = |deals: bool| {
+            let lens = self.places.iter().map(|place| match place {
+                Place::Moves(_, next) if !deals => next.len(),
+                Place::Deals(next) if deals => next.len(),
+                _ => 0,
+            });
+            lens.max().unwrap_or(0)
+        };
+        Sizes {
+            num_players: self.players,
+            num_actions: count(false),
+            max_legal: count(false),
+            num_chance: count(true),
+            max_chance_run: usize::from(count(true) > 0),
+            obs: ObsShape { channels: OBS, height: 1, width: 1 },
+            max_plies: self.places.len(),
+            num_symmetries: 1,
+            zero_sum: self.players == 2,
+            hidden_information: false,
+            uses_history: false,
+        }
+    }
+
+    fn init(&self) -> u64 {
+        0
+    }
+
+    fn turn(&self, &s: &u64) -> Turn {
+        match &self.places[s as usize] {
+            Place::Moves(player, _) => Turn::Player(*player),
+            Place::Deals(_) => Turn::Chance,
+            Place::Ends(_) => Turn::Over,
+        }
+    }
+
+    fn legal(&self, &s: &u64, _: History<'_>, out: &mut [u16]) -> usize {
+        let n = match &self.places[s as usize] {
+            Place::Moves(_, next) => next.len(),
+            Place::Deals(next) => next.len(),
+            Place::Ends(_) => 0,
+        };
+        out[..n].iter_mut().zip(0..).for_each(|(o, i)| *o = i);
+        n
+    }
+
+    fn step(&self, s: &mut u64, action: u16, _: History<'_>) {
+        let action = usize::from(action);
+        *s = match &self.places[*s as usize] {
+            Place::Moves(_, next) => next[action],
+            Place::Deals(next) => next[action].1,
+            Place::Ends(_) => unreachable!("no action is legal"),
+        } as u64;
+    }
+
+    fn chance_probs(&self, &s: &u64, outcomes: &[u16], out: &mut [f32]) {
+        if let Place::Deals(next) = &self.places[s as usize] {
+            for (o, &outcome) in out.iter_mut().zip(outcomes) {
+                *o = next[usize::from(outcome)].0;
+            }
+        }
+    }
+
+    fn observe(&self, &s: &u64, player: u8, out: &mut [f32]) {
+        out.copy_from_slice(&[s as f32, f32::from(player), 1.0]);
+    }
+
+    fn returns(&self, &s: &u64, out: &mut [f32]) {
+        if let Place::Ends(returns) = &self.places[s as usize] {
+            out.copy_from_slice(returns);
+        }
+    }
+
+    fn display(&self, s: &u64) -> String {
+        s.to_string()
+    }
+
+    fn action_name(&self, _: &u64, action: u16) -> String {
+        action.to_string()
+    }
+}
