@@ -83,7 +83,7 @@ fn commit() -> String {
 fn main() -> vecaz::Result<()> {
     println!(
         "cpu, instructions {:?}, threads {}, seed {SEED}, commit {}",
-        vecaz::net::ops::Isa::detect(),
+        vecaz::isa::Isa::detect(),
         rayon::current_num_threads(),
         commit()
     );

@@ -1,6 +1,8 @@
 //! Eight numbers side by side. Every operation is one loop over the lanes, which the compiler turns into one vector
 //! instruction of whatever instruction set the caller is compiled for; results are the same to the bit with any of them.
 
+#![allow(clippy::excessive_precision)] // the published coefficients, digit for digit
+
 use crate::math;
 use std::ops::{Add, Div, Mul, Sub};
 

@@ -4,7 +4,7 @@
 //! inherits are counted apart from its own (`search.inherit_cap`). Where T is smaller than the tree, the most visited
 //! nodes are cloned.
 
-use crate::backend::cpu::{BackendPlan, Reuse};
+use crate::backend::plan::{BackendPlan, Reuse};
 use crate::backend::{PlyPlan, Snapshot};
 use crate::batch::AnyGame;
 use crate::error::{Error, Result};

@@ -3,7 +3,7 @@
 //! [`Searcher`] is one shard of rows with its own evaluator, worked on by one thread; [`Searchers`] is one of them for each
 //! thread. Knows no training.
 
-use crate::backend::cpu::{BackendPlan, Reuse};
+use crate::backend::plan::{BackendPlan, Reuse};
 use crate::backend::{Backend, PlyPlan, cpu_backend};
 use crate::batch::AnyGame;
 use crate::error::{Error, Result};

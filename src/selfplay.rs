@@ -5,7 +5,7 @@
 //! other lane. Everything a lane does depends on its own number alone, so games do not depend on how lanes are split.
 
 use crate::act::{Choice, choose, sum_determinisations};
-use crate::backend::cpu::{BackendPlan, Reuse};
+use crate::backend::plan::{BackendPlan, Reuse};
 use crate::backend::{PlyPlan, Snapshot};
 use crate::batch::AnyGame;
 use crate::config::{Config, SearchEngine};

@@ -5,12 +5,13 @@ mod support;
 
 use support::{io_shape, plan, search};
 use vecaz::backend::Backend;
-use vecaz::backend::cpu::{BackendPlan, CpuBackend};
-use vecaz::backend::isa::Isa;
+use vecaz::backend::cpu::CpuBackend;
+use vecaz::backend::plan::BackendPlan;
 use vecaz::backend::reference::ReferenceBackend;
 use vecaz::batch::{AnyGame, Playthrough, any_game};
 use vecaz::config::{Algorithm, ChanceRule, Config, Fpu, Layers, SearchConfig};
 use vecaz::game::{self, Game, GameVisitor, Turn};
+use vecaz::isa::Isa;
 use vecaz::net::HashNet;
 use vecaz::rng::{Key, Purpose};
 use vecaz::search::root::{Exploration, RootSummary, RowKey};

@@ -1,6 +1,6 @@
 //! Searches against exact values, and the laws that every search keeps.
 
-use vecaz::backend::cpu::{BackendPlan, Reuse};
+use vecaz::backend::plan::{BackendPlan, Reuse};
 use vecaz::batch::{Playthrough, any_game};
 use vecaz::config::{Algorithm, SearchConfig};
 use vecaz::eval::solver::Solver;

@@ -1,7 +1,7 @@
 //! Where the arrays live. A [`Backend`] holds the states and trees of some rows and does to all of them what
 //! [`crate::search::simulate`] asks for. The game's type ends here: above, states are bytes.
 
-pub mod isa;
+pub mod plan;
 pub mod cpu;
 mod twins;
 pub mod reference;
@@ -19,8 +19,8 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// As [`game::dispatch`].
-pub fn cpu_backend(game: &dyn AnyGame, plan: cpu::BackendPlan) -> Result<Box<dyn Backend>> {
-    struct Make(cpu::BackendPlan);
+pub fn cpu_backend(game: &dyn AnyGame, plan: plan::BackendPlan) -> Result<Box<dyn Backend>> {
+    struct Make(plan::BackendPlan);
     impl GameVisitor for Make {
         type Out = Box<dyn Backend>;
         fn visit<G: Game>(self, game: G) -> Self::Out {

@@ -2,7 +2,7 @@
 //!
 //! Every ply is searched in a new tree: nothing is kept of the played subtree, and a snapshot is its root alone.
 
-use super::cpu::BackendPlan;
+use super::plan::BackendPlan;
 use super::{Backend, PlyPlan, Selected, Snapshot};
 use crate::game::{Game, Sizes};
 use crate::search::reference::ReferenceSearch;

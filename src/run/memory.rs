@@ -1,6 +1,6 @@
 //! What a plan takes, told before it is taken.
 
-use crate::backend::cpu::{BackendPlan, Reuse};
+use crate::backend::plan::{BackendPlan, Reuse};
 use crate::batch::AnyGame;
 use crate::config::Config;
 use crate::error::{Error, Result};

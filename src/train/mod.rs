@@ -10,8 +10,9 @@ pub use optimizer::learning_rate;
 
 use crate::config::TrainConfig;
 use crate::error::{Error, Result};
+use crate::isa::Isa;
 use crate::net::init::initial_weights;
-use crate::net::ops::{Isa, Kind, Tower};
+use crate::net::ops::{Kind, Tower};
 use crate::net::spec::{Array, NetSpec, Weights};
 use loss::LossSums;
 use optimizer::State;

@@ -1,6 +1,6 @@
 //! Whole searches for the tests, on any backend.
 
-use vecaz::backend::cpu::{BackendPlan, Reuse};
+use vecaz::backend::plan::{BackendPlan, Reuse};
 use vecaz::backend::{Backend, PlyPlan};
 use vecaz::config::SearchConfig;
 use vecaz::game::Sizes;

@@ -7,9 +7,9 @@
 use super::gemm::{View, weight_gradient};
 use super::layer::{Linear, Norm};
 use super::norm;
-use super::simd::Isa;
 use super::split::Split;
 use super::tower::{Arrays, Flow, Outputs, Scratch, Tower, Unit};
+use crate::isa::Isa;
 use rayon::prelude::*;
 use std::ops::Range;
 

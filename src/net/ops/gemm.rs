@@ -3,7 +3,8 @@
 //! Sums run over taps and input channels in a fixed order, so a row's result does not depend on the rows beside it.
 
 use super::geometry::{Links, Tap};
-use super::simd::{Four, Isa, Vector};
+use super::simd::{Four, Vector};
+use crate::isa::Isa;
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::{__m256, __m512};
 

@@ -4,7 +4,7 @@ use super::gemm::{Packed, View, ViewMut, padded, product};
 use super::geometry::Geometry;
 use super::norm::{Columns, EPS, GradientColumns, MOMENTUM};
 use super::params::Params;
-use super::simd::Isa;
+use crate::isa::Isa;
 use std::ops::Range;
 
 /// A weight tensor `[outputs, inputs, taps]` and the columns it makes.

@@ -27,7 +27,6 @@ mod tower;
 pub use geometry::Geometry;
 pub use op::FusedNet;
 pub use params::{Kind, Params, Slot};
-pub use simd::Isa;
 pub use tower::{Outputs, Tower};
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! over chunks are made in double precision in the chunks' order.
 
 use super::gemm::LANES;
-use super::simd::for_each_isa;
+use crate::isa::for_each_isa;
 
 /// Added to the variance, as PyTorch's default.
 pub const EPS: f64 = 1e-5;

@@ -3,6 +3,7 @@
 use super::*;
 use crate::config::Arch;
 use crate::game::ObsShape;
+use crate::isa::Isa;
 use crate::net::candle_net::{CandleNet, Mode};
 use crate::net::init::initial_weights;
 use crate::net::spec::{Array, NetSpec, Weights};

@@ -9,9 +9,9 @@ use super::geometry::Geometry;
 use super::layer::{Linear, Moments, Norm};
 use super::norm;
 use super::params::Params;
-use super::simd::Isa;
 use super::split::Split;
 use crate::config::Arch;
+use crate::isa::Isa;
 use crate::net::spec::NetSpec;
 use rayon::prelude::*;
 

@@ -1,0 +1,297 @@
+//! Selection over all rows: descents, new nodes, and which of them the network must be asked about.
+
+use super::super::Selected;
+use super::super::twins::Asked;
+use super::{CpuBackend, Leaf};
+use crate::game::{Game, History, Turn};
+use crate::isa::per_isa;
+use crate::rng::Purpose;
+use crate::search::Solver;
+use crate::search::backup::{MAX_PLAYERS, take_off};
+use crate::search::eval_cache::hash;
+use crate::search::expand::seat_values;
+use crate::search::select::{Descent, Level, RootView, descend};
+use crate::tree::{Kind, NO_NODE, ROOT, RowMut};
+
+impl<G: Game> CpuBackend<G> {
+    /// Writes what follows from the state at `node`: who moves, which edges, the result. Returns whether the network must
+    /// be asked.
+    #[inline(always)]
+    pub(super) fn settle(&mut self, b: usize, node: i32) -> NeedsNetwork {
+        let state = self.states[b * self.plan.nodes + node as usize];
+        let mut row = self.tree.row_mut(b);
+        match self.game.turn(&state) {
+            turn @ (Turn::Over | Turn::Chance) if turn == Turn::Over || self.game.is_horizon(&state) => {
+                let mut returns = [0.0; MAX_PLAYERS];
+                let returns = &mut returns[..self.sizes.num_players];
+                self.game.returns(&state, returns);
+                row.value_mut(node).copy_from_slice(returns);
+                let scalars = &mut row.nodes[node as usize];
+                scalars.set_kind(if turn == Turn::Over { Kind::Terminal } else { Kind::Horizon });
+                if self.plan.params.solver == Solver::On {
+                    scalars.set_proven();
+                }
+                NeedsNetwork::No
+            }
+            Turn::Chance if self.sizes.max_chance_run == 0 => {
+                row.open_edges(node, 0);
+                row.nodes[node as usize].set_kind(Kind::Chance);
+                NeedsNetwork::No
+            }
+            turn => {
+                if self.sizes.uses_history {
+                    path_keys(&self.game, &row, &self.states[b * self.plan.nodes..], node, &mut self.path);
+                }
+                let history = History { played: &self.histories[b], path: &self.path };
+                let num_edges = self.game.legal(&state, history, row.actions_mut(node));
+                row.open_edges(node, num_edges);
+                if let Turn::Player(player) = turn {
+                    row.nodes[node as usize].player = player;
+                    return NeedsNetwork::Yes { hash: 0 };
+                }
+                let probs = &mut self.scratch[..num_edges];
+                self.game.chance_probs(&state, &row.actions(node)[..num_edges], probs);
+                row.edges_mut(node).prior[..num_edges].copy_from_slice(probs);
+                row.nodes[node as usize].set_kind(Kind::Chance);
+                NeedsNetwork::No
+            }
+        }
+    }
+
+    /// Writes what the evaluation cache knows of a new decision node.
+    #[inline(always)]
+    fn look_up(&mut self, b: usize, node: i32) -> NeedsNetwork {
+        let Some(cache) = &self.cache else { return NeedsNetwork::Yes { hash: 0 } };
+        let state = self.states[b * self.plan.nodes + node as usize];
+        write_key(&self.game, &state, &mut self.cache_key);
+        let hash = hash(&self.cache_key);
+        let mut row = self.tree.row_mut(b);
+        let scalars = row.nodes[node as usize];
+        let (player, num_edges) = (scalars.player, usize::from(scalars.num_edges));
+        let mut values = [0.0; MAX_PLAYERS];
+        let values = &mut values[..self.sizes.num_players];
+        let priors = &mut row.edges_mut(node).prior[..num_edges];
+        if !cache.get(hash, &self.cache_key, values, priors) {
+            return NeedsNetwork::Yes { hash };
+        }
+        seat_values(values, player, row.value_mut(node));
+        row.nodes[node as usize].set_kind(Kind::Decision);
+        NeedsNetwork::Cached
+    }
+
+    /// Makes the child of `parent` through `edge`.
+    #[inline(always)]
+    fn grow(&mut self, b: usize, parent: i32, edge: usize) -> (i32, NeedsNetwork) {
+        let mut row = self.tree.row_mut(b);
+        let action = row.actions(parent)[edge];
+        let child = row.add(parent, edge);
+        let base = b * self.plan.nodes;
+        let mut state = self.states[base + parent as usize];
+        if self.sizes.uses_history {
+            path_keys(&self.game, &row, &self.states[base..], parent, &mut self.path);
+        }
+        let history = History { played: &self.histories[b], path: &self.path };
+        self.game.step(&mut state, action, history);
+        self.states[base + child as usize] = state;
+        let needs = match self.settle(b, child) {
+            NeedsNetwork::Yes { .. } => self.look_up(b, child),
+            known => known,
+        };
+        let mut row = self.tree.row_mut(b);
+        if self.sizes.max_chance_run > 0 && row.nodes[child as usize].kind() == Kind::Chance {
+            // Counts where no node fits below it.
+            row.inherit_value(child, parent);
+        }
+        (child, needs)
+    }
+
+    /// One level of row `b`'s descent from `at`; a leaf is made where one is due. Chance nodes are passed on the way.
+    #[inline(always)]
+    fn select_level(&mut self, b: usize, at: i32) -> Progress {
+        let key = self.keys[b];
+        let simulation = u64::from(self.roots.run(b));
+        let row = self.tree.row_mut(b);
+        let view = if at == ROOT {
+            let num_edges = usize::from(row.nodes[ROOT as usize].num_edges);
+            self.roots.view(b, num_edges, &self.plan.params)
+        } else {
+            RootView::ELSEWHERE
+        };
+        let draw =
+            |node: i32| key.key(Purpose::SearchChance).with(simulation).with(node as u64).stream().uniform();
+        match descend(&row, &view, &self.plan.params, at, &mut self.scratch, draw) {
+            Level::Down(child) => {
+                row.prefetch(child);
+                Progress::Down(child)
+            }
+            Level::Stop(Descent::Collision { .. }) => Progress::Collision,
+            Level::Stop(Descent::End { node }) => Progress::Leaf(node, NeedsNetwork::No),
+            Level::Stop(Descent::Leaf { node, edge }) => {
+                let (child, needs) = self.grow(b, node, edge);
+                match self.tree.row_mut(b).nodes[child as usize].kind() {
+                    Kind::Chance => Progress::Down(child),
+                    _ => Progress::Leaf(child, needs),
+                }
+            }
+        }
+    }
+
+    /// Up to L leaves in every row that has simulations left. Rows go down in groups, level by level: while one row's next
+    /// node comes from memory, the others' levels are worked on.
+    #[inline(always)]
+    fn select_rows(&mut self) -> Selected {
+        let mut out = Selected::default();
+        self.twins.clear();
+        self.num_leaves.fill(0);
+        for first in (0..self.plan.rows).step_by(GROUP) {
+            let rows = first..(first + GROUP).min(self.plan.rows);
+            for _ in 0..self.plan.params.leaves {
+                let mut active = [(0usize, ROOT); GROUP];
+                let mut count = 0;
+                for b in rows.clone() {
+                    if self.roots.left(b) > 0 && !self.stopped[b] {
+                        active[count] = (b, ROOT);
+                        count += 1;
+                    }
+                }
+                self.descend_group(&mut active[..count], &mut out);
+            }
+            self.stopped[rows].fill(false);
+        }
+        out
+    }
+
+    /// One leaf for each of some rows.
+    #[inline(always)]
+    fn descend_group(&mut self, active: &mut [(usize, i32)], out: &mut Selected) {
+        let mut count = active.len();
+        while count > 0 {
+            let mut kept = 0;
+            for i in 0..count {
+                let (b, at) = active[i];
+                match self.step_down(b, at, out) {
+                    Some(next) => {
+                        active[kept] = (b, next);
+                        kept += 1;
+                    }
+                    None => continue,
+                }
+            }
+            count = kept;
+        }
+    }
+
+    /// One level of one row; None where its descent has ended.
+    #[inline(always)]
+    fn step_down(&mut self, b: usize, at: i32, out: &mut Selected) -> Option<i32> {
+        if at == ROOT && self.tree.row_mut(b).nodes[ROOT as usize].kind() == Kind::New {
+            if self.num_leaves[b] == 0 {
+                let needs = self.look_up(b, ROOT);
+                self.push_leaf(b, ROOT, needs, out);
+            }
+            self.stopped[b] = true;
+            return None;
+        }
+        match self.select_level(b, at) {
+            Progress::Down(next) => Some(next),
+            Progress::Collision => {
+                self.stopped[b] = true;
+                None
+            }
+            Progress::Leaf(node, needs) => {
+                self.roots.count(b);
+                if self.plan.params.leaves > 1 {
+                    take_off(&mut self.tree.row_mut(b), node);
+                }
+                self.push_leaf(b, node, needs, out);
+                out.simulations += 1;
+                let row = self.tree.row_mut(b);
+                let depth = u64::from(row.nodes[node as usize].depth - row.nodes[ROOT as usize].depth);
+                out.depth_sum += depth;
+                out.depth_max = out.depth_max.max(depth);
+                None
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn push_leaf(&mut self, b: usize, node: i32, needs: NeedsNetwork, out: &mut Selected) {
+        let place = b * self.plan.params.leaves + self.num_leaves[b] as usize;
+        let (slot, hash) = match needs {
+            NeedsNetwork::Yes { hash } => (self.slot_for(b, node, hash, place, out), hash),
+            NeedsNetwork::Cached => {
+                out.cached += 1;
+                (-1, 0)
+            }
+            NeedsNetwork::No => (-1, 0),
+        };
+        self.leaves[place] = Leaf { node, slot, hash };
+        out.rows += usize::from(self.num_leaves[b] == 0);
+        self.num_leaves[b] += 1;
+        out.leaves += 1;
+    }
+
+    /// The place among the M for a leaf: that of an earlier leaf of the pass with the same key, or a new one.
+    #[inline(always)]
+    fn slot_for(&mut self, b: usize, node: i32, hash: u64, place: usize, out: &mut Selected) -> i32 {
+        if self.cache.is_some()
+            && let Asked::Before(twin) = self.twins.ask(hash, place)
+        {
+            let other = self.leaves[twin];
+            let other_row = twin / self.plan.params.leaves;
+            let key = |b: usize, n: i32| self.game.canonical(&self.states[b * self.plan.nodes + n as usize]);
+            if key(other_row, other.node) == key(b, node) {
+                out.cached += 1;
+                return other.slot;
+            }
+        }
+        out.evaluations += 1;
+        out.evaluations as i32 - 1
+    }
+
+    per_isa!(pub(super) fn select_fast / select_avx512 / select_avx2 = select_rows(&mut self) -> Selected);
+}
+
+/// Rows that go down together: as many cache misses in flight.
+const GROUP: usize = 16;
+
+/// What one level of a descent came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Progress {
+    /// On to this node.
+    Down(i32),
+    /// Here is the leaf.
+    Leaf(i32, NeedsNetwork),
+    /// The leaf is another simulation's.
+    Collision,
+}
+
+/// Whether a leaf's value must come from the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NeedsNetwork {
+    /// Yes; `hash` is that of its key in the evaluation cache.
+    Yes { hash: u64 },
+    /// No, the cache had it.
+    Cached,
+    /// No, its value is known.
+    No,
+}
+
+/// The key of a state in the evaluation cache.
+#[inline(always)]
+pub(super) fn write_key<G: Game>(game: &G, state: &G::State, out: &mut [u64]) {
+    let canonical = game.canonical(state);
+    let bytes = bytemuck::bytes_of(&canonical);
+    bytemuck::cast_slice_mut::<u64, u8>(out)[..bytes.len()].copy_from_slice(bytes);
+}
+
+/// The history keys of the nodes above `node`, from the root down.
+fn path_keys<G: Game>(game: &G, row: &RowMut<'_>, states: &[G::State], node: i32, out: &mut Vec<u64>) {
+    out.clear();
+    let mut n = row.nodes[node as usize].parent;
+    while n != NO_NODE {
+        out.push(game.history_key(&states[n as usize]));
+        n = row.nodes[n as usize].parent;
+    }
+    out.reverse();
+}

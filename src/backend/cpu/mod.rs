@@ -1,0 +1,249 @@
+//! The backend for CPU memory: one shard of rows, worked on by one thread. Several shards make several threads; rows do not
+//! know in which shard they are, so results do not depend on how many there are.
+
+mod descend;
+mod rows;
+
+use super::plan::{BackendPlan, Reuse};
+use super::twins::Twins;
+use super::{Backend, PlyPlan, Selected, Snapshot};
+use crate::game::{Game, History, Sizes};
+use crate::isa::Isa;
+use crate::search::eval_cache::EvalCache;
+use crate::search::reuse::{ReuseScratch, keep_most_visited};
+use crate::search::root::{RootSummary, Roots, RowKey};
+use crate::tree::{NO_NODE, ROOT, RowMut, Tree, TreeShape};
+use std::sync::Arc;
+
+/// One leaf of a pass.
+#[derive(Clone, Copy, Debug)]
+struct Leaf {
+    node: i32,
+    /// Place among the M that the network sees, or -1.
+    slot: i32,
+    /// Hash of the key under which the evaluation is to be cached.
+    hash: u64,
+}
+
+/// B rows of one game.
+pub struct CpuBackend<G: Game> {
+    game: G,
+    sizes: Sizes,
+    plan: BackendPlan,
+    isa: Isa,
+    tree: Tree,
+    /// `[B, T]`
+    states: Vec<G::State>,
+    roots: Roots,
+    /// Keys of the positions before the root. `[B][plies]`
+    histories: Vec<Vec<u64>>,
+    /// `[B]`
+    keys: Vec<RowKey>,
+    /// `[B, L]`
+    leaves: Vec<Leaf>,
+    /// `[B]`
+    num_leaves: Vec<u32>,
+    /// Rows that can select no more in this pass. `[B]`
+    stopped: Vec<bool>,
+    /// `[Ep]`
+    scratch: Vec<f32>,
+    /// Keys of the path to a node.
+    path: Vec<u64>,
+    reuse: ReuseScratch,
+    cache: Option<Arc<EvalCache>>,
+    /// Leaves of the pass that wait for the network, by key.
+    twins: Twins,
+    /// The key of the state at hand. `[state bytes / 8]`
+    cache_key: Vec<u64>,
+}
+
+impl<G: Game> CpuBackend<G> {
+    /// Empty rows.
+    pub fn new(game: G, plan: BackendPlan) -> Self {
+        let sizes = game.sizes();
+        let shape = plan.shape(&sizes);
+        Self {
+            states: vec![game.init(); plan.rows * plan.nodes],
+            tree: Tree::new(shape),
+            roots: Roots::new(shape),
+            histories: vec![Vec::new(); plan.rows],
+            keys: vec![RowKey::default(); plan.rows],
+            leaves: vec![Leaf { node: NO_NODE, slot: -1, hash: 0 }; plan.rows * plan.params.leaves],
+            num_leaves: vec![0; plan.rows],
+            stopped: vec![false; plan.rows],
+            scratch: vec![0.0; shape.padded()],
+            path: Vec::new(),
+            reuse: ReuseScratch::new(plan.nodes),
+            cache: None,
+            twins: Twins::new(plan.rows * plan.params.leaves),
+            cache_key: vec![0; size_of::<G::State>().div_ceil(8)],
+            isa: Isa::detect(),
+            game,
+            sizes,
+            plan,
+        }
+    }
+
+    /// The same with the row loops compiled for `isa`, which the machine must have.
+    #[must_use]
+    pub fn with_isa(mut self, isa: Isa) -> Self {
+        if isa == Isa::Portable || self.isa == Isa::Avx512 {
+            self.isa = isa;
+        }
+        self
+    }
+
+    #[inline(always)]
+    fn state(&self, b: usize, node: i32) -> &G::State {
+        &self.states[b * self.plan.nodes + node as usize]
+    }
+}
+
+/// True where the child behind `edge` is proven to be worth what `node` is, and that is no loss.
+fn edge_is_won(row: &RowMut<'_>, node: i32, edge: usize) -> bool {
+    let player = usize::from(row.nodes[node as usize].player);
+    let child = row.edges(node).child[edge];
+    row.nodes[node as usize].is_proven()
+        && child != NO_NODE
+        && row.nodes[child as usize].is_proven()
+        && row.value(child)[player] == row.value(node)[player]
+        && row.value(node)[player] > -1.0
+}
+
+impl<G: Game> Backend for CpuBackend<G> {
+    fn sizes(&self) -> &Sizes {
+        &self.sizes
+    }
+
+    fn rows(&self) -> usize {
+        self.plan.rows
+    }
+
+    fn set_eval_cache(&mut self, cache: Arc<EvalCache>) {
+        self.cache = Some(cache);
+    }
+
+    fn plant(&mut self, b: usize, state: &[u8], history: &[u64]) {
+        self.states[b * self.plan.nodes] = bytemuck::pod_read_unaligned(state);
+        self.histories[b].clear();
+        self.histories[b].extend_from_slice(history);
+        self.tree.row_mut(b).plant();
+        self.settle(b, ROOT);
+        self.park(b);
+    }
+
+    fn plant_snapshot(&mut self, b: usize, snapshot: &Snapshot) {
+        self.tree.copy_row(b, &snapshot.tree, 0);
+        let states = &mut self.states[b * self.plan.nodes..];
+        for (to, from) in states.iter_mut().zip(snapshot.states.chunks_exact(size_of::<G::State>())) {
+            *to = bytemuck::pod_read_unaligned(from);
+        }
+        self.histories[b].clone_from(&snapshot.history);
+        self.park(b);
+    }
+
+    fn snapshot(&mut self, b: usize, limit: usize) -> Snapshot {
+        keep_most_visited(&mut self.tree.row_mut(b), limit, &mut self.reuse);
+        self.move_states(b);
+        let nodes = self.tree.count(b);
+        let mut tree = Tree::new(TreeShape { rows: 1, nodes, ..self.tree.shape() });
+        tree.copy_row(0, &self.tree, b);
+        let states = &self.states[b * self.plan.nodes..][..nodes];
+        Snapshot { tree, states: bytemuck::cast_slice(states).to_vec(), history: self.histories[b].clone() }
+    }
+
+    fn begin(&mut self, b: usize, plan: PlyPlan) {
+        self.keys[b] = plan.key;
+        let mut row = self.tree.row_mut(b);
+        self.roots.begin(b, &mut row, &self.plan.params, plan.simulations, plan.exploration, plan.key);
+    }
+
+    fn is_done(&self, b: usize) -> bool {
+        self.roots.left(b) == 0
+    }
+
+    fn park(&mut self, b: usize) {
+        self.num_leaves[b] = 0;
+        self.roots.finish(b);
+    }
+
+    fn select(&mut self) -> Selected {
+        self.select_fast()
+    }
+
+    fn observe(&mut self, obs: &mut [f32]) {
+        let f = self.sizes.obs.len();
+        for b in 0..self.plan.rows {
+            for l in 0..self.num_leaves[b] as usize {
+                let leaf = self.leaves[b * self.plan.params.leaves + l];
+                if leaf.slot >= 0 {
+                    let player = self.tree.row_mut(b).nodes[leaf.node as usize].player;
+                    let out = &mut obs[leaf.slot as usize * f..(leaf.slot as usize + 1) * f];
+                    self.game.observe(self.state(b, leaf.node), player, out);
+                }
+            }
+        }
+    }
+
+    fn expand(&mut self, logits: &[f32], values: &[f32]) {
+        self.expand_fast(logits, values);
+    }
+
+    fn backup(&mut self) {
+        self.backup_fast();
+    }
+
+    fn summarise(&mut self, b: usize, out: &mut RootSummary) {
+        self.roots.summarise(b, &self.tree.row_mut(b), &self.plan.params, out);
+    }
+
+    fn advance(&mut self, b: usize, action: u16) {
+        let base = b * self.plan.nodes;
+        let mut state = self.states[base];
+        let history = History { played: &self.histories[b], path: &[] };
+        self.game.step(&mut state, action, history);
+        if self.sizes.uses_history {
+            let key = self.game.history_key(&self.states[base]);
+            self.histories[b].push(key);
+        }
+        if self.plan.reuse == Reuse::Keep && self.keep(b, action) {
+            self.park(b);
+            return;
+        }
+        self.states[base] = state;
+        self.tree.row_mut(b).plant();
+        self.settle(b, ROOT);
+        self.park(b);
+    }
+
+    fn root_state(&self, b: usize) -> &[u8] {
+        bytemuck::bytes_of(self.state(b, ROOT))
+    }
+
+    fn root_history(&self, b: usize) -> &[u64] {
+        &self.histories[b]
+    }
+
+    fn num_nodes(&self, b: usize) -> usize {
+        self.tree.count(b)
+    }
+
+    fn principal_variation(&mut self, b: usize, most: usize) -> Vec<u16> {
+        let row = self.tree.row_mut(b);
+        let (mut node, mut line) = (ROOT, Vec::new());
+        while line.len() < most && node != NO_NODE {
+            let edges = row.edges(node);
+            let num_edges = usize::from(row.nodes[node as usize].num_edges);
+            let wins = |e: usize| i32::from(edge_is_won(&row, node, e));
+            let best = (0..num_edges).max_by_key(|&e| (wins(e), edges.visits[e], std::cmp::Reverse(e)));
+            match best {
+                Some(e) if edges.visits[e] > 0 => {
+                    line.push(row.actions(node)[e]);
+                    node = edges.child[e];
+                }
+                _ => break,
+            }
+        }
+        line
+    }
+}

@@ -1,0 +1,169 @@
+//! Text that becomes a configuration: TOML files and single assignments laid over each other.
+
+use super::Config;
+use crate::error::{Error, Result};
+use serde::Serialize;
+use std::path::Path;
+
+/// Text that becomes a configuration: layers laid over each other, later ones winning.
+#[derive(Clone, Debug, Default)]
+pub struct Layers(toml::Table);
+
+impl Layers {
+    /// Lays the file at `path` on top.
+    ///
+    /// # Errors
+    /// [`Error::Io`] or [`Error::ConfigText`].
+    pub fn file(mut self, path: &Path) -> Result<Self> {
+        let text = std::fs::read_to_string(path).map_err(|e| Error::io("reading", path, e))?;
+        merge(&mut self.0, parse_toml(&text, &path.display().to_string())?);
+        Ok(self)
+    }
+
+    /// Lays TOML `text` on top; `origin` is named in errors.
+    ///
+    /// # Errors
+    /// [`Error::ConfigText`].
+    pub fn text(mut self, text: &str, origin: &str) -> Result<Self> {
+        merge(&mut self.0, parse_toml(text, origin)?);
+        Ok(self)
+    }
+
+    /// Sets one dotted key to a TOML value; a bare word is taken as a string.
+    ///
+    /// # Errors
+    /// [`Error::ConfigText`] where the assignment has no `=` or no key.
+    pub fn set(mut self, assignment: &str) -> Result<Self> {
+        let bad = |what: &str| Error::ConfigText { origin: format!("--set {assignment}"), what: what.into() };
+        let (key, value) = assignment.split_once('=').ok_or_else(|| bad("expected key=value"))?;
+        let value = parse_toml(&format!("v={value}"), "").or_else(|_| {
+            let quoted = toml::Value::String(value.trim().to_string());
+            parse_toml(&format!("v={quoted}"), "")
+        })?;
+        let mut value = value.into_iter().next().map(|(_, v)| v).ok_or_else(|| bad("empty value"))?;
+        for part in key.trim().rsplit('.') {
+            if part.is_empty() {
+                return Err(bad("expected section.key=value"));
+            }
+            value = toml::Value::Table(toml::Table::from_iter([(part.to_string(), value)]));
+        }
+        if let toml::Value::Table(table) = value {
+            merge(&mut self.0, table);
+        }
+        Ok(self)
+    }
+
+    /// The configuration, checked.
+    ///
+    /// # Errors
+    /// [`Error::ConfigText`] for unknown keys and wrong types, [`Error::Config`] for values out of range.
+    pub fn resolve(self) -> Result<Config> {
+        let mut config = Config::default();
+        let sections: Vec<(String, toml::Value)> = self.0.into_iter().collect();
+        for (name, value) in sections {
+            let table = match value {
+                toml::Value::Table(table) => table,
+                other => return Err(Error::config(name, other, "a table of keys")),
+            };
+            match name.as_str() {
+                "game" => config.game = table,
+                "net" => config.net = section(&name, table)?,
+                "search" => config.search = section(&name, table)?,
+                "selfplay" => config.selfplay = section(&name, table)?,
+                "replay" => config.replay = section(&name, table)?,
+                "train" => config.train = section(&name, table)?,
+                "run" => config.run = section(&name, table)?,
+                "eval" => config.eval = section(&name, table)?,
+                _ => {
+                    let expected = "one of game, net, search, selfplay, replay, train, run, eval";
+                    return Err(Error::config(name, "an unknown section", expected));
+                }
+            }
+        }
+        config.check()?;
+        Ok(config)
+    }
+}
+
+fn parse_toml(text: &str, origin: &str) -> Result<toml::Table> {
+    text.parse().map_err(|e: toml::de::Error| Error::ConfigText {
+        origin: origin.to_string(),
+        what: e.to_string().split_whitespace().collect::<Vec<_>>().join(" "),
+    })
+}
+
+fn merge(base: &mut toml::Table, over: toml::Table) {
+    for (key, value) in over {
+        match (base.get_mut(&key), value) {
+            (Some(toml::Value::Table(old)), toml::Value::Table(new)) => merge(old, new),
+            (_, value) => {
+                base.insert(key, value);
+            }
+        }
+    }
+}
+
+/// Reads one section key by key, so that an error names the key.
+fn section<T>(name: &str, table: toml::Table) -> Result<T>
+where
+    T: Default + Serialize + serde::de::DeserializeOwned,
+{
+    for (key, value) in &table {
+        let one = toml::Table::from_iter([(key.clone(), value.clone())]);
+        one.try_into::<T>().map_err(|e: toml::de::Error| {
+            let what = e.message().split('\n').next().unwrap_or_default().to_string();
+            Error::ConfigText { origin: format!("key {name}.{key} = {value}"), what }
+        })?;
+    }
+    table.try_into().map_err(|e: toml::de::Error| Error::ConfigText {
+        origin: format!("[{name}]"),
+        what: e.message().to_string(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(assignment: &str) -> String {
+        match Layers::default().set(assignment).and_then(Layers::resolve) {
+            Ok(_) => panic!("{assignment} was accepted"),
+            Err(e) => e.to_string(),
+        }
+    }
+
+    #[test]
+    fn wrong_input_is_one_sentence_with_the_key() {
+        for (assignment, part) in [
+            ("search.simulations=0", "search.simulations: got 0, expected 1..=1000000"),
+            ("search.simulatons=5", "search.simulatons"),
+            ("selfplay.games=many", "selfplay.games"),
+            ("selfplay.games=0", "selfplay.games: got 0"),
+            ("serch.simulations=5", "serch"),
+            ("search=5", "search: got 5"),
+            ("eval.positions=0", "eval.positions: got 0"),
+            ("eval.match_games=0", "eval.match_games: got 0"),
+            ("train.lr=nan", "train.lr"),
+            ("search.algorithm=uct", "search.algorithm"),
+            ("nothing", "expected key=value"),
+            ("run.device=cuda", "run.device"),
+        ] {
+            let message = error(assignment);
+            assert!(message.contains(part) && !message.contains('\n'), "{assignment}: {message}");
+        }
+    }
+
+    #[test]
+    fn layers_win_in_order_and_round_trip() {
+        let config = Layers::default()
+            .text("[search]\nsimulations = 5\nleaves = 2", "a")
+            .and_then(|l| l.set("search.simulations=7"))
+            .and_then(|l| l.set("game.name=tic_tac_toe"))
+            .and_then(Layers::resolve)
+            .expect("valid");
+        assert_eq!((config.search.simulations, config.search.leaves), (7, 2));
+        assert_eq!(config.game_name(), "tic_tac_toe");
+        let again = Layers::default().text(&config.to_toml(), "b").and_then(Layers::resolve).expect("valid");
+        assert_eq!(again, config);
+    }
+}

@@ -1,0 +1,126 @@
+//! Which vector instructions the machine has, found out once; and plain Rust compiled for each of them.
+
+use std::sync::OnceLock;
+
+/// An instruction set that row loops and kernels are compiled for, found when the program runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Isa {
+    /// x86-64 with AVX-512 F, BW, DQ and VL.
+    Avx512,
+    /// x86-64 with AVX2, FMA and BMI.
+    Avx2,
+    /// Any machine.
+    Portable,
+}
+
+impl Isa {
+    /// The best one this machine has.
+    pub fn detect() -> Self {
+        static BEST: OnceLock<Isa> = OnceLock::new();
+        *BEST.get_or_init(|| Self::available().next().unwrap_or(Self::Portable))
+    }
+
+    /// All that this machine has, best first.
+    pub fn available() -> impl Iterator<Item = Self> {
+        [Self::Avx512, Self::Avx2, Self::Portable].into_iter().filter(|isa| isa.is_here())
+    }
+
+    /// Its name for people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Avx512 => "avx512",
+            Self::Avx2 => "avx2",
+            Self::Portable => "portable",
+        }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    fn is_here(self) -> bool {
+        match self {
+            Self::Avx512 => {
+                is_x86_feature_detected!("avx512f")
+                    && is_x86_feature_detected!("avx512bw")
+                    && is_x86_feature_detected!("avx512dq")
+                    && is_x86_feature_detected!("avx512vl")
+                    && Self::Avx2.is_here()
+            }
+            Self::Avx2 => {
+                is_x86_feature_detected!("avx2")
+                    && is_x86_feature_detected!("fma")
+                    && is_x86_feature_detected!("bmi1")
+                    && is_x86_feature_detected!("bmi2")
+                    && is_x86_feature_detected!("popcnt")
+                    && is_x86_feature_detected!("lzcnt")
+            }
+            Self::Portable => true,
+        }
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    fn is_here(self) -> bool {
+        self == Self::Portable
+    }
+}
+
+/// Defines the method `$name` as `self.$inner()` compiled for each instruction set and chosen by `self.isa`.
+/// `$inner` must be `inline(always)`.
+macro_rules! per_isa {
+    ($vis:vis fn $name:ident / $avx512:ident / $avx2:ident = $inner:ident (&mut self $(, $arg:ident : $ty:ty)*) $(-> $out:ty)?) => {
+        $vis fn $name(&mut self $(, $arg: $ty)*) $(-> $out)? {
+            #[cfg(target_arch = "x86_64")]
+            match self.isa {
+                // SAFETY: `Isa::detect` found every feature that the called function is compiled for.
+                $crate::isa::Isa::Avx512 => return unsafe { self.$avx512($($arg),*) },
+                // SAFETY: as above.
+                $crate::isa::Isa::Avx2 => return unsafe { self.$avx2($($arg),*) },
+                $crate::isa::Isa::Portable => {}
+            }
+            self.$inner($($arg),*)
+        }
+
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi1,bmi2,popcnt,lzcnt")]
+        fn $avx512(&mut self $(, $arg: $ty)*) $(-> $out)? {
+            self.$inner($($arg),*)
+        }
+
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = "avx2,fma,bmi1,bmi2,popcnt,lzcnt")]
+        fn $avx2(&mut self $(, $arg: $ty)*) $(-> $out)? {
+            self.$inner($($arg),*)
+        }
+    };
+}
+pub(crate) use per_isa;
+
+/// Defines `name(isa, args..)`, which runs `body` compiled for that instruction set. The body is plain Rust: the compiler
+/// vectorises it, the bits are the same on all.
+macro_rules! for_each_isa {
+    ($(#[$meta:meta])* fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $body:block) => {
+        $(#[$meta])*
+        pub fn $name(isa: $crate::isa::Isa, $($arg: $ty),*) {
+            #[inline(always)]
+            fn body($($arg: $ty),*) $body
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
+            fn avx512($($arg: $ty),*) {
+                body($($arg),*)
+            }
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx2,fma")]
+            fn avx2($($arg: $ty),*) {
+                body($($arg),*)
+            }
+            match isa {
+                #[cfg(target_arch = "x86_64")]
+                // SAFETY: an `Isa` other than `Portable` comes from `Isa::available`, so the machine has it.
+                $crate::isa::Isa::Avx512 => unsafe { avx512($($arg),*) },
+                #[cfg(target_arch = "x86_64")]
+                // SAFETY: as above.
+                $crate::isa::Isa::Avx2 => unsafe { avx2($($arg),*) },
+                _ => body($($arg),*),
+            }
+        }
+    };
+}
+pub(crate) use for_each_isa;
