@@ -69,9 +69,11 @@ impl Source {
         pack(self.game.as_ref(), &self.file.header.net, &self.file.weights, self.config.net.precision)
     }
 
-    /// How to search: the run's configuration with another number of simulations where one is given, one leaf a pass.
+    /// How to search: the run's configuration, by `eval.algorithm`, with another number of simulations where one is given,
+    /// one leaf a pass.
     pub fn params(&self, simulations: Option<u32>) -> SearchParams {
         let mut params = SearchParams::new(&self.config.search, &self.game.sizes());
+        params.rule = self.config.eval.algorithm;
         params.simulations = simulations.unwrap_or(params.simulations);
         params.leaves = 1;
         params

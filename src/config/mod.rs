@@ -275,6 +275,9 @@ section! {
     EvalConfig {
         /// Epochs between evaluations; 0 = never.
         every: u64 = 1,
+        /// How evaluation, matches and `vecaz play` search, whatever self-play does. With many simulations and no noise the
+        /// most visited move of PUCT errs less than the survivor of Gumbel's halving.
+        algorithm: Algorithm = Algorithm::Puct,
         /// Simulations of the searched moves.
         simulations: u32 = 64,
         /// Solved positions looked at (games with an exact solver).
