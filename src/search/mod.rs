@@ -9,7 +9,7 @@
 //! - [`root`]: noise, budgets, sequential halving, policy targets.
 //! - [`reuse`]: keeping the played subtree, trimming to T nodes.
 //! - [`eval_cache`]: no position evaluated twice.
-//! - [`reference`]: all of it once more, plain and slow, to check the others.
+//! - [`mod@reference`]: all of it once more, plain and slow, to check the others.
 
 pub mod select;
 pub mod expand;
