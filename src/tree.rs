@@ -40,6 +40,11 @@ pub enum Kind {
     Horizon = 4,
 }
 
+/// `Node::proven` of a node whose value is proven and whose parent has not been told.
+const PROVEN: u8 = 1;
+/// The same, once it has.
+const TOLD: u8 = 2;
+
 /// One node's scalars.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 #[repr(C)]
@@ -100,15 +105,17 @@ impl Node {
     /// Marks the node's value as proven; the parent has not been told yet.
     #[inline(always)]
     pub fn set_proven(&mut self) {
-        self.proven = 1;
+        self.proven = PROVEN;
     }
 
     /// True once for a proven node: whoever asks tells the parent.
     #[inline(always)]
     pub fn take_news(&mut self) -> bool {
-        let news = self.proven == 1;
-        self.proven += u8::from(news);
-        news
+        if self.proven != PROVEN {
+            return false;
+        }
+        self.proven = TOLD;
+        true
     }
 
     /// Takes the mark back.
