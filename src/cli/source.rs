@@ -1,7 +1,7 @@
 //! A run's folder, a weights file, or nothing -> a game, a network and how to search with it.
 
 use crate::batch::{AnyGame, any_game};
-use crate::config::{Config, Layers};
+use crate::config::{Config, Layers, Precision};
 use crate::error::{Error, Result};
 use crate::net::fast::FastNet;
 use crate::run::{BEST, CONFIG, checkpoint};
@@ -67,6 +67,14 @@ impl Source {
     /// As [`FastNet::new`].
     pub fn network(&self) -> Result<FastNet> {
         pack(self.game.as_ref(), &self.file.header.net, &self.file.weights, self.config.net.precision)
+    }
+
+    /// The network in f32, whatever self-play uses: what the self-check vectors were made with.
+    ///
+    /// # Errors
+    /// As [`FastNet::new`].
+    pub fn exact_network(&self) -> Result<FastNet> {
+        FastNet::new(&self.file.header.net, &self.file.weights, Precision::F32)
     }
 
     /// How to search: the run's configuration, by `eval.algorithm`, with another number of simulations where one is given,

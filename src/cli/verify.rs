@@ -122,8 +122,9 @@ fn verify_networks(dir: &Path, findings: &mut Findings) -> Result<usize> {
     files.extend(Some(dir.join(crate::run::BEST)).filter(|path| path.is_file()));
     for path in &files {
         let difference = NetFile::load(path).and_then(|file| {
-            let network = Source::from_file(file)?;
-            network.file.verify(&mut network.network()?)
+            let source = Source::from_file(file)?;
+            let mut exact = source.exact_network()?;
+            source.file.verify(&mut exact)
         });
         findings.note(difference.err().map(|e| format!("{}: {e}", path.display())));
     }
