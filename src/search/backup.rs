@@ -106,8 +106,8 @@ pub fn backup(row: &mut RowMut<'_>, leaf: i32, flight: Flight, root_sum: &mut [f
 /// Tells a decision node, once, that `child` behind `edge` is proven with `value`; where that proves the node itself, `value`
 /// becomes the node's own.
 ///
-/// Never inlined: inlined into the loop above, rustc 1.95 with 16 codegen units dropped the store that remembers that the
-/// node has been told (`tests/laws.rs` sees it as false proofs).
+/// Never inlined: inlined into the loop above, a build by rustc 1.95 with 16 codegen units had no store that remembers that the
+/// node has been told, and `tests/laws.rs` saw false proofs. Why the store was missing is not known.
 #[inline(never)]
 fn tell(row: &mut RowMut<'_>, child: i32, parent: i32, edge: usize, value: &mut [f32; MAX_PLAYERS]) {
     if !row.nodes[child as usize].take_news() {
