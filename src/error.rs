@@ -64,6 +64,14 @@ pub enum Error {
         /// What is wrong with it.
         what: String,
     },
+    /// A device that is not there, is too old, has no room or failed.
+    #[error("device {device}: {what}")]
+    Device {
+        /// The device, as named on the command line.
+        device: String,
+        /// What went wrong: the kernel, the game, the launch shape; the sizes.
+        what: String,
+    },
     /// Two things that do not belong together: a run of another game, weights of another shape.
     #[error("{what}: found {found}, expected {expected}")]
     Mismatch {

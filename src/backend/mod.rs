@@ -3,6 +3,7 @@
 
 pub mod plan;
 pub mod cpu;
+pub mod kernels;
 mod twins;
 pub mod reference;
 

@@ -1,0 +1,85 @@
+//! What runs kernels: a GPU, or in the tests the same sources compiled as host C++.
+
+use crate::error::Result;
+
+/// A compiled program's source: one game with its sizes as constants.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    /// The game's name in the registry.
+    pub game: String,
+    /// One translation unit, complete: everything it includes is in `headers`.
+    pub source: String,
+    /// Name and text of every file that the source includes.
+    pub headers: Vec<(String, String)>,
+    /// Constants, passed as `-DNAME=VALUE`.
+    pub defines: Vec<(String, String)>,
+}
+
+/// How many threads run a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LaunchShape {
+    /// Blocks.
+    pub grid: u32,
+    /// Threads of a block.
+    pub block: u32,
+    /// Bytes of dynamic shared memory of a block.
+    pub shared: u32,
+}
+
+/// One argument of a kernel.
+#[derive(Debug)]
+pub enum Arg<'a, B> {
+    /// The address of a buffer, `offset` bytes on.
+    Buffer(&'a B, usize),
+    /// A 32-bit integer.
+    I32(i32),
+    /// A 32-bit unsigned integer.
+    U32(u32),
+    /// A 64-bit unsigned integer.
+    U64(u64),
+    /// A 32-bit float.
+    F32(f32),
+}
+
+/// Memory that kernels read and write, and the running of them. Launches and copies happen in the order in which they are
+/// asked for.
+pub trait Device: Send + Sized {
+    /// An array on the device.
+    type Buffer: Send;
+
+    /// The device with `program` compiled and loaded.
+    ///
+    /// # Errors
+    /// The compiler's own words, with the game's name.
+    fn load(&mut self, program: &Program) -> Result<()>;
+
+    /// An array of `bytes` zero bytes.
+    ///
+    /// # Errors
+    /// [`crate::Error::Device`] with the size where there is no room.
+    fn alloc(&self, bytes: usize) -> Result<Self::Buffer>;
+
+    /// Bytes that can still be allocated.
+    ///
+    /// # Errors
+    /// What the driver says.
+    fn free_bytes(&self) -> Result<usize>;
+
+    /// Copies `from` to `to`, `offset` bytes into it.
+    ///
+    /// # Errors
+    /// What the driver says.
+    fn upload(&self, to: &mut Self::Buffer, offset: usize, from: &[u8]) -> Result<()>;
+
+    /// Copies from `offset` bytes into `from` until `to` is full, once everything asked for before is done.
+    ///
+    /// # Errors
+    /// What the driver says, an earlier kernel's failure included.
+    fn download(&self, from: &Self::Buffer, offset: usize, to: &mut [u8]) -> Result<()>;
+
+    /// Runs `kernel` of the loaded program. It may write to any buffer among `args`.
+    ///
+    /// # Errors
+    /// [`crate::Error::Device`] naming the kernel, the game and the launch shape.
+    fn launch(&self, kernel: &'static str, shape: LaunchShape, args: &[Arg<'_, Self::Buffer>]) -> Result<()>;
+}
