@@ -51,10 +51,17 @@ VZ_DEVICE void number_leaves(const Rows& rows, u32* shared) {
     }
 }
 
-// Sums what the rows have done, and sets their counts to 0. `shared` [blockDim.x]. One block.
+// Sums what the rows have done, and sets their counts to 0; one bit for each row with simulations left goes behind the
+// totals. `shared` [blockDim.x]. One block.
 VZ_DEVICE void count_rows(const Rows& rows, Totals* shared, Totals* out) {
     Totals mine{};
-    for (u32 b = threadIdx.x; b < rows.num_rows; b += blockDim.x) {
+    u32* bits = (u32*)(out + 1);
+    for (u32 tile = 0; tile < rows.num_rows; tile += blockDim.x) {
+        const u32 b = tile + threadIdx.x;
+        const bool unfinished = b < rows.num_rows && rows.roots[b].left > 0;
+        const u32 mask = __ballot_sync(ALL_LANES, unfinished);
+        if (b >= rows.num_rows) continue;
+        if (lane() == 0) bits[b / WARP] = mask;
         const RowCounts& done = rows.done[b];
         mine.passes += done.passes;
         mine.leaves += done.leaves;
@@ -62,7 +69,7 @@ VZ_DEVICE void count_rows(const Rows& rows, Totals* shared, Totals* out) {
         mine.simulations += done.simulations;
         mine.depth_sum += done.depth_sum;
         mine.depth_max = larger(mine.depth_max, (u64)done.depth_max);
-        mine.unfinished += rows.roots[b].left > 0 ? 1 : 0;
+        mine.unfinished += unfinished ? 1 : 0;
         rows.done[b] = RowCounts{};
     }
     shared[threadIdx.x] = mine;
