@@ -29,7 +29,7 @@ impl<G: Game> CpuBackend<G> {
                 let scalars = &mut row.nodes[node as usize];
                 scalars.set_kind(if turn == Turn::Over { Kind::Terminal } else { Kind::Horizon });
                 if self.plan.params.solver == Solver::On {
-                    scalars.set_proven();
+                    scalars.set_bounds(returns[0], returns[0]);
                 }
                 NeedsNetwork::No
             }

@@ -99,15 +99,10 @@ impl<G: Game> CpuBackend<G> {
     }
 }
 
-/// True where the child behind `edge` is proven to be worth what `node` is, and that is no loss.
-fn edge_is_won(row: &RowMut<'_>, node: i32, edge: usize) -> bool {
-    let player = usize::from(row.nodes[node as usize].player);
-    let child = row.edges(node).child[edge];
-    row.nodes[node as usize].is_proven()
-        && child != NO_NODE
-        && row.nodes[child as usize].is_proven()
-        && row.value(child)[player] == row.value(node)[player]
-        && row.value(node)[player] > -1.0
+/// True where `edge` is proven to reach what `node` is proven to be worth, and that is no loss.
+fn edge_holds(row: &RowMut<'_>, node: i32, edge: usize) -> bool {
+    let scalars = &row.nodes[node as usize];
+    scalars.is_proven() && scalars.lower > -1.0 && row.edge_bounds(node, edge).0 >= scalars.lower
 }
 
 impl<G: Game> Backend for CpuBackend<G> {
@@ -234,8 +229,8 @@ impl<G: Game> Backend for CpuBackend<G> {
         while line.len() < most && node != NO_NODE {
             let edges = row.edges(node);
             let num_edges = usize::from(row.nodes[node as usize].num_edges);
-            let wins = |e: usize| i32::from(edge_is_won(&row, node, e));
-            let best = (0..num_edges).max_by_key(|&e| (wins(e), edges.visits[e], std::cmp::Reverse(e)));
+            let holds = |e: usize| edge_holds(&row, node, e);
+            let best = (0..num_edges).max_by_key(|&e| (holds(e), edges.visits[e], std::cmp::Reverse(e)));
             match best {
                 Some(e) if edges.visits[e] > 0 => {
                     line.push(row.actions(node)[e]);

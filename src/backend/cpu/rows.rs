@@ -1,7 +1,7 @@
 //! What follows a pass's forward in all rows, and what keeps a row's tree from ply to ply.
 
 use super::descend::write_key;
-use super::{CpuBackend, edge_is_won};
+use super::{CpuBackend, edge_holds};
 use crate::backend::plan::BackendPlan;
 use crate::game::Game;
 use crate::isa::per_isa;
@@ -89,11 +89,10 @@ impl<G: Game> CpuBackend<G> {
         let row = self.tree.row_mut(b);
         let root = &row.nodes[ROOT as usize];
         let num_edges = usize::from(root.num_edges);
-        let lost = row.value(ROOT)[usize::from(root.player)] <= -1.0;
         !root.is_proven()
             || root.kind() != Kind::Decision
-            || lost
-            || (0..num_edges).any(|edge| edge_is_won(&row, ROOT, edge))
+            || root.lower <= -1.0
+            || (0..num_edges).any(|edge| edge_holds(&row, ROOT, edge))
     }
 
     per_isa!(pub(super) fn expand_fast / expand_avx512 / expand_avx2 = expand_rows(&mut self, logits: &[f32], values: &[f32]));
