@@ -253,6 +253,26 @@ impl Tree {
         }
     }
 
+    /// All rows in order.
+    pub fn rows_mut(&mut self) -> impl Iterator<Item = RowMut<'_>> {
+        let (shape, t, padded) = (self.shape, self.shape.nodes, self.shape.padded());
+        let edges: &mut [u32] = bytemuck::cast_slice_mut(&mut self.edges);
+        let nodes = self.nodes.chunks_exact_mut(t);
+        let edges = edges.chunks_exact_mut(t * 4 * padded);
+        let actions = self.actions.chunks_exact_mut(t * padded);
+        let values = self.values.chunks_exact_mut(t * shape.players);
+        let arrays = nodes.zip(edges).zip(actions).zip(values).zip(&mut self.counts);
+        arrays.map(move |((((nodes, edges), actions), values), count)| RowMut {
+            shape,
+            nodes,
+            edges,
+            actions,
+            values,
+            count,
+            padded,
+        })
+    }
+
     /// Copies the first nodes of row `from_row` of `from` into row `b`, all of them if they fit. Both trees have the same
     /// edges and players; the source holds at most T nodes.
     pub fn copy_row(&mut self, b: usize, from: &Tree, from_row: usize) {
