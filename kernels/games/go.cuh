@@ -1,6 +1,7 @@
 // Twin of src/game/go: area scoring, positional superko, two passes end. Sets of points are bitboards of as many words as
 // the board needs, kept in registers: no word is chosen by an index known only at run time.
 #pragma once
+#include "rng.cuh"
 
 struct State {
     u64 stones[2][6]; // of each player, bit row * size + column
@@ -27,7 +28,7 @@ constexpr u16 NOWHERE = 0xFFFF;
 // Which points of a word lie on the board, off its first column, off its last.
 enum class Area { FULL, NOT_FIRST_COLUMN, NOT_LAST_COLUMN };
 
-constexpr u64 area_word(Area area, int word) {
+VZ_DEVICE constexpr u64 area_word(Area area, int word) {
     u64 bits = 0;
     for (int bit = 0; bit < 64 && word * 64 + bit < NUM_POINTS; bit++) {
         const int column = (word * 64 + bit) % SIZE;
@@ -97,7 +98,7 @@ VZ_DEVICE bool is_empty(const Points& p) {
 
 VZ_DEVICE int count(const Points& p) {
     int sum = 0;
-    for (int i = 0; i < WORDS; i++) sum += popcount64(p.words[i]);
+    for (int i = 0; i < WORDS; i++) sum += popcount(p.words[i]);
     return sum;
 }
 
@@ -122,7 +123,7 @@ VZ_DEVICE int lowest(const Points& p) {
             base = i * 64;
         }
     }
-    return base + trailing_zeros64(word);
+    return base + trailing_zeros(word);
 }
 
 VZ_DEVICE Points up(const Points& p, int by) {
@@ -139,13 +140,15 @@ VZ_DEVICE Points down(const Points& p, int by) {
     return out;
 }
 
-template <Area AREA, int WORD> VZ_DEVICE void fill_area(Points& p) {
+template <Area AREA, int WORD>
+VZ_DEVICE void fill_area(Points& p) {
     constexpr u64 bits = area_word(AREA, WORD);
     p.words[WORD] = bits;
     if constexpr (WORD + 1 < WORDS) fill_area<AREA, WORD + 1>(p);
 }
 
-template <Area AREA> VZ_DEVICE Points area() {
+template <Area AREA>
+VZ_DEVICE Points area() {
     Points out;
     fill_area<AREA, 0>(out);
     return out;
@@ -181,7 +184,7 @@ VZ_DEVICE Points group_in_atari(const Points& seed, const Points& stones, const 
 }
 
 // The key of a stone: a few multiplications instead of a table. The low 10 bits are its own index, player * 512 + point.
-VZ_DEVICE u64 key_at(u32 index) { return (rng_table(5, index) & ~u64(1023)) | index; }
+VZ_DEVICE u64 key_at(u32 index) { return (rng::table_entry(5, index) & ~u64(1023)) | index; }
 
 VZ_DEVICE u64 key(int player, int point) { return key_at(u32(player * 512 + point)); }
 
@@ -324,11 +327,7 @@ VZ_DEVICE bool has(const u64* words, int point) { return words[point / 64] >> (p
 VZ_DEVICE u16 transform_point(u16 point, u64 symmetry) {
     if (point >= NUM_POINTS) return point;
     int row = point / SIZE, column = point % SIZE;
-    if (symmetry & 4) {
-        const int old_row = row;
-        row = column;
-        column = old_row;
-    }
+    if (symmetry & 4) swap_values(row, column);
     if (symmetry & 2) row = SIZE - 1 - row;
     if (symmetry & 1) column = SIZE - 1 - column;
     return u16(row * SIZE + column);
@@ -338,7 +337,7 @@ VZ_DEVICE void transform_words(const u64* words, u64 symmetry, u64* out) {
     for (int i = 0; i < STATE_WORDS; i++) out[i] = 0;
     for (int i = 0; i < WORDS; i++) {
         for (u64 rest = words[i]; rest != 0; rest &= rest - 1) {
-            const int to = transform_point(u16(i * 64 + trailing_zeros64(rest)), symmetry);
+            const int to = transform_point(u16(i * 64 + trailing_zeros(rest)), symmetry);
             out[to / 64] |= u64(1) << (to % 64);
         }
     }
@@ -369,7 +368,7 @@ VZ_DEVICE int game_legal(const State& s, const History&, u16* out) {
     int n = 0;
     for (int i = 0; i < go::WORDS; i++) {
         for (u64 rest = open.words[i] & ~s.barred[i]; rest != 0; rest &= rest - 1) {
-            out[n++] = u16(i * 64 + trailing_zeros64(rest));
+            out[n++] = u16(i * 64 + trailing_zeros(rest));
         }
     }
     out[n] = go::PASS;
@@ -390,7 +389,8 @@ VZ_DEVICE void game_step(State& s, u16 action, const History& h) {
     if (s.captures != 0) go::store(go::repeating(go::turned(board), s.hash, before, h), s.barred);
 }
 
-template <class Out> VZ_DEVICE void game_observe(const State& s, int player, int lane, int lanes, Out* out) {
+template <class Out>
+VZ_DEVICE void game_observe(const State& s, int player, int lane, int lanes, Out* out) {
     for (int i = lane; i < VZ_OBS_CHANNELS * go::NUM_POINTS; i += lanes) {
         out[i] = Out(go::observed(s, player, i / go::NUM_POINTS, i % go::NUM_POINTS));
     }
@@ -405,9 +405,7 @@ VZ_DEVICE void game_returns(const State& s, f32* out) {
     out[1] = -value;
 }
 
-VZ_DEVICE void game_chance_probs(const State&, const u16*, int n, f32* out) {
-    for (int i = 0; i < n; i++) out[i] = 1.0f / f32(n);
-}
+VZ_DEVICE void game_chance_probs(const State&, const u16*, int n, f32* out) { uniform_chance_probs(n, out); }
 
 VZ_DEVICE bool game_is_horizon(const State&) { return false; }
 
