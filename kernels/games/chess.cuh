@@ -1,6 +1,7 @@
 // Twin of src/game/chess: positions seen from the side to move, square = file * 8 + rank. What Rust looks up (attacks, lines,
 // planes, keys) is computed here: a few instructions in registers instead of gathers from tables.
 #pragma once
+#include "rng.cuh"
 
 struct State {
     u64 pieces[6]; // pawns, knights, bishops, rooks, queens, kings of both sides
@@ -83,7 +84,7 @@ VZ_DEVICE u64 line_attacks(int square, u64 whole, u64 occupied) {
     const u64 lower = bit(square) - 1;
     const u64 below = (whole & lower & occupied) | 1;
     const u64 above = whole & ~lower & occupied;
-    const u64 from_below = ~u64(0) << (63 - leading_zeros64(below));
+    const u64 from_below = ~u64(0) << (63 - leading_zeros(below));
     return whole & from_below & (above ^ (above - 1));
 }
 
@@ -129,7 +130,7 @@ VZ_DEVICE int plane_delta(int plane) {
 
 VZ_DEVICE u64 occupied_of(const State& s) { return s.sides[0] | s.sides[1]; }
 
-VZ_DEVICE int king_of(const State& s) { return trailing_zeros64(s.pieces[KING] & s.sides[0]); }
+VZ_DEVICE int king_of(const State& s) { return trailing_zeros(s.pieces[KING] & s.sides[0]); }
 
 // The kind of the piece on an occupied square.
 VZ_DEVICE int kind_on(const State& s, int square) {
@@ -141,7 +142,7 @@ VZ_DEVICE int kind_on(const State& s, int square) {
 // The key of a piece of `side` (0 to move, 1 other) on a square as seen from the side to move.
 VZ_DEVICE u64 key_of(const State& s, int kind, int side, int square) {
     const int absolute = s.colour == 0 ? square : flip_square(square);
-    return rng_table(1, u32(((side ^ s.colour) * 6 + kind) * 64 + absolute));
+    return rng::table_entry(1, u32(((side ^ s.colour) * 6 + kind) * 64 + absolute));
 }
 
 VZ_DEVICE void toggle(State& s, int kind, int side, int square) {
@@ -190,7 +191,7 @@ VZ_DEVICE Restraints restraints_of(const State& s) {
         const u64 whole = line(king, l);
         const u64 seen = line_attacks(king, whole, occupied);
         for (u64 rest = whole & (l < 2 ? straight : diagonal); rest != 0; rest &= rest - 1) {
-            const int slider = trailing_zeros64(rest);
+            const int slider = trailing_zeros(rest);
             const u64 back = line_attacks(slider, line(slider, l), occupied);
             if (seen & bit(slider)) {
                 checkers |= bit(slider);
@@ -200,7 +201,7 @@ VZ_DEVICE Restraints restraints_of(const State& s) {
             }
         }
     }
-    const int num_checkers = popcount64(checkers);
+    const int num_checkers = popcount(checkers);
     if (num_checkers != 1) allowed = num_checkers == 0 ? ~u64(0) : 0;
     return Restraints{king, allowed, num_checkers != 0, pinned};
 }
@@ -229,7 +230,7 @@ VZ_DEVICE u64 en_passant_takers(const State& s, int square) {
     const u64 behind = down(bit(square));
     u64 takers = 0;
     for (u64 rest = (behind << 8 | behind >> 8) & s.pieces[PAWN] & s.sides[0]; rest != 0; rest &= rest - 1) {
-        const int from = trailing_zeros64(rest);
+        const int from = trailing_zeros(rest);
         if (en_passant_is_safe(s, from, square)) takers |= bit(from);
     }
     return takers;
@@ -240,7 +241,7 @@ VZ_DEVICE u64 safe_squares(const State& s, u64 candidates, int king) {
     const u64 without_king = occupied_of(s) ^ bit(king);
     u64 safe = 0;
     for (u64 rest = candidates; rest != 0; rest &= rest - 1) {
-        const int to = trailing_zeros64(rest);
+        const int to = trailing_zeros(rest);
         if (attackers(s, to, without_king, s.sides[1]) == 0) safe |= bit(to);
     }
     return safe;
@@ -271,14 +272,15 @@ VZ_DEVICE u64 free_targets(const State& s, int kind, int from, u64 occupied) {
 
 // Hands every piece that can move, by ascending square, with its legal targets to `visit`, until that gives false. Gives
 // whether it did; `in_check` tells whether the side to move is in check.
-template <class Visit> VZ_DEVICE bool visit_moves(const State& s, bool& in_check, Visit visit) {
+template <class Visit>
+VZ_DEVICE bool visit_moves(const State& s, bool& in_check, Visit visit) {
     const Restraints r = restraints_of(s);
     const u64 occupied = occupied_of(s);
     const int en_passant = int(s.en_passant) - 1;
     const u64 takers = en_passant < 0 ? 0 : en_passant_takers(s, en_passant);
     in_check = r.in_check;
     for (u64 rest = r.allowed == 0 ? bit(r.king) : s.sides[0]; rest != 0; rest &= rest - 1) {
-        const int from = trailing_zeros64(rest);
+        const int from = trailing_zeros(rest);
         const int kind = kind_on(s, from);
         u64 to;
         if (kind == KING) {
@@ -304,15 +306,15 @@ VZ_DEVICE int list_actions(int kind, int from, u64 to, u16* out) {
         }
     }
     u64 planes = 0;
-    for (; to != 0; to &= to - 1) planes |= bit(plane_of(from, trailing_zeros64(to)));
-    for (; planes != 0; planes &= planes - 1) out[n++] = u16(first + 9 + trailing_zeros64(planes));
+    for (; to != 0; to &= to - 1) planes |= bit(plane_of(from, trailing_zeros(to)));
+    for (; planes != 0; planes &= planes - 1) out[n++] = u16(first + 9 + trailing_zeros(planes));
     return n;
 }
 
 // The key for repetition: pieces, side to move, castling rights and the file of a legal en passant capture.
 VZ_DEVICE u64 repetition_key(const State& s) {
-    u64 key = s.hash ^ rng_table(2, s.colour == 0 ? s.castling : turned_castling(s.castling));
-    if (s.en_passant != 0) key ^= rng_table(3, u32(s.en_passant - 1) / 8);
+    u64 key = s.hash ^ rng::table_entry(2, s.colour == 0 ? s.castling : turned_castling(s.castling));
+    if (s.en_passant != 0) key ^= rng::table_entry(3, u32(s.en_passant - 1) / 8);
     return key;
 }
 
@@ -363,7 +365,7 @@ VZ_DEVICE void play(State& s, u16 action) {
     s.plies += 1;
     s.en_passant = 0;
     turn_round(s);
-    s.hash ^= rng_table(4, 0);
+    s.hash ^= rng::table_entry(4, 0);
     if (kind == PAWN && magnitude(to - from) == 2) {
         const int passed = flip_square(from + 1);
         if (en_passant_takers(s, passed) != 0) s.en_passant = u8(passed + 1);
@@ -374,13 +376,9 @@ VZ_DEVICE void play(State& s, u16 action) {
 VZ_DEVICE u8 repetitions_of(const State& s, const History& h) {
     if (s.halfmove_clock < 4) return 0;
     const u64 key = repetition_key(s);
-    const int all = h.num_path + h.num_played;
-    const int reach = s.halfmove_clock / 2 * 2;
+    const int reach = smaller(h.len(), s.halfmove_clock / 2 * 2);
     int found = 0;
-    for (int back = 0; back < all && back < reach && found < 2; back += 2) {
-        const int at = all - 1 - back;
-        found += (at >= h.num_played ? h.path[at - h.num_played] : h.played[at]) == key;
-    }
+    for (int back = 0; back < reach && found < 2; back += 2) found += h.latest(back) == key;
     return u8(found);
 }
 
@@ -438,8 +436,6 @@ VZ_DEVICE f32 observed(const State& s, int player, bool is_mover, int plane, int
     }
 }
 
-VZ_TABLE u8 START[VZ_STATE_BYTES] = {VZ_START_BYTES};
-
 } // namespace chess
 
 VZ_DEVICE int game_turn(const State& s) { return s.outcome == chess::OUTCOME_NONE ? s.colour : TURN_OVER; }
@@ -457,7 +453,8 @@ VZ_DEVICE void game_step(State& s, u16 action, const History& h) {
     s.outcome = chess::outcome_of(s);
 }
 
-template <class Out> VZ_DEVICE void game_observe(const State& s, int player, int lane, int lanes, Out* out) {
+template <class Out>
+VZ_DEVICE void game_observe(const State& s, int player, int lane, int lanes, Out* out) {
     const bool is_mover = player == s.colour;
     for (int i = lane; i < VZ_OBS_CHANNELS * 64; i += lanes) {
         const int rank = 7 - i / 8 % 8, file = i % 8;
@@ -472,18 +469,13 @@ VZ_DEVICE void game_returns(const State& s, f32* out) {
     out[1] = -value;
 }
 
-VZ_DEVICE void game_chance_probs(const State&, const u16*, int n, f32* out) {
-    for (int i = 0; i < n; i++) out[i] = 1.0f / f32(n);
-}
+VZ_DEVICE void game_chance_probs(const State&, const u16*, int n, f32* out) { uniform_chance_probs(n, out); }
 
 VZ_DEVICE bool game_is_horizon(const State&) { return false; }
 
 VZ_DEVICE u64 game_history_key(const State& s) { return chess::repetition_key(s); }
 
-VZ_DEVICE void game_init(State& s) {
-    u8* bytes = reinterpret_cast<u8*>(&s);
-    for (int i = 0; i < VZ_STATE_BYTES; i++) bytes[i] = chess::START[i];
-}
+VZ_DEVICE void game_init(State& s) { s = read_pod<State>(INIT_STATE); }
 
 VZ_DEVICE void game_determinise(const State& s, int, Stream&, State& out) { out = s; }
 
