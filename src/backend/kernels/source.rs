@@ -13,25 +13,29 @@ macro_rules! embed {
 }
 
 /// Every file under `kernels/`: the name by which sources include it, and its text.
-pub const FILES: &[(&str, &str)] =
-    embed![
-        "common.cuh",
-        "math.cuh",
-        "rng.cuh",
-        "lanes.cuh",
-        "tree.cuh",
-        "search/select.cuh",
-        "search/expand.cuh",
-        "search/backup.cuh",
-        "search/descend.cuh",
-        "search/reuse.cuh",
-        "search/rows.cuh",
-        "search/root.cuh",
-        "search/count.cuh",
-        "search.cu",
-        "games/tic_tac_toe.cuh",
-        "games/connect_four.cuh",
-    ];
+pub const FILES: &[(&str, &str)] = embed![
+    "common.cuh",
+    "math.cuh",
+    "rng.cuh",
+    "lanes.cuh",
+    "tree.cuh",
+    "search/select.cuh",
+    "search/expand.cuh",
+    "search/backup.cuh",
+    "search/descend.cuh",
+    "search/reuse.cuh",
+    "search/rows.cuh",
+    "search/root.cuh",
+    "search/count.cuh",
+    "search.cu",
+    "games/tic_tac_toe.cuh",
+    "games/connect_four.cuh",
+    "games/backgammon.cuh",
+    "games/go.cuh",
+    "games/chess.cuh",
+    "games/blob.cuh",
+    "games/blob_deal.cuh",
+];
 
 /// True where `game` has kernels.
 pub fn has_game(game: &str) -> bool {
