@@ -3,13 +3,12 @@
 use super::host_device::HostDevice;
 use super::support::{io_shape, plan};
 use std::sync::Arc;
-use vecaz::backend::cpu::CpuBackend;
 use vecaz::backend::kernels::KernelBackend;
 use vecaz::backend::plan::{BackendPlan, Reuse};
-use vecaz::backend::{Backend, PlyPlan, Snapshot};
+use vecaz::backend::{Backend, PlyPlan, Snapshot, cpu_backend};
 use vecaz::batch::{AnyGame, Playthrough, any_game};
 use vecaz::config::SearchConfig;
-use vecaz::game::{self, Game, GameVisitor, History, Turn};
+use vecaz::game::{History, Turn};
 use vecaz::net::{HashNet, Network};
 use vecaz::rng::{Key, Purpose};
 use vecaz::search::root::{Exploration, RootSummary, RowKey};
@@ -195,15 +194,7 @@ pub fn play(
 
 /// The CPU engine for a scenario.
 pub fn cpu(scenario: &Scenario) -> Box<dyn Backend> {
-    struct Make(BackendPlan);
-    impl GameVisitor for Make {
-        type Out = Box<dyn Backend>;
-        fn visit<G: Game>(self, game: G) -> Self::Out {
-            Box::new(CpuBackend::new(game, self.0))
-        }
-    }
-    let options = scenario.settings.parse().expect("TOML");
-    game::dispatch(scenario.name, &options, Make(scenario.plan())).expect("registered")
+    cpu_backend(scenario.game().as_ref(), scenario.plan()).expect("registered")
 }
 
 /// Kernels for a scenario.
