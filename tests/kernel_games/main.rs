@@ -2,8 +2,10 @@
 //!
 //! A new game needs one line in the table below: its name and the options, as TOML, that change its rules or sizes.
 
+mod batch;
 mod compile;
 mod entry;
+mod host;
 mod play;
 mod twins;
 
@@ -31,6 +33,24 @@ games! {
         "rows = 7\ncolumns = 8\nconnect = 5",
         "rows = 2\ncolumns = 12\nconnect = 2",
         "rows = 12\ncolumns = 4";
+    othello: "", "size = 6", "size = 6\nend = 'two_passes'", "end = 'two_passes'";
+    hex: "", "size = 3", "size = 4\nswap = true", "size = 13", "size = 19\nswap = true";
+    gomoku:
+        "",
+        "size = 5",
+        "size = 6\nrule = 'exact'",
+        "size = 9\nrule = 'exact'\nopening = 'swap2'",
+        "size = 6\nopening = 'swap2'",
+        "size = 19";
+    clique:
+        "",
+        "n = 3\nk = 3",
+        "n = 5\nk = 3\nmode = 'asymmetric'",
+        "n = 7\nk = 4\nmode = 'avoid_clique'",
+        "n = 12\nk = 5",
+        "n = 14\nk = 6\nmode = 'avoid_clique'",
+        "n = 17\nk = 4\nmode = 'avoid_clique'",
+        "n = 17\nk = 3\nmode = 'asymmetric'";
 }
 
 fn play(name: &str, options: &str) {
@@ -38,6 +58,7 @@ fn play(name: &str, options: &str) {
     impl GameVisitor for Play {
         type Out = u64;
         fn visit<G: Game>(self, game: G) -> u64 {
+            batch::play_batches(&game);
             play::play_side_by_side(&game)
         }
     }
