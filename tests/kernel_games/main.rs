@@ -31,6 +31,29 @@ games! {
         "rows = 7\ncolumns = 8\nconnect = 5",
         "rows = 2\ncolumns = 12\nconnect = 2",
         "rows = 12\ncolumns = 4";
+    go:
+        "size = 5\nmax_plies = 500",
+        "size = 7\nkomi = 7.0",
+        "size = 9",
+        "size = 13\nkomi = -6.5",
+        "size = 19\nkomi = -0.5\nmax_plies = 1500";
+    chess:
+        "",
+        "fen = 'r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1'\nmax_plies = 700",
+        "fen = '8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - - 0 1'",
+        "fen = 'n1n5/PPPk4/8/8/8/8/4Kppp/5N1N b - - 0 1'",
+        "fen = '8/8/8/3k4/8/3K4/8/RNBQ4 b - - 80 60'";
+    backgammon:
+        "",
+        "simple_doubles = true",
+        "short_game = true\nply_limit = 120";
+    blob:
+        "",
+        "players = 3\ncards = 13\ntrump = 'none'",
+        "players = 4\ncards = 3\ntrump = 'hearts'\nfull = true\ndealer = 3",
+        "players = 5\ncards = 10\ntrump = 'clubs'",
+        "players = 7\ncards = 2\ntrump = 'diamonds'\nfull = true\ndealer = 6",
+        "players = 8\ncards = 6";
 }
 
 fn play(name: &str, options: &str) {
