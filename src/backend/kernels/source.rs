@@ -24,7 +24,12 @@ embed! {
     "games/othello.cuh",
     "games/hex.cuh",
     "games/gomoku.cuh",
+    "games/go.cuh",
+    "games/chess.cuh",
     "games/clique.cuh",
+    "games/backgammon.cuh",
+    "games/blob.cuh",
+    "games/blob_deal.cuh",
 }
 
 /// True where `game` has kernels.
