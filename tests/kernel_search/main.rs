@@ -5,8 +5,6 @@ mod barriers;
 mod host_device;
 mod networks;
 mod scenario;
-#[path = "../support/mod.rs"]
-mod support;
 
 use host_device::HostDevice;
 use scenario::{Limit, Scenario, compare};
