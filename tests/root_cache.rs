@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 use vecaz::backend::plan::{BackendPlan, Reuse};
-use vecaz::backend::{PlyPlan, Snapshot, cpu_backend};
+use vecaz::backend::{PlyPlan, Snapshot};
 use vecaz::batch::{AnyGame, any_game};
 use vecaz::config::{Config, Layers};
 use vecaz::game::{History, Sizes, Turn};
@@ -36,14 +36,20 @@ fn cache_of(config: &Config, game: &dyn AnyGame) -> Vec<(Vec<u8>, Snapshot)> {
     root_cache::build(game, &network(&sizes), plan).expect("built")
 }
 
-/// The roots' edges: visits and values of a tree.
-fn root_of(game: &dyn AnyGame, config: &Config, tree: &Snapshot) -> RootSummary {
-    let plan = BackendPlan { rows: 1, ..backend_plan(config, &game.sizes(), 1) };
-    let mut backend = cpu_backend(game, plan).expect("made");
-    backend.plant_snapshot(0, tree);
-    let mut summary = RootSummary::default();
-    backend.summarise(0, &mut summary);
-    summary
+/// Equal to the last number: positions, nodes, edges.
+fn assert_same_trees(a: &mut Snapshot, b: &mut Snapshot, what: &str) {
+    assert_eq!((a.tree.count(0), &a.states), (b.tree.count(0), &b.states), "{what}");
+    let count = a.tree.count(0);
+    let (left, right) = (a.tree.row_mut(0), b.tree.row_mut(0));
+    assert_eq!(left.nodes[..count], right.nodes[..count], "{what}");
+    for n in 0..count {
+        let num_edges = usize::from(left.nodes[n].num_edges);
+        let (x, y) = (left.edges(n as i32), right.edges(n as i32));
+        assert_eq!(x.visits[..num_edges], y.visits[..num_edges], "{what}: visits of node {n}");
+        assert_eq!(x.value_sum[..num_edges], y.value_sum[..num_edges], "{what}: values of node {n}");
+        assert_eq!(x.prior[..num_edges], y.prior[..num_edges], "{what}: priors of node {n}");
+        assert_eq!(x.child[..num_edges], y.child[..num_edges], "{what}: children of node {n}");
+    }
 }
 
 #[test]
@@ -81,7 +87,7 @@ fn where_every_game_is_dealt_anew_it_is_refused() {
 #[test]
 fn each_tree_is_what_its_roll_alone_gives() {
     let (config, game) = setup("[game]\nname = \"backgammon\"\n[search]\nsimulations = 40\nnodes = 4000");
-    let cache = cache_of(&config, game.as_ref());
+    let mut cache = cache_of(&config, game.as_ref());
     let sizes = game.sizes();
     let params =
         SearchParams { simulations: SIMULATIONS, leaves: 32, ..SearchParams::new(&config.search, &sizes) };
@@ -92,8 +98,8 @@ fn each_tree_is_what_its_roll_alone_gives() {
             let mut state = game.init();
             game.step(&mut state, starter, History::default());
             game.step(&mut state, roll, History::default());
-            let (number, (_, tree)) =
-                cache.iter().enumerate().find(|(_, (root, _))| *root == state).expect("a tree for this roll");
+            let number = cache.iter().position(|(root, _)| *root == state).expect("a tree for this roll");
+            let tree = &mut cache[number].1;
             let plan = BackendPlan { rows: 1, nodes, params, reuse: Reuse::Drop };
             let mut alone = Searcher::new(game.as_ref(), Box::new(network(&sizes)), plan).expect("made");
             alone.backend.plant(0, &state, &[]);
@@ -103,16 +109,9 @@ fn each_tree_is_what_its_roll_alone_gives() {
                 .backend
                 .begin(0, PlyPlan { simulations: SIMULATIONS, exploration: Exploration::Plain, key });
             while alone.pass().expect("finite") > 0 {}
-            let mut expected = RootSummary::default();
-            alone.backend.summarise(0, &mut expected);
-            let found = root_of(game.as_ref(), &config, tree);
-            assert_eq!(
-                (&found.actions, &found.visits),
-                (&expected.actions, &expected.visits),
-                "{starter} {roll}"
-            );
-            assert_eq!((&found.value, found.player), (&expected.value, starter as u8), "{starter} {roll}");
-            assert_eq!(found.visits.iter().sum::<i32>(), SIMULATIONS as i32);
+            let mut whole = alone.backend.snapshot(0, usize::MAX);
+            assert_eq!(whole.tree.row_mut(0).edges(0).visits.iter().sum::<i32>(), SIMULATIONS as i32);
+            assert_same_trees(tree, &mut whole, &format!("starter {starter}, roll {roll}"));
             distinct += 1;
         }
     }

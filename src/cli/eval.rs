@@ -27,7 +27,7 @@ Written per position: {\"index\", \"policy_action\", \"search_action\", \"value\
 \"search_exact_error\"}. An outcome error is an action that gives away a win or a draw, an exact
 error one that is not among the best-scored.
 A match alternates who begins and gives the share of games won and the Elo difference with their
-95 % intervals, and points a game where the game counts points (backgammon, Blob).
+95 % intervals, and the own points a game where points are counted (backgammon, Blob, Go's area).
 
 exec:COMMAND starts another program for each thread, without a shell. For each move it gets one line
 of JSON on stdin, {\"game\", \"options\", \"player\", \"actions\": all so far, \"names\": the same in words,

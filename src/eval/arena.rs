@@ -165,7 +165,8 @@ pub struct MatchOutcome {
 }
 
 impl MatchOutcome {
-    /// The first contestant's raw points a game, where points are counted that are not the returns: backgammon, Blob.
+    /// The first contestant's raw points a game, where points are counted that are not the returns: backgammon, Blob,
+    /// the area in Go.
     pub fn points(&self) -> Option<Mean> {
         (self.scores != self.returns).then(|| Mean::of(&self.scores))
     }
