@@ -2,8 +2,10 @@
 //!
 //! A new game needs one line in the table below: its name and the options, as TOML, that change its rules or sizes.
 
+mod batch;
 mod compile;
 mod entry;
+mod host;
 mod play;
 mod twins;
 
@@ -31,6 +33,15 @@ games! {
         "rows = 7\ncolumns = 8\nconnect = 5",
         "rows = 2\ncolumns = 12\nconnect = 2",
         "rows = 12\ncolumns = 4";
+    othello: "", "size = 6", "size = 6\nend = 'two_passes'", "end = 'two_passes'";
+    hex: "", "size = 3", "size = 4\nswap = true", "size = 13", "size = 19\nswap = true";
+    gomoku:
+        "",
+        "size = 5",
+        "size = 6\nrule = 'exact'",
+        "size = 9\nrule = 'exact'\nopening = 'swap2'",
+        "size = 6\nopening = 'swap2'",
+        "size = 19";
     go:
         "size = 5\nmax_plies = 500",
         "size = 7\nkomi = 7.0",
@@ -43,6 +54,15 @@ games! {
         "fen = '8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - - 0 1'",
         "fen = 'n1n5/PPPk4/8/8/8/8/4Kppp/5N1N b - - 0 1'",
         "fen = '8/8/8/3k4/8/3K4/8/RNBQ4 b - - 80 60'";
+    clique:
+        "",
+        "n = 3\nk = 3",
+        "n = 5\nk = 3\nmode = 'asymmetric'",
+        "n = 7\nk = 4\nmode = 'avoid_clique'",
+        "n = 12\nk = 5",
+        "n = 14\nk = 6\nmode = 'avoid_clique'",
+        "n = 17\nk = 4\nmode = 'avoid_clique'",
+        "n = 17\nk = 3\nmode = 'asymmetric'";
     backgammon:
         "",
         "simple_doubles = true",
@@ -61,6 +81,7 @@ fn play(name: &str, options: &str) {
     impl GameVisitor for Play {
         type Out = u64;
         fn visit<G: Game>(self, game: G) -> u64 {
+            batch::play_batches(&game);
             play::play_side_by_side(&game)
         }
     }

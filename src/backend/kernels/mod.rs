@@ -3,3 +3,4 @@
 
 pub mod device;
 pub mod source;
+pub mod batch;
