@@ -2,3 +2,5 @@
 //! under `kernels/`; Rust is the truth that they are checked against.
 
 pub mod device;
+pub mod source;
+pub mod batch;
