@@ -291,6 +291,35 @@ impl Tree {
     }
 }
 
+/// Bytes of nodes, edges, actions and values, as kernels have them.
+impl Tree {
+    /// The nodes in use of row `b`.
+    pub fn row_bytes(&self, b: usize) -> [&[u8]; 4] {
+        let (at, count) = (b * self.shape.nodes, self.counts[b] as usize);
+        let (padded, p) = (self.shape.padded(), self.shape.players);
+        let edges: &[u32] = bytemuck::cast_slice(&self.edges);
+        [
+            bytemuck::cast_slice(&self.nodes[at..at + count]),
+            bytemuck::cast_slice(&edges[at * 4 * padded..(at + count) * 4 * padded]),
+            bytemuck::cast_slice(&self.actions[at * padded..(at + count) * padded]),
+            bytemuck::cast_slice(&self.values[at * p..(at + count) * p]),
+        ]
+    }
+
+    /// The first row, to be written, which has `count` nodes from now on.
+    pub fn row_bytes_mut(&mut self, count: usize) -> [&mut [u8]; 4] {
+        let (padded, p) = (self.shape.padded(), self.shape.players);
+        self.counts[0] = count as u32;
+        let edges: &mut [u32] = bytemuck::cast_slice_mut(&mut self.edges);
+        [
+            bytemuck::cast_slice_mut(&mut self.nodes[..count]),
+            bytemuck::cast_slice_mut(&mut edges[..count * 4 * padded]),
+            bytemuck::cast_slice_mut(&mut self.actions[..count * padded]),
+            bytemuck::cast_slice_mut(&mut self.values[..count * p]),
+        ]
+    }
+}
+
 impl RowMut<'_> {
     /// Ep.
     #[inline(always)]

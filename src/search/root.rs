@@ -75,6 +75,11 @@ impl Halving {
         sequence
     }
 
+    /// The whole schedule. `[considered + 1][budget]`
+    pub fn tables(&self) -> &[Vec<u16>] {
+        &self.tables
+    }
+
     /// New visits of the actions considered by simulation number `simulation`.
     #[inline(always)]
     pub fn visits(&self, considered: usize, simulation: u32) -> i32 {

@@ -258,21 +258,25 @@ impl<G: Game> Backend for CpuBackend<G> {
     }
 
     fn principal_variation(&mut self, b: usize, most: usize) -> Vec<u16> {
-        let row = self.tree.row_mut(b);
-        let (mut node, mut line) = (ROOT, Vec::new());
-        while line.len() < most && node != NO_NODE {
-            let edges = row.edges(node);
-            let num_edges = usize::from(row.nodes[node as usize].num_edges);
-            let holds = |e: usize| edge_holds(&row, node, e);
-            let best = (0..num_edges).max_by_key(|&e| (holds(e), edges.visits[e], std::cmp::Reverse(e)));
-            match best {
-                Some(e) if edges.visits[e] > 0 => {
-                    line.push(row.actions(node)[e]);
-                    node = edges.child[e];
-                }
-                _ => break,
-            }
-        }
-        line
+        principal_variation(&self.tree.row_mut(b), most)
     }
+}
+
+/// The line of most visited actions from a row's root, at most `most` long.
+pub(super) fn principal_variation(row: &RowMut<'_>, most: usize) -> Vec<u16> {
+    let (mut node, mut line) = (ROOT, Vec::new());
+    while line.len() < most && node != NO_NODE {
+        let edges = row.edges(node);
+        let num_edges = usize::from(row.nodes[node as usize].num_edges);
+        let holds = |e: usize| edge_holds(row, node, e);
+        let best = (0..num_edges).max_by_key(|&e| (holds(e), edges.visits[e], std::cmp::Reverse(e)));
+        match best {
+            Some(e) if edges.visits[e] > 0 => {
+                line.push(row.actions(node)[e]);
+                node = edges.child[e];
+            }
+            _ => break,
+        }
+    }
+    line
 }
