@@ -112,16 +112,18 @@ fn counts(clock: &PassClock) -> Counts {
     [passes, simulations, evaluations, idle_rows, depth_sum, depth_max]
 }
 
-/// The arrays of a snapshot; actions that no edge has do not count.
+/// The arrays of a snapshot; what no edge has does not count.
 pub fn tree_bytes(snapshot: &Snapshot) -> [Vec<u8>; 5] {
-    let [nodes, edges, actions, values] = snapshot.tree.row_bytes(0).map(<[u8]>::to_vec);
-    let mut actions: Vec<u16> = bytemuck::cast_slice(&actions).to_vec();
+    let [nodes, mut edges, mut actions, values] = snapshot.tree.row_bytes(0).map(<[u8]>::to_vec);
     let scalars: &[Node] = bytemuck::cast_slice(&nodes);
     let padded = snapshot.tree.shape().padded();
-    for (node, actions) in scalars.iter().zip(actions.chunks_exact_mut(padded)) {
-        actions[usize::from(node.num_edges)..].fill(0);
+    let blocks = edges.chunks_exact_mut(16 * padded).zip(actions.chunks_exact_mut(2 * padded));
+    for (node, (edges, actions)) in scalars.iter().zip(blocks) {
+        actions[2 * usize::from(node.num_edges)..].fill(0);
+        if node.num_edges == 0 {
+            edges.fill(0);
+        }
     }
-    let actions = bytemuck::cast_slice(&actions).to_vec();
     [nodes, edges, actions, values, snapshot.states.clone()]
 }
 
