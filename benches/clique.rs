@@ -1,8 +1,10 @@
-//! Games a second of the clique game with the edge network in self-play: `cargo bench --bench clique -- [KEY=VALUE]...`
+//! Games a second of the clique game with the edge network in self-play: `cargo bench --bench clique -- [PART] [KEY=VALUE]...`
+//! measures the cases whose name contains PART.
 //!
-//! New games have first weights, subtrees are dropped, so that every searched ply takes S new simulations unless its root
+//! Networks have first weights, subtrees are dropped, so that every searched ply takes S new simulations unless its root
 //! is proven before. The two cases are those of alphazero_clique's own figures. Printed for every case: the least and the
-//! median milliseconds a game over windows of at least N games each.
+//! median milliseconds a game over windows of at least N games each; and the processor time of a game over the number of
+//! threads, which is what a game takes on a machine that does nothing else.
 
 use std::time::Instant;
 use vecaz::batch::any_game;
@@ -15,7 +17,7 @@ use vecaz::weights::pack;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Windows measured, and the least seconds of each.
-const WINDOWS: usize = 9;
+const WINDOWS: usize = 5;
 const SECONDS: f64 = 1.0;
 
 /// n, k, mode, blocks, channels, N, S.
@@ -32,14 +34,46 @@ const CASES: [Case; 7] = [
 ];
 
 fn main() -> vecaz::Result<()> {
-    let sets: Vec<String> = std::env::args().skip(1).filter(|arg| arg.contains('=')).collect();
+    let typed = std::env::args().skip(1).filter(|arg| !arg.starts_with("--"));
+    let (sets, parts): (Vec<String>, Vec<String>) = typed.partition(|arg| arg.contains('='));
     let threads = rayon::current_num_threads();
     println!("cpu, threads {threads}, commit {}, {}", commit(), sets.join(" "));
     println!(
-        "{:<32}{:>9}{:>5}{:>5}{:>11}{:>11}{:>9}{:>8}{:>8}{:>12}{:>6}  path",
-        "game", "net", "N", "S", "ms least", "ms median", "games/s", "plies", "sims", "sims/s", "hit"
+        "{:<28}{:>10}{:>5}{:>5}{:>10}{:>11}{:>9}{:>9}{:>7}{:>7}{:>10}{:>6}  path",
+        "game",
+        "net",
+        "N",
+        "S",
+        "ms least",
+        "ms median",
+        "ms cpu",
+        "games/s",
+        "plies",
+        "sims",
+        "sims/s",
+        "hit"
     );
-    CASES.iter().try_for_each(|case| measure(&configure(case, &sets)?, threads))
+    for case in &CASES {
+        let config = configure(case, &sets)?;
+        if parts.iter().all(|part| name(&config).contains(part)) {
+            measure(&config, threads)?;
+        }
+    }
+    Ok(())
+}
+
+fn name(config: &Config) -> String {
+    let value =
+        |key: &str| config.game.get(key).map(|value| value.to_string().replace('"', "")).unwrap_or_default();
+    format!("n={} k={} {}", value("n"), value("k"), value("mode"))
+}
+
+/// Seconds of processor time that this process has used on all its threads; 0 where the system does not say.
+fn cpu_seconds() -> f64 {
+    const TICKS: f64 = 100.0;
+    let text = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let after_name = text.rsplit(')').next().unwrap_or_default();
+    after_name.split_whitespace().skip(11).take(2).filter_map(|x| x.parse::<f64>().ok()).sum::<f64>() / TICKS
 }
 
 fn configure(case: &Case, sets: &[String]) -> vecaz::Result<Config> {
@@ -77,25 +111,29 @@ fn measure(config: &Config, threads: usize) -> vecaz::Result<()> {
     let weights = initial_weights(&spec, config.run.seed);
     let network = pack(game.as_ref(), &spec, &weights, config.net.precision)?;
     let mut selfplay = SelfPlay::new(&game, config, &network, Vec::new(), threads)?;
+    selfplay.set_network(&network, Vec::new());
     window(&mut selfplay, config)?;
     selfplay.take_clock();
     let mut windows = Vec::new();
+    let cpu = cpu_seconds();
     for _ in 0..WINDOWS {
         windows.push(window(&mut selfplay, config)?);
     }
+    let cpu = cpu_seconds() - cpu;
     let clock = selfplay.take_clock();
     let mut ms: Vec<f64> = windows.iter().map(|w| 1e3 * w.seconds / w.games as f64).collect();
     ms.sort_by(f64::total_cmp);
     let sum = |part: fn(&Window) -> f64| windows.iter().map(part).sum::<f64>();
     let sims_per_ply = clock.simulations as f64 / clock.plies.max(1) as f64;
     println!(
-        "{:<32}{:>9}{:>5}{:>5}{:>11.3}{:>11.3}{:>9.1}{:>8.1}{:>8.1}{:>12.0}{:>6.2}  {}",
-        format!("n={} k={} {}", config.game["n"], config.game["k"], config.game["mode"]),
+        "{:<28}{:>10}{:>5}{:>5}{:>10.3}{:>11.3}{:>9.3}{:>9.1}{:>7.1}{:>7.1}{:>10.0}{:>6.2}  {}",
+        name(config),
         format!("edge {}x{}", config.net.blocks, config.net.channels),
         config.selfplay.games,
         config.search.simulations,
         ms[0],
         ms[WINDOWS / 2],
+        1e3 * cpu / (threads as f64 * sum(|w| w.games as f64)),
         1e3 / ms[0],
         sum(|w| w.plies as f64) / sum(|w| w.games as f64),
         sims_per_ply,
