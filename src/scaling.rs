@@ -29,9 +29,10 @@ const WARM_UP_SECONDS: f64 = 0.5;
 /// Refuses a configuration whose trees would not fit into memory.
 ///
 /// # Errors
-/// [`crate::Error::Memory`], or what the game says of its settings.
+/// [`crate::Error::Memory`], or what the game or the network says of its settings.
 pub fn check_memory(config: &Config) -> Result<()> {
     let game = any_game(config.game_name(), &config.game_options())?;
+    NetSpec::new(&config.net, &game.sizes()).check_graph()?;
     // Nothing is stored and nothing is trained here.
     MemoryPlan { replay: 0, training: 0, ..MemoryPlan::new(config, game.as_ref()) }.check(config)
 }

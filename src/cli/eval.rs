@@ -18,6 +18,7 @@ Examples:
   vecaz eval runs/connect_four --positions solved.jsonl --sims 800 --json result.jsonl
   vecaz eval runs/a --against runs/b --games 200 --sims 200
   vecaz eval runs/a --against rollouts:800
+  vecaz eval runs/clique-1 --against rollouts:800 --set game.n=8
   vecaz eval runs/backgammon --against 'exec:python3 tests/opponents/gnubg.py' --opening-plies 0
 
 Positions, one JSON object a line: {\"actions\":[..], \"scores\":[number or null per action]}, the
@@ -67,6 +68,9 @@ pub struct EvalArgs {
     /// The seed of openings and ties
     #[arg(long, value_name = "X", default_value_t = 1)]
     pub seed: u64,
+    /// Sets one configuration key over the run's, e.g. search.leaves=4, or game.n=8 for an edge network; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
     /// Write the figures as JSON lines, `-` for stdout
     #[arg(long, value_name = "FILE")]
     pub json: Option<JsonTarget>,
@@ -79,7 +83,7 @@ pub struct EvalArgs {
 /// [`Error::Unsupported`] for a search that does not fit into memory.
 pub fn execute(args: EvalArgs) -> Result<()> {
     let threads = start_threads(args.threads as usize);
-    let source = Source::open(Some(&args.run))?;
+    let source = Source::open(Some(&args.run), &args.set)?;
     let rows = ROWS * source.determinisations();
     check_search(source.game.as_ref(), source.params(args.sims), rows)?;
     match (&args.positions, &args.against) {
@@ -166,14 +170,15 @@ fn opponent_named(args: &EvalArgs, source: &Source, opponent: &str, threads: usi
     if !path.exists() {
         return Contestant::named(game, opponent, "--against", threads);
     }
-    let other = Source::open(Some(path))?;
-    if (other.game.name(), other.game.options()) != (game.name(), game.options()) {
+    let other = Source::open(Some(path), &[])?;
+    if other.game.name() != game.name() {
         return Err(Error::Mismatch {
             what: format!("game of {opponent}"),
             found: other.game.name().into(),
             expected: game.name().into(),
         });
     }
+    let other = other.for_game(&source.game)?;
     let params = other.params(args.sims);
     Contestant::search(game, &other.network()?, params, other.determinisations(), threads)
 }

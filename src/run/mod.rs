@@ -402,11 +402,12 @@ struct Rules {
 impl Rules {
     fn new(config: &Config, threads: usize) -> Result<Self> {
         let game = any_game(config.game_name(), &config.game_options())?;
+        let spec = NetSpec::new(&config.net, &game.sizes());
+        spec.check_graph()?;
         MemoryPlan::new(config, game.as_ref()).check(config)?;
         if config.search.root_cache > 0 {
             root_cache::starts(game.as_ref())?;
         }
-        let spec = NetSpec::new(&config.net, &game.sizes());
         let examiner = Examiner::new(config, &game, threads)?;
         Ok(Self { game, spec, examiner })
     }

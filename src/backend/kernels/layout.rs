@@ -269,7 +269,6 @@ pub fn search_numbers(plan: &BackendPlan, layout: &Layout, sizes: &Sizes) -> ([u
         plan.params.considered as u32,
         plan.params.min_simulations,
     ];
-    let floats =
-        [c_init, c_base, fpu_reduction, noise_fraction, noise_alpha, c_visit, c_scale, inherit_cap];
+    let floats = [c_init, c_base, fpu_reduction, noise_fraction, noise_alpha, c_visit, c_scale, inherit_cap];
     (integers, floats)
 }

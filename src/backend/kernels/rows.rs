@@ -364,7 +364,11 @@ impl<D: Device> Rows<D> {
         self.flush()?;
         let mut root = RootRow::zeroed();
         let at = b * size_of::<RootRow>();
-        self.arrays.device.download(self.arrays.row_array(Which::Roots), at, bytemuck::bytes_of_mut(&mut root))?;
+        self.arrays.device.download(
+            self.arrays.row_array(Which::Roots),
+            at,
+            bytemuck::bytes_of_mut(&mut root),
+        )?;
         let mut keys = vec![0u64; root.num_history as usize];
         let at = b * 8 * self.layout.history_len;
         let histories = self.arrays.row_array(Which::Histories);

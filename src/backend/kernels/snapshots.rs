@@ -62,7 +62,12 @@ fn pack_snapshot(snapshot: &Snapshot) -> (Vec<u8>, [usize; 6]) {
 ///
 /// # Errors
 /// What the device says.
-pub fn download<D: Device>(arrays: &Arrays<D>, layout: &Layout, b: usize, history: &[u64]) -> Result<Snapshot> {
+pub fn download<D: Device>(
+    arrays: &Arrays<D>,
+    layout: &Layout,
+    b: usize,
+    history: &[u64],
+) -> Result<Snapshot> {
     let mut count = [0u8; 4];
     arrays.device.download(arrays.row_array(Which::Counts), 4 * b, &mut count)?;
     let nodes = u32::from_ne_bytes(count) as usize;
