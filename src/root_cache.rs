@@ -7,6 +7,7 @@
 use crate::backend::plan::{BackendPlan, Reuse};
 use crate::backend::{PlyPlan, Snapshot};
 use crate::batch::AnyGame;
+use crate::config::DeviceName;
 use crate::error::{Error, Result};
 use crate::game::{History, Sizes, Turn};
 use crate::net::Network;
@@ -72,12 +73,17 @@ pub fn starts(game: &dyn AnyGame) -> Result<Vec<Vec<u8>>> {
     Ok(found)
 }
 
-/// Builds the trees, one after the other, each on its own row.
+/// Builds the trees on the CPU, one after the other, each on its own row.
 ///
 /// # Errors
 /// As [`starts`], or what the network says.
 pub fn build(game: &dyn AnyGame, network: &dyn Network, plan: CachePlan) -> Result<Vec<(Vec<u8>, Snapshot)>> {
-    let params = SearchParams { simulations: plan.simulations, leaves: LEAVES, ..plan.params };
+    let params = SearchParams {
+        device: DeviceName::Cpu,
+        simulations: plan.simulations,
+        leaves: LEAVES,
+        ..plan.params
+    };
     let nodes = BackendPlan::nodes_for(plan.simulations, &game.sizes());
     let backend = BackendPlan { rows: 1, nodes, params, reuse: Reuse::Drop };
     let mut searcher = Searcher::new(game, network.fork(), backend)?;
