@@ -2,7 +2,7 @@
 //!
 //! | array | shape | what |
 //! |---|---|---|
-//! | `nodes` | `[B, T]` | [`Node`]: parent, visits, who moves, what is proven |
+//! | `nodes` | `[B, T]` | [`Node`]: parent, visits, who moves, proven bounds |
 //! | `edges` | `[B, T, 4, Ep]` | prior, visits, value sum, child of each edge, a node's four fields side by side |
 //! | `actions` | `[B, T, Ep]` | the action an edge stands for |
 //! | `values` | `[B, T, P]` | the node's own evaluation, or its proven value |
@@ -40,11 +40,6 @@ pub enum Kind {
     Horizon = 4,
 }
 
-/// `Node::proven` of a node whose value is proven and whose parent has not been told.
-const PROVEN: u8 = 1;
-/// The same, once it has.
-const TOLD: u8 = 2;
-
 /// One node's scalars.
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 #[repr(C)]
@@ -55,27 +50,28 @@ pub struct Node {
     pub visits: i32,
     /// Sum of the values backed up through here, for the player who moves here.
     pub value_sum: f32,
-    /// Best proven value among the children, for the player who moves here; -1 where none is.
-    pub best_proven: f32,
+    /// The least that the game is proven to be worth here, for `player`; -1 at first.
+    pub lower: f32,
+    /// The most that it can be worth, for `player`; 1 at first. Not below `lower`; proven where both are one.
+    pub upper: f32,
     /// The parent's edge that leads here.
     pub parent_edge: u16,
     /// Edges in use.
     pub num_edges: u16,
-    /// Edges whose child is not proven.
-    pub num_open: u16,
     /// Edges from the first root of the row to here; only differences mean something.
     pub depth: u16,
     /// The player who moves here (0 where nobody does).
     pub player: u8,
     kind: u8,
-    proven: u8,
-    padding: u8,
+    /// 1 where the bounds have changed since the parent was told.
+    news: u8,
+    padding: [u8; 3],
 }
 
 impl Node {
     /// A node with no evaluation, visits or edges yet.
     pub fn new(parent: i32, parent_edge: u16) -> Self {
-        Self { parent, parent_edge, best_proven: -1.0, ..Self::zeroed() }
+        Self { parent, parent_edge, lower: -1.0, upper: 1.0, ..Self::zeroed() }
     }
 
     /// What the node is.
@@ -99,28 +95,31 @@ impl Node {
     /// True where `values` holds the game-theoretic value.
     #[inline(always)]
     pub fn is_proven(&self) -> bool {
-        self.proven != 0
+        self.lower >= self.upper
     }
 
-    /// Marks the node's value as proven; the parent has not been told yet.
+    /// Narrows the bounds; the parent has not been told yet.
     #[inline(always)]
-    pub fn set_proven(&mut self) {
-        self.proven = PROVEN;
+    pub fn set_bounds(&mut self, lower: f32, upper: f32) {
+        (self.lower, self.upper, self.news) = (lower, upper, 1);
     }
 
-    /// True once for a proven node: whoever asks tells the parent.
+    /// True where the bounds have changed since the parent was told.
     #[inline(always)]
-    pub fn take_news(&mut self) -> bool {
-        if self.proven != PROVEN {
-            return false;
-        }
-        self.proven = TOLD;
-        true
+    pub fn has_news(&self) -> bool {
+        self.news != 0
     }
 
-    /// Takes the mark back.
-    pub fn clear_proven(&mut self) {
-        self.proven = 0;
+    /// The parent knows the bounds.
+    #[inline(always)]
+    pub fn clear_news(&mut self) {
+        self.news = 0;
+    }
+
+    /// The bounds as `player` sees them, one of two whose values sum to 0.
+    #[inline(always)]
+    pub fn bounds_for(&self, player: u8) -> (f32, f32) {
+        if player == self.player { (self.lower, self.upper) } else { (-self.upper, -self.lower) }
     }
 
     /// Mean value backed up, for the player who moves here; 0 before the first.
@@ -254,6 +253,26 @@ impl Tree {
         }
     }
 
+    /// All rows in order.
+    pub fn rows_mut(&mut self) -> impl Iterator<Item = RowMut<'_>> {
+        let (shape, t, padded) = (self.shape, self.shape.nodes, self.shape.padded());
+        let edges: &mut [u32] = bytemuck::cast_slice_mut(&mut self.edges);
+        let nodes = self.nodes.chunks_exact_mut(t);
+        let edges = edges.chunks_exact_mut(t * 4 * padded);
+        let actions = self.actions.chunks_exact_mut(t * padded);
+        let values = self.values.chunks_exact_mut(t * shape.players);
+        let arrays = nodes.zip(edges).zip(actions).zip(values).zip(&mut self.counts);
+        arrays.map(move |((((nodes, edges), actions), values), count)| RowMut {
+            shape,
+            nodes,
+            edges,
+            actions,
+            values,
+            count,
+            padded,
+        })
+    }
+
     /// Copies the first nodes of row `from_row` of `from` into row `b`, all of them if they fit. Both trees have the same
     /// edges and players; the source holds at most T nodes.
     pub fn copy_row(&mut self, b: usize, from: &Tree, from_row: usize) {
@@ -269,6 +288,35 @@ impl Tree {
             .copy_from_slice(&from.actions[at * padded..(at + count) * padded]);
         self.values[to * p..(to + count) * p].copy_from_slice(&from.values[at * p..(at + count) * p]);
         self.counts[b] = count as u32;
+    }
+}
+
+/// Bytes of nodes, edges, actions and values, as kernels have them.
+impl Tree {
+    /// The nodes in use of row `b`.
+    pub fn row_bytes(&self, b: usize) -> [&[u8]; 4] {
+        let (at, count) = (b * self.shape.nodes, self.counts[b] as usize);
+        let (padded, p) = (self.shape.padded(), self.shape.players);
+        let edges: &[u32] = bytemuck::cast_slice(&self.edges);
+        [
+            bytemuck::cast_slice(&self.nodes[at..at + count]),
+            bytemuck::cast_slice(&edges[at * 4 * padded..(at + count) * 4 * padded]),
+            bytemuck::cast_slice(&self.actions[at * padded..(at + count) * padded]),
+            bytemuck::cast_slice(&self.values[at * p..(at + count) * p]),
+        ]
+    }
+
+    /// The first row, to be written, which has `count` nodes from now on.
+    pub fn row_bytes_mut(&mut self, count: usize) -> [&mut [u8]; 4] {
+        let (padded, p) = (self.shape.padded(), self.shape.players);
+        self.counts[0] = count as u32;
+        let edges: &mut [u32] = bytemuck::cast_slice_mut(&mut self.edges);
+        [
+            bytemuck::cast_slice_mut(&mut self.nodes[..count]),
+            bytemuck::cast_slice_mut(&mut edges[..count * 4 * padded]),
+            bytemuck::cast_slice_mut(&mut self.actions[..count * padded]),
+            bytemuck::cast_slice_mut(&mut self.values[..count * p]),
+        ]
     }
 }
 
@@ -347,6 +395,17 @@ impl RowMut<'_> {
         }
     }
 
+    /// What the mover at `node` is proven to get at least, and can get at most, through `edge`.
+    #[inline(always)]
+    pub fn edge_bounds(&self, node: i32, edge: usize) -> (f32, f32) {
+        let edges = self.edges(node);
+        match edges.child[edge] {
+            _ if edges.value_sum[edge] == REFUTED => (-1.0, -1.0),
+            NO_NODE => (-1.0, 1.0),
+            child => self.nodes[child as usize].bounds_for(self.nodes[node as usize].player),
+        }
+    }
+
     /// The evaluation of node `n`. `[P]`
     #[inline(always)]
     pub fn value(&self, n: i32) -> &[f32] {
@@ -397,7 +456,6 @@ impl RowMut<'_> {
     pub fn open_edges(&mut self, n: i32, num_edges: usize) {
         let node = &mut self.nodes[n as usize];
         node.num_edges = num_edges as u16;
-        node.num_open = num_edges as u16;
         let edges = self.edges_mut(n);
         edges.prior.fill(0.0);
         edges.visits.fill(0);

@@ -146,6 +146,19 @@ pub trait Backend: Send {
     /// Nodes in use in row `b`.
     fn num_nodes(&self, b: usize) -> usize;
 
+    /// What went wrong since the last call, where the backend can fail. After a failure, what it gives means nothing.
+    ///
+    /// # Errors
+    /// What the device says.
+    fn check(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    /// True where [`Backend::expand`] takes one answer for all leaves: `logits [A]`, `values [P]`.
+    fn takes_one_answer(&self) -> bool {
+        false
+    }
+
     /// The line of most visited actions from row `b`'s root, at most `most` long.
     fn principal_variation(&mut self, b: usize, most: usize) -> Vec<u16>;
 }

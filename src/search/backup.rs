@@ -1,9 +1,10 @@
 //! Carrying a value from a leaf to the root of ONE row, and proofs with it.
 //!
 //! Values are vectors over players and absolute; every edge adds the entry of the player who moves at its node, so nothing
-//! is flipped by depth. Proven values follow MCTS-Solver (Winands, Bjornsson, Saito 2008): a node is proven when some child
-//! is proven won for its mover or all children are proven; a proven child's edge counts with its exact value, and an edge
-//! proven lost is never taken again.
+//! is flipped by depth. Every node has proven bounds of its value, as in score-bounded search (Cazenave, Saffidine 2010): a
+//! decision is worth at least the best lower bound among its children and at most the best upper bound, an edge never taken
+//! being able to be worth 1. Where the bounds meet the node is proven, as in MCTS-Solver (Winands, Bjornsson, Saito 2008): its
+//! edge then counts with its exact value, and an edge proven lost is never taken again.
 
 use crate::tree::{Kind, NO_NODE, REFUTED, RowMut};
 
@@ -89,7 +90,7 @@ pub fn backup(row: &mut RowMut<'_>, leaf: i32, flight: Flight, root_sum: &mut [f
             } else {
                 edges.value_sum[edge] += undo + value[mover];
             }
-            if child_proven {
+            if row.nodes[n as usize].has_news() {
                 tell(row, n, parent, edge, &mut value);
             }
         }
@@ -103,30 +104,49 @@ pub fn backup(row: &mut RowMut<'_>, leaf: i32, flight: Flight, root_sum: &mut [f
     }
 }
 
-/// Tells a decision node, once, that `child` behind `edge` is proven with `value`; where that proves the node itself, `value`
-/// becomes the node's own.
-///
-/// Never inlined: inlined into the loop above, a build by rustc 1.95 with 16 codegen units had no store that remembers that the
-/// node has been told, and `tests/laws.rs` saw false proofs. Why the store was missing is not known.
+/// Tells a decision node that the bounds of `child` behind `edge` have changed, and narrows its own. Where they meet, `value`
+/// becomes the node's proven value. Said twice, nothing more comes of it.
 #[inline(never)]
 fn tell(row: &mut RowMut<'_>, child: i32, parent: i32, edge: usize, value: &mut [f32; MAX_PLAYERS]) {
-    if !row.nodes[child as usize].take_news() {
-        return;
-    }
-    let mover = usize::from(row.nodes[parent as usize].player);
-    let exact = value[mover];
-    if exact <= -1.0 {
+    row.nodes[child as usize].clear_news();
+    let node = row.nodes[parent as usize];
+    let (least, most) = row.nodes[child as usize].bounds_for(node.player);
+    if most <= -1.0 {
         row.edges_mut(parent).value_sum[edge] = REFUTED;
     }
-    let node = &mut row.nodes[parent as usize];
-    node.num_open -= 1;
-    node.best_proven = node.best_proven.max(exact);
-    if node.is_proven() || (exact < 1.0 && node.num_open > 0) {
+    let lower = node.lower.max(least);
+    let upper = node.upper.min(most_of_edges(row, parent));
+    if lower == node.lower && upper == node.upper {
         return;
     }
-    node.set_proven();
-    let best = node.best_proven;
-    value[mover] = best;
-    value[1 - mover] = -best;
-    row.value_mut(parent).copy_from_slice(&value[..2]);
+    row.nodes[parent as usize].set_bounds(lower, upper);
+    if lower >= upper {
+        let mover = usize::from(node.player);
+        value[mover] = lower;
+        value[1 - mover] = -lower;
+        row.value_mut(parent).copy_from_slice(&value[..2]);
+    }
+}
+
+/// The most that any edge of `node` can be worth to its mover, of what it has been told.
+#[inline(always)]
+fn most_of_edges(row: &RowMut<'_>, node: i32) -> f32 {
+    let scalars = &row.nodes[node as usize];
+    let edges = row.edges(node);
+    let mut most = -1.0;
+    for edge in 0..usize::from(scalars.num_edges) {
+        let child = edges.child[edge];
+        if edges.value_sum[edge] == REFUTED {
+            continue;
+        }
+        if child == NO_NODE || row.nodes[child as usize].has_news() {
+            return 1.0;
+        }
+        let (_, upper) = row.nodes[child as usize].bounds_for(scalars.player);
+        if upper >= 1.0 {
+            return 1.0;
+        }
+        most = if upper > most { upper } else { most };
+    }
+    most
 }

@@ -192,7 +192,7 @@ impl PassBuffers {
 /// every row is done.
 ///
 /// # Errors
-/// What the network says.
+/// What the network or the backend says.
 pub fn simulate(
     backend: &mut dyn Backend,
     network: &mut dyn Network,
@@ -208,15 +208,19 @@ pub fn simulate(
         backend.observe(obs);
     }
     let observed = Instant::now();
-    let logits = &mut buffers.logits[..m * sizes.num_actions];
-    let values = &mut buffers.values[..m * sizes.num_players];
+    // Where the answer is always the same, one is enough for a backend that can spread it.
+    let spread = !network.needs_observations() && backend.takes_one_answer();
+    let answers = if spread { m.min(1) } else { m };
+    let logits = &mut buffers.logits[..answers * sizes.num_actions];
+    let values = &mut buffers.values[..answers * sizes.num_players];
     if m > 0 {
-        network.forward(obs, logits, values)?;
+        network.forward(&obs[..answers * sizes.obs.len()], logits, values)?;
     }
     let evaluated = Instant::now();
     backend.expand(logits, values);
     let expanded = Instant::now();
     backend.backup();
+    backend.check()?;
     clock.select += (observed - start).as_secs_f64();
     clock.forward += (evaluated - observed).as_secs_f64();
     clock.expand += (expanded - evaluated).as_secs_f64();

@@ -1,6 +1,6 @@
 //! Keeping the played subtree of ONE row: a stable compaction in place.
 
-use crate::tree::{NO_NODE, REFUTED, ROOT, RowMut};
+use crate::tree::{NO_NODE, ROOT, RowMut};
 
 /// Work space of [`keep_subtree`], `[T]` each, made once.
 #[derive(Clone, Debug, Default)]
@@ -86,22 +86,6 @@ fn trim(row: &RowMut<'_>, count: usize, limit: usize, scratch: &mut ReuseScratch
     }
 }
 
-/// Counts the edges of node `n` open again whose proven child is about to be dropped: its proof will be told once more when
-/// the child is made anew. Refuted edges stay closed, since nothing takes them.
-fn reopen_edges(row: &mut RowMut<'_>, n: i32, target: &[i32]) {
-    let num_edges = usize::from(row.nodes[n as usize].num_edges);
-    let edges = row.edges(n);
-    let dropped = |&edge: &usize| {
-        let child = edges.child[edge];
-        child != NO_NODE
-            && target[child as usize] == NO_NODE
-            && row.nodes[child as usize].is_proven()
-            && edges.value_sum[edge] != REFUTED
-    };
-    let num_dropped = (0..num_edges).filter(dropped).count();
-    row.nodes[n as usize].num_open += num_dropped as u16;
-}
-
 fn compact(row: &mut RowMut<'_>, top: usize, count: usize, target: &[i32]) {
     let mut kept = 0;
     for n in top..count {
@@ -109,7 +93,6 @@ fn compact(row: &mut RowMut<'_>, top: usize, count: usize, target: &[i32]) {
         if to == NO_NODE {
             continue;
         }
-        reopen_edges(row, n as i32, target);
         let num_edges = usize::from(row.nodes[n].num_edges);
         for child in &mut row.edges_mut(n as i32).child[..num_edges] {
             *child = if *child == NO_NODE { NO_NODE } else { target[*child as usize] };

@@ -7,7 +7,7 @@ use super::select::{Improved, RootView, gumbel_scores};
 use super::{Rule, SearchParams};
 use crate::math;
 use crate::rng::{Key, Purpose};
-use crate::tree::{Kind, NO_NODE, REFUTED, ROOT, RowMut, TreeShape};
+use crate::tree::{Kind, REFUTED, ROOT, RowMut, TreeShape};
 
 /// Which game, seen how, at which ply: what every random number of a row's search is keyed by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -73,6 +73,11 @@ impl Halving {
         }
         sequence.truncate(budget);
         sequence
+    }
+
+    /// The whole schedule. `[considered + 1][budget]`
+    pub fn tables(&self) -> &[Vec<u16>] {
+        &self.tables
     }
 
     /// New visits of the actions considered by simulation number `simulation`.
@@ -381,14 +386,9 @@ pub struct RootSummary {
 /// priors, since nothing can be learned about the choice.
 fn proven_policy(row: &RowMut<'_>, value: f32, out: &mut RootSummary) {
     let edges = row.edges(ROOT);
-    let player = usize::from(out.player);
     let e = out.actions.len();
     out.policy.extend((0..e).map(|i| {
-        let child = edges.child[i];
-        let reaches = child != NO_NODE
-            && row.nodes[child as usize].is_proven()
-            && row.value(child)[player] == value
-            && edges.value_sum[i] != REFUTED;
+        let reaches = value > -1.0 && row.edge_bounds(ROOT, i).0 >= value;
         if reaches { edges.visits[i].max(1) as f32 } else { 0.0 }
     }));
     if normalise(&mut out.policy).is_some() {

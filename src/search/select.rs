@@ -90,6 +90,7 @@ pub fn descend(
     row: &RowMut<'_>,
     root: &RootView<'_>,
     params: &SearchParams,
+    rates: &Rates,
     node: i32,
     scratch: &mut [f32],
     mut chance_draw: impl FnMut(i32) -> f32,
@@ -100,9 +101,9 @@ pub fn descend(
         Kind::Terminal | Kind::Horizon => return Level::Stop(Descent::End { node }),
         Kind::Decision | Kind::Chance if scalars.is_proven() => return Level::Stop(Descent::End { node }),
         Kind::Chance => chance_edge(row, node, params.chance, &mut chance_draw),
-        Kind::Decision if node == ROOT => root_edge(row, root, params, scratch),
+        Kind::Decision if node == ROOT => root_edge(row, root, params, rates, scratch),
         Kind::Decision => match params.rule {
-            Rule::Puct => puct_edge(row, node, params, None),
+            Rule::Puct => puct_edge(row, node, params, rates, None),
             Rule::Gumbel => gumbel_edge(row, node, params, scratch),
         },
     };
@@ -114,10 +115,16 @@ pub fn descend(
 }
 
 #[inline(always)]
-fn root_edge(row: &RowMut<'_>, root: &RootView<'_>, params: &SearchParams, scratch: &mut [f32]) -> usize {
+fn root_edge(
+    row: &RowMut<'_>,
+    root: &RootView<'_>,
+    params: &SearchParams,
+    rates: &Rates,
+    scratch: &mut [f32],
+) -> usize {
     match params.rule {
-        Rule::Puct if root.noise_fraction > 0.0 => puct_edge(row, ROOT, params, Some(root)),
-        Rule::Puct => puct_edge(row, ROOT, params, None),
+        Rule::Puct if root.noise_fraction > 0.0 => puct_edge(row, ROOT, params, rates, Some(root)),
+        Rule::Puct => puct_edge(row, ROOT, params, rates, None),
         Rule::Gumbel => gumbel_root_edge(row, root, params, scratch),
     }
 }
@@ -127,6 +134,26 @@ fn root_edge(row: &RowMut<'_>, root: &RootView<'_>, params: &SearchParams, scrat
 pub fn exploration(params: &SearchParams, visits: i32) -> f32 {
     let n = visits as f32;
     (math::ln((1.0 + n + params.c_base) / params.c_base) + params.c_init) * n.sqrt()
+}
+
+/// [`exploration`] of small numbers of visits, worked out beforehand.
+#[derive(Clone, Debug)]
+pub struct Rates(Vec<f32>);
+
+impl Rates {
+    /// The most that are kept: 16 KiB.
+    const MOST: usize = 4096;
+
+    /// For trees of `nodes` nodes; empty where the rule does not ask.
+    pub fn new(params: &SearchParams, nodes: usize) -> Self {
+        let kept = if params.rule == Rule::Puct { (nodes + 1).min(Self::MOST) } else { 0 };
+        Self((0..kept as i32).map(|visits| exploration(params, visits)).collect())
+    }
+
+    #[inline(always)]
+    fn at(&self, params: &SearchParams, visits: i32) -> f32 {
+        self.0.get(visits as usize).copied().unwrap_or_else(|| exploration(params, visits))
+    }
 }
 
 #[inline(always)]
@@ -148,9 +175,15 @@ fn first_play_urgency(row: &RowMut<'_>, node: i32, params: &SearchParams) -> f32
 
 /// The edge that PUCT takes at a decision node; `root` where noise is mixed into the priors.
 #[inline(always)]
-fn puct_edge(row: &RowMut<'_>, node: i32, params: &SearchParams, root: Option<&RootView<'_>>) -> usize {
+fn puct_edge(
+    row: &RowMut<'_>,
+    node: i32,
+    params: &SearchParams,
+    rates: &Rates,
+    root: Option<&RootView<'_>>,
+) -> usize {
     let edges = row.edges(node);
-    let rate = exploration(params, row.nodes[node as usize].visits);
+    let rate = rates.at(params, row.nodes[node as usize].visits);
     let unvisited = first_play_urgency(row, node, params);
     let rate = F8::all(rate);
     let mut best = Best::default();

@@ -2,7 +2,7 @@
 
 use super::super::Selected;
 use super::super::twins::Asked;
-use super::{CpuBackend, Leaf};
+use super::{CpuBackend, Leaf, RowData};
 use crate::game::{Game, History, Turn};
 use crate::isa::per_isa;
 use crate::rng::Purpose;
@@ -13,13 +13,12 @@ use crate::search::expand::seat_values;
 use crate::search::select::{Descent, Level, RootView, descend};
 use crate::tree::{Kind, NO_NODE, ROOT, RowMut};
 
-impl<G: Game> CpuBackend<G> {
+impl<G: Game> RowData<G> {
     /// Writes what follows from the state at `node`: who moves, which edges, the result. Returns whether the network must
     /// be asked.
     #[inline(always)]
-    pub(super) fn settle(&mut self, b: usize, node: i32) -> NeedsNetwork {
-        let state = self.states[b * self.plan.nodes + node as usize];
-        let mut row = self.tree.row_mut(b);
+    pub(super) fn settle(&mut self, b: usize, row: &mut RowMut<'_>, node: i32) -> NeedsNetwork {
+        let state = *self.state(b, node);
         match self.game.turn(&state) {
             turn @ (Turn::Over | Turn::Chance) if turn == Turn::Over || self.game.is_horizon(&state) => {
                 let mut returns = [0.0; MAX_PLAYERS];
@@ -29,7 +28,7 @@ impl<G: Game> CpuBackend<G> {
                 let scalars = &mut row.nodes[node as usize];
                 scalars.set_kind(if turn == Turn::Over { Kind::Terminal } else { Kind::Horizon });
                 if self.plan.params.solver == Solver::On {
-                    scalars.set_proven();
+                    scalars.set_bounds(returns[0], returns[0]);
                 }
                 NeedsNetwork::No
             }
@@ -40,7 +39,7 @@ impl<G: Game> CpuBackend<G> {
             }
             turn => {
                 if self.sizes.uses_history {
-                    path_keys(&self.game, &row, &self.states[b * self.plan.nodes..], node, &mut self.path);
+                    path_keys(&self.game, row, &self.states[b * self.plan.nodes..], node, &mut self.path);
                 }
                 let history = History { played: &self.histories[b], path: &self.path };
                 let num_edges = self.game.legal(&state, history, row.actions_mut(node));
@@ -60,12 +59,11 @@ impl<G: Game> CpuBackend<G> {
 
     /// Writes what the evaluation cache knows of a new decision node.
     #[inline(always)]
-    fn look_up(&mut self, b: usize, node: i32) -> NeedsNetwork {
+    fn look_up(&mut self, b: usize, row: &mut RowMut<'_>, node: i32) -> NeedsNetwork {
         let Some(cache) = &self.cache else { return NeedsNetwork::Yes { hash: 0 } };
-        let state = self.states[b * self.plan.nodes + node as usize];
-        write_key(&self.game, &state, &mut self.cache_key);
+        let state = &self.states[b * self.plan.nodes + node as usize];
+        write_key(&self.game, state, &mut self.cache_key);
         let hash = hash(&self.cache_key);
-        let mut row = self.tree.row_mut(b);
         let scalars = row.nodes[node as usize];
         let (player, num_edges) = (scalars.player, usize::from(scalars.num_edges));
         let mut values = [0.0; MAX_PLAYERS];
@@ -81,23 +79,21 @@ impl<G: Game> CpuBackend<G> {
 
     /// Makes the child of `parent` through `edge`.
     #[inline(always)]
-    fn grow(&mut self, b: usize, parent: i32, edge: usize) -> (i32, NeedsNetwork) {
-        let mut row = self.tree.row_mut(b);
+    fn grow(&mut self, b: usize, row: &mut RowMut<'_>, parent: i32, edge: usize) -> (i32, NeedsNetwork) {
         let action = row.actions(parent)[edge];
         let child = row.add(parent, edge);
         let base = b * self.plan.nodes;
         let mut state = self.states[base + parent as usize];
         if self.sizes.uses_history {
-            path_keys(&self.game, &row, &self.states[base..], parent, &mut self.path);
+            path_keys(&self.game, row, &self.states[base..], parent, &mut self.path);
         }
         let history = History { played: &self.histories[b], path: &self.path };
         self.game.step(&mut state, action, history);
         self.states[base + child as usize] = state;
-        let needs = match self.settle(b, child) {
-            NeedsNetwork::Yes { .. } => self.look_up(b, child),
+        let needs = match self.settle(b, row, child) {
+            NeedsNetwork::Yes { .. } => self.look_up(b, row, child),
             known => known,
         };
-        let mut row = self.tree.row_mut(b);
         if self.sizes.max_chance_run > 0 && row.nodes[child as usize].kind() == Kind::Chance {
             // Counts where no node fits below it.
             row.inherit_value(child, parent);
@@ -107,19 +103,18 @@ impl<G: Game> CpuBackend<G> {
 
     /// One level of row `b`'s descent from `at`; a leaf is made where one is due. Chance nodes are passed on the way.
     #[inline(always)]
-    fn select_level(&mut self, b: usize, at: i32) -> Progress {
-        let key = self.keys[b];
-        let simulation = u64::from(self.roots.run(b));
-        let row = self.tree.row_mut(b);
+    fn select_level(&mut self, b: usize, row: &mut RowMut<'_>, at: i32) -> Progress {
         let view = if at == ROOT {
             let num_edges = usize::from(row.nodes[ROOT as usize].num_edges);
             self.roots.view(b, num_edges, &self.plan.params)
         } else {
             RootView::ELSEWHERE
         };
-        let draw =
-            |node: i32| key.key(Purpose::SearchChance).with(simulation).with(node as u64).stream().uniform();
-        match descend(&row, &view, &self.plan.params, at, &mut self.scratch, draw) {
+        let draw = |node: i32| {
+            let key = self.keys[b].key(Purpose::SearchChance).with(u64::from(self.roots.run(b)));
+            key.with(node as u64).stream().uniform()
+        };
+        match descend(row, &view, &self.plan.params, &self.rates, at, &mut self.scratch, draw) {
             Level::Down(child) => {
                 row.prefetch(child);
                 Progress::Down(child)
@@ -127,8 +122,8 @@ impl<G: Game> CpuBackend<G> {
             Level::Stop(Descent::Collision { .. }) => Progress::Collision,
             Level::Stop(Descent::End { node }) => Progress::Leaf(node, NeedsNetwork::No),
             Level::Stop(Descent::Leaf { node, edge }) => {
-                let (child, needs) = self.grow(b, node, edge);
-                match self.tree.row_mut(b).nodes[child as usize].kind() {
+                let (child, needs) = self.grow(b, row, node, edge);
+                match row.nodes[child as usize].kind() {
                     Kind::Chance => Progress::Down(child),
                     _ => Progress::Leaf(child, needs),
                 }
@@ -136,45 +131,25 @@ impl<G: Game> CpuBackend<G> {
         }
     }
 
-    /// Up to L leaves in every row that has simulations left. Rows go down in groups, level by level: while one row's next
-    /// node comes from memory, the others' levels are worked on.
+    /// One leaf for each row of a group that has simulations left; its rows are `first` and on.
     #[inline(always)]
-    fn select_rows(&mut self) -> Selected {
-        let mut out = Selected::default();
-        self.twins.clear();
-        self.num_leaves.fill(0);
-        for first in (0..self.plan.rows).step_by(GROUP) {
-            let rows = first..(first + GROUP).min(self.plan.rows);
-            for _ in 0..self.plan.params.leaves {
-                let mut active = [(0usize, ROOT); GROUP];
-                let mut count = 0;
-                for b in rows.clone() {
-                    if self.roots.left(b) > 0 && !self.stopped[b] {
-                        active[count] = (b, ROOT);
-                        count += 1;
-                    }
-                }
-                self.descend_group(&mut active[..count], &mut out);
+    fn descend_group(&mut self, first: usize, group: &mut [Option<RowMut<'_>>; GROUP], out: &mut Selected) {
+        let mut active = [(0usize, ROOT); GROUP];
+        let mut count = 0;
+        for b in first..(first + GROUP).min(self.plan.rows) {
+            if self.roots.left(b) > 0 && !self.stopped[b] {
+                active[count] = (b, ROOT);
+                count += 1;
             }
-            self.stopped[rows].fill(false);
         }
-        out
-    }
-
-    /// One leaf for each of some rows.
-    #[inline(always)]
-    fn descend_group(&mut self, active: &mut [(usize, i32)], out: &mut Selected) {
-        let mut count = active.len();
         while count > 0 {
             let mut kept = 0;
             for i in 0..count {
                 let (b, at) = active[i];
-                match self.step_down(b, at, out) {
-                    Some(next) => {
-                        active[kept] = (b, next);
-                        kept += 1;
-                    }
-                    None => continue,
+                let Some(row) = &mut group[b - first] else { continue };
+                if let Some(next) = self.step_down(b, row, at, out) {
+                    active[kept] = (b, next);
+                    kept += 1;
                 }
             }
             count = kept;
@@ -183,16 +158,16 @@ impl<G: Game> CpuBackend<G> {
 
     /// One level of one row; None where its descent has ended.
     #[inline(always)]
-    fn step_down(&mut self, b: usize, at: i32, out: &mut Selected) -> Option<i32> {
-        if at == ROOT && self.tree.row_mut(b).nodes[ROOT as usize].kind() == Kind::New {
+    fn step_down(&mut self, b: usize, row: &mut RowMut<'_>, at: i32, out: &mut Selected) -> Option<i32> {
+        if at == ROOT && row.nodes[ROOT as usize].kind() == Kind::New {
             if self.num_leaves[b] == 0 {
-                let needs = self.look_up(b, ROOT);
+                let needs = self.look_up(b, row, ROOT);
                 self.push_leaf(b, ROOT, needs, out);
             }
             self.stopped[b] = true;
             return None;
         }
-        match self.select_level(b, at) {
+        match self.select_level(b, row, at) {
             Progress::Down(next) => Some(next),
             Progress::Collision => {
                 self.stopped[b] = true;
@@ -201,11 +176,10 @@ impl<G: Game> CpuBackend<G> {
             Progress::Leaf(node, needs) => {
                 self.roots.count(b);
                 if self.plan.params.leaves > 1 {
-                    take_off(&mut self.tree.row_mut(b), node);
+                    take_off(row, node);
                 }
                 self.push_leaf(b, node, needs, out);
                 out.simulations += 1;
-                let row = self.tree.row_mut(b);
                 let depth = u64::from(row.nodes[node as usize].depth - row.nodes[ROOT as usize].depth);
                 out.depth_sum += depth;
                 out.depth_max = out.depth_max.max(depth);
@@ -247,6 +221,27 @@ impl<G: Game> CpuBackend<G> {
         }
         out.evaluations += 1;
         out.evaluations as i32 - 1
+    }
+}
+
+impl<G: Game> CpuBackend<G> {
+    /// Up to L leaves in every row that has simulations left. Rows go down in groups, level by level: while one row's next
+    /// node comes from memory, the others' levels are worked on.
+    #[inline(always)]
+    fn select_rows(&mut self) -> Selected {
+        let Self { tree, rows, .. } = self;
+        let mut out = Selected::default();
+        rows.twins.clear();
+        rows.num_leaves.fill(0);
+        let mut trees = tree.rows_mut();
+        for first in (0..rows.plan.rows).step_by(GROUP) {
+            let mut group: [Option<RowMut<'_>>; GROUP] = std::array::from_fn(|_| trees.next());
+            for _ in 0..rows.plan.params.leaves {
+                rows.descend_group(first, &mut group, &mut out);
+            }
+        }
+        rows.stopped.fill(false);
+        out
     }
 
     per_isa!(pub(super) fn select_fast / select_avx512 / select_avx2 = select_rows(&mut self) -> Selected);

@@ -12,6 +12,7 @@ use crate::isa::Isa;
 use crate::search::eval_cache::EvalCache;
 use crate::search::reuse::{ReuseScratch, keep_most_visited};
 use crate::search::root::{RootSummary, Roots, RowKey};
+use crate::search::select::Rates;
 use crate::tree::{NO_NODE, ROOT, RowMut, Tree, TreeShape};
 use std::sync::Arc;
 
@@ -27,11 +28,18 @@ struct Leaf {
 
 /// B rows of one game.
 pub struct CpuBackend<G: Game> {
+    tree: Tree,
+    rows: RowData<G>,
+    isa: Isa,
+    reuse: ReuseScratch,
+}
+
+/// What the rows have beside their trees.
+struct RowData<G: Game> {
     game: G,
     sizes: Sizes,
     plan: BackendPlan,
-    isa: Isa,
-    tree: Tree,
+    rates: Rates,
     /// `[B, T]`
     states: Vec<G::State>,
     roots: Roots,
@@ -49,7 +57,6 @@ pub struct CpuBackend<G: Game> {
     scratch: Vec<f32>,
     /// Keys of the path to a node.
     path: Vec<u64>,
-    reuse: ReuseScratch,
     cache: Option<Arc<EvalCache>>,
     /// Leaves of the pass that wait for the network, by key.
     twins: Twins,
@@ -60,27 +67,12 @@ pub struct CpuBackend<G: Game> {
 impl<G: Game> CpuBackend<G> {
     /// Empty rows.
     pub fn new(game: G, plan: BackendPlan) -> Self {
-        let sizes = game.sizes();
-        let shape = plan.shape(&sizes);
+        let shape = plan.shape(&game.sizes());
         Self {
-            states: vec![game.init(); plan.rows * plan.nodes],
             tree: Tree::new(shape),
-            roots: Roots::new(shape),
-            histories: vec![Vec::new(); plan.rows],
-            keys: vec![RowKey::default(); plan.rows],
-            leaves: vec![Leaf { node: NO_NODE, slot: -1, hash: 0 }; plan.rows * plan.params.leaves],
-            num_leaves: vec![0; plan.rows],
-            stopped: vec![false; plan.rows],
-            scratch: vec![0.0; shape.padded()],
-            path: Vec::new(),
-            reuse: ReuseScratch::new(plan.nodes),
-            cache: None,
-            twins: Twins::new(plan.rows * plan.params.leaves),
-            cache_key: vec![0; size_of::<G::State>().div_ceil(8)],
+            rows: RowData::new(game, plan, shape),
             isa: Isa::detect(),
-            game,
-            sizes,
-            plan,
+            reuse: ReuseScratch::new(plan.nodes),
         }
     }
 
@@ -92,53 +84,82 @@ impl<G: Game> CpuBackend<G> {
         }
         self
     }
+}
+
+impl<G: Game> RowData<G> {
+    fn new(game: G, plan: BackendPlan, shape: TreeShape) -> Self {
+        Self {
+            states: vec![game.init(); plan.rows * plan.nodes],
+            rates: Rates::new(&plan.params, plan.nodes),
+            roots: Roots::new(shape),
+            histories: vec![Vec::new(); plan.rows],
+            keys: vec![RowKey::default(); plan.rows],
+            leaves: vec![Leaf { node: NO_NODE, slot: -1, hash: 0 }; plan.rows * plan.params.leaves],
+            num_leaves: vec![0; plan.rows],
+            stopped: vec![false; plan.rows],
+            scratch: vec![0.0; shape.padded()],
+            path: Vec::new(),
+            cache: None,
+            twins: Twins::new(plan.rows * plan.params.leaves),
+            cache_key: vec![0; size_of::<G::State>().div_ceil(8)],
+            sizes: game.sizes(),
+            game,
+            plan,
+        }
+    }
 
     #[inline(always)]
     fn state(&self, b: usize, node: i32) -> &G::State {
         &self.states[b * self.plan.nodes + node as usize]
     }
+
+    /// Stops row `b`.
+    fn park(&mut self, b: usize) {
+        self.num_leaves[b] = 0;
+        self.roots.finish(b);
+    }
+
+    /// Row `b`'s root, of no kind yet, gets what follows from its state.
+    fn settle_root(&mut self, b: usize, row: &mut RowMut<'_>) {
+        row.plant();
+        self.settle(b, row, ROOT);
+        self.park(b);
+    }
 }
 
-/// True where the child behind `edge` is proven to be worth what `node` is, and that is no loss.
-fn edge_is_won(row: &RowMut<'_>, node: i32, edge: usize) -> bool {
-    let player = usize::from(row.nodes[node as usize].player);
-    let child = row.edges(node).child[edge];
-    row.nodes[node as usize].is_proven()
-        && child != NO_NODE
-        && row.nodes[child as usize].is_proven()
-        && row.value(child)[player] == row.value(node)[player]
-        && row.value(node)[player] > -1.0
+/// True where `edge` is proven to reach what `node` is proven to be worth, and that is no loss.
+fn edge_holds(row: &RowMut<'_>, node: i32, edge: usize) -> bool {
+    let scalars = &row.nodes[node as usize];
+    scalars.is_proven() && scalars.lower > -1.0 && row.edge_bounds(node, edge).0 >= scalars.lower
 }
 
 impl<G: Game> Backend for CpuBackend<G> {
     fn sizes(&self) -> &Sizes {
-        &self.sizes
+        &self.rows.sizes
     }
 
     fn rows(&self) -> usize {
-        self.plan.rows
+        self.rows.plan.rows
     }
 
     fn set_eval_cache(&mut self, cache: Arc<EvalCache>) {
-        self.cache = Some(cache);
+        self.rows.cache = Some(cache);
     }
 
     fn plant(&mut self, b: usize, state: &[u8], history: &[u64]) {
-        self.states[b * self.plan.nodes] = bytemuck::pod_read_unaligned(state);
-        self.histories[b].clear();
-        self.histories[b].extend_from_slice(history);
-        self.tree.row_mut(b).plant();
-        self.settle(b, ROOT);
-        self.park(b);
+        self.rows.states[b * self.rows.plan.nodes] = bytemuck::pod_read_unaligned(state);
+        self.rows.histories[b].clear();
+        self.rows.histories[b].extend_from_slice(history);
+        self.rows.settle_root(b, &mut self.tree.row_mut(b));
     }
 
     fn plant_snapshot(&mut self, b: usize, snapshot: &Snapshot) {
         self.tree.copy_row(b, &snapshot.tree, 0);
-        let states = &mut self.states[b * self.plan.nodes..];
+        let states = &mut self.rows.states[b * self.rows.plan.nodes..];
         for (to, from) in states.iter_mut().zip(snapshot.states.chunks_exact(size_of::<G::State>())) {
             *to = bytemuck::pod_read_unaligned(from);
         }
-        self.histories[b].clone_from(&snapshot.history);
+        self.rows.histories[b].clone_from(&snapshot.history);
         self.park(b);
     }
 
@@ -148,23 +169,33 @@ impl<G: Game> Backend for CpuBackend<G> {
         let nodes = self.tree.count(b);
         let mut tree = Tree::new(TreeShape { rows: 1, nodes, ..self.tree.shape() });
         tree.copy_row(0, &self.tree, b);
-        let states = &self.states[b * self.plan.nodes..][..nodes];
-        Snapshot { tree, states: bytemuck::cast_slice(states).to_vec(), history: self.histories[b].clone() }
+        let states = &self.rows.states[b * self.rows.plan.nodes..][..nodes];
+        Snapshot {
+            tree,
+            states: bytemuck::cast_slice(states).to_vec(),
+            history: self.rows.histories[b].clone(),
+        }
     }
 
     fn begin(&mut self, b: usize, plan: PlyPlan) {
-        self.keys[b] = plan.key;
+        self.rows.keys[b] = plan.key;
         let mut row = self.tree.row_mut(b);
-        self.roots.begin(b, &mut row, &self.plan.params, plan.simulations, plan.exploration, plan.key);
+        self.rows.roots.begin(
+            b,
+            &mut row,
+            &self.rows.plan.params,
+            plan.simulations,
+            plan.exploration,
+            plan.key,
+        );
     }
 
     fn is_done(&self, b: usize) -> bool {
-        self.roots.left(b) == 0
+        self.rows.roots.left(b) == 0
     }
 
     fn park(&mut self, b: usize) {
-        self.num_leaves[b] = 0;
-        self.roots.finish(b);
+        self.rows.park(b);
     }
 
     fn select(&mut self) -> Selected {
@@ -172,14 +203,14 @@ impl<G: Game> Backend for CpuBackend<G> {
     }
 
     fn observe(&mut self, obs: &mut [f32]) {
-        let f = self.sizes.obs.len();
-        for b in 0..self.plan.rows {
-            for l in 0..self.num_leaves[b] as usize {
-                let leaf = self.leaves[b * self.plan.params.leaves + l];
+        let f = self.rows.sizes.obs.len();
+        for b in 0..self.rows.plan.rows {
+            for l in 0..self.rows.num_leaves[b] as usize {
+                let leaf = self.rows.leaves[b * self.rows.plan.params.leaves + l];
                 if leaf.slot >= 0 {
                     let player = self.tree.row_mut(b).nodes[leaf.node as usize].player;
                     let out = &mut obs[leaf.slot as usize * f..(leaf.slot as usize + 1) * f];
-                    self.game.observe(self.state(b, leaf.node), player, out);
+                    self.rows.game.observe(self.rows.state(b, leaf.node), player, out);
                 }
             }
         }
@@ -194,34 +225,32 @@ impl<G: Game> Backend for CpuBackend<G> {
     }
 
     fn summarise(&mut self, b: usize, out: &mut RootSummary) {
-        self.roots.summarise(b, &self.tree.row_mut(b), &self.plan.params, out);
+        self.rows.roots.summarise(b, &self.tree.row_mut(b), &self.rows.plan.params, out);
     }
 
     fn advance(&mut self, b: usize, action: u16) {
-        let base = b * self.plan.nodes;
-        let mut state = self.states[base];
-        let history = History { played: &self.histories[b], path: &[] };
-        self.game.step(&mut state, action, history);
-        if self.sizes.uses_history {
-            let key = self.game.history_key(&self.states[base]);
-            self.histories[b].push(key);
+        let base = b * self.rows.plan.nodes;
+        let mut state = self.rows.states[base];
+        let history = History { played: &self.rows.histories[b], path: &[] };
+        self.rows.game.step(&mut state, action, history);
+        if self.rows.sizes.uses_history {
+            let key = self.rows.game.history_key(&self.rows.states[base]);
+            self.rows.histories[b].push(key);
         }
-        if self.plan.reuse == Reuse::Keep && self.keep(b, action) {
+        if self.rows.plan.reuse == Reuse::Keep && self.keep(b, action) {
             self.park(b);
             return;
         }
-        self.states[base] = state;
-        self.tree.row_mut(b).plant();
-        self.settle(b, ROOT);
-        self.park(b);
+        self.rows.states[base] = state;
+        self.rows.settle_root(b, &mut self.tree.row_mut(b));
     }
 
     fn root_state(&self, b: usize) -> &[u8] {
-        bytemuck::bytes_of(self.state(b, ROOT))
+        bytemuck::bytes_of(self.rows.state(b, ROOT))
     }
 
     fn root_history(&self, b: usize) -> &[u64] {
-        &self.histories[b]
+        &self.rows.histories[b]
     }
 
     fn num_nodes(&self, b: usize) -> usize {
@@ -229,21 +258,25 @@ impl<G: Game> Backend for CpuBackend<G> {
     }
 
     fn principal_variation(&mut self, b: usize, most: usize) -> Vec<u16> {
-        let row = self.tree.row_mut(b);
-        let (mut node, mut line) = (ROOT, Vec::new());
-        while line.len() < most && node != NO_NODE {
-            let edges = row.edges(node);
-            let num_edges = usize::from(row.nodes[node as usize].num_edges);
-            let wins = |e: usize| i32::from(edge_is_won(&row, node, e));
-            let best = (0..num_edges).max_by_key(|&e| (wins(e), edges.visits[e], std::cmp::Reverse(e)));
-            match best {
-                Some(e) if edges.visits[e] > 0 => {
-                    line.push(row.actions(node)[e]);
-                    node = edges.child[e];
-                }
-                _ => break,
-            }
-        }
-        line
+        principal_variation(&self.tree.row_mut(b), most)
     }
+}
+
+/// The line of most visited actions from a row's root, at most `most` long.
+pub(super) fn principal_variation(row: &RowMut<'_>, most: usize) -> Vec<u16> {
+    let (mut node, mut line) = (ROOT, Vec::new());
+    while line.len() < most && node != NO_NODE {
+        let edges = row.edges(node);
+        let num_edges = usize::from(row.nodes[node as usize].num_edges);
+        let holds = |e: usize| edge_holds(row, node, e);
+        let best = (0..num_edges).max_by_key(|&e| (holds(e), edges.visits[e], std::cmp::Reverse(e)));
+        match best {
+            Some(e) if edges.visits[e] > 0 => {
+                line.push(row.actions(node)[e]);
+                node = edges.child[e];
+            }
+            _ => break,
+        }
+    }
+    line
 }

@@ -1,7 +1,7 @@
 //! What follows a pass's forward in all rows, and what keeps a row's tree from ply to ply.
 
 use super::descend::write_key;
-use super::{CpuBackend, edge_is_won};
+use super::{CpuBackend, edge_holds};
 use crate::backend::plan::BackendPlan;
 use crate::game::Game;
 use crate::isa::per_isa;
@@ -13,24 +13,25 @@ use crate::tree::{Kind, NO_NODE, ROOT};
 impl<G: Game> CpuBackend<G> {
     #[inline(always)]
     fn expand_rows(&mut self, logits: &[f32], values: &[f32]) {
-        let (a, p) = (self.sizes.num_actions, self.sizes.num_players);
-        for b in 0..self.plan.rows {
-            let first = b * self.plan.params.leaves;
-            for place in first..first + self.num_leaves[b] as usize {
-                let leaf = self.leaves[place];
+        let Self { tree, rows, .. } = self;
+        let (a, p) = (rows.sizes.num_actions, rows.sizes.num_players);
+        for b in 0..rows.plan.rows {
+            let first = b * rows.plan.params.leaves;
+            let mut row = tree.row_mut(b);
+            for place in first..first + rows.num_leaves[b] as usize {
+                let leaf = rows.leaves[place];
                 if leaf.slot < 0 {
                     continue;
                 }
                 let m = leaf.slot as usize;
                 let values = &values[m * p..(m + 1) * p];
-                let mut row = self.tree.row_mut(b);
                 expand(&mut row, leaf.node, &logits[m * a..(m + 1) * a], values);
-                if let Some(cache) = &self.cache {
+                if let Some(cache) = &rows.cache {
                     let num_edges = usize::from(row.nodes[leaf.node as usize].num_edges);
                     let priors = &row.edges(leaf.node).prior[..num_edges];
-                    let state = &self.states[b * self.plan.nodes + leaf.node as usize];
-                    write_key(&self.game, state, &mut self.cache_key);
-                    cache.put(leaf.hash, &self.cache_key, values, priors);
+                    let state = &rows.states[b * rows.plan.nodes + leaf.node as usize];
+                    write_key(&rows.game, state, &mut rows.cache_key);
+                    cache.put(leaf.hash, &rows.cache_key, values, priors);
                 }
             }
         }
@@ -38,17 +39,18 @@ impl<G: Game> CpuBackend<G> {
 
     #[inline(always)]
     fn backup_rows(&mut self) {
-        let flight = if self.plan.params.leaves > 1 { Flight::Counted } else { Flight::Alone };
-        for b in 0..self.plan.rows {
-            let first = b * self.plan.params.leaves;
-            for leaf in &self.leaves[first..first + self.num_leaves[b] as usize] {
-                let mut row = self.tree.row_mut(b);
+        let Self { tree, rows, .. } = self;
+        let flight = if rows.plan.params.leaves > 1 { Flight::Counted } else { Flight::Alone };
+        for b in 0..rows.plan.rows {
+            let first = b * rows.plan.params.leaves;
+            let mut row = tree.row_mut(b);
+            for leaf in &rows.leaves[first..first + rows.num_leaves[b] as usize] {
                 // A new root's own evaluation is no simulation: nothing was counted when it was selected.
                 let is_new_root = row.nodes[leaf.node as usize].visits == 0;
                 let flight = if is_new_root { Flight::Alone } else { flight };
-                backup(&mut row, leaf.node, flight, self.roots.value_sum_mut(b));
+                backup(&mut row, leaf.node, flight, rows.roots.value_sum_mut(b));
                 if row.nodes[ROOT as usize].is_proven() {
-                    self.roots.finish(b);
+                    rows.roots.finish(b);
                 }
             }
         }
@@ -65,8 +67,8 @@ impl<G: Game> CpuBackend<G> {
         if child == NO_NODE || row.nodes[child as usize].kind() == Kind::New {
             return false;
         }
-        let ply = BackendPlan::nodes_for(self.plan.params.simulations, &self.sizes) - 1;
-        let limit = self.plan.nodes.saturating_sub(ply);
+        let ply = BackendPlan::nodes_for(self.rows.plan.params.simulations, &self.rows.sizes) - 1;
+        let limit = self.rows.plan.nodes.saturating_sub(ply);
         if !keep_subtree(&mut row, edge, limit, &mut self.reuse) {
             return false;
         }
@@ -76,7 +78,8 @@ impl<G: Game> CpuBackend<G> {
 
     /// Moves the states to where the last compaction put their nodes.
     pub(super) fn move_states(&mut self, b: usize) {
-        let states = &mut self.states[b * self.plan.nodes..(b + 1) * self.plan.nodes];
+        let nodes = self.rows.plan.nodes;
+        let states = &mut self.rows.states[b * nodes..(b + 1) * nodes];
         for (from, &to) in self.reuse.targets().iter().enumerate() {
             if to != NO_NODE {
                 states[to as usize] = states[from];
@@ -89,11 +92,10 @@ impl<G: Game> CpuBackend<G> {
         let row = self.tree.row_mut(b);
         let root = &row.nodes[ROOT as usize];
         let num_edges = usize::from(root.num_edges);
-        let lost = row.value(ROOT)[usize::from(root.player)] <= -1.0;
         !root.is_proven()
             || root.kind() != Kind::Decision
-            || lost
-            || (0..num_edges).any(|edge| edge_is_won(&row, ROOT, edge))
+            || root.lower <= -1.0
+            || (0..num_edges).any(|edge| edge_holds(&row, ROOT, edge))
     }
 
     per_isa!(pub(super) fn expand_fast / expand_avx512 / expand_avx2 = expand_rows(&mut self, logits: &[f32], values: &[f32]));

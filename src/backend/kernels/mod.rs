@@ -1,57 +1,235 @@
 //! Games, trees and search as kernels: the same work as [`super::cpu`], done by a [`device::Device`]. The kernels' sources are
 //! under `kernels/`; Rust is the truth that they are checked against.
+//!
+//! States, trees and observations stay on the device. What rows are told to do is gathered ([`queue`]) and launched for many
+//! rows at once ([`arrays`]); a network is asked on the host, through [`Backend`], or where the observations are
+//! ([`KernelBackend::simulate`], [`KernelBackend::simulate_same`]), which copies one small block for any number of passes.
 
 pub mod device;
-pub mod store;
+pub mod store; // compiled programs on disk
+mod open; // a GPU, where this build can
 #[cfg(feature = "cuda")]
-pub mod cuda;
+pub mod cuda; // kernels on an NVIDIA GPU
+pub mod source;
+pub mod layout; // twins of the kernels' structs, sizes of arrays
+pub mod arrays; // the arrays, and a launcher for each kernel
+pub mod queue; // commands to rows, gathered
+pub mod network; // networks on the device
+mod rows; // all of it together, with failures
+mod snapshots; // one row between device and host
 
-use super::Backend;
+use super::cpu::principal_variation;
 use super::plan::BackendPlan;
+use super::{Backend, PlyPlan, Selected, Snapshot};
 use crate::batch::AnyGame;
 use crate::error::{Error, Result};
+use crate::game::Sizes;
+use crate::search::root::RootSummary;
+use device::Device;
+use layout::{BeginCommand, Layout, Totals};
+use network::DeviceNetwork;
+pub use open::{candle_device, cuda_backend};
+use rows::Rows;
+use std::cell::{OnceCell, RefCell};
 
-/// A backend for `game` on GPU number `number`.
-///
-/// # Errors
-/// [`Error::Device`] where that GPU cannot be used, [`Error::Unsupported`] where this build has no CUDA.
-#[cfg(feature = "cuda")]
-pub fn cuda_backend(game: &dyn AnyGame, _plan: BackendPlan, number: u32) -> Result<Box<dyn Backend>> {
-    let device = cuda::CudaDevice::open(number, store::Store::of_user())?;
-    let what = format!("{} on cuda:{number} ({})", game.name(), device.describe()?);
-    Err(Error::unsupported(what, "games and trees are on the CPU in this version"))
+/// B rows of one game on a device.
+pub struct KernelBackend<D: Device> {
+    sizes: Sizes,
+    rows: RefCell<Rows<D>>,
+    /// What the host knows of the states at the roots. `[B]`
+    root_states: Vec<OnceCell<Vec<u8>>>,
+    /// Keys of the positions before the roots. `[B]`
+    root_histories: Vec<OnceCell<Vec<u64>>>,
+    failure: RefCell<Option<Error>>,
 }
 
-/// The same without CUDA.
-///
-/// # Errors
-/// [`Error::Unsupported`].
-#[cfg(not(feature = "cuda"))]
-pub fn cuda_backend(_: &dyn AnyGame, _: BackendPlan, number: u32) -> Result<Box<dyn Backend>> {
-    Err(without_cuda(number))
+impl<D: Device> KernelBackend<D> {
+    /// Empty rows of `game` on `device`, which gets the game's program loaded.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] where the game has no kernels, [`Error::Memory`] where the rows do not fit, and what the device
+    /// says.
+    pub fn new(mut device: D, game: &dyn AnyGame, plan: BackendPlan) -> Result<Self> {
+        let sizes = game.sizes();
+        let layout = Layout::new(&plan, &sizes, game.state_size());
+        layout.check_memory(device.free_bytes()?, 1)?;
+        device.load(&source::program(game, "search")?)?;
+        let cells = plan.rows;
+        Ok(Self {
+            sizes,
+            rows: RefCell::new(Rows::new(device, layout, plan, &sizes)?),
+            root_states: (0..cells).map(|_| OnceCell::new()).collect(),
+            root_histories: (0..cells).map(|_| OnceCell::new()).collect(),
+            failure: RefCell::new(None),
+        })
+    }
+
+    /// Up to `passes` passes of every row with a network on the device: no copies between them, one small one at the end.
+    /// Rows whose ply is done wait.
+    ///
+    /// # Errors
+    /// What the network and the device say.
+    pub fn simulate(&mut self, network: &mut dyn DeviceNetwork<D>, passes: u32) -> Result<Selected> {
+        self.check()?;
+        let totals = self.rows.get_mut().simulate(network, passes)?;
+        Ok(selected(&totals))
+    }
+
+    /// The same in one launch, for a network that answers everything with `logits [A]` and `values [P]`.
+    ///
+    /// # Errors
+    /// What the device says.
+    pub fn simulate_same(&mut self, logits: &[f32], values: &[f32], passes: u32) -> Result<Selected> {
+        self.check()?;
+        let totals = self.rows.get_mut().simulate_same(logits, values, passes)?;
+        Ok(selected(&totals))
+    }
+
+    /// Rows with simulations left.
+    ///
+    /// # Errors
+    /// What the device says.
+    pub fn num_unfinished(&mut self) -> Result<usize> {
+        self.rows.get_mut().num_unfinished()
+    }
+
+    /// The device.
+    pub fn with_device<R>(&self, look: impl FnOnce(&D) -> R) -> R {
+        look(&self.rows.borrow().arrays.device)
+    }
+
+    /// Does something that may fail; after a failure, nothing more is done.
+    fn attempt<R: Default>(&self, work: impl FnOnce(&mut Rows<D>) -> Result<R>) -> R {
+        if self.failure.borrow().is_some() {
+            return R::default();
+        }
+        work(&mut self.rows.borrow_mut()).unwrap_or_else(|error| {
+            *self.failure.borrow_mut() = Some(error);
+            R::default()
+        })
+    }
+
+    /// The root of row `b` is another from now on: `known`, or to be asked for.
+    fn new_root(&mut self, b: usize, known: Option<(&[u8], &[u64])>) {
+        self.root_states[b] = OnceCell::new();
+        self.root_histories[b] = OnceCell::new();
+        if let Some((state, history)) = known {
+            self.root_states[b] = state.to_vec().into();
+            self.root_histories[b] = history.to_vec().into();
+        }
+    }
 }
 
-/// candle's name for GPU number `number`.
-///
-/// # Errors
-/// As [`cuda_backend`], and what candle says.
-#[cfg(feature = "cuda")]
-pub fn candle_device(number: u32) -> Result<candle_core::Device> {
-    cuda::check_driver(number)?;
-    cuda::load_candle_libraries(number)?;
-    Ok(candle_core::Device::new_cuda(number as usize)?)
+/// The counts of one or more passes.
+fn selected(totals: &Totals) -> Selected {
+    Selected {
+        rows: totals.passes as usize,
+        leaves: totals.leaves as usize,
+        evaluations: totals.asked as usize,
+        cached: 0,
+        simulations: totals.simulations as usize,
+        depth_sum: totals.depth_sum,
+        depth_max: totals.depth_max,
+    }
 }
 
-/// The same without CUDA.
-///
-/// # Errors
-/// [`Error::Unsupported`].
-#[cfg(not(feature = "cuda"))]
-pub fn candle_device(number: u32) -> Result<candle_core::Device> {
-    Err(without_cuda(number))
-}
+impl<D: Device> Backend for KernelBackend<D> {
+    fn sizes(&self) -> &Sizes {
+        &self.sizes
+    }
 
-#[cfg(not(feature = "cuda"))]
-fn without_cuda(number: u32) -> Error {
-    Error::unsupported(format!("cuda:{number}"), "this program was built without CUDA")
+    fn rows(&self) -> usize {
+        self.root_states.len()
+    }
+
+    fn check(&mut self) -> Result<()> {
+        self.failure.get_mut().take().map_or(Ok(()), Err)
+    }
+
+    fn takes_one_answer(&self) -> bool {
+        true
+    }
+
+    fn plant(&mut self, b: usize, state: &[u8], history: &[u64]) {
+        self.new_root(b, Some((state, history)));
+        self.attempt(|rows| rows.plant(b, state, history));
+    }
+
+    fn plant_snapshot(&mut self, b: usize, snapshot: &Snapshot) {
+        self.new_root(b, None);
+        self.attempt(|rows| rows.plant_snapshot(b, snapshot));
+    }
+
+    fn snapshot(&mut self, b: usize, limit: usize) -> Snapshot {
+        let history = self.root_history(b).to_vec();
+        let found = self.attempt(|rows| rows.snapshot(b, Some(limit), &history).map(Some));
+        found.unwrap_or_else(|| self.rows.borrow().empty_snapshot())
+    }
+
+    fn begin(&mut self, b: usize, plan: PlyPlan) {
+        self.attempt(|rows| {
+            let schedule = rows.schedule(plan.simulations)?;
+            let command = BeginCommand::new(b as u32, plan.simulations, plan.exploration, schedule, plan.key);
+            rows.begin(command);
+            Ok(())
+        });
+    }
+
+    fn is_done(&self, b: usize) -> bool {
+        self.attempt(|rows| rows.is_unfinished(b).map(|unfinished| !unfinished))
+    }
+
+    fn park(&mut self, b: usize) {
+        self.attempt(|rows| {
+            rows.park(b);
+            Ok(())
+        });
+    }
+
+    fn select(&mut self) -> Selected {
+        selected(&self.attempt(Rows::select))
+    }
+
+    fn observe(&mut self, obs: &mut [f32]) {
+        self.attempt(|rows| rows.observe(obs));
+    }
+
+    fn expand(&mut self, logits: &[f32], values: &[f32]) {
+        self.attempt(|rows| rows.expand(logits, values));
+    }
+
+    fn backup(&mut self) {
+        self.attempt(Rows::backup);
+    }
+
+    fn summarise(&mut self, b: usize, out: &mut RootSummary) {
+        self.attempt(|rows| rows.summarise(b, out));
+    }
+
+    fn advance(&mut self, b: usize, action: u16) {
+        self.new_root(b, None);
+        self.attempt(|rows| {
+            rows.advance(b, action);
+            Ok(())
+        });
+    }
+
+    fn root_state(&self, b: usize) -> &[u8] {
+        self.root_states[b].get_or_init(|| self.attempt(|rows| rows.root_state(b)))
+    }
+
+    fn root_history(&self, b: usize) -> &[u64] {
+        self.root_histories[b].get_or_init(|| self.attempt(|rows| rows.root_history(b)))
+    }
+
+    fn num_nodes(&self, b: usize) -> usize {
+        self.attempt(|rows| rows.num_nodes(b))
+    }
+
+    fn principal_variation(&mut self, b: usize, most: usize) -> Vec<u16> {
+        self.attempt(|rows| {
+            let mut copy = rows.snapshot(b, None, &[])?;
+            Ok(principal_variation(&copy.tree.row_mut(0), most))
+        })
+    }
 }

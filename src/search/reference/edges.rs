@@ -13,19 +13,19 @@ pub(super) struct Edge {
     pub(super) visits: i32,
     /// Sum of values for the player who moves.
     pub(super) value_sum: f32,
-    /// What the child is proven to be worth for the player who moves, once a simulation has brought the news.
-    pub(super) exact: Option<f32>,
+    /// What the player who moves gets at least and at most, as far as simulations have brought the news.
+    pub(super) bounds: Bounds,
     pub(super) child: Option<usize>,
 }
 
 impl Edge {
     pub(super) fn new(action: u16, prior: f32) -> Self {
-        Self { action, prior, visits: 0, value_sum: 0.0, exact: None, child: None }
+        Self { action, prior, visits: 0, value_sum: 0.0, bounds: Bounds::OPEN, child: None }
     }
 
     /// Proven lost: never to be taken again.
     pub(super) fn is_lost(&self) -> bool {
-        self.exact.is_some_and(|value| value <= -1.0)
+        self.bounds.upper <= -1.0
     }
 
     pub(super) fn unless_lost(&self, score: f32) -> Option<f32> {
@@ -41,9 +41,14 @@ impl Edge {
         if self.visits > 0 { self.prior } else { 0.0 }
     }
 
+    /// True where the edge is proven to reach `value`, and that is no loss.
+    pub(super) fn reaches(&self, value: f32) -> bool {
+        value > -1.0 && self.bounds.lower >= value
+    }
+
     /// The edge's weight in the policy of a root proven to be worth `value`.
     pub(super) fn share_of_proof(&self, value: f32) -> f32 {
-        if self.exact == Some(value) && !self.is_lost() { self.visits as f32 } else { 0.0 }
+        if self.reaches(value) { self.visits as f32 } else { 0.0 }
     }
 }
 
@@ -60,11 +65,38 @@ pub(super) fn best_place(scores: impl Iterator<Item = Option<f32>>) -> usize {
     best.map_or(0, |(i, _)| i)
 }
 
-/// What a decision node is worth for its mover, where the children's proofs say: 1 where one of them wins, else the best of
-/// them where all are proven.
-pub(super) fn proven_value(edges: &[Edge]) -> Option<f32> {
-    let best = edges.iter().filter_map(|edge| edge.exact).fold(-1.0, f32::max);
-    (best >= 1.0 || edges.iter().all(|edge| edge.exact.is_some())).then_some(best)
+/// What a value is proven to lie between, for one of two players whose values sum to 0.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Bounds {
+    pub(super) lower: f32,
+    pub(super) upper: f32,
+}
+
+impl Bounds {
+    /// Nothing is proven.
+    pub(super) const OPEN: Self = Self { lower: -1.0, upper: 1.0 };
+
+    /// The value itself.
+    pub(super) fn exact(value: f32) -> Self {
+        Self { lower: value, upper: value }
+    }
+
+    /// The same for the other player.
+    pub(super) fn opposite(self) -> Self {
+        Self { lower: -self.upper, upper: -self.lower }
+    }
+
+    pub(super) fn is_exact(self) -> bool {
+        self.lower >= self.upper
+    }
+
+    /// Of a player who chooses among `edges`: the best of the lower and the best of the upper bounds.
+    pub(super) fn of_choice(edges: &[Edge]) -> Self {
+        edges.iter().fold(Self::exact(-1.0), |best, Edge { bounds, .. }| Self {
+            lower: best.lower.max(bounds.lower),
+            upper: best.upper.max(bounds.upper),
+        })
+    }
 }
 
 /// Q of edges never taken at a node whose mean value is `mean`.

@@ -6,8 +6,8 @@
 //! random numbers and the rules of ties: the lowest edge wins, sums go in the order of [`math::sum`]. So both engines give
 //! the same visits, to the last simulation.
 //!
-//! Sources: PUCT from AlphaZero (Silver et al. 2018), Gumbel from Danihelka et al. 2022, proofs from MCTS-Solver (Winands et
-//! al. 2008), for any number of players as in max^n (Luckhardt and Irani 1986).
+//! Sources: PUCT from AlphaZero (Silver et al. 2018), Gumbel from Danihelka et al. 2022, proofs from score-bounded search (Cazenave
+//! and Saffidine 2010), for any number of players as in max^n (Luckhardt and Irani 1986).
 
 mod edges;
 mod rules;
@@ -18,7 +18,7 @@ use crate::backend::Selected;
 use crate::game::{Game, History, Sizes, Turn};
 use crate::math;
 use crate::rng::Purpose;
-use edges::{Edge, Improved, best_place};
+use edges::{Bounds, Edge, Improved, best_place};
 
 /// What a node is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,10 +45,15 @@ struct Node<S> {
     visits: i32,
     /// Sum of the values that came up through here, for `player`.
     value_sum: f32,
-    proven: bool,
+    /// What is proven of the value, for `player`.
+    bounds: Bounds,
 }
 
 impl<S> Node<S> {
+    fn is_proven(&self) -> bool {
+        self.bounds.is_exact()
+    }
+
     fn mean(&self) -> f32 {
         if self.visits > 0 { self.value_sum / self.visits as f32 } else { 0.0 }
     }
@@ -250,7 +255,7 @@ impl<G: Game> ReferenceSearch<G> {
     pub fn backup(&mut self) {
         for flight in std::mem::take(&mut self.flights) {
             self.land(&flight);
-            self.ply.done |= self.nodes[0].proven;
+            self.ply.done |= self.nodes[0].is_proven();
         }
     }
 
@@ -261,7 +266,7 @@ impl<G: Game> ReferenceSearch<G> {
             match self.nodes[at].kind {
                 Kind::Waiting => return None,
                 Kind::End => return Some(Flight { path, leaf: at, asks: false }),
-                Kind::Decision | Kind::Chance if self.nodes[at].proven => {
+                Kind::Decision | Kind::Chance if self.nodes[at].is_proven() => {
                     return Some(Flight { path, leaf: at, asks: false });
                 }
                 Kind::Decision | Kind::Chance => {}
@@ -318,13 +323,15 @@ impl<G: Game> ReferenceSearch<G> {
             value: vec![0.0; self.sizes.num_players],
             visits: 0,
             value_sum: 0.0,
-            proven: false,
+            bounds: Bounds::OPEN,
         };
         let turn = self.game.turn(&state);
         if turn == Turn::Over || (turn == Turn::Chance && self.game.is_horizon(&state)) {
             node.kind = Kind::End;
-            node.proven = self.params.solver == Solver::On;
             self.game.returns(&state, &mut node.value);
+            if self.params.solver == Solver::On {
+                node.bounds = Bounds::exact(node.value[0]);
+            }
             return node;
         }
         if turn == Turn::Chance && self.sizes.max_chance_run == 0 {
@@ -365,7 +372,8 @@ impl<G: Game> ReferenceSearch<G> {
         if self.params.leaves > 1 { VIRTUAL_LOSS } else { 0.0 }
     }
 
-    /// Carries the value of `flight`'s leaf up. On its way every proven node replaces the value by its own.
+    /// Carries the value of `flight`'s leaf up. On its way every proven node replaces the value by its own, and every edge
+    /// learns the bounds of the node behind it.
     fn land(&mut self, flight: &Flight) {
         let loss = self.virtual_loss();
         let leaf = &mut self.nodes[flight.leaf];
@@ -376,26 +384,25 @@ impl<G: Game> ReferenceSearch<G> {
         leaf.value_sum += value[leaf.player];
         let mut child = flight.leaf;
         for &(n, edge) in flight.path.iter().rev() {
-            let proven = self.nodes[child].proven;
-            if proven {
+            let Node { bounds, player, .. } = self.nodes[child];
+            if bounds.is_exact() {
                 value.clone_from(&self.nodes[child].value);
             }
             let node = &mut self.nodes[n];
             let mover = node.player;
             if node.kind == Kind::Decision {
                 let edge = &mut node.edges[edge];
-                if proven {
-                    edge.exact = Some(value[mover]);
+                if bounds.is_exact() {
                     edge.value_sum = value[mover] * edge.visits as f32;
                 } else {
                     edge.value_sum += loss + value[mover];
                 }
-                if !node.proven
-                    && let Some(best) = edges::proven_value(&node.edges)
-                {
-                    node.proven = true;
-                    node.value = vec![-best; 2];
-                    node.value[mover] = best;
+                edge.bounds = if player == mover { bounds } else { bounds.opposite() };
+                let was_proven = node.is_proven();
+                node.bounds = Bounds::of_choice(&node.edges);
+                if node.is_proven() && !was_proven {
+                    node.value = vec![-node.bounds.lower; 2];
+                    node.value[mover] = node.bounds.lower;
                     value.clone_from(&node.value);
                 }
             }
@@ -418,14 +425,14 @@ impl<G: Game> ReferenceSearch<G> {
         out.q =
             edges.iter().map(|e| if e.is_lost() { -1.0 } else { e.mean().unwrap_or(root.mean()) }).collect();
         out.player = root.player as u8;
-        out.proven = root.proven;
-        out.value = if root.proven {
+        out.proven = root.is_proven();
+        out.value = if root.is_proven() {
             root.value.clone()
         } else {
             self.ply.value_sum.iter().map(|sum| sum / total).collect()
         };
         let weights = match self.params.rule {
-            _ if root.proven => edges.iter().map(|e| e.share_of_proof(root.own_value())).collect(),
+            _ if root.is_proven() => edges.iter().map(|e| e.share_of_proof(root.own_value())).collect(),
             Rule::Puct => edges.iter().map(|e| if e.is_lost() { 0.0 } else { e.visits as f32 }).collect(),
             Rule::Gumbel => Improved::of(edges, root.own_value(), &self.params).weights(edges),
         };
@@ -433,8 +440,8 @@ impl<G: Game> ReferenceSearch<G> {
         let found = mass > 0.0;
         out.policy = if found { weights.iter().map(|w| w / mass).collect() } else { out.prior.clone() };
         out.best = match self.params.rule {
-            _ if root.proven && !found => best_place(edges.iter().map(|e| Some(e.visits as f32))),
-            Rule::Gumbel if !root.proven => self.best_of_most_visited(),
+            _ if root.is_proven() && !found => best_place(edges.iter().map(|e| Some(e.visits as f32))),
+            Rule::Gumbel if !root.is_proven() => self.best_of_most_visited(),
             _ => best_place(out.policy.iter().copied().map(Some)),
         };
     }
@@ -452,7 +459,7 @@ impl<G: Game> ReferenceSearch<G> {
         let (mut at, mut line) = (0, Vec::new());
         while line.len() < most {
             let node = &self.nodes[at];
-            let holds = |e: &Edge| node.proven && e.exact == Some(node.own_value()) && !e.is_lost();
+            let holds = |e: &Edge| node.is_proven() && e.reaches(node.bounds.lower);
             let proving = node.edges.iter().any(holds);
             let offered = node.edges.iter().map(|e| (!proving || holds(e)).then_some(e.visits as f32));
             let best = best_place(offered);

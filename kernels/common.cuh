@@ -1,0 +1,159 @@
+// What every kernel source stands on: integer types, bit operations, the caller's place in the grid, histories.
+//
+// Compiles with NVRTC and, unchanged, as host C++17. No standard library and no CUDA headers. Constants with the prefix VZ_
+// that are not defined here come from the game (src/backend/kernels/source.rs).
+#pragma once
+
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef signed char i8;
+typedef short i16;
+typedef int i32;
+typedef long long i64;
+typedef float f32;
+static_assert(sizeof(u16) == 2 && sizeof(u32) == 4 && sizeof(u64) == 8 && sizeof(f32) == 4, "sizes of types");
+
+#ifdef __CUDACC__
+// A function that kernels call.
+#define VZ_DEVICE __device__ __forceinline__
+// The same where inlining every call would make the code large.
+#define VZ_DEVICE_CALL static __device__ __noinline__
+// A table of constants at namespace scope.
+#define VZ_TABLE __device__ const
+// A kernel: `VZ_KERNEL name(arguments) { .. }`.
+#define VZ_KERNEL extern "C" __global__ void
+#else
+#define VZ_DEVICE inline
+#define VZ_DEVICE_CALL static __attribute__((unused))
+#define VZ_TABLE [[maybe_unused]] static const
+#define VZ_KERNEL extern "C" void
+#endif
+
+// The caller's place in the grid. On the host whoever runs a kernel sets it before each thread; an emulator that has its
+// own defines VZ_EMULATOR.
+#if !defined(__CUDACC__) && !defined(VZ_EMULATOR)
+struct Dim3 {
+    u32 x, y, z;
+};
+inline thread_local Dim3 threadIdx = {0, 0, 0}, blockIdx = {0, 0, 0};
+inline thread_local Dim3 blockDim = {1, 1, 1}, gridDim = {1, 1, 1};
+#endif
+
+// The caller's number in the whole (one-dimensional) grid.
+VZ_DEVICE i64 thread_in_grid() { return (i64)blockIdx.x * blockDim.x + threadIdx.x; }
+
+// What `game_turn` gives beside a player's number.
+constexpr int TURN_CHANCE = -1;
+constexpr int TURN_OVER = -2;
+
+// Twin of src/game/mod.rs `History`: the history keys of the positions before a state, oldest first.
+struct History {
+    const u64* played; // positions of the game as played
+    int num_played;
+    const u64* path; // positions of the search path below them
+    int num_path;
+
+    VZ_DEVICE int len() const { return num_played + num_path; }
+
+    // Key number i, the latest first: `History::latest_first`.
+    VZ_DEVICE u64 latest(int i) const {
+        return i < num_path ? path[num_path - 1 - i] : played[num_played - 1 - (i - num_path)];
+    }
+};
+
+#ifdef __CUDACC__
+VZ_DEVICE int popcount(u32 x) { return __popc(x); }
+VZ_DEVICE int popcount(u64 x) { return __popcll(x); }
+// The number of the lowest set bit; x != 0.
+VZ_DEVICE int trailing_zeros(u32 x) { return __ffs((int)x) - 1; }
+VZ_DEVICE int trailing_zeros(u64 x) { return __ffsll((i64)x) - 1; }
+// Zeros above the highest set bit; x != 0.
+VZ_DEVICE int leading_zeros(u32 x) { return __clz((int)x); }
+VZ_DEVICE int leading_zeros(u64 x) { return __clzll((i64)x); }
+VZ_DEVICE u64 reverse_bits(u64 x) { return __brevll(x); }
+// The upper half of the product.
+VZ_DEVICE u64 multiply_high(u64 a, u64 b) { return __umul64hi(a, b); }
+VZ_DEVICE u32 to_bits(f32 x) { return __float_as_uint(x); }
+VZ_DEVICE f32 from_bits(u32 x) { return __uint_as_float(x); }
+// The square root, rounded to nearest.
+VZ_DEVICE f32 square_root(f32 x) { return __fsqrt_rn(x); }
+#else
+VZ_DEVICE int popcount(u32 x) { return __builtin_popcount(x); }
+VZ_DEVICE int popcount(u64 x) { return __builtin_popcountll(x); }
+VZ_DEVICE int trailing_zeros(u32 x) { return __builtin_ctz(x); }
+VZ_DEVICE int trailing_zeros(u64 x) { return __builtin_ctzll(x); }
+VZ_DEVICE int leading_zeros(u32 x) { return __builtin_clz(x); }
+VZ_DEVICE int leading_zeros(u64 x) { return __builtin_clzll(x); }
+VZ_DEVICE u64 reverse_bits(u64 x) {
+    x = __builtin_bswap64(x);
+    x = (x >> 4 & 0x0F0F0F0F0F0F0F0Full) | (x & 0x0F0F0F0F0F0F0F0Full) << 4;
+    x = (x >> 2 & 0x3333333333333333ull) | (x & 0x3333333333333333ull) << 2;
+    return (x >> 1 & 0x5555555555555555ull) | (x & 0x5555555555555555ull) << 1;
+}
+VZ_DEVICE u64 multiply_high(u64 a, u64 b) { return (u64)((unsigned __int128)a * b >> 64); }
+VZ_DEVICE u32 to_bits(f32 x) {
+    u32 bits;
+    __builtin_memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+VZ_DEVICE f32 from_bits(u32 x) {
+    f32 value;
+    __builtin_memcpy(&value, &x, sizeof value);
+    return value;
+}
+VZ_DEVICE f32 square_root(f32 x) { return __builtin_sqrtf(x); }
+#endif
+
+// The bytes in reverse order: a board of 8 rows upside down.
+VZ_DEVICE u64 swap_bytes(u64 x) {
+    x = (x >> 8 & 0x00FF00FF00FF00FFull) | (x & 0x00FF00FF00FF00FFull) << 8;
+    x = (x >> 16 & 0x0000FFFF0000FFFFull) | (x & 0x0000FFFF0000FFFFull) << 16;
+    return x >> 32 | x << 32;
+}
+VZ_DEVICE u64 rotate_left(u64 x, int by) { return x << by | x >> (64 - by); }
+
+template <class T>
+VZ_DEVICE T smaller(T a, T b) {
+    return b < a ? b : a;
+}
+template <class T>
+VZ_DEVICE T larger(T a, T b) {
+    return b > a ? b : a;
+}
+template <class T>
+VZ_DEVICE void swap_values(T& a, T& b) {
+    const T was = a;
+    a = b;
+    b = was;
+}
+
+// Plain old data from and to bytes of any alignment.
+template <class T>
+VZ_DEVICE T read_pod(const void* from) {
+    T out;
+    for (unsigned i = 0; i < sizeof(T); i++) ((u8*)&out)[i] = ((const u8*)from)[i];
+    return out;
+}
+template <class T>
+VZ_DEVICE void write_pod(void* to, const T& value) {
+    for (unsigned i = 0; i < sizeof(T); i++) ((u8*)to)[i] = ((const u8*)&value)[i];
+}
+
+// Twin of src/game/board.rs `write_bits`: writes `base` plus the number of each set bit, ascending; returns how many.
+VZ_DEVICE int write_bits(u64 bits, u16 base, u16* out) {
+    int n = 0;
+    for (; bits != 0; bits &= bits - 1) out[n++] = (u16)(base + trailing_zeros(bits));
+    return n;
+}
+
+// What `Game::chance_probs` gives by default: n equal probabilities.
+VZ_DEVICE void uniform_chance_probs(int n, f32* out) {
+    for (int i = 0; i < n; i++) out[i] = 1.0f / (f32)n;
+}
+
+#ifdef VZ_INIT_STATE
+// The game's first state, for games whose settings fix more of it than a few numbers do (a position in FEN).
+VZ_TABLE u8 INIT_STATE[VZ_STATE_BYTES] = {VZ_INIT_STATE};
+#endif

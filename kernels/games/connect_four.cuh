@@ -1,0 +1,101 @@
+// Twin of src/game/connect_four.rs. Bitboards, column-major, VZ_OPT_ROWS + 1 bits a column, bit 0 the bottom left.
+#pragma once
+#include "rng.cuh"
+
+struct State {
+    u64 stones[2];
+    u32 plies;
+    u32 outcome; // 0 while the game goes on, 1 or 2 for the winner's number plus one, 3 for a draw
+};
+static_assert(sizeof(State) == VZ_STATE_BYTES, "the state is that of Rust");
+
+constexpr int ROWS = VZ_OPT_ROWS, COLUMNS = VZ_OPT_COLUMNS, CONNECT = VZ_OPT_CONNECT;
+constexpr int STRIDE = ROWS + 1; // bits of one column, the guard bit included
+constexpr int CELLS = ROWS * COLUMNS;
+
+VZ_DEVICE bool has_line(u64 stones) {
+    const int directions[4] = {1, STRIDE - 1, STRIDE, STRIDE + 1};
+    u64 found = 0;
+    for (int d = 0; d < 4; d++) {
+        const int shift = directions[d];
+        if (CONNECT == 4) {
+            const u64 pairs = stones & stones >> shift;
+            found |= pairs & pairs >> (2 * shift);
+        } else {
+            u64 run = stones;
+            for (int i = 1; i < CONNECT; i++) run &= run >> shift;
+            found |= run;
+        }
+    }
+    return found != 0;
+}
+
+VZ_DEVICE u64 mirror(u64 stones) {
+    const u64 column = (1ull << STRIDE) - 1;
+    u64 out = 0;
+    for (int c = 0; c < COLUMNS; c++) {
+        out |= (stones >> (c * STRIDE) & column) << ((COLUMNS - 1 - c) * STRIDE);
+    }
+    return out;
+}
+
+VZ_DEVICE int game_turn(const State& s) { return s.outcome == 0 ? (int)(s.plies & 1) : TURN_OVER; }
+
+VZ_DEVICE int game_legal(const State& s, const History&, u16* out) {
+    const u64 taken = s.stones[0] | s.stones[1];
+    int n = 0;
+    for (int column = 0; column < COLUMNS; column++) {
+        const u64 top = 1ull << (column * STRIDE + ROWS - 1);
+        if ((taken & top) == 0) out[n++] = (u16)column;
+    }
+    return n;
+}
+
+VZ_DEVICE void game_step(State& s, u16 action, const History&) {
+    const u32 player = s.plies & 1;
+    const u64 taken = s.stones[0] | s.stones[1];
+    const int shift = action * STRIDE;
+    const u64 column = ((1ull << ROWS) - 1) << shift;
+    const u64 own = s.stones[player] | ((taken + (1ull << shift)) & column);
+    s.stones[player] = own;
+    s.plies += 1;
+    s.outcome = has_line(own) ? player + 1 : s.plies == (u32)CELLS ? 3 : 0;
+}
+
+// Planes: own stones, the other player's stones, the top row first. [2, rows, columns]
+template <class Out>
+VZ_DEVICE void game_observe(const State& s, int player, int lane, int lanes, Out* out) {
+    for (int i = lane; i < 2 * CELLS; i += lanes) {
+        const int cell = i % CELLS;
+        const u64 stones = s.stones[i < CELLS ? player : 1 - player];
+        const int bit = cell % COLUMNS * STRIDE + (ROWS - 1 - cell / COLUMNS);
+        out[i] = Out((f32)(stones >> bit & 1));
+    }
+}
+
+VZ_DEVICE void game_returns(const State& s, f32* out) {
+    const f32 value = s.outcome == 1 ? 1.0f : s.outcome == 2 ? -1.0f : 0.0f;
+    out[0] = value;
+    out[1] = -value;
+}
+
+VZ_DEVICE void game_chance_probs(const State&, const u16*, int n, f32* out) { uniform_chance_probs(n, out); }
+
+VZ_DEVICE bool game_is_horizon(const State&) { return false; }
+
+VZ_DEVICE u64 game_history_key(const State&) { return 0; }
+
+VZ_DEVICE void game_init(State& s) { s = State{{0, 0}, 0, 0}; }
+
+VZ_DEVICE void game_determinise(const State& s, int, Stream&, State& out) { out = s; }
+
+VZ_DEVICE void game_transform(const State& s, u64 symmetry, State& out) {
+    out = s;
+    if (symmetry == 0) return;
+    out.stones[0] = mirror(s.stones[0]);
+    out.stones[1] = mirror(s.stones[1]);
+}
+
+VZ_DEVICE u16 game_transform_action(u16 action, u64 symmetry) {
+    return symmetry == 0 ? action : (u16)(COLUMNS - 1 - action);
+}

@@ -1,0 +1,78 @@
+// Twin of src/game/tic_tac_toe.rs.
+#pragma once
+#include "rng.cuh"
+
+struct State {
+    u16 cells[2]; // bit i: player p holds cell i
+};
+static_assert(sizeof(State) == VZ_STATE_BYTES, "the state is that of Rust");
+
+constexpr u32 FULL = 0x1FF;
+
+VZ_DEVICE bool has_line(u32 cells) {
+    // Rows, columns, diagonals: a line's first cells as bits, then its other cells by shifts.
+    const u32 rows = cells & cells >> 1 & cells >> 2 & 0x049;
+    const u32 columns = cells & cells >> 3 & cells >> 6 & 0x007;
+    const u32 diagonals = (cells & 0x111) == 0x111 || (cells & 0x054) == 0x054;
+    return (rows | columns | diagonals) != 0;
+}
+
+VZ_DEVICE u16 transform_cell(u16 cell, u64 symmetry) {
+    u32 row = cell / 3u, column = cell % 3u;
+    if (symmetry & 4) swap_values(row, column);
+    if (symmetry & 2) row = 2 - row;
+    if (symmetry & 1) column = 2 - column;
+    return (u16)(row * 3 + column);
+}
+
+VZ_DEVICE int game_turn(const State& s) {
+    const u32 taken = s.cells[0] | s.cells[1];
+    if (taken == FULL || has_line(s.cells[0]) || has_line(s.cells[1])) return TURN_OVER;
+    return popcount(taken) & 1;
+}
+
+VZ_DEVICE int game_legal(const State& s, const History&, u16* out) {
+    return write_bits(FULL & ~(u32)(s.cells[0] | s.cells[1]), 0, out);
+}
+
+VZ_DEVICE void game_step(State& s, u16 action, const History&) {
+    const int player = popcount((u32)(s.cells[0] | s.cells[1])) & 1;
+    s.cells[player] |= (u16)(1u << action);
+}
+
+// Planes: own cells, the other player's cells. [2, 3, 3]
+template <class Out>
+VZ_DEVICE void game_observe(const State& s, int player, int lane, int lanes, Out* out) {
+    const u32 planes = s.cells[player] | (u32)s.cells[1 - player] << 9;
+    for (int i = lane; i < 18; i += lanes) out[i] = Out((f32)(planes >> i & 1));
+}
+
+VZ_DEVICE void game_returns(const State& s, f32* out) {
+    const f32 value = (f32)((int)has_line(s.cells[0]) - (int)has_line(s.cells[1]));
+    out[0] = value;
+    out[1] = -value;
+}
+
+VZ_DEVICE void game_chance_probs(const State&, const u16*, int n, f32* out) {
+    uniform_chance_probs(n, out);
+}
+
+VZ_DEVICE bool game_is_horizon(const State&) { return false; }
+
+VZ_DEVICE u64 game_history_key(const State&) { return 0; }
+
+VZ_DEVICE void game_init(State& s) { s.cells[0] = s.cells[1] = 0; }
+
+VZ_DEVICE void game_determinise(const State& s, int, Stream&, State& out) { out = s; }
+
+VZ_DEVICE void game_transform(const State& s, u64 symmetry, State& out) {
+    for (int player = 0; player < 2; player++) {
+        u32 image = 0;
+        for (u32 left = s.cells[player]; left != 0; left &= left - 1) {
+            image |= 1u << transform_cell((u16)trailing_zeros(left), symmetry);
+        }
+        out.cells[player] = (u16)image;
+    }
+}
+
+VZ_DEVICE u16 game_transform_action(u16 action, u64 symmetry) { return transform_cell(action, symmetry); }

@@ -1,0 +1,125 @@
+// Twin of src/lanes.rs for the 32 threads of a warp: sums, maxima and the best place over a node's edges, each in the order of
+// Rust, so that results are equal to the bit.
+//
+// Edge e belongs to slice e / 32 and lane e % 32. Where a node has at most 8 or 16 edges, lanes repeat: lane l holds what lane
+// l % WIDTH holds, so that reductions take fewer steps and every lane still has the result. All functions are called by all
+// lanes of a warp together.
+#pragma once
+#include "math.cuh"
+
+#ifdef __CUDACC__
+#define VZ_UNROLL _Pragma("unroll")
+#else
+#define VZ_UNROLL
+#endif
+
+namespace search {
+
+constexpr int WARP = 32;
+constexpr u32 ALL_LANES = 0xFFFFFFFFu;
+// Partial sums of a sum over edges, as in src/lanes.rs.
+constexpr int LANES = 8;
+// Ep: E rounded up to a whole number of partial sums.
+constexpr int PADDED = (VZ_TREE_EDGES + LANES - 1) / LANES * LANES;
+constexpr int SLICES = (PADDED + WARP - 1) / WARP;
+// Lanes that hold different edges.
+constexpr int WIDTH = PADDED == 8 ? 8 : PADDED == 16 ? 16 : 32;
+
+VZ_DEVICE int lane() { return (int)(threadIdx.x % WARP); }
+
+// The edge that this lane holds in a slice; it exists where it is below PADDED.
+VZ_DEVICE int edge_in(int slice) { return slice * WARP + lane() % WIDTH; }
+
+// The value that `lane` has.
+template <class T>
+VZ_DEVICE T from_lane(T value, int source) {
+    return __shfl_sync(ALL_LANES, value, source);
+}
+
+// The value that the owner of `edge` has in the edge's slice.
+template <class T>
+VZ_DEVICE T from_edge(const T (&values)[SLICES], int edge) {
+    T value = values[0];
+VZ_UNROLL
+    for (int slice = 1; slice < SLICES; slice++) value = edge / WARP == slice ? values[slice] : value;
+    return from_lane(value, edge % WARP);
+}
+
+template <class T, class Join>
+VZ_DEVICE T join_lanes(T value, Join join) {
+VZ_UNROLL
+    for (int distance = WIDTH / 2; distance > 0; distance /= 2) {
+        value = join(value, __shfl_xor_sync(ALL_LANES, value, distance));
+    }
+    return value;
+}
+
+// The largest over edges.
+template <class T>
+VZ_DEVICE T largest_of(T value) {
+    return join_lanes(value, [](T a, T b) { return b > a ? b : a; });
+}
+
+// The sum of integers over edges, of which each lane brings one.
+VZ_DEVICE i32 sum_of_integers(i32 value) {
+    return join_lanes(value, [](i32 a, i32 b) { return a + b; });
+}
+
+// A sum over edges: partial sum i % 8 takes edge i, in ascending order; the eight are joined by halves. Every lane keeps the
+// partial sum of its column, the same in all lanes of a column.
+struct Sum {
+    f32 partial = 0.0f;
+
+    // Adds every lane's term of one slice; slices come in ascending order.
+    VZ_DEVICE void add(int slice, f32 term) {
+        if (WIDTH == LANES) {
+            partial += term;
+            return;
+        }
+        const int column = lane() % LANES;
+VZ_UNROLL
+        for (int group = 0; group < WIDTH / LANES; group++) {
+            if (slice * WARP + group * LANES < PADDED) partial += from_lane(term, group * LANES + column);
+        }
+    }
+
+    // The total, in every lane: a + b is b + a, so both lanes of a pair get the same bits.
+    VZ_DEVICE f32 total() const {
+        f32 sum = partial;
+        sum += __shfl_xor_sync(ALL_LANES, sum, 4);
+        sum += __shfl_xor_sync(ALL_LANES, sum, 2);
+        sum += __shfl_xor_sync(ALL_LANES, sum, 1);
+        return sum;
+    }
+};
+
+constexpr int NO_PLACE = 0x7FFFFFFF;
+
+// A running maximum over edges; the lowest edge wins ties.
+struct Best {
+    f32 score = from_bits(0xFF800000u); // -inf
+    int place = NO_PLACE;
+
+    // Offers this lane's score of one slice; slices come in ascending order.
+    VZ_DEVICE void offer(int slice, f32 offered) {
+        place = offered > score ? edge_in(slice) : place;
+        score = offered > score ? offered : score;
+    }
+
+    // The best edge, or NO_PLACE where every score was -inf.
+    VZ_DEVICE int best() const {
+        f32 most = score;
+        int at = place;
+VZ_UNROLL
+        for (int distance = WIDTH / 2; distance > 0; distance /= 2) {
+            const f32 other = __shfl_xor_sync(ALL_LANES, most, distance);
+            const int other_at = __shfl_xor_sync(ALL_LANES, at, distance);
+            const bool better = other > most || (other == most && other_at < at);
+            at = better ? other_at : at;
+            most = better ? other : most;
+        }
+        return at;
+    }
+};
+
+} // namespace search

@@ -1,0 +1,149 @@
+// The kernels of a search: one warp a row, or one a leaf; a launcher of the same name is in src/backend/kernels/launch.rs.
+// Every kernel begins with the arrays of all rows (tree.cuh, `Rows`).
+#include "search/count.cuh"
+#include "search/root.cuh"
+#include "search/rows.cuh"
+
+// The number of the caller's warp in the grid.
+VZ_DEVICE u32 warp_in_grid() { return (u32)(thread_in_grid() / search::WARP); }
+
+// A number as the network's input has it: bfloat16, rounded to the nearest, ties to even.
+struct Bfloat16 {
+    u16 bits;
+    VZ_DEVICE explicit Bfloat16(f32 x) {
+        const u32 all = to_bits(x);
+        bits = (u16)((all + 0x7FFF + (all >> 16 & 1)) >> 16);
+    }
+};
+
+// One warp a command. `states` of the commands [num], `history` of all of them back to back.
+VZ_KERNEL plant_rows(
+    VZ_ROWS_ARGUMENTS, const search::PlantCommand* commands, const State* given, const u64* history, u32 num
+) {
+    const u32 i = warp_in_grid();
+    if (i < num) search::plant(VZ_ROWS, commands[i], given[i], history);
+}
+
+// One warp a command.
+VZ_KERNEL begin_rows(VZ_ROWS_ARGUMENTS, const search::BeginCommand* commands, u32 num) {
+    const u32 i = warp_in_grid();
+    if (i < num) search::begin(VZ_ROWS, commands[i]);
+}
+
+// One warp a command.
+VZ_KERNEL advance_rows(VZ_ROWS_ARGUMENTS, const search::AdvanceCommand* commands, u32 num) {
+    const u32 i = warp_in_grid();
+    if (i < num) search::advance(VZ_ROWS, commands[i]);
+}
+
+// One warp for each row of `list` [num].
+VZ_KERNEL park_rows(VZ_ROWS_ARGUMENTS, const u32* list, u32 num) {
+    const u32 i = warp_in_grid();
+    if (i < num) search::park(VZ_ROWS, list[i], roots[list[i]].num_history);
+}
+
+// One warp a row.
+VZ_KERNEL select_rows(VZ_ROWS_ARGUMENTS) {
+    const u32 b = warp_in_grid();
+    if (b < num_rows) search::select(VZ_ROWS, b);
+}
+
+// One block.
+VZ_KERNEL number_leaves(VZ_ROWS_ARGUMENTS) {
+    __shared__ u32 shared[search::MOST_WARPS];
+    search::number_leaves(VZ_ROWS, shared);
+}
+
+// One block of 128 threads.
+VZ_KERNEL count_rows(VZ_ROWS_ARGUMENTS, search::Totals* out) {
+    __shared__ search::Totals shared[128];
+    search::count_rows(VZ_ROWS, shared, out);
+}
+
+template <class Out>
+VZ_DEVICE void observe_leaf(const search::Rows& rows, u32 place, Out* out) {
+    const u32 b = place / rows.num_leaves;
+    if (b >= rows.num_rows || place % rows.num_leaves >= rows.roots[b].num_leaves) return;
+    const search::Leaf leaf = rows.leaves[place];
+    if (leaf.slot < 0) return;
+    const search::Row row = rows.row(b);
+    const u64 len = (u64)VZ_OBS_CHANNELS * VZ_OBS_HEIGHT * VZ_OBS_WIDTH;
+    const int player = row.nodes[leaf.node].player;
+    game_observe(row.states[leaf.node], player, search::lane(), search::WARP, out + leaf.slot * len);
+}
+
+// One warp a leaf; what it sees goes to its slot of `out` [slots, F].
+VZ_KERNEL observe_leaves(VZ_ROWS_ARGUMENTS, f32* out) { observe_leaf(VZ_ROWS, warp_in_grid(), out); }
+
+// The same for a network that takes bfloat16.
+VZ_KERNEL observe_leaves_bf16(VZ_ROWS_ARGUMENTS, Bfloat16* out) { observe_leaf(VZ_ROWS, warp_in_grid(), out); }
+
+// One warp a leaf. The answer in slot s is at s x stride of `logits` [slots, A] and `values` [slots, P].
+VZ_KERNEL expand_leaves(
+    VZ_ROWS_ARGUMENTS, const f32* logits, u32 logits_stride, const f32* answers, u32 answers_stride
+) {
+    const u32 place = warp_in_grid(), b = place / num_leaves;
+    if (b >= num_rows || place % num_leaves >= roots[b].num_leaves) return;
+    search::expand_leaf(VZ_ROWS, b, place % num_leaves, logits, logits_stride, answers, answers_stride);
+}
+
+// One warp a row.
+VZ_KERNEL backup_rows(VZ_ROWS_ARGUMENTS) {
+    const u32 b = warp_in_grid();
+    if (b < num_rows) search::backup_leaves(VZ_ROWS, b);
+}
+
+// `passes` whole passes of every row, or as many as it has simulations for, where the network gives the same answer to
+// everything: `logits` [A], `answers` [P]. One warp a row; no row waits for another.
+VZ_KERNEL simulate_rows(VZ_ROWS_ARGUMENTS, const f32* logits, const f32* answers, u32 passes) {
+    const u32 b = warp_in_grid();
+    if (b >= num_rows) return;
+    const search::Rows rows = VZ_ROWS;
+    for (u32 pass = 0; pass < passes; pass++) {
+        search::select(rows, b);
+        search::sync_lanes<17>();
+        const u32 found = roots[b].num_leaves;
+        if (found == 0) return;
+        for (u32 place = 0; place < found; place++) search::expand_leaf(rows, b, place, logits, 0, answers, 0);
+        search::sync_lanes<18>();
+        search::backup_leaves(rows, b);
+        search::sync_lanes<19>();
+    }
+}
+
+// One warp for each row of `list` [num].
+VZ_KERNEL summarise_rows(VZ_ROWS_ARGUMENTS, const u32* list, u32 num, search::Summary* out) {
+    const u32 i = warp_in_grid();
+    if (i < num) search::summarise(VZ_ROWS, list[i], out[i]);
+}
+
+// Keeps the `limit` > 0 most visited nodes of row `b`. One warp.
+VZ_KERNEL trim_row(VZ_ROWS_ARGUMENTS, u32 b, u32 limit) {
+    const search::Rows rows = VZ_ROWS;
+    if (warp_in_grid() == 0) search::keep_most_visited(rows.row(b), limit, rows.targets + (u64)b * num_nodes);
+}
+
+template <class T>
+VZ_DEVICE void copy_block(T* to, const T* from, u64 size) {
+    for (u64 i = threadIdx.x; i < size; i += blockDim.x) to[i] = from[i];
+}
+
+// Gives each row of `list` a copy of a tree of `count` nodes, its states and its history. One block a row.
+VZ_KERNEL clone_rows(
+    VZ_ROWS_ARGUMENTS, const u32* list, const search::Node* from_nodes, const search::Word* from_edges,
+    const u16* from_actions, const f32* from_values, const State* from_states, const u64* from_history, u32 count,
+    u32 num_history
+) {
+    const u32 b = list[blockIdx.x];
+    const search::Rows rows = VZ_ROWS;
+    const search::Row row = rows.row(b);
+    copy_block(row.nodes, from_nodes, count);
+    copy_block(row.edges, from_edges, (u64)count * 4 * search::PADDED);
+    copy_block(row.actions_, from_actions, (u64)count * search::PADDED);
+    copy_block(row.values, from_values, (u64)count * VZ_PLAYERS);
+    copy_block(row.states, from_states, count);
+    copy_block(rows.history(b), from_history, num_history);
+    if (threadIdx.x >= search::WARP) return;
+    if (search::lane() == 0) *row.count = count;
+    search::park(rows, b, num_history);
+}

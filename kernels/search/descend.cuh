@@ -1,0 +1,199 @@
+// Twin of src/backend/cpu/descend.rs: the descents of one row's pass, new nodes, and which of them the network must be asked
+// about.
+#pragma once
+#include "search/backup.cuh"
+#include "search/select.cuh"
+
+namespace search {
+
+// What follows from a state, as one lane finds it out.
+struct Settled {
+    int player;
+    int num_edges;
+    Kind kind;
+};
+
+// Writes what follows from `state` to node `n`, but for its edges: actions, and the result where it is final. One lane.
+VZ_DEVICE Settled settle_state(const Row& row, i32 n, const State& state, const History& history) {
+    const int turn = game_turn(state);
+    if (turn == TURN_OVER || (turn == TURN_CHANCE && game_is_horizon(state))) {
+        game_returns(state, row.value(n));
+        return Settled{0, 0, turn == TURN_OVER ? TERMINAL : HORIZON};
+    }
+#if VZ_CHANCE_RUN == 0
+    if (turn == TURN_CHANCE) return Settled{0, 0, CHANCE};
+#endif
+    const int num_edges = game_legal(state, history, row.actions(n));
+    return Settled{turn == TURN_CHANCE ? 0 : turn, num_edges, turn == TURN_CHANCE ? CHANCE : NEW};
+}
+
+// Writes node `n` with its edges. `node` comes with its place in the tree; lane 0 has what `settled` says of `state`. Returns
+// whether the network must be asked. All lanes.
+VZ_DEVICE bool settle(const Rows& rows, const Row& row, i32 n, Node node, Settled settled, const State& state) {
+    const Kind kind = (Kind)from_lane((u32)settled.kind, 0);
+    const int num_edges = from_lane(settled.num_edges, 0);
+    if (kind == NEW || kind == CHANCE) {
+        open_edges(row, n, num_edges);
+        node.num_edges = node.num_open = (u16)num_edges;
+        if (kind == CHANCE && num_edges > 0) {
+            sync_lanes<1>(); // the priors of `open_edges` are overwritten
+            if (lane() == 0) game_chance_probs(state, row.actions(n), num_edges, &row.prior(n)->real);
+        }
+    } else if (rows.solver == SOLVER_ON) {
+        node.proven = PROVEN;
+    }
+    if (lane() == 0) {
+        node.kind = kind;
+        node.player = (u8)settled.player;
+        row.nodes[n] = node;
+    }
+    sync_lanes<2>();
+    return kind == NEW;
+}
+
+// Writes the history keys of the nodes above `n`, from the root down, behind the row's own; returns how many. All lanes.
+VZ_DEVICE int path_keys(const Row& row, i32 n, u64* out) {
+#if VZ_USES_HISTORY
+    int depth = 0;
+    for (i32 at = row.nodes[n].parent; at != NO_NODE; at = row.nodes[at].parent) depth++;
+    // Nodes first, then, all lanes together, their keys in place.
+    if (lane() == 0) {
+        int place = depth;
+        for (i32 at = row.nodes[n].parent; at != NO_NODE; at = row.nodes[at].parent) out[--place] = (u64)at;
+    }
+    sync_lanes<3>();
+    for (int i = lane(); i < depth; i += WARP) out[i] = game_history_key(row.states[out[i]]);
+    sync_lanes<4>();
+    return depth;
+#else
+    return 0;
+#endif
+}
+
+// Makes the child of `parent` through `edge`, which becomes the last of the row's `count` nodes. Returns whether the network must be asked.
+// All lanes.
+VZ_DEVICE bool grow(const Rows& rows, const Row& row, u32 b, u32& count, i32 parent, int edge) {
+    const i32 child = (i32)count;
+    count += 1;
+    Node node = new_node(parent, (u16)edge);
+    const u16 depth = row.nodes[parent].depth;
+    node.depth = depth == 0xFFFF ? depth : depth + 1;
+    const int num_played = (int)rows.roots[b].num_history;
+    u64* keys = rows.history(b);
+    u64* path = keys + num_played;
+    int num_path = path_keys(row, parent, path);
+    Settled settled{};
+    State state;
+    if (lane() == 0) {
+        state = row.states[parent];
+#if VZ_USES_HISTORY
+        const u64 own_key = game_history_key(state);
+#endif
+        game_step(state, row.actions(parent)[edge], History{keys, num_played, path, num_path});
+#if VZ_USES_HISTORY
+        path[num_path++] = own_key;
+#endif
+        row.states[child] = state;
+        row.child(parent)[edge].integer = child;
+        settled = settle_state(row, child, state, History{keys, num_played, path, num_path});
+        *row.count = count;
+    }
+    const bool asked = settle(rows, row, child, node, settled, state);
+#if VZ_CHANCE_RUN > 0
+    // Counts where no node fits below it.
+    if (row.nodes[child].kind == CHANCE && lane() < VZ_PLAYERS) row.value(child)[lane()] = row.value(parent)[lane()];
+#endif
+    return asked;
+}
+
+// What selection at row `b`'s root needs: twin of `Roots::view`.
+VZ_DEVICE RootView root_view(const Rows& rows, u32 b, const RootRow& root, int num_edges) {
+    const u64 first = (u64)b * PADDED;
+    RootView view{rows.noise + first, rows.base_visits + first, root.noise_fraction, 0};
+    if (rows.rule == GUMBEL) {
+        const u32 considered = smaller((u32)num_edges, rows.considered), simulation = root.budget - root.left;
+        const u16* schedule = rows.tables + root.schedule + (u64)considered * root.schedule_len;
+        view.considered_visits = simulation < root.schedule_len ? (i32)schedule[simulation] : 0x7FFFFFFF;
+    }
+    return view;
+}
+
+// A descent's end.
+struct Found {
+    bool collided;
+    bool asked; // the network must be
+    i32 node;
+    u32 depth;
+};
+
+// One descent from the root of row `b`; the leaf is made where one is due. Chance nodes are passed on the way. All lanes.
+VZ_DEVICE Found find_leaf(
+    const Rows& rows, const Row& row, u32 b, const RootRow& root, int root_edges, u32& count
+) {
+    const RootView view = root_view(rows, b, root, root_edges);
+    Key key{0};
+#if VZ_CHANCE_RUN > 0
+    key = rows.keys[b].key(Purpose::SEARCH_CHANCE).with(root.budget - root.left);
+#endif
+    i32 at = ROOT;
+    for (u32 depth = 0;; depth++) {
+        const Level level = descend(rows, row, view, at, count, key);
+        if (level.stop == AT_COLLISION) return Found{true, false, at, depth};
+        if (level.stop == AT_END) return Found{false, false, at, depth};
+        if (level.stop == GO_DOWN) {
+            at = level.child;
+            continue;
+        }
+        const bool asked = grow(rows, row, b, count, at, level.edge);
+        at = (i32)count - 1;
+        if (row.nodes[at].kind != CHANCE) return Found{false, asked, at, depth + 1};
+    }
+}
+
+// Adds a leaf to the pass. A leaf that needs the network gets the slot of its own place among B x L. One lane.
+VZ_DEVICE void push_leaf(const Rows& rows, u32 b, RootRow& root, i32 node, bool asked) {
+    const u32 place = b * rows.num_leaves + root.num_leaves;
+    if (lane() == 0) rows.leaves[place] = Leaf{node, asked ? (i32)place : -1};
+    root.num_leaves += 1;
+    root.num_asked += asked ? 1 : 0;
+}
+
+// Up to L leaves of row `b`, if it has simulations left. All lanes.
+VZ_DEVICE void select(const Rows& rows, u32 b) {
+    const Row row = rows.row(b);
+    RootRow root = rows.roots[b];
+    u32 count = *row.count;
+    root.num_leaves = root.num_asked = 0;
+    u32 simulations = 0, depth_max = 0;
+    u64 depth_sum = 0;
+    while (root.left > 0 && simulations < rows.num_leaves) {
+        const Node top = row.nodes[ROOT];
+        if (top.kind == NEW) {
+            push_leaf(rows, b, root, ROOT, true);
+            break;
+        }
+        const Found found = find_leaf(rows, row, b, root, top.num_edges, count);
+        if (found.collided) break;
+        root.left -= 1;
+        if (rows.num_leaves > 1) {
+            take_off(row, found.node);
+            sync_lanes<5>();
+        }
+        push_leaf(rows, b, root, found.node, found.asked);
+        simulations += 1;
+        depth_sum += found.depth;
+        depth_max = larger(depth_max, found.depth);
+    }
+    sync_lanes<6>(); // every lane has read the row's scalars
+    if (lane() != 0) return;
+    rows.roots[b] = root;
+    RowCounts& done = rows.done[b];
+    done.passes += root.num_leaves > 0 ? 1 : 0;
+    done.leaves += root.num_leaves;
+    done.asked += root.num_asked;
+    done.simulations += simulations;
+    done.depth_sum += depth_sum;
+    done.depth_max = larger(done.depth_max, depth_max);
+}
+
+} // namespace search

@@ -1,0 +1,34 @@
+// Twin of src/search/expand.rs: the network's answer into one new node. All functions: all lanes.
+#pragma once
+#include "tree.cuh"
+
+namespace search {
+
+// Gives node `n`, whose edges and actions are there, its priors and its value. `logits` [A]; `values` [P] in seats relative
+// to the player who moves at `n`.
+VZ_DEVICE void expand(const Row& row, i32 n, const f32* logits, const f32* values) {
+    const int num_edges = row.nodes[n].num_edges, observer = row.nodes[n].player;
+    for (int seat = lane(); seat < VZ_PLAYERS; seat += WARP) {
+        row.value(n)[(observer + seat) % VZ_PLAYERS] = values[seat];
+    }
+    f32 prior[SLICES];
+    f32 most = refuted();
+VZ_UNROLL
+    for (int slice = 0; slice < SLICES; slice++) {
+        const int e = edge_in(slice);
+        prior[slice] = e < num_edges ? logits[row.actions(n)[e]] : refuted();
+        most = prior[slice] > most ? prior[slice] : most;
+    }
+    most = largest_of(most);
+    Sum sum;
+VZ_UNROLL
+    for (int slice = 0; slice < SLICES; slice++) {
+        prior[slice] = math::exp(prior[slice] - most);
+        sum.add(slice, prior[slice]);
+    }
+    const f32 inverse = 1.0f / sum.total();
+    for_own_edges([&](int slice, int e) { row.prior(n)[e].real = prior[slice] * inverse; });
+    if (lane() == 0) row.nodes[n].kind = DECISION;
+}
+
+} // namespace search

@@ -1,0 +1,256 @@
+// Twin of src/search/root.rs: noise and budgets when a ply begins, and what comes out of a search. All functions: all lanes.
+#pragma once
+#include "search/select.cuh"
+
+namespace search {
+
+// What a row is asked to do for one ply.
+struct BeginCommand {
+    u32 row;
+    u32 simulations;
+    u32 noisy;
+    u32 schedule; // where the schedule of this many simulations begins in `tables`
+    RowKey key;
+};
+
+// A float as an unsigned integer as Rust casts it: towards 0, kept within the range.
+VZ_DEVICE u32 saturating_u32(f32 x) {
+    if (!(x > 0.0f)) return 0;
+    return x >= 4294967296.0f ? 0xFFFFFFFFu : (u32)x;
+}
+
+// Noise for a root of `num_edges` edges: `noise` [Ep]. Returns its share in the priors.
+VZ_DEVICE f32 draw_noise(const Rows& rows, const RowKey& key, int num_edges, f32* noise) {
+    for_own_edges([&](int, int e) { noise[e] = 0.0f; });
+    if (rows.rule == GUMBEL) {
+        // Draw e of the stream, by whichever lane has edge e.
+        const Key gumbel = key.key(Purpose::GUMBEL);
+        for_own_edges([&](int, int e) {
+            Stream stream{gumbel.value + rng::GOLDEN * (u64)e};
+            if (e < num_edges) noise[e] = stream.gumbel();
+        });
+        return 0.0f;
+    }
+    sync_lanes<7>(); // one lane draws, since rejection makes the draws one sequence
+    const f32 alpha = rows.noise_alpha > 0.0f ? rows.noise_alpha : 10.0f / (f32)larger(num_edges, 1);
+    if (lane() == 0) {
+        Stream stream = key.key(Purpose::ROOT_NOISE).stream();
+        stream.dirichlet(alpha, noise, num_edges);
+    }
+    return rows.noise_fraction;
+}
+
+// Twin of `Roots::reset_value_sum`.
+VZ_DEVICE void reset_value_sum(const Row& row, const Node& node, f32* sum) {
+    const int player = lane();
+    if (player >= VZ_PLAYERS) return;
+    if (node.visits == 0) {
+        sum[player] = 0.0f;
+    } else if (player == node.player) {
+        sum[player] = node.value_sum;
+    } else {
+        sum[player] = VZ_PLAYERS == 2 ? -node.value_sum : row.value(ROOT)[player] * (f32)node.visits;
+    }
+}
+
+// Begins a ply: budget, inherited visits, noise. Twin of `Roots::begin`.
+VZ_DEVICE void begin(const Rows& rows, const BeginCommand& command) {
+    const u32 b = command.row;
+    const Row row = rows.row(b);
+    const Node node = row.nodes[ROOT];
+    const bool fresh = node.kind == NEW;
+    const u64 first = (u64)b * PADDED;
+    i32 inherited = 0;
+    for_own_edges([&](int, int e) {
+        const i32 visits = fresh ? 0 : row.visits(ROOT)[e].integer;
+        rows.base_visits[first + e] = visits;
+        inherited += visits;
+    });
+    inherited = from_lane(sum_of_integers(inherited), 0);
+    RootRow root = rows.roots[b];
+    root.budget = command.simulations;
+    if (rows.rule == PUCT) {
+        const u32 cap = saturating_u32(rows.inherit_cap * (f32)command.simulations);
+        const u32 counted = smaller((u32)inherited, cap);
+        const u32 least = smaller(rows.min_simulations, command.simulations);
+        root.budget = larger(command.simulations - smaller(counted, command.simulations), least);
+    }
+    root.left = root.budget;
+    root.schedule = command.schedule;
+    root.schedule_len = command.simulations;
+    reset_value_sum(row, node, rows.root_sum(b));
+    root.noise_fraction = 0.0f;
+    f32* noise = rows.noise + first;
+    if (command.noisy != 0) {
+        root.noise_fraction = draw_noise(rows, command.key, node.num_edges, noise);
+    } else {
+        for_own_edges([&](int, int e) { noise[e] = 0.0f; });
+    }
+    if (node.is_proven()) root.finish();
+    sync_lanes<8>(); // every lane has read the row's scalars
+    if (lane() == 0) {
+        rows.roots[b] = root;
+        rows.keys[b] = command.key;
+    }
+}
+
+// Twin of `RootSummary`, as it is copied to the host.
+struct Summary {
+    u32 num_edges, best, player, proven;
+    f32 value[VZ_PLAYERS];
+    i32 visits[PADDED];
+    i32 new_visits[PADDED];
+    f32 prior[PADDED];
+    f32 q[PADDED];
+    f32 policy[PADDED];
+    u16 actions[PADDED];
+};
+
+// One number for each edge, in registers.
+typedef f32 Reals[SLICES];
+
+// The first edge with the largest number, among `num_edges`; 0 where all are -inf.
+VZ_DEVICE int argmax(const Reals& numbers, int num_edges) {
+    Best best;
+VZ_UNROLL
+    for (int slice = 0; slice < SLICES; slice++) {
+        best.offer(slice, edge_in(slice) < num_edges ? numbers[slice] : refuted());
+    }
+    const int place = best.best();
+    return place == NO_PLACE ? 0 : place;
+}
+
+// Scales `weights` to sum to 1; false, with nothing changed, where they sum to nothing.
+VZ_DEVICE bool normalise(Reals& weights) {
+    Sum sum;
+VZ_UNROLL
+    for (int slice = 0; slice < SLICES; slice++) sum.add(slice, weights[slice]);
+    const f32 total = sum.total();
+    if (!(total > 0.0f && total < from_bits(0x7F800000u))) return false;
+VZ_UNROLL
+    for (int slice = 0; slice < SLICES; slice++) weights[slice] /= total;
+    return true;
+}
+
+// The root's edges with what stands beside them.
+struct RootEdges {
+    Edges edges;
+    int num_edges;
+    i32 new_visits[SLICES];
+
+    VZ_DEVICE RootEdges(const Row& row, const i32* base_visits, int n) : edges(row, ROOT), num_edges(n) {
+VZ_UNROLL
+        for (int slice = 0; slice < SLICES; slice++) {
+            const int e = edge_in(slice);
+            new_visits[slice] = e < n ? edges.at[slice].visits - base_visits[e] : 0;
+        }
+    }
+
+    VZ_DEVICE bool has(int slice) const { return edge_in(slice) < num_edges; }
+
+    VZ_DEVICE void copy_priors(Reals& out) const {
+VZ_UNROLL
+        for (int slice = 0; slice < SLICES; slice++) out[slice] = edges.at[slice].prior;
+    }
+};
+
+// PUCT's target: visits, the inherited ones with a capped weight; none for refuted edges. Returns the best edge.
+VZ_DEVICE int visit_policy(const Rows& rows, u32 budget, const RootEdges& root, Reals& policy) {
+    i32 inherited = 0;
+VZ_UNROLL
+    for (int slice = 0; slice < SLICES; slice++) {
+        if (root.has(slice)) inherited += root.edges.at[slice].visits - root.new_visits[slice];
+    }
+    inherited = sum_of_integers(inherited);
+    const f32 cap = rows.inherit_cap * (f32)larger(budget, 1u);
+    const f32 weight = (f32)inherited > cap ? cap / (f32)inherited : 1.0f;
+VZ_UNROLL
+    for (int slice = 0; slice < SLICES; slice++) {
+        const Edge& edge = root.edges.at[slice];
+        const i32 new_visits = root.new_visits[slice];
+        const f32 counted = (f32)new_visits + weight * (f32)(edge.visits - new_visits);
+        policy[slice] = !root.has(slice) || edge.value_sum == refuted() ? 0.0f : counted;
+    }
+    if (!normalise(policy)) root.copy_priors(policy);
+    return argmax(policy, root.num_edges);
+}
+
+// Gumbel's target: the improved policy; the choice: the best score among the most visited. Returns the best edge.
+VZ_DEVICE int improved_policy(
+    const Rows& rows, f32 own_value, const RootView& view, const RootEdges& root, Reals& policy
+) {
+    const Improved improved(rows, root.edges, own_value);
+    improved.weights(root.edges, policy);
+    if (!normalise(policy)) root.copy_priors(policy);
+    Reals scores;
+    gumbel_scores(rows, root.edges, own_value, view, scores);
+    i32 most = 0;
+VZ_UNROLL
+    for (int slice = 0; slice < SLICES; slice++) {
+        const bool open = root.has(slice) && root.edges.at[slice].value_sum != refuted();
+        most = larger(most, open ? root.new_visits[slice] : 0);
+    }
+    most = largest_of(most);
+VZ_UNROLL
+    for (int slice = 0; slice < SLICES; slice++) {
+        scores[slice] = root.new_visits[slice] == most ? scores[slice] : refuted();
+    }
+    return argmax(scores, root.num_edges);
+}
+
+// Where the root is proven: all mass on the edges that reach the proven value, shared by visits; where it is lost, the
+// priors. Returns the best edge.
+VZ_DEVICE int proven_policy(const Row& row, int player, f32 value, const RootEdges& root, Reals& policy) {
+VZ_UNROLL
+    for (int slice = 0; slice < SLICES; slice++) {
+        const Edge& edge = root.edges.at[slice];
+        const bool reaches = root.has(slice) && edge.child != NO_NODE && row.nodes[edge.child].is_proven()
+            && row.value(edge.child)[player] == value && edge.value_sum != refuted();
+        policy[slice] = reaches ? (f32)larger(edge.visits, 1) : 0.0f;
+    }
+    if (normalise(policy)) return argmax(policy, root.num_edges);
+    root.copy_priors(policy);
+    Reals visits;
+VZ_UNROLL
+    for (int slice = 0; slice < SLICES; slice++) visits[slice] = (f32)root.edges.at[slice].visits;
+    return argmax(visits, root.num_edges);
+}
+
+// What the search of row `b` found. Twin of `Roots::summarise`.
+VZ_DEVICE void summarise(const Rows& rows, u32 b, Summary& out) {
+    const Row row = rows.row(b);
+    const Node node = row.nodes[ROOT];
+    const u64 first = (u64)b * PADDED;
+    const RootEdges root(row, rows.base_visits + first, node.num_edges);
+    Reals policy;
+    int best;
+    if (node.is_proven()) {
+        best = proven_policy(row, node.player, row.value(ROOT)[node.player], root, policy);
+    } else if (rows.rule == PUCT) {
+        best = visit_policy(rows, rows.roots[b].budget, root, policy);
+    } else {
+        const RootView view{rows.noise + first, rows.base_visits + first, 0.0f, 0};
+        best = improved_policy(rows, row.value(ROOT)[node.player], view, root, policy);
+    }
+    for_own_edges([&](int slice, int e) {
+        const Edge& edge = root.edges.at[slice];
+        out.visits[e] = edge.visits;
+        out.new_visits[e] = root.new_visits[slice];
+        out.prior[e] = edge.prior;
+        out.policy[e] = policy[slice];
+        out.actions[e] = row.actions(ROOT)[e];
+        out.q[e] = edge.value_sum == refuted() ? -1.0f : edge.visits == 0 ? node.mean() : edge.value_sum / (f32)edge.visits;
+    });
+    if (lane() < VZ_PLAYERS) {
+        const f32 mean = rows.root_sum(b)[lane()] / (f32)larger(node.visits, 1);
+        out.value[lane()] = node.is_proven() ? row.value(ROOT)[lane()] : mean;
+    }
+    if (lane() == 0) {
+        out.num_edges = node.num_edges;
+        out.best = (u32)best;
+        out.player = node.player;
+        out.proven = node.is_proven() ? 1 : 0;
+    }
+}
+
+} // namespace search

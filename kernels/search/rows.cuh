@@ -1,0 +1,119 @@
+// Twin of src/backend/cpu/rows.rs and of `CpuBackend`'s plant, advance and park: what follows a pass's forward, and what
+// keeps a row's tree from ply to ply. All functions: all lanes.
+#pragma once
+#include "search/descend.cuh"
+#include "search/expand.cuh"
+#include "search/reuse.cuh"
+
+namespace search {
+
+// Where a planted state's history is among those of all commands.
+struct PlantCommand {
+    u32 row;
+    u32 num_history;
+    u64 first_key;
+};
+
+struct AdvanceCommand {
+    u32 row;
+    u32 action;
+};
+
+// Makes `state`, which lane 0 has, the root of a new tree in row `b`, whose history is there.
+VZ_DEVICE void plant_state(const Rows& rows, const Row& row, u32 b, const State& state, u32 num_history) {
+    Settled settled{};
+    if (lane() == 0) {
+        const u64* keys = rows.history(b);
+        row.states[ROOT] = state;
+        settled = settle_state(row, ROOT, state, History{keys, (int)num_history, keys, 0});
+        *row.count = 1;
+    }
+    settle(rows, row, ROOT, new_node(NO_NODE, 0), settled, state);
+}
+
+// Stops row `b`.
+VZ_DEVICE void park(const Rows& rows, u32 b, u32 num_history) {
+    if (lane() != 0) return;
+    RootRow& root = rows.roots[b];
+    root.finish();
+    root.num_leaves = root.num_asked = 0;
+    root.num_history = num_history;
+}
+
+// Gives a row a new tree at `state`.
+VZ_DEVICE void plant(const Rows& rows, const PlantCommand& command, const State& given, const u64* history) {
+    const u32 b = command.row;
+    u64* keys = rows.history(b);
+    for (u32 i = lane(); i < command.num_history; i += WARP) keys[i] = history[command.first_key + i];
+    sync_lanes<14>();
+    const State state = given;
+    plant_state(rows, rows.row(b), b, state, command.num_history);
+    park(rows, b, command.num_history);
+}
+
+// The first root edge with this action, or NO_PLACE.
+VZ_DEVICE int edge_of_action(const Row& row, u32 action) {
+    const int num_edges = row.nodes[ROOT].num_edges;
+    int found = NO_PLACE;
+    for (int first = 0; first < num_edges && found == NO_PLACE; first += WARP) {
+        const int e = first + lane();
+        const u32 mask = __ballot_sync(ALL_LANES, e < num_edges && row.actions(ROOT)[e] == action);
+        if (mask != 0) found = first + trailing_zeros(mask);
+    }
+    return found;
+}
+
+// Makes the child behind `action` the root. False, with nothing kept, where there is none worth keeping.
+VZ_DEVICE bool keep(const Rows& rows, const Row& row, u32 b, u32 action) {
+    const int edge = edge_of_action(row, action);
+    if (edge == NO_PLACE || rows.keep_limit == 0) return false;
+    const i32 child = row.child(ROOT)[edge].integer;
+    if (child == NO_NODE || row.nodes[child].kind == NEW) return false;
+    keep_subtree(row, child, rows.keep_limit, rows.targets + (u64)b * rows.num_nodes);
+    return true;
+}
+
+// Plays `action` (or deals that outcome) at the root and keeps what is below it, if it may and can.
+VZ_DEVICE void advance(const Rows& rows, const AdvanceCommand& command) {
+    const u32 b = command.row;
+    const Row row = rows.row(b);
+    u32 num_history = rows.roots[b].num_history;
+    State state;
+    if (lane() == 0) {
+        u64* keys = rows.history(b);
+        state = row.states[ROOT];
+        const u64 own_key = VZ_USES_HISTORY ? game_history_key(state) : 0;
+        game_step(state, (u16)command.action, History{keys, (int)num_history, keys, 0});
+        if (VZ_USES_HISTORY) keys[num_history] = own_key;
+    }
+    num_history += VZ_USES_HISTORY;
+    const bool kept = keep(rows, row, b, command.action);
+    sync_lanes<15>(); // every lane has read the old tree
+    if (!kept) plant_state(rows, row, b, state, num_history);
+    park(rows, b, num_history);
+}
+
+// Writes the network's answer to one leaf of the pass, if it asked. Strides are 0 where one answer serves all.
+VZ_DEVICE void expand_leaf(
+    const Rows& rows, u32 b, u32 place, const f32* logits, u32 logits_stride, const f32* values, u32 values_stride
+) {
+    const Leaf leaf = rows.leaves[b * rows.num_leaves + place];
+    if (leaf.slot < 0) return;
+    expand(rows.row(b), leaf.node, logits + (u64)leaf.slot * logits_stride, values + (u64)leaf.slot * values_stride);
+}
+
+// Backs all leaves of row `b`'s pass up.
+VZ_DEVICE void backup_leaves(const Rows& rows, u32 b) {
+    const Row row = rows.row(b);
+    const u32 num_leaves = rows.roots[b].num_leaves;
+    for (u32 place = 0; place < num_leaves; place++) {
+        const i32 leaf = rows.leaves[b * rows.num_leaves + place].node;
+        // A new root's own evaluation is no simulation: nothing was counted when it was selected.
+        const bool is_new_root = from_lane(row.nodes[leaf].visits, 0) == 0;
+        backup(rows, row, leaf, rows.num_leaves > 1 && !is_new_root, rows.root_sum(b));
+        sync_lanes<16>();
+    }
+    if (num_leaves > 0 && row.nodes[ROOT].is_proven() && lane() == 0) rows.roots[b].finish();
+}
+
+} // namespace search

@@ -1,0 +1,235 @@
+// Twin of src/tree.rs: the same arrays with the same bytes, and what a row's search keeps beside them.
+//
+// Nodes [B, T], edges [B, T, 4, Ep] (prior, visits, value sum, child), actions [B, T, Ep], values [B, T, P], counts [B].
+// One warp works on one row. Functions marked "all lanes" are called by all of its lanes together; where lanes read what
+// another lane wrote, a VZ_SYNC stands between.
+#pragma once
+#include "lanes.cuh"
+#include "rng.cuh"
+
+namespace search {
+
+// A barrier of one warp. Tests take them away one at a time, by number, to see that results then differ.
+template <int NUMBER>
+VZ_DEVICE void sync_lanes() {
+#ifdef VZ_WITHOUT_BARRIER
+    if (NUMBER != VZ_WITHOUT_BARRIER) __syncwarp();
+#else
+    __syncwarp();
+#endif
+}
+
+constexpr i32 ROOT = 0;
+constexpr i32 NO_NODE = -1;
+constexpr u32 REFUTED_BITS = 0xFF800000u; // -inf
+VZ_DEVICE f32 refuted() { return from_bits(REFUTED_BITS); }
+
+enum Kind : u8 { NEW = 0, DECISION = 1, CHANCE = 2, TERMINAL = 3, HORIZON = 4 };
+
+// `Node::proven`.
+constexpr u8 PROVEN = 1; // the parent has not been told
+constexpr u8 TOLD = 2;
+
+// Twin of `Node`, byte for byte.
+struct Node {
+    i32 parent;
+    i32 visits;
+    f32 value_sum;
+    f32 best_proven;
+    u16 parent_edge;
+    u16 num_edges;
+    u16 num_open;
+    u16 depth;
+    u8 player;
+    u8 kind;
+    u8 proven;
+    u8 padding;
+
+    VZ_DEVICE bool is_proven() const { return proven != 0; }
+
+    // Mean value backed up, for the player who moves here; 0 before the first.
+    VZ_DEVICE f32 mean() const { return visits > 0 ? value_sum / (f32)visits : 0.0f; }
+};
+static_assert(sizeof(Node) == 28, "the node is that of Rust");
+
+VZ_DEVICE Node new_node(i32 parent, u16 parent_edge) {
+    return Node{parent, 0, 0.0f, -1.0f, parent_edge, 0, 0, 0, 0, NEW, 0, 0};
+}
+
+// One number of an edge block.
+union Word {
+    f32 real;
+    i32 integer;
+};
+static_assert(sizeof(Word) == 4, "edge blocks are that of Rust");
+
+// One edge, in registers.
+struct Edge {
+    f32 prior;
+    i32 visits;
+    f32 value_sum;
+    i32 child;
+};
+
+// Twin of `RowMut`: one row of the arrays.
+struct Row {
+    Node* nodes;
+    Word* edges;
+    u16* actions_;
+    f32* values;
+    u32* count;
+    State* states;
+
+    VZ_DEVICE Word* prior(i32 n) const { return edges + (u64)n * 4 * PADDED; }
+    VZ_DEVICE Word* visits(i32 n) const { return prior(n) + PADDED; }
+    VZ_DEVICE Word* value_sum(i32 n) const { return prior(n) + 2 * PADDED; }
+    VZ_DEVICE Word* child(i32 n) const { return prior(n) + 3 * PADDED; }
+    VZ_DEVICE u16* actions(i32 n) const { return actions_ + (u64)n * PADDED; }
+    VZ_DEVICE f32* value(i32 n) const { return values + (u64)n * VZ_PLAYERS; }
+
+    // Edge `e` of node `n`; past the padding it is as padding is.
+    VZ_DEVICE Edge edge(i32 n, int e) const {
+        if (PADDED % WIDTH != 0 && e >= PADDED) return Edge{0.0f, 0, refuted(), NO_NODE};
+        const Word* block = prior(n) + e;
+        return Edge{block[0].real, block[PADDED].integer, block[2 * PADDED].real, block[3 * PADDED].integer};
+    }
+};
+
+// This lane's edges of node `n`.
+struct Edges {
+    Edge at[SLICES];
+
+    VZ_DEVICE Edges(const Row& row, i32 n) {
+VZ_UNROLL
+        for (int slice = 0; slice < SLICES; slice++) at[slice] = row.edge(n, edge_in(slice));
+    }
+};
+
+// Runs `body(slice, edge)` for each edge of the padded list that this lane alone owns.
+template <class Body>
+VZ_DEVICE void for_own_edges(Body body) {
+    if (lane() >= WIDTH) return;
+VZ_UNROLL
+    for (int slice = 0; slice < SLICES; slice++) {
+        const int edge = edge_in(slice);
+        if (PADDED % WIDTH == 0 || edge < PADDED) body(slice, edge);
+    }
+}
+
+// Twin of `RowMut::open_edges` without the node's own fields. All lanes.
+VZ_DEVICE void open_edges(const Row& row, i32 n, int num_edges) {
+    for_own_edges([&](int, int e) {
+        row.prior(n)[e].real = 0.0f;
+        row.visits(n)[e].integer = 0;
+        row.value_sum(n)[e].real = e < num_edges ? 0.0f : refuted();
+        row.child(n)[e].integer = NO_NODE;
+    });
+}
+
+// Twin of `RowKey`.
+struct RowKey {
+    u64 seed, lane, game, determinisation, ply;
+
+    VZ_DEVICE Key key(Purpose purpose) const {
+        return Key::of(seed, purpose).with(lane).with(game).with(determinisation).with(ply);
+    }
+};
+
+// The scalars of `Roots`, and of the row's part in a pass.
+struct RootRow {
+    f32 noise_fraction;
+    u32 left;         // new simulations of the ply still to run
+    u32 budget;       // new simulations of the ply in all
+    u32 schedule;     // where the row's schedule begins in `tables`
+    u32 schedule_len; // simulations of that schedule
+    u32 num_leaves;   // leaves of this pass
+    u32 num_asked;    // leaves of this pass that need the network
+    u32 num_history;  // keys of positions before the root
+
+    // Twin of `Roots::finish`.
+    VZ_DEVICE void finish() {
+        budget -= left;
+        left = 0;
+    }
+};
+
+// One leaf of a pass.
+struct Leaf {
+    i32 node;
+    i32 slot; // the place of its answer, or -1
+};
+
+// What a row has done since it was last counted; see `Selected`.
+struct RowCounts {
+    u32 passes, leaves, asked, simulations;
+    u64 depth_sum;
+    u32 depth_max, padding;
+};
+
+// Where the arrays of all rows are, and how to search; the arguments that every kernel begins with.
+struct Rows {
+    Node* nodes;       // [B, T]
+    Word* edges;       // [B, T, 4, Ep]
+    u16* actions;      // [B, T, Ep]
+    f32* values;       // [B, T, P]
+    u32* counts;       // [B]
+    State* states;     // [B, T]
+    RootRow* roots;    // [B]
+    RowKey* keys;      // [B]
+    f32* noise;        // [B, Ep]
+    i32* base_visits;  // [B, Ep]
+    f32* root_sums;    // [B, P]
+    u64* histories;    // [B, history_len]: keys before the root, then room for those of a path
+    Leaf* leaves;      // [B, L]
+    i32* targets;      // [B, T]
+    RowCounts* done;   // [B]
+    const u16* tables; // schedules, [considered + 1, simulations] each
+    u32 num_rows;      // B
+    u32 num_nodes;     // T
+    u32 num_leaves;    // L
+    u32 history_len;
+    u32 keep_limit; // nodes that a kept subtree may have; 0 where none is kept
+    u32 rule;
+    u32 chance;
+    u32 fpu;
+    u32 solver;
+    u32 considered;
+    u32 min_simulations;
+    f32 c_init, c_base, fpu_reduction, noise_fraction, noise_alpha, c_visit, c_scale, inherit_cap;
+
+    VZ_DEVICE Row row(u32 b) const {
+        const u64 first = (u64)b * num_nodes;
+        return Row{nodes + first,
+                   edges + first * 4 * PADDED,
+                   actions + first * PADDED,
+                   values + first * VZ_PLAYERS,
+                   counts + b,
+                   states + first};
+    }
+
+    VZ_DEVICE f32* root_sum(u32 b) const { return root_sums + (u64)b * VZ_PLAYERS; }
+    VZ_DEVICE u64* history(u32 b) const { return histories + (u64)b * history_len; }
+};
+
+#define VZ_ROWS_ARGUMENTS                                                                                              \
+    search::Node *nodes, search::Word *edges, u16 *actions, f32 *values, u32 *counts, State *states,                   \
+        search::RootRow *roots, search::RowKey *keys, f32 *noise, i32 *base_visits, f32 *root_sums, u64 *histories,    \
+        search::Leaf *leaves, i32 *targets, search::RowCounts *done, const u16 *tables, u32 num_rows, u32 num_nodes,   \
+        u32 num_leaves, u32 history_len, u32 keep_limit, u32 rule, u32 chance, u32 fpu, u32 solver, u32 considered,    \
+        u32 min_simulations, f32 c_init, f32 c_base, f32 fpu_reduction, f32 noise_fraction, f32 noise_alpha,           \
+        f32 c_visit, f32 c_scale, f32 inherit_cap
+#define VZ_ROWS                                                                                                        \
+    search::Rows {                                                                                                     \
+        nodes, edges, actions, values, counts, states, roots, keys, noise, base_visits, root_sums, histories, leaves,  \
+            targets, done, tables, num_rows, num_nodes, num_leaves, history_len, keep_limit, rule, chance, fpu,        \
+            solver, considered, min_simulations, c_init, c_base, fpu_reduction, noise_fraction, noise_alpha, c_visit,  \
+            c_scale, inherit_cap                                                                                       \
+    }
+
+// The numbers that `rule`, `chance`, `fpu` and `solver` take; the same in src/backend/kernels/layout.rs.
+enum Rule : u32 { PUCT = 0, GUMBEL = 1 };
+enum ChanceRule : u32 { SAMPLE = 0, STRATIFIED = 1 };
+enum Fpu : u32 { FPU_ZERO = 0, FPU_PARENT = 1, FPU_REDUCED = 2, FPU_LOSS = 3 };
+enum Solver : u32 { SOLVER_OFF = 0, SOLVER_ON = 1 };
+
+} // namespace search

@@ -1,0 +1,271 @@
+//! The arrays of all rows on the device, and the launchers: one for each kernel of `kernels/search.cu`, of the same name.
+
+use super::device::{Arg, Device, LaunchShape};
+use super::layout::{Layout, RowBytes};
+use crate::error::Result;
+
+/// Threads of a warp.
+const WARP: usize = 32;
+/// Warps of a block where each warp works for itself.
+const WARPS: usize = 4;
+/// Threads of the one block that counts rows; the size of an array in `kernels/search.cu`.
+const COUNTING_THREADS: u32 = 128;
+/// Threads of the one block that numbers leaves.
+const NUMBERING_THREADS: u32 = 256;
+/// Threads that copy one tree.
+const COPYING_THREADS: u32 = 256;
+
+/// Everything that stays on the device.
+pub struct Arrays<D: Device> {
+    /// The device, with the program loaded.
+    pub device: D,
+    /// In the order of `Rows` in `kernels/tree.cuh`.
+    rows: Vec<D::Buffer>,
+    /// Schedules of sequential halving.
+    pub tables: D::Buffer,
+    integers: [u32; 11],
+    floats: [f32; 8],
+    /// `[B L, F]`
+    pub obs: D::Buffer,
+    /// `[B L, A]`
+    pub logits: D::Buffer,
+    /// `[B L, P]`
+    pub answers: D::Buffer,
+    /// Summaries, one for each row asked for. `[B]`
+    pub summaries: D::Buffer,
+    /// `Totals`, then one bit a row: simulations left.
+    pub totals: D::Buffer,
+    num_rows: usize,
+    num_leaves: usize,
+}
+
+/// Places in `Arrays::rows` of what the host reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// Nodes.
+    Nodes = 0,
+    /// Edges.
+    Edges = 1,
+    /// Actions.
+    Actions = 2,
+    /// Values.
+    Values = 3,
+    /// Nodes in use.
+    Counts = 4,
+    /// States.
+    States = 5,
+    /// Scalars of the root.
+    Roots = 6,
+    /// History keys.
+    Histories = 11,
+}
+
+/// A tree to be cloned, on the device, one part after the other in one buffer.
+pub struct DeviceTree<B> {
+    /// All parts.
+    pub buffer: B,
+    /// Where nodes, edges, actions, values, states and history begin.
+    pub parts: [usize; 6],
+    /// Nodes.
+    pub count: u32,
+    /// Keys of the history.
+    pub num_history: u32,
+}
+
+impl<D: Device> Arrays<D> {
+    /// Zeroed arrays. `device` has the program loaded.
+    ///
+    /// # Errors
+    /// What the device says.
+    pub fn new(device: D, layout: &Layout, integers: [u32; 11], floats: [f32; 8]) -> Result<Self> {
+        let RowBytes { arrays, network, summary } = layout.row_bytes();
+        let b = layout.shape.rows;
+        let alloc = |bytes: usize| device.alloc(b * bytes);
+        let rows = arrays.into_iter().map(alloc).collect::<Result<Vec<_>>>()?;
+        let [obs, logits, answers] = network;
+        let (obs, logits, answers) = (alloc(obs)?, alloc(logits)?, alloc(answers)?);
+        let summaries = alloc(summary)?;
+        let totals = device.alloc(Self::totals_bytes(b))?;
+        let tables = device.alloc(4)?;
+        let (num_rows, num_leaves) = (b, layout.leaves);
+        Ok(Self {
+            device,
+            rows,
+            tables,
+            integers,
+            floats,
+            obs,
+            logits,
+            answers,
+            summaries,
+            totals,
+            num_rows,
+            num_leaves,
+        })
+    }
+
+    /// Bytes of the totals and the bits behind them.
+    pub fn totals_bytes(rows: usize) -> usize {
+        size_of::<super::layout::Totals>() + 4 * rows.div_ceil(32)
+    }
+
+    /// One of the arrays of all rows.
+    pub fn row_array(&self, which: Which) -> &D::Buffer {
+        &self.rows[which as usize]
+    }
+
+    /// The arguments that every kernel begins with.
+    fn arguments(&self) -> Vec<Arg<'_, D::Buffer>> {
+        let buffers = self.rows.iter().chain([&self.tables]).map(|buffer| Arg::Buffer(buffer, 0));
+        let integers = self.integers.iter().map(|&x| Arg::U32(x));
+        buffers.chain(integers).chain(self.floats.iter().map(|&x| Arg::F32(x))).collect()
+    }
+
+    fn launch<'a>(
+        &'a self,
+        kernel: &'static str,
+        grid: usize,
+        block: u32,
+        more: impl IntoIterator<Item = Arg<'a, D::Buffer>>,
+    ) -> Result<()> {
+        if grid == 0 {
+            return Ok(());
+        }
+        let mut arguments = self.arguments();
+        arguments.extend(more);
+        self.device.launch(kernel, LaunchShape { grid: grid as u32, block, shared: 0 }, &arguments)
+    }
+
+    /// `warps` warps, each for itself.
+    fn launch_warps<'a>(
+        &'a self,
+        kernel: &'static str,
+        warps: usize,
+        more: impl IntoIterator<Item = Arg<'a, D::Buffer>>,
+    ) -> Result<()> {
+        self.launch(kernel, warps.div_ceil(WARPS), (WARPS * WARP) as u32, more)
+    }
+
+    /// New trees. `staged` holds `num` commands, the states at byte `states` and the histories at byte `keys`.
+    ///
+    /// # Errors
+    /// What the device says; so for all launchers.
+    pub fn plant_rows(&self, staged: &D::Buffer, states: usize, keys: usize, num: usize) -> Result<()> {
+        let parts = [0, states, keys].map(|at| Arg::Buffer(staged, at));
+        self.launch_warps("plant_rows", num, parts.into_iter().chain([Arg::U32(num as u32)]))
+    }
+
+    /// Plies begin. `staged` holds `num` commands.
+    ///
+    /// # Errors
+    /// As [`Arrays::plant_rows`].
+    pub fn begin_rows(&self, staged: &D::Buffer, num: usize) -> Result<()> {
+        self.launch_warps("begin_rows", num, [Arg::Buffer(staged, 0), Arg::U32(num as u32)])
+    }
+
+    /// Actions are played. `staged` holds `num` commands.
+    ///
+    /// # Errors
+    /// As [`Arrays::plant_rows`].
+    pub fn advance_rows(&self, staged: &D::Buffer, num: usize) -> Result<()> {
+        self.launch_warps("advance_rows", num, [Arg::Buffer(staged, 0), Arg::U32(num as u32)])
+    }
+
+    /// Rows stop. `staged` holds `num` rows.
+    ///
+    /// # Errors
+    /// As [`Arrays::plant_rows`].
+    pub fn park_rows(&self, staged: &D::Buffer, num: usize) -> Result<()> {
+        self.launch_warps("park_rows", num, [Arg::Buffer(staged, 0), Arg::U32(num as u32)])
+    }
+
+    /// Up to L leaves in every row that has simulations left.
+    ///
+    /// # Errors
+    /// As [`Arrays::plant_rows`].
+    pub fn select_rows(&self) -> Result<()> {
+        self.launch_warps("select_rows", self.num_rows, [])
+    }
+
+    /// The leaves that need the network get the places 0..M in row order.
+    ///
+    /// # Errors
+    /// As [`Arrays::plant_rows`].
+    pub fn number_leaves(&self) -> Result<()> {
+        self.launch("number_leaves", 1, NUMBERING_THREADS, [])
+    }
+
+    /// Sums what the rows have done.
+    ///
+    /// # Errors
+    /// As [`Arrays::plant_rows`].
+    pub fn count_rows(&self) -> Result<()> {
+        self.launch("count_rows", 1, COUNTING_THREADS, [Arg::Buffer(&self.totals, 0)])
+    }
+
+    /// What the leaves' players see, each in its slot.
+    ///
+    /// # Errors
+    /// As [`Arrays::plant_rows`].
+    pub fn observe_leaves(&self, kernel: &'static str, out: &D::Buffer) -> Result<()> {
+        self.launch_warps(kernel, self.num_rows * self.num_leaves, [Arg::Buffer(out, 0)])
+    }
+
+    /// The network's answers into the new nodes; strides count numbers from slot to slot.
+    ///
+    /// # Errors
+    /// As [`Arrays::plant_rows`].
+    pub fn expand_leaves(&self, logits_stride: u32, answers_stride: u32) -> Result<()> {
+        let logits = [Arg::Buffer(&self.logits, 0), Arg::U32(logits_stride)];
+        let answers = [Arg::Buffer(&self.answers, 0), Arg::U32(answers_stride)];
+        let warps = self.num_rows * self.num_leaves;
+        self.launch_warps("expand_leaves", warps, logits.into_iter().chain(answers))
+    }
+
+    /// All leaves of the pass up to their roots.
+    ///
+    /// # Errors
+    /// As [`Arrays::plant_rows`].
+    pub fn backup_rows(&self) -> Result<()> {
+        self.launch_warps("backup_rows", self.num_rows, [])
+    }
+
+    /// Whole passes in one launch, where one answer, the first in `logits` and `answers`, serves all leaves.
+    ///
+    /// # Errors
+    /// As [`Arrays::plant_rows`].
+    pub fn simulate_rows(&self, passes: u32) -> Result<()> {
+        let answer = [Arg::Buffer(&self.logits, 0), Arg::Buffer(&self.answers, 0), Arg::U32(passes)];
+        self.launch_warps("simulate_rows", self.num_rows, answer)
+    }
+
+    /// The summaries of the `num` rows that `staged` lists.
+    ///
+    /// # Errors
+    /// As [`Arrays::plant_rows`].
+    pub fn summarise_rows(&self, staged: &D::Buffer, num: usize) -> Result<()> {
+        let list = [Arg::Buffer(staged, 0), Arg::U32(num as u32), Arg::Buffer(&self.summaries, 0)];
+        self.launch_warps("summarise_rows", num, list)
+    }
+
+    /// Keeps the most visited nodes of one row.
+    ///
+    /// # Errors
+    /// As [`Arrays::plant_rows`].
+    pub fn trim_row(&self, b: usize, limit: usize) -> Result<()> {
+        self.launch("trim_row", 1, WARP as u32, [Arg::U32(b as u32), Arg::U32(limit as u32)])
+    }
+
+    /// Gives the `num` rows that `staged` lists a copy of `tree`.
+    ///
+    /// # Errors
+    /// As [`Arrays::plant_rows`].
+    pub fn clone_rows(&self, staged: &D::Buffer, num: usize, tree: &DeviceTree<D::Buffer>) -> Result<()> {
+        let parts = tree.parts.map(|at| Arg::Buffer(&tree.buffer, at));
+        let more = [Arg::Buffer(staged, 0)]
+            .into_iter()
+            .chain(parts)
+            .chain([Arg::U32(tree.count), Arg::U32(tree.num_history)]);
+        self.launch("clone_rows", num, COPYING_THREADS, more)
+    }
+}

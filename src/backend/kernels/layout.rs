@@ -1,0 +1,274 @@
+//! What kernels and host both know of the bytes on the device: twins of the structs in `kernels/tree.cuh` and
+//! `kernels/search/`, and the sizes of all arrays.
+
+use crate::backend::plan::{BackendPlan, Reuse};
+use crate::config::{Algorithm, ChanceRule, Fpu};
+use crate::error::{Error, Result};
+use crate::game::Sizes;
+use crate::search::root::{Exploration, RootSummary, RowKey};
+use crate::search::{SearchParams, Solver};
+use crate::tree::{Node, TreeShape};
+use bytemuck::{Pod, Zeroable};
+
+const MIB: u64 = 1 << 20;
+
+/// Twin of `RootRow`: the scalars of one row.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+pub struct RootRow {
+    /// Share of the noise in the priors.
+    pub noise_fraction: f32,
+    /// New simulations of the ply still to run.
+    pub left: u32,
+    /// New simulations of the ply in all.
+    pub budget: u32,
+    /// Where the row's schedule begins.
+    pub schedule: u32,
+    /// Simulations of that schedule.
+    pub schedule_len: u32,
+    /// Leaves of this pass.
+    pub num_leaves: u32,
+    /// Leaves of this pass that need the network.
+    pub num_asked: u32,
+    /// Keys of positions before the root.
+    pub num_history: u32,
+}
+
+/// Twin of `Totals`: what all rows did since they were last counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct Totals {
+    /// Passes, summed over rows, in which a row selected anything.
+    pub passes: u64,
+    /// Leaves of any kind.
+    pub leaves: u64,
+    /// Leaves that needed the network.
+    pub asked: u64,
+    /// Leaves that are simulations.
+    pub simulations: u64,
+    /// Sum of the leaves' depths.
+    pub depth_sum: u64,
+    /// Depth of the deepest leaf.
+    pub depth_max: u64,
+    /// Rows with simulations left.
+    pub unfinished: u64,
+    padding: u64,
+}
+
+/// Twin of `PlantCommand`.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+pub struct PlantCommand {
+    /// The row.
+    pub row: u32,
+    /// Keys of its history.
+    pub num_history: u32,
+    /// Where they begin among those of all commands.
+    pub first_key: u64,
+}
+
+/// Twin of `AdvanceCommand`.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+pub struct AdvanceCommand {
+    /// The row.
+    pub row: u32,
+    /// What is played or dealt.
+    pub action: u32,
+}
+
+/// Twin of `BeginCommand`.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+pub struct BeginCommand {
+    /// The row.
+    pub row: u32,
+    /// New simulations, before inherited ones are taken off.
+    pub simulations: u32,
+    /// 1 where the root explores.
+    pub noisy: u32,
+    /// Where the schedule for so many simulations begins.
+    pub schedule: u32,
+    /// Twin of `RowKey`: seed, lane, game, determinisation, ply.
+    pub key: [u64; 5],
+}
+
+impl BeginCommand {
+    /// The command for row `row`.
+    pub fn new(row: u32, simulations: u32, exploration: Exploration, schedule: u32, key: RowKey) -> Self {
+        let noisy = u32::from(exploration == Exploration::Noisy);
+        let key = [key.seed, key.lane, key.game, key.determinisation, key.ply];
+        Self { row, simulations, noisy, schedule, key }
+    }
+}
+
+/// Bytes of `Leaf`, `RowCounts` and `RowKey`.
+const LEAF_BYTES: usize = 8;
+const COUNTS_BYTES: usize = 32;
+const KEY_BYTES: usize = 40;
+
+/// Bytes of one row in each array, in the order in which kernels take the arrays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowBytes {
+    /// Bytes of a row in each of the arrays that every kernel gets, but for the schedules, which rows share.
+    pub arrays: [usize; 15],
+    /// Bytes of a row's part in the network's input and output.
+    pub network: [usize; 3],
+    /// Bytes of a row's summary.
+    pub summary: usize,
+}
+
+/// The sizes of one plan's arrays.
+#[derive(Clone, Copy, Debug)]
+pub struct Layout {
+    /// B, T, E, P.
+    pub shape: TreeShape,
+    /// L.
+    pub leaves: usize,
+    /// Bytes of a state.
+    pub state_size: usize,
+    /// Room for history keys in a row.
+    pub history_len: usize,
+    /// F.
+    pub obs_len: usize,
+    /// A.
+    pub num_actions: usize,
+}
+
+impl Layout {
+    /// The layout of a plan.
+    pub fn new(plan: &BackendPlan, sizes: &Sizes, state_size: usize) -> Self {
+        Self {
+            shape: plan.shape(sizes),
+            leaves: plan.params.leaves,
+            state_size,
+            history_len: if sizes.uses_history { sizes.max_plies + 1 } else { 1 },
+            obs_len: sizes.obs.len(),
+            num_actions: sizes.num_actions,
+        }
+    }
+
+    /// The bytes of one row.
+    pub fn row_bytes(&self) -> RowBytes {
+        let TreeShape { nodes: t, players: p, .. } = self.shape;
+        let (ep, l) = (self.shape.padded(), self.leaves);
+        RowBytes {
+            arrays: [
+                t * size_of::<Node>(),
+                t * 16 * ep,
+                t * 2 * ep,
+                t * 4 * p,
+                4,
+                t * self.state_size,
+                size_of::<RootRow>(),
+                KEY_BYTES,
+                4 * ep,
+                4 * ep,
+                4 * p,
+                8 * self.history_len,
+                LEAF_BYTES * l,
+                4 * t,
+                COUNTS_BYTES,
+            ],
+            network: [4 * l * self.obs_len, 4 * l * self.num_actions, 4 * l * p],
+            summary: self.summary_bytes(),
+        }
+    }
+
+    /// Bytes of one row's `Summary`.
+    pub fn summary_bytes(&self) -> usize {
+        16 + 4 * self.shape.players + 22 * self.shape.padded()
+    }
+
+    /// Refuses more rows than fit into `free` bytes.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] with the numbers; `rows_per_game` turns rows into games.
+    pub fn check_memory(&self, free: usize, rows_per_game: usize) -> Result<()> {
+        let row = self.row_bytes().total();
+        let (need, free) = (row as u64 * self.shape.rows as u64, free as u64);
+        if need <= free {
+            return Ok(());
+        }
+        let (b, t) = (self.shape.rows, self.shape.nodes);
+        Err(Error::Memory {
+            need_mib: need.div_ceil(MIB),
+            have_mib: free / MIB,
+            detail: format!("on the device: {b} trees of {t} nodes at {row} bytes each"),
+            largest_games: free / (row as u64 * rows_per_game as u64),
+        })
+    }
+
+    /// Reads one row's summary out of its bytes.
+    pub fn read_summary(&self, bytes: &[u8], out: &mut RootSummary) {
+        let (ep, p) = (self.shape.padded(), self.shape.players);
+        let head = words::<u32>(&bytes[..16]);
+        let e = head[0] as usize;
+        let list = |i: usize| {
+            let start = 16 + 4 * p + 4 * ep * i;
+            &bytes[start..start + 4 * e]
+        };
+        let actions = 16 + 4 * p + 20 * ep;
+        out.actions = words(&bytes[actions..actions + 2 * e]);
+        out.visits = words(list(0));
+        out.new_visits = words(list(1));
+        out.prior = words(list(2));
+        out.q = words(list(3));
+        out.policy = words(list(4));
+        out.value = words(&bytes[16..16 + 4 * p]);
+        out.best = head[1] as usize;
+        out.player = head[2] as u8;
+        out.proven = head[3] != 0;
+    }
+}
+
+impl RowBytes {
+    /// All of them.
+    pub fn total(&self) -> usize {
+        self.arrays.iter().chain(&self.network).sum::<usize>() + self.summary
+    }
+}
+
+fn words<T: Pod>(bytes: &[u8]) -> Vec<T> {
+    bytes.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned).collect()
+}
+
+/// How to search, as kernels take it after the arrays: integers, then floats.
+pub fn search_numbers(plan: &BackendPlan, layout: &Layout, sizes: &Sizes) -> ([u32; 11], [f32; 8]) {
+    let SearchParams { c_init, c_base, fpu_reduction, noise_fraction, noise_alpha, .. } = plan.params;
+    let SearchParams { c_visit, c_scale, inherit_cap, rule, chance, fpu, solver, .. } = plan.params;
+    let ply = BackendPlan::nodes_for(plan.params.simulations, sizes) - 1;
+    let keep_limit = match plan.reuse {
+        Reuse::Keep => plan.nodes.saturating_sub(ply),
+        Reuse::Drop => 0,
+    };
+    let integers = [
+        plan.rows as u32,
+        plan.nodes as u32,
+        layout.leaves as u32,
+        layout.history_len as u32,
+        keep_limit as u32,
+        match rule {
+            Algorithm::Puct => 0,
+            Algorithm::Gumbel => 1,
+        },
+        match chance {
+            ChanceRule::Sample => 0,
+            ChanceRule::Stratified => 1,
+        },
+        match fpu {
+            Fpu::Zero => 0,
+            Fpu::Parent => 1,
+            Fpu::Reduced => 2,
+            Fpu::Loss => 3,
+        },
+        match solver {
+            Solver::Off => 0,
+            Solver::On => 1,
+        },
+        plan.params.considered as u32,
+        plan.params.min_simulations,
+    ];
+    let floats = [c_init, c_base, fpu_reduction, noise_fraction, noise_alpha, c_visit, c_scale, inherit_cap];
+    (integers, floats)
+}

@@ -1,0 +1,161 @@
+//! What rows are told to do between two passes, gathered so that one launch does it for many rows.
+//!
+//! A row's commands keep their order; those of different rows do not, since rows are independent. So a command joins the
+//! first batch of its kind that comes after all batches with a command for the same row.
+
+use super::layout::{AdvanceCommand, BeginCommand, PlantCommand};
+
+/// Commands of one kind, at most one a row.
+#[derive(Clone, Debug)]
+pub enum Batch {
+    /// New trees.
+    Plant(PlantBatch),
+    /// Copies of the snapshot at hand.
+    Clone(Vec<u32>),
+    /// Plies begin.
+    Begin(Vec<BeginCommand>),
+    /// Actions are played.
+    Advance(Vec<AdvanceCommand>),
+    /// Rows stop.
+    Park(Vec<u32>),
+}
+
+/// New trees with the bytes they begin from.
+#[derive(Clone, Debug, Default)]
+pub struct PlantBatch {
+    /// `[num]`
+    pub commands: Vec<PlantCommand>,
+    /// `[num, state bytes]`
+    pub states: Vec<u8>,
+    /// The keys of all histories.
+    pub keys: Vec<u64>,
+}
+
+/// Batches in the order in which they are to run.
+#[derive(Debug)]
+pub struct Queue {
+    batches: Vec<Batch>,
+    /// How many batches must come before the row's next command. `[B]`
+    after: Vec<u32>,
+}
+
+impl Queue {
+    /// An empty queue for `rows` rows.
+    pub fn new(rows: usize) -> Self {
+        Self { batches: Vec::new(), after: vec![0; rows] }
+    }
+
+    /// True where there is nothing to do.
+    pub fn is_empty(&self) -> bool {
+        self.batches.is_empty()
+    }
+
+    /// True where some row waits for a copy of the snapshot at hand.
+    pub fn has_clones(&self) -> bool {
+        self.batches.iter().any(|batch| matches!(batch, Batch::Clone(_)))
+    }
+
+    /// Takes all batches out.
+    pub fn take(&mut self) -> Vec<Batch> {
+        self.after.fill(0);
+        std::mem::take(&mut self.batches)
+    }
+
+    /// The batch that row `b`'s next command goes to: the first that `fits`, or a new one.
+    fn batch(&mut self, b: usize, fits: impl Fn(&Batch) -> bool, new: Batch) -> &mut Batch {
+        let after = self.after[b] as usize;
+        let found = self.batches[after..].iter().position(fits).map(|place| after + place);
+        let place = found.unwrap_or_else(|| {
+            self.batches.push(new);
+            self.batches.len() - 1
+        });
+        self.after[b] = place as u32 + 1;
+        &mut self.batches[place]
+    }
+
+    /// Row `b` gets a new tree.
+    pub fn plant(&mut self, b: usize, state: &[u8], history: &[u64]) {
+        let new = Batch::Plant(PlantBatch::default());
+        if let Batch::Plant(batch) = self.batch(b, |batch| matches!(batch, Batch::Plant(_)), new) {
+            let first_key = batch.keys.len() as u64;
+            batch.commands.push(PlantCommand { row: b as u32, num_history: history.len() as u32, first_key });
+            batch.states.extend_from_slice(state);
+            batch.keys.extend_from_slice(history);
+        }
+    }
+
+    /// Row `b` gets a copy of the snapshot at hand.
+    pub fn clone_snapshot(&mut self, b: usize) {
+        let new = Batch::Clone(Vec::new());
+        if let Batch::Clone(rows) = self.batch(b, |batch| matches!(batch, Batch::Clone(_)), new) {
+            rows.push(b as u32);
+        }
+    }
+
+    /// A ply begins in the command's row.
+    pub fn begin(&mut self, command: BeginCommand) {
+        let new = Batch::Begin(Vec::new());
+        let b = command.row as usize;
+        if let Batch::Begin(commands) = self.batch(b, |batch| matches!(batch, Batch::Begin(_)), new) {
+            commands.push(command);
+        }
+    }
+
+    /// `action` is played in row `b`.
+    pub fn advance(&mut self, b: usize, action: u16) {
+        let new = Batch::Advance(Vec::new());
+        if let Batch::Advance(commands) = self.batch(b, |batch| matches!(batch, Batch::Advance(_)), new) {
+            commands.push(AdvanceCommand { row: b as u32, action: u32::from(action) });
+        }
+    }
+
+    /// Row `b` stops.
+    pub fn park(&mut self, b: usize) {
+        let new = Batch::Park(Vec::new());
+        if let Batch::Park(rows) = self.batch(b, |batch| matches!(batch, Batch::Park(_)), new) {
+            rows.push(b as u32);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kinds(queue: &Queue) -> String {
+        let one = |batch: &Batch| match batch {
+            Batch::Plant(batch) => format!("P{}", batch.commands.len()),
+            Batch::Clone(rows) => format!("C{}", rows.len()),
+            Batch::Begin(commands) => format!("B{}", commands.len()),
+            Batch::Advance(commands) => format!("A{}", commands.len()),
+            Batch::Park(rows) => format!("S{}", rows.len()),
+        };
+        queue.batches.iter().map(one).collect()
+    }
+
+    fn begin(row: u32) -> BeginCommand {
+        BeginCommand { row, simulations: 3, noisy: 0, schedule: 0, key: [0; 5] }
+    }
+
+    #[test]
+    fn rows_share_launches_and_keep_their_own_order() {
+        let mut queue = Queue::new(5);
+        for b in 0..2 {
+            queue.plant(b, &[7; 3], &[1, 2]);
+            queue.begin(begin(b as u32));
+        }
+        queue.advance(2, 4);
+        queue.advance(2, 5);
+        queue.begin(begin(2));
+        queue.advance(3, 6);
+        queue.begin(begin(3));
+        queue.park(4);
+        assert_eq!(kinds(&queue), "P2B2A2A1B2S1");
+        assert_eq!(queue.take().len(), 6);
+        assert!(queue.is_empty());
+        queue.clone_snapshot(2);
+        queue.begin(begin(2));
+        assert!(queue.has_clones());
+        assert_eq!(kinds(&queue), "C1B1");
+    }
+}

@@ -1,0 +1,378 @@
+//! The rows of a [`super::KernelBackend`]: arrays on the device, commands that wait, and what the host remembers. Everything
+//! may fail.
+
+use super::arrays::{Arrays, Which};
+use super::device::Device;
+use super::layout::{BeginCommand, Layout, RootRow, Totals, search_numbers};
+use super::network::{DeviceNetwork, ObsFormat, Slots};
+use super::queue::{Batch, PlantBatch, Queue};
+use super::snapshots::{self, UploadedSnapshot, pack};
+use crate::backend::Snapshot;
+use crate::backend::plan::BackendPlan;
+use crate::error::{Error, Result};
+use crate::game::Sizes;
+use crate::search::Rule;
+use crate::search::root::{Halving, RootSummary};
+use crate::search::{SearchParams, Solver};
+use crate::tree::{Tree, TreeShape};
+use bytemuck::Zeroable;
+
+/// What the host remembers of the rows between passes.
+struct Known {
+    /// One bit a row: simulations left.
+    unfinished: Vec<u32>,
+    num_unfinished: usize,
+    /// False where rows may have finished since.
+    is_fresh: bool,
+    /// Rows whose ply has begun and that were not summarised since. `[B]`
+    is_open: Vec<bool>,
+    /// Where in `summaries` a row's summary is. `[B]`
+    summary: Vec<Option<u32>>,
+    summaries: Vec<u8>,
+}
+
+/// Schedules of sequential halving on the device, one after the other.
+#[derive(Default)]
+struct Schedules {
+    /// Simulations and place of each.
+    known: Vec<(u32, u32)>,
+    numbers: Vec<u16>,
+}
+
+/// B rows.
+pub struct Rows<D: Device> {
+    pub arrays: Arrays<D>,
+    layout: Layout,
+    params: SearchParams,
+    queue: Queue,
+    /// Commands on their way to a kernel.
+    staged: D::Buffer,
+    staged_bytes: usize,
+    schedules: Schedules,
+    snapshot: Option<UploadedSnapshot<D::Buffer>>,
+    known: Known,
+    /// Leaves of the pass that wait for the host's network.
+    num_asked: usize,
+}
+
+impl<D: Device> Rows<D> {
+    pub fn new(device: D, layout: Layout, plan: BackendPlan, sizes: &Sizes) -> Result<Self> {
+        let (integers, floats) = search_numbers(&plan, &layout, sizes);
+        let staged_bytes = 1 << 12;
+        let staged = device.alloc(staged_bytes)?;
+        let b = plan.rows;
+        Ok(Self {
+            arrays: Arrays::new(device, &layout, integers, floats)?,
+            layout,
+            params: plan.params,
+            queue: Queue::new(b),
+            staged,
+            staged_bytes,
+            schedules: Schedules::default(),
+            snapshot: None,
+            known: Known {
+                unfinished: vec![0; b.div_ceil(32)],
+                num_unfinished: 0,
+                is_fresh: true,
+                is_open: vec![false; b],
+                summary: vec![None; b],
+                summaries: Vec::new(),
+            },
+            num_asked: 0,
+        })
+    }
+
+    pub fn plant(&mut self, b: usize, state: &[u8], history: &[u64]) -> Result<()> {
+        if history.len() >= self.layout.history_len && !history.is_empty() {
+            return Err(Error::Mismatch {
+                what: "keys of the positions before a planted state".into(),
+                found: history.len().to_string(),
+                expected: format!("at most {}", self.layout.history_len - 1),
+            });
+        }
+        self.close(b);
+        self.queue.plant(b, state, history);
+        Ok(())
+    }
+
+    pub fn plant_snapshot(&mut self, b: usize, snapshot: &Snapshot) -> Result<()> {
+        if !self.snapshot.as_ref().is_some_and(|known| known.is(snapshot)) {
+            if self.queue.has_clones() {
+                self.flush()?;
+            }
+            self.snapshot = Some(UploadedSnapshot::new(&self.arrays.device, snapshot)?);
+        }
+        self.close(b);
+        self.queue.clone_snapshot(b);
+        Ok(())
+    }
+
+    pub fn begin(&mut self, command: BeginCommand) {
+        let b = command.row as usize;
+        self.close(b);
+        self.known.is_open[b] = true;
+        self.known.is_fresh = false;
+        self.queue.begin(command);
+    }
+
+    pub fn park(&mut self, b: usize) {
+        self.close(b);
+        self.known.is_fresh = false;
+        self.queue.park(b);
+    }
+
+    pub fn advance(&mut self, b: usize, action: u16) {
+        self.close(b);
+        self.queue.advance(b, action);
+    }
+
+    /// Row `b` becomes another: what is known of it counts no more.
+    fn close(&mut self, b: usize) {
+        self.known.summary[b] = None;
+        self.known.is_open[b] = false;
+        self.known.is_fresh = false;
+    }
+
+    /// The place of the schedule for `simulations`, which is made where it is not there yet.
+    pub fn schedule(&mut self, simulations: u32) -> Result<u32> {
+        if self.params.rule == Rule::Puct {
+            return Ok(0);
+        }
+        if let Some(&(_, place)) = self.schedules.known.iter().find(|(known, _)| *known == simulations) {
+            return Ok(place);
+        }
+        let place = self.schedules.numbers.len() as u32;
+        let halving = Halving::new(simulations, self.params.considered);
+        self.schedules.known.push((simulations, place));
+        self.schedules.numbers.extend(halving.tables().iter().flatten());
+        let bytes = bytemuck::cast_slice(&self.schedules.numbers);
+        self.arrays.tables = self.arrays.device.alloc(bytes.len().max(4))?;
+        self.arrays.device.upload(&mut self.arrays.tables, 0, bytes)?;
+        Ok(place)
+    }
+
+    /// Runs the commands that wait.
+    fn flush(&mut self) -> Result<()> {
+        if self.queue.is_empty() {
+            return Ok(());
+        }
+        for batch in self.queue.take() {
+            match batch {
+                Batch::Plant(batch) => self.flush_plants(&batch)?,
+                Batch::Begin(commands) => {
+                    self.stage(bytemuck::cast_slice(&commands))?;
+                    self.arrays.begin_rows(&self.staged, commands.len())?;
+                }
+                Batch::Advance(commands) => {
+                    self.stage(bytemuck::cast_slice(&commands))?;
+                    self.arrays.advance_rows(&self.staged, commands.len())?;
+                }
+                Batch::Park(rows) => {
+                    self.stage(bytemuck::cast_slice(&rows))?;
+                    self.arrays.park_rows(&self.staged, rows.len())?;
+                }
+                Batch::Clone(rows) => {
+                    self.stage(bytemuck::cast_slice(&rows))?;
+                    if let Some(snapshot) = &self.snapshot {
+                        self.arrays.clone_rows(&self.staged, rows.len(), &snapshot.tree)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn flush_plants(&mut self, batch: &PlantBatch) -> Result<()> {
+        let parts = [bytemuck::cast_slice(&batch.commands), &batch.states, bytemuck::cast_slice(&batch.keys)];
+        let (bytes, [_, states, keys]) = pack(parts);
+        self.stage(&bytes)?;
+        self.arrays.plant_rows(&self.staged, states, keys, batch.commands.len())
+    }
+
+    /// Copies `bytes` to where the next kernel finds them.
+    fn stage(&mut self, bytes: &[u8]) -> Result<()> {
+        if bytes.len() > self.staged_bytes {
+            self.staged_bytes = bytes.len().next_power_of_two();
+            self.staged = self.arrays.device.alloc(self.staged_bytes)?;
+        }
+        self.arrays.device.upload(&mut self.staged, 0, bytes)
+    }
+
+    /// Asks what the rows have done since the last time.
+    fn count(&mut self) -> Result<Totals> {
+        self.arrays.count_rows()?;
+        let mut bytes = vec![0; Arrays::<D>::totals_bytes(self.layout.shape.rows)];
+        self.arrays.device.download(&self.arrays.totals, 0, &mut bytes)?;
+        let (totals, bits) = bytes.split_at(size_of::<Totals>());
+        let totals: Totals = bytemuck::pod_read_unaligned(totals);
+        bytemuck::cast_slice_mut::<u32, u8>(&mut self.known.unfinished).copy_from_slice(bits);
+        self.known.num_unfinished = totals.unfinished as usize;
+        self.known.is_fresh = true;
+        Ok(totals)
+    }
+
+    /// Brings what is known of unfinished rows up to date.
+    fn refresh(&mut self) -> Result<()> {
+        self.flush()?;
+        if !self.known.is_fresh {
+            self.count()?;
+        }
+        Ok(())
+    }
+
+    pub fn is_unfinished(&mut self, b: usize) -> Result<bool> {
+        self.refresh()?;
+        Ok(self.known.unfinished[b / 32] >> (b % 32) & 1 == 1)
+    }
+
+    pub fn num_unfinished(&mut self) -> Result<usize> {
+        self.refresh()?;
+        Ok(self.known.num_unfinished)
+    }
+
+    pub fn select(&mut self) -> Result<Totals> {
+        self.flush()?;
+        self.forget_summaries();
+        self.arrays.select_rows()?;
+        self.arrays.number_leaves()?;
+        let totals = self.count()?;
+        self.num_asked = totals.asked as usize;
+        Ok(totals)
+    }
+
+    /// What was summarised of rows that search on counts no more.
+    fn forget_summaries(&mut self) {
+        self.known.summary.fill(None);
+    }
+
+    pub fn observe(&mut self, obs: &mut [f32]) -> Result<()> {
+        self.arrays.observe_leaves("observe_leaves", &self.arrays.obs)?;
+        self.arrays.device.download(&self.arrays.obs, 0, bytemuck::cast_slice_mut(obs))
+    }
+
+    /// Takes the host network's answers: one for each leaf that asked, or one for all.
+    pub fn expand(&mut self, logits: &[f32], values: &[f32]) -> Result<()> {
+        if self.num_asked == 0 {
+            return Ok(());
+        }
+        self.upload_answers(logits, values)?;
+        let a = self.layout.num_actions;
+        if logits.len() == a {
+            return self.arrays.expand_leaves(0, 0);
+        }
+        self.arrays.expand_leaves(a as u32, self.layout.shape.players as u32)
+    }
+
+    fn upload_answers(&mut self, logits: &[f32], values: &[f32]) -> Result<()> {
+        self.arrays.device.upload(&mut self.arrays.logits, 0, bytemuck::cast_slice(logits))?;
+        self.arrays.device.upload(&mut self.arrays.answers, 0, bytemuck::cast_slice(values))
+    }
+
+    pub fn backup(&mut self) -> Result<()> {
+        self.num_asked = 0;
+        // Only a proof ends a ply here.
+        self.known.is_fresh = self.params.solver == Solver::Off;
+        self.arrays.backup_rows()
+    }
+
+    /// Passes with a network on the device, then one count.
+    pub fn simulate(&mut self, network: &mut dyn DeviceNetwork<D>, passes: u32) -> Result<Totals> {
+        self.flush()?;
+        self.forget_summaries();
+        let kernel = match network.format() {
+            ObsFormat::F32 => "observe_leaves",
+            ObsFormat::Bf16 => "observe_leaves_bf16",
+        };
+        let num = self.layout.shape.rows * self.layout.leaves;
+        let (a, p) = (self.layout.num_actions as u32, self.layout.shape.players as u32);
+        for _ in 0..passes {
+            self.arrays.select_rows()?;
+            self.arrays.observe_leaves(kernel, &self.arrays.obs)?;
+            let Arrays { device, obs, logits, answers, .. } = &mut self.arrays;
+            network.forward(device, Slots { num, obs, logits, answers })?;
+            self.arrays.expand_leaves(a, p)?;
+            self.arrays.backup_rows()?;
+        }
+        self.count()
+    }
+
+    pub fn simulate_same(&mut self, logits: &[f32], values: &[f32], passes: u32) -> Result<Totals> {
+        self.flush()?;
+        self.forget_summaries();
+        self.upload_answers(logits, values)?;
+        self.arrays.simulate_rows(passes)?;
+        self.count()
+    }
+
+    /// Summarises row `b`, and with it every other row whose ply is done and was not looked at yet.
+    pub fn summarise(&mut self, b: usize, out: &mut RootSummary) -> Result<()> {
+        self.refresh()?;
+        let size = self.layout.summary_bytes();
+        if self.known.summary[b].is_none() {
+            let done = |b: usize| self.known.unfinished[b / 32] >> (b % 32) & 1 == 0;
+            let rows: Vec<u32> = (0..self.layout.shape.rows)
+                .filter(|&r| r == b || (self.known.is_open[r] && done(r)))
+                .map(|r| r as u32)
+                .collect();
+            self.stage(bytemuck::cast_slice(&rows))?;
+            self.arrays.summarise_rows(&self.staged, rows.len())?;
+            self.known.summaries.resize(rows.len() * size, 0);
+            self.arrays.device.download(&self.arrays.summaries, 0, &mut self.known.summaries)?;
+            self.known.summary.fill(None);
+            for (place, &row) in rows.iter().enumerate() {
+                self.known.summary[row as usize] = Some(place as u32);
+            }
+        }
+        if let Some(place) = self.known.summary[b] {
+            let bytes = &self.known.summaries[place as usize * size..][..size];
+            self.layout.read_summary(bytes, out);
+        }
+        Ok(())
+    }
+
+    /// Copies row `b` to the host, after keeping its `limit` most visited nodes where there is a limit.
+    pub fn snapshot(&mut self, b: usize, limit: Option<usize>, history: &[u64]) -> Result<Snapshot> {
+        self.flush()?;
+        if let Some(limit) = limit {
+            self.arrays.trim_row(b, limit.max(1))?;
+        }
+        snapshots::download(&self.arrays, &self.layout, b, history)
+    }
+
+    /// No tree at all.
+    pub fn empty_snapshot(&self) -> Snapshot {
+        let tree = Tree::new(TreeShape { rows: 1, nodes: 1, ..self.layout.shape });
+        Snapshot { tree, states: vec![0; self.layout.state_size], history: Vec::new() }
+    }
+
+    pub fn num_nodes(&mut self, b: usize) -> Result<usize> {
+        self.flush()?;
+        let mut count = [0; 4];
+        self.arrays.device.download(self.arrays.row_array(Which::Counts), 4 * b, &mut count)?;
+        Ok(u32::from_ne_bytes(count) as usize)
+    }
+
+    pub fn root_state(&mut self, b: usize) -> Result<Vec<u8>> {
+        self.flush()?;
+        let mut state = vec![0; self.layout.state_size];
+        let at = b * self.layout.row_bytes().arrays[Which::States as usize];
+        self.arrays.device.download(self.arrays.row_array(Which::States), at, &mut state)?;
+        Ok(state)
+    }
+
+    pub fn root_history(&mut self, b: usize) -> Result<Vec<u64>> {
+        self.flush()?;
+        let mut root = RootRow::zeroed();
+        let at = b * size_of::<RootRow>();
+        self.arrays.device.download(
+            self.arrays.row_array(Which::Roots),
+            at,
+            bytemuck::bytes_of_mut(&mut root),
+        )?;
+        let mut keys = vec![0u64; root.num_history as usize];
+        let at = b * 8 * self.layout.history_len;
+        let histories = self.arrays.row_array(Which::Histories);
+        self.arrays.device.download(histories, at, bytemuck::cast_slice_mut(&mut keys))?;
+        Ok(keys)
+    }
+}

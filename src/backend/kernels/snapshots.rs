@@ -1,0 +1,86 @@
+//! One row's tree between device and host.
+
+use super::arrays::{Arrays, DeviceTree, Which};
+use super::device::Device;
+use super::layout::Layout;
+use crate::backend::Snapshot;
+use crate::error::Result;
+use crate::tree::{Tree, TreeShape};
+
+/// Every part of a buffer begins at a multiple of so many bytes.
+const ALIGNMENT: usize = 256;
+
+/// Parts put one after the other, each aligned.
+pub fn pack<const N: usize>(parts: [&[u8]; N]) -> (Vec<u8>, [usize; N]) {
+    let mut bytes = Vec::with_capacity(parts.iter().map(|part| part.len() + ALIGNMENT).sum());
+    let starts = parts.map(|part| {
+        bytes.resize(bytes.len().next_multiple_of(ALIGNMENT), 0);
+        let start = bytes.len();
+        bytes.extend_from_slice(part);
+        start
+    });
+    // Never empty: devices have no buffers of 0 bytes.
+    bytes.resize(bytes.len().next_multiple_of(ALIGNMENT).max(ALIGNMENT), 0);
+    (bytes, starts)
+}
+
+/// A snapshot on the device, with the bytes it was made from.
+pub struct UploadedSnapshot<B> {
+    bytes: Vec<u8>,
+    /// The tree to clone.
+    pub tree: DeviceTree<B>,
+}
+
+impl<B> UploadedSnapshot<B> {
+    /// Copies `snapshot` to the device.
+    ///
+    /// # Errors
+    /// What the device says.
+    pub fn new<D: Device<Buffer = B>>(device: &D, snapshot: &Snapshot) -> Result<Self> {
+        let (bytes, parts) = pack_snapshot(snapshot);
+        let mut buffer = device.alloc(bytes.len())?;
+        device.upload(&mut buffer, 0, &bytes)?;
+        let count = snapshot.tree.count(0) as u32;
+        let num_history = snapshot.history.len() as u32;
+        Ok(Self { bytes, tree: DeviceTree { buffer, parts, count, num_history } })
+    }
+
+    /// True where this is a copy of `snapshot`.
+    pub fn is(&self, snapshot: &Snapshot) -> bool {
+        self.tree.count as usize == snapshot.tree.count(0)
+            && self.tree.num_history as usize == snapshot.history.len()
+            && pack_snapshot(snapshot).0 == self.bytes
+    }
+}
+
+fn pack_snapshot(snapshot: &Snapshot) -> (Vec<u8>, [usize; 6]) {
+    let [nodes, edges, actions, values] = snapshot.tree.row_bytes(0);
+    pack([nodes, edges, actions, values, &snapshot.states, bytemuck::cast_slice(&snapshot.history)])
+}
+
+/// Copies row `b` to the host.
+///
+/// # Errors
+/// What the device says.
+pub fn download<D: Device>(
+    arrays: &Arrays<D>,
+    layout: &Layout,
+    b: usize,
+    history: &[u64],
+) -> Result<Snapshot> {
+    let mut count = [0u8; 4];
+    arrays.device.download(arrays.row_array(Which::Counts), 4 * b, &mut count)?;
+    let nodes = u32::from_ne_bytes(count) as usize;
+    let row_bytes = layout.row_bytes().arrays;
+    let fetch = |which: Which, to: &mut [u8]| {
+        arrays.device.download(arrays.row_array(which), b * row_bytes[which as usize], to)
+    };
+    let mut tree = Tree::new(TreeShape { rows: 1, nodes, ..layout.shape });
+    let parts = [Which::Nodes, Which::Edges, Which::Actions, Which::Values];
+    for (which, to) in parts.into_iter().zip(tree.row_bytes_mut(nodes)) {
+        fetch(which, to)?;
+    }
+    let mut states = vec![0; nodes * layout.state_size];
+    fetch(Which::States, &mut states)?;
+    Ok(Snapshot { tree, states, history: history.to_vec() })
+}

@@ -1,0 +1,156 @@
+//! The kernels' sources, kept in the program, and the constants that a game gives them.
+//!
+//! A new game's kernel is one file `kernels/games/<name>.cuh` and one line in `FILES`.
+
+use super::device::Program;
+use crate::batch::AnyGame;
+use crate::error::{Error, Result};
+
+macro_rules! embed {
+    ($($path:literal),+ $(,)?) => {
+        &[$(($path, include_str!(concat!("../../../kernels/", $path)))),+]
+    };
+}
+
+/// Every file under `kernels/`: the name by which sources include it, and its text.
+pub const FILES: &[(&str, &str)] = embed![
+    "common.cuh",
+    "math.cuh",
+    "rng.cuh",
+    "lanes.cuh",
+    "tree.cuh",
+    "search/select.cuh",
+    "search/expand.cuh",
+    "search/backup.cuh",
+    "search/descend.cuh",
+    "search/reuse.cuh",
+    "search/rows.cuh",
+    "search/root.cuh",
+    "search/count.cuh",
+    "search.cu",
+    "games/tic_tac_toe.cuh",
+    "games/connect_four.cuh",
+    "games/backgammon.cuh",
+    "games/go.cuh",
+    "games/chess.cuh",
+    "games/blob.cuh",
+    "games/blob_deal.cuh",
+];
+
+/// True where `game` has kernels.
+pub fn has_game(game: &str) -> bool {
+    text(&header_of(game)).is_some()
+}
+
+/// The program of `game` that runs the kernels of `unit`, the file `kernels/<unit>.cu`.
+///
+/// # Errors
+/// [`Error::Unsupported`] where the game or the unit has no kernels.
+pub fn program(game: &dyn AnyGame, unit: &str) -> Result<Program> {
+    let unit = format!("{unit}.cu");
+    if !has_game(game.name()) {
+        let why = "this game has no kernels; search it on the CPU";
+        return Err(Error::unsupported(format!("game {} on a device", game.name()), why));
+    }
+    if text(&unit).is_none() {
+        return Err(Error::unsupported(format!("kernels {unit}"), "there is no such file"));
+    }
+    Ok(Program {
+        game: game.name().into(),
+        source: prelude(game.name()) + &format!("#include \"{unit}\"\n"),
+        headers: FILES.iter().map(|&(name, text)| (name.into(), text.into())).collect(),
+        defines: defines(game),
+    })
+}
+
+/// The first lines of every translation unit for the game called `name`.
+pub fn prelude(name: &str) -> String {
+    format!("#include \"common.cuh\"\n#include \"{}\"\n", header_of(name))
+}
+
+/// The constants of `game`: its sizes, each of its options as `VZ_OPT_..`, and the bytes of its first state.
+///
+/// A number or bool K = V is `VZ_OPT_K=V`, a string `VZ_OPT_K_V=1` with all but letters and digits replaced by `_`.
+pub fn defines(game: &dyn AnyGame) -> Vec<(String, String)> {
+    let sizes = game.sizes();
+    let numbers = [
+        ("VZ_PLAYERS", sizes.num_players),
+        ("VZ_ACTIONS", sizes.num_actions),
+        ("VZ_MAX_LEGAL", sizes.max_legal),
+        ("VZ_CHANCE", sizes.num_chance),
+        ("VZ_CHANCE_RUN", sizes.max_chance_run),
+        ("VZ_NUM_EDGES", sizes.num_edges()),
+        ("VZ_TREE_EDGES", sizes.tree_edges()),
+        ("VZ_OBS_CHANNELS", sizes.obs.channels),
+        ("VZ_OBS_HEIGHT", sizes.obs.height),
+        ("VZ_OBS_WIDTH", sizes.obs.width),
+        ("VZ_MAX_PLIES", sizes.max_plies),
+        ("VZ_ZERO_SUM", usize::from(sizes.zero_sum)),
+        ("VZ_HIDDEN", usize::from(sizes.hidden_information)),
+        ("VZ_USES_HISTORY", usize::from(sizes.uses_history)),
+        ("VZ_STATE_BYTES", game.state_size()),
+    ];
+    let bytes: Vec<String> = game.init().iter().map(u8::to_string).collect();
+    let mut all: Vec<(String, String)> =
+        numbers.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+    all.push(("VZ_SYMMETRIES".into(), format!("{}ull", sizes.num_symmetries)));
+    all.push(("VZ_INIT_STATE".into(), bytes.join(",")));
+    all.extend(game.options().iter().filter_map(|(key, value)| option_define(key, value)));
+    all
+}
+
+/// One option as a constant; none for a list or a table, which no game has.
+fn option_define(key: &str, value: &toml::Value) -> Option<(String, String)> {
+    let name = format!("VZ_OPT_{}", as_identifier(key));
+    match value {
+        toml::Value::Integer(x) => Some((name, format!("({x})"))),
+        toml::Value::Float(x) => Some((name, format!("({:?}f)", *x as f32))),
+        toml::Value::Boolean(x) => Some((name, u8::from(*x).to_string())),
+        toml::Value::String(x) => Some((format!("{name}_{}", as_identifier(x)), "1".into())),
+        toml::Value::Datetime(_) | toml::Value::Array(_) | toml::Value::Table(_) => None,
+    }
+}
+
+fn as_identifier(text: &str) -> String {
+    text.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' }).collect()
+}
+
+fn header_of(game: &str) -> String {
+    format!("games/{game}.cuh")
+}
+
+fn text(name: &str) -> Option<&'static str> {
+    FILES.iter().find(|(file, _)| *file == name).map(|(_, text)| *text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::batch::any_game;
+
+    fn value_of(game: &str, options: &str, name: &str) -> Option<String> {
+        let game = any_game(game, &options.parse().expect("TOML")).expect(options);
+        defines(&*game).into_iter().find(|(n, _)| n == name).map(|(_, value)| value)
+    }
+
+    #[test]
+    fn sizes_and_options_become_constants() {
+        let some = |text: &str| Some(text.to_string());
+        assert_eq!(value_of("connect_four", "rows = 5", "VZ_OPT_ROWS"), some("(5)"));
+        assert_eq!(value_of("connect_four", "columns = 9", "VZ_ACTIONS"), some("9"));
+        assert_eq!(value_of("connect_four", "", "VZ_STATE_BYTES"), some("24"));
+        assert_eq!(value_of("go", "komi = -0.1", "VZ_OPT_KOMI"), some("(-0.1f)"));
+        assert_eq!(value_of("hex", "swap = true", "VZ_OPT_SWAP"), some("1"));
+        assert_eq!(value_of("gomoku", "opening = 'swap2'", "VZ_OPT_OPENING_SWAP2"), some("1"));
+        assert_eq!(value_of("gomoku", "", "VZ_OPT_OPENING_SWAP2"), None);
+        assert_eq!(value_of("tic_tac_toe", "", "VZ_INIT_STATE"), some("0,0,0,0"));
+        assert_eq!(value_of("clique", "n = 17", "VZ_SYMMETRIES"), some("355687428096000ull"));
+    }
+
+    #[test]
+    fn programs_are_refused_in_a_sentence() {
+        let game = any_game("connect_four", &toml::Table::new()).expect("a game");
+        let error = program(&*game, "no_such_unit").expect_err("no such unit").to_string();
+        assert_eq!(error, "kernels no_such_unit.cu: there is no such file");
+    }
+}

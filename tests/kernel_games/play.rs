@@ -1,0 +1,132 @@
+//! Random games in Rust and in the kernel side by side; after every ply all that both tell must be equal to the bit.
+
+use crate::entry::Kernel;
+use vecaz::game::{Game, History, Turn};
+use vecaz::rng::{Key, Purpose, Stream};
+
+const SEED: u64 = 23;
+
+/// Plies checked with one setting: fewer where observations are large.
+fn num_plies<G: Game>(game: &G) -> usize {
+    let sizes = game.sizes();
+    (60_000_000 / (sizes.obs.len() * sizes.num_players * 34)).clamp(3_000, 40_000)
+}
+
+/// Plays [`num_plies`] and the last game to its end; gives the number of games.
+pub fn play_side_by_side<G: Game>(game: &G) -> u64 {
+    let kernel = Kernel::new(game);
+    let (mut plies, mut number) = (0, 0);
+    while plies < num_plies(game) {
+        plies += play_one(game, &kernel, number);
+        number += 1;
+    }
+    number
+}
+
+/// Plays game number `number` to its end; gives its plies.
+fn play_one<G: Game>(game: &G, kernel: &Kernel<G>, number: u64) -> usize {
+    let mut state = game.init();
+    let mut keys = Vec::new();
+    assert_eq!(kernel.init(), state, "init");
+    for ply in 0.. {
+        let mut rng = Key::new(SEED, Purpose::Evaluation).with(number).with(ply).stream();
+        let context = Context { game, kernel, place: [SEED, number, ply] };
+        context.compare_position(&state, &mut rng);
+        if game.turn(&state) == Turn::Over {
+            return ply as usize;
+        }
+        // Whatever part of the history is the game's and whatever the search path's, the rules are the same.
+        let split = rng.below(keys.len() + 1);
+        let history = History { played: &keys[..split], path: &keys[split..] };
+        let legal = context.compare_legal(&state, history, &mut rng);
+        let action = legal[rng.below(legal.len())];
+        let before = state;
+        context.compare_step(&mut state, action, history);
+        if game.sizes().uses_history {
+            keys.push(game.history_key(&before));
+        }
+    }
+    unreachable!("games end")
+}
+
+struct Context<'a, G: Game> {
+    game: &'a G,
+    kernel: &'a Kernel<G>,
+    /// Seed, game, ply.
+    place: [u64; 3],
+}
+
+impl<G: Game> Context<'_, G> {
+    /// Panics with the place where two answers differ.
+    fn same<T: PartialEq + std::fmt::Debug>(&self, what: &str, kernel: T, rust: T) {
+        let [_, number, ply] = self.place;
+        assert!(kernel == rust, "{what}: game {number} ply {ply}: kernel {kernel:?}, Rust {rust:?}");
+    }
+
+    fn same_floats(&self, what: &str, kernel: &[f32], rust: &[f32]) {
+        let differs = |(a, b): (&f32, &f32)| a.to_bits() != b.to_bits();
+        let first = kernel.iter().zip(rust).position(differs);
+        self.same(what, first.map(|i| (i, kernel[i])), first.map(|i| (i, rust[i])));
+        self.same(what, first.is_some(), false);
+    }
+
+    fn compare_position(&self, state: &G::State, rng: &mut Stream) {
+        let (game, kernel, sizes) = (self.game, self.kernel, self.game.sizes());
+        self.same("turn", kernel.turn(state), game.turn(state));
+        self.same("is_horizon", kernel.is_horizon(state), game.is_horizon(state));
+        self.same("history_key", kernel.history_key(state), game.history_key(state));
+        if game.turn(state) == Turn::Over || game.is_horizon(state) {
+            let mut returns = vec![f32::NAN; sizes.num_players];
+            game.returns(state, &mut returns);
+            self.same_floats("returns", &kernel.returns(state), &returns);
+        }
+        for player in 0..sizes.num_players as u8 {
+            let mut observed = vec![f32::NAN; sizes.obs.len()];
+            game.observe(state, player, &mut observed);
+            self.same_floats("observe with one lane", &kernel.observe(state, player), &observed);
+            self.same_floats("observe with 32 lanes", &kernel.observe_lanes(state, player), &observed);
+        }
+        let symmetry = rng.below(sizes.num_symmetries as usize) as u64;
+        self.same("transform", kernel.transform(state, symmetry), game.transform(state, symmetry));
+        self.compare_determinised(state, rng);
+    }
+
+    fn compare_determinised(&self, state: &G::State, rng: &mut Stream) {
+        if !matches!(self.game.turn(state), Turn::Player(_)) {
+            return;
+        }
+        let player = rng.below(self.game.sizes().num_players) as u8;
+        let [seed, number, ply] = self.place;
+        let mut stream = Key::new(seed, Purpose::Determinise).with(number).with(ply).stream();
+        let drawn = self.game.determinise(state, player, &mut stream);
+        let expected = (drawn, stream.next_u64());
+        self.same("determinise", self.kernel.determinise(state, player, self.place), expected);
+    }
+
+    fn compare_legal(&self, state: &G::State, history: History<'_>, rng: &mut Stream) -> Vec<u16> {
+        let (game, kernel, sizes) = (self.game, self.kernel, self.game.sizes());
+        let mut legal = vec![0; sizes.num_edges()];
+        let n = game.legal(state, history, &mut legal);
+        legal.truncate(n);
+        self.same("legal", &kernel.legal(state, history), &legal);
+        if game.turn(state) == Turn::Chance {
+            let mut probs = vec![f32::NAN; n];
+            game.chance_probs(state, &legal, &mut probs);
+            self.same_floats("chance_probs", &kernel.chance_probs(state, &legal), &probs);
+        } else {
+            let symmetry = rng.below(sizes.num_symmetries as usize) as u64;
+            let rust: Vec<u16> = legal.iter().map(|&a| game.transform_action(a, symmetry)).collect();
+            let ours = legal.iter().map(|&a| kernel.transform_action(a, symmetry)).collect();
+            self.same("transform_action", ours, rust);
+        }
+        legal
+    }
+
+    fn compare_step(&self, state: &mut G::State, action: u16, history: History<'_>) {
+        let mut stepped = *state;
+        self.kernel.step(&mut stepped, action, history);
+        self.game.step(state, action, history);
+        self.same("step", bytemuck::bytes_of(&stepped), bytemuck::bytes_of(state));
+        self.same("step", stepped, *state);
+    }
+}

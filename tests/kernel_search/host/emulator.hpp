@@ -1,0 +1,241 @@
+// Runs kernels on the host: one fibre a thread, blocks one after the other. Lanes of a warp run in an order that a seed
+// draws anew after every barrier, so that a lane which reads what another has yet to write is found out.
+//
+// What kernels may use: threadIdx, blockIdx, blockDim, gridDim, __shared__, __syncthreads, __syncwarp, __shfl_sync,
+// __shfl_xor_sync, __ballot_sync; the warp's with all lanes. Anything else does not compile, or is reported.
+#pragma once
+#define VZ_EMULATOR
+#include "fibre.hpp"
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <utility>
+#include <vector>
+
+// One block runs at a time.
+#define __shared__ static
+
+namespace emulator {
+
+struct Dim3 {
+    unsigned x = 1, y = 1, z = 1;
+};
+
+constexpr unsigned WARP = 32;
+constexpr size_t STACK_BYTES = 128 << 10;
+constexpr uint64_t CANARY = 0xA5C35A3CA5C35A3Cull; // at a stack's end, to see that it was deep enough
+
+// What a thread waits for.
+enum class Wait : uint8_t { NOTHING, WARP_BARRIER, SHUFFLE, BALLOT, BLOCK_BARRIER, THE_END };
+
+struct Thread {
+    Fibre fibre;
+    Dim3 index;
+    Wait wait;
+    unsigned exchanges; // by their parity the buffer of the next
+};
+
+struct Launch {
+    std::vector<Thread> threads;
+    std::unique_ptr<char[]> stacks;
+    std::vector<uint64_t> buffers[2]; // [threads]
+    Fibre scheduler;
+    unsigned current = 0;
+    Dim3 block, block_dim, grid_dim;
+    void (*body)(void* const*) = nullptr;
+    void* const* arguments = nullptr;
+    uint64_t random = 1;
+    const char* error = nullptr;
+
+    unsigned draw() {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        return static_cast<unsigned>(random >> 32);
+    }
+};
+
+inline Launch* running = nullptr;
+
+inline Thread& self() { return running->threads[running->current]; }
+
+inline void wait_for(Wait what) {
+    Thread& thread = self();
+    thread.wait = what;
+    switch_fibres(thread.fibre, running->scheduler);
+}
+
+inline void thread_main() {
+    running->body(running->arguments);
+    wait_for(Wait::THE_END);
+}
+
+inline void need_all_lanes(unsigned mask) {
+    if (mask != 0xFFFFFFFFu) running->error = "an operation of a part of a warp, which is not emulated";
+}
+
+// Every lane brings a value; returns all lanes' values. A buffer is written again only after every lane has come to the
+// next exchange, and so has read it.
+inline const uint64_t* exchange(unsigned mask, uint64_t value, Wait what) {
+    need_all_lanes(mask);
+    const unsigned current = running->current;
+    std::vector<uint64_t>& buffer = running->buffers[self().exchanges++ % 2];
+    buffer[current] = value;
+    wait_for(what);
+    return &buffer[current / WARP * WARP];
+}
+
+template <class T>
+T shuffle(unsigned mask, T value, int source) {
+    static_assert(sizeof(T) <= sizeof(uint64_t), "at most 8 bytes go from lane to lane");
+    uint64_t bits = 0;
+    memcpy(&bits, &value, sizeof value);
+    const uint64_t* all = exchange(mask, bits, Wait::SHUFFLE);
+    memcpy(&value, &all[source & (WARP - 1)], sizeof value);
+    return value;
+}
+
+template <class T>
+T shuffle_xor(unsigned mask, T value, int distance) {
+    return shuffle(mask, value, static_cast<int>(running->current % WARP) ^ distance);
+}
+
+inline unsigned ballot(unsigned mask, bool vote) {
+    const uint64_t* all = exchange(mask, vote ? 1 : 0, Wait::BALLOT);
+    unsigned votes = 0;
+    for (unsigned lane = 0; lane < WARP; lane++) votes |= static_cast<unsigned>(all[lane]) << lane;
+    return votes;
+}
+
+inline void resume(Launch& launch, unsigned thread) {
+    launch.current = thread;
+    switch_fibres(launch.scheduler, launch.threads[thread].fibre);
+}
+
+// Runs one warp until it waits for the block or has ended.
+inline void run_warp(Launch& launch, unsigned first) {
+    Thread* lanes = &launch.threads[first];
+    while (launch.error == nullptr) {
+        const unsigned start = launch.draw(), step = launch.draw() | 1;
+        for (unsigned i = 0; i < WARP; i++) {
+            const unsigned lane = (start + i * step) % WARP;
+            if (lanes[lane].wait == Wait::NOTHING) resume(launch, first + lane);
+        }
+        const Wait what = lanes[0].wait;
+        for (unsigned lane = 1; lane < WARP; lane++) {
+            if (lanes[lane].wait != what) launch.error = "lanes of a warp wait for different things";
+        }
+        if (what == Wait::BLOCK_BARRIER || what == Wait::THE_END) return;
+        for (unsigned lane = 0; lane < WARP; lane++) lanes[lane].wait = Wait::NOTHING;
+    }
+}
+
+inline void run_block(Launch& launch) {
+    const unsigned num = static_cast<unsigned>(launch.threads.size()), warps = num / WARP;
+    for (unsigned i = 0; i < num; i++) {
+        Thread& thread = launch.threads[i];
+        char* stack = launch.stacks.get() + i * STACK_BYTES;
+        memcpy(stack, &CANARY, sizeof CANARY);
+        thread.fibre.prepare(stack, STACK_BYTES, thread_main);
+        thread.index = Dim3{i, 0, 0};
+        thread.wait = Wait::NOTHING;
+        thread.exchanges = 0;
+    }
+    while (launch.error == nullptr) {
+        const unsigned start = launch.draw();
+        for (unsigned i = 0; i < warps; i++) {
+            const unsigned first = (start + i) % warps * WARP;
+            if (launch.threads[first].wait == Wait::NOTHING) run_warp(launch, first);
+        }
+        bool at_barrier = false;
+        for (Thread& thread : launch.threads) {
+            if (thread.wait == Wait::BLOCK_BARRIER) {
+                at_barrier = true;
+                thread.wait = Wait::NOTHING;
+            }
+        }
+        if (!at_barrier) break;
+    }
+    for (unsigned i = 0; i < num; i++) {
+        if (memcmp(launch.stacks.get() + i * STACK_BYTES, &CANARY, sizeof CANARY) != 0) launch.error = "a stack is too small";
+    }
+}
+
+// One kernel, its arguments' sizes, and how to call it with pointers to them.
+struct Kernel {
+    const char* name;
+    void (*call)(void* const*);
+    const unsigned* sizes;
+    unsigned num_arguments;
+};
+
+template <auto FUNCTION>
+struct Caller;
+
+template <class... Arguments, void (*FUNCTION)(Arguments...)>
+struct Caller<FUNCTION> {
+    static constexpr unsigned SIZES[] = {sizeof(Arguments)...};
+
+    static void call(void* const* arguments) { unpack(arguments, std::index_sequence_for<Arguments...>{}); }
+
+    template <size_t... I>
+    static void unpack(void* const* arguments, std::index_sequence<I...>) {
+        FUNCTION(*static_cast<Arguments*>(arguments[I])...);
+    }
+
+    static constexpr Kernel named(const char* name) { return {name, call, SIZES, sizeof...(Arguments)}; }
+};
+
+inline const char* run(
+    const Kernel& kernel, unsigned grid, unsigned block, uint64_t seed, void* const* arguments, const unsigned* sizes,
+    unsigned num_arguments
+) {
+    if (block == 0 || block % WARP != 0 || block > 1024) return "a block must have 1 to 32 whole warps";
+    if (num_arguments != kernel.num_arguments) return "the number of arguments is not the kernel's";
+    for (unsigned i = 0; i < num_arguments; i++) {
+        if (sizes[i] != kernel.sizes[i]) return "an argument's size is not the kernel's";
+    }
+    Launch launch;
+    launch.threads.resize(block);
+    launch.stacks.reset(new char[block * STACK_BYTES]);
+    launch.buffers[0].assign(block, 0);
+    launch.buffers[1].assign(block, 0);
+    launch.block_dim = Dim3{block, 1, 1};
+    launch.grid_dim = Dim3{grid, 1, 1};
+    launch.body = kernel.call;
+    launch.arguments = arguments;
+    launch.random = seed * 2 + 1;
+    running = &launch;
+    for (unsigned i = 0; i < grid && launch.error == nullptr; i++) {
+        launch.block = Dim3{i, 0, 0};
+        run_block(launch);
+    }
+    running = nullptr;
+    return launch.error;
+}
+
+} // namespace emulator
+
+#define threadIdx (emulator::self().index)
+#define blockIdx (emulator::running->block)
+#define blockDim (emulator::running->block_dim)
+#define gridDim (emulator::running->grid_dim)
+#define __syncthreads() emulator::wait_for(emulator::Wait::BLOCK_BARRIER)
+#define __syncwarp() emulator::wait_for(emulator::Wait::WARP_BARRIER)
+#define __shfl_sync(mask, value, source) emulator::shuffle(mask, value, source)
+#define __shfl_xor_sync(mask, value, distance) emulator::shuffle_xor(mask, value, distance)
+#define __ballot_sync(mask, vote) emulator::ballot(mask, vote)
+
+// Defines the one function that the library exports: runs a kernel of `table` by name; returns null or what went wrong.
+#define EMULATOR_EXPORT(table)                                                                                         \
+    extern "C" __attribute__((visibility("default"))) const char* emulator_launch(                                     \
+        const char* name, unsigned grid, unsigned block, uint64_t seed, void* const* arguments, const unsigned* sizes, \
+        unsigned num_arguments                                                                                         \
+    ) {                                                                                                                \
+        for (const emulator::Kernel& kernel : table) {                                                                 \
+            if (strcmp(kernel.name, name) == 0) {                                                                      \
+                return emulator::run(kernel, grid, block, seed, arguments, sizes, num_arguments);                      \
+            }                                                                                                          \
+        }                                                                                                              \
+        return "there is no such kernel";                                                                              \
+    }
