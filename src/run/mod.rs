@@ -9,6 +9,7 @@ pub mod memory;
 pub mod network;
 pub mod strength;
 
+use crate::backend::kernels::check_device;
 use crate::batch::{AnyGame, any_game};
 use crate::config::Config;
 use crate::error::{Error, Result};
@@ -397,6 +398,8 @@ struct Rules {
 impl Rules {
     fn new(config: &Config, threads: usize) -> Result<Self> {
         let game = any_game(config.game_name(), &config.game_options())?;
+        check_device(config.run.device)?;
+        check_device(config.network_device())?;
         MemoryPlan::new(config, game.as_ref()).check(config)?;
         if config.search.root_cache > 0 {
             root_cache::starts(game.as_ref())?;

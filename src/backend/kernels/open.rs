@@ -3,6 +3,7 @@
 use super::super::Backend;
 use super::super::plan::BackendPlan;
 use crate::batch::AnyGame;
+use crate::config::DeviceName;
 use crate::error::Result;
 
 /// Games and trees of `game` on GPU number `number`.
@@ -26,6 +27,30 @@ pub fn candle_device(number: u32) -> Result<candle_core::Device> {
     super::cuda::check_driver(number)?;
     super::cuda::load_candle_libraries(number)?;
     Ok(candle_core::Device::new_cuda(number as usize)?)
+}
+
+/// Refuses a GPU that cannot be used, before anything is done for it.
+///
+/// # Errors
+/// [`crate::Error::Device`] in one sentence: no driver, one too old, no such GPU.
+#[cfg(feature = "cuda")]
+pub fn check_device(name: DeviceName) -> Result<()> {
+    match name {
+        DeviceName::Cpu => Ok(()),
+        DeviceName::Cuda(number) => super::cuda::check_driver(number),
+    }
+}
+
+/// Refuses every GPU, since this build has no CUDA.
+///
+/// # Errors
+/// [`crate::Error::Unsupported`].
+#[cfg(not(feature = "cuda"))]
+pub fn check_device(name: DeviceName) -> Result<()> {
+    match name {
+        DeviceName::Cpu => Ok(()),
+        DeviceName::Cuda(number) => Err(without_cuda(number)),
+    }
 }
 
 /// Refuses, since this build has no CUDA.

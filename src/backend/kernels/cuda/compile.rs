@@ -62,6 +62,7 @@ impl Compiler {
         if asked.into_iter().any(|result| result != sys::nvrtcResult::NVRTC_SUCCESS) {
             return Err(failed("it does not tell its version"));
         }
+        CudaLibrary::CompilerPart { major, minor }.load(device)?;
         let mut known: Vec<c_int> = vec![0; usize::try_from(count).unwrap_or(0)];
         // SAFETY: the array has as many entries as the compiler said that it writes.
         if unsafe { sys::nvrtcGetSupportedArchs(known.as_mut_ptr()) } != sys::nvrtcResult::NVRTC_SUCCESS {

@@ -21,6 +21,13 @@ pub enum CudaLibrary {
     Driver,
     /// The compiler of our kernels.
     Compiler,
+    /// A part of that compiler, of the same version, which it looks for by name.
+    CompilerPart {
+        /// 13 of 13.0.
+        major: i32,
+        /// 0 of 13.0.
+        minor: i32,
+    },
     /// Matrix products, for the network.
     Products,
     /// What those are made of.
@@ -36,6 +43,7 @@ impl CudaLibrary {
         match self {
             Self::Driver => "libcuda.so.1".into(),
             Self::Compiler => format!("libnvrtc.so.{major}"),
+            Self::CompilerPart { major, minor } => format!("libnvrtc-builtins.so.{major}.{minor}"),
             Self::Products => format!("libcublas.so.{major}"),
             Self::ProductsLight => format!("libcublasLt.so.{major}"),
             Self::Random => "libcurand.so.10".into(),
@@ -75,6 +83,7 @@ impl CudaLibrary {
                 );
             }
             Self::Compiler => ("CUDA's compiler", "nvidia-cuda-nvrtc"),
+            Self::CompilerPart { .. } => ("a part of CUDA's compiler", "nvidia-cuda-nvrtc"),
             Self::Products | Self::ProductsLight => ("CUDA's library of matrix products", "nvidia-cublas"),
             Self::Random => ("CUDA's library of random numbers", "nvidia-curand"),
         };

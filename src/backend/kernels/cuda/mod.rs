@@ -166,25 +166,8 @@ impl Device for CudaDevice {
     type Buffer = CudaSlice<u8>;
 
     fn load(&mut self, program: &Program) -> Result<()> {
-        let name = self.name.to_string();
-        let compiler = Compiler::open(&name)?;
-        let gpu = capability(&self.context).map_err(|e| self.failed(words(e)))?;
-        let target = Target::choose(gpu, compiler.known()).ok_or_else(|| {
-            let oldest = compiler.known().iter().min().copied().unwrap_or(0);
-            self.failed(format!(
-                "the GPU's compute capability {}.{} is too old; {}.{} or newer is needed",
-                gpu / 10,
-                gpu % 10,
-                oldest / 10,
-                oldest % 10
-            ))
-        })?;
-        let key = compiler.key(program, target);
-        let label = format!("{}-{}", program.game, target.name());
-        let code = match &self.store {
-            Some(store) => store.get_or_make(&label, &key, || compiler.compile(program, target))?,
-            None => compiler.compile(program, target)?,
-        };
+        let capability = capability(&self.context).map_err(|e| self.failed(words(e)))?;
+        let code = code_for(program, self.name, capability, self.store.as_ref())?;
         let module = self.context.load_module(Ptx::from_binary(code)).map_err(|e| {
             self.failed(format!("the kernels of {} cannot be loaded: {}", program.game, words(e)))
         })?;
@@ -286,6 +269,33 @@ impl Word {
             Self::Four(_) => 4,
             Self::Eight(_) => 8,
         }
+    }
+}
+
+/// The code of `program` for a GPU of compute capability `capability` (90 is 9.0): what `store` has, else compiled and stored.
+/// Needs no GPU; `device` is named in errors.
+///
+/// # Errors
+/// [`Error::Device`] where there is no compiler, it is too new for such a GPU, or the program does not compile.
+pub fn code_for(
+    program: &Program,
+    device: DeviceName,
+    capability: u32,
+    store: Option<&Store>,
+) -> Result<Vec<u8>> {
+    let compiler = Compiler::open(&device.to_string())?;
+    let target = Target::choose(capability, compiler.known()).ok_or_else(|| {
+        let name = |c: u32| format!("{}.{}", c / 10, c % 10);
+        let (found, oldest) = (name(capability), name(compiler.known().iter().min().copied().unwrap_or(0)));
+        let what = format!("the GPU's compute capability {found} is too old; {oldest} or newer is needed");
+        failure(device, what)
+    })?;
+    match store {
+        Some(store) => {
+            let label = format!("{}-{}", program.game, target.name());
+            store.get_or_make(&label, &compiler.key(program, target), || compiler.compile(program, target))
+        }
+        None => compiler.compile(program, target),
     }
 }
 
