@@ -129,6 +129,17 @@ VZ_DEVICE void swap_values(T& a, T& b) {
     b = was;
 }
 
+// Entry i of a pair, and setting it, by selection: a pair that is indexed cannot stay in registers.
+template <class T>
+VZ_DEVICE T pick(const T (&pair)[2], int i) {
+    return i == 0 ? pair[0] : pair[1];
+}
+template <class T>
+VZ_DEVICE void put(T (&pair)[2], int i, T value) {
+    pair[0] = i == 0 ? value : pair[0];
+    pair[1] = i == 0 ? pair[1] : value;
+}
+
 // Plain old data from and to bytes of any alignment.
 template <class T>
 VZ_DEVICE T read_pod(const void* from) {

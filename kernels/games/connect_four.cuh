@@ -52,14 +52,14 @@ VZ_DEVICE int game_legal(const State& s, const History&, u16* out) {
 }
 
 VZ_DEVICE void game_step(State& s, u16 action, const History&) {
-    const u32 player = s.plies & 1;
+    const int player = s.plies & 1;
     const u64 taken = s.stones[0] | s.stones[1];
     const int shift = action * STRIDE;
     const u64 column = ((1ull << ROWS) - 1) << shift;
-    const u64 own = s.stones[player] | ((taken + (1ull << shift)) & column);
-    s.stones[player] = own;
+    const u64 own = pick(s.stones, player) | ((taken + (1ull << shift)) & column);
+    put(s.stones, player, own);
     s.plies += 1;
-    s.outcome = has_line(own) ? player + 1 : s.plies == (u32)CELLS ? 3 : 0;
+    s.outcome = has_line(own) ? player + 1u : s.plies == (u32)CELLS ? 3u : 0u;
 }
 
 // Planes: own stones, the other player's stones, the top row first. [2, rows, columns]
@@ -67,7 +67,7 @@ template <class Out>
 VZ_DEVICE void game_observe(const State& s, int player, int lane, int lanes, Out* out) {
     for (int i = lane; i < 2 * CELLS; i += lanes) {
         const int cell = i % CELLS;
-        const u64 stones = s.stones[i < CELLS ? player : 1 - player];
+        const u64 stones = pick(s.stones, i < CELLS ? player : 1 - player);
         const int bit = cell % COLUMNS * STRIDE + (ROWS - 1 - cell / COLUMNS);
         out[i] = Out((f32)(stones >> bit & 1));
     }

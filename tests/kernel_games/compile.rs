@@ -4,10 +4,19 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use vecaz::backend::kernels::device::Program;
 use vecaz::backend::kernels::source::FILES;
 
 /// No contraction: the results are to be those of Rust to the bit.
 const FLAGS: [&str; 5] = ["-std=c++17", "-O2", "-ffp-contract=off", "-fPIC", "-shared"];
+
+/// What stands below every program's source.
+const BELOW: &str = concat!(include_str!("entry.cpp"), include_str!("launch.cpp"));
+
+/// The library that a program of batch kernels is, with the functions of entry.cpp and launch.cpp.
+pub fn program(program: &Program) -> libloading::Library {
+    library(&program.game, &(program.source.clone() + BELOW), &program.defines)
+}
 
 /// The library that `source` is under these constants, built once and kept for as long as nothing changes. `name` tells
 /// people what it is.

@@ -1,5 +1,5 @@
-// What the test calls: the functions of one game's kernel under names of their own. Stands below the includes of
-// `source::prelude`.
+// What the test calls: the functions of one game's kernel under names of their own. Stands below a program's
+// source.
 
 namespace {
 constexpr int OBSERVED = VZ_OBS_CHANNELS * VZ_OBS_HEIGHT * VZ_OBS_WIDTH;

@@ -9,8 +9,6 @@ use vecaz::backend::kernels::source;
 use vecaz::batch::any_game;
 use vecaz::game::{Game, History, Sizes, Turn};
 
-const SOURCE: &str = include_str!("entry.cpp");
-
 macro_rules! entry_points {
     ($($name:ident($($arg:ty),*) $(-> $out:ty)?;)+) => {
         struct EntryPoints {
@@ -68,8 +66,8 @@ pub struct Kernel<G: Game> {
 impl<G: Game> Kernel<G> {
     pub fn new(game: &G) -> Self {
         let any = any_game(G::NAME, &game.options()).expect("the game's own options");
-        let source = source::prelude(G::NAME) + SOURCE;
-        let library = compile::library(G::NAME, &source, &source::defines(&*any));
+        let program = source::program(&*any, "batch").expect("a game with kernels");
+        let library = compile::program(&program);
         let entry = EntryPoints::load(&library);
         Self { entry, sizes: game.sizes(), _library: library, _game: PhantomData }
     }

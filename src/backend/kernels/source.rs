@@ -1,19 +1,19 @@
 //! The kernels' sources, kept in the program, and the constants that a game gives them.
 //!
-//! A new game's kernel is one file `kernels/games/<name>.cuh` and one line in `FILES`.
+//! A new game's kernel is one file `kernels/games/<name>.cuh` and one line in the list of files.
 
 use super::device::Program;
 use crate::batch::AnyGame;
 use crate::error::{Error, Result};
 
 macro_rules! embed {
-    ($($path:literal),+ $(,)?) => {
-        &[$(($path, include_str!(concat!("../../../kernels/", $path)))),+]
+    ($($path:literal,)+) => {
+        /// Every file under `kernels/`: the name by which sources include it, and its text.
+        pub const FILES: &[(&str, &str)] = &[$(($path, include_str!(concat!("../../../kernels/", $path)))),+];
     };
 }
 
-/// Every file under `kernels/`: the name by which sources include it, and its text.
-pub const FILES: &[(&str, &str)] = embed![
+embed! {
     "common.cuh",
     "math.cuh",
     "rng.cuh",
@@ -28,14 +28,20 @@ pub const FILES: &[(&str, &str)] = embed![
     "search/root.cuh",
     "search/count.cuh",
     "search.cu",
+    "batch.cu",
+    "games/board.cuh",
     "games/tic_tac_toe.cuh",
     "games/connect_four.cuh",
-    "games/backgammon.cuh",
+    "games/othello.cuh",
+    "games/hex.cuh",
+    "games/gomoku.cuh",
     "games/go.cuh",
     "games/chess.cuh",
+    "games/clique.cuh",
+    "games/backgammon.cuh",
     "games/blob.cuh",
     "games/blob_deal.cuh",
-];
+}
 
 /// True where `game` has kernels.
 pub fn has_game(game: &str) -> bool {

@@ -1,0 +1,115 @@
+// N games as arrays on the device, without trees. Twin of src/batch.rs `Batch`; launched by src/backend/kernels/batch.rs.
+//
+// One thread plays one game; there is no barrier. Arrays: states [N], histories [N, BATCH_HISTORY] (the keys of a game's
+// earlier positions, oldest first, one a ply), plies [N] of the game in progress, games [N] finished before it. A finished
+// game is followed by a new one at once, so every state has somebody or chance to move.
+#include "rng.cuh"
+
+constexpr int BATCH_HISTORY = VZ_USES_HISTORY ? VZ_MAX_PLIES : 0;
+constexpr int BATCH_OBS = VZ_OBS_CHANNELS * VZ_OBS_HEIGHT * VZ_OBS_WIDTH;
+// Threads that write one observation together.
+constexpr int BATCH_LANES = 32;
+
+VZ_DEVICE u64* batch_keys(u64* histories, i64 lane) { return histories + lane * BATCH_HISTORY; }
+
+VZ_DEVICE History batch_history(const u64* keys, u32 plies) {
+    return History{keys, VZ_USES_HISTORY ? (int)plies : 0, nullptr, 0};
+}
+
+// Makes one ply and keeps the key of the position before it. True where the game is over then.
+VZ_DEVICE bool batch_ply(State& s, u16 action, u64* keys, u32& plies) {
+    const u64 key = VZ_USES_HISTORY ? game_history_key(s) : 0;
+    game_step(s, action, batch_history(keys, plies));
+    if (VZ_USES_HISTORY) keys[plies] = key;
+    plies += 1;
+    return game_turn(s) == TURN_OVER;
+}
+
+// A legal action at random, an outcome by its probability: the choice of `Batch::step_random`.
+VZ_DEVICE u16 batch_random_action(const State& s, const History& history, Stream stream) {
+    u16 legal[VZ_NUM_EDGES];
+    const int n = game_legal(s, history, legal);
+#if VZ_CHANCE
+    if (game_turn(s) == TURN_CHANCE) {
+        f32 probs[VZ_CHANCE];
+        game_chance_probs(s, legal, n, probs);
+        return legal[stream.weighted(probs, n)];
+    }
+#endif
+    return legal[stream.below((u64)n)];
+}
+
+// Puts every game at its start.
+VZ_KERNEL batch_init(u32 num_games, State* states, u32* plies, u64* games) {
+    const i64 lane = thread_in_grid();
+    if (lane >= num_games) return;
+    game_init(states[lane]);
+    plies[lane] = 0;
+    games[lane] = 0;
+}
+
+// Lists the legal actions or outcomes, ascending: legal [N, E], of which the first num_legal [N] count.
+VZ_KERNEL batch_legal(
+    u32 num_games, const State* states, const u64* histories, const u32* plies, u16* legal, u16* num_legal) {
+    const i64 lane = thread_in_grid();
+    if (lane >= num_games) return;
+    const State s = states[lane];
+    const History history = batch_history(histories + lane * BATCH_HISTORY, plies[lane]);
+    num_legal[lane] = (u16)game_legal(s, history, legal + lane * VZ_NUM_EDGES);
+}
+
+// Makes one ply in every game: actions [N]. over [N] is 1 where that ended the game; returns [N, P] has the result there and
+// 0 elsewhere, and a new game has begun.
+VZ_KERNEL batch_step(
+    u32 num_games, const u16* actions, State* states, u64* histories, u32* plies, u64* games, u8* over, f32* returns) {
+    const i64 lane = thread_in_grid();
+    if (lane >= num_games) return;
+    State s = states[lane];
+    u32 made = plies[lane];
+    f32 result[VZ_PLAYERS] = {};
+    const bool ended = batch_ply(s, actions[lane], batch_keys(histories, lane), made);
+    if (ended) {
+        game_returns(s, result);
+        game_init(s);
+        made = 0;
+        games[lane] += 1;
+    }
+    states[lane] = s;
+    plies[lane] = made;
+    over[lane] = ended;
+    for (int player = 0; player < VZ_PLAYERS; player++) returns[lane * VZ_PLAYERS + player] = result[player];
+}
+
+// Writes what the player to move sees, player 0 where chance decides: out [N, obs]. BATCH_LANES threads a game.
+VZ_KERNEL batch_observe(u32 num_games, const State* states, f32* out) {
+    const i64 game = thread_in_grid() / BATCH_LANES;
+    const int lane = (int)(thread_in_grid() % BATCH_LANES);
+    if (game >= num_games) return;
+    const int turn = game_turn(states[game]);
+    game_observe(states[game], turn < 0 ? 0 : turn, lane, BATCH_LANES, out + game * BATCH_OBS);
+}
+
+// Makes num_plies random plies in every game; finished games are followed by new ones. The draws are those of
+// `Batch::step_random`: they depend on the seed, the game's place in the batch, its number and the ply.
+VZ_KERNEL batch_random_play(
+    u32 num_games, u32 num_plies, u64 seed, State* states, u64* histories, u32* plies, u64* games) {
+    const i64 lane = thread_in_grid();
+    if (lane >= num_games) return;
+    State s = states[lane];
+    u32 made = plies[lane];
+    u64 number = games[lane];
+    u64* keys = batch_keys(histories, lane);
+    const Key place = Key::of(seed, Purpose::EVALUATION).with((u64)lane);
+    for (u32 i = 0; i < num_plies; i++) {
+        const Stream stream = place.with(number).with(made).stream();
+        const u16 action = batch_random_action(s, batch_history(keys, made), stream);
+        if (batch_ply(s, action, keys, made)) {
+            game_init(s);
+            made = 0;
+            number += 1;
+        }
+    }
+    states[lane] = s;
+    plies[lane] = made;
+    games[lane] = number;
+}

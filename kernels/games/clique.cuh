@@ -1,0 +1,193 @@
+// Twin of src/game/clique. A player's edges are bits in action order, so that the neighbours of i above i lie side by side.
+#pragma once
+#include "rng.cuh"
+
+constexpr int VERTICES = VZ_OPT_N, CLIQUE = VZ_OPT_K;
+constexpr int EDGES = VERTICES * (VERTICES - 1) / 2;
+constexpr int SET_WORDS = 3;
+
+struct EdgeSet {
+    u64 words[SET_WORDS];
+
+    VZ_DEVICE bool contains(int edge) const { return (words[edge >> 6] >> (edge & 63) & 1) != 0; }
+
+    VZ_DEVICE void insert(int edge) { words[edge >> 6] |= 1ull << (edge & 63); }
+};
+
+struct State {
+    EdgeSet edges[2];
+    u32 plies;
+    u32 outcome; // 0 while the game goes on, 1 or 2 for the winner's number plus one, 3 for a draw
+};
+static_assert(sizeof(State) == VZ_STATE_BYTES, "the state is that of Rust");
+
+#if defined(VZ_OPT_MODE_ASYMMETRIC)
+constexpr bool ASYMMETRIC = true, AVOID = false;
+#elif defined(VZ_OPT_MODE_AVOID_CLIQUE)
+constexpr bool ASYMMETRIC = false, AVOID = true;
+#else
+constexpr bool ASYMMETRIC = false, AVOID = false;
+#endif
+
+// The number of edge (i, i + 1): where the edges from i upwards start.
+VZ_DEVICE int row_start(int i) { return i * (2 * VERTICES - i - 1) / 2; }
+
+// The number of edge (i, j), i < j.
+VZ_DEVICE int edge_number(int i, int j) { return row_start(i) + j - i - 1; }
+
+// The ends (i, j), i < j, of an edge.
+VZ_DEVICE void edge_ends(int edge, int& i, int& j) {
+    i = 0;
+    while (edge >= VERTICES - 1 - i) edge -= VERTICES - 1 - i++;
+    j = i + 1 + edge;
+}
+
+// The neighbours of `i` above `i`, bit j for vertex j.
+VZ_DEVICE u32 neighbours_above(const EdgeSet& set, int i) {
+    const int start = row_start(i), length = VERTICES - 1 - i;
+    const int word = start >> 6, shift = start & 63;
+    u64 bits = word < SET_WORDS ? set.words[word] >> shift : 0;
+    if (shift + length > 64) bits |= set.words[word + 1] << (64 - shift);
+    return ((u32)bits & ((1u << length) - 1)) << (i + 1);
+}
+
+// All neighbours of `v`, bit j for vertex j.
+VZ_DEVICE u32 neighbours_of(const EdgeSet& set, int v) {
+    u32 bits = neighbours_above(set, v);
+    int edge = v - 1; // number of edge (0, v)
+    for (int i = 0; i < v; i++) {
+        bits |= (u32)set.contains(edge) << i;
+        edge += VERTICES - 2 - i;
+    }
+    return bits;
+}
+
+// True where `size` of the candidates are all joined to each other. Level d of the stack holds the candidates for the
+// (d + 1)-th vertex that are still to be tried; a level is left when too few remain.
+VZ_DEVICE bool joined(const EdgeSet& set, u32 candidates, int size) {
+    if (size == 0) return true;
+    u32 open[VERTICES];
+    int depth = 0;
+    open[0] = candidates;
+    while (depth >= 0) {
+        const int wanted = size - depth;
+        const u32 left = open[depth];
+        if (popcount(left) < wanted) {
+            depth--;
+            continue;
+        }
+        if (wanted == 1) return true;
+        const int v = trailing_zeros(left);
+        open[depth] = left & (left - 1);
+        const u32 next = open[depth] & neighbours_above(set, v);
+        open[++depth] = next;
+    }
+    return false;
+}
+
+// True where `edge`, which is in the set, belongs to a clique of CLIQUE vertices.
+VZ_DEVICE bool has_clique_with(const EdgeSet& set, int edge) {
+    int i, j;
+    edge_ends(edge, i, j);
+    return joined(set, neighbours_of(set, i) & neighbours_of(set, j), CLIQUE - 2);
+}
+
+// The result once the mover has claimed `edge`, as in State::outcome.
+VZ_DEVICE u32 outcome_of(const State& s, u32 mover, int edge) {
+    const bool counts = !ASYMMETRIC || mover == 0;
+    if (counts && has_clique_with(s.edges[mover], edge)) return AVOID ? 2 - mover : mover + 1;
+    if (s.plies != (u32)EDGES) return 0;
+    return ASYMMETRIC ? 2 : 3;
+}
+
+// Where each vertex goes under permutation number `rank` (Lehmer code).
+VZ_DEVICE void permutation(u64 rank, u8* image) {
+    u8 free[VERTICES];
+    u64 weight = 1;
+    for (int v = 0; v < VERTICES; v++) free[v] = (u8)v;
+    for (int v = 2; v < VERTICES; v++) weight *= (u64)v;
+    for (int left = VERTICES; left > 0; left--) {
+        const int digit = (int)(rank / weight);
+        rank %= weight;
+        weight /= (u64)larger(left - 1, 1);
+        image[VERTICES - left] = free[digit];
+        for (int v = digit; v + 1 < left; v++) free[v] = free[v + 1];
+    }
+}
+
+VZ_DEVICE int moved(const u8* image, int edge) {
+    int i, j;
+    edge_ends(edge, i, j);
+    const int a = image[i], b = image[j];
+    return edge_number(smaller(a, b), larger(a, b));
+}
+
+VZ_DEVICE int game_turn(const State& s) { return s.outcome == 0 ? (int)(s.plies & 1) : TURN_OVER; }
+
+VZ_DEVICE int game_legal(const State& s, const History&, u16* out) {
+    int n = 0;
+    for (int word = 0; word * 64 < EDGES; word++) {
+        const int below = EDGES - word * 64;
+        const u64 mask = below < 64 ? (1ull << below) - 1 : ~0ull;
+        const u64 taken = s.edges[0].words[word] | s.edges[1].words[word];
+        n += write_bits(~taken & mask, (u16)(word * 64), out + n);
+    }
+    return n;
+}
+
+VZ_DEVICE void game_step(State& s, u16 action, const History&) {
+    const u32 mover = s.plies & 1;
+    s.edges[mover].insert(action);
+    s.plies += 1;
+    s.outcome = outcome_of(s, mover, action);
+}
+
+// Four numbers for each edge, in action order: own, the other player's, free, whether `player` is player 0. [4, E, 1]
+template <class Out>
+VZ_DEVICE void game_observe(const State& s, int player, int lane, int lanes, Out* out) {
+    for (int i = lane; i < 4 * EDGES; i += lanes) {
+        const int plane = i / EDGES, edge = i % EDGES;
+        const bool own = s.edges[player].contains(edge), other = s.edges[1 - player].contains(edge);
+        const bool on = plane == 0 ? own : plane == 1 ? other : plane == 2 ? !own && !other : player == 0;
+        out[i] = Out(on ? 1.0f : 0.0f);
+    }
+}
+
+VZ_DEVICE void game_returns(const State& s, f32* out) {
+    const f32 value = s.outcome == 1 ? 1.0f : s.outcome == 2 ? -1.0f : 0.0f;
+    out[0] = value;
+    out[1] = -value;
+}
+
+VZ_DEVICE void game_chance_probs(const State&, const u16*, int n, f32* out) { uniform_chance_probs(n, out); }
+
+VZ_DEVICE bool game_is_horizon(const State&) { return false; }
+
+VZ_DEVICE u64 game_history_key(const State&) { return 0; }
+
+VZ_DEVICE void game_init(State& s) { s = State{{{{0, 0, 0}}, {{0, 0, 0}}}, 0, 0}; }
+
+VZ_DEVICE void game_determinise(const State& s, int, Stream&, State& out) { out = s; }
+
+VZ_DEVICE void game_transform(const State& s, u64 symmetry, State& out) {
+    out = s;
+    if (symmetry == 0) return;
+    u8 image[VERTICES];
+    permutation(symmetry, image);
+    for (int player = 0; player < 2; player++) {
+        EdgeSet set = {{0, 0, 0}};
+        for (int word = 0; word < SET_WORDS; word++) {
+            for (u64 left = s.edges[player].words[word]; left != 0; left &= left - 1) {
+                set.insert(moved(image, 64 * word + trailing_zeros(left)));
+            }
+        }
+        out.edges[player] = set;
+    }
+}
+
+VZ_DEVICE u16 game_transform_action(u16 action, u64 symmetry) {
+    if (symmetry == 0) return action;
+    u8 image[VERTICES];
+    permutation(symmetry, image);
+    return (u16)moved(image, action);
+}

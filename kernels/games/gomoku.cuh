@@ -1,0 +1,154 @@
+// Twin of src/game/gomoku.rs.
+#pragma once
+#include "games/board.cuh"
+
+#ifdef VZ_OPT_RULE_EXACT
+constexpr bool EXACT = true;
+#else
+constexpr bool EXACT = false;
+#endif
+#ifdef VZ_OPT_OPENING_SWAP2
+constexpr bool SWAP2 = true;
+#else
+constexpr bool SWAP2 = false;
+#endif
+constexpr int SIDE = VZ_OPT_SIZE;
+constexpr int CELLS = SIDE * SIDE;
+typedef CellSet<CELLS> Cells;
+
+struct State {
+    Cells stones[2]; // black, white
+    u32 placed;      // stones on the board; black is to be placed next where it is even
+    u8 to_play;
+    u8 black; // the player who has black; 0 until the colours are chosen
+    u8 phase;
+    u8 outcome; // 0 while the game goes on, 1 or 2 for the winner's number plus one, 3 for a draw
+};
+static_assert(sizeof(State) == VZ_STATE_BYTES, "the state is that of Rust");
+
+// The phases of a game. All but ALTERNATE belong to Swap2.
+constexpr u8 ALTERNATE = 0, OPENING = 1, FIRST_CHOICE = 2, MORE = 3, LAST_CHOICE = 4;
+constexpr u8 DRAW = 3;
+// The choices of Swap2, counted from the last cell on.
+constexpr int TAKE_BLACK = 0, MORE_STONES = 2;
+
+// Stones that follow `cell` without a gap in one direction. Five tell all that the rules ask.
+VZ_DEVICE int run_length(const Cells& stones, int cell, int down, int right) {
+    int row = cell / SIDE + down, column = cell % SIDE + right, length = 0;
+    while (length < 5 && (u32)row < (u32)SIDE && (u32)column < (u32)SIDE && stones.contains(row * SIDE + column)) {
+        length++;
+        row += down;
+        column += right;
+    }
+    return length;
+}
+
+// True where the stone at `cell` stands in a row that wins.
+VZ_DEVICE bool wins_at(const Cells& stones, int cell) {
+    for (int d = 0; d < 4; d++) {
+        const int down = d == 0 ? 0 : 1, right = d == 1 ? 0 : d == 3 ? -1 : 1;
+        const int length = 1 + run_length(stones, cell, down, right) + run_length(stones, cell, -down, -right);
+        if (EXACT ? length == 5 : length >= 5) return true;
+    }
+    return false;
+}
+
+VZ_DEVICE void place_stone(State& s, int cell) {
+    const int colour = s.placed & 1;
+    s.stones[colour].insert(cell);
+    s.placed += 1;
+    if (s.phase == ALTERNATE) {
+        if (wins_at(s.stones[colour], cell)) {
+            s.outcome = (u8)(s.to_play + 1);
+        } else if (s.placed == (u32)CELLS) {
+            s.outcome = DRAW;
+        }
+        s.to_play ^= 1;
+    } else if (s.phase == OPENING && s.placed == 3) {
+        s.phase = FIRST_CHOICE;
+        s.to_play = 1;
+    } else if (s.phase == MORE && s.placed == 5) {
+        s.phase = LAST_CHOICE;
+        s.to_play = 0;
+    }
+}
+
+VZ_DEVICE void choose(State& s, int choice) {
+    if (choice == MORE_STONES) {
+        s.phase = MORE;
+        return;
+    }
+    s.black = choice == TAKE_BLACK ? s.to_play : (u8)(1 - s.to_play);
+    s.to_play = (u8)(1 - s.black);
+    s.phase = ALTERNATE;
+}
+
+// The colour whose stones stand in the player's first plane.
+VZ_DEVICE int first_colour(const State& s, int player) {
+    return s.phase == ALTERNATE ? player != s.black : (int)(s.placed & 1);
+}
+
+VZ_DEVICE int game_turn(const State& s) { return s.outcome == 0 ? s.to_play : TURN_OVER; }
+
+VZ_DEVICE int game_legal(const State& s, const History&, u16* out) {
+    const int choices = s.phase == FIRST_CHOICE ? 3 : s.phase == LAST_CHOICE ? 2 : 0;
+    if (choices == 0) return s.stones[0].united(s.stones[1]).write_free(out);
+    for (int choice = 0; choice < choices; choice++) out[choice] = (u16)(CELLS + choice);
+    return choices;
+}
+
+VZ_DEVICE void game_step(State& s, u16 action, const History&) {
+    if (action < CELLS) {
+        place_stone(s, action);
+    } else {
+        choose(s, action - CELLS);
+    }
+}
+
+// Planes: own stones, the other player's stones; before the colours are chosen, stones of the colour to be placed next,
+// stones of the other colour. With Swap2 four constant planes more, one a phase of the opening: 1 in the present phase for
+// the player to move, -1 for the other, else 0. [2 or 6, size, size]
+template <class Out>
+VZ_DEVICE void game_observe(const State& s, int player, int lane, int lanes, Out* out) {
+    const int colour = first_colour(s, player);
+    const f32 sign = player == s.to_play ? 1.0f : -1.0f;
+    for (int i = lane; i < VZ_OBS_CHANNELS * CELLS; i += lanes) {
+        const int plane = i / CELLS, cell = i % CELLS;
+        if (plane < 2) {
+            out[i] = Out(s.stones[plane == 0 ? colour : 1 - colour].contains(cell) ? 1.0f : 0.0f);
+        } else {
+            out[i] = Out(plane - 1 == s.phase ? sign : 0.0f);
+        }
+    }
+}
+
+VZ_DEVICE void game_returns(const State& s, f32* out) {
+    const f32 value = s.outcome == 1 ? 1.0f : s.outcome == 2 ? -1.0f : 0.0f;
+    out[0] = value;
+    out[1] = -value;
+}
+
+VZ_DEVICE void game_chance_probs(const State&, const u16*, int n, f32* out) { uniform_chance_probs(n, out); }
+
+VZ_DEVICE bool game_is_horizon(const State&) { return false; }
+
+VZ_DEVICE u64 game_history_key(const State&) { return 0; }
+
+VZ_DEVICE void game_init(State& s) {
+    s.stones[0].clear();
+    s.stones[1].clear();
+    s.placed = 0;
+    s.to_play = s.black = s.outcome = 0;
+    s.phase = SWAP2 ? OPENING : ALTERNATE;
+}
+
+VZ_DEVICE void game_determinise(const State& s, int, Stream&, State& out) { out = s; }
+
+VZ_DEVICE void game_transform(const State& s, u64 symmetry, State& out) {
+    out = s;
+    for (int colour = 0; colour < 2; colour++) out.stones[colour] = transform_cells<SIDE>(s.stones[colour], symmetry);
+}
+
+VZ_DEVICE u16 game_transform_action(u16 action, u64 symmetry) {
+    return action >= CELLS ? action : (u16)transform_cell<SIDE>(action, symmetry);
+}

@@ -1,0 +1,153 @@
+// Twin of src/game/hex.rs.
+#pragma once
+#include "games/board.cuh"
+
+constexpr int SIDE = VZ_OPT_SIZE;
+constexpr int CELLS = SIDE * SIDE;
+typedef CellSet<CELLS> Cells;
+
+struct State {
+    Cells stones[2];
+    Cells linked; // stones linked to the first edge of their owner: the top, the left
+    u32 plies;
+    u16 to_play;
+    u16 outcome; // 0 while the game goes on, then the winner's number plus one
+};
+static_assert(sizeof(State) == VZ_STATE_BYTES, "the state is that of Rust");
+
+// The main diagonal's reflection, which exchanges the players' edges.
+constexpr u64 TRANSPOSE = 4;
+
+// The board symmetry that is the game's symmetry number 0 to 3.
+VZ_DEVICE u64 board_symmetry(u64 symmetry) { return (symmetry & 1 ? 3 : 0) | (symmetry & 2 ? TRANSPOSE : 0); }
+
+// How far a cell is from its player's first edge: 0 on it, SIDE - 1 on the far edge.
+VZ_DEVICE int depth_of(int cell, int player) { return player == 0 ? cell / SIDE : cell % SIDE; }
+
+// Calls see(neighbour) for the neighbours of a cell, at most six.
+template <class See>
+VZ_DEVICE void for_neighbours(int cell, See see) {
+    const int row = cell / SIDE, column = cell % SIDE;
+    const bool up = row > 0, down = row < SIDE - 1, left = column > 0, right = column < SIDE - 1;
+    if (up) see(cell - SIDE);
+    if (up && right) see(cell - SIDE + 1);
+    if (left) see(cell - 1);
+    if (right) see(cell + 1);
+    if (down && left) see(cell + SIDE - 1);
+    if (down) see(cell + SIDE);
+}
+
+// Links a stone and all that hangs together with it, if it touches the first edge or a linked stone. True where that
+// reaches the far edge.
+VZ_DEVICE bool link_stone(const Cells& stones, Cells& linked, int player, int start) {
+    bool touches = depth_of(start, player) == 0;
+    for_neighbours(start, [&](int cell) { touches |= stones.contains(cell) && linked.contains(cell); });
+    if (!touches) return false;
+    bool connected = false;
+    Cells frontier;
+    frontier.clear();
+    linked.insert(start);
+    frontier.insert(start);
+    for (int cell = frontier.pop(); cell >= 0; cell = frontier.pop()) {
+        connected |= depth_of(cell, player) == SIDE - 1;
+        for_neighbours(cell, [&](int neighbour) {
+            if (stones.contains(neighbour) && !linked.contains(neighbour)) {
+                linked.insert(neighbour);
+                frontier.insert(neighbour);
+            }
+        });
+    }
+    return connected;
+}
+
+VZ_DEVICE void place_stone(State& s, int player, int cell) {
+    s.stones[player].insert(cell);
+    if (link_stone(s.stones[player], s.linked, player, cell)) s.outcome = (u16)(player + 1);
+}
+
+VZ_DEVICE bool swap_is_legal(const State& s) { return VZ_OPT_SWAP && s.plies == 1; }
+
+VZ_DEVICE void swap_stone(State& s) {
+    Cells stones = transform_cells<SIDE>(s.stones[0].united(s.stones[1]), TRANSPOSE);
+    s.stones[0].clear();
+    s.stones[1].clear();
+    s.linked.clear();
+    for (int cell = stones.pop(); cell >= 0; cell = stones.pop()) place_stone(s, s.to_play, cell);
+}
+
+VZ_DEVICE int game_turn(const State& s) { return s.outcome == 0 ? s.to_play : TURN_OVER; }
+
+VZ_DEVICE int game_legal(const State& s, const History&, u16* out) {
+    int n = s.stones[0].united(s.stones[1]).write_free(out);
+    if (swap_is_legal(s)) out[n++] = CELLS;
+    return n;
+}
+
+VZ_DEVICE void game_step(State& s, u16 action, const History&) {
+    if (action == CELLS) {
+        swap_stone(s);
+    } else {
+        place_stone(s, s.to_play, action);
+    }
+    s.plies += 1;
+    s.to_play ^= 1;
+}
+
+// Planes: own stones, the other player's stones, the cells of the edges the player has to connect, those of the other
+// player's edges, and with `swap` ones where the stone on the board may be taken. [4 or 5, size, size]
+template <class Out>
+VZ_DEVICE void game_observe(const State& s, int player, int lane, int lanes, Out* out) {
+    for (int i = lane; i < VZ_OBS_CHANNELS * CELLS; i += lanes) {
+        const int plane = i / CELLS, cell = i % CELLS;
+        const int seat = (plane & 1) == 0 ? player : 1 - player;
+        const int depth = depth_of(cell, seat);
+        const bool on = plane < 2    ? s.stones[seat].contains(cell)
+                        : plane < 4 ? depth == 0 || depth == SIDE - 1
+                                    : swap_is_legal(s);
+        out[i] = Out(on ? 1.0f : 0.0f);
+    }
+}
+
+VZ_DEVICE void game_returns(const State& s, f32* out) {
+    const f32 value = s.outcome == 1 ? 1.0f : s.outcome == 2 ? -1.0f : 0.0f;
+    out[0] = value;
+    out[1] = -value;
+}
+
+VZ_DEVICE void game_chance_probs(const State&, const u16*, int n, f32* out) { uniform_chance_probs(n, out); }
+
+VZ_DEVICE bool game_is_horizon(const State&) { return false; }
+
+VZ_DEVICE u64 game_history_key(const State&) { return 0; }
+
+VZ_DEVICE void game_init(State& s) {
+    s.stones[0].clear();
+    s.stones[1].clear();
+    s.linked.clear();
+    s.plies = 0;
+    s.to_play = s.outcome = 0;
+}
+
+VZ_DEVICE void game_determinise(const State& s, int, Stream&, State& out) { out = s; }
+
+// 0 identity, 1 half a turn, 2 the main diagonal's reflection with the players exchanged, 3 both.
+VZ_DEVICE void game_transform(const State& s, u64 symmetry, State& out) {
+    out = s;
+    if (symmetry == 0) return;
+    const bool exchanged = symmetry >= 2;
+    out.linked.clear();
+    out.to_play = (u16)(s.to_play ^ (u16)exchanged);
+    out.outcome = (u16)(exchanged && s.outcome != 0 ? 3 - s.outcome : s.outcome);
+    for (int player = 0; player < 2; player++) {
+        const Cells image = transform_cells<SIDE>(s.stones[exchanged ? 1 - player : player], board_symmetry(symmetry));
+        out.stones[player] = image;
+        for (int i = 0; i < SIDE; i++) {
+            const int cell = player == 0 ? i : i * SIDE;
+            if (image.contains(cell)) link_stone(image, out.linked, player, cell);
+        }
+    }
+}
+
+VZ_DEVICE u16 game_transform_action(u16 action, u64 symmetry) {
+    return action == CELLS ? action : (u16)transform_cell<SIDE>(action, board_symmetry(symmetry));
+}

@@ -1,0 +1,157 @@
+// Twin of src/game/othello.rs. Bitboards with 8 bits a row on either board.
+#pragma once
+#include "games/board.cuh"
+
+struct State {
+    u64 discs[2];
+    u64 moves; // cells where the player to move may place a disc; none = must pass
+    u16 to_play;
+    u16 passed; // 1 where the last action was a pass
+    u32 over;
+};
+static_assert(sizeof(State) == VZ_STATE_BYTES, "the state is that of Rust");
+
+#ifdef VZ_OPT_END_TWO_PASSES
+constexpr bool TWO_PASSES = true;
+#else
+constexpr bool TWO_PASSES = false;
+#endif
+constexpr int SIDE = VZ_OPT_SIZE;
+constexpr u16 PASS = SIDE * SIDE;
+constexpr u64 BOARD = SIDE == 8 ? ~0ull : 0x00003F3F3F3F3F3Full;
+// Columns b to g: runs that are turned over never reach a border column sideways.
+constexpr u64 INNER = 0x7E7E7E7E7E7E7E7Eull;
+
+// The four directions as shifts to the left, and the cells that a run may pass.
+VZ_DEVICE int direction_shift(int d) { return d == 0 ? 1 : d == 1 ? 8 : d == 2 ? 7 : 9; }
+VZ_DEVICE u64 direction_mask(int d) { return d == 1 ? ~0ull : INNER; }
+
+// Runs of `middle` next to `from`, both ways along one direction; from the third cell on they grow by two cells a step
+// (Kogge-Stone).
+VZ_DEVICE void grow_runs(u64 from, u64 middle, int shift, u64& up, u64& down) {
+    up = middle & from << shift;
+    down = middle & from >> shift;
+    up |= middle & up << shift;
+    down |= middle & down >> shift;
+    const u64 pairs_up = middle & middle << shift, pairs_down = middle & middle >> shift;
+    up |= pairs_up & up << (2 * shift);
+    down |= pairs_down & down >> (2 * shift);
+    up |= pairs_up & up << (2 * shift);
+    down |= pairs_down & down >> (2 * shift);
+}
+
+// Cells that close a run of `other` against `own`, free or not.
+VZ_DEVICE u64 run_ends(u64 own, u64 other) {
+    u64 ends = 0;
+    for (int d = 0; d < 4; d++) {
+        const int shift = direction_shift(d);
+        u64 up, down;
+        grow_runs(own, other & direction_mask(d), shift, up, down);
+        ends |= up << shift | down >> shift;
+    }
+    return ends;
+}
+
+// The discs of `other` that a disc of `own` placed at the cell of bit `placed` turns over.
+VZ_DEVICE u64 flips(u64 placed, u64 own, u64 other) {
+    u64 all = 0;
+    for (int d = 0; d < 4; d++) {
+        const int shift = direction_shift(d);
+        u64 up, down;
+        grow_runs(placed, other & direction_mask(d), shift, up, down);
+        if ((up << shift & own) != 0) all |= up;
+        if ((down >> shift & own) != 0) all |= down;
+    }
+    return all;
+}
+
+VZ_DEVICE int bit_of(int cell) { return SIDE == 8 ? cell : cell / 6 * 8 + cell % 6; }
+VZ_DEVICE int cell_of(int bit) { return SIDE == 8 ? bit : bit - (bit >> 3) * 2; }
+VZ_DEVICE u64 moves_of(u64 own, u64 other) { return run_ends(own, other) & BOARD & ~(own | other); }
+
+VZ_DEVICE u64 transform_bits(u64 bits, u64 symmetry) {
+    u64 image = 0;
+    for (; bits != 0; bits &= bits - 1) {
+        image |= 1ull << bit_of(transform_cell<SIDE>(cell_of(trailing_zeros(bits)), symmetry));
+    }
+    return image;
+}
+
+// True where `own`, who is to move and has no moves, ends the game.
+VZ_DEVICE bool ends_game(u64 own, u64 other, bool passed) {
+    if (!TWO_PASSES) return moves_of(other, own) == 0;
+    return passed || own == 0 || other == 0 || (own | other) == BOARD;
+}
+
+VZ_DEVICE int game_turn(const State& s) { return s.over == 0 ? s.to_play : TURN_OVER; }
+
+VZ_DEVICE int game_legal(const State& s, const History&, u16* out) {
+    if (s.moves == 0) {
+        out[0] = PASS;
+        return 1;
+    }
+    int n = 0;
+    for (u64 left = s.moves; left != 0; left &= left - 1) out[n++] = (u16)cell_of(trailing_zeros(left));
+    return n;
+}
+
+VZ_DEVICE void game_step(State& s, u16 action, const History&) {
+    const int player = s.to_play, waiting = 1 - s.to_play;
+    const bool was_passed = s.passed != 0;
+    u64 mine = pick(s.discs, player), theirs = pick(s.discs, waiting);
+    s.passed = action == PASS;
+    if (s.passed == 0) {
+        const u64 placed = 1ull << bit_of(action);
+        const u64 turned = flips(placed, mine, theirs);
+        mine |= placed | turned;
+        theirs &= ~turned;
+        put(s.discs, player, mine);
+        put(s.discs, waiting, theirs);
+    }
+    s.to_play = (u16)waiting;
+    s.moves = moves_of(theirs, mine);
+    if (s.moves == 0) s.over = ends_game(theirs, mine, was_passed && s.passed != 0);
+}
+
+// Planes: own discs, the other player's discs. [2, size, size]
+template <class Out>
+VZ_DEVICE void game_observe(const State& s, int player, int lane, int lanes, Out* out) {
+    for (int i = lane; i < 2 * SIDE * SIDE; i += lanes) {
+        const bool own = i < SIDE * SIDE;
+        const u64 discs = pick(s.discs, own ? player : 1 - player);
+        out[i] = Out((f32)(discs >> bit_of(own ? i : i - SIDE * SIDE) & 1));
+    }
+}
+
+VZ_DEVICE void game_returns(const State& s, f32* out) {
+    const int lead = popcount(s.discs[0]) - popcount(s.discs[1]);
+    const f32 value = lead > 0 ? 1.0f : lead < 0 ? -1.0f : 0.0f;
+    out[0] = value;
+    out[1] = -value;
+}
+
+VZ_DEVICE void game_chance_probs(const State&, const u16*, int n, f32* out) { uniform_chance_probs(n, out); }
+
+VZ_DEVICE bool game_is_horizon(const State&) { return false; }
+
+VZ_DEVICE u64 game_history_key(const State&) { return 0; }
+
+VZ_DEVICE void game_init(State& s) {
+    const int low = (SIDE / 2 - 1) * 9, high = SIDE / 2 * 9; // d4 and e5, or c3 and d4
+    const u64 black = 1ull << (low + 1) | 1ull << (high - 1), white = 1ull << low | 1ull << high;
+    s = State{{black, white}, moves_of(black, white), 0, 0, 0};
+}
+
+VZ_DEVICE void game_determinise(const State& s, int, Stream&, State& out) { out = s; }
+
+VZ_DEVICE void game_transform(const State& s, u64 symmetry, State& out) {
+    out = s;
+    if (symmetry == 0) return;
+    out.discs[0] = transform_bits(s.discs[0], symmetry);
+    out.discs[1] = transform_bits(s.discs[1], symmetry);
+    out.moves = transform_bits(s.moves, symmetry);
+}
+
+VZ_DEVICE u16 game_transform_action(u16 action, u64 symmetry) {
+    return action == PASS ? action : (u16)transform_cell<SIDE>(action, symmetry);
+}

@@ -1,0 +1,236 @@
+//! N games on a device, without trees: [`crate::batch::Batch`] for kernels, `kernels/batch.cu`.
+
+use super::device::{Arg, Device, LaunchShape};
+use super::source;
+use crate::batch::AnyGame;
+use crate::error::{Error, Result};
+use crate::game::Sizes;
+use bytemuck::Pod;
+
+/// Threads of a block.
+const BLOCK: u32 = 128;
+/// Threads that write one observation together: `BATCH_LANES` of batch.cu.
+const OBSERVE_LANES: usize = 32;
+
+/// The most games of a batch: their threads are numbered by 32 bits.
+pub const MAX_GAMES: usize = 1 << 26;
+
+/// N games of one kind on a device, stepped together. A finished game is followed by a new one at once.
+pub struct DeviceBatch<D: Device> {
+    device: D,
+    sizes: Sizes,
+    num_games: usize,
+    state_bytes: usize,
+    /// `[N, state bytes]`
+    states: D::Buffer,
+    /// Keys of earlier positions, where the game asks for them. `[N, max plies]`
+    histories: D::Buffer,
+    /// Plies made in each game in progress. `[N]`
+    plies: D::Buffer,
+    /// Games finished before it. `[N]`
+    games: D::Buffer,
+    /// `[N, E]`
+    legal: D::Buffer,
+    /// `[N]`
+    num_legal: D::Buffer,
+    /// `[N]`
+    actions: D::Buffer,
+    /// `[N]`
+    over: D::Buffer,
+    /// `[N, P]`
+    returns: D::Buffer,
+    /// `[N, obs]`
+    observations: D::Buffer,
+}
+
+/// The legal actions (or outcomes) of N games.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LegalLists {
+    /// Ascending, the first `lengths` of each row. `[N, E]`
+    pub actions: Vec<u16>,
+    /// `[N]`
+    pub lengths: Vec<u16>,
+}
+
+/// What one ply in N games led to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stepped {
+    /// 1 where the game ended; a new one has begun there. `[N]`
+    pub over: Vec<u8>,
+    /// The results of the games that ended, 0 elsewhere. `[N, P]`
+    pub returns: Vec<f32>,
+}
+
+impl<D: Device> DeviceBatch<D> {
+    /// N games at their start on `device`, which has its program replaced.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for more than [`MAX_GAMES`]; as [`source::program`] and the device.
+    pub fn new(mut device: D, game: &dyn AnyGame, num_games: usize) -> Result<Self> {
+        if num_games > MAX_GAMES {
+            let why = format!("a batch holds at most {MAX_GAMES}");
+            return Err(Error::unsupported(format!("{num_games} games"), why));
+        }
+        device.load(&source::program(game, "batch")?)?;
+        let (sizes, state_bytes, n) = (game.sizes(), game.state_size(), num_games);
+        let history = if sizes.uses_history { sizes.max_plies } else { 0 };
+        let of = |entries: usize, bytes: usize| device.alloc((n * entries * bytes).max(8));
+        let mut batch = Self {
+            states: of(1, state_bytes)?,
+            histories: of(history, 8)?,
+            plies: of(1, 4)?,
+            games: of(1, 8)?,
+            legal: of(sizes.num_edges(), 2)?,
+            num_legal: of(1, 2)?,
+            actions: of(1, 2)?,
+            over: of(1, 1)?,
+            returns: of(sizes.num_players, 4)?,
+            observations: of(sizes.obs.len(), 4)?,
+            device,
+            sizes,
+            num_games,
+            state_bytes,
+        };
+        batch.restart()?;
+        Ok(batch)
+    }
+
+    /// N.
+    pub fn len(&self) -> usize {
+        self.num_games
+    }
+
+    /// True for a batch of no games.
+    pub fn is_empty(&self) -> bool {
+        self.num_games == 0
+    }
+
+    /// Puts every game at its start and forgets how many were finished.
+    ///
+    /// # Errors
+    /// What the device says.
+    pub fn restart(&mut self) -> Result<()> {
+        let args = [self.count(), buffer(&self.states), buffer(&self.plies), buffer(&self.games)];
+        self.device.launch("batch_init", self.shape(1), &args)
+    }
+
+    /// The legal actions (or outcomes) of every game.
+    ///
+    /// # Errors
+    /// What the device says.
+    pub fn legal(&mut self) -> Result<LegalLists> {
+        let args = [
+            self.count(),
+            buffer(&self.states),
+            buffer(&self.histories),
+            buffer(&self.plies),
+            buffer(&self.legal),
+            buffer(&self.num_legal),
+        ];
+        self.device.launch("batch_legal", self.shape(1), &args)?;
+        let actions = self.download(&self.legal, self.sizes.num_edges())?;
+        Ok(LegalLists { actions, lengths: self.download(&self.num_legal, 1)? })
+    }
+
+    /// Makes one ply in every game. `actions` is `[N]`, each out of [`DeviceBatch::legal`].
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] where there are not N actions; what the device says.
+    pub fn step(&mut self, actions: &[u16]) -> Result<Stepped> {
+        if actions.len() != self.num_games {
+            return Err(Error::Mismatch {
+                what: "actions for a batch".into(),
+                found: actions.len().to_string(),
+                expected: format!("{}, one a game", self.num_games),
+            });
+        }
+        self.device.upload(&mut self.actions, 0, bytemuck::cast_slice(actions))?;
+        let args = [
+            self.count(),
+            buffer(&self.actions),
+            buffer(&self.states),
+            buffer(&self.histories),
+            buffer(&self.plies),
+            buffer(&self.games),
+            buffer(&self.over),
+            buffer(&self.returns),
+        ];
+        self.device.launch("batch_step", self.shape(1), &args)?;
+        let returns = self.download(&self.returns, self.sizes.num_players)?;
+        Ok(Stepped { over: self.download(&self.over, 1)?, returns })
+    }
+
+    /// What the player to move sees in every game; where chance decides, player 0's view. `[N, obs]`
+    ///
+    /// # Errors
+    /// What the device says.
+    pub fn observe(&mut self) -> Result<Vec<f32>> {
+        let args = [self.count(), buffer(&self.states), buffer(&self.observations)];
+        self.device.launch("batch_observe", self.shape(OBSERVE_LANES), &args)?;
+        self.download(&self.observations, self.sizes.obs.len())
+    }
+
+    /// Makes `num_plies` random plies in every game in one launch; the draws are those of
+    /// [`crate::batch::Batch::step_random`] with the same seed.
+    ///
+    /// # Errors
+    /// What the device says.
+    pub fn random_play(&mut self, seed: u64, num_plies: u32) -> Result<()> {
+        let args = [
+            self.count(),
+            Arg::U32(num_plies),
+            Arg::U64(seed),
+            buffer(&self.states),
+            buffer(&self.histories),
+            buffer(&self.plies),
+            buffer(&self.games),
+        ];
+        self.device.launch("batch_random_play", self.shape(1), &args)
+    }
+
+    /// The positions' bytes. `[N, state bytes]`
+    ///
+    /// # Errors
+    /// What the device says.
+    pub fn states(&self) -> Result<Vec<u8>> {
+        self.download(&self.states, self.state_bytes)
+    }
+
+    /// Plies made in each game in progress. `[N]`
+    ///
+    /// # Errors
+    /// What the device says.
+    pub fn plies(&self) -> Result<Vec<u32>> {
+        self.download(&self.plies, 1)
+    }
+
+    /// Games finished in each place. `[N]`
+    ///
+    /// # Errors
+    /// What the device says.
+    pub fn finished(&self) -> Result<Vec<u64>> {
+        self.download(&self.games, 1)
+    }
+
+    fn count(&self) -> Arg<'_, D::Buffer> {
+        Arg::U32(self.num_games as u32)
+    }
+
+    /// At least one block, with `threads` threads a game.
+    fn shape(&self, threads: usize) -> LaunchShape {
+        let grid = (self.num_games * threads).div_ceil(BLOCK as usize).max(1) as u32;
+        LaunchShape { grid, block: BLOCK, shared: 0 }
+    }
+
+    /// `entries` values a game.
+    fn download<T: Pod>(&self, from: &D::Buffer, entries: usize) -> Result<Vec<T>> {
+        let mut out = vec![T::zeroed(); self.num_games * entries];
+        self.device.download(from, 0, bytemuck::cast_slice_mut(&mut out))?;
+        Ok(out)
+    }
+}
+
+/// A whole buffer as an argument.
+fn buffer<B>(buffer: &B) -> Arg<'_, B> {
+    Arg::Buffer(buffer, 0)
+}
