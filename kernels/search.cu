@@ -101,13 +101,13 @@ VZ_KERNEL simulate_rows(VZ_ROWS_ARGUMENTS, const f32* logits, const f32* answers
     const search::Rows rows = VZ_ROWS;
     for (u32 pass = 0; pass < passes; pass++) {
         search::select(rows, b);
-        search::sync_lanes<17>();
+        search::sync_lanes<20>();
         const u32 found = roots[b].num_leaves;
         if (found == 0) return;
         for (u32 place = 0; place < found; place++) search::expand_leaf(rows, b, place, logits, 0, answers, 0);
-        search::sync_lanes<18>();
+        search::sync_lanes<21>();
         search::backup_leaves(rows, b);
-        search::sync_lanes<19>();
+        search::sync_lanes<22>();
     }
 }
 

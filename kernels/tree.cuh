@@ -26,34 +26,40 @@ VZ_DEVICE f32 refuted() { return from_bits(REFUTED_BITS); }
 
 enum Kind : u8 { NEW = 0, DECISION = 1, CHANCE = 2, TERMINAL = 3, HORIZON = 4 };
 
-// `Node::proven`.
-constexpr u8 PROVEN = 1; // the parent has not been told
-constexpr u8 TOLD = 2;
-
-// Twin of `Node`, byte for byte.
-struct Node {
+// Twin of `Node`, byte for byte; two loads of 16 bytes on a device.
+struct alignas(16) Node {
     i32 parent;
     i32 visits;
     f32 value_sum;
-    f32 best_proven;
+    f32 lower; // proven bounds, for `player`
+    f32 upper;
     u16 parent_edge;
     u16 num_edges;
-    u16 num_open;
     u16 depth;
     u8 player;
     u8 kind;
-    u8 proven;
-    u8 padding;
+    u8 news; // 1 where the bounds have changed since the parent was told
+    u8 padding[3];
 
-    VZ_DEVICE bool is_proven() const { return proven != 0; }
+    VZ_DEVICE bool is_proven() const { return lower >= upper; }
+
+    // The least and the most that the game is proven to be worth, as `who` sees it: one of two whose values sum to 0.
+    VZ_DEVICE f32 least_for(int who) const { return who == player ? lower : -upper; }
+    VZ_DEVICE f32 most_for(int who) const { return who == player ? upper : -lower; }
+
+    VZ_DEVICE void set_bounds(f32 least, f32 most) {
+        lower = least;
+        upper = most;
+        news = 1;
+    }
 
     // Mean value backed up, for the player who moves here; 0 before the first.
     VZ_DEVICE f32 mean() const { return visits > 0 ? value_sum / (f32)visits : 0.0f; }
 };
-static_assert(sizeof(Node) == 28, "the node is that of Rust");
+static_assert(sizeof(Node) == 32, "the node is that of Rust");
 
 VZ_DEVICE Node new_node(i32 parent, u16 parent_edge) {
-    return Node{parent, 0, 0.0f, -1.0f, parent_edge, 0, 0, 0, 0, NEW, 0, 0};
+    return Node{parent, 0, 0.0f, -1.0f, 1.0f, parent_edge, 0, 0, 0, NEW, 0, {0, 0, 0}};
 }
 
 // One number of an edge block.
@@ -94,6 +100,12 @@ struct Row {
         return Edge{block[0].real, block[PADDED].integer, block[2 * PADDED].real, block[3 * PADDED].integer};
     }
 };
+
+// Twin of `edge_bounds`, the lower one: what the mover at `node` is proven to get at least through its edge.
+VZ_DEVICE f32 least_of_edge(const Row& row, const Node& node, const Edge& edge) {
+    if (edge.value_sum == refuted() || edge.child == NO_NODE) return -1.0f;
+    return row.nodes[edge.child].least_for(node.player);
+}
 
 // This lane's edges of node `n`.
 struct Edges {

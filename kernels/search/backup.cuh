@@ -40,27 +40,106 @@ VZ_DEVICE void take_off(const Row& row, i32 leaf) {
     });
 }
 
-// Adds `value` [P] to `leaf` and everything above it, where nothing on the way is proven. All lanes.
-VZ_DEVICE void backup_plain(const Row& row, i32 leaf, const f32* value, i32 visit, f32 undo) {
-    for_path(row, leaf, [&](i32 n, i32 parent) {
-        Node& node = row.nodes[n];
-        node.visits += visit;
-        node.value_sum += value[node.player];
-        if (parent == NO_NODE) return;
-        const Node above = row.nodes[parent];
-        const int edge = node.parent_edge;
-        row.visits(parent)[edge].integer += visit;
-        if (above.kind == DECISION) row.value_sum(parent)[edge].real += undo + value[above.player];
-    });
+// The most that any edge of `node` can be worth to its mover, of what it has been told. All lanes.
+VZ_DEVICE f32 most_of_edges(const Row& row, i32 n, const Node& node) {
+    f32 most = -1.0f;
+    bool open = false;
+    const Edges edges(row, n);
+    VZ_UNROLL
+    for (int slice = 0; slice < SLICES; slice++) {
+        const Edge& edge = edges.at[slice];
+        if (edge_in(slice) >= node.num_edges || edge.value_sum == refuted()) continue;
+        if (edge.child == NO_NODE) {
+            open = true;
+            continue;
+        }
+        const Node& child = row.nodes[edge.child];
+        const f32 upper = child.most_for(node.player);
+        open = open || child.news != 0 || upper >= 1.0f;
+        most = upper > most ? upper : most;
+    }
+    return __ballot_sync(ALL_LANES, open) != 0 ? 1.0f : largest_of(most);
+}
+
+// Tells the decision node `parent` that the bounds of `child` have changed, and narrows its own. Returns whether they meet
+// now: its value is then the proven one. Both nodes come as they were; lane 0 alone writes. All lanes.
+VZ_DEVICE bool tell(const Row& row, i32 child, const Node& told, i32 parent, const Node& node) {
+    const f32 most = told.most_for(node.player);
+    if (lane() == 0) {
+        row.nodes[child].news = 0;
+        if (most <= -1.0f) row.value_sum(parent)[told.parent_edge].real = refuted();
+    }
+    sync_lanes<7>();
+    const f32 lower = larger(node.lower, told.least_for(node.player));
+    const f32 upper = smaller(node.upper, most_of_edges(row, parent, node));
+    if (lower == node.lower && upper == node.upper) return false;
+    if (lane() == 0) {
+        row.nodes[parent].set_bounds(lower, upper);
+        if (lower >= upper) {
+            row.value(parent)[node.player] = lower;
+            row.value(parent)[1 - node.player] = -lower;
+        }
+    }
+    return lower >= upper;
+}
+
+// The step from `child`, which is proven or has news, to its parent; the parent's own sums are not touched. The value so far
+// is that of node `source`; returns the node whose value goes on from here. All lanes.
+VZ_DEVICE i32 speak(const Row& row, i32 child, const Node& told, i32 source, i32 visit, f32 undo) {
+    const i32 parent = told.parent;
+    const Node node = row.nodes[parent];
+    // Another leaf of the pass may have proven it after this one was selected below it.
+    if (told.is_proven()) source = child;
+    if (lane() == 0) {
+        i32& visits = row.visits(parent)[told.parent_edge].integer;
+        visits += visit;
+        f32& sum = row.value_sum(parent)[told.parent_edge].real;
+        const f32 value = row.value(source)[node.player];
+        if (node.kind == DECISION) {
+            sum = told.is_proven() && sum != refuted() ? value * (f32)visits : sum + (undo + value);
+        }
+    }
+    if (node.kind != DECISION || told.news == 0) return source;
+    sync_lanes<8>(); // every lane has read both nodes
+    return tell(row, child, told, parent, node) ? parent : source;
 }
 
 // Carries the value of `leaf` up to the root and adds it to `root_sum` [P]. `counted`: its visits were counted, and a loss
 // laid on its path, when it was selected. All lanes.
-VZ_DEVICE void backup(const Rows& rows, const Row& row, i32 leaf, bool counted, f32* root_sum) {
+VZ_DEVICE void backup(const Row& row, i32 leaf, bool counted, f32* root_sum) {
     const i32 visit = counted ? 0 : 1;
     const f32 undo = counted ? VIRTUAL_LOSS : 0.0f;
-    backup_plain(row, leaf, row.value(leaf), visit, undo);
-    if (lane() < VZ_PLAYERS) root_sum[lane()] += row.value(leaf)[lane()];
+    i32 from = leaf, source = leaf;
+    while (from != NO_NODE) {
+        const i32 mine = climb(row, from);
+        const bool here = mine != NO_NODE;
+        const Node node = here ? row.nodes[mine] : new_node(NO_NODE, 0);
+        const bool speaks = node.parent != NO_NODE && (node.is_proven() || node.news != 0);
+        const u32 speakers = __ballot_sync(ALL_LANES, speaks);
+        const int speaker = speakers == 0 ? WARP : trailing_zeros(speakers);
+        const f32* value = row.value(source);
+        if (here && lane() <= speaker) {
+            row.nodes[mine].visits = node.visits + visit;
+            row.nodes[mine].value_sum = node.value_sum + value[node.player];
+        }
+        if (here && lane() < speaker && node.parent != NO_NODE) {
+            const Node& above = row.nodes[node.parent];
+            row.visits(node.parent)[node.parent_edge].integer += visit;
+            if (above.kind == DECISION) {
+                row.value_sum(node.parent)[node.parent_edge].real += undo + value[above.player];
+            }
+        }
+        if (speaker == WARP) {
+            from = from_lane(node.parent, WARP - 1);
+            continue;
+        }
+        const i32 child = from_lane(mine, speaker);
+        const Node told = row.nodes[child];
+        source = speak(row, child, told, source, visit, undo);
+        from = told.parent;
+        sync_lanes<9>();
+    }
+    if (lane() < VZ_PLAYERS) root_sum[lane()] += row.value(source)[lane()];
 }
 
 } // namespace search

@@ -34,15 +34,15 @@ VZ_DEVICE bool settle(const Rows& rows, const Row& row, i32 n, Node node, Settle
     const int num_edges = from_lane(settled.num_edges, 0);
     if (kind == NEW || kind == CHANCE) {
         open_edges(row, n, num_edges);
-        node.num_edges = node.num_open = (u16)num_edges;
+        node.num_edges = (u16)num_edges;
         if (kind == CHANCE && num_edges > 0) {
             sync_lanes<1>(); // the priors of `open_edges` are overwritten
             if (lane() == 0) game_chance_probs(state, row.actions(n), num_edges, &row.prior(n)->real);
         }
-    } else if (rows.solver == SOLVER_ON) {
-        node.proven = PROVEN;
     }
     if (lane() == 0) {
+        const bool is_over = kind == TERMINAL || kind == HORIZON;
+        if (is_over && rows.solver == SOLVER_ON) node.set_bounds(row.value(n)[0], row.value(n)[0]);
         node.kind = kind;
         node.player = (u8)settled.player;
         row.nodes[n] = node;
@@ -52,7 +52,7 @@ VZ_DEVICE bool settle(const Rows& rows, const Row& row, i32 n, Node node, Settle
 }
 
 // Writes the history keys of the nodes above `n`, from the root down, behind the row's own; returns how many. All lanes.
-VZ_DEVICE int path_keys(const Row& row, i32 n, u64* out) {
+VZ_DEVICE int path_keys([[maybe_unused]] const Row& row, [[maybe_unused]] i32 n, [[maybe_unused]] u64* out) {
 #if VZ_USES_HISTORY
     int depth = 0;
     for (i32 at = row.nodes[n].parent; at != NO_NODE; at = row.nodes[at].parent) depth++;

@@ -10,7 +10,7 @@ namespace search {
 // is below its child's, so it is numbered before, or is among the same 32.
 VZ_DEVICE u32 mark_subtree(const Row& row, i32 top, i32 count, i32* targets) {
     for (i32 n = lane(); n < top; n += WARP) targets[n] = NO_NODE;
-    sync_lanes<9>();
+    sync_lanes<12>();
     u32 found = 0;
     for (i32 first = top; first < count; first += WARP) {
         const i32 n = first + lane();
@@ -26,7 +26,7 @@ VZ_DEVICE u32 mark_subtree(const Row& row, i32 top, i32 count, i32* targets) {
         const u32 mask = __ballot_sync(ALL_LANES, inside);
         if (n < count) targets[n] = inside ? (i32)found + popcount(mask & ((1u << lane()) - 1)) : NO_NODE;
         found += popcount(mask);
-        sync_lanes<10>();
+        sync_lanes<13>();
     }
     return found;
 }
@@ -71,7 +71,7 @@ VZ_DEVICE void trim(const Row& row, i32 top, i32 count, u32 limit, i32* targets)
         seen += popcount(equal);
         kept += popcount(mask);
     }
-    sync_lanes<11>();
+    sync_lanes<14>();
 }
 
 // Four bytes of anything.
@@ -85,32 +85,18 @@ VZ_DEVICE void move_items(T* to, const T* from, int size) {
     for (int i = lane(); i < size; i += WARP) to[i] = from[i];
 }
 
-// Counts the edges of node `n` open again whose proven child is about to be dropped. Refuted edges stay closed.
-VZ_DEVICE void reopen_edges(const Row& row, i32 n, const i32* targets) {
-    const int num_edges = row.nodes[n].num_edges;
-    int dropped = 0;
-    for (int e = lane(); e < num_edges; e += WARP) {
-        const i32 child = row.child(n)[e].integer;
-        const bool counts = child != NO_NODE && targets[child] == NO_NODE && row.nodes[child].is_proven()
-            && row.value_sum(n)[e].real != refuted();
-        dropped += counts ? 1 : 0;
-    }
-    for (int distance = WARP / 2; distance > 0; distance /= 2) dropped += __shfl_xor_sync(ALL_LANES, dropped, distance);
-    if (lane() == 0 && dropped > 0) row.nodes[n].num_open += (u16)dropped;
-}
-
 // The index that a child or parent gets.
 VZ_DEVICE i32 target_of(const i32* targets, i32 n) { return n == NO_NODE ? NO_NODE : targets[n]; }
 
 // Moves node `from` with all that belongs to it to index `to` <= `from`, and points its children where they go.
 VZ_DEVICE void relocate(const Row& row, i32 from, i32 to, const i32* targets) {
     const int num_edges = row.nodes[from].num_edges;
-    for (int e = lane(); e < num_edges; e += WARP) {
-        row.child(to)[e].integer = target_of(targets, row.child(from)[e].integer);
+    for (int e = lane(); e < PADDED; e += WARP) {
+        const i32 child = row.child(from)[e].integer;
+        row.child(to)[e].integer = e < num_edges ? target_of(targets, child) : child;
     }
     if (from == to) return;
     move_items(row.prior(to), row.prior(from), 3 * PADDED);
-    for (int e = num_edges + lane(); e < PADDED; e += WARP) row.child(to)[e].integer = NO_NODE;
     move_items(row.actions(to), row.actions(from), PADDED);
     move_items(row.value(to), row.value(from), VZ_PLAYERS);
     if (sizeof(State) % 4 == 0 && alignof(State) % 4 == 0) {
@@ -126,15 +112,14 @@ VZ_DEVICE void compact(const Row& row, i32 top, i32 count, const i32* targets) {
     for (i32 n = top; n < count; n++) {
         const i32 to = targets[n];
         if (to == NO_NODE) continue;
-        reopen_edges(row, n, targets);
         Node node = row.nodes[n];
         node.parent = n == top ? NO_NODE : target_of(targets, node.parent);
         relocate(row, n, to, targets);
-        sync_lanes<12>();
+        sync_lanes<15>();
         if (lane() == 0) row.nodes[to] = node;
         kept += 1;
     }
-    sync_lanes<13>();
+    sync_lanes<16>();
     if (lane() == 0) *row.count = kept;
 }
 

@@ -31,7 +31,7 @@ VZ_DEVICE f32 draw_noise(const Rows& rows, const RowKey& key, int num_edges, f32
         });
         return 0.0f;
     }
-    sync_lanes<7>(); // one lane draws, since rejection makes the draws one sequence
+    sync_lanes<10>(); // one lane draws, since rejection makes the draws one sequence
     const f32 alpha = rows.noise_alpha > 0.0f ? rows.noise_alpha : 10.0f / (f32)larger(num_edges, 1);
     if (lane() == 0) {
         Stream stream = key.key(Purpose::ROOT_NOISE).stream();
@@ -87,7 +87,7 @@ VZ_DEVICE void begin(const Rows& rows, const BeginCommand& command) {
         for_own_edges([&](int, int e) { noise[e] = 0.0f; });
     }
     if (node.is_proven()) root.finish();
-    sync_lanes<8>(); // every lane has read the row's scalars
+    sync_lanes<11>(); // every lane has read the row's scalars
     if (lane() == 0) {
         rows.roots[b] = root;
         rows.keys[b] = command.key;
@@ -200,12 +200,12 @@ VZ_UNROLL
 
 // Where the root is proven: all mass on the edges that reach the proven value, shared by visits; where it is lost, the
 // priors. Returns the best edge.
-VZ_DEVICE int proven_policy(const Row& row, int player, f32 value, const RootEdges& root, Reals& policy) {
+VZ_DEVICE int proven_policy(const Row& row, const Node& node, const RootEdges& root, Reals& policy) {
+    const f32 value = row.value(ROOT)[node.player];
 VZ_UNROLL
     for (int slice = 0; slice < SLICES; slice++) {
         const Edge& edge = root.edges.at[slice];
-        const bool reaches = root.has(slice) && edge.child != NO_NODE && row.nodes[edge.child].is_proven()
-            && row.value(edge.child)[player] == value && edge.value_sum != refuted();
+        const bool reaches = root.has(slice) && value > -1.0f && least_of_edge(row, node, edge) >= value;
         policy[slice] = reaches ? (f32)larger(edge.visits, 1) : 0.0f;
     }
     if (normalise(policy)) return argmax(policy, root.num_edges);
@@ -225,7 +225,7 @@ VZ_DEVICE void summarise(const Rows& rows, u32 b, Summary& out) {
     Reals policy;
     int best;
     if (node.is_proven()) {
-        best = proven_policy(row, node.player, row.value(ROOT)[node.player], root, policy);
+        best = proven_policy(row, node, root, policy);
     } else if (rows.rule == PUCT) {
         best = visit_policy(rows, rows.roots[b].budget, root, policy);
     } else {

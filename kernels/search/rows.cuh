@@ -45,7 +45,7 @@ VZ_DEVICE void plant(const Rows& rows, const PlantCommand& command, const State&
     const u32 b = command.row;
     u64* keys = rows.history(b);
     for (u32 i = lane(); i < command.num_history; i += WARP) keys[i] = history[command.first_key + i];
-    sync_lanes<14>();
+    sync_lanes<17>();
     const State state = given;
     plant_state(rows, rows.row(b), b, state, command.num_history);
     park(rows, b, command.num_history);
@@ -63,6 +63,20 @@ VZ_DEVICE int edge_of_action(const Row& row, u32 action) {
     return found;
 }
 
+// False where the root is proven better than lost but trimming took the child that shows how.
+VZ_DEVICE bool proof_stands(const Row& row) {
+    const Node node = row.nodes[ROOT];
+    if (!node.is_proven() || node.kind != DECISION || node.lower <= -1.0f) return true;
+    const Edges edges(row, ROOT);
+    bool holds = false;
+    VZ_UNROLL
+    for (int slice = 0; slice < SLICES; slice++) {
+        const bool exists = edge_in(slice) < node.num_edges;
+        holds = holds || (exists && least_of_edge(row, node, edges.at[slice]) >= node.lower);
+    }
+    return __ballot_sync(ALL_LANES, holds) != 0;
+}
+
 // Makes the child behind `action` the root. False, with nothing kept, where there is none worth keeping.
 VZ_DEVICE bool keep(const Rows& rows, const Row& row, u32 b, u32 action) {
     const int edge = edge_of_action(row, action);
@@ -70,7 +84,7 @@ VZ_DEVICE bool keep(const Rows& rows, const Row& row, u32 b, u32 action) {
     const i32 child = row.child(ROOT)[edge].integer;
     if (child == NO_NODE || row.nodes[child].kind == NEW) return false;
     keep_subtree(row, child, rows.keep_limit, rows.targets + (u64)b * rows.num_nodes);
-    return true;
+    return proof_stands(row);
 }
 
 // Plays `action` (or deals that outcome) at the root and keeps what is below it, if it may and can.
@@ -88,7 +102,7 @@ VZ_DEVICE void advance(const Rows& rows, const AdvanceCommand& command) {
     }
     num_history += VZ_USES_HISTORY;
     const bool kept = keep(rows, row, b, command.action);
-    sync_lanes<15>(); // every lane has read the old tree
+    sync_lanes<18>(); // every lane has read the old tree
     if (!kept) plant_state(rows, row, b, state, num_history);
     park(rows, b, num_history);
 }
@@ -110,8 +124,8 @@ VZ_DEVICE void backup_leaves(const Rows& rows, u32 b) {
         const i32 leaf = rows.leaves[b * rows.num_leaves + place].node;
         // A new root's own evaluation is no simulation: nothing was counted when it was selected.
         const bool is_new_root = from_lane(row.nodes[leaf].visits, 0) == 0;
-        backup(rows, row, leaf, rows.num_leaves > 1 && !is_new_root, rows.root_sum(b));
-        sync_lanes<16>();
+        backup(row, leaf, rows.num_leaves > 1 && !is_new_root, rows.root_sum(b));
+        sync_lanes<19>();
     }
     if (num_leaves > 0 && row.nodes[ROOT].is_proven() && lane() == 0) rows.roots[b].finish();
 }

@@ -1,0 +1,272 @@
+//! A device made of the host: kernels compiled with the machine's C++ compiler and run by the emulator, threads in an order
+//! that every launch draws anew.
+
+use libloading::{Library, Symbol};
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::cell::Cell;
+use std::ffi::{CStr, CString, c_char, c_uint, c_void};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::ptr::NonNull;
+use vecaz::backend::kernels::device::{Arg, Device, LaunchShape, Program};
+use vecaz::{Error, Result};
+
+/// No contraction: the results are to be those of Rust to the bit.
+const FLAGS: [&str; 6] =
+    ["-std=c++17", "-O2", "-ffp-contract=off", "-fPIC", "-shared", "-fvisibility=hidden"];
+
+/// The emulator's sources.
+const EMULATOR: [(&str, &str); 2] =
+    [("emulator.hpp", include_str!("host/emulator.hpp")), ("fibre.hpp", include_str!("host/fibre.hpp"))];
+
+/// Bytes that lie behind every buffer and must never change.
+const GUARD: [u8; 64] = [0xA7; 64];
+const ALIGNMENT: usize = 256;
+
+/// Host memory, with a guard behind it.
+pub struct HostBuffer {
+    start: NonNull<u8>,
+    bytes: usize,
+}
+
+// SAFETY: the buffer owns its memory; nothing else holds the address beyond a call.
+unsafe impl Send for HostBuffer {}
+
+impl HostBuffer {
+    fn layout(bytes: usize) -> Layout {
+        Layout::from_size_align(bytes + GUARD.len(), ALIGNMENT).expect("a size that memory has")
+    }
+
+    fn new(bytes: usize) -> Self {
+        // SAFETY: the layout's size is not 0, since the guard is part of it.
+        let start = NonNull::new(unsafe { alloc_zeroed(Self::layout(bytes)) }).expect("memory");
+        // SAFETY: the guard lies within the allocation.
+        unsafe { start.add(bytes).as_ptr().copy_from_nonoverlapping(GUARD.as_ptr(), GUARD.len()) };
+        Self { start, bytes }
+    }
+
+    /// The bytes.
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: the allocation holds so many initialised bytes, and kernels run only within `launch`.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.bytes) }
+    }
+
+    /// The bytes, to be written.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as for `bytes`; `self` is borrowed for writing.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.bytes) }
+    }
+
+    fn guard_is_whole(&self) -> bool {
+        // SAFETY: the guard lies within the allocation.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr().add(self.bytes), GUARD.len()) == GUARD }
+    }
+}
+
+impl Drop for HostBuffer {
+    fn drop(&mut self) {
+        // SAFETY: allocated with the same layout.
+        unsafe { dealloc(self.start.as_ptr(), Self::layout(self.bytes)) };
+    }
+}
+
+type LaunchFn = unsafe extern "C" fn(
+    *const c_char,
+    c_uint,
+    c_uint,
+    u64,
+    *const *mut c_void,
+    *const c_uint,
+    c_uint,
+) -> *const c_char;
+
+/// The host as a device.
+pub struct HostDevice {
+    library: Option<Library>,
+    game: String,
+    defines: Vec<(String, String)>,
+    free_bytes: usize,
+    seed: Cell<u64>,
+    launches: Cell<u64>,
+    downloads: Cell<u64>,
+}
+
+impl HostDevice {
+    /// A device with as many bytes free as anyone wants, whose threads run in an order drawn from `seed`.
+    pub fn new(seed: u64) -> Self {
+        Self {
+            library: None,
+            game: String::new(),
+            defines: Vec::new(),
+            free_bytes: usize::MAX,
+            seed: Cell::new(seed),
+            launches: Cell::new(0),
+            downloads: Cell::new(0),
+        }
+    }
+
+    /// The same with one more constant.
+    pub fn with_define(mut self, name: &str, value: impl ToString) -> Self {
+        self.defines.push((name.into(), value.to_string()));
+        self
+    }
+
+    /// The same with `bytes` free.
+    pub fn with_free_bytes(mut self, bytes: usize) -> Self {
+        self.free_bytes = bytes;
+        self
+    }
+
+    /// Kernels launched so far.
+    pub fn launches(&self) -> u64 {
+        self.launches.get()
+    }
+
+    /// Copies to the host so far.
+    pub fn downloads(&self) -> u64 {
+        self.downloads.get()
+    }
+
+    fn error(&self, what: String) -> Error {
+        Error::Device { device: "host".into(), what }
+    }
+}
+
+/// The names of the kernels in `text`: what follows `VZ_KERNEL` at the beginning of a line.
+fn kernels(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().filter_map(|line| line.strip_prefix("VZ_KERNEL ")?.split('(').next())
+}
+
+/// The one translation unit of a program's library.
+fn unit(program: &Program) -> String {
+    let unit = program.headers.iter().filter(|(name, _)| program.source.contains(&format!("\"{name}\"")));
+    let table: String = unit
+        .flat_map(|(_, text)| kernels(text))
+        .map(|name| format!("    emulator::Caller<{name}>::named(\"{name}\"),\n"))
+        .collect();
+    let source = &program.source;
+    format!(
+        "#include \"emulator.hpp\"\n{source}\nstatic const emulator::Kernel KERNELS[] = {{\n{table}}};\nEMULATOR_EXPORT(KERNELS)\n"
+    )
+}
+
+/// The library of `program`, built once and kept for as long as nothing changes.
+fn library(program: &Program, more: &[(String, String)]) -> std::result::Result<Library, String> {
+    let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".into());
+    let unit = unit(program);
+    let mut hasher = DefaultHasher::new();
+    (FLAGS, EMULATOR, &compiler, &unit, &program.headers, &program.defines, more).hash(&mut hasher);
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let path = target.join(format!("search-{}-{:016x}.so", program.game, hasher.finish()));
+    if !path.exists() {
+        let folder = tempfile::tempdir_in(target).map_err(|e| e.to_string())?;
+        let built = build(&compiler, program, more, &unit, folder.path())?;
+        std::fs::rename(built, &path).map_err(|e| e.to_string())?;
+    }
+    // SAFETY: the library was compiled from sources here; loading it runs no code of theirs.
+    unsafe { Library::new(&path) }.map_err(|e| e.to_string())
+}
+
+fn build(
+    compiler: &str,
+    program: &Program,
+    more: &[(String, String)],
+    unit: &str,
+    folder: &Path,
+) -> std::result::Result<PathBuf, String> {
+    let write = |name: &str, text: &str| {
+        let path = folder.join(name);
+        let parent = path.parent().unwrap_or(folder);
+        std::fs::create_dir_all(parent).and_then(|()| std::fs::write(&path, text)).map_err(|e| e.to_string())
+    };
+    for (name, text) in EMULATOR {
+        write(name, text)?;
+    }
+    for (name, text) in &program.headers {
+        write(name, text)?;
+    }
+    write("unit.cpp", unit)?;
+    let built = folder.join("unit.so");
+    let output = Command::new(compiler)
+        .args(FLAGS)
+        .args(program.defines.iter().chain(more).map(|(name, value)| format!("-D{name}={value}")))
+        .arg("-I")
+        .arg(folder)
+        .arg(folder.join("unit.cpp"))
+        .arg("-o")
+        .arg(&built)
+        .output()
+        .map_err(|e| format!("running the C++ compiler {compiler}: {e}"))?;
+    if output.status.success() { Ok(built) } else { Err(String::from_utf8_lossy(&output.stderr).into()) }
+}
+
+/// An argument's bytes and how many they are.
+fn bytes_of(arg: &Arg<'_, HostBuffer>) -> (u64, c_uint) {
+    match *arg {
+        Arg::Buffer(buffer, offset) => {
+            assert!(offset <= buffer.bytes, "an argument begins {offset} bytes into {} bytes", buffer.bytes);
+            (buffer.start.as_ptr() as u64 + offset as u64, 8)
+        }
+        Arg::I32(x) => (u64::from(x as u32), 4),
+        Arg::U32(x) => (u64::from(x), 4),
+        Arg::U64(x) => (x, 8),
+        Arg::F32(x) => (u64::from(x.to_bits()), 4),
+    }
+}
+
+impl Device for HostDevice {
+    type Buffer = HostBuffer;
+
+    fn load(&mut self, program: &Program) -> Result<()> {
+        let loaded = library(program, &self.defines);
+        self.game = program.game.clone();
+        self.library = Some(loaded.map_err(|what| self.error(format!("{}: {what}", program.game)))?);
+        Ok(())
+    }
+
+    fn alloc(&self, bytes: usize) -> Result<HostBuffer> {
+        Ok(HostBuffer::new(bytes))
+    }
+
+    fn free_bytes(&self) -> Result<usize> {
+        Ok(self.free_bytes)
+    }
+
+    fn upload(&self, to: &mut HostBuffer, offset: usize, from: &[u8]) -> Result<()> {
+        to.bytes_mut()[offset..offset + from.len()].copy_from_slice(from);
+        Ok(())
+    }
+
+    fn download(&self, from: &HostBuffer, offset: usize, to: &mut [u8]) -> Result<()> {
+        self.downloads.set(self.downloads.get() + 1);
+        to.copy_from_slice(&from.bytes()[offset..offset + to.len()]);
+        Ok(())
+    }
+
+    fn launch(&self, kernel: &'static str, shape: LaunchShape, args: &[Arg<'_, HostBuffer>]) -> Result<()> {
+        let (mut values, sizes): (Vec<u64>, Vec<c_uint>) = args.iter().map(bytes_of).unzip();
+        let pointers: Vec<*mut c_void> = values.iter_mut().map(|value| std::ptr::from_mut(value).cast()).collect();
+        let name = CString::new(kernel).expect("a name");
+        self.seed.set(self.seed.get().wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
+        self.launches.set(self.launches.get() + 1);
+        let library = self.library.as_ref().ok_or_else(|| self.error("no program is loaded".into()))?;
+        // SAFETY: the function has this signature in `host/emulator.hpp`; it checks the number of arguments and their sizes,
+        // and every buffer outlives the call.
+        let failure = unsafe {
+            let launch: Symbol<'_, LaunchFn> =
+                library.get(b"emulator_launch\0").map_err(|e| self.error(e.to_string()))?;
+            let num = args.len() as c_uint;
+            let seed = self.seed.get();
+            let failure =
+                launch(name.as_ptr(), shape.grid, shape.block, seed, pointers.as_ptr(), sizes.as_ptr(), num);
+            (!failure.is_null()).then(|| CStr::from_ptr(failure).to_string_lossy().into_owned())
+        };
+        let broken = args.iter().any(|arg| matches!(arg, Arg::Buffer(buffer, _) if !buffer.guard_is_whole()));
+        let failure = failure.or(broken.then(|| "wrote past the end of a buffer".into()));
+        match failure {
+            None => Ok(()),
+            Some(what) => Err(self.error(format!("kernel {kernel} of {} with {shape:?}: {what}", self.game))),
+        }
+    }
+}

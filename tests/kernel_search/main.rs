@@ -1,0 +1,139 @@
+//! Search on kernels against the CPU engine: whole games' searches must agree to the last visit and the last bit, trees
+//! included. The kernels are compiled as host C++ and run by an emulator that shuffles threads.
+
+mod barriers;
+mod host_device;
+mod networks;
+mod scenario;
+#[path = "../support/mod.rs"]
+mod support;
+
+use host_device::HostDevice;
+use scenario::{Limit, Scenario, compare};
+use vecaz::backend::Backend;
+use vecaz::backend::kernels::KernelBackend;
+use vecaz::backend::plan::{BackendPlan, Reuse};
+use vecaz::batch::any_game;
+use vecaz::config::{Algorithm, ChanceRule, Fpu, SearchConfig};
+use vecaz::search::SearchParams;
+use vecaz::search::root::Exploration::{Noisy, Plain};
+
+/// Games with their settings and the plies at which they are searched.
+const GAMES: [(&str, &str, &[usize]); 10] = [
+    ("tic_tac_toe", "", &[0, 3, 5]),
+    ("connect_four", "", &[0, 9, 22]),
+    ("othello", "size = 6", &[0, 11, 25]),
+    ("hex", "size = 5", &[0, 1, 12]),
+    ("gomoku", "side = 7", &[0, 6]),
+    ("go", "size = 5\nmax_plies = 60", &[2, 31, 44]),
+    ("chess", "", &[0, 21]),
+    ("clique", "n = 5\nk = 3\nmode = \"avoid_clique\"", &[0, 2, 5]),
+    ("backgammon", "", &[2, 9, 40]),
+    ("blob", "players = 3\ncards = 4", &[14, 19, 24]),
+];
+
+const BOTH: [Algorithm; 2] = [Algorithm::Puct, Algorithm::Gumbel];
+
+fn config(algorithm: Algorithm, simulations: u32, leaves: u32, solver: bool) -> SearchConfig {
+    SearchConfig { algorithm, simulations, leaves, solver, min_simulations: 4, ..SearchConfig::default() }
+}
+
+fn scenario(game: (&'static str, &'static str, &'static [usize]), config: SearchConfig) -> Scenario {
+    let (name, settings, plies) = game;
+    Scenario { name, settings, plies, config, exploration: Noisy, limit: Limit::None, searches: 3 }
+}
+
+#[test]
+fn kernels_and_rust_agree_on_every_game() {
+    for game in GAMES {
+        for algorithm in BOTH {
+            for (leaves, solver) in [(1, true), (4, true), (4, false)] {
+                let simulations = if leaves == 1 { 25 } else { 40 };
+                let base = scenario(game, config(algorithm, simulations, leaves, solver));
+                let limit = if solver { Limit::None } else { Limit::Nodes(9) };
+                compare(&Scenario { limit, ..base });
+            }
+        }
+    }
+}
+
+#[test]
+fn they_agree_where_searches_are_deep_and_full_of_proofs() {
+    for algorithm in BOTH {
+        for (leaves, solver) in [(1, true), (1, false), (3, true), (17, true)] {
+            let base = scenario(("tic_tac_toe", "", &[0, 2, 4]), config(algorithm, 300, leaves, solver));
+            compare(&Scenario { searches: 4, ..base });
+            let late = scenario(("connect_four", "", &[20, 27, 30]), config(algorithm, 150, leaves, solver));
+            compare(&Scenario { exploration: Plain, limit: Limit::Nodes(40), ..late });
+        }
+    }
+}
+
+#[test]
+fn they_agree_with_every_urgency_constant_and_chance_rule() {
+    for (fpu, chance) in [
+        (Fpu::Zero, ChanceRule::Sample),
+        (Fpu::Parent, ChanceRule::Stratified),
+        (Fpu::Reduced, ChanceRule::Sample),
+        (Fpu::Loss, ChanceRule::Stratified),
+    ] {
+        let base =
+            SearchConfig { fpu, chance, c_init: 2.5, c_base: 40.0, noise_alpha: 0.3, ..SearchConfig::default() };
+        let puct = SearchConfig { algorithm: Algorithm::Puct, simulations: 50, leaves: 2, ..base };
+        compare(&scenario(("backgammon", "", &[2, 33]), puct.clone()));
+        compare(&scenario(("othello", "size = 6", &[14, 3]), puct));
+    }
+    for (considered, c_visit, c_scale) in [(2, 50.0, 1.0), (3, 0.0, 0.1), (7, 10.0, 0.0), (1000, 5.0, 0.3)] {
+        let base = config(Algorithm::Gumbel, 50, 2, true);
+        let gumbel = SearchConfig { chance: ChanceRule::Sample, considered, c_visit, c_scale, ..base };
+        compare(&scenario(("backgammon", "", &[2, 33]), gumbel.clone()));
+        compare(&scenario(("connect_four", "", &[8, 25]), gumbel));
+    }
+}
+
+#[test]
+fn they_agree_where_the_tree_is_full() {
+    for algorithm in BOTH {
+        for leaves in [1, 5] {
+            let config = config(algorithm, 70, leaves, true);
+            for game in [("connect_four", "", &[4usize, 21] as &[usize]), ("backgammon", "", &[2, 12])] {
+                let base = scenario(game, config.clone());
+                compare(&Scenario { limit: Limit::Full(19), ..base });
+            }
+        }
+    }
+}
+
+#[test]
+fn trees_that_do_not_fit_are_refused_with_the_numbers() {
+    let game = any_game("connect_four", &toml::Table::new()).expect("registered");
+    let params = SearchParams::new(&SearchConfig::default(), &game.sizes());
+    let plan = BackendPlan { rows: 1000, nodes: 5000, params, reuse: Reuse::Keep };
+    let device = HostDevice::new(1).with_free_bytes(100 << 20);
+    let refused = KernelBackend::new(device, game.as_ref(), plan).err().expect("too much").to_string();
+    let row = 5000 * (32 + 8 * 18 + 8 + 24 + 4) + 4 + 32 + 40 + 64 + 8 + 8 + 8 + 32;
+    let row = row + 4 * (84 + 7 + 2) + 16 + 8 + 22 * 8;
+    let expected = format!(
+        "the plan needs {} MiB (on the device: 1000 trees of 5000 nodes at {row} bytes each), more than the 100 MiB \
+         allowed; the largest selfplay.games that fits is {}",
+        (row * 1000usize).div_ceil(1 << 20),
+        (100 << 20) / row
+    );
+    assert_eq!(refused, expected);
+}
+
+#[test]
+fn a_device_that_fails_is_told_by_the_next_pass() {
+    let game = any_game("connect_four", &toml::Table::new()).expect("registered");
+    let params = SearchParams::new(&SearchConfig::default(), &game.sizes());
+    let plan = BackendPlan { rows: 2, nodes: 70, params, reuse: Reuse::Drop };
+    let broken = HostDevice::new(1).with_define("VZ_TREE_EDGES", "no_such_number");
+    let refused = KernelBackend::new(broken, game.as_ref(), plan).err().expect("does not compile").to_string();
+    assert!(refused.starts_with("device host: connect_four: ") && refused.contains("no_such_number"), "{refused}");
+
+    let mut backend = KernelBackend::new(HostDevice::new(1), game.as_ref(), plan).expect("compiles");
+    backend.plant(0, &game.init(), &[7; 5]);
+    let refused = backend.check().expect_err("a history of a game that keeps none").to_string();
+    assert_eq!(refused, "keys of the positions before a planted state: found 5, expected at most 0");
+    assert!(backend.check().is_ok());
+}

@@ -1,0 +1,168 @@
+//! Networks that answer on the device, and answers that are all the same: the results must be those of a network on the host.
+
+use super::host_device::{HostBuffer, HostDevice};
+use super::scenario::{Limit, Scenario, cpu, facts, finish, kernels, tree_bytes};
+use super::{BOTH, Noisy, config, scenario};
+use super::support::io_shape;
+use vecaz::backend::kernels::network::{DeviceNetwork, ObsFormat, Slots};
+use vecaz::backend::{Backend, PlyPlan};
+use vecaz::config::Algorithm;
+use vecaz::net::{HashNet, Network, UniformNet};
+use vecaz::{Error, Result};
+
+/// A host network, given all slots of a device whose memory is the host's.
+struct OnDevice<N> {
+    network: N,
+    format: ObsFormat,
+    forwards: usize,
+}
+
+impl<N: Network> DeviceNetwork<HostDevice> for OnDevice<N> {
+    fn format(&self) -> ObsFormat {
+        self.format
+    }
+
+    fn forward(&mut self, _device: &HostDevice, slots: Slots<'_, HostBuffer>) -> Result<()> {
+        self.forwards += 1;
+        let shape = self.network.shape();
+        let obs: Vec<f32> = match self.format {
+            ObsFormat::F32 => bytemuck::cast_slice(slots.obs.bytes()).to_vec(),
+            ObsFormat::Bf16 => {
+                let halves: &[u16] = &bytemuck::cast_slice(slots.obs.bytes())[..slots.num * shape.obs_len];
+                halves.iter().map(|&bits| f32::from_bits(u32::from(bits) << 16)).collect()
+            }
+        };
+        let logits = bytemuck::cast_slice_mut(slots.logits.bytes_mut());
+        self.network.forward(&obs, logits, bytemuck::cast_slice_mut(slots.answers.bytes_mut()))
+    }
+}
+
+fn begin(backend: &mut dyn Backend, scenario: &Scenario) {
+    for (b, position) in scenario.positions().iter().enumerate() {
+        backend.plant(b, &position.state, &position.history);
+        let simulations = scenario.config.simulations + b as u32;
+        backend.begin(b, PlyPlan { simulations, exploration: Noisy, key: position.key });
+    }
+}
+
+/// The searches of `backend`, which are over, against the CPU's with `network`.
+fn compare_with_cpu(backend: &mut dyn Backend, network: &mut dyn Network, scenario: &Scenario) {
+    let mut right = cpu(scenario);
+    begin(right.as_mut(), scenario);
+    finish(right.as_mut(), network);
+    for b in 0..right.rows() {
+        assert_eq!(facts(backend, b), facts(right.as_mut(), b), "row {b} of {scenario:?}");
+    }
+}
+
+/// Games whose observations bfloat16 holds exactly.
+const WHOLE: [(&str, &str, &[usize]); 3] =
+    [("connect_four", "", &[0, 9, 22, 30, 4]), ("go", "size = 5\nmax_plies = 60", &[2, 31]), ("hex", "size = 5", &[3])];
+
+#[test]
+fn a_network_on_the_device_gives_the_same_with_one_copy() {
+    for game in WHOLE {
+        for (algorithm, leaves, format) in
+            [(Algorithm::Puct, 1, ObsFormat::F32), (Algorithm::Gumbel, 3, ObsFormat::Bf16)]
+        {
+            let scenario = scenario(game, config(algorithm, 40, leaves, true));
+            let network = HashNet(io_shape(&scenario.game().sizes()));
+            let mut on_device = OnDevice { network: network.clone(), format, forwards: 0 };
+            let mut backend = kernels(&scenario, HostDevice::new(8));
+            begin(&mut backend, &scenario);
+            let (mut passes, mut simulations) = (0, 0);
+            while backend.num_unfinished().expect("a device") > 0 {
+                let before = backend.with_device(HostDevice::downloads);
+                simulations += backend.simulate(&mut on_device, 7).expect("a device").simulations;
+                assert_eq!(backend.with_device(HostDevice::downloads), before + 1);
+                passes += 7;
+            }
+            assert_eq!(on_device.forwards, passes);
+            assert!(simulations > 0);
+            compare_with_cpu(&mut backend, &mut network.clone(), &scenario);
+        }
+    }
+}
+
+#[test]
+fn one_answer_for_all_needs_one_launch() {
+    for game in super::GAMES {
+        for algorithm in BOTH {
+            let scenario = scenario(game, config(algorithm, 33, if algorithm == Algorithm::Puct { 1 } else { 3 }, true));
+            let sizes = scenario.game().sizes();
+            let (logits, values) = (vec![0.0; sizes.num_actions], vec![0.0; sizes.num_players]);
+            let mut backend = kernels(&scenario, HostDevice::new(2));
+            begin(&mut backend, &scenario);
+            assert!(backend.num_unfinished().expect("a device") > 0);
+            let before = backend.with_device(|d| (d.launches(), d.downloads()));
+            let done = backend.simulate_same(&logits, &values, 1000).expect("a device");
+            let after = backend.with_device(|d| (d.launches(), d.downloads()));
+            assert_eq!(after, (before.0 + 2, before.1 + 1), "the search, and the count");
+            assert!(done.simulations > 0 && done.evaluations > 0);
+            assert_eq!(backend.num_unfinished().expect("a device"), 0);
+            compare_with_cpu(&mut backend, &mut UniformNet(io_shape(&sizes)), &scenario);
+        }
+    }
+}
+
+#[test]
+fn a_host_network_that_sees_nothing_answers_once_a_pass() {
+    let scenario = scenario(super::GAMES[1], config(Algorithm::Gumbel, 30, 3, true));
+    let mut network = UniformNet(io_shape(&scenario.game().sizes()));
+    let mut backend = kernels(&scenario, HostDevice::new(2));
+    begin(&mut backend, &scenario);
+    finish(&mut backend, &mut network);
+    compare_with_cpu(&mut backend, &mut network, &scenario);
+}
+
+#[test]
+fn snapshots_go_from_either_engine_to_either_and_into_many_rows() {
+    for game in [super::GAMES[1], super::GAMES[5], super::GAMES[8]] {
+        let scenario =
+            Scenario { limit: Limit::Nodes(60), ..scenario(game, config(Algorithm::Puct, 80, 4, true)) };
+        let mut network = HashNet(io_shape(&scenario.game().sizes()));
+        let mut engines: [Box<dyn Backend>; 2] =
+            [cpu(&scenario), Box::new(kernels(&scenario, HostDevice::new(3)))];
+        for engine in &mut engines {
+            begin(engine.as_mut(), &scenario);
+            finish(engine.as_mut(), &mut network);
+        }
+        for limit in [70, 23, 1] {
+            let [right, found] = [0, 1].map(|i| engines[i].snapshot(1, limit));
+            assert_eq!(tree_bytes(&found), tree_bytes(&right), "{limit} nodes of {scenario:?}");
+            assert_eq!(found.history, right.history);
+            assert_eq!(found.tree.count(0), limit.min(right.tree.count(0)));
+            for (engine, snapshot) in engines.iter_mut().zip([&found, &right]) {
+                for b in 0..engine.rows() {
+                    engine.plant_snapshot(b, if b == 0 { &right } else { snapshot });
+                    let key = scenario.positions()[b].key;
+                    let simulations = scenario.config.simulations;
+                    engine.begin(b, PlyPlan { simulations, exploration: Noisy, key });
+                }
+                finish(engine.as_mut(), &mut network);
+            }
+            let [cpu, kernels] = &mut engines;
+            for b in 0..cpu.rows() {
+                assert_eq!(facts(kernels.as_mut(), b), facts(cpu.as_mut(), b), "row {b} of {scenario:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_network_that_fails_is_heard() {
+    struct Broken;
+    impl DeviceNetwork<HostDevice> for Broken {
+        fn format(&self) -> ObsFormat {
+            ObsFormat::F32
+        }
+        fn forward(&mut self, _device: &HostDevice, _slots: Slots<'_, HostBuffer>) -> Result<()> {
+            Err(Error::NotFinite { what: "logits".into(), value: f32::NAN })
+        }
+    }
+    let scenario = scenario(super::GAMES[0], config(Algorithm::Puct, 30, 1, true));
+    let mut backend = kernels(&scenario, HostDevice::new(2));
+    begin(&mut backend, &scenario);
+    let error = backend.simulate(&mut Broken, 2).expect_err("it says so");
+    assert_eq!(error.to_string(), "logits is not finite (NaN)");
+}

@@ -1,0 +1,232 @@
+//! Whole searches of several plies, done by the CPU engine and by kernels, and all that can be seen of them.
+
+use super::host_device::HostDevice;
+use super::support::{io_shape, plan};
+use std::sync::Arc;
+use vecaz::backend::cpu::CpuBackend;
+use vecaz::backend::kernels::KernelBackend;
+use vecaz::backend::plan::{BackendPlan, Reuse};
+use vecaz::backend::{Backend, PlyPlan, Snapshot};
+use vecaz::batch::{AnyGame, Playthrough, any_game};
+use vecaz::config::SearchConfig;
+use vecaz::game::{self, Game, GameVisitor, History, Turn};
+use vecaz::net::{HashNet, Network};
+use vecaz::rng::{Key, Purpose};
+use vecaz::search::root::{Exploration, RootSummary, RowKey};
+use vecaz::search::{PassBuffers, PassClock, simulate};
+use vecaz::searcher::Position;
+
+/// How many nodes a tree has.
+#[derive(Clone, Copy, Debug)]
+pub enum Limit {
+    /// Enough for two plies.
+    None,
+    /// Enough for one ply, and so many that are kept.
+    Nodes(usize),
+    /// So many, whatever a ply needs.
+    Full(usize),
+}
+
+/// What is searched, and how.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    pub name: &'static str,
+    pub settings: &'static str,
+    /// Plies before the positions that are searched, one a row.
+    pub plies: &'static [usize],
+    pub config: SearchConfig,
+    pub exploration: Exploration,
+    pub limit: Limit,
+    /// Plies that are searched.
+    pub searches: usize,
+}
+
+impl Scenario {
+    pub fn game(&self) -> Arc<dyn AnyGame> {
+        any_game(self.name, &self.settings.parse().expect("TOML")).expect("registered")
+    }
+
+    pub fn plan(&self) -> BackendPlan {
+        let sizes = self.game().sizes();
+        let base = plan(&self.config, &sizes, self.plies.len());
+        let ply = base.nodes;
+        let (nodes, reuse) = match self.limit {
+            Limit::None => (2 * ply, Reuse::Keep),
+            Limit::Nodes(kept) => (ply + kept, Reuse::Keep),
+            Limit::Full(nodes) => (nodes, Reuse::Drop),
+        };
+        BackendPlan { nodes, reuse, ..base }
+    }
+
+    pub fn positions(&self) -> Vec<Position> {
+        let game = self.game();
+        self.plies.iter().zip(1..).map(|(&plies, lane)| position(&game, plies, lane)).collect()
+    }
+}
+
+/// A position of `game` after about `plies` random plies, as the player to move knows it.
+fn position(game: &Arc<dyn AnyGame>, plies: usize, lane: u64) -> Position {
+    let attempt = |attempt: u64| {
+        let mut play = Playthrough::new(game.clone());
+        let mut rng = Key::new(17, Purpose::Evaluation).with(lane).with(attempt).stream();
+        while play.turn() != Turn::Over && (play.actions().len() < plies || play.turn() == Turn::Chance) {
+            let legal = play.legal();
+            play.step(legal[rng.below(legal.len())]).expect("legal");
+        }
+        let Turn::Player(player) = play.turn() else { return None };
+        let key = RowKey { seed: 5, lane, game: 2, determinisation: 1, ply: plies as u64 };
+        let state = game.determinise(play.state(), player, &mut rng);
+        Some(Position { state, history: play.history().to_vec(), key })
+    };
+    (0..).find_map(attempt).expect("some playthrough gets that far")
+}
+
+/// All that a caller can see of one search of one row, to the bit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Facts {
+    actions: Vec<u16>,
+    visits: Vec<i32>,
+    new_visits: Vec<i32>,
+    /// Prior, Q, policy, value.
+    reals: [Vec<u32>; 4],
+    best: usize,
+    player: u8,
+    proven: bool,
+    num_nodes: usize,
+    line: Vec<u16>,
+    root: (Vec<u8>, Vec<u64>),
+    /// Nodes, edges, actions, values, states.
+    tree: [Vec<u8>; 5],
+}
+
+/// What passes counted.
+type Counts = [u64; 6];
+
+fn counts(clock: &PassClock) -> Counts {
+    let PassClock { passes, simulations, evaluations, idle_rows, depth_sum, depth_max, .. } = *clock;
+    [passes, simulations, evaluations, idle_rows, depth_sum, depth_max]
+}
+
+pub fn tree_bytes(snapshot: &Snapshot) -> [Vec<u8>; 5] {
+    let [nodes, edges, actions, values] = snapshot.tree.row_bytes(0).map(<[u8]>::to_vec);
+    [nodes, edges, actions, values, snapshot.states.clone()]
+}
+
+pub fn facts(backend: &mut dyn Backend, b: usize) -> Facts {
+    let mut s = RootSummary::default();
+    backend.summarise(b, &mut s);
+    let bits = |x: &[f32]| x.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+    Facts {
+        num_nodes: backend.num_nodes(b),
+        line: backend.principal_variation(b, 9),
+        root: (backend.root_state(b).to_vec(), backend.root_history(b).to_vec()),
+        tree: tree_bytes(&backend.snapshot(b, usize::MAX >> 33)),
+        reals: [bits(&s.prior), bits(&s.q), bits(&s.policy), bits(&s.value)],
+        actions: s.actions,
+        visits: s.visits,
+        new_visits: s.new_visits,
+        best: s.best,
+        player: s.player,
+        proven: s.proven,
+    }
+}
+
+/// Passes until every row is done.
+pub fn finish(backend: &mut dyn Backend, network: &mut dyn Network) -> Counts {
+    let sizes = *backend.sizes();
+    let mut buffers = PassBuffers::new(&sizes, backend.rows() * 32);
+    let mut clock = PassClock::default();
+    while simulate(backend, network, &mut buffers, &mut clock).expect("finite") > 0 {}
+    assert!((0..backend.rows()).all(|b| backend.is_done(b)));
+    counts(&clock)
+}
+
+/// Plays the searched action in row `b` and deals what follows; a game that is over, or comes to a new deal, starts over at
+/// `start`.
+fn go_on(backend: &mut dyn Backend, game: &Arc<dyn AnyGame>, b: usize, start: &Position, search: usize) {
+    let mut summary = RootSummary::default();
+    backend.summarise(b, &mut summary);
+    let (mut state, mut history) = (backend.root_state(b).to_vec(), backend.root_history(b).to_vec());
+    let mut rng = Key::new(3, Purpose::Chance).with(b as u64).with(search as u64).stream();
+    let mut action = summary.actions[summary.best];
+    loop {
+        let key = game.sizes().uses_history.then(|| game.history_key(&state));
+        game.step(&mut state, action, History { played: &history, path: &[] });
+        history.extend(key);
+        if game.turn(&state) == Turn::Over || game.sizes().hidden_information {
+            backend.plant(b, &start.state, &start.history);
+            return;
+        }
+        backend.advance(b, action);
+        if game.turn(&state) != Turn::Chance {
+            return;
+        }
+        let outcomes = game.legal(&state, History { played: &history, path: &[] });
+        action = outcomes[rng.below(outcomes.len())];
+    }
+}
+
+/// All searches of a scenario.
+pub fn play(
+    backend: &mut dyn Backend,
+    network: &mut dyn Network,
+    scenario: &Scenario,
+) -> Vec<(Counts, Vec<Facts>)> {
+    let (game, positions) = (scenario.game(), scenario.positions());
+    let simulations = scenario.config.simulations;
+    for (b, position) in positions.iter().enumerate() {
+        backend.plant(b, &position.state, &position.history);
+    }
+    let mut found = Vec::new();
+    for search in 0..scenario.searches {
+        for (b, position) in positions.iter().enumerate() {
+            let key = RowKey { ply: position.key.ply + search as u64, ..position.key };
+            let simulations = simulations + 3 * (b as u32 % 2);
+            backend.begin(b, PlyPlan { simulations, exploration: scenario.exploration, key });
+        }
+        let counts = finish(backend, network);
+        found.push((counts, (0..positions.len()).map(|b| facts(backend, b)).collect()));
+        for (b, position) in positions.iter().enumerate() {
+            go_on(backend, &game, b, position, search);
+        }
+    }
+    found
+}
+
+/// The CPU engine for a scenario.
+pub fn cpu(scenario: &Scenario) -> Box<dyn Backend> {
+    struct Make(BackendPlan);
+    impl GameVisitor for Make {
+        type Out = Box<dyn Backend>;
+        fn visit<G: Game>(self, game: G) -> Self::Out {
+            Box::new(CpuBackend::new(game, self.0))
+        }
+    }
+    let options = scenario.settings.parse().expect("TOML");
+    game::dispatch(scenario.name, &options, Make(scenario.plan())).expect("registered")
+}
+
+/// Kernels for a scenario.
+pub fn kernels(scenario: &Scenario, device: HostDevice) -> KernelBackend<HostDevice> {
+    KernelBackend::new(device, scenario.game().as_ref(), scenario.plan()).expect("compiles")
+}
+
+/// Both engines' searches, the CPU's first.
+pub fn both(scenario: &Scenario, device: HostDevice) -> [Vec<(Counts, Vec<Facts>)>; 2] {
+    let mut network = HashNet(io_shape(&scenario.game().sizes()));
+    let right = play(cpu(scenario).as_mut(), &mut network, scenario);
+    let found = play(&mut kernels(scenario, device), &mut network, scenario);
+    [right, found]
+}
+
+/// Fails where kernels and Rust differ.
+pub fn compare(scenario: &Scenario) {
+    let [right, found] = both(scenario, HostDevice::new(scenario.plies.len() as u64));
+    for (search, (right, found)) in right.iter().zip(&found).enumerate() {
+        for (row, (right, found)) in right.1.iter().zip(&found.1).enumerate() {
+            assert_eq!(found, right, "search {search} row {row} of {scenario:?}");
+        }
+        assert_eq!(found.0, right.0, "counts of search {search} of {scenario:?}");
+    }
+    assert_eq!(found.len(), scenario.searches);
+}
