@@ -14,7 +14,7 @@ programs() {
     cat << 'EOF'
 tic_tac_toe
 connect_four
-connect_four | rows = 8; columns = 9; connect = 5
+connect_four | rows = 7; columns = 8; connect = 5
 othello
 hex
 hex | size = 5; swap = true
@@ -54,7 +54,8 @@ pack() {
     cargo test "${build[@]}" --no-run --test cuda_parity >> "$messages"
     cargo bench --locked --features cuda --message-format=json --no-run --bench device_games >> "$messages"
     mkdir -p "$folder/files"
-    programs | VECAZ_CACHE=${VECAZ_CACHE:-} "$(executable kernel_store)" "$capability" "$folder/files/cache"
+    kernels/wheels.sh nvidia-cuda-nvrtc==13.0.88 > /dev/null
+    programs | "$(executable kernel_store)" "$capability" "$folder/files/cache"
     for name in vecaz cuda_parity device_games; do
         strip -o "$folder/files/$name" "$(executable $name)"
     done

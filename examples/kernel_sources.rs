@@ -11,7 +11,7 @@ use vecaz::game::NAMES;
 
 /// Settings beside the default ones, which give other branches of the sources or the largest arrays.
 const VARIANTS: &[(&str, &str)] = &[
-    ("connect_four", "rows = 8\ncolumns = 9\nconnect = 5"),
+    ("connect_four", "rows = 7\ncolumns = 8\nconnect = 5"),
     ("othello", "size = 6\nend = 'two_passes'"),
     ("hex", "size = 13\nswap = true"),
     ("hex", "size = 19"),

@@ -1,10 +1,12 @@
-"""Compiles programs for architectures: python check_nvrtc.py LIBNVRTC ARCH,ARCH,... < programs.jsonl
+"""Compiles programs for architectures: python check_nvrtc.py LIBNVRTC ARCH,ARCH,... FOLDER < programs.jsonl
 
 Games at other than their default settings are compiled for the first architecture only. Prints a line for each
-compilation and the compiler's log where there is one; exits with 1 where one fails."""
+compilation and the compiler's log where there is one; exits with 1 where one fails. What has compiled without a word is
+noted in FOLDER and not compiled again."""
 
 import ctypes
 import glob
+import hashlib
 import json
 import multiprocessing
 import os
@@ -36,8 +38,12 @@ def size_of_code(nvrtc, unit):
     return size.value
 
 
+def key(task):
+    return hashlib.sha256(json.dumps(task).encode()).hexdigest()
+
+
 def compile_one(task):
-    """(label, seconds, bytes of machine code, log) of one program for one architecture; no bytes where it fails."""
+    """(task, label, seconds, bytes of machine code, log) of one program for one architecture; no bytes where it fails."""
     library, program, arch = task
     for parts in glob.glob(os.path.join(os.path.dirname(library), "libnvrtc-builtins.so.*")):
         ctypes.CDLL(parts)  # where the compiler finds it, by its name
@@ -55,11 +61,12 @@ def compile_one(task):
     log = log_of(nvrtc, unit)
     size = 0 if failed else size_of_code(nvrtc, unit)
     call(nvrtc.nvrtcDestroyProgram, ctypes.byref(unit))
-    return f"{program['label']}: {program['unit']}.cu for sm_{arch}", seconds, size, log
+    return task, f"{program['label']}: {program['unit']}.cu for sm_{arch}", seconds, size, log
 
 
 def main():
-    library, architectures = sys.argv[1], sys.argv[2].split(",")
+    library, architectures, folder = sys.argv[1], sys.argv[2].split(","), sys.argv[3]
+    os.makedirs(folder, exist_ok=True)
     programs = [json.loads(line) for line in sys.stdin]
     for program in programs:
         if program.get("missing"):
@@ -70,14 +77,17 @@ def main():
         if not program.get("missing")
         for arch in (architectures[:1] if program["variant"] else architectures)
     ]
+    new = [task for task in tasks if not os.path.exists(os.path.join(folder, key(task)))]
     failures = 0
-    with multiprocessing.Pool(min(os.cpu_count() or 1, max(len(tasks), 1))) as pool:
-        for label, seconds, size, log in pool.imap(compile_one, tasks):
+    with multiprocessing.Pool() as pool:
+        for task, label, seconds, size, log in pool.imap(compile_one, new):
             print(f"{label}: {f'{size} bytes' if size else 'FAILED'}, {seconds:.1f} s", flush=True)
             if log:
                 print("    " + log.replace("\n", "\n    "))
             failures += size == 0
-    print(f"{len(tasks)} compilations, {failures} failed")
+            if size and not log:
+                open(os.path.join(folder, key(task)), "w").close()
+    print(f"{len(tasks)} programs, {len(tasks) - len(new)} as compiled before, {failures} failed")
     sys.exit(1 if failures or not tasks else 0)
 
 

@@ -16,7 +16,7 @@ use vecaz::selfplay::{FinishedGame, Lane, SelfPlay};
 const GAMES: [(&str, &str); 15] = [
     ("tic_tac_toe", ""),
     ("connect_four", ""),
-    ("connect_four", "rows = 8\ncolumns = 9\nconnect = 5"),
+    ("connect_four", "rows = 7\ncolumns = 8\nconnect = 5"),
     ("othello", ""),
     ("hex", ""),
     ("hex", "size = 5\nswap = true"),

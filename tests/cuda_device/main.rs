@@ -157,8 +157,8 @@ fn a_launch_that_cannot_be_is_told() {
     let shape = LaunchShape { shared: 1 << 20, ..SHAPE };
     assert_eq!(
         sentence(device.launch("crash", shape, &[])),
-        "device cuda:0: kernel crash (7 blocks of 96 threads, 1048576 bytes of shared memory) of chequers failed: \
-         something else (CUDA_ERROR_OF_ANOTHER_KIND)"
+        "device cuda:0: kernel crash (7 blocks of 96 threads, 1048576 bytes of shared memory) of chequers cannot be \
+         launched: something else (CUDA_ERROR_OF_ANOTHER_KIND)"
     );
     let unloaded = sentence(self::device().launch("record", SHAPE, &[]));
     assert_eq!(unloaded, "device cuda:0: kernel record is launched before a program is loaded");

@@ -246,7 +246,8 @@ impl Device for HostDevice {
 
     fn launch(&self, kernel: &'static str, shape: LaunchShape, args: &[Arg<'_, HostBuffer>]) -> Result<()> {
         let (mut values, sizes): (Vec<u64>, Vec<c_uint>) = args.iter().map(bytes_of).unzip();
-        let pointers: Vec<*mut c_void> = values.iter_mut().map(|value| std::ptr::from_mut(value).cast()).collect();
+        let pointers: Vec<*mut c_void> =
+            values.iter_mut().map(|value| std::ptr::from_mut(value).cast()).collect();
         let name = CString::new(kernel).expect("a name");
         self.seed.set(self.seed.get().wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
         self.launches.set(self.launches.get() + 1);

@@ -77,8 +77,14 @@ fn they_agree_with_every_urgency_constant_and_chance_rule() {
         (Fpu::Reduced, ChanceRule::Sample),
         (Fpu::Loss, ChanceRule::Stratified),
     ] {
-        let base =
-            SearchConfig { fpu, chance, c_init: 2.5, c_base: 40.0, noise_alpha: 0.3, ..SearchConfig::default() };
+        let base = SearchConfig {
+            fpu,
+            chance,
+            c_init: 2.5,
+            c_base: 40.0,
+            noise_alpha: 0.3,
+            ..SearchConfig::default()
+        };
         let puct = SearchConfig { algorithm: Algorithm::Puct, simulations: 50, leaves: 2, ..base };
         compare(&scenario(("backgammon", "", &[2, 33]), puct.clone()));
         compare(&scenario(("othello", "size = 6", &[14, 3]), puct));
@@ -128,8 +134,12 @@ fn a_device_that_fails_is_told_by_the_next_pass() {
     let params = SearchParams::new(&SearchConfig::default(), &game.sizes());
     let plan = BackendPlan { rows: 2, nodes: 70, params, reuse: Reuse::Drop };
     let broken = HostDevice::new(1).with_define("VZ_TREE_EDGES", "no_such_number");
-    let refused = KernelBackend::new(broken, game.as_ref(), plan).err().expect("does not compile").to_string();
-    assert!(refused.starts_with("device host: connect_four: ") && refused.contains("no_such_number"), "{refused}");
+    let refused =
+        KernelBackend::new(broken, game.as_ref(), plan).err().expect("does not compile").to_string();
+    assert!(
+        refused.starts_with("device host: connect_four: ") && refused.contains("no_such_number"),
+        "{refused}"
+    );
 
     let mut backend = KernelBackend::new(HostDevice::new(1), game.as_ref(), plan).expect("compiles");
     backend.plant(0, &game.init(), &[7; 5]);

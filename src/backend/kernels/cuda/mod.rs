@@ -15,6 +15,7 @@ use libraries::{BUILT_FOR, CudaLibrary, needed_driver, version_name};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Bytes of shared memory that a block gets without being asked for more.
 const PLAIN_SHARED: u32 = 48 << 10;
@@ -26,7 +27,7 @@ pub struct CudaDevice {
     stream: Arc<CudaStream>,
     store: Option<Store>,
     loaded: Option<Loaded>,
-    /// Launches that nobody has waited for: one of them failed if the next wait fails.
+    /// Launches that nobody has waited for, each once: one of them failed if the next wait fails.
     running: RefCell<Vec<(&'static str, LaunchShape)>>,
 }
 
@@ -34,17 +35,16 @@ pub struct CudaDevice {
 struct Loaded {
     game: String,
     module: Arc<CudaModule>,
-    kernels: RefCell<HashMap<&'static str, Kernel>>,
+    kernels: RefCell<HashMap<&'static str, Arc<Kernel>>>,
 }
 
 /// A kernel and what is known of it.
-#[derive(Clone)]
 struct Kernel {
     function: CudaFunction,
     /// Bytes of each of its parameters.
     parameters: Vec<usize>,
     /// Bytes of dynamic shared memory that it may be launched with.
-    shared: u32,
+    shared: AtomicU32,
 }
 
 /// An argument as it is passed.
@@ -104,13 +104,8 @@ impl CudaDevice {
     fn lost(&self, error: DriverError) -> Error {
         let running = self.running.borrow();
         let game = self.loaded.as_ref().map_or("no game", |loaded| &loaded.game);
-        let mut names: Vec<String> = Vec::new();
-        for (kernel, shape) in running.iter() {
-            let launch = describe_launch(kernel, *shape);
-            if !names.contains(&launch) {
-                names.push(launch);
-            }
-        }
+        let names: Vec<String> =
+            running.iter().map(|(kernel, shape)| describe_launch(kernel, *shape)).collect();
         let culprit = match names.as_slice() {
             [] => "the driver failed".to_string(),
             [one] => format!("kernel {one} of {game} failed"),
@@ -123,7 +118,7 @@ impl CudaDevice {
     }
 
     /// `kernel` of the loaded program, looked up once.
-    fn kernel(&self, kernel: &'static str) -> Result<Kernel> {
+    fn kernel(&self, kernel: &'static str) -> Result<Arc<Kernel>> {
         let Some(loaded) = &self.loaded else {
             return Err(self.failed(format!("kernel {kernel} is launched before a program is loaded")));
         };
@@ -133,22 +128,10 @@ impl CudaDevice {
         let function = loaded.module.load_function(kernel).map_err(|e| {
             self.failed(format!("the program of {} has no kernel {kernel}: {}", loaded.game, words(e)))
         })?;
-        let found = Kernel { parameters: parameters(&function), function, shared: PLAIN_SHARED };
+        let parameters = parameters(&function);
+        let found = Arc::new(Kernel { function, parameters, shared: AtomicU32::new(PLAIN_SHARED) });
         loaded.kernels.borrow_mut().insert(kernel, found.clone());
         Ok(found)
-    }
-
-    /// Lets `kernel` use `shared` bytes of dynamic shared memory.
-    fn allow_shared(&self, name: &'static str, kernel: &Kernel, shared: u32) -> Result<(), DriverError> {
-        if shared <= kernel.shared {
-            return Ok(());
-        }
-        let attribute = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-        kernel.function.set_attribute(attribute, i32::try_from(shared).unwrap_or(i32::MAX))?;
-        if let Some(loaded) = &self.loaded {
-            loaded.kernels.borrow_mut().insert(name, Kernel { shared, ..kernel.clone() });
-        }
-        Ok(())
     }
 
     /// The address of `buffer`.
@@ -228,7 +211,7 @@ impl Device for CudaDevice {
                 self.failed(format!("kernel {launch} takes arguments of {expected:?} bytes, got {sizes:?}"))
             );
         }
-        let launched = self.allow_shared(kernel, &found, shape.shared).and_then(|()| {
+        let launched = allow_shared(&found, shape.shared).and_then(|()| {
             let mut builder = self.stream.launch_builder(&found.function);
             for word in &words_passed {
                 match word {
@@ -246,8 +229,22 @@ impl Device for CudaDevice {
             // its Rust twin by the tests that run the same source on the host.
             unsafe { builder.launch(config) }
         });
-        self.running.borrow_mut().push((kernel, shape));
-        launched.map(|_| ()).map_err(|e| self.lost(e))
+        match launched {
+            Err(e @ DriverError(sys::CUresult::CUDA_ERROR_INVALID_VALUE))
+            | Err(e @ DriverError(sys::CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES)) => {
+                let launch = describe_launch(kernel, shape);
+                let game = self.loaded.as_ref().map_or("no game", |loaded| &loaded.game);
+                Err(self.failed(format!("kernel {launch} of {game} cannot be launched: {}", words(e))))
+            }
+            Err(e) => Err(self.lost(e)),
+            Ok(_) => {
+                let mut running = self.running.borrow_mut();
+                if !running.contains(&(kernel, shape)) {
+                    running.push((kernel, shape));
+                }
+                Ok(())
+            }
+        }
     }
 }
 
@@ -352,6 +349,17 @@ fn driver_version(name: DeviceName) -> Result<u32> {
 fn capability(context: &CudaContext) -> Result<u32, DriverError> {
     let (major, minor) = context.compute_capability()?;
     Ok(u32::try_from(10 * major + minor).unwrap_or(0))
+}
+
+/// Lets `kernel` use `shared` bytes of dynamic shared memory.
+fn allow_shared(kernel: &Kernel, shared: u32) -> Result<(), DriverError> {
+    if shared <= kernel.shared.load(Ordering::Relaxed) {
+        return Ok(());
+    }
+    let attribute = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+    kernel.function.set_attribute(attribute, i32::try_from(shared).unwrap_or(i32::MAX))?;
+    kernel.shared.store(shared, Ordering::Relaxed);
+    Ok(())
 }
 
 /// Bytes of each parameter of `function`.
