@@ -5,8 +5,6 @@ mod barriers;
 mod host_device;
 mod networks;
 mod scenario;
-#[path = "../support/mod.rs"]
-mod support;
 
 use host_device::HostDevice;
 use scenario::{Limit, Scenario, compare};
@@ -24,7 +22,7 @@ const GAMES: [(&str, &str, &[usize]); 10] = [
     ("connect_four", "", &[0, 9, 22]),
     ("othello", "size = 6", &[0, 11, 25]),
     ("hex", "size = 5", &[0, 1, 12]),
-    ("gomoku", "side = 7", &[0, 6]),
+    ("gomoku", "size = 7", &[0, 6]),
     ("go", "size = 5\nmax_plies = 60", &[2, 31, 44]),
     ("chess", "", &[0, 21]),
     ("clique", "n = 5\nk = 3\nmode = \"avoid_clique\"", &[0, 2, 5]),

@@ -1,8 +1,7 @@
 //! Networks that answer on the device, and answers that are all the same: the results must be those of a network on the host.
 
 use super::host_device::{HostBuffer, HostDevice};
-use super::scenario::{Limit, Scenario, cpu, facts, finish, kernels, tree_bytes};
-use super::support::io_shape;
+use super::scenario::{Limit, Scenario, assert_same, cpu, facts, finish, kernels, tree_bytes};
 use super::{BOTH, Noisy, config, scenario};
 use vecaz::backend::kernels::network::{DeviceNetwork, ObsFormat, Slots};
 use vecaz::backend::{Backend, PlyPlan};
@@ -51,16 +50,13 @@ fn compare_with_cpu(backend: &mut dyn Backend, network: &mut dyn Network, scenar
     begin(right.as_mut(), scenario);
     finish(right.as_mut(), network);
     for b in 0..right.rows() {
-        assert_eq!(facts(backend, b), facts(right.as_mut(), b), "row {b} of {scenario:?}");
+        assert_same(&facts(backend, b), &facts(right.as_mut(), b), &format!("row {b} of {scenario:?}"));
     }
 }
 
 /// Games whose observations bfloat16 holds exactly.
-const WHOLE: [(&str, &str, &[usize]); 3] = [
-    ("connect_four", "", &[0, 9, 22, 30, 4]),
-    ("go", "size = 5\nmax_plies = 60", &[2, 31]),
-    ("hex", "size = 5", &[3]),
-];
+const WHOLE: [(&str, &str, &[usize]); 3] =
+    [("connect_four", "", &[0, 9, 22, 30, 4]), ("go", "size = 5\nmax_plies = 60", &[2, 31]), ("hex", "size = 5", &[3])];
 
 #[test]
 fn a_network_on_the_device_gives_the_same_with_one_copy() {
@@ -69,7 +65,7 @@ fn a_network_on_the_device_gives_the_same_with_one_copy() {
             [(Algorithm::Puct, 1, ObsFormat::F32), (Algorithm::Gumbel, 3, ObsFormat::Bf16)]
         {
             let scenario = scenario(game, config(algorithm, 40, leaves, true));
-            let network = HashNet(io_shape(&scenario.game().sizes()));
+            let network = HashNet(scenario.io_shape());
             let mut on_device = OnDevice { network: network.clone(), format, forwards: 0 };
             let mut backend = kernels(&scenario, HostDevice::new(8));
             begin(&mut backend, &scenario);
@@ -91,8 +87,7 @@ fn a_network_on_the_device_gives_the_same_with_one_copy() {
 fn one_answer_for_all_needs_one_launch() {
     for game in super::GAMES {
         for algorithm in BOTH {
-            let scenario =
-                scenario(game, config(algorithm, 33, if algorithm == Algorithm::Puct { 1 } else { 3 }, true));
+            let scenario = scenario(game, config(algorithm, 33, if algorithm == Algorithm::Puct { 1 } else { 3 }, true));
             let sizes = scenario.game().sizes();
             let (logits, values) = (vec![0.0; sizes.num_actions], vec![0.0; sizes.num_players]);
             let mut backend = kernels(&scenario, HostDevice::new(2));
@@ -104,7 +99,7 @@ fn one_answer_for_all_needs_one_launch() {
             assert_eq!(after, (before.0 + 2, before.1 + 1), "the search, and the count");
             assert!(done.simulations > 0 && done.evaluations > 0);
             assert_eq!(backend.num_unfinished().expect("a device"), 0);
-            compare_with_cpu(&mut backend, &mut UniformNet(io_shape(&sizes)), &scenario);
+            compare_with_cpu(&mut backend, &mut UniformNet(scenario.io_shape()), &scenario);
         }
     }
 }
@@ -112,7 +107,7 @@ fn one_answer_for_all_needs_one_launch() {
 #[test]
 fn a_host_network_that_sees_nothing_answers_once_a_pass() {
     let scenario = scenario(super::GAMES[1], config(Algorithm::Gumbel, 30, 3, true));
-    let mut network = UniformNet(io_shape(&scenario.game().sizes()));
+    let mut network = UniformNet(scenario.io_shape());
     let mut backend = kernels(&scenario, HostDevice::new(2));
     begin(&mut backend, &scenario);
     finish(&mut backend, &mut network);
@@ -124,7 +119,7 @@ fn snapshots_go_from_either_engine_to_either_and_into_many_rows() {
     for game in [super::GAMES[1], super::GAMES[5], super::GAMES[8]] {
         let scenario =
             Scenario { limit: Limit::Nodes(60), ..scenario(game, config(Algorithm::Puct, 80, 4, true)) };
-        let mut network = HashNet(io_shape(&scenario.game().sizes()));
+        let mut network = HashNet(scenario.io_shape());
         let mut engines: [Box<dyn Backend>; 2] =
             [cpu(&scenario), Box::new(kernels(&scenario, HostDevice::new(3)))];
         for engine in &mut engines {
@@ -147,7 +142,8 @@ fn snapshots_go_from_either_engine_to_either_and_into_many_rows() {
             }
             let [cpu, kernels] = &mut engines;
             for b in 0..cpu.rows() {
-                assert_eq!(facts(kernels.as_mut(), b), facts(cpu.as_mut(), b), "row {b} of {scenario:?}");
+                let whose = format!("row {b} of {scenario:?}");
+                assert_same(&facts(kernels.as_mut(), b), &facts(cpu.as_mut(), b), &whose);
             }
         }
     }

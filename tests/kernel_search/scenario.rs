@@ -1,20 +1,19 @@
 //! Whole searches of several plies, done by the CPU engine and by kernels, and all that can be seen of them.
 
 use super::host_device::HostDevice;
-use super::support::{io_shape, plan};
 use std::sync::Arc;
-use vecaz::backend::cpu::CpuBackend;
 use vecaz::backend::kernels::KernelBackend;
 use vecaz::backend::plan::{BackendPlan, Reuse};
-use vecaz::backend::{Backend, PlyPlan, Snapshot};
+use vecaz::backend::{Backend, PlyPlan, Snapshot, cpu_backend};
 use vecaz::batch::{AnyGame, Playthrough, any_game};
 use vecaz::config::SearchConfig;
-use vecaz::game::{self, Game, GameVisitor, History, Turn};
-use vecaz::net::{HashNet, Network};
+use vecaz::game::{History, Turn};
+use vecaz::net::{HashNet, IoShape, Network};
 use vecaz::rng::{Key, Purpose};
 use vecaz::search::root::{Exploration, RootSummary, RowKey};
-use vecaz::search::{PassBuffers, PassClock, simulate};
+use vecaz::search::{PassBuffers, PassClock, SearchParams, simulate};
 use vecaz::searcher::Position;
+use vecaz::tree::Node;
 
 /// How many nodes a tree has.
 #[derive(Clone, Copy, Debug)]
@@ -48,14 +47,20 @@ impl Scenario {
 
     pub fn plan(&self) -> BackendPlan {
         let sizes = self.game().sizes();
-        let base = plan(&self.config, &sizes, self.plies.len());
-        let ply = base.nodes;
+        let params = SearchParams::new(&self.config, &sizes);
+        let ply = BackendPlan::nodes_for(params.simulations, &sizes);
         let (nodes, reuse) = match self.limit {
             Limit::None => (2 * ply, Reuse::Keep),
             Limit::Nodes(kept) => (ply + kept, Reuse::Keep),
             Limit::Full(nodes) => (nodes, Reuse::Drop),
         };
-        BackendPlan { nodes, reuse, ..base }
+        BackendPlan { rows: self.plies.len(), nodes, params, reuse }
+    }
+
+    /// The input and output of a network for the game.
+    pub fn io_shape(&self) -> IoShape {
+        let sizes = self.game().sizes();
+        IoShape { obs_len: sizes.obs.len(), num_actions: sizes.num_actions, num_players: sizes.num_players }
     }
 
     pub fn positions(&self) -> Vec<Position> {
@@ -107,9 +112,30 @@ fn counts(clock: &PassClock) -> Counts {
     [passes, simulations, evaluations, idle_rows, depth_sum, depth_max]
 }
 
+/// The arrays of a snapshot; what no edge has does not count.
 pub fn tree_bytes(snapshot: &Snapshot) -> [Vec<u8>; 5] {
-    let [nodes, edges, actions, values] = snapshot.tree.row_bytes(0).map(<[u8]>::to_vec);
+    let [nodes, mut edges, mut actions, values] = snapshot.tree.row_bytes(0).map(<[u8]>::to_vec);
+    let scalars: &[Node] = bytemuck::cast_slice(&nodes);
+    let padded = snapshot.tree.shape().padded();
+    let blocks = edges.chunks_exact_mut(16 * padded).zip(actions.chunks_exact_mut(2 * padded));
+    for (node, (edges, actions)) in scalars.iter().zip(blocks) {
+        actions[2 * usize::from(node.num_edges)..].fill(0);
+        if node.num_edges == 0 {
+            edges.fill(0);
+        }
+    }
     [nodes, edges, actions, values, snapshot.states.clone()]
+}
+
+/// Fails where two rows' facts differ, naming what does.
+pub fn assert_same(found: &Facts, right: &Facts, whose: &str) {
+    for (i, name) in ["nodes", "edges", "actions", "values", "states"].into_iter().enumerate() {
+        let (found, right) = (&found.tree[i], &right.tree[i]);
+        assert_eq!(found.len(), right.len(), "bytes of {name}, {whose}");
+        let place = found.iter().zip(right).position(|(found, right)| found != right);
+        assert_eq!(place, None, "the first byte of {name} that differs, {whose}");
+    }
+    assert_eq!(found, right, "{whose}");
 }
 
 pub fn facts(backend: &mut dyn Backend, b: usize) -> Facts {
@@ -195,15 +221,7 @@ pub fn play(
 
 /// The CPU engine for a scenario.
 pub fn cpu(scenario: &Scenario) -> Box<dyn Backend> {
-    struct Make(BackendPlan);
-    impl GameVisitor for Make {
-        type Out = Box<dyn Backend>;
-        fn visit<G: Game>(self, game: G) -> Self::Out {
-            Box::new(CpuBackend::new(game, self.0))
-        }
-    }
-    let options = scenario.settings.parse().expect("TOML");
-    game::dispatch(scenario.name, &options, Make(scenario.plan())).expect("registered")
+    cpu_backend(scenario.game().as_ref(), scenario.plan()).expect("registered")
 }
 
 /// Kernels for a scenario.
@@ -213,7 +231,7 @@ pub fn kernels(scenario: &Scenario, device: HostDevice) -> KernelBackend<HostDev
 
 /// Both engines' searches, the CPU's first.
 pub fn both(scenario: &Scenario, device: HostDevice) -> [Vec<(Counts, Vec<Facts>)>; 2] {
-    let mut network = HashNet(io_shape(&scenario.game().sizes()));
+    let mut network = HashNet(scenario.io_shape());
     let right = play(cpu(scenario).as_mut(), &mut network, scenario);
     let found = play(&mut kernels(scenario, device), &mut network, scenario);
     [right, found]
@@ -224,7 +242,7 @@ pub fn compare(scenario: &Scenario) {
     let [right, found] = both(scenario, HostDevice::new(scenario.plies.len() as u64));
     for (search, (right, found)) in right.iter().zip(&found).enumerate() {
         for (row, (right, found)) in right.1.iter().zip(&found.1).enumerate() {
-            assert_eq!(found, right, "search {search} row {row} of {scenario:?}");
+            assert_same(found, right, &format!("search {search} row {row} of {scenario:?}"));
         }
         assert_eq!(found.0, right.0, "counts of search {search} of {scenario:?}");
     }

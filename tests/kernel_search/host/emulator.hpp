@@ -13,7 +13,7 @@
 #include <vector>
 
 // One block runs at a time.
-#define __shared__ static
+#define __shared__ static thread_local
 
 namespace emulator {
 
@@ -55,7 +55,8 @@ struct Launch {
     }
 };
 
-inline Launch* running = nullptr;
+// Tests run side by side, each with fibres of its own thread.
+inline thread_local Launch* running = nullptr;
 
 inline Thread& self() { return running->threads[running->current]; }
 
