@@ -7,6 +7,7 @@
 use crate::backend::plan::{BackendPlan, Reuse};
 use crate::backend::{PlyPlan, Snapshot};
 use crate::batch::AnyGame;
+use crate::config::DeviceName;
 use crate::error::{Error, Result};
 use crate::game::{History, Sizes, Turn};
 use crate::net::Network;
@@ -74,7 +75,7 @@ pub fn starts(game: &dyn AnyGame) -> Result<Vec<Vec<u8>>> {
 }
 
 /// Builds the tree of every start, each on a row of its own: in backgammon one for each opening roll of either player.
-/// Trees of several starts are built side by side; none depends on another.
+/// Trees of several starts are built side by side; none depends on another. On the CPU.
 ///
 /// # Errors
 /// As [`starts`], or what the network says.
@@ -97,7 +98,12 @@ fn build_one(
     state: &[u8],
     number: u64,
 ) -> Result<Snapshot> {
-    let params = SearchParams { simulations: plan.simulations, leaves: LEAVES, ..plan.params };
+    let params = SearchParams {
+        device: DeviceName::Cpu,
+        simulations: plan.simulations,
+        leaves: LEAVES,
+        ..plan.params
+    };
     let nodes = BackendPlan::nodes_for(plan.simulations, &game.sizes());
     let backend = BackendPlan { rows: 1, nodes, params, reuse: Reuse::Drop };
     let mut searcher = Searcher::new(game, network, backend)?;

@@ -9,8 +9,8 @@ use crate::net::{IoShape, NetSpec, Network, UniformNet};
 use crate::report::scaling_plot::{ScalingRow, Share};
 use crate::root_cache::{self, CachePlan};
 use crate::run::memory::{MemoryPlan, peak_bytes};
-use crate::selfplay::{FinishedGame, SelfPlay, backend_plan};
-use crate::weights::pack;
+use crate::run::network::place;
+use crate::selfplay::{FinishedGame, SelfPlay, backend_plan, num_shards};
 use rayon::prelude::*;
 use std::time::Instant;
 
@@ -50,15 +50,14 @@ pub fn measure(config: &Config, network: Measured, threads: usize, seconds: f64)
         Measured::Uniform => (Box::new(UniformNet(shape)), "uniform".into(), "none".into()),
         Measured::Configured => {
             let spec = NetSpec::new(&config.net, &sizes);
-            let net =
-                pack(game.as_ref(), &spec, &initial_weights(&spec, config.run.seed), config.net.precision)?;
-            let path = net.path().to_string();
-            (Box::new(net), format!("{}x{}", config.net.blocks, config.net.channels), path)
+            let weights = initial_weights(&spec, config.run.seed);
+            let (net, path) = place(config, game.as_ref(), &spec, &weights)?;
+            (net, format!("{}x{}", config.net.blocks, config.net.channels), path)
         }
     };
     let rows = config.selfplay.games;
     let plan = backend_plan(config, &sizes, rows);
-    let threads = threads.clamp(1, rows);
+    let threads = num_shards(config, threads);
     let mut selfplay = SelfPlay::new(&game, config, network.as_ref(), Vec::new(), threads)?;
     let cache = match config.search.root_cache {
         0 => Vec::new(),
@@ -91,7 +90,7 @@ pub fn measure(config: &Config, network: Measured, threads: usize, seconds: f64)
         sims: config.search.simulations,
         leaves: plan.params.leaves as u32,
         threads,
-        device: "cpu".into(),
+        device: config.run.device.to_string(),
         net: name,
         root_cache: config.search.root_cache > 0,
         simulations_per_second: simulations / wall,

@@ -60,10 +60,17 @@ impl CandleNet {
     /// # Errors
     /// [`Error::Mismatch`] where a tensor is missing, surplus or of another shape.
     pub fn new(spec: &NetSpec, weights: &Weights) -> Result<Self> {
+        Self::on(&Device::Cpu, spec, weights)
+    }
+
+    /// The network of `spec` with `weights` on `device`.
+    ///
+    /// # Errors
+    /// As [`CandleNet::new`], and [`Error::Candle`] where the device has no room.
+    pub fn on(device: &Device, spec: &NetSpec, weights: &Weights) -> Result<Self> {
         spec.check(weights)?;
-        let device = Device::Cpu;
         let tensors = weights.iter().map(|(name, array)| {
-            Ok((name.clone(), Tensor::from_slice(&array.data, array.shape.as_slice(), &device)?))
+            Ok((name.clone(), Tensor::from_slice(&array.data, array.shape.as_slice(), device)?))
         });
         Self::from_tensors(spec, tensors.collect::<Result<_>>()?)
     }

@@ -2,7 +2,7 @@
 
 use crate::backend::plan::{BackendPlan, Reuse};
 use crate::batch::AnyGame;
-use crate::config::Config;
+use crate::config::{Config, DeviceName};
 use crate::error::{Error, Result};
 use crate::net::NetSpec;
 use crate::replay::Replay;
@@ -15,7 +15,7 @@ const MIB: u64 = 1 << 20;
 /// The large arrays of a run, in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryPlan {
-    /// Trees, states and roots of all rows.
+    /// Trees, states and roots of all rows; 0 where they are on a GPU, which tells its own need.
     pub trees: u64,
     /// The network's input and output of a pass.
     pub passes: u64,
@@ -38,7 +38,10 @@ impl MemoryPlan {
         let d = if sizes.hidden_information { config.search.determinisations as usize } else { 1 };
         let rows = config.selfplay.games * d; // at most 2^32, by the configuration's ranges
         let plan = backend_plan(config, &sizes, rows);
-        let row = plan.row_bytes(&sizes, game.state_size());
+        let row = match config.run.device {
+            DeviceName::Cpu => plan.row_bytes(&sizes, game.state_size()),
+            DeviceName::Cuda(_) => 0,
+        };
         let pass = PassBuffers::bytes(&sizes, plan.params.leaves);
         let spec = NetSpec::new(&config.net, &sizes);
         let parameters: usize = spec.tensors().iter().map(|(_, s)| s.iter().product::<usize>()).sum();

@@ -7,8 +7,10 @@
 pub mod checkpoint;
 pub mod findings;
 pub mod memory;
+pub mod network;
 pub mod strength;
 
+use crate::backend::kernels::check_device;
 use crate::batch::{AnyGame, any_game};
 use crate::config::Config;
 use crate::error::{Error, Result};
@@ -27,6 +29,7 @@ use crate::weights::{NetFile, pack};
 use checkpoint::{Checkpoint, Counters, Parts};
 use findings::FindingsLog;
 use memory::MemoryPlan;
+use network::place;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -137,8 +140,8 @@ impl Run {
     fn assemble(config: Config, rules: Rules, dir: &Path, begun: Begun, threads: usize) -> Result<Self> {
         let Rules { game, spec, examiner } = rules;
         let Begun { trainer, replay, lanes, counters, lock } = begun;
-        let network = pack(game.as_ref(), &spec, &trainer.weights(), config.net.precision)?;
-        let selfplay = SelfPlay::new(&game, &config, &network, lanes, threads)?;
+        let (network, _) = place(&config, game.as_ref(), &spec, &trainer.weights())?;
+        let selfplay = SelfPlay::new(&game, &config, network.as_ref(), lanes, threads)?;
         remove_temporaries(dir)?;
         remove_temporaries(&dir.join(GAMES))?;
         Ok(Self {
@@ -214,17 +217,17 @@ impl Run {
     /// One epoch; None where `stop` interrupted it.
     fn work(&mut self, voice: &mut Progress, stop: &AtomicBool) -> Result<Option<EpochRecord>> {
         let started = Instant::now();
-        let network = self.network()?;
+        let (network, _) = place(&self.config, self.game.as_ref(), &self.spec, &self.trainer.weights())?;
         let cache = match self.config.search.root_cache {
             0 => Vec::new(),
             simulations => {
                 let sizes = self.game.sizes();
                 let rows = backend_plan(&self.config, &sizes, 1);
                 let plan = CachePlan::for_run(simulations, rows, &sizes, self.config.run.seed);
-                root_cache::build(self.game.as_ref(), &network, plan)?
+                root_cache::build(self.game.as_ref(), network.as_ref(), plan)?
             }
         };
-        self.selfplay.set_network(&network, cache);
+        self.selfplay.set_network(network.as_ref(), cache);
         let Some(played) = self.play(voice, stop)? else { return Ok(None) };
         let played_at = started.elapsed().as_secs_f64();
         let clock = self.selfplay.take_clock();
@@ -356,7 +359,7 @@ impl Run {
         (added as f64 * train.reuse / (train.batch * train.accumulate) as f64) as u64
     }
 
-    /// The present weights, packed for self-play.
+    /// The present weights, packed for evaluation.
     fn network(&self) -> Result<FastNet> {
         pack(self.game.as_ref(), &self.spec, &self.trainer.weights(), self.config.net.precision)
     }
@@ -402,6 +405,8 @@ struct Rules {
 impl Rules {
     fn new(config: &Config, threads: usize) -> Result<Self> {
         let game = any_game(config.game_name(), &config.game_options())?;
+        check_device(config.run.device)?;
+        check_device(config.network_device())?;
         let spec = NetSpec::new(&config.net, &game.sizes());
         spec.check_graph()?;
         MemoryPlan::new(config, game.as_ref()).check(config)?;
