@@ -35,7 +35,7 @@ const CASES: [Case; 7] = [
 
 fn main() -> vecaz::Result<()> {
     let typed = std::env::args().skip(1).filter(|arg| !arg.starts_with("--"));
-    let (sets, parts): (Vec<String>, Vec<String>) = typed.partition(|arg| arg.contains('='));
+    let (sets, parts): (Vec<String>, Vec<String>) = typed.partition(|arg| arg.contains('.'));
     let threads = rayon::current_num_threads();
     println!("cpu, threads {threads}, commit {}, {}", commit(), sets.join(" "));
     println!(

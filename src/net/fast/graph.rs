@@ -48,7 +48,7 @@ impl Graph {
     /// Sends the activations `a` of block `number` over the vertices: `rows.ends`.
     ///
     /// # Safety
-    /// The arrays are those of the layout for `boards` boards, distinct, with activations of `halves` bf16 or f32.
+    /// The arrays are those of the layout for `boards` boards, distinct, with activations in `format`.
     pub(super) unsafe fn send(
         &self,
         number: usize,
