@@ -4,7 +4,7 @@
 //! thread. Knows no training.
 
 use crate::backend::plan::{BackendPlan, Reuse};
-use crate::backend::{Backend, PlyPlan, cpu_backend};
+use crate::backend::{Backend, PlyPlan, new_backend};
 use crate::batch::AnyGame;
 use crate::error::{Error, Result};
 use crate::game::Turn;
@@ -39,7 +39,7 @@ impl Searcher {
     /// A searcher of `plan.rows` rows.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] where the network is not made for this game.
+    /// [`Error::Mismatch`] where the network is not made for this game, and as [`new_backend`].
     pub fn new(game: &dyn AnyGame, network: Box<dyn Network>, plan: BackendPlan) -> Result<Self> {
         let sizes = game.sizes();
         let shape = network.shape();
@@ -53,7 +53,7 @@ impl Searcher {
             });
         }
         Ok(Self {
-            backend: cpu_backend(game, plan)?,
+            backend: new_backend(game, plan)?,
             network,
             clock: PassClock::default(),
             buffers: PassBuffers::new(&sizes, plan.rows * plan.params.leaves),

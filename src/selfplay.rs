@@ -8,7 +8,7 @@ use crate::act::{Choice, choose, sum_determinisations};
 use crate::backend::plan::{BackendPlan, Reuse};
 use crate::backend::{PlyPlan, Snapshot};
 use crate::batch::AnyGame;
-use crate::config::{Config, SearchEngine};
+use crate::config::{Config, DeviceName, SearchEngine};
 use crate::error::{Error, Result};
 use crate::game::{History, Sizes, Turn};
 use crate::net::Network;
@@ -52,6 +52,9 @@ pub struct FinishedGame {
     /// Its samples.
     #[serde(skip)]
     pub samples: Vec<Sample>,
+    /// What is worth saving of it by itself; see [`crate::game::Game::finding`].
+    #[serde(skip)]
+    pub finding: Option<serde_json::Value>,
 }
 
 /// A game in progress: all that a checkpoint must keep of a lane.
@@ -164,10 +167,10 @@ impl SelfPlay {
         let plan = SelfPlayPlan::new(config, &sizes);
         let is_new = lanes.is_empty();
         let mut lanes = if is_new { (0..n as u64).map(new_lane).collect() } else { lanes };
-        let threads = threads.clamp(1, n);
-        let mut shards = Vec::with_capacity(threads);
-        for i in 0..threads {
-            let share = n * (i + 1) / threads - n * i / threads;
+        let num_shards = num_shards(config, threads);
+        let mut shards = Vec::with_capacity(num_shards);
+        for i in 0..num_shards {
+            let share = n * (i + 1) / num_shards - n * i / num_shards;
             let part: Vec<Lane> = lanes.drain(..share).collect();
             let rows = part.len() * plan.determinisations;
             let backend = backend_plan(config, &sizes, rows);
@@ -244,6 +247,14 @@ impl SelfPlay {
     }
 }
 
+/// Into how many parts the lanes are split, each with a thread of its own; a GPU works on all rows at once.
+pub fn num_shards(config: &Config, threads: usize) -> usize {
+    match config.run.device {
+        DeviceName::Cpu => threads.clamp(1, config.selfplay.games),
+        DeviceName::Cuda(_) => 1,
+    }
+}
+
 /// The shape of the evaluation cache's entries.
 pub fn entry_shape(game: &dyn AnyGame) -> EntryShape {
     let sizes = game.sizes();
@@ -258,7 +269,7 @@ pub fn eval_cache(config: &Config, game: &dyn AnyGame) -> Option<Arc<EvalCache>>
 
 /// The arrays of one shard of `rows` rows.
 pub fn backend_plan(config: &Config, sizes: &Sizes, rows: usize) -> BackendPlan {
-    let params = SearchParams::new(&config.search, sizes);
+    let params = SearchParams { device: config.run.device, ..SearchParams::new(&config.search, sizes) };
     let keeps = !sizes.hidden_information && config.search.engine == SearchEngine::Batched;
     let reuse = if config.search.reuse && keeps { Reuse::Keep } else { Reuse::Drop };
     let ply = BackendPlan::nodes_for(params.simulations.max(config.selfplay.fast_simulations), sizes);
@@ -363,6 +374,7 @@ impl Lane {
             opening: self.opening,
             returns,
             samples,
+            finding: game.finding(&self.state),
         };
         self.game += 1;
         finished

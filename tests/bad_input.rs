@@ -105,6 +105,35 @@ fn checkpoint(run: &Path, file: &str) -> PathBuf {
 }
 
 #[test]
+fn devices_that_cannot_be_are_refused() {
+    let none = "gpu is no device, expected cpu, cuda, or cuda:N";
+    assert_refused(&["run", "--device", "gpu"], none);
+    assert_refused(&["bench-scaling", "--device", "cuda:x"], "cuda:x is no device");
+    assert_refused(&["run", "--set", "net.device=gpu"], none);
+    // On a machine with a driver this has something else to refuse, or nothing.
+    let driverless = "no NVIDIA driver on this machine (libcuda.so.1 is not found); use --device cpu";
+    for (arguments, key) in [
+        (["run", "--device", "cuda"], "run.device: got cuda:0"),
+        (["bench-scaling", "--device", "cuda:1"], "run.device: got cuda:1"),
+        (["run", "--set", "net.device=cuda"], "net.device: got cuda:0"),
+    ] {
+        if cfg!(feature = "cuda") {
+            let precision = ["--set", "net.precision=f32", "--out", "no_such_run"];
+            let arguments =
+                [arguments.as_slice(), &precision[..if arguments[0] == "run" { 4 } else { 2 }]].concat();
+            if !Path::new("/dev/nvidiactl").exists() {
+                assert_refused(&arguments, driverless);
+                assert!(!Path::new("no_such_run").exists());
+            }
+        } else {
+            let how =
+                "expected cpu; this program was built without CUDA, `cargo build --release --features cuda`";
+            assert_refused(&arguments, &format!("config key {key}, {how}"));
+        }
+    }
+}
+
+#[test]
 fn values_that_cannot_be_are_refused() {
     for (arguments, part) in [
         (vec!["--set", "selfplay.gmaes=3"], "selfplay.gmaes"),
@@ -124,6 +153,14 @@ fn values_that_cannot_be_are_refused() {
         (
             vec!["--game", "blob", "--set", "game.players=8", "--set", "game.cards=7"],
             "game.cards: got 7, expected 1..=6, for 8 players share 52 cards",
+        ),
+        (
+            vec!["--set", "net.arch=edge"],
+            "net.arch: got edge, expected resnet or mlp, since the actions of this game are not the edges",
+        ),
+        (
+            vec!["--game", "clique", "--set", "net.arch=edge", "--set", "net.precision=int8"],
+            "net.precision: got int8, expected f32 or bf16",
         ),
         (vec!["--game", "chess", "--set", "game.fen=8/8/8/8 w"], "game.fen: got 8/8/8/8 w, expected"),
         (vec!["--game", "blob", "--set", "search.root_cache=100"], "search.root_cache for blob: "),

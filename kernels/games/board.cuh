@@ -2,6 +2,8 @@
 #pragma once
 #include "rng.cuh"
 
+namespace board {
+
 // A set of cells: cell i is bit i % 64 of word i / 64. The state has room for 19x19; a board of BOARD_CELLS cells uses the
 // first BOARD_WORDS words, and the others stay 0.
 constexpr int CELL_WORDS = 6;
@@ -68,3 +70,5 @@ VZ_DEVICE CellSet<SIDE * SIDE> transform_cells(CellSet<SIDE * SIDE> cells, u64 s
     for (int cell = cells.pop(); cell >= 0; cell = cells.pop()) image.insert(transform_cell<SIDE>(cell, symmetry));
     return image;
 }
+
+} // namespace board

@@ -2,6 +2,8 @@
 #pragma once
 #include "rng.cuh"
 
+namespace clique {
+
 constexpr int VERTICES = VZ_OPT_N, CLIQUE = VZ_OPT_K;
 constexpr int EDGES = VERTICES * (VERTICES - 1) / 2;
 constexpr int SET_WORDS = 3;
@@ -14,12 +16,16 @@ struct EdgeSet {
     VZ_DEVICE void insert(int edge) { words[edge >> 6] |= 1ull << (edge & 63); }
 };
 
+} // namespace clique
+
 struct State {
-    EdgeSet edges[2];
+    clique::EdgeSet edges[2];
     u32 plies;
     u32 outcome; // 0 while the game goes on, 1 or 2 for the winner's number plus one, 3 for a draw
 };
 static_assert(sizeof(State) == VZ_STATE_BYTES, "the state is that of Rust");
+
+namespace clique {
 
 #if defined(VZ_OPT_MODE_ASYMMETRIC)
 constexpr bool ASYMMETRIC = true, AVOID = false;
@@ -122,12 +128,14 @@ VZ_DEVICE int moved(const u8* image, int edge) {
     return edge_number(smaller(a, b), larger(a, b));
 }
 
+} // namespace clique
+
 VZ_DEVICE int game_turn(const State& s) { return s.outcome == 0 ? (int)(s.plies & 1) : TURN_OVER; }
 
 VZ_DEVICE int game_legal(const State& s, const History&, u16* out) {
     int n = 0;
-    for (int word = 0; word * 64 < EDGES; word++) {
-        const int below = EDGES - word * 64;
+    for (int word = 0; word * 64 < clique::EDGES; word++) {
+        const int below = clique::EDGES - word * 64;
         const u64 mask = below < 64 ? (1ull << below) - 1 : ~0ull;
         const u64 taken = s.edges[0].words[word] | s.edges[1].words[word];
         n += write_bits(~taken & mask, (u16)(word * 64), out + n);
@@ -139,14 +147,14 @@ VZ_DEVICE void game_step(State& s, u16 action, const History&) {
     const u32 mover = s.plies & 1;
     s.edges[mover].insert(action);
     s.plies += 1;
-    s.outcome = outcome_of(s, mover, action);
+    s.outcome = clique::outcome_of(s, mover, action);
 }
 
 // Four numbers for each edge, in action order: own, the other player's, free, whether `player` is player 0. [4, E, 1]
 template <class Out>
 VZ_DEVICE void game_observe(const State& s, int player, int lane, int lanes, Out* out) {
-    for (int i = lane; i < 4 * EDGES; i += lanes) {
-        const int plane = i / EDGES, edge = i % EDGES;
+    for (int i = lane; i < 4 * clique::EDGES; i += lanes) {
+        const int plane = i / clique::EDGES, edge = i % clique::EDGES;
         const bool own = s.edges[player].contains(edge), other = s.edges[1 - player].contains(edge);
         const bool on = plane == 0 ? own : plane == 1 ? other : plane == 2 ? !own && !other : player == 0;
         out[i] = Out(on ? 1.0f : 0.0f);
@@ -172,13 +180,13 @@ VZ_DEVICE void game_determinise(const State& s, int, Stream&, State& out) { out 
 VZ_DEVICE void game_transform(const State& s, u64 symmetry, State& out) {
     out = s;
     if (symmetry == 0) return;
-    u8 image[VERTICES];
-    permutation(symmetry, image);
+    u8 image[clique::VERTICES];
+    clique::permutation(symmetry, image);
     for (int player = 0; player < 2; player++) {
-        EdgeSet set = {{0, 0, 0}};
-        for (int word = 0; word < SET_WORDS; word++) {
+        clique::EdgeSet set = {{0, 0, 0}};
+        for (int word = 0; word < clique::SET_WORDS; word++) {
             for (u64 left = s.edges[player].words[word]; left != 0; left &= left - 1) {
-                set.insert(moved(image, 64 * word + trailing_zeros(left)));
+                set.insert(clique::moved(image, 64 * word + trailing_zeros(left)));
             }
         }
         out.edges[player] = set;
@@ -187,7 +195,7 @@ VZ_DEVICE void game_transform(const State& s, u64 symmetry, State& out) {
 
 VZ_DEVICE u16 game_transform_action(u16 action, u64 symmetry) {
     if (symmetry == 0) return action;
-    u8 image[VERTICES];
-    permutation(symmetry, image);
-    return (u16)moved(image, action);
+    u8 image[clique::VERTICES];
+    clique::permutation(symmetry, image);
+    return (u16)clique::moved(image, action);
 }

@@ -9,6 +9,8 @@ struct State {
 };
 static_assert(sizeof(State) == VZ_STATE_BYTES, "the state is that of Rust");
 
+namespace connect_four {
+
 constexpr int ROWS = VZ_OPT_ROWS, COLUMNS = VZ_OPT_COLUMNS, CONNECT = VZ_OPT_CONNECT;
 constexpr int STRIDE = ROWS + 1; // bits of one column, the guard bit included
 constexpr int CELLS = ROWS * COLUMNS;
@@ -30,6 +32,9 @@ VZ_DEVICE bool has_line(u64 stones) {
     return found != 0;
 }
 
+// The bit of a cell, row-major from the top left.
+VZ_DEVICE int bit_of(int cell) { return cell % COLUMNS * STRIDE + (ROWS - 1 - cell / COLUMNS); }
+
 VZ_DEVICE u64 mirror(u64 stones) {
     const u64 column = (1ull << STRIDE) - 1;
     u64 out = 0;
@@ -39,13 +44,15 @@ VZ_DEVICE u64 mirror(u64 stones) {
     return out;
 }
 
+} // namespace connect_four
+
 VZ_DEVICE int game_turn(const State& s) { return s.outcome == 0 ? (int)(s.plies & 1) : TURN_OVER; }
 
 VZ_DEVICE int game_legal(const State& s, const History&, u16* out) {
     const u64 taken = s.stones[0] | s.stones[1];
     int n = 0;
-    for (int column = 0; column < COLUMNS; column++) {
-        const u64 top = 1ull << (column * STRIDE + ROWS - 1);
+    for (int column = 0; column < connect_four::COLUMNS; column++) {
+        const u64 top = 1ull << (column * connect_four::STRIDE + connect_four::ROWS - 1);
         if ((taken & top) == 0) out[n++] = (u16)column;
     }
     return n;
@@ -54,22 +61,20 @@ VZ_DEVICE int game_legal(const State& s, const History&, u16* out) {
 VZ_DEVICE void game_step(State& s, u16 action, const History&) {
     const int player = s.plies & 1;
     const u64 taken = s.stones[0] | s.stones[1];
-    const int shift = action * STRIDE;
-    const u64 column = ((1ull << ROWS) - 1) << shift;
+    const int shift = action * connect_four::STRIDE;
+    const u64 column = ((1ull << connect_four::ROWS) - 1) << shift;
     const u64 own = pick(s.stones, player) | ((taken + (1ull << shift)) & column);
     put(s.stones, player, own);
     s.plies += 1;
-    s.outcome = has_line(own) ? player + 1u : s.plies == (u32)CELLS ? 3u : 0u;
+    s.outcome = connect_four::has_line(own) ? player + 1u : s.plies == (u32)connect_four::CELLS ? 3u : 0u;
 }
 
 // Planes: own stones, the other player's stones, the top row first. [2, rows, columns]
 template <class Out>
 VZ_DEVICE void game_observe(const State& s, int player, int lane, int lanes, Out* out) {
-    for (int i = lane; i < 2 * CELLS; i += lanes) {
-        const int cell = i % CELLS;
-        const u64 stones = pick(s.stones, i < CELLS ? player : 1 - player);
-        const int bit = cell % COLUMNS * STRIDE + (ROWS - 1 - cell / COLUMNS);
-        out[i] = Out((f32)(stones >> bit & 1));
+    for (int i = lane; i < 2 * connect_four::CELLS; i += lanes) {
+        const u64 stones = pick(s.stones, i < connect_four::CELLS ? player : 1 - player);
+        out[i] = Out((f32)(stones >> connect_four::bit_of(i % connect_four::CELLS) & 1));
     }
 }
 
@@ -92,10 +97,10 @@ VZ_DEVICE void game_determinise(const State& s, int, Stream&, State& out) { out 
 VZ_DEVICE void game_transform(const State& s, u64 symmetry, State& out) {
     out = s;
     if (symmetry == 0) return;
-    out.stones[0] = mirror(s.stones[0]);
-    out.stones[1] = mirror(s.stones[1]);
+    out.stones[0] = connect_four::mirror(s.stones[0]);
+    out.stones[1] = connect_four::mirror(s.stones[1]);
 }
 
 VZ_DEVICE u16 game_transform_action(u16 action, u64 symmetry) {
-    return symmetry == 0 ? action : (u16)(COLUMNS - 1 - action);
+    return symmetry == 0 ? action : (u16)(connect_four::COLUMNS - 1 - action);
 }

@@ -2,6 +2,8 @@
 #pragma once
 #include "games/board.cuh"
 
+namespace gomoku {
+
 #ifdef VZ_OPT_RULE_EXACT
 constexpr bool EXACT = true;
 #else
@@ -14,10 +16,12 @@ constexpr bool SWAP2 = false;
 #endif
 constexpr int SIDE = VZ_OPT_SIZE;
 constexpr int CELLS = SIDE * SIDE;
-typedef CellSet<CELLS> Cells;
+typedef board::CellSet<CELLS> Cells;
+
+} // namespace gomoku
 
 struct State {
-    Cells stones[2]; // black, white
+    gomoku::Cells stones[2]; // black, white
     u32 placed;      // stones on the board; black is to be placed next where it is even
     u8 to_play;
     u8 black; // the player who has black; 0 until the colours are chosen
@@ -25,6 +29,8 @@ struct State {
     u8 outcome; // 0 while the game goes on, 1 or 2 for the winner's number plus one, 3 for a draw
 };
 static_assert(sizeof(State) == VZ_STATE_BYTES, "the state is that of Rust");
+
+namespace gomoku {
 
 // The phases of a game. All but ALTERNATE belong to Swap2.
 constexpr u8 ALTERNATE = 0, OPENING = 1, FIRST_CHOICE = 2, MORE = 3, LAST_CHOICE = 4;
@@ -88,20 +94,22 @@ VZ_DEVICE int first_colour(const State& s, int player) {
     return s.phase == ALTERNATE ? player != s.black : (int)(s.placed & 1);
 }
 
+} // namespace gomoku
+
 VZ_DEVICE int game_turn(const State& s) { return s.outcome == 0 ? s.to_play : TURN_OVER; }
 
 VZ_DEVICE int game_legal(const State& s, const History&, u16* out) {
-    const int choices = s.phase == FIRST_CHOICE ? 3 : s.phase == LAST_CHOICE ? 2 : 0;
+    const int choices = s.phase == gomoku::FIRST_CHOICE ? 3 : s.phase == gomoku::LAST_CHOICE ? 2 : 0;
     if (choices == 0) return s.stones[0].united(s.stones[1]).write_free(out);
-    for (int choice = 0; choice < choices; choice++) out[choice] = (u16)(CELLS + choice);
+    for (int choice = 0; choice < choices; choice++) out[choice] = (u16)(gomoku::CELLS + choice);
     return choices;
 }
 
 VZ_DEVICE void game_step(State& s, u16 action, const History&) {
-    if (action < CELLS) {
-        place_stone(s, action);
+    if (action < gomoku::CELLS) {
+        gomoku::place_stone(s, action);
     } else {
-        choose(s, action - CELLS);
+        gomoku::choose(s, action - gomoku::CELLS);
     }
 }
 
@@ -110,10 +118,10 @@ VZ_DEVICE void game_step(State& s, u16 action, const History&) {
 // the player to move, -1 for the other, else 0. [2 or 6, size, size]
 template <class Out>
 VZ_DEVICE void game_observe(const State& s, int player, int lane, int lanes, Out* out) {
-    const int colour = first_colour(s, player);
+    const int colour = gomoku::first_colour(s, player);
     const f32 sign = player == s.to_play ? 1.0f : -1.0f;
-    for (int i = lane; i < VZ_OBS_CHANNELS * CELLS; i += lanes) {
-        const int plane = i / CELLS, cell = i % CELLS;
+    for (int i = lane; i < VZ_OBS_CHANNELS * gomoku::CELLS; i += lanes) {
+        const int plane = i / gomoku::CELLS, cell = i % gomoku::CELLS;
         if (plane < 2) {
             out[i] = Out(s.stones[plane == 0 ? colour : 1 - colour].contains(cell) ? 1.0f : 0.0f);
         } else {
@@ -139,16 +147,18 @@ VZ_DEVICE void game_init(State& s) {
     s.stones[1].clear();
     s.placed = 0;
     s.to_play = s.black = s.outcome = 0;
-    s.phase = SWAP2 ? OPENING : ALTERNATE;
+    s.phase = gomoku::SWAP2 ? gomoku::OPENING : gomoku::ALTERNATE;
 }
 
 VZ_DEVICE void game_determinise(const State& s, int, Stream&, State& out) { out = s; }
 
 VZ_DEVICE void game_transform(const State& s, u64 symmetry, State& out) {
     out = s;
-    for (int colour = 0; colour < 2; colour++) out.stones[colour] = transform_cells<SIDE>(s.stones[colour], symmetry);
+    for (int colour = 0; colour < 2; colour++) {
+        out.stones[colour] = board::transform_cells<gomoku::SIDE>(s.stones[colour], symmetry);
+    }
 }
 
 VZ_DEVICE u16 game_transform_action(u16 action, u64 symmetry) {
-    return action >= CELLS ? action : (u16)transform_cell<SIDE>(action, symmetry);
+    return action >= gomoku::CELLS ? action : (u16)board::transform_cell<gomoku::SIDE>(action, symmetry);
 }

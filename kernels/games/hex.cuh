@@ -2,18 +2,24 @@
 #pragma once
 #include "games/board.cuh"
 
+namespace hex {
+
 constexpr int SIDE = VZ_OPT_SIZE;
 constexpr int CELLS = SIDE * SIDE;
-typedef CellSet<CELLS> Cells;
+typedef board::CellSet<CELLS> Cells;
+
+} // namespace hex
 
 struct State {
-    Cells stones[2];
-    Cells linked; // stones linked to the first edge of their owner: the top, the left
+    hex::Cells stones[2];
+    hex::Cells linked; // stones linked to the first edge of their owner: the top, the left
     u32 plies;
     u16 to_play;
     u16 outcome; // 0 while the game goes on, then the winner's number plus one
 };
 static_assert(sizeof(State) == VZ_STATE_BYTES, "the state is that of Rust");
+
+namespace hex {
 
 // The main diagonal's reflection, which exchanges the players' edges.
 constexpr u64 TRANSPOSE = 4;
@@ -68,26 +74,28 @@ VZ_DEVICE void place_stone(State& s, int player, int cell) {
 VZ_DEVICE bool swap_is_legal(const State& s) { return VZ_OPT_SWAP && s.plies == 1; }
 
 VZ_DEVICE void swap_stone(State& s) {
-    Cells stones = transform_cells<SIDE>(s.stones[0].united(s.stones[1]), TRANSPOSE);
+    Cells stones = board::transform_cells<SIDE>(s.stones[0].united(s.stones[1]), TRANSPOSE);
     s.stones[0].clear();
     s.stones[1].clear();
     s.linked.clear();
     for (int cell = stones.pop(); cell >= 0; cell = stones.pop()) place_stone(s, s.to_play, cell);
 }
 
+} // namespace hex
+
 VZ_DEVICE int game_turn(const State& s) { return s.outcome == 0 ? s.to_play : TURN_OVER; }
 
 VZ_DEVICE int game_legal(const State& s, const History&, u16* out) {
     int n = s.stones[0].united(s.stones[1]).write_free(out);
-    if (swap_is_legal(s)) out[n++] = CELLS;
+    if (hex::swap_is_legal(s)) out[n++] = hex::CELLS;
     return n;
 }
 
 VZ_DEVICE void game_step(State& s, u16 action, const History&) {
-    if (action == CELLS) {
-        swap_stone(s);
+    if (action == hex::CELLS) {
+        hex::swap_stone(s);
     } else {
-        place_stone(s, s.to_play, action);
+        hex::place_stone(s, s.to_play, action);
     }
     s.plies += 1;
     s.to_play ^= 1;
@@ -97,13 +105,13 @@ VZ_DEVICE void game_step(State& s, u16 action, const History&) {
 // player's edges, and with `swap` ones where the stone on the board may be taken. [4 or 5, size, size]
 template <class Out>
 VZ_DEVICE void game_observe(const State& s, int player, int lane, int lanes, Out* out) {
-    for (int i = lane; i < VZ_OBS_CHANNELS * CELLS; i += lanes) {
-        const int plane = i / CELLS, cell = i % CELLS;
+    for (int i = lane; i < VZ_OBS_CHANNELS * hex::CELLS; i += lanes) {
+        const int plane = i / hex::CELLS, cell = i % hex::CELLS;
         const int seat = (plane & 1) == 0 ? player : 1 - player;
-        const int depth = depth_of(cell, seat);
+        const int depth = hex::depth_of(cell, seat);
         const bool on = plane < 2    ? s.stones[seat].contains(cell)
-                        : plane < 4 ? depth == 0 || depth == SIDE - 1
-                                    : swap_is_legal(s);
+                        : plane < 4 ? depth == 0 || depth == hex::SIDE - 1
+                                    : hex::swap_is_legal(s);
         out[i] = Out(on ? 1.0f : 0.0f);
     }
 }
@@ -139,15 +147,16 @@ VZ_DEVICE void game_transform(const State& s, u64 symmetry, State& out) {
     out.to_play = (u16)(s.to_play ^ (u16)exchanged);
     out.outcome = (u16)(exchanged && s.outcome != 0 ? 3 - s.outcome : s.outcome);
     for (int player = 0; player < 2; player++) {
-        const Cells image = transform_cells<SIDE>(s.stones[exchanged ? 1 - player : player], board_symmetry(symmetry));
+        const hex::Cells& source = s.stones[exchanged ? 1 - player : player];
+        const hex::Cells image = board::transform_cells<hex::SIDE>(source, hex::board_symmetry(symmetry));
         out.stones[player] = image;
-        for (int i = 0; i < SIDE; i++) {
-            const int cell = player == 0 ? i : i * SIDE;
-            if (image.contains(cell)) link_stone(image, out.linked, player, cell);
+        for (int i = 0; i < hex::SIDE; i++) {
+            const int cell = player == 0 ? i : i * hex::SIDE;
+            if (image.contains(cell)) hex::link_stone(image, out.linked, player, cell);
         }
     }
 }
 
 VZ_DEVICE u16 game_transform_action(u16 action, u64 symmetry) {
-    return action == CELLS ? action : (u16)transform_cell<SIDE>(action, board_symmetry(symmetry));
+    return action == hex::CELLS ? action : (u16)board::transform_cell<hex::SIDE>(action, hex::board_symmetry(symmetry));
 }

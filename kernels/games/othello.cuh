@@ -11,6 +11,8 @@ struct State {
 };
 static_assert(sizeof(State) == VZ_STATE_BYTES, "the state is that of Rust");
 
+namespace othello {
+
 #ifdef VZ_OPT_END_TWO_PASSES
 constexpr bool TWO_PASSES = true;
 #else
@@ -72,7 +74,7 @@ VZ_DEVICE u64 moves_of(u64 own, u64 other) { return run_ends(own, other) & BOARD
 VZ_DEVICE u64 transform_bits(u64 bits, u64 symmetry) {
     u64 image = 0;
     for (; bits != 0; bits &= bits - 1) {
-        image |= 1ull << bit_of(transform_cell<SIDE>(cell_of(trailing_zeros(bits)), symmetry));
+        image |= 1ull << bit_of(board::transform_cell<SIDE>(cell_of(trailing_zeros(bits)), symmetry));
     }
     return image;
 }
@@ -83,15 +85,17 @@ VZ_DEVICE bool ends_game(u64 own, u64 other, bool passed) {
     return passed || own == 0 || other == 0 || (own | other) == BOARD;
 }
 
+} // namespace othello
+
 VZ_DEVICE int game_turn(const State& s) { return s.over == 0 ? s.to_play : TURN_OVER; }
 
 VZ_DEVICE int game_legal(const State& s, const History&, u16* out) {
     if (s.moves == 0) {
-        out[0] = PASS;
+        out[0] = othello::PASS;
         return 1;
     }
     int n = 0;
-    for (u64 left = s.moves; left != 0; left &= left - 1) out[n++] = (u16)cell_of(trailing_zeros(left));
+    for (u64 left = s.moves; left != 0; left &= left - 1) out[n++] = (u16)othello::cell_of(trailing_zeros(left));
     return n;
 }
 
@@ -99,27 +103,27 @@ VZ_DEVICE void game_step(State& s, u16 action, const History&) {
     const int player = s.to_play, waiting = 1 - s.to_play;
     const bool was_passed = s.passed != 0;
     u64 mine = pick(s.discs, player), theirs = pick(s.discs, waiting);
-    s.passed = action == PASS;
+    s.passed = action == othello::PASS;
     if (s.passed == 0) {
-        const u64 placed = 1ull << bit_of(action);
-        const u64 turned = flips(placed, mine, theirs);
+        const u64 placed = 1ull << othello::bit_of(action);
+        const u64 turned = othello::flips(placed, mine, theirs);
         mine |= placed | turned;
         theirs &= ~turned;
         put(s.discs, player, mine);
         put(s.discs, waiting, theirs);
     }
     s.to_play = (u16)waiting;
-    s.moves = moves_of(theirs, mine);
-    if (s.moves == 0) s.over = ends_game(theirs, mine, was_passed && s.passed != 0);
+    s.moves = othello::moves_of(theirs, mine);
+    if (s.moves == 0) s.over = othello::ends_game(theirs, mine, was_passed && s.passed != 0);
 }
 
 // Planes: own discs, the other player's discs. [2, size, size]
 template <class Out>
 VZ_DEVICE void game_observe(const State& s, int player, int lane, int lanes, Out* out) {
-    for (int i = lane; i < 2 * SIDE * SIDE; i += lanes) {
-        const bool own = i < SIDE * SIDE;
+    for (int i = lane; i < 2 * othello::SIDE * othello::SIDE; i += lanes) {
+        const bool own = i < othello::SIDE * othello::SIDE;
         const u64 discs = pick(s.discs, own ? player : 1 - player);
-        out[i] = Out((f32)(discs >> bit_of(own ? i : i - SIDE * SIDE) & 1));
+        out[i] = Out((f32)(discs >> othello::bit_of(own ? i : i - othello::SIDE * othello::SIDE) & 1));
     }
 }
 
@@ -137,9 +141,9 @@ VZ_DEVICE bool game_is_horizon(const State&) { return false; }
 VZ_DEVICE u64 game_history_key(const State&) { return 0; }
 
 VZ_DEVICE void game_init(State& s) {
-    const int low = (SIDE / 2 - 1) * 9, high = SIDE / 2 * 9; // d4 and e5, or c3 and d4
+    const int low = (othello::SIDE / 2 - 1) * 9, high = othello::SIDE / 2 * 9; // d4 and e5, or c3 and d4
     const u64 black = 1ull << (low + 1) | 1ull << (high - 1), white = 1ull << low | 1ull << high;
-    s = State{{black, white}, moves_of(black, white), 0, 0, 0};
+    s = State{{black, white}, othello::moves_of(black, white), 0, 0, 0};
 }
 
 VZ_DEVICE void game_determinise(const State& s, int, Stream&, State& out) { out = s; }
@@ -147,11 +151,11 @@ VZ_DEVICE void game_determinise(const State& s, int, Stream&, State& out) { out 
 VZ_DEVICE void game_transform(const State& s, u64 symmetry, State& out) {
     out = s;
     if (symmetry == 0) return;
-    out.discs[0] = transform_bits(s.discs[0], symmetry);
-    out.discs[1] = transform_bits(s.discs[1], symmetry);
-    out.moves = transform_bits(s.moves, symmetry);
+    out.discs[0] = othello::transform_bits(s.discs[0], symmetry);
+    out.discs[1] = othello::transform_bits(s.discs[1], symmetry);
+    out.moves = othello::transform_bits(s.moves, symmetry);
 }
 
 VZ_DEVICE u16 game_transform_action(u16 action, u64 symmetry) {
-    return action == PASS ? action : (u16)transform_cell<SIDE>(action, symmetry);
+    return action == othello::PASS ? action : (u16)board::transform_cell<othello::SIDE>(action, symmetry);
 }

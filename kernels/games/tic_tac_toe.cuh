@@ -7,6 +7,8 @@ struct State {
 };
 static_assert(sizeof(State) == VZ_STATE_BYTES, "the state is that of Rust");
 
+namespace tic_tac_toe {
+
 constexpr u32 FULL = 0x1FF;
 
 VZ_DEVICE bool has_line(u32 cells) {
@@ -25,14 +27,16 @@ VZ_DEVICE u16 transform_cell(u16 cell, u64 symmetry) {
     return (u16)(row * 3 + column);
 }
 
+} // namespace tic_tac_toe
+
 VZ_DEVICE int game_turn(const State& s) {
     const u32 taken = s.cells[0] | s.cells[1];
-    if (taken == FULL || has_line(s.cells[0]) || has_line(s.cells[1])) return TURN_OVER;
-    return popcount(taken) & 1;
+    const bool won = tic_tac_toe::has_line(s.cells[0]) || tic_tac_toe::has_line(s.cells[1]);
+    return won || taken == tic_tac_toe::FULL ? TURN_OVER : popcount(taken) & 1;
 }
 
 VZ_DEVICE int game_legal(const State& s, const History&, u16* out) {
-    return write_bits(FULL & ~(u32)(s.cells[0] | s.cells[1]), 0, out);
+    return write_bits(tic_tac_toe::FULL & ~(u32)(s.cells[0] | s.cells[1]), 0, out);
 }
 
 VZ_DEVICE void game_step(State& s, u16 action, const History&) {
@@ -48,7 +52,7 @@ VZ_DEVICE void game_observe(const State& s, int player, int lane, int lanes, Out
 }
 
 VZ_DEVICE void game_returns(const State& s, f32* out) {
-    const f32 value = (f32)((int)has_line(s.cells[0]) - (int)has_line(s.cells[1]));
+    const f32 value = (f32)((int)tic_tac_toe::has_line(s.cells[0]) - (int)tic_tac_toe::has_line(s.cells[1]));
     out[0] = value;
     out[1] = -value;
 }
@@ -69,10 +73,12 @@ VZ_DEVICE void game_transform(const State& s, u64 symmetry, State& out) {
     for (int player = 0; player < 2; player++) {
         u32 image = 0;
         for (u32 left = s.cells[player]; left != 0; left &= left - 1) {
-            image |= 1u << transform_cell((u16)trailing_zeros(left), symmetry);
+            image |= 1u << tic_tac_toe::transform_cell((u16)trailing_zeros(left), symmetry);
         }
         out.cells[player] = (u16)image;
     }
 }
 
-VZ_DEVICE u16 game_transform_action(u16 action, u64 symmetry) { return transform_cell(action, symmetry); }
+VZ_DEVICE u16 game_transform_action(u16 action, u64 symmetry) {
+    return tic_tac_toe::transform_cell(action, symmetry);
+}

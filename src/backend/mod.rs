@@ -8,13 +8,24 @@ mod twins;
 pub mod reference;
 
 use crate::batch::AnyGame;
-use crate::config::SearchEngine;
+use crate::config::{DeviceName, SearchEngine};
 use crate::error::Result;
 use crate::game::{self, Game, GameVisitor, Sizes};
 use crate::search::eval_cache::EvalCache;
 use crate::search::root::{Exploration, RootSummary, RowKey};
 use crate::tree::Tree;
 use std::sync::Arc;
+
+/// A backend for `game` on the device that the plan's parameters name.
+///
+/// # Errors
+/// As [`cpu_backend`] and [`kernels::cuda_backend`].
+pub fn new_backend(game: &dyn AnyGame, plan: plan::BackendPlan) -> Result<Box<dyn Backend>> {
+    match plan.params.device {
+        DeviceName::Cpu => cpu_backend(game, plan),
+        DeviceName::Cuda(number) => kernels::cuda_backend(game, plan, number),
+    }
+}
 
 /// A CPU backend for `game`, of the engine that the plan's parameters name.
 ///

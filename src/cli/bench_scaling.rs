@@ -55,7 +55,7 @@ pub struct BenchScalingArgs {
     /// Seconds each row is measured for at least
     #[arg(long, value_name = "SECONDS", default_value_t = 2.0)]
     pub seconds: f64,
-    /// Where games, trees and network live
+    /// Where games, trees and network are: cpu, cuda or cuda:N
     #[arg(long, value_name = "DEVICE", default_value = "cpu")]
     pub device: String,
     /// The seed of everything
@@ -194,9 +194,12 @@ fn configure(
         ("run.device", Some(args.device.clone())),
         ("run.seed", Some(args.seed.to_string())),
     ];
-    if let NetChoice::Resnet { blocks, channels } = net {
-        flags.push(("net.blocks", Some(blocks.to_string())));
-        flags.push(("net.channels", Some(channels.to_string())));
+    match net {
+        NetChoice::Uniform => flags.push(("net.device", Some("cpu".into()))), // there is none
+        NetChoice::Resnet { blocks, channels } => {
+            flags.push(("net.blocks", Some(blocks.to_string())));
+            flags.push(("net.channels", Some(channels.to_string())));
+        }
     }
     if !(args.seconds > 0.0 && args.seconds <= 86_400.0) {
         return Err(Error::config("--seconds", args.seconds, "more than 0, at most 86400"));

@@ -3,7 +3,7 @@
 use super::source::{saved_config, start_threads};
 use super::{Base, ConfigArgs};
 use crate::batch::any_game;
-use crate::config::Config;
+use crate::config::{Config, NetConfig};
 use crate::error::{Error, Result};
 use crate::report::progress::{Progress, Verbosity};
 use crate::run::Run;
@@ -52,7 +52,7 @@ pub struct RunArgs {
     /// Threads, 0 for all cores (run.threads)
     #[arg(long, value_name = "T")]
     pub threads: Option<u64>,
-    /// Where games, trees and network live (run.device)
+    /// Where games, trees and network are in self-play: cpu, cuda or cuda:N (run.device)
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<String>,
     /// The seed of everything (run.seed)
@@ -170,14 +170,18 @@ fn check_same_run(saved: &Config, config: &Config) -> Result<()> {
     same("replay.capacity", capacity.0, capacity.1)
 }
 
-/// The network's settings on one line.
+/// The network's settings on one line, without its device: a run may go on elsewhere.
 fn net_text(config: &Config) -> String {
-    toml::to_string(&config.net).unwrap_or_default().trim().replace('\n', ", ")
+    toml::to_string(&NetConfig { device: None, ..config.net.clone() })
+        .unwrap_or_default()
+        .trim()
+        .replace('\n', ", ")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::DeviceName;
     use clap::Parser;
 
     #[derive(Parser)]
@@ -197,7 +201,7 @@ mod tests {
         assert_eq!(config.game_name(), "tic_tac_toe");
         assert_eq!((config.selfplay.games, config.search.simulations), (5, 6));
         assert_eq!((config.run.epochs, config.run.minutes, config.run.threads), (7, 8.0, 3));
-        assert_eq!((config.run.device.as_str(), config.run.seed), ("cpu", 9));
+        assert_eq!((config.run.device, config.run.seed), (DeviceName::Cpu, 9));
     }
 
     #[test]
@@ -206,7 +210,8 @@ mod tests {
             ("run --games 0", "selfplay.games: got 0"),
             ("run --sims 0", "search.simulations: got 0"),
             ("run --minutes nan", "run.minutes"),
-            ("run --device cuda", "run.device: got cuda"),
+            ("run --device gpu", "run.device = \"gpu\": gpu is no device, expected cpu, cuda, or cuda:N"),
+            ("run --set net.device=tpu", "net.device = \"tpu\": tpu is no device"),
             ("run --games 5 --set selfplay.games=0", "selfplay.games: got 0"),
             ("run --game chequers_of_old --config none.toml", "none.toml"),
         ] {

@@ -146,7 +146,7 @@ mod tests {
             ("train.lr=nan", "train.lr"),
             ("search.algorithm=uct", "search.algorithm"),
             ("nothing", "expected key=value"),
-            ("run.device=cuda", "run.device"),
+            ("run.device=gpu", "run.device"),
         ] {
             let message = error(assignment);
             assert!(message.contains(part) && !message.contains('\n'), "{assignment}: {message}");

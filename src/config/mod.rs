@@ -3,8 +3,10 @@
 //! Every key has a default, so an empty file is a run of Connect Four. Unknown keys, wrong types and values out of range
 //! are refused with the key, what was found and what would be right. Knows no other module but the error type.
 
+mod device;
 mod layers;
 
+pub use device::DeviceName;
 pub use layers::Layers;
 
 use crate::error::{Error, Result};
@@ -66,6 +68,8 @@ names! {
         Resnet = "resnet",
         /// Residual multilayer perceptron.
         Mlp = "mlp",
+        /// Residual network on the edges of a complete graph (clique), of any number of vertices.
+        Edge = "edge",
     }
 }
 names! {
@@ -129,6 +133,8 @@ section! {
         value_hidden: usize = 64,
         /// Number format in self-play and evaluation. Training is always f32.
         precision: Precision = Precision::F32,
+        /// Device of the network in self-play; where none is given, `run.device`.
+        device: Option<DeviceName> = None,
     }
 }
 section! {
@@ -262,8 +268,9 @@ section! {
         minutes: f64 = 0.0,
         /// Threads; 0 = all cores.
         threads: usize = 0,
-        /// Device of games, trees and network.
-        device: String = "cpu".to_string(),
+        /// Device of games and trees in self-play: `cpu`, `cuda` or `cuda:N`; of the network too, unless `net.device` is
+        /// given. Training and evaluation run on the CPU.
+        device: DeviceName = DeviceName::Cpu,
         /// Memory the plan may take, in MiB; 0 = nine tenths of what the machine has free.
         memory_mib: u64 = 0,
         /// Latest checkpoints kept, beside the best.
@@ -330,6 +337,11 @@ impl Config {
         options
     }
 
+    /// The device of the network in self-play.
+    pub fn network_device(&self) -> DeviceName {
+        self.net.device.unwrap_or(self.run.device)
+    }
+
     /// The whole configuration as TOML, such that reading it back gives the same.
     pub fn to_toml(&self) -> String {
         toml::to_string(self).unwrap_or_default()
@@ -347,6 +359,9 @@ impl Config {
         within("net.policy_channels", n.policy_channels, 1..=1024)?;
         within("net.value_channels", n.value_channels, 1..=1024)?;
         within("net.value_hidden", n.value_hidden, 1..=4096)?;
+        if (n.arch, n.precision) == (Arch::Edge, Precision::Int8) {
+            return Err(Error::config("net.precision", "int8", "f32 or bf16 where net.arch = \"edge\""));
+        }
         let s = &self.search;
         within("search.simulations", s.simulations, 1..=1_000_000)?;
         within("search.leaves", s.leaves, 1..=4096)?;
@@ -396,8 +411,11 @@ impl Config {
         within("run.minutes", r.minutes, 0.0..=1e7)?;
         within("run.threads", r.threads, 0..=4096)?;
         within("run.keep_checkpoints", r.keep_checkpoints, 1..=100_000)?;
-        if r.device != "cpu" {
-            return Err(Error::config("run.device", &r.device, "cpu (this build has no other device)"));
+        r.device.check("run.device")?;
+        self.network_device().check("net.device")?;
+        if self.network_device() != DeviceName::Cpu && n.precision != Precision::F32 {
+            let got = format!("{:?}", n.precision).to_lowercase();
+            return Err(Error::config("net.precision", got, "f32 on a GPU, or net.device = \"cpu\""));
         }
         within("eval.simulations", self.eval.simulations, 1..=1_000_000)?;
         within("eval.positions", self.eval.positions, 1..=1_000_000)?;

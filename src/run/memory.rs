@@ -2,10 +2,11 @@
 
 use crate::backend::plan::{BackendPlan, Reuse};
 use crate::batch::AnyGame;
-use crate::config::Config;
+use crate::config::{Config, DeviceName};
 use crate::error::{Error, Result};
 use crate::net::NetSpec;
 use crate::replay::Replay;
+use crate::root_cache;
 use crate::search::{PassBuffers, SearchParams};
 use crate::selfplay::{backend_plan, entry_shape};
 
@@ -14,7 +15,7 @@ const MIB: u64 = 1 << 20;
 /// The large arrays of a run, in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryPlan {
-    /// Trees, states and roots of all rows.
+    /// Trees, states and roots of all rows; 0 where they are on a GPU, which tells its own need.
     pub trees: u64,
     /// The network's input and output of a pass.
     pub passes: u64,
@@ -22,7 +23,7 @@ pub struct MemoryPlan {
     pub replay: u64,
     /// Weights, moments, gradients and activations of a training batch.
     pub training: u64,
-    /// The root cache while it is built.
+    /// The root cache while it is built: one tree for each start.
     pub cache: u64,
     /// The evaluation cache.
     pub evaluations: u64,
@@ -37,7 +38,10 @@ impl MemoryPlan {
         let d = if sizes.hidden_information { config.search.determinisations as usize } else { 1 };
         let rows = config.selfplay.games * d; // at most 2^32, by the configuration's ranges
         let plan = backend_plan(config, &sizes, rows);
-        let row = plan.row_bytes(&sizes, game.state_size());
+        let row = match config.run.device {
+            DeviceName::Cpu => plan.row_bytes(&sizes, game.state_size()),
+            DeviceName::Cuda(_) => 0,
+        };
         let pass = PassBuffers::bytes(&sizes, plan.params.leaves);
         let spec = NetSpec::new(&config.net, &sizes);
         let parameters: usize = spec.tensors().iter().map(|(_, s)| s.iter().product::<usize>()).sum();
@@ -48,7 +52,8 @@ impl MemoryPlan {
             0 => 0,
             simulations => {
                 let nodes = BackendPlan::nodes_for(simulations, &sizes);
-                BackendPlan { rows: 1, nodes, ..plan }.row_bytes(&sizes, game.state_size())
+                let starts = root_cache::starts(game).map_or(1, |starts| starts.len());
+                BackendPlan { rows: 1, nodes, ..plan }.row_bytes(&sizes, game.state_size()) * starts
             }
         };
         let sample = Replay::sample_bytes(&sizes, game.state_size());

@@ -5,9 +5,12 @@
 //! depends on the configuration, the seed and counters, nothing on the clock but when to stop.
 
 pub mod checkpoint;
+pub mod findings;
 pub mod memory;
+pub mod network;
 pub mod strength;
 
+use crate::backend::kernels::check_device;
 use crate::batch::{AnyGame, any_game};
 use crate::config::Config;
 use crate::error::{Error, Result};
@@ -24,7 +27,9 @@ use crate::selfplay::{FinishedGame, SelfPlay, backend_plan};
 use crate::train::Trainer;
 use crate::weights::{NetFile, pack};
 use checkpoint::{Checkpoint, Counters, Parts};
+use findings::FindingsLog;
 use memory::MemoryPlan;
+use network::place;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -56,6 +61,7 @@ pub struct Run {
     counters: Counters,
     examiner: Examiner,
     metrics: MetricsLog,
+    findings: FindingsLog,
     events: EventWriter,
     resumed_at: Instant,
     seconds_before: f64,
@@ -134,13 +140,14 @@ impl Run {
     fn assemble(config: Config, rules: Rules, dir: &Path, begun: Begun, threads: usize) -> Result<Self> {
         let Rules { game, spec, examiner } = rules;
         let Begun { trainer, replay, lanes, counters, lock } = begun;
-        let network = pack(game.as_ref(), &spec, &trainer.weights(), config.net.precision)?;
-        let selfplay = SelfPlay::new(&game, &config, &network, lanes, threads)?;
+        let (network, _) = place(&config, game.as_ref(), &spec, &trainer.weights())?;
+        let selfplay = SelfPlay::new(&game, &config, network.as_ref(), lanes, threads)?;
         remove_temporaries(dir)?;
         remove_temporaries(&dir.join(GAMES))?;
         Ok(Self {
             examiner,
             metrics: MetricsLog::open(dir, counters.epoch)?,
+            findings: FindingsLog::open(dir)?,
             events: EventWriter::create(dir, counters.epoch)?,
             seconds_before: counters.seconds,
             resumed_at: Instant::now(),
@@ -210,17 +217,17 @@ impl Run {
     /// One epoch; None where `stop` interrupted it.
     fn work(&mut self, voice: &mut Progress, stop: &AtomicBool) -> Result<Option<EpochRecord>> {
         let started = Instant::now();
-        let network = self.network()?;
+        let (network, _) = place(&self.config, self.game.as_ref(), &self.spec, &self.trainer.weights())?;
         let cache = match self.config.search.root_cache {
             0 => Vec::new(),
             simulations => {
                 let sizes = self.game.sizes();
                 let rows = backend_plan(&self.config, &sizes, 1);
                 let plan = CachePlan::for_run(simulations, rows, &sizes, self.config.run.seed);
-                root_cache::build(self.game.as_ref(), &network, plan)?
+                root_cache::build(self.game.as_ref(), network.as_ref(), plan)?
             }
         };
-        self.selfplay.set_network(&network, cache);
+        self.selfplay.set_network(network.as_ref(), cache);
         let Some(played) = self.play(voice, stop)? else { return Ok(None) };
         let played_at = started.elapsed().as_secs_f64();
         let clock = self.selfplay.take_clock();
@@ -253,6 +260,7 @@ impl Run {
             first_player_win_share: share(played.first_player_wins),
             strength,
             cache_hit_rate: clock.cache_hit_rate(),
+            findings: (self.findings.count() > 0).then(|| self.findings.count()),
             ..EpochRecord::default()
         };
         let record = record.with_rates();
@@ -266,6 +274,7 @@ impl Run {
         self.counters.epoch = record.epoch;
         self.counters.seconds = record.seconds;
         self.store_games(games)?;
+        self.findings.sync()?;
         let rank = record.strength.as_ref().and_then(strength::rank);
         if let Some(rank) = rank.filter(|r| self.counters.best.is_none_or(|(_, best)| *r <= best)) {
             self.counters.best = Some((record.epoch, rank));
@@ -288,6 +297,7 @@ impl Run {
             }
             for game in self.selfplay.stride()? {
                 played.take(&game);
+                game.finding.iter().try_for_each(|finding| self.findings.add(finding))?;
                 game.samples.iter().for_each(|sample| self.replay.push(sample));
                 if played.stored.len() < STORED_GAMES {
                     played.stored.push(FinishedGame { samples: Vec::new(), ..game });
@@ -349,7 +359,7 @@ impl Run {
         (added as f64 * train.reuse / (train.batch * train.accumulate) as f64) as u64
     }
 
-    /// The present weights, packed for self-play.
+    /// The present weights, packed for evaluation.
     fn network(&self) -> Result<FastNet> {
         pack(self.game.as_ref(), &self.spec, &self.trainer.weights(), self.config.net.precision)
     }
@@ -395,11 +405,14 @@ struct Rules {
 impl Rules {
     fn new(config: &Config, threads: usize) -> Result<Self> {
         let game = any_game(config.game_name(), &config.game_options())?;
+        check_device(config.run.device)?;
+        check_device(config.network_device())?;
+        let spec = NetSpec::new(&config.net, &game.sizes());
+        spec.check_graph()?;
         MemoryPlan::new(config, game.as_ref()).check(config)?;
         if config.search.root_cache > 0 {
             root_cache::starts(game.as_ref())?;
         }
-        let spec = NetSpec::new(&config.net, &game.sizes());
         let examiner = Examiner::new(config, &game, threads)?;
         Ok(Self { game, spec, examiner })
     }

@@ -20,7 +20,7 @@ pub mod eval_cache;
 pub mod reference;
 
 use crate::backend::{Backend, Selected};
-use crate::config::{Algorithm, ChanceRule, Fpu, SearchConfig, SearchEngine};
+use crate::config::{Algorithm, ChanceRule, DeviceName, Fpu, SearchConfig, SearchEngine};
 use crate::error::Result;
 use crate::game::Sizes;
 use crate::net::Network;
@@ -32,7 +32,9 @@ pub type Rule = Algorithm;
 /// What a search needs to know of the configuration, resolved for one game.
 #[derive(Clone, Copy, Debug)]
 pub struct SearchParams {
-    /// Which implementation searches.
+    /// Where games and trees are.
+    pub device: DeviceName,
+    /// Which implementation searches, on the CPU.
     pub engine: SearchEngine,
     /// PUCT or Gumbel.
     pub rule: Rule,
@@ -78,12 +80,13 @@ pub enum Solver {
 }
 
 impl SearchParams {
-    /// The parameters of a configuration for a game of these sizes. The solver is on where it is asked for and the game
+    /// The parameters of a configuration for a game of these sizes, on the CPU. The solver is on where it is asked for and the game
     /// allows it.
     pub fn new(config: &SearchConfig, sizes: &Sizes) -> Self {
         let solvable =
             sizes.num_players == 2 && sizes.zero_sum && sizes.num_chance == 0 && !sizes.hidden_information;
         Self {
+            device: DeviceName::Cpu,
             engine: config.engine,
             rule: config.algorithm,
             simulations: config.simulations,

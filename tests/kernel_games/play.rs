@@ -83,7 +83,7 @@ impl<G: Game> Context<'_, G> {
             game.returns(state, &mut returns);
             self.same_floats("returns", &kernel.returns(state), &returns);
         }
-        if self.place[2] % observe_every(game) == 0 || game.turn(state) == Turn::Over {
+        if self.place[2].is_multiple_of(observe_every(game)) || game.turn(state) == Turn::Over {
             (0..sizes.num_players as u8).for_each(|player| self.compare_observed(state, player));
         }
         let symmetry = rng.below(sizes.num_symmetries as usize) as u64;

@@ -6,6 +6,10 @@
 //! ([`KernelBackend::simulate`], [`Backend::simulate_same`]), which copies one small block for any number of passes.
 
 pub mod device;
+pub mod store; // compiled programs on disk
+mod open; // a GPU, where this build can
+#[cfg(feature = "cuda")]
+pub mod cuda; // kernels on an NVIDIA GPU
 pub mod source;
 pub mod layout; // twins of the kernels' structs, sizes of arrays
 pub mod arrays; // the arrays, and a launcher for each kernel
@@ -25,6 +29,7 @@ use crate::search::root::RootSummary;
 use device::Device;
 use layout::{BeginCommand, Layout, Totals};
 use network::DeviceNetwork;
+pub use open::{candle_device, check_device, cuda_backend};
 use rows::Rows;
 use std::cell::{OnceCell, RefCell};
 

@@ -1,0 +1,87 @@
+//! Random play on a GPU, plies per second, of every registered game: each thread plays one game, all plies in one launch.
+//!
+//!     cargo bench --features cuda --bench device_games -- --json plies.json
+//!     cargo bench --features cuda --bench device_games -- hex go --seconds 2
+
+use clap::Parser;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use std::time::Instant;
+use vecaz::backend::kernels::batch::DeviceBatch;
+use vecaz::backend::kernels::cuda::CudaDevice;
+use vecaz::backend::kernels::store::Store;
+use vecaz::batch::any_game;
+use vecaz::error::{Error, Result};
+use vecaz::files::write_atomic;
+use vecaz::game::NAMES;
+
+/// Settings measured beside each game's own, those of other programs.
+const OTHER_SETTINGS: &[(&str, &str)] = &[("go", "size = 19")];
+
+#[derive(Parser)]
+struct Args {
+    /// Games to measure; all if none is named.
+    games: Vec<String>,
+    /// N: games at once.
+    #[arg(long, value_delimiter = ',', default_value = "4096,65536")]
+    lanes: Vec<usize>,
+    /// Seconds of each measurement at least.
+    #[arg(long, default_value_t = 0.5)]
+    seconds: f64,
+    /// The GPU's number.
+    #[arg(long, default_value_t = 0)]
+    gpu: u32,
+    /// Seed of the random play.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Write the figures as a JSON array.
+    #[arg(long)]
+    json: Option<PathBuf>,
+    /// Passed by `cargo bench`.
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+/// Plies of one launch, so that a launch lasts some milliseconds.
+const PLIES: u32 = 64;
+
+fn measure(args: &Args, name: &str, options: &str, lanes: usize) -> Result<Value> {
+    let options = options.parse().expect("the settings above are TOML");
+    let game = any_game(name, &options)?;
+    let device = CudaDevice::open(args.gpu, Store::of_user())?;
+    let gpu = device.describe()?;
+    let mut batch = DeviceBatch::new(device, game.as_ref(), lanes)?;
+    batch.random_play(args.seed, PLIES)?;
+    batch.finished()?; // waits
+    let (start, mut plies) = (Instant::now(), 0u64);
+    while start.elapsed().as_secs_f64() < args.seconds {
+        batch.random_play(args.seed, PLIES)?;
+        batch.plies()?;
+        plies += u64::from(PLIES) * lanes as u64;
+    }
+    let rate = plies as f64 / start.elapsed().as_secs_f64();
+    let settings = game.options().to_string().trim().replace('\n', ", ");
+    println!("{name:>13} {settings:<40} N = {lanes:>6}: {rate:.4e} plies/s");
+    Ok(json!({
+        "game": name, "settings": settings, "lanes": lanes, "plies_per_second": rate, "gpu": gpu, "seed": args.seed,
+    }))
+}
+
+fn main() -> Result<()> {
+    let args = Args::parse();
+    let own = NAMES.iter().map(|&name| (name, ""));
+    let mut rows = Vec::new();
+    for (name, options) in own.chain(OTHER_SETTINGS.iter().copied()) {
+        if !args.games.is_empty() && !args.games.iter().any(|wanted| wanted == name) {
+            continue;
+        }
+        for &lanes in &args.lanes {
+            rows.push(measure(&args, name, options, lanes)?);
+        }
+    }
+    if let Some(path) = &args.json {
+        let text = serde_json::to_vec_pretty(&rows).map_err(|e| Error::format(path, e.to_string()))?;
+        write_atomic(path, &text)?;
+    }
+    Ok(())
+}

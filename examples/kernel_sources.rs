@@ -1,0 +1,51 @@
+//! Prints what is compiled for a GPU, one JSON object a line: the source, headers and constants of every unit for every
+//! game, at its default settings and some others. `kernels/check_nvrtc.sh` compiles them.
+//!
+//!     cargo run --release --example kernel_sources > programs.jsonl
+
+use serde_json::json;
+use vecaz::backend::kernels::source::{FILES, has_game, program};
+use vecaz::batch::any_game;
+use vecaz::error::Result;
+use vecaz::game::NAMES;
+
+/// Settings beside the default ones, which give other branches of the sources or the largest arrays.
+const VARIANTS: &[(&str, &str)] = &[
+    ("connect_four", "rows = 7\ncolumns = 8\nconnect = 5"),
+    ("othello", "size = 6\nend = 'two_passes'"),
+    ("hex", "size = 13\nswap = true"),
+    ("hex", "size = 19"),
+    ("gomoku", "size = 19\nrule = 'exact'\nopening = 'swap2'"),
+    ("go", "size = 19"),
+    ("clique", "n = 6\nk = 3\nmode = 'asymmetric'"),
+    ("clique", "n = 17\nk = 4\nmode = 'avoid_clique'"),
+    ("backgammon", "short_game = true\nsimple_doubles = true"),
+    ("blob", "players = 8\ncards = 6"),
+    ("blob", "players = 3\nfull = true"),
+];
+
+fn main() -> Result<()> {
+    let defaults = NAMES.iter().map(|&name| (name, ""));
+    for (name, options) in defaults.chain(VARIANTS.iter().copied()) {
+        let table = options.parse().expect("the settings above are TOML");
+        let game = any_game(name, &table)?;
+        let label = format!("{name} {}", options.replace('\n', ", "));
+        if !has_game(name) {
+            println!("{}", json!({ "label": label.trim(), "missing": true }));
+            continue;
+        }
+        for unit in FILES.iter().filter_map(|(file, _)| file.strip_suffix(".cu")) {
+            let program = program(game.as_ref(), unit)?;
+            let line = json!({
+                "label": label.trim(),
+                "variant": !options.is_empty(),
+                "unit": unit,
+                "source": program.source,
+                "headers": program.headers,
+                "defines": program.defines,
+            });
+            println!("{line}");
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,94 @@
+"""Compiles programs for architectures: python check_nvrtc.py LIBNVRTC ARCH,ARCH,... FOLDER < programs.jsonl
+
+Games at other than their default settings are compiled for the first architecture only. Prints a line for each
+compilation and the compiler's log where there is one; exits with 1 where one fails. What has compiled without a word is
+noted in FOLDER and not compiled again."""
+
+import ctypes
+import glob
+import hashlib
+import json
+import multiprocessing
+import os
+import sys
+import time
+
+
+def strings(texts):
+    return (ctypes.c_char_p * len(texts))(*[text.encode() for text in texts])
+
+
+def call(function, *arguments):
+    result = function(*arguments)
+    if result != 0:
+        raise RuntimeError(f"{function.__name__} gives {result}")
+
+
+def log_of(nvrtc, unit):
+    size = ctypes.c_size_t()
+    call(nvrtc.nvrtcGetProgramLogSize, unit, ctypes.byref(size))
+    text = ctypes.create_string_buffer(size.value)
+    call(nvrtc.nvrtcGetProgramLog, unit, text)
+    return text.value.decode(errors="replace").strip()
+
+
+def size_of_code(nvrtc, unit):
+    size = ctypes.c_size_t()
+    call(nvrtc.nvrtcGetCUBINSize, unit, ctypes.byref(size))
+    return size.value
+
+
+def key(task):
+    return hashlib.sha256(json.dumps(task).encode()).hexdigest()
+
+
+def compile_one(task):
+    """(task, label, seconds, bytes of machine code, log) of one program for one architecture; no bytes where it fails."""
+    library, program, arch = task
+    for parts in glob.glob(os.path.join(os.path.dirname(library), "libnvrtc-builtins.so.*")):
+        ctypes.CDLL(parts)  # where the compiler finds it, by its name
+    nvrtc = ctypes.CDLL(library)
+    unit = ctypes.c_void_p()
+    names, texts = zip(*program["headers"])
+    source, name = program["source"].encode(), b"program.cu"
+    call(nvrtc.nvrtcCreateProgram, ctypes.byref(unit), source, name, len(names), strings(texts), strings(names))
+    # The options of src/backend/kernels/cuda/compile.rs.
+    options = ["--std=c++17", "--fmad=false", "--generate-line-info", f"--gpu-architecture=sm_{arch}"]
+    options += [f"--define-macro={key}={value}" for key, value in program["defines"]]
+    start = time.process_time()
+    failed = nvrtc.nvrtcCompileProgram(unit, len(options), strings(options)) != 0
+    seconds = time.process_time() - start
+    log = log_of(nvrtc, unit)
+    size = 0 if failed else size_of_code(nvrtc, unit)
+    call(nvrtc.nvrtcDestroyProgram, ctypes.byref(unit))
+    return task, f"{program['label']}: {program['unit']}.cu for sm_{arch}", seconds, size, log
+
+
+def main():
+    library, architectures, folder = sys.argv[1], sys.argv[2].split(","), sys.argv[3]
+    os.makedirs(folder, exist_ok=True)
+    programs = [json.loads(line) for line in sys.stdin]
+    for program in programs:
+        if program.get("missing"):
+            print(f"##### {program['label']} has NO kernels #####")
+    tasks = [
+        (library, program, arch)
+        for program in programs
+        if not program.get("missing")
+        for arch in (architectures[:1] if program["variant"] else architectures)
+    ]
+    new = [task for task in tasks if not os.path.exists(os.path.join(folder, key(task)))]
+    failures = 0
+    with multiprocessing.Pool() as pool:
+        for task, label, seconds, size, log in pool.imap(compile_one, new):
+            print(f"{label}: {f'{size} bytes' if size else 'FAILED'}, {seconds:.1f} s", flush=True)
+            if log:
+                print("    " + log.replace("\n", "\n    "))
+            failures += size == 0
+            if size and not log:
+                open(os.path.join(folder, key(task)), "w").close()
+    print(f"{len(tasks)} programs, {len(tasks) - len(new)} as compiled before, {failures} failed")
+    sys.exit(1 if failures or not tasks else 0)
+
+
+main()

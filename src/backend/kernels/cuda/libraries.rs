@@ -1,0 +1,121 @@
+//! CUDA's libraries, found and loaded when they are first needed. A machine without them is told what is missing; nothing of
+//! the driver or the compiler may be called before.
+
+use crate::backend::kernels::store::user_cache;
+use crate::error::{Error, Result};
+use cudarc::driver::sys;
+use libloading::Library;
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+/// The CUDA version whose interfaces this program was built for, as the driver counts: 13000 is 13.0.
+pub const BUILT_FOR: u32 = sys::CUDA_VERSION;
+/// The driver that came with each version of CUDA: the oldest that runs programs of that version.
+const DRIVERS: [(u32, u32); 7] =
+    [(12_040, 550), (12_050, 555), (12_060, 560), (12_080, 570), (12_090, 575), (13_000, 580), (13_010, 590)];
+
+/// A library of CUDA's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CudaLibrary {
+    /// The driver, which comes with the GPU.
+    Driver,
+    /// The compiler of our kernels.
+    Compiler,
+    /// A part of that compiler, of the same version, which it looks for by name.
+    CompilerPart {
+        /// 13 of 13.0.
+        major: i32,
+        /// 0 of 13.0.
+        minor: i32,
+    },
+    /// Matrix products, for the network.
+    Products,
+    /// What those are made of.
+    ProductsLight,
+    /// Random numbers, which candle opens with a device.
+    Random,
+}
+
+impl CudaLibrary {
+    /// The name of its file.
+    pub fn file(self) -> String {
+        let major = BUILT_FOR / 1000;
+        match self {
+            Self::Driver => "libcuda.so.1".into(),
+            Self::Compiler => format!("libnvrtc.so.{major}"),
+            Self::CompilerPart { major, minor } => format!("libnvrtc-builtins.so.{major}.{minor}"),
+            Self::Products => format!("libcublas.so.{major}"),
+            Self::ProductsLight => format!("libcublasLt.so.{major}"),
+            Self::Random => "libcurand.so.10".into(),
+        }
+    }
+
+    /// Loads it for the rest of the program's life, where the system looks for libraries or in one of `folders`.
+    ///
+    /// # Errors
+    /// [`Error::Device`] saying what is missing and how to get it.
+    pub fn load(self, device: &str) -> Result<()> {
+        static LOADED: Mutex<Vec<CudaLibrary>> = Mutex::new(Vec::new());
+        let mut loaded = LOADED.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if loaded.contains(&self) {
+            return Ok(());
+        }
+        let file = self.file();
+        let places = folders().into_iter().map(|folder| folder.join(&file));
+        // SAFETY: these are NVIDIA's libraries, whose initialisers do nothing but set up their own state.
+        let open = |path: PathBuf| unsafe { Library::new(path) }.ok();
+        let Some(library) = std::iter::once(PathBuf::from(&file)).chain(places).find_map(open) else {
+            return Err(Error::Device { device: device.into(), what: self.how_to_get() });
+        };
+        // Whoever calls its functions finds it by its name among what is loaded.
+        std::mem::forget(library);
+        loaded.push(self);
+        Ok(())
+    }
+
+    fn how_to_get(self) -> String {
+        let (file, version) = (self.file(), version_name(BUILT_FOR));
+        let major = BUILT_FOR / 1000;
+        let (what, package) = match self {
+            Self::Driver => {
+                return format!(
+                    "there is no NVIDIA driver on this machine ({file} is not found); use --device cpu"
+                );
+            }
+            Self::Compiler => ("CUDA's compiler", "nvidia-cuda-nvrtc"),
+            Self::CompilerPart { .. } => ("a part of CUDA's compiler", "nvidia-cuda-nvrtc"),
+            Self::Products | Self::ProductsLight => ("CUDA's library of matrix products", "nvidia-cublas"),
+            Self::Random => ("CUDA's library of random numbers", "nvidia-curand"),
+        };
+        format!(
+            "{what}, {file}, is not found: install CUDA {version}, or the Python package {package} and name its folder \
+             nvidia/cu{major}/lib in LD_LIBRARY_PATH"
+        )
+    }
+}
+
+/// "13.0" for 13000.
+pub fn version_name(version: u32) -> String {
+    format!("{}.{}", version / 1000, version % 1000 / 10)
+}
+
+/// "CUDA 13.0 (driver 580 or newer)" for 13000.
+pub fn needed_driver() -> String {
+    let name = version_name(BUILT_FOR);
+    match DRIVERS.iter().find(|(version, _)| *version == BUILT_FOR) {
+        Some((_, driver)) => format!("CUDA {name} (driver {driver} or newer)"),
+        None => format!("CUDA {name}"),
+    }
+}
+
+/// Folders where CUDA often is though the system does not look there.
+fn folders() -> Vec<PathBuf> {
+    let homes = ["CUDA_HOME", "CUDA_PATH"].iter().filter_map(std::env::var_os).map(PathBuf::from);
+    let installed = [PathBuf::from("/usr/local/cuda"), PathBuf::from("/opt/cuda")];
+    let mut all: Vec<PathBuf> =
+        homes.chain(installed).flat_map(|home| [home.join("lib64"), home.join("lib")]).collect();
+    all.extend(["/usr/local/nvidia/lib64", "/usr/lib/wsl/lib"].map(PathBuf::from));
+    // Where kernels/wheels.sh puts it.
+    all.extend(user_cache().map(|cache| cache.join("cuda-wheels/nvidia/cu13/lib")));
+    all
+}

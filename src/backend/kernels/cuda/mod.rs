@@ -1,0 +1,398 @@
+//! Kernels on an NVIDIA GPU: one stream, on which everything happens in the order it is asked for.
+
+mod compile;
+mod libraries;
+
+use super::device::{Arg, Device, LaunchShape, Program};
+use super::store::Store;
+use crate::config::DeviceName;
+use crate::error::{Error, Result};
+use compile::{Compiler, Target};
+use cudarc::driver::{CudaContext, CudaFunction, CudaModule, CudaSlice, CudaStream, DevicePtr, DriverError};
+use cudarc::driver::{LaunchConfig, PushKernelArg, result, sys};
+use cudarc::nvrtc::Ptx;
+use libraries::{BUILT_FOR, CudaLibrary, needed_driver, version_name};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Bytes of shared memory that a block gets without being asked for more.
+const PLAIN_SHARED: u32 = 48 << 10;
+
+/// A GPU with, once one is loaded, a program.
+pub struct CudaDevice {
+    name: DeviceName,
+    context: Arc<CudaContext>,
+    stream: Arc<CudaStream>,
+    store: Option<Store>,
+    loaded: Option<Loaded>,
+    /// Launches that nobody has waited for, each once: one of them failed if the next wait fails.
+    running: RefCell<Vec<(&'static str, LaunchShape)>>,
+}
+
+/// A program on the GPU.
+struct Loaded {
+    game: String,
+    module: Arc<CudaModule>,
+    kernels: RefCell<HashMap<&'static str, Arc<Kernel>>>,
+}
+
+/// A kernel and what is known of it.
+struct Kernel {
+    function: CudaFunction,
+    /// Bytes of each of its parameters.
+    parameters: Vec<usize>,
+    /// Bytes of dynamic shared memory that it may be launched with.
+    shared: AtomicU32,
+}
+
+/// An argument as it is passed.
+enum Word {
+    Four(u32),
+    Eight(u64),
+}
+
+impl CudaDevice {
+    /// GPU number `number`, which keeps its compiled programs in `store`.
+    ///
+    /// # Errors
+    /// [`Error::Device`] in one sentence: no driver, a driver or a GPU too old, no such number, no compiler.
+    pub fn open(number: u32, store: Option<Store>) -> Result<Self> {
+        let name = DeviceName::Cuda(number);
+        check_driver(number)?;
+        CudaLibrary::Compiler.load(&name.to_string())?;
+        let failed = |e: DriverError| failure(name, format!("it cannot be opened: {}", words(e)));
+        let context = CudaContext::new(number as usize).map_err(failed)?;
+        // SAFETY: every buffer made below is used on `stream` alone, and freed on it, so none needs events to order its uses.
+        unsafe { context.disable_event_tracking() };
+        let stream = context.new_stream().map_err(failed)?;
+        Ok(Self { name, context, stream, store, loaded: None, running: RefCell::default() })
+    }
+
+    /// The GPU's name, its compute capability and the driver's version, for people.
+    ///
+    /// # Errors
+    /// What the driver says.
+    pub fn describe(&self) -> Result<String> {
+        let failed = |e: DriverError| self.failed(words(e));
+        let gpu = self.context.name().map_err(failed)?;
+        let capability = capability(&self.context).map_err(failed)?;
+        let driver = version_name(driver_version(self.name)?);
+        Ok(format!(
+            "{gpu}, compute capability {}.{}, driver for CUDA {driver}",
+            capability / 10,
+            capability % 10
+        ))
+    }
+
+    /// Waits until everything that was asked for is done.
+    ///
+    /// # Errors
+    /// [`Error::Device`] naming the kernels of which one failed.
+    pub fn synchronise(&self) -> Result<()> {
+        self.stream.synchronize().map_err(|e| self.lost(e))?;
+        self.running.borrow_mut().clear();
+        Ok(())
+    }
+
+    fn failed(&self, what: String) -> Error {
+        failure(self.name, what)
+    }
+
+    /// An error that work asked for earlier may have caused.
+    fn lost(&self, error: DriverError) -> Error {
+        let running = self.running.borrow();
+        let game = self.loaded.as_ref().map_or("no game", |loaded| &loaded.game);
+        let names: Vec<String> =
+            running.iter().map(|(kernel, shape)| describe_launch(kernel, *shape)).collect();
+        let culprit = match names.as_slice() {
+            [] => "the driver failed".to_string(),
+            [one] => format!("kernel {one} of {game} failed"),
+            several => format!(
+                "one of these kernels of {game} failed ({}; CUDA_LAUNCH_BLOCKING=1 tells which)",
+                several.join(", ")
+            ),
+        };
+        self.failed(format!("{culprit}: {}", words(error)))
+    }
+
+    /// `kernel` of the loaded program, looked up once.
+    fn kernel(&self, kernel: &'static str) -> Result<Arc<Kernel>> {
+        let Some(loaded) = &self.loaded else {
+            return Err(self.failed(format!("kernel {kernel} is launched before a program is loaded")));
+        };
+        if let Some(known) = loaded.kernels.borrow().get(kernel) {
+            return Ok(known.clone());
+        }
+        let function = loaded.module.load_function(kernel).map_err(|e| {
+            self.failed(format!("the program of {} has no kernel {kernel}: {}", loaded.game, words(e)))
+        })?;
+        let parameters = parameters(&function);
+        let found = Arc::new(Kernel { function, parameters, shared: AtomicU32::new(PLAIN_SHARED) });
+        loaded.kernels.borrow_mut().insert(kernel, found.clone());
+        Ok(found)
+    }
+
+    /// The address of `buffer`.
+    fn address(&self, buffer: &CudaSlice<u8>) -> u64 {
+        let (address, _no_event) = buffer.device_ptr(&self.stream);
+        address
+    }
+
+    fn outside(&self, offset: usize, bytes: usize, buffer: &CudaSlice<u8>) -> Error {
+        self.failed(format!("{bytes} bytes at {offset} are outside a buffer of {}", buffer.len()))
+    }
+}
+
+impl Device for CudaDevice {
+    type Buffer = CudaSlice<u8>;
+
+    fn load(&mut self, program: &Program) -> Result<()> {
+        let capability = capability(&self.context).map_err(|e| self.failed(words(e)))?;
+        let code = code_for(program, self.name, capability, self.store.as_ref())?;
+        let module = self.context.load_module(Ptx::from_binary(code)).map_err(|e| {
+            self.failed(format!("the kernels of {} cannot be loaded: {}", program.game, words(e)))
+        })?;
+        self.loaded = Some(Loaded { game: program.game.clone(), module, kernels: RefCell::default() });
+        Ok(())
+    }
+
+    fn alloc(&self, bytes: usize) -> Result<Self::Buffer> {
+        self.stream.alloc_zeros::<u8>(bytes.max(1)).map_err(|e| {
+            let size = size(bytes);
+            match (e.0, self.context.mem_get_info()) {
+                (sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY, Ok((free, total))) => {
+                    let (free, total) = (self::size(free), self::size(total));
+                    self.failed(format!("there is no room for {size}: {free} of its {total} are free"))
+                }
+                _ => self.failed(format!("{size} cannot be allocated: {}", words(e))),
+            }
+        })
+    }
+
+    fn free_bytes(&self) -> Result<usize> {
+        self.context.mem_get_info().map(|(free, _)| free).map_err(|e| self.lost(e))
+    }
+
+    fn upload(&self, to: &mut Self::Buffer, offset: usize, from: &[u8]) -> Result<()> {
+        let end = offset.saturating_add(from.len());
+        if end > to.len() {
+            return Err(self.outside(offset, from.len(), to));
+        }
+        if from.is_empty() {
+            return Ok(());
+        }
+        self.stream.memcpy_htod(from, &mut to.slice_mut(offset..end)).map_err(|e| self.lost(e))
+    }
+
+    fn download(&self, from: &Self::Buffer, offset: usize, to: &mut [u8]) -> Result<()> {
+        let end = offset.saturating_add(to.len());
+        if end > from.len() {
+            return Err(self.outside(offset, to.len(), from));
+        }
+        if !to.is_empty() {
+            self.stream.memcpy_dtoh(&from.slice(offset..end), to).map_err(|e| self.lost(e))?;
+        }
+        self.synchronise()
+    }
+
+    fn launch(&self, kernel: &'static str, shape: LaunchShape, args: &[Arg<'_, Self::Buffer>]) -> Result<()> {
+        if shape.grid == 0 {
+            return Ok(());
+        }
+        let found = self.kernel(kernel)?;
+        let words_passed: Vec<Word> = args.iter().map(|arg| self.word(arg)).collect();
+        let sizes: Vec<usize> = words_passed.iter().map(Word::bytes).collect();
+        if sizes != found.parameters {
+            let launch = describe_launch(kernel, shape);
+            let expected = &found.parameters;
+            return Err(
+                self.failed(format!("kernel {launch} takes arguments of {expected:?} bytes, got {sizes:?}"))
+            );
+        }
+        let launched = allow_shared(&found, shape.shared).and_then(|()| {
+            let mut builder = self.stream.launch_builder(&found.function);
+            for word in &words_passed {
+                match word {
+                    Word::Four(x) => builder.arg(x),
+                    Word::Eight(x) => builder.arg(x),
+                };
+            }
+            let config = LaunchConfig {
+                grid_dim: (shape.grid, 1, 1),
+                block_dim: (shape.block, 1, 1),
+                shared_mem_bytes: shape.shared,
+            };
+            // SAFETY: the arguments have the number and sizes that the kernel takes, as just checked; buffers outlive the
+            // launch, since they are freed on the stream that it is on. What a kernel does with its arguments is held to
+            // its Rust twin by the tests that run the same source on the host.
+            unsafe { builder.launch(config) }
+        });
+        match launched {
+            Err(e @ DriverError(sys::CUresult::CUDA_ERROR_INVALID_VALUE))
+            | Err(e @ DriverError(sys::CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES)) => {
+                let launch = describe_launch(kernel, shape);
+                let game = self.loaded.as_ref().map_or("no game", |loaded| &loaded.game);
+                Err(self.failed(format!("kernel {launch} of {game} cannot be launched: {}", words(e))))
+            }
+            Err(e) => Err(self.lost(e)),
+            Ok(_) => {
+                let mut running = self.running.borrow_mut();
+                if !running.contains(&(kernel, shape)) {
+                    running.push((kernel, shape));
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+impl CudaDevice {
+    fn word(&self, arg: &Arg<'_, CudaSlice<u8>>) -> Word {
+        match *arg {
+            Arg::Buffer(buffer, offset) => Word::Eight(self.address(buffer) + offset as u64),
+            Arg::I32(x) => Word::Four(x.cast_unsigned()),
+            Arg::U32(x) => Word::Four(x),
+            Arg::U64(x) => Word::Eight(x),
+            Arg::F32(x) => Word::Four(x.to_bits()),
+        }
+    }
+}
+
+impl Word {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Four(_) => 4,
+            Self::Eight(_) => 8,
+        }
+    }
+}
+
+/// The code of `program` for a GPU of compute capability `capability` (90 is 9.0): what `store` has, else compiled and stored.
+/// Needs no GPU; `device` is named in errors.
+///
+/// # Errors
+/// [`Error::Device`] where there is no compiler, it is too new for such a GPU, or the program does not compile.
+pub fn code_for(
+    program: &Program,
+    device: DeviceName,
+    capability: u32,
+    store: Option<&Store>,
+) -> Result<Vec<u8>> {
+    let compiler = Compiler::open(&device.to_string())?;
+    let target = Target::choose(capability, compiler.known()).ok_or_else(|| {
+        let name = |c: u32| format!("{}.{}", c / 10, c % 10);
+        let (found, oldest) = (name(capability), name(compiler.known().iter().min().copied().unwrap_or(0)));
+        let what = format!("the GPU's compute capability {found} is too old; {oldest} or newer is needed");
+        failure(device, what)
+    })?;
+    match store {
+        Some(store) => {
+            let label = format!("{}-{}", program.game, target.name());
+            store.get_or_make(&label, &compiler.key(program, target), || compiler.compile(program, target))
+        }
+        None => compiler.compile(program, target),
+    }
+}
+
+/// Refuses GPU number `number` where there is no driver, it is too old, or it has no such GPU.
+///
+/// # Errors
+/// [`Error::Device`] in one sentence.
+pub fn check_driver(number: u32) -> Result<()> {
+    let name = DeviceName::Cuda(number);
+    CudaLibrary::Driver.load(&name.to_string())?;
+    let version = driver_version(name)?;
+    if version < BUILT_FOR {
+        let (found, needed) = (version_name(version), needed_driver());
+        let what =
+            format!("the NVIDIA driver is too old: it is for CUDA {found}, this program needs {needed}");
+        return Err(failure(name, what));
+    }
+    let count = match result::init().and_then(|()| result::device::get_count()) {
+        Ok(count) => u32::try_from(count).unwrap_or(0),
+        Err(DriverError(sys::CUresult::CUDA_ERROR_NO_DEVICE)) => 0,
+        Err(e) => return Err(failure(name, format!("the NVIDIA driver does not start: {}", words(e)))),
+    };
+    match count {
+        0 => Err(failure(name, "the NVIDIA driver finds no GPU on this machine".into())),
+        1 if number > 0 => Err(failure(name, "there is no such GPU; the only one is cuda:0".into())),
+        _ if number >= count => {
+            Err(failure(name, format!("there is no such GPU; they are cuda:0 to cuda:{}", count - 1)))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Loads what candle calls on a GPU.
+///
+/// # Errors
+/// [`Error::Device`] where a library is missing.
+pub fn load_candle_libraries(number: u32) -> Result<()> {
+    let name = DeviceName::Cuda(number).to_string();
+    [CudaLibrary::ProductsLight, CudaLibrary::Products, CudaLibrary::Random]
+        .into_iter()
+        .try_for_each(|library| library.load(&name))
+}
+
+/// The version of CUDA that the driver is for, as [`BUILT_FOR`] counts.
+fn driver_version(name: DeviceName) -> Result<u32> {
+    let mut version = 0;
+    // SAFETY: the driver is loaded; the pointer is to an integer of ours.
+    let asked = unsafe { sys::cuDriverGetVersion(&mut version) }.result();
+    asked.map_err(|e| failure(name, format!("the NVIDIA driver does not tell its version: {}", words(e))))?;
+    Ok(u32::try_from(version).unwrap_or(0))
+}
+
+/// Compute capability, major * 10 + minor.
+fn capability(context: &CudaContext) -> Result<u32, DriverError> {
+    let (major, minor) = context.compute_capability()?;
+    Ok(u32::try_from(10 * major + minor).unwrap_or(0))
+}
+
+/// Lets `kernel` use `shared` bytes of dynamic shared memory.
+fn allow_shared(kernel: &Kernel, shared: u32) -> Result<(), DriverError> {
+    if shared <= kernel.shared.load(Ordering::Relaxed) {
+        return Ok(());
+    }
+    let attribute = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+    kernel.function.set_attribute(attribute, i32::try_from(shared).unwrap_or(i32::MAX))?;
+    kernel.shared.store(shared, Ordering::Relaxed);
+    Ok(())
+}
+
+/// Bytes of each parameter of `function`.
+fn parameters(function: &CudaFunction) -> Vec<usize> {
+    let size_of = |index| {
+        let (mut offset, mut size) = (0, 0);
+        // SAFETY: the function is loaded; the pointers are to integers of ours. Past the last parameter it is an error.
+        let asked = unsafe { sys::cuFuncGetParamInfo(function.cu_function(), index, &mut offset, &mut size) };
+        (asked == sys::CUresult::CUDA_SUCCESS).then_some(size)
+    };
+    (0..).map_while(size_of).collect()
+}
+
+fn failure(name: DeviceName, what: String) -> Error {
+    Error::Device { device: name.to_string(), what }
+}
+
+fn describe_launch(kernel: &str, shape: LaunchShape) -> String {
+    let LaunchShape { grid, block, shared } = shape;
+    format!("{kernel} ({grid} blocks of {block} threads, {shared} bytes of shared memory)")
+}
+
+/// The driver's words for an error.
+fn words(error: DriverError) -> String {
+    let text = |s: Result<&std::ffi::CStr, DriverError>| s.ok().map(|s| s.to_string_lossy().into_owned());
+    match (text(error.error_name()), text(error.error_string())) {
+        (Some(name), Some(string)) => format!("{string} ({name})"),
+        _ => format!("{:?}", error.0),
+    }
+}
+
+/// Bytes for people.
+fn size(bytes: usize) -> String {
+    let mib = bytes as f64 / f64::from(1 << 20);
+    if mib < 1024.0 { format!("{mib:.1} MiB") } else { format!("{:.1} GiB", mib / 1024.0) }
+}

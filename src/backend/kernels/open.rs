@@ -1,0 +1,77 @@
+//! Opening a GPU, where this build can.
+
+use super::super::Backend;
+use super::super::plan::BackendPlan;
+use crate::batch::AnyGame;
+use crate::config::DeviceName;
+use crate::error::Result;
+
+/// Games and trees of `game` on GPU number `number`.
+///
+/// # Errors
+/// [`crate::Error::Device`] where that GPU cannot be used, as [`super::KernelBackend::new`], and
+/// [`crate::Error::Unsupported`] where this build has no CUDA.
+#[cfg(feature = "cuda")]
+pub fn cuda_backend(game: &dyn AnyGame, plan: BackendPlan, number: u32) -> Result<Box<dyn Backend>> {
+    let device = super::cuda::CudaDevice::open(number, super::store::Store::of_user())?;
+    tracing::debug!("cuda:{number} is {}", device.describe()?);
+    Ok(Box::new(super::KernelBackend::new(device, game, plan)?))
+}
+
+/// What candle calls GPU number `number`.
+///
+/// # Errors
+/// As [`cuda_backend`], and what candle says.
+#[cfg(feature = "cuda")]
+pub fn candle_device(number: u32) -> Result<candle_core::Device> {
+    super::cuda::check_driver(number)?;
+    super::cuda::load_candle_libraries(number)?;
+    Ok(candle_core::Device::new_cuda(number as usize)?)
+}
+
+/// Refuses a GPU that cannot be used, before anything is done for it.
+///
+/// # Errors
+/// [`crate::Error::Device`] in one sentence: no driver, one too old, no such GPU.
+#[cfg(feature = "cuda")]
+pub fn check_device(name: DeviceName) -> Result<()> {
+    match name {
+        DeviceName::Cpu => Ok(()),
+        DeviceName::Cuda(number) => super::cuda::check_driver(number),
+    }
+}
+
+/// Refuses every GPU, since this build has no CUDA.
+///
+/// # Errors
+/// [`crate::Error::Unsupported`].
+#[cfg(not(feature = "cuda"))]
+pub fn check_device(name: DeviceName) -> Result<()> {
+    match name {
+        DeviceName::Cpu => Ok(()),
+        DeviceName::Cuda(number) => Err(without_cuda(number)),
+    }
+}
+
+/// Refuses, since this build has no CUDA.
+///
+/// # Errors
+/// [`crate::Error::Unsupported`].
+#[cfg(not(feature = "cuda"))]
+pub fn cuda_backend(_: &dyn AnyGame, _: BackendPlan, number: u32) -> Result<Box<dyn Backend>> {
+    Err(without_cuda(number))
+}
+
+/// Refuses, since this build has no CUDA.
+///
+/// # Errors
+/// [`crate::Error::Unsupported`].
+#[cfg(not(feature = "cuda"))]
+pub fn candle_device(number: u32) -> Result<candle_core::Device> {
+    Err(without_cuda(number))
+}
+
+#[cfg(not(feature = "cuda"))]
+fn without_cuda(number: u32) -> crate::Error {
+    crate::Error::unsupported(format!("cuda:{number}"), "this program was built without CUDA")
+}

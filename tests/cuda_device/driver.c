@@ -1,0 +1,108 @@
+// As much of a CUDA driver as src/backend/kernels/cuda calls, on the host's memory, with knobs for what may go wrong. It runs
+// two kernels of its own, whatever program is loaded: `record`, which stores its arguments and its launch shape, and `crash`.
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { OK = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NO_DEVICE = 100, INVALID_IMAGE = 200, NOT_FOUND = 500, ILLEGAL_ADDRESS = 700 };
+
+// The knobs.
+int driver_version = 13000;
+int driver_devices = 2;
+uint64_t driver_memory = 1 << 20;
+
+static uint64_t taken = 0;
+static int failed = OK; // stays, as a failed kernel's error does
+static void *current = 0;
+
+void driver_reset(void) {
+    driver_version = 13000;
+    driver_devices = 2;
+    driver_memory = 1 << 20;
+    taken = 0;
+    failed = OK;
+}
+
+int cuDriverGetVersion(int *version) { return *version = driver_version, OK; }
+int cuInit(unsigned flags) { return driver_devices == 0 ? NO_DEVICE : OK; }
+int cuDeviceGetCount(int *count) { return *count = driver_devices, OK; }
+int cuDeviceGet(int *device, int number) { return *device = number, OK; }
+int cuDeviceGetName(char *name, int size, int device) { return strncpy(name, "Paper GPU", size), OK; }
+int cuDeviceGetAttribute(int *value, int attribute, int device) {
+    *value = attribute == 75 ? 9 : attribute == 76 ? 0 : 1; // compute capability 9.0; memory pools
+    return OK;
+}
+int cuDevicePrimaryCtxRetain(void **context, int device) { return *context = &current, OK; }
+int cuDevicePrimaryCtxRelease_v2(int device) { return OK; }
+int cuCtxGetCurrent(void **context) { return *context = current, OK; }
+int cuCtxSetCurrent(void *context) { return current = context, OK; }
+int cuCtxSynchronize(void) { return failed; }
+int cuStreamCreate(void **stream, unsigned flags) { return *stream = &taken, OK; }
+int cuStreamDestroy_v2(void *stream) { return OK; }
+int cuStreamSynchronize(void *stream) { return failed; }
+
+int cuMemGetInfo_v2(size_t *free, size_t *total) { return *free = driver_memory - taken, *total = driver_memory, OK; }
+int cuMemAllocAsync(uint64_t *address, size_t bytes, void *stream) {
+    if (bytes > driver_memory - taken) return OUT_OF_MEMORY;
+    uint64_t *block = malloc(bytes + 16);
+    block[0] = bytes;
+    taken += bytes;
+    return *address = (uint64_t)(block + 2), OK;
+}
+int cuMemFreeAsync(uint64_t address, void *stream) {
+    uint64_t *block = (uint64_t *)address - 2;
+    taken -= block[0];
+    free(block);
+    return OK;
+}
+int cuMemsetD8Async(uint64_t address, unsigned char value, size_t bytes, void *stream) {
+    return memset((void *)address, value, bytes), failed;
+}
+int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, void *stream) {
+    return memcpy((void *)to, from, bytes), failed;
+}
+int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, void *stream) {
+    return memcpy(to, (void *)from, bytes), failed;
+}
+
+// A program is machine code, which is ELF.
+int cuModuleLoadData(void **module, const void *image) {
+    return *module = &failed, memcmp(image, "\177ELF", 4) == 0 ? OK : INVALID_IMAGE;
+}
+int cuModuleUnload(void *module) { return OK; }
+int cuModuleGetFunction(void **function, void *module, const char *name) {
+    if (strcmp(name, "record") != 0 && strcmp(name, "crash") != 0) return NOT_FOUND;
+    return *function = (void *)(uintptr_t)name[0], OK;
+}
+static const size_t RECORD[] = {8, 4, 4, 8, 4};
+int cuFuncGetParamInfo(void *function, size_t index, size_t *offset, size_t *size) {
+    if ((uintptr_t)function != 'r' || index >= 5) return INVALID_VALUE;
+    return *offset = 0, *size = RECORD[index], OK;
+}
+static int shared_allowed = 48 << 10;
+int cuFuncSetAttribute(void *function, int attribute, int value) {
+    if (value > 200 << 10) return INVALID_VALUE;
+    return shared_allowed = value, OK;
+}
+int cuLaunchKernel(
+    void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
+    void *stream, void **parameters, void **extra
+) {
+    if (failed != OK) return failed;
+    if (bx > 1024 || shared > shared_allowed) return INVALID_VALUE;
+    if ((uintptr_t)function == 'c') return failed = ILLEGAL_ADDRESS, OK; // told later, as on a GPU
+    unsigned char *out = *(unsigned char **)parameters[0];
+    for (int i = 1; i < 5; out += RECORD[i], i++) memcpy(out, parameters[i], RECORD[i]);
+    const unsigned shape[] = {gx, gy, gz, bx, by, bz, shared};
+    memcpy(out, shape, sizeof shape);
+    return OK;
+}
+
+int cuGetErrorName(int error, const char **text) {
+    *text = error == ILLEGAL_ADDRESS ? "CUDA_ERROR_ILLEGAL_ADDRESS" : "CUDA_ERROR_OF_ANOTHER_KIND";
+    return OK;
+}
+int cuGetErrorString(int error, const char **text) {
+    *text = error == ILLEGAL_ADDRESS ? "an illegal memory access was encountered" : "something else";
+    return OK;
+}

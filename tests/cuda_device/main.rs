@@ -1,0 +1,230 @@
+//! The CUDA device without a GPU: a driver of the test's own on the host's memory (`driver.c`) and, where it is on the
+//! machine, NVIDIA's compiler. What is shown: arguments and copies arrive where they should, and everything that goes wrong is
+//! told in one sentence.
+#![cfg(all(feature = "cuda", target_os = "linux"))]
+
+use libloading::{Library, Symbol};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{LazyLock, Mutex, MutexGuard};
+use vecaz::backend::kernels::cuda::CudaDevice;
+use vecaz::backend::kernels::device::{Arg, Device, LaunchShape, Program};
+use vecaz::backend::kernels::store::Store;
+
+/// The driver, loaded before anything asks for one: who looks for libcuda.so.1 finds it by that name.
+static DRIVER: LazyLock<Mutex<Library>> = LazyLock::new(|| {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("libcuda.so.1");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cuda_device/driver.c");
+    let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".into());
+    let mut command = Command::new(compiler);
+    command.args(["-O1", "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", "-o"]).arg(&path).arg(source);
+    assert!(command.status().expect("a C compiler").success());
+    // SAFETY: the library has no initialisers.
+    Mutex::new(unsafe { Library::new(path) }.expect("loaded"))
+});
+
+/// The driver for one test alone, as new.
+fn driver() -> MutexGuard<'static, Library> {
+    let driver = DRIVER.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    // SAFETY: the function is in driver.c, with no arguments and no result.
+    unsafe {
+        let reset: Symbol<unsafe extern "C" fn()> = driver.get(b"driver_reset").expect("in driver.c");
+        reset();
+    }
+    driver
+}
+
+/// Turns a knob of the driver's.
+fn set<T>(driver: &Library, name: &str, value: T) {
+    // SAFETY: the knobs are global variables of driver.c of the types given below, and only one test runs at a time.
+    unsafe {
+        let knob: Symbol<*mut T> = driver.get(name.as_bytes()).expect("in driver.c");
+        **knob = value;
+    }
+}
+
+fn device() -> CudaDevice {
+    CudaDevice::open(0, None).expect("opened")
+}
+
+fn program(source: &str) -> Program {
+    Program {
+        game: "chequers".into(),
+        source: source.into(),
+        headers: vec![("board.cuh".into(), "struct Board { unsigned squares[VZ_SQUARES]; };".into())],
+        defines: vec![("VZ_SQUARES".into(), "(64)".into())],
+    }
+}
+
+const GOOD: &str =
+    "#include \"board.cuh\"\nextern \"C\" __global__ void record(Board* b) { b->squares[0] = 1; }";
+const SHAPE: LaunchShape = LaunchShape { grid: 7, block: 96, shared: 0 };
+
+/// A device with a program, or nothing, said loudly, where NVIDIA's compiler is not on this machine.
+fn loaded(store: Option<Store>) -> Option<CudaDevice> {
+    let mut device = match CudaDevice::open(0, store) {
+        Ok(device) => device,
+        Err(error) => {
+            assert!(error.to_string().contains("libnvrtc.so.13, is not found: install CUDA 13.0"), "{error}");
+            eprintln!("##### SKIPPED: {error} #####");
+            return None;
+        }
+    };
+    device.load(&program(GOOD)).expect("compiled and loaded");
+    Some(device)
+}
+
+fn sentence<T>(result: vecaz::Result<T>) -> String {
+    result.err().expect("an error").to_string()
+}
+
+#[test]
+fn a_machine_that_does_not_fit_is_told() {
+    let driver = driver();
+    let opened = |number| sentence(CudaDevice::open(number, None).map(|_| ()));
+    assert_eq!(opened(2), "device cuda:2: there is no such GPU; they are cuda:0 to cuda:1");
+    set(&driver, "driver_devices", 1i32);
+    assert_eq!(opened(3), "device cuda:3: there is no such GPU; the only one is cuda:0");
+    set(&driver, "driver_devices", 0i32);
+    assert_eq!(opened(0), "device cuda:0: the NVIDIA driver finds no GPU on this machine");
+    set(&driver, "driver_version", 12_040i32);
+    let old = "device cuda:0: the NVIDIA driver is too old: it is for CUDA 12.4, this program needs CUDA ";
+    assert!(opened(0).starts_with(old), "{}", opened(0));
+}
+
+#[test]
+fn copies_arrive_where_they_should() {
+    let _driver = driver();
+    let Some(device) = loaded(None) else { return };
+    let mut buffer = device.alloc(11).expect("room");
+    device.upload(&mut buffer, 3, &[1, 2, 3, 4]).expect("copied");
+    device.upload(&mut buffer, 11, &[]).expect("nothing to copy");
+    let mut out = [9; 6];
+    device.download(&buffer, 2, &mut out).expect("copied");
+    assert_eq!(out, [0, 1, 2, 3, 4, 0]);
+    let outside = "device cuda:0: 4 bytes at 8 are outside a buffer of 11";
+    assert_eq!(sentence(device.upload(&mut buffer, 8, &[0; 4])), outside);
+    assert_eq!(sentence(device.download(&buffer, 8, &mut [0; 4])), outside);
+}
+
+#[test]
+fn memory_that_is_not_there_is_told_with_sizes() {
+    let _driver = driver();
+    let Some(device) = loaded(None) else { return };
+    let _some = device.alloc(3 << 18).expect("room");
+    assert_eq!(device.free_bytes().expect("known"), 1 << 18);
+    let expected = "device cuda:0: there is no room for 0.5 MiB: 0.2 MiB of its 1.0 MiB are free";
+    assert_eq!(sentence(device.alloc(1 << 19).map(|_| ())), expected);
+}
+
+#[test]
+fn kernels_get_their_arguments() {
+    let _driver = driver();
+    let Some(device) = loaded(None) else { return };
+    let buffer = device.alloc(64).expect("room");
+    let arguments =
+        [Arg::Buffer(&buffer, 4), Arg::U32(0xDEAD_BEEF), Arg::I32(-5), Arg::U64(1 << 40 | 7), Arg::F32(-0.5)];
+    let shape = LaunchShape { shared: 100 << 10, ..SHAPE };
+    device.launch("record", shape, &arguments).expect("launched");
+    let mut out = [0; 64];
+    device.download(&buffer, 0, &mut out).expect("copied");
+    let mut expected = vec![0; 4];
+    expected.extend(0xDEAD_BEEF_u32.to_le_bytes());
+    expected.extend((-5i32).to_le_bytes());
+    expected.extend((1u64 << 40 | 7).to_le_bytes());
+    expected.extend((-0.5f32).to_le_bytes());
+    for x in [7, 1, 1, 96, 1, 1, 100 << 10] {
+        expected.extend(u32::to_le_bytes(x));
+    }
+    expected.resize(64, 0);
+    assert_eq!(out, expected.as_slice());
+    device.launch("record", LaunchShape { grid: 0, ..SHAPE }, &arguments).expect("nothing to do");
+}
+
+#[test]
+fn a_launch_that_cannot_be_is_told() {
+    let _driver = driver();
+    let Some(device) = loaded(None) else { return };
+    assert_eq!(
+        sentence(device.launch("record", SHAPE, &[Arg::U32(1)])),
+        "device cuda:0: kernel record (7 blocks of 96 threads, 0 bytes of shared memory) takes arguments of \
+         [8, 4, 4, 8, 4] bytes, got [4]"
+    );
+    assert_eq!(
+        sentence(device.launch("castle", SHAPE, &[])),
+        "device cuda:0: the program of chequers has no kernel castle: something else (CUDA_ERROR_OF_ANOTHER_KIND)"
+    );
+    let shape = LaunchShape { shared: 1 << 20, ..SHAPE };
+    assert_eq!(
+        sentence(device.launch("crash", shape, &[])),
+        "device cuda:0: kernel crash (7 blocks of 96 threads, 1048576 bytes of shared memory) of chequers cannot be \
+         launched: something else (CUDA_ERROR_OF_ANOTHER_KIND)"
+    );
+    let unloaded = sentence(self::device().launch("record", SHAPE, &[]));
+    assert_eq!(unloaded, "device cuda:0: kernel record is launched before a program is loaded");
+}
+
+#[test]
+fn a_kernel_that_fails_is_named() {
+    let _driver = driver();
+    let Some(device) = loaded(None) else { return };
+    device.launch("crash", SHAPE, &[]).expect("it fails later");
+    let named = "device cuda:0: kernel crash (7 blocks of 96 threads, 0 bytes of shared memory) of chequers failed: \
+                 an illegal memory access was encountered (CUDA_ERROR_ILLEGAL_ADDRESS)";
+    assert_eq!(sentence(device.synchronise()), named);
+
+    let _driver = {
+        drop(_driver);
+        driver()
+    };
+    let buffer = device.alloc(64).expect("room");
+    device
+        .launch(
+            "record",
+            SHAPE,
+            &[Arg::Buffer(&buffer, 0), Arg::U32(0), Arg::I32(0), Arg::U64(0), Arg::F32(0.0)],
+        )
+        .expect("launched");
+    device.launch("crash", SHAPE, &[]).expect("it fails later");
+    let several = sentence(device.download(&buffer, 0, &mut [0; 4]));
+    for part in
+        ["one of these kernels of chequers failed (", "record (7", "crash (7", "CUDA_LAUNCH_BLOCKING=1"]
+    {
+        assert!(several.contains(part), "{several}");
+    }
+}
+
+#[test]
+fn compile_errors_are_told_with_the_game() {
+    let _driver = driver();
+    let Some(mut device) = loaded(None) else { return };
+    let error = sentence(device.load(&program("#include \"board.cuh\"\nint f() { return missing; }")));
+    let begin =
+        "device cuda:0: the kernels of chequers do not compile for sm_90: chequers.cu(2): error: identifier";
+    assert!(error.starts_with(begin) && error.contains("missing") && !error.contains('\n'), "{error}");
+}
+
+#[test]
+fn programs_are_compiled_once() {
+    let _driver = driver();
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = || Some(Store::at(folder.path()));
+    let files = || -> Vec<(PathBuf, Vec<u8>)> {
+        let entries = std::fs::read_dir(folder.path()).expect("listed");
+        entries
+            .map(|e| e.expect("an entry").path())
+            .map(|p| (p.clone(), std::fs::read(p).expect("read")))
+            .collect()
+    };
+    if loaded(store()).is_none() {
+        return;
+    }
+    let stored = files();
+    let [(path, content)] = stored.as_slice() else { panic!("{} files", stored.len()) };
+    // What is stored is what is loaded: a program that is no machine code is refused by the driver.
+    let place = content.windows(4).position(|bytes| bytes == b"\x7fELF").expect("machine code");
+    assert!(place > 0);
+    std::fs::write(path, &content[..content.len() - 1]).expect("written");
+    loaded(store()).expect("compiled again");
+    assert_eq!(files(), stored);
+}

@@ -1,0 +1,161 @@
+//! A GPU against the CPU: games and whole self-play must agree to the bit. Without a GPU these tests say loudly that they are
+//! skipped; where VECAZ_REQUIRE_CUDA=1 is set they fail instead.
+#![cfg(feature = "cuda")]
+
+use std::sync::Arc;
+use vecaz::backend::kernels::batch::DeviceBatch;
+use vecaz::backend::kernels::cuda::CudaDevice;
+use vecaz::backend::kernels::store::Store;
+use vecaz::batch::{AnyGame, Batch, any_game};
+use vecaz::config::{Config, DeviceName, Layers};
+use vecaz::game::{self, Game, GameVisitor};
+use vecaz::net::{HashNet, IoShape, Network, UniformNet};
+use vecaz::selfplay::{FinishedGame, Lane, SelfPlay};
+
+/// Games with settings that keep them short, and others that make large arrays.
+const GAMES: [(&str, &str); 15] = [
+    ("tic_tac_toe", ""),
+    ("connect_four", ""),
+    ("connect_four", "rows = 7\ncolumns = 8\nconnect = 5"),
+    ("othello", ""),
+    ("hex", ""),
+    ("hex", "size = 5\nswap = true"),
+    ("gomoku", "size = 9\nrule = 'exact'\nopening = 'swap2'"),
+    ("go", ""),
+    ("go", "size = 5\nmax_plies = 40"),
+    ("chess", ""),
+    ("clique", ""),
+    ("clique", "n = 17\nk = 4\nmode = 'avoid_clique'"),
+    ("backgammon", "ply_limit = 300"),
+    ("blob", ""),
+    ("blob", "players = 8\ncards = 6"),
+];
+
+/// The GPU, or None, said loudly.
+fn gpu() -> Option<CudaDevice> {
+    match CudaDevice::open(0, Store::of_user()) {
+        Ok(device) => Some(device),
+        Err(error) => {
+            assert!(std::env::var("VECAZ_REQUIRE_CUDA").as_deref() != Ok("1"), "{error}");
+            eprintln!("##### SKIPPED: nothing is checked on a GPU: {error} #####");
+            None
+        }
+    }
+}
+
+fn rules(name: &str, options: &str) -> Arc<dyn AnyGame> {
+    any_game(name, &options.parse().expect("TOML")).expect("registered")
+}
+
+/// Where random play comes to: states, plies and finished games.
+type Places = (Vec<u8>, Vec<u32>, Vec<u64>);
+
+/// Random play by Rust.
+struct RandomPlay {
+    lanes: usize,
+    plies: usize,
+}
+
+impl GameVisitor for RandomPlay {
+    type Out = Places;
+
+    fn visit<G: Game>(self, game: G) -> Places {
+        let mut batch = Batch::new(game, self.lanes);
+        for _ in 0..self.plies {
+            batch.step_random(11);
+        }
+        let states = batch.states().iter().flat_map(|s| bytemuck::bytes_of(s).to_vec()).collect();
+        (states, batch.plies().to_vec(), batch.finished().to_vec())
+    }
+}
+
+#[test]
+fn random_games_come_to_the_same_positions() {
+    let (lanes, plies) = (331, 173);
+    for (name, options) in GAMES {
+        let Some(device) = gpu() else { return };
+        let game = rules(name, options);
+        let mut batch = DeviceBatch::new(device, game.as_ref(), lanes).expect("fits");
+        batch.random_play(11, plies as u32).expect("played");
+        let found = (
+            batch.states().expect("copied"),
+            batch.plies().expect("copied"),
+            batch.finished().expect("copied"),
+        );
+        let right = game::dispatch(name, &game.options(), RandomPlay { lanes, plies }).expect("registered");
+        assert_eq!(found, right, "{name} {options}");
+        // The views of the positions so reached, and what may be played there.
+        let mut expected = vec![0.0; lanes * game.sizes().obs.len()];
+        game.observe_batch(&right.0, &mut expected);
+        let bits = |x: &[f32]| x.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+        assert_eq!(bits(&batch.observe().expect("copied")), bits(&expected), "{name} {options}");
+        if !game.sizes().uses_history {
+            let legal = batch.legal().expect("copied");
+            let edges = game.sizes().num_edges();
+            for (lane, state) in right.0.chunks_exact(game.state_size()).enumerate() {
+                let found = &legal.actions[lane * edges..][..usize::from(legal.lengths[lane])];
+                assert_eq!(found, game.legal(state, Default::default()), "{name} {options} lane {lane}");
+            }
+        }
+    }
+}
+
+/// Everything that self-play on `device` leaves behind.
+fn selfplay(
+    text: &str,
+    device: DeviceName,
+    network: fn(IoShape) -> Box<dyn Network>,
+) -> (Vec<FinishedGame>, Vec<Lane>) {
+    let text = format!("{text}\n[run]\ndevice = \"{device}\"\n[net]\ndevice = \"cpu\"");
+    let config: Config = Layers::default().text(&text, "test").and_then(Layers::resolve).expect("valid");
+    let game = rules(config.game_name(), &config.game_options().to_string());
+    let sizes = game.sizes();
+    let shape =
+        IoShape { obs_len: sizes.obs.len(), num_actions: sizes.num_actions, num_players: sizes.num_players };
+    let network = network(shape);
+    let mut selfplay = SelfPlay::new(&game, &config, network.as_ref(), Vec::new(), 2).expect("fits");
+    selfplay.set_network(network.as_ref(), Vec::new());
+    let games = (0..3).flat_map(|_| selfplay.stride().expect("played")).collect();
+    (games, selfplay.lanes().cloned().collect())
+}
+
+fn compare(game: &str, search: &str, lanes: usize, network: fn(IoShape) -> Box<dyn Network>) {
+    let text = format!(
+        "[game]\n{game}\n[search]\n{search}\n[selfplay]\ngames = {lanes}\nstride = 150\nfast_fraction = 0.3\nfast_simulations = 5"
+    );
+    let right = selfplay(&text, DeviceName::Cpu, network);
+    assert!(
+        right.1.iter().any(|lane| lane.actions.len() + lane.game as usize > 1),
+        "nothing was played: {text}"
+    );
+    assert_eq!(selfplay(&text, DeviceName::Cuda(0), network), right, "{text}");
+}
+
+#[test]
+fn self_play_is_the_same_on_every_game() {
+    if gpu().is_none() {
+        return;
+    }
+    for (name, options) in GAMES {
+        let game = format!("name = '{name}'\n{options}");
+        let deals = if name == "blob" { "determinisations = 3" } else { "" };
+        for search in
+            ["algorithm = 'gumbel'\nsimulations = 23", "algorithm = 'puct'\nsimulations = 21\nleaves = 4"]
+        {
+            compare(&game, &format!("{search}\n{deals}"), 7, |shape| Box::new(HashNet(shape)));
+        }
+    }
+}
+
+#[test]
+fn self_play_is_the_same_with_many_rows_and_one_answer() {
+    if gpu().is_none() {
+        return;
+    }
+    for search in
+        ["algorithm = 'gumbel'\nsimulations = 60", "algorithm = 'puct'\nsimulations = 60\nsolver = false"]
+    {
+        compare("name = 'connect_four'", search, 1_037, |shape| Box::new(UniformNet(shape)));
+        compare("name = 'hex'", search, 129, |shape| Box::new(UniformNet(shape)));
+    }
+}
