@@ -136,6 +136,7 @@ fn in_match(args: &EvalArgs, source: &Source, opponent: &str, threads: usize) ->
             "score": result.score(), "score_interval": result.score_interval(),
             "elo": elo, "raw_score": Mean::of(&outcome.scores),
             "points_per_game": points.map(|p| p.mean), "points_interval": points.and_then(|p| p.interval()),
+            "opponent_points_per_game": points.map(|_| Mean::of(&outcome.other_scores).mean),
             "seed": args.seed, "opening_plies": args.opening_plies,
         });
         target.write(&format!("{row}\n"))?;
@@ -151,7 +152,12 @@ fn in_match(args: &EvalArgs, source: &Source, opponent: &str, threads: usize) ->
         result.losses,
         share(result.win_rate(), result.win_rate_interval()),
         share(result.score(), result.score_interval()),
-        points.map(|points| format!("; points a game {points}")).unwrap_or_default()
+        points
+            .map(|points| format!(
+                "; points a game {points}, the opponents' {:.2}",
+                Mean::of(&outcome.other_scores).mean
+            ))
+            .unwrap_or_default()
     ))
 }
 

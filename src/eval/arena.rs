@@ -160,6 +160,8 @@ pub struct MatchOutcome {
     pub result: MatchResult,
     /// The first contestant's raw score in each game.
     pub scores: Vec<f64>,
+    /// The mean raw score of the other seats in each game; 0 where there are none.
+    pub other_scores: Vec<f64>,
     /// The first contestant's return in each game.
     pub returns: Vec<f64>,
 }
@@ -212,15 +214,22 @@ pub fn play_match(
             break;
         }
     }
-    let mut outcome =
-        MatchOutcome { result: MatchResult::default(), scores: Vec::new(), returns: Vec::new() };
+    let mut outcome = MatchOutcome {
+        result: MatchResult::default(),
+        scores: Vec::new(),
+        other_scores: Vec::new(),
+        returns: Vec::new(),
+    };
     for (g, play) in plays.iter().enumerate() {
         let mine = usize::from(seat(g));
         let returns = game.returns(play.state());
         let others = returns.iter().enumerate().filter(|(q, _)| *q != mine).map(|(_, r)| r);
         let best_other = others.fold(f32::NEG_INFINITY, |m, &r| m.max(r));
         outcome.result.add(if p == 1 { returns[0] } else { returns[mine] - best_other });
-        outcome.scores.push(f64::from(game.scores(play.state())[mine]));
+        let scores = game.scores(play.state());
+        let total: f32 = scores.iter().sum();
+        outcome.scores.push(f64::from(scores[mine]));
+        outcome.other_scores.push(f64::from(total - scores[mine]) / (p - 1).max(1) as f64);
         outcome.returns.push(f64::from(returns[mine]));
     }
     Ok(outcome)

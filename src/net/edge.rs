@@ -2,11 +2,13 @@
 //!
 //! A block on the features h_ij of edge (i, j), pre-activation as in the other towers:
 //!
-//!     a_ij = relu(bn1(h_ij))
-//!     y_ij = W_edge a_ij + W_vertex (m_i + m_j),     m_i the mean of a over the n - 1 edges at i
-//!     z_ij = relu(bn2(y_ij))
-//!     t_ij = sum over k of z_ik z_jk / sqrt(n - 2)   in the first half of the channels, z_ij in the others
-//!     h_ij = h_ij + W_out t_ij
+//! ```text
+//! a_ij = relu(bn1(h_ij))
+//! y_ij = W_edge a_ij + W_vertex (m_i + m_j),     m_i the mean of a over the n - 1 edges at i
+//! z_ij = relu(bn2(y_ij))
+//! t_ij = sum over k of z_ik z_jk / sqrt(n - 2)   in the first half of the channels, z_ij in the others
+//! h_ij = h_ij + W_out t_ij
+//! ```
 //!
 //! Sums at vertices alone cannot tell two triangles from a hexagon; the products around triangles (Maron et al. 2019,
 //! Provably Powerful Graph Networks) can, and cost little beside the products with weights. One logit an edge; the value
