@@ -10,7 +10,12 @@ fn scenarios() -> Vec<Scenario> {
     let deep = scenario(("tic_tac_toe", "", &[0, 2, 4]), config(Algorithm::Puct, 120, 4, true));
     let go = scenario(GAMES[5], config(Algorithm::Gumbel, 40, 3, true));
     let dice = scenario(GAMES[8], config(Algorithm::Puct, 40, 1, true));
-    vec![Scenario { limit: Limit::Nodes(9), ..gumbel }, Scenario { limit: Limit::Nodes(20), ..deep }, go, dice]
+    vec![
+        Scenario { limit: Limit::Nodes(9), ..gumbel },
+        Scenario { limit: Limit::Nodes(20), ..deep },
+        go,
+        dice,
+    ]
 }
 
 #[test]

@@ -55,8 +55,11 @@ fn compare_with_cpu(backend: &mut dyn Backend, network: &mut dyn Network, scenar
 }
 
 /// Games whose observations bfloat16 holds exactly.
-const WHOLE: [(&str, &str, &[usize]); 3] =
-    [("connect_four", "", &[0, 9, 22, 30, 4]), ("go", "size = 5\nmax_plies = 60", &[2, 31]), ("hex", "size = 5", &[3])];
+const WHOLE: [(&str, &str, &[usize]); 3] = [
+    ("connect_four", "", &[0, 9, 22, 30, 4]),
+    ("go", "size = 5\nmax_plies = 60", &[2, 31]),
+    ("hex", "size = 5", &[3]),
+];
 
 #[test]
 fn a_network_on_the_device_gives_the_same_with_one_copy() {
@@ -87,7 +90,8 @@ fn a_network_on_the_device_gives_the_same_with_one_copy() {
 fn one_answer_for_all_needs_one_launch() {
     for game in super::GAMES {
         for algorithm in BOTH {
-            let scenario = scenario(game, config(algorithm, 33, if algorithm == Algorithm::Puct { 1 } else { 3 }, true));
+            let scenario =
+                scenario(game, config(algorithm, 33, if algorithm == Algorithm::Puct { 1 } else { 3 }, true));
             let sizes = scenario.game().sizes();
             let (logits, values) = (vec![0.0; sizes.num_actions], vec![0.0; sizes.num_players]);
             let mut backend = kernels(&scenario, HostDevice::new(2));
