@@ -31,6 +31,16 @@ fn connect_four(blocks: usize, channels: usize) -> NetSpec {
     }
 }
 
+/// The edge network on K_14.
+fn clique(blocks: usize, channels: usize) -> NetSpec {
+    NetSpec {
+        arch: Arch::Edge,
+        obs: ObsShape { channels: 4, height: 91, width: 1 },
+        num_actions: 91,
+        ..connect_four(blocks, channels)
+    }
+}
+
 /// Work of one thread: a call does it once.
 type Work = Box<dyn FnMut() + Send>;
 
@@ -126,12 +136,14 @@ fn main() {
     let wanted = std::env::args().skip(1).find(|arg| !arg.starts_with("--")).unwrap_or_default();
     println!("commit {}", commit());
     for precision in [Precision::F32, Precision::Bf16, Precision::Int8] {
-        for (blocks, channels) in [(2, 32), (6, 64)] {
-            let name = format!("{blocks}x{channels} {precision:?}").to_lowercase();
+        let cases =
+            [("2x32", connect_four(2, 32)), ("6x64", connect_four(6, 64)), ("edge 3x64", clique(3, 64))];
+        for (name, spec) in cases {
+            let name = format!("{name} {precision:?}").to_lowercase();
             if !name.contains(&wanted) {
                 continue;
             }
-            match pack(&connect_four(blocks, channels), precision) {
+            match pack(&spec, precision) {
                 Ok(net) => report(&name, &net),
                 Err(error) => println!("{name}: {error}"),
             }

@@ -94,5 +94,7 @@ fn main() -> vecaz::Result<()> {
     measure("resnet 4x48 11x11", &resnet(4, 48), board(4, 11, 11), 121, 256)?;
     measure("resnet 6x64 8x8", &resnet(6, 64), board(20, 8, 8), 4672, 256)?;
     let mlp = NetConfig { arch: Arch::Mlp, blocks: 2, channels: 128, ..NetConfig::default() };
-    measure("mlp 2x128", &mlp, board(200, 1, 1), 52, 512)
+    measure("mlp 2x128", &mlp, board(200, 1, 1), 52, 512)?;
+    let edge = NetConfig { arch: Arch::Edge, blocks: 3, channels: 64, ..NetConfig::default() };
+    measure("edge 3x64 K_14", &edge, board(4, 91, 1), 91, 256)
 }

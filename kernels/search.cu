@@ -1,6 +1,7 @@
 // The kernels of a search: one warp a row, or one a leaf; a launcher of the same name is in src/backend/kernels/launch.rs.
 // Every kernel begins with the arrays of all rows (tree.cuh, `Rows`).
 #include "search/count.cuh"
+#include "search/expand.cuh"
 #include "search/root.cuh"
 #include "search/rows.cuh"
 
@@ -78,13 +79,14 @@ VZ_KERNEL observe_leaves(VZ_ROWS_ARGUMENTS, f32* out) { observe_leaf(VZ_ROWS, wa
 // The same for a network that takes bfloat16.
 VZ_KERNEL observe_leaves_bf16(VZ_ROWS_ARGUMENTS, Bfloat16* out) { observe_leaf(VZ_ROWS, warp_in_grid(), out); }
 
-// One warp a leaf. The answer in slot s is at s x stride of `logits` [slots, A] and `values` [slots, P].
-VZ_KERNEL expand_leaves(
-    VZ_ROWS_ARGUMENTS, const f32* logits, u32 logits_stride, const f32* answers, u32 answers_stride
-) {
+// One warp a leaf; the answers are in their slots of `logits` [slots, A] and `answers` [slots, P].
+VZ_KERNEL expand_leaves(VZ_ROWS_ARGUMENTS, const f32* logits, const f32* answers) {
     const u32 place = warp_in_grid(), b = place / num_leaves;
     if (b >= num_rows || place % num_leaves >= roots[b].num_leaves) return;
-    search::expand_leaf(VZ_ROWS, b, place % num_leaves, logits, logits_stride, answers, answers_stride);
+    const search::Leaf leaf = leaves[place];
+    if (leaf.slot < 0) return;
+    const search::Rows rows = VZ_ROWS;
+    search::expand(rows.row(b), leaf.node, logits + (u64)leaf.slot * VZ_ACTIONS, answers + (u64)leaf.slot * VZ_PLAYERS);
 }
 
 // One warp a row.
@@ -101,13 +103,16 @@ VZ_KERNEL simulate_rows(VZ_ROWS_ARGUMENTS, const f32* logits, const f32* answers
     const search::Rows rows = VZ_ROWS;
     for (u32 pass = 0; pass < passes; pass++) {
         search::select(rows, b);
-        search::sync_lanes<20>();
+        VZ_SYNC(20);
         const u32 found = roots[b].num_leaves;
         if (found == 0) return;
-        for (u32 place = 0; place < found; place++) search::expand_leaf(rows, b, place, logits, 0, answers, 0);
-        search::sync_lanes<21>();
+        for (u32 place = 0; place < found; place++) {
+            const search::Leaf leaf = leaves[b * num_leaves + place];
+            if (leaf.slot >= 0) search::expand(rows.row(b), leaf.node, logits, answers);
+        }
+        VZ_SYNC(21);
         search::backup_leaves(rows, b);
-        search::sync_lanes<22>();
+        VZ_SYNC(22);
     }
 }
 

@@ -7,17 +7,13 @@
 #include "lanes.cuh"
 #include "rng.cuh"
 
-namespace search {
-
-// A barrier of one warp. Tests take them away one at a time, by number, to see that results then differ.
-template <int NUMBER>
-VZ_DEVICE void sync_lanes() {
-#ifdef VZ_WITHOUT_BARRIER
-    if (NUMBER != VZ_WITHOUT_BARRIER) __syncwarp();
-#else
-    __syncwarp();
+// A barrier of one warp, the same as __syncwarp(). An emulator may define it to leave one out by its number, so as to see that
+// results then differ.
+#ifndef VZ_SYNC
+#define VZ_SYNC(number) __syncwarp()
 #endif
-}
+
+namespace search {
 
 constexpr i32 ROOT = 0;
 constexpr i32 NO_NODE = -1;

@@ -397,18 +397,38 @@ impl Playthrough {
     /// # Errors
     /// [`crate::Error::IllegalAction`] with the ply and the legal list.
     pub fn step_text(&mut self, text: &str) -> Result<()> {
-        let text = text.trim();
-        let named = (self.turn() != Turn::Over)
-            .then(|| {
-                let history = History { played: &self.history, path: &[] };
-                self.game.parse_action(&self.state, history, text)
-            })
-            .flatten();
-        let number = text.parse::<u16>().ok().filter(|action| self.legal().contains(action));
-        match number.or(named) {
+        match self.find(text) {
             Some(action) => self.step(action),
-            None => Err(self.illegal(text)),
+            None => Err(self.illegal(text.trim())),
         }
+    }
+
+    /// The legal action that `text` gives as a number or a name.
+    pub fn find(&self, text: &str) -> Option<u16> {
+        let text = text.trim();
+        let legal = self.legal();
+        let number = text.parse::<u16>().ok().filter(|action| legal.contains(action));
+        let named = || {
+            let history = History { played: &self.history, path: &[] };
+            self.game.parse_action(&self.state, history, text)
+        };
+        number
+            .or_else(|| if legal.is_empty() { None } else { named() })
+            .filter(|action| legal.contains(action))
+    }
+
+    /// The names of what has been played and dealt so far.
+    pub fn names(&self) -> Vec<String> {
+        let mut again = Self::new(self.game.clone());
+        let name = |&action: &u16| {
+            let name = self.game.action_name(&again.state, action);
+            let history = History { played: &self.history[..again.history.len()], path: &[] };
+            let before = self.game.sizes().uses_history.then(|| self.game.history_key(&again.state));
+            self.game.step(&mut again.state, action, history);
+            again.history.extend(before);
+            name
+        };
+        self.actions.iter().map(name).collect()
     }
 
     fn illegal(&self, action: &str) -> crate::Error {

@@ -105,6 +105,14 @@ pub enum Error {
         /// Why it cannot be.
         why: String,
     },
+    /// Another program that was to play and does not.
+    #[error("opponent {command}: {what}")]
+    Opponent {
+        /// How it was started.
+        command: String,
+        /// What it did instead of answering.
+        what: String,
+    },
     /// A number that is no number where the search or training needs one.
     #[error("{what} is not finite ({value})")]
     NotFinite {

@@ -14,6 +14,7 @@ use crate::net::Network;
 use crate::search::SearchParams;
 use crate::search::root::{Exploration, RowKey};
 use crate::searcher::Searcher;
+use rayon::prelude::*;
 
 /// Leaves a pass while a cache is built.
 const LEAVES: usize = 32;
@@ -73,11 +74,30 @@ pub fn starts(game: &dyn AnyGame) -> Result<Vec<Vec<u8>>> {
     Ok(found)
 }
 
-/// Builds the trees on the CPU, one after the other, each on its own row.
+/// Builds the tree of every start, each on a row of its own: in backgammon one for each opening roll of either player.
+/// Trees of several starts are built side by side; none depends on another. On the CPU.
 ///
 /// # Errors
 /// As [`starts`], or what the network says.
 pub fn build(game: &dyn AnyGame, network: &dyn Network, plan: CachePlan) -> Result<Vec<(Vec<u8>, Snapshot)>> {
+    let work: Vec<_> =
+        starts(game)?.into_iter().enumerate().map(|(i, state)| (i as u64, state, network.fork())).collect();
+    work.into_par_iter()
+        .map(|(i, state, network)| {
+            let tree = build_one(game, network, plan, &state, i)?;
+            Ok((state, tree))
+        })
+        .collect()
+}
+
+/// The tree of the start `state`, the `number`-th.
+fn build_one(
+    game: &dyn AnyGame,
+    network: Box<dyn Network>,
+    plan: CachePlan,
+    state: &[u8],
+    number: u64,
+) -> Result<Snapshot> {
     let params = SearchParams {
         device: DeviceName::Cpu,
         simulations: plan.simulations,
@@ -86,15 +106,12 @@ pub fn build(game: &dyn AnyGame, network: &dyn Network, plan: CachePlan) -> Resu
     };
     let nodes = BackendPlan::nodes_for(plan.simulations, &game.sizes());
     let backend = BackendPlan { rows: 1, nodes, params, reuse: Reuse::Drop };
-    let mut searcher = Searcher::new(game, network.fork(), backend)?;
-    let mut cache = Vec::new();
-    for (i, state) in starts(game)?.into_iter().enumerate() {
-        searcher.backend.plant(0, &state, &[]);
-        let key = RowKey { seed: plan.seed, lane: u64::MAX, game: i as u64, ..RowKey::default() };
-        let ply = PlyPlan { simulations: plan.simulations, exploration: Exploration::Plain, key };
-        searcher.backend.begin(0, ply);
-        while searcher.pass()? > 0 {}
-        cache.push((state, searcher.backend.snapshot(0, plan.keep)));
-    }
-    Ok(cache)
+    let mut searcher = Searcher::new(game, network, backend)?;
+    searcher.backend.plant(0, state, &[]);
+    let key = RowKey { seed: plan.seed, lane: u64::MAX, game: number, ..RowKey::default() };
+    searcher
+        .backend
+        .begin(0, PlyPlan { simulations: plan.simulations, exploration: Exploration::Plain, key });
+    while searcher.pass()? > 0 {}
+    Ok(searcher.backend.snapshot(0, plan.keep))
 }

@@ -1,15 +1,16 @@
 //! How fast self-play is, and where the time goes: one row of `vecaz bench-scaling`.
 
-use crate::batch::any_game;
+use crate::batch::{AnyGame, any_game};
 use crate::config::Config;
 use crate::error::Result;
+use crate::game::{History, Turn};
 use crate::net::init::initial_weights;
 use crate::net::{IoShape, NetSpec, Network, UniformNet};
 use crate::report::scaling_plot::{ScalingRow, Share};
 use crate::root_cache::{self, CachePlan};
 use crate::run::memory::{MemoryPlan, peak_bytes};
 use crate::run::network::place;
-use crate::selfplay::{SelfPlay, backend_plan, num_shards};
+use crate::selfplay::{FinishedGame, SelfPlay, backend_plan, num_shards};
 use rayon::prelude::*;
 use std::time::Instant;
 
@@ -28,9 +29,10 @@ const WARM_UP_SECONDS: f64 = 0.5;
 /// Refuses a configuration whose trees would not fit into memory.
 ///
 /// # Errors
-/// [`crate::Error::Memory`], or what the game says of its settings.
+/// [`crate::Error::Memory`], or what the game or the network says of its settings.
 pub fn check_memory(config: &Config) -> Result<()> {
     let game = any_game(config.game_name(), &config.game_options())?;
+    NetSpec::new(&config.net, &game.sizes()).check_graph()?;
     // Nothing is stored and nothing is trained here.
     MemoryPlan { replay: 0, training: 0, ..MemoryPlan::new(config, game.as_ref()) }.check(config)
 }
@@ -66,14 +68,15 @@ pub fn measure(config: &Config, network: Measured, threads: usize, seconds: f64)
         )?,
     };
     selfplay.set_network(network.as_ref(), cache);
+    let mut lengths = Lengths::default();
     let start = Instant::now();
     while start.elapsed().as_secs_f64() < WARM_UP_SECONDS {
-        selfplay.stride()?;
+        lengths.add(game.as_ref(), &selfplay.stride()?);
     }
     selfplay.take_clock();
     let start = Instant::now();
     while start.elapsed().as_secs_f64() < seconds {
-        selfplay.stride()?;
+        lengths.add(game.as_ref(), &selfplay.stride()?);
     }
     let wall = start.elapsed().as_secs_f64();
     let clock = selfplay.take_clock();
@@ -92,6 +95,10 @@ pub fn measure(config: &Config, network: Measured, threads: usize, seconds: f64)
         root_cache: config.search.root_cache > 0,
         simulations_per_second: simulations / wall,
         moves_per_second: clock.plies as f64 / wall,
+        plies_per_game: lengths.mean(),
+        games_per_second: lengths.mean().map(|plies| clock.plies as f64 / wall / plies),
+        positions_per_batch: clock.evaluations as f64 / clock.passes.max(1) as f64,
+        positions_per_second: clock.evaluations as f64 / wall,
         speedup: 1.0,
         share: Share {
             select: shares[0],
@@ -111,6 +118,40 @@ pub fn measure(config: &Config, network: Measured, threads: usize, seconds: f64)
         nodes: plan.nodes as u32,
         path,
     })
+}
+
+/// Plies that searches decided in finished games: neither chance nor the random opening.
+#[derive(Default)]
+struct Lengths {
+    games: u64,
+    plies: u64,
+}
+
+impl Lengths {
+    fn add(&mut self, game: &dyn AnyGame, finished: &[FinishedGame]) {
+        let has_chance = game.sizes().num_chance > 0;
+        for played in finished {
+            self.games += 1;
+            self.plies += match has_chance {
+                true => decisions(game, played),
+                false => played.actions.len() as u64 - u64::from(played.opening),
+            };
+        }
+    }
+
+    fn mean(&self) -> Option<f64> {
+        (self.games > 0).then(|| self.plies as f64 / self.games as f64)
+    }
+}
+
+/// Plies of a game after its opening in which a player moved.
+fn decisions(game: &dyn AnyGame, played: &FinishedGame) -> u64 {
+    let (mut state, mut count) = (game.init(), 0);
+    for (ply, &action) in played.actions.iter().enumerate() {
+        count += u64::from(ply >= played.opening as usize && game.turn(&state) != Turn::Chance);
+        game.step(&mut state, action, History::default());
+    }
+    count
 }
 
 /// Positions a second of the network alone, in batches of `m` on every thread.

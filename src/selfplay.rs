@@ -52,6 +52,9 @@ pub struct FinishedGame {
     /// Its samples.
     #[serde(skip)]
     pub samples: Vec<Sample>,
+    /// What is worth saving of it by itself; see [`crate::game::Game::finding`].
+    #[serde(skip)]
+    pub finding: Option<serde_json::Value>,
 }
 
 /// A game in progress: all that a checkpoint must keep of a lane.
@@ -371,6 +374,7 @@ impl Lane {
             opening: self.opening,
             returns,
             samples,
+            finding: game.finding(&self.state),
         };
         self.game += 1;
         finished

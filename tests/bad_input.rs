@@ -154,6 +154,14 @@ fn values_that_cannot_be_are_refused() {
             vec!["--game", "blob", "--set", "game.players=8", "--set", "game.cards=7"],
             "game.cards: got 7, expected 1..=6, for 8 players share 52 cards",
         ),
+        (
+            vec!["--set", "net.arch=edge"],
+            "net.arch: got edge, expected resnet or mlp, since the actions of this game are not the edges",
+        ),
+        (
+            vec!["--game", "clique", "--set", "net.arch=edge", "--set", "net.precision=int8"],
+            "net.precision: got int8, expected f32 or bf16",
+        ),
         (vec!["--game", "chess", "--set", "game.fen=8/8/8/8 w"], "game.fen: got 8/8/8/8 w, expected"),
         (vec!["--game", "blob", "--set", "search.root_cache=100"], "search.root_cache for blob: "),
         (vec!["--games", "1000000", "--sims", "100000"], "the largest selfplay.games that fits is "),

@@ -310,6 +310,20 @@ fn verify_finds_nothing_in_a_run_and_a_game_that_was_altered() {
 }
 
 #[test]
+fn verify_passes_where_self_play_is_in_bf16() {
+    let out = beside("bf16").display().to_string();
+    let mut command = vecaz(&["run", "--quiet", "--game", "tic_tac_toe", "--epochs", "1", "--out", &out]);
+    TINY.iter().chain(&["net.precision=bf16"]).for_each(|setting| {
+        command.args(["--set", setting]);
+    });
+    stdout(&mut command);
+    let config = std::fs::read_to_string(PathBuf::from(&out).join("config.toml")).expect("read");
+    assert!(config.contains("precision = \"bf16\""), "{config}");
+    let text = stdout(&mut vecaz(&["verify", &out]));
+    assert!(text.ends_with("networks checked, nothing differs\n") && !text.contains(" 0 networks"), "{text}");
+}
+
+#[test]
 fn exported_weights_are_what_the_other_commands_take() {
     let out = beside("exported.safetensors");
     let out = out.to_str().expect("UTF-8");
@@ -422,6 +436,13 @@ fn bench_scaling_writes_a_row_for_each_combination() {
         assert_eq!((&row["sims"], &row["leaves"], &row["threads"]), (&json!(16), &json!(1), &json!(1)));
         for key in ["simulations_per_second", "moves_per_second", "forward_positions_per_second"] {
             assert!(row[key].as_f64().is_some_and(|rate| rate > 0.0), "{key}: {row}");
+        }
+        // Null on a machine too busy to finish a game in this time.
+        assert_eq!(row["plies_per_game"].is_null(), row["games_per_second"].is_null(), "{row}");
+        let [moves, plies, games] =
+            ["moves_per_second", "plies_per_game", "games_per_second"].map(|key| row[key].as_f64());
+        if let (Some(moves), Some(plies), Some(games)) = (moves, plies, games) {
+            assert!((1.0..=9.0).contains(&plies) && (games * plies / moves - 1.0).abs() < 1e-9, "{row}");
         }
         let share = row["share"].as_object().expect("an object");
         assert_eq!(share.len(), 5, "{row}");

@@ -47,12 +47,45 @@ simulations = 8
 positions = 20
 ";
 
+/// Nearly every game is a draw, and so a finding.
+const RAMSEY: &str = "
+[game]
+name = 'clique'
+n = 6
+k = 4
+mode = 'avoid_clique'
+[net]
+arch = 'mlp'
+blocks = 1
+channels = 16
+value_hidden = 8
+[search]
+simulations = 6
+[selfplay]
+games = 13
+samples_per_epoch = 1000
+stride = 4
+opening_plies = 9
+temperature_plies = 9
+[replay]
+capacity = 3001
+[train]
+batch = 32
+min_samples = 300
+[eval]
+every = 0
+";
+
 struct Folder(tempfile::TempDir);
 
 impl Folder {
     fn new() -> Self {
+        Self::with(CONFIG)
+    }
+
+    fn with(config: &str) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        fs::write(folder.path().join("tiny.toml"), CONFIG).expect("written");
+        fs::write(folder.path().join("tiny.toml"), config).expect("written");
         Self(folder)
     }
 
@@ -146,7 +179,7 @@ fn assert_same_runs(a: &Folder, b: &Folder) {
     }
     let timeless = |record: &serde_json::Value| {
         let keys = ["epoch", "games", "positions", "samples", "simulations", "updates", "losses", "strength"];
-        keys.map(|key| record[key].clone())
+        (keys.map(|key| record[key].clone()), record["findings"].clone())
     };
     let (left, right) = (a.metrics(), b.metrics());
     assert_eq!(left.iter().map(timeless).collect::<Vec<_>>(), right.iter().map(timeless).collect::<Vec<_>>());
@@ -180,6 +213,36 @@ fn killed_at_any_moment_it_ends_with_the_same_bytes() {
     assert_same_runs(&whole, &killed);
     let verify = Command::new(assert_cmd::cargo::cargo_bin("vecaz")).arg("verify").arg(killed.run()).output();
     assert!(verify.expect("runs").status.success());
+}
+
+#[test]
+fn killed_while_it_finds_it_ends_with_the_same_findings() {
+    let (killed, whole) = (Folder::with(RAMSEY), Folder::with(RAMSEY));
+    let lines = |folder: &Folder| {
+        let text = fs::read_to_string(folder.run().join("findings.jsonl")).unwrap_or_default();
+        assert!(text.is_empty() || text.ends_with('\n'), "the last line is cut: {text:?}");
+        text.lines().map(str::to_string).collect::<Vec<_>>()
+    };
+    let mut rng = Key::new(6, Purpose::Evaluation).stream();
+    for kill in 0..8 {
+        let before = lines(&killed);
+        let mut child = killed.command(UNBOUNDED, 1 + kill % 3).spawn().expect("runs");
+        wait_until(|| lines(&killed).len() > before.len() || child.try_wait().is_ok_and(|s| s.is_some()));
+        sleep(Duration::from_secs_f64(f64::from(rng.uniform()) * 0.05));
+        child.kill().expect("killed");
+        let output = child.wait_with_output().expect("ended");
+        assert_eq!(output.status.signal(), Some(9), "it ended by itself: {}", text(&output.stderr));
+        let after = lines(&killed);
+        assert_eq!(after[..before.len()], before, "what is found stays");
+    }
+    let epochs = killed.metrics().len() as u64 + 1;
+    killed.finish(epochs, 2);
+    whole.finish(epochs, 1);
+    assert_same_runs(&whole, &killed);
+    let found = lines(&whole);
+    assert_eq!(whole.metrics().last().expect("an epoch")["findings"], found.len());
+    let distinct: std::collections::BTreeSet<&String> = found.iter().collect();
+    assert!(found.len() > 100 && distinct.len() == found.len(), "{} findings", found.len());
 }
 
 #[test]

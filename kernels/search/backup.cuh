@@ -69,7 +69,7 @@ VZ_DEVICE bool tell(const Row& row, i32 child, const Node& told, i32 parent, con
         row.nodes[child].news = 0;
         if (most <= -1.0f) row.value_sum(parent)[told.parent_edge].real = refuted();
     }
-    sync_lanes<7>();
+    VZ_SYNC(7);
     const f32 lower = larger(node.lower, told.least_for(node.player));
     const f32 upper = smaller(node.upper, most_of_edges(row, parent, node));
     if (lower == node.lower && upper == node.upper) return false;
@@ -100,7 +100,7 @@ VZ_DEVICE i32 speak(const Row& row, i32 child, const Node& told, i32 source, i32
         }
     }
     if (node.kind != DECISION || told.news == 0) return source;
-    sync_lanes<8>(); // every lane has read both nodes
+    VZ_SYNC(8); // every lane has read both nodes
     return tell(row, child, told, parent, node) ? parent : source;
 }
 
@@ -137,7 +137,7 @@ VZ_DEVICE void backup(const Row& row, i32 leaf, bool counted, f32* root_sum) {
         const Node told = row.nodes[child];
         source = speak(row, child, told, source, visit, undo);
         from = told.parent;
-        sync_lanes<9>();
+        VZ_SYNC(9);
     }
     if (lane() < VZ_PLAYERS) root_sum[lane()] += row.value(source)[lane()];
 }

@@ -36,7 +36,7 @@ VZ_DEVICE bool settle(const Rows& rows, const Row& row, i32 n, Node node, Settle
         open_edges(row, n, num_edges);
         node.num_edges = (u16)num_edges;
         if (kind == CHANCE && num_edges > 0) {
-            sync_lanes<1>(); // the priors of `open_edges` are overwritten
+            VZ_SYNC(1); // the priors of `open_edges` are overwritten
             if (lane() == 0) game_chance_probs(state, row.actions(n), num_edges, &row.prior(n)->real);
         }
     }
@@ -47,7 +47,7 @@ VZ_DEVICE bool settle(const Rows& rows, const Row& row, i32 n, Node node, Settle
         node.player = (u8)settled.player;
         row.nodes[n] = node;
     }
-    sync_lanes<2>();
+    VZ_SYNC(2);
     return kind == NEW;
 }
 
@@ -61,9 +61,9 @@ VZ_DEVICE int path_keys([[maybe_unused]] const Row& row, [[maybe_unused]] i32 n,
         int place = depth;
         for (i32 at = row.nodes[n].parent; at != NO_NODE; at = row.nodes[at].parent) out[--place] = (u64)at;
     }
-    sync_lanes<3>();
+    VZ_SYNC(3);
     for (int i = lane(); i < depth; i += WARP) out[i] = game_history_key(row.states[out[i]]);
-    sync_lanes<4>();
+    VZ_SYNC(4);
     return depth;
 #else
     return 0;
@@ -177,14 +177,14 @@ VZ_DEVICE void select(const Rows& rows, u32 b) {
         root.left -= 1;
         if (rows.num_leaves > 1) {
             take_off(row, found.node);
-            sync_lanes<5>();
+            VZ_SYNC(5);
         }
         push_leaf(rows, b, root, found.node, found.asked);
         simulations += 1;
         depth_sum += found.depth;
         depth_max = larger(depth_max, found.depth);
     }
-    sync_lanes<6>(); // every lane has read the row's scalars
+    VZ_SYNC(6); // every lane has read the row's scalars
     if (lane() != 0) return;
     rows.roots[b] = root;
     RowCounts& done = rows.done[b];

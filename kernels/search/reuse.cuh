@@ -10,7 +10,7 @@ namespace search {
 // is below its child's, so it is numbered before, or is among the same 32.
 VZ_DEVICE u32 mark_subtree(const Row& row, i32 top, i32 count, i32* targets) {
     for (i32 n = lane(); n < top; n += WARP) targets[n] = NO_NODE;
-    sync_lanes<12>();
+    VZ_SYNC(12);
     u32 found = 0;
     for (i32 first = top; first < count; first += WARP) {
         const i32 n = first + lane();
@@ -26,7 +26,7 @@ VZ_DEVICE u32 mark_subtree(const Row& row, i32 top, i32 count, i32* targets) {
         const u32 mask = __ballot_sync(ALL_LANES, inside);
         if (n < count) targets[n] = inside ? (i32)found + popcount(mask & ((1u << lane()) - 1)) : NO_NODE;
         found += popcount(mask);
-        sync_lanes<13>();
+        VZ_SYNC(13);
     }
     return found;
 }
@@ -71,7 +71,7 @@ VZ_DEVICE void trim(const Row& row, i32 top, i32 count, u32 limit, i32* targets)
         seen += popcount(equal);
         kept += popcount(mask);
     }
-    sync_lanes<14>();
+    VZ_SYNC(14);
 }
 
 // Four bytes of anything.
@@ -115,11 +115,11 @@ VZ_DEVICE void compact(const Row& row, i32 top, i32 count, const i32* targets) {
         Node node = row.nodes[n];
         node.parent = n == top ? NO_NODE : target_of(targets, node.parent);
         relocate(row, n, to, targets);
-        sync_lanes<15>();
+        VZ_SYNC(15);
         if (lane() == 0) row.nodes[to] = node;
         kept += 1;
     }
-    sync_lanes<16>();
+    VZ_SYNC(16);
     if (lane() == 0) *row.count = kept;
 }
 

@@ -31,7 +31,7 @@ VZ_DEVICE f32 draw_noise(const Rows& rows, const RowKey& key, int num_edges, f32
         });
         return 0.0f;
     }
-    sync_lanes<10>(); // one lane draws, since rejection makes the draws one sequence
+    VZ_SYNC(10); // one lane draws, since rejection makes the draws one sequence
     const f32 alpha = rows.noise_alpha > 0.0f ? rows.noise_alpha : 10.0f / (f32)larger(num_edges, 1);
     if (lane() == 0) {
         Stream stream = key.key(Purpose::ROOT_NOISE).stream();
@@ -87,7 +87,7 @@ VZ_DEVICE void begin(const Rows& rows, const BeginCommand& command) {
         for_own_edges([&](int, int e) { noise[e] = 0.0f; });
     }
     if (node.is_proven()) root.finish();
-    sync_lanes<11>(); // every lane has read the row's scalars
+    VZ_SYNC(11); // every lane has read the row's scalars
     if (lane() == 0) {
         rows.roots[b] = root;
         rows.keys[b] = command.key;

@@ -2,7 +2,6 @@
 // keeps a row's tree from ply to ply. All functions: all lanes.
 #pragma once
 #include "search/descend.cuh"
-#include "search/expand.cuh"
 #include "search/reuse.cuh"
 
 namespace search {
@@ -45,7 +44,7 @@ VZ_DEVICE void plant(const Rows& rows, const PlantCommand& command, const State&
     const u32 b = command.row;
     u64* keys = rows.history(b);
     for (u32 i = lane(); i < command.num_history; i += WARP) keys[i] = history[command.first_key + i];
-    sync_lanes<17>();
+    VZ_SYNC(17);
     const State state = given;
     plant_state(rows, rows.row(b), b, state, command.num_history);
     park(rows, b, command.num_history);
@@ -102,18 +101,9 @@ VZ_DEVICE void advance(const Rows& rows, const AdvanceCommand& command) {
     }
     num_history += VZ_USES_HISTORY;
     const bool kept = keep(rows, row, b, command.action);
-    sync_lanes<18>(); // every lane has read the old tree
+    VZ_SYNC(18); // every lane has read the old tree
     if (!kept) plant_state(rows, row, b, state, num_history);
     park(rows, b, num_history);
-}
-
-// Writes the network's answer to one leaf of the pass, if it asked. Strides are 0 where one answer serves all.
-VZ_DEVICE void expand_leaf(
-    const Rows& rows, u32 b, u32 place, const f32* logits, u32 logits_stride, const f32* values, u32 values_stride
-) {
-    const Leaf leaf = rows.leaves[b * rows.num_leaves + place];
-    if (leaf.slot < 0) return;
-    expand(rows.row(b), leaf.node, logits + (u64)leaf.slot * logits_stride, values + (u64)leaf.slot * values_stride);
 }
 
 // Backs all leaves of row `b`'s pass up.
@@ -125,7 +115,7 @@ VZ_DEVICE void backup_leaves(const Rows& rows, u32 b) {
         // A new root's own evaluation is no simulation: nothing was counted when it was selected.
         const bool is_new_root = from_lane(row.nodes[leaf].visits, 0) == 0;
         backup(row, leaf, rows.num_leaves > 1 && !is_new_root, rows.root_sum(b));
-        sync_lanes<19>();
+        VZ_SYNC(19);
     }
     if (num_leaves > 0 && row.nodes[ROOT].is_proven() && lane() == 0) rows.roots[b].finish();
 }

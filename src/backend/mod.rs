@@ -154,9 +154,13 @@ pub trait Backend: Send {
         Ok(())
     }
 
-    /// True where [`Backend::expand`] takes one answer for all leaves: `logits [A]`, `values [P]`.
-    fn takes_one_answer(&self) -> bool {
-        false
+    /// Makes up to `passes` whole passes in every row, for a network that gives every leaf the same answer, `logits [A]` and
+    /// `values [P]`; what they did in all. None, with nothing done, where the backend must be led through each pass.
+    ///
+    /// # Errors
+    /// What the device says.
+    fn simulate_same(&mut self, _logits: &[f32], _values: &[f32], _passes: u32) -> Result<Option<Selected>> {
+        Ok(None)
     }
 
     /// The line of most visited actions from row `b`'s root, at most `most` long.

@@ -11,12 +11,15 @@ use crate::run::memory::check_search;
 use clap::{ArgGroup, Args, value_parser};
 use serde_json::json;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 const EXAMPLES: &str = "\
 Examples:
   vecaz eval runs/connect_four --positions solved.jsonl --sims 800 --json result.jsonl
   vecaz eval runs/a --against runs/b --games 200 --sims 200
   vecaz eval runs/a --against rollouts:800
+  vecaz eval runs/clique-1 --against rollouts:800 --set game.n=8
+  vecaz eval runs/backgammon --against 'exec:python3 tests/opponents/gnubg.py' --opening-plies 0
 
 Positions, one JSON object a line: {\"actions\":[..], \"scores\":[number or null per action]}, the
 exact score of each action for the player to move: > 0 wins, 0 draws, < 0 loses.
@@ -24,7 +27,12 @@ Written per position: {\"index\", \"policy_action\", \"search_action\", \"value\
 {\"positions\", \"policy_outcome_error\", \"policy_exact_error\", \"search_outcome_error\",
 \"search_exact_error\"}. An outcome error is an action that gives away a win or a draw, an exact
 error one that is not among the best-scored.
-A match alternates who begins and gives the Elo difference with its 95 % interval.";
+A match alternates who begins and gives the share of games won and the Elo difference with their
+95 % intervals, and the own points a game where points are counted (backgammon, Blob, Go's area).
+
+exec:COMMAND starts another program for each thread, without a shell. For each move it gets one line
+of JSON on stdin, {\"game\", \"options\", \"player\", \"actions\": all so far, \"names\": the same in words,
+\"legal\", \"legal_names\"}, and answers with one line on stdout, {\"action\": number or name}.";
 
 /// The arguments of `vecaz eval`.
 #[derive(Clone, Debug, Args)]
@@ -36,7 +44,8 @@ pub struct EvalArgs {
     /// Measure the errors on these solved positions
     #[arg(long, value_name = "FILE", group = "task")]
     pub positions: Option<PathBuf>,
-    /// Play a match against another run, `random`, or `rollouts:S` (Monte Carlo tree search with S rollouts a ply)
+    /// Play a match against another run, `random`, `rollouts:S` (Monte Carlo tree search with S rollouts a ply), or
+    /// another program, `exec:COMMAND`
     #[arg(long, value_name = "OPPONENT", group = "task")]
     pub against: Option<String>,
     /// Games of the match
@@ -50,12 +59,18 @@ pub struct EvalArgs {
     #[arg(long, value_name = "K", default_value_t = 2, conflicts_with = "positions")]
     #[arg(value_parser = value_parser!(u32).range(..=1000))]
     pub opening_plies: u32,
+    /// Seconds that another program may take for one answer
+    #[arg(long, value_name = "SECONDS", default_value_t = 60.0, conflicts_with = "positions")]
+    pub patience: f64,
     /// Threads, 0 for all cores
     #[arg(long, value_name = "T", default_value_t = 0, value_parser = value_parser!(u64).range(..=4096))]
     pub threads: u64,
     /// The seed of openings and ties
     #[arg(long, value_name = "X", default_value_t = 1)]
     pub seed: u64,
+    /// Sets one configuration key over the run's, e.g. search.leaves=4, or game.n=8 for an edge network; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
     /// Write the figures as JSON lines, `-` for stdout
     #[arg(long, value_name = "FILE")]
     pub json: Option<JsonTarget>,
@@ -68,7 +83,7 @@ pub struct EvalArgs {
 /// [`Error::Unsupported`] for a search that does not fit into memory.
 pub fn execute(args: EvalArgs) -> Result<()> {
     let threads = start_threads(args.threads as usize);
-    let source = Source::open(Some(&args.run))?;
+    let source = Source::open(Some(&args.run), &args.set)?;
     let rows = ROWS * source.determinisations();
     check_search(source.game.as_ref(), source.params(args.sims), rows)?;
     match (&args.positions, &args.against) {
@@ -108,45 +123,64 @@ fn in_match(args: &EvalArgs, source: &Source, opponent: &str, threads: usize) ->
     let game = source.game.as_ref();
     let params = source.params(args.sims);
     let mut own = Contestant::search(game, &source.network()?, params, source.determinisations(), threads)?;
-    let path = Path::new(opponent);
-    let mut other = if path.exists() {
-        let other = Source::open(Some(path))?;
-        if (other.game.name(), other.game.options()) != (game.name(), game.options()) {
-            return Err(Error::Mismatch {
-                what: format!("game of {opponent}"),
-                found: other.game.name().into(),
-                expected: game.name().into(),
-            });
-        }
-        let params = other.params(args.sims);
-        Contestant::search(game, &other.network()?, params, other.determinisations(), threads)?
-    } else {
-        Contestant::named(game, opponent, "--against", threads)?
-    };
+    let mut other = opponent_named(args, source, opponent, threads)?;
     let plan = MatchPlan { games: args.games as usize, opening_plies: args.opening_plies, seed: args.seed };
     let outcome = play_match(&source.game, &mut own, &mut other, plan)?;
     let (result, elo) = (outcome.result, outcome.result.elo());
-    let points = Mean::of(&outcome.scores);
+    let points = outcome.points();
     if let Some(target) = &args.json {
         let row = json!({
             "against": opponent, "games": result.games(), "simulations": params.simulations,
             "wins": result.wins, "draws": result.draws, "losses": result.losses,
+            "win_rate": result.win_rate(), "win_rate_interval": result.win_rate_interval(),
             "score": result.score(), "score_interval": result.score_interval(),
-            "elo": elo, "raw_score": points, "seed": args.seed, "opening_plies": args.opening_plies,
+            "elo": elo, "raw_score": Mean::of(&outcome.scores),
+            "points_per_game": points.map(|p| p.mean), "points_interval": points.and_then(|p| p.interval()),
+            "seed": args.seed, "opening_plies": args.opening_plies,
         });
         target.write(&format!("{row}\n"))?;
     }
     if args.json == Some(JsonTarget::Stdout) {
         return Ok(());
     }
-    let [low, high] = result.score_interval();
+    let share = |share: f64, [low, high]: [f64; 2]| format!("{share:.3} [{low:.3} to {high:.3}]");
     print(&format!(
-        "against {opponent}: {} won, {} drawn, {} lost; score {:.3} [{low:.3} to {high:.3}]; {elo}\n",
+        "against {opponent}: {} won, {} drawn, {} lost; win rate {}; score {}; {elo}{}\n",
         result.wins,
         result.draws,
         result.losses,
-        result.score()
+        share(result.win_rate(), result.win_rate_interval()),
+        share(result.score(), result.score_interval()),
+        points.map(|points| format!("; points a game {points}")).unwrap_or_default()
     ))
+}
+
+/// The opponent that `--against` names: another program, a run or weights file, or a plain player.
+fn opponent_named(args: &EvalArgs, source: &Source, opponent: &str, threads: usize) -> Result<Contestant> {
+    let game = source.game.as_ref();
+    if let Some(command) = opponent.strip_prefix("exec:") {
+        let patience = args.patience;
+        if !(patience > 0.0 && patience <= 86_400.0) {
+            return Err(Error::config("--patience", patience, "more than 0, at most 86400"));
+        }
+        let threads = threads.min(args.games as usize);
+        return Contestant::external(command, Duration::from_secs_f64(patience), threads);
+    }
+    let path = Path::new(opponent);
+    if !path.exists() {
+        return Contestant::named(game, opponent, "--against", threads);
+    }
+    let other = Source::open(Some(path), &[])?;
+    if other.game.name() != game.name() {
+        return Err(Error::Mismatch {
+            what: format!("game of {opponent}"),
+            found: other.game.name().into(),
+            expected: game.name().into(),
+        });
+    }
+    let other = other.for_game(&source.game)?;
+    let params = other.params(args.sims);
+    Contestant::search(game, &other.network()?, params, other.determinisations(), threads)
 }
 
 #[cfg(test)]

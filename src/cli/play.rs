@@ -19,6 +19,7 @@ const EXAMPLES: &str = "\
 Examples:
   vecaz play                             against the network inside the program
   vecaz play runs/connect_four --sims 2000 --seat 1
+  vecaz play runs/clique-1 --set game.n=8
 
 Type an action's number or name; `undo` takes back, `hint` shows what the search thinks, `quit` ends.";
 
@@ -35,6 +36,9 @@ pub struct PlayArgs {
     /// Your seat: 0 begins
     #[arg(long, value_name = "P", default_value_t = 0, value_parser = value_parser!(u8).range(..8))]
     pub seat: u8,
+    /// Sets one configuration key over the run's, e.g. search.leaves=4, or game.n=8 for an edge network; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
     /// Threads, 0 for all cores
     #[arg(long, value_name = "T", default_value_t = 0, value_parser = value_parser!(u64).range(..=4096))]
     pub threads: u64,
@@ -65,7 +69,7 @@ enum Answer {
 /// search that does not fit into memory.
 pub fn execute(args: PlayArgs) -> Result<()> {
     let threads = start_threads(args.threads as usize);
-    let source = Source::open(args.run.as_deref())?;
+    let source = Source::open(args.run.as_deref(), &args.set)?;
     let players = source.game.sizes().num_players;
     if usize::from(args.seat) >= players {
         return Err(Error::config("--seat", args.seat, format!("0..={}", players - 1)));

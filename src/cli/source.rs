@@ -1,8 +1,9 @@
 //! A run's folder, a weights file, or nothing -> a game, a network and how to search with it.
 
 use crate::batch::{AnyGame, any_game};
-use crate::config::{Config, Layers, Precision};
+use crate::config::{Config, Layers, NetConfig, Precision};
 use crate::error::{Error, Result};
+use crate::net::NetSpec;
 use crate::net::fast::FastNet;
 use crate::run::{BEST, CONFIG, checkpoint};
 use crate::search::SearchParams;
@@ -19,17 +20,23 @@ pub struct Source {
     pub game: Arc<dyn AnyGame>,
     /// The weights and what is known of them.
     pub file: NetFile,
+    /// The network's sizes in this game.
+    pub spec: NetSpec,
     /// The run's configuration; the built-in one of the game where only weights are given.
     pub config: Config,
 }
 
 impl Source {
     /// Reads a run's folder (its best network, else the latest) or a weights file; the network inside the program where
-    /// `path` is None.
+    /// `path` is None. The assignments `set` are laid over the run's configuration.
     ///
     /// # Errors
-    /// [`Error::Io`], [`Error::Format`] or [`Error::Mismatch`] naming the file.
-    pub fn open(path: Option<&Path>) -> Result<Self> {
+    /// [`Error::Io`], [`Error::Format`] or [`Error::Mismatch`] naming the file; as [`Layers::resolve`] for `set`.
+    pub fn open(path: Option<&Path>, set: &[String]) -> Result<Self> {
+        Self::read(path)?.set(set)
+    }
+
+    fn read(path: Option<&Path>) -> Result<Self> {
         let Some(path) = path else {
             let file = NetFile::from_bytes(Path::new("the network inside the program"), EMBEDDED)?;
             return Self::from_file(file);
@@ -40,8 +47,8 @@ impl Source {
         let config = saved_config(path)?;
         let file = NetFile::load(&weights_of(path)?)?;
         let game = any_game(config.game_name(), &config.game_options())?;
-        file.expect_game(game.as_ref())?;
-        Ok(Self { game, file, config })
+        let spec = file.spec_for(game.as_ref())?;
+        Ok(Self { game, file, spec, config })
     }
 
     /// The game and configuration that belong to a weights file.
@@ -58,7 +65,32 @@ impl Source {
         let mut config = layers.resolve()?;
         config.game = header.options.clone();
         config.game.insert("name".into(), header.game.clone().into());
-        Ok(Self { game, file, config })
+        let spec = file.spec_for(game.as_ref())?;
+        Ok(Self { game, file, spec, config })
+    }
+
+    fn set(self, assignments: &[String]) -> Result<Self> {
+        if assignments.is_empty() {
+            return Ok(self);
+        }
+        let base = Layers::default().text(&self.config.to_toml(), "the run's configuration")?;
+        let config =
+            assignments.iter().try_fold(base, |layers, assignment| layers.set(assignment))?.resolve()?;
+        if config.net != (NetConfig { precision: config.net.precision, ..self.config.net.clone() }) {
+            let expected = "the sizes that the weights have; only net.precision may change";
+            return Err(Error::config("net", "other sizes", expected));
+        }
+        let game = any_game(config.game_name(), &config.game_options())?;
+        Self { config, ..self }.for_game(&game)
+    }
+
+    /// The same network in `game`.
+    ///
+    /// # Errors
+    /// As [`NetFile::spec_for`].
+    pub fn for_game(self, game: &Arc<dyn AnyGame>) -> Result<Self> {
+        let spec = self.file.spec_for(game.as_ref())?;
+        Ok(Self { game: game.clone(), spec, ..self })
     }
 
     /// The network, packed.
@@ -66,7 +98,7 @@ impl Source {
     /// # Errors
     /// As [`FastNet::new`].
     pub fn network(&self) -> Result<FastNet> {
-        pack(self.game.as_ref(), &self.file.header.net, &self.file.weights, self.config.net.precision)
+        pack(self.game.as_ref(), &self.spec, &self.file.weights, self.config.net.precision)
     }
 
     /// The network in f32, whatever self-play uses: what the self-check vectors were made with.
@@ -74,7 +106,7 @@ impl Source {
     /// # Errors
     /// As [`FastNet::new`].
     pub fn exact_network(&self) -> Result<FastNet> {
-        FastNet::new(&self.file.header.net, &self.file.weights, Precision::F32)
+        FastNet::new(&self.spec, &self.file.weights, Precision::F32)
     }
 
     /// How to search: the run's configuration, by `eval.algorithm`, with another number of simulations where one is given,

@@ -68,6 +68,8 @@ names! {
         Resnet = "resnet",
         /// Residual multilayer perceptron.
         Mlp = "mlp",
+        /// Residual network on the edges of a complete graph (clique), of any number of vertices.
+        Edge = "edge",
     }
 }
 names! {
@@ -357,6 +359,9 @@ impl Config {
         within("net.policy_channels", n.policy_channels, 1..=1024)?;
         within("net.value_channels", n.value_channels, 1..=1024)?;
         within("net.value_hidden", n.value_hidden, 1..=4096)?;
+        if (n.arch, n.precision) == (Arch::Edge, Precision::Int8) {
+            return Err(Error::config("net.precision", "int8", "f32 or bf16 where net.arch = \"edge\""));
+        }
         let s = &self.search;
         within("search.simulations", s.simulations, 1..=1_000_000)?;
         within("search.leaves", s.leaves, 1..=4096)?;

@@ -1,6 +1,7 @@
 //! Who plays whom: searches with a network, plain opponents, matches between them, and errors on solved positions.
 
-use super::elo::MatchResult;
+use super::elo::{MatchResult, Mean};
+use super::external::ExternalPlayer;
 use super::positions::{ErrorRates, PositionSummary, SolvedPosition, error_rates, replay};
 use super::rollouts::{Player, RandomPlayer, RolloutSettings, rollout_player};
 use crate::batch::{AnyGame, Playthrough};
@@ -13,6 +14,7 @@ use crate::search::root::{Exploration, RootSummary, RowKey};
 use crate::searcher::{Position, Searchers, bare_policies};
 use rayon::prelude::*;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Rows that an evaluation searches at once.
 pub const ROWS: usize = 128;
@@ -75,12 +77,22 @@ impl Contestant {
         Ok(Self::Plain((0..threads.max(1)).map(|_| make()).collect::<Result<_>>()?))
     }
 
+    /// The program that `command` starts, once for each thread; each of its answers may take as long as `patience`.
+    ///
+    /// # Errors
+    /// As [`ExternalPlayer::start`].
+    pub fn external(command: &str, patience: Duration, threads: usize) -> Result<Self> {
+        let start =
+            |_| -> Result<Box<dyn Player>> { Ok(Box::new(ExternalPlayer::start(command, patience)?)) };
+        Ok(Self::Plain((0..threads.max(1)).map(start).collect::<Result<_>>()?))
+    }
+
     /// The actions chosen in `plays`, one each; `key(i)` belongs to the i-th.
     fn choose(&mut self, plays: &[&Playthrough], keys: &[RowKey]) -> Result<Vec<u16>> {
         match self {
             Self::Plain(players) => {
                 let share = plays.len().div_ceil(players.len()).max(1);
-                let chosen: Vec<Vec<u16>> = players
+                let chosen: Vec<Result<Vec<u16>>> = players
                     .par_iter_mut()
                     .zip(plays.par_chunks(share).zip(keys.par_chunks(share)))
                     .map(|(player, (plays, keys))| {
@@ -88,7 +100,7 @@ impl Contestant {
                         each.map(|(play, key)| player.choose(play, key.key(Purpose::Rollout))).collect()
                     })
                     .collect();
-                Ok(chosen.concat())
+                Ok(chosen.into_iter().collect::<Result<Vec<_>>>()?.concat())
             }
             Self::Search { searchers, simulations, determinisations } => {
                 let d = *determinisations;
@@ -148,6 +160,16 @@ pub struct MatchOutcome {
     pub result: MatchResult,
     /// The first contestant's raw score in each game.
     pub scores: Vec<f64>,
+    /// The first contestant's return in each game.
+    pub returns: Vec<f64>,
+}
+
+impl MatchOutcome {
+    /// The first contestant's raw points a game, where points are counted that are not the returns: backgammon, Blob,
+    /// the area in Go.
+    pub fn points(&self) -> Option<Mean> {
+        (self.scores != self.returns).then(|| Mean::of(&self.scores))
+    }
 }
 
 /// Plays a match of `a` against `b`. In games of more than two players `a` takes one seat and `b` all others.
@@ -190,7 +212,8 @@ pub fn play_match(
             break;
         }
     }
-    let mut outcome = MatchOutcome { result: MatchResult::default(), scores: Vec::new() };
+    let mut outcome =
+        MatchOutcome { result: MatchResult::default(), scores: Vec::new(), returns: Vec::new() };
     for (g, play) in plays.iter().enumerate() {
         let mine = usize::from(seat(g));
         let returns = game.returns(play.state());
@@ -198,6 +221,7 @@ pub fn play_match(
         let best_other = others.fold(f32::NEG_INFINITY, |m, &r| m.max(r));
         outcome.result.add(if p == 1 { returns[0] } else { returns[mine] - best_other });
         outcome.scores.push(f64::from(game.scores(play.state())[mine]));
+        outcome.returns.push(f64::from(returns[mine]));
     }
     Ok(outcome)
 }

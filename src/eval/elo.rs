@@ -54,12 +54,20 @@ impl MatchResult {
         let counts = [self.losses, self.draws, self.wins].map(|count| (count as f64 + 0.5) / (games + 1.5));
         let mean = counts[2] + 0.5 * counts[1];
         let variance = counts[2] + 0.25 * counts[1] - mean * mean;
-        let n = games * (mean * (1.0 - mean) / variance).max(1.0);
-        let s = self.score();
-        let z2n = Z95 * Z95 / n;
-        let centre = (s + 0.5 * z2n) / (1.0 + z2n);
-        let half = (Z95 / (1.0 + z2n)) * (s * (1.0 - s) / n + 0.25 * z2n / n).sqrt();
-        [(centre - half).max(0.0), (centre + half).min(1.0)]
+        wilson(self.score(), games * (mean * (1.0 - mean) / variance).max(1.0))
+    }
+
+    /// The share of games won, draws not counted as wins; 0 before the first game.
+    pub fn win_rate(&self) -> f64 {
+        self.wins as f64 / self.games().max(1) as f64
+    }
+
+    /// The 95 % interval of [`MatchResult::win_rate`]: Wilson's.
+    pub fn win_rate_interval(&self) -> [f64; 2] {
+        match self.games() {
+            0 => [0.0, 1.0],
+            games => wilson(self.win_rate(), games as f64),
+        }
     }
 
     /// The Elo difference with its interval.
@@ -108,6 +116,14 @@ impl std::fmt::Display for Elo {
     }
 }
 
+/// Wilson's 95 % interval of a share `s` seen in `n` games.
+fn wilson(s: f64, n: f64) -> [f64; 2] {
+    let z2n = Z95 * Z95 / n;
+    let centre = (s + 0.5 * z2n) / (1.0 + z2n);
+    let half = (Z95 / (1.0 + z2n)) * (s * (1.0 - s) / n + 0.25 * z2n / n).sqrt();
+    [(centre - half).max(0.0), (centre + half).min(1.0)]
+}
+
 /// The Elo difference at which a player is expected to score `score`; `None` at 0 and 1.
 fn elo_of_score(score: f64) -> Option<f64> {
     (score > 0.0 && score < 1.0).then(|| 400.0 * (score / (1.0 - score)).log10())
@@ -133,7 +149,21 @@ pub struct Mean {
     pub half_width: Option<f64>,
 }
 
+impl std::fmt::Display for Mean {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.interval() {
+            Some([low, high]) => write!(f, "{:+.3} [{low:+.3} to {high:+.3}]", self.mean),
+            None => write!(f, "{:+.3}", self.mean),
+        }
+    }
+}
+
 impl Mean {
+    /// The 95 % interval; `None` for fewer than two values.
+    pub fn interval(&self) -> Option<[f64; 2]> {
+        self.half_width.map(|half| [self.mean - half, self.mean + half])
+    }
+
     /// The mean of `values`.
     pub fn of(values: &[f64]) -> Self {
         let count = values.len();
@@ -165,6 +195,14 @@ mod tests {
         // Wilson's interval for 60 of 100 is [0.5020, 0.6906]; the prior's share of draws moves it in the third digit.
         let [low, high] = result(60, 0, 40).score_interval();
         assert!((low - 0.5020).abs() < 2e-3 && (high - 0.6906).abs() < 2e-3, "{low} {high}");
+    }
+
+    #[test]
+    fn draws_are_no_wins() {
+        let r = result(60, 25, 15);
+        assert_eq!((r.win_rate(), result(0, 0, 0).win_rate_interval()), (0.6, [0.0, 1.0]));
+        let [low, high] = r.win_rate_interval();
+        assert!((low - 0.5020).abs() < 1e-4 && (high - 0.6906).abs() < 1e-4, "{low} {high}");
     }
 
     #[test]
@@ -225,6 +263,7 @@ mod tests {
         let mean = Mean::of(&[1.0, 2.0, 3.0, 4.0]);
         assert_eq!(mean.mean, 2.5);
         assert!((mean.half_width.unwrap() - 1.96 * (5.0f64 / 3.0 / 4.0).sqrt()).abs() < 1e-3);
-        assert_eq!(Mean::of(&[3.0]).half_width, None);
+        assert_eq!(mean.to_string(), "+2.500 [+1.235 to +3.765]");
+        assert_eq!((Mean::of(&[3.0]).half_width, Mean::of(&[-3.0]).to_string()), (None, "-3.000".into()));
     }
 }

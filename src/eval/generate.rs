@@ -111,8 +111,8 @@ impl Generator {
             let at_random = made < opening || rng.uniform() < RANDOM_MOVES;
             let key = key.with(made as u64);
             let action = match at_random {
-                true => RandomPlayer.choose(&position, key),
-                false => self.players[place].choose(&position, key),
+                true => RandomPlayer.choose(&position, key)?,
+                false => self.players[place].choose(&position, key)?,
             };
             position.step(action)?;
             if position.turn() == Turn::Over {

@@ -6,6 +6,7 @@
 pub mod arena;
 pub mod connect_four_solver;
 pub mod elo;
+pub mod external;
 pub mod generate;
 pub mod positions;
 pub mod rollouts;

@@ -18,8 +18,12 @@ const MAX_PLAYERS: usize = 8;
 
 /// Something that plays.
 pub trait Player: Send {
-    /// Chooses a legal action where a player is to move. The same `position` and `key` give the same action.
-    fn choose(&mut self, position: &Playthrough, key: Key) -> u16;
+    /// Chooses a legal action where a player is to move. The same `position` and `key` give the same action, other
+    /// programs excepted.
+    ///
+    /// # Errors
+    /// What another program does wrong.
+    fn choose(&mut self, position: &Playthrough, key: Key) -> Result<u16>;
 }
 
 /// Plays every legal action with the same probability.
@@ -27,9 +31,9 @@ pub trait Player: Send {
 pub struct RandomPlayer;
 
 impl Player for RandomPlayer {
-    fn choose(&mut self, position: &Playthrough, key: Key) -> u16 {
+    fn choose(&mut self, position: &Playthrough, key: Key) -> Result<u16> {
         let legal = position.legal();
-        legal[key.stream().below(legal.len())]
+        Ok(legal[key.stream().below(legal.len())])
     }
 }
 
@@ -291,14 +295,14 @@ impl<G: Game> RolloutPlayer<G> {
 
 impl<G: Game> Player for RolloutPlayer<G> {
     /// The action visited most; among equals the one of the higher mean, then the lower action.
-    fn choose(&mut self, position: &Playthrough, key: Key) -> u16 {
+    fn choose(&mut self, position: &Playthrough, key: Key) -> Result<u16> {
         let state = bytemuck::pod_read_unaligned(position.state());
         let summary = self.search(&state, position.history(), key);
         let mean = |&(_, visits, sum): &(u16, u32, f32)| sum / visits.max(1) as f32;
         let better = |a: &(u16, u32, f32), b: &(u16, u32, f32)| {
             a.1.cmp(&b.1).then(mean(a).total_cmp(&mean(b))).then(b.0.cmp(&a.0))
         };
-        summary.into_iter().max_by(better).map_or(0, |(action, ..)| action)
+        Ok(summary.into_iter().max_by(better).map_or(0, |(action, ..)| action))
     }
 }
 

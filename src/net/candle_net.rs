@@ -1,5 +1,6 @@
 //! The networks as candle modules: the truth that the fused passes are held to, and what other devices run.
 
+use super::edge::Edge;
 use super::mlp::Mlp;
 use super::resnet::Resnet;
 use super::spec::{NetSpec, Weights};
@@ -7,7 +8,7 @@ use super::{IoShape, Network};
 use crate::config::Arch;
 use crate::error::{Error, Result};
 use candle_core::{DType, Device, Tensor};
-use candle_nn::{BatchNorm, BatchNormConfig, Linear, Module, VarBuilder, linear};
+use candle_nn::{BatchNorm, BatchNormConfig, Linear, Module, VarBuilder, linear, linear_no_bias};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -29,7 +30,8 @@ pub(super) fn norm(channels: usize, vb: VarBuilder<'_>) -> candle_core::Result<B
     candle_nn::batch_norm(channels, BatchNormConfig { eps: 1e-5, momentum: 0.1, ..Default::default() }, vb)
 }
 
-/// Everything below the heads' linear layers: observations `[B, F]` -> what the policy layer and the value layer read.
+/// Everything below the heads' linear layers: observations `[B, F]` -> what the policy layer and the value layer read,
+/// `[B, inputs]`, or `[B, A, inputs]` where the policy layer makes one logit an action.
 pub(super) trait Trunk: Send + Sync {
     fn forward(&self, obs: &Tensor, mode: Mode) -> candle_core::Result<(Tensor, Tensor)>;
 }
@@ -76,7 +78,7 @@ impl CandleNet {
     /// The network of `spec` on given tensors, which may be variables that candle follows.
     ///
     /// # Errors
-    /// [`Error::Candle`] where a tensor is missing or of another shape.
+    /// [`Error::Candle`] where a tensor is missing or of another shape; those of [`NetSpec::check_graph`].
     pub fn from_tensors(spec: &NetSpec, tensors: HashMap<String, Tensor>) -> Result<Self> {
         let device = tensors.values().next().map_or(Device::Cpu, |tensor| tensor.device().clone());
         let vb = VarBuilder::from_tensors(tensors, DType::F32, &device);
@@ -86,10 +88,15 @@ impl CandleNet {
                 (Box::new(Resnet::new(spec, &vb)?), spec.policy_channels * area, spec.value_channels * area)
             }
             Arch::Mlp => (Box::new(Mlp::new(spec, &vb)?), spec.channels, spec.channels),
+            Arch::Edge => (Box::new(Edge::new(spec, &vb)?), spec.channels, spec.channels),
         };
+        let policy = vb.pp("policy.linear");
         let layers = Layers {
             trunk,
-            policy: linear(policy_inputs, spec.num_actions, vb.pp("policy.linear"))?,
+            policy: match spec.arch {
+                Arch::Edge => linear_no_bias(policy_inputs, 1, policy)?,
+                Arch::Resnet | Arch::Mlp => linear(policy_inputs, spec.num_actions, policy)?,
+            },
             hidden: linear(hidden_inputs, spec.value_hidden, vb.pp("value.hidden"))?,
             values: linear(spec.value_hidden, spec.num_values(), vb.pp("value.out"))?,
         };
@@ -102,7 +109,7 @@ impl CandleNet {
     /// [`Error::Candle`].
     pub fn forward_t(&self, obs: &Tensor, mode: Mode) -> Result<(Tensor, Tensor)> {
         let (policy, value) = self.layers.trunk.forward(obs, mode)?;
-        let logits = self.layers.policy.forward(&policy)?;
+        let logits = self.layers.policy.forward(&policy)?.flatten_from(1)?;
         let hidden = self.layers.hidden.forward(&value)?.relu()?;
         Ok((logits, self.layers.values.forward(&hidden)?.tanh()?))
     }

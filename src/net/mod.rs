@@ -8,7 +8,9 @@ pub mod spec; // shape, tensors and weights of a network
 pub mod init; // first weights
 mod resnet; // the residual tower as a candle module
 mod mlp; // the residual perceptron as a candle module
-pub mod candle_net; // either of them, trained or asked
+mod edge; // the edge network as a candle module
+pub mod edges; // the edges of K_n and what passes between them
+pub mod candle_net; // any of them, trained or asked
 pub mod ops; // fused training passes
 pub mod fast; // the fused CPU forward
 pub mod naive; // the forward as the formulas read, to check the others

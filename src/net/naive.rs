@@ -1,6 +1,7 @@
 //! The forward as its formulas read: one observation at a time, 64-bit sums, no layout, no folding. Slow; the other
 //! forwards are checked against it.
 
+use super::edges::Edges;
 use super::spec::{Array, BN_EPS, NetSpec, Weights};
 use crate::config::Arch;
 use crate::error::Result;
@@ -16,6 +17,7 @@ pub fn forward(spec: &NetSpec, weights: &Weights, obs: &[f32]) -> Result<(Vec<f3
     let (logits, value) = match spec.arch {
         Arch::Resnet => net.resnet(&x),
         Arch::Mlp => net.mlp(&x),
+        Arch::Edge => net.edge(&Edges::of_observation(spec.obs, spec.num_actions)?, &x),
     };
     let mut values: Vec<f32> = value.iter().map(|v| v.tanh() as f32).collect();
     if spec.zero_sum_pair {
@@ -54,6 +56,39 @@ impl Naive<'_> {
         }
         let x = self.bn_relu("bn", &x);
         (self.linear("policy.linear", &x), self.value_out(&x))
+    }
+
+    /// The formulas of `net/edge.rs`, on features `[C, E]`.
+    fn edge(&self, edges: &Edges, obs: &[f64]) -> (Vec<f64>, Vec<f64>) {
+        let mut x = self.pointwise("stem", obs, edges.len());
+        for i in 0..self.spec.blocks {
+            let a = self.bn_relu(&format!("blocks.{i}.bn1"), &x);
+            let at_vertices =
+                self.pointwise(&format!("blocks.{i}.vertex"), &vertex_means(edges, &a), edges.vertices);
+            let mut y = self.pointwise(&format!("blocks.{i}.edge"), &a, edges.len());
+            for (index, y) in y.iter_mut().enumerate() {
+                let (channel, [j, k]) = (index / edges.len(), edges.ends[index % edges.len()]);
+                *y += at_vertices[channel * edges.vertices + j] + at_vertices[channel * edges.vertices + k];
+            }
+            let z = self.bn_relu(&format!("blocks.{i}.bn2"), &y);
+            let mixed = triangles(edges, &z, self.spec.channels / 2);
+            let y = self.pointwise(&format!("blocks.{i}.out"), &mixed, edges.len());
+            x.iter_mut().zip(y).for_each(|(x, y)| *x += y);
+        }
+        let x = self.bn_relu("bn", &x);
+        let mean = |channel: &[f64]| channel.iter().sum::<f64>() / edges.len() as f64;
+        let pooled: Vec<f64> = x.chunks_exact(edges.len()).map(mean).collect();
+        (self.pointwise("policy.linear", &x, edges.len()), self.value_out(&pooled))
+    }
+
+    /// The same linear map without bias at every position; x `[inputs, positions]`.
+    fn pointwise(&self, name: &str, x: &[f64], positions: usize) -> Vec<f64> {
+        let (shape, weight) = self.tensor(&format!("{name}.weight"));
+        let sum = |output: usize, position: usize| -> f64 {
+            let row = &weight[output * shape[1]..][..shape[1]];
+            row.iter().zip(x.iter().skip(position).step_by(positions)).map(|(&w, x)| f64::from(w) * x).sum()
+        };
+        (0..shape[0] * positions).map(|index| sum(index / positions, index % positions)).collect()
     }
 
     fn value_out(&self, x: &[f64]) -> Vec<f64> {
@@ -107,4 +142,32 @@ impl Naive<'_> {
         };
         x.iter().enumerate().map(norm).collect()
     }
+}
+
+/// The mean over the n - 1 edges at each vertex; `[C, E]` -> `[C, n]`.
+fn vertex_means(edges: &Edges, x: &[f64]) -> Vec<f64> {
+    let mean = |channel: &[f64], vertex: usize| -> f64 {
+        let at = channel.iter().zip(&edges.ends).filter(|(_, ends)| ends.contains(&vertex));
+        at.map(|(x, _)| x).sum::<f64>() / (edges.vertices - 1) as f64
+    };
+    let channels = x.chunks_exact(edges.len());
+    channels.flat_map(|channel| (0..edges.vertices).map(move |vertex| mean(channel, vertex))).collect()
+}
+
+/// The first `channels` of `[C, E]` at (i, j) become the sum over k of (i, k) (j, k), over the root of n - 2.
+fn triangles(edges: &Edges, x: &[f64], channels: usize) -> Vec<f64> {
+    let n = edges.vertices;
+    let value = |channel: &[f64], i: usize, j: usize| -> f64 {
+        let same = |ends: &&[usize; 2]| ends.contains(&i) && ends.contains(&j);
+        edges.ends.iter().zip(channel).filter(|(ends, _)| same(ends)).map(|(_, x)| x).sum()
+    };
+    let mut out = x.to_vec();
+    for (index, out) in out.iter_mut().take(channels * edges.len()).enumerate() {
+        let (channel, [i, j]) =
+            (&x[index / edges.len() * edges.len()..][..edges.len()], edges.ends[index % edges.len()]);
+        let others = (0..n).filter(|&k| k != i && k != j);
+        *out = others.map(|k| value(channel, i, k) * value(channel, j, k)).sum::<f64>()
+            / ((n - 2) as f64).sqrt();
+    }
+    out
 }

@@ -1,9 +1,11 @@
 //! What a network is made of: its sizes, the names and shapes of its tensors, its weights as plain arrays.
 //!
 //! The tower is the pre-activation residual network of He et al. 2016 (Identity Mappings in Deep Residual Networks); the
-//! heads are those of AlphaGo Zero (Silver et al. 2017). Tensors have torch's layouts.
+//! heads are those of AlphaGo Zero (Silver et al. 2017). The edge network is that of [`super::edges`]' complete graphs.
+//! Tensors have torch's layouts.
 
 use super::IoShape;
+use super::edges::Edges;
 use crate::config::{Arch, NetConfig};
 use crate::error::{Error, Result};
 use crate::game::ObsShape;
@@ -78,11 +80,36 @@ impl NetSpec {
         if self.zero_sum_pair { 1 } else { self.num_players }
     }
 
+    /// Channels of an edge network that are multiplied around triangles: the first half.
+    pub fn triangle_channels(&self) -> usize {
+        self.channels / 2
+    }
+
+    /// The network with the same tensors for a game of these sizes, where there is one: itself, or an edge network on
+    /// another number of vertices.
+    pub fn for_sizes(&self, sizes: &crate::game::Sizes) -> Option<Self> {
+        let spec = Self { obs: sizes.obs, num_actions: sizes.num_actions, ..self.clone() };
+        let same_game = (self.num_players, self.obs.channels) == (sizes.num_players, sizes.obs.channels);
+        (same_game && spec.check_graph().is_ok() && spec.tensors() == self.tensors()).then_some(spec)
+    }
+
+    /// Refuses an edge network for a game that is not played on the edges of a complete graph.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for `net.arch`.
+    pub fn check_graph(&self) -> Result<()> {
+        match self.arch {
+            Arch::Edge => Edges::of_observation(self.obs, self.num_actions).map(drop),
+            Arch::Resnet | Arch::Mlp => Ok(()),
+        }
+    }
+
     /// Name and shape of every tensor, from input to output.
     pub fn tensors(&self) -> Vec<(String, Vec<usize>)> {
         match self.arch {
             Arch::Resnet => self.resnet_tensors(),
             Arch::Mlp => self.mlp_tensors(),
+            Arch::Edge => self.edge_tensors(),
         }
     }
 
@@ -124,6 +151,24 @@ impl NetSpec {
         list.0
     }
 
+    fn edge_tensors(&self) -> Vec<(String, Vec<usize>)> {
+        let c = self.channels;
+        let mut list = TensorList::default();
+        list.add("stem.weight", &[c, self.obs.channels]);
+        for i in 0..self.blocks {
+            list.batch_norm(&format!("blocks.{i}.bn1"), c);
+            list.add(&format!("blocks.{i}.edge.weight"), &[c, c]);
+            list.add(&format!("blocks.{i}.vertex.weight"), &[c, c]);
+            list.batch_norm(&format!("blocks.{i}.bn2"), c);
+            list.add(&format!("blocks.{i}.out.weight"), &[c, c]);
+        }
+        list.batch_norm("bn", c);
+        list.add("policy.linear.weight", &[1, c]);
+        list.linear("value.hidden", self.value_hidden, c);
+        list.linear("value.out", self.num_values(), self.value_hidden);
+        list.0
+    }
+
     /// Weights for tests and benchmarks: linear maps that keep the variance, BatchNorm statistics near 0 and 1.
     pub fn random(&self, key: Key) -> Weights {
         let tensor = |(index, (name, shape)): (usize, (String, Vec<usize>))| {
@@ -146,8 +191,10 @@ impl NetSpec {
     /// Checks that `weights` holds exactly this network's tensors, with finite numbers.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] for a size of 0, a missing, foreign or misshapen tensor; [`Error::NotFinite`].
+    /// [`Error::Mismatch`] for a size of 0, a missing, foreign or misshapen tensor; [`Error::NotFinite`]; those of
+    /// [`NetSpec::check_graph`].
     pub fn check(&self, weights: &Weights) -> Result<()> {
+        self.check_graph()?;
         let tensors = self.tensors();
         if self.zero_sum_pair && self.num_players != 2 {
             return Err(mismatch("players of a network with one value for two", self.num_players, 2));

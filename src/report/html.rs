@@ -82,6 +82,7 @@ fn facts(records: &[EpochRecord]) -> String {
             ("match score", strength.match_score.map(percent).unwrap_or_default()),
         ]);
     }
+    facts.extend(last.findings.map(|count| ("findings", compact(count as f64))));
     let known = facts.iter().filter(|(_, value)| !value.is_empty());
     let items: String =
         known.map(|(name, value)| format!("<li><b>{value}</b><span>{name}</span></li>\n")).collect();

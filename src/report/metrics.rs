@@ -63,6 +63,9 @@ pub struct EpochRecord {
     /// Share of leaves answered by the evaluation cache, where there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_hit_rate: Option<f64>,
+    /// Distinct findings of the run so far (`findings.jsonl`), where there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub findings: Option<u64>,
 }
 
 /// Means over an epoch's updates.
@@ -152,6 +155,7 @@ impl EpochRecord {
             ("games/mean_length", self.mean_game_length),
             ("games/draw_share", self.draw_share),
             ("games/first_player_win_share", self.first_player_win_share),
+            ("games/findings", self.findings.map(|count| count as f64)),
         ];
         all.into_iter().filter_map(|(name, value)| value.map(|value| (name, value))).collect()
     }

@@ -52,10 +52,10 @@ pub fn header() -> String {
 }
 
 /// The table line of one epoch. Strength is the outcome error of search on solved positions ("4.5 % err"), or the share
-/// of a match's points ("73 % won").
+/// of a match's points ("73 % won"). Where the run has findings, the line ends with their number.
 pub fn row(record: &EpochRecord) -> String {
     let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_string());
-    align([
+    let line = align([
         record.epoch.to_string(),
         format!("{:.1}", record.minutes()),
         compact(record.games_per_second),
@@ -64,7 +64,11 @@ pub fn row(record: &EpochRecord) -> String {
         or_dash(record.losses.map(|losses| format!("{:.4}", losses.value))),
         or_dash(strength(record)),
         compact(record.games_per_day),
-    ])
+    ]);
+    match record.findings {
+        Some(count) => format!("{line}  {count} findings"),
+        None => line,
+    }
 }
 
 fn strength(record: &EpochRecord) -> Option<String> {
@@ -166,6 +170,9 @@ mod tests {
     fn the_table_is_aligned() {
         let mut records = sample_records(3);
         records[1].strength = Some(Strength { match_score: Some(0.734), ..Strength::default() });
+        assert!(
+            row(&EpochRecord { findings: Some(12), ..records[0].clone() }).ends_with("1.89M  12 findings")
+        );
         let lines: Vec<String> = std::iter::once(header()).chain(records.iter().map(row)).collect();
         insta::assert_snapshot!(lines.join("\n"), @r"
         epoch  minutes   games/s  positions/s  policy loss  value loss      strength  games/day

@@ -32,6 +32,14 @@ pub struct ScalingRow {
     pub simulations_per_second: f64,
     /// Plies per second, all games together.
     pub moves_per_second: f64,
+    /// Mean plies decided by a search of the games that finished; null where none did.
+    pub plies_per_game: Option<f64>,
+    /// Games per second: plies per second over plies per game; null where no game finished.
+    pub games_per_second: Option<f64>,
+    /// Mean positions of one forward, one thread's batch.
+    pub positions_per_batch: f64,
+    /// Positions per second that the network evaluated.
+    pub positions_per_second: f64,
     /// Simulations per second over those of the fewest games, all else equal.
     pub speedup: f64,
     /// Where the time went.

@@ -6,6 +6,7 @@ use crate::config::{Config, DeviceName};
 use crate::error::{Error, Result};
 use crate::net::NetSpec;
 use crate::replay::Replay;
+use crate::root_cache;
 use crate::search::{PassBuffers, SearchParams};
 use crate::selfplay::{backend_plan, entry_shape};
 
@@ -22,7 +23,7 @@ pub struct MemoryPlan {
     pub replay: u64,
     /// Weights, moments, gradients and activations of a training batch.
     pub training: u64,
-    /// The root cache while it is built.
+    /// The root cache while it is built: one tree for each start.
     pub cache: u64,
     /// The evaluation cache.
     pub evaluations: u64,
@@ -51,7 +52,8 @@ impl MemoryPlan {
             0 => 0,
             simulations => {
                 let nodes = BackendPlan::nodes_for(simulations, &sizes);
-                BackendPlan { rows: 1, nodes, ..plan }.row_bytes(&sizes, game.state_size())
+                let starts = root_cache::starts(game).map_or(1, |starts| starts.len());
+                BackendPlan { rows: 1, nodes, ..plan }.row_bytes(&sizes, game.state_size()) * starts
             }
         };
         let sample = Replay::sample_bytes(&sizes, game.state_size());

@@ -5,6 +5,7 @@
 //! depends on the configuration, the seed and counters, nothing on the clock but when to stop.
 
 pub mod checkpoint;
+pub mod findings;
 pub mod memory;
 pub mod network;
 pub mod strength;
@@ -26,6 +27,7 @@ use crate::selfplay::{FinishedGame, SelfPlay, backend_plan};
 use crate::train::Trainer;
 use crate::weights::{NetFile, pack};
 use checkpoint::{Checkpoint, Counters, Parts};
+use findings::FindingsLog;
 use memory::MemoryPlan;
 use network::place;
 use std::fs::{self, File};
@@ -59,6 +61,7 @@ pub struct Run {
     counters: Counters,
     examiner: Examiner,
     metrics: MetricsLog,
+    findings: FindingsLog,
     events: EventWriter,
     resumed_at: Instant,
     seconds_before: f64,
@@ -144,6 +147,7 @@ impl Run {
         Ok(Self {
             examiner,
             metrics: MetricsLog::open(dir, counters.epoch)?,
+            findings: FindingsLog::open(dir)?,
             events: EventWriter::create(dir, counters.epoch)?,
             seconds_before: counters.seconds,
             resumed_at: Instant::now(),
@@ -256,6 +260,7 @@ impl Run {
             first_player_win_share: share(played.first_player_wins),
             strength,
             cache_hit_rate: clock.cache_hit_rate(),
+            findings: (self.findings.count() > 0).then(|| self.findings.count()),
             ..EpochRecord::default()
         };
         let record = record.with_rates();
@@ -269,6 +274,7 @@ impl Run {
         self.counters.epoch = record.epoch;
         self.counters.seconds = record.seconds;
         self.store_games(games)?;
+        self.findings.sync()?;
         let rank = record.strength.as_ref().and_then(strength::rank);
         if let Some(rank) = rank.filter(|r| self.counters.best.is_none_or(|(_, best)| *r <= best)) {
             self.counters.best = Some((record.epoch, rank));
@@ -291,6 +297,7 @@ impl Run {
             }
             for game in self.selfplay.stride()? {
                 played.take(&game);
+                game.finding.iter().try_for_each(|finding| self.findings.add(finding))?;
                 game.samples.iter().for_each(|sample| self.replay.push(sample));
                 if played.stored.len() < STORED_GAMES {
                     played.stored.push(FinishedGame { samples: Vec::new(), ..game });
@@ -400,11 +407,12 @@ impl Rules {
         let game = any_game(config.game_name(), &config.game_options())?;
         check_device(config.run.device)?;
         check_device(config.network_device())?;
+        let spec = NetSpec::new(&config.net, &game.sizes());
+        spec.check_graph()?;
         MemoryPlan::new(config, game.as_ref()).check(config)?;
         if config.search.root_cache > 0 {
             root_cache::starts(game.as_ref())?;
         }
-        let spec = NetSpec::new(&config.net, &game.sizes());
         let examiner = Examiner::new(config, &game, threads)?;
         Ok(Self { game, spec, examiner })
     }

@@ -105,7 +105,7 @@ pub fn backup(row: &mut RowMut<'_>, leaf: i32, flight: Flight, root_sum: &mut [f
 }
 
 /// Tells a decision node that the bounds of `child` behind `edge` have changed, and narrows its own. Where they meet, `value`
-/// becomes the node's proven value. Said twice, nothing more comes of it.
+/// becomes the node's proven value. Said twice, nothing more comes of it. Rare, so it is kept out of the loop.
 #[inline(never)]
 fn tell(row: &mut RowMut<'_>, child: i32, parent: i32, edge: usize, value: &mut [f32; MAX_PLAYERS]) {
     row.nodes[child as usize].clear_news();

@@ -19,7 +19,7 @@ pub mod reuse;
 pub mod eval_cache;
 pub mod reference;
 
-use crate::backend::Backend;
+use crate::backend::{Backend, Selected};
 use crate::config::{Algorithm, ChanceRule, DeviceName, Fpu, SearchConfig, SearchEngine};
 use crate::error::Result;
 use crate::game::Sizes;
@@ -144,6 +144,17 @@ impl PassClock {
         (asked > 0).then(|| self.cached as f64 / asked as f64)
     }
 
+    /// Counts one pass over `rows` rows.
+    fn count(&mut self, selected: &Selected, rows: usize) {
+        self.passes += 1;
+        self.evaluations += selected.evaluations as u64;
+        self.cached += selected.cached as u64;
+        self.idle_rows += (rows - selected.rows) as u64;
+        self.simulations += selected.simulations as u64;
+        self.depth_sum += selected.depth_sum;
+        self.depth_max = self.depth_max.max(selected.depth_max);
+    }
+
     /// Adds another clock's counts.
     pub fn add(&mut self, other: &Self) {
         self.select += other.select;
@@ -201,6 +212,16 @@ pub fn simulate(
 ) -> Result<usize> {
     let sizes = *backend.sizes();
     let start = Instant::now();
+    if !network.needs_observations() {
+        let logits = &mut buffers.logits[..sizes.num_actions];
+        let values = &mut buffers.values[..sizes.num_players];
+        network.forward(&buffers.obs[..sizes.obs.len()], logits, values)?;
+        if let Some(selected) = backend.simulate_same(logits, values, 1)? {
+            clock.select += start.elapsed().as_secs_f64();
+            clock.count(&selected, backend.rows());
+            return Ok(selected.leaves);
+        }
+    }
     let selected = backend.select();
     let m = selected.evaluations;
     let obs = &mut buffers.obs[..m * sizes.obs.len()];
@@ -208,13 +229,10 @@ pub fn simulate(
         backend.observe(obs);
     }
     let observed = Instant::now();
-    // Where the answer is always the same, one is enough for a backend that can spread it.
-    let spread = !network.needs_observations() && backend.takes_one_answer();
-    let answers = if spread { m.min(1) } else { m };
-    let logits = &mut buffers.logits[..answers * sizes.num_actions];
-    let values = &mut buffers.values[..answers * sizes.num_players];
+    let logits = &mut buffers.logits[..m * sizes.num_actions];
+    let values = &mut buffers.values[..m * sizes.num_players];
     if m > 0 {
-        network.forward(&obs[..answers * sizes.obs.len()], logits, values)?;
+        network.forward(obs, logits, values)?;
     }
     let evaluated = Instant::now();
     backend.expand(logits, values);
@@ -225,12 +243,6 @@ pub fn simulate(
     clock.forward += (evaluated - observed).as_secs_f64();
     clock.expand += (expanded - evaluated).as_secs_f64();
     clock.backup += expanded.elapsed().as_secs_f64();
-    clock.passes += 1;
-    clock.evaluations += m as u64;
-    clock.cached += selected.cached as u64;
-    clock.idle_rows += (backend.rows() - selected.rows) as u64;
-    clock.simulations += selected.simulations as u64;
-    clock.depth_sum += selected.depth_sum;
-    clock.depth_max = clock.depth_max.max(selected.depth_max);
+    clock.count(&selected, backend.rows());
     Ok(selected.leaves)
 }

@@ -11,7 +11,10 @@ fn spec(arch: Arch) -> NetSpec {
         policy_channels: 5,
         value_channels: 3,
         value_hidden: 20,
-        obs: ObsShape { channels: 2, height: 4, width: 5 },
+        obs: match arch {
+            Arch::Edge => ObsShape { channels: 4, height: 6, width: 1 },
+            Arch::Resnet | Arch::Mlp => ObsShape { channels: 2, height: 4, width: 5 },
+        },
         num_actions: 6,
         num_players: 2,
         zero_sum_pair: true,
@@ -46,9 +49,11 @@ fn config() -> TrainConfig {
 
 #[test]
 fn a_fixed_problem_is_learnt() {
-    for (arch, optimizer, lr, decay) in
-        [(Arch::Resnet, OptimizerKind::AdamW, 3e-3, 1e-4), (Arch::Mlp, OptimizerKind::Sgd, 0.1, 0.0)]
-    {
+    for (arch, optimizer, lr, decay) in [
+        (Arch::Resnet, OptimizerKind::AdamW, 3e-3, 1e-4),
+        (Arch::Mlp, OptimizerKind::Sgd, 0.1, 0.0),
+        (Arch::Edge, OptimizerKind::AdamW, 3e-3, 1e-4),
+    ] {
         let spec = spec(arch);
         let config = TrainConfig { optimizer, lr, weight_decay: decay, ..config() };
         let mut trainer = Trainer::new(&spec, &config, 3).expect("trainer");
@@ -63,7 +68,7 @@ fn a_fixed_problem_is_learnt() {
 
 #[test]
 fn any_number_of_threads_gives_the_same_bits() {
-    for arch in [Arch::Resnet, Arch::Mlp] {
+    for arch in [Arch::Resnet, Arch::Mlp, Arch::Edge] {
         let run = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
             pool.install(|| {

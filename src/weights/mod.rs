@@ -151,24 +151,35 @@ impl NetFile {
         Ok(Self { header, weights: arrays, check })
     }
 
-    /// Refuses a network that is for another game or other settings.
+    /// The network's sizes in `game`: those it was made with, or of an edge network those for another number of vertices.
     ///
     /// # Errors
-    /// [`Error::Mismatch`].
-    pub fn expect_game(&self, game: &dyn AnyGame) -> Result<()> {
+    /// [`Error::Mismatch`] where the network is for another game or other settings.
+    pub fn spec_for(&self, game: &dyn AnyGame) -> Result<NetSpec> {
         let describe = |name: &str, options: &toml::Table| {
             let options: Vec<String> =
                 options.iter().map(|(key, value)| format!("{key} = {value}")).collect();
             format!("{name} ({})", options.join(", "))
         };
-        if self.header.game != game.name() || self.header.options != game.options() {
-            return Err(Error::Mismatch {
-                what: "the network's game".into(),
-                found: describe(&self.header.game, &self.header.options),
-                expected: describe(game.name(), &game.options()),
-            });
+        let net = &self.header.net;
+        let (trained, asked) = (&self.header.options, game.options());
+        if self.header.game == game.name() && *trained == asked {
+            expect_sizes(game, net)?;
+            return Ok(net.clone());
         }
-        expect_sizes(game, &self.header.net)
+        let only_vertices =
+            self.header.game == game.name() && without_vertices(trained) == without_vertices(&asked);
+        match net.for_sizes(&game.sizes()).filter(|_| only_vertices) {
+            Some(spec) => Ok(spec),
+            None => Err(Error::Mismatch {
+                what: match only_vertices {
+                    true => "the network's game (only an edge network serves another game.n)".into(),
+                    false => "the network's game".into(),
+                },
+                found: describe(&self.header.game, &self.header.options),
+                expected: describe(game.name(), &asked),
+            }),
+        }
     }
 
     /// Runs the self-check on `network`: the largest difference to the stored outputs, relative where they exceed 1.
@@ -237,6 +248,11 @@ fn answer(net: &NetSpec, weights: &Weights, obs: Vec<f32>) -> Result<SelfCheck> 
     let mut values = vec![0.0; CHECKS * net.num_players];
     CandleNet::new(net, weights)?.forward(&obs, &mut logits, &mut values)?;
     Ok(SelfCheck { obs, logits, values })
+}
+
+/// The settings of a game but for its number of vertices, `n`.
+fn without_vertices(options: &toml::Table) -> toml::Table {
+    options.iter().filter(|(key, _)| *key != "n").map(|(key, value)| (key.clone(), value.clone())).collect()
 }
 
 fn expect_sizes(game: &dyn AnyGame, net: &NetSpec) -> Result<()> {

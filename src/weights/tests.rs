@@ -42,7 +42,7 @@ fn a_file_comes_back_whole_and_the_same_content_gives_the_same_bytes() {
         let exported = export(&a, &b).expect("exported");
         assert_eq!(exported, file);
         assert_eq!(std::fs::read(&a).expect("a"), std::fs::read(&b).expect("b"));
-        loaded.expect_game(&*game(name)).expect("its game");
+        loaded.spec_for(&*game(name)).expect("its game");
     }
 }
 
@@ -117,14 +117,36 @@ fn absurd_sizes_are_refused_before_anything_is_made_of_them() {
 #[test]
 fn another_game_is_refused() {
     let file = file("connect_four", Arch::Resnet);
-    let error = file.expect_game(&*game("tic_tac_toe")).expect_err("another game").to_string();
+    let error = file.spec_for(&*game("tic_tac_toe")).expect_err("another game").to_string();
     assert!(
         error.contains("found connect_four (rows = 6") && error.contains("expected tic_tac_toe"),
         "{error}"
     );
     let options = toml::Table::from_iter([("rows".to_string(), toml::Value::Integer(5))]);
     let smaller = any_game("connect_four", &options).expect("valid");
-    assert!(file.expect_game(&*smaller).is_err());
+    assert!(file.spec_for(&*smaller).is_err());
     let weights = file.weights.clone();
     assert!(NetFile::new(&*smaller, &file.header.net, weights, 0).is_err());
+}
+
+#[test]
+fn an_edge_network_serves_any_number_of_vertices_and_no_other_rules() {
+    let clique = |n: i64, k: i64| {
+        let options = [("n", n), ("k", k)].map(|(key, value)| (key.to_string(), toml::Value::Integer(value)));
+        any_game("clique", &toml::Table::from_iter(options)).expect("valid")
+    };
+    let file = |arch| {
+        let (game, config) =
+            (clique(6, 4), NetConfig { arch, blocks: 1, channels: 12, ..NetConfig::default() });
+        let net = NetSpec::new(&config, &game.sizes());
+        NetFile::new(&*game, &net, initial_weights(&net, 4), 7).expect("file")
+    };
+    let edge = file(Arch::Edge);
+    let spec = edge.spec_for(&*clique(9, 4)).expect("another number of vertices");
+    assert_eq!((spec.num_actions, spec.obs.height, spec.channels), (36, 36, 12));
+    assert!(CandleNet::new(&spec, &edge.weights).is_ok());
+    let error = edge.spec_for(&*clique(9, 3)).expect_err("another clique").to_string();
+    assert!(error.contains("k = 4") && error.contains("k = 3"), "{error}");
+    let error = file(Arch::Mlp).spec_for(&*clique(9, 4)).expect_err("a perceptron").to_string();
+    assert!(error.contains("only an edge network serves another game.n"), "{error}");
 }

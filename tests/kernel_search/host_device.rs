@@ -4,7 +4,7 @@
 use libloading::{Library, Symbol};
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::cell::Cell;
-use std::ffi::{CStr, CString, c_char, c_uint, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -76,6 +76,7 @@ type LaunchFn = unsafe extern "C" fn(
     c_uint,
     c_uint,
     u64,
+    c_int,
     *const *mut c_void,
     *const c_uint,
     c_uint,
@@ -87,6 +88,7 @@ pub struct HostDevice {
     game: String,
     defines: Vec<(String, String)>,
     free_bytes: usize,
+    missing_barrier: c_int,
     seed: Cell<u64>,
     launches: Cell<u64>,
     downloads: Cell<u64>,
@@ -100,6 +102,7 @@ impl HostDevice {
             game: String::new(),
             defines: Vec::new(),
             free_bytes: usize::MAX,
+            missing_barrier: 0,
             seed: Cell::new(seed),
             launches: Cell::new(0),
             downloads: Cell::new(0),
@@ -109,6 +112,12 @@ impl HostDevice {
     /// The same with one more constant.
     pub fn with_define(mut self, name: &str, value: impl ToString) -> Self {
         self.defines.push((name.into(), value.to_string()));
+        self
+    }
+
+    /// The same with the barriers of this number left out.
+    pub fn without_barrier(mut self, number: c_int) -> Self {
+        self.missing_barrier = number;
         self
     }
 
@@ -259,8 +268,9 @@ impl Device for HostDevice {
                 library.get(b"emulator_launch\0").map_err(|e| self.error(e.to_string()))?;
             let num = args.len() as c_uint;
             let seed = self.seed.get();
+            let (missing, arguments) = (self.missing_barrier, pointers.as_ptr());
             let failure =
-                launch(name.as_ptr(), shape.grid, shape.block, seed, pointers.as_ptr(), sizes.as_ptr(), num);
+                launch(name.as_ptr(), shape.grid, shape.block, seed, missing, arguments, sizes.as_ptr(), num);
             (!failure.is_null()).then(|| CStr::from_ptr(failure).to_string_lossy().into_owned())
         };
         let broken = args.iter().any(|arg| matches!(arg, Arg::Buffer(buffer, _) if !buffer.guard_is_whole()));

@@ -7,7 +7,7 @@ mod networks;
 mod scenario;
 
 use host_device::HostDevice;
-use scenario::{Limit, Scenario, compare};
+use scenario::{Limit, Scenario, both, compare};
 use vecaz::backend::Backend;
 use vecaz::backend::kernels::KernelBackend;
 use vecaz::backend::plan::{BackendPlan, Reuse};
@@ -106,6 +106,13 @@ fn they_agree_where_the_tree_is_full() {
             }
         }
     }
+}
+
+#[test]
+fn the_emulator_needs_no_assembly() {
+    let scenario = scenario(GAMES[1], config(Algorithm::Gumbel, 30, 4, true));
+    let [right, found] = both(&scenario, HostDevice::new(4).with_define("EMULATOR_PORTABLE", 1));
+    assert!(found == right);
 }
 
 #[test]

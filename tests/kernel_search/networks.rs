@@ -1,7 +1,7 @@
 //! Networks that answer on the device, and answers that are all the same: the results must be those of a network on the host.
 
 use super::host_device::{HostBuffer, HostDevice};
-use super::scenario::{Limit, Scenario, assert_same, cpu, facts, finish, kernels, tree_bytes};
+use super::scenario::{Facts, Limit, Scenario, assert_same, cpu, facts, finish, kernels, tree_bytes};
 use super::{BOTH, Noisy, config, scenario};
 use vecaz::backend::kernels::network::{DeviceNetwork, ObsFormat, Slots};
 use vecaz::backend::{Backend, PlyPlan};
@@ -54,6 +54,16 @@ fn compare_with_cpu(backend: &mut dyn Backend, network: &mut dyn Network, scenar
     }
 }
 
+/// What a search in one launch finds where all logits and values are 0.
+pub fn in_one_launch(scenario: &Scenario, device: HostDevice) -> Vec<Facts> {
+    let sizes = scenario.game().sizes();
+    let mut backend = kernels(scenario, device);
+    begin(&mut backend, scenario);
+    let (logits, values) = (vec![0.0; sizes.num_actions], vec![0.0; sizes.num_players]);
+    backend.simulate_same(&logits, &values, 1000).expect("a device");
+    (0..backend.rows()).map(|b| facts(&mut backend, b)).collect()
+}
+
 /// Games whose observations bfloat16 holds exactly.
 const WHOLE: [(&str, &str, &[usize]); 3] = [
     ("connect_four", "", &[0, 9, 22, 30, 4]),
@@ -98,7 +108,7 @@ fn one_answer_for_all_needs_one_launch() {
             begin(&mut backend, &scenario);
             assert!(backend.num_unfinished().expect("a device") > 0);
             let before = backend.with_device(|d| (d.launches(), d.downloads()));
-            let done = backend.simulate_same(&logits, &values, 1000).expect("a device");
+            let done = backend.simulate_same(&logits, &values, 1000).expect("a device").expect("it can");
             let after = backend.with_device(|d| (d.launches(), d.downloads()));
             assert_eq!(after, (before.0 + 2, before.1 + 1), "the search, and the count");
             assert!(done.simulations > 0 && done.evaluations > 0);
@@ -109,12 +119,20 @@ fn one_answer_for_all_needs_one_launch() {
 }
 
 #[test]
-fn a_host_network_that_sees_nothing_answers_once_a_pass() {
+fn a_pass_with_a_network_that_sees_nothing_is_one_launch() {
     let scenario = scenario(super::GAMES[1], config(Algorithm::Gumbel, 30, 3, true));
     let mut network = UniformNet(scenario.io_shape());
     let mut backend = kernels(&scenario, HostDevice::new(2));
     begin(&mut backend, &scenario);
-    finish(&mut backend, &mut network);
+    let mut right = cpu(&scenario);
+    begin(right.as_mut(), &scenario);
+    let before = backend.with_device(|d| (d.launches(), d.downloads()));
+    let counts = finish(&mut backend, &mut network);
+    let after = backend.with_device(|d| (d.launches(), d.downloads()));
+    assert_eq!(counts, finish(right.as_mut(), &mut network));
+    let passes = counts[0];
+    let commands = 2; // plant, begin
+    assert_eq!(after, (before.0 + commands + 2 * passes, before.1 + passes));
     compare_with_cpu(&mut backend, &mut network, &scenario);
 }
 

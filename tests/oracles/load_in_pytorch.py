@@ -3,7 +3,7 @@
     pip install torch safetensors
     python tests/oracles/load_in_pytorch.py NETWORK.safetensors
 
-`Net` is all it takes to use such a network elsewhere. Observations go in flat, `[B, F]`, channels first, seen by the
+`Net` (`EdgeNet` where `net.arch` is `edge`) is all it takes to use such a network elsewhere. Observations go in flat, `[B, F]`, channels first, seen by the
 player to move; out come raw logits `[B, A]`, to be masked by the legal actions, and values `[B, P]` in seats relative to
 the player to move. The metadata entry `vecaz` (JSON) names the game, its settings and the actions.
 """
@@ -58,12 +58,64 @@ class Net(nn.Module):
         return self.policy["linear"](p), torch.cat([v, -v], 1) if self.pair else v
 
 
+class EdgeNet(nn.Module):
+    """The edge network of the clique game; the weights serve any number of vertices."""
+
+    def __init__(self, net):
+        super().__init__()
+        c, self.planes, self.pair = net["channels"], net["obs"]["channels"], net["zero_sum_pair"]
+        self.half = c // 2
+
+        def linear(inputs=c, outputs=c):
+            return nn.Linear(inputs, outputs, bias=False)
+
+        self.stem = linear(self.planes)
+        self.blocks = nn.ModuleList(
+            nn.ModuleDict(
+                {"bn1": nn.BatchNorm1d(c), "edge": linear(), "vertex": linear(), "bn2": nn.BatchNorm1d(c), "out": linear()}
+            )
+            for _ in range(net["blocks"])
+        )
+        self.bn = nn.BatchNorm1d(c)
+        self.policy = nn.ModuleDict({"linear": linear(outputs=1)})
+        out = nn.Linear(net["value_hidden"], 1 if self.pair else net["num_players"])
+        self.value = nn.ModuleDict({"hidden": nn.Linear(c, net["value_hidden"]), "out": out})
+
+    @staticmethod
+    def norm_relu(bn, x):
+        return bn(x.flatten(0, 1)).view_as(x).relu()
+
+    def forward(self, obs):
+        x = obs.view(len(obs), self.planes, -1).transpose(1, 2)  # [B, E, planes]
+        n = next(n for n in range(3, 99) if n * (n - 1) // 2 == x.shape[1])
+        i, j = torch.triu_indices(n, n, 1)  # edges in lexicographic order
+        x = self.stem(x)
+        for block in self.blocks:
+            full = self.to_matrix(self.norm_relu(block["bn1"], x), i, j, n)
+            sent = block["vertex"](full.sum(2) / (n - 1))
+            y = block["edge"](full[:, i, j]) + sent[:, i] + sent[:, j]
+            z = self.norm_relu(block["bn2"], y)
+            matrix = self.to_matrix(z[..., : self.half], i, j, n)
+            around = torch.einsum("bikc,bkjc->bijc", matrix, matrix)[:, i, j] / (n - 2) ** 0.5
+            x = x + block["out"](torch.cat([around, z[..., self.half :]], 2))
+        x = self.norm_relu(self.bn, x)
+        v = self.value["out"](self.value["hidden"](x.mean(1)).relu()).tanh()
+        return self.policy["linear"](x).squeeze(2), torch.cat([v, -v], 1) if self.pair else v
+
+    @staticmethod
+    def to_matrix(x, i, j, n):
+        """[B, E, C] -> [B, n, n, C], symmetric, 0 on the diagonal."""
+        full = x.new_zeros(len(x), n, n, x.shape[2])
+        full[:, i, j], full[:, j, i] = x, x
+        return full
+
+
 def main(path):
     with safe_open(path, "pt") as file:
         header = json.loads(file.metadata()["vecaz"])
         tensors = {name: file.get_tensor(name) for name in file.keys()}
     check = {name: tensors.pop("selfcheck." + name) for name in ("obs", "logits", "values")}
-    net = Net(header["net"]).eval()
+    net = (EdgeNet if header["net"]["arch"] == "edge" else Net)(header["net"]).eval()
     missing, surplus = net.load_state_dict(tensors, strict=False)
     wrong = [name for name in missing if not name.endswith("num_batches_tracked")] + surplus
     if wrong:

@@ -211,15 +211,13 @@ impl<D: Device> Arrays<D> {
         self.launch_warps(kernel, self.num_rows * self.num_leaves, [Arg::Buffer(out, 0)])
     }
 
-    /// The network's answers into the new nodes; strides count numbers from slot to slot.
+    /// The network's answers into the new nodes.
     ///
     /// # Errors
     /// As [`Arrays::plant_rows`].
-    pub fn expand_leaves(&self, logits_stride: u32, answers_stride: u32) -> Result<()> {
-        let logits = [Arg::Buffer(&self.logits, 0), Arg::U32(logits_stride)];
-        let answers = [Arg::Buffer(&self.answers, 0), Arg::U32(answers_stride)];
-        let warps = self.num_rows * self.num_leaves;
-        self.launch_warps("expand_leaves", warps, logits.into_iter().chain(answers))
+    pub fn expand_leaves(&self) -> Result<()> {
+        let answers = [Arg::Buffer(&self.logits, 0), Arg::Buffer(&self.answers, 0)];
+        self.launch_warps("expand_leaves", self.num_rows * self.num_leaves, answers)
     }
 
     /// All leaves of the pass up to their roots.

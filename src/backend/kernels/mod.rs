@@ -3,7 +3,7 @@
 //!
 //! States, trees and observations stay on the device. What rows are told to do is gathered ([`queue`]) and launched for many
 //! rows at once ([`arrays`]); a network is asked on the host, through [`Backend`], or where the observations are
-//! ([`KernelBackend::simulate`], [`KernelBackend::simulate_same`]), which copies one small block for any number of passes.
+//! ([`KernelBackend::simulate`], [`Backend::simulate_same`]), which copies one small block for any number of passes.
 
 pub mod device;
 pub mod store; // compiled programs on disk
@@ -76,16 +76,6 @@ impl<D: Device> KernelBackend<D> {
         Ok(selected(&totals))
     }
 
-    /// The same in one launch, for a network that answers everything with `logits [A]` and `values [P]`.
-    ///
-    /// # Errors
-    /// What the device says.
-    pub fn simulate_same(&mut self, logits: &[f32], values: &[f32], passes: u32) -> Result<Selected> {
-        self.check()?;
-        let totals = self.rows.get_mut().simulate_same(logits, values, passes)?;
-        Ok(selected(&totals))
-    }
-
     /// Rows with simulations left.
     ///
     /// # Errors
@@ -147,8 +137,11 @@ impl<D: Device> Backend for KernelBackend<D> {
         self.failure.get_mut().take().map_or(Ok(()), Err)
     }
 
-    fn takes_one_answer(&self) -> bool {
-        true
+    /// In one launch, and one that counts.
+    fn simulate_same(&mut self, logits: &[f32], values: &[f32], passes: u32) -> Result<Option<Selected>> {
+        self.check()?;
+        let totals = self.rows.get_mut().simulate_same(logits, values, passes)?;
+        Ok(Some(selected(&totals)))
     }
 
     fn plant(&mut self, b: usize, state: &[u8], history: &[u64]) {

@@ -203,8 +203,9 @@ fn the_key_alone_decides_the_search() {
     let start = Playthrough::new(game.clone());
     let choose = |seed| {
         let mut player = rollout_player(&*game, RolloutSettings::new(50)).unwrap();
-        let chosen: Vec<u16> =
-            (0..40).map(|i| player.choose(&start, Key::new(seed, Purpose::Rollout).with(i))).collect();
+        let chosen: Vec<u16> = (0..40)
+            .map(|i| player.choose(&start, Key::new(seed, Purpose::Rollout).with(i)).unwrap())
+            .collect();
         chosen
     };
     assert_eq!(choose(1), choose(1));
@@ -222,7 +223,7 @@ fn tic_tac_toe_is_played_nearly_without_error() {
             .enumerate()
             .map(|(i, solved)| {
                 let position = positions::replay(solved, &game).unwrap();
-                player.choose(&position, Key::new(1, Purpose::Rollout).with(i as u64))
+                player.choose(&position, Key::new(1, Purpose::Rollout).with(i as u64)).unwrap()
             })
             .collect();
         error_rates(&set, &chosen).unwrap()

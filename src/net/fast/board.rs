@@ -4,14 +4,17 @@
 //! run of rows for the kernel, and taps off the board cost nothing.
 
 use super::tile::Tap;
+use crate::net::edges::Edges;
 
 /// Positions `first`, `first + step`, ..., `count` of them, all with these taps, in the order of the layer's weights.
+/// Positions that are edges: all at the vertex `ends[0]`, the other vertex counting up from `ends[1]`.
 #[derive(Debug, PartialEq)]
 pub(super) struct Run {
     pub first: usize,
     pub count: usize,
     pub step: usize,
     pub taps: Vec<Tap>,
+    pub ends: [usize; 2],
 }
 
 /// The runs of a layer.
@@ -39,13 +42,25 @@ impl Runs {
     /// 1x1 convolution on `positions`.
     pub(super) fn pointwise(positions: usize) -> Self {
         let taps = vec![Tap { shift: 0, index: 0 }];
-        Self { many: vec![Run { first: 0, count: positions, step: 1, taps }], single: None }
+        Self { many: vec![Run { first: 0, count: positions, step: 1, taps, ends: [0; 2] }], single: None }
+    }
+
+    /// The same weights at every edge of a complete graph.
+    pub(super) fn edges(edges: &Edges) -> Self {
+        let run = |vertex: usize| Run {
+            first: edges.ends.partition_point(|ends| ends[0] < vertex),
+            count: edges.vertices - 1 - vertex,
+            step: 1,
+            taps: vec![Tap { shift: 0, index: 0 }],
+            ends: [vertex, vertex + 1],
+        };
+        Self { many: (0..edges.vertices - 1).map(run).collect(), single: None }
     }
 
     /// One output that reads every one of `positions`.
     pub(super) fn dense(positions: usize) -> Self {
         let taps = (0..positions).map(|p| Tap { shift: p as isize, index: p }).collect();
-        Self { many: vec![Run { first: 0, count: 1, step: 1, taps }], single: None }
+        Self { many: vec![Run { first: 0, count: 1, step: 1, taps, ends: [0; 2] }], single: None }
     }
 }
 
@@ -57,6 +72,7 @@ fn conv3x3(height: usize, width: usize) -> Vec<Run> {
         count,
         step: 1,
         taps: taps3x3(height, width, y, x),
+        ends: [0; 2],
     };
     (0..height).flat_map(|y| stripes.iter().map(move |stripe| run(y, stripe))).collect()
 }

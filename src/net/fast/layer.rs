@@ -90,12 +90,19 @@ pub(super) struct Rows {
     pub row: usize,
 }
 
-/// Where a layer reads and writes. Stream and out may not overlap the source.
+impl Rows {
+    /// No rows.
+    pub(super) const NONE: Self = Self { start: std::ptr::null_mut(), row: 0 };
+}
+
+/// Where a layer reads and writes. Stream and out may not overlap the source. `ends` is what every vertex sends (Meet), a
+/// vertex being a position.
 #[derive(Clone, Copy)]
 pub(super) struct Buffers {
     pub source: Rows,
     pub stream: Rows,
     pub out: Rows,
+    pub ends: Rows,
 }
 
 impl Layer {
@@ -142,9 +149,10 @@ impl Layer {
     /// # Safety
     /// The machine has the kernels' instructions. `source`, `stream` and `out` hold `boards` rows for each position of
     /// the layer's input and output: source rows of `depth` units, stream rows of whole vectors, out rows of whole
-    /// vectors of activations or numbers (Output: of `outputs` numbers). Writes do not overlap the source.
+    /// vectors of activations or numbers (Output: of `outputs` numbers); `ends` rows of whole vectors for every vertex
+    /// (Meet). Writes do not overlap the source.
     pub(super) unsafe fn run(&self, boards: usize, buffers: Buffers) {
-        let Buffers { source, stream, out } = buffers;
+        let Buffers { source, stream, out, ends } = buffers;
         let base = Tile {
             taps: &[],
             depth: self.depth,
@@ -160,6 +168,11 @@ impl Layer {
             offset: words(&self.offset),
             stream: stream.start,
             stream_row: stream.row,
+            moving: ends.start,
+            staying: ends.start,
+            end_row: ends.row,
+            board: 0,
+            boards,
             out: out.start,
             out_row: out.row,
             valid: self.outputs,
@@ -176,6 +189,8 @@ impl Layer {
                     x_row: base.x_row * run.step,
                     stream: base.stream.add(first * base.stream_row),
                     stream_row: base.stream_row * run.step,
+                    moving: base.moving.add(run.ends[1] * boards * base.end_row),
+                    staying: base.staying.add(run.ends[0] * boards * base.end_row),
                     out: base.out.add(first * base.out_row),
                     out_row: base.out_row * run.step,
                     ..base
@@ -217,10 +232,11 @@ impl Layer {
     unsafe fn at<'a>(&self, base: &Tile<'a>, row: usize, vector: usize) -> Tile<'a> {
         let lane = vector * self.kernels.lanes;
         let out_lane = match self.epilogue {
-            Epilogue::Enter | Epilogue::Leave | Epilogue::Inner => lane / self.kernels.out,
+            Epilogue::Enter | Epilogue::Leave | Epilogue::Inner | Epilogue::Meet => lane / self.kernels.out,
             Epilogue::Hidden | Epilogue::Output => lane,
         };
         let norm = if matches!(self.epilogue, Epilogue::Enter | Epilogue::Leave) { lane } else { 0 };
+        let end = if self.epilogue == Epilogue::Meet { lane } else { 0 };
         // SAFETY: the caller vouches for the row; lane is a lane of the layer, and arrays it does not have are not moved in.
         unsafe {
             Tile {
@@ -232,6 +248,9 @@ impl Layer {
                 scale: base.scale.add(norm),
                 offset: base.offset.add(norm),
                 stream: base.stream.add(row * base.stream_row + norm),
+                moving: base.moving.add(row * base.end_row + end),
+                staying: base.staying.add(end),
+                board: row % base.boards,
                 out: base.out.add(row * base.out_row + out_lane),
                 valid: self.outputs - lane,
                 ..*base

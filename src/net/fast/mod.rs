@@ -11,6 +11,7 @@
 
 mod bf16;
 mod board;
+mod graph;
 mod layer;
 mod observe;
 mod pack;
@@ -28,7 +29,9 @@ use super::spec::{NetSpec, Weights};
 use super::{IoShape, Network};
 use crate::config::{Arch, Precision};
 use crate::error::{Error, Result};
+use graph::GraphRows;
 use layer::{Buffers, LINE, Line, Rows, lines};
+pub use observe::Bf16;
 use observe::Observations;
 use pack::{Kit, Packed};
 use std::sync::Arc;
@@ -92,6 +95,10 @@ impl FastNet {
     /// Those of [`FastNet::new`] and [`Network::forward`]; [`Error::Unsupported`] without AVX-512 VNNI;
     /// [`Error::Mismatch`] where there are no observations.
     pub fn int8(spec: &NetSpec, weights: &Weights, observations: &[f32]) -> Result<Self> {
+        if spec.arch == Arch::Edge {
+            let reason = "its products around triangles have no 8-bit kernels; take f32 or bf16";
+            return Err(Error::unsupported("the edge network in int8", reason));
+        }
         let kit = Path::Avx512.kit(Precision::Int8);
         let kit = kit.ok_or_else(|| Error::unsupported("the CPU network in int8", "no AVX-512 VNNI here"))?;
         if observations.is_empty() {
@@ -206,14 +213,18 @@ struct Layout {
     stream_row: usize,
     act_row: usize,
     head_row: usize,
+    /// n of an edge network, else 0.
+    vertices: usize,
     hidden_row: usize,
     value_row: usize,
 }
 
 impl Layout {
-    /// Words that each array takes for `boards`: observations, stream, activations twice, heads, hidden, value.
-    fn words(&self, boards: usize) -> [usize; 7] {
+    /// Words that each array takes for `boards`: observations, stream, activations twice, heads, hidden, value; and of an edge
+    /// network sums at vertices, what these send, pooled activations, logits by edge.
+    fn words(&self, boards: usize) -> [usize; 11] {
         let squares = self.positions * boards;
+        let (vertices, graphs) = (self.vertices * boards, self.vertices.min(1) * boards);
         [
             squares * self.obs_row,
             squares * self.stream_row,
@@ -222,6 +233,10 @@ impl Layout {
             squares * self.head_row,
             boards * self.hidden_row,
             boards * self.value_row,
+            vertices * self.act_row,
+            vertices * self.stream_row,
+            graphs * self.stream_row,
+            graphs * self.positions,
         ]
         .map(|words| words.next_multiple_of(LINE))
     }
@@ -237,7 +252,9 @@ impl Net {
                 spec.policy_channels + spec.value_channels,
             ),
             Arch::Mlp => (1, spec.obs.len(), 0),
+            Arch::Edge => (spec.num_actions, spec.obs.channels, 0),
         };
+        let vertices = self.packed.graph.as_ref().map_or(0, |graph| graph.edges.vertices);
         let stream_row = spec.channels.next_multiple_of(self.kit.tower.lanes);
         Layout {
             positions,
@@ -247,6 +264,7 @@ impl Net {
             head_row: heads.next_multiple_of(self.kit.full.lanes),
             hidden_row: spec.value_hidden.next_multiple_of(self.kit.full.lanes),
             value_row: spec.num_values(),
+            vertices,
         }
     }
 
@@ -277,7 +295,7 @@ impl Net {
             *work = lines(total);
         }
         let mut rest: &mut [f32] = bytemuck::cast_slice_mut(work);
-        let [planes, stream, a, b, heads, hidden, out] = need.map(|words| {
+        let [planes, stream, a, b, heads, hidden, out, sums, ends, pooled, by_edge] = need.map(|words| {
             let (array, after) = std::mem::take(&mut rest).split_at_mut(words);
             rest = after;
             array
@@ -292,8 +310,17 @@ impl Net {
                 (at(b, layout.act_row), at(heads, layout.head_row), at(hidden, layout.hidden_row));
             let logits = at(logits, self.spec.num_actions);
             let out = at(out, layout.value_row);
-            self.tower(boards, at(planes, layout.obs_row), [stream, a, b], watch);
-            self.heads(boards, [a, heads, hidden, logits, out]);
+            let rows = GraphRows {
+                sums: at(sums, layout.act_row),
+                ends: at(ends, layout.stream_row),
+                pooled: at(pooled, layout.stream_row),
+                logits: at(by_edge, 1),
+            };
+            self.tower(boards, at(planes, layout.obs_row), [stream, a, b], rows, watch);
+            match &self.packed.graph {
+                Some(graph) => self.edge_heads(boards, graph, [a, hidden, logits, out], rows),
+                None => self.heads(boards, [a, heads, hidden, logits, out]),
+            }
         }
         check_finite("a logit", logits)?;
         let out = &out[..boards * self.spec.num_values()];
@@ -315,16 +342,30 @@ impl Net {
     ///
     /// # Safety
     /// The arrays are those of the layout for `boards` boards.
-    unsafe fn tower(&self, boards: usize, planes: Rows, [stream, a, b]: [Rows; 3], watch: Watch<'_>) {
+    unsafe fn tower(
+        &self,
+        boards: usize,
+        planes: Rows,
+        [stream, a, b]: [Rows; 3],
+        graph_rows: GraphRows,
+        watch: Watch<'_>,
+    ) {
+        let ends = graph_rows.ends;
         let words = self.layout().positions * boards * a.row;
         // SAFETY: the caller's promise; no layer writes what it reads; `a` and `b` hold `words` words.
         unsafe {
-            self.packed.stem.run(boards, Buffers { source: planes, stream, out: a });
+            self.packed.stem.run(boards, Buffers { source: planes, stream, out: a, ends });
             watch(0, std::slice::from_raw_parts(a.start, words));
             for (i, [inner, leave]) in self.packed.blocks.iter().enumerate() {
-                inner.run(boards, Buffers { source: a, stream, out: b });
+                if let Some(graph) = &self.packed.graph {
+                    graph.send(i, boards, self.activations(), a, graph_rows);
+                }
+                inner.run(boards, Buffers { source: a, stream, out: b, ends });
                 watch(2 * i + 1, std::slice::from_raw_parts(b.start, words));
-                leave.run(boards, Buffers { source: b, stream, out: a });
+                if let Some(graph) = &self.packed.graph {
+                    graph.mix(boards, self.activations(), b);
+                }
+                leave.run(boards, Buffers { source: b, stream, out: a, ends });
                 watch(2 * i + 2, std::slice::from_raw_parts(a.start, words));
             }
         }
@@ -336,19 +377,20 @@ impl Net {
     /// As for `tower`.
     unsafe fn heads(&self, boards: usize, [a, heads, hidden, logits, out]: [Rows; 5]) {
         let packed = &self.packed;
+        let place = |source, out| Buffers { source, stream: out, out, ends: Rows::NONE };
         // SAFETY: the caller's promise; value channels follow the policy channels in a row of `heads`.
         unsafe {
             let (policy, value) = match &packed.head {
                 Some(head) => {
-                    head.run(boards, Buffers { source: a, stream: heads, out: heads });
+                    head.run(boards, place(a, heads));
                     let start = heads.start.add(self.spec.policy_channels);
                     (heads, Rows { start, ..heads })
                 }
                 None => (a, a),
             };
-            packed.policy.run(boards, Buffers { source: policy, stream: logits, out: logits });
-            packed.hidden.run(boards, Buffers { source: value, stream: hidden, out: hidden });
-            packed.value.run(boards, Buffers { source: hidden, stream: out, out });
+            packed.policy.run(boards, place(policy, logits));
+            packed.hidden.run(boards, place(value, hidden));
+            packed.value.run(boards, place(hidden, out));
         }
     }
 

@@ -1,5 +1,25 @@
 //! Observations as the games write them -> rows of units for the kernels.
 
+use crate::net::edges::Number;
+use bytemuck::{Pod, Zeroable};
+
+/// A bfloat16 number: the upper half of an f32.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[repr(transparent)]
+pub struct Bf16(u16);
+
+impl Number for Bf16 {
+    #[inline(always)]
+    fn get(self) -> f32 {
+        f32::from_bits(u32::from(self.0) << 16)
+    }
+
+    #[inline(always)]
+    fn put(x: f32) -> Self {
+        Self(bf16_bits(x) as u16)
+    }
+}
+
 /// Sizes of the observations of one chunk.
 pub(super) struct Observations {
     pub boards: usize,

@@ -1,10 +1,13 @@
 //! A network's weights -> layers ready to run, BatchNorm folded away.
 
 use super::board::Runs;
+use super::graph::Graph;
 use super::layer::{Affine, Dense, Layer};
 use super::tile::{Epilogue, Kernels};
 use crate::config::Arch;
 use crate::error::{Error, Result};
+use crate::isa::Isa;
+use crate::net::edges::Edges;
 use crate::net::spec::{BN_EPS, NetSpec, Weights};
 
 /// All layers of one network.
@@ -13,6 +16,8 @@ pub(super) struct Packed {
     pub blocks: Vec<[Layer; 2]>,
     /// The 1x1 convolutions of both heads as one (resnet): policy channels, then value channels.
     pub head: Option<Layer>,
+    /// What an edge network does between layers.
+    pub graph: Option<Graph>,
     pub policy: Layer,
     pub hidden: Layer,
     pub value: Layer,
@@ -29,6 +34,8 @@ pub(super) struct Kit {
     pub tower: &'static Kernels,
     /// What comes after, in f32.
     pub full: &'static Kernels,
+    /// For plain Rust.
+    pub isa: Isa,
 }
 
 /// Packs `weights`. `steps` says what a step of each layer's byte activations is worth, stem first; none for floats.
@@ -38,6 +45,7 @@ pub(super) fn pack(spec: &NetSpec, weights: &Weights, kit: Kit, steps: &[f32]) -
     let mut packed = match spec.arch {
         Arch::Resnet => packer.resnet()?,
         Arch::Mlp => packer.mlp()?,
+        Arch::Edge => packer.edge()?,
     };
     packed.products = packer.products(&packed);
     Ok(packed)
@@ -101,7 +109,7 @@ impl Packer<'_> {
     fn tower(
         &self,
         inputs: usize,
-        kind: &str,
+        names: [&str; 2],
         layer: impl Fn(&str, usize, TowerLayer) -> Result<Layer>,
     ) -> Result<(Layer, Vec<[Layer; 2]>)> {
         let channels = self.spec.channels;
@@ -114,8 +122,8 @@ impl Packer<'_> {
             let norm = self.stream_norm(i + 1)?;
             let leave = TowerLayer { fold: None, norm, epilogue: Epilogue::Leave, index: 2 * i + 2 };
             Ok([
-                layer(&format!("blocks.{i}.{kind}1"), channels, inner)?,
-                layer(&format!("blocks.{i}.{kind}2"), channels, leave)?,
+                layer(&format!("blocks.{i}.{}", names[0]), channels, inner)?,
+                layer(&format!("blocks.{i}.{}", names[1]), channels, leave)?,
             ])
         };
         Ok((stem, (0..self.spec.blocks).map(block).collect::<Result<_>>()?))
@@ -144,13 +152,14 @@ impl Packer<'_> {
                 Dense { outputs: channels, taps: 9, inputs, weight: &weight, bias, norm, epilogue, steps };
             Layer::new(self.tower_kernels(at.index), Runs::conv3x3(obs.height, obs.width), &dense)
         };
-        let (stem, blocks) = self.tower(obs.channels, "conv", conv)?;
+        let (stem, blocks) = self.tower(obs.channels, ["conv1", "conv2"], conv)?;
         let linear =
             |name, inputs, epilogue| self.linear(name, self.kit.full, [squares, inputs], epilogue, 1.0);
         Ok(Packed {
             stem,
             blocks,
             head: Some(self.head()?),
+            graph: None,
             policy: linear("policy.linear", policy_channels, Epilogue::Output)?,
             hidden: linear("value.hidden", value_channels, Epilogue::Hidden)?,
             value: self.value_out()?,
@@ -200,18 +209,87 @@ impl Packer<'_> {
                 Dense { outputs: channels, taps: 1, inputs, weight: &weight, bias, norm, epilogue, steps };
             Layer::new(self.tower_kernels(at.index), Runs::pointwise(1), &dense)
         };
-        let (stem, blocks) = self.tower(obs.len(), "linear", full_width)?;
+        let (stem, blocks) = self.tower(obs.len(), ["linear1", "linear2"], full_width)?;
         let step = self.source_step(self.tower_layers());
         let linear = |name, epilogue| self.linear(name, self.kit.tower, [1, channels], epilogue, step);
         Ok(Packed {
             stem,
             blocks,
             head: None,
+            graph: None,
             policy: linear("policy.linear", Epilogue::Output)?,
             hidden: linear("value.hidden", Epilogue::Hidden)?,
             value: self.value_out()?,
             products: 0,
         })
+    }
+
+    fn edge(&self) -> Result<Packed> {
+        let NetSpec { channels, obs, num_actions, .. } = *self.spec;
+        let edges = Edges::of_observation(obs, num_actions)?;
+        let triangle_channels = self.spec.triangle_channels();
+        let layer = |name: &str, inputs: usize, at: TowerLayer| {
+            let data = self.data(&format!("{name}.weight"));
+            // The last layer of a block reads sums over triangles in its first channels.
+            let triangles = if at.epilogue == Epilogue::Leave { triangle_channels } else { 0 };
+            let scale = |co: usize, ci: usize| {
+                let folded = at.fold.as_ref().map_or(1.0, |f| f.scale[co]);
+                if ci < triangles { folded * edges.triangle_scale() } else { folded }
+            };
+            let weight = |co: usize, _: usize, ci: usize| scale(co, ci) * data[co * inputs + ci];
+            let bias = at.fold.as_ref().map_or(vec![0.0; channels], |f| f.offset.clone());
+            let epilogue = if at.epilogue == Epilogue::Inner { Epilogue::Meet } else { at.epilogue };
+            let (norm, steps) = (at.norm.clone(), [1.0; 2]);
+            let dense =
+                Dense { outputs: channels, taps: 1, inputs, weight: &weight, bias, norm, epilogue, steps };
+            Layer::new(self.tower_kernels(at.index), Runs::edges(&edges), &dense)
+        };
+        let (stem, blocks) = self.tower(obs.channels, ["edge", "out"], layer)?;
+        let vertex = (0..self.spec.blocks).map(|i| self.vertex(i, &edges)).collect::<Result<_>>()?;
+        let policy = self.data("policy.linear.weight");
+        let policy = Dense {
+            outputs: 1,
+            taps: 1,
+            inputs: channels,
+            weight: &|_, _, ci| policy[ci],
+            bias: vec![0.0],
+            norm: None,
+            epilogue: Epilogue::Output,
+            steps: [1.0; 2],
+        };
+        Ok(Packed {
+            stem,
+            blocks,
+            head: None,
+            policy: Layer::new(self.kit.tower, Runs::pointwise(edges.len()), &policy)?,
+            hidden: self.linear("value.hidden", self.kit.full, [1, channels], Epilogue::Hidden, 1.0)?,
+            value: self.value_out()?,
+            graph: Some(Graph { edges, isa: self.kit.isa, triangle_channels, vertex }),
+            products: 0,
+        })
+    }
+
+    /// What block `i` sends from every vertex, out of sums over its edges; whole vectors, so that padding is 0.
+    fn vertex(&self, i: usize, edges: &Edges) -> Result<Layer> {
+        let channels = self.spec.channels;
+        let data = self.data(&format!("blocks.{i}.vertex.weight"));
+        let fold = self.norm(&format!("blocks.{i}.bn2"))?;
+        let weight = |co: usize, _: usize, ci: usize| match data.get(co * channels + ci) {
+            Some(weight) => fold.scale[co] * edges.vertex_scale() * weight,
+            None => 0.0,
+        };
+        let outputs = channels.next_multiple_of(self.kit.tower.lanes);
+        let dense = Dense {
+            outputs,
+            taps: 1,
+            inputs: channels,
+            weight: &weight,
+            bias: vec![0.0; outputs],
+            norm: None,
+            epilogue: Epilogue::Output,
+            steps: [1.0; 2],
+        };
+        Layer::new(self.kit.tower, Runs::pointwise(edges.vertices), &dense)
     }
 
     fn value_out(&self) -> Result<Layer> {
@@ -247,9 +325,12 @@ impl Packer<'_> {
         let inputs = match arch {
             Arch::Resnet => [obs.channels, policy_channels, value_channels],
             Arch::Mlp => [obs.len(), channels, channels],
+            Arch::Edge => [obs.channels, channels, channels],
         };
+        let messages = packed.graph.as_ref().map_or(0, |graph| graph.products(channels));
         let tower = packed.blocks.iter().flatten().chain(&packed.head);
         packed.stem.products(inputs[0])
+            + messages
             + tower.map(|layer| layer.products(channels)).sum::<usize>()
             + packed.policy.products(inputs[1])
             + packed.hidden.products(inputs[2])

@@ -4,6 +4,7 @@ use super::pack::Kit;
 use super::tile::Kernels;
 use super::{bf16, portable};
 use crate::config::Precision;
+use crate::isa::Isa;
 
 /// The instructions a [`super::FastNet`] may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,8 +31,8 @@ impl Path {
 
     pub(super) fn kit(self, precision: Precision) -> Option<Kit> {
         match (self, precision) {
-            (Path::Portable, Precision::F32) => Some(floats(&portable::PORTABLE, &portable::PORTABLE)),
-            (Path::Portable, Precision::Bf16) => Some(floats(&bf16::PORTABLE, &portable::PORTABLE)),
+            (Path::Portable, Precision::F32) => Some(self.floats(&portable::PORTABLE, &portable::PORTABLE)),
+            (Path::Portable, Precision::Bf16) => Some(self.floats(&bf16::PORTABLE, &portable::PORTABLE)),
             #[cfg(target_arch = "x86_64")]
             (path, precision) => path.x86_kit(precision),
             #[cfg(not(target_arch = "x86_64"))]
@@ -46,18 +47,29 @@ impl Path {
         let avx512 = is_x86_feature_detected!("avx512f");
         let bf16 = avx512 && is_x86_feature_detected!("avx512bf16");
         let vnni = avx512 && is_x86_feature_detected!("avx512vnni");
-        let bytes = Kit { stem: &x86_int8::STEM, tower: &x86_int8::TOWER, full: &x86::AVX512 };
+        let bytes =
+            Kit { stem: &x86_int8::STEM, tower: &x86_int8::TOWER, full: &x86::AVX512, isa: self.isa() };
         match (self, precision) {
-            (Path::Avx512, Precision::F32) => avx512.then_some(floats(&x86::AVX512, &x86::AVX512)),
-            (Path::Avx512, Precision::Bf16) => bf16.then_some(floats(&x86_bf16::AVX512, &x86::AVX512)),
+            (Path::Avx512, Precision::F32) => avx512.then_some(self.floats(&x86::AVX512, &x86::AVX512)),
+            (Path::Avx512, Precision::Bf16) => bf16.then_some(self.floats(&x86_bf16::AVX512, &x86::AVX512)),
             (Path::Avx512, Precision::Int8) => vnni.then_some(bytes),
-            (Path::Avx2, Precision::F32) => avx2.then_some(floats(&x86::AVX2, &x86::AVX2)),
-            (Path::Avx2, Precision::Bf16) => avx2.then_some(floats(&x86_bf16::AVX2, &x86::AVX2)),
+            (Path::Avx2, Precision::F32) => avx2.then_some(self.floats(&x86::AVX2, &x86::AVX2)),
+            (Path::Avx2, Precision::Bf16) => avx2.then_some(self.floats(&x86_bf16::AVX2, &x86::AVX2)),
             _ => None,
         }
     }
-}
 
-fn floats(tower: &'static Kernels, full: &'static Kernels) -> Kit {
-    Kit { stem: tower, tower, full }
+    fn floats(self, tower: &'static Kernels, full: &'static Kernels) -> Kit {
+        Kit { stem: tower, tower, full, isa: self.isa() }
+    }
+
+    /// The instruction set of what is plain Rust beside the kernels.
+    fn isa(self) -> Isa {
+        let wanted = match self {
+            Path::Avx512 => Isa::Avx512,
+            Path::Avx2 => Isa::Avx2,
+            Path::Portable => Isa::Portable,
+        };
+        Isa::available().find(|isa| *isa == wanted).unwrap_or(Isa::Portable)
+    }
 }

@@ -25,12 +25,23 @@ fn spec(arch: Arch, board: [usize; 3], channels: usize) -> NetSpec {
     }
 }
 
+/// An edge network on K_n.
+fn edge_spec(n: usize, channels: usize) -> NetSpec {
+    let edges = n * (n - 1) / 2;
+    NetSpec { num_actions: edges, ..spec(Arch::Edge, [4, edges, 1], channels) }
+}
+
 fn stream(seed: u64) -> Stream {
     Key::new(seed, Purpose::Evaluation).stream()
 }
 
 fn weights(spec: &NetSpec, seed: u64) -> Weights {
-    spec.random(Key::new(seed, Purpose::Weights))
+    let mut weights = spec.random(Key::new(seed, Purpose::Weights));
+    // What is multiplied around triangles must not grow from block to block.
+    let inner =
+        weights.iter_mut().filter(|(name, _)| [".edge.", ".vertex."].iter().any(|part| name.contains(part)));
+    inner.for_each(|(_, array)| array.data.iter_mut().for_each(|x| *x *= 0.3));
+    weights
 }
 
 fn observations(spec: &NetSpec, rows: usize, seed: u64) -> Vec<f32> {
@@ -64,7 +75,7 @@ fn every_net(spec: &NetSpec, weights: &Weights) -> Vec<FastNet> {
         paths.map(move |path| FastNet::with_path(spec, weights, precision, path).expect("available"))
     });
     let mut nets: Vec<FastNet> = floats.collect();
-    if Path::Avx512.has(Precision::Int8) {
+    if Path::Avx512.has(Precision::Int8) && spec.arch != Arch::Edge {
         nets.push(FastNet::int8(spec, weights, &observations(spec, 20, 99)).expect("available"));
     }
     nets
@@ -90,7 +101,7 @@ fn check_against_naive(spec: &NetSpec, rows: usize, seed: u64) {
 }
 
 fn any_spec() -> impl Strategy<Value = NetSpec> {
-    let arch = prop_oneof![3 => Just(Arch::Resnet), 1 => Just(Arch::Mlp)];
+    let arch = prop_oneof![3 => Just(Arch::Resnet), 1 => Just(Arch::Mlp), 2 => Just(Arch::Edge)];
     let board =
         (1..6usize, 1..8usize, 1..8usize).prop_map(|(c, h, w)| ObsShape { channels: c, height: h, width: w });
     let tower = (0..3usize, 1..70usize);
@@ -103,8 +114,15 @@ fn any_spec() -> impl Strategy<Value = NetSpec> {
             policy_channels: heads.0,
             value_channels: heads.1,
             value_hidden: heads.2,
-            obs,
-            num_actions: heads.3,
+            // A board of h x w squares stands for K_n with n = 3 + h.
+            obs: match arch {
+                Arch::Edge => ObsShape { height: (3 + obs.height) * (2 + obs.height) / 2, width: 1, ..obs },
+                Arch::Resnet | Arch::Mlp => obs,
+            },
+            num_actions: match arch {
+                Arch::Edge => (3 + obs.height) * (2 + obs.height) / 2,
+                Arch::Resnet | Arch::Mlp => heads.3,
+            },
             num_players: players,
             zero_sum_pair: zero_sum && players == 2,
         },
@@ -149,6 +167,8 @@ fn large_boards_wide_towers_and_wide_heads_agree_with_the_naive_forward() {
     check_against_naive(&line, 5, 3);
     let vector = NetSpec { num_players: 3, zero_sum_pair: false, ..spec(Arch::Mlp, [301, 1, 1], 128) };
     check_against_naive(&vector, 50, 4);
+    check_against_naive(&edge_spec(14, 64), 8, 5);
+    check_against_naive(&edge_spec(17, 48), 3, 6);
 }
 
 #[test]
@@ -169,12 +189,16 @@ fn rows_keep_their_bits_across_chunks() {
 /// AVX-512 and AVX2 fuse the same products in the same order.
 #[test]
 fn paths_with_fused_multiply_add_agree_to_the_bit() {
-    let spec = spec(Arch::Resnet, [2, 6, 7], 40);
-    let weights = weights(&spec, 12);
-    let obs = observations(&spec, 21, 13);
+    check_fused_paths(&spec(Arch::Resnet, [2, 6, 7], 40));
+    check_fused_paths(&edge_spec(6, 40));
+}
+
+fn check_fused_paths(spec: &NetSpec) {
+    let weights = weights(spec, 12);
+    let obs = observations(spec, 21, 13);
     for precision in [Precision::F32, Precision::Bf16] {
         let outputs = |path| -> Option<(Vec<u32>, Vec<u32>)> {
-            let mut net = FastNet::with_path(&spec, &weights, precision, path).ok()?;
+            let mut net = FastNet::with_path(spec, &weights, precision, path).ok()?;
             evaluate(&mut net, &obs).ok().map(|(l, v)| (bits(&l), bits(&v)))
         };
         let fused: Vec<_> = [Path::Avx512, Path::Avx2].into_iter().filter_map(outputs).collect();
@@ -185,8 +209,9 @@ fn paths_with_fused_multiply_add_agree_to_the_bit() {
 /// bf16 keeps 8 bits: what it rounds away is small beside the outputs, and not nothing.
 #[test]
 fn bf16_is_near_f32_on_every_path() {
-    for (arch, board) in [(Arch::Resnet, [3, 6, 7]), (Arch::Mlp, [31, 1, 1])] {
-        let spec = NetSpec { num_actions: 50, ..spec(arch, board, 33) };
+    let specs = [(Arch::Resnet, [3, 6, 7]), (Arch::Mlp, [31, 1, 1])]
+        .map(|(arch, board)| NetSpec { num_actions: 50, ..spec(arch, board, 33) });
+    for spec in specs.into_iter().chain([edge_spec(7, 33)]) {
         let weights = weights(&spec, 14);
         let obs = observations(&spec, 9, 15);
         let mut exact = FastNet::new(&spec, &weights, Precision::F32).expect("f32 is everywhere");
@@ -196,7 +221,7 @@ fn bf16_is_near_f32_on_every_path() {
             let (l, v) = evaluate(&mut net, &obs).expect("finite");
             for (found, expected) in [(l, &logits), (v, &values)] {
                 let off = difference(&found, expected);
-                assert!((1e-6..2e-2).contains(&off), "{} {arch:?}: off by {off}", net.path());
+                assert!((1e-6..2e-2).contains(&off), "{} {:?}: off by {off}", net.path(), spec.arch);
             }
         }
     }
@@ -256,8 +281,7 @@ fn denormal_weights_are_computed_with_and_huge_ones_reported() {
 
 #[test]
 fn observations_that_are_no_numbers_are_reported() {
-    for (arch, board) in [(Arch::Mlp, [5, 1, 1]), (Arch::Resnet, [2, 3, 3])] {
-        let spec = spec(arch, board, 20);
+    for spec in [spec(Arch::Mlp, [5, 1, 1], 20), spec(Arch::Resnet, [2, 3, 3], 20), edge_spec(4, 20)] {
         let mut obs = observations(&spec, 2, 10);
         obs[7] = f32::NAN;
         for mut net in every_net(&spec, &weights(&spec, 9)) {
@@ -296,6 +320,9 @@ fn int8_without_observations_says_what_it_needs() {
     let spec = spec(Arch::Mlp, [5, 1, 1], 4);
     let error = FastNet::new(&spec, &weights(&spec, 11), Precision::Int8).err().expect("must be refused");
     assert!(matches!(error, Error::Unsupported { .. }));
+    let edge = edge_spec(4, 8);
+    let error = FastNet::int8(&edge, &weights(&edge, 11), &observations(&edge, 3, 1)).err().expect("refused");
+    assert!(error.to_string().contains("edge network in int8"), "{error}");
 }
 
 #[test]

@@ -25,6 +25,8 @@ pub(super) enum Epilogue {
     Leave,
     /// Activations = relu(s).
     Inner,
+    /// Activations = relu(s + what the row's two vertices send).
+    Meet,
     /// f32 output = relu(s).
     Hidden,
     /// f32 output = s, of the valid lanes only.
@@ -55,6 +57,14 @@ pub(super) struct Tile<'a> {
     /// Residual stream, first row of the tile (Enter, Leave).
     pub stream: *mut f32,
     pub stream_row: usize,
+    /// What is sent from the vertex that moves on with the rows, first row of the tile (Meet).
+    pub moving: *const f32,
+    /// What is sent from the vertex that stays, first board (Meet).
+    pub staying: *const f32,
+    pub end_row: usize,
+    /// Board of the first row, and boards of the chunk, after which `staying` starts again (Meet).
+    pub board: usize,
+    pub boards: usize,
     /// Activations or f32 output, first row of the tile.
     pub out: *mut f32,
     pub out_row: usize,
@@ -194,6 +204,12 @@ pub(super) unsafe fn tile<F: Format, const MR: usize, const NV: usize>(t: &Tile<
                 store_norm::<F>(t, s, row, lane);
             }),
             Epilogue::Inner => each::<F, MR, NV>(t, sums, |s, row, lane| {
+                F::store_units(t.out.add(row * t.out_row + lane / F::OUT), F::V::relu(s));
+            }),
+            Epilogue::Meet => each::<F, MR, NV>(t, sums, |s, row, lane| {
+                let staying = t.staying.add((t.board + row) % t.boards * t.end_row + lane);
+                let moving = t.moving.add(row * t.end_row + lane);
+                let s = F::V::add(F::V::add(s, F::V::load(staying)), F::V::load(moving));
                 F::store_units(t.out.add(row * t.out_row + lane / F::OUT), F::V::relu(s));
             }),
             Epilogue::Hidden => each::<F, MR, NV>(t, sums, |s, row, lane| {

@@ -6,6 +6,7 @@
 
 use super::gemm::{View, weight_gradient};
 use super::layer::{Linear, Norm};
+use super::message::{Chunk, add_mean_gradient};
 use super::norm;
 use super::split::Split;
 use super::tower::{Arrays, Flow, Outputs, Scratch, Tower, Unit};
@@ -48,12 +49,16 @@ struct Input<'a> {
     next: &'a mut [f32],
     /// Room for a chunk behind its ReLU.
     active: &'a mut [f32],
+    /// Room for the unit's message.
+    message: &'a mut [f32],
 }
 
 /// What a piece sums.
 struct PieceSums<'a> {
     /// `[taps, inputs, columns]`
     weights: &'a mut [f32],
+    /// Of the layer that the unit's message has. `[inputs, columns]`
+    message: &'a mut [f32],
     /// `[columns]`
     bias: Vec<f32>,
     /// Sums that the normalisation's gradient needs. `[chunks][2, width]`
@@ -69,7 +74,10 @@ impl Tower {
     pub fn backward(&mut self, outputs: &Outputs, d_logits: &[f32], d_values: &[f32], gradient: &mut [f32]) {
         let d_values: Vec<f32> =
             d_values.iter().zip(&outputs.values).map(|(d, v)| d * (1.0 - v * v)).collect();
-        let d_logits = widen(d_logits, self.spec.num_actions, self.policy.columns);
+        let d_logits = match &self.pool {
+            Some(edges) => self.split.scatter_rows(d_logits, edges.len(), self.policy.columns),
+            None => widen(d_logits, self.spec.num_actions, self.policy.columns),
+        };
         let d_values = widen(&d_values, self.spec.num_values(), self.values.columns);
         self.backward_tail(&d_logits, &d_values);
         for number in (0..self.units.len()).rev() {
@@ -81,14 +89,15 @@ impl Tower {
 
     /// From the outputs' gradients to dz of the tail's normalisation.
     fn backward_tail(&mut self, d_logits: &[f32], d_values: &[f32]) {
-        let Self { split, tail, policy, hidden, values, arrays, isa, .. } = self;
-        let isa = *isa;
+        let Self { split, tail, pool, policy, hidden, values, arrays, isa, .. } = self;
+        let (isa, pool) = (*isa, pool.as_deref());
         let floats = policy.geometry.inputs * tail.width;
+        let logit_floats = policy.geometry.outputs * policy.columns;
         let boards = split.boards;
         let mut d_hidden = vec![0.0; boards * hidden.columns];
         let x = arrays.activations.last().map_or(&[][..], |x| &x[..]);
         let gradients =
-            split.parts(d_logits, policy.columns).into_par_iter().zip(split.parts(d_values, values.columns));
+            split.parts(d_logits, logit_floats).into_par_iter().zip(split.parts(d_values, values.columns));
         let forward = split
             .parts(x, floats)
             .into_par_iter()
@@ -112,8 +121,14 @@ impl Tower {
                     d_hidden.iter_mut().zip(inactive).filter(|(_, off)| *off).for_each(|(d, _)| *d = 0.0);
                     let dz = &mut dz[part(floats)];
                     dz.fill(0.0);
-                    policy.backward(isa, rows, &d_logits[part(policy.columns)], dz, tail.width);
-                    hidden.backward(isa, rows, d_hidden, dz, tail.width);
+                    policy.backward(isa, rows, &d_logits[part(logit_floats)], dz, tail.width);
+                    if let Some(edges) = pool {
+                        let mut d_mean = vec![0.0; rows * tail.width];
+                        hidden.backward(isa, rows, d_hidden, &mut d_mean, tail.width);
+                        add_mean_gradient(edges, &d_mean, dz);
+                    } else {
+                        hidden.backward(isa, rows, d_hidden, dz, tail.width);
+                    }
                     let sums = relu_gradient(isa, tail, &x[part(floats)], &active[part(floats)], dz);
                     done += rows;
                     sums
@@ -123,7 +138,8 @@ impl Tower {
         let sums = sums.collect::<Vec<_>>().concat();
         tail.prepare_gradient(&sums);
         head_gradient(isa, split, policy, &arrays.tail, tail.width, d_logits);
-        head_gradient(isa, split, hidden, &arrays.tail, tail.width, &d_hidden);
+        let read = if pool.is_some() { &arrays.pooled } else { &arrays.tail };
+        head_gradient(isa, split, hidden, read, tail.width, &d_hidden);
         head_gradient(isa, split, values, &arrays.hidden, hidden.columns, d_values);
     }
 
@@ -146,8 +162,11 @@ impl Tower {
             .into_iter()
             .zip(inputs)
             .zip(scratch)
-            .map(|((output, (x, next)), Scratch { active, weights })| {
-                (output, Input { unit, x, next, active }, PieceSums::new(&unit.linear, weights))
+            .map(|((output, (x, next)), scratch)| {
+                let Scratch { active, weights, message, message_weights } = scratch;
+                let sums =
+                    PieceSums::new([Some(&unit.linear), unit.message.linear()], [weights, message_weights]);
+                (output, Input { unit, x, next, active, message }, sums)
             })
             .collect();
         let sums: Vec<PieceSums<'_>> = jobs
@@ -155,8 +174,11 @@ impl Tower {
             .zip(&split.pieces)
             .map(|((output, input, sums), piece)| input.run(split, piece, output, sums))
             .collect();
-        let Unit { norm, linear, .. } = &mut units[number];
-        take_sums(linear, &sums);
+        let Unit { norm, linear, message, .. } = &mut units[number];
+        take_sums(linear, &sums, |sums| sums.weights);
+        if let Some(linear) = message.linear_mut() {
+            take_sums(linear, &sums, |sums| sums.message);
+        }
         let norm_sums: Vec<Vec<f32>> = sums.into_iter().flat_map(|sums| sums.norm).collect();
         norm.prepare_gradient(&norm_sums);
         std::mem::swap(&mut flow.dz, &mut flow.next);
@@ -172,7 +194,8 @@ impl Tower {
         let (outputs, _) = outputs(*isa, split, above, stem, &activations[0], flow, on_stream);
         let jobs: Vec<_> = outputs.into_iter().zip(split.parts(obs, x_floats)).zip(scratch).collect();
         let sums = jobs.into_par_iter().zip(&split.pieces).map(|(((mut output, x), scratch), piece)| {
-            let mut sums = PieceSums::new(stem, &mut scratch.weights);
+            let rooms = [&mut scratch.weights, &mut scratch.message_weights];
+            let mut sums = PieceSums::new([Some(&*stem), None], rooms.map(|room| &mut room[..]));
             let mut done = 0;
             for boards in split.chunks(piece) {
                 let rows = boards.len();
@@ -184,7 +207,7 @@ impl Tower {
             sums
         });
         let sums: Vec<PieceSums<'_>> = sums.collect();
-        take_sums(stem, &sums);
+        take_sums(stem, &sums, |sums| sums.weights);
     }
 
     /// Adds every layer's gradient to the flat one.
@@ -253,7 +276,7 @@ impl Input<'_> {
         mut output: Output<'_>,
         mut sums: PieceSums<'s>,
     ) -> PieceSums<'s> {
-        let Unit { norm, linear, .. } = self.unit;
+        let Unit { norm, linear, message, .. } = self.unit;
         let isa = output.isa;
         let x_floats = linear.geometry.inputs * norm.width;
         let y_floats = linear.geometry.outputs * linear.columns;
@@ -265,9 +288,12 @@ impl Input<'_> {
             let (x, next) = (&self.x[part.clone()], &mut self.next[part]);
             let active = &mut self.active[..rows * x_floats];
             norm::normalize_relu(isa, x, &norm.columns(), active);
-            sums.add(isa, linear, rows, View { data: active, width: norm.width, offset: 0 }, dy);
+            let here = Chunk { isa, rows, active };
+            let source = message.source(here, self.message);
+            sums.add(isa, linear, rows, View { data: source, width: norm.width, offset: 0 }, dy);
             next.fill(0.0);
             linear.backward(isa, rows, dy, next, norm.width);
+            message.backward(here, dy, next, sums.message, self.message);
             sums.norm.push(relu_gradient(isa, norm, x, active, next));
             done += rows;
         }
@@ -276,10 +302,15 @@ impl Input<'_> {
 }
 
 impl<'a> PieceSums<'a> {
-    fn new(linear: &Linear, room: &'a mut [f32]) -> Self {
-        let weights = &mut room[..linear.gradient.len()];
+    /// Sums of a layer and of its message's layer, each in its room.
+    fn new(layers: [Option<&Linear>; 2], rooms: [&'a mut [f32]; 2]) -> Self {
+        let [weights, message] = rooms;
+        let [len, message_len] = layers.map(|layer| layer.map_or(0, |linear| linear.gradient.len()));
+        let (weights, message) = (&mut weights[..len], &mut message[..message_len]);
         weights.fill(0.0);
-        Self { weights, bias: vec![0.0; linear.columns], norm: Vec::new() }
+        message.fill(0.0);
+        let columns = layers[0].map_or(0, |linear| linear.columns);
+        Self { weights, message, bias: vec![0.0; columns], norm: Vec::new() }
     }
 
     fn add(&mut self, isa: Isa, linear: &Linear, rows: usize, x: View<'_>, dy: &[f32]) {
@@ -301,18 +332,25 @@ fn relu_gradient(isa: Isa, norm: &Norm, x: &[f32], active: &[f32], dz: &mut [f32
     sums
 }
 
-/// Adds the pieces' sums in order.
-fn take_sums(linear: &mut Linear, sums: &[PieceSums<'_>]) {
+/// Adds the pieces' sums in order; `weights` says which are the layer's.
+fn take_sums<'a>(
+    linear: &mut Linear,
+    sums: &'a [PieceSums<'_>],
+    weights: impl Fn(&'a PieceSums<'_>) -> &'a [f32] + Sync,
+) {
     const PART: usize = 4096;
     linear.gradient.par_chunks_mut(PART).enumerate().for_each(|(number, out)| {
         out.fill(0.0);
         let start = number * PART;
         for piece in sums {
-            let part = &piece.weights[start..start + out.len()];
+            let part = &weights(piece)[start..start + out.len()];
             out.iter_mut().zip(part).for_each(|(sum, x)| *sum += x);
         }
     });
     linear.bias_gradient.fill(0.0);
+    if !linear.has_bias() {
+        return;
+    }
     for piece in sums {
         linear.bias_gradient.iter_mut().zip(&piece.bias).for_each(|(sum, x)| *sum += x);
     }
@@ -324,7 +362,7 @@ fn head_gradient(isa: Isa, split: &Split, linear: &mut Linear, x: &[f32], width:
     const INPUTS: usize = 16;
     let (inputs, columns) = (linear.inputs.clone(), linear.columns);
     let geometry = &linear.geometry;
-    let floats = geometry.inputs * width;
+    let (floats, d_floats) = (geometry.inputs * width, geometry.outputs * columns);
     let mut jobs = Vec::new();
     for (pairs, gradient) in
         geometry.pairs.iter().zip(linear.gradient.chunks_exact_mut(inputs.len() * columns))
@@ -337,7 +375,7 @@ fn head_gradient(isa: Isa, split: &Split, linear: &mut Linear, x: &[f32], width:
         out.fill(0.0);
         for boards in split.pieces.iter().flat_map(|piece| split.chunks(piece)) {
             let x = &x[boards.start * floats..boards.end * floats];
-            let dy = &dy[boards.start * columns..boards.end * columns];
+            let dy = &dy[boards.start * d_floats..boards.end * d_floats];
             let dy = View { data: dy, width: columns, offset: 0 };
             weight_gradient(isa, pairs, boards.len(), View { data: x, width, offset }, dy, out, columns);
         }

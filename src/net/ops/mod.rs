@@ -8,7 +8,8 @@
 //! position through which tap: a 3x3 convolution has nine taps, a 1x1 convolution one, a linear layer on a flattened
 //! board one for each position. Activations lie position-major in chunks of boards, `[chunks, positions, boards of the
 //! chunk, width]` with the width padded to a multiple of 16, so each (position, tap) is a plain matrix product and a
-//! chunk stays in a core's second-level cache from the normalisation to the moments of the next one.
+//! chunk stays in a core's second-level cache from the normalisation to the moments of the next one. What passes between
+//! edges over shared vertices stands beside a layer, as a `Message`.
 //!
 //! Chunks are summed in order inside a fixed number of pieces, pieces in order after them: the result does not depend
 //! on the number of threads.
@@ -17,6 +18,7 @@ mod backward;
 mod gemm;
 mod geometry;
 mod layer;
+mod message;
 mod norm;
 mod op;
 mod params;

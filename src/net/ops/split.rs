@@ -45,6 +45,32 @@ impl Split {
         self.pieces.iter().map(|piece| &data[piece.start * floats..piece.end * floats]).collect()
     }
 
+    /// The first column of every position of `[positions, rows, columns]` in chunks, as `[B, positions]`.
+    pub fn gather_rows(&self, data: &[f32], positions: usize, columns: usize) -> Vec<f32> {
+        let mut out = vec![0.0; self.boards * positions];
+        for (place, &x) in self.row_places(positions).zip(data.iter().step_by(columns)) {
+            out[place] = x;
+        }
+        out
+    }
+
+    /// The reverse of [`Split::gather_rows`], 0 in the other columns.
+    pub fn scatter_rows(&self, rows: &[f32], positions: usize, columns: usize) -> Vec<f32> {
+        let mut out = vec![0.0; rows.len() * columns];
+        for (place, x) in self.row_places(positions).zip(out.iter_mut().step_by(columns)) {
+            *x = rows[place];
+        }
+        out
+    }
+
+    /// The places in `[B, positions]` of what lies in chunks, in order.
+    fn row_places(&self, positions: usize) -> impl Iterator<Item = usize> {
+        let chunks = self.pieces.iter().flat_map(|piece| self.chunks(piece));
+        chunks.flat_map(move |boards| {
+            (0..positions).flat_map(move |p| boards.clone().map(move |board| board * positions + p))
+        })
+    }
+
     /// As [`Split::parts`], to be written; `data` may be longer.
     pub fn parts_mut<'a>(&self, mut data: &'a mut [f32], floats: usize) -> Vec<&'a mut [f32]> {
         let mut parts = Vec::with_capacity(self.pieces.len());

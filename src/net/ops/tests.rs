@@ -27,8 +27,18 @@ fn spec(arch: Arch, blocks: usize, channels: usize, obs: (usize, usize, usize)) 
     }
 }
 
+/// An edge network on K_n.
+fn edge_spec(blocks: usize, channels: usize, n: usize) -> NetSpec {
+    let edges = n * (n - 1) / 2;
+    NetSpec { num_actions: edges, ..spec(Arch::Edge, blocks, channels, (4, edges, 1)) }
+}
+
 fn specs() -> Vec<NetSpec> {
     vec![
+        edge_spec(2, 36, 5),
+        edge_spec(1, 64, 4),
+        edge_spec(1, 7, 6),
+        edge_spec(0, 16, 3),
         spec(Arch::Resnet, 2, 20, (2, 3, 4)),
         spec(Arch::Resnet, 1, 64, (5, 2, 7)),
         spec(Arch::Resnet, 0, 48, (3, 5, 3)),
@@ -175,10 +185,14 @@ proptest! {
 
 #[test]
 fn gradients_are_finite_differences() {
-    let spec = spec(Arch::Resnet, 1, 10, (2, 3, 4));
+    check_differences(&spec(Arch::Resnet, 1, 10, (2, 3, 4)));
+    check_differences(&edge_spec(1, 10, 5));
+}
+
+fn check_differences(spec: &NetSpec) {
     let rows = 13;
-    let mut tower = Tower::new(&spec);
-    let (parameters, _) = tower.params().flatten(&weights(&spec)).expect("weights");
+    let mut tower = Tower::new(spec);
+    let (parameters, _) = tower.params().flatten(&weights(spec)).expect("weights");
     let obs = numbers(rows * spec.obs.len(), 1);
     let (d_logits, d_values) = (numbers(rows * spec.num_actions, 2), numbers(rows * spec.num_values(), 3));
     let outputs = tower.forward(&parameters, &obs);

@@ -7,19 +7,23 @@
 use super::gemm::{LANES, View, ViewMut};
 use super::geometry::Geometry;
 use super::layer::{Linear, Moments, Norm};
+use super::message::{Chunk, Message};
 use super::norm;
 use super::params::Params;
 use super::split::Split;
 use crate::config::Arch;
 use crate::isa::Isa;
+use crate::net::edges::{self, Edges, TriangleColumns};
 use crate::net::spec::NetSpec;
 use rayon::prelude::*;
+use std::sync::Arc;
 
-/// `y = linear(relu(norm(x)))`, plus what comes in on the residual stream.
+/// `y = linear(relu(norm(x)))`, plus what comes in as a message and on the residual stream.
 #[derive(Clone, Debug)]
 pub(super) struct Unit {
     pub norm: Norm,
     pub linear: Linear,
+    pub message: Message,
     pub skip: Skip,
 }
 
@@ -41,7 +45,9 @@ pub(super) struct Arrays {
     pub activations: Vec<Vec<f32>>,
     /// What the heads' linear layers read.
     pub tail: Vec<f32>,
-    /// `[B, A padded]`
+    /// The mean of it over all edges, which the value layers of an edge network read. `[B, width]`, else empty
+    pub pooled: Vec<f32>,
+    /// `[B, A padded]`; of an edge network `[E, rows, 16]` in chunks, a logit in the first column.
     pub logits: Vec<f32>,
     /// After the ReLU. `[B, hidden padded]`
     pub hidden: Vec<f32>,
@@ -71,6 +77,10 @@ pub(super) struct Scratch {
     pub active: Vec<f32>,
     /// The piece's part of a layer's weight gradient. `[taps, inputs, columns]`
     pub weights: Vec<f32>,
+    /// What messages need.
+    pub message: Vec<f32>,
+    /// The piece's part of a message's weight gradient. `[inputs, columns]`
+    pub message_weights: Vec<f32>,
 }
 
 /// Outputs of a forward pass.
@@ -92,6 +102,8 @@ pub struct Tower {
     pub(super) stem: Linear,
     pub(super) units: Vec<Unit>,
     pub(super) tail: Norm,
+    /// Where the value layers read the mean over all edges.
+    pub(super) pool: Option<Arc<Edges>>,
     pub(super) policy: Linear,
     pub(super) hidden: Linear,
     pub(super) values: Linear,
@@ -99,7 +111,7 @@ pub struct Tower {
 }
 
 impl Tower {
-    /// The network of `spec`, with the best instructions this machine has.
+    /// The network of `spec`, which [`NetSpec::check_graph`] has passed, with the best instructions this machine has.
     pub fn new(spec: &NetSpec) -> Self {
         Self::build(spec, Isa::detect())
     }
@@ -115,20 +127,41 @@ impl Tower {
         let (height, width) = match spec.arch {
             Arch::Resnet => (spec.obs.height, spec.obs.width),
             Arch::Mlp => (1, 1),
+            Arch::Edge => (spec.num_actions, 1),
         };
-        let (square, layer) = match spec.arch {
-            Arch::Resnet => (Geometry::conv3x3(height, width), "conv"),
-            Arch::Mlp => (Geometry::pointwise(1), "linear"),
+        let (square, layers) = match spec.arch {
+            Arch::Resnet => (Geometry::conv3x3(height, width), ["conv1", "conv2"]),
+            Arch::Mlp => (Geometry::pointwise(1), ["linear1", "linear2"]),
+            Arch::Edge => (Geometry::pointwise(height), ["edge", "out"]),
+        };
+        let pool = match spec.arch {
+            Arch::Edge => Edges::of_observation(spec.obs, spec.num_actions).ok().map(Arc::new),
+            Arch::Resnet | Arch::Mlp => None,
         };
         let stem_inputs = 0..spec.obs.len() / (height * width);
         let stem = Linear::new(&params, &["stem"], square.clone(), stem_inputs);
         let mut units = Vec::new();
         for block in 0..spec.blocks {
-            for (half, skip) in [(1, Skip::None), (2, Skip::Residual)] {
-                let norm = Norm::new(&params, &[&format!("blocks.{block}.bn{half}")]);
-                let name = format!("blocks.{block}.{layer}{half}");
+            for (half, skip) in [Skip::None, Skip::Residual].into_iter().enumerate() {
+                let norm = Norm::new(&params, &[&format!("blocks.{block}.bn{}", half + 1)]);
+                let name = format!("blocks.{block}.{}", layers[half]);
                 let linear = Linear::new(&params, &[&name], square.clone(), c.clone());
-                units.push(Unit { norm, linear, skip });
+                let message = pool.as_ref().map_or(Message::None, |edges| match skip {
+                    Skip::None => {
+                        let name = format!("blocks.{block}.vertex");
+                        let at_vertices = Geometry::pointwise(edges.vertices);
+                        let linear = Linear::new(&params, &[&name], at_vertices, c.clone());
+                        Message::Vertex(edges.clone(), Box::new(linear))
+                    }
+                    Skip::Residual => {
+                        let (columns, scale) = (spec.triangle_channels(), edges.triangle_scale());
+                        Message::Triangle(
+                            edges.clone(),
+                            TriangleColumns { width: norm.width, columns, scale },
+                        )
+                    }
+                });
+                units.push(Unit { norm, linear, message, skip });
             }
         }
         let last = Norm::new(&params, &["bn"]);
@@ -136,20 +169,22 @@ impl Tower {
             Arch::Resnet => {
                 let convs = ["policy.conv", "value.conv"];
                 let linear = Linear::new(&params, &convs, Geometry::pointwise(height * width), c);
-                units.push(Unit { norm: last, linear, skip: Skip::None });
+                units.push(Unit { norm: last, linear, message: Message::None, skip: Skip::None });
                 let value = spec.policy_channels.next_multiple_of(LANES);
                 let tail = Norm::new(&params, &["policy.bn", "value.bn"]);
                 (tail, height * width, 0..spec.policy_channels, value..value + spec.value_channels)
             }
-            Arch::Mlp => (last, 1, c.clone(), c),
+            Arch::Mlp | Arch::Edge => (last, 1, c.clone(), c),
         };
         let flat = Geometry::flatten(area);
-        let policy = Linear::new(&params, &["policy.linear"], flat.clone(), policy_inputs);
+        let per_logit = if pool.is_some() { square } else { flat.clone() };
+        let policy = Linear::new(&params, &["policy.linear"], per_logit, policy_inputs);
         let hidden = Linear::new(&params, &["value.hidden"], flat, hidden_inputs);
         let values = Linear::new(&params, &["value.out"], Geometry::pointwise(1), 0..spec.value_hidden);
         let split = Split::new(0, 1);
         let arrays = Arrays::default();
-        Self { spec: spec.clone(), params, isa, split, stem, units, tail, policy, hidden, values, arrays }
+        let spec = spec.clone();
+        Self { spec, params, isa, split, stem, units, tail, pool, policy, hidden, values, arrays }
     }
 
     /// The places of the tensors in the flat arrays.
@@ -190,10 +225,17 @@ impl Tower {
         let units = self.units.iter();
         let per_board =
             units.clone().map(|unit| unit.linear.geometry.inputs * unit.norm.width).max().unwrap_or(0);
+        let messages = units.clone().map(|unit| &unit.message);
+        let room = messages.clone().map(Message::room).max().unwrap_or(0);
+        let of_messages = messages.filter_map(Message::linear).map(|linear| linear.gradient.len()).max();
         let linears = units.map(|unit| &unit.linear).chain([&self.stem]);
         let gradient = linears.map(|linear| linear.gradient.len()).max().unwrap_or(0);
-        let scratch =
-            Scratch { active: vec![0.0; self.split.chunk * per_board], weights: vec![0.0; gradient] };
+        let scratch = Scratch {
+            active: vec![0.0; self.split.chunk * per_board],
+            weights: vec![0.0; gradient],
+            message: vec![0.0; self.split.chunk * room],
+            message_weights: vec![0.0; of_messages.unwrap_or(0)],
+        };
         let widest = activations.iter().map(Vec::len).max().unwrap_or(0);
         let room = || vec![0.0; widest];
         self.arrays = Arrays {
@@ -202,10 +244,16 @@ impl Tower {
             obs: vec![0.0; boards * self.spec.obs.len()],
             activations,
             tail: vec![0.0; boards * self.policy.geometry.inputs * self.tail.width],
+            pooled: vec![0.0; boards * self.pooled_floats()],
             logits: zeros(&self.policy),
             hidden: zeros(&self.hidden),
             values: zeros(&self.values),
         };
+    }
+
+    /// Floats a board that the value layers read where they do not read the tail itself.
+    pub(super) fn pooled_floats(&self) -> usize {
+        if self.pool.is_some() { self.tail.width } else { 0 }
     }
 
     /// Logits and values of a batch, normalised by the batch's own statistics.
@@ -236,13 +284,16 @@ impl Tower {
 
     /// All layers with weights, from input to output.
     pub(super) fn linears(&self) -> impl Iterator<Item = &Linear> {
-        let units = self.units.iter().map(|unit| &unit.linear);
+        let units = self.units.iter();
+        let units = units.flat_map(|unit| std::iter::once(&unit.linear).chain(unit.message.linear()));
         std::iter::once(&self.stem).chain(units).chain([&self.policy, &self.hidden, &self.values])
     }
 
     fn pack(&mut self, parameters: &[f32]) {
         let Self { params, stem, units, policy, hidden, values, .. } = self;
-        let units = units.iter_mut().map(|unit| &mut unit.linear);
+        let units = units
+            .iter_mut()
+            .flat_map(|unit| std::iter::once(&mut unit.linear).chain(unit.message.linear_mut()));
         let linears: Vec<&mut Linear> =
             std::iter::once(stem).chain(units).chain([policy, hidden, values]).collect();
         linears.into_par_iter().for_each(|linear| linear.pack(params, parameters));
@@ -297,7 +348,7 @@ impl Tower {
 
     fn forward_unit(&mut self, number: usize) -> Vec<Moments> {
         let Self { split, units, arrays, isa, .. } = self;
-        let Unit { norm, linear, skip } = &units[number];
+        let Unit { norm, linear, message, skip } = &units[number];
         let Arrays { activations, scratch, .. } = arrays;
         let (before, after) = activations.split_at_mut(number + 1);
         let x_floats = linear.geometry.inputs * norm.width;
@@ -320,17 +371,16 @@ impl Tower {
                         let y = &mut y[places.clone()];
                         let active = &mut scratch.active[..rows * x_floats];
                         norm::normalize_relu(*isa, x, &norm.columns(), active);
+                        let here = Chunk { isa: *isa, rows, active };
+                        let source = message.source(here, &mut scratch.message);
                         match stream {
                             Some(stream) => y.copy_from_slice(&stream[places]),
                             None => linear.start(y),
                         }
-                        let view = View { data: active, width: norm.width, offset: 0 };
-                        linear.forward(
-                            *isa,
-                            rows,
-                            view,
-                            ViewMut { data: y, width: linear.columns, offset: 0 },
-                        );
+                        let view = View { data: source, width: norm.width, offset: 0 };
+                        let out = ViewMut { data: y, width: linear.columns, offset: 0 };
+                        linear.forward(*isa, rows, view, out);
+                        message.add(here, y, &mut scratch.message);
                         done += rows;
                         chunk_moments(*isa, y, linear.columns)
                     })
@@ -341,17 +391,21 @@ impl Tower {
     }
 
     fn forward_tail(&mut self) {
-        let Self { split, tail, policy, hidden, values, arrays, isa, .. } = self;
+        let pooled_floats = self.pooled_floats();
+        let Self { split, tail, pool, policy, hidden, values, arrays, isa, .. } = self;
         let Some(x) = arrays.activations.last() else { return };
         let floats = policy.geometry.inputs * tail.width;
-        let isa = *isa;
+        let logit_floats = policy.geometry.outputs * policy.columns;
+        let (isa, pool) = (*isa, pool.as_deref());
         let inputs = split.parts(x, floats).into_par_iter().zip(split.parts_mut(&mut arrays.tail, floats));
         let outputs = split
-            .parts_mut(&mut arrays.logits, policy.columns)
+            .parts_mut(&mut arrays.logits, logit_floats)
             .into_par_iter()
             .zip(split.parts_mut(&mut arrays.hidden, hidden.columns))
-            .zip(split.parts_mut(&mut arrays.values, values.columns));
-        split.pieces.par_iter().zip(inputs).zip(outputs).for_each(|((piece, (x, a)), ((logits, h), v))| {
+            .zip(split.parts_mut(&mut arrays.values, values.columns))
+            .zip(split.parts_mut(&mut arrays.pooled, pooled_floats));
+        split.pieces.par_iter().zip(inputs).zip(outputs).for_each(|((piece, (x, a)), outputs)| {
+            let (((logits, h), v), pooled) = outputs;
             let mut done = 0;
             for boards in split.chunks(piece) {
                 let rows = boards.len();
@@ -363,9 +417,15 @@ impl Tower {
                     let out = ViewMut { data: out, width: linear.columns, offset: 0 };
                     linear.forward(isa, rows, View { data, width, offset: 0 }, out);
                 };
-                forward(policy, a, tail.width, &mut logits[part(policy.columns)]);
+                forward(policy, a, tail.width, &mut logits[part(logit_floats)]);
                 let h = &mut h[part(hidden.columns)];
-                forward(hidden, a, tail.width, h);
+                let pooled = &mut pooled[part(pooled_floats)];
+                if let Some(edges) = pool {
+                    edges::mean(isa, edges, a, pooled);
+                    forward(hidden, pooled, tail.width, h);
+                } else {
+                    forward(hidden, a, tail.width, h);
+                }
                 h.iter_mut().filter(|h| **h < 0.0).for_each(|h| *h = 0.0);
                 forward(values, h, hidden.columns, &mut v[part(values.columns)]);
                 done += rows;
@@ -379,7 +439,12 @@ impl Tower {
         };
         let mut values = tight(&self.arrays.values, self.values.columns, self.spec.num_values());
         values.iter_mut().for_each(|v| *v = v.tanh());
-        Outputs { logits: tight(&self.arrays.logits, self.policy.columns, self.spec.num_actions), values }
+        let (logits, columns) = (&self.arrays.logits, self.policy.columns);
+        let logits = match &self.pool {
+            Some(edges) => self.split.gather_rows(logits, edges.len(), columns),
+            None => tight(logits, columns, self.spec.num_actions),
+        };
+        Outputs { logits, values }
     }
 }
 

@@ -58,12 +58,19 @@ struct Launch {
 // Tests run side by side, each with fibres of its own thread.
 inline thread_local Launch* running = nullptr;
 
+// The numbered barrier that is left out; 0 for none.
+inline thread_local int missing_barrier = 0;
+
 inline Thread& self() { return running->threads[running->current]; }
 
 inline void wait_for(Wait what) {
     Thread& thread = self();
     thread.wait = what;
     switch_fibres(thread.fibre, running->scheduler);
+}
+
+inline void wait_at(int barrier) {
+    if (barrier != missing_barrier) wait_for(Wait::WARP_BARRIER);
 }
 
 inline void thread_main() {
@@ -222,6 +229,7 @@ inline const char* run(
 #define blockDim (emulator::running->block_dim)
 #define gridDim (emulator::running->grid_dim)
 #define __syncthreads() emulator::wait_for(emulator::Wait::BLOCK_BARRIER)
+#define VZ_SYNC(number) emulator::wait_at(number)
 #define __syncwarp() emulator::wait_for(emulator::Wait::WARP_BARRIER)
 #define __shfl_sync(mask, value, source) emulator::shuffle(mask, value, source)
 #define __shfl_xor_sync(mask, value, distance) emulator::shuffle_xor(mask, value, distance)
@@ -230,9 +238,10 @@ inline const char* run(
 // Defines the one function that the library exports: runs a kernel of `table` by name; returns null or what went wrong.
 #define EMULATOR_EXPORT(table)                                                                                         \
     extern "C" __attribute__((visibility("default"))) const char* emulator_launch(                                     \
-        const char* name, unsigned grid, unsigned block, uint64_t seed, void* const* arguments, const unsigned* sizes, \
-        unsigned num_arguments                                                                                         \
+        const char* name, unsigned grid, unsigned block, uint64_t seed, int missing_barrier, void* const* arguments,   \
+        const unsigned* sizes, unsigned num_arguments                                                                  \
     ) {                                                                                                                \
+        emulator::missing_barrier = missing_barrier;                                                                   \
         for (const emulator::Kernel& kernel : table) {                                                                 \
             if (strcmp(kernel.name, name) == 0) {                                                                      \
                 return emulator::run(kernel, grid, block, seed, arguments, sizes, num_arguments);                      \

@@ -1,0 +1,171 @@
+//! The rules against a reading of the board as text, and by hand.
+
+use super::*;
+use crate::rng::{Key, Purpose};
+
+fn gomoku(size: u32, rule: Rule) -> Gomoku {
+    Gomoku { size, rule, opening: Opening::None }
+}
+
+fn legal(game: &Gomoku, s: &State) -> Vec<u16> {
+    let mut out = [0; 361];
+    let n = game.legal(s, History::default(), &mut out);
+    out[..n].to_vec()
+}
+
+fn play(game: &Gomoku, names: &str) -> State {
+    let mut s = game.init();
+    for name in names.split_whitespace() {
+        let action = game.parse_action(&s, History::default(), name).expect(name);
+        game.step(&mut s, action, History::default());
+    }
+    s
+}
+
+/// Every row, column and diagonal of the board as text, read for rows of five.
+fn winner_by_text(side: i32, s: &State, rule: Rule) -> Option<char> {
+    let mark = |row: i32, column: i32| {
+        let cell = (row * side + column) as usize;
+        [(0, 'X'), (1, 'O')].into_iter().find(|&(c, _)| s.stones[c].contains(cell)).map_or('.', |(_, m)| m)
+    };
+    let inside = |&(row, column): &(i32, i32)| (0..side).contains(&row) && (0..side).contains(&column);
+    let read = |place: &dyn Fn(i32) -> (i32, i32)| -> String {
+        (-side..2 * side).map(place).filter(inside).map(|(row, column)| mark(row, column)).collect()
+    };
+    let lines = (-side..2 * side)
+        .flat_map(|k| [read(&|i| (k, i)), read(&|i| (i, k)), read(&|i| (i, i + k)), read(&|i| (i, k - i))]);
+    let lines: Vec<String> = lines.collect();
+    ['X', 'O'].into_iter().find(|&colour| {
+        let mut runs = lines.iter().flat_map(|line| line.split(|c| c != colour)).map(str::len);
+        match rule {
+            Rule::Freestyle => runs.any(|length| length >= 5),
+            Rule::Exact => runs.any(|length| length == 5),
+        }
+    })
+}
+
+#[test]
+fn random_games_end_where_the_text_of_a_line_shows_it() {
+    let mut ends = [0; 4];
+    for (size, games) in [(5, 60), (6, 60), (7, 40), (9, 10), (15, 4), (19, 2)] {
+        for (seed, rule) in (0..games).flat_map(|seed| [(seed, Rule::Freestyle), (seed, Rule::Exact)]) {
+            let game = gomoku(size, rule);
+            let mut rng = Key::new(seed, Purpose::Evaluation).with(u64::from(size)).stream();
+            let mut s = game.init();
+            while game.turn(&s) != Turn::Over {
+                let actions = legal(&game, &s);
+                game.step(&mut s, actions[rng.below(actions.len())], History::default());
+                let expected = match winner_by_text(size as i32, &s, rule) {
+                    Some('X') => 1,
+                    Some(_) => 2,
+                    None if s.placed == size * size => DRAW,
+                    None => 0,
+                };
+                assert_eq!(s.outcome, expected, "{}", game.display(&s));
+            }
+            ends[usize::from(s.outcome)] += 1;
+        }
+    }
+    assert!(ends[1..].iter().all(|&n| n > 20), "all three results were met: {ends:?}");
+}
+
+#[test]
+fn six_in_a_row_win_only_in_freestyle() {
+    let moves = "a1 a3 b1 b3 c1 c3 e1 e3 f1 f3 d1";
+    assert_eq!(play(&gomoku(15, Rule::Freestyle), moves).outcome, 1);
+    assert_eq!(play(&gomoku(15, Rule::Exact), moves).outcome, 0);
+    // The other player may then still win with five.
+    assert_eq!(play(&gomoku(15, Rule::Exact), &format!("{moves} h8 o15 d3")).outcome, 0);
+    assert_eq!(play(&gomoku(15, Rule::Exact), "a1 a3 b1 b3 c1 c3 e1 e3 f1 h9 d1 d3").outcome, 2);
+    // A stone in a row of six and in one of five wins.
+    let both = "a1 a15 b1 b15 c1 c15 e1 f15 f1 g15 d2 h15 d3 i15 d4 k15 d5 l15 d1";
+    assert_eq!(play(&gomoku(15, Rule::Exact), both).outcome, 1);
+}
+
+#[test]
+fn rows_do_not_go_round_the_board() {
+    assert_eq!(play(&gomoku(5, Rule::Freestyle), "c1 a3 d1 b3 e1 c3 a2 e4 b2").outcome, 0);
+    assert_eq!(play(&gomoku(5, Rule::Freestyle), "e1 a1 d2 b1 c3 c1 b4 d1 a5").outcome, 1);
+}
+
+#[test]
+fn a_full_board_without_five_is_a_draw() {
+    let board = ["XXOXX", "OOXOO", "XXOXX", "OOXOO", "XOXOX"].concat();
+    let cells =
+        |mark: char| board.chars().enumerate().filter(move |&(_, c)| c == mark).map(|(cell, _)| cell as u16);
+    let game = gomoku(5, Rule::Freestyle);
+    let mut s = game.init();
+    let mut white = cells('O');
+    for black in cells('X') {
+        assert_eq!(s.outcome, 0);
+        game.step(&mut s, black, History::default());
+        white.by_ref().take(1).for_each(|cell| game.step(&mut s, cell, History::default()));
+    }
+    assert_eq!((s.outcome, s.placed), (DRAW, 25));
+    let mut returns = [9.0; 2];
+    game.returns(&s, &mut returns);
+    assert_eq!(returns, [0.0; 2]);
+}
+
+#[test]
+fn swap2_gives_every_choice_its_colours_and_turns() {
+    let game = Gomoku { opening: Opening::Swap2, ..Gomoku::default() };
+    let turn_and_black = |names: &str| {
+        let s = play(&game, names);
+        (game.turn(&s), s.black)
+    };
+    let three = "h8 a1 h9";
+    assert_eq!(legal(&game, &play(&game, three)), [225, 226, 227]);
+    for (names, player) in [("", 0), ("h8", 0), ("h8 a1", 0), (three, 1)] {
+        assert_eq!(turn_and_black(names).0, Turn::Player(player));
+    }
+    assert_eq!(turn_and_black(&format!("{three} black")), (Turn::Player(0), 1));
+    assert_eq!(turn_and_black(&format!("{three} white")), (Turn::Player(1), 0));
+    assert_eq!(turn_and_black(&format!("{three} more")).0, Turn::Player(1));
+    assert_eq!(turn_and_black(&format!("{three} more a2")).0, Turn::Player(1));
+    let five = format!("{three} more a2 h10");
+    assert_eq!(legal(&game, &play(&game, &five)), [225, 226]);
+    assert_eq!(turn_and_black(&five).0, Turn::Player(0));
+    assert_eq!(turn_and_black(&format!("{five} black")), (Turn::Player(1), 0));
+    assert_eq!(turn_and_black(&format!("{five} white")), (Turn::Player(0), 1));
+    let s = play(&game, &five);
+    assert_eq!(s.stones.map(|stones| stones.iter().count()), [3, 2]);
+    // Player 0 took white; black's five (h8 to h12) is player 1's.
+    let s = play(&game, &format!("{five} white b1 h11 b2 h12"));
+    let mut returns = [9.0; 2];
+    game.returns(&s, &mut returns);
+    assert_eq!((game.turn(&s), returns), (Turn::Over, [-1.0, 1.0]));
+}
+
+#[test]
+fn swap2_shows_the_phase_and_the_colour_to_be_placed() {
+    let game = Gomoku { size: 5, rule: Rule::Freestyle, opening: Opening::Swap2 };
+    // The sum of each plane.
+    let planes = |names: &str, player: u8| -> Vec<f32> {
+        let mut out = [9.0; 150];
+        game.observe(&play(&game, names), player, &mut out);
+        out.chunks(25).map(|plane| plane.iter().sum::<f32>()).collect()
+    };
+    assert_eq!(planes("", 0), [0., 0., 25., 0., 0., 0.]);
+    assert_eq!(planes("a1", 0), [0., 1., 25., 0., 0., 0.]);
+    assert_eq!(planes("a1 b1 c1", 1), [1., 2., 0., 25., 0., 0.]);
+    assert_eq!(planes("a1 b1 c1", 0), [1., 2., 0., -25., 0., 0.]);
+    assert_eq!(planes("a1 b1 c1 more d2", 1), [2., 2., 0., 0., 25., 0.]);
+    assert_eq!(planes("a1 b1 c1 more d2 d3", 0), [2., 3., 0., 0., 0., 25.]);
+    assert_eq!(planes("a1 b1 c1 black", 0), [1., 2., 0., 0., 0., 0.]);
+    assert_eq!(planes("a1 b1 c1 black d3", 1), [2., 2., 0., 0., 0., 0.]);
+    assert_eq!(planes("a1 b1 c1 black d3 d4", 0), [2., 3., 0., 0., 0., 0.]);
+}
+
+#[test]
+fn bad_options_name_the_key() {
+    for (options, part) in [
+        ("size = 4", "game.size: got 4, expected 5..=19"),
+        ("rule = 'renju'", "game.rule: got \"renju\", expected `freestyle` or `exact`"),
+        ("opening = 'swap'", "game.opening: got \"swap\", expected `none` or `swap2`"),
+    ] {
+        let table = options.parse().expect("TOML");
+        let message = Gomoku::from_options(&table).expect_err(options).to_string();
+        assert!(message.contains(part), "{message}");
+    }
+}

@@ -1,0 +1,423 @@
+//! The edges of K_n, and what an edge network passes over shared vertices: sums at vertices, sums over an edge's ends,
+//! products around triangles.
+//!
+//! Arrays are `[positions, L]`, positions being edges in lexicographic order (0-1, 0-2, .., 1-2, ..) or vertices, and L any
+//! number of rows and columns side by side. Plain Rust compiled for each instruction set; sums have one fixed order and
+//! no fused multiply-adds, so the bits are the same on all.
+
+use super::fast::Bf16;
+use crate::error::{Error, Result};
+use crate::game::ObsShape;
+use crate::isa::for_each_isa;
+
+/// The most vertices an edge network may have.
+pub const MAX_VERTICES: usize = 23;
+/// Numbers that the kernels take at once.
+const LANES: usize = 16;
+
+/// The edges of K_n in lexicographic order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edges {
+    /// n: vertices.
+    pub vertices: usize,
+    /// The ends (i, j), i < j, of every edge. `[n (n - 1) / 2][2]`
+    pub ends: Vec<[usize; 2]>,
+    /// The edges at every vertex, ascending. `[n][n - 1]`
+    at: Vec<Vec<usize>>,
+}
+
+impl Edges {
+    /// The edges of K_n.
+    pub fn of_complete_graph(vertices: usize) -> Self {
+        let ends: Vec<[usize; 2]> =
+            (0..vertices).flat_map(|i| (i + 1..vertices).map(move |j| [i, j])).collect();
+        let at = |v: usize| (0..ends.len()).filter(|&e| ends[e].contains(&v)).collect();
+        let at = (0..vertices).map(at).collect();
+        Self { vertices, ends, at }
+    }
+
+    /// The K_n whose edges are the rows of an observation `[C, n (n - 1) / 2, 1]`, with an action for each of them.
+    ///
+    /// # Errors
+    /// [`Error::Config`] where observation and actions are no edges of K_n, 3 <= n <= [`MAX_VERTICES`].
+    pub fn of_observation(obs: ObsShape, num_actions: usize) -> Result<Self> {
+        let vertices = (3..=MAX_VERTICES).find(|n| n * (n - 1) / 2 == obs.height);
+        match vertices {
+            Some(vertices) if obs.width == 1 && num_actions == obs.height => {
+                Ok(Self::of_complete_graph(vertices))
+            }
+            _ => Err(Error::config(
+                "net.arch",
+                "edge",
+                "resnet or mlp, since the actions of this game are not the edges of a complete graph",
+            )),
+        }
+    }
+
+    /// Edges.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// True for the graph without edges.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// What a mean over the edges at a vertex multiplies their sum by.
+    pub fn vertex_scale(&self) -> f32 {
+        1.0 / (self.vertices - 1) as f32
+    }
+
+    /// What keeps a sum over the triangles at an edge, of which there are n - 2, as large as one of them.
+    pub fn triangle_scale(&self) -> f32 {
+        1.0 / ((self.vertices - 2) as f32).sqrt()
+    }
+}
+
+/// A number format of activations.
+pub trait Number: Copy {
+    /// As f32.
+    fn get(self) -> f32;
+    /// From f32, rounded to nearest even.
+    fn put(x: f32) -> Self;
+}
+
+impl Number for f32 {
+    #[inline(always)]
+    fn get(self) -> f32 {
+        self
+    }
+
+    #[inline(always)]
+    fn put(x: f32) -> Self {
+        x
+    }
+}
+
+type Lanes = [f32; LANES];
+/// A block of columns of every edge, at (i, j) and (j, i); the diagonal stays 0.
+type Grid = [[Lanes; MAX_VERTICES]; MAX_VERTICES];
+
+/// Some rows of edges and the columns of them that are multiplied around triangles.
+#[derive(Clone, Copy, Debug)]
+pub struct TriangleColumns {
+    /// Numbers of one row of one edge.
+    pub width: usize,
+    /// Columns from the first on; the others are let alone.
+    pub columns: usize,
+    /// What the sums are multiplied by.
+    pub scale: f32,
+}
+
+#[inline(always)]
+fn load<N: Number>(x: &[N]) -> Lanes {
+    let mut out = [0.0; LANES];
+    match <&[N; LANES]>::try_from(x) {
+        Ok(x) => {
+            for i in 0..LANES {
+                out[i] = x[i].get();
+            }
+        }
+        Err(_) => out.iter_mut().zip(x).for_each(|(out, x)| *out = x.get()),
+    }
+    out
+}
+
+#[inline(always)]
+fn store<N: Number>(x: &mut [N], lanes: &Lanes) {
+    match <&mut [N; LANES]>::try_from(&mut *x) {
+        Ok(x) => {
+            for i in 0..LANES {
+                x[i] = N::put(lanes[i]);
+            }
+        }
+        Err(_) => x.iter_mut().zip(lanes).for_each(|(x, &lane)| *x = N::put(lane)),
+    }
+}
+
+#[inline(always)]
+fn vertex_sums_of<N: Number>(edges: &Edges, x: &[N], scale: f32, out: &mut [N]) {
+    let len = x.len() / edges.len();
+    for first in (0..len).step_by(LANES) {
+        let lanes = LANES.min(len - first);
+        for (vertex, at) in edges.at.iter().enumerate() {
+            let mut sum = [0.0; LANES];
+            for edge in at {
+                let x = load(&x[edge * len + first..][..lanes]);
+                for i in 0..LANES {
+                    sum[i] += x[i];
+                }
+            }
+            sum.iter_mut().for_each(|sum| *sum *= scale);
+            store(&mut out[vertex * len + first..][..lanes], &sum);
+        }
+    }
+}
+
+#[inline(always)]
+fn mean_of<N: Number>(edges: &Edges, x: &[N], out: &mut [f32]) {
+    let len = x.len() / edges.len();
+    let scale = 1.0 / edges.len() as f32;
+    for first in (0..len).step_by(LANES) {
+        let lanes = LANES.min(len - first);
+        let mut sum = [0.0; LANES];
+        for edge in 0..edges.len() {
+            let x = load(&x[edge * len + first..][..lanes]);
+            for i in 0..LANES {
+                sum[i] += x[i];
+            }
+        }
+        sum.iter_mut().for_each(|sum| *sum *= scale);
+        store(&mut out[first..first + lanes], &sum);
+    }
+}
+
+#[inline(always)]
+fn take_grid<N: Number>(edges: &Edges, x: &[N], step: usize, first: usize, lanes: usize, grid: &mut Grid) {
+    for (edge, &[i, j]) in edges.ends.iter().enumerate() {
+        let x = load(&x[edge * step + first..][..lanes]);
+        grid[i][j] = x;
+        grid[j][i] = x;
+    }
+}
+
+/// Sums over k of `a[i][k] b[j + t][k]`, t < J.
+#[inline(always)]
+fn row_products<const J: usize>(n: usize, a: &Grid, b: &Grid, i: usize, j: usize) -> [Lanes; J] {
+    let mut sums = [[0.0; LANES]; J];
+    let a = &a[i][..n];
+    let b: [&[Lanes]; J] = std::array::from_fn(|t| &b[j + t][..n]);
+    for k in 0..n {
+        for t in 0..J {
+            for l in 0..LANES {
+                sums[t][l] += a[k][l] * b[t][k][l];
+            }
+        }
+    }
+    sums
+}
+
+#[inline(always)]
+fn triangles_of<N: Number>(edges: &Edges, shape: TriangleColumns, x: &mut [N]) {
+    const GROUP: usize = 4;
+    let TriangleColumns { width, columns, scale } = shape;
+    let n = edges.vertices;
+    let step = x.len() / edges.len();
+    let mut grid: Grid = [[[0.0; LANES]; MAX_VERTICES]; MAX_VERTICES];
+    for row in (0..step).step_by(width) {
+        for first in (row..row + columns).step_by(LANES) {
+            let lanes = LANES.min(row + columns - first);
+            take_grid(edges, x, step, first, lanes, &mut grid);
+            let mut put = |edge: usize, sum: &Lanes| {
+                store(&mut x[edge * step + first..][..lanes], &sum.map(|sum| sum * scale));
+            };
+            let mut edge = 0;
+            for i in 0..n {
+                let mut j = i + 1;
+                while j < n {
+                    if j + GROUP <= n {
+                        let sums = row_products::<GROUP>(n, &grid, &grid, i, j);
+                        (0..GROUP).for_each(|t| put(edge + t, &sums[t]));
+                        (j, edge) = (j + GROUP, edge + GROUP);
+                    } else {
+                        put(edge, &row_products::<1>(n, &grid, &grid, i, j)[0]);
+                        (j, edge) = (j + 1, edge + 1);
+                    }
+                }
+            }
+        }
+    }
+}
+
+for_each_isa! {
+    /// The sum of the edges at every vertex, times `scale`. `x [E, L]`, `out [n, L]`.
+    fn vertex_sums(edges: &Edges, x: &[f32], scale: f32, out: &mut [f32]) {
+        vertex_sums_of(edges, x, scale, out);
+    }
+}
+
+for_each_isa! {
+    /// As [`vertex_sums`] for bfloat16, summed in f32.
+    fn vertex_sums_bf16(edges: &Edges, x: &[Bf16], scale: f32, out: &mut [Bf16]) {
+        vertex_sums_of(edges, x, scale, out);
+    }
+}
+
+for_each_isa! {
+    /// The mean over all edges. `x [E, L]`, `out [L]`.
+    fn mean(edges: &Edges, x: &[f32], out: &mut [f32]) {
+        mean_of(edges, x, out);
+    }
+}
+
+for_each_isa! {
+    /// As [`mean`] for bfloat16, summed in f32.
+    fn mean_bf16(edges: &Edges, x: &[Bf16], out: &mut [f32]) {
+        mean_of(edges, x, out);
+    }
+}
+
+for_each_isa! {
+    /// Adds to every edge the sum over its two ends, times `scale`. `x [n, L]`, `y [E, L]`. With the same scale the
+    /// transpose of [`vertex_sums`].
+    fn add_ends(edges: &Edges, x: &[f32], scale: f32, y: &mut [f32]) {
+        let len = y.len() / edges.len();
+        for (y, &[i, j]) in y.chunks_exact_mut(len).zip(&edges.ends) {
+            let (a, b) = (&x[i * len..][..len], &x[j * len..][..len]);
+            for ((y, a), b) in y.iter_mut().zip(a).zip(b) {
+                *y += (a + b) * scale;
+            }
+        }
+    }
+}
+
+for_each_isa! {
+    /// Replaces the first columns of every edge (i, j) by `scale` times the sum over k of (i, k) (j, k), column by column
+    /// (the product of matrices in Maron et al. 2019, Provably Powerful Graph Networks). `x [E, rows, width]`.
+    fn triangles(edges: &Edges, shape: TriangleColumns, x: &mut [f32]) {
+        triangles_of(edges, shape, x);
+    }
+}
+
+for_each_isa! {
+    /// As [`triangles`] for bfloat16, summed in f32.
+    fn triangles_bf16(edges: &Edges, shape: TriangleColumns, x: &mut [Bf16]) {
+        triangles_of(edges, shape, x);
+    }
+}
+
+for_each_isa! {
+    /// The gradient of [`triangles`] at `x`, in place of that of its output: at (i, j) `scale` times the sum over k of
+    /// d(i, k) (j, k) + (i, k) d(j, k). `x` and `d` are `[E, rows, width]`.
+    fn triangle_gradient(edges: &Edges, shape: TriangleColumns, x: &[f32], d: &mut [f32]) {
+        let TriangleColumns { width, columns, scale } = shape;
+        let n = edges.vertices;
+        let step = x.len() / edges.len();
+        let mut values: Grid = [[[0.0; LANES]; MAX_VERTICES]; MAX_VERTICES];
+        let mut slopes: Grid = [[[0.0; LANES]; MAX_VERTICES]; MAX_VERTICES];
+        for row in (0..step).step_by(width) {
+            for first in (row..row + columns).step_by(LANES) {
+                let lanes = LANES.min(row + columns - first);
+                take_grid(edges, x, step, first, lanes, &mut values);
+                take_grid(edges, d, step, first, lanes, &mut slopes);
+                for (edge, &[i, j]) in edges.ends.iter().enumerate() {
+                    let [a] = row_products::<1>(n, &slopes, &values, i, j);
+                    let [b] = row_products::<1>(n, &values, &slopes, i, j);
+                    let sum = std::array::from_fn(|l| (a[l] + b[l]) * scale);
+                    store(&mut d[edge * step + first..][..lanes], &sum);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::isa::Isa;
+    use crate::rng::{Key, Purpose};
+
+    fn numbers(len: usize, seed: u64) -> Vec<f32> {
+        let mut rng = Key::new(seed, Purpose::Evaluation).stream();
+        (0..len).map(|_| rng.normal()).collect()
+    }
+
+    fn dot(a: &[f32], b: &[f32]) -> f64 {
+        a.iter().zip(b).map(|(&a, &b)| f64::from(a) * f64::from(b)).sum()
+    }
+
+    #[test]
+    fn edges_are_found_by_their_number_and_nothing_else_is() {
+        let shape = |height, width| ObsShape { channels: 4, height, width };
+        let edges = Edges::of_observation(shape(15, 1), 15).expect("K_6");
+        assert_eq!((edges.vertices, edges.len(), edges.ends[5]), (6, 15, [1, 2]));
+        assert_eq!(edges.at[2], [1, 5, 9, 10, 11]);
+        for (height, width, actions) in [(14, 1, 14), (15, 1, 16), (5, 3, 15), (1, 1, 1), (276, 1, 276)] {
+            assert!(Edges::of_observation(shape(height, width), actions).is_err(), "{height}x{width}");
+        }
+    }
+
+    /// Two rows of 20 columns of which 18 take part: whole blocks and the rest of one.
+    const SHAPE: TriangleColumns = TriangleColumns { width: 20, columns: 18, scale: 0.7 };
+
+    #[test]
+    fn sums_and_products_are_those_of_their_definitions_on_every_instruction_set() {
+        for isa in Isa::available() {
+            for n in [3, 6, 9, 17] {
+                let edges = Edges::of_complete_graph(n);
+                let x = numbers(edges.len() * 40, 1);
+                let number = |i: usize, j: usize| {
+                    edges.ends.iter().position(|&ends| ends == [i.min(j), i.max(j)]).expect("an edge")
+                };
+                let mut sums = vec![9.0; n * 40];
+                vertex_sums(isa, &edges, &x, 0.5, &mut sums);
+                let mut products = x.clone();
+                triangles(isa, &edges, SHAPE, &mut products);
+                for (edge, &[i, j]) in edges.ends.iter().enumerate() {
+                    for at in 0..40 {
+                        let expected = match at % 20 {
+                            18.. => x[edge * 40 + at],
+                            _ => (0..n)
+                                .filter(|&k| k != i && k != j)
+                                .map(|k| 0.7 * x[number(i, k) * 40 + at] * x[number(j, k) * 40 + at])
+                                .sum(),
+                        };
+                        assert!((products[edge * 40 + at] - expected).abs() < 1e-4, "{isa:?} {n} {i}-{j}");
+                    }
+                }
+                let at = 5;
+                let expected: f32 = (0..n).filter(|&k| k != 1).map(|k| 0.5 * x[number(1, k) * 40 + at]).sum();
+                assert!((sums[40 + at] - expected).abs() < 1e-5);
+            }
+        }
+    }
+
+    #[test]
+    fn ends_are_the_transpose_of_sums() {
+        let edges = Edges::of_complete_graph(7);
+        let (x, y) = (numbers(edges.len() * 21, 1), numbers(7 * 21, 2));
+        let (mut sums, mut spread) = (vec![0.0; 7 * 21], vec![0.0; edges.len() * 21]);
+        vertex_sums(Isa::detect(), &edges, &x, 0.3, &mut sums);
+        add_ends(Isa::detect(), &edges, &y, 0.3, &mut spread);
+        assert!((dot(&sums, &y) - dot(&x, &spread)).abs() < 1e-3);
+    }
+
+    #[test]
+    fn the_triangles_gradient_is_a_finite_difference() {
+        let edges = Edges::of_complete_graph(6);
+        let len = edges.len() * 40;
+        let (x, weight, direction) = (numbers(len, 1), numbers(len, 2), numbers(len, 3));
+        let loss = |step: f32| {
+            let mut y: Vec<f32> = x.iter().zip(&direction).map(|(x, d)| x + step * d).collect();
+            triangles(Isa::detect(), &edges, SHAPE, &mut y);
+            dot(&y, &weight)
+        };
+        let mut gradient = weight.clone();
+        triangle_gradient(Isa::detect(), &edges, SHAPE, &x, &mut gradient);
+        let slope = (loss(1e-2) - loss(-1e-2)) / 2e-2;
+        assert!((slope - dot(&gradient, &direction)).abs() < 0.01 * slope.abs().max(1.0), "{slope}");
+    }
+
+    #[test]
+    fn bf16_rounds_the_same_sums() {
+        let edges = Edges::of_complete_graph(5);
+        let x: Vec<Bf16> = numbers(edges.len() * 40, 1).into_iter().map(Bf16::put).collect();
+        let wide: Vec<f32> = x.iter().map(|x| x.get()).collect();
+        let round = |x: &[f32]| -> Vec<Bf16> { x.iter().map(|&x| Bf16::put(x)).collect() };
+        let (mut a, mut b) = (x.clone(), wide.clone());
+        triangles_bf16(Isa::detect(), &edges, SHAPE, &mut a);
+        triangles(Isa::detect(), &edges, SHAPE, &mut b);
+        assert_eq!(a, round(&b));
+        let (mut a, mut b) = (vec![Bf16::put(0.0); 5 * 40], vec![0.0; 5 * 40]);
+        vertex_sums_bf16(Isa::detect(), &edges, &x, 1.0, &mut a);
+        vertex_sums(Isa::detect(), &edges, &wide, 1.0, &mut b);
+        assert_eq!(a, round(&b));
+        let (mut a, mut b) = (vec![0.0; 40], vec![0.0; 40]);
+        mean_bf16(Isa::detect(), &edges, &x, &mut a);
+        mean(Isa::detect(), &edges, &wide, &mut b);
+        assert_eq!(a, b);
+        let middle = wide.iter().skip(3).step_by(40).sum::<f32>() / 10.0;
+        assert!((a[3] - middle).abs() < 1e-6);
+    }
+}

@@ -1,0 +1,161 @@
+//! What an edge network does between its layers, and its heads.
+
+use super::layer::{Buffers, Layer, Rows};
+use super::{Bf16, Net};
+use crate::isa::Isa;
+use crate::net::edges::{self, Edges, TriangleColumns};
+
+/// The messages of an edge network; the factors of its means are folded into the weights that read them.
+pub(super) struct Graph {
+    pub edges: Edges,
+    pub isa: Isa,
+    /// Channels that are multiplied around triangles.
+    pub triangle_channels: usize,
+    /// For every block what is sent from each vertex to its edges.
+    pub vertex: Vec<Layer>,
+}
+
+/// Arrays of an edge network for one chunk.
+#[derive(Clone, Copy)]
+pub(super) struct GraphRows {
+    /// Sums of activations at every vertex.
+    pub sums: Rows,
+    /// What is sent from every vertex, f32.
+    pub ends: Rows,
+    /// Means of activations over all edges, f32.
+    pub pooled: Rows,
+    /// One logit an edge, `[E, boards]`.
+    pub logits: Rows,
+}
+
+/// `positions` times `boards` rows as a slice.
+///
+/// # Safety
+/// The rows are there, as numbers of type T, and nothing else refers to them.
+unsafe fn slice<'a, T>(rows: Rows, positions: usize, boards: usize) -> &'a mut [T] {
+    let words = positions * boards * rows.row;
+    // SAFETY: the caller's promise; T is a plain number no larger than a word.
+    unsafe { std::slice::from_raw_parts_mut(rows.start.cast(), words * size_of::<f32>() / size_of::<T>()) }
+}
+
+impl Graph {
+    /// Multiplications of one observation's messages.
+    pub(super) fn products(&self, channels: usize) -> usize {
+        let (n, edges) = (self.edges.vertices, self.edges.len());
+        self.vertex.len() * (n * channels * channels + edges * (n - 2) * self.triangle_channels)
+    }
+
+    /// Sends the activations `a` of block `number` over the vertices: `rows.ends`.
+    ///
+    /// # Safety
+    /// The arrays are those of the layout for `boards` boards, distinct, with activations in `format`.
+    pub(super) unsafe fn send(
+        &self,
+        number: usize,
+        boards: usize,
+        format: Activations,
+        a: Rows,
+        rows: GraphRows,
+    ) {
+        let (edges, n) = (&self.edges, self.edges.vertices);
+        // SAFETY: the caller's promise.
+        unsafe {
+            match format {
+                Activations::F32 => {
+                    let (a, sums) = (slice(a, edges.len(), boards), slice(rows.sums, n, boards));
+                    edges::vertex_sums(self.isa, edges, a, 1.0, sums);
+                }
+                Activations::Bf16 => {
+                    let (a, sums) = (slice::<Bf16>(a, edges.len(), boards), slice(rows.sums, n, boards));
+                    edges::vertex_sums_bf16(self.isa, edges, a, 1.0, sums);
+                }
+            }
+            let buffers = Buffers { source: rows.sums, stream: rows.ends, out: rows.ends, ends: Rows::NONE };
+            self.vertex[number].run(boards, buffers);
+        }
+    }
+
+    /// Multiplies the first channels of the activations `b` around triangles.
+    ///
+    /// # Safety
+    /// As for [`Graph::send`].
+    pub(super) unsafe fn mix(&self, boards: usize, format: Activations, b: Rows) {
+        let shape = |width| TriangleColumns { width, columns: self.triangle_channels, scale: 1.0 };
+        // SAFETY: the caller's promise.
+        unsafe {
+            match format {
+                Activations::F32 => {
+                    let b = slice(b, self.edges.len(), boards);
+                    edges::triangles(self.isa, &self.edges, shape(b.len() / (self.edges.len() * boards)), b);
+                }
+                Activations::Bf16 => {
+                    let b = slice::<Bf16>(b, self.edges.len(), boards);
+                    edges::triangles_bf16(
+                        self.isa,
+                        &self.edges,
+                        shape(b.len() / (self.edges.len() * boards)),
+                        b,
+                    );
+                }
+            }
+        }
+    }
+
+    /// The means of the activations `a` over all edges.
+    ///
+    /// # Safety
+    /// As for [`Graph::send`].
+    unsafe fn pool(&self, boards: usize, format: Activations, a: Rows, pooled: Rows) {
+        let edges = &self.edges;
+        // SAFETY: the caller's promise; a row of `pooled` has as many numbers as one of `a`.
+        unsafe {
+            let out = slice(pooled, 1, boards);
+            match format {
+                Activations::F32 => edges::mean(self.isa, edges, slice(a, edges.len(), boards), out),
+                Activations::Bf16 => edges::mean_bf16(self.isa, edges, slice(a, edges.len(), boards), out),
+            }
+        }
+    }
+}
+
+/// The number format of activations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Activations {
+    F32,
+    Bf16,
+}
+
+impl Net {
+    /// The format of the tower's activations; bytes do not come here.
+    pub(super) fn activations(&self) -> Activations {
+        if self.kit.tower.out == 1 { Activations::F32 } else { Activations::Bf16 }
+    }
+
+    /// Heads of an edge network: activations -> logits, values before their tanh.
+    ///
+    /// # Safety
+    /// The arrays are those of the layout for `boards` boards, and distinct.
+    pub(super) unsafe fn edge_heads(
+        &self,
+        boards: usize,
+        graph: &Graph,
+        [a, hidden, logits, out]: [Rows; 4],
+        rows: GraphRows,
+    ) {
+        let packed = &self.packed;
+        let place = |source: Rows, out: Rows| Buffers { source, stream: out, out, ends: Rows::NONE };
+        // SAFETY: the caller's promise.
+        unsafe {
+            packed.policy.run(boards, place(a, rows.logits));
+            let edges = graph.edges.len();
+            let by_edge: &[f32] = slice(rows.logits, edges, boards);
+            let by_board: &mut [f32] = slice(logits, 1, boards);
+            for (edge, logits) in by_edge.chunks_exact(boards).enumerate() {
+                by_board[edge..].iter_mut().step_by(edges).zip(logits).for_each(|(to, from)| *to = *from);
+            }
+            graph.pool(boards, self.activations(), a, rows.pooled);
+            packed.hidden.run(boards, place(rows.pooled, hidden));
+            packed.value.run(boards, place(hidden, out));
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! What passes between the edges of K_n beside a unit's linear layer, forward and backward, one chunk at a time.
+
+use super::gemm::{View, ViewMut, weight_gradient};
+use super::layer::Linear;
+use crate::isa::Isa;
+use crate::net::edges::{self, Edges, TriangleColumns};
+use std::sync::Arc;
+
+/// What passes beside a unit's linear layer.
+#[derive(Clone, Debug)]
+pub(super) enum Message {
+    /// Nothing.
+    None,
+    /// The mean over the edges at each vertex, through a linear layer of its own, is added at both ends of every edge.
+    Vertex(Arc<Edges>, Box<Linear>),
+    /// The first columns that the linear layer reads are multiplied around triangles before.
+    Triangle(Arc<Edges>, TriangleColumns),
+}
+
+/// One chunk at a unit: its rows, and what its linear layer reads where nothing is multiplied. `[E, rows, width]`
+#[derive(Clone, Copy)]
+pub(super) struct Chunk<'a> {
+    pub isa: Isa,
+    pub rows: usize,
+    pub active: &'a [f32],
+}
+
+impl Message {
+    /// The linear layer that the message has of its own.
+    pub fn linear(&self) -> Option<&Linear> {
+        match self {
+            Self::Vertex(_, linear) => Some(linear.as_ref()),
+            Self::None | Self::Triangle(..) => None,
+        }
+    }
+
+    /// As [`Message::linear`].
+    pub fn linear_mut(&mut self) -> Option<&mut Linear> {
+        match self {
+            Self::Vertex(_, linear) => Some(linear.as_mut()),
+            Self::None | Self::Triangle(..) => None,
+        }
+    }
+
+    /// Floats a board of the room that the other methods take.
+    pub fn room(&self) -> usize {
+        match self {
+            Self::None => 0,
+            Self::Vertex(edges, linear) => {
+                edges.vertices * (2 * linear.inputs.len().next_multiple_of(16) + linear.columns)
+            }
+            Self::Triangle(edges, shape) => edges.len() * shape.width,
+        }
+    }
+
+    /// What the linear layer reads: `chunk.active`, or a changed copy of it in `room`.
+    pub fn source<'a>(&self, chunk: Chunk<'a>, room: &'a mut [f32]) -> &'a [f32] {
+        let Self::Triangle(edges, shape) = self else { return chunk.active };
+        let copy = &mut room[..chunk.active.len()];
+        copy.copy_from_slice(chunk.active);
+        edges::triangles(chunk.isa, edges, *shape, copy);
+        copy
+    }
+
+    /// Adds what comes over the vertices to the linear layer's output `y [E, rows, columns]`.
+    pub fn add(&self, chunk: Chunk<'_>, y: &mut [f32], room: &mut [f32]) {
+        let Self::Vertex(edges, linear) = self else { return };
+        let Chunk { isa, rows, active } = chunk;
+        let width = active.len() / (edges.len() * rows);
+        let (means, rest) = room.split_at_mut(edges.vertices * rows * width);
+        let out = &mut rest[..edges.vertices * rows * linear.columns];
+        edges::vertex_sums(isa, edges, active, edges.vertex_scale(), means);
+        linear.start(out);
+        let view = View { data: means, width, offset: 0 };
+        linear.forward(isa, rows, view, ViewMut { data: out, width: linear.columns, offset: 0 });
+        edges::add_ends(isa, edges, out, 1.0, y);
+    }
+
+    /// Completes `dx`, which holds the gradient of what the linear layer reads, to the gradient of `chunk.active`, and adds the
+    /// own layer's weight gradient to `weights`. `dy [E, rows, columns]` is the gradient of the unit's output.
+    pub fn backward(
+        &self,
+        chunk: Chunk<'_>,
+        dy: &[f32],
+        dx: &mut [f32],
+        weights: &mut [f32],
+        room: &mut [f32],
+    ) {
+        let Chunk { isa, rows, active } = chunk;
+        match self {
+            Self::None => {}
+            Self::Triangle(edges, shape) => edges::triangle_gradient(isa, edges, *shape, active, dx),
+            Self::Vertex(edges, linear) => {
+                let width = active.len() / (edges.len() * rows);
+                let (means, rest) = room.split_at_mut(edges.vertices * rows * width);
+                let (d_out, rest) = rest.split_at_mut(edges.vertices * rows * linear.columns);
+                let d_means = &mut rest[..edges.vertices * rows * width];
+                edges::vertex_sums(isa, edges, active, edges.vertex_scale(), means);
+                edges::vertex_sums(isa, edges, dy, 1.0, d_out);
+                let (x, d) = (
+                    View { data: means, width, offset: 0 },
+                    View { data: d_out, width: linear.columns, offset: 0 },
+                );
+                weight_gradient(isa, &linear.geometry.pairs[0], rows, x, d, weights, linear.columns);
+                d_means.fill(0.0);
+                linear.backward(isa, rows, d_out, d_means, width);
+                edges::add_ends(isa, edges, d_means, edges.vertex_scale(), dx);
+            }
+        }
+    }
+}
+
+/// Adds to every edge's `dx [E, L]` its share of the gradient `d [L]` of their mean.
+pub(super) fn add_mean_gradient(edges: &Edges, d: &[f32], dx: &mut [f32]) {
+    let share = 1.0 / edges.len() as f32;
+    for dx in dx.chunks_exact_mut(d.len()) {
+        dx.iter_mut().zip(d).for_each(|(dx, d)| *dx += d * share);
+    }
+}

@@ -1,0 +1,201 @@
+//! Another program as opponent: this test's own binary, called again with `opponent MANNER`, plays or misbehaves.
+
+use serde_json::{Value, json};
+use std::io::{BufRead, Write};
+use std::path::Path;
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+use vecaz::batch::{Playthrough, any_game};
+use vecaz::game::Turn;
+
+const CONNECT_FOUR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/assets/connect_four.safetensors");
+
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    if arguments.next().as_deref() == Some("opponent") {
+        opponent(&arguments.next().expect("a manner"));
+        return;
+    }
+    if std::env::args().any(|argument| argument == "--list") {
+        return;
+    }
+    let checks: [(&str, fn()); 5] = [
+        ("numbers and names are answers, whatever the threads", numbers_and_names),
+        ("stronger play wins against it", strength_shows),
+        ("points a game are shown where points are counted", points_a_game),
+        ("whatever it does wrong is told in one sentence", misbehaviour),
+        ("a program that is stopped leaves no process waiting", slow_ones_are_ended),
+    ];
+    for (name, check) in checks {
+        print!("external: {name} ... ");
+        check();
+        println!("ok");
+    }
+}
+
+/// Plays the lowest legal action, having found every field of the question to be what the rules say.
+fn opponent(manner: &str) {
+    let stdin = std::io::stdin();
+    for (number, line) in stdin.lock().lines().map_while(Result::ok).enumerate() {
+        let asked: Value = serde_json::from_str(&line).expect("JSON");
+        match (manner, number) {
+            ("dies", 3) => {
+                eprintln!("some noise\nout of ideas");
+                std::process::exit(7);
+            }
+            ("closes", 0) => return,
+            ("sleeps", 0) => std::thread::sleep(Duration::from_secs(3600)),
+            ("babbles", 0) => say("Hello, I am a program."),
+            ("cheats", 1) => say("{\"action\":1000}"),
+            ("floods", 0) => {
+                let mut stdout = std::io::stdout().lock();
+                while stdout.write_all(&[b'9'; 4096]).is_ok() {}
+            }
+            ("chats", _) => say("{\"action\":0}\n{\"action\":0}"),
+            ("names", _) => say(&json!({ "action": asked["legal_names"][checked(&asked)] }).to_string()),
+            _ => say(&json!({ "action": asked["legal"][checked(&asked)], "why": "no reason" }).to_string()),
+        }
+    }
+}
+
+fn say(line: &str) {
+    let mut stdout = std::io::stdout().lock();
+    // Nobody may be listening any more.
+    let _ = writeln!(stdout, "{line}").and_then(|()| stdout.flush());
+}
+
+/// Replays the question by the rules; gives the place of the lowest legal action.
+fn checked(asked: &Value) -> usize {
+    let options = serde_json::from_value(asked["options"].clone()).expect("options");
+    let mut play =
+        Playthrough::new(any_game(asked["game"].as_str().expect("a name"), &options).expect("a game"));
+    let mut by_name = play.clone();
+    let played = asked["actions"].as_array().expect("actions");
+    let names = asked["names"].as_array().expect("names");
+    assert_eq!(played.len(), names.len());
+    for (action, name) in played.iter().zip(names) {
+        play.step(action.as_u64().expect("a number") as u16).expect("legal");
+        by_name.step_text(name.as_str().expect("a name")).expect("legal");
+    }
+    assert_eq!(play.actions(), by_name.actions());
+    assert_eq!(asked["legal"], json!(play.legal()));
+    assert_eq!(play.turn(), Turn::Player(asked["player"].as_u64().expect("a player") as u8));
+    assert_eq!(asked["legal"].as_array().map(Vec::len), asked["legal_names"].as_array().map(Vec::len));
+    0
+}
+
+/// `vecaz eval RUN` against this binary.
+fn eval(run: &str, manner: &str, more: &[&str]) -> Output {
+    let this = std::env::current_exe().expect("known");
+    let against = format!("exec:\"{}\" opponent {manner}", this.display());
+    let mut command = Command::new(env!("CARGO_BIN_EXE_vecaz"));
+    command.args(["eval", run, "--against", &against, "--sims", "8"]).args(more).env_remove("VECAZ_LOG");
+    command.output().expect("runs")
+}
+
+fn row(output: &Output) -> Value {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("one JSON object")
+}
+
+fn numbers_and_names() {
+    let args = |threads| ["--games", "6", "--threads", threads, "--json", "-"];
+    let numbers = row(&eval(CONNECT_FOUR, "numbers", &args("1")));
+    for (manner, threads) in [("names", "1"), ("numbers", "3")] {
+        let mut again = row(&eval(CONNECT_FOUR, manner, &args(threads)));
+        again["against"] = numbers["against"].clone();
+        assert_eq!(again, numbers, "{manner} {threads}");
+    }
+    assert_eq!(numbers["games"], 6);
+}
+
+fn strength_shows() {
+    let row = row(&eval(CONNECT_FOUR, "numbers", &["--games", "20", "--json", "-"]));
+    assert!(row["win_rate"].as_f64().is_some_and(|rate| rate > 0.8), "{row}");
+    assert!(row["win_rate_interval"][0].as_f64().is_some_and(|low| low > 0.5), "{row}");
+    assert_eq!((&row["points_per_game"], &row["points_interval"]), (&Value::Null, &Value::Null));
+}
+
+/// A run of backgammon, hardly begun.
+fn backgammon(folder: &Path) -> String {
+    let run = folder.join("run").display().to_string();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_vecaz"));
+    command.args(["run", "--quiet", "--game", "backgammon", "--epochs", "1", "--games", "8", "--sims", "4"]);
+    for set in [
+        "game.short_game=true",
+        "net.blocks=1",
+        "net.channels=16",
+        "selfplay.samples_per_epoch=200",
+        "train.min_samples=1000000",
+        "eval.every=0",
+    ] {
+        command.args(["--set", set]);
+    }
+    let output = command.args(["--out", &run]).output().expect("runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    run
+}
+
+fn points_a_game() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = backgammon(folder.path());
+    let row = row(&eval(&run, "names", &["--games", "12", "--opening-plies", "0", "--json", "-"]));
+    let number = |value: &Value| value.as_f64().expect("a number");
+    let mean = number(&row["points_per_game"]);
+    assert_eq!(mean, number(&row["raw_score"]["mean"]));
+    // Whole points, up to three a game.
+    assert!((mean * 12.0 - (mean * 12.0).round()).abs() < 1e-9 && mean.abs() <= 3.0, "{row}");
+    let (low, high) = (number(&row["points_interval"][0]), number(&row["points_interval"][1]));
+    assert!(low < mean && mean < high, "{row}");
+    let text = eval(&run, "names", &["--games", "12", "--opening-plies", "0"]);
+    let text = String::from_utf8_lossy(&text.stdout).into_owned();
+    assert!(text.contains(&format!("; points a game {mean:+.3} [{low:+.3} to {high:+.3}]")), "{text}");
+    assert!(text.contains("; win rate "), "{text}");
+}
+
+fn refusal(output: &Output) -> String {
+    let line = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{line}");
+    assert!(output.stdout.is_empty() && line.starts_with("error: ") && line.lines().count() == 1, "{line}");
+    line
+}
+
+fn misbehaviour() {
+    for (manner, part) in [
+        ("dies", "opponent dies: ended (exit status: 7) before it answered; its last words: out of ideas"),
+        ("closes", "opponent closes: ended (exit status: 0) before it answered"),
+        (
+            "babbles",
+            "opponent babbles: answered \"Hello, I am a program.\", expected {\"action\": A} with A one of 0, 1, 2",
+        ),
+        ("cheats", "opponent cheats: answered \"{\\\"action\\\":1000}\", expected "),
+        ("floods", "opponent floods: answered \"99999"),
+        ("chats", "opponent chats: "),
+    ] {
+        let line =
+            refusal(&eval(CONNECT_FOUR, manner, &["--games", "4", "--threads", "1", "--opening-plies", "0"]));
+        assert!(line.contains(part), "{manner}: {line}");
+    }
+    let run = |against: &str, more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_vecaz"));
+        command.args(["eval", CONNECT_FOUR, "--against", against]).args(more).env_remove("VECAZ_LOG");
+        refusal(&command.output().expect("runs"))
+    };
+    for (against, more, part) in [
+        ("exec:no-such-program-here --fast", vec![], "no-such-program-here cannot be started: No such file"),
+        ("exec:", vec![], "opponent : no program is named"),
+        ("exec:a 'b", vec![], "a quote is not closed"),
+        ("exec:a", vec!["--patience", "0"], "--patience: got 0, expected more than 0"),
+        ("exec:a", vec!["--patience", "nan"], "--patience: got NaN"),
+    ] {
+        let line = run(against, &more);
+        assert!(line.contains(part), "{against}: {line}");
+    }
+}
+
+fn slow_ones_are_ended() {
+    let start = Instant::now();
+    let line = refusal(&eval(CONNECT_FOUR, "sleeps", &["--games", "2", "--patience", "0.3"]));
+    assert!(line.contains("opponent sleeps: gave no answer within 0.3 s"), "{line}");
+    assert!(start.elapsed() < Duration::from_secs(60), "it was waited for");
+}

@@ -1,0 +1,157 @@
+//! Trees that outlive their ply stay trees and prove nothing false.
+
+use super::random::{minimax, random_game};
+use super::support::{finish, io_shape, plan};
+use super::tree_game::Place;
+use super::{BOTH, config};
+use vecaz::backend::cpu::CpuBackend;
+use vecaz::backend::plan::{BackendPlan, Reuse};
+use vecaz::backend::{Backend, PlyPlan};
+use vecaz::batch::{Playthrough, any_game};
+use vecaz::config::SearchConfig;
+use vecaz::game::backgammon::Backgammon;
+use vecaz::game::connect_four::ConnectFour;
+use vecaz::game::{Game, Turn};
+use vecaz::net::HashNet;
+use vecaz::rng::{Key, Purpose};
+use vecaz::search::root::{Exploration, RootSummary, RowKey};
+use vecaz::tree::{Kind, NO_NODE, Tree};
+
+/// What a tree has been through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grown {
+    /// Every node that was made is there.
+    Whole,
+    /// Only the most visited were kept at some time.
+    Trimmed,
+}
+
+pub fn check_tree(tree: &mut Tree, grown: Grown) {
+    let count = tree.count(0) as i32;
+    let row = tree.row_mut(0);
+    assert_eq!(row.nodes[0].parent, NO_NODE);
+    for n in 0..count {
+        let node = &row.nodes[n as usize];
+        let edges = row.edges(n);
+        let num_edges = usize::from(node.num_edges);
+        if n > 0 {
+            assert!(node.parent >= 0 && node.parent < n, "parent {} of {n}", node.parent);
+            assert_eq!(
+                row.edges(node.parent).child[usize::from(node.parent_edge)],
+                n,
+                "closed under parents"
+            );
+        }
+        let below: i32 = edges.visits[..num_edges].iter().sum();
+        match node.kind() {
+            Kind::Decision if !node.is_proven() => assert_eq!(node.visits, 1 + below, "node {n}"),
+            Kind::Decision => assert!(node.visits > below, "node {n}"),
+            Kind::Chance => assert_eq!(node.visits, below, "node {n}"),
+            Kind::Terminal | Kind::Horizon => assert!(node.visits > 0, "node {n}"),
+            Kind::New => panic!("node {n} was never evaluated"),
+        }
+        for edge in 0..num_edges {
+            let (child, visits) = (edges.child[edge], edges.visits[edge]);
+            if child == NO_NODE {
+                assert!(visits == 0 || grown == Grown::Trimmed, "node {n} edge {edge} lost its child");
+                continue;
+            }
+            assert!(child > n && child < count);
+            let reached = row.nodes[child as usize].visits;
+            assert!(
+                reached == visits || (grown == Grown::Trimmed && reached < visits),
+                "node {n} edge {edge}"
+            );
+        }
+    }
+}
+
+fn play_on<G: Game>(game: G, config: &SearchConfig, spare: usize) {
+    let sizes = game.sizes();
+    let ply = plan(config, &sizes, 1);
+    let grown = if spare >= ply.nodes { Grown::Whole } else { Grown::Trimmed };
+    let plan = BackendPlan { rows: 3, nodes: ply.nodes + spare, reuse: Reuse::Keep, ..ply };
+    let mut backend = CpuBackend::new(game.clone(), plan);
+    let mut network = HashNet(io_shape(&sizes));
+    let mut play = Playthrough::new(any_game(G::NAME, &game.options()).expect("registered"));
+    let mut inherited = 0;
+    let deal = |play: &mut Playthrough, backend: &mut CpuBackend<G>, ply: u64| {
+        while play.turn() == Turn::Chance {
+            let outcomes = play.legal();
+            let outcome = outcomes[Key::new(ply, Purpose::Chance).stream().below(outcomes.len())];
+            play.step(outcome).expect("legal");
+            backend.advance(2, outcome);
+        }
+    };
+    backend.plant(2, play.state(), &[]);
+    deal(&mut play, &mut backend, 99);
+    for ply in 0..9 {
+        let key = RowKey { ply, ..RowKey::default() };
+        backend.begin(2, PlyPlan { simulations: config.simulations, exploration: Exploration::Noisy, key });
+        finish(&mut backend, &mut network);
+        let mut summary = RootSummary::default();
+        backend.summarise(2, &mut summary);
+        inherited += summary.visits.iter().sum::<i32>() - summary.new_visits.iter().sum::<i32>();
+        if play.turn() == Turn::Over {
+            break;
+        }
+        assert_eq!(backend.root_state(2), play.state());
+        // A snapshot of everything changes nothing.
+        check_tree(&mut backend.snapshot(2, usize::MAX).tree, grown);
+        let action = summary.actions[summary.best];
+        play.step(action).expect("legal");
+        backend.advance(2, action);
+        deal(&mut play, &mut backend, ply);
+    }
+    assert!(inherited > 0, "nothing was ever kept");
+}
+
+#[test]
+fn kept_subtrees_stay_trees() {
+    for algorithm in BOTH {
+        for (leaves, spare) in [(1, 1000), (3, 1000), (1, 11), (4, 7)] {
+            let config = SearchConfig { leaves, ..config(algorithm, 60) };
+            play_on(ConnectFour::from_options(&toml::Table::new()).expect("defaults"), &config, spare);
+            play_on(Backgammon::from_options(&toml::Table::new()).expect("defaults"), &config, spare);
+        }
+    }
+}
+
+#[test]
+fn trimmed_trees_prove_nothing_false() {
+    for algorithm in BOTH {
+        let mut num_proven = 0;
+        for seed in 0..120 {
+            let game = random_game(seed, 2, 7);
+            let config = config(algorithm, 24 + seed as u32 % 17);
+            let ply = plan(&config, &game.sizes(), 2);
+            let plan = BackendPlan { nodes: ply.nodes + 5, reuse: Reuse::Keep, ..ply };
+            let mut backend = CpuBackend::new(game.clone(), plan);
+            let mut network = HashNet(io_shape(&game.sizes()));
+            let mut state = game.init();
+            backend.plant(1, bytemuck::bytes_of(&state), &[]);
+            for ply in 0.. {
+                let Place::Moves(mover, next) = &game.places[state as usize] else { break };
+                let key = RowKey { ply, ..RowKey::default() };
+                let exploration = Exploration::Noisy;
+                backend.begin(1, PlyPlan { simulations: config.simulations, exploration, key });
+                finish(&mut backend, &mut network);
+                let mut found = RootSummary::default();
+                backend.summarise(1, &mut found);
+                let exact = minimax(&game, state as usize);
+                if found.proven {
+                    num_proven += 1;
+                    assert_eq!(found.value, [exact, -exact], "{algorithm:?} {seed} {ply} {found:?}");
+                    let is_lost = if *mover == 0 { exact == -1.0 } else { exact == 1.0 };
+                    assert!(
+                        is_lost || minimax(&game, next[found.best]) == exact,
+                        "{algorithm:?} {seed} {ply}"
+                    );
+                }
+                state = next[found.best] as u64;
+                backend.advance(1, found.actions[found.best]);
+            }
+        }
+        assert!(num_proven > 100, "{algorithm:?} {num_proven}");
+    }
+}

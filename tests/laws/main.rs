@@ -1,0 +1,54 @@
+//! The laws that every search keeps, on small games written down as trees and on the real ones.
+
+mod kept;
+mod random;
+mod rows;
+mod written;
+
+#[path = "../support/mod.rs"]
+mod support;
+#[path = "../support/tree_game.rs"]
+mod tree_game;
+
+use proptest::prelude::*;
+use support::{io_shape, plan, search};
+use tree_game::{Place, TreeGame};
+use vecaz::backend::cpu::CpuBackend;
+use vecaz::backend::reference::ReferenceBackend;
+use vecaz::config::{Algorithm, SearchConfig};
+use vecaz::game::Game;
+use vecaz::net::{Network, UniformNet};
+use vecaz::search::root::{Exploration, RootSummary};
+use vecaz::searcher::Position;
+
+const BOTH: [Algorithm; 2] = [Algorithm::Puct, Algorithm::Gumbel];
+
+fn config(algorithm: Algorithm, simulations: u32) -> SearchConfig {
+    SearchConfig { algorithm, simulations, ..SearchConfig::default() }
+}
+
+/// Both engines' answers at the start of a game, which must be one.
+fn solve(game: &TreeGame, config: &SearchConfig, network: &mut dyn Network) -> RootSummary {
+    let plan = plan(config, &game.sizes(), 3);
+    let start = Position { state: bytemuck::bytes_of(&game.init()).to_vec(), ..Position::default() };
+    let positions = [start];
+    let mut batched = CpuBackend::new(game.clone(), plan);
+    let mut reference = ReferenceBackend::new(game.clone(), plan);
+    let out = search(&mut batched, network, &positions, config.simulations, Exploration::Noisy);
+    let again = search(&mut reference, network, &positions, config.simulations, Exploration::Noisy);
+    assert_eq!(out[0].visits, again[0].visits, "{game:?} {config:?}");
+    assert_eq!((&out[0].value, &out[0].policy), (&again[0].value, &again[0].policy), "{game:?} {config:?}");
+    out.into_iter().next().expect("one")
+}
+
+fn uniform(game: &TreeGame) -> UniformNet {
+    UniformNet(io_shape(&game.sizes()))
+}
+
+fn ends(value: f32) -> Place {
+    Place::Ends(vec![value, -value])
+}
+
+fn algorithm() -> impl Strategy<Value = Algorithm> {
+    prop_oneof![Just(Algorithm::Puct), Just(Algorithm::Gumbel)]
+}

@@ -1,0 +1,124 @@
+//! Random trees: one-outcome chance is none, edge visits add up, what is proven is exact.
+
+use super::kept::{Grown, check_tree};
+use super::support::{io_shape, plan, search};
+use super::tree_game::{Place, TreeGame};
+use super::{BOTH, algorithm, config, solve};
+use proptest::prelude::*;
+use vecaz::backend::Backend;
+use vecaz::backend::cpu::CpuBackend;
+use vecaz::config::SearchConfig;
+use vecaz::game::Game;
+use vecaz::net::HashNet;
+use vecaz::rng::{Key, Purpose, Stream};
+use vecaz::search::root::Exploration;
+use vecaz::searcher::Position;
+
+/// Grows a random game below a new place and returns the place's number. Real places come first in `places`, so that
+/// adding chance later leaves their numbers, and with them a [`HashNet`]'s answers, as they are.
+fn grow(rng: &mut Stream, players: usize, depth: usize, places: &mut Vec<Place>) -> usize {
+    let here = places.len();
+    places.push(Place::Ends(Vec::new()));
+    if depth == 0 || (places.len() > 1 && rng.uniform() < 0.2) {
+        let value = [-1.0, -0.5, 0.0, 0.5, 1.0][rng.below(5)];
+        let others = -value / (players - 1) as f32;
+        let winner = rng.below(players);
+        places[here] = Place::Ends((0..players).map(|p| if p == winner { value } else { others }).collect());
+    } else {
+        let mover = rng.below(players) as u8;
+        let next = (0..2 + rng.below(3)).map(|_| grow(rng, players, depth - 1, places)).collect();
+        places[here] = Place::Moves(mover, next);
+    }
+    here
+}
+
+pub fn random_game(seed: u64, players: usize, depth: usize) -> TreeGame {
+    let mut places = Vec::new();
+    grow(&mut Key::new(seed, Purpose::Evaluation).stream(), players, depth, &mut places);
+    TreeGame { players, places }
+}
+
+/// The same game with a chance node of one outcome before every place below the root.
+fn with_certain_chance(game: &TreeGame) -> TreeGame {
+    let mut places = game.places.clone();
+    for place in &game.places {
+        let Place::Moves(..) = place else { continue };
+        for_each_next(place, |_, next| places.push(Place::Deals(vec![(1.0, next)])));
+    }
+    let mut chance = game.places.len();
+    for place in &mut places[..game.places.len()] {
+        if let Place::Moves(_, next) = place {
+            next.iter_mut().for_each(|next| {
+                *next = chance;
+                chance += 1;
+            });
+        }
+    }
+    TreeGame { places, ..game.clone() }
+}
+
+fn for_each_next(place: &Place, mut f: impl FnMut(usize, usize)) {
+    if let Place::Moves(_, next) = place {
+        next.iter().enumerate().for_each(|(i, &n)| f(i, n));
+    }
+}
+
+/// The exact value for player 0 of a two-player game.
+pub fn minimax(game: &TreeGame, at: usize) -> f32 {
+    match &game.places[at] {
+        Place::Ends(returns) => returns[0],
+        Place::Moves(0, next) => next.iter().map(|&n| minimax(game, n)).fold(-1.0, f32::max),
+        Place::Moves(_, next) => next.iter().map(|&n| minimax(game, n)).fold(1.0, f32::min),
+        Place::Deals(next) => next.iter().map(|&(p, n)| p * minimax(game, n)).sum(),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(48) })]
+
+    #[test]
+    fn a_chance_node_of_one_outcome_is_none(seed in 0u64..1000, algorithm in algorithm(), leaves in 1u32..6, players in 2usize..5) {
+        let game = random_game(seed, players, 4);
+        let config = SearchConfig { solver: false, leaves, ..config(algorithm, 70) };
+        let mut network = HashNet(io_shape(&game.sizes()));
+        let plain = solve(&game, &config, &mut network);
+        let dealt = solve(&with_certain_chance(&game), &config, &mut network);
+        prop_assert_eq!(plain, dealt);
+    }
+
+    #[test]
+    fn edge_visits_add_up(seed in 0u64..1000, algorithm in algorithm(), leaves in 1u32..6, simulations in 1u32..200, players in 2usize..5) {
+        let game = random_game(seed, players, 4);
+        let config = SearchConfig { solver: false, leaves, ..config(algorithm, simulations) };
+        let plan = plan(&config, &game.sizes(), 2);
+        let mut backend = CpuBackend::new(game.clone(), plan);
+        let mut network = HashNet(io_shape(&game.sizes()));
+        let positions = [0, 0].map(|s: u64| Position { state: s.to_ne_bytes().to_vec(), ..Position::default() });
+        let out = search(&mut backend, &mut network, &positions, simulations, Exploration::Noisy);
+        prop_assert_eq!(out[1].visits.iter().sum::<i32>(), simulations as i32);
+        prop_assert_eq!(&out[1].visits, &out[1].new_visits);
+        check_tree(&mut backend.snapshot(1, usize::MAX).tree, Grown::Whole);
+    }
+}
+
+#[test]
+fn what_the_solver_proves_is_the_exact_value() {
+    for algorithm in BOTH {
+        let mut num_proven = 0;
+        for seed in 0..150 {
+            let game = random_game(seed, 2, 4);
+            let Place::Moves(mover, next) = &game.places[0] else { panic!("the root is a decision") };
+            let config = SearchConfig { leaves: 1 + seed as u32 % 7, ..config(algorithm, 600) };
+            let found = solve(&game, &config, &mut HashNet(io_shape(&game.sizes())));
+            if !found.proven {
+                continue;
+            }
+            num_proven += 1;
+            let exact = minimax(&game, 0);
+            assert_eq!(found.value, [exact, -exact], "{algorithm:?} {seed} {found:?}");
+            let is_lost = if *mover == 0 { exact == -1.0 } else { exact == 1.0 };
+            assert!(is_lost || minimax(&game, next[found.best]) == exact, "{algorithm:?} {seed} {found:?}");
+        }
+        assert!(num_proven > 50, "{algorithm:?} {num_proven}");
+    }
+}

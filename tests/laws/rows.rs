@@ -1,0 +1,111 @@
+//! Rows are independent of their place, of each other, and of threads.
+
+use super::support::{io_shape, plan, search};
+use super::{BOTH, algorithm, config};
+use proptest::prelude::*;
+use vecaz::act::sum_determinisations;
+use vecaz::backend::cpu::CpuBackend;
+use vecaz::batch::{Playthrough, any_game};
+use vecaz::config::{Config, Layers, SearchConfig};
+use vecaz::game::backgammon::Backgammon;
+use vecaz::game::connect_four::ConnectFour;
+use vecaz::game::{Game, Turn};
+use vecaz::net::HashNet;
+use vecaz::rng::{Key, Purpose};
+use vecaz::search::root::{Exploration, RootSummary, RowKey};
+use vecaz::searcher::Position;
+use vecaz::selfplay::{FinishedGame, SelfPlay};
+
+fn openings<G: Game>(game: &G, num: u64) -> Vec<Position> {
+    let any = any_game(G::NAME, &game.options()).expect("registered");
+    (0..num)
+        .map(|lane| {
+            let mut play = Playthrough::new(any.clone());
+            let mut rng = Key::new(lane, Purpose::Evaluation).stream();
+            while play.turn() == Turn::Chance || play.actions().len() < 5 {
+                let legal = play.legal();
+                play.step(legal[rng.below(legal.len())]).expect("legal");
+            }
+            let key = RowKey { lane, ..RowKey::default() };
+            Position { state: play.state().to_vec(), history: Vec::new(), key }
+        })
+        .collect()
+}
+
+fn permute_rows<G: Game>(game: G, config: &SearchConfig, order: &[usize]) {
+    let sizes = game.sizes();
+    let plan = plan(config, &sizes, order.len());
+    let mut network = HashNet(io_shape(&sizes));
+    let mut run = |positions: &[Position]| {
+        let mut backend = CpuBackend::new(game.clone(), plan);
+        search(&mut backend, &mut network, positions, config.simulations, Exploration::Noisy)
+    };
+    let positions = openings(&game, order.len() as u64);
+    let straight = run(&positions);
+    let permuted: Vec<Position> = order.iter().map(|&i| positions[i].clone()).collect();
+    for (summary, &i) in run(&permuted).iter().zip(order) {
+        assert_eq!(summary, &straight[i]);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(6) })]
+
+    #[test]
+    fn permuted_rows_give_permuted_results(
+        order in Just((0..7usize).collect::<Vec<_>>()).prop_shuffle(),
+        algorithm in algorithm(),
+        leaves in 1u32..5,
+    ) {
+        let config = SearchConfig { leaves, ..config(algorithm, 50) };
+        permute_rows(ConnectFour::from_options(&toml::Table::new()).expect("defaults"), &config, &order);
+        permute_rows(Backgammon::from_options(&toml::Table::new()).expect("defaults"), &config, &order);
+    }
+}
+
+#[test]
+fn equal_determinisations_say_what_one_says() {
+    let game = Backgammon::from_options(&toml::Table::new()).expect("defaults");
+    for algorithm in BOTH {
+        let config = config(algorithm, 75);
+        let mut backend = CpuBackend::new(game.clone(), plan(&config, &game.sizes(), 4));
+        let mut network = HashNet(io_shape(&game.sizes()));
+        let one = openings(&game, 1).remove(0);
+        let parts = search(&mut backend, &mut network, &vec![one; 4], 75, Exploration::Noisy);
+        let mut sum = RootSummary::default();
+        sum_determinisations(&parts, &mut sum);
+        let one = &parts[0];
+        assert_eq!((sum.best, sum.player, &sum.actions), (one.best, one.player, &one.actions));
+        assert_eq!(sum.visits, one.visits.iter().map(|v| 4 * v).collect::<Vec<_>>());
+        // Four equal numbers added and divided by four are exact.
+        assert_eq!((&sum.policy, &sum.value), (&one.policy, &one.value));
+    }
+}
+
+fn games(text: &str, threads: usize) -> Vec<FinishedGame> {
+    let config: Config = Layers::default().text(text, "test").and_then(Layers::resolve).expect("valid");
+    let game = any_game(config.game_name(), &config.game_options()).expect("registered");
+    let network = HashNet(io_shape(&game.sizes()));
+    let mut selfplay = SelfPlay::new(&game, &config, &network, Vec::new(), threads).expect("fits");
+    selfplay.set_network(&network, Vec::new());
+    (0..3).flat_map(|_| selfplay.stride().expect("finite")).collect()
+}
+
+#[test]
+fn games_do_not_depend_on_the_number_of_threads() {
+    let selfplay = "[selfplay]\ngames = 5\nfast_fraction = 0.4\nfast_simulations = 5\nstride";
+    for (game, search) in [
+        ("name = \"backgammon\"\nply_limit = 100", "simulations = 9\nchance = \"sample\""),
+        ("name = \"go\"\nsize = 5\nmax_plies = 40", "simulations = 11\nleaves = 2"),
+        ("name = \"blob\"\nplayers = 3\ncards = 3", "simulations = 7\ndeterminisations = 3"),
+        ("name = \"connect_four\"", "simulations = 19\nalgorithm = \"puct\""),
+    ] {
+        let text = format!("[game]\n{game}\n[search]\n{search}\n{selfplay} = 500");
+        let one = games(&text, 1);
+        assert!(one.len() >= 5 && one.iter().any(|g| g.game > 0), "{game}: {} games", one.len());
+        assert!(one.iter().all(|g| !g.samples.is_empty()));
+        for threads in [2, 3] {
+            assert_eq!(games(&text, threads), one, "{game} {threads} threads");
+        }
+    }
+}

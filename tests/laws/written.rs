@@ -1,0 +1,131 @@
+//! Hand-computed values on trees small enough to read.
+
+use super::support::io_shape;
+use super::tree_game::{Place, TreeGame};
+use super::{BOTH, config, ends, solve, uniform};
+use vecaz::config::{ChanceRule, SearchConfig};
+use vecaz::game::Game;
+use vecaz::net::{IoShape, Network};
+
+#[test]
+fn a_chance_node_is_worth_its_expectation() {
+    // 0: dice of 1/2, 1/4, 1/4 for 0.5, -0.75 and 0.25, that is 0.125. 1: 0.0625 for sure. 2: the same dice turned round.
+    let dice = |win, lose, rest| Place::Deals(vec![(0.5, win), (0.25, lose), (0.25, rest)]);
+    let places = vec![
+        Place::Moves(0, vec![1, 2, 3]),
+        dice(4, 5, 6),
+        ends(0.0625),
+        dice(7, 8, 9),
+        ends(0.5),
+        ends(-0.75),
+        ends(0.25),
+        ends(-0.5),
+        ends(0.75),
+        ends(-0.25),
+    ];
+    let game = TreeGame { players: 2, places };
+    for algorithm in BOTH {
+        let config = SearchConfig { noise_fraction: 0.0, ..config(algorithm, 2000) };
+        let found = solve(&game, &config, &mut uniform(&game));
+        for (edge, expected) in [0.125, 0.0625, -0.125].into_iter().enumerate() {
+            // Stratified outcomes are never a whole visit away from their share.
+            let bound = 1.5 / found.visits[edge] as f32;
+            assert!((found.q[edge] - expected).abs() <= bound, "{algorithm:?} {edge} {found:?}");
+        }
+        let sampled = SearchConfig { chance: ChanceRule::Sample, ..config };
+        let sampled = solve(&game, &sampled, &mut uniform(&game));
+        assert!((sampled.q[0] - 0.125).abs() < 0.05, "{algorithm:?} {sampled:?}");
+        assert_ne!(sampled.q, found.q);
+    }
+}
+
+#[test]
+fn three_players_each_look_after_themselves() {
+    // Player 0 chooses between what player 1 and player 2 then choose: (0.2, 0.7, -0.9) or (0.4, -0.6, 0.2). The prizes of
+    // 0.9 for player 0 are not what the others will let happen.
+    let end = |values: [f32; 3]| Place::Ends(values.to_vec());
+    let places = vec![
+        Place::Moves(0, vec![1, 2]),
+        Place::Moves(1, vec![3, 4]),
+        Place::Moves(2, vec![5, 6, 7]),
+        end([0.9, 0.1, -1.0]),
+        end([0.2, 0.7, -0.9]),
+        end([0.9, -0.1, -0.8]),
+        end([0.4, -0.6, 0.2]),
+        end([-0.5, 0.6, -0.1]),
+    ];
+    let game = TreeGame { players: 3, places };
+    for algorithm in BOTH {
+        let found = solve(&game, &config(algorithm, 6000), &mut uniform(&game));
+        assert_eq!(found.best, 1, "{algorithm:?} {found:?}");
+        let share = found.visits[1] as f32 / 6000.0;
+        let exact = [0.2, 0.7, -0.9].into_iter().zip([0.4, -0.6, 0.2]);
+        for (value, (left, right)) in found.value.iter().zip(exact) {
+            let expected = (1.0 - share) * left + share * right;
+            assert!(!found.proven && (value - expected).abs() < 0.04, "{algorithm:?} {found:?}");
+        }
+    }
+}
+
+#[test]
+fn a_player_may_move_twice_in_a_row() {
+    // Player 0 moves, moves again, and only then player 1: after 1, 0 player 0 has 0.5 whatever player 1 does. A sign that
+    // flips with depth would take the second move for the opponent's and prefer action 0.
+    let places = vec![
+        Place::Moves(0, vec![1, 2]),
+        Place::Moves(0, vec![3, 4]),
+        Place::Moves(0, vec![5, 6]),
+        ends(0.25),
+        ends(0.125),
+        Place::Moves(1, vec![7, 8]),
+        ends(-0.75),
+        ends(0.5),
+        ends(0.75),
+    ];
+    let game = TreeGame { players: 2, places };
+    for algorithm in BOTH {
+        let proven = solve(&game, &config(algorithm, 500), &mut uniform(&game));
+        assert!(proven.proven && proven.value == [0.5, -0.5] && proven.best == 1, "{algorithm:?} {proven:?}");
+        let unproven = SearchConfig { solver: false, ..config(algorithm, 4000) };
+        let found = solve(&game, &unproven, &mut uniform(&game));
+        assert!(!found.proven && found.best == 1, "{algorithm:?} {found:?}");
+        assert!(
+            (found.q[1] - 0.5).abs() < 0.02 && (found.q[0] - 0.25).abs() < 0.05,
+            "{algorithm:?} {found:?}"
+        );
+    }
+}
+
+/// A network sure of action 0: the priors of all others underflow to 0.
+#[derive(Clone)]
+struct Overconfident(IoShape);
+
+impl Network for Overconfident {
+    fn shape(&self) -> IoShape {
+        self.0
+    }
+
+    fn forward(&mut self, _: &[f32], logits: &mut [f32], values: &mut [f32]) -> vecaz::Result<()> {
+        logits.fill(0.0);
+        logits.chunks_exact_mut(self.0.num_actions).for_each(|row| row[0] = 500.0);
+        values.fill(0.0);
+        Ok(())
+    }
+
+    fn fork(&self) -> Box<dyn Network> {
+        Box::new(self.clone())
+    }
+}
+
+#[test]
+fn edges_of_prior_zero_are_taken_once_all_others_are_lost() {
+    // Action 0 looks won, since player 1's only likely answer loses; player 1's other answer wins.
+    let places =
+        vec![Place::Moves(0, vec![1, 2]), Place::Moves(1, vec![3, 4]), ends(0.25), ends(1.0), ends(-1.0)];
+    let game = TreeGame { players: 2, places };
+    for algorithm in BOTH {
+        let mut network = Overconfident(io_shape(&game.sizes()));
+        let found = solve(&game, &config(algorithm, 40), &mut network);
+        assert!(found.proven && found.value == [0.25, -0.25] && found.best == 1, "{algorithm:?} {found:?}");
+    }
+}

@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""Any engine that speaks GTP as an opponent of `vecaz eval`: Go, and by the usual extensions Hex, Othello and Gomoku.
+
+    vecaz eval runs/go --against 'exec:python3 tests/opponents/gtp.py gnugo --mode gtp --chinese-rules \
+        --positional-superko --never-resign --level 10'
+    python3 tests/opponents/gtp.py ENGINE [ARGUMENT]...
+
+The engine plays black as player 0 and white as player 1. It is told `boardsize`, for Go also `komi`, and every move of the
+game by `play`; a question that goes on from the last one costs only the moves since, another begins with `clear_board`.
+Points are written as vecaz writes them: in Go letters without I and rows from below, in the other games letters with I and
+rows from above; Hex's swap is `swap-pieces`. Where the engine resigns or plays what is illegal here, the first legal action
+is played for it, and the number of such moves is told on stderr at the end.
+
+Protocol: G. Farnebäck, GTP version 2, <https://www.lysator.liu.se/~gunnar/gtp/>.
+"""
+
+import os
+import subprocess
+import sys
+
+from protocol import serve
+
+SWAP = "swap-pieces"
+
+
+class Engine:
+    """A GTP process and the game that stands on its board."""
+
+    def __init__(self, command):
+        # Debian keeps games apart.
+        path = os.environ.get("PATH", "") + os.pathsep + "/usr/games"
+        self.process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PATH": path},
+        )
+        self.rules, self.moves, self.substituted = None, None, 0
+
+    def ask(self, command):
+        """The answer's text; None where the engine refuses."""
+        self.process.stdin.write(command + "\n")
+        self.process.stdin.flush()
+        lines = []
+        while True:
+            line = self.process.stdout.readline()
+            if not line:
+                sys.exit(f"the engine has ended at {command!r}")
+            line = line.rstrip()
+            if not line and lines:
+                break
+            if line:
+                lines.append(line)
+        return lines[0][1:].strip() if lines[0].startswith("=") else None
+
+    def order(self, command):
+        """A command that must not be refused."""
+        if self.ask(command) is None:
+            sys.exit(f"the engine refuses {command!r}")
+
+    def begin(self, game, options):
+        """Puts up an empty board, with the sizes told where they are new."""
+        if self.rules != (game, options):
+            self.order(f"boardsize {options['size']}")
+            if game == "go":
+                self.order(f"komi {options['komi']}")
+            self.rules = (game, options)
+        self.order("clear_board")
+        self.moves = []
+
+    def follow(self, question):
+        """Brings the engine's board to the question's position."""
+        game, options, names = question["game"], question["options"], question["names"]
+        known = self.moves
+        if known is None or self.rules != (game, options) or names[: len(known)] != known:
+            self.begin(game, options)
+        for place in range(len(self.moves), len(names)):
+            self.order(f"play {'bw'[place % 2]} {SWAP if names[place] == 'swap' else names[place]}")
+        self.moves = list(names)
+
+    def choose(self, question):
+        self.follow(question)
+        answer = (self.ask(f"genmove {'bw'[question['player']]}") or "").lower()
+        answer = "swap" if answer == SWAP else answer
+        for action, name in zip(question["legal"], question["legal_names"], strict=True):
+            if name.lower() == answer:
+                self.moves.append(name)
+                return action
+        self.substituted += 1
+        self.moves = None
+        return question["legal"][0]
+
+
+def main():
+    if len(sys.argv) < 2:
+        sys.exit("give the engine's command")
+    engine = Engine(sys.argv[1:])
+    serve(engine.choose)
+    engine.process.stdin.close()
+    engine.process.wait()
+    if engine.substituted:
+        print(f"{engine.substituted} moves were played for the engine", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
