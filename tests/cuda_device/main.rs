@@ -198,7 +198,8 @@ fn a_kernel_that_fails_is_named() {
 fn compile_errors_are_told_with_the_game() {
     let _driver = driver();
     let Some(mut device) = loaded(None) else { return };
-    let error = sentence(device.load(&program("#include \"board.cuh\"\nint f() { return missing; }")));
+    let error =
+        sentence(device.load(&program("#include \"board.cuh\"\n__device__ int f() { return missing; }")));
     let begin =
         "device cuda:0: the kernels of chequers do not compile for sm_90: chequers.cu(2): error: identifier";
     assert!(error.starts_with(begin) && error.contains("missing") && !error.contains('\n'), "{error}");
