@@ -1,4 +1,4 @@
-// The kernels of a search: one warp a row, or one a leaf; a launcher of the same name is in src/backend/kernels/launch.rs.
+// The kernels of a search: one warp a row, or one a leaf; a launcher of the same name is in src/backend/kernels/arrays.rs.
 // Every kernel begins with the arrays of all rows (tree.cuh, `Rows`).
 #include "search/count.cuh"
 #include "search/expand.cuh"
@@ -44,7 +44,7 @@ VZ_KERNEL park_rows(VZ_ROWS_ARGUMENTS, const u32* list, u32 num) {
 }
 
 // One warp a row.
-VZ_KERNEL select_rows(VZ_ROWS_ARGUMENTS) {
+VZ_DENSE_KERNEL select_rows(VZ_ROWS_ARGUMENTS) {
     const u32 b = warp_in_grid();
     if (b < num_rows) search::select(VZ_ROWS, b);
 }
@@ -97,7 +97,7 @@ VZ_KERNEL backup_rows(VZ_ROWS_ARGUMENTS) {
 
 // `passes` whole passes of every row, or as many as it has simulations for, where the network gives the same answer to
 // everything: `logits` [A], `answers` [P]. One warp a row; no row waits for another.
-VZ_KERNEL simulate_rows(VZ_ROWS_ARGUMENTS, const f32* logits, const f32* answers, u32 passes) {
+VZ_DENSE_KERNEL simulate_rows(VZ_ROWS_ARGUMENTS, const f32* logits, const f32* answers, u32 passes) {
     const u32 b = warp_in_grid();
     if (b >= num_rows) return;
     const search::Rows rows = VZ_ROWS;

@@ -142,9 +142,12 @@ impl HostDevice {
     }
 }
 
-/// The names of the kernels in `text`: what follows `VZ_KERNEL` at the beginning of a line.
+/// The names of the kernels in `text`: what follows `VZ_KERNEL` or `VZ_DENSE_KERNEL` at the beginning of a line.
 fn kernels(text: &str) -> impl Iterator<Item = &str> {
-    text.lines().filter_map(|line| line.strip_prefix("VZ_KERNEL ")?.split('(').next())
+    text.lines().filter_map(|line| {
+        let kernel = line.strip_prefix("VZ_KERNEL ").or(line.strip_prefix("VZ_DENSE_KERNEL "))?;
+        kernel.split('(').next()
+    })
 }
 
 /// The one translation unit of a program's library.
