@@ -80,11 +80,17 @@ def line(pattern, name):
     return numbers(pattern, value)
 
 
+def number(x):
+    return f"{x:,.0f}" if x >= 1000 else f"{x:.4g}"
+
+
 def show(values):
-    return f"{statistics.median(values):,.4g} ({min(values):,.4g} to {max(values):,.4g})" if values else "did not run"
+    if not values:
+        return "did not run"
+    return f"{number(statistics.median(values))} ({number(min(values))} to {number(max(values))})"
 
 
-def row(work, ours, theirs, unit, faster=lambda a, b: a / b):
+def row(work, unit, ours, theirs, faster=lambda a, b: a / b):
     ratio = f"{faster(statistics.median(ours), statistics.median(theirs)):.2f}" if ours and theirs else ""
     print(f"| {work} | {unit} | {show(ours)} | {show(theirs)} | {ratio} |")
 
