@@ -131,7 +131,9 @@ section! {
         value_channels: usize = 4,
         /// Hidden units of the value head.
         value_hidden: usize = 64,
-        /// Number format in self-play and evaluation. Training is always f32.
+        /// Number format in self-play and evaluation. Training is always f32. Against f32, a trained Connect Four network
+        /// differs in bf16 by 5e-5 nats of policy and 0.002 of value, in int8 by 8e-4 and 0.011, and plays as strongly in
+        /// either (`benches/precision.rs`).
         precision: Precision = Precision::F32,
         /// Device of the network in self-play; where none is given, `run.device`.
         device: Option<DeviceName> = None,
