@@ -31,15 +31,7 @@ static_assert(sizeof(u16) == 2 && sizeof(u32) == 4 && sizeof(u64) == 8 && sizeof
 #define VZ_KERNEL extern "C" void
 #endif
 
-// The caller's place in the grid. On the host whoever runs a kernel sets it before each thread; an emulator that has its
-// own defines VZ_EMULATOR.
-#if !defined(__CUDACC__) && !defined(VZ_EMULATOR)
-struct Dim3 {
-    u32 x, y, z;
-};
-inline thread_local Dim3 threadIdx = {0, 0, 0}, blockIdx = {0, 0, 0};
-inline thread_local Dim3 blockDim = {1, 1, 1}, gridDim = {1, 1, 1};
-#endif
+// On the host, tests/kernels/host has what CUDA has: threadIdx, barriers, shuffles.
 
 // The caller's number in the whole (one-dimensional) grid.
 VZ_DEVICE i64 thread_in_grid() { return (i64)blockIdx.x * blockDim.x + threadIdx.x; }
@@ -159,12 +151,9 @@ VZ_DEVICE int write_bits(u64 bits, u16 base, u16* out) {
     return n;
 }
 
-// What `Game::chance_probs` gives by default: n equal probabilities.
-VZ_DEVICE void uniform_chance_probs(int n, f32* out) {
-    for (int i = 0; i < n; i++) out[i] = 1.0f / (f32)n;
+// Returns of two players where `outcome` is 1 where player 0 has won, 2 where player 1 has, anything else for a draw.
+VZ_DEVICE void winner_returns(int outcome, f32* out) {
+    const f32 value = outcome == 1 ? 1.0f : outcome == 2 ? -1.0f : 0.0f;
+    out[0] = value;
+    out[1] = -value;
 }
-
-#ifdef VZ_INIT_STATE
-// The game's first state, for games whose settings fix more of it than a few numbers do (a position in FEN).
-VZ_TABLE u8 INIT_STATE[VZ_STATE_BYTES] = {VZ_INIT_STATE};
-#endif

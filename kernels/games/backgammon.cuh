@@ -36,12 +36,6 @@ constexpr u32 POINTS = 0x03FFFFFC;
 constexpr u32 OUTSIDE = 0x000FFFFC;
 constexpr u32 BAR_BIT = 1u << BAR;
 
-#if VZ_OPT_SHORT_GAME
-VZ_TABLE i8 START[PLACES] = {0, 0, 0, -1, -3, 0, 2, -3, 0, -3, -2, 0, 0, -1, 1, 0, 0, 2, 3, 0, 3, -2, 0, 3, 1, 0, 0, 0};
-#else
-VZ_TABLE i8 START[PLACES] = {0, 0, 2, 0, 0, 0, 0, -5, 0, -3, 0, 0, 0, 5, -5, 0, 0, 0, 3, 0, 5, 0, 0, 0, 0, -2, 0, 0};
-#endif
-
 // Dice rolls a <= b in the order of their numbers.
 VZ_TABLE u8 ROLLS[NUM_ROLLS][2] = {{1, 1}, {1, 2}, {1, 3}, {1, 4}, {1, 5}, {1, 6}, {2, 2},
                                    {2, 3}, {2, 4}, {2, 5}, {2, 6}, {3, 3}, {3, 4}, {3, 5},
@@ -288,6 +282,7 @@ VZ_DEVICE void game_returns(const State& s, f32* out) {
     out[1 - s.mover] = -value;
 }
 
+#define VZ_OWN_CHANCE_PROBS
 VZ_DEVICE void game_chance_probs(const State& s, const u16* outcomes, int n, f32* out) {
     const bool is_even = s.phase != backgammon::PHASE_ROLL || VZ_OPT_SIMPLE_DOUBLES;
     for (int i = 0; i < n; i++) {
@@ -295,21 +290,3 @@ VZ_DEVICE void game_chance_probs(const State& s, const u16* outcomes, int n, f32
         out[i] = is_even ? 1.0f / f32(n) : (roll[0] == roll[1] ? 1.0f : 2.0f) / 36.0f;
     }
 }
-
-VZ_DEVICE bool game_is_horizon(const State&) { return false; }
-
-VZ_DEVICE u64 game_history_key(const State&) { return 0; }
-
-VZ_DEVICE void game_init(State& s) {
-    for (int place = 0; place < backgammon::PLACES; place++) s.board[place] = backgammon::START[place];
-    backgammon::clear_dice(s);
-    s.phase = backgammon::PHASE_STARTER;
-    s.mover = s.points = s.reserved = 0;
-    s.plies = 0;
-}
-
-VZ_DEVICE void game_determinise(const State& s, int, Stream&, State& out) { out = s; }
-
-VZ_DEVICE void game_transform(const State& s, u64, State& out) { out = s; }
-
-VZ_DEVICE u16 game_transform_action(u16 action, u64) { return action; }

@@ -316,24 +316,12 @@ VZ_DEVICE void game_returns(const State& s, f32* out) {
     for (int player = 0; player < blob::PLAYERS; player++) out[player] = blob::lead(s, player);
 }
 
-VZ_DEVICE void game_chance_probs(const State&, const u16*, int n, f32* out) { uniform_chance_probs(n, out); }
-
+#define VZ_OWN_HORIZON
 VZ_DEVICE bool game_is_horizon(const State& s) {
     return s.phase == blob::PHASE_DEAL && s.count == 0 && s.round > 0;
-}
-
-VZ_DEVICE u64 game_history_key(const State&) { return 0; }
-
-VZ_DEVICE void game_init(State& s) {
-    for (int player = 0; player < blob::MAX_PLAYERS; player++) s.scores[player] = 0;
-    blob::start_round(s, 0);
 }
 
 VZ_DEVICE void game_determinise(const State& s, int player, Stream& rng, State& out) {
     out = s;
     blob::redeal(s, player, rng, out.hands);
 }
-
-VZ_DEVICE void game_transform(const State& s, u64, State& out) { out = s; }
-
-VZ_DEVICE u16 game_transform_action(u16 action, u64) { return action; }

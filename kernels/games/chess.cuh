@@ -469,16 +469,4 @@ VZ_DEVICE void game_returns(const State& s, f32* out) {
     out[1] = -value;
 }
 
-VZ_DEVICE void game_chance_probs(const State&, const u16*, int n, f32* out) { uniform_chance_probs(n, out); }
-
-VZ_DEVICE bool game_is_horizon(const State&) { return false; }
-
 VZ_DEVICE u64 game_history_key(const State& s) { return chess::repetition_key(s); }
-
-VZ_DEVICE void game_init(State& s) { s = read_pod<State>(INIT_STATE); }
-
-VZ_DEVICE void game_determinise(const State& s, int, Stream&, State& out) { out = s; }
-
-VZ_DEVICE void game_transform(const State& s, u64, State& out) { out = s; }
-
-VZ_DEVICE u16 game_transform_action(u16 action, u64) { return action; }

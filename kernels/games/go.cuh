@@ -405,23 +405,7 @@ VZ_DEVICE void game_returns(const State& s, f32* out) {
     out[1] = -value;
 }
 
-VZ_DEVICE void game_chance_probs(const State&, const u16*, int n, f32* out) { uniform_chance_probs(n, out); }
-
-VZ_DEVICE bool game_is_horizon(const State&) { return false; }
-
 VZ_DEVICE u64 game_history_key(const State& s) { return s.hash; }
-
-VZ_DEVICE void game_init(State& s) {
-    for (int i = 0; i < go::STATE_WORDS; i++) {
-        s.stones[0][i] = s.stones[1][i] = s.atari[0][i] = s.atari[1][i] = s.barred[i] = 0;
-    }
-    s.hash = 0;
-    s.last = go::NOWHERE;
-    s.plies = s.padding = 0;
-    s.passes = s.captures = 0;
-}
-
-VZ_DEVICE void game_determinise(const State& s, int, Stream&, State& out) { out = s; }
 
 // `out` is another state than `s`.
 VZ_DEVICE void game_transform(const State& s, u64 symmetry, State& out) {

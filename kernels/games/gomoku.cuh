@@ -131,26 +131,8 @@ VZ_DEVICE void game_observe(const State& s, int player, int lane, int lanes, Out
 }
 
 VZ_DEVICE void game_returns(const State& s, f32* out) {
-    const f32 value = s.outcome == 1 ? 1.0f : s.outcome == 2 ? -1.0f : 0.0f;
-    out[0] = value;
-    out[1] = -value;
+    winner_returns(s.outcome, out);
 }
-
-VZ_DEVICE void game_chance_probs(const State&, const u16*, int n, f32* out) { uniform_chance_probs(n, out); }
-
-VZ_DEVICE bool game_is_horizon(const State&) { return false; }
-
-VZ_DEVICE u64 game_history_key(const State&) { return 0; }
-
-VZ_DEVICE void game_init(State& s) {
-    s.stones[0].clear();
-    s.stones[1].clear();
-    s.placed = 0;
-    s.to_play = s.black = s.outcome = 0;
-    s.phase = gomoku::SWAP2 ? gomoku::OPENING : gomoku::ALTERNATE;
-}
-
-VZ_DEVICE void game_determinise(const State& s, int, Stream&, State& out) { out = s; }
 
 VZ_DEVICE void game_transform(const State& s, u64 symmetry, State& out) {
     out = s;

@@ -134,20 +134,6 @@ VZ_DEVICE void game_returns(const State& s, f32* out) {
     out[1] = -value;
 }
 
-VZ_DEVICE void game_chance_probs(const State&, const u16*, int n, f32* out) { uniform_chance_probs(n, out); }
-
-VZ_DEVICE bool game_is_horizon(const State&) { return false; }
-
-VZ_DEVICE u64 game_history_key(const State&) { return 0; }
-
-VZ_DEVICE void game_init(State& s) {
-    const int low = (othello::SIDE / 2 - 1) * 9, high = othello::SIDE / 2 * 9; // d4 and e5, or c3 and d4
-    const u64 black = 1ull << (low + 1) | 1ull << (high - 1), white = 1ull << low | 1ull << high;
-    s = State{{black, white}, othello::moves_of(black, white), 0, 0, 0};
-}
-
-VZ_DEVICE void game_determinise(const State& s, int, Stream&, State& out) { out = s; }
-
 VZ_DEVICE void game_transform(const State& s, u64 symmetry, State& out) {
     out = s;
     if (symmetry == 0) return;

@@ -57,18 +57,6 @@ VZ_DEVICE void game_returns(const State& s, f32* out) {
     out[1] = -value;
 }
 
-VZ_DEVICE void game_chance_probs(const State&, const u16*, int n, f32* out) {
-    uniform_chance_probs(n, out);
-}
-
-VZ_DEVICE bool game_is_horizon(const State&) { return false; }
-
-VZ_DEVICE u64 game_history_key(const State&) { return 0; }
-
-VZ_DEVICE void game_init(State& s) { s.cells[0] = s.cells[1] = 0; }
-
-VZ_DEVICE void game_determinise(const State& s, int, Stream&, State& out) { out = s; }
-
 VZ_DEVICE void game_transform(const State& s, u64 symmetry, State& out) {
     for (int player = 0; player < 2; player++) {
         u32 image = 0;

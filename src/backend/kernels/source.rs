@@ -30,6 +30,7 @@ embed! {
     "search.cu",
     "batch.cu",
     "games/board.cuh",
+    "games/defaults.cuh",
     "games/tic_tac_toe.cuh",
     "games/connect_four.cuh",
     "games/othello.cuh",
@@ -61,17 +62,13 @@ pub fn program(game: &dyn AnyGame, unit: &str) -> Result<Program> {
     if text(&unit).is_none() {
         return Err(Error::unsupported(format!("kernels {unit}"), "there is no such file"));
     }
+    let includes = ["common.cuh", &header_of(game.name()), "games/defaults.cuh", &unit];
     Ok(Program {
         game: game.name().into(),
-        source: prelude(game.name()) + &format!("#include \"{unit}\"\n"),
+        source: includes.map(|name| format!("#include \"{name}\"\n")).concat(),
         headers: FILES.iter().map(|&(name, text)| (name.into(), text.into())).collect(),
         defines: defines(game),
     })
-}
-
-/// The first lines of every translation unit for the game called `name`.
-pub fn prelude(name: &str) -> String {
-    format!("#include \"common.cuh\"\n#include \"{}\"\n", header_of(name))
 }
 
 /// The constants of `game`: its sizes, each of its options as `VZ_OPT_..`, and the bytes of its first state.

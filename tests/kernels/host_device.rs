@@ -1,24 +1,14 @@
 //! A device made of the host: kernels compiled with the machine's C++ compiler and run by the emulator, threads in an order
 //! that every launch draws anew.
 
+use super::host_compiler;
 use libloading::{Library, Symbol};
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::cell::Cell;
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
-use std::hash::{DefaultHasher, Hash, Hasher};
-use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::ptr::NonNull;
 use vecaz::backend::kernels::device::{Arg, Device, LaunchShape, Program};
 use vecaz::{Error, Result};
-
-/// No contraction: the results are to be those of Rust to the bit.
-const FLAGS: [&str; 6] =
-    ["-std=c++17", "-O2", "-ffp-contract=off", "-fPIC", "-shared", "-fvisibility=hidden"];
-
-/// The emulator's sources.
-const EMULATOR: [(&str, &str); 2] =
-    [("emulator.hpp", include_str!("host/emulator.hpp")), ("fibre.hpp", include_str!("host/fibre.hpp"))];
 
 /// Bytes that lie behind every buffer and must never change.
 const GUARD: [u8; 64] = [0xA7; 64];
@@ -87,6 +77,7 @@ pub struct HostDevice {
     library: Option<Library>,
     game: String,
     defines: Vec<(String, String)>,
+    below: &'static str,
     free_bytes: usize,
     missing_barrier: c_int,
     seed: Cell<u64>,
@@ -101,6 +92,7 @@ impl HostDevice {
             library: None,
             game: String::new(),
             defines: Vec::new(),
+            below: "",
             free_bytes: usize::MAX,
             missing_barrier: 0,
             seed: Cell::new(seed),
@@ -112,6 +104,12 @@ impl HostDevice {
     /// The same with one more constant.
     pub fn with_define(mut self, name: &str, value: impl ToString) -> Self {
         self.defines.push((name.into(), value.to_string()));
+        self
+    }
+
+    /// The same with more code below every program's.
+    pub fn with_code(mut self, below: &'static str) -> Self {
+        self.below = below;
         self
     }
 
@@ -142,77 +140,6 @@ impl HostDevice {
     }
 }
 
-/// The names of the kernels in `text`: what follows `VZ_KERNEL` or `VZ_DENSE_KERNEL` at the beginning of a line.
-fn kernels(text: &str) -> impl Iterator<Item = &str> {
-    text.lines().filter_map(|line| {
-        let kernel = line.strip_prefix("VZ_KERNEL ").or(line.strip_prefix("VZ_DENSE_KERNEL "))?;
-        kernel.split('(').next()
-    })
-}
-
-/// The one translation unit of a program's library.
-fn unit(program: &Program) -> String {
-    let unit = program.headers.iter().filter(|(name, _)| program.source.contains(&format!("\"{name}\"")));
-    let table: String = unit
-        .flat_map(|(_, text)| kernels(text))
-        .map(|name| format!("    emulator::Caller<{name}>::named(\"{name}\"),\n"))
-        .collect();
-    let source = &program.source;
-    format!(
-        "#include \"emulator.hpp\"\n{source}\nstatic const emulator::Kernel KERNELS[] = {{\n{table}}};\nEMULATOR_EXPORT(KERNELS)\n"
-    )
-}
-
-/// The library of `program`, built once and kept for as long as nothing changes.
-fn library(program: &Program, more: &[(String, String)]) -> std::result::Result<Library, String> {
-    let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".into());
-    let unit = unit(program);
-    let mut hasher = DefaultHasher::new();
-    (FLAGS, EMULATOR, &compiler, &unit, &program.headers, &program.defines, more).hash(&mut hasher);
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let path = target.join(format!("search-{}-{:016x}.so", program.game, hasher.finish()));
-    if !path.exists() {
-        let folder = tempfile::tempdir_in(target).map_err(|e| e.to_string())?;
-        let built = build(&compiler, program, more, &unit, folder.path())?;
-        std::fs::rename(built, &path).map_err(|e| e.to_string())?;
-    }
-    // SAFETY: the library was compiled from sources here; loading it runs no code of theirs.
-    unsafe { Library::new(&path) }.map_err(|e| e.to_string())
-}
-
-fn build(
-    compiler: &str,
-    program: &Program,
-    more: &[(String, String)],
-    unit: &str,
-    folder: &Path,
-) -> std::result::Result<PathBuf, String> {
-    let write = |name: &str, text: &str| {
-        let path = folder.join(name);
-        let parent = path.parent().unwrap_or(folder);
-        std::fs::create_dir_all(parent).and_then(|()| std::fs::write(&path, text)).map_err(|e| e.to_string())
-    };
-    for (name, text) in EMULATOR {
-        write(name, text)?;
-    }
-    for (name, text) in &program.headers {
-        write(name, text)?;
-    }
-    write("unit.cpp", unit)?;
-    let built = folder.join("unit.so");
-    let output = Command::new(compiler)
-        .args(FLAGS)
-        .args(program.defines.iter().chain(more).map(|(name, value)| format!("-D{name}={value}")))
-        .arg("-I")
-        .arg(folder)
-        .arg(folder.join("unit.cpp"))
-        .arg("-o")
-        .arg(&built)
-        .output()
-        .map_err(|e| format!("running the C++ compiler {compiler}: {e}"))?;
-    if output.status.success() { Ok(built) } else { Err(String::from_utf8_lossy(&output.stderr).into()) }
-}
-
 /// An argument's bytes and how many they are.
 fn bytes_of(arg: &Arg<'_, HostBuffer>) -> (u64, c_uint) {
     match *arg {
@@ -231,7 +158,9 @@ impl Device for HostDevice {
     type Buffer = HostBuffer;
 
     fn load(&mut self, program: &Program) -> Result<()> {
-        let loaded = library(program, &self.defines);
+        let mut program = program.clone();
+        program.defines.extend_from_slice(&self.defines);
+        let loaded = host_compiler::library(&program, self.below);
         self.game = program.game.clone();
         self.library = Some(loaded.map_err(|what| self.error(format!("{}: {what}", program.game)))?);
         Ok(())

@@ -1,6 +1,6 @@
 //! Random games in Rust and in the kernel side by side; after every ply all that both tell must be equal to the bit.
 
-use crate::entry::Kernel;
+use super::entry::Kernel;
 use vecaz::game::{Game, History, Turn};
 use vecaz::rng::{Key, Purpose, Stream};
 

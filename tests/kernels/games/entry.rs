@@ -1,6 +1,6 @@
 //! The functions of one game's kernel, callable from Rust: `entry.cpp`.
 
-use crate::compile;
+use crate::host_compiler;
 use bytemuck::Zeroable;
 use libloading::Library;
 use std::ffi::c_void;
@@ -49,6 +49,9 @@ entry_points! {
     transform_action(u16, u64) -> u16;
 }
 
+/// What stands below every program's source.
+pub const CODE: &str = include_str!("entry.cpp");
+
 /// Entries behind an array that nobody may write to.
 const GUARD: usize = 8;
 
@@ -67,7 +70,7 @@ impl<G: Game> Kernel<G> {
     pub fn new(game: &G) -> Self {
         let any = any_game(G::NAME, &game.options()).expect("the game's own options");
         let program = source::program(&*any, "batch").expect("a game with kernels");
-        let library = compile::program(&program);
+        let library = host_compiler::library(&program, CODE).unwrap_or_else(|what| panic!("{what}"));
         let entry = EntryPoints::load(&library);
         Self { entry, sizes: game.sizes(), _library: library, _game: PhantomData }
     }

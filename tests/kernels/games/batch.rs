@@ -1,6 +1,7 @@
 //! `batch.cu` against [`vecaz::batch::Batch`].
 
-use crate::host::HostDevice;
+use super::entry::CODE;
+use crate::host_device::HostDevice;
 use bytemuck::cast_slice;
 use vecaz::backend::kernels::batch::{DeviceBatch, Stepped};
 use vecaz::batch::{AnyGame, Batch, any_game};
@@ -21,7 +22,8 @@ struct Pair<G: Game> {
 impl<G: Game> Pair<G> {
     fn new(game: &G) -> Self {
         let any = any_game(G::NAME, &game.options()).expect("the game's own options");
-        let kernels = DeviceBatch::new(HostDevice::default(), &*any, NUM_GAMES).expect("a batch");
+        let kernels =
+            DeviceBatch::new(HostDevice::new(SEED).with_code(CODE), &*any, NUM_GAMES).expect("a batch");
         Self { any, rust: Batch::new(game.clone(), NUM_GAMES), kernels }
     }
 
@@ -87,9 +89,12 @@ pub fn play_batches<G: Game>(game: &G) {
 #[test]
 fn wrong_numbers_of_games_and_actions_are_refused() {
     let game = any_game("tic_tac_toe", &toml::Table::new()).expect("a game");
-    let mut batch = DeviceBatch::new(HostDevice::default(), &*game, 3).expect("a batch");
+    let mut batch = DeviceBatch::new(HostDevice::new(SEED).with_code(CODE), &*game, 3).expect("a batch");
     let error = batch.step(&[0, 1]).expect_err("two actions").to_string();
     assert_eq!(error, "actions for a batch: found 2, expected 3, one a game");
-    let error = DeviceBatch::new(HostDevice::default(), &*game, 1 << 30).err().expect("too many").to_string();
+    let error = DeviceBatch::new(HostDevice::new(SEED).with_code(CODE), &*game, 1 << 30)
+        .err()
+        .expect("too many")
+        .to_string();
     assert_eq!(error, "1073741824 games: a batch holds at most 67108864");
 }

@@ -3,9 +3,7 @@
 //! A new game needs one line in the table below: its name and the options, as TOML, that change its rules or sizes.
 
 mod batch;
-mod compile;
 mod entry;
-mod host;
 mod play;
 mod twins;
 

@@ -3,10 +3,10 @@
 //! The others are left in peace: without some, kernels run over what is no tree; without others, results stay the same here,
 //! since the emulator's shuffles order memory too, which those of a device do not promise.
 
-use super::host_device::HostDevice;
 use super::networks::in_one_launch;
 use super::scenario::{Limit, Scenario, both};
 use super::{Algorithm, GAMES, config, scenario};
+use crate::host_device::HostDevice;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 fn connect_four() -> Scenario {

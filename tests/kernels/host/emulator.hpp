@@ -4,7 +4,6 @@
 // What kernels may use: threadIdx, blockIdx, blockDim, gridDim, __shared__, __syncthreads, __syncwarp, __shfl_sync,
 // __shfl_xor_sync, __ballot_sync; the warp's with all lanes. Anything else does not compile, or is reported.
 #pragma once
-#define VZ_EMULATOR
 #include "fibre.hpp"
 #include <cstdio>
 #include <cstring>

@@ -1,14 +1,23 @@
 //! `common.cuh`, `math.cuh` and `rng.cuh` against their Rust twins, equal to the bit.
 
-use crate::compile;
+use crate::host_compiler;
 use libloading::{Library, Symbol};
 use std::sync::LazyLock;
+use vecaz::backend::kernels::device::Program;
+use vecaz::backend::kernels::source::FILES;
 use vecaz::game::board;
 use vecaz::math;
 use vecaz::rng::{self, Key, Purpose};
 
-static LIBRARY: LazyLock<Library> =
-    LazyLock::new(|| compile::library("twins", include_str!("twins.cpp"), &[]));
+static LIBRARY: LazyLock<Library> = LazyLock::new(|| {
+    let program = Program {
+        game: "twins".into(),
+        source: "#include \"rng.cuh\"".into(),
+        headers: FILES.iter().map(|&(name, text)| (name.into(), text.into())).collect(),
+        defines: Vec::new(),
+    };
+    host_compiler::library(&program, include_str!("twins.cpp")).unwrap_or_else(|what| panic!("{what}"))
+});
 
 /// The function called `name`.
 ///

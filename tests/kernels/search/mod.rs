@@ -2,11 +2,10 @@
 //! included. The kernels are compiled as host C++ and run by an emulator that shuffles threads.
 
 mod barriers;
-mod host_device;
 mod networks;
 mod scenario;
 
-use host_device::HostDevice;
+use crate::host_device::HostDevice;
 use scenario::{Limit, Scenario, both, compare};
 use vecaz::backend::Backend;
 use vecaz::backend::kernels::KernelBackend;

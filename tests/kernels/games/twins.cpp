@@ -1,5 +1,4 @@
 // The functions of math.cuh and rng.cuh over arrays, for the test.
-#include "rng.cuh"
 
 extern "C" {
 

@@ -1,6 +1,6 @@
 //! Whole searches of several plies, done by the CPU engine and by kernels, and all that can be seen of them.
 
-use super::host_device::HostDevice;
+use crate::host_device::HostDevice;
 use std::sync::Arc;
 use vecaz::backend::kernels::KernelBackend;
 use vecaz::backend::plan::{BackendPlan, Reuse};

@@ -1,8 +1,8 @@
 //! Networks that answer on the device, and answers that are all the same: the results must be those of a network on the host.
 
-use super::host_device::{HostBuffer, HostDevice};
 use super::scenario::{Facts, Limit, Scenario, assert_same, cpu, facts, finish, kernels, tree_bytes};
 use super::{BOTH, Noisy, config, scenario};
+use crate::host_device::{HostBuffer, HostDevice};
 use vecaz::backend::kernels::network::{DeviceNetwork, ObsFormat, Slots};
 use vecaz::backend::{Backend, PlyPlan};
 use vecaz::config::Algorithm;

@@ -1,0 +1,32 @@
+// What most games have in common, as `Game`'s provided methods in src/game/mod.rs: a game's kernel says only what is its own.
+// Included after games/<name>.cuh. Whether a game has chance, hidden hands, a history or symmetries is what its sizes say.
+#pragma once
+
+VZ_TABLE u8 INIT_STATE[VZ_STATE_BYTES] = {VZ_INIT_STATE};
+
+// The first state as Rust made it, whatever the settings.
+VZ_DEVICE void game_init(State& s) { s = read_pod<State>(INIT_STATE); }
+
+#ifndef VZ_OWN_CHANCE_PROBS
+VZ_DEVICE void game_chance_probs(const State&, const u16*, int n, f32* out) {
+    for (int i = 0; i < n; i++) out[i] = 1.0f / (f32)n;
+}
+#endif
+
+#ifndef VZ_OWN_HORIZON
+VZ_DEVICE bool game_is_horizon(const State&) { return false; }
+#endif
+
+#if !VZ_USES_HISTORY
+VZ_DEVICE u64 game_history_key(const State&) { return 0; }
+#endif
+
+#if !VZ_HIDDEN
+VZ_DEVICE void game_determinise(const State& s, int, Stream&, State& out) { out = s; }
+#endif
+
+#if VZ_SYMMETRIES == 1
+VZ_DEVICE void game_transform(const State& s, u64, State& out) { out = s; }
+
+VZ_DEVICE u16 game_transform_action(u16 action, u64) { return action; }
+#endif

@@ -1,0 +1,85 @@
+//! Kernel sources into shared libraries with the machine's C++ compiler, for the emulator of `host/`.
+
+use libloading::Library;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use vecaz::backend::kernels::device::Program;
+
+/// No contraction: the results are to be those of Rust to the bit. Nothing is visible to other libraries but what says so.
+const FLAGS: [&str; 6] =
+    ["-std=c++17", "-O2", "-ffp-contract=off", "-fPIC", "-shared", "-fvisibility=hidden"];
+
+/// The emulator's sources.
+const EMULATOR: [(&str, &str); 2] =
+    [("emulator.hpp", include_str!("host/emulator.hpp")), ("fibre.hpp", include_str!("host/fibre.hpp"))];
+
+/// The names of the kernels in `text`: what follows `VZ_KERNEL` or `VZ_DENSE_KERNEL` at the beginning of a line.
+fn kernels(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().filter_map(|line| {
+        let kernel = line.strip_prefix("VZ_KERNEL ").or(line.strip_prefix("VZ_DENSE_KERNEL "))?;
+        kernel.split('(').next()
+    })
+}
+
+/// The library of `program` with its kernels behind `emulator_launch`, and the code `below` it, built once and kept for as long
+/// as nothing changes.
+///
+/// # Errors
+/// What the compiler or the system says.
+pub fn library(program: &Program, below: &str) -> Result<Library, String> {
+    let included = program.headers.iter().filter(|(name, _)| program.source.contains(&format!("\"{name}\"")));
+    let table: String = included
+        .flat_map(|(_, text)| kernels(text))
+        .map(|name| format!("    emulator::Caller<{name}>::named(\"{name}\"),\n"))
+        .collect();
+    let exported = match table.as_str() {
+        "" => String::new(),
+        table => {
+            format!("static const emulator::Kernel KERNELS[] = {{\n{table}}};\nEMULATOR_EXPORT(KERNELS)\n")
+        }
+    };
+    let unit = format!(
+        "#include \"emulator.hpp\"\n{}\n{exported}#pragma GCC visibility push(default)\n{below}",
+        program.source
+    );
+    let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".into());
+    let mut hasher = DefaultHasher::new();
+    (FLAGS, EMULATOR, &compiler, &unit, &program.headers, &program.defines).hash(&mut hasher);
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let path = target.join(format!("{}-{:016x}.so", program.game, hasher.finish()));
+    if !path.exists() {
+        let folder = tempfile::tempdir_in(target).map_err(|e| e.to_string())?;
+        let built = build(&compiler, program, &unit, folder.path())?;
+        std::fs::rename(built, &path).map_err(|e| e.to_string())?;
+    }
+    // SAFETY: the library was compiled from sources here; loading it runs no code of theirs.
+    unsafe { Library::new(&path) }.map_err(|e| e.to_string())
+}
+
+fn build(compiler: &str, program: &Program, unit: &str, folder: &Path) -> Result<PathBuf, String> {
+    let write = |name: &str, text: &str| {
+        let path = folder.join(name);
+        let parent = path.parent().unwrap_or(folder);
+        std::fs::create_dir_all(parent).and_then(|()| std::fs::write(&path, text)).map_err(|e| e.to_string())
+    };
+    for (name, text) in EMULATOR {
+        write(name, text)?;
+    }
+    for (name, text) in &program.headers {
+        write(name, text)?;
+    }
+    write("unit.cpp", unit)?;
+    let built = folder.join("unit.so");
+    let output = Command::new(compiler)
+        .args(FLAGS)
+        .args(program.defines.iter().map(|(name, value)| format!("-D{name}={value}")))
+        .arg("-I")
+        .arg(folder)
+        .arg(folder.join("unit.cpp"))
+        .arg("-o")
+        .arg(&built)
+        .output()
+        .map_err(|e| format!("running the C++ compiler {compiler}: {e}"))?;
+    if output.status.success() { Ok(built) } else { Err(String::from_utf8_lossy(&output.stderr).into()) }
+}

@@ -1,0 +1,7 @@
+//! The kernels' sources, compiled as host C++, against Rust: functions, games, batches and whole searches, equal to the bit.
+
+mod host_compiler;
+mod host_device;
+
+mod games;
+mod search;
