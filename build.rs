@@ -10,9 +10,10 @@ fn git(args: &[&str]) -> Option<String> {
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
+    let branch = git(&["rev-parse", "--symbolic-full-name", "HEAD"]).unwrap_or_default();
     // A path that does not exist would have the crate built anew every time.
-    for name in ["HEAD", "refs/heads"] {
-        if let Some(path) = git(&["rev-parse", "--git-path", name]).filter(|path| Path::new(path).exists()) {
+    for name in ["HEAD", &branch, "packed-refs"] {
+        if let Some(path) = git(&["rev-parse", "--git-path", name]).filter(|path| Path::new(path).is_file()) {
             println!("cargo:rerun-if-changed={path}");
         }
     }

@@ -69,7 +69,7 @@ fn weights(spec: &NetSpec, seed: u64) -> Weights {
 #[test]
 fn permuting_the_vertices_permutes_the_policy_and_keeps_the_value() {
     let mut rng = stream(1);
-    for (n, mode) in [(5, "symmetric"), (7, "asymmetric"), (10, "avoid_clique")] {
+    for (n, mode) in [(5, "symmetric"), (7, "asymmetric"), (10, "avoid_clique"), (6, "ramsey")] {
         let game = clique(n, 4, mode);
         let spec = spec(&*game);
         let weights = weights(&spec, 2);

@@ -19,7 +19,7 @@ use vecaz::searcher::Position;
 use vecaz::selfplay::{FinishedGame, SelfPlay};
 
 /// Games with their settings and the plies at which they are searched.
-const GAMES: [(&str, &str, &[usize]); 8] = [
+const GAMES: [(&str, &str, &[usize]); 9] = [
     ("tic_tac_toe", "", &[0, 3, 5]),
     ("connect_four", "", &[0, 9, 22]),
     ("othello", "size = 6", &[0, 11, 25]),
@@ -28,6 +28,7 @@ const GAMES: [(&str, &str, &[usize]); 8] = [
     ("clique", "n = 5\nk = 3\nmode = \"avoid_clique\"", &[0, 2, 5]),
     ("backgammon", "", &[2, 9, 40]),
     ("blob", "players = 3\ncards = 4", &[14, 19, 24]),
+    ("clique", "n = 5\nk = 3\nmode = \"ramsey\"", &[1, 2, 5]),
 ];
 
 /// A position of `game` after about `plies` random plies, as the player to move knows it.

@@ -21,18 +21,20 @@ struct EdgeSet {
 struct State {
     clique::EdgeSet edges[2];
     u32 plies;
-    u32 outcome; // 0 while the game goes on, 1 or 2 for the winner's number plus one, 3 for a draw
+    u32 outcome; // as State::outcome in Rust
 };
 static_assert(sizeof(State) == VZ_STATE_BYTES, "the state is that of Rust");
 
 namespace clique {
 
 #if defined(VZ_OPT_MODE_ASYMMETRIC)
-constexpr bool ASYMMETRIC = true, AVOID = false;
+constexpr bool ASYMMETRIC = true, AVOID = false, RAMSEY = false;
 #elif defined(VZ_OPT_MODE_AVOID_CLIQUE)
-constexpr bool ASYMMETRIC = false, AVOID = true;
+constexpr bool ASYMMETRIC = false, AVOID = true, RAMSEY = false;
+#elif defined(VZ_OPT_MODE_RAMSEY)
+constexpr bool ASYMMETRIC = false, AVOID = false, RAMSEY = true;
 #else
-constexpr bool ASYMMETRIC = false, AVOID = false;
+constexpr bool ASYMMETRIC = false, AVOID = false, RAMSEY = false;
 #endif
 
 // The number of edge (i, i + 1): where the edges from i upwards start.
@@ -101,7 +103,7 @@ VZ_DEVICE bool has_clique_with(const EdgeSet& set, int edge) {
 // The result once the mover has claimed `edge`, as in State::outcome.
 VZ_DEVICE u32 outcome_of(const State& s, u32 mover, int edge) {
     const bool counts = !ASYMMETRIC || mover == 0;
-    if (counts && has_clique_with(s.edges[mover], edge)) return AVOID ? 2 - mover : mover + 1;
+    if (counts && has_clique_with(s.edges[mover], edge)) return RAMSEY ? 4 : AVOID ? 2 - mover : mover + 1;
     if (s.plies != (u32)EDGES) return 0;
     return ASYMMETRIC ? 2 : 3;
 }
@@ -162,7 +164,11 @@ VZ_DEVICE void game_observe(const State& s, int player, int lane, int lanes, Out
 }
 
 VZ_DEVICE void game_returns(const State& s, f32* out) {
-    winner_returns(s.outcome, out);
+    if (clique::RAMSEY && s.outcome != 0) {
+        out[0] = out[1] = s.outcome == 3 ? 1.0f : -1.0f;
+    } else {
+        winner_returns(s.outcome, out);
+    }
 }
 
 VZ_DEVICE void game_transform(const State& s, u64 symmetry, State& out) {

@@ -218,17 +218,11 @@ fn ask_all(mut stdin: ChildStdin, due: &Receiver<String>) {
     }
 }
 
-/// Passes lines on until stdout ends, a line is no text or is too long, or nobody listens.
+/// Passes lines on until stdout ends or nobody listens.
 fn read_answers(stdout: ChildStdout, told: &Sender<String>) {
     let mut reader = BufReader::new(stdout);
-    loop {
-        let mut line = Vec::new();
-        match reader.by_ref().take(LONGEST_ANSWER).read_until(b'\n', &mut line) {
-            Ok(0) | Err(_) => return,
-            Ok(_) => {}
-        }
-        let text = String::from_utf8_lossy(&line);
-        if told.send(text.trim_end().to_string()).is_err() {
+    while let Some(line) = next_line(&mut reader) {
+        if told.send(line.trim_end().to_string()).is_err() {
             return;
         }
     }
@@ -236,17 +230,19 @@ fn read_answers(stdout: ChildStdout, told: &Sender<String>) {
 
 fn keep_last_line(stderr: ChildStderr, kept: &Mutex<String>) {
     let mut reader = BufReader::new(stderr);
-    loop {
-        let mut line = Vec::new();
-        match reader.by_ref().take(LONGEST_ANSWER).read_until(b'\n', &mut line) {
-            Ok(0) | Err(_) => return,
-            Ok(_) => {}
-        }
-        let text = String::from_utf8_lossy(&line).trim().to_string();
+    while let Some(line) = next_line(&mut reader) {
+        let text = line.trim();
         if let (false, Ok(mut kept)) = (text.is_empty(), kept.lock()) {
-            *kept = text;
+            *kept = text.to_string();
         }
     }
+}
+
+/// The next line, in pieces where it is too long; none at the end.
+fn next_line(reader: &mut impl BufRead) -> Option<String> {
+    let mut line = Vec::new();
+    let read = reader.take(LONGEST_ANSWER).read_until(b'\n', &mut line).ok()?;
+    (read > 0).then(|| String::from_utf8_lossy(&line).into_owned())
 }
 
 /// Waits for a process to end, at most for `time`.

@@ -57,6 +57,7 @@ contract! {
         "",
         "n = 5\nk = 3\nmode = 'asymmetric'",
         "n = 7\nk = 4\nmode = 'avoid_clique'",
+        "n = 6\nk = 4\nmode = 'ramsey'",
         "n = 17\nk = 4\nmode = 'avoid_clique'",
         "n = 3\nk = 3";
     backgammon: "", "short_game = true", "simple_doubles = true", "short_game = true\nsimple_doubles = true";

@@ -2,7 +2,7 @@
 """Backgammon fixtures out of OpenSpiel, with pgx and gnubg as further witnesses.
 
     pip install open_spiel pgx jax
-    python backgammon.py games  SEED NUM  > ../fixtures/backgammon_games.jsonl
+    python backgammon.py games  SEED NUM  > ../fixtures/playthroughs/backgammon.jsonl
     python backgammon.py turns  SEED NUM  > ../fixtures/backgammon_turns.jsonl
     python backgammon.py pgx    SEED NUM          # legal masks against pgx, prints counts
     python backgammon.py gnubg  FILE OUT          # turns of FILE again, answered by gnubg (must be installed)

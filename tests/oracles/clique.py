@@ -2,9 +2,9 @@
 """Whole games of the clique game, judged by networkx: after every ply all cliques of the mover's graph are searched.
 
     pip install networkx
-    python clique.py SEED NUM > ../fixtures/clique_games.jsonl
+    python clique.py SEED NUM > ../fixtures/playthroughs/clique.jsonl
 
-Games are random; at the larger sizes of avoid_clique a player avoids losing edges where possible, so that full boards
+Games are random; where cliques are to be avoided a player avoids losing edges where possible, so that full boards
 come about. `finding` is what the game should say is worth saving, null where there is nothing.
 
 A longer run made once, `clique.py 1234 5600` with networkx 3.6.1: 5,600 games, no difference found.
@@ -17,6 +17,9 @@ import sys
 
 import networkx as nx
 
+# The modes in which a clique is to be avoided.
+AVOIDED = ("avoid_clique", "ramsey")
+
 
 def has_clique(graph, k):
     return any(len(clique) >= k for clique in nx.find_cliques(graph))
@@ -27,15 +30,17 @@ def graph6(graph):
 
 
 def outcome(mode, mover, made, full):
-    """Player 0's return, None while the game goes on."""
-    if mode == "avoid_clique" and made:
-        return 1 if mover == 1 else -1
-    if mode == "symmetric" and made:
-        return 1 if mover == 0 else -1
-    if mode == "asymmetric" and made and mover == 0:
-        return 1
+    """The returns, None while the game goes on."""
+    if made and mode == "ramsey":
+        return [-1, -1]
+    if made and mode == "avoid_clique":
+        return [1, -1] if mover == 1 else [-1, 1]
+    if made and mode == "symmetric":
+        return [1, -1] if mover == 0 else [-1, 1]
+    if made and mode == "asymmetric" and mover == 0:
+        return [1, -1]
     if full:
-        return -1 if mode == "asymmetric" else 0
+        return {"asymmetric": [-1, 1], "ramsey": [1, 1]}.get(mode, [0, 0])
     return None
 
 
@@ -56,14 +61,14 @@ def game(rng, n, k, mode):
         choice = list(free)
         rng.shuffle(choice)
         action = choice[0]
-        if mode == "avoid_clique":
+        if mode in AVOIDED:
             action = next((a for a in choice if not made_by(graphs[mover], edges[a], k)), action)
         free.remove(action)
         actions.append(action)
         graphs[mover].add_edge(*edges[action])
         result = outcome(mode, mover, has_clique(graphs[mover], k), not free)
     finding = None
-    if mode == "avoid_clique" and result == 0:
+    if mode in AVOIDED and result in ([0, 0], [1, 1]):
         finding = {
             "n": n,
             "k": k,
@@ -76,7 +81,7 @@ def game(rng, n, k, mode):
         "source": f"networkx {nx.__version__}",
         "actions": actions,
         "plies": plies,
-        "returns": [result, -result],
+        "returns": result,
         "finding": finding,
     }
 
@@ -84,8 +89,8 @@ def game(rng, n, k, mode):
 def main(seed, num):
     rng = random.Random(seed)
     sizes = [(3, 3), (4, 3), (5, 3), (6, 3), (7, 4), (8, 5), (9, 4), (11, 4), (13, 5), (17, 4)]
-    modes = ("symmetric", "asymmetric", "avoid_clique")
-    cases = [(n, k, mode) for n, k in sizes for mode in modes if n < 17 or mode == "avoid_clique"]
+    modes = ("symmetric", "asymmetric", *AVOIDED)
+    cases = [(n, k, mode) for n, k in sizes for mode in modes if n < 17 or mode in AVOIDED]
     for i in range(num):
         print(json.dumps(game(rng, *cases[i % len(cases)]), separators=(",", ":")))
 

@@ -4,7 +4,8 @@
 //! - `asymmetric`: player 0 wins with a k-clique, player 1 when the board is full without one (player 1's own cliques
 //!   count for nothing);
 //! - `avoid_clique`: who completes an own k-clique loses. A full board without one is a draw: a colouring of K_n with two
-//!   colours and no k-clique in one colour, a witness of R(k, k) > n, given out by [`Clique::colouring`].
+//!   colours and no k-clique in one colour, a witness of R(k, k) > n, given out by [`Clique::colouring`];
+//! - `ramsey`: both players look for such a colouring. A k-clique of one owner is -1 for both, a full board without one +1.
 //!
 //! Actions are the edges (i, j), i < j, in lexicographic order: 0-1, 0-2, .., 0-(n-1), 1-2, ... The n! symmetries are the
 //! permutations of the vertices, numbered by their rank in lexicographic order (Lehmer code), the identity being 0.
@@ -37,6 +38,8 @@ pub enum Mode {
     Asymmetric,
     /// Who completes an own clique loses.
     AvoidClique,
+    /// A clique of one owner is lost by both, a full board without one is won by both.
+    Ramsey,
 }
 
 /// The settings of the clique game.
@@ -66,7 +69,8 @@ pub struct State {
     pub edges: [EdgeSet; 2],
     /// Edges claimed.
     pub plies: u32,
-    /// 0 while the game goes on, 1 or 2 for the winner's number plus one, 3 for a draw.
+    /// 0 while the game goes on, 1 or 2 for the winner's number plus one, 3 for a full board without a clique that would
+    /// have counted (a draw, or the success of both), 4 for the failure of both.
     pub outcome: u32,
 }
 
@@ -83,6 +87,7 @@ impl Clique {
         let made_clique = counts && s.edges[mover as usize].has_clique_with(self.n, self.k, edge);
         match self.mode {
             Mode::AvoidClique if made_clique => 2 - mover,
+            Mode::Ramsey if made_clique => 4,
             _ if made_clique => mover + 1,
             Mode::Asymmetric if full => 2,
             _ if full => 3,
@@ -173,7 +178,7 @@ impl Game for Clique {
             obs: ObsShape { channels: CHANNELS, height: edges, width: 1 },
             max_plies: edges,
             num_symmetries: (1..=self.n as u64).product(),
-            zero_sum: true,
+            zero_sum: self.mode != Mode::Ramsey,
             hidden_information: false,
             uses_history: false,
         }
@@ -221,6 +226,10 @@ impl Game for Clique {
     }
 
     fn returns(&self, s: &State, out: &mut [f32]) {
+        if self.mode == Mode::Ramsey && s.outcome != 0 {
+            out[..2].fill(if s.outcome == 3 { 1.0 } else { -1.0 });
+            return;
+        }
         let value = match s.outcome {
             1 => 1.0,
             2 => -1.0,
@@ -251,7 +260,7 @@ impl Game for Clique {
     }
 
     fn finding(&self, s: &State) -> Option<serde_json::Value> {
-        (self.mode == Mode::AvoidClique).then(|| self.colouring(s)).flatten()
+        matches!(self.mode, Mode::AvoidClique | Mode::Ramsey).then(|| self.colouring(s)).flatten()
     }
 
     /// The upper triangle of the adjacency matrix: `X` player 0, `O` player 1.

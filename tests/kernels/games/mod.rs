@@ -57,6 +57,7 @@ games! {
         "n = 3\nk = 3",
         "n = 5\nk = 3\nmode = 'asymmetric'",
         "n = 7\nk = 4\nmode = 'avoid_clique'",
+        "n = 6\nk = 4\nmode = 'ramsey'",
         "n = 12\nk = 5",
         "n = 14\nk = 6\nmode = 'avoid_clique'",
         "n = 17\nk = 4\nmode = 'avoid_clique'",
