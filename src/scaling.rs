@@ -10,7 +10,7 @@ use crate::report::scaling_plot::{ScalingRow, Share};
 use crate::root_cache::{self, CachePlan};
 use crate::run::memory::{MemoryPlan, peak_bytes};
 use crate::run::network::place;
-use crate::selfplay::{FinishedGame, SelfPlay, backend_plan, num_shards};
+use crate::selfplay::{FinishedGame, SelfPlay, backend_plan, num_threads};
 use rayon::prelude::*;
 use std::time::Instant;
 
@@ -57,7 +57,7 @@ pub fn measure(config: &Config, network: Measured, threads: usize, seconds: f64)
     };
     let rows = config.selfplay.games;
     let plan = backend_plan(config, &sizes, rows);
-    let threads = num_shards(config, threads);
+    let threads = num_threads(config, threads);
     let mut selfplay = SelfPlay::new(&game, config, network.as_ref(), Vec::new(), threads)?;
     let cache = match config.search.root_cache {
         0 => Vec::new(),
