@@ -62,10 +62,23 @@ impl Isa {
     }
 }
 
+/// Asks the processor to fetch the cache line of `slice[index]`, which need not exist.
+#[inline(always)]
+pub(crate) fn prefetch<T>(slice: &[T], index: usize) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a prefetch reads nothing and never faults, whatever the address.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(slice.as_ptr().wrapping_add(index).cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (slice, index);
+}
+
 /// Defines the method `$name` as `self.$inner()` compiled for each instruction set and chosen by `self.isa`.
-/// `$inner` must be `inline(always)`.
+/// `$inner` must be `inline(always)`; it may be generic over a type for AVX2 and above, and another for any machine.
 macro_rules! per_isa {
-    ($vis:vis fn $name:ident / $avx512:ident / $avx2:ident = $inner:ident (&mut self $(, $arg:ident : $ty:ty)*) $(-> $out:ty)?) => {
+    ($vis:vis fn $name:ident / $avx512:ident / $avx2:ident = $inner:ident $(::<$wide:ty | $plain:ty>)? (&mut self $(, $arg:ident : $ty:ty)*) $(-> $out:ty)?) => {
         $vis fn $name(&mut self $(, $arg: $ty)*) $(-> $out)? {
             #[cfg(target_arch = "x86_64")]
             match self.isa {
@@ -75,19 +88,19 @@ macro_rules! per_isa {
                 $crate::isa::Isa::Avx2 => return unsafe { self.$avx2($($arg),*) },
                 $crate::isa::Isa::Portable => {}
             }
-            self.$inner($($arg),*)
+            self.$inner$(::<$plain>)?($($arg),*)
         }
 
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi1,bmi2,popcnt,lzcnt")]
         fn $avx512(&mut self $(, $arg: $ty)*) $(-> $out)? {
-            self.$inner($($arg),*)
+            self.$inner$(::<$wide>)?($($arg),*)
         }
 
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "avx2,fma,bmi1,bmi2,popcnt,lzcnt")]
         fn $avx2(&mut self $(, $arg: $ty)*) $(-> $out)? {
-            self.$inner($($arg),*)
+            self.$inner$(::<$wide>)?($($arg),*)
         }
     };
 }

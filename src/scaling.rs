@@ -10,17 +10,20 @@ use crate::report::scaling_plot::{ScalingRow, Share};
 use crate::root_cache::{self, CachePlan};
 use crate::run::memory::{MemoryPlan, peak_bytes};
 use crate::run::network::place;
-use crate::selfplay::{FinishedGame, SelfPlay, backend_plan, num_shards};
+use crate::selfplay::{FinishedGame, SelfPlay, backend_plan, num_threads};
+use crate::weights::NetFile;
 use rayon::prelude::*;
 use std::time::Instant;
 
 /// Which network is measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Measured {
+#[derive(Clone, Copy)]
+pub enum Measured<'a> {
     /// Equal priors, values 0: search alone.
     Uniform,
     /// The configuration's network with first weights.
     Configured,
+    /// A trained one.
+    Trained(&'a NetFile),
 }
 
 /// Passes before the clock starts: trees fill, caches warm.
@@ -41,7 +44,7 @@ pub fn check_memory(config: &Config) -> Result<()> {
 ///
 /// # Errors
 /// What the game, the network or the root cache says of its settings.
-pub fn measure(config: &Config, network: Measured, threads: usize, seconds: f64) -> Result<ScalingRow> {
+pub fn measure(config: &Config, network: Measured<'_>, threads: usize, seconds: f64) -> Result<ScalingRow> {
     let game = any_game(config.game_name(), &config.game_options())?;
     let sizes = game.sizes();
     let shape =
@@ -54,10 +57,15 @@ pub fn measure(config: &Config, network: Measured, threads: usize, seconds: f64)
             let (net, path) = place(config, game.as_ref(), &spec, &weights)?;
             (net, format!("{}x{}", config.net.blocks, config.net.channels), path)
         }
+        Measured::Trained(file) => {
+            let spec = file.spec_for(game.as_ref())?;
+            let (net, path) = place(config, game.as_ref(), &spec, &file.weights)?;
+            (net, format!("{}x{}@{}", spec.blocks, spec.channels, file.header.updates), path)
+        }
     };
     let rows = config.selfplay.games;
     let plan = backend_plan(config, &sizes, rows);
-    let threads = num_shards(config, threads);
+    let threads = num_threads(config, threads);
     let mut selfplay = SelfPlay::new(&game, config, network.as_ref(), Vec::new(), threads)?;
     let cache = match config.search.root_cache {
         0 => Vec::new(),

@@ -68,6 +68,14 @@ impl Searcher {
         simulate(self.backend.as_mut(), self.network.as_mut(), &mut self.buffers, &mut self.clock)
     }
 
+    /// [`Searcher::pass`] with an evaluator that several searchers share, one after the other.
+    ///
+    /// # Errors
+    /// What the network says.
+    pub fn pass_with(&mut self, network: &mut dyn Network) -> Result<usize> {
+        simulate(self.backend.as_mut(), network, &mut self.buffers, &mut self.clock)
+    }
+
     /// Searches `positions`, as many at a time as there are rows, each in a new tree.
     ///
     /// # Errors

@@ -1,8 +1,11 @@
 //! The stream of passes over N games: search, act, refill, emit samples. Knows no training.
 //!
-//! N lanes are split over shards, one a thread. Within a shard all rows go through every pass together; a lane whose search
-//! is done plays its action, and starts a new game when its old one is over, between two passes, without waiting for any
-//! other lane. Everything a lane does depends on its own number alone, so games do not depend on how lanes are split.
+//! N lanes are split over shards, a few for each thread. Within a shard all rows go through every pass together; a lane whose
+//! search is done plays its action, and starts a new game when its old one is over, between two passes, without waiting for
+//! any other lane. Everything a lane does depends on its own number alone, so games do not depend on how lanes are split, nor
+//! on which thread takes which shard through a pass.
+
+mod turns;
 
 use crate::act::{Choice, choose, sum_determinisations};
 use crate::backend::plan::{BackendPlan, Reuse};
@@ -20,6 +23,7 @@ use crate::searcher::Searcher;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+use turns::Turns;
 
 /// One position to learn from.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -138,6 +142,8 @@ struct Shard {
 /// N games in progress.
 pub struct SelfPlay {
     shards: Vec<Shard>,
+    /// One for each thread.
+    networks: Vec<Box<dyn Network>>,
     cache: Arc<RootCache>,
     evaluations: Option<Arc<EvalCache>>,
     stride: u32,
@@ -167,7 +173,8 @@ impl SelfPlay {
         let plan = SelfPlayPlan::new(config, &sizes);
         let is_new = lanes.is_empty();
         let mut lanes = if is_new { (0..n as u64).map(new_lane).collect() } else { lanes };
-        let num_shards = num_shards(config, threads);
+        let num_threads = num_threads(config, threads);
+        let num_shards = num_threads * shards_per_thread(config, num_threads);
         let mut shards = Vec::with_capacity(num_shards);
         for i in 0..num_shards {
             let share = n * (i + 1) / num_shards - n * i / num_shards;
@@ -191,7 +198,8 @@ impl SelfPlay {
             shards.iter_mut().for_each(|s| s.searcher.backend.set_eval_cache(cache.clone()));
         }
         let stride = config.selfplay.stride;
-        let mut selfplay = Self { shards, cache: Arc::default(), evaluations, stride };
+        let networks = (0..num_threads).map(|_| network.fork()).collect();
+        let mut selfplay = Self { shards, networks, cache: Arc::default(), evaluations, stride };
         if is_new {
             selfplay.shards.par_iter_mut().for_each(Shard::start_all);
         }
@@ -204,9 +212,7 @@ impl SelfPlay {
         if let Some(evaluations) = &self.evaluations {
             evaluations.clear();
         }
-        for shard in &mut self.shards {
-            shard.searcher.network = network.fork();
-        }
+        self.networks.iter_mut().for_each(|old| *old = network.fork());
         let cache = &self.cache;
         self.shards.par_iter_mut().for_each(|shard| {
             (0..shard.lanes.len()).for_each(|i| shard.begin_ply(i, cache));
@@ -219,10 +225,12 @@ impl SelfPlay {
     /// # Errors
     /// What the network says.
     pub fn stride(&mut self) -> Result<Vec<FinishedGame>> {
-        let (stride, cache) = (self.stride, &self.cache);
-        self.shards.par_iter_mut().try_for_each(|shard| -> Result<()> {
-            for _ in 0..stride {
-                shard.step(cache)?;
+        let cache = &self.cache;
+        let turns = Turns::new(&mut self.shards, self.networks.len(), self.stride);
+        self.networks.par_iter_mut().enumerate().try_for_each(|(thread, network)| -> Result<()> {
+            while let Some(turn) = turns.take(thread) {
+                turn.shard.step(network.as_mut(), cache)?;
+                turns.give_back(turn);
             }
             Ok(())
         })?;
@@ -247,11 +255,22 @@ impl SelfPlay {
     }
 }
 
-/// Into how many parts the lanes are split, each with a thread of its own; a GPU works on all rows at once.
-pub fn num_shards(config: &Config, threads: usize) -> usize {
+/// How many threads take part; a GPU works on all rows at once.
+pub fn num_threads(config: &Config, threads: usize) -> usize {
     match config.run.device {
         DeviceName::Cpu => threads.clamp(1, config.selfplay.games),
         DeviceName::Cuda(_) => 1,
+    }
+}
+
+/// Into how many shards a thread's lanes are split, so that a thread that is done early can help another.
+fn shards_per_thread(config: &Config, threads: usize) -> usize {
+    /// The fewest lanes of a shard: network batches should not become small.
+    const LANES: usize = 32;
+    const MOST: usize = 4;
+    match threads {
+        1 => 1,
+        _ => (config.selfplay.games / threads / LANES).clamp(1, MOST),
     }
 }
 
@@ -389,9 +408,12 @@ impl Shard {
     }
 
     /// One pass, and whatever the lanes whose search it finished do next.
-    fn step(&mut self, cache: &RootCache) -> Result<()> {
-        self.searcher.pass()?;
+    fn step(&mut self, network: &mut dyn Network, cache: &RootCache) -> Result<()> {
+        self.searcher.pass_with(network)?;
         self.pass += 1;
+        if !self.searcher.backend.any_done() {
+            return Ok(());
+        }
         let d = self.plan.determinisations;
         for i in 0..self.lanes.len() {
             if (i * d..(i + 1) * d).all(|b| self.searcher.backend.is_done(b)) {

@@ -14,8 +14,10 @@
 //!
 //! A parent's index is below its child's, always.
 
+use crate::isa::prefetch;
 use crate::lanes::LANES;
 use bytemuck::{Pod, Zeroable};
+use std::slice::{ChunksExactMut, IterMut};
 
 /// The root's index in every row.
 pub const ROOT: i32 = 0;
@@ -200,6 +202,22 @@ pub struct Edges<'a> {
     pub child: &'a [i32],
 }
 
+impl Edges<'_> {
+    /// The same where they are a single group of lanes, with a length that the compiler knows.
+    #[inline(always)]
+    pub fn only_group(&self) -> Option<Self> {
+        if self.prior.len() != LANES {
+            return None;
+        }
+        Some(Self {
+            prior: &self.prior[..LANES],
+            visits: &self.visits[..LANES],
+            value_sum: &self.value_sum[..LANES],
+            child: &self.child[..LANES],
+        })
+    }
+}
+
 /// One node's edges, to be written. All slices are `[Ep]`.
 pub struct EdgesMut<'a> {
     /// See [`Edges::prior`].
@@ -254,23 +272,18 @@ impl Tree {
     }
 
     /// All rows in order.
-    pub fn rows_mut(&mut self) -> impl Iterator<Item = RowMut<'_>> {
+    pub fn rows_mut(&mut self) -> RowsMut<'_> {
         let (shape, t, padded) = (self.shape, self.shape.nodes, self.shape.padded());
         let edges: &mut [u32] = bytemuck::cast_slice_mut(&mut self.edges);
-        let nodes = self.nodes.chunks_exact_mut(t);
-        let edges = edges.chunks_exact_mut(t * 4 * padded);
-        let actions = self.actions.chunks_exact_mut(t * padded);
-        let values = self.values.chunks_exact_mut(t * shape.players);
-        let arrays = nodes.zip(edges).zip(actions).zip(values).zip(&mut self.counts);
-        arrays.map(move |((((nodes, edges), actions), values), count)| RowMut {
+        RowsMut {
             shape,
-            nodes,
-            edges,
-            actions,
-            values,
-            count,
             padded,
-        })
+            nodes: self.nodes.chunks_exact_mut(t),
+            edges: edges.chunks_exact_mut(t * 4 * padded),
+            actions: self.actions.chunks_exact_mut(t * padded),
+            values: self.values.chunks_exact_mut(t * shape.players),
+            counts: self.counts.iter_mut(),
+        }
     }
 
     /// Copies the first nodes of row `from_row` of `from` into row `b`, all of them if they fit. Both trees have the same
@@ -288,6 +301,34 @@ impl Tree {
             .copy_from_slice(&from.actions[at * padded..(at + count) * padded]);
         self.values[to * p..(to + count) * p].copy_from_slice(&from.values[at * p..(at + count) * p]);
         self.counts[b] = count as u32;
+    }
+}
+
+/// The rows of a [`Tree`] in order.
+pub struct RowsMut<'a> {
+    shape: TreeShape,
+    padded: usize,
+    nodes: ChunksExactMut<'a, Node>,
+    edges: ChunksExactMut<'a, u32>,
+    actions: ChunksExactMut<'a, u16>,
+    values: ChunksExactMut<'a, f32>,
+    counts: IterMut<'a, u32>,
+}
+
+impl<'a> Iterator for RowsMut<'a> {
+    type Item = RowMut<'a>;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<RowMut<'a>> {
+        Some(RowMut {
+            shape: self.shape,
+            nodes: self.nodes.next()?,
+            edges: self.edges.next()?,
+            actions: self.actions.next()?,
+            values: self.values.next()?,
+            count: self.counts.next()?,
+            padded: self.padded,
+        })
     }
 }
 
@@ -382,17 +423,20 @@ impl RowMut<'_> {
     /// Asks the processor to fetch what a descent reads of node `n` first.
     #[inline(always)]
     pub fn prefetch(&self, n: i32) {
-        #[cfg(target_arch = "x86_64")]
-        {
-            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            let block = &self.edges[n as usize * 4 * self.padded..][..4 * self.padded];
-            for line in block.chunks(16).take(4) {
-                // SAFETY: a prefetch reads nothing; the address is that of a live slice.
-                unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
-            }
-            // SAFETY: as above.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(&self.nodes[n as usize]).cast()) };
+        let (at, ep) = (n as usize, self.padded);
+        for line in (0..4 * ep).step_by(16).take(4) {
+            prefetch(self.edges, at * 4 * ep + line);
         }
+        prefetch(self.nodes, at);
+        prefetch(self.values, at * self.shape.players);
+    }
+
+    /// Asks the processor to fetch what making a child of `parent` reads and writes.
+    #[inline(always)]
+    pub fn prefetch_child(&self, parent: i32) {
+        prefetch(self.actions, parent as usize * self.padded);
+        prefetch(self.actions, *self.count as usize * self.padded);
+        self.prefetch(*self.count as i32);
     }
 
     /// What the mover at `node` is proven to get at least, and can get at most, through `edge`.

@@ -415,6 +415,18 @@ fn play_does_not_show_the_hands_of_others() {
 }
 
 #[test]
+fn bench_scaling_measures_a_trained_network() {
+    let net = concat!(env!("CARGO_MANIFEST_DIR"), "/assets/connect_four.safetensors");
+    let args =
+        ["bench-scaling", "--run", net, "--games", "3", "--sims", "16", "--seconds", "0.05", "--json", "-"];
+    let rows: Value = serde_json::from_str(&stdout(&mut vecaz(&args))).expect("a JSON array");
+    let name = rows[0]["net"].as_str().expect("a name");
+    assert!(name.starts_with("2x32@"), "{name}");
+    let refused = vecaz(&["bench-scaling", "--run", net, "--net", "2x32"]).assert().failure();
+    assert!(String::from_utf8_lossy(&refused.get_output().stderr).contains("--net"));
+}
+
+#[test]
 fn bench_scaling_writes_a_row_for_each_combination() {
     let (csv, plot) = (beside("rows.csv"), beside("plot.svg"));
     let args = [

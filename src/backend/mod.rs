@@ -115,6 +115,11 @@ pub trait Backend: Send {
     /// True where row `b` has nothing left to do this ply.
     fn is_done(&self, b: usize) -> bool;
 
+    /// True where any row has nothing left to do this ply.
+    fn any_done(&self) -> bool {
+        (0..self.rows()).any(|b| self.is_done(b))
+    }
+
     /// Stops row `b`: no passes touch it until the next [`Backend::begin`].
     fn park(&mut self, b: usize);
 

@@ -1,6 +1,6 @@
 //! `vecaz bench-scaling`: what more games at once, more leaves a pass and more threads give.
 
-use super::source::start_threads;
+use super::source::{Source, start_threads};
 use super::{Base, ConfigArgs, JsonTarget};
 use crate::config::Config;
 use crate::error::{Error, Result};
@@ -18,6 +18,7 @@ Examples:
   vecaz bench-scaling --net uniform --games 1,16,128,512 --sims 800
   vecaz bench-scaling --net 2x32,6x64 --threads 1,2 --json rows.json --plot scaling.svg
   vecaz bench-scaling --root-cache 0,5000 --csv -
+  vecaz bench-scaling --run runs/connect_four --games 128 --set net.precision=int8
 
 Per row: simulations/s, moves/s, speed-up over the fewest games, share of time in select, forward,
 expand, backup and the rest, positions/s of the bare forward and the fraction of it reached, depths,
@@ -40,6 +41,10 @@ pub struct BenchScalingArgs {
     /// Networks: `uniform` for search alone, or BLOCKSxCHANNELS with random weights
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "uniform,2x32")]
     pub net: Vec<NetChoice>,
+    /// Measure the network of this run's folder or weights file, with the run's configuration as the base of all other
+    /// settings
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["net", "game"])]
+    pub run: Option<PathBuf>,
     /// L: leaves a game selects per pass
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1")]
     #[arg(value_parser = value_parser!(u64).range(1..=4096))]
@@ -87,11 +92,19 @@ pub enum NetChoice {
     },
 }
 
-impl NetChoice {
-    fn measured(self) -> Measured {
+/// What a row measures: one of the networks listed, or that of a run.
+#[derive(Clone, Copy)]
+enum Subject<'a> {
+    Listed(NetChoice),
+    Run(&'a Source),
+}
+
+impl Subject<'_> {
+    fn measured(&self) -> Measured<'_> {
         match self {
-            Self::Uniform => Measured::Uniform,
-            Self::Resnet { .. } => Measured::Configured,
+            Self::Listed(NetChoice::Uniform) => Measured::Uniform,
+            Self::Listed(NetChoice::Resnet { .. }) => Measured::Configured,
+            Self::Run(source) => Measured::Trained(&source.file),
         }
     }
 }
@@ -127,20 +140,25 @@ pub fn execute(args: BenchScalingArgs) -> Result<()> {
     let most = args.threads.iter().copied().max().unwrap_or(0);
     let cores = start_threads(if args.threads.contains(&0) { 0 } else { most as usize });
     let quiet = [&args.json, &args.csv].into_iter().any(|t| *t == Some(JsonTarget::Stdout));
-    check(&args)?;
+    let source = args.run.as_deref().map(|run| Source::open(Some(run), &[])).transpose()?;
+    let subjects: Vec<Subject<'_>> = match &source {
+        Some(source) => vec![Subject::Run(source)],
+        None => args.net.iter().map(|&net| Subject::Listed(net)).collect(),
+    };
+    check(&args, &subjects)?;
     let mut rows: Vec<ScalingRow> = Vec::new();
     if !quiet {
         print(&header())?;
     }
-    for &net in &args.net {
+    for &subject in &subjects {
         for &threads in &args.threads {
             for &leaves in &args.leaves {
                 for &root_cache in &args.root_cache {
                     let threads = if threads == 0 { cores } else { threads as usize };
                     let first = rows.len();
                     for &games in &args.games {
-                        let config = configure(&args, net, leaves, root_cache, games)?;
-                        let mut row = measure(&config, net.measured(), threads, args.seconds)?;
+                        let config = configure(&args, subject, leaves, root_cache, games)?;
+                        let mut row = measure(&config, subject.measured(), threads, args.seconds)?;
                         row.commit = env!("VECAZ_COMMIT").to_string();
                         let base = rows.get(first).unwrap_or(&row).simulations_per_second;
                         row.speedup = row.simulations_per_second / base;
@@ -166,12 +184,12 @@ pub fn execute(args: BenchScalingArgs) -> Result<()> {
 }
 
 /// Refuses what cannot be measured before anything is: a long measurement should not end without its rows.
-fn check(args: &BenchScalingArgs) -> Result<()> {
-    for &net in &args.net {
+fn check(args: &BenchScalingArgs, subjects: &[Subject<'_>]) -> Result<()> {
+    for &subject in subjects {
         for &leaves in &args.leaves {
             for &root_cache in &args.root_cache {
                 for &games in &args.games {
-                    check_memory(&configure(args, net, leaves, root_cache, games)?)?;
+                    check_memory(&configure(args, subject, leaves, root_cache, games)?)?;
                 }
             }
         }
@@ -181,7 +199,7 @@ fn check(args: &BenchScalingArgs) -> Result<()> {
 
 fn configure(
     args: &BenchScalingArgs,
-    net: NetChoice,
+    subject: Subject<'_>,
     leaves: u64,
     root_cache: u64,
     games: u64,
@@ -194,17 +212,24 @@ fn configure(
         ("run.device", Some(args.device.clone())),
         ("run.seed", Some(args.seed.to_string())),
     ];
-    match net {
-        NetChoice::Uniform => flags.push(("net.device", Some("cpu".into()))), // there is none
-        NetChoice::Resnet { blocks, channels } => {
+    match subject {
+        Subject::Listed(NetChoice::Uniform) => flags.push(("net.device", Some("cpu".into()))), // there is none
+        Subject::Listed(NetChoice::Resnet { blocks, channels }) => {
             flags.push(("net.blocks", Some(blocks.to_string())));
             flags.push(("net.channels", Some(channels.to_string())));
         }
+        Subject::Run(_) => {}
     }
     if !(args.seconds > 0.0 && args.seconds <= 86_400.0) {
         return Err(Error::config("--seconds", args.seconds, "more than 0, at most 86400"));
     }
-    args.config.resolve(Base::BuiltIn, &flags)
+    match subject {
+        Subject::Listed(_) => args.config.resolve(Base::BuiltIn, &flags),
+        Subject::Run(source) => {
+            let text = source.config.to_toml();
+            args.config.resolve(Base::Saved { text: &text, origin: "the run's configuration" }, &flags)
+        }
+    }
 }
 
 fn header() -> String {

@@ -45,19 +45,28 @@ impl ConnectFour {
         self.rows + 1
     }
 
+    #[inline(always)]
     fn has_line(&self, stones: u64) -> bool {
-        let directions = [1, self.stride() - 1, self.stride(), self.stride() + 1];
-        directions.iter().any(|&shift| {
-            if self.connect == 4 {
-                let pairs = stones & (stones >> shift);
-                return pairs & (pairs >> (2 * shift)) != 0;
-            }
-            let mut run = stones;
-            for _ in 1..self.connect {
-                run &= run >> shift;
-            }
-            run != 0
-        })
+        if self.connect != 4 {
+            return self.has_run(stones);
+        }
+        self.directions().iter().fold(0, |lines, &shift| {
+            let pairs = stones & (stones >> shift);
+            lines | (pairs & (pairs >> (2 * shift)))
+        }) != 0
+    }
+
+    /// [`ConnectFour::has_line`] for any number of stones.
+    fn has_run(&self, stones: u64) -> bool {
+        self.directions()
+            .iter()
+            .any(|&shift| (1..self.connect).fold(stones, |run, _| run & (run >> shift)) != 0)
+    }
+
+    /// Bits from a square to the next in each direction.
+    #[inline(always)]
+    fn directions(&self) -> [u32; 4] {
+        [1, self.stride() - 1, self.stride(), self.stride() + 1]
     }
 
     fn mirror(&self, stones: u64) -> u64 {

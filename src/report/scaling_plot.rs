@@ -22,7 +22,7 @@ pub struct ScalingRow {
     pub threads: usize,
     /// Device of games, trees and network.
     pub device: String,
-    /// The network: "uniform" or blocks x channels.
+    /// The network: "uniform", blocks x channels, or blocks x channels @ updates where it is trained.
     pub net: String,
     /// Which instruction set the forward used.
     pub path: String,

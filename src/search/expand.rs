@@ -1,6 +1,6 @@
 //! Writing the network's answer into ONE new node.
 
-use crate::lanes::{F8, LANES};
+use crate::lanes::{F8, LANES, Simd};
 use crate::tree::{Kind, RowMut};
 
 /// Turns seats relative to the observer into players: `relative [P]` -> `absolute [P]`.
@@ -17,23 +17,23 @@ pub fn seat_values(relative: &[f32], observer: u8, absolute: &mut [f32]) {
 /// # Shapes
 /// `logits [A]`, `values [P]` in seats relative to the player who moves at `n`.
 #[inline(always)]
-pub fn expand(row: &mut RowMut<'_>, n: i32, logits: &[f32], values: &[f32]) {
+pub fn expand<S: Simd>(row: &mut RowMut<'_>, n: i32, logits: &[f32], values: &[f32]) {
     let node = row.nodes[n as usize];
     let num_edges = usize::from(node.num_edges);
     seat_values(values, node.player, row.value_mut(n));
     gather(row, n, logits, num_edges);
     let prior = row.edges_mut(n).prior.as_chunks_mut::<LANES>().0;
-    let most = prior.iter().fold(F8::all(f32::NEG_INFINITY), |most, &group| most.max(F8(group)));
-    let most = F8::all(most.largest());
+    let most = prior.iter().fold(F8::<S>::all(f32::NEG_INFINITY), |most, &group| most.max(F8::of(group)));
+    let most = F8::<S>::all(most.largest());
     let mut sum = F8::all(0.0);
     for group in prior.iter_mut() {
-        let weight = (F8(*group) - most).exp();
+        let weight = (F8::of(*group) - most).exp();
         *group = weight.0;
         sum = sum + weight;
     }
-    let inverse = F8::all(1.0 / sum.sum());
+    let inverse = F8::<S>::all(1.0 / sum.sum());
     for group in prior {
-        *group = (F8(*group) * inverse).0;
+        *group = (F8::of(*group) * inverse).0;
     }
     row.nodes[n as usize].set_kind(Kind::Decision);
 }

@@ -5,6 +5,7 @@
 
 use super::select::{Improved, RootView, gumbel_scores};
 use super::{Rule, SearchParams};
+use crate::lanes::Portable;
 use crate::math;
 use crate::rng::{Key, Purpose};
 use crate::tree::{Kind, REFUTED, ROOT, RowMut, TreeShape};
@@ -331,9 +332,9 @@ impl Roots {
         let edges = row.edges(ROOT);
         let e = out.actions.len();
         let own = row.value(ROOT)[usize::from(out.player)];
-        let improved = Improved::of(&edges, own, params);
+        let improved = Improved::of::<Portable>(&edges, own, params);
         out.scratch.resize(self.padded, 0.0);
-        improved.weights(&edges, &mut out.scratch);
+        improved.weights::<Portable>(&edges, &mut out.scratch);
         out.policy.extend_from_slice(&out.scratch[..e]);
         if normalise(&mut out.policy).is_none() {
             out.policy.copy_from_slice(&out.prior);
@@ -344,7 +345,7 @@ impl Roots {
             base_visits: &self.base_visits[b * self.padded..(b + 1) * self.padded],
             considered_visits: 0,
         };
-        gumbel_scores(row, &view, params, &mut out.scratch);
+        gumbel_scores::<Portable>(row, &view, params, &mut out.scratch);
         let most =
             (0..e).filter(|&i| edges.value_sum[i] != REFUTED).map(|i| out.new_visits[i]).max().unwrap_or(0);
         for i in 0..e {

@@ -8,7 +8,7 @@
 
 use super::{Rule, SearchParams};
 use crate::config::{ChanceRule, Fpu};
-use crate::lanes::{Best, F8, I8, LANES};
+use crate::lanes::{Best, F8, I8, LANES, Simd};
 use crate::math;
 use crate::tree::{Edges, Kind, NO_NODE, REFUTED, ROOT, RowMut};
 
@@ -61,16 +61,25 @@ fn lanes<T>(slice: &[T]) -> &[[T; LANES]] {
 
 /// Prior, visits and value sum of each group of edges.
 #[inline(always)]
-fn groups(edges: &Edges<'_>) -> impl Iterator<Item = (F8, I8, F8)> {
+fn groups<S: Simd>(edges: &Edges<'_>) -> impl Iterator<Item = (F8<S>, I8<S>, F8<S>)> {
     let fields = lanes(edges.prior).iter().zip(lanes(edges.visits)).zip(lanes(edges.value_sum));
-    fields.map(|((&p, &n), &w)| (F8(p), I8(n), F8(w)))
+    fields.map(|((&p, &n), &w)| (F8::of(p), I8::of(n), F8::of(w)))
 }
 
 /// Q of edges: the mean of their values, `unvisited` where they have none; -inf where they are refuted.
 #[inline(always)]
-fn q(visits: I8, value_sum: F8, unvisited: f32) -> F8 {
-    let taken = value_sum / visits.max(I8([1; LANES])).floats();
+fn q<S: Simd>(visits: I8<S>, value_sum: F8<S>, unvisited: f32) -> F8<S> {
+    let taken = value_sum / visits.max(I8::all(1)).floats();
     visits.where_positive(taken, F8::all(unvisited) + value_sum)
+}
+
+/// What selection makes of one node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// This edge.
+    Edge(usize),
+    /// The descent stops here.
+    Stop(Descent),
 }
 
 /// One level of a descent.
@@ -82,11 +91,11 @@ pub enum Level {
     Stop(Descent),
 }
 
-/// Takes one edge down from `node`.
+/// The edge that a descent takes at `node`.
 ///
 /// `scratch` is `[Ep]`. `chance_draw(node)` is a uniform number in [0, 1) for a chance node that is sampled.
 #[inline(always)]
-pub fn descend(
+pub fn choose_edge<S: Simd>(
     row: &RowMut<'_>,
     root: &RootView<'_>,
     params: &SearchParams,
@@ -94,18 +103,27 @@ pub fn descend(
     node: i32,
     scratch: &mut [f32],
     mut chance_draw: impl FnMut(i32) -> f32,
-) -> Level {
+) -> Choice {
     let scalars = &row.nodes[node as usize];
-    let edge = match scalars.kind() {
-        Kind::New => return Level::Stop(Descent::Collision { node }),
-        Kind::Terminal | Kind::Horizon => return Level::Stop(Descent::End { node }),
-        Kind::Decision | Kind::Chance if scalars.is_proven() => return Level::Stop(Descent::End { node }),
-        Kind::Chance => chance_edge(row, node, params.chance, &mut chance_draw),
-        Kind::Decision if node == ROOT => root_edge(row, root, params, rates, scratch),
+    Choice::Edge(match scalars.kind() {
+        Kind::New => return Choice::Stop(Descent::Collision { node }),
+        Kind::Terminal | Kind::Horizon => return Choice::Stop(Descent::End { node }),
+        Kind::Decision | Kind::Chance if scalars.is_proven() => return Choice::Stop(Descent::End { node }),
+        Kind::Chance => chance_edge::<S>(row, node, params.chance, &mut chance_draw),
+        Kind::Decision if node == ROOT => root_edge::<S>(row, root, params, rates, scratch),
         Kind::Decision => match params.rule {
-            Rule::Puct => puct_edge(row, node, params, rates, None),
-            Rule::Gumbel => gumbel_edge(row, node, params, scratch),
+            Rule::Puct => puct_edge::<S>(row, node, params, rates, None),
+            Rule::Gumbel => gumbel_edge::<S>(row, node, params, scratch),
         },
+    })
+}
+
+/// Takes the chosen edge down from `node`.
+#[inline(always)]
+pub fn descend(row: &RowMut<'_>, node: i32, choice: Choice) -> Level {
+    let edge = match choice {
+        Choice::Edge(edge) => edge,
+        Choice::Stop(descent) => return Level::Stop(descent),
     };
     match row.edges(node).child[edge] {
         NO_NODE if row.is_full() => Level::Stop(Descent::End { node }),
@@ -115,7 +133,7 @@ pub fn descend(
 }
 
 #[inline(always)]
-fn root_edge(
+fn root_edge<S: Simd>(
     row: &RowMut<'_>,
     root: &RootView<'_>,
     params: &SearchParams,
@@ -123,9 +141,9 @@ fn root_edge(
     scratch: &mut [f32],
 ) -> usize {
     match params.rule {
-        Rule::Puct if root.noise_fraction > 0.0 => puct_edge(row, ROOT, params, rates, Some(root)),
-        Rule::Puct => puct_edge(row, ROOT, params, rates, None),
-        Rule::Gumbel => gumbel_root_edge(row, root, params, scratch),
+        Rule::Puct if root.noise_fraction > 0.0 => puct_edge::<S>(row, ROOT, params, rates, Some(root)),
+        Rule::Puct => puct_edge::<S>(row, ROOT, params, rates, None),
+        Rule::Gumbel => gumbel_root_edge::<S>(row, root, params, scratch),
     }
 }
 
@@ -157,14 +175,14 @@ impl Rates {
 }
 
 #[inline(always)]
-fn first_play_urgency(row: &RowMut<'_>, node: i32, params: &SearchParams) -> f32 {
+fn first_play_urgency<S: Simd>(row: &RowMut<'_>, node: i32, params: &SearchParams) -> f32 {
     let scalars = &row.nodes[node as usize];
     match params.fpu {
         Fpu::Zero => 0.0,
         Fpu::Loss => -1.0,
         Fpu::Parent => scalars.mean(),
         Fpu::Reduced => {
-            let mut mass = F8::all(0.0);
+            let mut mass = F8::<S>::all(0.0);
             for (p, n, _) in groups(&row.edges(node)) {
                 mass = mass + n.where_positive(p, F8::all(0.0));
             }
@@ -175,7 +193,7 @@ fn first_play_urgency(row: &RowMut<'_>, node: i32, params: &SearchParams) -> f32
 
 /// The edge that PUCT takes at a decision node; `root` where noise is mixed into the priors.
 #[inline(always)]
-fn puct_edge(
+fn puct_edge<S: Simd>(
     row: &RowMut<'_>,
     node: i32,
     params: &SearchParams,
@@ -184,15 +202,15 @@ fn puct_edge(
 ) -> usize {
     let edges = row.edges(node);
     let rate = rates.at(params, row.nodes[node as usize].visits);
-    let unvisited = first_play_urgency(row, node, params);
-    let rate = F8::all(rate);
+    let unvisited = first_play_urgency::<S>(row, node, params);
+    let rate = F8::<S>::all(rate);
     let mut best = Best::default();
     for (group, (mut p, n, w)) in groups(&edges).enumerate() {
         if let Some(root) = root {
             let share = root.noise_fraction;
-            p = F8::all(1.0 - share) * p + F8::all(share) * F8(lanes(root.noise)[group]);
+            p = F8::all(1.0 - share) * p + F8::all(share) * F8::of(lanes(root.noise)[group]);
         }
-        best.offer(group, q(n, w, unvisited) + rate * p / n.plus(I8([1; LANES])).floats());
+        best.offer(group, q(n, w, unvisited) + rate * p / n.plus(I8::all(1)).floats());
     }
     best.place().unwrap_or(0)
 }
@@ -214,10 +232,10 @@ const LEAST_SCALE: f32 = 1e-30;
 impl Improved {
     /// Sums over the node's edges.
     #[inline(always)]
-    pub fn of(edges: &Edges<'_>, own_value: f32, params: &SearchParams) -> Self {
-        let zero = F8::all(0.0);
+    pub fn of<S: Simd>(edges: &Edges<'_>, own_value: f32, params: &SearchParams) -> Self {
+        let zero = F8::<S>::all(0.0);
         let (mut mass, mut weighted) = (zero, zero);
-        let (mut sum, mut most) = (I8([0; LANES]), I8([0; LANES]));
+        let (mut sum, mut most) = (I8::all(0), I8::all(0));
         for (p, n, w) in groups(edges) {
             let mean = q(n, w, 0.0).max(F8::all(-1.0));
             mass = mass + n.where_positive(p, zero);
@@ -225,8 +243,7 @@ impl Improved {
             sum = sum.plus(n);
             most = most.max(n);
         }
-        let visits = math::by_halves(sum.0, |a, b| a + b) as f32;
-        let most = math::by_halves(most.0, |a, b| if b > a { b } else { a }) as f32;
+        let (visits, most) = (sum.total() as f32, most.highest() as f32);
         let mass = mass.sum();
         let mean = if mass > 0.0 { weighted.sum() / mass } else { own_value };
         Self {
@@ -239,24 +256,24 @@ impl Improved {
 
     /// The transformed completed Q of edges; -inf where they are refuted.
     #[inline(always)]
-    fn sigma(&self, visits: I8, value_sum: F8) -> F8 {
+    fn sigma<S: Simd>(&self, visits: I8<S>, value_sum: F8<S>) -> F8<S> {
         F8::all(self.scale) * q(visits, value_sum, self.mixed)
     }
 
     /// Writes prior x exp(sigma - max) to `out [Ep]` and returns the sum.
     #[inline(always)]
-    pub fn weights(&self, edges: &Edges<'_>, out: &mut [f32]) -> f32 {
+    pub fn weights<S: Simd>(&self, edges: &Edges<'_>, out: &mut [f32]) -> f32 {
         let out = out.as_chunks_mut::<LANES>().0;
-        let mut most = F8::all(f32::NEG_INFINITY);
+        let mut most = F8::<S>::all(f32::NEG_INFINITY);
         for ((_, n, w), out) in groups(edges).zip(out.iter_mut()) {
             let sigma = self.sigma(n, w);
             *out = sigma.0;
             most = most.max(sigma);
         }
-        let most = F8::all(most.largest().max(-1e30));
+        let most = F8::<S>::all(most.largest().max(-1e30));
         let mut sum = F8::all(0.0);
         for (&p, out) in lanes(edges.prior).iter().zip(out) {
-            let weight = F8(p) * (F8(*out) - most).exp();
+            let weight = F8::of(p) * (F8::of(*out) - most).exp();
             *out = weight.0;
             sum = sum + weight;
         }
@@ -266,18 +283,28 @@ impl Improved {
 
 /// The edge that Gumbel search takes below the root: argmax of the improved policy less the share of visits (eq. 14).
 #[inline(always)]
-fn gumbel_edge(row: &RowMut<'_>, node: i32, params: &SearchParams, scratch: &mut [f32]) -> usize {
+fn gumbel_edge<S: Simd>(row: &RowMut<'_>, node: i32, params: &SearchParams, scratch: &mut [f32]) -> usize {
     let edges = row.edges(node);
     let own = row.value(node)[usize::from(row.nodes[node as usize].player)];
-    let improved = Improved::of(&edges, own, params);
-    let total = improved.weights(&edges, scratch);
+    match edges.only_group() {
+        // With a length that the compiler knows all of it stays in registers.
+        Some(edges) => improved_edge::<S>(&edges, own, params, &mut [0.0; LANES]),
+        None => improved_edge::<S>(&edges, own, params, scratch),
+    }
+}
+
+/// [`gumbel_edge`] at a node whose own evaluation is `own` for its mover.
+#[inline(always)]
+fn improved_edge<S: Simd>(edges: &Edges<'_>, own: f32, params: &SearchParams, scratch: &mut [f32]) -> usize {
+    let improved = Improved::of::<S>(edges, own, params);
+    let total = improved.weights::<S>(edges, scratch);
     // Where only edges of prior 0 are left, the least visited one is taken.
-    let inverse = F8::all(if total > 0.0 { 1.0 / total } else { 0.0 });
+    let inverse = F8::<S>::all(if total > 0.0 { 1.0 / total } else { 0.0 });
     let share = F8::all(1.0 / (1.0 + improved.visits));
     let refused = F8::all(REFUTED);
     let mut best = Best::default();
-    for (group, ((_, n, w), &pi)) in groups(&edges).zip(lanes(scratch)).enumerate() {
-        let score = F8(pi) * inverse - n.floats() * share;
+    for (group, ((_, n, w), &pi)) in groups(edges).zip(lanes(scratch)).enumerate() {
+        let score = F8::of(pi) * inverse - n.floats() * share;
         best.offer(group, w.where_equal(REFUTED, refused, score));
     }
     best.place().unwrap_or(0)
@@ -285,44 +312,43 @@ fn gumbel_edge(row: &RowMut<'_>, node: i32, params: &SearchParams, scratch: &mut
 
 /// Writes g + logit + sigma of every root edge to `out [Ep]`; -inf where it is refuted or no edge.
 #[inline(always)]
-pub fn gumbel_scores(row: &RowMut<'_>, root: &RootView<'_>, params: &SearchParams, out: &mut [f32]) {
+pub fn gumbel_scores<S: Simd>(row: &RowMut<'_>, root: &RootView<'_>, params: &SearchParams, out: &mut [f32]) {
     let edges = row.edges(ROOT);
     let own = row.value(ROOT)[usize::from(row.nodes[ROOT as usize].player)];
-    let improved = Improved::of(&edges, own, params);
+    let improved = Improved::of::<S>(&edges, own, params);
     let noise = lanes(root.noise);
     let out = out.as_chunks_mut::<LANES>().0;
-    for (((p, n, w), &g), out) in groups(&edges).zip(noise).zip(out) {
-        *out = (F8(g) + p.ln() + improved.sigma(n, w)).0;
+    for (((p, n, w), &g), out) in groups::<S>(&edges).zip(noise).zip(out) {
+        *out = (F8::of(g) + p.ln() + improved.sigma(n, w)).0;
     }
 }
 
 /// The edge that sequential halving takes: among those with the scheduled number of new visits, the best score. Where none
 /// has it (edges refuted since the schedule was made), the best score of all.
 #[inline(always)]
-fn gumbel_root_edge(
+fn gumbel_root_edge<S: Simd>(
     row: &RowMut<'_>,
     root: &RootView<'_>,
     params: &SearchParams,
     scratch: &mut [f32],
 ) -> usize {
-    gumbel_scores(row, root, params, scratch);
+    gumbel_scores::<S>(row, root, params, scratch);
     let visits = row.edges(ROOT).visits;
-    let (mut scheduled, mut any) = (Best::default(), Best::default());
+    let (mut scheduled, mut any) = (Best::<S>::default(), Best::<S>::default());
     let fields = lanes(scratch).iter().zip(lanes(visits)).zip(lanes(root.base_visits));
-    for (group, ((&score, &n), base)) in fields.enumerate() {
-        let mut due = score;
-        for ((due, n), base) in due.iter_mut().zip(n).zip(base) {
-            *due = if n - base == root.considered_visits { *due } else { f32::NEG_INFINITY };
-        }
-        scheduled.offer(group, F8(due));
-        any.offer(group, F8(score));
+    for (group, ((&score, &n), &base)) in fields.enumerate() {
+        let score = F8::of(score);
+        let new_visits = I8::of(n).minus(I8::of(base));
+        scheduled
+            .offer(group, new_visits.where_same(root.considered_visits, score, F8::all(f32::NEG_INFINITY)));
+        any.offer(group, score);
     }
-    scheduled.place().or(any.place()).unwrap_or(0)
+    scheduled.place().or_else(|| any.place()).unwrap_or(0)
 }
 
 /// The outcome that a descent follows at a chance node.
 #[inline(always)]
-fn chance_edge(
+fn chance_edge<S: Simd>(
     row: &RowMut<'_>,
     node: i32,
     rule: ChanceRule,
@@ -332,7 +358,7 @@ fn chance_edge(
     let num_edges = usize::from(row.nodes[node as usize].num_edges);
     match rule {
         ChanceRule::Stratified => {
-            let total = F8::all((row.nodes[node as usize].visits + 1) as f32);
+            let total = F8::<S>::all((row.nodes[node as usize].visits + 1) as f32);
             let mut best = Best::default();
             for (group, (p, n, w)) in groups(&edges).enumerate() {
                 best.offer(group, p * total - n.floats() + w);

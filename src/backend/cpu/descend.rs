@@ -4,13 +4,14 @@ use super::super::Selected;
 use super::super::twins::Asked;
 use super::{CpuBackend, Leaf, RowData};
 use crate::game::{Game, History, Turn};
-use crate::isa::per_isa;
+use crate::isa::{per_isa, prefetch};
+use crate::lanes::{Portable, Simd};
 use crate::rng::Purpose;
 use crate::search::Solver;
 use crate::search::backup::{MAX_PLAYERS, take_off};
 use crate::search::eval_cache::hash;
 use crate::search::expand::seat_values;
-use crate::search::select::{Descent, Level, RootView, descend};
+use crate::search::select::{Choice, Descent, Level, RootView, choose_edge, descend};
 use crate::tree::{Kind, NO_NODE, ROOT, RowMut};
 
 impl<G: Game> RowData<G> {
@@ -101,9 +102,9 @@ impl<G: Game> RowData<G> {
         (child, needs)
     }
 
-    /// One level of row `b`'s descent from `at`; a leaf is made where one is due. Chance nodes are passed on the way.
+    /// The edge that row `b`'s descent takes at `at`.
     #[inline(always)]
-    fn select_level(&mut self, b: usize, row: &mut RowMut<'_>, at: i32) -> Progress {
+    fn choose<S: Simd>(&mut self, b: usize, row: &RowMut<'_>, at: i32) -> Choice {
         let view = if at == ROOT {
             let num_edges = usize::from(row.nodes[ROOT as usize].num_edges);
             self.roots.view(b, num_edges, &self.plan.params)
@@ -114,40 +115,60 @@ impl<G: Game> RowData<G> {
             let key = self.keys[b].key(Purpose::SearchChance).with(u64::from(self.roots.run(b)));
             key.with(node as u64).stream().uniform()
         };
-        match descend(row, &view, &self.plan.params, &self.rates, at, &mut self.scratch, draw) {
+        choose_edge::<S>(row, &view, &self.plan.params, &self.rates, at, &mut self.scratch, draw)
+    }
+
+    /// Takes row `b`'s descent from `at` as chosen.
+    #[inline(always)]
+    fn follow(&self, b: usize, row: &RowMut<'_>, at: i32, choice: Choice) -> Progress {
+        match descend(row, at, choice) {
             Level::Down(child) => {
                 row.prefetch(child);
-                Progress::Down(child)
+                Progress::Next(Step::Down(child))
             }
+            Level::Stop(Descent::Leaf { node, edge }) => {
+                row.prefetch_child(node);
+                let base = b * self.plan.nodes;
+                prefetch(&self.states, base + node as usize);
+                prefetch(&self.states, base + *row.count as usize);
+                Progress::Next(Step::Grow { node, edge })
+            }
+            Level::Stop(Descent::Collision { node: ROOT }) => Progress::NewRoot,
             Level::Stop(Descent::Collision { .. }) => Progress::Collision,
             Level::Stop(Descent::End { node }) => Progress::Leaf(node, NeedsNetwork::No),
-            Level::Stop(Descent::Leaf { node, edge }) => {
-                let (child, needs) = self.grow(b, row, node, edge);
-                match row.nodes[child as usize].kind() {
-                    Kind::Chance => Progress::Down(child),
-                    _ => Progress::Leaf(child, needs),
-                }
-            }
         }
     }
 
-    /// One leaf for each row of a group that has simulations left; its rows are `first` and on.
+    /// One leaf for each row of a group that has simulations left; its rows are `first` and on. At each level the edges of all
+    /// are chosen before any is taken: what comes of an edge cannot be foreseen, and the choice of the others' edges need not
+    /// wait for it.
     #[inline(always)]
-    fn descend_group(&mut self, first: usize, group: &mut [Option<RowMut<'_>>; GROUP], out: &mut Selected) {
-        let mut active = [(0usize, ROOT); GROUP];
+    fn descend_group<S: Simd>(
+        &mut self,
+        first: usize,
+        group: &mut [Option<RowMut<'_>>; GROUP],
+        out: &mut Selected,
+    ) {
+        let mut active = [(0usize, Step::Down(ROOT)); GROUP];
+        let mut choices = [Choice::Edge(0); GROUP];
         let mut count = 0;
         for b in first..(first + GROUP).min(self.plan.rows) {
             if self.roots.left(b) > 0 && !self.stopped[b] {
-                active[count] = (b, ROOT);
+                active[count] = (b, Step::Down(ROOT));
                 count += 1;
             }
         }
         while count > 0 {
+            for (choice, &(b, step)) in choices.iter_mut().zip(&active[..count]) {
+                if let (Some(row), Step::Down(at)) = (&group[b - first], step) {
+                    *choice = self.choose::<S>(b, row, at);
+                }
+            }
             let mut kept = 0;
             for i in 0..count {
-                let (b, at) = active[i];
+                let (b, step) = active[i];
                 let Some(row) = &mut group[b - first] else { continue };
-                if let Some(next) = self.step_down(b, row, at, out) {
+                if let Some(next) = self.take(b, row, step, choices[i], out) {
                     active[kept] = (b, next);
                     kept += 1;
                 }
@@ -156,23 +177,36 @@ impl<G: Game> RowData<G> {
         }
     }
 
-    /// One level of one row; None where its descent has ended.
+    /// One step of one row; None where its descent has ended. Chance nodes are passed on the way.
     #[inline(always)]
-    fn step_down(&mut self, b: usize, row: &mut RowMut<'_>, at: i32, out: &mut Selected) -> Option<i32> {
-        if at == ROOT && row.nodes[ROOT as usize].kind() == Kind::New {
-            if self.num_leaves[b] == 0 {
-                let needs = self.look_up(b, row, ROOT);
-                self.push_leaf(b, ROOT, needs, out);
+    fn take(
+        &mut self,
+        b: usize,
+        row: &mut RowMut<'_>,
+        step: Step,
+        choice: Choice,
+        out: &mut Selected,
+    ) -> Option<Step> {
+        let progress = match step {
+            Step::Down(at) => self.follow(b, row, at, choice),
+            Step::Grow { node, edge } => {
+                let (child, needs) = self.grow(b, row, node, edge);
+                match row.nodes[child as usize].kind() {
+                    Kind::Chance => Progress::Next(Step::Down(child)),
+                    _ => Progress::Leaf(child, needs),
+                }
             }
-            self.stopped[b] = true;
-            return None;
-        }
-        match self.select_level(b, row, at) {
-            Progress::Down(next) => Some(next),
-            Progress::Collision => {
+        };
+        match progress {
+            Progress::Next(step) => return Some(step),
+            Progress::NewRoot => {
+                if self.num_leaves[b] == 0 {
+                    let needs = self.look_up(b, row, ROOT);
+                    self.push_leaf(b, ROOT, needs, out);
+                }
                 self.stopped[b] = true;
-                None
             }
+            Progress::Collision => self.stopped[b] = true,
             Progress::Leaf(node, needs) => {
                 self.roots.count(b);
                 if self.plan.params.leaves > 1 {
@@ -183,9 +217,9 @@ impl<G: Game> RowData<G> {
                 let depth = u64::from(row.nodes[node as usize].depth - row.nodes[ROOT as usize].depth);
                 out.depth_sum += depth;
                 out.depth_max = out.depth_max.max(depth);
-                None
             }
         }
+        None
     }
 
     #[inline(always)]
@@ -228,37 +262,49 @@ impl<G: Game> CpuBackend<G> {
     /// Up to L leaves in every row that has simulations left. Rows go down in groups, level by level: while one row's next
     /// node comes from memory, the others' levels are worked on.
     #[inline(always)]
-    fn select_rows(&mut self) -> Selected {
+    fn select_rows<S: Simd>(&mut self) -> Selected {
         let Self { tree, rows, .. } = self;
         let mut out = Selected::default();
         rows.twins.clear();
         rows.num_leaves.fill(0);
         let mut trees = tree.rows_mut();
         for first in (0..rows.plan.rows).step_by(GROUP) {
-            let mut group: [Option<RowMut<'_>>; GROUP] = std::array::from_fn(|_| trees.next());
+            let mut group = [const { None }; GROUP];
+            group.iter_mut().for_each(|row| *row = trees.next());
             for _ in 0..rows.plan.params.leaves {
-                rows.descend_group(first, &mut group, &mut out);
+                rows.descend_group::<S>(first, &mut group, &mut out);
             }
         }
         rows.stopped.fill(false);
         out
     }
 
-    per_isa!(pub(super) fn select_fast / select_avx512 / select_avx2 = select_rows(&mut self) -> Selected);
+    per_isa!(pub(super) fn select_fast / select_avx512 / select_avx2 = select_rows::<crate::lanes::Avx2 | Portable>(&mut self) -> Selected);
 }
 
 /// Rows that go down together: as many cache misses in flight.
 const GROUP: usize = 16;
 
-/// What one level of a descent came to.
+/// What a descent does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    /// Choose an edge of this node.
+    Down(i32),
+    /// Make the child behind this edge.
+    Grow { node: i32, edge: usize },
+}
+
+/// What one step of a descent came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Progress {
-    /// On to this node.
-    Down(i32),
+    /// This is next.
+    Next(Step),
     /// Here is the leaf.
     Leaf(i32, NeedsNetwork),
     /// The leaf is another simulation's.
     Collision,
+    /// The root has no evaluation yet.
+    NewRoot,
 }
 
 /// Whether a leaf's value must come from the network.

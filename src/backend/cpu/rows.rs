@@ -5,6 +5,7 @@ use super::{CpuBackend, edge_holds};
 use crate::backend::plan::BackendPlan;
 use crate::game::Game;
 use crate::isa::per_isa;
+use crate::lanes::{Portable, Simd};
 use crate::search::backup::{Flight, backup};
 use crate::search::expand::expand;
 use crate::search::reuse::keep_subtree;
@@ -12,7 +13,7 @@ use crate::tree::{Kind, NO_NODE, ROOT};
 
 impl<G: Game> CpuBackend<G> {
     #[inline(always)]
-    fn expand_rows(&mut self, logits: &[f32], values: &[f32]) {
+    fn expand_rows<S: Simd>(&mut self, logits: &[f32], values: &[f32]) {
         let Self { tree, rows, .. } = self;
         let (a, p) = (rows.sizes.num_actions, rows.sizes.num_players);
         for b in 0..rows.plan.rows {
@@ -25,7 +26,7 @@ impl<G: Game> CpuBackend<G> {
                 }
                 let m = leaf.slot as usize;
                 let values = &values[m * p..(m + 1) * p];
-                expand(&mut row, leaf.node, &logits[m * a..(m + 1) * a], values);
+                expand::<S>(&mut row, leaf.node, &logits[m * a..(m + 1) * a], values);
                 if let Some(cache) = &rows.cache {
                     let num_edges = usize::from(row.nodes[leaf.node as usize].num_edges);
                     let priors = &row.edges(leaf.node).prior[..num_edges];
@@ -98,6 +99,6 @@ impl<G: Game> CpuBackend<G> {
             || (0..num_edges).any(|edge| edge_holds(&row, ROOT, edge))
     }
 
-    per_isa!(pub(super) fn expand_fast / expand_avx512 / expand_avx2 = expand_rows(&mut self, logits: &[f32], values: &[f32]));
+    per_isa!(pub(super) fn expand_fast / expand_avx512 / expand_avx2 = expand_rows::<crate::lanes::Avx2 | Portable>(&mut self, logits: &[f32], values: &[f32]));
     per_isa!(pub(super) fn backup_fast / backup_avx512 / backup_avx2 = backup_rows(&mut self));
 }
