@@ -38,8 +38,9 @@ use std::sync::Arc;
 
 pub use path::Path;
 
-/// Words of activations a chunk may take: 512 KiB, half of a usual L2 cache, the rest being for weights.
-const CHUNK_WORDS: usize = 128 * 1024;
+/// Words of activations a chunk may take: 576 KiB of a usual L2 cache of 1 MiB, the rest being for weights. 64 boards of 6x7
+/// with 64 channels are three chunks then, not four.
+const CHUNK_WORDS: usize = 144 * 1024;
 /// Most boards of a chunk.
 const MAX_BOARDS: usize = 192;
 
