@@ -67,7 +67,7 @@ pub fn measure(config: &Config, network: Measured, threads: usize, seconds: f64)
             CachePlan::for_run(simulations, plan, &sizes, config.run.seed),
         )?,
     };
-    selfplay.set_network(network.as_ref(), cache);
+    selfplay.set_network(network.as_ref(), cache)?;
     let mut lengths = Lengths::default();
     let start = Instant::now();
     while start.elapsed().as_secs_f64() < WARM_UP_SECONDS {

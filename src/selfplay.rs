@@ -5,8 +5,9 @@
 //! other lane. Everything a lane does depends on its own number alone, so games do not depend on how lanes are split.
 
 use crate::act::{Choice, choose, sum_determinisations};
+use crate::backend::lanes::{LaneStart, Lead, PlayPlan};
 use crate::backend::plan::{BackendPlan, Reuse};
-use crate::backend::{PlyPlan, Snapshot};
+use crate::backend::{Backend, PlyPlan, Snapshot, new_backend};
 use crate::batch::AnyGame;
 use crate::config::{Config, DeviceName, SearchEngine};
 use crate::error::{Error, Result};
@@ -87,47 +88,18 @@ pub enum Proof {
     Exact,
 }
 
-/// What self-play needs of the configuration.
-#[derive(Clone, Copy, Debug)]
-pub struct SelfPlayPlan {
-    seed: u64,
-    simulations: u32,
-    determinisations: usize,
-    opening_plies: u32,
-    opening_none: f32,
-    temperature_plies: u32,
-    fast_fraction: f32,
-    fast_simulations: u32,
-    value_mix: f32,
-}
-
-impl SelfPlayPlan {
-    /// The plan of a configuration for a game of these sizes.
-    pub fn new(config: &Config, sizes: &Sizes) -> Self {
-        let (search, selfplay) = (&config.search, &config.selfplay);
-        Self {
-            seed: config.run.seed,
-            simulations: search.simulations,
-            determinisations: if sizes.hidden_information { search.determinisations as usize } else { 1 },
-            opening_plies: selfplay.opening_plies,
-            opening_none: selfplay.opening_none,
-            temperature_plies: selfplay.temperature_plies,
-            fast_fraction: selfplay.fast_fraction,
-            fast_simulations: selfplay.fast_simulations,
-            value_mix: selfplay.value_mix,
-        }
-    }
-}
-
 /// The trees that new games are cloned from, by the bytes of their root.
 pub type RootCache = Vec<(Vec<u8>, Snapshot)>;
 
 /// Some lanes with their rows.
 struct Shard {
     game: Arc<dyn AnyGame>,
-    plan: SelfPlayPlan,
+    plan: PlayPlan,
     searcher: Searcher,
     lanes: Vec<Lane>,
+    lead: Lead,
+    /// The pass after which the backend took the lanes over.
+    taken_over: u64,
     /// Finished games with the number of the pass that finished them.
     finished: Vec<(u64, FinishedGame)>,
     pass: u64,
@@ -155,6 +127,21 @@ impl SelfPlay {
         lanes: Vec<Lane>,
         threads: usize,
     ) -> Result<Self> {
+        Self::with_backends(game, config, network, lanes, threads, &|plan| new_backend(game.as_ref(), plan))
+    }
+
+    /// The same with backends that `make` makes.
+    ///
+    /// # Errors
+    /// As [`SelfPlay::new`], and what `make` says.
+    pub fn with_backends(
+        game: &Arc<dyn AnyGame>,
+        config: &Config,
+        network: &dyn Network,
+        lanes: Vec<Lane>,
+        threads: usize,
+        make: &dyn Fn(BackendPlan) -> Result<Box<dyn Backend>>,
+    ) -> Result<Self> {
         let sizes = game.sizes();
         let n = config.selfplay.games;
         if !lanes.is_empty() && lanes.len() != n {
@@ -164,7 +151,7 @@ impl SelfPlay {
                 expected: n.to_string(),
             });
         }
-        let plan = SelfPlayPlan::new(config, &sizes);
+        let plan = PlayPlan::new(config, &sizes);
         let is_new = lanes.is_empty();
         let mut lanes = if is_new { (0..n as u64).map(new_lane).collect() } else { lanes };
         let num_shards = num_shards(config, threads);
@@ -173,12 +160,15 @@ impl SelfPlay {
             let share = n * (i + 1) / num_shards - n * i / num_shards;
             let part: Vec<Lane> = lanes.drain(..share).collect();
             let rows = part.len() * plan.determinisations;
-            let backend = backend_plan(config, &sizes, rows);
+            let arrays = backend_plan(config, &sizes, rows);
+            let backend = make(arrays).map_err(|e| e.in_games(plan.determinisations))?;
             shards.push(Shard {
                 game: game.clone(),
                 plan,
-                searcher: Searcher::new(game.as_ref(), network.fork(), backend)?,
+                searcher: Searcher::with_backend(game.as_ref(), network.fork(), backend, arrays)?,
                 lanes: part,
+                lead: Lead::Caller,
+                taken_over: 0,
                 finished: Vec::new(),
                 pass: 0,
                 parts: vec![RootSummary::default(); plan.determinisations],
@@ -199,7 +189,10 @@ impl SelfPlay {
     }
 
     /// Takes new weights: all trees are discarded, games in progress go on, new games start from `cache`.
-    pub fn set_network(&mut self, network: &dyn Network, cache: RootCache) {
+    ///
+    /// # Errors
+    /// What the device says.
+    pub fn set_network(&mut self, network: &dyn Network, cache: RootCache) -> Result<()> {
         self.cache = Arc::new(cache);
         if let Some(evaluations) = &self.evaluations {
             evaluations.clear();
@@ -208,9 +201,10 @@ impl SelfPlay {
             shard.searcher.network = network.fork();
         }
         let cache = &self.cache;
-        self.shards.par_iter_mut().for_each(|shard| {
+        self.shards.par_iter_mut().try_for_each(|shard| {
             (0..shard.lanes.len()).for_each(|i| shard.begin_ply(i, cache));
-        });
+            shard.hand_over(cache)
+        })
     }
 
     /// One stride of passes in every lane. Returns the games that finished, in an order that does not depend on the number
@@ -220,12 +214,7 @@ impl SelfPlay {
     /// What the network says.
     pub fn stride(&mut self) -> Result<Vec<FinishedGame>> {
         let (stride, cache) = (self.stride, &self.cache);
-        self.shards.par_iter_mut().try_for_each(|shard| -> Result<()> {
-            for _ in 0..stride {
-                shard.step(cache)?;
-            }
-            Ok(())
-        })?;
+        self.shards.par_iter_mut().try_for_each(|shard| shard.stride(stride, cache))?;
         let mut finished: Vec<(u64, FinishedGame)> =
             self.shards.iter_mut().flat_map(|s| s.finished.drain(..)).collect();
         finished.sort_by_key(|(pass, game)| (*pass, game.lane));
@@ -286,7 +275,7 @@ fn new_lane(lane: u64) -> Lane {
 }
 
 impl Lane {
-    fn key(&self, plan: &SelfPlayPlan, determinisation: u64) -> RowKey {
+    fn key(&self, plan: &PlayPlan, determinisation: u64) -> RowKey {
         RowKey {
             seed: plan.seed,
             lane: self.lane,
@@ -294,6 +283,11 @@ impl Lane {
             determinisation,
             ply: self.actions.len() as u64,
         }
+    }
+
+    fn start(&self) -> LaneStart<'_> {
+        let Self { lane, game, opening, ref state, .. } = *self;
+        LaneStart { lane, game, plies: self.actions.len() as u32, opening, state }
     }
 
     fn history(&self) -> History<'_> {
@@ -308,7 +302,7 @@ impl Lane {
     }
 
     /// Deals chance outcomes until a player is to move or the game is over.
-    fn deal(&mut self, game: &dyn AnyGame, plan: &SelfPlayPlan) {
+    fn deal(&mut self, game: &dyn AnyGame, plan: &PlayPlan) {
         while game.turn(&self.state) == Turn::Chance {
             let outcomes = game.legal(&self.state, self.history());
             let probs = game.chance_probs(&self.state, &outcomes);
@@ -318,7 +312,7 @@ impl Lane {
     }
 
     /// Puts the game's start, with its random opening, into the lane. An opening that ends the game is drawn again.
-    fn open(&mut self, game: &dyn AnyGame, plan: &SelfPlayPlan) {
+    fn open(&mut self, game: &dyn AnyGame, plan: &PlayPlan) {
         for attempt in 0u64.. {
             self.state = game.init();
             self.history.clear();
@@ -356,7 +350,7 @@ impl Lane {
     }
 
     /// The finished game, and the lane made ready for the next.
-    fn finish(&mut self, game: &dyn AnyGame, plan: &SelfPlayPlan) -> FinishedGame {
+    fn finish(&mut self, game: &dyn AnyGame, plan: &PlayPlan) -> FinishedGame {
         let returns = game.returns(&self.state);
         let mut samples = std::mem::take(&mut self.samples);
         let proven = std::mem::take(&mut self.proven);
@@ -388,6 +382,33 @@ impl Shard {
         }
     }
 
+    /// Gives the lanes to the backend, if it takes them.
+    fn hand_over(&mut self, cache: &RootCache) -> Result<()> {
+        let starts: Vec<LaneStart<'_>> = self.lanes.iter().map(Lane::start).collect();
+        self.lead = self.searcher.backend.take_lanes(&self.plan, &starts, cache)?;
+        self.taken_over = self.pass;
+        Ok(())
+    }
+
+    /// So many passes, and whatever the lanes whose search they finish do next.
+    fn stride(&mut self, passes: u32, cache: &RootCache) -> Result<()> {
+        match self.lead {
+            Lead::Caller => (0..passes).try_for_each(|_| self.step(cache)),
+            Lead::Backend { most_passes } => self.follow(passes, most_passes),
+        }
+    }
+
+    /// A stride that the backend leads: what it decided is entered in the lanes.
+    fn follow(&mut self, passes: u32, most_passes: u32) -> Result<()> {
+        let after = self.pass + u64::from(passes);
+        for decided in self.searcher.play(passes, most_passes)? {
+            self.pass = self.taken_over + u64::from(decided.pass);
+            self.enter(decided.lane, &decided.summary, decided.place);
+        }
+        self.pass = after;
+        Ok(())
+    }
+
     /// One pass, and whatever the lanes whose search it finished do next.
     fn step(&mut self, cache: &RootCache) -> Result<()> {
         self.searcher.pass()?;
@@ -403,30 +424,18 @@ impl Shard {
 
     fn finish_ply(&mut self, i: usize, cache: &RootCache) {
         self.summarise(i);
-        self.searcher.clock.plies += 1;
-        let (plan, game) = (self.plan, self.game.clone());
-        let lane = &mut self.lanes[i];
-        let key = lane.key(&plan, 0);
-        let choice = if lane.actions.len() < lane.opening.saturating_add(plan.temperature_plies) as usize {
+        let (lane, before) = (&self.lanes[i], self.lanes[i].actions.len());
+        let choice = if before < lane.opening.saturating_add(self.plan.temperature_plies) as usize {
             Choice::Drawn
         } else {
             Choice::Best
         };
-        let place = choose(&self.summary, choice, &mut key.key(Purpose::Act).stream());
-        if !is_fast(&plan, key) {
-            lane.record(&self.summary);
-        }
-        let before = lane.actions.len();
-        lane.step(game.as_ref(), self.summary.actions[place]);
-        lane.deal(game.as_ref(), &plan);
-        if game.turn(&lane.state) == Turn::Over {
-            let finished = lane.finish(game.as_ref(), &plan);
-            self.finished.push((self.pass, finished));
-            lane.open(game.as_ref(), &plan);
-            self.begin_ply(i, cache);
-            return;
-        }
-        if plan.determinisations > 1 || game.sizes().hidden_information {
+        let mut rng = lane.key(&self.plan, 0).key(Purpose::Act).stream();
+        let place = choose(&self.summary, choice, &mut rng);
+        let summary = std::mem::take(&mut self.summary);
+        let entered = self.enter(i, &summary, place);
+        self.summary = summary;
+        if entered == Entered::NewGame || self.game.sizes().hidden_information {
             self.begin_ply(i, cache);
             return;
         }
@@ -434,6 +443,25 @@ impl Shard {
             self.searcher.backend.advance(i, self.lanes[i].actions[ply]);
         }
         self.begin_rows(i);
+    }
+
+    /// Enters a decided ply in lane `i`: its sample, the action, what chance deals then, and the next game where this one
+    /// is over.
+    fn enter(&mut self, i: usize, summary: &RootSummary, place: usize) -> Entered {
+        self.searcher.clock.plies += 1;
+        let (plan, game, lane) = (&self.plan, self.game.as_ref(), &mut self.lanes[i]);
+        if !is_fast(plan, lane.key(plan, 0)) {
+            lane.record(summary);
+        }
+        lane.step(game, summary.actions[place]);
+        lane.deal(game, plan);
+        if game.turn(&lane.state) != Turn::Over {
+            return Entered::Ply;
+        }
+        let finished = lane.finish(game, plan);
+        self.finished.push((self.pass, finished));
+        lane.open(game, plan);
+        Entered::NewGame
     }
 
     fn summarise(&mut self, i: usize) {
@@ -484,7 +512,16 @@ impl Shard {
     }
 }
 
+/// What a decided ply led to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Entered {
+    /// The game goes on.
+    Ply,
+    /// It was over, and another has begun.
+    NewGame,
+}
+
 /// Whether a ply gets the small budget and makes no sample.
-fn is_fast(plan: &SelfPlayPlan, key: RowKey) -> bool {
+fn is_fast(plan: &PlayPlan, key: RowKey) -> bool {
     plan.fast_fraction > 0.0 && key.key(Purpose::Budget).stream().uniform() < plan.fast_fraction
 }
