@@ -155,9 +155,12 @@ impl Error {
     /// The same, where what was counted as games is rows, of which a game has `rows_per_game`.
     pub(crate) fn in_games(self, rows_per_game: usize) -> Self {
         match self {
-            Self::Memory { need_mib, have_mib, detail, largest_games } => {
-                Self::Memory { need_mib, have_mib, detail, largest_games: largest_games / rows_per_game.max(1) as u64 }
-            }
+            Self::Memory { need_mib, have_mib, detail, largest_games } => Self::Memory {
+                need_mib,
+                have_mib,
+                detail,
+                largest_games: largest_games / rows_per_game.max(1) as u64,
+            },
             other => other,
         }
     }

@@ -3,8 +3,8 @@
 //! [`Searcher`] is one shard of rows with its own evaluator, worked on by one thread; [`Searchers`] is one of them for each
 //! thread. Knows no training.
 
-use crate::backend::plan::{BackendPlan, Reuse};
 use crate::backend::lanes::{Copied, Decided};
+use crate::backend::plan::{BackendPlan, Reuse};
 use crate::backend::{Backend, PlyPlan, new_backend};
 use crate::batch::AnyGame;
 use crate::error::{Error, Result};

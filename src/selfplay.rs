@@ -7,7 +7,7 @@
 use crate::act::{Choice, choose, sum_determinisations};
 use crate::backend::lanes::{LaneStart, Lead, PlayPlan};
 use crate::backend::plan::{BackendPlan, Reuse};
-use crate::backend::{Backend, PlyPlan, Snapshot, new_backend};
+use crate::backend::{Backend, PlyPlan, RootCache, new_backend};
 use crate::batch::AnyGame;
 use crate::config::{Config, DeviceName, SearchEngine};
 use crate::error::{Error, Result};
@@ -87,9 +87,6 @@ pub enum Proof {
     /// The search proved it.
     Exact,
 }
-
-/// The trees that new games are cloned from, by the bytes of their root.
-pub type RootCache = Vec<(Vec<u8>, Snapshot)>;
 
 /// Some lanes with their rows.
 struct Shard {

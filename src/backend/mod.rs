@@ -76,6 +76,9 @@ pub struct Snapshot {
     pub history: Vec<u64>,
 }
 
+/// The trees that new games are cloned from, by the bytes of their root.
+pub type RootCache = Vec<(Vec<u8>, Snapshot)>;
+
 /// What a row is asked to do for one ply.
 #[derive(Clone, Copy, Debug)]
 pub struct PlyPlan {
@@ -183,7 +186,7 @@ pub trait Backend: Send {
         &mut self,
         _plan: &PlayPlan,
         _lanes: &[LaneStart<'_>],
-        _starts: &[(Vec<u8>, Snapshot)],
+        _starts: &RootCache,
     ) -> Result<Lead> {
         Ok(Lead::Caller)
     }

@@ -292,7 +292,13 @@ impl Device for HostDevice {
 
 impl HostDevice {
     /// Runs a kernel with arguments of these bytes and sizes.
-    fn run(&self, kernel: &'static str, shape: LaunchShape, mut values: Vec<u64>, sizes: &[c_uint]) -> Result<()> {
+    fn run(
+        &self,
+        kernel: &'static str,
+        shape: LaunchShape,
+        mut values: Vec<u64>,
+        sizes: &[c_uint],
+    ) -> Result<()> {
         let pointers: Vec<*mut c_void> =
             values.iter_mut().map(|value| std::ptr::from_mut(value).cast()).collect();
         let name = CString::new(kernel).expect("a name");

@@ -3,7 +3,7 @@
 use super::device::{Arg, Device};
 use super::layout::Layout;
 use super::snapshots::pack_snapshot;
-use crate::backend::Snapshot;
+use crate::backend::RootCache;
 use crate::backend::lanes::{Decided, LaneStart, PlayPlan};
 use crate::error::Result;
 use crate::search::root::RootSummary;
@@ -96,7 +96,7 @@ impl<B> DeviceLanes<B> {
         plan: &PlayPlan,
         schedules: [u32; 2],
         lanes: &[LaneStart<'_>],
-        starts: &[(Vec<u8>, Snapshot)],
+        starts: &RootCache,
     ) -> Result<Self> {
         let n = lanes.len();
         let most_passes = (DECISIONS_BYTES / (n * decision_bytes(layout))).clamp(1, MOST_PASSES);
@@ -198,7 +198,7 @@ impl PlayNumbers {
 }
 
 /// All trees, one after the other, and where each begins.
-fn pack_starts(starts: &[(Vec<u8>, Snapshot)]) -> (Vec<u8>, Vec<Start>) {
+fn pack_starts(starts: &RootCache) -> (Vec<u8>, Vec<Start>) {
     let mut all = Vec::new();
     let places = starts.iter().map(|(_, snapshot)| {
         let (bytes, parts) = pack_snapshot(snapshot);

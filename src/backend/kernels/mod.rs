@@ -21,9 +21,9 @@ mod rows; // all of it together, with failures
 mod snapshots; // one row between device and host
 
 use super::cpu::principal_variation;
-use super::plan::BackendPlan;
 use super::lanes::{Copied, Decided, LaneStart, Lead, PlayPlan};
-use super::{Backend, PlyPlan, Selected, Snapshot};
+use super::plan::BackendPlan;
+use super::{Backend, PlyPlan, RootCache, Selected, Snapshot};
 use crate::batch::AnyGame;
 use crate::error::{Error, Result};
 use crate::game::Sizes;
@@ -166,12 +166,7 @@ impl<D: Device> Backend for KernelBackend<D> {
         Ok(Some(selected(&done?)))
     }
 
-    fn take_lanes(
-        &mut self,
-        plan: &PlayPlan,
-        lanes: &[LaneStart<'_>],
-        starts: &[(Vec<u8>, Snapshot)],
-    ) -> Result<Lead> {
+    fn take_lanes(&mut self, plan: &PlayPlan, lanes: &[LaneStart<'_>], starts: &RootCache) -> Result<Lead> {
         self.check()?;
         self.rows.get_mut().take_lanes(plan, lanes, starts)
     }

@@ -8,9 +8,9 @@ use super::layout::{BeginCommand, Layout, RootRow, Totals, search_numbers};
 use super::network::{DeviceNetwork, ObsFormat, Slots};
 use super::queue::{Batch, PlantBatch, Queue};
 use super::snapshots::{self, UploadedSnapshot, pack};
-use crate::backend::Snapshot;
 use crate::backend::lanes::{Copied, Decided, LaneStart, Lead, PlayPlan};
 use crate::backend::plan::BackendPlan;
+use crate::backend::{RootCache, Snapshot};
 use crate::error::{Error, Result};
 use crate::game::Sizes;
 use crate::search::Rule;
@@ -369,7 +369,7 @@ impl<D: Device> Rows<D> {
         &mut self,
         plan: &PlayPlan,
         lanes: &[LaneStart<'_>],
-        starts: &[(Vec<u8>, Snapshot)],
+        starts: &RootCache,
     ) -> Result<Lead> {
         let schedules = [self.schedule(plan.simulations)?, self.schedule(plan.fast_simulations)?];
         self.flush()?;

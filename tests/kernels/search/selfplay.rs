@@ -2,6 +2,7 @@
 //! equal to the bit, whatever network answers where.
 
 use super::networks::OnDevice;
+use super::scenario::tree_bytes;
 use crate::host_device::HostDevice;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use vecaz::Result;
@@ -137,9 +138,9 @@ const CASES: [(&str, &str, &str); 9] = [
     ("name = 'hex'\nsize = 3\nswap = true", "simulations = 8", "games = 3\nstride = 60\nopening_plies = 1"),
     ("name = 'go'\nsize = 5\nmax_plies = 14", "simulations = 8\nleaves = 2", "games = 3\nstride = 40"),
     (
-        "name = 'backgammon'\nply_limit = 12",
+        "name = 'backgammon'\nply_limit = 100",
         "algorithm = 'puct'\nsimulations = 6\nroot_cache = 20",
-        "games = 4\nstride = 40\nopening_plies = 0",
+        "games = 4\nstride = 300\nopening_plies = 0",
     ),
     (
         "name = 'blob'\nplayers = 3\ncards = 2\nfull = true",
@@ -165,16 +166,71 @@ fn the_device_plays_the_games_of_the_cpu() {
 }
 
 #[test]
-fn a_missing_barrier_after_a_ply_is_seen() {
-    let [chance, plain] = [6, 3].map(|case| {
-        let (game, search, selfplay) = CASES[case];
-        config(game, search, selfplay)
-    });
-    for (barrier, config, answers) in [(24, &plain, Answers::Host), (29, &plain, Answers::Same), (25, &chance, Answers::Host)] {
-        let right = on_cpu(config, answers).0;
-        let found = |barrier| {
-            catch_unwind(AssertUnwindSafe(|| on_device(config, answers, barrier).0 == right)).unwrap_or(false)
-        };
-        assert!(found(0) && !found(barrier), "nothing differs without barrier {barrier}");
+fn without_the_barriers_between_plies_results_differ() {
+    let (game, search, selfplay) = CASES[0];
+    let config = config(game, search, selfplay);
+    let right = on_cpu(&config, Answers::Same).0;
+    let agree = |barrier| {
+        let played = || on_device(&config, Answers::Same, barrier).0 == right;
+        catch_unwind(AssertUnwindSafe(played)).unwrap_or(false)
+    };
+    assert!(agree(0));
+    for barrier in [30, 31] {
+        assert!(!agree(barrier), "nothing differs without barrier {barrier}");
     }
+}
+
+#[test]
+fn the_root_cache_is_the_same_tree_wherever_it_is_built() {
+    for (game, search) in [
+        ("name = 'backgammon'", "algorithm = 'puct'\nroot_cache = 40\nsimulations = 9"),
+        ("name = 'connect_four'", "algorithm = 'gumbel'\nroot_cache = 300\nsimulations = 40\nnodes = 100"),
+    ] {
+        let config = config(game, search, "games = 2");
+        let game = any_game(config.game_name(), &config.game_options()).expect("registered");
+        let sizes = game.sizes();
+        let shape = IoShape {
+            obs_len: sizes.obs.len(),
+            num_actions: sizes.num_actions,
+            num_players: sizes.num_players,
+        };
+        let rows = backend_plan(&config, &sizes, 1);
+        let plan = CachePlan::for_run(config.search.root_cache, rows, &sizes, config.run.seed);
+        let right = root_cache::build(game.as_ref(), &HashNet(shape), plan).expect("few starts");
+        let make = |plan| -> Result<Box<dyn Backend>> {
+            Ok(Box::new(KernelBackend::new(HostDevice::new(9), game.as_ref(), plan)?))
+        };
+        let starts = root_cache::starts(game.as_ref()).expect("few");
+        let network = Box::new(HashNet(shape));
+        let found = root_cache::build_rows(game.as_ref(), network, plan, &starts, 0, &make).expect("built");
+        assert_eq!(found.len(), right.len());
+        for ((root, tree), (right_root, right_tree)) in found.iter().zip(&right) {
+            assert_eq!((root, &tree.history), (right_root, &right_tree.history));
+            assert_eq!(tree_bytes(tree), tree_bytes(right_tree), "{search}");
+            assert!(tree.tree.count(0) > 30);
+        }
+    }
+}
+
+#[test]
+fn too_many_games_are_refused_with_the_number_that_fits() {
+    let config = config("name = 'blob'", "determinisations = 4\nsimulations = 50", "games = 100");
+    let game = any_game(config.game_name(), &config.game_options()).expect("registered");
+    let sizes = game.sizes();
+    let shape =
+        IoShape { obs_len: sizes.obs.len(), num_actions: sizes.num_actions, num_players: sizes.num_players };
+    let largest = |rows_of: fn(u64) -> u64, free: usize| {
+        let make = |plan| -> Result<Box<dyn Backend>> {
+            let device = HostDevice::new(1).with_free_bytes(free);
+            Ok(Box::new(KernelBackend::new(device, game.as_ref(), plan)?))
+        };
+        let refused = SelfPlay::with_backends(&game, &config, &HashNet(shape), Vec::new(), 1, &make);
+        match refused.err().expect("too many") {
+            vecaz::Error::Memory { largest_games, need_mib, .. } => (rows_of(largest_games), need_mib),
+            other => panic!("{other}"),
+        }
+    };
+    let (games, need_mib) = largest(|games| games, 1 << 20);
+    let rows_that_fit = 400.0 / need_mib as f64;
+    assert!((games as f64 - rows_that_fit / 4.0).abs() <= 1.0, "{games} games, {need_mib} MiB for 400 rows");
 }
