@@ -265,7 +265,7 @@ VZ_DEVICE void play_ply(const Rows& rows, const Lanes& lanes, u32 i, LaneRow& ro
 }
 
 // What lane `i` does after a pass: nothing, or a ply, where all its rows are done. Twin of `Shard::finish_ply`.
-VZ_DEVICE void act(const Rows& rows, const Lanes& lanes, u32 i) {
+VZ_DEVICE_CALL void act(const Rows& rows, const Lanes& lanes, u32 i) {
     const u32 d = lanes.play->determinisations;
     LaneRow row = lanes.all[i];
     row.passes += 1;
@@ -339,7 +339,7 @@ VZ_DEVICE void plant_lane(const Rows& rows, const Lanes& lanes, u32 b, [[maybe_u
 }
 
 // Begins row `b`'s next ply where its lane has one. Twin of `Shard::begin_rows`.
-VZ_DEVICE void start_ply(const Rows& rows, const Lanes& lanes, u32 b) {
+VZ_DEVICE_CALL void start_ply(const Rows& rows, const Lanes& lanes, u32 b) {
     const PlayNumbers& play = *lanes.play;
     const LaneRow row = lanes.all[b / play.determinisations];
     if (row.task == SEARCH_ON) return;

@@ -145,12 +145,12 @@ const CASES: [(&str, &str, &str); 9] = [
     (
         "name = 'blob'\nplayers = 3\ncards = 2\nfull = true",
         "simulations = 6\ndeterminisations = 3",
-        "games = 3\nstride = 90\nfast_fraction = 0.3\nfast_simulations = 4",
+        "games = 3\nstride = 250\nfast_fraction = 0.3\nfast_simulations = 4",
     ),
     (
         "name = 'blob'\nplayers = 4\ncards = 2",
         "algorithm = 'puct'\nsimulations = 5\ndeterminisations = 1\nleaves = 2",
-        "games = 3\nstride = 50\nopening_plies = 3",
+        "games = 3\nstride = 120\nopening_plies = 3",
     ),
 ];
 
