@@ -95,7 +95,7 @@ struct Stepped {
 };
 
 // The outcome that chance deals in `state`. One lane.
-VZ_DEVICE u16 dealt_outcome(
+VZ_DEVICE_CALL u16 dealt_outcome(
     [[maybe_unused]] const State& state, [[maybe_unused]] const History& history, [[maybe_unused]] const RowKey& key
 ) {
 #if VZ_CHANCE
@@ -111,14 +111,14 @@ VZ_DEVICE u16 dealt_outcome(
 }
 
 // Twin of `Lane::deal`. One lane.
-VZ_DEVICE void deal(const PlayNumbers& play, LaneRow& row, Stepped& game) {
+VZ_DEVICE_CALL void deal(const PlayNumbers& play, LaneRow& row, Stepped& game) {
     while (game_turn(game.state) == TURN_CHANCE) {
         game.step(row, dealt_outcome(game.state, game.history(), lane_key(play, row, 0)));
     }
 }
 
 // Twin of `Lane::open`: the lane's next game from its start, with its random opening. One lane.
-VZ_DEVICE void open_game(const PlayNumbers& play, LaneRow& row, Stepped& game) {
+VZ_DEVICE_CALL void open_game(const PlayNumbers& play, LaneRow& row, Stepped& game) {
     const Key openings = Key::of(play.seed, Purpose::OPENING).with(row.lane).with(row.game);
     for (u64 attempt = 0;; attempt++) {
         game_init(game.state);
