@@ -111,7 +111,7 @@ fn measure(config: &Config, threads: usize) -> vecaz::Result<()> {
     let weights = initial_weights(&spec, config.run.seed);
     let network = pack(game.as_ref(), &spec, &weights, config.net.precision)?;
     let mut selfplay = SelfPlay::new(&game, config, &network, Vec::new(), threads)?;
-    selfplay.set_network(&network, Vec::new());
+    selfplay.set_network(&network, Vec::new())?;
     window(&mut selfplay, config)?;
     selfplay.take_clock();
     let mut windows = Vec::new();

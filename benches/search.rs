@@ -33,7 +33,7 @@ fn main() -> vecaz::Result<()> {
         num_players: sizes.num_players,
     });
     let mut selfplay = SelfPlay::new(&game, &config, &network, Vec::new(), threads)?;
-    selfplay.set_network(&network, Vec::new());
+    selfplay.set_network(&network, Vec::new())?;
     for _ in 0..3 {
         selfplay.stride()?;
     }

@@ -152,6 +152,19 @@ impl Error {
         Self::Format { path: path.as_ref().to_path_buf(), what: what.into() }
     }
 
+    /// The same, where what was counted as games is rows, of which a game has `rows_per_game`.
+    pub(crate) fn in_games(self, rows_per_game: usize) -> Self {
+        match self {
+            Self::Memory { need_mib, have_mib, detail, largest_games } => Self::Memory {
+                need_mib,
+                have_mib,
+                detail,
+                largest_games: largest_games / rows_per_game.max(1) as u64,
+            },
+            other => other,
+        }
+    }
+
     /// An [`Error::Unsupported`].
     pub fn unsupported(what: impl Into<String>, why: impl Into<String>) -> Self {
         Self::Unsupported { what: what.into(), why: why.into() }

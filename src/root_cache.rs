@@ -5,7 +5,7 @@
 //! nodes are cloned.
 
 use crate::backend::plan::{BackendPlan, Reuse};
-use crate::backend::{PlyPlan, Snapshot};
+use crate::backend::{Backend, PlyPlan, RootCache, new_backend};
 use crate::batch::AnyGame;
 use crate::config::DeviceName;
 use crate::error::{Error, Result};
@@ -74,44 +74,57 @@ pub fn starts(game: &dyn AnyGame) -> Result<Vec<Vec<u8>>> {
     Ok(found)
 }
 
-/// Builds the tree of every start, each on a row of its own: in backgammon one for each opening roll of either player.
-/// Trees of several starts are built side by side; none depends on another. On the CPU.
+/// Builds the tree of every start, each in a row of its own: in backgammon one for each opening roll of either player. None
+/// depends on another: on the CPU they are built side by side, on a device all together.
 ///
 /// # Errors
-/// As [`starts`], or what the network says.
-pub fn build(game: &dyn AnyGame, network: &dyn Network, plan: CachePlan) -> Result<Vec<(Vec<u8>, Snapshot)>> {
-    let work: Vec<_> =
-        starts(game)?.into_iter().enumerate().map(|(i, state)| (i as u64, state, network.fork())).collect();
-    work.into_par_iter()
-        .map(|(i, state, network)| {
-            let tree = build_one(game, network, plan, &state, i)?;
-            Ok((state, tree))
-        })
-        .collect()
+/// As [`starts`], or what the network or the device says.
+pub fn build(game: &dyn AnyGame, network: &dyn Network, plan: CachePlan) -> Result<RootCache> {
+    let starts = starts(game)?;
+    let make = |plan| new_backend(game, plan);
+    match plan.params.device {
+        DeviceName::Cuda(_) => build_rows(game, network.fork(), plan, &starts, 0, &make),
+        DeviceName::Cpu => {
+            let work: Vec<_> =
+                starts.into_iter().enumerate().map(|(i, state)| (i, state, network.fork())).collect();
+            let trees: Vec<Result<RootCache>> = work
+                .into_par_iter()
+                .map(|(i, state, network)| build_rows(game, network, plan, &[state], i as u64, &make))
+                .collect();
+            trees.into_iter().try_fold(RootCache::new(), |mut all, tree| {
+                all.extend(tree?);
+                Ok(all)
+            })
+        }
+    }
 }
 
-/// The tree of the start `state`, the `number`-th.
-fn build_one(
+/// Builds the trees of `starts`, whose first is number `first` of all, in the rows of a backend that `make` makes.
+///
+/// # Errors
+/// What `make`, the network or the device says.
+pub fn build_rows(
     game: &dyn AnyGame,
     network: Box<dyn Network>,
     plan: CachePlan,
-    state: &[u8],
-    number: u64,
-) -> Result<Snapshot> {
-    let params = SearchParams {
-        device: DeviceName::Cpu,
-        simulations: plan.simulations,
-        leaves: LEAVES,
-        ..plan.params
-    };
+    starts: &[Vec<u8>],
+    first: u64,
+    make: &dyn Fn(BackendPlan) -> Result<Box<dyn Backend>>,
+) -> Result<RootCache> {
+    let params = SearchParams { simulations: plan.simulations, leaves: LEAVES, ..plan.params };
     let nodes = BackendPlan::nodes_for(plan.simulations, &game.sizes());
-    let backend = BackendPlan { rows: 1, nodes, params, reuse: Reuse::Drop };
-    let mut searcher = Searcher::new(game, network, backend)?;
-    searcher.backend.plant(0, state, &[]);
-    let key = RowKey { seed: plan.seed, lane: u64::MAX, game: number, ..RowKey::default() };
-    searcher
-        .backend
-        .begin(0, PlyPlan { simulations: plan.simulations, exploration: Exploration::Plain, key });
+    let arrays = BackendPlan { rows: starts.len(), nodes, params, reuse: Reuse::Drop };
+    let mut searcher = Searcher::with_backend(game, network, make(arrays)?, arrays)?;
+    for (b, state) in starts.iter().enumerate() {
+        searcher.backend.plant(b, state, &[]);
+        let key = RowKey { seed: plan.seed, lane: u64::MAX, game: first + b as u64, ..RowKey::default() };
+        let ply = PlyPlan { simulations: plan.simulations, exploration: Exploration::Plain, key };
+        searcher.backend.begin(b, ply);
+    }
     while searcher.pass()? > 0 {}
-    Ok(searcher.backend.snapshot(0, plan.keep))
+    let trees =
+        starts.iter().enumerate().map(|(b, state)| (state.clone(), searcher.backend.snapshot(b, plan.keep)));
+    let trees = trees.collect();
+    searcher.backend.check()?;
+    Ok(trees)
 }

@@ -75,7 +75,7 @@ pub fn measure(config: &Config, network: Measured<'_>, threads: usize, seconds: 
             CachePlan::for_run(simulations, plan, &sizes, config.run.seed),
         )?,
     };
-    selfplay.set_network(network.as_ref(), cache);
+    selfplay.set_network(network.as_ref(), cache)?;
     let mut lengths = Lengths::default();
     let start = Instant::now();
     while start.elapsed().as_secs_f64() < WARM_UP_SECONDS {
@@ -120,6 +120,8 @@ pub fn measure(config: &Config, network: Measured<'_>, threads: usize, seconds: 
         mean_depth: clock.depth_sum as f64 / simulations.max(1.0),
         max_depth: clock.depth_max as u32,
         idle_lanes: clock.idle_rows as f64 / clock.passes.max(1) as f64,
+        copied_in_passes: clock.copied.inside,
+        copied_per_move: clock.copied.total as f64 / clock.plies.max(1) as f64,
         peak_memory_mib: peak_bytes().unwrap_or(0) as f64 / f64::from(1 << 20),
         seed: config.run.seed,
         commit: String::new(),

@@ -3,6 +3,7 @@
 //! [`Searcher`] is one shard of rows with its own evaluator, worked on by one thread; [`Searchers`] is one of them for each
 //! thread. Knows no training.
 
+use crate::backend::lanes::{Copied, Decided};
 use crate::backend::plan::{BackendPlan, Reuse};
 use crate::backend::{Backend, PlyPlan, new_backend};
 use crate::batch::AnyGame;
@@ -10,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::game::Turn;
 use crate::net::Network;
 use crate::search::root::{Exploration, RootSummary, RowKey};
-use crate::search::{PassBuffers, PassClock, SearchParams, simulate};
+use crate::search::{PassBuffers, PassClock, SearchParams, simulate, simulate_many};
 use rayon::prelude::*;
 
 /// A position to search.
@@ -41,6 +42,19 @@ impl Searcher {
     /// # Errors
     /// [`Error::Mismatch`] where the network is not made for this game, and as [`new_backend`].
     pub fn new(game: &dyn AnyGame, network: Box<dyn Network>, plan: BackendPlan) -> Result<Self> {
+        Self::with_backend(game, network, new_backend(game, plan)?, plan)
+    }
+
+    /// A searcher with a backend that was made for `plan`.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] where the network is not made for this game.
+    pub fn with_backend(
+        game: &dyn AnyGame,
+        network: Box<dyn Network>,
+        backend: Box<dyn Backend>,
+        plan: BackendPlan,
+    ) -> Result<Self> {
         let sizes = game.sizes();
         let shape = network.shape();
         let found = (shape.obs_len, shape.num_actions, shape.num_players);
@@ -53,7 +67,7 @@ impl Searcher {
             });
         }
         Ok(Self {
-            backend: new_backend(game, plan)?,
+            backend,
             network,
             clock: PassClock::default(),
             buffers: PassBuffers::new(&sizes, plan.rows * plan.params.leaves),
@@ -74,6 +88,31 @@ impl Searcher {
     /// What the network says.
     pub fn pass_with(&mut self, network: &mut dyn Network) -> Result<usize> {
         simulate(self.backend.as_mut(), network, &mut self.buffers, &mut self.clock)
+    }
+
+    /// `passes` passes in the lanes that the backend has taken over, with an evaluator that several searchers share; what was
+    /// decided in them, by pass, then lane.
+    ///
+    /// # Errors
+    /// What the network and the device say.
+    pub fn play_with(
+        &mut self,
+        network: &mut dyn Network,
+        passes: u32,
+        most_passes: u32,
+    ) -> Result<Vec<Decided>> {
+        let (mut decided, mut left) = (Vec::new(), passes);
+        let before = self.backend.copied();
+        while left > 0 {
+            let now = left.min(most_passes);
+            simulate_many(self.backend.as_mut(), network, &mut self.buffers, &mut self.clock, now)?;
+            self.backend.take_decided(&mut decided)?;
+            left -= now;
+        }
+        let Copied { inside, total } = self.backend.copied();
+        self.clock.copied.inside += inside - before.inside;
+        self.clock.copied.total += total - before.total;
+        Ok(decided)
     }
 
     /// Searches `positions`, as many at a time as there are rows, each in a new tree.

@@ -5,25 +5,30 @@
 //! any other lane. Everything a lane does depends on its own number alone, so games do not depend on how lanes are split, nor
 //! on which thread takes which shard through a pass.
 
+mod lane;
 mod turns;
 
 use crate::act::{Choice, choose, sum_determinisations};
+use crate::backend::lanes::{LaneStart, Lead, PlayPlan};
 use crate::backend::plan::{BackendPlan, Reuse};
-use crate::backend::{PlyPlan, Snapshot};
+use crate::backend::{Backend, PlyPlan, RootCache, new_backend};
 use crate::batch::AnyGame;
 use crate::config::{Config, DeviceName, SearchEngine};
 use crate::error::{Error, Result};
-use crate::game::{History, Sizes, Turn};
+use crate::game::{Sizes, Turn};
 use crate::net::Network;
-use crate::rng::{Key, Purpose};
+use crate::rng::Purpose;
 use crate::search::eval_cache::{EntryShape, EvalCache};
 use crate::search::root::{Exploration, RootSummary, RowKey};
 use crate::search::{PassClock, SearchParams};
 use crate::searcher::Searcher;
+use lane::new_lane;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use turns::Turns;
+
+pub use lane::{Lane, Proof};
 
 /// One position to learn from.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -61,77 +66,15 @@ pub struct FinishedGame {
     pub finding: Option<serde_json::Value>,
 }
 
-/// A game in progress: all that a checkpoint must keep of a lane.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Lane {
-    /// Its number over the whole run.
-    pub lane: u64,
-    /// Games finished in it.
-    pub game: u64,
-    /// The present position.
-    pub state: Vec<u8>,
-    /// Keys of the positions before it.
-    pub history: Vec<u64>,
-    /// Everything played and dealt so far.
-    pub actions: Vec<u16>,
-    /// Plies at the front that were drawn at random.
-    pub opening: u32,
-    /// Samples so far; value targets are filled in at the end.
-    pub samples: Vec<Sample>,
-    /// Whether each sample's value is proven already. `[samples]`
-    pub proven: Vec<Proof>,
-}
-
-/// Whether a sample's value target is known before the game is over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Proof {
-    /// It waits for the result.
-    None,
-    /// The search proved it.
-    Exact,
-}
-
-/// What self-play needs of the configuration.
-#[derive(Clone, Copy, Debug)]
-pub struct SelfPlayPlan {
-    seed: u64,
-    simulations: u32,
-    determinisations: usize,
-    opening_plies: u32,
-    opening_none: f32,
-    temperature_plies: u32,
-    fast_fraction: f32,
-    fast_simulations: u32,
-    value_mix: f32,
-}
-
-impl SelfPlayPlan {
-    /// The plan of a configuration for a game of these sizes.
-    pub fn new(config: &Config, sizes: &Sizes) -> Self {
-        let (search, selfplay) = (&config.search, &config.selfplay);
-        Self {
-            seed: config.run.seed,
-            simulations: search.simulations,
-            determinisations: if sizes.hidden_information { search.determinisations as usize } else { 1 },
-            opening_plies: selfplay.opening_plies,
-            opening_none: selfplay.opening_none,
-            temperature_plies: selfplay.temperature_plies,
-            fast_fraction: selfplay.fast_fraction,
-            fast_simulations: selfplay.fast_simulations,
-            value_mix: selfplay.value_mix,
-        }
-    }
-}
-
-/// The trees that new games are cloned from, by the bytes of their root.
-pub type RootCache = Vec<(Vec<u8>, Snapshot)>;
-
 /// Some lanes with their rows.
 struct Shard {
     game: Arc<dyn AnyGame>,
-    plan: SelfPlayPlan,
+    plan: PlayPlan,
     searcher: Searcher,
     lanes: Vec<Lane>,
+    lead: Lead,
+    /// The pass after which the backend took the lanes over.
+    taken_over: u64,
     /// Finished games with the number of the pass that finished them.
     finished: Vec<(u64, FinishedGame)>,
     pass: u64,
@@ -161,6 +104,21 @@ impl SelfPlay {
         lanes: Vec<Lane>,
         threads: usize,
     ) -> Result<Self> {
+        Self::with_backends(game, config, network, lanes, threads, &|plan| new_backend(game.as_ref(), plan))
+    }
+
+    /// The same with backends that `make` makes.
+    ///
+    /// # Errors
+    /// As [`SelfPlay::new`], and what `make` says.
+    pub fn with_backends(
+        game: &Arc<dyn AnyGame>,
+        config: &Config,
+        network: &dyn Network,
+        lanes: Vec<Lane>,
+        threads: usize,
+        make: &dyn Fn(BackendPlan) -> Result<Box<dyn Backend>>,
+    ) -> Result<Self> {
         let sizes = game.sizes();
         let n = config.selfplay.games;
         if !lanes.is_empty() && lanes.len() != n {
@@ -170,7 +128,7 @@ impl SelfPlay {
                 expected: n.to_string(),
             });
         }
-        let plan = SelfPlayPlan::new(config, &sizes);
+        let plan = PlayPlan::new(config, &sizes);
         let is_new = lanes.is_empty();
         let mut lanes = if is_new { (0..n as u64).map(new_lane).collect() } else { lanes };
         let num_threads = num_threads(config, threads);
@@ -180,12 +138,15 @@ impl SelfPlay {
             let share = n * (i + 1) / num_shards - n * i / num_shards;
             let part: Vec<Lane> = lanes.drain(..share).collect();
             let rows = part.len() * plan.determinisations;
-            let backend = backend_plan(config, &sizes, rows);
+            let arrays = backend_plan(config, &sizes, rows);
+            let backend = make(arrays).map_err(|e| e.in_games(plan.determinisations))?;
             shards.push(Shard {
                 game: game.clone(),
                 plan,
-                searcher: Searcher::new(game.as_ref(), network.fork(), backend)?,
+                searcher: Searcher::with_backend(game.as_ref(), network.fork(), backend, arrays)?,
                 lanes: part,
+                lead: Lead::Caller,
+                taken_over: 0,
                 finished: Vec::new(),
                 pass: 0,
                 parts: vec![RootSummary::default(); plan.determinisations],
@@ -207,16 +168,20 @@ impl SelfPlay {
     }
 
     /// Takes new weights: all trees are discarded, games in progress go on, new games start from `cache`.
-    pub fn set_network(&mut self, network: &dyn Network, cache: RootCache) {
+    ///
+    /// # Errors
+    /// What the device says.
+    pub fn set_network(&mut self, network: &dyn Network, cache: RootCache) -> Result<()> {
         self.cache = Arc::new(cache);
         if let Some(evaluations) = &self.evaluations {
             evaluations.clear();
         }
         self.networks.iter_mut().for_each(|old| *old = network.fork());
         let cache = &self.cache;
-        self.shards.par_iter_mut().for_each(|shard| {
+        self.shards.par_iter_mut().try_for_each(|shard| {
             (0..shard.lanes.len()).for_each(|i| shard.begin_ply(i, cache));
-        });
+            shard.hand_over(cache)
+        })
     }
 
     /// One stride of passes in every lane. Returns the games that finished, in an order that does not depend on the number
@@ -229,8 +194,8 @@ impl SelfPlay {
         let turns = Turns::new(&mut self.shards, self.networks.len(), self.stride);
         self.networks.par_iter_mut().enumerate().try_for_each(|(thread, network)| -> Result<()> {
             while let Some(turn) = turns.take(thread) {
-                turn.shard.step(network.as_mut(), cache)?;
-                turns.give_back(turn);
+                let made = turn.shard.advance(turn.left, network.as_mut(), cache)?;
+                turns.give_back(turn, made);
             }
             Ok(())
         })?;
@@ -300,111 +265,38 @@ pub fn backend_plan(config: &Config, sizes: &Sizes, rows: usize) -> BackendPlan 
     BackendPlan { rows, nodes, params, reuse }
 }
 
-fn new_lane(lane: u64) -> Lane {
-    Lane { lane, ..Lane::default() }
-}
-
-impl Lane {
-    fn key(&self, plan: &SelfPlayPlan, determinisation: u64) -> RowKey {
-        RowKey {
-            seed: plan.seed,
-            lane: self.lane,
-            game: self.game,
-            determinisation,
-            ply: self.actions.len() as u64,
-        }
-    }
-
-    fn history(&self) -> History<'_> {
-        History { played: &self.history, path: &[] }
-    }
-
-    fn step(&mut self, game: &dyn AnyGame, action: u16) {
-        let before = game.sizes().uses_history.then(|| game.history_key(&self.state));
-        game.step(&mut self.state, action, History { played: &self.history, path: &[] });
-        self.history.extend(before);
-        self.actions.push(action);
-    }
-
-    /// Deals chance outcomes until a player is to move or the game is over.
-    fn deal(&mut self, game: &dyn AnyGame, plan: &SelfPlayPlan) {
-        while game.turn(&self.state) == Turn::Chance {
-            let outcomes = game.legal(&self.state, self.history());
-            let probs = game.chance_probs(&self.state, &outcomes);
-            let draw = self.key(plan, 0).key(Purpose::Chance).stream().weighted(&probs);
-            self.step(game, outcomes[draw]);
-        }
-    }
-
-    /// Puts the game's start, with its random opening, into the lane. An opening that ends the game is drawn again.
-    fn open(&mut self, game: &dyn AnyGame, plan: &SelfPlayPlan) {
-        for attempt in 0u64.. {
-            self.state = game.init();
-            self.history.clear();
-            self.actions.clear();
-            self.deal(game, plan);
-            let mut rng =
-                Key::new(plan.seed, Purpose::Opening).with(self.lane).with(self.game).with(attempt).stream();
-            let none = plan.opening_plies == 0 || rng.uniform() < plan.opening_none || attempt > 100;
-            let plies = if none { 0 } else { 1 + rng.below(plan.opening_plies as usize) };
-            for _ in 0..plies {
-                if game.turn(&self.state) == Turn::Over {
-                    break;
-                }
-                let legal = game.legal(&self.state, self.history());
-                self.step(game, legal[rng.below(legal.len())]);
-                self.deal(game, plan);
-            }
-            self.opening = if plies == 0 { 0 } else { self.actions.len() as u32 };
-            if game.turn(&self.state) != Turn::Over {
-                return;
-            }
-        }
-    }
-
-    /// Keeps the searched position as a sample; its value target is the search's until the result is known.
-    fn record(&mut self, summary: &RootSummary) {
-        self.samples.push(Sample {
-            state: self.state.clone(),
-            player: summary.player,
-            actions: summary.actions.clone(),
-            policy: summary.policy.clone(),
-            values: summary.value.clone(),
-        });
-        self.proven.push(if summary.proven { Proof::Exact } else { Proof::None });
-    }
-
-    /// The finished game, and the lane made ready for the next.
-    fn finish(&mut self, game: &dyn AnyGame, plan: &SelfPlayPlan) -> FinishedGame {
-        let returns = game.returns(&self.state);
-        let mut samples = std::mem::take(&mut self.samples);
-        let proven = std::mem::take(&mut self.proven);
-        for (sample, proven) in samples.iter_mut().zip(proven) {
-            if proven == Proof::None {
-                for (value, z) in sample.values.iter_mut().zip(&returns) {
-                    *value = (1.0 - plan.value_mix) * z + plan.value_mix * *value;
-                }
-            }
-        }
-        let finished = FinishedGame {
-            lane: self.lane,
-            game: self.game,
-            actions: std::mem::take(&mut self.actions),
-            opening: self.opening,
-            returns,
-            samples,
-            finding: game.finding(&self.state),
-        };
-        self.game += 1;
-        finished
-    }
-}
-
 impl Shard {
     fn start_all(&mut self) {
         for lane in &mut self.lanes {
             lane.open(self.game.as_ref(), &self.plan);
         }
+    }
+
+    /// Gives the lanes to the backend, if it takes them.
+    fn hand_over(&mut self, cache: &RootCache) -> Result<()> {
+        let starts: Vec<LaneStart<'_>> = self.lanes.iter().map(Lane::start).collect();
+        self.lead = self.searcher.backend.take_lanes(&self.plan, &starts, cache)?;
+        self.taken_over = self.pass;
+        Ok(())
+    }
+
+    /// One pass or more of the `left` ones, and whatever the lanes whose search they finish do next; how many passes it was.
+    fn advance(&mut self, left: u32, network: &mut dyn Network, cache: &RootCache) -> Result<u32> {
+        match self.lead {
+            Lead::Caller => self.step(network, cache).map(|()| 1),
+            Lead::Backend { most_passes } => self.follow(network, left, most_passes).map(|()| left),
+        }
+    }
+
+    /// A stride that the backend leads: what it decided is entered in the lanes.
+    fn follow(&mut self, network: &mut dyn Network, passes: u32, most_passes: u32) -> Result<()> {
+        let after = self.pass + u64::from(passes);
+        for decided in self.searcher.play_with(network, passes, most_passes)? {
+            self.pass = self.taken_over + u64::from(decided.pass);
+            self.enter(decided.lane, &decided.summary, decided.place);
+        }
+        self.pass = after;
+        Ok(())
     }
 
     /// One pass, and whatever the lanes whose search it finished do next.
@@ -425,30 +317,18 @@ impl Shard {
 
     fn finish_ply(&mut self, i: usize, cache: &RootCache) {
         self.summarise(i);
-        self.searcher.clock.plies += 1;
-        let (plan, game) = (self.plan, self.game.clone());
-        let lane = &mut self.lanes[i];
-        let key = lane.key(&plan, 0);
-        let choice = if lane.actions.len() < lane.opening.saturating_add(plan.temperature_plies) as usize {
+        let (lane, before) = (&self.lanes[i], self.lanes[i].actions.len());
+        let choice = if before < lane.opening.saturating_add(self.plan.temperature_plies) as usize {
             Choice::Drawn
         } else {
             Choice::Best
         };
-        let place = choose(&self.summary, choice, &mut key.key(Purpose::Act).stream());
-        if !is_fast(&plan, key) {
-            lane.record(&self.summary);
-        }
-        let before = lane.actions.len();
-        lane.step(game.as_ref(), self.summary.actions[place]);
-        lane.deal(game.as_ref(), &plan);
-        if game.turn(&lane.state) == Turn::Over {
-            let finished = lane.finish(game.as_ref(), &plan);
-            self.finished.push((self.pass, finished));
-            lane.open(game.as_ref(), &plan);
-            self.begin_ply(i, cache);
-            return;
-        }
-        if plan.determinisations > 1 || game.sizes().hidden_information {
+        let mut rng = lane.key(&self.plan, 0).key(Purpose::Act).stream();
+        let place = choose(&self.summary, choice, &mut rng);
+        let summary = std::mem::take(&mut self.summary);
+        let entered = self.enter(i, &summary, place);
+        self.summary = summary;
+        if entered == Entered::NewGame || self.game.sizes().hidden_information {
             self.begin_ply(i, cache);
             return;
         }
@@ -456,6 +336,25 @@ impl Shard {
             self.searcher.backend.advance(i, self.lanes[i].actions[ply]);
         }
         self.begin_rows(i);
+    }
+
+    /// Enters a decided ply in lane `i`: its sample, the action, what chance deals then, and the next game where this one
+    /// is over.
+    fn enter(&mut self, i: usize, summary: &RootSummary, place: usize) -> Entered {
+        self.searcher.clock.plies += 1;
+        let (plan, game, lane) = (&self.plan, self.game.as_ref(), &mut self.lanes[i]);
+        if !is_fast(plan, lane.key(plan, 0)) {
+            lane.record(summary);
+        }
+        lane.step(game, summary.actions[place]);
+        lane.deal(game, plan);
+        if game.turn(&lane.state) != Turn::Over {
+            return Entered::Ply;
+        }
+        let finished = lane.finish(game, plan);
+        self.finished.push((self.pass, finished));
+        lane.open(game, plan);
+        Entered::NewGame
     }
 
     fn summarise(&mut self, i: usize) {
@@ -506,7 +405,16 @@ impl Shard {
     }
 }
 
+/// What a decided ply led to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Entered {
+    /// The game goes on.
+    Ply,
+    /// It was over, and another has begun.
+    NewGame,
+}
+
 /// Whether a ply gets the small budget and makes no sample.
-fn is_fast(plan: &SelfPlayPlan, key: RowKey) -> bool {
+fn is_fast(plan: &PlayPlan, key: RowKey) -> bool {
     plan.fast_fraction > 0.0 && key.key(Purpose::Budget).stream().uniform() < plan.fast_fraction
 }

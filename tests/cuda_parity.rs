@@ -114,7 +114,7 @@ fn selfplay(
         IoShape { obs_len: sizes.obs.len(), num_actions: sizes.num_actions, num_players: sizes.num_players };
     let network = network(shape);
     let mut selfplay = SelfPlay::new(&game, &config, network.as_ref(), Vec::new(), 2).expect("fits");
-    selfplay.set_network(network.as_ref(), Vec::new());
+    selfplay.set_network(network.as_ref(), Vec::new()).expect("a network");
     let games = (0..3).flat_map(|_| selfplay.stride().expect("played")).collect();
     (games, selfplay.lanes().cloned().collect())
 }

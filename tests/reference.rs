@@ -187,7 +187,7 @@ fn selfplay(engine: &str) -> Vec<FinishedGame> {
     let game = any_game(config.game_name(), &config.game_options()).expect("registered");
     let network = HashNet(io_shape(&game.sizes()));
     let mut selfplay = SelfPlay::new(&game, &config, &network, Vec::new(), 2).expect("fits");
-    selfplay.set_network(&network, Vec::new());
+    selfplay.set_network(&network, Vec::new()).expect("a network");
     let mut games = Vec::new();
     for _ in 0..4 {
         games.extend(selfplay.stride().expect("finite"));

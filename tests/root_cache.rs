@@ -141,7 +141,7 @@ fn play(
 ) -> Vec<FinishedGame> {
     let network = network(&game.sizes());
     let mut selfplay = SelfPlay::new(game, config, &network, Vec::new(), threads).expect("fits");
-    selfplay.set_network(&network, cache);
+    selfplay.set_network(&network, cache).expect("a network");
     (0..3).flat_map(|_| selfplay.stride().expect("finite")).collect()
 }
 

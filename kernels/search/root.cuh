@@ -54,7 +54,7 @@ VZ_DEVICE void reset_value_sum(const Row& row, const Node& node, f32* sum) {
 }
 
 // Begins a ply: budget, inherited visits, noise. Twin of `Roots::begin`.
-VZ_DEVICE void begin(const Rows& rows, const BeginCommand& command) {
+VZ_DEVICE_CALL void begin(const Rows& rows, const BeginCommand& command) {
     const u32 b = command.row;
     const Row row = rows.row(b);
     const Node node = row.nodes[ROOT];
@@ -217,7 +217,7 @@ VZ_UNROLL
 }
 
 // What the search of row `b` found. Twin of `Roots::summarise`.
-VZ_DEVICE void summarise(const Rows& rows, u32 b, Summary& out) {
+VZ_DEVICE_CALL void summarise(const Rows& rows, u32 b, Summary& out) {
     const Row row = rows.row(b);
     const Node node = row.nodes[ROOT];
     const u64 first = (u64)b * PADDED;

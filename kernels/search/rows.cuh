@@ -19,7 +19,7 @@ struct AdvanceCommand {
 };
 
 // Makes `state`, which lane 0 has, the root of a new tree in row `b`, whose history is there.
-VZ_DEVICE void plant_state(const Rows& rows, const Row& row, u32 b, const State& state, u32 num_history) {
+VZ_DEVICE_CALL void plant_state(const Rows& rows, const Row& row, u32 b, const State& state, u32 num_history) {
     Settled settled{};
     if (lane() == 0) {
         const u64* keys = rows.history(b);
@@ -87,7 +87,7 @@ VZ_DEVICE bool keep(const Rows& rows, const Row& row, u32 b, u32 action) {
 }
 
 // Plays `action` (or deals that outcome) at the root and keeps what is below it, if it may and can.
-VZ_DEVICE void advance(const Rows& rows, const AdvanceCommand& command) {
+VZ_DEVICE_CALL void advance(const Rows& rows, const AdvanceCommand& command) {
     const u32 b = command.row;
     const Row row = rows.row(b);
     u32 num_history = rows.roots[b].num_history;

@@ -2,6 +2,7 @@
 //! [`crate::search::simulate`] asks for. The game's type ends here: above, states are bytes.
 
 pub mod plan;
+pub mod lanes;
 pub mod cpu;
 pub mod kernels;
 mod twins;
@@ -14,6 +15,7 @@ use crate::game::{self, Game, GameVisitor, Sizes};
 use crate::search::eval_cache::EvalCache;
 use crate::search::root::{Exploration, RootSummary, RowKey};
 use crate::tree::Tree;
+use lanes::{Copied, Decided, LaneStart, Lead, PlayPlan};
 use std::sync::Arc;
 
 /// A backend for `game` on the device that the plan's parameters name.
@@ -73,6 +75,9 @@ pub struct Snapshot {
     /// Keys of the positions before the root.
     pub history: Vec<u64>,
 }
+
+/// The trees that new games are cloned from, by the bytes of their root.
+pub type RootCache = Vec<(Vec<u8>, Snapshot)>;
 
 /// What a row is asked to do for one ply.
 #[derive(Clone, Copy, Debug)]
@@ -166,6 +171,50 @@ pub trait Backend: Send {
     /// What the device says.
     fn simulate_same(&mut self, _logits: &[f32], _values: &[f32], _passes: u32) -> Result<Option<Selected>> {
         Ok(None)
+    }
+
+    /// The same with a network that the backend has beside its rows. None, with nothing done, where it has none.
+    ///
+    /// # Errors
+    /// What the network and the device say.
+    fn simulate_beside(&mut self, _passes: u32) -> Result<Option<Selected>> {
+        Ok(None)
+    }
+
+    /// Takes over the lanes of self-play, whose rows are planted and begun: every whole pass then ends with what
+    /// [`crate::selfplay`] does where a search is over, by the backend itself. `starts`: the trees that new games are cloned
+    /// from, by their roots. [`Lead::Caller`], with nothing done, where the backend must be led.
+    ///
+    /// # Errors
+    /// What the device says.
+    fn take_lanes(
+        &mut self,
+        _plan: &PlayPlan,
+        _lanes: &[LaneStart<'_>],
+        _starts: &RootCache,
+    ) -> Result<Lead> {
+        Ok(Lead::Caller)
+    }
+
+    /// Ends a pass that was led through its parts, in the lanes that were taken over.
+    ///
+    /// # Errors
+    /// What the device says.
+    fn act(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Adds what was decided in the lanes taken over since the last call to `out`, by pass, then lane.
+    ///
+    /// # Errors
+    /// What the device says.
+    fn take_decided(&mut self, _out: &mut Vec<Decided>) -> Result<()> {
+        Ok(())
+    }
+
+    /// What was copied between host and device so far.
+    fn copied(&self) -> Copied {
+        Copied::default()
     }
 
     /// The line of most visited actions from row `b`'s root, at most `most` long.

@@ -22,7 +22,8 @@ Examples:
 
 Per row: simulations/s, moves/s, speed-up over the fewest games, share of time in select, forward,
 expand, backup and the rest, positions/s of the bare forward and the fraction of it reached, depths,
-idle lanes and peak memory.";
+idle lanes and peak memory; on a GPU also the bytes copied between it and the host, within passes and
+in all per move.";
 
 /// The arguments of `vecaz bench-scaling`; every list makes a row of each combination.
 #[derive(Clone, Debug, Args)]
@@ -260,7 +261,7 @@ fn header() -> String {
 fn line(row: &ScalingRow) -> String {
     let share = &row.share;
     format!(
-        "{:>8} {:>7} {:>7} {:>4} {:>5} {:>12.0} {:>10.1} {:>7.2}  {:>6.3} {:>6.3} {:>6.3} {:>6.3} {:>6.3} {:>11.0} {:>6.3} {:>6.2} {:>5} {:>6.2} {:>8.1}  {}{}\n",
+        "{:>8} {:>7} {:>7} {:>4} {:>5} {:>12.0} {:>10.1} {:>7.2}  {:>6.3} {:>6.3} {:>6.3} {:>6.3} {:>6.3} {:>11.0} {:>6.3} {:>6.2} {:>5} {:>6.2} {:>8.1}  {}{}{}\n",
         row.net,
         row.games,
         row.sims,
@@ -282,7 +283,16 @@ fn line(row: &ScalingRow) -> String {
         row.peak_memory_mib,
         row.path,
         if row.root_cache { ", root cache" } else { "" },
+        copied(row),
     )
+}
+
+/// What crossed the bus, where there is one.
+fn copied(row: &ScalingRow) -> String {
+    match row.device.as_str() {
+        "cpu" => String::new(),
+        _ => format!(", {} B copied in passes, {:.0} B a move", row.copied_in_passes, row.copied_per_move),
+    }
 }
 
 #[cfg(test)]

@@ -54,6 +54,10 @@ pub struct ScalingRow {
     pub max_depth: u32,
     /// Mean share of lanes that did nothing in a pass.
     pub idle_lanes: f64,
+    /// Bytes copied between host and device within passes, both ways.
+    pub copied_in_passes: u64,
+    /// Bytes copied between host and device in all, per ply.
+    pub copied_per_move: f64,
     /// Peak memory of the process, MiB.
     pub peak_memory_mib: f64,
     /// The seed.

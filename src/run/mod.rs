@@ -227,7 +227,7 @@ impl Run {
                 root_cache::build(self.game.as_ref(), network.as_ref(), plan)?
             }
         };
-        self.selfplay.set_network(network.as_ref(), cache);
+        self.selfplay.set_network(network.as_ref(), cache)?;
         let Some(played) = self.play(voice, stop)? else { return Ok(None) };
         let played_at = started.elapsed().as_secs_f64();
         let clock = self.selfplay.take_clock();

@@ -19,6 +19,7 @@ pub mod reuse;
 pub mod eval_cache;
 pub mod reference;
 
+use crate::backend::lanes::Copied;
 use crate::backend::{Backend, Selected};
 use crate::config::{Algorithm, ChanceRule, DeviceName, Fpu, SearchConfig, SearchEngine};
 use crate::error::Result;
@@ -135,6 +136,8 @@ pub struct PassClock {
     pub depth_sum: u64,
     /// Deepest leaf.
     pub depth_max: u64,
+    /// Bytes copied between host and device, both ways.
+    pub copied: Copied,
 }
 
 impl PassClock {
@@ -144,12 +147,12 @@ impl PassClock {
         (asked > 0).then(|| self.cached as f64 / asked as f64)
     }
 
-    /// Counts one pass over `rows` rows.
-    fn count(&mut self, selected: &Selected, rows: usize) {
-        self.passes += 1;
+    /// Counts `passes` passes over `rows` rows.
+    fn count(&mut self, selected: &Selected, rows: usize, passes: u32) {
+        self.passes += u64::from(passes);
         self.evaluations += selected.evaluations as u64;
         self.cached += selected.cached as u64;
-        self.idle_rows += (rows - selected.rows) as u64;
+        self.idle_rows += rows as u64 * u64::from(passes) - selected.rows as u64;
         self.simulations += selected.simulations as u64;
         self.depth_sum += selected.depth_sum;
         self.depth_max = self.depth_max.max(selected.depth_max);
@@ -169,6 +172,8 @@ impl PassClock {
         self.plies += other.plies;
         self.depth_sum += other.depth_sum;
         self.depth_max = self.depth_max.max(other.depth_max);
+        self.copied.inside += other.copied.inside;
+        self.copied.total += other.copied.total;
     }
 }
 
@@ -210,18 +215,63 @@ pub fn simulate(
     buffers: &mut PassBuffers,
     clock: &mut PassClock,
 ) -> Result<usize> {
+    simulate_many(backend, network, buffers, clock, 1)
+}
+
+/// `passes` passes, without a word between them where the backend can. Returns how many leaves there were.
+///
+/// # Errors
+/// As [`simulate`].
+pub fn simulate_many(
+    backend: &mut dyn Backend,
+    network: &mut dyn Network,
+    buffers: &mut PassBuffers,
+    clock: &mut PassClock,
+    passes: u32,
+) -> Result<usize> {
+    let start = Instant::now();
+    if let Some(selected) = at_once(backend, network, buffers, passes)? {
+        clock.select += start.elapsed().as_secs_f64();
+        clock.count(&selected, backend.rows(), passes);
+        return Ok(selected.leaves);
+    }
+    let mut leaves = 0;
+    for _ in 0..passes {
+        leaves += led_pass(backend, network, buffers, clock)?;
+        backend.act()?;
+    }
+    Ok(leaves)
+}
+
+/// All passes in one call, where the backend has a network or this one gives everything the same answer.
+fn at_once(
+    backend: &mut dyn Backend,
+    network: &mut dyn Network,
+    buffers: &mut PassBuffers,
+    passes: u32,
+) -> Result<Option<Selected>> {
+    let sizes = *backend.sizes();
+    if let Some(selected) = backend.simulate_beside(passes)? {
+        return Ok(Some(selected));
+    }
+    if network.needs_observations() {
+        return Ok(None);
+    }
+    let logits = &mut buffers.logits[..sizes.num_actions];
+    let values = &mut buffers.values[..sizes.num_players];
+    network.forward(&buffers.obs[..sizes.obs.len()], logits, values)?;
+    backend.simulate_same(logits, values, passes)
+}
+
+/// One pass led through its parts.
+fn led_pass(
+    backend: &mut dyn Backend,
+    network: &mut dyn Network,
+    buffers: &mut PassBuffers,
+    clock: &mut PassClock,
+) -> Result<usize> {
     let sizes = *backend.sizes();
     let start = Instant::now();
-    if !network.needs_observations() {
-        let logits = &mut buffers.logits[..sizes.num_actions];
-        let values = &mut buffers.values[..sizes.num_players];
-        network.forward(&buffers.obs[..sizes.obs.len()], logits, values)?;
-        if let Some(selected) = backend.simulate_same(logits, values, 1)? {
-            clock.select += start.elapsed().as_secs_f64();
-            clock.count(&selected, backend.rows());
-            return Ok(selected.leaves);
-        }
-    }
     let selected = backend.select();
     let m = selected.evaluations;
     let obs = &mut buffers.obs[..m * sizes.obs.len()];
@@ -243,6 +293,6 @@ pub fn simulate(
     clock.forward += (evaluated - observed).as_secs_f64();
     clock.expand += (expanded - evaluated).as_secs_f64();
     clock.backup += expanded.elapsed().as_secs_f64();
-    clock.count(&selected, backend.rows());
+    clock.count(&selected, backend.rows(), 1);
     Ok(selected.leaves)
 }

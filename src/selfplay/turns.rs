@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// A shard and the passes it has left.
 pub(super) struct Turn<'a> {
     pub shard: &'a mut Shard,
-    left: u32,
+    pub left: u32,
     /// The thread it belongs to.
     home: usize,
 }
@@ -32,9 +32,9 @@ impl<'a> Turns<'a> {
         Some(waiting.swap_remove(next))
     }
 
-    /// Puts a shard back that has made a pass.
-    pub(super) fn give_back(&self, turn: Turn<'a>) {
-        self.waiting().push(Turn { left: turn.left - 1, ..turn });
+    /// Puts a shard back that has made so many passes.
+    pub(super) fn give_back(&self, turn: Turn<'a>, passes: u32) {
+        self.waiting().push(Turn { left: turn.left - passes, ..turn });
     }
 
     fn waiting(&self) -> MutexGuard<'_, Vec<Turn<'a>>> {

@@ -4,7 +4,7 @@
 use super::host_compiler;
 use libloading::{Library, Symbol};
 use std::alloc::{Layout, alloc_zeroed, dealloc};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::ptr::NonNull;
 use vecaz::backend::kernels::device::{Arg, Device, LaunchShape, Program};
@@ -48,9 +48,38 @@ impl HostBuffer {
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.bytes) }
     }
 
+    /// Where it is, for work that is recorded.
+    pub fn place(&self) -> HostPlace {
+        HostPlace { start: self.start, bytes: self.bytes }
+    }
+
     fn guard_is_whole(&self) -> bool {
         // SAFETY: the guard lies within the allocation.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr().add(self.bytes), GUARD.len()) == GUARD }
+    }
+}
+
+/// The memory of a [`HostBuffer`] that outlives it.
+#[derive(Clone, Copy)]
+pub struct HostPlace {
+    start: NonNull<u8>,
+    bytes: usize,
+}
+
+// SAFETY: it is used by one thread at a time, that of the device.
+unsafe impl Send for HostPlace {}
+
+impl HostPlace {
+    /// The bytes.
+    pub fn bytes(&self) -> &'static [u8] {
+        // SAFETY: as for the buffer, which a recording does not outlive.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.bytes) }
+    }
+
+    /// The bytes, to be written.
+    pub fn bytes_mut(self) -> &'static mut [u8] {
+        // SAFETY: as for `bytes`; nobody else looks while the device is at work.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.bytes) }
     }
 }
 
@@ -83,7 +112,19 @@ pub struct HostDevice {
     seed: Cell<u64>,
     launches: Cell<u64>,
     downloads: Cell<u64>,
+    copied: Cell<u64>,
+    replays: Cell<u64>,
+    recording: RefCell<Option<Vec<Recorded>>>,
 }
+
+/// A step of a recording: a launch with its arguments' bytes, or work of a host network.
+enum Recorded {
+    Launch { kernel: &'static str, shape: LaunchShape, values: Vec<u64>, sizes: Vec<c_uint> },
+    Work(Box<dyn Fn() + Send>),
+}
+
+/// What [`HostDevice`] has recorded.
+pub struct HostRecording(Vec<Recorded>);
 
 impl HostDevice {
     /// A device with as many bytes free as anyone wants, whose threads run in an order drawn from `seed`.
@@ -98,6 +139,9 @@ impl HostDevice {
             seed: Cell::new(seed),
             launches: Cell::new(0),
             downloads: Cell::new(0),
+            copied: Cell::new(0),
+            replays: Cell::new(0),
+            recording: RefCell::default(),
         }
     }
 
@@ -135,6 +179,19 @@ impl HostDevice {
         self.downloads.get()
     }
 
+    /// Recordings replayed so far.
+    pub fn replays(&self) -> u64 {
+        self.replays.get()
+    }
+
+    /// Does `work`, or records it: what a network of the host does between two launches.
+    pub fn work(&self, work: impl Fn() + Send + 'static) {
+        match self.recording.borrow_mut().as_mut() {
+            Some(recorded) => recorded.push(Recorded::Work(Box::new(work))),
+            None => work(),
+        }
+    }
+
     fn error(&self, what: String) -> Error {
         Error::Device { device: "host".into(), what }
     }
@@ -156,6 +213,7 @@ fn bytes_of(arg: &Arg<'_, HostBuffer>) -> (u64, c_uint) {
 
 impl Device for HostDevice {
     type Buffer = HostBuffer;
+    type Recording = HostRecording;
 
     fn load(&mut self, program: &Program) -> Result<()> {
         let mut program = program.clone();
@@ -175,41 +233,93 @@ impl Device for HostDevice {
     }
 
     fn upload(&self, to: &mut HostBuffer, offset: usize, from: &[u8]) -> Result<()> {
+        self.copied.set(self.copied.get() + from.len() as u64);
+        assert!(self.recording.borrow().is_none(), "a copy while launches are recorded");
         to.bytes_mut()[offset..offset + from.len()].copy_from_slice(from);
         Ok(())
     }
 
     fn download(&self, from: &HostBuffer, offset: usize, to: &mut [u8]) -> Result<()> {
         self.downloads.set(self.downloads.get() + 1);
+        self.copied.set(self.copied.get() + to.len() as u64);
+        assert!(self.recording.borrow().is_none(), "a copy while launches are recorded");
         to.copy_from_slice(&from.bytes()[offset..offset + to.len()]);
         Ok(())
     }
 
     fn launch(&self, kernel: &'static str, shape: LaunchShape, args: &[Arg<'_, HostBuffer>]) -> Result<()> {
-        let (mut values, sizes): (Vec<u64>, Vec<c_uint>) = args.iter().map(bytes_of).unzip();
+        let (values, sizes): (Vec<u64>, Vec<c_uint>) = args.iter().map(bytes_of).unzip();
+        if let Some(recorded) = self.recording.borrow_mut().as_mut() {
+            recorded.push(Recorded::Launch { kernel, shape, values, sizes });
+            return Ok(());
+        }
+        self.launches.set(self.launches.get() + 1);
+        self.run(kernel, shape, values, &sizes)?;
+        let broken = args.iter().any(|arg| matches!(arg, Arg::Buffer(buffer, _) if !buffer.guard_is_whole()));
+        if broken {
+            return Err(self.failed(kernel, shape, "wrote past the end of a buffer"));
+        }
+        Ok(())
+    }
+
+    fn begin_recording(&self) -> Result<()> {
+        let before = self.recording.replace(Some(Vec::new()));
+        assert!(before.is_none(), "a recording within a recording");
+        Ok(())
+    }
+
+    fn end_recording(&self) -> Result<HostRecording> {
+        Ok(HostRecording(self.recording.take().expect("a recording was begun")))
+    }
+
+    fn replay(&self, recording: &HostRecording) -> Result<()> {
+        self.replays.set(self.replays.get() + 1);
+        for step in &recording.0 {
+            match step {
+                Recorded::Work(work) => work(),
+                Recorded::Launch { kernel, shape, values, sizes } => {
+                    self.run(kernel, *shape, values.clone(), sizes)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn copied(&self) -> u64 {
+        self.copied.get()
+    }
+}
+
+impl HostDevice {
+    /// Runs a kernel with arguments of these bytes and sizes.
+    fn run(
+        &self,
+        kernel: &'static str,
+        shape: LaunchShape,
+        mut values: Vec<u64>,
+        sizes: &[c_uint],
+    ) -> Result<()> {
         let pointers: Vec<*mut c_void> =
             values.iter_mut().map(|value| std::ptr::from_mut(value).cast()).collect();
         let name = CString::new(kernel).expect("a name");
         self.seed.set(self.seed.get().wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
-        self.launches.set(self.launches.get() + 1);
         let library = self.library.as_ref().ok_or_else(|| self.error("no program is loaded".into()))?;
         // SAFETY: the function has this signature in `host/emulator.hpp`; it checks the number of arguments and their sizes,
-        // and every buffer outlives the call.
+        // and every buffer outlives the call: those of a recording as long as it may be replayed.
         let failure = unsafe {
             let launch: Symbol<'_, LaunchFn> =
                 library.get(b"emulator_launch\0").map_err(|e| self.error(e.to_string()))?;
-            let num = args.len() as c_uint;
+            let num = sizes.len() as c_uint;
             let seed = self.seed.get();
             let (missing, arguments) = (self.missing_barrier, pointers.as_ptr());
             let failure =
                 launch(name.as_ptr(), shape.grid, shape.block, seed, missing, arguments, sizes.as_ptr(), num);
             (!failure.is_null()).then(|| CStr::from_ptr(failure).to_string_lossy().into_owned())
         };
-        let broken = args.iter().any(|arg| matches!(arg, Arg::Buffer(buffer, _) if !buffer.guard_is_whole()));
-        let failure = failure.or(broken.then(|| "wrote past the end of a buffer".into()));
-        match failure {
-            None => Ok(()),
-            Some(what) => Err(self.error(format!("kernel {kernel} of {} with {shape:?}: {what}", self.game))),
-        }
+        failure.map_or(Ok(()), |what| Err(self.failed(kernel, shape, &what)))
+    }
+
+    fn failed(&self, kernel: &str, shape: LaunchShape, what: &str) -> Error {
+        self.error(format!("kernel {kernel} of {} with {shape:?}: {what}", self.game))
     }
 }

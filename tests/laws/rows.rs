@@ -87,7 +87,7 @@ fn games(text: &str, threads: usize) -> Vec<FinishedGame> {
     let game = any_game(config.game_name(), &config.game_options()).expect("registered");
     let network = HashNet(io_shape(&game.sizes()));
     let mut selfplay = SelfPlay::new(&game, &config, &network, Vec::new(), threads).expect("fits");
-    selfplay.set_network(&network, Vec::new());
+    selfplay.set_network(&network, Vec::new()).expect("a network");
     (0..3).flat_map(|_| selfplay.stride().expect("finite")).collect()
 }
 

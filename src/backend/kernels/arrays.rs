@@ -1,6 +1,7 @@
 //! The arrays of all rows on the device, and the launchers: one for each kernel of `kernels/search.cu`, of the same name.
 
 use super::device::{Arg, Device, LaunchShape};
+use super::lanes::DeviceLanes;
 use super::layout::{Layout, RowBytes};
 use crate::error::Result;
 
@@ -235,6 +236,25 @@ impl<D: Device> Arrays<D> {
     pub fn simulate_rows(&self, passes: u32) -> Result<()> {
         let answer = [Arg::Buffer(&self.logits, 0), Arg::Buffer(&self.answers, 0), Arg::U32(passes)];
         self.launch_warps("simulate_rows", self.num_rows, answer)
+    }
+
+    /// What follows a pass in the lanes, and the plies that begin then.
+    ///
+    /// # Errors
+    /// As [`Arrays::plant_rows`].
+    pub fn act_lanes(&self, lanes: &DeviceLanes<D::Buffer>) -> Result<()> {
+        let num = [Arg::U32(lanes.num as u32)];
+        self.launch_warps("act_lanes", lanes.num, lanes.arguments().into_iter().chain(num))?;
+        self.launch_warps("start_rows", self.num_rows, lanes.arguments())
+    }
+
+    /// Whole passes with all that follows each in one launch, where every lane is one row.
+    ///
+    /// # Errors
+    /// As [`Arrays::plant_rows`].
+    pub fn play_rows(&self, lanes: &DeviceLanes<D::Buffer>, passes: u32) -> Result<()> {
+        let answer = [Arg::Buffer(&self.logits, 0), Arg::Buffer(&self.answers, 0), Arg::U32(passes)];
+        self.launch_warps("play_rows", self.num_rows, lanes.arguments().into_iter().chain(answer))
     }
 
     /// The summaries of the `num` rows that `staged` lists.

@@ -47,6 +47,9 @@ pub trait Device: Send + Sized {
     /// An array on the device.
     type Buffer: Send;
 
+    /// Launches that were recorded.
+    type Recording: Send;
+
     /// The device with `program` compiled and loaded.
     ///
     /// # Errors
@@ -82,4 +85,26 @@ pub trait Device: Send + Sized {
     /// # Errors
     /// [`crate::Error::Device`] naming the kernel, the game and the launch shape.
     fn launch(&self, kernel: &'static str, shape: LaunchShape, args: &[Arg<'_, Self::Buffer>]) -> Result<()>;
+
+    /// From here to [`Device::end_recording`], launches are recorded and not made, and nothing else may be asked for. All
+    /// kernels have been launched before.
+    ///
+    /// # Errors
+    /// What the driver says.
+    fn begin_recording(&self) -> Result<()>;
+
+    /// The launches since [`Device::begin_recording`].
+    ///
+    /// # Errors
+    /// What the driver says.
+    fn end_recording(&self) -> Result<Self::Recording>;
+
+    /// Makes all launches of `recording`, in their order, with the arguments that they had. Their buffers must still be there.
+    ///
+    /// # Errors
+    /// As [`Device::launch`].
+    fn replay(&self, recording: &Self::Recording) -> Result<()>;
+
+    /// Bytes copied so far, both ways.
+    fn copied(&self) -> u64;
 }

@@ -183,8 +183,8 @@ impl Layout {
     /// Refuses more rows than fit into `free` bytes.
     ///
     /// # Errors
-    /// [`Error::Memory`] with the numbers; `rows_per_game` turns rows into games.
-    pub fn check_memory(&self, free: usize, rows_per_game: usize) -> Result<()> {
+    /// [`Error::Memory`] with the numbers, for games of one row.
+    pub fn check_memory(&self, free: usize) -> Result<()> {
         let row = self.row_bytes().total();
         let (need, free) = (row as u64 * self.shape.rows as u64, free as u64);
         if need <= free {
@@ -195,7 +195,7 @@ impl Layout {
             need_mib: need.div_ceil(MIB),
             have_mib: free / MIB,
             detail: format!("on the device: {b} trees of {t} nodes at {row} bytes each"),
-            largest_games: free / (row as u64 * rows_per_game as u64),
+            largest_games: free / row as u64,
         })
     }
 

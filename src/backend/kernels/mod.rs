@@ -16,12 +16,14 @@ pub mod arrays; // the arrays, and a launcher for each kernel
 pub mod queue; // commands to rows, gathered
 pub mod network; // networks on the device
 pub mod batch; // games without trees
+pub mod lanes; // games that play on by themselves
 mod rows; // all of it together, with failures
 mod snapshots; // one row between device and host
 
 use super::cpu::principal_variation;
+use super::lanes::{Copied, Decided, LaneStart, Lead, PlayPlan};
 use super::plan::BackendPlan;
-use super::{Backend, PlyPlan, Selected, Snapshot};
+use super::{Backend, PlyPlan, RootCache, Selected, Snapshot};
 use crate::batch::AnyGame;
 use crate::error::{Error, Result};
 use crate::game::Sizes;
@@ -42,6 +44,8 @@ pub struct KernelBackend<D: Device> {
     /// Keys of the positions before the roots. `[B]`
     root_histories: Vec<OnceCell<Vec<u64>>>,
     failure: RefCell<Option<Error>>,
+    /// The network beside the rows.
+    network: Option<Box<dyn DeviceNetwork<D>>>,
 }
 
 impl<D: Device> KernelBackend<D> {
@@ -53,7 +57,7 @@ impl<D: Device> KernelBackend<D> {
     pub fn new(mut device: D, game: &dyn AnyGame, plan: BackendPlan) -> Result<Self> {
         let sizes = game.sizes();
         let layout = Layout::new(&plan, &sizes, game.state_size());
-        layout.check_memory(device.free_bytes()?, 1)?;
+        layout.check_memory(device.free_bytes()?)?;
         device.load(&source::program(game, "search")?)?;
         let cells = plan.rows;
         Ok(Self {
@@ -62,6 +66,7 @@ impl<D: Device> KernelBackend<D> {
             root_states: (0..cells).map(|_| OnceCell::new()).collect(),
             root_histories: (0..cells).map(|_| OnceCell::new()).collect(),
             failure: RefCell::new(None),
+            network: None,
         })
     }
 
@@ -72,8 +77,17 @@ impl<D: Device> KernelBackend<D> {
     /// What the network and the device say.
     pub fn simulate(&mut self, network: &mut dyn DeviceNetwork<D>, passes: u32) -> Result<Selected> {
         self.check()?;
-        let totals = self.rows.get_mut().simulate(network, passes)?;
-        Ok(selected(&totals))
+        let rows = self.rows.get_mut();
+        rows.forget_recording();
+        let totals = rows.simulate(network, passes);
+        rows.forget_recording();
+        Ok(selected(&totals?))
+    }
+
+    /// Evaluates from now on with `network` on the device itself, or with the host's where there is none.
+    pub fn set_network(&mut self, network: Option<Box<dyn DeviceNetwork<D>>>) {
+        self.network = network;
+        self.rows.get_mut().forget_recording();
     }
 
     /// Rows with simulations left.
@@ -142,6 +156,36 @@ impl<D: Device> Backend for KernelBackend<D> {
         self.check()?;
         let totals = self.rows.get_mut().simulate_same(logits, values, passes)?;
         Ok(Some(selected(&totals)))
+    }
+
+    /// One launch for each kernel of a pass, recorded once.
+    fn simulate_beside(&mut self, passes: u32) -> Result<Option<Selected>> {
+        let Some(mut network) = self.network.take() else { return Ok(None) };
+        let done = self.check().and_then(|()| self.rows.get_mut().simulate(network.as_mut(), passes));
+        self.network = Some(network);
+        Ok(Some(selected(&done?)))
+    }
+
+    fn take_lanes(&mut self, plan: &PlayPlan, lanes: &[LaneStart<'_>], starts: &RootCache) -> Result<Lead> {
+        self.check()?;
+        self.rows.get_mut().take_lanes(plan, lanes, starts)
+    }
+
+    fn act(&mut self) -> Result<()> {
+        self.check()?;
+        self.rows.get_mut().act()
+    }
+
+    fn take_decided(&mut self, out: &mut Vec<Decided>) -> Result<()> {
+        self.check()?;
+        for b in 0..self.root_states.len() {
+            self.new_root(b, None);
+        }
+        self.rows.get_mut().take_decided(out)
+    }
+
+    fn copied(&self) -> Copied {
+        self.rows.borrow().copied()
     }
 
     fn plant(&mut self, b: usize, state: &[u8], history: &[u64]) {

@@ -27,7 +27,7 @@ pub struct Slots<'a, B> {
 
 /// A network whose input and output stay on the device `D`. The number of slots never changes, so a forward can be captured
 /// and launched again; it must be batch-invariant as [`crate::net::Network`] is.
-pub trait DeviceNetwork<D: Device> {
+pub trait DeviceNetwork<D: Device>: Send {
     /// How observations are to be written.
     fn format(&self) -> ObsFormat;
 

@@ -3,12 +3,14 @@
 
 use super::arrays::{Arrays, Which};
 use super::device::Device;
+use super::lanes::DeviceLanes;
 use super::layout::{BeginCommand, Layout, RootRow, Totals, search_numbers};
 use super::network::{DeviceNetwork, ObsFormat, Slots};
 use super::queue::{Batch, PlantBatch, Queue};
 use super::snapshots::{self, UploadedSnapshot, pack};
-use crate::backend::Snapshot;
+use crate::backend::lanes::{Copied, Decided, LaneStart, Lead, PlayPlan};
 use crate::backend::plan::BackendPlan;
+use crate::backend::{RootCache, Snapshot};
 use crate::error::{Error, Result};
 use crate::game::Sizes;
 use crate::search::Rule;
@@ -55,6 +57,12 @@ pub struct Rows<D: Device> {
     num_asked: usize,
     /// The one answer to everything that is on the device, where there is one.
     answer: Option<Vec<f32>>,
+    /// The lanes that play by themselves.
+    lanes: Option<DeviceLanes<D::Buffer>>,
+    /// One pass with the network beside the rows.
+    recording: Option<D::Recording>,
+    /// Bytes copied within passes.
+    copied_inside: u64,
 }
 
 impl<D: Device> Rows<D> {
@@ -82,6 +90,9 @@ impl<D: Device> Rows<D> {
             },
             num_asked: 0,
             answer: None,
+            lanes: None,
+            recording: None,
+            copied_inside: 0,
         })
     }
 
@@ -149,6 +160,7 @@ impl<D: Device> Rows<D> {
         self.schedules.known.push((simulations, place));
         self.schedules.numbers.extend(halving.tables().iter().flatten());
         let bytes = bytemuck::cast_slice(&self.schedules.numbers);
+        self.recording = None;
         self.arrays.tables = self.arrays.device.alloc(bytes.len().max(4))?;
         self.arrays.device.upload(&mut self.arrays.tables, 0, bytes)?;
         Ok(place)
@@ -236,9 +248,11 @@ impl<D: Device> Rows<D> {
     pub fn select(&mut self) -> Result<Totals> {
         self.flush()?;
         self.forget_summaries();
+        let before = self.arrays.device.copied();
         self.arrays.select_rows()?;
         self.arrays.number_leaves()?;
         let totals = self.count()?;
+        self.copied_inside += self.arrays.device.copied() - before;
         self.num_asked = totals.asked as usize;
         Ok(totals)
     }
@@ -250,6 +264,7 @@ impl<D: Device> Rows<D> {
 
     pub fn observe(&mut self, obs: &mut [f32]) -> Result<()> {
         self.arrays.observe_leaves("observe_leaves", &self.arrays.obs)?;
+        self.copied_inside += size_of_val(obs) as u64;
         self.arrays.device.download(&self.arrays.obs, 0, bytemuck::cast_slice_mut(obs))
     }
 
@@ -259,6 +274,7 @@ impl<D: Device> Rows<D> {
             return Ok(());
         }
         self.answer = None;
+        self.copied_inside += (size_of_val(logits) + size_of_val(values)) as u64;
         self.upload_answers(logits, values)?;
         self.arrays.expand_leaves()
     }
@@ -275,25 +291,56 @@ impl<D: Device> Rows<D> {
         self.arrays.backup_rows()
     }
 
-    /// Passes with a network on the device, then one count.
+    /// Passes with a network on the device, then one count. The first is made as it stands, the second recorded, and the
+    /// recording made again for all others.
     pub fn simulate(&mut self, network: &mut dyn DeviceNetwork<D>, passes: u32) -> Result<Totals> {
         self.flush()?;
         self.forget_summaries();
+        self.answer = None;
+        let before = self.arrays.device.copied();
+        for _ in 0..passes {
+            match self.recording.take() {
+                Some(recording) => {
+                    self.arrays.device.replay(&recording)?;
+                    self.recording = Some(recording);
+                }
+                None => {
+                    self.pass(network)?;
+                    self.recording = Some(self.record(network)?);
+                }
+            }
+        }
+        self.copied_inside += self.arrays.device.copied() - before;
+        self.count()
+    }
+
+    /// The launches of one pass.
+    fn pass(&mut self, network: &mut dyn DeviceNetwork<D>) -> Result<()> {
         let kernel = match network.format() {
             ObsFormat::F32 => "observe_leaves",
             ObsFormat::Bf16 => "observe_leaves_bf16",
         };
         let num = self.layout.shape.rows * self.layout.leaves;
-        self.answer = None;
-        for _ in 0..passes {
-            self.arrays.select_rows()?;
-            self.arrays.observe_leaves(kernel, &self.arrays.obs)?;
-            let Arrays { device, obs, logits, answers, .. } = &mut self.arrays;
-            network.forward(device, Slots { num, obs, logits, answers })?;
-            self.arrays.expand_leaves()?;
-            self.arrays.backup_rows()?;
-        }
-        self.count()
+        self.arrays.select_rows()?;
+        self.arrays.observe_leaves(kernel, &self.arrays.obs)?;
+        let Arrays { device, obs, logits, answers, .. } = &mut self.arrays;
+        network.forward(device, Slots { num, obs, logits, answers })?;
+        self.arrays.expand_leaves()?;
+        self.arrays.backup_rows()?;
+        self.lanes.as_ref().map_or(Ok(()), |lanes| self.arrays.act_lanes(lanes))
+    }
+
+    /// One pass, recorded. A recording that fails is ended all the same.
+    fn record(&mut self, network: &mut dyn DeviceNetwork<D>) -> Result<D::Recording> {
+        self.arrays.device.begin_recording()?;
+        let recorded = self.pass(network);
+        let recording = self.arrays.device.end_recording();
+        recorded.and(recording)
+    }
+
+    /// The network is another: what was recorded with the last one counts no more.
+    pub fn forget_recording(&mut self) {
+        self.recording = None;
     }
 
     pub fn simulate_same(&mut self, logits: &[f32], values: &[f32], passes: u32) -> Result<Totals> {
@@ -304,8 +351,50 @@ impl<D: Device> Rows<D> {
             self.upload_answers(logits, values)?;
             self.answer = Some(answer);
         }
-        self.arrays.simulate_rows(passes)?;
+        match &self.lanes {
+            None => self.arrays.simulate_rows(passes)?,
+            Some(lanes) if lanes.determinisations == 1 => self.arrays.play_rows(lanes, passes)?,
+            Some(lanes) => {
+                for _ in 0..passes {
+                    self.arrays.simulate_rows(1)?;
+                    self.arrays.act_lanes(lanes)?;
+                }
+            }
+        }
         self.count()
+    }
+
+    /// Takes the lanes over, whose rows are planted and begun.
+    pub fn take_lanes(
+        &mut self,
+        plan: &PlayPlan,
+        lanes: &[LaneStart<'_>],
+        starts: &RootCache,
+    ) -> Result<Lead> {
+        let schedules = [self.schedule(plan.simulations)?, self.schedule(plan.fast_simulations)?];
+        self.flush()?;
+        self.forget_recording();
+        self.lanes = None; // its memory first
+        let taken = DeviceLanes::new(&self.arrays.device, &self.layout, plan, schedules, lanes, starts)?;
+        let most_passes = taken.most_passes;
+        self.lanes = Some(taken);
+        Ok(Lead::Backend { most_passes })
+    }
+
+    /// What follows a pass in the lanes, if there are any.
+    pub fn act(&mut self) -> Result<()> {
+        let Some(lanes) = &self.lanes else { return Ok(()) };
+        self.known.is_fresh = false;
+        self.arrays.act_lanes(lanes)
+    }
+
+    pub fn take_decided(&mut self, out: &mut Vec<Decided>) -> Result<()> {
+        let Some(lanes) = &mut self.lanes else { return Ok(()) };
+        lanes.take_decided(&self.arrays.device, &self.layout, out)
+    }
+
+    pub fn copied(&self) -> Copied {
+        Copied { inside: self.copied_inside, total: self.arrays.device.copied() }
     }
 
     /// Summarises row `b`, and with it every other row whose ply is done and was not looked at yet.

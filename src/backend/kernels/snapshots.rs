@@ -53,7 +53,8 @@ impl<B> UploadedSnapshot<B> {
     }
 }
 
-fn pack_snapshot(snapshot: &Snapshot) -> (Vec<u8>, [usize; 6]) {
+/// The bytes of `snapshot` and where nodes, edges, actions, values, states and history begin.
+pub fn pack_snapshot(snapshot: &Snapshot) -> (Vec<u8>, [usize; 6]) {
     let [nodes, edges, actions, values] = snapshot.tree.row_bytes(0);
     pack([nodes, edges, actions, values, &snapshot.states, bytemuck::cast_slice(&snapshot.history)])
 }

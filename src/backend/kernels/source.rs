@@ -26,6 +26,7 @@ embed! {
     "search/reuse.cuh",
     "search/rows.cuh",
     "search/root.cuh",
+    "search/play.cuh",
     "search/count.cuh",
     "search.cu",
     "batch.cu",

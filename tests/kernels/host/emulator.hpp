@@ -2,7 +2,7 @@
 // draws anew after every barrier, so that a lane which reads what another has yet to write is found out.
 //
 // What kernels may use: threadIdx, blockIdx, blockDim, gridDim, __shared__, __syncthreads, __syncwarp, __shfl_sync,
-// __shfl_xor_sync, __ballot_sync; the warp's with all lanes. Anything else does not compile, or is reported.
+// __shfl_xor_sync, __ballot_sync, atomicAdd; the warp's with all lanes. Anything else does not compile, or is reported.
 #pragma once
 #include "fibre.hpp"
 #include <cstdio>
@@ -112,6 +112,13 @@ inline unsigned ballot(unsigned mask, bool vote) {
     unsigned votes = 0;
     for (unsigned lane = 0; lane < WARP; lane++) votes |= static_cast<unsigned>(all[lane]) << lane;
     return votes;
+}
+
+// No two threads run at once.
+inline unsigned atomic_add(unsigned* to, unsigned value) {
+    const unsigned before = *to;
+    *to += value;
+    return before;
 }
 
 inline void resume(Launch& launch, unsigned thread) {
@@ -233,6 +240,7 @@ inline const char* run(
 #define __shfl_sync(mask, value, source) emulator::shuffle(mask, value, source)
 #define __shfl_xor_sync(mask, value, distance) emulator::shuffle_xor(mask, value, distance)
 #define __ballot_sync(mask, vote) emulator::ballot(mask, vote)
+#define atomicAdd(to, value) emulator::atomic_add(to, value)
 
 // Defines the one function that the library exports: runs a kernel of `table` by name; returns null or what went wrong.
 #define EMULATOR_EXPORT(table)                                                                                         \

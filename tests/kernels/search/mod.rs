@@ -4,6 +4,7 @@
 mod barriers;
 mod networks;
 mod scenario;
+mod selfplay;
 
 use crate::host_device::HostDevice;
 use scenario::{Limit, Scenario, both, compare};

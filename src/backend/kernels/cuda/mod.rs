@@ -8,14 +8,15 @@ use super::store::Store;
 use crate::config::DeviceName;
 use crate::error::{Error, Result};
 use compile::{Compiler, Target};
-use cudarc::driver::{CudaContext, CudaFunction, CudaModule, CudaSlice, CudaStream, DevicePtr, DriverError};
+use cudarc::driver::{CudaContext, CudaFunction, CudaGraph, CudaModule, CudaSlice, CudaStream};
+use cudarc::driver::{DevicePtr, DriverError};
 use cudarc::driver::{LaunchConfig, PushKernelArg, result, sys};
 use cudarc::nvrtc::Ptx;
 use libraries::{BUILT_FOR, CudaLibrary, needed_driver, version_name};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Bytes of shared memory that a block gets without being asked for more.
 const PLAIN_SHARED: u32 = 48 << 10;
@@ -29,7 +30,15 @@ pub struct CudaDevice {
     loaded: Option<Loaded>,
     /// Launches that nobody has waited for, each once: one of them failed if the next wait fails.
     running: RefCell<Vec<(&'static str, LaunchShape)>>,
+    /// Bytes copied so far.
+    copied: AtomicU64,
 }
+
+/// Launches captured in a CUDA graph.
+pub struct CudaRecording(CudaGraph);
+
+// SAFETY: a graph may be used from any thread, by one at a time; its owner is not shared between threads.
+unsafe impl Send for CudaRecording {}
 
 /// A program on the GPU.
 struct Loaded {
@@ -67,7 +76,15 @@ impl CudaDevice {
         // SAFETY: every buffer made below is used on `stream` alone, and freed on it, so none needs events to order its uses.
         unsafe { context.disable_event_tracking() };
         let stream = context.new_stream().map_err(failed)?;
-        Ok(Self { name, context, stream, store, loaded: None, running: RefCell::default() })
+        Ok(Self {
+            name,
+            context,
+            stream,
+            store,
+            loaded: None,
+            running: RefCell::default(),
+            copied: AtomicU64::new(0),
+        })
     }
 
     /// The GPU's name, its compute capability and the driver's version, for people.
@@ -147,6 +164,7 @@ impl CudaDevice {
 
 impl Device for CudaDevice {
     type Buffer = CudaSlice<u8>;
+    type Recording = CudaRecording;
 
     fn load(&mut self, program: &Program) -> Result<()> {
         let capability = capability(&self.context).map_err(|e| self.failed(words(e)))?;
@@ -183,6 +201,7 @@ impl Device for CudaDevice {
         if from.is_empty() {
             return Ok(());
         }
+        self.copied.fetch_add(from.len() as u64, Ordering::Relaxed);
         self.stream.memcpy_htod(from, &mut to.slice_mut(offset..end)).map_err(|e| self.lost(e))
     }
 
@@ -191,6 +210,7 @@ impl Device for CudaDevice {
         if end > from.len() {
             return Err(self.outside(offset, to.len(), from));
         }
+        self.copied.fetch_add(to.len() as u64, Ordering::Relaxed);
         if !to.is_empty() {
             self.stream.memcpy_dtoh(&from.slice(offset..end), to).map_err(|e| self.lost(e))?;
         }
@@ -245,6 +265,25 @@ impl Device for CudaDevice {
                 Ok(())
             }
         }
+    }
+
+    fn begin_recording(&self) -> Result<()> {
+        let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+        self.stream.begin_capture(mode).map_err(|e| self.lost(e))
+    }
+
+    fn end_recording(&self) -> Result<CudaRecording> {
+        let flags = sys::CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH;
+        let captured = self.stream.end_capture(flags).map_err(|e| self.lost(e))?;
+        captured.map(CudaRecording).ok_or_else(|| self.failed("the launches to be recorded were none".into()))
+    }
+
+    fn replay(&self, recording: &CudaRecording) -> Result<()> {
+        recording.0.launch().map_err(|e| self.lost(e))
+    }
+
+    fn copied(&self) -> u64 {
+        self.copied.load(Ordering::Relaxed)
     }
 }
 

@@ -1,0 +1,357 @@
+// Twin of src/selfplay.rs: what follows in a game when its search is over, for all games at once and without the host. Lane i
+// has the rows i D to (i + 1) D - 1.
+//
+// The host is told what was decided (`Decision`) and does the same to its own copy of the lane: all else follows from random
+// numbers that have keys. All functions: all lanes of a warp, but where one is named.
+#pragma once
+#include "search/root.cuh"
+#include "search/rows.cuh"
+
+namespace search {
+
+static_assert(!(VZ_HIDDEN && VZ_USES_HISTORY), "a lane's history is that of its row");
+
+// What the rows of a lane do after a pass.
+enum Task : u32 { SEARCH_ON = 0, PLANT_ANEW = 1, BEGIN_PLY = 2 };
+
+// Twin of `LaneRow`: one game in progress.
+struct LaneRow {
+    u64 lane;    // its number over the whole run
+    u64 game;    // games finished in it
+    u32 plies;   // played and dealt so far
+    u32 opening; // plies at the front that were drawn at random
+    u32 passes;  // passes since the host last read what was decided
+    u32 task;
+};
+
+// Twin of `PlayNumbers`: how lanes are played.
+struct PlayNumbers {
+    u64 seed;
+    u32 simulations;
+    u32 fast_simulations;
+    u32 schedule;
+    u32 fast_schedule;
+    u32 determinisations; // D
+    u32 opening_plies;
+    f32 opening_none;
+    u32 temperature_plies;
+    f32 fast_fraction;
+    u32 num_starts;
+};
+
+// Twin of `Decision`: one ply that was decided.
+struct Decision {
+    u32 lane;
+    u32 pass;
+    u32 place; // of the action in the legal list
+    u32 padding;
+    Summary summary;
+};
+
+// Twin of `Start`: a tree that new games are cloned from; where its parts begin among the bytes of all of them.
+struct Start {
+    u64 nodes, edges, actions, values, states, history;
+    u32 count, num_history;
+};
+
+// The lanes' arrays.
+struct Lanes {
+    const PlayNumbers* play;
+    LaneRow* all;        // [N]
+    State* positions;    // [N], where hands are hidden: the game as it is
+    Decision* decisions; // as many as all passes of a call can make
+    u32* num_decisions;
+    Summary* parts;      // [B]
+    const Start* starts; // [num_starts]
+    const u8* trees;
+};
+
+#define VZ_LANES_ARGUMENTS                                                                                             \
+    const search::PlayNumbers *play, search::LaneRow *all, State *positions, search::Decision *decisions,              \
+        u32 *num_decisions, search::Summary *parts, const search::Start *starts, const u8 *trees
+#define VZ_LANES                                                                                                       \
+    search::Lanes { play, all, positions, decisions, num_decisions, parts, starts, trees }
+
+// Twin of `Lane::key`.
+VZ_DEVICE RowKey lane_key(const PlayNumbers& play, const LaneRow& row, u64 determinisation) {
+    return RowKey{play.seed, row.lane, row.game, determinisation, row.plies};
+}
+
+// A game while it is stepped by one lane of a warp.
+struct Stepped {
+    State state;
+    u64* keys; // of earlier positions
+    u32 num_keys;
+
+    VZ_DEVICE History history() const { return History{keys, (int)num_keys, keys, 0}; }
+
+    // Twin of `Lane::step`.
+    VZ_DEVICE void step(LaneRow& row, u16 action) {
+        const u64 key = VZ_USES_HISTORY ? game_history_key(state) : 0;
+        game_step(state, action, history());
+        if (VZ_USES_HISTORY) keys[num_keys++] = key;
+        row.plies += 1;
+    }
+};
+
+// The outcome that chance deals in `state`. One lane.
+VZ_DEVICE_CALL u16 dealt_outcome(
+    [[maybe_unused]] const State& state, [[maybe_unused]] const History& history, [[maybe_unused]] const RowKey& key
+) {
+#if VZ_CHANCE
+    u16 outcomes[VZ_NUM_EDGES];
+    f32 probs[VZ_CHANCE];
+    const int n = game_legal(state, history, outcomes);
+    game_chance_probs(state, outcomes, n, probs);
+    Stream stream = key.key(Purpose::CHANCE).stream();
+    return outcomes[stream.weighted(probs, n)];
+#else
+    return 0;
+#endif
+}
+
+// Twin of `Lane::deal`. One lane.
+VZ_DEVICE_CALL void deal(const PlayNumbers& play, LaneRow& row, Stepped& game) {
+    while (game_turn(game.state) == TURN_CHANCE) {
+        game.step(row, dealt_outcome(game.state, game.history(), lane_key(play, row, 0)));
+    }
+}
+
+// Twin of `Lane::open`: the lane's next game from its start, with its random opening. One lane.
+VZ_DEVICE_CALL void open_game(const PlayNumbers& play, LaneRow& row, Stepped& game) {
+    const Key openings = Key::of(play.seed, Purpose::OPENING).with(row.lane).with(row.game);
+    for (u64 attempt = 0;; attempt++) {
+        game_init(game.state);
+        game.num_keys = 0;
+        row.plies = 0;
+        deal(play, row, game);
+        Stream stream = openings.with(attempt).stream();
+        const bool none = play.opening_plies == 0 || stream.uniform() < play.opening_none || attempt > 100;
+        const u32 plies = none ? 0 : 1 + (u32)stream.below(play.opening_plies);
+        for (u32 ply = 0; ply < plies && game_turn(game.state) != TURN_OVER; ply++) {
+            u16 legal[VZ_NUM_EDGES];
+            const int n = game_legal(game.state, game.history(), legal);
+            game.step(row, legal[stream.below((u64)n)]);
+            deal(play, row, game);
+        }
+        row.opening = plies == 0 ? 0 : row.plies;
+        if (game_turn(game.state) != TURN_OVER) return;
+    }
+}
+
+// Twin of `sum_determinisations` in src/act.rs, of the D rows from `first` on.
+VZ_DEVICE void sum_determinisations(const Rows& rows, Summary* parts, u32 first, u32 d, Summary& out) {
+    for (u32 j = 0; j < d; j++) summarise(rows, first + j, parts[first + j]);
+    VZ_SYNC(23); // where lanes repeat, each reads what its twin wrote
+    const Summary* all = parts + first;
+    const f32 share = 1.0f / (f32)d;
+    Reals policy, q;
+    i32 visits[SLICES], new_visits[SLICES];
+VZ_UNROLL
+    for (int slice = 0; slice < SLICES; slice++) {
+        const int e = edge_in(slice);
+        const int at = PADDED % WIDTH == 0 || e < PADDED ? e : 0;
+        policy[slice] = all[0].policy[at];
+        q[slice] = all[0].q[at];
+        visits[slice] = all[0].visits[at];
+        new_visits[slice] = all[0].new_visits[at];
+        for (u32 j = 1; j < d; j++) {
+            policy[slice] += all[j].policy[at];
+            const f32 n = (f32)visits[slice], m = (f32)all[j].visits[at];
+            if (n + m > 0.0f) q[slice] = (q[slice] * n + all[j].q[at] * m) / (n + m);
+            visits[slice] += all[j].visits[at];
+            new_visits[slice] += all[j].new_visits[at];
+        }
+        policy[slice] *= share;
+    }
+    for_own_edges([&](int slice, int e) {
+        out.policy[e] = policy[slice];
+        out.q[e] = q[slice];
+        out.visits[e] = visits[slice];
+        out.new_visits[e] = new_visits[slice];
+        out.prior[e] = all[0].prior[e];
+        out.actions[e] = all[0].actions[e];
+    });
+    const int num_edges = rows.row(first).nodes[ROOT].num_edges;
+    const int best = argmax(policy, num_edges);
+    if (lane() < VZ_PLAYERS) {
+        f32 value = all[0].value[lane()];
+        for (u32 j = 1; j < d; j++) value += all[j].value[lane()];
+        out.value[lane()] = value * share;
+    }
+    if (lane() != 0) return;
+    u32 proven = 1;
+    for (u32 j = 0; j < d; j++) proven &= all[j].proven;
+    out.num_edges = (u32)num_edges;
+    out.best = (u32)best;
+    out.player = all[0].player;
+    out.proven = proven;
+}
+
+// Writes what lane `i` decides, and returns the action. Twin of `Shard::summarise` and `choose`.
+VZ_DEVICE u32 decide(const Rows& rows, const Lanes& lanes, u32 i, const LaneRow& row) {
+    const PlayNumbers& play = *lanes.play;
+    const u32 d = play.determinisations;
+    const u32 number = from_lane(lane() == 0 ? atomicAdd(lanes.num_decisions, 1u) : 0u, 0);
+    Decision& out = lanes.decisions[number];
+    if (d == 1) {
+        summarise(rows, i, out.summary);
+    } else {
+        sum_determinisations(rows, lanes.parts, i * d, d, out.summary);
+    }
+    VZ_SYNC(24); // one lane reads all of it
+    u32 action = 0;
+    if (lane() == 0) {
+        const u32 last = row.opening + play.temperature_plies;
+        u32 place = out.summary.best;
+        if (last < row.opening || row.plies < last) {
+            Stream stream = lane_key(play, row, 0).key(Purpose::ACT).stream();
+            place = (u32)stream.weighted(out.summary.policy, (int)out.summary.num_edges);
+        }
+        out.lane = i;
+        out.pass = row.passes;
+        out.place = place;
+        action = out.summary.actions[place];
+    }
+    return from_lane(action, 0);
+}
+
+// The lane's game is over: the next one is opened where its rows are planted from.
+VZ_DEVICE void next_game(const Rows& rows, const Lanes& lanes, u32 i, LaneRow& row) {
+    row.game += 1;
+    row.task = PLANT_ANEW;
+    if (lane() != 0) return;
+    const u32 first = i * lanes.play->determinisations;
+    Stepped game{State{}, rows.history(first), 0};
+    open_game(*lanes.play, row, game);
+    (VZ_HIDDEN ? lanes.positions[i] : rows.row(first).states[ROOT]) = game.state;
+    rows.roots[first].num_history = game.num_keys;
+}
+
+// Plays `action` in lane `i` and deals what chance has to. Twin of `Lane::step` and `Lane::deal` with the rows' `advance`.
+VZ_DEVICE void play_ply(const Rows& rows, const Lanes& lanes, u32 i, LaneRow& row, u32 action) {
+#if VZ_HIDDEN
+    // New hands are drawn for every ply, so no row keeps its tree.
+    row.task = PLANT_ANEW;
+    int turn = 0;
+    if (lane() == 0) {
+        Stepped game{lanes.positions[i], nullptr, 0};
+        game.step(row, (u16)action);
+        deal(*lanes.play, row, game);
+        lanes.positions[i] = game.state;
+        turn = game_turn(game.state);
+    }
+    if (from_lane(turn, 0) == TURN_OVER) next_game(rows, lanes, i, row);
+#else
+    row.task = BEGIN_PLY;
+    const State& state = rows.row(i).states[ROOT];
+    advance(rows, AdvanceCommand{i, action});
+    row.plies += 1;
+    VZ_SYNC(25);
+    while (game_turn(state) == TURN_CHANCE) {
+        u32 outcome = 0;
+        if (lane() == 0) {
+            const u64* keys = rows.history(i);
+            const History history{keys, (int)rows.roots[i].num_history, keys, 0};
+            outcome = dealt_outcome(state, history, lane_key(*lanes.play, row, 0));
+        }
+        outcome = from_lane(outcome, 0);
+        advance(rows, AdvanceCommand{i, outcome});
+        row.plies += 1;
+        VZ_SYNC(26);
+    }
+    if (game_turn(state) == TURN_OVER) next_game(rows, lanes, i, row);
+#endif
+}
+
+// What lane `i` does after a pass: nothing, or a ply, where all its rows are done. Twin of `Shard::finish_ply`.
+VZ_DEVICE_CALL void act(const Rows& rows, const Lanes& lanes, u32 i) {
+    const u32 d = lanes.play->determinisations;
+    LaneRow row = lanes.all[i];
+    row.passes += 1;
+    row.task = SEARCH_ON;
+    u32 left = 0;
+    for (u32 j = 0; j < d; j++) left |= rows.roots[i * d + j].left;
+    if (left == 0) {
+        const u32 action = decide(rows, lanes, i, row);
+        play_ply(rows, lanes, i, row, action);
+    }
+    VZ_SYNC(27); // every lane has read the lane's scalars
+    if (lane() == 0) lanes.all[i] = row;
+}
+
+// The tree that games at `state` are cloned from, or NO_PLACE.
+VZ_DEVICE int start_of(const Lanes& lanes, const State& state) {
+    const u32 num = lanes.play->num_starts;
+    for (u32 first = 0; first < num; first += WARP) {
+        const u32 k = first + lane();
+        bool same = k < num;
+        if (same) {
+            const u8* root = lanes.trees + lanes.starts[k].states;
+            const u8* found = (const u8*)&state;
+            for (int at = 0; at < VZ_STATE_BYTES && same; at++) same = root[at] == found[at];
+        }
+        const u32 mask = __ballot_sync(ALL_LANES, same);
+        if (mask != 0) return (int)first + trailing_zeros(mask);
+    }
+    return NO_PLACE;
+}
+
+// Gives row `b` a copy of a tree.
+VZ_DEVICE void clone_start(const Rows& rows, const Lanes& lanes, u32 b, const Start& start) {
+    const Row row = rows.row(b);
+    const int count = (int)start.count;
+    const u8* from = lanes.trees;
+    move_items(row.nodes, (const Node*)(from + start.nodes), count);
+    move_items(row.edges, (const Word*)(from + start.edges), count * 4 * PADDED);
+    move_items(row.actions_, (const u16*)(from + start.actions), count * PADDED);
+    move_items(row.values, (const f32*)(from + start.values), count * VZ_PLAYERS);
+    move_items(row.states, (const State*)(from + start.states), count);
+    move_items(rows.history(b), (const u64*)(from + start.history), (int)start.num_history);
+    if (lane() == 0) *row.count = start.count;
+    park(rows, b, start.num_history);
+}
+
+// Gives row `b` the tree that its lane's position begins with: twin of `Shard::begin_ply`.
+VZ_DEVICE void plant_lane(const Rows& rows, const Lanes& lanes, u32 b, [[maybe_unused]] const RowKey& key) {
+    const Row row = rows.row(b);
+#if VZ_HIDDEN
+    State state;
+    if (lane() == 0) {
+        const State& position = lanes.positions[b / lanes.play->determinisations];
+        Stream stream = key.key(Purpose::DETERMINISE).stream();
+        game_determinise(position, larger(game_turn(position), 0), stream, state);
+    }
+    plant_state(rows, row, b, state, 0);
+    park(rows, b, 0);
+#else
+    const u32 num_history = rows.roots[b].num_history;
+    const State state = row.states[ROOT];
+    const int start = start_of(lanes, state);
+    VZ_SYNC(28); // every lane has read the row
+    if (start != NO_PLACE) {
+        clone_start(rows, lanes, b, lanes.starts[start]);
+    } else {
+        plant_state(rows, row, b, state, num_history);
+        park(rows, b, num_history);
+    }
+#endif
+}
+
+// Begins row `b`'s next ply where its lane has one. Twin of `Shard::begin_rows`.
+VZ_DEVICE_CALL void start_ply(const Rows& rows, const Lanes& lanes, u32 b) {
+    const PlayNumbers& play = *lanes.play;
+    const LaneRow row = lanes.all[b / play.determinisations];
+    if (row.task == SEARCH_ON) return;
+    const RowKey key = lane_key(play, row, b % play.determinisations);
+    if (row.task == PLANT_ANEW) {
+        plant_lane(rows, lanes, b, key);
+        VZ_SYNC(29);
+    }
+    Stream stream = lane_key(play, row, 0).key(Purpose::BUDGET).stream();
+    const bool fast = play.fast_fraction > 0.0f && stream.uniform() < play.fast_fraction;
+    const u32 simulations = fast ? play.fast_simulations : play.simulations;
+    begin(rows, BeginCommand{b, simulations, fast ? 0u : 1u, fast ? play.fast_schedule : play.schedule, key});
+}
+
+} // namespace search

@@ -1,0 +1,215 @@
+//! Lanes of self-play on the device: twins of the structs in `kernels/search/play.cuh`, and their arrays.
+
+use super::device::{Arg, Device};
+use super::layout::Layout;
+use super::snapshots::pack_snapshot;
+use crate::backend::RootCache;
+use crate::backend::lanes::{Decided, LaneStart, PlayPlan};
+use crate::error::Result;
+use crate::search::root::RootSummary;
+use bytemuck::{Pod, Zeroable};
+
+/// Room for what is decided between two looks of the host, in bytes: that of one pass at least.
+const DECISIONS_BYTES: usize = 64 << 20;
+/// The most passes between two looks of the host.
+const MOST_PASSES: usize = 4096;
+
+/// Twin of `LaneRow`.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+struct LaneRow {
+    lane: u64,
+    game: u64,
+    plies: u32,
+    opening: u32,
+    passes: u32,
+    task: u32,
+}
+
+/// Twin of `PlayNumbers`.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+struct PlayNumbers {
+    seed: u64,
+    simulations: u32,
+    fast_simulations: u32,
+    schedule: u32,
+    fast_schedule: u32,
+    determinisations: u32,
+    opening_plies: u32,
+    opening_none: f32,
+    temperature_plies: u32,
+    fast_fraction: f32,
+    num_starts: u32,
+}
+
+/// Twin of `Start`.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+struct Start {
+    /// Where nodes, edges, actions, values, states and history begin among all trees' bytes.
+    parts: [u64; 6],
+    count: u32,
+    num_history: u32,
+}
+
+/// Twin of `Decision`, but for the summary behind it.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+struct DecisionHead {
+    lane: u32,
+    pass: u32,
+    place: u32,
+    padding: u32,
+}
+
+/// The arrays of N lanes.
+pub struct DeviceLanes<B> {
+    numbers: B,
+    /// `[N]`
+    all: B,
+    /// `[N, state bytes]`
+    positions: B,
+    /// `[most passes, N]`
+    decisions: B,
+    num_decisions: B,
+    /// A place a row where determinisations are summed. `[B]`
+    parts: B,
+    starts: B,
+    trees: B,
+    /// N.
+    pub num: usize,
+    /// D.
+    pub determinisations: usize,
+    /// The most passes until what was decided is read.
+    pub most_passes: u32,
+}
+
+impl<B> DeviceLanes<B> {
+    /// The arrays on `device`. `schedules` are the places of the schedules of the two budgets.
+    ///
+    /// # Errors
+    /// What the device says.
+    pub fn new<D: Device<Buffer = B>>(
+        device: &D,
+        layout: &Layout,
+        plan: &PlayPlan,
+        schedules: [u32; 2],
+        lanes: &[LaneStart<'_>],
+        starts: &RootCache,
+    ) -> Result<Self> {
+        let n = lanes.len();
+        let most_passes = (DECISIONS_BYTES / (n * decision_bytes(layout))).clamp(1, MOST_PASSES);
+        let filled = |bytes: &[u8]| -> Result<B> {
+            let mut buffer = device.alloc(bytes.len().max(8))?;
+            device.upload(&mut buffer, 0, bytes)?;
+            Ok(buffer)
+        };
+        let rows: Vec<LaneRow> = lanes.iter().map(LaneRow::new).collect();
+        let positions: Vec<u8> = lanes.iter().flat_map(|lane| lane.state).copied().collect();
+        let (trees, places) = pack_starts(starts);
+        let numbers = PlayNumbers::new(plan, schedules, starts.len());
+        Ok(Self {
+            numbers: filled(bytemuck::bytes_of(&numbers))?,
+            all: filled(bytemuck::cast_slice(&rows))?,
+            positions: filled(&positions)?,
+            decisions: device.alloc(most_passes * n * decision_bytes(layout))?,
+            num_decisions: device.alloc(8)?,
+            parts: device.alloc(layout.shape.rows * layout.summary_bytes())?,
+            starts: filled(bytemuck::cast_slice(&places))?,
+            trees: filled(&trees)?,
+            num: n,
+            determinisations: plan.determinisations,
+            most_passes: most_passes as u32,
+        })
+    }
+
+    /// In the order of `VZ_LANES_ARGUMENTS`.
+    pub fn arguments(&self) -> [Arg<'_, B>; 8] {
+        [
+            &self.numbers,
+            &self.all,
+            &self.positions,
+            &self.decisions,
+            &self.num_decisions,
+            &self.parts,
+            &self.starts,
+            &self.trees,
+        ]
+        .map(|buffer| Arg::Buffer(buffer, 0))
+    }
+
+    /// What was decided since the last call, by pass, then lane.
+    ///
+    /// # Errors
+    /// What the device says.
+    pub fn take_decided<D: Device<Buffer = B>>(
+        &mut self,
+        device: &D,
+        layout: &Layout,
+        out: &mut Vec<Decided>,
+    ) -> Result<()> {
+        let mut num = [0; 4];
+        device.download(&self.num_decisions, 0, &mut num)?;
+        let size = decision_bytes(layout);
+        let mut bytes = vec![0; u32::from_ne_bytes(num) as usize * size];
+        device.download(&self.decisions, 0, &mut bytes)?;
+        device.upload(&mut self.num_decisions, 0, &[0; 4])?;
+        let first = out.len();
+        out.extend(bytes.chunks_exact(size).map(|bytes| {
+            let (head, summary_bytes) = bytes.split_at(size_of::<DecisionHead>());
+            let head: DecisionHead = bytemuck::pod_read_unaligned(head);
+            let mut summary = RootSummary::default();
+            layout.read_summary(summary_bytes, &mut summary);
+            Decided { lane: head.lane as usize, pass: head.pass, place: head.place as usize, summary }
+        }));
+        out[first..].sort_by_key(|decided| (decided.pass, decided.lane));
+        Ok(())
+    }
+}
+
+fn decision_bytes(layout: &Layout) -> usize {
+    size_of::<DecisionHead>() + layout.summary_bytes()
+}
+
+impl LaneRow {
+    fn new(start: &LaneStart<'_>) -> Self {
+        let LaneStart { lane, game, plies, opening, .. } = *start;
+        Self { lane, game, plies, opening, passes: 0, task: 0 }
+    }
+}
+
+impl PlayNumbers {
+    fn new(plan: &PlayPlan, [schedule, fast_schedule]: [u32; 2], num_starts: usize) -> Self {
+        Self {
+            seed: plan.seed,
+            simulations: plan.simulations,
+            fast_simulations: plan.fast_simulations,
+            schedule,
+            fast_schedule,
+            determinisations: plan.determinisations as u32,
+            opening_plies: plan.opening_plies,
+            opening_none: plan.opening_none,
+            temperature_plies: plan.temperature_plies,
+            fast_fraction: plan.fast_fraction,
+            num_starts: num_starts as u32,
+        }
+    }
+}
+
+/// All trees, one after the other, and where each begins.
+fn pack_starts(starts: &RootCache) -> (Vec<u8>, Vec<Start>) {
+    let mut all = Vec::new();
+    let places = starts.iter().map(|(_, snapshot)| {
+        let (bytes, parts) = pack_snapshot(snapshot);
+        let first = all.len();
+        all.extend_from_slice(&bytes);
+        Start {
+            parts: parts.map(|part| (first + part) as u64),
+            count: snapshot.tree.count(0) as u32,
+            num_history: snapshot.history.len() as u32,
+        }
+    });
+    let places = places.collect();
+    (all, places)
+}

@@ -1,0 +1,236 @@
+//! Self-play that the device leads against self-play led pass by pass on the CPU: games, samples and games in progress must be
+//! equal to the bit, whatever network answers where.
+
+use super::networks::OnDevice;
+use super::scenario::tree_bytes;
+use crate::host_device::HostDevice;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use vecaz::Result;
+use vecaz::backend::Backend;
+use vecaz::backend::kernels::KernelBackend;
+use vecaz::backend::kernels::network::ObsFormat;
+use vecaz::backend::plan::BackendPlan;
+use vecaz::batch::any_game;
+use vecaz::config::{Config, Layers};
+use vecaz::net::{HashNet, IoShape, Network, UniformNet};
+use vecaz::root_cache::{self, CachePlan};
+use vecaz::search::PassClock;
+use vecaz::selfplay::{FinishedGame, Lane, SelfPlay, backend_plan};
+
+/// Who answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Answers {
+    /// A network on the host, asked after every selection.
+    Host,
+    /// The same one, beside the rows.
+    Beside,
+    /// Everything gets the same answer.
+    Same,
+}
+
+/// All that self-play leaves behind.
+#[derive(Debug, PartialEq)]
+struct Played {
+    games: Vec<FinishedGame>,
+    lanes: Vec<Lane>,
+}
+
+fn config(game: &str, search: &str, selfplay: &str) -> Config {
+    let text = format!("[game]\n{game}\n[search]\ncache_entries = 0\n{search}\n[selfplay]\n{selfplay}");
+    Layers::default().text(&text, "test").and_then(Layers::resolve).expect("valid")
+}
+
+/// A number of strides, with new weights in between, by backends that `make` makes.
+fn play(
+    config: &Config,
+    answers: Answers,
+    make: &dyn Fn(BackendPlan, IoShape) -> Result<Box<dyn Backend>>,
+) -> (Played, PassClock) {
+    let game = any_game(config.game_name(), &config.game_options()).expect("registered");
+    let sizes = game.sizes();
+    let shape =
+        IoShape { obs_len: sizes.obs.len(), num_actions: sizes.num_actions, num_players: sizes.num_players };
+    let network: Box<dyn Network> = match answers {
+        Answers::Same => Box::new(UniformNet(shape)),
+        Answers::Host | Answers::Beside => Box::new(HashNet(shape)),
+    };
+    let cache = || match config.search.root_cache {
+        0 => Vec::new(),
+        simulations => {
+            let plan = backend_plan(config, &sizes, 1);
+            let cache_plan = CachePlan::for_run(simulations, plan, &sizes, config.run.seed);
+            root_cache::build(game.as_ref(), network.as_ref(), cache_plan).expect("few starts")
+        }
+    };
+    let backends = |plan| make(plan, shape);
+    let mut selfplay = SelfPlay::with_backends(&game, config, network.as_ref(), Vec::new(), 1, &backends)
+        .expect("a backend");
+    let mut games = Vec::new();
+    for _ in 0..2 {
+        selfplay.set_network(network.as_ref(), cache()).expect("a network");
+        for _ in 0..2 {
+            games.extend(selfplay.stride().expect("finite"));
+        }
+    }
+    let mut clock = selfplay.take_clock();
+    [clock.select, clock.forward, clock.expand, clock.backup] = [0.0; 4];
+    (Played { games, lanes: selfplay.lanes().cloned().collect() }, clock)
+}
+
+fn on_cpu(config: &Config, answers: Answers) -> (Played, PassClock) {
+    let game = any_game(config.game_name(), &config.game_options()).expect("registered");
+    play(config, answers, &|plan, _| vecaz::backend::cpu_backend(game.as_ref(), plan))
+}
+
+fn on_device(config: &Config, answers: Answers, missing_barrier: i32) -> (Played, PassClock) {
+    let game = any_game(config.game_name(), &config.game_options()).expect("registered");
+    play(config, answers, &|plan, shape| {
+        let device = HostDevice::new(6).without_barrier(missing_barrier);
+        let mut backend = KernelBackend::new(device, game.as_ref(), plan)?;
+        if answers == Answers::Beside {
+            let network = OnDevice { network: HashNet(shape), format: ObsFormat::F32, forwards: 0 };
+            backend.set_network(Some(Box::new(network)));
+        }
+        Ok(Box::new(backend))
+    })
+}
+
+/// Fails where device and CPU differ; returns the games.
+fn compare(config: &Config, answers: Answers) -> Vec<FinishedGame> {
+    let (right, right_clock) = on_cpu(config, answers);
+    let (found, clock) = on_device(config, answers, 0);
+    let what = format!("{} with {answers:?}, {:?}", config.game_name(), config.search);
+    assert_eq!(found.games.len(), right.games.len(), "{what}");
+    for (found, right) in found.games.iter().zip(&right.games) {
+        assert_eq!(found, right, "{what}");
+    }
+    assert_eq!(found.lanes, right.lanes, "{what}");
+    let counts = |c: PassClock| [c.passes, c.simulations, c.plies, c.idle_rows, c.depth_sum, c.depth_max];
+    assert_eq!(counts(clock), counts(right_clock), "{what}");
+    let inside = clock.copied.inside;
+    assert_eq!(inside > 0, answers == Answers::Host, "{inside} bytes were copied within passes, {what}");
+    found.games
+}
+
+/// Games with how they are searched and played: between them both algorithms, several leaves a pass, reuse and none, caps,
+/// openings, chance, repeat turns, a history, hidden hands of several determinisations and of one, a full tree.
+const CASES: [(&str, &str, &str); 9] = [
+    (
+        "name = 'tic_tac_toe'",
+        "algorithm = 'puct'\nsimulations = 12",
+        "games = 5\nstride = 60\nopening_plies = 3\ntemperature_plies = 2",
+    ),
+    (
+        "name = 'tic_tac_toe'",
+        "algorithm = 'gumbel'\nsimulations = 40\nleaves = 3",
+        "games = 3\nstride = 60\nopening_plies = 9\nopening_none = 0.0",
+    ),
+    (
+        "name = 'connect_four'",
+        "algorithm = 'gumbel'\nsimulations = 9\nleaves = 2\nreuse = false",
+        "games = 5\nstride = 75\nfast_fraction = 0.4\nfast_simulations = 3",
+    ),
+    (
+        "name = 'connect_four'",
+        "algorithm = 'puct'\nsimulations = 16\nleaves = 4\nnodes = 20\nroot_cache = 60",
+        "games = 5\nstride = 60\nopening_plies = 2\nfast_fraction = 0.2\nfast_simulations = 20",
+    ),
+    ("name = 'hex'\nsize = 3\nswap = true", "simulations = 8", "games = 3\nstride = 60\nopening_plies = 1"),
+    ("name = 'go'\nsize = 5\nmax_plies = 14", "simulations = 8\nleaves = 2", "games = 3\nstride = 40"),
+    (
+        "name = 'backgammon'\nply_limit = 100",
+        "algorithm = 'puct'\nsimulations = 6\nroot_cache = 20",
+        "games = 4\nstride = 300\nopening_plies = 0",
+    ),
+    (
+        "name = 'blob'\nplayers = 3\ncards = 2\nfull = true",
+        "simulations = 6\ndeterminisations = 3",
+        "games = 3\nstride = 250\nfast_fraction = 0.3\nfast_simulations = 4",
+    ),
+    (
+        "name = 'blob'\nplayers = 4\ncards = 2",
+        "algorithm = 'puct'\nsimulations = 5\ndeterminisations = 1\nleaves = 2",
+        "games = 3\nstride = 120\nopening_plies = 3",
+    ),
+];
+
+#[test]
+fn the_device_plays_the_games_of_the_cpu() {
+    for (game, search, selfplay) in CASES {
+        let config = config(game, search, selfplay);
+        for answers in [Answers::Host, Answers::Beside, Answers::Same] {
+            let games = compare(&config, answers);
+            assert!(games.iter().any(|game| game.game > 0), "{game}: {} games", games.len());
+        }
+    }
+}
+
+#[test]
+fn without_the_barriers_between_plies_results_differ() {
+    let (game, search, selfplay) = CASES[0];
+    let config = config(game, search, selfplay);
+    let right = on_cpu(&config, Answers::Same).0;
+    let agree = |barrier| {
+        let played = || on_device(&config, Answers::Same, barrier).0 == right;
+        catch_unwind(AssertUnwindSafe(played)).unwrap_or(false)
+    };
+    assert!(agree(0));
+    for barrier in [30, 31] {
+        assert!(!agree(barrier), "nothing differs without barrier {barrier}");
+    }
+}
+
+#[test]
+fn the_root_cache_is_the_same_tree_wherever_it_is_built() {
+    for (game, search) in [
+        ("name = 'backgammon'", "algorithm = 'puct'\nroot_cache = 40\nsimulations = 9"),
+        ("name = 'connect_four'", "algorithm = 'gumbel'\nroot_cache = 300\nsimulations = 40\nnodes = 100"),
+    ] {
+        let config = config(game, search, "games = 2");
+        let game = any_game(config.game_name(), &config.game_options()).expect("registered");
+        let sizes = game.sizes();
+        let shape = IoShape {
+            obs_len: sizes.obs.len(),
+            num_actions: sizes.num_actions,
+            num_players: sizes.num_players,
+        };
+        let rows = backend_plan(&config, &sizes, 1);
+        let plan = CachePlan::for_run(config.search.root_cache, rows, &sizes, config.run.seed);
+        let right = root_cache::build(game.as_ref(), &HashNet(shape), plan).expect("few starts");
+        let make = |plan| -> Result<Box<dyn Backend>> {
+            Ok(Box::new(KernelBackend::new(HostDevice::new(9), game.as_ref(), plan)?))
+        };
+        let starts = root_cache::starts(game.as_ref()).expect("few");
+        let network = Box::new(HashNet(shape));
+        let found = root_cache::build_rows(game.as_ref(), network, plan, &starts, 0, &make).expect("built");
+        assert_eq!(found.len(), right.len());
+        for ((root, tree), (right_root, right_tree)) in found.iter().zip(&right) {
+            assert_eq!((root, &tree.history), (right_root, &right_tree.history));
+            assert_eq!(tree_bytes(tree), tree_bytes(right_tree), "{search}");
+            assert!(tree.tree.count(0) > 30);
+        }
+    }
+}
+
+#[test]
+fn too_many_games_are_refused_with_the_number_that_fits() {
+    let config = config("name = 'blob'", "determinisations = 4\nsimulations = 50", "games = 100");
+    let game = any_game(config.game_name(), &config.game_options()).expect("registered");
+    let sizes = game.sizes();
+    let shape =
+        IoShape { obs_len: sizes.obs.len(), num_actions: sizes.num_actions, num_players: sizes.num_players };
+    let largest = |rows_of: fn(u64) -> u64, free: usize| {
+        let make = |plan| -> Result<Box<dyn Backend>> {
+            let device = HostDevice::new(1).with_free_bytes(free);
+            Ok(Box::new(KernelBackend::new(device, game.as_ref(), plan)?))
+        };
+        let refused = SelfPlay::with_backends(&game, &config, &HashNet(shape), Vec::new(), 1, &make);
+        match refused.err().expect("too many") {
+            vecaz::Error::Memory { largest_games, need_mib, .. } => (rows_of(largest_games), need_mib),
+            other => panic!("{other}"),
+        }
+    };
+    let (games, need_mib) = largest(|games| games, 1 << 20);
+    let rows_that_fit = 400.0 / need_mib as f64;
+    assert!((games as f64 - rows_that_fit / 4.0).abs() <= 1.0, "{games} games, {need_mib} MiB for 400 rows");
+}
