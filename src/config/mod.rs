@@ -84,6 +84,17 @@ names! {
     }
 }
 names! {
+    /// Number format of products and activations in training; weights, sums and the optimiser are always 32-bit floats.
+    TrainPrecision {
+        /// 32-bit floats.
+        F32 = "f32",
+        /// bfloat16.
+        Bf16 = "bf16",
+        /// Half precision, with a loss scale that adapts.
+        F16 = "f16",
+    }
+}
+names! {
     /// The optimiser.
     OptimizerKind {
         /// AdamW (Loshchilov and Hutter 2019).
@@ -221,6 +232,8 @@ section! {
 section! {
     /// `[train]`: optimisation.
     TrainConfig {
+        /// Number format of products and activations; bf16 and f16 where training is on a GPU.
+        precision: TrainPrecision = TrainPrecision::F32,
         /// AdamW or SGD.
         optimizer: OptimizerKind = OptimizerKind::AdamW,
         /// Peak learning rate.

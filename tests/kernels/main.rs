@@ -5,3 +5,4 @@ mod host_device;
 
 mod games;
 mod search;
+mod train;

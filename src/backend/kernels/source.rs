@@ -4,6 +4,7 @@
 
 use super::device::Program;
 use crate::batch::AnyGame;
+use crate::config::TrainPrecision;
 use crate::error::{Error, Result};
 
 macro_rules! embed {
@@ -29,6 +30,13 @@ embed! {
     "search/count.cuh",
     "search.cu",
     "batch.cu",
+    "gather.cu",
+    "train.cu",
+    "train/format.cuh",
+    "train/linear.cuh",
+    "train/norm.cuh",
+    "train/loss.cuh",
+    "train/optimizer.cuh",
     "games/board.cuh",
     "games/defaults.cuh",
     "games/tic_tac_toe.cuh",
@@ -69,6 +77,26 @@ pub fn program(game: &dyn AnyGame, unit: &str) -> Result<Program> {
         headers: FILES.iter().map(|&(name, text)| (name.into(), text.into())).collect(),
         defines: defines(game),
     })
+}
+
+/// The program that trains a network in `precision`; with the kernels that gather samples of `game`, if there is one that has
+/// them.
+///
+/// # Errors
+/// None in practice: the sources are in the program.
+pub fn training(game: Option<&dyn AnyGame>, precision: TrainPrecision) -> Result<Program> {
+    let mut program = match game.filter(|game| has_game(game.name())) {
+        Some(game) => program(game, "gather")?,
+        None => Program {
+            game: "training".into(),
+            source: "#include \"common.cuh\"\n".into(),
+            headers: FILES.iter().map(|&(name, text)| (name.into(), text.into())).collect(),
+            defines: Vec::new(),
+        },
+    };
+    program.source += "#include \"train.cu\"\n";
+    program.defines.push(("VZ_TRAIN_FORMAT".into(), (precision as u32).to_string()));
+    Ok(program)
 }
 
 /// The constants of `game`: its sizes, each of its options as `VZ_OPT_..`, and the bytes of its first state.

@@ -36,7 +36,7 @@ struct Thread {
 
 struct Launch {
     std::vector<Thread> threads;
-    std::unique_ptr<char[]> stacks;
+    char* stacks = nullptr;
     std::vector<uint64_t> buffers[2]; // [threads]
     Fibre scheduler;
     unsigned current = 0;
@@ -141,7 +141,7 @@ inline void run_block(Launch& launch) {
     const unsigned num = static_cast<unsigned>(launch.threads.size()), warps = num / WARP;
     for (unsigned i = 0; i < num; i++) {
         Thread& thread = launch.threads[i];
-        char* stack = launch.stacks.get() + i * STACK_BYTES;
+        char* stack = launch.stacks + i * STACK_BYTES;
         memcpy(stack, &CANARY, sizeof CANARY);
         thread.fibre.prepare(stack, STACK_BYTES, thread_main);
         thread.index = Dim3{i, 0, 0};
@@ -164,7 +164,7 @@ inline void run_block(Launch& launch) {
         if (!at_barrier) break;
     }
     for (unsigned i = 0; i < num; i++) {
-        if (memcmp(launch.stacks.get() + i * STACK_BYTES, &CANARY, sizeof CANARY) != 0) launch.error = "a stack is too small";
+        if (memcmp(launch.stacks + i * STACK_BYTES, &CANARY, sizeof CANARY) != 0) launch.error = "a stack is too small";
     }
 }
 
@@ -193,6 +193,17 @@ struct Caller<FUNCTION> {
     static constexpr Kernel named(const char* name) { return {name, call, SIZES, sizeof...(Arguments)}; }
 };
 
+// Room for stacks, kept from launch to launch: fresh memory costs more than most kernels do.
+inline char* stacks_for(size_t bytes) {
+    static thread_local std::unique_ptr<char[]> stacks;
+    static thread_local size_t room = 0;
+    if (bytes > room) {
+        stacks.reset(new char[bytes]);
+        room = bytes;
+    }
+    return stacks.get();
+}
+
 inline const char* run(
     const Kernel& kernel, unsigned grid, unsigned block, uint64_t seed, void* const* arguments, const unsigned* sizes,
     unsigned num_arguments
@@ -204,7 +215,7 @@ inline const char* run(
     }
     Launch launch;
     launch.threads.resize(block);
-    launch.stacks.reset(new char[block * STACK_BYTES]);
+    launch.stacks = stacks_for(block * STACK_BYTES);
     launch.buffers[0].assign(block, 0);
     launch.buffers[1].assign(block, 0);
     launch.block_dim = Dim3{block, 1, 1};
