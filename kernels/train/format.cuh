@@ -100,6 +100,15 @@ VZ_DEVICE Vector zeros() {
 VZ_DEVICE Vector load(const Element* from) { return *(const Vector*)from; }
 VZ_DEVICE void store(Element* to, const Vector& from) { *(Vector*)to = from; }
 
+// a b + c; a device rounds once.
+VZ_DEVICE f32 multiply_add(f32 a, f32 b, f32 c) {
+#ifdef __CUDACC__
+    return __fmaf_rn(a, b, c);
+#else
+    return a * b + c;
+#endif
+}
+
 // The sum over the lanes of a warp, the same bits in every lane.
 template <class T>
 VZ_DEVICE T warp_sum(T value) {

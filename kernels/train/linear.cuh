@@ -54,7 +54,7 @@ struct Sums {
             const f32 right[4] = {widen(b[0]), widen(b[1]), widen(b[2]), widen(b[3])};
             for (int i = 0; i < 4; i++) {
                 const f32 left = widen(a[i]);
-                for (int j = 0; j < 4; j++) at[i * 4 + j] += left * right[j];
+                for (int j = 0; j < 4; j++) at[i * 4 + j] = multiply_add(left, right[j], at[i * 4 + j]);
             }
         }
     }
@@ -81,7 +81,7 @@ struct Finish {
 // out = x W, for all rows of the output; `rows` is their number, `weights` [taps, inputs, columns].
 template <class Out>
 VZ_DEVICE void product(
-    const Shape& shape, u32 rows, const Element* x, const Element* weights, const Finish& finish, Out* out, Factors& factors
+    const Shape shape, u32 rows, const Element* x, const Element* weights, const Finish& finish, Out* out, Factors& factors
 ) {
     const u32 area = shape.height * shape.width;
     const u32 column_tiles = (shape.columns + TILE - 1) / TILE;
@@ -97,18 +97,24 @@ VZ_DEVICE void product(
     const int a_k = (int)threadIdx.x % 4 * VEC, b_k = (int)threadIdx.x / 8;
     Sums sums;
     const bool used = first < units && Sums::within(units - first, shape.columns - first_column);
-    for (u32 start = 0; start < depth; start += DEPTH) {
-        Vector a = zeros(), b = zeros();
+    const auto fetch = [&](u32 start, Vector& a, Vector& b) {
+        a = b = zeros();
         if (a_row < units && start + a_k < depth) {
             const u32 tap = (start + a_k) / shape.inputs, input = (start + a_k) % shape.inputs;
             const i64 row = source_row(shape, a_row, tap);
             if (row >= 0) a = load(x + row * shape.x_width + shape.x_offset + input);
         }
         if (b_column < shape.columns && start + b_k < depth) b = load(matrix + (u64)(start + b_k) * shape.columns + b_column);
+    };
+    Vector a, b;
+    fetch(0, a, b);
+    for (u32 start = 0; start < depth; start += DEPTH) {
         __syncthreads();
         for (int i = 0; i < VEC; i++) factors.a[(a_k + i) * STRIDE + threadIdx.x / 4] = a.x[i];
         store(factors.b + b_k * STRIDE + threadIdx.x % 8 * VEC, b);
         __syncthreads();
+        // The next step's loads run beside this one's products.
+        fetch(start + DEPTH, a, b);
         if (used) sums.add(factors);
     }
     for (int i = 0; i < 16; i++) {
@@ -128,7 +134,7 @@ VZ_DEVICE void product(
 // The gradient of the weights, x^T dy: a part of it for each of `splits` ranges of rows, parts [splits, taps * inputs,
 // columns]; `shape` is that of the forward direction, `rows` those of its output.
 VZ_DEVICE void weight_gradient(
-    const Shape& shape, u32 rows, u32 splits, const Element* x, const Element* dy, f32* parts, Factors& factors
+    const Shape shape, u32 rows, u32 splits, const Element* x, const Element* dy, f32* parts, Factors& factors
 ) {
     const u32 height = shape.taps * shape.inputs;
     const u32 row_tiles = (height + TILE - 1) / TILE, column_tiles = (shape.columns + TILE - 1) / TILE;
@@ -142,17 +148,21 @@ VZ_DEVICE void weight_gradient(
     const u32 tap = row / shape.inputs, input = row % shape.inputs;
     Sums sums;
     const bool used = Sums::within(height - first_row, shape.columns - first_column);
+    const auto fetch = [&](u32 start, Vector& a, Vector& b) {
+        a = b = zeros();
+        if (start + k >= end) return;
+        const i64 source = row < height ? source_row(shape, start + k, tap) : -1;
+        if (source >= 0) a = load(x + source * shape.x_width + shape.x_offset + input);
+        if (column < shape.columns) b = load(dy + (u64)(start + k) * shape.columns + column);
+    };
+    Vector a, b;
+    fetch(begin, a, b);
     for (u32 start = begin; start < end; start += DEPTH) {
-        Vector a = zeros(), b = zeros();
-        if (start + k < end) {
-            const i64 source = row < height ? source_row(shape, start + k, tap) : -1;
-            if (source >= 0) a = load(x + source * shape.x_width + shape.x_offset + input);
-            if (column < shape.columns) b = load(dy + (u64)(start + k) * shape.columns + column);
-        }
         __syncthreads();
         store(factors.a + k * STRIDE + lane, a);
         store(factors.b + k * STRIDE + lane, b);
         __syncthreads();
+        fetch(start + DEPTH, a, b);
         if (used) sums.add(factors);
     }
     for (int i = 0; i < 16; i++) {

@@ -102,7 +102,13 @@ impl Losses {
     ///
     /// # Errors
     /// [`Error::NotFinite`] for a loss.
-    fn new(config: &TrainConfig, sums: &LossSums, total_weight: f64, norm: f64, updates: u64) -> Result<Self> {
+    fn new(
+        config: &TrainConfig,
+        sums: &LossSums,
+        total_weight: f64,
+        norm: f64,
+        updates: u64,
+    ) -> Result<Self> {
         let mean = |sum: f64| sum / total_weight;
         let value_mse = mean(sums.squared_error);
         let policy_cross_entropy = mean(sums.cross_entropy);

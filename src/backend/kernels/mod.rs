@@ -29,7 +29,7 @@ use crate::search::root::RootSummary;
 use device::Device;
 use layout::{BeginCommand, Layout, Totals};
 use network::DeviceNetwork;
-pub use open::{candle_device, check_device, cuda_backend};
+pub use open::{OnDevice, candle_device, check_device, cuda_backend, on_cuda};
 use rows::Rows;
 use std::cell::{OnceCell, RefCell};
 

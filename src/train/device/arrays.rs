@@ -26,7 +26,8 @@ pub fn chunk_rows(rows: usize) -> usize {
 /// In how many ranges of rows the gradient of a layer's weights is summed: depends on the sizes alone.
 pub fn splits(layer: &Layer, rows: usize) -> usize {
     let shape = &layer.forward;
-    let tiles = ((shape.taps * shape.inputs) as usize).div_ceil(TILE) * (shape.columns as usize).div_ceil(TILE);
+    let tiles =
+        ((shape.taps * shape.inputs) as usize).div_ceil(TILE) * (shape.columns as usize).div_ceil(TILE);
     (BUSY_BLOCKS / tiles).clamp(1, rows.div_ceil(SPLIT_ROWS))
 }
 

@@ -273,19 +273,20 @@ impl Builder<'_> {
         let bias = self.bias(names[0], columns);
         let biases = bias.map_or(0, |_| blocks[0].1);
         let back = if mode == Mode::Flatten { Mode::Spread } else { mode };
-        let shape = |mode: Mode, [inputs, columns, x_width, x_offset, out_width, out_offset]: [usize; 6]| Shape {
-            mode: mode as u32,
-            height: self.height as u32,
-            width: self.width as u32,
-            taps: taps as u32,
-            inputs: inputs as u32,
-            columns: columns as u32,
-            x_width: x_width as u32,
-            x_offset: x_offset as u32,
-            out_width: out_width as u32,
-            out_offset: out_offset as u32,
-            biases: 0,
-        };
+        let shape =
+            |mode: Mode, [inputs, columns, x_width, x_offset, out_width, out_offset]: [usize; 6]| Shape {
+                mode: mode as u32,
+                height: self.height as u32,
+                width: self.width as u32,
+                taps: taps as u32,
+                inputs: inputs as u32,
+                columns: columns as u32,
+                x_width: x_width as u32,
+                x_offset: x_offset as u32,
+                out_width: out_width as u32,
+                out_offset: out_offset as u32,
+                biases: 0,
+            };
         let forward = shape(mode, [wide, columns, from.width, from.offset, columns, 0]);
         Layer {
             forward: Shape { biases: biases as u32, ..forward },

@@ -26,8 +26,8 @@ pub use arrays::Samples;
 pub use layers::{Layers, Mode, Shape};
 use passes::{Pass, Shared, blocks, elementwise, warps};
 pub use samples::{DeviceReplay, Residence};
-pub use step::{LossScale, Report};
 use step::Settings;
+pub use step::{LossScale, Report};
 
 /// Numbers of the gradient that one block squares: `SQUARED` of kernels/train/optimizer.cuh.
 const SQUARED: usize = 4096;
@@ -62,7 +62,9 @@ pub struct DeviceTrainer<D: Device> {
 pub fn kernels_of(arch: Arch) -> Result<()> {
     match arch {
         Arch::Resnet | Arch::Mlp => Ok(()),
-        Arch::Edge => Err(Error::unsupported("the edge network in training on a device", "it is trained on the CPU")),
+        Arch::Edge => {
+            Err(Error::unsupported("the edge network in training on a device", "it is trained on the CPU"))
+        }
     }
 }
 
@@ -109,8 +111,7 @@ impl<D: Device> DeviceTrainer<D> {
         for slot in params.slots.iter().filter(|slot| slot.kind == Kind::Matrix) {
             decayed[slot.range.clone()].fill(1.0);
         }
-        let shapes: Vec<Shape> =
-            layers.linears().flat_map(|layer| [layer.forward, layer.backward]).collect();
+        let shapes: Vec<Shape> = layers.linears().flat_map(|layer| [layer.forward, layer.backward]).collect();
         let count = params.num_parameters;
         let shared = Shared {
             shapes: uploaded(&device, &shapes)?,
@@ -218,8 +219,7 @@ impl<D: Device> DeviceTrainer<D> {
         mut fill: impl FnMut(&D, &mut Samples<D::Buffer>, usize) -> Result<()>,
     ) -> Result<Losses> {
         loop {
-            let settings =
-                Settings::new(&self.config, self.updates, total_weight, self.loss_scale.scale);
+            let settings = Settings::new(&self.config, self.updates, total_weight, self.loss_scale.scale);
             self.device.upload(&mut self.shared.settings, 0, bytemuck::bytes_of(&settings))?;
             self.begin()?;
             for part in 0..self.config.accumulate {

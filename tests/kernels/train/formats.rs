@@ -17,8 +17,22 @@ const SHAPE: LaunchShape = LaunchShape { grid: 5, block: 128, shared: 0 };
 /// Numbers of every size, ties and limits among them.
 fn numbers() -> Vec<f32> {
     let edges = [
-        0.0, -0.0, f32::INFINITY, f32::NEG_INFINITY, f32::MAX, f32::MIN_POSITIVE, 1e-40, 65504.0, 65519.0, 65520.0,
-        65536.0, 5.9e-8, 2.9e-8, 3.0e-8, 6.1e-5, 6.0975e-5,
+        0.0,
+        -0.0,
+        f32::INFINITY,
+        f32::NEG_INFINITY,
+        f32::MAX,
+        f32::MIN_POSITIVE,
+        1e-40,
+        65504.0,
+        65519.0,
+        65520.0,
+        65536.0,
+        5.9e-8,
+        2.9e-8,
+        3.0e-8,
+        6.1e-5,
+        6.0975e-5,
     ];
     let mut rng = Key::new(3, Purpose::Evaluation).stream();
     let random = (0..4000).map(|_| f32::from_bits(rng.next_u64() as u32)).filter(|x| !x.is_nan());
@@ -71,13 +85,7 @@ fn all_bits_of_a_format_are_read() {
         device.upload(&mut x, 0, bytemuck::cast_slice(&all)).expect("a copy");
         let out = device.alloc(4 * all.len()).expect("room");
         let width = all.len() as u32;
-        let args = [
-            Arg::Buffer(&x, 0),
-            Arg::U32(1),
-            Arg::U32(64),
-            Arg::U32(width),
-            Arg::Buffer(&out, 0),
-        ];
+        let args = [Arg::Buffer(&x, 0), Arg::U32(1), Arg::U32(64), Arg::U32(width), Arg::Buffer(&out, 0)];
         let shape = LaunchShape { grid: width / 64, ..SHAPE };
         device.launch("sum_columns", shape, &args).expect("a launch");
         let found: &[f32] = bytemuck::cast_slice(out.bytes());
@@ -164,7 +172,8 @@ struct Curve {
 fn curve(precision: TrainPrecision, seed: u64) -> Curve {
     let spec = board();
     let config = TrainConfig { precision, lr: 4e-3, ..config() };
-    let mut trainer = DeviceTrainer::new(HostDevice::new(seed), &spec, &config, None, seed).expect("a trainer");
+    let mut trainer =
+        DeviceTrainer::new(HostDevice::new(seed), &spec, &config, None, seed).expect("a trainer");
     let lessons: Vec<TrainBatch> = (0..BATCHES).map(|i| lesson(&spec, i)).collect();
     let losses: Vec<Loss> = (0..UPDATES)
         .map(|update| {
@@ -172,7 +181,8 @@ fn curve(precision: TrainPrecision, seed: u64) -> Curve {
             [losses.policy_kl, losses.value_mse]
         })
         .collect();
-    let mean = |part: &[Loss]| [0, 1].map(|i| part.iter().map(|loss| loss[i]).sum::<f64>() / part.len() as f64);
+    let mean =
+        |part: &[Loss]| [0, 1].map(|i| part.iter().map(|loss| loss[i]).sum::<f64>() / part.len() as f64);
     let round = BATCHES as usize;
     Curve { mean: mean(&losses), first: mean(&losses[..round]), last: mean(&losses[losses.len() - round..]) }
 }
@@ -185,7 +195,8 @@ fn losses_fall_alike_in_every_format() {
         let found = curve(precision, 1);
         for i in [0, 1] {
             let means = [0, 1, 2].map(|run| right[run].mean[i]);
-            let noise = means.iter().cloned().fold(f64::MIN, f64::max) - means.iter().cloned().fold(f64::MAX, f64::min);
+            let noise = means.iter().cloned().fold(f64::MIN, f64::max)
+                - means.iter().cloned().fold(f64::MAX, f64::min);
             let apart = (found.mean[i] - right[0].mean[i]).abs();
             println!("{precision:?}: {:?}, {apart:e} from {means:?}", found.mean[i]);
             assert!(apart < noise, "{precision:?}: {} against {means:?}", found.mean[i]);

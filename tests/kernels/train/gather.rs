@@ -44,8 +44,9 @@ impl Plies {
                     if let Turn::Player(player) = turn {
                         let mut policy = vec![0.0; legal.len()];
                         self.rng.dirichlet(0.5, &mut policy);
-                        let values =
-                            (0..self.game.sizes().num_players).map(|_| 2.0 * self.rng.uniform() - 1.0).collect();
+                        let values = (0..self.game.sizes().num_players)
+                            .map(|_| 2.0 * self.rng.uniform() - 1.0)
+                            .collect();
                         return Sample { state, player, actions: legal, policy, values };
                     }
                 }
@@ -68,10 +69,7 @@ fn download<T: bytemuck::Pod>(buffer: &HostBuffer) -> Vec<T> {
 
 /// A device that keeps the replay, and one that has no room for it.
 fn devices() -> [(HostDevice, Residence); 2] {
-    [
-        (HostDevice::new(3), Residence::Device),
-        (HostDevice::new(3).with_free_bytes(1000), Residence::Host),
-    ]
+    [(HostDevice::new(3), Residence::Device), (HostDevice::new(3).with_free_bytes(1000), Residence::Host)]
 }
 
 fn compare(game: &Arc<dyn AnyGame>) {
@@ -118,7 +116,8 @@ fn updates_out_of_the_replay_are_those_on_its_batches() {
     let config = TrainConfig { accumulate: 2, ..config() };
     let (mut plies, mut replay) = (Plies::new(&game), Replay::new(game.as_ref(), CAPACITY));
     for (device, residence) in devices() {
-        let trainer = |device| DeviceTrainer::new(device, &spec, &config, Some(game.as_ref()), 4).expect("a trainer");
+        let trainer =
+            |device| DeviceTrainer::new(device, &spec, &config, Some(game.as_ref()), 4).expect("a trainer");
         let (mut found, mut right) = (trainer(device), trainer(HostDevice::new(8)));
         let mut samples =
             DeviceReplay::new(found.device(), game.as_ref(), CAPACITY, BATCH / 2).expect("room");

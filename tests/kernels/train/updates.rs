@@ -31,7 +31,8 @@ fn assert_close(found: &Losses, right: &Losses, tolerance: f64) {
 fn assert_gradients(found: &Weights, right: &Weights, tolerance: f32) {
     for (name, right) in right.iter().filter(|(name, _)| name.starts_with("first.")) {
         // A bias in front of a normalisation has the gradient 0 but for rounding.
-        let zero = name.contains("linear1.bias") || name.contains("linear2.bias") || name.contains("stem.bias");
+        let zero =
+            name.contains("linear1.bias") || name.contains("linear2.bias") || name.contains("stem.bias");
         if !zero {
             let apart = difference(&found[name], right);
             assert!(apart <= tolerance, "{name}: {apart}");
@@ -66,7 +67,8 @@ fn the_gradient_is_the_slope_of_the_loss() {
     let mut loss_at = |step: f32| {
         let mut moved = state.clone();
         for (name, array) in moved.iter_mut() {
-            let Some(slope) = name.strip_prefix("weights.").and_then(|n| gradient.get(&format!("first.{n}"))) else {
+            let Some(slope) = name.strip_prefix("weights.").and_then(|n| gradient.get(&format!("first.{n}")))
+            else {
                 continue;
             };
             array.data.iter_mut().zip(&slope.data).for_each(|(x, g)| *x += step * g / norm);
