@@ -4,7 +4,7 @@
 // Rows are a board's positions, boards one after the other. A block makes a tile of the result; sums over k go in ascending
 // order, so a result does not depend on what runs beside it.
 #pragma once
-#include "train/format.cuh"
+#include "train/sums.cuh"
 
 namespace train {
 
@@ -23,41 +23,6 @@ struct Shape {
     u32 x_width, x_offset;     // of a row of the input, and where the inputs begin
     u32 out_width, out_offset; // of a row of the output, and where the columns go
     u32 biases;                // columns that have one
-};
-
-constexpr int TILE = 64;    // rows and columns of a tile
-constexpr int DEPTH = 32;   // of one step
-constexpr int THREADS = 256;
-constexpr int STRIDE = TILE + VEC;
-
-// Both factors of one step, k by k.
-struct Factors {
-    alignas(16) Element a[DEPTH * STRIDE]; // [k][row]
-    alignas(16) Element b[DEPTH * STRIDE]; // [k][column]
-};
-
-// A thread's part of a tile.
-struct Sums {
-    f32 at[16] = {};
-
-    VZ_DEVICE static int row(int i) { return (int)threadIdx.x / 16 * 4 + i / 4; }
-    VZ_DEVICE static int column(int i) { return (int)threadIdx.x % 16 * 4 + i % 4; }
-
-    // True where some of it lies in a tile of `rows` rows and `columns` columns.
-    VZ_DEVICE static bool within(u32 rows, u32 columns) { return (u32)row(0) < rows && (u32)column(0) < columns; }
-
-    // Adds the products of one step.
-    VZ_DEVICE void add(const Factors& factors) {
-        for (int k = 0; k < DEPTH; k++) {
-            const Element* a = factors.a + k * STRIDE + row(0);
-            const Element* b = factors.b + k * STRIDE + column(0);
-            const f32 right[4] = {widen(b[0]), widen(b[1]), widen(b[2]), widen(b[3])};
-            for (int i = 0; i < 4; i++) {
-                const f32 left = widen(a[i]);
-                for (int j = 0; j < 4; j++) at[i * 4 + j] = multiply_add(left, right[j], at[i * 4 + j]);
-            }
-        }
-    }
 };
 
 // The row that row `row` reads through `tap`; -1 off the board.

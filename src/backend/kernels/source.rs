@@ -33,6 +33,7 @@ embed! {
     "gather.cu",
     "train.cu",
     "train/format.cuh",
+    "train/sums.cuh",
     "train/linear.cuh",
     "train/norm.cuh",
     "train/loss.cuh",

@@ -99,12 +99,17 @@ fn all_bits_of_a_format_are_read() {
     }
 }
 
+/// A device that multiplies as one without tensor cores does; on the host they take ten times as long.
+fn plain(seed: u64) -> HostDevice {
+    HostDevice::new(seed).with_define("VZ_TRAIN_PLAIN", 1)
+}
+
 /// The whole gradient of one batch.
-fn gradient(spec: &NetSpec, precision: TrainPrecision) -> Vec<f32> {
+fn gradient(device: HostDevice, spec: &NetSpec, precision: TrainPrecision) -> Vec<f32> {
     let config = TrainConfig { precision, clip_norm: 0.0, ..config() };
     let start = Trainer::with_weights(spec, &config, &weights(spec)).expect("a trainer").state();
-    let mut trainer = on_device(spec, &config, &start);
-    trainer.step(&batch(spec, 40, 6)).expect("finite");
+    let mut trainer = DeviceTrainer::with_state(device, spec, &config, None, &start).expect("a trainer");
+    trainer.step(&batch(spec, 23, 6)).expect("finite");
     let scale = if precision == TrainPrecision::F16 { 65_536.0 } else { 1.0 };
     trainer.gradient().expect("a copy").iter().map(|g| g / scale).collect()
 }
@@ -113,12 +118,23 @@ fn gradient(spec: &NetSpec, precision: TrainPrecision) -> Vec<f32> {
 fn gradients_of_every_format_point_the_same_way() {
     let product = |a: &[f32], b: &[f32]| -> f64 { a.iter().zip(b).map(|(a, b)| f64::from(a * b)).sum() };
     for spec in specs() {
-        let right = gradient(&spec, TrainPrecision::F32);
+        let right = gradient(HostDevice::new(1), &spec, TrainPrecision::F32);
         for (precision, least) in [(TrainPrecision::Bf16, 0.995), (TrainPrecision::F16, 0.9999)] {
-            let found = gradient(&spec, precision);
+            let found = gradient(plain(1), &spec, precision);
             let sizes = product(&right, &right).sqrt() * product(&found, &found).sqrt();
             let cosine = product(&right, &found) / sizes;
             assert!(cosine > least && cosine < 1.0 - 1e-12, "{precision:?}: {cosine} {:?}", spec.arch);
+        }
+    }
+}
+
+#[test]
+fn tensor_cores_multiply_what_plain_products_do() {
+    // Products of 16-bit numbers are exact in 32 bits and the host sums both in one order: the same bits.
+    for precision in [TrainPrecision::Bf16, TrainPrecision::F16] {
+        for spec in specs() {
+            let found = gradient(HostDevice::new(2), &spec, precision);
+            assert!(found == gradient(plain(1), &spec, precision), "{precision:?} {spec:?}");
         }
     }
 }
@@ -172,8 +188,7 @@ struct Curve {
 fn curve(precision: TrainPrecision, seed: u64) -> Curve {
     let spec = board();
     let config = TrainConfig { precision, lr: 4e-3, ..config() };
-    let mut trainer =
-        DeviceTrainer::new(HostDevice::new(seed), &spec, &config, None, seed).expect("a trainer");
+    let mut trainer = DeviceTrainer::new(plain(seed), &spec, &config, None, seed).expect("a trainer");
     let lessons: Vec<TrainBatch> = (0..BATCHES).map(|i| lesson(&spec, i)).collect();
     let losses: Vec<Loss> = (0..UPDATES)
         .map(|update| {
