@@ -4,7 +4,7 @@
 //!     cargo run --release --example kernel_sources > programs.jsonl
 
 use serde_json::json;
-use vecaz::backend::kernels::source::{FILES, has_game, program};
+use vecaz::backend::kernels::source::{GAME_UNITS, has_game, program};
 use vecaz::batch::any_game;
 use vecaz::error::Result;
 use vecaz::game::NAMES;
@@ -34,7 +34,7 @@ fn main() -> Result<()> {
             println!("{}", json!({ "label": label.trim(), "missing": true }));
             continue;
         }
-        for unit in FILES.iter().filter_map(|(file, _)| file.strip_suffix(".cu")) {
+        for unit in GAME_UNITS {
             let program = program(game.as_ref(), unit)?;
             let line = json!({
                 "label": label.trim(),

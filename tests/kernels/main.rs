@@ -4,4 +4,5 @@ mod host_compiler;
 mod host_device;
 
 mod games;
+mod net;
 mod search;
