@@ -5,7 +5,7 @@
 
 use serde_json::json;
 use vecaz::backend::kernels::device::Program;
-use vecaz::backend::kernels::source::{FILES, has_game, program, training};
+use vecaz::backend::kernels::source::{GAME_UNITS, has_game, program, training};
 use vecaz::batch::any_game;
 use vecaz::config::TrainPrecision;
 use vecaz::error::Result;
@@ -36,9 +36,7 @@ fn main() -> Result<()> {
             println!("{}", json!({ "label": label.trim(), "missing": true }));
             continue;
         }
-        for unit in
-            FILES.iter().filter_map(|(file, _)| file.strip_suffix(".cu")).filter(|unit| *unit != "train")
-        {
+        for unit in GAME_UNITS {
             print(label.trim(), !options.is_empty(), unit, &program(game.as_ref(), unit)?);
         }
     }

@@ -87,7 +87,7 @@ VZ_DEVICE void product(
         if (unit >= units || column >= shape.columns) continue;
         const u64 row = spread ? (u64)unit * area + position : unit;
         const u64 at = row * shape.out_width + shape.out_offset + column;
-        f32 sum = sums.at[i];
+        f32 sum = sums.sum(i);
         if (column < shape.biases) sum += finish.bias[column];
         if (finish.added) sum += widen(finish.added[at]);
         if (finish.relu && sum < 0.0f) sum = 0.0f;
@@ -132,7 +132,7 @@ VZ_DEVICE void weight_gradient(
     }
     for (int i = 0; i < 16; i++) {
         const u32 r = first_row + Sums::row(i), c = first_column + Sums::column(i);
-        if (r < height && c < shape.columns) parts[((u64)split * height + r) * shape.columns + c] = sums.at[i];
+        if (r < height && c < shape.columns) parts[((u64)split * height + r) * shape.columns + c] = sums.sum(i);
     }
 }
 

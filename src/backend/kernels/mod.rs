@@ -15,6 +15,7 @@ pub mod layout; // twins of the kernels' structs, sizes of arrays
 pub mod arrays; // the arrays, and a launcher for each kernel
 pub mod queue; // commands to rows, gathered
 pub mod network; // networks on the device
+pub mod forward; // the network's own kernels
 pub mod batch; // games without trees
 mod rows; // all of it together, with failures
 mod snapshots; // one row between device and host

@@ -101,7 +101,7 @@ fn all_bits_of_a_format_are_read() {
 
 /// A device that multiplies as one without tensor cores does; on the host they take ten times as long.
 fn plain(seed: u64) -> HostDevice {
-    HostDevice::new(seed).with_define("VZ_TRAIN_PLAIN", 1)
+    HostDevice::new(seed).with_define("VZ_NET_PLAIN", 1)
 }
 
 /// The whole gradient of one batch.
