@@ -111,7 +111,7 @@ template <>
 struct Chosen<true> {
     typedef TensorSums Type;
 };
-typedef Chosen<net::has_tensor_cores<Numbers>()>::Type Sums;
+typedef Chosen<net::TENSOR_CORES<Numbers>>::Type Sums;
 
 #endif
 
