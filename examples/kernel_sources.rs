@@ -4,8 +4,10 @@
 //!     cargo run --release --example kernel_sources > programs.jsonl
 
 use serde_json::json;
-use vecaz::backend::kernels::source::{FILES, has_game, program};
+use vecaz::backend::kernels::device::Program;
+use vecaz::backend::kernels::source::{GAME_UNITS, has_game, program, training};
 use vecaz::batch::any_game;
+use vecaz::config::TrainPrecision;
 use vecaz::error::Result;
 use vecaz::game::NAMES;
 
@@ -34,18 +36,27 @@ fn main() -> Result<()> {
             println!("{}", json!({ "label": label.trim(), "missing": true }));
             continue;
         }
-        for unit in FILES.iter().filter_map(|(file, _)| file.strip_suffix(".cu")) {
-            let program = program(game.as_ref(), unit)?;
-            let line = json!({
-                "label": label.trim(),
-                "variant": !options.is_empty(),
-                "unit": unit,
-                "source": program.source,
-                "headers": program.headers,
-                "defines": program.defines,
-            });
-            println!("{line}");
+        for unit in GAME_UNITS {
+            print(label.trim(), !options.is_empty(), unit, &program(game.as_ref(), unit)?);
         }
     }
+    // Needs no game, and goes with those that gather samples.
+    for precision in [TrainPrecision::F32, TrainPrecision::Bf16, TrainPrecision::F16] {
+        print(&format!("training in {precision:?}"), false, "train", &training(None, precision)?);
+    }
+    let game = any_game("hex", &toml::Table::new())?;
+    print("training of hex", true, "train", &training(Some(game.as_ref()), TrainPrecision::Bf16)?);
     Ok(())
+}
+
+fn print(label: &str, variant: bool, unit: &str, program: &Program) {
+    let line = json!({
+        "label": label,
+        "variant": variant,
+        "unit": unit,
+        "source": program.source,
+        "headers": program.headers,
+        "defines": program.defines,
+    });
+    println!("{line}");
 }

@@ -8,7 +8,7 @@
 use std::io::BufRead;
 use std::path::Path;
 use vecaz::backend::kernels::cuda::code_for;
-use vecaz::backend::kernels::source::{FILES, program};
+use vecaz::backend::kernels::source::{GAME_UNITS, program};
 use vecaz::backend::kernels::store::Store;
 use vecaz::batch::any_game;
 use vecaz::config::DeviceName;
@@ -29,7 +29,7 @@ fn main() -> Result<()> {
             what: e.message().to_string(),
         })?;
         let game = any_game(name.trim(), &options)?;
-        for unit in FILES.iter().filter_map(|(file, _)| file.strip_suffix(".cu")) {
+        for unit in GAME_UNITS {
             let code =
                 code_for(&program(game.as_ref(), unit)?, DeviceName::Cuda(0), capability, Some(&store))?;
             println!("{line}: {unit}.cu, {} bytes", code.len());

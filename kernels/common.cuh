@@ -13,7 +13,8 @@ typedef short i16;
 typedef int i32;
 typedef long long i64;
 typedef float f32;
-static_assert(sizeof(u16) == 2 && sizeof(u32) == 4 && sizeof(u64) == 8 && sizeof(f32) == 4, "sizes of types");
+typedef double f64;
+static_assert(sizeof(u16) == 2 && sizeof(u32) == 4 && sizeof(u64) == 8 && sizeof(f32) == 4 && sizeof(f64) == 8, "sizes of types");
 
 #ifdef __CUDACC__
 // A function that kernels call.
@@ -71,6 +72,7 @@ VZ_DEVICE u32 to_bits(f32 x) { return __float_as_uint(x); }
 VZ_DEVICE f32 from_bits(u32 x) { return __uint_as_float(x); }
 // The square root, rounded to nearest.
 VZ_DEVICE f32 square_root(f32 x) { return __fsqrt_rn(x); }
+VZ_DEVICE f64 square_root(f64 x) { return __dsqrt_rn(x); }
 #else
 VZ_DEVICE int popcount(u32 x) { return __builtin_popcount(x); }
 VZ_DEVICE int popcount(u64 x) { return __builtin_popcountll(x); }
@@ -96,6 +98,7 @@ VZ_DEVICE f32 from_bits(u32 x) {
     return value;
 }
 VZ_DEVICE f32 square_root(f32 x) { return __builtin_sqrtf(x); }
+VZ_DEVICE f64 square_root(f64 x) { return __builtin_sqrt(x); }
 #endif
 
 // The bytes in reverse order: a board of 8 rows upside down.

@@ -31,6 +31,23 @@ pub struct Replay {
     values: Vec<f32>,
 }
 
+/// The arrays of a replay, R samples each.
+#[derive(Clone, Copy)]
+pub struct ReplayArrays<'a> {
+    /// `[R, state bytes]`
+    pub states: &'a [u8],
+    /// `[R]`
+    pub players: &'a [u8],
+    /// `[R]`
+    pub num_legal: &'a [u16],
+    /// `[R, E]`
+    pub actions: &'a [u16],
+    /// `[R, E]`
+    pub policy: &'a [f32],
+    /// `[R, P]`
+    pub values: &'a [f32],
+}
+
 /// Which samples a batch is made of.
 #[derive(Clone, Copy, Debug)]
 pub struct BatchPlan {
@@ -88,6 +105,12 @@ impl Replay {
     /// Samples ever added.
     pub fn added(&self) -> u64 {
         self.added
+    }
+
+    /// The samples.
+    pub fn arrays(&self) -> ReplayArrays<'_> {
+        let Self { states, players, num_legal, actions, policy, values, .. } = self;
+        ReplayArrays { states, players, num_legal, actions, policy, values }
     }
 
     /// Adds a sample, over the oldest where the ring is full.
@@ -155,7 +178,8 @@ impl Replay {
         out
     }
 
-    fn draw(&self, plan: BatchPlan, row: usize) -> (usize, u64) {
+    /// The sample of row `row` of a batch, and the symmetry through which it is seen.
+    pub fn draw(&self, plan: BatchPlan, row: usize) -> (usize, u64) {
         let key = Key::new(plan.seed, Purpose::Batch).with(plan.number).with(row as u64);
         let at = key.stream().below(self.len());
         let symmetry = match plan.symmetries {

@@ -162,6 +162,10 @@ fn values_that_cannot_be_are_refused() {
             vec!["--game", "clique", "--set", "net.arch=edge", "--set", "net.precision=int8"],
             "net.precision: got int8, expected f32 or bf16",
         ),
+        (
+            vec!["--set", "train.precision=bf16"],
+            "train.precision: got bf16, expected f32 where training is on the CPU",
+        ),
         (vec!["--game", "chess", "--set", "game.fen=8/8/8/8 w"], "game.fen: got 8/8/8/8 w, expected"),
         (vec!["--game", "blob", "--set", "search.root_cache=100"], "search.root_cache for blob: "),
         (vec!["--games", "1000000", "--sims", "100000"], "the largest selfplay.games that fits is "),

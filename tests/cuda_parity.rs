@@ -7,10 +7,13 @@ use vecaz::backend::kernels::batch::DeviceBatch;
 use vecaz::backend::kernels::cuda::CudaDevice;
 use vecaz::backend::kernels::store::Store;
 use vecaz::batch::{AnyGame, Batch, any_game};
-use vecaz::config::{Config, DeviceName, Layers};
+use vecaz::config::{Config, DeviceName, Layers, NetConfig, TrainConfig, TrainPrecision};
 use vecaz::game::{self, Game, GameVisitor};
-use vecaz::net::{HashNet, IoShape, Network, UniformNet};
+use vecaz::net::{HashNet, IoShape, NetSpec, Network, UniformNet, Weights};
+use vecaz::rng::{Key, Purpose};
 use vecaz::selfplay::{FinishedGame, Lane, SelfPlay};
+use vecaz::train::device::DeviceTrainer;
+use vecaz::train::{Losses, TrainBatch, Trainer};
 
 /// Games with settings that keep them short, and others that make large arrays.
 const GAMES: [(&str, &str); 15] = [
@@ -157,5 +160,55 @@ fn self_play_is_the_same_with_many_rows_and_one_answer() {
     {
         compare("name = 'connect_four'", search, 1_037, |shape| Box::new(UniformNet(shape)));
         compare("name = 'hex'", search, 129, |shape| Box::new(UniformNet(shape)));
+    }
+}
+
+/// Updates on random samples of Connect Four's shapes: the losses, and the state after them.
+fn train(device: CudaDevice, precision: TrainPrecision) -> (Vec<Losses>, Weights) {
+    let (spec, config) = training(precision);
+    let mut trainer = DeviceTrainer::new(device, &spec, &config, None, 1).expect("a trainer");
+    let losses = (0..UPDATES).map(|update| trainer.step(&samples(&spec, update)).expect("finite")).collect();
+    (losses, trainer.state().expect("a state"))
+}
+
+const UPDATES: u64 = 20;
+
+fn training(precision: TrainPrecision) -> (NetSpec, TrainConfig) {
+    let net = NetConfig { blocks: 3, channels: 40, ..NetConfig::default() };
+    let spec = NetSpec::new(&net, &rules("connect_four", "").sizes());
+    (spec, TrainConfig { precision, warmup_updates: 4, ..TrainConfig::default() })
+}
+
+fn samples(spec: &NetSpec, number: u64) -> TrainBatch {
+    const ROWS: usize = 333;
+    let mut rng = Key::new(number, Purpose::Evaluation).stream();
+    let mut batch = TrainBatch {
+        obs: (0..ROWS * spec.obs.len()).map(|_| rng.uniform().round()).collect(),
+        policy: vec![0.0; ROWS * spec.num_actions],
+        legal: vec![1; ROWS * spec.num_actions],
+        values: (0..ROWS * spec.num_players).map(|_| 2.0 * rng.uniform() - 1.0).collect(),
+        weight: vec![1.0; ROWS],
+    };
+    for row in 0..ROWS {
+        batch.policy[row * spec.num_actions + rng.below(spec.num_actions)] = 1.0;
+    }
+    batch
+}
+
+#[test]
+fn training_follows_the_cpu_and_repeats_to_the_bit() {
+    for (precision, tolerance) in
+        [(TrainPrecision::F32, 1e-3), (TrainPrecision::Bf16, 5e-2), (TrainPrecision::F16, 1e-2)]
+    {
+        let (Some(one), Some(other)) = (gpu(), gpu()) else { return };
+        let (spec, config) = training(TrainPrecision::F32);
+        let mut right = Trainer::new(&spec, &config, 1).expect("a trainer");
+        let (losses, state) = train(one, precision);
+        for (update, found) in losses.iter().enumerate() {
+            let right = right.step(&samples(&spec, update as u64)).expect("finite");
+            let apart = (found.total / right.total - 1.0).abs();
+            assert!(apart < tolerance, "{precision:?} {update}: {found:?} {right:?}");
+        }
+        assert!(train(other, precision) == (losses, state), "{precision:?}");
     }
 }

@@ -1,10 +1,14 @@
-"""PyTorch on the CPU at vecaz's work: the forward and the training step of a pre-activation ResNet on a 6x7 board.
+"""PyTorch at vecaz's work: the forward and the training step of a pre-activation ResNet on a 6x7 board.
 
     pip install torch
     MALLOC_MMAP_THRESHOLD_=4294967296 MALLOC_TRIM_THRESHOLD_=8589934592 python benches/peers/torch_resnet.py [6x64]
 
 (Without the two settings glibc gives large buffers back after every call, and torch is up to twice as slow.) Prints one JSON
-line: the least seconds of a call of each kind, as the Rust benchmarks take them, and the rates."""
+line: the least seconds of a call of each kind, as the Rust benchmarks take them, and the rates.
+
+    python benches/peers/torch_resnet.py 2x32,6x64,6x128 cuda 512,2048,8192
+
+trains on the GPU: one JSON line for each network, number format and batch, as `benches/device_train.rs` prints them."""
 import json
 import sys
 import time
@@ -76,7 +80,54 @@ def step_seconds(blocks, channels, layout):
     return least_seconds(step)
 
 
+def cuda_updates(blocks, channels, batch, dtype):
+    """Updates per second as torch's users write them: channels last, the forward in autocast, a fused optimiser."""
+    net = Net(blocks, channels).train().to("cuda", memory_format=torch.channels_last)
+    optimizer = torch.optim.AdamW(net.parameters(), 1e-3, fused=True)
+    scaler = torch.amp.GradScaler("cuda", enabled=dtype == torch.float16)
+    x = torch.randint(0, 2, (batch, 2, 6, 7), device="cuda").float().to(memory_format=torch.channels_last)
+    target = torch.full((batch, 7), 1 / 7, device="cuda")
+    value = 2 * torch.rand(batch, device="cuda") - 1
+
+    def step():
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast("cuda", dtype, enabled=dtype != torch.float32):
+            logits, v = net(x)
+        loss = nn.functional.cross_entropy(logits.float(), target) + nn.functional.mse_loss(v.float(), value)
+        scaler.scale(loss).backward()
+        scaler.unscale_(optimizer)
+        nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+        scaler.step(optimizer)
+        scaler.update()
+
+    for _ in range(5):
+        step()
+    torch.cuda.synchronize()
+    count, start = 0, time.perf_counter()
+    while time.perf_counter() < start + 1.0:
+        for _ in range(10):
+            step()
+        torch.cuda.synchronize()
+        count += 10
+    return count / (time.perf_counter() - start)
+
+
+def train_on_cuda(nets, batches):
+    for net in nets:
+        blocks, channels = map(int, net.split("x"))
+        for name, dtype in (("f32", torch.float32), ("bf16", torch.bfloat16), ("f16", torch.float16)):
+            for batch in batches:
+                rate = cuda_updates(blocks, channels, batch, dtype)
+                print(json.dumps({
+                    "peer": f"torch {torch.__version__}", "gpu": torch.cuda.get_device_name(), "net": net, "batch": batch,
+                    "precision": name, "updates_per_second": rate, "samples_per_second": rate * batch,
+                }), flush=True)
+
+
 def main():
+    if sys.argv[2:3] == ["cuda"]:
+        train_on_cuda(sys.argv[1].split(","), [int(batch) for batch in sys.argv[3].split(",")])
+        return
     blocks, channels = map(int, (sys.argv[1] if len(sys.argv) > 1 else "6x64").split("x"))
     torch.set_num_threads(THREADS)
     plain, last = torch.contiguous_format, torch.channels_last

@@ -30,3 +30,7 @@ VZ_DEVICE void game_transform(const State& s, u64, State& out) { out = s; }
 
 VZ_DEVICE u16 game_transform_action(u16 action, u64) { return action; }
 #endif
+
+#ifndef VZ_OWN_TRANSFORM_PLAYER
+VZ_DEVICE int game_transform_player(int player, u64) { return player; }
+#endif

@@ -142,3 +142,6 @@ VZ_DEVICE void game_transform(const State& s, u64 symmetry, State& out) {
 VZ_DEVICE u16 game_transform_action(u16 action, u64 symmetry) {
     return action == hex::CELLS ? action : (u16)board::transform_cell<hex::SIDE>(action, hex::board_symmetry(symmetry));
 }
+
+#define VZ_OWN_TRANSFORM_PLAYER
+VZ_DEVICE int game_transform_player(int player, u64 symmetry) { return player ^ (symmetry >= 2 ? 1 : 0); }

@@ -84,6 +84,17 @@ names! {
     }
 }
 names! {
+    /// Number format of products and activations in training; weights, sums and the optimiser are always 32-bit floats.
+    TrainPrecision {
+        /// 32-bit floats.
+        F32 = "f32",
+        /// bfloat16.
+        Bf16 = "bf16",
+        /// Half precision, with a loss scale that adapts.
+        F16 = "f16",
+    }
+}
+names! {
     /// The optimiser.
     OptimizerKind {
         /// AdamW (Loshchilov and Hutter 2019).
@@ -131,11 +142,11 @@ section! {
         value_channels: usize = 4,
         /// Hidden units of the value head.
         value_hidden: usize = 64,
-        /// Number format in self-play and evaluation. Training is always f32. Against f32, a trained Connect Four network
+        /// Number format in self-play and evaluation; `train.precision` is that of training. Against f32, a trained Connect Four network
         /// differs in bf16 by 5e-5 nats of policy and 0.002 of value, in int8 by 8e-4 and 0.011, and plays as strongly in
         /// either (`benches/precision.rs`).
         precision: Precision = Precision::F32,
-        /// Device of the network in self-play; where none is given, `run.device`.
+        /// Device of the network in self-play and, but for the edge network, in training; where none is given, `run.device`.
         device: Option<DeviceName> = None,
     }
 }
@@ -221,6 +232,8 @@ section! {
 section! {
     /// `[train]`: optimisation.
     TrainConfig {
+        /// Number format of products and activations; bf16 and f16 where training is on a GPU.
+        precision: TrainPrecision = TrainPrecision::F32,
         /// AdamW or SGD.
         optimizer: OptimizerKind = OptimizerKind::AdamW,
         /// Peak learning rate.
@@ -271,7 +284,7 @@ section! {
         /// Threads; 0 = all cores.
         threads: usize = 0,
         /// Device of games and trees in self-play: `cpu`, `cuda` or `cuda:N`; of the network too, unless `net.device` is
-        /// given. Training and evaluation run on the CPU.
+        /// given. Training is where the network is, but that of the edge network on the CPU; evaluation runs on the CPU.
         device: DeviceName = DeviceName::Cpu,
         /// Memory the plan may take, in MiB; 0 = nine tenths of what the machine has free.
         memory_mib: u64 = 0,
@@ -344,6 +357,14 @@ impl Config {
         self.net.device.unwrap_or(self.run.device)
     }
 
+    /// The device of training: that of the network in self-play; the edge network's is always the CPU.
+    pub fn training_device(&self) -> DeviceName {
+        match self.net.arch {
+            Arch::Resnet | Arch::Mlp => self.network_device(),
+            Arch::Edge => DeviceName::Cpu,
+        }
+    }
+
     /// The whole configuration as TOML, such that reading it back gives the same.
     pub fn to_toml(&self) -> String {
         toml::to_string(self).unwrap_or_default()
@@ -396,6 +417,12 @@ impl Config {
         within("selfplay.fast_simulations", p.fast_simulations, 1..=1_000_000)?;
         within("replay.capacity", self.replay.capacity, 1..=1_000_000_000)?;
         let t = &self.train;
+        if self.training_device() == DeviceName::Cpu && t.precision != TrainPrecision::F32 {
+            let got = format!("{:?}", t.precision).to_lowercase();
+            let expected =
+                "f32 where training is on the CPU: net.device is not a GPU, or net.arch = \"edge\"";
+            return Err(Error::config("train.precision", got, expected));
+        }
         within("train.lr", t.lr, 0.0..=100.0)?;
         within("train.momentum", t.momentum, 0.0..=0.9999)?;
         within("train.beta2", t.beta2, 0.0..=0.999_999)?;

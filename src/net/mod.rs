@@ -12,6 +12,7 @@ mod edge; // the edge network as a candle module
 pub mod edges; // the edges of K_n and what passes between them
 pub mod candle_net; // any of them, trained or asked
 pub mod ops; // fused training passes
+pub(crate) mod fold; // BatchNorm folded away
 pub mod fast; // the fused CPU forward
 pub mod naive; // the forward as the formulas read, to check the others
 

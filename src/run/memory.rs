@@ -21,7 +21,7 @@ pub struct MemoryPlan {
     pub passes: u64,
     /// The replay ring when it is full, and the copy that a checkpoint writes.
     pub replay: u64,
-    /// Weights, moments, gradients and activations of a training batch.
+    /// Weights, moments, gradients and activations of a training batch; 0 where they are on a GPU.
     pub training: u64,
     /// The root cache while it is built: one tree for each start.
     pub cache: u64,
@@ -47,6 +47,7 @@ impl MemoryPlan {
         let parameters: usize = spec.tensors().iter().map(|(_, s)| s.iter().product::<usize>()).sum();
         let squares = sizes.obs.height * sizes.obs.width;
         let activations = config.train.batch * squares * spec.channels * (4 * spec.blocks + 4);
+        let on_host = u64::from(config.training_device() == DeviceName::Cpu);
         let batch = 4 * config.train.batch * (sizes.obs.len() + 2 * sizes.num_actions + sizes.num_players);
         let cache = match config.search.root_cache {
             0 => 0,
@@ -61,7 +62,8 @@ impl MemoryPlan {
             trees: product(rows, row),
             passes: product(rows, pass),
             replay: 2 * product(config.replay.capacity, sample),
-            training: 4 * (parameters * 6 + activations) as u64 + 2 * product(config.train.accumulate, batch),
+            training: on_host
+                * (4 * (parameters * 6 + activations) as u64 + 2 * product(config.train.accumulate, batch)),
             cache: cache as u64,
             evaluations: product(config.search.cache_entries, entry_shape(game).bytes()),
             per_game: product(d, row + pass),

@@ -6,6 +6,7 @@
 
 pub mod checkpoint;
 pub mod findings;
+pub mod learner;
 pub mod memory;
 pub mod network;
 pub mod strength;
@@ -24,10 +25,10 @@ use crate::report::progress::Progress;
 use crate::report::tensorboard::EventWriter;
 use crate::root_cache::{self, CachePlan};
 use crate::selfplay::{FinishedGame, SelfPlay, backend_plan};
-use crate::train::Trainer;
 use crate::weights::{NetFile, pack};
 use checkpoint::{Checkpoint, Counters, Parts};
 use findings::FindingsLog;
+use learner::{Learner, learner};
 use memory::MemoryPlan;
 use network::place;
 use std::fs::{self, File};
@@ -55,7 +56,7 @@ pub struct Run {
     game: Arc<dyn AnyGame>,
     spec: NetSpec,
     dir: PathBuf,
-    trainer: Trainer,
+    trainer: Box<dyn Learner>,
     replay: Replay,
     selfplay: SelfPlay,
     counters: Counters,
@@ -117,8 +118,7 @@ impl Run {
         };
         let Checkpoint { counters, lanes, trainer: state, replay } =
             checkpoint::load(&folder, rules.game.as_ref(), config.replay.capacity)?;
-        let mut trainer = Trainer::new(&rules.spec, &config.train, config.run.seed)?;
-        trainer.restore(&state)?;
+        let trainer = learner(&config, &rules.game, &rules.spec, Some(&state))?;
         let begun = Begun { trainer, replay, lanes, counters, lock };
         let run = Self::assemble(config, rules, dir, begun, threads)?;
         // Last, so that a configuration that is refused does not stay.
@@ -129,7 +129,7 @@ impl Run {
     /// A run from zero. The configuration comes first, so that it can be resumed whenever it is killed.
     fn begin(config: Config, rules: Rules, dir: &Path, lock: File, threads: usize) -> Result<Self> {
         write_atomic(dir.join(CONFIG), config.to_toml().as_bytes())?;
-        let trainer = Trainer::new(&rules.spec, &config.train, config.run.seed)?;
+        let trainer = learner(&config, &rules.game, &rules.spec, None)?;
         let replay = Replay::new(rules.game.as_ref(), config.replay.capacity);
         let begun = Begun { trainer, replay, lanes: Vec::new(), counters: Counters::default(), lock };
         let mut run = Self::assemble(config, rules, dir, begun, threads)?;
@@ -140,7 +140,7 @@ impl Run {
     fn assemble(config: Config, rules: Rules, dir: &Path, begun: Begun, threads: usize) -> Result<Self> {
         let Rules { game, spec, examiner } = rules;
         let Begun { trainer, replay, lanes, counters, lock } = begun;
-        let (network, _) = place(&config, game.as_ref(), &spec, &trainer.weights())?;
+        let (network, _) = place(&config, game.as_ref(), &spec, &trainer.weights()?)?;
         let selfplay = SelfPlay::new(&game, &config, network.as_ref(), lanes, threads)?;
         remove_temporaries(dir)?;
         remove_temporaries(&dir.join(GAMES))?;
@@ -217,7 +217,7 @@ impl Run {
     /// One epoch; None where `stop` interrupted it.
     fn work(&mut self, voice: &mut Progress, stop: &AtomicBool) -> Result<Option<EpochRecord>> {
         let started = Instant::now();
-        let (network, _) = place(&self.config, self.game.as_ref(), &self.spec, &self.trainer.weights())?;
+        let (network, _) = place(&self.config, self.game.as_ref(), &self.spec, &self.trainer.weights()?)?;
         let cache = match self.config.search.root_cache {
             0 => Vec::new(),
             simulations => {
@@ -315,31 +315,25 @@ impl Run {
             return Ok(Some(None));
         }
         voice.start("training", due - first, "updates");
-        let (game, replay, config) = (self.game.clone(), &self.replay, &self.config);
-        let gather = |number: u64| {
-            let plan = BatchPlan {
-                size: config.train.batch * config.train.accumulate,
-                seed: config.run.seed,
-                number,
-                symmetries: if config.train.symmetries { Symmetries::Random } else { Symmetries::Identity },
-            };
-            replay.batch(game.as_ref(), plan)
+        let train = &self.config.train;
+        let plan = BatchPlan {
+            size: train.batch * train.accumulate,
+            seed: self.config.run.seed,
+            number: first,
+            symmetries: if train.symmetries { Symmetries::Random } else { Symmetries::Identity },
         };
         let mut sum = Losses::default();
-        let mut batch = gather(first);
-        for update in first..due {
+        for number in first..due {
             if stop.load(Ordering::Relaxed) {
                 return Ok(None);
             }
-            let (step, next) = rayon::join(|| self.trainer.step(&batch), || gather(update + 1));
-            let step = step?;
-            batch = next;
+            let step = self.trainer.update(&self.replay, BatchPlan { number, ..plan })?;
             sum.policy += step.policy_cross_entropy;
             sum.policy_kl += step.policy_kl;
             sum.value += step.value_mse;
             sum.grad_norm += step.gradient_norm;
             sum.lr = step.learning_rate;
-            voice.set(update + 1 - first);
+            voice.set(number + 1 - first);
         }
         let n = (due - first) as f64;
         sum.policy /= n;
@@ -361,16 +355,16 @@ impl Run {
 
     /// The present weights, packed for evaluation.
     fn network(&self) -> Result<FastNet> {
-        pack(self.game.as_ref(), &self.spec, &self.trainer.weights(), self.config.net.precision)
+        pack(self.game.as_ref(), &self.spec, &self.trainer.weights()?, self.config.net.precision)
     }
 
     fn network_file(&self) -> Result<NetFile> {
-        NetFile::new(self.game.as_ref(), &self.spec, self.trainer.weights(), self.trainer.updates())
+        NetFile::new(self.game.as_ref(), &self.spec, self.trainer.weights()?, self.trainer.updates())
     }
 
     fn save(&mut self) -> Result<()> {
         let network = self.network_file()?;
-        let state = self.trainer.state();
+        let state = self.trainer.state()?;
         let parts = Parts {
             counters: &self.counters,
             lanes: self.selfplay.lanes().cloned().collect(),
@@ -407,6 +401,7 @@ impl Rules {
         let game = any_game(config.game_name(), &config.game_options())?;
         check_device(config.run.device)?;
         check_device(config.network_device())?;
+        check_device(config.training_device())?;
         let spec = NetSpec::new(&config.net, &game.sizes());
         spec.check_graph()?;
         MemoryPlan::new(config, game.as_ref()).check(config)?;
@@ -420,7 +415,7 @@ impl Rules {
 
 /// What [`Run::start`] and [`Run::resume`] begin with.
 struct Begun {
-    trainer: Trainer,
+    trainer: Box<dyn Learner>,
     replay: Replay,
     lanes: Vec<crate::selfplay::Lane>,
     counters: Counters,

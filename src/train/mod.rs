@@ -3,8 +3,10 @@
 //! Knows networks as flat parameters and batches as arrays; never sees a tree, a game or a file. A step is a function of
 //! the trainer's state and the batch alone, to the bit, whatever the number of threads.
 
+pub mod device; // the same on a GPU
 mod loss;
 mod optimizer;
+mod state;
 
 pub use optimizer::learning_rate;
 
@@ -13,9 +15,10 @@ use crate::error::{Error, Result};
 use crate::isa::Isa;
 use crate::net::init::initial_weights;
 use crate::net::ops::{Kind, Tower};
-use crate::net::spec::{Array, NetSpec, Weights};
+use crate::net::spec::{NetSpec, Weights};
 use loss::LossSums;
 use optimizer::State;
+use state::Snapshot;
 
 /// Samples for one update, `train.batch x train.accumulate` of them. Arrays are row-major.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -30,6 +33,51 @@ pub struct TrainBatch {
     pub values: Vec<f32>,
     /// Weights of the samples, not negative. `[B]`
     pub weight: Vec<f32>,
+}
+
+impl TrainBatch {
+    /// The number of samples.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] where an array has the wrong length, the samples are no multiple of `accumulate`, or their weights
+    /// have no positive sum.
+    fn check(&self, spec: &NetSpec, accumulate: usize) -> Result<usize> {
+        let rows = self.weight.len();
+        let lengths = [
+            ("observations", self.obs.len(), spec.obs.len()),
+            ("policy targets", self.policy.len(), spec.num_actions),
+            ("legal masks", self.legal.len(), spec.num_actions),
+            ("value targets", self.values.len(), spec.num_players),
+        ];
+        for (what, found, per_row) in lengths {
+            if found != rows * per_row {
+                let what = format!("{what} of a training batch of {rows}");
+                let expected = format!("{} numbers", rows * per_row);
+                return Err(Error::Mismatch { what, found: format!("{found} numbers"), expected });
+            }
+        }
+        if rows == 0 || !rows.is_multiple_of(accumulate) {
+            return Err(Error::Mismatch {
+                what: "samples of a training batch".into(),
+                found: rows.to_string(),
+                expected: format!("a positive multiple of train.accumulate = {}", accumulate),
+            });
+        }
+        let total = self.total_weight();
+        if !(total.is_finite() && total > 0.0 && self.weight.iter().all(|&w| w >= 0.0)) {
+            return Err(Error::Mismatch {
+                what: "weights of a training batch".into(),
+                found: format!("a sum of {total}"),
+                expected: "weights from 0 on with a positive sum".into(),
+            });
+        }
+        Ok(rows)
+    }
+
+    /// The sum of all samples' weights.
+    fn total_weight(&self) -> f64 {
+        self.weight.iter().map(|&w| f64::from(w)).sum()
+    }
 }
 
 /// What one update measured: weighted means over the batch, before the update.
@@ -47,6 +95,43 @@ pub struct Losses {
     pub gradient_norm: f64,
     /// The learning rate of this update.
     pub learning_rate: f64,
+}
+
+impl Losses {
+    /// Of the update after `updates`, out of sums over samples.
+    ///
+    /// # Errors
+    /// [`Error::NotFinite`] for a loss.
+    fn new(
+        config: &TrainConfig,
+        sums: &LossSums,
+        total_weight: f64,
+        norm: f64,
+        updates: u64,
+    ) -> Result<Self> {
+        let mean = |sum: f64| sum / total_weight;
+        let value_mse = mean(sums.squared_error);
+        let policy_cross_entropy = mean(sums.cross_entropy);
+        finite("the policy loss", policy_cross_entropy)?;
+        finite("the value loss", value_mse)?;
+        Ok(Self {
+            policy_cross_entropy,
+            policy_kl: policy_cross_entropy - mean(sums.target_entropy),
+            value_mse,
+            total: policy_cross_entropy + config.value_weight * value_mse,
+            gradient_norm: norm,
+            learning_rate: learning_rate(config, updates),
+        })
+    }
+
+    /// The same, if the gradient's norm is finite.
+    ///
+    /// # Errors
+    /// [`Error::NotFinite`] for the norm.
+    fn finite(self) -> Result<Self> {
+        finite("the norm of the gradient", self.gradient_norm)?;
+        Ok(self)
+    }
 }
 
 /// A network in training with its optimiser.
@@ -132,8 +217,8 @@ impl Trainer {
     /// [`Error::Mismatch`] where an array of the batch has the wrong length; [`Error::NotFinite`] where a loss, the
     /// gradient or a new weight is no number. The trainer is then as it was before.
     pub fn step(&mut self, batch: &TrainBatch) -> Result<Losses> {
-        let rows = self.check(batch)?;
-        let total_weight: f64 = batch.weight.iter().map(|&w| f64::from(w)).sum();
+        let rows = batch.check(&self.spec, self.config.accumulate)?;
+        let total_weight = batch.total_weight();
         self.gradient.fill(0.0);
         let mut statistics = self.statistics.clone();
         let mut sums = LossSums::default();
@@ -148,59 +233,9 @@ impl Trainer {
             self.tower.backward(&outputs, &gradients.logits, &gradients.values, &mut self.gradient);
             self.tower.update_statistics(&mut statistics);
         }
-        let losses = self.losses(&sums, total_weight)?;
+        let norm = optimizer::norm(&self.gradient);
+        let losses = Losses::new(&self.config, &sums, total_weight, norm, self.updates)?.finite()?;
         self.update(&losses, statistics)?;
-        Ok(losses)
-    }
-
-    fn check(&self, batch: &TrainBatch) -> Result<usize> {
-        let rows = batch.weight.len();
-        let lengths = [
-            ("observations", batch.obs.len(), self.spec.obs.len()),
-            ("policy targets", batch.policy.len(), self.spec.num_actions),
-            ("legal masks", batch.legal.len(), self.spec.num_actions),
-            ("value targets", batch.values.len(), self.spec.num_players),
-        ];
-        for (what, found, per_row) in lengths {
-            if found != rows * per_row {
-                let what = format!("{what} of a training batch of {rows}");
-                let expected = format!("{} numbers", rows * per_row);
-                return Err(Error::Mismatch { what, found: format!("{found} numbers"), expected });
-            }
-        }
-        if rows == 0 || !rows.is_multiple_of(self.config.accumulate) {
-            return Err(Error::Mismatch {
-                what: "samples of a training batch".into(),
-                found: rows.to_string(),
-                expected: format!("a positive multiple of train.accumulate = {}", self.config.accumulate),
-            });
-        }
-        let total: f64 = batch.weight.iter().map(|&w| f64::from(w)).sum();
-        if !(total.is_finite() && total > 0.0 && batch.weight.iter().all(|&w| w >= 0.0)) {
-            return Err(Error::Mismatch {
-                what: "weights of a training batch".into(),
-                found: format!("a sum of {total}"),
-                expected: "weights from 0 on with a positive sum".into(),
-            });
-        }
-        Ok(rows)
-    }
-
-    fn losses(&self, sums: &LossSums, total_weight: f64) -> Result<Losses> {
-        let mean = |sum: f64| sum / total_weight;
-        let value_mse = mean(sums.squared_error);
-        let policy_cross_entropy = mean(sums.cross_entropy);
-        let losses = Losses {
-            policy_cross_entropy,
-            policy_kl: policy_cross_entropy - mean(sums.target_entropy),
-            value_mse,
-            total: policy_cross_entropy + self.config.value_weight * value_mse,
-            gradient_norm: optimizer::norm(&self.gradient),
-            learning_rate: learning_rate(&self.config, self.updates),
-        };
-        finite("the policy loss", losses.policy_cross_entropy)?;
-        finite("the value loss", losses.value_mse)?;
-        finite("the norm of the gradient", losses.gradient_norm)?;
         Ok(losses)
     }
 
@@ -227,67 +262,25 @@ impl Trainer {
     /// Everything that the next step depends on beside the configuration: `weights.*`, `first.*`, `second.*` by tensor name,
     /// and `updates` as two 24-bit digits.
     pub fn state(&self) -> Weights {
-        let params = self.tower.params();
-        let mut state = prefixed("weights", self.weights());
-        for (prefix, flat) in [("first", &self.state.first), ("second", &self.state.second)] {
-            let mut named = params.unflatten(flat, &self.statistics);
-            named.retain(|name, _| params.slots.iter().any(|s| s.name == *name && s.kind != Kind::Statistic));
-            state.extend(prefixed(prefix, named));
-        }
-        let digits = [self.updates & DIGIT, self.updates >> 24 & DIGIT];
-        state.insert("updates".into(), Array { shape: vec![2], data: digits.map(|d| d as f32).to_vec() });
-        state
+        let State { parameters, first, second } = self.state.clone();
+        let statistics = self.statistics.clone();
+        let snapshot =
+            Snapshot { parameters, first, second, statistics, updates: self.updates, loss_scale: None };
+        snapshot.to_arrays(self.tower.params())
     }
 
-    /// Takes over what [`Trainer::state`] gave.
+    /// Takes over what [`Trainer::state`] gave, or a trainer on a device.
     ///
     /// # Errors
     /// [`Error::Mismatch`] where an array is missing, surplus or of another shape. The trainer is then as it was before.
     pub fn restore(&mut self, state: &Weights) -> Result<()> {
-        let params = self.tower.params();
-        let part = |prefix: &str| -> Weights {
-            let names = state
-                .iter()
-                .filter_map(|(name, a)| Some((name.strip_prefix(prefix)?.to_string(), a.clone())));
-            names.collect()
-        };
-        let (weights, mut first, mut second) = (part("weights."), part("first."), part("second."));
-        let known = weights.len() + first.len() + second.len() + 1;
-        if state.len() > known {
-            return Err(Error::Mismatch {
-                what: "arrays of a trainer".into(),
-                found: state.len().to_string(),
-                expected: format!("only the {known} of weights, moments and updates"),
-            });
-        }
-        let (parameters, statistics) = params.flatten(&weights)?;
-        for slot in params.slots.iter().filter(|slot| slot.kind == Kind::Statistic) {
-            for moments in [&mut first, &mut second] {
-                let array = Array { shape: slot.shape.clone(), data: vec![0.0; slot.range.len()] };
-                moments.insert(slot.name.clone(), array);
-            }
-        }
-        let (first, second) = (params.flatten(&first)?.0, params.flatten(&second)?.0);
-        let digits = state.get("updates").map(|array| array.data.as_slice());
-        let Some(&[low, high]) = digits else {
-            let found = digits.map_or("nothing".into(), |d| format!("{} numbers", d.len()));
-            return Err(Error::Mismatch {
-                what: "updates of a trainer".into(),
-                found,
-                expected: "2 numbers".into(),
-            });
-        };
+        let Snapshot { parameters, first, second, statistics, updates, .. } =
+            Snapshot::from_arrays(self.tower.params(), state)?;
         self.state = State { parameters, first, second };
         self.statistics = statistics;
-        self.updates = low as u64 | (high as u64) << 24;
+        self.updates = updates;
         Ok(())
     }
-}
-
-const DIGIT: u64 = 0xFF_FFFF;
-
-fn prefixed(prefix: &str, weights: Weights) -> Weights {
-    weights.into_iter().map(|(name, array)| (format!("{prefix}.{name}"), array)).collect()
 }
 
 fn finite(what: &str, value: f64) -> Result<()> {

@@ -4,7 +4,7 @@ use crate::config::{OptimizerKind, Schedule, TrainConfig};
 use rayon::prelude::*;
 
 /// Keeps AdamW's denominator from 0, as PyTorch's default.
-const EPS: f32 = 1e-8;
+pub(super) const EPS: f32 = 1e-8;
 /// Parameters of one task.
 const PART: usize = 16_384;
 
@@ -60,16 +60,16 @@ pub fn norm(gradient: &[f32]) -> f64 {
 
 /// One update's arithmetic.
 pub struct Rule {
-    kind: OptimizerKind,
-    rate: f32,
+    pub kind: OptimizerKind,
+    pub rate: f32,
     /// The gradient is multiplied by this first.
     scale: f32,
-    momentum: f32,
-    beta2: f32,
-    decay: f32,
+    pub momentum: f32,
+    pub beta2: f32,
+    pub decay: f32,
     /// AdamW's corrections of the moments' start at 0.
-    first_correction: f32,
-    second_correction: f32,
+    pub first_correction: f32,
+    pub second_correction: f32,
 }
 
 impl Rule {

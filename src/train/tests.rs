@@ -1,6 +1,7 @@
 use super::*;
 use crate::config::{Arch, OptimizerKind, Schedule};
 use crate::game::ObsShape;
+use crate::net::spec::Array;
 use crate::rng::{Key, Purpose};
 
 fn spec(arch: Arch) -> NetSpec {

@@ -14,10 +14,13 @@ const FLAGS: [&str; 6] =
 const EMULATOR: [(&str, &str); 2] =
     [("emulator.hpp", include_str!("host/emulator.hpp")), ("fibre.hpp", include_str!("host/fibre.hpp"))];
 
-/// The names of the kernels in `text`: what follows `VZ_KERNEL` or `VZ_DENSE_KERNEL` at the beginning of a line.
+/// The names of the kernels in `text`: what follows `VZ_KERNEL`, `VZ_DENSE_KERNEL` or `VZ_BLOCK_KERNEL(threads)` at the
+/// beginning of a line.
 fn kernels(text: &str) -> impl Iterator<Item = &str> {
     text.lines().filter_map(|line| {
-        let kernel = line.strip_prefix("VZ_KERNEL ").or(line.strip_prefix("VZ_DENSE_KERNEL "))?;
+        let plain = || line.strip_prefix("VZ_KERNEL ").or(line.strip_prefix("VZ_DENSE_KERNEL "));
+        let sized = || line.strip_prefix("VZ_BLOCK_KERNEL(")?.split_once(") ").map(|(_, kernel)| kernel);
+        let kernel = plain().or_else(sized)?;
         kernel.split('(').next()
     })
 }

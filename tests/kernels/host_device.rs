@@ -7,7 +7,8 @@ use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::ptr::NonNull;
-use vecaz::backend::kernels::device::{Arg, Device, LaunchShape, Program};
+use std::sync::Arc;
+use vecaz::backend::kernels::device::{Arg, Device, LaunchShape, Limits, Program};
 use vecaz::{Error, Result};
 
 /// Bytes that lie behind every buffer and must never change.
@@ -99,12 +100,20 @@ type LaunchFn = unsafe extern "C" fn(
     *const *mut c_void,
     *const c_uint,
     c_uint,
+    c_uint,
 ) -> *const c_char;
+
+/// A compiled program.
+#[derive(Clone)]
+pub struct HostModule {
+    library: Arc<Library>,
+    name: String,
+}
 
 /// The host as a device.
 pub struct HostDevice {
-    library: Option<Library>,
-    game: String,
+    loaded: Option<HostModule>,
+    limits: Limits,
     defines: Vec<(String, String)>,
     below: &'static str,
     free_bytes: usize,
@@ -119,7 +128,13 @@ pub struct HostDevice {
 
 /// A step of a recording: a launch with its arguments' bytes, or work of a host network.
 enum Recorded {
-    Launch { kernel: &'static str, shape: LaunchShape, values: Vec<u64>, sizes: Vec<c_uint> },
+    Launch {
+        module: HostModule,
+        kernel: &'static str,
+        shape: LaunchShape,
+        values: Vec<u64>,
+        sizes: Vec<c_uint>,
+    },
     Work(Box<dyn Fn() + Send>),
 }
 
@@ -130,8 +145,8 @@ impl HostDevice {
     /// A device with as many bytes free as anyone wants, whose threads run in an order drawn from `seed`.
     pub fn new(seed: u64) -> Self {
         Self {
-            library: None,
-            game: String::new(),
+            loaded: None,
+            limits: Limits { capability: 90, multiprocessors: 132, shared: 227 << 10 },
             defines: Vec::new(),
             below: "",
             free_bytes: usize::MAX,
@@ -166,6 +181,12 @@ impl HostDevice {
     /// The same with `bytes` free.
     pub fn with_free_bytes(mut self, bytes: usize) -> Self {
         self.free_bytes = bytes;
+        self
+    }
+
+    /// The same with other limits than an H200's.
+    pub fn with_limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
         self
     }
 
@@ -214,13 +235,22 @@ fn bytes_of(arg: &Arg<'_, HostBuffer>) -> (u64, c_uint) {
 impl Device for HostDevice {
     type Buffer = HostBuffer;
     type Recording = HostRecording;
+    type Module = HostModule;
 
-    fn load(&mut self, program: &Program) -> Result<()> {
+    fn limits(&self) -> Result<Limits> {
+        Ok(self.limits)
+    }
+
+    fn module(&self, program: &Program) -> Result<HostModule> {
         let mut program = program.clone();
         program.defines.extend_from_slice(&self.defines);
         let loaded = host_compiler::library(&program, self.below);
-        self.game = program.game.clone();
-        self.library = Some(loaded.map_err(|what| self.error(format!("{}: {what}", program.game)))?);
+        let library = loaded.map_err(|what| self.error(format!("{}: {what}", program.game)))?;
+        Ok(HostModule { library: library.into(), name: program.game })
+    }
+
+    fn load(&mut self, program: &Program) -> Result<()> {
+        self.loaded = Some(self.module(program)?);
         Ok(())
     }
 
@@ -248,16 +278,27 @@ impl Device for HostDevice {
     }
 
     fn launch(&self, kernel: &'static str, shape: LaunchShape, args: &[Arg<'_, HostBuffer>]) -> Result<()> {
+        let loaded = self.loaded.as_ref().ok_or_else(|| self.error("no program is loaded".into()))?;
+        self.launch_in(loaded, kernel, shape, args)
+    }
+
+    fn launch_in(
+        &self,
+        module: &HostModule,
+        kernel: &'static str,
+        shape: LaunchShape,
+        args: &[Arg<'_, HostBuffer>],
+    ) -> Result<()> {
         let (values, sizes): (Vec<u64>, Vec<c_uint>) = args.iter().map(bytes_of).unzip();
         if let Some(recorded) = self.recording.borrow_mut().as_mut() {
-            recorded.push(Recorded::Launch { kernel, shape, values, sizes });
+            recorded.push(Recorded::Launch { module: module.clone(), kernel, shape, values, sizes });
             return Ok(());
         }
         self.launches.set(self.launches.get() + 1);
-        self.run(kernel, shape, values, &sizes)?;
+        self.run(module, kernel, shape, values, &sizes)?;
         let broken = args.iter().any(|arg| matches!(arg, Arg::Buffer(buffer, _) if !buffer.guard_is_whole()));
         if broken {
-            return Err(self.failed(kernel, shape, "wrote past the end of a buffer"));
+            return Err(self.failed(module, kernel, shape, "wrote past the end of a buffer"));
         }
         Ok(())
     }
@@ -277,8 +318,8 @@ impl Device for HostDevice {
         for step in &recording.0 {
             match step {
                 Recorded::Work(work) => work(),
-                Recorded::Launch { kernel, shape, values, sizes } => {
-                    self.run(kernel, *shape, values.clone(), sizes)?;
+                Recorded::Launch { module, kernel, shape, values, sizes } => {
+                    self.run(module, kernel, *shape, values.clone(), sizes)?;
                 }
             }
         }
@@ -294,6 +335,7 @@ impl HostDevice {
     /// Runs a kernel with arguments of these bytes and sizes.
     fn run(
         &self,
+        module: &HostModule,
         kernel: &'static str,
         shape: LaunchShape,
         mut values: Vec<u64>,
@@ -303,23 +345,23 @@ impl HostDevice {
             values.iter_mut().map(|value| std::ptr::from_mut(value).cast()).collect();
         let name = CString::new(kernel).expect("a name");
         self.seed.set(self.seed.get().wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
-        let library = self.library.as_ref().ok_or_else(|| self.error("no program is loaded".into()))?;
         // SAFETY: the function has this signature in `host/emulator.hpp`; it checks the number of arguments and their sizes,
         // and every buffer outlives the call: those of a recording as long as it may be replayed.
         let failure = unsafe {
             let launch: Symbol<'_, LaunchFn> =
-                library.get(b"emulator_launch\0").map_err(|e| self.error(e.to_string()))?;
+                module.library.get(b"emulator_launch\0").map_err(|e| self.error(e.to_string()))?;
             let num = sizes.len() as c_uint;
             let seed = self.seed.get();
             let (missing, arguments) = (self.missing_barrier, pointers.as_ptr());
+            let LaunchShape { grid, block, shared } = shape;
             let failure =
-                launch(name.as_ptr(), shape.grid, shape.block, seed, missing, arguments, sizes.as_ptr(), num);
+                launch(name.as_ptr(), grid, block, seed, missing, arguments, sizes.as_ptr(), num, shared);
             (!failure.is_null()).then(|| CStr::from_ptr(failure).to_string_lossy().into_owned())
         };
-        failure.map_or(Ok(()), |what| Err(self.failed(kernel, shape, &what)))
+        failure.map_or(Ok(()), |what| Err(self.failed(module, kernel, shape, &what)))
     }
 
-    fn failed(&self, kernel: &str, shape: LaunchShape, what: &str) -> Error {
-        self.error(format!("kernel {kernel} of {} with {shape:?}: {what}", self.game))
+    fn failed(&self, module: &HostModule, kernel: &str, shape: LaunchShape, what: &str) -> Error {
+        self.error(format!("kernel {kernel} of {} with {shape:?}: {what}", module.name))
     }
 }

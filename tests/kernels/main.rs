@@ -4,4 +4,6 @@ mod host_compiler;
 mod host_device;
 
 mod games;
+mod net;
 mod search;
+mod train;

@@ -2,10 +2,10 @@
 
 use crate::error::Result;
 
-/// A compiled program's source: one game with its sizes as constants.
+/// A compiled program's source: one game, or one network, with its sizes as constants.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
-    /// The game's name in the registry.
+    /// The game's name in the registry, or what else the program is for.
     pub game: String,
     /// One translation unit, complete: everything it includes is in `headers`.
     pub source: String,
@@ -41,6 +41,25 @@ pub enum Arg<'a, B> {
     F32(f32),
 }
 
+impl<B> Clone for Arg<'_, B> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<B> Copy for Arg<'_, B> {}
+
+/// What a device has, as far as it decides the shapes of kernels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Compute capability, major * 10 + minor.
+    pub capability: u32,
+    /// Multiprocessors.
+    pub multiprocessors: u32,
+    /// Bytes of shared memory that a block may have.
+    pub shared: u32,
+}
+
 /// Memory that kernels read and write, and the running of them. Launches and copies happen in the order in which they are
 /// asked for.
 pub trait Device: Send + Sized {
@@ -49,6 +68,21 @@ pub trait Device: Send + Sized {
 
     /// Launches that were recorded.
     type Recording: Send;
+
+    /// A program, compiled and loaded.
+    type Module: Send;
+
+    /// What the device has.
+    ///
+    /// # Errors
+    /// What the driver says.
+    fn limits(&self) -> Result<Limits>;
+
+    /// `program` compiled and loaded, for [`Device::launch_in`]; there may be any number of them.
+    ///
+    /// # Errors
+    /// The compiler's own words, with the program's name.
+    fn module(&self, program: &Program) -> Result<Self::Module>;
 
     /// The device with `program` compiled and loaded.
     ///
@@ -107,4 +141,16 @@ pub trait Device: Send + Sized {
 
     /// Bytes copied so far, both ways.
     fn copied(&self) -> u64;
+
+    /// Runs `kernel` of `module`, as [`Device::launch`] does one of the loaded program.
+    ///
+    /// # Errors
+    /// As [`Device::launch`].
+    fn launch_in(
+        &self,
+        module: &Self::Module,
+        kernel: &'static str,
+        shape: LaunchShape,
+        args: &[Arg<'_, Self::Buffer>],
+    ) -> Result<()>;
 }

@@ -15,6 +15,7 @@ pub mod layout; // twins of the kernels' structs, sizes of arrays
 pub mod arrays; // the arrays, and a launcher for each kernel
 pub mod queue; // commands to rows, gathered
 pub mod network; // networks on the device
+pub mod forward; // the network's own kernels
 pub mod batch; // games without trees
 pub mod lanes; // games that play on by themselves
 mod rows; // all of it together, with failures
@@ -31,7 +32,7 @@ use crate::search::root::RootSummary;
 use device::Device;
 use layout::{BeginCommand, Layout, Totals};
 use network::DeviceNetwork;
-pub use open::{candle_device, check_device, cuda_backend};
+pub use open::{OnDevice, candle_device, check_device, cuda_backend, on_cuda};
 use rows::Rows;
 use std::cell::{OnceCell, RefCell};
 

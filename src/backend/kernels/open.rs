@@ -2,6 +2,7 @@
 
 use super::super::Backend;
 use super::super::plan::BackendPlan;
+use super::device::Device;
 use crate::batch::AnyGame;
 use crate::config::DeviceName;
 use crate::error::Result;
@@ -16,6 +17,36 @@ pub fn cuda_backend(game: &dyn AnyGame, plan: BackendPlan, number: u32) -> Resul
     let device = super::cuda::CudaDevice::open(number, super::store::Store::of_user())?;
     tracing::debug!("cuda:{number} is {}", device.describe()?);
     Ok(Box::new(super::KernelBackend::new(device, game, plan)?))
+}
+
+/// Work for any device, once there is one.
+pub trait OnDevice {
+    /// What comes of it.
+    type Out;
+
+    /// Does it.
+    ///
+    /// # Errors
+    /// Its own.
+    fn run<D: Device + 'static>(self, device: D) -> Result<Self::Out>;
+}
+
+/// Does `work` on GPU number `number`.
+///
+/// # Errors
+/// As [`cuda_backend`], and those of the work.
+#[cfg(feature = "cuda")]
+pub fn on_cuda<W: OnDevice>(number: u32, work: W) -> Result<W::Out> {
+    work.run(super::cuda::CudaDevice::open(number, super::store::Store::of_user())?)
+}
+
+/// Refuses, since this build has no CUDA.
+///
+/// # Errors
+/// [`crate::Error::Unsupported`].
+#[cfg(not(feature = "cuda"))]
+pub fn on_cuda<W: OnDevice>(number: u32, _: W) -> Result<W::Out> {
+    Err(without_cuda(number))
 }
 
 /// What candle calls GPU number `number`.

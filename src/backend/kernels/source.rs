@@ -4,6 +4,7 @@
 
 use super::device::Program;
 use crate::batch::AnyGame;
+use crate::config::TrainPrecision;
 use crate::error::{Error, Result};
 
 macro_rules! embed {
@@ -30,6 +31,20 @@ embed! {
     "search/count.cuh",
     "search.cu",
     "batch.cu",
+    "gather.cu",
+    "train.cu",
+    "train/format.cuh",
+    "train/sums.cuh",
+    "train/linear.cuh",
+    "train/norm.cuh",
+    "train/loss.cuh",
+    "train/optimizer.cuh",
+    "net/numbers.cuh",
+    "net/mma.cuh",
+    "net/layer.cuh",
+    "net/epilogues.cuh",
+    "net.cu",
+    "net_head.cu",
     "games/board.cuh",
     "games/defaults.cuh",
     "games/tic_tac_toe.cuh",
@@ -45,6 +60,9 @@ embed! {
     "games/blob_deal.cuh",
 }
 
+/// The files `<unit>.cu` whose kernels are a game's: [`program`] makes a program of each.
+pub const GAME_UNITS: &[&str] = &["search", "batch", "gather"];
+
 /// True where `game` has kernels.
 pub fn has_game(game: &str) -> bool {
     text(&header_of(game)).is_some()
@@ -55,21 +73,40 @@ pub fn has_game(game: &str) -> bool {
 /// # Errors
 /// [`Error::Unsupported`] where the game or the unit has no kernels.
 pub fn program(game: &dyn AnyGame, unit: &str) -> Result<Program> {
-    let unit = format!("{unit}.cu");
     if !has_game(game.name()) {
         let why = "this game has no kernels; search it on the CPU";
         return Err(Error::unsupported(format!("game {} on a device", game.name()), why));
     }
-    if text(&unit).is_none() {
-        return Err(Error::unsupported(format!("kernels {unit}"), "there is no such file"));
+    if !GAME_UNITS.contains(&unit) {
+        return Err(Error::unsupported(format!("kernels {unit}.cu"), "they are not a game's"));
     }
-    let includes = ["common.cuh", &header_of(game.name()), "games/defaults.cuh", &unit];
-    Ok(Program {
-        game: game.name().into(),
-        source: includes.map(|name| format!("#include \"{name}\"\n")).concat(),
+    let includes = ["common.cuh", &header_of(game.name()), "games/defaults.cuh", &format!("{unit}.cu")];
+    Ok(compose(game.name(), &includes, defines(game)))
+}
+
+/// A program of the files `includes` with these constants, called `name` in errors.
+pub fn compose(name: &str, includes: &[&str], defines: Vec<(String, String)>) -> Program {
+    Program {
+        game: name.into(),
+        source: includes.iter().map(|name| format!("#include \"{name}\"\n")).collect(),
         headers: FILES.iter().map(|&(name, text)| (name.into(), text.into())).collect(),
-        defines: defines(game),
-    })
+        defines,
+    }
+}
+
+/// The program that trains a network in `precision`; with the kernels that gather samples of `game`, if there is one that has
+/// them.
+///
+/// # Errors
+/// None in practice: the sources are in the program.
+pub fn training(game: Option<&dyn AnyGame>, precision: TrainPrecision) -> Result<Program> {
+    let mut program = match game.filter(|game| has_game(game.name())) {
+        Some(game) => program(game, "gather")?,
+        None => compose("training", &["common.cuh"], Vec::new()),
+    };
+    program.source += "#include \"train.cu\"\n";
+    program.defines.push(("VZ_TRAIN_FORMAT".into(), (precision as u32).to_string()));
+    Ok(program)
 }
 
 /// The constants of `game`: its sizes, each of its options as `VZ_OPT_..`, and the bytes of its first state.
@@ -155,6 +192,6 @@ mod tests {
     fn programs_are_refused_in_a_sentence() {
         let game = any_game("connect_four", &toml::Table::new()).expect("a game");
         let error = program(&*game, "no_such_unit").expect_err("no such unit").to_string();
-        assert_eq!(error, "kernels no_such_unit.cu: there is no such file");
+        assert_eq!(error, "kernels no_such_unit.cu: they are not a game's");
     }
 }

@@ -3,7 +3,8 @@
 use super::board::Runs;
 use super::observe::bf16_pair;
 use super::tile::{BLOCK, Epilogue, Kernels, Tile};
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::net::fold::{Affine, check_folded};
 use bytemuck::{Pod, Zeroable};
 
 /// 16 words on a cache line.
@@ -17,13 +18,6 @@ pub(super) const LINE: usize = 16;
 /// A vector of `words` zeros on cache lines.
 pub(super) fn lines(words: usize) -> Vec<Line> {
     vec![Line::zeroed(); words.div_ceil(LINE)]
-}
-
-/// Per-channel factors and terms: BatchNorm as relu(scale * x + offset).
-#[derive(Clone, Debug)]
-pub(super) struct Affine {
-    pub scale: Vec<f32>,
-    pub offset: Vec<f32>,
 }
 
 /// Weights as numbers, before packing.
@@ -47,12 +41,7 @@ impl Dense<'_> {
         let inputs = |output, tap| (0..self.inputs).map(move |input| (self.weight)(output, tap, input));
         let outputs = (0..self.outputs).flat_map(|output| (0..self.taps).map(move |tap| (output, tap)));
         let weights = outputs.flat_map(|(output, tap)| inputs(output, tap));
-        match weights.chain(self.bias.iter().copied()).find(|x| !x.is_finite()) {
-            Some(value) => {
-                Err(Error::NotFinite { what: "a weight or bias with its BatchNorm folded in".into(), value })
-            }
-            None => Ok(()),
-        }
+        check_folded(weights.chain(self.bias.iter().copied()))
     }
 
     /// Steps of the weights as bytes: an output's largest weight is 127.

@@ -2,13 +2,14 @@
 
 use super::board::Runs;
 use super::graph::Graph;
-use super::layer::{Affine, Dense, Layer};
+use super::layer::{Dense, Layer};
 use super::tile::{Epilogue, Kernels};
 use crate::config::Arch;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::isa::Isa;
 use crate::net::edges::Edges;
-use crate::net::spec::{BN_EPS, NetSpec, Weights};
+use crate::net::fold::{self, Affine};
+use crate::net::spec::{NetSpec, Weights};
 
 /// All layers of one network.
 pub(super) struct Packed {
@@ -73,22 +74,7 @@ impl Packer<'_> {
 
     /// BatchNorm `name` with its running statistics as scale * x + offset.
     fn norm(&self, name: &str) -> Result<Affine> {
-        let part = |part: &str| self.data(&format!("{name}.{part}"));
-        let (weight, bias) = (part("weight"), part("bias"));
-        let (mean, var) = (part("running_mean"), part("running_var"));
-        let scale = |c: usize| f64::from(weight[c]) / (f64::from(var[c]) + BN_EPS).sqrt();
-        let offset = |c: usize| f64::from(bias[c]) - f64::from(mean[c]) * scale(c);
-        let channels = 0..weight.len();
-        let affine = Affine {
-            scale: channels.clone().map(|c| scale(c) as f32).collect(),
-            offset: channels.map(|c| offset(c) as f32).collect(),
-        };
-        match affine.scale.iter().chain(&affine.offset).find(|x| !x.is_finite()) {
-            Some(&value) => {
-                Err(Error::NotFinite { what: format!("the scale or offset of BatchNorm {name}"), value })
-            }
-            None => Ok(affine),
-        }
+        fold::norm(self.weights, name)
     }
 
     /// Steps of the activations that layer `index` of the tower reads; of observations 1.
@@ -135,8 +121,7 @@ impl Packer<'_> {
 
     /// The BatchNorm that reads the residual stream after `blocks` blocks.
     fn stream_norm(&self, blocks: usize) -> Result<Option<Affine>> {
-        let name = if blocks == self.spec.blocks { "bn".into() } else { format!("blocks.{blocks}.bn1") };
-        self.norm(&name).map(Some)
+        fold::stream_norm(self.spec, self.weights, blocks).map(Some)
     }
 
     fn resnet(&self) -> Result<Packed> {
@@ -171,10 +156,7 @@ impl Packer<'_> {
     fn head(&self) -> Result<Layer> {
         let NetSpec { channels, obs, policy_channels, value_channels, .. } = *self.spec;
         let (policy, value) = (self.data("policy.conv.weight"), self.data("value.conv.weight"));
-        let mut fold = self.norm("policy.bn")?;
-        let value_fold = self.norm("value.bn")?;
-        fold.scale.extend(value_fold.scale);
-        fold.offset.extend(value_fold.offset);
+        let fold = fold::head_norm(self.weights)?;
         let weight = |co: usize, _: usize, ci: usize| {
             let row = if co < policy_channels {
                 &policy[co * channels..]

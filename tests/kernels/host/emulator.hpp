@@ -2,11 +2,14 @@
 // draws anew after every barrier, so that a lane which reads what another has yet to write is found out.
 //
 // What kernels may use: threadIdx, blockIdx, blockDim, gridDim, __shared__, __syncthreads, __syncwarp, __shfl_sync,
-// __shfl_xor_sync, __ballot_sync, atomicAdd; the warp's with all lanes. Anything else does not compile, or is reported.
+// __shfl_xor_sync, __ballot_sync, atomicAdd; the warp's with all lanes. Beside it, what kernels/net/mma.cuh asks for: dynamic shared
+// memory, values of a whole warp, copies that are done when they are waited for and not before. Anything else does not
+// compile, or is reported.
 #pragma once
 #include "fibre.hpp"
 #include <cstdio>
 #include <cstring>
+#include <deque>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -27,17 +30,34 @@ constexpr uint64_t CANARY = 0xA5C35A3CA5C35A3Cull; // at a stack's end, to see t
 // What a thread waits for.
 enum class Wait : uint8_t { NOTHING, WARP_BARRIER, SHUFFLE, BALLOT, BLOCK_BARRIER, THE_END };
 
+constexpr size_t SHARED_GUARD = 64;
+constexpr char SHARED_JUNK = '\xFF'; // what is in shared memory before it is written: no numbers
+
+// Most bytes that a lane brings to an exchange.
+constexpr size_t EXCHANGED = 32;
+struct Exchanged {
+    alignas(8) char bytes[EXCHANGED];
+};
+
+// A copy of 16 bytes into shared memory that was asked for; zeros where `from` is null.
+struct Copy {
+    void* to;
+    const void* from;
+};
+
 struct Thread {
     Fibre fibre;
     Dim3 index;
     Wait wait;
     unsigned exchanges; // by their parity the buffer of the next
+    std::deque<std::vector<Copy>> copies; // groups, the last one open
 };
 
 struct Launch {
     std::vector<Thread> threads;
-    std::unique_ptr<char[]> stacks;
-    std::vector<uint64_t> buffers[2]; // [threads]
+    char* stacks = nullptr;
+    std::vector<Exchanged> buffers[2]; // [threads]
+    std::vector<char> shared; // dynamic shared memory and what guards it
     Fibre scheduler;
     unsigned current = 0;
     Dim3 block, block_dim, grid_dim;
@@ -72,6 +92,10 @@ inline void wait_at(int barrier) {
     if (barrier != missing_barrier) wait_for(Wait::WARP_BARRIER);
 }
 
+inline void wait_for_block_at(int barrier) {
+    if (barrier != missing_barrier) wait_for(Wait::BLOCK_BARRIER);
+}
+
 inline void thread_main() {
     running->body(running->arguments);
     wait_for(Wait::THE_END);
@@ -81,25 +105,34 @@ inline void need_all_lanes(unsigned mask) {
     if (mask != 0xFFFFFFFFu) running->error = "an operation of a part of a warp, which is not emulated";
 }
 
+// What the lanes of the caller's warp brought to an exchange.
+template <class T>
+struct Lanes {
+    const Exchanged* all;
+    T operator[](unsigned lane) const {
+        T value;
+        memcpy(&value, all[lane].bytes, sizeof value);
+        return value;
+    }
+};
+
 // Every lane brings a value; returns all lanes' values. A buffer is written again only after every lane has come to the
 // next exchange, and so has read it.
-inline const uint64_t* exchange(unsigned mask, uint64_t value, Wait what) {
+template <class T>
+Lanes<T> exchange(unsigned mask, const T& value, Wait what) {
+    static_assert(sizeof(T) <= EXCHANGED, "so many bytes do not go from lane to lane");
     need_all_lanes(mask);
     const unsigned current = running->current;
-    std::vector<uint64_t>& buffer = running->buffers[self().exchanges++ % 2];
-    buffer[current] = value;
+    std::vector<Exchanged>& buffer = running->buffers[self().exchanges++ % 2];
+    memcpy(buffer[current].bytes, &value, sizeof value);
     wait_for(what);
-    return &buffer[current / WARP * WARP];
+    return {&buffer[current / WARP * WARP]};
 }
 
 template <class T>
 T shuffle(unsigned mask, T value, int source) {
     static_assert(sizeof(T) <= sizeof(uint64_t), "at most 8 bytes go from lane to lane");
-    uint64_t bits = 0;
-    memcpy(&bits, &value, sizeof value);
-    const uint64_t* all = exchange(mask, bits, Wait::SHUFFLE);
-    memcpy(&value, &all[source & (WARP - 1)], sizeof value);
-    return value;
+    return exchange(mask, value, Wait::SHUFFLE)[static_cast<unsigned>(source) & (WARP - 1)];
 }
 
 template <class T>
@@ -108,7 +141,7 @@ T shuffle_xor(unsigned mask, T value, int distance) {
 }
 
 inline unsigned ballot(unsigned mask, bool vote) {
-    const uint64_t* all = exchange(mask, vote ? 1 : 0, Wait::BALLOT);
+    const Lanes<bool> all = exchange(mask, vote, Wait::BALLOT);
     unsigned votes = 0;
     for (unsigned lane = 0; lane < WARP; lane++) votes |= static_cast<unsigned>(all[lane]) << lane;
     return votes;
@@ -119,6 +152,26 @@ inline unsigned atomic_add(unsigned* to, unsigned value) {
     const unsigned before = *to;
     *to += value;
     return before;
+}
+
+// Dynamic shared memory; kernels take no more of it than they were launched with.
+inline char* dynamic_shared() { return running->shared.data(); }
+
+// What `cp.async` and its groups do: a copy happens when its group is waited for, the latest that a device may do it.
+inline void copy_later(void* to, const void* from) { self().copies.back().push_back({to, from}); }
+inline void end_group() { self().copies.emplace_back(); }
+inline void wait_for_groups(unsigned left) {
+    std::deque<std::vector<Copy>>& groups = self().copies;
+    while (groups.size() > left + 1) {
+        for (const Copy& copy : groups.front()) {
+            if (copy.from == nullptr) {
+                memset(copy.to, 0, 16);
+            } else {
+                memcpy(copy.to, copy.from, 16);
+            }
+        }
+        groups.pop_front();
+    }
 }
 
 inline void resume(Launch& launch, unsigned thread) {
@@ -148,13 +201,15 @@ inline void run_block(Launch& launch) {
     const unsigned num = static_cast<unsigned>(launch.threads.size()), warps = num / WARP;
     for (unsigned i = 0; i < num; i++) {
         Thread& thread = launch.threads[i];
-        char* stack = launch.stacks.get() + i * STACK_BYTES;
+        char* stack = launch.stacks + i * STACK_BYTES;
         memcpy(stack, &CANARY, sizeof CANARY);
         thread.fibre.prepare(stack, STACK_BYTES, thread_main);
         thread.index = Dim3{i, 0, 0};
         thread.wait = Wait::NOTHING;
         thread.exchanges = 0;
+        thread.copies.assign(1, {});
     }
+    memset(launch.shared.data(), SHARED_JUNK, launch.shared.size());
     while (launch.error == nullptr) {
         const unsigned start = launch.draw();
         for (unsigned i = 0; i < warps; i++) {
@@ -170,8 +225,11 @@ inline void run_block(Launch& launch) {
         }
         if (!at_barrier) break;
     }
+    for (size_t i = launch.shared.size() - SHARED_GUARD; i < launch.shared.size(); i++) {
+        if (launch.shared[i] != SHARED_JUNK) launch.error = "wrote past the end of shared memory";
+    }
     for (unsigned i = 0; i < num; i++) {
-        if (memcmp(launch.stacks.get() + i * STACK_BYTES, &CANARY, sizeof CANARY) != 0) launch.error = "a stack is too small";
+        if (memcmp(launch.stacks + i * STACK_BYTES, &CANARY, sizeof CANARY) != 0) launch.error = "a stack is too small";
     }
 }
 
@@ -200,9 +258,20 @@ struct Caller<FUNCTION> {
     static constexpr Kernel named(const char* name) { return {name, call, SIZES, sizeof...(Arguments)}; }
 };
 
+// Room for stacks, kept from launch to launch: fresh memory costs more than most kernels do.
+inline char* stacks_for(size_t bytes) {
+    static thread_local std::unique_ptr<char[]> stacks;
+    static thread_local size_t room = 0;
+    if (bytes > room) {
+        stacks.reset(new char[bytes]);
+        room = bytes;
+    }
+    return stacks.get();
+}
+
 inline const char* run(
     const Kernel& kernel, unsigned grid, unsigned block, uint64_t seed, void* const* arguments, const unsigned* sizes,
-    unsigned num_arguments
+    unsigned num_arguments, unsigned shared
 ) {
     if (block == 0 || block % WARP != 0 || block > 1024) return "a block must have 1 to 32 whole warps";
     if (num_arguments != kernel.num_arguments) return "the number of arguments is not the kernel's";
@@ -211,9 +280,10 @@ inline const char* run(
     }
     Launch launch;
     launch.threads.resize(block);
-    launch.stacks.reset(new char[block * STACK_BYTES]);
-    launch.buffers[0].assign(block, 0);
-    launch.buffers[1].assign(block, 0);
+    launch.stacks = stacks_for(block * STACK_BYTES);
+    launch.buffers[0].resize(block);
+    launch.buffers[1].resize(block);
+    launch.shared.resize(shared + SHARED_GUARD);
     launch.block_dim = Dim3{block, 1, 1};
     launch.grid_dim = Dim3{grid, 1, 1};
     launch.body = kernel.call;
@@ -236,6 +306,7 @@ inline const char* run(
 #define gridDim (emulator::running->grid_dim)
 #define __syncthreads() emulator::wait_for(emulator::Wait::BLOCK_BARRIER)
 #define VZ_SYNC(number) emulator::wait_at(number)
+#define VZ_BLOCK_SYNC(number) emulator::wait_for_block_at(number)
 #define __syncwarp() emulator::wait_for(emulator::Wait::WARP_BARRIER)
 #define __shfl_sync(mask, value, source) emulator::shuffle(mask, value, source)
 #define __shfl_xor_sync(mask, value, distance) emulator::shuffle_xor(mask, value, distance)
@@ -246,12 +317,12 @@ inline const char* run(
 #define EMULATOR_EXPORT(table)                                                                                         \
     extern "C" __attribute__((visibility("default"))) const char* emulator_launch(                                     \
         const char* name, unsigned grid, unsigned block, uint64_t seed, int missing_barrier, void* const* arguments,   \
-        const unsigned* sizes, unsigned num_arguments                                                                  \
+        const unsigned* sizes, unsigned num_arguments, unsigned shared                                                 \
     ) {                                                                                                                \
         emulator::missing_barrier = missing_barrier;                                                                   \
         for (const emulator::Kernel& kernel : table) {                                                                 \
             if (strcmp(kernel.name, name) == 0) {                                                                      \
-                return emulator::run(kernel, grid, block, seed, arguments, sizes, num_arguments);                      \
+                return emulator::run(kernel, grid, block, seed, arguments, sizes, num_arguments, shared);              \
             }                                                                                                          \
         }                                                                                                              \
         return "there is no such kernel";                                                                              \

@@ -3,7 +3,7 @@
 mod compile;
 mod libraries;
 
-use super::device::{Arg, Device, LaunchShape, Program};
+use super::device::{Arg, Device, LaunchShape, Limits, Program};
 use super::store::Store;
 use crate::config::DeviceName;
 use crate::error::{Error, Result};
@@ -15,8 +15,8 @@ use cudarc::nvrtc::Ptx;
 use libraries::{BUILT_FOR, CudaLibrary, needed_driver, version_name};
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Bytes of shared memory that a block gets without being asked for more.
 const PLAIN_SHARED: u32 = 48 << 10;
@@ -27,11 +27,19 @@ pub struct CudaDevice {
     context: Arc<CudaContext>,
     stream: Arc<CudaStream>,
     store: Option<Store>,
-    loaded: Option<Loaded>,
+    loaded: Option<Arc<Loaded>>,
     /// Launches that nobody has waited for, each once: one of them failed if the next wait fails.
-    running: RefCell<Vec<(&'static str, LaunchShape)>>,
+    running: RefCell<Vec<Running>>,
     /// Bytes copied so far.
     copied: AtomicU64,
+}
+
+/// A launch: the program, the kernel and its shape.
+#[derive(Clone, PartialEq, Eq)]
+struct Running {
+    program: Arc<str>,
+    kernel: &'static str,
+    shape: LaunchShape,
 }
 
 /// Launches captured in a CUDA graph.
@@ -41,10 +49,10 @@ pub struct CudaRecording(CudaGraph);
 unsafe impl Send for CudaRecording {}
 
 /// A program on the GPU.
-struct Loaded {
-    game: String,
+pub struct Loaded {
+    name: Arc<str>,
     module: Arc<CudaModule>,
-    kernels: RefCell<HashMap<&'static str, Arc<Kernel>>>,
+    kernels: Mutex<HashMap<&'static str, Arc<Kernel>>>,
 }
 
 /// A kernel and what is known of it.
@@ -120,34 +128,33 @@ impl CudaDevice {
     /// An error that work asked for earlier may have caused.
     fn lost(&self, error: DriverError) -> Error {
         let running = self.running.borrow();
-        let game = self.loaded.as_ref().map_or("no game", |loaded| &loaded.game);
-        let names: Vec<String> =
-            running.iter().map(|(kernel, shape)| describe_launch(kernel, *shape)).collect();
+        let name = |launch: &Running| {
+            format!("{} of {}", describe_launch(launch.kernel, launch.shape), launch.program)
+        };
+        let names: Vec<String> = running.iter().map(name).collect();
         let culprit = match names.as_slice() {
             [] => "the driver failed".to_string(),
-            [one] => format!("kernel {one} of {game} failed"),
-            several => format!(
-                "one of these kernels of {game} failed ({}; CUDA_LAUNCH_BLOCKING=1 tells which)",
-                several.join(", ")
-            ),
+            [one] => format!("kernel {one} failed"),
+            several => {
+                let all = several.join(", ");
+                format!("one of these kernels failed ({all}; CUDA_LAUNCH_BLOCKING=1 tells which)")
+            }
         };
         self.failed(format!("{culprit}: {}", words(error)))
     }
 
-    /// `kernel` of the loaded program, looked up once.
-    fn kernel(&self, kernel: &'static str) -> Result<Arc<Kernel>> {
-        let Some(loaded) = &self.loaded else {
-            return Err(self.failed(format!("kernel {kernel} is launched before a program is loaded")));
-        };
-        if let Some(known) = loaded.kernels.borrow().get(kernel) {
+    /// `kernel` of `loaded`, looked up once.
+    fn kernel(&self, loaded: &Loaded, kernel: &'static str) -> Result<Arc<Kernel>> {
+        let mut kernels = loaded.kernels.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = kernels.get(kernel) {
             return Ok(known.clone());
         }
         let function = loaded.module.load_function(kernel).map_err(|e| {
-            self.failed(format!("the program of {} has no kernel {kernel}: {}", loaded.game, words(e)))
+            self.failed(format!("the program of {} has no kernel {kernel}: {}", loaded.name, words(e)))
         })?;
         let parameters = parameters(&function);
         let found = Arc::new(Kernel { function, parameters, shared: AtomicU32::new(PLAIN_SHARED) });
-        loaded.kernels.borrow_mut().insert(kernel, found.clone());
+        kernels.insert(kernel, found.clone());
         Ok(found)
     }
 
@@ -165,14 +172,33 @@ impl CudaDevice {
 impl Device for CudaDevice {
     type Buffer = CudaSlice<u8>;
     type Recording = CudaRecording;
+    type Module = Arc<Loaded>;
 
-    fn load(&mut self, program: &Program) -> Result<()> {
+    fn limits(&self) -> Result<Limits> {
+        let attribute = |attribute| -> Result<u32> {
+            let value = self.context.attribute(attribute).map_err(|e| self.failed(words(e)))?;
+            Ok(u32::try_from(value).unwrap_or(0))
+        };
+        Ok(Limits {
+            capability: capability(&self.context).map_err(|e| self.failed(words(e)))?,
+            multiprocessors: attribute(sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
+            shared: attribute(
+                sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
+            )?,
+        })
+    }
+
+    fn module(&self, program: &Program) -> Result<Self::Module> {
         let capability = capability(&self.context).map_err(|e| self.failed(words(e)))?;
         let code = code_for(program, self.name, capability, self.store.as_ref())?;
         let module = self.context.load_module(Ptx::from_binary(code)).map_err(|e| {
             self.failed(format!("the kernels of {} cannot be loaded: {}", program.game, words(e)))
         })?;
-        self.loaded = Some(Loaded { game: program.game.clone(), module, kernels: RefCell::default() });
+        Ok(Arc::new(Loaded { name: program.game.as_str().into(), module, kernels: Mutex::default() }))
+    }
+
+    fn load(&mut self, program: &Program) -> Result<()> {
+        self.loaded = Some(self.module(program)?);
         Ok(())
     }
 
@@ -218,10 +244,23 @@ impl Device for CudaDevice {
     }
 
     fn launch(&self, kernel: &'static str, shape: LaunchShape, args: &[Arg<'_, Self::Buffer>]) -> Result<()> {
+        let Some(loaded) = &self.loaded else {
+            return Err(self.failed(format!("kernel {kernel} is launched before a program is loaded")));
+        };
+        self.launch_in(loaded, kernel, shape, args)
+    }
+
+    fn launch_in(
+        &self,
+        module: &Self::Module,
+        kernel: &'static str,
+        shape: LaunchShape,
+        args: &[Arg<'_, Self::Buffer>],
+    ) -> Result<()> {
         if shape.grid == 0 {
             return Ok(());
         }
-        let found = self.kernel(kernel)?;
+        let found = self.kernel(module, kernel)?;
         let words_passed: Vec<Word> = args.iter().map(|arg| self.word(arg)).collect();
         let sizes: Vec<usize> = words_passed.iter().map(Word::bytes).collect();
         if sizes != found.parameters {
@@ -253,14 +292,15 @@ impl Device for CudaDevice {
             Err(e @ DriverError(sys::CUresult::CUDA_ERROR_INVALID_VALUE))
             | Err(e @ DriverError(sys::CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES)) => {
                 let launch = describe_launch(kernel, shape);
-                let game = self.loaded.as_ref().map_or("no game", |loaded| &loaded.game);
-                Err(self.failed(format!("kernel {launch} of {game} cannot be launched: {}", words(e))))
+                let program = &module.name;
+                Err(self.failed(format!("kernel {launch} of {program} cannot be launched: {}", words(e))))
             }
             Err(e) => Err(self.lost(e)),
             Ok(_) => {
                 let mut running = self.running.borrow_mut();
-                if !running.contains(&(kernel, shape)) {
-                    running.push((kernel, shape));
+                let launch = Running { program: module.name.clone(), kernel, shape };
+                if !running.contains(&launch) {
+                    running.push(launch);
                 }
                 Ok(())
             }

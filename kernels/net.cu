@@ -1,0 +1,102 @@
+// The forward of a network, one kernel a layer; src/backend/kernels/forward launches them. Constants come from there: the
+// layers' shapes as VZ_STEM, VZ_TOWER, VZ_DENSE, the sizes of a game's observations and answers.
+#include "math.cuh"
+#include "net/epilogues.cuh"
+#include "net/layer.cuh"
+
+typedef net::VZ_NUMBERS Numbers;
+typedef net::Layer<Numbers, VZ_STEM> Stem;
+typedef net::Layer<Numbers, VZ_TOWER> Tower;
+typedef net::Layer<Numbers, VZ_DENSE> Dense;
+constexpr int SQUARES = Stem::HEIGHT * Stem::WIDTH;
+constexpr int TOWER_CHANNELS = Tower::ROW_WORDS * Numbers::PER_WORD;
+
+VZ_DEVICE f32 observed(f32 x) { return x; }
+VZ_DEVICE f32 observed(u16 x) { return from_bits((u32)x << 16); }
+
+// Observations plane by plane [slots, VZ_NET_PLANES, SQUARES] become rows of words [slots, SQUARES, ROW_WORDS], a thread a word.
+template <class In>
+VZ_DEVICE void take_observations(const In* obs, u32* out, u32 slots) {
+    constexpr int WORDS = Stem::ROW_WORDS * SQUARES;
+    const u64 at = thread_in_grid(), slot = at / WORDS;
+    const int word = (int)(at % WORDS) / SQUARES, square = (int)(at % WORDS) % SQUARES;
+    if (slot >= slots) return;
+    u32 packed = 0;
+VZ_UNROLL
+    for (int part = 0; part < Numbers::PER_WORD; part++) {
+        const int plane = word * Numbers::PER_WORD + part;
+        const f32 x = plane < VZ_NET_PLANES ? observed(obs[(slot * VZ_NET_PLANES + plane) * SQUARES + square]) : 0.0f;
+        packed |= Numbers::bits(x) << 16 * part;
+    }
+    out[(slot * SQUARES + square) * Stem::ROW_WORDS + word] = packed;
+}
+VZ_KERNEL take_observations_f32(const f32* obs, u32* out, u32 slots) { take_observations(obs, out, slots); }
+VZ_KERNEL take_observations_bf16(const u16* obs, u32* out, u32 slots) { take_observations(obs, out, slots); }
+
+VZ_BLOCK_KERNEL(Stem::THREADS) stem(
+    const u32* input, const u32* weights, u32 rows, const f32* bias, const f32* scale, const f32* offset, f32* stream,
+    u32* output
+) {
+    typedef net::IntoStream<Numbers, TOWER_CHANNELS, net::Stream::BEGINS> Enter;
+    net::run_layer<Stem>({input, weights, rows}, Enter{bias, scale, offset, stream, output});
+}
+
+VZ_BLOCK_KERNEL(Tower::THREADS) inner(const u32* input, const u32* weights, u32 rows, const f32* bias, u32* output) {
+    typedef net::Plain<Numbers, TOWER_CHANNELS, net::Bias::ADDED, net::Residual::NONE, net::Relu::APPLIED> Inner;
+    net::run_layer<Tower>({input, weights, rows}, Inner{bias, nullptr, output});
+}
+
+VZ_BLOCK_KERNEL(Tower::THREADS) leave(
+    const u32* input, const u32* weights, u32 rows, const f32* bias, const f32* scale, const f32* offset, f32* stream,
+    u32* output
+) {
+    typedef net::IntoStream<Numbers, TOWER_CHANNELS, net::Stream::GOES_ON> Leave;
+    net::run_layer<Tower>({input, weights, rows}, Leave{bias, scale, offset, stream, output});
+}
+
+// The linear layers that read a whole board: logits and the value head's hidden units.
+VZ_BLOCK_KERNEL(Dense::THREADS) dense(
+    const u32* input, const u32* weights, u32 slots, const f32* bias, f32* logits, f32* hidden
+) {
+    typedef net::Heads<VZ_NET_ACTIONS, VZ_NET_HIDDEN> Heads;
+    net::run_layer<Dense>({input, weights, slots}, Heads{bias, logits, hidden});
+}
+
+VZ_DEVICE bool is_finite(f32 x) { return x - x == 0.0f; }
+
+// tanh(x) = 1 - 2 / (exp(2 x) + 1).
+VZ_DEVICE f32 tanh_of(f32 x) { return x != x ? x : 1.0f - 2.0f / (math::exp(2.0f * x) + 1.0f); }
+
+// The value head's last layer and its tanh: `hidden` [slots, VZ_NET_HIDDEN], `weights` [VZ_NET_VALUES, VZ_NET_HIDDEN] ->
+// `answers` [slots, VZ_NET_PLAYERS]; where one value stands for two players, (v, -v). A number of the answers or `logits`
+// [slots, VZ_NET_ACTIONS] that is not finite sets `not_finite`. One warp a slot.
+VZ_KERNEL values(
+    const f32* hidden, const f32* weights, const f32* bias, const f32* logits, f32* answers, u32* not_finite, u32 slots
+) {
+    const u64 slot = thread_in_grid() / net::WARP;
+    if (slot >= slots) return;
+    const int lane = net::lane();
+    bool finite = true;
+    for (int action = lane; action < VZ_NET_ACTIONS; action += net::WARP) {
+        finite = finite && is_finite(logits[slot * VZ_NET_ACTIONS + action]);
+    }
+    for (int value = 0; value < VZ_NET_VALUES; value++) {
+        f32 sum = 0.0f;
+        for (int unit = lane; unit < VZ_NET_HIDDEN; unit += net::WARP) {
+            const f32 x = hidden[slot * VZ_NET_HIDDEN + unit];
+            sum = net::fused_multiply_add(x, weights[value * VZ_NET_HIDDEN + unit], sum);
+        }
+VZ_UNROLL
+        for (int distance = net::WARP / 2; distance > 0; distance /= 2) {
+            sum += __shfl_xor_sync(0xFFFFFFFFu, sum, distance);
+        }
+        sum += bias[value];
+        finite = finite && is_finite(sum);
+        if (lane == 0) {
+            const f32 answer = tanh_of(sum);
+            answers[slot * VZ_NET_PLAYERS + value] = answer;
+            if (VZ_NET_VALUES < VZ_NET_PLAYERS) answers[slot * VZ_NET_PLAYERS + 1] = -answer;
+        }
+    }
+    if (!finite) *not_finite = 1;
+}

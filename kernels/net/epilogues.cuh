@@ -1,0 +1,97 @@
+// What is done with a layer's sums. Arrays by square have rows of so many numbers, a multiple of four; arrays by channel have
+// entries for all channels of all column blocks.
+#pragma once
+#include "net/mma.cuh"
+
+namespace net {
+
+enum class Bias { NONE, ADDED };
+enum class Residual { NONE, ADDED };
+enum class Relu { NONE, APPLIED };
+
+// output = relu(sum + bias + residual), each where wanted: the plain layer.
+template <class Numbers, int CHANNELS, Bias BIAS, Residual RESIDUAL, Relu RELU>
+struct Plain {
+    const f32* bias; // [channels]
+    const u32* residual; // [rows, CHANNELS]
+    u32* output; // [rows, CHANNELS]
+
+    typedef Four Terms;
+    VZ_DEVICE Terms terms(int channel) const {
+        return BIAS == Bias::ADDED ? read_four(bias + channel) : Four{{0.0f, 0.0f, 0.0f, 0.0f}};
+    }
+    VZ_DEVICE void store(const Terms& terms, u64 row, int channel, Four sum) const {
+        if (channel >= CHANNELS) return;
+        const u64 place = row * CHANNELS + channel;
+        Four added = {{0.0f, 0.0f, 0.0f, 0.0f}};
+        if (RESIDUAL == Residual::ADDED) added = read_four<Numbers>(residual, place);
+VZ_UNROLL
+        for (int e = 0; e < 4; e++) {
+            f32& x = sum.at[e];
+            if (BIAS == Bias::ADDED) x += terms.at[e];
+            if (RESIDUAL == Residual::ADDED) x += added.at[e];
+            if (RELU == Relu::APPLIED) x = relu(x);
+        }
+        write_four<Numbers>(output, place, sum);
+    }
+};
+
+enum class Stream { BEGINS, GOES_ON };
+
+// The residual stream in f32 begins as, or takes up, sum + bias; output = relu(scale * stream + offset), the BatchNorm that
+// reads the stream. Twin of `Epilogue::Enter` and `Leave` in src/net/fast/tile.rs.
+template <class Numbers, int CHANNELS, Stream STREAM>
+struct IntoStream {
+    const f32* bias; // [channels]
+    const f32* scale; // [channels]
+    const f32* offset; // [channels]
+    f32* stream; // [rows, CHANNELS]
+    u32* output; // [rows, CHANNELS]
+
+    struct Terms {
+        Four bias, scale, offset;
+    };
+    VZ_DEVICE Terms terms(int channel) const {
+        return {read_four(bias + channel), read_four(scale + channel), read_four(offset + channel)};
+    }
+    VZ_DEVICE void store(const Terms& terms, u64 row, int channel, Four sum) const {
+        if (channel >= CHANNELS) return;
+        const u64 place = row * CHANNELS + channel;
+        Four before = {{0.0f, 0.0f, 0.0f, 0.0f}}, out;
+        if (STREAM == Stream::GOES_ON) before = read_four(stream + place);
+VZ_UNROLL
+        for (int e = 0; e < 4; e++) {
+            sum.at[e] += terms.bias.at[e];
+            if (STREAM == Stream::GOES_ON) sum.at[e] += before.at[e];
+            out.at[e] = relu(fused_multiply_add(terms.scale.at[e], sum.at[e], terms.offset.at[e]));
+        }
+        write_four(stream + place, sum);
+        write_four<Numbers>(output, place, out);
+    }
+};
+
+// The linear layers of both heads as one: the first `NUM_ACTIONS` outputs are logits, the next `NUM_HIDDEN` the hidden units
+// of the value head, through a ReLU.
+template <int NUM_ACTIONS, int NUM_HIDDEN>
+struct Heads {
+    const f32* bias; // [channels]
+    f32* logits; // [slots, NUM_ACTIONS]
+    f32* hidden; // [slots, NUM_HIDDEN]
+
+    typedef Four Terms;
+    VZ_DEVICE Terms terms(int channel) const { return read_four(bias + channel); }
+    VZ_DEVICE void store(const Terms& terms, u64 slot, int channel, Four sum) const {
+VZ_UNROLL
+        for (int e = 0; e < 4; e++) {
+            const int output = channel + e;
+            const f32 x = sum.at[e] + terms.at[e];
+            if (output < NUM_ACTIONS) {
+                logits[slot * NUM_ACTIONS + output] = x;
+            } else if (output < NUM_ACTIONS + NUM_HIDDEN) {
+                hidden[slot * NUM_HIDDEN + output - NUM_ACTIONS] = relu(x);
+            }
+        }
+    }
+};
+
+} // namespace net

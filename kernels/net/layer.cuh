@@ -1,0 +1,314 @@
+// One layer: a 3x3 or 1x1 convolution over boards, or a linear layer (1x1 on boards of one square), as one implicit matrix
+// product with everything that follows done while the sums are in registers.
+//
+// Bytes and operations. A layer of C to C channels takes 18 C C operations a square; it reads C numbers of a square and writes
+// as many (and 8 C bytes where the residual stream passes by). In 16 bits that is 4 to 12 C bytes: for C = 128 from 190 to 580
+// operations a byte, where an H200 breaks even at about 200 (990 Tflop/s, 4.8 TB/s); the average of a block's two layers is
+// 290. So layers need not be fused with one another for half of the peak, but no input may be read nine times from far away,
+// and no input be laid out anew:
+// - A block of threads takes 128 or 256 consecutive squares of all boards, wherever boards begin (no rows are wasted, whatever
+//   the board's size), and all or 128 of the output channels. Its squares and W + 1 on either side go to shared memory once;
+//   the nine taps read them there at nine offsets. A tap off the board reads a row of zeros: ldmatrix takes an address for
+//   each row, so this costs one selection a row and tap.
+// - Weights stream from L2, laid out as the instruction's fragments, in slabs of one tap and 64 channels (16 KiB), three in
+//   flight: 128 rows a block make 128 operations a byte, at half of the peak 4 TB/s, some 60 % of what L2 gives; 256 rows,
+//   where there are at most 64 channels, half of that.
+// - A warp takes 64 x 64 sums: per step of 16 channels it reads 4 KiB of shared memory for 65,536 products, 32 cycles of the
+//   multiprocessor's 128 bytes a cycle, when the products take 64 cycles at half of its 2,048 a cycle (mma.sync gets to about
+//   0.6 of them; wgmma, which has no such limit, is for later). 64 x 32, for 32 channels, would be limited by shared memory
+//   at about that rate.
+// - Two blocks of 128 threads fit a multiprocessor of 228 KiB (255 registers a thread, 98 KiB a block), so that one computes
+//   while the other begins or ends.
+//
+// Rows of shared memory are an odd number of 16-byte units long and zeros are there in eight copies, one for each position in
+// that pattern: ldmatrix meets no bank conflict at any tap. Output channels are dealt to the columns of the instruction so that
+// a thread has four consecutive ones: it stores 8 or 16 bytes, a group of four threads a whole sector.
+//
+// Every sum takes its products in one order (channels by slab, in a slab by tap, in a tap ascending), whatever the batch, the
+// slot in it and the shape of the blocks: a board's answer is the same bits anywhere.
+#pragma once
+#include "net/mma.cuh"
+
+namespace net {
+
+// A layer's shape. Twin of `Layer::constants` in src/backend/kernels/forward/layer.rs, which chooses it.
+template <
+    class Numbers_, int TAPS_, int HEIGHT_, int WIDTH_, int ROW_WORDS_, int CHUNK_WORDS_, int CHUNKS_, int WARP_ROWS_,
+    int WARP_COLUMNS_, int ROW_TILES_, int COLUMN_TILES_, int COLUMN_BLOCKS_, int STAGES_>
+struct Layer {
+    typedef Numbers_ Numbers;
+    static constexpr int TAPS = TAPS_; // 9 or 1
+    static constexpr int HEIGHT = HEIGHT_, WIDTH = WIDTH_;
+    static constexpr int ROW_WORDS = ROW_WORDS_; // words of an input square, a multiple of 4
+    static constexpr int CHUNK_WORDS = CHUNK_WORDS_; // words of it in a slab, a multiple of 8
+    static constexpr int CHUNKS = CHUNKS_; // slabs of a tap; what lies past ROW_WORDS is zeros
+    static constexpr int WARP_ROWS = WARP_ROWS_, WARP_COLUMNS = WARP_COLUMNS_; // warps of a block
+    static constexpr int ROW_TILES = ROW_TILES_; // 16 rows each, of a warp
+    static constexpr int COLUMN_TILES = COLUMN_TILES_; // 16 output channels each, of a warp
+    static constexpr int COLUMN_BLOCKS = COLUMN_BLOCKS_; // blocks of threads side by side
+    static constexpr int STAGES = STAGES_; // slabs of weights in shared memory
+
+    static constexpr int THREADS = WARP * WARP_ROWS * WARP_COLUMNS;
+    static constexpr int ROWS = 16 * ROW_TILES * WARP_ROWS; // of a block
+    static constexpr int COLUMN_16 = COLUMN_TILES * WARP_COLUMNS; // of a block, in units of 16 channels
+    static constexpr int HALO = TAPS == 9 ? WIDTH + 1 : 0;
+    static constexpr int INPUT_ROWS = ROWS + 2 * HALO;
+    static constexpr int PITCH = 4 * CHUNK_WORDS + 16; // bytes of an input row
+    static constexpr int STEPS = CHUNK_WORDS / 8;
+    static constexpr int SLAB_WORDS = STEPS * COLUMN_16 * 128;
+    static constexpr int SLABS = CHUNKS * TAPS;
+    // Inputs of the next slabs are fetched while a slab is at work.
+    static constexpr int INPUTS = TAPS == 1 ? STAGES : CHUNKS > 1 ? 2 : 1;
+    static constexpr int ZEROS_AT = 0;
+    static constexpr int INPUTS_AT = 8 * PITCH;
+    static constexpr int WEIGHTS_AT = INPUTS_AT + INPUTS * INPUT_ROWS * PITCH;
+    static constexpr int SHARED = WEIGHTS_AT + STAGES * SLAB_WORDS * 4;
+
+    static_assert(TAPS == 9 || TAPS == 1, "3x3 or 1x1");
+    static_assert(ROW_WORDS % 4 == 0 && CHUNK_WORDS % 8 == 0 && CHUNKS * CHUNK_WORDS >= ROW_WORDS, "words");
+    static_assert(STAGES >= 2 && STAGES <= 9, "inputs are fetched once a round of taps");
+};
+
+// What a layer reads.
+struct Operands {
+    const u32* input; // [rows, ROW_WORDS], rows being squares board by board
+    const u32* weights; // [COLUMN_BLOCKS, CHUNKS, TAPS, SLAB_WORDS]
+    u32 num_rows;
+};
+
+// Where word `word` of the sums of output `column` in slab (`block`, `chunk`, `tap`) lies: the order of the instruction's
+// fragments. Column 4 t + e of 16 is column 2 t + e % 2 of the (e / 2)th instruction. Twin of `Layer::place`.
+template <class L>
+VZ_DEVICE u64 weight_place(int column, int tap, int word) {
+    const int block = column / (16 * L::COLUMN_16), sixteen = column / 16 % L::COLUMN_16, within = column % 16;
+    const int chunk = word / L::CHUNK_WORDS, step = word % L::CHUNK_WORDS / 8, k = word % 8;
+    const int owner = (within / 4 * 2 + within % 2) * 4 + k % 4, part = within / 2 % 2 * 2 + k / 4;
+    const u64 slab = ((u64)block * L::CHUNKS + chunk) * L::TAPS + tap;
+    return slab * L::SLAB_WORDS + (step * L::COLUMN_16 + sixteen) * 128 + owner * 4 + part;
+}
+
+// The work of one block of threads.
+template <class L>
+struct Tile {
+    typedef typename L::Numbers Numbers;
+    static constexpr int ROW_TILES = L::ROW_TILES, COLUMN_TILES = L::COLUMN_TILES;
+
+    const Operands operands;
+    const Place shared;
+    const int column_block;
+    const i64 first_row; // of the block
+    const int warp_row, warp_sixteen; // the warp's first row and column in the block, the latter in units of 16
+    f32 sums[ROW_TILES][2 * COLUMN_TILES][4] = {};
+    // Taps on the board, a bit each, of the rows whose operands this lane says where to find.
+    u32 taps[ROW_TILES];
+
+    VZ_DEVICE explicit Tile(const Operands& given)
+        : operands(given), shared(dynamic_shared()), column_block((int)(blockIdx.x % L::COLUMN_BLOCKS)),
+          first_row((i64)(blockIdx.x / L::COLUMN_BLOCKS) * L::ROWS),
+          warp_row((int)(threadIdx.x / WARP) / L::WARP_COLUMNS * 16 * ROW_TILES),
+          warp_sixteen((int)(threadIdx.x / WARP) % L::WARP_COLUMNS * COLUMN_TILES) {
+VZ_UNROLL
+        for (int i = 0; i < ROW_TILES; i++) taps[i] = taps_of(warp_row + 16 * i + lane() % 16);
+        // Rows of zeros: eight, so that each lies as the row that it stands for.
+        for (int i = (int)threadIdx.x; i < 8 * L::PITCH / 16; i += L::THREADS) {
+            store_four_words(shared + L::ZEROS_AT + 16 * i, 0, 0, 0, 0);
+        }
+    }
+
+    // A bit for each tap of the block's row `row` that is on the board.
+    VZ_DEVICE u32 taps_of(int row) const {
+        const i64 square = first_row + row;
+        if (square >= operands.num_rows) return 0;
+        if (L::TAPS == 1) return 1;
+        const u32 at = (u32)square % (L::HEIGHT * L::WIDTH);
+        const int y = (int)at / L::WIDTH, x = (int)at % L::WIDTH;
+        const u32 lines = (y > 0 ? 0007 : 0) | 0070 | (y < L::HEIGHT - 1 ? 0700 : 0);
+        const u32 columns = (x > 0 ? 0111 : 0) | 0222 | (x < L::WIDTH - 1 ? 0444 : 0);
+        return lines & columns;
+    }
+
+    // Begins to fetch slab number `slab` of the weights.
+    VZ_DEVICE void fetch_weights(int slab) {
+        const u32* from = operands.weights + ((u64)column_block * L::SLABS + slab) * L::SLAB_WORDS;
+        const Place to = shared + L::WEIGHTS_AT + slab % L::STAGES * L::SLAB_WORDS * 4;
+VZ_UNROLL
+        for (int i = 0; i < L::SLAB_WORDS / 4; i += L::THREADS) {
+            const int at = i + (int)threadIdx.x;
+            if (L::SLAB_WORDS / 4 % L::THREADS == 0 || at < L::SLAB_WORDS / 4) {
+                copy_four_words(to + 16 * at, from + 4 * at, Source::THERE);
+            }
+        }
+    }
+
+    // Begins to fetch the input's words of chunk `chunk`.
+    VZ_DEVICE void fetch_input(int chunk) {
+        constexpr int UNITS = L::CHUNK_WORDS / 4;
+        const Place to = input(chunk);
+        for (int at = (int)threadIdx.x; at < L::INPUT_ROWS * UNITS; at += L::THREADS) {
+            const int row = at / UNITS, unit = at % UNITS, word = chunk * L::CHUNK_WORDS + 4 * unit;
+            const i64 square = first_row + row - L::HALO;
+            const bool there = square >= 0 && square < operands.num_rows && word < L::ROW_WORDS;
+            const u32* from = operands.input + (there ? (u64)square * L::ROW_WORDS + word : 0);
+            copy_four_words(to + row * L::PITCH + 16 * unit, from, there ? Source::THERE : Source::ZEROS);
+        }
+    }
+
+    VZ_DEVICE Place input(int chunk) const {
+        return shared + L::INPUTS_AT + chunk % L::INPUTS * (L::INPUT_ROWS * L::PITCH);
+    }
+
+    // What is to be on its way while slab `slab` - STAGES + 1 is at work.
+    VZ_DEVICE void fetch(int slab) {
+        if (slab < L::SLABS) {
+            fetch_weights(slab);
+            if (L::TAPS == 1) fetch_input(slab);
+        }
+        // In a round of taps, as soon as the last round's input is no longer read.
+        if (L::TAPS == 9 && slab % L::TAPS == L::STAGES - 1) {
+            const int chunk = slab / L::TAPS + 1;
+            if (chunk < L::CHUNKS) fetch_input(chunk);
+        }
+        end_copies();
+    }
+
+    // The distance in rows from a square to that of tap `tap`.
+    VZ_DEVICE static int offset(int tap) { return L::TAPS == 1 ? 0 : (tap / 3 - 1) * L::WIDTH + tap % 3 - 1; }
+
+    // Where row `row` of the block has its square of tap `tap`: zeros where that is off the board.
+    VZ_DEVICE Place source(Place input, int row, int tap, u32 on_board) const {
+        const int at = row + L::HALO + offset(tap);
+        return on_board >> tap & 1 ? input + at * L::PITCH : shared + L::ZEROS_AT + at % 8 * L::PITCH;
+    }
+
+    // Adds the products of one slab.
+    VZ_DEVICE void multiply(int slab, int chunk, int tap) {
+        const Place weights = shared + L::WEIGHTS_AT + slab % L::STAGES * L::SLAB_WORDS * 4;
+        if constexpr (TENSOR_CORES<Numbers>) {
+            multiply_by_tensor_cores(input(chunk), weights, tap);
+        } else {
+            multiply_one_by_one(input(chunk), weights, tap);
+        }
+    }
+
+    VZ_DEVICE void multiply_by_tensor_cores(Place input, Place weights, int tap) {
+        Place rows[ROW_TILES];
+VZ_UNROLL
+        for (int i = 0; i < ROW_TILES; i++) {
+            rows[i] = source(input, warp_row + 16 * i + lane() % 16, tap, taps[i]) + lane() / 16 * 16;
+        }
+        const Place columns = weights + (warp_sixteen * 32 + lane()) * 16;
+VZ_UNROLL
+        for (int step = 0; step < L::STEPS; step++) {
+            u32 a[ROW_TILES][4], b[COLUMN_TILES][4];
+VZ_UNROLL
+            for (int i = 0; i < ROW_TILES; i++) load_blocks(a[i], rows[i] + 32 * step);
+VZ_UNROLL
+            for (int j = 0; j < COLUMN_TILES; j++) load_four_words(b[j], columns + (step * L::COLUMN_16 + j) * 512);
+VZ_UNROLL
+            for (int i = 0; i < ROW_TILES; i++) {
+VZ_UNROLL
+                for (int j = 0; j < COLUMN_TILES; j++) {
+                    multiply_add<Numbers>(sums[i][2 * j], a[i], b[j][0], b[j][1]);
+                    multiply_add<Numbers>(sums[i][2 * j + 1], a[i], b[j][2], b[j][3]);
+                }
+            }
+        }
+    }
+
+    // The same sums by the same lanes, product by product.
+    VZ_DEVICE void multiply_one_by_one(Place input, Place weights, int tap) {
+        const int g = lane() / 4, t = lane() % 4;
+        Place rows[ROW_TILES][2];
+VZ_UNROLL
+        for (int i = 0; i < ROW_TILES; i++) {
+VZ_UNROLL
+            for (int half = 0; half < 2; half++) {
+                const int row = warp_row + 16 * i + 8 * half + g;
+                rows[i][half] = source(input, row, tap, taps_of(row));
+            }
+        }
+        for (int word = 0; word < L::CHUNK_WORDS; word++) {
+            u32 a[ROW_TILES][2];
+VZ_UNROLL
+            for (int i = 0; i < ROW_TILES; i++) {
+VZ_UNROLL
+                for (int half = 0; half < 2; half++) a[i][half] = load_word(rows[i][half] + 4 * word);
+            }
+VZ_UNROLL
+            for (int j = 0; j < COLUMN_TILES; j++) {
+                const Place columns = weights + (word / 8 * L::COLUMN_16 + warp_sixteen + j) * 512;
+VZ_UNROLL
+                for (int e = 0; e < 4; e++) {
+                    // This lane's column 4 t + e of 16.
+                    const int owner = (2 * t + e % 2) * 4 + word % 4;
+                    const u32 b = load_word(columns + owner * 16 + (e / 2 * 2 + word % 8 / 4) * 4);
+VZ_UNROLL
+                    for (int part = 0; part < Numbers::PER_WORD; part++) {
+                        const f32 weight = Numbers::number(b, part);
+VZ_UNROLL
+                        for (int i = 0; i < ROW_TILES; i++) {
+VZ_UNROLL
+                            for (int half = 0; half < 2; half++) {
+                                f32& sum = sums[i][2 * j + e / 2][2 * half + e % 2];
+                                sum = fused_multiply_add(Numbers::number(a[i][half], part), weight, sum);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    VZ_DEVICE void multiply_all() {
+        fetch_input(0);
+VZ_UNROLL
+        for (int slab = 0; slab < L::STAGES - 1; slab++) {
+            if (slab < L::SLABS) fetch_weights(slab);
+            if (L::TAPS == 1 && slab > 0 && slab < L::SLABS) fetch_input(slab);
+            end_copies();
+        }
+        int slab = 0;
+        for (int chunk = 0; chunk < L::CHUNKS; chunk++) {
+            for (int tap = 0; tap < L::TAPS; tap++, slab++) {
+                wait_for_copies<L::STAGES - 2>();
+                VZ_BLOCK_SYNC(30); // everyone's copies for this slab are there, and nobody reads the last slab any more
+                fetch(slab + L::STAGES - 1);
+                multiply(slab, chunk, tap);
+            }
+        }
+    }
+
+    // Gives the sums to `epilogue`, four consecutive channels of one square at a time.
+    template <class Epilogue>
+    VZ_DEVICE void finish(const Epilogue& epilogue) const {
+        const int g = lane() / 4, t = lane() % 4;
+VZ_UNROLL
+        for (int j = 0; j < COLUMN_TILES; j++) {
+            const int channel = (column_block * L::COLUMN_16 + warp_sixteen + j) * 16 + 4 * t;
+            const typename Epilogue::Terms terms = epilogue.terms(channel);
+VZ_UNROLL
+            for (int i = 0; i < ROW_TILES; i++) {
+VZ_UNROLL
+                for (int half = 0; half < 2; half++) {
+                    const i64 square = first_row + warp_row + 16 * i + 8 * half + g;
+                    const Four sum = {{
+                        sums[i][2 * j][2 * half], sums[i][2 * j][2 * half + 1], sums[i][2 * j + 1][2 * half],
+                        sums[i][2 * j + 1][2 * half + 1],
+                    }};
+                    if (square < operands.num_rows) epilogue.store(terms, (u64)square, channel, sum);
+                }
+            }
+        }
+    }
+};
+
+// Runs layer L; the grid is COLUMN_BLOCKS blocks for every ROWS rows, of THREADS threads with SHARED bytes. `epilogue` has a
+// type `Terms`, `terms(channel)` and `store(terms, square, channel, four sums)`; it is asked for channels past the last one too.
+template <class L, class Epilogue>
+VZ_DEVICE void run_layer(const Operands& operands, const Epilogue& epilogue) {
+    Tile<L> tile(operands);
+    tile.multiply_all();
+    tile.finish(epilogue);
+}
+
+} // namespace net

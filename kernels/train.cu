@@ -1,0 +1,175 @@
+// The kernels of a training update; a launcher of each is in src/train/device. They know networks as rows of numbers: no game
+// is needed to compile them.
+#include "train/linear.cuh"
+#include "train/norm.cuh"
+#include "train/optimizer.cuh"
+
+// gradient [count] and the report are zeroed, next [statistics] becomes a copy of `statistics`.
+VZ_KERNEL begin_update(f32* gradient, u32 count, const f32* statistics, f32* next, u32 num_statistics, train::Report* report) {
+    for (u32 i = (u32)thread_in_grid(); i < count; i += train::threads_in_grid()) gradient[i] = 0.0f;
+    for (u32 i = (u32)thread_in_grid(); i < num_statistics; i += train::threads_in_grid()) next[i] = statistics[i];
+    if (thread_in_grid() == 0) *report = train::Report{};
+}
+
+// The weights that products read: out[i] is parameter map[i], 0 where there is none.
+VZ_KERNEL pack_weights(const f32* parameters, const u32* map, u64 count, train::Element* out) {
+    for (u64 i = (u64)thread_in_grid() * train::VEC; i < count; i += (u64)train::threads_in_grid() * train::VEC) {
+        train::Vector v;
+        for (int j = 0; j < train::VEC; j++) {
+            const u32 at = map[i + j];
+            v.x[j] = train::narrow<train::Element>(at == train::NOWHERE ? 0.0f : parameters[at]);
+        }
+        train::store(out + i, v);
+    }
+}
+
+// Observations [B, channels, area] -> a position's channels together, [B, area, width], 0 past the last channel.
+VZ_KERNEL take_observations(const f32* obs, u32 boards, u32 channels, u32 area, u32 width, train::Element* out) {
+    const u64 vectors = (u64)boards * area * (width / train::VEC);
+    for (u64 i = (u64)thread_in_grid(); i < vectors; i += train::threads_in_grid()) {
+        const u32 first = (u32)(i % (width / train::VEC)) * train::VEC;
+        const u64 row = i / (width / train::VEC);
+        const f32* board = obs + row / area * channels * area + row % area;
+        train::Vector v;
+        for (int j = 0; j < train::VEC; j++) {
+            v.x[j] = train::narrow<train::Element>(first + j < channels ? board[(u64)(first + j) * area] : 0.0f);
+        }
+        train::store(out + i * train::VEC, v);
+    }
+}
+
+// A layer's forward direction, with the skip connection where `has_added`.
+VZ_KERNEL linear_forward(
+    const train::Shape* shape, u32 rows, const train::Element* x, const train::Element* weights, const f32* bias,
+    const train::Element* added, u32 has_added, u32 relu, train::Element* out
+) {
+    __shared__ train::Factors factors;
+    const train::Finish finish = {bias, has_added ? added : nullptr, nullptr, relu != 0};
+    train::product(*shape, rows, x, weights, finish, out, factors);
+}
+
+// The same with 32-bit floats for the losses.
+VZ_KERNEL linear_outputs(
+    const train::Shape* shape, u32 rows, const train::Element* x, const train::Element* weights, const f32* bias, f32* out
+) {
+    __shared__ train::Factors factors;
+    train::product(*shape, rows, x, weights, train::Finish{bias, nullptr, nullptr, false}, out, factors);
+}
+
+// A layer's backward direction: dx = dy W^T, plus what dx holds where `adds`; 0 where `opened` is not positive, if there is one.
+VZ_KERNEL linear_backward(
+    const train::Shape* shape, u32 rows, const train::Element* dy, const train::Element* weights, u32 adds,
+    const train::Element* opened, u32 has_opened, train::Element* dx
+) {
+    __shared__ train::Factors factors;
+    const train::Finish finish = {nullptr, adds ? dx : nullptr, has_opened ? opened : nullptr, false};
+    train::product(*shape, rows, dy, weights, finish, dx, factors);
+}
+
+// Parts of the gradient of a layer's weights; `shape` is that of its forward direction.
+VZ_KERNEL linear_gradient(
+    const train::Shape* shape, u32 rows, u32 splits, const train::Element* x, const train::Element* dy, f32* parts
+) {
+    __shared__ train::Factors factors;
+    train::weight_gradient(*shape, rows, splits, x, dy, parts, factors);
+}
+
+// Adds the sum of parts [num, count], in order, to the gradient: number i to place map[i].
+VZ_KERNEL sum_parts(const f32* parts, u32 num, u32 count, const u32* map, f32* gradient) {
+    for (u32 i = (u32)thread_in_grid(); i < count; i += train::threads_in_grid()) {
+        if (map[i] == train::NOWHERE) continue;
+        f32 sum = 0.0f;
+        for (u32 part = 0; part < num; part++) sum += parts[(u64)part * count + i];
+        gradient[map[i]] += sum;
+    }
+}
+
+// Blocks of `train::SUMMING_THREADS`; so for all that sum columns.
+VZ_KERNEL sum_columns(const train::Element* x, u32 rows, u32 chunk_rows, u32 width, f32* parts) {
+    __shared__ f32 shared[train::SLOTS][train::GROUP];
+    train::column_sums(x, rows, chunk_rows, width, parts, shared);
+}
+
+VZ_KERNEL norm_moments(const train::Element* x, u32 rows, u32 chunk_rows, u32 width, f32* parts) {
+    __shared__ f32 shared[train::SLOTS][train::GROUP];
+    __shared__ f32 means[train::GROUP];
+    train::moments(x, rows, chunk_rows, width, parts, shared, means);
+}
+
+// One warp a column.
+VZ_KERNEL norm_prepare(
+    u32 width, u32 rows, u32 chunk_rows, const f32* parts, const u32* maps, const f32* parameters, f32* statistics, f32* known,
+    train::Report* report
+) {
+    const u32 column = (u32)(thread_in_grid() / 32);
+    if (column >= width) return;
+    train::prepare_norm(column, width, rows, chunk_rows, parts, maps, parameters, statistics, known);
+    const bool first = threadIdx.x % 32 == 0 && maps[column] != train::NOWHERE;
+    if (first && !(train::is_finite(statistics[maps[2 * width + column]]) && train::is_finite(statistics[maps[3 * width + column]]))) {
+        report->bad_statistic = 1.0;
+    }
+}
+
+VZ_KERNEL norm_relu(const train::Element* x, u32 rows, u32 width, const f32* known, train::Element* out) {
+    train::normalise_relu(x, rows, width, known, out);
+}
+
+VZ_KERNEL norm_gradient_sums(
+    const train::Element* x, const train::Element* d, u32 rows, u32 chunk_rows, u32 width, const f32* known, f32* parts
+) {
+    __shared__ f32 shared[train::SLOTS][train::GROUP];
+    train::gradient_sums(x, d, rows, chunk_rows, width, known, parts, shared);
+}
+
+// One warp a column.
+VZ_KERNEL norm_gradient_prepare(
+    u32 width, u32 rows, u32 chunk_rows, const f32* parts, const u32* maps, f32* known, f32* gradient
+) {
+    const u32 column = (u32)(thread_in_grid() / 32);
+    if (column < width) train::prepare_norm_gradient(column, width, rows, chunk_rows, parts, maps, known, gradient);
+}
+
+// With the residual stream's gradient where `has_added`.
+VZ_KERNEL norm_gradient(
+    const train::Element* x, const train::Element* d, u32 rows, u32 width, const f32* known, const train::Element* added,
+    u32 has_added, train::Element* out
+) {
+    train::input_gradient(x, d, rows, width, known, has_added ? added : nullptr, out);
+}
+
+// One warp a sample.
+VZ_KERNEL sample_losses(
+    const train::Settings* settings, u32 rows, u32 actions, u32 players, u32 outputs, const f32* policy, const u8* legal,
+    const f32* targets, const f32* weight, const f32* logits, u32 logit_width, const f32* values, u32 value_width,
+    train::Element* d_logits, train::Element* d_values, f64* losses
+) {
+    const u32 row = (u32)(thread_in_grid() / 32);
+    if (row >= rows) return;
+    const train::Targets all = {policy, legal, targets, weight, actions, players, outputs};
+    train::losses_of(*settings, all, row, logits, logit_width, values, value_width, d_logits, d_values, losses);
+}
+
+// One block.
+VZ_KERNEL sum_losses(const f64* losses, u32 rows, train::Report* report) {
+    __shared__ f64 shared[32];
+    train::sum_losses(losses, rows, *report, shared);
+}
+
+// One block for each `train::SQUARED` numbers.
+VZ_KERNEL square_gradient(const f32* gradient, u32 count, f64* parts) {
+    __shared__ f64 shared[32];
+    train::square_part(gradient, count, parts, shared);
+}
+
+// One block.
+VZ_KERNEL measure_gradient(const train::Settings* settings, const f64* parts, u32 count, train::Report* report) {
+    __shared__ f64 shared[32];
+    train::measure_gradient(*settings, parts, count, *report, shared);
+}
+
+VZ_KERNEL optimise(
+    const train::Settings* settings, u32 count, const f32* from, const f32* gradient, const f32* decayed, f32* to,
+    train::Report* report
+) {
+    train::optimise(*settings, count, from, gradient, decayed, to, *report);
+}

@@ -1,0 +1,149 @@
+// The number format of activations, of their gradients and of the weights that products read: VZ_TRAIN_FORMAT is 0 for 32-bit
+// floats, 1 for bfloat16, 2 for half precision. Sums, losses, master weights and the optimiser are f32 or f64 in each.
+#pragma once
+#include "math.cuh"
+
+namespace train {
+
+// Numbers that a thread reads or writes at once; rows of all arrays are whole vectors.
+constexpr int VEC = 8;
+// In a map of places: there is none.
+constexpr u32 NOWHERE = 0xFFFFFFFFu;
+
+#if VZ_TRAIN_FORMAT == 0
+
+typedef f32 Element;
+
+VZ_DEVICE f32 widen(Element x) { return x; }
+
+template <class To>
+VZ_DEVICE To narrow(f32 x) {
+    return x;
+}
+
+#else
+
+struct Element {
+    u16 bits;
+};
+
+#if VZ_TRAIN_FORMAT == 1
+
+VZ_DEVICE f32 widen(Element x) { return from_bits((u32)x.bits << 16); }
+
+// To nearest, ties to even; what is no number stays none.
+VZ_DEVICE u16 narrow_bits(f32 x) {
+    const u32 all = to_bits(x);
+    return x != x ? (u16)0x7FC0 : (u16)((all + 0x7FFF + (all >> 16 & 1)) >> 16);
+}
+
+#elif defined(__CUDACC__)
+
+VZ_DEVICE f32 widen(Element x) {
+    f32 out;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(out) : "h"(x.bits));
+    return out;
+}
+
+VZ_DEVICE u16 narrow_bits(f32 x) {
+    u16 out;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(out) : "f"(x));
+    return out;
+}
+
+#else
+
+VZ_DEVICE f32 widen(Element x) {
+    const u32 sign = (u32)(x.bits & 0x8000) << 16, rest = x.bits & 0x7FFF;
+    if (rest >= 0x7C00) return from_bits(sign | 0x7F800000u | (rest & 0x3FF) << 13);
+    const f32 size = rest < 0x400 ? (f32)rest * (1.0f / 16777216.0f) : from_bits((rest << 13) + 0x38000000u);
+    return from_bits(sign | to_bits(size));
+}
+
+// To nearest, ties to even; too large becomes infinite.
+VZ_DEVICE u16 narrow_bits(f32 x) {
+    const u32 bits = to_bits(x), sign = bits >> 16 & 0x8000u;
+    const u32 size = bits & 0x7FFFFFFFu;
+    if (size > 0x7F800000u) return (u16)(sign | 0x7E00u);
+    if (size >= 0x47800000u) return (u16)(sign | 0x7C00u);
+    // Below 2^-14 a step is 2^-24, that of numbers between a half and 1.
+    if (size < 0x38800000u) return (u16)(sign | (to_bits(from_bits(size) + 0.5f) - 0x3F000000u));
+    return (u16)(sign | (size + 0xFFFu + (size >> 13 & 1) - 0x38000000u) >> 13);
+}
+
+#endif
+
+template <class To>
+VZ_DEVICE To narrow(f32 x);
+template <>
+VZ_DEVICE f32 narrow<f32>(f32 x) {
+    return x;
+}
+template <>
+VZ_DEVICE Element narrow<Element>(f32 x) {
+    return Element{narrow_bits(x)};
+}
+
+#endif
+
+// VEC numbers of a row, 16 or 32 bytes at a multiple of 16.
+struct alignas(16) Vector {
+    Element x[VEC];
+};
+
+VZ_DEVICE Vector zeros() {
+    Vector out;
+    for (int i = 0; i < VEC; i++) out.x[i] = narrow<Element>(0.0f);
+    return out;
+}
+
+VZ_DEVICE Vector load(const Element* from) { return *(const Vector*)from; }
+VZ_DEVICE void store(Element* to, const Vector& from) { *(Vector*)to = from; }
+
+// a b + c; a device rounds once.
+VZ_DEVICE f32 multiply_add(f32 a, f32 b, f32 c) {
+#ifdef __CUDACC__
+    return __fmaf_rn(a, b, c);
+#else
+    return a * b + c;
+#endif
+}
+
+// The sum over the lanes of a warp, the same bits in every lane.
+template <class T>
+VZ_DEVICE T warp_sum(T value) {
+    for (int distance = 16; distance > 0; distance /= 2) value += __shfl_xor_sync(0xFFFFFFFFu, value, distance);
+    return value;
+}
+
+VZ_DEVICE f32 warp_largest(f32 value) {
+    for (int distance = 16; distance > 0; distance /= 2) {
+        value = larger(value, __shfl_xor_sync(0xFFFFFFFFu, value, distance));
+    }
+    return value;
+}
+
+VZ_DEVICE u32 threads_in_grid() { return gridDim.x * blockDim.x; }
+
+VZ_DEVICE bool is_finite(f32 x) { return (to_bits(x) & 0x7F800000u) != 0x7F800000u; }
+
+// What is new in every update; all else that kernels are given stays the same. Twin of src/train/device/step.rs `Settings`.
+struct Settings {
+    f64 total_weight; // of all samples
+    f64 clip;         // norm above which the gradient is scaled down; 0: none
+    f32 value_weight;
+    f32 loss_scale;   // by which all gradients are multiplied until they are applied
+    u32 adamw;        // else SGD
+    f32 rate, momentum, beta2, decay, first_correction, second_correction, epsilon;
+};
+
+// What an update tells: sums of the losses, then the gradient's norm, the factor that the optimiser applies to the gradient,
+// and 1 where a number after the update is no finite one. Twin of src/train/device/step.rs `Report`.
+struct Report {
+    f64 cross_entropy, target_entropy, squared_error;
+    f64 norm;
+    f64 factor;
+    f64 bad_weight, bad_moment, bad_statistic;
+};
+
+} // namespace train

@@ -1,0 +1,239 @@
+// Batch normalisation (Ioffe and Szegedy 2015) with the ReLU after it, forward and backward. Twin of src/net/ops/norm.rs and of
+// `Norm` in src/net/ops/layer.rs: a block sums a chunk of rows in f32, totals over chunks are made in f64 in a fixed order.
+#pragma once
+#include "train/format.cuh"
+
+namespace train {
+
+// Columns and row slots of a block that sums columns.
+constexpr int GROUP = 64;
+constexpr int SLOTS = 16;
+constexpr int SUMMING_THREADS = GROUP / VEC * SLOTS;
+
+// What is known of a normalisation's columns, each [width]. Twin of src/train/device/arrays.rs.
+enum Known { MEAN, SCALE, SHIFT, VARIANCE, SLOPE, OFFSET, NUM_KNOWN };
+
+constexpr f64 EPSILON = 1e-5;
+constexpr f64 MOMENTUM = 0.1;
+
+// The rows of a chunk and the vector of columns that a thread of a summing block has.
+struct Chunk {
+    u32 begin, end;  // rows
+    u32 column;      // the first of VEC
+    bool inside;     // the columns exist
+    int slot, lane;
+
+    VZ_DEVICE Chunk(u32 rows, u32 chunk_rows, u32 width) {
+        const u32 groups = (width + GROUP - 1) / GROUP;
+        begin = smaller(blockIdx.x / groups * chunk_rows, rows);
+        end = smaller(begin + chunk_rows, rows);
+        slot = (int)threadIdx.x / (GROUP / VEC);
+        lane = (int)threadIdx.x % (GROUP / VEC) * VEC;
+        column = blockIdx.x % groups * GROUP + lane;
+        inside = column < width;
+    }
+
+    // The sum of every column's terms over the chunk: thread i < GROUP gets that of column i of the group.
+    template <class Term>
+    VZ_DEVICE f32 sum(f32 (&shared)[SLOTS][GROUP], Term term) const {
+        f32 sums[VEC] = {};
+        if (inside) {
+            for (u32 row = begin + slot; row < end; row += SLOTS) term(row, sums);
+        }
+        __syncthreads();
+        for (int i = 0; i < VEC; i++) shared[slot][lane + i] = sums[i];
+        __syncthreads();
+        f32 total = 0.0f;
+        if (threadIdx.x < GROUP) {
+            for (int i = 0; i < SLOTS; i++) total += shared[i][threadIdx.x];
+        }
+        return total;
+    }
+
+    // Where thread i < GROUP writes sum number `number` of `count` in [chunks, count, width]; null past the last column.
+    VZ_DEVICE f32* place(f32* parts, u32 width, u32 count, u32 number) const {
+        const u32 groups = (width + GROUP - 1) / GROUP;
+        const u32 at = blockIdx.x % groups * GROUP + threadIdx.x;
+        if (threadIdx.x >= GROUP || at >= width) return nullptr;
+        return parts + ((u64)(blockIdx.x / groups) * count + number) * width + at;
+    }
+};
+
+// Mean and sum of squared deviations of every column of every chunk: parts [chunks, 2, width].
+VZ_DEVICE void moments(
+    const Element* x, u32 rows, u32 chunk_rows, u32 width, f32* parts, f32 (&shared)[SLOTS][GROUP], f32 (&means)[GROUP]
+) {
+    const Chunk chunk(rows, chunk_rows, width);
+    const f32 sum = chunk.sum(shared, [&](u32 row, f32* sums) {
+        const Vector v = load(x + (u64)row * width + chunk.column);
+        for (int i = 0; i < VEC; i++) sums[i] += widen(v.x[i]);
+    });
+    if (threadIdx.x < GROUP) means[threadIdx.x] = sum / (f32)(chunk.end - chunk.begin);
+    __syncthreads();
+    const f32 square = chunk.sum(shared, [&](u32 row, f32* sums) {
+        const Vector v = load(x + (u64)row * width + chunk.column);
+        for (int i = 0; i < VEC; i++) {
+            const f32 d = widen(v.x[i]) - means[chunk.lane + i];
+            sums[i] += d * d;
+        }
+    });
+    if (f32* place = chunk.place(parts, width, 2, 0)) *place = means[threadIdx.x];
+    if (f32* place = chunk.place(parts, width, 2, 1)) *place = square;
+}
+
+// Number of rows, their mean, and the sum of squared deviations from it (Chan, Golub, LeVeque 1983).
+struct Moments {
+    f64 count, mean, square;
+
+    VZ_DEVICE void join(f64 n, f64 m, f64 s) {
+        if (n == 0.0) return;
+        const f64 all = count + n, delta = m - mean;
+        square += s + delta * delta * count * n / all;
+        mean += delta * n / all;
+        count = all;
+    }
+};
+
+// Moves a running statistic towards this batch's.
+VZ_DEVICE void mix(f32& old, f64 now) { old = (f32)((1.0 - MOMENTUM) * (f64)old + MOMENTUM * now); }
+
+// One warp a column: the batch's moments out of those of the chunks, and what the forward direction does to the column.
+// `maps` [4, width] are places of weight and bias in `parameters`, of running mean and variance in `statistics`.
+VZ_DEVICE void prepare_norm(
+    u32 column, u32 width, u32 rows, u32 chunk_rows, const f32* parts, const u32* maps, const f32* parameters, f32* statistics,
+    f32* known
+) {
+    const u32 lane = threadIdx.x % 32, chunks = (rows + chunk_rows - 1) / chunk_rows;
+    Moments all = {0.0, 0.0, 0.0};
+    for (u32 chunk = lane; chunk < chunks; chunk += 32) {
+        const f32* part = parts + (u64)chunk * 2 * width + column;
+        all.join((f64)(smaller((chunk + 1) * chunk_rows, rows) - chunk * chunk_rows), (f64)part[0], (f64)part[width]);
+    }
+    for (int distance = 16; distance > 0; distance /= 2) {
+        const f64 n = __shfl_xor_sync(0xFFFFFFFFu, all.count, distance);
+        const f64 m = __shfl_xor_sync(0xFFFFFFFFu, all.mean, distance);
+        const f64 s = __shfl_xor_sync(0xFFFFFFFFu, all.square, distance);
+        all.join(n, m, s);
+    }
+    if (lane != 0) return;
+    const f64 variance = all.square / (f64)rows;
+    known[MEAN * width + column] = (f32)all.mean;
+    known[VARIANCE * width + column] = (f32)variance;
+    const bool used = maps[column] != NOWHERE;
+    known[SCALE * width + column] = used ? (f32)((f64)parameters[maps[column]] / square_root(variance + EPSILON)) : 0.0f;
+    known[SHIFT * width + column] = used ? parameters[maps[width + column]] : 0.0f;
+    if (!used) return;
+    mix(statistics[maps[2 * width + column]], all.mean);
+    mix(statistics[maps[3 * width + column]], variance * ((f64)rows / (f64)(larger(rows, 2u) - 1)));
+}
+
+// (x - mean) scale + shift, before the ReLU.
+VZ_DEVICE f32 normalised(const f32* known, u32 width, u32 column, f32 x) {
+    return (x - known[MEAN * width + column]) * known[SCALE * width + column] + known[SHIFT * width + column];
+}
+
+// The gradient behind the ReLU -> before it.
+VZ_DEVICE f32 behind_relu(const f32* known, u32 width, u32 column, f32 x, f32 d) {
+    return normalised(known, width, column, x) > 0.0f ? d : 0.0f;
+}
+
+// out = max(0, (x - mean) scale + shift), for all rows.
+VZ_DEVICE void normalise_relu(const Element* x, u32 rows, u32 width, const f32* known, Element* out) {
+    const u32 vectors = width / VEC;
+    for (u64 i = (u64)thread_in_grid(); i < (u64)rows * vectors; i += threads_in_grid()) {
+        const u32 column = (u32)(i % vectors) * VEC;
+        Vector v = load(x + i * VEC);
+        for (int j = 0; j < VEC; j++) {
+            const f32 y = normalised(known, width, column + j, widen(v.x[j]));
+            v.x[j] = narrow<Element>(y < 0.0f ? 0.0f : y);
+        }
+        store(out + i * VEC, v);
+    }
+}
+
+// Sums of dz and of dz (x - mean) over every chunk, where dz is the gradient `d` behind the ReLU passed through it: parts
+// [chunks, 2, width].
+VZ_DEVICE void gradient_sums(
+    const Element* x, const Element* d, u32 rows, u32 chunk_rows, u32 width, const f32* known, f32* parts,
+    f32 (&shared)[SLOTS][GROUP]
+) {
+    const Chunk chunk(rows, chunk_rows, width);
+    // Both sums in one pass; the second is kept back until the first is joined.
+    f32 products[VEC] = {};
+    const f32 sum = chunk.sum(shared, [&](u32 row, f32* sums) {
+        const u64 at = (u64)row * width + chunk.column;
+        const Vector v = load(x + at), g = load(d + at);
+        for (int i = 0; i < VEC; i++) {
+            const f32 value = widen(v.x[i]);
+            const f32 dz = behind_relu(known, width, chunk.column + i, value, widen(g.x[i]));
+            sums[i] += dz;
+            products[i] += dz * (value - known[MEAN * width + chunk.column + i]);
+        }
+    });
+    __syncthreads();
+    for (int i = 0; i < VEC; i++) shared[chunk.slot][chunk.lane + i] = products[i];
+    __syncthreads();
+    f32 product = 0.0f;
+    if (threadIdx.x < GROUP) {
+        for (int i = 0; i < SLOTS; i++) product += shared[i][threadIdx.x];
+    }
+    if (f32* place = chunk.place(parts, width, 2, 0)) *place = sum;
+    if (f32* place = chunk.place(parts, width, 2, 1)) *place = product;
+}
+
+// One warp a column: totals of `gradient_sums`, what the backward direction does to the column, and the gradients of weight
+// and bias, which are added to `gradient`.
+VZ_DEVICE void prepare_norm_gradient(
+    u32 column, u32 width, u32 rows, u32 chunk_rows, const f32* parts, const u32* maps, f32* known, f32* gradient
+) {
+    const u32 lane = threadIdx.x % 32, chunks = (rows + chunk_rows - 1) / chunk_rows;
+    f64 sum = 0.0, product = 0.0;
+    for (u32 chunk = lane; chunk < chunks; chunk += 32) {
+        sum += (f64)parts[(u64)chunk * 2 * width + column];
+        product += (f64)parts[((u64)chunk * 2 + 1) * width + column];
+    }
+    sum = warp_sum(sum);
+    product = warp_sum(product);
+    if (lane != 0) return;
+    const f64 variance = (f64)known[VARIANCE * width + column] + EPSILON, scale = (f64)known[SCALE * width + column];
+    known[SLOPE * width + column] = (f32)(scale * product / ((f64)rows * variance));
+    known[OFFSET * width + column] = (f32)(scale * sum / (f64)rows);
+    if (maps[column] == NOWHERE) return;
+    gradient[maps[column]] += (f32)(product / square_root(variance));
+    gradient[maps[width + column]] += (f32)sum;
+}
+
+// The gradient of the normalisation's input, out = dz scale - offset - (x - mean) slope, plus `added` where it is not null;
+// `out` may be `added`.
+VZ_DEVICE void input_gradient(
+    const Element* x, const Element* d, u32 rows, u32 width, const f32* known, const Element* added, Element* out
+) {
+    const u32 vectors = width / VEC;
+    for (u64 i = (u64)thread_in_grid(); i < (u64)rows * vectors; i += threads_in_grid()) {
+        const u32 first = (u32)(i % vectors) * VEC;
+        const Vector v = load(x + i * VEC), g = load(d + i * VEC);
+        Vector o = added ? load(added + i * VEC) : zeros();
+        for (int j = 0; j < VEC; j++) {
+            const u32 column = first + j;
+            const f32 value = widen(v.x[j]), dz = behind_relu(known, width, column, value, widen(g.x[j]));
+            const f32 dx = dz * known[SCALE * width + column] -
+                (value - known[MEAN * width + column]) * known[SLOPE * width + column] - known[OFFSET * width + column];
+            o.x[j] = narrow<Element>(widen(o.x[j]) + dx);
+        }
+        store(out + i * VEC, o);
+    }
+}
+
+// Sums of every column over every chunk: parts [chunks, width].
+VZ_DEVICE void column_sums(
+    const Element* x, u32 rows, u32 chunk_rows, u32 width, f32* parts, f32 (&shared)[SLOTS][GROUP]
+) {
+    const Chunk chunk(rows, chunk_rows, width);
+    const f32 sum = chunk.sum(shared, [&](u32 row, f32* sums) {
+        const Vector v = load(x + (u64)row * width + chunk.column);
+        for (int i = 0; i < VEC; i++) sums[i] += widen(v.x[i]);
+    });
+    if (f32* place = chunk.place(parts, width, 1, 0)) *place = sum;
+}
+
+} // namespace train

@@ -1,0 +1,57 @@
+// From gradients to new weights. Twin of src/train/optimizer.rs: given the same gradient, the same bits.
+#pragma once
+#include "train/loss.cuh"
+
+namespace train {
+
+// Numbers of the gradient that one block squares.
+constexpr u32 SQUARED = 4096;
+
+// One block a part of the gradient: the sum of its squares.
+VZ_DEVICE void square_part(const f32* gradient, u32 count, f64* parts, f64 (&shared)[32]) {
+    const u32 begin = blockIdx.x * SQUARED, n = smaller(count - begin, SQUARED);
+    const f64 sum = block_sum(n, shared, [&](u32 i) {
+        const f64 g = (f64)gradient[begin + i];
+        return g * g;
+    });
+    if (threadIdx.x == 0) parts[blockIdx.x] = sum;
+}
+
+// One block: the gradient's norm, and what it is multiplied by before it is applied: 1 / loss_scale, and less where the norm
+// is above `clip` (0: any norm will do).
+VZ_DEVICE void measure_gradient(
+    const Settings& settings, const f64* parts, u32 count, Report& report, f64 (&shared)[32]
+) {
+    const f64 sum = block_sum(count, shared, [&](u32 i) { return parts[i]; });
+    if (threadIdx.x != 0) return;
+    const f64 scale = (f64)settings.loss_scale, norm = square_root(sum) / scale;
+    report.norm = norm;
+    report.factor = (settings.clip > 0.0 && norm > settings.clip ? settings.clip / norm : 1.0) / scale;
+}
+
+// The state after the update: parameters, first and second moments, each [3, count] in `from` and `to`; `decayed` is 1 for
+// parameters subject to weight decay, else 0.
+VZ_DEVICE void optimise(
+    const Settings& rule, u32 count, const f32* from, const f32* gradient, const f32* decayed, f32* to, Report& report
+) {
+    for (u32 i = (u32)thread_in_grid(); i < count; i += threads_in_grid()) {
+        f32 x = from[i], m = from[count + i], v = from[2 * (u64)count + i];
+        const f32 g = gradient[i] * (f32)report.factor;
+        if (rule.adamw) {
+            m = rule.momentum * m + (1.0f - rule.momentum) * g;
+            v = rule.beta2 * v + (1.0f - rule.beta2) * g * g;
+            const f32 denominator = square_root(v / rule.second_correction) + rule.epsilon;
+            x -= rule.rate * (decayed[i] * rule.decay * x + m / rule.first_correction / denominator);
+        } else {
+            m = rule.momentum * m + (g + decayed[i] * rule.decay * x);
+            x -= rule.rate * m;
+        }
+        if (!is_finite(x)) report.bad_weight = 1.0;
+        if (!is_finite(v)) report.bad_moment = 1.0;
+        to[i] = x;
+        to[count + i] = m;
+        to[2 * (u64)count + i] = v;
+    }
+}
+
+} // namespace train

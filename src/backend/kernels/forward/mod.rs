@@ -1,0 +1,330 @@
+//! The network's own kernels: stem, tower and heads with everything between them, one launch a layer, tensor cores where
+//! the device has them. `kernels/net.cu` and `kernels/net/` are the sources.
+//!
+//! [`DeviceForward`] owns the packed weights and all activations: a forward allocates nothing, waits for nothing and copies
+//! nothing, so that it can be captured in a graph; new weights go where the old ones were. A board's answer is the same to the
+//! bit in any slot of any batch.
+
+mod layer;
+mod numbers;
+mod pack;
+
+use super::device::{Arg, Device, LaunchShape, Limits, Program};
+use super::network::{DeviceNetwork, ObsFormat, Slots};
+use super::source;
+use crate::config::Arch;
+use crate::error::{Error, Result};
+use crate::net::spec::{NetSpec, Weights};
+pub use layer::{Layer, LayerSpec, row_numbers};
+pub use numbers::Numbers;
+use pack::{LayerPlace, Packed};
+
+/// Most squares that go through the network together: what their activations take is bounded, and more of them fill the
+/// device no better.
+const MOST_ROWS: usize = 1 << 19;
+/// Threads of a block of the kernels that are no layers.
+const BLOCK: u32 = 128;
+const WARP: usize = 32;
+
+/// A network's layers for a number of slots.
+#[derive(Clone, Debug)]
+struct Layers {
+    stem: Layer,
+    tower: Layer,
+    /// The 1x1 convolutions of both heads (resnet).
+    head: Option<Layer>,
+    dense: Layer,
+    /// Squares of a board; 1 for the perceptron.
+    squares: usize,
+    /// Numbers of an observation at a square.
+    planes: usize,
+}
+
+impl Layers {
+    /// The layers of `spec` for `boards` boards.
+    fn new(spec: &NetSpec, numbers: Numbers, boards: usize, limits: Limits) -> Result<Self> {
+        let (taps, height, width, planes) = match spec.arch {
+            Arch::Resnet => (9, spec.obs.height, spec.obs.width, spec.obs.channels),
+            Arch::Mlp => (1, 1, 1, spec.obs.len()),
+            Arch::Edge => {
+                return Err(Error::unsupported(
+                    "the edge network on a GPU's own kernels",
+                    "it has none there; it runs on the CPU",
+                ));
+            }
+        };
+        let squares = height * width;
+        let tower_row = row_numbers(numbers, spec.channels);
+        let base = LayerSpec { numbers, taps, height, width, inputs: tower_row, outputs: spec.channels };
+        let on_boards = |layer: LayerSpec| Layer::new(layer, boards * squares, limits);
+        let head_channels = spec.policy_channels + spec.value_channels;
+        let (head, dense_inputs) = match spec.arch {
+            Arch::Mlp => (None, tower_row),
+            Arch::Resnet | Arch::Edge => (
+                Some(on_boards(LayerSpec { taps: 1, outputs: head_channels, ..base })?),
+                squares * row_numbers(numbers, head_channels),
+            ),
+        };
+        let dense = LayerSpec {
+            taps: 1,
+            height: 1,
+            width: 1,
+            inputs: dense_inputs,
+            outputs: spec.num_actions + spec.value_hidden,
+            ..base
+        };
+        Ok(Self {
+            stem: on_boards(LayerSpec { inputs: row_numbers(numbers, planes), ..base })?,
+            tower: on_boards(base)?,
+            head,
+            dense: Layer::new(dense, boards, limits)?,
+            squares,
+            planes,
+        })
+    }
+}
+
+/// The program of `spec` for `slots` slots on a device of these limits.
+///
+/// # Errors
+/// [`Error::Unsupported`] for an edge network, and where the device is too small.
+pub fn program(spec: &NetSpec, numbers: Numbers, slots: usize, limits: Limits) -> Result<Program> {
+    let layers = Layers::new(spec, numbers, boards_at_once(spec, slots), limits)?;
+    let units: &[&str] = if layers.head.is_some() { &["net.cu", "net_head.cu"] } else { &["net.cu"] };
+    Ok(source::compose("a network", units, layers.defines(spec, numbers)))
+}
+
+/// Boards that go through the network together.
+fn boards_at_once(spec: &NetSpec, slots: usize) -> usize {
+    let squares = if spec.arch == Arch::Mlp { 1 } else { spec.obs.height * spec.obs.width };
+    let most = (MOST_ROWS / squares).max(1);
+    // Parts of nearly the same size.
+    slots.max(1).div_ceil(slots.max(1).div_ceil(most))
+}
+
+/// A network on the device `D`, for a fixed number of slots.
+pub struct DeviceForward<D: Device> {
+    spec: NetSpec,
+    numbers: Numbers,
+    layers: Layers,
+    module: D::Module,
+    slots: usize,
+    /// Boards that go through together.
+    boards: usize,
+    places: Packed,
+    parameters: D::Buffer,
+    work: Work<D::Buffer>,
+}
+
+/// Activations of the boards that go through together.
+struct Work<B> {
+    /// `[boards, squares, planes]` as words
+    planes: B,
+    /// `[boards, squares, C]` as words
+    a: B,
+    /// `[boards, squares, C]` as words
+    b: B,
+    /// `[boards, squares, C]`, 32-bit floats
+    stream: B,
+    /// `[boards, squares, head channels]` as words
+    heads: B,
+    /// `[boards, hidden units]`, 32-bit floats
+    hidden: B,
+    /// One word, not 0 once an answer was no number.
+    not_finite: B,
+}
+
+impl<D: Device> DeviceForward<D> {
+    /// The network of `spec` with `weights` for `slots` slots, compiled and loaded.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for an edge network; [`Error::Mismatch`] and [`Error::NotFinite`] for weights that do not fit
+    /// `spec`; [`Error::Device`] where there is no room or the kernels do not compile.
+    pub fn new(
+        device: &D,
+        spec: &NetSpec,
+        weights: &Weights,
+        numbers: Numbers,
+        slots: usize,
+    ) -> Result<Self> {
+        let limits = device.limits()?;
+        let boards = boards_at_once(spec, slots);
+        let layers = Layers::new(spec, numbers, boards, limits)?;
+        let places = pack::pack(spec, weights, &layers)?;
+        let module = device.module(&program(spec, numbers, slots, limits)?)?;
+        let mut parameters = device.alloc(places.bytes.len())?;
+        device.upload(&mut parameters, 0, &places.bytes)?;
+        let rows = boards * layers.squares;
+        let words =
+            |layer: &Layer, rows: usize| device.alloc(4 * rows * layer.spec.inputs / numbers.per_word());
+        let heads = if layers.head.is_some() { boards } else { 0 };
+        let work = Work {
+            planes: words(&layers.stem, rows)?,
+            a: words(&layers.tower, rows)?,
+            b: words(&layers.tower, rows)?,
+            stream: device.alloc(4 * rows * layers.tower.spec.inputs)?,
+            heads: words(&layers.dense, heads)?,
+            hidden: device.alloc(4 * boards * spec.value_hidden)?,
+            not_finite: device.alloc(4)?,
+        };
+        Ok(Self { spec: spec.clone(), numbers, layers, module, slots, boards, places, parameters, work })
+    }
+
+    /// Takes other weights of the same shape; they go where the old ones are, so that a captured forward has them too.
+    ///
+    /// # Errors
+    /// As for [`DeviceForward::new`]; the old weights then stay.
+    pub fn set_weights(&mut self, device: &D, weights: &Weights) -> Result<()> {
+        self.places = pack::pack(&self.spec, weights, &self.layers)?;
+        device.upload(&mut self.parameters, 0, &self.places.bytes)
+    }
+
+    /// The number format in use.
+    pub fn numbers(&self) -> Numbers {
+        self.numbers
+    }
+
+    /// Multiplications that one board needs with all taps, those off the board included.
+    pub fn products(&self) -> usize {
+        let NetSpec { channels, blocks, policy_channels, value_channels, value_hidden, num_actions, .. } =
+            self.spec;
+        let taps = self.layers.stem.spec.taps;
+        let square = channels * taps * (self.layers.planes + 2 * blocks * channels);
+        let heads = match &self.layers.head {
+            Some(_) => {
+                let squares = self.layers.squares;
+                squares * (channels * (policy_channels + value_channels))
+                    + squares * (policy_channels * num_actions + value_channels * value_hidden)
+            }
+            None => channels * (num_actions + value_hidden),
+        };
+        self.layers.squares * square + heads + value_hidden * self.spec.num_values()
+    }
+
+    fn parameter(&self, at: usize) -> Arg<'_, D::Buffer> {
+        Arg::Buffer(&self.parameters, at)
+    }
+
+    /// One layer on `rows` rows of `input`; `rest` follows weights, rows and bias.
+    fn layer<'a>(
+        &'a self,
+        device: &D,
+        kernel: &'static str,
+        (layer, place): (&Layer, LayerPlace),
+        (input, rows): (&'a D::Buffer, usize),
+        rest: &[Arg<'a, D::Buffer>],
+    ) -> Result<()> {
+        let mut args = vec![
+            Arg::Buffer(input, 0),
+            self.parameter(place.weights),
+            Arg::U32(rows as u32),
+            self.parameter(place.bias),
+        ];
+        args.extend_from_slice(rest);
+        device.launch_in(&self.module, kernel, layer.launch_shape(rows), &args)
+    }
+
+    /// A layer that ends in the residual stream; activations go to `a`.
+    fn add_to_stream(
+        &self,
+        device: &D,
+        kernel: &'static str,
+        (layer, place): (&Layer, LayerPlace),
+        source: (&D::Buffer, usize),
+    ) -> Result<()> {
+        let Work { stream, a, .. } = &self.work;
+        let rest = [
+            self.parameter(place.scale),
+            self.parameter(place.offset),
+            Arg::Buffer(stream, 0),
+            Arg::Buffer(a, 0),
+        ];
+        self.layer(device, kernel, (layer, place), source, &rest)
+    }
+
+    /// Answers `boards` boards from slot `first` on.
+    fn part(&self, device: &D, first: usize, boards: usize, slots: &Slots<'_, D::Buffer>) -> Result<()> {
+        let (layers, work, places, spec) = (&self.layers, &self.work, &self.places, &self.spec);
+        let rows = boards * layers.squares;
+        self.observe(device, first, boards, slots.obs)?;
+        self.add_to_stream(device, "stem", (&layers.stem, places.stem), (&work.planes, rows))?;
+        for [inner, leave] in &places.blocks {
+            let output = [Arg::Buffer(&work.b, 0)];
+            self.layer(device, "inner", (&layers.tower, *inner), (&work.a, rows), &output)?;
+            self.add_to_stream(device, "leave", (&layers.tower, *leave), (&work.b, rows))?;
+        }
+        let board = match &layers.head {
+            Some(head) => {
+                let output = [Arg::Buffer(&work.heads, 0)];
+                self.layer(device, "head", (head, places.head), (&work.a, rows), &output)?;
+                &work.heads
+            }
+            None => &work.a,
+        };
+        let logits = Arg::Buffer(&*slots.logits, 4 * first * spec.num_actions);
+        let answers = Arg::Buffer(&*slots.answers, 4 * first * spec.num_players);
+        let hidden = Arg::Buffer(&work.hidden, 0);
+        self.layer(device, "dense", (&layers.dense, places.dense), (board, boards), &[logits, hidden])?;
+        let args = [
+            hidden,
+            self.parameter(places.values.weights),
+            self.parameter(places.values.bias),
+            logits,
+            answers,
+            Arg::Buffer(&work.not_finite, 0),
+            Arg::U32(boards as u32),
+        ];
+        device.launch_in(&self.module, "values", threads(boards * WARP), &args)
+    }
+
+    /// Observations become rows of words.
+    fn observe(&self, device: &D, first: usize, boards: usize, obs: &D::Buffer) -> Result<()> {
+        let (kernel, bytes) = match self.format() {
+            ObsFormat::F32 => ("take_observations_f32", 4),
+            ObsFormat::Bf16 => ("take_observations_bf16", 2),
+        };
+        let words = self.layers.stem.spec.inputs / self.numbers.per_word();
+        let args = [
+            Arg::Buffer(obs, bytes * first * self.spec.obs.len()),
+            Arg::Buffer(&self.work.planes, 0),
+            Arg::U32(boards as u32),
+        ];
+        device.launch_in(&self.module, kernel, threads(boards * self.layers.squares * words), &args)
+    }
+}
+
+/// A launch of so many threads.
+fn threads(count: usize) -> LaunchShape {
+    LaunchShape { grid: count.div_ceil(BLOCK as usize) as u32, block: BLOCK, shared: 0 }
+}
+
+impl<D: Device> DeviceNetwork<D> for DeviceForward<D> {
+    /// What the stem rounds to bfloat16 is written as such.
+    fn format(&self) -> ObsFormat {
+        if self.numbers == Numbers::Bf16 { ObsFormat::Bf16 } else { ObsFormat::F32 }
+    }
+
+    fn forward(&mut self, device: &D, slots: Slots<'_, D::Buffer>) -> Result<()> {
+        if slots.num != self.slots {
+            let what = "slots of a network on the device".to_string();
+            return Err(Error::Mismatch {
+                what,
+                found: slots.num.to_string(),
+                expected: self.slots.to_string(),
+            });
+        }
+        for first in (0..self.slots).step_by(self.boards) {
+            self.part(device, first, self.boards.min(self.slots - first), &slots)?;
+        }
+        Ok(())
+    }
+
+    fn check(&self, device: &D) -> Result<()> {
+        let mut word = [0; 4];
+        device.download(&self.work.not_finite, 0, &mut word)?;
+        if u32::from_ne_bytes(word) == 0 {
+            return Ok(());
+        }
+        Err(Error::NotFinite { what: "a logit or value of the network".into(), value: f32::NAN })
+    }
+}

@@ -1,0 +1,75 @@
+//! Number formats of a network on a device. Twin of `kernels/net/numbers.cuh`.
+
+use crate::config::Precision;
+use crate::error::{Error, Result};
+
+/// In which numbers a network on a device keeps activations and weights; sums and the residual stream are 32-bit floats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Numbers {
+    /// bfloat16: tensor cores from compute capability 8.0 on.
+    Bf16,
+    /// IEEE half precision: tensor cores from 7.5 on.
+    F16,
+    /// 32-bit floats, multiplied as such.
+    F32,
+    /// 32-bit floats rounded to 10 bits after the point: tensor cores from 8.0 on.
+    Tf32,
+}
+
+impl Numbers {
+    /// The format for `precision` on a device of this compute capability: in 16 bits bfloat16, or half precision where the
+    /// tensor cores have no bfloat16.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for 8 bits.
+    pub fn of(precision: Precision, capability: u32) -> Result<Self> {
+        match precision {
+            Precision::F32 => Ok(Self::F32),
+            Precision::Bf16 if capability < 80 => Ok(Self::F16),
+            Precision::Bf16 => Ok(Self::Bf16),
+            Precision::Int8 => {
+                let why = "its kernels take bf16 and f32";
+                Err(Error::unsupported("a network in int8 on a GPU", why))
+            }
+        }
+    }
+
+    /// The type's name in the kernels.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bf16 => "Bf16",
+            Self::F16 => "F16",
+            Self::F32 => "F32",
+            Self::Tf32 => "Tf32",
+        }
+    }
+
+    /// Numbers of a 32-bit word.
+    pub fn per_word(self) -> usize {
+        match self {
+            Self::Bf16 | Self::F16 => 2,
+            Self::F32 | Self::Tf32 => 1,
+        }
+    }
+
+    /// The bits of `x` rounded to the nearest.
+    pub fn bits(self, x: f32) -> u32 {
+        let all = x.to_bits();
+        match self {
+            Self::Bf16 => half::bf16::from_f32(x).to_bits().into(),
+            Self::F16 => half::f16::from_f32(x).to_bits().into(),
+            Self::F32 => all,
+            Self::Tf32 if !x.is_finite() => all & 0xFFFF_E000,
+            Self::Tf32 => all.wrapping_add(0x0FFF + (all >> 13 & 1)) & 0xFFFF_E000,
+        }
+    }
+
+    /// The number of these bits.
+    pub fn number(self, bits: u32) -> f32 {
+        match self {
+            Self::Bf16 => f32::from_bits(bits << 16),
+            Self::F16 => half::f16::from_bits(bits as u16).to_f32(),
+            Self::F32 | Self::Tf32 => f32::from_bits(bits),
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! A network's weights as the kernels take them: BatchNorm folded away, laid out by [`Layer::place`], all in one array.
+//!
+//! Twin of `net/fast/pack.rs` for the CPU.
+
+use super::layer::Layer;
+use super::{Layers, Numbers};
+use crate::config::Arch;
+use crate::error::Result;
+use crate::net::fold::{self, Affine};
+use crate::net::spec::{NetSpec, Weights};
+
+/// Bytes at whose multiples arrays begin.
+const ALIGNMENT: usize = 256;
+
+/// Where one layer's arrays begin, in bytes from the first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct LayerPlace {
+    pub weights: usize,
+    pub bias: usize,
+    /// The BatchNorm that reads the residual stream after it.
+    pub scale: usize,
+    pub offset: usize,
+}
+
+/// All parameters.
+pub(super) struct Packed {
+    pub bytes: Vec<u8>,
+    pub stem: LayerPlace,
+    pub blocks: Vec<[LayerPlace; 2]>,
+    pub head: LayerPlace,
+    pub dense: LayerPlace,
+    pub values: LayerPlace,
+}
+
+/// Packs `weights` for `layers`.
+///
+/// # Errors
+/// Those of [`NetSpec::check`]; [`crate::Error::NotFinite`] where folding makes a number infinite.
+pub(super) fn pack(spec: &NetSpec, weights: &Weights, layers: &Layers) -> Result<Packed> {
+    spec.check(weights)?;
+    let mut packer = Packer { spec, weights, layers, bytes: Vec::new() };
+    let norm = fold::stream_norm(spec, weights, 0)?;
+    let stem = packer.tower("stem", &layers.stem, None, Some(&norm))?;
+    let [first, second] = match spec.arch {
+        Arch::Mlp => ["linear1", "linear2"],
+        Arch::Resnet | Arch::Edge => ["conv1", "conv2"],
+    };
+    let mut blocks = Vec::new();
+    for i in 0..spec.blocks {
+        let folded = fold::norm(weights, &format!("blocks.{i}.bn2"))?;
+        let norm = fold::stream_norm(spec, weights, i + 1)?;
+        let inner = packer.tower(&format!("blocks.{i}.{first}"), &layers.tower, Some(&folded), None)?;
+        let leave = packer.tower(&format!("blocks.{i}.{second}"), &layers.tower, None, Some(&norm))?;
+        blocks.push([inner, leave]);
+    }
+    let head = match &layers.head {
+        Some(layer) => packer.head(layer)?,
+        None => LayerPlace::default(),
+    };
+    let dense = packer.dense()?;
+    let values = packer.values();
+    Ok(Packed { bytes: packer.bytes, stem, blocks, head, dense, values })
+}
+
+struct Packer<'a> {
+    spec: &'a NetSpec,
+    weights: &'a Weights,
+    layers: &'a Layers,
+    bytes: Vec<u8>,
+}
+
+impl Packer<'_> {
+    fn data(&self, name: &str) -> &[f32] {
+        &self.weights[name].data
+    }
+
+    /// Adds an array and returns where it begins.
+    fn push<T: bytemuck::Pod>(&mut self, array: &[T]) -> usize {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(bytemuck::cast_slice(array));
+        self.bytes.resize(self.bytes.len().next_multiple_of(ALIGNMENT), 0);
+        start
+    }
+
+    fn layer(
+        &mut self,
+        layer: &Layer,
+        inputs: usize,
+        weight: impl Fn(usize, usize, usize) -> f32,
+        bias: &[f32],
+    ) -> Result<LayerPlace> {
+        let taps = layer.spec.taps;
+        let all = (0..layer.spec.outputs).flat_map(|output| {
+            (0..taps).flat_map(move |tap| (0..inputs).map(move |input| (output, tap, input)))
+        });
+        fold::check_folded(
+            all.map(|(output, tap, input)| weight(output, tap, input)).chain(bias.iter().copied()),
+        )?;
+        let words = layer.pack(inputs, weight);
+        let place = LayerPlace { weights: self.push(&words), ..LayerPlace::default() };
+        Ok(LayerPlace { bias: self.push(&layer.by_channel(bias)), ..place })
+    }
+
+    /// A layer of stem or blocks, with BatchNorm `folded` into it and `norm` after the residual stream.
+    fn tower(
+        &mut self,
+        name: &str,
+        layer: &Layer,
+        folded: Option<&Affine>,
+        norm: Option<&Affine>,
+    ) -> Result<LayerPlace> {
+        let taps = layer.spec.taps;
+        let array = &self.weights[&format!("{name}.weight")];
+        let (data, inputs) = (array.data.as_slice(), array.shape[1]);
+        let scale = |output: usize| folded.map_or(1.0, |f| f.scale[output]);
+        let offset = |output: usize| folded.map_or(0.0, |f| f.offset[output]);
+        let own = self.weights.get(&format!("{name}.bias")).map(|bias| bias.data.as_slice());
+        let bias: Vec<f32> = (0..self.spec.channels)
+            .map(|output| scale(output) * own.map_or(0.0, |bias| bias[output]) + offset(output))
+            .collect();
+        let weight = |output: usize, tap: usize, input: usize| {
+            scale(output) * data[(output * inputs + input) * taps + tap]
+        };
+        let place = self.layer(layer, inputs, weight, &bias)?;
+        let Some(norm) = norm else { return Ok(place) };
+        let (scale, offset) = (layer.by_channel(&norm.scale), layer.by_channel(&norm.offset));
+        Ok(LayerPlace { scale: self.push(&scale), offset: self.push(&offset), ..place })
+    }
+
+    /// Both heads' 1x1 convolutions with their BatchNorms.
+    fn head(&mut self, layer: &Layer) -> Result<LayerPlace> {
+        let NetSpec { channels, policy_channels, .. } = *self.spec;
+        let weights = self.weights;
+        let (policy, value) = (&weights["policy.conv.weight"].data, &weights["value.conv.weight"].data);
+        let folded = fold::head_norm(weights)?;
+        let weight = |output: usize, _: usize, input: usize| {
+            let row = if output < policy_channels {
+                &policy[output * channels..]
+            } else {
+                &value[(output - policy_channels) * channels..]
+            };
+            folded.scale[output] * row[input]
+        };
+        self.layer(layer, channels, weight, &folded.offset)
+    }
+
+    /// Policy layer and value head's hidden layer as one on a whole board: input p R + c is channel c of square p, in rows of
+    /// R numbers; policy channels come before value channels (resnet), or both read the same (perceptron).
+    fn dense(&mut self) -> Result<LayerPlace> {
+        let NetSpec { channels, policy_channels, value_channels, num_actions, .. } = *self.spec;
+        let weights = self.weights;
+        let squares = self.layers.squares;
+        let (policy, hidden) = match self.spec.arch {
+            Arch::Mlp => (0..channels, 0..channels),
+            Arch::Resnet | Arch::Edge => {
+                (0..policy_channels, policy_channels..policy_channels + value_channels)
+            }
+        };
+        let layer = self.layers.dense;
+        let row = layer.spec.inputs / squares;
+        let (policy_weight, hidden_weight) =
+            (&weights["policy.linear.weight"].data, &weights["value.hidden.weight"].data);
+        let weight = |output: usize, _: usize, input: usize| {
+            let (square, channel) = (input / row, input % row);
+            let (data, output, channels) = if output < num_actions {
+                (policy_weight, output, &policy)
+            } else {
+                (hidden_weight, output - num_actions, &hidden)
+            };
+            if channels.contains(&channel) {
+                data[(output * channels.len() + channel - channels.start) * squares + square]
+            } else {
+                0.0
+            }
+        };
+        let bias = [self.data("policy.linear.bias"), self.data("value.hidden.bias")].concat();
+        self.layer(&layer, layer.spec.inputs, weight, &bias)
+    }
+
+    fn values(&mut self) -> LayerPlace {
+        let (weight, bias) = (self.data("value.out.weight").to_vec(), self.data("value.out.bias").to_vec());
+        LayerPlace { weights: self.push(&weight), bias: self.push(&bias), ..LayerPlace::default() }
+    }
+}
+
+impl Layers {
+    /// The constants of `net.cu`.
+    pub(super) fn defines(&self, spec: &NetSpec, numbers: Numbers) -> Vec<(String, String)> {
+        let text = |name: &str, value: String| (name.to_string(), value);
+        let number = |name: &str, value: usize| (name.to_string(), value.to_string());
+        let mut all = vec![
+            text("VZ_NUMBERS", numbers.name().into()),
+            text("VZ_STEM", self.stem.constants()),
+            text("VZ_TOWER", self.tower.constants()),
+            text("VZ_DENSE", self.dense.constants()),
+            number("VZ_NET_PLANES", self.planes),
+            number("VZ_NET_ACTIONS", spec.num_actions),
+            number("VZ_NET_HIDDEN", spec.value_hidden),
+            number("VZ_NET_VALUES", spec.num_values()),
+            number("VZ_NET_PLAYERS", spec.num_players),
+        ];
+        all.extend(self.head.map(|head| text("VZ_HEAD", head.constants())));
+        all
+    }
+}

@@ -1,0 +1,57 @@
+//! BatchNorm with its running statistics as one product and one sum a channel, for the forwards that fold it into what stands
+//! beside it.
+
+use super::spec::{BN_EPS, NetSpec, Weights};
+use crate::error::{Error, Result};
+
+/// Per-channel factors and terms: BatchNorm as relu(scale * x + offset).
+#[derive(Clone, Debug)]
+pub(crate) struct Affine {
+    pub scale: Vec<f32>,
+    pub offset: Vec<f32>,
+}
+
+/// BatchNorm `name` with its running statistics as scale * x + offset.
+pub(crate) fn norm(weights: &Weights, name: &str) -> Result<Affine> {
+    let part = |part: &str| weights[&format!("{name}.{part}")].data.as_slice();
+    let (weight, bias) = (part("weight"), part("bias"));
+    let (mean, var) = (part("running_mean"), part("running_var"));
+    let scale = |c: usize| f64::from(weight[c]) / (f64::from(var[c]) + BN_EPS).sqrt();
+    let offset = |c: usize| f64::from(bias[c]) - f64::from(mean[c]) * scale(c);
+    let channels = 0..weight.len();
+    let affine = Affine {
+        scale: channels.clone().map(|c| scale(c) as f32).collect(),
+        offset: channels.map(|c| offset(c) as f32).collect(),
+    };
+    match affine.scale.iter().chain(&affine.offset).find(|x| !x.is_finite()) {
+        Some(&value) => {
+            Err(Error::NotFinite { what: format!("the scale or offset of BatchNorm {name}"), value })
+        }
+        None => Ok(affine),
+    }
+}
+
+/// The BatchNorm that reads the residual stream after `blocks` blocks.
+pub(crate) fn stream_norm(spec: &NetSpec, weights: &Weights, blocks: usize) -> Result<Affine> {
+    let name = if blocks == spec.blocks { "bn".into() } else { format!("blocks.{blocks}.bn1") };
+    norm(weights, &name)
+}
+
+/// The BatchNorms of both heads' 1x1 convolutions, policy channels first.
+pub(crate) fn head_norm(weights: &Weights) -> Result<Affine> {
+    let mut both = norm(weights, "policy.bn")?;
+    let value = norm(weights, "value.bn")?;
+    both.scale.extend(value.scale);
+    both.offset.extend(value.offset);
+    Ok(both)
+}
+
+/// Refuses a weight or bias that folding has made infinite.
+pub(crate) fn check_folded(numbers: impl IntoIterator<Item = f32>) -> Result<()> {
+    match numbers.into_iter().find(|x| !x.is_finite()) {
+        Some(value) => {
+            Err(Error::NotFinite { what: "a weight or bias with its BatchNorm folded in".into(), value })
+        }
+        None => Ok(()),
+    }
+}

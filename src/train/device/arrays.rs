@@ -1,0 +1,155 @@
+//! The arrays of a training pass on the device.
+
+use super::layers::{Layer, Layers, Norm};
+use crate::backend::kernels::device::Device;
+use crate::error::Result;
+use crate::net::spec::NetSpec;
+
+/// Numbers known of every column of a normalisation: `NUM_KNOWN` of kernels/train/norm.cuh.
+const NUM_KNOWN: usize = 6;
+/// Rows of a chunk of which columns are summed, at least.
+const CHUNK_ROWS: usize = 64;
+/// Chunks at most.
+const MAX_CHUNKS: usize = 512;
+/// Rows and columns of a tile of a product.
+pub const TILE: usize = 64;
+/// Blocks that keep a large GPU busy.
+const BUSY_BLOCKS: usize = 264;
+/// Rows of a part of a weight gradient, at least.
+const SPLIT_ROWS: usize = 256;
+
+/// Rows of every chunk but the last, of `rows` rows.
+pub fn chunk_rows(rows: usize) -> usize {
+    rows.div_ceil(MAX_CHUNKS).max(CHUNK_ROWS)
+}
+
+/// In how many ranges of rows the gradient of a layer's weights is summed: depends on the sizes alone.
+pub fn splits(layer: &Layer, rows: usize) -> usize {
+    let shape = &layer.forward;
+    let tiles =
+        ((shape.taps * shape.inputs) as usize).div_ceil(TILE) * (shape.columns as usize).div_ceil(TILE);
+    (BUSY_BLOCKS / tiles).clamp(1, rows.div_ceil(SPLIT_ROWS))
+}
+
+/// The samples of one pass, as [`crate::train::TrainBatch`] has them.
+pub struct Samples<B> {
+    /// `[B, F]`
+    pub obs: B,
+    /// `[B, A]`
+    pub policy: B,
+    /// `[B, A]`
+    pub legal: B,
+    /// `[B, P]`
+    pub values: B,
+    /// `[B]`
+    pub weight: B,
+}
+
+impl<B> Samples<B> {
+    /// Room for `boards` samples.
+    ///
+    /// # Errors
+    /// What the device says.
+    pub fn new<D: Device<Buffer = B>>(device: &D, spec: &NetSpec, boards: usize) -> Result<Self> {
+        let floats = |per_board: usize| device.alloc(4 * boards * per_board);
+        Ok(Self {
+            obs: floats(spec.obs.len())?,
+            policy: floats(spec.num_actions)?,
+            legal: device.alloc(boards * spec.num_actions)?,
+            values: floats(spec.num_players)?,
+            weight: floats(1)?,
+        })
+    }
+}
+
+/// What one pass of `boards` samples writes. Rows are positions, a board's together.
+pub struct Arrays<B> {
+    /// B.
+    pub boards: usize,
+    /// The samples.
+    pub samples: Samples<B>,
+    /// Observations, a position's channels together. `[B area, channels]`
+    pub obs: B,
+    /// Output of the stem and of every unit. `[B area, width]`
+    pub activations: Vec<B>,
+    /// The same behind normalisation and ReLU; the last is what the heads read.
+    pub active: Vec<B>,
+    /// What is known of every normalisation. `[6, width]`
+    pub known: Vec<B>,
+    /// 32-bit floats. `[B, A padded]`
+    pub logits: B,
+    /// Behind the ReLU. `[B, hidden padded]`
+    pub hidden: B,
+    /// 32-bit floats, before the hyperbolic tangent. `[B, V padded]`
+    pub values: B,
+    /// Gradients of `logits`, `hidden` and `values`.
+    pub d_logits: B,
+    /// See `d_logits`.
+    pub d_hidden: B,
+    /// See `d_logits`.
+    pub d_values: B,
+    /// Gradient behind the ReLU of the normalisation above.
+    pub d: B,
+    /// The same for the normalisation below, being written.
+    pub next: B,
+    /// Gradient of a layer's output off the residual stream.
+    pub dy: B,
+    /// Gradient of the residual stream.
+    pub stream: B,
+    /// Parts of sums.
+    pub parts: B,
+    /// Losses of every sample. `[B, 3]`
+    pub losses: B,
+}
+
+impl<B> Arrays<B> {
+    /// Arrays for `boards` samples in numbers of `bytes` bytes.
+    pub fn new<D: Device<Buffer = B>>(
+        device: &D,
+        spec: &NetSpec,
+        layers: &Layers,
+        boards: usize,
+        bytes: usize,
+    ) -> Result<Self> {
+        let rows = boards * layers.area;
+        let elements = |numbers: usize| device.alloc(numbers * bytes);
+        let floats = |numbers: usize| device.alloc(numbers * 4);
+        let outputs = |layer: &Layer| boards * layer.positions * layer.forward.columns as usize;
+        let tower: Vec<&Layer> =
+            std::iter::once(&layers.stem).chain(layers.units.iter().map(|unit| &unit.linear)).collect();
+        let widest = tower.iter().map(|layer| outputs(layer)).max().unwrap_or(0);
+        let parts = layers.linears().map(|layer| Self::part_floats(layer, boards));
+        let sums = layers.norms().map(|norm| Self::sum_floats(norm, rows));
+        Ok(Self {
+            boards,
+            samples: Samples::new(device, spec, boards)?,
+            obs: elements(rows * layers.obs.1)?,
+            activations: tower.iter().map(|layer| elements(outputs(layer))).collect::<Result<_>>()?,
+            active: layers.norms().map(|norm| elements(rows * norm.width)).collect::<Result<_>>()?,
+            known: layers.norms().map(|norm| floats(NUM_KNOWN * norm.width)).collect::<Result<_>>()?,
+            logits: floats(outputs(&layers.policy))?,
+            hidden: elements(outputs(&layers.hidden))?,
+            values: floats(outputs(&layers.values))?,
+            d_logits: elements(outputs(&layers.policy))?,
+            d_hidden: elements(outputs(&layers.hidden))?,
+            d_values: elements(outputs(&layers.values))?,
+            d: elements(widest)?,
+            next: elements(widest)?,
+            dy: elements(widest)?,
+            stream: elements(widest)?,
+            parts: floats(parts.chain(sums).max().unwrap_or(0))?,
+            losses: device.alloc(boards * 24)?,
+        })
+    }
+
+    /// Floats of all parts of a layer's gradient, weights or bias.
+    fn part_floats(layer: &Layer, boards: usize) -> usize {
+        let rows = boards * layer.positions;
+        let bias = rows.div_ceil(chunk_rows(rows)) * layer.forward.columns as usize;
+        (splits(layer, rows) * layer.weights.len()).max(bias)
+    }
+
+    fn sum_floats(norm: &Norm, rows: usize) -> usize {
+        2 * rows.div_ceil(chunk_rows(rows)) * norm.width
+    }
+}

@@ -1,0 +1,331 @@
+//! A network as the kernels see it: layers with their shapes, and maps from the flat parameters to the arrays that products
+//! read. Columns of every array are padded to whole vectors.
+
+use super::kernels_of;
+use crate::config::Arch;
+use crate::error::Result;
+use crate::net::ops::{Params, Slot};
+use crate::net::spec::NetSpec;
+use bytemuck::{Pod, Zeroable};
+use std::ops::Range;
+
+/// Columns of every array are a multiple of this: `VEC` of kernels/train/format.cuh.
+const VEC: usize = 8;
+/// In a map: no parameter.
+pub const NOWHERE: u32 = u32::MAX;
+
+/// How a layer's input and output positions are linked. Twin of `Mode` in kernels/train/linear.cuh.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// The same weights at every position.
+    Pointwise = 0,
+    /// A 3x3 convolution with a border of zeros.
+    Conv3x3 = 1,
+    /// A linear layer on the flattened board.
+    Flatten = 2,
+    /// Its transpose.
+    Spread = 3,
+}
+
+/// A layer's sizes. Twin of `Shape` in kernels/train/linear.cuh.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+pub struct Shape {
+    /// [`Mode`]
+    pub mode: u32,
+    /// The board's.
+    pub height: u32,
+    /// The board's.
+    pub width: u32,
+    /// Matrices.
+    pub taps: u32,
+    /// Rows of each matrix.
+    pub inputs: u32,
+    /// Columns of each matrix.
+    pub columns: u32,
+    /// Numbers of a row of the input.
+    pub x_width: u32,
+    /// Where in it the inputs begin.
+    pub x_offset: u32,
+    /// Numbers of a row of the output.
+    pub out_width: u32,
+    /// Where in it the columns go.
+    pub out_offset: u32,
+    /// Columns that have a bias.
+    pub biases: u32,
+}
+
+/// A layer with weights.
+#[derive(Clone, Debug)]
+pub struct Layer {
+    /// The shape of the forward direction.
+    pub forward: Shape,
+    /// The shape of the backward direction.
+    pub backward: Shape,
+    /// Positions of an output board.
+    pub positions: usize,
+    /// The packed weights, and their part of the map. `[taps, inputs, columns]`
+    pub weights: Range<usize>,
+    /// The packed weights of the backward direction. `[taps, columns, inputs]`
+    pub transposed: Range<usize>,
+    /// Where the bias begins in the parameters, and its map `[columns]`.
+    pub bias: Option<(usize, usize)>,
+}
+
+/// A normalisation.
+#[derive(Clone, Copy, Debug)]
+pub struct Norm {
+    /// Columns.
+    pub width: usize,
+    /// Where its maps begin. `[4, width]`
+    pub maps: usize,
+}
+
+/// `y = linear(relu(norm(x)))`, with the input of the unit before added where it is a block's second.
+#[derive(Clone, Debug)]
+pub struct Unit {
+    /// The normalisation.
+    pub norm: Norm,
+    /// The layer.
+    pub linear: Layer,
+    /// Whether the residual stream goes through it.
+    pub skips: bool,
+}
+
+/// All layers of a network, as `Tower` in src/net/ops has them.
+#[derive(Clone, Debug)]
+pub struct Layers {
+    /// The first.
+    pub stem: Layer,
+    /// The tower, and the convolutions of the heads.
+    pub units: Vec<Unit>,
+    /// What the heads' linear layers read behind its ReLU.
+    pub tail: Norm,
+    /// Logits.
+    pub policy: Layer,
+    /// Hidden layer of the values.
+    pub hidden: Layer,
+    /// Values before the hyperbolic tangent.
+    pub values: Layer,
+    /// Positions of a board.
+    pub area: usize,
+    /// Channels of an observation, and the same padded.
+    pub obs: (usize, usize),
+    /// Blocks of the tower.
+    pub blocks: usize,
+    /// For every packed number its parameter, then the biases' and the normalisations' maps.
+    pub map: Vec<u32>,
+    /// Packed numbers.
+    pub packed: usize,
+}
+
+/// Columns of an input.
+#[derive(Clone, Copy)]
+struct Columns {
+    width: usize,
+    offset: usize,
+}
+
+struct Builder<'a> {
+    params: &'a Params,
+    map: Vec<u32>,
+    /// What comes behind the packed numbers.
+    more: Vec<u32>,
+    height: usize,
+    width: usize,
+}
+
+fn padded(columns: usize) -> usize {
+    columns.next_multiple_of(VEC)
+}
+
+impl Layers {
+    /// The layers of `spec`.
+    ///
+    /// # Errors
+    /// [`crate::Error::Unsupported`] for the edge network.
+    pub fn new(spec: &NetSpec, params: &Params) -> Result<Self> {
+        kernels_of(spec.arch)?;
+        let (height, width, square, names) = match spec.arch {
+            Arch::Resnet => (spec.obs.height, spec.obs.width, Mode::Conv3x3, ["conv1", "conv2"]),
+            Arch::Mlp | Arch::Edge => (1, 1, Mode::Pointwise, ["linear1", "linear2"]),
+        };
+        let area = height * width;
+        let mut build = Builder { params, map: Vec::new(), more: Vec::new(), height, width };
+        let whole = |width: usize| Columns { width, offset: 0 };
+        let (channels, c) = (spec.obs.len() / area, padded(spec.channels));
+        let stem = build.linear(&["stem"], square, whole(padded(channels)));
+        let mut units = Vec::new();
+        for block in 0..spec.blocks {
+            for (half, name) in names.into_iter().enumerate() {
+                let norm = build.norm(&[&format!("blocks.{block}.bn{}", half + 1)]);
+                let linear = build.linear(&[&format!("blocks.{block}.{name}")], square, whole(c));
+                units.push(Unit { norm, linear, skips: half == 1 });
+            }
+        }
+        let last = build.norm(&["bn"]);
+        let (tail, policy, hidden) = match spec.arch {
+            Arch::Resnet => {
+                let linear = build.linear(&["policy.conv", "value.conv"], Mode::Pointwise, whole(c));
+                units.push(Unit { norm: last, linear, skips: false });
+                let tail = build.norm(&["policy.bn", "value.bn"]);
+                let read = |offset: usize| Columns { width: tail.width, offset };
+                (tail, read(0), read(padded(spec.policy_channels)))
+            }
+            Arch::Mlp | Arch::Edge => (last, whole(c), whole(c)),
+        };
+        let policy = build.linear(&["policy.linear"], Mode::Flatten, policy);
+        let hidden = build.linear(&["value.hidden"], Mode::Flatten, hidden);
+        let read = whole(hidden.forward.columns as usize);
+        (build.height, build.width) = (1, 1);
+        let values = build.linear(&["value.out"], Mode::Pointwise, read);
+        let packed = build.map.len();
+        let mut layers = Self {
+            stem,
+            units,
+            tail,
+            policy,
+            hidden,
+            values,
+            area,
+            obs: (channels, padded(channels)),
+            blocks: spec.blocks,
+            map: build.map,
+            packed,
+        };
+        layers.map.append(&mut build.more);
+        layers.place_maps();
+        Ok(layers)
+    }
+
+    /// Maps behind the packed numbers begin where those end.
+    fn place_maps(&mut self) {
+        let packed = self.packed;
+        self.linears_mut().filter_map(|linear| linear.bias.as_mut()).for_each(|(_, map)| *map += packed);
+        let norms = self.units.iter_mut().map(|unit| &mut unit.norm).chain([&mut self.tail]);
+        norms.for_each(|norm| norm.maps += packed);
+    }
+
+    fn linears_mut(&mut self) -> impl Iterator<Item = &mut Layer> {
+        let units = self.units.iter_mut().map(|unit| &mut unit.linear);
+        let heads = [&mut self.policy, &mut self.hidden, &mut self.values];
+        std::iter::once(&mut self.stem).chain(units).chain(heads)
+    }
+
+    /// All layers with weights, from input to output.
+    pub fn linears(&self) -> impl Iterator<Item = &Layer> {
+        let units = self.units.iter().map(|unit| &unit.linear);
+        std::iter::once(&self.stem).chain(units).chain([&self.policy, &self.hidden, &self.values])
+    }
+
+    /// All normalisations, from input to output.
+    pub fn norms(&self) -> impl Iterator<Item = &Norm> {
+        self.units.iter().map(|unit| &unit.norm).chain([&self.tail])
+    }
+}
+
+impl Builder<'_> {
+    fn slot(&self, name: &str) -> &Slot {
+        let slots = &self.params.slots;
+        slots.iter().find(|slot| slot.name == name).unwrap_or_else(|| panic!("no tensor {name}"))
+    }
+
+    /// The layers called `names` side by side, which read some columns of `from`.
+    fn linear(&mut self, names: &[&str], mode: Mode, from: Columns) -> Layer {
+        let area = self.height * self.width;
+        let (taps, positions) = match mode {
+            Mode::Pointwise | Mode::Spread => (1, area),
+            Mode::Conv3x3 => (9, area),
+            Mode::Flatten => (area, 1),
+        };
+        let mut blocks = Vec::new(); // (first column, outputs, first parameter)
+        let (mut columns, mut inputs) = (0, 0);
+        for name in names {
+            let Slot { shape, range, .. } = self.slot(&format!("{name}.weight"));
+            inputs = range.len() / shape[0] / taps;
+            blocks.push((columns, shape[0], range.start));
+            columns += padded(shape[0]);
+        }
+        let parameter = |tap: usize, input: usize, column: usize| {
+            let block = blocks.iter().find(|(first, outputs, _)| (*first..first + outputs).contains(&column));
+            match block {
+                Some((first, _, start)) if input < inputs => {
+                    (start + ((column - first) * inputs + input) * taps + tap) as u32
+                }
+                _ => NOWHERE,
+            }
+        };
+        let wide = padded(inputs);
+        let start = self.map.len();
+        let size = taps * wide * columns;
+        for tap in 0..taps {
+            for input in 0..wide {
+                self.map.extend((0..columns).map(|column| parameter(tap, input, column)));
+            }
+        }
+        for tap in 0..taps {
+            // The way back through a neighbour is the opposite tap.
+            let tap = if mode == Mode::Conv3x3 { 8 - tap } else { tap };
+            for column in 0..columns {
+                self.map.extend((0..wide).map(|input| parameter(tap, input, column)));
+            }
+        }
+        let bias = self.bias(names[0], columns);
+        let biases = bias.map_or(0, |_| blocks[0].1);
+        let back = if mode == Mode::Flatten { Mode::Spread } else { mode };
+        let shape =
+            |mode: Mode, [inputs, columns, x_width, x_offset, out_width, out_offset]: [usize; 6]| Shape {
+                mode: mode as u32,
+                height: self.height as u32,
+                width: self.width as u32,
+                taps: taps as u32,
+                inputs: inputs as u32,
+                columns: columns as u32,
+                x_width: x_width as u32,
+                x_offset: x_offset as u32,
+                out_width: out_width as u32,
+                out_offset: out_offset as u32,
+                biases: 0,
+            };
+        let forward = shape(mode, [wide, columns, from.width, from.offset, columns, 0]);
+        Layer {
+            forward: Shape { biases: biases as u32, ..forward },
+            backward: shape(back, [columns, wide, columns, 0, from.width, from.offset]),
+            positions,
+            weights: start..start + size,
+            transposed: start + size..start + 2 * size,
+            bias,
+        }
+    }
+
+    /// Where the bias of `name` begins, and where its map does, if it has one.
+    fn bias(&mut self, name: &str, columns: usize) -> Option<(usize, usize)> {
+        let name = format!("{name}.bias");
+        let range = self.params.slots.iter().find(|slot| slot.name == name)?.range.clone();
+        let map = self.more.len();
+        self.extend_padded(range.clone(), columns);
+        Some((range.start, map))
+    }
+
+    fn extend_padded(&mut self, range: Range<usize>, columns: usize) {
+        let end = self.more.len() + columns;
+        self.more.extend(range.map(|at| at as u32));
+        self.more.resize(end, NOWHERE);
+    }
+
+    /// The normalisations called `names` side by side.
+    fn norm(&mut self, names: &[&str]) -> Norm {
+        let maps = self.more.len();
+        let mut width = 0;
+        for part in ["weight", "bias", "running_mean", "running_var"] {
+            width = 0;
+            for name in names {
+                let range = self.slot(&format!("{name}.{part}")).range.clone();
+                let columns = padded(range.len());
+                self.extend_padded(range, columns);
+                width += columns;
+            }
+        }
+        Norm { width, maps }
+    }
+}

@@ -1,0 +1,383 @@
+//! Forward and backward through all layers: one launcher for each kernel of `kernels/train.cu`, of the same name, and their
+//! order.
+
+use super::arrays::{Arrays, TILE, chunk_rows, splits};
+use super::layers::{Layer, Layers, Mode, Norm, Shape};
+use crate::backend::kernels::device::{Arg, Device, LaunchShape};
+use crate::error::Result;
+
+/// Threads of a block that makes a tile of a product.
+const TILE_THREADS: u32 = 256;
+/// Threads of all other blocks.
+const BLOCK: u32 = 128;
+/// Columns that one block sums.
+const GROUP: usize = 64;
+/// Numbers that a thread of an elementwise kernel reads at once.
+const VEC: usize = 8;
+/// Vectors of such a thread at least, and blocks at most.
+const VECTORS: usize = 4;
+const MAX_BLOCKS: usize = 4096;
+
+/// The arrays that all passes share.
+pub struct Shared<B> {
+    /// `Shape`s: forward and backward of every layer in order.
+    pub shapes: B,
+    /// [`Layers::map`]
+    pub map: B,
+    /// Packed weights.
+    pub packed: B,
+    /// Gradient of the parameters.
+    pub gradient: B,
+    /// What is new in an update.
+    pub settings: B,
+    /// What it tells.
+    pub report: B,
+}
+
+/// One pass over one part of a batch.
+pub struct Pass<'a, D: Device> {
+    /// The device, with the program loaded.
+    pub device: &'a D,
+    /// The network.
+    pub layers: &'a Layers,
+    /// Bytes of a number of activations and packed weights.
+    pub bytes: usize,
+    /// Parameters, then moments.
+    pub state: &'a D::Buffer,
+    /// Running statistics, being moved.
+    pub statistics: &'a D::Buffer,
+    /// What passes share.
+    pub shared: &'a Shared<D::Buffer>,
+    /// What this pass writes.
+    pub arrays: &'a Arrays<D::Buffer>,
+}
+
+/// How a layer's output stands to the residual stream, on the way down.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum OnStream {
+    /// It is not on the stream.
+    Off,
+    /// It is where the stream ends.
+    First,
+    /// It is added to the stream.
+    Running,
+}
+
+/// Two buffers that change places.
+struct Flow<'a, B> {
+    d: &'a B,
+    next: &'a B,
+}
+
+/// The launch of an elementwise kernel for `numbers` numbers.
+pub fn elementwise(numbers: usize) -> LaunchShape {
+    let grid = numbers.div_ceil(VEC * VECTORS * BLOCK as usize).clamp(1, MAX_BLOCKS);
+    LaunchShape { grid: grid as u32, block: BLOCK, shared: 0 }
+}
+
+/// The launch of `num` blocks of `block` threads.
+pub fn blocks(num: usize, block: u32) -> LaunchShape {
+    LaunchShape { grid: num as u32, block, shared: 0 }
+}
+
+/// The launch of `num` warps.
+pub fn warps(num: usize) -> LaunchShape {
+    blocks(num.div_ceil(BLOCK as usize / 32), BLOCK)
+}
+
+impl<D: Device> Pass<'_, D> {
+    fn launch(&self, kernel: &'static str, shape: LaunchShape, args: &[Arg<'_, D::Buffer>]) -> Result<()> {
+        self.device.launch(kernel, shape, args)
+    }
+
+    /// Rows of the tower.
+    fn rows(&self) -> usize {
+        self.arrays.boards * self.layers.area
+    }
+
+    /// Logits and values of the samples, normalised by their own statistics.
+    ///
+    /// # Errors
+    /// What the device says; so for all below.
+    pub fn forward(&self) -> Result<()> {
+        let (layers, arrays) = (self.layers, self.arrays);
+        self.take_observations()?;
+        self.linear_forward(0, &arrays.obs, None, &arrays.activations[0])?;
+        for (number, unit) in layers.units.iter().enumerate() {
+            self.normalise(number)?;
+            let added = unit.skips.then(|| &arrays.activations[number - 1]);
+            self.linear_forward(number + 1, &arrays.active[number], added, &arrays.activations[number + 1])?;
+        }
+        let last = layers.units.len();
+        self.normalise(last)?;
+        let tail = &arrays.active[last];
+        self.linear_outputs(last + 1, tail, &arrays.logits)?;
+        self.linear_forward(last + 2, tail, None, &arrays.hidden)?;
+        self.linear_outputs(last + 3, &arrays.hidden, &arrays.values)
+    }
+
+    /// Adds the gradient of the parameters to the shared one, given those of logits and values.
+    pub fn backward(&self) -> Result<()> {
+        let (layers, arrays) = (self.layers, self.arrays);
+        let last = layers.units.len();
+        let tail = &arrays.active[last];
+        let mut flow = Flow { d: &arrays.d, next: &arrays.next };
+        self.layer_gradient(last + 3, &arrays.hidden, &arrays.d_values)?;
+        self.linear_backward(last + 3, &arrays.d_values, 0, Some(&arrays.hidden), &arrays.d_hidden)?;
+        self.layer_gradient(last + 2, tail, &arrays.d_hidden)?;
+        self.linear_backward(last + 2, &arrays.d_hidden, 0, None, flow.d)?;
+        self.layer_gradient(last + 1, tail, &arrays.d_logits)?;
+        // Both heads of a perceptron read the same columns.
+        let adds = u32::from(layers.policy.forward.x_offset == layers.hidden.forward.x_offset);
+        self.linear_backward(last + 1, &arrays.d_logits, adds, None, flow.d)?;
+        self.norm_gradient_sums(last, flow.d)?;
+        for number in (0..last).rev() {
+            let dy = self.output_gradient(number + 1, flow.d)?;
+            self.layer_gradient(number + 1, &arrays.active[number], dy)?;
+            self.linear_backward(number + 1, dy, 0, None, flow.next)?;
+            self.norm_gradient_sums(number, flow.next)?;
+            flow = Flow { d: flow.next, next: flow.d };
+        }
+        let dy = self.output_gradient(0, flow.d)?;
+        self.layer_gradient(0, &arrays.obs, dy)
+    }
+
+    /// The gradient of the output number `number` of the tower, out of that behind the ReLU of the normalisation above it.
+    fn output_gradient(&self, number: usize, d: &D::Buffer) -> Result<&D::Buffer> {
+        let (arrays, stream_end) = (self.arrays, 2 * self.layers.blocks);
+        let on_stream = match number {
+            above if above > stream_end || above % 2 == 1 => OnStream::Off,
+            above if above == stream_end => OnStream::First,
+            _ => OnStream::Running,
+        };
+        let out = if on_stream == OnStream::Off { &arrays.dy } else { &arrays.stream };
+        let norm = self.norm(number);
+        let args = [
+            Arg::Buffer(&arrays.activations[number], 0),
+            Arg::Buffer(d, 0),
+            Arg::U32(self.rows() as u32),
+            Arg::U32(norm.width as u32),
+            Arg::Buffer(&arrays.known[number], 0),
+            Arg::Buffer(&arrays.stream, 0),
+            Arg::U32(u32::from(on_stream == OnStream::Running)),
+            Arg::Buffer(out, 0),
+        ];
+        self.launch("norm_gradient", elementwise(self.rows() * norm.width), &args)?;
+        Ok(out)
+    }
+
+    /// The normalisation above the output number `number` of the tower.
+    fn norm(&self, number: usize) -> Norm {
+        self.layers.units.get(number).map_or(self.layers.tail, |unit| unit.norm)
+    }
+
+    /// Layer `number` of all.
+    fn layer(&self, number: usize) -> &Layer {
+        let units = &self.layers.units;
+        match number {
+            0 => &self.layers.stem,
+            n if n <= units.len() => &units[n - 1].linear,
+            n if n == units.len() + 1 => &self.layers.policy,
+            n if n == units.len() + 2 => &self.layers.hidden,
+            _ => &self.layers.values,
+        }
+    }
+
+    fn shape_of(&self, number: usize, direction: usize) -> Arg<'_, D::Buffer> {
+        Arg::Buffer(&self.shared.shapes, (2 * number + direction) * size_of::<Shape>())
+    }
+
+    fn weights(&self, first: usize) -> Arg<'_, D::Buffer> {
+        Arg::Buffer(&self.shared.packed, first * self.bytes)
+    }
+
+    fn bias(&self, layer: &Layer) -> Arg<'_, D::Buffer> {
+        Arg::Buffer(self.state, layer.bias.map_or(0, |(first, _)| first * 4))
+    }
+
+    fn take_observations(&self) -> Result<()> {
+        let (channels, width) = self.layers.obs;
+        let sizes = [self.arrays.boards, channels, self.layers.area, width].map(|n| Arg::U32(n as u32));
+        let [boards, channels, area, wide] = sizes;
+        let obs = Arg::Buffer(&self.arrays.samples.obs, 0);
+        let args = [obs, boards, channels, area, wide, Arg::Buffer(&self.arrays.obs, 0)];
+        self.launch("take_observations", elementwise(self.rows() * width), &args)
+    }
+
+    /// Blocks that make all tiles of `rows` rows of the output.
+    fn tiles(&self, shape: &Shape, rows: usize) -> LaunchShape {
+        let area = (shape.height * shape.width) as usize;
+        let rows = if shape.mode == Mode::Spread as u32 {
+            area * (rows / area).div_ceil(TILE)
+        } else {
+            rows.div_ceil(TILE)
+        };
+        blocks(rows * (shape.columns as usize).div_ceil(TILE), TILE_THREADS)
+    }
+
+    /// `out = x W + bias (+ added)`; the hidden layer of the values has a ReLU.
+    fn linear_forward(
+        &self,
+        number: usize,
+        x: &D::Buffer,
+        added: Option<&D::Buffer>,
+        out: &D::Buffer,
+    ) -> Result<()> {
+        let layer = self.layer(number);
+        let rows = self.arrays.boards * layer.positions;
+        let relu = number == self.layers.units.len() + 2;
+        let args = [
+            self.shape_of(number, 0),
+            Arg::U32(rows as u32),
+            Arg::Buffer(x, 0),
+            self.weights(layer.weights.start),
+            self.bias(layer),
+            Arg::Buffer(added.unwrap_or(out), 0),
+            Arg::U32(u32::from(added.is_some())),
+            Arg::U32(u32::from(relu)),
+            Arg::Buffer(out, 0),
+        ];
+        self.launch("linear_forward", self.tiles(&layer.forward, rows), &args)
+    }
+
+    /// The same in 32-bit floats.
+    fn linear_outputs(&self, number: usize, x: &D::Buffer, out: &D::Buffer) -> Result<()> {
+        let layer = self.layer(number);
+        let rows = self.arrays.boards * layer.positions;
+        let args = [
+            self.shape_of(number, 0),
+            Arg::U32(rows as u32),
+            Arg::Buffer(x, 0),
+            self.weights(layer.weights.start),
+            self.bias(layer),
+            Arg::Buffer(out, 0),
+        ];
+        self.launch("linear_outputs", self.tiles(&layer.forward, rows), &args)
+    }
+
+    /// `dx = dy W^T`.
+    fn linear_backward(
+        &self,
+        number: usize,
+        dy: &D::Buffer,
+        adds: u32,
+        opened: Option<&D::Buffer>,
+        dx: &D::Buffer,
+    ) -> Result<()> {
+        let layer = self.layer(number);
+        let inputs = match number {
+            n if n == self.layers.units.len() + 3 => 1,
+            _ => self.layers.area,
+        };
+        let rows = self.arrays.boards * inputs;
+        let args = [
+            self.shape_of(number, 1),
+            Arg::U32(rows as u32),
+            Arg::Buffer(dy, 0),
+            self.weights(layer.transposed.start),
+            Arg::U32(adds),
+            Arg::Buffer(opened.unwrap_or(dx), 0),
+            Arg::U32(u32::from(opened.is_some())),
+            Arg::Buffer(dx, 0),
+        ];
+        self.launch("linear_backward", self.tiles(&layer.backward, rows), &args)
+    }
+
+    /// Adds a layer's gradient, out of its input and its output's gradient.
+    fn layer_gradient(&self, number: usize, x: &D::Buffer, dy: &D::Buffer) -> Result<()> {
+        let layer = self.layer(number);
+        let rows = self.arrays.boards * layer.positions;
+        let (splits, shape) = (splits(layer, rows), &layer.forward);
+        let height = (shape.taps * shape.inputs) as usize;
+        let tiles = height.div_ceil(TILE) * (shape.columns as usize).div_ceil(TILE);
+        let args = [
+            self.shape_of(number, 0),
+            Arg::U32(rows as u32),
+            Arg::U32(splits as u32),
+            Arg::Buffer(x, 0),
+            Arg::Buffer(dy, 0),
+            Arg::Buffer(&self.arrays.parts, 0),
+        ];
+        self.launch("linear_gradient", blocks(splits * tiles, TILE_THREADS), &args)?;
+        self.sum_parts(splits, layer.weights.len(), layer.weights.start)?;
+        let Some((_, map)) = layer.bias else { return Ok(()) };
+        let columns = shape.columns as usize;
+        let chunks = self.sum_columns("sum_columns", rows, columns, [Arg::Buffer(dy, 0)], [])?;
+        self.sum_parts(chunks, columns, map)
+    }
+
+    /// Adds the sums of `num` parts of `count` numbers to the places in the gradient that the map names from `map` on.
+    fn sum_parts(&self, num: usize, count: usize, map: usize) -> Result<()> {
+        let args = [
+            Arg::Buffer(&self.arrays.parts, 0),
+            Arg::U32(num as u32),
+            Arg::U32(count as u32),
+            Arg::Buffer(&self.shared.map, map * 4),
+            Arg::Buffer(&self.shared.gradient, 0),
+        ];
+        self.launch("sum_parts", elementwise(count * VEC), &args)
+    }
+
+    /// One of the kernels that sum columns over chunks of rows; gives the number of chunks.
+    fn sum_columns<'a, const N: usize, const M: usize>(
+        &'a self,
+        kernel: &'static str,
+        rows: usize,
+        width: usize,
+        before: [Arg<'a, D::Buffer>; N],
+        after: [Arg<'a, D::Buffer>; M],
+    ) -> Result<usize> {
+        let chunk = chunk_rows(rows);
+        let chunks = rows.div_ceil(chunk);
+        let sizes = [rows, chunk, width].map(|n| Arg::U32(n as u32));
+        let parts = [Arg::Buffer(&self.arrays.parts, 0)];
+        let args: Vec<_> = before.into_iter().chain(sizes).chain(after).chain(parts).collect();
+        self.launch(kernel, blocks(chunks * width.div_ceil(GROUP), BLOCK), &args)?;
+        Ok(chunks)
+    }
+
+    /// Normalisation and ReLU of output number `number` of the tower.
+    fn normalise(&self, number: usize) -> Result<()> {
+        let (arrays, rows, norm) = (self.arrays, self.rows(), self.norm(number));
+        let x = &arrays.activations[number];
+        self.sum_columns("norm_moments", rows, norm.width, [Arg::Buffer(x, 0)], [])?;
+        let args = [
+            Arg::U32(norm.width as u32),
+            Arg::U32(rows as u32),
+            Arg::U32(chunk_rows(rows) as u32),
+            Arg::Buffer(&arrays.parts, 0),
+            Arg::Buffer(&self.shared.map, norm.maps * 4),
+            Arg::Buffer(self.state, 0),
+            Arg::Buffer(self.statistics, 0),
+            Arg::Buffer(&arrays.known[number], 0),
+            Arg::Buffer(&self.shared.report, 0),
+        ];
+        self.launch("norm_prepare", warps(norm.width), &args)?;
+        let args = [
+            Arg::Buffer(x, 0),
+            Arg::U32(rows as u32),
+            Arg::U32(norm.width as u32),
+            Arg::Buffer(&arrays.known[number], 0),
+            Arg::Buffer(&arrays.active[number], 0),
+        ];
+        self.launch("norm_relu", elementwise(rows * norm.width), &args)
+    }
+
+    /// What the backward direction of normalisation number `number` needs, and the gradients of its weights.
+    fn norm_gradient_sums(&self, number: usize, d: &D::Buffer) -> Result<()> {
+        let (arrays, rows, norm) = (self.arrays, self.rows(), self.norm(number));
+        let before = [Arg::Buffer(&arrays.activations[number], 0), Arg::Buffer(d, 0)];
+        let after = [Arg::Buffer(&arrays.known[number], 0)];
+        self.sum_columns("norm_gradient_sums", rows, norm.width, before, after)?;
+        let args = [
+            Arg::U32(norm.width as u32),
+            Arg::U32(rows as u32),
+            Arg::U32(chunk_rows(rows) as u32),
+            Arg::Buffer(&arrays.parts, 0),
+            Arg::Buffer(&self.shared.map, norm.maps * 4),
+            Arg::Buffer(&arrays.known[number], 0),
+            Arg::Buffer(&self.shared.gradient, 0),
+        ];
+        self.launch("norm_gradient_prepare", warps(norm.width), &args)
+    }
+}

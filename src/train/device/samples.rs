@@ -1,0 +1,186 @@
+//! Samples on the device: a whole batch from the host, or drawn there from a copy of the replay.
+
+use super::arrays::Samples;
+use super::passes::warps;
+use crate::backend::kernels::device::{Arg, Device};
+use crate::batch::AnyGame;
+use crate::error::Result;
+use crate::game::Sizes;
+use crate::replay::{BatchPlan, Replay, ReplayArrays, Symmetries};
+use crate::train::TrainBatch;
+use bytemuck::cast_slice;
+use std::ops::Range;
+
+/// Where the samples are that a batch is drawn from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Residence {
+    /// All of the replay is on the device.
+    Device,
+    /// On the host, which sends those of each batch.
+    Host,
+}
+
+/// The replay's samples on the device.
+pub struct DeviceReplay<B> {
+    sizes: Sizes,
+    state_size: usize,
+    residence: Residence,
+    /// Samples that there is room for: R, or those of a part of a batch.
+    room: usize,
+    /// Samples ever added that are here.
+    added: u64,
+    /// In the order of [`ReplayArrays`].
+    arrays: [B; 6],
+    /// States as they are seen.
+    images: B,
+}
+
+impl<B> DeviceReplay<B> {
+    /// Room on `device` for a replay of `capacity` samples of `game`, if that takes no more than half of the free memory; else
+    /// for the samples of one of the parts of `part` samples that batches are made in.
+    ///
+    /// # Errors
+    /// What the device says.
+    pub fn new<D: Device<Buffer = B>>(
+        device: &D,
+        game: &dyn AnyGame,
+        capacity: usize,
+        part: usize,
+    ) -> Result<Self> {
+        let (sizes, state_size) = (game.sizes(), game.state_size());
+        let need = capacity.saturating_mul(Replay::sample_bytes(&sizes, state_size));
+        let residence = if need <= device.free_bytes()? / 2 { Residence::Device } else { Residence::Host };
+        let room = match residence {
+            Residence::Device => capacity,
+            Residence::Host => part,
+        };
+        let [states, players, num_legal, actions, policy, values] =
+            row_bytes(&sizes, state_size).map(|bytes| device.alloc(room * bytes));
+        Ok(Self {
+            arrays: [states?, players?, num_legal?, actions?, policy?, values?],
+            images: device.alloc(part * state_size)?,
+            sizes,
+            state_size,
+            residence,
+            room,
+            added: 0,
+        })
+    }
+
+    /// Where the samples are.
+    pub fn residence(&self) -> Residence {
+        self.residence
+    }
+
+    /// Brings what the host has added since the last call.
+    fn follow<D: Device<Buffer = B>>(&mut self, device: &D, replay: &Replay) -> Result<()> {
+        let room = self.room as u64;
+        let begin = self.added.max(replay.added().saturating_sub(room));
+        let (first, last) = ((begin % room) as usize, (replay.added() % room) as usize);
+        let ranges = match replay.added() - begin {
+            0 => [0..0, 0..0],
+            _ if first < last => [first..last, 0..0],
+            _ => [first..self.room, 0..last],
+        };
+        for range in ranges {
+            for ((array, bytes), to) in self.bytes_of(replay.arrays()).into_iter().zip(&mut self.arrays) {
+                let end = (range.end * bytes).min(array.len());
+                device.upload(to, range.start * bytes, &array[(range.start * bytes).min(end)..end])?;
+            }
+        }
+        self.added = replay.added();
+        Ok(())
+    }
+
+    /// The samples of rows `rows` of a batch.
+    fn send<D: Device<Buffer = B>>(
+        &mut self,
+        device: &D,
+        replay: &Replay,
+        plan: BatchPlan,
+        rows: Range<usize>,
+    ) -> Result<()> {
+        let drawn: Vec<usize> = rows.map(|row| replay.draw(plan, row).0).collect();
+        for ((array, bytes), to) in self.bytes_of(replay.arrays()).into_iter().zip(&mut self.arrays) {
+            let packed: Vec<u8> =
+                drawn.iter().flat_map(|&at| &array[at * bytes..(at + 1) * bytes]).copied().collect();
+            device.upload(to, 0, &packed)?;
+        }
+        Ok(())
+    }
+
+    /// Every array and the bytes of one sample in it.
+    fn bytes_of<'a>(&self, arrays: ReplayArrays<'a>) -> [(&'a [u8], usize); 6] {
+        let ReplayArrays { states, players, num_legal, actions, policy, values } = arrays;
+        let all: [&[u8]; 6] = [
+            states,
+            players,
+            cast_slice(num_legal),
+            cast_slice(actions),
+            cast_slice(policy),
+            cast_slice(values),
+        ];
+        let bytes = row_bytes(&self.sizes, self.state_size);
+        std::array::from_fn(|i| (all[i], bytes[i]))
+    }
+
+    /// Makes rows `rows` of the batch that [`Replay::batch`] makes of `plan`.
+    ///
+    /// # Errors
+    /// What the device says.
+    pub fn gather<D: Device<Buffer = B>>(
+        &mut self,
+        device: &D,
+        replay: &Replay,
+        plan: BatchPlan,
+        rows: Range<usize>,
+        out: &Samples<B>,
+    ) -> Result<()> {
+        match self.residence {
+            Residence::Device => self.follow(device, replay)?,
+            Residence::Host => self.send(device, replay, plan, rows.clone())?,
+        }
+        let mut args = vec![
+            Arg::U32(rows.len() as u32),
+            Arg::U32(rows.start as u32),
+            Arg::U64(plan.seed),
+            Arg::U64(plan.number),
+            Arg::U64(replay.len() as u64),
+            Arg::U32(u32::from(self.residence == Residence::Host)),
+            Arg::U32(u32::from(plan.symmetries == Symmetries::Random)),
+        ];
+        let written = [&self.images, &out.obs, &out.policy, &out.legal, &out.values, &out.weight];
+        args.extend(self.arrays.iter().chain(written).map(|buffer| Arg::Buffer(buffer, 0)));
+        device.launch("gather_samples", warps(rows.len()), &args)
+    }
+}
+
+/// Bytes of one sample in each of [`ReplayArrays`].
+fn row_bytes(sizes: &Sizes, state_size: usize) -> [usize; 6] {
+    [state_size, 1, 2, 2 * sizes.max_legal, 4 * sizes.max_legal, 4 * sizes.num_players]
+}
+
+/// Copies rows `rows` of a batch from the host.
+///
+/// # Errors
+/// What the device says.
+pub(super) fn upload<D: Device>(
+    device: &D,
+    samples: &mut Samples<D::Buffer>,
+    batch: &TrainBatch,
+    rows: Range<usize>,
+) -> Result<()> {
+    let all = batch.weight.len();
+    let floats = [
+        (&batch.obs, &mut samples.obs),
+        (&batch.policy, &mut samples.policy),
+        (&batch.values, &mut samples.values),
+        (&batch.weight, &mut samples.weight),
+    ];
+    for (from, to) in floats {
+        let per_row = from.len() / all;
+        device.upload(to, 0, cast_slice(&from[rows.start * per_row..rows.end * per_row]))?;
+    }
+    let actions = batch.legal.len() / all;
+    device.upload(&mut samples.legal, 0, &batch.legal[rows.start * actions..rows.end * actions])
+}

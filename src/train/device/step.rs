@@ -1,0 +1,133 @@
+//! What an update is told and what it tells, and the loss scale of half precision.
+
+use crate::config::{OptimizerKind, TrainConfig, TrainPrecision};
+use crate::train::optimizer::{EPS, Rule};
+use bytemuck::{Pod, Zeroable};
+
+/// What is new in every update. Twin of `Settings` in kernels/train/format.cuh.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
+pub struct Settings {
+    total_weight: f64,
+    clip: f64,
+    value_weight: f32,
+    loss_scale: f32,
+    adamw: u32,
+    rate: f32,
+    momentum: f32,
+    beta2: f32,
+    decay: f32,
+    first_correction: f32,
+    second_correction: f32,
+    epsilon: f32,
+}
+
+impl Settings {
+    /// Of the update after `updates`, on samples of `total_weight` in all.
+    pub fn new(config: &TrainConfig, updates: u64, total_weight: f64, loss_scale: f32) -> Self {
+        let rate = crate::train::learning_rate(config, updates);
+        let rule = Rule::new(config, rate, 1.0, updates + 1);
+        Self {
+            total_weight,
+            clip: config.clip_norm,
+            value_weight: config.value_weight as f32,
+            loss_scale,
+            adamw: u32::from(rule.kind == OptimizerKind::AdamW),
+            rate: rule.rate,
+            momentum: rule.momentum,
+            beta2: rule.beta2,
+            decay: rule.decay,
+            first_correction: rule.first_correction,
+            second_correction: rule.second_correction,
+            epsilon: EPS,
+        }
+    }
+}
+
+/// What an update tells. Twin of `Report` in kernels/train/format.cuh.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+pub struct Report {
+    /// Weighted sum over samples.
+    pub cross_entropy: f64,
+    /// Weighted sum over samples.
+    pub target_entropy: f64,
+    /// Weighted sum over samples.
+    pub squared_error: f64,
+    /// The gradient's norm before clipping.
+    pub norm: f64,
+    /// What the gradient was multiplied by.
+    pub factor: f64,
+    /// 1 where a weight after the update is no finite number.
+    pub bad_weight: f64,
+    /// The same for the optimiser's moments.
+    pub bad_moment: f64,
+    /// The same for the running statistics.
+    pub bad_statistic: f64,
+}
+
+/// By how much losses are scaled up, so that small gradients do not vanish in half precision (Micikevicius et al. 2018).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LossScale {
+    /// The factor, a power of two.
+    pub scale: f32,
+    /// Updates since it changed.
+    pub age: u32,
+    grows: bool,
+}
+
+impl LossScale {
+    const START: f32 = 65_536.0;
+    const LARGEST: f32 = 16_777_216.0;
+    /// Updates after which it doubles.
+    const INTERVAL: u32 = 1000;
+
+    /// Before the first update.
+    pub fn new(precision: TrainPrecision) -> Self {
+        let grows = precision == TrainPrecision::F16;
+        Self { scale: if grows { Self::START } else { 1.0 }, age: 0, grows }
+    }
+
+    /// True where it can change.
+    pub fn is_dynamic(&self) -> bool {
+        self.grows
+    }
+
+    /// After an update that went well.
+    pub fn succeed(&mut self) {
+        self.age += 1;
+        if self.grows && self.age >= Self::INTERVAL {
+            self.age = 0;
+            self.scale = (2.0 * self.scale).min(Self::LARGEST);
+        }
+    }
+
+    /// After a gradient that is not finite: true where the update is to be made again at half the scale.
+    pub fn fail(&mut self) -> bool {
+        if !self.grows || self.scale <= 1.0 {
+            return false;
+        }
+        self.scale /= 2.0;
+        self.age = 0;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_precision_alone_scales_and_stops_at_1() {
+        let mut scale = LossScale::new(TrainPrecision::F16);
+        let halvings = (0..100).take_while(|_| scale.fail()).count();
+        assert_eq!((halvings, scale.scale), (16, 1.0));
+        (0..LossScale::INTERVAL).for_each(|_| scale.succeed());
+        assert_eq!((scale.scale, scale.age), (2.0, 0));
+        for precision in [TrainPrecision::F32, TrainPrecision::Bf16] {
+            let mut fixed = LossScale::new(precision);
+            (0..2 * LossScale::INTERVAL).for_each(|_| fixed.succeed());
+            assert!(!fixed.fail() && fixed.scale == 1.0);
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! A trainer's state as named arrays, as checkpoints hold it.
+
+use crate::error::{Error, Result};
+use crate::net::ops::{Kind, Params};
+use crate::net::spec::{Array, Weights};
+
+/// Everything that the next step depends on beside the configuration; arrays flat as in [`Params`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Snapshot {
+    /// The parameters.
+    pub parameters: Vec<f32>,
+    /// First moment (AdamW), velocity (SGD).
+    pub first: Vec<f32>,
+    /// Second moment (AdamW), 0 (SGD).
+    pub second: Vec<f32>,
+    /// Running means and variances.
+    pub statistics: Vec<f32>,
+    /// Updates made so far.
+    pub updates: u64,
+    /// The loss scale and the updates since it changed, where there is one.
+    pub loss_scale: Option<(f32, u32)>,
+}
+
+const DIGIT: u64 = 0xFF_FFFF;
+const LOSS_SCALE: &str = "loss_scale";
+
+impl Snapshot {
+    /// `weights.*`, `first.*`, `second.*` by tensor name, `updates` as two 24-bit digits, and `loss_scale` where there is one.
+    pub fn to_arrays(&self, params: &Params) -> Weights {
+        let mut state = prefixed("weights", params.unflatten(&self.parameters, &self.statistics));
+        for (prefix, flat) in [("first", &self.first), ("second", &self.second)] {
+            let mut named = params.unflatten(flat, &self.statistics);
+            named.retain(|name, _| params.slots.iter().any(|s| s.name == *name && s.kind != Kind::Statistic));
+            state.extend(prefixed(prefix, named));
+        }
+        let digits = [self.updates & DIGIT, self.updates >> 24 & DIGIT];
+        state.insert("updates".into(), pair(digits.map(|d| d as f32)));
+        if let Some((scale, age)) = self.loss_scale {
+            state.insert(LOSS_SCALE.into(), pair([scale, age as f32]));
+        }
+        state
+    }
+
+    /// What [`Snapshot::to_arrays`] gave.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] where an array is missing, surplus or of another shape.
+    pub fn from_arrays(params: &Params, state: &Weights) -> Result<Self> {
+        let part = |prefix: &str| -> Weights {
+            let names = state
+                .iter()
+                .filter_map(|(name, a)| Some((name.strip_prefix(prefix)?.to_string(), a.clone())));
+            names.collect()
+        };
+        let (weights, mut first, mut second) = (part("weights."), part("first."), part("second."));
+        let scaled = usize::from(state.contains_key(LOSS_SCALE));
+        let known = weights.len() + first.len() + second.len() + 1 + scaled;
+        if state.len() > known {
+            return Err(Error::Mismatch {
+                what: "arrays of a trainer".into(),
+                found: state.len().to_string(),
+                expected: format!("only the {known} of weights, moments and updates"),
+            });
+        }
+        let (parameters, statistics) = params.flatten(&weights)?;
+        for slot in params.slots.iter().filter(|slot| slot.kind == Kind::Statistic) {
+            for moments in [&mut first, &mut second] {
+                let array = Array { shape: slot.shape.clone(), data: vec![0.0; slot.range.len()] };
+                moments.insert(slot.name.clone(), array);
+            }
+        }
+        let (first, second) = (params.flatten(&first)?.0, params.flatten(&second)?.0);
+        let [low, high] = numbers(state, "updates")?;
+        let loss_scale = match scaled {
+            0 => None,
+            _ => numbers(state, LOSS_SCALE).map(|[scale, age]| Some((scale, age as u32)))?,
+        };
+        let updates = low as u64 | (high as u64) << 24;
+        Ok(Self { parameters, first, second, statistics, updates, loss_scale })
+    }
+}
+
+/// The two numbers of an array.
+fn numbers(state: &Weights, name: &str) -> Result<[f32; 2]> {
+    let found = state.get(name).map(|array| array.data.as_slice());
+    let Some(&[a, b]) = found else {
+        let found = found.map_or("nothing".into(), |d| format!("{} numbers", d.len()));
+        let what = format!("{name} of a trainer");
+        return Err(Error::Mismatch { what, found, expected: "2 numbers".into() });
+    };
+    Ok([a, b])
+}
+
+fn pair(data: [f32; 2]) -> Array {
+    Array { shape: vec![2], data: data.to_vec() }
+}
+
+fn prefixed(prefix: &str, weights: Weights) -> Weights {
+    weights.into_iter().map(|(name, array)| (format!("{prefix}.{name}"), array)).collect()
+}

@@ -1,0 +1,133 @@
+//! Batches out of the replay against [`Replay::batch`]: the same bits.
+
+use super::config;
+use crate::host_device::{HostBuffer, HostDevice};
+use std::sync::Arc;
+use vecaz::backend::kernels::device::Device;
+use vecaz::backend::kernels::source::program;
+use vecaz::batch::{AnyGame, Playthrough, any_game};
+use vecaz::config::{Arch, NetConfig, TrainConfig};
+use vecaz::game::{NAMES, Turn};
+use vecaz::net::NetSpec;
+use vecaz::replay::{BatchPlan, Replay, Symmetries};
+use vecaz::rng::{Key, Purpose, Stream};
+use vecaz::selfplay::Sample;
+use vecaz::train::TrainBatch;
+use vecaz::train::device::{DeviceReplay, DeviceTrainer, Residence, Samples};
+
+/// Samples that the ring holds, and those of a batch.
+const CAPACITY: usize = 90;
+const BATCH: usize = 34;
+
+/// Random plies, each a sample, from the start of a game to its end and on with the next.
+struct Plies {
+    game: Arc<dyn AnyGame>,
+    position: Playthrough,
+    rng: Stream,
+}
+
+impl Plies {
+    fn new(game: &Arc<dyn AnyGame>) -> Self {
+        let rng = Key::new(9, Purpose::Evaluation).stream();
+        Self { game: game.clone(), position: Playthrough::new(game.clone()), rng }
+    }
+
+    /// The next ply of a player.
+    fn sample(&mut self) -> Sample {
+        loop {
+            let legal = self.position.legal();
+            match self.position.turn() {
+                Turn::Over => self.position = Playthrough::new(self.game.clone()),
+                turn => {
+                    let state = self.position.state().to_vec();
+                    self.position.step(legal[self.rng.below(legal.len())]).expect("legal");
+                    if let Turn::Player(player) = turn {
+                        let mut policy = vec![0.0; legal.len()];
+                        self.rng.dirichlet(0.5, &mut policy);
+                        let values = (0..self.game.sizes().num_players)
+                            .map(|_| 2.0 * self.rng.uniform() - 1.0)
+                            .collect();
+                        return Sample { state, player, actions: legal, policy, values };
+                    }
+                }
+            }
+        }
+    }
+
+    fn push(&mut self, replay: &mut Replay, num: usize) {
+        (0..num).for_each(|_| replay.push(&self.sample()));
+    }
+}
+
+fn plan(number: u64, symmetries: Symmetries) -> BatchPlan {
+    BatchPlan { size: BATCH, seed: 5, number, symmetries }
+}
+
+fn download<T: bytemuck::Pod>(buffer: &HostBuffer) -> Vec<T> {
+    bytemuck::pod_collect_to_vec(buffer.bytes())
+}
+
+/// A device that keeps the replay, and one that has no room for it.
+fn devices() -> [(HostDevice, Residence); 2] {
+    [(HostDevice::new(3), Residence::Device), (HostDevice::new(3).with_free_bytes(1000), Residence::Host)]
+}
+
+fn compare(game: &Arc<dyn AnyGame>) {
+    let spec = NetSpec::new(&NetConfig::default(), &game.sizes());
+    for (mut device, residence) in devices() {
+        device.load(&program(game.as_ref(), "gather").expect("kernels")).expect("a program");
+        let mut on_device = DeviceReplay::new(&device, game.as_ref(), CAPACITY, BATCH / 2).expect("room");
+        assert_eq!(on_device.residence(), residence);
+        let out = Samples::new(&device, &spec, BATCH / 2).expect("room");
+        let (mut plies, mut replay) = (Plies::new(game), Replay::new(game.as_ref(), CAPACITY));
+        // Before the ring is full, as it becomes full, where it goes round, and more than once round.
+        for (number, more) in [(1, 40), (2, 0), (3, 70), (4, 25), (5, 300)] {
+            plies.push(&mut replay, more);
+            for symmetries in [Symmetries::Random, Symmetries::Identity] {
+                let plan = plan(number, symmetries);
+                let whole = replay.batch(game.as_ref(), plan);
+                let mut found = TrainBatch::default();
+                for part in [0..BATCH / 2, BATCH / 2..BATCH] {
+                    on_device.gather(&device, &replay, plan, part, &out).expect("a batch");
+                    found.obs.extend(download::<f32>(&out.obs));
+                    found.policy.extend(download::<f32>(&out.policy));
+                    found.legal.extend(download::<u8>(&out.legal));
+                    found.values.extend(download::<f32>(&out.values));
+                    found.weight.extend(download::<f32>(&out.weight));
+                }
+                assert!(found == whole, "{} batch {number}, {symmetries:?}, {residence:?}", game.name());
+            }
+        }
+    }
+}
+
+#[test]
+fn batches_of_every_game_are_those_of_rust() {
+    for name in NAMES {
+        compare(&any_game(name, &toml::Table::new()).expect("a game"));
+    }
+}
+
+#[test]
+fn updates_out_of_the_replay_are_those_on_its_batches() {
+    let game = any_game("connect_four", &toml::Table::new()).expect("a game");
+    let net = NetConfig { arch: Arch::Mlp, blocks: 1, channels: 16, ..NetConfig::default() };
+    let spec = NetSpec::new(&net, &game.sizes());
+    let config = TrainConfig { accumulate: 2, ..config() };
+    let (mut plies, mut replay) = (Plies::new(&game), Replay::new(game.as_ref(), CAPACITY));
+    for (device, residence) in devices() {
+        let trainer =
+            |device| DeviceTrainer::new(device, &spec, &config, Some(game.as_ref()), 4).expect("a trainer");
+        let (mut found, mut right) = (trainer(device), trainer(HostDevice::new(8)));
+        let mut samples =
+            DeviceReplay::new(found.device(), game.as_ref(), CAPACITY, BATCH / 2).expect("room");
+        assert_eq!(samples.residence(), residence);
+        for number in 0..3 {
+            plies.push(&mut replay, 50);
+            let plan = plan(number, Symmetries::Random);
+            let expected = right.step(&replay.batch(game.as_ref(), plan)).expect("finite");
+            assert_eq!(found.step_from(&mut samples, &replay, plan).expect("finite"), expected);
+        }
+        assert_eq!(found.state().expect("a state"), right.state().expect("a state"));
+    }
+}

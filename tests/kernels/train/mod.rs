@@ -1,0 +1,108 @@
+//! The training kernels against the training step in Rust: gradients, updates, losses over many updates, batches out of the
+//! replay, number formats.
+
+mod formats;
+mod gather;
+mod updates;
+
+use crate::host_device::HostDevice;
+use vecaz::config::{Arch, Schedule, TrainConfig};
+use vecaz::game::ObsShape;
+use vecaz::net::init::initial_weights;
+use vecaz::net::spec::{Array, NetSpec, Weights};
+use vecaz::rng::{Key, Purpose};
+use vecaz::train::device::DeviceTrainer;
+use vecaz::train::{TrainBatch, Trainer};
+
+/// A network with no size that a tile, a vector or a warp divides, on a board that is no square.
+fn spec(arch: Arch) -> NetSpec {
+    NetSpec {
+        arch,
+        blocks: 2,
+        channels: 20,
+        policy_channels: 5,
+        value_channels: 3,
+        value_hidden: 21,
+        obs: ObsShape { channels: 3, height: 3, width: 5 },
+        num_actions: 37,
+        num_players: 3,
+        zero_sum_pair: false,
+    }
+}
+
+/// Networks of which each needs more than one tile, or less than one, somewhere else.
+fn specs() -> Vec<NetSpec> {
+    vec![
+        spec(Arch::Resnet),
+        NetSpec { blocks: 0, channels: 9, num_actions: 3, ..spec(Arch::Resnet) },
+        NetSpec {
+            blocks: 1,
+            channels: 72,
+            obs: ObsShape { channels: 9, height: 4, width: 2 },
+            num_players: 2,
+            zero_sum_pair: true,
+            ..spec(Arch::Resnet)
+        },
+        spec(Arch::Mlp),
+        NetSpec { blocks: 0, channels: 66, ..spec(Arch::Mlp) },
+    ]
+}
+
+fn config() -> TrainConfig {
+    TrainConfig { lr: 3e-3, warmup_updates: 3, schedule: Schedule::Constant, ..TrainConfig::default() }
+}
+
+/// `rows` random samples; some actions are illegal in each, and weights differ.
+fn batch(spec: &NetSpec, rows: usize, seed: u64) -> TrainBatch {
+    let mut rng = Key::new(seed, Purpose::Evaluation).stream();
+    let mut batch = TrainBatch::default();
+    for row in 0..rows {
+        batch.obs.extend((0..spec.obs.len()).map(|_| if rng.uniform() < 0.4 { 1.0 } else { 0.0 }));
+        let legal: Vec<u8> = (0..spec.num_actions).map(|action| u8::from((row + action) % 3 != 0)).collect();
+        let num_legal = legal.iter().filter(|&&legal| legal == 1).count();
+        let mut target = vec![0.0; num_legal];
+        rng.dirichlet(0.7, &mut target);
+        let mut target = target.into_iter();
+        let next = |&legal: &u8| if legal == 1 { target.next().unwrap_or_default() } else { 0.0 };
+        batch.policy.extend(legal.iter().map(next));
+        batch.legal.extend(legal);
+        batch.values.extend((0..spec.num_players).map(|_| 1.8 * rng.uniform() - 0.9));
+        batch.weight.push(0.5 + rng.uniform());
+    }
+    batch
+}
+
+/// First weights with every vector moved off its start, so that no gradient is 0 by chance. But for the biases in front of the
+/// residual stream: the next normalisation takes them out again, and the pass in Rust leaves them out from the start.
+fn weights(spec: &NetSpec) -> Weights {
+    let mut rng = Key::new(5, Purpose::Evaluation).stream();
+    let mut weights = initial_weights(spec, 5);
+    for (name, Array { shape, data }) in weights.iter_mut().filter(|(name, _)| !name.contains("linear2.bias"))
+    {
+        let scale = if name.contains("out") || name.contains("policy.linear") { 3.0 } else { 1.0 };
+        for x in data {
+            *x = *x * scale + if shape.len() == 1 { 0.3 * rng.uniform() } else { 0.0 };
+        }
+    }
+    weights
+}
+
+/// A trainer in Rust and one on a device, with the same weights.
+fn pair(spec: &NetSpec, config: &TrainConfig) -> (Trainer, DeviceTrainer<HostDevice>) {
+    let right = Trainer::with_weights(spec, config, &weights(spec)).expect("a trainer");
+    (right.clone(), on_device(spec, config, &right.state()))
+}
+
+fn on_device(spec: &NetSpec, config: &TrainConfig, state: &Weights) -> DeviceTrainer<HostDevice> {
+    DeviceTrainer::with_state(HostDevice::new(1), spec, config, None, state).expect("a trainer")
+}
+
+/// The largest difference of two arrays' numbers, over the largest number of the second.
+fn difference(a: &Array, b: &Array) -> f32 {
+    assert_eq!(a.shape, b.shape);
+    let largest = |numbers: &mut dyn Iterator<Item = f32>| {
+        numbers.fold(0.0f32, |most, x| if x.is_nan() || x > most { x } else { most })
+    };
+    let apart = largest(&mut a.data.iter().zip(&b.data).map(|(a, b)| (a - b).abs()));
+    apart / largest(&mut b.data.iter().map(|x| x.abs())).max(1e-6)
+}
