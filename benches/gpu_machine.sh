@@ -52,11 +52,12 @@ pack() {
     local build=(--release --locked --features cuda --message-format=json)
     cargo build "${build[@]}" --bin vecaz --example kernel_store > "$messages"
     cargo test "${build[@]}" --no-run --test cuda_parity >> "$messages"
-    cargo bench --locked --features cuda --message-format=json --no-run --bench device_games >> "$messages"
+    cargo bench --locked --features cuda --message-format=json --no-run --bench device_games \
+        --bench device_forward >> "$messages"
     mkdir -p "$folder/files"
     kernels/wheels.sh nvidia-cuda-nvrtc==13.0.88 > /dev/null
     programs | "$(executable kernel_store)" "$capability" "$folder/files/cache"
-    for name in vecaz cuda_parity device_games; do
+    for name in vecaz cuda_parity device_games device_forward; do
         strip -o "$folder/files/$name" "$(executable $name)"
     done
     git rev-parse HEAD > "$folder/files/commit"
@@ -108,6 +109,7 @@ measure() {
         --games 1,16,256,1024,4096,16384,65536 --json "$out/search-connect_four.json"
     part search-hex 50 "${scaling[@]}" --game hex --sims 800 --games 256,4096,16384 --json "$out/search-hex.json"
     part random_play 60 "$bin/device_games" --json "$out/random_play.json"
+    part forward 240 "$bin/device_forward"
     part pgx 90 python3 "$bin/pgx_random_play.py" --lanes 65536 --json "$out/pgx.json"
     python3 "$bin/gpu_page.py" "$out"
     rm -r "$bin"

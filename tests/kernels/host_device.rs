@@ -90,6 +90,8 @@ pub struct HostDevice {
     seed: Cell<u64>,
     launches: Cell<u64>,
     downloads: Cell<u64>,
+    uploads: Cell<u64>,
+    allocations: Cell<u64>,
 }
 
 impl HostDevice {
@@ -105,6 +107,8 @@ impl HostDevice {
             seed: Cell::new(seed),
             launches: Cell::new(0),
             downloads: Cell::new(0),
+            uploads: Cell::new(0),
+            allocations: Cell::new(0),
         }
     }
 
@@ -141,6 +145,16 @@ impl HostDevice {
     /// Kernels launched so far.
     pub fn launches(&self) -> u64 {
         self.launches.get()
+    }
+
+    /// Copies from the host so far.
+    pub fn uploads(&self) -> u64 {
+        self.uploads.get()
+    }
+
+    /// Buffers made so far.
+    pub fn allocations(&self) -> u64 {
+        self.allocations.get()
     }
 
     /// Copies to the host so far.
@@ -189,6 +203,7 @@ impl Device for HostDevice {
     }
 
     fn alloc(&self, bytes: usize) -> Result<HostBuffer> {
+        self.allocations.set(self.allocations.get() + 1);
         Ok(HostBuffer::new(bytes))
     }
 
@@ -197,6 +212,7 @@ impl Device for HostDevice {
     }
 
     fn upload(&self, to: &mut HostBuffer, offset: usize, from: &[u8]) -> Result<()> {
+        self.uploads.set(self.uploads.get() + 1);
         to.bytes_mut()[offset..offset + from.len()].copy_from_slice(from);
         Ok(())
     }
