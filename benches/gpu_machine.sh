@@ -52,11 +52,12 @@ pack() {
     local build=(--release --locked --features cuda --message-format=json)
     cargo build "${build[@]}" --bin vecaz --example kernel_store > "$messages"
     cargo test "${build[@]}" --no-run --test cuda_parity >> "$messages"
-    cargo bench --locked --features cuda --message-format=json --no-run --bench device_games --bench device_train >> "$messages"
+    cargo bench --locked --features cuda --message-format=json --no-run --bench device_games \
+        --bench device_forward --bench device_train >> "$messages"
     mkdir -p "$folder/files"
     kernels/wheels.sh nvidia-cuda-nvrtc==13.0.88 > /dev/null
     programs | "$(executable kernel_store)" "$capability" "$folder/files/cache"
-    for name in vecaz cuda_parity device_games device_train; do
+    for name in vecaz cuda_parity device_games device_forward device_train; do
         strip -o "$folder/files/$name" "$(executable $name)"
     done
     git rev-parse HEAD > "$folder/files/commit"
@@ -110,6 +111,7 @@ measure() {
     part random_play 60 "$bin/device_games" --json "$out/random_play.json"
     part train 90 "$bin/device_train" --batches 512,2048,8192
     part train-torch 90 python3 "$bin/torch_resnet.py" 2x32,6x64,6x128 cuda 512,2048,8192
+    part forward 240 "$bin/device_forward"
     part pgx 90 python3 "$bin/pgx_random_play.py" --lanes 65536 --json "$out/pgx.json"
     python3 "$bin/gpu_page.py" "$out"
     rm -r "$bin"

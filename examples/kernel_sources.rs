@@ -1,15 +1,18 @@
 //! Prints what is compiled for a GPU, one JSON object a line: the source, headers and constants of every unit for every
-//! game, at its default settings and some others. `kernels/check_nvrtc.sh` compiles them.
+//! game, at its default settings and some others, and of networks, which are shaped for each generation of GPUs.
+//! `kernels/check_nvrtc.sh` compiles them.
 //!
 //!     cargo run --release --example kernel_sources > programs.jsonl
 
 use serde_json::json;
-use vecaz::backend::kernels::device::Program;
+use vecaz::backend::kernels::device::{Limits, Program};
+use vecaz::backend::kernels::forward::{self, Numbers};
 use vecaz::backend::kernels::source::{GAME_UNITS, has_game, program, training};
 use vecaz::batch::any_game;
-use vecaz::config::TrainPrecision;
+use vecaz::config::{Arch, TrainPrecision};
 use vecaz::error::Result;
-use vecaz::game::NAMES;
+use vecaz::game::{NAMES, ObsShape};
+use vecaz::net::spec::NetSpec;
 
 /// Settings beside the default ones, which give other branches of the sources or the largest arrays.
 const VARIANTS: &[(&str, &str)] = &[
@@ -26,7 +29,64 @@ const VARIANTS: &[(&str, &str)] = &[
     ("blob", "players = 3\nfull = true"),
 ];
 
+/// Generations of GPUs, by compute capability, with the multiprocessors of one of them.
+const GENERATIONS: [(u32, u32); 7] =
+    [(75, 40), (80, 108), (86, 84), (89, 142), (90, 132), (100, 148), (120, 170)];
+
+/// Networks: label, architecture, board, blocks and channels, number format, slots.
+const NETWORKS: [(&str, Arch, [usize; 3], [usize; 2], Numbers, usize); 10] = [
+    ("2x32 bf16", Arch::Resnet, [2, 6, 7], [2, 32], Numbers::Bf16, 4096),
+    ("6x64 bf16 19x19", Arch::Resnet, [17, 19, 19], [6, 64], Numbers::Bf16, 4096),
+    ("6x128 bf16", Arch::Resnet, [2, 6, 7], [6, 128], Numbers::Bf16, 4096),
+    ("6x128 f16", Arch::Resnet, [2, 6, 7], [6, 128], Numbers::F16, 4096),
+    ("6x128 tf32", Arch::Resnet, [2, 6, 7], [6, 128], Numbers::Tf32, 4096),
+    ("6x128 f32", Arch::Resnet, [2, 6, 7], [6, 128], Numbers::F32, 4096),
+    ("20x256 bf16 19x19", Arch::Resnet, [17, 19, 19], [20, 256], Numbers::Bf16, 1024),
+    ("6x128 bf16, 16 slots", Arch::Resnet, [2, 6, 7], [6, 128], Numbers::Bf16, 16),
+    ("6x128 bf16, 1 slot", Arch::Resnet, [2, 6, 7], [6, 128], Numbers::Bf16, 1),
+    ("mlp 3x256 bf16", Arch::Mlp, [198, 1, 1], [3, 256], Numbers::Bf16, 4096),
+];
+
+fn print_networks() -> Result<()> {
+    for (label, arch, [planes, height, width], [blocks, channels], numbers, slots) in NETWORKS {
+        let spec = NetSpec {
+            arch,
+            blocks,
+            channels,
+            policy_channels: 8,
+            value_channels: 4,
+            value_hidden: 64,
+            obs: ObsShape { channels: planes, height, width },
+            num_actions: height * width + 1,
+            num_players: 2,
+            zero_sum_pair: true,
+        };
+        for (capability, multiprocessors) in GENERATIONS {
+            let program = forward::program(&spec, numbers, slots, Limits::of(capability, multiprocessors))?;
+            print_network(label, capability, &program);
+        }
+    }
+    for (capability, _) in GENERATIONS {
+        print_network("the tensor cores' peak", capability, &forward::peak_program(Numbers::F16));
+    }
+    Ok(())
+}
+
+fn print_network(label: &str, capability: u32, program: &Program) {
+    let line = json!({
+        "label": format!("network {label}"),
+        "variant": false,
+        "architecture": capability.to_string(),
+        "unit": "net",
+        "source": program.source,
+        "headers": program.headers,
+        "defines": program.defines,
+    });
+    println!("{line}");
+}
+
 fn main() -> Result<()> {
+    print_networks()?;
     let defaults = NAMES.iter().map(|&name| (name, ""));
     for (name, options) in defaults.chain(VARIANTS.iter().copied()) {
         let table = options.parse().expect("the settings above are TOML");

@@ -1,7 +1,8 @@
 """Compiles programs for architectures: python check_nvrtc.py LIBNVRTC ARCH,ARCH,... FOLDER < programs.jsonl
 
-Games at other than their default settings are compiled for the first architecture only. Prints a line for each
-compilation and the compiler's log where there is one; exits with 1 where one fails. What has compiled without a word is
+Games at other than their default settings are compiled for the first architecture only, networks for the one that they are
+shaped for. Prints a line for each compilation, with the most registers of a network's kernels and what they spill, and the
+compiler's log where there is one; exits with 1 where one fails. What has compiled without a word is
 noted in FOLDER and not compiled again."""
 
 import ctypes
@@ -10,6 +11,7 @@ import hashlib
 import json
 import multiprocessing
 import os
+import re
 import sys
 import time
 
@@ -38,6 +40,15 @@ def size_of_code(nvrtc, unit):
     return size.value
 
 
+def registers(log):
+    """The log without what the assembler tells of its work, and that in a few words."""
+    told = [line for line in log.splitlines() if line.startswith("ptxas ") and " error" not in line and "warning" not in line]
+    rest = "\n".join(line for line in log.splitlines() if line not in told)
+    used = [int(n) for line in told for n in re.findall(r"Used (\d+) registers", line)]
+    spilled = sum(int(n) for line in told for n in re.findall(r"(\d+) bytes spill stores", line))
+    return rest.strip(), f" ({max(used)} registers, {spilled} bytes spilled)" if used else ""
+
+
 def key(task):
     return hashlib.sha256(json.dumps(task).encode()).hexdigest()
 
@@ -54,14 +65,22 @@ def compile_one(task):
     call(nvrtc.nvrtcCreateProgram, ctypes.byref(unit), source, name, len(names), strings(texts), strings(names))
     # The options of src/backend/kernels/cuda/compile.rs.
     options = ["--std=c++17", "--fmad=false", "--generate-line-info", f"--gpu-architecture=sm_{arch}"]
+    if "architecture" in program:
+        options.append("--ptxas-options=-v")
     options += [f"--define-macro={key}={value}" for key, value in program["defines"]]
     start = time.process_time()
     failed = nvrtc.nvrtcCompileProgram(unit, len(options), strings(options)) != 0
     seconds = time.process_time() - start
-    log = log_of(nvrtc, unit)
+    log, facts = registers(log_of(nvrtc, unit))
     size = 0 if failed else size_of_code(nvrtc, unit)
     call(nvrtc.nvrtcDestroyProgram, ctypes.byref(unit))
-    return task, f"{program['label']}: {program['unit']}.cu for sm_{arch}", seconds, size, log
+    return task, f"{program['label']}: {program['unit']}.cu for sm_{arch}{facts}", seconds, size, log
+
+
+def architectures_of(program, architectures):
+    if "architecture" in program:
+        return [arch for arch in architectures if arch == program["architecture"]]
+    return architectures[:1] if program["variant"] else architectures
 
 
 def main():
@@ -75,7 +94,7 @@ def main():
         (library, program, arch)
         for program in programs
         if not program.get("missing")
-        for arch in (architectures[:1] if program["variant"] else architectures)
+        for arch in architectures_of(program, architectures)
     ]
     new = [task for task in tasks if not os.path.exists(os.path.join(folder, key(task)))]
     failures = 0

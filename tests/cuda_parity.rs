@@ -1,15 +1,19 @@
-//! A GPU against the CPU: games and whole self-play must agree to the bit. Without a GPU these tests say loudly that they are
+//! A GPU against the CPU: games and whole self-play must agree to the bit, networks within the rounding of their numbers. Without a GPU these tests say loudly that they are
 //! skipped; where VECAZ_REQUIRE_CUDA=1 is set they fail instead.
 #![cfg(feature = "cuda")]
 
 use std::sync::Arc;
 use vecaz::backend::kernels::batch::DeviceBatch;
 use vecaz::backend::kernels::cuda::CudaDevice;
+use vecaz::backend::kernels::device::Device;
+use vecaz::backend::kernels::forward::{DeviceForward, Numbers};
+use vecaz::backend::kernels::network::{DeviceNetwork, ObsFormat, Slots};
 use vecaz::backend::kernels::store::Store;
 use vecaz::batch::{AnyGame, Batch, any_game};
-use vecaz::config::{Config, DeviceName, Layers, NetConfig, TrainConfig, TrainPrecision};
-use vecaz::game::{self, Game, GameVisitor};
-use vecaz::net::{HashNet, IoShape, NetSpec, Network, UniformNet, Weights};
+use vecaz::config::{Arch, Config, DeviceName, Layers, NetConfig, TrainConfig, TrainPrecision};
+use vecaz::game::{self, Game, GameVisitor, ObsShape};
+use vecaz::net::spec::{NetSpec, Weights};
+use vecaz::net::{CandleNet, HashNet, IoShape, Network, UniformNet};
 use vecaz::rng::{Key, Purpose};
 use vecaz::selfplay::{FinishedGame, Lane, SelfPlay};
 use vecaz::train::device::DeviceTrainer;
@@ -210,5 +214,92 @@ fn training_follows_the_cpu_and_repeats_to_the_bit() {
             assert!(apart < tolerance, "{precision:?} {update}: {found:?} {right:?}");
         }
         assert!(train(other, precision) == (losses, state), "{precision:?}");
+    }
+}
+
+/// Networks on boards and a perceptron, with sizes that fill no tile.
+fn networks() -> [NetSpec; 4] {
+    let board = |planes, height, width, blocks, channels| NetSpec {
+        arch: Arch::Resnet,
+        blocks,
+        channels,
+        policy_channels: 5,
+        value_channels: 3,
+        value_hidden: 37,
+        obs: ObsShape { channels: planes, height, width },
+        num_actions: height * width + 1,
+        num_players: 2,
+        zero_sum_pair: true,
+    };
+    [
+        board(2, 6, 7, 6, 128),
+        board(17, 19, 19, 2, 70),
+        board(3, 3, 5, 3, 256),
+        NetSpec { arch: Arch::Mlp, ..board(198, 1, 1, 3, 250) },
+    ]
+}
+
+/// Logits and values of `obs` by a network's kernels on `device`.
+fn ask(
+    device: &CudaDevice,
+    spec: &NetSpec,
+    weights: &Weights,
+    numbers: Numbers,
+    obs: &[f32],
+) -> (Vec<f32>, Vec<f32>) {
+    let num = obs.len() / spec.obs.len();
+    let mut net = DeviceForward::new(device, spec, weights, numbers, num).expect("fits");
+    let bytes: Vec<u8> = match net.format() {
+        ObsFormat::F32 => bytemuck::cast_slice(obs).to_vec(),
+        ObsFormat::Bf16 => obs.iter().flat_map(|&x| (numbers.bits(x) as u16).to_ne_bytes()).collect(),
+    };
+    let mut on_device = device.alloc(bytes.len()).expect("fits");
+    device.upload(&mut on_device, 0, &bytes).expect("copied");
+    let (mut logits, mut values) =
+        (vec![0.0f32; num * spec.num_actions], vec![0.0f32; num * spec.num_players]);
+    let mut outputs = [&logits, &values].map(|x| device.alloc(4 * x.len()).expect("fits"));
+    let [l, v] = &mut outputs;
+    net.forward(device, Slots { num, obs: &on_device, logits: l, answers: v }).expect("runs");
+    net.check(device).expect("finite");
+    device.download(&outputs[0], 0, bytemuck::cast_slice_mut(&mut logits)).expect("copied");
+    device.download(&outputs[1], 0, bytemuck::cast_slice_mut(&mut values)).expect("copied");
+    (logits, values)
+}
+
+/// Largest difference, as a share of 1 + the largest number.
+fn difference(a: &[f32], b: &[f32]) -> f32 {
+    let scale = 1.0 + b.iter().fold(0.0, |m: f32, x| m.max(x.abs()));
+    let off = |(a, b): (&f32, &f32)| if (a - b).is_nan() { f32::INFINITY } else { (a - b).abs() };
+    a.iter().zip(b).map(off).fold(0.0, f32::max) / scale
+}
+
+#[test]
+fn the_networks_kernels_are_candle_within_their_rounding() {
+    let Some(device) = gpu() else { return };
+    let capability = device.limits().expect("known").capability;
+    for spec in networks() {
+        let weights = spec.random(Key::new(1, Purpose::Weights));
+        let mut stream = Key::new(2, Purpose::Evaluation).stream();
+        let obs: Vec<f32> = (0..301 * spec.obs.len()).map(|_| stream.uniform() * 2.0 - 1.0).collect();
+        let mut net = CandleNet::new(&spec, &weights).expect("of this shape");
+        let (mut logits, mut values) = (vec![0.0; 301 * spec.num_actions], vec![0.0; 301 * spec.num_players]);
+        net.forward(&obs, &mut logits, &mut values).expect("finite");
+        let layers = (2 * spec.blocks + 3) as f32;
+        let rounded = [(Numbers::F16, 2048.0), (Numbers::Bf16, 512.0), (Numbers::Tf32, 2048.0)];
+        let bounds = rounded.map(|(numbers, steps)| (numbers, 3.0 * (2.0 * layers).sqrt() / steps));
+        for (numbers, most) in bounds.into_iter().chain([(Numbers::F32, 2e-5)]) {
+            let (l, v) = ask(&device, &spec, &weights, numbers, &obs);
+            let off = [difference(&l, &logits), difference(&v, &values)];
+            assert!(
+                off[0] < most && off[1] < most,
+                "{numbers:?} on {capability}, {spec:?}: off by {off:?}, at most {most}"
+            );
+            // The same boards in other slots of a smaller batch.
+            let (first, last) = (7, 12);
+            let part =
+                ask(&device, &spec, &weights, numbers, &obs[first * spec.obs.len()..last * spec.obs.len()]);
+            assert_eq!(part.0, l[first * spec.num_actions..last * spec.num_actions], "{numbers:?} {spec:?}");
+            assert_eq!(part.1, v[first * spec.num_players..last * spec.num_players], "{numbers:?} {spec:?}");
+        }
     }
 }

@@ -124,6 +124,8 @@ pub struct HostDevice {
     copied: Cell<u64>,
     replays: Cell<u64>,
     recording: RefCell<Option<Vec<Recorded>>>,
+    uploads: Cell<u64>,
+    allocations: Cell<u64>,
 }
 
 /// A step of a recording: a launch with its arguments' bytes, or work of a host network.
@@ -157,6 +159,8 @@ impl HostDevice {
             copied: Cell::new(0),
             replays: Cell::new(0),
             recording: RefCell::default(),
+            uploads: Cell::new(0),
+            allocations: Cell::new(0),
         }
     }
 
@@ -193,6 +197,16 @@ impl HostDevice {
     /// Kernels launched so far.
     pub fn launches(&self) -> u64 {
         self.launches.get()
+    }
+
+    /// Copies from the host so far.
+    pub fn uploads(&self) -> u64 {
+        self.uploads.get()
+    }
+
+    /// Buffers made so far.
+    pub fn allocations(&self) -> u64 {
+        self.allocations.get()
     }
 
     /// Copies to the host so far.
@@ -255,6 +269,7 @@ impl Device for HostDevice {
     }
 
     fn alloc(&self, bytes: usize) -> Result<HostBuffer> {
+        self.allocations.set(self.allocations.get() + 1);
         Ok(HostBuffer::new(bytes))
     }
 
@@ -265,6 +280,7 @@ impl Device for HostDevice {
     fn upload(&self, to: &mut HostBuffer, offset: usize, from: &[u8]) -> Result<()> {
         self.copied.set(self.copied.get() + from.len() as u64);
         assert!(self.recording.borrow().is_none(), "a copy while launches are recorded");
+        self.uploads.set(self.uploads.get() + 1);
         to.bytes_mut()[offset..offset + from.len()].copy_from_slice(from);
         Ok(())
     }

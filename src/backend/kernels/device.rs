@@ -60,6 +60,19 @@ pub struct Limits {
     pub shared: u32,
 }
 
+impl Limits {
+    /// What a GPU of compute capability `capability` has at least, for kernels that are compiled where it is not.
+    pub fn of(capability: u32, multiprocessors: u32) -> Self {
+        let kib = match capability {
+            ..80 => 64,
+            80 | 87 => 163,
+            86 | 89 | 120.. => 99,
+            _ => 227,
+        };
+        Self { capability, multiprocessors, shared: kib << 10 }
+    }
+}
+
 /// Memory that kernels read and write, and the running of them. Launches and copies happen in the order in which they are
 /// asked for.
 pub trait Device: Send + Sized {

@@ -45,6 +45,7 @@ embed! {
     "net/epilogues.cuh",
     "net.cu",
     "net_head.cu",
+    "net_peak.cu",
     "games/board.cuh",
     "games/defaults.cuh",
     "games/tic_tac_toe.cuh",

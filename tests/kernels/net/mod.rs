@@ -1,7 +1,11 @@
 //! The network's kernels against the candle module and against themselves: the same sources as on a GPU, compiled as host C++,
 //! the tensor cores' instruction included with the fragments that PTX says 32 lanes hold.
 
+mod layer;
+
 use crate::host_device::{HostBuffer, HostDevice};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use vecaz::Error;
 use vecaz::backend::kernels::device::{Device, Limits};
 use vecaz::backend::kernels::forward::{DeviceForward, Numbers};
 use vecaz::backend::kernels::network::{DeviceNetwork, ObsFormat, Slots};
@@ -90,6 +94,12 @@ fn download(device: &HostDevice, from: &HostBuffer, count: usize) -> Vec<f32> {
     out
 }
 
+fn download_words(device: &HostDevice, from: &HostBuffer, count: usize) -> Vec<u32> {
+    let mut out = vec![0; count];
+    device.download(from, 0, bytemuck::cast_slice_mut(&mut out)).expect("fits");
+    out
+}
+
 /// Asks `net` about `obs`, which must be as many as its slots.
 fn ask(device: &HostDevice, net: &mut DeviceForward<HostDevice>, spec: &NetSpec, obs: &[f32]) -> Answers {
     let num = obs.len() / spec.obs.len();
@@ -143,4 +153,157 @@ fn f32_is_candle() {
         assert!(difference(&l, &logits) < 1e-5, "{:?}: {}", case.spec, difference(&l, &logits));
         assert!(difference(&v, &values) < 1e-5, "{:?}: {}", case.spec, difference(&v, &values));
     }
+}
+
+/// The most that a rounding to `numbers` changes a number by, as a share of it.
+fn rounding(numbers: Numbers) -> f32 {
+    match numbers {
+        Numbers::Bf16 => 1.0 / 512.0,
+        Numbers::F16 | Numbers::Tf32 => 1.0 / 2048.0,
+        Numbers::F32 => 1.0 / 16_777_216.0,
+    }
+}
+
+/// Activations and weights are rounded once a layer. The errors of layers are independent and a layer keeps the size of what
+/// goes through it, so they grow with the root of the number of layers; three times that is not exceeded among so many answers.
+fn bound(case: &Case, numbers: Numbers) -> f32 {
+    let layers = (2 * case.spec.blocks + 3) as f32;
+    3.0 * rounding(numbers) * (2.0 * layers).sqrt()
+}
+
+fn check_rounded(case: &Case, device: &HostDevice, numbers: Numbers) {
+    let (logits, values) = case.candle();
+    let (l, v) = case.on(device, numbers);
+    let (most, off) = (bound(case, numbers), difference(&l, &logits));
+    assert!(off < most, "{numbers:?} {:?}: logits off by {off}, at most {most}", case.spec);
+    assert!(difference(&v, &values) < most, "{numbers:?} {:?}: {}", case.spec, difference(&v, &values));
+    assert!(off > 1e-3 * rounding(numbers), "{numbers:?} {:?}: nothing was rounded", case.spec);
+}
+
+#[test]
+fn sixteen_bits_are_candle_within_their_rounding() {
+    for case in cases() {
+        check_rounded(&case, &HostDevice::new(6), Numbers::Bf16);
+    }
+    for case in cases().into_iter().step_by(2) {
+        check_rounded(&case, &HostDevice::new(7), Numbers::F16);
+    }
+    for case in cases().into_iter().skip(1).step_by(3) {
+        check_rounded(&case, &HostDevice::new(7), Numbers::Tf32);
+    }
+}
+
+#[test]
+fn without_tensor_cores_and_with_little_memory_too() {
+    let case = case(resnet([2, 6, 7], 1, 40), 5, 11);
+    check_rounded(&case, &HostDevice::new(6).with_define("VZ_NET_PLAIN", 1), Numbers::Bf16);
+    let turing = Limits { capability: 75, multiprocessors: 40, shared: 64 << 10 };
+    check_rounded(&case, &HostDevice::new(6).with_limits(turing), Numbers::F16);
+}
+
+#[test]
+fn a_board_is_answered_alike_in_any_slot_of_any_batch() {
+    // With one multiprocessor blocks are as large as they come, with very many as small.
+    let limits = |multiprocessors| Limits { capability: 90, multiprocessors, shared: 227 << 10 };
+    for (spec, boards) in [(resnet([2, 6, 7], 1, 70), 9), (mlp(31, 1, 37), 40)] {
+        let Case { weights, obs, .. } = case(spec.clone(), boards, 12);
+        for numbers in [Numbers::Bf16, Numbers::F32] {
+            let run = |obs: &[f32], multiprocessors| {
+                let device = HostDevice::new(8).with_limits(limits(multiprocessors));
+                let slots = obs.len() / spec.obs.len();
+                let mut net = DeviceForward::new(&device, &spec, &weights, numbers, slots).expect("fits");
+                ask(&device, &mut net, &spec, obs)
+            };
+            let (logits, values) = run(&obs, 1);
+            assert_eq!(bits(&run(&obs, 100_000).0), bits(&logits), "{numbers:?} {spec:?}");
+            let features = spec.obs.len();
+            let backwards: Vec<f32> = obs.chunks_exact(features).rev().flatten().copied().collect();
+            let (l, v) = run(&backwards, 1);
+            for board in 0..boards {
+                let of = |x: &[f32], each: usize, board: usize| bits(&x[board * each..][..each]);
+                let other = boards - 1 - board;
+                assert_eq!(of(&l, spec.num_actions, other), of(&logits, spec.num_actions, board));
+                assert_eq!(of(&v, spec.num_players, other), of(&values, spec.num_players, board));
+            }
+            let (l, v) = run(&obs[features..3 * features], 132);
+            assert_eq!(bits(&l), bits(&logits[spec.num_actions..3 * spec.num_actions]));
+            assert_eq!(bits(&v), bits(&values[spec.num_players..3 * spec.num_players]));
+        }
+    }
+}
+
+#[test]
+fn without_the_barrier_answers_differ() {
+    let case = case(resnet([2, 6, 7], 1, 70), 6, 13);
+    // Blocks as large as they come: of several warps.
+    let limits = Limits { capability: 90, multiprocessors: 1, shared: 227 << 10 };
+    let right = case.on(&HostDevice::new(4).with_limits(limits), Numbers::Bf16);
+    let answers = |barrier| {
+        let device = HostDevice::new(4).with_limits(limits).without_barrier(barrier);
+        catch_unwind(AssertUnwindSafe(|| case.on(&device, Numbers::Bf16))).ok()
+    };
+    assert!(answers(0).as_ref() == Some(&right), "the barrier left in");
+    assert!(answers(30) != Some(right), "nothing differs without the barrier");
+}
+
+#[test]
+fn new_weights_take_the_place_of_the_old() {
+    let old = case(resnet([2, 3, 4], 1, 20), 3, 14);
+    let new = Case { weights: old.spec.random(Key::new(15, Purpose::Weights)), obs: old.obs.clone(), ..old };
+    let device = HostDevice::new(4);
+    let mut net = DeviceForward::new(&device, &new.spec, &old.weights, Numbers::Bf16, 3).expect("fits");
+    net.set_weights(&device, &new.weights).expect("of the same shape");
+    assert_eq!(ask(&device, &mut net, &new.spec, &new.obs), new.on(&HostDevice::new(5), Numbers::Bf16));
+}
+
+#[test]
+fn a_forward_allocates_and_copies_nothing() {
+    let case = case(resnet([2, 3, 4], 2, 20), 3, 16);
+    let device = HostDevice::new(4);
+    let mut net = DeviceForward::new(&device, &case.spec, &case.weights, Numbers::Bf16, 3).expect("fits");
+    let [obs, mut logits, mut answers] =
+        [1 << 10, 1 << 10, 1 << 10].map(|bytes| device.alloc(bytes).expect("memory"));
+    let before = (device.launches(), device.downloads(), device.uploads(), device.allocations());
+    net.forward(&device, Slots { num: 3, obs: &obs, logits: &mut logits, answers: &mut answers })
+        .expect("runs");
+    // Observations, stem, two blocks of two, head, dense, values.
+    let after = (device.launches(), device.downloads(), device.uploads(), device.allocations());
+    assert_eq!(after, (before.0 + 9, before.1, before.2, before.3));
+    let error = net.forward(&device, Slots { num: 2, obs: &obs, logits: &mut logits, answers: &mut answers });
+    assert!(error.is_err_and(|e| e.to_string().contains("found 2, expected 3")));
+}
+
+#[test]
+fn extreme_weights_are_heard_of() {
+    let Case { spec, weights, obs } = case(resnet([2, 3, 4], 1, 20), 3, 17);
+    let device = HostDevice::new(4);
+    let check = |weights: &Weights, numbers| {
+        let mut net = DeviceForward::new(&device, &spec, weights, numbers, 3)?;
+        ask(&device, &mut net, &spec, &obs);
+        net.check(&device)
+    };
+    for numbers in [Numbers::Bf16, Numbers::F16, Numbers::F32] {
+        assert!(check(&weights, numbers).is_ok());
+        let mut huge = weights.clone();
+        huge.get_mut("policy.linear.weight").expect("there").data.fill(3e38);
+        let error = check(&huge, numbers).expect_err("infinite");
+        assert!(matches!(error, Error::NotFinite { .. }), "{error}");
+        let mut folded = weights.clone();
+        folded.get_mut("blocks.0.bn2.weight").expect("there").data.fill(100.0);
+        folded.get_mut("blocks.0.conv1.weight").expect("there").data[5] = 3e38;
+        assert!(matches!(check(&folded, numbers), Err(Error::NotFinite { .. })));
+    }
+    // 80,000 is past half precision and not past bfloat16.
+    let mut large = weights.clone();
+    large.get_mut("bn.weight").expect("there").data.fill(80_000.0);
+    assert!(check(&large, Numbers::Bf16).is_ok());
+    assert!(check(&large, Numbers::F16).is_err());
+    let edge = NetSpec {
+        arch: Arch::Edge,
+        obs: ObsShape { channels: 4, height: 6, width: 1 },
+        num_actions: 6,
+        ..spec
+    };
+    let error = DeviceForward::new(&device, &edge, &weights, Numbers::Bf16, 3).err().expect("there are none");
+    assert!(error.to_string().starts_with("the edge network on a GPU's own kernels"), "{error}");
 }

@@ -94,6 +94,17 @@ pub fn program(spec: &NetSpec, numbers: Numbers, slots: usize, limits: Limits) -
     Ok(source::compose("a network", units, layers.defines(spec, numbers)))
 }
 
+/// The program of kernel `multiply_flat_out(out, rounds)`: [`PEAK_BLOCK`] threads a block, of which each warp adds up
+/// [`PEAK_PRODUCTS`] products of `numbers` a round and each thread writes one number to `out`.
+pub fn peak_program(numbers: Numbers) -> Program {
+    source::compose("a product", &["net_peak.cu"], vec![("VZ_NUMBERS".into(), numbers.name().into())])
+}
+
+/// Threads of a block of [`peak_program`].
+pub const PEAK_BLOCK: u32 = 256;
+/// Products of 16-bit numbers that a warp adds up in a round of [`peak_program`].
+pub const PEAK_PRODUCTS: u64 = 16 * (16 * 8 * 16);
+
 /// Boards that go through the network together.
 fn boards_at_once(spec: &NetSpec, slots: usize) -> usize {
     let squares = if spec.arch == Arch::Mlp { 1 } else { spec.obs.height * spec.obs.width };

@@ -1,0 +1,161 @@
+//! The network's kernels on a GPU: positions a second and the share of the measured peak, one JSON object a line.
+//!
+//!     cargo bench --features cuda --bench device_forward
+//!     cargo bench --features cuda --bench device_forward -- 6x128 --slots 4096,32768 --numbers f16
+//!
+//! Two peaks are measured first: `gemm` is candle's product (cuBLAS) of large matrices in bf16, of which `share` is a share;
+//! `mma` is the instruction of the layers, run flat out. Operations are counted with all nine taps of every square.
+
+use candle_core::{DType, Tensor};
+use clap::Parser;
+use serde_json::json;
+use std::time::Instant;
+use vecaz::backend::kernels::candle_device;
+use vecaz::backend::kernels::cuda::CudaDevice;
+use vecaz::backend::kernels::device::{Arg, Device, LaunchShape};
+use vecaz::backend::kernels::forward::{DeviceForward, Numbers, PEAK_BLOCK, PEAK_PRODUCTS, peak_program};
+use vecaz::backend::kernels::network::{DeviceNetwork, Slots};
+use vecaz::backend::kernels::store::Store;
+use vecaz::config::Arch;
+use vecaz::error::{Error, Result};
+use vecaz::game::ObsShape;
+use vecaz::net::spec::NetSpec;
+use vecaz::rng::{Key, Purpose};
+
+/// Networks: blocks, channels.
+const SIZES: [(usize, usize); 4] = [(2, 32), (6, 64), (6, 128), (20, 256)];
+/// Side of the matrices whose product is the peak.
+const SIDE: usize = 8192;
+
+#[derive(Parser)]
+struct Args {
+    /// Networks to measure, such as 6x128; all if none is named.
+    networks: Vec<String>,
+    /// N: positions of a batch.
+    #[arg(long, value_delimiter = ',', default_value = "1,16,128,1024,4096,16384,32768")]
+    slots: Vec<usize>,
+    /// bf16, f16, tf32 or f32.
+    #[arg(long, default_value = "bf16")]
+    numbers: String,
+    /// Seconds of each measurement at least.
+    #[arg(long, default_value_t = 0.5)]
+    seconds: f64,
+    /// The GPU's number.
+    #[arg(long, default_value_t = 0)]
+    gpu: u32,
+    /// Passed by `cargo bench`.
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+/// A tower on Connect Four's board.
+fn network(blocks: usize, channels: usize) -> NetSpec {
+    NetSpec {
+        arch: Arch::Resnet,
+        blocks,
+        channels,
+        policy_channels: 8,
+        value_channels: 4,
+        value_hidden: 64,
+        obs: ObsShape { channels: 2, height: 6, width: 7 },
+        num_actions: 7,
+        num_players: 2,
+        zero_sum_pair: true,
+    }
+}
+
+/// Seconds of one `work`, of which several are asked for before `wait`.
+fn seconds_of(
+    budget: f64,
+    mut work: impl FnMut() -> Result<()>,
+    wait: impl Fn() -> Result<()>,
+) -> Result<f64> {
+    work()?;
+    wait()?;
+    let start = Instant::now();
+    work()?;
+    wait()?;
+    let once = start.elapsed().as_secs_f64().max(1e-6);
+    let (each, start, mut done) = ((0.05 / once).ceil() as usize, Instant::now(), 0);
+    while start.elapsed().as_secs_f64() < budget {
+        for _ in 0..each {
+            work()?;
+        }
+        wait()?;
+        done += each;
+    }
+    Ok(start.elapsed().as_secs_f64() / done as f64)
+}
+
+/// Operations a second of cuBLAS on large matrices in bf16.
+fn gemm_peak(args: &Args) -> Result<f64> {
+    let gpu = candle_device(args.gpu)?;
+    let matrix = || Tensor::randn(0f32, 1.0, (SIDE, SIDE), &gpu).and_then(|t| t.to_dtype(DType::BF16));
+    let (a, b) = (matrix()?, matrix()?);
+    let seconds = seconds_of(args.seconds, || Ok(a.matmul(&b).map(drop)?), || Ok(gpu.synchronize()?))?;
+    Ok(2.0 * (SIDE * SIDE * SIDE) as f64 / seconds)
+}
+
+/// Operations a second of the layers' own instruction.
+fn mma_peak(args: &Args, device: &CudaDevice, numbers: Numbers) -> Result<f64> {
+    let module = device.module(&peak_program(numbers))?;
+    let blocks = 8 * device.limits()?.multiprocessors;
+    let out = device.alloc(4 * (blocks * PEAK_BLOCK) as usize)?;
+    let rounds = 20_000u32;
+    let shape = LaunchShape { grid: blocks, block: PEAK_BLOCK, shared: 0 };
+    let work =
+        || device.launch_in(&module, "multiply_flat_out", shape, &[Arg::Buffer(&out, 0), Arg::U32(rounds)]);
+    let seconds = seconds_of(args.seconds, work, || device.synchronise())?;
+    let warps = u64::from(blocks * PEAK_BLOCK / 32);
+    let halves = if numbers.per_word() == 2 { 1.0 } else { 0.5 };
+    Ok(2.0 * halves * (warps * u64::from(rounds) * PEAK_PRODUCTS) as f64 / seconds)
+}
+
+fn main() -> Result<()> {
+    let args = Args::parse();
+    let numbers = match args.numbers.as_str() {
+        "bf16" => Numbers::Bf16,
+        "f16" => Numbers::F16,
+        "tf32" => Numbers::Tf32,
+        "f32" => Numbers::F32,
+        other => {
+            return Err(Error::unsupported(format!("numbers {other}"), "expected bf16, f16, tf32 or f32"));
+        }
+    };
+    let device = CudaDevice::open(args.gpu, Store::of_user())?;
+    let gpu = device.describe()?;
+    let gemm = gemm_peak(&args)?;
+    let mma = match numbers {
+        Numbers::F32 => None,
+        Numbers::Bf16 | Numbers::F16 | Numbers::Tf32 => Some(mma_peak(&args, &device, numbers)?),
+    };
+    println!(
+        "{}",
+        json!({ "gpu": gpu, "gemm_bf16_tflops": gemm / 1e12, "mma_tflops": mma.map(|x| x / 1e12) })
+    );
+    for (blocks, channels) in SIZES {
+        let name = format!("{blocks}x{channels}");
+        if !args.networks.is_empty() && !args.networks.contains(&name) {
+            continue;
+        }
+        let spec = network(blocks, channels);
+        let weights = spec.random(Key::new(1, Purpose::Weights));
+        for &num in &args.slots {
+            let mut net = DeviceForward::new(&device, &spec, &weights, numbers, num)?;
+            let obs = device.alloc(4 * num * spec.obs.len())?;
+            let mut logits = device.alloc(4 * num * spec.num_actions)?;
+            let mut answers = device.alloc(4 * num * spec.num_players)?;
+            let flops = 2.0 * net.products() as f64 * num as f64;
+            let work =
+                || net.forward(&device, Slots { num, obs: &obs, logits: &mut logits, answers: &mut answers });
+            let seconds = seconds_of(args.seconds, work, || device.synchronise())?;
+            let line = json!({
+                "network": name, "numbers": args.numbers, "slots": num, "microseconds": 1e6 * seconds,
+                "positions_per_second": num as f64 / seconds, "tflops": flops / seconds / 1e12,
+                "share_of_gemm": flops / seconds / gemm, "share_of_mma": mma.map(|mma| flops / seconds / mma),
+            });
+            println!("{line}");
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,156 @@
+//! One layer by itself, as training uses it: a plain convolution in 16 bits with bias, residual and ReLU where wanted.
+
+use super::{download_words, upload};
+use crate::host_device::HostDevice;
+use vecaz::backend::kernels::device::{Arg, Device, LaunchShape, Program};
+use vecaz::backend::kernels::forward::{Layer, LayerSpec, Numbers, row_numbers};
+use vecaz::backend::kernels::source;
+use vecaz::rng::{Key, Purpose, Stream};
+
+/// A convolution with random operands, rounded to `numbers`.
+struct Conv {
+    spec: LayerSpec,
+    /// Input channels; those of `spec.inputs` past them are 0.
+    inputs: usize,
+    boards: usize,
+    /// `[boards, H, W, spec.inputs]`
+    x: Vec<f32>,
+    /// `[outputs, 9, inputs]`
+    w: Vec<f32>,
+    /// `[outputs]`
+    bias: Vec<f32>,
+    /// `[boards, H, W, outputs' row]`
+    residual: Vec<f32>,
+}
+
+impl Conv {
+    fn new(
+        numbers: Numbers,
+        [height, width]: [usize; 2],
+        [inputs, outputs]: [usize; 2],
+        boards: usize,
+    ) -> Self {
+        let row = row_numbers(numbers, inputs);
+        let spec = LayerSpec { numbers, taps: 9, height, width, inputs: row, outputs };
+        let mut stream = Key::new(3, Purpose::Weights).stream();
+        let rounded = |x: f32| numbers.number(numbers.bits(x));
+        let rows = boards * height * width;
+        let channels = |own: usize, row: usize, stream: &mut Stream| -> Vec<f32> {
+            let value =
+                |i: usize, stream: &mut Stream| if i % row < own { rounded(stream.normal()) } else { 0.0 };
+            (0..rows * row).map(|i| value(i, stream)).collect()
+        };
+        let x = channels(inputs, row, &mut stream);
+        let residual = channels(outputs, row_numbers(numbers, outputs), &mut stream);
+        let w = (0..outputs * 9 * inputs).map(|_| rounded(0.1 * stream.normal())).collect();
+        let bias = (0..outputs).map(|_| stream.normal()).collect();
+        Self { spec, inputs, boards, x, w, bias, residual }
+    }
+
+    fn rows(&self) -> usize {
+        self.boards * self.spec.height * self.spec.width
+    }
+
+    fn weight(&self, output: usize, tap: usize, input: usize) -> f32 {
+        self.w[(output * 9 + tap) * self.inputs + input]
+    }
+
+    /// The sums, as the formula reads. `[boards, H, W, outputs' row]`
+    fn naive(&self) -> Vec<f64> {
+        let LayerSpec { numbers, height, width, inputs: row, outputs, .. } = self.spec;
+        let out_row = row_numbers(numbers, outputs);
+        let mut out = vec![0.0; self.rows() * out_row];
+        for (index, out) in out.iter_mut().enumerate() {
+            let (square, output) = (index / out_row, index % out_row);
+            let (board, y, x) = (square / (height * width), square / width % height, square % width);
+            for tap in (0..9).filter(|_| output < outputs) {
+                let (ty, tx) = (y + tap / 3, x + tap % 3);
+                if (1..=height).contains(&ty) && (1..=width).contains(&tx) {
+                    let from = ((board * height + ty - 1) * width + tx - 1) * row;
+                    let products = self.x[from..][..self.inputs].iter().enumerate();
+                    *out += products
+                        .map(|(i, &x)| f64::from(x) * f64::from(self.weight(output, tap, i)))
+                        .sum::<f64>();
+                }
+            }
+        }
+        out
+    }
+}
+
+fn words(numbers: Numbers, x: &[f32]) -> Vec<u16> {
+    x.iter().map(|&x| numbers.bits(x) as u16).collect()
+}
+
+fn program(layer: &Layer, numbers: Numbers) -> Program {
+    let channels = row_numbers(numbers, layer.spec.outputs);
+    let defines = [
+        ("VZ_LAYER", layer.constants()),
+        ("VZ_NUMBERS", numbers.name().into()),
+        ("VZ_CHANNELS", channels.to_string()),
+    ];
+    let defines = defines.map(|(name, value)| (name.to_string(), value)).to_vec();
+    let mut program = source::compose("one layer", &["common.cuh", "plain_layer.cu"], defines);
+    program.headers.push(("plain_layer.cu".into(), include_str!("plain_layer.cu").into()));
+    program
+}
+
+#[test]
+fn a_layer_by_itself_is_a_convolution() {
+    for (numbers, board, channels, boards) in [
+        (Numbers::Bf16, [6, 7], [32, 32], 5),
+        (Numbers::F16, [3, 5], [20, 70], 4),
+        (Numbers::Bf16, [9, 4], [150, 17], 3),
+    ] {
+        let conv = Conv::new(numbers, board, channels, boards);
+        let device = HostDevice::new(9);
+        let rows = conv.rows();
+        let layer = Layer::new(conv.spec, rows, device.limits().expect("known")).expect("fits");
+        let module = device.module(&program(&layer, numbers)).expect("compiles");
+        let packed = layer.pack(conv.inputs, |o, t, i| conv.weight(o, t, i));
+        let mut by_kernel = device.alloc(4 * packed.len()).expect("memory");
+        let plain = upload(&device, bytemuck::cast_slice(&conv.w));
+        let args = [
+            Arg::Buffer(&plain, 0),
+            Arg::Buffer(&by_kernel, 0),
+            Arg::U32(channels[1] as u32),
+            Arg::U32(channels[0] as u32),
+        ];
+        device
+            .launch_in(&module, "pack", LaunchShape { grid: 1, block: 64, shared: 0 }, &args)
+            .expect("runs");
+        assert_eq!(download_words(&device, &by_kernel, packed.len()), packed, "the order of the weights");
+
+        device.upload(&mut by_kernel, 0, bytemuck::cast_slice(&packed)).expect("fits");
+        let [x, residual] = [&conv.x, &conv.residual]
+            .map(|numbers_of| upload(&device, bytemuck::cast_slice(&words(numbers, numbers_of))));
+        let bias = upload(&device, bytemuck::cast_slice(&layer.by_channel(&conv.bias)));
+        let sums = conv.naive();
+        let outputs = [0, 1].map(|_| upload(&device, &vec![0xFF; 2 * sums.len()]));
+        let operands = [Arg::Buffer(&x, 0), Arg::Buffer(&by_kernel, 0), Arg::U32(rows as u32)];
+        let plain_args = [&operands[..], &[Arg::Buffer(&outputs[0], 0)]].concat();
+        let extras = [Arg::Buffer(&bias, 0), Arg::Buffer(&residual, 0), Arg::Buffer(&outputs[1], 0)];
+        let full_args = [&operands[..], &extras].concat();
+        device.launch_in(&module, "plain", layer.launch_shape(rows), &plain_args).expect("runs");
+        device.launch_in(&module, "full", layer.launch_shape(rows), &full_args).expect("runs");
+
+        let row = row_numbers(numbers, channels[1]);
+        let full = |(i, sum): (usize, &f64)| {
+            let bias = conv.bias.get(i % row).copied().unwrap_or(0.0);
+            (sum + f64::from(bias) + f64::from(conv.residual[i])).max(0.0)
+        };
+        let expected = [sums.clone(), sums.iter().enumerate().map(full).collect()];
+        for (output, expected) in outputs.iter().zip(expected) {
+            let found = download_words(&device, output, expected.len() / 2);
+            for (i, &expected) in expected.iter().enumerate() {
+                let found = numbers.number(found[i / 2] >> (16 * (i % 2)) & 0xFFFF);
+                // One rounding of the result, and sums in single precision.
+                let bound = expected.abs() / if numbers == Numbers::Bf16 { 256.0 } else { 2048.0 } + 1e-4;
+                assert!(
+                    (f64::from(found) - expected).abs() <= bound,
+                    "{found}, expected {expected}, number {i}"
+                );
+            }
+        }
+    }
+}
