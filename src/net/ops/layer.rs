@@ -124,6 +124,15 @@ impl Linear {
         }
     }
 
+    /// Fills `out [.., columns]` with `stream` and the bias, where there is one: the start of a residual layer.
+    pub fn start_from(&self, stream: &[f32], out: &mut [f32]) {
+        out.copy_from_slice(stream);
+        if !self.bias.is_empty() {
+            let rows = out.chunks_exact_mut(self.columns);
+            rows.for_each(|row| row.iter_mut().zip(&self.bias).for_each(|(x, bias)| *x += bias));
+        }
+    }
+
     /// `dx += dy W^T`, for one chunk; `dx` has `width` columns in all.
     pub fn backward(&self, isa: Isa, rows: usize, dy: &[f32], dx: &mut [f32], width: usize) {
         let dy = View { data: dy, width: self.columns, offset: 0 };

@@ -227,22 +227,24 @@ fn check_differences(spec: &NetSpec) {
 
 #[test]
 fn running_statistics_are_those_of_candle() {
-    let spec = spec(Arch::Resnet, 1, 20, (2, 3, 4));
-    let obs = numbers(17 * spec.obs.len(), 1);
-    let mut tower = Tower::new(&spec);
-    let weights = weights(&spec);
-    let (parameters, mut statistics) = tower.params().flatten(&weights).expect("weights");
-    let outputs = tower.forward(&parameters, &obs);
-    tower.update_statistics(&mut statistics);
-    let ours = CandleNet::new(&spec, &tower.params().unflatten(&parameters, &statistics)).expect("network");
-    let theirs = CandleNet::new(&spec, &weights).expect("network");
-    let obs = Tensor::from_slice(&obs, (17, spec.obs.len()), &Device::Cpu).expect("tensor");
-    let (trained, _) = theirs.forward_t(&obs, Mode::Train).expect("forward");
-    let vec = |t: Tensor| t.flatten_all().and_then(|t| t.to_vec1::<f32>()).expect("numbers");
-    assert_close("training mode", &outputs.logits, &vec(trained));
-    let (a, _) = ours.forward_t(&obs, Mode::Eval).expect("forward");
-    let (b, _) = theirs.forward_t(&obs, Mode::Eval).expect("forward");
-    assert_close("running statistics", &vec(a), &vec(b));
+    for spec in specs() {
+        let obs = numbers(17 * spec.obs.len(), 1);
+        let mut tower = Tower::new(&spec);
+        let weights = weights(&spec);
+        let (parameters, mut statistics) = tower.params().flatten(&weights).expect("weights");
+        let outputs = tower.forward(&parameters, &obs);
+        tower.update_statistics(&mut statistics);
+        let ours = tower.params().unflatten(&parameters, &statistics);
+        let ours = CandleNet::new(&spec, &ours).expect("network");
+        let theirs = CandleNet::new(&spec, &weights).expect("network");
+        let obs = Tensor::from_slice(&obs, (17, spec.obs.len()), &Device::Cpu).expect("tensor");
+        let (trained, _) = theirs.forward_t(&obs, Mode::Train).expect("forward");
+        let vec = |t: Tensor| t.flatten_all().and_then(|t| t.to_vec1::<f32>()).expect("numbers");
+        assert_close("training mode", &outputs.logits, &vec(trained));
+        let (a, _) = ours.forward_t(&obs, Mode::Eval).expect("forward");
+        let (b, _) = theirs.forward_t(&obs, Mode::Eval).expect("forward");
+        assert_close(&format!("running statistics of {spec:?}"), &vec(a), &vec(b));
+    }
 }
 
 #[test]

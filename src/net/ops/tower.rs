@@ -374,7 +374,7 @@ impl Tower {
                         let here = Chunk { isa: *isa, rows, active };
                         let source = message.source(here, &mut scratch.message);
                         match stream {
-                            Some(stream) => y.copy_from_slice(&stream[places]),
+                            Some(stream) => linear.start_from(&stream[places], y),
                             None => linear.start(y),
                         }
                         let view = View { data: source, width: norm.width, offset: 0 };

@@ -72,13 +72,11 @@ fn batch(spec: &NetSpec, rows: usize, seed: u64) -> TrainBatch {
     batch
 }
 
-/// First weights with every vector moved off its start, so that no gradient is 0 by chance. But for the biases in front of the
-/// residual stream: the next normalisation takes them out again, and the pass in Rust leaves them out from the start.
+/// First weights with every vector moved off its start, so that no gradient is 0 by chance.
 fn weights(spec: &NetSpec) -> Weights {
     let mut rng = Key::new(5, Purpose::Evaluation).stream();
     let mut weights = initial_weights(spec, 5);
-    for (name, Array { shape, data }) in weights.iter_mut().filter(|(name, _)| !name.contains("linear2.bias"))
-    {
+    for (name, Array { shape, data }) in &mut weights {
         let scale = if name.contains("out") || name.contains("policy.linear") { 3.0 } else { 1.0 };
         for x in data {
             *x = *x * scale + if shape.len() == 1 { 0.3 * rng.uniform() } else { 0.0 };
