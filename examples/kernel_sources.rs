@@ -33,8 +33,10 @@ const VARIANTS: &[(&str, &str)] = &[
 const GENERATIONS: [(u32, u32); 7] =
     [(75, 40), (80, 108), (86, 84), (89, 142), (90, 132), (100, 148), (120, 170)];
 
-/// Networks: label, architecture, board, blocks and channels, number format, slots.
-const NETWORKS: [(&str, Arch, [usize; 3], [usize; 2], Numbers, usize); 10] = [
+/// Label, architecture, board, blocks and channels, number format, slots.
+type NetworkCase = (&'static str, Arch, [usize; 3], [usize; 2], Numbers, usize);
+
+const NETWORKS: [NetworkCase; 10] = [
     ("2x32 bf16", Arch::Resnet, [2, 6, 7], [2, 32], Numbers::Bf16, 4096),
     ("6x64 bf16 19x19", Arch::Resnet, [17, 19, 19], [6, 64], Numbers::Bf16, 4096),
     ("6x128 bf16", Arch::Resnet, [2, 6, 7], [6, 128], Numbers::Bf16, 4096),

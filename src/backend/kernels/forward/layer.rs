@@ -282,7 +282,7 @@ mod tests {
             for numbers in [Numbers::Bf16, Numbers::F32] {
                 for channels in [1, 32, 64, 100, 128, 512] {
                     let layer = Layer::new(conv(numbers, channels, 19), 1 << 20, limits).expect("fits");
-                    assert!(layer.shared() <= (shared as usize) << 10, "{layer:?}");
+                    assert!(layer.shared() <= limits.shared as usize, "{layer:?}");
                 }
             }
         }

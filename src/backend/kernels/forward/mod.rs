@@ -236,7 +236,7 @@ impl<D: Device> DeviceForward<D> {
     }
 
     /// A layer that ends in the residual stream; activations go to `a`.
-    fn add_to_stream(
+    fn stream_layer(
         &self,
         device: &D,
         kernel: &'static str,
@@ -258,11 +258,11 @@ impl<D: Device> DeviceForward<D> {
         let (layers, work, places, spec) = (&self.layers, &self.work, &self.places, &self.spec);
         let rows = boards * layers.squares;
         self.observe(device, first, boards, slots.obs)?;
-        self.add_to_stream(device, "stem", (&layers.stem, places.stem), (&work.planes, rows))?;
+        self.stream_layer(device, "stem", (&layers.stem, places.stem), (&work.planes, rows))?;
         for [inner, leave] in &places.blocks {
             let output = [Arg::Buffer(&work.b, 0)];
             self.layer(device, "inner", (&layers.tower, *inner), (&work.a, rows), &output)?;
-            self.add_to_stream(device, "leave", (&layers.tower, *leave), (&work.b, rows))?;
+            self.stream_layer(device, "leave", (&layers.tower, *leave), (&work.b, rows))?;
         }
         let board = match &layers.head {
             Some(head) => {
