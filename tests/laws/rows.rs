@@ -109,3 +109,23 @@ fn games_do_not_depend_on_the_number_of_threads() {
         }
     }
 }
+
+/// Evaluations are shared by all games and threads, so what is found in the table is chance; what is played must not be.
+#[test]
+fn games_do_not_depend_on_the_evaluation_cache() {
+    for (game, search) in [
+        ("name = \"connect_four\"", "simulations = 60\nleaves = 12"),
+        ("name = \"connect_four\"", "simulations = 60\nleaves = 12\nalgorithm = \"puct\""),
+        ("name = \"backgammon\"\nply_limit = 100", "simulations = 16\nleaves = 4"),
+    ] {
+        let text = |entries: usize| {
+            let search = format!("[search]\n{search}\ncache_entries = {entries}");
+            format!("[game]\n{game}\n{search}\n[selfplay]\ngames = 7\nstride = 300\n")
+        };
+        let without = games(&text(0), 1);
+        assert!(without.len() >= 5, "{game}: {} games", without.len());
+        for threads in [1, 2] {
+            assert!(games(&text(4096), threads) == without, "{game} {search} on {threads} threads");
+        }
+    }
+}

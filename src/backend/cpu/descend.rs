@@ -58,7 +58,8 @@ impl<G: Game> RowData<G> {
         }
     }
 
-    /// Writes what the evaluation cache knows of a new decision node.
+    /// Writes what the evaluation cache knows of a new decision node. The node stays [`Kind::New`] until it is backed up, as one
+    /// that the network is asked about does: whether another leaf of the pass may go through it must not depend on the cache.
     #[inline(always)]
     fn look_up(&mut self, b: usize, row: &mut RowMut<'_>, node: i32) -> NeedsNetwork {
         let Some(cache) = &self.cache else { return NeedsNetwork::Yes { hash: 0 } };
@@ -74,7 +75,6 @@ impl<G: Game> RowData<G> {
             return NeedsNetwork::Yes { hash };
         }
         seat_values(values, player, row.value_mut(node));
-        row.nodes[node as usize].set_kind(Kind::Decision);
         NeedsNetwork::Cached
     }
 

@@ -45,7 +45,14 @@ impl<G: Game> CpuBackend<G> {
         for b in 0..rows.plan.rows {
             let first = b * rows.plan.params.leaves;
             let mut row = tree.row_mut(b);
-            for leaf in &rows.leaves[first..first + rows.num_leaves[b] as usize] {
+            let leaves = &rows.leaves[first..first + rows.num_leaves[b] as usize];
+            for leaf in leaves {
+                let node = &mut row.nodes[leaf.node as usize];
+                if node.kind() == Kind::New {
+                    node.set_kind(Kind::Decision); // the evaluation cache had it
+                }
+            }
+            for leaf in leaves {
                 // A new root's own evaluation is no simulation: nothing was counted when it was selected.
                 let is_new_root = row.nodes[leaf.node as usize].visits == 0;
                 let flight = if is_new_root { Flight::Alone } else { flight };

@@ -36,7 +36,7 @@ struct Played {
 }
 
 fn config(game: &str, search: &str, selfplay: &str) -> Config {
-    let text = format!("[game]\n{game}\n[search]\ncache_entries = 0\n{search}\n[selfplay]\n{selfplay}");
+    let text = format!("[game]\n{game}\n[search]\n{search}\n[selfplay]\n{selfplay}");
     Layers::default().text(&text, "test").and_then(Layers::resolve).expect("valid")
 }
 
