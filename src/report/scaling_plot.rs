@@ -208,7 +208,7 @@ mod tests {
         let text = scaling_csv(&rows()).expect("written");
         let mut lines = text.lines();
         let header: Vec<&str> = lines.next().expect("a header").split(',').collect();
-        assert_eq!(header.len(), 30);
+        assert_eq!(header.len(), 32);
         let place = |name: &str| header.iter().position(|h| *h == name).expect("a column");
         let first = lines.next().expect("a row");
         let cells: Vec<&str> = first.split(',').collect();
