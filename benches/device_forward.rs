@@ -16,9 +16,10 @@ use vecaz::backend::kernels::device::{Arg, Device, LaunchShape};
 use vecaz::backend::kernels::forward::{DeviceForward, Numbers, PEAK_BLOCK, PEAK_PRODUCTS, peak_program};
 use vecaz::backend::kernels::network::{DeviceNetwork, Slots};
 use vecaz::backend::kernels::store::Store;
-use vecaz::config::Arch;
+use vecaz::config::NetConfig;
 use vecaz::error::{Error, Result};
-use vecaz::game::ObsShape;
+use vecaz::game::Game;
+use vecaz::game::connect_four::ConnectFour;
 use vecaz::net::spec::NetSpec;
 use vecaz::rng::{Key, Purpose};
 
@@ -50,18 +51,8 @@ struct Args {
 
 /// A tower on Connect Four's board.
 fn network(blocks: usize, channels: usize) -> NetSpec {
-    NetSpec {
-        arch: Arch::Resnet,
-        blocks,
-        channels,
-        policy_channels: 8,
-        value_channels: 4,
-        value_hidden: 64,
-        obs: ObsShape { channels: 2, height: 6, width: 7 },
-        num_actions: 7,
-        num_players: 2,
-        zero_sum_pair: true,
-    }
+    let net = NetConfig { blocks, channels, ..NetConfig::default() };
+    NetSpec::new(&net, &ConnectFour::default().sizes())
 }
 
 /// Seconds of one `work`, of which several are asked for before `wait`.

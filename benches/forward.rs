@@ -4,8 +4,9 @@
 
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
-use vecaz::config::{Arch, Precision};
-use vecaz::game::ObsShape;
+use vecaz::config::{Arch, NetConfig, Precision};
+use vecaz::game::connect_four::ConnectFour;
+use vecaz::game::{Game, ObsShape};
 use vecaz::net::Network;
 use vecaz::net::fast::FastNet;
 use vecaz::net::spec::NetSpec;
@@ -17,18 +18,8 @@ const BUDGET: Duration = Duration::from_millis(1500);
 const ROUND: Duration = Duration::from_millis(1);
 
 fn connect_four(blocks: usize, channels: usize) -> NetSpec {
-    NetSpec {
-        arch: Arch::Resnet,
-        blocks,
-        channels,
-        policy_channels: 8,
-        value_channels: 4,
-        value_hidden: 64,
-        obs: ObsShape { channels: 2, height: 6, width: 7 },
-        num_actions: 7,
-        num_players: 2,
-        zero_sum_pair: true,
-    }
+    let net = NetConfig { blocks, channels, ..NetConfig::default() };
+    NetSpec::new(&net, &ConnectFour::default().sizes())
 }
 
 /// The edge network on K_14.
