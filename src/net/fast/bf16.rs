@@ -61,4 +61,5 @@ pub(super) static PORTABLE: Kernels = Kernels {
     tiles: [tiles!(portable, 1, [1 2 3 4]), tiles!(portable, 2, [1 2 3]), tiles!(portable, 4, [1])],
     peak: portable_peak,
     chains: 8,
+    matrices: None,
 };

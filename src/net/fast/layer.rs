@@ -23,6 +23,8 @@ pub(super) fn lines(words: usize) -> Vec<Line> {
 /// Weights as numbers, before packing.
 pub(super) struct Dense<'a> {
     pub outputs: usize,
+    /// Channels of a row as written: `outputs` or more, the others 0.
+    pub width: usize,
     pub taps: usize,
     pub inputs: usize,
     /// Weight of (output, tap, input).
@@ -101,16 +103,16 @@ impl Layer {
     /// [`Error::NotFinite`].
     pub(super) fn new(kernels: &'static Kernels, runs: Runs, dense: &Dense<'_>) -> Result<Self> {
         dense.check()?;
-        let vectors = dense.outputs.div_ceil(kernels.lanes);
-        let depth = dense.inputs.div_ceil(kernels.unit);
+        let vectors = dense.width.div_ceil(kernels.lanes);
+        let depth = dense.inputs.div_ceil(kernels.unit).next_multiple_of(kernels.units());
         let weight_steps = if kernels.unit == 4 { dense.weight_steps() } else { vec![1.0; dense.outputs] };
         let [source, out] = dense.steps;
         // What leaves the layer as activations is counted in their steps.
         let inner = if dense.epilogue == Epilogue::Inner { out } else { 1.0 };
         let divided = |numbers: &[f32], by: f32| numbers.iter().map(|x| x / by).collect::<Vec<f32>>();
-        let affine = |part: fn(&Affine) -> &[f32]| {
-            padded(&divided(dense.norm.as_ref().map_or(&[], part), out), kernels)
-        };
+        let padded = |numbers: &[f32]| padded(numbers, vectors * kernels.lanes);
+        let affine =
+            |part: fn(&Affine) -> &[f32]| padded(&divided(dense.norm.as_ref().map_or(&[], part), out));
         let worth: Vec<f32> = weight_steps.iter().map(|step| step * source / inner).collect();
         Ok(Self {
             kernels,
@@ -121,8 +123,8 @@ impl Layer {
             depth,
             block: dense.taps * depth * BLOCK * kernels.lanes,
             weights: pack(kernels, dense, &weight_steps, depth),
-            bias: padded(&divided(&dense.bias, inner), kernels),
-            worth: padded(&worth, kernels),
+            bias: padded(&divided(&dense.bias, inner)),
+            worth: padded(&worth),
             scale: affine(|a| &a.scale),
             offset: affine(|a| &a.offset),
         })
@@ -137,7 +139,7 @@ impl Layer {
     ///
     /// # Safety
     /// The machine has the kernels' instructions. `source`, `stream` and `out` hold `boards` rows for each position of
-    /// the layer's input and output: source rows of `depth` units, stream rows of whole vectors, out rows of whole
+    /// the layer's input and output: source rows of `depth` units, and as many more rows as [`Kernels::matrices`] reads, stream rows of whole vectors, out rows of whole
     /// vectors of activations or numbers (Output: of `outputs` numbers); `ends` rows of whole vectors for every vertex
     /// (Meet). Writes do not overlap the source.
     pub(super) unsafe fn run(&self, boards: usize, buffers: Buffers) {
@@ -165,6 +167,7 @@ impl Layer {
             out: out.start,
             out_row: out.row,
             valid: self.outputs,
+            rows: 0,
             epilogue: self.epilogue,
         };
         for run in self.runs.of(boards) {
@@ -195,13 +198,15 @@ impl Layer {
         while vector < self.vectors {
             let class = self.width_class(self.vectors - vector, count);
             let kernels = self.kernels.tiles[class];
-            let tiles = count.div_ceil(kernels.len());
-            let (each, longer) = (count / tiles, count % tiles);
+            let grain = self.kernels.grain();
+            let grains = count.div_ceil(grain);
+            let tiles = grains.div_ceil(kernels.len() / grain);
+            let (each, longer) = (grains / tiles, grains % tiles);
             let mut row = 0;
             for i in 0..tiles {
-                let rows = each + usize::from(i < longer);
+                let rows = ((each + usize::from(i < longer)) * grain).min(count - row);
                 // SAFETY: `row + rows` and `vector + 2^class` stay inside the caller's arrays and the packed weights.
-                unsafe { kernels[rows - 1](&self.at(base, row, vector)) };
+                unsafe { kernels[rows - 1](&Tile { rows, ..self.at(base, row, vector) }) };
                 row += rows;
             }
             vector += 1 << class;
@@ -252,16 +257,16 @@ fn words(lines: &[Line]) -> *const f32 {
     lines.as_ptr().cast()
 }
 
-/// Numbers padded with zeros to whole vectors and lines.
-fn padded(numbers: &[f32], kernels: &Kernels) -> Vec<Line> {
-    let mut out = lines(numbers.len().next_multiple_of(kernels.lanes));
+/// Numbers padded with zeros to `len` and whole lines.
+fn padded(numbers: &[f32], len: usize) -> Vec<Line> {
+    let mut out = lines(len);
     bytemuck::cast_slice_mut::<Line, f32>(&mut out)[..numbers.len()].copy_from_slice(numbers);
     out
 }
 
 /// `[block, tap, unit, vector of the block, lane]` units, absent outputs and inputs 0.
 fn pack(kernels: &Kernels, dense: &Dense<'_>, steps: &[f32], depth: usize) -> Vec<Line> {
-    let vectors = dense.outputs.div_ceil(kernels.lanes);
+    let vectors = dense.width.div_ceil(kernels.lanes);
     let mut out = lines(dense.taps * depth * vectors * kernels.lanes);
     let mut units = bytemuck::cast_slice_mut::<Line, f32>(&mut out).iter_mut();
     for first in (0..vectors).step_by(BLOCK) {

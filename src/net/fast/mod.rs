@@ -9,6 +9,8 @@
 //! Single-threaded on purpose: callers run one evaluator per thread ([`FastNet::fork`]) on their own rows. The result is
 //! batch-invariant to the bit: each sum takes its products in one fixed order, whatever the batch.
 
+#[cfg(target_arch = "x86_64")]
+mod amx;
 mod bf16;
 mod board;
 mod graph;
@@ -38,9 +40,6 @@ use std::sync::Arc;
 
 pub use path::Path;
 
-/// Words of activations a chunk may take: 576 KiB of a usual L2 cache of 1 MiB, the rest being for weights. 64 boards of 6x7
-/// with 64 channels are three chunks then, not four.
-const CHUNK_WORDS: usize = 144 * 1024;
 /// Most boards of a chunk.
 const MAX_BOARDS: usize = 192;
 
@@ -69,9 +68,7 @@ impl FastNet {
     /// [`Error::Mismatch`] and [`Error::NotFinite`] for weights that do not fit `spec`, [`Error::Unsupported`] for a
     /// precision that this machine or build does not have.
     pub fn new(spec: &NetSpec, weights: &Weights, precision: Precision) -> Result<Self> {
-        let available = Path::available();
-        let path = available.iter().find(|path| path.has(precision));
-        Self::with_path(spec, weights, precision, *path.unwrap_or(&available[0]))
+        Self::with_path(spec, weights, precision, best(precision))
     }
 
     /// Packs `weights` for one path.
@@ -90,17 +87,30 @@ impl FastNet {
 
     /// Packs `weights` as 8-bit integers, each output channel with its own step, each layer's activations with one that
     /// lets the largest of `observations` `[M, F]` just fit. Stem, residual stream and, on boards, the linear layers stay
-    /// f32.
+    /// f32. Every path has the same results to the bit.
     ///
     /// # Errors
     /// Those of [`FastNet::new`] and [`Network::forward`]; [`Error::Unsupported`] without AVX-512 VNNI;
     /// [`Error::Mismatch`] where there are no observations.
     pub fn int8(spec: &NetSpec, weights: &Weights, observations: &[f32]) -> Result<Self> {
+        Self::int8_with_path(spec, weights, observations, best(Precision::Int8))
+    }
+
+    /// [`FastNet::int8`] for one path.
+    ///
+    /// # Errors
+    /// Those of [`FastNet::int8`]; [`Error::Unsupported`] also where this machine lacks the path.
+    pub fn int8_with_path(
+        spec: &NetSpec,
+        weights: &Weights,
+        observations: &[f32],
+        path: Path,
+    ) -> Result<Self> {
         if spec.arch == Arch::Edge {
             let reason = "its products around triangles have no 8-bit kernels; take f32 or bf16";
             return Err(Error::unsupported("the edge network in int8", reason));
         }
-        let kit = Path::Avx512.kit(Precision::Int8);
+        let kit = path.kit(Precision::Int8);
         let kit = kit.ok_or_else(|| Error::unsupported("the CPU network in int8", "no AVX-512 VNNI here"))?;
         if observations.is_empty() {
             let what = "observations to calibrate 8-bit weights on".to_string();
@@ -134,10 +144,9 @@ impl FastNet {
         check_len("observations", obs.len(), rows * obs_len)?;
         check_len("logits", logits.len(), rows * num_actions)?;
         check_len("values", values.len(), rows * num_players)?;
-        let chunks = rows.div_ceil(self.net.most_boards());
+        let chunks = Chunks::new(rows, self.net.most_boards(), self.net.kit.tower.grain());
         let mut first = 0;
-        for i in 0..chunks {
-            let boards = rows / chunks + usize::from(i < rows % chunks);
+        for boards in chunks {
             let end = first + boards;
             let outputs = [
                 &mut logits[first * num_actions..end * num_actions],
@@ -163,8 +172,12 @@ impl FastNet {
     /// that were: the measure of [`FastNet::products`] a second.
     pub fn multiply_flat_out(&self, rounds: usize) -> usize {
         let kernels = self.net.kit.tower;
-        // SAFETY: the kernels' instructions were detected when the path was chosen.
-        std::hint::black_box(unsafe { (kernels.peak)(rounds) });
+        // SAFETY: the kernels' instructions were detected when the path was chosen, and the thread is made ready for them.
+        unsafe {
+            kernels.matrices.as_ref().inspect(|m| (m.begin)());
+            std::hint::black_box((kernels.peak)(rounds));
+            kernels.matrices.as_ref().inspect(|m| (m.end)());
+        }
         rounds * kernels.chains * kernels.lanes * kernels.unit
     }
 }
@@ -190,6 +203,11 @@ impl Clone for FastNet {
     }
 }
 
+/// The fastest path of this machine; where it has none, one that says so.
+fn best(precision: Precision) -> Path {
+    Path::available(precision).first().copied().unwrap_or(Path::Portable)
+}
+
 fn check_len(what: &str, found: usize, expected: usize) -> Result<()> {
     if found == expected {
         return Ok(());
@@ -207,6 +225,30 @@ fn check_finite(what: &str, numbers: &[f32]) -> Result<()> {
     Err(Error::NotFinite { what: format!("{what} of the network"), value })
 }
 
+/// The boards of each chunk: as equal as whole grains of boards allow, the last one taking what is left.
+struct Chunks {
+    rows: usize,
+    each: usize,
+}
+
+impl Chunks {
+    /// `rows` boards in as few chunks of at most `most` as there can be.
+    fn new(rows: usize, most: usize, grain: usize) -> Self {
+        let each = rows.div_ceil(rows.div_ceil(most).max(1));
+        Self { rows, each: if each > grain { each.next_multiple_of(grain).min(most) } else { each } }
+    }
+}
+
+impl Iterator for Chunks {
+    type Item = usize;
+
+    fn next(&mut self) -> Option<usize> {
+        let boards = self.each.min(self.rows);
+        self.rows -= boards;
+        (boards > 0).then_some(boards)
+    }
+}
+
 /// Words of a chunk's arrays, each a whole number of cache lines.
 struct Layout {
     positions: usize,
@@ -218,6 +260,8 @@ struct Layout {
     vertices: usize,
     hidden_row: usize,
     value_row: usize,
+    /// Rows after the last that kernels may read.
+    overread: usize,
 }
 
 impl Layout {
@@ -227,14 +271,14 @@ impl Layout {
         let squares = self.positions * boards;
         let (vertices, graphs) = (self.vertices * boards, self.vertices.min(1) * boards);
         [
-            squares * self.obs_row,
+            (squares + self.overread) * self.obs_row,
             squares * self.stream_row,
-            squares * self.act_row,
-            squares * self.act_row,
+            (squares + self.overread) * self.act_row,
+            (squares + self.overread) * self.act_row,
             squares * self.head_row,
             boards * self.hidden_row,
             boards * self.value_row,
-            vertices * self.act_row,
+            (vertices + self.overread) * self.act_row,
             vertices * self.stream_row,
             graphs * self.stream_row,
             graphs * self.positions,
@@ -256,23 +300,30 @@ impl Net {
             Arch::Edge => (spec.num_actions, spec.obs.channels, 0),
         };
         let vertices = self.packed.graph.as_ref().map_or(0, |graph| graph.edges.vertices);
-        let stream_row = spec.channels.next_multiple_of(self.kit.tower.lanes);
+        let (tower, stem) = (self.kit.tower, self.kit.stem_of(planes));
+        let stream_row = spec.channels.next_multiple_of(tower.channels());
+        // Rows may be a board's width apart.
+        let overread = (tower.grain() - 1) * spec.obs.width.max(1);
         Layout {
             positions,
-            obs_row: planes.div_ceil(self.kit.stem.unit),
+            obs_row: planes.div_ceil(stem.unit).next_multiple_of(stem.units()),
             stream_row,
-            act_row: stream_row / self.kit.tower.out,
+            act_row: stream_row / tower.out,
             head_row: heads.next_multiple_of(self.kit.full.lanes),
             hidden_row: spec.value_hidden.next_multiple_of(self.kit.full.lanes),
             value_row: spec.num_values(),
             vertices,
+            overread,
         }
     }
 
     /// Most boards of a chunk.
     fn most_boards(&self) -> usize {
-        let board: usize = self.layout().words(1).iter().sum();
-        (CHUNK_WORDS / board).clamp(1, MAX_BOARDS)
+        let layout = self.layout();
+        let words = |boards| layout.words(boards).iter().sum::<usize>();
+        let most = (self.kit.chunk_words() / (words(1) - words(0))).clamp(1, MAX_BOARDS);
+        let grain = self.kit.tower.grain();
+        if most > grain { most / grain * grain } else { most }
     }
 
     /// Evaluates one chunk.
@@ -301,7 +352,7 @@ impl Net {
             rest = after;
             array
         });
-        self.observe(layout.positions, obs, planes);
+        self.observe(&layout, obs, planes);
         // SAFETY: the kernels' instructions were detected when the path was chosen; the arrays are those of the layout,
         // each for `boards` boards, and distinct.
         unsafe {
@@ -317,11 +368,14 @@ impl Net {
                 pooled: at(pooled, layout.stream_row),
                 logits: at(by_edge, 1),
             };
+            let matrices = self.kit.tower.matrices.as_ref();
+            matrices.inspect(|m| (m.begin)());
             self.tower(boards, at(planes, layout.obs_row), [stream, a, b], rows, watch);
             match &self.packed.graph {
                 Some(graph) => self.edge_heads(boards, graph, [a, hidden, logits, out], rows),
                 None => self.heads(boards, [a, heads, hidden, logits, out]),
             }
+            matrices.inspect(|m| (m.end)());
         }
         check_finite("a logit", logits)?;
         let out = &out[..boards * self.spec.num_values()];
@@ -330,9 +384,10 @@ impl Net {
         Ok(())
     }
 
-    fn observe(&self, positions: usize, obs: &[f32], planes: &mut [f32]) {
-        let len = self.spec.obs.len();
-        let sizes = Observations { boards: obs.len() / len, channels: len / positions, positions };
+    fn observe(&self, layout: &Layout, obs: &[f32], planes: &mut [f32]) {
+        let (len, positions) = (self.spec.obs.len(), layout.positions);
+        let (boards, channels) = (obs.len() / len, len / positions);
+        let sizes = Observations { boards, channels, positions, row: layout.obs_row };
         match self.kit.stem.unit {
             1 => sizes.f32_units(obs, planes),
             _ => sizes.bf16_units(obs, planes),

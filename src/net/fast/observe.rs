@@ -25,18 +25,21 @@ pub(super) struct Observations {
     pub boards: usize,
     pub channels: usize,
     pub positions: usize,
+    /// Units of a row, which end in zeros where the channels do not fill it.
+    pub row: usize,
 }
 
 impl Observations {
     /// `[board, channel, position]` -> `[position, board, channel]`, f32.
     pub(super) fn f32_units(&self, obs: &[f32], rows: &mut [f32]) {
-        let Self { boards, channels, positions } = *self;
-        if positions == 1 {
+        let Self { boards, channels, positions, row } = *self;
+        if positions == 1 && row == channels {
             return rows[..obs.len()].copy_from_slice(obs);
         }
+        self.zero_padding(channels, rows);
         for (board, obs) in obs.chunks_exact(channels * positions).enumerate() {
             for (channel, plane) in obs.chunks_exact(positions).enumerate() {
-                let column = rows[board * channels + channel..].iter_mut().step_by(boards * channels);
+                let column = rows[board * row + channel..].iter_mut().step_by(boards * row);
                 column.zip(plane).for_each(|(unit, x)| *unit = *x);
             }
         }
@@ -44,8 +47,8 @@ impl Observations {
 
     /// The same as pairs of bf16, an odd last channel beside a 0.
     pub(super) fn bf16_units(&self, obs: &[f32], rows: &mut [f32]) {
-        let Self { boards, channels, positions } = *self;
-        let row = channels.div_ceil(2);
+        let Self { boards, channels, positions, row } = *self;
+        self.zero_padding(channels.div_ceil(2), rows);
         for (board, obs) in obs.chunks_exact(channels * positions).enumerate() {
             for (pair, planes) in obs.chunks(2 * positions).enumerate() {
                 let column = rows[board * row + pair..].iter_mut().step_by(boards * row);
@@ -58,6 +61,14 @@ impl Observations {
                         .for_each(|(unit, (&low, &high))| *unit = bf16_pair(low, high));
                 }
             }
+        }
+    }
+
+    /// Zeros after the first `units` of every row.
+    fn zero_padding(&self, units: usize, rows: &mut [f32]) {
+        if units < self.row {
+            let rows = rows.chunks_exact_mut(self.row).take(self.positions * self.boards);
+            rows.for_each(|row| row[units..].fill(0.0));
         }
     }
 }
@@ -93,12 +104,13 @@ mod tests {
 
     #[test]
     fn each_number_gets_to_its_row() {
-        let sizes = Observations { boards: 2, channels: 3, positions: 2 };
+        let sizes = Observations { boards: 2, channels: 3, positions: 2, row: 3 };
         let obs: Vec<f32> = (0..12).map(|x| x as f32).collect();
         let mut rows = vec![f32::NAN; 12];
         sizes.f32_units(&obs, &mut rows);
         assert_eq!(rows, [0.0, 2.0, 4.0, 6.0, 8.0, 10.0, 1.0, 3.0, 5.0, 7.0, 9.0, 11.0]);
         let mut rows = vec![f32::NAN; 8];
+        let sizes = Observations { row: 2, ..sizes };
         sizes.bf16_units(&obs, &mut rows);
         let expected: Vec<u32> = rows.iter().map(|x| x.to_bits()).collect();
         let pair = |low: f32, high| bf16_pair(low, high).to_bits();

@@ -39,6 +39,21 @@ pub(super) struct Kit {
     pub isa: Isa,
 }
 
+impl Kit {
+    /// The kernels that read observations of `inputs` numbers a position: the tower's, where they are worth their padding.
+    pub(super) fn stem_of(&self, inputs: usize) -> &'static Kernels {
+        let same = self.stem.unit == self.tower.unit && self.stem.out == self.tower.out;
+        if same && inputs >= self.tower.unit * self.tower.units() { self.tower } else { self.stem }
+    }
+
+    /// Words of a chunk's activations, which are best in the L2 cache together with a layer's weights: 576 KiB of the usual
+    /// MiB, so that 64 boards of 6x7 with 64 channels are three chunks, not four; twice that beside kernels that only
+    /// processors with 2 MiB have.
+    pub(super) fn chunk_words(&self) -> usize {
+        if self.tower.matrices.is_some() { 288 * 1024 } else { 144 * 1024 }
+    }
+}
+
 /// Packs `weights`. `steps` says what a step of each layer's byte activations is worth, stem first; none for floats.
 pub(super) fn pack(spec: &NetSpec, weights: &Weights, kit: Kit, steps: &[f32]) -> Result<Packed> {
     spec.check(weights)?;
@@ -115,8 +130,13 @@ impl Packer<'_> {
         Ok((stem, (0..self.spec.blocks).map(block).collect::<Result<_>>()?))
     }
 
-    fn tower_kernels(&self, index: usize) -> &'static Kernels {
-        if index == 0 { self.kit.stem } else { self.kit.tower }
+    fn tower_kernels(&self, index: usize, inputs: usize) -> &'static Kernels {
+        if index == 0 { self.kit.stem_of(inputs) } else { self.kit.tower }
+    }
+
+    /// Channels of a row of the tower, as its layers write them.
+    fn width(&self) -> usize {
+        self.spec.channels.next_multiple_of(self.kit.tower.written())
     }
 
     /// The BatchNorm that reads the residual stream after `blocks` blocks.
@@ -133,9 +153,10 @@ impl Packer<'_> {
             let weight = |co: usize, tap: usize, ci: usize| scale(co) * data[(co * inputs + ci) * 9 + tap];
             let bias = at.fold.as_ref().map_or(vec![0.0; channels], |f| f.offset.clone());
             let (norm, epilogue, steps) = (at.norm.clone(), at.epilogue, self.tower_steps(at.index));
+            let (outputs, width) = (channels, self.width());
             let dense =
-                Dense { outputs: channels, taps: 9, inputs, weight: &weight, bias, norm, epilogue, steps };
-            Layer::new(self.tower_kernels(at.index), Runs::conv3x3(obs.height, obs.width), &dense)
+                Dense { outputs, width, taps: 9, inputs, weight: &weight, bias, norm, epilogue, steps };
+            Layer::new(self.tower_kernels(at.index, inputs), Runs::conv3x3(obs.height, obs.width), &dense)
         };
         let (stem, blocks) = self.tower(obs.channels, ["conv1", "conv2"], conv)?;
         let linear =
@@ -167,6 +188,7 @@ impl Packer<'_> {
         };
         let dense = Dense {
             outputs: policy_channels + value_channels,
+            width: policy_channels + value_channels,
             taps: 1,
             inputs: channels,
             weight: &weight,
@@ -187,9 +209,10 @@ impl Packer<'_> {
             let offset = |co: usize| at.fold.as_ref().map_or(0.0, |f| f.offset[co]);
             let bias = bias.iter().enumerate().map(|(co, b)| scale(co) * b + offset(co)).collect();
             let (norm, epilogue, steps) = (at.norm.clone(), at.epilogue, self.tower_steps(at.index));
+            let (outputs, width) = (channels, self.width());
             let dense =
-                Dense { outputs: channels, taps: 1, inputs, weight: &weight, bias, norm, epilogue, steps };
-            Layer::new(self.tower_kernels(at.index), Runs::pointwise(1), &dense)
+                Dense { outputs, width, taps: 1, inputs, weight: &weight, bias, norm, epilogue, steps };
+            Layer::new(self.tower_kernels(at.index, inputs), Runs::pointwise(1), &dense)
         };
         let (stem, blocks) = self.tower(obs.len(), ["linear1", "linear2"], full_width)?;
         let step = self.source_step(self.tower_layers());
@@ -222,15 +245,17 @@ impl Packer<'_> {
             let bias = at.fold.as_ref().map_or(vec![0.0; channels], |f| f.offset.clone());
             let epilogue = if at.epilogue == Epilogue::Inner { Epilogue::Meet } else { at.epilogue };
             let (norm, steps) = (at.norm.clone(), [1.0; 2]);
+            let (outputs, width) = (channels, self.width());
             let dense =
-                Dense { outputs: channels, taps: 1, inputs, weight: &weight, bias, norm, epilogue, steps };
-            Layer::new(self.tower_kernels(at.index), Runs::edges(&edges), &dense)
+                Dense { outputs, width, taps: 1, inputs, weight: &weight, bias, norm, epilogue, steps };
+            Layer::new(self.tower_kernels(at.index, inputs), Runs::edges(&edges), &dense)
         };
         let (stem, blocks) = self.tower(obs.channels, ["edge", "out"], layer)?;
         let vertex = (0..self.spec.blocks).map(|i| self.vertex(i, &edges)).collect::<Result<_>>()?;
         let policy = self.data("policy.linear.weight");
         let policy = Dense {
             outputs: 1,
+            width: 1,
             taps: 1,
             inputs: channels,
             weight: &|_, _, ci| policy[ci],
@@ -260,9 +285,10 @@ impl Packer<'_> {
             Some(weight) => fold.scale[co] * edges.vertex_scale() * weight,
             None => 0.0,
         };
-        let outputs = channels.next_multiple_of(self.kit.tower.lanes);
+        let outputs = self.width();
         let dense = Dense {
             outputs,
+            width: outputs,
             taps: 1,
             inputs: channels,
             weight: &weight,
@@ -291,6 +317,7 @@ impl Packer<'_> {
         let weight = |co: usize, p: usize, ci: usize| data[(co * inputs + ci) * positions + p];
         let dense = Dense {
             outputs: bias.len(),
+            width: bias.len(),
             taps: positions,
             inputs,
             weight: &weight,

@@ -9,6 +9,8 @@ use crate::isa::Isa;
 /// The instructions a [`super::FastNet`] may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Path {
+    /// x86-64 AMX beside AVX-512: bf16 and int8.
+    Amx,
     /// x86-64 AVX-512.
     Avx512,
     /// x86-64 AVX2 with FMA.
@@ -18,10 +20,10 @@ pub enum Path {
 }
 
 impl Path {
-    /// The paths this machine has, fastest first.
-    pub fn available() -> Vec<Path> {
-        let all = [Path::Avx512, Path::Avx2, Path::Portable];
-        all.into_iter().filter(|path| path.has(Precision::F32)).collect()
+    /// The paths this machine has in this precision, fastest first.
+    pub fn available(precision: Precision) -> Vec<Path> {
+        let all = [Path::Amx, Path::Avx512, Path::Avx2, Path::Portable];
+        all.into_iter().filter(|path| path.has(precision)).collect()
     }
 
     /// True where this machine and build have the path in this precision.
@@ -42,17 +44,22 @@ impl Path {
 
     #[cfg(target_arch = "x86_64")]
     fn x86_kit(self, precision: Precision) -> Option<Kit> {
-        use super::{x86, x86_bf16, x86_int8};
+        use super::{amx, x86, x86_bf16, x86_int8};
         let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
         let avx512 = is_x86_feature_detected!("avx512f");
         let bf16 = avx512 && is_x86_feature_detected!("avx512bf16");
         let vnni = avx512 && is_x86_feature_detected!("avx512vnni");
-        let bytes =
-            Kit { stem: &x86_int8::STEM, tower: &x86_int8::TOWER, full: &x86::AVX512, isa: self.isa() };
+        let kit = |stem, tower| Kit { stem, tower, full: &x86::AVX512, isa: self.isa() };
         match (self, precision) {
             (Path::Avx512, Precision::F32) => avx512.then_some(self.floats(&x86::AVX512, &x86::AVX512)),
             (Path::Avx512, Precision::Bf16) => bf16.then_some(self.floats(&x86_bf16::AVX512, &x86::AVX512)),
-            (Path::Avx512, Precision::Int8) => vnni.then_some(bytes),
+            (Path::Avx512, Precision::Int8) => vnni.then(|| kit(&x86_int8::STEM, &x86_int8::TOWER)),
+            (Path::Amx, Precision::Bf16) => {
+                (bf16 && amx::is_here()).then(|| kit(&x86_bf16::AVX512, &amx::BF16))
+            }
+            (Path::Amx, Precision::Int8) => {
+                (vnni && amx::is_here()).then(|| kit(&x86_int8::STEM, &amx::INT8))
+            }
             (Path::Avx2, Precision::F32) => avx2.then_some(self.floats(&x86::AVX2, &x86::AVX2)),
             (Path::Avx2, Precision::Bf16) => avx2.then_some(self.floats(&x86_bf16::AVX2, &x86::AVX2)),
             _ => None,
@@ -66,7 +73,7 @@ impl Path {
     /// The instruction set of what is plain Rust beside the kernels.
     fn isa(self) -> Isa {
         let wanted = match self {
-            Path::Avx512 => Isa::Avx512,
+            Path::Amx | Path::Avx512 => Isa::Avx512,
             Path::Avx2 => Isa::Avx2,
             Path::Portable => Isa::Portable,
         };

@@ -81,4 +81,5 @@ pub(super) static PORTABLE: Kernels = Kernels {
     tiles: [tiles!(portable, 1, [1 2 3 4 5]), tiles!(portable, 2, [1 2 3 4 5]), tiles!(portable, 4, [1 2])],
     peak: portable_peak,
     chains: 12,
+    matrices: None,
 };

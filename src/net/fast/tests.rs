@@ -71,12 +71,15 @@ fn difference(a: &[f32], b: &[f32]) -> f32 {
 /// The network on every path and in every precision that this machine has.
 fn every_net(spec: &NetSpec, weights: &Weights) -> Vec<FastNet> {
     let floats = [Precision::F32, Precision::Bf16].into_iter().flat_map(|precision| {
-        let paths = Path::available().into_iter().filter(move |path| path.has(precision));
-        paths.map(move |path| FastNet::with_path(spec, weights, precision, path).expect("available"))
+        Path::available(precision)
+            .into_iter()
+            .map(move |path| FastNet::with_path(spec, weights, precision, path).expect("available"))
     });
     let mut nets: Vec<FastNet> = floats.collect();
-    if Path::Avx512.has(Precision::Int8) && spec.arch != Arch::Edge {
-        nets.push(FastNet::int8(spec, weights, &observations(spec, 20, 99)).expect("available"));
+    if spec.arch != Arch::Edge {
+        let obs = observations(spec, 20, 99);
+        let paths = Path::available(Precision::Int8).into_iter();
+        nets.extend(paths.map(|path| FastNet::int8_with_path(spec, weights, &obs, path).expect("available")));
     }
     nets
 }
@@ -91,7 +94,7 @@ fn check_against_naive(spec: &NetSpec, rows: usize, seed: u64) {
         logits.extend(l);
         values.extend(v);
     }
-    for path in Path::available() {
+    for path in Path::available(Precision::F32) {
         let mut net = FastNet::with_path(spec, &weights, Precision::F32, path).expect("available");
         let (l, v) = evaluate(&mut net, &obs).expect("finite");
         assert_eq!((l.len(), v.len()), (logits.len(), values.len()));
@@ -216,8 +219,8 @@ fn bf16_is_near_f32_on_every_path() {
         let obs = observations(&spec, 9, 15);
         let mut exact = FastNet::new(&spec, &weights, Precision::F32).expect("f32 is everywhere");
         let (logits, values) = evaluate(&mut exact, &obs).expect("finite");
-        for path in Path::available() {
-            let Ok(mut net) = FastNet::with_path(&spec, &weights, Precision::Bf16, path) else { continue };
+        for path in Path::available(Precision::Bf16) {
+            let mut net = FastNet::with_path(&spec, &weights, Precision::Bf16, path).expect("available");
             let (l, v) = evaluate(&mut net, &obs).expect("finite");
             for (found, expected) in [(l, &logits), (v, &values)] {
                 let off = difference(&found, expected);
@@ -233,9 +236,9 @@ fn bf16_without_hardware_is_the_same_arithmetic() {
     let spec = NetSpec { num_actions: 50, ..spec(Arch::Mlp, [31, 1, 1], 64) };
     let weights = weights(&spec, 16);
     let obs = observations(&spec, 40, 17);
-    let outputs: Vec<Vec<f32>> = Path::available()
+    let outputs: Vec<Vec<f32>> = Path::available(Precision::Bf16)
         .into_iter()
-        .filter_map(|path| FastNet::with_path(&spec, &weights, Precision::Bf16, path).ok())
+        .map(|path| FastNet::with_path(&spec, &weights, Precision::Bf16, path).expect("available"))
         .map(|mut net| evaluate(&mut net, &obs).expect("finite").0)
         .collect();
     for other in &outputs {
@@ -248,7 +251,7 @@ fn bf16_without_hardware_is_the_same_arithmetic() {
 fn denormal_weights_are_computed_with_and_huge_ones_reported() {
     let spec = spec(Arch::Resnet, [2, 3, 3], 20);
     let obs = observations(&spec, 3, 7);
-    for path in Path::available() {
+    for path in Path::available(Precision::F32) {
         let net = |weights: &Weights| FastNet::with_path(&spec, weights, Precision::F32, path);
         let mut tiny = weights(&spec, 8);
         tiny.get_mut("stem.weight").expect("there").data.fill(1e-41);
@@ -296,7 +299,7 @@ fn int8_is_near_f32_on_observations_like_those_it_was_calibrated_on() {
     for (arch, board) in [(Arch::Resnet, [3, 6, 7]), (Arch::Mlp, [31, 1, 1])] {
         let spec = NetSpec { num_actions: 50, ..spec(arch, board, 37) };
         let weights = weights(&spec, 18);
-        if !Path::Avx512.has(Precision::Int8) {
+        if Path::available(Precision::Int8).is_empty() {
             let error = FastNet::int8(&spec, &weights, &observations(&spec, 1, 1)).err();
             assert!(matches!(error, Some(Error::Unsupported { .. })));
             continue;
@@ -315,6 +318,30 @@ fn int8_is_near_f32_on_observations_like_those_it_was_calibrated_on() {
     }
 }
 
+/// Sums of bytes are integers: what multiplies them does not matter.
+#[test]
+fn int8_paths_agree_to_the_bit() {
+    let specs = [(Arch::Resnet, [3, 6, 7], 37), (Arch::Resnet, [2, 9, 9], 64), (Arch::Mlp, [31, 1, 1], 130)];
+    for (arch, board, channels) in specs {
+        let spec = NetSpec { num_actions: 50, ..spec(arch, board, channels) };
+        let (weights, calibration) = (weights(&spec, 21), observations(&spec, 30, 22));
+        for rows in [1, 7, 16, 40, 97] {
+            let obs = observations(&spec, rows, 23);
+            let outputs = Path::available(Precision::Int8).into_iter().map(|path| {
+                let mut net =
+                    FastNet::int8_with_path(&spec, &weights, &calibration, path).expect("available");
+                let (logits, values) = evaluate(&mut net, &obs).expect("finite");
+                (path, bits(&logits), bits(&values))
+            });
+            let outputs: Vec<_> = outputs.collect();
+            for (path, logits, values) in &outputs {
+                let (best, l, v) = &outputs[0];
+                assert!(logits == l && values == v, "{path:?} and {best:?}, {arch:?}, {rows} rows");
+            }
+        }
+    }
+}
+
 #[test]
 fn int8_without_observations_says_what_it_needs() {
     let spec = spec(Arch::Mlp, [5, 1, 1], 4);
@@ -323,6 +350,20 @@ fn int8_without_observations_says_what_it_needs() {
     let edge = edge_spec(4, 8);
     let error = FastNet::int8(&edge, &weights(&edge, 11), &observations(&edge, 3, 1)).err().expect("refused");
     assert!(error.to_string().contains("edge network in int8"), "{error}");
+}
+
+#[test]
+fn chunks_hold_all_rows_and_are_whole_grains_but_for_the_last() {
+    for grain in [1, 16] {
+        for (rows, most) in (0..300).flat_map(|rows| [1, 16, 48, 192].map(|most| (rows, most))) {
+            let chunks: Vec<usize> = super::Chunks::new(rows, most, grain).collect();
+            assert_eq!(chunks.iter().sum::<usize>(), rows);
+            assert!(chunks.iter().all(|boards| (1..=most).contains(boards)), "{rows} {most}: {chunks:?}");
+            let whole = chunks.iter().rev().skip(1).all(|boards| boards % grain == 0 || most < grain);
+            assert!(whole || chunks[0] < grain, "{rows} {most}: {chunks:?}");
+            assert!(chunks.len() <= rows.div_ceil(most), "{rows} {most}: {chunks:?}");
+        }
+    }
 }
 
 #[test]

@@ -9,6 +9,7 @@ pub(super) const BLOCK: usize = 2;
 
 /// One tap of an output row.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(C)]
 pub(super) struct Tap {
     /// Positions between the source and the output.
     pub shift: isize,
@@ -70,6 +71,8 @@ pub(super) struct Tile<'a> {
     pub out_row: usize,
     /// Output channels from the tile's first one to the layer's last (Output).
     pub valid: usize,
+    /// Rows of the tile.
+    pub rows: usize,
     pub epilogue: Epilogue,
 }
 
@@ -79,6 +82,17 @@ pub(super) struct Tile<'a> {
 /// The machine has the kernel's instructions, and every pointer of the tile is valid for what MR rows, NV vectors, the
 /// taps, the depth and the epilogue reach.
 pub(super) type TileFn = unsafe fn(&Tile<'_>);
+
+/// What kernels that multiply whole matrices need. They read a tile's rows to the last one, whether asked for or not.
+pub(super) struct Matrices {
+    /// Rows of a matrix; a tile's rows are best a multiple.
+    pub rows: usize,
+    /// Units that are multiplied at once: a row's units are a multiple.
+    pub units: usize,
+    /// Makes the thread ready for the kernels, and undoes that.
+    pub begin: unsafe fn(),
+    pub end: unsafe fn(),
+}
 
 /// The kernels of one instruction set and number format.
 pub(super) struct Kernels {
@@ -94,6 +108,30 @@ pub(super) struct Kernels {
     /// `rounds` times `chains` multiplications of whole vectors that wait for nothing but registers.
     pub peak: unsafe fn(rounds: usize) -> f32,
     pub chains: usize,
+    /// Where they multiply whole matrices.
+    pub matrices: Option<Matrices>,
+}
+
+impl Kernels {
+    /// Units that a row of activations is a multiple of.
+    pub(super) fn units(&self) -> usize {
+        self.matrices.as_ref().map_or(1, |m| m.units)
+    }
+
+    /// Rows that a tile is best a multiple of.
+    pub(super) fn grain(&self) -> usize {
+        self.matrices.as_ref().map_or(1, |m| m.rows)
+    }
+
+    /// Channels that a row of activations is a multiple of.
+    pub(super) fn channels(&self) -> usize {
+        self.lanes.max(self.units() * self.unit)
+    }
+
+    /// Channels that a layer writes a multiple of: all of a row, but for bytes, of which none is infinite times 0.
+    pub(super) fn written(&self) -> usize {
+        if self.unit == 4 { self.lanes } else { self.channels() }
+    }
 }
 
 /// The kernel `$entry` of NV = `$nv` for every listed MR.
@@ -189,51 +227,69 @@ impl<V: Vectors> Format for F32<V> {
 /// As for [`TileFn`].
 #[inline(always)]
 pub(super) unsafe fn tile<F: Format, const MR: usize, const NV: usize>(t: &Tile<'_>) {
-    // SAFETY: the caller's promise covers every row, vector and tap below.
+    // SAFETY: the caller's promise covers every row, vector and tap.
     unsafe {
         let sums = products::<F, MR, NV>(t);
+        finish::<F, _>(t, sums);
+    }
+}
+
+/// The sums of products of a tile.
+pub(super) trait Sums<F: Format> {
+    /// Calls `f` with the sum, with its bias, row and first lane of every vector.
+    ///
+    /// # Safety
+    /// The caller enabled F's instructions; the tile is the one that the sums are of.
+    unsafe fn each(self, t: &Tile<'_>, f: impl Fn(Vector<F>, usize, usize));
+}
+
+impl<F: Format, const MR: usize, const NV: usize> Sums<F> for [[Vector<F>; NV]; MR] {
+    #[inline(always)]
+    unsafe fn each(self, t: &Tile<'_>, f: impl Fn(Vector<F>, usize, usize)) {
+        for (row, sums) in self.into_iter().enumerate() {
+            for (j, sum) in sums.into_iter().enumerate() {
+                let lane = j * F::V::LANES;
+                // SAFETY: the caller's promise; the lane is one of the tile's.
+                f(unsafe { F::finish(t, sum, lane) }, row, lane);
+            }
+        }
+    }
+}
+
+/// Does what becomes of the sums.
+///
+/// # Safety
+/// As for [`TileFn`], of the tile that the sums are of.
+#[inline(always)]
+pub(super) unsafe fn finish<F: Format, S: Sums<F>>(t: &Tile<'_>, sums: S) {
+    // SAFETY: the caller's promise covers every row and vector below.
+    unsafe {
         match t.epilogue {
-            Epilogue::Enter => each::<F, MR, NV>(t, sums, |s, row, lane| {
+            Epilogue::Enter => sums.each(t, |s, row, lane| {
                 F::V::store(t.stream.add(row * t.stream_row + lane), s);
                 store_norm::<F>(t, s, row, lane);
             }),
-            Epilogue::Leave => each::<F, MR, NV>(t, sums, |s, row, lane| {
+            Epilogue::Leave => sums.each(t, |s, row, lane| {
                 let stream = t.stream.add(row * t.stream_row + lane);
                 let s = F::V::add(F::V::load(stream), s);
                 F::V::store(stream, s);
                 store_norm::<F>(t, s, row, lane);
             }),
-            Epilogue::Inner => each::<F, MR, NV>(t, sums, |s, row, lane| {
+            Epilogue::Inner => sums.each(t, |s, row, lane| {
                 F::store_units(t.out.add(row * t.out_row + lane / F::OUT), F::V::relu(s));
             }),
-            Epilogue::Meet => each::<F, MR, NV>(t, sums, |s, row, lane| {
+            Epilogue::Meet => sums.each(t, |s, row, lane| {
                 let staying = t.staying.add((t.board + row) % t.boards * t.end_row + lane);
                 let moving = t.moving.add(row * t.end_row + lane);
                 let s = F::V::add(F::V::add(s, F::V::load(staying)), F::V::load(moving));
                 F::store_units(t.out.add(row * t.out_row + lane / F::OUT), F::V::relu(s));
             }),
-            Epilogue::Hidden => each::<F, MR, NV>(t, sums, |s, row, lane| {
+            Epilogue::Hidden => sums.each(t, |s, row, lane| {
                 F::V::store(t.out.add(row * t.out_row + lane), F::V::relu(s));
             }),
-            Epilogue::Output => each::<F, MR, NV>(t, sums, |s, row, lane| {
+            Epilogue::Output => sums.each(t, |s, row, lane| {
                 F::V::store_valid(t.out.add(row * t.out_row + lane), s, t.valid - lane);
             }),
-        }
-    }
-}
-
-/// Calls `f` with the finished sum, row and first lane of every vector.
-#[inline(always)]
-unsafe fn each<F: Format, const MR: usize, const NV: usize>(
-    t: &Tile<'_>,
-    sums: [[Vector<F>; NV]; MR],
-    f: impl Fn(Vector<F>, usize, usize),
-) {
-    for (row, sums) in sums.into_iter().enumerate() {
-        for (j, sum) in sums.into_iter().enumerate() {
-            let lane = j * F::V::LANES;
-            // SAFETY: the caller enabled F's instructions; the lane is one of the tile's.
-            f(unsafe { F::finish(t, sum, lane) }, row, lane);
         }
     }
 }

@@ -85,6 +85,7 @@ pub(super) static AVX512: Kernels = Kernels {
     ],
     peak: avx512_peak,
     chains: 16,
+    matrices: None,
 };
 
 /// AVX2 with FMA.
@@ -168,4 +169,5 @@ pub(super) static AVX2: Kernels = Kernels {
     tiles: [tiles!(avx2, 1, [1 2 3 4 5 6]), tiles!(avx2, 2, [1 2 3 4 5 6]), tiles!(avx2, 4, [1 2])],
     peak: avx2_peak,
     chains: 12,
+    matrices: None,
 };

@@ -7,7 +7,7 @@ use std::arch::x86_64::*;
 use std::mem::transmute;
 
 /// `vdpbf16ps`.
-struct Avx512Bf16;
+pub(super) struct Avx512Bf16;
 
 // SAFETY of every method: called only inside functions that enable AVX-512F and AVX-512 BF16, on pointers the tile
 // vouches for.
@@ -52,6 +52,7 @@ pub(super) static AVX512: Kernels = Kernels {
     ],
     peak: avx512_peak,
     chains: 16,
+    matrices: None,
 };
 
 /// `vdpbf16ps` out of AVX2 and FMA; products of bf16 are exact, so that fusing them changes nothing.
@@ -105,4 +106,5 @@ pub(super) static AVX2: Kernels = Kernels {
     tiles: [tiles!(avx2, 1, [1 2 3 4 5 6]), tiles!(avx2, 2, [1 2 3 4]), tiles!(avx2, 4, [1 2])],
     peak: avx2_peak,
     chains: 10,
+    matrices: None,
 };

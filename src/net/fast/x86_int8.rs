@@ -10,7 +10,7 @@ use std::arch::x86_64::*;
 struct FloatToBytes;
 
 /// Reads and writes bytes.
-struct Bytes;
+pub(super) struct Bytes;
 
 /// Sixteen f32, not negative, rounded to bytes; what is above 255 becomes 255.
 ///
@@ -94,6 +94,7 @@ pub(super) static STEM: Kernels = Kernels {
     ],
     peak: stem_peak,
     chains: 16,
+    matrices: None,
 };
 
 #[target_feature(enable = "avx512f,avx512vnni")]
@@ -120,4 +121,5 @@ pub(super) static TOWER: Kernels = Kernels {
     ],
     peak: bytes_peak,
     chains: 16,
+    matrices: None,
 };
