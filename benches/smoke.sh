@@ -78,8 +78,8 @@ def with_interval(value, interval):
 
 
 print(f"{version}, {minutes} minutes each\n")
-print("| game | epochs | games played | opponent | won, drawn, lost | win rate | score | points a game | opponents' |")
-print("|---|---|---|---|---|---|---|---|---|")
+print("| game | epochs | games played | opponent | won, drawn, lost | win rate | score | points a game | opponents' | difference |")
+print("|---|---|---|---|---|---|---|---|---|---|")
 for game in games:
     lines = (out / game / "metrics.jsonl").read_text().splitlines() if (out / game / "metrics.jsonl").is_file() else []
     epochs = [json.loads(line) for line in lines]
@@ -92,7 +92,7 @@ for game in games:
         row = matches[name] = json.loads(path.read_text())
         start = f"| {game} | {len(epochs)} | {played:,} | {name} |"
         if "skipped" in row:
-            print(f"{start} {row['skipped']} | | | | |")
+            print(f"{start} {row['skipped']} | | | | | |")
             continue
         points = row["points_per_game"]
         print(
@@ -101,6 +101,7 @@ for game in games:
             f" {with_interval(row['score'], row['score_interval'])} |"
             f" {'' if points is None else with_interval(points, row['points_interval'])} |"
             f" {'' if points is None else format(row['opponent_points_per_game'], '.3f')} |"
+            f" {'' if points is None else with_interval(row['lead_per_game'], row['lead_interval'])} |"
         )
     record = {"game": game, "minutes": float(minutes), "version": version, "epochs": epochs, "matches": matches}
     (out / f"{game}.json").write_text(json.dumps(record, indent=1) + "\n")

@@ -206,6 +206,7 @@ VZ_DEVICE void play(State& s, int card) {
 constexpr int SEATS_AT = 3 * NUM_CARDS;
 constexpr int SEAT = 33;
 constexpr int ROUND_AT = SEATS_AT + SEAT * PLAYERS;
+constexpr int DEAL_AT = ROUND_AT + 19; // with network_sees = "deal"; else where the observation ends
 
 VZ_DEVICE f32 share(int x, int of) { return f32(x) / f32(of); }
 
@@ -272,7 +273,28 @@ VZ_DEVICE f32 round_number(const State& s, int i) {
     }
 }
 
+// The card that takes the current trick as it lies, as a set.
+VZ_DEVICE u64 best_of_trick(const State& s) {
+    if (trick_len(s) == 0) return 0;
+    return 1ull << s.trick[seat_after(trick_winner(s), PLAYERS - s.leader)];
+}
+
+// Number `i` of the deal: is the card at its place in its suit, the highest live one first, of the set that is asked for?
+VZ_DEVICE f32 deal_number(const State& s, int observer, int i) {
+    const int set = i / NUM_CARDS, trump = trump_in(s.round);
+    const int suit = ((trump == 4 ? 0 : trump) + i % NUM_CARDS / 13) % 4;
+    const u64 best = best_of_trick(s);
+    u64 live = best;
+    for (int player = 0; player < PLAYERS; player++) live |= s.hands[player];
+    live &= suit_cards(suit);
+    for (int above = i % 13; above > 0 && live != 0; above--) live &= ~(1ull << (63 - leading_zeros(live)));
+    if (live == 0) return 0.0f;
+    const u64 cards = set == PLAYERS ? best : s.hands[seat_after(observer, set)];
+    return f32(cards >> (63 - leading_zeros(live)) & 1);
+}
+
 VZ_DEVICE f32 observed(const State& s, int observer, int i) {
+    if (i >= DEAL_AT) return deal_number(s, observer, i - DEAL_AT);
     if (i < NUM_CARDS) return f32(s.hands[observer] >> i & 1);
     if (i < 2 * NUM_CARDS) return f32(s.gone >> (i - NUM_CARDS) & 1);
     if (i < SEATS_AT) return f32(trick_cards(s) >> (i - 2 * NUM_CARDS) & 1);

@@ -52,7 +52,7 @@ pub struct EvalArgs {
     #[arg(long, value_name = "N", default_value_t = 100, conflicts_with = "positions")]
     #[arg(value_parser = value_parser!(u64).range(1..=1_000_000))]
     pub games: u64,
-    /// Simulations a ply [default: what the run's configuration says]
+    /// Simulations a ply [default: the run's eval.simulations]
     #[arg(long, value_name = "S", value_parser = value_parser!(u32).range(1..=1_000_000))]
     pub sims: Option<u32>,
     /// Random plies that each pair of games opens with, so that no two pairs are the same game
@@ -127,7 +127,7 @@ fn in_match(args: &EvalArgs, source: &Source, opponent: &str, threads: usize) ->
     let plan = MatchPlan { games: args.games as usize, opening_plies: args.opening_plies, seed: args.seed };
     let outcome = play_match(&source.game, &mut own, &mut other, plan)?;
     let (result, elo) = (outcome.result, outcome.result.elo());
-    let points = outcome.points();
+    let (points, lead) = (outcome.points(), outcome.lead());
     if let Some(target) = &args.json {
         let row = json!({
             "against": opponent, "games": result.games(), "simulations": params.simulations,
@@ -137,6 +137,7 @@ fn in_match(args: &EvalArgs, source: &Source, opponent: &str, threads: usize) ->
             "elo": elo, "raw_score": Mean::of(&outcome.scores),
             "points_per_game": points.map(|p| p.mean), "points_interval": points.and_then(|p| p.interval()),
             "opponent_points_per_game": points.map(|_| Mean::of(&outcome.other_scores).mean),
+            "lead_per_game": lead.map(|lead| lead.mean), "lead_interval": lead.and_then(|lead| lead.interval()),
             "seed": args.seed, "opening_plies": args.opening_plies,
         });
         target.write(&format!("{row}\n"))?;
@@ -153,8 +154,9 @@ fn in_match(args: &EvalArgs, source: &Source, opponent: &str, threads: usize) ->
         share(result.win_rate(), result.win_rate_interval()),
         share(result.score(), result.score_interval()),
         points
-            .map(|points| format!(
-                "; points a game {points}, the opponents' {:.2}",
+            .zip(lead)
+            .map(|(points, lead)| format!(
+                "; points a game {points}, the opponents' {:.2}, the difference {lead}",
                 Mean::of(&outcome.other_scores).mean
             ))
             .unwrap_or_default()

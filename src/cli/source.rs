@@ -109,19 +109,19 @@ impl Source {
         FastNet::new(&self.spec, &self.file.weights, Precision::F32)
     }
 
-    /// How to search: the run's configuration, by `eval.algorithm`, with another number of simulations where one is given,
-    /// one leaf a pass.
+    /// How to search: the run's configuration, by `eval.algorithm`, with `eval.simulations` or the number that is given, one leaf
+    /// a pass.
     pub fn params(&self, simulations: Option<u32>) -> SearchParams {
         let mut params = SearchParams::new(&self.config.search, &self.game.sizes());
         params.rule = self.config.eval.algorithm;
-        params.simulations = simulations.unwrap_or(params.simulations);
+        params.simulations = simulations.unwrap_or(self.config.eval.simulations);
         params.leaves = 1;
         params
     }
 
     /// Determinisations of a position; 1 where nothing is hidden.
     pub fn determinisations(&self) -> usize {
-        if self.game.sizes().hidden_information { self.config.search.determinisations as usize } else { 1 }
+        if self.game.sizes().hidden_information { self.config.eval_determinisations() } else { 1 }
     }
 }
 

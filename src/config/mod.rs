@@ -302,6 +302,8 @@ section! {
         algorithm: Algorithm = Algorithm::Puct,
         /// Simulations of the searched moves.
         simulations: u32 = 64,
+        /// Determinisations of the searched moves, each with `simulations`; 0 = as many as `search.determinisations`.
+        determinisations: u32 = 0,
         /// Solved positions looked at (games with an exact solver).
         positions: usize = 200,
         /// Match games where there is no exact solver.
@@ -350,6 +352,14 @@ impl Config {
         let mut options = self.game.clone();
         options.remove("name");
         options
+    }
+
+    /// D in evaluation, for a game with hidden information.
+    pub fn eval_determinisations(&self) -> usize {
+        match self.eval.determinisations {
+            0 => self.search.determinisations as usize,
+            d => d as usize,
+        }
     }
 
     /// The device of the network in self-play.
@@ -447,6 +457,7 @@ impl Config {
             return Err(Error::config("net.precision", got, "f32 on a GPU, or net.device = \"cpu\""));
         }
         within("eval.simulations", self.eval.simulations, 1..=1_000_000)?;
+        within("eval.determinisations", self.eval.determinisations, 0..=4096)?;
         within("eval.positions", self.eval.positions, 1..=1_000_000)?;
         within("eval.match_games", self.eval.match_games, 1..=1_000_000)?;
         Ok(())

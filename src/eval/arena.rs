@@ -172,6 +172,13 @@ impl MatchOutcome {
     pub fn points(&self) -> Option<Mean> {
         (self.scores != self.returns).then(|| Mean::of(&self.scores))
     }
+
+    /// By how many points a game the first contestant is ahead of the mean of the others, where points are counted.
+    pub fn lead(&self) -> Option<Mean> {
+        let leads: Vec<f64> =
+            self.scores.iter().zip(&self.other_scores).map(|(own, other)| own - other).collect();
+        self.points().map(|_| Mean::of(&leads))
+    }
 }
 
 /// Plays a match of `a` against `b`. In games of more than two players `a` takes one seat and `b` all others.
@@ -287,7 +294,8 @@ pub struct PositionAnswer {
 /// Asks the bare policy and the search on solved positions.
 ///
 /// # Errors
-/// What the network says; [`Error::IllegalAction`] for a position that cannot be.
+/// What the network says; [`Error::IllegalAction`] for a position that cannot be, [`Error::Unsupported`] for a game with hidden
+/// information, in which the network must not be asked about the state itself.
 pub fn answer_positions(
     game: &Arc<dyn AnyGame>,
     network: &dyn Network,
@@ -295,6 +303,10 @@ pub fn answer_positions(
     positions: &[SolvedPosition],
     threads: usize,
 ) -> Result<(Vec<PositionAnswer>, PositionSummary)> {
+    if game.sizes().hidden_information {
+        let why = "what is best there depends on what is hidden; measure it in a match";
+        return Err(Error::unsupported(format!("solved positions of {}", game.name()), why));
+    }
     let mut at = Vec::with_capacity(positions.len());
     for (i, position) in positions.iter().enumerate() {
         let key = RowKey { lane: i as u64, ..RowKey::default() };
@@ -319,4 +331,34 @@ pub fn answer_positions(
     };
     let summary = PositionSummary::new(rates(|a| a.policy_action)?, rates(|a| a.search_action)?);
     Ok((answers, summary))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::batch::any_game;
+
+    /// A game of which these cards are dealt.
+    fn dealt(game: &Arc<dyn AnyGame>, names: &str) -> Playthrough {
+        let mut play = Playthrough::new(game.clone());
+        names.split_whitespace().for_each(|name| play.step_text(name).expect("legal"));
+        play
+    }
+
+    #[test]
+    fn what_is_searched_does_not_depend_on_hands_that_the_player_cannot_see() {
+        let options = "players = 3\ncards = 2\ndealer = 2\nnetwork_sees = 'deal'";
+        let game = any_game("blob", &options.parse().expect("TOML")).expect("valid");
+        let one = dealt(&game, "2♠ K♥ Q♥ 3♦ 9♣ 10♥");
+        let other = dealt(&game, "2♠ A♠ A♥ 3♦ A♣ A♦");
+        assert_eq!((one.turn(), other.turn()), (Turn::Player(0), Turn::Player(0)));
+        assert_ne!(one.state(), other.state());
+        let key = RowKey { seed: 5, ..RowKey::default() };
+        let (drawn, same) = (determinised(&one, key, 8), determinised(&other, key, 8));
+        assert_eq!(drawn, same);
+        let mut states: Vec<&[u8]> = drawn.iter().map(|position| position.state.as_slice()).collect();
+        states.sort_unstable();
+        states.dedup();
+        assert_eq!(states.len(), 8, "every draw is another deal");
+    }
 }

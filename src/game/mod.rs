@@ -157,9 +157,15 @@ pub trait Game: Clone + Send + Sync + 'static {
     /// Plays `action` (at a chance state: deals that outcome). `history` holds the positions before `state`, without it.
     fn step(&self, state: &mut Self::State, action: u16, history: History<'_>);
 
-    /// Writes what `player` sees to `out`, row-major in [`Sizes::obs`], from that player's viewpoint. May depend only on
-    /// what that player knows.
+    /// Writes what the network sees for `player` to `out`, row-major in [`Sizes::obs`], from that player's viewpoint. The first
+    /// [`Game::known_obs`] numbers may depend only on what that player knows.
     fn observe(&self, state: &Self::State, player: u8, out: &mut [f32]);
+
+    /// Numbers at the front of an observation that tell what the observer knows: all of them, but where the network is to
+    /// see the whole of a state that search has drawn by [`Game::determinise`].
+    fn known_obs(&self) -> usize {
+        self.sizes().obs.len()
+    }
 
     /// The result of a finished game for every player, `[P]` in [-1, 1]; at a horizon, the standing so far.
     fn returns(&self, state: &Self::State, out: &mut [f32]);

@@ -40,7 +40,7 @@ impl Examiner {
         params.simulations = config.eval.simulations;
         params.leaves = 1;
         let hidden = game.sizes().hidden_information;
-        let determinisations = if hidden { config.search.determinisations as usize } else { 1 };
+        let determinisations = if hidden { config.eval_determinisations() } else { 1 };
         if config.eval.every > 0 {
             check_search(game.as_ref(), params, ROWS * determinisations)?;
         }

@@ -66,7 +66,9 @@ contract! {
         "players = 3\ncards = 2\nfull = true",
         "players = 5\ncards = 10",
         "players = 8\ncards = 3",
-        "players = 4\ncards = 5";
+        "players = 4\ncards = 5",
+        "network_sees = 'deal'",
+        "players = 5\ncards = 3\nfull = true\nnetwork_sees = 'deal'";
 }
 
 /// Hands the game with these options (TOML text) to `visitor`; what is wrong with them fails the test by name.

@@ -21,6 +21,13 @@
 //! ([`Game::is_horizon`]), so no chance state is ever expanded (`max_chance_run` is 0). [`Game::returns`] is defined there
 //! too: the lead so far, which is also the expected final lead among equal players but for the order of seats.
 //! Determinised search has a known limit, strategy fusion: each sampled deal is searched as if it were open.
+//!
+//! **The network** may see one hand, or the deal that is searched (`network_sees`). In a tree all hands are known, and a value
+//! from one hand alone is the same in every deal, so that search cannot tell one deal from another until the round ends. With
+//! `"deal"` it is Monte Carlo search over open deals with a learned value (Long, Sturtevant, Buro, Furtak 2010,
+//! <https://doi.org/10.1609/aaai.v24i1.7562>). A sample is the true deal with what came of the round and with the visits summed over
+//! deals that the player drew without knowing it, so values and priors are those of play with hidden hands. The true hands are
+//! never searched: what [`Game::determinise`] draws is a function of what the player knows, and nothing else becomes a root.
 
 mod determinise;
 mod names;
@@ -55,6 +62,16 @@ pub enum Trump {
     None,
 }
 
+/// Which hands an observation holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Sight {
+    /// The observer's own.
+    Hand,
+    /// All hands of the state, which search never shows but for deals that it has drawn.
+    Deal,
+}
+
 /// The settings of Blob.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -69,11 +86,13 @@ pub struct Blob {
     pub trump: Trump,
     /// Dealer of the first (or only) round; the next player bids and leads first.
     pub dealer: u32,
+    /// What the network sees of the deal that is searched.
+    pub network_sees: Sight,
 }
 
 impl Default for Blob {
     fn default() -> Self {
-        Self { players: 4, cards: 5, full: false, trump: Trump::Spades, dealer: 0 }
+        Self { players: 4, cards: 5, full: false, trump: Trump::Spades, dealer: 0, network_sees: Sight::Hand }
     }
 }
 
@@ -176,7 +195,7 @@ impl Game for Blob {
             max_legal: self.cards as usize + 1,
             num_chance: NUM_CARDS,
             max_chance_run: 0,
-            obs: ObsShape { channels: observe::obs_len(players), height: 1, width: 1 },
+            obs: ObsShape { channels: observe::obs_len(self), height: 1, width: 1 },
             max_plies: (0..self.num_rounds()).map(|round| players * (2 * self.cards_in(round) + 1)).sum(),
             num_symmetries: 1,
             zero_sum: true,
@@ -223,6 +242,11 @@ impl Game for Blob {
         observe::write(self, s, usize::from(player), out);
     }
 
+    /// All but the deal.
+    fn known_obs(&self) -> usize {
+        observe::known_len(self)
+    }
+
     /// The lead over the mean of the others, scaled; at any state, the lead so far.
     fn returns(&self, s: &State, out: &mut [f32]) {
         for (player, value) in out.iter_mut().enumerate() {
@@ -238,8 +262,11 @@ impl Game for Blob {
         determinise::redeal(s, usize::from(player), rng)
     }
 
-    /// The hands of all but the player to move are no part of what that player sees.
+    /// Where the network sees one hand, those of all but the player to move do not matter to it.
     fn canonical(&self, s: &State) -> State {
+        if self.network_sees == Sight::Deal {
+            return *s;
+        }
         let observer = match self.turn(s) {
             Turn::Player(player) => usize::from(player),
             Turn::Chance | Turn::Over => 0,

@@ -1,6 +1,6 @@
-//! What a player of Blob sees, as a vector of `175 + 33 P` numbers; 307 for 4 players. Seats are relative to the
-//! observer: seat k is player (observer + k) mod P. Only public facts and the observer's own hand are read, so states
-//! that the observer cannot tell apart look the same.
+//! What the network sees of Blob for one player, the observer: a vector of `175 + 33 P` numbers; 307 for 4 players. Seats are
+//! relative to the observer: seat k is player (observer + k) mod P. Only public facts and the observer's own hand are read,
+//! so states that the observer cannot tell apart look the same.
 //!
 //! | numbers | what |
 //! |---|---|
@@ -17,15 +17,34 @@
 //! (0 bids: all 0); bid / 13, tricks taken / 13, (bid - taken) / 13, 1 if bid = taken (all but the second 0 before its
 //! bid); cards in hand / 13; suits shown void 4; 1 if dealer; 1 if first to bid or leader of the trick; 1 if to act; lead
 //! so far on the scale of the returns.
+//!
+//! With `network_sees = "deal"` ([`Sight::Deal`]) as many numbers as P + 1 packs follow, 567 in all for 4 players:
+//!
+//! | numbers | what |
+//! |---|---|
+//! | 52 a seat, seat 0 first | its hand |
+//! | 52 | the best card of the current trick |
+//!
+//! There a card's number is 13 x (its suit, counted from the trump on) + how many live cards of the suit are higher; live are
+//! the cards in hands and the best of the trick. What a card is worth in a deal is its place among those; the other cards
+//! of the pack are out of play, and two deals that differ by them alone look the same here.
 
-use super::rules::suit_of;
-use super::{Blob, NO_BID, NUM_CARDS, Phase, State};
+use super::rules::{suit_cards, suit_of};
+use super::{Blob, NO_BID, NUM_CARDS, Phase, Sight, State, Trump};
 
 const SEAT: usize = 33;
 
-/// Numbers in an observation of a game with `players` players.
-pub(super) fn obs_len(players: usize) -> usize {
-    3 * NUM_CARDS + SEAT * players + 19
+/// Numbers in an observation that the observer knows.
+pub(super) fn known_len(game: &Blob) -> usize {
+    3 * NUM_CARDS + SEAT * game.num_players() + 19
+}
+
+/// Numbers in an observation.
+pub(super) fn obs_len(game: &Blob) -> usize {
+    match game.network_sees {
+        Sight::Hand => known_len(game),
+        Sight::Deal => known_len(game) + NUM_CARDS * (game.num_players() + 1),
+    }
 }
 
 /// Writes numbers one after the other into an array that was zeroed.
@@ -76,6 +95,9 @@ pub(super) fn write(game: &Blob, s: &State, observer: usize, out: &mut [f32]) {
         write_seat(game, s, game.seat_after(observer, k), &mut w);
     }
     write_round(game, s, &mut w);
+    if game.network_sees == Sight::Deal {
+        write_deal(game, s, observer, &mut w);
+    }
 }
 
 /// Cards that `player` holds, from public facts alone.
@@ -138,4 +160,41 @@ fn write_round(game: &Blob, s: &State, w: &mut Writer) {
     w.share(players - num_bids, 8);
     w.share(game.num_rounds() - 1 - round, game.num_rounds());
     w.share(game.most_points_after(round), game.most_points());
+}
+
+/// The card that takes the current trick as it lies, as a set.
+fn best_of_trick(game: &Blob, s: &State) -> u64 {
+    if s.trick().is_empty() {
+        return 0;
+    }
+    let place = game.seat_after(game.trick_winner(s), game.num_players() - usize::from(s.leader));
+    1 << s.trick[place]
+}
+
+/// The hands and the best card of the trick, each card by its place in its suit among all of these.
+fn write_deal(game: &Blob, s: &State, observer: usize, w: &mut Writer) {
+    let best = best_of_trick(game, s);
+    let live = s.hands.iter().fold(best, |all, hand| all | hand);
+    for k in 0..game.num_players() {
+        write_places(game, s, s.hands[game.seat_after(observer, k)], live, w);
+    }
+    write_places(game, s, best, live, w);
+}
+
+/// 52 numbers: for each suit from the trump on, which of its `live` cards, the highest first, are of `cards`.
+fn write_places(game: &Blob, s: &State, cards: u64, live: u64, w: &mut Writer) {
+    let first = match game.trump_in(usize::from(s.round)) {
+        Trump::None => 0,
+        trump => trump as usize,
+    };
+    for i in 0..4 {
+        let suit = suit_cards((first + i) % 4);
+        let mut left = cards & suit;
+        while left != 0 {
+            let above = live & suit & !(left ^ (left - 1));
+            w.out[w.at + above.count_ones() as usize] = 1.0;
+            left &= left - 1;
+        }
+        w.at += 13;
+    }
 }

@@ -219,6 +219,59 @@ fn observations_turn_with_the_observer() {
     }
 }
 
+/// The numbers that are set in a block of 52 of the part of the observation that shows the deal.
+fn shown(game: &Blob, s: &State, observer: usize, block: usize) -> Vec<usize> {
+    let seen = observation(game, s, observer);
+    let start = game.known_obs() + NUM_CARDS * block;
+    (0..NUM_CARDS).filter(|&i| seen[start + i] == 1.0).collect()
+}
+
+#[test]
+fn a_deal_is_shown_by_what_its_cards_are_worth() {
+    let p = played("players = 3\ncards = 2", "2♠ K♥ Q♥ 3♦ 9♣ 10♥ 1 0 2 KH");
+    let (hand, s) = (Blob { players: 3, cards: 2, ..Blob::default() }, state_of(&p));
+    let deal = Blob { network_sees: Sight::Deal, ..hand.clone() };
+    for observer in 0..3 {
+        let seen = observation(&deal, &s, observer);
+        assert_eq!(seen.len(), 175 + 33 * 3 + 52 * 4);
+        assert_eq!(seen[..deal.known_obs()], observation(&hand, &s, observer));
+        for seat in 0..3 {
+            // 2♠ and 3♦; 9♣; Q♥ and 10♥, of which K♥ in the trick leaves them the second and third heart.
+            let right = [vec![0, 39], vec![26], vec![14, 15]][(observer + seat) % 3].clone();
+            assert_eq!(shown(&deal, &s, observer, seat), right, "observer {observer}, seat {seat}");
+        }
+        assert_eq!(shown(&deal, &s, observer, 3), [13]);
+    }
+    // With hearts as trumps they come first, then clubs, diamonds, spades.
+    let hearts = Blob { trump: Trump::Hearts, ..deal };
+    assert_eq!(shown(&hearts, &s, 0, 0), [26, 39]);
+    assert_eq!(shown(&hearts, &s, 0, 2), [1, 2]);
+}
+
+#[test]
+fn cards_out_of_play_change_nothing_of_a_deal() {
+    let game = Blob { network_sees: Sight::Deal, ..Blob::default() };
+    let mut moved = 0;
+    for s in random_states(&game, 20, 4) {
+        // A held card becomes the next lower one of its suit, where that one is in the stock.
+        for card in (0..NUM_CARDS).filter(|card| card % 13 > 0) {
+            let (from, to) = (1u64 << card, 1u64 << (card - 1));
+            let Some(holder) = s.hands.iter().position(|hand| hand & from != 0) else { continue };
+            if s.stock() & to == 0 {
+                continue;
+            }
+            let mut other = s;
+            other.hands[holder] ^= from | to;
+            for observer in 0..4 {
+                let deal = |s| observation(&game, s, observer)[game.known_obs()..].to_vec();
+                assert_eq!(deal(&other), deal(&s));
+            }
+            moved += 1;
+        }
+    }
+    assert!(moved > 1000, "{moved}");
+}
+
 #[test]
 fn hand_sizes_are_told_from_public_facts() {
     let game = Blob { players: 5, cards: 3, full: true, ..Blob::default() };
@@ -269,7 +322,8 @@ fn the_presets_are_what_they_say() {
         let config = Layers::default().file(path.as_ref()).and_then(Layers::resolve).expect(file);
         assert_eq!(config.search.determinisations, determinisations);
         assert_eq!(config.search.simulations, simulations);
+        assert_eq!((config.eval_determinisations(), config.eval.simulations), (16, 60));
         let sizes = any_game(config.game_name(), &config.game_options()).expect(file).sizes();
-        assert_eq!((sizes.num_players, sizes.max_plies, sizes.obs.len()), (4, 44, 307));
+        assert_eq!((sizes.num_players, sizes.max_plies, sizes.obs.len()), (4, 44, 567));
     }
 }

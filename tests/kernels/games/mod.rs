@@ -72,7 +72,10 @@ games! {
         "players = 4\ncards = 3\ntrump = 'hearts'\nfull = true\ndealer = 3",
         "players = 5\ncards = 10\ntrump = 'clubs'",
         "players = 7\ncards = 2\ntrump = 'diamonds'\nfull = true\ndealer = 6",
-        "players = 8\ncards = 6";
+        "players = 8\ncards = 6",
+        "network_sees = 'deal'",
+        "players = 3\ncards = 13\ntrump = 'none'\nnetwork_sees = 'deal'",
+        "players = 4\ncards = 3\ntrump = 'hearts'\nfull = true\ndealer = 3\nnetwork_sees = 'deal'";
 }
 
 fn play(name: &str, options: &str) {
