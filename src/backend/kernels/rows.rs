@@ -2,9 +2,10 @@
 //! may fail.
 
 use super::arrays::{Arrays, Which};
-use super::device::Device;
-use super::lanes::DeviceLanes;
+use super::device::{Device, Program};
+use super::lanes::{DeviceLanes, PackedStarts};
 use super::layout::{BeginCommand, Layout, RootRow, Totals, search_numbers};
+use super::memory::{DeviceNeed, NetworkNeed};
 use super::network::{DeviceNetwork, ObsFormat, Slots};
 use super::queue::{Batch, PlantBatch, Queue};
 use super::snapshots::{self, UploadedSnapshot, pack};
@@ -18,6 +19,7 @@ use crate::search::root::{Halving, RootSummary};
 use crate::search::{SearchParams, Solver};
 use crate::tree::{Tree, TreeShape};
 use bytemuck::Zeroable;
+use std::time::Instant;
 
 /// What the host remembers of the rows between passes.
 struct Known {
@@ -61,18 +63,20 @@ pub struct Rows<D: Device> {
     lanes: Option<DeviceLanes<D::Buffer>>,
     /// One pass with the network beside the rows.
     recording: Option<D::Recording>,
+    /// What the network beside the rows takes.
+    network: NetworkNeed,
     /// Bytes copied within passes.
     copied_inside: u64,
 }
 
 impl<D: Device> Rows<D> {
-    pub fn new(device: D, layout: Layout, plan: BackendPlan, sizes: &Sizes) -> Result<Self> {
-        let (integers, floats) = search_numbers(&plan, &layout, sizes);
+    pub fn new(device: D, layout: Layout, plan: BackendPlan, sizes: &Sizes, passes: Program) -> Result<Self> {
+        let numbers = search_numbers(&plan, &layout, sizes);
         let staged_bytes = 1 << 12;
         let staged = device.alloc(staged_bytes)?;
         let b = plan.rows;
         Ok(Self {
-            arrays: Arrays::new(device, &layout, integers, floats)?,
+            arrays: Arrays::new(device, &layout, passes, numbers)?,
             layout,
             params: plan.params,
             queue: Queue::new(b),
@@ -92,8 +96,32 @@ impl<D: Device> Rows<D> {
             answer: None,
             lanes: None,
             recording: None,
+            network: NetworkNeed::default(),
             copied_inside: 0,
         })
+    }
+
+    /// B L.
+    pub fn num_slots(&self) -> usize {
+        self.layout.shape.rows * self.layout.leaves
+    }
+
+    /// Refuses a network that does not fit beside the rows and their lanes, before it is made.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] with the numbers, and what the device says.
+    pub fn make_room(&mut self, network: NetworkNeed) -> Result<()> {
+        let lanes = self.lanes.as_ref();
+        let need = DeviceNeed { layout: &self.layout, starts: lanes.map_or(0, |l| l.starts_bytes), network };
+        let taken = self.arrays_bytes() + lanes.map_or(0, |lanes| lanes.bytes);
+        need.check((self.arrays.device.free_bytes()? as u64).saturating_add(taken))?;
+        self.network = network;
+        Ok(())
+    }
+
+    /// Bytes of the arrays of all rows, and of commands.
+    fn arrays_bytes(&self) -> u64 {
+        (self.layout.shape.rows * self.layout.row_bytes().total() + self.staged_bytes) as u64
     }
 
     pub fn plant(&mut self, b: usize, state: &[u8], history: &[u64]) -> Result<()> {
@@ -305,7 +333,7 @@ impl<D: Device> Rows<D> {
                     self.recording = Some(recording);
                 }
                 None => {
-                    self.pass(network)?;
+                    self.pass(network, &mut |_| Ok(()))?;
                     self.recording = Some(self.record(network)?);
                 }
             }
@@ -314,33 +342,64 @@ impl<D: Device> Rows<D> {
         self.count()
     }
 
-    /// The launches of one pass.
-    fn pass(&mut self, network: &mut dyn DeviceNetwork<D>) -> Result<()> {
+    /// One pass whose parts are waited for; the seconds of each.
+    pub fn pass_in_parts(&mut self, network: &mut dyn DeviceNetwork<D>) -> Result<[f64; 4]> {
+        self.flush()?;
+        self.forget_summaries();
+        self.arrays.device.download(&self.arrays.totals, 0, &mut [0])?; // waits for all before it
+        let (mut seconds, mut part, mut start) = ([0.0; 4], 0, Instant::now());
+        self.pass(network, &mut |arrays| {
+            arrays.device.download(&arrays.totals, 0, &mut [0])?;
+            let now = Instant::now();
+            seconds[part] = (now - start).as_secs_f64();
+            (part, start) = (part + 1, now);
+            Ok(())
+        })?;
+        self.known.is_fresh = false;
+        Ok(seconds)
+    }
+
+    /// The launches of one pass; after each of its four parts, `after`.
+    fn pass(
+        &mut self,
+        network: &mut dyn DeviceNetwork<D>,
+        after: &mut dyn FnMut(&Arrays<D>) -> Result<()>,
+    ) -> Result<()> {
         let kernel = match network.format() {
             ObsFormat::F32 => "observe_leaves",
             ObsFormat::Bf16 => "observe_leaves_bf16",
         };
-        let num = self.layout.shape.rows * self.layout.leaves;
+        let num = self.num_slots();
         self.arrays.select_rows()?;
         self.arrays.observe_leaves(kernel, &self.arrays.obs)?;
+        after(&self.arrays)?;
         let Arrays { device, obs, logits, answers, .. } = &mut self.arrays;
         network.forward(device, Slots { num, obs, logits, answers })?;
+        after(&self.arrays)?;
         self.arrays.expand_leaves()?;
+        after(&self.arrays)?;
         self.arrays.backup_rows()?;
-        self.lanes.as_ref().map_or(Ok(()), |lanes| self.arrays.act_lanes(lanes))
+        self.lanes.as_ref().map_or(Ok(()), |lanes| self.arrays.act_lanes(lanes))?;
+        after(&self.arrays)
     }
 
     /// One pass, recorded. A recording that fails is ended all the same.
     fn record(&mut self, network: &mut dyn DeviceNetwork<D>) -> Result<D::Recording> {
         self.arrays.device.begin_recording()?;
-        let recorded = self.pass(network);
+        let recorded = self.pass(network, &mut |_| Ok(()));
         let recording = self.arrays.device.end_recording();
         recorded.and(recording)
     }
 
-    /// The network is another: what was recorded with the last one counts no more.
+    /// What was recorded counts no more.
     pub fn forget_recording(&mut self) {
         self.recording = None;
+    }
+
+    /// The network is gone: so is what was recorded with it, and what it takes.
+    pub fn forget_network(&mut self) {
+        self.recording = None;
+        self.network = NetworkNeed::default();
     }
 
     pub fn simulate_same(&mut self, logits: &[f32], values: &[f32], passes: u32) -> Result<Totals> {
@@ -352,11 +411,11 @@ impl<D: Device> Rows<D> {
             self.answer = Some(answer);
         }
         match &self.lanes {
-            None => self.arrays.simulate_rows(passes)?,
-            Some(lanes) if lanes.determinisations == 1 => self.arrays.play_rows(lanes, passes)?,
+            None => self.arrays.simulate_rows(None, passes)?,
+            Some(lanes) if lanes.determinisations == 1 => self.arrays.simulate_rows(Some(lanes), passes)?,
             Some(lanes) => {
                 for _ in 0..passes {
-                    self.arrays.simulate_rows(1)?;
+                    self.arrays.simulate_rows(None, 1)?;
                     self.arrays.act_lanes(lanes)?;
                 }
             }
@@ -375,7 +434,11 @@ impl<D: Device> Rows<D> {
         self.flush()?;
         self.forget_recording();
         self.lanes = None; // its memory first
-        let taken = DeviceLanes::new(&self.arrays.device, &self.layout, plan, schedules, lanes, starts)?;
+        let trees = PackedStarts::new(starts);
+        let need = DeviceNeed { layout: &self.layout, starts: trees.bytes(), network: self.network };
+        let there = self.arrays_bytes() + self.network.bytes(self.num_slots());
+        need.check((self.arrays.device.free_bytes()? as u64).saturating_add(there))?;
+        let taken = DeviceLanes::new(&self.arrays.device, &self.layout, plan, schedules, lanes, &trees)?;
         let most_passes = taken.most_passes;
         self.lanes = Some(taken);
         Ok(Lead::Backend { most_passes })
