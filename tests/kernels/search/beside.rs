@@ -252,7 +252,7 @@ fn a_network_that_does_not_fit_beside_the_games_is_refused_with_the_number_that_
         panic!("more than there is room for")
     };
     assert!(detail.contains(", games ") && detail.contains(", network "), "{detail}");
-    assert!(need_mib > have_mib && have_mib == 100, "{need_mib} of {have_mib} MiB");
+    assert!(need_mib > have_mib && (99..=100).contains(&have_mib), "{need_mib} of {have_mib} MiB");
     let largest = largest_games as usize;
     assert!(largest > 500 && largest < 2000, "{largest}: {detail}");
     assert!(try_games(largest, free, true).is_ok(), "{largest} games do not fit");
