@@ -1,4 +1,5 @@
-//! The arrays of all rows on the device, and the launchers: one for each kernel of `kernels/search.cu`, of the same name.
+//! The arrays of all rows on the device, and the launchers: one for each kernel of `kernels/search.cu` and
+//! `kernels/passes.cu`, of the same name.
 
 use super::device::{Arg, Device, LaunchShape, Program};
 use super::lanes::DeviceLanes;
