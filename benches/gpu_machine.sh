@@ -4,8 +4,8 @@
 #   benches/gpu_machine.sh pack FOLDER [CAPABILITY]   where cargo is: builds, and packs all that is carried; 90 is an H100 or H200
 #   FOLDER/gpu_machine.sh measure OUT                 where the GPU is: results.json, page.md and every part's log in OUT
 #
-# Parts, each with its own time limit: every test against the CPU, compute-sanitizer on small runs, search and random play
-# measured, pgx beside it. A part that fails or runs out of time does not keep the others from running.
+# Parts, each with its own time limit: every test against the CPU, compute-sanitizer on small runs, search with and without a
+# network, and random play measured, pgx beside it. A part that fails or runs out of time does not keep the others from running.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
@@ -105,14 +105,16 @@ measure() {
         part "$tool-blob" 20 compute-sanitizer --tool $tool --error-exitcode 9 "${small[@]}" --game blob
     done
     local scaling=("$bin/vecaz" bench-scaling --device cuda --net uniform --seconds 2)
-    part search-connect_four 60 "${scaling[@]}" --game connect_four --sims 800 \
+    part search-connect_four 45 "${scaling[@]}" --game connect_four --sims 800 \
         --games 1,16,256,1024,4096,16384,65536 --json "$out/search-connect_four.json"
     part search-hex 40 "${scaling[@]}" --game hex --sims 800 --games 256,4096,16384 --json "$out/search-hex.json"
+    part search-network 60 "$bin/vecaz" bench-scaling --device cuda --seconds 1 --game connect_four --sims 200 \
+        --net 2x32,6x64,6x128 --games 1,128,4096,16384 --json "$out/search-network.json"
     part random_play 45 "$bin/device_games" --json "$out/random_play.json"
-    part train 50 "$bin/device_train" --batches 512,2048,8192
+    part train 40 "$bin/device_train" --batches 512,2048,8192
     part train-torch 40 python3 "$bin/torch_resnet.py" 2x32,6x64,6x128 cuda 512,2048,8192
-    part forward 90 "$bin/device_forward"
-    part pgx 60 python3 "$bin/pgx_random_play.py" --lanes 65536 --json "$out/pgx.json"
+    part forward 60 "$bin/device_forward"
+    part pgx 55 python3 "$bin/pgx_random_play.py" --lanes 65536 --json "$out/pgx.json"
     python3 "$bin/gpu_page.py" "$out"
     rm -r "$bin"
     ! cut -f 4 "$out/parts.tsv" | grep -qv '^0$' # fails where a part has

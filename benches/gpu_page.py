@@ -62,6 +62,26 @@ def search_table(rows):
     )
 
 
+def network_table(rows):
+    head = ("network", "N", "S", "simulations/s", "games/s", "select, forward, expand, backup (%)", "speed-up", "copied in passes")
+    return table(
+        head,
+        [
+            (
+                f"{row['net']}, {row['path']}",
+                row["games"],
+                row["sims"],
+                f"{row['simulations_per_second']:.0f}",
+                f"{row['games_per_second'] or 0:.1f}",
+                ", ".join(f"{100 * row['share'][part]:.0f}" for part in ("select", "forward", "expand", "backup")),
+                f"{row['speedup']:.1f}",
+                f"{row['copied_in_passes']} B",
+            )
+            for row in rows
+        ],
+    )
+
+
 def board(row):
     """The game, and whether its board is the large one."""
     return row["game"], "size = 19" in row["settings"]
@@ -91,6 +111,8 @@ def page(result):
     text += table(("part", "result", "seconds", "command"), rows)
     for title, key in (("Pure search, Connect Four", "search_connect_four"), ("Pure search, Hex 11", "search_hex")):
         text += f"\n## {title}\n\n" + (search_table(result[key]) if result[key] else "Not measured.\n")
+    text += "\n## Search with the network beside the trees, Connect Four\n\n"
+    text += network_table(result["search_network"]) if result["search_network"] else "Not measured.\n"
     text += "\n## Random play\n\n"
     text += play_table(result["random_play"], result["pgx"]) if result["random_play"] else "Not measured.\n"
     for part in result["parts"]:
@@ -106,6 +128,7 @@ def main():
         "commit": (read(folder, "commit") or "unknown").strip(),
         "parts": parts_of(folder),
         "search_connect_four": rows_of(folder, "search-connect_four"),
+        "search_network": rows_of(folder, "search-network"),
         "search_hex": rows_of(folder, "search-hex"),
         "random_play": rows_of(folder, "random_play"),
         "pgx": rows_of(folder, "pgx"),

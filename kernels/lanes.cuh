@@ -127,3 +127,6 @@ VZ_UNROLL
 };
 
 } // namespace search
+
+// The number of the caller's warp in the grid.
+VZ_DEVICE u32 warp_in_grid() { return (u32)(thread_in_grid() / search::WARP); }

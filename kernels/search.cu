@@ -6,9 +6,6 @@
 #include "search/root.cuh"
 #include "search/rows.cuh"
 
-// The number of the caller's warp in the grid.
-VZ_DEVICE u32 warp_in_grid() { return (u32)(thread_in_grid() / search::WARP); }
-
 // A number as the network's input has it: bfloat16, rounded to the nearest, ties to even.
 struct Bfloat16 {
     u16 bits;
@@ -96,31 +93,6 @@ VZ_KERNEL backup_rows(VZ_ROWS_ARGUMENTS) {
     if (b < num_rows) search::backup_leaves(VZ_ROWS, b);
 }
 
-// One pass of row `b` where the network gives the same answer to everything: `logits` [A], `answers` [P]. Returns its leaves.
-VZ_DEVICE u32 one_pass(const search::Rows& rows, u32 b, const f32* logits, const f32* answers) {
-    search::select(rows, b);
-    VZ_SYNC(20);
-    const u32 found = rows.roots[b].num_leaves;
-    for (u32 place = 0; place < found; place++) {
-        const search::Leaf leaf = rows.leaves[b * rows.num_leaves + place];
-        if (leaf.slot >= 0) search::expand(rows.row(b), leaf.node, logits, answers);
-    }
-    VZ_SYNC(21);
-    search::backup_leaves(rows, b);
-    VZ_SYNC(22);
-    return found;
-}
-
-// `passes` whole passes of every row, or as many as it has simulations for, with one answer for all. One warp a row; no row
-// waits for another.
-VZ_DENSE_KERNEL simulate_rows(VZ_ROWS_ARGUMENTS, const f32* logits, const f32* answers, u32 passes) {
-    const u32 b = warp_in_grid();
-    if (b >= num_rows) return;
-    for (u32 pass = 0; pass < passes; pass++) {
-        if (one_pass(VZ_ROWS, b, logits, answers) == 0) return;
-    }
-}
-
 // What follows a pass in every lane. One warp a lane.
 VZ_KERNEL act_lanes(VZ_ROWS_ARGUMENTS, VZ_LANES_ARGUMENTS, u32 num_games) {
     const u32 i = warp_in_grid();
@@ -131,21 +103,6 @@ VZ_KERNEL act_lanes(VZ_ROWS_ARGUMENTS, VZ_LANES_ARGUMENTS, u32 num_games) {
 VZ_KERNEL start_rows(VZ_ROWS_ARGUMENTS, VZ_LANES_ARGUMENTS) {
     const u32 b = warp_in_grid();
     if (b < num_rows) search::start_ply(VZ_ROWS, VZ_LANES, b);
-}
-
-// `passes` whole passes of every row with all that follows each, where a lane is one row and one answer serves all leaves.
-VZ_DENSE_KERNEL play_rows(VZ_ROWS_ARGUMENTS, VZ_LANES_ARGUMENTS, const f32* logits, const f32* answers, u32 passes) {
-    const u32 b = warp_in_grid();
-    if (b >= num_rows) return;
-    const search::Rows rows = VZ_ROWS;
-    const search::Lanes lanes = VZ_LANES;
-    for (u32 pass = 0; pass < passes; pass++) {
-        one_pass(rows, b, logits, answers);
-        search::act(rows, lanes, b);
-        VZ_SYNC(30);
-        search::start_ply(rows, lanes, b);
-        VZ_SYNC(31);
-    }
 }
 
 // One warp for each row of `list` [num].

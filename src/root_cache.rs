@@ -121,7 +121,7 @@ pub fn build_rows(
         let ply = PlyPlan { simulations: plan.simulations, exploration: Exploration::Plain, key };
         searcher.backend.begin(b, ply);
     }
-    while searcher.pass()? > 0 {}
+    searcher.finish()?;
     let trees =
         starts.iter().enumerate().map(|(b, state)| (state.clone(), searcher.backend.snapshot(b, plan.keep)));
     let trees = trees.collect();

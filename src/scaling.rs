@@ -26,6 +26,9 @@ pub enum Measured<'a> {
     Trained(&'a NetFile),
 }
 
+/// Passes whose parts are timed apart, at most, where a backend makes whole passes by itself.
+const PARTED_PASSES: u32 = 32;
+
 /// Passes before the clock starts: trees fill, caches warm.
 const WARM_UP_SECONDS: f64 = 0.5;
 
@@ -90,8 +93,16 @@ pub fn measure(config: &Config, network: Measured<'_>, threads: usize, seconds: 
     let clock = selfplay.take_clock();
     let work = wall * threads as f64;
     let simulations = clock.simulations as f64;
-    let forward = forward_rate(network.as_ref(), (rows * plan.params.leaves).div_ceil(threads), threads)?;
-    let shares = [clock.select, clock.forward, clock.expand, clock.backup].map(|s| s / work);
+    let slots = rows * if sizes.hidden_information { config.search.determinisations as usize } else { 1 };
+    let slots = slots * plan.params.leaves;
+    let (forward, shares) = match selfplay.last_passes_in_parts(PARTED_PASSES)? {
+        // One recording holds all of a pass: its parts are timed apart, each waited for.
+        Some(seconds) => (slots as f64 / seconds[1], seconds.map(|s| s / seconds.iter().sum::<f64>())),
+        None => (
+            forward_rate(network.as_ref(), (rows * plan.params.leaves).div_ceil(threads), threads)?,
+            [clock.select, clock.forward, clock.expand, clock.backup].map(|s| s / work),
+        ),
+    };
     Ok(ScalingRow {
         game: game.name().to_string(),
         games: rows,

@@ -7,12 +7,16 @@ use crate::backend::lanes::{Copied, Decided};
 use crate::backend::plan::{BackendPlan, Reuse};
 use crate::backend::{Backend, PlyPlan, new_backend};
 use crate::batch::AnyGame;
+use crate::config::DeviceName;
 use crate::error::{Error, Result};
 use crate::game::Turn;
 use crate::net::Network;
 use crate::search::root::{Exploration, RootSummary, RowKey};
 use crate::search::{PassBuffers, PassClock, SearchParams, simulate, simulate_many};
 use rayon::prelude::*;
+
+/// Passes without a look whether any row has simulations left, where a look costs as much as a pass.
+const UNWATCHED_PASSES: u32 = 16;
 
 /// A position to search.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -33,6 +37,10 @@ pub struct Searcher {
     pub network: Box<dyn Network>,
     /// Where the time went.
     pub clock: PassClock,
+    /// Where the rows are.
+    device: DeviceName,
+    /// True where the backend has the network beside its rows.
+    is_beside: bool,
     buffers: PassBuffers,
 }
 
@@ -45,10 +53,10 @@ impl Searcher {
         Self::with_backend(game, network, new_backend(game, plan)?, plan)
     }
 
-    /// A searcher with a backend that was made for `plan`.
+    /// A searcher with a backend that was made for `plan`; where that can, it takes the network beside its rows.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] where the network is not made for this game.
+    /// [`Error::Mismatch`] where the network is not made for this game, and as [`Backend::take_network`].
     pub fn with_backend(
         game: &dyn AnyGame,
         network: Box<dyn Network>,
@@ -66,12 +74,41 @@ impl Searcher {
                 expected: format!("{expected:?}"),
             });
         }
-        Ok(Self {
+        let mut searcher = Self {
             backend,
             network,
+            device: plan.params.device,
+            is_beside: false,
             clock: PassClock::default(),
             buffers: PassBuffers::new(&sizes, plan.rows * plan.params.leaves),
-        })
+        };
+        searcher.give_network()?;
+        Ok(searcher)
+    }
+
+    /// Takes another network of the same shape.
+    ///
+    /// # Errors
+    /// What the device says.
+    pub fn set_network(&mut self, network: &dyn Network) -> Result<()> {
+        self.network = network.fork();
+        self.give_network()
+    }
+
+    fn give_network(&mut self) -> Result<()> {
+        self.is_beside = self.backend.take_network(self.network.parts_for(self.device))?;
+        Ok(())
+    }
+
+    /// Passes until every row is done.
+    ///
+    /// # Errors
+    /// What the network and the device say.
+    pub fn finish(&mut self) -> Result<()> {
+        let passes = if self.is_beside { UNWATCHED_PASSES } else { 1 };
+        let Self { backend, network, buffers, clock, .. } = self;
+        while simulate_many(backend.as_mut(), network.as_mut(), buffers, clock, passes)? > 0 {}
+        Ok(())
     }
 
     /// One pass over all rows; returns the number of leaves, 0 where all are done.
@@ -131,7 +168,7 @@ impl Searcher {
                 self.backend.plant(b, &position.state, &position.history);
                 self.backend.begin(b, PlyPlan { simulations, exploration, key: position.key });
             }
-            while self.pass()? > 0 {}
+            self.finish()?;
             for b in 0..chunk.len() {
                 let mut summary = RootSummary::default();
                 self.backend.summarise(b, &mut summary);
@@ -148,7 +185,8 @@ pub struct Searchers {
 }
 
 impl Searchers {
-    /// Searchers of `rows` rows in all, for searches of at most `params.simulations` simulations without reuse.
+    /// Searchers of `rows` rows in all, for searches of at most `params.simulations` simulations without reuse. A GPU works on
+    /// all rows at once, in one searcher.
     ///
     /// # Errors
     /// As [`Searcher::new`].
@@ -160,7 +198,10 @@ impl Searchers {
         threads: usize,
     ) -> Result<Self> {
         let nodes = BackendPlan::nodes_for(params.simulations, &game.sizes());
-        let threads = threads.clamp(1, rows.max(1));
+        let threads = match params.device {
+            DeviceName::Cpu => threads.clamp(1, rows.max(1)),
+            DeviceName::Cuda(_) => 1,
+        };
         let plan = BackendPlan { rows: rows.div_ceil(threads), nodes, params, reuse: Reuse::Drop };
         let shards =
             (0..threads).map(|_| Searcher::new(game, network.fork(), plan)).collect::<Result<Vec<_>>>()?;

@@ -177,6 +177,7 @@ impl SelfPlay {
             evaluations.clear();
         }
         self.networks.iter_mut().for_each(|old| *old = network.fork());
+        self.shards.iter_mut().try_for_each(|shard| shard.searcher.set_network(network))?;
         let cache = &self.cache;
         self.shards.par_iter_mut().try_for_each(|shard| {
             (0..shard.lanes.len()).for_each(|i| shard.begin_ply(i, cache));
@@ -203,6 +204,23 @@ impl SelfPlay {
             self.shards.iter_mut().flat_map(|s| s.finished.drain(..)).collect();
         finished.sort_by_key(|(pass, game)| (*pass, game.lane));
         Ok(finished.into_iter().map(|(_, game)| game).collect())
+    }
+
+    /// Where the time of passes goes that a backend leads by itself with the network beside its rows: the mean seconds of each part
+    /// of [`Backend::pass_in_parts`] in up to `passes` passes, which are the last of these games. None where it does not lead so.
+    ///
+    /// # Errors
+    /// What the network and the device say.
+    pub fn last_passes_in_parts(mut self, passes: u32) -> Result<Option<[f64; 4]>> {
+        let [shard] = self.shards.as_mut_slice() else { return Ok(None) };
+        let Lead::Backend { most_passes } = shard.lead else { return Ok(None) };
+        let passes = passes.min(most_passes);
+        let mut sum = [0.0; 4];
+        for _ in 0..passes {
+            let Some(seconds) = shard.searcher.backend.pass_in_parts()? else { return Ok(None) };
+            sum.iter_mut().zip(seconds).for_each(|(sum, seconds)| *sum += seconds);
+        }
+        Ok(Some(sum.map(|seconds| seconds / f64::from(passes))))
     }
 
     /// The games in progress, in lane order.

@@ -5,15 +5,16 @@
 use std::sync::Arc;
 use vecaz::backend::kernels::batch::DeviceBatch;
 use vecaz::backend::kernels::cuda::CudaDevice;
+use vecaz::backend::kernels::cuda_network;
 use vecaz::backend::kernels::device::Device;
 use vecaz::backend::kernels::forward::{DeviceForward, Numbers};
 use vecaz::backend::kernels::network::{DeviceNetwork, ObsFormat, Slots};
 use vecaz::backend::kernels::store::Store;
 use vecaz::batch::{AnyGame, Batch, any_game};
-use vecaz::config::{Arch, Config, DeviceName, Layers, NetConfig, TrainConfig, TrainPrecision};
+use vecaz::config::{Arch, Config, DeviceName, Layers, NetConfig, Precision, TrainConfig, TrainPrecision};
 use vecaz::game::{self, Game, GameVisitor, ObsShape};
 use vecaz::net::spec::{NetSpec, Weights};
-use vecaz::net::{CandleNet, HashNet, IoShape, Network, UniformNet};
+use vecaz::net::{CandleNet, HashNet, IoShape, NetParts, Network, UniformNet};
 use vecaz::rng::{Key, Purpose};
 use vecaz::selfplay::{FinishedGame, Lane, SelfPlay};
 use vecaz::train::device::DeviceTrainer;
@@ -107,35 +108,68 @@ fn random_games_come_to_the_same_positions() {
     }
 }
 
-/// Everything that self-play on `device` leaves behind.
+/// Everything that self-play on `device` leaves behind, and the bytes copied within its passes.
 fn selfplay(
     text: &str,
     device: DeviceName,
-    network: fn(IoShape) -> Box<dyn Network>,
-) -> (Vec<FinishedGame>, Vec<Lane>) {
+    network: &dyn Fn(&dyn AnyGame) -> Box<dyn Network>,
+) -> (Vec<FinishedGame>, Vec<Lane>, u64) {
     let text = format!("{text}\n[run]\ndevice = \"{device}\"\n[net]\ndevice = \"cpu\"");
     let config: Config = Layers::default().text(&text, "test").and_then(Layers::resolve).expect("valid");
     let game = rules(config.game_name(), &config.game_options().to_string());
-    let sizes = game.sizes();
-    let shape =
-        IoShape { obs_len: sizes.obs.len(), num_actions: sizes.num_actions, num_players: sizes.num_players };
-    let network = network(shape);
+    let network = network(game.as_ref());
     let mut selfplay = SelfPlay::new(&game, &config, network.as_ref(), Vec::new(), 2).expect("fits");
     selfplay.set_network(network.as_ref(), Vec::new()).expect("a network");
     let games = (0..3).flat_map(|_| selfplay.stride().expect("played")).collect();
-    (games, selfplay.lanes().cloned().collect())
+    let inside = selfplay.take_clock().copied.inside;
+    (games, selfplay.lanes().cloned().collect(), inside)
+}
+
+fn shape_of(game: &dyn AnyGame) -> IoShape {
+    let sizes = game.sizes();
+    IoShape { obs_len: sizes.obs.len(), num_actions: sizes.num_actions, num_players: sizes.num_players }
 }
 
 fn compare(game: &str, search: &str, lanes: usize, network: fn(IoShape) -> Box<dyn Network>) {
     let text = format!(
         "[game]\n{game}\n[search]\n{search}\n[selfplay]\ngames = {lanes}\nstride = 150\nfast_fraction = 0.3\nfast_simulations = 5"
     );
-    let right = selfplay(&text, DeviceName::Cpu, network);
+    let network = |game: &dyn AnyGame| network(shape_of(game));
+    let (games, playing, _) = selfplay(&text, DeviceName::Cpu, &network);
+    let right = (games, playing);
     assert!(
         right.1.iter().any(|lane| lane.actions.len() + lane.game as usize > 1),
         "nothing was played: {text}"
     );
-    assert_eq!(selfplay(&text, DeviceName::Cuda(0), network), right, "{text}");
+    let (games, playing, _) = selfplay(&text, DeviceName::Cuda(0), &network);
+    assert_eq!((games, playing), right, "{text}");
+}
+
+#[test]
+fn a_network_beside_the_trees_plays_the_games_that_it_plays_through_the_host() {
+    if gpu().is_none() {
+        return;
+    }
+    for (game, net, precision, lanes) in [
+        ("name = 'connect_four'", "blocks = 3\nchannels = 64", Precision::Bf16, 517),
+        ("name = 'hex'\nsize = 5", "blocks = 2\nchannels = 40", Precision::F32, 33),
+        ("name = 'backgammon'", "arch = 'mlp'\nblocks = 2\nchannels = 100", Precision::F16, 64),
+        ("name = 'blob'", "arch = 'mlp'\nblocks = 1\nchannels = 64", Precision::Tf32, 9),
+    ] {
+        let text = format!(
+            "[game]\n{game}\n[search]\nsimulations = 20\nleaves = 2\n[selfplay]\ngames = {lanes}\nstride = 60"
+        );
+        let network = |game: &dyn AnyGame| -> Box<dyn Network> {
+            let net = Layers::default().text(&format!("[net]\n{net}"), "test").and_then(Layers::resolve);
+            let spec = NetSpec::new(&net.expect("valid").net, &game.sizes());
+            let weights = spec.random(Key::new(1, Purpose::Weights));
+            cuda_network(NetParts { spec, weights, precision }, 0).expect("in this build")
+        };
+        let (games, playing, _) = selfplay(&text, DeviceName::Cpu, &network);
+        let (found, now_playing, inside) = selfplay(&text, DeviceName::Cuda(0), &network);
+        assert_eq!((found, now_playing), (games, playing), "{text} {precision:?}");
+        assert_eq!(inside, 0, "{inside} bytes are copied within passes: {text}");
+    }
 }
 
 #[test]

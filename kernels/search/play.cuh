@@ -141,8 +141,9 @@ VZ_DEVICE_CALL void open_game(const PlayNumbers& play, LaneRow& row, Stepped& ga
 
 // Twin of `sum_determinisations` in src/act.rs, of the D rows from `first` on.
 VZ_DEVICE void sum_determinisations(const Rows& rows, Summary* parts, u32 first, u32 d, Summary& out) {
+    // No barrier is needed behind it: of what follows, a lane uses what it wrote itself. Where lanes repeat, those past the edges
+    // may read what is not there yet, and nobody uses what they make of it.
     for (u32 j = 0; j < d; j++) summarise(rows, first + j, parts[first + j]);
-    VZ_SYNC(23); // where lanes repeat, each reads what its twin wrote
     const Summary* all = parts + first;
     const f32 share = 1.0f / (f32)d;
     Reals policy, q;
@@ -199,7 +200,7 @@ VZ_DEVICE u32 decide(const Rows& rows, const Lanes& lanes, u32 i, const LaneRow&
     } else {
         sum_determinisations(rows, lanes.parts, i * d, d, out.summary);
     }
-    VZ_SYNC(24); // one lane reads all of it
+    VZ_SYNC(23); // one lane reads all of it
     u32 action = 0;
     if (lane() == 0) {
         const u32 last = row.opening + play.temperature_plies;
@@ -245,9 +246,9 @@ VZ_DEVICE void play_ply(const Rows& rows, const Lanes& lanes, u32 i, LaneRow& ro
 #else
     row.task = BEGIN_PLY;
     const State& state = rows.row(i).states[ROOT];
+    // `advance` ends with a barrier behind all that it writes, but for the row's scalars, which lane 0 alone writes and uses here.
     advance(rows, AdvanceCommand{i, action});
     row.plies += 1;
-    VZ_SYNC(25);
     while (game_turn(state) == TURN_CHANCE) {
         u32 outcome = 0;
         if (lane() == 0) {
@@ -258,7 +259,6 @@ VZ_DEVICE void play_ply(const Rows& rows, const Lanes& lanes, u32 i, LaneRow& ro
         outcome = from_lane(outcome, 0);
         advance(rows, AdvanceCommand{i, outcome});
         row.plies += 1;
-        VZ_SYNC(26);
     }
     if (game_turn(state) == TURN_OVER) next_game(rows, lanes, i, row);
 #endif
@@ -276,7 +276,7 @@ VZ_DEVICE_CALL void act(const Rows& rows, const Lanes& lanes, u32 i) {
         const u32 action = decide(rows, lanes, i, row);
         play_ply(rows, lanes, i, row, action);
     }
-    VZ_SYNC(27); // every lane has read the lane's scalars
+    // Lane 0 alone writes the lane's scalars and uses what was read of them.
     if (lane() == 0) lanes.all[i] = row;
 }
 
@@ -327,8 +327,9 @@ VZ_DEVICE void plant_lane(const Rows& rows, const Lanes& lanes, u32 b, [[maybe_u
 #else
     const u32 num_history = rows.roots[b].num_history;
     const State state = row.states[ROOT];
+    // A copy overwrites the row after `start_of` has every lane's vote, so after all have read it; what `plant_state` takes is
+    // lane 0's.
     const int start = start_of(lanes, state);
-    VZ_SYNC(28); // every lane has read the row
     if (start != NO_PLACE) {
         clone_start(rows, lanes, b, lanes.starts[start]);
     } else {
@@ -346,7 +347,7 @@ VZ_DEVICE_CALL void start_ply(const Rows& rows, const Lanes& lanes, u32 b) {
     const RowKey key = lane_key(play, row, b % play.determinisations);
     if (row.task == PLANT_ANEW) {
         plant_lane(rows, lanes, b, key);
-        VZ_SYNC(29);
+        VZ_SYNC(24);
     }
     Stream stream = lane_key(play, row, 0).key(Purpose::BUDGET).stream();
     const bool fast = play.fast_fraction > 0.0f && stream.uniform() < play.fast_fraction;

@@ -12,6 +12,7 @@ use crate::batch::AnyGame;
 use crate::config::{DeviceName, SearchEngine};
 use crate::error::Result;
 use crate::game::{self, Game, GameVisitor, Sizes};
+use crate::net::NetParts;
 use crate::search::eval_cache::EvalCache;
 use crate::search::root::{Exploration, RootSummary, RowKey};
 use crate::tree::Tree;
@@ -164,6 +165,15 @@ pub trait Backend: Send {
         Ok(())
     }
 
+    /// Takes the network to be asked from now on, or other weights for the one it has, to keep it beside its rows. False, with
+    /// nothing taken, where whoever leads the passes must ask it; None takes nothing and gives up what was there.
+    ///
+    /// # Errors
+    /// [`crate::Error::Memory`] where it does not fit beside the rows, and what the device says.
+    fn take_network(&mut self, _network: Option<&NetParts>) -> Result<bool> {
+        Ok(false)
+    }
+
     /// Makes up to `passes` whole passes in every row, for a network that gives every leaf the same answer, `logits [A]` and
     /// `values [P]`; what they did in all. None, with nothing done, where the backend must be led through each pass.
     ///
@@ -178,6 +188,16 @@ pub trait Backend: Send {
     /// # Errors
     /// What the network and the device say.
     fn simulate_beside(&mut self, _passes: u32) -> Result<Option<Selected>> {
+        Ok(None)
+    }
+
+    /// One pass with the network beside the rows whose parts are waited for, to see where the time of passes goes: the seconds of
+    /// selection with observations, forward, expansion, and backup with what follows a pass. None, with nothing done, where there
+    /// is no such network.
+    ///
+    /// # Errors
+    /// What the network and the device say.
+    fn pass_in_parts(&mut self) -> Result<Option<[f64; 4]>> {
         Ok(None)
     }
 

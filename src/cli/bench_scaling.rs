@@ -19,11 +19,13 @@ Examples:
   vecaz bench-scaling --net 2x32,6x64 --threads 1,2 --json rows.json --plot scaling.svg
   vecaz bench-scaling --root-cache 0,5000 --csv -
   vecaz bench-scaling --run runs/connect_four --games 128 --set net.precision=int8
+  vecaz bench-scaling --device cuda --net 6x128 --games 1,128,4096 --set net.precision=f16
 
 Per row: simulations/s, moves/s, speed-up over the fewest games, share of time in select, forward,
 expand, backup and the rest, positions/s of the bare forward and the fraction of it reached, depths,
 idle lanes and peak memory; on a GPU also the bytes copied between it and the host, within passes and
-in all per move.";
+in all per move. Where the network is beside the trees, the shares and the bare forward are those of
+some passes whose parts are waited for one by one.";
 
 /// The arguments of `vecaz bench-scaling`; every list makes a row of each combination.
 #[derive(Clone, Debug, Args)]

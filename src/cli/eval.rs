@@ -96,7 +96,8 @@ pub fn execute(args: EvalArgs) -> Result<()> {
 fn on_positions(args: &EvalArgs, source: &Source, file: &Path, threads: usize) -> Result<()> {
     let solved = positions::read(file, &source.game)?;
     let params = source.params(args.sims);
-    let (answers, summary) = answer_positions(&source.game, &source.network()?, params, &solved, threads)?;
+    let (answers, summary) =
+        answer_positions(&source.game, source.network()?.as_ref(), params, &solved, threads)?;
     if let Some(target) = &args.json {
         let mut text = String::new();
         for answer in &answers {
@@ -122,7 +123,8 @@ fn on_positions(args: &EvalArgs, source: &Source, file: &Path, threads: usize) -
 fn in_match(args: &EvalArgs, source: &Source, opponent: &str, threads: usize) -> Result<()> {
     let game = source.game.as_ref();
     let params = source.params(args.sims);
-    let mut own = Contestant::search(game, &source.network()?, params, source.determinisations(), threads)?;
+    let mut own =
+        Contestant::search(game, source.network()?.as_ref(), params, source.determinisations(), threads)?;
     let mut other = opponent_named(args, source, opponent, threads)?;
     let plan = MatchPlan { games: args.games as usize, opening_plies: args.opening_plies, seed: args.seed };
     let outcome = play_match(&source.game, &mut own, &mut other, plan)?;
@@ -188,7 +190,7 @@ fn opponent_named(args: &EvalArgs, source: &Source, opponent: &str, threads: usi
     }
     let other = other.for_game(&source.game)?;
     let params = other.params(args.sims);
-    Contestant::search(game, &other.network()?, params, other.determinisations(), threads)
+    Contestant::search(game, other.network()?.as_ref(), params, other.determinisations(), threads)
 }
 
 #[cfg(test)]

@@ -1,13 +1,15 @@
 //! A run's folder, a weights file, or nothing -> a game, a network and how to search with it.
 
+use crate::backend::kernels::check_device;
 use crate::batch::{AnyGame, any_game};
 use crate::config::{Config, Layers, NetConfig, Precision};
 use crate::error::{Error, Result};
-use crate::net::NetSpec;
 use crate::net::fast::FastNet;
+use crate::net::{NetSpec, Network};
+use crate::run::network::place;
 use crate::run::{BEST, CONFIG, checkpoint};
 use crate::search::SearchParams;
-use crate::weights::{NetFile, pack};
+use crate::weights::NetFile;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -28,7 +30,8 @@ pub struct Source {
 
 impl Source {
     /// Reads a run's folder (its best network, else the latest) or a weights file; the network inside the program where
-    /// `path` is None. The assignments `set` are laid over the run's configuration.
+    /// `path` is None. The assignments `set` are laid over the run's configuration, which is on the CPU here whatever the run
+    /// was on: `run.device=cuda` among them puts trees and network on a GPU.
     ///
     /// # Errors
     /// [`Error::Io`], [`Error::Format`] or [`Error::Mismatch`] naming the file; as [`Layers::resolve`] for `set`.
@@ -44,7 +47,7 @@ impl Source {
         if !path.is_dir() {
             return Self::from_file(NetFile::load(path)?);
         }
-        let config = saved_config(path)?;
+        let config = viewed_config(path)?;
         let file = NetFile::load(&weights_of(path)?)?;
         let game = any_game(config.game_name(), &config.game_options())?;
         let spec = file.spec_for(game.as_ref())?;
@@ -76,10 +79,13 @@ impl Source {
         let base = Layers::default().text(&self.config.to_toml(), "the run's configuration")?;
         let config =
             assignments.iter().try_fold(base, |layers, assignment| layers.set(assignment))?.resolve()?;
-        if config.net != (NetConfig { precision: config.net.precision, ..self.config.net.clone() }) {
-            let expected = "the sizes that the weights have; only net.precision may change";
+        let NetConfig { precision, device, .. } = config.net;
+        if config.net != (NetConfig { precision, device, ..self.config.net.clone() }) {
+            let expected = "the sizes that the weights have; only net.precision and net.device may change";
             return Err(Error::config("net", "other sizes", expected));
         }
+        check_device(config.run.device)?;
+        check_device(config.network_device())?;
         let game = any_game(config.game_name(), &config.game_options())?;
         Self { config, ..self }.for_game(&game)
     }
@@ -93,12 +99,12 @@ impl Source {
         Ok(Self { game: game.clone(), spec, ..self })
     }
 
-    /// The network, packed.
+    /// The network where the configuration has it.
     ///
     /// # Errors
-    /// As [`FastNet::new`].
-    pub fn network(&self) -> Result<FastNet> {
-        pack(self.game.as_ref(), &self.spec, &self.file.weights, self.config.net.precision)
+    /// As [`place`].
+    pub fn network(&self) -> Result<Box<dyn Network>> {
+        Ok(place(&self.config, self.game.as_ref(), &self.spec, &self.file.weights)?.0)
     }
 
     /// The network in f32, whatever self-play uses: what the self-check vectors were made with.
@@ -113,6 +119,7 @@ impl Source {
     /// a pass.
     pub fn params(&self, simulations: Option<u32>) -> SearchParams {
         let mut params = SearchParams::new(&self.config.search, &self.game.sizes());
+        params.device = self.config.run.device;
         params.rule = self.config.eval.algorithm;
         params.simulations = simulations.unwrap_or(self.config.eval.simulations);
         params.leaves = 1;
@@ -130,11 +137,23 @@ impl Source {
 /// # Errors
 /// [`Error::Format`] where `dir` holds no run; as [`Layers::resolve`].
 pub fn saved_config(dir: &Path) -> Result<Config> {
+    saved_layers(dir)?.resolve()
+}
+
+/// The same for who looks at the run: on the CPU, whatever the run was on.
+///
+/// # Errors
+/// As [`saved_config`].
+pub fn viewed_config(dir: &Path) -> Result<Config> {
+    saved_layers(dir)?.on_cpu().resolve()
+}
+
+fn saved_layers(dir: &Path) -> Result<Layers> {
     let path = dir.join(CONFIG);
     if !path.is_file() {
         return Err(Error::format(dir, format!("no run is here (it has no {CONFIG})")));
     }
-    Layers::default().file(&path)?.resolve()
+    Layers::default().file(&path)
 }
 
 /// The best weights of the run in `dir`, else those of its latest checkpoint.

@@ -1,7 +1,7 @@
 //! `vecaz verify`: does a run still give what it gave?
 
 use super::JsonTarget;
-use super::source::{Source, saved_config};
+use super::source::{Source, viewed_config};
 use crate::batch::{AnyGame, Playthrough, any_game};
 use crate::error::{Error, Result};
 use crate::game::Turn;
@@ -53,7 +53,7 @@ impl Findings {
 /// # Errors
 /// [`Error::Verify`] where anything differs; [`Error::Io`] or [`Error::Format`] for what cannot be read.
 pub fn execute(args: VerifyArgs) -> Result<()> {
-    let config = saved_config(&args.run)?;
+    let config = viewed_config(&args.run)?;
     let game = any_game(config.game_name(), &config.game_options())?;
     let mut findings = Findings::default();
     let games = verify_games(&args.run, &game, &mut findings)?;

@@ -53,6 +53,25 @@ impl Layers {
         Ok(self)
     }
 
+    /// Leaves out what asks for a GPU: devices, the format of training, and formats of the network that the CPU does not have,
+    /// for which f32 stands.
+    pub fn on_cpu(mut self) -> Self {
+        let gone: [(&str, &str, &[&str]); 4] = [
+            ("run", "device", &[]),
+            ("net", "device", &[]),
+            ("train", "precision", &[]),
+            ("net", "precision", &["f16", "tf32"]),
+        ];
+        for (section, key, values) in gone {
+            let Some(table) = self.0.get_mut(section).and_then(toml::Value::as_table_mut) else { continue };
+            let found = table.get(key).and_then(toml::Value::as_str).unwrap_or_default();
+            if values.is_empty() || values.contains(&found) {
+                table.remove(key);
+            }
+        }
+        self
+    }
+
     /// The configuration, checked.
     ///
     /// # Errors
@@ -123,6 +142,7 @@ where
 
 #[cfg(test)]
 mod tests {
+    use super::super::{DeviceName, Precision, TrainPrecision};
     use super::*;
 
     fn error(assignment: &str) -> String {
@@ -130,6 +150,19 @@ mod tests {
             Ok(_) => panic!("{assignment} was accepted"),
             Err(e) => e.to_string(),
         }
+    }
+
+    #[test]
+    fn a_run_on_a_gpu_is_looked_at_on_the_cpu() {
+        let text = "[run]\ndevice = 'cuda:1'\nseed = 7\n[net]\ndevice = 'cuda:0'\nprecision = 'f16'\n[train]\nprecision = 'bf16'";
+        let config = Layers::default().text(text, "test").expect("TOML").on_cpu().resolve().expect("valid");
+        assert_eq!(
+            (config.run.device, config.network_device(), config.run.seed),
+            (DeviceName::Cpu, DeviceName::Cpu, 7)
+        );
+        assert_eq!((config.net.precision, config.train.precision), (Precision::F32, TrainPrecision::F32));
+        let kept = Layers::default().text("[net]\nprecision = 'bf16'", "test").expect("TOML").on_cpu();
+        assert_eq!(kept.resolve().expect("valid").net.precision, Precision::Bf16);
     }
 
     #[test]
@@ -147,6 +180,8 @@ mod tests {
             ("search.algorithm=uct", "search.algorithm"),
             ("nothing", "expected key=value"),
             ("run.device=gpu", "run.device"),
+            ("net.precision=f16", "net.precision: got f16, expected f32, bf16 or int8 on the CPU"),
+            ("net.precision=tf32", "net.precision: got tf32, expected f32, bf16 or int8 on the CPU"),
         ] {
             let message = error(assignment);
             assert!(message.contains(part) && !message.contains('\n'), "{assignment}: {message}");

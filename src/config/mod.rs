@@ -79,8 +79,12 @@ names! {
         F32 = "f32",
         /// bfloat16 products, 32-bit sums.
         Bf16 = "bf16",
-        /// 8-bit integers with scales.
+        /// 8-bit integers with scales, on the CPU.
         Int8 = "int8",
+        /// Products of IEEE half precision, 32-bit sums, on a GPU.
+        F16 = "f16",
+        /// 32-bit floats whose products are of numbers rounded to 10 bits, on a GPU.
+        Tf32 = "tf32",
     }
 }
 names! {
@@ -142,7 +146,8 @@ section! {
         value_channels: usize = 4,
         /// Hidden units of the value head.
         value_hidden: usize = 64,
-        /// Number format in self-play and evaluation; `train.precision` is that of training. Against f32, a trained Connect Four network
+        /// Number format in self-play and evaluation: `f32`, `bf16` or `int8` on the CPU, `f32`, `tf32`, `bf16` or `f16` on a
+        /// GPU; `train.precision` is that of training. Against f32, a trained Connect Four network
         /// differs in bf16 by 5e-5 nats of policy and 0.002 of value, in int8 by 8e-4 and 0.011, and plays as strongly in
         /// either (`benches/precision.rs`).
         precision: Precision = Precision::F32,
@@ -283,8 +288,8 @@ section! {
         minutes: f64 = 0.0,
         /// Threads; 0 = all cores.
         threads: usize = 0,
-        /// Device of games and trees in self-play: `cpu`, `cuda` or `cuda:N`; of the network too, unless `net.device` is
-        /// given. Training is where the network is, but that of the edge network on the CPU; evaluation runs on the CPU.
+        /// Device of games and trees in self-play and evaluation: `cpu`, `cuda` or `cuda:N`; of the network too, unless `net.device` is
+        /// given. Training is where the network is, but that of the edge network on the CPU.
         device: DeviceName = DeviceName::Cpu,
         /// Memory the plan may take, in MiB; 0 = nine tenths of what the machine has free.
         memory_mib: u64 = 0,
@@ -392,9 +397,7 @@ impl Config {
         within("net.policy_channels", n.policy_channels, 1..=1024)?;
         within("net.value_channels", n.value_channels, 1..=1024)?;
         within("net.value_hidden", n.value_hidden, 1..=4096)?;
-        if (n.arch, n.precision) == (Arch::Edge, Precision::Int8) {
-            return Err(Error::config("net.precision", "int8", "f32 or bf16 where net.arch = \"edge\""));
-        }
+        self.check_precision()?;
         let s = &self.search;
         within("search.simulations", s.simulations, 1..=1_000_000)?;
         within("search.leaves", s.leaves, 1..=4096)?;
@@ -452,14 +455,29 @@ impl Config {
         within("run.keep_checkpoints", r.keep_checkpoints, 1..=100_000)?;
         r.device.check("run.device")?;
         self.network_device().check("net.device")?;
-        if self.network_device() != DeviceName::Cpu && n.precision != Precision::F32 {
-            let got = format!("{:?}", n.precision).to_lowercase();
-            return Err(Error::config("net.precision", got, "f32 on a GPU, or net.device = \"cpu\""));
-        }
         within("eval.simulations", self.eval.simulations, 1..=1_000_000)?;
         within("eval.determinisations", self.eval.determinisations, 0..=4096)?;
         within("eval.positions", self.eval.positions, 1..=1_000_000)?;
         within("eval.match_games", self.eval.match_games, 1..=1_000_000)?;
         Ok(())
+    }
+
+    /// Refuses a number format that the network does not have where it is.
+    fn check_precision(&self) -> Result<()> {
+        let on_gpu = self.network_device() != DeviceName::Cpu;
+        let expected = match (on_gpu, self.net.arch, self.net.precision) {
+            (_, _, Precision::F32)
+            | (false, _, Precision::Bf16)
+            | (false, Arch::Resnet | Arch::Mlp, Precision::Int8)
+            | (true, Arch::Resnet | Arch::Mlp, Precision::Bf16 | Precision::F16 | Precision::Tf32) => {
+                return Ok(());
+            }
+            (false, Arch::Edge, _) => "f32 or bf16 where net.arch = \"edge\"",
+            (false, ..) => "f32, bf16 or int8 on the CPU",
+            (true, Arch::Edge, _) => "f32 on a GPU where net.arch = \"edge\", or net.device = \"cpu\"",
+            (true, ..) => "f32, tf32, bf16 or f16 on a GPU, or net.device = \"cpu\"",
+        };
+        let got = format!("{:?}", self.net.precision).to_lowercase();
+        Err(Error::config("net.precision", got, expected))
     }
 }

@@ -19,6 +19,7 @@ pub mod naive; // the forward as the formulas read, to check the others
 pub use candle_net::CandleNet;
 pub use spec::{NetSpec, Weights};
 
+use crate::config::{DeviceName, Precision};
 use crate::error::Result;
 use crate::rng::{Key, Purpose};
 
@@ -31,6 +32,17 @@ pub struct IoShape {
     pub num_actions: usize,
     /// P: values.
     pub num_players: usize,
+}
+
+/// All that fixes a network's answers, for whoever computes them by itself.
+#[derive(Clone, Debug)]
+pub struct NetParts {
+    /// Its sizes.
+    pub spec: NetSpec,
+    /// Its weights.
+    pub weights: Weights,
+    /// Its number format.
+    pub precision: Precision,
 }
 
 /// Something that gives every observation logits over all actions and a value for every player.
@@ -54,6 +66,13 @@ pub trait Network: Send {
     /// False where the outputs do not depend on the observations, which then need not be made.
     fn needs_observations(&self) -> bool {
         true
+    }
+
+    /// What a backend with its rows on `device` needs to give this network's answers there, with nothing copied to the host;
+    /// None where the network must be asked.
+    fn parts_for(&self, device: DeviceName) -> Option<&NetParts> {
+        let _ = device;
+        None
     }
 
     /// Another evaluator on the same weights, for another thread.

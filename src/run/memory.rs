@@ -118,7 +118,8 @@ fn product(a: usize, b: usize) -> u64 {
     (a as u64).saturating_mul(b as u64)
 }
 
-/// Refuses a search of `rows` positions at once, each in a new tree, that takes more memory than the machine has free.
+/// Refuses a search of `rows` positions at once, each in a new tree, that takes more memory than the machine has free; a GPU
+/// tells its own need.
 ///
 /// # Errors
 /// [`Error::Unsupported`] with the numbers.
@@ -126,7 +127,11 @@ pub fn check_search(game: &dyn AnyGame, params: SearchParams, rows: usize) -> Re
     let sizes = game.sizes();
     let nodes = BackendPlan::nodes_for(params.simulations, &sizes);
     let plan = BackendPlan { rows, nodes, params, reuse: Reuse::Drop };
-    let row = plan.row_bytes(&sizes, game.state_size()) + PassBuffers::bytes(&sizes, params.leaves);
+    let tree = match params.device {
+        DeviceName::Cpu => plan.row_bytes(&sizes, game.state_size()),
+        DeviceName::Cuda(_) => 0,
+    };
+    let row = tree + PassBuffers::bytes(&sizes, params.leaves);
     let need = product(rows, row);
     match available() {
         Some(free) if need > free / 10 * 9 => Err(Error::unsupported(

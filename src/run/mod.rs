@@ -16,8 +16,7 @@ use crate::batch::{AnyGame, any_game};
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::files::{remove_temporaries, write_atomic};
-use crate::net::NetSpec;
-use crate::net::fast::FastNet;
+use crate::net::{NetSpec, Network};
 use crate::replay::{BatchPlan, Replay, Symmetries};
 use crate::report::html::write_report;
 use crate::report::metrics::{self, EpochRecord, Losses, MetricsLog};
@@ -25,7 +24,7 @@ use crate::report::progress::Progress;
 use crate::report::tensorboard::EventWriter;
 use crate::root_cache::{self, CachePlan};
 use crate::selfplay::{FinishedGame, SelfPlay, backend_plan};
-use crate::weights::{NetFile, pack};
+use crate::weights::NetFile;
 use checkpoint::{Checkpoint, Counters, Parts};
 use findings::FindingsLog;
 use learner::{Learner, learner};
@@ -217,7 +216,7 @@ impl Run {
     /// One epoch; None where `stop` interrupted it.
     fn work(&mut self, voice: &mut Progress, stop: &AtomicBool) -> Result<Option<EpochRecord>> {
         let started = Instant::now();
-        let (network, _) = place(&self.config, self.game.as_ref(), &self.spec, &self.trainer.weights()?)?;
+        let (network, _) = self.network()?;
         let cache = match self.config.search.root_cache {
             0 => Vec::new(),
             simulations => {
@@ -237,7 +236,8 @@ impl Run {
         let every = self.config.eval.every;
         let strength = if every > 0 && epoch.is_multiple_of(every) {
             voice.start("evaluation", 1, "pass");
-            Some(self.examiner.examine(&self.network()?)?)
+            let (network, _) = self.network()?;
+            Some(self.examiner.examine(network.as_ref())?)
         } else {
             None
         };
@@ -353,9 +353,9 @@ impl Run {
         (added as f64 * train.reuse / (train.batch * train.accumulate) as f64) as u64
     }
 
-    /// The present weights, packed for evaluation.
-    fn network(&self) -> Result<FastNet> {
-        pack(self.game.as_ref(), &self.spec, &self.trainer.weights()?, self.config.net.precision)
+    /// The network with the present weights, which come by way of the host wherever they are trained.
+    fn network(&self) -> Result<(Box<dyn Network>, String)> {
+        place(&self.config, self.game.as_ref(), &self.spec, &self.trainer.weights()?)
     }
 
     fn network_file(&self) -> Result<NetFile> {

@@ -228,11 +228,18 @@ pub fn export(checkpoint: &Path, out: &Path) -> Result<NetFile> {
 /// Packs a network for self-play in the number format asked for. 8-bit scales are set on positions of random games.
 ///
 /// # Errors
-/// As [`FastNet::new`] and [`FastNet::int8`].
+/// As [`FastNet::new`] and [`FastNet::int8`]; [`Error::Unsupported`] for a format that only GPUs have.
 pub fn pack(game: &dyn AnyGame, net: &NetSpec, weights: &Weights, precision: Precision) -> Result<FastNet> {
     match precision {
         Precision::Int8 => FastNet::int8(net, weights, &describe::observations(game, CALIBRATION)),
         Precision::F32 | Precision::Bf16 => FastNet::new(net, weights, precision),
+        Precision::F16 | Precision::Tf32 => {
+            let name = format!("{precision:?}").to_lowercase();
+            Err(Error::unsupported(
+                format!("a network in {name} on the CPU"),
+                "it takes f32, bf16 and int8 there",
+            ))
+        }
     }
 }
 

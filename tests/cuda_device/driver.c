@@ -4,16 +4,42 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OK = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NO_DEVICE = 100, INVALID_IMAGE = 200, NOT_FOUND = 500, ILLEGAL_ADDRESS = 700 };
+enum {
+    OK = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NO_DEVICE = 100, INVALID_IMAGE = 200, NOT_FOUND = 500, ILLEGAL_ADDRESS = 700,
+    CAPTURE_UNSUPPORTED = 900, CAPTURE_INVALIDATED = 901
+};
 
 // The knobs.
 int driver_version = 13000;
 int driver_devices = 2;
 uint64_t driver_memory = 1 << 20;
 
+// Graphs, and those of them that can be launched, that are there.
+int driver_graphs = 0;
+
 static uint64_t taken = 0;
 static int failed = OK; // stays, as a failed kernel's error does
 static void *current = 0;
+
+// Launches that are captured: kernels with their arguments and shapes as they were.
+enum { MOST_LAUNCHES = 8, ARGUMENT_BYTES = 28 };
+struct launch {
+    void *function;
+    unsigned char arguments[ARGUMENT_BYTES];
+    unsigned shape[7];
+};
+struct graph {
+    int count;
+    struct launch launches[MOST_LAUNCHES];
+};
+static struct graph *capture = 0; // while launches are captured
+static int invalidated = 0;       // something was asked for that cannot be captured
+
+// What is not captured spoils the capture.
+static int outside_capture(void) {
+    if (capture != 0) return invalidated = 1, CAPTURE_UNSUPPORTED;
+    return failed;
+}
 
 void driver_reset(void) {
     driver_version = 13000;
@@ -21,6 +47,10 @@ void driver_reset(void) {
     driver_memory = 1 << 20;
     taken = 0;
     failed = OK;
+    driver_graphs = 0;
+    free(capture);
+    capture = 0;
+    invalidated = 0;
 }
 
 int cuDriverGetVersion(int *version) { return *version = driver_version, OK; }
@@ -41,7 +71,7 @@ int cuCtxSetCurrent(void *context) { return current = context, OK; }
 int cuCtxSynchronize(void) { return failed; }
 int cuStreamCreate(void **stream, unsigned flags) { return *stream = &taken, OK; }
 int cuStreamDestroy_v2(void *stream) { return OK; }
-int cuStreamSynchronize(void *stream) { return failed; }
+int cuStreamSynchronize(void *stream) { return outside_capture(); }
 
 int cuMemGetInfo_v2(size_t *free, size_t *total) { return *free = driver_memory - taken, *total = driver_memory, OK; }
 int cuMemAllocAsync(uint64_t *address, size_t bytes, void *stream) {
@@ -58,13 +88,17 @@ int cuMemFreeAsync(uint64_t address, void *stream) {
     return OK;
 }
 int cuMemsetD8Async(uint64_t address, unsigned char value, size_t bytes, void *stream) {
-    return memset((void *)address, value, bytes), failed;
+    return memset((void *)address, value, bytes), outside_capture();
 }
 int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, void *stream) {
-    return memcpy((void *)to, from, bytes), failed;
+    const int result = outside_capture();
+    if (result != CAPTURE_UNSUPPORTED) memcpy((void *)to, from, bytes);
+    return result;
 }
 int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, void *stream) {
-    return memcpy(to, (void *)from, bytes), failed;
+    const int result = outside_capture();
+    if (result != CAPTURE_UNSUPPORTED) memcpy(to, (void *)from, bytes);
+    return result;
 }
 
 // A program is machine code, which is ELF.
@@ -81,6 +115,17 @@ int cuFuncGetParamInfo(void *function, size_t index, size_t *offset, size_t *siz
     if ((uintptr_t)function != 'r' || index >= 5) return INVALID_VALUE;
     return *offset = 0, *size = RECORD[index], OK;
 }
+static void run(const struct launch *launch) {
+    if ((uintptr_t)launch->function == 'c') {
+        failed = ILLEGAL_ADDRESS; // told later, as on a GPU
+        return;
+    }
+    unsigned char *out;
+    memcpy(&out, launch->arguments, sizeof out);
+    memcpy(out, launch->arguments + 8, ARGUMENT_BYTES - 8);
+    memcpy(out + ARGUMENT_BYTES - 8, launch->shape, sizeof launch->shape);
+}
+
 static int shared_allowed = 48 << 10;
 int cuFuncSetAttribute(void *function, int attribute, int value) {
     if (value > 200 << 10) return INVALID_VALUE;
@@ -92,16 +137,45 @@ int cuLaunchKernel(
 ) {
     if (failed != OK) return failed;
     if (bx > 1024 || shared > shared_allowed) return INVALID_VALUE;
-    if ((uintptr_t)function == 'c') return failed = ILLEGAL_ADDRESS, OK; // told later, as on a GPU
-    unsigned char *out = *(unsigned char **)parameters[0];
-    for (int i = 1; i < 5; out += RECORD[i], i++) memcpy(out, parameters[i], RECORD[i]);
-    const unsigned shape[] = {gx, gy, gz, bx, by, bz, shared};
-    memcpy(out, shape, sizeof shape);
-    return OK;
+    struct launch launch = {function, {0}, {gx, gy, gz, bx, by, bz, shared}};
+    unsigned char *argument = launch.arguments;
+    for (int i = 0; (uintptr_t)function == 'r' && i < 5; argument += RECORD[i], i++) memcpy(argument, parameters[i], RECORD[i]);
+    if (capture == 0) return run(&launch), OK;
+    if (capture->count == MOST_LAUNCHES) return INVALID_VALUE;
+    return capture->launches[capture->count++] = launch, OK;
 }
 
+// A graph is its launches; the one that can be launched is a copy of it.
+int cuStreamBeginCapture_v2(void *stream, int mode) {
+    if (capture != 0) return INVALID_VALUE;
+    return capture = calloc(1, sizeof *capture), invalidated = 0, OK;
+}
+int cuStreamEndCapture(void *stream, void **graph) {
+    if (capture == 0) return INVALID_VALUE;
+    struct graph *made = capture;
+    capture = 0;
+    *graph = 0;
+    if (invalidated || made->count == 0) return free(made), invalidated ? CAPTURE_INVALIDATED : OK;
+    return *graph = made, driver_graphs++, OK;
+}
+int cuGraphInstantiateWithFlags(void **executable, void *graph, unsigned long long flags) {
+    *executable = memcpy(malloc(sizeof(struct graph)), graph, sizeof(struct graph));
+    return driver_graphs++, OK;
+}
+int cuGraphLaunch(void *executable, void *stream) {
+    const struct graph *graph = executable;
+    if (failed != OK) return failed;
+    for (int i = 0; i < graph->count; i++) run(&graph->launches[i]);
+    return OK;
+}
+int cuGraphExecDestroy(void *executable) { return free(executable), driver_graphs--, OK; }
+int cuGraphDestroy(void *graph) { return free(graph), driver_graphs--, OK; }
+
 int cuGetErrorName(int error, const char **text) {
-    *text = error == ILLEGAL_ADDRESS ? "CUDA_ERROR_ILLEGAL_ADDRESS" : "CUDA_ERROR_OF_ANOTHER_KIND";
+    *text = error == ILLEGAL_ADDRESS       ? "CUDA_ERROR_ILLEGAL_ADDRESS"
+            : error == CAPTURE_UNSUPPORTED ? "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED"
+            : error == CAPTURE_INVALIDATED ? "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED"
+                                           : "CUDA_ERROR_OF_ANOTHER_KIND";
     return OK;
 }
 int cuGetErrorString(int error, const char **text) {

@@ -188,10 +188,72 @@ fn a_kernel_that_fails_is_named() {
     device.launch("crash", SHAPE, &[]).expect("it fails later");
     let several = sentence(device.download(&buffer, 0, &mut [0; 4]));
     for part in
-        ["one of these kernels of chequers failed (", "record (7", "crash (7", "CUDA_LAUNCH_BLOCKING=1"]
+        ["one of these kernels failed (", "record (7", "crash (7", ") of chequers", "CUDA_LAUNCH_BLOCKING=1"]
     {
         assert!(several.contains(part), "{several}");
     }
+}
+
+/// The first numbers of `buffer`.
+fn numbers(device: &CudaDevice, buffer: &<CudaDevice as Device>::Buffer) -> [u32; 3] {
+    let mut out = [0; 12];
+    device.download(buffer, 0, &mut out).expect("copied");
+    [0, 4, 8].map(|at| u32::from_le_bytes(out[at..at + 4].try_into().expect("four bytes")))
+}
+
+#[test]
+fn launches_are_recorded_and_made_again() {
+    let driver = driver();
+    let Some(device) = loaded(None) else { return };
+    let buffers = [0, 1].map(|_| device.alloc(64).expect("room"));
+    let launch = |buffer, x| {
+        let arguments = [Arg::Buffer(buffer, 0), Arg::U32(x), Arg::I32(-1), Arg::U64(0), Arg::F32(0.0)];
+        device.launch("record", SHAPE, &arguments).expect("launched, or recorded");
+    };
+    device.begin_recording().expect("begun");
+    launch(&buffers[0], 7);
+    launch(&buffers[1], 8);
+    let recording = device.end_recording().expect("recorded");
+    let found = || [0, 1].map(|i| numbers(&device, &buffers[i]));
+    assert_eq!(found(), [[0; 3]; 2], "recorded, and not made");
+    for _ in 0..2 {
+        device.replay(&recording).expect("made");
+        assert_eq!(found(), [[7, u32::MAX, 0], [8, u32::MAX, 0]]);
+        launch(&buffers[0], 9);
+        assert_eq!(found(), [[9, u32::MAX, 0], [8, u32::MAX, 0]], "made at once");
+    }
+    let graphs = || {
+        // SAFETY: the counter is a global variable of driver.c, and only one test runs at a time.
+        unsafe { **driver.get::<*mut i32>(b"driver_graphs").expect("in driver.c") }
+    };
+    assert_eq!(graphs(), 2, "the graph, and the one that is launched");
+    drop(recording);
+    assert_eq!(graphs(), 0);
+}
+
+#[test]
+fn a_recording_that_goes_wrong_is_told_and_ends() {
+    let _driver = driver();
+    let Some(device) = loaded(None) else { return };
+    let mut buffer = device.alloc(64).expect("room");
+    device.begin_recording().expect("begun");
+    let copied = sentence(device.upload(&mut buffer, 0, &[1; 4]));
+    assert!(copied.ends_with("(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED)"), "{copied}");
+    let ended = sentence(device.end_recording().map(|_| ()));
+    assert!(ended.ends_with("(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED)"), "{ended}");
+    assert_eq!(numbers(&device, &buffer), [0; 3]);
+    device.begin_recording().expect("begun");
+    let none = sentence(device.end_recording().map(|_| ()));
+    assert_eq!(none, "device cuda:0: the launches to be recorded were none");
+
+    device.begin_recording().expect("begun");
+    device.launch("crash", SHAPE, &[]).expect("recorded");
+    let recording = device.end_recording().expect("recorded");
+    device.synchronise().expect("nothing was launched");
+    device.replay(&recording).expect("it fails later");
+    let named = "device cuda:0: kernel crash (7 blocks of 96 threads, 0 bytes of shared memory) of chequers failed: \
+                 an illegal memory access was encountered (CUDA_ERROR_ILLEGAL_ADDRESS)";
+    assert_eq!(sentence(device.synchronise()), named);
 }
 
 #[test]

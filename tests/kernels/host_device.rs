@@ -8,6 +8,7 @@ use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::ptr::NonNull;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use vecaz::backend::kernels::device::{Arg, Device, LaunchShape, Limits, Program};
 use vecaz::{Error, Result};
 
@@ -19,6 +20,8 @@ const ALIGNMENT: usize = 256;
 pub struct HostBuffer {
     start: NonNull<u8>,
     bytes: usize,
+    /// Bytes of all buffers of the device.
+    taken: Arc<AtomicUsize>,
 }
 
 // SAFETY: the buffer owns its memory; nothing else holds the address beyond a call.
@@ -29,12 +32,13 @@ impl HostBuffer {
         Layout::from_size_align(bytes + GUARD.len(), ALIGNMENT).expect("a size that memory has")
     }
 
-    fn new(bytes: usize) -> Self {
+    fn new(bytes: usize, taken: Arc<AtomicUsize>) -> Self {
+        taken.fetch_add(bytes, Ordering::Relaxed);
         // SAFETY: the layout's size is not 0, since the guard is part of it.
         let start = NonNull::new(unsafe { alloc_zeroed(Self::layout(bytes)) }).expect("memory");
         // SAFETY: the guard lies within the allocation.
         unsafe { start.add(bytes).as_ptr().copy_from_nonoverlapping(GUARD.as_ptr(), GUARD.len()) };
-        Self { start, bytes }
+        Self { start, bytes, taken }
     }
 
     /// The bytes.
@@ -86,6 +90,7 @@ impl HostPlace {
 
 impl Drop for HostBuffer {
     fn drop(&mut self) {
+        self.taken.fetch_sub(self.bytes, Ordering::Relaxed);
         // SAFETY: allocated with the same layout.
         unsafe { dealloc(self.start.as_ptr(), Self::layout(self.bytes)) };
     }
@@ -117,6 +122,7 @@ pub struct HostDevice {
     defines: Vec<(String, String)>,
     below: &'static str,
     free_bytes: usize,
+    taken: Arc<AtomicUsize>,
     missing_barrier: c_int,
     seed: Cell<u64>,
     launches: Cell<u64>,
@@ -152,6 +158,7 @@ impl HostDevice {
             defines: Vec::new(),
             below: "",
             free_bytes: usize::MAX,
+            taken: Arc::default(),
             missing_barrier: 0,
             seed: Cell::new(seed),
             launches: Cell::new(0),
@@ -182,7 +189,7 @@ impl HostDevice {
         self
     }
 
-    /// The same with `bytes` free.
+    /// The same with `bytes` free before anything is made.
     pub fn with_free_bytes(mut self, bytes: usize) -> Self {
         self.free_bytes = bytes;
         self
@@ -270,11 +277,11 @@ impl Device for HostDevice {
 
     fn alloc(&self, bytes: usize) -> Result<HostBuffer> {
         self.allocations.set(self.allocations.get() + 1);
-        Ok(HostBuffer::new(bytes))
+        Ok(HostBuffer::new(bytes, self.taken.clone()))
     }
 
     fn free_bytes(&self) -> Result<usize> {
-        Ok(self.free_bytes)
+        Ok(self.free_bytes.saturating_sub(self.taken.load(Ordering::Relaxed)))
     }
 
     fn upload(&self, to: &mut HostBuffer, offset: usize, from: &[u8]) -> Result<()> {

@@ -1,6 +1,7 @@
-//! The arrays of all rows on the device, and the launchers: one for each kernel of `kernels/search.cu`, of the same name.
+//! The arrays of all rows on the device, and the launchers: one for each kernel of `kernels/search.cu` and
+//! `kernels/passes.cu`, of the same name.
 
-use super::device::{Arg, Device, LaunchShape};
+use super::device::{Arg, Device, LaunchShape, Program};
 use super::lanes::DeviceLanes;
 use super::layout::{Layout, RowBytes};
 use crate::error::Result;
@@ -20,6 +21,8 @@ const COPYING_THREADS: u32 = 256;
 pub struct Arrays<D: Device> {
     /// The device, with the program loaded.
     pub device: D,
+    /// The program of whole passes in one launch, and once it is needed, what is loaded of it.
+    passes: (Program, Option<D::Module>),
     /// In the order of `Rows` in `kernels/tree.cuh`.
     rows: Vec<D::Buffer>,
     /// Schedules of sequential halving.
@@ -74,11 +77,16 @@ pub struct DeviceTree<B> {
 }
 
 impl<D: Device> Arrays<D> {
-    /// Zeroed arrays. `device` has the program loaded.
+    /// Zeroed arrays. `device` has the program loaded; `passes` is that of whole passes.
     ///
     /// # Errors
     /// What the device says.
-    pub fn new(device: D, layout: &Layout, integers: [u32; 11], floats: [f32; 8]) -> Result<Self> {
+    pub fn new(
+        device: D,
+        layout: &Layout,
+        passes: Program,
+        (integers, floats): ([u32; 11], [f32; 8]),
+    ) -> Result<Self> {
         let RowBytes { arrays, network, summary } = layout.row_bytes();
         let b = layout.shape.rows;
         let alloc = |bytes: usize| device.alloc(b * bytes);
@@ -91,6 +99,7 @@ impl<D: Device> Arrays<D> {
         let (num_rows, num_leaves) = (b, layout.leaves);
         Ok(Self {
             device,
+            passes: (passes, None),
             rows,
             tables,
             integers,
@@ -229,13 +238,29 @@ impl<D: Device> Arrays<D> {
         self.launch_warps("backup_rows", self.num_rows, [])
     }
 
-    /// Whole passes in one launch, where one answer, the first in `logits` and `answers`, serves all leaves.
+    /// Whole passes in one launch, where one answer, the first in `logits` and `answers`, serves all leaves; with all that
+    /// follows each pass where there are lanes, of one row each. The first call loads the
+    /// program.
     ///
     /// # Errors
-    /// As [`Arrays::plant_rows`].
-    pub fn simulate_rows(&self, passes: u32) -> Result<()> {
-        let answer = [Arg::Buffer(&self.logits, 0), Arg::Buffer(&self.answers, 0), Arg::U32(passes)];
-        self.launch_warps("simulate_rows", self.num_rows, answer)
+    /// As [`Arrays::plant_rows`] and [`Device::module`].
+    pub fn simulate_rows(&mut self, lanes: Option<&DeviceLanes<D::Buffer>>, passes: u32) -> Result<()> {
+        const NULL: u64 = 0;
+        let module = match self.passes.1.take() {
+            Some(module) => module,
+            None => self.device.module(&self.passes.0)?,
+        };
+        let mut arguments = self.arguments();
+        arguments.extend(lanes.map_or([Arg::U64(NULL); 8], DeviceLanes::arguments));
+        arguments.extend([Arg::Buffer(&self.logits, 0), Arg::Buffer(&self.answers, 0), Arg::U32(passes)]);
+        let shape = LaunchShape {
+            grid: self.num_rows.div_ceil(WARPS) as u32,
+            block: (WARPS * WARP) as u32,
+            shared: 0,
+        };
+        let launched = self.device.launch_in(&module, "simulate_rows", shape, &arguments);
+        self.passes.1 = Some(module);
+        launched
     }
 
     /// What follows a pass in the lanes, and the plies that begin then.
@@ -246,15 +271,6 @@ impl<D: Device> Arrays<D> {
         let num = [Arg::U32(lanes.num as u32)];
         self.launch_warps("act_lanes", lanes.num, lanes.arguments().into_iter().chain(num))?;
         self.launch_warps("start_rows", self.num_rows, lanes.arguments())
-    }
-
-    /// Whole passes with all that follows each in one launch, where every lane is one row.
-    ///
-    /// # Errors
-    /// As [`Arrays::plant_rows`].
-    pub fn play_rows(&self, lanes: &DeviceLanes<D::Buffer>, passes: u32) -> Result<()> {
-        let answer = [Arg::Buffer(&self.logits, 0), Arg::Buffer(&self.answers, 0), Arg::U32(passes)];
-        self.launch_warps("play_rows", self.num_rows, lanes.arguments().into_iter().chain(answer))
     }
 
     /// The summaries of the `num` rows that `staged` lists.

@@ -83,6 +83,10 @@ pub struct DeviceLanes<B> {
     pub determinisations: usize,
     /// The most passes until what was decided is read.
     pub most_passes: u32,
+    /// Bytes of the trees that new games are cloned from.
+    pub starts_bytes: u64,
+    /// Bytes of all arrays.
+    pub bytes: u64,
 }
 
 impl<B> DeviceLanes<B> {
@@ -96,10 +100,10 @@ impl<B> DeviceLanes<B> {
         plan: &PlayPlan,
         schedules: [u32; 2],
         lanes: &[LaneStart<'_>],
-        starts: &RootCache,
+        starts: &PackedStarts,
     ) -> Result<Self> {
         let n = lanes.len();
-        let most_passes = (DECISIONS_BYTES / (n * decision_bytes(layout))).clamp(1, MOST_PASSES);
+        let most_passes = most_passes(layout, n);
         let filled = |bytes: &[u8]| -> Result<B> {
             let mut buffer = device.alloc(bytes.len().max(8))?;
             device.upload(&mut buffer, 0, bytes)?;
@@ -107,8 +111,12 @@ impl<B> DeviceLanes<B> {
         };
         let rows: Vec<LaneRow> = lanes.iter().map(LaneRow::new).collect();
         let positions: Vec<u8> = lanes.iter().flat_map(|lane| lane.state).copied().collect();
-        let (trees, places) = pack_starts(starts);
-        let numbers = PlayNumbers::new(plan, schedules, starts.len());
+        let PackedStarts { trees, places } = starts;
+        let numbers = PlayNumbers::new(plan, schedules, places.len());
+        let bytes = size_of_val(rows.as_slice())
+            + positions.len()
+            + most_passes * n * decision_bytes(layout)
+            + layout.shape.rows * layout.summary_bytes();
         Ok(Self {
             numbers: filled(bytemuck::bytes_of(&numbers))?,
             all: filled(bytemuck::cast_slice(&rows))?,
@@ -116,11 +124,13 @@ impl<B> DeviceLanes<B> {
             decisions: device.alloc(most_passes * n * decision_bytes(layout))?,
             num_decisions: device.alloc(8)?,
             parts: device.alloc(layout.shape.rows * layout.summary_bytes())?,
-            starts: filled(bytemuck::cast_slice(&places))?,
-            trees: filled(&trees)?,
+            starts: filled(bytemuck::cast_slice(places))?,
+            trees: filled(trees)?,
             num: n,
             determinisations: plan.determinisations,
             most_passes: most_passes as u32,
+            starts_bytes: starts.bytes(),
+            bytes: bytes as u64 + starts.bytes(),
         })
     }
 
@@ -168,6 +178,18 @@ impl<B> DeviceLanes<B> {
     }
 }
 
+/// The most bytes that the lanes of `rows` rows take, but for the trees that new games are cloned from.
+pub fn most_lane_bytes(layout: &Layout, rows: usize) -> usize {
+    let summaries = layout.summary_bytes();
+    let lane = size_of::<LaneRow>() + layout.state_size + summaries;
+    rows * lane + most_passes(layout, rows.max(1)) * rows * decision_bytes(layout)
+}
+
+/// Passes between two looks of the host, for `n` lanes.
+fn most_passes(layout: &Layout, n: usize) -> usize {
+    (DECISIONS_BYTES / (n * decision_bytes(layout))).clamp(1, MOST_PASSES)
+}
+
 fn decision_bytes(layout: &Layout) -> usize {
     size_of::<DecisionHead>() + layout.summary_bytes()
 }
@@ -197,7 +219,25 @@ impl PlayNumbers {
     }
 }
 
-/// All trees, one after the other, and where each begins.
+/// The trees that new games are cloned from, one after the other, and where each begins.
+pub struct PackedStarts {
+    trees: Vec<u8>,
+    places: Vec<Start>,
+}
+
+impl PackedStarts {
+    /// Packs `starts`.
+    pub fn new(starts: &RootCache) -> Self {
+        let (trees, places) = pack_starts(starts);
+        Self { trees, places }
+    }
+
+    /// Bytes of all.
+    pub fn bytes(&self) -> u64 {
+        (self.trees.len() + size_of_val(self.places.as_slice())) as u64
+    }
+}
+
 fn pack_starts(starts: &RootCache) -> (Vec<u8>, Vec<Start>) {
     let mut all = Vec::new();
     let places = starts.iter().map(|(_, snapshot)| {

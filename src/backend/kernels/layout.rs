@@ -3,14 +3,11 @@
 
 use crate::backend::plan::{BackendPlan, Reuse};
 use crate::config::{Algorithm, ChanceRule, Fpu};
-use crate::error::{Error, Result};
 use crate::game::Sizes;
 use crate::search::root::{Exploration, RootSummary, RowKey};
 use crate::search::{SearchParams, Solver};
 use crate::tree::{Node, TreeShape};
 use bytemuck::{Pod, Zeroable};
-
-const MIB: u64 = 1 << 20;
 
 /// Twin of `RootRow`: the scalars of one row.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
@@ -180,23 +177,9 @@ impl Layout {
         16 + 4 * self.shape.players + 22 * self.shape.padded()
     }
 
-    /// Refuses more rows than fit into `free` bytes.
-    ///
-    /// # Errors
-    /// [`Error::Memory`] with the numbers, for games of one row.
-    pub fn check_memory(&self, free: usize) -> Result<()> {
-        let row = self.row_bytes().total();
-        let (need, free) = (row as u64 * self.shape.rows as u64, free as u64);
-        if need <= free {
-            return Ok(());
-        }
-        let (b, t) = (self.shape.rows, self.shape.nodes);
-        Err(Error::Memory {
-            need_mib: need.div_ceil(MIB),
-            have_mib: free / MIB,
-            detail: format!("on the device: {b} trees of {t} nodes at {row} bytes each"),
-            largest_games: free / row as u64,
-        })
+    /// The most bytes that commands to `rows` rows have on their way to a kernel: new trees in all of them.
+    pub fn most_staged_bytes(&self, rows: usize) -> usize {
+        (rows * (size_of::<PlantCommand>() + self.state_size + 8 * self.history_len)).next_power_of_two()
     }
 
     /// Reads one row's summary out of its bytes.

@@ -3,7 +3,7 @@
 //!
 //! States, trees and observations stay on the device. What rows are told to do is gathered ([`queue`]) and launched for many
 //! rows at once ([`arrays`]); a network is asked on the host, through [`Backend`], or where the observations are
-//! ([`KernelBackend::simulate`], [`Backend::simulate_same`]), which copies one small block for any number of passes.
+//! ([`Backend::take_network`], [`Backend::simulate_same`]), which copies one small block for any number of passes.
 
 pub mod device;
 pub mod store; // compiled programs on disk
@@ -11,6 +11,7 @@ mod open; // a GPU, where this build can
 #[cfg(feature = "cuda")]
 pub mod cuda; // kernels on an NVIDIA GPU
 pub mod source;
+pub mod memory; // what a plan takes on a device
 pub mod layout; // twins of the kernels' structs, sizes of arrays
 pub mod arrays; // the arrays, and a launcher for each kernel
 pub mod queue; // commands to rows, gathered
@@ -28,11 +29,14 @@ use super::{Backend, PlyPlan, RootCache, Selected, Snapshot};
 use crate::batch::AnyGame;
 use crate::error::{Error, Result};
 use crate::game::Sizes;
+use crate::net::NetParts;
 use crate::search::root::RootSummary;
 use device::Device;
+use forward::{DeviceForward, ForwardPlan, Numbers};
 use layout::{BeginCommand, Layout, Totals};
+use memory::DeviceNeed;
 use network::DeviceNetwork;
-pub use open::{OnDevice, candle_device, check_device, cuda_backend, on_cuda};
+pub use open::{OnDevice, candle_device, check_device, cuda_backend, cuda_network, on_cuda};
 use rows::Rows;
 use std::cell::{OnceCell, RefCell};
 
@@ -45,8 +49,26 @@ pub struct KernelBackend<D: Device> {
     /// Keys of the positions before the roots. `[B]`
     root_histories: Vec<OnceCell<Vec<u64>>>,
     failure: RefCell<Option<Error>>,
-    /// The network beside the rows.
-    network: Option<Box<dyn DeviceNetwork<D>>>,
+    network: Beside<D>,
+}
+
+/// The network beside the rows.
+enum Beside<D: Device> {
+    None,
+    /// One that somebody made.
+    Given(Box<dyn DeviceNetwork<D>>),
+    /// The network's own kernels.
+    Kernels(Box<DeviceForward<D>>),
+}
+
+impl<D: Device> Beside<D> {
+    fn get(&mut self) -> Option<&mut dyn DeviceNetwork<D>> {
+        match self {
+            Self::None => None,
+            Self::Given(network) => Some(network.as_mut()),
+            Self::Kernels(network) => Some(network.as_mut()),
+        }
+    }
 }
 
 impl<D: Device> KernelBackend<D> {
@@ -58,16 +80,17 @@ impl<D: Device> KernelBackend<D> {
     pub fn new(mut device: D, game: &dyn AnyGame, plan: BackendPlan) -> Result<Self> {
         let sizes = game.sizes();
         let layout = Layout::new(&plan, &sizes, game.state_size());
-        layout.check_memory(device.free_bytes()?)?;
+        DeviceNeed::of_rows(&layout).check(device.free_bytes()? as u64)?;
         device.load(&source::program(game, "search")?)?;
+        let passes = source::program(game, "passes")?;
         let cells = plan.rows;
         Ok(Self {
             sizes,
-            rows: RefCell::new(Rows::new(device, layout, plan, &sizes)?),
+            rows: RefCell::new(Rows::new(device, layout, plan, &sizes, passes)?),
             root_states: (0..cells).map(|_| OnceCell::new()).collect(),
             root_histories: (0..cells).map(|_| OnceCell::new()).collect(),
             failure: RefCell::new(None),
-            network: None,
+            network: Beside::None,
         })
     }
 
@@ -87,8 +110,9 @@ impl<D: Device> KernelBackend<D> {
 
     /// Evaluates from now on with `network` on the device itself, or with the host's where there is none.
     pub fn set_network(&mut self, network: Option<Box<dyn DeviceNetwork<D>>>) {
-        self.network = network;
-        self.rows.get_mut().forget_recording();
+        let rows = self.rows.get_mut();
+        rows.forget_network();
+        self.network = network.map_or(Beside::None, Beside::Given);
     }
 
     /// Rows with simulations left.
@@ -159,12 +183,47 @@ impl<D: Device> Backend for KernelBackend<D> {
         Ok(Some(selected(&totals)))
     }
 
+    /// Its own kernels ([`DeviceForward`]). Weights of a network that is there already go where the old ones are, so that a
+    /// recorded pass has them too.
+    fn take_network(&mut self, network: Option<&NetParts>) -> Result<bool> {
+        let Some(NetParts { spec, weights, precision }) = network else {
+            if let Beside::Kernels(_) = self.network {
+                self.set_network(None);
+            }
+            return Ok(false);
+        };
+        self.check()?;
+        let rows = self.rows.get_mut();
+        let limits = rows.arrays.device.limits()?;
+        let numbers = Numbers::of(*precision, limits.capability)?;
+        if let Beside::Kernels(known) = &mut self.network
+            && known.is_for(spec, numbers)
+        {
+            known.set_weights(&rows.arrays.device, weights)?;
+            return Ok(true);
+        }
+        let plan = ForwardPlan::new(spec, weights, numbers, rows.num_slots(), limits)?;
+        rows.forget_network();
+        self.network = Beside::None; // its memory first
+        rows.make_room(plan.need())?;
+        self.network = Beside::Kernels(Box::new(DeviceForward::planned(&rows.arrays.device, plan)?));
+        Ok(true)
+    }
+
     /// One launch for each kernel of a pass, recorded once.
     fn simulate_beside(&mut self, passes: u32) -> Result<Option<Selected>> {
-        let Some(mut network) = self.network.take() else { return Ok(None) };
-        let done = self.check().and_then(|()| self.rows.get_mut().simulate(network.as_mut(), passes));
-        self.network = Some(network);
-        Ok(Some(selected(&done?)))
+        self.check()?;
+        let Some(network) = self.network.get() else { return Ok(None) };
+        let rows = self.rows.get_mut();
+        let done = rows.simulate(network, passes)?;
+        network.check(&rows.arrays.device)?;
+        Ok(Some(selected(&done)))
+    }
+
+    fn pass_in_parts(&mut self) -> Result<Option<[f64; 4]>> {
+        self.check()?;
+        let Some(network) = self.network.get() else { return Ok(None) };
+        self.rows.get_mut().pass_in_parts(network).map(Some)
     }
 
     fn take_lanes(&mut self, plan: &PlayPlan, lanes: &[LaneStart<'_>], starts: &RootCache) -> Result<Lead> {

@@ -6,6 +6,7 @@ use super::device::Device;
 use crate::batch::AnyGame;
 use crate::config::DeviceName;
 use crate::error::Result;
+use crate::net::{NetParts, Network};
 
 /// Games and trees of `game` on GPU number `number`.
 ///
@@ -46,6 +47,25 @@ pub fn on_cuda<W: OnDevice>(number: u32, work: W) -> Result<W::Out> {
 /// [`crate::Error::Unsupported`].
 #[cfg(not(feature = "cuda"))]
 pub fn on_cuda<W: OnDevice>(number: u32, _: W) -> Result<W::Out> {
+    Err(without_cuda(number))
+}
+
+/// The network of `parts` on GPU number `number`, by its own kernels; the GPU is opened when the network is first asked.
+///
+/// # Errors
+/// [`crate::Error::Unsupported`] where this build has no CUDA.
+#[cfg(feature = "cuda")]
+pub fn cuda_network(parts: NetParts, number: u32) -> Result<Box<dyn Network>> {
+    let open = move || super::cuda::CudaDevice::open(number, super::store::Store::of_user());
+    Ok(Box::new(super::forward::DeviceEvaluator::new(parts, DeviceName::Cuda(number), open)))
+}
+
+/// Refuses, since this build has no CUDA.
+///
+/// # Errors
+/// [`crate::Error::Unsupported`].
+#[cfg(not(feature = "cuda"))]
+pub fn cuda_network(_: NetParts, number: u32) -> Result<Box<dyn Network>> {
     Err(without_cuda(number))
 }
 

@@ -1,16 +1,18 @@
 //! The rows of a [`super::KernelBackend`]: arrays on the device, commands that wait, and what the host remembers. Everything
 //! may fail.
 
+mod passes; // whole passes, without the host
+
 use super::arrays::{Arrays, Which};
-use super::device::Device;
+use super::device::{Device, Program};
 use super::lanes::DeviceLanes;
 use super::layout::{BeginCommand, Layout, RootRow, Totals, search_numbers};
-use super::network::{DeviceNetwork, ObsFormat, Slots};
+use super::memory::NetworkNeed;
 use super::queue::{Batch, PlantBatch, Queue};
 use super::snapshots::{self, UploadedSnapshot, pack};
-use crate::backend::lanes::{Copied, Decided, LaneStart, Lead, PlayPlan};
+use crate::backend::Snapshot;
+use crate::backend::lanes::Copied;
 use crate::backend::plan::BackendPlan;
-use crate::backend::{RootCache, Snapshot};
 use crate::error::{Error, Result};
 use crate::game::Sizes;
 use crate::search::Rule;
@@ -61,18 +63,20 @@ pub struct Rows<D: Device> {
     lanes: Option<DeviceLanes<D::Buffer>>,
     /// One pass with the network beside the rows.
     recording: Option<D::Recording>,
+    /// What the network beside the rows takes.
+    network: NetworkNeed,
     /// Bytes copied within passes.
     copied_inside: u64,
 }
 
 impl<D: Device> Rows<D> {
-    pub fn new(device: D, layout: Layout, plan: BackendPlan, sizes: &Sizes) -> Result<Self> {
-        let (integers, floats) = search_numbers(&plan, &layout, sizes);
+    pub fn new(device: D, layout: Layout, plan: BackendPlan, sizes: &Sizes, passes: Program) -> Result<Self> {
+        let numbers = search_numbers(&plan, &layout, sizes);
         let staged_bytes = 1 << 12;
         let staged = device.alloc(staged_bytes)?;
         let b = plan.rows;
         Ok(Self {
-            arrays: Arrays::new(device, &layout, integers, floats)?,
+            arrays: Arrays::new(device, &layout, passes, numbers)?,
             layout,
             params: plan.params,
             queue: Queue::new(b),
@@ -92,6 +96,7 @@ impl<D: Device> Rows<D> {
             answer: None,
             lanes: None,
             recording: None,
+            network: NetworkNeed::default(),
             copied_inside: 0,
         })
     }
@@ -289,108 +294,6 @@ impl<D: Device> Rows<D> {
         // Only a proof ends a ply here.
         self.known.is_fresh = self.params.solver == Solver::Off;
         self.arrays.backup_rows()
-    }
-
-    /// Passes with a network on the device, then one count. The first is made as it stands, the second recorded, and the
-    /// recording made again for all others.
-    pub fn simulate(&mut self, network: &mut dyn DeviceNetwork<D>, passes: u32) -> Result<Totals> {
-        self.flush()?;
-        self.forget_summaries();
-        self.answer = None;
-        let before = self.arrays.device.copied();
-        for _ in 0..passes {
-            match self.recording.take() {
-                Some(recording) => {
-                    self.arrays.device.replay(&recording)?;
-                    self.recording = Some(recording);
-                }
-                None => {
-                    self.pass(network)?;
-                    self.recording = Some(self.record(network)?);
-                }
-            }
-        }
-        self.copied_inside += self.arrays.device.copied() - before;
-        self.count()
-    }
-
-    /// The launches of one pass.
-    fn pass(&mut self, network: &mut dyn DeviceNetwork<D>) -> Result<()> {
-        let kernel = match network.format() {
-            ObsFormat::F32 => "observe_leaves",
-            ObsFormat::Bf16 => "observe_leaves_bf16",
-        };
-        let num = self.layout.shape.rows * self.layout.leaves;
-        self.arrays.select_rows()?;
-        self.arrays.observe_leaves(kernel, &self.arrays.obs)?;
-        let Arrays { device, obs, logits, answers, .. } = &mut self.arrays;
-        network.forward(device, Slots { num, obs, logits, answers })?;
-        self.arrays.expand_leaves()?;
-        self.arrays.backup_rows()?;
-        self.lanes.as_ref().map_or(Ok(()), |lanes| self.arrays.act_lanes(lanes))
-    }
-
-    /// One pass, recorded. A recording that fails is ended all the same.
-    fn record(&mut self, network: &mut dyn DeviceNetwork<D>) -> Result<D::Recording> {
-        self.arrays.device.begin_recording()?;
-        let recorded = self.pass(network);
-        let recording = self.arrays.device.end_recording();
-        recorded.and(recording)
-    }
-
-    /// The network is another: what was recorded with the last one counts no more.
-    pub fn forget_recording(&mut self) {
-        self.recording = None;
-    }
-
-    pub fn simulate_same(&mut self, logits: &[f32], values: &[f32], passes: u32) -> Result<Totals> {
-        self.flush()?;
-        self.forget_summaries();
-        let answer = [logits, values].concat();
-        if self.answer.as_ref() != Some(&answer) {
-            self.upload_answers(logits, values)?;
-            self.answer = Some(answer);
-        }
-        match &self.lanes {
-            None => self.arrays.simulate_rows(passes)?,
-            Some(lanes) if lanes.determinisations == 1 => self.arrays.play_rows(lanes, passes)?,
-            Some(lanes) => {
-                for _ in 0..passes {
-                    self.arrays.simulate_rows(1)?;
-                    self.arrays.act_lanes(lanes)?;
-                }
-            }
-        }
-        self.count()
-    }
-
-    /// Takes the lanes over, whose rows are planted and begun.
-    pub fn take_lanes(
-        &mut self,
-        plan: &PlayPlan,
-        lanes: &[LaneStart<'_>],
-        starts: &RootCache,
-    ) -> Result<Lead> {
-        let schedules = [self.schedule(plan.simulations)?, self.schedule(plan.fast_simulations)?];
-        self.flush()?;
-        self.forget_recording();
-        self.lanes = None; // its memory first
-        let taken = DeviceLanes::new(&self.arrays.device, &self.layout, plan, schedules, lanes, starts)?;
-        let most_passes = taken.most_passes;
-        self.lanes = Some(taken);
-        Ok(Lead::Backend { most_passes })
-    }
-
-    /// What follows a pass in the lanes, if there are any.
-    pub fn act(&mut self) -> Result<()> {
-        let Some(lanes) = &self.lanes else { return Ok(()) };
-        self.known.is_fresh = false;
-        self.arrays.act_lanes(lanes)
-    }
-
-    pub fn take_decided(&mut self, out: &mut Vec<Decided>) -> Result<()> {
-        let Some(lanes) = &mut self.lanes else { return Ok(()) };
-        lanes.take_decided(&self.arrays.device, &self.layout, out)
     }
 
     pub fn copied(&self) -> Copied {

@@ -30,6 +30,7 @@ embed! {
     "search/play.cuh",
     "search/count.cuh",
     "search.cu",
+    "passes.cu",
     "batch.cu",
     "gather.cu",
     "train.cu",
@@ -62,7 +63,7 @@ embed! {
 }
 
 /// The files `<unit>.cu` whose kernels are a game's: [`program`] makes a program of each.
-pub const GAME_UNITS: &[&str] = &["search", "batch", "gather"];
+pub const GAME_UNITS: &[&str] = &["search", "passes", "batch", "gather"];
 
 /// True where `game` has kernels.
 pub fn has_game(game: &str) -> bool {

@@ -2,12 +2,14 @@
 //! included. The kernels are compiled as host C++ and run by an emulator that shuffles threads.
 
 mod barriers;
+mod beside;
 mod networks;
 mod scenario;
 mod selfplay;
 
 use crate::host_device::HostDevice;
 use scenario::{Limit, Scenario, both, compare};
+use vecaz::Error;
 use vecaz::backend::Backend;
 use vecaz::backend::kernels::KernelBackend;
 use vecaz::backend::plan::{BackendPlan, Reuse};
@@ -120,18 +122,27 @@ fn the_emulator_needs_no_assembly() {
 fn trees_that_do_not_fit_are_refused_with_the_numbers() {
     let game = any_game("connect_four", &toml::Table::new()).expect("registered");
     let params = SearchParams::new(&SearchConfig::default(), &game.sizes());
-    let plan = BackendPlan { rows: 1000, nodes: 5000, params, reuse: Reuse::Keep };
-    let device = HostDevice::new(1).with_free_bytes(100 << 20);
-    let refused = KernelBackend::new(device, game.as_ref(), plan).err().expect("too much").to_string();
+    let make = |rows: usize| {
+        let plan = BackendPlan { rows, nodes: 5000, params, reuse: Reuse::Keep };
+        let device = HostDevice::new(1).with_free_bytes(100 << 20);
+        KernelBackend::new(device, game.as_ref(), plan).map(|_| ())
+    };
+    let refused = make(1000).expect_err("too much");
     let row = 5000 * (32 + 8 * 18 + 8 + 24 + 4) + 4 + 32 + 40 + 64 + 8 + 8 + 8 + 32;
     let row = row + 4 * (84 + 7 + 2) + 16 + 8 + 22 * 8;
+    let lanes = 1000 * (32 + 24 + 200)
+        + (64 << 20) / (1000 * 216) * (1000 * 216)
+        + (1000usize * 48).next_power_of_two();
+    let Error::Memory { largest_games, .. } = refused else { panic!("{refused}") };
     let expected = format!(
-        "the plan needs {} MiB (on the device: 1000 trees of 5000 nodes at {row} bytes each), more than the 100 MiB \
-         allowed; the largest selfplay.games that fits is {}",
-        (row * 1000usize).div_ceil(1 << 20),
-        (100 << 20) / row
+        "the plan needs {} MiB (on the device: 1000 trees of 5000 nodes at {row} bytes each, games {} MiB), more than the \
+         100 MiB allowed; the largest selfplay.games that fits is {largest_games}",
+        (row * 1000usize + lanes).div_ceil(1 << 20),
+        lanes.div_ceil(1 << 20),
     );
-    assert_eq!(refused, expected);
+    assert_eq!(refused.to_string(), expected);
+    let largest = largest_games as usize;
+    assert!(largest > 40 && make(largest).is_ok() && make(largest + 1).is_err(), "{largest}");
 }
 
 #[test]

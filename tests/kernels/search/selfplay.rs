@@ -30,14 +30,18 @@ enum Answers {
 
 /// All that self-play leaves behind.
 #[derive(Debug, PartialEq)]
-struct Played {
-    games: Vec<FinishedGame>,
-    lanes: Vec<Lane>,
+pub struct Played {
+    pub games: Vec<FinishedGame>,
+    pub lanes: Vec<Lane>,
 }
 
-fn config(game: &str, search: &str, selfplay: &str) -> Config {
-    let text = format!("[game]\n{game}\n[search]\n{search}\n[selfplay]\n{selfplay}");
-    Layers::default().text(&text, "test").and_then(Layers::resolve).expect("valid")
+pub fn config(game: &str, search: &str, selfplay: &str) -> Config {
+    layered(&format!("[game]\n{game}\n[search]\n{search}\n[selfplay]\n{selfplay}"))
+}
+
+/// The configuration that says `text`.
+pub fn layered(text: &str) -> Config {
+    Layers::default().text(text, "test").and_then(Layers::resolve).expect("valid")
 }
 
 /// A number of strides, with new weights in between, by backends that `make` makes.
@@ -167,17 +171,20 @@ fn the_device_plays_the_games_of_the_cpu() {
 
 #[test]
 fn without_the_barriers_between_plies_results_differ() {
-    let (game, search, selfplay) = CASES[0];
-    let config = config(game, search, selfplay);
-    let right = on_cpu(&config, Answers::Same).0;
-    let agree = |barrier| {
-        let played = || on_device(&config, Answers::Same, barrier).0 == right;
-        catch_unwind(AssertUnwindSafe(played)).unwrap_or(false)
-    };
-    assert!(agree(0));
-    for barrier in [30, 31] {
-        assert!(!agree(barrier), "nothing differs without barrier {barrier}");
+    // A plain game, and one whose games begin with a tree that is copied.
+    let mut unseen: Vec<i32> = Vec::new();
+    for (case, barriers) in [(0, &[23, 30, 31] as &[i32]), (3, &[24])] {
+        let (game, search, selfplay) = CASES[case];
+        let config = config(game, search, selfplay);
+        let right = on_cpu(&config, Answers::Same).0;
+        let agree = |barrier| {
+            let played = || on_device(&config, Answers::Same, barrier).0 == right;
+            catch_unwind(AssertUnwindSafe(played)).unwrap_or(false)
+        };
+        assert!(agree(0));
+        unseen.extend(barriers.iter().filter(|&&barrier| agree(barrier)));
     }
+    assert!(unseen.is_empty(), "nothing differs without the barriers {unseen:?}");
 }
 
 #[test]
@@ -214,23 +221,28 @@ fn the_root_cache_is_the_same_tree_wherever_it_is_built() {
 
 #[test]
 fn too_many_games_are_refused_with_the_number_that_fits() {
-    let config = config("name = 'blob'", "determinisations = 4\nsimulations = 50", "games = 100");
-    let game = any_game(config.game_name(), &config.game_options()).expect("registered");
+    let config = |games| {
+        config("name = 'blob'", "determinisations = 4\nsimulations = 50", &format!("games = {games}"))
+    };
+    let game = any_game("blob", &config(1).game_options()).expect("registered");
     let sizes = game.sizes();
     let shape =
         IoShape { obs_len: sizes.obs.len(), num_actions: sizes.num_actions, num_players: sizes.num_players };
-    let largest = |rows_of: fn(u64) -> u64, free: usize| {
-        let make = |plan| -> Result<Box<dyn Backend>> {
-            let device = HostDevice::new(1).with_free_bytes(free);
-            Ok(Box::new(KernelBackend::new(device, game.as_ref(), plan)?))
-        };
-        let refused = SelfPlay::with_backends(&game, &config, &HashNet(shape), Vec::new(), 1, &make);
-        match refused.err().expect("too many") {
-            vecaz::Error::Memory { largest_games, need_mib, .. } => (rows_of(largest_games), need_mib),
-            other => panic!("{other}"),
-        }
+    // Lanes have room for what is decided in some passes, 64 MiB.
+    let (games, free) = (100, 70 << 20);
+    let make = |plan| -> Result<Box<dyn Backend>> {
+        let device = HostDevice::new(1).with_free_bytes(free);
+        Ok(Box::new(KernelBackend::new(device, game.as_ref(), plan)?))
     };
-    let (games, need_mib) = largest(|games| games, 1 << 20);
-    let rows_that_fit = 400.0 / need_mib as f64;
-    assert!((games as f64 - rows_that_fit / 4.0).abs() <= 1.0, "{games} games, {need_mib} MiB for 400 rows");
+    let try_games = |games: u64| {
+        let selfplay =
+            SelfPlay::with_backends(&game, &config(games), &UniformNet(shape), Vec::new(), 1, &make);
+        selfplay.and_then(|mut selfplay| selfplay.set_network(&UniformNet(shape), Vec::new()))
+    };
+    let refused = try_games(games).expect_err("too many");
+    let vecaz::Error::Memory { largest_games, detail, .. } = refused else { panic!("{refused}") };
+    assert!(detail.contains(", games 6"), "{detail}");
+    assert!((10..games).contains(&largest_games), "{largest_games} games: {detail}");
+    assert!(try_games(largest_games).is_ok(), "{largest_games} games do not fit");
+    assert!(try_games(largest_games + 2).is_err(), "{largest_games} games are not the most");
 }

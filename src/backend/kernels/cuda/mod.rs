@@ -30,6 +30,10 @@ pub struct CudaDevice {
     loaded: Option<Arc<Loaded>>,
     /// Launches that nobody has waited for, each once: one of them failed if the next wait fails.
     running: RefCell<Vec<Running>>,
+    /// The launches of recordings that nobody has waited for, each recording once.
+    replayed: RefCell<Vec<Arc<[Running]>>>,
+    /// Launches that were running when those that are recorded now began to be.
+    before_recording: RefCell<Vec<Running>>,
     /// Bytes copied so far.
     copied: AtomicU64,
 }
@@ -43,7 +47,10 @@ struct Running {
 }
 
 /// Launches captured in a CUDA graph.
-pub struct CudaRecording(CudaGraph);
+pub struct CudaRecording {
+    graph: CudaGraph,
+    launches: Arc<[Running]>,
+}
 
 // SAFETY: a graph may be used from any thread, by one at a time; its owner is not shared between threads.
 unsafe impl Send for CudaRecording {}
@@ -91,6 +98,8 @@ impl CudaDevice {
             store,
             loaded: None,
             running: RefCell::default(),
+            replayed: RefCell::default(),
+            before_recording: RefCell::default(),
             copied: AtomicU64::new(0),
         })
     }
@@ -118,6 +127,7 @@ impl CudaDevice {
     pub fn synchronise(&self) -> Result<()> {
         self.stream.synchronize().map_err(|e| self.lost(e))?;
         self.running.borrow_mut().clear();
+        self.replayed.borrow_mut().clear();
         Ok(())
     }
 
@@ -127,11 +137,16 @@ impl CudaDevice {
 
     /// An error that work asked for earlier may have caused.
     fn lost(&self, error: DriverError) -> Error {
-        let running = self.running.borrow();
+        let (running, replayed) = (self.running.borrow(), self.replayed.borrow());
         let name = |launch: &Running| {
             format!("{} of {}", describe_launch(launch.kernel, launch.shape), launch.program)
         };
-        let names: Vec<String> = running.iter().map(name).collect();
+        let mut names: Vec<String> = Vec::new();
+        for launch in running.iter().chain(replayed.iter().flat_map(|launches| launches.iter())).map(name) {
+            if !names.contains(&launch) {
+                names.push(launch);
+            }
+        }
         let culprit = match names.as_slice() {
             [] => "the driver failed".to_string(),
             [one] => format!("kernel {one} failed"),
@@ -309,17 +324,26 @@ impl Device for CudaDevice {
 
     fn begin_recording(&self) -> Result<()> {
         let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
-        self.stream.begin_capture(mode).map_err(|e| self.lost(e))
+        self.stream.begin_capture(mode).map_err(|e| self.lost(e))?;
+        self.before_recording.replace(self.running.take());
+        Ok(())
     }
 
     fn end_recording(&self) -> Result<CudaRecording> {
         let flags = sys::CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH;
+        let launches = self.running.replace(self.before_recording.take()).into();
         let captured = self.stream.end_capture(flags).map_err(|e| self.lost(e))?;
-        captured.map(CudaRecording).ok_or_else(|| self.failed("the launches to be recorded were none".into()))
+        let graph = captured.ok_or_else(|| self.failed("the launches to be recorded were none".into()))?;
+        Ok(CudaRecording { graph, launches })
     }
 
     fn replay(&self, recording: &CudaRecording) -> Result<()> {
-        recording.0.launch().map_err(|e| self.lost(e))
+        let mut replayed = self.replayed.borrow_mut();
+        if !replayed.iter().any(|known| Arc::ptr_eq(known, &recording.launches)) {
+            replayed.push(recording.launches.clone());
+        }
+        drop(replayed);
+        recording.graph.launch().map_err(|e| self.lost(e))
     }
 
     fn copied(&self) -> u64 {

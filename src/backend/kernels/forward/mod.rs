@@ -5,16 +5,19 @@
 //! nothing, so that it can be captured in a graph; new weights go where the old ones were. A board's answer is the same to the
 //! bit in any slot of any batch.
 
+mod evaluator; // for callers on the host
 mod layer;
 mod numbers;
 mod pack;
 
 use super::device::{Arg, Device, LaunchShape, Limits, Program};
+use super::memory::NetworkNeed;
 use super::network::{DeviceNetwork, ObsFormat, Slots};
 use super::source;
 use crate::config::Arch;
 use crate::error::{Error, Result};
 use crate::net::spec::{NetSpec, Weights};
+pub use evaluator::DeviceEvaluator;
 pub use layer::{Layer, LayerSpec, row_numbers};
 pub use numbers::Numbers;
 use pack::{LayerPlace, Packed};
@@ -145,12 +148,78 @@ struct Work<B> {
     not_finite: B,
 }
 
+/// A network's weights as they will be on a device, and what it takes there, before anything is taken.
+pub struct ForwardPlan {
+    spec: NetSpec,
+    numbers: Numbers,
+    layers: Layers,
+    slots: usize,
+    places: Packed,
+    program: Program,
+}
+
+impl ForwardPlan {
+    /// The network of `spec` with `weights` for `slots` slots on a device of these limits.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for an edge network, and where the device is too small; [`Error::Mismatch`] and
+    /// [`Error::NotFinite`] for weights that do not fit `spec`.
+    pub fn new(
+        spec: &NetSpec,
+        weights: &Weights,
+        numbers: Numbers,
+        slots: usize,
+        limits: Limits,
+    ) -> Result<Self> {
+        let layers = Layers::new(spec, numbers, boards_at_once(spec, slots), limits)?;
+        let places = pack::pack(spec, weights, &layers)?;
+        let program = program(spec, numbers, slots, limits)?;
+        Ok(Self { spec: spec.clone(), numbers, layers, slots, places, program })
+    }
+
+    /// What it takes on the device.
+    pub fn need(&self) -> NetworkNeed {
+        NetworkNeed {
+            parameters: self.places.bytes.len() as u64,
+            board: WorkBytes::new(&self.spec, self.numbers, &self.layers).board() as u64,
+            most_boards: (MOST_ROWS / self.layers.squares).max(1),
+        }
+    }
+}
+
+/// Bytes of one board in each of the arrays of [`Work`].
+struct WorkBytes {
+    planes: usize,
+    activations: usize,
+    stream: usize,
+    heads: usize,
+    hidden: usize,
+}
+
+impl WorkBytes {
+    fn new(spec: &NetSpec, numbers: Numbers, layers: &Layers) -> Self {
+        let words = |layer: &Layer, rows: usize| 4 * rows * layer.spec.inputs / numbers.per_word();
+        let squares = layers.squares;
+        Self {
+            planes: words(&layers.stem, squares),
+            activations: words(&layers.tower, squares),
+            stream: 4 * squares * layers.tower.spec.inputs,
+            heads: if layers.head.is_some() { words(&layers.dense, 1) } else { 0 },
+            hidden: 4 * spec.value_hidden,
+        }
+    }
+
+    fn board(&self) -> usize {
+        let Self { planes, activations, stream, heads, hidden } = self;
+        planes + 2 * activations + stream + heads + hidden
+    }
+}
+
 impl<D: Device> DeviceForward<D> {
     /// The network of `spec` with `weights` for `slots` slots, compiled and loaded.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for an edge network; [`Error::Mismatch`] and [`Error::NotFinite`] for weights that do not fit
-    /// `spec`; [`Error::Device`] where there is no room or the kernels do not compile.
+    /// As [`ForwardPlan::new`], and [`Error::Device`] where there is no room or the kernels do not compile.
     pub fn new(
         device: &D,
         spec: &NetSpec,
@@ -158,27 +227,35 @@ impl<D: Device> DeviceForward<D> {
         numbers: Numbers,
         slots: usize,
     ) -> Result<Self> {
-        let limits = device.limits()?;
-        let boards = boards_at_once(spec, slots);
-        let layers = Layers::new(spec, numbers, boards, limits)?;
-        let places = pack::pack(spec, weights, &layers)?;
-        let module = device.module(&program(spec, numbers, slots, limits)?)?;
+        Self::planned(device, ForwardPlan::new(spec, weights, numbers, slots, device.limits()?)?)
+    }
+
+    /// The network that `plan` is for, compiled and loaded.
+    ///
+    /// # Errors
+    /// [`Error::Device`] where there is no room or the kernels do not compile.
+    pub fn planned(device: &D, plan: ForwardPlan) -> Result<Self> {
+        let ForwardPlan { spec, numbers, layers, slots, places, program } = plan;
+        let module = device.module(&program)?;
         let mut parameters = device.alloc(places.bytes.len())?;
         device.upload(&mut parameters, 0, &places.bytes)?;
-        let rows = boards * layers.squares;
-        let words =
-            |layer: &Layer, rows: usize| device.alloc(4 * rows * layer.spec.inputs / numbers.per_word());
-        let heads = if layers.head.is_some() { boards } else { 0 };
+        let boards = boards_at_once(&spec, slots);
+        let bytes = WorkBytes::new(&spec, numbers, &layers);
         let work = Work {
-            planes: words(&layers.stem, rows)?,
-            a: words(&layers.tower, rows)?,
-            b: words(&layers.tower, rows)?,
-            stream: device.alloc(4 * rows * layers.tower.spec.inputs)?,
-            heads: words(&layers.dense, heads)?,
-            hidden: device.alloc(4 * boards * spec.value_hidden)?,
+            planes: device.alloc(boards * bytes.planes)?,
+            a: device.alloc(boards * bytes.activations)?,
+            b: device.alloc(boards * bytes.activations)?,
+            stream: device.alloc(boards * bytes.stream)?,
+            heads: device.alloc(boards * bytes.heads)?,
+            hidden: device.alloc(boards * bytes.hidden)?,
             not_finite: device.alloc(4)?,
         };
-        Ok(Self { spec: spec.clone(), numbers, layers, module, slots, boards, places, parameters, work })
+        Ok(Self { spec, numbers, layers, module, slots, boards, places, parameters, work })
+    }
+
+    /// True where this is the network of `spec` in `numbers`, whatever its weights.
+    pub fn is_for(&self, spec: &NetSpec, numbers: Numbers) -> bool {
+        self.spec == *spec && self.numbers == numbers
     }
 
     /// Takes other weights of the same shape; they go where the old ones are, so that a captured forward has them too.

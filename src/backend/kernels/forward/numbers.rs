@@ -17,18 +17,24 @@ pub enum Numbers {
 }
 
 impl Numbers {
-    /// The format for `precision` on a device of this compute capability: in 16 bits bfloat16, or half precision where the
-    /// tensor cores have no bfloat16.
+    /// The format for `precision` on a device of this compute capability: for bfloat16 half precision where the tensor cores
+    /// have no bfloat16.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for 8 bits.
+    /// [`Error::Unsupported`] for 8 bits, and for TF32 where the tensor cores do not have it.
     pub fn of(precision: Precision, capability: u32) -> Result<Self> {
         match precision {
             Precision::F32 => Ok(Self::F32),
             Precision::Bf16 if capability < 80 => Ok(Self::F16),
             Precision::Bf16 => Ok(Self::Bf16),
+            Precision::F16 => Ok(Self::F16),
+            Precision::Tf32 if capability < 80 => {
+                let why = "its tensor cores do not have it: compute capability 8.0 or newer is needed";
+                Err(Error::unsupported("a network in tf32 on this GPU", why))
+            }
+            Precision::Tf32 => Ok(Self::Tf32),
             Precision::Int8 => {
-                let why = "its kernels take bf16 and f32";
+                let why = "its kernels take f32, tf32, bf16 and f16";
                 Err(Error::unsupported("a network in int8 on a GPU", why))
             }
         }

@@ -1,0 +1,140 @@
+//! The network's own kernels for callers on the host: observations go to the device and answers come back. A backend on the
+//! same device takes the weights instead and copies nothing ([`crate::backend::Backend::take_network`]).
+
+use super::{DeviceForward, Numbers};
+use crate::backend::kernels::device::Device;
+use crate::backend::kernels::network::{DeviceNetwork, ObsFormat, Slots};
+use crate::config::DeviceName;
+use crate::error::{Error, Result};
+use crate::net::{IoShape, NetParts, Network};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The most boards that are asked about at once.
+const MOST_SLOTS: usize = 4096;
+
+/// What opens the device when it is first asked.
+type Opener<D> = dyn Fn() -> Result<D> + Send + Sync;
+
+/// A network on a device as [`Network`]. Nothing is opened, compiled or copied before the first forward; forks share one device
+/// and its arrays, one after the other.
+pub struct DeviceEvaluator<D: Device> {
+    parts: Arc<NetParts>,
+    name: DeviceName,
+    open: Arc<Opener<D>>,
+    shared: Arc<Mutex<Option<Open<D>>>>,
+}
+
+/// The device, once there is one.
+struct Open<D: Device> {
+    device: D,
+    arrays: Option<Arrays<D>>,
+}
+
+/// The network for a number of slots, with its input and output.
+struct Arrays<D: Device> {
+    forward: DeviceForward<D>,
+    slots: usize,
+    obs: D::Buffer,
+    logits: D::Buffer,
+    answers: D::Buffer,
+}
+
+impl<D: Device> DeviceEvaluator<D> {
+    /// The network of `parts` on the device called `name`, which `open` opens when it is first asked.
+    pub fn new(
+        parts: NetParts,
+        name: DeviceName,
+        open: impl Fn() -> Result<D> + Send + Sync + 'static,
+    ) -> Self {
+        Self { parts: Arc::new(parts), name, open: Arc::new(open), shared: Arc::default() }
+    }
+}
+
+impl<D: Device> Arrays<D> {
+    fn new(device: &D, parts: &NetParts, slots: usize) -> Result<Self> {
+        let numbers = Numbers::of(parts.precision, device.limits()?.capability)?;
+        let IoShape { obs_len, num_actions, num_players } = parts.spec.io();
+        Ok(Self {
+            forward: DeviceForward::new(device, &parts.spec, &parts.weights, numbers, slots)?,
+            slots,
+            obs: device.alloc(4 * slots * obs_len)?,
+            logits: device.alloc(4 * slots * num_actions)?,
+            answers: device.alloc(4 * slots * num_players)?,
+        })
+    }
+
+    /// Answers up to as many boards as there are slots; the other slots hold what they held before.
+    fn ask(&mut self, device: &D, obs: &[f32], logits: &mut [f32], values: &mut [f32]) -> Result<()> {
+        match self.forward.format() {
+            ObsFormat::F32 => device.upload(&mut self.obs, 0, bytemuck::cast_slice(obs))?,
+            ObsFormat::Bf16 => {
+                let halves: Vec<u16> = obs.iter().map(|&x| Numbers::Bf16.bits(x) as u16).collect();
+                device.upload(&mut self.obs, 0, bytemuck::cast_slice(&halves))?;
+            }
+        }
+        let Self { forward, slots, obs, logits: all_logits, answers } = self;
+        forward.forward(device, Slots { num: *slots, obs, logits: all_logits, answers })?;
+        device.download(all_logits, 0, bytemuck::cast_slice_mut(logits))?;
+        device.download(answers, 0, bytemuck::cast_slice_mut(values))
+    }
+}
+
+impl<D: Device> Open<D> {
+    /// The network for at least `wanted` slots, or the most there are.
+    fn arrays(&mut self, parts: &NetParts, wanted: usize) -> Result<(&D, &mut Arrays<D>)> {
+        let slots = wanted.next_power_of_two().min(MOST_SLOTS);
+        let Self { device, arrays } = self;
+        if arrays.as_ref().is_none_or(|there| there.slots < slots) {
+            *arrays = None; // its memory first
+        }
+        let there = match arrays.take() {
+            Some(there) => there,
+            None => Arrays::new(device, parts, slots)?,
+        };
+        Ok((device, arrays.insert(there)))
+    }
+}
+
+impl<D: Device + 'static> Network for DeviceEvaluator<D> {
+    fn shape(&self) -> IoShape {
+        self.parts.spec.io()
+    }
+
+    fn forward(&mut self, obs: &[f32], logits: &mut [f32], values: &mut [f32]) -> Result<()> {
+        let IoShape { obs_len, num_actions, num_players } = self.shape();
+        if obs.is_empty() {
+            return Ok(());
+        }
+        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let open = match shared.take() {
+            Some(open) => shared.insert(open),
+            None => shared.insert(Open { device: (self.open)()?, arrays: None }),
+        };
+        let (device, arrays) = open.arrays(&self.parts, obs.len() / obs_len)?;
+        let slots = arrays.slots;
+        let outputs = logits.chunks_mut(slots * num_actions).zip(values.chunks_mut(slots * num_players));
+        for (obs, (logits, values)) in obs.chunks(slots * obs_len).zip(outputs) {
+            arrays.ask(device, obs, logits, values)?;
+        }
+        let outputs = [("a logit of the network", &*logits), ("a value of the network", &*values)];
+        for (what, numbers) in outputs {
+            if let Some(&value) = numbers.iter().find(|x| !x.is_finite()) {
+                return Err(Error::NotFinite { what: what.into(), value });
+            }
+        }
+        Ok(())
+    }
+
+    fn parts_for(&self, device: DeviceName) -> Option<&NetParts> {
+        (device == self.name).then_some(&*self.parts)
+    }
+
+    fn fork(&self) -> Box<dyn Network> {
+        Box::new(Self {
+            parts: self.parts.clone(),
+            name: self.name,
+            open: self.open.clone(),
+            shared: self.shared.clone(),
+        })
+    }
+}

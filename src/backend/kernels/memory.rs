@@ -1,0 +1,85 @@
+//! What a plan takes on a device, told before it is taken.
+
+use super::lanes::most_lane_bytes;
+use super::layout::Layout;
+use crate::error::{Error, Result};
+
+const MIB: u64 = 1 << 20;
+
+/// What a network beside the rows takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NetworkNeed {
+    /// Bytes of its packed weights.
+    pub parameters: u64,
+    /// Bytes of one board's activations.
+    pub board: u64,
+    /// Boards whose activations are there at once, at most.
+    pub most_boards: usize,
+}
+
+impl NetworkNeed {
+    /// Bytes for `slots` slots.
+    pub fn bytes(&self, slots: usize) -> u64 {
+        self.parameters + self.board * slots.min(self.most_boards) as u64
+    }
+}
+
+/// All that rows, their lanes and their network take.
+#[derive(Clone, Copy, Debug)]
+pub struct DeviceNeed<'a> {
+    /// The rows.
+    pub layout: &'a Layout,
+    /// Bytes of the trees that new games are cloned from.
+    pub starts: u64,
+    /// The network beside the rows.
+    pub network: NetworkNeed,
+}
+
+impl<'a> DeviceNeed<'a> {
+    /// Rows with room for lanes, without a network or trees to start from.
+    pub fn of_rows(layout: &'a Layout) -> Self {
+        Self { layout, starts: 0, network: NetworkNeed::default() }
+    }
+
+    /// Bytes for `rows` rows.
+    pub fn bytes(&self, rows: usize) -> u64 {
+        let trees = rows as u64 * self.layout.row_bytes().total() as u64;
+        trees + self.lanes(rows) + self.starts + self.network.bytes(rows * self.layout.leaves)
+    }
+
+    /// Bytes of lanes and commands; a lane has one row, or several.
+    fn lanes(&self, rows: usize) -> u64 {
+        (most_lane_bytes(self.layout, rows) + self.layout.most_staged_bytes(rows)) as u64
+    }
+
+    /// Refuses what does not fit into `have` bytes.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] with the numbers, for games of one row.
+    pub fn check(&self, have: u64) -> Result<()> {
+        let (b, t) = (self.layout.shape.rows, self.layout.shape.nodes);
+        let need = self.bytes(b);
+        if need <= have {
+            return Ok(());
+        }
+        let (mut fits, mut too_many) = (0, b);
+        while too_many - fits > 1 {
+            let middle = fits + (too_many - fits) / 2;
+            if self.bytes(middle) <= have {
+                fits = middle;
+            } else {
+                too_many = middle;
+            }
+        }
+        let row = self.layout.row_bytes().total();
+        let mut detail = format!("on the device: {b} trees of {t} nodes at {row} bytes each");
+        let network = self.network.bytes(b * self.layout.leaves);
+        for (what, bytes) in [("games", self.lanes(b)), ("first trees", self.starts), ("network", network)] {
+            if bytes > 0 {
+                detail += &format!(", {what} {} MiB", bytes.div_ceil(MIB));
+            }
+        }
+        let largest_games = fits as u64;
+        Err(Error::Memory { need_mib: need.div_ceil(MIB), have_mib: have / MIB, detail, largest_games })
+    }
+}

@@ -1,0 +1,175 @@
+//! Whole passes: with the network beside the rows or with one answer for all, in lanes that play on by themselves or without; and
+//! whether all of that has room.
+
+use super::{Result, Rows};
+use crate::backend::RootCache;
+use crate::backend::kernels::arrays::Arrays;
+use crate::backend::kernels::device::Device;
+use crate::backend::kernels::lanes::{DeviceLanes, PackedStarts};
+use crate::backend::kernels::layout::Totals;
+use crate::backend::kernels::memory::{DeviceNeed, NetworkNeed};
+use crate::backend::kernels::network::{DeviceNetwork, ObsFormat, Slots};
+use crate::backend::lanes::{Decided, LaneStart, Lead, PlayPlan};
+use std::time::Instant;
+
+impl<D: Device> Rows<D> {
+    /// B L.
+    pub fn num_slots(&self) -> usize {
+        self.layout.shape.rows * self.layout.leaves
+    }
+
+    /// Refuses a network that does not fit beside the rows and their lanes, before it is made.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] with the numbers, and what the device says.
+    pub fn make_room(&mut self, network: NetworkNeed) -> Result<()> {
+        let lanes = self.lanes.as_ref();
+        let need = DeviceNeed { layout: &self.layout, starts: lanes.map_or(0, |l| l.starts_bytes), network };
+        let taken = self.arrays_bytes() + lanes.map_or(0, |lanes| lanes.bytes);
+        need.check((self.arrays.device.free_bytes()? as u64).saturating_add(taken))?;
+        self.network = network;
+        Ok(())
+    }
+
+    /// Bytes of the arrays of all rows, and of commands.
+    fn arrays_bytes(&self) -> u64 {
+        (self.layout.shape.rows * self.layout.row_bytes().total() + self.staged_bytes) as u64
+    }
+
+    /// Passes with a network on the device, then one count. The first is made as it stands, the second recorded, and the
+    /// recording made again for all others.
+    pub fn simulate(&mut self, network: &mut dyn DeviceNetwork<D>, passes: u32) -> Result<Totals> {
+        self.flush()?;
+        self.forget_summaries();
+        self.answer = None;
+        let before = self.arrays.device.copied();
+        for _ in 0..passes {
+            match self.recording.take() {
+                Some(recording) => {
+                    self.arrays.device.replay(&recording)?;
+                    self.recording = Some(recording);
+                }
+                None => {
+                    self.pass(network, &mut |_| Ok(()))?;
+                    self.recording = Some(self.record(network)?);
+                }
+            }
+        }
+        self.copied_inside += self.arrays.device.copied() - before;
+        self.count()
+    }
+
+    /// One pass whose parts are waited for; the seconds of each.
+    pub fn pass_in_parts(&mut self, network: &mut dyn DeviceNetwork<D>) -> Result<[f64; 4]> {
+        self.flush()?;
+        self.forget_summaries();
+        self.arrays.device.download(&self.arrays.totals, 0, &mut [0])?; // waits for all before it
+        let (mut seconds, mut part, mut start) = ([0.0; 4], 0, Instant::now());
+        self.pass(network, &mut |arrays| {
+            arrays.device.download(&arrays.totals, 0, &mut [0])?;
+            let now = Instant::now();
+            seconds[part] = (now - start).as_secs_f64();
+            (part, start) = (part + 1, now);
+            Ok(())
+        })?;
+        self.known.is_fresh = false;
+        Ok(seconds)
+    }
+
+    /// The launches of one pass; after each of its four parts, `after`.
+    fn pass(
+        &mut self,
+        network: &mut dyn DeviceNetwork<D>,
+        after: &mut dyn FnMut(&Arrays<D>) -> Result<()>,
+    ) -> Result<()> {
+        let kernel = match network.format() {
+            ObsFormat::F32 => "observe_leaves",
+            ObsFormat::Bf16 => "observe_leaves_bf16",
+        };
+        let num = self.num_slots();
+        self.arrays.select_rows()?;
+        self.arrays.observe_leaves(kernel, &self.arrays.obs)?;
+        after(&self.arrays)?;
+        let Arrays { device, obs, logits, answers, .. } = &mut self.arrays;
+        network.forward(device, Slots { num, obs, logits, answers })?;
+        after(&self.arrays)?;
+        self.arrays.expand_leaves()?;
+        after(&self.arrays)?;
+        self.arrays.backup_rows()?;
+        self.lanes.as_ref().map_or(Ok(()), |lanes| self.arrays.act_lanes(lanes))?;
+        after(&self.arrays)
+    }
+
+    /// One pass, recorded. A recording that fails is ended all the same.
+    fn record(&mut self, network: &mut dyn DeviceNetwork<D>) -> Result<D::Recording> {
+        self.arrays.device.begin_recording()?;
+        let recorded = self.pass(network, &mut |_| Ok(()));
+        let recording = self.arrays.device.end_recording();
+        recorded.and(recording)
+    }
+
+    /// What was recorded counts no more.
+    pub fn forget_recording(&mut self) {
+        self.recording = None;
+    }
+
+    /// The network is gone: so is what was recorded with it, and what it takes.
+    pub fn forget_network(&mut self) {
+        self.recording = None;
+        self.network = NetworkNeed::default();
+    }
+
+    pub fn simulate_same(&mut self, logits: &[f32], values: &[f32], passes: u32) -> Result<Totals> {
+        self.flush()?;
+        self.forget_summaries();
+        let answer = [logits, values].concat();
+        if self.answer.as_ref() != Some(&answer) {
+            self.upload_answers(logits, values)?;
+            self.answer = Some(answer);
+        }
+        match &self.lanes {
+            None => self.arrays.simulate_rows(None, passes)?,
+            Some(lanes) if lanes.determinisations == 1 => self.arrays.simulate_rows(Some(lanes), passes)?,
+            Some(lanes) => {
+                for _ in 0..passes {
+                    self.arrays.simulate_rows(None, 1)?;
+                    self.arrays.act_lanes(lanes)?;
+                }
+            }
+        }
+        self.count()
+    }
+
+    /// Takes the lanes over, whose rows are planted and begun.
+    pub fn take_lanes(
+        &mut self,
+        plan: &PlayPlan,
+        lanes: &[LaneStart<'_>],
+        starts: &RootCache,
+    ) -> Result<Lead> {
+        let schedules = [self.schedule(plan.simulations)?, self.schedule(plan.fast_simulations)?];
+        self.flush()?;
+        self.forget_recording();
+        self.lanes = None; // its memory first
+        let trees = PackedStarts::new(starts);
+        let need = DeviceNeed { layout: &self.layout, starts: trees.bytes(), network: self.network };
+        let there = self.arrays_bytes() + self.network.bytes(self.num_slots());
+        need.check((self.arrays.device.free_bytes()? as u64).saturating_add(there))?;
+        let taken = DeviceLanes::new(&self.arrays.device, &self.layout, plan, schedules, lanes, &trees)?;
+        let most_passes = taken.most_passes;
+        self.lanes = Some(taken);
+        Ok(Lead::Backend { most_passes })
+    }
+
+    /// What follows a pass in the lanes, if there are any.
+    pub fn act(&mut self) -> Result<()> {
+        let Some(lanes) = &self.lanes else { return Ok(()) };
+        self.known.is_fresh = false;
+        self.arrays.act_lanes(lanes)
+    }
+
+    pub fn take_decided(&mut self, out: &mut Vec<Decided>) -> Result<()> {
+        let Some(lanes) = &mut self.lanes else { return Ok(()) };
+        lanes.take_decided(&self.arrays.device, &self.layout, out)
+    }
+}

@@ -1,0 +1,263 @@
+//! The network's own kernels beside the trees, from a backend's first weights to the games of self-play: equal to the bit to
+//! games led on the CPU that ask the same kernels through the host.
+
+use super::scenario::{assert_same, cpu, facts, finish, kernels};
+use super::selfplay::{Played, config};
+use super::{Noisy, scenario};
+use crate::host_device::HostDevice;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use vecaz::backend::kernels::KernelBackend;
+use vecaz::backend::kernels::forward::DeviceEvaluator;
+use vecaz::backend::plan::BackendPlan;
+use vecaz::backend::{Backend, PlyPlan, cpu_backend};
+use vecaz::batch::{AnyGame, any_game};
+use vecaz::config::{Algorithm, Config, DeviceName, Precision};
+use vecaz::net::{NetParts, NetSpec, Network};
+use vecaz::rng::{Key, Purpose};
+use vecaz::root_cache::{self, CachePlan};
+use vecaz::selfplay::{Lane, SelfPlay, backend_plan};
+use vecaz::{Error, Result};
+
+/// A network for a game, in small.
+fn parts(game: &dyn AnyGame, net: &str, precision: Precision, seed: u64) -> NetParts {
+    let net = super::selfplay::layered(&format!("[net]\n{net}")).net;
+    let spec = NetSpec::new(&net, &game.sizes());
+    let weights = spec.random(Key::new(seed, Purpose::Weights));
+    NetParts { spec, weights, precision }
+}
+
+/// The network of `parts` for callers on the host, which counts in `opened` how often it was opened. Backends that say that
+/// they are on the CPU, as all of these tests do, are given its weights.
+fn evaluator(parts: NetParts, opened: &Arc<AtomicUsize>) -> DeviceEvaluator<HostDevice> {
+    let opened = opened.clone();
+    DeviceEvaluator::new(parts, DeviceName::Cpu, move || {
+        opened.fetch_add(1, Ordering::Relaxed);
+        Ok(HostDevice::new(21))
+    })
+}
+
+type Make<'a> = &'a dyn Fn(BackendPlan) -> Result<Box<dyn Backend>>;
+
+/// Self-play with two sets of weights, two strides each, from `lanes` on; the lanes after the first set too.
+fn play(
+    config: &Config,
+    networks: &[&dyn Network],
+    lanes: Vec<Lane>,
+    make: Make<'_>,
+) -> (Played, Vec<Lane>, u64) {
+    let game = any_game(config.game_name(), &config.game_options()).expect("registered");
+    let sizes = game.sizes();
+    let mut selfplay =
+        SelfPlay::with_backends(&game, config, networks[0], lanes, 1, make).expect("a backend");
+    let (mut games, mut between) = (Vec::new(), Vec::new());
+    for network in networks {
+        between = selfplay.lanes().cloned().collect();
+        let plan = CachePlan::for_run(
+            config.search.root_cache,
+            backend_plan(config, &sizes, 1),
+            &sizes,
+            config.run.seed,
+        );
+        let cache = match config.search.root_cache {
+            0 => Vec::new(),
+            _ => {
+                let starts = root_cache::starts(game.as_ref()).expect("few");
+                root_cache::build_rows(game.as_ref(), network.fork(), plan, &starts, 0, make).expect("built")
+            }
+        };
+        selfplay.set_network(*network, cache).expect("a network");
+        for _ in 0..2 {
+            games.extend(selfplay.stride().expect("finite"));
+        }
+    }
+    let inside = selfplay.take_clock().copied.inside;
+    (Played { games, lanes: selfplay.lanes().cloned().collect() }, between, inside)
+}
+
+const RESNET: &str = "blocks = 1\nchannels = 8\npolicy_channels = 2\nvalue_channels = 1\nvalue_hidden = 8";
+const MLP: &str = "arch = 'mlp'\nblocks = 1\nchannels = 24\nvalue_hidden = 8";
+
+/// Games, how they are searched and played, networks and their formats.
+const CASES: [(&str, &str, &str, &str, Precision); 5] = [
+    (
+        "name = 'tic_tac_toe'",
+        "algorithm = 'puct'\nsimulations = 10",
+        "games = 4\nstride = 50\nopening_plies = 3\ntemperature_plies = 2",
+        RESNET,
+        Precision::F32,
+    ),
+    (
+        "name = 'connect_four'\nrows = 4\ncolumns = 5\nconnect = 3",
+        "algorithm = 'gumbel'\nsimulations = 9\nleaves = 2\nroot_cache = 40",
+        "games = 3\nstride = 40\nfast_fraction = 0.3\nfast_simulations = 3",
+        RESNET,
+        Precision::Bf16,
+    ),
+    (
+        "name = 'hex'\nsize = 3\nswap = true",
+        "simulations = 8",
+        "games = 3\nstride = 50",
+        RESNET,
+        Precision::F16,
+    ),
+    (
+        "name = 'backgammon'\nply_limit = 100",
+        "algorithm = 'puct'\nsimulations = 5",
+        "games = 3\nstride = 250\nopening_plies = 0",
+        MLP,
+        Precision::Tf32,
+    ),
+    (
+        "name = 'blob'\nplayers = 3\ncards = 2",
+        "simulations = 6\ndeterminisations = 2",
+        "games = 2\nstride = 60",
+        MLP,
+        Precision::F32,
+    ),
+];
+
+#[test]
+fn games_are_those_of_the_cpu_with_the_weights_swapped_and_nothing_copied() {
+    for (game, search, selfplay, net, precision) in CASES {
+        let config = config(game, search, selfplay);
+        let rules = any_game(config.game_name(), &config.game_options()).expect("registered");
+        let played = |make: Make<'_>| {
+            let opened = Arc::new(AtomicUsize::new(0));
+            let [old, new] =
+                [1, 2].map(|seed| evaluator(parts(rules.as_ref(), net, precision, seed), &opened));
+            (play(&config, &[&old, &new], Vec::new(), make), opened.load(Ordering::Relaxed))
+        };
+        let ((right, ..), asked) = played(&|plan| cpu_backend(rules.as_ref(), plan));
+        assert_eq!(asked, 2, "the CPU asks both through the host");
+        let ((found, between, inside), asked) =
+            played(&|plan| Ok(Box::new(KernelBackend::new(HostDevice::new(6), rules.as_ref(), plan)?)));
+        assert!(found.games.iter().any(|game| game.game > 0), "{game}: {} games", found.games.len());
+        assert_eq!(found, right, "{game} {precision:?}");
+        assert_eq!(
+            (asked, inside),
+            (0, 0),
+            "{game}: the host's network is not asked, and nothing is copied in passes"
+        );
+
+        // The second set of weights alone, from the games as they stood: what a resumed run does.
+        let new = evaluator(parts(rules.as_ref(), net, precision, 2), &Arc::default());
+        let make: Make<'_> =
+            &|plan| Ok(Box::new(KernelBackend::new(HostDevice::new(7), rules.as_ref(), plan)?));
+        let (resumed, ..) = play(&config, &[&new], between, make);
+        assert!(found.games.ends_with(&resumed.games), "{game} {precision:?}");
+        assert_eq!(resumed.lanes, found.lanes, "{game} {precision:?}");
+    }
+}
+
+#[test]
+fn new_weights_go_where_the_old_ones_are_and_the_recorded_pass_has_them() {
+    let scenario = scenario(("connect_four", "", &[0, 9]), super::config(Algorithm::Gumbel, 12, 2, true));
+    let game = scenario.game();
+    let [old, new] = [1, 2].map(|seed| parts(game.as_ref(), RESNET, Precision::Bf16, seed));
+    let begin = |backend: &mut dyn Backend| {
+        for (b, position) in scenario.positions().iter().enumerate() {
+            backend.plant(b, &position.state, &position.history);
+            backend.begin(b, PlyPlan { simulations: 12, exploration: Noisy, key: position.key });
+        }
+    };
+    let mut backend = kernels(&scenario, HostDevice::new(8));
+    assert!(backend.take_network(Some(&old)).expect("fits"));
+    begin(&mut backend);
+    while backend.num_unfinished().expect("a device") > 0 {
+        backend.simulate_beside(3).expect("runs").expect("it has a network");
+    }
+    let first: Vec<_> = (0..backend.rows()).map(|b| facts(&mut backend, b)).collect();
+    let (made, replayed) =
+        (backend.with_device(HostDevice::allocations), backend.with_device(HostDevice::replays));
+    assert!(backend.take_network(Some(&new)).expect("of the same shape"));
+    begin(&mut backend);
+    let mut passes = 0;
+    while backend.num_unfinished().expect("a device") > 0 {
+        backend.simulate_beside(3).expect("runs").expect("it has a network");
+        passes += 3;
+    }
+    assert_eq!(backend.with_device(HostDevice::allocations), made, "nothing new is made");
+    assert_eq!(
+        backend.with_device(HostDevice::replays),
+        replayed + passes,
+        "all passes are the recorded one"
+    );
+    let mut right = cpu(&scenario);
+    begin(right.as_mut());
+    finish(right.as_mut(), &mut evaluator(new, &Arc::default()));
+    for (b, first) in first.iter().enumerate() {
+        let found = facts(&mut backend, b);
+        assert_same(&found, &facts(right.as_mut(), b), &format!("row {b}"));
+        assert!(found != *first, "the weights make a difference");
+    }
+    assert!(!backend.take_network(None).expect("nothing to take"));
+    assert!(backend.simulate_beside(1).expect("nothing to do").is_none(), "the network is gone");
+}
+
+#[test]
+fn the_parts_of_a_pass_are_timed_apart() {
+    let config = config("name = 'tic_tac_toe'", "simulations = 6", "games = 2\nstride = 20");
+    let game = any_game("tic_tac_toe", &toml::Table::new()).expect("registered");
+    let network = evaluator(parts(game.as_ref(), RESNET, Precision::F32, 1), &Arc::default());
+    let parts_of = |make: Make<'_>| {
+        let mut selfplay =
+            SelfPlay::with_backends(&game, &config, &network, Vec::new(), 1, make).expect("fits");
+        selfplay.set_network(&network, Vec::new()).expect("finite weights");
+        selfplay.stride().expect("finite");
+        selfplay.last_passes_in_parts(5).expect("finite")
+    };
+    let seconds =
+        parts_of(&|plan| Ok(Box::new(KernelBackend::new(HostDevice::new(6), game.as_ref(), plan)?)));
+    assert!(seconds.expect("a network beside the rows").iter().all(|&seconds| seconds > 0.0), "{seconds:?}");
+    assert_eq!(parts_of(&|plan| cpu_backend(game.as_ref(), plan)), None);
+}
+
+#[test]
+fn weights_that_give_no_number_stop_self_play() {
+    let config = config("name = 'tic_tac_toe'", "simulations = 6", "games = 2\nstride = 4");
+    let game = any_game("tic_tac_toe", &toml::Table::new()).expect("registered");
+    let mut huge = parts(game.as_ref(), RESNET, Precision::F32, 1);
+    huge.weights.get_mut("policy.linear.weight").expect("there").data.fill(3e38);
+    let network = evaluator(huge, &Arc::default());
+    let make: Make<'_> = &|plan| Ok(Box::new(KernelBackend::new(HostDevice::new(6), game.as_ref(), plan)?));
+    let mut selfplay = SelfPlay::with_backends(&game, &config, &network, Vec::new(), 1, make).expect("fits");
+    selfplay.set_network(&network, Vec::new()).expect("finite weights");
+    let error = selfplay.stride().expect_err("infinite logits");
+    assert_eq!(error.to_string(), "a logit or value of the network is not finite (NaN)");
+}
+
+#[test]
+fn a_network_that_does_not_fit_beside_the_games_is_refused_with_the_number_that_fits() {
+    let game = any_game("connect_four", &toml::Table::new()).expect("registered");
+    let network = "blocks = 1\nchannels = 64";
+    let config =
+        |games: usize| config("name = 'connect_four'", "simulations = 10", &format!("games = {games}"));
+    let try_games = |games: usize, free: usize, with: bool| {
+        let config = config(games);
+        let make: Make<'_> = &|plan| {
+            let device = HostDevice::new(1).with_free_bytes(free);
+            let mut backend = KernelBackend::new(device, game.as_ref(), plan)?;
+            if with {
+                backend.take_network(Some(&parts(game.as_ref(), network, Precision::Bf16, 1)))?;
+            }
+            Ok(Box::new(backend))
+        };
+        let uniform = vecaz::net::UniformNet(parts(game.as_ref(), network, Precision::Bf16, 1).spec.io());
+        SelfPlay::with_backends(&game, &config, &uniform, Vec::new(), 1, make).map(|_| ())
+    };
+    let free = 100 << 20;
+    assert!(try_games(2000, free, false).is_ok());
+    let Err(Error::Memory { largest_games, detail, need_mib, have_mib }) = try_games(2000, free, true) else {
+        panic!("more than there is room for")
+    };
+    assert!(detail.contains(", games ") && detail.contains(", network "), "{detail}");
+    assert!(need_mib > have_mib && (99..=100).contains(&have_mib), "{need_mib} of {have_mib} MiB");
+    let largest = largest_games as usize;
+    assert!(largest > 500 && largest < 2000, "{largest}: {detail}");
+    assert!(try_games(largest, free, true).is_ok(), "{largest} games do not fit");
+    assert!(
+        try_games(largest + largest / 20, free, true).is_err(),
+        "{largest} games are not the most: {detail}"
+    );
+}
