@@ -139,9 +139,9 @@ impl Layer {
     ///
     /// # Safety
     /// The machine has the kernels' instructions. `source`, `stream` and `out` hold `boards` rows for each position of
-    /// the layer's input and output: source rows of `depth` units, and as many more rows as [`Kernels::matrices`] reads, stream rows of whole vectors, out rows of whole
-    /// vectors of activations or numbers (Output: of `outputs` numbers); `ends` rows of whole vectors for every vertex
-    /// (Meet). Writes do not overlap the source.
+    /// the layer's input and output: source rows of `depth` units, and after them as many more as [`Kernels::matrices`]
+    /// may read, stream rows of whole vectors, out rows of whole vectors of activations or numbers (Output: of `outputs`
+    /// numbers); `ends` rows of whole vectors for every vertex (Meet). Writes do not overlap the source.
     pub(super) unsafe fn run(&self, boards: usize, buffers: Buffers) {
         let Buffers { source, stream, out, ends } = buffers;
         let base = Tile {

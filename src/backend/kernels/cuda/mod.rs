@@ -1,6 +1,7 @@
 //! Kernels on an NVIDIA GPU: one stream, on which everything happens in the order it is asked for.
 
 mod compile;
+mod driver;
 mod libraries;
 
 use super::device::{Arg, Device, LaunchShape, Limits, Program};
@@ -10,9 +11,11 @@ use crate::error::{Error, Result};
 use compile::{Compiler, Target};
 use cudarc::driver::{CudaContext, CudaFunction, CudaGraph, CudaModule, CudaSlice, CudaStream};
 use cudarc::driver::{DevicePtr, DriverError};
-use cudarc::driver::{LaunchConfig, PushKernelArg, result, sys};
+use cudarc::driver::{LaunchConfig, PushKernelArg, sys};
 use cudarc::nvrtc::Ptx;
-use libraries::{BUILT_FOR, CudaLibrary, needed_driver, version_name};
+pub use driver::{check_driver, load_candle_libraries};
+use driver::{driver_version, failure, words};
+use libraries::{CudaLibrary, version_name};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -399,55 +402,6 @@ pub fn code_for(
     }
 }
 
-/// Refuses GPU number `number` where there is no driver, it is too old, or it has no such GPU.
-///
-/// # Errors
-/// [`Error::Device`] in one sentence.
-pub fn check_driver(number: u32) -> Result<()> {
-    let name = DeviceName::Cuda(number);
-    CudaLibrary::Driver.load(&name.to_string())?;
-    let version = driver_version(name)?;
-    if version < BUILT_FOR {
-        let (found, needed) = (version_name(version), needed_driver());
-        let what =
-            format!("the NVIDIA driver is too old: it is for CUDA {found}, this program needs {needed}");
-        return Err(failure(name, what));
-    }
-    let count = match result::init().and_then(|()| result::device::get_count()) {
-        Ok(count) => u32::try_from(count).unwrap_or(0),
-        Err(DriverError(sys::CUresult::CUDA_ERROR_NO_DEVICE)) => 0,
-        Err(e) => return Err(failure(name, format!("the NVIDIA driver does not start: {}", words(e)))),
-    };
-    match count {
-        0 => Err(failure(name, "the NVIDIA driver finds no GPU on this machine".into())),
-        1 if number > 0 => Err(failure(name, "there is no such GPU; the only one is cuda:0".into())),
-        _ if number >= count => {
-            Err(failure(name, format!("there is no such GPU; they are cuda:0 to cuda:{}", count - 1)))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Loads what candle calls on a GPU.
-///
-/// # Errors
-/// [`Error::Device`] where a library is missing.
-pub fn load_candle_libraries(number: u32) -> Result<()> {
-    let name = DeviceName::Cuda(number).to_string();
-    [CudaLibrary::ProductsLight, CudaLibrary::Products, CudaLibrary::Random]
-        .into_iter()
-        .try_for_each(|library| library.load(&name))
-}
-
-/// The version of CUDA that the driver is for, as [`BUILT_FOR`] counts.
-fn driver_version(name: DeviceName) -> Result<u32> {
-    let mut version = 0;
-    // SAFETY: the driver is loaded; the pointer is to an integer of ours.
-    let asked = unsafe { sys::cuDriverGetVersion(&mut version) }.result();
-    asked.map_err(|e| failure(name, format!("the NVIDIA driver does not tell its version: {}", words(e))))?;
-    Ok(u32::try_from(version).unwrap_or(0))
-}
-
 /// Compute capability, major * 10 + minor.
 fn capability(context: &CudaContext) -> Result<u32, DriverError> {
     let (major, minor) = context.compute_capability()?;
@@ -476,22 +430,9 @@ fn parameters(function: &CudaFunction) -> Vec<usize> {
     (0..).map_while(size_of).collect()
 }
 
-fn failure(name: DeviceName, what: String) -> Error {
-    Error::Device { device: name.to_string(), what }
-}
-
 fn describe_launch(kernel: &str, shape: LaunchShape) -> String {
     let LaunchShape { grid, block, shared } = shape;
     format!("{kernel} ({grid} blocks of {block} threads, {shared} bytes of shared memory)")
-}
-
-/// The driver's words for an error.
-fn words(error: DriverError) -> String {
-    let text = |s: Result<&std::ffi::CStr, DriverError>| s.ok().map(|s| s.to_string_lossy().into_owned());
-    match (text(error.error_name()), text(error.error_string())) {
-        (Some(name), Some(string)) => format!("{string} ({name})"),
-        _ => format!("{:?}", error.0),
-    }
 }
 
 /// Bytes for people.

@@ -1,0 +1,69 @@
+//! Whether there is a driver that this program can use, and what it says.
+
+use super::libraries::{BUILT_FOR, CudaLibrary, needed_driver, version_name};
+use crate::config::DeviceName;
+use crate::error::{Error, Result};
+use cudarc::driver::{DriverError, result, sys};
+
+/// Refuses GPU number `number` where there is no driver, it is too old, or it has no such GPU.
+///
+/// # Errors
+/// [`Error::Device`] in one sentence.
+pub fn check_driver(number: u32) -> Result<()> {
+    let name = DeviceName::Cuda(number);
+    CudaLibrary::Driver.load(&name.to_string())?;
+    let version = driver_version(name)?;
+    if version < BUILT_FOR {
+        let (found, needed) = (version_name(version), needed_driver());
+        let what =
+            format!("the NVIDIA driver is too old: it is for CUDA {found}, this program needs {needed}");
+        return Err(failure(name, what));
+    }
+    let count = match result::init().and_then(|()| result::device::get_count()) {
+        Ok(count) => u32::try_from(count).unwrap_or(0),
+        Err(DriverError(sys::CUresult::CUDA_ERROR_NO_DEVICE)) => 0,
+        Err(e) => return Err(failure(name, format!("the NVIDIA driver does not start: {}", words(e)))),
+    };
+    match count {
+        0 => Err(failure(name, "the NVIDIA driver finds no GPU on this machine".into())),
+        1 if number > 0 => Err(failure(name, "there is no such GPU; the only one is cuda:0".into())),
+        _ if number >= count => {
+            Err(failure(name, format!("there is no such GPU; they are cuda:0 to cuda:{}", count - 1)))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Loads what candle calls on a GPU.
+///
+/// # Errors
+/// [`Error::Device`] where a library is missing.
+pub fn load_candle_libraries(number: u32) -> Result<()> {
+    let name = DeviceName::Cuda(number).to_string();
+    [CudaLibrary::ProductsLight, CudaLibrary::Products, CudaLibrary::Random]
+        .into_iter()
+        .try_for_each(|library| library.load(&name))
+}
+
+/// The version of CUDA that the driver is for, as [`BUILT_FOR`] counts.
+pub(super) fn driver_version(name: DeviceName) -> Result<u32> {
+    let mut version = 0;
+    // SAFETY: the driver is loaded; the pointer is to an integer of ours.
+    let asked = unsafe { sys::cuDriverGetVersion(&mut version) }.result();
+    asked.map_err(|e| failure(name, format!("the NVIDIA driver does not tell its version: {}", words(e))))?;
+    Ok(u32::try_from(version).unwrap_or(0))
+}
+
+/// The driver's words for an error.
+pub(super) fn words(error: DriverError) -> String {
+    let text = |s: Result<&std::ffi::CStr, DriverError>| s.ok().map(|s| s.to_string_lossy().into_owned());
+    match (text(error.error_name()), text(error.error_string())) {
+        (Some(name), Some(string)) => format!("{string} ({name})"),
+        _ => format!("{:?}", error.0),
+    }
+}
+
+/// What went wrong on the device called `name`.
+pub(super) fn failure(name: DeviceName, what: String) -> Error {
+    Error::Device { device: name.to_string(), what }
+}
