@@ -165,7 +165,8 @@ VZ_DEVICE void game_observe(const State& s, int player, int lane, int lanes, Out
 
 VZ_DEVICE void game_returns(const State& s, f32* out) {
     if (clique::RAMSEY && s.outcome != 0) {
-        out[0] = out[1] = s.outcome == 3 ? 1.0f : -1.0f;
+        const f32 lasted = (f32)s.plies / (f32)clique::EDGES - 1.0f;
+        out[0] = out[1] = s.outcome == 3 ? 1.0f : lasted;
     } else {
         winner_returns(s.outcome, out);
     }

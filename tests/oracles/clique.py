@@ -29,17 +29,17 @@ def graph6(graph):
     return nx.to_graph6_bytes(graph, header=False).decode().strip()
 
 
-def outcome(mode, mover, made, full):
-    """The returns, None while the game goes on."""
+def outcome(mode, mover, made, lasted):
+    """The returns, None while the game goes on. `lasted`: the share of the edges that is claimed."""
     if made and mode == "ramsey":
-        return [-1, -1]
+        return [lasted - 1, lasted - 1]
     if made and mode == "avoid_clique":
         return [1, -1] if mover == 1 else [-1, 1]
     if made and mode == "symmetric":
         return [1, -1] if mover == 0 else [-1, 1]
     if made and mode == "asymmetric" and mover == 0:
         return [1, -1]
-    if full:
+    if lasted == 1:
         return {"asymmetric": [-1, 1], "ramsey": [1, 1]}.get(mode, [0, 0])
     return None
 
@@ -66,7 +66,7 @@ def game(rng, n, k, mode):
         free.remove(action)
         actions.append(action)
         graphs[mover].add_edge(*edges[action])
-        result = outcome(mode, mover, has_clique(graphs[mover], k), not free)
+        result = outcome(mode, mover, has_clique(graphs[mover], k), len(actions) / len(edges))
     finding = None
     if mode in AVOIDED and result in ([0, 0], [1, 1]):
         finding = {

@@ -5,7 +5,8 @@
 //!   count for nothing);
 //! - `avoid_clique`: who completes an own k-clique loses. A full board without one is a draw: a colouring of K_n with two
 //!   colours and no k-clique in one colour, a witness of R(k, k) > n, given out by [`Clique::colouring`];
-//! - `ramsey`: both players look for such a colouring. A k-clique of one owner is -1 for both, a full board without one +1.
+//! - `ramsey`: both players look for such a colouring. A k-clique of one owner ends the game for both, who get what share of the
+//!   edges they had claimed, less 1 (so that to last longer is better, and a failure at most 0); a full board without one is +1.
 //!
 //! Actions are the edges (i, j), i < j, in lexicographic order: 0-1, 0-2, .., 0-(n-1), 1-2, ... The n! symmetries are the
 //! permutations of the vertices, numbered by their rank in lexicographic order (Lehmer code), the identity being 0.
@@ -38,7 +39,7 @@ pub enum Mode {
     Asymmetric,
     /// Who completes an own clique loses.
     AvoidClique,
-    /// A clique of one owner is lost by both, a full board without one is won by both.
+    /// A clique of one owner ends the game for both, the later the better; a full board without one is won by both.
     Ramsey,
 }
 
@@ -227,7 +228,8 @@ impl Game for Clique {
 
     fn returns(&self, s: &State, out: &mut [f32]) {
         if self.mode == Mode::Ramsey && s.outcome != 0 {
-            out[..2].fill(if s.outcome == 3 { 1.0 } else { -1.0 });
+            let lasted = s.plies as f32 / self.num_edges() as f32 - 1.0;
+            out[..2].fill(if s.outcome == 3 { 1.0 } else { lasted });
             return;
         }
         let value = match s.outcome {

@@ -81,7 +81,7 @@ fn a_full_board_without_a_clique_is_a_draw_or_the_second_players() {
 }
 
 #[test]
-fn in_ramsey_both_win_or_both_lose() {
+fn in_ramsey_both_win_or_both_get_what_they_lasted() {
     let g = game(5, 3, Mode::Ramsey);
     let returns = |s: &State| {
         let mut out = [0.0; 2];
@@ -93,9 +93,14 @@ fn in_ramsey_both_win_or_both_lose() {
     let full = play(&g, "0-1 0-2 1-2 2-4 2-3 1-4 3-4 1-3 0-4 0-3");
     assert_eq!(returns(&full), (Turn::Over, [1.0, 1.0]));
     assert!(g.finding(&full).is_some());
-    for triangle in ["0-1 2-3 0-2 1-3 1-2", "0-3 0-1 1-4 1-2 2-3 0-2"] {
+    let failures = [
+        ("0-1 2-3 0-2 1-3 1-2", -0.5),
+        ("0-3 0-1 1-4 1-2 2-3 0-2", 0.6 - 1.0),
+        ("0-1 0-2 1-2 2-4 2-3 1-4 3-4 1-3 0-3 0-4", 0.0),
+    ];
+    for (triangle, lasted) in failures {
         let s = play(&g, triangle);
-        assert_eq!((returns(&s), g.finding(&s)), ((Turn::Over, [-1.0, -1.0]), None), "{triangle}");
+        assert_eq!((returns(&s), g.finding(&s)), ((Turn::Over, [lasted; 2]), None), "{triangle}");
     }
     assert!(!g.sizes().zero_sum && game(5, 3, Mode::AvoidClique).sizes().zero_sum);
 }

@@ -293,6 +293,30 @@ fn observations_that_are_no_numbers_are_reported() {
     }
 }
 
+/// Arrays lie elsewhere in batches of another size, so that what a refused batch left may be where rows end in padding.
+#[test]
+fn a_refused_batch_leaves_nothing_behind() {
+    for spec in [spec(Arch::Mlp, [70, 1, 1], 40), spec(Arch::Resnet, [3, 5, 5], 40), edge_spec(5, 40)] {
+        let (weights, obs) = (weights(&spec, 24), observations(&spec, 90, 25));
+        for (mut used, mut new) in every_net(&spec, &weights).into_iter().zip(every_net(&spec, &weights)) {
+            let largest = evaluate(&mut used, &obs).expect("finite");
+            for rows in [1, 2, 7, 30] {
+                let no_numbers = vec![f32::NAN; rows * spec.obs.len()];
+                assert!(evaluate(&mut used, &no_numbers).is_err(), "{}", used.path());
+                let (logits, values) = evaluate(&mut used, &obs).expect("finite");
+                assert_eq!(
+                    (bits(&logits), bits(&values)),
+                    (bits(&largest.0), bits(&largest.1)),
+                    "{}",
+                    used.path()
+                );
+            }
+            let (logits, _) = evaluate(&mut new, &obs).expect("finite");
+            assert_eq!(bits(&logits), bits(&largest.0), "{}", new.path());
+        }
+    }
+}
+
 /// What 8 bits round away is small beside the outputs, and not nothing.
 #[test]
 fn int8_is_near_f32_on_observations_like_those_it_was_calibrated_on() {
