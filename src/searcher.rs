@@ -5,15 +5,17 @@
 
 use crate::backend::lanes::{Copied, Decided};
 use crate::backend::plan::{BackendPlan, Reuse};
-use crate::backend::{Backend, PlyPlan, new_backend};
+use crate::backend::{Backend, PlyPlan, Selected, new_backend};
 use crate::batch::AnyGame;
 use crate::config::DeviceName;
 use crate::error::{Error, Result};
 use crate::game::Turn;
 use crate::net::Network;
+use crate::net::halves::{Answers, ObsRoom};
 use crate::search::root::{Exploration, RootSummary, RowKey};
-use crate::search::{PassBuffers, PassClock, SearchParams, simulate, simulate_many};
+use crate::search::{PassBuffers, PassClock, SearchParams, begin_pass, end_pass, simulate, simulate_many};
 use rayon::prelude::*;
+use std::time::Instant;
 
 /// Passes without a look whether any row has simulations left, where a look costs as much as a pass.
 const UNWATCHED_PASSES: u32 = 16;
@@ -41,6 +43,8 @@ pub struct Searcher {
     device: DeviceName,
     /// True where the backend has the network beside its rows.
     is_beside: bool,
+    /// What the pass that was begun selected.
+    selected: Selected,
     buffers: PassBuffers,
 }
 
@@ -80,6 +84,7 @@ impl Searcher {
             device: plan.params.device,
             is_beside: false,
             clock: PassClock::default(),
+            selected: Selected::default(),
             buffers: PassBuffers::new(&sizes, plan.rows * plan.params.leaves),
         };
         searcher.give_network()?;
@@ -125,6 +130,41 @@ impl Searcher {
     /// What the network says.
     pub fn pass_with(&mut self, network: &mut dyn Network) -> Result<usize> {
         simulate(self.backend.as_mut(), network, &mut self.buffers, &mut self.clock)
+    }
+
+    /// The beginning of a pass: M, the leaves that the network is to be asked about.
+    pub fn begin_pass(&mut self) -> usize {
+        self.selected = begin_pass(self.backend.as_mut(), &mut self.clock);
+        self.asked()
+    }
+
+    /// The most leaves that a pass can ask the network about.
+    pub fn most_leaves(&self) -> usize {
+        self.buffers.most
+    }
+
+    /// M of the pass that was begun.
+    pub fn asked(&self) -> usize {
+        self.selected.evaluations
+    }
+
+    /// Writes the observations of the pass that was begun into `room`. `[M, F]`
+    pub fn observe(&mut self, room: ObsRoom<'_>) {
+        let start = Instant::now();
+        let numbers = self.selected.evaluations * self.backend.sizes().obs.len();
+        let obs = &mut self.buffers.obs[..numbers];
+        self.backend.observe(obs);
+        room.fill(obs);
+        self.clock.select += start.elapsed().as_secs_f64();
+    }
+
+    /// The end of the pass that was begun, with the network's answers.
+    ///
+    /// # Errors
+    /// What the backend says.
+    pub fn end_pass(&mut self, answers: Answers<'_>) -> Result<()> {
+        let Answers { logits, values } = answers;
+        end_pass(self.backend.as_mut(), &self.selected, (logits, values), &mut self.clock)
     }
 
     /// `passes` passes in the lanes that the backend has taken over, with an evaluator that several searchers share; what was

@@ -5,6 +5,7 @@
 //! any other lane. Everything a lane does depends on its own number alone, so games do not depend on how lanes are split, nor
 //! on which thread takes which shard through a pass.
 
+mod halves;
 mod lane;
 mod turns;
 
@@ -16,7 +17,7 @@ use crate::batch::AnyGame;
 use crate::config::{Config, DeviceName, SearchEngine};
 use crate::error::{Error, Result};
 use crate::game::{Sizes, Turn};
-use crate::net::Network;
+use crate::net::{Halves, Network};
 use crate::rng::Purpose;
 use crate::search::eval_cache::{EntryShape, EvalCache};
 use crate::search::root::{Exploration, RootSummary, RowKey};
@@ -82,11 +83,22 @@ struct Shard {
     summary: RootSummary,
 }
 
+/// How the network is asked.
+enum Asks {
+    /// Nobody has asked it yet.
+    NotYet,
+    /// By each thread for the shard it is at.
+    EachShard,
+    /// For one half of the shards while all threads are at the other.
+    Halves(Box<dyn Halves>),
+}
+
 /// N games in progress.
 pub struct SelfPlay {
     shards: Vec<Shard>,
     /// One for each thread.
     networks: Vec<Box<dyn Network>>,
+    asks: Asks,
     cache: Arc<RootCache>,
     evaluations: Option<Arc<EvalCache>>,
     stride: u32,
@@ -160,7 +172,8 @@ impl SelfPlay {
         }
         let stride = config.selfplay.stride;
         let networks = (0..num_threads).map(|_| network.fork()).collect();
-        let mut selfplay = Self { shards, networks, cache: Arc::default(), evaluations, stride };
+        let mut selfplay =
+            Self { shards, networks, asks: Asks::NotYet, cache: Arc::default(), evaluations, stride };
         if is_new {
             selfplay.shards.par_iter_mut().for_each(Shard::start_all);
         }
@@ -176,6 +189,7 @@ impl SelfPlay {
         if let Some(evaluations) = &self.evaluations {
             evaluations.clear();
         }
+        self.asks = Asks::NotYet;
         self.networks.iter_mut().for_each(|old| *old = network.fork());
         self.shards.iter_mut().try_for_each(|shard| shard.searcher.set_network(network))?;
         let cache = &self.cache;
@@ -191,6 +205,34 @@ impl SelfPlay {
     /// # Errors
     /// What the network says.
     pub fn stride(&mut self) -> Result<Vec<FinishedGame>> {
+        if matches!(self.asks, Asks::NotYet) {
+            self.asks = self.how_to_ask()?;
+        }
+        match &mut self.asks {
+            Asks::Halves(network) => {
+                halves::stride(&mut self.shards, network.as_mut(), &self.cache, self.stride)?;
+            }
+            Asks::EachShard | Asks::NotYet => self.stride_by_shards()?,
+        }
+        let mut finished: Vec<(u64, FinishedGame)> =
+            self.shards.iter_mut().flat_map(|s| s.finished.drain(..)).collect();
+        finished.sort_by_key(|(pass, game)| (*pass, game.lane));
+        Ok(finished.into_iter().map(|(_, game)| game).collect())
+    }
+
+    /// In halves where the network can be asked so and backends are led.
+    fn how_to_ask(&self) -> Result<Asks> {
+        if self.shards.len() < 2 || self.shards.iter().any(|shard| !matches!(shard.lead, Lead::Caller)) {
+            return Ok(Asks::EachShard);
+        }
+        let leaves = |shards: &[Shard]| -> usize { shards.iter().map(|s| s.searcher.most_leaves()).sum() };
+        let (first, second) = self.shards.split_at(self.shards.len() / 2);
+        let network = self.networks[0].halves(leaves(first).max(leaves(second)))?;
+        Ok(network.map_or(Asks::EachShard, Asks::Halves))
+    }
+
+    /// One stride of passes, in which each thread asks its network for the shard that it is at.
+    fn stride_by_shards(&mut self) -> Result<()> {
         let cache = &self.cache;
         let turns = Turns::new(&mut self.shards, self.networks.len(), self.stride);
         self.networks.par_iter_mut().enumerate().try_for_each(|(thread, network)| -> Result<()> {
@@ -199,11 +241,7 @@ impl SelfPlay {
                 turns.give_back(turn, made);
             }
             Ok(())
-        })?;
-        let mut finished: Vec<(u64, FinishedGame)> =
-            self.shards.iter_mut().flat_map(|s| s.finished.drain(..)).collect();
-        finished.sort_by_key(|(pass, game)| (*pass, game.lane));
-        Ok(finished.into_iter().map(|(_, game)| game).collect())
+        })
     }
 
     /// Where the time of passes goes that a backend leads by itself with the network beside its rows: the mean seconds of each part
@@ -251,9 +289,13 @@ fn shards_per_thread(config: &Config, threads: usize) -> usize {
     /// The fewest lanes of a shard: network batches should not become small.
     const LANES: usize = 32;
     const MOST: usize = 4;
+    let several = (config.selfplay.games / threads / LANES).clamp(1, MOST);
+    let is_asked_in_halves =
+        config.run.device == DeviceName::Cpu && config.network_device() != DeviceName::Cpu;
     match threads {
+        1 if is_asked_in_halves => config.selfplay.games.min(2),
         1 => 1,
-        _ => (config.selfplay.games / threads / LANES).clamp(1, MOST),
+        _ => several,
     }
 }
 
@@ -320,9 +362,15 @@ impl Shard {
     /// One pass, and whatever the lanes whose search it finished do next.
     fn step(&mut self, network: &mut dyn Network, cache: &RootCache) -> Result<()> {
         self.searcher.pass_with(network)?;
+        self.after_pass(cache);
+        Ok(())
+    }
+
+    /// What the lanes whose search a pass finished do next.
+    fn after_pass(&mut self, cache: &RootCache) {
         self.pass += 1;
         if !self.searcher.backend.any_done() {
-            return Ok(());
+            return;
         }
         let d = self.plan.determinisations;
         for i in 0..self.lanes.len() {
@@ -330,7 +378,6 @@ impl Shard {
                 self.finish_ply(i, cache);
             }
         }
-        Ok(())
     }
 
     fn finish_ply(&mut self, i: usize, cache: &RootCache) {

@@ -15,8 +15,10 @@ pub mod ops; // fused training passes
 pub(crate) mod fold; // BatchNorm folded away
 pub mod fast; // the fused CPU forward
 pub mod naive; // the forward as the formulas read, to check the others
+pub mod halves; // two batches in turn
 
 pub use candle_net::CandleNet;
+pub use halves::Halves;
 pub use spec::{NetSpec, Weights};
 
 use crate::config::{DeviceName, Precision};
@@ -73,6 +75,16 @@ pub trait Network: Send {
     fn parts_for(&self, device: DeviceName) -> Option<&NetParts> {
         let _ = device;
         None
+    }
+
+    /// The network for two batches in turn, of at most `most` leaves each, where it answers one while the caller makes the other;
+    /// None where [`Network::forward`] is all there is.
+    ///
+    /// # Errors
+    /// What the device says.
+    fn halves(&self, most: usize) -> Result<Option<Box<dyn Halves>>> {
+        let _ = most;
+        Ok(None)
     }
 
     /// Another evaluator on the same weights, for another thread.

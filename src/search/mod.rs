@@ -180,8 +180,10 @@ impl PassClock {
 /// The network's input and output of one pass, grown once and kept.
 #[derive(Clone, Debug, Default)]
 pub struct PassBuffers {
+    /// The most leaves there is room for.
+    pub(crate) most: usize,
     /// `[M, F]`
-    obs: Vec<f32>,
+    pub(crate) obs: Vec<f32>,
     /// `[M, A]`
     logits: Vec<f32>,
     /// `[M, P]`
@@ -192,6 +194,7 @@ impl PassBuffers {
     /// Room for `most` leaves.
     pub fn new(sizes: &Sizes, most: usize) -> Self {
         Self {
+            most,
             obs: vec![0.0; most * sizes.obs.len()],
             logits: vec![0.0; most * sizes.num_actions],
             values: vec![0.0; most * sizes.num_players],
@@ -263,6 +266,35 @@ fn at_once(
     backend.simulate_same(logits, values, passes)
 }
 
+/// The beginning of a pass that is led through its parts: what was selected.
+pub fn begin_pass(backend: &mut dyn Backend, clock: &mut PassClock) -> Selected {
+    let start = Instant::now();
+    let selected = backend.select();
+    clock.select += start.elapsed().as_secs_f64();
+    selected
+}
+
+/// The end of a pass that `selected` so much, with the network's answers: `logits [M, A]`, `values [M, P]`.
+///
+/// # Errors
+/// What the backend says.
+pub fn end_pass(
+    backend: &mut dyn Backend,
+    selected: &Selected,
+    (logits, values): (&[f32], &[f32]),
+    clock: &mut PassClock,
+) -> Result<()> {
+    let start = Instant::now();
+    backend.expand(logits, values);
+    let expanded = Instant::now();
+    backend.backup();
+    backend.check()?;
+    clock.expand += (expanded - start).as_secs_f64();
+    clock.backup += expanded.elapsed().as_secs_f64();
+    clock.count(selected, backend.rows(), 1);
+    Ok(())
+}
+
 /// One pass led through its parts.
 fn led_pass(
     backend: &mut dyn Backend,
@@ -271,9 +303,9 @@ fn led_pass(
     clock: &mut PassClock,
 ) -> Result<usize> {
     let sizes = *backend.sizes();
-    let start = Instant::now();
-    let selected = backend.select();
+    let selected = begin_pass(backend, clock);
     let m = selected.evaluations;
+    let start = Instant::now();
     let obs = &mut buffers.obs[..m * sizes.obs.len()];
     if network.needs_observations() {
         backend.observe(obs);
@@ -284,15 +316,8 @@ fn led_pass(
     if m > 0 {
         network.forward(obs, logits, values)?;
     }
-    let evaluated = Instant::now();
-    backend.expand(logits, values);
-    let expanded = Instant::now();
-    backend.backup();
-    backend.check()?;
     clock.select += (observed - start).as_secs_f64();
-    clock.forward += (evaluated - observed).as_secs_f64();
-    clock.expand += (expanded - evaluated).as_secs_f64();
-    clock.backup += expanded.elapsed().as_secs_f64();
-    clock.count(&selected, backend.rows(), 1);
+    clock.forward += observed.elapsed().as_secs_f64();
+    end_pass(backend, &selected, (logits, values), clock)?;
     Ok(selected.leaves)
 }

@@ -8,8 +8,8 @@ use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use vecaz::backend::kernels::device::{Arg, Device, LaunchShape, Limits, Program};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use vecaz::backend::kernels::device::{Arg, Device, LaunchShape, Limits, Pinned, Program};
 use vecaz::{Error, Result};
 
 /// Bytes that lie behind every buffer and must never change.
@@ -96,6 +96,30 @@ impl Drop for HostBuffer {
     }
 }
 
+/// Host memory whose copies are not made before somebody waits, as far as those who look can tell.
+pub struct HostPinned {
+    bytes: Vec<u8>,
+    is_moving: Arc<AtomicBool>,
+}
+
+impl HostPinned {
+    fn stands_still(&self) {
+        assert!(!self.is_moving.load(Ordering::Relaxed), "looked at while it is being copied");
+    }
+}
+
+impl Pinned for HostPinned {
+    fn bytes(&self) -> Result<&[u8]> {
+        self.stands_still();
+        Ok(&self.bytes)
+    }
+
+    fn bytes_mut(&mut self) -> Result<&mut [u8]> {
+        self.stands_still();
+        Ok(&mut self.bytes)
+    }
+}
+
 type LaunchFn = unsafe extern "C" fn(
     *const c_char,
     c_uint,
@@ -132,6 +156,8 @@ pub struct HostDevice {
     recording: RefCell<Option<Vec<Recorded>>>,
     uploads: Cell<u64>,
     allocations: Cell<u64>,
+    /// Pinned memory with copies that nobody has waited for.
+    moving: RefCell<Vec<Arc<AtomicBool>>>,
 }
 
 /// A step of a recording: a launch with its arguments' bytes, or work of a host network.
@@ -168,6 +194,7 @@ impl HostDevice {
             recording: RefCell::default(),
             uploads: Cell::new(0),
             allocations: Cell::new(0),
+            moving: RefCell::default(),
         }
     }
 
@@ -234,6 +261,11 @@ impl HostDevice {
         }
     }
 
+    fn moves(&self, memory: &HostPinned) {
+        memory.is_moving.store(true, Ordering::Relaxed);
+        self.moving.borrow_mut().push(memory.is_moving.clone());
+    }
+
     fn error(&self, what: String) -> Error {
         Error::Device { device: "host".into(), what }
     }
@@ -257,6 +289,7 @@ impl Device for HostDevice {
     type Buffer = HostBuffer;
     type Recording = HostRecording;
     type Module = HostModule;
+    type Pinned = HostPinned;
 
     fn limits(&self) -> Result<Limits> {
         Ok(self.limits)
@@ -297,6 +330,27 @@ impl Device for HostDevice {
         self.copied.set(self.copied.get() + to.len() as u64);
         assert!(self.recording.borrow().is_none(), "a copy while launches are recorded");
         to.copy_from_slice(&from.bytes()[offset..offset + to.len()]);
+        Ok(())
+    }
+
+    fn pinned(&self, bytes: usize) -> Result<HostPinned> {
+        Ok(HostPinned { bytes: vec![0; bytes], is_moving: Arc::default() })
+    }
+
+    fn start_upload(&self, to: &mut HostBuffer, from: &mut HostPinned, bytes: usize) -> Result<()> {
+        self.upload(to, 0, &from.bytes[..bytes])?;
+        self.moves(from);
+        Ok(())
+    }
+
+    fn start_download(&self, from: &HostBuffer, to: &mut HostPinned, bytes: usize) -> Result<()> {
+        self.download(from, 0, &mut to.bytes[..bytes])?;
+        self.moves(to);
+        Ok(())
+    }
+
+    fn wait(&self) -> Result<()> {
+        self.moving.borrow_mut().drain(..).for_each(|memory| memory.store(false, Ordering::Relaxed));
         Ok(())
     }
 

@@ -73,6 +73,21 @@ impl Limits {
     }
 }
 
+/// Host memory that a device copies to and from while the host does something else.
+pub trait Pinned: Send {
+    /// The bytes, once every copy that was asked for is made.
+    ///
+    /// # Errors
+    /// What the driver says, an earlier kernel's failure included.
+    fn bytes(&self) -> Result<&[u8]>;
+
+    /// The bytes, to be written, once every copy that was asked for is made.
+    ///
+    /// # Errors
+    /// As [`Pinned::bytes`].
+    fn bytes_mut(&mut self) -> Result<&mut [u8]>;
+}
+
 /// Memory that kernels read and write, and the running of them. Launches and copies happen in the order in which they are
 /// asked for.
 pub trait Device: Send + Sized {
@@ -84,6 +99,9 @@ pub trait Device: Send + Sized {
 
     /// A program, compiled and loaded.
     type Module: Send;
+
+    /// Host memory for copies that nobody waits for.
+    type Pinned: Pinned;
 
     /// What the device has.
     ///
@@ -126,6 +144,30 @@ pub trait Device: Send + Sized {
     /// # Errors
     /// What the driver says, an earlier kernel's failure included.
     fn download(&self, from: &Self::Buffer, offset: usize, to: &mut [u8]) -> Result<()>;
+
+    /// `bytes` zero bytes of host memory, for [`Device::start_upload`] and [`Device::start_download`].
+    ///
+    /// # Errors
+    /// [`crate::Error::Device`] with the size where there is no room.
+    fn pinned(&self, bytes: usize) -> Result<Self::Pinned>;
+
+    /// Asks for a copy of the first `bytes` bytes of `from` to the beginning of `to`, and does not wait for it.
+    ///
+    /// # Errors
+    /// What the driver says.
+    fn start_upload(&self, to: &mut Self::Buffer, from: &mut Self::Pinned, bytes: usize) -> Result<()>;
+
+    /// Asks for a copy of the first `bytes` bytes of `from` to the beginning of `to`, and does not wait for it.
+    ///
+    /// # Errors
+    /// What the driver says.
+    fn start_download(&self, from: &Self::Buffer, to: &mut Self::Pinned, bytes: usize) -> Result<()>;
+
+    /// Waits until everything that was asked for is done.
+    ///
+    /// # Errors
+    /// [`crate::Error::Device`] naming the kernels of which one failed.
+    fn wait(&self) -> Result<()>;
 
     /// Runs `kernel` of the loaded program. It may write to any buffer among `args`.
     ///

@@ -35,6 +35,7 @@ use graph::GraphRows;
 use layer::{Buffers, LINE, Line, Rows, lines};
 pub use observe::Bf16;
 use observe::Observations;
+pub(in crate::net) use observe::bf16_bits;
 use pack::{Kit, Packed};
 use std::sync::Arc;
 

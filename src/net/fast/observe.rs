@@ -80,7 +80,7 @@ pub(super) fn bf16_pair(low: f32, high: f32) -> f32 {
 
 /// The upper half of a number rounded to nearest even; NaN stays NaN. Without branches, for the compiler's vectors.
 #[inline(always)]
-pub(super) fn bf16_bits(x: f32) -> u32 {
+pub(in crate::net) fn bf16_bits(x: f32) -> u32 {
     let bits = x.to_bits();
     let rounded = bits.wrapping_add(0x7FFF + (bits >> 16 & 1)) >> 16;
     let quiet_nan = bits >> 16 | 0x40;

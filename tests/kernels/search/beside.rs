@@ -20,7 +20,7 @@ use vecaz::selfplay::{Lane, SelfPlay, backend_plan};
 use vecaz::{Error, Result};
 
 /// A network for a game, in small.
-fn parts(game: &dyn AnyGame, net: &str, precision: Precision, seed: u64) -> NetParts {
+pub(super) fn parts(game: &dyn AnyGame, net: &str, precision: Precision, seed: u64) -> NetParts {
     let net = super::selfplay::layered(&format!("[net]\n{net}")).net;
     let spec = NetSpec::new(&net, &game.sizes());
     let weights = spec.random(Key::new(seed, Purpose::Weights));
@@ -29,7 +29,7 @@ fn parts(game: &dyn AnyGame, net: &str, precision: Precision, seed: u64) -> NetP
 
 /// The network of `parts` for callers on the host, which counts in `opened` how often it was opened. Backends that say that
 /// they are on the CPU, as all of these tests do, are given its weights.
-fn evaluator(parts: NetParts, opened: &Arc<AtomicUsize>) -> DeviceEvaluator<HostDevice> {
+pub(super) fn evaluator(parts: NetParts, opened: &Arc<AtomicUsize>) -> DeviceEvaluator<HostDevice> {
     let opened = opened.clone();
     DeviceEvaluator::new(parts, DeviceName::Cpu, move || {
         opened.fetch_add(1, Ordering::Relaxed);
@@ -75,11 +75,12 @@ fn play(
     (Played { games, lanes: selfplay.lanes().cloned().collect() }, between, inside)
 }
 
-const RESNET: &str = "blocks = 1\nchannels = 8\npolicy_channels = 2\nvalue_channels = 1\nvalue_hidden = 8";
+pub(super) const RESNET: &str =
+    "blocks = 1\nchannels = 8\npolicy_channels = 2\nvalue_channels = 1\nvalue_hidden = 8";
 const MLP: &str = "arch = 'mlp'\nblocks = 1\nchannels = 24\nvalue_hidden = 8";
 
 /// Games, how they are searched and played, networks and their formats.
-const CASES: [(&str, &str, &str, &str, Precision); 5] = [
+pub(super) const CASES: [(&str, &str, &str, &str, Precision); 5] = [
     (
         "name = 'tic_tac_toe'",
         "algorithm = 'puct'\nsimulations = 10",

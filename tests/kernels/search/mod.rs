@@ -3,6 +3,7 @@
 
 mod barriers;
 mod beside;
+mod halves;
 mod networks;
 mod scenario;
 mod selfplay;

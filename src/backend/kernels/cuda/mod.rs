@@ -3,6 +3,7 @@
 mod compile;
 mod driver;
 mod libraries;
+mod pinned;
 
 use super::device::{Arg, Device, LaunchShape, Limits, Program};
 use super::store::Store;
@@ -16,6 +17,7 @@ use cudarc::nvrtc::Ptx;
 pub use driver::{check_driver, load_candle_libraries};
 use driver::{driver_version, failure, words};
 use libraries::{CudaLibrary, version_name};
+pub use pinned::CudaPinned;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -191,6 +193,7 @@ impl Device for CudaDevice {
     type Buffer = CudaSlice<u8>;
     type Recording = CudaRecording;
     type Module = Arc<Loaded>;
+    type Pinned = CudaPinned;
 
     fn limits(&self) -> Result<Limits> {
         let attribute = |attribute| -> Result<u32> {
@@ -258,6 +261,30 @@ impl Device for CudaDevice {
         if !to.is_empty() {
             self.stream.memcpy_dtoh(&from.slice(offset..end), to).map_err(|e| self.lost(e))?;
         }
+        self.synchronise()
+    }
+
+    fn pinned(&self, bytes: usize) -> Result<CudaPinned> {
+        CudaPinned::new(self, bytes)
+    }
+
+    fn start_upload(&self, to: &mut Self::Buffer, from: &mut CudaPinned, bytes: usize) -> Result<()> {
+        if bytes > to.len().min(from.len()) {
+            return Err(self.outside(0, bytes, to));
+        }
+        self.copied.fetch_add(bytes as u64, Ordering::Relaxed);
+        self.stream.memcpy_htod(&from.part(bytes), to).map_err(|e| self.lost(e))
+    }
+
+    fn start_download(&self, from: &Self::Buffer, to: &mut CudaPinned, bytes: usize) -> Result<()> {
+        if bytes > from.len().min(to.len()) {
+            return Err(self.outside(0, bytes, from));
+        }
+        self.copied.fetch_add(bytes as u64, Ordering::Relaxed);
+        self.stream.memcpy_dtoh(&from.slice(..bytes), &mut to.part(bytes)).map_err(|e| self.lost(e))
+    }
+
+    fn wait(&self) -> Result<()> {
         self.synchronise()
     }
 

@@ -1,12 +1,13 @@
 //! The network's own kernels for callers on the host: observations go to the device and answers come back. A backend on the
 //! same device takes the weights instead and copies nothing ([`crate::backend::Backend::take_network`]).
 
+use super::halves::DeviceHalves;
 use super::{DeviceForward, Numbers};
 use crate::backend::kernels::device::Device;
 use crate::backend::kernels::network::{DeviceNetwork, ObsFormat, Slots};
 use crate::config::DeviceName;
 use crate::error::{Error, Result};
-use crate::net::{IoShape, NetParts, Network};
+use crate::net::{Halves, IoShape, NetParts, Network};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The most boards that are asked about at once.
@@ -64,7 +65,13 @@ impl<D: Device> Arrays<D> {
     }
 
     /// Answers up to as many boards as there are slots; the other slots hold what they held before.
-    fn ask(&mut self, device: &D, obs: &[f32], logits: &mut [f32], values: &mut [f32]) -> Result<()> {
+    fn ask(
+        &mut self,
+        device: &D,
+        boards: usize,
+        obs: &[f32],
+        (logits, values): (&mut [f32], &mut [f32]),
+    ) -> Result<()> {
         match self.forward.format() {
             ObsFormat::F32 => device.upload(&mut self.obs, 0, bytemuck::cast_slice(obs))?,
             ObsFormat::Bf16 => {
@@ -73,7 +80,7 @@ impl<D: Device> Arrays<D> {
             }
         }
         let Self { forward, slots, obs, logits: all_logits, answers } = self;
-        forward.forward(device, Slots { num: *slots, obs, logits: all_logits, answers })?;
+        forward.forward_first(device, Slots { num: *slots, obs, logits: all_logits, answers }, boards)?;
         device.download(all_logits, 0, bytemuck::cast_slice_mut(logits))?;
         device.download(answers, 0, bytemuck::cast_slice_mut(values))
     }
@@ -113,8 +120,8 @@ impl<D: Device + 'static> Network for DeviceEvaluator<D> {
         let (device, arrays) = open.arrays(&self.parts, obs.len() / obs_len)?;
         let slots = arrays.slots;
         let outputs = logits.chunks_mut(slots * num_actions).zip(values.chunks_mut(slots * num_players));
-        for (obs, (logits, values)) in obs.chunks(slots * obs_len).zip(outputs) {
-            arrays.ask(device, obs, logits, values)?;
+        for (obs, outputs) in obs.chunks(slots * obs_len).zip(outputs) {
+            arrays.ask(device, obs.len() / obs_len, obs, outputs)?;
         }
         let outputs = [("a logit of the network", &*logits), ("a value of the network", &*values)];
         for (what, numbers) in outputs {
@@ -123,6 +130,11 @@ impl<D: Device + 'static> Network for DeviceEvaluator<D> {
             }
         }
         Ok(())
+    }
+
+    fn halves(&self, most: usize) -> Result<Option<Box<dyn Halves>>> {
+        let open = || (self.open)();
+        Ok(Some(Box::new(DeviceHalves::new(&self.parts, most, open)?)))
     }
 
     fn parts_for(&self, device: DeviceName) -> Option<&NetParts> {

@@ -6,6 +6,7 @@
 //! bit in any slot of any batch.
 
 mod evaluator; // for callers on the host
+mod halves; // for callers on the host that make one batch while another is answered
 mod layer;
 mod numbers;
 mod pack;
@@ -289,6 +290,30 @@ impl<D: Device> DeviceForward<D> {
         self.layers.squares * square + heads + value_hidden * self.spec.num_values()
     }
 
+    /// Answers the first `num` slots, and whatever else goes through the network with them.
+    ///
+    /// # Errors
+    /// As [`DeviceNetwork::forward`].
+    pub fn forward_first(&mut self, device: &D, slots: Slots<'_, D::Buffer>, num: usize) -> Result<()> {
+        if slots.num != self.slots || num > self.slots {
+            let what = "slots of a network on the device".to_string();
+            return Err(Error::Mismatch {
+                what,
+                found: slots.num.max(num).to_string(),
+                expected: self.slots.to_string(),
+            });
+        }
+        for first in (0..num).step_by(self.boards) {
+            self.part(device, first, self.boards.min(num - first), &slots)?;
+        }
+        Ok(())
+    }
+
+    /// The word that is not 0 once an answer was no number.
+    fn not_finite(&self) -> &D::Buffer {
+        &self.work.not_finite
+    }
+
     fn parameter(&self, at: usize) -> Arg<'_, D::Buffer> {
         Arg::Buffer(&self.parameters, at)
     }
@@ -381,6 +406,14 @@ impl<D: Device> DeviceForward<D> {
     }
 }
 
+/// Reads the word that is not 0 once an answer was no number.
+fn all_finite(word: [u8; 4]) -> Result<()> {
+    if u32::from_ne_bytes(word) == 0 {
+        return Ok(());
+    }
+    Err(Error::NotFinite { what: "a logit or value of the network".into(), value: f32::NAN })
+}
+
 /// A launch of so many threads.
 fn threads(count: usize) -> LaunchShape {
     LaunchShape { grid: count.div_ceil(BLOCK as usize) as u32, block: BLOCK, shared: 0 }
@@ -393,26 +426,13 @@ impl<D: Device> DeviceNetwork<D> for DeviceForward<D> {
     }
 
     fn forward(&mut self, device: &D, slots: Slots<'_, D::Buffer>) -> Result<()> {
-        if slots.num != self.slots {
-            let what = "slots of a network on the device".to_string();
-            return Err(Error::Mismatch {
-                what,
-                found: slots.num.to_string(),
-                expected: self.slots.to_string(),
-            });
-        }
-        for first in (0..self.slots).step_by(self.boards) {
-            self.part(device, first, self.boards.min(self.slots - first), &slots)?;
-        }
-        Ok(())
+        let num = slots.num;
+        self.forward_first(device, slots, num)
     }
 
     fn check(&self, device: &D) -> Result<()> {
         let mut word = [0; 4];
         device.download(&self.work.not_finite, 0, &mut word)?;
-        if u32::from_ne_bytes(word) == 0 {
-            return Ok(());
-        }
-        Err(Error::NotFinite { what: "a logit or value of the network".into(), value: f32::NAN })
+        all_finite(word)
     }
 }

@@ -1,0 +1,77 @@
+//! Page-locked host memory, which the GPU copies to and from while the host does something else.
+
+use super::super::device::Pinned;
+use super::{CudaDevice, driver, words};
+use crate::config::DeviceName;
+use crate::error::Result;
+use cudarc::driver::{CudaStream, DriverError, HostSlice, PinnedHostSlice, SyncOnDrop};
+
+/// Page-locked memory of the host. It knows the last copy that was asked for, which whoever looks at the bytes waits for.
+pub struct CudaPinned {
+    memory: PinnedHostSlice<u8>,
+    name: DeviceName,
+}
+
+impl CudaPinned {
+    pub(super) fn new(device: &CudaDevice, bytes: usize) -> Result<Self> {
+        let failed = |e: DriverError| {
+            let size = super::size(bytes);
+            device.failed(format!("{size} of page-locked host memory cannot be allocated: {}", words(e)))
+        };
+        let bytes = bytes.max(1);
+        // SAFETY: the bytes are set in the next step, before anyone can look at them.
+        let mut memory = unsafe { device.context.alloc_pinned_with_flags::<u8>(bytes, 0) }.map_err(failed)?;
+        let start = memory.as_mut_ptr().map_err(failed)?;
+        // SAFETY: the allocation has so many bytes.
+        unsafe { start.write_bytes(0, bytes) };
+        Ok(Self { memory, name: device.name })
+    }
+
+    /// Its bytes, at least.
+    pub(super) fn len(&self) -> usize {
+        self.memory.len()
+    }
+
+    /// The first `bytes` bytes, for a copy.
+    pub(super) fn part(&mut self, bytes: usize) -> PinnedPart<'_> {
+        PinnedPart { memory: &mut self.memory, bytes }
+    }
+}
+
+impl Pinned for CudaPinned {
+    fn bytes(&self) -> Result<&[u8]> {
+        self.memory.as_slice().map_err(|e| driver::failure(self.name, words(e)))
+    }
+
+    fn bytes_mut(&mut self) -> Result<&mut [u8]> {
+        let name = self.name;
+        self.memory.as_mut_slice().map_err(|e| driver::failure(name, words(e)))
+    }
+}
+
+/// The first bytes of page-locked memory.
+pub(super) struct PinnedPart<'m> {
+    memory: &'m mut PinnedHostSlice<u8>,
+    bytes: usize,
+}
+
+impl HostSlice<u8> for PinnedPart<'_> {
+    fn len(&self) -> usize {
+        self.bytes
+    }
+
+    unsafe fn stream_synced_slice<'a>(&'a self, stream: &'a CudaStream) -> (&'a [u8], SyncOnDrop<'a>) {
+        // SAFETY: the caller uses the bytes on `stream`.
+        let (all, copied) = unsafe { self.memory.stream_synced_slice(stream) };
+        (&all[..self.bytes], copied)
+    }
+
+    unsafe fn stream_synced_mut_slice<'a>(
+        &'a mut self,
+        stream: &'a CudaStream,
+    ) -> (&'a mut [u8], SyncOnDrop<'a>) {
+        // SAFETY: the caller uses the bytes on `stream`.
+        let (all, copied) = unsafe { self.memory.stream_synced_mut_slice(stream) };
+        (&mut all[..self.bytes], copied)
+    }
+}

@@ -1,0 +1,130 @@
+//! The network's own kernels for two batches in turn: with games and trees on the CPU, one half of the games is in the trees
+//! while the other is here. Each batch has its stream, its arrays and pinned host memory, so that observations and answers
+//! travel while the host works.
+
+use super::{DeviceForward, Numbers, all_finite};
+use crate::backend::kernels::device::{Device, Pinned};
+use crate::backend::kernels::network::{DeviceNetwork, ObsFormat, Slots};
+use crate::error::{Error, Result};
+use crate::net::halves::{Answers, ObsRoom};
+use crate::net::{Halves, IoShape, NetParts};
+
+/// A network on a device for two batches.
+pub(super) struct DeviceHalves<D: Device> {
+    halves: [Batch<D>; 2],
+    io: IoShape,
+}
+
+/// One batch: the stream it is on, and its arrays there and here.
+struct Batch<D: Device> {
+    device: D,
+    forward: DeviceForward<D>,
+    /// The most leaves.
+    most: usize,
+    /// M: leaves in the batch.
+    leaves: usize,
+    /// `[most, F]`
+    obs: D::Buffer,
+    /// `[most, A]`
+    logits: D::Buffer,
+    /// `[most, P]`
+    values: D::Buffer,
+    /// The same on the host, and the word that tells answers that are no numbers.
+    here: Here<D::Pinned>,
+}
+
+struct Here<P> {
+    obs: P,
+    logits: P,
+    values: P,
+    not_finite: P,
+}
+
+impl<D: Device> DeviceHalves<D> {
+    /// The network of `parts` for batches of at most `most` leaves, each on a device that `open` opens.
+    ///
+    /// # Errors
+    /// As [`DeviceForward::new`], and what `open` says.
+    pub(super) fn new(parts: &NetParts, most: usize, open: impl Fn() -> Result<D>) -> Result<Self> {
+        Ok(Self {
+            halves: [Batch::new(open()?, parts, most)?, Batch::new(open()?, parts, most)?],
+            io: parts.spec.io(),
+        })
+    }
+}
+
+impl<D: Device> Batch<D> {
+    fn new(device: D, parts: &NetParts, most: usize) -> Result<Self> {
+        let IoShape { obs_len, num_actions, num_players } = parts.spec.io();
+        let numbers = Numbers::of(parts.precision, device.limits()?.capability)?;
+        let forward = DeviceForward::new(&device, &parts.spec, &parts.weights, numbers, most)?;
+        let obs = number_bytes(forward.format()) * most * obs_len;
+        let [logits, values] = [4 * most * num_actions, 4 * most * num_players];
+        Ok(Self {
+            forward,
+            most,
+            leaves: 0,
+            obs: device.alloc(obs)?,
+            logits: device.alloc(logits)?,
+            values: device.alloc(values)?,
+            here: Here {
+                obs: device.pinned(obs)?,
+                logits: device.pinned(logits)?,
+                values: device.pinned(values)?,
+                not_finite: device.pinned(4)?,
+            },
+            device,
+        })
+    }
+}
+
+/// Bytes of a number of an observation.
+fn number_bytes(format: ObsFormat) -> usize {
+    match format {
+        ObsFormat::F32 => 4,
+        ObsFormat::Bf16 => 2,
+    }
+}
+
+impl<D: Device> Halves for DeviceHalves<D> {
+    fn room(&mut self, half: usize, leaves: usize) -> Result<ObsRoom<'_>> {
+        let batch = &mut self.halves[half];
+        if leaves > batch.most {
+            return Err(Error::Mismatch {
+                what: "leaves of a batch".into(),
+                found: leaves.to_string(),
+                expected: format!("at most {}", batch.most),
+            });
+        }
+        batch.leaves = leaves;
+        let format = batch.forward.format();
+        let bytes = &mut batch.here.obs.bytes_mut()?[..number_bytes(format) * leaves * self.io.obs_len];
+        Ok(match format {
+            ObsFormat::F32 => ObsRoom::F32(bytemuck::cast_slice_mut(bytes)),
+            ObsFormat::Bf16 => ObsRoom::Bf16(bytemuck::cast_slice_mut(bytes)),
+        })
+    }
+
+    fn start(&mut self, half: usize) -> Result<()> {
+        let IoShape { obs_len, num_actions, num_players } = self.io;
+        let Batch { device, forward, most, leaves, obs, logits, values, here } = &mut self.halves[half];
+        device.start_upload(obs, &mut here.obs, number_bytes(forward.format()) * *leaves * obs_len)?;
+        forward.forward_first(device, Slots { num: *most, obs, logits, answers: values }, *leaves)?;
+        device.start_download(logits, &mut here.logits, 4 * *leaves * num_actions)?;
+        device.start_download(values, &mut here.values, 4 * *leaves * num_players)?;
+        device.start_download(forward.not_finite(), &mut here.not_finite, 4)
+    }
+
+    fn finish(&mut self, half: usize) -> Result<Answers<'_>> {
+        let IoShape { num_actions, num_players, .. } = self.io;
+        let Batch { device, here, leaves, .. } = &self.halves[half];
+        device.wait()?;
+        let mut word = [0; 4];
+        word.copy_from_slice(here.not_finite.bytes()?);
+        all_finite(word)?;
+        Ok(Answers {
+            logits: &bytemuck::cast_slice(here.logits.bytes()?)[..leaves * num_actions],
+            values: &bytemuck::cast_slice(here.values.bytes()?)[..leaves * num_players],
+        })
+    }
+}

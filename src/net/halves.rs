@@ -1,0 +1,97 @@
+//! Networks that are asked about two batches in turn: while one is answered elsewhere, the caller makes the other.
+
+use super::fast::bf16_bits;
+use crate::error::Result;
+
+/// Room for the observations of some leaves, in the number format in which they travel.
+#[derive(Debug)]
+pub enum ObsRoom<'a> {
+    /// 32-bit floats. `[M, F]`
+    F32(&'a mut [f32]),
+    /// Upper halves of 32-bit floats, rounded to the nearest. `[M, F]`
+    Bf16(&'a mut [u16]),
+}
+
+impl<'a> ObsRoom<'a> {
+    /// The first `numbers` numbers of the room, and the rest.
+    ///
+    /// # Panics
+    /// If there are fewer.
+    pub fn split_at(self, numbers: usize) -> (Self, Self) {
+        match self {
+            Self::F32(room) => {
+                let (first, rest) = room.split_at_mut(numbers);
+                (Self::F32(first), Self::F32(rest))
+            }
+            Self::Bf16(room) => {
+                let (first, rest) = room.split_at_mut(numbers);
+                (Self::Bf16(first), Self::Bf16(rest))
+            }
+        }
+    }
+
+    /// Fills the room with `obs`, as many numbers as it has.
+    ///
+    /// # Panics
+    /// If there are more or fewer.
+    pub fn fill(self, obs: &[f32]) {
+        match self {
+            Self::F32(room) => room.copy_from_slice(obs),
+            Self::Bf16(room) => {
+                assert_eq!(room.len(), obs.len(), "as many numbers as there is room for");
+                room.iter_mut().zip(obs).for_each(|(to, &x)| *to = bf16_bits(x) as u16);
+            }
+        }
+    }
+}
+
+/// Answers to one batch.
+#[derive(Clone, Copy, Debug)]
+pub struct Answers<'a> {
+    /// `[M, A]`
+    pub logits: &'a [f32],
+    /// `[M, P]`, in seats relative to the observer.
+    pub values: &'a [f32],
+}
+
+/// A network with two batches, 0 and 1, of which one is answered while the other is made. For each batch in turn:
+/// [`Halves::room`], [`Halves::start`], [`Halves::finish`].
+pub trait Halves: Send {
+    /// Room for the observations of `leaves` leaves of batch `half`, which is not being answered. `[leaves, F]`
+    ///
+    /// # Errors
+    /// What the device says.
+    fn room(&mut self, half: usize, leaves: usize) -> Result<ObsRoom<'_>>;
+
+    /// Begins to answer the batch, and does not wait for it.
+    ///
+    /// # Errors
+    /// What the device says.
+    fn start(&mut self, half: usize) -> Result<()>;
+
+    /// Waits for the answers to a batch that was started.
+    ///
+    /// # Errors
+    /// [`crate::Error::NotFinite`] where an answer is not a finite number, and what the device says.
+    fn finish(&mut self, half: usize) -> Result<Answers<'_>>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn observations_arrive_in_the_format_of_the_room() {
+        let obs = [1.0, -2.5, 1.003_906_3, 3.0e38];
+        let mut floats = [0.0; 4];
+        let (first, rest) = ObsRoom::F32(&mut floats).split_at(1);
+        rest.fill(&obs[1..]);
+        first.fill(&obs[..1]);
+        assert_eq!(floats, obs);
+        let mut halves = [0; 4];
+        let (first, rest) = ObsRoom::Bf16(&mut halves).split_at(3);
+        first.fill(&obs[..3]);
+        rest.fill(&obs[3..]);
+        assert_eq!(halves, obs.map(|x| half::bf16::from_f32(x).to_bits()));
+    }
+}

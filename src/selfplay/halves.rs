@@ -1,0 +1,107 @@
+//! Passes with a network elsewhere that is asked about two batches in turn: while it answers one half of the shards, all threads
+//! are in the trees of the other.
+
+use super::Shard;
+use crate::backend::RootCache;
+use crate::error::Result;
+use crate::net::Halves;
+use crate::net::halves::{Answers, ObsRoom};
+use rayon::prelude::*;
+use std::time::Instant;
+
+/// `passes` passes in every shard.
+///
+/// # Errors
+/// What the network and the backends say.
+pub(super) fn stride(
+    shards: &mut [Shard],
+    network: &mut dyn Halves,
+    cache: &RootCache,
+    passes: u32,
+) -> Result<()> {
+    let (first, second) = shards.split_at_mut(shards.len() / 2);
+    let (mut first, mut second) = (Group::new(0, first), Group::new(1, second));
+    for pass in 0..passes {
+        if pass == 0 {
+            first.begin(network)?;
+        }
+        second.begin(network)?;
+        first.end(network, cache)?;
+        if pass + 1 < passes {
+            first.begin(network)?;
+        }
+        second.end(network, cache)?;
+    }
+    Ok(())
+}
+
+/// The shards whose leaves are one batch.
+struct Group<'a> {
+    half: usize,
+    shards: &'a mut [Shard],
+    /// M: leaves that the network was asked about.
+    asked: usize,
+}
+
+impl<'a> Group<'a> {
+    fn new(half: usize, shards: &'a mut [Shard]) -> Self {
+        Self { half, shards, asked: 0 }
+    }
+
+    /// Selects in all shards and has the network begin to answer.
+    fn begin(&mut self, network: &mut dyn Halves) -> Result<()> {
+        self.asked = self.shards.par_iter_mut().map(|shard| shard.searcher.begin_pass()).sum();
+        if self.asked == 0 {
+            return Ok(());
+        }
+        observe(self.shards, network.room(self.half, self.asked)?);
+        network.start(self.half)
+    }
+
+    /// Waits for the answers, and does in all shards what comes of them.
+    fn end(&mut self, network: &mut dyn Halves, cache: &RootCache) -> Result<()> {
+        if self.asked == 0 {
+            return end(self.shards, Answers { logits: &[], values: &[] }, cache);
+        }
+        let start = Instant::now();
+        let answers = network.finish(self.half)?;
+        // What all threads waited.
+        let waited = start.elapsed().as_secs_f64() * rayon::current_num_threads() as f64;
+        self.shards[0].searcher.clock.forward += waited;
+        end(self.shards, answers, cache)
+    }
+}
+
+fn asked(shards: &[Shard]) -> usize {
+    shards.iter().map(|shard| shard.searcher.asked()).sum()
+}
+
+/// Writes the observations of all shards, one after the other in `room`.
+fn observe(shards: &mut [Shard], room: ObsRoom<'_>) {
+    if let [shard] = shards {
+        return shard.searcher.observe(room);
+    }
+    let (left, right) = shards.split_at_mut(shards.len() / 2);
+    let obs_len = left[0].game.sizes().obs.len();
+    let (left_room, right_room) = room.split_at(asked(left) * obs_len);
+    rayon::join(|| observe(left, left_room), || observe(right, right_room));
+}
+
+/// Ends the pass in all shards, whose answers are one after the other.
+fn end(shards: &mut [Shard], answers: Answers<'_>, cache: &RootCache) -> Result<()> {
+    if let [shard] = shards {
+        shard.searcher.end_pass(answers)?;
+        shard.after_pass(cache);
+        return Ok(());
+    }
+    let (left, right) = shards.split_at_mut(shards.len() / 2);
+    let sizes = left[0].game.sizes();
+    let leaves = asked(left);
+    let (left_logits, right_logits) = answers.logits.split_at(leaves * sizes.num_actions);
+    let (left_values, right_values) = answers.values.split_at(leaves * sizes.num_players);
+    let (first, second) = rayon::join(
+        || end(left, Answers { logits: left_logits, values: left_values }, cache),
+        || end(right, Answers { logits: right_logits, values: right_values }, cache),
+    );
+    first.and(second)
+}

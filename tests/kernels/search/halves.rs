@@ -1,0 +1,162 @@
+//! Games and trees on the CPU with the network's own kernels elsewhere, asked about one half of the games while the threads are
+//! in the trees of the other: the same games, to the bit.
+
+use super::beside::{CASES, RESNET, evaluator, parts};
+use super::selfplay::{Played, config};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use vecaz::backend::kernels::forward::DeviceEvaluator;
+use vecaz::batch::any_game;
+use vecaz::config::{Config, Precision};
+use vecaz::net::halves::{Answers, Halves, ObsRoom};
+use vecaz::net::{IoShape, Network};
+use vecaz::selfplay::SelfPlay;
+use vecaz::{Error, Result};
+
+use crate::host_device::HostDevice;
+
+/// A network asked shard by shard, as if it had no halves.
+struct Whole(Box<dyn Network>);
+
+impl Network for Whole {
+    fn shape(&self) -> IoShape {
+        self.0.shape()
+    }
+
+    fn forward(&mut self, obs: &[f32], logits: &mut [f32], values: &mut [f32]) -> Result<()> {
+        self.0.forward(obs, logits, values)
+    }
+
+    fn fork(&self) -> Box<dyn Network> {
+        Box::new(Self(self.0.fork()))
+    }
+}
+
+/// What halves are told to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Call {
+    Start(usize),
+    Finish(usize),
+}
+
+type Calls = Arc<Mutex<Vec<Call>>>;
+
+/// A network that must be asked in halves, with what it is told.
+struct InHalves {
+    network: Box<dyn Network>,
+    calls: Calls,
+}
+
+impl Network for InHalves {
+    fn shape(&self) -> IoShape {
+        self.network.shape()
+    }
+
+    fn forward(&mut self, _obs: &[f32], _logits: &mut [f32], _values: &mut [f32]) -> Result<()> {
+        panic!("asked about a whole shard")
+    }
+
+    fn halves(&self, most: usize) -> Result<Option<Box<dyn Halves>>> {
+        let halves = self.network.halves(most)?.expect("a network on a device has halves");
+        Ok(Some(Box::new(Noting { halves, calls: self.calls.clone() })))
+    }
+
+    fn fork(&self) -> Box<dyn Network> {
+        Box::new(Self { network: self.network.fork(), calls: self.calls.clone() })
+    }
+}
+
+struct Noting {
+    halves: Box<dyn Halves>,
+    calls: Calls,
+}
+
+impl Halves for Noting {
+    fn room(&mut self, half: usize, leaves: usize) -> Result<ObsRoom<'_>> {
+        self.halves.room(half, leaves)
+    }
+
+    fn start(&mut self, half: usize) -> Result<()> {
+        self.calls.lock().expect("no panic").push(Call::Start(half));
+        self.halves.start(half)
+    }
+
+    fn finish(&mut self, half: usize) -> Result<Answers<'_>> {
+        self.calls.lock().expect("no panic").push(Call::Finish(half));
+        self.halves.finish(half)
+    }
+}
+
+/// Two strides with each network, on so many threads.
+fn play(config: &Config, networks: &[&dyn Network], threads: usize) -> Result<Played> {
+    let game = any_game(config.game_name(), &config.game_options()).expect("registered");
+    let mut selfplay = SelfPlay::new(&game, config, networks[0], Vec::new(), threads)?;
+    let mut games = Vec::new();
+    for network in networks {
+        selfplay.set_network(*network, Vec::new())?;
+        for _ in 0..2 {
+            games.extend(selfplay.stride()?);
+        }
+    }
+    Ok(Played { games, lanes: selfplay.lanes().cloned().collect() })
+}
+
+#[test]
+fn games_are_the_same_asked_in_halves_with_the_weights_swapped() {
+    for (game, search, selfplay, net, precision) in CASES {
+        let config = config(game, search, selfplay);
+        let rules = any_game(config.game_name(), &config.game_options()).expect("registered");
+        let asked = |opened: &Arc<AtomicUsize>| -> [DeviceEvaluator<HostDevice>; 2] {
+            [1, 2].map(|seed| evaluator(parts(rules.as_ref(), net, precision, seed), opened))
+        };
+        let [old, new] = asked(&Arc::default()).map(|network| Whole(Box::new(network)));
+        let right = play(&config, &[&old, &new], 1).expect("finite");
+        assert!(!right.games.is_empty(), "{game}");
+        for threads in [2, 3] {
+            let (opened, calls) = (Arc::new(AtomicUsize::new(0)), Calls::default());
+            let [old, new] =
+                asked(&opened).map(|network| InHalves { network: Box::new(network), calls: calls.clone() });
+            let found = play(&config, &[&old, &new], threads).expect("finite");
+            assert_eq!(found, right, "{game} {precision:?} on {threads} threads");
+            assert_eq!(opened.load(Ordering::Relaxed), 4, "two streams for each set of weights");
+            assert!(!calls.lock().expect("no panic").is_empty(), "{game}");
+        }
+    }
+}
+
+#[test]
+fn one_half_is_answered_while_the_other_is_made() {
+    const PASSES: usize = 5;
+    let config = config(
+        "name = 'connect_four'",
+        "simulations = 40\ncache_entries = 0",
+        &format!("games = 4\nstride = {PASSES}"),
+    );
+    let game = any_game("connect_four", &toml::Table::new()).expect("registered");
+    let calls = Calls::default();
+    let network = evaluator(parts(game.as_ref(), RESNET, Precision::Bf16, 1), &Arc::default());
+    let network = InHalves { network: Box::new(network), calls: calls.clone() };
+    let mut selfplay = SelfPlay::new(&game, &config, &network, Vec::new(), 2).expect("fits");
+    selfplay.set_network(&network, Vec::new()).expect("finite weights");
+    selfplay.stride().expect("finite");
+    let pass = [Call::Start(1), Call::Finish(0), Call::Start(0), Call::Finish(1)];
+    let mut expected = vec![Call::Start(0)];
+    expected.extend(pass.repeat(PASSES));
+    expected.remove(4 * PASSES - 1); // no pass after the last
+    assert_eq!(*calls.lock().expect("no panic"), expected);
+}
+
+#[test]
+fn halves_refuse_answers_that_are_no_numbers_and_batches_that_are_too_large() {
+    let game = any_game("tic_tac_toe", &toml::Table::new()).expect("registered");
+    let mut huge = parts(game.as_ref(), RESNET, Precision::F32, 1);
+    huge.weights.get_mut("policy.linear.weight").expect("there").data.fill(3e38);
+    let network = evaluator(huge, &Arc::default());
+    let config = config("name = 'tic_tac_toe'", "simulations = 6", "games = 2\nstride = 4");
+    let Err(error) = play(&config, &[&network], 2) else { panic!("infinite logits") };
+    assert_eq!(error.to_string(), "a logit or value of the network is not finite (NaN)");
+
+    let mut halves = network.halves(4).expect("a device").expect("two of them");
+    assert!(halves.room(1, 4).is_ok());
+    assert!(matches!(halves.room(0, 5), Err(Error::Mismatch { .. })));
+}
