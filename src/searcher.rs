@@ -7,7 +7,7 @@ use crate::backend::lanes::{Copied, Decided};
 use crate::backend::plan::{BackendPlan, Reuse};
 use crate::backend::{Backend, PlyPlan, new_backend};
 use crate::batch::AnyGame;
-use crate::config::DeviceName;
+use crate::config::{DeviceName, Devices};
 use crate::error::{Error, Result};
 use crate::game::Turn;
 use crate::net::Network;
@@ -38,7 +38,7 @@ pub struct Searcher {
     /// Where the time went.
     pub clock: PassClock,
     /// Where the rows are.
-    device: DeviceName,
+    devices: Devices,
     /// True where the backend has the network beside its rows.
     is_beside: bool,
     buffers: PassBuffers,
@@ -77,7 +77,7 @@ impl Searcher {
         let mut searcher = Self {
             backend,
             network,
-            device: plan.params.device,
+            devices: plan.params.devices,
             is_beside: false,
             clock: PassClock::default(),
             buffers: PassBuffers::new(&sizes, plan.rows * plan.params.leaves),
@@ -96,7 +96,7 @@ impl Searcher {
     }
 
     fn give_network(&mut self) -> Result<()> {
-        self.is_beside = self.backend.take_network(self.network.parts_for(self.device))?;
+        self.is_beside = self.backend.take_network(self.network.parts_for(&self.devices))?;
         Ok(())
     }
 
@@ -198,7 +198,7 @@ impl Searchers {
         threads: usize,
     ) -> Result<Self> {
         let nodes = BackendPlan::nodes_for(params.simulations, &game.sizes());
-        let threads = match params.device {
+        let threads = match params.devices.first() {
             DeviceName::Cpu => threads.clamp(1, rows.max(1)),
             DeviceName::Cuda(_) => 1,
         };

@@ -142,7 +142,7 @@ where
 
 #[cfg(test)]
 mod tests {
-    use super::super::{DeviceName, Precision, TrainPrecision};
+    use super::super::{Devices, Precision, TrainPrecision};
     use super::*;
 
     fn error(assignment: &str) -> String {
@@ -157,8 +157,8 @@ mod tests {
         let text = "[run]\ndevice = 'cuda:1'\nseed = 7\n[net]\ndevice = 'cuda:0'\nprecision = 'f16'\n[train]\nprecision = 'bf16'";
         let config = Layers::default().text(text, "test").expect("TOML").on_cpu().resolve().expect("valid");
         assert_eq!(
-            (config.run.device, config.network_device(), config.run.seed),
-            (DeviceName::Cpu, DeviceName::Cpu, 7)
+            (config.run.device, config.network_devices(), config.run.seed),
+            (Devices::default(), Devices::default(), 7)
         );
         assert_eq!((config.net.precision, config.train.precision), (Precision::F32, TrainPrecision::F32));
         let kept = Layers::default().text("[net]\nprecision = 'bf16'", "test").expect("TOML").on_cpu();

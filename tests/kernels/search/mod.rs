@@ -6,6 +6,7 @@ mod beside;
 mod networks;
 mod scenario;
 mod selfplay;
+mod split;
 
 use crate::host_device::HostDevice;
 use scenario::{Limit, Scenario, both, compare};

@@ -3,6 +3,7 @@
 mod compile;
 mod driver;
 mod libraries;
+mod nccl;
 
 use super::device::{Arg, Device, LaunchShape, Limits, Program};
 use super::store::Store;
@@ -16,6 +17,7 @@ use cudarc::nvrtc::Ptx;
 pub use driver::{check_driver, load_candle_libraries};
 use driver::{driver_version, failure, words};
 use libraries::{CudaLibrary, version_name};
+pub use nccl::{NcclSums, linked};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
