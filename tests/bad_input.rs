@@ -113,7 +113,7 @@ fn devices_that_cannot_be_are_refused() {
     for (device, why) in [
         ("cpu,cuda:0", "cpu,cuda:0 names the CPU beside a GPU, expected cpu alone, or GPUs alone"),
         ("cuda:1,cuda:1", "cuda:1,cuda:1 names cuda:1 twice"),
-        ("cuda:0,", " is no device, expected cpu, cuda, or cuda:N"),
+        ("cuda:0,", "cuda:0, has an empty entry, expected GPUs as in cuda:0,cuda:1"),
     ] {
         assert_refused(&["run", "--device", device], why);
     }

@@ -119,6 +119,9 @@ impl FromStr for Devices {
     fn from_str(text: &str) -> Result<Self, String> {
         let mut list = Self { names: [DeviceName::Cpu; Self::MOST], count: 0 };
         for part in text.split(',') {
+            if part.is_empty() && text.contains(',') {
+                return Err(format!("{text} has an empty entry, expected GPUs as in cuda:0,cuda:1"));
+            }
             let name: DeviceName = part.parse()?;
             if list.all().contains(&name) {
                 return Err(format!("{text} names {name} twice"));
@@ -213,7 +216,8 @@ mod tests {
     fn what_is_no_list_is_refused() {
         let many: Vec<String> = (0..=Devices::MOST).map(|n| format!("cuda:{n}")).collect();
         for (text, expected) in [
-            ("cuda:0,", " is no device, expected cpu, cuda, or cuda:N"),
+            ("", " is no device, expected cpu, cuda, or cuda:N"),
+            ("cuda:0,", "cuda:0, has an empty entry, expected GPUs as in cuda:0,cuda:1"),
             ("cuda:0, cuda:1", " cuda:1 is no device, expected cpu, cuda, or cuda:N"),
             ("cuda,cuda:0", "cuda,cuda:0 names cuda:0 twice"),
             ("cpu,cpu", "cpu,cpu names cpu twice"),

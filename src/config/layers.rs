@@ -201,4 +201,18 @@ mod tests {
         let again = Layers::default().text(&config.to_toml(), "b").and_then(Layers::resolve).expect("valid");
         assert_eq!(again, config);
     }
+
+    #[test]
+    fn a_list_of_devices_is_saved_as_it_was_typed() {
+        let mut config = Config::default();
+        config.run.device = "cuda:2,cuda:0".parse().expect("a list");
+        config.net.device = Some("cuda:0,cuda:1,cuda:2".parse().expect("a list"));
+        let text = config.to_toml();
+        assert!(text.contains("\ndevice = \"cuda:2,cuda:0\"\n"), "{text}");
+        assert_eq!(toml::from_str::<Config>(&text).expect("a configuration"), config);
+        let devices = config.training_devices();
+        assert_eq!((devices.all().len(), config.network_devices()), (3, devices));
+        config.net.arch = crate::config::Arch::Edge;
+        assert!(config.training_devices().is_cpu());
+    }
 }
