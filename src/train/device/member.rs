@@ -8,7 +8,7 @@ use super::arrays::{Arrays, Samples};
 use super::layers::{Layer, Layers};
 use super::passes::{Pass, Shared, blocks, elementwise, warps};
 use super::step::{Report, Settings};
-use super::team::Team;
+use super::team::{Team, Watch};
 use super::{BLOCK, SQUARED, element_bytes};
 use crate::backend::kernels::collective::{Number, Place};
 use crate::backend::kernels::device::{Arg, Device};
@@ -87,8 +87,7 @@ impl<D: Device> Member<D> {
     }
 
     /// All but the last step of an update on `boards` samples in each of `train.accumulate` parts, which `fill` writes: the state
-    /// after it is there beside the one before, and what it tells is told. Where that goes wrong, no other device waits for
-    /// this one.
+    /// after it is there beside the one before, and what the update tells is told.
     pub fn attempt(
         &mut self,
         plan: &Plan,
@@ -96,7 +95,6 @@ impl<D: Device> Member<D> {
         boards: usize,
         fill: &mut FillPart<'_, D>,
     ) -> Result<Report> {
-        let watch = self.team.as_ref().map(Team::watch);
         self.resize(plan, boards)?;
         self.device.upload(&mut self.shared.settings, 0, bytemuck::bytes_of(settings))?;
         self.begin(plan)?;
@@ -106,11 +104,12 @@ impl<D: Device> Member<D> {
             }
             self.run_part(plan)?;
         }
-        let report = self.finish(plan)?;
-        if let Some(watch) = watch {
-            watch.all_went_well();
-        }
-        Ok(report)
+        self.finish(plan)
+    }
+
+    /// What tells the others that nothing more comes of this device, unless all went well.
+    pub fn watch(&self) -> Option<Watch<D>> {
+        self.team.as_ref().map(Team::watch)
     }
 
     /// The state after the update is the state.

@@ -244,7 +244,7 @@ impl<D: Device> DeviceTrainer<D> {
         if let ([member], [source]) = (self.members.as_mut_slice(), &mut *sources) {
             return work(0, member, source);
         }
-        // Whoever fails first is told; the others then fail since it did.
+        // What went wrong first is kept before the others are told, who then fail since it did.
         let first = Mutex::new(None);
         let told = |error| {
             first.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
@@ -252,9 +252,15 @@ impl<D: Device> DeviceTrainer<D> {
         let (work, told) = (&work, &told);
         let reports: Vec<Option<Report>> = thread::scope(|scope| {
             let pairs = self.members.iter_mut().zip(sources).enumerate();
-            let threads: Vec<_> = pairs
-                .map(|(i, (member, source))| scope.spawn(move || work(i, member, source).map_err(told).ok()))
-                .collect();
+            let attempt = |(i, (member, source)): (usize, (&mut Member<D>, &mut S))| {
+                let watch = member.watch();
+                let report = work(i, member, source).map_err(told).ok();
+                if let (Some(_), Some(watch)) = (&report, watch) {
+                    watch.all_went_well();
+                }
+                report
+            };
+            let threads: Vec<_> = pairs.map(|one| scope.spawn(move || attempt(one))).collect();
             let wait = |thread: thread::ScopedJoinHandle<'_, _>| {
                 thread.join().unwrap_or_else(|panic| resume_unwind(panic))
             };

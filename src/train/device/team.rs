@@ -38,13 +38,13 @@ impl<D: Device> Team<D> {
         self.sums.all_reduce_sum(device, &mut self.told.borrow_mut(), Number::F64, count)
     }
 
-    /// What gives the link up where it goes out of scope before all went well.
+    /// What sees to it that nobody waits for this device where something goes wrong on it.
     pub fn watch(&self) -> Watch<D> {
         Watch(Some(self.sums.clone()))
     }
 }
 
-/// See [`Team::watch`].
+/// Gives the link up where it goes out of scope before [`Watch::all_went_well`], in a panic too.
 pub struct Watch<D: Device>(Option<Arc<dyn Collective<D>>>);
 
 impl<D: Device> Watch<D> {
