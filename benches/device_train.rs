@@ -108,7 +108,7 @@ fn measure(
     let device = CudaDevice::open(args.gpu, Store::of_user())?;
     let gpu = device.describe()?;
     let mut trainer = DeviceTrainer::new(device, &spec, &config, Some(game.as_ref()), args.seed)?;
-    let mut samples = DeviceReplay::new(trainer.device(), game.as_ref(), args.samples, batch)?;
+    let mut samples = [DeviceReplay::new(trainer.device(), game.as_ref(), args.samples, batch)?];
     let (mut start, mut losses) = (Instant::now(), None);
     loop {
         let plan = BatchPlan {

@@ -103,11 +103,30 @@ VZ_KERNEL norm_prepare(
 ) {
     const u32 column = (u32)(thread_in_grid() / 32);
     if (column >= width) return;
-    train::prepare_norm(column, width, rows, chunk_rows, parts, maps, parameters, statistics, known);
-    const bool first = threadIdx.x % 32 == 0 && maps[column] != train::NOWHERE;
-    if (first && !(train::is_finite(statistics[maps[2 * width + column]]) && train::is_finite(statistics[maps[3 * width + column]]))) {
-        report->bad_statistic = 1.0;
-    }
+    const train::Moments all = train::moments_of(column, width, rows, chunk_rows, parts);
+    if (threadIdx.x % 32 != 0) return;
+    train::prepare_norm(column, width, all, maps, parameters, statistics, known);
+    train::check_statistics(column, width, maps, statistics, *report);
+}
+
+// The same on several devices, in two kernels with a sum over devices of `told` [devices, 3, width] between them: one warp a
+// column tells of this device's rows, then one thread a column hears of all.
+VZ_KERNEL norm_tell(u32 width, u32 rows, u32 chunk_rows, const f32* parts, u32 own, u32 devices, f64* told) {
+    const u32 column = (u32)(thread_in_grid() / 32);
+    if (column >= width) return;
+    const train::Moments here = train::moments_of(column, width, rows, chunk_rows, parts);
+    if (threadIdx.x % 32 != 0) return;
+    train::Told{told, width, devices}.tell(own, column, here.count, here.mean, here.square);
+}
+VZ_KERNEL norm_prepare_told(
+    u32 width, f64* told, u32 devices, const u32* maps, const f32* parameters, f32* statistics, f32* known,
+    train::Report* report
+) {
+    const u32 column = (u32)thread_in_grid();
+    if (column >= width) return;
+    const train::Moments all = train::moments_told(train::Told{told, width, devices}, column);
+    train::prepare_norm(column, width, all, maps, parameters, statistics, known);
+    train::check_statistics(column, width, maps, statistics, *report);
 }
 
 VZ_KERNEL norm_relu(const train::Element* x, u32 rows, u32 width, const f32* known, train::Element* out) {
@@ -126,7 +145,27 @@ VZ_KERNEL norm_gradient_prepare(
     u32 width, u32 rows, u32 chunk_rows, const f32* parts, const u32* maps, f32* known, f32* gradient
 ) {
     const u32 column = (u32)(thread_in_grid() / 32);
-    if (column < width) train::prepare_norm_gradient(column, width, rows, chunk_rows, parts, maps, known, gradient);
+    if (column >= width) return;
+    const train::GradientSums all = train::gradient_sums_of(column, width, rows, chunk_rows, parts);
+    if (threadIdx.x % 32 == 0) train::prepare_norm_gradient(column, width, all, all, maps, known, gradient);
+}
+
+// The same on several devices, as for `norm_tell`.
+VZ_KERNEL norm_gradient_tell(u32 width, u32 rows, u32 chunk_rows, const f32* parts, u32 own, u32 devices, f64* told) {
+    const u32 column = (u32)(thread_in_grid() / 32);
+    if (column >= width) return;
+    const train::GradientSums here = train::gradient_sums_of(column, width, rows, chunk_rows, parts);
+    if (threadIdx.x % 32 != 0) return;
+    train::Told{told, width, devices}.tell(own, column, here.count, here.sum, here.product);
+}
+VZ_KERNEL norm_gradient_prepare_told(
+    u32 width, f64* told, u32 own, u32 devices, const u32* maps, f32* known, f32* gradient
+) {
+    const u32 column = (u32)thread_in_grid();
+    if (column >= width) return;
+    const train::Told all = {told, width, devices};
+    const train::GradientSums here = train::gradient_sums_told(all, own, column);
+    train::prepare_norm_gradient(column, width, train::gradient_sums_told(all, column), here, maps, known, gradient);
 }
 
 // With the residual stream's gradient where `has_added`.

@@ -35,10 +35,11 @@ pub struct CachePlan {
 }
 
 impl CachePlan {
-    /// The cache of a run whose rows are made by `plan`.
+    /// The cache of a run whose rows are made by `plan`; of several devices, the first builds it.
     pub fn for_run(simulations: u32, plan: BackendPlan, sizes: &Sizes, seed: u64) -> Self {
         let ply = BackendPlan::nodes_for(plan.params.simulations, sizes) - 1;
-        Self { simulations, keep: plan.nodes.saturating_sub(ply).max(1), params: plan.params, seed }
+        let params = SearchParams { devices: plan.params.devices.first().into(), ..plan.params };
+        Self { simulations, keep: plan.nodes.saturating_sub(ply).max(1), params, seed }
     }
 }
 
@@ -82,7 +83,7 @@ pub fn starts(game: &dyn AnyGame) -> Result<Vec<Vec<u8>>> {
 pub fn build(game: &dyn AnyGame, network: &dyn Network, plan: CachePlan) -> Result<RootCache> {
     let starts = starts(game)?;
     let make = |plan| new_backend(game, plan);
-    match plan.params.device {
+    match plan.params.devices.first() {
         DeviceName::Cuda(_) => build_rows(game, network.fork(), plan, &starts, 0, &make),
         DeviceName::Cpu => {
             let work: Vec<_> =

@@ -7,7 +7,7 @@ use crate::backend::lanes::{Copied, Decided};
 use crate::backend::plan::{BackendPlan, Reuse};
 use crate::backend::{Backend, PlyPlan, Selected, new_backend};
 use crate::batch::AnyGame;
-use crate::config::DeviceName;
+use crate::config::{DeviceName, Devices};
 use crate::error::{Error, Result};
 use crate::game::Turn;
 use crate::net::Network;
@@ -40,7 +40,7 @@ pub struct Searcher {
     /// Where the time went.
     pub clock: PassClock,
     /// Where the rows are.
-    device: DeviceName,
+    devices: Devices,
     /// True where the backend has the network beside its rows.
     is_beside: bool,
     /// What the pass that was begun selected.
@@ -81,7 +81,7 @@ impl Searcher {
         let mut searcher = Self {
             backend,
             network,
-            device: plan.params.device,
+            devices: plan.params.devices,
             is_beside: false,
             clock: PassClock::default(),
             selected: Selected::default(),
@@ -101,7 +101,7 @@ impl Searcher {
     }
 
     fn give_network(&mut self) -> Result<()> {
-        self.is_beside = self.backend.take_network(self.network.parts_for(self.device))?;
+        self.is_beside = self.backend.take_network(self.network.parts_for(&self.devices))?;
         Ok(())
     }
 
@@ -238,7 +238,7 @@ impl Searchers {
         threads: usize,
     ) -> Result<Self> {
         let nodes = BackendPlan::nodes_for(params.simulations, &game.sizes());
-        let threads = match params.device {
+        let threads = match params.devices.first() {
             DeviceName::Cpu => threads.clamp(1, rows.max(1)),
             DeviceName::Cuda(_) => 1,
         };

@@ -12,7 +12,7 @@ mod turns;
 use crate::act::{Choice, choose, sum_determinisations};
 use crate::backend::lanes::{LaneStart, Lead, PlayPlan};
 use crate::backend::plan::{BackendPlan, Reuse};
-use crate::backend::{Backend, PlyPlan, RootCache, new_backend};
+use crate::backend::{Backend, PlyPlan, RootCache, games_backend};
 use crate::batch::AnyGame;
 use crate::config::{Config, DeviceName, SearchEngine};
 use crate::error::{Error, Result};
@@ -116,7 +116,10 @@ impl SelfPlay {
         lanes: Vec<Lane>,
         threads: usize,
     ) -> Result<Self> {
-        Self::with_backends(game, config, network, lanes, threads, &|plan| new_backend(game.as_ref(), plan))
+        let d = PlayPlan::new(config, &game.sizes()).determinisations;
+        Self::with_backends(game, config, network, lanes, threads, &|plan| {
+            games_backend(game.as_ref(), plan, d)
+        })
     }
 
     /// The same with backends that `make` makes.
@@ -276,9 +279,9 @@ impl SelfPlay {
     }
 }
 
-/// How many threads take part; a GPU works on all rows at once.
+/// How many threads take part; GPUs work on all rows at once.
 pub fn num_threads(config: &Config, threads: usize) -> usize {
-    match config.run.device {
+    match config.run.device.first() {
         DeviceName::Cpu => threads.clamp(1, config.selfplay.games),
         DeviceName::Cuda(_) => 1,
     }
@@ -290,8 +293,7 @@ fn shards_per_thread(config: &Config, threads: usize) -> usize {
     const LANES: usize = 32;
     const MOST: usize = 4;
     let several = (config.selfplay.games / threads / LANES).clamp(1, MOST);
-    let is_asked_in_halves =
-        config.run.device == DeviceName::Cpu && config.network_device() != DeviceName::Cpu;
+    let is_asked_in_halves = config.run.device.is_cpu() && !config.network_devices().is_cpu();
     match threads {
         1 if is_asked_in_halves => config.selfplay.games.min(2),
         1 => 1,
@@ -313,7 +315,7 @@ pub fn eval_cache(config: &Config, game: &dyn AnyGame) -> Option<Arc<EvalCache>>
 
 /// The arrays of one shard of `rows` rows.
 pub fn backend_plan(config: &Config, sizes: &Sizes, rows: usize) -> BackendPlan {
-    let params = SearchParams { device: config.run.device, ..SearchParams::new(&config.search, sizes) };
+    let params = SearchParams { devices: config.run.device, ..SearchParams::new(&config.search, sizes) };
     let keeps = !sizes.hidden_information && config.search.engine == SearchEngine::Batched;
     let reuse = if config.search.reuse && keeps { Reuse::Keep } else { Reuse::Drop };
     let ply = BackendPlan::nodes_for(params.simulations.max(config.selfplay.fast_simulations), sizes);

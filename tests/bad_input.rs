@@ -110,11 +110,21 @@ fn devices_that_cannot_be_are_refused() {
     assert_refused(&["run", "--device", "gpu"], none);
     assert_refused(&["bench-scaling", "--device", "cuda:x"], "cuda:x is no device");
     assert_refused(&["run", "--set", "net.device=gpu"], none);
+    for (device, why) in [
+        ("cpu,cuda:0", "cpu,cuda:0 names the CPU beside a GPU, expected cpu alone, or GPUs alone"),
+        ("cuda:1,cuda:1", "cuda:1,cuda:1 names cuda:1 twice"),
+        ("cuda:0,", "cuda:0, has an empty entry, expected GPUs as in cuda:0,cuda:1"),
+    ] {
+        assert_refused(&["run", "--device", device], why);
+    }
+    let few = ["run", "--device", "cuda:0,cuda:1,cuda:2", "--games", "2"];
+    assert_refused(&few, "selfplay.games: got 2, expected 3..=1048576");
     // On a machine with a driver this has something else to refuse, or nothing.
     let driverless = "no NVIDIA driver on this machine (libcuda.so.1 is not found); use --device cpu";
     for (arguments, key) in [
         (["run", "--device", "cuda"], "run.device: got cuda:0"),
         (["bench-scaling", "--device", "cuda:1"], "run.device: got cuda:1"),
+        (["run", "--device", "cuda:0,cuda:1"], "run.device: got cuda:0"),
         (["run", "--set", "net.device=cuda"], "net.device: got cuda:0"),
     ] {
         if cfg!(feature = "cuda") {

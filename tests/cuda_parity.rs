@@ -163,7 +163,8 @@ fn a_network_beside_the_trees_plays_the_games_that_it_plays_through_the_host() {
             let net = Layers::default().text(&format!("[net]\n{net}"), "test").and_then(Layers::resolve);
             let spec = NetSpec::new(&net.expect("valid").net, &game.sizes());
             let weights = spec.random(Key::new(1, Purpose::Weights));
-            cuda_network(NetParts { spec, weights, precision }, 0).expect("in this build")
+            cuda_network(NetParts { spec, weights, precision }, DeviceName::Cuda(0).into())
+                .expect("in this build")
         };
         let (games, playing, _) = selfplay(&text, DeviceName::Cpu, &network);
         let (found, now_playing, inside) = selfplay(&text, DeviceName::Cuda(0), &network);

@@ -97,12 +97,8 @@ struct Moments {
 // Moves a running statistic towards this batch's.
 VZ_DEVICE void mix(f32& old, f64 now) { old = (f32)((1.0 - MOMENTUM) * (f64)old + MOMENTUM * now); }
 
-// One warp a column: the batch's moments out of those of the chunks, and what the forward direction does to the column.
-// `maps` [4, width] are places of weight and bias in `parameters`, of running mean and variance in `statistics`.
-VZ_DEVICE void prepare_norm(
-    u32 column, u32 width, u32 rows, u32 chunk_rows, const f32* parts, const u32* maps, const f32* parameters, f32* statistics,
-    f32* known
-) {
+// One warp a column: the moments of all rows out of those of their chunks; in lane 0.
+VZ_DEVICE Moments moments_of(u32 column, u32 width, u32 rows, u32 chunk_rows, const f32* parts) {
     const u32 lane = threadIdx.x % 32, chunks = (rows + chunk_rows - 1) / chunk_rows;
     Moments all = {0.0, 0.0, 0.0};
     for (u32 chunk = lane; chunk < chunks; chunk += 32) {
@@ -115,8 +111,15 @@ VZ_DEVICE void prepare_norm(
         const f64 s = __shfl_xor_sync(0xFFFFFFFFu, all.square, distance);
         all.join(n, m, s);
     }
-    if (lane != 0) return;
-    const f64 variance = all.square / (f64)rows;
+    return all;
+}
+
+// What the forward direction does to a column of which all rows of the batch have these moments. `maps` [4, width] are places of
+// weight and bias in `parameters`, of running mean and variance in `statistics`.
+VZ_DEVICE void prepare_norm(
+    u32 column, u32 width, const Moments& all, const u32* maps, const f32* parameters, f32* statistics, f32* known
+) {
+    const f64 variance = all.square / all.count;
     known[MEAN * width + column] = (f32)all.mean;
     known[VARIANCE * width + column] = (f32)variance;
     const bool used = maps[column] != NOWHERE;
@@ -124,7 +127,41 @@ VZ_DEVICE void prepare_norm(
     known[SHIFT * width + column] = used ? parameters[maps[width + column]] : 0.0f;
     if (!used) return;
     mix(statistics[maps[2 * width + column]], all.mean);
-    mix(statistics[maps[3 * width + column]], variance * ((f64)rows / (f64)(larger(rows, 2u) - 1)));
+    mix(statistics[maps[3 * width + column]], variance * (all.count / (larger(all.count, 2.0) - 1.0)));
+}
+
+// Notes in the report where a column's running statistics are no finite numbers.
+VZ_DEVICE void check_statistics(u32 column, u32 width, const u32* maps, const f32* statistics, Report& report) {
+    if (maps[column] == NOWHERE) return;
+    const f32 mean = statistics[maps[2 * width + column]], variance = statistics[maps[3 * width + column]];
+    if (!(is_finite(mean) && is_finite(variance))) report.bad_statistic = 1.0;
+}
+
+// What devices that train together tell each other of every column: [devices, 3, width], each in its own place, 0 in all
+// others, so that the sum over devices has what each of them told.
+struct Told {
+    f64* all;
+    u32 width, devices;
+
+    VZ_DEVICE f64* at(u32 device, u32 number, u32 column) const {
+        return all + ((u64)device * 3 + number) * width + column;
+    }
+
+    VZ_DEVICE void tell(u32 own, u32 column, f64 first, f64 second, f64 third) const {
+        const f64 numbers[3] = {first, second, third};
+        for (u32 device = 0; device < devices; device++) {
+            for (u32 i = 0; i < 3; i++) *at(device, i, column) = device == own ? numbers[i] : 0.0;
+        }
+    }
+};
+
+// The moments of all devices' rows, joined in the order of the devices.
+VZ_DEVICE Moments moments_told(const Told& told, u32 column) {
+    Moments all = {0.0, 0.0, 0.0};
+    for (u32 device = 0; device < told.devices; device++) {
+        all.join(*told.at(device, 0, column), *told.at(device, 1, column), *told.at(device, 2, column));
+    }
+    return all;
 }
 
 // (x - mean) scale + shift, before the ReLU.
@@ -181,11 +218,13 @@ VZ_DEVICE void gradient_sums(
     if (f32* place = chunk.place(parts, width, 2, 1)) *place = product;
 }
 
-// One warp a column: totals of `gradient_sums`, what the backward direction does to the column, and the gradients of weight
-// and bias, which are added to `gradient`.
-VZ_DEVICE void prepare_norm_gradient(
-    u32 column, u32 width, u32 rows, u32 chunk_rows, const f32* parts, const u32* maps, f32* known, f32* gradient
-) {
+// Totals of `gradient_sums` over a number of rows.
+struct GradientSums {
+    f64 count, sum, product;
+};
+
+// One warp a column: the totals over all rows out of those of their chunks.
+VZ_DEVICE GradientSums gradient_sums_of(u32 column, u32 width, u32 rows, u32 chunk_rows, const f32* parts) {
     const u32 lane = threadIdx.x % 32, chunks = (rows + chunk_rows - 1) / chunk_rows;
     f64 sum = 0.0, product = 0.0;
     for (u32 chunk = lane; chunk < chunks; chunk += 32) {
@@ -194,13 +233,33 @@ VZ_DEVICE void prepare_norm_gradient(
     }
     sum = warp_sum(sum);
     product = warp_sum(product);
-    if (lane != 0) return;
+    return {(f64)rows, sum, product};
+}
+
+// What the backward direction does to a column, out of the totals over all rows of the batch, and the gradients of weight and
+// bias out of those over this device's own, which are added to `gradient`.
+VZ_DEVICE void prepare_norm_gradient(
+    u32 column, u32 width, const GradientSums& all, const GradientSums& own, const u32* maps, f32* known, f32* gradient
+) {
     const f64 variance = (f64)known[VARIANCE * width + column] + EPSILON, scale = (f64)known[SCALE * width + column];
-    known[SLOPE * width + column] = (f32)(scale * product / ((f64)rows * variance));
-    known[OFFSET * width + column] = (f32)(scale * sum / (f64)rows);
+    known[SLOPE * width + column] = (f32)(scale * all.product / (all.count * variance));
+    known[OFFSET * width + column] = (f32)(scale * all.sum / all.count);
     if (maps[column] == NOWHERE) return;
-    gradient[maps[column]] += (f32)(product / square_root(variance));
-    gradient[maps[width + column]] += (f32)sum;
+    gradient[maps[column]] += (f32)(own.product / square_root(variance));
+    gradient[maps[width + column]] += (f32)own.sum;
+}
+
+// The totals of one device, and those of all in the order of the devices.
+VZ_DEVICE GradientSums gradient_sums_told(const Told& told, u32 device, u32 column) {
+    return {*told.at(device, 0, column), *told.at(device, 1, column), *told.at(device, 2, column)};
+}
+VZ_DEVICE GradientSums gradient_sums_told(const Told& told, u32 column) {
+    GradientSums all = {0.0, 0.0, 0.0};
+    for (u32 device = 0; device < told.devices; device++) {
+        const GradientSums one = gradient_sums_told(told, device, column);
+        all = {all.count + one.count, all.sum + one.sum, all.product + one.product};
+    }
+    return all;
 }
 
 // The gradient of the normalisation's input, out = dz scale - offset - (x - mean) slope, plus `added` where it is not null;

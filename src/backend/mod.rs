@@ -4,6 +4,7 @@
 pub mod plan;
 pub mod lanes;
 pub mod cpu;
+pub mod split; // rows on several devices
 pub mod kernels;
 mod twins;
 pub mod reference;
@@ -19,14 +20,30 @@ use crate::tree::Tree;
 use lanes::{Copied, Decided, LaneStart, Lead, PlayPlan};
 use std::sync::Arc;
 
-/// A backend for `game` on the device that the plan's parameters name.
+/// A backend for `game` on the devices that the plan's parameters name.
 ///
 /// # Errors
-/// As [`cpu_backend`] and [`kernels::cuda_backend`].
+/// As [`cpu_backend`], [`kernels::cuda_backend`] and, for several devices, [`split::SplitBackend::new`].
 pub fn new_backend(game: &dyn AnyGame, plan: plan::BackendPlan) -> Result<Box<dyn Backend>> {
-    match plan.params.device {
+    games_backend(game, plan, 1)
+}
+
+/// The same for games of `rows_per_game` rows, which stay on one device.
+///
+/// # Errors
+/// As [`new_backend`].
+pub fn games_backend(
+    game: &dyn AnyGame,
+    plan: plan::BackendPlan,
+    rows_per_game: usize,
+) -> Result<Box<dyn Backend>> {
+    let one = |device: DeviceName, plan| match device {
         DeviceName::Cpu => cpu_backend(game, plan),
         DeviceName::Cuda(number) => kernels::cuda_backend(game, plan, number),
+    };
+    match plan.params.devices.all() {
+        [device] => one(*device, plan),
+        devices => Ok(Box::new(split::SplitBackend::new(plan, devices, rows_per_game, &one)?)),
     }
 }
 

@@ -63,7 +63,7 @@ pub struct BenchScalingArgs {
     /// Seconds each row is measured for at least
     #[arg(long, value_name = "SECONDS", default_value_t = 2.0)]
     pub seconds: f64,
-    /// Where games, trees and network are: cpu, cuda or cuda:N
+    /// Where games, trees and network are: cpu, cuda, cuda:N, or several GPUs as cuda:0,cuda:1
     #[arg(long, value_name = "DEVICE", default_value = "cpu")]
     pub device: String,
     /// The seed of everything

@@ -52,7 +52,7 @@ pub struct RunArgs {
     /// Threads, 0 for all cores (run.threads)
     #[arg(long, value_name = "T")]
     pub threads: Option<u64>,
-    /// Where games, trees and network are in self-play: cpu, cuda or cuda:N (run.device)
+    /// Where games, trees and network are in self-play: cpu, cuda, cuda:N, or several GPUs as cuda:0,cuda:1 (run.device)
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<String>,
     /// The seed of everything (run.seed)
@@ -181,7 +181,7 @@ fn net_text(config: &Config) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::DeviceName;
+    use crate::config::Devices;
     use clap::Parser;
 
     #[derive(Parser)]
@@ -201,7 +201,7 @@ mod tests {
         assert_eq!(config.game_name(), "tic_tac_toe");
         assert_eq!((config.selfplay.games, config.search.simulations), (5, 6));
         assert_eq!((config.run.epochs, config.run.minutes, config.run.threads), (7, 8.0, 3));
-        assert_eq!((config.run.device, config.run.seed), (DeviceName::Cpu, 9));
+        assert_eq!((config.run.device, config.run.seed), (Devices::default(), 9));
     }
 
     #[test]

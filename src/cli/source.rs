@@ -1,6 +1,6 @@
 //! A run's folder, a weights file, or nothing -> a game, a network and how to search with it.
 
-use crate::backend::kernels::check_device;
+use crate::backend::kernels::check_devices;
 use crate::batch::{AnyGame, any_game};
 use crate::config::{Config, Layers, NetConfig, Precision};
 use crate::error::{Error, Result};
@@ -84,8 +84,8 @@ impl Source {
             let expected = "the sizes that the weights have; only net.precision and net.device may change";
             return Err(Error::config("net", "other sizes", expected));
         }
-        check_device(config.run.device)?;
-        check_device(config.network_device())?;
+        check_devices(&config.run.device)?;
+        check_devices(&config.network_devices())?;
         let game = any_game(config.game_name(), &config.game_options())?;
         Self { config, ..self }.for_game(&game)
     }
@@ -119,7 +119,7 @@ impl Source {
     /// a pass.
     pub fn params(&self, simulations: Option<u32>) -> SearchParams {
         let mut params = SearchParams::new(&self.config.search, &self.game.sizes());
-        params.device = self.config.run.device;
+        params.devices = self.config.run.device.first().into();
         params.rule = self.config.eval.algorithm;
         params.simulations = simulations.unwrap_or(self.config.eval.simulations);
         params.leaves = 1;

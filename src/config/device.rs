@@ -1,4 +1,4 @@
-//! Names of devices, as typed.
+//! Names of devices, as typed, and lists of them.
 
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -65,6 +65,109 @@ impl From<DeviceName> for String {
     }
 }
 
+/// The devices that share one work: one of any kind, or several GPUs of one machine, `cuda:0,cuda:1`.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Devices {
+    /// The first `count`; the rest are [`DeviceName::Cpu`].
+    names: [DeviceName; Self::MOST],
+    count: u8,
+}
+
+impl Devices {
+    /// The most devices of a list.
+    pub const MOST: usize = 16;
+
+    /// The devices, in the order in which they were named.
+    pub fn all(&self) -> &[DeviceName] {
+        &self.names[..usize::from(self.count)]
+    }
+
+    /// The first device: the only one, or the one for what is not split.
+    pub fn first(&self) -> DeviceName {
+        self.names[0]
+    }
+
+    /// True for the processor.
+    pub fn is_cpu(&self) -> bool {
+        self.first() == DeviceName::Cpu
+    }
+
+    /// Refuses devices that this build of the program knows nothing of.
+    pub(super) fn check(&self, key: &str) -> Result<()> {
+        self.all().iter().try_for_each(|name| name.check(key))
+    }
+}
+
+impl Default for Devices {
+    fn default() -> Self {
+        DeviceName::default().into()
+    }
+}
+
+impl From<DeviceName> for Devices {
+    fn from(name: DeviceName) -> Self {
+        let mut names = [DeviceName::Cpu; Self::MOST];
+        names[0] = name;
+        Self { names, count: 1 }
+    }
+}
+
+impl FromStr for Devices {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut list = Self { names: [DeviceName::Cpu; Self::MOST], count: 0 };
+        for part in text.split(',') {
+            if part.is_empty() && text.contains(',') {
+                return Err(format!("{text} has an empty entry, expected GPUs as in cuda:0,cuda:1"));
+            }
+            let name: DeviceName = part.parse()?;
+            if list.all().contains(&name) {
+                return Err(format!("{text} names {name} twice"));
+            }
+            let Some(place) = list.names.get_mut(usize::from(list.count)) else {
+                return Err(format!("{text} names more than {} devices", Self::MOST));
+            };
+            *place = name;
+            list.count += 1;
+        }
+        if list.count > 1 && list.all().contains(&DeviceName::Cpu) {
+            return Err(format!("{text} names the CPU beside a GPU, expected cpu alone, or GPUs alone"));
+        }
+        Ok(list)
+    }
+}
+
+impl fmt::Display for Devices {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, name) in self.all().iter().enumerate() {
+            write!(f, "{}{name}", if i > 0 { "," } else { "" })?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Devices {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl TryFrom<String> for Devices {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<Devices> for String {
+    fn from(devices: Devices) -> Self {
+        devices.to_string()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -87,6 +190,41 @@ mod tests {
         for text in ["", "gpu", "CUDA", "cuda:", "cuda:x", "cuda:-1", "cuda:+1", "cuda:4294967296", "cpu:0"] {
             let expected = format!("{text} is no device, expected cpu, cuda, or cuda:N");
             assert_eq!(text.parse::<DeviceName>(), Err(expected));
+        }
+    }
+
+    #[test]
+    fn lists_are_read_and_printed() {
+        let list = |text: &str| text.parse::<Devices>();
+        for (text, printed) in [
+            ("cpu", "cpu"),
+            ("cuda", "cuda:0"),
+            ("cuda:1,cuda:0", "cuda:1,cuda:0"),
+            ("cuda,cuda:3", "cuda:0,cuda:3"),
+        ] {
+            let devices = list(text).expect(text);
+            assert_eq!(devices.to_string(), printed);
+            assert_eq!(list(printed), Ok(devices));
+        }
+        let devices = list("cuda:2,cuda:5").expect("two");
+        assert_eq!(devices.all(), [DeviceName::Cuda(2), DeviceName::Cuda(5)]);
+        assert_eq!((devices.first(), devices.is_cpu()), (DeviceName::Cuda(2), false));
+        assert_eq!(Devices::default(), DeviceName::Cpu.into());
+    }
+
+    #[test]
+    fn what_is_no_list_is_refused() {
+        let many: Vec<String> = (0..=Devices::MOST).map(|n| format!("cuda:{n}")).collect();
+        for (text, expected) in [
+            ("", " is no device, expected cpu, cuda, or cuda:N"),
+            ("cuda:0,", "cuda:0, has an empty entry, expected GPUs as in cuda:0,cuda:1"),
+            ("cuda:0, cuda:1", " cuda:1 is no device, expected cpu, cuda, or cuda:N"),
+            ("cuda,cuda:0", "cuda,cuda:0 names cuda:0 twice"),
+            ("cpu,cpu", "cpu,cpu names cpu twice"),
+            ("cpu,cuda:0", "cpu,cuda:0 names the CPU beside a GPU, expected cpu alone, or GPUs alone"),
+            (&many.join(","), &format!("{} names more than 16 devices", many.join(","))),
+        ] {
+            assert_eq!(text.parse::<Devices>(), Err(expected.to_string()));
         }
     }
 }

@@ -142,7 +142,7 @@ where
 
 #[cfg(test)]
 mod tests {
-    use super::super::{DeviceName, Precision, TrainPrecision};
+    use super::super::{Devices, Precision, TrainPrecision};
     use super::*;
 
     fn error(assignment: &str) -> String {
@@ -157,8 +157,8 @@ mod tests {
         let text = "[run]\ndevice = 'cuda:1'\nseed = 7\n[net]\ndevice = 'cuda:0'\nprecision = 'f16'\n[train]\nprecision = 'bf16'";
         let config = Layers::default().text(text, "test").expect("TOML").on_cpu().resolve().expect("valid");
         assert_eq!(
-            (config.run.device, config.network_device(), config.run.seed),
-            (DeviceName::Cpu, DeviceName::Cpu, 7)
+            (config.run.device, config.network_devices(), config.run.seed),
+            (Devices::default(), Devices::default(), 7)
         );
         assert_eq!((config.net.precision, config.train.precision), (Precision::F32, TrainPrecision::F32));
         let kept = Layers::default().text("[net]\nprecision = 'bf16'", "test").expect("TOML").on_cpu();
@@ -200,5 +200,19 @@ mod tests {
         assert_eq!(config.game_name(), "tic_tac_toe");
         let again = Layers::default().text(&config.to_toml(), "b").and_then(Layers::resolve).expect("valid");
         assert_eq!(again, config);
+    }
+
+    #[test]
+    fn a_list_of_devices_is_saved_as_it_was_typed() {
+        let mut config = Config::default();
+        config.run.device = "cuda:2,cuda:0".parse().expect("a list");
+        config.net.device = Some("cuda:0,cuda:1,cuda:2".parse().expect("a list"));
+        let text = config.to_toml();
+        assert!(text.contains("\ndevice = \"cuda:2,cuda:0\"\n"), "{text}");
+        assert_eq!(toml::from_str::<Config>(&text).expect("a configuration"), config);
+        let devices = config.training_devices();
+        assert_eq!((devices.all().len(), config.network_devices()), (3, devices));
+        config.net.arch = crate::config::Arch::Edge;
+        assert!(config.training_devices().is_cpu());
     }
 }

@@ -6,7 +6,7 @@
 mod device;
 mod layers;
 
-pub use device::DeviceName;
+pub use device::{DeviceName, Devices};
 pub use layers::Layers;
 
 use crate::error::{Error, Result};
@@ -151,8 +151,10 @@ section! {
         /// differs in bf16 by 5e-5 nats of policy and 0.002 of value, in int8 by 8e-4 and 0.011, and plays as strongly in
         /// either (`benches/precision.rs`).
         precision: Precision = Precision::F32,
-        /// Device of the network in self-play and, but for the edge network, in training; where none is given, `run.device`.
-        device: Option<DeviceName> = None,
+        /// Device of the network in self-play and, but for the edge network, in training; where none is given, `run.device`. Several
+        /// GPUs, `cuda:0,cuda:1`, train each on their share of every batch; the network answers beside the trees on each GPU of
+        /// `run.device` where all of those are in this list, and from the first of the list where not.
+        device: Option<Devices> = None,
     }
 }
 section! {
@@ -289,8 +291,9 @@ section! {
         /// Threads; 0 = all cores.
         threads: usize = 0,
         /// Device of games and trees in self-play and evaluation: `cpu`, `cuda` or `cuda:N`; of the network too, unless `net.device` is
-        /// given. Training is where the network is, but that of the edge network on the CPU.
-        device: DeviceName = DeviceName::Cpu,
+        /// given. Training is where the network is, but that of the edge network on the CPU. Self-play splits its games over several
+        /// GPUs, `cuda:0,cuda:1`; evaluation, matches, `vecaz play` and the root cache take the first.
+        device: Devices = Devices::default(),
         /// Memory the plan may take, in MiB; 0 = nine tenths of what the machine has free.
         memory_mib: u64 = 0,
         /// Latest checkpoints kept, beside the best.
@@ -367,16 +370,16 @@ impl Config {
         }
     }
 
-    /// The device of the network in self-play.
-    pub fn network_device(&self) -> DeviceName {
+    /// The devices of the network in self-play.
+    pub fn network_devices(&self) -> Devices {
         self.net.device.unwrap_or(self.run.device)
     }
 
-    /// The device of training: that of the network in self-play; the edge network's is always the CPU.
-    pub fn training_device(&self) -> DeviceName {
+    /// The devices of training: those of the network in self-play; the edge network's is always the CPU.
+    pub fn training_devices(&self) -> Devices {
         match self.net.arch {
-            Arch::Resnet | Arch::Mlp => self.network_device(),
-            Arch::Edge => DeviceName::Cpu,
+            Arch::Resnet | Arch::Mlp => self.network_devices(),
+            Arch::Edge => DeviceName::Cpu.into(),
         }
     }
 
@@ -420,7 +423,8 @@ impl Config {
             return Err(Error::config("search.root_cache", s.root_cache, expected));
         }
         let p = &self.selfplay;
-        within("selfplay.games", p.games, 1..=1_048_576)?;
+        let playing = self.run.device.all().len();
+        within("selfplay.games", p.games, playing..=1_048_576)?;
         within("selfplay.samples_per_epoch", p.samples_per_epoch, 1..=1_000_000_000)?;
         within("selfplay.stride", p.stride, 1..=1_000_000)?;
         within("selfplay.opening_plies", p.opening_plies, 0..=10_000)?;
@@ -430,7 +434,8 @@ impl Config {
         within("selfplay.fast_simulations", p.fast_simulations, 1..=1_000_000)?;
         within("replay.capacity", self.replay.capacity, 1..=1_000_000_000)?;
         let t = &self.train;
-        if self.training_device() == DeviceName::Cpu && t.precision != TrainPrecision::F32 {
+        let training = self.training_devices();
+        if training.is_cpu() && t.precision != TrainPrecision::F32 {
             let got = format!("{:?}", t.precision).to_lowercase();
             let expected =
                 "f32 where training is on the CPU: net.device is not a GPU, or net.arch = \"edge\"";
@@ -444,7 +449,7 @@ impl Config {
         within("train.lr_updates", t.lr_updates, 1..=1_000_000_000_000)?;
         within("train.lr_final", t.lr_final, 0.0..=1.0)?;
         within("train.lr_step_factor", t.lr_step_factor, 1.0..=1e6)?;
-        within("train.batch", t.batch, 1..=1_048_576)?;
+        within("train.batch", t.batch, training.all().len()..=1_048_576)?;
         within("train.accumulate", t.accumulate, 1..=4096)?;
         within("train.reuse", t.reuse, 0.0..=1000.0)?;
         within("train.min_samples", t.min_samples, 1..=1_000_000_000)?;
@@ -454,7 +459,7 @@ impl Config {
         within("run.threads", r.threads, 0..=4096)?;
         within("run.keep_checkpoints", r.keep_checkpoints, 1..=100_000)?;
         r.device.check("run.device")?;
-        self.network_device().check("net.device")?;
+        self.network_devices().check("net.device")?;
         within("eval.simulations", self.eval.simulations, 1..=1_000_000)?;
         within("eval.determinisations", self.eval.determinisations, 0..=4096)?;
         within("eval.positions", self.eval.positions, 1..=1_000_000)?;
@@ -464,7 +469,7 @@ impl Config {
 
     /// Refuses a number format that the network does not have where it is.
     fn check_precision(&self) -> Result<()> {
-        let on_gpu = self.network_device() != DeviceName::Cpu;
+        let on_gpu = !self.network_devices().is_cpu();
         let expected = match (on_gpu, self.net.arch, self.net.precision) {
             (_, _, Precision::F32)
             | (false, _, Precision::Bf16)

@@ -21,7 +21,7 @@ pub use candle_net::CandleNet;
 pub use halves::Halves;
 pub use spec::{NetSpec, Weights};
 
-use crate::config::{DeviceName, Precision};
+use crate::config::{Devices, Precision};
 use crate::error::Result;
 use crate::rng::{Key, Purpose};
 
@@ -70,10 +70,10 @@ pub trait Network: Send {
         true
     }
 
-    /// What a backend with its rows on `device` needs to give this network's answers there, with nothing copied to the host;
+    /// What a backend with its rows on `devices` needs to give this network's answers there, with nothing copied to the host;
     /// None where the network must be asked.
-    fn parts_for(&self, device: DeviceName) -> Option<&NetParts> {
-        let _ = device;
+    fn parts_for(&self, devices: &Devices) -> Option<&NetParts> {
+        let _ = devices;
         None
     }
 

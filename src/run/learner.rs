@@ -1,8 +1,9 @@
-//! What trains a run's network: the CPU, or the GPU that the network is on.
+//! What trains a run's network: the CPU, or the GPU that the network is on, or several of them.
 
+use crate::backend::kernels::collective::Place;
 use crate::backend::kernels::device::Device;
 use crate::backend::kernels::source::has_game;
-use crate::backend::kernels::{OnDevice, on_cuda};
+use crate::backend::kernels::{OnDevices, on_cuda};
 use crate::batch::AnyGame;
 use crate::config::{Config, DeviceName};
 use crate::error::Result;
@@ -50,13 +51,16 @@ pub fn learner(
     if let Some(state) = state {
         trainer.restore(state)?;
     }
-    match config.training_device() {
-        DeviceName::Cpu => Ok(Box::new(CpuLearner { game: game.clone(), trainer, ahead: None })),
-        DeviceName::Cuda(number) => {
-            let first = trainer.state();
-            on_cuda(number, Opening { config, game, spec, state: state.unwrap_or(&first) })
-        }
+    let number = |name: &DeviceName| match *name {
+        DeviceName::Cpu => None,
+        DeviceName::Cuda(number) => Some(number),
+    };
+    let numbers: Vec<u32> = config.training_devices().all().iter().filter_map(number).collect();
+    if numbers.is_empty() {
+        return Ok(Box::new(CpuLearner { game: game.clone(), trainer, ahead: None }));
     }
+    let first = trainer.state();
+    on_cuda(&numbers, Opening { config, game, spec, state: state.unwrap_or(&first) })
 }
 
 /// Trains on the CPU; while it makes an update, the next batch is gathered.
@@ -94,12 +98,12 @@ impl Learner for CpuLearner {
     }
 }
 
-/// Trains on a device.
+/// Trains on a device, or on several.
 struct DeviceLearner<D: Device> {
     game: Arc<dyn AnyGame>,
     trainer: DeviceTrainer<D>,
-    /// Where the game has kernels; else batches are gathered on the host.
-    samples: Option<DeviceReplay<D::Buffer>>,
+    /// A replay on each device where the game has kernels; else batches are gathered on the host.
+    samples: Option<Vec<DeviceReplay<D::Buffer>>>,
 }
 
 impl<D: Device> Learner for DeviceLearner<D> {
@@ -123,7 +127,7 @@ impl<D: Device> Learner for DeviceLearner<D> {
     }
 }
 
-/// What [`learner`] does once there is a device.
+/// What [`learner`] does once there are devices.
 struct Opening<'a> {
     config: &'a Config,
     game: &'a Arc<dyn AnyGame>,
@@ -131,15 +135,15 @@ struct Opening<'a> {
     state: &'a Weights,
 }
 
-impl OnDevice for Opening<'_> {
+impl OnDevices for Opening<'_> {
     type Out = Box<dyn Learner>;
 
-    fn run<D: Device + 'static>(self, device: D) -> Result<Box<dyn Learner>> {
+    fn run<D: Device + 'static>(self, places: Vec<Place<D>>) -> Result<Box<dyn Learner>> {
         let Self { config, game, spec, state } = self;
-        let rules = game.as_ref();
-        let trainer = DeviceTrainer::with_state(device, spec, &config.train, Some(rules), state)?;
-        let samples = has_game(game.name())
-            .then(|| DeviceReplay::new(trainer.device(), rules, config.replay.capacity, config.train.batch));
+        let (rules, share) = (game.as_ref(), config.train.batch.div_ceil(places.len().max(1)));
+        let trainer = DeviceTrainer::on_places(places, spec, &config.train, Some(rules), state)?;
+        let replay = |device| DeviceReplay::new(device, rules, config.replay.capacity, share);
+        let samples = has_game(game.name()).then(|| trainer.devices().map(replay).collect::<Result<_>>());
         Ok(Box::new(DeviceLearner { game: game.clone(), trainer, samples: samples.transpose()? }))
     }
 }

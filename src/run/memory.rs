@@ -38,7 +38,7 @@ impl MemoryPlan {
         let d = if sizes.hidden_information { config.search.determinisations as usize } else { 1 };
         let rows = config.selfplay.games * d; // at most 2^32, by the configuration's ranges
         let plan = backend_plan(config, &sizes, rows);
-        let row = match config.run.device {
+        let row = match config.run.device.first() {
             DeviceName::Cpu => plan.row_bytes(&sizes, game.state_size()),
             DeviceName::Cuda(_) => 0,
         };
@@ -47,7 +47,7 @@ impl MemoryPlan {
         let parameters: usize = spec.tensors().iter().map(|(_, s)| s.iter().product::<usize>()).sum();
         let squares = sizes.obs.height * sizes.obs.width;
         let activations = config.train.batch * squares * spec.channels * (4 * spec.blocks + 4);
-        let on_host = u64::from(config.training_device() == DeviceName::Cpu);
+        let on_host = u64::from(config.training_devices().is_cpu());
         let batch = 4 * config.train.batch * (sizes.obs.len() + 2 * sizes.num_actions + sizes.num_players);
         let cache = match config.search.root_cache {
             0 => 0,
@@ -127,7 +127,7 @@ pub fn check_search(game: &dyn AnyGame, params: SearchParams, rows: usize) -> Re
     let sizes = game.sizes();
     let nodes = BackendPlan::nodes_for(params.simulations, &sizes);
     let plan = BackendPlan { rows, nodes, params, reuse: Reuse::Drop };
-    let tree = match params.device {
+    let tree = match params.devices.first() {
         DeviceName::Cpu => plan.row_bytes(&sizes, game.state_size()),
         DeviceName::Cuda(_) => 0,
     };

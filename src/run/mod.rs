@@ -11,7 +11,7 @@ pub mod memory;
 pub mod network;
 pub mod strength;
 
-use crate::backend::kernels::check_device;
+use crate::backend::kernels::check_devices;
 use crate::batch::{AnyGame, any_game};
 use crate::config::Config;
 use crate::error::{Error, Result};
@@ -399,9 +399,9 @@ struct Rules {
 impl Rules {
     fn new(config: &Config, threads: usize) -> Result<Self> {
         let game = any_game(config.game_name(), &config.game_options())?;
-        check_device(config.run.device)?;
-        check_device(config.network_device())?;
-        check_device(config.training_device())?;
+        check_devices(&config.run.device)?;
+        check_devices(&config.network_devices())?;
+        check_devices(&config.training_devices())?;
         let spec = NetSpec::new(&config.net, &game.sizes());
         spec.check_graph()?;
         MemoryPlan::new(config, game.as_ref()).check(config)?;

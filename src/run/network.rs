@@ -21,19 +21,19 @@ pub fn place(
     weights: &Weights,
 ) -> Result<(Box<dyn Network>, String)> {
     static SAID: Once = Once::new();
-    let (device, precision) = (config.network_device(), config.net.precision);
-    match (device, spec.arch) {
+    let (devices, precision) = (config.network_devices(), config.net.precision);
+    match (devices.first(), spec.arch) {
         (DeviceName::Cpu, _) => {
             let network = pack(game, spec, weights, precision)?;
             let path = network.path().to_string();
             Ok((Box::new(network), path))
         }
-        (DeviceName::Cuda(number), Arch::Resnet | Arch::Mlp) => {
+        (DeviceName::Cuda(_), Arch::Resnet | Arch::Mlp) => {
             let parts = NetParts { spec: spec.clone(), weights: weights.clone(), precision };
             let name = format!("{precision:?}").to_lowercase();
-            Ok((cuda_network(parts, number)?, format!("kernels in {name}, {device}")))
+            Ok((cuda_network(parts, devices)?, format!("kernels in {name}, {devices}")))
         }
-        (DeviceName::Cuda(number), Arch::Edge) => {
+        (device @ DeviceName::Cuda(number), Arch::Edge) => {
             SAID.call_once(|| {
                 tracing::warn!(
                     "the edge network has no kernels of its own on a GPU: candle's modules answer on {device}, asked by the \

@@ -36,7 +36,7 @@ impl Examiner {
     /// fit into memory.
     pub fn new(config: &Config, game: &Arc<dyn AnyGame>, threads: usize) -> Result<Self> {
         let mut params = SearchParams::new(&config.search, &game.sizes());
-        params.device = config.run.device;
+        params.devices = config.run.device.first().into();
         params.rule = config.eval.algorithm;
         params.simulations = config.eval.simulations;
         params.leaves = 1;

@@ -21,7 +21,7 @@ pub mod reference;
 
 use crate::backend::lanes::Copied;
 use crate::backend::{Backend, Selected};
-use crate::config::{Algorithm, ChanceRule, DeviceName, Fpu, SearchConfig, SearchEngine};
+use crate::config::{Algorithm, ChanceRule, Devices, Fpu, SearchConfig, SearchEngine};
 use crate::error::Result;
 use crate::game::Sizes;
 use crate::net::Network;
@@ -34,7 +34,7 @@ pub type Rule = Algorithm;
 #[derive(Clone, Copy, Debug)]
 pub struct SearchParams {
     /// Where games and trees are.
-    pub device: DeviceName,
+    pub devices: Devices,
     /// Which implementation searches, on the CPU.
     pub engine: SearchEngine,
     /// PUCT or Gumbel.
@@ -87,7 +87,7 @@ impl SearchParams {
         let solvable =
             sizes.num_players == 2 && sizes.zero_sum && sizes.num_chance == 0 && !sizes.hidden_information;
         Self {
-            device: DeviceName::Cpu,
+            devices: Devices::default(),
             engine: config.engine,
             rule: config.algorithm,
             simulations: config.simulations,

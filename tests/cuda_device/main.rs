@@ -11,17 +11,23 @@ use vecaz::backend::kernels::cuda::CudaDevice;
 use vecaz::backend::kernels::device::{Arg, Device, LaunchShape, Program};
 use vecaz::backend::kernels::store::Store;
 
+mod linked;
+
 /// The driver, loaded before anything asks for one: who looks for libcuda.so.1 finds it by that name.
-static DRIVER: LazyLock<Mutex<Library>> = LazyLock::new(|| {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("libcuda.so.1");
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cuda_device/driver.c");
+static DRIVER: LazyLock<Mutex<Library>> = LazyLock::new(|| Mutex::new(stand_in("libcuda.so.1", "driver.c")));
+
+/// The library called `file`, made of `source` in this folder.
+fn stand_in(file: &str, source: &str) -> Library {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(file);
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cuda_device").join(source);
     let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".into());
     let mut command = Command::new(compiler);
-    command.args(["-O1", "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", "-o"]).arg(&path).arg(source);
+    let name = format!("-Wl,-soname,{file}");
+    command.args(["-O1", "-shared", "-fPIC", &name, "-o"]).arg(&path).arg(source);
     assert!(command.status().expect("a C compiler").success());
     // SAFETY: the library has no initialisers.
-    Mutex::new(unsafe { Library::new(path) }.expect("loaded"))
-});
+    unsafe { Library::new(path) }.expect("loaded")
+}
 
 /// The driver for one test alone, as new.
 fn driver() -> MutexGuard<'static, Library> {

@@ -6,6 +6,7 @@
 //! ([`Backend::take_network`], [`Backend::simulate_same`]), which copies one small block for any number of passes.
 
 pub mod device;
+pub mod collective; // sums over devices
 pub mod store; // compiled programs on disk
 mod open; // a GPU, where this build can
 #[cfg(feature = "cuda")]
@@ -36,7 +37,7 @@ use forward::{DeviceForward, ForwardPlan, Numbers};
 use layout::{BeginCommand, Layout, Totals};
 use memory::DeviceNeed;
 use network::DeviceNetwork;
-pub use open::{OnDevice, candle_device, check_device, cuda_backend, cuda_network, on_cuda};
+pub use open::{OnDevices, candle_device, check_devices, cuda_backend, cuda_network, on_cuda};
 use rows::Rows;
 use std::cell::{OnceCell, RefCell};
 

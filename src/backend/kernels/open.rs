@@ -2,9 +2,10 @@
 
 use super::super::Backend;
 use super::super::plan::BackendPlan;
+use super::collective::Place;
 use super::device::Device;
 use crate::batch::AnyGame;
-use crate::config::DeviceName;
+use crate::config::{DeviceName, Devices};
 use crate::error::Result;
 use crate::net::{NetParts, Network};
 
@@ -20,8 +21,8 @@ pub fn cuda_backend(game: &dyn AnyGame, plan: BackendPlan, number: u32) -> Resul
     Ok(Box::new(super::KernelBackend::new(device, game, plan)?))
 }
 
-/// Work for any device, once there is one.
-pub trait OnDevice {
+/// Work for one device of any kind or several, once they are there.
+pub trait OnDevices {
     /// What comes of it.
     type Out;
 
@@ -29,16 +30,18 @@ pub trait OnDevice {
     ///
     /// # Errors
     /// Its own.
-    fn run<D: Device + 'static>(self, device: D) -> Result<Self::Out>;
+    fn run<D: Device + 'static>(self, places: Vec<Place<D>>) -> Result<Self::Out>;
 }
 
-/// Does `work` on GPU number `number`.
+/// Does `work` on the GPUs of these numbers, linked by NCCL where they are several.
 ///
 /// # Errors
-/// As [`cuda_backend`], and those of the work.
+/// As [`cuda_backend`], [`crate::Error::Device`] where GPUs cannot be linked, and those of the work.
 #[cfg(feature = "cuda")]
-pub fn on_cuda<W: OnDevice>(number: u32, work: W) -> Result<W::Out> {
-    work.run(super::cuda::CudaDevice::open(number, super::store::Store::of_user())?)
+pub fn on_cuda<W: OnDevices>(numbers: &[u32], work: W) -> Result<W::Out> {
+    let open = |&number| super::cuda::CudaDevice::open(number, super::store::Store::of_user());
+    let devices = numbers.iter().map(open).collect::<Result<Vec<_>>>()?;
+    work.run(super::cuda::linked(devices)?)
 }
 
 /// Refuses, since this build has no CUDA.
@@ -46,18 +49,20 @@ pub fn on_cuda<W: OnDevice>(number: u32, work: W) -> Result<W::Out> {
 /// # Errors
 /// [`crate::Error::Unsupported`].
 #[cfg(not(feature = "cuda"))]
-pub fn on_cuda<W: OnDevice>(number: u32, _: W) -> Result<W::Out> {
-    Err(without_cuda(number))
+pub fn on_cuda<W: OnDevices>(numbers: &[u32], _: W) -> Result<W::Out> {
+    Err(without_cuda(numbers.first().copied().unwrap_or(0)))
 }
 
-/// The network of `parts` on GPU number `number`, by its own kernels; the GPU is opened when the network is first asked.
+/// The network of `parts` on the GPUs `devices`, by its own kernels. The first of them is opened when the network is first asked;
+/// backends on any of them may have it beside their rows.
 ///
 /// # Errors
 /// [`crate::Error::Unsupported`] where this build has no CUDA.
 #[cfg(feature = "cuda")]
-pub fn cuda_network(parts: NetParts, number: u32) -> Result<Box<dyn Network>> {
+pub fn cuda_network(parts: NetParts, devices: Devices) -> Result<Box<dyn Network>> {
+    let number = number_of(devices)?;
     let open = move || super::cuda::CudaDevice::open(number, super::store::Store::of_user());
-    Ok(Box::new(super::forward::DeviceEvaluator::new(parts, DeviceName::Cuda(number), open)))
+    Ok(Box::new(super::forward::DeviceEvaluator::new(parts, devices, open)))
 }
 
 /// Refuses, since this build has no CUDA.
@@ -65,8 +70,16 @@ pub fn cuda_network(parts: NetParts, number: u32) -> Result<Box<dyn Network>> {
 /// # Errors
 /// [`crate::Error::Unsupported`].
 #[cfg(not(feature = "cuda"))]
-pub fn cuda_network(_: NetParts, number: u32) -> Result<Box<dyn Network>> {
-    Err(without_cuda(number))
+pub fn cuda_network(_: NetParts, devices: Devices) -> Result<Box<dyn Network>> {
+    Err(without_cuda(number_of(devices)?))
+}
+
+/// The number of the first GPU.
+fn number_of(devices: Devices) -> Result<u32> {
+    match devices.first() {
+        DeviceName::Cuda(number) => Ok(number),
+        DeviceName::Cpu => Err(crate::Error::unsupported("the network's GPU kernels", "cpu is no GPU")),
+    }
 }
 
 /// What candle calls GPU number `number`.
@@ -80,16 +93,16 @@ pub fn candle_device(number: u32) -> Result<candle_core::Device> {
     Ok(candle_core::Device::new_cuda(number as usize)?)
 }
 
-/// Refuses a GPU that cannot be used, before anything is done for it.
+/// Refuses GPUs that cannot be used, before anything is done for them.
 ///
 /// # Errors
 /// [`crate::Error::Device`] in one sentence: no driver, one too old, no such GPU.
 #[cfg(feature = "cuda")]
-pub fn check_device(name: DeviceName) -> Result<()> {
-    match name {
+pub fn check_devices(devices: &Devices) -> Result<()> {
+    devices.all().iter().try_for_each(|name| match *name {
         DeviceName::Cpu => Ok(()),
         DeviceName::Cuda(number) => super::cuda::check_driver(number),
-    }
+    })
 }
 
 /// Refuses every GPU, since this build has no CUDA.
@@ -97,8 +110,8 @@ pub fn check_device(name: DeviceName) -> Result<()> {
 /// # Errors
 /// [`crate::Error::Unsupported`].
 #[cfg(not(feature = "cuda"))]
-pub fn check_device(name: DeviceName) -> Result<()> {
-    match name {
+pub fn check_devices(devices: &Devices) -> Result<()> {
+    match devices.first() {
         DeviceName::Cpu => Ok(()),
         DeviceName::Cuda(number) => Err(without_cuda(number)),
     }

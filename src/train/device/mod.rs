@@ -3,29 +3,37 @@
 //!
 //! Parameters, moments and statistics are 32-bit floats and stay on the device; activations, their gradients and the weights
 //! that products read are in `train.precision`. Sums have a fixed order: a step is a function of the trainer's state and the
-//! batch alone, to the bit, for one device and precision.
+//! batch alone, to the bit, for one device and precision, and for as many of them as there are.
+//!
+//! Several devices of one machine train one network ([`member`]): each part of a batch is split over them row by row, as evenly as
+//! it can be, and every sample counts alike, whatever the size of its share. Normalisation is that of the whole part.
 
 mod arrays;
 mod layers;
+mod member; // one device of those that train
 mod passes;
 mod samples;
 mod step;
+mod team; // the link between them
 
 use super::state::Snapshot;
 use super::{Losses, TrainBatch, Trainer};
-use crate::backend::kernels::device::{Arg, Device};
-use crate::backend::kernels::source;
+use crate::backend::kernels::collective::Place;
+use crate::backend::kernels::device::Device;
 use crate::batch::AnyGame;
 use crate::config::{Arch, TrainConfig, TrainPrecision};
 use crate::error::{Error, Result};
-use crate::net::ops::{Kind, Params};
+use crate::net::ops::Params;
 use crate::net::spec::{NetSpec, Weights};
 use crate::replay::{BatchPlan, Replay};
-use arrays::Arrays;
 pub use arrays::Samples;
 pub use layers::{Layers, Mode, Shape};
-use passes::{Pass, Shared, blocks, elementwise, warps};
+use member::{Member, Plan};
 pub use samples::{DeviceReplay, Residence};
+use std::ops::Range;
+use std::panic::resume_unwind;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
 use step::Settings;
 pub use step::{LossScale, Report};
 
@@ -34,23 +42,11 @@ const SQUARED: usize = 4096;
 /// Threads of a block that sums for itself.
 const BLOCK: u32 = 128;
 
-/// A network in training on a device, with its optimiser.
+/// A network in training on a device, or on several, with its optimiser.
 pub struct DeviceTrainer<D: Device> {
-    spec: NetSpec,
-    config: TrainConfig,
-    params: Params,
-    layers: Layers,
-    device: D,
-    /// Parameters, first and second moments `[3, parameters]`, and those after the update.
-    state: [D::Buffer; 2],
-    /// Running means and variances, and those after the update.
-    statistics: [D::Buffer; 2],
-    /// 1 for parameters subject to weight decay, else 0.
-    decayed: D::Buffer,
-    /// Parts of the gradient's squares.
-    squares: D::Buffer,
-    shared: Shared<D::Buffer>,
-    arrays: Option<Arrays<D::Buffer>>,
+    plan: Plan,
+    /// One at least.
+    members: Vec<Member<D>>,
     updates: u64,
     loss_scale: LossScale,
 }
@@ -98,54 +94,41 @@ impl<D: Device> DeviceTrainer<D> {
     /// # Errors
     /// As [`DeviceTrainer::new`], and [`Error::Mismatch`] where the state is not that of `spec`.
     pub fn with_state(
-        mut device: D,
+        device: D,
         spec: &NetSpec,
         config: &TrainConfig,
         game: Option<&dyn AnyGame>,
         state: &Weights,
     ) -> Result<Self> {
+        Self::on_places(vec![Place { device, sums: None }], spec, config, game, state)
+    }
+
+    /// The same on one device or on several that are linked, in the order of their ranks.
+    ///
+    /// # Errors
+    /// As [`DeviceTrainer::with_state`], and [`Error::Mismatch`] where the places are not all those of one link.
+    pub fn on_places(
+        places: Vec<Place<D>>,
+        spec: &NetSpec,
+        config: &TrainConfig,
+        game: Option<&dyn AnyGame>,
+        state: &Weights,
+    ) -> Result<Self> {
+        check_places(&places)?;
         let params = Params::new(spec);
         let layers = Layers::new(spec, &params)?;
-        device.load(&source::training(game, config.precision)?)?;
-        let mut decayed = vec![0.0f32; params.num_parameters];
-        for slot in params.slots.iter().filter(|slot| slot.kind == Kind::Matrix) {
-            decayed[slot.range.clone()].fill(1.0);
-        }
-        let shapes: Vec<Shape> = layers.linears().flat_map(|layer| [layer.forward, layer.backward]).collect();
-        let count = params.num_parameters;
-        let shared = Shared {
-            shapes: uploaded(&device, &shapes)?,
-            map: uploaded(&device, &layers.map)?,
-            packed: device.alloc(layers.packed * element_bytes(config.precision))?,
-            gradient: device.alloc(count * 4)?,
-            settings: device.alloc(size_of::<Settings>())?,
-            report: device.alloc(size_of::<Report>())?,
-        };
-        let room = |numbers: usize| -> Result<[D::Buffer; 2]> {
-            Ok([device.alloc(numbers * 4)?, device.alloc(numbers * 4)?])
-        };
-        let mut trainer = Self {
-            spec: spec.clone(),
-            config: config.clone(),
-            state: room(3 * count)?,
-            statistics: room(params.num_statistics)?,
-            decayed: uploaded(&device, &decayed)?,
-            squares: device.alloc(count.div_ceil(SQUARED) * 8)?,
-            shared,
-            arrays: None,
-            updates: 0,
-            loss_scale: LossScale::new(config.precision),
-            params,
-            layers,
-            device,
-        };
+        let plan = Plan { spec: spec.clone(), config: config.clone(), params, layers };
+        let members =
+            places.into_iter().map(|place| Member::new(place, &plan, game)).collect::<Result<_>>()?;
+        let loss_scale = LossScale::new(config.precision);
+        let mut trainer = Self { plan, members, updates: 0, loss_scale };
         trainer.restore(state)?;
         Ok(trainer)
     }
 
     /// The network's sizes.
     pub fn spec(&self) -> &NetSpec {
-        &self.spec
+        &self.plan.spec
     }
 
     /// Updates made so far.
@@ -153,9 +136,14 @@ impl<D: Device> DeviceTrainer<D> {
         self.updates
     }
 
-    /// The device.
+    /// The first device.
     pub fn device(&self) -> &D {
-        &self.device
+        &self.members[0].device
+    }
+
+    /// All devices.
+    pub fn devices(&self) -> impl Iterator<Item = &D> {
+        self.members.iter().map(|member| &member.device)
     }
 
     /// The loss scale of the next update.
@@ -163,72 +151,73 @@ impl<D: Device> DeviceTrainer<D> {
         self.loss_scale
     }
 
-    /// The parameters on the device, flat as in [`Params`], moments behind them; valid until the next update.
+    /// The parameters on the first device, flat as in [`Params`], moments behind them; valid until the next update.
     pub fn parameters(&self) -> &D::Buffer {
-        &self.state[0]
+        &self.members[0].state[0]
     }
 
-    /// The running statistics on the device, flat as in [`Params`]; valid until the next update.
+    /// The running statistics on the first device, flat as in [`Params`]; valid until the next update.
     pub fn statistics(&self) -> &D::Buffer {
-        &self.statistics[0]
+        &self.members[0].statistics[0]
     }
 
     /// One update, as [`Trainer::step`].
     ///
     /// # Errors
-    /// As [`Trainer::step`], and what the device says.
+    /// As [`Trainer::step`], and what the device says. Where a device of several failed, the trainer can do no more.
     pub fn step(&mut self, batch: &TrainBatch) -> Result<Losses> {
-        let rows = batch.check(&self.spec, self.config.accumulate)?;
-        let part = rows / self.config.accumulate;
-        self.resize(part)?;
-        self.update(batch.total_weight(), |device, samples, number| {
-            samples::upload(device, samples, batch, number * part..(number + 1) * part)
+        let accumulate = self.plan.config.accumulate;
+        let part = batch.check(&self.plan.spec, accumulate)? / accumulate;
+        let mut nothing = vec![(); self.members.len()];
+        self.update(batch.total_weight(), part, &mut nothing, &|_, device, samples, rows| {
+            samples::upload(device, samples, batch, rows)
         })
     }
 
-    /// One update on a batch drawn from `replay`, of which `samples` holds what the device needs, equal to that of [`Replay::batch`].
+    /// One update on a batch drawn from `replay`, equal to that of [`Replay::batch`]. `samples` holds what each device needs of it:
+    /// all of the replay, or room for its share of a batch's part.
     ///
     /// # Errors
-    /// As [`DeviceTrainer::step`].
+    /// As [`DeviceTrainer::step`], and [`Error::Mismatch`] where `samples` are not as many as the devices.
     pub fn step_from(
         &mut self,
-        samples: &mut DeviceReplay<D::Buffer>,
+        samples: &mut [DeviceReplay<D::Buffer>],
         replay: &Replay,
         plan: BatchPlan,
     ) -> Result<Losses> {
-        let part = plan.size / self.config.accumulate;
-        self.resize(part)?;
-        self.update(plan.size as f64, |device, out, number| {
-            samples.gather(device, replay, plan, number * part..(number + 1) * part, out)
+        if samples.len() != self.members.len() {
+            return Err(Error::Mismatch {
+                what: "replays on devices".into(),
+                found: samples.len().to_string(),
+                expected: self.members.len().to_string(),
+            });
+        }
+        let part = plan.size / self.plan.config.accumulate;
+        self.update(plan.size as f64, part, samples, &|samples, device, out, rows| {
+            samples.gather(device, replay, plan, rows, out)
         })
     }
 
-    fn resize(&mut self, boards: usize) -> Result<()> {
-        if self.arrays.as_ref().is_none_or(|arrays| arrays.boards != boards) {
-            self.arrays = None;
-            let bytes = element_bytes(self.config.precision);
-            self.arrays = Some(Arrays::new(&self.device, &self.spec, &self.layers, boards, bytes)?);
-        }
-        Ok(())
-    }
-
-    /// One update on `train.accumulate` parts that `fill` writes.
-    fn update(
+    /// One update on `train.accumulate` parts of `part` samples, of which `fill` writes the rows that a device is to make, out of
+    /// the source that is its own.
+    fn update<S: Send>(
         &mut self,
         total_weight: f64,
-        mut fill: impl FnMut(&D, &mut Samples<D::Buffer>, usize) -> Result<()>,
+        part: usize,
+        sources: &mut [S],
+        fill: &Fill<'_, D, S>,
     ) -> Result<Losses> {
+        if part < self.members.len() {
+            return Err(Error::Mismatch {
+                what: "samples in each of train.accumulate parts of a batch".into(),
+                found: part.to_string(),
+                expected: format!("at least {}, one for each device", self.members.len()),
+            });
+        }
         loop {
-            let settings = Settings::new(&self.config, self.updates, total_weight, self.loss_scale.scale);
-            self.device.upload(&mut self.shared.settings, 0, bytemuck::bytes_of(&settings))?;
-            self.begin()?;
-            for part in 0..self.config.accumulate {
-                if let Some(arrays) = &mut self.arrays {
-                    fill(&self.device, &mut arrays.samples, part)?;
-                }
-                self.run_part()?;
-            }
-            let report = self.finish()?;
+            let settings =
+                Settings::new(&self.plan.config, self.updates, total_weight, self.loss_scale.scale);
+            let report = self.attempt(&settings, part, sources, fill)?;
             let losses = self.losses(&report, total_weight)?;
             if !report.norm.is_finite() && self.loss_scale.fail() {
                 continue;
@@ -237,97 +226,50 @@ impl<D: Device> DeviceTrainer<D> {
         }
     }
 
-    /// Zeroes sums and packs the weights.
-    fn begin(&self) -> Result<()> {
-        let args = [
-            Arg::Buffer(&self.shared.gradient, 0),
-            Arg::U32(self.params.num_parameters as u32),
-            Arg::Buffer(&self.statistics[0], 0),
-            Arg::Buffer(&self.statistics[1], 0),
-            Arg::U32(self.params.num_statistics as u32),
-            Arg::Buffer(&self.shared.report, 0),
-        ];
-        self.device.launch("begin_update", elementwise(self.params.num_parameters), &args)?;
-        let args = [
-            Arg::Buffer(&self.state[0], 0),
-            Arg::Buffer(&self.shared.map, 0),
-            Arg::U64(self.layers.packed as u64),
-            Arg::Buffer(&self.shared.packed, 0),
-        ];
-        self.device.launch("pack_weights", elementwise(self.layers.packed), &args)
-    }
-
-    /// Forward, losses and backward of the part that is in the arrays.
-    fn run_part(&self) -> Result<()> {
-        let Some(arrays) = &self.arrays else { return Ok(()) };
-        let pass = Pass {
-            device: &self.device,
-            layers: &self.layers,
-            bytes: element_bytes(self.config.precision),
-            state: &self.state[0],
-            statistics: &self.statistics[1],
-            shared: &self.shared,
-            arrays,
+    /// The update on all devices at the same time, a thread each, but for the last step; what they tell together.
+    fn attempt<S: Send>(
+        &mut self,
+        settings: &Settings,
+        part: usize,
+        sources: &mut [S],
+        fill: &Fill<'_, D, S>,
+    ) -> Result<Report> {
+        let (plan, num) = (&self.plan, self.members.len());
+        let work = |i: usize, member: &mut Member<D>, source: &mut S| {
+            let share = part * i / num..part * (i + 1) / num;
+            member.attempt(plan, settings, share.len(), &mut |device, samples, number| {
+                fill(source, device, samples, number * part + share.start..number * part + share.end)
+            })
         };
-        pass.forward()?;
-        let width = |layer: &layers::Layer| Arg::U32(layer.forward.columns);
-        let sizes = [arrays.boards, self.spec.num_actions, self.spec.num_players, self.spec.num_values()];
-        let [rows, actions, players, outputs] = sizes.map(|n| Arg::U32(n as u32));
-        let args = [
-            Arg::Buffer(&self.shared.settings, 0),
-            rows,
-            actions,
-            players,
-            outputs,
-            Arg::Buffer(&arrays.samples.policy, 0),
-            Arg::Buffer(&arrays.samples.legal, 0),
-            Arg::Buffer(&arrays.samples.values, 0),
-            Arg::Buffer(&arrays.samples.weight, 0),
-            Arg::Buffer(&arrays.logits, 0),
-            width(&self.layers.policy),
-            Arg::Buffer(&arrays.values, 0),
-            width(&self.layers.values),
-            Arg::Buffer(&arrays.d_logits, 0),
-            Arg::Buffer(&arrays.d_values, 0),
-            Arg::Buffer(&arrays.losses, 0),
-        ];
-        self.device.launch("sample_losses", warps(arrays.boards), &args)?;
-        let args = [
-            Arg::Buffer(&arrays.losses, 0),
-            Arg::U32(arrays.boards as u32),
-            Arg::Buffer(&self.shared.report, 0),
-        ];
-        self.device.launch("sum_losses", blocks(1, BLOCK), &args)?;
-        pass.backward()
-    }
-
-    /// The optimiser, and what the update tells.
-    fn finish(&self) -> Result<Report> {
-        let count = self.params.num_parameters;
-        let parts = count.div_ceil(SQUARED);
-        let gradient = Arg::Buffer(&self.shared.gradient, 0);
-        let args = [gradient, Arg::U32(count as u32), Arg::Buffer(&self.squares, 0)];
-        self.device.launch("square_gradient", blocks(parts, BLOCK), &args)?;
-        let args = [
-            Arg::Buffer(&self.shared.settings, 0),
-            Arg::Buffer(&self.squares, 0),
-            Arg::U32(parts as u32),
-            Arg::Buffer(&self.shared.report, 0),
-        ];
-        self.device.launch("measure_gradient", blocks(1, BLOCK), &args)?;
-        let args = [
-            Arg::Buffer(&self.shared.settings, 0),
-            Arg::U32(count as u32),
-            Arg::Buffer(&self.state[0], 0),
-            Arg::Buffer(&self.shared.gradient, 0),
-            Arg::Buffer(&self.decayed, 0),
-            Arg::Buffer(&self.state[1], 0),
-            Arg::Buffer(&self.shared.report, 0),
-        ];
-        self.device.launch("optimise", elementwise(count), &args)?;
-        let mut report = Report::default();
-        self.device.download(&self.shared.report, 0, bytemuck::bytes_of_mut(&mut report))?;
-        Ok(report)
+        if let ([member], [source]) = (self.members.as_mut_slice(), &mut *sources) {
+            return work(0, member, source);
+        }
+        // What went wrong first is kept before the others are told, who then fail since it did.
+        let first = Mutex::new(None);
+        let told = |error| {
+            first.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        };
+        let (work, told) = (&work, &told);
+        let reports: Vec<Option<Report>> = thread::scope(|scope| {
+            let pairs = self.members.iter_mut().zip(sources).enumerate();
+            let attempt = |(i, (member, source)): (usize, (&mut Member<D>, &mut S))| {
+                let watch = member.watch();
+                let report = work(i, member, source).map_err(told).ok();
+                if let (Some(_), Some(watch)) = (&report, watch) {
+                    watch.all_went_well();
+                }
+                report
+            };
+            let threads: Vec<_> = pairs.map(|one| scope.spawn(move || attempt(one))).collect();
+            let wait = |thread: thread::ScopedJoinHandle<'_, _>| {
+                thread.join().unwrap_or_else(|panic| resume_unwind(panic))
+            };
+            threads.into_iter().map(wait).collect()
+        });
+        match first.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            Some(error) => Err(error),
+            None => Report::of_all(reports.into_iter().flatten()),
+        }
     }
 
     fn losses(&self, report: &Report, total_weight: f64) -> Result<Losses> {
@@ -336,7 +278,7 @@ impl<D: Device> DeviceTrainer<D> {
             target_entropy: report.target_entropy,
             squared_error: report.squared_error,
         };
-        Losses::new(&self.config, &sums, total_weight, report.norm, self.updates)
+        Losses::new(&self.plan.config, &sums, total_weight, report.norm, self.updates)
     }
 
     /// Takes over the state after the update, if all of it is finite.
@@ -350,8 +292,7 @@ impl<D: Device> DeviceTrainer<D> {
         if let Some((what, _)) = checks.iter().find(|(_, bad)| *bad != 0.0) {
             return Err(Error::NotFinite { what: (*what).into(), value: f32::NAN });
         }
-        self.state.swap(0, 1);
-        self.statistics.swap(0, 1);
+        self.members.iter_mut().for_each(Member::accept);
         self.updates += 1;
         self.loss_scale.succeed();
         Ok(losses)
@@ -362,9 +303,10 @@ impl<D: Device> DeviceTrainer<D> {
     /// # Errors
     /// What the device says.
     pub fn weights(&self) -> Result<Weights> {
-        let parameters = self.download(&self.state[0], self.params.num_parameters)?;
-        let statistics = self.download(&self.statistics[0], self.params.num_statistics)?;
-        Ok(self.params.unflatten(&parameters, &statistics))
+        let params = &self.plan.params;
+        let parameters = self.members[0].state(params.num_parameters)?;
+        let statistics = self.members[0].statistics(params.num_statistics)?;
+        Ok(params.unflatten(&parameters, &statistics))
     }
 
     /// The gradient of the last update, flat as in [`Params`], times the loss scale.
@@ -372,26 +314,37 @@ impl<D: Device> DeviceTrainer<D> {
     /// # Errors
     /// What the device says.
     pub fn gradient(&self) -> Result<Vec<f32>> {
-        self.download(&self.shared.gradient, self.params.num_parameters)
+        self.members[0].gradient(self.plan.params.num_parameters)
     }
 
     /// Everything that the next step depends on beside the configuration, as [`Trainer::state`]; in half precision `loss_scale`
     /// too.
     ///
     /// # Errors
-    /// What the device says.
+    /// What the device says; [`Error::Unsupported`] where several devices do not hold the same bits any more.
     pub fn state(&self) -> Result<Weights> {
-        let count = self.params.num_parameters;
-        let all = self.download(&self.state[0], 3 * count)?;
-        let snapshot = Snapshot {
-            parameters: all[..count].to_vec(),
-            first: all[count..2 * count].to_vec(),
-            second: all[2 * count..].to_vec(),
-            statistics: self.download(&self.statistics[0], self.params.num_statistics)?,
-            updates: self.updates,
-            loss_scale: self.loss_scale.is_dynamic().then_some((self.loss_scale.scale, self.loss_scale.age)),
+        let count = self.plan.params.num_parameters;
+        let on = |member: &Member<D>| -> Result<Snapshot> {
+            let all = member.state(3 * count)?;
+            Ok(Snapshot {
+                parameters: all[..count].to_vec(),
+                first: all[count..2 * count].to_vec(),
+                second: all[2 * count..].to_vec(),
+                statistics: member.statistics(self.plan.params.num_statistics)?,
+                updates: self.updates,
+                loss_scale: self
+                    .loss_scale
+                    .is_dynamic()
+                    .then_some((self.loss_scale.scale, self.loss_scale.age)),
+            })
         };
-        Ok(snapshot.to_arrays(&self.params))
+        let snapshot = on(&self.members[0])?;
+        for member in &self.members[1..] {
+            if on(member)? != snapshot {
+                return Err(Report::devices_differ("weights"));
+            }
+        }
+        Ok(snapshot.to_arrays(&self.plan.params))
     }
 
     /// Takes over what [`DeviceTrainer::state`] or [`Trainer::state`] gave.
@@ -399,29 +352,34 @@ impl<D: Device> DeviceTrainer<D> {
     /// # Errors
     /// As [`Trainer::restore`], and what the device says.
     pub fn restore(&mut self, state: &Weights) -> Result<()> {
-        let snapshot = Snapshot::from_arrays(&self.params, state)?;
-        let all = [snapshot.parameters, snapshot.first, snapshot.second].concat();
-        self.device.upload(&mut self.state[0], 0, bytemuck::cast_slice(&all))?;
-        self.device.upload(&mut self.statistics[0], 0, bytemuck::cast_slice(&snapshot.statistics))?;
+        let snapshot = Snapshot::from_arrays(&self.plan.params, state)?;
+        self.members.iter_mut().try_for_each(|member| member.restore(&snapshot))?;
         self.updates = snapshot.updates;
-        self.loss_scale = LossScale::new(self.config.precision);
+        self.loss_scale = LossScale::new(self.plan.config.precision);
         if let Some((scale, age)) = snapshot.loss_scale.filter(|_| self.loss_scale.is_dynamic()) {
             (self.loss_scale.scale, self.loss_scale.age) = (scale, age);
         }
         Ok(())
     }
-
-    fn download(&self, buffer: &D::Buffer, numbers: usize) -> Result<Vec<f32>> {
-        let mut out = vec![0.0; numbers];
-        self.device.download(buffer, 0, bytemuck::cast_slice_mut(&mut out))?;
-        Ok(out)
-    }
 }
 
-/// A buffer with `data`.
-fn uploaded<D: Device, T: bytemuck::Pod>(device: &D, data: &[T]) -> Result<D::Buffer> {
-    let bytes: &[u8] = bytemuck::cast_slice(data);
-    let mut buffer = device.alloc(bytes.len())?;
-    device.upload(&mut buffer, 0, bytes)?;
-    Ok(buffer)
+/// Writes some rows of a batch to a device's samples, out of that device's own source.
+type Fill<'a, D, S> =
+    dyn Fn(&mut S, &D, &mut Samples<<D as Device>::Buffer>, Range<usize>) -> Result<()> + Sync + 'a;
+
+/// Refuses places that are not all ends of one link, in their order.
+fn check_places<D: Device>(places: &[Place<D>]) -> Result<()> {
+    let link = |place: &Place<D>| place.sums.as_ref().map(|sums| (sums.rank(), sums.size()));
+    let found: Vec<_> = places.iter().map(link).collect();
+    let alone = found == [None];
+    let expected: Vec<_> = (0..places.len()).map(|rank| Some((rank, places.len()))).collect();
+    if alone || (found == expected && !places.is_empty()) {
+        return Ok(());
+    }
+    let found = format!("{found:?}");
+    Err(Error::Mismatch {
+        what: "ends of a link between devices".into(),
+        found,
+        expected: format!("{expected:?}"),
+    })
 }

@@ -3,6 +3,7 @@
 
 use super::arrays::{Arrays, TILE, chunk_rows, splits};
 use super::layers::{Layer, Layers, Mode, Norm, Shape};
+use super::team::Team;
 use crate::backend::kernels::device::{Arg, Device, LaunchShape};
 use crate::error::Result;
 
@@ -50,6 +51,8 @@ pub struct Pass<'a, D: Device> {
     pub shared: &'a Shared<D::Buffer>,
     /// What this pass writes.
     pub arrays: &'a Arrays<D::Buffer>,
+    /// The other devices, whose rows normalisations are of too, where there are some.
+    pub team: Option<&'a Team<D>>,
 }
 
 /// How a layer's output stands to the residual stream, on the way down.
@@ -67,6 +70,10 @@ enum OnStream {
 struct Flow<'a, B> {
     d: &'a B,
     next: &'a B,
+}
+
+fn norm_width<'a, B>(norm: Norm) -> Arg<'a, B> {
+    Arg::U32(norm.width as u32)
 }
 
 /// The launch of an elementwise kernel for `numbers` numbers.
@@ -341,18 +348,25 @@ impl<D: Device> Pass<'_, D> {
         let (arrays, rows, norm) = (self.arrays, self.rows(), self.norm(number));
         let x = &arrays.activations[number];
         self.sum_columns("norm_moments", rows, norm.width, [Arg::Buffer(x, 0)], [])?;
-        let args = [
-            Arg::U32(norm.width as u32),
-            Arg::U32(rows as u32),
-            Arg::U32(chunk_rows(rows) as u32),
-            Arg::Buffer(&arrays.parts, 0),
+        let into = [
             Arg::Buffer(&self.shared.map, norm.maps * 4),
             Arg::Buffer(self.state, 0),
             Arg::Buffer(self.statistics, 0),
             Arg::Buffer(&arrays.known[number], 0),
             Arg::Buffer(&self.shared.report, 0),
         ];
-        self.launch("norm_prepare", warps(norm.width), &args)?;
+        match self.team {
+            None => {
+                self.launch("norm_prepare", warps(norm.width), &[&self.chunks(norm)[..], &into].concat())?
+            }
+            Some(team) => {
+                self.tell("norm_tell", norm, team)?;
+                let told = team.told.borrow();
+                let from = [norm_width(norm), Arg::Buffer(&*told, 0), Arg::U32(team.sums.size() as u32)];
+                let shape = blocks(norm.width.div_ceil(BLOCK as usize), BLOCK);
+                self.launch("norm_prepare_told", shape, &[&from[..], &into].concat())?;
+            }
+        }
         let args = [
             Arg::Buffer(x, 0),
             Arg::U32(rows as u32),
@@ -369,15 +383,38 @@ impl<D: Device> Pass<'_, D> {
         let before = [Arg::Buffer(&arrays.activations[number], 0), Arg::Buffer(d, 0)];
         let after = [Arg::Buffer(&arrays.known[number], 0)];
         self.sum_columns("norm_gradient_sums", rows, norm.width, before, after)?;
-        let args = [
-            Arg::U32(norm.width as u32),
-            Arg::U32(rows as u32),
-            Arg::U32(chunk_rows(rows) as u32),
-            Arg::Buffer(&arrays.parts, 0),
+        let into = [
             Arg::Buffer(&self.shared.map, norm.maps * 4),
             Arg::Buffer(&arrays.known[number], 0),
             Arg::Buffer(&self.shared.gradient, 0),
         ];
-        self.launch("norm_gradient_prepare", warps(norm.width), &args)
+        let Some(team) = self.team else {
+            let args = [&self.chunks(norm)[..], &into].concat();
+            return self.launch("norm_gradient_prepare", warps(norm.width), &args);
+        };
+        self.tell("norm_gradient_tell", norm, team)?;
+        let told = team.told.borrow();
+        let [own, devices] = [team.sums.rank(), team.sums.size()].map(|n| Arg::U32(n as u32));
+        let from = [norm_width(norm), Arg::Buffer(&*told, 0), own, devices];
+        let shape = blocks(norm.width.div_ceil(BLOCK as usize), BLOCK);
+        self.launch("norm_gradient_prepare_told", shape, &[&from[..], &into].concat())
+    }
+
+    /// The sums over chunks of rows of a normalisation's columns, as kernels take them.
+    fn chunks(&self, norm: Norm) -> [Arg<'_, D::Buffer>; 4] {
+        let rows = self.rows();
+        let sizes = [rows, chunk_rows(rows)].map(|n| Arg::U32(n as u32));
+        [norm_width(norm), sizes[0], sizes[1], Arg::Buffer(&self.arrays.parts, 0)]
+    }
+
+    /// Tells all devices, by `kernel`, of this one's rows, and hears of theirs.
+    fn tell(&self, kernel: &'static str, norm: Norm, team: &Team<D>) -> Result<()> {
+        {
+            let told = team.told.borrow();
+            let [own, devices] = [team.sums.rank(), team.sums.size()].map(|n| Arg::U32(n as u32));
+            let args = [&self.chunks(norm)[..], &[own, devices, Arg::Buffer(&*told, 0)]].concat();
+            self.launch(kernel, warps(norm.width), &args)?;
+        }
+        team.hear(self.device, norm.width)
     }
 }

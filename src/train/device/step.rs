@@ -1,6 +1,7 @@
 //! What an update is told and what it tells, and the loss scale of half precision.
 
 use crate::config::{OptimizerKind, TrainConfig, TrainPrecision};
+use crate::error::{Error, Result};
 use crate::train::optimizer::{EPS, Rule};
 use bytemuck::{Pod, Zeroable};
 
@@ -64,6 +65,40 @@ pub struct Report {
     pub bad_moment: f64,
     /// The same for the running statistics.
     pub bad_statistic: f64,
+}
+
+impl Report {
+    /// What an update on several devices tells: sums of losses in the order of the devices, and what they have alike.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] where the gradient, summed over all of them, is not the same on each.
+    pub fn of_all(reports: impl Iterator<Item = Self>) -> Result<Self> {
+        let join = |all: Self, one: Self| {
+            if all.norm.to_bits() != one.norm.to_bits() && (all.norm.is_finite() || one.norm.is_finite()) {
+                return Err(Self::devices_differ("gradients"));
+            }
+            Ok(Self {
+                cross_entropy: all.cross_entropy + one.cross_entropy,
+                target_entropy: all.target_entropy + one.target_entropy,
+                squared_error: all.squared_error + one.squared_error,
+                bad_weight: all.bad_weight.max(one.bad_weight),
+                bad_moment: all.bad_moment.max(one.bad_moment),
+                bad_statistic: all.bad_statistic.max(one.bad_statistic),
+                ..all
+            })
+        };
+        let mut reports = reports;
+        let first = reports.next().unwrap_or_default();
+        reports.try_fold(first, join)
+    }
+
+    /// Devices that are to hold the same bits do not.
+    pub fn devices_differ(what: &str) -> Error {
+        Error::unsupported(
+            "training on these devices together",
+            format!("their {what} are not the same any more"),
+        )
+    }
 }
 
 /// By how much losses are scaled up, so that small gradients do not vanish in half precision (Micikevicius et al. 2018).

@@ -20,7 +20,7 @@ use vecaz::selfplay::{Lane, SelfPlay, backend_plan};
 use vecaz::{Error, Result};
 
 /// A network for a game, in small.
-pub(super) fn parts(game: &dyn AnyGame, net: &str, precision: Precision, seed: u64) -> NetParts {
+pub fn parts(game: &dyn AnyGame, net: &str, precision: Precision, seed: u64) -> NetParts {
     let net = super::selfplay::layered(&format!("[net]\n{net}")).net;
     let spec = NetSpec::new(&net, &game.sizes());
     let weights = spec.random(Key::new(seed, Purpose::Weights));
@@ -29,7 +29,7 @@ pub(super) fn parts(game: &dyn AnyGame, net: &str, precision: Precision, seed: u
 
 /// The network of `parts` for callers on the host, which counts in `opened` how often it was opened. Backends that say that
 /// they are on the CPU, as all of these tests do, are given its weights.
-pub(super) fn evaluator(parts: NetParts, opened: &Arc<AtomicUsize>) -> DeviceEvaluator<HostDevice> {
+pub fn evaluator(parts: NetParts, opened: &Arc<AtomicUsize>) -> DeviceEvaluator<HostDevice> {
     let opened = opened.clone();
     DeviceEvaluator::new(parts, DeviceName::Cpu, move || {
         opened.fetch_add(1, Ordering::Relaxed);
@@ -37,10 +37,10 @@ pub(super) fn evaluator(parts: NetParts, opened: &Arc<AtomicUsize>) -> DeviceEva
     })
 }
 
-type Make<'a> = &'a dyn Fn(BackendPlan) -> Result<Box<dyn Backend>>;
+pub type Make<'a> = &'a dyn Fn(BackendPlan) -> Result<Box<dyn Backend>>;
 
 /// Self-play with two sets of weights, two strides each, from `lanes` on; the lanes after the first set too.
-fn play(
+pub fn play(
     config: &Config,
     networks: &[&dyn Network],
     lanes: Vec<Lane>,
@@ -75,12 +75,12 @@ fn play(
     (Played { games, lanes: selfplay.lanes().cloned().collect() }, between, inside)
 }
 
-pub(super) const RESNET: &str =
+pub const RESNET: &str =
     "blocks = 1\nchannels = 8\npolicy_channels = 2\nvalue_channels = 1\nvalue_hidden = 8";
 const MLP: &str = "arch = 'mlp'\nblocks = 1\nchannels = 24\nvalue_hidden = 8";
 
 /// Games, how they are searched and played, networks and their formats.
-pub(super) const CASES: [(&str, &str, &str, &str, Precision); 5] = [
+pub const CASES: [(&str, &str, &str, &str, Precision); 5] = [
     (
         "name = 'tic_tac_toe'",
         "algorithm = 'puct'\nsimulations = 10",

@@ -7,6 +7,7 @@ mod halves;
 mod networks;
 mod scenario;
 mod selfplay;
+mod split;
 
 use crate::host_device::HostDevice;
 use scenario::{Limit, Scenario, both, compare};

@@ -19,7 +19,7 @@ use vecaz::selfplay::{FinishedGame, Lane, SelfPlay, backend_plan};
 
 /// Who answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Answers {
+pub enum Answers {
     /// A network on the host, asked after every selection.
     Host,
     /// The same one, beside the rows.
@@ -29,7 +29,7 @@ enum Answers {
 }
 
 /// All that self-play leaves behind.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Played {
     pub games: Vec<FinishedGame>,
     pub lanes: Vec<Lane>,
@@ -45,7 +45,7 @@ pub fn layered(text: &str) -> Config {
 }
 
 /// A number of strides, with new weights in between, by backends that `make` makes.
-fn play(
+pub fn play(
     config: &Config,
     answers: Answers,
     make: &dyn Fn(BackendPlan, IoShape) -> Result<Box<dyn Backend>>,
@@ -86,7 +86,7 @@ fn on_cpu(config: &Config, answers: Answers) -> (Played, PassClock) {
     play(config, answers, &|plan, _| vecaz::backend::cpu_backend(game.as_ref(), plan))
 }
 
-fn on_device(config: &Config, answers: Answers, missing_barrier: i32) -> (Played, PassClock) {
+pub fn on_device(config: &Config, answers: Answers, missing_barrier: i32) -> (Played, PassClock) {
     let game = any_game(config.game_name(), &config.game_options()).expect("registered");
     play(config, answers, &|plan, shape| {
         let device = HostDevice::new(6).without_barrier(missing_barrier);
@@ -118,7 +118,7 @@ fn compare(config: &Config, answers: Answers) -> Vec<FinishedGame> {
 
 /// Games with how they are searched and played: between them both algorithms, several leaves a pass, reuse and none, caps,
 /// openings, chance, repeat turns, a history, hidden hands of several determinisations and of one, a full tree.
-const CASES: [(&str, &str, &str); 9] = [
+pub const CASES: [(&str, &str, &str); 9] = [
     (
         "name = 'tic_tac_toe'",
         "algorithm = 'puct'\nsimulations = 12",

@@ -16,18 +16,18 @@ use vecaz::train::TrainBatch;
 use vecaz::train::device::{DeviceReplay, DeviceTrainer, Residence, Samples};
 
 /// Samples that the ring holds, and those of a batch.
-const CAPACITY: usize = 90;
-const BATCH: usize = 34;
+pub const CAPACITY: usize = 90;
+pub const BATCH: usize = 34;
 
 /// Random plies, each a sample, from the start of a game to its end and on with the next.
-struct Plies {
+pub struct Plies {
     game: Arc<dyn AnyGame>,
     position: Playthrough,
     rng: Stream,
 }
 
 impl Plies {
-    fn new(game: &Arc<dyn AnyGame>) -> Self {
+    pub fn new(game: &Arc<dyn AnyGame>) -> Self {
         let rng = Key::new(9, Purpose::Evaluation).stream();
         Self { game: game.clone(), position: Playthrough::new(game.clone()), rng }
     }
@@ -54,12 +54,12 @@ impl Plies {
         }
     }
 
-    fn push(&mut self, replay: &mut Replay, num: usize) {
+    pub fn push(&mut self, replay: &mut Replay, num: usize) {
         (0..num).for_each(|_| replay.push(&self.sample()));
     }
 }
 
-fn plan(number: u64, symmetries: Symmetries) -> BatchPlan {
+pub fn plan(number: u64, symmetries: Symmetries) -> BatchPlan {
     BatchPlan { size: BATCH, seed: 5, number, symmetries }
 }
 
@@ -126,7 +126,10 @@ fn updates_out_of_the_replay_are_those_on_its_batches() {
             plies.push(&mut replay, 50);
             let plan = plan(number, Symmetries::Random);
             let expected = right.step(&replay.batch(game.as_ref(), plan)).expect("finite");
-            assert_eq!(found.step_from(&mut samples, &replay, plan).expect("finite"), expected);
+            assert_eq!(
+                found.step_from(std::slice::from_mut(&mut samples), &replay, plan).expect("finite"),
+                expected
+            );
         }
         assert_eq!(found.state().expect("a state"), right.state().expect("a state"));
     }

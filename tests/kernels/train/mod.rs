@@ -1,8 +1,9 @@
 //! The training kernels against the training step in Rust: gradients, updates, losses over many updates, batches out of the
-//! replay, number formats.
+//! replay, number formats, several devices.
 
 mod formats;
 mod gather;
+mod several;
 mod updates;
 
 use crate::host_device::HostDevice;

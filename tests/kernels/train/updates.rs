@@ -9,11 +9,11 @@ use vecaz::train::{Losses, TrainBatch, Trainer};
 use vecaz::{Error, Result};
 
 /// The optimiser whose first moment after one update is the gradient.
-fn plain() -> TrainConfig {
+pub fn plain() -> TrainConfig {
     TrainConfig { optimizer: OptimizerKind::Sgd, weight_decay: 0.0, clip_norm: 0.0, ..config() }
 }
 
-fn assert_close(found: &Losses, right: &Losses, tolerance: f64) {
+pub fn assert_close(found: &Losses, right: &Losses, tolerance: f64) {
     let pairs = [
         (found.policy_cross_entropy, right.policy_cross_entropy),
         (found.policy_kl, right.policy_kl),
@@ -28,7 +28,7 @@ fn assert_close(found: &Losses, right: &Losses, tolerance: f64) {
 }
 
 /// Every gradient, by tensor, as the first moments of `plain`.
-fn assert_gradients(found: &Weights, right: &Weights, tolerance: f32) {
+pub fn assert_gradients(found: &Weights, right: &Weights, tolerance: f32) {
     for (name, right) in right.iter().filter(|(name, _)| name.starts_with("first.")) {
         // A bias in front of a normalisation has the gradient 0 but for rounding.
         let zero =

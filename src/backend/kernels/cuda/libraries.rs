@@ -34,6 +34,8 @@ pub enum CudaLibrary {
     ProductsLight,
     /// Random numbers, which candle opens with a device.
     Random,
+    /// Sums over several GPUs: NCCL.
+    Collectives,
 }
 
 impl CudaLibrary {
@@ -47,6 +49,7 @@ impl CudaLibrary {
             Self::Products => format!("libcublas.so.{major}"),
             Self::ProductsLight => format!("libcublasLt.so.{major}"),
             Self::Random => "libcurand.so.10".into(),
+            Self::Collectives => "libnccl.so.2".into(),
         }
     }
 
@@ -86,6 +89,13 @@ impl CudaLibrary {
             Self::CompilerPart { .. } => ("a part of CUDA's compiler", "nvidia-cuda-nvrtc"),
             Self::Products | Self::ProductsLight => ("CUDA's library of matrix products", "nvidia-cublas"),
             Self::Random => ("CUDA's library of random numbers", "nvidia-curand"),
+            Self::Collectives => {
+                return format!(
+                    "training on several GPUs needs NCCL, and {file} is not found: install NCCL 2, or the Python package \
+                     nvidia-nccl-cu{major} and name its folder nvidia/nccl/lib in LD_LIBRARY_PATH, or train on one GPU \
+                     (net.device)"
+                );
+            }
         };
         format!(
             "{what}, {file}, is not found: install CUDA {version}, or the Python package {package} and name its folder \
@@ -116,6 +126,7 @@ fn folders() -> Vec<PathBuf> {
         homes.chain(installed).flat_map(|home| [home.join("lib64"), home.join("lib")]).collect();
     all.extend(["/usr/local/nvidia/lib64", "/usr/lib/wsl/lib"].map(PathBuf::from));
     // Where kernels/wheels.sh puts it.
-    all.extend(user_cache().map(|cache| cache.join("cuda-wheels/nvidia/cu13/lib")));
+    let wheels = ["cuda-wheels/nvidia/cu13/lib", "cuda-wheels/nvidia/nccl/lib"];
+    all.extend(user_cache().into_iter().flat_map(|cache| wheels.map(|folder| cache.join(folder))));
     all
 }

@@ -3,6 +3,7 @@
 mod compile;
 mod driver;
 mod libraries;
+mod nccl;
 mod pinned;
 
 use super::device::{Arg, Device, LaunchShape, Limits, Program};
@@ -17,6 +18,7 @@ use cudarc::nvrtc::Ptx;
 pub use driver::{check_driver, load_candle_libraries};
 use driver::{driver_version, failure, words};
 use libraries::{CudaLibrary, version_name};
+pub use nccl::{NcclSums, linked};
 pub use pinned::CudaPinned;
 use std::cell::RefCell;
 use std::collections::HashMap;

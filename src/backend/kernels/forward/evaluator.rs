@@ -5,7 +5,7 @@ use super::halves::DeviceHalves;
 use super::{DeviceForward, Numbers};
 use crate::backend::kernels::device::Device;
 use crate::backend::kernels::network::{DeviceNetwork, ObsFormat, Slots};
-use crate::config::DeviceName;
+use crate::config::Devices;
 use crate::error::{Error, Result};
 use crate::net::{Halves, IoShape, NetParts, Network};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,7 +20,7 @@ type Opener<D> = dyn Fn() -> Result<D> + Send + Sync;
 /// and its arrays, one after the other.
 pub struct DeviceEvaluator<D: Device> {
     parts: Arc<NetParts>,
-    name: DeviceName,
+    devices: Devices,
     open: Arc<Opener<D>>,
     shared: Arc<Mutex<Option<Open<D>>>>,
 }
@@ -41,13 +41,14 @@ struct Arrays<D: Device> {
 }
 
 impl<D: Device> DeviceEvaluator<D> {
-    /// The network of `parts` on the device called `name`, which `open` opens when it is first asked.
+    /// The network of `parts` on the first of `devices`, which `open` opens when it is first asked. Backends on any of them may
+    /// have it beside their rows.
     pub fn new(
         parts: NetParts,
-        name: DeviceName,
+        devices: impl Into<Devices>,
         open: impl Fn() -> Result<D> + Send + Sync + 'static,
     ) -> Self {
-        Self { parts: Arc::new(parts), name, open: Arc::new(open), shared: Arc::default() }
+        Self { parts: Arc::new(parts), devices: devices.into(), open: Arc::new(open), shared: Arc::default() }
     }
 }
 
@@ -137,14 +138,14 @@ impl<D: Device + 'static> Network for DeviceEvaluator<D> {
         Ok(Some(Box::new(DeviceHalves::new(&self.parts, most, open)?)))
     }
 
-    fn parts_for(&self, device: DeviceName) -> Option<&NetParts> {
-        (device == self.name).then_some(&*self.parts)
+    fn parts_for(&self, devices: &Devices) -> Option<&NetParts> {
+        devices.all().iter().all(|device| self.devices.all().contains(device)).then_some(&*self.parts)
     }
 
     fn fork(&self) -> Box<dyn Network> {
         Box::new(Self {
             parts: self.parts.clone(),
-            name: self.name,
+            devices: self.devices,
             open: self.open.clone(),
             shared: self.shared.clone(),
         })

@@ -1,0 +1,192 @@
+//! Sums over several GPUs of one machine by NCCL, on each device's own stream.
+//!
+//! NCCL is no part of CUDA and few machines need it, so it is loaded when several GPUs are to train, and never linked: a machine
+//! without it builds and runs everything else. The functions and numbers below are those of nccl.h, the same since NCCL 2.0.
+
+use super::CudaDevice;
+use super::libraries::CudaLibrary;
+use crate::backend::kernels::collective::{Collective, Number, Place};
+use crate::error::{Error, Result};
+use cudarc::driver::CudaSlice;
+use libloading::Library;
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// `ncclSum`.
+const SUM: c_int = 0;
+/// `ncclFloat32`.
+const FLOAT32: c_int = 7;
+/// `ncclFloat64`.
+const FLOAT64: c_int = 8;
+
+/// `ncclComm_t`: one GPU's end.
+#[derive(Clone, Copy)]
+struct Comm(*mut c_void);
+
+// SAFETY: NCCL allows a communicator to be used from any thread, by one at a time; a mutex sees to that.
+unsafe impl Send for Comm {}
+
+/// The functions of NCCL that are called.
+struct Functions {
+    init_all: unsafe extern "C" fn(*mut *mut c_void, c_int, *const c_int) -> c_int,
+    all_reduce: unsafe extern "C" fn(
+        *const c_void,
+        *mut c_void,
+        usize,
+        c_int,
+        c_int,
+        *mut c_void,
+        *mut c_void,
+    ) -> c_int,
+    destroy: unsafe extern "C" fn(*mut c_void) -> c_int,
+    abort: unsafe extern "C" fn(*mut c_void) -> c_int,
+    error_string: unsafe extern "C" fn(c_int) -> *const c_char,
+}
+
+impl Functions {
+    /// Those of the machine's NCCL, for the rest of the program's life.
+    fn get(device: &str) -> Result<&'static Self> {
+        static FOUND: OnceLock<Functions> = OnceLock::new();
+        CudaLibrary::Collectives.load(device)?;
+        if let Some(found) = FOUND.get() {
+            return Ok(found);
+        }
+        let found = Self::find().map_err(|e| Error::Device {
+            device: device.into(),
+            what: format!("{} is no NCCL that can be used: {e}", CudaLibrary::Collectives.file()),
+        })?;
+        Ok(FOUND.get_or_init(|| found))
+    }
+
+    fn find() -> Result<Self, libloading::Error> {
+        // SAFETY: the library is loaded already and found by its name; the functions have the types of nccl.h.
+        unsafe {
+            let library = Library::new(CudaLibrary::Collectives.file())?;
+            let found = Self {
+                init_all: *library.get(b"ncclCommInitAll\0")?,
+                all_reduce: *library.get(b"ncclAllReduce\0")?,
+                destroy: *library.get(b"ncclCommDestroy\0")?,
+                abort: *library.get(b"ncclCommAbort\0")?,
+                error_string: *library.get(b"ncclGetErrorString\0")?,
+            };
+            std::mem::forget(library);
+            Ok(found)
+        }
+    }
+
+    /// NCCL's words for a result that is not success.
+    fn words(&self, code: c_int) -> String {
+        // SAFETY: NCCL gives a text of its own for every number.
+        let text = unsafe { CStr::from_ptr((self.error_string)(code)) };
+        format!("{} (ncclResult_t {code})", text.to_string_lossy())
+    }
+}
+
+/// All ends of one link.
+struct Link {
+    functions: &'static Functions,
+    /// None once somebody has given up.
+    comms: Vec<Mutex<Option<Comm>>>,
+}
+
+impl Link {
+    fn comm(&self, rank: usize) -> MutexGuard<'_, Option<Comm>> {
+        self.comms[rank].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        for rank in 0..self.comms.len() {
+            if let Some(Comm(comm)) = self.comm(rank).take() {
+                // SAFETY: the communicator is there and nobody else has it any more; every sum was waited for.
+                unsafe { (self.functions.destroy)(comm) };
+            }
+        }
+    }
+}
+
+/// One GPU's end.
+pub struct NcclSums {
+    link: Arc<Link>,
+    rank: usize,
+}
+
+/// `devices` linked by NCCL where they are several.
+///
+/// # Errors
+/// [`Error::Device`] where there is no NCCL, or it cannot link them.
+pub fn linked(devices: Vec<CudaDevice>) -> Result<Vec<Place<CudaDevice>>> {
+    if let [_] = devices.as_slice() {
+        return Ok(devices.into_iter().map(|device| Place { device, sums: None }).collect());
+    }
+    let names = devices.iter().map(|device| device.name.to_string()).collect::<Vec<_>>().join(",");
+    let functions = Functions::get(&names)?;
+    let numbers: Vec<c_int> = devices.iter().map(|device| device.context.ordinal() as c_int).collect();
+    let mut comms = vec![std::ptr::null_mut(); devices.len()];
+    // SAFETY: both arrays have as many entries as there are devices.
+    let made = unsafe { (functions.init_all)(comms.as_mut_ptr(), devices.len() as c_int, numbers.as_ptr()) };
+    if made != 0 {
+        let what = format!("NCCL cannot link them: {}", functions.words(made));
+        return Err(Error::Device { device: names, what });
+    }
+    let comms = comms.into_iter().map(|comm| Mutex::new(Some(Comm(comm)))).collect();
+    let link = Arc::new(Link { functions, comms });
+    let place = |(rank, device)| {
+        let sums: Arc<dyn Collective<CudaDevice>> = Arc::new(NcclSums { link: link.clone(), rank });
+        Place { device, sums: Some(sums) }
+    };
+    Ok(devices.into_iter().enumerate().map(place).collect())
+}
+
+impl Collective<CudaDevice> for NcclSums {
+    fn rank(&self) -> usize {
+        self.rank
+    }
+
+    fn size(&self) -> usize {
+        self.link.comms.len()
+    }
+
+    fn all_reduce_sum(
+        &self,
+        device: &CudaDevice,
+        buffer: &mut CudaSlice<u8>,
+        number: Number,
+        count: usize,
+    ) -> Result<()> {
+        if count * number.bytes() > buffer.len() {
+            return Err(device.outside(0, count * number.bytes(), buffer));
+        }
+        let kind = match number {
+            Number::F32 => FLOAT32,
+            Number::F64 => FLOAT64,
+        };
+        device.context.bind_to_thread().map_err(|e| device.lost(e))?;
+        let address = device.address(buffer) as *mut c_void;
+        let functions = self.link.functions;
+        let comm = self.link.comm(self.rank);
+        let Some(Comm(comm)) = *comm else {
+            return Err(device.failed("another GPU has given up the sums over all of them".into()));
+        };
+        let stream = device.stream.cu_stream().cast();
+        // SAFETY: the numbers lie within the buffer, which is on this communicator's GPU and used on this stream alone.
+        let asked = unsafe { (functions.all_reduce)(address, address, count, kind, SUM, comm, stream) };
+        match asked {
+            0 => Ok(()),
+            code => Err(device.failed(format!("NCCL cannot sum over the GPUs: {}", functions.words(code)))),
+        }
+    }
+
+    /// This GPU's end first: where another GPU's thread waits within NCCL, it is told that this one is gone.
+    fn give_up(&self) {
+        let own = self.rank;
+        let others = (0..self.link.comms.len()).filter(|&rank| rank != own);
+        for rank in std::iter::once(own).chain(others) {
+            if let Some(Comm(comm)) = self.link.comm(rank).take() {
+                // SAFETY: the communicator is there, and nobody else calls NCCL with it, now or later.
+                unsafe { (self.link.functions.abort)(comm) };
+            }
+        }
+    }
+}

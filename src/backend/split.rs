@@ -1,0 +1,354 @@
+//! Rows on several devices: a backend on each, with the rows of some games that lie together.
+//!
+//! Random numbers are keyed by the game that they are for and no row looks at another, so games are those of one device to the
+//! bit, however they are split. Whole passes run at the same time on all devices, a thread each, with no word between them.
+
+use super::lanes::{Copied, Decided, LaneStart, Lead, PlayPlan};
+use super::plan::BackendPlan;
+use super::{Backend, PlyPlan, RootCache, Selected, Snapshot};
+use crate::config::DeviceName;
+use crate::error::{Error, Result};
+use crate::game::Sizes;
+use crate::net::NetParts;
+use crate::search::SearchParams;
+use crate::search::eval_cache::EvalCache;
+use crate::search::root::RootSummary;
+use rayon::prelude::*;
+use std::ops::Range;
+use std::panic::resume_unwind;
+use std::sync::Arc;
+use std::thread;
+
+/// The rows of one device.
+struct Part {
+    device: DeviceName,
+    backend: Box<dyn Backend>,
+    rows: Range<usize>,
+    /// The pass that is led through its parts.
+    selected: Selected,
+}
+
+/// B rows on several devices.
+pub struct SplitBackend {
+    parts: Vec<Part>,
+    sizes: Sizes,
+    rows_per_game: usize,
+}
+
+impl SplitBackend {
+    /// The rows of `plan`, `rows_per_game` for each game, on `devices`, whose backends `make` makes; games are split as evenly as
+    /// they can be. All backends are of one kind.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for fewer games than devices, and what `make` says: where some devices have no room for their part,
+    /// [`Error::Memory`] of the one that has least, named, with the games that would fit on all.
+    pub fn new(
+        plan: BackendPlan,
+        devices: &[DeviceName],
+        rows_per_game: usize,
+        make: &dyn Fn(DeviceName, BackendPlan) -> Result<Box<dyn Backend>>,
+    ) -> Result<Self> {
+        let (d, games, num) = (rows_per_game.max(1), plan.rows / rows_per_game.max(1), devices.len());
+        if games < num || num == 0 {
+            let what = format!("{games} games on {num} devices");
+            return Err(Error::unsupported(what, "every device needs a game at least"));
+        }
+        let made = devices.iter().enumerate().map(|(i, &device)| {
+            let rows = d * (games * i / num)..d * (games * (i + 1) / num);
+            let params = SearchParams { devices: device.into(), ..plan.params };
+            let made = make(device, BackendPlan { rows: rows.len(), params, ..plan });
+            (device, made.map(|backend| Part { device, backend, rows, selected: Selected::default() }))
+        });
+        let parts = all_of(made.collect(), d)?;
+        let sizes = *parts[0].backend.sizes();
+        Ok(Self { parts, sizes, rows_per_game: d })
+    }
+
+    /// Does `work` on all parts at the same time, and waits for all.
+    fn at_once<T: Send>(&mut self, work: impl Fn(&mut Part) -> Result<T> + Sync) -> Result<Vec<T>> {
+        let work = &work;
+        let done = thread::scope(|scope| {
+            let threads: Vec<_> =
+                self.parts.iter_mut().map(|part| (part.device, scope.spawn(move || work(part)))).collect();
+            let wait = |(device, thread): (DeviceName, thread::ScopedJoinHandle<'_, Result<T>>)| {
+                (device, thread.join().unwrap_or_else(|panic| resume_unwind(panic)))
+            };
+            threads.into_iter().map(wait).collect()
+        });
+        all_of(done, self.rows_per_game)
+    }
+
+    /// Row `b` on its device, and its number there.
+    fn at(&self, b: usize) -> (&dyn Backend, usize) {
+        let part = &self.parts[self.part_of(b)];
+        (part.backend.as_ref(), b - part.rows.start)
+    }
+
+    /// The same, to be changed.
+    fn at_mut(&mut self, b: usize) -> (&mut dyn Backend, usize) {
+        let part = self.part_of(b);
+        let part = &mut self.parts[part];
+        (part.backend.as_mut(), b - part.rows.start)
+    }
+
+    fn part_of(&self, b: usize) -> usize {
+        self.parts.partition_point(|part| part.rows.end <= b)
+    }
+}
+
+impl Part {
+    /// [`Backend::observe`] on all of `parts`, with what each has of `obs`: `width` numbers for each leaf that asked.
+    fn observe(parts: &mut [Self], obs: &mut [f32], width: usize) {
+        if let [part] = parts {
+            return part.backend.observe(obs);
+        }
+        let (left, right) = parts.split_at_mut(parts.len() / 2);
+        let (l, r) = obs.split_at_mut(width * Self::asked(left));
+        rayon::join(|| Self::observe(left, l, width), || Self::observe(right, r, width));
+    }
+
+    /// [`Backend::expand`] in the same way, with so many logits and values for each leaf.
+    fn expand(parts: &mut [Self], answers: [&[f32]; 2], widths: [usize; 2]) {
+        let [logits, values] = answers;
+        if let [part] = parts {
+            return part.backend.expand(logits, values);
+        }
+        let (left, right) = parts.split_at_mut(parts.len() / 2);
+        let asked = Self::asked(left);
+        let (left_logits, right_logits) = logits.split_at(widths[0] * asked);
+        let (left_values, right_values) = values.split_at(widths[1] * asked);
+        rayon::join(
+            || Self::expand(left, [left_logits, left_values], widths),
+            || Self::expand(right, [right_logits, right_values], widths),
+        );
+    }
+
+    /// Leaves of the pass that wait for the network.
+    fn asked(parts: &[Self]) -> usize {
+        parts.iter().map(|part| part.selected.evaluations).sum()
+    }
+}
+
+impl Selected {
+    fn join(self, other: Self) -> Self {
+        Self {
+            rows: self.rows + other.rows,
+            leaves: self.leaves + other.leaves,
+            evaluations: self.evaluations + other.evaluations,
+            cached: self.cached + other.cached,
+            simulations: self.simulations + other.simulations,
+            depth_sum: self.depth_sum + other.depth_sum,
+            depth_max: self.depth_max.max(other.depth_max),
+        }
+    }
+}
+
+/// What all devices gave, or what went wrong on one. Where memory is short on some, it is that of the device on which fewest games
+/// fit; all devices have as many.
+fn all_of<T>(results: Vec<(DeviceName, Result<T>)>, rows_per_game: usize) -> Result<Vec<T>> {
+    let num = results.len() as u64;
+    let (mut all, mut least): (Vec<T>, Option<(u64, Error)>) = (Vec::with_capacity(results.len()), None);
+    for (device, result) in results {
+        match result {
+            Ok(one) => all.push(one),
+            Err(Error::Memory { need_mib, have_mib, detail, largest_games: rows }) => {
+                let detail =
+                    format!("on {device}{}", detail.strip_prefix("on the device").unwrap_or(&detail));
+                let d = rows_per_game as u64;
+                let error = Error::Memory { need_mib, have_mib, detail, largest_games: rows / d * d * num };
+                if least.as_ref().is_none_or(|(fewest, _)| rows < *fewest) {
+                    least = Some((rows, error));
+                }
+            }
+            Err(other) => return Err(other),
+        }
+    }
+    least.map_or(Ok(all), |(_, error)| Err(error))
+}
+
+/// Answers that all devices gave, or none did.
+fn alike<T>(answers: Vec<Option<T>>) -> Result<Option<Vec<T>>> {
+    let num = answers.len();
+    let given: Vec<T> = answers.into_iter().flatten().collect();
+    match given.len() {
+        0 => Ok(None),
+        all if all == num => Ok(Some(given)),
+        _ => Err(Error::unsupported(
+            "rows on devices of different kinds",
+            "some lead their passes, some do not",
+        )),
+    }
+}
+
+fn sum(parts: Option<Vec<Selected>>) -> Option<Selected> {
+    parts.map(|parts| parts.into_iter().fold(Selected::default(), Selected::join))
+}
+
+impl Backend for SplitBackend {
+    fn sizes(&self) -> &Sizes {
+        &self.sizes
+    }
+
+    fn rows(&self) -> usize {
+        self.parts.iter().map(|part| part.rows.len()).sum()
+    }
+
+    fn set_eval_cache(&mut self, cache: Arc<EvalCache>) {
+        self.parts.iter_mut().for_each(|part| part.backend.set_eval_cache(cache.clone()));
+    }
+
+    fn plant(&mut self, b: usize, state: &[u8], history: &[u64]) {
+        let (backend, b) = self.at_mut(b);
+        backend.plant(b, state, history);
+    }
+
+    fn plant_snapshot(&mut self, b: usize, snapshot: &Snapshot) {
+        let (backend, b) = self.at_mut(b);
+        backend.plant_snapshot(b, snapshot);
+    }
+
+    fn snapshot(&mut self, b: usize, limit: usize) -> Snapshot {
+        let (backend, b) = self.at_mut(b);
+        backend.snapshot(b, limit)
+    }
+
+    fn begin(&mut self, b: usize, plan: PlyPlan) {
+        let (backend, b) = self.at_mut(b);
+        backend.begin(b, plan);
+    }
+
+    fn is_done(&self, b: usize) -> bool {
+        let (backend, b) = self.at(b);
+        backend.is_done(b)
+    }
+
+    fn any_done(&self) -> bool {
+        self.parts.iter().any(|part| part.backend.any_done())
+    }
+
+    fn park(&mut self, b: usize) {
+        let (backend, b) = self.at_mut(b);
+        backend.park(b);
+    }
+
+    fn select(&mut self) -> Selected {
+        self.parts.par_iter_mut().for_each(|part| part.selected = part.backend.select());
+        self.parts.iter().fold(Selected::default(), |all, part| all.join(part.selected))
+    }
+
+    fn observe(&mut self, obs: &mut [f32]) {
+        Part::observe(&mut self.parts, obs, self.sizes.obs.len());
+    }
+
+    fn expand(&mut self, logits: &[f32], values: &[f32]) {
+        let widths = [self.sizes.num_actions, self.sizes.num_players];
+        Part::expand(&mut self.parts, [logits, values], widths);
+    }
+
+    fn backup(&mut self) {
+        self.parts.par_iter_mut().for_each(|part| part.backend.backup());
+    }
+
+    fn summarise(&mut self, b: usize, out: &mut RootSummary) {
+        let (backend, b) = self.at_mut(b);
+        backend.summarise(b, out);
+    }
+
+    fn advance(&mut self, b: usize, action: u16) {
+        let (backend, b) = self.at_mut(b);
+        backend.advance(b, action);
+    }
+
+    fn root_state(&self, b: usize) -> &[u8] {
+        let (backend, b) = self.at(b);
+        backend.root_state(b)
+    }
+
+    fn root_history(&self, b: usize) -> &[u64] {
+        let (backend, b) = self.at(b);
+        backend.root_history(b)
+    }
+
+    fn num_nodes(&self, b: usize) -> usize {
+        let (backend, b) = self.at(b);
+        backend.num_nodes(b)
+    }
+
+    /// What went wrong on the first device of those where something did; a device's own errors name it.
+    fn check(&mut self) -> Result<()> {
+        let found: Vec<_> = self.parts.iter_mut().map(|part| (part.device, part.backend.check())).collect();
+        all_of(found, self.rows_per_game).map(drop)
+    }
+
+    fn take_network(&mut self, network: Option<&NetParts>) -> Result<bool> {
+        let taken = self.at_once(|part| Ok(part.backend.take_network(network)?.then_some(())))?;
+        Ok(alike(taken)?.is_some())
+    }
+
+    fn simulate_same(&mut self, logits: &[f32], values: &[f32], passes: u32) -> Result<Option<Selected>> {
+        let done = self.at_once(|part| part.backend.simulate_same(logits, values, passes))?;
+        alike(done).map(sum)
+    }
+
+    fn simulate_beside(&mut self, passes: u32) -> Result<Option<Selected>> {
+        let done = self.at_once(|part| part.backend.simulate_beside(passes))?;
+        alike(done).map(sum)
+    }
+
+    /// The seconds of the slowest device, part by part.
+    fn pass_in_parts(&mut self) -> Result<Option<[f64; 4]>> {
+        let seconds = alike(self.at_once(|part| part.backend.pass_in_parts())?)?;
+        let slowest = |a: [f64; 4], b: [f64; 4]| std::array::from_fn(|i| a[i].max(b[i]));
+        Ok(seconds.map(|all| all.into_iter().fold([0.0; 4], slowest)))
+    }
+
+    fn take_lanes(&mut self, plan: &PlayPlan, lanes: &[LaneStart<'_>], starts: &RootCache) -> Result<Lead> {
+        let d = self.rows_per_game;
+        if lanes.len() * d != self.rows() || plan.determinisations != d {
+            return Err(Error::Mismatch {
+                what: "games of rows on several devices".into(),
+                found: format!("{} of {} rows each", lanes.len(), plan.determinisations),
+                expected: format!("{} of {d}", self.rows() / d),
+            });
+        }
+        let taken = self.at_once(|part| {
+            let lanes = &lanes[part.rows.start / d..part.rows.end / d];
+            part.backend.take_lanes(plan, lanes, starts).map(|lead| match lead {
+                Lead::Caller => None,
+                Lead::Backend { most_passes } => Some(most_passes),
+            })
+        })?;
+        let least = alike(taken)?.and_then(|passes| passes.into_iter().min());
+        Ok(least.map_or(Lead::Caller, |most_passes| Lead::Backend { most_passes }))
+    }
+
+    fn act(&mut self) -> Result<()> {
+        self.parts.par_iter_mut().try_for_each(|part| part.backend.act())
+    }
+
+    fn take_decided(&mut self, out: &mut Vec<Decided>) -> Result<()> {
+        let d = self.rows_per_game;
+        let decided = self.at_once(|part| {
+            let mut decided = Vec::new();
+            part.backend.take_decided(&mut decided)?;
+            decided.iter_mut().for_each(|one| one.lane += part.rows.start / d);
+            Ok(decided)
+        })?;
+        let first = out.len();
+        out.extend(decided.into_iter().flatten());
+        out[first..].sort_by_key(|decided| (decided.pass, decided.lane));
+        Ok(())
+    }
+
+    fn copied(&self) -> Copied {
+        self.parts.iter().map(|part| part.backend.copied()).fold(Copied::default(), |all, one| Copied {
+            inside: all.inside + one.inside,
+            total: all.total + one.total,
+        })
+    }
+
+    fn principal_variation(&mut self, b: usize, most: usize) -> Vec<u16> {
+        let (backend, b) = self.at_mut(b);
+        backend.principal_variation(b, most)
+    }
+}

@@ -1,0 +1,265 @@
+//! One device of those that train a network: its weights, optimiser and arrays, and its share of every batch.
+//!
+//! Several devices hold the same parameters, moments and statistics, to the bit. Each makes its rows of a batch; what batch
+//! normalisation knows of a column and the gradient are summed over all, so that an update is that of one device but for the
+//! order of sums. All then make the same update by themselves.
+
+use super::arrays::{Arrays, Samples};
+use super::layers::{Layer, Layers};
+use super::passes::{Pass, Shared, blocks, elementwise, warps};
+use super::step::{Report, Settings};
+use super::team::{Team, Watch};
+use super::{BLOCK, SQUARED, element_bytes};
+use crate::backend::kernels::collective::{Number, Place};
+use crate::backend::kernels::device::{Arg, Device};
+use crate::backend::kernels::source;
+use crate::batch::AnyGame;
+use crate::config::TrainConfig;
+use crate::error::Result;
+use crate::net::ops::{Kind, Params};
+use crate::net::spec::NetSpec;
+use crate::train::state::Snapshot;
+
+/// What all devices know alike.
+pub struct Plan {
+    pub spec: NetSpec,
+    pub config: TrainConfig,
+    pub params: Params,
+    pub layers: Layers,
+}
+
+/// Writes the samples that a device is to make of the part of this number.
+pub type FillPart<'a, D> = dyn FnMut(&D, &mut Samples<<D as Device>::Buffer>, usize) -> Result<()> + 'a;
+
+/// A network in training on one device, with its optimiser.
+pub struct Member<D: Device> {
+    pub device: D,
+    /// The others, where there are some.
+    team: Option<Team<D>>,
+    /// Parameters, first and second moments `[3, parameters]`, and those after the update.
+    pub state: [D::Buffer; 2],
+    /// Running means and variances, and those after the update.
+    pub statistics: [D::Buffer; 2],
+    /// 1 for parameters subject to weight decay, else 0.
+    decayed: D::Buffer,
+    /// Parts of the gradient's squares.
+    squares: D::Buffer,
+    shared: Shared<D::Buffer>,
+    arrays: Option<Arrays<D::Buffer>>,
+}
+
+impl<D: Device> Member<D> {
+    /// Nothing but room on the device, which gets the kernels loaded.
+    ///
+    /// # Errors
+    /// What the device says; so for all below.
+    pub fn new(place: Place<D>, plan: &Plan, game: Option<&dyn AnyGame>) -> Result<Self> {
+        let Place { mut device, sums } = place;
+        let Plan { config, params, layers, .. } = plan;
+        device.load(&source::training(game, config.precision)?)?;
+        let mut decayed = vec![0.0f32; params.num_parameters];
+        for slot in params.slots.iter().filter(|slot| slot.kind == Kind::Matrix) {
+            decayed[slot.range.clone()].fill(1.0);
+        }
+        let shapes: Vec<_> = layers.linears().flat_map(|layer| [layer.forward, layer.backward]).collect();
+        let count = params.num_parameters;
+        let shared = Shared {
+            shapes: uploaded(&device, &shapes)?,
+            map: uploaded(&device, &layers.map)?,
+            packed: device.alloc(layers.packed * element_bytes(config.precision))?,
+            gradient: device.alloc(count * 4)?,
+            settings: device.alloc(size_of::<Settings>())?,
+            report: device.alloc(size_of::<Report>())?,
+        };
+        let room = |numbers: usize| -> Result<[D::Buffer; 2]> {
+            Ok([device.alloc(numbers * 4)?, device.alloc(numbers * 4)?])
+        };
+        Ok(Self {
+            state: room(3 * count)?,
+            statistics: room(params.num_statistics)?,
+            decayed: uploaded(&device, &decayed)?,
+            squares: device.alloc(count.div_ceil(SQUARED) * 8)?,
+            team: sums.map(|sums| Team::new(&device, layers, sums)).transpose()?,
+            shared,
+            arrays: None,
+            device,
+        })
+    }
+
+    /// All but the last step of an update on `boards` samples in each of `train.accumulate` parts, which `fill` writes: the state
+    /// after it is there beside the one before, and what the update tells is told.
+    pub fn attempt(
+        &mut self,
+        plan: &Plan,
+        settings: &Settings,
+        boards: usize,
+        fill: &mut FillPart<'_, D>,
+    ) -> Result<Report> {
+        self.resize(plan, boards)?;
+        self.device.upload(&mut self.shared.settings, 0, bytemuck::bytes_of(settings))?;
+        self.begin(plan)?;
+        for part in 0..plan.config.accumulate {
+            if let Some(arrays) = &mut self.arrays {
+                fill(&self.device, &mut arrays.samples, part)?;
+            }
+            self.run_part(plan)?;
+        }
+        self.finish(plan)
+    }
+
+    /// What tells the others that nothing more comes of this device, unless all went well.
+    pub fn watch(&self) -> Option<Watch<D>> {
+        self.team.as_ref().map(Team::watch)
+    }
+
+    /// The state after the update is the state.
+    pub fn accept(&mut self) {
+        self.state.swap(0, 1);
+        self.statistics.swap(0, 1);
+    }
+
+    fn resize(&mut self, plan: &Plan, boards: usize) -> Result<()> {
+        if self.arrays.as_ref().is_none_or(|arrays| arrays.boards != boards) {
+            self.arrays = None;
+            let bytes = element_bytes(plan.config.precision);
+            self.arrays = Some(Arrays::new(&self.device, &plan.spec, &plan.layers, boards, bytes)?);
+        }
+        Ok(())
+    }
+
+    /// Zeroes sums and packs the weights.
+    fn begin(&self, plan: &Plan) -> Result<()> {
+        let args = [
+            Arg::Buffer(&self.shared.gradient, 0),
+            Arg::U32(plan.params.num_parameters as u32),
+            Arg::Buffer(&self.statistics[0], 0),
+            Arg::Buffer(&self.statistics[1], 0),
+            Arg::U32(plan.params.num_statistics as u32),
+            Arg::Buffer(&self.shared.report, 0),
+        ];
+        self.device.launch("begin_update", elementwise(plan.params.num_parameters), &args)?;
+        let args = [
+            Arg::Buffer(&self.state[0], 0),
+            Arg::Buffer(&self.shared.map, 0),
+            Arg::U64(plan.layers.packed as u64),
+            Arg::Buffer(&self.shared.packed, 0),
+        ];
+        self.device.launch("pack_weights", elementwise(plan.layers.packed), &args)
+    }
+
+    /// Forward, losses and backward of the part that is in the arrays.
+    fn run_part(&self, plan: &Plan) -> Result<()> {
+        let Some(arrays) = &self.arrays else { return Ok(()) };
+        let pass = Pass {
+            device: &self.device,
+            layers: &plan.layers,
+            bytes: element_bytes(plan.config.precision),
+            state: &self.state[0],
+            statistics: &self.statistics[1],
+            shared: &self.shared,
+            team: self.team.as_ref(),
+            arrays,
+        };
+        pass.forward()?;
+        let width = |layer: &Layer| Arg::U32(layer.forward.columns);
+        let sizes = [arrays.boards, plan.spec.num_actions, plan.spec.num_players, plan.spec.num_values()];
+        let [rows, actions, players, outputs] = sizes.map(|n| Arg::U32(n as u32));
+        let args = [
+            Arg::Buffer(&self.shared.settings, 0),
+            rows,
+            actions,
+            players,
+            outputs,
+            Arg::Buffer(&arrays.samples.policy, 0),
+            Arg::Buffer(&arrays.samples.legal, 0),
+            Arg::Buffer(&arrays.samples.values, 0),
+            Arg::Buffer(&arrays.samples.weight, 0),
+            Arg::Buffer(&arrays.logits, 0),
+            width(&plan.layers.policy),
+            Arg::Buffer(&arrays.values, 0),
+            width(&plan.layers.values),
+            Arg::Buffer(&arrays.d_logits, 0),
+            Arg::Buffer(&arrays.d_values, 0),
+            Arg::Buffer(&arrays.losses, 0),
+        ];
+        self.device.launch("sample_losses", warps(arrays.boards), &args)?;
+        let args = [
+            Arg::Buffer(&arrays.losses, 0),
+            Arg::U32(arrays.boards as u32),
+            Arg::Buffer(&self.shared.report, 0),
+        ];
+        self.device.launch("sum_losses", blocks(1, BLOCK), &args)?;
+        pass.backward()
+    }
+
+    /// The gradient of all devices, the optimiser, and what the update tells.
+    fn finish(&mut self, plan: &Plan) -> Result<Report> {
+        let count = plan.params.num_parameters;
+        if let Some(team) = &self.team {
+            team.sums.all_reduce_sum(&self.device, &mut self.shared.gradient, Number::F32, count)?;
+        }
+        let parts = count.div_ceil(SQUARED);
+        let gradient = Arg::Buffer(&self.shared.gradient, 0);
+        let args = [gradient, Arg::U32(count as u32), Arg::Buffer(&self.squares, 0)];
+        self.device.launch("square_gradient", blocks(parts, BLOCK), &args)?;
+        let args = [
+            Arg::Buffer(&self.shared.settings, 0),
+            Arg::Buffer(&self.squares, 0),
+            Arg::U32(parts as u32),
+            Arg::Buffer(&self.shared.report, 0),
+        ];
+        self.device.launch("measure_gradient", blocks(1, BLOCK), &args)?;
+        let args = [
+            Arg::Buffer(&self.shared.settings, 0),
+            Arg::U32(count as u32),
+            Arg::Buffer(&self.state[0], 0),
+            Arg::Buffer(&self.shared.gradient, 0),
+            Arg::Buffer(&self.decayed, 0),
+            Arg::Buffer(&self.state[1], 0),
+            Arg::Buffer(&self.shared.report, 0),
+        ];
+        self.device.launch("optimise", elementwise(count), &args)?;
+        let mut report = Report::default();
+        self.device.download(&self.shared.report, 0, bytemuck::bytes_of_mut(&mut report))?;
+        Ok(report)
+    }
+
+    /// Takes over a state.
+    pub fn restore(&mut self, snapshot: &Snapshot) -> Result<()> {
+        let parts = [&snapshot.parameters, &snapshot.first, &snapshot.second];
+        for (number, part) in parts.into_iter().enumerate() {
+            let at = 4 * number * snapshot.parameters.len();
+            self.device.upload(&mut self.state[0], at, bytemuck::cast_slice(part))?;
+        }
+        self.device.upload(&mut self.statistics[0], 0, bytemuck::cast_slice(&snapshot.statistics))
+    }
+
+    /// The parameters, or all of the state: the first `numbers`.
+    pub fn state(&self, numbers: usize) -> Result<Vec<f32>> {
+        self.download(&self.state[0], numbers)
+    }
+
+    /// Running means and variances.
+    pub fn statistics(&self, numbers: usize) -> Result<Vec<f32>> {
+        self.download(&self.statistics[0], numbers)
+    }
+
+    /// The gradient of the last update, times the loss scale.
+    pub fn gradient(&self, numbers: usize) -> Result<Vec<f32>> {
+        self.download(&self.shared.gradient, numbers)
+    }
+
+    fn download(&self, buffer: &D::Buffer, numbers: usize) -> Result<Vec<f32>> {
+        let mut out = vec![0.0; numbers];
+        self.device.download(buffer, 0, bytemuck::cast_slice_mut(&mut out))?;
+        Ok(out)
+    }
+}
+
+/// A buffer with `data`.
+fn uploaded<D: Device, T: bytemuck::Pod>(device: &D, data: &[T]) -> Result<D::Buffer> {
+    let bytes: &[u8] = bytemuck::cast_slice(data);
+    let mut buffer = device.alloc(bytes.len())?;
+    device.upload(&mut buffer, 0, bytes)?;
+    Ok(buffer)
+}

@@ -1,0 +1,63 @@
+//! The link between devices that train together.
+
+use super::layers::Layers;
+use crate::backend::kernels::collective::{Collective, Number};
+use crate::backend::kernels::device::Device;
+use crate::error::Result;
+use std::cell::RefCell;
+use std::sync::Arc;
+
+/// Numbers that a device tells of a column: those of `Told` in kernels/train/norm.cuh.
+const NUM_TOLD: usize = 3;
+
+/// A device's end of the link.
+pub struct Team<D: Device> {
+    /// Sums over all devices.
+    pub sums: Arc<dyn Collective<D>>,
+    /// What devices tell each other of the columns of one normalisation. `[devices, 3, width]`
+    pub told: RefCell<D::Buffer>,
+}
+
+impl<D: Device> Team<D> {
+    /// Room on `device` for what is told of the widest normalisation.
+    ///
+    /// # Errors
+    /// What the device says.
+    pub fn new(device: &D, layers: &Layers, sums: Arc<dyn Collective<D>>) -> Result<Self> {
+        let widest = layers.norms().map(|norm| norm.width).max().unwrap_or(0);
+        let told = device.alloc(8 * sums.size() * NUM_TOLD * widest)?.into();
+        Ok(Self { sums, told })
+    }
+
+    /// Sums what all devices tell of the columns of a normalisation of `width` columns.
+    ///
+    /// # Errors
+    /// What the link says.
+    pub fn hear(&self, device: &D, width: usize) -> Result<()> {
+        let count = self.sums.size() * NUM_TOLD * width;
+        self.sums.all_reduce_sum(device, &mut self.told.borrow_mut(), Number::F64, count)
+    }
+
+    /// What sees to it that nobody waits for this device where something goes wrong on it.
+    pub fn watch(&self) -> Watch<D> {
+        Watch(Some(self.sums.clone()))
+    }
+}
+
+/// Gives the link up where it goes out of scope before [`Watch::all_went_well`], in a panic too.
+pub struct Watch<D: Device>(Option<Arc<dyn Collective<D>>>);
+
+impl<D: Device> Watch<D> {
+    /// Nothing is given up.
+    pub fn all_went_well(mut self) {
+        self.0 = None;
+    }
+}
+
+impl<D: Device> Drop for Watch<D> {
+    fn drop(&mut self) {
+        if let Some(sums) = &self.0 {
+            sums.give_up();
+        }
+    }
+}

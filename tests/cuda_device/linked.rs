@@ -1,0 +1,127 @@
+//! GPUs that sum together, by a library of the test's own in NCCL's place (`nccl.c`).
+
+use super::{driver, loaded, sentence, set, stand_in};
+use libloading::Library;
+use std::sync::{Arc, LazyLock};
+use std::thread;
+use vecaz::Result;
+use vecaz::backend::kernels::collective::{Collective, Number, Place};
+use vecaz::backend::kernels::cuda::{CudaDevice, linked};
+use vecaz::backend::kernels::device::Device;
+
+/// NCCL, loaded before anything asks for it.
+static NCCL: LazyLock<Library> = LazyLock::new(|| stand_in("libnccl.so.2", "nccl.c"));
+
+type Buffer = <CudaDevice as Device>::Buffer;
+type Sums = Arc<dyn Collective<CudaDevice>>;
+
+/// Ends that are there.
+fn ends() -> i32 {
+    // SAFETY: the counter is a global variable of nccl.c, and only one test runs at a time.
+    unsafe { **NCCL.get::<*mut i32>(b"nccl_ends").expect("in nccl.c") }
+}
+
+/// So many of the driver's GPUs, or nothing, said loudly, where NVIDIA's compiler is not on this machine.
+fn gpus(num: u32) -> Option<Vec<CudaDevice>> {
+    drop(loaded(None)?);
+    Some((0..num).map(|number| CudaDevice::open(number, None).expect("opened")).collect())
+}
+
+/// Both GPUs, linked, each with a buffer of these bytes.
+fn pair(bytes: [&[u8]; 2]) -> Option<[(CudaDevice, Sums, Buffer); 2]> {
+    set(&NCCL, "nccl_link_result", 0i32);
+    let mut bytes = bytes.into_iter();
+    let places = linked(gpus(2)?).expect("linked").into_iter().map(|Place { device, sums }| {
+        let bytes = bytes.next().expect("two");
+        let mut buffer = device.alloc(bytes.len()).expect("room");
+        device.upload(&mut buffer, 0, bytes).expect("copied");
+        (device, sums.expect("of two"), buffer)
+    });
+    places.collect::<Vec<_>>().try_into().ok()
+}
+
+/// Does `work` on both at the same time.
+fn both<T: Send>(
+    pair: [(CudaDevice, Sums, Buffer); 2],
+    work: impl Fn(&CudaDevice, &Sums, &mut Buffer) -> T + Sync,
+) -> [(CudaDevice, Sums, Buffer, T); 2] {
+    let work = &work;
+    thread::scope(|scope| {
+        let threads = pair.map(|(device, sums, mut buffer)| {
+            scope.spawn(move || {
+                let out = work(&device, &sums, &mut buffer);
+                (device, sums, buffer, out)
+            })
+        });
+        threads.map(|thread| thread.join().expect("no panic"))
+    })
+}
+
+fn bytes_of(device: &CudaDevice, buffer: &Buffer) -> Vec<u8> {
+    let mut out = vec![0; buffer.len()];
+    device.download(buffer, 0, &mut out).expect("copied");
+    out
+}
+
+#[test]
+fn numbers_of_both_formats_are_summed_on_all() {
+    let _driver = driver();
+    let floats = [[1.5f32, -2.0, 8.0], [0.25, 4.0, 16.0]];
+    let given = [bytemuck::cast_slice(&floats[0]), bytemuck::cast_slice(&floats[1])];
+    let Some(linked) = pair(given) else { return };
+    assert_eq!(ends(), 2);
+    let done = both(linked, |device, sums, buffer| {
+        assert_eq!(sums.size(), 2);
+        sums.all_reduce_sum(device, buffer, Number::F32, 2)?;
+        sums.all_reduce_sum(device, buffer, Number::F32, 1)
+    });
+    for (rank, (device, sums, buffer, result)) in done.iter().enumerate() {
+        result.as_ref().expect("summed");
+        assert_eq!(sums.rank(), rank);
+        assert_eq!(bytes_of(device, buffer), bytemuck::cast_slice::<f32, u8>(&[3.5, 2.0, floats[rank][2]]));
+    }
+    drop(done);
+    assert_eq!(ends(), 0, "both ends are given back");
+
+    let doubles = [[1.0f64, 1e-12], [2.0, 3e-12]];
+    let given = [bytemuck::cast_slice(&doubles[0]), bytemuck::cast_slice(&doubles[1])];
+    let Some(linked) = pair(given) else { return };
+    let done = both(linked, |device, sums, buffer| sums.all_reduce_sum(device, buffer, Number::F64, 2));
+    for (device, _, buffer, result) in &done {
+        result.as_ref().expect("summed");
+        assert_eq!(bytes_of(device, buffer), bytemuck::cast_slice::<f64, u8>(&[3.0, 1e-12 + 3e-12]));
+    }
+    let (device, sums, mut buffer, _) = done.into_iter().next().expect("two");
+    let outside = sentence(sums.all_reduce_sum(&device, &mut buffer, Number::F64, 3));
+    assert_eq!(outside, "device cuda:0: 24 bytes at 0 are outside a buffer of 16");
+}
+
+#[test]
+fn who_gives_up_wakes_who_waits() {
+    let _driver = driver();
+    let Some(linked) = pair([&[0; 8], &[0; 8]]) else { return };
+    let done = both(linked, |device, sums, buffer| -> Result<()> {
+        if sums.rank() == 1 {
+            sums.give_up();
+        }
+        sums.all_reduce_sum(device, buffer, Number::F64, 1)
+    });
+    let [first, second] = done.map(|(_, _, _, result)| sentence(result));
+    let given_up = "another GPU has given up the sums over all of them";
+    let waited = "device cuda:0: NCCL cannot sum over the GPUs: remote process exited (ncclResult_t 6)";
+    assert!(first == waited || first == format!("device cuda:0: {given_up}"), "{first}");
+    assert_eq!(second, format!("device cuda:1: {given_up}"));
+    assert_eq!(ends(), 0);
+}
+
+#[test]
+fn a_link_that_cannot_be_is_told_and_one_gpu_needs_none() {
+    let _driver = driver();
+    set(&NCCL, "nccl_link_result", 2i32);
+    let Some(devices) = gpus(2) else { return };
+    let error = sentence(linked(devices).map(drop));
+    let expected = "NCCL cannot link them: unhandled system error (ncclResult_t 2)";
+    assert_eq!(error, format!("device cuda:0,cuda:1: {expected}"));
+    let alone = linked(gpus(1).expect("a compiler")).expect("no link is made");
+    assert!(matches!(alone.as_slice(), [Place { sums: None, .. }]));
+}

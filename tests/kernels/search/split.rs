@@ -1,0 +1,174 @@
+//! Self-play split over several devices against self-play on one: games, samples, games in progress and counts must be equal
+//! to the bit, whatever network answers where.
+
+use super::beside::{self, Make, evaluator, parts};
+use super::networks::OnDevice;
+use super::selfplay::{Answers, CASES, config, on_device, play};
+use crate::host_device::HostDevice;
+use std::sync::Arc;
+use vecaz::backend::kernels::KernelBackend;
+use vecaz::backend::kernels::network::ObsFormat;
+use vecaz::backend::lanes::PlayPlan;
+use vecaz::backend::plan::BackendPlan;
+use vecaz::backend::split::SplitBackend;
+use vecaz::backend::{Backend, cpu_backend};
+use vecaz::batch::{AnyGame, any_game};
+use vecaz::config::{Config, DeviceName};
+use vecaz::net::{HashNet, IoShape, UniformNet};
+use vecaz::search::PassClock;
+use vecaz::selfplay::SelfPlay;
+use vecaz::{Error, Result};
+
+/// The rows of `plan` on `num` devices, with what `make` makes of each.
+fn split(
+    config: &Config,
+    plan: BackendPlan,
+    num: u32,
+    make: &dyn Fn(DeviceName, BackendPlan) -> Result<Box<dyn Backend>>,
+) -> Result<Box<dyn Backend>> {
+    let game = any_game(config.game_name(), &config.game_options()).expect("registered");
+    let devices: Vec<DeviceName> = (0..num).map(DeviceName::Cuda).collect();
+    let rows_per_game = PlayPlan::new(config, &game.sizes()).determinisations;
+    Ok(Box::new(SplitBackend::new(plan, &devices, rows_per_game, make)?))
+}
+
+/// Kernels for a part of the rows, on the host.
+fn kernels(game: &dyn AnyGame, device: DeviceName, plan: BackendPlan) -> Result<KernelBackend<HostDevice>> {
+    let DeviceName::Cuda(number) = device else { panic!("{device} is none of those") };
+    assert_eq!(plan.params.devices, device.into(), "a part is planned for its device");
+    KernelBackend::new(HostDevice::new(10 + u64::from(number)), game, plan)
+}
+
+fn compare(config: &Config, answers: Answers, num: u32) {
+    let game = any_game(config.game_name(), &config.game_options()).expect("registered");
+    let (found, clock) = play(config, answers, &|plan, shape: IoShape| {
+        split(config, plan, num, &|device, plan| {
+            let mut backend = kernels(game.as_ref(), device, plan)?;
+            if answers == Answers::Beside {
+                let network = OnDevice { network: HashNet(shape), format: ObsFormat::F32, forwards: 0 };
+                backend.set_network(Some(Box::new(network)));
+            }
+            Ok(Box::new(backend))
+        })
+    });
+    let (right, right_clock) = on_device(config, answers, 0);
+    let what = format!("{} on {num} devices with {answers:?}", config.game_name());
+    assert!(right.games.iter().any(|game| !game.samples.is_empty()), "{what}: nothing was played");
+    assert_eq!(found.games.len(), right.games.len(), "{what}");
+    for (found, right) in found.games.iter().zip(&right.games) {
+        assert_eq!(found, right, "{what}");
+    }
+    assert_eq!(found.lanes, right.lanes, "{what}");
+    let counts = |clock: PassClock| PassClock { copied: Default::default(), ..clock };
+    assert_eq!(counts(clock), counts(right_clock), "{what}");
+    assert_eq!(clock.copied.inside == 0, right_clock.copied.inside == 0, "{what}");
+}
+
+#[test]
+fn games_on_several_devices_are_those_of_one() {
+    for (game, search, selfplay) in CASES {
+        let config = config(game, search, selfplay);
+        for (answers, num) in [(Answers::Host, 2), (Answers::Beside, 3), (Answers::Same, 2)] {
+            compare(&config, answers, num);
+        }
+    }
+}
+
+#[test]
+fn seven_games_are_split_over_three_devices() {
+    let hex = config("name = 'hex'\nsize = 3", "simulations = 8", "games = 7\nstride = 40");
+    let blob = config(
+        "name = 'blob'\nplayers = 3\ncards = 2",
+        "simulations = 5\ndeterminisations = 2",
+        "games = 7\nstride = 40",
+    );
+    for answers in [Answers::Host, Answers::Beside, Answers::Same] {
+        compare(&hex, answers, 3);
+        compare(&blob, answers, 3);
+    }
+}
+
+#[test]
+fn every_device_has_the_network_and_its_new_weights() {
+    for (game, search, selfplay, net, precision) in beside::CASES {
+        let config = config(game, search, selfplay);
+        let rules = any_game(config.game_name(), &config.game_options()).expect("registered");
+        let played = |make: Make<'_>| {
+            let [old, new] =
+                [1, 2].map(|seed| evaluator(parts(rules.as_ref(), net, precision, seed), &Arc::default()));
+            beside::play(&config, &[&old, &new], Vec::new(), make)
+        };
+        let one: Make<'_> =
+            &|plan| Ok(Box::new(KernelBackend::new(HostDevice::new(6), rules.as_ref(), plan)?));
+        let (right, right_between, _) = played(one);
+        for num in [2, 3].into_iter().filter(|&num| num as usize <= config.selfplay.games) {
+            let (found, between, inside) = played(&|plan| {
+                if plan.rows == 1 {
+                    return one(plan); // the root cache
+                }
+                split(&config, plan, num, &|device, plan| {
+                    Ok(Box::new(kernels(rules.as_ref(), device, plan)?))
+                })
+            });
+            assert_eq!(
+                (found, between),
+                (right.clone(), right_between.clone()),
+                "{game} {precision:?} on {num}"
+            );
+            assert_eq!(inside, 0, "{inside} bytes are copied within passes");
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_split_is_refused() {
+    let game = any_game("blob", &toml::Table::new()).expect("registered");
+    let sizes = game.sizes();
+    let shape =
+        IoShape { obs_len: sizes.obs.len(), num_actions: sizes.num_actions, num_players: sizes.num_players };
+    let with_games = |games: u64, free: [usize; 2]| {
+        let config =
+            config("name = 'blob'", "determinisations = 4\nsimulations = 50", &format!("games = {games}"));
+        let make: Make<'_> = &|plan| {
+            split(&config, plan, 2, &|device, plan| {
+                let free = free[usize::from(device == DeviceName::Cuda(1))];
+                let device = HostDevice::new(1).with_free_bytes(free);
+                Ok(Box::new(KernelBackend::new(device, game.as_ref(), plan)?))
+            })
+        };
+        SelfPlay::with_backends(&game, &config, &UniformNet(shape), Vec::new(), 1, make).map(drop)
+    };
+    let all = usize::MAX;
+    let few = with_games(1, [all, all]).expect_err("no game for the second");
+    assert_eq!(few.to_string(), "1 games on 2 devices: every device needs a game at least");
+
+    let free = [70 << 20, 68 << 20];
+    let Err(Error::Memory { largest_games, detail, have_mib, .. }) = with_games(200, free) else {
+        panic!("there is no room for 200 games")
+    };
+    assert!(detail.starts_with("on cuda:1: 400 trees of "), "{detail}");
+    assert_eq!(have_mib, 68);
+    assert!(
+        (10..200).contains(&largest_games) && largest_games.is_multiple_of(2),
+        "{largest_games}: {detail}"
+    );
+    assert!(with_games(largest_games, free).is_ok(), "{largest_games} games do not fit");
+    assert!(with_games(largest_games + 2, free).is_err(), "{largest_games} games are not the most");
+
+    // Backends that are led and such that lead do not go together.
+    let config = config("name = 'tic_tac_toe'", "simulations = 4", "games = 2");
+    let game = any_game("tic_tac_toe", &toml::Table::new()).expect("registered");
+    let make: Make<'_> = &|plan| {
+        split(&config, plan, 2, &|device, plan| match device {
+            DeviceName::Cuda(0) => cpu_backend(game.as_ref(), plan),
+            _ => Ok(Box::new(kernels(game.as_ref(), device, plan)?)),
+        })
+    };
+    let sizes = game.sizes();
+    let shape =
+        IoShape { obs_len: sizes.obs.len(), num_actions: sizes.num_actions, num_players: sizes.num_players };
+    let network = UniformNet(shape);
+    let mut selfplay = SelfPlay::with_backends(&game, &config, &network, Vec::new(), 1, make).expect("fits");
+    let mixed = selfplay.set_network(&network, Vec::new()).expect_err("of two kinds");
+    assert_eq!(mixed.to_string(), "rows on devices of different kinds: some lead their passes, some do not");
+}
