@@ -155,6 +155,7 @@ fn a_network_beside_the_trees_plays_the_games_that_it_plays_through_the_host() {
         ("name = 'hex'\nsize = 5", "blocks = 2\nchannels = 40", Precision::F32, 33),
         ("name = 'backgammon'", "arch = 'mlp'\nblocks = 2\nchannels = 100", Precision::F16, 64),
         ("name = 'blob'", "arch = 'mlp'\nblocks = 1\nchannels = 64", Precision::Tf32, 9),
+        ("name = 'clique'\nn = 9\nk = 4", "arch = 'edge'\nblocks = 2\nchannels = 64", Precision::Bf16, 129),
     ] {
         let text = format!(
             "[game]\n{game}\n[search]\nsimulations = 20\nleaves = 2\n[selfplay]\ngames = {lanes}\nstride = 60"
@@ -251,8 +252,8 @@ fn training_follows_the_cpu_and_repeats_to_the_bit() {
     }
 }
 
-/// Networks on boards and a perceptron, with sizes that fill no tile.
-fn networks() -> [NetSpec; 4] {
+/// Networks on boards, a perceptron and networks on edges, with sizes that fill no tile.
+fn networks() -> [NetSpec; 7] {
     let board = |planes, height, width, blocks, channels| NetSpec {
         arch: Arch::Resnet,
         blocks,
@@ -265,11 +266,19 @@ fn networks() -> [NetSpec; 4] {
         num_players: 2,
         zero_sum_pair: true,
     };
+    let edges = |edges, blocks, channels| NetSpec {
+        arch: Arch::Edge,
+        num_actions: edges,
+        ..board(4, edges, 1, blocks, channels)
+    };
     [
         board(2, 6, 7, 6, 128),
         board(17, 19, 19, 2, 70),
         board(3, 3, 5, 3, 256),
         NetSpec { arch: Arch::Mlp, ..board(198, 1, 1, 3, 250) },
+        edges(91, 3, 64),
+        edges(136, 2, 200),
+        edges(3, 1, 9),
     ]
 }
 
@@ -318,7 +327,8 @@ fn the_networks_kernels_are_candle_within_their_rounding() {
         let mut net = CandleNet::new(&spec, &weights).expect("of this shape");
         let (mut logits, mut values) = (vec![0.0; 301 * spec.num_actions], vec![0.0; 301 * spec.num_players]);
         net.forward(&obs, &mut logits, &mut values).expect("finite");
-        let layers = (2 * spec.blocks + 3) as f32;
+        let a_block = if spec.arch == Arch::Edge { 4 } else { 2 };
+        let layers = (a_block * spec.blocks + 3) as f32;
         let rounded = [(Numbers::F16, 2048.0), (Numbers::Bf16, 512.0), (Numbers::Tf32, 2048.0)];
         let bounds = rounded.map(|(numbers, steps)| (numbers, 3.0 * (2.0 * layers).sqrt() / steps));
         for (numbers, most) in bounds.into_iter().chain([(Numbers::F32, 2e-5)]) {

@@ -469,12 +469,9 @@ impl Config {
             (_, _, Precision::F32)
             | (false, _, Precision::Bf16)
             | (false, Arch::Resnet | Arch::Mlp, Precision::Int8)
-            | (true, Arch::Resnet | Arch::Mlp, Precision::Bf16 | Precision::F16 | Precision::Tf32) => {
-                return Ok(());
-            }
+            | (true, _, Precision::Bf16 | Precision::F16 | Precision::Tf32) => return Ok(()),
             (false, Arch::Edge, _) => "f32 or bf16 where net.arch = \"edge\"",
             (false, ..) => "f32, bf16 or int8 on the CPU",
-            (true, Arch::Edge, _) => "f32 on a GPU where net.arch = \"edge\", or net.device = \"cpu\"",
             (true, ..) => "f32, tf32, bf16 or f16 on a GPU, or net.device = \"cpu\"",
         };
         let got = format!("{:?}", self.net.precision).to_lowercase();
