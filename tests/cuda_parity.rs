@@ -202,9 +202,9 @@ fn self_play_is_the_same_with_many_rows_and_one_answer() {
     }
 }
 
-/// Updates on random samples of Connect Four's shapes: the losses, and the state after them.
-fn train(device: CudaDevice, precision: TrainPrecision) -> (Vec<Losses>, Weights) {
-    let (spec, config) = training(precision);
+/// Updates on random samples of Connect Four's or the clique game's shapes: the losses, and the state after them.
+fn train(device: CudaDevice, arch: Arch, precision: TrainPrecision) -> (Vec<Losses>, Weights) {
+    let (spec, config) = training(arch, precision);
     let mut trainer = DeviceTrainer::new(device, &spec, &config, None, 1).expect("a trainer");
     let losses = (0..UPDATES).map(|update| trainer.step(&samples(&spec, update)).expect("finite")).collect();
     (losses, trainer.state().expect("a state"))
@@ -212,9 +212,10 @@ fn train(device: CudaDevice, precision: TrainPrecision) -> (Vec<Losses>, Weights
 
 const UPDATES: u64 = 20;
 
-fn training(precision: TrainPrecision) -> (NetSpec, TrainConfig) {
-    let net = NetConfig { blocks: 3, channels: 40, ..NetConfig::default() };
-    let spec = NetSpec::new(&net, &rules("connect_four", "").sizes());
+fn training(arch: Arch, precision: TrainPrecision) -> (NetSpec, TrainConfig) {
+    let net = NetConfig { arch, blocks: 3, channels: 40, ..NetConfig::default() };
+    let game = if arch == Arch::Edge { rules("clique", "n = 9") } else { rules("connect_four", "") };
+    let spec = NetSpec::new(&net, &game.sizes());
     (spec, TrainConfig { precision, warmup_updates: 4, ..TrainConfig::default() })
 }
 
@@ -236,19 +237,21 @@ fn samples(spec: &NetSpec, number: u64) -> TrainBatch {
 
 #[test]
 fn training_follows_the_cpu_and_repeats_to_the_bit() {
-    for (precision, tolerance) in
-        [(TrainPrecision::F32, 1e-3), (TrainPrecision::Bf16, 5e-2), (TrainPrecision::F16, 1e-2)]
-    {
-        let (Some(one), Some(other)) = (gpu(), gpu()) else { return };
-        let (spec, config) = training(TrainPrecision::F32);
-        let mut right = Trainer::new(&spec, &config, 1).expect("a trainer");
-        let (losses, state) = train(one, precision);
-        for (update, found) in losses.iter().enumerate() {
-            let right = right.step(&samples(&spec, update as u64)).expect("finite");
-            let apart = (found.total / right.total - 1.0).abs();
-            assert!(apart < tolerance, "{precision:?} {update}: {found:?} {right:?}");
+    for arch in [Arch::Resnet, Arch::Edge] {
+        for (precision, tolerance) in
+            [(TrainPrecision::F32, 1e-3), (TrainPrecision::Bf16, 5e-2), (TrainPrecision::F16, 1e-2)]
+        {
+            let (Some(one), Some(other)) = (gpu(), gpu()) else { return };
+            let (spec, config) = training(arch, TrainPrecision::F32);
+            let mut right = Trainer::new(&spec, &config, 1).expect("a trainer");
+            let (losses, state) = train(one, arch, precision);
+            for (update, found) in losses.iter().enumerate() {
+                let right = right.step(&samples(&spec, update as u64)).expect("finite");
+                let apart = (found.total / right.total - 1.0).abs();
+                assert!(apart < tolerance, "{arch:?} {precision:?} {update}: {found:?} {right:?}");
+            }
+            assert!(train(other, arch, precision) == (losses, state), "{arch:?} {precision:?}");
         }
-        assert!(train(other, precision) == (losses, state), "{precision:?}");
     }
 }
 

@@ -151,7 +151,7 @@ section! {
         /// differs in bf16 by 5e-5 nats of policy and 0.002 of value, in int8 by 8e-4 and 0.011, and plays as strongly in
         /// either (`benches/precision.rs`).
         precision: Precision = Precision::F32,
-        /// Device of the network in self-play and, but for the edge network, in training; where none is given, `run.device`.
+        /// Device of the network in self-play and training; where none is given, `run.device`.
         device: Option<DeviceName> = None,
     }
 }
@@ -289,7 +289,7 @@ section! {
         /// Threads; 0 = all cores.
         threads: usize = 0,
         /// Device of games and trees in self-play and evaluation: `cpu`, `cuda` or `cuda:N`; of the network too, unless `net.device` is
-        /// given. Training is where the network is, but that of the edge network on the CPU.
+        /// given. Training is where the network is.
         device: DeviceName = DeviceName::Cpu,
         /// Memory the plan may take, in MiB; 0 = nine tenths of what the machine has free.
         memory_mib: u64 = 0,
@@ -372,12 +372,9 @@ impl Config {
         self.net.device.unwrap_or(self.run.device)
     }
 
-    /// The device of training: that of the network in self-play; the edge network's is always the CPU.
+    /// The device of training: that of the network in self-play.
     pub fn training_device(&self) -> DeviceName {
-        match self.net.arch {
-            Arch::Resnet | Arch::Mlp => self.network_device(),
-            Arch::Edge => DeviceName::Cpu,
-        }
+        self.network_device()
     }
 
     /// The whole configuration as TOML, such that reading it back gives the same.
@@ -432,8 +429,7 @@ impl Config {
         let t = &self.train;
         if self.training_device() == DeviceName::Cpu && t.precision != TrainPrecision::F32 {
             let got = format!("{:?}", t.precision).to_lowercase();
-            let expected =
-                "f32 where training is on the CPU: net.device is not a GPU, or net.arch = \"edge\"";
+            let expected = "f32 where training is on the CPU: net.device is not a GPU";
             return Err(Error::config("train.precision", got, expected));
         }
         within("train.lr", t.lr, 0.0..=100.0)?;

@@ -39,6 +39,7 @@ embed! {
     "train/linear.cuh",
     "train/norm.cuh",
     "train/loss.cuh",
+    "train/graph.cuh",
     "train/optimizer.cuh",
     "net/numbers.cuh",
     "net/mma.cuh",

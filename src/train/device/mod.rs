@@ -1,11 +1,12 @@
-//! The training step on a device: forward, losses, backward and optimiser as kernels (`kernels/train.cu`), for the residual
-//! network and the perceptron. The passes of [`crate::net::ops`] and the losses and optimiser of [`super`] are the truth.
+//! The training step on a device: forward, losses, backward and optimiser as kernels (`kernels/train.cu`), for every network. The
+//! passes of [`crate::net::ops`] and the losses and optimiser of [`super`] are the truth.
 //!
 //! Parameters, moments and statistics are 32-bit floats and stay on the device; activations, their gradients and the weights
 //! that products read are in `train.precision`. Sums have a fixed order: a step is a function of the trainer's state and the
 //! batch alone, to the bit, for one device and precision.
 
 mod arrays;
+mod graph; // what an edge network has besides
 mod layers;
 mod passes;
 mod samples;
@@ -16,14 +17,14 @@ use super::{Losses, TrainBatch, Trainer};
 use crate::backend::kernels::device::{Arg, Device};
 use crate::backend::kernels::source;
 use crate::batch::AnyGame;
-use crate::config::{Arch, TrainConfig, TrainPrecision};
+use crate::config::{TrainConfig, TrainPrecision};
 use crate::error::{Error, Result};
 use crate::net::ops::{Kind, Params};
 use crate::net::spec::{NetSpec, Weights};
 use crate::replay::{BatchPlan, Replay};
 use arrays::Arrays;
 pub use arrays::Samples;
-pub use layers::{Layers, Mode, Shape};
+pub use layers::{Layer, Layers, Mode, Shape};
 use passes::{Pass, Shared, blocks, elementwise, warps};
 pub use samples::{DeviceReplay, Residence};
 use step::Settings;
@@ -55,19 +56,6 @@ pub struct DeviceTrainer<D: Device> {
     loss_scale: LossScale,
 }
 
-/// Refuses a network that has no training kernels.
-///
-/// # Errors
-/// [`Error::Unsupported`].
-pub fn kernels_of(arch: Arch) -> Result<()> {
-    match arch {
-        Arch::Resnet | Arch::Mlp => Ok(()),
-        Arch::Edge => {
-            Err(Error::unsupported("the edge network in training on a device", "it is trained on the CPU"))
-        }
-    }
-}
-
 /// Bytes of a number of activations.
 fn element_bytes(precision: TrainPrecision) -> usize {
     match precision {
@@ -81,7 +69,7 @@ impl<D: Device> DeviceTrainer<D> {
     /// samples of `game`, if there is one that has them.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for a network without kernels, and what the device says.
+    /// Those of [`NetSpec::check_graph`], and what the device says.
     pub fn new(
         device: D,
         spec: &NetSpec,
@@ -270,7 +258,7 @@ impl<D: Device> DeviceTrainer<D> {
             arrays,
         };
         pass.forward()?;
-        let width = |layer: &layers::Layer| Arg::U32(layer.forward.columns);
+        let width = |layer: &Layer| Arg::U32(layer.positions as u32 * layer.forward.columns);
         let sizes = [arrays.boards, self.spec.num_actions, self.spec.num_players, self.spec.num_values()];
         let [rows, actions, players, outputs] = sizes.map(|n| Arg::U32(n as u32));
         let args = [
@@ -285,6 +273,7 @@ impl<D: Device> DeviceTrainer<D> {
             Arg::Buffer(&arrays.samples.weight, 0),
             Arg::Buffer(&arrays.logits, 0),
             width(&self.layers.policy),
+            Arg::U32(self.logit_stride()),
             Arg::Buffer(&arrays.values, 0),
             width(&self.layers.values),
             Arg::Buffer(&arrays.d_logits, 0),
@@ -299,6 +288,12 @@ impl<D: Device> DeviceTrainer<D> {
         ];
         self.device.launch("sum_losses", blocks(1, BLOCK), &args)?;
         pass.backward()
+    }
+
+    /// Numbers from one logit of a sample to the next: the columns of a layer that makes one at every position.
+    fn logit_stride(&self) -> u32 {
+        let policy = &self.layers.policy;
+        if policy.positions > 1 { policy.forward.columns } else { 1 }
     }
 
     /// The optimiser, and what the update tells.
