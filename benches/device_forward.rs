@@ -16,21 +16,26 @@ use vecaz::backend::kernels::device::{Arg, Device, LaunchShape};
 use vecaz::backend::kernels::forward::{DeviceForward, Numbers, PEAK_BLOCK, PEAK_PRODUCTS, peak_program};
 use vecaz::backend::kernels::network::{DeviceNetwork, Slots};
 use vecaz::backend::kernels::store::Store;
-use vecaz::config::NetConfig;
+use vecaz::batch::any_game;
+use vecaz::config::{Arch, NetConfig};
 use vecaz::error::{Error, Result};
-use vecaz::game::Game;
-use vecaz::game::connect_four::ConnectFour;
 use vecaz::net::spec::NetSpec;
 use vecaz::rng::{Key, Purpose};
 
-/// Networks: blocks, channels.
-const SIZES: [(usize, usize); 4] = [(2, 32), (6, 64), (6, 128), (20, 256)];
+/// Networks: kind, blocks, channels.
+const NETWORKS: [(Arch, usize, usize); 5] = [
+    (Arch::Resnet, 2, 32),
+    (Arch::Resnet, 6, 64),
+    (Arch::Resnet, 6, 128),
+    (Arch::Resnet, 20, 256),
+    (Arch::Edge, 3, 64),
+];
 /// Side of the matrices whose product is the peak.
 const SIDE: usize = 8192;
 
 #[derive(Parser)]
 struct Args {
-    /// Networks to measure, such as 6x128; all if none is named.
+    /// Networks to measure, such as 6x128 or edge3x64; all if none is named.
     networks: Vec<String>,
     /// N: positions of a batch.
     #[arg(long, value_delimiter = ',', default_value = "1,16,128,1024,4096,16384,32768")]
@@ -49,10 +54,14 @@ struct Args {
     bench: bool,
 }
 
-/// A tower on Connect Four's board.
-fn network(blocks: usize, channels: usize) -> NetSpec {
-    let net = NetConfig { blocks, channels, ..NetConfig::default() };
-    NetSpec::new(&net, &ConnectFour::default().sizes())
+/// The name of a network, and its sizes: a tower on Connect Four's board, or an edge network on K_14.
+fn network((arch, blocks, channels): (Arch, usize, usize)) -> Result<(String, NetSpec)> {
+    let net = NetConfig { arch, blocks, channels, ..NetConfig::default() };
+    let (kind, sizes) = match arch {
+        Arch::Edge => ("edge", any_game("clique", &toml::toml! { n = 14 })?.sizes()),
+        Arch::Resnet | Arch::Mlp => ("", any_game("connect_four", &toml::Table::new())?.sizes()),
+    };
+    Ok((format!("{kind}{blocks}x{channels}"), NetSpec::new(&net, &sizes)))
 }
 
 /// Seconds of one `work`, of which several are asked for before `wait`.
@@ -124,12 +133,10 @@ fn main() -> Result<()> {
         "{}",
         json!({ "gpu": gpu, "gemm_bf16_tflops": gemm / 1e12, "mma_tflops": mma.map(|x| x / 1e12) })
     );
-    for (blocks, channels) in SIZES {
-        let name = format!("{blocks}x{channels}");
+    for (name, spec) in NETWORKS.into_iter().map(network).collect::<Result<Vec<_>>>()? {
         if !args.networks.is_empty() && !args.networks.contains(&name) {
             continue;
         }
-        let spec = network(blocks, channels);
         let weights = spec.random(Key::new(1, Purpose::Weights));
         for &num in &args.slots {
             let mut net = DeviceForward::new(&device, &spec, &weights, numbers, num)?;

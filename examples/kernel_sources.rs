@@ -36,7 +36,7 @@ const GENERATIONS: [(u32, u32); 7] =
 /// Label, architecture, board, blocks and channels, number format, slots.
 type NetworkCase = (&'static str, Arch, [usize; 3], [usize; 2], Numbers, usize);
 
-const NETWORKS: [NetworkCase; 10] = [
+const NETWORKS: [NetworkCase; 15] = [
     ("2x32 bf16", Arch::Resnet, [2, 6, 7], [2, 32], Numbers::Bf16, 4096),
     ("6x64 bf16 19x19", Arch::Resnet, [17, 19, 19], [6, 64], Numbers::Bf16, 4096),
     ("6x128 bf16", Arch::Resnet, [2, 6, 7], [6, 128], Numbers::Bf16, 4096),
@@ -47,6 +47,11 @@ const NETWORKS: [NetworkCase; 10] = [
     ("6x128 bf16, 16 slots", Arch::Resnet, [2, 6, 7], [6, 128], Numbers::Bf16, 16),
     ("6x128 bf16, 1 slot", Arch::Resnet, [2, 6, 7], [6, 128], Numbers::Bf16, 1),
     ("mlp 3x256 bf16", Arch::Mlp, [198, 1, 1], [3, 256], Numbers::Bf16, 4096),
+    ("edge 3x64 bf16 K_14", Arch::Edge, [4, 91, 1], [3, 64], Numbers::Bf16, 4096),
+    ("edge 3x64 f16 K_6", Arch::Edge, [4, 15, 1], [3, 64], Numbers::F16, 4096),
+    ("edge 3x64 tf32 K_6, 16 slots", Arch::Edge, [4, 15, 1], [3, 64], Numbers::Tf32, 16),
+    ("edge 6x128 f32 K_17", Arch::Edge, [4, 136, 1], [6, 128], Numbers::F32, 1024),
+    ("edge 6x256 bf16 K_17", Arch::Edge, [4, 136, 1], [6, 256], Numbers::Bf16, 1024),
 ];
 
 fn print_networks() -> Result<()> {
@@ -59,7 +64,7 @@ fn print_networks() -> Result<()> {
             value_channels: 4,
             value_hidden: 64,
             obs: ObsShape { channels: planes, height, width },
-            num_actions: height * width + 1,
+            num_actions: if arch == Arch::Edge { height } else { height * width + 1 },
             num_players: 2,
             zero_sum_pair: true,
         };

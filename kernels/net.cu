@@ -1,5 +1,6 @@
-// The forward of a network, one kernel a layer; src/backend/kernels/forward launches them. Constants come from there: the
-// layers' shapes as VZ_STEM, VZ_TOWER, VZ_DENSE, the sizes of a game's observations and answers.
+// The forward of a network, one kernel a layer; src/backend/kernels/forward launches them. Here is what all networks have; their
+// blocks are in net_tower.cu or net_edge.cu. Constants come from there: the layers' shapes as VZ_STEM, VZ_TOWER, VZ_DENSE, the
+// sizes of a game's observations and answers.
 #include "math.cuh"
 #include "net/epilogues.cuh"
 #include "net/layer.cuh"
@@ -41,24 +42,11 @@ VZ_BLOCK_KERNEL(Stem::THREADS) stem(
     net::run_layer<Stem>({input, weights, rows}, Enter{bias, scale, offset, stream, output});
 }
 
-VZ_BLOCK_KERNEL(Tower::THREADS) inner(const u32* input, const u32* weights, u32 rows, const f32* bias, u32* output) {
-    typedef net::Plain<Numbers, TOWER_CHANNELS, net::Bias::ADDED, net::Residual::NONE, net::Relu::APPLIED> Inner;
-    net::run_layer<Tower>({input, weights, rows}, Inner{bias, nullptr, output});
-}
-
-VZ_BLOCK_KERNEL(Tower::THREADS) leave(
-    const u32* input, const u32* weights, u32 rows, const f32* bias, const f32* scale, const f32* offset, f32* stream,
-    u32* output
-) {
-    typedef net::IntoStream<Numbers, TOWER_CHANNELS, net::Stream::GOES_ON> Leave;
-    net::run_layer<Tower>({input, weights, rows}, Leave{bias, scale, offset, stream, output});
-}
-
-// The linear layers that read a whole board: logits and the value head's hidden units.
+// The linear layers that read a whole board: logits, where they are made there, and the value head's hidden units.
 VZ_BLOCK_KERNEL(Dense::THREADS) dense(
     const u32* input, const u32* weights, u32 slots, const f32* bias, f32* logits, f32* hidden
 ) {
-    typedef net::Heads<VZ_NET_ACTIONS, VZ_NET_HIDDEN> Heads;
+    typedef net::Heads<VZ_NET_DENSE_LOGITS, VZ_NET_HIDDEN> Heads;
     net::run_layer<Dense>({input, weights, slots}, Heads{bias, logits, hidden});
 }
 

@@ -1,5 +1,6 @@
 // The kernels of a training update; a launcher of each is in src/train/device. They know networks as rows of numbers: no game
 // is needed to compile them.
+#include "train/graph.cuh"
 #include "train/linear.cuh"
 #include "train/norm.cuh"
 #include "train/optimizer.cuh"
@@ -176,16 +177,40 @@ VZ_KERNEL norm_gradient(
     train::input_gradient(x, d, rows, width, known, has_added ? added : nullptr, out);
 }
 
-// One warp a sample.
+VZ_KERNEL vertex_sums(const train::Element* x, u32 boards, u32 vertices, u32 width, f32 scale, train::Element* out) {
+    train::vertex_sums(x, boards, train::Graph{vertices}, width, scale, out);
+}
+
+VZ_KERNEL sums_of_ends(const train::Element* x, u32 boards, u32 vertices, u32 width, f32 scale, train::Element* out) {
+    train::sums_of_ends(x, boards, train::Graph{vertices}, width, scale, out);
+}
+
+VZ_KERNEL around_triangles(
+    const train::Element* a, const train::Element* b, u32 both, u32 boards, u32 vertices, u32 width, u32 columns, f32 scale,
+    train::Element* out
+) {
+    train::around_triangles(a, b, both, boards, train::Graph{vertices}, width, columns, scale, out);
+}
+
+VZ_KERNEL means(const train::Element* x, u32 boards, u32 area, u32 width, train::Element* out) {
+    train::means(x, boards, area, width, out);
+}
+
+VZ_KERNEL spread_means(const train::Element* d, u32 boards, u32 area, u32 width, train::Element* out) {
+    train::spread_means(d, boards, area, width, out);
+}
+
+// One warp a sample. Logit i of a sample is number i * logit_stride of its logit_width ones.
 VZ_KERNEL sample_losses(
     const train::Settings* settings, u32 rows, u32 actions, u32 players, u32 outputs, const f32* policy, const u8* legal,
-    const f32* targets, const f32* weight, const f32* logits, u32 logit_width, const f32* values, u32 value_width,
-    train::Element* d_logits, train::Element* d_values, f64* losses
+    const f32* targets, const f32* weight, const f32* logits, u32 logit_width, u32 logit_stride, const f32* values,
+    u32 value_width, train::Element* d_logits, train::Element* d_values, f64* losses
 ) {
     const u32 row = (u32)(thread_in_grid() / 32);
     if (row >= rows) return;
     const train::Targets all = {policy, legal, targets, weight, actions, players, outputs};
-    train::losses_of(*settings, all, row, logits, logit_width, values, value_width, d_logits, d_values, losses);
+    const train::Logits of = {logits, logit_width, logit_stride, d_logits};
+    train::losses_of(*settings, all, row, of, values, value_width, d_values, losses);
 }
 
 // One block.

@@ -155,6 +155,7 @@ fn a_network_beside_the_trees_plays_the_games_that_it_plays_through_the_host() {
         ("name = 'hex'\nsize = 5", "blocks = 2\nchannels = 40", Precision::F32, 33),
         ("name = 'backgammon'", "arch = 'mlp'\nblocks = 2\nchannels = 100", Precision::F16, 64),
         ("name = 'blob'", "arch = 'mlp'\nblocks = 1\nchannels = 64", Precision::Tf32, 9),
+        ("name = 'clique'\nn = 9\nk = 4", "arch = 'edge'\nblocks = 2\nchannels = 64", Precision::Bf16, 129),
     ] {
         let text = format!(
             "[game]\n{game}\n[search]\nsimulations = 20\nleaves = 2\n[selfplay]\ngames = {lanes}\nstride = 60"
@@ -202,9 +203,9 @@ fn self_play_is_the_same_with_many_rows_and_one_answer() {
     }
 }
 
-/// Updates on random samples of Connect Four's shapes: the losses, and the state after them.
-fn train(device: CudaDevice, precision: TrainPrecision) -> (Vec<Losses>, Weights) {
-    let (spec, config) = training(precision);
+/// Updates on random samples of Connect Four's or the clique game's shapes: the losses, and the state after them.
+fn train(device: CudaDevice, arch: Arch, precision: TrainPrecision) -> (Vec<Losses>, Weights) {
+    let (spec, config) = training(arch, precision);
     let mut trainer = DeviceTrainer::new(device, &spec, &config, None, 1).expect("a trainer");
     let losses = (0..UPDATES).map(|update| trainer.step(&samples(&spec, update)).expect("finite")).collect();
     (losses, trainer.state().expect("a state"))
@@ -212,9 +213,10 @@ fn train(device: CudaDevice, precision: TrainPrecision) -> (Vec<Losses>, Weights
 
 const UPDATES: u64 = 20;
 
-fn training(precision: TrainPrecision) -> (NetSpec, TrainConfig) {
-    let net = NetConfig { blocks: 3, channels: 40, ..NetConfig::default() };
-    let spec = NetSpec::new(&net, &rules("connect_four", "").sizes());
+fn training(arch: Arch, precision: TrainPrecision) -> (NetSpec, TrainConfig) {
+    let net = NetConfig { arch, blocks: 3, channels: 40, ..NetConfig::default() };
+    let game = if arch == Arch::Edge { rules("clique", "n = 9") } else { rules("connect_four", "") };
+    let spec = NetSpec::new(&net, &game.sizes());
     (spec, TrainConfig { precision, warmup_updates: 4, ..TrainConfig::default() })
 }
 
@@ -236,24 +238,26 @@ fn samples(spec: &NetSpec, number: u64) -> TrainBatch {
 
 #[test]
 fn training_follows_the_cpu_and_repeats_to_the_bit() {
-    for (precision, tolerance) in
-        [(TrainPrecision::F32, 1e-3), (TrainPrecision::Bf16, 5e-2), (TrainPrecision::F16, 1e-2)]
-    {
-        let (Some(one), Some(other)) = (gpu(), gpu()) else { return };
-        let (spec, config) = training(TrainPrecision::F32);
-        let mut right = Trainer::new(&spec, &config, 1).expect("a trainer");
-        let (losses, state) = train(one, precision);
-        for (update, found) in losses.iter().enumerate() {
-            let right = right.step(&samples(&spec, update as u64)).expect("finite");
-            let apart = (found.total / right.total - 1.0).abs();
-            assert!(apart < tolerance, "{precision:?} {update}: {found:?} {right:?}");
+    for arch in [Arch::Resnet, Arch::Edge] {
+        for (precision, tolerance) in
+            [(TrainPrecision::F32, 1e-3), (TrainPrecision::Bf16, 5e-2), (TrainPrecision::F16, 1e-2)]
+        {
+            let (Some(one), Some(other)) = (gpu(), gpu()) else { return };
+            let (spec, config) = training(arch, TrainPrecision::F32);
+            let mut right = Trainer::new(&spec, &config, 1).expect("a trainer");
+            let (losses, state) = train(one, arch, precision);
+            for (update, found) in losses.iter().enumerate() {
+                let right = right.step(&samples(&spec, update as u64)).expect("finite");
+                let apart = (found.total / right.total - 1.0).abs();
+                assert!(apart < tolerance, "{arch:?} {precision:?} {update}: {found:?} {right:?}");
+            }
+            assert!(train(other, arch, precision) == (losses, state), "{arch:?} {precision:?}");
         }
-        assert!(train(other, precision) == (losses, state), "{precision:?}");
     }
 }
 
-/// Networks on boards and a perceptron, with sizes that fill no tile.
-fn networks() -> [NetSpec; 4] {
+/// Networks on boards, a perceptron and networks on edges, with sizes that fill no tile.
+fn networks() -> [NetSpec; 7] {
     let board = |planes, height, width, blocks, channels| NetSpec {
         arch: Arch::Resnet,
         blocks,
@@ -266,11 +270,19 @@ fn networks() -> [NetSpec; 4] {
         num_players: 2,
         zero_sum_pair: true,
     };
+    let edges = |edges, blocks, channels| NetSpec {
+        arch: Arch::Edge,
+        num_actions: edges,
+        ..board(4, edges, 1, blocks, channels)
+    };
     [
         board(2, 6, 7, 6, 128),
         board(17, 19, 19, 2, 70),
         board(3, 3, 5, 3, 256),
         NetSpec { arch: Arch::Mlp, ..board(198, 1, 1, 3, 250) },
+        edges(91, 3, 64),
+        edges(136, 2, 200),
+        edges(3, 1, 9),
     ]
 }
 
@@ -319,7 +331,8 @@ fn the_networks_kernels_are_candle_within_their_rounding() {
         let mut net = CandleNet::new(&spec, &weights).expect("of this shape");
         let (mut logits, mut values) = (vec![0.0; 301 * spec.num_actions], vec![0.0; 301 * spec.num_players]);
         net.forward(&obs, &mut logits, &mut values).expect("finite");
-        let layers = (2 * spec.blocks + 3) as f32;
+        let a_block = if spec.arch == Arch::Edge { 4 } else { 2 };
+        let layers = (a_block * spec.blocks + 3) as f32;
         let rounded = [(Numbers::F16, 2048.0), (Numbers::Bf16, 512.0), (Numbers::Tf32, 2048.0)];
         let bounds = rounded.map(|(numbers, steps)| (numbers, 3.0 * (2.0 * layers).sqrt() / steps));
         for (numbers, most) in bounds.into_iter().chain([(Numbers::F32, 2e-5)]) {

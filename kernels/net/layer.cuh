@@ -87,8 +87,22 @@ VZ_DEVICE u64 weight_place(int column, int tap, int word) {
     return slab * L::SLAB_WORDS + (step * L::COLUMN_16 + sixteen) * 128 + owner * 4 + part;
 }
 
+// Where a layer's input comes from: `bring<L>` puts words `word` to `word` + 3 of input row `square` of layer L to `to`, or zeros;
+// what it copies may come later, what it stores itself comes at once. Of a row's units of four words in chunk `chunk` the first
+// `made<L>(chunk)` take much longer than the others. This one takes rows as they lie.
+struct AsItLies {
+    template <class L>
+    VZ_DEVICE static int made(int) {
+        return 0;
+    }
+    template <class L>
+    VZ_DEVICE static void bring(const Operands& operands, Place to, u32 square, int word, Source source) {
+        copy_four_words(to, operands.input + (u64)square * L::ROW_WORDS + word, source);
+    }
+};
+
 // The work of one block of threads.
-template <class L>
+template <class L, class Input>
 struct Tile {
     typedef typename L::Numbers Numbers;
     static constexpr int ROW_TILES = L::ROW_TILES, COLUMN_TILES = L::COLUMN_TILES;
@@ -140,16 +154,26 @@ VZ_UNROLL
         }
     }
 
-    // Begins to fetch the input's words of chunk `chunk`.
+    // Begins to fetch the input's words of chunk `chunk`: units that take long apart from the others, so that the threads of a
+    // warp have like work.
     VZ_DEVICE void fetch_input(int chunk) {
-        constexpr int UNITS = L::CHUNK_WORDS / 4;
+        const int made = Input::template made<L>(L::CHUNKS == 1 ? 0 : chunk);
+        fetch_units(chunk, made, L::CHUNK_WORDS / 4);
+        fetch_units(chunk, 0, made);
+    }
+
+    // Begins to fetch units `first` to `end` - 1 of a chunk of every row.
+    VZ_DEVICE void fetch_units(int chunk, int first, int end) {
+        const int units = end - first;
         const Place to = input(chunk);
-        for (int at = (int)threadIdx.x; at < L::INPUT_ROWS * UNITS; at += L::THREADS) {
-            const int row = at / UNITS, unit = at % UNITS, word = chunk * L::CHUNK_WORDS + 4 * unit;
+        for (int at = (int)threadIdx.x; at < L::INPUT_ROWS * units; at += L::THREADS) {
+            const int row = at / units, unit = first + at % units, word = chunk * L::CHUNK_WORDS + 4 * unit;
             const i64 square = first_row + row - L::HALO;
             const bool there = square >= 0 && square < operands.num_rows && word < L::ROW_WORDS;
-            const u32* from = operands.input + (there ? (u64)square * L::ROW_WORDS + word : 0);
-            copy_four_words(to + row * L::PITCH + 16 * unit, from, there ? Source::THERE : Source::ZEROS);
+            const Place place = to + row * L::PITCH + 16 * unit;
+            Input::template bring<L>(
+                operands, place, there ? (u32)square : 0, there ? word : 0, there ? Source::THERE : Source::ZEROS
+            );
         }
     }
 
@@ -304,9 +328,9 @@ VZ_UNROLL
 
 // Runs layer L; the grid is COLUMN_BLOCKS blocks for every ROWS rows, of THREADS threads with SHARED bytes. `epilogue` has a
 // type `Terms`, `terms(channel)` and `store(terms, square, channel, four sums)`; it is asked for channels past the last one too.
-template <class L, class Epilogue>
+template <class L, class Input = AsItLies, class Epilogue>
 VZ_DEVICE void run_layer(const Operands& operands, const Epilogue& epilogue) {
-    Tile<L> tile(operands);
+    Tile<L, Input> tile(operands);
     tile.multiply_all();
     tile.finish(epilogue);
 }

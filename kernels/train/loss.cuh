@@ -29,24 +29,33 @@ struct Targets {
     u32 actions, players, outputs;
 };
 
-// Turns row `row` of logits [B, logit_width] into the gradient of its cross-entropy; gives the cross-entropy and the target's
-// entropy. Illegal actions take no part.
+// The policy layer's outputs and their gradient, [B, width]: logit i of a row is number i * stride.
+struct Logits {
+    const f32* at;
+    u32 width, stride;
+    Element* gradient;
+};
+
+// Turns row `row` of the logits into the gradient of its cross-entropy; gives the cross-entropy and the target's entropy. Illegal
+// actions take no part.
 VZ_DEVICE void policy_loss(
-    const Targets& targets, f32 loss_scale, u32 row, f32 share, const f32* logits, u32 logit_width, Element* gradient, f64& cross_entropy,
-    f64& entropy
+    const Targets& targets, f32 loss_scale, u32 row, f32 share, const Logits& all, f64& cross_entropy, f64& entropy
 ) {
-    const u32 lane = threadIdx.x % 32;
-    logits += (u64)row * logit_width;
-    gradient += (u64)row * logit_width;
+    const u32 lane = threadIdx.x % 32, stride = all.stride;
+    const f32* logits = all.at + (u64)row * all.width;
+    Element* gradient = all.gradient + (u64)row * all.width;
     const f32* target = targets.policy + (u64)row * targets.actions;
     const u8* legal = targets.legal + (u64)row * targets.actions;
     f32 max = from_bits(0xFF800000u); // -inf
-    for (u32 i = lane; i < targets.actions; i += 32) max = legal[i] && logits[i] > max ? logits[i] : max;
+    for (u32 i = lane; i < targets.actions; i += 32) {
+        const f32 logit = logits[i * stride];
+        max = legal[i] && logit > max ? logit : max;
+    }
     max = warp_largest(max);
     f32 sum = 0.0f, mass = 0.0f;
     for (u32 i = lane; i < targets.actions; i += 32) {
         if (!legal[i]) continue;
-        sum += math::exp(logits[i] - max);
+        sum += math::exp(logits[i * stride] - max);
         mass += target[i];
     }
     sum = warp_sum(sum);
@@ -54,18 +63,19 @@ VZ_DEVICE void policy_loss(
     const f64 log_sum = (f64)math::ln(sum);
     cross_entropy = 0.0;
     entropy = 0.0;
-    for (u32 i = lane; i < logit_width; i += 32) {
-        const bool counts = i < targets.actions && legal[i];
+    for (u32 place = lane; place < all.width; place += 32) {
+        const u32 i = place / stride;
+        const bool counts = place % stride == 0 && i < targets.actions && legal[i];
         f32 d = 0.0f;
         if (counts) {
-            const f32 shifted = logits[i] - max, t = target[i];
+            const f32 shifted = logits[place] - max, t = target[i];
             if (t > 0.0f) {
                 cross_entropy -= (f64)t * ((f64)shifted - log_sum);
                 entropy -= (f64)t * (f64)math::ln(t);
             }
             d = share * (mass * math::exp(shifted) / sum - t);
         }
-        gradient[i] = narrow<Element>(d * loss_scale);
+        gradient[place] = narrow<Element>(d * loss_scale);
     }
     cross_entropy = warp_sum(cross_entropy);
     entropy = warp_sum(entropy);
@@ -94,14 +104,14 @@ VZ_DEVICE f64 value_loss(
 
 // The weighted losses of row `row` in losses [B, 3], and the gradients of the mean loss.
 VZ_DEVICE void losses_of(
-    const Settings& settings, const Targets& targets, u32 row, const f32* logits, u32 logit_width, const f32* values,
-    u32 value_width, Element* d_logits, Element* d_values, f64* losses
+    const Settings& settings, const Targets& targets, u32 row, const Logits& logits, const f32* values, u32 value_width,
+    Element* d_values, f64* losses
 ) {
     const f64 weight = (f64)targets.weight[row];
     const f32 share = (f32)(weight / settings.total_weight);
     f64 cross_entropy, entropy;
     const f32 loss_scale = settings.loss_scale;
-    policy_loss(targets, loss_scale, row, share, logits, logit_width, d_logits, cross_entropy, entropy);
+    policy_loss(targets, loss_scale, row, share, logits, cross_entropy, entropy);
     const f64 error = value_loss(targets, loss_scale, row, share * settings.value_weight, values, value_width, d_values);
     if (threadIdx.x % 32 != 0) return;
     losses[(u64)row * 3] = weight * cross_entropy;

@@ -151,8 +151,8 @@ section! {
         /// differs in bf16 by 5e-5 nats of policy and 0.002 of value, in int8 by 8e-4 and 0.011, and plays as strongly in
         /// either (`benches/precision.rs`).
         precision: Precision = Precision::F32,
-        /// Device of the network in self-play and, but for the edge network, in training; where none is given, `run.device`. Several
-        /// GPUs, `cuda:0,cuda:1`, train each on their share of every batch; the network answers beside the trees on each GPU of
+        /// Device of the network in self-play and training; where none is given, `run.device`. Several GPUs,
+        /// `cuda:0,cuda:1`, train each on their share of every batch; the network answers beside the trees on each GPU of
         /// `run.device` where all of those are in this list, and from the first of the list where not.
         device: Option<Devices> = None,
     }
@@ -291,7 +291,7 @@ section! {
         /// Threads; 0 = all cores.
         threads: usize = 0,
         /// Device of games and trees in self-play and evaluation: `cpu`, `cuda` or `cuda:N`; of the network too, unless `net.device` is
-        /// given. Training is where the network is, but that of the edge network on the CPU. Self-play splits its games over several
+        /// given. Training is where the network is. Self-play splits its games over several
         /// GPUs, `cuda:0,cuda:1`; evaluation, matches, `vecaz play` and the root cache take the first.
         device: Devices = Devices::default(),
         /// Memory the plan may take, in MiB; 0 = nine tenths of what the machine has free.
@@ -375,12 +375,9 @@ impl Config {
         self.net.device.unwrap_or(self.run.device)
     }
 
-    /// The devices of training: those of the network in self-play; the edge network's is always the CPU.
+    /// The devices of training: those of the network in self-play.
     pub fn training_devices(&self) -> Devices {
-        match self.net.arch {
-            Arch::Resnet | Arch::Mlp => self.network_devices(),
-            Arch::Edge => DeviceName::Cpu.into(),
-        }
+        self.network_devices()
     }
 
     /// The whole configuration as TOML, such that reading it back gives the same.
@@ -437,8 +434,7 @@ impl Config {
         let training = self.training_devices();
         if training.is_cpu() && t.precision != TrainPrecision::F32 {
             let got = format!("{:?}", t.precision).to_lowercase();
-            let expected =
-                "f32 where training is on the CPU: net.device is not a GPU, or net.arch = \"edge\"";
+            let expected = "f32 where training is on the CPU: net.device is not a GPU";
             return Err(Error::config("train.precision", got, expected));
         }
         within("train.lr", t.lr, 0.0..=100.0)?;
@@ -474,12 +470,9 @@ impl Config {
             (_, _, Precision::F32)
             | (false, _, Precision::Bf16)
             | (false, Arch::Resnet | Arch::Mlp, Precision::Int8)
-            | (true, Arch::Resnet | Arch::Mlp, Precision::Bf16 | Precision::F16 | Precision::Tf32) => {
-                return Ok(());
-            }
+            | (true, _, Precision::Bf16 | Precision::F16 | Precision::Tf32) => return Ok(()),
             (false, Arch::Edge, _) => "f32 or bf16 where net.arch = \"edge\"",
             (false, ..) => "f32, bf16 or int8 on the CPU",
-            (true, Arch::Edge, _) => "f32 on a GPU where net.arch = \"edge\", or net.device = \"cpu\"",
             (true, ..) => "f32, tf32, bf16 or f16 on a GPU, or net.device = \"cpu\"",
         };
         let got = format!("{:?}", self.net.precision).to_lowercase();

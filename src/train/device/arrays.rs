@@ -1,5 +1,6 @@
 //! The arrays of a training pass on the device.
 
+use super::graph::GraphArrays;
 use super::layers::{Layer, Layers, Norm};
 use crate::backend::kernels::device::Device;
 use crate::error::Result;
@@ -76,7 +77,7 @@ pub struct Arrays<B> {
     pub active: Vec<B>,
     /// What is known of every normalisation. `[6, width]`
     pub known: Vec<B>,
-    /// 32-bit floats. `[B, A padded]`
+    /// 32-bit floats. `[B, A padded]`; of an edge network `[B area, 8]`, a logit in the first column
     pub logits: B,
     /// Behind the ReLU. `[B, hidden padded]`
     pub hidden: B,
@@ -100,6 +101,8 @@ pub struct Arrays<B> {
     pub parts: B,
     /// Losses of every sample. `[B, 3]`
     pub losses: B,
+    /// What an edge network has besides.
+    pub graph: Option<GraphArrays<B>>,
 }
 
 impl<B> Arrays<B> {
@@ -139,6 +142,13 @@ impl<B> Arrays<B> {
             stream: elements(widest)?,
             parts: floats(parts.chain(sums).max().unwrap_or(0))?,
             losses: device.alloc(boards * 24)?,
+            graph: match &layers.graph {
+                Some(graph) => {
+                    let sizes = [boards, layers.area, layers.stem.forward.columns as usize];
+                    Some(GraphArrays::new(device, graph, sizes, bytes)?)
+                }
+                None => None,
+            },
         })
     }
 

@@ -1,9 +1,10 @@
 //! A network as the kernels see it: layers with their shapes, and maps from the flat parameters to the arrays that products
 //! read. Columns of every array are padded to whole vectors.
 
-use super::kernels_of;
+use super::graph::Graph;
 use crate::config::Arch;
 use crate::error::Result;
+use crate::net::edges::Edges;
 use crate::net::ops::{Params, Slot};
 use crate::net::spec::NetSpec;
 use bytemuck::{Pod, Zeroable};
@@ -64,6 +65,8 @@ pub struct Layer {
     pub backward: Shape,
     /// Positions of an output board.
     pub positions: usize,
+    /// Positions of an input board.
+    pub sources: usize,
     /// The packed weights, and their part of the map. `[taps, inputs, columns]`
     pub weights: Range<usize>,
     /// The packed weights of the backward direction. `[taps, columns, inputs]`
@@ -107,6 +110,8 @@ pub struct Layers {
     pub hidden: Layer,
     /// Values before the hyperbolic tangent.
     pub values: Layer,
+    /// What an edge network has besides.
+    pub graph: Option<Graph>,
     /// Positions of a board.
     pub area: usize,
     /// Channels of an observation, and the same padded.
@@ -143,12 +148,12 @@ impl Layers {
     /// The layers of `spec`.
     ///
     /// # Errors
-    /// [`crate::Error::Unsupported`] for the edge network.
+    /// Those of [`NetSpec::check_graph`].
     pub fn new(spec: &NetSpec, params: &Params) -> Result<Self> {
-        kernels_of(spec.arch)?;
         let (height, width, square, names) = match spec.arch {
             Arch::Resnet => (spec.obs.height, spec.obs.width, Mode::Conv3x3, ["conv1", "conv2"]),
-            Arch::Mlp | Arch::Edge => (1, 1, Mode::Pointwise, ["linear1", "linear2"]),
+            Arch::Mlp => (1, 1, Mode::Pointwise, ["linear1", "linear2"]),
+            Arch::Edge => (spec.obs.height, spec.obs.width, Mode::Pointwise, ["edge", "out"]),
         };
         let area = height * width;
         let mut build = Builder { params, map: Vec::new(), more: Vec::new(), height, width };
@@ -174,11 +179,19 @@ impl Layers {
             }
             Arch::Mlp | Arch::Edge => (last, whole(c), whole(c)),
         };
-        let policy = build.linear(&["policy.linear"], Mode::Flatten, policy);
+        let per_logit = if spec.arch == Arch::Edge { Mode::Pointwise } else { Mode::Flatten };
+        let policy = build.linear(&["policy.linear"], per_logit, policy);
+        if spec.arch == Arch::Edge {
+            (build.height, build.width) = (1, 1); // the value layers read a mean
+        }
         let hidden = build.linear(&["value.hidden"], Mode::Flatten, hidden);
         let read = whole(hidden.forward.columns as usize);
         (build.height, build.width) = (1, 1);
         let values = build.linear(&["value.out"], Mode::Pointwise, read);
+        let graph = match spec.arch {
+            Arch::Edge => Some(build.graph(spec)?),
+            Arch::Resnet | Arch::Mlp => None,
+        };
         let packed = build.map.len();
         let mut layers = Self {
             stem,
@@ -187,6 +200,7 @@ impl Layers {
             policy,
             hidden,
             values,
+            graph,
             area,
             obs: (channels, padded(channels)),
             blocks: spec.blocks,
@@ -209,13 +223,38 @@ impl Layers {
     fn linears_mut(&mut self) -> impl Iterator<Item = &mut Layer> {
         let units = self.units.iter_mut().map(|unit| &mut unit.linear);
         let heads = [&mut self.policy, &mut self.hidden, &mut self.values];
-        std::iter::once(&mut self.stem).chain(units).chain(heads)
+        let at_vertices = self.graph.as_mut().map_or(&mut [][..], |graph| &mut graph.layers[..]);
+        std::iter::once(&mut self.stem).chain(units).chain(heads).chain(at_vertices)
     }
 
-    /// All layers with weights, from input to output.
+    /// All layers with weights, from input to output, then those at vertices.
     pub fn linears(&self) -> impl Iterator<Item = &Layer> {
         let units = self.units.iter().map(|unit| &unit.linear);
-        std::iter::once(&self.stem).chain(units).chain([&self.policy, &self.hidden, &self.values])
+        let heads = [&self.policy, &self.hidden, &self.values];
+        std::iter::once(&self.stem).chain(units).chain(heads).chain(self.at_vertices())
+    }
+
+    /// The layers at vertices.
+    fn at_vertices(&self) -> &[Layer] {
+        self.graph.as_ref().map_or(&[], |graph| &graph.layers)
+    }
+
+    /// Layer `number` of [`Layers::linears`].
+    pub fn linear(&self, number: usize) -> &Layer {
+        let units = self.units.len();
+        match number {
+            0 => &self.stem,
+            n if n <= units => &self.units[n - 1].linear,
+            n if n == units + 1 => &self.policy,
+            n if n == units + 2 => &self.hidden,
+            n if n == units + 3 => &self.values,
+            n => &self.at_vertices()[n - units - 4],
+        }
+    }
+
+    /// Numbers from one logit of a sample to the next: the columns of a layer that makes one at every position.
+    pub fn logit_stride(&self) -> u32 {
+        if self.policy.positions > 1 { self.policy.forward.columns } else { 1 }
     }
 
     /// All normalisations, from input to output.
@@ -292,10 +331,25 @@ impl Builder<'_> {
             forward: Shape { biases: biases as u32, ..forward },
             backward: shape(back, [columns, wide, columns, 0, from.width, from.offset]),
             positions,
+            sources: area,
             weights: start..start + size,
             transposed: start + size..start + 2 * size,
             bias,
         }
+    }
+
+    /// The layers at the vertices of `spec`, whose board is one of vertices from now on.
+    fn graph(&mut self, spec: &NetSpec) -> Result<Graph> {
+        let edges = Edges::of_observation(spec.obs, spec.num_actions)?;
+        (self.height, self.width) = (edges.vertices, 1);
+        let from = Columns { width: padded(spec.channels), offset: 0 };
+        let name = |block: usize| format!("blocks.{block}.vertex");
+        Ok(Graph {
+            vertices: edges.vertices,
+            triangle_columns: spec.triangle_channels(),
+            scales: [edges.vertex_scale(), edges.triangle_scale()],
+            layers: (0..spec.blocks).map(|i| self.linear(&[&name(i)], Mode::Pointwise, from)).collect(),
+        })
     }
 
     /// Where the bias of `name` begins, and where its map does, if it has one.

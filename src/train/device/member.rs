@@ -161,7 +161,7 @@ impl<D: Device> Member<D> {
             arrays,
         };
         pass.forward()?;
-        let width = |layer: &Layer| Arg::U32(layer.forward.columns);
+        let width = |layer: &Layer| Arg::U32(layer.positions as u32 * layer.forward.columns);
         let sizes = [arrays.boards, plan.spec.num_actions, plan.spec.num_players, plan.spec.num_values()];
         let [rows, actions, players, outputs] = sizes.map(|n| Arg::U32(n as u32));
         let args = [
@@ -176,6 +176,7 @@ impl<D: Device> Member<D> {
             Arg::Buffer(&arrays.samples.weight, 0),
             Arg::Buffer(&arrays.logits, 0),
             width(&plan.layers.policy),
+            Arg::U32(plan.layers.logit_stride()),
             Arg::Buffer(&arrays.values, 0),
             width(&plan.layers.values),
             Arg::Buffer(&arrays.d_logits, 0),

@@ -1,5 +1,5 @@
-//! The training step on a device: forward, losses, backward and optimiser as kernels (`kernels/train.cu`), for the residual
-//! network and the perceptron. The passes of [`crate::net::ops`] and the losses and optimiser of [`super`] are the truth.
+//! The training step on a device: forward, losses, backward and optimiser as kernels (`kernels/train.cu`), for every network. The
+//! passes of [`crate::net::ops`] and the losses and optimiser of [`super`] are the truth.
 //!
 //! Parameters, moments and statistics are 32-bit floats and stay on the device; activations, their gradients and the weights
 //! that products read are in `train.precision`. Sums have a fixed order: a step is a function of the trainer's state and the
@@ -9,6 +9,7 @@
 //! it can be, and every sample counts alike, whatever the size of its share. Normalisation is that of the whole part.
 
 mod arrays;
+mod graph; // what an edge network has besides
 mod layers;
 mod member; // one device of those that train
 mod passes;
@@ -21,13 +22,13 @@ use super::{Losses, TrainBatch, Trainer};
 use crate::backend::kernels::collective::Place;
 use crate::backend::kernels::device::Device;
 use crate::batch::AnyGame;
-use crate::config::{Arch, TrainConfig, TrainPrecision};
+use crate::config::{TrainConfig, TrainPrecision};
 use crate::error::{Error, Result};
 use crate::net::ops::Params;
 use crate::net::spec::{NetSpec, Weights};
 use crate::replay::{BatchPlan, Replay};
 pub use arrays::Samples;
-pub use layers::{Layers, Mode, Shape};
+pub use layers::{Layer, Layers, Mode, Shape};
 use member::{Member, Plan};
 pub use samples::{DeviceReplay, Residence};
 use std::ops::Range;
@@ -51,19 +52,6 @@ pub struct DeviceTrainer<D: Device> {
     loss_scale: LossScale,
 }
 
-/// Refuses a network that has no training kernels.
-///
-/// # Errors
-/// [`Error::Unsupported`].
-pub fn kernels_of(arch: Arch) -> Result<()> {
-    match arch {
-        Arch::Resnet | Arch::Mlp => Ok(()),
-        Arch::Edge => {
-            Err(Error::unsupported("the edge network in training on a device", "it is trained on the CPU"))
-        }
-    }
-}
-
 /// Bytes of a number of activations.
 fn element_bytes(precision: TrainPrecision) -> usize {
     match precision {
@@ -77,7 +65,7 @@ impl<D: Device> DeviceTrainer<D> {
     /// samples of `game`, if there is one that has them.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for a network without kernels, and what the device says.
+    /// Those of [`NetSpec::check_graph`], and what the device says.
     pub fn new(
         device: D,
         spec: &NetSpec,

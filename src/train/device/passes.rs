@@ -112,41 +112,77 @@ impl<D: Device> Pass<'_, D> {
         self.linear_forward(0, &arrays.obs, None, &arrays.activations[0])?;
         for (number, unit) in layers.units.iter().enumerate() {
             self.normalise(number)?;
-            let added = unit.skips.then(|| &arrays.activations[number - 1]);
-            self.linear_forward(number + 1, &arrays.active[number], added, &arrays.activations[number + 1])?;
+            let skipped = unit.skips.then(|| &arrays.activations[number - 1]);
+            let sent = match self.on_graph() {
+                Some(on) => self.pass_over(on, number)?,
+                None => None,
+            };
+            let added = skipped.or(sent);
+            self.linear_forward(number + 1, self.input_of(number), added, &arrays.activations[number + 1])?;
         }
         let last = layers.units.len();
         self.normalise(last)?;
         let tail = &arrays.active[last];
         self.linear_outputs(last + 1, tail, &arrays.logits)?;
-        self.linear_forward(last + 2, tail, None, &arrays.hidden)?;
+        if let Some(on) = self.on_graph() {
+            self.pool(tail, &on.arrays().pooled)?;
+        }
+        self.linear_forward(last + 2, self.value_input(), None, &arrays.hidden)?;
         self.linear_outputs(last + 3, &arrays.hidden, &arrays.values)
+    }
+
+    /// What the layer of unit `number` reads.
+    fn input_of(&self, number: usize) -> &D::Buffer {
+        match &self.arrays.graph {
+            Some(graph) if number % 2 == 1 => &graph.mixed[number / 2],
+            _ => &self.arrays.active[number],
+        }
+    }
+
+    /// What the hidden layer of the values reads.
+    fn value_input(&self) -> &D::Buffer {
+        self.arrays.graph.as_ref().map_or(&self.arrays.active[self.layers.units.len()], |graph| &graph.pooled)
     }
 
     /// Adds the gradient of the parameters to the shared one, given those of logits and values.
     pub fn backward(&self) -> Result<()> {
-        let (layers, arrays) = (self.layers, self.arrays);
-        let last = layers.units.len();
-        let tail = &arrays.active[last];
+        let arrays = self.arrays;
+        let last = self.layers.units.len();
         let mut flow = Flow { d: &arrays.d, next: &arrays.next };
-        self.layer_gradient(last + 3, &arrays.hidden, &arrays.d_values)?;
-        self.linear_backward(last + 3, &arrays.d_values, 0, Some(&arrays.hidden), &arrays.d_hidden)?;
-        self.layer_gradient(last + 2, tail, &arrays.d_hidden)?;
-        self.linear_backward(last + 2, &arrays.d_hidden, 0, None, flow.d)?;
-        self.layer_gradient(last + 1, tail, &arrays.d_logits)?;
-        // Both heads of a perceptron read the same columns.
-        let adds = u32::from(layers.policy.forward.x_offset == layers.hidden.forward.x_offset);
-        self.linear_backward(last + 1, &arrays.d_logits, adds, None, flow.d)?;
+        self.backward_heads(flow.d)?;
         self.norm_gradient_sums(last, flow.d)?;
         for number in (0..last).rev() {
             let dy = self.output_gradient(number + 1, flow.d)?;
-            self.layer_gradient(number + 1, &arrays.active[number], dy)?;
-            self.linear_backward(number + 1, dy, 0, None, flow.next)?;
+            self.layer_gradient(number + 1, self.input_of(number), dy)?;
+            match self.on_graph() {
+                Some(on) => self.pass_back(on, number, dy, flow.next)?,
+                None => self.linear_backward(number + 1, dy, 0, None, flow.next)?,
+            }
             self.norm_gradient_sums(number, flow.next)?;
             flow = Flow { d: flow.next, next: flow.d };
         }
         let dy = self.output_gradient(0, flow.d)?;
         self.layer_gradient(0, &arrays.obs, dy)
+    }
+
+    /// The way back through the heads: the gradient `d` of the tail.
+    fn backward_heads(&self, d: &D::Buffer) -> Result<()> {
+        let (layers, arrays) = (self.layers, self.arrays);
+        let last = layers.units.len();
+        self.layer_gradient(last + 3, &arrays.hidden, &arrays.d_values)?;
+        self.linear_backward(last + 3, &arrays.d_values, 0, Some(&arrays.hidden), &arrays.d_hidden)?;
+        self.layer_gradient(last + 2, self.value_input(), &arrays.d_hidden)?;
+        match self.on_graph().map(|on| &on.arrays().d_pooled) {
+            Some(d_pooled) => {
+                self.linear_backward(last + 2, &arrays.d_hidden, 0, None, d_pooled)?;
+                self.spread(d_pooled, d)?;
+            }
+            None => self.linear_backward(last + 2, &arrays.d_hidden, 0, None, d)?,
+        }
+        self.layer_gradient(last + 1, &arrays.active[last], &arrays.d_logits)?;
+        // Both heads of all but a residual network read the same columns.
+        let adds = u32::from(layers.policy.forward.x_offset == layers.hidden.forward.x_offset);
+        self.linear_backward(last + 1, &arrays.d_logits, adds, None, d)
     }
 
     /// The gradient of the output number `number` of the tower, out of that behind the ReLU of the normalisation above it.
@@ -176,18 +212,6 @@ impl<D: Device> Pass<'_, D> {
     /// The normalisation above the output number `number` of the tower.
     fn norm(&self, number: usize) -> Norm {
         self.layers.units.get(number).map_or(self.layers.tail, |unit| unit.norm)
-    }
-
-    /// Layer `number` of all.
-    fn layer(&self, number: usize) -> &Layer {
-        let units = &self.layers.units;
-        match number {
-            0 => &self.layers.stem,
-            n if n <= units.len() => &units[n - 1].linear,
-            n if n == units.len() + 1 => &self.layers.policy,
-            n if n == units.len() + 2 => &self.layers.hidden,
-            _ => &self.layers.values,
-        }
     }
 
     fn shape_of(&self, number: usize, direction: usize) -> Arg<'_, D::Buffer> {
@@ -223,14 +247,14 @@ impl<D: Device> Pass<'_, D> {
     }
 
     /// `out = x W + bias (+ added)`; the hidden layer of the values has a ReLU.
-    fn linear_forward(
+    pub(super) fn linear_forward(
         &self,
         number: usize,
         x: &D::Buffer,
         added: Option<&D::Buffer>,
         out: &D::Buffer,
     ) -> Result<()> {
-        let layer = self.layer(number);
+        let layer = self.layers.linear(number);
         let rows = self.arrays.boards * layer.positions;
         let relu = number == self.layers.units.len() + 2;
         let args = [
@@ -249,7 +273,7 @@ impl<D: Device> Pass<'_, D> {
 
     /// The same in 32-bit floats.
     fn linear_outputs(&self, number: usize, x: &D::Buffer, out: &D::Buffer) -> Result<()> {
-        let layer = self.layer(number);
+        let layer = self.layers.linear(number);
         let rows = self.arrays.boards * layer.positions;
         let args = [
             self.shape_of(number, 0),
@@ -263,7 +287,7 @@ impl<D: Device> Pass<'_, D> {
     }
 
     /// `dx = dy W^T`.
-    fn linear_backward(
+    pub(super) fn linear_backward(
         &self,
         number: usize,
         dy: &D::Buffer,
@@ -271,12 +295,8 @@ impl<D: Device> Pass<'_, D> {
         opened: Option<&D::Buffer>,
         dx: &D::Buffer,
     ) -> Result<()> {
-        let layer = self.layer(number);
-        let inputs = match number {
-            n if n == self.layers.units.len() + 3 => 1,
-            _ => self.layers.area,
-        };
-        let rows = self.arrays.boards * inputs;
+        let layer = self.layers.linear(number);
+        let rows = self.arrays.boards * layer.sources;
         let args = [
             self.shape_of(number, 1),
             Arg::U32(rows as u32),
@@ -291,8 +311,8 @@ impl<D: Device> Pass<'_, D> {
     }
 
     /// Adds a layer's gradient, out of its input and its output's gradient.
-    fn layer_gradient(&self, number: usize, x: &D::Buffer, dy: &D::Buffer) -> Result<()> {
-        let layer = self.layer(number);
+    pub(super) fn layer_gradient(&self, number: usize, x: &D::Buffer, dy: &D::Buffer) -> Result<()> {
+        let layer = self.layers.linear(number);
         let rows = self.arrays.boards * layer.positions;
         let (splits, shape) = (splits(layer, rows), &layer.forward);
         let height = (shape.taps * shape.inputs) as usize;

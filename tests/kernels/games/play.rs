@@ -10,9 +10,6 @@ const SEED: u64 = 23;
 const NUM_PLIES: usize = 40_000;
 
 /// Games played at least with one setting, where the default suite is not enough: an environment variable.
-///
-/// A longer run made once, with the kernels as they were on 2026-11-22: `VECAZ_KERNEL_GAMES=2000 cargo test --release --test kernels
-/// games::`, no difference found.
 const LEAST_GAMES: &str = "VECAZ_KERNEL_GAMES";
 
 /// Of so many plies one's observations are compared, so that large ones leave time for many games.

@@ -7,7 +7,7 @@ use crate::host_device::{HostBuffer, HostDevice};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use vecaz::Error;
 use vecaz::backend::kernels::device::{Device, Limits};
-use vecaz::backend::kernels::forward::{DeviceForward, Numbers};
+use vecaz::backend::kernels::forward::{DeviceForward, ForwardPlan, Numbers};
 use vecaz::backend::kernels::network::{DeviceNetwork, ObsFormat, Slots};
 use vecaz::config::Arch;
 use vecaz::game::ObsShape;
@@ -50,6 +50,12 @@ fn mlp(features: usize, blocks: usize, channels: usize) -> NetSpec {
         zero_sum_pair: false,
         ..resnet([features, 1, 1], blocks, channels)
     }
+}
+
+/// On the edges of K_n.
+fn edge(vertices: usize, blocks: usize, channels: usize) -> NetSpec {
+    let edges = vertices * (vertices - 1) / 2;
+    NetSpec { arch: Arch::Edge, num_actions: edges, ..resnet([4, edges, 1], blocks, channels) }
 }
 
 fn case(spec: NetSpec, boards: usize, seed: u64) -> Case {
@@ -130,7 +136,7 @@ fn bits(x: &[f32]) -> Vec<u32> {
     x.iter().map(|x| x.to_bits()).collect()
 }
 
-/// Boards from 3 x 3 to 19 x 19, channels that fill no tile, batches that fill no block.
+/// Boards from 3 x 3 to 19 x 19 and K_3 to K_17, channels that fill no tile, batches that fill no block.
 fn cases() -> Vec<Case> {
     vec![
         case(resnet([2, 3, 3], 1, 5), 1, 1),
@@ -142,6 +148,13 @@ fn cases() -> Vec<Case> {
         case(resnet([2, 3, 4], 1, 130), 3, 7),
         case(mlp(31, 2, 37), 9, 8),
         case(mlp(200, 1, 130), 33, 9),
+        case(edge(3, 1, 1), 7, 10),
+        case(edge(6, 2, 32), 9, 11),
+        case(edge(9, 1, 70), 3, 12),
+        case(edge(17, 1, 24), 2, 13),
+        case(edge(4, 0, 33), 5, 14),
+        case(edge(5, 3, 20), 23, 15),
+        case(edge(7, 1, 130), 2, 16),
     ]
 }
 
@@ -164,10 +177,12 @@ fn rounding(numbers: Numbers) -> f32 {
     }
 }
 
-/// Activations and weights are rounded once a layer. The errors of layers are independent and a layer keeps the size of what
-/// goes through it, so they grow with the root of the number of layers; three times that is not exceeded among so many answers.
+/// Activations and weights are rounded once a layer, around triangles two of the activations that are multiplied. The errors of
+/// layers are independent and a layer keeps the size of what goes through it, so they grow with the root of the number of layers;
+/// three times that is not exceeded among so many answers.
 fn bound(case: &Case, numbers: Numbers) -> f32 {
-    let layers = (2 * case.spec.blocks + 3) as f32;
+    let a_block = if case.spec.arch == Arch::Edge { 4 } else { 2 };
+    let layers = (a_block * case.spec.blocks + 3) as f32;
     3.0 * rounding(numbers) * (2.0 * layers).sqrt()
 }
 
@@ -195,17 +210,18 @@ fn sixteen_bits_are_candle_within_their_rounding() {
 
 #[test]
 fn without_tensor_cores_and_with_little_memory_too() {
-    let case = case(resnet([2, 6, 7], 1, 40), 5, 11);
-    check_rounded(&case, &HostDevice::new(6).with_define("VZ_NET_PLAIN", 1), Numbers::Bf16);
-    let turing = Limits { capability: 75, multiprocessors: 40, shared: 64 << 10 };
-    check_rounded(&case, &HostDevice::new(6).with_limits(turing), Numbers::F16);
+    for case in [case(resnet([2, 6, 7], 1, 40), 5, 11), case(edge(7, 1, 40), 5, 11)] {
+        check_rounded(&case, &HostDevice::new(6).with_define("VZ_NET_PLAIN", 1), Numbers::Bf16);
+        let turing = Limits { capability: 75, multiprocessors: 40, shared: 64 << 10 };
+        check_rounded(&case, &HostDevice::new(6).with_limits(turing), Numbers::F16);
+    }
 }
 
 #[test]
 fn a_board_is_answered_alike_in_any_slot_of_any_batch() {
     // With one multiprocessor blocks are as large as they come, with very many as small.
     let limits = |multiprocessors| Limits { capability: 90, multiprocessors, shared: 227 << 10 };
-    for (spec, boards) in [(resnet([2, 6, 7], 1, 70), 9), (mlp(31, 1, 37), 40)] {
+    for (spec, boards) in [(resnet([2, 6, 7], 1, 70), 9), (mlp(31, 1, 37), 40), (edge(7, 1, 70), 9)] {
         let Case { weights, obs, .. } = case(spec.clone(), boards, 12);
         for numbers in [Numbers::Bf16, Numbers::F32] {
             let run = |obs: &[f32], multiprocessors| {
@@ -234,43 +250,64 @@ fn a_board_is_answered_alike_in_any_slot_of_any_batch() {
 
 #[test]
 fn without_the_barrier_answers_differ() {
-    let case = case(resnet([2, 6, 7], 1, 70), 6, 13);
-    // Blocks as large as they come: of several warps.
-    let limits = Limits { capability: 90, multiprocessors: 1, shared: 227 << 10 };
-    let right = case.on(&HostDevice::new(4).with_limits(limits), Numbers::Bf16);
-    let answers = |barrier| {
-        let device = HostDevice::new(4).with_limits(limits).without_barrier(barrier);
-        catch_unwind(AssertUnwindSafe(|| case.on(&device, Numbers::Bf16))).ok()
-    };
-    assert!(answers(0).as_ref() == Some(&right), "the barrier left in");
-    assert!(answers(30) != Some(right), "nothing differs without the barrier");
+    for case in [case(resnet([2, 6, 7], 1, 70), 6, 13), case(edge(7, 1, 70), 12, 13)] {
+        // Blocks as large as they come: of several warps.
+        let limits = Limits { capability: 90, multiprocessors: 1, shared: 227 << 10 };
+        let right = case.on(&HostDevice::new(4).with_limits(limits), Numbers::Bf16);
+        let answers = |barrier| {
+            let device = HostDevice::new(4).with_limits(limits).without_barrier(barrier);
+            catch_unwind(AssertUnwindSafe(|| case.on(&device, Numbers::Bf16))).ok()
+        };
+        assert!(answers(0).as_ref() == Some(&right), "the barrier left in");
+        assert!(answers(30) != Some(right), "nothing differs without the barrier");
+    }
 }
 
 #[test]
 fn new_weights_take_the_place_of_the_old() {
-    let old = case(resnet([2, 3, 4], 1, 20), 3, 14);
-    let new = Case { weights: old.spec.random(Key::new(15, Purpose::Weights)), obs: old.obs.clone(), ..old };
-    let device = HostDevice::new(4);
-    let mut net = DeviceForward::new(&device, &new.spec, &old.weights, Numbers::Bf16, 3).expect("fits");
-    net.set_weights(&device, &new.weights).expect("of the same shape");
-    assert_eq!(ask(&device, &mut net, &new.spec, &new.obs), new.on(&HostDevice::new(5), Numbers::Bf16));
+    for old in [case(resnet([2, 3, 4], 1, 20), 3, 14), case(edge(5, 1, 20), 3, 14)] {
+        let new =
+            Case { weights: old.spec.random(Key::new(15, Purpose::Weights)), obs: old.obs.clone(), ..old };
+        let device = HostDevice::new(4);
+        let mut net = DeviceForward::new(&device, &new.spec, &old.weights, Numbers::Bf16, 3).expect("fits");
+        net.set_weights(&device, &new.weights).expect("of the same shape");
+        assert_eq!(ask(&device, &mut net, &new.spec, &new.obs), new.on(&HostDevice::new(5), Numbers::Bf16));
+    }
 }
 
 #[test]
 fn a_forward_allocates_and_copies_nothing() {
-    let case = case(resnet([2, 3, 4], 2, 20), 3, 16);
-    let device = HostDevice::new(4);
-    let mut net = DeviceForward::new(&device, &case.spec, &case.weights, Numbers::Bf16, 3).expect("fits");
-    let [obs, mut logits, mut answers] =
-        [1 << 10, 1 << 10, 1 << 10].map(|bytes| device.alloc(bytes).expect("memory"));
-    let before = (device.launches(), device.downloads(), device.uploads(), device.allocations());
-    net.forward(&device, Slots { num: 3, obs: &obs, logits: &mut logits, answers: &mut answers })
-        .expect("runs");
-    // Observations, stem, two blocks of two, head, dense, values.
-    let after = (device.launches(), device.downloads(), device.uploads(), device.allocations());
-    assert_eq!(after, (before.0 + 9, before.1, before.2, before.3));
-    let error = net.forward(&device, Slots { num: 2, obs: &obs, logits: &mut logits, answers: &mut answers });
-    assert!(error.is_err_and(|e| e.to_string().contains("found 2, expected 3")));
+    // Observations, stem, two blocks of two or three; head, dense, values or logits, mean, dense, values.
+    for (case, launches) in [(case(resnet([2, 3, 4], 2, 20), 3, 16), 9), (case(edge(4, 2, 20), 3, 16), 12)] {
+        let device = HostDevice::new(4);
+        let mut net = DeviceForward::new(&device, &case.spec, &case.weights, Numbers::Bf16, 3).expect("fits");
+        let [obs, mut logits, mut answers] =
+            [1 << 10, 1 << 10, 1 << 10].map(|bytes| device.alloc(bytes).expect("memory"));
+        let before = (device.launches(), device.downloads(), device.uploads(), device.allocations());
+        net.forward(&device, Slots { num: 3, obs: &obs, logits: &mut logits, answers: &mut answers })
+            .expect("runs");
+        let after = (device.launches(), device.downloads(), device.uploads(), device.allocations());
+        assert_eq!(after, (before.0 + launches, before.1, before.2, before.3));
+        let error =
+            net.forward(&device, Slots { num: 2, obs: &obs, logits: &mut logits, answers: &mut answers });
+        assert!(error.is_err_and(|e| e.to_string().contains("found 2, expected 3")));
+    }
+}
+
+#[test]
+fn what_is_taken_was_planned() {
+    const FREE: usize = 1 << 30;
+    for case in cases() {
+        let device = HostDevice::new(4).with_free_bytes(FREE);
+        let limits = device.limits().expect("known");
+        let plan = ForwardPlan::new(&case.spec, &case.weights, Numbers::Bf16, case.boards(), limits);
+        let plan = plan.expect("fits");
+        let need = plan.need().bytes(case.boards()) as usize;
+        let net = DeviceForward::planned(&device, plan).expect("fits");
+        let taken = FREE - device.free_bytes().expect("known");
+        assert_eq!(taken, need + 4, "{:?}", case.spec); // and a word that tells of what is no number
+        drop(net);
+    }
 }
 
 #[test]
@@ -298,12 +335,29 @@ fn extreme_weights_are_heard_of() {
     large.get_mut("bn.weight").expect("there").data.fill(80_000.0);
     assert!(check(&large, Numbers::Bf16).is_ok());
     assert!(check(&large, Numbers::F16).is_err());
-    let edge = NetSpec {
-        arch: Arch::Edge,
-        obs: ObsShape { channels: 4, height: 6, width: 1 },
-        num_actions: 6,
-        ..spec
+}
+
+#[test]
+fn an_edge_network_hears_of_its_extremes_and_of_what_is_no_graph() {
+    let Case { spec, weights, obs } = case(edge(4, 1, 20), 3, 18);
+    let device = HostDevice::new(4);
+    let check = |spec: &NetSpec, name: &str, value: f32| {
+        let mut weights = weights.clone();
+        weights.get_mut(name).expect("there").data.fill(value);
+        let mut net = DeviceForward::new(&device, spec, &weights, Numbers::F16, 3)?;
+        ask(&device, &mut net, spec, &obs);
+        net.check(&device)
     };
-    let error = DeviceForward::new(&device, &edge, &weights, Numbers::Bf16, 3).err().expect("there are none");
-    assert!(error.to_string().starts_with("the edge network on a GPU's own kernels"), "{error}");
+    assert!(check(&spec, "bn.bias", 0.5).is_ok());
+    for (name, value) in [
+        ("policy.linear.weight", 3e38),   // logits of edges
+        ("blocks.0.vertex.weight", 1e38), // what vertices send
+        ("blocks.0.bn2.bias", 60_000.0),  // products around triangles, past half precision
+        ("value.hidden.weight", 1e5),     // past half precision before any product
+    ] {
+        assert!(matches!(check(&spec, name, value), Err(Error::NotFinite { .. })), "{name}");
+    }
+    let no_graph = NetSpec { obs: ObsShape { height: 7, ..spec.obs }, num_actions: 7, ..spec };
+    let error = check(&no_graph, "bn.bias", 0.5).expect_err("no such graph").to_string();
+    assert!(error.contains("net.arch: got edge, expected resnet or mlp"), "{error}");
 }

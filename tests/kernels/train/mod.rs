@@ -46,7 +46,20 @@ fn specs() -> Vec<NetSpec> {
         },
         spec(Arch::Mlp),
         NetSpec { blocks: 0, channels: 66, ..spec(Arch::Mlp) },
+        on_edges(5, spec(Arch::Edge)),
+        on_edges(9, NetSpec { blocks: 1, channels: 70, ..spec(Arch::Edge) }),
+        on_edges(
+            3,
+            NetSpec { blocks: 1, channels: 9, num_players: 2, zero_sum_pair: true, ..spec(Arch::Edge) },
+        ),
+        on_edges(4, NetSpec { blocks: 0, channels: 12, ..spec(Arch::Edge) }),
     ]
+}
+
+/// The same on the edges of K_n.
+fn on_edges(vertices: usize, spec: NetSpec) -> NetSpec {
+    let edges = vertices * (vertices - 1) / 2;
+    NetSpec { obs: ObsShape { channels: 4, height: edges, width: 1 }, num_actions: edges, ..spec }
 }
 
 fn config() -> TrainConfig {

@@ -1,6 +1,6 @@
 //! Updates against [`Trainer::step`].
 
-use super::{batch, config, difference, on_device, pair, spec, specs, weights};
+use super::{batch, config, difference, on_device, on_edges, pair, spec, specs, weights};
 use crate::host_device::HostDevice;
 use vecaz::config::{Arch, OptimizerKind, TrainConfig};
 use vecaz::net::spec::{NetSpec, Weights};
@@ -58,10 +58,14 @@ fn gradients_statistics_and_losses_are_those_of_rust() {
 
 #[test]
 fn the_gradient_is_the_slope_of_the_loss() {
-    let spec = NetSpec { channels: 8, blocks: 1, ..spec(Arch::Resnet) };
-    let samples = batch(&spec, 17, 3);
-    let state = Trainer::with_weights(&spec, &plain(), &weights(&spec)).expect("a trainer").state();
-    let mut trainer = on_device(&spec, &plain(), &state);
+    check_slope(&NetSpec { channels: 8, blocks: 1, ..spec(Arch::Resnet) });
+    check_slope(&NetSpec { channels: 8, blocks: 1, ..on_edges(5, spec(Arch::Edge)) });
+}
+
+fn check_slope(spec: &NetSpec) {
+    let samples = batch(spec, 17, 3);
+    let state = Trainer::with_weights(spec, &plain(), &weights(spec)).expect("a trainer").state();
+    let mut trainer = on_device(spec, &plain(), &state);
     let norm = trainer.step(&samples).expect("finite").gradient_norm as f32;
     let gradient = trainer.state().expect("a state");
     let mut loss_at = |step: f32| {
@@ -85,6 +89,7 @@ fn many_updates_follow_those_of_rust() {
     let shapes = [
         (NetSpec { channels: 12, ..spec(Arch::Resnet) }, config()),
         (spec(Arch::Mlp), TrainConfig { optimizer: OptimizerKind::Sgd, lr: 0.05, ..config() }),
+        (NetSpec { channels: 12, ..on_edges(5, spec(Arch::Edge)) }, config()),
     ];
     for (spec, config) in shapes {
         let (mut right, mut found) = pair(&spec, &config);
@@ -139,8 +144,8 @@ fn run(seed: u64, spec: &NetSpec, config: &TrainConfig) -> Weights {
 
 #[test]
 fn any_order_of_threads_gives_the_same_bits() {
-    for arch in [Arch::Resnet, Arch::Mlp] {
-        let (spec, config) = (spec(arch), TrainConfig { accumulate: 3, ..config() });
+    for spec in [spec(Arch::Resnet), spec(Arch::Mlp), on_edges(6, spec(Arch::Edge))] {
+        let config = TrainConfig { accumulate: 3, ..config() };
         let first = run(1, &spec, &config);
         assert_eq!(run(2, &spec, &config), first);
         assert_eq!(run(77, &spec, &config), first);
@@ -195,13 +200,8 @@ fn numbers_that_are_none_leave_the_trainer_as_it_was() -> Result<()> {
 }
 
 #[test]
-fn the_edge_network_is_refused() {
-    let edges = 6; // of K_4
-    let spec = NetSpec {
-        obs: vecaz::game::ObsShape { channels: 4, height: edges, width: 1 },
-        num_actions: edges,
-        ..spec(Arch::Edge)
-    };
+fn an_edge_network_on_no_graph_is_refused() {
+    let spec = NetSpec { num_actions: 5, ..on_edges(4, spec(Arch::Edge)) };
     let error = DeviceTrainer::new(HostDevice::new(1), &spec, &config(), None, 1).err().expect("refused");
-    assert_eq!(error.to_string(), "the edge network in training on a device: it is trained on the CPU");
+    assert!(error.to_string().contains("net.arch: got edge, expected resnet or mlp"), "{error}");
 }

@@ -5,6 +5,7 @@
 //! nothing, so that it can be captured in a graph; new weights go where the old ones were. A board's answer is the same to the
 //! bit in any slot of any batch.
 
+mod edge; // what an edge network has besides
 mod evaluator; // for callers on the host
 mod halves; // for callers on the host that make one batch while another is answered
 mod layer;
@@ -18,6 +19,7 @@ use super::source;
 use crate::config::Arch;
 use crate::error::{Error, Result};
 use crate::net::spec::{NetSpec, Weights};
+use edge::Graph;
 pub use evaluator::DeviceEvaluator;
 pub use layer::{Layer, LayerSpec, row_numbers};
 pub use numbers::Numbers;
@@ -37,8 +39,12 @@ struct Layers {
     tower: Layer,
     /// The 1x1 convolutions of both heads (resnet).
     head: Option<Layer>,
+    /// What vertices send to their edges (edge).
+    graph: Option<Graph>,
     dense: Layer,
-    /// Squares of a board; 1 for the perceptron.
+    /// Logits among the outputs of `dense`.
+    dense_logits: usize,
+    /// Squares of a board; 1 for the perceptron, for an edge network the edges.
     squares: usize,
     /// Numbers of an observation at a square.
     planes: usize,
@@ -50,12 +56,7 @@ impl Layers {
         let (taps, height, width, planes) = match spec.arch {
             Arch::Resnet => (9, spec.obs.height, spec.obs.width, spec.obs.channels),
             Arch::Mlp => (1, 1, 1, spec.obs.len()),
-            Arch::Edge => {
-                return Err(Error::unsupported(
-                    "the edge network on a GPU's own kernels",
-                    "it has none there; it runs on the CPU",
-                ));
-            }
+            Arch::Edge => (1, spec.obs.height, spec.obs.width, spec.obs.channels),
         };
         let squares = height * width;
         let tower_row = row_numbers(numbers, spec.channels);
@@ -63,25 +64,31 @@ impl Layers {
         let on_boards = |layer: LayerSpec| Layer::new(layer, boards * squares, limits);
         let head_channels = spec.policy_channels + spec.value_channels;
         let (head, dense_inputs) = match spec.arch {
-            Arch::Mlp => (None, tower_row),
-            Arch::Resnet | Arch::Edge => (
+            Arch::Mlp | Arch::Edge => (None, tower_row),
+            Arch::Resnet => (
                 Some(on_boards(LayerSpec { taps: 1, outputs: head_channels, ..base })?),
                 squares * row_numbers(numbers, head_channels),
             ),
+        };
+        let (graph, dense_logits) = match spec.arch {
+            Arch::Edge => (Some(Graph::new(spec, base, boards, limits)?), 0),
+            Arch::Resnet | Arch::Mlp => (None, spec.num_actions),
         };
         let dense = LayerSpec {
             taps: 1,
             height: 1,
             width: 1,
             inputs: dense_inputs,
-            outputs: spec.num_actions + spec.value_hidden,
+            outputs: dense_logits + spec.value_hidden,
             ..base
         };
         Ok(Self {
             stem: on_boards(LayerSpec { inputs: row_numbers(numbers, planes), ..base })?,
             tower: on_boards(base)?,
             head,
+            graph,
             dense: Layer::new(dense, boards, limits)?,
+            dense_logits,
             squares,
             planes,
         })
@@ -91,10 +98,15 @@ impl Layers {
 /// The program of `spec` for `slots` slots on a device of these limits.
 ///
 /// # Errors
-/// [`Error::Unsupported`] for an edge network, and where the device is too small.
+/// [`Error::Config`] for an edge network on anything but the edges of a complete graph, [`Error::Unsupported`] where the device is
+/// too small.
 pub fn program(spec: &NetSpec, numbers: Numbers, slots: usize, limits: Limits) -> Result<Program> {
     let layers = Layers::new(spec, numbers, boards_at_once(spec, slots), limits)?;
-    let units: &[&str] = if layers.head.is_some() { &["net.cu", "net_head.cu"] } else { &["net.cu"] };
+    let units: &[&str] = match spec.arch {
+        Arch::Resnet => &["net.cu", "net_tower.cu", "net_head.cu"],
+        Arch::Mlp => &["net.cu", "net_tower.cu"],
+        Arch::Edge => &["net.cu", "net_edge.cu"],
+    };
     Ok(source::compose("a network", units, layers.defines(spec, numbers)))
 }
 
@@ -141,8 +153,10 @@ struct Work<B> {
     b: B,
     /// `[boards, squares, C]`, 32-bit floats
     stream: B,
-    /// `[boards, squares, head channels]` as words
+    /// `[boards, squares, head channels]` as words (resnet); `[boards, C]` as words, the mean over edges (edge)
     heads: B,
+    /// `[boards, vertices, C]`, 32-bit floats (edge)
+    vertices: B,
     /// `[boards, hidden units]`, 32-bit floats
     hidden: B,
     /// One word, not 0 once an answer was no number.
@@ -163,8 +177,7 @@ impl ForwardPlan {
     /// The network of `spec` with `weights` for `slots` slots on a device of these limits.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for an edge network, and where the device is too small; [`Error::Mismatch`] and
-    /// [`Error::NotFinite`] for weights that do not fit `spec`.
+    /// As [`program`]; [`Error::Mismatch`] and [`Error::NotFinite`] for weights that do not fit `spec`.
     pub fn new(
         spec: &NetSpec,
         weights: &Weights,
@@ -194,6 +207,7 @@ struct WorkBytes {
     activations: usize,
     stream: usize,
     heads: usize,
+    vertices: usize,
     hidden: usize,
 }
 
@@ -205,14 +219,18 @@ impl WorkBytes {
             planes: words(&layers.stem, squares),
             activations: words(&layers.tower, squares),
             stream: 4 * squares * layers.tower.spec.inputs,
-            heads: if layers.head.is_some() { words(&layers.dense, 1) } else { 0 },
+            heads: match spec.arch {
+                Arch::Resnet | Arch::Edge => words(&layers.dense, 1),
+                Arch::Mlp => 0,
+            },
+            vertices: layers.graph.map_or(0, |graph| 4 * graph.vertices * graph.layer.spec.inputs),
             hidden: 4 * spec.value_hidden,
         }
     }
 
     fn board(&self) -> usize {
-        let Self { planes, activations, stream, heads, hidden } = self;
-        planes + 2 * activations + stream + heads + hidden
+        let Self { planes, activations, stream, heads, vertices, hidden } = self;
+        planes + 2 * activations + stream + heads + vertices + hidden
     }
 }
 
@@ -248,6 +266,7 @@ impl<D: Device> DeviceForward<D> {
             b: device.alloc(boards * bytes.activations)?,
             stream: device.alloc(boards * bytes.stream)?,
             heads: device.alloc(boards * bytes.heads)?,
+            vertices: device.alloc(boards * bytes.vertices)?,
             hidden: device.alloc(boards * bytes.hidden)?,
             not_finite: device.alloc(4)?,
         };
@@ -273,21 +292,23 @@ impl<D: Device> DeviceForward<D> {
         self.numbers
     }
 
-    /// Multiplications that one board needs with all taps, those off the board included.
+    /// Multiplications that one board needs with all taps, those off the board included; those around an edge network's triangles
+    /// are none of weights, and left out.
     pub fn products(&self) -> usize {
         let NetSpec { channels, blocks, policy_channels, value_channels, value_hidden, num_actions, .. } =
             self.spec;
         let taps = self.layers.stem.spec.taps;
+        let squares = self.layers.squares;
         let square = channels * taps * (self.layers.planes + 2 * blocks * channels);
-        let heads = match &self.layers.head {
-            Some(_) => {
-                let squares = self.layers.squares;
+        let heads = match self.spec.arch {
+            Arch::Resnet => {
                 squares * (channels * (policy_channels + value_channels))
                     + squares * (policy_channels * num_actions + value_channels * value_hidden)
             }
-            None => channels * (num_actions + value_hidden),
+            Arch::Mlp | Arch::Edge => channels * (num_actions + value_hidden),
         };
-        self.layers.squares * square + heads + value_hidden * self.spec.num_values()
+        let vertices = self.layers.graph.map_or(0, |graph| graph.vertices * blocks * channels * channels);
+        squares * square + vertices + heads + value_hidden * self.spec.num_values()
     }
 
     /// Answers the first `num` slots, and whatever else goes through the network with them.
@@ -318,7 +339,7 @@ impl<D: Device> DeviceForward<D> {
         Arg::Buffer(&self.parameters, at)
     }
 
-    /// One layer on `rows` rows of `input`; `rest` follows weights, rows and bias.
+    /// One layer on `rows` rows of `input`; `rest` follows weights and rows.
     fn layer<'a>(
         &'a self,
         device: &D,
@@ -327,12 +348,7 @@ impl<D: Device> DeviceForward<D> {
         (input, rows): (&'a D::Buffer, usize),
         rest: &[Arg<'a, D::Buffer>],
     ) -> Result<()> {
-        let mut args = vec![
-            Arg::Buffer(input, 0),
-            self.parameter(place.weights),
-            Arg::U32(rows as u32),
-            self.parameter(place.bias),
-        ];
+        let mut args = vec![Arg::Buffer(input, 0), self.parameter(place.weights), Arg::U32(rows as u32)];
         args.extend_from_slice(rest);
         device.launch_in(&self.module, kernel, layer.launch_shape(rows), &args)
     }
@@ -347,6 +363,7 @@ impl<D: Device> DeviceForward<D> {
     ) -> Result<()> {
         let Work { stream, a, .. } = &self.work;
         let rest = [
+            self.parameter(place.bias),
             self.parameter(place.scale),
             self.parameter(place.offset),
             Arg::Buffer(stream, 0),
@@ -355,29 +372,45 @@ impl<D: Device> DeviceForward<D> {
         self.layer(device, kernel, (layer, place), source, &rest)
     }
 
+    /// The blocks of a residual network or perceptron on `rows` rows.
+    fn tower(&self, device: &D, rows: usize) -> Result<()> {
+        let (tower, work) = (&self.layers.tower, &self.work);
+        for [inner, leave] in &self.places.blocks {
+            let rest = [self.parameter(inner.bias), Arg::Buffer(&work.b, 0)];
+            self.layer(device, "inner", (tower, *inner), (&work.a, rows), &rest)?;
+            self.stream_layer(device, "leave", (tower, *leave), (&work.b, rows))?;
+        }
+        Ok(())
+    }
+
     /// Answers `boards` boards from slot `first` on.
     fn part(&self, device: &D, first: usize, boards: usize, slots: &Slots<'_, D::Buffer>) -> Result<()> {
         let (layers, work, places, spec) = (&self.layers, &self.work, &self.places, &self.spec);
         let rows = boards * layers.squares;
-        self.observe(device, first, boards, slots.obs)?;
-        self.stream_layer(device, "stem", (&layers.stem, places.stem), (&work.planes, rows))?;
-        for [inner, leave] in &places.blocks {
-            let output = [Arg::Buffer(&work.b, 0)];
-            self.layer(device, "inner", (&layers.tower, *inner), (&work.a, rows), &output)?;
-            self.stream_layer(device, "leave", (&layers.tower, *leave), (&work.b, rows))?;
-        }
-        let board = match &layers.head {
-            Some(head) => {
-                let output = [Arg::Buffer(&work.heads, 0)];
-                self.layer(device, "head", (head, places.head), (&work.a, rows), &output)?;
-                &work.heads
-            }
-            None => &work.a,
-        };
         let logits = Arg::Buffer(&*slots.logits, 4 * first * spec.num_actions);
         let answers = Arg::Buffer(&*slots.answers, 4 * first * spec.num_players);
+        self.observe(device, first, boards, slots.obs)?;
+        self.stream_layer(device, "stem", (&layers.stem, places.stem), (&work.planes, rows))?;
+        let board = match (&layers.head, &layers.graph) {
+            (_, Some(graph)) => {
+                self.edge_tower(device, graph, boards)?;
+                self.edge_heads(device, boards, logits)?;
+                &work.heads
+            }
+            (Some(head), None) => {
+                self.tower(device, rows)?;
+                let rest = [self.parameter(places.head.bias), Arg::Buffer(&work.heads, 0)];
+                self.layer(device, "head", (head, places.head), (&work.a, rows), &rest)?;
+                &work.heads
+            }
+            (None, None) => {
+                self.tower(device, rows)?;
+                &work.a
+            }
+        };
         let hidden = Arg::Buffer(&work.hidden, 0);
-        self.layer(device, "dense", (&layers.dense, places.dense), (board, boards), &[logits, hidden])?;
+        let rest = [self.parameter(places.dense.bias), logits, hidden];
+        self.layer(device, "dense", (&layers.dense, places.dense), (board, boards), &rest)?;
         let args = [
             hidden,
             self.parameter(places.values.weights),

@@ -27,7 +27,11 @@ pub(super) struct Packed {
     pub bytes: Vec<u8>,
     pub stem: LayerPlace,
     pub blocks: Vec<[LayerPlace; 2]>,
+    /// The layer at vertices of each block, without bias (edge).
+    pub vertices: Vec<LayerPlace>,
     pub head: LayerPlace,
+    /// The weights of the logits of edges, 32-bit floats (edge).
+    pub policy: LayerPlace,
     pub dense: LayerPlace,
     pub values: LayerPlace,
 }
@@ -43,23 +47,31 @@ pub(super) fn pack(spec: &NetSpec, weights: &Weights, layers: &Layers) -> Result
     let stem = packer.tower("stem", &layers.stem, None, Some(&norm))?;
     let [first, second] = match spec.arch {
         Arch::Mlp => ["linear1", "linear2"],
-        Arch::Resnet | Arch::Edge => ["conv1", "conv2"],
+        Arch::Resnet => ["conv1", "conv2"],
+        Arch::Edge => ["edge", "out"],
     };
-    let mut blocks = Vec::new();
+    let (mut blocks, mut vertices) = (Vec::new(), Vec::new());
     for i in 0..spec.blocks {
         let folded = fold::norm(weights, &format!("blocks.{i}.bn2"))?;
         let norm = fold::stream_norm(spec, weights, i + 1)?;
         let inner = packer.tower(&format!("blocks.{i}.{first}"), &layers.tower, Some(&folded), None)?;
         let leave = packer.tower(&format!("blocks.{i}.{second}"), &layers.tower, None, Some(&norm))?;
         blocks.push([inner, leave]);
+        if let Some(graph) = &layers.graph {
+            vertices.push(packer.vertices(&format!("blocks.{i}.vertex"), &graph.layer, &folded)?);
+        }
     }
     let head = match &layers.head {
         Some(layer) => packer.head(layer)?,
         None => LayerPlace::default(),
     };
+    let policy = match spec.arch {
+        Arch::Edge => packer.logits_of_edges(),
+        Arch::Resnet | Arch::Mlp => LayerPlace::default(),
+    };
     let dense = packer.dense()?;
     let values = packer.values();
-    Ok(Packed { bytes: packer.bytes, stem, blocks, head, dense, values })
+    Ok(Packed { bytes: packer.bytes, stem, blocks, vertices, head, policy, dense, values })
 }
 
 struct Packer<'a> {
@@ -127,6 +139,22 @@ impl Packer<'_> {
         Ok(LayerPlace { scale: self.push(&scale), offset: self.push(&offset), ..place })
     }
 
+    /// What vertices send to their edges, with the factors of the BatchNorm behind the sum; its terms are with the edges.
+    fn vertices(&mut self, name: &str, layer: &Layer, folded: &Affine) -> Result<LayerPlace> {
+        let array = &self.weights[&format!("{name}.weight")];
+        let (data, inputs) = (array.data.as_slice(), array.shape[1]);
+        let weight =
+            |output: usize, _: usize, input: usize| folded.scale[output] * data[output * inputs + input];
+        self.layer(layer, inputs, weight, &[])
+    }
+
+    /// One number a channel, 0 past the last.
+    fn logits_of_edges(&mut self) -> LayerPlace {
+        let mut weights = self.data("policy.linear.weight").to_vec();
+        weights.resize(self.layers.tower.spec.inputs, 0.0);
+        LayerPlace { weights: self.push(&weights), ..LayerPlace::default() }
+    }
+
     /// Both heads' 1x1 convolutions with their BatchNorms.
     fn head(&mut self, layer: &Layer) -> Result<LayerPlace> {
         let NetSpec { channels, policy_channels, .. } = *self.spec;
@@ -145,27 +173,29 @@ impl Packer<'_> {
     }
 
     /// Policy layer and value head's hidden layer as one on a whole board: input p R + c is channel c of square p, in rows of
-    /// R numbers; policy channels come before value channels (resnet), or both read the same (perceptron).
+    /// R numbers; policy channels come before value channels (resnet), or both read the same (perceptron). An edge network's
+    /// has no logits and reads one row, the mean over all edges.
     fn dense(&mut self) -> Result<LayerPlace> {
-        let NetSpec { channels, policy_channels, value_channels, num_actions, .. } = *self.spec;
+        let NetSpec { channels, policy_channels, value_channels, .. } = *self.spec;
         let weights = self.weights;
-        let squares = self.layers.squares;
-        let (policy, hidden) = match self.spec.arch {
-            Arch::Mlp => (0..channels, 0..channels),
-            Arch::Resnet | Arch::Edge => {
-                (0..policy_channels, policy_channels..policy_channels + value_channels)
+        let layer = self.layers.dense;
+        let logits = self.layers.dense_logits;
+        let (squares, policy, hidden) = match self.spec.arch {
+            Arch::Mlp | Arch::Edge => (1, 0..channels, 0..channels),
+            Arch::Resnet => {
+                let value = policy_channels..policy_channels + value_channels;
+                (self.layers.squares, 0..policy_channels, value)
             }
         };
-        let layer = self.layers.dense;
         let row = layer.spec.inputs / squares;
         let (policy_weight, hidden_weight) =
             (&weights["policy.linear.weight"].data, &weights["value.hidden.weight"].data);
         let weight = |output: usize, _: usize, input: usize| {
             let (square, channel) = (input / row, input % row);
-            let (data, output, channels) = if output < num_actions {
+            let (data, output, channels) = if output < logits {
                 (policy_weight, output, &policy)
             } else {
-                (hidden_weight, output - num_actions, &hidden)
+                (hidden_weight, output - logits, &hidden)
             };
             if channels.contains(&channel) {
                 data[(output * channels.len() + channel - channels.start) * squares + square]
@@ -173,7 +203,8 @@ impl Packer<'_> {
                 0.0
             }
         };
-        let bias = [self.data("policy.linear.bias"), self.data("value.hidden.bias")].concat();
+        let policy_bias = if logits > 0 { self.data("policy.linear.bias") } else { &[] };
+        let bias = [policy_bias, self.data("value.hidden.bias")].concat();
         self.layer(&layer, layer.spec.inputs, weight, &bias)
     }
 
@@ -195,11 +226,17 @@ impl Layers {
             text("VZ_DENSE", self.dense.constants()),
             number("VZ_NET_PLANES", self.planes),
             number("VZ_NET_ACTIONS", spec.num_actions),
+            number("VZ_NET_DENSE_LOGITS", self.dense_logits),
             number("VZ_NET_HIDDEN", spec.value_hidden),
             number("VZ_NET_VALUES", spec.num_values()),
             number("VZ_NET_PLAYERS", spec.num_players),
         ];
         all.extend(self.head.map(|head| text("VZ_HEAD", head.constants())));
+        if let Some(graph) = &self.graph {
+            all.push(text("VZ_VERTEX", graph.layer.constants()));
+            all.push(number("VZ_NET_VERTICES", graph.vertices));
+            all.push(number("VZ_NET_TRIANGLES", spec.triangle_channels()));
+        }
         all
     }
 }

@@ -1,0 +1,164 @@
+// What passes between the edges of K_n in an edge network: means at vertices, products around triangles, sums over an edge's
+// ends. The first two are made while a layer fetches its input, the last while its sums are in registers, so that none is
+// written to memory and read again: a block reads its activations in three launches and nothing else passes over all edges.
+// Rows are edges in lexicographic order (0-1, 0-2, .., 1-2, ..), board by board; sums are in f32 and have one order. Twin of
+// src/net/edges.rs; VZ_NET_VERTICES is n.
+//
+// A row around whose edge triangles are multiplied reads 2 (n - 2) others. They are rows of the same board, whose blocks of
+// threads have just read them: C n (n - 1) bytes a board in 16 bits, 11 KiB for n = 14 and C = 64, come from L1.
+#pragma once
+#include "net/epilogues.cuh"
+#include "net/layer.cuh"
+
+namespace net {
+
+constexpr int VERTICES = VZ_NET_VERTICES, EDGES = VERTICES * (VERTICES - 1) / 2;
+static_assert(VERTICES >= 3, "there is a triangle");
+
+// The ends (i, j), i < j, of every edge.
+struct Ends {
+    u8 of[EDGES][2];
+};
+VZ_DEVICE constexpr Ends all_ends() {
+    Ends ends = {};
+    int edge = 0;
+    for (int i = 0; i < VERTICES; i++) {
+        for (int j = i + 1; j < VERTICES; j++, edge++) {
+            ends.of[edge][0] = (u8)i;
+            ends.of[edge][1] = (u8)j;
+        }
+    }
+    return ends;
+}
+VZ_TABLE Ends ENDS = all_ends();
+
+// The number of the edge between two vertices.
+VZ_DEVICE int edge_number(int a, int b) {
+    const int i = smaller(a, b), j = larger(a, b);
+    return i * (2 * VERTICES - i - 3) / 2 + j - 1;
+}
+
+// The numbers of four words.
+template <class Numbers>
+struct Unit {
+    static constexpr int SIZE = 4 * Numbers::PER_WORD;
+    f32 at[SIZE];
+};
+
+// The unit that begins at `from`, a multiple of 16 bytes.
+template <class Numbers>
+VZ_DEVICE Unit<Numbers> read_unit(const u32* from) {
+#ifdef __CUDACC__
+    const uint4 all = *(const uint4*)from;
+    const u32 words[4] = {all.x, all.y, all.z, all.w};
+#else
+    u32 words[4];
+    for (int i = 0; i < 4; i++) words[i] = from[i];
+#endif
+    Unit<Numbers> out;
+VZ_UNROLL
+    for (int i = 0; i < out.SIZE; i++) out.at[i] = Numbers::number(words[i / Numbers::PER_WORD], i % Numbers::PER_WORD);
+    return out;
+}
+
+// The word of these numbers.
+template <class Numbers>
+VZ_DEVICE u32 pack_word(const f32* numbers) {
+    if constexpr (Numbers::PER_WORD == 1) {
+        return Numbers::bits(numbers[0]);
+    } else {
+        return Numbers::pack(numbers[0], numbers[1]);
+    }
+}
+
+template <class Numbers>
+VZ_DEVICE void store_unit(Place to, const Unit<Numbers>& x) {
+    u32 words[4];
+VZ_UNROLL
+    for (int i = 0; i < 4; i++) words[i] = pack_word<Numbers>(x.at + i * Numbers::PER_WORD);
+    store_four_words(to, words[0], words[1], words[2], words[3]);
+}
+
+// Input rows are the vertices of all boards, each the mean over the n - 1 edges at it; `operands.input` has the edges.
+struct MeanAtVertex {
+    template <class L>
+    VZ_DEVICE static int made(int) {
+        return 0; // all of them alike
+    }
+    template <class L>
+    VZ_DEVICE static void bring(const Operands& operands, Place to, u32 square, int word, Source source) {
+        typedef typename L::Numbers Numbers;
+        constexpr f32 SCALE = 1.0f / (f32)(VERTICES - 1);
+        if (source == Source::ZEROS) return AsItLies::bring<L>(operands, to, square, word, source);
+        const int vertex = (int)(square % VERTICES);
+        const u32* edges = operands.input + (u64)(square / VERTICES) * EDGES * L::ROW_WORDS + word;
+        Unit<Numbers> sum = {};
+VZ_UNROLL
+        for (int k = 0; k < VERTICES - 1; k++) {
+            const int other = k + (k >= vertex ? 1 : 0);
+            const Unit<Numbers> x = read_unit<Numbers>(edges + edge_number(vertex, other) * L::ROW_WORDS);
+VZ_UNROLL
+            for (int i = 0; i < sum.SIZE; i++) sum.at[i] += x.at[i];
+        }
+VZ_UNROLL
+        for (int i = 0; i < sum.SIZE; i++) sum.at[i] *= SCALE;
+        store_unit<Numbers>(to, sum);
+    }
+};
+
+// Input row (i, j) has in its first CHANNELS channels the sum over k of (i, k) (j, k), over the root of n - 2; the others are as
+// they lie.
+template <int CHANNELS>
+struct AroundTriangles {
+    template <class L>
+    VZ_DEVICE static int made(int chunk) {
+        constexpr int NUMBERS = Unit<typename L::Numbers>::SIZE, UNITS = L::CHUNK_WORDS / 4;
+        return larger(0, smaller(UNITS, (CHANNELS + NUMBERS - 1) / NUMBERS - chunk * UNITS));
+    }
+    template <class L>
+    VZ_DEVICE static void bring(const Operands& operands, Place to, u32 square, int word, Source source) {
+        typedef typename L::Numbers Numbers;
+        const int channel = word * Numbers::PER_WORD;
+        if (source == Source::ZEROS || channel >= CHANNELS) return AsItLies::bring<L>(operands, to, square, word, source);
+        const u32 edge = square % EDGES;
+        const u32* edges = operands.input + (u64)(square - edge) * L::ROW_WORDS + word;
+        const int i = ENDS.of[edge][0], j = ENDS.of[edge][1];
+        Unit<Numbers> sum = {};
+VZ_UNROLL
+        for (int place = 0; place < VERTICES - 2; place++) {
+            const int above_i = place + (place >= i ? 1 : 0), k = above_i + (above_i >= j ? 1 : 0);
+            const Unit<Numbers> x = read_unit<Numbers>(edges + edge_number(i, k) * L::ROW_WORDS);
+            const Unit<Numbers> y = read_unit<Numbers>(edges + edge_number(j, k) * L::ROW_WORDS);
+VZ_UNROLL
+            for (int m = 0; m < sum.SIZE; m++) sum.at[m] = fused_multiply_add(x.at[m], y.at[m], sum.at[m]);
+        }
+        const f32 scale = 1.0f / square_root((f32)(VERTICES - 2));
+        Unit<Numbers> out = read_unit<Numbers>(edges + edge * L::ROW_WORDS);
+VZ_UNROLL
+        for (int m = 0; m < out.SIZE; m++) out.at[m] = channel + m < CHANNELS ? sum.at[m] * scale : out.at[m];
+        store_unit<Numbers>(to, out);
+    }
+};
+
+// output = relu(sum + bias + what both ends send): an edge network's layer between a block's normalisations.
+template <class Numbers, int CHANNELS>
+struct WithEnds {
+    const f32* bias; // [channels]
+    const f32* at_vertices; // [boards, VERTICES, CHANNELS]
+    u32* output; // [rows, CHANNELS]
+
+    typedef Four Terms;
+    VZ_DEVICE Terms terms(int channel) const { return read_four(bias + channel); }
+    VZ_DEVICE void store(const Terms& terms, u64 row, int channel, Four sum) const {
+        if (channel >= CHANNELS) return;
+        const u32 board = (u32)row / EDGES, edge = (u32)row % EDGES;
+        const f32* vertices = at_vertices + (u64)board * VERTICES * CHANNELS + channel;
+        const Four a = read_four(vertices + ENDS.of[edge][0] * CHANNELS);
+        const Four b = read_four(vertices + ENDS.of[edge][1] * CHANNELS);
+VZ_UNROLL
+        for (int e = 0; e < 4; e++) sum.at[e] = relu(sum.at[e] + terms.at[e] + (a.at[e] + b.at[e]));
+        write_four<Numbers>(output, row * CHANNELS + channel, sum);
+    }
+};
+
+} // namespace net

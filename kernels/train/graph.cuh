@@ -1,0 +1,123 @@
+// What passes between the edges of K_n in an edge network, forward and backward. Twin of src/net/edges.rs: rows are the edges in
+// lexicographic order (0-1, 0-2, .., 1-2, ..) or the vertices, board by board; sums are in f32 and have one order.
+#pragma once
+#include "train/format.cuh"
+
+namespace train {
+
+// K_n: `vertices` is n.
+struct Graph {
+    u32 vertices;
+
+    VZ_DEVICE u32 edges() const { return vertices * (vertices - 1) / 2; }
+
+    // The number of the edge between two vertices.
+    VZ_DEVICE u32 edge(u32 a, u32 b) const {
+        const u32 i = smaller(a, b), j = larger(a, b);
+        return (i * (2 * vertices - i - 1) / 2) + j - i - 1;
+    }
+
+    // The ends (i, j), i < j, of an edge.
+    VZ_DEVICE void ends(u32 edge, u32& i, u32& j) const {
+        i = 0;
+        while (edge >= vertices - 1 - i) edge -= vertices - 1 - i++;
+        j = i + 1 + edge;
+    }
+};
+
+// Calls work(row, column, place) for the vectors of an array [rows, width].
+template <class Work>
+VZ_DEVICE void for_vectors(u64 rows, u32 width, Work work) {
+    const u32 vectors = width / VEC;
+    for (u64 i = (u64)thread_in_grid(); i < rows * vectors; i += threads_in_grid()) {
+        work(i / vectors, (u32)(i % vectors) * VEC, i * VEC);
+    }
+}
+
+VZ_DEVICE void store_scaled(Element* to, const f32 (&sums)[VEC], f32 scale) {
+    Vector v;
+    for (int i = 0; i < VEC; i++) v.x[i] = narrow<Element>(sums[i] * scale);
+    store(to, v);
+}
+
+VZ_DEVICE void add_vector(f32 (&sums)[VEC], const Element* from) {
+    const Vector v = load(from);
+    for (int i = 0; i < VEC; i++) sums[i] += widen(v.x[i]);
+}
+
+// out [boards, n, width] = scale times the sum of x [boards, edges, width] over the edges at every vertex.
+VZ_DEVICE void vertex_sums(const Element* x, u32 boards, Graph graph, u32 width, f32 scale, Element* out) {
+    for_vectors((u64)boards * graph.vertices, width, [&](u64 row, u32 column, u64 place) {
+        const u32 vertex = (u32)(row % graph.vertices);
+        const Element* board = x + row / graph.vertices * graph.edges() * width + column;
+        f32 sums[VEC] = {};
+        for (u32 other = 0; other < graph.vertices; other++) {
+            if (other != vertex) add_vector(sums, board + (u64)graph.edge(vertex, other) * width);
+        }
+        store_scaled(out + place, sums, scale);
+    });
+}
+
+// out [boards, edges, width] = scale times the sum of x [boards, n, width] over both ends of every edge.
+VZ_DEVICE void sums_of_ends(const Element* x, u32 boards, Graph graph, u32 width, f32 scale, Element* out) {
+    for_vectors((u64)boards * graph.edges(), width, [&](u64 row, u32 column, u64 place) {
+        u32 i, j;
+        graph.ends((u32)(row % graph.edges()), i, j);
+        const Element* board = x + row / graph.edges() * graph.vertices * width + column;
+        f32 sums[VEC] = {};
+        add_vector(sums, board + (u64)i * width);
+        add_vector(sums, board + (u64)j * width);
+        store_scaled(out + place, sums, scale);
+    });
+}
+
+// out (i, j) = scale times the sum over k of a (i, k) b (j, k), and where `both` of b (i, k) a (j, k) too, in the first `columns`
+// columns; a (i, j) in the others. All are [boards, edges, width]. With `both` and the gradient of the output as a it is that of
+// the input b.
+VZ_DEVICE void around_triangles(
+    const Element* a, const Element* b, u32 both, u32 boards, Graph graph, u32 width, u32 columns, f32 scale, Element* out
+) {
+    for_vectors((u64)boards * graph.edges(), width, [&](u64 row, u32 column, u64 place) {
+        const Vector own = load(a + place);
+        if (column >= columns) {
+            store(out + place, own);
+            return;
+        }
+        u32 i, j;
+        graph.ends((u32)(row % graph.edges()), i, j);
+        const u64 first = row / graph.edges() * graph.edges() * width + column;
+        f32 sums[VEC] = {};
+        for (u32 k = 0; k < graph.vertices; k++) {
+            if (k == i || k == j) continue;
+            const u64 ik = first + (u64)graph.edge(i, k) * width, jk = first + (u64)graph.edge(j, k) * width;
+            const Vector x = load(a + ik), y = load(b + jk);
+            for (int m = 0; m < VEC; m++) sums[m] = multiply_add(widen(x.x[m]), widen(y.x[m]), sums[m]);
+            if (!both) continue;
+            const Vector z = load(b + ik), w = load(a + jk);
+            for (int m = 0; m < VEC; m++) sums[m] = multiply_add(widen(z.x[m]), widen(w.x[m]), sums[m]);
+        }
+        Vector v;
+        for (int m = 0; m < VEC; m++) v.x[m] = column + m < columns ? narrow<Element>(sums[m] * scale) : own.x[m];
+        store(out + place, v);
+    });
+}
+
+// out [boards, width] = the mean of x [boards, area, width] over a board's rows.
+VZ_DEVICE void means(const Element* x, u32 boards, u32 area, u32 width, Element* out) {
+    for_vectors(boards, width, [&](u64 board, u32 column, u64 place) {
+        f32 sums[VEC] = {};
+        for (u32 i = 0; i < area; i++) add_vector(sums, x + (board * area + i) * width + column);
+        store_scaled(out + place, sums, 1.0f / (f32)area);
+    });
+}
+
+// The gradient of `means`: out [boards, area, width] = d [boards, width] / area.
+VZ_DEVICE void spread_means(const Element* d, u32 boards, u32 area, u32 width, Element* out) {
+    for_vectors((u64)boards * area, width, [&](u64 row, u32 column, u64 place) {
+        f32 sums[VEC] = {};
+        add_vector(sums, d + row / area * width + column);
+        store_scaled(out + place, sums, 1.0f / (f32)area);
+    });
+}
+
+} // namespace train

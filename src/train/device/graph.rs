@@ -1,0 +1,208 @@
+//! What an edge network's passes have besides: what goes over shared vertices and around triangles, forward and backward, and the
+//! mean that the value layers read. The kernels are `kernels/train/graph.cuh`; [`crate::net::edges`] is the truth.
+
+use super::layers::Layer;
+use super::passes::{Pass, elementwise};
+use crate::backend::kernels::device::{Arg, Device};
+use crate::error::Result;
+
+/// The vertices of K_n, and the layers at them.
+#[derive(Clone, Debug)]
+pub struct Graph {
+    /// n.
+    pub vertices: usize,
+    /// Columns that are multiplied around triangles: the first ones.
+    pub triangle_columns: usize,
+    /// What the sums at vertices and around triangles are multiplied by.
+    pub scales: [f32; 2],
+    /// The layer of every block that reads the means at vertices.
+    pub layers: Vec<Layer>,
+}
+
+/// What a pass over an edge network writes besides. Rows are positions, a board's together.
+pub struct GraphArrays<B> {
+    /// Means at vertices, of every block. `[B n, C]`
+    pub means: Vec<B>,
+    /// What the second layer of every block reads. `[B area, C]`
+    pub mixed: Vec<B>,
+    /// What vertices send, or the gradient of that. `[B n, C]`
+    pub sent: B,
+    /// Gradient of the means at vertices. `[B n, C]`
+    pub d_means: B,
+    /// What comes to the edges from their ends, or a gradient behind the triangles. `[B area, C]`
+    pub at_edges: B,
+    /// The mean over a board's edges. `[B, C]`
+    pub pooled: B,
+    /// Its gradient. `[B, C]`
+    pub d_pooled: B,
+}
+
+impl<B> GraphArrays<B> {
+    /// Arrays for `boards` samples of `area` edges and `width` columns, in numbers of `bytes` bytes.
+    ///
+    /// # Errors
+    /// What the device says.
+    pub fn new<D: Device<Buffer = B>>(
+        device: &D,
+        graph: &Graph,
+        [boards, area, width]: [usize; 3],
+        bytes: usize,
+    ) -> Result<Self> {
+        let elements = |rows: usize| device.alloc(boards * rows * width * bytes);
+        let of_blocks = |rows: usize| graph.layers.iter().map(|_| elements(rows)).collect::<Result<_>>();
+        Ok(Self {
+            means: of_blocks(graph.vertices)?,
+            mixed: of_blocks(area)?,
+            sent: elements(graph.vertices)?,
+            d_means: elements(graph.vertices)?,
+            at_edges: elements(area)?,
+            pooled: elements(1)?,
+            d_pooled: elements(1)?,
+        })
+    }
+}
+
+/// Both parts of an edge network: its layers and its arrays.
+pub struct OnGraph<'a, B> {
+    graph: &'a Graph,
+    arrays: &'a GraphArrays<B>,
+}
+
+impl<'p, D: Device> Pass<'p, D> {
+    /// What an edge network has; none for another.
+    pub(super) fn on_graph(&self) -> Option<OnGraph<'p, D::Buffer>> {
+        let (graph, arrays) = (self.layers.graph.as_ref()?, self.arrays.graph.as_ref()?);
+        Some(OnGraph { graph, arrays })
+    }
+
+    /// The number of the layer at the vertices of block `block` among all layers.
+    fn at_vertices(&self, block: usize) -> usize {
+        self.layers.units.len() + 4 + block
+    }
+
+    fn columns(&self) -> u32 {
+        self.layers.stem.forward.columns
+    }
+
+    /// Boards, vertices, columns.
+    fn sizes(&self, graph: &Graph) -> [Arg<'_, D::Buffer>; 3] {
+        [Arg::U32(self.arrays.boards as u32), Arg::U32(graph.vertices as u32), Arg::U32(self.columns())]
+    }
+
+    /// `out` = `scale` times the sum of the edges `x` at every vertex.
+    fn vertex_sums(&self, graph: &Graph, x: &D::Buffer, scale: f32, out: &D::Buffer) -> Result<()> {
+        self.over_ends(graph, ("vertex_sums", graph.vertices), x, scale, out)
+    }
+
+    /// `out` = `scale` times the sum of `x` over both ends of every edge.
+    fn sums_of_ends(&self, graph: &Graph, x: &D::Buffer, scale: f32, out: &D::Buffer) -> Result<()> {
+        self.over_ends(graph, ("sums_of_ends", self.layers.area), x, scale, out)
+    }
+
+    /// A kernel that writes `rows` rows a board.
+    fn over_ends(
+        &self,
+        graph: &Graph,
+        (kernel, rows): (&'static str, usize),
+        x: &D::Buffer,
+        scale: f32,
+        out: &D::Buffer,
+    ) -> Result<()> {
+        let [boards, vertices, width] = self.sizes(graph);
+        let args = [Arg::Buffer(x, 0), boards, vertices, width, Arg::F32(scale), Arg::Buffer(out, 0)];
+        let numbers = self.arrays.boards * rows * self.columns() as usize;
+        self.device.launch(kernel, elementwise(numbers), &args)
+    }
+
+    /// `out` = the triangles of `a` and `b`, or, where `b`'s gradient is wanted, both ways round.
+    fn around_triangles(
+        &self,
+        graph: &Graph,
+        [a, b]: [&D::Buffer; 2],
+        both: u32,
+        out: &D::Buffer,
+    ) -> Result<()> {
+        let [boards, vertices, width] = self.sizes(graph);
+        let args = [
+            Arg::Buffer(a, 0),
+            Arg::Buffer(b, 0),
+            Arg::U32(both),
+            boards,
+            vertices,
+            width,
+            Arg::U32(graph.triangle_columns as u32),
+            Arg::F32(graph.scales[1]),
+            Arg::Buffer(out, 0),
+        ];
+        let numbers = self.arrays.boards * self.layers.area * self.columns() as usize;
+        self.device.launch("around_triangles", elementwise(numbers), &args)
+    }
+
+    /// The mean over the edges of `x`, or the gradient of that spread over them.
+    fn over_board(&self, kernel: &'static str, x: &D::Buffer, rows: usize, out: &D::Buffer) -> Result<()> {
+        let sizes =
+            [self.arrays.boards, self.layers.area, self.columns() as usize].map(|n| Arg::U32(n as u32));
+        let [boards, area, width] = sizes;
+        let args = [Arg::Buffer(x, 0), boards, area, width, Arg::Buffer(out, 0)];
+        let numbers = self.arrays.boards * rows * self.columns() as usize;
+        self.device.launch(kernel, elementwise(numbers), &args)
+    }
+
+    /// Makes what the layer of unit `number` reads besides its activations, and gives what is to be added to its sums: a block's
+    /// first layer is sent something by both ends, its second reads products around triangles.
+    pub(super) fn pass_over(
+        &self,
+        on: OnGraph<'p, D::Buffer>,
+        number: usize,
+    ) -> Result<Option<&'p D::Buffer>> {
+        let OnGraph { graph, arrays } = on;
+        let (block, x) = (number / 2, &self.arrays.active[number]);
+        if number % 2 == 1 {
+            self.around_triangles(graph, [x, x], 0, &arrays.mixed[block])?;
+            return Ok(None);
+        }
+        self.vertex_sums(graph, x, graph.scales[0], &arrays.means[block])?;
+        self.linear_forward(self.at_vertices(block), &arrays.means[block], None, &arrays.sent)?;
+        self.sums_of_ends(graph, &arrays.sent, 1.0, &arrays.at_edges)?;
+        Ok(Some(&arrays.at_edges))
+    }
+
+    /// The way back through unit `number` of an edge network: the gradient `dx` of its activations out of `dy`, that of its sums.
+    pub(super) fn pass_back(
+        &self,
+        on: OnGraph<'p, D::Buffer>,
+        number: usize,
+        dy: &D::Buffer,
+        dx: &D::Buffer,
+    ) -> Result<()> {
+        let OnGraph { graph, arrays } = on;
+        let block = number / 2;
+        if number % 2 == 1 {
+            self.linear_backward(number + 1, dy, 0, None, &arrays.at_edges)?;
+            return self.around_triangles(graph, [&arrays.at_edges, &self.arrays.active[number]], 1, dx);
+        }
+        let vertices = self.at_vertices(block);
+        self.vertex_sums(graph, dy, 1.0, &arrays.sent)?;
+        self.layer_gradient(vertices, &arrays.means[block], &arrays.sent)?;
+        self.linear_backward(vertices, &arrays.sent, 0, None, &arrays.d_means)?;
+        self.sums_of_ends(graph, &arrays.d_means, graph.scales[0], dx)?;
+        self.linear_backward(number + 1, dy, 1, None, dx)
+    }
+
+    /// What the value layers read, out of the tail.
+    pub(super) fn pool(&self, tail: &D::Buffer, pooled: &D::Buffer) -> Result<()> {
+        self.over_board("means", tail, 1, pooled)
+    }
+
+    /// The gradient of the tail out of that of what the value layers read.
+    pub(super) fn spread(&self, d_pooled: &D::Buffer, d: &D::Buffer) -> Result<()> {
+        self.over_board("spread_means", d_pooled, self.layers.area, d)
+    }
+}
+
+impl<'a, B> OnGraph<'a, B> {
+    /// The arrays.
+    pub(super) fn arrays(self) -> &'a GraphArrays<B> {
+        self.arrays
+    }
+}
