@@ -1,5 +1,6 @@
 //! Observations as the games write them -> rows of units for the kernels.
 
+use crate::isa::{Isa, for_each_isa};
 use crate::net::edges::Number;
 use bytemuck::{Pod, Zeroable};
 
@@ -49,6 +50,9 @@ impl Observations {
     pub(super) fn bf16_units(&self, obs: &[f32], rows: &mut [f32]) {
         let Self { boards, channels, positions, row } = *self;
         self.zero_padding(channels.div_ceil(2), rows);
+        if positions == 1 {
+            return pair_rows(Isa::detect(), obs, channels, rows, row);
+        }
         for (board, obs) in obs.chunks_exact(channels * positions).enumerate() {
             for (pair, planes) in obs.chunks(2 * positions).enumerate() {
                 let column = rows[board * row + pair..].iter_mut().step_by(boards * row);
@@ -73,7 +77,22 @@ impl Observations {
     }
 }
 
+for_each_isa! {
+    /// `[board, channel]` -> `[board, row]` pairs, an odd last channel beside a 0; what is behind them stays.
+    fn pair_rows(obs: &[f32], channels: usize, rows: &mut [f32], row: usize) {
+        for (obs, units) in obs.chunks_exact(channels).zip(rows.chunks_exact_mut(row)) {
+            let (pairs, last) = obs.as_chunks::<2>();
+            let (units, rest) = units.split_at_mut(pairs.len());
+            units.iter_mut().zip(pairs).for_each(|(unit, &[low, high])| *unit = bf16_pair(low, high));
+            if let ([last], [unit, ..]) = (last, rest) {
+                *unit = bf16_pair(*last, 0.0);
+            }
+        }
+    }
+}
+
 /// A unit of two numbers, the first in its low half.
+#[inline(always)]
 pub(super) fn bf16_pair(low: f32, high: f32) -> f32 {
     f32::from_bits(bf16_bits(low) | bf16_bits(high) << 16)
 }
@@ -125,5 +144,26 @@ mod tests {
             (11.0, 0.0),
         ];
         assert_eq!(expected, by_hand.map(|(low, high)| pair(low, high)));
+    }
+
+    #[test]
+    fn pairs_of_a_single_position_are_those_of_several() {
+        for channels in [1, 2, 3, 40, 567] {
+            let obs: Vec<f32> = (0..2 * channels).map(|x| 0.37 * x as f32 - 9.0).collect();
+            let row = channels.div_ceil(2) + 3;
+            let sizes = Observations { boards: 2, channels, positions: 1, row };
+            for isa in Isa::available() {
+                let mut rows = vec![f32::NAN; 2 * row];
+                sizes.zero_padding(channels.div_ceil(2), &mut rows);
+                pair_rows(isa, &obs, channels, &mut rows, row);
+                for (board, row) in rows.chunks(row).enumerate() {
+                    for (unit, found) in row.iter().enumerate() {
+                        let at = |c: usize| if c < channels { obs[board * channels + c] } else { 0.0 };
+                        let expected = bf16_pair(at(2 * unit), at(2 * unit + 1)).to_bits();
+                        assert_eq!(found.to_bits(), expected, "{isa:?}, board {board}, unit {unit}");
+                    }
+                }
+            }
+        }
     }
 }
