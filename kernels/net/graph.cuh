@@ -5,7 +5,7 @@
 // src/net/edges.rs; VZ_NET_VERTICES is n.
 //
 // A row around whose edge triangles are multiplied reads 2 (n - 2) others. They are rows of the same board, whose blocks of
-// threads have just read them: 2 C n (n - 1) bytes a board in 16 bits, 23 KiB for n = 14 and C = 64, come from L1.
+// threads have just read them: C n (n - 1) bytes a board in 16 bits, 11 KiB for n = 14 and C = 64, come from L1.
 #pragma once
 #include "net/epilogues.cuh"
 #include "net/layer.cuh"

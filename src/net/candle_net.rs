@@ -1,4 +1,4 @@
-//! The networks as candle modules: the truth that the fused passes are held to, and what other devices run.
+//! The networks as candle modules: the truth that the fused passes and the kernels are held to.
 
 use super::edge::Edge;
 use super::mlp::Mlp;

@@ -80,13 +80,13 @@ impl<'p, D: Device> Pass<'p, D> {
         self.layers.units.len() + 4 + block
     }
 
-    fn width(&self) -> u32 {
+    fn columns(&self) -> u32 {
         self.layers.stem.forward.columns
     }
 
     /// Boards, vertices, columns.
     fn sizes(&self, graph: &Graph) -> [Arg<'_, D::Buffer>; 3] {
-        [Arg::U32(self.arrays.boards as u32), Arg::U32(graph.vertices as u32), Arg::U32(self.width())]
+        [Arg::U32(self.arrays.boards as u32), Arg::U32(graph.vertices as u32), Arg::U32(self.columns())]
     }
 
     /// `out` = `scale` times the sum of the edges `x` at every vertex.
@@ -110,7 +110,7 @@ impl<'p, D: Device> Pass<'p, D> {
     ) -> Result<()> {
         let [boards, vertices, width] = self.sizes(graph);
         let args = [Arg::Buffer(x, 0), boards, vertices, width, Arg::F32(scale), Arg::Buffer(out, 0)];
-        let numbers = self.arrays.boards * rows * self.width() as usize;
+        let numbers = self.arrays.boards * rows * self.columns() as usize;
         self.device.launch(kernel, elementwise(numbers), &args)
     }
 
@@ -134,16 +134,17 @@ impl<'p, D: Device> Pass<'p, D> {
             Arg::F32(graph.scales[1]),
             Arg::Buffer(out, 0),
         ];
-        let numbers = self.arrays.boards * self.layers.area * self.width() as usize;
+        let numbers = self.arrays.boards * self.layers.area * self.columns() as usize;
         self.device.launch("around_triangles", elementwise(numbers), &args)
     }
 
     /// The mean over the edges of `x`, or the gradient of that spread over them.
     fn over_board(&self, kernel: &'static str, x: &D::Buffer, rows: usize, out: &D::Buffer) -> Result<()> {
-        let sizes = [self.arrays.boards, self.layers.area, self.width() as usize].map(|n| Arg::U32(n as u32));
+        let sizes =
+            [self.arrays.boards, self.layers.area, self.columns() as usize].map(|n| Arg::U32(n as u32));
         let [boards, area, width] = sizes;
         let args = [Arg::Buffer(x, 0), boards, area, width, Arg::Buffer(out, 0)];
-        let numbers = self.arrays.boards * rows * self.width() as usize;
+        let numbers = self.arrays.boards * rows * self.columns() as usize;
         self.device.launch(kernel, elementwise(numbers), &args)
     }
 

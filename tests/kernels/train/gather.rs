@@ -110,8 +110,13 @@ fn batches_of_every_game_are_those_of_rust() {
 
 #[test]
 fn updates_out_of_the_replay_are_those_on_its_batches() {
-    let game = any_game("connect_four", &toml::Table::new()).expect("a game");
-    let net = NetConfig { arch: Arch::Mlp, blocks: 1, channels: 16, ..NetConfig::default() };
+    check_updates("connect_four", Arch::Mlp);
+    check_updates("clique", Arch::Edge);
+}
+
+fn check_updates(name: &str, arch: Arch) {
+    let game = any_game(name, &toml::Table::new()).expect("a game");
+    let net = NetConfig { arch, blocks: 1, channels: 16, ..NetConfig::default() };
     let spec = NetSpec::new(&net, &game.sizes());
     let config = TrainConfig { accumulate: 2, ..config() };
     let (mut plies, mut replay) = (Plies::new(&game), Replay::new(game.as_ref(), CAPACITY));
