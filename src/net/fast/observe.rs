@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn pairs_of_a_single_position_are_those_of_several() {
-        for channels in [1, 2, 3, 40, 567] {
+        for channels in [1_usize, 2, 3, 40, 567] {
             let obs: Vec<f32> = (0..2 * channels).map(|x| 0.37 * x as f32 - 9.0).collect();
             let row = channels.div_ceil(2) + 3;
             let sizes = Observations { boards: 2, channels, positions: 1, row };
