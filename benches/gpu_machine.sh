@@ -110,11 +110,14 @@ measure() {
     part search-hex 40 "${scaling[@]}" --game hex --sims 800 --games 256,4096,16384 --json "$out/search-hex.json"
     part search-network 60 "$bin/vecaz" bench-scaling --device cuda --seconds 1 --game connect_four --sims 200 \
         --net 2x32,6x64,6x128 --games 1,128,4096,16384 --json "$out/search-network.json"
-    part random_play 45 "$bin/device_games" --json "$out/random_play.json"
+    # Games and trees on the CPU, asked in two halves.
+    part search-hybrid 20 "$bin/vecaz" bench-scaling --device cpu --set net.device=cuda --set net.precision=bf16 --seconds 2 \
+        --game connect_four --sims 200 --net 6x128 --games 1024,4096 --json "$out/search-hybrid.json"
+    part random_play 40 "$bin/device_games" --json "$out/random_play.json"
     part train 40 "$bin/device_train" --batches 512,2048,8192
     part train-torch 40 python3 "$bin/torch_resnet.py" 2x32,6x64,6x128 cuda 512,2048,8192
     part forward 60 "$bin/device_forward"
-    part pgx 55 python3 "$bin/pgx_random_play.py" --lanes 65536 --json "$out/pgx.json"
+    part pgx 45 python3 "$bin/pgx_random_play.py" --lanes 65536 --json "$out/pgx.json"
     python3 "$bin/gpu_page.py" "$out"
     rm -r "$bin"
     ! cut -f 4 "$out/parts.tsv" | grep -qv '^0$' # fails where a part has

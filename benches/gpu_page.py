@@ -113,6 +113,8 @@ def page(result):
         text += f"\n## {title}\n\n" + (search_table(result[key]) if result[key] else "Not measured.\n")
     text += "\n## Search with the network beside the trees, Connect Four\n\n"
     text += network_table(result["search_network"]) if result["search_network"] else "Not measured.\n"
+    text += "\n## Search on the CPU, the network on the GPU\n\n"
+    text += network_table(result["search_hybrid"]) if result["search_hybrid"] else "Not measured.\n"
     text += "\n## Random play\n\n"
     text += play_table(result["random_play"], result["pgx"]) if result["random_play"] else "Not measured.\n"
     for part in result["parts"]:
@@ -129,6 +131,7 @@ def main():
         "parts": parts_of(folder),
         "search_connect_four": rows_of(folder, "search-connect_four"),
         "search_network": rows_of(folder, "search-network"),
+        "search_hybrid": rows_of(folder, "search-hybrid"),
         "search_hex": rows_of(folder, "search-hex"),
         "random_play": rows_of(folder, "random_play"),
         "pgx": rows_of(folder, "pgx"),
