@@ -351,3 +351,37 @@ fn the_networks_kernels_are_candle_within_their_rounding() {
         }
     }
 }
+
+/// Batches of unequal sizes, the second begun before the first is waited for.
+#[test]
+fn two_batches_in_turn_are_answered_as_they_are_one_by_one() {
+    if gpu().is_none() {
+        return;
+    }
+    let formats = [Precision::Bf16, Precision::F32, Precision::F16];
+    for (spec, precision) in networks().into_iter().zip(formats.into_iter().cycle()) {
+        let weights = spec.random(Key::new(1, Purpose::Weights));
+        let parts = NetParts { spec: spec.clone(), weights, precision };
+        let mut net = cuda_network(parts, DeviceName::Cuda(0).into()).expect("a GPU");
+        let mut halves = net.halves(64).expect("fits").expect("two batches");
+        let mut stream = Key::new(2, Purpose::Evaluation).stream();
+        for round in 0..3 {
+            let batches = [64 - round, 5 + round].map(|leaves| {
+                let numbers = leaves * spec.obs.len();
+                (leaves, (0..numbers).map(|_| stream.uniform() * 2.0 - 1.0).collect::<Vec<f32>>())
+            });
+            for (half, (leaves, obs)) in batches.iter().enumerate() {
+                halves.room(half, *leaves).expect("room").fill(obs);
+                halves.start(half).expect("begun");
+            }
+            for (half, (leaves, obs)) in batches.iter().enumerate() {
+                let (mut logits, mut values) =
+                    (vec![0.0; leaves * spec.num_actions], vec![0.0; leaves * spec.num_players]);
+                net.forward(obs, &mut logits, &mut values).expect("finite");
+                let answers = halves.finish(half).expect("finite");
+                assert_eq!(answers.logits, logits, "{precision:?} {spec:?}");
+                assert_eq!(answers.values, values, "{precision:?} {spec:?}");
+            }
+        }
+    }
+}
