@@ -35,6 +35,24 @@ struct graph {
 static struct graph *capture = 0; // while launches are captured
 static int invalidated = 0;       // something was asked for that cannot be captured
 
+// Page-locked memory of the host. Copies from and to it are made when somebody waits, or when something else is asked for.
+enum { MOST_PINNED = 8, MOST_COPIES = 8 };
+static struct { char *start; size_t bytes; } pinned[MOST_PINNED];
+static struct { void *to; const void *from; size_t bytes; } copies[MOST_COPIES];
+static int num_copies = 0;
+
+static int is_pinned(const void *memory) {
+    for (int i = 0; i < MOST_PINNED; i++) {
+        const char *start = pinned[i].start, *at = memory;
+        if (start != 0 && at >= start && at < start + pinned[i].bytes) return 1;
+    }
+    return 0;
+}
+static void make_copies(void) {
+    for (int i = 0; i < num_copies; i++) memcpy(copies[i].to, copies[i].from, copies[i].bytes);
+    num_copies = 0;
+}
+
 // What is not captured spoils the capture.
 static int outside_capture(void) {
     if (capture != 0) return invalidated = 1, CAPTURE_UNSUPPORTED;
@@ -51,6 +69,8 @@ void driver_reset(void) {
     free(capture);
     capture = 0;
     invalidated = 0;
+    num_copies = 0;
+    memset(pinned, 0, sizeof pinned);
 }
 
 int cuDriverGetVersion(int *version) { return *version = driver_version, OK; }
@@ -71,7 +91,38 @@ int cuCtxSetCurrent(void *context) { return current = context, OK; }
 int cuCtxSynchronize(void) { return failed; }
 int cuStreamCreate(void **stream, unsigned flags) { return *stream = &taken, OK; }
 int cuStreamDestroy_v2(void *stream) { return OK; }
-int cuStreamSynchronize(void *stream) { return outside_capture(); }
+int cuStreamSynchronize(void *stream) { return make_copies(), outside_capture(); }
+
+int cuEventCreate(void **event, unsigned flags) { return *event = &taken, OK; }
+int cuEventDestroy_v2(void *event) { return OK; }
+int cuEventRecord(void *event, void *stream) { return OK; }
+int cuEventSynchronize(void *event) { return make_copies(), failed; }
+int cuStreamWaitEvent(void *stream, void *event, unsigned flags) { return OK; }
+int cuMemHostAlloc(void **memory, size_t bytes, unsigned flags) {
+    for (int i = 0; i < MOST_PINNED; i++) {
+        if (pinned[i].start != 0) continue;
+        pinned[i].start = memset(malloc(bytes), 0xA7, bytes), pinned[i].bytes = bytes;
+        return *memory = pinned[i].start, OK;
+    }
+    return OUT_OF_MEMORY;
+}
+int cuMemFreeHost(void *memory) {
+    for (int i = 0; i < MOST_PINNED; i++) {
+        if (pinned[i].start == memory) pinned[i].start = 0;
+    }
+    return free(memory), OK;
+}
+static int copy(void *to, const void *from, size_t bytes) {
+    const int result = outside_capture();
+    if (result == CAPTURE_UNSUPPORTED) return result;
+    if ((is_pinned(to) || is_pinned(from)) && num_copies < MOST_COPIES) {
+        copies[num_copies].to = to, copies[num_copies].from = from, copies[num_copies++].bytes = bytes;
+    } else {
+        make_copies();
+        memcpy(to, from, bytes);
+    }
+    return result;
+}
 
 int cuMemGetInfo_v2(size_t *free, size_t *total) { return *free = driver_memory - taken, *total = driver_memory, OK; }
 int cuMemAllocAsync(uint64_t *address, size_t bytes, void *stream) {
@@ -91,14 +142,10 @@ int cuMemsetD8Async(uint64_t address, unsigned char value, size_t bytes, void *s
     return memset((void *)address, value, bytes), outside_capture();
 }
 int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, void *stream) {
-    const int result = outside_capture();
-    if (result != CAPTURE_UNSUPPORTED) memcpy((void *)to, from, bytes);
-    return result;
+    return copy((void *)to, from, bytes);
 }
 int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, void *stream) {
-    const int result = outside_capture();
-    if (result != CAPTURE_UNSUPPORTED) memcpy(to, (void *)from, bytes);
-    return result;
+    return copy(to, (const void *)from, bytes);
 }
 
 // A program is machine code, which is ELF.
@@ -137,6 +184,7 @@ int cuLaunchKernel(
 ) {
     if (failed != OK) return failed;
     if (bx > 1024 || shared > shared_allowed) return INVALID_VALUE;
+    make_copies();
     struct launch launch = {function, {0}, {gx, gy, gz, bx, by, bz, shared}};
     unsigned char *argument = launch.arguments;
     for (int i = 0; (uintptr_t)function == 'r' && i < 5; argument += RECORD[i], i++) memcpy(argument, parameters[i], RECORD[i]);

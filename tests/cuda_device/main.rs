@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{LazyLock, Mutex, MutexGuard};
 use vecaz::backend::kernels::cuda::CudaDevice;
-use vecaz::backend::kernels::device::{Arg, Device, LaunchShape, Program};
+use vecaz::backend::kernels::device::{Arg, Device, LaunchShape, Pinned, Program};
 use vecaz::backend::kernels::store::Store;
 
 mod linked;
@@ -111,6 +111,25 @@ fn copies_arrive_where_they_should() {
     let outside = "device cuda:0: 4 bytes at 8 are outside a buffer of 11";
     assert_eq!(sentence(device.upload(&mut buffer, 8, &[0; 4])), outside);
     assert_eq!(sentence(device.download(&buffer, 8, &mut [0; 4])), outside);
+}
+
+#[test]
+fn copies_that_nobody_waits_for_have_arrived_when_somebody_looks() {
+    let _driver = driver();
+    let Some(device) = loaded(None) else { return };
+    let mut buffer = device.alloc(6).expect("room");
+    let (mut sent, mut back) = (device.pinned(8).expect("room"), device.pinned(8).expect("room"));
+    assert_eq!(back.bytes().expect("nothing is copied"), [0; 8]);
+    for round in 1..4 {
+        sent.bytes_mut().expect("nothing is copied").copy_from_slice(&[round; 8]);
+        device.start_upload(&mut buffer, &mut sent, 4).expect("asked for");
+        device.start_download(&buffer, &mut back, 6).expect("asked for");
+        assert_eq!(back.bytes().expect("copied"), [round, round, round, round, 0, 0, 0, 0]);
+    }
+    assert_eq!(device.copied(), 3 * 10);
+    let outside = |bytes: usize| format!("device cuda:0: {bytes} bytes at 0 are outside a buffer of 6");
+    assert_eq!(sentence(device.start_upload(&mut buffer, &mut sent, 7)), outside(7));
+    assert_eq!(sentence(device.start_download(&buffer, &mut back, 9)), outside(9));
 }
 
 #[test]
