@@ -252,7 +252,7 @@ fn weights_that_give_no_number_stop_self_play() {
 #[test]
 fn a_network_that_does_not_fit_beside_the_games_is_refused_with_the_number_that_fits() {
     check_what_fits("connect_four", "blocks = 1\nchannels = 64", 2000);
-    check_what_fits("clique", "arch = 'edge'\nblocks = 1\nchannels = 1024", 800);
+    check_what_fits("clique", "arch = 'edge'\nblocks = 1\nchannels = 512", 800);
 }
 
 /// So many games fit into 100 MiB without a network, and not with one.
