@@ -295,7 +295,8 @@ fn shards_per_thread(config: &Config, threads: usize) -> usize {
     let several = (config.selfplay.games / threads / LANES).clamp(1, MOST);
     let is_asked_in_halves = config.run.device.is_cpu() && !config.network_devices().is_cpu();
     match threads {
-        1 if is_asked_in_halves => config.selfplay.games.min(2),
+        // Each half is work for all threads.
+        _ if is_asked_in_halves => several.max(2).min(config.selfplay.games / threads),
         1 => 1,
         _ => several,
     }
