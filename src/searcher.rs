@@ -152,9 +152,7 @@ impl Searcher {
     pub fn observe(&mut self, room: ObsRoom<'_>) {
         let start = Instant::now();
         let numbers = self.selected.evaluations * self.backend.sizes().obs.len();
-        let obs = &mut self.buffers.obs[..numbers];
-        self.backend.observe(obs);
-        room.fill(obs);
+        room.fill_by(&mut self.buffers.obs[..numbers], |obs| self.backend.observe(obs));
         self.clock.select += start.elapsed().as_secs_f64();
     }
 

@@ -6,8 +6,7 @@ use std::fmt;
 use std::str::FromStr;
 
 /// Where something runs: `cpu`, or `cuda:N`, the NVIDIA GPU of that number; `cuda` is number 0.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DeviceName {
     /// The processor and its threads.
     #[default]
@@ -48,20 +47,6 @@ impl fmt::Display for DeviceName {
             Self::Cpu => f.write_str("cpu"),
             Self::Cuda(n) => write!(f, "cuda:{n}"),
         }
-    }
-}
-
-impl TryFrom<String> for DeviceName {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        text.parse()
-    }
-}
-
-impl From<DeviceName> for String {
-    fn from(name: DeviceName) -> Self {
-        name.to_string()
     }
 }
 

@@ -30,6 +30,20 @@ impl<'a> ObsRoom<'a> {
         }
     }
 
+    /// Has `write` fill the room, by way of `between` where the room's numbers are others; both have as many numbers.
+    ///
+    /// # Panics
+    /// If `between` has fewer or more.
+    pub fn fill_by(self, between: &mut [f32], write: impl FnOnce(&mut [f32])) {
+        match self {
+            Self::F32(room) => write(room),
+            room @ Self::Bf16(_) => {
+                write(between);
+                room.fill(between);
+            }
+        }
+    }
+
     /// Fills the room with `obs`, as many numbers as it has.
     ///
     /// # Panics
@@ -93,5 +107,10 @@ mod tests {
         first.fill(&obs[..3]);
         rest.fill(&obs[3..]);
         assert_eq!(halves, obs.map(|x| half::bf16::from_f32(x).to_bits()));
+        let (mut floats_by, mut halves_by) = ([0.0; 4], [0; 4]);
+        for room in [ObsRoom::F32(&mut floats_by), ObsRoom::Bf16(&mut halves_by)] {
+            room.fill_by(&mut [7.0; 4], |numbers| numbers.copy_from_slice(&obs));
+        }
+        assert_eq!((floats_by, halves_by), (floats, halves));
     }
 }

@@ -349,7 +349,7 @@ impl Device for HostDevice {
         Ok(())
     }
 
-    fn wait(&self) -> Result<()> {
+    fn synchronise(&self) -> Result<()> {
         self.moving.borrow_mut().drain(..).for_each(|memory| memory.store(false, Ordering::Relaxed));
         Ok(())
     }

@@ -167,7 +167,7 @@ pub trait Device: Send + Sized {
     ///
     /// # Errors
     /// [`crate::Error::Device`] naming the kernels of which one failed.
-    fn wait(&self) -> Result<()>;
+    fn synchronise(&self) -> Result<()>;
 
     /// Runs `kernel` of the loaded program. It may write to any buffer among `args`.
     ///

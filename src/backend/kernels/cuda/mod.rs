@@ -127,17 +127,6 @@ impl CudaDevice {
         ))
     }
 
-    /// Waits until everything that was asked for is done.
-    ///
-    /// # Errors
-    /// [`Error::Device`] naming the kernels of which one failed.
-    pub fn synchronise(&self) -> Result<()> {
-        self.stream.synchronize().map_err(|e| self.lost(e))?;
-        self.running.borrow_mut().clear();
-        self.replayed.borrow_mut().clear();
-        Ok(())
-    }
-
     fn failed(&self, what: String) -> Error {
         failure(self.name, what)
     }
@@ -286,8 +275,11 @@ impl Device for CudaDevice {
         self.stream.memcpy_dtoh(&from.slice(..bytes), &mut to.part(bytes)).map_err(|e| self.lost(e))
     }
 
-    fn wait(&self) -> Result<()> {
-        self.synchronise()
+    fn synchronise(&self) -> Result<()> {
+        self.stream.synchronize().map_err(|e| self.lost(e))?;
+        self.running.borrow_mut().clear();
+        self.replayed.borrow_mut().clear();
+        Ok(())
     }
 
     fn launch(&self, kernel: &'static str, shape: LaunchShape, args: &[Arg<'_, Self::Buffer>]) -> Result<()> {

@@ -7,6 +7,7 @@ use crate::backend::kernels::device::Device;
 use crate::backend::kernels::network::{DeviceNetwork, ObsFormat, Slots};
 use crate::config::Devices;
 use crate::error::{Error, Result};
+use crate::net::halves::ObsRoom;
 use crate::net::{Halves, IoShape, NetParts, Network};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -76,8 +77,9 @@ impl<D: Device> Arrays<D> {
         match self.forward.format() {
             ObsFormat::F32 => device.upload(&mut self.obs, 0, bytemuck::cast_slice(obs))?,
             ObsFormat::Bf16 => {
-                let halves: Vec<u16> = obs.iter().map(|&x| Numbers::Bf16.bits(x) as u16).collect();
-                device.upload(&mut self.obs, 0, bytemuck::cast_slice(&halves))?;
+                let mut halves = vec![0; obs.len()];
+                ObsRoom::Bf16(&mut halves).fill(obs);
+                device.upload(&mut self.obs, 0, bytemuck::cast_slice(&halves[..]))?;
             }
         }
         let Self { forward, slots, obs, logits: all_logits, answers } = self;

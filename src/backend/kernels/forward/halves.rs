@@ -118,7 +118,7 @@ impl<D: Device> Halves for DeviceHalves<D> {
     fn finish(&mut self, half: usize) -> Result<Answers<'_>> {
         let IoShape { num_actions, num_players, .. } = self.io;
         let Batch { device, here, leaves, .. } = &self.halves[half];
-        device.wait()?;
+        device.synchronise()?;
         let mut word = [0; 4];
         word.copy_from_slice(here.not_finite.bytes()?);
         all_finite(word)?;
