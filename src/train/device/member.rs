@@ -46,6 +46,23 @@ pub struct Member<D: Device> {
     squares: D::Buffer,
     shared: Shared<D::Buffer>,
     arrays: Option<Arrays<D::Buffer>>,
+    /// What has been recorded of every [`Stretch`], for each of the two places that the state can be in.
+    recordings: [[Option<D::Recording>; 3]; 2],
+    /// Which of them the state is in.
+    turn: usize,
+    /// True once all kernels of an update have been launched.
+    is_warm: bool,
+}
+
+/// Launches of an update that follow each other with no copy between.
+#[derive(Clone, Copy)]
+enum Stretch {
+    /// Sums are zeroed, weights packed, and the first part made.
+    First,
+    /// Another part.
+    Next,
+    /// The gradient's norm, and the optimiser.
+    Last,
 }
 
 impl<D: Device> Member<D> {
@@ -82,6 +99,9 @@ impl<D: Device> Member<D> {
             team: sums.map(|sums| Team::new(&device, layers, sums)).transpose()?,
             shared,
             arrays: None,
+            recordings: Default::default(),
+            turn: 0,
+            is_warm: false,
             device,
         })
     }
@@ -97,14 +117,49 @@ impl<D: Device> Member<D> {
     ) -> Result<Report> {
         self.resize(plan, boards)?;
         self.device.upload(&mut self.shared.settings, 0, bytemuck::bytes_of(settings))?;
-        self.begin(plan)?;
         for part in 0..plan.config.accumulate {
             if let Some(arrays) = &mut self.arrays {
                 fill(&self.device, &mut arrays.samples, part)?;
             }
-            self.run_part(plan)?;
+            self.run(plan, if part == 0 { Stretch::First } else { Stretch::Next })?;
         }
-        self.finish(plan)
+        self.sum_gradients(plan)?;
+        self.run(plan, Stretch::Last)?;
+        self.is_warm = true;
+        let mut report = Report::default();
+        self.device.download(&self.shared.report, 0, bytemuck::bytes_of_mut(&mut report))?;
+        Ok(report)
+    }
+
+    /// Makes the launches of `stretch`: recorded ones, once all kernels have been launched, where no other device is waited for in
+    /// between and nobody times them.
+    fn run(&mut self, plan: &Plan, stretch: Stretch) -> Result<()> {
+        if !self.is_warm || self.team.is_some() || self.device.is_timing() {
+            return self.launch(plan, stretch);
+        }
+        let recording = match self.recordings[self.turn][stretch as usize].take() {
+            Some(recording) => recording,
+            None => self.record(plan, stretch)?,
+        };
+        self.device.replay(&recording)?;
+        self.recordings[self.turn][stretch as usize] = Some(recording);
+        Ok(())
+    }
+
+    /// A recording that fails is ended all the same.
+    fn record(&self, plan: &Plan, stretch: Stretch) -> Result<D::Recording> {
+        self.device.begin_recording()?;
+        let launched = self.launch(plan, stretch);
+        let recording = self.device.end_recording();
+        launched.and(recording)
+    }
+
+    fn launch(&self, plan: &Plan, stretch: Stretch) -> Result<()> {
+        match stretch {
+            Stretch::First => self.begin(plan).and_then(|()| self.run_part(plan)),
+            Stretch::Next => self.run_part(plan),
+            Stretch::Last => self.optimise(plan),
+        }
     }
 
     /// What tells the others that nothing more comes of this device, unless all went well.
@@ -116,10 +171,12 @@ impl<D: Device> Member<D> {
     pub fn accept(&mut self) {
         self.state.swap(0, 1);
         self.statistics.swap(0, 1);
+        self.turn = 1 - self.turn;
     }
 
     fn resize(&mut self, plan: &Plan, boards: usize) -> Result<()> {
         if self.arrays.as_ref().is_none_or(|arrays| arrays.boards != boards) {
+            self.recordings = Default::default();
             self.arrays = None;
             let bytes = element_bytes(plan.config.precision);
             self.arrays = Some(Arrays::new(&self.device, &plan.spec, &plan.layers, boards, bytes)?);
@@ -193,12 +250,16 @@ impl<D: Device> Member<D> {
         pass.backward()
     }
 
-    /// The gradient of all devices, the optimiser, and what the update tells.
-    fn finish(&mut self, plan: &Plan) -> Result<Report> {
+    /// Sums the gradients of all devices.
+    fn sum_gradients(&mut self, plan: &Plan) -> Result<()> {
+        let Some(team) = &self.team else { return Ok(()) };
         let count = plan.params.num_parameters;
-        if let Some(team) = &self.team {
-            team.sums.all_reduce_sum(&self.device, &mut self.shared.gradient, Number::F32, count)?;
-        }
+        team.sums.all_reduce_sum(&self.device, &mut self.shared.gradient, Number::F32, count)
+    }
+
+    /// The gradient's norm, and the state after the update.
+    fn optimise(&self, plan: &Plan) -> Result<()> {
+        let count = plan.params.num_parameters;
         let parts = count.div_ceil(SQUARED);
         let gradient = Arg::Buffer(&self.shared.gradient, 0);
         let args = [gradient, Arg::U32(count as u32), Arg::Buffer(&self.squares, 0)];
@@ -219,10 +280,7 @@ impl<D: Device> Member<D> {
             Arg::Buffer(&self.state[1], 0),
             Arg::Buffer(&self.shared.report, 0),
         ];
-        self.device.launch("optimise", elementwise(count), &args)?;
-        let mut report = Report::default();
-        self.device.download(&self.shared.report, 0, bytemuck::bytes_of_mut(&mut report))?;
-        Ok(report)
+        self.device.launch("optimise", elementwise(count), &args)
     }
 
     /// Takes over a state.

@@ -103,6 +103,29 @@ fn many_updates_follow_those_of_rust() {
 }
 
 #[test]
+fn recorded_updates_are_those_launched_one_by_one() {
+    let shapes = [spec(Arch::Resnet), on_edges(5, spec(Arch::Edge))];
+    for (spec, accumulate) in shapes.into_iter().zip([1, 3]) {
+        let spec = NetSpec { channels: 12, blocks: 1, ..spec };
+        let config = TrainConfig { accumulate, ..config() };
+        let first = Trainer::with_weights(&spec, &config, &weights(&spec)).expect("a trainer").state();
+        let mut recorded = on_device(&spec, &config, &first);
+        let mut state = first;
+        // The size changes in the middle: arrays are others then, and so are recordings.
+        for (update, rows) in [12, 12, 12, 12, 18, 18, 18].into_iter().enumerate() {
+            let samples = batch(&spec, rows, update as u64);
+            let mut fresh = on_device(&spec, &config, &state); // launches all by itself, since nothing was before
+            let right = fresh.step(&samples).expect("finite");
+            assert_eq!(recorded.step(&samples).expect("finite"), right);
+            state = fresh.state().expect("a state");
+            assert_eq!(recorded.state().expect("a state"), state);
+            assert_eq!(fresh.device().replays(), 0);
+            assert_eq!(recorded.device().replays(), update as u64 * (1 + accumulate as u64));
+        }
+    }
+}
+
+#[test]
 fn the_optimiser_gives_the_same_bits_for_the_same_gradient() {
     // Where nothing is learnt from the samples the gradient is 0 in both: moments fall and weights decay alike.
     for optimizer in [OptimizerKind::AdamW, OptimizerKind::Sgd] {
