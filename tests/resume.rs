@@ -10,7 +10,6 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 use vecaz::rng::{Key, Purpose};
 
-const KILLS: u64 = 20;
 /// More epochs than any of these runs will do.
 const UNBOUNDED: u64 = 1_000_000;
 
@@ -185,15 +184,25 @@ fn assert_same_runs(a: &Folder, b: &Folder) {
     assert_eq!(left.iter().map(timeless).collect::<Vec<_>>(), right.iter().map(timeless).collect::<Vec<_>>());
 }
 
+/// Training goes on beside self-play.
+fn overlapped() -> String {
+    CONFIG.replace("[train]", "[train]\norder = 'overlapped'")
+}
+
 #[test]
 fn killed_at_any_moment_it_ends_with_the_same_bytes() {
-    let (timed, killed, whole) = (Folder::new(), Folder::new(), Folder::new());
+    check_kills(CONFIG, 20);
+    check_kills(&overlapped(), 10);
+}
+
+fn check_kills(config: &str, kills: u64) {
+    let [timed, killed, whole] = [(); 3].map(|()| Folder::with(config));
     timed.finish(1, 1);
     let started = Instant::now();
     timed.finish(6, 1);
     let epoch = started.elapsed().as_secs_f64() / 5.0;
     let mut rng = Key::new(5, Purpose::Evaluation).stream();
-    for kill in 0..KILLS {
+    for kill in 0..kills {
         let mut child = killed.command(UNBOUNDED, 1 + kill % 3).spawn().expect("runs");
         // Every fourth kill may fall into the start of the process, the others into its work.
         if kill % 4 > 0 {
@@ -255,6 +264,20 @@ fn it_goes_on_with_other_threads_to_the_same_bytes() {
     assert_same_runs(&whole, &parts);
     let again = text(&parts.finish(6, 1).stdout);
     assert!(again.contains("nothing left to do after 6 epochs"), "{again}");
+}
+
+#[test]
+fn overlapped_training_is_an_epoch_behind() {
+    let folder = Folder::with(&overlapped());
+    folder.finish(5, 2);
+    let (mut samples, mut updates) = (0.0, Vec::new());
+    for record in folder.metrics() {
+        updates.push(record["updates"].as_u64().expect("a number"));
+        let due = if samples < 300.0 { 0 } else { (samples * 2.0 / 32.0) as u64 };
+        assert_eq!(updates.last(), Some(&due));
+        samples += record["samples"].as_f64().expect("a number");
+    }
+    assert!(updates[0] == 0 && updates.windows(2).all(|pair| pair[0] < pair[1]), "{updates:?}");
 }
 
 #[test]

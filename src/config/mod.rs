@@ -99,6 +99,15 @@ names! {
     }
 }
 names! {
+    /// When the updates are made that an epoch's samples call for.
+    TrainingOrder {
+        /// After the epoch's self-play.
+        InTurns = "in_turns",
+        /// While the next epoch's games are played, which do not wait for them: self-play's weights are one epoch older.
+        Overlapped = "overlapped",
+    }
+}
+names! {
     /// The optimiser.
     OptimizerKind {
         /// AdamW (Loshchilov and Hutter 2019).
@@ -241,6 +250,9 @@ section! {
     TrainConfig {
         /// Number format of products and activations; bf16 and f16 where training is on a GPU.
         precision: TrainPrecision = TrainPrecision::F32,
+        /// When updates are made: `in_turns` with self-play, or `overlapped` with that of the next epoch, which keeps a GPU busy while
+        /// the other of the two waits for the host, and two devices at work where games and training are on different ones.
+        order: TrainingOrder = TrainingOrder::InTurns,
         /// AdamW or SGD.
         optimizer: OptimizerKind = OptimizerKind::AdamW,
         /// Peak learning rate.

@@ -31,6 +31,8 @@ pub struct EpochRecord {
     pub selfplay_seconds: f64,
     /// Seconds of training.
     pub train_seconds: f64,
+    /// Seconds of both at once, where `train.order` is `overlapped`.
+    pub overlapped_seconds: f64,
     /// Seconds of evaluation.
     pub eval_seconds: f64,
     /// Games per second of self-play.
@@ -111,7 +113,8 @@ impl EpochRecord {
     /// The record with all its rates computed from its counts and seconds.
     pub fn with_rates(mut self) -> Self {
         let per = |count: u64, seconds: f64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
-        let all_seconds = self.selfplay_seconds + self.train_seconds + self.eval_seconds;
+        let works = self.selfplay_seconds + self.train_seconds - self.overlapped_seconds;
+        let all_seconds = works + self.eval_seconds;
         self.games_per_second = per(self.games, self.selfplay_seconds);
         self.positions_per_second = per(self.positions, self.selfplay_seconds);
         self.simulations_per_second = per(self.simulations, self.selfplay_seconds);
@@ -149,6 +152,7 @@ impl EpochRecord {
             ("speed/cache_hit_rate", self.cache_hit_rate),
             ("seconds/selfplay", Some(self.selfplay_seconds)),
             ("seconds/train", Some(self.train_seconds)),
+            ("seconds/overlapped", Some(self.overlapped_seconds)),
             ("seconds/eval", Some(self.eval_seconds)),
             ("games/finished", Some(self.games as f64)),
             ("games/samples", Some(self.samples as f64)),
@@ -372,6 +376,8 @@ mod tests {
         let rates = (record.games_per_second, record.positions_per_second, record.simulations_per_second);
         assert_eq!(rates, (5.0, 100.0, 1000.0));
         assert_eq!(record.games_per_day, 259_200.0);
+        let overlapped = EpochRecord { overlapped_seconds: 2.5, ..record };
+        assert_eq!(overlapped.with_rates().games_per_day, 345_600.0);
         assert_eq!(EpochRecord::default().with_rates(), EpochRecord::default(), "no time, no rate");
     }
 }

@@ -63,6 +63,24 @@ pub fn learner(
     on_cuda(&numbers, Opening { config, game, spec, state: state.unwrap_or(&first) })
 }
 
+/// A learner on these devices, whatever the configuration names, that goes on from `state`.
+///
+/// # Errors
+/// As [`learner`].
+pub fn learner_on<D: Device + 'static>(
+    places: Vec<Place<D>>,
+    config: &Config,
+    game: &Arc<dyn AnyGame>,
+    spec: &NetSpec,
+    state: &Weights,
+) -> Result<Box<dyn Learner>> {
+    let (rules, share) = (game.as_ref(), config.train.batch.div_ceil(places.len().max(1)));
+    let trainer = DeviceTrainer::on_places(places, spec, &config.train, Some(rules), state)?;
+    let replay = |device| DeviceReplay::new(device, rules, config.replay.capacity, share);
+    let samples = has_game(game.name()).then(|| trainer.devices().map(replay).collect::<Result<_>>());
+    Ok(Box::new(DeviceLearner { game: game.clone(), trainer, samples: samples.transpose()? }))
+}
+
 /// Trains on the CPU; while it makes an update, the next batch is gathered.
 struct CpuLearner {
     game: Arc<dyn AnyGame>,
@@ -139,11 +157,6 @@ impl OnDevices for Opening<'_> {
     type Out = Box<dyn Learner>;
 
     fn run<D: Device + 'static>(self, places: Vec<Place<D>>) -> Result<Box<dyn Learner>> {
-        let Self { config, game, spec, state } = self;
-        let (rules, share) = (game.as_ref(), config.train.batch.div_ceil(places.len().max(1)));
-        let trainer = DeviceTrainer::on_places(places, spec, &config.train, Some(rules), state)?;
-        let replay = |device| DeviceReplay::new(device, rules, config.replay.capacity, share);
-        let samples = has_game(game.name()).then(|| trainer.devices().map(replay).collect::<Result<_>>());
-        Ok(Box::new(DeviceLearner { game: game.clone(), trainer, samples: samples.transpose()? }))
+        learner_on(places, self.config, self.game, self.spec, self.state)
     }
 }

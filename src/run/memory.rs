@@ -2,7 +2,7 @@
 
 use crate::backend::plan::{BackendPlan, Reuse};
 use crate::batch::AnyGame;
-use crate::config::{Config, DeviceName};
+use crate::config::{Config, DeviceName, TrainingOrder};
 use crate::error::{Error, Result};
 use crate::net::NetSpec;
 use crate::replay::Replay;
@@ -19,7 +19,7 @@ pub struct MemoryPlan {
     pub trees: u64,
     /// The network's input and output of a pass.
     pub passes: u64,
-    /// The replay ring when it is full, and the copy that a checkpoint writes.
+    /// The replay ring when it is full, the copy that a checkpoint writes, and samples that wait for the end of an epoch.
     pub replay: u64,
     /// Weights, moments, gradients and activations of a training batch; 0 where they are on a GPU.
     pub training: u64,
@@ -58,10 +58,14 @@ impl MemoryPlan {
             }
         };
         let sample = Replay::sample_bytes(&sizes, game.state_size());
+        let waiting = match config.train.order {
+            TrainingOrder::InTurns => 0,
+            TrainingOrder::Overlapped => config.selfplay.samples_per_epoch,
+        };
         Self {
             trees: product(rows, row),
             passes: product(rows, pass),
-            replay: 2 * product(config.replay.capacity, sample),
+            replay: 2 * product(config.replay.capacity, sample) + product(waiting, sample),
             training: on_host
                 * (4 * (parameters * 6 + activations) as u64 + 2 * product(config.train.accumulate, batch)),
             cache: cache as u64,

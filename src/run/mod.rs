@@ -1,44 +1,45 @@
 //! The run: self-play -> replay -> train -> evaluate -> checkpoint, epoch after epoch.
 //!
-//! An epoch plays strides of passes until it has gathered its samples, makes the updates that are due, measures strength
-//! and writes a checkpoint. Whatever stops a run, it goes on from the last checkpoint with the same bytes: everything
+//! An epoch plays strides of passes until it has gathered its samples, makes the updates that are due (or, overlapped, those that
+//! were due when it began), measures strength and writes a checkpoint. Whatever stops a run, it goes on from the last checkpoint with the same bytes: everything
 //! depends on the configuration, the seed and counters, nothing on the clock but when to stop.
 
 pub mod checkpoint;
+mod epoch;
 pub mod findings;
 pub mod learner;
+pub mod machine;
 pub mod memory;
 pub mod network;
 pub mod strength;
 
-use crate::backend::kernels::check_devices;
+use crate::backend::lanes::PlayPlan;
 use crate::batch::{AnyGame, any_game};
-use crate::config::Config;
+use crate::config::{Config, TrainingOrder};
 use crate::error::{Error, Result};
 use crate::files::{remove_temporaries, write_atomic};
 use crate::net::{NetSpec, Network};
-use crate::replay::{BatchPlan, Replay, Symmetries};
+use crate::replay::Replay;
 use crate::report::html::write_report;
-use crate::report::metrics::{self, EpochRecord, Losses, MetricsLog};
+use crate::report::metrics::{self, EpochRecord, MetricsLog};
 use crate::report::progress::Progress;
 use crate::report::tensorboard::EventWriter;
 use crate::root_cache::{self, CachePlan};
 use crate::selfplay::{FinishedGame, SelfPlay, backend_plan};
 use crate::weights::NetFile;
 use checkpoint::{Checkpoint, Counters, Parts};
+use epoch::{Done, Gathering, Training};
 use findings::FindingsLog;
-use learner::{Learner, learner};
+use learner::Learner;
+use machine::{Machine, Named};
 use memory::MemoryPlan;
-use network::place;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 use strength::Examiner;
 
-/// Finished games of an epoch that are stored for people and `vecaz verify`.
-const STORED_GAMES: usize = 64;
 /// How long a run lasts that is given no bound.
 const DEFAULT_MINUTES: f64 = 10.0;
 
@@ -51,6 +52,7 @@ pub const BEST: &str = "best.safetensors";
 
 /// A run in progress, in memory and in its folder.
 pub struct Run {
+    machine: Box<dyn Machine>,
     config: Config,
     game: Arc<dyn AnyGame>,
     spec: NetSpec,
@@ -69,17 +71,6 @@ pub struct Run {
     _lock: File,
 }
 
-/// What an epoch's self-play did.
-#[derive(Default)]
-struct Played {
-    games: u64,
-    plies: u64,
-    samples: u64,
-    draws: u64,
-    first_player_wins: u64,
-    stored: Vec<FinishedGame>,
-}
-
 impl Run {
     /// Starts a run in the folder `dir`, which must not hold one.
     ///
@@ -87,7 +78,15 @@ impl Run {
     /// [`Error::Unsupported`] where the folder holds a run, [`Error::Memory`], [`Error::Io`], or what the game or network
     /// says of its settings.
     pub fn start(config: Config, dir: &Path, threads: usize) -> Result<Self> {
-        let rules = Rules::new(&config, threads)?;
+        Self::start_on(Box::new(Named), config, dir, threads)
+    }
+
+    /// The same with parts that `machine` makes.
+    ///
+    /// # Errors
+    /// As [`Run::start`].
+    pub fn start_on(machine: Box<dyn Machine>, config: Config, dir: &Path, threads: usize) -> Result<Self> {
+        let rules = Rules::new(machine, &config, threads)?;
         fs::create_dir_all(dir).map_err(|e| Error::io("creating", dir, e))?;
         let lock = lock(dir)?;
         if !checkpoint::list(dir)?.is_empty() || dir.join(metrics::FILE_NAME).exists() {
@@ -106,7 +105,15 @@ impl Run {
     /// [`Error::Format`] where there is no run or its checkpoint is damaged; [`Error::Mismatch`] where `config` is for another
     /// game or network than the run's. The folder is then as it was.
     pub fn resume(config: Config, dir: &Path, threads: usize) -> Result<Self> {
-        let rules = Rules::new(&config, threads)?;
+        Self::resume_on(Box::new(Named), config, dir, threads)
+    }
+
+    /// The same with parts that `machine` makes.
+    ///
+    /// # Errors
+    /// As [`Run::resume`].
+    pub fn resume_on(machine: Box<dyn Machine>, config: Config, dir: &Path, threads: usize) -> Result<Self> {
+        let rules = Rules::new(machine, &config, threads)?;
         let lock = lock(dir)?;
         let Some((_, folder)) = checkpoint::list(dir)?.pop() else {
             let is_new = dir.join(CONFIG).exists() && !dir.join(metrics::FILE_NAME).exists();
@@ -117,7 +124,7 @@ impl Run {
         };
         let Checkpoint { counters, lanes, trainer: state, replay } =
             checkpoint::load(&folder, rules.game.as_ref(), config.replay.capacity)?;
-        let trainer = learner(&config, &rules.game, &rules.spec, Some(&state))?;
+        let trainer = rules.machine.learner(&config, &rules.game, &rules.spec, Some(&state))?;
         let begun = Begun { trainer, replay, lanes, counters, lock };
         let run = Self::assemble(config, rules, dir, begun, threads)?;
         // Last, so that a configuration that is refused does not stay.
@@ -128,7 +135,7 @@ impl Run {
     /// A run from zero. The configuration comes first, so that it can be resumed whenever it is killed.
     fn begin(config: Config, rules: Rules, dir: &Path, lock: File, threads: usize) -> Result<Self> {
         write_atomic(dir.join(CONFIG), config.to_toml().as_bytes())?;
-        let trainer = learner(&config, &rules.game, &rules.spec, None)?;
+        let trainer = rules.machine.learner(&config, &rules.game, &rules.spec, None)?;
         let replay = Replay::new(rules.game.as_ref(), config.replay.capacity);
         let begun = Begun { trainer, replay, lanes: Vec::new(), counters: Counters::default(), lock };
         let mut run = Self::assemble(config, rules, dir, begun, threads)?;
@@ -137,13 +144,16 @@ impl Run {
     }
 
     fn assemble(config: Config, rules: Rules, dir: &Path, begun: Begun, threads: usize) -> Result<Self> {
-        let Rules { game, spec, examiner } = rules;
+        let Rules { machine, game, spec, examiner } = rules;
         let Begun { trainer, replay, lanes, counters, lock } = begun;
-        let (network, _) = place(&config, game.as_ref(), &spec, &trainer.weights()?)?;
-        let selfplay = SelfPlay::new(&game, &config, network.as_ref(), lanes, threads)?;
+        let network = machine.network(&config, game.as_ref(), &spec, &trainer.weights()?)?;
+        let d = PlayPlan::new(&config, &game.sizes()).determinisations;
+        let make = |plan| machine.backend(game.as_ref(), plan, d);
+        let selfplay = SelfPlay::with_backends(&game, &config, network.as_ref(), lanes, threads, &make)?;
         remove_temporaries(dir)?;
         remove_temporaries(&dir.join(GAMES))?;
         Ok(Self {
+            machine,
             examiner,
             metrics: MetricsLog::open(dir, counters.epoch)?,
             findings: FindingsLog::open(dir)?,
@@ -216,7 +226,7 @@ impl Run {
     /// One epoch; None where `stop` interrupted it.
     fn work(&mut self, voice: &mut Progress, stop: &AtomicBool) -> Result<Option<EpochRecord>> {
         let started = Instant::now();
-        let (network, _) = self.network()?;
+        let network = self.network()?;
         let cache = match self.config.search.root_cache {
             0 => Vec::new(),
             simulations => {
@@ -227,16 +237,14 @@ impl Run {
             }
         };
         self.selfplay.set_network(network.as_ref(), cache)?;
-        let Some(played) = self.play(voice, stop)? else { return Ok(None) };
-        let played_at = started.elapsed().as_secs_f64();
-        let clock = self.selfplay.take_clock();
-        let Some(losses) = self.train(voice, stop)? else { return Ok(None) };
-        let trained_at = started.elapsed().as_secs_f64();
+        let prepared_at = started.elapsed().as_secs_f64();
+        let Some(Done { played, losses, times }) = self.play_and_train(voice, stop)? else { return Ok(None) };
+        let (clock, trained_at) = (self.selfplay.take_clock(), started.elapsed().as_secs_f64());
         let epoch = self.counters.epoch + 1;
         let every = self.config.eval.every;
         let strength = if every > 0 && epoch.is_multiple_of(every) {
             voice.start("evaluation", 1, "pass");
-            let (network, _) = self.network()?;
+            let network = self.network()?;
             Some(self.examiner.examine(network.as_ref())?)
         } else {
             None
@@ -249,8 +257,9 @@ impl Run {
             positions: played.plies,
             samples: played.samples,
             simulations: clock.simulations,
-            selfplay_seconds: played_at,
-            train_seconds: trained_at - played_at,
+            selfplay_seconds: prepared_at + times.selfplay,
+            train_seconds: times.training,
+            overlapped_seconds: times.overlapped,
             eval_seconds: started.elapsed().as_secs_f64() - trained_at,
             updates: self.trainer.updates(),
             replay_fill: self.replay.len() as f64 / self.config.replay.capacity as f64,
@@ -286,76 +295,21 @@ impl Run {
         self.save()
     }
 
-    /// Self-play until the epoch's samples are there; None where `stop` is set.
-    fn play(&mut self, voice: &mut Progress, stop: &AtomicBool) -> Result<Option<Played>> {
-        let target = self.config.selfplay.samples_per_epoch as u64;
-        voice.start("self-play", target, "samples");
-        let mut played = Played::default();
-        while played.samples < target {
-            if stop.load(Ordering::Relaxed) {
-                return Ok(None);
-            }
-            for game in self.selfplay.stride()? {
-                played.take(&game);
-                game.finding.iter().try_for_each(|finding| self.findings.add(finding))?;
-                game.samples.iter().for_each(|sample| self.replay.push(sample));
-                if played.stored.len() < STORED_GAMES {
-                    played.stored.push(FinishedGame { samples: Vec::new(), ..game });
-                }
-            }
-            voice.set(played.samples.min(target));
-        }
-        Ok(Some(played))
-    }
-
-    /// The updates that are due; None where `stop` is set, Some(None) where none are due.
-    fn train(&mut self, voice: &mut Progress, stop: &AtomicBool) -> Result<Option<Option<Losses>>> {
-        let (first, due) = (self.trainer.updates(), self.updates_due());
-        if first >= due {
-            return Ok(Some(None));
-        }
-        voice.start("training", due - first, "updates");
-        let train = &self.config.train;
-        let plan = BatchPlan {
-            size: train.batch * train.accumulate,
-            seed: self.config.run.seed,
-            number: first,
-            symmetries: if train.symmetries { Symmetries::Random } else { Symmetries::Identity },
+    /// An epoch's self-play and updates; None where `stop` is set.
+    fn play_and_train(&mut self, voice: &mut Progress, stop: &AtomicBool) -> Result<Option<Done>> {
+        let Self { config, selfplay, findings, trainer, replay, .. } = self;
+        let gathering = Gathering { selfplay, findings, config };
+        let training = Training { trainer: trainer.as_mut(), config };
+        let both = match config.train.order {
+            TrainingOrder::InTurns => epoch::in_turns,
+            TrainingOrder::Overlapped => epoch::overlapped,
         };
-        let mut sum = Losses::default();
-        for number in first..due {
-            if stop.load(Ordering::Relaxed) {
-                return Ok(None);
-            }
-            let step = self.trainer.update(&self.replay, BatchPlan { number, ..plan })?;
-            sum.policy += step.policy_cross_entropy;
-            sum.policy_kl += step.policy_kl;
-            sum.value += step.value_mse;
-            sum.grad_norm += step.gradient_norm;
-            sum.lr = step.learning_rate;
-            voice.set(number + 1 - first);
-        }
-        let n = (due - first) as f64;
-        sum.policy /= n;
-        sum.policy_kl /= n;
-        sum.value /= n;
-        sum.grad_norm /= n;
-        Ok(Some(Some(sum)))
-    }
-
-    /// Updates that the samples gathered so far call for.
-    fn updates_due(&self) -> u64 {
-        let train = &self.config.train;
-        let added = self.replay.added();
-        if added < train.min_samples as u64 {
-            return 0;
-        }
-        (added as f64 * train.reuse / (train.batch * train.accumulate) as f64) as u64
+        both(gathering, training, replay, voice, stop)
     }
 
     /// The network with the present weights, which come by way of the host wherever they are trained.
-    fn network(&self) -> Result<(Box<dyn Network>, String)> {
-        place(&self.config, self.game.as_ref(), &self.spec, &self.trainer.weights()?)
+    fn network(&self) -> Result<Box<dyn Network>> {
+        self.machine.network(&self.config, self.game.as_ref(), &self.spec, &self.trainer.weights()?)
     }
 
     fn network_file(&self) -> Result<NetFile> {
@@ -391,17 +345,16 @@ impl Run {
 
 /// What a configuration asks for, made and checked before anything is written.
 struct Rules {
+    machine: Box<dyn Machine>,
     game: Arc<dyn AnyGame>,
     spec: NetSpec,
     examiner: Examiner,
 }
 
 impl Rules {
-    fn new(config: &Config, threads: usize) -> Result<Self> {
+    fn new(machine: Box<dyn Machine>, config: &Config, threads: usize) -> Result<Self> {
         let game = any_game(config.game_name(), &config.game_options())?;
-        check_devices(&config.run.device)?;
-        check_devices(&config.network_devices())?;
-        check_devices(&config.training_devices())?;
+        machine.check(config)?;
         let spec = NetSpec::new(&config.net, &game.sizes());
         spec.check_graph()?;
         MemoryPlan::new(config, game.as_ref()).check(config)?;
@@ -409,7 +362,7 @@ impl Rules {
             root_cache::starts(game.as_ref())?;
         }
         let examiner = Examiner::new(config, &game, threads)?;
-        Ok(Self { game, spec, examiner })
+        Ok(Self { machine, game, spec, examiner })
     }
 }
 
@@ -420,18 +373,6 @@ struct Begun {
     lanes: Vec<crate::selfplay::Lane>,
     counters: Counters,
     lock: File,
-}
-
-impl Played {
-    fn take(&mut self, game: &FinishedGame) {
-        self.games += 1;
-        self.plies += game.actions.len() as u64;
-        self.samples += game.samples.len() as u64;
-        let best = game.returns.iter().fold(f32::NEG_INFINITY, |m, &r| m.max(r));
-        let winners = game.returns.iter().filter(|&&r| r == best).count();
-        self.draws += u64::from(winners > 1);
-        self.first_player_wins += u64::from(winners == 1 && game.returns[0] == best);
-    }
 }
 
 fn lock(dir: &Path) -> Result<File> {

@@ -5,5 +5,6 @@ mod host_device;
 
 mod games;
 mod net;
+mod run;
 mod search;
 mod train;

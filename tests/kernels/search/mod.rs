@@ -6,8 +6,8 @@ mod beside;
 mod halves;
 mod networks;
 mod scenario;
-mod selfplay;
-mod split;
+pub mod selfplay;
+pub mod split;
 
 use crate::host_device::HostDevice;
 use scenario::{Limit, Scenario, both, compare};

@@ -20,7 +20,7 @@ use vecaz::selfplay::SelfPlay;
 use vecaz::{Error, Result};
 
 /// The rows of `plan` on `num` devices, with what `make` makes of each.
-fn split(
+pub fn split(
     config: &Config,
     plan: BackendPlan,
     num: u32,

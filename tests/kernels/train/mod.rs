@@ -3,7 +3,7 @@
 
 mod formats;
 mod gather;
-mod several;
+pub mod several;
 mod updates;
 
 use crate::host_device::HostDevice;

@@ -126,7 +126,12 @@ impl Collective<HostDevice> for HostSums {
     }
 }
 
-/// Devices that are linked, whose threads run in orders drawn from `seed`; `fault` is that of the second.
+/// Devices that are linked.
+pub fn linked(num: usize, seed: u64) -> Vec<Place<HostDevice>> {
+    places(num, seed, Fault::None)
+}
+
+/// The same, whose threads run in orders drawn from `seed`; `fault` is that of the second.
 fn places(num: usize, seed: u64, fault: Fault) -> Vec<Place<HostDevice>> {
     let sum = Mutex::new(Sum { given: vec![None; num], ..Sum::default() });
     let link = Arc::new(Link { size: num, sum, changed: Condvar::new() });

@@ -1,0 +1,96 @@
+//! Where the parts of a run are made: on the devices that the configuration names, or, in tests, elsewhere.
+
+use super::learner::{Learner, learner};
+use super::network::place;
+use crate::backend::kernels::check_devices;
+use crate::backend::plan::BackendPlan;
+use crate::backend::{Backend, games_backend};
+use crate::batch::AnyGame;
+use crate::config::Config;
+use crate::error::Result;
+use crate::net::{NetSpec, Network, Weights};
+use std::sync::Arc;
+
+/// Makes the parts of a run.
+pub trait Machine: Send {
+    /// Refuses devices that cannot be used, before anything is done for them.
+    ///
+    /// # Errors
+    /// [`crate::Error::Device`] in one sentence.
+    fn check(&self, config: &Config) -> Result<()>;
+
+    /// The network of self-play and evaluation.
+    ///
+    /// # Errors
+    /// As [`place`].
+    fn network(
+        &self,
+        config: &Config,
+        game: &dyn AnyGame,
+        spec: &NetSpec,
+        weights: &Weights,
+    ) -> Result<Box<dyn Network>>;
+
+    /// What trains it, at its first weights or going on from `state`.
+    ///
+    /// # Errors
+    /// As [`learner`].
+    fn learner(
+        &self,
+        config: &Config,
+        game: &Arc<dyn AnyGame>,
+        spec: &NetSpec,
+        state: Option<&Weights>,
+    ) -> Result<Box<dyn Learner>>;
+
+    /// The games and trees of self-play, `rows_per_game` rows each.
+    ///
+    /// # Errors
+    /// As [`games_backend`].
+    fn backend(
+        &self,
+        game: &dyn AnyGame,
+        plan: BackendPlan,
+        rows_per_game: usize,
+    ) -> Result<Box<dyn Backend>>;
+}
+
+/// The devices that the configuration names.
+pub struct Named;
+
+impl Machine for Named {
+    fn check(&self, config: &Config) -> Result<()> {
+        check_devices(&config.run.device)?;
+        check_devices(&config.network_devices())?;
+        check_devices(&config.training_devices())
+    }
+
+    fn network(
+        &self,
+        config: &Config,
+        game: &dyn AnyGame,
+        spec: &NetSpec,
+        weights: &Weights,
+    ) -> Result<Box<dyn Network>> {
+        place(config, game, spec, weights).map(|(network, _)| network)
+    }
+
+    fn learner(
+        &self,
+        config: &Config,
+        game: &Arc<dyn AnyGame>,
+        spec: &NetSpec,
+        state: Option<&Weights>,
+    ) -> Result<Box<dyn Learner>> {
+        learner(config, game, spec, state)
+    }
+
+    fn backend(
+        &self,
+        game: &dyn AnyGame,
+        plan: BackendPlan,
+        rows_per_game: usize,
+    ) -> Result<Box<dyn Backend>> {
+        games_backend(game, plan, rows_per_game)
+    }
+}

@@ -1,0 +1,180 @@
+//! Whole runs on devices: self-play, network, training, evaluation and checkpoints together, in turns and overlapped.
+
+use crate::host_device::HostDevice;
+use crate::search::selfplay::layered;
+use crate::search::split::split;
+use crate::train::several::linked;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use vecaz::Result;
+use vecaz::backend::Backend;
+use vecaz::backend::kernels::KernelBackend;
+use vecaz::backend::kernels::collective::Place;
+use vecaz::backend::kernels::forward::DeviceEvaluator;
+use vecaz::backend::plan::BackendPlan;
+use vecaz::batch::AnyGame;
+use vecaz::config::{Config, DeviceName};
+use vecaz::net::{NetParts, NetSpec, Network, Weights};
+use vecaz::report::metrics::EpochRecord;
+use vecaz::report::progress::{Progress, Verbosity};
+use vecaz::run::Run;
+use vecaz::run::learner::{Learner, learner_on};
+use vecaz::run::machine::Machine;
+use vecaz::train::Trainer;
+
+/// So many devices made of the host, for games, trees, network and training.
+struct HostMachine(u32);
+
+impl Machine for HostMachine {
+    fn check(&self, _: &Config) -> Result<()> {
+        Ok(())
+    }
+
+    fn network(
+        &self,
+        config: &Config,
+        _: &dyn AnyGame,
+        spec: &NetSpec,
+        weights: &Weights,
+    ) -> Result<Box<dyn Network>> {
+        let parts =
+            NetParts { spec: spec.clone(), weights: weights.clone(), precision: config.net.precision };
+        Ok(Box::new(DeviceEvaluator::new(parts, DeviceName::Cpu, || Ok(HostDevice::new(21)))))
+    }
+
+    fn learner(
+        &self,
+        config: &Config,
+        game: &Arc<dyn AnyGame>,
+        spec: &NetSpec,
+        state: Option<&Weights>,
+    ) -> Result<Box<dyn Learner>> {
+        let first = Trainer::new(spec, &config.train, config.run.seed)?.state();
+        let places = match self.0 {
+            1 => vec![Place { device: HostDevice::new(4), sums: None }],
+            num => linked(num as usize, 4),
+        };
+        learner_on(places, config, game, spec, state.unwrap_or(&first))
+    }
+
+    fn backend(&self, game: &dyn AnyGame, plan: BackendPlan, _: usize) -> Result<Box<dyn Backend>> {
+        let on = |seed: u32, plan| -> Result<Box<dyn Backend>> {
+            Ok(Box::new(KernelBackend::new(HostDevice::new(u64::from(seed)), game, plan)?))
+        };
+        let config = layered(&format!("[game]\nname = '{}'", game.name()));
+        match self.0 {
+            1 => on(5, plan),
+            num => split(&config, plan, num, &|device, plan| match device {
+                DeviceName::Cuda(number) => on(6 + number, plan),
+                DeviceName::Cpu => panic!("{device} is none of those"),
+            }),
+        }
+    }
+}
+
+fn config(order: &str, epochs: u64) -> Config {
+    layered(&format!(
+        "
+        [game]
+        name = 'tic_tac_toe'
+        [net]
+        blocks = 1
+        channels = 16
+        value_hidden = 16
+        [search]
+        simulations = 12
+        [selfplay]
+        games = 7
+        samples_per_epoch = 200
+        stride = 16
+        opening_plies = 3
+        [replay]
+        capacity = 500
+        [train]
+        order = '{order}'
+        batch = 63
+        min_samples = 50
+        reuse = 4.0
+        lr = 0.01
+        warmup_updates = 3
+        [eval]
+        simulations = 4
+        positions = 200
+        [run]
+        epochs = {epochs}
+        "
+    ))
+}
+
+/// Goes on to the configuration's end; the records of all epochs.
+fn go(run: Result<Run>) -> Vec<EpochRecord> {
+    let mut run = run.expect("there is all that it needs");
+    run.go(&mut Progress::new(Verbosity::Quiet), &AtomicBool::new(false)).expect("nothing fails");
+    let text = fs::read_to_string(run.dir().join("metrics.jsonl")).expect("written");
+    text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+}
+
+/// The files of a run that say nothing of time, by name.
+fn content(dir: &Path, found: &mut BTreeMap<String, Vec<u8>>) {
+    const TELL_TIME: [&str; 5] =
+        ["events.out", "metrics.jsonl", "report.html", "config.toml", "progress.bin"];
+    for entry in fs::read_dir(dir).expect("listed") {
+        let path = entry.expect("an entry").path();
+        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+        if path.is_dir() {
+            content(&path, found);
+        } else if !TELL_TIME.iter().any(|part| name.starts_with(part)) {
+            found.insert(
+                format!("{}/{name}", dir.file_name().unwrap_or_default().display()),
+                fs::read(&path).expect("read"),
+            );
+        }
+    }
+}
+
+fn check(devices: u32, order: &str) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [whole, parts] = ["run", "parts/run"].map(|name| folder.path().join(name));
+    let machine = || Box::new(HostMachine(devices));
+    let records = go(Run::start_on(machine(), config(order, 4), &whole, 2));
+    go(Run::start_on(machine(), config(order, 1), &parts, 1));
+    go(Run::resume_on(machine(), config(order, 3), &parts, 2));
+    let resumed = go(Run::resume_on(machine(), config(order, 4), &parts, 1));
+    let what = format!("{order} on {devices}");
+    let [left, right] = [&whole, &parts].map(|dir| {
+        let mut found = BTreeMap::new();
+        content(dir, &mut found);
+        found
+    });
+    assert!(left.len() > 8, "{:?}", left.keys());
+    assert_eq!(left.keys().collect::<Vec<_>>(), right.keys().collect::<Vec<_>>(), "{what}");
+    for (name, bytes) in &left {
+        assert!(*bytes == right[name], "{name} differs, {what}");
+    }
+    let timeless = |record: &EpochRecord| (record.games, record.updates, record.losses, record.strength);
+    assert_eq!(
+        records.iter().map(timeless).collect::<Vec<_>>(),
+        resumed.iter().map(timeless).collect::<Vec<_>>()
+    );
+    let trained = records.iter().filter(|record| record.losses.is_some()).count();
+    assert_eq!(trained, if order == "overlapped" { 3 } else { 4 }, "{what}");
+    let errors: Vec<f64> =
+        records.iter().filter_map(|record| record.strength?.policy_outcome_error).collect();
+    println!("{what}: {errors:?}");
+    assert!(errors[3] < 0.85 * errors[0], "nothing is learnt: {errors:?}, {what}");
+}
+
+#[test]
+fn a_run_on_one_device_is_resumed_to_the_same_bytes_and_learns() {
+    check(1, "in_turns");
+    check(1, "overlapped");
+}
+
+#[test]
+fn a_run_on_two_devices_is_resumed_to_the_same_bytes_and_learns() {
+    check(2, "in_turns");
+    check(2, "overlapped");
+}
