@@ -4,10 +4,12 @@ use super::{batch, config, on_device, spec, specs, weights};
 use crate::host_device::HostDevice;
 use half::{bf16, f16};
 use vecaz::backend::kernels::device::{Arg, Device, LaunchShape};
+use vecaz::backend::kernels::forward::DeviceEvaluator;
 use vecaz::backend::kernels::source::training;
-use vecaz::config::{Arch, OptimizerKind, TrainConfig, TrainPrecision};
+use vecaz::config::{Arch, DeviceName, OptimizerKind, Precision, TrainConfig, TrainPrecision};
 use vecaz::game::ObsShape;
-use vecaz::net::spec::NetSpec;
+use vecaz::net::spec::{NetSpec, Weights};
+use vecaz::net::{NetParts, Network};
 use vecaz::rng::{Key, Purpose};
 use vecaz::train::device::DeviceTrainer;
 use vecaz::train::{TrainBatch, Trainer};
@@ -217,6 +219,46 @@ fn losses_fall_alike_in_every_format() {
             assert!(apart < noise, "{precision:?}: {} against {means:?}", found.mean[i]);
             assert!(found.last[i] < 0.35 * found.first[i], "{precision:?}: {:?}", found.last);
         }
+    }
+}
+
+/// Probabilities of all actions, `[boards, actions]`, by the network's kernels.
+fn probabilities(spec: &NetSpec, weights: &Weights, precision: Precision, obs: &[f32]) -> Vec<f32> {
+    let parts = NetParts { spec: spec.clone(), weights: weights.clone(), precision };
+    let mut network = DeviceEvaluator::new(parts, DeviceName::Cpu, || Ok(HostDevice::new(3)));
+    let boards = obs.len() / spec.obs.len();
+    let (mut logits, mut values) =
+        (vec![0.0; boards * spec.num_actions], vec![0.0; boards * spec.num_players]);
+    network.forward(obs, &mut logits, &mut values).expect("finite");
+    let softmax = |row: &[f32]| {
+        let exp: Vec<f32> = row.iter().map(|x| x.exp()).collect();
+        let sum: f32 = exp.iter().sum();
+        exp.into_iter().map(move |x| x / sum)
+    };
+    logits.chunks(spec.num_actions).flat_map(softmax).collect()
+}
+
+#[test]
+fn a_trained_network_chooses_alike_in_every_format() {
+    let (spec, config) = (board(), TrainConfig { lr: 4e-3, ..config() });
+    let mut trainer = Trainer::new(&spec, &config, 1).expect("a trainer");
+    for update in 0..UPDATES {
+        trainer.step(&lesson(&spec, update % BATCHES)).expect("finite");
+    }
+    let obs: Vec<f32> = (0..8).flat_map(|unseen| lesson(&spec, 50 + unseen).obs).collect();
+    let in_format = |precision| probabilities(&spec, &trainer.weights(), precision, &obs);
+    let right = in_format(Precision::F32);
+    let best = |row: &[f32]| (0..row.len()).max_by(|&a, &b| row[a].total_cmp(&row[b]));
+    assert!(right.iter().any(|&p| p > 0.5), "it has learnt to choose");
+    for precision in [Precision::Tf32, Precision::Bf16, Precision::F16] {
+        let found = in_format(precision);
+        let squares = found.iter().zip(&right).map(|(a, b)| f64::from(a - b).powi(2));
+        let error = squares.sum::<f64>() / right.len() as f64;
+        assert!(error > 0.0 && error < 1e-4, "{precision:?}: mean squared difference {error:e}");
+        let rows = found.chunks(spec.num_actions).zip(right.chunks(spec.num_actions));
+        let (boards, other) =
+            rows.fold((0, 0), |(n, o), (a, b)| (n + 1, o + usize::from(best(a) != best(b))));
+        assert!(100 * other < 3 * boards, "{precision:?}: {other} of {boards} choices are others");
     }
 }
 
