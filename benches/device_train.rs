@@ -1,5 +1,5 @@
-//! Training on a GPU: updates per second, each out of the replay on the device, one JSON line for each network, batch and number
-//! format. Needs a GPU.
+//! Training on a GPU: updates per second, each out of the replay on the device, and the share of the time that kernels run, one
+//! JSON line for each network, batch and number format. Needs a GPU.
 //!
 //!     cargo bench --features cuda --bench device_train
 //!     cargo bench --features cuda --bench device_train -- --nets 6x128 --batches 4096 --precisions bf16 --seconds 5
@@ -9,6 +9,7 @@ use serde_json::json;
 use std::sync::Arc;
 use std::time::Instant;
 use vecaz::backend::kernels::cuda::CudaDevice;
+use vecaz::backend::kernels::device::Device;
 use vecaz::backend::kernels::store::Store;
 use vecaz::batch::{AnyGame, Playthrough, any_game};
 use vecaz::config::{NetConfig, TrainConfig, TrainPrecision};
@@ -53,7 +54,9 @@ struct Args {
 }
 
 /// Updates before the clock starts.
-const WARM_UP: u64 = 5;
+const WARM_UP: u32 = 5;
+/// Updates after it whose kernels are timed one by one.
+const TIMED: u32 = 8;
 
 /// Samples out of random play, uniform policies, results as they came.
 fn replay(game: &Arc<dyn AnyGame>, args: &Args) -> Result<Replay> {
@@ -109,31 +112,33 @@ fn measure(
     let gpu = device.describe()?;
     let mut trainer = DeviceTrainer::new(device, &spec, &config, Some(game.as_ref()), args.seed)?;
     let mut samples = [DeviceReplay::new(trainer.device(), game.as_ref(), args.samples, batch)?];
-    let (mut start, mut losses) = (Instant::now(), None);
-    loop {
-        let plan = BatchPlan {
-            size: batch,
-            seed: args.seed,
-            number: trainer.updates(),
-            symmetries: Symmetries::Random,
-        };
-        losses = Some(trainer.step_from(&mut samples, replay, plan)?).or(losses);
-        match trainer.updates() {
-            updates if updates < WARM_UP => continue,
-            WARM_UP => start = Instant::now(),
-            _ if start.elapsed().as_secs_f64() >= args.seconds => break,
-            _ => {}
-        }
+    let mut update = |trainer: &mut DeviceTrainer<CudaDevice>| {
+        let number = trainer.updates();
+        let plan = BatchPlan { size: batch, seed: args.seed, number, symmetries: Symmetries::Random };
+        trainer.step_from(&mut samples, replay, plan)
+    };
+    for _ in 0..WARM_UP {
+        update(&mut trainer)?;
     }
-    let updates = trainer.updates() - WARM_UP;
-    let rate = updates as f64 / start.elapsed().as_secs_f64();
+    let (start, mut updates, mut loss) = (Instant::now(), 0, 0.0);
+    while start.elapsed().as_secs_f64() < args.seconds {
+        loss = update(&mut trainer)?.total;
+        updates += 1;
+    }
+    let rate = f64::from(updates) / start.elapsed().as_secs_f64();
+    trainer.device().begin_timing();
+    for _ in 0..TIMED {
+        update(&mut trainer)?;
+    }
+    let kernels = trainer.device().end_timing()?;
+    let running: f64 = kernels.iter().map(|time| time.seconds).sum();
     println!(
         "{}",
         json!({
             "game": game.name(), "net": net, "batch": batch, "precision": format, "updates": updates,
             "updates_per_second": rate, "samples_per_second": rate * batch as f64,
-            "tflops": rate * batch as f64 * flops * 1e-12, "loss": losses.map(|losses| losses.total),
-            "gpu": gpu, "seed": args.seed,
+            "tflops": rate * batch as f64 * flops * 1e-12, "loss": loss, "gpu": gpu, "seed": args.seed,
+            "busy": running / f64::from(TIMED) * rate, "timed_updates": TIMED, "kernels": kernels,
         })
     );
     Ok(())

@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
-# Everything that needs a GPU, on a machine that has one but neither cargo nor a network, in under ten minutes.
+# Everything that needs a GPU, on a machine that has one but neither cargo nor a network, in twice ten minutes at most.
 #
 #   benches/gpu_machine.sh pack FOLDER [CAPABILITY]   where cargo is: builds, and packs all that is carried; 90 is an H100 or H200
 #   FOLDER/gpu_machine.sh measure OUT                 where the GPU is: results.json, page.md and every part's log in OUT
+#   FOLDER/gpu_machine.sh network OUT                 the same for networks; OUT may be that of `measure`
 #
-# Parts, each with its own time limit: every test against the CPU, compute-sanitizer on small runs, search with and without a
-# network, and random play measured, pgx beside it. A part that fails or runs out of time does not keep the others from running.
+# `measure`: every test against the CPU, compute-sanitizer on small runs, pure search, and random play with pgx beside it. `network`:
+# forward, training and search with a network, PyTorch and mctx + pgx beside them, and Connect Four from zero. Each part has its own
+# time limit; one that fails or runs out of time does not keep the others from running. The GPU machine's python3 must have JAX and
+# PyTorch for CUDA; pgx and mctx are carried.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
@@ -61,11 +64,23 @@ pack() {
         strip -o "$folder/files/$name" "$(executable $name)"
     done
     git rev-parse HEAD > "$folder/files/commit"
-    cp benches/gpu_page.py benches/pgx_random_play.py benches/peers/torch_resnet.py "$folder/files"
+    cp benches/gpu_page.py benches/pgx_random_play.py benches/peers/*.py configs/connect_four_gpu.toml "$folder/files"
+    pack_python "$folder/files/python"
     tar -C "$folder/files" -cJf "$folder/files.tar.xz" .
     rm -r "$folder/files" "$messages"
     cp benches/gpu_machine.sh "$folder"
     ls -l "$folder"
+}
+
+# Unpacks what the peers in Python need beside JAX into folder $1.
+pack_python() {
+    local wheels=("$(mktemp -d)")
+    python3 -m pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: --dest "${wheels[0]}" \
+        pgx==2.6.0 mctx==0.0.71 dm-haiku==0.0.17 chex==0.1.92 jmp==0.0.4 tabulate==0.10.0 toolz==1.2.0 absl-py==2.5.1 svgwrite==1.4.3
+    for wheel in "${wheels[0]}"/*.whl; do
+        python3 -m zipfile --extract "$wheel" "$1"
+    done
+    rm -r "${wheels[0]}"
 }
 
 # Folders of CUDA's libraries in this machine's Python packages, with colons between.
@@ -86,18 +101,36 @@ part() {
     echo "   $((SECONDS - start)) s, exit $code" >&2
 }
 
-measure() {
+# Unpacks what was carried, to run with results in folder $1.
+unpack() {
     mkdir -p "$1"
     out=$(cd "$1" && pwd)
-    local bin
     bin=$(mktemp -d)
     tar -C "$bin" -xJf "$here/files.tar.xz"
     export LD_LIBRARY_PATH=${LD_LIBRARY_PATH:-}:$(python_libraries):/usr/local/cuda/lib64 VECAZ_CACHE=$bin/cache
-    export VECAZ_REQUIRE_CUDA=1
-    : > "$out/parts.tsv"
+    export PYTHONPATH=${PYTHONPATH:+$PYTHONPATH:}$bin/python VECAZ_REQUIRE_CUDA=1
+    touch "$out/parts.tsv"
     cp "$bin/commit" "$out/commit"
-
     part machine 10 nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.max.sm --format=csv
+}
+
+# Writes the page of all parts so far; fails where one has failed.
+finish() {
+    python3 "$bin/gpu_page.py" "$out"
+    rm -r "$bin"
+    ! cut -f 4 "$out/parts.tsv" | grep -qv '^0$'
+}
+
+# watched NAME SECONDS COMMAND...: a part during which the share of time that the GPU is busy is written down.
+watched() {
+    nvidia-smi --query-gpu=utilization.gpu --format=csv,noheader,nounits -lms 250 > "$out/$1.busy" 2> /dev/null &
+    local watch=$!
+    part "$@"
+    kill "$watch" 2> /dev/null || true
+}
+
+measure() {
+    unpack "$1"
     part parity 120 "$bin/cuda_parity" --test-threads 1
     local small=("$bin/vecaz" bench-scaling --device cuda --net uniform --seconds 0.01 --sims 24 --games 5)
     for tool in memcheck racecheck; do
@@ -105,26 +138,39 @@ measure() {
         part "$tool-blob" 20 compute-sanitizer --tool $tool --error-exitcode 9 "${small[@]}" --game blob
     done
     local scaling=("$bin/vecaz" bench-scaling --device cuda --net uniform --seconds 2)
-    part search-connect_four 45 "${scaling[@]}" --game connect_four --sims 800 \
+    part search-connect_four 60 "${scaling[@]}" --game connect_four --sims 800 \
         --games 1,16,256,1024,4096,16384,65536 --json "$out/search-connect_four.json"
-    part search-hex 40 "${scaling[@]}" --game hex --sims 800 --games 256,4096,16384 --json "$out/search-hex.json"
-    part search-network 60 "$bin/vecaz" bench-scaling --device cuda --seconds 1 --game connect_four --sims 200 \
-        --net 2x32,6x64,6x128 --games 1,128,4096,16384 --json "$out/search-network.json"
+    part search-hex 60 "${scaling[@]}" --game hex --sims 800 --games 256,4096,16384 --json "$out/search-hex.json"
+    part random_play 60 "$bin/device_games" --json "$out/random_play.json"
+    part pgx 90 python3 "$bin/pgx_random_play.py" --lanes 65536 --json "$out/pgx.json"
+    finish
+}
+
+network() {
+    unpack "$1"
+    part forward 50 "$bin/device_forward" --seconds 0.3
+    local scaling=("$bin/vecaz" bench-scaling --set net.precision=bf16 --seconds 1 --sims 200)
+    part search-network 120 "${scaling[@]}" --device cuda --game connect_four --net 2x32,6x64,6x128,20x256 \
+        --games 1,128,1024,4096,32768 --json "$out/search-network.json"
+    part search-hex13 15 "${scaling[@]}" --device cuda --game hex --set game.size=13 --net 6x64 --games 4096 \
+        --json "$out/search-hex13.json"
     # Games and trees on the CPU, asked in two halves.
-    part search-hybrid 20 "$bin/vecaz" bench-scaling --device cpu --set net.device=cuda --set net.precision=bf16 --seconds 2 \
-        --game connect_four --sims 200 --net 6x128 --games 1024,4096 --json "$out/search-hybrid.json"
-    part random_play 40 "$bin/device_games" --json "$out/random_play.json"
-    part train 40 "$bin/device_train" --batches 512,2048,8192
-    part train-torch 40 python3 "$bin/torch_resnet.py" 2x32,6x64,6x128 cuda 512,2048,8192
-    part forward 60 "$bin/device_forward"
-    part pgx 45 python3 "$bin/pgx_random_play.py" --lanes 65536 --json "$out/pgx.json"
-    python3 "$bin/gpu_page.py" "$out"
-    rm -r "$bin"
-    ! cut -f 4 "$out/parts.tsv" | grep -qv '^0$' # fails where a part has
+    part search-hybrid 20 "${scaling[@]}" --device cpu --set net.device=cuda --game connect_four --net 6x128 --games 1024,4096 \
+        --json "$out/search-hybrid.json"
+    : > "$out/mctx.jsonl"
+    for net in 2x32 6x64 6x128; do
+        part "mctx-$net" 35 bash -c 'python3 "$0"/mctx_search.py "$1" 4096 200 5 bfloat16 | tee -a "$2"' "$bin" "$net" "$out/mctx.jsonl"
+    done
+    part train 35 "$bin/device_train" --batches 512,2048,8192 --seconds 0.5
+    part train-torch 35 python3 "$bin/torch_resnet.py" 2x32,6x64,6x128 cuda 512,2048,8192
+    watched learn 150 "$bin/vecaz" run --config "$bin/connect_four_gpu.toml" --minutes 2.3 --out "$out/learn"
+    watched learn-overlapped 45 "$bin/vecaz" run --config "$bin/connect_four_gpu.toml" --minutes 0.5 \
+        --set train.order=overlapped --out "$out/learn-overlapped"
+    finish
 }
 
 case ${1:-} in
-pack | measure) if [ $# -ge 2 ]; then "$@"; exit; fi ;;
+pack | measure | network) if [ $# -ge 2 ]; then "$@"; exit; fi ;;
 esac
-sed -n '2,9s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
+sed -n '2,13s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
 exit 2

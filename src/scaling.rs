@@ -1,5 +1,7 @@
 //! How fast self-play is, and where the time goes: one row of `vecaz bench-scaling`.
 
+use crate::backend::kernels::device::KernelTime;
+use crate::backend::lanes::PassParts;
 use crate::batch::{AnyGame, any_game};
 use crate::config::Config;
 use crate::error::Result;
@@ -91,23 +93,28 @@ pub fn measure(config: &Config, network: Measured<'_>, threads: usize, seconds: 
     }
     let wall = start.elapsed().as_secs_f64();
     let clock = selfplay.take_clock();
-    let work = wall * threads as f64;
     let simulations = clock.simulations as f64;
-    let slots = rows * if sizes.hidden_information { config.search.determinisations as usize } else { 1 };
-    let slots = slots * plan.params.leaves;
-    let (forward, shares) = match selfplay.last_passes_in_parts(PARTED_PASSES)? {
-        // One recording holds all of a pass: its parts are timed apart, each waited for.
-        Some(seconds) => (slots as f64 / seconds[1], seconds.map(|s| s / seconds.iter().sum::<f64>())),
-        None => (
-            forward_rate(network.as_ref(), (rows * plan.params.leaves).div_ceil(threads), threads)?,
-            [clock.select, clock.forward, clock.expand, clock.backup].map(|s| s / work),
-        ),
+    let leaves = plan.params.leaves;
+    let parts = match selfplay.last_passes_in_parts(PARTED_PASSES)? {
+        Some(parts) => {
+            let d = if sizes.hidden_information { config.search.determinisations as usize } else { 1 };
+            let devices = config.run.device.all().len();
+            Parts::of_passes(parts, rows * d * leaves, clock.passes as f64 / wall / devices as f64)
+        }
+        None => Parts {
+            forward: forward_rate(network.as_ref(), (rows * leaves).div_ceil(threads), threads)?,
+            shares: [clock.select, clock.forward, clock.expand, clock.backup]
+                .map(|s| s / wall / threads as f64),
+            kernels: Vec::new(),
+            busy: None,
+        },
     };
+    let (forward, shares) = (parts.forward, parts.shares);
     Ok(ScalingRow {
         game: game.name().to_string(),
         games: rows,
         sims: config.search.simulations,
-        leaves: plan.params.leaves as u32,
+        leaves: leaves as u32,
         threads,
         device: config.run.device.to_string(),
         net: name,
@@ -138,7 +145,36 @@ pub fn measure(config: &Config, network: Measured<'_>, threads: usize, seconds: 
         commit: String::new(),
         nodes: plan.nodes as u32,
         path,
+        device_busy: parts.busy,
+        kernels: parts.kernels,
     })
+}
+
+/// Where the time of passes goes.
+struct Parts {
+    /// Positions a second of the bare forward.
+    forward: f64,
+    /// Shares of selection, forward, expansion and backup.
+    shares: [f64; 4],
+    /// Kernels, where there are some.
+    kernels: Vec<KernelTime>,
+    /// Share of the time that they run.
+    busy: Option<f64>,
+}
+
+impl Parts {
+    /// Of a backend whose passes are recorded as a whole: their parts are timed apart, each waited for. `slots` leaves go through a
+    /// pass, of which each device makes `rate` a second.
+    fn of_passes(parts: PassParts, slots: usize, rate: f64) -> Self {
+        let PassParts { seconds, passes, kernels } = parts;
+        let running: f64 = kernels.iter().map(|time| time.seconds).sum();
+        Self {
+            forward: slots as f64 / seconds[1],
+            shares: seconds.map(|s| s / seconds.iter().sum::<f64>()),
+            busy: (passes > 0).then(|| running / f64::from(passes) * rate),
+            kernels,
+        }
+    }
 }
 
 /// Plies that searches decided in finished games: neither chance nor the random opening.

@@ -10,7 +10,7 @@ mod lane;
 mod turns;
 
 use crate::act::{Choice, choose, sum_determinisations};
-use crate::backend::lanes::{LaneStart, Lead, PlayPlan};
+use crate::backend::lanes::{LaneStart, Lead, PassParts, PlayPlan};
 use crate::backend::plan::{BackendPlan, Reuse};
 use crate::backend::{Backend, PlyPlan, RootCache, games_backend};
 use crate::batch::AnyGame;
@@ -247,21 +247,16 @@ impl SelfPlay {
         })
     }
 
-    /// Where the time of passes goes that a backend leads by itself with the network beside its rows: the mean seconds of each part
-    /// of [`Backend::pass_in_parts`] in up to `passes` passes, which are the last of these games. None where it does not lead so.
+    /// Where the time of passes goes that a backend leads by itself with the network beside its rows, as
+    /// [`Backend::passes_in_parts`] has it, in up to `passes` passes, which are among the last of these games. None where it does not
+    /// lead so.
     ///
     /// # Errors
     /// What the network and the device say.
-    pub fn last_passes_in_parts(mut self, passes: u32) -> Result<Option<[f64; 4]>> {
+    pub fn last_passes_in_parts(mut self, passes: u32) -> Result<Option<PassParts>> {
         let [shard] = self.shards.as_mut_slice() else { return Ok(None) };
         let Lead::Backend { most_passes } = shard.lead else { return Ok(None) };
-        let passes = passes.min(most_passes);
-        let mut sum = [0.0; 4];
-        for _ in 0..passes {
-            let Some(seconds) = shard.searcher.backend.pass_in_parts()? else { return Ok(None) };
-            sum.iter_mut().zip(seconds).for_each(|(sum, seconds)| *sum += seconds);
-        }
-        Ok(Some(sum.map(|seconds| seconds / f64::from(passes))))
+        shard.searcher.backend.passes_in_parts(passes.min(most_passes))
     }
 
     /// The games in progress, in lane order.

@@ -1,18 +1,18 @@
-"""mctx + pgx (JAX) on the CPU at vecaz's work: Gumbel search of N Connect Four positions with S simulations each.
+"""mctx + pgx (JAX) at vecaz's work: Gumbel search of N Connect Four positions with S simulations each.
 
     pip install jax mctx pgx dm-haiku
-    python benches/peers/mctx_search.py [uniform|2x32|6x64] [N] [S] [SECONDS]
+    python benches/peers/mctx_search.py [uniform|2x32|6x64] [N] [S] [SECONDS] [float32|bfloat16]
 
-The games are split over two XLA host devices, one for each core: XLA keeps such small convolutions on one core otherwise.
-Positions come from random play. Prints one JSON line: simulations/s of the fastest call and of the median one, the mean depth of
-the nodes a search adds and their greatest depth."""
+Runs on all devices of JAX's default kind. On a CPU the games are split over two XLA host devices, one for each core: XLA keeps such
+small convolutions on one core otherwise. The last argument is the number format of the network. Positions come from random play.
+Prints one JSON line: simulations/s of the fastest call and of the median one, the mean depth of the nodes a search adds and their
+greatest depth."""
 import json
 import os
 import sys
 import time
 
-DEVICES = 2
-os.environ["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={DEVICES}"
+os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=2"
 
 import haiku as hk
 import jax
@@ -21,10 +21,11 @@ import mctx
 import numpy as np
 import pgx
 
+DEVICES = jax.local_device_count()
 PLIES = 8
 
 
-def network(spec):
+def network(spec, numbers):
     if spec == "uniform":
         return lambda params, obs: (jnp.zeros((obs.shape[0], 7)), jnp.zeros(obs.shape[0])), None
     blocks, channels = map(int, spec.split("x"))
@@ -32,15 +33,15 @@ def network(spec):
     def forward(obs):
         conv = lambda c, k: hk.Conv2D(c, k, with_bias=False)
         # BatchNorm with fixed statistics is a scale and a shift for each channel, as in self-play.
-        norm = lambda x: x * hk.get_parameter(f"scale{x.shape[-1]}", [x.shape[-1]], init=jnp.ones)
-        x = conv(channels, 3)(obs.astype(jnp.float32))
+        norm = lambda x: x * hk.get_parameter(f"scale{x.shape[-1]}", [x.shape[-1]], x.dtype, jnp.ones)
+        x = conv(channels, 3)(obs.astype(numbers))
         for _ in range(blocks):
             y = conv(channels, 3)(jax.nn.relu(norm(x)))
             x = x + conv(channels, 3)(jax.nn.relu(norm(y)))
         x = jax.nn.relu(norm(x))
         policy = hk.Linear(7)(hk.Flatten()(jax.nn.relu(conv(8, 1)(x))))
         value = jax.nn.relu(hk.Linear(64)(hk.Flatten()(jax.nn.relu(conv(4, 1)(x)))))
-        return policy, jnp.tanh(hk.Linear(1)(value))[:, 0]
+        return policy.astype(jnp.float32), jnp.tanh(hk.Linear(1)(value))[:, 0].astype(jnp.float32)
 
     net = hk.without_apply_rng(hk.transform(forward))
     return net.apply, net.init(jax.random.PRNGKey(0), jnp.zeros((1, 6, 7, 2)))
@@ -90,10 +91,11 @@ def depths(parents):
 
 
 def main():
-    arguments = sys.argv[1:] + ["uniform", "128", "800", "15"][len(sys.argv) - 1:]
+    arguments = sys.argv[1:] + ["uniform", "128", "800", "15", "float32"][len(sys.argv) - 1:]
     spec, games, simulations, seconds = arguments[0], int(arguments[1]), int(arguments[2]), float(arguments[3])
+    numbers = jnp.dtype(arguments[4])
     env = pgx.make("connect_four")
-    apply, params = network(spec)
+    apply, params = network(spec, numbers)
     run, state = search(env, apply, simulations), positions(env, games)
     keys = jax.random.split(jax.random.PRNGKey(2), DEVICES)
     mean, deepest = depths(jax.block_until_ready(run(params, keys, state)).search_tree.parents)
@@ -105,7 +107,7 @@ def main():
     work = games * simulations
     print(json.dumps({
         "peer": f"mctx {mctx.__version__} + pgx {pgx.__version__}, jax {jax.__version__}", "net": spec, "games": games,
-        "sims": simulations, "simulations_per_second": work / min(times), "median": work / float(np.median(times)),
+        "sims": simulations, "numbers": numbers.name, "device": jax.devices()[0].device_kind, "simulations_per_second": work / min(times), "median": work / float(np.median(times)),
         "mean_depth": mean, "greatest_depth": deepest}))
 
 

@@ -17,7 +17,7 @@ use crate::net::NetParts;
 use crate::search::eval_cache::EvalCache;
 use crate::search::root::{Exploration, RootSummary, RowKey};
 use crate::tree::Tree;
-use lanes::{Copied, Decided, LaneStart, Lead, PlayPlan};
+use lanes::{Copied, Decided, LaneStart, Lead, PassParts, PlayPlan};
 use std::sync::Arc;
 
 /// A backend for `game` on the devices that the plan's parameters name.
@@ -208,13 +208,12 @@ pub trait Backend: Send {
         Ok(None)
     }
 
-    /// One pass with the network beside the rows whose parts are waited for, to see where the time of passes goes: the seconds of
-    /// selection with observations, forward, expansion, and backup with what follows a pass. None, with nothing done, where there
-    /// is no such network.
+    /// `passes` passes with the network beside the rows whose parts are waited for and whose kernels are timed, to see where the time
+    /// of passes goes. None, with nothing done, where there is no such network.
     ///
     /// # Errors
     /// What the network and the device say.
-    fn pass_in_parts(&mut self) -> Result<Option<[f64; 4]>> {
+    fn passes_in_parts(&mut self, _passes: u32) -> Result<Option<PassParts>> {
         Ok(None)
     }
 

@@ -3,7 +3,7 @@
 //! Random numbers are keyed by the game that they are for and no row looks at another, so games are those of one device to the
 //! bit, however they are split. Whole passes run at the same time on all devices, a thread each, with no word between them.
 
-use super::lanes::{Copied, Decided, LaneStart, Lead, PlayPlan};
+use super::lanes::{Copied, Decided, LaneStart, Lead, PassParts, PlayPlan};
 use super::plan::BackendPlan;
 use super::{Backend, PlyPlan, RootCache, Selected, Snapshot};
 use crate::config::DeviceName;
@@ -295,11 +295,10 @@ impl Backend for SplitBackend {
         alike(done).map(sum)
     }
 
-    /// The seconds of the slowest device, part by part.
-    fn pass_in_parts(&mut self) -> Result<Option<[f64; 4]>> {
-        let seconds = alike(self.at_once(|part| part.backend.pass_in_parts())?)?;
-        let slowest = |a: [f64; 4], b: [f64; 4]| std::array::from_fn(|i| a[i].max(b[i]));
-        Ok(seconds.map(|all| all.into_iter().fold([0.0; 4], slowest)))
+    /// The seconds of the slowest device, part by part; kernels of all devices together.
+    fn passes_in_parts(&mut self, passes: u32) -> Result<Option<PassParts>> {
+        let parts = alike(self.at_once(|part| part.backend.passes_in_parts(passes))?)?;
+        Ok(parts.and_then(|all| all.into_iter().reduce(PassParts::beside)))
     }
 
     fn take_lanes(&mut self, plan: &PlayPlan, lanes: &[LaneStart<'_>], starts: &RootCache) -> Result<Lead> {

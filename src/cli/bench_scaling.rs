@@ -25,7 +25,8 @@ Per row: simulations/s, moves/s, speed-up over the fewest games, share of time i
 expand, backup and the rest, positions/s of the bare forward and the fraction of it reached, depths,
 idle lanes and peak memory; on a GPU also the bytes copied between it and the host, within passes and
 in all per move. Where the network is beside the trees, the shares and the bare forward are those of
-some passes whose parts are waited for one by one.";
+some passes whose parts are waited for one by one, and kernels are timed too: `busy` is the share of
+the time that they run, and the JSON names them all.";
 
 /// The arguments of `vecaz bench-scaling`; every list makes a row of each combination.
 #[derive(Clone, Debug, Args)]
@@ -293,7 +294,12 @@ fn line(row: &ScalingRow) -> String {
 fn copied(row: &ScalingRow) -> String {
     match row.device.as_str() {
         "cpu" => String::new(),
-        _ => format!(", {} B copied in passes, {:.0} B a move", row.copied_in_passes, row.copied_per_move),
+        _ => {
+            let busy =
+                row.device_busy.map(|share| format!(", {:.0} % busy", 100.0 * share)).unwrap_or_default();
+            let (inside, a_move) = (row.copied_in_passes, row.copied_per_move);
+            format!("{busy}, {inside} B copied in passes, {a_move:.0} B a move")
+        }
     }
 }
 

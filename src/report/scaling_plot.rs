@@ -1,6 +1,7 @@
 //! The rows of `vecaz bench-scaling` and how they are written: JSON, CSV, a plot of simulations/s against N.
 
 use super::chart::{Axis, LineChart, Series};
+use crate::backend::kernels::device::KernelTime;
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -58,12 +59,16 @@ pub struct ScalingRow {
     pub copied_in_passes: u64,
     /// Bytes copied between host and device in all, per ply.
     pub copied_per_move: f64,
+    /// Share of the time that kernels run on the device, by launches timed by themselves; null where none are.
+    pub device_busy: Option<f64>,
     /// Peak memory of the process, MiB.
     pub peak_memory_mib: f64,
     /// The seed.
     pub seed: u64,
     /// The git commit measured.
     pub commit: String,
+    /// Kernels of some passes, each launch timed by itself, the longest first; not in the CSV.
+    pub kernels: Vec<KernelTime>,
 }
 
 /// Fractions of the time of a pass; they sum to 1.
@@ -111,6 +116,7 @@ fn columns(row: &ScalingRow) -> Result<Vec<(String, Value)>> {
         Value::Object(parts) => {
             parts.into_iter().map(|(part, value)| (format!("{name}_{part}"), value)).collect()
         }
+        Value::Array(_) => vec![],
         value => vec![(name, value)],
     });
     Ok(flat.collect())
@@ -208,7 +214,7 @@ mod tests {
         let text = scaling_csv(&rows()).expect("written");
         let mut lines = text.lines();
         let header: Vec<&str> = lines.next().expect("a header").split(',').collect();
-        assert_eq!(header.len(), 32);
+        assert_eq!(header.len(), 33);
         let place = |name: &str| header.iter().position(|h| *h == name).expect("a column");
         let first = lines.next().expect("a row");
         let cells: Vec<&str> = first.split(',').collect();

@@ -96,6 +96,7 @@ int cuStreamSynchronize(void *stream) { return make_copies(), outside_capture();
 int cuEventCreate(void **event, unsigned flags) { return *event = &taken, OK; }
 int cuEventDestroy_v2(void *event) { return OK; }
 int cuEventRecord(void *event, void *stream) { return OK; }
+int cuEventElapsedTime_v2(float *ms, void *start, void *end) { return *ms = 0.25f, failed; }
 int cuEventSynchronize(void *event) { return make_copies(), failed; }
 int cuStreamWaitEvent(void *stream, void *event, unsigned flags) { return OK; }
 int cuMemHostAlloc(void **memory, size_t bytes, unsigned flags) {

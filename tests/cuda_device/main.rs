@@ -257,6 +257,26 @@ fn launches_are_recorded_and_made_again() {
 }
 
 #[test]
+fn launches_are_timed_by_events() {
+    let _driver = driver();
+    let Some(device) = loaded(None) else { return };
+    let buffer = device.alloc(64).expect("room");
+    let arguments = [Arg::Buffer(&buffer, 0), Arg::U32(7), Arg::I32(-1), Arg::U64(0), Arg::F32(0.0)];
+    let launch = || device.launch("record", SHAPE, &arguments).expect("launched");
+    launch();
+    device.begin_timing();
+    assert!(device.is_timing());
+    (0..3).for_each(|_| launch());
+    let times = device.end_timing().expect("told");
+    assert!(!device.is_timing());
+    launch();
+    let [time] = times.as_slice() else { panic!("{times:?}") };
+    assert_eq!((time.kernel.as_str(), time.launches), ("record", 3));
+    assert!((time.seconds - 0.75e-3).abs() < 1e-9, "{time:?}");
+    assert!(device.end_timing().expect("told").is_empty());
+}
+
+#[test]
 fn a_recording_that_goes_wrong_is_told_and_ends() {
     let _driver = driver();
     let Some(device) = loaded(None) else { return };

@@ -9,7 +9,8 @@ use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use vecaz::backend::kernels::device::{Arg, Device, LaunchShape, Limits, Pinned, Program};
+use std::time::Instant;
+use vecaz::backend::kernels::device::{Arg, Device, KernelTime, LaunchShape, Limits, Pinned, Program};
 use vecaz::{Error, Result};
 
 /// Bytes that lie behind every buffer and must never change.
@@ -156,6 +157,8 @@ pub struct HostDevice {
     recording: RefCell<Option<Vec<Recorded>>>,
     uploads: Cell<u64>,
     allocations: Cell<u64>,
+    /// Every launch and its seconds since timing began.
+    timed: RefCell<Option<Vec<(&'static str, f64)>>>,
     /// Pinned memory with copies that nobody has waited for.
     moving: RefCell<Vec<Arc<AtomicBool>>>,
 }
@@ -194,6 +197,7 @@ impl HostDevice {
             recording: RefCell::default(),
             uploads: Cell::new(0),
             allocations: Cell::new(0),
+            timed: RefCell::default(),
             moving: RefCell::default(),
         }
     }
@@ -372,7 +376,11 @@ impl Device for HostDevice {
             return Ok(());
         }
         self.launches.set(self.launches.get() + 1);
+        let start = Instant::now();
         self.run(module, kernel, shape, values, &sizes)?;
+        if let Some(timed) = self.timed.borrow_mut().as_mut() {
+            timed.push((kernel, start.elapsed().as_secs_f64()));
+        }
         let broken = args.iter().any(|arg| matches!(arg, Arg::Buffer(buffer, _) if !buffer.guard_is_whole()));
         if broken {
             return Err(self.failed(module, kernel, shape, "wrote past the end of a buffer"));
@@ -383,6 +391,7 @@ impl Device for HostDevice {
     fn begin_recording(&self) -> Result<()> {
         let before = self.recording.replace(Some(Vec::new()));
         assert!(before.is_none(), "a recording within a recording");
+        assert!(!self.is_timing(), "a recording while launches are timed");
         Ok(())
     }
 
@@ -401,6 +410,18 @@ impl Device for HostDevice {
             }
         }
         Ok(())
+    }
+
+    fn begin_timing(&self) {
+        self.timed.replace(Some(Vec::new()));
+    }
+
+    fn is_timing(&self) -> bool {
+        self.timed.borrow().is_some()
+    }
+
+    fn end_timing(&self) -> Result<Vec<KernelTime>> {
+        Ok(KernelTime::of(self.timed.take().unwrap_or_default()))
     }
 
     fn copied(&self) -> u64 {

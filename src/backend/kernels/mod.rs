@@ -24,7 +24,7 @@ mod rows; // all of it together, with failures
 mod snapshots; // one row between device and host
 
 use super::cpu::principal_variation;
-use super::lanes::{Copied, Decided, LaneStart, Lead, PlayPlan};
+use super::lanes::{Copied, Decided, LaneStart, Lead, PassParts, PlayPlan};
 use super::plan::BackendPlan;
 use super::{Backend, PlyPlan, RootCache, Selected, Snapshot};
 use crate::batch::AnyGame;
@@ -221,10 +221,10 @@ impl<D: Device> Backend for KernelBackend<D> {
         Ok(Some(selected(&done)))
     }
 
-    fn pass_in_parts(&mut self) -> Result<Option<[f64; 4]>> {
+    fn passes_in_parts(&mut self, passes: u32) -> Result<Option<PassParts>> {
         self.check()?;
         let Some(network) = self.network.get() else { return Ok(None) };
-        self.rows.get_mut().pass_in_parts(network).map(Some)
+        self.rows.get_mut().passes_in_parts(network, passes).map(Some)
     }
 
     fn take_lanes(&mut self, plan: &PlayPlan, lanes: &[LaneStart<'_>], starts: &RootCache) -> Result<Lead> {

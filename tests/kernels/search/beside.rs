@@ -229,9 +229,16 @@ fn the_parts_of_a_pass_are_timed_apart() {
         selfplay.stride().expect("finite");
         selfplay.last_passes_in_parts(5).expect("finite")
     };
-    let seconds =
-        parts_of(&|plan| Ok(Box::new(KernelBackend::new(HostDevice::new(6), game.as_ref(), plan)?)));
-    assert!(seconds.expect("a network beside the rows").iter().all(|&seconds| seconds > 0.0), "{seconds:?}");
+    let parts = parts_of(&|plan| Ok(Box::new(KernelBackend::new(HostDevice::new(6), game.as_ref(), plan)?)))
+        .expect("a network beside the rows");
+    assert!(parts.seconds.iter().all(|&seconds| seconds > 0.0), "{parts:?}");
+    assert_eq!(parts.passes, 5);
+    let launches =
+        |name: &str| parts.kernels.iter().find(|time| time.kernel == name).map(|time| time.launches);
+    for kernel in ["select_rows", "observe_leaves", "expand_leaves", "backup_rows"] {
+        assert_eq!(launches(kernel), Some(5), "{parts:?}");
+    }
+    assert!(parts.kernels.iter().all(|time| time.seconds > 0.0), "{parts:?}");
     assert_eq!(parts_of(&|plan| cpu_backend(game.as_ref(), plan)), None);
 }
 

@@ -6,12 +6,12 @@ mod libraries;
 mod nccl;
 mod pinned;
 
-use super::device::{Arg, Device, LaunchShape, Limits, Program};
+use super::device::{Arg, Device, KernelTime, LaunchShape, Limits, Program};
 use super::store::Store;
 use crate::config::DeviceName;
 use crate::error::{Error, Result};
 use compile::{Compiler, Target};
-use cudarc::driver::{CudaContext, CudaFunction, CudaGraph, CudaModule, CudaSlice, CudaStream};
+use cudarc::driver::{CudaContext, CudaEvent, CudaFunction, CudaGraph, CudaModule, CudaSlice, CudaStream};
 use cudarc::driver::{DevicePtr, DriverError};
 use cudarc::driver::{LaunchConfig, PushKernelArg, sys};
 use cudarc::nvrtc::Ptx;
@@ -41,6 +41,8 @@ pub struct CudaDevice {
     replayed: RefCell<Vec<Arc<[Running]>>>,
     /// Launches that were running when those that are recorded now began to be.
     before_recording: RefCell<Vec<Running>>,
+    /// Every launch since timing began, with events before and after it.
+    timed: RefCell<Option<Vec<(&'static str, [CudaEvent; 2])>>>,
     /// Bytes copied so far.
     copied: AtomicU64,
 }
@@ -107,6 +109,7 @@ impl CudaDevice {
             running: RefCell::default(),
             replayed: RefCell::default(),
             before_recording: RefCell::default(),
+            timed: RefCell::default(),
             copied: AtomicU64::new(0),
         })
     }
@@ -309,7 +312,7 @@ impl Device for CudaDevice {
                 self.failed(format!("kernel {launch} takes arguments of {expected:?} bytes, got {sizes:?}"))
             );
         }
-        let launched = allow_shared(&found, shape.shared).and_then(|()| {
+        let launched = allow_shared(&found, shape.shared).and_then(|()| self.event()).and_then(|before| {
             let mut builder = self.stream.launch_builder(&found.function);
             for word in &words_passed {
                 match word {
@@ -325,7 +328,8 @@ impl Device for CudaDevice {
             // SAFETY: the arguments have the number and sizes that the kernel takes, as just checked; buffers outlive the
             // launch, since they are freed on the stream that it is on. What a kernel does with its arguments is held to
             // its Rust twin by the tests that run the same source on the host.
-            unsafe { builder.launch(config) }
+            unsafe { builder.launch(config) }?;
+            self.keep_time(kernel, before)
         });
         match launched {
             Err(e @ DriverError(sys::CUresult::CUDA_ERROR_INVALID_VALUE))
@@ -335,7 +339,7 @@ impl Device for CudaDevice {
                 Err(self.failed(format!("kernel {launch} of {program} cannot be launched: {}", words(e))))
             }
             Err(e) => Err(self.lost(e)),
-            Ok(_) => {
+            Ok(()) => {
                 let mut running = self.running.borrow_mut();
                 let launch = Running { program: module.name.clone(), kernel, shape };
                 if !running.contains(&launch) {
@@ -370,12 +374,45 @@ impl Device for CudaDevice {
         recording.graph.launch().map_err(|e| self.lost(e))
     }
 
+    fn begin_timing(&self) {
+        self.timed.replace(Some(Vec::new()));
+    }
+
+    fn is_timing(&self) -> bool {
+        self.timed.borrow().is_some()
+    }
+
+    fn end_timing(&self) -> Result<Vec<KernelTime>> {
+        self.synchronise()?;
+        let timed = self.timed.take().unwrap_or_default();
+        let seconds = |(kernel, [before, after]): &(&'static str, [CudaEvent; 2])| {
+            let milliseconds = before.elapsed_ms(after).map_err(|e| self.lost(e))?;
+            Ok((*kernel, f64::from(milliseconds) / 1e3))
+        };
+        Ok(KernelTime::of(timed.iter().map(seconds).collect::<Result<Vec<_>>>()?))
+    }
+
     fn copied(&self) -> u64 {
         self.copied.load(Ordering::Relaxed)
     }
 }
 
 impl CudaDevice {
+    /// An event of this moment, where launches are timed.
+    fn event(&self) -> Result<Option<CudaEvent>, DriverError> {
+        let flags = sys::CUevent_flags::CU_EVENT_DEFAULT;
+        self.is_timing().then(|| self.stream.record_event(Some(flags))).transpose()
+    }
+
+    /// Notes that `kernel` was launched between `before` and now.
+    fn keep_time(&self, kernel: &'static str, before: Option<CudaEvent>) -> Result<(), DriverError> {
+        let after = self.event()?;
+        if let (Some(timed), Some(before), Some(after)) = (self.timed.borrow_mut().as_mut(), before, after) {
+            timed.push((kernel, [before, after]));
+        }
+        Ok(())
+    }
+
     fn word(&self, arg: &Arg<'_, CudaSlice<u8>>) -> Word {
         match *arg {
             Arg::Buffer(buffer, offset) => Word::Eight(self.address(buffer) + offset as u64),

@@ -9,7 +9,7 @@ use crate::backend::kernels::lanes::{DeviceLanes, PackedStarts};
 use crate::backend::kernels::layout::Totals;
 use crate::backend::kernels::memory::{DeviceNeed, NetworkNeed};
 use crate::backend::kernels::network::{DeviceNetwork, ObsFormat, Slots};
-use crate::backend::lanes::{Decided, LaneStart, Lead, PlayPlan};
+use crate::backend::lanes::{Decided, LaneStart, Lead, PassParts, PlayPlan};
 use std::time::Instant;
 
 impl<D: Device> Rows<D> {
@@ -59,20 +59,33 @@ impl<D: Device> Rows<D> {
         self.count()
     }
 
-    /// One pass whose parts are waited for; the seconds of each.
-    pub fn pass_in_parts(&mut self, network: &mut dyn DeviceNetwork<D>) -> Result<[f64; 4]> {
+    /// Passes whose parts are waited for and whose kernels are timed.
+    pub fn passes_in_parts(&mut self, network: &mut dyn DeviceNetwork<D>, passes: u32) -> Result<PassParts> {
         self.flush()?;
         self.forget_summaries();
-        self.arrays.device.download(&self.arrays.totals, 0, &mut [0])?; // waits for all before it
+        self.known.is_fresh = false;
+        self.arrays.device.begin_timing();
+        let mut seconds = [0.0; 4];
+        let passed = (0..passes).try_for_each(|_| {
+            let parts = self.pass_in_parts(network)?;
+            seconds.iter_mut().zip(parts).for_each(|(sum, part)| *sum += part / f64::from(passes));
+            Ok(())
+        });
+        let kernels = self.arrays.device.end_timing();
+        passed.and(kernels).map(|kernels| PassParts { seconds, passes, kernels })
+    }
+
+    /// One pass whose parts are waited for; the seconds of each.
+    fn pass_in_parts(&mut self, network: &mut dyn DeviceNetwork<D>) -> Result<[f64; 4]> {
+        self.arrays.device.synchronise()?;
         let (mut seconds, mut part, mut start) = ([0.0; 4], 0, Instant::now());
         self.pass(network, &mut |arrays| {
-            arrays.device.download(&arrays.totals, 0, &mut [0])?;
+            arrays.device.synchronise()?;
             let now = Instant::now();
             seconds[part] = (now - start).as_secs_f64();
             (part, start) = (part + 1, now);
             Ok(())
         })?;
-        self.known.is_fresh = false;
         Ok(seconds)
     }
 
