@@ -64,7 +64,7 @@ pack() {
         strip -o "$folder/files/$name" "$(executable $name)"
     done
     git rev-parse HEAD > "$folder/files/commit"
-    cp benches/gpu_page.py benches/pgx_random_play.py benches/peers/*.py configs/connect_four_gpu.toml "$folder/files"
+    cp benches/gpu_page.py benches/pgx_random_play.py benches/peers/*.py "$folder/files"
     pack_python "$folder/files/python"
     tar -C "$folder/files" -cJf "$folder/files.tar.xz" .
     rm -r "$folder/files" "$messages"
@@ -163,8 +163,8 @@ network() {
     done
     part train 35 "$bin/device_train" --batches 512,2048,8192 --seconds 0.5
     part train-torch 35 python3 "$bin/torch_resnet.py" 2x32,6x64,6x128 cuda 512,2048,8192
-    watched learn 150 "$bin/vecaz" run --config "$bin/connect_four_gpu.toml" --minutes 2.3 --out "$out/learn"
-    watched learn-overlapped 45 "$bin/vecaz" run --config "$bin/connect_four_gpu.toml" --minutes 0.5 \
+    watched learn 150 "$bin/vecaz" run --config connect_four_gpu --minutes 2.3 --out "$out/learn"
+    watched learn-overlapped 45 "$bin/vecaz" run --config connect_four_gpu --minutes 0.5 \
         --set train.order=overlapped --out "$out/learn-overlapped"
     finish
 }

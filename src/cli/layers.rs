@@ -20,6 +20,7 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("quick", include_str!("../../configs/quick.toml")),
     ("blob_heavy", include_str!("../../configs/blob_heavy.toml")),
     ("blob_light", include_str!("../../configs/blob_light.toml")),
+    ("connect_four_gpu", include_str!("../../configs/connect_four_gpu.toml")),
     ("clique_14", include_str!("../../configs/clique_14.toml")),
     ("clique_ramsey", include_str!("../../configs/clique_ramsey.toml")),
     ("hex13", include_str!("../../configs/hex13.toml")),
