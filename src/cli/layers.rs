@@ -127,8 +127,9 @@ mod tests {
             assert_eq!(config.game_name(), name);
             any_game(name, &config.game_options()).map(drop).expect(name);
         }
-        let quick = built_in_config("quick").expect("quick");
-        Layers::default().text(quick, "quick").and_then(Layers::resolve).expect("quick");
+        for (name, text) in BUILT_IN {
+            Layers::default().text(text, name).and_then(Layers::resolve).expect(name);
+        }
     }
 
     #[test]

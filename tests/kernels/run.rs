@@ -9,7 +9,6 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use vecaz::Result;
 use vecaz::backend::Backend;
 use vecaz::backend::kernels::KernelBackend;
 use vecaz::backend::kernels::collective::Place;
@@ -18,12 +17,14 @@ use vecaz::backend::plan::BackendPlan;
 use vecaz::batch::AnyGame;
 use vecaz::config::{Config, DeviceName};
 use vecaz::net::{NetParts, NetSpec, Network, Weights};
+use vecaz::replay::{BatchPlan, Replay};
 use vecaz::report::metrics::EpochRecord;
 use vecaz::report::progress::{Progress, Verbosity};
 use vecaz::run::Run;
 use vecaz::run::learner::{Learner, learner_on};
-use vecaz::run::machine::Machine;
-use vecaz::train::Trainer;
+use vecaz::run::machine::{Machine, Named};
+use vecaz::train::{Losses, Trainer};
+use vecaz::{Error, Result};
 
 /// So many devices made of the host, for games, trees, network and training.
 struct HostMachine(u32);
@@ -135,16 +136,9 @@ fn content(dir: &Path, found: &mut BTreeMap<String, Vec<u8>>) {
     }
 }
 
-fn check(devices: u32, order: &str) {
-    let folder = tempfile::tempdir().expect("a folder");
-    let [whole, parts] = ["run", "parts/run"].map(|name| folder.path().join(name));
-    let machine = || Box::new(HostMachine(devices));
-    let records = go(Run::start_on(machine(), config(order, 4), &whole, 2));
-    go(Run::start_on(machine(), config(order, 1), &parts, 1));
-    go(Run::resume_on(machine(), config(order, 3), &parts, 2));
-    let resumed = go(Run::resume_on(machine(), config(order, 4), &parts, 1));
-    let what = format!("{order} on {devices}");
-    let [left, right] = [&whole, &parts].map(|dir| {
+/// The same files with the same bytes.
+fn assert_same(a: &Path, b: &Path, what: &str) {
+    let [left, right] = [a, b].map(|dir| {
         let mut found = BTreeMap::new();
         content(dir, &mut found);
         found
@@ -154,6 +148,18 @@ fn check(devices: u32, order: &str) {
     for (name, bytes) in &left {
         assert!(*bytes == right[name], "{name} differs, {what}");
     }
+}
+
+fn check(devices: u32, order: &str) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [whole, parts] = ["run", "parts/run"].map(|name| folder.path().join(name));
+    let machine = || Box::new(HostMachine(devices));
+    let records = go(Run::start_on(machine(), config(order, 4), &whole, 2));
+    go(Run::start_on(machine(), config(order, 1), &parts, 1));
+    go(Run::resume_on(machine(), config(order, 3), &parts, 2));
+    let resumed = go(Run::resume_on(machine(), config(order, 4), &parts, 1));
+    let what = format!("{order} on {devices}");
+    assert_same(&whole, &parts, &what);
     let timeless = |record: &EpochRecord| (record.games, record.updates, record.losses, record.strength);
     assert_eq!(
         records.iter().map(timeless).collect::<Vec<_>>(),
@@ -165,6 +171,88 @@ fn check(devices: u32, order: &str) {
         records.iter().filter_map(|record| record.strength?.policy_outcome_error).collect();
     println!("{what}: {errors:?}");
     assert!(errors[3] < 0.85 * errors[0], "nothing is learnt: {errors:?}, {what}");
+}
+
+/// The machine's own parts, but a learner that fails in the update of this number.
+struct Failing(u64);
+
+impl Machine for Failing {
+    fn check(&self, config: &Config) -> Result<()> {
+        Named.check(config)
+    }
+
+    fn network(
+        &self,
+        config: &Config,
+        game: &dyn AnyGame,
+        spec: &NetSpec,
+        weights: &Weights,
+    ) -> Result<Box<dyn Network>> {
+        Named.network(config, game, spec, weights)
+    }
+
+    fn learner(
+        &self,
+        config: &Config,
+        game: &Arc<dyn AnyGame>,
+        spec: &NetSpec,
+        state: Option<&Weights>,
+    ) -> Result<Box<dyn Learner>> {
+        Ok(Box::new(Forgetful { learner: Named.learner(config, game, spec, state)?, until: self.0 }))
+    }
+
+    fn backend(
+        &self,
+        game: &dyn AnyGame,
+        plan: BackendPlan,
+        rows_per_game: usize,
+    ) -> Result<Box<dyn Backend>> {
+        Named.backend(game, plan, rows_per_game)
+    }
+}
+
+struct Forgetful {
+    learner: Box<dyn Learner>,
+    until: u64,
+}
+
+impl Learner for Forgetful {
+    fn updates(&self) -> u64 {
+        self.learner.updates()
+    }
+
+    fn update(&mut self, replay: &Replay, plan: BatchPlan) -> Result<Losses> {
+        if self.updates() == self.until {
+            return Err(Error::Device { device: "cuda:7".into(), what: "it fell off the bus".into() });
+        }
+        self.learner.update(replay, plan)
+    }
+
+    fn weights(&self) -> Result<Weights> {
+        self.learner.weights()
+    }
+
+    fn state(&self) -> Result<Weights> {
+        self.learner.state()
+    }
+}
+
+#[test]
+fn training_that_fails_ends_the_run_and_no_epoch_is_lost() {
+    for order in ["in_turns", "overlapped"] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let [whole, failed] = ["run", "failed/run"].map(|name| folder.path().join(name));
+        let records = go(Run::start(config(order, 4), &whole, 2));
+        let until = records[2].updates + 3;
+        let mut run = Run::start_on(Box::new(Failing(until)), config(order, 4), &failed, 2).expect("begins");
+        let stop = AtomicBool::new(false);
+        let error = run.go(&mut Progress::new(Verbosity::Quiet), &stop).expect_err("in the fourth epoch");
+        assert_eq!(error.to_string(), "device cuda:7: it fell off the bus", "{order}");
+        assert_eq!(run.epoch(), 3, "{order}");
+        drop(run);
+        go(Run::resume(config(order, 4), &failed, 1));
+        assert_same(&whole, &failed, order);
+    }
 }
 
 #[test]
