@@ -128,7 +128,13 @@ mod tests {
             any_game(name, &config.game_options()).map(drop).expect(name);
         }
         for (name, text) in BUILT_IN {
-            Layers::default().text(text, name).and_then(Layers::resolve).expect(name);
+            let resolved = Layers::default().text(text, name).and_then(Layers::resolve);
+            match name.ends_with("_gpu") && !cfg!(feature = "cuda") {
+                true => {
+                    assert!(resolved.expect_err(name).to_string().contains("built without CUDA"), "{name}")
+                }
+                false => drop(resolved.expect(name)),
+            }
         }
     }
 
