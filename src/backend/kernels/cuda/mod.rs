@@ -41,8 +41,8 @@ pub struct CudaDevice {
     replayed: RefCell<Vec<Arc<[Running]>>>,
     /// Launches that were running when those that are recorded now began to be.
     before_recording: RefCell<Vec<Running>>,
-    /// Every launch since timing began, with events before and after it.
-    timed: RefCell<Option<Vec<(&'static str, [CudaEvent; 2])>>>,
+    /// Every launch since timing began.
+    timed: RefCell<Option<Vec<Timed>>>,
     /// Bytes copied so far.
     copied: AtomicU64,
 }
@@ -53,6 +53,13 @@ struct Running {
     program: Arc<str>,
     kernel: &'static str,
     shape: LaunchShape,
+}
+
+/// A launch of a kernel, with events before and after it.
+struct Timed {
+    kernel: &'static str,
+    before: CudaEvent,
+    after: CudaEvent,
 }
 
 /// Launches captured in a CUDA graph.
@@ -385,9 +392,9 @@ impl Device for CudaDevice {
     fn end_timing(&self) -> Result<Vec<KernelTime>> {
         self.synchronise()?;
         let timed = self.timed.take().unwrap_or_default();
-        let seconds = |(kernel, [before, after]): &(&'static str, [CudaEvent; 2])| {
-            let milliseconds = before.elapsed_ms(after).map_err(|e| self.lost(e))?;
-            Ok((*kernel, f64::from(milliseconds) / 1e3))
+        let seconds = |launch: &Timed| {
+            let milliseconds = launch.before.elapsed_ms(&launch.after).map_err(|e| self.lost(e))?;
+            Ok((launch.kernel, f64::from(milliseconds) / 1e3))
         };
         Ok(KernelTime::of(timed.iter().map(seconds).collect::<Result<Vec<_>>>()?))
     }
@@ -408,7 +415,7 @@ impl CudaDevice {
     fn keep_time(&self, kernel: &'static str, before: Option<CudaEvent>) -> Result<(), DriverError> {
         let after = self.event()?;
         if let (Some(timed), Some(before), Some(after)) = (self.timed.borrow_mut().as_mut(), before, after) {
-            timed.push((kernel, [before, after]));
+            timed.push(Timed { kernel, before, after });
         }
         Ok(())
     }
