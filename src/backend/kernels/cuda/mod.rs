@@ -5,13 +5,14 @@ mod driver;
 mod libraries;
 mod nccl;
 mod pinned;
+mod timing;
 
 use super::device::{Arg, Device, KernelTime, LaunchShape, Limits, Program};
 use super::store::Store;
 use crate::config::DeviceName;
 use crate::error::{Error, Result};
 use compile::{Compiler, Target};
-use cudarc::driver::{CudaContext, CudaEvent, CudaFunction, CudaGraph, CudaModule, CudaSlice, CudaStream};
+use cudarc::driver::{CudaContext, CudaFunction, CudaGraph, CudaModule, CudaSlice, CudaStream};
 use cudarc::driver::{DevicePtr, DriverError};
 use cudarc::driver::{LaunchConfig, PushKernelArg, sys};
 use cudarc::nvrtc::Ptx;
@@ -24,6 +25,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use timing::Timing;
 
 /// Bytes of shared memory that a block gets without being asked for more.
 const PLAIN_SHARED: u32 = 48 << 10;
@@ -41,8 +43,7 @@ pub struct CudaDevice {
     replayed: RefCell<Vec<Arc<[Running]>>>,
     /// Launches that were running when those that are recorded now began to be.
     before_recording: RefCell<Vec<Running>>,
-    /// Every launch since timing began.
-    timed: RefCell<Option<Vec<Timed>>>,
+    timing: Timing,
     /// Bytes copied so far.
     copied: AtomicU64,
 }
@@ -53,13 +54,6 @@ struct Running {
     program: Arc<str>,
     kernel: &'static str,
     shape: LaunchShape,
-}
-
-/// A launch of a kernel, with events before and after it.
-struct Timed {
-    kernel: &'static str,
-    before: CudaEvent,
-    after: CudaEvent,
 }
 
 /// Launches captured in a CUDA graph.
@@ -116,7 +110,7 @@ impl CudaDevice {
             running: RefCell::default(),
             replayed: RefCell::default(),
             before_recording: RefCell::default(),
-            timed: RefCell::default(),
+            timing: Timing::default(),
             copied: AtomicU64::new(0),
         })
     }
@@ -319,25 +313,27 @@ impl Device for CudaDevice {
                 self.failed(format!("kernel {launch} takes arguments of {expected:?} bytes, got {sizes:?}"))
             );
         }
-        let launched = allow_shared(&found, shape.shared).and_then(|()| self.event()).and_then(|before| {
-            let mut builder = self.stream.launch_builder(&found.function);
-            for word in &words_passed {
-                match word {
-                    Word::Four(x) => builder.arg(x),
-                    Word::Eight(x) => builder.arg(x),
+        let launched = allow_shared(&found, shape.shared)
+            .and_then(|()| self.timing.event(&self.stream))
+            .and_then(|before| {
+                let mut builder = self.stream.launch_builder(&found.function);
+                for word in &words_passed {
+                    match word {
+                        Word::Four(x) => builder.arg(x),
+                        Word::Eight(x) => builder.arg(x),
+                    };
+                }
+                let config = LaunchConfig {
+                    grid_dim: (shape.grid, 1, 1),
+                    block_dim: (shape.block, 1, 1),
+                    shared_mem_bytes: shape.shared,
                 };
-            }
-            let config = LaunchConfig {
-                grid_dim: (shape.grid, 1, 1),
-                block_dim: (shape.block, 1, 1),
-                shared_mem_bytes: shape.shared,
-            };
-            // SAFETY: the arguments have the number and sizes that the kernel takes, as just checked; buffers outlive the
-            // launch, since they are freed on the stream that it is on. What a kernel does with its arguments is held to
-            // its Rust twin by the tests that run the same source on the host.
-            unsafe { builder.launch(config) }?;
-            self.keep_time(kernel, before)
-        });
+                // SAFETY: the arguments have the number and sizes that the kernel takes, as just checked; buffers outlive the
+                // launch, since they are freed on the stream that it is on. What a kernel does with its arguments is held to
+                // its Rust twin by the tests that run the same source on the host.
+                unsafe { builder.launch(config) }?;
+                self.timing.keep(kernel, &self.stream, before)
+            });
         match launched {
             Err(e @ DriverError(sys::CUresult::CUDA_ERROR_INVALID_VALUE))
             | Err(e @ DriverError(sys::CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES)) => {
@@ -382,21 +378,16 @@ impl Device for CudaDevice {
     }
 
     fn begin_timing(&self) {
-        self.timed.replace(Some(Vec::new()));
+        self.timing.begin();
     }
 
     fn is_timing(&self) -> bool {
-        self.timed.borrow().is_some()
+        self.timing.is_on()
     }
 
     fn end_timing(&self) -> Result<Vec<KernelTime>> {
         self.synchronise()?;
-        let timed = self.timed.take().unwrap_or_default();
-        let seconds = |launch: &Timed| {
-            let milliseconds = launch.before.elapsed_ms(&launch.after).map_err(|e| self.lost(e))?;
-            Ok((launch.kernel, f64::from(milliseconds) / 1e3))
-        };
-        Ok(KernelTime::of(timed.iter().map(seconds).collect::<Result<Vec<_>>>()?))
+        self.timing.end().map_err(|e| self.lost(e))
     }
 
     fn copied(&self) -> u64 {
@@ -405,21 +396,6 @@ impl Device for CudaDevice {
 }
 
 impl CudaDevice {
-    /// An event of this moment, where launches are timed.
-    fn event(&self) -> Result<Option<CudaEvent>, DriverError> {
-        let flags = sys::CUevent_flags::CU_EVENT_DEFAULT;
-        self.is_timing().then(|| self.stream.record_event(Some(flags))).transpose()
-    }
-
-    /// Notes that `kernel` was launched between `before` and now.
-    fn keep_time(&self, kernel: &'static str, before: Option<CudaEvent>) -> Result<(), DriverError> {
-        let after = self.event()?;
-        if let (Some(timed), Some(before), Some(after)) = (self.timed.borrow_mut().as_mut(), before, after) {
-            timed.push(Timed { kernel, before, after });
-        }
-        Ok(())
-    }
-
     fn word(&self, arg: &Arg<'_, CudaSlice<u8>>) -> Word {
         match *arg {
             Arg::Buffer(buffer, offset) => Word::Eight(self.address(buffer) + offset as u64),
