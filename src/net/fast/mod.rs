@@ -4,7 +4,8 @@
 //! starts. Activations lie as `[position, board, channel]`, so each output position and tap on the board is a small matrix
 //! product read in place: no im2col, no padding squares, BatchNorm, residual sum and relu done while sums are in
 //! registers. One kernel (`tile`) does every layer; a linear layer on a board is one output position with a tap for
-//! every square.
+//! every square. Where matrices are multiplied (`amx`) and boards are whole tiles, rows are cut into pieces of a cache line,
+//! `[position, piece, board, 16 words]`, and a layer goes over all of them with one block of its weights after the other.
 //!
 //! Single-threaded on purpose: callers run one evaluator per thread ([`FastNet::fork`]) on their own rows. The result is
 //! batch-invariant to the bit: each sum takes its products in one fixed order, whatever the batch.
@@ -369,7 +370,7 @@ impl Net {
         // each for `boards` boards, and distinct.
         unsafe {
             let at = |array: &mut [f32], row| Rows::whole(array, boards, row);
-            // Between its layers an edge network reads whole rows.
+            // What an edge network does between its layers reads whole rows.
             let in_pieces = self.packed.graph.is_none() && self.kit.tower.fills_tiles(boards);
             let tower = if in_pieces { Rows::pieces } else { Rows::whole };
             let stream = tower(stream, boards, layout.stream_row);
