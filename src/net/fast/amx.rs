@@ -109,7 +109,7 @@ macro_rules! add {
 }
 
 /// The same for the first product of a tile: what the sums were before is stored. Between products that costs next to
-/// nothing, all four together as much as two steps.
+/// nothing, all four together as much as a step.
 macro_rules! begin {
     ($dot:literal, $sum:literal, $x:literal, $w:literal) => {
         concat!(
