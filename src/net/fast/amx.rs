@@ -22,6 +22,8 @@ use std::sync::OnceLock;
 
 /// Rows of a tile, units of its rows, and channels.
 const SIDE: usize = 16;
+/// Multiplications of a tap that the compiler does not know.
+const ANY: usize = 0;
 /// Bytes from a row of sums or weights to the next.
 const LINE_BYTES: usize = SIDE * size_of::<f32>();
 
@@ -240,14 +242,21 @@ macro_rules! kernels {
 
             #[target_feature(enable = $features)]
             unsafe fn strip<const VECTORS: usize>(s: &Strip<'_>) {
+                let epilogue = s.start.epilogue;
                 // SAFETY: the caller's promise.
-                unsafe { finish::<$format, _>(s.start.epilogue, Flow::<VECTORS>(s)) }
+                unsafe {
+                    match s.start.depth / SIDE {
+                        1 => finish::<$format, _>(epilogue, Flow::<VECTORS, 1>(s)),
+                        2 => finish::<$format, _>(epilogue, Flow::<VECTORS, 2>(s)),
+                        _ => finish::<$format, _>(epilogue, Flow::<VECTORS, ANY>(s)),
+                    }
+                }
             }
 
-            /// The sums of a strip, tile after tile.
-            struct Flow<'a, const VECTORS: usize>(&'a Strip<'a>);
+            /// The sums of a strip, tile after tile, with DEPTH multiplications a tap.
+            struct Flow<'a, const VECTORS: usize, const DEPTH: usize>(&'a Strip<'a>);
 
-            impl<const VECTORS: usize> Flow<'_, VECTORS> {
+            impl<const VECTORS: usize, const DEPTH: usize> Flow<'_, VECTORS, DEPTH> {
                 /// Multiplies the tile that reads at `x`. Meanwhile the sums of the tile before are stored, and some of its
                 /// rows are finished after each multiplication.
                 #[inline(always)]
@@ -260,7 +269,7 @@ macro_rules! kernels {
                     f: &impl Fn(&Tile<'_>, Vector<$format>, usize, usize),
                 ) {
                     let t = &self.0.start;
-                    let depth = t.depth / SIDE;
+                    let depth = if DEPTH == ANY { t.depth / SIDE } else { DEPTH };
                     let each = before.rows.div_ceil((run.taps.len() * depth - 1).max(1));
                     let (mut first, mut done) = (true, 0);
                     for tap in &run.taps {
@@ -286,7 +295,7 @@ macro_rules! kernels {
                 }
             }
 
-            impl<const VECTORS: usize> Sums<$format> for Flow<'_, VECTORS> {
+            impl<const VECTORS: usize, const DEPTH: usize> Sums<$format> for Flow<'_, VECTORS, DEPTH> {
                 #[inline(always)]
                 unsafe fn each(self, f: impl Fn(&Tile<'_>, Vector<$format>, usize, usize)) {
                     let mut sums = MaybeUninit::<Stored>::uninit();
