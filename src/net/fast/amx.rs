@@ -4,19 +4,28 @@
 //! Instructions as in Intel's Software Developer's Manual, volume 2, `TDPBF16PS` and `TDPBUSD`. Sums of bytes are the
 //! integers of AVX-512 VNNI, hence the same results to the bit. Sums of bf16 take even and odd channels of 32 apart before
 //! they join the total: other last bits than `vdpbf16ps`.
+//!
+//! What limits them is reading: a step of four products takes as long as its loads from the nearest cache, but half as long
+//! again where they come from the next. In a strip the weights of two vectors of channels, 36 KiB at 64 channels in bf16,
+//! stay in the nearest cache; rows pass it by. A tile's sums go through memory to vector code, which finishes them between
+//! the products of the next tile.
 
-use super::tile::{Format, Kernels, Matrices, Sums, Tap, Tile, TileFn, Vector, Vectors, finish};
+use super::board::Run;
+use super::tile::{Format, Kernels, Matrices, Strip, Sums, Tap, Tile, TileFn, Vector, Vectors, finish};
 use super::x86::Avx512;
 use super::x86_bf16::Avx512Bf16;
 use super::x86_int8::Bytes;
 use std::arch::asm;
 use std::mem::MaybeUninit;
+use std::ops::Range;
 use std::sync::OnceLock;
 
 /// Rows of a tile, units of its rows, and channels.
 const SIDE: usize = 16;
-/// Sums that a kernel keeps: four tiles.
-const SUMS: usize = 4 * SIDE * SIDE;
+/// Multiplications of a tap that the compiler does not know.
+const ANY: usize = 0;
+/// Bytes from a row of sums or weights to the next.
+const LINE_BYTES: usize = SIDE * size_of::<f32>();
 
 /// True where the processor has AMX in bf16 and bytes and the operating system lets this process use it.
 pub(super) fn is_here() -> bool {
@@ -73,175 +82,240 @@ unsafe fn end() {
     unsafe { asm!("tilerelease", options(nomem, nostack, preserves_flags)) }
 }
 
-const MATRICES: Option<Matrices> = Some(Matrices { rows: SIDE, units: SIDE, begin, end });
-
-/// Where a kernel's matrices lie, in bytes; the assembly reads these fields by their offsets.
-#[repr(C)]
-struct Walk {
-    taps: *const Tap,
-    taps_end: *const Tap,
-    x: *const f32,
-    weights: *const f32,
-    /// From one position of the source to the next.
-    x_position: isize,
-    /// From one tap's weights to the next.
-    tap: usize,
-    x_row: usize,
-    weight_row: usize,
-    /// From a tile's rows to those of the one below.
-    x_below: usize,
-    /// Multiplications of a tap.
-    steps: usize,
-    out: *mut f32,
-    /// From the weights of one multiplication to those of the next.
-    weight_step: usize,
-    /// From one block of weights to the next.
-    weight_block: usize,
-    out_row: usize,
-}
-
-impl Walk {
-    fn new(t: &Tile<'_>, vectors: usize, out: *mut f32) -> Self {
-        let taps = t.taps.as_ptr_range();
-        let weight_row = t.block_vectors * SIDE;
-        let bytes = |words: usize| words * size_of::<f32>();
-        Self {
-            taps: taps.start,
-            taps_end: taps.end,
-            x: t.x,
-            weights: t.weights,
-            x_position: t.x_position * size_of::<f32>() as isize,
-            tap: bytes(t.depth * weight_row),
-            x_row: bytes(t.x_row),
-            weight_row: bytes(weight_row),
-            x_below: bytes(SIDE * t.x_row),
-            steps: t.depth / SIDE,
-            out,
-            weight_step: bytes(SIDE * weight_row),
-            weight_block: bytes(t.block),
-            out_row: bytes(vectors * SIDE),
-        }
-    }
-}
-
-/// Weights are read with the hint that they need not stay in the nearest cache, which the rows of neighbouring positions do:
-/// a fifth faster at 64 channels.
+/// Instructions on tiles; unsafe: the machine has AMX, this thread the configuration, and all that they name is there.
+/// Between the blocks of assembly the tiles keep what is in them: the compiler makes no code that touches them.
 ///
-/// Runs over taps and units: `$step` multiplies at the source rows {a} and the rows below {b}, with the weights {w} and those
-/// of the next block {v}; `$store` writes the sums at {a} in rows of {s} bytes.
-macro_rules! walk {
-    ($walk:expr, [$($zero:literal)*], [$($step:expr),*], [$($store:literal)*]) => {
-        // SAFETY: the caller has AMX, this thread has its configuration, and every matrix of the walk is there.
-        unsafe { asm!(
-            $($zero,)*
-            "mov {taps}, [{p}]",
-            "mov {r}, [{p} + 48]",
-            "mov {s}, [{p} + 56]",
-            "2:",
-            "mov {a}, [{taps}]",
-            "imul {a}, [{p} + 32]",
-            "add {a}, [{p} + 16]",
-            "mov {b}, {a}",
-            "add {b}, [{p} + 64]",
-            "mov {w}, [{taps} + 8]",
-            "imul {w}, [{p} + 40]",
-            "add {w}, [{p} + 24]",
-            "mov {v}, {w}",
-            "add {v}, [{p} + 96]",
-            "mov {k}, [{p} + 72]",
-            "3:",
-            $($step,)*
-            "add {a}, 64",
-            "add {b}, 64",
-            "add {w}, [{p} + 88]",
-            "add {v}, [{p} + 88]",
-            "dec {k}",
-            "jnz 3b",
-            "add {taps}, 16",
-            "cmp {taps}, [{p} + 8]",
-            "jne 2b",
-            "mov {a}, [{p} + 80]",
-            "mov {s}, [{p} + 104]",
-            "mov {b}, {s}",
-            "shl {b}, 4",
-            "add {b}, {a}",
-            $($store,)*
-            p = in(reg) $walk,
-            taps = out(reg) _,
-            r = out(reg) _,
-            s = out(reg) _,
-            a = out(reg) _,
-            b = out(reg) _,
-            w = out(reg) _,
-            v = out(reg) _,
-            k = out(reg) _,
-            out("tmm0") _,
-            out("tmm1") _,
-            out("tmm2") _,
-            out("tmm3") _,
-            out("tmm4") _,
-            out("tmm5") _,
-            out("tmm6") _,
-            out("tmm7") _,
-            options(nostack),
-        ) }
+/// {a} is a row of the source and {b} one 16 rows below, {w} are weights and {v} those of the next block, {r} the bytes
+/// from row to row of the source; {s} those of weights and of sums, which are at {o}.
+macro_rules! tiles {
+    ($at:expr, $sums:expr, [$($instruction:expr),* $(,)?]) => {
+        asm!(
+            concat!($($instruction, "\n",)* "/* {a} {b} {w} {v} {r} {s} {o} */"),
+            a = in(reg) $at.x,
+            b = in(reg) $at.x.wrapping_add(SIDE * $at.x_row),
+            w = in(reg) $at.weights,
+            v = in(reg) $at.weights.wrapping_add($at.block),
+            r = in(reg) $at.x_row * size_of::<f32>(),
+            s = in(reg) LINE_BYTES,
+            o = in(reg) $sums,
+            options(nostack, preserves_flags),
+        )
     };
 }
 
-/// The kernels of one number format: the sums of ROWS by VECTORS tiles and what becomes of them.
+/// Adds the product of two tiles to the sums in a third.
+macro_rules! add {
+    ($dot:literal, $sum:literal, $x:literal, $w:literal) => {
+        concat!($dot, " tmm", $sum, ", tmm", $x, ", tmm", $w)
+    };
+}
+
+/// The same for the first product of a tile: what the sums were before is stored. Between products that costs next to
+/// nothing, all four together as much as a step.
+macro_rules! begin {
+    ($dot:literal, $sum:literal, $x:literal, $w:literal) => {
+        concat!(
+            "tilestored [{o} + {s} + 1024 * ",
+            $sum,
+            "], tmm",
+            $sum,
+            "\n",
+            "tilezero tmm",
+            $sum,
+            "\n",
+            add!($dot, $sum, $x, $w)
+        )
+    };
+}
+
+/// Where a multiplication reads.
+#[derive(Clone, Copy)]
+struct At {
+    x: *const f32,
+    x_row: usize,
+    weights: *const f32,
+    block: usize,
+}
+
+impl At {
+    /// The first multiplication of a tap.
+    #[inline(always)]
+    fn new(t: &Tile<'_>, x: *const f32, tap: &Tap) -> Self {
+        Self {
+            x: x.wrapping_offset(tap.shift * t.x_position),
+            x_row: t.x_row,
+            weights: t.weights.wrapping_add(tap.index * t.depth * t.block_vectors * SIDE),
+            block: t.block,
+        }
+    }
+
+    /// The next one, which may be one too many.
+    #[inline(always)]
+    fn next(self, t: &Tile<'_>) -> Self {
+        let weights = self.weights.wrapping_add(t.block_vectors * SIDE * SIDE);
+        Self { x: self.x.wrapping_add(t.x_piece), weights, ..self }
+    }
+}
+
+/// The kernels of one number format: the sums of ROWS by VECTORS tiles and what becomes of them. Sums are in tiles 0 to 3,
+/// column after column.
 macro_rules! kernels {
     ($module:ident, $format:ty, $features:literal, $dot:literal) => {
         mod $module {
             use super::*;
 
-            /// Writes the sums, `[16 * ROWS, 16 * VECTORS]`.
-            ///
-            /// # Safety
-            /// As for [`TileFn`], on a thread with the tiles' configuration.
+            /// One multiplication. Weights are read with the hint that they need not stay in the nearest cache, which the
+            /// rows of neighbouring positions do.
             #[inline(always)]
-            unsafe fn products<const ROWS: usize, const VECTORS: usize>(walk: &Walk) {
-                match (ROWS, VECTORS) {
-                    (1, 1) => walk!(walk,
-                        ["tilezero tmm0"],
-                        ["tileloadd tmm4, [{a} + {r}]", "tileloaddt1 tmm6, [{w} + {s}]", concat!($dot, " tmm0, tmm4, tmm6")],
-                        ["tilestored [{a} + {s}], tmm0"]),
-                    (2, 1) => walk!(walk,
-                        ["tilezero tmm0" "tilezero tmm1"],
-                        ["tileloadd tmm4, [{a} + {r}]", "tileloaddt1 tmm6, [{w} + {s}]", concat!($dot, " tmm0, tmm4, tmm6"),
-                         "tileloadd tmm5, [{b} + {r}]", concat!($dot, " tmm1, tmm5, tmm6")],
-                        ["tilestored [{a} + {s}], tmm0" "tilestored [{b} + {s}], tmm1"]),
-                    (1, 2) => walk!(walk,
-                        ["tilezero tmm0" "tilezero tmm1"],
-                        ["tileloadd tmm4, [{a} + {r}]", "tileloaddt1 tmm6, [{w} + {s}]", concat!($dot, " tmm0, tmm4, tmm6"),
-                         "tileloaddt1 tmm7, [{w} + {s} + 64]", concat!($dot, " tmm1, tmm4, tmm7")],
-                        ["tilestored [{a} + {s}], tmm0" "tilestored [{a} + {s} + 64], tmm1"]),
-                    (1, 4) => walk!(walk,
-                        ["tilezero tmm0" "tilezero tmm1" "tilezero tmm2" "tilezero tmm3"],
-                        ["tileloadd tmm4, [{a} + {r}]", "tileloaddt1 tmm6, [{w} + {s}]", concat!($dot, " tmm0, tmm4, tmm6"),
-                         "tileloaddt1 tmm7, [{w} + {s} + 64]", concat!($dot, " tmm1, tmm4, tmm7"),
-                         "tileloaddt1 tmm5, [{v} + {s}]", concat!($dot, " tmm2, tmm4, tmm5"),
-                         "tileloaddt1 tmm6, [{v} + {s} + 64]", concat!($dot, " tmm3, tmm4, tmm6")],
-                        ["tilestored [{a} + {s}], tmm0" "tilestored [{a} + {s} + 64], tmm1"
-                         "tilestored [{a} + {s} + 128], tmm2" "tilestored [{a} + {s} + 192], tmm3"]),
-                    _ => walk!(walk,
-                        ["tilezero tmm0" "tilezero tmm1" "tilezero tmm2" "tilezero tmm3"],
-                        ["tileloadd tmm4, [{a} + {r}]", "tileloaddt1 tmm6, [{w} + {s}]", concat!($dot, " tmm0, tmm4, tmm6"),
-                         "tileloadd tmm5, [{b} + {r}]", concat!($dot, " tmm2, tmm5, tmm6"),
-                         "tileloaddt1 tmm7, [{w} + {s} + 64]", concat!($dot, " tmm1, tmm4, tmm7"),
-                         concat!($dot, " tmm3, tmm5, tmm7")],
-                        ["tilestored [{a} + {s}], tmm0" "tilestored [{a} + {s} + 64], tmm1"
-                         "tilestored [{b} + {s}], tmm2" "tilestored [{b} + {s} + 64], tmm3"]),
+            unsafe fn step<const ROWS: usize, const VECTORS: usize>(at: At) {
+                let none = std::ptr::null::<f32>();
+                // SAFETY: the caller's promise.
+                unsafe {
+                    match (ROWS, VECTORS) {
+                        (1, 1) => tiles!(at, none, ["tileloadd tmm4, [{a} + {r}]", "tileloaddt1 tmm6, [{w} + {s}]",
+                            add!($dot, 0, 4, 6)]),
+                        (2, 1) => tiles!(at, none, ["tileloadd tmm4, [{a} + {r}]", "tileloaddt1 tmm6, [{w} + {s}]",
+                            add!($dot, 0, 4, 6), "tileloadd tmm5, [{b} + {r}]", add!($dot, 1, 5, 6)]),
+                        (1, 2) => tiles!(at, none, ["tileloadd tmm4, [{a} + {r}]", "tileloaddt1 tmm6, [{w} + {s}]",
+                            add!($dot, 0, 4, 6), "tileloaddt1 tmm7, [{w} + {s} + 1024]", add!($dot, 1, 4, 7)]),
+                        (1, 4) => tiles!(at, none, ["tileloadd tmm4, [{a} + {r}]", "tileloaddt1 tmm6, [{w} + {s}]",
+                            add!($dot, 0, 4, 6), "tileloaddt1 tmm7, [{w} + {s} + 1024]", add!($dot, 1, 4, 7),
+                            "tileloaddt1 tmm5, [{v} + {s}]", add!($dot, 2, 4, 5),
+                            "tileloaddt1 tmm6, [{v} + {s} + 1024]", add!($dot, 3, 4, 6)]),
+                        _ => tiles!(at, none, ["tileloadd tmm4, [{a} + {r}]", "tileloadd tmm5, [{b} + {r}]",
+                            "tileloaddt1 tmm6, [{w} + {s}]", "tileloaddt1 tmm7, [{w} + {s} + 1024]",
+                            add!($dot, 0, 4, 6), add!($dot, 1, 5, 6), add!($dot, 2, 4, 7), add!($dot, 3, 5, 7)]),
+                    }
                 }
             }
 
             #[target_feature(enable = $features)]
             unsafe fn kernel<const ROWS: usize, const VECTORS: usize>(t: &Tile<'_>) {
                 let mut sums = MaybeUninit::<Stored>::uninit();
-                let start: *mut f32 = sums.as_mut_ptr().cast();
-                // SAFETY: the caller's promise; the sums of four tiles have room, and are read only after they were written.
+                let sums: *mut f32 = sums.as_mut_ptr().cast();
+                // SAFETY: the caller's promise; sums are stored before they are read.
                 unsafe {
-                    products::<ROWS, VECTORS>(&Walk::new(t, VECTORS, start));
-                    finish::<$format, _>(t, Tiles::<VECTORS>(start));
+                    asm!("tilezero tmm0", "tilezero tmm1", "tilezero tmm2", "tilezero tmm3", options(nomem, nostack));
+                    for tap in t.taps {
+                        let mut at = At::new(t, t.x, tap);
+                        for _ in 0..t.depth / SIDE {
+                            step::<ROWS, VECTORS>(at);
+                            at = at.next(t);
+                        }
+                    }
+                    store(sums);
+                    finish::<$format, _>(t.epilogue, Tiles::<ROWS, VECTORS> { t, sums, rows: 0..t.rows });
+                }
+            }
+
+            /// One multiplication of a strip. The rows are read with the hint that they need not stay in the nearest cache,
+            /// where the weights do then.
+            #[inline(always)]
+            unsafe fn strip_step<const VECTORS: usize>(at: At) {
+                let none = std::ptr::null::<f32>();
+                // SAFETY: the caller's promise.
+                unsafe {
+                    match VECTORS {
+                        1 => tiles!(at, none, ["tileloaddt1 tmm4, [{a} + {s}]", "tileloaddt1 tmm5, [{a} + {s} + 1024]",
+                            "tileloadd tmm6, [{w} + {s}]", add!($dot, 0, 4, 6), add!($dot, 1, 5, 6)]),
+                        _ => tiles!(at, none, ["tileloaddt1 tmm4, [{a} + {s}]", "tileloaddt1 tmm5, [{a} + {s} + 1024]",
+                            "tileloadd tmm6, [{w} + {s}]", "tileloadd tmm7, [{w} + {s} + 1024]",
+                            add!($dot, 0, 4, 6), add!($dot, 1, 5, 6), add!($dot, 2, 4, 7), add!($dot, 3, 5, 7)]),
+                    }
+                }
+            }
+
+            /// The first one of a tile, which stores the sums of the tile before.
+            #[inline(always)]
+            unsafe fn strip_first<const VECTORS: usize>(at: At, sums: *mut f32) {
+                // SAFETY: the caller's promise.
+                unsafe {
+                    match VECTORS {
+                        1 => tiles!(at, sums, ["tileloaddt1 tmm4, [{a} + {s}]", "tileloaddt1 tmm5, [{a} + {s} + 1024]",
+                            "tileloadd tmm6, [{w} + {s}]", begin!($dot, 0, 4, 6), begin!($dot, 1, 5, 6)]),
+                        _ => tiles!(at, sums, ["tileloaddt1 tmm4, [{a} + {s}]", "tileloaddt1 tmm5, [{a} + {s} + 1024]",
+                            "tileloadd tmm6, [{w} + {s}]", "tileloadd tmm7, [{w} + {s} + 1024]",
+                            begin!($dot, 0, 4, 6), begin!($dot, 1, 5, 6), begin!($dot, 2, 4, 7), begin!($dot, 3, 5, 7)]),
+                    }
+                }
+            }
+
+            #[target_feature(enable = $features)]
+            unsafe fn strip<const VECTORS: usize>(s: &Strip<'_>) {
+                let epilogue = s.start.epilogue;
+                // SAFETY: the caller's promise.
+                unsafe {
+                    match s.start.depth / SIDE {
+                        1 => finish::<$format, _>(epilogue, Flow::<VECTORS, 1>(s)),
+                        2 => finish::<$format, _>(epilogue, Flow::<VECTORS, 2>(s)),
+                        _ => finish::<$format, _>(epilogue, Flow::<VECTORS, ANY>(s)),
+                    }
+                }
+            }
+
+            /// The sums of a strip, tile after tile, with DEPTH multiplications a tap.
+            struct Flow<'a, const VECTORS: usize, const DEPTH: usize>(&'a Strip<'a>);
+
+            impl<const VECTORS: usize, const DEPTH: usize> Flow<'_, VECTORS, DEPTH> {
+                /// Multiplies the tile that reads at `x`. Meanwhile the sums of the tile before are stored, and some of its
+                /// rows are finished after each multiplication.
+                #[inline(always)]
+                unsafe fn tile(
+                    &self,
+                    run: &Run,
+                    x: *const f32,
+                    before: &Tile<'_>,
+                    sums: *mut f32,
+                    f: &impl Fn(&Tile<'_>, Vector<$format>, usize, usize),
+                ) {
+                    let t = &self.0.start;
+                    let depth = if DEPTH == ANY { t.depth / SIDE } else { DEPTH };
+                    let each = before.rows.div_ceil((run.taps.len() * depth - 1).max(1));
+                    let (mut first, mut done) = (true, 0);
+                    for tap in &run.taps {
+                        let mut at = At::new(t, x, tap);
+                        for _ in 0..depth {
+                            // SAFETY: the caller's promise; the sums of the tile before were stored during the first step.
+                            unsafe {
+                                if first {
+                                    strip_first::<VECTORS>(at, sums);
+                                    first = false;
+                                } else {
+                                    strip_step::<VECTORS>(at);
+                                    let rows = done..before.rows.min(done + each);
+                                    done = rows.end;
+                                    Sums::<$format>::each(Tiles::<2, VECTORS> { t: before, sums, rows }, f);
+                                }
+                            }
+                            at = at.next(t);
+                        }
+                    }
+                    // SAFETY: as above.
+                    unsafe { Sums::<$format>::each(Tiles::<2, VECTORS> { t: before, sums, rows: done..before.rows }, f) }
+                }
+            }
+
+            impl<const VECTORS: usize, const DEPTH: usize> Sums<$format> for Flow<'_, VECTORS, DEPTH> {
+                #[inline(always)]
+                unsafe fn each(self, f: impl Fn(&Tile<'_>, Vector<$format>, usize, usize)) {
+                    let mut sums = MaybeUninit::<Stored>::uninit();
+                    let sums: *mut f32 = sums.as_mut_ptr().cast();
+                    let mut before = self.0.start;
+                    for run in self.0.runs {
+                        for position in run.first..run.first + run.count {
+                            for row in (0..before.boards).step_by(2 * SIDE) {
+                                let now = self.0.at(position, row);
+                                // SAFETY: the caller's promise, for this tile and the one before.
+                                unsafe { self.tile(run, now.x, &before, sums, &f) }
+                                before = Tile { rows: 2 * SIDE, ..now };
+                            }
+                        }
+                    }
+                    // SAFETY: as above; sums are stored before they are read.
+                    unsafe {
+                        store(sums);
+                        Sums::<$format>::each(Tiles::<2, VECTORS> { t: &before, sums, rows: 0..before.rows }, f);
+                    }
                 }
             }
 
@@ -275,7 +349,13 @@ macro_rules! kernels {
                 ],
                 peak,
                 chains: 4 * SIDE * SIDE,
-                matrices: MATRICES,
+                matrices: Some(Matrices {
+                    rows: SIDE,
+                    units: SIDE,
+                    strips: [strip::<1>, strip::<2>],
+                    begin,
+                    end,
+                }),
             };
         }
     };
@@ -294,21 +374,46 @@ const fn by_rows(one: TileFn, two: TileFn) -> [TileFn; 2 * SIDE] {
 
 /// Room for the sums of four tiles.
 #[repr(C, align(64))]
-struct Stored([f32; SUMS]);
+struct Stored([f32; 4 * SIDE * SIDE]);
 
-/// Sums in memory, rows of VECTORS vectors.
-struct Tiles<const VECTORS: usize>(*const f32);
+/// Stores the sums of four tiles.
+///
+/// # Safety
+/// The machine has AMX, and this thread the tiles' configuration; there is room for the sums.
+#[inline(always)]
+unsafe fn store(sums: *mut f32) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        asm!(
+            "tilestored [{o} + {s}], tmm0",
+            "tilestored [{o} + {s} + 1024], tmm1",
+            "tilestored [{o} + {s} + 2048], tmm2",
+            "tilestored [{o} + {s} + 3072], tmm3",
+            o = in(reg) sums,
+            s = in(reg) LINE_BYTES,
+            options(nostack, preserves_flags),
+        );
+    }
+}
 
-impl<F: Format<V = Avx512>, const VECTORS: usize> Sums<F> for Tiles<VECTORS> {
+/// Some rows of a tile's sums, which are in memory, column after column.
+struct Tiles<'a, const ROWS: usize, const VECTORS: usize> {
+    t: &'a Tile<'a>,
+    sums: *const f32,
+    rows: Range<usize>,
+}
+
+impl<F: Format<V = Avx512>, const ROWS: usize, const VECTORS: usize> Sums<F> for Tiles<'_, ROWS, VECTORS> {
     #[inline(always)]
-    unsafe fn each(self, t: &Tile<'_>, f: impl Fn(Vector<F>, usize, usize)) {
-        for row in 0..t.rows {
+    unsafe fn each(self, f: impl Fn(&Tile<'_>, Vector<F>, usize, usize)) {
+        for row in self.rows {
             for j in 0..VECTORS {
-                let lane = j * SIDE;
                 // SAFETY: the caller's promise; the tile has the row and the lane.
-                let sum =
-                    unsafe { F::finish(t, Avx512::load(self.0.add(row * VECTORS * SIDE + lane)), lane) };
-                f(sum, row, lane);
+                let sum = unsafe {
+                    let sum = Avx512::load(self.sums.add((j * ROWS * SIDE + row) * SIDE));
+                    F::finish(self.t, sum, j * SIDE)
+                };
+                f(self.t, sum, row, j * SIDE);
             }
         }
     }

@@ -17,6 +17,9 @@ pub(super) struct Run {
     pub ends: [usize; 2],
 }
 
+/// No positions.
+pub(super) static NO_POSITIONS: Run = Run { first: 0, count: 0, step: 1, taps: Vec::new(), ends: [0; 2] };
+
 /// The runs of a layer.
 pub(super) struct Runs {
     /// For any number of boards.

@@ -2,7 +2,8 @@
 
 use super::board::Runs;
 use super::observe::bf16_pair;
-use super::tile::{BLOCK, Epilogue, Kernels, Tile};
+use super::tile::{BLOCK, Columns, Epilogue, Kernels, PIECE};
+use super::walk::Walk;
 use crate::error::Result;
 use crate::net::fold::{Affine, check_folded};
 use bytemuck::{Pod, Zeroable};
@@ -58,11 +59,11 @@ impl Dense<'_> {
 
 /// A layer ready to run.
 pub(super) struct Layer {
-    kernels: &'static Kernels,
-    runs: Runs,
-    epilogue: Epilogue,
-    outputs: usize,
-    vectors: usize,
+    pub(super) kernels: &'static Kernels,
+    pub(super) runs: Runs,
+    pub(super) epilogue: Epilogue,
+    pub(super) outputs: usize,
+    pub(super) vectors: usize,
     /// Units of a tap.
     depth: usize,
     /// Words of a full weight block.
@@ -74,16 +75,34 @@ pub(super) struct Layer {
     offset: Vec<Line>,
 }
 
-/// `boards` rows of one array per position: a pointer to the first, and the words of a row.
+/// `boards` rows of one array per position, in pieces of a cache line: where they start, and words from one position, row
+/// and piece to the next.
 #[derive(Clone, Copy)]
 pub(super) struct Rows {
     pub start: *mut f32,
+    pub position: usize,
     pub row: usize,
+    pub piece: usize,
 }
 
 impl Rows {
     /// No rows.
-    pub(super) const NONE: Self = Self { start: std::ptr::null_mut(), row: 0 };
+    pub(super) const NONE: Self = Self { start: std::ptr::null_mut(), position: 0, row: 0, piece: 0 };
+
+    /// Row after row of `row` words.
+    pub(super) fn whole(array: &mut [f32], boards: usize, row: usize) -> Self {
+        Self { start: array.as_mut_ptr(), position: boards * row, row, piece: PIECE }
+    }
+
+    /// Whether neighbouring rows lie piece beside piece.
+    pub(super) fn in_pieces(&self) -> bool {
+        self.row == PIECE && self.piece != PIECE
+    }
+
+    /// The first pieces of a position's rows, then the second ones: what matrices are made of lies together.
+    pub(super) fn pieces(array: &mut [f32], boards: usize, row: usize) -> Self {
+        Self { start: array.as_mut_ptr(), position: boards * row, row: PIECE, piece: boards * PIECE }
+    }
 }
 
 /// Where a layer reads and writes. Stream and out may not overlap the source. `ends` is what every vertex sends (Meet), a
@@ -141,114 +160,38 @@ impl Layer {
     /// The machine has the kernels' instructions. `source`, `stream` and `out` hold `boards` rows for each position of
     /// the layer's input and output: source rows of `depth` units, and after them as many more as [`Kernels::matrices`]
     /// may read, stream rows of whole vectors, out rows of whole vectors of activations or numbers (Output: of `outputs`
-    /// numbers); `ends` rows of whole vectors for every vertex (Meet). Writes do not overlap the source.
+    /// numbers); `ends` rows of whole vectors for every vertex (Meet). Source rows are in pieces only for kernels that
+    /// multiply matrices. Writes do not overlap the source.
     pub(super) unsafe fn run(&self, boards: usize, buffers: Buffers) {
-        let Buffers { source, stream, out, ends } = buffers;
-        let base = Tile {
-            taps: &[],
-            depth: self.depth,
-            x: source.start,
-            x_row: source.row,
-            x_position: (boards * source.row) as isize,
-            weights: words(&self.weights),
-            block: self.block,
-            block_vectors: BLOCK,
-            bias: words(&self.bias),
-            worth: words(&self.worth),
-            scale: words(&self.scale),
-            offset: words(&self.offset),
-            stream: stream.start,
-            stream_row: stream.row,
-            moving: ends.start,
-            staying: ends.start,
-            end_row: ends.row,
-            board: 0,
-            boards,
-            out: out.start,
-            out_row: out.row,
-            valid: self.outputs,
-            rows: 0,
-            epilogue: self.epilogue,
-        };
-        for run in self.runs.of(boards) {
-            let first = run.first * boards;
-            // SAFETY: the run's rows lie inside the arrays, by the caller's promise; steps over positions are rows where
-            // there is one board.
-            unsafe {
-                let tile = Tile {
-                    taps: &run.taps,
-                    x: base.x.add(first * base.x_row),
-                    x_row: base.x_row * run.step,
-                    stream: base.stream.add(first * base.stream_row),
-                    stream_row: base.stream_row * run.step,
-                    moving: base.moving.add(run.ends[1] * boards * base.end_row),
-                    staying: base.staying.add(run.ends[0] * boards * base.end_row),
-                    out: base.out.add(first * base.out_row),
-                    out_row: base.out_row * run.step,
-                    ..base
-                };
-                self.rows(&tile, run.count * boards);
-            }
+        for first in (0..self.vectors).step_by(2 * BLOCK) {
+            let columns = [first, first + BLOCK].map(|vector| self.columns(boards, &buffers, vector));
+            let walk = Walk { layer: self, buffers: &buffers, columns: &columns, first };
+            // SAFETY: the caller's promise.
+            unsafe { walk.run() }
         }
     }
 
-    /// `count` rows from the one that `base` points at, all output channels.
-    unsafe fn rows(&self, base: &Tile<'_>, count: usize) {
-        let mut vector = 0;
-        while vector < self.vectors {
-            let class = self.width_class(self.vectors - vector, count);
-            let kernels = self.kernels.tiles[class];
-            let grain = self.kernels.grain();
-            let grains = count.div_ceil(grain);
-            let tiles = grains.div_ceil(kernels.len() / grain);
-            let (each, longer) = (grains / tiles, grains % tiles);
-            let mut row = 0;
-            for i in 0..tiles {
-                let rows = ((each + usize::from(i < longer)) * grain).min(count - row);
-                // SAFETY: `row + rows` and `vector + 2^class` stay inside the caller's arrays and the packed weights.
-                unsafe { kernels[rows - 1](&Tile { rows, ..self.at(base, row, vector) }) };
-                row += rows;
-            }
-            vector += 1 << class;
-        }
-    }
-
-    /// log2 of the vectors to take at once: the widest where the rows are few, which keeps enough sums in flight.
-    fn width_class(&self, vectors: usize, rows: usize) -> usize {
-        match vectors {
-            4.. if rows <= self.kernels.tiles[2].len() => 2,
-            2.. => 1,
-            _ => 0,
-        }
-    }
-
-    /// The tile at `row` and `vector`.
-    unsafe fn at<'a>(&self, base: &Tile<'a>, row: usize, vector: usize) -> Tile<'a> {
+    /// What tiles from `vector` on share.
+    fn columns(&self, boards: usize, buffers: &Buffers, vector: usize) -> Columns {
         let lane = vector * self.kernels.lanes;
-        let out_lane = match self.epilogue {
-            Epilogue::Enter | Epilogue::Leave | Epilogue::Inner | Epilogue::Meet => lane / self.kernels.out,
-            Epilogue::Hidden | Epilogue::Output => lane,
-        };
-        let norm = if matches!(self.epilogue, Epilogue::Enter | Epilogue::Leave) { lane } else { 0 };
-        let end = if self.epilogue == Epilogue::Meet { lane } else { 0 };
-        // SAFETY: the caller vouches for the row; lane is a lane of the layer, and arrays it does not have are not moved in.
-        unsafe {
-            Tile {
-                x: base.x.add(row * base.x_row),
-                weights: base.weights.add(vector / BLOCK * base.block),
-                block_vectors: BLOCK.min(self.vectors - vector),
-                bias: base.bias.add(lane),
-                worth: base.worth.add(lane),
-                scale: base.scale.add(norm),
-                offset: base.offset.add(norm),
-                stream: base.stream.add(row * base.stream_row + norm),
-                moving: base.moving.add(row * base.end_row + end),
-                staying: base.staying.add(end),
-                board: row % base.boards,
-                out: base.out.add(row * base.out_row + out_lane),
-                valid: self.outputs - lane,
-                ..*base
-            }
+        let from = |numbers: &[Line]| words(numbers).wrapping_add(lane);
+        Columns {
+            depth: self.depth,
+            x_piece: buffers.source.piece,
+            x_position: buffers.source.position as isize,
+            weights: words(&self.weights).wrapping_add(vector / BLOCK * self.block),
+            block: self.block,
+            block_vectors: BLOCK.min(self.vectors.saturating_sub(vector)),
+            bias: from(&self.bias),
+            worth: from(&self.worth),
+            scale: from(&self.scale),
+            offset: from(&self.offset),
+            stream_piece: buffers.stream.piece,
+            out_piece: buffers.out.piece,
+            end_row: buffers.ends.row,
+            boards,
+            valid: self.outputs.saturating_sub(lane),
+            epilogue: self.epilogue,
         }
     }
 }
@@ -264,19 +207,23 @@ fn padded(numbers: &[f32], len: usize) -> Vec<Line> {
     out
 }
 
-/// `[block, tap, unit, vector of the block, lane]` units, absent outputs and inputs 0.
+/// `[block, tap, matrix of units, vector of the block, unit, lane]` units, absent outputs and inputs 0. A matrix is a single
+/// unit for kernels that do not multiply any.
 fn pack(kernels: &Kernels, dense: &Dense<'_>, steps: &[f32], depth: usize) -> Vec<Line> {
     let vectors = dense.width.div_ceil(kernels.lanes);
     let mut out = lines(dense.taps * depth * vectors * kernels.lanes);
     let mut units = bytemuck::cast_slice_mut::<Line, f32>(&mut out).iter_mut();
     for first in (0..vectors).step_by(BLOCK) {
-        let lanes = BLOCK.min(vectors - first) * kernels.lanes;
         for tap in 0..dense.taps {
-            for k in 0..depth {
-                for (lane, unit) in units.by_ref().take(lanes).enumerate() {
-                    let output = first * kernels.lanes + lane;
-                    if output < dense.outputs {
-                        *unit = weight_unit(kernels, dense, steps[output], [output, tap, k]);
+            for k in (0..depth).step_by(kernels.units()) {
+                for vector in first..vectors.min(first + BLOCK) {
+                    let lanes = vector * kernels.lanes..(vector + 1) * kernels.lanes;
+                    for k in k..k + kernels.units() {
+                        for (output, unit) in lanes.clone().zip(units.by_ref()) {
+                            if output < dense.outputs {
+                                *unit = weight_unit(kernels, dense, steps[output], [output, tap, k]);
+                            }
+                        }
                     }
                 }
             }

@@ -4,7 +4,8 @@
 //! starts. Activations lie as `[position, board, channel]`, so each output position and tap on the board is a small matrix
 //! product read in place: no im2col, no padding squares, BatchNorm, residual sum and relu done while sums are in
 //! registers. One kernel (`tile`) does every layer; a linear layer on a board is one output position with a tap for
-//! every square.
+//! every square. Where matrices are multiplied (`amx`) and boards are whole tiles, rows are cut into pieces of a cache line,
+//! `[position, piece, board, 16 words]`, and a layer goes over all of them with one block of its weights after the other.
 //!
 //! Single-threaded on purpose: callers run one evaluator per thread ([`FastNet::fork`]) on their own rows. The result is
 //! batch-invariant to the bit: each sum takes its products in one fixed order, whatever the batch.
@@ -20,6 +21,7 @@ mod pack;
 mod path;
 mod portable;
 mod tile;
+mod walk;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 #[cfg(target_arch = "x86_64")]
@@ -145,7 +147,7 @@ impl FastNet {
         check_len("observations", obs.len(), rows * obs_len)?;
         check_len("logits", logits.len(), rows * num_actions)?;
         check_len("values", values.len(), rows * num_players)?;
-        let chunks = Chunks::new(rows, self.net.most_boards(), self.net.kit.tower.grain());
+        let chunks = Chunks::new(rows, self.net.most_boards(), self.net.grain());
         let mut first = 0;
         for boards in chunks {
             let end = first + boards;
@@ -236,7 +238,7 @@ impl Chunks {
     /// `rows` boards in as few chunks of at most `most` as there can be.
     fn new(rows: usize, most: usize, grain: usize) -> Self {
         let each = rows.div_ceil(rows.div_ceil(most).max(1));
-        Self { rows, each: if each > grain { each.next_multiple_of(grain).min(most) } else { each } }
+        Self { rows, each: if rows > grain { each.next_multiple_of(grain).min(most) } else { each } }
     }
 }
 
@@ -318,13 +320,23 @@ impl Net {
         }
     }
 
+    /// Boards that a chunk is best a multiple of.
+    fn grain(&self) -> usize {
+        if self.packed.graph.is_none() { self.kit.tower.tile_rows() } else { self.kit.tower.grain() }
+    }
+
     /// Most boards of a chunk.
     fn most_boards(&self) -> usize {
         let layout = self.layout();
         let words = |boards| layout.words(boards).iter().sum::<usize>();
         let most = (self.kit.chunk_words() / (words(1) - words(0))).clamp(1, MAX_BOARDS);
-        let grain = self.kit.tower.grain();
-        if most > grain { most / grain * grain } else { most }
+        let grain = self.grain();
+        match self.packed.graph {
+            // Whole tiles are worth more than a chunk that fits the cache.
+            None => (most / grain * grain).max(grain),
+            Some(_) if most > grain => most / grain * grain,
+            Some(_) => most,
+        }
     }
 
     /// Evaluates one chunk.
@@ -357,10 +369,13 @@ impl Net {
         // SAFETY: the kernels' instructions were detected when the path was chosen; the arrays are those of the layout,
         // each for `boards` boards, and distinct.
         unsafe {
-            let at = |array: &mut [f32], row| Rows { start: array.as_mut_ptr(), row };
-            let (stream, a) = (at(stream, layout.stream_row), at(a, layout.act_row));
-            let (b, heads, hidden) =
-                (at(b, layout.act_row), at(heads, layout.head_row), at(hidden, layout.hidden_row));
+            let at = |array: &mut [f32], row| Rows::whole(array, boards, row);
+            // What an edge network does between its layers reads whole rows.
+            let in_pieces = self.packed.graph.is_none() && self.kit.tower.fills_tiles(boards);
+            let tower = if in_pieces { Rows::pieces } else { Rows::whole };
+            let stream = tower(stream, boards, layout.stream_row);
+            let [a, b] = [a, b].map(|array| tower(array, boards, layout.act_row));
+            let (heads, hidden) = (at(heads, layout.head_row), at(hidden, layout.hidden_row));
             let logits = at(logits, self.spec.num_actions);
             let out = at(out, layout.value_row);
             let rows = GraphRows {
@@ -408,7 +423,7 @@ impl Net {
         watch: Watch<'_>,
     ) {
         let ends = graph_rows.ends;
-        let words = self.layout().positions * boards * a.row;
+        let words = self.layout().positions * a.position;
         // SAFETY: the caller's promise; no layer writes what it reads; `a` and `b` hold `words` words.
         unsafe {
             self.packed.stem.run(boards, Buffers { source: planes, stream, out: a, ends });

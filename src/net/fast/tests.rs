@@ -181,7 +181,7 @@ fn rows_keep_their_bits_across_chunks() {
     let obs = observations(&spec, 129, 6);
     for mut net in every_net(&spec, &weights) {
         let (logits, values) = evaluate(&mut net, &obs).expect("finite");
-        for rows in [1, 5, 8, 13, 64, 100] {
+        for rows in [1, 5, 8, 13, 32, 48, 64, 100] {
             let (l, v) = evaluate(&mut net, &obs[..rows * spec.obs.len()]).expect("finite");
             assert_eq!(bits(&l), bits(&logits[..rows * spec.num_actions]), "{}, {rows} rows", net.path());
             assert_eq!(bits(&v), bits(&values[..rows * 2]), "{}, {rows} rows", net.path());
@@ -349,7 +349,7 @@ fn int8_paths_agree_to_the_bit() {
     for (arch, board, channels) in specs {
         let spec = NetSpec { num_actions: 50, ..spec(arch, board, channels) };
         let (weights, calibration) = (weights(&spec, 21), observations(&spec, 30, 22));
-        for rows in [1, 7, 16, 40, 97] {
+        for rows in [1, 7, 16, 32, 40, 97] {
             let obs = observations(&spec, rows, 23);
             let outputs = Path::available(Precision::Int8).into_iter().map(|path| {
                 let mut net =
@@ -378,8 +378,8 @@ fn int8_without_observations_says_what_it_needs() {
 
 #[test]
 fn chunks_hold_all_rows_and_are_whole_grains_but_for_the_last() {
-    for grain in [1, 16] {
-        for (rows, most) in (0..300).flat_map(|rows| [1, 16, 48, 192].map(|most| (rows, most))) {
+    for grain in [1, 16, 32] {
+        for (rows, most) in (0..300).flat_map(|rows| [1, 16, 32, 96, 192].map(|most| (rows, most))) {
             let chunks: Vec<usize> = super::Chunks::new(rows, most, grain).collect();
             assert_eq!(chunks.iter().sum::<usize>(), rows);
             assert!(chunks.iter().all(|boards| (1..=most).contains(boards)), "{rows} {most}: {chunks:?}");

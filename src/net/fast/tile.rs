@@ -4,8 +4,15 @@
 //! row reads the row `shift` rows away. Each accumulator takes its products in the order of taps, then units, whatever
 //! the tile's shape, so a row's result does not depend on the rows around it.
 
+use super::board::Run;
+use std::ops::Deref;
+
 /// Vectors of a packed weight block: `[taps, depth, BLOCK, LANES]` units.
 pub(super) const BLOCK: usize = 2;
+
+/// Words of a row of activations or of the residual stream that lie together: a cache line. Strides from one to the next
+/// are 16 where rows are whole.
+pub(super) const PIECE: usize = 16;
 
 /// One tap of an output row.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -34,16 +41,13 @@ pub(super) enum Epilogue {
     Output,
 }
 
-/// What one kernel call works on. Strides are in 32-bit words.
+/// What the tiles of a layer share that begin at the same output channel. Strides are in 32-bit words.
 #[derive(Clone, Copy)]
-pub(super) struct Tile<'a> {
-    pub taps: &'a [Tap],
+pub(super) struct Columns {
     /// Units of a tap.
     pub depth: usize,
-    /// Source row of the tile's first output row under a shift of 0.
-    pub x: *const f32,
-    pub x_row: usize,
-    /// Words between two positions of the source.
+    /// Words between two pieces of a source row, and between two positions.
+    pub x_piece: usize,
     pub x_position: isize,
     /// First block of weights, and words from one to the next.
     pub weights: *const f32,
@@ -55,6 +59,24 @@ pub(super) struct Tile<'a> {
     pub worth: *const f32,
     pub scale: *const f32,
     pub offset: *const f32,
+    pub stream_piece: usize,
+    pub out_piece: usize,
+    pub end_row: usize,
+    /// Boards of the chunk, after which `staying` starts again (Meet).
+    pub boards: usize,
+    /// Output channels from the first one to the layer's last (Output).
+    pub valid: usize,
+    pub epilogue: Epilogue,
+}
+
+/// What one kernel call works on: some rows of some columns. Strides are in 32-bit words.
+#[derive(Clone, Copy)]
+pub(super) struct Tile<'a> {
+    pub columns: &'a Columns,
+    pub taps: &'a [Tap],
+    /// Source row of the tile's first output row under a shift of 0.
+    pub x: *const f32,
+    pub x_row: usize,
     /// Residual stream, first row of the tile (Enter, Leave).
     pub stream: *mut f32,
     pub stream_row: usize,
@@ -62,18 +84,49 @@ pub(super) struct Tile<'a> {
     pub moving: *const f32,
     /// What is sent from the vertex that stays, first board (Meet).
     pub staying: *const f32,
-    pub end_row: usize,
-    /// Board of the first row, and boards of the chunk, after which `staying` starts again (Meet).
+    /// Board of the first row (Meet).
     pub board: usize,
-    pub boards: usize,
     /// Activations or f32 output, first row of the tile.
     pub out: *mut f32,
     pub out_row: usize,
-    /// Output channels from the tile's first one to the layer's last (Output).
-    pub valid: usize,
     /// Rows of the tile.
     pub rows: usize,
-    pub epilogue: Epilogue,
+}
+
+impl Deref for Tile<'_> {
+    type Target = Columns;
+
+    fn deref(&self) -> &Columns {
+        self.columns
+    }
+}
+
+/// Words from the start of a row to its word `word`, pieces being `stride` words apart.
+#[inline(always)]
+pub(super) fn in_row(word: usize, stride: usize) -> usize {
+    word / PIECE * stride + word % PIECE
+}
+
+impl Tile<'_> {
+    /// Where the activations of a row from channel `lane` on are written.
+    ///
+    /// # Safety
+    /// The tile has the row and the channel.
+    #[inline(always)]
+    unsafe fn out_at<F: Format>(&self, row: usize, lane: usize) -> *mut f32 {
+        // SAFETY: the caller's promise.
+        unsafe { self.out.add(row * self.out_row + in_row(lane / F::OUT, self.out_piece)) }
+    }
+
+    /// Where the residual stream of a row from channel `lane` on is.
+    ///
+    /// # Safety
+    /// The tile has the row and the channel.
+    #[inline(always)]
+    unsafe fn stream_at(&self, row: usize, lane: usize) -> *mut f32 {
+        // SAFETY: the caller's promise.
+        unsafe { self.stream.add(row * self.stream_row + in_row(lane, self.stream_piece)) }
+    }
 }
 
 /// A kernel of fixed shape.
@@ -83,12 +136,45 @@ pub(super) struct Tile<'a> {
 /// taps, the depth and the epilogue reach.
 pub(super) type TileFn = unsafe fn(&Tile<'_>);
 
+/// Some columns of all rows of a chunk, whose rows are in pieces, and whose boards are whole tiles.
+pub(super) struct Strip<'a> {
+    /// The tile of no rows at position 0.
+    pub start: Tile<'a>,
+    pub runs: &'a [Run],
+    /// Words from one position of the residual stream and of the output to the next.
+    pub stream_position: usize,
+    pub out_position: usize,
+}
+
+impl<'a> Strip<'a> {
+    /// The tile of no rows at a position and board.
+    #[inline(always)]
+    pub(super) fn at(&self, position: usize, board: usize) -> Tile<'a> {
+        let t = self.start;
+        let (x, stream, out) = (board * t.x_row, board * t.stream_row, board * t.out_row);
+        Tile {
+            x: t.x.wrapping_offset(position as isize * t.x_position).wrapping_add(x),
+            stream: t.stream.wrapping_add(position * self.stream_position + stream),
+            out: t.out.wrapping_add(position * self.out_position + out),
+            ..t
+        }
+    }
+}
+
+/// A kernel for strips.
+///
+/// # Safety
+/// As for [`TileFn`], for every tile of the strip.
+pub(super) type StripFn = unsafe fn(&Strip<'_>);
+
 /// What kernels that multiply whole matrices need. They read a tile's rows to the last one, whether asked for or not.
 pub(super) struct Matrices {
     /// Rows of a matrix; a tile's rows are best a multiple.
     pub rows: usize,
     /// Units that are multiplied at once: a row's units are a multiple.
     pub units: usize,
+    /// Kernels for strips of one and two vectors in tiles of `2 * rows` rows.
+    pub strips: [StripFn; 2],
     /// Makes the thread ready for the kernels, and undoes that.
     pub begin: unsafe fn(),
     pub end: unsafe fn(),
@@ -113,6 +199,16 @@ pub(super) struct Kernels {
 }
 
 impl Kernels {
+    /// Rows of a strip's tiles; 1 where no matrices are multiplied.
+    pub(super) fn tile_rows(&self) -> usize {
+        self.matrices.as_ref().map_or(1, |m| 2 * m.rows)
+    }
+
+    /// Whether a chunk of `boards` can be taken in strips.
+    pub(super) fn fills_tiles(&self, boards: usize) -> bool {
+        self.matrices.is_some() && boards > 0 && boards.is_multiple_of(self.tile_rows())
+    }
+
     /// Units that a row of activations is a multiple of.
     pub(super) fn units(&self) -> usize {
         self.matrices.as_ref().map_or(1, |m| m.units)
@@ -230,27 +326,28 @@ pub(super) unsafe fn tile<F: Format, const MR: usize, const NV: usize>(t: &Tile<
     // SAFETY: the caller's promise covers every row, vector and tap.
     unsafe {
         let sums = products::<F, MR, NV>(t);
-        finish::<F, _>(t, sums);
+        finish::<F, _>(t.epilogue, (t, sums));
     }
 }
 
-/// The sums of products of a tile.
+/// The sums of products of one or more tiles.
 pub(super) trait Sums<F: Format> {
-    /// Calls `f` with the sum, with its bias, row and first lane of every vector.
+    /// Calls `f` with the tile, the sum, with its bias, row and first lane of every vector.
     ///
     /// # Safety
-    /// The caller enabled F's instructions; the tile is the one that the sums are of.
-    unsafe fn each(self, t: &Tile<'_>, f: impl Fn(Vector<F>, usize, usize));
+    /// The caller enabled F's instructions; the sums are those of the tiles.
+    unsafe fn each(self, f: impl Fn(&Tile<'_>, Vector<F>, usize, usize));
 }
 
-impl<F: Format, const MR: usize, const NV: usize> Sums<F> for [[Vector<F>; NV]; MR] {
+impl<F: Format, const MR: usize, const NV: usize> Sums<F> for (&Tile<'_>, [[Vector<F>; NV]; MR]) {
     #[inline(always)]
-    unsafe fn each(self, t: &Tile<'_>, f: impl Fn(Vector<F>, usize, usize)) {
-        for (row, sums) in self.into_iter().enumerate() {
+    unsafe fn each(self, f: impl Fn(&Tile<'_>, Vector<F>, usize, usize)) {
+        let (t, sums) = self;
+        for (row, sums) in sums.into_iter().enumerate() {
             for (j, sum) in sums.into_iter().enumerate() {
                 let lane = j * F::V::LANES;
                 // SAFETY: the caller's promise; the lane is one of the tile's.
-                f(unsafe { F::finish(t, sum, lane) }, row, lane);
+                f(t, unsafe { F::finish(t, sum, lane) }, row, lane);
             }
         }
     }
@@ -259,35 +356,35 @@ impl<F: Format, const MR: usize, const NV: usize> Sums<F> for [[Vector<F>; NV]; 
 /// Does what becomes of the sums.
 ///
 /// # Safety
-/// As for [`TileFn`], of the tile that the sums are of.
+/// As for [`TileFn`], of the tiles that the sums are of.
 #[inline(always)]
-pub(super) unsafe fn finish<F: Format, S: Sums<F>>(t: &Tile<'_>, sums: S) {
+pub(super) unsafe fn finish<F: Format, S: Sums<F>>(epilogue: Epilogue, sums: S) {
     // SAFETY: the caller's promise covers every row and vector below.
     unsafe {
-        match t.epilogue {
-            Epilogue::Enter => sums.each(t, |s, row, lane| {
-                F::V::store(t.stream.add(row * t.stream_row + lane), s);
+        match epilogue {
+            Epilogue::Enter => sums.each(|t, s, row, lane| {
+                F::V::store(t.stream_at(row, lane), s);
                 store_norm::<F>(t, s, row, lane);
             }),
-            Epilogue::Leave => sums.each(t, |s, row, lane| {
-                let stream = t.stream.add(row * t.stream_row + lane);
+            Epilogue::Leave => sums.each(|t, s, row, lane| {
+                let stream = t.stream_at(row, lane);
                 let s = F::V::add(F::V::load(stream), s);
                 F::V::store(stream, s);
                 store_norm::<F>(t, s, row, lane);
             }),
-            Epilogue::Inner => sums.each(t, |s, row, lane| {
-                F::store_units(t.out.add(row * t.out_row + lane / F::OUT), F::V::relu(s));
+            Epilogue::Inner => sums.each(|t, s, row, lane| {
+                F::store_units(t.out_at::<F>(row, lane), F::V::relu(s));
             }),
-            Epilogue::Meet => sums.each(t, |s, row, lane| {
+            Epilogue::Meet => sums.each(|t, s, row, lane| {
                 let staying = t.staying.add((t.board + row) % t.boards * t.end_row + lane);
                 let moving = t.moving.add(row * t.end_row + lane);
                 let s = F::V::add(F::V::add(s, F::V::load(staying)), F::V::load(moving));
-                F::store_units(t.out.add(row * t.out_row + lane / F::OUT), F::V::relu(s));
+                F::store_units(t.out_at::<F>(row, lane), F::V::relu(s));
             }),
-            Epilogue::Hidden => sums.each(t, |s, row, lane| {
+            Epilogue::Hidden => sums.each(|t, s, row, lane| {
                 F::V::store(t.out.add(row * t.out_row + lane), F::V::relu(s));
             }),
-            Epilogue::Output => sums.each(t, |s, row, lane| {
+            Epilogue::Output => sums.each(|t, s, row, lane| {
                 F::V::store_valid(t.out.add(row * t.out_row + lane), s, t.valid - lane);
             }),
         }
@@ -299,8 +396,7 @@ unsafe fn store_norm<F: Format>(t: &Tile<'_>, x: Vector<F>, row: usize, lane: us
     // SAFETY: scale and offset are padded to whole vectors; out holds the row.
     unsafe {
         let (scale, offset) = (F::V::load(t.scale.add(lane)), F::V::load(t.offset.add(lane)));
-        let out = t.out.add(row * t.out_row + lane / F::OUT);
-        F::store_units(out, F::V::relu(F::V::mul_add(x, scale, offset)));
+        F::store_units(t.out_at::<F>(row, lane), F::V::relu(F::V::mul_add(x, scale, offset)));
     }
 }
 

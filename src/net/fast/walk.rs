@@ -1,0 +1,134 @@
+//! A layer's way over a chunk: which tiles it is cut into, and in which order.
+
+use super::board::{NO_POSITIONS, Run};
+use super::layer::{Buffers, Layer};
+use super::tile::{BLOCK, Columns, Epilogue, Matrices, Strip, Tile, in_row};
+
+/// Two blocks of a layer's output channels on their way over the rows of a chunk.
+pub(super) struct Walk<'a> {
+    pub layer: &'a Layer,
+    pub buffers: &'a Buffers,
+    /// What tiles share that begin at vector `first`, and at the block after it.
+    pub columns: &'a [Columns; 2],
+    pub first: usize,
+}
+
+/// Rows from position `i` of a run on.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    run: &'a Run,
+    i: usize,
+}
+
+impl<'a> Walk<'a> {
+    /// Makes the whole way.
+    ///
+    /// # Safety
+    /// As for [`Layer::run`].
+    pub(super) unsafe fn run(&self) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match &self.layer.kernels.matrices {
+                Some(matrices) if self.buffers.source.in_pieces() => self.by_columns(matrices),
+                _ => self.by_rows(),
+            }
+        }
+    }
+
+    /// The first vector after the two blocks.
+    fn end(&self) -> usize {
+        self.layer.vectors.min(self.first + 2 * BLOCK)
+    }
+
+    /// All rows for one block of channels, whose weights stay in the nearest cache, then for the next.
+    unsafe fn by_columns(&self, matrices: &Matrices) {
+        for vector in (self.first..self.end()).step_by(BLOCK) {
+            let strip = Strip {
+                start: self.tile(Place { run: &NO_POSITIONS, i: 0 }, vector, 0, 0),
+                runs: &self.layer.runs.many,
+                stream_position: self.buffers.stream.position,
+                out_position: self.buffers.out.position,
+            };
+            // SAFETY: positions and boards, which are whole tiles, lie inside the arrays.
+            unsafe { matrices.strips[(self.end() - vector).min(BLOCK) - 1](&strip) }
+        }
+    }
+
+    /// Both blocks for some rows, then for the next: those of several positions where they lie one after the other.
+    unsafe fn by_rows(&self) {
+        let boards = self.columns[0].boards;
+        let Buffers { source, stream, out, .. } = self.buffers;
+        let whole = [source, stream, out].iter().all(|rows| rows.position == boards * rows.row);
+        for run in self.layer.runs.of(boards) {
+            let together = if whole { run.count } else { 1 };
+            for i in (0..run.count).step_by(together) {
+                // SAFETY: the rows lie inside the arrays.
+                unsafe { self.rows(Place { run, i }, together * boards) }
+            }
+        }
+    }
+
+    /// `count` rows.
+    unsafe fn rows(&self, place: Place<'a>, count: usize) {
+        let mut vector = self.first;
+        while vector < self.end() {
+            let class = self.width_class(self.layer.vectors - vector, count);
+            let kernels = self.layer.kernels.tiles[class];
+            let grain = self.layer.kernels.grain();
+            let grains = count.div_ceil(grain);
+            let tiles = grains.div_ceil(kernels.len() / grain);
+            let (each, longer) = (grains / tiles, grains % tiles);
+            let mut row = 0;
+            for n in 0..tiles {
+                let rows = ((each + usize::from(n < longer)) * grain).min(count - row);
+                // SAFETY: `row + rows` and `vector + 2^class` stay inside the caller's arrays and the packed weights.
+                unsafe { kernels[rows - 1](&self.tile(place, vector, row, rows)) };
+                row += rows;
+            }
+            vector += 1 << class;
+        }
+    }
+
+    /// log2 of the vectors to take at once: the widest where the rows are few, which keeps enough sums in flight.
+    fn width_class(&self, vectors: usize, rows: usize) -> usize {
+        match vectors {
+            4.. if rows <= self.layer.kernels.tiles[2].len() => 2,
+            2.. => 1,
+            _ => 0,
+        }
+    }
+
+    /// The tile of `rows` rows from `row` on, the first being row 0 of `place`. Arrays that the layer does not have are not
+    /// moved in.
+    #[inline]
+    fn tile(&self, Place { run, i }: Place<'a>, vector: usize, row: usize, rows: usize) -> Tile<'a> {
+        let Buffers { source, stream, out, ends } = self.buffers;
+        let (layer, columns) = (self.layer, &self.columns[(vector - self.first) / BLOCK]);
+        let (position, lane) = (run.first + i * run.step, vector * layer.kernels.lanes);
+        let (stream_lane, out_word, end_lane) = match layer.epilogue {
+            Epilogue::Enter | Epilogue::Leave => (lane, in_row(lane / layer.kernels.out, out.piece), 0),
+            Epilogue::Inner => (0, in_row(lane / layer.kernels.out, out.piece), 0),
+            Epilogue::Meet => (0, in_row(lane / layer.kernels.out, out.piece), lane),
+            Epilogue::Hidden | Epilogue::Output => (0, lane, 0),
+        };
+        // Steps over positions are rows where there is one board.
+        let (x_row, stream_row, out_row) = (source.row * run.step, stream.row * run.step, out.row * run.step);
+        let [staying, moving] = [run.ends[0], run.ends[1] + i].map(|vertex| vertex * columns.boards);
+        Tile {
+            columns,
+            taps: &run.taps,
+            x: source.start.wrapping_add(position * source.position + row * x_row),
+            x_row,
+            stream: stream.start.wrapping_add(
+                position * stream.position + row * stream_row + in_row(stream_lane, stream.piece),
+            ),
+            stream_row,
+            moving: ends.start.wrapping_add((moving + row) * ends.row + end_lane),
+            staying: ends.start.wrapping_add(staying * ends.row + end_lane),
+            board: row % columns.boards,
+            out: out.start.wrapping_add(position * out.position + row * out_row + out_word),
+            out_row,
+            rows,
+        }
+    }
+}
