@@ -1,5 +1,6 @@
-//! Which thread takes which shard through its next pass. A thread keeps to its own shards, whose trees its caches know, and
-//! takes another's when its own are through: no thread waits for a slower one for longer than a pass.
+//! Which thread takes which shard through its next pass. A thread keeps to its own shards, whose trees its caches may know, while
+//! they are level with the others', and takes another's that has fallen behind: where one thread is slower than the other, all
+//! shards are through at the same time still, and nobody waits for longer than a pass or two.
 
 use super::Shard;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,6 +13,9 @@ pub(super) struct Turn<'a> {
     home: usize,
 }
 
+/// Passes by which another thread's shard must be behind to be taken before one's own.
+const HOME_LEAD: u32 = 2;
+
 /// The shards that no thread is at work on.
 pub(super) struct Turns<'a>(Mutex<Vec<Turn<'a>>>);
 
@@ -23,12 +27,13 @@ impl<'a> Turns<'a> {
         Self(Mutex::new(turns.collect()))
     }
 
-    /// The shard that `thread` should take through a pass: of its own, then of all, the one with the most passes left. None
-    /// where all the others are through.
+    /// The shard that `thread` should take through a pass: the one with the most passes left, its own a little before the others'.
+    /// None where all of them are through.
     pub(super) fn take(&self, thread: usize) -> Option<Turn<'a>> {
         let mut waiting = self.waiting();
         let due = (0..waiting.len()).filter(|&i| waiting[i].left > 0);
-        let next = due.max_by_key(|&i| (waiting[i].home == thread, waiting[i].left))?;
+        let lead = |turn: &Turn<'_>| if turn.home == thread { HOME_LEAD } else { 0 };
+        let next = due.max_by_key(|&i| waiting[i].left + lead(&waiting[i]))?;
         Some(waiting.swap_remove(next))
     }
 
