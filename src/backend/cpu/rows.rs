@@ -129,16 +129,16 @@ impl<G: Game> CpuBackend<G> {
     #[inline(always)]
     fn backup_rows(&mut self) {
         let Self { tree, rows, .. } = self;
-        let mut trees = tree.rows_mut();
-        for first in (0..rows.plan.rows).step_by(GROUP) {
-            let mut group: Group<'_> = [const { None }; GROUP];
-            group.iter_mut().for_each(|row| *row = trees.next());
-            if rows.between == Between::Forward {
+        if rows.between == Between::Forward {
+            let mut trees = tree.rows_mut();
+            for first in (0..rows.plan.rows).step_by(GROUP) {
+                let mut group: Group<'_> = [const { None }; GROUP];
+                group.iter_mut().for_each(|row| *row = trees.next());
                 rows.prefetch_ways(first, &group);
             }
-            for (b, row) in (first..).zip(group.iter_mut().flatten()) {
-                rows.backup_row(b, row);
-            }
+        }
+        for (b, mut row) in tree.rows_mut().enumerate() {
+            rows.backup_row(b, &mut row);
         }
     }
 
