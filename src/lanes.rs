@@ -159,6 +159,12 @@ pub trait Simd: Copy + Debug + PartialEq {
     fn lowest_where_equal(x: Floats, what: f32, places: Ints) -> i32 {
         math::by_halves(std::array::from_fn(|i| if x[i] == what { places[i] } else { i32::MAX }), i32::min)
     }
+
+    /// The first lane where x == what; [`LANES`] or more where there is none.
+    #[inline(always)]
+    fn first_where_equal(x: Floats, what: f32) -> usize {
+        x.iter().position(|&x| x == what).unwrap_or(LANES)
+    }
 }
 
 #[inline(always)]
@@ -360,6 +366,14 @@ impl<S: Simd> Default for Best<S> {
 }
 
 impl<S: Simd> Best<S> {
+    /// The best place where these are all scores, or None where every one is -inf.
+    #[inline(always)]
+    pub fn of(scores: F8<S>) -> Option<usize> {
+        let scores = F8::all(f32::NEG_INFINITY).max(scores);
+        let most = scores.largest();
+        (most > f32::NEG_INFINITY).then_some(S::first_where_equal(scores.0, most))
+    }
+
     /// Offers the scores of places `LANES * group` and on.
     #[inline(always)]
     pub fn offer(&mut self, group: usize, scores: F8<S>) {
@@ -410,6 +424,7 @@ mod tests {
         assert_eq!(S::place_where_above(a, b, n, m), P::place_where_above(a, b, n, m));
         for what in [a[0], a[7], 0.0] {
             assert_eq!(S::lowest_where_equal(a, what, n), P::lowest_where_equal(a, what, n));
+            assert_eq!(S::first_where_equal(a, what).min(LANES), P::first_where_equal(a, what));
         }
         same(F8::<S>::of(a).exp().0, F8::<P>::of(a).exp().0);
         same(F8::<S>::of(a).ln().0, F8::<P>::of(a).ln().0);
@@ -461,6 +476,14 @@ mod tests {
             }
             let most = scores.iter().max().copied().unwrap_or(0);
             prop_assert_eq!(best.place(), scores.iter().position(|&s| s == most));
+        }
+
+        #[test]
+        fn the_best_of_one_group_is_that_of_several(scores in any_floats()) {
+            let scores = F8::<Portable>::of(scores);
+            let mut best = Best::default();
+            best.offer(0, scores);
+            prop_assert_eq!(Best::of(scores), best.place());
         }
     }
 

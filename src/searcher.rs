@@ -13,7 +13,9 @@ use crate::game::Turn;
 use crate::net::Network;
 use crate::net::halves::{Answers, ObsRoom};
 use crate::search::root::{Exploration, RootSummary, RowKey};
-use crate::search::{PassBuffers, PassClock, SearchParams, begin_pass, end_pass, simulate, simulate_many};
+use crate::search::{
+    Laps, PassBuffers, PassClock, SearchParams, begin_pass, end_pass, simulate, simulate_many,
+};
 use rayon::prelude::*;
 use std::time::Instant;
 
@@ -162,7 +164,8 @@ impl Searcher {
     /// What the backend says.
     pub fn end_pass(&mut self, answers: Answers<'_>) -> Result<()> {
         let Answers { logits, values } = answers;
-        end_pass(self.backend.as_mut(), &self.selected, (logits, values), &mut self.clock)
+        let mut laps = Laps::begin();
+        end_pass(self.backend.as_mut(), &self.selected, (logits, values), &mut self.clock, &mut laps)
     }
 
     /// `passes` passes in the lanes that the backend has taken over, with an evaluator that several searchers share; what was

@@ -237,9 +237,9 @@ impl SelfPlay {
     /// One stride of passes, in which each thread asks its network for the shard that it is at.
     fn stride_by_shards(&mut self) -> Result<()> {
         let cache = &self.cache;
-        let turns = Turns::new(&mut self.shards, self.networks.len(), self.stride);
-        self.networks.par_iter_mut().enumerate().try_for_each(|(thread, network)| -> Result<()> {
-            while let Some(turn) = turns.take(thread) {
+        let turns = Turns::new(&mut self.shards, self.stride);
+        self.networks.par_iter_mut().try_for_each(|network| -> Result<()> {
+            while let Some(turn) = turns.take() {
                 let made = turn.shard.advance(turn.left, network.as_mut(), cache)?;
                 turns.give_back(turn, made);
             }

@@ -38,6 +38,9 @@ pub struct State {
     pub outcome: u32,
 }
 
+/// Numbers of an observation that are written at once: no board is wider.
+const WIDE: usize = 16;
+
 impl ConnectFour {
     /// Bits of one column, the guard bit included.
     #[inline(always)]
@@ -67,6 +70,22 @@ impl ConnectFour {
     #[inline(always)]
     fn directions(&self) -> [u32; 4] {
         [1, self.stride() - 1, self.stride(), self.stride() + 1]
+    }
+
+    /// A player's stones as numbers, the top row first. Rows are written [`WIDE`] numbers at once, whatever the board's width: those past
+    /// the last column are overwritten by the next row, and after the last row they mean nothing.
+    #[inline(always)]
+    fn plane(&self, stones: u64) -> [f32; 64 + WIDE] {
+        let columns: [i32; WIDE] =
+            std::array::from_fn(|c| stones.checked_shr(c as u32 * self.stride()).unwrap_or(0) as i32);
+        let mut cells = [0.0; 64 + WIDE];
+        for row in 0..self.rows {
+            let (at, height) = ((row * self.columns) as usize, self.rows - 1 - row);
+            for (cell, column) in cells[at..at + WIDE].iter_mut().zip(columns) {
+                *cell = (column >> height & 1) as f32;
+            }
+        }
+        cells
     }
 
     fn mirror(&self, stones: u64) -> u64 {
@@ -161,16 +180,12 @@ impl Game for ConnectFour {
     }
 
     /// Planes: own stones, the other player's stones, the top row first. `[2, rows, columns]`
+    #[inline]
     fn observe(&self, s: &State, player: u8, out: &mut [f32]) {
         let (rows, columns) = (self.rows as usize, self.columns as usize);
         let boards = [s.stones[usize::from(player)], s.stones[usize::from(1 - player)]];
         for (plane, stones) in out.chunks_exact_mut(rows * columns).zip(boards) {
-            for (row, cells) in plane.chunks_exact_mut(columns).enumerate() {
-                for (column, cell) in cells.iter_mut().enumerate() {
-                    let bit = column * (rows + 1) + (rows - 1 - row);
-                    *cell = (stones >> bit & 1) as f32;
-                }
-            }
+            plane.copy_from_slice(&self.plane(stones)[..rows * columns]);
         }
     }
 

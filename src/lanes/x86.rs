@@ -128,6 +128,10 @@ impl Simd for Avx2 {
             let above = _mm256_castps_si256(_mm256_cmp_ps::<_CMP_GT_OQ>(ps(a), ps(b)));
             ints_of(_mm256_blendv_epi8(ints(other), ints(place), above))
         };
+        fn first_where_equal(x: Floats, what: f32) -> usize = {
+            let equal = _mm256_cmp_ps::<_CMP_EQ_OQ>(ps(x), _mm256_set1_ps(what));
+            (_mm256_movemask_ps(equal) as u32).trailing_zeros() as usize
+        };
         fn lowest_where_equal(x: Floats, what: f32, places: Ints) -> i32 = {
             let equal = _mm256_castps_si256(_mm256_cmp_ps::<_CMP_EQ_OQ>(ps(x), _mm256_set1_ps(what)));
             let places = _mm256_blendv_epi8(_mm256_set1_epi32(i32::MAX), ints(places), equal);

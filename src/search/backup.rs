@@ -35,10 +35,10 @@ pub fn take_off(row: &mut RowMut<'_>, leaf: i32) {
         }
         row.nodes[parent as usize].visits += 1;
         let decides = row.nodes[parent as usize].kind() == Kind::Decision;
-        let edges = row.edges_mut(parent);
-        edges.visits[edge] += 1;
+        let (visits, value_sum) = row.edge_mut(parent, edge);
+        *visits += 1;
         if decides {
-            edges.value_sum[edge] -= VIRTUAL_LOSS;
+            *value_sum -= VIRTUAL_LOSS;
         }
         n = parent;
     }
@@ -82,13 +82,13 @@ pub fn backup(row: &mut RowMut<'_>, leaf: i32, flight: Flight, root_sum: &mut [f
         }
         let mover = usize::from(row.nodes[parent as usize].player);
         let decides = row.nodes[parent as usize].kind() == Kind::Decision;
-        let edges = row.edges_mut(parent);
-        edges.visits[edge] += visit;
+        let (visits, value_sum) = row.edge_mut(parent, edge);
+        *visits += visit;
         if decides {
-            if child_proven && edges.value_sum[edge] != REFUTED {
-                edges.value_sum[edge] = value[mover] * edges.visits[edge] as f32;
+            if child_proven && *value_sum != REFUTED {
+                *value_sum = value[mover] * *visits as f32;
             } else {
-                edges.value_sum[edge] += undo + value[mover];
+                *value_sum += undo + value[mover];
             }
             if row.nodes[n as usize].has_news() {
                 tell(row, n, parent, edge, &mut value);

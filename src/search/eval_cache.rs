@@ -7,6 +7,7 @@
 //! latest evaluation there stays. Searches find the same with and without the table, since the network's answer to a
 //! position does not depend on the batch.
 
+use crate::isa::prefetch;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 /// The table.
@@ -75,10 +76,25 @@ impl EvalCache {
         self.generation.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// The first word of the entry of `hash`.
+    #[inline(always)]
+    fn first_word(&self, hash: u64) -> usize {
+        let place = ((u128::from(hash) * self.entries as u128) >> 64) as usize;
+        place * self.stride
+    }
+
     #[inline(always)]
     fn entry(&self, hash: u64) -> &[AtomicU64] {
-        let place = ((u128::from(hash) * self.entries as u128) >> 64) as usize;
-        &self.words[place * self.stride..(place + 1) * self.stride]
+        &self.words[self.first_word(hash)..][..self.stride]
+    }
+
+    /// Asks the processor to fetch what a look at `hash` reads first: it will come from far away.
+    #[inline(always)]
+    pub fn prefetch(&self, hash: u64) {
+        let first = self.first_word(hash);
+        for word in (0..self.stride).step_by(8).take(4) {
+            prefetch(&self.words, first + word);
+        }
     }
 
     /// Looks a key up: `values [P]` relative to the observer and `priors [legal edges]` are written where it is there; their

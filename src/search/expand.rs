@@ -8,7 +8,8 @@ use crate::tree::{Kind, RowMut};
 pub fn seat_values(relative: &[f32], observer: u8, absolute: &mut [f32]) {
     let p = relative.len();
     for (seat, &value) in relative.iter().enumerate() {
-        absolute[(usize::from(observer) + seat) % p] = value;
+        let player = usize::from(observer) + seat;
+        absolute[if player < p { player } else { player - p }] = value;
     }
 }
 
@@ -21,8 +22,19 @@ pub fn expand<S: Simd>(row: &mut RowMut<'_>, n: i32, logits: &[f32], values: &[f
     let node = row.nodes[n as usize];
     let num_edges = usize::from(node.num_edges);
     seat_values(values, node.player, row.value_mut(n));
-    gather(row, n, logits, num_edges);
-    let prior = row.edges_mut(n).prior.as_chunks_mut::<LANES>().0;
+    let prior = gather(row, n, logits, num_edges);
+    match <&mut [f32; LANES]>::try_from(&mut *prior) {
+        // A length that the compiler knows.
+        Ok(group) => softmax::<S>(group),
+        Err(_) => softmax::<S>(prior),
+    }
+    row.nodes[n as usize].set_kind(Kind::Decision);
+}
+
+/// Turns logits `[Ep]` into probabilities in place, as [`crate::math::softmax`] does.
+#[inline(always)]
+fn softmax<S: Simd>(logits: &mut [f32]) {
+    let prior = logits.as_chunks_mut::<LANES>().0;
     let most = prior.iter().fold(F8::<S>::all(f32::NEG_INFINITY), |most, &group| most.max(F8::of(group)));
     let most = F8::<S>::all(most.largest());
     let mut sum = F8::all(0.0);
@@ -35,15 +47,15 @@ pub fn expand<S: Simd>(row: &mut RowMut<'_>, n: i32, logits: &[f32], values: &[f
     for group in prior {
         *group = (F8::of(*group) * inverse).0;
     }
-    row.nodes[n as usize].set_kind(Kind::Decision);
 }
 
 /// Writes the logits of node `n`'s edges in place of its priors; -inf, whose softmax is 0, past the last edge.
 #[inline(always)]
-fn gather(row: &mut RowMut<'_>, n: i32, logits: &[f32], num_edges: usize) {
+fn gather<'a>(row: &'a mut RowMut<'_>, n: i32, logits: &[f32], num_edges: usize) -> &'a mut [f32] {
     let (actions, prior) = row.actions_and_priors(n);
     for (p, &action) in prior[..num_edges].iter_mut().zip(actions) {
         *p = logits[usize::from(action)];
     }
     prior[num_edges..].fill(f32::NEG_INFINITY);
+    prior
 }

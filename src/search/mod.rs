@@ -177,6 +177,22 @@ impl PassClock {
     }
 }
 
+/// A watch whose every reading ends one part of a pass and begins the next: reading a clock takes as long as much of a simulation.
+pub struct Laps(Instant);
+
+impl Laps {
+    /// The first part begins.
+    pub fn begin() -> Self {
+        Self(Instant::now())
+    }
+
+    /// The seconds of the part that ends.
+    fn end(&mut self) -> f64 {
+        let began = std::mem::replace(&mut self.0, Instant::now());
+        (self.0 - began).as_secs_f64()
+    }
+}
+
 /// The network's input and output of one pass, grown once and kept.
 #[derive(Clone, Debug, Default)]
 pub struct PassBuffers {
@@ -232,15 +248,15 @@ pub fn simulate_many(
     clock: &mut PassClock,
     passes: u32,
 ) -> Result<usize> {
-    let start = Instant::now();
+    let mut laps = Laps::begin();
     if let Some(selected) = at_once(backend, network, buffers, passes)? {
-        clock.select += start.elapsed().as_secs_f64();
+        clock.select += laps.end();
         clock.count(&selected, backend.rows(), passes);
         return Ok(selected.leaves);
     }
     let mut leaves = 0;
     for _ in 0..passes {
-        leaves += led_pass(backend, network, buffers, clock)?;
+        leaves += led_pass(backend, network, buffers, clock, &mut laps)?;
         backend.act()?;
     }
     Ok(leaves)
@@ -268,13 +284,14 @@ fn at_once(
 
 /// The beginning of a pass that is led through its parts: what was selected.
 pub fn begin_pass(backend: &mut dyn Backend, clock: &mut PassClock) -> Selected {
-    let start = Instant::now();
+    let mut laps = Laps::begin();
     let selected = backend.select();
-    clock.select += start.elapsed().as_secs_f64();
+    clock.select += laps.end();
     selected
 }
 
-/// The end of a pass that `selected` so much, with the network's answers: `logits [M, A]`, `values [M, P]`.
+/// The end of a pass that `selected` so much, with the network's answers: `logits [M, A]`, `values [M, P]`. It begins where
+/// `laps` was read last.
 ///
 /// # Errors
 /// What the backend says.
@@ -283,14 +300,13 @@ pub fn end_pass(
     selected: &Selected,
     (logits, values): (&[f32], &[f32]),
     clock: &mut PassClock,
+    laps: &mut Laps,
 ) -> Result<()> {
-    let start = Instant::now();
     backend.expand(logits, values);
-    let expanded = Instant::now();
+    clock.expand += laps.end();
     backend.backup();
     backend.check()?;
-    clock.expand += (expanded - start).as_secs_f64();
-    clock.backup += expanded.elapsed().as_secs_f64();
+    clock.backup += laps.end();
     clock.count(selected, backend.rows(), 1);
     Ok(())
 }
@@ -301,23 +317,22 @@ fn led_pass(
     network: &mut dyn Network,
     buffers: &mut PassBuffers,
     clock: &mut PassClock,
+    laps: &mut Laps,
 ) -> Result<usize> {
     let sizes = *backend.sizes();
-    let selected = begin_pass(backend, clock);
+    let selected = backend.select();
     let m = selected.evaluations;
-    let start = Instant::now();
     let obs = &mut buffers.obs[..m * sizes.obs.len()];
     if network.needs_observations() {
         backend.observe(obs);
     }
-    let observed = Instant::now();
+    clock.select += laps.end();
     let logits = &mut buffers.logits[..m * sizes.num_actions];
     let values = &mut buffers.values[..m * sizes.num_players];
     if m > 0 {
         network.forward(obs, logits, values)?;
     }
-    clock.select += (observed - start).as_secs_f64();
-    clock.forward += observed.elapsed().as_secs_f64();
-    end_pass(backend, &selected, (logits, values), clock)?;
+    clock.forward += laps.end();
+    end_pass(backend, &selected, (logits, values), clock, laps)?;
     Ok(selected.leaves)
 }

@@ -5,6 +5,7 @@
 
 use super::select::{Improved, RootView, gumbel_scores};
 use super::{Rule, SearchParams};
+use crate::isa::prefetch;
 use crate::lanes::Portable;
 use crate::math;
 use crate::rng::{Key, Purpose};
@@ -139,6 +140,11 @@ impl Roots {
         self.left[b]
     }
 
+    /// True where any row's ply has none left.
+    pub fn any_done(&self) -> bool {
+        self.left.contains(&0)
+    }
+
     /// New simulations that row `b`'s ply has run.
     pub fn run(&self, b: usize) -> u32 {
         self.budget[b] - self.left[b]
@@ -167,6 +173,13 @@ impl Roots {
     #[inline(always)]
     pub fn value_sum_mut(&mut self, b: usize) -> &mut [f32] {
         &mut self.value_sum[b * self.players..(b + 1) * self.players]
+    }
+
+    /// Asks the processor to fetch what selection at row `b`'s root reads beside the tree.
+    #[inline(always)]
+    pub fn prefetch(&self, b: usize) {
+        prefetch(&self.noise, b * self.padded);
+        prefetch(&self.base_visits, b * self.padded);
     }
 
     /// What selection at row `b`'s root needs. `in_flight` leaves of the pass come before this one's simulation.

@@ -10,29 +10,7 @@ use super::{Rule, SearchParams};
 use crate::config::{ChanceRule, Fpu};
 use crate::lanes::{Best, F8, I8, LANES, Simd};
 use crate::math;
-use crate::tree::{Edges, Kind, NO_NODE, REFUTED, ROOT, RowMut};
-
-/// Where a descent stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Descent {
-    /// At an edge without a child: the leaf to make.
-    Leaf {
-        /// The parent to be.
-        node: i32,
-        /// Its edge.
-        edge: usize,
-    },
-    /// At a node whose value is known: over, proven, a horizon, or there is no room below it.
-    End {
-        /// That node.
-        node: i32,
-    },
-    /// At a leaf that is being evaluated for another simulation of the same pass.
-    Collision {
-        /// That leaf.
-        node: i32,
-    },
-}
+use crate::tree::{Edges, Kind, REFUTED, ROOT, RowMut};
 
 /// What selection at the root knows beside the tree. All slices are `[Ep]`.
 #[derive(Clone, Copy, Debug)]
@@ -76,19 +54,12 @@ fn q<S: Simd>(visits: I8<S>, value_sum: F8<S>, unvisited: f32) -> F8<S> {
 /// What selection makes of one node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// This edge.
+    /// On through this edge.
     Edge(usize),
-    /// The descent stops here.
-    Stop(Descent),
-}
-
-/// One level of a descent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Level {
-    /// On to this child.
-    Down(i32),
-    /// There is something to do.
-    Stop(Descent),
+    /// The descent ends here: the value is known, since the game is over, proven, or at a horizon.
+    End,
+    /// The node is being evaluated for another simulation of the same pass.
+    Collision,
 }
 
 /// The edge that a descent takes at `node`.
@@ -106,9 +77,9 @@ pub fn choose_edge<S: Simd>(
 ) -> Choice {
     let scalars = &row.nodes[node as usize];
     Choice::Edge(match scalars.kind() {
-        Kind::New => return Choice::Stop(Descent::Collision { node }),
-        Kind::Terminal | Kind::Horizon => return Choice::Stop(Descent::End { node }),
-        Kind::Decision | Kind::Chance if scalars.is_proven() => return Choice::Stop(Descent::End { node }),
+        Kind::New => return Choice::Collision,
+        Kind::Terminal | Kind::Horizon => return Choice::End,
+        Kind::Decision | Kind::Chance if scalars.is_proven() => return Choice::End,
         Kind::Chance => chance_edge::<S>(row, node, params.chance, &mut chance_draw),
         Kind::Decision if node == ROOT => root_edge::<S>(row, root, params, rates, scratch),
         Kind::Decision => match params.rule {
@@ -116,20 +87,6 @@ pub fn choose_edge<S: Simd>(
             Rule::Gumbel => gumbel_edge::<S>(row, node, params, scratch),
         },
     })
-}
-
-/// Takes the chosen edge down from `node`.
-#[inline(always)]
-pub fn descend(row: &RowMut<'_>, node: i32, choice: Choice) -> Level {
-    let edge = match choice {
-        Choice::Edge(edge) => edge,
-        Choice::Stop(descent) => return Level::Stop(descent),
-    };
-    match row.edges(node).child[edge] {
-        NO_NODE if row.is_full() => Level::Stop(Descent::End { node }),
-        NO_NODE => Level::Stop(Descent::Leaf { node, edge }),
-        child => Level::Down(child),
-    }
 }
 
 #[inline(always)]
@@ -200,17 +157,29 @@ fn puct_edge<S: Simd>(
     rates: &Rates,
     root: Option<&RootView<'_>>,
 ) -> usize {
-    let edges = row.edges(node);
     let rate = rates.at(params, row.nodes[node as usize].visits);
     let unvisited = first_play_urgency::<S>(row, node, params);
+    match row.only_group(node) {
+        Some(edges) => most_urgent::<S>(&edges, rate, unvisited, root),
+        None => most_urgent::<S>(&row.edges(node), rate, unvisited, root),
+    }
+}
+
+/// [`puct_edge`] at a node with this exploration rate and Q of edges never taken.
+#[inline(always)]
+fn most_urgent<S: Simd>(edges: &Edges<'_>, rate: f32, unvisited: f32, root: Option<&RootView<'_>>) -> usize {
     let rate = F8::<S>::all(rate);
     let mut best = Best::default();
-    for (group, (mut p, n, w)) in groups(&edges).enumerate() {
+    for (group, (mut p, n, w)) in groups(edges).enumerate() {
         if let Some(root) = root {
             let share = root.noise_fraction;
             p = F8::all(1.0 - share) * p + F8::all(share) * F8::of(lanes(root.noise)[group]);
         }
-        best.offer(group, q(n, w, unvisited) + rate * p / n.plus(I8::all(1)).floats());
+        let score = q(n, w, unvisited) + rate * p / n.plus(I8::all(1)).floats();
+        if edges.prior.len() == LANES {
+            return Best::of(score).unwrap_or(0);
+        }
+        best.offer(group, score);
     }
     best.place().unwrap_or(0)
 }
@@ -284,12 +253,11 @@ impl Improved {
 /// The edge that Gumbel search takes below the root: argmax of the improved policy less the share of visits (eq. 14).
 #[inline(always)]
 fn gumbel_edge<S: Simd>(row: &RowMut<'_>, node: i32, params: &SearchParams, scratch: &mut [f32]) -> usize {
-    let edges = row.edges(node);
     let own = row.value(node)[usize::from(row.nodes[node as usize].player)];
-    match edges.only_group() {
+    match row.only_group(node) {
         // With a length that the compiler knows all of it stays in registers.
         Some(edges) => improved_edge::<S>(&edges, own, params, &mut [0.0; LANES]),
-        None => improved_edge::<S>(&edges, own, params, scratch),
+        None => improved_edge::<S>(&row.edges(node), own, params, scratch),
     }
 }
 
@@ -304,8 +272,11 @@ fn improved_edge<S: Simd>(edges: &Edges<'_>, own: f32, params: &SearchParams, sc
     let refused = F8::all(REFUTED);
     let mut best = Best::default();
     for (group, ((_, n, w), &pi)) in groups(edges).zip(lanes(scratch)).enumerate() {
-        let score = F8::of(pi) * inverse - n.floats() * share;
-        best.offer(group, w.where_equal(REFUTED, refused, score));
+        let score = w.where_equal(REFUTED, refused, F8::of(pi) * inverse - n.floats() * share);
+        if edges.prior.len() == LANES {
+            return Best::of(score).unwrap_or(0);
+        }
+        best.offer(group, score);
     }
     best.place().unwrap_or(0)
 }
@@ -313,8 +284,8 @@ fn improved_edge<S: Simd>(edges: &Edges<'_>, own: f32, params: &SearchParams, sc
 /// Writes g + logit + sigma of every root edge to `out [Ep]`; -inf where it is refuted or no edge.
 #[inline(always)]
 pub fn gumbel_scores<S: Simd>(row: &RowMut<'_>, root: &RootView<'_>, params: &SearchParams, out: &mut [f32]) {
-    let edges = row.edges(ROOT);
     let own = row.value(ROOT)[usize::from(row.nodes[ROOT as usize].player)];
+    let edges = row.edges(ROOT);
     let improved = Improved::of::<S>(&edges, own, params);
     let noise = lanes(root.noise);
     let out = out.as_chunks_mut::<LANES>().0;

@@ -1,43 +1,39 @@
-//! Which thread takes which shard through its next pass. A thread keeps to its own shards, whose trees its caches know, and
-//! takes another's when its own are through: no thread waits for a slower one for longer than a pass.
+//! Which thread takes which shard through its next pass: the one that has waited longest. All shards stay level, however fast
+//! each thread is, so that no thread waits at the end for longer than a pass. Threads of one speed meet the same shards again and
+//! again, whose trees their caches know.
 
 use super::Shard;
+use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A shard and the passes it has left.
 pub(super) struct Turn<'a> {
     pub shard: &'a mut Shard,
     pub left: u32,
-    /// The thread it belongs to.
-    home: usize,
 }
 
-/// The shards that no thread is at work on.
-pub(super) struct Turns<'a>(Mutex<Vec<Turn<'a>>>);
+/// The shards that no thread is at work on and that are not through, in the order in which they were given back.
+pub(super) struct Turns<'a>(Mutex<VecDeque<Turn<'a>>>);
 
 impl<'a> Turns<'a> {
-    /// `passes` passes for each shard, on `threads` threads.
-    pub(super) fn new(shards: &'a mut [Shard], threads: usize, passes: u32) -> Self {
-        let turns = shards.iter_mut().enumerate();
-        let turns = turns.map(|(i, shard)| Turn { shard, left: passes, home: i % threads });
-        Self(Mutex::new(turns.collect()))
+    /// `passes` passes for each shard.
+    pub(super) fn new(shards: &'a mut [Shard], passes: u32) -> Self {
+        Self(Mutex::new(shards.iter_mut().map(|shard| Turn { shard, left: passes }).collect()))
     }
 
-    /// The shard that `thread` should take through a pass: of its own, then of all, the one with the most passes left. None
-    /// where all the others are through.
-    pub(super) fn take(&self, thread: usize) -> Option<Turn<'a>> {
-        let mut waiting = self.waiting();
-        let due = (0..waiting.len()).filter(|&i| waiting[i].left > 0);
-        let next = due.max_by_key(|&i| (waiting[i].home == thread, waiting[i].left))?;
-        Some(waiting.swap_remove(next))
+    /// The shard to take through a pass. None where all that are not through are being taken.
+    pub(super) fn take(&self) -> Option<Turn<'a>> {
+        self.waiting().pop_front()
     }
 
     /// Puts a shard back that has made so many passes.
     pub(super) fn give_back(&self, turn: Turn<'a>, passes: u32) {
-        self.waiting().push(Turn { left: turn.left - passes, ..turn });
+        if turn.left > passes {
+            self.waiting().push_back(Turn { left: turn.left - passes, ..turn });
+        }
     }
 
-    fn waiting(&self) -> MutexGuard<'_, Vec<Turn<'a>>> {
+    fn waiting(&self) -> MutexGuard<'_, VecDeque<Turn<'a>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::super::Selected;
 use super::super::twins::Asked;
-use super::{CpuBackend, Leaf, RowData};
+use super::{Between, CpuBackend, Leaf, RowData};
 use crate::game::{Game, History, Turn};
 use crate::isa::{per_isa, prefetch};
 use crate::lanes::{Portable, Simd};
@@ -11,7 +11,7 @@ use crate::search::Solver;
 use crate::search::backup::{MAX_PLAYERS, take_off};
 use crate::search::eval_cache::hash;
 use crate::search::expand::seat_values;
-use crate::search::select::{Choice, Descent, Level, RootView, choose_edge, descend};
+use crate::search::select::{Choice, RootView, choose_edge};
 use crate::tree::{Kind, NO_NODE, ROOT, RowMut};
 
 impl<G: Game> RowData<G> {
@@ -58,14 +58,22 @@ impl<G: Game> RowData<G> {
         }
     }
 
+    /// The hash of `node`'s key in the evaluation cache, whose entry is fetched meanwhile; 0 where there is no cache.
+    #[inline(always)]
+    fn hash_of(&mut self, b: usize, node: i32) -> u64 {
+        let Some(cache) = &self.cache else { return 0 };
+        write_key(&self.game, &self.states[b * self.plan.nodes + node as usize], &mut self.cache_key);
+        let hash = hash(&self.cache_key);
+        cache.prefetch(hash);
+        hash
+    }
+
     /// Writes what the evaluation cache knows of a new decision node. The node stays [`Kind::New`] until it is backed up, as one
     /// that the network is asked about does: whether another leaf of the pass may go through it must not depend on the cache.
     #[inline(always)]
-    fn look_up(&mut self, b: usize, row: &mut RowMut<'_>, node: i32) -> NeedsNetwork {
-        let Some(cache) = &self.cache else { return NeedsNetwork::Yes { hash: 0 } };
-        let state = &self.states[b * self.plan.nodes + node as usize];
-        write_key(&self.game, state, &mut self.cache_key);
-        let hash = hash(&self.cache_key);
+    fn look_up(&mut self, b: usize, row: &mut RowMut<'_>, node: i32, hash: u64) -> NeedsNetwork {
+        let Some(cache) = &self.cache else { return NeedsNetwork::Yes { hash } };
+        write_key(&self.game, &self.states[b * self.plan.nodes + node as usize], &mut self.cache_key);
         let scalars = row.nodes[node as usize];
         let (player, num_edges) = (scalars.player, usize::from(scalars.num_edges));
         let mut values = [0.0; MAX_PLAYERS];
@@ -92,7 +100,7 @@ impl<G: Game> RowData<G> {
         self.game.step(&mut state, action, history);
         self.states[base + child as usize] = state;
         let needs = match self.settle(b, row, child) {
-            NeedsNetwork::Yes { .. } => self.look_up(b, row, child),
+            NeedsNetwork::Yes { .. } => NeedsNetwork::Yes { hash: self.hash_of(b, child) },
             known => known,
         };
         if self.sizes.max_chance_run > 0 && row.nodes[child as usize].kind() == Kind::Chance {
@@ -118,108 +126,136 @@ impl<G: Game> RowData<G> {
         choose_edge::<S>(row, &view, &self.plan.params, &self.rates, at, &mut self.scratch, draw)
     }
 
-    /// Takes row `b`'s descent from `at` as chosen.
+    /// Takes row `b`'s descent from `node` as chosen.
     #[inline(always)]
-    fn follow(&self, b: usize, row: &RowMut<'_>, at: i32, choice: Choice) -> Progress {
-        match descend(row, at, choice) {
-            Level::Down(child) => {
-                row.prefetch(child);
-                Progress::Next(Step::Down(child))
-            }
-            Level::Stop(Descent::Leaf { node, edge }) => {
-                row.prefetch_child(node);
-                let base = b * self.plan.nodes;
-                prefetch(&self.states, base + node as usize);
-                prefetch(&self.states, base + *row.count as usize);
-                Progress::Next(Step::Grow { node, edge })
-            }
-            Level::Stop(Descent::Collision { node: ROOT }) => Progress::NewRoot,
-            Level::Stop(Descent::Collision { .. }) => Progress::Collision,
-            Level::Stop(Descent::End { node }) => Progress::Leaf(node, NeedsNetwork::No),
-        }
-    }
-
-    /// One leaf for each row of a group that has simulations left; its rows are `first` and on. At each level the edges of all
-    /// are chosen before any is taken: what comes of an edge cannot be foreseen, and the choice of the others' edges need not
-    /// wait for it.
-    #[inline(always)]
-    fn descend_group<S: Simd>(
-        &mut self,
-        first: usize,
-        group: &mut [Option<RowMut<'_>>; GROUP],
-        out: &mut Selected,
-    ) {
-        let mut active = [(0usize, Step::Down(ROOT)); GROUP];
-        let mut choices = [Choice::Edge(0); GROUP];
-        let mut count = 0;
-        for b in first..(first + GROUP).min(self.plan.rows) {
-            if self.roots.left(b) > 0 && !self.stopped[b] {
-                active[count] = (b, Step::Down(ROOT));
-                count += 1;
-            }
-        }
-        while count > 0 {
-            for (choice, &(b, step)) in choices.iter_mut().zip(&active[..count]) {
-                if let (Some(row), Step::Down(at)) = (&group[b - first], step) {
-                    *choice = self.choose::<S>(b, row, at);
-                }
-            }
-            let mut kept = 0;
-            for i in 0..count {
-                let (b, step) = active[i];
-                let Some(row) = &mut group[b - first] else { continue };
-                if let Some(next) = self.take(b, row, step, choices[i], out) {
-                    active[kept] = (b, next);
-                    kept += 1;
-                }
-            }
-            count = kept;
-        }
-    }
-
-    /// One step of one row; None where its descent has ended. Chance nodes are passed on the way.
-    #[inline(always)]
-    fn take(
+    fn follow(
         &mut self,
         b: usize,
         row: &mut RowMut<'_>,
-        step: Step,
+        node: i32,
         choice: Choice,
         out: &mut Selected,
-    ) -> Option<Step> {
-        let progress = match step {
-            Step::Down(at) => self.follow(b, row, at, choice),
-            Step::Grow { node, edge } => {
-                let (child, needs) = self.grow(b, row, node, edge);
-                match row.nodes[child as usize].kind() {
-                    Kind::Chance => Progress::Next(Step::Down(child)),
-                    _ => Progress::Leaf(child, needs),
+    ) -> Next {
+        match choice {
+            Choice::Edge(edge) => match row.child(node, edge) {
+                NO_NODE if row.is_full() => self.end(b, row, node, NeedsNetwork::No, out),
+                NO_NODE => {
+                    row.prefetch_child(node);
+                    prefetch(&self.states, b * self.plan.nodes + node as usize);
+                    prefetch(&self.states, b * self.plan.nodes + *row.count as usize);
+                    return Next::Grow(edge);
                 }
-            }
-        };
-        match progress {
-            Progress::Next(step) => return Some(step),
-            Progress::NewRoot => {
-                if self.num_leaves[b] == 0 {
-                    let needs = self.look_up(b, row, ROOT);
+                child => {
+                    row.prefetch(child);
+                    return Next::Down(child);
+                }
+            },
+            Choice::End => self.end(b, row, node, NeedsNetwork::No, out),
+            Choice::Collision => {
+                if node == ROOT && self.num_leaves[b] == 0 {
+                    let hash = self.hash_of(b, ROOT);
+                    let needs = self.look_up(b, row, ROOT, hash);
                     self.push_leaf(b, ROOT, needs, out);
                 }
                 self.stopped[b] = true;
             }
-            Progress::Collision => self.stopped[b] = true,
-            Progress::Leaf(node, needs) => {
-                self.roots.count(b);
-                if self.plan.params.leaves > 1 {
-                    take_off(row, node);
-                }
-                self.push_leaf(b, node, needs, out);
-                out.simulations += 1;
-                let depth = u64::from(row.nodes[node as usize].depth - row.nodes[ROOT as usize].depth);
-                out.depth_sum += depth;
-                out.depth_max = out.depth_max.max(depth);
+        }
+        Next::Nothing
+    }
+
+    /// One leaf for each row of a group that has simulations left; its rows are `first` and on. All go down, then all grow, then
+    /// all look up what they grew: while one row's memory is fetched, the others' is worked on. Below a new chance node it goes on.
+    #[inline(always)]
+    fn descend_group<S: Simd>(&mut self, first: usize, group: &mut Group<'_>, out: &mut Selected) {
+        let mut walks = Few::<Walk>::default();
+        for (place, row) in group.iter().flatten().enumerate() {
+            let b = first + place;
+            if self.roots.left(b) > 0 && !self.stopped[b] {
+                row.prefetch(ROOT);
+                self.roots.prefetch(b);
+                walks.push(Walk { place, node: ROOT });
             }
         }
-        None
+        while walks.count > 0 {
+            let grows = self.walk_down::<S>(first, group, &mut walks, out);
+            let asks = self.grow_all(first, group, &grows, &mut walks, out);
+            for &Ask { place, node, hash } in asks.all() {
+                if let Some(row) = &mut group[place] {
+                    let needs = self.look_up(first + place, row, node, hash);
+                    self.end(first + place, row, node, needs, out);
+                }
+            }
+        }
+    }
+
+    /// Takes all walks to where they end or a node is to be made. At each level the edges of all are chosen before any is taken:
+    /// what comes of an edge cannot be foreseen, and the choice of the others' edges need not wait for it.
+    #[inline(always)]
+    fn walk_down<S: Simd>(
+        &mut self,
+        first: usize,
+        group: &mut Group<'_>,
+        walks: &mut Few<Walk>,
+        out: &mut Selected,
+    ) -> Few<Grow> {
+        let mut grows = Few::default();
+        let mut choices = [Choice::End; GROUP];
+        while walks.count > 0 {
+            for (choice, &Walk { place, node }) in choices.iter_mut().zip(walks.all()) {
+                if let Some(row) = &group[place] {
+                    *choice = self.choose::<S>(first + place, row, node);
+                }
+            }
+            for (&choice, i) in choices.iter().zip(0..std::mem::take(&mut walks.count)) {
+                let Walk { place, node } = walks.items[i];
+                let Some(row) = &mut group[place] else { continue };
+                match self.follow(first + place, row, node, choice, out) {
+                    Next::Down(child) => walks.push(Walk { place, node: child }),
+                    Next::Grow(edge) => grows.push(Grow { place, node, edge }),
+                    Next::Nothing => {}
+                }
+            }
+        }
+        grows
+    }
+
+    /// Makes all nodes that are to be made. Returns those that the evaluation cache is to be asked about; walks go on below chance
+    /// nodes.
+    #[inline(always)]
+    fn grow_all(
+        &mut self,
+        first: usize,
+        group: &mut Group<'_>,
+        grows: &Few<Grow>,
+        walks: &mut Few<Walk>,
+        out: &mut Selected,
+    ) -> Few<Ask> {
+        let mut asks = Few::default();
+        for &Grow { place, node, edge } in grows.all() {
+            let Some(row) = &mut group[place] else { continue };
+            match self.grow(first + place, row, node, edge) {
+                (node, NeedsNetwork::Yes { hash }) => asks.push(Ask { place, node, hash }),
+                (node, _) if row.nodes[node as usize].kind() == Kind::Chance => {
+                    walks.push(Walk { place, node });
+                }
+                (node, known) => self.end(first + place, row, node, known, out),
+            }
+        }
+        asks
+    }
+
+    /// Row `b`'s descent ends at `node`: a simulation's leaf.
+    #[inline(always)]
+    fn end(&mut self, b: usize, row: &mut RowMut<'_>, node: i32, needs: NeedsNetwork, out: &mut Selected) {
+        self.roots.count(b);
+        if self.plan.params.leaves > 1 {
+            take_off(row, node);
+        }
+        self.push_leaf(b, node, needs, out);
+        out.simulations += 1;
+        let depth = u64::from(row.nodes[node as usize].depth - row.nodes[ROOT as usize].depth);
+        out.depth_sum += depth;
+        out.depth_max = out.depth_max.max(depth);
     }
 
     #[inline(always)]
@@ -259,17 +295,17 @@ impl<G: Game> RowData<G> {
 }
 
 impl<G: Game> CpuBackend<G> {
-    /// Up to L leaves in every row that has simulations left. Rows go down in groups, level by level: while one row's next
-    /// node comes from memory, the others' levels are worked on.
+    /// Up to L leaves in every row that has simulations left.
     #[inline(always)]
     fn select_rows<S: Simd>(&mut self) -> Selected {
         let Self { tree, rows, .. } = self;
         let mut out = Selected::default();
         rows.twins.clear();
+        rows.between = Between::Nothing;
         rows.num_leaves.fill(0);
         let mut trees = tree.rows_mut();
         for first in (0..rows.plan.rows).step_by(GROUP) {
-            let mut group = [const { None }; GROUP];
+            let mut group: Group<'_> = [const { None }; GROUP];
             group.iter_mut().for_each(|row| *row = trees.next());
             for _ in 0..rows.plan.params.leaves {
                 rows.descend_group::<S>(first, &mut group, &mut out);
@@ -283,28 +319,62 @@ impl<G: Game> CpuBackend<G> {
 }
 
 /// Rows that go down together: as many cache misses in flight.
-const GROUP: usize = 16;
+pub(super) const GROUP: usize = 16;
 
-/// What a descent does next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
-    /// Choose an edge of this node.
+/// The rows of a group.
+pub(super) type Group<'a> = [Option<RowMut<'a>>; GROUP];
+
+/// What comes after a node that a descent has passed.
+enum Next {
+    /// This child.
     Down(i32),
-    /// Make the child behind this edge.
-    Grow { node: i32, edge: usize },
+    /// A child is to be made behind this edge.
+    Grow(usize),
+    /// Nothing: the descent has ended.
+    Nothing,
 }
 
-/// What one step of a descent came to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Progress {
-    /// This is next.
-    Next(Step),
-    /// Here is the leaf.
-    Leaf(i32, NeedsNetwork),
-    /// The leaf is another simulation's.
-    Collision,
-    /// The root has no evaluation yet.
-    NewRoot,
+/// A row on its way, and where it is.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Walk {
+    pub place: usize,
+    pub node: i32,
+}
+
+/// A row whose next node is to be made.
+#[derive(Clone, Copy, Default)]
+struct Grow {
+    place: usize,
+    node: i32,
+    edge: usize,
+}
+
+/// A row with a new node that the evaluation cache may know.
+#[derive(Clone, Copy, Default)]
+struct Ask {
+    place: usize,
+    node: i32,
+    hash: u64,
+}
+
+/// Some rows of a group.
+#[derive(Default)]
+pub(super) struct Few<T> {
+    pub items: [T; GROUP],
+    pub count: usize,
+}
+
+impl<T> Few<T> {
+    #[inline(always)]
+    pub fn push(&mut self, item: T) {
+        self.items[self.count] = item;
+        self.count += 1;
+    }
+
+    #[inline(always)]
+    fn all(&self) -> &[T] {
+        &self.items[..self.count]
+    }
 }
 
 /// Whether a leaf's value must come from the network.

@@ -26,6 +26,15 @@ struct Leaf {
     hash: u64,
 }
 
+/// What has used the processor's caches since the rows of a pass were in them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Between {
+    /// Nothing that counts.
+    Nothing,
+    /// The network: what a row's backup touches must come from far away again.
+    Forward,
+}
+
 /// B rows of one game.
 pub struct CpuBackend<G: Game> {
     tree: Tree,
@@ -53,6 +62,8 @@ struct RowData<G: Game> {
     num_leaves: Vec<u32>,
     /// Rows that can select no more in this pass. `[B]`
     stopped: Vec<bool>,
+    /// What is between selection and expansion.
+    between: Between,
     /// `[Ep]`
     scratch: Vec<f32>,
     /// Keys of the path to a node.
@@ -97,6 +108,7 @@ impl<G: Game> RowData<G> {
             leaves: vec![Leaf { node: NO_NODE, slot: -1, hash: 0 }; plan.rows * plan.params.leaves],
             num_leaves: vec![0; plan.rows],
             stopped: vec![false; plan.rows],
+            between: Between::Nothing,
             scratch: vec![0.0; shape.padded()],
             path: Vec::new(),
             cache: None,
@@ -111,6 +123,12 @@ impl<G: Game> RowData<G> {
     #[inline(always)]
     fn state(&self, b: usize, node: i32) -> &G::State {
         &self.states[b * self.plan.nodes + node as usize]
+    }
+
+    /// The leaves of row `b` in this pass.
+    #[inline(always)]
+    fn leaves_of(&self, b: usize) -> &[Leaf] {
+        &self.leaves[b * self.plan.params.leaves..][..self.num_leaves[b] as usize]
     }
 
     /// Stops row `b`.
@@ -194,6 +212,10 @@ impl<G: Game> Backend for CpuBackend<G> {
         self.rows.roots.left(b) == 0
     }
 
+    fn any_done(&self) -> bool {
+        self.rows.roots.any_done()
+    }
+
     fn park(&mut self, b: usize) {
         self.rows.park(b);
     }
@@ -203,17 +225,7 @@ impl<G: Game> Backend for CpuBackend<G> {
     }
 
     fn observe(&mut self, obs: &mut [f32]) {
-        let f = self.rows.sizes.obs.len();
-        for b in 0..self.rows.plan.rows {
-            for l in 0..self.rows.num_leaves[b] as usize {
-                let leaf = self.rows.leaves[b * self.rows.plan.params.leaves + l];
-                if leaf.slot >= 0 {
-                    let player = self.tree.row_mut(b).nodes[leaf.node as usize].player;
-                    let out = &mut obs[leaf.slot as usize * f..(leaf.slot as usize + 1) * f];
-                    self.rows.game.observe(self.rows.state(b, leaf.node), player, out);
-                }
-            }
-        }
+        self.observe_fast(obs);
     }
 
     fn expand(&mut self, logits: &[f32], values: &[f32]) {

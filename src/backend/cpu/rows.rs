@@ -1,39 +1,127 @@
 //! What follows a pass's forward in all rows, and what keeps a row's tree from ply to ply.
 
-use super::descend::write_key;
-use super::{CpuBackend, edge_holds};
+use super::descend::{Few, GROUP, Group, Walk, write_key};
+use super::{Between, CpuBackend, RowData, edge_holds};
 use crate::backend::plan::BackendPlan;
 use crate::game::Game;
-use crate::isa::per_isa;
+use crate::isa::{per_isa, prefetch};
 use crate::lanes::{Portable, Simd};
 use crate::search::backup::{Flight, backup};
 use crate::search::expand::expand;
 use crate::search::reuse::keep_subtree;
-use crate::tree::{Kind, NO_NODE, ROOT};
+use crate::tree::{Kind, NO_NODE, ROOT, RowMut};
+
+/// Leaves ahead of the one at work whose memory is fetched: the forward has taken their place in the caches.
+const AHEAD: usize = 8;
+
+impl<G: Game> RowData<G> {
+    /// Asks the processor to fetch what the expansion of row `b`'s leaves reads and writes.
+    #[inline(always)]
+    fn prefetch_leaves(&self, b: usize, row: &RowMut<'_>) {
+        for leaf in self.leaves_of(b).iter().filter(|leaf| leaf.slot >= 0) {
+            row.prefetch(leaf.node);
+            row.prefetch_actions(leaf.node);
+            prefetch(&self.states, b * self.plan.nodes + leaf.node as usize);
+            if let Some(cache) = &self.cache {
+                cache.prefetch(leaf.hash);
+            }
+        }
+    }
+
+    /// The network's answers to row `b`'s leaves.
+    #[inline(always)]
+    fn expand_row<S: Simd>(&mut self, b: usize, row: &mut RowMut<'_>, logits: &[f32], values: &[f32]) {
+        let (a, p) = (self.sizes.num_actions, self.sizes.num_players);
+        let first = b * self.plan.params.leaves;
+        for leaf in &self.leaves[first..first + self.num_leaves[b] as usize] {
+            if leaf.slot < 0 {
+                continue;
+            }
+            let m = leaf.slot as usize;
+            let values = &values[m * p..(m + 1) * p];
+            expand::<S>(row, leaf.node, &logits[m * a..(m + 1) * a], values);
+            if let Some(cache) = &self.cache {
+                let num_edges = usize::from(row.nodes[leaf.node as usize].num_edges);
+                let priors = &row.edges(leaf.node).prior[..num_edges];
+                let state = &self.states[b * self.plan.nodes + leaf.node as usize];
+                write_key(&self.game, state, &mut self.cache_key);
+                cache.put(leaf.hash, &self.cache_key, values, priors);
+            }
+        }
+    }
+
+    /// Asks the processor to fetch the ways up from the leaves of a group of rows, level by level: a node must be there before the
+    /// way goes on, so that many ways are walked at once.
+    #[inline(always)]
+    fn prefetch_ways(&self, first: usize, group: &Group<'_>) {
+        for l in 0..self.plan.params.leaves {
+            let mut walks = Few::<Walk>::default();
+            for (place, _) in group.iter().flatten().enumerate() {
+                if let Some(leaf) = self.leaves_of(first + place).get(l) {
+                    walks.push(Walk { place, node: leaf.node });
+                }
+            }
+            while walks.count > 0 {
+                for i in 0..std::mem::take(&mut walks.count) {
+                    let Walk { place, node } = walks.items[i];
+                    let parent = group[place].as_ref().map_or(NO_NODE, |row| row.prefetch_parent(node));
+                    if parent != NO_NODE {
+                        walks.push(Walk { place, node: parent });
+                    }
+                }
+            }
+        }
+    }
+
+    /// Carries the values of row `b`'s leaves up.
+    #[inline(always)]
+    fn backup_row(&mut self, b: usize, row: &mut RowMut<'_>) {
+        let flight = if self.plan.params.leaves > 1 { Flight::Counted } else { Flight::Alone };
+        let first = b * self.plan.params.leaves;
+        let leaves = &self.leaves[first..first + self.num_leaves[b] as usize];
+        for leaf in leaves {
+            let node = &mut row.nodes[leaf.node as usize];
+            if node.kind() == Kind::New {
+                node.set_kind(Kind::Decision); // the evaluation cache had it
+            }
+        }
+        for leaf in leaves {
+            // A new root's own evaluation is no simulation: nothing was counted when it was selected.
+            let is_new_root = row.nodes[leaf.node as usize].visits == 0;
+            let flight = if is_new_root { Flight::Alone } else { flight };
+            backup(row, leaf.node, flight, self.roots.value_sum_mut(b));
+            if row.nodes[ROOT as usize].is_proven() {
+                self.roots.finish(b);
+            }
+        }
+    }
+}
 
 impl<G: Game> CpuBackend<G> {
     #[inline(always)]
+    fn observe_rows(&mut self, obs: &mut [f32]) {
+        let Self { tree, rows, .. } = self;
+        rows.between = Between::Forward;
+        let f = rows.sizes.obs.len();
+        for (b, row) in tree.rows_mut().enumerate() {
+            for leaf in rows.leaves_of(b).iter().filter(|leaf| leaf.slot >= 0) {
+                let player = row.nodes[leaf.node as usize].player;
+                let out = &mut obs[leaf.slot as usize * f..][..f];
+                rows.game.observe(rows.state(b, leaf.node), player, out);
+            }
+        }
+    }
+
+    #[inline(always)]
     fn expand_rows<S: Simd>(&mut self, logits: &[f32], values: &[f32]) {
         let Self { tree, rows, .. } = self;
-        let (a, p) = (rows.sizes.num_actions, rows.sizes.num_players);
-        for b in 0..rows.plan.rows {
-            let first = b * rows.plan.params.leaves;
-            let mut row = tree.row_mut(b);
-            for place in first..first + rows.num_leaves[b] as usize {
-                let leaf = rows.leaves[place];
-                if leaf.slot < 0 {
-                    continue;
-                }
-                let m = leaf.slot as usize;
-                let values = &values[m * p..(m + 1) * p];
-                expand::<S>(&mut row, leaf.node, &logits[m * a..(m + 1) * a], values);
-                if let Some(cache) = &rows.cache {
-                    let num_edges = usize::from(row.nodes[leaf.node as usize].num_edges);
-                    let priors = &row.edges(leaf.node).prior[..num_edges];
-                    let state = &rows.states[b * rows.plan.nodes + leaf.node as usize];
-                    write_key(&rows.game, state, &mut rows.cache_key);
-                    cache.put(leaf.hash, &rows.cache_key, values, priors);
-                }
+        let ahead = (AHEAD / rows.plan.params.leaves).max(1);
+        for b in 0..rows.plan.rows + ahead {
+            if b < rows.plan.rows && rows.between == Between::Forward {
+                rows.prefetch_leaves(b, &tree.row_mut(b));
+            }
+            if let Some(b) = b.checked_sub(ahead) {
+                rows.expand_row::<S>(b, &mut tree.row_mut(b), logits, values);
             }
         }
     }
@@ -41,26 +129,16 @@ impl<G: Game> CpuBackend<G> {
     #[inline(always)]
     fn backup_rows(&mut self) {
         let Self { tree, rows, .. } = self;
-        let flight = if rows.plan.params.leaves > 1 { Flight::Counted } else { Flight::Alone };
-        for b in 0..rows.plan.rows {
-            let first = b * rows.plan.params.leaves;
-            let mut row = tree.row_mut(b);
-            let leaves = &rows.leaves[first..first + rows.num_leaves[b] as usize];
-            for leaf in leaves {
-                let node = &mut row.nodes[leaf.node as usize];
-                if node.kind() == Kind::New {
-                    node.set_kind(Kind::Decision); // the evaluation cache had it
-                }
+        if rows.between == Between::Forward {
+            let mut trees = tree.rows_mut();
+            for first in (0..rows.plan.rows).step_by(GROUP) {
+                let mut group: Group<'_> = [const { None }; GROUP];
+                group.iter_mut().for_each(|row| *row = trees.next());
+                rows.prefetch_ways(first, &group);
             }
-            for leaf in leaves {
-                // A new root's own evaluation is no simulation: nothing was counted when it was selected.
-                let is_new_root = row.nodes[leaf.node as usize].visits == 0;
-                let flight = if is_new_root { Flight::Alone } else { flight };
-                backup(&mut row, leaf.node, flight, rows.roots.value_sum_mut(b));
-                if row.nodes[ROOT as usize].is_proven() {
-                    rows.roots.finish(b);
-                }
-            }
+        }
+        for (b, mut row) in tree.rows_mut().enumerate() {
+            rows.backup_row(b, &mut row);
         }
     }
 
@@ -106,6 +184,7 @@ impl<G: Game> CpuBackend<G> {
             || (0..num_edges).any(|edge| edge_holds(&row, ROOT, edge))
     }
 
+    per_isa!(pub(super) fn observe_fast / observe_avx512 / observe_avx2 = observe_rows(&mut self, obs: &mut [f32]));
     per_isa!(pub(super) fn expand_fast / expand_avx512 / expand_avx2 = expand_rows::<crate::lanes::Avx2 | Portable>(&mut self, logits: &[f32], values: &[f32]));
     per_isa!(pub(super) fn backup_fast / backup_avx512 / backup_avx2 = backup_rows(&mut self));
 }

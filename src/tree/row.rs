@@ -1,0 +1,286 @@
+//! One row of a tree: its nodes, their edges, and how the processor is told what will be read of them.
+
+use super::{NO_NODE, Node, REFUTED, ROOT, TreeShape};
+use crate::isa::prefetch;
+use crate::lanes::LANES;
+
+/// One row of a [`super::Tree`].
+pub struct RowMut<'a> {
+    /// The lengths of the axes.
+    pub shape: TreeShape,
+    /// `[T]`
+    pub nodes: &'a mut [Node],
+    /// `[T, 4, Ep]`
+    pub(super) edges: &'a mut [u32],
+    /// `[T, Ep]`
+    pub(super) actions: &'a mut [u16],
+    /// `[T, P]`
+    pub(super) values: &'a mut [f32],
+    /// Nodes in use.
+    pub count: &'a mut u32,
+    pub(super) padded: usize,
+}
+
+/// One node's edges. All slices are `[Ep]`.
+#[derive(Clone, Copy)]
+pub struct Edges<'a> {
+    /// Probability of each edge: the network's prior, or the chance of the outcome.
+    pub prior: &'a [f32],
+    /// Simulations that took the edge; leaves in flight count.
+    pub visits: &'a [i32],
+    /// Sum of values for the player who moves at the node; [`REFUTED`] where the edge must not be taken.
+    pub value_sum: &'a [f32],
+    /// Index of the child, or [`NO_NODE`].
+    pub child: &'a [i32],
+}
+
+/// One node's edges, to be written. All slices are `[Ep]`.
+pub struct EdgesMut<'a> {
+    /// See [`Edges::prior`].
+    pub prior: &'a mut [f32],
+    /// See [`Edges::visits`].
+    pub visits: &'a mut [i32],
+    /// See [`Edges::value_sum`].
+    pub value_sum: &'a mut [f32],
+    /// See [`Edges::child`].
+    pub child: &'a mut [i32],
+}
+
+impl EdgesMut<'_> {
+    /// The first `num_edges` are open, never taken; the others must not be.
+    #[inline(always)]
+    fn open(self, num_edges: usize) {
+        self.prior.fill(0.0);
+        self.visits.fill(0);
+        for (edge, sum) in self.value_sum.iter_mut().enumerate() {
+            *sum = if edge < num_edges { 0.0 } else { REFUTED };
+        }
+        self.child.fill(NO_NODE);
+    }
+}
+
+impl RowMut<'_> {
+    /// Ep.
+    #[inline(always)]
+    pub fn padded(&self) -> usize {
+        self.padded
+    }
+
+    /// The edges of node `n`.
+    #[inline(always)]
+    pub fn edges(&self, n: i32) -> Edges<'_> {
+        let ep = self.padded;
+        let block = &self.edges[n as usize * 4 * ep..][..4 * ep];
+        let (prior, rest) = block.split_at(ep);
+        let (visits, rest) = rest.split_at(ep);
+        let (value_sum, child) = rest.split_at(ep);
+        Edges {
+            prior: bytemuck::cast_slice(prior),
+            visits: bytemuck::cast_slice(visits),
+            value_sum: bytemuck::cast_slice(value_sum),
+            child: bytemuck::cast_slice(child),
+        }
+    }
+
+    /// The child behind `edge` of node `n`, or [`NO_NODE`].
+    #[inline(always)]
+    pub fn child(&self, n: i32, edge: usize) -> i32 {
+        self.edges[(n as usize * 4 + 3) * self.padded + edge] as i32
+    }
+
+    /// The edges of node `n`, to be written.
+    #[inline(always)]
+    pub fn edges_mut(&mut self, n: i32) -> EdgesMut<'_> {
+        let ep = self.padded;
+        let block = &mut self.edges[n as usize * 4 * ep..][..4 * ep];
+        let (prior, rest) = block.split_at_mut(ep);
+        let (visits, rest) = rest.split_at_mut(ep);
+        let (value_sum, child) = rest.split_at_mut(ep);
+        EdgesMut {
+            prior: bytemuck::cast_slice_mut(prior),
+            visits: bytemuck::cast_slice_mut(visits),
+            value_sum: bytemuck::cast_slice_mut(value_sum),
+            child: bytemuck::cast_slice_mut(child),
+        }
+    }
+
+    /// Visits and value sum of `edge` of node `n`, to be written.
+    #[inline(always)]
+    pub fn edge_mut(&mut self, n: i32, edge: usize) -> (&mut i32, &mut f32) {
+        let ep = self.padded;
+        let block = &mut self.edges[n as usize * 4 * ep + ep..][..2 * ep];
+        let (visits, value_sum) = block.split_at_mut(ep);
+        (bytemuck::cast_mut(&mut visits[edge]), bytemuck::cast_mut(&mut value_sum[edge]))
+    }
+
+    /// The edges of node `n` where they are a single group of lanes, with a length that the compiler knows.
+    #[inline(always)]
+    pub fn only_group(&self, n: i32) -> Option<Edges<'_>> {
+        if self.padded != LANES {
+            return None;
+        }
+        let block = &self.edges.as_chunks::<{ 4 * LANES }>().0[n as usize];
+        let [prior, visits, value_sum, child]: &[[u32; LANES]; 4] = bytemuck::cast_ref(block);
+        Some(Edges {
+            prior: bytemuck::cast_slice(prior),
+            visits: bytemuck::cast_slice(visits),
+            value_sum: bytemuck::cast_slice(value_sum),
+            child: bytemuck::cast_slice(child),
+        })
+    }
+
+    /// The same, to be written.
+    #[inline(always)]
+    fn only_group_mut(&mut self, n: i32) -> Option<EdgesMut<'_>> {
+        if self.padded != LANES {
+            return None;
+        }
+        let block = &mut self.edges.as_chunks_mut::<{ 4 * LANES }>().0[n as usize];
+        let [prior, visits, value_sum, child]: &mut [[u32; LANES]; 4] = bytemuck::cast_mut(block);
+        Some(EdgesMut {
+            prior: bytemuck::cast_slice_mut(prior),
+            visits: bytemuck::cast_slice_mut(visits),
+            value_sum: bytemuck::cast_slice_mut(value_sum),
+            child: bytemuck::cast_slice_mut(child),
+        })
+    }
+
+    /// The actions of node `n`'s edges, padding included. `[Ep]`
+    #[inline(always)]
+    pub fn actions(&self, n: i32) -> &[u16] {
+        &self.actions[n as usize * self.padded..][..self.padded]
+    }
+
+    /// The actions of node `n`'s edges, to be written. `[Ep]`
+    #[inline(always)]
+    pub fn actions_mut(&mut self, n: i32) -> &mut [u16] {
+        &mut self.actions[n as usize * self.padded..][..self.padded]
+    }
+
+    /// The actions of node `n` and, to be written, its priors. `[Ep]` each
+    #[inline(always)]
+    pub fn actions_and_priors(&mut self, n: i32) -> (&[u16], &mut [f32]) {
+        let (at, ep) = (n as usize, self.padded);
+        let prior = &mut self.edges[at * 4 * ep..][..ep];
+        (&self.actions[at * ep..][..ep], bytemuck::cast_slice_mut(prior))
+    }
+
+    /// Asks the processor to fetch what a descent reads of node `n` first.
+    #[inline(always)]
+    pub fn prefetch(&self, n: i32) {
+        let (at, ep) = (n as usize, self.padded);
+        prefetch(self.edges, at * 4 * ep);
+        prefetch(self.edges, at * 4 * ep + 16);
+        if ep > LANES {
+            prefetch(self.edges, at * 4 * ep + 32);
+            prefetch(self.edges, at * 4 * ep + 48);
+        }
+        prefetch(self.nodes, at);
+        prefetch(self.values, at * self.shape.players);
+    }
+
+    /// Asks the processor to fetch what carrying a value up from node `n` to its parent reads and writes. Returns the parent.
+    #[inline(always)]
+    pub fn prefetch_parent(&self, n: i32) -> i32 {
+        let Node { parent, parent_edge, .. } = self.nodes[n as usize];
+        if parent != NO_NODE {
+            let (at, ep, edge) = (parent as usize, self.padded, usize::from(parent_edge));
+            prefetch(self.nodes, at);
+            prefetch(self.edges, at * 4 * ep + ep + edge);
+            prefetch(self.edges, at * 4 * ep + 2 * ep + edge);
+        }
+        parent
+    }
+
+    /// Asks the processor to fetch the actions of node `n`.
+    #[inline(always)]
+    pub fn prefetch_actions(&self, n: i32) {
+        prefetch(self.actions, n as usize * self.padded);
+    }
+
+    /// Asks the processor to fetch what making a child of `parent` reads and writes.
+    #[inline(always)]
+    pub fn prefetch_child(&self, parent: i32) {
+        prefetch(self.actions, parent as usize * self.padded);
+        prefetch(self.actions, *self.count as usize * self.padded);
+        self.prefetch(*self.count as i32);
+    }
+
+    /// What the mover at `node` is proven to get at least, and can get at most, through `edge`.
+    #[inline(always)]
+    pub fn edge_bounds(&self, node: i32, edge: usize) -> (f32, f32) {
+        let edges = self.edges(node);
+        match edges.child[edge] {
+            _ if edges.value_sum[edge] == REFUTED => (-1.0, -1.0),
+            NO_NODE => (-1.0, 1.0),
+            child => self.nodes[child as usize].bounds_for(self.nodes[node as usize].player),
+        }
+    }
+
+    /// The evaluation of node `n`. `[P]`
+    #[inline(always)]
+    pub fn value(&self, n: i32) -> &[f32] {
+        let p = self.shape.players;
+        &self.values[n as usize * p..][..p]
+    }
+
+    /// The evaluation of node `n`, to be written. `[P]`
+    #[inline(always)]
+    pub fn value_mut(&mut self, n: i32) -> &mut [f32] {
+        let p = self.shape.players;
+        &mut self.values[n as usize * p..][..p]
+    }
+
+    /// Gives node `n` the evaluation of the node `from`.
+    #[inline(always)]
+    pub fn inherit_value(&mut self, n: i32, from: i32) {
+        let (to, from, p) = (n as usize, from as usize, self.shape.players);
+        self.values.copy_within(from * p..(from + 1) * p, to * p);
+    }
+
+    /// True where no further node fits.
+    #[inline(always)]
+    pub fn is_full(&self) -> bool {
+        *self.count as usize >= self.nodes.len()
+    }
+
+    /// Empties the row and makes its root, of no kind yet.
+    pub fn plant(&mut self) -> i32 {
+        *self.count = 1;
+        self.nodes[0] = Node::new(NO_NODE, 0);
+        ROOT
+    }
+
+    /// Makes the child of `parent` through `edge`. The row must not be full.
+    #[inline(always)]
+    pub fn add(&mut self, parent: i32, edge: usize) -> i32 {
+        let child = *self.count as i32;
+        *self.count += 1;
+        let depth = self.nodes[parent as usize].depth.saturating_add(1);
+        self.nodes[child as usize] = Node { depth, ..Node::new(parent, edge as u16) };
+        self.edges[(parent as usize * 4 + 3) * self.padded + edge] = child as u32;
+        child
+    }
+
+    /// Gives node `n` its edges: `num_edges` open ones, never taken; actions and priors are the caller's to write.
+    #[inline(always)]
+    pub fn open_edges(&mut self, n: i32, num_edges: usize) {
+        self.nodes[n as usize].num_edges = num_edges as u16;
+        match self.only_group_mut(n) {
+            Some(edges) => edges.open(num_edges),
+            None => self.edges_mut(n).open(num_edges),
+        }
+    }
+
+    /// Moves node `from` with its edges, actions and values to index `to`, where `to` <= `from`.
+    pub fn relocate(&mut self, from: i32, to: i32) {
+        if from == to {
+            return;
+        }
+        let (f, t, ep, p) = (from as usize, to as usize, self.padded, self.shape.players);
+        self.nodes[t] = self.nodes[f];
+        self.edges.copy_within(f * 4 * ep..(f + 1) * 4 * ep, t * 4 * ep);
+        self.actions.copy_within(f * ep..(f + 1) * ep, t * ep);
+        self.values.copy_within(f * p..(f + 1) * p, t * p);
+    }
+}
