@@ -21,6 +21,7 @@ connect_four | rows = 7; columns = 8; connect = 5
 othello
 hex
 hex | size = 5; swap = true
+hex | size = 13
 gomoku
 gomoku | size = 9; rule = 'exact'; opening = 'swap2'
 go
