@@ -160,7 +160,7 @@ network() {
         --json "$out/search-hybrid.json"
     : > "$out/mctx.jsonl"
     for net in 2x32 6x64 6x128; do
-        part "mctx-$net" 35 bash -c 'python3 "$0"/mctx_search.py "$1" 4096 200 5 bfloat16 | tee -a "$2"' "$bin" "$net" "$out/mctx.jsonl"
+        part "mctx-$net" 35 bash -o pipefail -c 'python3 "$0"/mctx_search.py "$1" 4096 200 5 bfloat16 | tee -a "$2"' "$bin" "$net" "$out/mctx.jsonl"
     done
     part train 35 "$bin/device_train" --batches 512,2048,8192 --seconds 0.5
     part train-torch 35 python3 "$bin/torch_resnet.py" 2x32,6x64,6x128 cuda 512,2048,8192
