@@ -58,28 +58,30 @@ impl<G: Game> RowData<G> {
         }
     }
 
-    /// The hash of `node`'s key in the evaluation cache, whose entry is fetched meanwhile; 0 where there is no cache.
+    /// Writes `node`'s key in the evaluation cache, which stays row `b`'s until its next one. Gives the hash, whose entry is fetched
+    /// meanwhile; 0 where there is no cache.
     #[inline(always)]
     fn hash_of(&mut self, b: usize, node: i32) -> u64 {
         let Some(cache) = &self.cache else { return 0 };
-        write_key(&self.game, &self.states[b * self.plan.nodes + node as usize], &mut self.cache_key);
-        let hash = hash(&self.cache_key);
+        let key = &mut self.cache_keys[b % GROUP];
+        write_key(&self.game, &self.states[b * self.plan.nodes + node as usize], key);
+        let hash = hash(key);
         cache.prefetch(hash);
         hash
     }
 
-    /// Writes what the evaluation cache knows of a new decision node. The node stays [`Kind::New`] until it is backed up, as one
-    /// that the network is asked about does: whether another leaf of the pass may go through it must not depend on the cache.
+    /// Writes what the evaluation cache knows of a new decision node, of whose key [`Self::hash_of`] made `hash`. The node stays
+    /// [`Kind::New`] until it is backed up, as one that the network is asked about does: whether another leaf of the pass may go
+    /// through it must not depend on the cache.
     #[inline(always)]
     fn look_up(&mut self, b: usize, row: &mut RowMut<'_>, node: i32, hash: u64) -> NeedsNetwork {
         let Some(cache) = &self.cache else { return NeedsNetwork::Yes { hash } };
-        write_key(&self.game, &self.states[b * self.plan.nodes + node as usize], &mut self.cache_key);
         let scalars = row.nodes[node as usize];
         let (player, num_edges) = (scalars.player, usize::from(scalars.num_edges));
         let mut values = [0.0; MAX_PLAYERS];
         let values = &mut values[..self.sizes.num_players];
         let priors = &mut row.edges_mut(node).prior[..num_edges];
-        if !cache.get(hash, &self.cache_key, values, priors) {
+        if !cache.get(hash, &self.cache_keys[b % GROUP], values, priors) {
             return NeedsNetwork::Yes { hash };
         }
         seat_values(values, player, row.value_mut(node));

@@ -14,6 +14,7 @@ use crate::search::reuse::{ReuseScratch, keep_most_visited};
 use crate::search::root::{RootSummary, Roots, RowKey};
 use crate::search::select::Rates;
 use crate::tree::{NO_NODE, ROOT, RowMut, Tree, TreeShape};
+use descend::GROUP;
 use std::sync::Arc;
 
 /// One leaf of a pass.
@@ -71,8 +72,8 @@ struct RowData<G: Game> {
     cache: Option<Arc<EvalCache>>,
     /// Leaves of the pass that wait for the network, by key.
     twins: Twins,
-    /// The key of the state at hand. `[state bytes / 8]`
-    cache_key: Vec<u64>,
+    /// The key of the state at hand of every row of a group. `[GROUP, state bytes / 8]`
+    cache_keys: [Vec<u64>; GROUP],
 }
 
 impl<G: Game> CpuBackend<G> {
@@ -113,7 +114,7 @@ impl<G: Game> RowData<G> {
             path: Vec::new(),
             cache: None,
             twins: Twins::new(plan.rows * plan.params.leaves),
-            cache_key: vec![0; size_of::<G::State>().div_ceil(8)],
+            cache_keys: std::array::from_fn(|_| vec![0; size_of::<G::State>().div_ceil(8)]),
             sizes: game.sizes(),
             game,
             plan,

@@ -44,8 +44,9 @@ impl<G: Game> RowData<G> {
                 let num_edges = usize::from(row.nodes[leaf.node as usize].num_edges);
                 let priors = &row.edges(leaf.node).prior[..num_edges];
                 let state = &self.states[b * self.plan.nodes + leaf.node as usize];
-                write_key(&self.game, state, &mut self.cache_key);
-                cache.put(leaf.hash, &self.cache_key, values, priors);
+                let key = &mut self.cache_keys[b % GROUP];
+                write_key(&self.game, state, key);
+                cache.put(leaf.hash, key, values, priors);
             }
         }
     }
