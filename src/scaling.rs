@@ -1,7 +1,6 @@
 //! How fast self-play is, and where the time goes: one row of `vecaz bench-scaling`.
 
-use crate::backend::kernels::device::KernelTime;
-use crate::backend::lanes::PassParts;
+use crate::backend::times::{KernelTime, PassParts};
 use crate::batch::{AnyGame, any_game};
 use crate::config::Config;
 use crate::error::Result;
@@ -231,4 +230,26 @@ fn forward_rate(network: &dyn Network, m: usize, threads: usize) -> Result<f64> 
         })
         .collect();
     rates.into_iter().sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_and_rates_follow_from_the_parts_of_passes() {
+        let kernels = KernelTime::of([("layer", 0.15), ("select_rows", 0.05)]);
+        let parts = PassParts { seconds: [0.001, 0.006, 0.002, 0.001], passes: 20, kernels: kernels.clone() };
+        let Parts { forward, shares, kernels: told, busy } = Parts::of_passes(parts, 300, 80.0);
+        assert_eq!(told, kernels);
+        assert!((forward - 50_000.0).abs() < 1e-6, "{forward}");
+        shares
+            .iter()
+            .zip([0.1, 0.6, 0.2, 0.1])
+            .for_each(|(a, b)| assert!((a - b).abs() < 1e-12, "{shares:?}"));
+        assert!(
+            busy.is_some_and(|share| (share - 0.8).abs() < 1e-12),
+            "10 ms a pass, 80 passes a second: {busy:?}"
+        );
+    }
 }

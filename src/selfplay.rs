@@ -10,8 +10,9 @@ mod lane;
 mod turns;
 
 use crate::act::{Choice, choose, sum_determinisations};
-use crate::backend::lanes::{LaneStart, Lead, PassParts, PlayPlan};
+use crate::backend::lanes::{LaneStart, Lead, PlayPlan};
 use crate::backend::plan::{BackendPlan, Reuse};
+use crate::backend::times::PassParts;
 use crate::backend::{Backend, PlyPlan, RootCache, games_backend};
 use crate::batch::AnyGame;
 use crate::config::{Config, DeviceName, SearchEngine};

@@ -1,6 +1,5 @@
 //! Self-play that a backend leads by itself: what it is told once, and what it tells.
 
-use super::kernels::device::KernelTime;
 use crate::config::Config;
 use crate::game::Sizes;
 use crate::search::root::RootSummary;
@@ -94,26 +93,4 @@ pub struct Copied {
     pub inside: u64,
     /// In all.
     pub total: u64,
-}
-
-/// Where the time of some passes went.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PassParts {
-    /// Mean seconds of a pass: of selection with observations, forward, expansion, and backup with what follows a pass.
-    pub seconds: [f64; 4],
-    /// The passes.
-    pub passes: u32,
-    /// Their kernels, the longest first.
-    pub kernels: Vec<KernelTime>,
-}
-
-impl PassParts {
-    /// Passes of two devices at the same time: the slower one's seconds, the kernels of both.
-    pub fn beside(self, other: Self) -> Self {
-        Self {
-            seconds: std::array::from_fn(|i| self.seconds[i].max(other.seconds[i])),
-            passes: self.passes.max(other.passes),
-            kernels: KernelTime::together(self.kernels.into_iter().chain(other.kernels)),
-        }
-    }
 }

@@ -3,6 +3,7 @@
 
 pub mod plan;
 pub mod lanes;
+pub mod times; // where it goes on a device
 pub mod cpu;
 pub mod split; // rows on several devices
 pub mod kernels;
@@ -17,8 +18,9 @@ use crate::net::NetParts;
 use crate::search::eval_cache::EvalCache;
 use crate::search::root::{Exploration, RootSummary, RowKey};
 use crate::tree::Tree;
-use lanes::{Copied, Decided, LaneStart, Lead, PassParts, PlayPlan};
+use lanes::{Copied, Decided, LaneStart, Lead, PlayPlan};
 use std::sync::Arc;
+use times::PassParts;
 
 /// A backend for `game` on the devices that the plan's parameters name.
 ///

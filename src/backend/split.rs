@@ -3,8 +3,9 @@
 //! Random numbers are keyed by the game that they are for and no row looks at another, so games are those of one device to the
 //! bit, however they are split. Whole passes run at the same time on all devices, a thread each, with no word between them.
 
-use super::lanes::{Copied, Decided, LaneStart, Lead, PassParts, PlayPlan};
+use super::lanes::{Copied, Decided, LaneStart, Lead, PlayPlan};
 use super::plan::BackendPlan;
+use super::times::PassParts;
 use super::{Backend, PlyPlan, RootCache, Selected, Snapshot};
 use crate::config::DeviceName;
 use crate::error::{Error, Result};

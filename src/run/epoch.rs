@@ -3,7 +3,7 @@
 
 use super::findings::FindingsLog;
 use super::learner::Learner;
-use crate::config::Config;
+use crate::config::{Config, TrainingOrder};
 use crate::error::Result;
 use crate::replay::{BatchPlan, Replay, Symmetries};
 use crate::report::metrics::Losses;
@@ -74,80 +74,89 @@ pub struct Training<'a> {
     pub config: &'a Config,
 }
 
-/// Self-play, then updates on all samples, those of this epoch included; None where `stop` is set before the end.
-///
-/// # Errors
-/// What self-play, training or the disk says.
-pub fn in_turns(
-    gathering: Gathering<'_>,
-    training: Training<'_>,
-    replay: &mut Replay,
-    voice: &mut Progress,
-    stop: &AtomicBool,
-) -> Result<Option<Done>> {
-    let start = Instant::now();
-    let goes_on = || !stop.load(Ordering::Relaxed);
-    gathering.announce(voice);
-    let keep = &mut |sample: Sample| replay.push(&sample);
-    let Some(played) = gathering.run(voice, &goes_on, keep)? else { return Ok(None) };
-    let selfplay = start.elapsed().as_secs_f64();
-    if training.due(replay) > 0 {
-        voice.start("training", training.due(replay), "updates");
-    }
-    let Some(losses) = training.run(replay, &goes_on, &|made| voice.set(made))? else { return Ok(None) };
-    let times = Times { selfplay, training: start.elapsed().as_secs_f64() - selfplay, overlapped: 0.0 };
-    Ok(Some(Done { played, losses, times }))
+/// An epoch's works, and what they share.
+pub struct Works<'a> {
+    /// The one.
+    pub gathering: Gathering<'a>,
+    /// The other.
+    pub training: Training<'a>,
+    /// Where samples go, and where batches come from.
+    pub replay: &'a mut Replay,
+    /// Says how far they are.
+    pub voice: &'a mut Progress,
+    /// Set where both are to end early.
+    pub stop: &'a AtomicBool,
 }
 
-/// Self-play and, at the same time, the updates that the samples of earlier epochs call for, on those samples alone; None where
-/// `stop` is set before the end. Neither depends on how fast the other is.
-///
-/// # Errors
-/// What self-play, training or the disk says.
-pub fn overlapped(
-    gathering: Gathering<'_>,
-    training: Training<'_>,
-    replay: &mut Replay,
-    voice: &mut Progress,
-    stop: &AtomicBool,
-) -> Result<Option<Done>> {
-    let start = Instant::now();
-    let failed = AtomicBool::new(false);
-    let goes_on = || !stop.load(Ordering::Relaxed) && !failed.load(Ordering::Relaxed);
-    let (tell, told) = mpsc::channel();
-    let (due, earlier) = (training.due(replay), &*replay);
-    let mut samples = Vec::new();
-    gathering.announce(voice);
-    let (played, trained, times) = thread::scope(|scope| {
-        let training = scope.spawn(|| {
-            // Nobody is told any more where self-play has panicked.
-            let trained = training.run(earlier, &goes_on, &|made| tell.send(made).unwrap_or_default());
-            drop(tell);
-            failed.fetch_or(trained.is_err(), Ordering::Relaxed);
-            (trained, start.elapsed().as_secs_f64())
-        });
-        let played = gathering.run(voice, &goes_on, &mut |sample| samples.push(sample));
-        failed.fetch_or(played.is_err(), Ordering::Relaxed);
+impl Works<'_> {
+    /// Both in the order that the configuration asks for; None where `stop` is set before their end.
+    ///
+    /// # Errors
+    /// What self-play, training or the disk says.
+    pub fn run(self) -> Result<Option<Done>> {
+        self.voice.start("self-play", self.gathering.target(), "samples");
+        match self.training.config.train.order {
+            TrainingOrder::InTurns => self.in_turns(),
+            TrainingOrder::Overlapped => self.overlapped(),
+        }
+    }
+
+    /// Self-play, then updates on all samples, those of this epoch included.
+    fn in_turns(self) -> Result<Option<Done>> {
+        let Self { gathering, training, replay, voice, stop } = self;
+        let start = Instant::now();
+        let goes_on = || !stop.load(Ordering::Relaxed);
+        let keep = &mut |sample: Sample| replay.push(&sample);
+        let Some(played) = gathering.run(voice, &goes_on, keep)? else { return Ok(None) };
         let selfplay = start.elapsed().as_secs_f64();
+        let due = training.due(replay);
         if due > 0 {
             voice.start("training", due, "updates");
-            told.iter().for_each(|made| voice.set(made));
         }
-        let (trained, training) = training.join().unwrap_or_else(|panic| resume_unwind(panic));
-        (played, trained, Times { selfplay, training, overlapped: selfplay.min(training) })
-    });
-    let (Some(played), Some(losses)) = (played?, trained?) else { return Ok(None) };
-    samples.iter().for_each(|sample| replay.push(sample));
-    Ok(Some(Done { played, losses, times }))
+        let tell = &|made| voice.set(made);
+        let Some(losses) = training.run(replay, due, &goes_on, tell)? else { return Ok(None) };
+        let times = Times { selfplay, training: start.elapsed().as_secs_f64() - selfplay, overlapped: 0.0 };
+        Ok(Some(Done { played, losses, times }))
+    }
+
+    /// Self-play and, at the same time, the updates that the samples of earlier epochs call for, on those samples alone. Neither
+    /// depends on how fast the other is; where one fails, the other ends early.
+    fn overlapped(self) -> Result<Option<Done>> {
+        let Self { gathering, training, replay, voice, stop } = self;
+        let start = Instant::now();
+        let failed = AtomicBool::new(false);
+        let goes_on = || !stop.load(Ordering::Relaxed) && !failed.load(Ordering::Relaxed);
+        let (tell, told) = mpsc::channel();
+        let (due, earlier) = (training.due(replay), &*replay);
+        let mut samples = Vec::new();
+        let (played, trained, times) = thread::scope(|scope| {
+            let training = scope.spawn(|| {
+                // Nobody is told any more where self-play has panicked.
+                let trained =
+                    training.run(earlier, due, &goes_on, &|made| tell.send(made).unwrap_or_default());
+                drop(tell);
+                failed.fetch_or(trained.is_err(), Ordering::Relaxed);
+                (trained, start.elapsed().as_secs_f64())
+            });
+            let played = gathering.run(voice, &goes_on, &mut |sample| samples.push(sample));
+            failed.fetch_or(played.is_err(), Ordering::Relaxed);
+            let selfplay = start.elapsed().as_secs_f64();
+            if due > 0 {
+                voice.start("training", due, "updates");
+                told.iter().for_each(|made| voice.set(made));
+            }
+            let (trained, training) = training.join().unwrap_or_else(|panic| resume_unwind(panic));
+            (played, trained, Times { selfplay, training, overlapped: selfplay.min(training) })
+        });
+        let (Some(played), Some(losses)) = (played?, trained?) else { return Ok(None) };
+        samples.iter().for_each(|sample| replay.push(sample));
+        Ok(Some(Done { played, losses, times }))
+    }
 }
 
 impl Gathering<'_> {
     fn target(&self) -> u64 {
         self.config.selfplay.samples_per_epoch as u64
-    }
-
-    fn announce(&self, voice: &mut Progress) {
-        voice.start("self-play", self.target(), "samples");
     }
 
     /// Plays as long as `goes_on`, and gives every sample to `keep`.
@@ -188,17 +197,18 @@ impl Training<'_> {
         all.saturating_sub(self.trainer.updates())
     }
 
-    /// Makes the updates that are due as long as `goes_on`, and tells after each how many are made.
+    /// Makes `due` updates as long as `goes_on`, and tells after each how many are made; no losses where none are due.
     fn run(
         self,
         replay: &Replay,
+        due: u64,
         goes_on: &dyn Fn() -> bool,
         tell: &dyn Fn(u64),
     ) -> Result<Option<Option<Losses>>> {
-        let (first, due) = (self.trainer.updates(), self.due(replay));
         if due == 0 {
             return Ok(Some(None));
         }
+        let first = self.trainer.updates();
         let Config { train, run, .. } = self.config;
         let plan = BatchPlan {
             size: train.batch * train.accumulate,

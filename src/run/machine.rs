@@ -11,13 +11,17 @@ use crate::error::Result;
 use crate::net::{NetSpec, Network, Weights};
 use std::sync::Arc;
 
-/// Makes the parts of a run.
+/// Makes the parts of a run: each, unless told otherwise, on the devices that the configuration names.
 pub trait Machine: Send {
     /// Refuses devices that cannot be used, before anything is done for them.
     ///
     /// # Errors
     /// [`crate::Error::Device`] in one sentence.
-    fn check(&self, config: &Config) -> Result<()>;
+    fn check(&self, config: &Config) -> Result<()> {
+        check_devices(&config.run.device)?;
+        check_devices(&config.network_devices())?;
+        check_devices(&config.training_devices())
+    }
 
     /// The network of self-play and evaluation.
     ///
@@ -29,7 +33,9 @@ pub trait Machine: Send {
         game: &dyn AnyGame,
         spec: &NetSpec,
         weights: &Weights,
-    ) -> Result<Box<dyn Network>>;
+    ) -> Result<Box<dyn Network>> {
+        place(config, game, spec, weights).map(|(network, _)| network)
+    }
 
     /// What trains it, at its first weights or going on from `state`.
     ///
@@ -41,7 +47,9 @@ pub trait Machine: Send {
         game: &Arc<dyn AnyGame>,
         spec: &NetSpec,
         state: Option<&Weights>,
-    ) -> Result<Box<dyn Learner>>;
+    ) -> Result<Box<dyn Learner>> {
+        learner(config, game, spec, state)
+    }
 
     /// The games and trees of self-play, `rows_per_game` rows each.
     ///
@@ -52,45 +60,12 @@ pub trait Machine: Send {
         game: &dyn AnyGame,
         plan: BackendPlan,
         rows_per_game: usize,
-    ) -> Result<Box<dyn Backend>>;
+    ) -> Result<Box<dyn Backend>> {
+        games_backend(game, plan, rows_per_game)
+    }
 }
 
 /// The devices that the configuration names.
 pub struct Named;
 
-impl Machine for Named {
-    fn check(&self, config: &Config) -> Result<()> {
-        check_devices(&config.run.device)?;
-        check_devices(&config.network_devices())?;
-        check_devices(&config.training_devices())
-    }
-
-    fn network(
-        &self,
-        config: &Config,
-        game: &dyn AnyGame,
-        spec: &NetSpec,
-        weights: &Weights,
-    ) -> Result<Box<dyn Network>> {
-        place(config, game, spec, weights).map(|(network, _)| network)
-    }
-
-    fn learner(
-        &self,
-        config: &Config,
-        game: &Arc<dyn AnyGame>,
-        spec: &NetSpec,
-        state: Option<&Weights>,
-    ) -> Result<Box<dyn Learner>> {
-        learner(config, game, spec, state)
-    }
-
-    fn backend(
-        &self,
-        game: &dyn AnyGame,
-        plan: BackendPlan,
-        rows_per_game: usize,
-    ) -> Result<Box<dyn Backend>> {
-        games_backend(game, plan, rows_per_game)
-    }
-}
+impl Machine for Named {}

@@ -167,3 +167,21 @@ fn available() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     kib_of(&text, "MemAvailable:")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::batch::any_game;
+
+    #[test]
+    fn samples_that_wait_for_the_end_of_an_epoch_are_planned() {
+        let game = any_game("connect_four", &toml::Table::new()).expect("registered");
+        let mut config = Config::default();
+        let plan = |config: &Config| MemoryPlan::new(config, game.as_ref());
+        let in_turns = plan(&config);
+        config.train.order = TrainingOrder::Overlapped;
+        let waiting =
+            config.selfplay.samples_per_epoch * Replay::sample_bytes(&game.sizes(), game.state_size());
+        assert_eq!(plan(&config), MemoryPlan { replay: in_turns.replay + waiting as u64, ..in_turns });
+    }
+}

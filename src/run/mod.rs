@@ -15,7 +15,7 @@ pub mod strength;
 
 use crate::backend::lanes::PlayPlan;
 use crate::batch::{AnyGame, any_game};
-use crate::config::{Config, TrainingOrder};
+use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::files::{remove_temporaries, write_atomic};
 use crate::net::{NetSpec, Network};
@@ -28,7 +28,7 @@ use crate::root_cache::{self, CachePlan};
 use crate::selfplay::{FinishedGame, SelfPlay, backend_plan};
 use crate::weights::NetFile;
 use checkpoint::{Checkpoint, Counters, Parts};
-use epoch::{Done, Gathering, Training};
+use epoch::{Done, Gathering, Training, Works};
 use findings::FindingsLog;
 use learner::Learner;
 use machine::{Machine, Named};
@@ -300,11 +300,7 @@ impl Run {
         let Self { config, selfplay, findings, trainer, replay, .. } = self;
         let gathering = Gathering { selfplay, findings, config };
         let training = Training { trainer: trainer.as_mut(), config };
-        let both = match config.train.order {
-            TrainingOrder::InTurns => epoch::in_turns,
-            TrainingOrder::Overlapped => epoch::overlapped,
-        };
-        both(gathering, training, replay, voice, stop)
+        Works { gathering, training, replay, voice, stop }.run()
     }
 
     /// The network with the present weights, which come by way of the host wherever they are trained.

@@ -10,7 +10,8 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
-use vecaz::backend::kernels::device::{Arg, Device, KernelTime, LaunchShape, Limits, Pinned, Program};
+use vecaz::backend::kernels::device::{Arg, Device, LaunchShape, Limits, Pinned, Program};
+use vecaz::backend::times::KernelTime;
 use vecaz::{Error, Result};
 
 /// Bytes that lie behind every buffer and must never change.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use vecaz::backend::Backend;
 use vecaz::backend::kernels::KernelBackend;
 use vecaz::backend::kernels::collective::Place;
@@ -16,7 +16,7 @@ use vecaz::backend::kernels::forward::DeviceEvaluator;
 use vecaz::backend::plan::BackendPlan;
 use vecaz::batch::AnyGame;
 use vecaz::config::{Config, DeviceName};
-use vecaz::net::{NetParts, NetSpec, Network, Weights};
+use vecaz::net::{IoShape, NetParts, NetSpec, Network, Weights};
 use vecaz::replay::{BatchPlan, Replay};
 use vecaz::report::metrics::EpochRecord;
 use vecaz::report::progress::{Progress, Verbosity};
@@ -177,20 +177,6 @@ fn check(devices: u32, order: &str) {
 struct Failing(u64);
 
 impl Machine for Failing {
-    fn check(&self, config: &Config) -> Result<()> {
-        Named.check(config)
-    }
-
-    fn network(
-        &self,
-        config: &Config,
-        game: &dyn AnyGame,
-        spec: &NetSpec,
-        weights: &Weights,
-    ) -> Result<Box<dyn Network>> {
-        Named.network(config, game, spec, weights)
-    }
-
     fn learner(
         &self,
         config: &Config,
@@ -198,22 +184,18 @@ impl Machine for Failing {
         spec: &NetSpec,
         state: Option<&Weights>,
     ) -> Result<Box<dyn Learner>> {
-        Ok(Box::new(Forgetful { learner: Named.learner(config, game, spec, state)?, until: self.0 }))
-    }
-
-    fn backend(
-        &self,
-        game: &dyn AnyGame,
-        plan: BackendPlan,
-        rows_per_game: usize,
-    ) -> Result<Box<dyn Backend>> {
-        Named.backend(game, plan, rows_per_game)
+        Ok(Box::new(Forgetful {
+            learner: Named.learner(config, game, spec, state)?,
+            until: self.0,
+            updates: Arc::default(),
+        }))
     }
 }
 
 struct Forgetful {
     learner: Box<dyn Learner>,
     until: u64,
+    updates: Arc<AtomicUsize>,
 }
 
 impl Learner for Forgetful {
@@ -225,6 +207,7 @@ impl Learner for Forgetful {
         if self.updates() == self.until {
             return Err(Error::Device { device: "cuda:7".into(), what: "it fell off the bus".into() });
         }
+        self.updates.fetch_add(1, Ordering::Relaxed);
         self.learner.update(replay, plan)
     }
 
@@ -253,6 +236,87 @@ fn training_that_fails_ends_the_run_and_no_epoch_is_lost() {
         go(Run::resume(config(order, 4), &failed, 1));
         assert_same(&whole, &failed, order);
     }
+}
+
+/// The machine's own parts, but a network that fails when it is asked for the time of this number; updates are counted.
+struct Tiring {
+    until: usize,
+    updates: Arc<AtomicUsize>,
+}
+
+impl Machine for Tiring {
+    fn learner(
+        &self,
+        config: &Config,
+        game: &Arc<dyn AnyGame>,
+        spec: &NetSpec,
+        state: Option<&Weights>,
+    ) -> Result<Box<dyn Learner>> {
+        let learner = Named.learner(config, game, spec, state)?;
+        Ok(Box::new(Forgetful { learner, until: u64::MAX, updates: self.updates.clone() }))
+    }
+
+    fn network(
+        &self,
+        config: &Config,
+        game: &dyn AnyGame,
+        spec: &NetSpec,
+        weights: &Weights,
+    ) -> Result<Box<dyn Network>> {
+        let network = Named.network(config, game, spec, weights)?;
+        Ok(Box::new(Tired { network, asked: Arc::default(), until: self.until }))
+    }
+}
+
+struct Tired {
+    network: Box<dyn Network>,
+    asked: Arc<AtomicUsize>,
+    until: usize,
+}
+
+impl Network for Tired {
+    fn shape(&self) -> IoShape {
+        self.network.shape()
+    }
+
+    fn forward(&mut self, obs: &[f32], logits: &mut [f32], values: &mut [f32]) -> Result<()> {
+        if self.asked.fetch_add(1, Ordering::Relaxed) == self.until {
+            return Err(Error::Device { device: "cuda:7".into(), what: "it fell off the bus".into() });
+        }
+        self.network.forward(obs, logits, values)
+    }
+
+    fn fork(&self) -> Box<dyn Network> {
+        Box::new(Self { network: self.network.fork(), asked: self.asked.clone(), until: self.until })
+    }
+}
+
+/// What a run says that `machine` makes the parts of from the second epoch on, with some settings changed.
+fn second_epoch(machine: Box<dyn Machine>, change: &dyn Fn(&mut Config)) -> String {
+    let folder = tempfile::tempdir().expect("a folder");
+    let dir = folder.path().join("run");
+    go(Run::start(config("overlapped", 1), &dir, 2));
+    let mut changed = config("overlapped", 2);
+    change(&mut changed);
+    let mut run = Run::resume_on(machine, changed, &dir, 2).expect("a checkpoint");
+    let stop = AtomicBool::new(false);
+    run.go(&mut Progress::new(Verbosity::Quiet), &stop).expect_err("it fails").to_string()
+}
+
+#[test]
+fn where_one_of_self_play_and_training_fails_the_other_ends_too() {
+    let right = "device cuda:7: it fell off the bus";
+    // An epoch of hours, which ends.
+    let of_training = second_epoch(Box::new(Failing(2)), &|c| {
+        (c.selfplay.samples_per_epoch, c.run.memory_mib) = (1_000_000_000, 1 << 40);
+    });
+    assert_eq!(of_training, right);
+    let updates = Arc::default();
+    let machine = Tiring { until: 9, updates: Arc::clone(&updates) };
+    let of_self_play = second_epoch(Box::new(machine), &|c| c.train.reuse = 1000.0);
+    assert_eq!(of_self_play, right);
+    let (made, due) = (updates.load(Ordering::Relaxed), 200 * 1000 / 63);
+    assert!(made < due / 2, "{made} of at least {due} updates are made");
 }
 
 #[test]

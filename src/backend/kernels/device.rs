@@ -1,7 +1,7 @@
 //! What runs kernels: a GPU, or in the tests the same sources compiled as host C++.
 
+use crate::backend::times::KernelTime;
 use crate::error::Result;
-use serde::{Deserialize, Serialize};
 
 /// A compiled program's source: one game, or one network, with its sizes as constants.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,44 +71,6 @@ impl Limits {
             _ => 227,
         };
         Self { capability, multiprocessors, shared: kib << 10 }
-    }
-}
-
-/// What the launches of one kernel took.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct KernelTime {
-    /// The kernel.
-    pub kernel: String,
-    /// Its launches.
-    pub launches: u64,
-    /// Seconds of all of them.
-    pub seconds: f64,
-}
-
-impl KernelTime {
-    /// The kernels of `launches`, each a name and its seconds, the longest in all first.
-    pub fn of<'a>(launches: impl IntoIterator<Item = (&'a str, f64)>) -> Vec<Self> {
-        Self::together(launches.into_iter().map(|(kernel, seconds)| Self {
-            kernel: kernel.to_string(),
-            launches: 1,
-            seconds,
-        }))
-    }
-
-    /// Every kernel once, the longest in all first.
-    pub fn together(times: impl IntoIterator<Item = Self>) -> Vec<Self> {
-        let mut kernels: Vec<Self> = Vec::new();
-        for time in times {
-            match kernels.iter_mut().find(|known| known.kernel == time.kernel) {
-                Some(known) => {
-                    known.launches += time.launches;
-                    known.seconds += time.seconds;
-                }
-                None => kernels.push(time),
-            }
-        }
-        kernels.sort_by(|a, b| b.seconds.total_cmp(&a.seconds).then_with(|| a.kernel.cmp(&b.kernel)));
-        kernels
     }
 }
 
@@ -259,18 +221,4 @@ pub trait Device: Send + Sized {
         shape: LaunchShape,
         args: &[Arg<'_, Self::Buffer>],
     ) -> Result<()>;
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_kernel_that_took_longest_in_all_comes_first() {
-        let times = KernelTime::of([("select", 2.0), ("layer", 1.5), ("expand", 0.5), ("layer", 1.0)]);
-        let time = |kernel: &str, launches, seconds| KernelTime { kernel: kernel.into(), launches, seconds };
-        assert_eq!(times, [time("layer", 2, 2.5), time("select", 1, 2.0), time("expand", 1, 0.5)]);
-        let twice = KernelTime::together(times.iter().chain(&times).cloned());
-        assert_eq!(twice[0], time("layer", 4, 5.0));
-    }
 }

@@ -24,8 +24,9 @@ mod rows; // all of it together, with failures
 mod snapshots; // one row between device and host
 
 use super::cpu::principal_variation;
-use super::lanes::{Copied, Decided, LaneStart, Lead, PassParts, PlayPlan};
+use super::lanes::{Copied, Decided, LaneStart, Lead, PlayPlan};
 use super::plan::BackendPlan;
+use super::times::PassParts;
 use super::{Backend, PlyPlan, RootCache, Selected, Snapshot};
 use crate::batch::AnyGame;
 use crate::error::{Error, Result};

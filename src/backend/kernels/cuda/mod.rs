@@ -7,8 +7,9 @@ mod nccl;
 mod pinned;
 mod timing;
 
-use super::device::{Arg, Device, KernelTime, LaunchShape, Limits, Program};
+use super::device::{Arg, Device, LaunchShape, Limits, Program};
 use super::store::Store;
+use crate::backend::times::KernelTime;
 use crate::config::DeviceName;
 use crate::error::{Error, Result};
 use compile::{Compiler, Target};

@@ -1,6 +1,6 @@
 //! Launches timed one by one, by events before and after each.
 
-use crate::backend::kernels::device::KernelTime;
+use crate::backend::times::KernelTime;
 use cudarc::driver::{CudaEvent, CudaStream, DriverError, sys};
 use std::cell::RefCell;
 

@@ -9,7 +9,8 @@ use crate::backend::kernels::lanes::{DeviceLanes, PackedStarts};
 use crate::backend::kernels::layout::Totals;
 use crate::backend::kernels::memory::{DeviceNeed, NetworkNeed};
 use crate::backend::kernels::network::{DeviceNetwork, ObsFormat, Slots};
-use crate::backend::lanes::{Decided, LaneStart, Lead, PassParts, PlayPlan};
+use crate::backend::lanes::{Decided, LaneStart, Lead, PlayPlan};
+use crate::backend::times::PassParts;
 use std::time::Instant;
 
 impl<D: Device> Rows<D> {
