@@ -1,17 +1,20 @@
 //! The network's kernels on a GPU: positions a second and the share of the measured peak, one JSON object a line.
 //!
-//!     cargo bench --features cuda --bench device_forward
-//!     cargo bench --features cuda --bench device_forward -- 6x128 --slots 4096,32768 --numbers f16
+//!     cargo bench --bench device_forward
+//!     cargo bench --bench device_forward -- 6x128 --slots 4096,32768 --numbers f16
 //!
-//! Two peaks are measured first: `gemm` is candle's product (cuBLAS) of large matrices in bf16, of which `share` is a share;
+//! Two peaks are measured first: `gemm` is cuBLAS's product of large matrices in bf16, of which `share` is a share;
 //! `mma` is the instruction of the layers, run flat out. Operations are counted with all nine taps of every square.
 
-use candle_core::{DType, Tensor};
 use clap::Parser;
+use cudarc::cublas::result::CublasError;
+use cudarc::cublas::sys::cublasOperation_t;
+use cudarc::cublas::{CudaBlas, Gemm, GemmConfig};
+use cudarc::driver::{CudaContext, DriverError};
+use half::bf16;
 use serde_json::json;
 use std::time::Instant;
-use vecaz::backend::kernels::candle_device;
-use vecaz::backend::kernels::cuda::CudaDevice;
+use vecaz::backend::kernels::cuda::{CudaDevice, CudaLibrary};
 use vecaz::backend::kernels::device::{Arg, Device, LaunchShape};
 use vecaz::backend::kernels::forward::{DeviceForward, Numbers, PEAK_BLOCK, PEAK_PRODUCTS, peak_program};
 use vecaz::backend::kernels::network::{DeviceNetwork, Slots};
@@ -87,12 +90,35 @@ fn seconds_of(
     Ok(start.elapsed().as_secs_f64() / done as f64)
 }
 
-/// Operations a second of cuBLAS on large matrices in bf16.
+/// Operations a second of cuBLAS on large matrices of random numbers in bf16, since a GPU is faster on zeros.
 fn gemm_peak(args: &Args) -> Result<f64> {
-    let gpu = candle_device(args.gpu)?;
-    let matrix = || Tensor::randn(0f32, 1.0, (SIDE, SIDE), &gpu).and_then(|t| t.to_dtype(DType::BF16));
-    let (a, b) = (matrix()?, matrix()?);
-    let seconds = seconds_of(args.seconds, || Ok(a.matmul(&b).map(drop)?), || Ok(gpu.synchronize()?))?;
+    let name = format!("cuda:{}", args.gpu);
+    [CudaLibrary::ProductsLight, CudaLibrary::Products].iter().try_for_each(|library| library.load(&name))?;
+    let told = |what: String| Error::Device { device: name.clone(), what: format!("cuBLAS: {what}") };
+    let from_driver = |e: DriverError| told(e.to_string());
+    let from_cublas = |e: CublasError| told(e.to_string());
+    let stream = CudaContext::new(args.gpu as usize).and_then(|gpu| gpu.new_stream()).map_err(from_driver)?;
+    let mut random = Key::new(1, Purpose::Weights).stream();
+    let numbers: Vec<bf16> = (0..SIDE * SIDE).map(|_| bf16::from_f32(random.uniform() - 0.5)).collect();
+    let matrix = || stream.clone_htod(&numbers).map_err(from_driver);
+    let (a, b, mut c) = (matrix()?, matrix()?, matrix()?);
+    let blas = CudaBlas::new(stream.clone()).map_err(from_cublas)?;
+    let side = SIDE as i32;
+    let config = || GemmConfig {
+        transa: cublasOperation_t::CUBLAS_OP_N,
+        transb: cublasOperation_t::CUBLAS_OP_N,
+        m: side,
+        n: side,
+        k: side,
+        alpha: bf16::ONE,
+        lda: side,
+        ldb: side,
+        beta: bf16::ZERO,
+        ldc: side,
+    };
+    // SAFETY: each of the three matrices has SIDE times SIDE numbers, as the configuration says.
+    let product = || unsafe { blas.gemm(config(), &a, &b, &mut c) }.map_err(from_cublas);
+    let seconds = seconds_of(args.seconds, product, || stream.synchronize().map_err(from_driver))?;
     Ok(2.0 * (SIDE * SIDE * SIDE) as f64 / seconds)
 }
 

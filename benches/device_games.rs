@@ -1,7 +1,7 @@
 //! Random play on a GPU, plies per second, of every registered game: each thread plays one game, all plies in one launch.
 //!
-//!     cargo bench --features cuda --bench device_games -- --json plies.json
-//!     cargo bench --features cuda --bench device_games -- hex go --seconds 2
+//!     cargo bench --bench device_games -- --json plies.json
+//!     cargo bench --bench device_games -- hex go --seconds 2
 
 use clap::Parser;
 use serde_json::{Value, json};

@@ -1,8 +1,8 @@
 //! Training on a GPU: updates per second, each out of the replay on the device, and the share of the time that kernels run, one
 //! JSON line for each network, batch and number format. Needs a GPU.
 //!
-//!     cargo bench --features cuda --bench device_train
-//!     cargo bench --features cuda --bench device_train -- --nets 6x128 --batches 4096 --precisions bf16 --seconds 5
+//!     cargo bench --bench device_train
+//!     cargo bench --bench device_train -- --nets 6x128 --batches 4096 --precisions bf16 --seconds 5
 
 use clap::Parser;
 use serde_json::json;

@@ -51,12 +51,11 @@ for line in open(sys.argv[1]):
 pack() {
     local folder=$1 capability=${2:-90}
     cd "$here/.."
-    eval "$(kernels/toolchain.sh)"
     messages=$(mktemp)
-    local build=(--release --locked --features cuda --message-format=json)
+    local build=(--release --locked --message-format=json)
     cargo build "${build[@]}" --bin vecaz --example kernel_store > "$messages"
     cargo test "${build[@]}" --no-run --test cuda_parity >> "$messages"
-    cargo bench --locked --features cuda --message-format=json --no-run --bench device_games \
+    cargo bench --locked --message-format=json --no-run --bench device_games \
         --bench device_forward --bench device_train >> "$messages"
     mkdir -p "$folder/files"
     kernels/wheels.sh nvidia-cuda-nvrtc==13.0.88 > /dev/null

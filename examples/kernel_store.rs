@@ -1,7 +1,7 @@
 //! Compiles the kernels of games for a GPU that need not be there, into a folder that is carried to the machine that has it
 //! (`VECAZ_CACHE`): that machine then starts without compiling.
 //!
-//!     cargo run --release --features cuda --example kernel_store -- 90 FOLDER < programs.txt
+//!     cargo run --release --example kernel_store -- 90 FOLDER < programs.txt
 //!
 //! Each line of the input is a game's name and, after a bar, its options with `;` between them: `hex | size = 13; swap = true`.
 

@@ -136,8 +136,7 @@ fn devices_that_cannot_be_are_refused() {
                 assert!(!Path::new("no_such_run").exists());
             }
         } else {
-            let how =
-                "expected cpu; this program was built without CUDA, `cargo build --release --features cuda`";
+            let how = "expected cpu; this program was built without CUDA, `cargo build --release`";
             assert_refused(&arguments, &format!("config key {key}, {how}"));
         }
     }

@@ -21,8 +21,7 @@ impl DeviceName {
         if self == Self::Cpu || cfg!(feature = "cuda") {
             return Ok(());
         }
-        let expected = "cpu; this program was built without CUDA, \
-                        `cargo build --release --features cuda` makes one that has it (see the README, \"On a GPU\")";
+        let expected = "cpu; this program was built without CUDA (--no-default-features), `cargo build --release` makes one that has it";
         Err(Error::config(key, self, expected))
     }
 }

@@ -21,23 +21,24 @@ fn ends() -> i32 {
     unsafe { **NCCL.get::<*mut i32>(b"nccl_ends").expect("in nccl.c") }
 }
 
-/// So many of the driver's GPUs, or nothing, said loudly, where NVIDIA's compiler is not on this machine.
-fn gpus(num: u32) -> Option<Vec<CudaDevice>> {
-    drop(loaded(None)?);
-    Some((0..num).map(|number| CudaDevice::open(number, None).expect("opened")).collect())
+/// So many of the driver's GPUs.
+fn gpus(num: u32) -> Vec<CudaDevice> {
+    drop(loaded(None));
+    (0..num).map(|number| CudaDevice::open(number, None).expect("opened")).collect()
 }
 
 /// Both GPUs, linked, each with a buffer of these bytes.
-fn pair(bytes: [&[u8]; 2]) -> Option<[(CudaDevice, Sums, Buffer); 2]> {
+fn pair(bytes: [&[u8]; 2]) -> [(CudaDevice, Sums, Buffer); 2] {
     set(&NCCL, "nccl_link_result", 0i32);
     let mut bytes = bytes.into_iter();
-    let places = linked(gpus(2)?).expect("linked").into_iter().map(|Place { device, sums }| {
+    let places = linked(gpus(2)).expect("linked").into_iter().map(|Place { device, sums }| {
         let bytes = bytes.next().expect("two");
         let mut buffer = device.alloc(bytes.len()).expect("room");
         device.upload(&mut buffer, 0, bytes).expect("copied");
         (device, sums.expect("of two"), buffer)
     });
-    places.collect::<Vec<_>>().try_into().ok()
+    let places: Vec<_> = places.collect();
+    places.try_into().ok().expect("two")
 }
 
 /// Does `work` on both at the same time.
@@ -68,7 +69,7 @@ fn numbers_of_both_formats_are_summed_on_all() {
     let _driver = driver();
     let floats = [[1.5f32, -2.0, 8.0], [0.25, 4.0, 16.0]];
     let given = [bytemuck::cast_slice(&floats[0]), bytemuck::cast_slice(&floats[1])];
-    let Some(linked) = pair(given) else { return };
+    let linked = pair(given);
     assert_eq!(ends(), 2);
     let done = both(linked, |device, sums, buffer| {
         assert_eq!(sums.size(), 2);
@@ -85,7 +86,7 @@ fn numbers_of_both_formats_are_summed_on_all() {
 
     let doubles = [[1.0f64, 1e-12], [2.0, 3e-12]];
     let given = [bytemuck::cast_slice(&doubles[0]), bytemuck::cast_slice(&doubles[1])];
-    let Some(linked) = pair(given) else { return };
+    let linked = pair(given);
     let done = both(linked, |device, sums, buffer| sums.all_reduce_sum(device, buffer, Number::F64, 2));
     for (device, _, buffer, result) in &done {
         result.as_ref().expect("summed");
@@ -99,7 +100,7 @@ fn numbers_of_both_formats_are_summed_on_all() {
 #[test]
 fn who_gives_up_wakes_who_waits() {
     let _driver = driver();
-    let Some(linked) = pair([&[0; 8], &[0; 8]]) else { return };
+    let linked = pair([&[0; 8], &[0; 8]]);
     let done = both(linked, |device, sums, buffer| -> Result<()> {
         if sums.rank() == 1 {
             sums.give_up();
@@ -118,10 +119,10 @@ fn who_gives_up_wakes_who_waits() {
 fn a_link_that_cannot_be_is_told_and_one_gpu_needs_none() {
     let _driver = driver();
     set(&NCCL, "nccl_link_result", 2i32);
-    let Some(devices) = gpus(2) else { return };
+    let devices = gpus(2);
     let error = sentence(linked(devices).map(drop));
     let expected = "NCCL cannot link them: unhandled system error (ncclResult_t 2)";
     assert_eq!(error, format!("device cuda:0,cuda:1: {expected}"));
-    let alone = linked(gpus(1).expect("a compiler")).expect("no link is made");
+    let alone = linked(gpus(1)).expect("no link is made");
     assert!(matches!(alone.as_slice(), [Place { sums: None, .. }]));
 }

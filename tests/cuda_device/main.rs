@@ -1,20 +1,36 @@
-//! The CUDA device without a GPU: a driver of the test's own on the host's memory (`driver.c`) and, where it is on the
-//! machine, NVIDIA's compiler. What is shown: arguments and copies arrive where they should, and everything that goes wrong is
-//! told in one sentence.
+//! The CUDA device without a GPU: a driver of the test's own on the host's memory (`driver.c`), with NVIDIA's compiler where it
+//! is on the machine, else one of the test's own (`nvrtc.c`). What is shown: arguments and copies arrive where they should, and
+//! everything that goes wrong is told in one sentence.
 #![cfg(all(feature = "cuda", target_os = "linux"))]
 
 use libloading::{Library, Symbol};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{LazyLock, Mutex, MutexGuard};
-use vecaz::backend::kernels::cuda::CudaDevice;
+use vecaz::backend::kernels::cuda::{CudaDevice, CudaLibrary};
 use vecaz::backend::kernels::device::{Arg, Device, LaunchShape, Pinned, Program};
 use vecaz::backend::kernels::store::Store;
 
 mod linked;
 
-/// The driver, loaded before anything asks for one: who looks for libcuda.so.1 finds it by that name.
-static DRIVER: LazyLock<Mutex<Library>> = LazyLock::new(|| Mutex::new(stand_in("libcuda.so.1", "driver.c")));
+/// The driver, loaded before anything asks for one: cudarc looks for its functions in libcuda.so first, and finds the one that is
+/// loaded under that name. That there is a libcuda.so.1 is looked up before.
+static DRIVER: LazyLock<Mutex<Library>> = LazyLock::new(|| {
+    std::mem::forget(stand_in("libcuda.so.1", "driver.c"));
+    Mutex::new(stand_in("libcuda.so", "driver.c"))
+});
+
+/// The compiler, once there is one.
+static COMPILER: LazyLock<()> = LazyLock::new(|| {
+    if let Err(error) = CudaLibrary::Compiler.load("cuda:0") {
+        let missing =
+            "libnvrtc.so.13, is not found: install CUDA 13.0, or the Python package nvidia-cuda-nvrtc";
+        assert!(error.to_string().contains(missing), "{error}");
+        for file in ["libnvrtc.so.13", "libnvrtc-builtins.so.13.0"] {
+            std::mem::forget(stand_in(file, "nvrtc.c"));
+        }
+    }
+});
 
 /// The library called `file`, made of `source` in this folder.
 fn stand_in(file: &str, source: &str) -> Library {
@@ -66,18 +82,12 @@ const GOOD: &str =
     "#include \"board.cuh\"\nextern \"C\" __global__ void record(Board* b) { b->squares[0] = 1; }";
 const SHAPE: LaunchShape = LaunchShape { grid: 7, block: 96, shared: 0 };
 
-/// A device with a program, or nothing, said loudly, where NVIDIA's compiler is not on this machine.
-fn loaded(store: Option<Store>) -> Option<CudaDevice> {
-    let mut device = match CudaDevice::open(0, store) {
-        Ok(device) => device,
-        Err(error) => {
-            assert!(error.to_string().contains("libnvrtc.so.13, is not found: install CUDA 13.0"), "{error}");
-            eprintln!("##### SKIPPED: {error} #####");
-            return None;
-        }
-    };
+/// A device with a program.
+fn loaded(store: Option<Store>) -> CudaDevice {
+    LazyLock::force(&COMPILER);
+    let mut device = CudaDevice::open(0, store).expect("opened");
     device.load(&program(GOOD)).expect("compiled and loaded");
-    Some(device)
+    device
 }
 
 fn sentence<T>(result: vecaz::Result<T>) -> String {
@@ -101,7 +111,7 @@ fn a_machine_that_does_not_fit_is_told() {
 #[test]
 fn copies_arrive_where_they_should() {
     let _driver = driver();
-    let Some(device) = loaded(None) else { return };
+    let device = loaded(None);
     let mut buffer = device.alloc(11).expect("room");
     device.upload(&mut buffer, 3, &[1, 2, 3, 4]).expect("copied");
     device.upload(&mut buffer, 11, &[]).expect("nothing to copy");
@@ -116,7 +126,7 @@ fn copies_arrive_where_they_should() {
 #[test]
 fn copies_that_nobody_waits_for_have_arrived_when_somebody_looks() {
     let _driver = driver();
-    let Some(device) = loaded(None) else { return };
+    let device = loaded(None);
     let mut buffer = device.alloc(6).expect("room");
     let (mut sent, mut back) = (device.pinned(8).expect("room"), device.pinned(8).expect("room"));
     assert_eq!(back.bytes().expect("nothing is copied"), [0; 8]);
@@ -135,7 +145,7 @@ fn copies_that_nobody_waits_for_have_arrived_when_somebody_looks() {
 #[test]
 fn memory_that_is_not_there_is_told_with_sizes() {
     let _driver = driver();
-    let Some(device) = loaded(None) else { return };
+    let device = loaded(None);
     let _some = device.alloc(3 << 18).expect("room");
     assert_eq!(device.free_bytes().expect("known"), 1 << 18);
     let expected = "device cuda:0: there is no room for 0.5 MiB: 0.2 MiB of its 1.0 MiB are free";
@@ -145,7 +155,7 @@ fn memory_that_is_not_there_is_told_with_sizes() {
 #[test]
 fn kernels_get_their_arguments() {
     let _driver = driver();
-    let Some(device) = loaded(None) else { return };
+    let device = loaded(None);
     let buffer = device.alloc(64).expect("room");
     let arguments =
         [Arg::Buffer(&buffer, 4), Arg::U32(0xDEAD_BEEF), Arg::I32(-5), Arg::U64(1 << 40 | 7), Arg::F32(-0.5)];
@@ -169,7 +179,7 @@ fn kernels_get_their_arguments() {
 #[test]
 fn a_launch_that_cannot_be_is_told() {
     let _driver = driver();
-    let Some(device) = loaded(None) else { return };
+    let device = loaded(None);
     assert_eq!(
         sentence(device.launch("record", SHAPE, &[Arg::U32(1)])),
         "device cuda:0: kernel record (7 blocks of 96 threads, 0 bytes of shared memory) takes arguments of \
@@ -192,7 +202,7 @@ fn a_launch_that_cannot_be_is_told() {
 #[test]
 fn a_kernel_that_fails_is_named() {
     let _driver = driver();
-    let Some(device) = loaded(None) else { return };
+    let device = loaded(None);
     device.launch("crash", SHAPE, &[]).expect("it fails later");
     let named = "device cuda:0: kernel crash (7 blocks of 96 threads, 0 bytes of shared memory) of chequers failed: \
                  an illegal memory access was encountered (CUDA_ERROR_ILLEGAL_ADDRESS)";
@@ -229,7 +239,7 @@ fn numbers(device: &CudaDevice, buffer: &<CudaDevice as Device>::Buffer) -> [u32
 #[test]
 fn launches_are_recorded_and_made_again() {
     let driver = driver();
-    let Some(device) = loaded(None) else { return };
+    let device = loaded(None);
     let buffers = [0, 1].map(|_| device.alloc(64).expect("room"));
     let launch = |buffer, x| {
         let arguments = [Arg::Buffer(buffer, 0), Arg::U32(x), Arg::I32(-1), Arg::U64(0), Arg::F32(0.0)];
@@ -259,7 +269,7 @@ fn launches_are_recorded_and_made_again() {
 #[test]
 fn launches_are_timed_by_events() {
     let _driver = driver();
-    let Some(device) = loaded(None) else { return };
+    let device = loaded(None);
     let buffer = device.alloc(64).expect("room");
     let arguments = [Arg::Buffer(&buffer, 0), Arg::U32(7), Arg::I32(-1), Arg::U64(0), Arg::F32(0.0)];
     let launch = || device.launch("record", SHAPE, &arguments).expect("launched");
@@ -279,7 +289,7 @@ fn launches_are_timed_by_events() {
 #[test]
 fn a_recording_that_goes_wrong_is_told_and_ends() {
     let _driver = driver();
-    let Some(device) = loaded(None) else { return };
+    let device = loaded(None);
     let mut buffer = device.alloc(64).expect("room");
     device.begin_recording().expect("begun");
     let copied = sentence(device.upload(&mut buffer, 0, &[1; 4]));
@@ -304,7 +314,7 @@ fn a_recording_that_goes_wrong_is_told_and_ends() {
 #[test]
 fn compile_errors_are_told_with_the_game() {
     let _driver = driver();
-    let Some(mut device) = loaded(None) else { return };
+    let mut device = loaded(None);
     let error =
         sentence(device.load(&program("#include \"board.cuh\"\n__device__ int f() { return missing; }")));
     let begin =
@@ -324,15 +334,13 @@ fn programs_are_compiled_once() {
             .map(|p| (p.clone(), std::fs::read(p).expect("read")))
             .collect()
     };
-    if loaded(store()).is_none() {
-        return;
-    }
+    loaded(store());
     let stored = files();
     let [(path, content)] = stored.as_slice() else { panic!("{} files", stored.len()) };
     // What is stored is what is loaded: a program that is no machine code is refused by the driver.
     let place = content.windows(4).position(|bytes| bytes == b"\x7fELF").expect("machine code");
     assert!(place > 0);
     std::fs::write(path, &content[..content.len() - 1]).expect("written");
-    loaded(store()).expect("compiled again");
+    loaded(store());
     assert_eq!(files(), stored);
 }

@@ -38,7 +38,7 @@ use forward::{DeviceForward, ForwardPlan, Numbers};
 use layout::{BeginCommand, Layout, Totals};
 use memory::DeviceNeed;
 use network::DeviceNetwork;
-pub use open::{OnDevices, candle_device, check_devices, cuda_backend, cuda_network, on_cuda};
+pub use open::{OnDevices, check_devices, cuda_backend, cuda_network, on_cuda};
 use rows::Rows;
 use std::cell::{OnceCell, RefCell};
 

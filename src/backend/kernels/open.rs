@@ -82,17 +82,6 @@ fn number_of(devices: Devices) -> Result<u32> {
     }
 }
 
-/// What candle calls GPU number `number`.
-///
-/// # Errors
-/// As [`cuda_backend`], and what candle says.
-#[cfg(feature = "cuda")]
-pub fn candle_device(number: u32) -> Result<candle_core::Device> {
-    super::cuda::check_driver(number)?;
-    super::cuda::load_candle_libraries(number)?;
-    Ok(candle_core::Device::new_cuda(number as usize)?)
-}
-
 /// Refuses GPUs that cannot be used, before anything is done for them.
 ///
 /// # Errors
@@ -123,15 +112,6 @@ pub fn check_devices(devices: &Devices) -> Result<()> {
 /// [`crate::Error::Unsupported`].
 #[cfg(not(feature = "cuda"))]
 pub fn cuda_backend(_: &dyn AnyGame, _: BackendPlan, number: u32) -> Result<Box<dyn Backend>> {
-    Err(without_cuda(number))
-}
-
-/// Refuses, since this build has no CUDA.
-///
-/// # Errors
-/// [`crate::Error::Unsupported`].
-#[cfg(not(feature = "cuda"))]
-pub fn candle_device(number: u32) -> Result<candle_core::Device> {
     Err(without_cuda(number))
 }
 

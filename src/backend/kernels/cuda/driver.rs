@@ -34,17 +34,6 @@ pub fn check_driver(number: u32) -> Result<()> {
     }
 }
 
-/// Loads what candle calls on a GPU.
-///
-/// # Errors
-/// [`Error::Device`] where a library is missing.
-pub fn load_candle_libraries(number: u32) -> Result<()> {
-    let name = DeviceName::Cuda(number).to_string();
-    [CudaLibrary::ProductsLight, CudaLibrary::Products, CudaLibrary::Random]
-        .into_iter()
-        .try_for_each(|library| library.load(&name))
-}
-
 /// The version of CUDA that the driver is for, as [`BUILT_FOR`] counts.
 pub(super) fn driver_version(name: DeviceName) -> Result<u32> {
     let mut version = 0;

@@ -1,5 +1,6 @@
-//! CUDA's libraries, found and loaded when they are first needed. A machine without them is told what is missing; nothing of
-//! the driver or the compiler may be called before.
+//! CUDA's libraries, found and loaded when they are first needed: the program is linked to none. A machine without them is told
+//! what is missing; nothing of the driver or the compiler may be called before, since cudarc, which looks for a function where
+//! it is first called, has no other answer to a missing library than a panic.
 
 use crate::backend::kernels::store::user_cache;
 use crate::error::{Error, Result};
@@ -28,12 +29,10 @@ pub enum CudaLibrary {
         /// 0 of 13.0.
         minor: i32,
     },
-    /// Matrix products, for the network.
+    /// Matrix products, against which benchmarks measure the network's.
     Products,
     /// What those are made of.
     ProductsLight,
-    /// Random numbers, which candle opens with a device.
-    Random,
     /// Sums over several GPUs: NCCL.
     Collectives,
 }
@@ -48,7 +47,6 @@ impl CudaLibrary {
             Self::CompilerPart { major, minor } => format!("libnvrtc-builtins.so.{major}.{minor}"),
             Self::Products => format!("libcublas.so.{major}"),
             Self::ProductsLight => format!("libcublasLt.so.{major}"),
-            Self::Random => "libcurand.so.10".into(),
             Self::Collectives => "libnccl.so.2".into(),
         }
     }
@@ -88,7 +86,6 @@ impl CudaLibrary {
             Self::Compiler => ("CUDA's compiler", "nvidia-cuda-nvrtc"),
             Self::CompilerPart { .. } => ("a part of CUDA's compiler", "nvidia-cuda-nvrtc"),
             Self::Products | Self::ProductsLight => ("CUDA's library of matrix products", "nvidia-cublas"),
-            Self::Random => ("CUDA's library of random numbers", "nvidia-curand"),
             Self::Collectives => {
                 return format!(
                     "training on several GPUs needs NCCL, and {file} is not found: install NCCL 2, or the Python package \

@@ -17,9 +17,10 @@ use cudarc::driver::{CudaContext, CudaFunction, CudaGraph, CudaModule, CudaSlice
 use cudarc::driver::{DevicePtr, DriverError};
 use cudarc::driver::{LaunchConfig, PushKernelArg, sys};
 use cudarc::nvrtc::Ptx;
-pub use driver::{check_driver, load_candle_libraries};
+pub use driver::check_driver;
 use driver::{driver_version, failure, words};
-use libraries::{CudaLibrary, version_name};
+pub use libraries::CudaLibrary;
+use libraries::version_name;
 pub use nccl::{NcclSums, linked};
 pub use pinned::CudaPinned;
 use std::cell::RefCell;
