@@ -1,4 +1,5 @@
-//! Speed of the CPU forward: GFLOP/s counting only taps on the board, positions a second, share of the measured peak.
+//! Speed of the CPU forward: GFLOP/s counting only taps on the board, positions a second, share of the peak measured in turn with
+//! it.
 //!
 //! `cargo bench --bench forward [-- PART]` runs the cases whose name contains PART.
 
@@ -14,8 +15,10 @@ use vecaz::rng::{Key, Purpose};
 
 /// Time spent on one measurement.
 const BUDGET: Duration = Duration::from_millis(1500);
-/// Length of one round.
+/// Time of one work in a round.
 const ROUND: Duration = Duration::from_millis(1);
+/// Rounds of the loop of bare multiplications.
+const FLAT_OUT: usize = 50_000;
 
 fn connect_four(blocks: usize, channels: usize) -> NetSpec {
     let net = NetConfig { blocks, channels, ..NetConfig::default() };
@@ -35,55 +38,68 @@ fn clique(blocks: usize, channels: usize) -> NetSpec {
 /// Work of one thread: a call does it once.
 type Work = Box<dyn FnMut() + Send>;
 
-/// The least seconds of a call of `make`'s works, started together on `threads` threads, over many short rounds: on a
-/// shared machine some rounds go undisturbed.
-fn least_seconds(threads: usize, make: impl Fn(usize) -> Work) -> f64 {
-    let mut works: Vec<Work> = (0..threads).map(make).collect();
-    works.iter_mut().for_each(|work| work());
+/// What rounds of two works in turn show.
+struct Paired {
+    /// The least seconds of a call of each work.
+    least: [f64; 2],
+    /// The middle of all rounds' ratios, the first work's seconds to the second's.
+    ratio: f64,
+}
+
+/// Rounds of two works in turn, started together on `threads` threads. On a shared machine some rounds go undisturbed, and what
+/// disturbs for longer than a round disturbs both works.
+fn paired(threads: usize, pair: impl Fn(usize) -> [Work; 2]) -> Paired {
+    let mut pairs: Vec<[Work; 2]> = (0..threads).map(pair).collect();
+    pairs.iter_mut().flatten().for_each(|work| work());
+    let repeats = [0, 1].map(|which| {
+        let start = Instant::now();
+        pairs[0][which]();
+        (ROUND.as_secs_f64() / start.elapsed().as_secs_f64().max(1e-9)).clamp(1.0, 1e6) as usize
+    });
     let start = Instant::now();
-    works[0]();
-    let once = start.elapsed().as_secs_f64().max(1e-9);
-    let repeats = (ROUND.as_secs_f64() / once).clamp(1.0, 1e6) as usize;
-    let rounds = (BUDGET.as_secs_f64() / (once * repeats as f64)).clamp(8.0, 1e4) as usize;
+    seconds_of_rounds(&mut pairs[0], repeats, &Barrier::new(1), 1);
+    let rounds = (BUDGET.as_secs_f64() / start.elapsed().as_secs_f64()).clamp(8.0, 1e4) as usize;
     let barrier = Barrier::new(threads);
-    let times: Vec<Vec<f64>> = std::thread::scope(|scope| {
-        let spawn = |work| scope.spawn(|| thread_seconds(work, &barrier, rounds, repeats));
-        let handles: Vec<_> = works.iter_mut().map(spawn).collect();
+    let times: Vec<Vec<[f64; 2]>> = std::thread::scope(|scope| {
+        let spawn = |works| scope.spawn(|| seconds_of_rounds(works, repeats, &barrier, rounds));
+        let handles: Vec<_> = pairs.iter_mut().map(spawn).collect();
         handles.into_iter().map(|handle| handle.join().expect("a worker ended early")).collect()
     });
-    let slowest = |round: usize| times.iter().map(|seconds| seconds[round]).fold(0.0, f64::max);
-    (0..rounds).map(slowest).fold(f64::MAX, f64::min)
+    let slowest = |round: usize, which: usize| times.iter().map(|all| all[round][which]).fold(0.0, f64::max);
+    let least = [0, 1].map(|which| (0..rounds).map(|round| slowest(round, which)).fold(f64::MAX, f64::min));
+    let mut ratios: Vec<f64> = (0..rounds).map(|round| slowest(round, 0) / slowest(round, 1)).collect();
+    ratios.sort_by(f64::total_cmp);
+    Paired { least, ratio: ratios[rounds / 2] }
 }
 
-/// Seconds of a call, for every round.
-fn thread_seconds(work: &mut Work, barrier: &Barrier, rounds: usize, repeats: usize) -> Vec<f64> {
-    let round = |_| {
+/// Seconds of a call of either work, for every round. `[rounds, 2]`
+fn seconds_of_rounds(
+    works: &mut [Work; 2],
+    repeats: [usize; 2],
+    barrier: &Barrier,
+    rounds: usize,
+) -> Vec<[f64; 2]> {
+    let mut time = |which: usize| {
         barrier.wait();
         let start = Instant::now();
-        (0..repeats).for_each(|_| work());
-        start.elapsed().as_secs_f64() / repeats as f64
+        (0..repeats[which]).for_each(|_| works[which]());
+        start.elapsed().as_secs_f64() / repeats[which] as f64
     };
-    (0..rounds).map(round).collect()
+    (0..rounds).map(|_| [time(0), time(1)]).collect()
 }
 
-fn forward_seconds(net: &FastNet, rows: usize, threads: usize) -> f64 {
-    least_seconds(threads, |thread| {
-        let mut net = net.clone();
+/// Batches of `rows` positions on every thread in turn with nothing but multiplications.
+fn forward_beside_peak(net: &FastNet, rows: usize, threads: usize) -> Paired {
+    paired(threads, |thread| {
+        let (mut net, bare) = (net.clone(), net.clone());
         let io = net.shape();
         let obs = boards(io.obs_len, rows, thread as u64);
         let (mut logits, mut values) = (vec![0.0; rows * io.num_actions], vec![0.0; rows * io.num_players]);
-        Box::new(move || net.forward(&obs, &mut logits, &mut values).expect("finite"))
+        [
+            Box::new(move || net.forward(&obs, &mut logits, &mut values).expect("finite")),
+            Box::new(move || assert!(bare.multiply_flat_out(FLAT_OUT) > 0)),
+        ]
     })
-}
-
-/// GFLOP/s of all threads when nothing but multiplications is done.
-fn peak_gflops(net: &FastNet, threads: usize) -> f64 {
-    const ROUNDS: usize = 50_000;
-    let seconds = least_seconds(threads, |_| {
-        let net = net.clone();
-        Box::new(move || assert!(net.multiply_flat_out(ROUNDS) > 0))
-    });
-    2.0 * (net.multiply_flat_out(ROUNDS) * threads) as f64 / seconds / 1e9
 }
 
 /// The network with random weights, 8-bit ones calibrated on random boards.
@@ -106,17 +122,19 @@ fn commit() -> String {
     output.map(|o| String::from_utf8_lossy(&o.stdout).trim().to_string()).unwrap_or_default()
 }
 
-/// Prints a line for each number of threads and rows.
+/// Prints a line for each number of threads and rows. The share is that of the middle round.
 fn report(name: &str, net: &FastNet) {
+    let bare = net.multiply_flat_out(FLAT_OUT) as f64;
     for threads in [1, 2] {
-        let peak = peak_gflops(net, threads);
         for rows in [1, 8, 64, 128] {
-            let positions = (rows * threads) as f64 / forward_seconds(net, rows, threads);
-            let gflops = 2.0 * net.products() as f64 * positions / 1e9;
-            let share = 100.0 * gflops / peak;
+            let Paired { least, ratio } = forward_beside_peak(net, rows, threads);
+            let products = (rows * net.products()) as f64;
+            let gflops = |products: f64, seconds: f64| 2.0 * products * threads as f64 / seconds / 1e9;
+            let (reached, peak) = (gflops(products, least[0]), gflops(bare, least[1]));
+            let (share, positions) = (100.0 * products / bare / ratio, (rows * threads) as f64 / least[0]);
             let path = net.path();
             println!(
-                "{name} {path} M {rows:3} threads {threads}: {gflops:6.1} GFLOP/s = {share:4.1} % of peak {peak:.0}, \
+                "{name} {path} M {rows:3} threads {threads}: {share:4.1} % of peak; at best {reached:6.1} of {peak:.0} GFLOP/s, \
                  {positions:8.0} positions/s"
             );
         }
