@@ -5,8 +5,8 @@
 #include <string.h>
 
 enum {
-    OK = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NO_DEVICE = 100, INVALID_IMAGE = 200, NOT_FOUND = 500, ILLEGAL_ADDRESS = 700,
-    CAPTURE_UNSUPPORTED = 900, CAPTURE_INVALIDATED = 901
+    OK = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NO_DEVICE = 100, INVALID_IMAGE = 200, INVALID_CONTEXT = 201, NOT_FOUND = 500,
+    NOT_READY = 600, ILLEGAL_ADDRESS = 700, CAPTURE_UNSUPPORTED = 900, CAPTURE_INVALIDATED = 901
 };
 
 // The knobs.
@@ -14,12 +14,16 @@ int driver_version = 13000;
 int driver_devices = 2;
 uint64_t driver_memory = 1 << 20;
 
+// Whose memory may be reached by whom: bit 4 * owner + reader.
+int driver_reach = 0;
 // Graphs, and those of them that can be launched, that are there.
 int driver_graphs = 0;
 
 static uint64_t taken = 0;
-static int failed = OK; // stays, as a failed kernel's error does
-static void *current = 0;
+static uint64_t given_back = 0; // of what is taken: may be taken again on the stream, and is free when somebody has waited
+static int failed = OK;         // stays, as a failed kernel's error does
+static __thread void *current = 0;
+#define NEEDS_CONTEXT if (current == 0) return INVALID_CONTEXT
 
 // Launches that are captured: kernels with their arguments and shapes as they were.
 enum { MOST_LAUNCHES = 8, ARGUMENT_BYTES = 28 };
@@ -53,6 +57,9 @@ static void make_copies(void) {
     num_copies = 0;
 }
 
+// Kernels that are ready to run, a bit each: `record`, `crash`. Where one is not, the driver would wait for all the GPU's work.
+static int loaded_kernels = 0;
+
 // What is not captured spoils the capture.
 static int outside_capture(void) {
     if (capture != 0) return invalidated = 1, CAPTURE_UNSUPPORTED;
@@ -63,8 +70,10 @@ void driver_reset(void) {
     driver_version = 13000;
     driver_devices = 2;
     driver_memory = 1 << 20;
-    taken = 0;
+    taken = given_back = 0;
     failed = OK;
+    driver_reach = 0;
+    loaded_kernels = 0;
     driver_graphs = 0;
     free(capture);
     capture = 0;
@@ -84,22 +93,41 @@ int cuDeviceGetAttribute(int *value, int attribute, int device) {
     *value = attribute == 75 ? 9 : attribute == 76 ? 0 : 1; // compute capability 9.0; memory pools
     return OK;
 }
-int cuDevicePrimaryCtxRetain(void **context, int device) { return *context = &current, OK; }
+int cuDevicePrimaryCtxRetain(void **context, int device) { return *context = &failed, OK; }
 int cuDevicePrimaryCtxRelease_v2(int device) { return OK; }
 int cuCtxGetCurrent(void **context) { return *context = current, OK; }
 int cuCtxSetCurrent(void *context) { return current = context, OK; }
 int cuCtxSynchronize(void) { return failed; }
-int cuStreamCreate(void **stream, unsigned flags) { return *stream = &taken, OK; }
+int cuStreamCreate(void **stream, unsigned flags) {
+    NEEDS_CONTEXT;
+    return *stream = &taken, OK;
+}
 int cuStreamDestroy_v2(void *stream) { return OK; }
-int cuStreamSynchronize(void *stream) { return make_copies(), outside_capture(); }
+int cuStreamSynchronize(void *stream) {
+    if (capture == 0) taken -= given_back, given_back = 0;
+    return make_copies(), outside_capture();
+}
 
-int cuEventCreate(void **event, unsigned flags) { return *event = &taken, OK; }
-int cuEventDestroy_v2(void *event) { return OK; }
-int cuEventRecord(void *event, void *stream) { return OK; }
-int cuEventElapsedTime_v2(float *ms, void *start, void *end) { return *ms = 0.25f, failed; }
-int cuEventSynchronize(void *event) { return make_copies(), failed; }
+// An event knows whether it was recorded: nobody waits for one that was not.
+int cuEventCreate(void **event, unsigned flags) {
+    NEEDS_CONTEXT;
+    return *event = calloc(1, 1), OK;
+}
+int cuEventDestroy_v2(void *event) { return free(event), OK; }
+int cuEventRecord(char *event, void *stream) {
+    NEEDS_CONTEXT;
+    return *event = 1, OK;
+}
+int cuEventElapsedTime_v2(float *ms, const char *start, const char *end) {
+    return *ms = 0.25f, *start && *end ? failed : INVALID_VALUE;
+}
+int cuEventSynchronize(const char *event) {
+    if (*event) make_copies();
+    return failed;
+}
 int cuStreamWaitEvent(void *stream, void *event, unsigned flags) { return OK; }
 int cuMemHostAlloc(void **memory, size_t bytes, unsigned flags) {
+    NEEDS_CONTEXT;
     for (int i = 0; i < MOST_PINNED; i++) {
         if (pinned[i].start != 0) continue;
         pinned[i].start = memset(malloc(bytes), 0xA7, bytes), pinned[i].bytes = bytes;
@@ -114,6 +142,7 @@ int cuMemFreeHost(void *memory) {
     return free(memory), OK;
 }
 static int copy(void *to, const void *from, size_t bytes) {
+    NEEDS_CONTEXT;
     const int result = outside_capture();
     if (result == CAPTURE_UNSUPPORTED) return result;
     if ((is_pinned(to) || is_pinned(from)) && num_copies < MOST_COPIES) {
@@ -125,18 +154,33 @@ static int copy(void *to, const void *from, size_t bytes) {
     return result;
 }
 
-int cuMemGetInfo_v2(size_t *free, size_t *total) { return *free = driver_memory - taken, *total = driver_memory, OK; }
+int cuMemGetInfo_v2(size_t *free, size_t *total) {
+    NEEDS_CONTEXT;
+    return *free = driver_memory - taken, *total = driver_memory, OK;
+}
 int cuMemAllocAsync(uint64_t *address, size_t bytes, void *stream) {
-    if (bytes > driver_memory - taken) return OUT_OF_MEMORY;
+    NEEDS_CONTEXT;
+    if (bytes > driver_memory - taken + given_back) return OUT_OF_MEMORY;
     uint64_t *block = malloc(bytes + 16);
     block[0] = bytes;
-    taken += bytes;
+    const uint64_t again = bytes < given_back ? bytes : given_back;
+    given_back -= again;
+    taken += bytes - again;
     return *address = (uint64_t)(block + 2), OK;
 }
 int cuMemFreeAsync(uint64_t address, void *stream) {
     uint64_t *block = (uint64_t *)address - 2;
-    taken -= block[0];
+    given_back += block[0];
     free(block);
+    return OK;
+}
+int cuDeviceCanAccessPeer(int *can, int reader, int owner) { return *can = 1, OK; }
+int cuDeviceGetDefaultMemPool(void **pool, int device) { return *pool = (void *)(uintptr_t)(device + 1), OK; }
+int cuMemPoolSetAccess(void *pool, const int *access, size_t count) { // of type, GPU, flags
+    for (size_t i = 0; i < count; i++) {
+        if (access[3 * i] != 1 || access[3 * i + 2] != 3) return INVALID_VALUE;
+        driver_reach |= 1 << (4 * ((int)(uintptr_t)pool - 1) + access[3 * i + 1]);
+    }
     return OK;
 }
 int cuMemsetD8Async(uint64_t address, unsigned char value, size_t bytes, void *stream) {
@@ -151,12 +195,27 @@ int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, void *stream) {
 
 // A program is machine code, which is ELF.
 int cuModuleLoadData(void **module, const void *image) {
+    NEEDS_CONTEXT;
     return *module = &failed, memcmp(image, "\177ELF", 4) == 0 ? OK : INVALID_IMAGE;
 }
-int cuModuleUnload(void *module) { return OK; }
+int cuModuleUnload(void *module) {
+    NEEDS_CONTEXT;
+    return OK;
+}
 int cuModuleGetFunction(void **function, void *module, const char *name) {
+    NEEDS_CONTEXT;
     if (strcmp(name, "record") != 0 && strcmp(name, "crash") != 0) return NOT_FOUND;
     return *function = (void *)(uintptr_t)name[0], OK;
+}
+int cuModuleGetFunctionCount(unsigned *count, void *module) { return *count = 2, OK; }
+int cuModuleEnumerateFunctions(void **functions, unsigned count, void *module) {
+    if (count != 2) return INVALID_VALUE;
+    return functions[0] = (void *)'r', functions[1] = (void *)'c', OK;
+}
+static int bit_of(const void *function) { return (uintptr_t)function == 'r' ? 1 : 2; }
+int cuFuncLoad(void *function) {
+    NEEDS_CONTEXT;
+    return loaded_kernels |= bit_of(function), OK;
 }
 static const size_t RECORD[] = {8, 4, 4, 8, 4};
 int cuFuncGetParamInfo(void *function, size_t index, size_t *offset, size_t *size) {
@@ -176,6 +235,7 @@ static void run(const struct launch *launch) {
 
 static int shared_allowed = 48 << 10;
 int cuFuncSetAttribute(void *function, int attribute, int value) {
+    NEEDS_CONTEXT;
     if (value > 200 << 10) return INVALID_VALUE;
     return shared_allowed = value, OK;
 }
@@ -183,7 +243,9 @@ int cuLaunchKernel(
     void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
     void *stream, void **parameters, void **extra
 ) {
+    NEEDS_CONTEXT;
     if (failed != OK) return failed;
+    if ((loaded_kernels & bit_of(function)) == 0) return NOT_READY;
     if (bx > 1024 || shared > shared_allowed) return INVALID_VALUE;
     make_copies();
     struct launch launch = {function, {0}, {gx, gy, gz, bx, by, bz, shared}};

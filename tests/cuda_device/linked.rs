@@ -117,12 +117,15 @@ fn who_gives_up_wakes_who_waits() {
 
 #[test]
 fn a_link_that_cannot_be_is_told_and_one_gpu_needs_none() {
-    let _driver = driver();
+    let driver = driver();
     set(&NCCL, "nccl_link_result", 2i32);
     let devices = gpus(2);
     let error = sentence(linked(devices).map(drop));
     let expected = "NCCL cannot link them: unhandled system error (ncclResult_t 2)";
     assert_eq!(error, format!("device cuda:0,cuda:1: {expected}"));
+    // SAFETY: a global variable of driver.c, and only one test runs at a time.
+    let reach = || unsafe { **driver.get::<*mut i32>(b"driver_reach").expect("in driver.c") };
+    assert_eq!(reach(), 1 << 1 | 1 << 4, "each reaches the other's memory");
     let alone = linked(gpus(1)).expect("no link is made");
     assert!(matches!(alone.as_slice(), [Place { sums: None, .. }]));
 }

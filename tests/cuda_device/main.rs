@@ -137,6 +137,14 @@ fn copies_that_nobody_waits_for_have_arrived_when_somebody_looks() {
         assert_eq!(back.bytes().expect("copied"), [round, round, round, round, 0, 0, 0, 0]);
     }
     assert_eq!(device.copied(), 3 * 10);
+    // Memory that goes waits too.
+    back.bytes_mut().expect("copied").fill(7);
+    device.start_upload(&mut buffer, &mut back, 6).expect("asked for");
+    drop(back);
+    let mut out = [0; 6];
+    device.download(&buffer, 0, &mut out).expect("copied");
+    assert_eq!(out, [7; 6]);
+    let mut back = device.pinned(8).expect("room");
     let outside = |bytes: usize| format!("device cuda:0: {bytes} bytes at 0 are outside a buffer of 6");
     assert_eq!(sentence(device.start_upload(&mut buffer, &mut sent, 7)), outside(7));
     assert_eq!(sentence(device.start_download(&buffer, &mut back, 9)), outside(9));
@@ -146,10 +154,12 @@ fn copies_that_nobody_waits_for_have_arrived_when_somebody_looks() {
 fn memory_that_is_not_there_is_told_with_sizes() {
     let _driver = driver();
     let device = loaded(None);
-    let _some = device.alloc(3 << 18).expect("room");
+    let some = device.alloc(3 << 18).expect("room");
     assert_eq!(device.free_bytes().expect("known"), 1 << 18);
     let expected = "device cuda:0: there is no room for 0.5 MiB: 0.2 MiB of its 1.0 MiB are free";
     assert_eq!(sentence(device.alloc(1 << 19).map(|_| ())), expected);
+    drop(some);
+    assert_eq!(device.free_bytes().expect("known"), 1 << 20, "at once");
 }
 
 #[test]
@@ -174,6 +184,43 @@ fn kernels_get_their_arguments() {
     expected.resize(64, 0);
     assert_eq!(out, expected.as_slice());
     device.launch("record", LaunchShape { grid: 0, ..SHAPE }, &arguments).expect("nothing to do");
+}
+
+#[test]
+fn what_one_thread_opens_another_uses() {
+    let _driver = driver();
+    let device = loaded(None);
+    let buffer = device.alloc(64).expect("room");
+    let (device, mut buffer) = std::thread::spawn(move || {
+        let shape = LaunchShape { shared: 100 << 10, ..SHAPE };
+        let arguments = [Arg::Buffer(&buffer, 0), Arg::U32(5), Arg::I32(-1), Arg::U64(0), Arg::F32(0.0)];
+        device.launch("record", shape, &arguments).expect("launched");
+        (device, buffer)
+    })
+    .join()
+    .expect("not a panic");
+    assert_eq!(numbers(&device, &buffer), [5, u32::MAX, 0]);
+    let uses: [fn(&CudaDevice, &mut <CudaDevice as Device>::Buffer); 6] = [
+        |device, _| assert!(device.free_bytes().expect("known") > 0),
+        |device, _| device.module(&program(GOOD)).map(drop).expect("loaded"),
+        |device, buffer| device.upload(buffer, 0, &[1; 4]).expect("copied"),
+        |device, _| device.alloc(5).map(drop).expect("room"),
+        |device, _| device.pinned(5).map(drop).expect("room"),
+        |device, _| {
+            device.begin_timing();
+            device.launch("crash", LaunchShape { grid: 0, ..SHAPE }, &[]).expect("nothing to do");
+            assert!(device.end_timing().expect("told").is_empty());
+        },
+    ];
+    let mut device = device;
+    for work in uses {
+        let all = std::thread::spawn(move || {
+            work(&device, &mut buffer);
+            (device, buffer)
+        });
+        (device, buffer) = all.join().expect("not a panic");
+    }
+    std::thread::spawn(move || drop((device, buffer))).join().expect("not a panic");
 }
 
 #[test]
@@ -212,6 +259,7 @@ fn a_kernel_that_fails_is_named() {
         drop(_driver);
         driver()
     };
+    let device = loaded(None);
     let buffer = device.alloc(64).expect("room");
     device
         .launch(

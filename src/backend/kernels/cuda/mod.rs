@@ -3,6 +3,7 @@
 mod compile;
 mod driver;
 mod libraries;
+mod module;
 mod nccl;
 mod pinned;
 mod timing;
@@ -13,24 +14,19 @@ use crate::backend::times::KernelTime;
 use crate::config::DeviceName;
 use crate::error::{Error, Result};
 use compile::{Compiler, Target};
-use cudarc::driver::{CudaContext, CudaFunction, CudaGraph, CudaModule, CudaSlice, CudaStream};
-use cudarc::driver::{DevicePtr, DriverError};
-use cudarc::driver::{LaunchConfig, PushKernelArg, sys};
-use cudarc::nvrtc::Ptx;
+use cudarc::driver::{CudaContext, CudaGraph, CudaSlice, CudaStream, DevicePtr, DriverError, sys};
 pub use driver::check_driver;
 use driver::{driver_version, failure, words};
 pub use libraries::CudaLibrary;
 use libraries::version_name;
+pub use module::Loaded;
+use module::{Kernel, Word};
 pub use nccl::{NcclSums, linked};
 pub use pinned::CudaPinned;
 use std::cell::RefCell;
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use timing::Timing;
-
-/// Bytes of shared memory that a block gets without being asked for more.
-const PLAIN_SHARED: u32 = 48 << 10;
 
 /// A GPU with, once one is loaded, a program.
 pub struct CudaDevice {
@@ -66,28 +62,6 @@ pub struct CudaRecording {
 
 // SAFETY: a graph may be used from any thread, by one at a time; its owner is not shared between threads.
 unsafe impl Send for CudaRecording {}
-
-/// A program on the GPU.
-pub struct Loaded {
-    name: Arc<str>,
-    module: Arc<CudaModule>,
-    kernels: Mutex<HashMap<&'static str, Arc<Kernel>>>,
-}
-
-/// A kernel and what is known of it.
-struct Kernel {
-    function: CudaFunction,
-    /// Bytes of each of its parameters.
-    parameters: Vec<usize>,
-    /// Bytes of dynamic shared memory that it may be launched with.
-    shared: AtomicU32,
-}
-
-/// An argument as it is passed.
-enum Word {
-    Four(u32),
-    Eight(u64),
-}
 
 impl CudaDevice {
     /// GPU number `number`, which keeps its compiled programs in `store`.
@@ -160,19 +134,11 @@ impl CudaDevice {
         self.failed(format!("{culprit}: {}", words(error)))
     }
 
-    /// `kernel` of `loaded`, looked up once.
+    /// `kernel` of `loaded`.
     fn kernel(&self, loaded: &Loaded, kernel: &'static str) -> Result<Arc<Kernel>> {
-        let mut kernels = loaded.kernels.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = kernels.get(kernel) {
-            return Ok(known.clone());
-        }
-        let function = loaded.module.load_function(kernel).map_err(|e| {
-            self.failed(format!("the program of {} has no kernel {kernel}: {}", loaded.name, words(e)))
-        })?;
-        let parameters = parameters(&function);
-        let found = Arc::new(Kernel { function, parameters, shared: AtomicU32::new(PLAIN_SHARED) });
-        kernels.insert(kernel, found.clone());
-        Ok(found)
+        loaded.kernel(kernel).map_err(|e| {
+            self.failed(format!("the program of {} has no kernel {kernel}: {}", loaded.name(), words(e)))
+        })
     }
 
     /// The address of `buffer`.
@@ -209,10 +175,10 @@ impl Device for CudaDevice {
     fn module(&self, program: &Program) -> Result<Self::Module> {
         let capability = capability(&self.context).map_err(|e| self.failed(words(e)))?;
         let code = code_for(program, self.name, capability, self.store.as_ref())?;
-        let module = self.context.load_module(Ptx::from_binary(code)).map_err(|e| {
+        let loaded = Loaded::new(&program.game, &self.context, &code).map_err(|e| {
             self.failed(format!("the kernels of {} cannot be loaded: {}", program.game, words(e)))
         })?;
-        Ok(Arc::new(Loaded { name: program.game.as_str().into(), module, kernels: Mutex::default() }))
+        Ok(Arc::new(loaded))
     }
 
     fn load(&mut self, program: &Program) -> Result<()> {
@@ -234,6 +200,8 @@ impl Device for CudaDevice {
     }
 
     fn free_bytes(&self) -> Result<usize> {
+        // What was freed on the stream counts as free once the stream has come so far.
+        self.synchronise()?;
         self.context.mem_get_info().map(|(free, _)| free).map_err(|e| self.lost(e))
     }
 
@@ -270,7 +238,9 @@ impl Device for CudaDevice {
             return Err(self.outside(0, bytes, to));
         }
         self.copied.fetch_add(bytes as u64, Ordering::Relaxed);
-        self.stream.memcpy_htod(&from.part(bytes), to).map_err(|e| self.lost(e))
+        let copied =
+            self.stream.memcpy_htod(&from.part(bytes), to).and_then(|()| from.note_copy(&self.stream));
+        copied.map_err(|e| self.lost(e))
     }
 
     fn start_download(&self, from: &Self::Buffer, to: &mut CudaPinned, bytes: usize) -> Result<()> {
@@ -278,7 +248,8 @@ impl Device for CudaDevice {
             return Err(self.outside(0, bytes, from));
         }
         self.copied.fetch_add(bytes as u64, Ordering::Relaxed);
-        self.stream.memcpy_dtoh(&from.slice(..bytes), &mut to.part(bytes)).map_err(|e| self.lost(e))
+        let copied = self.stream.memcpy_dtoh(&from.slice(..bytes), &mut to.part(bytes));
+        copied.and_then(|()| to.note_copy(&self.stream)).map_err(|e| self.lost(e))
     }
 
     fn synchronise(&self) -> Result<()> {
@@ -306,8 +277,8 @@ impl Device for CudaDevice {
             return Ok(());
         }
         let found = self.kernel(module, kernel)?;
-        let words_passed: Vec<Word> = args.iter().map(|arg| self.word(arg)).collect();
-        let sizes: Vec<usize> = words_passed.iter().map(Word::bytes).collect();
+        let mut passed: Vec<Word> = args.iter().map(|arg| self.word(arg)).collect();
+        let sizes: Vec<usize> = passed.iter().map(Word::bytes).collect();
         if sizes != found.parameters {
             let launch = describe_launch(kernel, shape);
             let expected = &found.parameters;
@@ -315,38 +286,24 @@ impl Device for CudaDevice {
                 self.failed(format!("kernel {launch} takes arguments of {expected:?} bytes, got {sizes:?}"))
             );
         }
-        let launched = allow_shared(&found, shape.shared)
-            .and_then(|()| self.timing.event(&self.stream))
-            .and_then(|before| {
-                let mut builder = self.stream.launch_builder(&found.function);
-                for word in &words_passed {
-                    match word {
-                        Word::Four(x) => builder.arg(x),
-                        Word::Eight(x) => builder.arg(x),
-                    };
-                }
-                let config = LaunchConfig {
-                    grid_dim: (shape.grid, 1, 1),
-                    block_dim: (shape.block, 1, 1),
-                    shared_mem_bytes: shape.shared,
-                };
-                // SAFETY: the arguments have the number and sizes that the kernel takes, as just checked; buffers outlive the
-                // launch, since they are freed on the stream that it is on. What a kernel does with its arguments is held to
-                // its Rust twin by the tests that run the same source on the host.
-                unsafe { builder.launch(config) }?;
-                self.timing.keep(kernel, &self.stream, before)
-            });
+        let launched = self.timing.event(&self.stream).and_then(|before| {
+            // SAFETY: the arguments have the number and sizes that the kernel takes, as just checked; buffers outlive the launch,
+            // since they are freed on the stream that it is on. What a kernel does with its arguments is held to its Rust twin
+            // by the tests that run the same source on the host.
+            unsafe { found.launch(&self.stream, shape, &mut passed) }?;
+            self.timing.keep(kernel, &self.stream, before)
+        });
         match launched {
             Err(e @ DriverError(sys::CUresult::CUDA_ERROR_INVALID_VALUE))
             | Err(e @ DriverError(sys::CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES)) => {
                 let launch = describe_launch(kernel, shape);
-                let program = &module.name;
+                let program = module.name();
                 Err(self.failed(format!("kernel {launch} of {program} cannot be launched: {}", words(e))))
             }
             Err(e) => Err(self.lost(e)),
             Ok(()) => {
                 let mut running = self.running.borrow_mut();
-                let launch = Running { program: module.name.clone(), kernel, shape };
+                let launch = Running { program: module.name().clone(), kernel, shape };
                 if !running.contains(&launch) {
                     running.push(launch);
                 }
@@ -409,15 +366,6 @@ impl CudaDevice {
     }
 }
 
-impl Word {
-    fn bytes(&self) -> usize {
-        match self {
-            Self::Four(_) => 4,
-            Self::Eight(_) => 8,
-        }
-    }
-}
-
 /// The code of `program` for a GPU of compute capability `capability` (90 is 9.0): what `store` has, else compiled and stored.
 /// Needs no GPU; `device` is named in errors.
 ///
@@ -449,28 +397,6 @@ pub fn code_for(
 fn capability(context: &CudaContext) -> Result<u32, DriverError> {
     let (major, minor) = context.compute_capability()?;
     Ok(u32::try_from(10 * major + minor).unwrap_or(0))
-}
-
-/// Lets `kernel` use `shared` bytes of dynamic shared memory.
-fn allow_shared(kernel: &Kernel, shared: u32) -> Result<(), DriverError> {
-    if shared <= kernel.shared.load(Ordering::Relaxed) {
-        return Ok(());
-    }
-    let attribute = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-    kernel.function.set_attribute(attribute, i32::try_from(shared).unwrap_or(i32::MAX))?;
-    kernel.shared.store(shared, Ordering::Relaxed);
-    Ok(())
-}
-
-/// Bytes of each parameter of `function`.
-fn parameters(function: &CudaFunction) -> Vec<usize> {
-    let size_of = |index| {
-        let (mut offset, mut size) = (0, 0);
-        // SAFETY: the function is loaded; the pointers are to integers of ours. Past the last parameter it is an error.
-        let asked = unsafe { sys::cuFuncGetParamInfo(function.cu_function(), index, &mut offset, &mut size) };
-        (asked == sys::CUresult::CUDA_SUCCESS).then_some(size)
-    };
-    (0..).map_while(size_of).collect()
 }
 
 fn describe_launch(kernel: &str, shape: LaunchShape) -> String {

@@ -4,10 +4,11 @@
 //! without it builds and runs everything else. The functions and numbers below are those of nccl.h, the same since NCCL 2.0.
 
 use super::CudaDevice;
+use super::driver::words;
 use super::libraries::CudaLibrary;
 use crate::backend::kernels::collective::{Collective, Number, Place};
 use crate::error::{Error, Result};
-use cudarc::driver::CudaSlice;
+use cudarc::driver::{CudaSlice, sys};
 use libloading::Library;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -122,6 +123,7 @@ pub fn linked(devices: Vec<CudaDevice>) -> Result<Vec<Place<CudaDevice>>> {
     }
     let names = devices.iter().map(|device| device.name.to_string()).collect::<Vec<_>>().join(",");
     let functions = Functions::get(&names)?;
+    open_memory(&devices)?;
     let numbers: Vec<c_int> = devices.iter().map(|device| device.context.ordinal() as c_int).collect();
     let mut comms = vec![std::ptr::null_mut(); devices.len()];
     // SAFETY: both arrays have as many entries as there are devices.
@@ -137,6 +139,44 @@ pub fn linked(devices: Vec<CudaDevice>) -> Result<Vec<Place<CudaDevice>>> {
         Place { device, sums: Some(sums) }
     };
     Ok(devices.into_iter().enumerate().map(place).collect())
+}
+
+/// Lets each of `devices` that can reach another's memory read and write it: memory that is allocated on a stream is otherwise its own
+/// GPU's alone, and within one process NCCL reads and writes the others' directly.
+fn open_memory(devices: &[CudaDevice]) -> Result<()> {
+    for owner in devices {
+        let readers: Vec<sys::CUmemAccessDesc> = devices
+            .iter()
+            .filter(|reader| reader.context.ordinal() != owner.context.ordinal() && can_reach(reader, owner))
+            .map(|reader| sys::CUmemAccessDesc {
+                location: sys::CUmemLocation {
+                    type_: sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE,
+                    id: reader.context.ordinal() as c_int,
+                },
+                flags: sys::CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
+            })
+            .collect();
+        if readers.is_empty() {
+            continue;
+        }
+        let mut pool = std::ptr::null_mut();
+        // SAFETY: the pointer is to one of ours; the array has as many entries as are told.
+        let opened = unsafe { sys::cuDeviceGetDefaultMemPool(&mut pool, owner.context.cu_device()) }
+            .result()
+            .and_then(|()| {
+                unsafe { sys::cuMemPoolSetAccess(pool, readers.as_ptr(), readers.len()) }.result()
+            });
+        opened
+            .map_err(|e| owner.failed(format!("its memory cannot be opened to the others: {}", words(e))))?;
+    }
+    Ok(())
+}
+
+/// Whether GPU `reader` can reach the memory of `owner`; where not, NCCL goes by way of the host.
+fn can_reach(reader: &CudaDevice, owner: &CudaDevice) -> bool {
+    let (mut can, reader, owner) = (0, reader.context.cu_device(), owner.context.cu_device());
+    // SAFETY: the pointer is to an integer of ours.
+    unsafe { sys::cuDeviceCanAccessPeer(&mut can, reader, owner) }.result().is_ok() && can != 0
 }
 
 impl Collective<CudaDevice> for NcclSums {

@@ -4,11 +4,13 @@ use super::super::device::Pinned;
 use super::{CudaDevice, driver, words};
 use crate::config::DeviceName;
 use crate::error::Result;
-use cudarc::driver::{CudaStream, DriverError, HostSlice, PinnedHostSlice, SyncOnDrop};
+use cudarc::driver::{CudaEvent, CudaStream, DriverError, HostSlice, PinnedHostSlice, SyncOnDrop};
 
 /// Page-locked memory of the host. It knows the last copy that was asked for, which whoever looks at the bytes waits for.
 pub struct CudaPinned {
     memory: PinnedHostSlice<u8>,
+    /// Comes when the last copy is done. (The event within `memory` is recorded only where cudarc orders all uses by events.)
+    copied: CudaEvent,
     name: DeviceName,
 }
 
@@ -24,7 +26,18 @@ impl CudaPinned {
         let start = memory.as_mut_ptr().map_err(failed)?;
         // SAFETY: the allocation has so many bytes.
         unsafe { start.write_bytes(0, bytes) };
-        Ok(Self { memory, name: device.name })
+        let copied = device.context.new_event(None).map_err(failed)?;
+        Ok(Self { memory, copied, name: device.name })
+    }
+
+    /// Notes that a copy was asked for on `stream`.
+    pub(super) fn note_copy(&self, stream: &CudaStream) -> Result<(), DriverError> {
+        self.copied.record(stream)
+    }
+
+    /// Waits for the last copy.
+    fn wait(&self) -> Result<()> {
+        self.copied.synchronize().map_err(|e| driver::failure(self.name, words(e)))
     }
 
     /// Its bytes, at least.
@@ -40,12 +53,21 @@ impl CudaPinned {
 
 impl Pinned for CudaPinned {
     fn bytes(&self) -> Result<&[u8]> {
+        self.wait()?;
         self.memory.as_slice().map_err(|e| driver::failure(self.name, words(e)))
     }
 
     fn bytes_mut(&mut self) -> Result<&mut [u8]> {
+        self.wait()?;
         let name = self.name;
         self.memory.as_mut_slice().map_err(|e| driver::failure(name, words(e)))
+    }
+}
+
+impl Drop for CudaPinned {
+    fn drop(&mut self) {
+        // The memory is freed next. Where a copy failed, whoever asked for it is told.
+        let _ = self.wait();
     }
 }
 
