@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Everything that needs a GPU, on a machine that has one but neither cargo nor a network, in twice ten minutes at most.
 #
-#   benches/gpu_machine.sh pack FOLDER [CAPABILITY]   where cargo is: builds, and packs all that is carried; 90 is an H100 or H200
+#   benches/gpu_machine.sh pack FOLDER [GPU]          where cargo is: builds, and packs all that is carried; GPU is its compute
+#                                                     capability and multiprocessors, `90 132` for an H100 or H200
 #   FOLDER/gpu_machine.sh measure OUT                 where the GPU is: results.json, page.md and every part's log in OUT
 #   FOLDER/gpu_machine.sh network OUT                 the same for networks; OUT may be that of `measure`
 #
@@ -12,7 +13,7 @@
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
-# What the parts below start, to be compiled for that GPU beforehand: game | options.
+# What the parts below start, to be compiled for that GPU beforehand: game | options | network or training.
 programs() {
     cat << 'EOF'
 tic_tac_toe
@@ -34,6 +35,14 @@ backgammon
 backgammon | ply_limit = 300
 blob
 blob | players = 8; cards = 6
+connect_four | | resnet 2x32 bf16 1,16,128,1024,4096,16384,32768
+connect_four | | resnet 6x64 bf16 1,16,128,1024,4096,16384,32768
+connect_four | | resnet 6x128 bf16 1,16,128,512,1024,2048,4096,16384,32768
+connect_four | | resnet 20x256 bf16 1,16,128,1024,4096,16384,32768
+clique | n = 14 | edge 3x64 bf16 1,16,128,1024,4096,16384,32768
+hex | size = 13 | resnet 6x64 bf16 4096
+connect_four | | training bf16
+connect_four | | training f32
 EOF
 }
 
@@ -49,7 +58,7 @@ for line in open(sys.argv[1]):
 }
 
 pack() {
-    local folder=$1 capability=${2:-90}
+    local folder=$1 gpu=${2:-90 132}
     cd "$here/.."
     messages=$(mktemp)
     local build=(--release --locked --message-format=json)
@@ -59,7 +68,8 @@ pack() {
         --bench device_forward --bench device_train >> "$messages"
     mkdir -p "$folder/files"
     kernels/wheels.sh nvidia-cuda-nvrtc==13.0.88 > /dev/null
-    programs | "$(executable kernel_store)" "$capability" "$folder/files/cache"
+    # shellcheck disable=SC2086 # two words
+    programs | "$(executable kernel_store)" $gpu "$folder/files/cache"
     for name in vecaz cuda_parity device_games device_forward device_train; do
         strip -o "$folder/files/$name" "$(executable $name)"
     done
@@ -148,10 +158,13 @@ measure() {
 
 network() {
     unpack "$1"
-    part forward 50 "$bin/device_forward" --seconds 0.3
+    part forward 40 "$bin/device_forward" --seconds 0.3
     local scaling=("$bin/vecaz" bench-scaling --set net.precision=bf16 --seconds 1 --sims 200)
-    part search-network 120 "${scaling[@]}" --device cuda --game connect_four --net 2x32,6x64,6x128,20x256 \
+    part search-network 90 "${scaling[@]}" --device cuda --game connect_four --net 2x32,6x64,6x128 \
         --games 1,128,1024,4096,32768 --json "$out/search-network.json"
+    # A pass of the largest takes a fifth of a second.
+    part search-large 50 "${scaling[@]}" --device cuda --game connect_four --net 20x256 --set selfplay.stride=8 \
+        --games 1,128,1024,4096,32768 --json "$out/search-large.json"
     part search-hex13 15 "${scaling[@]}" --device cuda --game hex --set game.size=13 --net 6x64 --games 4096 \
         --json "$out/search-hex13.json"
     # Games and trees on the CPU, asked in two halves.

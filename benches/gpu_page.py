@@ -87,7 +87,7 @@ def search_table(rows):
 def network_table(rows):
     head = (
         "network", "N", "S", "simulations/s", "moves/s", "games/s", "select, forward, expand, backup (%)", "GPU busy (%)",
-        "speed-up", "copied in passes",
+        "in copies (%)", "speed-up", "copied in passes",
     )  # fmt: skip
     return table(
         head,
@@ -101,6 +101,7 @@ def network_table(rows):
                 "-" if row["games_per_second"] is None else f"{row['games_per_second']:.1f}",
                 ", ".join(f"{100 * row['share'][part]:.0f}" for part in ("select", "forward", "expand", "backup")),
                 percent(row["device_busy"]),
+                percent(row["transfers"]),
                 f"{row['speedup']:.1f}",
                 f"{row['copied_in_passes']} B",
             )
@@ -246,7 +247,7 @@ def main():
         "random_play": rows_of(folder, "random_play"),
         "pgx": rows_of(folder, "pgx"),
         "forward": lines_of(folder, "forward.log"),
-        "search_network": rows_of(folder, "search-network"),
+        "search_network": rows_of(folder, "search-network") + rows_of(folder, "search-large"),
         "mctx": lines_of(folder, "mctx.jsonl"),
         "search_hex13": rows_of(folder, "search-hex13"),
         "search_hybrid": rows_of(folder, "search-hybrid"),

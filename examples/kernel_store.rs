@@ -1,38 +1,80 @@
-//! Compiles the kernels of games for a GPU that need not be there, into a folder that is carried to the machine that has it
-//! (`VECAZ_CACHE`): that machine then starts without compiling.
+//! Compiles kernels for a GPU that need not be there, into a folder that is carried to the machine that has it (`VECAZ_CACHE`): that
+//! machine then starts without compiling.
 //!
-//!     cargo run --release --example kernel_store -- 90 FOLDER < programs.txt
+//!     cargo run --release --example kernel_store -- 90 132 FOLDER < programs.txt
 //!
-//! Each line of the input is a game's name and, after a bar, its options with `;` between them: `hex | size = 13; swap = true`.
+//! 90 is the compute capability, 132 the number of multiprocessors, by which networks are shaped. Each line of the input is a game's
+//! name and, after a bar, its options with `;` between them: `hex | size = 13; swap = true`. A third part is a network for the game
+//! instead of the game's own kernels: `connect_four | | resnet 6x128 bf16 1,128,4096` has its blocks and channels, number format and
+//! numbers of slots; `connect_four | | training bf16` are the kernels of training.
 
 use std::io::BufRead;
 use std::path::Path;
 use vecaz::backend::kernels::cuda::code_for;
-use vecaz::backend::kernels::source::{GAME_UNITS, program};
+use vecaz::backend::kernels::device::{Limits, Program};
+use vecaz::backend::kernels::forward::{self, Numbers};
+use vecaz::backend::kernels::source::{GAME_UNITS, program, training};
 use vecaz::backend::kernels::store::Store;
-use vecaz::batch::any_game;
-use vecaz::config::DeviceName;
+use vecaz::batch::{AnyGame, any_game};
+use vecaz::config::{Arch, DeviceName, NetConfig, Precision, TrainPrecision};
 use vecaz::error::{Error, Result};
+use vecaz::net::NetSpec;
+
+/// The programs of one line.
+fn programs(line: &str, limits: Limits) -> Result<Vec<Program>> {
+    let mut parts = line.split('|').map(str::trim);
+    let (name, options) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    let told = |what: String| Error::ConfigText { origin: line.to_string(), what };
+    let options =
+        options.replace(';', "\n").parse().map_err(|e: toml::de::Error| told(e.message().to_string()))?;
+    let game = any_game(name, &options)?;
+    let words: Vec<&str> = parts.next().unwrap_or_default().split_whitespace().collect();
+    match words.as_slice() {
+        [] => GAME_UNITS.iter().map(|unit| program(game.as_ref(), unit)).collect(),
+        ["training", precision] => {
+            let precision = parsed::<TrainPrecision>(precision).map_err(told)?;
+            Ok(vec![training(Some(game.as_ref()), precision)?, training(None, precision)?])
+        }
+        [arch, size, precision, slots] => {
+            let spec = network(arch, size, game.as_ref()).map_err(told)?;
+            let numbers = Numbers::of(parsed::<Precision>(precision).map_err(told)?, limits.capability)?;
+            let slots = slots.split(',').map(|n| n.parse::<usize>().map_err(|e| told(e.to_string())));
+            slots.map(|slots| forward::program(&spec, numbers, slots?, limits)).collect()
+        }
+        _ => Err(told("expected nothing, a network or training after the second bar".into())),
+    }
+}
+
+/// The network of these words.
+fn network(arch: &str, size: &str, game: &dyn AnyGame) -> std::result::Result<NetSpec, String> {
+    let wrong = || format!("{size} is no size, expected BLOCKSxCHANNELS");
+    let (blocks, channels) = size.split_once('x').ok_or_else(wrong)?;
+    let number = |text: &str| text.parse::<usize>().map_err(|_| wrong());
+    let (blocks, channels) = (number(blocks)?, number(channels)?);
+    let net = NetConfig { arch: parsed::<Arch>(arch)?, blocks, channels, ..NetConfig::default() };
+    Ok(NetSpec::new(&net, &game.sizes()))
+}
+
+/// A name as it stands in a configuration.
+fn parsed<T: serde::de::DeserializeOwned>(name: &str) -> std::result::Result<T, String> {
+    serde_json::from_value(name.into()).map_err(|e| e.to_string())
+}
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let wrong =
-        || Error::unsupported("these arguments", "expected a compute capability such as 90, and a folder");
-    let [capability, folder] = arguments.as_slice() else { return Err(wrong()) };
-    let capability: u32 = capability.parse().map_err(|_| wrong())?;
+    let wrong = || {
+        let expected = "expected a compute capability such as 90, a number of multiprocessors, and a folder";
+        Error::unsupported("these arguments", expected)
+    };
+    let [capability, multiprocessors, folder] = arguments.as_slice() else { return Err(wrong()) };
+    let number = |text: &str| text.parse::<u32>().map_err(|_| wrong());
+    let limits = Limits::of(number(capability)?, number(multiprocessors)?);
     let store = Store::at(Path::new(folder).join("programs"));
     for line in std::io::stdin().lock().lines() {
         let line = line.map_err(|e| Error::io("reading", "stdin", e))?;
-        let (name, options) = line.split_once('|').unwrap_or((&line, ""));
-        let options = options.replace(';', "\n").parse().map_err(|e: toml::de::Error| Error::ConfigText {
-            origin: line.clone(),
-            what: e.message().to_string(),
-        })?;
-        let game = any_game(name.trim(), &options)?;
-        for unit in GAME_UNITS {
-            let code =
-                code_for(&program(game.as_ref(), unit)?, DeviceName::Cuda(0), capability, Some(&store))?;
-            println!("{line}: {unit}.cu, {} bytes", code.len());
+        for program in programs(&line, limits)? {
+            let code = code_for(&program, DeviceName::Cuda(0), limits.capability, Some(&store))?;
+            println!("{line}: {}, {} bytes", program.game, code.len());
         }
     }
     Ok(())

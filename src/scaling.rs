@@ -1,6 +1,6 @@
 //! How fast self-play is, and where the time goes: one row of `vecaz bench-scaling`.
 
-use crate::backend::times::{KernelTime, PassParts};
+use crate::backend::times::{COPY_IN, COPY_OUT, KernelTime, PassParts};
 use crate::batch::{AnyGame, any_game};
 use crate::config::Config;
 use crate::error::Result;
@@ -94,19 +94,18 @@ pub fn measure(config: &Config, network: Measured<'_>, threads: usize, seconds: 
     let clock = selfplay.take_clock();
     let simulations = clock.simulations as f64;
     let leaves = plan.params.leaves;
+    let elsewhere = selfplay.timed_stride()?;
     let parts = match selfplay.last_passes_in_parts(PARTED_PASSES)? {
         Some(parts) => {
             let d = if sizes.hidden_information { config.search.determinisations as usize } else { 1 };
             let devices = config.run.device.all().len();
             Parts::of_passes(parts, rows * d * leaves, clock.passes as f64 / wall / devices as f64)
         }
-        None => Parts {
-            forward: forward_rate(network.as_ref(), (rows * leaves).div_ceil(threads), threads)?,
-            shares: [clock.select, clock.forward, clock.expand, clock.backup]
-                .map(|s| s / wall / threads as f64),
-            kernels: Vec::new(),
-            busy: None,
-        },
+        None => {
+            let forward = forward_rate(network.as_ref(), (rows * leaves).div_ceil(threads), threads)?;
+            let seconds = [clock.select, clock.forward, clock.expand, clock.backup];
+            Parts::of_threads(forward, seconds.map(|s| s / wall / threads as f64), elsewhere)
+        }
     };
     let (forward, shares) = (parts.forward, parts.shares);
     Ok(ScalingRow {
@@ -145,6 +144,7 @@ pub fn measure(config: &Config, network: Measured<'_>, threads: usize, seconds: 
         nodes: plan.nodes as u32,
         path,
         device_busy: parts.busy,
+        transfers: parts.transfers,
         kernels: parts.kernels,
     })
 }
@@ -159,6 +159,8 @@ struct Parts {
     kernels: Vec<KernelTime>,
     /// Share of the time that they run.
     busy: Option<f64>,
+    /// Share of the time that copies take which passes wait for.
+    transfers: Option<f64>,
 }
 
 impl Parts {
@@ -171,6 +173,25 @@ impl Parts {
             forward: slots as f64 / seconds[1],
             shares: seconds.map(|s| s / seconds.iter().sum::<f64>()),
             busy: (passes > 0).then(|| running / f64::from(passes) * rate),
+            transfers: None,
+            kernels,
+        }
+    }
+
+    /// Of threads that make passes, which spend `shares` of their time in the parts; `elsewhere` has the kernels and copies of a
+    /// network that is not on the threads' own processor, and the seconds in which they were made.
+    fn of_threads(forward: f64, shares: [f64; 4], elsewhere: Option<(Vec<KernelTime>, f64)>) -> Self {
+        let Some((kernels, seconds)) = elsewhere else {
+            return Self { forward, shares, kernels: Vec::new(), busy: None, transfers: None };
+        };
+        let is_copy = |time: &&KernelTime| [COPY_IN, COPY_OUT].contains(&time.kernel.as_str());
+        let copies: f64 = kernels.iter().filter(is_copy).map(|time| time.seconds).sum();
+        let all: f64 = kernels.iter().map(|time| time.seconds).sum();
+        Self {
+            forward,
+            shares,
+            busy: Some((all - copies) / seconds),
+            transfers: Some(copies / seconds),
             kernels,
         }
     }
@@ -237,11 +258,22 @@ mod tests {
     use super::*;
 
     #[test]
+    fn copies_are_told_apart_from_kernels() {
+        let time = |kernel: &str, seconds| KernelTime { kernel: kernel.into(), launches: 1, seconds };
+        let kernels = vec![time("inner", 3.0), time(COPY_IN, 0.5), time(COPY_OUT, 0.25), time("dense", 1.0)];
+        let parts = Parts::of_threads(7.0, [0.25; 4], Some((kernels.clone(), 5.0)));
+        assert_eq!((parts.busy, parts.transfers), (Some(0.8), Some(0.15)));
+        assert_eq!((parts.forward, parts.shares, parts.kernels), (7.0, [0.25; 4], kernels));
+        let alone = Parts::of_threads(7.0, [0.25; 4], None);
+        assert_eq!((alone.busy, alone.transfers), (None, None));
+    }
+
+    #[test]
     fn shares_and_rates_follow_from_the_parts_of_passes() {
         let kernels = KernelTime::of([("layer", 0.15), ("select_rows", 0.05)]);
         let parts = PassParts { seconds: [0.001, 0.006, 0.002, 0.001], passes: 20, kernels: kernels.clone() };
-        let Parts { forward, shares, kernels: told, busy } = Parts::of_passes(parts, 300, 80.0);
-        assert_eq!(told, kernels);
+        let Parts { forward, shares, kernels: told, busy, transfers } = Parts::of_passes(parts, 300, 80.0);
+        assert_eq!((told, transfers), (kernels, None));
         assert!((forward - 50_000.0).abs() < 1e-6, "{forward}");
         shares
             .iter()

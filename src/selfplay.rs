@@ -12,7 +12,7 @@ mod turns;
 use crate::act::{Choice, choose, sum_determinisations};
 use crate::backend::lanes::{LaneStart, Lead, PlayPlan};
 use crate::backend::plan::{BackendPlan, Reuse};
-use crate::backend::times::PassParts;
+use crate::backend::times::{KernelTime, PassParts};
 use crate::backend::{Backend, PlyPlan, RootCache, games_backend};
 use crate::batch::AnyGame;
 use crate::config::{Config, DeviceName, SearchEngine};
@@ -28,6 +28,7 @@ use lane::new_lane;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+use std::time::Instant;
 use turns::Turns;
 
 pub use lane::{Lane, Proof};
@@ -258,6 +259,19 @@ impl SelfPlay {
         let [shard] = self.shards.as_mut_slice() else { return Ok(None) };
         let Lead::Backend { most_passes } = shard.lead else { return Ok(None) };
         shard.searcher.backend.passes_in_parts(passes.min(most_passes))
+    }
+
+    /// What kernels and copies took in one more stride, and the stride's seconds, where the network is asked in halves; None elsewhere.
+    ///
+    /// # Errors
+    /// As [`SelfPlay::stride`].
+    pub fn timed_stride(&mut self) -> Result<Option<(Vec<KernelTime>, f64)>> {
+        let Asks::Halves(network) = &mut self.asks else { return Ok(None) };
+        network.begin_timing();
+        let start = Instant::now();
+        halves::stride(&mut self.shards, network.as_mut(), &self.cache, self.stride)?;
+        let seconds = start.elapsed().as_secs_f64();
+        Ok(Some((network.end_timing()?, seconds)))
     }
 
     /// The games in progress, in lane order.

@@ -2,7 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What the launches of one kernel took.
+/// The name under which copies to a device are timed.
+pub const COPY_IN: &str = "copy to the device";
+/// The name under which copies to the host are timed.
+pub const COPY_OUT: &str = "copy to the host";
+
+/// What the launches of one kernel took, or copies one way.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct KernelTime {
     /// The kernel.

@@ -26,7 +26,8 @@ expand, backup and the rest, positions/s of the bare forward and the fraction of
 idle lanes and peak memory; on a GPU also the bytes copied between it and the host, within passes and
 in all per move. Where the network is beside the trees, the shares and the bare forward are those of
 some passes whose parts are waited for one by one, and kernels are timed too: `busy` is the share of
-the time that they run, and the JSON names them all.";
+the time that they run, and the JSON names them all. Where only the network is on a GPU, so are the
+copies there and back.";
 
 /// The arguments of `vecaz bench-scaling`; every list makes a row of each combination.
 #[derive(Clone, Debug, Args)]
@@ -170,12 +171,16 @@ pub fn execute(args: BenchScalingArgs) -> Result<()> {
                             print(&line(&row))?;
                         }
                         rows.push(row);
+                        // What is measured is kept, whatever comes after.
+                        if let Some(target @ JsonTarget::File(_)) = &args.json {
+                            target.write(&scaling_json(&rows)?)?;
+                        }
                     }
                 }
             }
         }
     }
-    if let Some(target) = &args.json {
+    if let Some(target @ JsonTarget::Stdout) = &args.json {
         target.write(&scaling_json(&rows)?)?;
     }
     if let Some(target) = &args.csv {
@@ -292,15 +297,15 @@ fn line(row: &ScalingRow) -> String {
 
 /// What crossed the bus, where there is one.
 fn copied(row: &ScalingRow) -> String {
-    match row.device.as_str() {
-        "cpu" => String::new(),
-        _ => {
-            let busy =
-                row.device_busy.map(|share| format!(", {:.0} % busy", 100.0 * share)).unwrap_or_default();
-            let (inside, a_move) = (row.copied_in_passes, row.copied_per_move);
-            format!("{busy}, {inside} B copied in passes, {a_move:.0} B a move")
-        }
+    let percent = |share: Option<f64>, of: &str| {
+        share.map(|share| format!(", {:.0} % {of}", 100.0 * share)).unwrap_or_default()
+    };
+    if row.device == "cpu" && row.transfers.is_none() {
+        return String::new();
     }
+    let (busy, transfers) = (percent(row.device_busy, "busy"), percent(row.transfers, "in copies"));
+    let (inside, a_move) = (row.copied_in_passes, row.copied_per_move);
+    format!("{busy}{transfers}, {inside} B copied in passes, {a_move:.0} B a move")
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Networks that are asked about two batches in turn: while one is answered elsewhere, the caller makes the other.
 
 use super::fast::bf16_bits;
+use crate::backend::times::KernelTime;
 use crate::error::Result;
 
 /// Room for the observations of some leaves, in the number format in which they travel.
@@ -88,6 +89,19 @@ pub trait Halves: Send {
     /// # Errors
     /// [`crate::Error::NotFinite`] where an answer is not a finite number, and what the device says.
     fn finish(&mut self, half: usize) -> Result<Answers<'_>>;
+
+    /// Bytes copied to where the network is and back so far.
+    fn copied(&self) -> u64;
+
+    /// From here to [`Halves::end_timing`] every launch and every copy is timed by itself. No batch is being answered.
+    fn begin_timing(&mut self);
+
+    /// What kernels and copies ([`crate::backend::times::COPY_IN`], [`crate::backend::times::COPY_OUT`]) of both batches took, the
+    /// longest first.
+    ///
+    /// # Errors
+    /// What the device says.
+    fn end_timing(&mut self) -> Result<Vec<KernelTime>>;
 }
 
 #[cfg(test)]

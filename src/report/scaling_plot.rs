@@ -61,6 +61,9 @@ pub struct ScalingRow {
     pub copied_per_move: f64,
     /// Share of the time that kernels run on the device, by launches timed by themselves; null where none are.
     pub device_busy: Option<f64>,
+    /// Share of the time that copies between host and device take, timed by themselves, where the trees are on the host and the
+    /// network is not; null elsewhere.
+    pub transfers: Option<f64>,
     /// Peak memory of the process, MiB.
     pub peak_memory_mib: f64,
     /// The seed.
@@ -214,7 +217,7 @@ mod tests {
         let text = scaling_csv(&rows()).expect("written");
         let mut lines = text.lines();
         let header: Vec<&str> = lines.next().expect("a header").split(',').collect();
-        assert_eq!(header.len(), 33);
+        assert_eq!(header.len(), 34);
         let place = |name: &str| header.iter().position(|h| *h == name).expect("a column");
         let first = lines.next().expect("a row");
         let cells: Vec<&str> = first.split(',').collect();

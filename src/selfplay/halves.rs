@@ -19,6 +19,7 @@ pub(super) fn stride(
     cache: &RootCache,
     passes: u32,
 ) -> Result<()> {
+    let before = network.copied();
     let (first, second) = shards.split_at_mut(shards.len() / 2);
     let (mut first, mut second) = (Group::new(0, first), Group::new(1, second));
     for pass in 0..passes {
@@ -32,6 +33,10 @@ pub(super) fn stride(
         }
         second.end(network, cache)?;
     }
+    // Every copy is one within passes.
+    let bytes = network.copied() - before;
+    let copied = &mut shards[0].searcher.clock.copied;
+    (copied.inside, copied.total) = (copied.inside + bytes, copied.total + bytes);
     Ok(())
 }
 

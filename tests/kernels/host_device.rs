@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 use vecaz::backend::kernels::device::{Arg, Device, LaunchShape, Limits, Pinned, Program};
-use vecaz::backend::times::KernelTime;
+use vecaz::backend::times::{COPY_IN, COPY_OUT, KernelTime};
 use vecaz::{Error, Result};
 
 /// Bytes that lie behind every buffer and must never change.
@@ -343,13 +343,17 @@ impl Device for HostDevice {
     }
 
     fn start_upload(&self, to: &mut HostBuffer, from: &mut HostPinned, bytes: usize) -> Result<()> {
+        let start = Instant::now();
         self.upload(to, 0, &from.bytes[..bytes])?;
+        self.note_time(COPY_IN, start);
         self.moves(from);
         Ok(())
     }
 
     fn start_download(&self, from: &HostBuffer, to: &mut HostPinned, bytes: usize) -> Result<()> {
+        let start = Instant::now();
         self.download(from, 0, &mut to.bytes[..bytes])?;
+        self.note_time(COPY_OUT, start);
         self.moves(to);
         Ok(())
     }
@@ -379,9 +383,7 @@ impl Device for HostDevice {
         self.launches.set(self.launches.get() + 1);
         let start = Instant::now();
         self.run(module, kernel, shape, values, &sizes)?;
-        if let Some(timed) = self.timed.borrow_mut().as_mut() {
-            timed.push((kernel, start.elapsed().as_secs_f64()));
-        }
+        self.note_time(kernel, start);
         let broken = args.iter().any(|arg| matches!(arg, Arg::Buffer(buffer, _) if !buffer.guard_is_whole()));
         if broken {
             return Err(self.failed(module, kernel, shape, "wrote past the end of a buffer"));
@@ -431,6 +433,13 @@ impl Device for HostDevice {
 }
 
 impl HostDevice {
+    /// Notes, while it is timed, what began at `start` and is over.
+    fn note_time(&self, what: &'static str, start: Instant) {
+        if let Some(timed) = self.timed.borrow_mut().as_mut() {
+            timed.push((what, start.elapsed().as_secs_f64()));
+        }
+    }
+
     /// Runs a kernel with arguments of these bytes and sizes.
     fn run(
         &self,

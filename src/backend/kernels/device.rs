@@ -195,7 +195,7 @@ pub trait Device: Send + Sized {
     /// As [`Device::launch`].
     fn replay(&self, recording: &Self::Recording) -> Result<()>;
 
-    /// From here to [`Device::end_timing`], every launch is timed by itself.
+    /// From here to [`Device::end_timing`], every launch is timed by itself, and so is every copy from and to page-locked memory.
     fn begin_timing(&self);
 
     /// True where launches are timed: none is to be recorded then.

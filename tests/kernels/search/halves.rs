@@ -6,6 +6,7 @@ use super::selfplay::{Played, config};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use vecaz::backend::kernels::forward::DeviceEvaluator;
+use vecaz::backend::times::{COPY_IN, COPY_OUT, KernelTime};
 use vecaz::batch::any_game;
 use vecaz::config::{Config, Precision};
 use vecaz::net::halves::{Answers, Halves, ObsRoom};
@@ -85,6 +86,18 @@ impl Halves for Noting {
         self.calls.lock().expect("no panic").push(Call::Finish(half));
         self.halves.finish(half)
     }
+
+    fn copied(&self) -> u64 {
+        self.halves.copied()
+    }
+
+    fn begin_timing(&mut self) {
+        self.halves.begin_timing();
+    }
+
+    fn end_timing(&mut self) -> Result<Vec<KernelTime>> {
+        self.halves.end_timing()
+    }
 }
 
 /// Two strides with each network, on so many threads.
@@ -144,6 +157,34 @@ fn one_half_is_answered_while_the_other_is_made() {
     expected.extend(pass.repeat(PASSES));
     expected.remove(4 * PASSES - 1); // no pass after the last
     assert_eq!(*calls.lock().expect("no panic"), expected);
+}
+
+#[test]
+fn what_travels_there_and_back_is_counted_and_timed() {
+    const PASSES: u64 = 3;
+    let config = config(
+        "name = 'connect_four'",
+        "simulations = 40\ncache_entries = 0",
+        &format!("games = 4\nstride = {PASSES}"),
+    );
+    let game = any_game("connect_four", &toml::Table::new()).expect("registered");
+    let network = evaluator(parts(game.as_ref(), RESNET, Precision::Bf16, 1), &Arc::default());
+    let mut selfplay = SelfPlay::new(&game, &config, &network, Vec::new(), 2).expect("fits");
+    selfplay.set_network(&network, Vec::new()).expect("finite weights");
+    assert!(selfplay.timed_stride().expect("nothing is asked").is_none(), "before the first stride");
+    selfplay.stride().expect("finite");
+    // Of each game observations of 16 bits, logits and values; of each half the word that tells numbers.
+    let IoShape { obs_len, num_actions, num_players } = network.shape();
+    let of_pass = 4 * (2 * obs_len + 4 * num_actions + 4 * num_players) + 2 * 4;
+    let copied = selfplay.take_clock().copied;
+    assert_eq!((copied.inside, copied.total), (PASSES * of_pass as u64, PASSES * of_pass as u64));
+    let (times, seconds) = selfplay.timed_stride().expect("finite").expect("in halves");
+    let launches =
+        |name| times.iter().find(|time| time.kernel == name).map(|time: &KernelTime| time.launches);
+    assert_eq!(launches(COPY_IN), Some(2 * PASSES));
+    assert_eq!(launches(COPY_OUT), Some(2 * 3 * PASSES), "logits, values and the word");
+    assert!(times.len() > 2, "kernels too: {times:?}");
+    assert!(seconds > 0.0);
 }
 
 #[test]

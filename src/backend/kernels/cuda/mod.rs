@@ -10,7 +10,7 @@ mod timing;
 
 use super::device::{Arg, Device, LaunchShape, Limits, Program};
 use super::store::Store;
-use crate::backend::times::KernelTime;
+use crate::backend::times::{COPY_IN, COPY_OUT, KernelTime};
 use crate::config::DeviceName;
 use crate::error::{Error, Result};
 use compile::{Compiler, Target};
@@ -238,8 +238,11 @@ impl Device for CudaDevice {
             return Err(self.outside(0, bytes, to));
         }
         self.copied.fetch_add(bytes as u64, Ordering::Relaxed);
-        let copied =
-            self.stream.memcpy_htod(&from.part(bytes), to).and_then(|()| from.note_copy(&self.stream));
+        let copied = self.timing.event(&self.stream).and_then(|before| {
+            self.stream.memcpy_htod(&from.part(bytes), to)?;
+            from.note_copy(&self.stream)?;
+            self.timing.keep(COPY_IN, &self.stream, before)
+        });
         copied.map_err(|e| self.lost(e))
     }
 
@@ -248,8 +251,12 @@ impl Device for CudaDevice {
             return Err(self.outside(0, bytes, from));
         }
         self.copied.fetch_add(bytes as u64, Ordering::Relaxed);
-        let copied = self.stream.memcpy_dtoh(&from.slice(..bytes), &mut to.part(bytes));
-        copied.and_then(|()| to.note_copy(&self.stream)).map_err(|e| self.lost(e))
+        let copied = self.timing.event(&self.stream).and_then(|before| {
+            self.stream.memcpy_dtoh(&from.slice(..bytes), &mut to.part(bytes))?;
+            to.note_copy(&self.stream)?;
+            self.timing.keep(COPY_OUT, &self.stream, before)
+        });
+        copied.map_err(|e| self.lost(e))
     }
 
     fn synchronise(&self) -> Result<()> {

@@ -5,6 +5,7 @@
 use super::{DeviceForward, Numbers, all_finite};
 use crate::backend::kernels::device::{Device, Pinned};
 use crate::backend::kernels::network::{DeviceNetwork, ObsFormat, Slots};
+use crate::backend::times::KernelTime;
 use crate::error::{Error, Result};
 use crate::net::halves::{Answers, ObsRoom};
 use crate::net::{Halves, IoShape, NetParts};
@@ -126,5 +127,18 @@ impl<D: Device> Halves for DeviceHalves<D> {
             logits: &bytemuck::cast_slice(here.logits.bytes()?)[..leaves * num_actions],
             values: &bytemuck::cast_slice(here.values.bytes()?)[..leaves * num_players],
         })
+    }
+
+    fn copied(&self) -> u64 {
+        self.halves.iter().map(|batch| batch.device.copied()).sum()
+    }
+
+    fn begin_timing(&mut self) {
+        self.halves.iter().for_each(|batch| batch.device.begin_timing());
+    }
+
+    fn end_timing(&mut self) -> Result<Vec<KernelTime>> {
+        let [first, second] = &self.halves;
+        Ok(KernelTime::together(first.device.end_timing()?.into_iter().chain(second.device.end_timing()?)))
     }
 }
