@@ -6,10 +6,10 @@
 #   FOLDER/gpu_machine.sh measure OUT                 where the GPU is: results.json, page.md and every part's log in OUT
 #   FOLDER/gpu_machine.sh network OUT                 the same for networks; OUT may be that of `measure`
 #
-# `measure`: every test against the CPU, compute-sanitizer on small runs, pure search, and random play with pgx beside it. `network`:
-# forward, training and search with a network, PyTorch and mctx + pgx beside them, and Connect Four from zero. Each part has its own
-# time limit; one that fails or runs out of time does not keep the others from running. The GPU machine's python3 must have JAX and
-# PyTorch for CUDA; pgx and mctx are carried.
+# `measure`: every test against the CPU, compute-sanitizer on small runs, pure search, random play with pgx beside it, and PyTorch's
+# forward. `network`: forward, training and search with a network, PyTorch and mctx + pgx beside them, and Connect Four from zero. Each
+# part has its own time limit; one that fails or runs out of time does not keep the others from running. The GPU machine's python3
+# must have JAX and PyTorch for CUDA; pgx and mctx are carried.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
@@ -153,6 +153,7 @@ measure() {
     part search-hex 60 "${scaling[@]}" --game hex --sims 800 --games 256,4096,16384 --json "$out/search-hex.json"
     part random_play 60 "$bin/device_games" --json "$out/random_play.json"
     part pgx 90 python3 "$bin/pgx_random_play.py" --lanes 65536 --json "$out/pgx.json"
+    part forward-torch 30 python3 "$bin/torch_resnet.py" 2x32,6x64,6x128,20x256 cuda-forward 1024,4096,32768
     finish
 }
 

@@ -133,8 +133,10 @@ def beside_table(rows, peers):
     return table(("network", "N", "S", "simulations/s", "mctx + pgx", "ratio", "mean depths"), lines)
 
 
-def forward_table(rows):
-    head = ("network", "N", "positions/s", "TFLOP/s", "% of cuBLAS's peak", "% of the instruction's peak")
+def forward_table(rows, peers):
+    theirs = {(peer["net"], peer["batch"]): peer["positions_per_second"] for peer in peers}
+    head = ("network", "N", "positions/s", "TFLOP/s", "% of cuBLAS's peak", "% of the instruction's peak", "over PyTorch (cuDNN)")
+    ratio = lambda row, other: f"{row['positions_per_second'] / other:.2f}" if other else "-"
     return table(
         head,
         [
@@ -145,6 +147,7 @@ def forward_table(rows):
                 f"{row['tflops']:.1f}",
                 percent(row["share_of_gemm"]),
                 percent(row["share_of_mma"]),
+                ratio(row, theirs.get((row["network"], row["slots"]))),
             )
             for row in rows
             if "network" in row
@@ -209,11 +212,11 @@ def sections(result):
     yield "Pure search, Connect Four", result["search_connect_four"] and search_table(result["search_connect_four"])
     yield "Pure search, Hex 11", result["search_hex"] and search_table(result["search_hex"])
     yield "Random play", result["random_play"] and play_table(result["random_play"], result["pgx"])
-    yield "Forward, bf16", result["forward"] and forward_table(result["forward"])
+    yield "Forward, bf16", result["forward"] and forward_table(result["forward"], result["forward_torch"])
     yield "Search with the network beside the trees, Connect Four", network and network_table(network)
     yield "Its kernels", network and kernel_table(network)
     yield "Beside mctx + pgx", network and result["mctx"] and beside_table(network, result["mctx"])
-    games = hex13 and f"\n{hex13[0]['moves_per_second'] / HEX_PLIES:.1f} games/s of {HEX_PLIES} plies.\n"
+    games = hex13 and f"\n{hex13[0]['moves_per_second'] / HEX_PLIES:.1f} games/s, counted as {HEX_PLIES} plies each.\n"
     yield "Search, Hex 13x13", hex13 and network_table(hex13) + games
     yield "Search on the CPU, the network on the GPU", result["search_hybrid"] and network_table(result["search_hybrid"])
     yield "Training", result["train"] and train_table(result["train"], result["train_torch"])
@@ -247,6 +250,7 @@ def main():
         "random_play": rows_of(folder, "random_play"),
         "pgx": rows_of(folder, "pgx"),
         "forward": lines_of(folder, "forward.log"),
+        "forward_torch": lines_of(folder, "forward-torch.log"),
         "search_network": rows_of(folder, "search-network") + rows_of(folder, "search-large"),
         "mctx": lines_of(folder, "mctx.jsonl"),
         "search_hex13": rows_of(folder, "search-hex13"),
