@@ -46,21 +46,21 @@ VZ_BLOCK_KERNEL(train::THREADS) linear_forward_wide(
     const train::Shape* shape, u32 rows, const train::Element* x, const train::Element* weights, const f32* bias,
     const train::Element* added, u32 has_added, u32 relu, train::Element* out
 ) {
-    const train::Finish finish = {bias, has_added ? added : nullptr, nullptr, relu != 0};
+    const train::Finish finish = {bias, has_added ? added : nullptr, nullptr, relu ? 0.0f : train::least_number()};
     train::product<train::Wide>(*shape, rows, x, weights, finish, out);
 }
 VZ_BLOCK_KERNEL(train::THREADS) linear_forward_tall(
     const train::Shape* shape, u32 rows, const train::Element* x, const train::Element* weights, const f32* bias,
     const train::Element* added, u32 has_added, u32 relu, train::Element* out
 ) {
-    const train::Finish finish = {bias, has_added ? added : nullptr, nullptr, relu != 0};
+    const train::Finish finish = {bias, has_added ? added : nullptr, nullptr, relu ? 0.0f : train::least_number()};
     train::product<train::Tall>(*shape, rows, x, weights, finish, out);
 }
 VZ_BLOCK_KERNEL(train::THREADS) linear_forward_narrow(
     const train::Shape* shape, u32 rows, const train::Element* x, const train::Element* weights, const f32* bias,
     const train::Element* added, u32 has_added, u32 relu, train::Element* out
 ) {
-    const train::Finish finish = {bias, has_added ? added : nullptr, nullptr, relu != 0};
+    const train::Finish finish = {bias, has_added ? added : nullptr, nullptr, relu ? 0.0f : train::least_number()};
     train::product<train::Narrow>(*shape, rows, x, weights, finish, out);
 }
 
@@ -68,7 +68,8 @@ VZ_BLOCK_KERNEL(train::THREADS) linear_forward_narrow(
 VZ_BLOCK_KERNEL(train::THREADS) linear_outputs(
     const train::Shape* shape, u32 rows, const train::Element* x, const train::Element* weights, const f32* bias, f32* out
 ) {
-    train::product<train::Narrow>(*shape, rows, x, weights, train::Finish{bias, nullptr, nullptr, false}, out);
+    const train::Finish finish = {bias, nullptr, nullptr, train::least_number()};
+    train::product<train::Narrow>(*shape, rows, x, weights, finish, out);
 }
 
 // A layer's backward direction: dx = dy W^T, plus what dx holds where `adds`; 0 where `opened` is not positive, if there is one.
@@ -76,21 +77,21 @@ VZ_BLOCK_KERNEL(train::THREADS) linear_backward_wide(
     const train::Shape* shape, u32 rows, const train::Element* dy, const train::Element* weights, u32 adds,
     const train::Element* opened, u32 has_opened, train::Element* dx
 ) {
-    const train::Finish finish = {nullptr, adds ? dx : nullptr, has_opened ? opened : nullptr, false};
+    const train::Finish finish = {nullptr, adds ? dx : nullptr, has_opened ? opened : nullptr, train::least_number()};
     train::product<train::Wide>(*shape, rows, dy, weights, finish, dx);
 }
 VZ_BLOCK_KERNEL(train::THREADS) linear_backward_tall(
     const train::Shape* shape, u32 rows, const train::Element* dy, const train::Element* weights, u32 adds,
     const train::Element* opened, u32 has_opened, train::Element* dx
 ) {
-    const train::Finish finish = {nullptr, adds ? dx : nullptr, has_opened ? opened : nullptr, false};
+    const train::Finish finish = {nullptr, adds ? dx : nullptr, has_opened ? opened : nullptr, train::least_number()};
     train::product<train::Tall>(*shape, rows, dy, weights, finish, dx);
 }
 VZ_BLOCK_KERNEL(train::THREADS) linear_backward_narrow(
     const train::Shape* shape, u32 rows, const train::Element* dy, const train::Element* weights, u32 adds,
     const train::Element* opened, u32 has_opened, train::Element* dx
 ) {
-    const train::Finish finish = {nullptr, adds ? dx : nullptr, has_opened ? opened : nullptr, false};
+    const train::Finish finish = {nullptr, adds ? dx : nullptr, has_opened ? opened : nullptr, train::least_number()};
     train::product<train::Narrow>(*shape, rows, dy, weights, finish, dx);
 }
 

@@ -20,8 +20,9 @@
 // why a convolution takes all taps of 32 inputs before it goes on: its nine taps read the same rows, and between two of them only a
 // step or two goes through the first cache. Each from L2 would be 7.7 or 9.7 TB/s. In the gradient of weights, for the same reason,
 // four (or eight) taps of 32 inputs lie side by side in a tile: 10,300 (or 6,300) bytes from L2.
-// 128 x 32 is for few columns, where memory is the limit, and for few rows, where blocks are too few (src/train/device/tiling.rs).
-// In 32-bit floats a step is 16 deep with the same bytes, and arithmetic takes 2,048 (Wide) of its 128 products a cycle.
+// 128 x 32 gets to 0.24 of the peak: it is for few columns, where a wider tile would be empty or memory is the limit, and for few
+// rows, where blocks are too few (src/train/device/tiling.rs). In 32-bit floats a step is 16 deep with the same bytes; at 128
+// products a cycle arithmetic takes 2,048 cycles for 128 x 128 and is the limit.
 #pragma once
 #include "train/sums.cuh"
 
@@ -32,27 +33,44 @@ struct Finish {
     const f32* bias;       // [biases]
     const Element* added;  // [rows, out_width], or null
     const Element* opened; // [rows, out_width], or null: where it is not positive, the result is 0
-    bool relu;
+    f32 least;             // the ReLU's 0, or as little as there is
 
-    // Four sums of columns from `column` on, of which the result is at `place`.
+    // What is known of four columns from `column` on, of rows that share a position if their tiles do.
+    struct Terms {
+        bool there;
+        u32 place; // of the first row's
+        f32 bias[4];
+    };
+    VZ_DEVICE Terms terms(const Shape& shape, u32 position, u32 column) const {
+        Terms terms = {column < shape.columns, position * shape.out_width + shape.out_offset + column, {}};
+VZ_UNROLL
+        for (u32 e = 0; e < 4; e++) {
+            if (column + e < shape.biases) terms.bias[e] = bias[column + e];
+        }
+        return terms;
+    }
+
+    // The result of four sums goes to `place`.
     template <class Out>
-    VZ_DEVICE void store(const Shape& shape, net::Four sum, u32 column, u64 place, Out* out) const {
+    VZ_DEVICE void store(const Terms& terms, net::Four sum, u64 place, Out* out) const {
         Quad<Element> more = {}, gate = {};
         if (added) more = *(const Quad<Element>*)(added + place);
         if (opened) gate = *(const Quad<Element>*)(opened + place);
         Quad<Out> result;
 VZ_UNROLL
         for (int e = 0; e < 4; e++) {
-            f32 x = sum.at[e];
-            if (column + e < shape.biases) x += bias[column + e];
+            f32 x = sum.at[e] + terms.bias[e];
             if (added) x += widen(more.x[e]);
-            if (relu && x < 0.0f) x = 0.0f;
+            if (x < least) x = least;
             if (opened && !(widen(gate.x[e]) > 0.0f)) x = 0.0f;
             result.x[e] = narrow<Out>(x);
         }
         *(Quad<Out>*)(out + place) = result;
     }
 };
+
+// For no ReLU.
+VZ_DEVICE f32 least_number() { return from_bits(0xFF800000u); }
 
 // Adds the products of `steps` steps to the warp's sums, where some of them are `used`.
 template <class S, class Left, class Right>
@@ -100,12 +118,22 @@ VZ_DEVICE void product(const Shape shape, u32 rows, const Element* x, const Elem
     MatrixLines<typename S::S::Right> right(matrix, 0, depth, first_column, shape.columns);
     const bool used = sums.within(units - first, shape.columns - first_column);
     sum_steps(sums, used, left, right, (depth + DEPTH - 1) / DEPTH);
-    sums.for_fours([&](int row, int along, const net::Four& four) {
-        const u32 unit = first + row, column = first_column + along;
-        if (unit >= units || column >= shape.columns) return;
-        const u64 to = spread ? (u64)unit * area + position : unit;
-        finish.store(shape, four, column, to * shape.out_width + shape.out_offset + column, out);
-    });
+    const u32 row_step = spread ? area * shape.out_width : shape.out_width;
+    const auto give = [&](const Finish& by) {
+        sums.give(
+            [&](int along) { return by.terms(shape, position, first_column + along); },
+            [&](const Finish::Terms& terms, int row, const net::Four& four) {
+                const u32 unit = first + row;
+                if (terms.there && unit < units) by.store(terms, four, (u64)unit * row_step + terms.place, out);
+            }
+        );
+    };
+    // Where nothing is read, there is no code that might: it is long, and run once.
+    if (finish.added || finish.opened) {
+        give(finish);
+    } else {
+        give({finish.bias, nullptr, nullptr, finish.least});
+    }
 }
 
 // The gradient of the weights, x^T dy: a part of it for each of `splits` ranges of rows, parts [splits, taps * inputs, columns] in
@@ -127,10 +155,14 @@ VZ_DEVICE void weight_gradient(
     MatrixLines<typename S::S::Right> right(dy, begin, end, first_column, shape.columns);
     const bool used = sums.within(height - first_row, shape.columns - first_column);
     sum_steps(sums, used, left, right, (end - begin + DEPTH - 1) / DEPTH);
-    sums.for_fours([&](int row, int along, const net::Four& four) {
-        const u32 r = first_row + row, c = first_column + along;
-        if (r < height && c < shape.columns) net::write_four(parts + ((u64)split * height + r) * shape.columns + c, four);
-    });
+    sums.give(
+        [&](int along) { return first_column + along; },
+        [&](u32 column, int along, const net::Four& four) {
+            const u32 row = first_row + along;
+            if (row >= height || column >= shape.columns) return;
+            net::write_four(parts + ((u64)split * height + row) * shape.columns + column, four);
+        }
+    );
 }
 
 } // namespace train

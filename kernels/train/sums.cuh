@@ -168,16 +168,18 @@ VZ_UNROLL
         }
     }
 
-    // Calls work(row, column, sums) for all four sums side by side that this lane gives out, by their place in the tile. Lanes
-    // change sums two by two, so that four of them have 16 columns of a row: stores are of whole sectors.
-    template <class Work>
-    VZ_DEVICE void for_fours(Work work) const {
+    // Gives all sums to store(terms, row, sums), four side by side at a time, by their row in the tile; terms(column) is what is
+    // known of the four columns. Lanes change sums two by two, so that four of them have 16 columns of a row: stores are of whole
+    // sectors.
+    template <class Terms, class Store>
+    VZ_DEVICE void give(Terms terms, Store store) const {
         const int lane = net::lane();
         const bool odd = lane % 2 == 1;
 VZ_UNROLL
-        for (int i = 0; i < 2 * ROW_TILES; i++) {
+        for (int j = 0; j < COLUMN_TILES; j++) {
+            const auto of_columns = terms(first_column + 16 * j + lane % 2 * 8 + lane % 4 / 2 * 4);
 VZ_UNROLL
-            for (int j = 0; j < COLUMN_TILES; j++) {
+            for (int i = 0; i < 2 * ROW_TILES; i++) {
                 const f32 *low = &at[i / 2][2 * j][i % 2 * 2], *high = &at[i / 2][2 * j + 1][i % 2 * 2];
                 const f32 kept[2] = {odd ? high[0] : low[0], odd ? high[1] : low[1]};
                 f32 got[2];
@@ -186,7 +188,7 @@ VZ_UNROLL
                 const net::Four four = {{
                     odd ? got[0] : kept[0], odd ? got[1] : kept[1], odd ? kept[0] : got[0], odd ? kept[1] : got[1],
                 }};
-                work(first_row + 8 * i + lane / 4, first_column + 16 * j + lane % 2 * 8 + lane % 4 / 2 * 4, four);
+                store(of_columns, first_row + 8 * i + lane / 4, four);
             }
         }
     }
