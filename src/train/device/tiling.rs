@@ -28,7 +28,7 @@ pub enum Tiling {
 }
 
 impl Tiling {
-    /// All of them, the cheapest for a sum first.
+    /// All of them.
     pub const ALL: [Self; 3] = [Self::Wide, Self::Tall, Self::Narrow];
 
     /// Rows and columns.
@@ -60,24 +60,23 @@ impl Tiling {
         rows.div_ceil(tile_rows) * columns.div_ceil(tile_columns)
     }
 
-    /// The cost of all sums of `columns` columns, those that only fill tiles among them.
-    fn cost_of(self, rows: usize, columns: usize) -> usize {
-        let [tile_rows, tile_columns] = self.sides();
-        self.tiles(rows, columns) * tile_rows * tile_columns * self.cost()
+    /// The cost of one tile.
+    fn cost_of_tile(self) -> usize {
+        self.sides().iter().product::<usize>() * self.cost()
     }
 
-    /// The tiling for `rows` rows of the output of `shape`, in numbers of `bytes` bytes: the cheapest that leaves a block for every
-    /// multiprocessor, else the one with the most blocks. Sums do not depend on it.
+    /// The tiling for `rows` rows of the output of `shape`, in numbers of `bytes` bytes: of those that fit the device the one that
+    /// costs least on the multiprocessor that has most of its blocks. Sums do not depend on it.
     pub fn of_product(shape: &Shape, rows: usize, bytes: usize, limits: Limits) -> Self {
-        let columns = shape.columns as usize;
-        let mut fitting: Vec<Self> = Self::ALL
-            .into_iter()
-            .filter(|tiling| tiling.product_bytes(bytes) <= limits.shared as usize)
-            .filter(|tiling| tiling.product_blocks(shape, rows) >= limits.multiprocessors as usize)
-            .collect();
-        // As for many rows: at most some of them fill tiles only.
-        fitting.sort_by_key(|tiling| tiling.cost_of(1 << 16, columns));
-        fitting.first().copied().unwrap_or(Self::Narrow)
+        let cost = |tiling: &Self| {
+            let blocks = tiling.product_blocks(shape, rows).div_ceil(limits.multiprocessors as usize);
+            // While a block by itself waits, nobody computes.
+            let halves = if blocks == 1 { 3 } else { 2 * blocks };
+            halves * tiling.cost_of_tile()
+        };
+        let fitting =
+            Self::ALL.into_iter().filter(|tiling| tiling.product_bytes(bytes) <= limits.shared as usize);
+        fitting.min_by_key(cost).unwrap_or(Self::Narrow)
     }
 
     /// Blocks for `rows` rows of the output of `shape`.
@@ -98,10 +97,8 @@ impl Tiling {
 
     /// The tiling for the gradient of the weights of `shape`.
     pub fn of_gradient(shape: &Shape) -> Self {
-        let (height, columns) = ((shape.taps * shape.inputs) as usize, shape.columns as usize);
-        let mut all = Self::ALL;
-        all.sort_by_key(|tiling| tiling.cost_of(height, columns));
-        all[0]
+        let cost = |tiling: &Self| tiling.gradient_tiles(shape) * tiling.cost_of_tile();
+        Self::ALL.into_iter().min_by_key(cost).unwrap_or(Self::Narrow)
     }
 
     /// Tiles of the gradient of the weights of `shape`.
@@ -160,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn tiles_are_as_wide_as_layers_and_leave_no_multiprocessor_alone() {
+    fn tiles_are_as_wide_as_layers_and_fill_multiprocessors() {
         let chosen =
             |columns: u32, boards: usize| Tiling::of_product(&conv(columns, columns), 42 * boards, 2, H100);
         for (columns, boards, right) in [
@@ -168,7 +165,8 @@ mod tests {
             (40, 4096, Tiling::Tall),
             (64, 512, Tiling::Narrow),
             (64, 1024, Tiling::Tall),
-            (128, 256, Tiling::Narrow),
+            (128, 128, Tiling::Narrow),
+            (128, 256, Tiling::Wide),
             (128, 512, Tiling::Wide),
             (192, 4096, Tiling::Tall),
             (256, 512, Tiling::Wide),
