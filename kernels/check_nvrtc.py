@@ -1,8 +1,8 @@
 """Compiles programs for architectures: python check_nvrtc.py LIBNVRTC ARCH,ARCH,... FOLDER < programs.jsonl
 
 Games at other than their default settings are compiled for the first architecture only, networks for the one that they are
-shaped for. Prints a line for each compilation, with the most registers of a network's kernels and what they spill, and the
-compiler's log where there is one; exits with 1 where one fails. What has compiled without a word is
+shaped for. Prints a line for each compilation, with the most registers of the kernels of networks and of training and what they
+spill, and the compiler's log where there is one; exits with 1 where one fails. What has compiled without a word is
 noted in FOLDER and not compiled again."""
 
 import ctypes
@@ -65,7 +65,7 @@ def compile_one(task):
     call(nvrtc.nvrtcCreateProgram, ctypes.byref(unit), source, name, len(names), strings(texts), strings(names))
     # The options of src/backend/kernels/cuda/compile.rs.
     options = ["--std=c++17", "--fmad=false", "--generate-line-info", f"--gpu-architecture=sm_{arch}"]
-    if "architecture" in program:
+    if "architecture" in program or program["unit"] == "train":
         options.append("--ptxas-options=-v")
     options += [f"--define-macro={key}={value}" for key, value in program["defines"]]
     start = time.process_time()

@@ -39,40 +39,77 @@ VZ_KERNEL take_observations(const f32* obs, u32 boards, u32 channels, u32 area, 
     }
 }
 
+// Products in tiles of three shapes each: what a launch takes, src/train/device/tiling.rs says.
+
 // A layer's forward direction, with the skip connection where `has_added`.
-VZ_KERNEL linear_forward(
+VZ_BLOCK_KERNEL(train::THREADS) linear_forward_wide(
     const train::Shape* shape, u32 rows, const train::Element* x, const train::Element* weights, const f32* bias,
     const train::Element* added, u32 has_added, u32 relu, train::Element* out
 ) {
-    __shared__ train::Factors factors;
-    const train::Finish finish = {bias, has_added ? added : nullptr, nullptr, relu != 0};
-    train::product(*shape, rows, x, weights, finish, out, factors);
+    const train::Finish finish = {bias, has_added ? added : nullptr, nullptr, relu ? 0.0f : train::least_number()};
+    train::product<train::Wide>(*shape, rows, x, weights, finish, out);
+}
+VZ_BLOCK_KERNEL(train::THREADS) linear_forward_tall(
+    const train::Shape* shape, u32 rows, const train::Element* x, const train::Element* weights, const f32* bias,
+    const train::Element* added, u32 has_added, u32 relu, train::Element* out
+) {
+    const train::Finish finish = {bias, has_added ? added : nullptr, nullptr, relu ? 0.0f : train::least_number()};
+    train::product<train::Tall>(*shape, rows, x, weights, finish, out);
+}
+VZ_BLOCK_KERNEL(train::THREADS) linear_forward_narrow(
+    const train::Shape* shape, u32 rows, const train::Element* x, const train::Element* weights, const f32* bias,
+    const train::Element* added, u32 has_added, u32 relu, train::Element* out
+) {
+    const train::Finish finish = {bias, has_added ? added : nullptr, nullptr, relu ? 0.0f : train::least_number()};
+    train::product<train::Narrow>(*shape, rows, x, weights, finish, out);
 }
 
 // The same with 32-bit floats for the losses.
-VZ_KERNEL linear_outputs(
+VZ_BLOCK_KERNEL(train::THREADS) linear_outputs(
     const train::Shape* shape, u32 rows, const train::Element* x, const train::Element* weights, const f32* bias, f32* out
 ) {
-    __shared__ train::Factors factors;
-    train::product(*shape, rows, x, weights, train::Finish{bias, nullptr, nullptr, false}, out, factors);
+    const train::Finish finish = {bias, nullptr, nullptr, train::least_number()};
+    train::product<train::Narrow>(*shape, rows, x, weights, finish, out);
 }
 
 // A layer's backward direction: dx = dy W^T, plus what dx holds where `adds`; 0 where `opened` is not positive, if there is one.
-VZ_KERNEL linear_backward(
+VZ_BLOCK_KERNEL(train::THREADS) linear_backward_wide(
     const train::Shape* shape, u32 rows, const train::Element* dy, const train::Element* weights, u32 adds,
     const train::Element* opened, u32 has_opened, train::Element* dx
 ) {
-    __shared__ train::Factors factors;
-    const train::Finish finish = {nullptr, adds ? dx : nullptr, has_opened ? opened : nullptr, false};
-    train::product(*shape, rows, dy, weights, finish, dx, factors);
+    const train::Finish finish = {nullptr, adds ? dx : nullptr, has_opened ? opened : nullptr, train::least_number()};
+    train::product<train::Wide>(*shape, rows, dy, weights, finish, dx);
+}
+VZ_BLOCK_KERNEL(train::THREADS) linear_backward_tall(
+    const train::Shape* shape, u32 rows, const train::Element* dy, const train::Element* weights, u32 adds,
+    const train::Element* opened, u32 has_opened, train::Element* dx
+) {
+    const train::Finish finish = {nullptr, adds ? dx : nullptr, has_opened ? opened : nullptr, train::least_number()};
+    train::product<train::Tall>(*shape, rows, dy, weights, finish, dx);
+}
+VZ_BLOCK_KERNEL(train::THREADS) linear_backward_narrow(
+    const train::Shape* shape, u32 rows, const train::Element* dy, const train::Element* weights, u32 adds,
+    const train::Element* opened, u32 has_opened, train::Element* dx
+) {
+    const train::Finish finish = {nullptr, adds ? dx : nullptr, has_opened ? opened : nullptr, train::least_number()};
+    train::product<train::Narrow>(*shape, rows, dy, weights, finish, dx);
 }
 
 // Parts of the gradient of a layer's weights; `shape` is that of its forward direction.
-VZ_KERNEL linear_gradient(
+VZ_BLOCK_KERNEL(train::THREADS) linear_gradient_wide(
     const train::Shape* shape, u32 rows, u32 splits, const train::Element* x, const train::Element* dy, f32* parts
 ) {
-    __shared__ train::Factors factors;
-    train::weight_gradient(*shape, rows, splits, x, dy, parts, factors);
+    train::weight_gradient<train::Wide>(*shape, rows, splits, x, dy, parts);
+}
+VZ_BLOCK_KERNEL(train::THREADS) linear_gradient_tall(
+    const train::Shape* shape, u32 rows, u32 splits, const train::Element* x, const train::Element* dy, f32* parts
+) {
+    train::weight_gradient<train::Tall>(*shape, rows, splits, x, dy, parts);
+}
+VZ_BLOCK_KERNEL(train::THREADS) linear_gradient_narrow(
+    const train::Shape* shape, u32 rows, u32 splits, const train::Element* x, const train::Element* dy, f32* parts
+) {
+    train::weight_gradient<train::Narrow>(*shape, rows, splits, x, dy, parts);
 }
 
 // Adds the sum of parts [num, count], in order, to the gradient: number i to place map[i].

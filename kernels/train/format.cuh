@@ -33,8 +33,14 @@ VZ_DEVICE f32 widen(Element x) { return from_bits((u32)x.bits << 16); }
 
 // To nearest, ties to even; what is no number stays none.
 VZ_DEVICE u16 narrow_bits(f32 x) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    u16 out;
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(out) : "f"(x));
+    return out;
+#else
     const u32 all = to_bits(x);
     return x != x ? (u16)0x7FC0 : (u16)((all + 0x7FFF + (all >> 16 & 1)) >> 16);
+#endif
 }
 
 #elif defined(__CUDACC__)

@@ -35,6 +35,7 @@ embed! {
     "gather.cu",
     "train.cu",
     "train/format.cuh",
+    "train/factors.cuh",
     "train/sums.cuh",
     "train/linear.cuh",
     "train/norm.cuh",

@@ -2,6 +2,7 @@
 
 use super::graph::GraphArrays;
 use super::layers::{Layer, Layers, Norm};
+use super::tiling::splits;
 use crate::backend::kernels::device::Device;
 use crate::error::Result;
 use crate::net::spec::NetSpec;
@@ -12,24 +13,10 @@ const NUM_KNOWN: usize = 6;
 const CHUNK_ROWS: usize = 64;
 /// Chunks at most.
 const MAX_CHUNKS: usize = 512;
-/// Rows and columns of a tile of a product.
-pub const TILE: usize = 64;
-/// Blocks that keep a large GPU busy.
-const BUSY_BLOCKS: usize = 264;
-/// Rows of a part of a weight gradient, at least.
-const SPLIT_ROWS: usize = 256;
 
 /// Rows of every chunk but the last, of `rows` rows.
 pub fn chunk_rows(rows: usize) -> usize {
     rows.div_ceil(MAX_CHUNKS).max(CHUNK_ROWS)
-}
-
-/// In how many ranges of rows the gradient of a layer's weights is summed: depends on the sizes alone.
-pub fn splits(layer: &Layer, rows: usize) -> usize {
-    let shape = &layer.forward;
-    let tiles =
-        ((shape.taps * shape.inputs) as usize).div_ceil(TILE) * (shape.columns as usize).div_ceil(TILE);
-    (BUSY_BLOCKS / tiles).clamp(1, rows.div_ceil(SPLIT_ROWS))
 }
 
 /// The samples of one pass, as [`crate::train::TrainBatch`] has them.
@@ -156,7 +143,7 @@ impl<B> Arrays<B> {
     fn part_floats(layer: &Layer, boards: usize) -> usize {
         let rows = boards * layer.positions;
         let bias = rows.div_ceil(chunk_rows(rows)) * layer.forward.columns as usize;
-        (splits(layer, rows) * layer.weights.len()).max(bias)
+        (splits(&layer.forward, rows) * layer.weights.len()).max(bias)
     }
 
     fn sum_floats(norm: &Norm, rows: usize) -> usize {

@@ -12,6 +12,8 @@ use std::ops::Range;
 
 /// Columns of every array are a multiple of this: `VEC` of kernels/train/format.cuh.
 const VEC: usize = 8;
+/// Inputs of which a convolution takes all taps before it goes on: `CHUNK` of kernels/train/factors.cuh.
+const CHUNK: usize = 32;
 /// In a map: no parameter.
 pub const NOWHERE: u32 = u32::MAX;
 
@@ -67,9 +69,9 @@ pub struct Layer {
     pub positions: usize,
     /// Positions of an input board.
     pub sources: usize,
-    /// The packed weights, and their part of the map. `[taps, inputs, columns]`
+    /// The packed weights, and their part of the map. `[taps * inputs, columns]`, rows in the order of sums
     pub weights: Range<usize>,
-    /// The packed weights of the backward direction. `[taps, columns, inputs]`
+    /// The packed weights of the backward direction. `[taps * columns, inputs]`, rows in the order of sums
     pub transposed: Range<usize>,
     /// Where the bias begins in the parameters, and its map `[columns]`.
     pub bias: Option<(usize, usize)>,
@@ -142,6 +144,14 @@ struct Builder<'a> {
 
 fn padded(columns: usize) -> usize {
     columns.next_multiple_of(VEC)
+}
+
+/// Tap and input of every row of a layer's matrix, which is the order of its sums. Twin of `Depth` in kernels/train/factors.cuh.
+fn order(mode: Mode, taps: usize, inputs: usize) -> impl Iterator<Item = (usize, usize)> {
+    let chunk = if mode == Mode::Conv3x3 { CHUNK } else { inputs };
+    let of_chunk =
+        move |first: usize, tap: usize| (first..inputs.min(first + chunk)).map(move |input| (tap, input));
+    (0..inputs).step_by(chunk).flat_map(move |first| (0..taps).flat_map(move |tap| of_chunk(first, tap)))
 }
 
 impl Layers {
@@ -297,17 +307,13 @@ impl Builder<'_> {
         let wide = padded(inputs);
         let start = self.map.len();
         let size = taps * wide * columns;
-        for tap in 0..taps {
-            for input in 0..wide {
-                self.map.extend((0..columns).map(|column| parameter(tap, input, column)));
-            }
+        for (tap, input) in order(mode, taps, wide) {
+            self.map.extend((0..columns).map(|column| parameter(tap, input, column)));
         }
-        for tap in 0..taps {
+        for (tap, column) in order(mode, taps, columns) {
             // The way back through a neighbour is the opposite tap.
             let tap = if mode == Mode::Conv3x3 { 8 - tap } else { tap };
-            for column in 0..columns {
-                self.map.extend((0..wide).map(|input| parameter(tap, input, column)));
-            }
+            self.map.extend((0..wide).map(|input| parameter(tap, input, column)));
         }
         let bias = self.bias(names[0], columns);
         let biases = bias.map_or(0, |_| blocks[0].1);

@@ -11,7 +11,7 @@ use super::step::{Report, Settings};
 use super::team::{Team, Watch};
 use super::{BLOCK, SQUARED, element_bytes};
 use crate::backend::kernels::collective::{Number, Place};
-use crate::backend::kernels::device::{Arg, Device};
+use crate::backend::kernels::device::{Arg, Device, Limits};
 use crate::backend::kernels::source;
 use crate::batch::AnyGame;
 use crate::config::TrainConfig;
@@ -34,6 +34,7 @@ pub type FillPart<'a, D> = dyn FnMut(&D, &mut Samples<<D as Device>::Buffer>, us
 /// A network in training on one device, with its optimiser.
 pub struct Member<D: Device> {
     pub device: D,
+    limits: Limits,
     /// The others, where there are some.
     team: Option<Team<D>>,
     /// Parameters, first and second moments `[3, parameters]`, and those after the update.
@@ -102,6 +103,7 @@ impl<D: Device> Member<D> {
             recordings: Default::default(),
             turn: 0,
             is_warm: false,
+            limits: device.limits()?,
             device,
         })
     }
@@ -209,6 +211,7 @@ impl<D: Device> Member<D> {
         let Some(arrays) = &self.arrays else { return Ok(()) };
         let pass = Pass {
             device: &self.device,
+            limits: self.limits,
             layers: &plan.layers,
             bytes: element_bytes(plan.config.precision),
             state: &self.state[0],

@@ -16,6 +16,7 @@ mod passes;
 mod samples;
 mod step;
 mod team; // the link between them
+mod tiling;
 
 use super::state::Snapshot;
 use super::{Losses, TrainBatch, Trainer};
@@ -37,6 +38,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use step::Settings;
 pub use step::{LossScale, Report};
+pub use tiling::Tiling;
 
 /// Numbers of the gradient that one block squares: `SQUARED` of kernels/train/optimizer.cuh.
 const SQUARED: usize = 4096;

@@ -1,15 +1,14 @@
 //! Forward and backward through all layers: one launcher for each kernel of `kernels/train.cu`, of the same name, and their
 //! order.
 
-use super::arrays::{Arrays, TILE, chunk_rows, splits};
-use super::layers::{Layer, Layers, Mode, Norm, Shape};
+use super::arrays::{Arrays, chunk_rows};
+use super::layers::{Layer, Layers, Norm, Shape};
 use super::team::Team;
-use crate::backend::kernels::device::{Arg, Device, LaunchShape};
+use super::tiling::{Tiling, splits};
+use crate::backend::kernels::device::{Arg, Device, LaunchShape, Limits};
 use crate::error::Result;
 
-/// Threads of a block that makes a tile of a product.
-const TILE_THREADS: u32 = 256;
-/// Threads of all other blocks.
+/// Threads of a block, but for those that make tiles of products.
 const BLOCK: u32 = 128;
 /// Columns that one block sums.
 const GROUP: usize = 64;
@@ -39,6 +38,8 @@ pub struct Shared<B> {
 pub struct Pass<'a, D: Device> {
     /// The device, with the program loaded.
     pub device: &'a D,
+    /// What it has.
+    pub limits: Limits,
     /// The network.
     pub layers: &'a Layers,
     /// Bytes of a number of activations and packed weights.
@@ -235,15 +236,16 @@ impl<D: Device> Pass<'_, D> {
         self.launch("take_observations", elementwise(self.rows() * width), &args)
     }
 
-    /// Blocks that make all tiles of `rows` rows of the output.
-    fn tiles(&self, shape: &Shape, rows: usize) -> LaunchShape {
-        let area = (shape.height * shape.width) as usize;
-        let rows = if shape.mode == Mode::Spread as u32 {
-            area * (rows / area).div_ceil(TILE)
-        } else {
-            rows.div_ceil(TILE)
-        };
-        blocks(rows * (shape.columns as usize).div_ceil(TILE), TILE_THREADS)
+    /// Launches the kernel of those for all tilings that suits `rows` rows of the output of `shape`.
+    fn launch_product(
+        &self,
+        kernels: [&'static str; 3],
+        shape: &Shape,
+        rows: usize,
+        args: &[Arg<'_, D::Buffer>],
+    ) -> Result<()> {
+        let tiling = Tiling::of_product(shape, rows, self.bytes, self.limits);
+        self.launch(tiling.choose(kernels), tiling.product(shape, rows, self.bytes), args)
     }
 
     /// `out = x W + bias (+ added)`; the hidden layer of the values has a ReLU.
@@ -268,7 +270,8 @@ impl<D: Device> Pass<'_, D> {
             Arg::U32(u32::from(relu)),
             Arg::Buffer(out, 0),
         ];
-        self.launch("linear_forward", self.tiles(&layer.forward, rows), &args)
+        let kernels = ["linear_forward_wide", "linear_forward_tall", "linear_forward_narrow"];
+        self.launch_product(kernels, &layer.forward, rows, &args)
     }
 
     /// The same in 32-bit floats.
@@ -283,7 +286,7 @@ impl<D: Device> Pass<'_, D> {
             self.bias(layer),
             Arg::Buffer(out, 0),
         ];
-        self.launch("linear_outputs", self.tiles(&layer.forward, rows), &args)
+        self.launch("linear_outputs", Tiling::Narrow.product(&layer.forward, rows, self.bytes), &args)
     }
 
     /// `dx = dy W^T`.
@@ -307,16 +310,16 @@ impl<D: Device> Pass<'_, D> {
             Arg::U32(u32::from(opened.is_some())),
             Arg::Buffer(dx, 0),
         ];
-        self.launch("linear_backward", self.tiles(&layer.backward, rows), &args)
+        let kernels = ["linear_backward_wide", "linear_backward_tall", "linear_backward_narrow"];
+        self.launch_product(kernels, &layer.backward, rows, &args)
     }
 
     /// Adds a layer's gradient, out of its input and its output's gradient.
     pub(super) fn layer_gradient(&self, number: usize, x: &D::Buffer, dy: &D::Buffer) -> Result<()> {
         let layer = self.layers.linear(number);
         let rows = self.arrays.boards * layer.positions;
-        let (splits, shape) = (splits(layer, rows), &layer.forward);
-        let height = (shape.taps * shape.inputs) as usize;
-        let tiles = height.div_ceil(TILE) * (shape.columns as usize).div_ceil(TILE);
+        let shape = &layer.forward;
+        let (splits, tiling) = (splits(shape, rows), Tiling::of_gradient(shape));
         let args = [
             self.shape_of(number, 0),
             Arg::U32(rows as u32),
@@ -325,7 +328,8 @@ impl<D: Device> Pass<'_, D> {
             Arg::Buffer(dy, 0),
             Arg::Buffer(&self.arrays.parts, 0),
         ];
-        self.launch("linear_gradient", blocks(splits * tiles, TILE_THREADS), &args)?;
+        let kernels = ["linear_gradient_wide", "linear_gradient_tall", "linear_gradient_narrow"];
+        self.launch(tiling.choose(kernels), tiling.gradient(shape, splits, self.bytes), &args)?;
         self.sum_parts(splits, layer.weights.len(), layer.weights.start)?;
         let Some((_, map)) = layer.bias else { return Ok(()) };
         let columns = shape.columns as usize;
@@ -342,7 +346,8 @@ impl<D: Device> Pass<'_, D> {
             Arg::Buffer(&self.shared.map, map * 4),
             Arg::Buffer(&self.shared.gradient, 0),
         ];
-        self.launch("sum_parts", elementwise(count * VEC), &args)
+        // A thread for each number: it waits for one part after the other.
+        self.launch("sum_parts", elementwise(count * VEC * VECTORS), &args)
     }
 
     /// One of the kernels that sum columns over chunks of rows; gives the number of chunks.

@@ -3,6 +3,7 @@
 
 mod formats;
 mod gather;
+mod products;
 pub mod several;
 mod updates;
 

@@ -1,0 +1,296 @@
+// The factors of a product on their way: where a step's numbers lie in shared memory, and who brings them there from the rows of
+// activations, of gradients and of packed weights. Nothing that lies outside is read; zeros come in its place.
+#pragma once
+#include "net/mma.cuh"
+#include "train/format.cuh"
+
+namespace train {
+
+using net::Place;
+using net::Source;
+
+constexpr int THREADS = 128; // of a block that makes a tile of sums
+constexpr int UNIT = 16;     // bytes that are copied at once
+constexpr int PER_UNIT = UNIT / (int)sizeof(Element);
+constexpr int DEPTH_UNITS = 4; // of a row that a step takes
+constexpr int DEPTH = DEPTH_UNITS * PER_UNIT;
+constexpr int STAGES = 3; // steps in shared memory: one at work, the others on their way
+// Inputs of which a convolution takes all taps before it goes on: in two steps or one.
+constexpr u32 CHUNK = 32;
+
+// Twin of src/train/device/layers.rs `Mode`.
+enum Mode : u32 {
+    POINTWISE = 0, // the same row
+    CONV3X3 = 1,   // the row of a neighbour on the board, tap by tap; off the board there is 0
+    FLATTEN = 2,   // one output row a board, one tap for each of its positions
+    SPREAD = 3,    // one input row a board; each position of the output has a tap of its own
+};
+
+// Twin of src/train/device/layers.rs `Shape`.
+struct Shape {
+    u32 mode, height, width, taps;
+    u32 inputs, columns;       // of each tap's matrix
+    u32 x_width, x_offset;     // of a row of the input, and where the inputs begin
+    u32 out_width, out_offset; // of a row of the output, and where the columns go
+    u32 biases;                // columns that have one
+
+    VZ_DEVICE u32 area() const { return height * width; }
+
+    // From a row of the output to its first row of the input, in numbers.
+    VZ_DEVICE u32 row_step() const { return mode == FLATTEN ? area() * x_width : x_width; }
+
+    // From there to where a tap reads its input number `input`.
+    VZ_DEVICE i64 distance(u32 tap, u32 input) const {
+        i64 rows = 0;
+        if (mode == FLATTEN) rows = tap;
+        if (mode == CONV3X3) rows = ((i64)(tap / 3) - 1) * width + (tap % 3) - 1;
+        return rows * x_width + x_offset + input;
+    }
+
+    // The bit that says whether a tap is on the board, in what `taps_of` gives.
+    VZ_DEVICE u32 bit(u32 tap) const { return mode == CONV3X3 ? tap : 0; }
+
+    // A bit for each tap that is on the board for a position of it.
+    VZ_DEVICE u32 taps_of(u32 y, u32 x) const {
+        if (mode != CONV3X3) return 1;
+        const u32 lines = (y > 0 ? 0007 : 0) | 0070 | (y + 1 < height ? 0700 : 0);
+        const u32 columns = (x > 0 ? 0111 : 0) | 0222 | (x + 1 < width ? 0444 : 0);
+        return lines & columns;
+    }
+};
+
+// A place in the order of a matrix's rows, which is that of all sums: taps, in each the inputs; for a convolution chunks of
+// inputs, in each the taps, in each the inputs of the chunk. Twin of `order` in src/train/device/layers.rs.
+struct Depth {
+    u32 begin, width; // of the chunk
+    u32 tap;
+    u32 input; // in the chunk
+
+    VZ_DEVICE Depth(const Shape& shape, u32 number) : begin(0), width(shape.inputs), tap(0), input(number) {
+        if (shape.mode == CONV3X3) {
+            const u32 chunk = number / (shape.taps * CHUNK);
+            begin = smaller(chunk * CHUNK, shape.inputs);
+            width = smaller(CHUNK, shape.inputs - begin);
+            input = number - chunk * CHUNK * shape.taps;
+        }
+        if (begin < shape.inputs) {
+            tap = input / width;
+            input %= width;
+        }
+        if (tap >= shape.taps) begin = shape.inputs;
+    }
+
+    // Past the last row.
+    VZ_DEVICE bool ended(const Shape& shape) const { return begin >= shape.inputs; }
+
+    // One step on.
+    VZ_DEVICE void advance(const Shape& shape) {
+        input += DEPTH;
+        while (!ended(shape) && input >= width) {
+            input -= width;
+            if (++tap < shape.taps) continue;
+            tap = 0;
+            begin += width;
+            width = smaller(CHUNK, shape.inputs - begin);
+        }
+    }
+};
+
+// Copies 16 bytes of which the neighbours of this tile's rows are copied too: they stay in the first cache, where the other taps
+// find them. Otherwise as `net::copy_four_words`.
+VZ_DEVICE void copy_shared_rows(Place to, const Element* from, Source source) {
+#if defined(__CUDACC__) && VZ_ARCH >= 800
+    const u32 bytes = source == Source::THERE ? UNIT : 0;
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(__cvta_generic_to_global(from)), "r"(bytes));
+#else
+    net::copy_four_words(to, (const u32*)from, source);
+#endif
+}
+
+// Lines of units in shared memory, and a thread's share in copying them: a unit of every LINES_AT_ONCE th line and of every
+// UNITS_AT_ONCE th unit of those. A line is an odd number of units long, so that eight lines' units in one place, which ldmatrix
+// reads at once, lie in different banks.
+template <int LINES_, int UNITS_>
+struct Panel {
+    static constexpr int LINES = LINES_, UNITS = UNITS_;
+    static constexpr int PITCH = UNIT * (UNITS + 1);
+    static constexpr int BYTES = LINES * PITCH;
+    static constexpr int UNITS_AT_ONCE = UNITS == 4 ? 4 : 8;
+    static constexpr int LINES_AT_ONCE = THREADS / UNITS_AT_ONCE;
+    static constexpr int LINE_COPIES = LINES / LINES_AT_ONCE, UNIT_COPIES = UNITS / UNITS_AT_ONCE;
+
+    // Thread `thread`'s first. Eight threads that write at once write to different banks: a line of eight units, or two units of
+    // four lines, every other one.
+    VZ_DEVICE static constexpr int line(int thread) {
+        return UNITS == 4 ? thread / 32 * 8 + thread / 2 % 4 * 2 + thread / 8 % 2 : thread / 8;
+    }
+    VZ_DEVICE static constexpr int unit(int thread) { return UNITS == 4 ? thread / 16 % 2 * 2 + thread % 2 : thread % 8; }
+
+    // Where this thread's unit number (`line_copy`, `unit_copy`) goes.
+    VZ_DEVICE static constexpr int place(int thread, int line_copy, int unit_copy) {
+        return (line(thread) + line_copy * LINES_AT_ONCE) * PITCH + (unit(thread) + unit_copy * UNITS_AT_ONCE) * UNIT;
+    }
+};
+
+// True where no two of eight threads that copy at once, nor two of eight lines that are read at once, meet in a bank.
+template <class P>
+VZ_DEVICE constexpr bool meets_no_conflict() {
+    for (int first = 0; first < THREADS; first += 8) {
+        u32 written = 0, read = 0;
+        for (int i = 0; i < 8; i++) {
+            written |= 1u << P::place(first + i, 0, 0) / UNIT % 8;
+            read |= 1u << i * P::PITCH / UNIT % 8;
+        }
+        if (written != 0xFF || read != 0xFF) return false;
+    }
+    return true;
+}
+
+// True where the threads copy each unit, and each once.
+template <class P>
+VZ_DEVICE constexpr bool is_covered() {
+    u32 units[P::LINES_AT_ONCE] = {};
+    for (int thread = 0; thread < THREADS; thread++) {
+        if (units[P::line(thread)] >> P::unit(thread) & 1) return false;
+        units[P::line(thread)] |= 1u << P::unit(thread);
+    }
+    for (u32 line : units) {
+        if (line != (1u << P::UNITS_AT_ONCE) - 1) return false;
+    }
+    return P::LINES % P::LINES_AT_ONCE == 0 && P::UNITS % P::UNITS_AT_ONCE == 0;
+}
+
+// Rows of the input that rows of the output read, a line each; the units of a line are a step's depth. Rows of the output that
+// read the same rows of the input for other taps find them in the cache.
+template <class P>
+struct InputRows {
+    const Shape& shape;
+    const Element* first; // this thread's first row
+    u64 step;             // between its rows, in numbers
+    u32 taps[P::LINE_COPIES];
+    Depth depth;
+
+    // `first_row`, of `rows`: the panel's first line.
+    VZ_DEVICE InputRows(const Shape& given, const Element* x, u32 first_row, u32 rows)
+        : shape(given), step((u64)P::LINES_AT_ONCE * given.row_step()),
+          depth(given, (u32)P::unit((int)threadIdx.x) * PER_UNIT) {
+        const u32 row = first_row + P::line((int)threadIdx.x);
+        first = x + (u64)row * shape.row_step();
+VZ_UNROLL
+        for (int i = 0; i < P::LINE_COPIES; i++) {
+            const u32 at = row + i * P::LINES_AT_ONCE, square = shape.mode == CONV3X3 ? at % shape.area() : 0;
+            taps[i] = at < rows ? shape.taps_of(square / shape.width, square % shape.width) : 0;
+        }
+    }
+
+    // Begins to bring the next step.
+    VZ_DEVICE void fetch(Place to) {
+        const bool inside = !depth.ended(shape);
+        const u32 bit = shape.bit(depth.tap);
+        const Element* from = first + shape.distance(depth.tap, depth.begin + depth.input);
+VZ_UNROLL
+        for (int i = 0; i < P::LINE_COPIES; i++) {
+            const bool there = inside && taps[i] >> bit & 1;
+            const Element* row = there ? from + i * step : first;
+            copy_shared_rows(to + P::place((int)threadIdx.x, i, 0), row, there ? Source::THERE : Source::ZEROS);
+        }
+        depth.advance(shape);
+    }
+};
+
+// The same input as the left factor of a gradient of weights: a line for each row of the output that is summed over, its units
+// what that row reads for some rows of the matrix of weights.
+template <class P>
+struct InputLines {
+    const Shape& shape;
+    const Element* first; // what this thread's next line begins with
+    u32 row, end;         // of the output: the next one, and where they end
+    u32 y[P::LINE_COPIES], x[P::LINE_COPIES], jump_y, jump_x;
+    i32 distance[P::UNIT_COPIES];
+    u32 bit[P::UNIT_COPIES];
+
+    // For rows `begin` to `end_` - 1, and the matrix's rows from `first_row` on.
+    VZ_DEVICE InputLines(const Shape& given, const Element* input, u32 first_row, u32 begin, u32 end_)
+        : shape(given), row(begin + P::line((int)threadIdx.x)), end(end_) {
+        first = input + (u64)row * shape.row_step();
+        const u32 area = shape.area();
+        jump_y = DEPTH % area / shape.width;
+        jump_x = DEPTH % area % shape.width;
+VZ_UNROLL
+        for (int i = 0; i < P::LINE_COPIES; i++) {
+            const u32 square = (row + i * P::LINES_AT_ONCE) % area;
+            y[i] = square / shape.width;
+            x[i] = square % shape.width;
+        }
+VZ_UNROLL
+        for (int i = 0; i < P::UNIT_COPIES; i++) {
+            const Depth at(shape, first_row + (P::unit((int)threadIdx.x) + i * P::UNITS_AT_ONCE) * PER_UNIT);
+            distance[i] = (i32)shape.distance(at.tap, at.begin + at.input);
+            bit[i] = at.ended(shape) ? 31 : shape.bit(at.tap);
+        }
+    }
+
+    // Begins to bring the next step.
+    VZ_DEVICE void fetch(Place to) {
+VZ_UNROLL
+        for (int l = 0; l < P::LINE_COPIES; l++) {
+            const u32 taps = row + l * P::LINES_AT_ONCE < end ? shape.taps_of(y[l], x[l]) : 0;
+            const Element* from = first + (u64)l * P::LINES_AT_ONCE * shape.row_step();
+VZ_UNROLL
+            for (int u = 0; u < P::UNIT_COPIES; u++) {
+                const bool there = taps >> bit[u] & 1;
+                const Element* unit = there ? from + distance[u] : first;
+                copy_shared_rows(to + P::place((int)threadIdx.x, l, u), unit, there ? Source::THERE : Source::ZEROS);
+            }
+            move(y[l], x[l]);
+        }
+        row += DEPTH;
+        first += (u64)DEPTH * shape.row_step();
+    }
+
+    // DEPTH squares on, board by board.
+    VZ_DEVICE void move(u32& line, u32& column) const {
+        column += jump_x;
+        line += jump_y;
+        if (column >= shape.width) {
+            column -= shape.width;
+            line++;
+        }
+        if (line >= shape.height) line -= shape.height;
+    }
+};
+
+// Lines of a matrix [lines, columns] one after the other: a right factor.
+template <class P>
+struct MatrixLines {
+    const Element* first; // where this thread's next unit is
+    u32 line, end, column, columns;
+
+    // Lines `begin` to `end_` - 1, columns from `first_column` on.
+    VZ_DEVICE MatrixLines(const Element* matrix, u32 begin, u32 end_, u32 first_column, u32 columns_)
+        : line(begin + P::line((int)threadIdx.x)), end(end_),
+          column(first_column + P::unit((int)threadIdx.x) * PER_UNIT), columns(columns_) {
+        first = matrix + (u64)line * columns + column;
+    }
+
+    // Begins to bring the next step.
+    VZ_DEVICE void fetch(Place to) {
+VZ_UNROLL
+        for (int l = 0; l < P::LINE_COPIES; l++) {
+            const Element* from = first + (u64)l * P::LINES_AT_ONCE * columns;
+VZ_UNROLL
+            for (int u = 0; u < P::UNIT_COPIES; u++) {
+                const u32 along = u * P::UNITS_AT_ONCE * PER_UNIT;
+                const bool there = line + l * P::LINES_AT_ONCE < end && column + along < columns;
+                net::copy_four_words(
+                    to + P::place((int)threadIdx.x, l, u), (const u32*)(there ? from + along : first),
+                    there ? Source::THERE : Source::ZEROS
+                );
+            }
+        }
+        line += DEPTH;
+        first += (u64)DEPTH * columns;
+    }
+};
+
+} // namespace train

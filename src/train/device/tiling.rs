@@ -1,0 +1,209 @@
+//! How products of matrices are cut into tiles, a block of threads each. Twin of `Tiling`, `Step` and `Panel` in kernels/train,
+//! where linear.cuh counts what each tile costs.
+
+use super::layers::{Mode, Shape};
+use crate::backend::kernels::device::{LaunchShape, Limits};
+
+/// Threads of a block: `THREADS` of kernels/train/factors.cuh.
+const THREADS: u32 = 128;
+/// Bytes that are copied at once, and how many of them a step takes of a row.
+const UNIT: usize = 16;
+const DEPTH_UNITS: usize = 4;
+/// Steps in shared memory.
+const STAGES: usize = 3;
+/// Blocks that keep a large GPU busy: two for each multiprocessor.
+const BUSY_BLOCKS: usize = 264;
+/// Rows of a part of a weight gradient, at least: fewer would be summed in less time than a part is written and read again.
+const SPLIT_ROWS: usize = 512;
+
+/// The tile of sums that a block makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tiling {
+    /// 128 rows of 128 columns.
+    Wide,
+    /// 256 rows of 64 columns.
+    Tall,
+    /// 128 rows of 32 columns.
+    Narrow,
+}
+
+impl Tiling {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Wide, Self::Tall, Self::Narrow];
+
+    /// Rows and columns.
+    fn sides(self) -> [usize; 2] {
+        match self {
+            Self::Wide => [128, 128],
+            Self::Tall => [256, 64],
+            Self::Narrow => [128, 32],
+        }
+    }
+
+    /// What a sum costs relative to the others: cycles of what limits it by the counts in linear.cuh.
+    fn cost(self) -> usize {
+        match self {
+            Self::Wide => 15,
+            Self::Tall => 16,
+            Self::Narrow => 31,
+        }
+    }
+
+    /// The name of its kernel, of those for all tilings in order.
+    pub fn choose(self, kernels: [&'static str; 3]) -> &'static str {
+        kernels[self as usize]
+    }
+
+    /// The tiles of `rows` rows and `columns` columns.
+    fn tiles(self, rows: usize, columns: usize) -> usize {
+        let [tile_rows, tile_columns] = self.sides();
+        rows.div_ceil(tile_rows) * columns.div_ceil(tile_columns)
+    }
+
+    /// The cost of one tile.
+    fn cost_of_tile(self) -> usize {
+        self.sides().iter().product::<usize>() * self.cost()
+    }
+
+    /// The tiling for `rows` rows of the output of `shape`, in numbers of `bytes` bytes: of those that fit the device the one that
+    /// costs least on the multiprocessor that has most of its blocks. Sums do not depend on it.
+    pub fn of_product(shape: &Shape, rows: usize, bytes: usize, limits: Limits) -> Self {
+        let cost = |tiling: &Self| {
+            let blocks = tiling.product_blocks(shape, rows).div_ceil(limits.multiprocessors as usize);
+            // While a block by itself waits, nobody computes.
+            let halves = if blocks == 1 { 3 } else { 2 * blocks };
+            halves * tiling.cost_of_tile()
+        };
+        let fitting =
+            Self::ALL.into_iter().filter(|tiling| tiling.product_bytes(bytes) <= limits.shared as usize);
+        fitting.min_by_key(cost).unwrap_or(Self::Narrow)
+    }
+
+    /// Blocks for `rows` rows of the output of `shape`.
+    fn product_blocks(self, shape: &Shape, rows: usize) -> usize {
+        let (area, columns) = ((shape.height * shape.width) as usize, shape.columns as usize);
+        if shape.mode == Mode::Spread as u32 {
+            area * self.tiles(rows / area, columns)
+        } else {
+            self.tiles(rows, columns)
+        }
+    }
+
+    /// How `product` is launched for `rows` rows of the output of `shape`, in numbers of `bytes` bytes.
+    pub fn product(self, shape: &Shape, rows: usize, bytes: usize) -> LaunchShape {
+        let (grid, shared) = (self.product_blocks(shape, rows), self.product_bytes(bytes));
+        LaunchShape { grid: grid as u32, block: THREADS, shared: shared as u32 }
+    }
+
+    /// The tiling for the gradient of the weights of `shape`.
+    pub fn of_gradient(shape: &Shape) -> Self {
+        let cost = |tiling: &Self| tiling.gradient_tiles(shape) * tiling.cost_of_tile();
+        Self::ALL.into_iter().min_by_key(cost).unwrap_or(Self::Narrow)
+    }
+
+    /// Tiles of the gradient of the weights of `shape`.
+    fn gradient_tiles(self, shape: &Shape) -> usize {
+        self.tiles((shape.taps * shape.inputs) as usize, shape.columns as usize)
+    }
+
+    /// How `weight_gradient` is launched for a sum in `splits` parts, in numbers of `bytes` bytes.
+    pub fn gradient(self, shape: &Shape, splits: usize, bytes: usize) -> LaunchShape {
+        let [rows, columns] = self.sides();
+        let (depth, per_unit) = (DEPTH_UNITS * UNIT / bytes, UNIT / bytes);
+        let shared = STAGES * (panel(depth, rows / per_unit) + panel(depth, columns / per_unit));
+        let grid = splits * self.gradient_tiles(shape);
+        LaunchShape { grid: grid as u32, block: THREADS, shared: shared as u32 }
+    }
+
+    /// Bytes of shared memory of `product`.
+    fn product_bytes(self, bytes: usize) -> usize {
+        let [rows, columns] = self.sides();
+        let depth = DEPTH_UNITS * UNIT / bytes;
+        STAGES * (panel(rows, DEPTH_UNITS) + panel(depth, columns * bytes / UNIT))
+    }
+}
+
+/// Bytes of so many lines of so many units in shared memory.
+fn panel(lines: usize, units: usize) -> usize {
+    lines * UNIT * (units + 1)
+}
+
+/// In how many ranges of rows the gradient of the weights of `shape` is summed: depends on the sizes alone.
+pub fn splits(shape: &Shape, rows: usize) -> usize {
+    let tiles = Tiling::of_gradient(shape).gradient_tiles(shape);
+    (BUSY_BLOCKS / tiles).clamp(1, rows.div_ceil(SPLIT_ROWS))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const H100: Limits = Limits { capability: 90, multiprocessors: 132, shared: 227 << 10 };
+
+    fn conv(inputs: u32, columns: u32) -> Shape {
+        Shape {
+            mode: Mode::Conv3x3 as u32,
+            height: 6,
+            width: 7,
+            taps: 9,
+            inputs,
+            columns,
+            x_width: inputs,
+            x_offset: 0,
+            out_width: columns,
+            out_offset: 0,
+            biases: 0,
+        }
+    }
+
+    #[test]
+    fn tiles_are_as_wide_as_layers_and_fill_multiprocessors() {
+        let chosen =
+            |columns: u32, boards: usize| Tiling::of_product(&conv(columns, columns), 42 * boards, 2, H100);
+        for (columns, boards, right) in [
+            (32, 4096, Tiling::Narrow),
+            (40, 4096, Tiling::Tall),
+            (64, 512, Tiling::Narrow),
+            (64, 1024, Tiling::Tall),
+            (128, 128, Tiling::Narrow),
+            (128, 256, Tiling::Wide),
+            (128, 512, Tiling::Wide),
+            (192, 4096, Tiling::Tall),
+            (256, 512, Tiling::Wide),
+        ] {
+            assert_eq!(chosen(columns, boards), right, "{columns} columns, {boards} boards");
+        }
+        let turing = Limits::of(75, 40);
+        assert_eq!(Tiling::of_product(&conv(64, 64), 42 << 10, 2, turing), Tiling::Narrow, "what fits");
+    }
+
+    #[test]
+    fn every_launch_fits_every_gpu() {
+        for bytes in [2, 4] {
+            for limits in [Limits::of(75, 1), Limits::of(86, 1), H100] {
+                for columns in [8, 64, 128] {
+                    let shape = conv(columns, columns);
+                    let product =
+                        Tiling::of_product(&shape, 5000, bytes, limits).product(&shape, 5000, bytes);
+                    let gradient = Tiling::of_gradient(&shape).gradient(&shape, 1, bytes);
+                    assert!(product.shared <= limits.shared && gradient.shared <= limits.shared);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn gradients_keep_a_large_gpu_busy() {
+        let blocks = |columns: u32, boards: usize| {
+            let (shape, rows) = (conv(columns, columns), 42 * boards);
+            Tiling::of_gradient(&shape).gradient(&shape, splits(&shape, rows), 2).grid as usize
+        };
+        for columns in [64, 128, 256] {
+            for boards in [1024, 2048, 4096] {
+                let found = blocks(columns, boards);
+                assert!((250..=BUSY_BLOCKS).contains(&found), "{columns} columns, {boards} boards: {found}");
+            }
+        }
+        assert_eq!(blocks(64, 512), 126, "parts that are worth being written");
+    }
+}
