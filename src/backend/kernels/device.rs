@@ -128,7 +128,7 @@ pub trait Device: Send + Sized {
     /// [`crate::Error::Device`] with the size where there is no room.
     fn alloc(&self, bytes: usize) -> Result<Self::Buffer>;
 
-    /// Bytes that can still be allocated.
+    /// Bytes that can still be allocated, once all that was asked for is done.
     ///
     /// # Errors
     /// What the driver says.

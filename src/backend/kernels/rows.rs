@@ -61,12 +61,25 @@ pub struct Rows<D: Device> {
     answer: Option<Vec<f32>>,
     /// The lanes that play by themselves.
     lanes: Option<DeviceLanes<D::Buffer>>,
-    /// One pass with the network beside the rows.
-    recording: Option<D::Recording>,
+    /// Passes with the network beside the rows.
+    recorded: Recorded<D::Recording>,
     /// What the network beside the rows takes.
     network: NetworkNeed,
     /// Bytes copied within passes.
     copied_inside: u64,
+}
+
+/// Recordings of passes.
+struct Recorded<R> {
+    one: Option<R>,
+    /// Of [`passes::SEVERAL`] passes.
+    several: Option<R>,
+}
+
+impl<R> Default for Recorded<R> {
+    fn default() -> Self {
+        Self { one: None, several: None }
+    }
 }
 
 impl<D: Device> Rows<D> {
@@ -95,7 +108,7 @@ impl<D: Device> Rows<D> {
             num_asked: 0,
             answer: None,
             lanes: None,
-            recording: None,
+            recorded: Recorded::default(),
             network: NetworkNeed::default(),
             copied_inside: 0,
         })
@@ -164,8 +177,8 @@ impl<D: Device> Rows<D> {
         let halving = Halving::new(simulations, self.params.considered);
         self.schedules.known.push((simulations, place));
         self.schedules.numbers.extend(halving.tables().iter().flatten());
+        self.forget_recording();
         let bytes = bytemuck::cast_slice(&self.schedules.numbers);
-        self.recording = None;
         self.arrays.tables = self.arrays.device.alloc(bytes.len().max(4))?;
         self.arrays.device.upload(&mut self.arrays.tables, 0, bytes)?;
         Ok(place)

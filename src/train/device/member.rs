@@ -14,7 +14,7 @@ use crate::backend::kernels::collective::{Number, Place};
 use crate::backend::kernels::device::{Arg, Device, Limits};
 use crate::backend::kernels::source;
 use crate::batch::AnyGame;
-use crate::config::TrainConfig;
+use crate::config::{TrainConfig, TrainPrecision};
 use crate::error::Result;
 use crate::net::ops::{Kind, Params};
 use crate::net::spec::NetSpec;
@@ -74,6 +74,10 @@ impl<D: Device> Member<D> {
     pub fn new(place: Place<D>, plan: &Plan, game: Option<&dyn AnyGame>) -> Result<Self> {
         let Place { mut device, sums } = place;
         let Plan { config, params, layers, .. } = plan;
+        let limits = device.limits()?;
+        if config.precision == TrainPrecision::Bf16 && limits.capability < 80 {
+            tracing::warn!("this GPU's tensor cores have no bf16: train.precision = \"f16\" is faster on it");
+        }
         device.load(&source::training(game, config.precision)?)?;
         let mut decayed = vec![0.0f32; params.num_parameters];
         for slot in params.slots.iter().filter(|slot| slot.kind == Kind::Matrix) {
@@ -103,7 +107,7 @@ impl<D: Device> Member<D> {
             recordings: Default::default(),
             turn: 0,
             is_warm: false,
-            limits: device.limits()?,
+            limits,
             device,
         })
     }

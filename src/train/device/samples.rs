@@ -49,7 +49,15 @@ impl<B> DeviceReplay<B> {
     ) -> Result<Self> {
         let (sizes, state_size) = (game.sizes(), game.state_size());
         let need = capacity.saturating_mul(Replay::sample_bytes(&sizes, state_size));
-        let residence = if need <= device.free_bytes()? / 2 { Residence::Device } else { Residence::Host };
+        let free = device.free_bytes()?;
+        let residence = if need <= free / 2 { Residence::Device } else { Residence::Host };
+        if residence == Residence::Host {
+            let [need, free] = [need, free].map(|bytes| bytes as f64 / f64::from(1 << 30));
+            tracing::warn!(
+                "the replay stays in the host's memory: its {need:.1} GiB are more than half of the {free:.1} GiB that the \
+                 device has free"
+            );
+        }
         let room = match residence {
             Residence::Device => capacity,
             Residence::Host => part,

@@ -107,6 +107,23 @@ fn a_network_on_the_device_gives_the_same_with_one_copy() {
 }
 
 #[test]
+fn many_passes_are_few_calls() {
+    let scenario = scenario(WHOLE[0], config(Algorithm::Gumbel, 60, 1, true));
+    let network = HashNet(scenario.io_shape());
+    let mut on_device = OnDevice { network: network.clone(), format: ObsFormat::F32, forwards: 0 };
+    let mut backend = kernels(&scenario, HostDevice::new(8));
+    begin(&mut backend, &scenario);
+    backend.simulate(&mut on_device, 40).expect("a device");
+    // The first by itself, twice sixteen, and seven.
+    assert_eq!(backend.with_device(HostDevice::replays), 2 + 7);
+    assert_eq!(on_device.forwards, 1 + 1 + 16, "the first, and what is recorded");
+    while backend.num_unfinished().expect("a device") > 0 {
+        backend.simulate(&mut on_device, 40).expect("a device");
+    }
+    compare_with_cpu(&mut backend, &mut network.clone(), &scenario);
+}
+
+#[test]
 fn one_answer_for_all_needs_one_launch() {
     for game in super::GAMES {
         for algorithm in BOTH {

@@ -1,7 +1,7 @@
 //! Whole passes: with the network beside the rows or with one answer for all, in lanes that play on by themselves or without; and
 //! whether all of that has room.
 
-use super::{Result, Rows};
+use super::{Recorded, Result, Rows};
 use crate::backend::RootCache;
 use crate::backend::kernels::arrays::Arrays;
 use crate::backend::kernels::device::Device;
@@ -12,6 +12,9 @@ use crate::backend::kernels::network::{DeviceNetwork, ObsFormat, Slots};
 use crate::backend::lanes::{Decided, LaneStart, Lead, PlayPlan};
 use crate::backend::times::PassParts;
 use std::time::Instant;
+
+/// Passes that are recorded together where many are made: a search of 200 simulations is some 20 calls.
+pub(super) const SEVERAL: u32 = 16;
 
 impl<D: Device> Rows<D> {
     /// B L.
@@ -38,23 +41,34 @@ impl<D: Device> Rows<D> {
     }
 
     /// Passes with a network on the device, then one count. The first is made as it stands, the second recorded, and the
-    /// recording made again for all others.
+    /// recording made again for all others; of many passes several at a time are recorded, so that there are few calls.
     pub fn simulate(&mut self, network: &mut dyn DeviceNetwork<D>, passes: u32) -> Result<Totals> {
         self.flush()?;
         self.forget_summaries();
         self.answer = None;
         let before = self.arrays.device.copied();
-        for _ in 0..passes {
-            match self.recording.take() {
-                Some(recording) => {
-                    self.arrays.device.replay(&recording)?;
-                    self.recording = Some(recording);
-                }
+        let mut left = passes;
+        while left > 0 {
+            let made = match &self.recorded.one {
                 None => {
                     self.pass(network, &mut |_| Ok(()))?;
-                    self.recording = Some(self.record(network)?);
+                    self.recorded.one = Some(self.record(network, 1)?);
+                    1
                 }
-            }
+                Some(_) if left >= SEVERAL => {
+                    let several = match self.recorded.several.take() {
+                        Some(several) => several,
+                        None => self.record(network, SEVERAL)?,
+                    };
+                    self.arrays.device.replay(self.recorded.several.insert(several))?;
+                    SEVERAL
+                }
+                Some(one) => {
+                    self.arrays.device.replay(one)?;
+                    1
+                }
+            };
+            left -= made;
         }
         self.copied_inside += self.arrays.device.copied() - before;
         self.count()
@@ -114,22 +128,22 @@ impl<D: Device> Rows<D> {
         after(&self.arrays)
     }
 
-    /// One pass, recorded. A recording that fails is ended all the same.
-    fn record(&mut self, network: &mut dyn DeviceNetwork<D>) -> Result<D::Recording> {
+    /// So many passes, recorded. A recording that fails is ended all the same.
+    fn record(&mut self, network: &mut dyn DeviceNetwork<D>, passes: u32) -> Result<D::Recording> {
         self.arrays.device.begin_recording()?;
-        let recorded = self.pass(network, &mut |_| Ok(()));
+        let recorded = (0..passes).try_for_each(|_| self.pass(network, &mut |_| Ok(())));
         let recording = self.arrays.device.end_recording();
         recorded.and(recording)
     }
 
     /// What was recorded counts no more.
     pub fn forget_recording(&mut self) {
-        self.recording = None;
+        self.recorded = Recorded::default();
     }
 
     /// The network is gone: so is what was recorded with it, and what it takes.
     pub fn forget_network(&mut self) {
-        self.recording = None;
+        self.forget_recording();
         self.network = NetworkNeed::default();
     }
 
