@@ -5,12 +5,10 @@
 //! integers of AVX-512 VNNI, hence the same results to the bit. Sums of bf16 take even and odd channels of 32 apart before
 //! they join the total: other last bits than `vdpbf16ps`.
 //!
-//! What limits them is reading: a step of four products takes as long as its loads from the nearest cache, but half as long
-//! again where they come from the next. In a strip the weights of two vectors of channels, 36 KiB at 64 channels in bf16,
-//! stay in the nearest cache; rows pass it by. A tile's sums go through memory to vector code, which finishes them between
-//! the products of the next tile.
+//! In a strip (`amx_strip`) the weights of two vectors of channels, 36 KiB at 64 channels in bf16, stay in the nearest cache;
+//! rows pass it by.
 
-use super::board::Run;
+use super::amx_strip::{self, Multiply, Reads, SIDE, Stored};
 use super::tile::{Format, Kernels, Matrices, Strip, Sums, Tap, Tile, TileFn, Vector, Vectors, finish};
 use super::x86::Avx512;
 use super::x86_bf16::Avx512Bf16;
@@ -20,10 +18,6 @@ use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::sync::OnceLock;
 
-/// Rows of a tile, units of its rows, and channels.
-const SIDE: usize = 16;
-/// Multiplications of a tap that the compiler does not know.
-const ANY: usize = 0;
 /// Bytes from a row of sums or weights to the next.
 const LINE_BYTES: usize = SIDE * size_of::<f32>();
 
@@ -110,21 +104,32 @@ macro_rules! add {
     };
 }
 
-/// The same for the first product of a tile: what the sums were before is stored. Between products that costs next to
-/// nothing, all four together as much as a step.
-macro_rules! begin {
-    ($dot:literal, $sum:literal, $x:literal, $w:literal) => {
-        concat!(
-            "tilestored [{o} + {s} + 1024 * ",
-            $sum,
-            "], tmm",
-            $sum,
-            "\n",
-            "tilezero tmm",
-            $sum,
-            "\n",
-            add!($dot, $sum, $x, $w)
+/// Instructions on tiles for a strip, whose rows lie together: {x} are the rows, {w} the weights, {s} the bytes from row to row of all,
+/// {o} the sums.
+macro_rules! strip {
+    ($reads:expr, $sums:expr, [$($instruction:expr),* $(,)?]) => {
+        asm!(
+            concat!($($instruction, "\n",)* "/* {x} {w} {s} {o} */"),
+            x = in(reg) $reads.x,
+            w = in(reg) $reads.weights,
+            s = in(reg) LINE_BYTES,
+            o = in(reg) $sums,
+            options(nostack, preserves_flags),
         )
+    };
+}
+
+/// Loads a tile from some bytes behind a register.
+macro_rules! load {
+    ($load:literal, $tile:literal, $at:literal, $bytes:literal) => {
+        concat!($load, " tmm", $tile, ", [{", $at, "} + {s} + ", $bytes, "]")
+    };
+}
+
+/// Stores the sums in a tile and sets them to zero. Between products that costs next to nothing, all four together as much as a step.
+macro_rules! begin {
+    ($sum:literal) => {
+        concat!("tilestored [{o} + {s} + 1024 * ", $sum, "], tmm", $sum, "\ntilezero tmm", $sum)
     };
 }
 
@@ -172,19 +177,66 @@ macro_rules! kernels {
                 // SAFETY: the caller's promise.
                 unsafe {
                     match (ROWS, VECTORS) {
-                        (1, 1) => tiles!(at, none, ["tileloadd tmm4, [{a} + {r}]", "tileloaddt1 tmm6, [{w} + {s}]",
-                            add!($dot, 0, 4, 6)]),
-                        (2, 1) => tiles!(at, none, ["tileloadd tmm4, [{a} + {r}]", "tileloaddt1 tmm6, [{w} + {s}]",
-                            add!($dot, 0, 4, 6), "tileloadd tmm5, [{b} + {r}]", add!($dot, 1, 5, 6)]),
-                        (1, 2) => tiles!(at, none, ["tileloadd tmm4, [{a} + {r}]", "tileloaddt1 tmm6, [{w} + {s}]",
-                            add!($dot, 0, 4, 6), "tileloaddt1 tmm7, [{w} + {s} + 1024]", add!($dot, 1, 4, 7)]),
-                        (1, 4) => tiles!(at, none, ["tileloadd tmm4, [{a} + {r}]", "tileloaddt1 tmm6, [{w} + {s}]",
-                            add!($dot, 0, 4, 6), "tileloaddt1 tmm7, [{w} + {s} + 1024]", add!($dot, 1, 4, 7),
-                            "tileloaddt1 tmm5, [{v} + {s}]", add!($dot, 2, 4, 5),
-                            "tileloaddt1 tmm6, [{v} + {s} + 1024]", add!($dot, 3, 4, 6)]),
-                        _ => tiles!(at, none, ["tileloadd tmm4, [{a} + {r}]", "tileloadd tmm5, [{b} + {r}]",
-                            "tileloaddt1 tmm6, [{w} + {s}]", "tileloaddt1 tmm7, [{w} + {s} + 1024]",
-                            add!($dot, 0, 4, 6), add!($dot, 1, 5, 6), add!($dot, 2, 4, 7), add!($dot, 3, 5, 7)]),
+                        (1, 1) => tiles!(
+                            at,
+                            none,
+                            [
+                                "tileloadd tmm4, [{a} + {r}]",
+                                "tileloaddt1 tmm6, [{w} + {s}]",
+                                add!($dot, 0, 4, 6)
+                            ]
+                        ),
+                        (2, 1) => tiles!(
+                            at,
+                            none,
+                            [
+                                "tileloadd tmm4, [{a} + {r}]",
+                                "tileloaddt1 tmm6, [{w} + {s}]",
+                                add!($dot, 0, 4, 6),
+                                "tileloadd tmm5, [{b} + {r}]",
+                                add!($dot, 1, 5, 6)
+                            ]
+                        ),
+                        (1, 2) => tiles!(
+                            at,
+                            none,
+                            [
+                                "tileloadd tmm4, [{a} + {r}]",
+                                "tileloaddt1 tmm6, [{w} + {s}]",
+                                add!($dot, 0, 4, 6),
+                                "tileloaddt1 tmm7, [{w} + {s} + 1024]",
+                                add!($dot, 1, 4, 7)
+                            ]
+                        ),
+                        (1, 4) => tiles!(
+                            at,
+                            none,
+                            [
+                                "tileloadd tmm4, [{a} + {r}]",
+                                "tileloaddt1 tmm6, [{w} + {s}]",
+                                add!($dot, 0, 4, 6),
+                                "tileloaddt1 tmm7, [{w} + {s} + 1024]",
+                                add!($dot, 1, 4, 7),
+                                "tileloaddt1 tmm5, [{v} + {s}]",
+                                add!($dot, 2, 4, 5),
+                                "tileloaddt1 tmm6, [{v} + {s} + 1024]",
+                                add!($dot, 3, 4, 6)
+                            ]
+                        ),
+                        _ => tiles!(
+                            at,
+                            none,
+                            [
+                                "tileloadd tmm4, [{a} + {r}]",
+                                "tileloadd tmm5, [{b} + {r}]",
+                                "tileloaddt1 tmm6, [{w} + {s}]",
+                                "tileloaddt1 tmm7, [{w} + {s} + 1024]",
+                                add!($dot, 0, 4, 6),
+                                add!($dot, 1, 5, 6),
+                                add!($dot, 2, 4, 7),
+                                add!($dot, 3, 5, 7)
+                            ]
+                        ),
                     }
                 }
             }
@@ -195,7 +247,13 @@ macro_rules! kernels {
                 let sums: *mut f32 = sums.as_mut_ptr().cast();
                 // SAFETY: the caller's promise; sums are stored before they are read.
                 unsafe {
-                    asm!("tilezero tmm0", "tilezero tmm1", "tilezero tmm2", "tilezero tmm3", options(nomem, nostack));
+                    asm!(
+                        "tilezero tmm0",
+                        "tilezero tmm1",
+                        "tilezero tmm2",
+                        "tilezero tmm3",
+                        options(nomem, nostack)
+                    );
                     for tap in t.taps {
                         let mut at = At::new(t, t.x, tap);
                         for _ in 0..t.depth / SIDE {
@@ -208,131 +266,120 @@ macro_rules! kernels {
                 }
             }
 
-            /// One multiplication of a strip. The rows are read with the hint that they need not stay in the nearest cache,
-            /// where the weights do then.
-            #[inline(always)]
-            unsafe fn strip_step<const VECTORS: usize>(at: At) {
-                let none = std::ptr::null::<f32>();
-                // SAFETY: the caller's promise.
-                unsafe {
-                    match VECTORS {
-                        1 => tiles!(at, none, ["tileloaddt1 tmm4, [{a} + {s}]", "tileloaddt1 tmm5, [{a} + {s} + 1024]",
-                            "tileloadd tmm6, [{w} + {s}]", add!($dot, 0, 4, 6), add!($dot, 1, 5, 6)]),
-                        _ => tiles!(at, none, ["tileloaddt1 tmm4, [{a} + {s}]", "tileloaddt1 tmm5, [{a} + {s} + 1024]",
-                            "tileloadd tmm6, [{w} + {s}]", "tileloadd tmm7, [{w} + {s} + 1024]",
-                            add!($dot, 0, 4, 6), add!($dot, 1, 5, 6), add!($dot, 2, 4, 7), add!($dot, 3, 5, 7)]),
+            impl Multiply for $format {
+                #[inline(always)]
+                unsafe fn load<const VECTORS: usize>(reads: Reads) {
+                    let none = std::ptr::null_mut::<f32>();
+                    // SAFETY: the caller's promise.
+                    unsafe {
+                        strip!(
+                            reads,
+                            none,
+                            [
+                                load!("tileloaddt1", 4, "x", 0),
+                                load!("tileloaddt1", 5, "x", 1024),
+                                load!("tileloadd", 6, "w", 0)
+                            ]
+                        );
+                        if VECTORS == 2 {
+                            strip!(reads, none, [load!("tileloadd", 7, "w", 1024)]);
+                        }
                     }
                 }
-            }
 
-            /// The first one of a tile, which stores the sums of the tile before.
-            #[inline(always)]
-            unsafe fn strip_first<const VECTORS: usize>(at: At, sums: *mut f32) {
-                // SAFETY: the caller's promise.
-                unsafe {
-                    match VECTORS {
-                        1 => tiles!(at, sums, ["tileloaddt1 tmm4, [{a} + {s}]", "tileloaddt1 tmm5, [{a} + {s} + 1024]",
-                            "tileloadd tmm6, [{w} + {s}]", begin!($dot, 0, 4, 6), begin!($dot, 1, 5, 6)]),
-                        _ => tiles!(at, sums, ["tileloaddt1 tmm4, [{a} + {s}]", "tileloaddt1 tmm5, [{a} + {s} + 1024]",
-                            "tileloadd tmm6, [{w} + {s}]", "tileloadd tmm7, [{w} + {s} + 1024]",
-                            begin!($dot, 0, 4, 6), begin!($dot, 1, 5, 6), begin!($dot, 2, 4, 7), begin!($dot, 3, 5, 7)]),
+                /// Rows are read with the hint that they need not stay in the nearest cache, where the weights do then.
+                #[inline(always)]
+                unsafe fn part<const VECTORS: usize, const PART: usize>(next: Reads) {
+                    let none = std::ptr::null_mut::<f32>();
+                    // SAFETY: the caller's promise.
+                    unsafe {
+                        match (VECTORS, PART) {
+                            (_, 0) => strip!(next, none, [add!($dot, 0, 4, 6)]),
+                            (1, 1) => strip!(
+                                next,
+                                none,
+                                [
+                                    add!($dot, 1, 5, 6),
+                                    load!("tileloadd", 6, "w", 0),
+                                    load!("tileloaddt1", 4, "x", 0),
+                                    load!("tileloaddt1", 5, "x", 1024)
+                                ]
+                            ),
+                            (2, 1) => {
+                                strip!(next, none, [add!($dot, 1, 5, 6), load!("tileloadd", 6, "w", 0)])
+                            }
+                            (2, 2) => {
+                                strip!(next, none, [add!($dot, 2, 4, 7), load!("tileloaddt1", 4, "x", 0)])
+                            }
+                            (2, 3) => strip!(
+                                next,
+                                none,
+                                [
+                                    add!($dot, 3, 5, 7),
+                                    load!("tileloaddt1", 5, "x", 1024),
+                                    load!("tileloadd", 7, "w", 1024)
+                                ]
+                            ),
+                            _ => (),
+                        }
                     }
+                }
+
+                #[inline(always)]
+                unsafe fn first_part<const VECTORS: usize, const PART: usize>(next: Reads, sums: *mut f32) {
+                    // SAFETY: the caller's promise.
+                    unsafe {
+                        if PART < 2 * VECTORS {
+                            match PART {
+                                0 => strip!(next, sums, [begin!(0)]),
+                                1 => strip!(next, sums, [begin!(1)]),
+                                2 => strip!(next, sums, [begin!(2)]),
+                                _ => strip!(next, sums, [begin!(3)]),
+                            }
+                        }
+                        Self::part::<VECTORS, PART>(next);
+                    }
+                }
+
+                #[inline(always)]
+                unsafe fn store(sums: *mut f32) {
+                    // SAFETY: the caller's promise.
+                    unsafe { store(sums) }
                 }
             }
 
             #[target_feature(enable = $features)]
             unsafe fn strip<const VECTORS: usize>(s: &Strip<'_>) {
-                let epilogue = s.start.epilogue;
-                // SAFETY: the caller's promise.
-                unsafe {
-                    match s.start.depth / SIDE {
-                        1 => finish::<$format, _>(epilogue, Flow::<VECTORS, 1>(s)),
-                        2 => finish::<$format, _>(epilogue, Flow::<VECTORS, 2>(s)),
-                        _ => finish::<$format, _>(epilogue, Flow::<VECTORS, ANY>(s)),
-                    }
-                }
+                // SAFETY: the caller's promise, and this function enables the instructions.
+                unsafe { amx_strip::strip::<$format, VECTORS>(s) }
             }
 
-            /// The sums of a strip, tile after tile, with DEPTH multiplications a tap.
-            struct Flow<'a, const VECTORS: usize, const DEPTH: usize>(&'a Strip<'a>);
-
-            impl<const VECTORS: usize, const DEPTH: usize> Flow<'_, VECTORS, DEPTH> {
-                /// Multiplies the tile that reads at `x`. Meanwhile the sums of the tile before are stored, and some of its
-                /// rows are finished after each multiplication.
-                #[inline(always)]
-                unsafe fn tile(
-                    &self,
-                    run: &Run,
-                    x: *const f32,
-                    before: &Tile<'_>,
-                    sums: *mut f32,
-                    f: &impl Fn(&Tile<'_>, Vector<$format>, usize, usize),
-                ) {
-                    let t = &self.0.start;
-                    let depth = if DEPTH == ANY { t.depth / SIDE } else { DEPTH };
-                    let each = before.rows.div_ceil((run.taps.len() * depth - 1).max(1));
-                    let (mut first, mut done) = (true, 0);
-                    for tap in &run.taps {
-                        let mut at = At::new(t, x, tap);
-                        for _ in 0..depth {
-                            // SAFETY: the caller's promise; the sums of the tile before were stored during the first step.
-                            unsafe {
-                                if first {
-                                    strip_first::<VECTORS>(at, sums);
-                                    first = false;
-                                } else {
-                                    strip_step::<VECTORS>(at);
-                                    let rows = done..before.rows.min(done + each);
-                                    done = rows.end;
-                                    Sums::<$format>::each(Tiles::<2, VECTORS> { t: before, sums, rows }, f);
-                                }
-                            }
-                            at = at.next(t);
-                        }
-                    }
-                    // SAFETY: as above.
-                    unsafe { Sums::<$format>::each(Tiles::<2, VECTORS> { t: before, sums, rows: done..before.rows }, f) }
-                }
-            }
-
-            impl<const VECTORS: usize, const DEPTH: usize> Sums<$format> for Flow<'_, VECTORS, DEPTH> {
-                #[inline(always)]
-                unsafe fn each(self, f: impl Fn(&Tile<'_>, Vector<$format>, usize, usize)) {
-                    let mut sums = MaybeUninit::<Stored>::uninit();
-                    let sums: *mut f32 = sums.as_mut_ptr().cast();
-                    let mut before = self.0.start;
-                    for run in self.0.runs {
-                        for position in run.first..run.first + run.count {
-                            for row in (0..before.boards).step_by(2 * SIDE) {
-                                let now = self.0.at(position, row);
-                                // SAFETY: the caller's promise, for this tile and the one before.
-                                unsafe { self.tile(run, now.x, &before, sums, &f) }
-                                before = Tile { rows: 2 * SIDE, ..now };
-                            }
-                        }
-                    }
-                    // SAFETY: as above; sums are stored before they are read.
-                    unsafe {
-                        store(sums);
-                        Sums::<$format>::each(Tiles::<2, VECTORS> { t: &before, sums, rows: 0..before.rows }, f);
-                    }
-                }
-            }
-
+            /// Tiles that hold nothing but what they were set to zero with multiply twice as fast on a busy machine: these are loaded.
             unsafe fn peak(rounds: usize) -> f32 {
-                for _ in 0..rounds {
-                    // SAFETY: the caller has AMX, and this thread its configuration.
-                    unsafe { asm!(
-                        concat!($dot, " tmm0, tmm4, tmm6"),
-                        concat!($dot, " tmm1, tmm4, tmm7"),
-                        concat!($dot, " tmm2, tmm5, tmm6"),
-                        concat!($dot, " tmm3, tmm5, tmm7"),
-                        out("tmm0") _,
-                        out("tmm1") _,
-                        out("tmm2") _,
-                        out("tmm3") _,
-                        options(nomem, nostack, preserves_flags),
-                    ) }
+                let numbers = Stored::filled(f32::from_bits(0x3F00_3F00));
+                let reads = Reads { x: numbers.start(), weights: numbers.start() };
+                // SAFETY: the caller has AMX, and this thread its configuration; there are four tiles of numbers.
+                unsafe {
+                    <$format>::load::<2>(reads);
+                    asm!(
+                        "tilezero tmm0",
+                        "tilezero tmm1",
+                        "tilezero tmm2",
+                        "tilezero tmm3",
+                        options(nomem, nostack)
+                    );
+                    for _ in 0..rounds {
+                        strip!(
+                            reads,
+                            numbers.start(),
+                            [
+                                add!($dot, 0, 4, 6),
+                                add!($dot, 1, 4, 7),
+                                add!($dot, 2, 5, 6),
+                                add!($dot, 3, 5, 7)
+                            ]
+                        );
+                    }
                 }
                 0.0
             }
@@ -371,10 +418,6 @@ const fn by_rows(one: TileFn, two: TileFn) -> [TileFn; 2 * SIDE] {
     }
     kernels
 }
-
-/// Room for the sums of four tiles.
-#[repr(C, align(64))]
-struct Stored([f32; 4 * SIDE * SIDE]);
 
 /// Stores the sums of four tiles.
 ///

@@ -12,6 +12,8 @@
 
 #[cfg(target_arch = "x86_64")]
 mod amx;
+#[cfg(target_arch = "x86_64")]
+mod amx_strip;
 mod bf16;
 mod board;
 mod graph;

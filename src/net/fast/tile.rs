@@ -286,14 +286,29 @@ pub(super) trait Format {
     const OUT: usize;
     /// acc + the product of units.
     unsafe fn dot(a: Vector<Self>, b: Vector<Self>, acc: Vector<Self>) -> Vector<Self>;
-    /// A sum as f32 with its bias, in the channels from `lane`.
+    /// A sum as f32 with its bias, a sum of byte products being worth `worth` each.
+    #[inline(always)]
+    unsafe fn with_bias(sum: Vector<Self>, _worth: Vector<Self>, bias: Vector<Self>) -> Vector<Self> {
+        // SAFETY: the caller's promise.
+        unsafe { Self::V::add(sum, bias) }
+    }
+    /// The same with the constants of the channels from `lane`.
     #[inline(always)]
     unsafe fn finish(t: &Tile<'_>, sum: Vector<Self>, lane: usize) -> Vector<Self> {
-        // SAFETY: bias is padded to whole vectors.
-        unsafe { Self::V::add(sum, Self::V::load(t.bias.add(lane))) }
+        // SAFETY: worth and bias are padded to whole vectors.
+        unsafe { Self::with_bias(sum, Self::V::load(t.worth.add(lane)), Self::V::load(t.bias.add(lane))) }
     }
     /// Lanes as activations: LANES / OUT words.
     unsafe fn store_units(p: *mut f32, a: Vector<Self>);
+    /// The lanes of `a`, then those of `b`.
+    #[inline(always)]
+    unsafe fn store_pair(p: *mut f32, a: Vector<Self>, b: Vector<Self>) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            Self::store_units(p, a);
+            Self::store_units(p.add(Self::V::LANES / Self::OUT), b);
+        }
+    }
 }
 
 /// Activations in f32.

@@ -29,10 +29,15 @@ impl<'a> Walk<'a> {
         // SAFETY: the caller's promise.
         unsafe {
             match &self.layer.kernels.matrices {
-                Some(matrices) if self.buffers.source.in_pieces() => self.by_columns(matrices),
+                Some(matrices) if self.in_strips() => self.by_columns(matrices),
                 _ => self.by_rows(),
             }
         }
+    }
+
+    /// Whether the rows lie as strips want them, and their sums become what strips make of them.
+    fn in_strips(&self) -> bool {
+        self.buffers.source.in_pieces() && self.layer.epilogue != Epilogue::Meet
     }
 
     /// The first vector after the two blocks.

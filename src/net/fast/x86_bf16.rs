@@ -26,6 +26,12 @@ impl Format for Avx512Bf16 {
         // SAFETY: see the impl; both types are 256 plain bits.
         unsafe { _mm256_storeu_si256(p.cast(), transmute::<__m256bh, __m256i>(_mm512_cvtneps_pbh(a))) }
     }
+
+    #[inline(always)]
+    unsafe fn store_pair(p: *mut f32, a: __m512, b: __m512) {
+        // SAFETY: see the impl; both types are 512 plain bits.
+        unsafe { _mm512_storeu_si512(p.cast(), transmute::<__m512bh, __m512i>(_mm512_cvtne2ps_pbh(b, a))) }
+    }
 }
 
 #[target_feature(enable = "avx512f,avx512bf16")]

@@ -55,12 +55,9 @@ impl Format for Bytes {
     }
 
     #[inline(always)]
-    unsafe fn finish(t: &Tile<'_>, sum: __m512, lane: usize) -> __m512 {
-        // SAFETY: see the impl; worth and bias are padded to whole vectors.
-        unsafe {
-            let sum = _mm512_cvtepi32_ps(_mm512_castps_si512(sum));
-            Avx512::mul_add(sum, Avx512::load(t.worth.add(lane)), Avx512::load(t.bias.add(lane)))
-        }
+    unsafe fn with_bias(sum: __m512, worth: __m512, bias: __m512) -> __m512 {
+        // SAFETY: see the impl.
+        unsafe { Avx512::mul_add(_mm512_cvtepi32_ps(_mm512_castps_si512(sum)), worth, bias) }
     }
 
     #[inline(always)]
