@@ -146,11 +146,12 @@ struct Place {
     out_row: usize,
 }
 
-impl Place {
-    #[inline(always)]
-    fn of(t: &Tile<'_>) -> Self {
-        Self { stream: t.stream, out: t.out, out_row: t.out_row }
-    }
+/// A tile of a strip: of run `run` position `i`, from board `row` on.
+#[derive(Clone, Copy)]
+struct Cursor {
+    run: usize,
+    i: usize,
+    row: usize,
 }
 
 /// What becomes of a row's sums, as [`Epilogue`] says. Stream and activations are in pieces.
@@ -277,33 +278,63 @@ impl<F: Format<V = Avx512> + Multiply, E: Ending, const VECTORS: usize> Way<'_, 
     /// All tiles.
     #[inline(always)]
     unsafe fn run(&self) {
-        let s = self.s;
-        let mut tiles = s.runs.iter().flat_map(|run| {
-            let positions = run.first..run.first + run.count;
-            positions.flat_map(move |position| {
-                (0..s.start.boards).step_by(ROWS).map(move |row| (run, s.at(position, row)))
-            })
-        });
-        let Some(mut now) = tiles.next() else { return };
-        let first = |(run, tile): (&Run, Tile<'_>)| Reads::new(&self.columns, tile.x, &run.taps[0]);
-        let mut before = Before { place: Place::of(&s.start), rows: 0 };
-        // SAFETY: the caller's promise.
+        let mut now = Cursor { run: 0, i: 0, row: 0 };
+        let mut before = Before { place: self.place(now), rows: 0 };
+        // SAFETY: the caller's promise; a layer has a run, and every run a position.
         unsafe {
-            F::load::<VECTORS>(first(now));
-            loop {
-                let next = tiles.next();
+            F::load::<VECTORS>(self.first(now));
+            while let Some(run) = self.s.runs.get(now.run) {
+                let next = self.after(now, run);
                 // After the last tile nothing uses what is loaded.
-                self.tile(now.0, now.1.x, first(next.unwrap_or(now)), before);
-                before = Before { place: Place::of(&now.1), rows: ROWS };
-                match next {
-                    Some(next) => now = next,
-                    None => break,
-                }
+                let loaded = if next.run < self.s.runs.len() { next } else { now };
+                self.tile(run, self.x(now), self.first(loaded), before);
+                before = Before { place: self.place(now), rows: ROWS };
+                now = next;
             }
             F::store(self.sums);
-            for row in 0..ROWS {
+            for row in 0..before.rows {
                 self.finish(before.place, row);
             }
+        }
+    }
+
+    /// The tile after one of `run`.
+    #[inline(always)]
+    fn after(&self, now: Cursor, run: &Run) -> Cursor {
+        if now.row + ROWS < self.columns.boards {
+            Cursor { row: now.row + ROWS, ..now }
+        } else if now.i + 1 < run.count {
+            Cursor { i: now.i + 1, row: 0, ..now }
+        } else {
+            Cursor { run: now.run + 1, i: 0, row: 0 }
+        }
+    }
+
+    /// Words from an array's start to a tile, positions being `position` words apart.
+    #[inline(always)]
+    fn words(&self, at: Cursor, position: usize, row: usize) -> usize {
+        (self.s.runs[at.run].first + at.i) * position + at.row * row
+    }
+
+    /// The source rows of a tile under a shift of 0.
+    #[inline(always)]
+    fn x(&self, at: Cursor) -> *const f32 {
+        self.s.start.x.wrapping_add(self.words(at, self.columns.x_position as usize, PIECE))
+    }
+
+    /// What the first multiplication of a tile reads.
+    #[inline(always)]
+    fn first(&self, at: Cursor) -> Reads {
+        Reads::new(&self.columns, self.x(at), &self.s.runs[at.run].taps[0])
+    }
+
+    #[inline(always)]
+    fn place(&self, at: Cursor) -> Place {
+        let Strip { start, stream_position, out_position, .. } = *self.s;
+        Place {
+            stream: start.stream.wrapping_add(self.words(at, stream_position, PIECE)),
+            out: start.out.wrapping_add(self.words(at, out_position, start.out_row)),
+            out_row: start.out_row,
         }
     }
 

@@ -146,21 +146,6 @@ pub(super) struct Strip<'a> {
     pub out_position: usize,
 }
 
-impl<'a> Strip<'a> {
-    /// The tile of no rows at a position and board.
-    #[inline(always)]
-    pub(super) fn at(&self, position: usize, board: usize) -> Tile<'a> {
-        let t = self.start;
-        let (x, stream, out) = (board * t.x_row, board * t.stream_row, board * t.out_row);
-        Tile {
-            x: t.x.wrapping_offset(position as isize * t.x_position).wrapping_add(x),
-            stream: t.stream.wrapping_add(position * self.stream_position + stream),
-            out: t.out.wrapping_add(position * self.out_position + out),
-            ..t
-        }
-    }
-}
-
 /// A kernel for strips.
 ///
 /// # Safety
