@@ -4,8 +4,9 @@
 //! next tile, some rows after each product: beside tiles' instructions alone, vector ones wait least there. Matrices are loaded
 //! where the one before has been used for the last time, and constants of the channels stay in registers.
 
+use super::amx_ending::{Channels, Ending, Enter, Hidden, Inner, Leave, Output, Place};
 use super::board::Run;
-use super::tile::{Columns, Epilogue, Format, PIECE, Strip, Tap, Tile, Vector, Vectors};
+use super::tile::{Columns, Epilogue, Format, PIECE, Strip, Tap, Vectors};
 use super::x86::Avx512;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -47,11 +48,11 @@ impl Reads {
         }
     }
 
-    /// The next one of the same tap.
+    /// The multiplication `n` later, of the same tap.
     #[inline(always)]
-    fn next(self, t: &Columns) -> Self {
-        let weights = self.weights.wrapping_add(t.block_vectors * SIDE * SIDE);
-        Self { x: self.x.wrapping_add(t.x_piece), weights }
+    fn later(self, t: &Columns, n: usize) -> Self {
+        let weights = self.weights.wrapping_add(n * t.block_vectors * SIDE * SIDE);
+        Self { x: self.x.wrapping_add(n * t.x_piece), weights }
     }
 }
 
@@ -83,69 +84,6 @@ pub(super) trait Multiply {
     unsafe fn store(sums: *mut f32);
 }
 
-/// What the channels of a strip add and multiply.
-struct Channels<F: Format, const VECTORS: usize> {
-    bias: [Vector<F>; VECTORS],
-    worth: [Vector<F>; VECTORS],
-    scale: [Vector<F>; VECTORS],
-    offset: [Vector<F>; VECTORS],
-}
-
-impl<F: Format<V = Avx512>, const VECTORS: usize> Channels<F, VECTORS> {
-    #[inline(always)]
-    unsafe fn of(t: &Columns) -> Self {
-        // SAFETY: the caller's promise; constants are padded to whole vectors.
-        unsafe {
-            let zeros = [Avx512::zero(); VECTORS];
-            let mut all = Self { bias: zeros, worth: zeros, scale: zeros, offset: zeros };
-            for j in 0..VECTORS {
-                let lane = j * SIDE;
-                all.bias[j] = Avx512::load(t.bias.add(lane));
-                all.worth[j] = Avx512::load(t.worth.add(lane));
-                all.scale[j] = Avx512::load(t.scale.add(lane));
-                all.offset[j] = Avx512::load(t.offset.add(lane));
-            }
-            all
-        }
-    }
-
-    /// relu(scale * x + offset) as activations.
-    #[inline(always)]
-    unsafe fn store_norm(&self, out: *mut f32, mut x: [Vector<F>; VECTORS]) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            for (j, x) in x.iter_mut().enumerate() {
-                *x = Avx512::mul_add(*x, self.scale[j], self.offset[j]);
-            }
-            store_relu::<F, VECTORS>(out, x);
-        }
-    }
-}
-
-/// relu(x) as activations, which lie together.
-#[inline(always)]
-unsafe fn store_relu<F: Format<V = Avx512>, const VECTORS: usize>(out: *mut f32, x: [Vector<F>; VECTORS]) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        match x.as_slice() {
-            &[a, b] => F::store_pair(out, Avx512::relu(a), Avx512::relu(b)),
-            x => {
-                for (j, x) in x.iter().enumerate() {
-                    F::store_units(out.add(j * SIDE / F::OUT), Avx512::relu(*x));
-                }
-            }
-        }
-    }
-}
-
-/// Where the rows of a tile are written.
-#[derive(Clone, Copy)]
-struct Place {
-    stream: *mut f32,
-    out: *mut f32,
-    out_row: usize,
-}
-
 /// A tile of a strip: of run `run` position `i`, from board `row` on.
 #[derive(Clone, Copy)]
 struct Cursor {
@@ -154,115 +92,22 @@ struct Cursor {
     row: usize,
 }
 
-/// What becomes of a row's sums, as [`Epilogue`] says. Stream and activations are in pieces.
-trait Ending {
-    unsafe fn row<F: Format<V = Avx512>, const VECTORS: usize>(
-        t: &Columns,
-        channels: &Channels<F, VECTORS>,
-        place: Place,
-        row: usize,
-        sums: [Vector<F>; VECTORS],
-    );
-}
-
-struct Enter;
-struct Leave;
-struct Inner;
-struct Hidden;
-struct Output;
-
-impl Ending for Enter {
-    #[inline(always)]
-    unsafe fn row<F: Format<V = Avx512>, const VECTORS: usize>(
-        t: &Columns,
-        channels: &Channels<F, VECTORS>,
-        place: Place,
-        row: usize,
-        sums: [Vector<F>; VECTORS],
-    ) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            for (j, sum) in sums.iter().enumerate() {
-                Avx512::store(place.stream.add(row * PIECE + j * t.stream_piece), *sum);
-            }
-            channels.store_norm(place.out.add(row * PIECE), sums);
-        }
-    }
-}
-
-impl Ending for Leave {
-    #[inline(always)]
-    unsafe fn row<F: Format<V = Avx512>, const VECTORS: usize>(
-        t: &Columns,
-        channels: &Channels<F, VECTORS>,
-        place: Place,
-        row: usize,
-        mut sums: [Vector<F>; VECTORS],
-    ) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            for (j, sum) in sums.iter_mut().enumerate() {
-                let stream = place.stream.add(row * PIECE + j * t.stream_piece);
-                *sum = Avx512::add(Avx512::load(stream), *sum);
-                Avx512::store(stream, *sum);
-            }
-            channels.store_norm(place.out.add(row * PIECE), sums);
-        }
-    }
-}
-
-impl Ending for Inner {
-    #[inline(always)]
-    unsafe fn row<F: Format<V = Avx512>, const VECTORS: usize>(
-        _: &Columns,
-        _: &Channels<F, VECTORS>,
-        place: Place,
-        row: usize,
-        sums: [Vector<F>; VECTORS],
-    ) {
-        // SAFETY: the caller's promise.
-        unsafe { store_relu::<F, VECTORS>(place.out.add(row * PIECE), sums) }
-    }
-}
-
-impl Ending for Hidden {
-    #[inline(always)]
-    unsafe fn row<F: Format<V = Avx512>, const VECTORS: usize>(
-        _: &Columns,
-        _: &Channels<F, VECTORS>,
-        place: Place,
-        row: usize,
-        sums: [Vector<F>; VECTORS],
-    ) {
-        for (j, sum) in sums.iter().enumerate() {
-            // SAFETY: the caller's promise.
-            unsafe { Avx512::store(place.out.add(row * place.out_row + j * SIDE), Avx512::relu(*sum)) }
-        }
-    }
-}
-
-impl Ending for Output {
-    #[inline(always)]
-    unsafe fn row<F: Format<V = Avx512>, const VECTORS: usize>(
-        t: &Columns,
-        _: &Channels<F, VECTORS>,
-        place: Place,
-        row: usize,
-        sums: [Vector<F>; VECTORS],
-    ) {
-        for (j, sum) in sums.iter().enumerate() {
-            let lane = j * SIDE;
-            // SAFETY: the caller's promise; the last vector has a valid lane.
-            unsafe { Avx512::store_valid(place.out.add(row * place.out_row + lane), *sum, t.valid - lane) }
-        }
-    }
-}
-
 /// A tile whose sums are to be finished; none yet at the start of a strip.
 #[derive(Clone, Copy)]
 struct Before {
     place: Place,
     rows: usize,
+}
+
+/// Rows to finish during each multiplication, so that most of a tile's are: of `taps` taps with `depth` multiplications each all
+/// but the first, whose sums are stored meanwhile, take part.
+#[inline(always)]
+fn rows_at_once(rows: usize, taps: usize, depth: usize) -> usize {
+    let finished = |each: usize| each * depth * taps.saturating_sub(1).min(ROWS / (each * depth));
+    match rows {
+        0 => 0,
+        _ => [1, 2, 3, 5].into_iter().find(|each| finished(*each) + ROWS / 8 >= rows).unwrap_or(8),
+    }
 }
 
 /// A strip on its way. Assembly may write anywhere for all that the compiler knows: what is read between its blocks is a copy.
@@ -341,45 +186,126 @@ impl<F: Format<V = Avx512> + Multiply, E: Ending, const VECTORS: usize> Way<'_, 
     /// Multiplies the tile at `x` and finishes the one before meanwhile. `next` is what the tile after it reads first.
     #[inline(always)]
     unsafe fn tile(&self, run: &Run, x: *const f32, next: Reads, before: Before) {
-        let others = run.taps.len() * (self.columns.depth / SIDE) - 1;
+        let depth = self.columns.depth / SIDE;
         // SAFETY: the caller's promise.
         unsafe {
-            match ROWS.div_ceil(others.max(1)) {
-                1 => self.tile_by::<1>(run, x, next, before),
-                2 => self.tile_by::<2>(run, x, next, before),
-                3 => self.tile_by::<3>(run, x, next, before),
-                4 | 5 => self.tile_by::<5>(run, x, next, before),
-                _ => self.tile_by::<8>(run, x, next, before),
+            match (before.rows, depth, run.taps.as_slice()) {
+                (ROWS, 2, taps) if taps.len() == 9 => self.known::<2, 9, 2>(taps, x, next, before.place),
+                (ROWS, 2, taps) if taps.len() == 6 => self.known::<2, 6, 3>(taps, x, next, before.place),
+                (ROWS, 2, taps) if taps.len() == 4 => self.known::<2, 4, 5>(taps, x, next, before.place),
+                (ROWS, 1, taps) if taps.len() == 9 => self.known::<1, 9, 4>(taps, x, next, before.place),
+                (ROWS, 1, taps) if taps.len() == 6 => self.known::<1, 6, 6>(taps, x, next, before.place),
+                (ROWS, 1, taps) if taps.len() == 4 => self.known::<1, 4, 10>(taps, x, next, before.place),
+                (rows, depth, taps) => match rows_at_once(rows, taps.len(), depth) {
+                    0 => self.unknown::<0>(taps, x, next, before),
+                    1 => self.unknown::<1>(taps, x, next, before),
+                    2 => self.unknown::<2>(taps, x, next, before),
+                    3 => self.unknown::<3>(taps, x, next, before),
+                    5 => self.unknown::<5>(taps, x, next, before),
+                    _ => self.unknown::<8>(taps, x, next, before),
+                },
             }
         }
     }
 
-    /// The same with EACH rows finished during each multiplication but the first.
+    /// TAPS taps with DEPTH multiplications each, as they are on boards with up to 64 channels, all written out: a branch costs as much
+    /// as it would to finish a row. During each multiplication but the first EACH rows are finished.
     #[inline(always)]
-    unsafe fn tile_by<const EACH: usize>(&self, run: &Run, x: *const f32, next: Reads, before: Before) {
+    unsafe fn known<const DEPTH: usize, const TAPS: usize, const EACH: usize>(
+        &self,
+        taps: &[Tap],
+        x: *const f32,
+        next: Reads,
+        place: Place,
+    ) {
+        let reads = |n: usize| match taps.get(n / DEPTH) {
+            Some(tap) if n < TAPS * DEPTH => {
+                Reads::new(&self.columns, x, tap).later(&self.columns, n % DEPTH)
+            }
+            _ => next,
+        };
+        // SAFETY: the caller's promise; the sums of the tile before are stored in the first multiplication.
+        unsafe {
+            self.begin(reads(1));
+            self.nth::<1, EACH>(TAPS * DEPTH, reads(2), place);
+            self.nth::<2, EACH>(TAPS * DEPTH, reads(3), place);
+            self.nth::<3, EACH>(TAPS * DEPTH, reads(4), place);
+            self.nth::<4, EACH>(TAPS * DEPTH, reads(5), place);
+            self.nth::<5, EACH>(TAPS * DEPTH, reads(6), place);
+            self.nth::<6, EACH>(TAPS * DEPTH, reads(7), place);
+            self.nth::<7, EACH>(TAPS * DEPTH, reads(8), place);
+            self.nth::<8, EACH>(TAPS * DEPTH, reads(9), place);
+            self.nth::<9, EACH>(TAPS * DEPTH, reads(10), place);
+            self.nth::<10, EACH>(TAPS * DEPTH, reads(11), place);
+            self.nth::<11, EACH>(TAPS * DEPTH, reads(12), place);
+            self.nth::<12, EACH>(TAPS * DEPTH, reads(13), place);
+            self.nth::<13, EACH>(TAPS * DEPTH, reads(14), place);
+            self.nth::<14, EACH>(TAPS * DEPTH, reads(15), place);
+            self.nth::<15, EACH>(TAPS * DEPTH, reads(16), place);
+            self.nth::<16, EACH>(TAPS * DEPTH, reads(17), place);
+            self.nth::<17, EACH>(TAPS * DEPTH, reads(18), place);
+        }
+        for row in ((TAPS * DEPTH - 1) * EACH).min(ROWS / EACH * EACH)..ROWS {
+            // SAFETY: as above.
+            unsafe { self.finish(place, row) }
+        }
+    }
+
+    /// The Nth multiplication, counted from 0, where there are so many, with its rows of the tile before.
+    #[inline(always)]
+    unsafe fn nth<const N: usize, const EACH: usize>(&self, count: usize, next: Reads, place: Place) {
+        let row = (N - 1) * EACH;
+        // SAFETY: the caller's promise.
+        unsafe {
+            if N >= count {
+                return;
+            }
+            if row + EACH <= ROWS {
+                self.step::<EACH>(next, place, row);
+            } else {
+                self.step::<0>(next, place, row);
+            }
+        }
+    }
+
+    /// Any number of taps and multiplications. EACH rows are finished during every multiplication from the second tap on, as long as
+    /// there are so many.
+    #[inline(always)]
+    unsafe fn unknown<const EACH: usize>(&self, taps: &[Tap], x: *const f32, next: Reads, before: Before) {
         let t = &self.columns;
         let depth = t.depth / SIDE;
-        let (mut first, mut row) = (true, 0);
-        for (i, tap) in run.taps.iter().enumerate() {
-            let mut reads = Reads::new(t, x, tap);
-            for k in 1..=depth {
-                reads = match run.taps.get(i + 1) {
-                    _ if k < depth => reads.next(t),
-                    Some(tap) => Reads::new(t, x, tap),
-                    None => next,
-                };
-                // SAFETY: the caller's promise; the sums of the tile before are stored in the first multiplication.
-                unsafe {
-                    if first {
-                        first = false;
-                        self.begin(reads);
-                    } else if row + EACH <= before.rows {
-                        self.step::<EACH>(reads, before.place, row);
-                        row += EACH;
-                    } else {
-                        self.step::<0>(reads, before.place, row);
-                    }
+        // Every multiplication loads what the one after it reads, the first one therefore the second's, and so on.
+        let (second, rest) = match taps {
+            [tap, rest @ ..] if depth > 1 => (Reads::new(t, x, tap).later(t, 1), rest),
+            [_, tap, rest @ ..] => (Reads::new(t, x, tap), rest),
+            _ => (next, taps.split_at(taps.len()).1),
+        };
+        let (busy, others) = rest.split_at(if EACH == 0 { 0 } else { rest.len().min(ROWS / (EACH * depth)) });
+        let mut row = 0;
+        // SAFETY: the caller's promise; the sums of the tile before are stored in the first multiplication.
+        unsafe {
+            self.begin(second);
+            let mut reads = second;
+            for _ in 2..depth {
+                reads = reads.later(t, 1);
+                self.step::<0>(reads, before.place, row);
+            }
+            for tap in busy {
+                let mut reads = Reads::new(t, x, tap);
+                for _ in 0..depth {
+                    self.step::<EACH>(reads, before.place, row);
+                    (row, reads) = (row + EACH, reads.later(t, 1));
                 }
+            }
+            for tap in others {
+                let mut reads = Reads::new(t, x, tap);
+                for _ in 0..depth {
+                    self.step::<0>(reads, before.place, row);
+                    reads = reads.later(t, 1);
+                }
+            }
+            if taps.len() * depth > 1 {
+                self.step::<0>(next, before.place, row);
             }
         }
         for row in row..before.rows {

@@ -13,6 +13,8 @@
 #[cfg(target_arch = "x86_64")]
 mod amx;
 #[cfg(target_arch = "x86_64")]
+mod amx_ending;
+#[cfg(target_arch = "x86_64")]
 mod amx_strip;
 mod bf16;
 mod board;
