@@ -58,17 +58,35 @@ struct TileConfig {
     rows: [u8; 16],
 }
 
-static CONFIG: TileConfig = TileConfig {
-    palette: 1,
-    start_row: 0,
-    reserved: [0; 14],
-    row_bytes: [64, 64, 64, 64, 64, 64, 64, 64, 0, 0, 0, 0, 0, 0, 0, 0],
-    rows: [16, 16, 16, 16, 16, 16, 16, 16, 0, 0, 0, 0, 0, 0, 0, 0],
+impl TileConfig {
+    /// Sums and factors of `rows` rows in tiles 0 to 5, weights in 6 and 7.
+    const fn new(rows: u8) -> Self {
+        const WEIGHTS: u8 = SIDE as u8;
+        Self {
+            palette: 1,
+            start_row: 0,
+            reserved: [0; 14],
+            row_bytes: [64, 64, 64, 64, 64, 64, 64, 64, 0, 0, 0, 0, 0, 0, 0, 0],
+            rows: [rows, rows, rows, rows, rows, rows, WEIGHTS, WEIGHTS, 0, 0, 0, 0, 0, 0, 0, 0],
+        }
+    }
+}
+
+/// For 1 to 16 rows.
+static CONFIGS: [TileConfig; SIDE] = {
+    let mut all = [const { TileConfig::new(SIDE as u8) }; SIDE];
+    let mut rows = 1;
+    while rows < SIDE {
+        all[rows - 1] = TileConfig::new(rows as u8);
+        rows += 1;
+    }
+    all
 };
 
-unsafe fn begin() {
+unsafe fn begin(rows: usize) {
+    let config = &raw const CONFIGS[rows - 1];
     // SAFETY: the caller has AMX; the configuration is a whole one.
-    unsafe { asm!("ldtilecfg [{}]", in(reg) &raw const CONFIG, options(nostack, preserves_flags)) }
+    unsafe { asm!("ldtilecfg [{}]", in(reg) config, options(nostack, preserves_flags)) }
 }
 
 unsafe fn end() {
@@ -104,32 +122,34 @@ macro_rules! add {
     };
 }
 
-/// Instructions on tiles for a strip, whose rows lie together: {x} are the rows, {w} the weights, {s} the bytes from row to row of all,
-/// {o} the sums.
+/// Instructions on tiles for a strip, whose rows lie together: {x} are the rows of the first matrix and {y} those of the second, {w} the
+/// weights, {s} the bytes from row to row of all. Sums of the first matrix are at {o}, those of the second right after them at {p}.
 macro_rules! strip {
     ($reads:expr, $sums:expr, [$($instruction:expr),* $(,)?]) => {
         asm!(
-            concat!($($instruction, "\n",)* "/* {x} {w} {s} {o} */"),
+            concat!($($instruction, "\n",)* "/* {x} {y} {w} {s} {o} {p} */"),
             x = in(reg) $reads.x,
+            y = in(reg) $reads.x.wrapping_add($reads.below),
             w = in(reg) $reads.weights,
             s = in(reg) LINE_BYTES,
             o = in(reg) $sums,
+            p = in(reg) $sums.wrapping_add($reads.below),
             options(nostack, preserves_flags),
         )
     };
 }
 
-/// Loads a tile from some bytes behind a register.
+/// Loads a tile from where a register points to, or some bytes behind.
 macro_rules! load {
-    ($load:literal, $tile:literal, $at:literal, $bytes:literal) => {
-        concat!($load, " tmm", $tile, ", [{", $at, "} + {s} + ", $bytes, "]")
+    ($load:literal, $tile:literal, $at:literal) => {
+        concat!($load, " tmm", $tile, ", [", $at, " + {s}]")
     };
 }
 
 /// Stores the sums in a tile and sets them to zero. Between products that costs next to nothing, all four together as much as a step.
 macro_rules! begin {
-    ($sum:literal) => {
-        concat!("tilestored [{o} + {s} + 1024 * ", $sum, "], tmm", $sum, "\ntilezero tmm", $sum)
+    ($sum:literal, $at:literal) => {
+        concat!("tilestored [", $at, " + {s}], tmm", $sum, "\ntilezero tmm", $sum)
     };
 }
 
@@ -261,7 +281,7 @@ macro_rules! kernels {
                             at = at.next(t);
                         }
                     }
-                    store(sums);
+                    store(sums, SIDE * SIDE);
                     finish::<$format, _>(t.epilogue, Tiles::<ROWS, VECTORS> { t, sums, rows: 0..t.rows });
                 }
             }
@@ -276,13 +296,13 @@ macro_rules! kernels {
                             reads,
                             none,
                             [
-                                load!("tileloaddt1", 4, "x", 0),
-                                load!("tileloaddt1", 5, "x", 1024),
-                                load!("tileloadd", 6, "w", 0)
+                                load!("tileloaddt1", 4, "{x}"),
+                                load!("tileloaddt1", 5, "{y}"),
+                                load!("tileloadd", 6, "{w}")
                             ]
                         );
                         if VECTORS == 2 {
-                            strip!(reads, none, [load!("tileloadd", 7, "w", 1024)]);
+                            strip!(reads, none, [load!("tileloadd", 7, "{w} + 1024")]);
                         }
                     }
                 }
@@ -300,24 +320,24 @@ macro_rules! kernels {
                                 none,
                                 [
                                     add!($dot, 1, 5, 6),
-                                    load!("tileloadd", 6, "w", 0),
-                                    load!("tileloaddt1", 4, "x", 0),
-                                    load!("tileloaddt1", 5, "x", 1024)
+                                    load!("tileloadd", 6, "{w}"),
+                                    load!("tileloaddt1", 4, "{x}"),
+                                    load!("tileloaddt1", 5, "{y}")
                                 ]
                             ),
                             (2, 1) => {
-                                strip!(next, none, [add!($dot, 1, 5, 6), load!("tileloadd", 6, "w", 0)])
+                                strip!(next, none, [add!($dot, 1, 5, 6), load!("tileloadd", 6, "{w}")])
                             }
                             (2, 2) => {
-                                strip!(next, none, [add!($dot, 2, 4, 7), load!("tileloaddt1", 4, "x", 0)])
+                                strip!(next, none, [add!($dot, 2, 4, 7), load!("tileloaddt1", 4, "{x}")])
                             }
                             (2, 3) => strip!(
                                 next,
                                 none,
                                 [
                                     add!($dot, 3, 5, 7),
-                                    load!("tileloaddt1", 5, "x", 1024),
-                                    load!("tileloadd", 7, "w", 1024)
+                                    load!("tileloaddt1", 5, "{y}"),
+                                    load!("tileloadd", 7, "{w} + 1024")
                                 ]
                             ),
                             _ => (),
@@ -331,10 +351,10 @@ macro_rules! kernels {
                     unsafe {
                         if PART < 2 * VECTORS {
                             match PART {
-                                0 => strip!(next, sums, [begin!(0)]),
-                                1 => strip!(next, sums, [begin!(1)]),
-                                2 => strip!(next, sums, [begin!(2)]),
-                                _ => strip!(next, sums, [begin!(3)]),
+                                0 => strip!(next, sums, [begin!(0, "{o}")]),
+                                1 => strip!(next, sums, [begin!(1, "{p}")]),
+                                2 => strip!(next, sums, [begin!(2, "{o} + 2048")]),
+                                _ => strip!(next, sums, [begin!(3, "{p} + 2048")]),
                             }
                         }
                         Self::part::<VECTORS, PART>(next);
@@ -342,9 +362,9 @@ macro_rules! kernels {
                 }
 
                 #[inline(always)]
-                unsafe fn store(sums: *mut f32) {
+                unsafe fn store(sums: *mut f32, below: usize) {
                     // SAFETY: the caller's promise.
-                    unsafe { store(sums) }
+                    unsafe { store(sums, below) }
                 }
             }
 
@@ -357,7 +377,7 @@ macro_rules! kernels {
             /// Tiles that hold nothing but what they were set to zero with multiply twice as fast on a busy machine: these are loaded.
             unsafe fn peak(rounds: usize) -> f32 {
                 let numbers = Stored::filled(f32::from_bits(0x3F00_3F00));
-                let reads = Reads { x: numbers.start(), weights: numbers.start() };
+                let reads = Reads { x: numbers.start(), below: SIDE * SIDE, weights: numbers.start() };
                 // SAFETY: the caller has AMX, and this thread its configuration; there are four tiles of numbers.
                 unsafe {
                     <$format>::load::<2>(reads);
@@ -419,20 +439,21 @@ const fn by_rows(one: TileFn, two: TileFn) -> [TileFn; 2 * SIDE] {
     kernels
 }
 
-/// Stores the sums of four tiles.
+/// Stores the sums of four tiles, those of the second and last one `below` words after those of the first and third.
 ///
 /// # Safety
 /// The machine has AMX, and this thread the tiles' configuration; there is room for the sums.
 #[inline(always)]
-unsafe fn store(sums: *mut f32) {
+unsafe fn store(sums: *mut f32, below: usize) {
     // SAFETY: the caller's promise.
     unsafe {
         asm!(
             "tilestored [{o} + {s}], tmm0",
-            "tilestored [{o} + {s} + 1024], tmm1",
+            "tilestored [{p} + {s}], tmm1",
             "tilestored [{o} + {s} + 2048], tmm2",
-            "tilestored [{o} + {s} + 3072], tmm3",
+            "tilestored [{p} + {s} + 2048], tmm3",
             o = in(reg) sums,
+            p = in(reg) sums.wrapping_add(below),
             s = in(reg) LINE_BYTES,
             options(nostack, preserves_flags),
         );

@@ -1,6 +1,6 @@
 //! Strips of AMX tiles: one or two vectors of channels at every position of a chunk, tile after tile.
 //!
-//! A tile is 32 boards at one position. Its sums go through memory to vector code, which finishes them between the products of the
+//! A tile is up to 32 boards at one position, half of them in either of two matrices of rows. Its sums go through memory to vector code, which finishes them between the products of the
 //! next tile, some rows after each product: beside tiles' instructions alone, vector ones wait least there. Matrices are loaded
 //! where the one before has been used for the last time, and constants of the channels stay in registers.
 
@@ -13,8 +13,8 @@ use std::mem::MaybeUninit;
 
 /// Rows of a matrix, units of its rows, and channels.
 pub(super) const SIDE: usize = 16;
-/// Rows of a strip's tile: two matrices.
-pub(super) const ROWS: usize = 2 * SIDE;
+/// The most rows of a strip's tile: two matrices.
+const ROWS: usize = 2 * SIDE;
 
 /// Room for the sums of a tile: of its first rows, its last, then the same of the second vector of channels.
 #[repr(C, align(64))]
@@ -31,19 +31,22 @@ impl Stored {
     }
 }
 
-/// Where one multiplication of a tile reads: 32 rows that lie together, and the weights' matrices.
+/// Where one multiplication of a tile reads: rows that lie together, `below` words from one matrix of them to the other, and the weights'
+/// matrices.
 #[derive(Clone, Copy)]
 pub(super) struct Reads {
     pub x: *const f32,
+    pub below: usize,
     pub weights: *const f32,
 }
 
 impl Reads {
     /// The first multiplication of a tap, for the tile at `x`.
     #[inline(always)]
-    fn new(t: &Columns, x: *const f32, tap: &Tap) -> Self {
+    fn new(t: &Columns, x: *const f32, below: usize, tap: &Tap) -> Self {
         Self {
             x: x.wrapping_offset(tap.shift * t.x_position),
+            below,
             weights: t.weights.wrapping_add(tap.index * t.depth * t.block_vectors * SIDE),
         }
     }
@@ -52,7 +55,7 @@ impl Reads {
     #[inline(always)]
     fn later(self, t: &Columns, n: usize) -> Self {
         let weights = self.weights.wrapping_add(n * t.block_vectors * SIDE * SIDE);
-        Self { x: self.x.wrapping_add(n * t.x_piece), weights }
+        Self { x: self.x.wrapping_add(n * t.x_piece), weights, ..self }
     }
 }
 
@@ -62,7 +65,7 @@ pub(super) trait Multiply {
     /// Loads what the first multiplication of a strip needs.
     ///
     /// # Safety
-    /// The machine has AMX, this thread the tiles' configuration, and `reads` 32 rows and VECTORS matrices of weights.
+    /// The machine has AMX, this thread the tiles' configuration, and `reads` two matrices of rows and VECTORS of weights.
     unsafe fn load<const VECTORS: usize>(reads: Reads);
 
     /// One part.
@@ -77,11 +80,11 @@ pub(super) trait Multiply {
     /// As for `load`; there is room for the sums.
     unsafe fn first_part<const VECTORS: usize, const PART: usize>(next: Reads, sums: *mut f32);
 
-    /// Stores the sums of the last tile.
+    /// Stores the sums of the last tile, `below` words from one matrix to the other.
     ///
     /// # Safety
     /// As for `first_part`.
-    unsafe fn store(sums: *mut f32);
+    unsafe fn store(sums: *mut f32, below: usize);
 }
 
 /// A tile of a strip: of run `run` position `i`, from board `row` on.
@@ -103,17 +106,17 @@ struct Before {
 /// but the first, whose sums are stored meanwhile, take part.
 #[inline(always)]
 fn rows_at_once(rows: usize, taps: usize, depth: usize) -> usize {
-    let finished = |each: usize| each * depth * taps.saturating_sub(1).min(ROWS / (each * depth));
-    match rows {
-        0 => 0,
-        _ => [1, 2, 3, 5].into_iter().find(|each| finished(*each) + ROWS / 8 >= rows).unwrap_or(8),
-    }
+    let finished = |each: usize| each * depth * taps.saturating_sub(1).min(rows / (each * depth));
+    [1, 2, 3, 5].into_iter().find(|each| finished(*each) + ROWS / 8 >= rows).unwrap_or(8)
 }
 
 /// A strip on its way. Assembly may write anywhere for all that the compiler knows: what is read between its blocks is a copy.
 struct Way<'a, F: Format, E, const VECTORS: usize> {
     s: &'a Strip<'a>,
     columns: Columns,
+    /// Rows of a tile, and words from one matrix of them to the other.
+    rows: usize,
+    below: usize,
     channels: Channels<F, VECTORS>,
     sums: *mut f32,
     ending: PhantomData<E>,
@@ -133,10 +136,10 @@ impl<F: Format<V = Avx512> + Multiply, E: Ending, const VECTORS: usize> Way<'_, 
                 // After the last tile nothing uses what is loaded.
                 let loaded = if next.run < self.s.runs.len() { next } else { now };
                 self.tile(run, self.x(now), self.first(loaded), before);
-                before = Before { place: self.place(now), rows: ROWS };
+                before = Before { place: self.place(now), rows: self.rows };
                 now = next;
             }
-            F::store(self.sums);
+            F::store(self.sums, self.below);
             for row in 0..before.rows {
                 self.finish(before.place, row);
             }
@@ -146,8 +149,8 @@ impl<F: Format<V = Avx512> + Multiply, E: Ending, const VECTORS: usize> Way<'_, 
     /// The tile after one of `run`.
     #[inline(always)]
     fn after(&self, now: Cursor, run: &Run) -> Cursor {
-        if now.row + ROWS < self.columns.boards {
-            Cursor { row: now.row + ROWS, ..now }
+        if now.row + self.rows < self.columns.boards {
+            Cursor { row: now.row + self.rows, ..now }
         } else if now.i + 1 < run.count {
             Cursor { i: now.i + 1, row: 0, ..now }
         } else {
@@ -170,7 +173,7 @@ impl<F: Format<V = Avx512> + Multiply, E: Ending, const VECTORS: usize> Way<'_, 
     /// What the first multiplication of a tile reads.
     #[inline(always)]
     fn first(&self, at: Cursor) -> Reads {
-        Reads::new(&self.columns, self.x(at), &self.s.runs[at.run].taps[0])
+        Reads::new(&self.columns, self.x(at), self.below, &self.s.runs[at.run].taps[0])
     }
 
     #[inline(always)]
@@ -190,14 +193,14 @@ impl<F: Format<V = Avx512> + Multiply, E: Ending, const VECTORS: usize> Way<'_, 
         // SAFETY: the caller's promise.
         unsafe {
             match (before.rows, depth, run.taps.as_slice()) {
-                (ROWS, 2, taps) if taps.len() == 9 => self.known::<2, 9, 2>(taps, x, next, before.place),
-                (ROWS, 2, taps) if taps.len() == 6 => self.known::<2, 6, 3>(taps, x, next, before.place),
-                (ROWS, 2, taps) if taps.len() == 4 => self.known::<2, 4, 5>(taps, x, next, before.place),
-                (ROWS, 1, taps) if taps.len() == 9 => self.known::<1, 9, 4>(taps, x, next, before.place),
-                (ROWS, 1, taps) if taps.len() == 6 => self.known::<1, 6, 6>(taps, x, next, before.place),
-                (ROWS, 1, taps) if taps.len() == 4 => self.known::<1, 4, 10>(taps, x, next, before.place),
+                (0, _, taps) => self.unknown::<0>(taps, x, next, before),
+                (_, 2, taps) if taps.len() == 9 => self.known::<2, 9, 2>(taps, x, next, before),
+                (_, 2, taps) if taps.len() == 6 => self.known::<2, 6, 3>(taps, x, next, before),
+                (_, 2, taps) if taps.len() == 4 => self.known::<2, 4, 5>(taps, x, next, before),
+                (_, 1, taps) if taps.len() == 9 => self.known::<1, 9, 4>(taps, x, next, before),
+                (_, 1, taps) if taps.len() == 6 => self.known::<1, 6, 6>(taps, x, next, before),
+                (_, 1, taps) if taps.len() == 4 => self.known::<1, 4, 10>(taps, x, next, before),
                 (rows, depth, taps) => match rows_at_once(rows, taps.len(), depth) {
-                    0 => self.unknown::<0>(taps, x, next, before),
                     1 => self.unknown::<1>(taps, x, next, before),
                     2 => self.unknown::<2>(taps, x, next, before),
                     3 => self.unknown::<3>(taps, x, next, before),
@@ -216,54 +219,54 @@ impl<F: Format<V = Avx512> + Multiply, E: Ending, const VECTORS: usize> Way<'_, 
         taps: &[Tap],
         x: *const f32,
         next: Reads,
-        place: Place,
+        before: Before,
     ) {
         let reads = |n: usize| match taps.get(n / DEPTH) {
             Some(tap) if n < TAPS * DEPTH => {
-                Reads::new(&self.columns, x, tap).later(&self.columns, n % DEPTH)
+                Reads::new(&self.columns, x, self.below, tap).later(&self.columns, n % DEPTH)
             }
             _ => next,
         };
         // SAFETY: the caller's promise; the sums of the tile before are stored in the first multiplication.
         unsafe {
             self.begin(reads(1));
-            self.nth::<1, EACH>(TAPS * DEPTH, reads(2), place);
-            self.nth::<2, EACH>(TAPS * DEPTH, reads(3), place);
-            self.nth::<3, EACH>(TAPS * DEPTH, reads(4), place);
-            self.nth::<4, EACH>(TAPS * DEPTH, reads(5), place);
-            self.nth::<5, EACH>(TAPS * DEPTH, reads(6), place);
-            self.nth::<6, EACH>(TAPS * DEPTH, reads(7), place);
-            self.nth::<7, EACH>(TAPS * DEPTH, reads(8), place);
-            self.nth::<8, EACH>(TAPS * DEPTH, reads(9), place);
-            self.nth::<9, EACH>(TAPS * DEPTH, reads(10), place);
-            self.nth::<10, EACH>(TAPS * DEPTH, reads(11), place);
-            self.nth::<11, EACH>(TAPS * DEPTH, reads(12), place);
-            self.nth::<12, EACH>(TAPS * DEPTH, reads(13), place);
-            self.nth::<13, EACH>(TAPS * DEPTH, reads(14), place);
-            self.nth::<14, EACH>(TAPS * DEPTH, reads(15), place);
-            self.nth::<15, EACH>(TAPS * DEPTH, reads(16), place);
-            self.nth::<16, EACH>(TAPS * DEPTH, reads(17), place);
-            self.nth::<17, EACH>(TAPS * DEPTH, reads(18), place);
+            self.nth::<1, EACH>(TAPS * DEPTH, reads(2), before);
+            self.nth::<2, EACH>(TAPS * DEPTH, reads(3), before);
+            self.nth::<3, EACH>(TAPS * DEPTH, reads(4), before);
+            self.nth::<4, EACH>(TAPS * DEPTH, reads(5), before);
+            self.nth::<5, EACH>(TAPS * DEPTH, reads(6), before);
+            self.nth::<6, EACH>(TAPS * DEPTH, reads(7), before);
+            self.nth::<7, EACH>(TAPS * DEPTH, reads(8), before);
+            self.nth::<8, EACH>(TAPS * DEPTH, reads(9), before);
+            self.nth::<9, EACH>(TAPS * DEPTH, reads(10), before);
+            self.nth::<10, EACH>(TAPS * DEPTH, reads(11), before);
+            self.nth::<11, EACH>(TAPS * DEPTH, reads(12), before);
+            self.nth::<12, EACH>(TAPS * DEPTH, reads(13), before);
+            self.nth::<13, EACH>(TAPS * DEPTH, reads(14), before);
+            self.nth::<14, EACH>(TAPS * DEPTH, reads(15), before);
+            self.nth::<15, EACH>(TAPS * DEPTH, reads(16), before);
+            self.nth::<16, EACH>(TAPS * DEPTH, reads(17), before);
+            self.nth::<17, EACH>(TAPS * DEPTH, reads(18), before);
         }
-        for row in ((TAPS * DEPTH - 1) * EACH).min(ROWS / EACH * EACH)..ROWS {
+        for row in ((TAPS * DEPTH - 1) * EACH).min(before.rows / EACH * EACH)..before.rows {
             // SAFETY: as above.
-            unsafe { self.finish(place, row) }
+            unsafe { self.finish(before.place, row) }
         }
     }
 
     /// The Nth multiplication, counted from 0, where there are so many, with its rows of the tile before.
     #[inline(always)]
-    unsafe fn nth<const N: usize, const EACH: usize>(&self, count: usize, next: Reads, place: Place) {
+    unsafe fn nth<const N: usize, const EACH: usize>(&self, count: usize, next: Reads, before: Before) {
         let row = (N - 1) * EACH;
         // SAFETY: the caller's promise.
         unsafe {
             if N >= count {
                 return;
             }
-            if row + EACH <= ROWS {
-                self.step::<EACH>(next, place, row);
+            if row + EACH <= before.rows {
+                self.step::<EACH>(next, before.place, row);
             } else {
-                self.step::<0>(next, place, row);
+                self.step::<0>(next, before.place, row);
             }
         }
     }
@@ -276,11 +279,12 @@ impl<F: Format<V = Avx512> + Multiply, E: Ending, const VECTORS: usize> Way<'_, 
         let depth = t.depth / SIDE;
         // Every multiplication loads what the one after it reads, the first one therefore the second's, and so on.
         let (second, rest) = match taps {
-            [tap, rest @ ..] if depth > 1 => (Reads::new(t, x, tap).later(t, 1), rest),
-            [_, tap, rest @ ..] => (Reads::new(t, x, tap), rest),
+            [tap, rest @ ..] if depth > 1 => (Reads::new(t, x, self.below, tap).later(t, 1), rest),
+            [_, tap, rest @ ..] => (Reads::new(t, x, self.below, tap), rest),
             _ => (next, taps.split_at(taps.len()).1),
         };
-        let (busy, others) = rest.split_at(if EACH == 0 { 0 } else { rest.len().min(ROWS / (EACH * depth)) });
+        let (busy, others) =
+            rest.split_at(if EACH == 0 { 0 } else { rest.len().min(before.rows / (EACH * depth)) });
         let mut row = 0;
         // SAFETY: the caller's promise; the sums of the tile before are stored in the first multiplication.
         unsafe {
@@ -291,14 +295,14 @@ impl<F: Format<V = Avx512> + Multiply, E: Ending, const VECTORS: usize> Way<'_, 
                 self.step::<0>(reads, before.place, row);
             }
             for tap in busy {
-                let mut reads = Reads::new(t, x, tap);
+                let mut reads = Reads::new(t, x, self.below, tap);
                 for _ in 0..depth {
                     self.step::<EACH>(reads, before.place, row);
                     (row, reads) = (row + EACH, reads.later(t, 1));
                 }
             }
             for tap in others {
-                let mut reads = Reads::new(t, x, tap);
+                let mut reads = Reads::new(t, x, self.below, tap);
                 for _ in 0..depth {
                     self.step::<0>(reads, before.place, row);
                     reads = reads.later(t, 1);
@@ -376,8 +380,18 @@ unsafe fn strip_to<F: Format<V = Avx512> + Multiply, E: Ending, const VECTORS: u
     let (columns, sums) = (*s.start.columns, sums.as_mut_ptr().cast());
     // SAFETY: the caller's promise; sums are stored before they are read.
     unsafe {
-        Way::<F, E, VECTORS> { s, columns, channels: Channels::of(&columns), sums, ending: PhantomData }
-            .run();
+        let rows = 2 * s.rows;
+        let below = s.rows * PIECE;
+        Way::<F, E, VECTORS> {
+            s,
+            columns,
+            rows,
+            below,
+            channels: Channels::of(&columns),
+            sums,
+            ending: PhantomData,
+        }
+        .run();
     }
 }
 

@@ -58,6 +58,8 @@ pub struct FastNet {
     net: Arc<Net>,
     /// Activations of one chunk; grows to the largest chunk met.
     work: Vec<Line>,
+    /// Observations, logits and values of a chunk with boards that do not count.
+    padded: [Vec<f32>; 3],
 }
 
 struct Net {
@@ -129,7 +131,12 @@ impl FastNet {
 
     fn pack(spec: &NetSpec, weights: &Weights, kit: Kit, steps: &[f32]) -> Result<Self> {
         let packed = pack::pack(spec, weights, kit, steps)?;
-        Ok(Self { net: Arc::new(Net { spec: spec.clone(), packed, kit }), work: Vec::new() })
+        Ok(Self::of(Arc::new(Net { spec: spec.clone(), packed, kit })))
+    }
+
+    /// An evaluator with no work space yet.
+    fn of(net: Arc<Net>) -> Self {
+        Self { net, work: Vec::new(), padded: Default::default() }
     }
 
     /// For each layer of the tower the step that makes its largest activation 255.
@@ -155,12 +162,39 @@ impl FastNet {
         let mut first = 0;
         for boards in chunks {
             let end = first + boards;
+            let obs = &obs[first * obs_len..end * obs_len];
             let outputs = [
                 &mut logits[first * num_actions..end * num_actions],
                 &mut values[first * num_players..end * num_players],
             ];
-            self.net.chunk(&mut self.work, &obs[first * obs_len..end * obs_len], outputs, watch)?;
+            match self.net.whole_tiles(boards) {
+                whole if whole == boards => self.net.chunk(&mut self.work, obs, outputs, watch)?,
+                whole => self.padded_chunk(whole, obs, outputs, watch)?,
+            }
             first = end;
+        }
+        Ok(())
+    }
+
+    /// Evaluates one chunk as one of `whole` boards, the last ones empty.
+    fn padded_chunk(
+        &mut self,
+        whole: usize,
+        obs: &[f32],
+        outputs: [&mut [f32]; 2],
+        watch: Watch<'_>,
+    ) -> Result<()> {
+        let IoShape { obs_len, num_actions, num_players } = self.shape();
+        let lengths = [obs_len, num_actions, num_players].map(|each| whole * each);
+        let [all_obs, logits, values] = &mut self.padded;
+        for (array, length) in [&mut *all_obs, logits, values].into_iter().zip(lengths) {
+            array.resize(length, 0.0);
+        }
+        all_obs[..obs.len()].copy_from_slice(obs);
+        all_obs[obs.len()..].fill(0.0);
+        self.net.chunk(&mut self.work, all_obs, [&mut *logits, &mut *values], watch)?;
+        for (to, from) in outputs.into_iter().zip([logits, values]) {
+            to.copy_from_slice(&from[..to.len()]);
         }
         Ok(())
     }
@@ -181,7 +215,7 @@ impl FastNet {
         let kernels = self.net.kit.tower;
         // SAFETY: the kernels' instructions were detected when the path was chosen, and the thread is made ready for them.
         unsafe {
-            kernels.matrices.as_ref().inspect(|m| (m.begin)());
+            kernels.matrices.as_ref().inspect(|m| (m.begin)(m.rows));
             std::hint::black_box((kernels.peak)(rounds));
             kernels.matrices.as_ref().inspect(|m| (m.end)());
         }
@@ -206,7 +240,7 @@ impl Network for FastNet {
 impl Clone for FastNet {
     /// Shares the weights; the work space is the clone's own.
     fn clone(&self) -> Self {
-        Self { net: self.net.clone(), work: Vec::new() }
+        Self::of(self.net.clone())
     }
 }
 
@@ -324,9 +358,17 @@ impl Net {
         }
     }
 
-    /// Boards that a chunk is best a multiple of.
+    /// Boards that a chunk is best a multiple of: two matrices alike in strips, else one whole one.
     fn grain(&self) -> usize {
-        if self.packed.graph.is_none() { self.kit.tower.tile_rows() } else { self.kit.tower.grain() }
+        match (&self.packed.graph, &self.kit.tower.matrices) {
+            (None, Some(_)) => 2,
+            _ => self.kit.tower.grain(),
+        }
+    }
+
+    /// The boards of a chunk's arrays, of which the first `boards` count.
+    fn whole_tiles(&self, boards: usize) -> usize {
+        if self.packed.graph.is_none() { self.kit.tower.whole_tiles(boards) } else { boards }
     }
 
     /// Most boards of a chunk.
@@ -334,12 +376,16 @@ impl Net {
         let layout = self.layout();
         let words = |boards| layout.words(boards).iter().sum::<usize>();
         let most = (self.kit.chunk_words() / (words(1) - words(0))).clamp(1, MAX_BOARDS);
-        let grain = self.grain();
         match self.packed.graph {
             // Whole tiles are worth more than a chunk that fits the cache.
-            None => (most / grain * grain).max(grain),
-            Some(_) if most > grain => most / grain * grain,
-            Some(_) => most,
+            None => {
+                let rows = self.kit.tower.tile_rows();
+                (most / rows * rows).max(rows)
+            }
+            Some(_) => {
+                let grain = self.grain();
+                if most > grain { most / grain * grain } else { most }
+            }
         }
     }
 
@@ -375,7 +421,7 @@ impl Net {
         unsafe {
             let at = |array: &mut [f32], row| Rows::whole(array, boards, row);
             // What an edge network does between its layers reads whole rows.
-            let in_pieces = self.packed.graph.is_none() && self.kit.tower.fills_tiles(boards);
+            let in_pieces = self.packed.graph.is_none() && self.kit.tower.strip_rows(boards).is_some();
             let tower = if in_pieces { Rows::pieces } else { Rows::whole };
             let stream = tower(stream, boards, layout.stream_row);
             let [a, b] = [a, b].map(|array| tower(array, boards, layout.act_row));
@@ -389,7 +435,7 @@ impl Net {
                 logits: at(by_edge, 1),
             };
             let matrices = self.kit.tower.matrices.as_ref();
-            matrices.inspect(|m| (m.begin)());
+            matrices.inspect(|m| (m.begin)(m.rows));
             self.tower(boards, at(planes, layout.obs_row), [stream, a, b], rows, watch);
             match &self.packed.graph {
                 Some(graph) => self.edge_heads(boards, graph, [a, hidden, logits, out], rows),
@@ -431,6 +477,11 @@ impl Net {
         // SAFETY: the caller's promise; no layer writes what it reads; `a` and `b` hold `words` words.
         unsafe {
             self.packed.stem.run(boards, Buffers { source: planes, stream, out: a, ends });
+            if a.in_pieces() {
+                // From here on every layer that multiplies matrices is taken in strips.
+                let tower = self.kit.tower;
+                tower.matrices.as_ref().zip(tower.strip_rows(boards)).inspect(|(m, rows)| (m.begin)(*rows));
+            }
             watch(0, std::slice::from_raw_parts(a.start, words));
             for (i, [inner, leave]) in self.packed.blocks.iter().enumerate() {
                 if let Some(graph) = &self.packed.graph {

@@ -181,10 +181,29 @@ fn rows_keep_their_bits_across_chunks() {
     let obs = observations(&spec, 129, 6);
     for mut net in every_net(&spec, &weights) {
         let (logits, values) = evaluate(&mut net, &obs).expect("finite");
-        for rows in [1, 5, 8, 13, 32, 48, 64, 100] {
+        for rows in [1, 5, 6, 7, 8, 13, 23, 31, 32, 33, 48, 64, 65, 100] {
             let (l, v) = evaluate(&mut net, &obs[..rows * spec.obs.len()]).expect("finite");
             assert_eq!(bits(&l), bits(&logits[..rows * spec.num_actions]), "{}, {rows} rows", net.path());
             assert_eq!(bits(&v), bits(&values[..rows * 2]), "{}, {rows} rows", net.path());
+        }
+    }
+}
+
+/// Batches that matrices are made of, with odd numbers of boards and blocks of channels, and of so few boards that none are.
+#[test]
+fn rows_keep_their_bits_on_any_board_with_any_channels() {
+    let boards = [[2, 6, 7], [3, 1, 5], [1, 2, 1], [40, 3, 3]];
+    for (board, channels) in boards.into_iter().flat_map(|b| [16, 32, 40, 64, 96, 130].map(|c| (b, c))) {
+        let spec = spec(Arch::Resnet, board, channels);
+        let weights = weights(&spec, 7);
+        let obs = observations(&spec, 39, 8);
+        for mut net in every_net(&spec, &weights) {
+            let (logits, values) = evaluate(&mut net, &obs).expect("finite");
+            let few = obs.chunks(3 * spec.obs.len()).map(|few| evaluate(&mut net, few).expect("finite"));
+            let (l, v): (Vec<_>, Vec<_>) = few.unzip();
+            let what = format!("{}, {board:?}, {channels} channels", net.path());
+            assert_eq!(bits(&logits), bits(&l.concat()), "{what}");
+            assert_eq!(bits(&values), bits(&v.concat()), "{what}");
         }
     }
 }

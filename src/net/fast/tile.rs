@@ -140,6 +140,8 @@ pub(super) type TileFn = unsafe fn(&Tile<'_>);
 pub(super) struct Strip<'a> {
     /// The tile of no rows at position 0.
     pub start: Tile<'a>,
+    /// Rows of a matrix, of which a tile has two: the thread is ready for so many.
+    pub rows: usize,
     pub runs: &'a [Run],
     /// Words from one position of the residual stream and of the output to the next.
     pub stream_position: usize,
@@ -158,10 +160,10 @@ pub(super) struct Matrices {
     pub rows: usize,
     /// Units that are multiplied at once: a row's units are a multiple.
     pub units: usize,
-    /// Kernels for strips of one and two vectors in tiles of `2 * rows` rows.
+    /// Kernels for strips of one and two vectors.
     pub strips: [StripFn; 2],
-    /// Makes the thread ready for the kernels, and undoes that.
-    pub begin: unsafe fn(),
+    /// Makes the thread ready for matrices of so many rows, `rows` unless it is for strips, and undoes that.
+    pub begin: unsafe fn(usize),
     pub end: unsafe fn(),
 }
 
@@ -184,14 +186,23 @@ pub(super) struct Kernels {
 }
 
 impl Kernels {
-    /// Rows of a strip's tiles; 1 where no matrices are multiplied.
+    /// The most rows of a strip's tiles; 1 where no matrices are multiplied.
     pub(super) fn tile_rows(&self) -> usize {
         self.matrices.as_ref().map_or(1, |m| 2 * m.rows)
     }
 
-    /// Whether a chunk of `boards` can be taken in strips.
-    pub(super) fn fills_tiles(&self, boards: usize) -> bool {
-        self.matrices.is_some() && boards > 0 && boards.is_multiple_of(self.tile_rows())
+    /// Rows of a matrix in strips over a chunk of `boards` boards, which are as few more than that as make the tiles alike; None
+    /// where the chunk is not taken in strips.
+    pub(super) fn strip_rows(&self, boards: usize) -> Option<usize> {
+        /// With fewer boards more is lost by reading weights for each position than by reading rows from further away.
+        const LEAST: usize = 6;
+        self.matrices.as_ref().filter(|_| boards >= LEAST)?;
+        Some(boards.div_ceil(2 * boards.div_ceil(self.tile_rows())))
+    }
+
+    /// The boards of a chunk's arrays, of which the first `boards` count.
+    pub(super) fn whole_tiles(&self, boards: usize) -> usize {
+        self.strip_rows(boards).map_or(boards, |rows| boards.next_multiple_of(2 * rows))
     }
 
     /// Units that a row of activations is a multiple of.

@@ -50,6 +50,7 @@ impl<'a> Walk<'a> {
         for vector in (self.first..self.end()).step_by(BLOCK) {
             let strip = Strip {
                 start: self.tile(Place { run: &NO_POSITIONS, i: 0 }, vector, 0, 0),
+                rows: self.layer.kernels.strip_rows(self.columns[0].boards).unwrap_or(matrices.rows),
                 runs: &self.layer.runs.many,
                 stream_position: self.buffers.stream.position,
                 out_position: self.buffers.out.position,
