@@ -48,7 +48,7 @@ fn may_use() -> bool {
     false
 }
 
-/// What `ldtilecfg` reads: palette 1, eight tiles of 16 rows of 64 bytes.
+/// What `ldtilecfg` reads: palette 1, eight tiles of up to 16 rows of 64 bytes.
 #[repr(C, align(64))]
 struct TileConfig {
     palette: u8,
