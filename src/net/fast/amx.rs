@@ -8,7 +8,8 @@
 //! In a strip (`amx_strip`) the weights of two vectors of channels, 36 KiB at 64 channels in bf16, stay in the nearest cache;
 //! rows pass it by.
 
-use super::amx_strip::{self, Multiply, Reads, SIDE, Stored};
+use super::amx_strip::{self, store_all};
+use super::amx_tile::{self, LINE_BYTES, Multiply, SIDE, Stored, TILE, load, load_passing};
 use super::tile::{Format, Kernels, Matrices, Strip, Sums, Tap, Tile, TileFn, Vector, Vectors, finish};
 use super::x86::Avx512;
 use super::x86_bf16::Avx512Bf16;
@@ -17,9 +18,6 @@ use std::arch::asm;
 use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::sync::OnceLock;
-
-/// Bytes from a row of sums or weights to the next.
-const LINE_BYTES: usize = SIDE * size_of::<f32>();
 
 /// True where the processor has AMX in bf16 and bytes and the operating system lets this process use it.
 pub(super) fn is_here() -> bool {
@@ -94,65 +92,6 @@ unsafe fn end() {
     unsafe { asm!("tilerelease", options(nomem, nostack, preserves_flags)) }
 }
 
-/// Instructions on tiles; unsafe: the machine has AMX, this thread the configuration, and all that they name is there.
-/// Between the blocks of assembly the tiles keep what is in them: the compiler makes no code that touches them.
-///
-/// {a} is a row of the source and {b} one 16 rows below, {w} are weights and {v} those of the next block, {r} the bytes
-/// from row to row of the source; {s} those of weights and of sums, which are at {o}.
-macro_rules! tiles {
-    ($at:expr, $sums:expr, [$($instruction:expr),* $(,)?]) => {
-        asm!(
-            concat!($($instruction, "\n",)* "/* {a} {b} {w} {v} {r} {s} {o} */"),
-            a = in(reg) $at.x,
-            b = in(reg) $at.x.wrapping_add(SIDE * $at.x_row),
-            w = in(reg) $at.weights,
-            v = in(reg) $at.weights.wrapping_add($at.block),
-            r = in(reg) $at.x_row * size_of::<f32>(),
-            s = in(reg) LINE_BYTES,
-            o = in(reg) $sums,
-            options(nostack, preserves_flags),
-        )
-    };
-}
-
-/// Adds the product of two tiles to the sums in a third.
-macro_rules! add {
-    ($dot:literal, $sum:literal, $x:literal, $w:literal) => {
-        concat!($dot, " tmm", $sum, ", tmm", $x, ", tmm", $w)
-    };
-}
-
-/// Instructions on tiles for a strip, whose rows lie together: {x} are the rows of the first matrix and {y} those of the second, {w} the
-/// weights, {s} the bytes from row to row of all. Sums of the first matrix are at {o}, those of the second right after them at {p}.
-macro_rules! strip {
-    ($reads:expr, $sums:expr, [$($instruction:expr),* $(,)?]) => {
-        asm!(
-            concat!($($instruction, "\n",)* "/* {x} {y} {w} {s} {o} {p} */"),
-            x = in(reg) $reads.x,
-            y = in(reg) $reads.x.wrapping_add($reads.below),
-            w = in(reg) $reads.weights,
-            s = in(reg) LINE_BYTES,
-            o = in(reg) $sums,
-            p = in(reg) $sums.wrapping_add($reads.below),
-            options(nostack, preserves_flags),
-        )
-    };
-}
-
-/// Loads a tile from where a register points to, or some bytes behind.
-macro_rules! load {
-    ($load:literal, $tile:literal, $at:literal) => {
-        concat!($load, " tmm", $tile, ", [", $at, " + {s}]")
-    };
-}
-
-/// Stores the sums in a tile and sets them to zero. Between products that costs next to nothing, all four together as much as a step.
-macro_rules! begin {
-    ($sum:literal, $at:literal) => {
-        concat!("tilestored [", $at, " + {s}], tmm", $sum, "\ntilezero tmm", $sum)
-    };
-}
-
 /// Where a multiplication reads.
 #[derive(Clone, Copy)]
 struct At {
@@ -182,6 +121,63 @@ impl At {
     }
 }
 
+/// One multiplication. Weights are read with the hint that they need not stay in the nearest cache, which the rows of neighbouring
+/// positions do.
+#[inline(always)]
+unsafe fn step<F: Multiply, const ROWS: usize, const VECTORS: usize>(at: At) {
+    let row_bytes = at.x_row * size_of::<f32>();
+    // SAFETY: the caller's promise.
+    unsafe {
+        load::<4>(at.x, row_bytes);
+        load_passing::<6>(at.weights, LINE_BYTES);
+        if VECTORS == 4 {
+            let after = at.weights.wrapping_add(at.block);
+            load_passing::<7>(at.weights.wrapping_add(TILE), LINE_BYTES);
+            load_passing::<5>(after, LINE_BYTES);
+            F::product::<0, 4, 6>();
+            load_passing::<6>(after.wrapping_add(TILE), LINE_BYTES);
+            F::product::<1, 4, 7>();
+            F::product::<2, 4, 5>();
+            F::product::<3, 4, 6>();
+            return;
+        }
+        if ROWS == 2 {
+            load::<5>(at.x.wrapping_add(SIDE * at.x_row), row_bytes);
+        }
+        F::product::<0, 4, 6>();
+        if ROWS == 2 {
+            F::product::<1, 5, 6>();
+        }
+        if VECTORS == 2 {
+            load_passing::<7>(at.weights.wrapping_add(TILE), LINE_BYTES);
+            F::product::<ROWS, 4, 7>();
+        }
+        if (ROWS, VECTORS) == (2, 2) {
+            F::product::<3, 5, 7>();
+        }
+    }
+}
+
+/// Multiplies tiles that are loaded: what they were set to zero with is multiplied twice as fast on a busy machine.
+unsafe fn peak<F: Multiply>(rounds: usize) -> f32 {
+    let numbers = Stored([f32::from_bits(0x3F00_3F00); 4 * TILE]).0;
+    // SAFETY: the caller has AMX, and this thread its configuration; there are four tiles of numbers.
+    unsafe {
+        load::<4>(numbers.as_ptr(), LINE_BYTES);
+        load::<5>(numbers.as_ptr(), LINE_BYTES);
+        load::<6>(numbers.as_ptr(), LINE_BYTES);
+        load::<7>(numbers.as_ptr(), LINE_BYTES);
+        amx_tile::zero();
+        for _ in 0..rounds {
+            F::product::<0, 4, 6>();
+            F::product::<1, 4, 7>();
+            F::product::<2, 5, 6>();
+            F::product::<3, 5, 7>();
+        }
+    }
+    0.0
+}
+
 /// The kernels of one number format: the sums of ROWS by VECTORS tiles and what becomes of them. Sums are in tiles 0 to 3,
 /// column after column.
 macro_rules! kernels {
@@ -189,74 +185,13 @@ macro_rules! kernels {
         mod $module {
             use super::*;
 
-            /// One multiplication. Weights are read with the hint that they need not stay in the nearest cache, which the
-            /// rows of neighbouring positions do.
-            #[inline(always)]
-            unsafe fn step<const ROWS: usize, const VECTORS: usize>(at: At) {
-                let none = std::ptr::null::<f32>();
-                // SAFETY: the caller's promise.
-                unsafe {
-                    match (ROWS, VECTORS) {
-                        (1, 1) => tiles!(
-                            at,
-                            none,
-                            [
-                                "tileloadd tmm4, [{a} + {r}]",
-                                "tileloaddt1 tmm6, [{w} + {s}]",
-                                add!($dot, 0, 4, 6)
-                            ]
-                        ),
-                        (2, 1) => tiles!(
-                            at,
-                            none,
-                            [
-                                "tileloadd tmm4, [{a} + {r}]",
-                                "tileloaddt1 tmm6, [{w} + {s}]",
-                                add!($dot, 0, 4, 6),
-                                "tileloadd tmm5, [{b} + {r}]",
-                                add!($dot, 1, 5, 6)
-                            ]
-                        ),
-                        (1, 2) => tiles!(
-                            at,
-                            none,
-                            [
-                                "tileloadd tmm4, [{a} + {r}]",
-                                "tileloaddt1 tmm6, [{w} + {s}]",
-                                add!($dot, 0, 4, 6),
-                                "tileloaddt1 tmm7, [{w} + {s} + 1024]",
-                                add!($dot, 1, 4, 7)
-                            ]
-                        ),
-                        (1, 4) => tiles!(
-                            at,
-                            none,
-                            [
-                                "tileloadd tmm4, [{a} + {r}]",
-                                "tileloaddt1 tmm6, [{w} + {s}]",
-                                add!($dot, 0, 4, 6),
-                                "tileloaddt1 tmm7, [{w} + {s} + 1024]",
-                                add!($dot, 1, 4, 7),
-                                "tileloaddt1 tmm5, [{v} + {s}]",
-                                add!($dot, 2, 4, 5),
-                                "tileloaddt1 tmm6, [{v} + {s} + 1024]",
-                                add!($dot, 3, 4, 6)
-                            ]
-                        ),
-                        _ => tiles!(
-                            at,
-                            none,
-                            [
-                                "tileloadd tmm4, [{a} + {r}]",
-                                "tileloadd tmm5, [{b} + {r}]",
-                                "tileloaddt1 tmm6, [{w} + {s}]",
-                                "tileloaddt1 tmm7, [{w} + {s} + 1024]",
-                                add!($dot, 0, 4, 6),
-                                add!($dot, 1, 5, 6),
-                                add!($dot, 2, 4, 7),
-                                add!($dot, 3, 5, 7)
-                            ]
-                        ),
+            impl Multiply for $format {
+                #[inline(always)]
+                unsafe fn product<const S: usize, const X: usize, const W: usize>() {
+                    // SAFETY: the caller's promise.
+                    unsafe {
+                        asm!(concat!($dot, " tmm{s}, tmm{x}, tmm{w}"), s = const S, x = const X, w = const W,
+                            options(nostack, preserves_flags));
                     }
                 }
             }
@@ -267,104 +202,16 @@ macro_rules! kernels {
                 let sums: *mut f32 = sums.as_mut_ptr().cast();
                 // SAFETY: the caller's promise; sums are stored before they are read.
                 unsafe {
-                    asm!(
-                        "tilezero tmm0",
-                        "tilezero tmm1",
-                        "tilezero tmm2",
-                        "tilezero tmm3",
-                        options(nomem, nostack)
-                    );
+                    amx_tile::zero();
                     for tap in t.taps {
                         let mut at = At::new(t, t.x, tap);
                         for _ in 0..t.depth / SIDE {
-                            step::<ROWS, VECTORS>(at);
+                            step::<$format, ROWS, VECTORS>(at);
                             at = at.next(t);
                         }
                     }
-                    store(sums, SIDE * SIDE);
+                    store_all(sums, TILE);
                     finish::<$format, _>(t.epilogue, Tiles::<ROWS, VECTORS> { t, sums, rows: 0..t.rows });
-                }
-            }
-
-            impl Multiply for $format {
-                #[inline(always)]
-                unsafe fn load<const VECTORS: usize>(reads: Reads) {
-                    let none = std::ptr::null_mut::<f32>();
-                    // SAFETY: the caller's promise.
-                    unsafe {
-                        strip!(
-                            reads,
-                            none,
-                            [
-                                load!("tileloaddt1", 4, "{x}"),
-                                load!("tileloaddt1", 5, "{y}"),
-                                load!("tileloadd", 6, "{w}")
-                            ]
-                        );
-                        if VECTORS == 2 {
-                            strip!(reads, none, [load!("tileloadd", 7, "{w} + 1024")]);
-                        }
-                    }
-                }
-
-                /// Rows are read with the hint that they need not stay in the nearest cache, where the weights do then.
-                #[inline(always)]
-                unsafe fn part<const VECTORS: usize, const PART: usize>(next: Reads) {
-                    let none = std::ptr::null_mut::<f32>();
-                    // SAFETY: the caller's promise.
-                    unsafe {
-                        match (VECTORS, PART) {
-                            (_, 0) => strip!(next, none, [add!($dot, 0, 4, 6)]),
-                            (1, 1) => strip!(
-                                next,
-                                none,
-                                [
-                                    add!($dot, 1, 5, 6),
-                                    load!("tileloadd", 6, "{w}"),
-                                    load!("tileloaddt1", 4, "{x}"),
-                                    load!("tileloaddt1", 5, "{y}")
-                                ]
-                            ),
-                            (2, 1) => {
-                                strip!(next, none, [add!($dot, 1, 5, 6), load!("tileloadd", 6, "{w}")])
-                            }
-                            (2, 2) => {
-                                strip!(next, none, [add!($dot, 2, 4, 7), load!("tileloaddt1", 4, "{x}")])
-                            }
-                            (2, 3) => strip!(
-                                next,
-                                none,
-                                [
-                                    add!($dot, 3, 5, 7),
-                                    load!("tileloaddt1", 5, "{y}"),
-                                    load!("tileloadd", 7, "{w} + 1024")
-                                ]
-                            ),
-                            _ => (),
-                        }
-                    }
-                }
-
-                #[inline(always)]
-                unsafe fn first_part<const VECTORS: usize, const PART: usize>(next: Reads, sums: *mut f32) {
-                    // SAFETY: the caller's promise.
-                    unsafe {
-                        if PART < 2 * VECTORS {
-                            match PART {
-                                0 => strip!(next, sums, [begin!(0, "{o}")]),
-                                1 => strip!(next, sums, [begin!(1, "{p}")]),
-                                2 => strip!(next, sums, [begin!(2, "{o} + 2048")]),
-                                _ => strip!(next, sums, [begin!(3, "{p} + 2048")]),
-                            }
-                        }
-                        Self::part::<VECTORS, PART>(next);
-                    }
-                }
-
-                #[inline(always)]
-                unsafe fn store(sums: *mut f32, below: usize) {
-                    // SAFETY: the caller's promise.
-                    unsafe { store(sums, below) }
                 }
             }
 
@@ -372,36 +219,6 @@ macro_rules! kernels {
             unsafe fn strip<const VECTORS: usize>(s: &Strip<'_>) {
                 // SAFETY: the caller's promise, and this function enables the instructions.
                 unsafe { amx_strip::strip::<$format, VECTORS>(s) }
-            }
-
-            /// Tiles that hold nothing but what they were set to zero with multiply twice as fast on a busy machine: these are loaded.
-            unsafe fn peak(rounds: usize) -> f32 {
-                let numbers = Stored::filled(f32::from_bits(0x3F00_3F00));
-                let reads = Reads { x: numbers.start(), below: SIDE * SIDE, weights: numbers.start() };
-                // SAFETY: the caller has AMX, and this thread its configuration; there are four tiles of numbers.
-                unsafe {
-                    <$format>::load::<2>(reads);
-                    asm!(
-                        "tilezero tmm0",
-                        "tilezero tmm1",
-                        "tilezero tmm2",
-                        "tilezero tmm3",
-                        options(nomem, nostack)
-                    );
-                    for _ in 0..rounds {
-                        strip!(
-                            reads,
-                            numbers.start(),
-                            [
-                                add!($dot, 0, 4, 6),
-                                add!($dot, 1, 4, 7),
-                                add!($dot, 2, 5, 6),
-                                add!($dot, 3, 5, 7)
-                            ]
-                        );
-                    }
-                }
-                0.0
             }
 
             pub(in crate::net::fast) static KERNELS: Kernels = Kernels {
@@ -414,7 +231,7 @@ macro_rules! kernels {
                     &by_rows(kernel::<1, 2>, kernel::<2, 2>),
                     &[kernel::<1, 4> as TileFn; SIDE],
                 ],
-                peak,
+                peak: peak::<$format>,
                 chains: 4 * SIDE * SIDE,
                 matrices: Some(Matrices {
                     rows: SIDE,
@@ -437,27 +254,6 @@ const fn by_rows(one: TileFn, two: TileFn) -> [TileFn; 2 * SIDE] {
         rows += 1;
     }
     kernels
-}
-
-/// Stores the sums of four tiles, those of the second and last one `below` words after those of the first and third.
-///
-/// # Safety
-/// The machine has AMX, and this thread the tiles' configuration; there is room for the sums.
-#[inline(always)]
-unsafe fn store(sums: *mut f32, below: usize) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        asm!(
-            "tilestored [{o} + {s}], tmm0",
-            "tilestored [{p} + {s}], tmm1",
-            "tilestored [{o} + {s} + 2048], tmm2",
-            "tilestored [{p} + {s} + 2048], tmm3",
-            o = in(reg) sums,
-            p = in(reg) sums.wrapping_add(below),
-            s = in(reg) LINE_BYTES,
-            options(nostack, preserves_flags),
-        );
-    }
 }
 
 /// Some rows of a tile's sums, which are in memory, column after column.

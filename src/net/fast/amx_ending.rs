@@ -1,6 +1,6 @@
-//! What becomes of the sums of a strip's rows: [`Epilogue`](super::tile::Epilogue) with the constants of the channels in registers.
+//! What becomes of the sums of a strip's rows: [`Epilogue`] with the constants of the channels in registers.
 
-use super::tile::{Columns, Format, PIECE, Vector, Vectors};
+use super::tile::{Columns, Epilogue, Format, PIECE, Vector, Vectors};
 use super::x86::Avx512;
 
 /// Numbers of a vector.
@@ -69,108 +69,59 @@ pub(super) struct Place {
     pub out_row: usize,
 }
 
-/// What becomes of a row's sums, as [`Epilogue`] says. Stream and activations are in pieces.
+/// One [`Epilogue`], known to the compiler.
 pub(super) trait Ending {
-    /// # Safety
-    /// The machine has F's instructions; the arrays have the row and its channels.
-    unsafe fn row<F: Format<V = Avx512>, const VECTORS: usize>(
-        t: &Columns,
-        channels: &Channels<F, VECTORS>,
-        place: Place,
-        row: usize,
-        sums: [Vector<F>; VECTORS],
-    );
+    const IS: Epilogue;
 }
 
-pub(super) struct Enter;
-pub(super) struct Leave;
-pub(super) struct Inner;
-pub(super) struct Hidden;
-pub(super) struct Output;
+macro_rules! endings {
+    ($($name:ident)*) => {
+        $(
+            pub(super) struct $name;
 
-impl Ending for Enter {
-    #[inline(always)]
-    unsafe fn row<F: Format<V = Avx512>, const VECTORS: usize>(
-        t: &Columns,
-        channels: &Channels<F, VECTORS>,
-        place: Place,
-        row: usize,
-        sums: [Vector<F>; VECTORS],
-    ) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            for (j, sum) in sums.iter().enumerate() {
-                Avx512::store(place.stream.add(row * PIECE + j * t.stream_piece), *sum);
+            impl Ending for $name {
+                const IS: Epilogue = Epilogue::$name;
             }
-            channels.store_norm(place.out.add(row * PIECE), sums);
-        }
-    }
+        )*
+    };
 }
 
-impl Ending for Leave {
-    #[inline(always)]
-    unsafe fn row<F: Format<V = Avx512>, const VECTORS: usize>(
-        t: &Columns,
-        channels: &Channels<F, VECTORS>,
-        place: Place,
-        row: usize,
-        mut sums: [Vector<F>; VECTORS],
-    ) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            for (j, sum) in sums.iter_mut().enumerate() {
-                let stream = place.stream.add(row * PIECE + j * t.stream_piece);
-                *sum = Avx512::add(Avx512::load(stream), *sum);
-                Avx512::store(stream, *sum);
-            }
-            channels.store_norm(place.out.add(row * PIECE), sums);
-        }
-    }
-}
+endings!(Enter Leave Inner Hidden Output);
 
-impl Ending for Inner {
-    #[inline(always)]
-    unsafe fn row<F: Format<V = Avx512>, const VECTORS: usize>(
-        _: &Columns,
-        _: &Channels<F, VECTORS>,
-        place: Place,
-        row: usize,
-        sums: [Vector<F>; VECTORS],
-    ) {
-        // SAFETY: the caller's promise.
-        unsafe { store_relu::<F, VECTORS>(place.out.add(row * PIECE), sums) }
-    }
-}
-
-impl Ending for Hidden {
-    #[inline(always)]
-    unsafe fn row<F: Format<V = Avx512>, const VECTORS: usize>(
-        _: &Columns,
-        _: &Channels<F, VECTORS>,
-        place: Place,
-        row: usize,
-        sums: [Vector<F>; VECTORS],
-    ) {
-        for (j, sum) in sums.iter().enumerate() {
-            // SAFETY: the caller's promise.
-            unsafe { Avx512::store(place.out.add(row * place.out_row + j * LANES), Avx512::relu(*sum)) }
-        }
-    }
-}
-
-impl Ending for Output {
-    #[inline(always)]
-    unsafe fn row<F: Format<V = Avx512>, const VECTORS: usize>(
-        t: &Columns,
-        _: &Channels<F, VECTORS>,
-        place: Place,
-        row: usize,
-        sums: [Vector<F>; VECTORS],
-    ) {
-        for (j, sum) in sums.iter().enumerate() {
+/// Does with a row's sums, with their bias, what E says. Stream and activations are in pieces.
+///
+/// # Safety
+/// The machine has F's instructions; the arrays have the row and its channels, the last vector a valid one.
+#[inline(always)]
+pub(super) unsafe fn end<F: Format<V = Avx512>, E: Ending, const VECTORS: usize>(
+    t: &Columns,
+    channels: &Channels<F, VECTORS>,
+    place: Place,
+    row: usize,
+    mut sums: [Vector<F>; VECTORS],
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        for (j, sum) in sums.iter_mut().enumerate() {
             let lane = j * LANES;
-            // SAFETY: the caller's promise; the last vector has a valid lane.
-            unsafe { Avx512::store_valid(place.out.add(row * place.out_row + lane), *sum, t.valid - lane) }
+            let stream = place.stream.wrapping_add(row * PIECE + j * t.stream_piece);
+            let number = place.out.wrapping_add(row * place.out_row + lane);
+            match E::IS {
+                Epilogue::Enter => Avx512::store(stream, *sum),
+                Epilogue::Leave => {
+                    *sum = Avx512::add(Avx512::load(stream), *sum);
+                    Avx512::store(stream, *sum);
+                }
+                Epilogue::Hidden => Avx512::store(number, Avx512::relu(*sum)),
+                Epilogue::Output => Avx512::store_valid(number, *sum, t.valid - lane),
+                Epilogue::Inner | Epilogue::Meet => (),
+            }
+        }
+        let activations = place.out.wrapping_add(row * PIECE);
+        match E::IS {
+            Epilogue::Enter | Epilogue::Leave => channels.store_norm(activations, sums),
+            Epilogue::Inner => store_relu::<F, VECTORS>(activations, sums),
+            Epilogue::Hidden | Epilogue::Output | Epilogue::Meet => (),
         }
     }
 }

@@ -1,38 +1,23 @@
 //! Strips of AMX tiles: one or two vectors of channels at every position of a chunk, tile after tile.
 //!
-//! A tile is up to 32 boards at one position, half of them in either of two matrices of rows. Its sums go through memory to vector code, which finishes them between the products of the
-//! next tile, some rows after each product: beside tiles' instructions alone, vector ones wait least there. Matrices are loaded
-//! where the one before has been used for the last time, and constants of the channels stay in registers.
+//! A tile is up to 32 boards at one position, half of them in either of two matrices of rows. Its sums go through memory to
+//! vector code, which finishes them between the products of the next tile, some rows after each product: beside tiles'
+//! instructions alone, vector ones wait least there. Matrices are loaded where the one before has been used for the last
+//! time, and constants of the channels stay in registers.
 
-use super::amx_ending::{Channels, Ending, Enter, Hidden, Inner, Leave, Output, Place};
+use super::amx_ending::{Channels, Ending, Enter, Hidden, Inner, Leave, Output, Place, end};
+use super::amx_tile::{LINE_BYTES, Multiply, SIDE, Stored, TILE, flush, load, load_passing, store};
 use super::board::Run;
 use super::tile::{Columns, Epilogue, Format, PIECE, Strip, Tap, Vectors};
 use super::x86::Avx512;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
-/// Rows of a matrix, units of its rows, and channels.
-pub(super) const SIDE: usize = 16;
 /// The most rows of a strip's tile: two matrices.
 const ROWS: usize = 2 * SIDE;
 
-/// Room for the sums of a tile: of its first rows, its last, then the same of the second vector of channels.
-#[repr(C, align(64))]
-pub(super) struct Stored([f32; 4 * SIDE * SIDE]);
-
-impl Stored {
-    /// The same number everywhere.
-    pub(super) fn filled(number: f32) -> Self {
-        Self([number; 4 * SIDE * SIDE])
-    }
-
-    pub(super) fn start(&self) -> *const f32 {
-        self.0.as_ptr()
-    }
-}
-
-/// Where one multiplication of a tile reads: rows that lie together, `below` words from one matrix of them to the other, and the weights'
-/// matrices.
+/// Where one multiplication of a tile reads: rows that lie together, `below` words from one matrix of them to the other, and
+/// the weights' matrices.
 #[derive(Clone, Copy)]
 pub(super) struct Reads {
     pub x: *const f32,
@@ -54,37 +39,90 @@ impl Reads {
     /// The multiplication `n` later, of the same tap.
     #[inline(always)]
     fn later(self, t: &Columns, n: usize) -> Self {
-        let weights = self.weights.wrapping_add(n * t.block_vectors * SIDE * SIDE);
+        let weights = self.weights.wrapping_add(n * t.block_vectors * TILE);
         Self { x: self.x.wrapping_add(n * t.x_piece), weights, ..self }
     }
 }
 
-/// The tiles' instructions of a multiplication. It has four parts, with a product of two matrices each; a matrix that it has used
-/// for the last time is replaced by that of the `next` multiplication.
-pub(super) trait Multiply {
-    /// Loads what the first multiplication of a strip needs.
-    ///
-    /// # Safety
-    /// The machine has AMX, this thread the tiles' configuration, and `reads` two matrices of rows and VECTORS of weights.
-    unsafe fn load<const VECTORS: usize>(reads: Reads);
+/// Loads what the first multiplication of a strip needs.
+///
+/// # Safety
+/// The machine has AMX, this thread the tiles' configuration, and `reads` two matrices of rows and VECTORS of weights.
+#[inline(always)]
+unsafe fn load_first<const VECTORS: usize>(reads: Reads) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        load_passing::<4>(reads.x, LINE_BYTES);
+        load_passing::<5>(reads.x.wrapping_add(reads.below), LINE_BYTES);
+        load::<6>(reads.weights, LINE_BYTES);
+        if VECTORS == 2 {
+            load::<7>(reads.weights.wrapping_add(TILE), LINE_BYTES);
+        }
+    }
+}
 
-    /// One part.
-    ///
-    /// # Safety
-    /// As for `load`.
-    unsafe fn part<const VECTORS: usize, const PART: usize>(next: Reads);
+/// A quarter of a multiplication: one product. A matrix that it has used for the last time is replaced by that of the `next`
+/// multiplication. Rows are read with the hint that they need not stay in the nearest cache, where the weights do then.
+///
+/// # Safety
+/// As for [`load_first`].
+#[inline(always)]
+unsafe fn quarter<F: Multiply, const VECTORS: usize, const PART: usize>(next: Reads) {
+    let below = next.x.wrapping_add(next.below);
+    // SAFETY: the caller's promise.
+    unsafe {
+        match (VECTORS, PART) {
+            (_, 0) => F::product::<0, 4, 6>(),
+            (1, 1) => {
+                F::product::<1, 5, 6>();
+                load_first::<1>(next);
+            }
+            (2, 1) => {
+                F::product::<1, 5, 6>();
+                load::<6>(next.weights, LINE_BYTES);
+            }
+            (2, 2) => {
+                F::product::<2, 4, 7>();
+                load_passing::<4>(next.x, LINE_BYTES);
+            }
+            (2, 3) => {
+                F::product::<3, 5, 7>();
+                load_passing::<5>(below, LINE_BYTES);
+                load::<7>(next.weights.wrapping_add(TILE), LINE_BYTES);
+            }
+            _ => (),
+        }
+    }
+}
 
-    /// One part of a tile's first multiplication: stores the sums of the tile before and begins new ones.
-    ///
-    /// # Safety
-    /// As for `load`; there is room for the sums.
-    unsafe fn first_part<const VECTORS: usize, const PART: usize>(next: Reads, sums: *mut f32);
+/// The same of a tile's first multiplication: the sums of the tile before are stored, and new ones begun.
+///
+/// # Safety
+/// As for [`store_all`] and [`load_first`].
+#[inline(always)]
+unsafe fn first_quarter<F: Multiply, const VECTORS: usize, const PART: usize>(next: Reads, sums: *mut f32) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if PART < 2 * VECTORS {
+            flush::<PART>(sums.wrapping_add(PART / 2 * 2 * TILE + PART % 2 * next.below));
+        }
+        quarter::<F, VECTORS, PART>(next);
+    }
+}
 
-    /// Stores the sums of the last tile, `below` words from one matrix to the other.
-    ///
-    /// # Safety
-    /// As for `first_part`.
-    unsafe fn store(sums: *mut f32, below: usize);
+/// Stores the sums of four tiles, those of the second and last one `below` words after those of the first and third.
+///
+/// # Safety
+/// The machine has AMX, and this thread the tiles' configuration; there is room for the sums.
+#[inline(always)]
+pub(super) unsafe fn store_all(sums: *mut f32, below: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        store::<0>(sums);
+        store::<1>(sums.wrapping_add(below));
+        store::<2>(sums.wrapping_add(2 * TILE));
+        store::<3>(sums.wrapping_add(2 * TILE + below));
+    }
 }
 
 /// A tile of a strip: of run `run` position `i`, from board `row` on.
@@ -130,7 +168,7 @@ impl<F: Format<V = Avx512> + Multiply, E: Ending, const VECTORS: usize> Way<'_, 
         let mut before = Before { place: self.place(now), rows: 0 };
         // SAFETY: the caller's promise; a layer has a run, and every run a position.
         unsafe {
-            F::load::<VECTORS>(self.first(now));
+            load_first::<VECTORS>(self.first(now));
             while let Some(run) = self.s.runs.get(now.run) {
                 let next = self.after(now, run);
                 // After the last tile nothing uses what is loaded.
@@ -139,7 +177,7 @@ impl<F: Format<V = Avx512> + Multiply, E: Ending, const VECTORS: usize> Way<'_, 
                 before = Before { place: self.place(now), rows: self.rows };
                 now = next;
             }
-            F::store(self.sums, self.below);
+            store_all(self.sums, self.below);
             for row in 0..before.rows {
                 self.finish(before.place, row);
             }
@@ -227,26 +265,13 @@ impl<F: Format<V = Avx512> + Multiply, E: Ending, const VECTORS: usize> Way<'_, 
             }
             _ => next,
         };
+        macro_rules! multiplications {
+            ($($n:literal)*) => { $(self.nth::<$n, EACH>(TAPS * DEPTH, reads($n + 1), before);)* };
+        }
         // SAFETY: the caller's promise; the sums of the tile before are stored in the first multiplication.
         unsafe {
             self.begin(reads(1));
-            self.nth::<1, EACH>(TAPS * DEPTH, reads(2), before);
-            self.nth::<2, EACH>(TAPS * DEPTH, reads(3), before);
-            self.nth::<3, EACH>(TAPS * DEPTH, reads(4), before);
-            self.nth::<4, EACH>(TAPS * DEPTH, reads(5), before);
-            self.nth::<5, EACH>(TAPS * DEPTH, reads(6), before);
-            self.nth::<6, EACH>(TAPS * DEPTH, reads(7), before);
-            self.nth::<7, EACH>(TAPS * DEPTH, reads(8), before);
-            self.nth::<8, EACH>(TAPS * DEPTH, reads(9), before);
-            self.nth::<9, EACH>(TAPS * DEPTH, reads(10), before);
-            self.nth::<10, EACH>(TAPS * DEPTH, reads(11), before);
-            self.nth::<11, EACH>(TAPS * DEPTH, reads(12), before);
-            self.nth::<12, EACH>(TAPS * DEPTH, reads(13), before);
-            self.nth::<13, EACH>(TAPS * DEPTH, reads(14), before);
-            self.nth::<14, EACH>(TAPS * DEPTH, reads(15), before);
-            self.nth::<15, EACH>(TAPS * DEPTH, reads(16), before);
-            self.nth::<16, EACH>(TAPS * DEPTH, reads(17), before);
-            self.nth::<17, EACH>(TAPS * DEPTH, reads(18), before);
+            multiplications!(1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17);
         }
         for row in ((TAPS * DEPTH - 1) * EACH).min(before.rows / EACH * EACH)..before.rows {
             // SAFETY: as above.
@@ -323,10 +348,10 @@ impl<F: Format<V = Avx512> + Multiply, E: Ending, const VECTORS: usize> Way<'_, 
     unsafe fn begin(&self, next: Reads) {
         // SAFETY: the caller's promise.
         unsafe {
-            F::first_part::<VECTORS, 0>(next, self.sums);
-            F::first_part::<VECTORS, 1>(next, self.sums);
-            F::first_part::<VECTORS, 2>(next, self.sums);
-            F::first_part::<VECTORS, 3>(next, self.sums);
+            first_quarter::<F, VECTORS, 0>(next, self.sums);
+            first_quarter::<F, VECTORS, 1>(next, self.sums);
+            first_quarter::<F, VECTORS, 2>(next, self.sums);
+            first_quarter::<F, VECTORS, 3>(next, self.sums);
         }
     }
 
@@ -335,13 +360,13 @@ impl<F: Format<V = Avx512> + Multiply, E: Ending, const VECTORS: usize> Way<'_, 
     unsafe fn step<const EACH: usize>(&self, next: Reads, place: Place, row: usize) {
         // SAFETY: the caller's promise.
         unsafe {
-            F::part::<VECTORS, 0>(next);
+            quarter::<F, VECTORS, 0>(next);
             self.finish_part::<EACH, 0>(place, row);
-            F::part::<VECTORS, 1>(next);
+            quarter::<F, VECTORS, 1>(next);
             self.finish_part::<EACH, 1>(place, row);
-            F::part::<VECTORS, 2>(next);
+            quarter::<F, VECTORS, 2>(next);
             self.finish_part::<EACH, 2>(place, row);
-            F::part::<VECTORS, 3>(next);
+            quarter::<F, VECTORS, 3>(next);
             self.finish_part::<EACH, 3>(place, row);
         }
     }
@@ -365,7 +390,7 @@ impl<F: Format<V = Avx512> + Multiply, E: Ending, const VECTORS: usize> Way<'_, 
             for (j, sum) in sums.iter_mut().enumerate() {
                 *sum = F::with_bias(Avx512::load(self.sums.add((j * ROWS + row) * SIDE)), worth[j], bias[j]);
             }
-            E::row::<F, VECTORS>(&self.columns, &self.channels, place, row, sums);
+            end::<F, E, VECTORS>(&self.columns, &self.channels, place, row, sums);
         }
     }
 }

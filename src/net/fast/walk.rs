@@ -28,16 +28,17 @@ impl<'a> Walk<'a> {
     pub(super) unsafe fn run(&self) {
         // SAFETY: the caller's promise.
         unsafe {
-            match &self.layer.kernels.matrices {
-                Some(matrices) if self.in_strips() => self.by_columns(matrices),
+            match (&self.layer.kernels.matrices, self.strip_rows()) {
+                (Some(matrices), Some(rows)) => self.by_columns(matrices, rows),
                 _ => self.by_rows(),
             }
         }
     }
 
-    /// Whether the rows lie as strips want them, and their sums become what strips make of them.
-    fn in_strips(&self) -> bool {
-        self.buffers.source.in_pieces() && self.layer.epilogue != Epilogue::Meet
+    /// Rows of a matrix where the layer is taken in strips: the rows lie as these want them, and they know what becomes of the sums.
+    fn strip_rows(&self) -> Option<usize> {
+        let in_strips = self.buffers.source.in_pieces() && self.layer.epilogue != Epilogue::Meet;
+        if in_strips { self.layer.kernels.strip_rows(self.columns[0].boards) } else { None }
     }
 
     /// The first vector after the two blocks.
@@ -46,11 +47,11 @@ impl<'a> Walk<'a> {
     }
 
     /// All rows for one block of channels, whose weights stay in the nearest cache, then for the next.
-    unsafe fn by_columns(&self, matrices: &Matrices) {
+    unsafe fn by_columns(&self, matrices: &Matrices, rows: usize) {
         for vector in (self.first..self.end()).step_by(BLOCK) {
             let strip = Strip {
                 start: self.tile(Place { run: &NO_POSITIONS, i: 0 }, vector, 0, 0),
-                rows: self.layer.kernels.strip_rows(self.columns[0].boards).unwrap_or(matrices.rows),
+                rows,
                 runs: &self.layer.runs.many,
                 stream_position: self.buffers.stream.position,
                 out_position: self.buffers.out.position,

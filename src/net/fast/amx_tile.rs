@@ -1,0 +1,96 @@
+//! Instructions on AMX's tiles: sums are in tiles 0 to 3, rows in 4 and 5, weights in 6 and 7.
+//!
+//! Between the blocks of assembly the tiles keep what is in them: the compiler makes no code that touches them.
+
+use std::arch::asm;
+
+/// The most rows of a tile, units of its rows, and channels.
+pub(super) const SIDE: usize = 16;
+/// Words of a whole tile.
+pub(super) const TILE: usize = SIDE * SIDE;
+/// Bytes from a row to the next where rows lie together.
+pub(super) const LINE_BYTES: usize = SIDE * size_of::<f32>();
+
+/// Room for the sums of four tiles.
+#[repr(C, align(64))]
+pub(super) struct Stored(pub [f32; 4 * TILE]);
+
+/// Sets the sums to zero.
+///
+/// # Safety
+/// The machine has AMX, and this thread the tiles' configuration.
+#[inline(always)]
+pub(super) unsafe fn zero() {
+    // SAFETY: the caller's promise.
+    unsafe {
+        asm!(
+            "tilezero tmm0",
+            "tilezero tmm1",
+            "tilezero tmm2",
+            "tilezero tmm3",
+            options(nostack, preserves_flags)
+        );
+    }
+}
+
+/// Loads tile T from rows `row_bytes` apart.
+///
+/// # Safety
+/// As for [`zero`]; the rows are there.
+#[inline(always)]
+pub(super) unsafe fn load<const T: usize>(from: *const f32, row_bytes: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        asm!("tileloadd tmm{t}, [{p} + {s}]", t = const T, p = in(reg) from, s = in(reg) row_bytes,
+            options(nostack, preserves_flags));
+    }
+}
+
+/// The same with the hint that what is read need not stay in the nearest cache.
+///
+/// # Safety
+/// As for [`load`].
+#[inline(always)]
+pub(super) unsafe fn load_passing<const T: usize>(from: *const f32, row_bytes: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        asm!("tileloaddt1 tmm{t}, [{p} + {s}]", t = const T, p = in(reg) from, s = in(reg) row_bytes,
+            options(nostack, preserves_flags));
+    }
+}
+
+/// Stores the sums in tile T.
+///
+/// # Safety
+/// As for [`zero`]; there is room for the sums.
+#[inline(always)]
+pub(super) unsafe fn store<const T: usize>(to: *mut f32) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        asm!("tilestored [{p} + {s}], tmm{t}", t = const T, p = in(reg) to, s = in(reg) LINE_BYTES,
+            options(nostack, preserves_flags));
+    }
+}
+
+/// Stores the sums in tile T and sets them to zero. Between products that costs next to nothing, all four together as much as four
+/// products.
+///
+/// # Safety
+/// As for [`store`].
+#[inline(always)]
+pub(super) unsafe fn flush<const T: usize>(to: *mut f32) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        store::<T>(to);
+        asm!("tilezero tmm{t}", t = const T, options(nostack, preserves_flags));
+    }
+}
+
+/// Products of tiles in one number format.
+pub(super) trait Multiply {
+    /// Adds the product of rows in tile X and weights in tile W to the sums in tile S.
+    ///
+    /// # Safety
+    /// As for [`zero`].
+    unsafe fn product<const S: usize, const X: usize, const W: usize>();
+}

@@ -1,0 +1,132 @@
+//! How a batch is cut into chunks, and what the arrays of a chunk take.
+
+use super::Net;
+use super::layer::LINE;
+use crate::config::Arch;
+
+/// Most boards of a chunk.
+const MAX_BOARDS: usize = 192;
+
+/// The boards of each chunk: as equal as whole grains of boards allow, the last one taking what is left.
+pub(super) struct Chunks {
+    rows: usize,
+    each: usize,
+}
+
+impl Chunks {
+    /// `rows` boards in as few chunks of at most `most` as there can be.
+    pub(super) fn new(rows: usize, most: usize, grain: usize) -> Self {
+        let each = rows.div_ceil(rows.div_ceil(most).max(1));
+        Self { rows, each: if rows > grain { each.next_multiple_of(grain).min(most) } else { each } }
+    }
+}
+
+impl Iterator for Chunks {
+    type Item = usize;
+
+    fn next(&mut self) -> Option<usize> {
+        let boards = self.each.min(self.rows);
+        self.rows -= boards;
+        (boards > 0).then_some(boards)
+    }
+}
+
+/// Words of a chunk's arrays, each a whole number of cache lines.
+pub(super) struct Layout {
+    pub positions: usize,
+    pub obs_row: usize,
+    pub stream_row: usize,
+    pub act_row: usize,
+    pub head_row: usize,
+    /// n of an edge network, else 0.
+    vertices: usize,
+    pub hidden_row: usize,
+    pub value_row: usize,
+    /// Rows after the last that kernels may read.
+    overread: usize,
+}
+
+impl Layout {
+    /// Words that each array takes for `boards`: observations, stream, activations twice, heads, hidden, value; and of an edge
+    /// network sums at vertices, what these send, pooled activations, logits by edge.
+    pub(super) fn words(&self, boards: usize) -> [usize; 11] {
+        let squares = self.positions * boards;
+        let (vertices, graphs) = (self.vertices * boards, self.vertices.min(1) * boards);
+        [
+            (squares + self.overread) * self.obs_row,
+            squares * self.stream_row,
+            (squares + self.overread) * self.act_row,
+            (squares + self.overread) * self.act_row,
+            squares * self.head_row,
+            boards * self.hidden_row,
+            boards * self.value_row,
+            (vertices + self.overread) * self.act_row,
+            vertices * self.stream_row,
+            graphs * self.stream_row,
+            graphs * self.positions,
+        ]
+        .map(|words| words.next_multiple_of(LINE))
+    }
+}
+
+impl Net {
+    pub(super) fn layout(&self) -> Layout {
+        let spec = &self.spec;
+        let (positions, planes, heads) = match spec.arch {
+            Arch::Resnet => (
+                spec.obs.height * spec.obs.width,
+                spec.obs.channels,
+                spec.policy_channels + spec.value_channels,
+            ),
+            Arch::Mlp => (1, spec.obs.len(), 0),
+            Arch::Edge => (spec.num_actions, spec.obs.channels, 0),
+        };
+        let vertices = self.packed.graph.as_ref().map_or(0, |graph| graph.edges.vertices);
+        let (tower, stem) = (self.kit.tower, self.kit.stem_of(planes));
+        let stream_row = spec.channels.next_multiple_of(tower.channels());
+        // Rows may be a board's width apart.
+        let overread = (tower.grain() - 1) * spec.obs.width.max(1);
+        Layout {
+            positions,
+            obs_row: planes.div_ceil(stem.unit).next_multiple_of(stem.units()),
+            stream_row,
+            act_row: stream_row / tower.out,
+            head_row: heads.next_multiple_of(self.kit.full.lanes),
+            hidden_row: spec.value_hidden.next_multiple_of(self.kit.full.lanes),
+            value_row: spec.num_values(),
+            vertices,
+            overread,
+        }
+    }
+
+    /// Boards that a chunk is best a multiple of: two matrices alike in strips, else one whole one.
+    pub(super) fn grain(&self) -> usize {
+        match (&self.packed.graph, &self.kit.tower.matrices) {
+            (None, Some(_)) => 2,
+            _ => self.kit.tower.grain(),
+        }
+    }
+
+    /// The boards of a chunk's arrays, of which the first `boards` count.
+    pub(super) fn whole_tiles(&self, boards: usize) -> usize {
+        if self.packed.graph.is_none() { self.kit.tower.whole_tiles(boards) } else { boards }
+    }
+
+    /// Most boards of a chunk.
+    pub(super) fn most_boards(&self) -> usize {
+        let layout = self.layout();
+        let words = |boards| layout.words(boards).iter().sum::<usize>();
+        let most = (self.kit.chunk_words() / (words(1) - words(0))).clamp(1, MAX_BOARDS);
+        match self.packed.graph {
+            // Whole tiles are worth more than a chunk that fits the cache.
+            None => {
+                let rows = self.kit.tower.tile_rows();
+                (most / rows * rows).max(rows)
+            }
+            Some(_) => {
+                let grain = self.grain();
+                if most > grain { most / grain * grain } else { most }
+            }
+        }
+    }
+}
