@@ -177,7 +177,8 @@ impl FastNet {
         Ok(())
     }
 
-    /// Evaluates one chunk as one of `whole` boards, the last ones empty.
+    /// Evaluates one chunk as one of `whole` boards, the last ones like the last that counts: what they give is finite where
+    /// that is.
     fn padded_chunk(
         &mut self,
         whole: usize,
@@ -192,7 +193,8 @@ impl FastNet {
             array.resize(length, 0.0);
         }
         all_obs[..obs.len()].copy_from_slice(obs);
-        all_obs[obs.len()..].fill(0.0);
+        let last = &obs[obs.len() - obs_len..];
+        all_obs[obs.len()..].chunks_exact_mut(obs_len).for_each(|board| board.copy_from_slice(last));
         self.net.chunk(&mut self.work, all_obs, [&mut *logits, &mut *values], watch)?;
         for (to, from) in outputs.into_iter().zip([logits, values]) {
             to.copy_from_slice(&from[..to.len()]);

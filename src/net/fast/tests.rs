@@ -208,6 +208,35 @@ fn rows_keep_their_bits_on_any_board_with_any_channels() {
     }
 }
 
+/// Boards that fill a tile up are no reason to refuse a batch: this network has infinite logits for an empty board.
+#[test]
+fn boards_beyond_the_batch_are_not_heard_of() {
+    let spec = NetSpec { blocks: 0, policy_channels: 1, ..spec(Arch::Resnet, [1, 1, 1], 16) };
+    let mut weights = weights(&spec, 9);
+    for (name, array) in &mut weights {
+        let kept = ["bn.weight", "running_var"].iter().any(|part| name.ends_with(part));
+        array.data.fill(if kept { 1.0 } else { 0.0 });
+    }
+    let mut set = |name: &str, i: usize, number: f32| {
+        weights.get_mut(name).expect("a tensor of the network").data[i] = number;
+    };
+    // The first channel is 1 - x, its policy channel the same, and logits 3e38 + 3e38 times that.
+    set("stem.weight", 4, -1.0);
+    set("bn.bias", 0, 1.0);
+    set("policy.conv.weight", 0, 1.0);
+    for action in 0..spec.num_actions {
+        set("policy.linear.weight", action, 3e38);
+        set("policy.linear.bias", action, 3e38);
+    }
+    for precision in [Precision::F32, Precision::Bf16] {
+        for path in Path::available(precision) {
+            let mut net = FastNet::with_path(&spec, &weights, precision, path).expect("available");
+            assert!(evaluate(&mut net, &[0.0]).is_err(), "{path:?}");
+            assert!(evaluate(&mut net, &[1.0; 7]).is_ok(), "{path:?}");
+        }
+    }
+}
+
 /// AVX-512 and AVX2 fuse the same products in the same order.
 #[test]
 fn paths_with_fused_multiply_add_agree_to_the_bit() {
