@@ -37,6 +37,11 @@ impl Runs {
         }
     }
 
+    /// Taps of all positions together.
+    pub(super) fn taps(&self) -> usize {
+        self.many.iter().map(|run| run.count * run.taps.len()).sum()
+    }
+
     /// 3x3 convolution that keeps the board's size.
     pub(super) fn conv3x3(height: usize, width: usize) -> Self {
         Self { many: conv3x3(height, width), single: Some(conv3x3_single(height, width)) }

@@ -88,7 +88,10 @@ impl Net {
         let overread = (tower.grain() - 1) * spec.obs.width.max(1);
         Layout {
             positions,
-            obs_row: planes.div_ceil(stem.unit).next_multiple_of(stem.units()),
+            obs_row: match &self.packed.around {
+                Some(around) => around.inputs() / tower.unit,
+                None => planes.div_ceil(stem.unit).next_multiple_of(stem.units()),
+            },
             stream_row,
             act_row: stream_row / tower.out,
             head_row: heads.next_multiple_of(self.kit.full.lanes),

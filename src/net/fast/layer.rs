@@ -85,6 +85,9 @@ pub(super) struct Rows {
     pub piece: usize,
 }
 
+/// How so many boards' rows of so many words lie in an array.
+pub(super) type Lay = fn(&mut [f32], usize, usize) -> Rows;
+
 impl Rows {
     /// No rows.
     pub(super) const NONE: Self = Self { start: std::ptr::null_mut(), position: 0, row: 0, piece: 0 };
@@ -151,7 +154,7 @@ impl Layer {
 
     /// Numbers that the layer multiplies for one board: taps on the board only, no padding.
     pub(super) fn products(&self, inputs: usize) -> usize {
-        self.runs.many.iter().map(|run| run.count * run.taps.len()).sum::<usize>() * inputs * self.outputs
+        self.runs.taps() * inputs * self.outputs
     }
 
     /// Runs the layer on a chunk.

@@ -18,6 +18,7 @@ mod amx_ending;
 mod amx_strip;
 #[cfg(target_arch = "x86_64")]
 mod amx_tile;
+mod around;
 mod bf16;
 mod board;
 mod chunk;
@@ -40,9 +41,10 @@ use super::spec::{NetSpec, Weights};
 use super::{IoShape, Network};
 use crate::config::{Arch, Precision};
 use crate::error::{Error, Result};
+use around::Boards;
 use chunk::{Chunks, Layout};
 use graph::GraphRows;
-use layer::{Buffers, LINE, Line, Rows, lines};
+use layer::{Buffers, LINE, Lay, Line, Rows, lines};
 pub use observe::Bf16;
 use observe::Observations;
 pub(in crate::net) use observe::bf16_bits;
@@ -57,10 +59,18 @@ type Watch<'a> = &'a mut dyn FnMut(usize, &[f32]);
 /// A network packed for the CPU. Clones share the weights and own their work space.
 pub struct FastNet {
     net: Arc<Net>,
-    /// Activations of one chunk; grows to the largest chunk met.
-    work: Vec<Line>,
+    work: Work,
     /// Observations, logits and values of a chunk with boards that do not count.
     padded: [Vec<f32>; 3],
+}
+
+/// Work space of one chunk; grows to the largest chunk met.
+#[derive(Default)]
+struct Work {
+    /// Observations as the stem reads them, and activations.
+    arrays: Vec<Line>,
+    /// On the way from observations to rows of what is around each square.
+    boards: Boards,
 }
 
 struct Net {
@@ -137,7 +147,7 @@ impl FastNet {
 
     /// An evaluator with no work space yet.
     fn of(net: Arc<Net>) -> Self {
-        Self { net, work: Vec::new(), padded: Default::default() }
+        Self { net, work: Work::default(), padded: Default::default() }
     }
 
     /// For each layer of the tower the step that makes its largest activation 255.
@@ -273,7 +283,7 @@ impl Net {
     /// Evaluates one chunk.
     fn chunk(
         &self,
-        work: &mut Vec<Line>,
+        Work { arrays, boards: squares }: &mut Work,
         obs: &[f32],
         outputs: [&mut [f32]; 2],
         watch: Watch<'_>,
@@ -287,16 +297,15 @@ impl Net {
         let layout = self.layout();
         let need = layout.words(boards);
         let total: usize = need.iter().sum();
-        if work.len() * LINE < total {
-            *work = lines(total);
+        if arrays.len() * LINE < total {
+            *arrays = lines(total);
         }
-        let mut rest: &mut [f32] = bytemuck::cast_slice_mut(work);
+        let mut rest: &mut [f32] = bytemuck::cast_slice_mut(arrays);
         let [planes, stream, a, b, heads, hidden, out, sums, ends, pooled, by_edge] = need.map(|words| {
             let (array, after) = std::mem::take(&mut rest).split_at_mut(words);
             rest = after;
             array
         });
-        self.observe(&layout, obs, planes);
         // SAFETY: the kernels' instructions were detected when the path was chosen; the arrays are those of the layout,
         // each for `boards` boards, and distinct.
         unsafe {
@@ -304,6 +313,7 @@ impl Net {
             // What an edge network does between its layers reads whole rows.
             let in_pieces = self.packed.graph.is_none() && self.kit.tower.strip_rows(boards).is_some();
             let tower = if in_pieces { Rows::pieces } else { Rows::whole };
+            let planes = self.observe(&layout, obs, squares, (planes, tower));
             let stream = tower(stream, boards, layout.stream_row);
             let [a, b] = [a, b].map(|array| tower(array, boards, layout.act_row));
             let (heads, hidden) = (at(heads, layout.head_row), at(hidden, layout.hidden_row));
@@ -317,7 +327,7 @@ impl Net {
             };
             let matrices = self.kit.tower.matrices.as_ref();
             matrices.inspect(|m| (m.begin)(m.rows));
-            self.tower(boards, at(planes, layout.obs_row), [stream, a, b], rows, watch);
+            self.tower(boards, planes, [stream, a, b], rows, watch);
             match &self.packed.graph {
                 Some(graph) => self.edge_heads(boards, graph, [a, hidden, logits, out], rows),
                 None => self.heads(boards, [a, heads, hidden, logits, out]),
@@ -331,14 +341,27 @@ impl Net {
         Ok(())
     }
 
-    fn observe(&self, layout: &Layout, obs: &[f32], planes: &mut [f32]) {
+    /// Writes what the stem reads. `tower` lays out rows as the tower has them.
+    fn observe(
+        &self,
+        layout: &Layout,
+        obs: &[f32],
+        squares: &mut Boards,
+        (planes, tower): (&mut [f32], Lay),
+    ) -> Rows {
         let (len, positions) = (self.spec.obs.len(), layout.positions);
         let (boards, channels) = (obs.len() / len, len / positions);
+        if let Some(around) = &self.packed.around {
+            let to = tower(planes, boards, layout.obs_row);
+            around.rows(obs, squares, planes, to);
+            return tower(planes, boards, layout.obs_row);
+        }
         let sizes = Observations { boards, channels, positions, row: layout.obs_row };
         match self.kit.stem.unit {
             1 => sizes.f32_units(obs, planes),
             _ => sizes.bf16_units(obs, planes),
         }
+        Rows::whole(planes, boards, layout.obs_row)
     }
 
     /// Stem and blocks: observations -> normalised activations in `a`.
@@ -357,12 +380,12 @@ impl Net {
         let words = self.layout().positions * a.position;
         // SAFETY: the caller's promise; no layer writes what it reads; `a` and `b` hold `words` words.
         unsafe {
+            // From the first layer on that reads pieces all that multiply matrices are taken in strips.
+            let tower = self.kit.tower;
+            let strips = tower.matrices.as_ref().zip(tower.strip_rows(boards));
+            strips.filter(|_| planes.in_pieces()).inspect(|(m, rows)| (m.begin)(*rows));
             self.packed.stem.run(boards, Buffers { source: planes, stream, out: a, ends });
-            if a.in_pieces() {
-                // From here on every layer that multiplies matrices is taken in strips.
-                let tower = self.kit.tower;
-                tower.matrices.as_ref().zip(tower.strip_rows(boards)).inspect(|(m, rows)| (m.begin)(*rows));
-            }
+            strips.filter(|_| a.in_pieces()).inspect(|(m, rows)| (m.begin)(*rows));
             watch(0, std::slice::from_raw_parts(a.start, words));
             for (i, [inner, leave]) in self.packed.blocks.iter().enumerate() {
                 if let Some(graph) = &self.packed.graph {

@@ -1,11 +1,13 @@
 //! A network's weights -> layers ready to run, BatchNorm folded away.
 
+use super::around::Around;
 use super::board::Runs;
 use super::graph::Graph;
 use super::layer::{Dense, Layer};
 use super::tile::{Epilogue, Kernels};
 use crate::config::Arch;
 use crate::error::Result;
+use crate::game::ObsShape;
 use crate::isa::Isa;
 use crate::net::edges::Edges;
 use crate::net::fold::{self, Affine};
@@ -13,6 +15,8 @@ use crate::net::spec::{NetSpec, Weights};
 
 /// All layers of one network.
 pub(super) struct Packed {
+    /// How the stem reads observations, if not plane by plane.
+    pub around: Option<Around>,
     pub stem: Layer,
     pub blocks: Vec<[Layer; 2]>,
     /// The 1x1 convolutions of both heads as one (resnet): policy channels, then value channels.
@@ -44,6 +48,11 @@ impl Kit {
     pub(super) fn stem_of(&self, inputs: usize) -> &'static Kernels {
         let same = self.stem.unit == self.tower.unit && self.stem.out == self.tower.out;
         if same && inputs >= self.tower.unit * self.tower.units() { self.tower } else { self.stem }
+    }
+
+    /// How a convolution reads observations where matrices of bf16 are multiplied; None where there are many planes.
+    fn around(&self, obs: ObsShape) -> Option<Around> {
+        if self.tower.matrices.is_some() && self.tower.unit == 2 { Around::new(obs) } else { None }
     }
 
     /// Words of a chunk's activations, which are best in the L2 cache together with a layer's weights: 576 KiB of the usual
@@ -158,10 +167,16 @@ impl Packer<'_> {
                 Dense { outputs, width, taps: 9, inputs, weight: &weight, bias, norm, epilogue, steps };
             Layer::new(self.tower_kernels(at.index, inputs), Runs::conv3x3(obs.height, obs.width), &dense)
         };
-        let (stem, blocks) = self.tower(obs.channels, ["conv1", "conv2"], conv)?;
+        let around = self.kit.around(obs);
+        let layer = |name: &str, inputs: usize, at: TowerLayer| match &around {
+            Some(around) if at.index == 0 => self.stem_around(around, at),
+            _ => conv(name, inputs, at),
+        };
+        let (stem, blocks) = self.tower(obs.channels, ["conv1", "conv2"], layer)?;
         let linear =
             |name, inputs, epilogue| self.linear(name, self.kit.full, [squares, inputs], epilogue, 1.0);
         Ok(Packed {
+            around,
             stem,
             blocks,
             head: Some(self.head()?),
@@ -171,6 +186,27 @@ impl Packer<'_> {
             value: self.value_out()?,
             products: 0,
         })
+    }
+
+    /// The first convolution as a product of rows of what is around each square.
+    fn stem_around(&self, around: &Around, at: TowerLayer) -> Result<Layer> {
+        let NetSpec { channels, obs, .. } = *self.spec;
+        let data = self.data("stem.weight");
+        let weight = |co: usize, _: usize, number: usize| {
+            around.source(number).map_or(0.0, |(plane, tap)| data[(co * obs.channels + plane) * 9 + tap])
+        };
+        let dense = Dense {
+            outputs: channels,
+            width: self.width(),
+            taps: 1,
+            inputs: around.inputs(),
+            weight: &weight,
+            bias: vec![0.0; channels],
+            norm: at.norm,
+            epilogue: at.epilogue,
+            steps: [1.0; 2],
+        };
+        Layer::new(self.kit.tower, Runs::pointwise(obs.height * obs.width), &dense)
     }
 
     /// Both heads' 1x1 convolutions with their BatchNorms.
@@ -218,6 +254,7 @@ impl Packer<'_> {
         let step = self.source_step(self.tower_layers());
         let linear = |name, epilogue| self.linear(name, self.kit.tower, [1, channels], epilogue, step);
         Ok(Packed {
+            around: None,
             stem,
             blocks,
             head: None,
@@ -265,6 +302,7 @@ impl Packer<'_> {
             steps: [1.0; 2],
         };
         Ok(Packed {
+            around: None,
             stem,
             blocks,
             head: None,
@@ -338,8 +376,11 @@ impl Packer<'_> {
         };
         let messages = packed.graph.as_ref().map_or(0, |graph| graph.products(channels));
         let tower = packed.blocks.iter().flatten().chain(&packed.head);
-        packed.stem.products(inputs[0])
-            + messages
+        let stem = match packed.around {
+            Some(_) => Runs::conv3x3(obs.height, obs.width).taps() * inputs[0] * channels,
+            None => packed.stem.products(inputs[0]),
+        };
+        stem + messages
             + tower.map(|layer| layer.products(channels)).sum::<usize>()
             + packed.policy.products(inputs[1])
             + packed.hidden.products(inputs[2])
