@@ -268,11 +268,8 @@ impl<F: Format<V = Avx512>, const ROWS: usize, const VECTORS: usize> Sums<F> for
     unsafe fn each(self, f: impl Fn(&Tile<'_>, Vector<F>, usize, usize)) {
         for row in self.rows {
             for j in 0..VECTORS {
-                // SAFETY: the caller's promise; the tile has the row and the lane.
-                let sum = unsafe {
-                    let sum = Avx512::load(self.sums.add((j * ROWS * SIDE + row) * SIDE));
-                    F::finish(self.t, sum, j * SIDE)
-                };
+                // SAFETY: the caller's promise; the tile has the row and the vector.
+                let sum = unsafe { Avx512::load(self.sums.add((j * ROWS * SIDE + row) * SIDE)) };
                 f(self.t, sum, row, j * SIDE);
             }
         }

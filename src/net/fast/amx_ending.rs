@@ -8,8 +8,8 @@ const LANES: usize = Avx512::LANES;
 
 /// What the channels of a strip add and multiply.
 pub(super) struct Channels<F: Format, const VECTORS: usize> {
-    pub bias: [Vector<F>; VECTORS],
-    pub worth: [Vector<F>; VECTORS],
+    bias: [Vector<F>; VECTORS],
+    worth: [Vector<F>; VECTORS],
     scale: [Vector<F>; VECTORS],
     offset: [Vector<F>; VECTORS],
 }
@@ -88,7 +88,7 @@ macro_rules! endings {
 
 endings!(Enter Leave Inner Hidden Output);
 
-/// Does with a row's sums, with their bias, what E says. Stream and activations are in pieces.
+/// Does with a row's sums what E says. Stream and activations are in pieces.
 ///
 /// # Safety
 /// The machine has F's instructions; the arrays have the row and its channels, the last vector a valid one.
@@ -106,12 +106,13 @@ pub(super) unsafe fn end<F: Format<V = Avx512>, E: Ending, const VECTORS: usize>
             let lane = j * LANES;
             let stream = place.stream.wrapping_add(row * PIECE + j * t.stream_piece);
             let number = place.out.wrapping_add(row * place.out_row + lane);
+            let worth = channels.worth[j];
+            *sum = match E::IS {
+                Epilogue::Leave => F::onto(Avx512::load(stream), *sum, worth),
+                _ => F::with_bias(*sum, worth, channels.bias[j]),
+            };
             match E::IS {
-                Epilogue::Enter => Avx512::store(stream, *sum),
-                Epilogue::Leave => {
-                    *sum = Avx512::add(Avx512::load(stream), *sum);
-                    Avx512::store(stream, *sum);
-                }
+                Epilogue::Enter | Epilogue::Leave => Avx512::store(stream, *sum),
                 Epilogue::Hidden => Avx512::store(number, Avx512::relu(*sum)),
                 Epilogue::Output => Avx512::store_valid(number, *sum, t.valid - lane),
                 Epilogue::Inner | Epilogue::Meet => (),

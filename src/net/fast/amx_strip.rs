@@ -383,12 +383,11 @@ impl<F: Format<V = Avx512> + Multiply, E: Ending, const VECTORS: usize> Way<'_, 
     /// Finishes a row of stored sums.
     #[inline(always)]
     unsafe fn finish(&self, place: Place, row: usize) {
-        let Channels { bias, worth, .. } = &self.channels;
         // SAFETY: the caller's promise; the sums are stored.
         unsafe {
             let mut sums = [Avx512::zero(); VECTORS];
             for (j, sum) in sums.iter_mut().enumerate() {
-                *sum = F::with_bias(Avx512::load(self.sums.add((j * ROWS + row) * SIDE)), worth[j], bias[j]);
+                *sum = Avx512::load(self.sums.add((j * ROWS + row) * SIDE));
             }
             end::<F, E, VECTORS>(&self.columns, &self.channels, place, row, sums);
         }

@@ -44,7 +44,8 @@ impl Dense<'_> {
         let inputs = |output, tap| (0..self.inputs).map(move |input| (self.weight)(output, tap, input));
         let outputs = (0..self.outputs).flat_map(|output| (0..self.taps).map(move |tap| (output, tap)));
         let weights = outputs.flat_map(|(output, tap)| inputs(output, tap));
-        check_folded(weights.chain(self.bias.iter().copied()))
+        let offsets = self.norm.iter().flat_map(|norm| norm.offset.iter());
+        check_folded(weights.chain(self.bias.iter().chain(offsets).copied()))
     }
 
     /// Steps of the weights as bytes: an output's largest weight is 127.

@@ -244,7 +244,11 @@ impl Packer<'_> {
             let weight = |co: usize, _: usize, ci: usize| scale(co) * data[co * inputs + ci];
             let offset = |co: usize| at.fold.as_ref().map_or(0.0, |f| f.offset[co]);
             let bias = bias.iter().enumerate().map(|(co, b)| scale(co) * b + offset(co)).collect();
-            let (norm, epilogue, steps) = (at.norm.clone(), at.epilogue, self.tower_steps(at.index));
+            let (norm, bias) = match at.epilogue {
+                Epilogue::Leave => (self.norm_after(at.index / 2, at.norm), vec![0.0; channels]),
+                _ => (at.norm, bias),
+            };
+            let (epilogue, steps) = (at.epilogue, self.tower_steps(at.index));
             let (outputs, width) = (channels, self.width());
             let dense =
                 Dense { outputs, width, taps: 1, inputs, weight: &weight, bias, norm, epilogue, steps };
@@ -264,6 +268,17 @@ impl Packer<'_> {
             value: self.value_out()?,
             products: 0,
         })
+    }
+
+    /// `norm` of the stream after so many blocks, with what their last layers would have added to it.
+    fn norm_after(&self, blocks: usize, norm: Option<Affine>) -> Option<Affine> {
+        let mut norm = norm?;
+        for block in 0..blocks {
+            let bias = self.data(&format!("blocks.{block}.linear2.bias"));
+            let offsets = norm.offset.iter_mut().zip(&norm.scale);
+            offsets.zip(bias).for_each(|((offset, scale), b)| *offset += scale * b);
+        }
+        Some(norm)
     }
 
     fn edge(&self) -> Result<Packed> {

@@ -24,12 +24,12 @@ pub(super) struct Tap {
     pub index: usize,
 }
 
-/// What becomes of a sum s = bias + products. `norm` is relu(scale * x + offset).
+/// What becomes of a sum p of products, or s = p + bias. `norm` is relu(scale * x + offset).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Epilogue {
     /// Residual stream = s; activations = norm(s).
     Enter,
-    /// Residual stream += s; activations = norm(stream).
+    /// Residual stream += p; activations = norm(stream). Norms have what such layers would add to each sum.
     Leave,
     /// Activations = relu(s).
     Inner,
@@ -288,7 +288,13 @@ pub(super) trait Format {
         // SAFETY: the caller's promise.
         unsafe { Self::V::add(sum, bias) }
     }
-    /// The same with the constants of the channels from `lane`.
+    /// The residual stream with a sum added.
+    #[inline(always)]
+    unsafe fn onto(stream: Vector<Self>, sum: Vector<Self>, _worth: Vector<Self>) -> Vector<Self> {
+        // SAFETY: the caller's promise.
+        unsafe { Self::V::add(stream, sum) }
+    }
+    /// [`Format::with_bias`] with the constants of the channels from `lane`.
     #[inline(always)]
     unsafe fn finish(t: &Tile<'_>, sum: Vector<Self>, lane: usize) -> Vector<Self> {
         // SAFETY: worth and bias are padded to whole vectors.
@@ -343,7 +349,7 @@ pub(super) unsafe fn tile<F: Format, const MR: usize, const NV: usize>(t: &Tile<
 
 /// The sums of products of one or more tiles.
 pub(super) trait Sums<F: Format> {
-    /// Calls `f` with the tile, the sum, with its bias, row and first lane of every vector.
+    /// Calls `f` with the tile, the sum, row and first lane of every vector.
     ///
     /// # Safety
     /// The caller enabled F's instructions; the sums are those of the tiles.
@@ -356,9 +362,7 @@ impl<F: Format, const MR: usize, const NV: usize> Sums<F> for (&Tile<'_>, [[Vect
         let (t, sums) = self;
         for (row, sums) in sums.into_iter().enumerate() {
             for (j, sum) in sums.into_iter().enumerate() {
-                let lane = j * F::V::LANES;
-                // SAFETY: the caller's promise; the lane is one of the tile's.
-                f(t, unsafe { F::finish(t, sum, lane) }, row, lane);
+                f(t, sum, row, j * F::V::LANES);
             }
         }
     }
@@ -373,29 +377,31 @@ pub(super) unsafe fn finish<F: Format, S: Sums<F>>(epilogue: Epilogue, sums: S) 
     // SAFETY: the caller's promise covers every row and vector below.
     unsafe {
         match epilogue {
-            Epilogue::Enter => sums.each(|t, s, row, lane| {
+            Epilogue::Enter => sums.each(|t, p, row, lane| {
+                let s = F::finish(t, p, lane);
                 F::V::store(t.stream_at(row, lane), s);
                 store_norm::<F>(t, s, row, lane);
             }),
-            Epilogue::Leave => sums.each(|t, s, row, lane| {
+            Epilogue::Leave => sums.each(|t, p, row, lane| {
                 let stream = t.stream_at(row, lane);
-                let s = F::V::add(F::V::load(stream), s);
+                let s = F::onto(F::V::load(stream), p, F::V::load(t.worth.add(lane)));
                 F::V::store(stream, s);
                 store_norm::<F>(t, s, row, lane);
             }),
-            Epilogue::Inner => sums.each(|t, s, row, lane| {
-                F::store_units(t.out_at::<F>(row, lane), F::V::relu(s));
+            Epilogue::Inner => sums.each(|t, p, row, lane| {
+                F::store_units(t.out_at::<F>(row, lane), F::V::relu(F::finish(t, p, lane)));
             }),
-            Epilogue::Meet => sums.each(|t, s, row, lane| {
+            Epilogue::Meet => sums.each(|t, p, row, lane| {
                 let staying = t.staying.add((t.board + row) % t.boards * t.end_row + lane);
                 let moving = t.moving.add(row * t.end_row + lane);
-                let s = F::V::add(F::V::add(s, F::V::load(staying)), F::V::load(moving));
+                let s = F::V::add(F::V::add(F::finish(t, p, lane), F::V::load(staying)), F::V::load(moving));
                 F::store_units(t.out_at::<F>(row, lane), F::V::relu(s));
             }),
-            Epilogue::Hidden => sums.each(|t, s, row, lane| {
-                F::V::store(t.out.add(row * t.out_row + lane), F::V::relu(s));
+            Epilogue::Hidden => sums.each(|t, p, row, lane| {
+                F::V::store(t.out.add(row * t.out_row + lane), F::V::relu(F::finish(t, p, lane)));
             }),
-            Epilogue::Output => sums.each(|t, s, row, lane| {
+            Epilogue::Output => sums.each(|t, p, row, lane| {
+                let s = F::finish(t, p, lane);
                 F::V::store_valid(t.out.add(row * t.out_row + lane), s, t.valid - lane);
             }),
         }

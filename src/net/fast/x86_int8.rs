@@ -55,6 +55,12 @@ impl Format for Bytes {
     }
 
     #[inline(always)]
+    unsafe fn onto(stream: __m512, sum: __m512, worth: __m512) -> __m512 {
+        // SAFETY: see the impl.
+        unsafe { Self::with_bias(sum, worth, stream) }
+    }
+
+    #[inline(always)]
     unsafe fn with_bias(sum: __m512, worth: __m512, bias: __m512) -> __m512 {
         // SAFETY: see the impl.
         unsafe { Avx512::mul_add(_mm512_cvtepi32_ps(_mm512_castps_si512(sum)), worth, bias) }
