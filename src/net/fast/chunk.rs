@@ -7,15 +7,19 @@ use crate::config::Arch;
 /// Most boards of a chunk.
 const MAX_BOARDS: usize = 192;
 
-/// The boards of each chunk: as equal as whole grains of boards allow, the last one taking what is left.
+/// The boards of each chunk: as equal as whole grains of boards allow, the last one taking what is left. Where a chunk of any
+/// size takes about as long, few boards more than full chunks are a small one of their own.
 pub(super) struct Chunks {
     rows: usize,
     each: usize,
 }
 
 impl Chunks {
-    /// `rows` boards in as few chunks of at most `most` as there can be.
-    pub(super) fn new(rows: usize, most: usize, grain: usize) -> Self {
+    /// `rows` boards in as few chunks of at most `most` as there can be; up to `few` beyond full ones are left for the last.
+    pub(super) fn new(rows: usize, most: usize, grain: usize, few: usize) -> Self {
+        if rows > most && (1..=few).contains(&(rows % most)) {
+            return Self { rows, each: most };
+        }
         let each = rows.div_ceil(rows.div_ceil(most).max(1));
         Self { rows, each: if rows > grain { each.next_multiple_of(grain).min(most) } else { each } }
     }
@@ -110,6 +114,15 @@ impl Net {
         }
     }
 
+    /// Boards that are better a chunk of their own than spread over full ones: of these products, which must wait for one
+    /// another, are no shorter with fewer rows than about 13.
+    pub(super) fn few(&self) -> usize {
+        match (&self.packed.graph, &self.kit.tower.matrices) {
+            (None, Some(_)) => 3,
+            _ => 0,
+        }
+    }
+
     /// The boards of a chunk's arrays, of which the first `boards` count.
     pub(super) fn whole_tiles(&self, boards: usize) -> usize {
         if self.packed.graph.is_none() { self.kit.tower.whole_tiles(boards) } else { boards }
@@ -131,5 +144,23 @@ impl Net {
                 if most > grain { most / grain * grain } else { most }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_are_alike_unless_few_boards_are_left() {
+        let chunks = |rows, few| Chunks::new(rows, 32, 2, few).collect::<Vec<_>>();
+        assert!(chunks(0, 3).is_empty());
+        assert_eq!(chunks(3, 3), [3]);
+        assert_eq!(chunks(32, 3), [32]);
+        assert_eq!(chunks(33, 0), [18, 15]);
+        assert_eq!(chunks(33, 3), [32, 1]);
+        assert_eq!(chunks(67, 3), [32, 32, 3]);
+        assert_eq!(chunks(68, 3), [24, 24, 20]);
+        assert_eq!(chunks(128, 3), [32, 32, 32, 32]);
     }
 }

@@ -169,7 +169,7 @@ impl FastNet {
         check_len("observations", obs.len(), rows * obs_len)?;
         check_len("logits", logits.len(), rows * num_actions)?;
         check_len("values", values.len(), rows * num_players)?;
-        let chunks = Chunks::new(rows, self.net.most_boards(), self.net.grain());
+        let chunks = Chunks::new(rows, self.net.most_boards(), self.net.grain(), self.net.few());
         let mut first = 0;
         for boards in chunks {
             let end = first + boards;

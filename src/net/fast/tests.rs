@@ -426,9 +426,9 @@ fn int8_without_observations_says_what_it_needs() {
 
 #[test]
 fn chunks_hold_all_rows_and_are_whole_grains_but_for_the_last() {
-    for grain in [1, 16, 32] {
+    for (grain, few) in [1, 16, 32].into_iter().flat_map(|grain| [0, 3].map(|few| (grain, few))) {
         for (rows, most) in (0..300).flat_map(|rows| [1, 16, 32, 96, 192].map(|most| (rows, most))) {
-            let chunks: Vec<usize> = super::Chunks::new(rows, most, grain).collect();
+            let chunks: Vec<usize> = super::Chunks::new(rows, most, grain, few).collect();
             assert_eq!(chunks.iter().sum::<usize>(), rows);
             assert!(chunks.iter().all(|boards| (1..=most).contains(boards)), "{rows} {most}: {chunks:?}");
             let whole = chunks.iter().rev().skip(1).all(|boards| boards % grain == 0 || most < grain);
