@@ -5,7 +5,8 @@
 //! product read in place: no im2col, no padding squares, BatchNorm, residual sum and relu done while sums are in
 //! registers. One kernel (`tile`) does every layer; a linear layer on a board is one output position with a tap for
 //! every square. Where matrices are multiplied (`amx`) and boards are whole tiles, rows are cut into pieces of a cache line,
-//! `[position, piece, board, 16 words]`, and a layer goes over all of them with one block of its weights after the other.
+//! `[position, piece, board, 16 words]`, and a layer goes over all of them with one block of its weights after the other;
+//! the stem alone reads rows made for it, of what is around each square (`around`).
 //!
 //! Single-threaded on purpose: callers run one evaluator per thread ([`FastNet::fork`]) on their own rows. The result is
 //! batch-invariant to the bit: each sum takes its products in one fixed order, whatever the batch.
