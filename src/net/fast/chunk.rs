@@ -74,6 +74,11 @@ impl Layout {
 }
 
 impl Net {
+    /// How a batch of `rows` boards is cut.
+    pub(super) fn chunks(&self, rows: usize) -> Chunks {
+        Chunks::new(rows, self.most_boards(), self.grain(), self.few())
+    }
+
     pub(super) fn layout(&self) -> Layout {
         let spec = &self.spec;
         let (positions, planes, heads) = match spec.arch {
@@ -107,16 +112,16 @@ impl Net {
     }
 
     /// Boards that a chunk is best a multiple of: two matrices alike in strips, else one whole one.
-    pub(super) fn grain(&self) -> usize {
+    fn grain(&self) -> usize {
         match (&self.packed.graph, &self.kit.tower.matrices) {
             (None, Some(_)) => 2,
             _ => self.kit.tower.grain(),
         }
     }
 
-    /// Boards that are better a chunk of their own than spread over full ones: of these products, which must wait for one
-    /// another, are no shorter with fewer rows than about 13.
-    pub(super) fn few(&self) -> usize {
+    /// Boards beyond full chunks that are better a chunk of their own. Spread over all, they leave matrices of fewer than 13
+    /// rows, whose products take no less time, since each waits for the sums of the one before.
+    fn few(&self) -> usize {
         match (&self.packed.graph, &self.kit.tower.matrices) {
             (None, Some(_)) => 3,
             _ => 0,
@@ -129,7 +134,7 @@ impl Net {
     }
 
     /// Most boards of a chunk.
-    pub(super) fn most_boards(&self) -> usize {
+    fn most_boards(&self) -> usize {
         let layout = self.layout();
         let words = |boards| layout.words(boards).iter().sum::<usize>();
         let most = (self.kit.chunk_words() / (words(1) - words(0))).clamp(1, MAX_BOARDS);

@@ -30,6 +30,7 @@ pub(super) struct Dense<'a> {
     pub inputs: usize,
     /// Weight of (output, tap, input).
     pub weight: &'a dyn Fn(usize, usize, usize) -> f32,
+    /// Zeros where the epilogue is Leave, which adds none.
     pub bias: Vec<f32>,
     /// The BatchNorm after the residual stream (Enter, Leave).
     pub norm: Option<Affine>,
@@ -126,6 +127,8 @@ impl Layer {
     /// [`Error::NotFinite`].
     pub(super) fn new(kernels: &'static Kernels, runs: Runs, dense: &Dense<'_>) -> Result<Self> {
         dense.check()?;
+        let has_bias = dense.bias.iter().any(|x| *x != 0.0);
+        assert!(!(has_bias && dense.epilogue == Epilogue::Leave), "a layer that leaves a block adds no bias");
         let vectors = dense.width.div_ceil(kernels.lanes);
         let depth = dense.inputs.div_ceil(kernels.unit).next_multiple_of(kernels.units());
         let weight_steps = if kernels.unit == 4 { dense.weight_steps() } else { vec![1.0; dense.outputs] };

@@ -43,7 +43,7 @@ use super::{IoShape, Network};
 use crate::config::{Arch, Precision};
 use crate::error::{Error, Result};
 use around::Boards;
-use chunk::{Chunks, Layout};
+use chunk::Layout;
 use graph::GraphRows;
 use layer::{Buffers, LINE, Lay, Line, Rows, lines};
 pub use observe::Bf16;
@@ -170,9 +170,8 @@ impl FastNet {
         check_len("observations", obs.len(), rows * obs_len)?;
         check_len("logits", logits.len(), rows * num_actions)?;
         check_len("values", values.len(), rows * num_players)?;
-        let chunks = Chunks::new(rows, self.net.most_boards(), self.net.grain(), self.net.few());
         let mut first = 0;
-        for boards in chunks {
+        for boards in self.net.chunks(rows) {
             let end = first + boards;
             let obs = &obs[first * obs_len..end * obs_len];
             let outputs = [

@@ -428,12 +428,25 @@ fn int8_without_observations_says_what_it_needs() {
 fn chunks_hold_all_rows_and_are_whole_grains_but_for_the_last() {
     for (grain, few) in [1, 16, 32].into_iter().flat_map(|grain| [0, 3].map(|few| (grain, few))) {
         for (rows, most) in (0..300).flat_map(|rows| [1, 16, 32, 96, 192].map(|most| (rows, most))) {
-            let chunks: Vec<usize> = super::Chunks::new(rows, most, grain, few).collect();
+            let chunks: Vec<usize> = super::chunk::Chunks::new(rows, most, grain, few).collect();
             assert_eq!(chunks.iter().sum::<usize>(), rows);
             assert!(chunks.iter().all(|boards| (1..=most).contains(boards)), "{rows} {most}: {chunks:?}");
             let whole = chunks.iter().rev().skip(1).all(|boards| boards % grain == 0 || most < grain);
             assert!(whole || chunks[0] < grain, "{rows} {most}: {chunks:?}");
             assert!(chunks.len() <= rows.div_ceil(most), "{rows} {most}: {chunks:?}");
+        }
+    }
+}
+
+/// However the stem is multiplied: 3x3 taps on the board, both heads' 1x1 convolutions and three linear layers.
+#[test]
+fn products_are_those_on_the_board_on_every_path() {
+    for [planes, height, width] in [[2, 6, 7], [17, 9, 9], [1, 1, 1], [40, 3, 4]] {
+        let spec = spec(Arch::Resnet, [planes, height, width], 24);
+        let (taps, squares) = ((3 * height - 2) * (3 * width - 2), height * width);
+        let expected = taps * (planes * 24 + 4 * 24 * 24) + squares * (24 * 5 + 3 * 7 + 2 * 9) + 9;
+        for net in every_net(&spec, &weights(&spec, 18)) {
+            assert_eq!(net.products(), expected, "{}", net.path());
         }
     }
 }

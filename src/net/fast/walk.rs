@@ -35,7 +35,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Rows of a matrix where the layer is taken in strips: the rows lie as these want them, and they know what becomes of the sums.
+    /// Rows of a matrix where the layer is taken in strips: the rows lie as these want them, and they know what becomes of the
+    /// sums.
     fn strip_rows(&self) -> Option<usize> {
         let in_strips = self.buffers.source.in_pieces() && self.layer.epilogue != Epilogue::Meet;
         if in_strips { self.layer.kernels.strip_rows(self.columns[0].boards) } else { None }
