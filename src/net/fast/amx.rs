@@ -8,7 +8,8 @@
 //! In a strip (`amx_strip`) the weights of two vectors of channels, 36 KiB at 64 channels in bf16, stay in the nearest cache;
 //! rows pass it by.
 
-use super::amx_strip::{self, store_all};
+use super::amx_ending::Ending;
+use super::amx_strip::{self, Before, Course, Reads, Way, store_all};
 use super::amx_tile::{self, LINE_BYTES, Multiply, SIDE, Stored, TILE, load, load_passing};
 use super::tile::{Format, Kernels, Matrices, Strip, Sums, Tap, Tile, TileFn, Vector, Vectors, finish};
 use super::x86::Avx512;
@@ -193,6 +194,19 @@ macro_rules! kernels {
                         asm!(concat!($dot, " tmm{s}, tmm{x}, tmm{w}"), s = const S, x = const X, w = const W,
                             options(nostack, preserves_flags));
                     }
+                }
+
+                #[target_feature(enable = $features)]
+                #[inline(never)]
+                unsafe fn go<C: Course, E: Ending, const VECTORS: usize>(
+                    way: &Way<'_, Self, E, VECTORS>,
+                    taps: &[Tap],
+                    x: *const f32,
+                    next: Reads,
+                    before: Before,
+                ) {
+                    // SAFETY: the caller's promise, and this function enables the instructions.
+                    unsafe { C::go(way, taps, x, next, before) }
                 }
             }
 

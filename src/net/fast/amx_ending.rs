@@ -32,6 +32,11 @@ impl<F: Format<V = Avx512>, const VECTORS: usize> Channels<F, VECTORS> {
         }
     }
 
+    #[inline(always)]
+    pub(super) fn copy(&self) -> Self {
+        Self { ..*self }
+    }
+
     /// relu(scale * x + offset) as activations.
     #[inline(always)]
     unsafe fn store_norm(&self, out: *mut f32, mut x: [Vector<F>; VECTORS]) {
@@ -72,6 +77,8 @@ pub(super) struct Place {
 /// One [`Epilogue`], known to the compiler.
 pub(super) trait Ending {
     const IS: Epilogue;
+    /// True for layers of many taps, whose multiplications are written out.
+    const WRITTEN_OUT: bool = matches!(Self::IS, Epilogue::Inner | Epilogue::Leave);
 }
 
 macro_rules! endings {

@@ -135,7 +135,7 @@ struct Cursor {
 
 /// A tile whose sums are to be finished; none yet at the start of a strip.
 #[derive(Clone, Copy)]
-struct Before {
+pub(super) struct Before {
     place: Place,
     rows: usize,
 }
@@ -148,8 +148,51 @@ fn rows_at_once(rows: usize, taps: usize, depth: usize) -> usize {
     [1, 2, 3, 5].into_iter().find(|each| finished(*each) + ROWS / 8 >= rows).unwrap_or(8)
 }
 
+/// How a tile is gone through, known to the compiler.
+pub(super) trait Course {
+    /// As [`Way::tile`]; inlined where F's instructions are enabled.
+    ///
+    /// # Safety
+    /// As for [`super::tile::StripFn`].
+    unsafe fn go<F: Format<V = Avx512> + Multiply, E: Ending, const VECTORS: usize>(
+        way: &Way<'_, F, E, VECTORS>,
+        taps: &[Tap],
+        x: *const f32,
+        next: Reads,
+        before: Before,
+    );
+}
+
+/// [`Way::known`].
+struct Known<const DEPTH: usize, const TAPS: usize, const EACH: usize>;
+/// [`Way::unknown`].
+struct Unknown<const EACH: usize>;
+
+macro_rules! courses {
+    ($($course:ident<$(const $number:ident),+> as $method:ident;)*) => {
+        $(impl<$(const $number: usize),+> Course for $course<$($number),+> {
+            #[inline(always)]
+            unsafe fn go<F: Format<V = Avx512> + Multiply, E: Ending, const VECTORS: usize>(
+                way: &Way<'_, F, E, VECTORS>,
+                taps: &[Tap],
+                x: *const f32,
+                next: Reads,
+                before: Before,
+            ) {
+                // SAFETY: the caller's promise.
+                unsafe { way.copy().$method::<$($number),+>(taps, x, next, before) }
+            }
+        })*
+    };
+}
+
+courses! {
+    Known<const DEPTH, const TAPS, const EACH> as known;
+    Unknown<const EACH> as unknown;
+}
+
 /// A strip on its way. Assembly may write anywhere for all that the compiler knows: what is read between its blocks is a copy.
-struct Way<'a, F: Format, E, const VECTORS: usize> {
+pub(super) struct Way<'a, F: Format, E, const VECTORS: usize> {
     s: &'a Strip<'a>,
     columns: Columns,
     /// Rows of a tile, and words from one matrix of them to the other.
@@ -161,6 +204,11 @@ struct Way<'a, F: Format, E, const VECTORS: usize> {
 }
 
 impl<F: Format<V = Avx512> + Multiply, E: Ending, const VECTORS: usize> Way<'_, F, E, VECTORS> {
+    #[inline(always)]
+    fn copy(&self) -> Self {
+        Self { channels: self.channels.copy(), ..*self }
+    }
+
     /// All tiles.
     #[inline(always)]
     unsafe fn run(&self) {
@@ -227,24 +275,27 @@ impl<F: Format<V = Avx512> + Multiply, E: Ending, const VECTORS: usize> Way<'_, 
     /// Multiplies the tile at `x` and finishes the one before meanwhile. `next` is what the tile after it reads first.
     #[inline(always)]
     unsafe fn tile(&self, run: &Run, x: *const f32, next: Reads, before: Before) {
-        let depth = self.columns.depth / SIDE;
+        let (depth, taps) = (self.columns.depth / SIDE, run.taps.as_slice());
         // SAFETY: the caller's promise.
         unsafe {
-            match (before.rows, depth, run.taps.as_slice()) {
-                (0, _, taps) => self.unknown::<0>(taps, x, next, before),
-                (_, 2, taps) if taps.len() == 9 => self.known::<2, 9, 2>(taps, x, next, before),
-                (_, 2, taps) if taps.len() == 6 => self.known::<2, 6, 3>(taps, x, next, before),
-                (_, 2, taps) if taps.len() == 4 => self.known::<2, 4, 5>(taps, x, next, before),
-                (_, 1, taps) if taps.len() == 9 => self.known::<1, 9, 4>(taps, x, next, before),
-                (_, 1, taps) if taps.len() == 6 => self.known::<1, 6, 6>(taps, x, next, before),
-                (_, 1, taps) if taps.len() == 4 => self.known::<1, 4, 10>(taps, x, next, before),
-                (rows, depth, taps) => match rows_at_once(rows, taps.len(), depth) {
-                    1 => self.unknown::<1>(taps, x, next, before),
-                    2 => self.unknown::<2>(taps, x, next, before),
-                    3 => self.unknown::<3>(taps, x, next, before),
-                    5 => self.unknown::<5>(taps, x, next, before),
-                    _ => self.unknown::<8>(taps, x, next, before),
-                },
+            if E::WRITTEN_OUT && before.rows > 0 {
+                match (depth, taps.len()) {
+                    (2, 9) => return F::go::<Known<2, 9, 2>, E, VECTORS>(self, taps, x, next, before),
+                    (2, 6) => return F::go::<Known<2, 6, 3>, E, VECTORS>(self, taps, x, next, before),
+                    (2, 4) => return F::go::<Known<2, 4, 5>, E, VECTORS>(self, taps, x, next, before),
+                    (1, 9) => return F::go::<Known<1, 9, 4>, E, VECTORS>(self, taps, x, next, before),
+                    (1, 6) => return F::go::<Known<1, 6, 6>, E, VECTORS>(self, taps, x, next, before),
+                    (1, 4) => return F::go::<Known<1, 4, 10>, E, VECTORS>(self, taps, x, next, before),
+                    _ => (),
+                }
+            }
+            match rows_at_once(before.rows, taps.len(), depth) {
+                _ if before.rows == 0 => F::go::<Unknown<0>, E, VECTORS>(self, taps, x, next, before),
+                1 => F::go::<Unknown<1>, E, VECTORS>(self, taps, x, next, before),
+                2 => F::go::<Unknown<2>, E, VECTORS>(self, taps, x, next, before),
+                3 => F::go::<Unknown<3>, E, VECTORS>(self, taps, x, next, before),
+                5 => F::go::<Unknown<5>, E, VECTORS>(self, taps, x, next, before),
+                _ => F::go::<Unknown<8>, E, VECTORS>(self, taps, x, next, before),
             }
         }
     }
