@@ -62,22 +62,28 @@ const INNER: u64 = 0x7E7E_7E7E_7E7E_7E7E;
 /// The four directions as shifts to the left; to the right they are the four others.
 const DIRECTIONS: [(u32, u64); 4] = [(1, INNER), (8, !0), (7, INNER), (9, INNER)];
 
+/// Runs of `middle` that begin next to `from`, one way and the other, of up to six cells.
+#[inline(always)]
+fn runs(from: u64, middle: u64, shift: u32) -> [u64; 2] {
+    let mut up = middle & from << shift;
+    let mut down = middle & from >> shift;
+    up |= middle & up << shift;
+    down |= middle & down >> shift;
+    // From here on they grow by two cells a step (Kogge-Stone).
+    let (pairs_up, pairs_down) = (middle & middle << shift, middle & middle >> shift);
+    up |= pairs_up & up << (2 * shift);
+    down |= pairs_down & down >> (2 * shift);
+    up |= pairs_up & up << (2 * shift);
+    down |= pairs_down & down >> (2 * shift);
+    [up, down]
+}
+
 /// Empty cells that close a run of `other` against `own`, before looking whether they are free.
 #[inline]
 fn run_ends(own: u64, other: u64) -> u64 {
     let mut ends = 0;
     for (shift, mask) in DIRECTIONS {
-        let middle = other & mask;
-        let mut up = middle & own << shift;
-        let mut down = middle & own >> shift;
-        up |= middle & up << shift;
-        down |= middle & down >> shift;
-        // From here on runs grow by two cells a step (Kogge-Stone).
-        let (pairs_up, pairs_down) = (middle & middle << shift, middle & middle >> shift);
-        up |= pairs_up & up << (2 * shift);
-        down |= pairs_down & down >> (2 * shift);
-        up |= pairs_up & up << (2 * shift);
-        down |= pairs_down & down >> (2 * shift);
+        let [up, down] = runs(own, other & mask, shift);
         ends |= up << shift | down >> shift;
     }
     ends
@@ -86,19 +92,10 @@ fn run_ends(own: u64, other: u64) -> u64 {
 /// The discs of `other` that a disc of `own` placed at the cell of bit `placed` turns over.
 #[inline]
 fn flips(placed: u64, own: u64, other: u64) -> u64 {
+    let closed = |run: u64, end: u64| if end & own != 0 { run } else { 0 };
     let mut all = 0;
     for (shift, mask) in DIRECTIONS {
-        let middle = other & mask;
-        let mut up = middle & placed << shift;
-        let mut down = middle & placed >> shift;
-        up |= middle & up << shift;
-        down |= middle & down >> shift;
-        let (pairs_up, pairs_down) = (middle & middle << shift, middle & middle >> shift);
-        up |= pairs_up & up << (2 * shift);
-        down |= pairs_down & down >> (2 * shift);
-        up |= pairs_up & up << (2 * shift);
-        down |= pairs_down & down >> (2 * shift);
-        let closed = |run: u64, end: u64| if end & own != 0 { run } else { 0 };
+        let [up, down] = runs(placed, other & mask, shift);
         all |= closed(up, up << shift) | closed(down, down >> shift);
     }
     all
