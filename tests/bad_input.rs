@@ -172,6 +172,10 @@ fn values_that_cannot_be_are_refused() {
             "net.precision: got int8, expected f32 or bf16",
         ),
         (
+            vec!["--set", "net.tensor_cores=wgmma", "--set", "net.precision=bf16"],
+            "net.tensor_cores: got wgmma, expected mma, or net.precision = \"bf16\" or \"f16\" on a GPU",
+        ),
+        (
             vec!["--set", "train.precision=bf16"],
             "train.precision: got bf16, expected f32 where training is on the CPU",
         ),
@@ -260,6 +264,34 @@ fn damaged_files_are_named_and_the_run_stays_as_it_was() {
             assert!(line.contains(part) && line.contains(file), "{file}, {damage:?}, {arguments:?}: {line}");
         }
         assert!(content(&run) == before, "{file}, {damage:?}: the run was changed");
+    }
+}
+
+#[test]
+fn a_flipped_bit_is_found_and_the_way_to_the_checkpoint_before_is_told() {
+    for file in ["weights.safetensors", "trainer.safetensors", "replay.safetensors"] {
+        let (folder, run) = run_copy();
+        let path = checkpoint(&run, file);
+        let mut bytes = fs::read(&path).expect("read");
+        let last = bytes.len() - 1;
+        bytes[last] ^= 1;
+        fs::write(&path, &bytes).expect("written");
+        let resume = ["run", "--resume", utf8(&run), "--epochs", "3"];
+        let line = refusal(&mut vecaz(&resume));
+        assert!(line.contains(file) && line.contains("checksum differs"), "{line}");
+        let damaged = run.join("checkpoints/epoch-000002");
+        let way = format!("to go on from epoch 1, move {} away", damaged.display());
+        assert!(line.contains(&way), "{line}");
+        fs::rename(&damaged, folder.path().join("damaged")).expect("moved");
+        vecaz(&resume).assert().success();
+        let whole = content(&folder.path().join("damaged"));
+        let again = content(&damaged);
+        let same =
+            |name: &str| again[&damaged.join(name)] == whole[&folder.path().join("damaged").join(name)];
+        assert!(!same(file), "the bit was flipped in the one that was moved");
+        for other in ["weights.safetensors", "trainer.safetensors", "replay.safetensors"] {
+            assert!(other == file || same(other), "{other} differs from that of the first time");
+        }
     }
 }
 
@@ -353,14 +385,13 @@ fn a_folder_that_cannot_be_written_is_told() {
     assert_eq!(fs::read(&file).expect("read"), b"");
 }
 
-/// A limit on the size of files acts as a full disk does, for everyone. The signal that comes with it is ignored, as the
-/// shell lets a program inherit; without that it ends the program as a kill does, and the run can be resumed as well.
+/// A limit on the size of files acts as a full disk does, for everyone; the signal that comes with it ends nothing.
 #[test]
 fn a_disk_that_is_full_leaves_the_last_checkpoint() {
     let (_folder, run) = run_copy();
     let before = content(&run.join("checkpoints"));
     let program = assert_cmd::cargo::cargo_bin("vecaz");
-    let resume = "trap '' XFSZ; ulimit -f 4; exec \"$0\" run --resume \"$1\" --epochs 4";
+    let resume = "ulimit -f 4; exec \"$0\" run --resume \"$1\" --epochs 4";
     let mut full = Command::new("bash");
     full.args(["-c", resume, utf8(&program), utf8(&run)]);
     let line = refusal(&mut full);

@@ -24,6 +24,8 @@ use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
 use std::process::ExitCode;
+#[cfg(unix)]
+use std::sync::Arc;
 
 /// A fully vectorised AlphaZero engine: N games and N search trees played at once.
 #[derive(Debug, Parser)]
@@ -85,7 +87,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return not_understood(&error),
     };
-    let done = start_log(cli.verbosity.into()).and_then(|()| execute(cli));
+    let done =
+        start_log(cli.verbosity.into()).and_then(|()| hear_of_size_limits()).and_then(|()| execute(cli));
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
@@ -94,6 +97,21 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Makes a file that may not grow any further an error of the write, as a full disk is; else the system ends the program.
+///
+/// # Errors
+/// [`Error::Unsupported`] where the system takes no handler.
+#[cfg(unix)]
+fn hear_of_size_limits() -> Result<()> {
+    let set = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
+    set.map(drop).map_err(|e| Error::unsupported("a handler for limits of files", e.to_string()))
+}
+
+#[cfg(not(unix))]
+fn hear_of_size_limits() -> Result<()> {
+    Ok(())
 }
 
 fn execute(cli: Cli) -> Result<()> {

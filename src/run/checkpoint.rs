@@ -1,8 +1,8 @@
 //! Checkpoints: everything that the next epoch depends on, in a folder that appears whole or not at all.
 //!
 //! `checkpoints/epoch-000012/` holds `weights.safetensors` (what other tools load), `trainer.safetensors` (weights and the
-//! optimiser's moments), `replay.safetensors` and `progress.bin` (counters and games in progress, with a checksum). It is
-//! written under another name, synced, and renamed.
+//! optimiser's moments), `replay.safetensors` and `progress.bin` (counters, games in progress and checksums of all four
+//! files). It is written under another name, synced, and renamed.
 
 use crate::batch::AnyGame;
 use crate::error::{Error, Result};
@@ -13,6 +13,7 @@ use crate::selfplay::Lane;
 use crate::weights::{NetFile, load_arrays, save_arrays};
 use serde::{Deserialize, Serialize};
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// The counters of a run.
@@ -34,11 +35,22 @@ struct Progress {
     lanes: Vec<Lane>,
 }
 
-const FORMAT: u32 = 1;
+/// CRC-32 of each of [`OTHERS`], which follow [`Progress`] in its file.
+type Checksums = [u32; OTHERS.len()];
+
+const FORMAT: u32 = 2;
+/// The format before it: without [`Checksums`].
+const WITHOUT_CHECKSUMS: u32 = 1;
 const FOLDER: &str = "checkpoints";
+const PROGRESS: &str = "progress.bin";
+const TRAINER: &str = "trainer.safetensors";
+const REPLAY: &str = "replay.safetensors";
 
 /// The file of weights in a checkpoint's folder.
 pub const WEIGHTS: &str = "weights.safetensors";
+
+/// The files beside [`PROGRESS`].
+const OTHERS: [&str; 3] = [WEIGHTS, TRAINER, REPLAY];
 
 /// What a checkpoint holds.
 pub struct Checkpoint {
@@ -102,15 +114,15 @@ pub fn save(dir: &Path, game: &dyn AnyGame, parts: Parts<'_>, keep: usize) -> Re
     sweep(&folder)?;
     fs::create_dir_all(&writing).map_err(|e| Error::io("creating", &writing, e))?;
     parts.network.save(&writing.join(WEIGHTS))?;
-    save_arrays(&writing.join("trainer.safetensors"), parts.trainer, "trainer")?;
-    parts.replay.save(&writing.join("replay.safetensors"))?;
+    save_arrays(&writing.join(TRAINER), parts.trainer, "trainer")?;
+    parts.replay.save(&writing.join(REPLAY))?;
     let progress = Progress {
         format: FORMAT,
         game: game.name().to_string(),
         counters: parts.counters.clone(),
         lanes: parts.lanes,
     };
-    write_progress(&writing.join("progress.bin"), &progress)?;
+    write_progress(&writing.join(PROGRESS), &progress, &checksums(&writing)?)?;
     remove(&done)?;
     fs::rename(&writing, &done).map_err(|e| Error::io("renaming to", &done, e))?;
     let synced = fs::File::open(&folder).and_then(|f| f.sync_all());
@@ -149,28 +161,60 @@ fn remove(folder: &Path) -> Result<()> {
     }
 }
 
-fn write_progress(path: &Path, progress: &Progress) -> Result<()> {
-    let mut bytes = postcard::to_stdvec(progress).map_err(|e| Error::format(path, e.to_string()))?;
+/// The checksums of [`OTHERS`] in `folder`.
+fn checksums(folder: &Path) -> Result<Checksums> {
+    let mut sums = Checksums::default();
+    for (sum, name) in sums.iter_mut().zip(OTHERS) {
+        *sum = checksum(&folder.join(name))?;
+    }
+    Ok(sums)
+}
+
+/// A file's CRC-32.
+fn checksum(path: &Path) -> Result<u32> {
+    let failed = |e| Error::io("reading", path, e);
+    let mut file = fs::File::open(path).map_err(failed)?;
+    let mut sum = crc32fast::Hasher::new();
+    let mut part = vec![0; 1 << 20];
+    loop {
+        match file.read(&mut part).map_err(failed)? {
+            0 => return Ok(sum.finalize()),
+            count => sum.update(&part[..count]),
+        }
+    }
+}
+
+fn write_progress(path: &Path, progress: &Progress, checksums: &Checksums) -> Result<()> {
+    let mut bytes =
+        postcard::to_stdvec(&(progress, checksums)).map_err(|e| Error::format(path, e.to_string()))?;
     let sum = crc32fast::hash(&bytes);
     bytes.extend_from_slice(&sum.to_le_bytes());
     write_atomic(path, &bytes)
 }
 
-fn read_progress(path: &Path, game: &dyn AnyGame) -> Result<Progress> {
+/// What [`write_progress`] wrote; no checksums where that did not write them yet.
+fn read_progress(path: &Path, game: &dyn AnyGame) -> Result<(Progress, Option<Checksums>)> {
     let bytes = fs::read(path).map_err(|e| Error::io("reading", path, e))?;
     let whole =
         bytes.split_last_chunk::<4>().filter(|(body, sum)| crc32fast::hash(body).to_le_bytes() == **sum);
     let Some((body, _)) = whole else {
         return Err(Error::format(path, "cut short or damaged (checksum differs)"));
     };
-    let progress: Progress = postcard::from_bytes(body).map_err(|e| Error::format(path, e.to_string()))?;
-    if progress.format != FORMAT {
+    let malformed = |e: postcard::Error| Error::format(path, e.to_string());
+    // It comes first, whatever follows it in that format.
+    let (format, _) = postcard::take_from_bytes::<u32>(body).map_err(malformed)?;
+    if !(WITHOUT_CHECKSUMS..=FORMAT).contains(&format) {
         return Err(Error::Mismatch {
             what: format!("format of {}", path.display()),
-            found: progress.format.to_string(),
+            found: format.to_string(),
             expected: FORMAT.to_string(),
         });
     }
+    let (progress, rest) = postcard::take_from_bytes::<Progress>(body).map_err(malformed)?;
+    let checksums = match format {
+        WITHOUT_CHECKSUMS => None,
+        _ => Some(postcard::from_bytes(rest).map_err(malformed)?),
+    };
     if progress.game != game.name() || progress.lanes.iter().any(|l| l.state.len() != game.state_size()) {
         return Err(Error::Mismatch {
             what: format!("game of {}", path.display()),
@@ -178,7 +222,7 @@ fn read_progress(path: &Path, game: &dyn AnyGame) -> Result<Progress> {
             expected: game.name().to_string(),
         });
     }
-    Ok(progress)
+    Ok((progress, checksums))
 }
 
 /// Reads the checkpoint in `folder`.
@@ -186,11 +230,69 @@ fn read_progress(path: &Path, game: &dyn AnyGame) -> Result<Progress> {
 /// # Errors
 /// [`Error::Io`], [`Error::Format`] or [`Error::Mismatch`] naming the file.
 pub fn load(folder: &Path, game: &dyn AnyGame, capacity: usize) -> Result<Checkpoint> {
-    let progress = read_progress(&folder.join("progress.bin"), game)?;
-    Ok(Checkpoint {
+    let (progress, checksums) = read_progress(&folder.join(PROGRESS), game)?;
+    let loaded = Checkpoint {
         counters: progress.counters,
         lanes: progress.lanes,
-        trainer: load_arrays(&folder.join("trainer.safetensors"))?.0,
-        replay: Replay::load(game, capacity, &folder.join("replay.safetensors"))?,
-    })
+        trainer: load_arrays(&folder.join(TRAINER))?.0,
+        replay: Replay::load(game, capacity, &folder.join(REPLAY))?,
+    };
+    for (name, expected) in OTHERS.into_iter().zip(checksums.into_iter().flatten()) {
+        let path = folder.join(name);
+        if checksum(&path)? != expected {
+            return Err(Error::format(path, "cut short or damaged (checksum differs)"));
+        }
+    }
+    Ok(loaded)
+}
+
+/// Reads the latest checkpoint of the run in `dir`; None where there is none.
+///
+/// # Errors
+/// As [`load`]; where an earlier checkpoint stands, it is said how to go on from that.
+pub fn load_latest(dir: &Path, game: &dyn AnyGame, capacity: usize) -> Result<Option<Checkpoint>> {
+    let mut all = list(dir)?;
+    let Some((_, folder)) = all.pop() else { return Ok(None) };
+    let loaded = load(&folder, game, capacity).map_err(|error| match (error, all.last()) {
+        (Error::Format { path, what }, Some((epoch, _))) => {
+            let way = format!("to go on from epoch {epoch}, move {} away", folder.display());
+            Error::Format { path, what: format!("{what}; {way}") }
+        }
+        (error, _) => error,
+    });
+    loaded.map(Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::batch::any_game;
+
+    /// What [`read_progress`] finds in the progress of `format`, without checksums.
+    fn read_as(format: u32) -> Result<(Progress, Option<Checksums>)> {
+        let game = any_game("tic_tac_toe", &toml::Table::new())?;
+        let counters = Counters { epoch: 7, ..Counters::default() };
+        let progress = Progress { format, game: "tic_tac_toe".into(), counters, lanes: Vec::new() };
+        let mut bytes = postcard::to_stdvec(&progress).expect("in memory");
+        bytes.extend_from_slice(&crc32fast::hash(&bytes).to_le_bytes());
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join(PROGRESS);
+        fs::write(&path, bytes).expect("written");
+        read_progress(&path, game.as_ref())
+    }
+
+    #[test]
+    fn progress_from_before_checksums_is_read() {
+        let (progress, checksums) = read_as(WITHOUT_CHECKSUMS).expect("read");
+        assert_eq!((progress.counters.epoch, checksums), (7, None));
+    }
+
+    #[test]
+    fn progress_of_other_formats_is_refused() {
+        for format in [0, FORMAT + 1] {
+            let error = read_as(format).map(drop).expect_err("refused").to_string();
+            assert!(error.contains(&format!("found {format}, expected {FORMAT}")), "{error}");
+        }
+        assert!(matches!(read_as(FORMAT), Err(Error::Format { .. })), "its checksums are missing");
+    }
 }

@@ -115,15 +115,14 @@ impl Run {
     pub fn resume_on(machine: Box<dyn Machine>, config: Config, dir: &Path, threads: usize) -> Result<Self> {
         let rules = Rules::new(machine, &config, threads)?;
         let lock = lock(dir)?;
-        let Some((_, folder)) = checkpoint::list(dir)?.pop() else {
+        let latest = checkpoint::load_latest(dir, rules.game.as_ref(), config.replay.capacity)?;
+        let Some(Checkpoint { counters, lanes, trainer: state, replay }) = latest else {
             let is_new = dir.join(CONFIG).exists() && !dir.join(metrics::FILE_NAME).exists();
             return match is_new {
                 true => Self::begin(config, rules, dir, lock, threads),
                 false => Err(Error::format(dir, "holds no checkpoint to resume from")),
             };
         };
-        let Checkpoint { counters, lanes, trainer: state, replay } =
-            checkpoint::load(&folder, rules.game.as_ref(), config.replay.capacity)?;
         let trainer = rules.machine.learner(&config, &rules.game, &rules.spec, Some(&state))?;
         let begun = Begun { trainer, replay, lanes, counters, lock };
         let run = Self::assemble(config, rules, dir, begun, threads)?;
