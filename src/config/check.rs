@@ -1,0 +1,123 @@
+//! What a configuration must be like, by section and across sections.
+
+use super::{Arch, Config, Precision, SearchEngine, TensorCores, TrainPrecision};
+use crate::error::{Error, Result};
+use std::ops::RangeInclusive;
+
+fn within<T: PartialOrd + std::fmt::Display>(key: &str, got: T, range: RangeInclusive<T>) -> Result<()> {
+    if range.contains(&got) {
+        return Ok(());
+    }
+    Err(Error::config(key, got, format!("{}..={}", range.start(), range.end())))
+}
+
+impl Config {
+    /// Refuses what cannot be used.
+    ///
+    /// # Errors
+    /// [`Error::Config`] with the first key that is wrong.
+    pub(super) fn check(&self) -> Result<()> {
+        if let Some(name) = self.game.get("name")
+            && name.as_str().is_none()
+        {
+            return Err(Error::config("game.name", name, "a string"));
+        }
+        let n = &self.net;
+        within("net.blocks", n.blocks, 1..=256)?;
+        within("net.channels", n.channels, 1..=4096)?;
+        within("net.policy_channels", n.policy_channels, 1..=1024)?;
+        within("net.value_channels", n.value_channels, 1..=1024)?;
+        within("net.value_hidden", n.value_hidden, 1..=4096)?;
+        self.check_precision()?;
+        self.check_tensor_cores()?;
+        let s = &self.search;
+        within("search.simulations", s.simulations, 1..=1_000_000)?;
+        within("search.leaves", s.leaves, 1..=4096)?;
+        within("search.nodes", s.nodes, 0..=100_000_000)?;
+        within("search.c_init", s.c_init, 0.0..=100.0)?;
+        within("search.c_base", s.c_base, 1.0..=1e9)?;
+        within("search.fpu_reduction", s.fpu_reduction, 0.0..=2.0)?;
+        within("search.noise_fraction", s.noise_fraction, 0.0..=1.0)?;
+        within("search.noise_alpha", s.noise_alpha, 0.0..=1000.0)?;
+        within("search.considered", s.considered, 1..=65_536)?;
+        within("search.c_visit", s.c_visit, 0.0..=1e6)?;
+        within("search.c_scale", s.c_scale, 0.0..=1e3)?;
+        within("search.inherit_cap", s.inherit_cap, 0.0..=1000.0)?;
+        within("search.min_simulations", s.min_simulations, 1..=1_000_000)?;
+        within("search.determinisations", s.determinisations, 1..=4096)?;
+        within("search.cache_entries", s.cache_entries, 0..=1 << 32)?;
+        within("search.root_cache", s.root_cache, 0..=10_000_000)?;
+        if s.engine == SearchEngine::Reference && s.root_cache > 0 {
+            let expected = "0, since search.engine = \"reference\" keeps no trees";
+            return Err(Error::config("search.root_cache", s.root_cache, expected));
+        }
+        let p = &self.selfplay;
+        let playing = self.run.device.all().len();
+        within("selfplay.games", p.games, playing..=1_048_576)?;
+        within("selfplay.samples_per_epoch", p.samples_per_epoch, 1..=1_000_000_000)?;
+        within("selfplay.stride", p.stride, 1..=1_000_000)?;
+        within("selfplay.opening_plies", p.opening_plies, 0..=10_000)?;
+        within("selfplay.opening_none", p.opening_none, 0.0..=1.0)?;
+        within("selfplay.value_mix", p.value_mix, 0.0..=1.0)?;
+        within("selfplay.fast_fraction", p.fast_fraction, 0.0..=0.99)?;
+        within("selfplay.fast_simulations", p.fast_simulations, 1..=1_000_000)?;
+        within("replay.capacity", self.replay.capacity, 1..=1_000_000_000)?;
+        let t = &self.train;
+        let training = self.training_devices();
+        if training.is_cpu() && t.precision != TrainPrecision::F32 {
+            let got = format!("{:?}", t.precision).to_lowercase();
+            let expected = "f32 where training is on the CPU: net.device is not a GPU";
+            return Err(Error::config("train.precision", got, expected));
+        }
+        within("train.lr", t.lr, 0.0..=100.0)?;
+        within("train.momentum", t.momentum, 0.0..=0.9999)?;
+        within("train.beta2", t.beta2, 0.0..=0.999_999)?;
+        within("train.weight_decay", t.weight_decay, 0.0..=10.0)?;
+        within("train.clip_norm", t.clip_norm, 0.0..=1e6)?;
+        within("train.lr_updates", t.lr_updates, 1..=1_000_000_000_000)?;
+        within("train.lr_final", t.lr_final, 0.0..=1.0)?;
+        within("train.lr_step_factor", t.lr_step_factor, 1.0..=1e6)?;
+        within("train.batch", t.batch, training.all().len()..=1_048_576)?;
+        within("train.accumulate", t.accumulate, 1..=4096)?;
+        within("train.reuse", t.reuse, 0.0..=1000.0)?;
+        within("train.min_samples", t.min_samples, 1..=1_000_000_000)?;
+        within("train.value_weight", t.value_weight, 0.0..=1000.0)?;
+        let r = &self.run;
+        within("run.minutes", r.minutes, 0.0..=1e7)?;
+        within("run.threads", r.threads, 0..=4096)?;
+        within("run.keep_checkpoints", r.keep_checkpoints, 1..=100_000)?;
+        r.device.check("run.device")?;
+        self.network_devices().check("net.device")?;
+        within("eval.simulations", self.eval.simulations, 1..=1_000_000)?;
+        within("eval.determinisations", self.eval.determinisations, 0..=4096)?;
+        within("eval.positions", self.eval.positions, 1..=1_000_000)?;
+        within("eval.match_games", self.eval.match_games, 1..=1_000_000)?;
+        Ok(())
+    }
+
+    /// Refuses a number format that the network does not have where it is.
+    fn check_precision(&self) -> Result<()> {
+        let on_gpu = !self.network_devices().is_cpu();
+        let expected = match (on_gpu, self.net.arch, self.net.precision) {
+            (_, _, Precision::F32)
+            | (false, _, Precision::Bf16)
+            | (false, Arch::Resnet | Arch::Mlp, Precision::Int8)
+            | (true, _, Precision::Bf16 | Precision::F16 | Precision::Tf32) => return Ok(()),
+            (false, Arch::Edge, _) => "f32 or bf16 where net.arch = \"edge\"",
+            (false, ..) => "f32, bf16 or int8 on the CPU",
+            (true, ..) => "f32, tf32, bf16 or f16 on a GPU, or net.device = \"cpu\"",
+        };
+        let got = format!("{:?}", self.net.precision).to_lowercase();
+        Err(Error::config("net.precision", got, expected))
+    }
+
+    /// Refuses an instruction for 16 bits where there are others, or no GPU.
+    fn check_tensor_cores(&self) -> Result<()> {
+        let sixteen_bits = matches!(self.net.precision, Precision::Bf16 | Precision::F16);
+        if self.net.tensor_cores == TensorCores::Mma || (sixteen_bits && !self.network_devices().is_cpu()) {
+            return Ok(());
+        }
+        let expected = "mma, or net.precision = \"bf16\" or \"f16\" on a GPU";
+        Err(Error::config("net.tensor_cores", "wgmma", expected))
+    }
+}
