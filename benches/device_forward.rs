@@ -2,9 +2,11 @@
 //!
 //!     cargo bench --bench device_forward
 //!     cargo bench --bench device_forward -- 6x128 --slots 4096,32768 --numbers f16
+//!     cargo bench --bench device_forward -- 6x128 --tensor-cores mma,wgmma
 //!
 //! Two peaks are measured first: `gemm` is cuBLAS's product of large matrices in bf16, of which `share` is a share;
-//! `mma` is the instruction of the layers, run flat out. Operations are counted with all nine taps of every square.
+//! `mma` is the instruction mma.sync, run flat out. Operations are counted with all nine taps of every square, and for
+//! `share_of_gemm_on_board` with those on the board alone.
 
 use clap::Parser;
 use cudarc::cublas::result::CublasError;
@@ -16,11 +18,13 @@ use serde_json::json;
 use std::time::Instant;
 use vecaz::backend::kernels::cuda::{CudaDevice, CudaLibrary};
 use vecaz::backend::kernels::device::{Arg, Device, LaunchShape};
-use vecaz::backend::kernels::forward::{DeviceForward, Numbers, PEAK_BLOCK, PEAK_PRODUCTS, peak_program};
+use vecaz::backend::kernels::forward::{
+    Arithmetic, DeviceForward, Numbers, PEAK_BLOCK, PEAK_PRODUCTS, peak_program,
+};
 use vecaz::backend::kernels::network::{DeviceNetwork, Slots};
 use vecaz::backend::kernels::store::Store;
 use vecaz::batch::any_game;
-use vecaz::config::{Arch, NetConfig};
+use vecaz::config::{Arch, NetConfig, TensorCores};
 use vecaz::error::{Error, Result};
 use vecaz::net::spec::NetSpec;
 use vecaz::rng::{Key, Purpose};
@@ -46,6 +50,9 @@ struct Args {
     /// bf16, f16, tf32 or f32.
     #[arg(long, default_value = "bf16")]
     numbers: String,
+    /// mma, wgmma on Hopper, or both, one after the other for each batch.
+    #[arg(long, value_delimiter = ',', default_value = "mma")]
+    tensor_cores: Vec<String>,
     /// Seconds of each measurement at least.
     #[arg(long, default_value_t = 0.5)]
     seconds: f64,
@@ -137,8 +144,41 @@ fn mma_peak(args: &Args, device: &CudaDevice, numbers: Numbers) -> Result<f64> {
     Ok(2.0 * halves * (warps * u64::from(rounds) * PEAK_PRODUCTS) as f64 / seconds)
 }
 
+/// One line: `num` positions at once through `spec`.
+fn measure(
+    args: &Args,
+    device: &CudaDevice,
+    (name, spec): (&str, &NetSpec),
+    (arithmetic, num): (Arithmetic, usize),
+    (gemm, mma): (f64, Option<f64>),
+) -> Result<()> {
+    let weights = spec.random(Key::new(1, Purpose::Weights));
+    let mut net = DeviceForward::new(device, spec, &weights, arithmetic, num)?;
+    let obs = device.alloc(4 * num * spec.obs.len())?;
+    let mut logits = device.alloc(4 * num * spec.num_actions)?;
+    let mut answers = device.alloc(4 * num * spec.num_players)?;
+    let operations = |products: usize| 2.0 * products as f64 * num as f64;
+    let (flops, on_board) = (operations(net.products()), operations(net.products_on_board()));
+    let work = || net.forward(device, Slots { num, obs: &obs, logits: &mut logits, answers: &mut answers });
+    let seconds = seconds_of(args.seconds, work, || device.synchronise())?;
+    let line = json!({
+        "network": name, "numbers": args.numbers, "tensor_cores": arithmetic.cores, "slots": num,
+        "microseconds": 1e6 * seconds, "positions_per_second": num as f64 / seconds,
+        "tflops": flops / seconds / 1e12, "share_of_gemm": flops / seconds / gemm,
+        "share_of_gemm_on_board": on_board / seconds / gemm, "share_of_mma": mma.map(|mma| flops / seconds / mma),
+    });
+    println!("{line}");
+    Ok(())
+}
+
 fn main() -> Result<()> {
     let args = Args::parse();
+    let cores = args.tensor_cores.iter().map(|name| match name.as_str() {
+        "mma" => Ok(TensorCores::Mma),
+        "wgmma" => Ok(TensorCores::Wgmma),
+        other => Err(Error::unsupported(format!("tensor cores {other}"), "expected mma or wgmma")),
+    });
+    let cores = cores.collect::<Result<Vec<_>>>()?;
     let numbers = match args.numbers.as_str() {
         "bf16" => Numbers::Bf16,
         "f16" => Numbers::F16,
@@ -163,22 +203,11 @@ fn main() -> Result<()> {
         if !args.networks.is_empty() && !args.networks.contains(&name) {
             continue;
         }
-        let weights = spec.random(Key::new(1, Purpose::Weights));
         for &num in &args.slots {
-            let mut net = DeviceForward::new(&device, &spec, &weights, numbers, num)?;
-            let obs = device.alloc(4 * num * spec.obs.len())?;
-            let mut logits = device.alloc(4 * num * spec.num_actions)?;
-            let mut answers = device.alloc(4 * num * spec.num_players)?;
-            let flops = 2.0 * net.products() as f64 * num as f64;
-            let work =
-                || net.forward(&device, Slots { num, obs: &obs, logits: &mut logits, answers: &mut answers });
-            let seconds = seconds_of(args.seconds, work, || device.synchronise())?;
-            let line = json!({
-                "network": name, "numbers": args.numbers, "slots": num, "microseconds": 1e6 * seconds,
-                "positions_per_second": num as f64 / seconds, "tflops": flops / seconds / 1e12,
-                "share_of_gemm": flops / seconds / gemm, "share_of_mma": mma.map(|mma| flops / seconds / mma),
-            });
-            println!("{line}");
+            for &cores in &cores {
+                let arithmetic = Arithmetic { numbers, cores };
+                measure(&args, &device, (&name, &spec), (arithmetic, num), (gemm, mma))?;
+            }
         }
     }
     Ok(())

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# Everything that needs a GPU, on a machine that has one but neither cargo nor a network, in twice ten minutes at most.
+# Everything that needs a GPU, on a machine that has one but neither cargo nor a network, in ten minutes at most for each command.
 #
 #   benches/gpu_machine.sh pack FOLDER [GPU]          where cargo is: builds, and packs all that is carried; GPU is its compute
 #                                                     capability and multiprocessors, `90 132` for an H100 or H200
 #   FOLDER/gpu_machine.sh measure OUT                 where the GPU is: results.json, page.md and every part's log in OUT
 #   FOLDER/gpu_machine.sh network OUT                 the same for networks; OUT may be that of `measure`
+#   FOLDER/gpu_machine.sh learn OUT                   the same for learning Connect Four from zero, in five minutes
 #
 # `measure`: every test against the CPU, compute-sanitizer on small runs, pure search, random play with pgx beside it, and PyTorch's
-# forward. `network`: forward, training and search with a network, PyTorch and mctx + pgx beside them, and Connect Four from zero. Each
+# forward. `network`: forward, training and search with a network, PyTorch and mctx + pgx beside them. Each
 # part has its own time limit; one that fails or runs out of time does not keep the others from running. The GPU machine's python3
 # must have JAX and PyTorch for CUDA; pgx and mctx are carried.
 set -euo pipefail
@@ -40,9 +41,13 @@ connect_four | | resnet 6x64 bf16 1,16,128,1024,4096,16384,32768
 connect_four | | resnet 6x128 bf16 1,16,128,512,1024,2048,4096,16384,32768
 connect_four | | resnet 20x256 bf16 1,16,128,1024,4096,16384,32768
 clique | n = 14 | edge 3x64 bf16 1,16,128,1024,4096,16384,32768
+connect_four | | resnet 6x64 bf16 1024,4096,16384,32768 wgmma
+connect_four | | resnet 6x128 bf16 1024,4096,16384,32768 wgmma
+connect_four | | resnet 20x256 bf16 1024,4096,16384,32768 wgmma
 hex | size = 13 | resnet 6x64 bf16 4096
 connect_four | | training bf16
 connect_four | | training f32
+connect_four | | training f16
 EOF
 }
 
@@ -121,6 +126,7 @@ unpack() {
     export PYTHONPATH=${PYTHONPATH:+$PYTHONPATH:}$bin/python VECAZ_REQUIRE_CUDA=1
     touch "$out/parts.tsv"
     cp "$bin/commit" "$out/commit"
+    export VECAZ_LOG=vecaz=info # tells what was not compiled beforehand
     part machine 10 nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.max.sm --format=csv
 }
 
@@ -141,11 +147,23 @@ watched() {
 
 measure() {
     unpack "$1"
-    part parity 120 "$bin/cuda_parity" --test-threads 1
-    local small=("$bin/vecaz" bench-scaling --device cuda --net uniform --seconds 0.01 --sims 24 --games 5)
+    # Each test in a process of its own: what one breaks does not keep the others from running. Most of their time is compiling.
+    local test
+    for test in $("$bin/cuda_parity" --list --format terse | sed -n 's/: test$//p'); do
+        part "parity-$test" 200 "$bin/cuda_parity" --exact "$test" &
+    done
+    wait
+    # Races are looked for in shared memory only, which networks use; searches have barriers of warps.
+    local few=("$bin/vecaz" bench-scaling --device cuda --seconds 0.01)
+    for tool in memcheck synccheck; do
+        part "$tool-connect_four" 20 compute-sanitizer --tool $tool --error-exitcode 9 \
+            "${few[@]}" --net uniform --sims 24 --games 5 --game connect_four
+        part "$tool-blob" 20 compute-sanitizer --tool $tool --error-exitcode 9 \
+            "${few[@]}" --net uniform --sims 24 --games 5 --game blob
+    done
     for tool in memcheck racecheck; do
-        part "$tool-connect_four" 20 compute-sanitizer --tool $tool --error-exitcode 9 "${small[@]}" --game connect_four
-        part "$tool-blob" 20 compute-sanitizer --tool $tool --error-exitcode 9 "${small[@]}" --game blob
+        part "$tool-network" 40 compute-sanitizer --tool $tool --error-exitcode 9 \
+            "${few[@]}" --net 2x32 --set net.precision=bf16 --sims 8 --games 16 --game connect_four
     done
     local scaling=("$bin/vecaz" bench-scaling --device cuda --net uniform --seconds 2)
     part search-connect_four 60 "${scaling[@]}" --game connect_four --sims 800 \
@@ -160,6 +178,11 @@ measure() {
 network() {
     unpack "$1"
     part forward 40 "$bin/device_forward" --seconds 0.3
+    # wgmma is Hopper's alone.
+    if nvidia-smi --query-gpu=compute_cap --format=csv,noheader | grep -q '^9\.0$'; then
+        part forward-wgmma 40 "$bin/device_forward" 6x64 6x128 20x256 --tensor-cores mma,wgmma \
+            --slots 1024,4096,16384,32768 --seconds 0.3
+    fi
     local scaling=("$bin/vecaz" bench-scaling --set net.precision=bf16 --seconds 1 --sims 200)
     part search-network 90 "${scaling[@]}" --device cuda --game connect_four --net 2x32,6x64,6x128 \
         --games 1,128,1024,4096,32768 --json "$out/search-network.json"
@@ -175,16 +198,21 @@ network() {
     for net in 2x32 6x64 6x128; do
         part "mctx-$net" 35 bash -o pipefail -c 'python3 "$0"/mctx_search.py "$1" 4096 200 5 bfloat16 | tee -a "$2"' "$bin" "$net" "$out/mctx.jsonl"
     done
-    part train 35 "$bin/device_train" --batches 512,2048,8192 --seconds 0.5
-    part train-torch 35 python3 "$bin/torch_resnet.py" 2x32,6x64,6x128 cuda 512,2048,8192
-    watched learn 150 "$bin/vecaz" run --config connect_four_gpu --minutes 2.3 --out "$out/learn"
-    watched learn-overlapped 45 "$bin/vecaz" run --config connect_four_gpu --minutes 0.5 \
+    part train 60 "$bin/device_train" --batches 512,2048,8192 --seconds 0.5
+    part train-torch 60 python3 "$bin/torch_resnet.py" 2x32,6x64,6x128 cuda 512,2048,8192
+    finish
+}
+
+learn() {
+    unpack "$1"
+    watched learn 190 "$bin/vecaz" run --config connect_four_gpu --minutes 2.9 --out "$out/learn"
+    watched learn-overlapped 60 "$bin/vecaz" run --config connect_four_gpu --minutes 0.8 \
         --set train.order=overlapped --out "$out/learn-overlapped"
     finish
 }
 
 case ${1:-} in
-pack | measure | network) if [ $# -ge 2 ]; then "$@"; exit; fi ;;
+pack | measure | network | learn) if [ $# -ge 2 ]; then "$@"; exit; fi ;;
 esac
-sed -n '2,13s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
+sed -n '2,14s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
 exit 2

@@ -135,17 +135,22 @@ def beside_table(rows, peers):
 
 def forward_table(rows, peers):
     theirs = {(peer["net"], peer["batch"]): peer["positions_per_second"] for peer in peers}
-    head = ("network", "N", "positions/s", "TFLOP/s", "% of cuBLAS's peak", "% of the instruction's peak", "over PyTorch (cuDNN)")
+    head = (
+        "network", "by", "N", "positions/s", "TFLOP/s", "% of cuBLAS's peak", "on the board", "% of mma.sync's peak",
+        "over PyTorch (cuDNN)",
+    )  # fmt: skip
     ratio = lambda row, other: f"{row['positions_per_second'] / other:.2f}" if other else "-"
     return table(
         head,
         [
             (
                 row["network"],
+                row["tensor_cores"],
                 row["slots"],
                 f"{row['positions_per_second']:.0f}",
                 f"{row['tflops']:.1f}",
                 percent(row["share_of_gemm"]),
+                percent(row["share_of_gemm_on_board"]),
                 percent(row["share_of_mma"]),
                 ratio(row, theirs.get((row["network"], row["slots"]))),
             )
@@ -213,6 +218,8 @@ def sections(result):
     yield "Pure search, Hex 11", result["search_hex"] and search_table(result["search_hex"])
     yield "Random play", result["random_play"] and play_table(result["random_play"], result["pgx"])
     yield "Forward, bf16", result["forward"] and forward_table(result["forward"], result["forward_torch"])
+    by_wgmma = result["forward_wgmma"]
+    yield "Forward by mma and by wgmma, bf16", by_wgmma and forward_table(by_wgmma, result["forward_torch"])
     yield "Search with the network beside the trees, Connect Four", network and network_table(network)
     yield "Its kernels", network and kernel_table(network)
     yield "Beside mctx + pgx", network and result["mctx"] and beside_table(network, result["mctx"])
@@ -227,7 +234,7 @@ def sections(result):
 
 def page(result):
     machine = "\n".join(result["parts"][0]["last_lines"]) if result["parts"] else ""
-    text = f"# On a GPU, {result['date']}\n\nCommit {result['commit'][:10]}. `benches/gpu_machine.sh measure`, then `network`.\n\n"
+    text = f"# On a GPU, {result['date']}\n\nCommit {result['commit'][:10]}. `benches/gpu_machine.sh measure`, then `network` and `learn`.\n\n"
     text += "    " + machine.replace("\n", "\n    ") + "\n\n"
     rows = [(p["name"], verdict(p), p["seconds"], f"`{p['command']}`") for p in result["parts"]]
     text += table(("part", "result", "seconds", "command"), rows)
@@ -250,6 +257,7 @@ def main():
         "random_play": rows_of(folder, "random_play"),
         "pgx": rows_of(folder, "pgx"),
         "forward": lines_of(folder, "forward.log"),
+        "forward_wgmma": lines_of(folder, "forward-wgmma.log"),
         "forward_torch": lines_of(folder, "forward-torch.log"),
         "search_network": rows_of(folder, "search-network") + rows_of(folder, "search-large"),
         "mctx": lines_of(folder, "mctx.jsonl"),

@@ -53,9 +53,9 @@ VZ_KERNEL number_leaves(VZ_ROWS_ARGUMENTS) {
     search::number_leaves(VZ_ROWS, shared);
 }
 
-// One block of 128 threads.
+// One block.
 VZ_KERNEL count_rows(VZ_ROWS_ARGUMENTS, search::Totals* out) {
-    __shared__ search::Totals shared[128];
+    __shared__ search::Totals shared[search::MOST_WARPS];
     search::count_rows(VZ_ROWS, shared, out);
 }
 

@@ -5,12 +5,13 @@
 //! any other lane. Everything a lane does depends on its own number alone, so games do not depend on how lanes are split, nor
 //! on which thread takes which shard through a pass.
 
+mod entering;
 mod halves;
 mod lane;
 mod turns;
 
 use crate::act::{Choice, choose, sum_determinisations};
-use crate::backend::lanes::{LaneStart, Lead, PlayPlan};
+use crate::backend::lanes::{Decided, LaneStart, Lead, PlayPlan};
 use crate::backend::plan::{BackendPlan, Reuse};
 use crate::backend::times::{KernelTime, PassParts};
 use crate::backend::{Backend, PlyPlan, RootCache, games_backend};
@@ -24,6 +25,7 @@ use crate::search::eval_cache::{EntryShape, EvalCache};
 use crate::search::root::{Exploration, RootSummary, RowKey};
 use crate::search::{PassClock, SearchParams};
 use crate::searcher::Searcher;
+use entering::{enter_all, threads_for};
 use lane::new_lane;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -363,12 +365,16 @@ impl Shard {
 
     /// A stride that the backend leads: what it decided is entered in the lanes.
     fn follow(&mut self, network: &mut dyn Network, passes: u32, most_passes: u32) -> Result<()> {
-        let after = self.pass + u64::from(passes);
-        for decided in self.searcher.play_with(network, passes, most_passes)? {
-            self.pass = self.taken_over + u64::from(decided.pass);
-            self.enter(decided.lane, &decided.summary, decided.place);
-        }
-        self.pass = after;
+        let mut decided = self.searcher.play_with(network, passes, most_passes)?;
+        decided.sort_unstable_by_key(|decided| (decided.lane, decided.pass));
+        self.searcher.clock.plies += decided.len() as u64;
+        let (plan, game, taken_over) = (&self.plan, self.game.as_ref(), self.taken_over);
+        let enter = |lane: &mut Lane, decided: &Decided| {
+            let finished = lane.enter(game, plan, &decided.summary, decided.place)?;
+            Some((taken_over + u64::from(decided.pass), finished))
+        };
+        self.finished.extend(enter_all(&mut self.lanes, &decided, threads_for(decided.len()), enter));
+        self.pass += u64::from(passes);
         Ok(())
     }
 
@@ -403,10 +409,11 @@ impl Shard {
         };
         let mut rng = lane.key(&self.plan, 0).key(Purpose::Act).stream();
         let place = choose(&self.summary, choice, &mut rng);
-        let summary = std::mem::take(&mut self.summary);
-        let entered = self.enter(i, &summary, place);
-        self.summary = summary;
-        if entered == Entered::NewGame || self.game.sizes().hidden_information {
+        self.searcher.clock.plies += 1;
+        let finished = self.lanes[i].enter(self.game.as_ref(), &self.plan, &self.summary, place);
+        let is_new = finished.is_some();
+        self.finished.extend(finished.map(|finished| (self.pass, finished)));
+        if is_new || self.game.sizes().hidden_information {
             self.begin_ply(i, cache);
             return;
         }
@@ -414,25 +421,6 @@ impl Shard {
             self.searcher.backend.advance(i, self.lanes[i].actions[ply]);
         }
         self.begin_rows(i);
-    }
-
-    /// Enters a decided ply in lane `i`: its sample, the action, what chance deals then, and the next game where this one
-    /// is over.
-    fn enter(&mut self, i: usize, summary: &RootSummary, place: usize) -> Entered {
-        self.searcher.clock.plies += 1;
-        let (plan, game, lane) = (&self.plan, self.game.as_ref(), &mut self.lanes[i]);
-        if !is_fast(plan, lane.key(plan, 0)) {
-            lane.record(summary);
-        }
-        lane.step(game, summary.actions[place]);
-        lane.deal(game, plan);
-        if game.turn(&lane.state) != Turn::Over {
-            return Entered::Ply;
-        }
-        let finished = lane.finish(game, plan);
-        self.finished.push((self.pass, finished));
-        lane.open(game, plan);
-        Entered::NewGame
     }
 
     fn summarise(&mut self, i: usize) {
@@ -481,15 +469,6 @@ impl Shard {
             self.searcher.backend.begin(i * d + j, plan);
         }
     }
-}
-
-/// What a decided ply led to.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Entered {
-    /// The game goes on.
-    Ply,
-    /// It was over, and another has begun.
-    NewGame,
 }
 
 /// Whether a ply gets the small budget and makes no sample.

@@ -51,8 +51,35 @@ VZ_DEVICE void number_leaves(const Rows& rows, u32* shared) {
     }
 }
 
+// Adds what others have done.
+VZ_DEVICE void add_totals(Totals& to, const Totals& other) {
+    to.passes += other.passes;
+    to.leaves += other.leaves;
+    to.asked += other.asked;
+    to.simulations += other.simulations;
+    to.depth_sum += other.depth_sum;
+    to.depth_max = larger(to.depth_max, other.depth_max);
+    to.unfinished += other.unfinished;
+}
+
+// What the lanes of a warp have done together. All lanes.
+VZ_DEVICE Totals warp_totals(Totals mine) {
+    for (int distance = WARP / 2; distance > 0; distance /= 2) {
+        Totals other{};
+        other.passes = __shfl_xor_sync(ALL_LANES, mine.passes, distance);
+        other.leaves = __shfl_xor_sync(ALL_LANES, mine.leaves, distance);
+        other.asked = __shfl_xor_sync(ALL_LANES, mine.asked, distance);
+        other.simulations = __shfl_xor_sync(ALL_LANES, mine.simulations, distance);
+        other.depth_sum = __shfl_xor_sync(ALL_LANES, mine.depth_sum, distance);
+        other.depth_max = __shfl_xor_sync(ALL_LANES, mine.depth_max, distance);
+        other.unfinished = __shfl_xor_sync(ALL_LANES, mine.unfinished, distance);
+        add_totals(mine, other);
+    }
+    return mine;
+}
+
 // Sums what the rows have done, and sets their counts to 0; one bit for each row with simulations left goes behind the
-// totals. `shared` [blockDim.x]. One block.
+// totals. `shared` [MOST_WARPS]. One block.
 VZ_DEVICE void count_rows(const Rows& rows, Totals* shared, Totals* out) {
     Totals mine{};
     u32* bits = (u32*)(out + 1);
@@ -63,28 +90,20 @@ VZ_DEVICE void count_rows(const Rows& rows, Totals* shared, Totals* out) {
         if (b >= rows.num_rows) continue;
         if (lane() == 0) bits[b / WARP] = mask;
         const RowCounts& done = rows.done[b];
-        mine.passes += done.passes;
-        mine.leaves += done.leaves;
-        mine.asked += done.asked;
-        mine.simulations += done.simulations;
-        mine.depth_sum += done.depth_sum;
-        mine.depth_max = larger(mine.depth_max, (u64)done.depth_max);
-        mine.unfinished += unfinished ? 1 : 0;
+        const u64 depth_max = done.depth_max;
+        add_totals(
+            mine,
+            Totals{
+                done.passes, done.leaves, done.asked, done.simulations, done.depth_sum, depth_max, unfinished ? 1u : 0u, 0
+            }
+        );
         rows.done[b] = RowCounts{};
     }
-    shared[threadIdx.x] = mine;
+    mine = warp_totals(mine);
+    if (lane() == 0) shared[threadIdx.x / WARP] = mine;
     __syncthreads();
     if (threadIdx.x != 0) return;
-    for (u32 i = 1; i < blockDim.x; i++) {
-        const Totals& other = shared[i];
-        mine.passes += other.passes;
-        mine.leaves += other.leaves;
-        mine.asked += other.asked;
-        mine.simulations += other.simulations;
-        mine.depth_sum += other.depth_sum;
-        mine.depth_max = larger(mine.depth_max, other.depth_max);
-        mine.unfinished += other.unfinished;
-    }
+    for (u32 warp = 1; warp < blockDim.x / WARP; warp++) add_totals(mine, shared[warp]);
     *out = mine;
 }
 

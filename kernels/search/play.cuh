@@ -246,10 +246,13 @@ VZ_DEVICE void play_ply(const Rows& rows, const Lanes& lanes, u32 i, LaneRow& ro
 #else
     row.task = BEGIN_PLY;
     const State& state = rows.row(i).states[ROOT];
+    // Lane 0's answer, since it alone may be ahead and writing the next game there.
+    const auto turn = [&] { return from_lane(lane() == 0 ? (int)game_turn(state) : 0, 0); };
     // `advance` ends with a barrier behind all that it writes, but for the row's scalars, which lane 0 alone writes and uses here.
     advance(rows, AdvanceCommand{i, action});
     row.plies += 1;
-    while (game_turn(state) == TURN_CHANCE) {
+    int now = turn();
+    while (now == TURN_CHANCE) {
         u32 outcome = 0;
         if (lane() == 0) {
             const u64* keys = rows.history(i);
@@ -259,8 +262,9 @@ VZ_DEVICE void play_ply(const Rows& rows, const Lanes& lanes, u32 i, LaneRow& ro
         outcome = from_lane(outcome, 0);
         advance(rows, AdvanceCommand{i, outcome});
         row.plies += 1;
+        now = turn();
     }
-    if (game_turn(state) == TURN_OVER) next_game(rows, lanes, i, row);
+    if (now == TURN_OVER) next_game(rows, lanes, i, row);
 #endif
 }
 

@@ -1,6 +1,6 @@
 //! One lane: the game in progress, its random opening, its chance, its samples.
 
-use super::{FinishedGame, Sample};
+use super::{FinishedGame, Sample, is_fast};
 use crate::backend::lanes::{LaneStart, PlayPlan};
 use crate::batch::AnyGame;
 use crate::game::{History, Turn};
@@ -103,6 +103,28 @@ impl Lane {
                 return;
             }
         }
+    }
+
+    /// Enters a decided ply: its sample, the action, what chance deals then, and the next game where this one is over, which is
+    /// returned.
+    pub(super) fn enter(
+        &mut self,
+        game: &dyn AnyGame,
+        plan: &PlayPlan,
+        summary: &RootSummary,
+        place: usize,
+    ) -> Option<FinishedGame> {
+        if !is_fast(plan, self.key(plan, 0)) {
+            self.record(summary);
+        }
+        self.step(game, summary.actions[place]);
+        self.deal(game, plan);
+        if game.turn(&self.state) != Turn::Over {
+            return None;
+        }
+        let finished = self.finish(game, plan);
+        self.open(game, plan);
+        Some(finished)
     }
 
     /// Keeps the searched position as a sample; its value target is the search's until the result is known.

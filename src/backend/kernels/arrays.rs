@@ -10,8 +10,8 @@ use crate::error::Result;
 const WARP: usize = 32;
 /// Warps of a block where each warp works for itself.
 const WARPS: usize = 4;
-/// Threads of the one block that counts rows; the size of an array in `kernels/search.cu`.
-const COUNTING_THREADS: u32 = 128;
+/// The most threads of the one block that counts rows.
+const COUNTING_THREADS: usize = 512;
 /// Threads of the one block that numbers leaves.
 const NUMBERING_THREADS: u32 = 256;
 /// Threads that copy one tree.
@@ -210,7 +210,8 @@ impl<D: Device> Arrays<D> {
     /// # Errors
     /// As [`Arrays::plant_rows`].
     pub fn count_rows(&self) -> Result<()> {
-        self.launch("count_rows", 1, COUNTING_THREADS, [Arg::Buffer(&self.totals, 0)])
+        let threads = self.num_rows.next_multiple_of(WARP).min(COUNTING_THREADS);
+        self.launch("count_rows", 1, threads as u32, [Arg::Buffer(&self.totals, 0)])
     }
 
     /// What the leaves' players see, each in its slot.

@@ -14,6 +14,17 @@ pub struct Program {
     pub headers: Vec<(String, String)>,
     /// Constants, passed as `-DNAME=VALUE`.
     pub defines: Vec<(String, String)>,
+    /// What its code may use.
+    pub code: Code,
+}
+
+/// Which instructions a program has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Code {
+    /// Those that later GPUs have too.
+    Common,
+    /// Some that one architecture has alone, as Hopper has `wgmma`: no other GPU runs it.
+    OfArchitecture,
 }
 
 /// How many threads run a kernel.
@@ -128,7 +139,7 @@ pub trait Device: Send + Sized {
     /// [`crate::Error::Device`] with the size where there is no room.
     fn alloc(&self, bytes: usize) -> Result<Self::Buffer>;
 
-    /// Bytes that can still be allocated, once all that was asked for is done.
+    /// Bytes that can still be allocated, once all that was asked for is done and programs have what they run in.
     ///
     /// # Errors
     /// What the driver says.

@@ -9,8 +9,10 @@ use crate::error::Result;
 use crate::search::root::RootSummary;
 use bytemuck::{Pod, Zeroable};
 
-/// Room for what is decided between two looks of the host, in bytes: that of one pass at least.
-const DECISIONS_BYTES: usize = 64 << 20;
+/// Room for what is decided between two looks of the host, in bytes: an eighth of what the trees take, but at least and at most this;
+/// that of one pass in any case. With 65,536 games of Connect Four and 800 simulations it is enough for 75 passes, with 16,384 of
+/// Hex 11 for 22.
+const DECISIONS_BYTES: [usize; 2] = [64 << 20, 1 << 30];
 /// The most passes between two looks of the host.
 const MOST_PASSES: usize = 4096;
 
@@ -187,7 +189,9 @@ pub fn most_lane_bytes(layout: &Layout, rows: usize) -> usize {
 
 /// Passes between two looks of the host, for `n` lanes.
 fn most_passes(layout: &Layout, n: usize) -> usize {
-    (DECISIONS_BYTES / (n * decision_bytes(layout))).clamp(1, MOST_PASSES)
+    let [least, most] = DECISIONS_BYTES;
+    let room = (n * layout.row_bytes().total() / 8).clamp(least, most);
+    (room / (n * decision_bytes(layout))).clamp(1, MOST_PASSES)
 }
 
 fn decision_bytes(layout: &Layout) -> usize {

@@ -45,6 +45,8 @@ struct Schedules {
 
 /// B rows.
 pub struct Rows<D: Device> {
+    /// Passes with the network beside the rows. First, since it is to be dropped before the programs that it launches.
+    recorded: Recorded<D::Recording>,
     pub arrays: Arrays<D>,
     layout: Layout,
     params: SearchParams,
@@ -61,8 +63,6 @@ pub struct Rows<D: Device> {
     answer: Option<Vec<f32>>,
     /// The lanes that play by themselves.
     lanes: Option<DeviceLanes<D::Buffer>>,
-    /// Passes with the network beside the rows.
-    recorded: Recorded<D::Recording>,
     /// What the network beside the rows takes.
     network: NetworkNeed,
     /// Bytes copied within passes.

@@ -8,6 +8,7 @@ use crate::files::write_atomic;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
+use std::time::Instant;
 
 /// How every file begins.
 const MAGIC: &[u8; 16] = b"vecaz program 1\n";
@@ -43,7 +44,9 @@ impl Store {
         if let Some(program) = fs::read(&path).ok().and_then(|file| unwrap(&file, key)) {
             return Ok(program);
         }
+        let start = Instant::now();
         let program = make()?;
+        tracing::info!("compiled {name} in {:.1} s", start.elapsed().as_secs_f64());
         let stored = fs::create_dir_all(&self.0)
             .map_err(|e| Error::io("creating", &self.0, e))
             .and_then(|()| write_atomic(&path, &wrap(key, &program)));

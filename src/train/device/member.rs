@@ -33,6 +33,9 @@ pub type FillPart<'a, D> = dyn FnMut(&D, &mut Samples<<D as Device>::Buffer>, us
 
 /// A network in training on one device, with its optimiser.
 pub struct Member<D: Device> {
+    /// What has been recorded of every [`Stretch`], for each of the two places that the state can be in. First, since it is to be
+    /// dropped before the program that it launches.
+    recordings: [[Option<D::Recording>; 3]; 2],
     pub device: D,
     limits: Limits,
     /// The others, where there are some.
@@ -47,8 +50,6 @@ pub struct Member<D: Device> {
     squares: D::Buffer,
     shared: Shared<D::Buffer>,
     arrays: Option<Arrays<D::Buffer>>,
-    /// What has been recorded of every [`Stretch`], for each of the two places that the state can be in.
-    recordings: [[Option<D::Recording>; 3]; 2],
     /// Which of them the state is in.
     turn: usize,
     /// True once all kernels of an update have been launched.

@@ -24,7 +24,7 @@ pub fn parts(game: &dyn AnyGame, net: &str, precision: Precision, seed: u64) -> 
     let net = super::selfplay::layered(&format!("[net]\n{net}")).net;
     let spec = NetSpec::new(&net, &game.sizes());
     let weights = spec.random(Key::new(seed, Purpose::Weights));
-    NetParts { spec, weights, precision }
+    NetParts { spec, weights, precision, tensor_cores: net.tensor_cores }
 }
 
 /// The network of `parts` for callers on the host, which counts in `opened` how often it was opened. Backends that say that

@@ -132,8 +132,9 @@ fn trees_that_do_not_fit_are_refused_with_the_numbers() {
     let refused = make(1000).expect_err("too much");
     let row = 5000 * (32 + 8 * 18 + 8 + 24 + 4) + 4 + 32 + 40 + 64 + 8 + 8 + 8 + 32;
     let row = row + 4 * (84 + 7 + 2) + 16 + 8 + 22 * 8;
+    let decisions = row * 1000 / 8; // more than 64 MiB and less than a GiB
     let lanes = 1000 * (32 + 24 + 200)
-        + (64 << 20) / (1000 * 216) * (1000 * 216)
+        + decisions / (1000 * 216) * (1000 * 216)
         + (1000usize * 48).next_power_of_two();
     let Error::Memory { largest_games, .. } = refused else { panic!("{refused}") };
     let expected = format!(

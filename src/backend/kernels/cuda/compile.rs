@@ -1,7 +1,7 @@
 //! Kernel sources -> machine code for one architecture, by NVRTC.
 
 use super::libraries::CudaLibrary;
-use crate::backend::kernels::device::Program;
+use crate::backend::kernels::device::{Code, Program};
 use crate::error::{Error, Result};
 use cudarc::nvrtc::sys;
 use std::ffi::{CStr, CString, c_char, c_int};
@@ -29,11 +29,15 @@ impl Target {
         same_major.map(Self::Machine).or_else(|| fitting().max().map(Self::Virtual))
     }
 
-    /// As the compiler's option names it.
-    pub fn name(self) -> String {
+    /// As the compiler's option names it, for such code.
+    pub fn name(self, code: Code) -> String {
+        let only = match code {
+            Code::Common => "",
+            Code::OfArchitecture => "a",
+        };
         match self {
-            Self::Machine(capability) => format!("sm_{capability}"),
-            Self::Virtual(capability) => format!("compute_{capability}"),
+            Self::Machine(capability) => format!("sm_{capability}{only}"),
+            Self::Virtual(capability) => format!("compute_{capability}{only}"),
         }
     }
 }
@@ -106,7 +110,11 @@ impl Compiler {
     }
 
     fn failed(&self, program: &Program, target: Target, what: &str) -> Error {
-        let what = format!("the kernels of {} do not compile for {}: {what}", program.game, target.name());
+        let what = format!(
+            "the kernels of {} do not compile for {}: {what}",
+            program.game,
+            target.name(program.code)
+        );
         Error::Device { device: self.device.clone(), what }
     }
 }
@@ -114,7 +122,7 @@ impl Compiler {
 /// What the compiler is told. No contraction: results are to be those of Rust, to the bit.
 fn options(program: &Program, target: Target) -> Vec<String> {
     let mut options = ["--std=c++17", "--fmad=false", "--generate-line-info"].map(String::from).to_vec();
-    options.push(format!("--gpu-architecture={}", target.name()));
+    options.push(format!("--gpu-architecture={}", target.name(program.code)));
     options.extend(program.defines.iter().map(|(name, value)| format!("--define-macro={name}={value}")));
     options
 }
@@ -221,6 +229,25 @@ mod tests {
             (70, None),
         ] {
             assert_eq!(Target::choose(gpu, &known), target, "{gpu}");
+        }
+    }
+
+    #[test]
+    fn code_of_one_architecture_has_a_name_of_its_own() {
+        for (target, code, name) in [
+            (Target::Machine(90), Code::Common, "sm_90"),
+            (Target::Machine(90), Code::OfArchitecture, "sm_90a"),
+            (Target::Virtual(120), Code::Common, "compute_120"),
+        ] {
+            assert_eq!(target.name(code), name);
+            let program = Program {
+                game: "chequers".into(),
+                source: String::new(),
+                headers: Vec::new(),
+                defines: Vec::new(),
+                code,
+            };
+            assert!(options(&program, target).contains(&format!("--gpu-architecture={name}")));
         }
     }
 

@@ -24,9 +24,14 @@ use module::{Kernel, Word};
 pub use nccl::{NcclSums, linked};
 pub use pinned::CudaPinned;
 use std::cell::RefCell;
-use std::sync::Arc;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use timing::Timing;
+
+/// Memory that the driver takes for itself at most, for each multiprocessor: the stacks of its 2,048 threads, 1.5 KiB each in the
+/// largest kernel of chess, of two programs, and their code.
+const STACKS_BYTES: usize = 8 << 20;
 
 /// A GPU with, once one is loaded, a program.
 pub struct CudaDevice {
@@ -74,6 +79,7 @@ impl CudaDevice {
         CudaLibrary::Compiler.load(&name.to_string())?;
         let failed = |e: DriverError| failure(name, format!("it cannot be opened: {}", words(e)));
         let context = CudaContext::new(number as usize).map_err(failed)?;
+        keep(number, &context);
         // SAFETY: every buffer made below is used on `stream` alone, and freed on it, so none needs events to order its uses.
         unsafe { context.disable_event_tracking() };
         let stream = context.new_stream().map_err(failed)?;
@@ -202,7 +208,9 @@ impl Device for CudaDevice {
     fn free_bytes(&self) -> Result<usize> {
         // What was freed on the stream counts as free once the stream has come so far.
         self.synchronise()?;
-        self.context.mem_get_info().map(|(free, _)| free).map_err(|e| self.lost(e))
+        let (free, total) = self.context.mem_get_info().map_err(|e| self.lost(e))?;
+        let stacks = self.limits()?.multiprocessors as usize * STACKS_BYTES;
+        Ok(free.saturating_sub(stacks.min(total / 16)))
     }
 
     fn upload(&self, to: &mut Self::Buffer, offset: usize, from: &[u8]) -> Result<()> {
@@ -393,11 +401,19 @@ pub fn code_for(
     })?;
     match store {
         Some(store) => {
-            let label = format!("{}-{}", program.game, target.name());
+            let label = format!("{}-{}", program.game, target.name(program.code));
             store.get_or_make(&label, &compiler.key(program, target), || compiler.compile(program, target))
         }
         None => compiler.compile(program, target),
     }
+}
+
+/// Keeps the driver's context of GPU `number` until the program ends: else it would be made anew, which takes a good part of a
+/// second, by every device that is opened where no other is.
+fn keep(number: u32, context: &Arc<CudaContext>) {
+    static KEPT: Mutex<BTreeMap<u32, Arc<CudaContext>>> = Mutex::new(BTreeMap::new());
+    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    kept.entry(number).or_insert_with(|| context.clone());
 }
 
 /// Compute capability, major * 10 + minor.

@@ -111,8 +111,10 @@ impl Loaded {
 impl Drop for Loaded {
     fn drop(&mut self) {
         if self.context.bind_to_thread().is_ok() {
-            // SAFETY: nobody has the module or its kernels any more; the driver waits for those that run. An error has been or
-            // will be told by whoever waits for the work that failed.
+            // Kernels that still run must come to an end first. An error has been or will be told by whoever waits for the work
+            // that failed.
+            let _ = result::ctx::synchronize();
+            // SAFETY: nobody has the module or its kernels any more, and none of them runs.
             let _ = unsafe { result::module::unload(self.module) };
         }
     }
