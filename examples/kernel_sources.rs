@@ -6,10 +6,10 @@
 
 use serde_json::json;
 use vecaz::backend::kernels::device::{Limits, Program};
-use vecaz::backend::kernels::forward::{self, Numbers};
+use vecaz::backend::kernels::forward::{self, Arithmetic, Numbers};
 use vecaz::backend::kernels::source::{GAME_UNITS, has_game, program, training};
 use vecaz::batch::any_game;
-use vecaz::config::{Arch, TrainPrecision};
+use vecaz::config::{Arch, TensorCores, TrainPrecision};
 use vecaz::error::Result;
 use vecaz::game::{NAMES, ObsShape};
 use vecaz::net::spec::NetSpec;
@@ -69,21 +69,32 @@ fn print_networks() -> Result<()> {
             zero_sum_pair: true,
         };
         for (capability, multiprocessors) in GENERATIONS {
-            let program = forward::program(&spec, numbers, slots, Limits::of(capability, multiprocessors))?;
-            print_network(label, capability, &program);
+            let limits = Limits::of(capability, multiprocessors);
+            let program = forward::program(&spec, numbers, slots, limits)?;
+            print_network(label, &capability.to_string(), &program);
+            // Where there is wgmma, by it too.
+            let arithmetic = Arithmetic { numbers, cores: TensorCores::Wgmma };
+            if arithmetic.on(capability).is_ok() {
+                let program = forward::program(&spec, arithmetic, slots, limits)?;
+                print_network(&format!("{label}, wgmma"), &format!("{capability}a"), &program);
+            }
         }
     }
     for (capability, _) in GENERATIONS {
-        print_network("the tensor cores' peak", capability, &forward::peak_program(Numbers::F16));
+        print_network(
+            "the tensor cores' peak",
+            &capability.to_string(),
+            &forward::peak_program(Numbers::F16),
+        );
     }
     Ok(())
 }
 
-fn print_network(label: &str, capability: u32, program: &Program) {
+fn print_network(label: &str, architecture: &str, program: &Program) {
     let line = json!({
         "label": format!("network {label}"),
         "variant": false,
-        "architecture": capability.to_string(),
+        "architecture": architecture,
         "unit": "net",
         "source": program.source,
         "headers": program.headers,

@@ -6,17 +6,17 @@
 //! 90 is the compute capability, 132 the number of multiprocessors, by which networks are shaped. Each line of the input is a game's
 //! name and, after a bar, its options with `;` between them: `hex | size = 13; swap = true`. A third part is a network for the game
 //! instead of the game's own kernels: `connect_four | | resnet 6x128 bf16 1,128,4096` has its blocks and channels, number format and
-//! numbers of slots; `connect_four | | training bf16` are the kernels of training.
+//! numbers of slots, and after them `wgmma` where that is to multiply; `connect_four | | training bf16` are the kernels of training.
 
 use std::io::BufRead;
 use std::path::Path;
 use vecaz::backend::kernels::cuda::code_for;
 use vecaz::backend::kernels::device::{Limits, Program};
-use vecaz::backend::kernels::forward::{self, Numbers};
+use vecaz::backend::kernels::forward::{self, Arithmetic};
 use vecaz::backend::kernels::source::{GAME_UNITS, program, training};
 use vecaz::backend::kernels::store::Store;
 use vecaz::batch::{AnyGame, any_game};
-use vecaz::config::{Arch, DeviceName, NetConfig, Precision, TrainPrecision};
+use vecaz::config::{Arch, DeviceName, NetConfig, Precision, TensorCores, TrainPrecision};
 use vecaz::error::{Error, Result};
 use vecaz::net::NetSpec;
 
@@ -35,11 +35,13 @@ fn programs(line: &str, limits: Limits) -> Result<Vec<Program>> {
             let precision = parsed::<TrainPrecision>(precision).map_err(told)?;
             Ok(vec![training(Some(game.as_ref()), precision)?, training(None, precision)?])
         }
-        [arch, size, precision, slots] => {
+        [arch, size, precision, slots, cores @ ..] if cores.len() < 2 => {
             let spec = network(arch, size, game.as_ref()).map_err(told)?;
-            let numbers = Numbers::of(parsed::<Precision>(precision).map_err(told)?, limits.capability)?;
+            let precision = parsed::<Precision>(precision).map_err(told)?;
+            let cores = parsed::<TensorCores>(cores.first().unwrap_or(&"mma")).map_err(told)?;
+            let arithmetic = Arithmetic::of(precision, cores, limits.capability)?;
             let slots = slots.split(',').map(|n| n.parse::<usize>().map_err(|e| told(e.to_string())));
-            slots.map(|slots| forward::program(&spec, numbers, slots?, limits)).collect()
+            slots.map(|slots| forward::program(&spec, arithmetic, slots?, limits)).collect()
         }
         _ => Err(told("expected nothing, a network or training after the second bar".into())),
     }

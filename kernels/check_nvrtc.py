@@ -1,9 +1,10 @@
 """Compiles programs for architectures: python check_nvrtc.py LIBNVRTC ARCH,ARCH,... FOLDER < programs.jsonl
 
 Games at other than their default settings are compiled for the first architecture only, networks for the one that they are
-shaped for. Prints a line for each compilation, with the most registers of the kernels of networks and of training and what they
-spill, and the compiler's log where there is one; exits with 1 where one fails. What has compiled without a word is
-noted in FOLDER and not compiled again."""
+shaped for, and those with instructions that it has alone (90a) where it is asked for. Prints a line for each compilation, with the
+most registers of the kernels of networks and of training and what they spill, and the compiler's log where there is one; exits with 1
+where one fails. Products of warpgroups that the assembler puts one after the other, or whose registers it spills, are a failure too.
+What has compiled without a word is noted in FOLDER and not compiled again."""
 
 import ctypes
 import glob
@@ -46,7 +47,12 @@ def registers(log):
     rest = "\n".join(line for line in log.splitlines() if line not in told)
     used = [int(n) for line in told for n in re.findall(r"Used (\d+) registers", line)]
     spilled = sum(int(n) for line in told for n in re.findall(r"(\d+) bytes spill stores", line))
-    return rest.strip(), f" ({max(used)} registers, {spilled} bytes spilled)" if used else ""
+    return rest.strip(), f" ({max(used)} registers, {spilled} bytes spilled)" if used else "", spilled
+
+
+def slowed(log):
+    """What the assembler says of wgmma that it makes wait."""
+    return "\n".join(line for line in log.splitlines() if "Potential Performance Loss" in line)
 
 
 def key(task):
@@ -71,7 +77,10 @@ def compile_one(task):
     start = time.process_time()
     failed = nvrtc.nvrtcCompileProgram(unit, len(options), strings(options)) != 0
     seconds = time.process_time() - start
-    log, facts = registers(log_of(nvrtc, unit))
+    whole = log_of(nvrtc, unit)
+    log, facts, spilled = registers(whole)
+    if arch.endswith("a") and (slowed(whole) or spilled):
+        failed, log = True, f"{log}\n{slowed(whole) or 'registers are spilled'}".strip()
     size = 0 if failed else size_of_code(nvrtc, unit)
     call(nvrtc.nvrtcDestroyProgram, ctypes.byref(unit))
     return task, f"{program['label']}: {program['unit']}.cu for sm_{arch}{facts}", seconds, size, log
@@ -79,7 +88,8 @@ def compile_one(task):
 
 def architectures_of(program, architectures):
     if "architecture" in program:
-        return [arch for arch in architectures if arch == program["architecture"]]
+        own = program["architecture"]
+        return [own] if own.removesuffix("a") in architectures else []
     return architectures[:1] if program["variant"] else architectures
 
 

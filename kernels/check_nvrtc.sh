@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Compiles the kernels of every game with NVRTC 13.0 for every GPU generation from Turing on, as the program does when it
-# starts; games at other than their default settings for the first generation only; and networks of several sizes. Needs no GPU: the compiler is a wheel on
-# PyPI (90 MB, kept in ~/.cache/vecaz with what has compiled). Without it, says so and passes.
+# starts; games at other than their default settings for the first generation only; and networks of several sizes. Needs no
+# GPU: the compiler is a wheel on PyPI (90 MB, kept in ~/.cache/vecaz with what has compiled). Without it, says so and passes.
 #
 #   kernels/check_nvrtc.sh [ARCHITECTURES]        e.g. 90 or 75,120; default: 75,80,86,89,90,100,120
 set -euo pipefail

@@ -7,11 +7,13 @@ use vecaz::backend::kernels::batch::DeviceBatch;
 use vecaz::backend::kernels::cuda::CudaDevice;
 use vecaz::backend::kernels::cuda_network;
 use vecaz::backend::kernels::device::Device;
-use vecaz::backend::kernels::forward::{DeviceForward, Numbers};
+use vecaz::backend::kernels::forward::{Arithmetic, DeviceForward, Numbers};
 use vecaz::backend::kernels::network::{DeviceNetwork, ObsFormat, Slots};
 use vecaz::backend::kernels::store::Store;
 use vecaz::batch::{AnyGame, Batch, any_game};
-use vecaz::config::{Arch, Config, DeviceName, Layers, NetConfig, Precision, TrainConfig, TrainPrecision};
+use vecaz::config::{
+    Arch, Config, DeviceName, Layers, NetConfig, Precision, TensorCores, TrainConfig, TrainPrecision,
+};
 use vecaz::game::{self, Game, GameVisitor, ObsShape};
 use vecaz::net::spec::{NetSpec, Weights};
 use vecaz::net::{CandleNet, HashNet, IoShape, NetParts, Network, UniformNet};
@@ -164,8 +166,8 @@ fn a_network_beside_the_trees_plays_the_games_that_it_plays_through_the_host() {
             let net = Layers::default().text(&format!("[net]\n{net}"), "test").and_then(Layers::resolve);
             let spec = NetSpec::new(&net.expect("valid").net, &game.sizes());
             let weights = spec.random(Key::new(1, Purpose::Weights));
-            cuda_network(NetParts { spec, weights, precision }, DeviceName::Cuda(0).into())
-                .expect("in this build")
+            let parts = NetParts { spec, weights, precision, tensor_cores: TensorCores::Mma };
+            cuda_network(parts, DeviceName::Cuda(0).into()).expect("in this build")
         };
         let (games, playing, _) = selfplay(&text, DeviceName::Cpu, &network);
         let (found, now_playing, inside) = selfplay(&text, DeviceName::Cuda(0), &network);
@@ -291,11 +293,12 @@ fn ask(
     device: &CudaDevice,
     spec: &NetSpec,
     weights: &Weights,
-    numbers: Numbers,
+    arithmetic: impl Into<Arithmetic>,
     obs: &[f32],
 ) -> (Vec<f32>, Vec<f32>) {
     let num = obs.len() / spec.obs.len();
-    let mut net = DeviceForward::new(device, spec, weights, numbers, num).expect("fits");
+    let mut net = DeviceForward::new(device, spec, weights, arithmetic, num).expect("fits");
+    let numbers = net.numbers();
     let bytes: Vec<u8> = match net.format() {
         ObsFormat::F32 => bytemuck::cast_slice(obs).to_vec(),
         ObsFormat::Bf16 => obs.iter().flat_map(|&x| (numbers.bits(x) as u16).to_ne_bytes()).collect(),
@@ -318,6 +321,32 @@ fn difference(a: &[f32], b: &[f32]) -> f32 {
     let scale = 1.0 + b.iter().fold(0.0, |m: f32, x| m.max(x.abs()));
     let off = |(a, b): (&f32, &f32)| if (a - b).is_nan() { f32::INFINITY } else { (a - b).abs() };
     a.iter().zip(b).map(off).fold(0.0, f32::max) / scale
+}
+
+/// The products of a sum are added up in other orders, and activations rounded after that.
+#[test]
+fn by_wgmma_answers_are_those_by_mma_within_their_rounding_in_any_slot() {
+    let Some(device) = gpu() else { return };
+    if device.limits().expect("known").capability != 90 {
+        eprintln!("skipped: wgmma needs compute capability 9.0");
+        return;
+    }
+    for spec in networks() {
+        let weights = spec.random(Key::new(1, Purpose::Weights));
+        let mut stream = Key::new(2, Purpose::Evaluation).stream();
+        let obs: Vec<f32> = (0..301 * spec.obs.len()).map(|_| stream.uniform() * 2.0 - 1.0).collect();
+        let a_block = if spec.arch == Arch::Edge { 4 } else { 2 };
+        let layers = (a_block * spec.blocks + 3) as f32;
+        for (numbers, steps) in [(Numbers::F16, 2048.0), (Numbers::Bf16, 512.0)] {
+            let by = |cores, obs: &[f32]| ask(&device, &spec, &weights, Arithmetic { numbers, cores }, obs);
+            let ((l, v), (logits, values)) = (by(TensorCores::Wgmma, &obs), by(TensorCores::Mma, &obs));
+            let most = 3.0 * (2.0 * layers).sqrt() / steps;
+            assert!(difference(&l, &logits) < most, "{numbers:?} {spec:?}: {}", difference(&l, &logits));
+            assert!(difference(&v, &values) < most, "{numbers:?} {spec:?}: {}", difference(&v, &values));
+            let (first, last) = by(TensorCores::Wgmma, &obs[300 * spec.obs.len()..]);
+            assert_eq!((&first[..], &last[..]), (&l[300 * spec.num_actions..], &v[300 * spec.num_players..]));
+        }
+    }
 }
 
 #[test]
@@ -361,7 +390,8 @@ fn two_batches_in_turn_are_answered_as_they_are_one_by_one() {
     let formats = [Precision::Bf16, Precision::F32, Precision::F16];
     for (spec, precision) in networks().into_iter().zip(formats.into_iter().cycle()) {
         let weights = spec.random(Key::new(1, Purpose::Weights));
-        let parts = NetParts { spec: spec.clone(), weights, precision };
+        let tensor_cores = TensorCores::Mma;
+        let parts = NetParts { spec: spec.clone(), weights, precision, tensor_cores };
         let mut net = cuda_network(parts, DeviceName::Cuda(0).into()).expect("a GPU");
         let mut halves = net.halves(64).expect("fits").expect("two batches");
         let mut stream = Key::new(2, Purpose::Evaluation).stream();

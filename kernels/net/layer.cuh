@@ -15,8 +15,8 @@
 //   where there are at most 64 channels, half of that.
 // - A warp takes 64 x 64 sums: per step of 16 channels it reads 4 KiB of shared memory for 65,536 products, 32 cycles of the
 //   multiprocessor's 128 bytes a cycle, when the products take 64 cycles at half of its 2,048 a cycle (mma.sync gets to about
-//   0.6 of them; wgmma, which has no such limit, is for later). 64 x 32, for 32 channels, would be limited by shared memory
-//   at about that rate.
+//   0.6 of them; wgmma, which has no such limit, is a choice: net/warpgroup.cuh has its account). 64 x 32, for 32 channels, would
+//   be limited by shared memory at about that rate.
 // - Two blocks of 128 threads fit a multiprocessor of 228 KiB (255 registers a thread, 98 KiB a block), so that one computes
 //   while the other begins or ends.
 //
@@ -27,14 +27,14 @@
 // Every sum takes its products in one order (channels by slab, in a slab by tap, in a tap ascending), whatever the batch, the
 // slot in it and the shape of the blocks: a board's answer is the same bits anywhere.
 #pragma once
-#include "net/mma.cuh"
+#include "net/warpgroup.cuh"
 
 namespace net {
 
 // A layer's shape. Twin of `Layer::constants` in src/backend/kernels/forward/layer.rs, which chooses it.
 template <
     class Numbers_, int TAPS_, int HEIGHT_, int WIDTH_, int ROW_WORDS_, int CHUNK_WORDS_, int CHUNKS_, int WARP_ROWS_,
-    int WARP_COLUMNS_, int ROW_TILES_, int COLUMN_TILES_, int COLUMN_BLOCKS_, int STAGES_>
+    int WARP_COLUMNS_, int ROW_TILES_, int COLUMN_TILES_, int COLUMN_BLOCKS_, int STAGES_, int WARPS_TOGETHER_>
 struct Layer {
     typedef Numbers_ Numbers;
     static constexpr int TAPS = TAPS_; // 9 or 1
@@ -47,6 +47,7 @@ struct Layer {
     static constexpr int COLUMN_TILES = COLUMN_TILES_; // 16 output channels each, of a warp
     static constexpr int COLUMN_BLOCKS = COLUMN_BLOCKS_; // blocks of threads side by side
     static constexpr int STAGES = STAGES_; // slabs of weights in shared memory
+    static constexpr int WARPS_TOGETHER = WARPS_TOGETHER_; // that make a product: one by mma.sync, a warpgroup by wgmma
 
     static constexpr int THREADS = WARP * WARP_ROWS * WARP_COLUMNS;
     static constexpr int ROWS = 16 * ROW_TILES * WARP_ROWS; // of a block
@@ -62,11 +63,15 @@ struct Layer {
     static constexpr int ZEROS_AT = 0;
     static constexpr int INPUTS_AT = 8 * PITCH;
     static constexpr int WEIGHTS_AT = INPUTS_AT + INPUTS * INPUT_ROWS * PITCH;
-    static constexpr int SHARED = WEIGHTS_AT + STAGES * SLAB_WORDS * 4;
+    static constexpr int ARRIVALS_AT = WEIGHTS_AT + STAGES * SLAB_WORDS * 4; // where warpgroups hear of weights, 8 bytes a slab
+    static constexpr int SHARED = ARRIVALS_AT + (WARPS_TOGETHER == 1 ? 0 : 8 * STAGES);
 
     static_assert(TAPS == 9 || TAPS == 1, "3x3 or 1x1");
     static_assert(ROW_WORDS % 4 == 0 && CHUNK_WORDS % 8 == 0 && CHUNKS * CHUNK_WORDS >= ROW_WORDS, "words");
     static_assert(STAGES >= 2 && STAGES <= 9, "inputs are fetched once a round of taps");
+    static_assert(WARPS_TOGETHER == 1 || (WARPS_TOGETHER == WARPGROUP && Numbers::PER_WORD == 2), "16 bits by warpgroups");
+    static_assert(WARPS_TOGETHER == 1 || (WARP_COLUMNS == 1 && WARP_ROWS % WARPGROUP == 0), "whole warpgroups, one by one");
+    static_assert(WARPS_TOGETHER == 1 || STAGES >= 3, "a barrier is between asking for weights and waiting for them");
 };
 
 // What a layer reads.
@@ -76,15 +81,21 @@ struct Operands {
     u32 num_rows;
 };
 
-// Where word `word` of the sums of output `column` in slab (`block`, `chunk`, `tap`) lies: the order of the instruction's
-// fragments. Column 4 t + e of 16 is column 2 t + e % 2 of the (e / 2)th instruction. Twin of `Layer::place`.
+// Where word `word` of 8 of column `column` of 16 lies, in the order of mma.sync's fragments. Column 4 t + e is column
+// 2 t + e % 2 of the (e / 2)th instruction.
+VZ_DEVICE int place_in_fragments(int column, int word) {
+    const int owner = (column / 4 * 2 + column % 2) * 4 + word % 4, part = column / 2 % 2 * 2 + word / 4;
+    return owner * 4 + part;
+}
+
+// Where word `word` of the sums of output `column` in slab (`block`, `chunk`, `tap`) lies. Twin of `Layer::place`.
 template <class L>
 VZ_DEVICE u64 weight_place(int column, int tap, int word) {
     const int block = column / (16 * L::COLUMN_16), sixteen = column / 16 % L::COLUMN_16, within = column % 16;
     const int chunk = word / L::CHUNK_WORDS, step = word % L::CHUNK_WORDS / 8, k = word % 8;
-    const int owner = (within / 4 * 2 + within % 2) * 4 + k % 4, part = within / 2 % 2 * 2 + k / 4;
+    const int place = L::WARPS_TOGETHER == 1 ? place_in_fragments(within, k) : place_in_blocks(within, k);
     const u64 slab = ((u64)block * L::CHUNKS + chunk) * L::TAPS + tap;
-    return slab * L::SLAB_WORDS + (step * L::COLUMN_16 + sixteen) * 128 + owner * 4 + part;
+    return slab * L::SLAB_WORDS + (step * L::COLUMN_16 + sixteen) * 128 + place;
 }
 
 // Where a layer's input comes from: `bring<L>` puts words `word` to `word` + 3 of input row `square` of layer L to `to`, or zeros;
@@ -104,6 +115,7 @@ struct AsItLies {
 // The work of one block of threads.
 template <class L, class Input>
 struct Tile {
+    typedef L Shape;
     typedef typename L::Numbers Numbers;
     static constexpr int ROW_TILES = L::ROW_TILES, COLUMN_TILES = L::COLUMN_TILES;
 
@@ -144,12 +156,16 @@ VZ_UNROLL
     // Begins to fetch slab number `slab` of the weights.
     VZ_DEVICE void fetch_weights(int slab) {
         const u32* from = operands.weights + ((u64)column_block * L::SLABS + slab) * L::SLAB_WORDS;
-        const Place to = shared + L::WEIGHTS_AT + slab % L::STAGES * L::SLAB_WORDS * 4;
+        const Place to = weights(slab);
+        if constexpr (L::WARPS_TOGETHER > 1) {
+            if (threadIdx.x == 0) copy_for_products(to, from, L::SLAB_WORDS * 4, arrival(slab));
+        } else {
 VZ_UNROLL
-        for (int i = 0; i < L::SLAB_WORDS / 4; i += L::THREADS) {
-            const int at = i + (int)threadIdx.x;
-            if (L::SLAB_WORDS / 4 % L::THREADS == 0 || at < L::SLAB_WORDS / 4) {
-                copy_four_words(to + 16 * at, from + 4 * at, Source::THERE);
+            for (int i = 0; i < L::SLAB_WORDS / 4; i += L::THREADS) {
+                const int at = i + (int)threadIdx.x;
+                if (L::SLAB_WORDS / 4 % L::THREADS == 0 || at < L::SLAB_WORDS / 4) {
+                    copy_four_words(to + 16 * at, from + 4 * at, Source::THERE);
+                }
             }
         }
     }
@@ -181,6 +197,10 @@ VZ_UNROLL
         return shared + L::INPUTS_AT + chunk % L::INPUTS * (L::INPUT_ROWS * L::PITCH);
     }
 
+    VZ_DEVICE Place weights(int slab) const { return shared + L::WEIGHTS_AT + slab % L::STAGES * L::SLAB_WORDS * 4; }
+
+    VZ_DEVICE Place arrival(int slab) const { return shared + L::ARRIVALS_AT + slab % L::STAGES * 8; }
+
     // What is to be on its way while slab `slab` - STAGES + 1 is at work.
     VZ_DEVICE void fetch(int slab) {
         if (slab < L::SLABS) {
@@ -204,22 +224,26 @@ VZ_UNROLL
         return on_board >> tap & 1 ? input + at * L::PITCH : shared + L::ZEROS_AT + at % 8 * L::PITCH;
     }
 
+    // Where the rows of tap `tap` are of which this lane says where they are.
+    VZ_DEVICE void find_rows(Place (&rows)[ROW_TILES], Place input, int tap) const {
+VZ_UNROLL
+        for (int i = 0; i < ROW_TILES; i++) {
+            rows[i] = source(input, warp_row + 16 * i + lane() % 16, tap, taps[i]) + lane() / 16 * 16;
+        }
+    }
+
     // Adds the products of one slab.
     VZ_DEVICE void multiply(int slab, int chunk, int tap) {
-        const Place weights = shared + L::WEIGHTS_AT + slab % L::STAGES * L::SLAB_WORDS * 4;
         if constexpr (TENSOR_CORES<Numbers>) {
-            multiply_by_tensor_cores(input(chunk), weights, tap);
+            multiply_by_tensor_cores(input(chunk), weights(slab), tap);
         } else {
-            multiply_one_by_one(input(chunk), weights, tap);
+            multiply_one_by_one(input(chunk), weights(slab), tap);
         }
     }
 
     VZ_DEVICE void multiply_by_tensor_cores(Place input, Place weights, int tap) {
         Place rows[ROW_TILES];
-VZ_UNROLL
-        for (int i = 0; i < ROW_TILES; i++) {
-            rows[i] = source(input, warp_row + 16 * i + lane() % 16, tap, taps[i]) + lane() / 16 * 16;
-        }
+        find_rows(rows, input, tap);
         const Place columns = weights + (warp_sixteen * 32 + lane()) * 16;
 VZ_UNROLL
         for (int step = 0; step < L::STEPS; step++) {
@@ -283,7 +307,8 @@ VZ_UNROLL
         }
     }
 
-    VZ_DEVICE void multiply_all() {
+    // Begins to fetch what is needed first.
+    VZ_DEVICE void begin() {
         fetch_input(0);
 VZ_UNROLL
         for (int slab = 0; slab < L::STAGES - 1; slab++) {
@@ -291,6 +316,10 @@ VZ_UNROLL
             if (L::TAPS == 1 && slab > 0 && slab < L::SLABS) fetch_input(slab);
             end_copies();
         }
+    }
+
+    VZ_DEVICE void multiply_all() {
+        begin();
         int slab = 0;
         for (int chunk = 0; chunk < L::CHUNKS; chunk++) {
             for (int tap = 0; tap < L::TAPS; tap++, slab++) {
@@ -330,9 +359,15 @@ VZ_UNROLL
 // type `Terms`, `terms(channel)` and `store(terms, square, channel, four sums)`; it is asked for channels past the last one too.
 template <class L, class Input = AsItLies, class Epilogue>
 VZ_DEVICE void run_layer(const Operands& operands, const Epilogue& epilogue) {
-    Tile<L, Input> tile(operands);
-    tile.multiply_all();
-    tile.finish(epilogue);
+    if constexpr (L::WARPS_TOGETHER == 1) {
+        Tile<L, Input> tile(operands);
+        tile.multiply_all();
+        tile.finish(epilogue);
+    } else {
+        WarpgroupTile<Tile<L, Input>> tile(operands);
+        tile.multiply_all();
+        tile.finish(epilogue);
+    }
 }
 
 } // namespace net

@@ -126,6 +126,7 @@ VZ_DEVICE void load_blocks(u32 (&out)[4], Place row) {
     for (int block = 0; block < 4; block++) {
         out[block] = read_pod<u32>(rows[(u32)(block * 8 + lane() / 4)] + 4 * (lane() % 4));
     }
+    emulator::write_registers();
 #endif
 }
 

@@ -21,7 +21,7 @@ pub use candle_net::CandleNet;
 pub use halves::Halves;
 pub use spec::{NetSpec, Weights};
 
-use crate::config::{Devices, Precision};
+use crate::config::{Devices, Precision, TensorCores};
 use crate::error::Result;
 use crate::rng::{Key, Purpose};
 
@@ -45,6 +45,8 @@ pub struct NetParts {
     pub weights: Weights,
     /// Its number format.
     pub precision: Precision,
+    /// What multiplies 16-bit numbers on a GPU.
+    pub tensor_cores: TensorCores,
 }
 
 /// Something that gives every observation logits over all actions and a value for every player.

@@ -2,7 +2,7 @@
 
 use crate::backend::kernels::cuda_network;
 use crate::batch::AnyGame;
-use crate::config::{Config, DeviceName};
+use crate::config::{Config, DeviceName, NetConfig, TensorCores};
 use crate::error::Result;
 use crate::net::{NetParts, NetSpec, Network, Weights};
 use crate::weights::pack;
@@ -18,7 +18,8 @@ pub fn place(
     spec: &NetSpec,
     weights: &Weights,
 ) -> Result<(Box<dyn Network>, String)> {
-    let (devices, precision) = (config.network_devices(), config.net.precision);
+    let devices = config.network_devices();
+    let NetConfig { precision, tensor_cores, .. } = config.net;
     match devices.first() {
         DeviceName::Cpu => {
             let network = pack(game, spec, weights, precision)?;
@@ -26,9 +27,13 @@ pub fn place(
             Ok((Box::new(network), path))
         }
         DeviceName::Cuda(_) => {
-            let parts = NetParts { spec: spec.clone(), weights: weights.clone(), precision };
+            let parts = NetParts { spec: spec.clone(), weights: weights.clone(), precision, tensor_cores };
             let name = format!("{precision:?}").to_lowercase();
-            Ok((cuda_network(parts, devices)?, format!("kernels in {name}, {devices}")))
+            let by = match tensor_cores {
+                TensorCores::Mma => "",
+                TensorCores::Wgmma => " by wgmma",
+            };
+            Ok((cuda_network(parts, devices)?, format!("kernels in {name}{by}, {devices}")))
         }
     }
 }

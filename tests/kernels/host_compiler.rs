@@ -7,12 +7,32 @@ use std::process::Command;
 use vecaz::backend::kernels::device::Program;
 
 /// No contraction: the results are to be those of Rust to the bit. Nothing is visible to other libraries but what says so.
-const FLAGS: [&str; 6] =
-    ["-std=c++17", "-O2", "-ffp-contract=off", "-fPIC", "-shared", "-fvisibility=hidden"];
+const FLAGS: [&str; 5] = ["-std=c++17", "-ffp-contract=off", "-fPIC", "-shared", "-fvisibility=hidden"];
+
+/// How hard the compiler tries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effort {
+    /// For programs that run for less time than their compilation takes.
+    Little,
+    /// For those that run for longer.
+    Much,
+}
+
+impl Effort {
+    fn flag(self) -> &'static str {
+        match self {
+            Self::Little => "-O1",
+            Self::Much => "-O2",
+        }
+    }
+}
 
 /// The emulator's sources.
-const EMULATOR: [(&str, &str); 2] =
-    [("emulator.hpp", include_str!("host/emulator.hpp")), ("fibre.hpp", include_str!("host/fibre.hpp"))];
+const EMULATOR: [(&str, &str); 3] = [
+    ("emulator.hpp", include_str!("host/emulator.hpp")),
+    ("fibre.hpp", include_str!("host/fibre.hpp")),
+    ("products.hpp", include_str!("host/products.hpp")),
+];
 
 /// The names of the kernels in `text`: what follows `VZ_KERNEL`, `VZ_DENSE_KERNEL` or `VZ_BLOCK_KERNEL(threads)` at the
 /// beginning of a line.
@@ -30,7 +50,7 @@ fn kernels(text: &str) -> impl Iterator<Item = &str> {
 ///
 /// # Errors
 /// What the compiler or the system says.
-pub fn library(program: &Program, below: &str) -> Result<Library, String> {
+pub fn library(program: &Program, below: &str, effort: Effort) -> Result<Library, String> {
     let included = program.headers.iter().filter(|(name, _)| program.source.contains(&format!("\"{name}\"")));
     let table: String = included
         .flat_map(|(_, text)| kernels(text))
@@ -48,19 +68,25 @@ pub fn library(program: &Program, below: &str) -> Result<Library, String> {
     );
     let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".into());
     let mut hasher = DefaultHasher::new();
-    (FLAGS, EMULATOR, &compiler, &unit, &program.headers, &program.defines).hash(&mut hasher);
+    (FLAGS, effort.flag(), EMULATOR, &compiler, &unit, &program.headers, &program.defines).hash(&mut hasher);
     let target = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let path = target.join(format!("{}-{:016x}.so", program.game, hasher.finish()));
     if !path.exists() {
         let folder = tempfile::tempdir_in(target).map_err(|e| e.to_string())?;
-        let built = build(&compiler, program, &unit, folder.path())?;
+        let built = build(&compiler, program, &unit, effort, folder.path())?;
         std::fs::rename(built, &path).map_err(|e| e.to_string())?;
     }
     // SAFETY: the library was compiled from sources here; loading it runs no code of theirs.
     unsafe { Library::new(&path) }.map_err(|e| e.to_string())
 }
 
-fn build(compiler: &str, program: &Program, unit: &str, folder: &Path) -> Result<PathBuf, String> {
+fn build(
+    compiler: &str,
+    program: &Program,
+    unit: &str,
+    effort: Effort,
+    folder: &Path,
+) -> Result<PathBuf, String> {
     let write = |name: &str, text: &str| {
         let path = folder.join(name);
         let parent = path.parent().unwrap_or(folder);
@@ -76,6 +102,7 @@ fn build(compiler: &str, program: &Program, unit: &str, folder: &Path) -> Result
     let built = folder.join("unit.so");
     let output = Command::new(compiler)
         .args(FLAGS)
+        .arg(effort.flag())
         .args(program.defines.iter().map(|(name, value)| format!("-D{name}={value}")))
         .arg("-I")
         .arg(folder)

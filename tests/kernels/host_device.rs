@@ -1,7 +1,7 @@
 //! A device made of the host: kernels compiled with the machine's C++ compiler and run by the emulator, threads in an order
 //! that every launch draws anew.
 
-use super::host_compiler;
+use super::host_compiler::{self, Effort};
 use libloading::{Library, Symbol};
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::cell::{Cell, RefCell};
@@ -147,6 +147,7 @@ pub struct HostDevice {
     limits: Limits,
     defines: Vec<(String, String)>,
     below: &'static str,
+    effort: Effort,
     free_bytes: usize,
     taken: Arc<AtomicUsize>,
     missing_barrier: c_int,
@@ -187,6 +188,7 @@ impl HostDevice {
             limits: Limits { capability: 90, multiprocessors: 132, shared: 227 << 10 },
             defines: Vec::new(),
             below: "",
+            effort: Effort::Much,
             free_bytes: usize::MAX,
             taken: Arc::default(),
             missing_barrier: 0,
@@ -212,6 +214,12 @@ impl HostDevice {
     /// The same with more code below every program's.
     pub fn with_code(mut self, below: &'static str) -> Self {
         self.below = below;
+        self
+    }
+
+    /// The same with so much effort in compiling.
+    pub fn with_effort(mut self, effort: Effort) -> Self {
+        self.effort = effort;
         self
     }
 
@@ -303,7 +311,7 @@ impl Device for HostDevice {
     fn module(&self, program: &Program) -> Result<HostModule> {
         let mut program = program.clone();
         program.defines.extend_from_slice(&self.defines);
-        let loaded = host_compiler::library(&program, self.below);
+        let loaded = host_compiler::library(&program, self.below, self.effort);
         let library = loaded.map_err(|what| self.error(format!("{}: {what}", program.game)))?;
         Ok(HostModule { library: library.into(), name: program.game })
     }

@@ -34,7 +34,7 @@ use crate::game::Sizes;
 use crate::net::NetParts;
 use crate::search::root::RootSummary;
 use device::Device;
-use forward::{DeviceForward, ForwardPlan, Numbers};
+use forward::{Arithmetic, DeviceForward, ForwardPlan};
 use layout::{BeginCommand, Layout, Totals};
 use memory::DeviceNeed;
 use network::DeviceNetwork;
@@ -188,7 +188,7 @@ impl<D: Device> Backend for KernelBackend<D> {
     /// Its own kernels ([`DeviceForward`]). Weights of a network that is there already go where the old ones are, so that a
     /// recorded pass has them too.
     fn take_network(&mut self, network: Option<&NetParts>) -> Result<bool> {
-        let Some(NetParts { spec, weights, precision }) = network else {
+        let Some(NetParts { spec, weights, precision, tensor_cores }) = network else {
             if let Beside::Kernels(_) = self.network {
                 self.set_network(None);
             }
@@ -197,14 +197,14 @@ impl<D: Device> Backend for KernelBackend<D> {
         self.check()?;
         let rows = self.rows.get_mut();
         let limits = rows.arrays.device.limits()?;
-        let numbers = Numbers::of(*precision, limits.capability)?;
+        let arithmetic = Arithmetic::of(*precision, *tensor_cores, limits.capability)?;
         if let Beside::Kernels(known) = &mut self.network
-            && known.is_for(spec, numbers)
+            && known.is_for(spec, arithmetic)
         {
             known.set_weights(&rows.arrays.device, weights)?;
             return Ok(true);
         }
-        let plan = ForwardPlan::new(spec, weights, numbers, rows.num_slots(), limits)?;
+        let plan = ForwardPlan::new(spec, weights, arithmetic, rows.num_slots(), limits)?;
         rows.forget_network();
         self.network = Beside::None; // its memory first
         rows.make_room(plan.need())?;

@@ -2,7 +2,7 @@
 //!
 //! A new game's kernel is one file `kernels/games/<name>.cuh` and one line in the list of files.
 
-use super::device::Program;
+use super::device::{Code, Program};
 use crate::batch::AnyGame;
 use crate::config::TrainPrecision;
 use crate::error::{Error, Result};
@@ -44,6 +44,7 @@ embed! {
     "train/optimizer.cuh",
     "net/numbers.cuh",
     "net/mma.cuh",
+    "net/warpgroup.cuh",
     "net/layer.cuh",
     "net/epilogues.cuh",
     "net/graph.cuh",
@@ -98,6 +99,7 @@ pub fn compose(name: &str, includes: &[&str], defines: Vec<(String, String)>) ->
         source: includes.iter().map(|name| format!("#include \"{name}\"\n")).collect(),
         headers: FILES.iter().map(|&(name, text)| (name.into(), text.into())).collect(),
         defines,
+        code: Code::Common,
     }
 }
 

@@ -1,6 +1,7 @@
 //! `batch.cu` against [`vecaz::batch::Batch`].
 
 use super::entry::CODE;
+use crate::host_compiler::Effort;
 use crate::host_device::HostDevice;
 use bytemuck::cast_slice;
 use vecaz::backend::kernels::batch::{DeviceBatch, Stepped};
@@ -12,6 +13,11 @@ use vecaz::rng::{Key, Purpose};
 const NUM_GAMES: usize = 131;
 const SEED: u64 = 29;
 
+/// A device whose programs are those of [`super::entry::Kernel`].
+fn device() -> HostDevice {
+    HostDevice::new(SEED).with_code(CODE).with_effort(Effort::Little)
+}
+
 /// Both batches, and the game with its type erased.
 struct Pair<G: Game> {
     any: std::sync::Arc<dyn AnyGame>,
@@ -22,8 +28,7 @@ struct Pair<G: Game> {
 impl<G: Game> Pair<G> {
     fn new(game: &G) -> Self {
         let any = any_game(G::NAME, &game.options()).expect("the game's own options");
-        let kernels =
-            DeviceBatch::new(HostDevice::new(SEED).with_code(CODE), &*any, NUM_GAMES).expect("a batch");
+        let kernels = DeviceBatch::new(device(), &*any, NUM_GAMES).expect("a batch");
         Self { any, rust: Batch::new(game.clone(), NUM_GAMES), kernels }
     }
 
@@ -89,12 +94,9 @@ pub fn play_batches<G: Game>(game: &G) {
 #[test]
 fn wrong_numbers_of_games_and_actions_are_refused() {
     let game = any_game("tic_tac_toe", &toml::Table::new()).expect("a game");
-    let mut batch = DeviceBatch::new(HostDevice::new(SEED).with_code(CODE), &*game, 3).expect("a batch");
+    let mut batch = DeviceBatch::new(device(), &*game, 3).expect("a batch");
     let error = batch.step(&[0, 1]).expect_err("two actions").to_string();
     assert_eq!(error, "actions for a batch: found 2, expected 3, one a game");
-    let error = DeviceBatch::new(HostDevice::new(SEED).with_code(CODE), &*game, 1 << 30)
-        .err()
-        .expect("too many")
-        .to_string();
+    let error = DeviceBatch::new(device(), &*game, 1 << 30).err().expect("too many").to_string();
     assert_eq!(error, "1073741824 games: a batch holds at most 67108864");
 }

@@ -1,6 +1,6 @@
 //! The functions of one game's kernel, callable from Rust: `entry.cpp`.
 
-use crate::host_compiler;
+use crate::host_compiler::{self, Effort};
 use bytemuck::Zeroable;
 use libloading::Library;
 use std::ffi::c_void;
@@ -70,7 +70,8 @@ impl<G: Game> Kernel<G> {
     pub fn new(game: &G) -> Self {
         let any = any_game(G::NAME, &game.options()).expect("the game's own options");
         let program = source::program(&*any, "batch").expect("a game with kernels");
-        let library = host_compiler::library(&program, CODE).unwrap_or_else(|what| panic!("{what}"));
+        let library =
+            host_compiler::library(&program, CODE, Effort::Little).unwrap_or_else(|what| panic!("{what}"));
         let entry = EntryPoints::load(&library);
         Self { entry, sizes: game.sizes(), _library: library, _game: PhantomData }
     }

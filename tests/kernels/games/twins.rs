@@ -1,9 +1,9 @@
 //! `common.cuh`, `math.cuh` and `rng.cuh` against their Rust twins, equal to the bit.
 
-use crate::host_compiler;
+use crate::host_compiler::{self, Effort};
 use libloading::{Library, Symbol};
 use std::sync::LazyLock;
-use vecaz::backend::kernels::device::Program;
+use vecaz::backend::kernels::device::{Code, Program};
 use vecaz::backend::kernels::source::FILES;
 use vecaz::game::board;
 use vecaz::math;
@@ -15,8 +15,10 @@ static LIBRARY: LazyLock<Library> = LazyLock::new(|| {
         source: "#include \"rng.cuh\"".into(),
         headers: FILES.iter().map(|&(name, text)| (name.into(), text.into())).collect(),
         defines: Vec::new(),
+        code: Code::Common,
     };
-    host_compiler::library(&program, include_str!("twins.cpp")).unwrap_or_else(|what| panic!("{what}"))
+    host_compiler::library(&program, include_str!("twins.cpp"), Effort::Much)
+        .unwrap_or_else(|what| panic!("{what}"))
 });
 
 /// The function called `name`.

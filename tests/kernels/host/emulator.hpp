@@ -3,10 +3,11 @@
 //
 // What kernels may use: threadIdx, blockIdx, blockDim, gridDim, __shared__, __syncthreads, __syncwarp, __shfl_sync,
 // __shfl_xor_sync, __ballot_sync, atomicAdd; the warp's with all lanes. Beside it, what kernels/net/mma.cuh asks for: dynamic shared
-// memory, values of a whole warp, copies that are done when they are waited for and not before. Anything else does not
-// compile, or is reported.
+// memory, values of a whole warp, copies that are done when they are waited for and not before; and a warpgroup's products, which are in
+// products.hpp. Anything else does not compile, or is reported.
 #pragma once
 #include "fibre.hpp"
+#include "products.hpp"
 #include <cstdio>
 #include <cstring>
 #include <deque>
@@ -51,6 +52,7 @@ struct Thread {
     Wait wait;
     unsigned exchanges; // by their parity the buffer of the next
     std::deque<std::vector<Copy>> copies; // groups, the last one open
+    Products products;
 };
 
 struct Launch {
@@ -58,6 +60,9 @@ struct Launch {
     char* stacks = nullptr;
     std::vector<Exchanged> buffers[2]; // [threads]
     std::vector<char> shared; // dynamic shared memory and what guards it
+    Marks marks; // on dynamic shared memory
+    std::vector<Arrival> arrivals; // in it
+    unsigned barriers; // of the block, so far
     Fibre scheduler;
     unsigned current = 0;
     Dim3 block, block_dim, grid_dim;
@@ -157,8 +162,14 @@ inline unsigned atomic_add(unsigned* to, unsigned value) {
 // Dynamic shared memory; kernels take no more of it than they were launched with.
 inline char* dynamic_shared() { return running->shared.data(); }
 
+// The number of the 16 bytes of dynamic shared memory that `at` points to; past all where it is elsewhere.
+inline size_t unit_of(const void* at) { return static_cast<size_t>(static_cast<const char*>(at) - dynamic_shared()) / 16; }
+
 // What `cp.async` and its groups do: a copy happens when its group is waited for, the latest that a device may do it.
-inline void copy_later(void* to, const void* from) { self().copies.back().push_back({to, from}); }
+inline void copy_later(void* to, const void* from) {
+    if (running->marks.is_read(unit_of(to))) running->error = "a copy to what a product still reads";
+    self().copies.back().push_back({to, from});
+}
 inline void end_group() { self().copies.emplace_back(); }
 inline void wait_for_groups(unsigned left) {
     std::deque<std::vector<Copy>>& groups = self().copies;
@@ -169,8 +180,128 @@ inline void wait_for_groups(unsigned left) {
             } else {
                 memcpy(copy.to, copy.from, 16);
             }
+            running->marks.copy(unit_of(copy.to), Proxy::GENERIC);
         }
         groups.pop_front();
+    }
+}
+
+// What `mbarrier` and `cp.async.bulk` do: a copy happens when somebody waits for it, the latest that a device may do it.
+inline void open_arrival(void* at) {
+    running->arrivals.push_back({at, running->current, running->barriers, 0, nullptr, nullptr, 0});
+}
+inline Arrival* arrival_at(const void* at) {
+    for (Arrival& arrival : running->arrivals) {
+        const bool known = arrival.thread == running->current || arrival.barriers < running->barriers;
+        if (arrival.at == at && known) return &arrival;
+    }
+    running->error = "a place for arrivals that was not opened before a barrier";
+    return nullptr;
+}
+inline void copy_for_products(void* to, const void* from, unsigned bytes, const void* at) {
+    Arrival* arrival = arrival_at(at);
+    if (arrival == nullptr) return;
+    if (arrival->to != nullptr) running->error = "a copy before the last one has come";
+    for (unsigned i = 0; i < bytes / 16; i++) {
+        if (running->marks.is_read(unit_of(to) + i)) running->error = "a copy to what a product still reads";
+    }
+    arrival->to = to;
+    arrival->from = from;
+    arrival->bytes = bytes;
+}
+inline void wait_for_arrival(int number, const void* at, unsigned parity) {
+    if (number == missing_barrier) return;
+    Arrival* arrival = arrival_at(at);
+    if (arrival == nullptr || arrival->rounds % 2 != parity) return; // it has come
+    if (arrival->to == nullptr) {
+        running->error = "a wait for a copy that nobody has asked for";
+        return;
+    }
+    memcpy(arrival->to, arrival->from, arrival->bytes);
+    for (unsigned i = 0; i < arrival->bytes / 16; i++) running->marks.copy(unit_of(arrival->to) + i, Proxy::ASYNCHRONOUS);
+    arrival->to = nullptr;
+    arrival->rounds++;
+}
+
+// The fence before products, which the tests leave out by number as they do barriers.
+inline void write_registers() { self().products.registers_shown = false; }
+inline void show_registers(int fence) {
+    if (fence != missing_barrier) self().products.registers_shown = true;
+}
+
+// Marks what `product` reads: as read by one more, or no longer by one.
+inline void mark(const Product& product, unsigned change) {
+    const Described right(product.right);
+    Marks& marks = running->marks;
+    for (unsigned i = 0; i < 2 * product.columns(); i++) {
+        const unsigned unit = right.at(i / 2, i % 2) / 16;
+        if (!Described::is_plain(product.right) || unit >= (running->shared.size() - SHARED_GUARD) / 16) {
+            running->error = "a product's operand is not in shared memory, or swizzled, which is not emulated";
+            return;
+        }
+        marks.readers[unit] += change;
+        if (marks.copied[unit] == Proxy::GENERIC) running->error = "a product reads what the generic proxy has copied";
+    }
+}
+
+// Asks for a product, with all lanes of all warps of a warpgroup.
+inline void multiply_later(const Product& product) {
+    Products& products = self().products;
+    if (!products.registers_shown) running->error = "a product reads registers that have not been shown to it";
+    if (running->current % WARP == 0) mark(product, 1);
+    products.begin(product);
+}
+inline void end_products() { self().products.groups.emplace_back(); }
+
+// Makes the `index`th product of the oldest group of the warp that begins at `lanes`.
+inline void multiply_now(Thread* lanes, size_t index) {
+    float* sums[WARP];
+    const unsigned* left[WARP];
+    const Product first = lanes[0].products.groups.front()[index];
+    for (unsigned lane = 0; lane < WARP; lane++) {
+        Products& products = lanes[lane].products;
+        const Product& product = products.groups.front()[index];
+        if (product.right != first.right) running->error = "lanes describe different operands";
+        sums[lane] = products.sums_at(product.sums).values.data();
+        left[lane] = product.left;
+    }
+    mark(first, static_cast<unsigned>(-1));
+    if (running->error != nullptr) return;
+    first.multiply(sums, left, reinterpret_cast<const unsigned char*>(dynamic_shared()), Described(first.right));
+    for (unsigned lane = 0; lane < WARP; lane++) {
+        Products& products = lanes[lane].products;
+        products.end(products.groups.front()[index]);
+    }
+}
+
+// Waits for products but those of the latest `left` groups; one lane makes them for its warp.
+inline void wait_for_products(int number, unsigned left) {
+    if (number == missing_barrier) return;
+    wait_for(Wait::WARP_BARRIER);
+    if (running->current % WARP == 0) {
+        Thread* lanes = &self();
+        while (running->error == nullptr && lanes[0].products.groups.size() > left + 1) {
+            const size_t num = lanes[0].products.groups.front().size();
+            for (size_t i = 0; i < num && running->error == nullptr; i++) multiply_now(lanes, i);
+            for (unsigned lane = 0; lane < WARP; lane++) {
+                std::vector<std::vector<Product>>& groups = lanes[lane].products.groups;
+                groups.erase(groups.begin());
+            }
+        }
+    }
+    wait_for(Wait::WARP_BARRIER);
+}
+
+// At a block's end: all products were waited for, and the warps of a warpgroup asked for the same ones.
+inline void check_products(Launch& launch) {
+    for (size_t i = 0; i < launch.threads.size(); i++) {
+        const Products& products = launch.threads[i].products;
+        if (!products.done()) launch.error = "a product that nobody waits for";
+        const size_t first = i / (4 * WARP) * (4 * WARP);
+        const bool whole = first + 4 * WARP <= launch.threads.size();
+        if (products.asked_for != 0 && (!whole || products.asked_for != launch.threads[first].products.asked_for)) {
+            launch.error = "warps of a warpgroup ask for different products";
+        }
     }
 }
 
@@ -208,7 +339,11 @@ inline void run_block(Launch& launch) {
         thread.wait = Wait::NOTHING;
         thread.exchanges = 0;
         thread.copies.assign(1, {});
+        thread.products.clear();
     }
+    launch.marks.clear(launch.shared.size());
+    launch.arrivals.clear();
+    launch.barriers = 0;
     memset(launch.shared.data(), SHARED_JUNK, launch.shared.size());
     while (launch.error == nullptr) {
         const unsigned start = launch.draw();
@@ -224,7 +359,9 @@ inline void run_block(Launch& launch) {
             }
         }
         if (!at_barrier) break;
+        launch.barriers++;
     }
+    if (launch.error == nullptr) check_products(launch);
     for (size_t i = launch.shared.size() - SHARED_GUARD; i < launch.shared.size(); i++) {
         if (launch.shared[i] != SHARED_JUNK) launch.error = "wrote past the end of shared memory";
     }

@@ -1,10 +1,10 @@
 //! One layer by itself, as training uses it: a plain convolution in 16 bits with bias, residual and ReLU where wanted.
 
-use super::{download_words, upload};
-use crate::host_device::HostDevice;
+use super::{download_words, host, upload};
 use vecaz::backend::kernels::device::{Arg, Device, LaunchShape, Program};
 use vecaz::backend::kernels::forward::{Layer, LayerSpec, Numbers, row_numbers};
 use vecaz::backend::kernels::source;
+use vecaz::config::TensorCores;
 use vecaz::rng::{Key, Purpose, Stream};
 
 /// A convolution with random operands, rounded to `numbers`.
@@ -25,13 +25,13 @@ struct Conv {
 
 impl Conv {
     fn new(
-        numbers: Numbers,
+        (numbers, cores): (Numbers, TensorCores),
         [height, width]: [usize; 2],
         [inputs, outputs]: [usize; 2],
         boards: usize,
     ) -> Self {
         let row = row_numbers(numbers, inputs);
-        let spec = LayerSpec { numbers, taps: 9, height, width, inputs: row, outputs };
+        let spec = LayerSpec { numbers, cores, taps: 9, height, width, inputs: row, outputs };
         let mut stream = Key::new(3, Purpose::Weights).stream();
         let rounded = |x: f32| numbers.number(numbers.bits(x));
         let rows = boards * height * width;
@@ -97,13 +97,16 @@ fn program(layer: &Layer, numbers: Numbers) -> Program {
 
 #[test]
 fn a_layer_by_itself_is_a_convolution() {
-    for (numbers, board, channels, boards) in [
-        (Numbers::Bf16, [6, 7], [32, 32], 5),
-        (Numbers::F16, [3, 5], [20, 70], 4),
-        (Numbers::Bf16, [9, 4], [150, 17], 3),
+    for (numbers, cores, board, channels, boards) in [
+        (Numbers::Bf16, TensorCores::Mma, [6, 7], [32, 32], 5),
+        (Numbers::F16, TensorCores::Mma, [3, 5], [20, 70], 4),
+        (Numbers::Bf16, TensorCores::Mma, [9, 4], [150, 17], 3),
+        (Numbers::Bf16, TensorCores::Wgmma, [6, 7], [32, 32], 5),
+        (Numbers::F16, TensorCores::Wgmma, [3, 5], [20, 70], 4),
+        (Numbers::Bf16, TensorCores::Wgmma, [9, 4], [150, 170], 3),
     ] {
-        let conv = Conv::new(numbers, board, channels, boards);
-        let device = HostDevice::new(9);
+        let conv = Conv::new((numbers, cores), board, channels, boards);
+        let device = host(9);
         let rows = conv.rows();
         let layer = Layer::new(conv.spec, rows, device.limits().expect("known")).expect("fits");
         let module = device.module(&program(&layer, numbers)).expect("compiles");

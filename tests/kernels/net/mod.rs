@@ -2,12 +2,14 @@
 //! the tensor cores' instruction included with the fragments that PTX says 32 lanes hold.
 
 mod layer;
+mod warpgroups;
 
+use crate::host_compiler::Effort;
 use crate::host_device::{HostBuffer, HostDevice};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use vecaz::Error;
 use vecaz::backend::kernels::device::{Device, Limits};
-use vecaz::backend::kernels::forward::{DeviceForward, ForwardPlan, Numbers};
+use vecaz::backend::kernels::forward::{Arithmetic, DeviceForward, ForwardPlan, Numbers};
 use vecaz::backend::kernels::network::{DeviceNetwork, ObsFormat, Slots};
 use vecaz::config::Arch;
 use vecaz::game::ObsShape;
@@ -25,6 +27,11 @@ struct Case {
 
 /// Logits `[boards, A]` and values `[boards, P]`.
 type Answers = (Vec<f32>, Vec<f32>);
+
+/// A device for forwards of few boards, which take less time than compiling them.
+fn host(seed: u64) -> HostDevice {
+    HostDevice::new(seed).with_effort(Effort::Little)
+}
 
 fn resnet([planes, height, width]: [usize; 3], blocks: usize, channels: usize) -> NetSpec {
     NetSpec {
@@ -78,9 +85,9 @@ impl Case {
         (logits, values)
     }
 
-    fn on(&self, device: &HostDevice, numbers: Numbers) -> Answers {
+    fn on(&self, device: &HostDevice, arithmetic: impl Into<Arithmetic>) -> Answers {
         let mut net =
-            DeviceForward::new(device, &self.spec, &self.weights, numbers, self.boards()).expect("fits");
+            DeviceForward::new(device, &self.spec, &self.weights, arithmetic, self.boards()).expect("fits");
         let answers = ask(device, &mut net, &self.spec, &self.obs);
         net.check(device).expect("finite");
         answers
@@ -162,7 +169,7 @@ fn cases() -> Vec<Case> {
 fn f32_is_candle() {
     for case in cases() {
         let (logits, values) = case.candle();
-        let (l, v) = case.on(&HostDevice::new(5), Numbers::F32);
+        let (l, v) = case.on(&host(5), Numbers::F32);
         assert!(difference(&l, &logits) < 1e-5, "{:?}: {}", case.spec, difference(&l, &logits));
         assert!(difference(&v, &values) < 1e-5, "{:?}: {}", case.spec, difference(&v, &values));
     }
@@ -187,33 +194,36 @@ fn bound(case: &Case, numbers: Numbers) -> f32 {
 }
 
 fn check_rounded(case: &Case, device: &HostDevice, numbers: Numbers) {
+    check_answers(case, numbers, &case.on(device, numbers));
+}
+
+fn check_answers(case: &Case, numbers: Numbers, (l, v): &Answers) {
     let (logits, values) = case.candle();
-    let (l, v) = case.on(device, numbers);
-    let (most, off) = (bound(case, numbers), difference(&l, &logits));
+    let (most, off) = (bound(case, numbers), difference(l, &logits));
     assert!(off < most, "{numbers:?} {:?}: logits off by {off}, at most {most}", case.spec);
-    assert!(difference(&v, &values) < most, "{numbers:?} {:?}: {}", case.spec, difference(&v, &values));
+    assert!(difference(v, &values) < most, "{numbers:?} {:?}: {}", case.spec, difference(v, &values));
     assert!(off > 1e-3 * rounding(numbers), "{numbers:?} {:?}: nothing was rounded", case.spec);
 }
 
 #[test]
 fn sixteen_bits_are_candle_within_their_rounding() {
     for case in cases() {
-        check_rounded(&case, &HostDevice::new(6), Numbers::Bf16);
-    }
-    for case in cases().into_iter().step_by(2) {
-        check_rounded(&case, &HostDevice::new(7), Numbers::F16);
+        check_rounded(&case, &host(6), Numbers::Bf16);
     }
     for case in cases().into_iter().skip(1).step_by(3) {
-        check_rounded(&case, &HostDevice::new(7), Numbers::Tf32);
+        check_rounded(&case, &host(7), Numbers::F16);
+    }
+    for case in cases().into_iter().step_by(4) {
+        check_rounded(&case, &host(7), Numbers::Tf32);
     }
 }
 
 #[test]
 fn without_tensor_cores_and_with_little_memory_too() {
     for case in [case(resnet([2, 6, 7], 1, 40), 5, 11), case(edge(7, 1, 40), 5, 11)] {
-        check_rounded(&case, &HostDevice::new(6).with_define("VZ_NET_PLAIN", 1), Numbers::Bf16);
+        check_rounded(&case, &host(6).with_define("VZ_NET_PLAIN", 1), Numbers::Bf16);
         let turing = Limits { capability: 75, multiprocessors: 40, shared: 64 << 10 };
-        check_rounded(&case, &HostDevice::new(6).with_limits(turing), Numbers::F16);
+        check_rounded(&case, &host(6).with_limits(turing), Numbers::F16);
     }
 }
 
@@ -223,9 +233,13 @@ fn a_board_is_answered_alike_in_any_slot_of_any_batch() {
     let limits = |multiprocessors| Limits { capability: 90, multiprocessors, shared: 227 << 10 };
     for (spec, boards) in [(resnet([2, 6, 7], 1, 70), 9), (mlp(31, 1, 37), 40), (edge(7, 1, 70), 9)] {
         let Case { weights, obs, .. } = case(spec.clone(), boards, 12);
-        for numbers in [Numbers::Bf16, Numbers::F32] {
+        let formats: &[Numbers] = match spec.arch {
+            Arch::Resnet => &[Numbers::Bf16, Numbers::F32],
+            Arch::Mlp | Arch::Edge => &[Numbers::Bf16],
+        };
+        for &numbers in formats {
             let run = |obs: &[f32], multiprocessors| {
-                let device = HostDevice::new(8).with_limits(limits(multiprocessors));
+                let device = host(8).with_limits(limits(multiprocessors));
                 let slots = obs.len() / spec.obs.len();
                 let mut net = DeviceForward::new(&device, &spec, &weights, numbers, slots).expect("fits");
                 ask(&device, &mut net, &spec, obs)
@@ -253,9 +267,9 @@ fn without_the_barrier_answers_differ() {
     for case in [case(resnet([2, 6, 7], 1, 70), 6, 13), case(edge(7, 1, 70), 12, 13)] {
         // Blocks as large as they come: of several warps.
         let limits = Limits { capability: 90, multiprocessors: 1, shared: 227 << 10 };
-        let right = case.on(&HostDevice::new(4).with_limits(limits), Numbers::Bf16);
+        let right = case.on(&host(4).with_limits(limits), Numbers::Bf16);
         let answers = |barrier| {
-            let device = HostDevice::new(4).with_limits(limits).without_barrier(barrier);
+            let device = host(4).with_limits(limits).without_barrier(barrier);
             catch_unwind(AssertUnwindSafe(|| case.on(&device, Numbers::Bf16))).ok()
         };
         assert!(answers(0).as_ref() == Some(&right), "the barrier left in");
@@ -268,10 +282,10 @@ fn new_weights_take_the_place_of_the_old() {
     for old in [case(resnet([2, 3, 4], 1, 20), 3, 14), case(edge(5, 1, 20), 3, 14)] {
         let new =
             Case { weights: old.spec.random(Key::new(15, Purpose::Weights)), obs: old.obs.clone(), ..old };
-        let device = HostDevice::new(4);
+        let device = host(4);
         let mut net = DeviceForward::new(&device, &new.spec, &old.weights, Numbers::Bf16, 3).expect("fits");
         net.set_weights(&device, &new.weights).expect("of the same shape");
-        assert_eq!(ask(&device, &mut net, &new.spec, &new.obs), new.on(&HostDevice::new(5), Numbers::Bf16));
+        assert_eq!(ask(&device, &mut net, &new.spec, &new.obs), new.on(&host(5), Numbers::Bf16));
     }
 }
 
@@ -279,7 +293,7 @@ fn new_weights_take_the_place_of_the_old() {
 fn a_forward_allocates_and_copies_nothing() {
     // Observations, stem, two blocks of two or three; head, dense, values or logits, mean, dense, values.
     for (case, launches) in [(case(resnet([2, 3, 4], 2, 20), 3, 16), 9), (case(edge(4, 2, 20), 3, 16), 12)] {
-        let device = HostDevice::new(4);
+        let device = host(4);
         let mut net = DeviceForward::new(&device, &case.spec, &case.weights, Numbers::Bf16, 3).expect("fits");
         let [obs, mut logits, mut answers] =
             [1 << 10, 1 << 10, 1 << 10].map(|bytes| device.alloc(bytes).expect("memory"));
@@ -298,7 +312,7 @@ fn a_forward_allocates_and_copies_nothing() {
 fn what_is_taken_was_planned() {
     const FREE: usize = 1 << 30;
     for case in cases() {
-        let device = HostDevice::new(4).with_free_bytes(FREE);
+        let device = host(4).with_free_bytes(FREE);
         let limits = device.limits().expect("known");
         let plan = ForwardPlan::new(&case.spec, &case.weights, Numbers::Bf16, case.boards(), limits);
         let plan = plan.expect("fits");
@@ -313,7 +327,7 @@ fn what_is_taken_was_planned() {
 #[test]
 fn extreme_weights_are_heard_of() {
     let Case { spec, weights, obs } = case(resnet([2, 3, 4], 1, 20), 3, 17);
-    let device = HostDevice::new(4);
+    let device = host(4);
     let check = |weights: &Weights, numbers| {
         let mut net = DeviceForward::new(&device, &spec, weights, numbers, 3)?;
         ask(&device, &mut net, &spec, &obs);
@@ -340,7 +354,7 @@ fn extreme_weights_are_heard_of() {
 #[test]
 fn an_edge_network_hears_of_its_extremes_and_of_what_is_no_graph() {
     let Case { spec, weights, obs } = case(edge(4, 1, 20), 3, 18);
-    let device = HostDevice::new(4);
+    let device = host(4);
     let check = |spec: &NetSpec, name: &str, value: f32| {
         let mut weights = weights.clone();
         weights.get_mut(name).expect("there").data.fill(value);

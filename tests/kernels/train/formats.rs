@@ -6,7 +6,7 @@ use half::{bf16, f16};
 use vecaz::backend::kernels::device::{Arg, Device, LaunchShape};
 use vecaz::backend::kernels::forward::DeviceEvaluator;
 use vecaz::backend::kernels::source::training;
-use vecaz::config::{Arch, DeviceName, OptimizerKind, Precision, TrainConfig, TrainPrecision};
+use vecaz::config::{Arch, DeviceName, OptimizerKind, Precision, TensorCores, TrainConfig, TrainPrecision};
 use vecaz::game::ObsShape;
 use vecaz::net::spec::{NetSpec, Weights};
 use vecaz::net::{NetParts, Network};
@@ -224,7 +224,8 @@ fn losses_fall_alike_in_every_format() {
 
 /// Probabilities of all actions, `[boards, actions]`, by the network's kernels.
 fn probabilities(spec: &NetSpec, weights: &Weights, precision: Precision, obs: &[f32]) -> Vec<f32> {
-    let parts = NetParts { spec: spec.clone(), weights: weights.clone(), precision };
+    let tensor_cores = TensorCores::Mma;
+    let parts = NetParts { spec: spec.clone(), weights: weights.clone(), precision, tensor_cores };
     let mut network = DeviceEvaluator::new(parts, DeviceName::Cpu, || Ok(HostDevice::new(3)));
     let boards = obs.len() / spec.obs.len();
     let (mut logits, mut values) =

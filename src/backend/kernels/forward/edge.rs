@@ -44,7 +44,7 @@ impl<D: Device> DeviceForward<D> {
         let (a, rows) = (Arg::Buffer(&self.work.a, 0), boards * self.layers.squares);
         let args = [a, self.parameter(self.places.policy.weights), logits, Arg::U32(rows as u32)];
         device.launch_in(&self.module, "logits", threads(rows), &args)?;
-        let words = self.layers.dense.spec.inputs / self.numbers.per_word();
+        let words = self.layers.dense.spec.inputs / self.numbers().per_word();
         let args = [a, Arg::Buffer(&self.work.heads, 0), Arg::U32(boards as u32)];
         device.launch_in(&self.module, "mean_of_edges", threads(boards * words), &args)
     }

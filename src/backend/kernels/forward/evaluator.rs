@@ -2,7 +2,7 @@
 //! same device takes the weights instead and copies nothing ([`crate::backend::Backend::take_network`]).
 
 use super::halves::DeviceHalves;
-use super::{DeviceForward, Numbers};
+use super::{Arithmetic, DeviceForward};
 use crate::backend::kernels::device::Device;
 use crate::backend::kernels::network::{DeviceNetwork, ObsFormat, Slots};
 use crate::config::Devices;
@@ -55,10 +55,10 @@ impl<D: Device> DeviceEvaluator<D> {
 
 impl<D: Device> Arrays<D> {
     fn new(device: &D, parts: &NetParts, slots: usize) -> Result<Self> {
-        let numbers = Numbers::of(parts.precision, device.limits()?.capability)?;
+        let arithmetic = Arithmetic::of(parts.precision, parts.tensor_cores, device.limits()?.capability)?;
         let IoShape { obs_len, num_actions, num_players } = parts.spec.io();
         Ok(Self {
-            forward: DeviceForward::new(device, &parts.spec, &parts.weights, numbers, slots)?,
+            forward: DeviceForward::new(device, &parts.spec, &parts.weights, arithmetic, slots)?,
             slots,
             obs: device.alloc(4 * slots * obs_len)?,
             logits: device.alloc(4 * slots * num_actions)?,

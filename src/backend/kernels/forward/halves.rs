@@ -2,7 +2,7 @@
 //! while the other is here. Each batch has its stream, its arrays and pinned host memory, so that observations and answers
 //! travel while the host works.
 
-use super::{DeviceForward, Numbers, all_finite};
+use super::{Arithmetic, DeviceForward, all_finite};
 use crate::backend::kernels::device::{Device, Pinned};
 use crate::backend::kernels::network::{DeviceNetwork, ObsFormat, Slots};
 use crate::backend::times::KernelTime;
@@ -57,8 +57,8 @@ impl<D: Device> DeviceHalves<D> {
 impl<D: Device> Batch<D> {
     fn new(device: D, parts: &NetParts, most: usize) -> Result<Self> {
         let IoShape { obs_len, num_actions, num_players } = parts.spec.io();
-        let numbers = Numbers::of(parts.precision, device.limits()?.capability)?;
-        let forward = DeviceForward::new(&device, &parts.spec, &parts.weights, numbers, most)?;
+        let arithmetic = Arithmetic::of(parts.precision, parts.tensor_cores, device.limits()?.capability)?;
+        let forward = DeviceForward::new(&device, &parts.spec, &parts.weights, arithmetic, most)?;
         let obs = number_bytes(forward.format()) * most * obs_len;
         let [logits, values] = [4 * most * num_actions, 4 * most * num_players];
         Ok(Self {

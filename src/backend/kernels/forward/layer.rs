@@ -3,10 +3,13 @@
 
 use super::numbers::Numbers;
 use crate::backend::kernels::device::{LaunchShape, Limits};
+use crate::config::TensorCores;
 use crate::error::{Error, Result};
 
 /// Threads of a warp.
 const WARP: usize = 32;
+/// Warps of a warpgroup, which make a product together by wgmma.
+const WARPGROUP: usize = 4;
 /// Words of a row that one instruction takes.
 const STEP: usize = 8;
 /// Output channels that are laid out together.
@@ -17,6 +20,8 @@ const SIXTEEN: usize = 16;
 pub struct LayerSpec {
     /// Number format of input and weights.
     pub numbers: Numbers,
+    /// What multiplies them.
+    pub cores: TensorCores,
     /// 9 for a 3x3 convolution with zeros around the board, 1 for a 1x1 convolution or, on boards of one square, a linear layer.
     pub taps: usize,
     /// Lines of the board.
@@ -80,12 +85,10 @@ impl Layer {
             .filter_map(|(tile, column_blocks)| {
                 let chunk_words = chunk_words(spec, limits);
                 let of = |stages| Self { spec, chunk_words, tile, column_blocks, stages };
+                let layers = || slabs_in_flight(spec.cores).iter().copied().map(of);
                 // Two blocks to a multiprocessor where that can be, else one.
-                let roomy = [3, 2]
-                    .map(of)
-                    .into_iter()
-                    .find(|layer| 2 * layer.shared() + 4096 <= limits.shared as usize);
-                roomy.or([3, 2].map(of).into_iter().find(|layer| layer.shared() <= limits.shared as usize))
+                let roomy = layers().find(|layer| 2 * layer.shared() + 4096 <= limits.shared as usize);
+                roomy.or(layers().find(|layer| layer.shared() <= limits.shared as usize))
             })
             .collect();
         let filling = fitting.iter().find(|layer| layer.blocks(rows) >= limits.multiprocessors as usize);
@@ -112,8 +115,17 @@ impl Layer {
             tile.column_tiles,
             column_blocks,
             stages,
+            self.warps_together(),
         ];
         numbers.map(|x| x.to_string()).join(",")
+    }
+
+    /// Warps that make a product.
+    fn warps_together(&self) -> usize {
+        match self.spec.cores {
+            TensorCores::Mma => 1,
+            TensorCores::Wgmma => WARPGROUP,
+        }
     }
 
     /// Words of an input square.
@@ -137,7 +149,7 @@ impl Layer {
         LaunchShape { grid: self.blocks(rows) as u32, block: block as u32, shared: self.shared() as u32 }
     }
 
-    /// Bytes of shared memory of a block: zeros, inputs, weights.
+    /// Bytes of shared memory of a block: zeros, inputs, weights, and by warpgroups where they hear of weights.
     fn shared(&self) -> usize {
         let conv = self.spec.taps == 9;
         let halo = if conv { self.spec.width + 1 } else { 0 };
@@ -147,7 +159,14 @@ impl Layer {
             (true, 1) => 1,
             (true, _) => 2,
         };
-        8 * pitch + inputs * (self.tile.rows() + 2 * halo) * pitch + self.stages * self.slab_words() * 4
+        let arrivals = match self.spec.cores {
+            TensorCores::Mma => 0,
+            TensorCores::Wgmma => 8 * self.stages,
+        };
+        8 * pitch
+            + inputs * (self.tile.rows() + 2 * halo) * pitch
+            + self.stages * self.slab_words() * 4
+            + arrivals
     }
 
     /// Words of the weights of one tap and chunk for a block.
@@ -174,11 +193,12 @@ impl Layer {
         let (block, sixteen, within) =
             (output / (SIXTEEN * sixteens), output / SIXTEEN % sixteens, output % SIXTEEN);
         let (chunk, step, k) = (word / self.chunk_words, word % self.chunk_words / STEP, word % STEP);
-        // Column 4 t + e of 16 is column 2 t + e % 2 of the (e / 2)th instruction.
-        let lane = (within / 4 * 2 + within % 2) * 4 + k % 4;
+        let place = match self.spec.cores {
+            TensorCores::Mma => place_in_fragments(within, k),
+            TensorCores::Wgmma => place_in_blocks(within, k),
+        };
         let slab = (block * self.chunks() + chunk) * self.spec.taps + tap;
-        let place = slab * self.slab_words() + (step * sixteens + sixteen) * 128 + lane * 4;
-        (place + within / 2 % 2 * 2 + k / 4, part)
+        (slab * self.slab_words() + (step * sixteens + sixteen) * 128 + place, part)
     }
 
     /// The packed weights; `weight(output, tap, input)` for input channels up to `inputs`, 0 past them.
@@ -204,6 +224,28 @@ impl Layer {
     }
 }
 
+/// Slabs of weights that may be in shared memory. Warpgroups need three: a barrier is then between asking for one and waiting for it.
+fn slabs_in_flight(cores: TensorCores) -> &'static [usize] {
+    match cores {
+        TensorCores::Mma => &[3, 2],
+        TensorCores::Wgmma => &[3],
+    }
+}
+
+/// Where word `k` of 8 of column `column` of 16 lies in the order of mma.sync's fragments: column 4 t + e is column 2 t + e % 2 of the
+/// (e / 2)th instruction. Twin of `place_in_fragments`.
+fn place_in_fragments(column: usize, k: usize) -> usize {
+    let lane = (column / 4 * 2 + column % 2) * 4 + k % 4;
+    lane * 4 + column / 2 % 2 * 2 + k / 4
+}
+
+/// The same in the blocks of 8 columns by 4 words that wgmma reads, the first four words of 8 columns, the next of the same columns, then
+/// those of the next columns. Twin of `place_in_blocks` in `kernels/net/warpgroup.cuh`, which has the sources.
+fn place_in_blocks(column: usize, k: usize) -> usize {
+    let in_block = column / 4 * 2 + column % 2;
+    column / 2 % 2 * 64 + k / 4 * 32 + in_block * 4 + k % 4
+}
+
 /// Words of a row in a slab. It depends on the device and the layer's inputs alone: the order of a sum's products must not
 /// depend on the batch.
 fn chunk_words(spec: LayerSpec, limits: Limits) -> usize {
@@ -216,16 +258,49 @@ fn chunk_words(spec: LayerSpec, limits: Limits) -> usize {
 /// Tiles for `spec` with how many of them lie side by side, those with most sums first.
 fn tiles(spec: LayerSpec) -> Vec<(Tile, usize)> {
     let sixteens = spec.outputs.div_ceil(SIXTEEN);
-    let tile = |warp_rows, warp_columns, row_tiles, column_tiles| {
-        let tile = Tile { warp_rows, warp_columns, row_tiles, column_tiles };
-        (tile, sixteens.div_ceil(tile.sixteens()))
+    let all = match spec.cores {
+        TensorCores::Mma => tiles_of_warps(spec.taps, sixteens),
+        TensorCores::Wgmma => tiles_of_warpgroups(spec.taps, sixteens),
+    };
+    all.into_iter().map(|tile| (tile, sixteens.div_ceil(tile.sixteens()))).collect()
+}
+
+/// Those whose products warpgroups make, each of all columns of the block: two of them, or one where blocks are to be many. A thread
+/// has 64 sums at most, so that two blocks fit a multiprocessor.
+fn tiles_of_warpgroups(taps: usize, sixteens: usize) -> Vec<Tile> {
+    let tile = |warpgroups, row_tiles, column_tiles| Tile {
+        warp_rows: WARPGROUP * warpgroups,
+        warp_columns: 1,
+        row_tiles,
+        column_tiles,
+    };
+    let large = if sixteens > 4 {
+        let blocks = sixteens.div_ceil(8);
+        vec![tile(2, 1, sixteens.div_ceil(blocks))]
+    } else if taps == 9 {
+        vec![tile(2, 2, sixteens), tile(2, 1, sixteens)]
+    } else {
+        vec![tile(2, 1, sixteens)]
+    };
+    let narrow = sixteens.min(4);
+    let small = [tile(1, 1, narrow), tile(1, 1, narrow.min(2)), tile(1, 1, 1)];
+    large.into_iter().chain(small).collect()
+}
+
+/// Those whose products warps make by themselves.
+fn tiles_of_warps(taps: usize, sixteens: usize) -> Vec<Tile> {
+    let tile = |warp_rows, warp_columns, row_tiles, column_tiles| Tile {
+        warp_rows,
+        warp_columns,
+        row_tiles,
+        column_tiles,
     };
     let large = if sixteens > 4 {
         // Two warps side by side, as wide as leaves the fewest channels empty.
         let blocks = sixteens.div_ceil(8);
         let column_tiles = sixteens.div_ceil(blocks).div_ceil(2);
         vec![tile(2, 2, 4, column_tiles)]
-    } else if spec.taps == 9 {
+    } else if taps == 9 {
         vec![tile(4, 1, 4, sixteens), tile(2, 1, 4, sixteens)]
     } else {
         vec![tile(4, 1, 2, sixteens)]
@@ -243,13 +318,22 @@ mod tests {
 
     fn conv(numbers: Numbers, channels: usize, width: usize) -> LayerSpec {
         let inputs = row_numbers(numbers, channels);
-        LayerSpec { numbers, taps: 9, height: 6, width, inputs, outputs: channels }
+        LayerSpec { numbers, cores: TensorCores::Mma, taps: 9, height: 6, width, inputs, outputs: channels }
+    }
+
+    /// In bf16 by warpgroups.
+    fn by_warpgroups(channels: usize, width: usize) -> LayerSpec {
+        LayerSpec { cores: TensorCores::Wgmma, ..conv(Numbers::Bf16, channels, width) }
     }
 
     #[test]
     fn every_weight_has_a_place_of_its_own() {
-        for (numbers, channels) in [(Numbers::Bf16, 20), (Numbers::F32, 70), (Numbers::F16, 200)] {
-            let layer = Layer::new(conv(numbers, channels, 7), 42_000, H200).expect("fits");
+        let specs =
+            [(Numbers::Bf16, 20), (Numbers::F32, 70), (Numbers::F16, 200)].map(|(n, c)| conv(n, c, 7));
+        let together = [20, 70, 200].map(|channels| by_warpgroups(channels, 7));
+        for spec in specs.into_iter().chain(together) {
+            let (numbers, channels) = (spec.numbers, spec.outputs);
+            let layer = Layer::new(spec, 42_000, H200).expect("fits");
             let packed = layer.pack(channels, |_, _, _| 1.0);
             let one = numbers.bits(1.0);
             let ones: usize = packed
@@ -269,9 +353,30 @@ mod tests {
     #[test]
     fn two_blocks_fit_a_multiprocessor_where_it_counts() {
         for (channels, width, stages) in [(32, 7, 3), (64, 19, 3), (128, 7, 3), (128, 19, 3), (256, 7, 3)] {
-            let layer = Layer::new(conv(Numbers::Bf16, channels, width), 1 << 20, H200).expect("fits");
-            assert_eq!(layer.stages, stages, "{layer:?}");
-            assert!(2 * (layer.shared() + 1024) <= 228 << 10, "{layer:?}");
+            for spec in [conv(Numbers::Bf16, channels, width), by_warpgroups(channels, width)] {
+                let layer = Layer::new(spec, 1 << 20, H200).expect("fits");
+                assert_eq!(layer.stages, stages, "{layer:?}");
+                assert!(2 * (layer.shared() + 1024) <= 228 << 10, "{layer:?}");
+            }
+        }
+    }
+
+    /// As the instruction has it: up to 256 columns, a multiple of 8, of which its kernel has all multiples of 16 up to 128.
+    #[test]
+    fn warpgroups_are_whole_and_their_products_exist() {
+        for outputs in 1..=600 {
+            for rows in [42, 4_000, 1 << 20] {
+                for taps in [1, 9] {
+                    let spec = LayerSpec { outputs, taps, ..by_warpgroups(64, 7) };
+                    let Tile { warp_rows, warp_columns, row_tiles, column_tiles } =
+                        Layer::new(spec, rows, H200).expect("fits").tile;
+                    assert!(warp_rows % WARPGROUP == 0 && warp_columns == 1, "{outputs} {rows} {taps}");
+                    assert!(
+                        column_tiles <= 8 && 8 * row_tiles * column_tiles <= 64,
+                        "{outputs} {rows} {taps}"
+                    );
+                }
+            }
         }
     }
 

@@ -12,17 +12,17 @@ mod layer;
 mod numbers;
 mod pack;
 
-use super::device::{Arg, Device, LaunchShape, Limits, Program};
+use super::device::{Arg, Code, Device, LaunchShape, Limits, Program};
 use super::memory::NetworkNeed;
 use super::network::{DeviceNetwork, ObsFormat, Slots};
 use super::source;
-use crate::config::Arch;
+use crate::config::{Arch, TensorCores};
 use crate::error::{Error, Result};
 use crate::net::spec::{NetSpec, Weights};
 use edge::Graph;
 pub use evaluator::DeviceEvaluator;
 pub use layer::{Layer, LayerSpec, row_numbers};
-pub use numbers::Numbers;
+pub use numbers::{Arithmetic, Numbers};
 use pack::{LayerPlace, Packed};
 
 /// Most squares that go through the network together: what their activations take is bounded, and more of them fill the
@@ -52,7 +52,8 @@ struct Layers {
 
 impl Layers {
     /// The layers of `spec` for `boards` boards.
-    fn new(spec: &NetSpec, numbers: Numbers, boards: usize, limits: Limits) -> Result<Self> {
+    fn new(spec: &NetSpec, arithmetic: Arithmetic, boards: usize, limits: Limits) -> Result<Self> {
+        let Arithmetic { numbers, cores } = arithmetic.on(limits.capability)?;
         let (taps, height, width, planes) = match spec.arch {
             Arch::Resnet => (9, spec.obs.height, spec.obs.width, spec.obs.channels),
             Arch::Mlp => (1, 1, 1, spec.obs.len()),
@@ -60,7 +61,8 @@ impl Layers {
         };
         let squares = height * width;
         let tower_row = row_numbers(numbers, spec.channels);
-        let base = LayerSpec { numbers, taps, height, width, inputs: tower_row, outputs: spec.channels };
+        let base =
+            LayerSpec { numbers, cores, taps, height, width, inputs: tower_row, outputs: spec.channels };
         let on_boards = |layer: LayerSpec| Layer::new(layer, boards * squares, limits);
         let head_channels = spec.policy_channels + spec.value_channels;
         let (head, dense_inputs) = match spec.arch {
@@ -99,15 +101,26 @@ impl Layers {
 ///
 /// # Errors
 /// [`Error::Config`] for an edge network on anything but the edges of a complete graph, [`Error::Unsupported`] where the device is
-/// too small.
-pub fn program(spec: &NetSpec, numbers: Numbers, slots: usize, limits: Limits) -> Result<Program> {
-    let layers = Layers::new(spec, numbers, boards_at_once(spec, slots), limits)?;
+/// too small or lacks the instruction.
+pub fn program(
+    spec: &NetSpec,
+    arithmetic: impl Into<Arithmetic>,
+    slots: usize,
+    limits: Limits,
+) -> Result<Program> {
+    let arithmetic = arithmetic.into();
+    let layers = Layers::new(spec, arithmetic, boards_at_once(spec, slots), limits)?;
     let units: &[&str] = match spec.arch {
         Arch::Resnet => &["net.cu", "net_tower.cu", "net_head.cu"],
         Arch::Mlp => &["net.cu", "net_tower.cu"],
         Arch::Edge => &["net.cu", "net_edge.cu"],
     };
-    Ok(source::compose("a network", units, layers.defines(spec, numbers)))
+    let program = source::compose("a network", units, layers.defines(spec, arithmetic.numbers));
+    let code = match arithmetic.cores {
+        TensorCores::Mma => Code::Common,
+        TensorCores::Wgmma => Code::OfArchitecture,
+    };
+    Ok(Program { code, ..program })
 }
 
 /// The program of kernel `multiply_flat_out(out, rounds)`: [`PEAK_BLOCK`] threads a block, of which each warp adds up
@@ -132,7 +145,7 @@ fn boards_at_once(spec: &NetSpec, slots: usize) -> usize {
 /// A network on the device `D`, for a fixed number of slots.
 pub struct DeviceForward<D: Device> {
     spec: NetSpec,
-    numbers: Numbers,
+    arithmetic: Arithmetic,
     layers: Layers,
     module: D::Module,
     slots: usize,
@@ -166,7 +179,7 @@ struct Work<B> {
 /// A network's weights as they will be on a device, and what it takes there, before anything is taken.
 pub struct ForwardPlan {
     spec: NetSpec,
-    numbers: Numbers,
+    arithmetic: Arithmetic,
     layers: Layers,
     slots: usize,
     places: Packed,
@@ -181,21 +194,22 @@ impl ForwardPlan {
     pub fn new(
         spec: &NetSpec,
         weights: &Weights,
-        numbers: Numbers,
+        arithmetic: impl Into<Arithmetic>,
         slots: usize,
         limits: Limits,
     ) -> Result<Self> {
-        let layers = Layers::new(spec, numbers, boards_at_once(spec, slots), limits)?;
+        let arithmetic = arithmetic.into();
+        let layers = Layers::new(spec, arithmetic, boards_at_once(spec, slots), limits)?;
         let places = pack::pack(spec, weights, &layers)?;
-        let program = program(spec, numbers, slots, limits)?;
-        Ok(Self { spec: spec.clone(), numbers, layers, slots, places, program })
+        let program = program(spec, arithmetic, slots, limits)?;
+        Ok(Self { spec: spec.clone(), arithmetic, layers, slots, places, program })
     }
 
     /// What it takes on the device.
     pub fn need(&self) -> NetworkNeed {
         NetworkNeed {
             parameters: self.places.bytes.len() as u64,
-            board: WorkBytes::new(&self.spec, self.numbers, &self.layers).board() as u64,
+            board: WorkBytes::new(&self.spec, self.arithmetic.numbers, &self.layers).board() as u64,
             most_boards: (MOST_ROWS / self.layers.squares).max(1),
         }
     }
@@ -243,10 +257,10 @@ impl<D: Device> DeviceForward<D> {
         device: &D,
         spec: &NetSpec,
         weights: &Weights,
-        numbers: Numbers,
+        arithmetic: impl Into<Arithmetic>,
         slots: usize,
     ) -> Result<Self> {
-        Self::planned(device, ForwardPlan::new(spec, weights, numbers, slots, device.limits()?)?)
+        Self::planned(device, ForwardPlan::new(spec, weights, arithmetic, slots, device.limits()?)?)
     }
 
     /// The network that `plan` is for, compiled and loaded.
@@ -254,12 +268,12 @@ impl<D: Device> DeviceForward<D> {
     /// # Errors
     /// [`Error::Device`] where there is no room or the kernels do not compile.
     pub fn planned(device: &D, plan: ForwardPlan) -> Result<Self> {
-        let ForwardPlan { spec, numbers, layers, slots, places, program } = plan;
+        let ForwardPlan { spec, arithmetic, layers, slots, places, program } = plan;
         let module = device.module(&program)?;
         let mut parameters = device.alloc(places.bytes.len())?;
         device.upload(&mut parameters, 0, &places.bytes)?;
         let boards = boards_at_once(&spec, slots);
-        let bytes = WorkBytes::new(&spec, numbers, &layers);
+        let bytes = WorkBytes::new(&spec, arithmetic.numbers, &layers);
         let work = Work {
             planes: device.alloc(boards * bytes.planes)?,
             a: device.alloc(boards * bytes.activations)?,
@@ -270,12 +284,12 @@ impl<D: Device> DeviceForward<D> {
             hidden: device.alloc(boards * bytes.hidden)?,
             not_finite: device.alloc(4)?,
         };
-        Ok(Self { spec, numbers, layers, module, slots, boards, places, parameters, work })
+        Ok(Self { spec, arithmetic, layers, module, slots, boards, places, parameters, work })
     }
 
-    /// True where this is the network of `spec` in `numbers`, whatever its weights.
-    pub fn is_for(&self, spec: &NetSpec, numbers: Numbers) -> bool {
-        self.spec == *spec && self.numbers == numbers
+    /// True where this is the network of `spec` in this arithmetic, whatever its weights.
+    pub fn is_for(&self, spec: &NetSpec, arithmetic: Arithmetic) -> bool {
+        self.spec == *spec && self.arithmetic == arithmetic
     }
 
     /// Takes other weights of the same shape; they go where the old ones are, so that a captured forward has them too.
@@ -289,17 +303,28 @@ impl<D: Device> DeviceForward<D> {
 
     /// The number format in use.
     pub fn numbers(&self) -> Numbers {
-        self.numbers
+        self.arithmetic.numbers
     }
 
     /// Multiplications that one board needs with all taps, those off the board included; those around an edge network's triangles
     /// are none of weights, and left out.
     pub fn products(&self) -> usize {
+        let taps = self.layers.stem.spec.taps;
+        self.products_of(self.layers.squares * taps)
+    }
+
+    /// The same with the taps on the board alone.
+    pub fn products_on_board(&self) -> usize {
+        let LayerSpec { taps, height, width, .. } = self.layers.stem.spec;
+        self.products_of(if taps == 9 { (3 * height - 2) * (3 * width - 2) } else { height * width })
+    }
+
+    /// With so many taps of all squares together.
+    fn products_of(&self, taps: usize) -> usize {
         let NetSpec { channels, blocks, policy_channels, value_channels, value_hidden, num_actions, .. } =
             self.spec;
-        let taps = self.layers.stem.spec.taps;
         let squares = self.layers.squares;
-        let square = channels * taps * (self.layers.planes + 2 * blocks * channels);
+        let tower = taps * channels * (self.layers.planes + 2 * blocks * channels);
         let heads = match self.spec.arch {
             Arch::Resnet => {
                 squares * (channels * (policy_channels + value_channels))
@@ -308,7 +333,7 @@ impl<D: Device> DeviceForward<D> {
             Arch::Mlp | Arch::Edge => channels * (num_actions + value_hidden),
         };
         let vertices = self.layers.graph.map_or(0, |graph| graph.vertices * blocks * channels * channels);
-        squares * square + vertices + heads + value_hidden * self.spec.num_values()
+        tower + vertices + heads + value_hidden * self.spec.num_values()
     }
 
     /// Answers the first `num` slots, and whatever else goes through the network with them.
@@ -429,7 +454,7 @@ impl<D: Device> DeviceForward<D> {
             ObsFormat::F32 => ("take_observations_f32", 4),
             ObsFormat::Bf16 => ("take_observations_bf16", 2),
         };
-        let words = self.layers.stem.spec.inputs / self.numbers.per_word();
+        let words = self.layers.stem.spec.inputs / self.numbers().per_word();
         let args = [
             Arg::Buffer(obs, bytes * first * self.spec.obs.len()),
             Arg::Buffer(&self.work.planes, 0),
@@ -455,7 +480,7 @@ fn threads(count: usize) -> LaunchShape {
 impl<D: Device> DeviceNetwork<D> for DeviceForward<D> {
     /// What the stem rounds to bfloat16 is written as such.
     fn format(&self) -> ObsFormat {
-        if self.numbers == Numbers::Bf16 { ObsFormat::Bf16 } else { ObsFormat::F32 }
+        if self.numbers() == Numbers::Bf16 { ObsFormat::Bf16 } else { ObsFormat::F32 }
     }
 
     fn forward(&mut self, device: &D, slots: Slots<'_, D::Buffer>) -> Result<()> {

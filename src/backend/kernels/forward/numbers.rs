@@ -1,6 +1,6 @@
 //! Number formats of a network on a device. Twin of `kernels/net/numbers.cuh`.
 
-use crate::config::Precision;
+use crate::config::{Precision, TensorCores};
 use crate::error::{Error, Result};
 
 /// In which numbers a network on a device keeps activations and weights; sums and the residual stream are 32-bit floats.
@@ -14,6 +14,48 @@ pub enum Numbers {
     F32,
     /// 32-bit floats rounded to 10 bits after the point: tensor cores from 8.0 on.
     Tf32,
+}
+
+/// How a network on a device multiplies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arithmetic {
+    /// What is multiplied.
+    pub numbers: Numbers,
+    /// Which instruction does it.
+    pub cores: TensorCores,
+}
+
+impl Arithmetic {
+    /// That for `precision` with `cores` on a device of this compute capability.
+    ///
+    /// # Errors
+    /// As [`Numbers::of`]; [`Error::Unsupported`] for `wgmma` on anything but Hopper or in anything but 16 bits.
+    pub fn of(precision: Precision, cores: TensorCores, capability: u32) -> Result<Self> {
+        Self { numbers: Numbers::of(precision, capability)?, cores }.on(capability)
+    }
+
+    /// The same, if a device of this compute capability has it.
+    ///
+    /// # Errors
+    /// As [`Arithmetic::of`].
+    pub fn on(self, capability: u32) -> Result<Self> {
+        let refused = |why: &str| Err(Error::unsupported("net.tensor_cores = \"wgmma\"", why));
+        match (self.cores, capability, self.numbers) {
+            (TensorCores::Mma, ..) | (TensorCores::Wgmma, 90, Numbers::Bf16 | Numbers::F16) => Ok(self),
+            (TensorCores::Wgmma, 90, _) => refused("it multiplies bf16 and f16"),
+            (TensorCores::Wgmma, ..) => {
+                let found = format!("{}.{}", capability / 10, capability % 10);
+                refused(&format!("compute capability 9.0 is needed, and this GPU's is {found}"))
+            }
+        }
+    }
+}
+
+impl From<Numbers> for Arithmetic {
+    /// By the instruction that is everywhere.
+    fn from(numbers: Numbers) -> Self {
+        Self { numbers, cores: TensorCores::Mma }
+    }
 }
 
 impl Numbers {

@@ -1,0 +1,107 @@
+//! Networks whose products warpgroups make, by wgmma, which on the host is what `host/products.hpp` says.
+
+use super::{Case, Numbers, ask, bits, case, check_answers, edge, host, mlp, resnet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use vecaz::Error;
+use vecaz::backend::kernels::device::Limits;
+use vecaz::backend::kernels::forward::{Arithmetic, DeviceForward};
+use vecaz::backend::kernels::network::DeviceNetwork;
+use vecaz::config::{Precision, TensorCores};
+
+fn by_warpgroups(numbers: Numbers) -> Arithmetic {
+    Arithmetic { numbers, cores: TensorCores::Wgmma }
+}
+
+/// With one multiprocessor blocks are as large as they come, with very many as small.
+fn hopper(multiprocessors: u32) -> Limits {
+    Limits { capability: 90, multiprocessors, shared: 227 << 10 }
+}
+
+/// The emulator's sums have one order, that of the channels, by either instruction.
+#[test]
+fn answers_are_those_of_single_warps() {
+    for (case, numbers) in [
+        (case(resnet([2, 3, 3], 1, 5), 1, 1), Numbers::F16),
+        (case(resnet([4, 19, 19], 1, 16), 2, 4), Numbers::Bf16),
+        (case(resnet([2, 3, 4], 1, 130), 3, 7), Numbers::Bf16),
+        (case(mlp(200, 1, 130), 33, 9), Numbers::F16),
+        (case(edge(7, 1, 40), 2, 16), Numbers::Bf16),
+    ] {
+        let found = case.on(&host(6), by_warpgroups(numbers));
+        check_answers(&case, numbers, &found);
+        let warps = case.on(&host(7), numbers);
+        assert_eq!([bits(&found.0), bits(&found.1)], [bits(&warps.0), bits(&warps.1)], "{:?}", case.spec);
+    }
+}
+
+#[test]
+fn a_board_is_answered_alike_in_any_slot_of_any_batch() {
+    let (spec, boards) = (resnet([2, 6, 7], 1, 70), 9);
+    let Case { weights, obs, .. } = case(spec.clone(), boards, 12);
+    let run = |obs: &[f32], multiprocessors| {
+        let device = host(8).with_limits(hopper(multiprocessors));
+        let slots = obs.len() / spec.obs.len();
+        let mut net =
+            DeviceForward::new(&device, &spec, &weights, by_warpgroups(Numbers::Bf16), slots).expect("fits");
+        ask(&device, &mut net, &spec, obs)
+    };
+    let (logits, values) = run(&obs, 1);
+    assert_eq!(bits(&run(&obs, 100_000).0), bits(&logits));
+    let features = spec.obs.len();
+    let (l, v) = run(&obs[2 * features..5 * features], 1);
+    assert_eq!(bits(&l), bits(&logits[2 * spec.num_actions..5 * spec.num_actions]));
+    assert_eq!(bits(&v), bits(&values[2 * spec.num_players..5 * spec.num_players]));
+}
+
+/// The barriers of the block's loop and before it, the wait for weights, that for products before their weights are written over, the
+/// fence that shows registers to products, and the wait before rows are written over.
+#[test]
+fn without_a_barrier_a_fence_or_a_wait_answers_differ_or_are_refused() {
+    let case = case(resnet([2, 6, 7], 1, 70), 6, 13);
+    let right = case.on(&host(4).with_limits(hopper(1)), by_warpgroups(Numbers::Bf16));
+    let answers = |left_out| {
+        let device = host(4).with_limits(hopper(1)).without_barrier(left_out);
+        catch_unwind(AssertUnwindSafe(|| case.on(&device, by_warpgroups(Numbers::Bf16)))).ok()
+    };
+    assert!(answers(0).as_ref() == Some(&right), "all left in");
+    for left_out in 30..=35 {
+        assert!(answers(left_out).as_ref() != Some(&right), "nothing differs without {left_out}");
+    }
+}
+
+#[test]
+fn extreme_weights_are_heard_of() {
+    let Case { spec, weights, obs } = case(resnet([2, 3, 4], 1, 20), 3, 17);
+    let device = host(4);
+    let check = |value: f32, numbers| {
+        let mut weights = weights.clone();
+        weights.get_mut("bn.weight").expect("there").data.fill(value);
+        let mut net = DeviceForward::new(&device, &spec, &weights, by_warpgroups(numbers), 3)?;
+        ask(&device, &mut net, &spec, &obs);
+        net.check(&device)
+    };
+    // Past half precision and not past bfloat16, and past both.
+    assert!(check(80_000.0, Numbers::Bf16).is_ok());
+    assert!(matches!(check(80_000.0, Numbers::F16), Err(Error::NotFinite { .. })));
+    assert!(matches!(check(3e38, Numbers::Bf16), Err(Error::NotFinite { .. })));
+}
+
+#[test]
+fn what_has_no_wgmma_is_told_in_a_sentence() {
+    let told = |precision, capability| {
+        Arithmetic::of(precision, TensorCores::Wgmma, capability).expect_err("refused").to_string()
+    };
+    for capability in [75, 80, 89, 100, 120] {
+        let found = format!("{}.{}", capability / 10, capability % 10);
+        let why = format!("compute capability 9.0 is needed, and this GPU's is {found}");
+        assert_eq!(told(Precision::Bf16, capability), format!("net.tensor_cores = \"wgmma\": {why}"));
+    }
+    for precision in [Precision::F32, Precision::Tf32] {
+        assert_eq!(told(precision, 90), "net.tensor_cores = \"wgmma\": it multiplies bf16 and f16");
+    }
+    let small = case(resnet([2, 3, 3], 1, 5), 1, 1);
+    let ampere = host(4).with_limits(Limits { capability: 80, ..hopper(108) });
+    let refused =
+        DeviceForward::new(&ampere, &small.spec, &small.weights, by_warpgroups(Numbers::Bf16), 1).err();
+    assert!(matches!(refused, Some(Error::Unsupported { .. })));
+}
