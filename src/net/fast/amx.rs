@@ -9,7 +9,7 @@
 //! rows pass it by.
 
 use super::amx_ending::Ending;
-use super::amx_strip::{self, Before, Course, Reads, Way, store_all};
+use super::amx_strip::{self, Course, Courses, Job, Way, store_all};
 use super::amx_tile::{self, LINE_BYTES, Multiply, SIDE, Stored, TILE, load, load_passing};
 use super::tile::{Format, Kernels, Matrices, Strip, Sums, Tap, Tile, TileFn, Vector, Vectors, finish};
 use super::x86::Avx512;
@@ -195,18 +195,17 @@ macro_rules! kernels {
                             options(nostack, preserves_flags));
                     }
                 }
+            }
 
+            impl Courses for $format {
                 #[target_feature(enable = $features)]
                 #[inline(never)]
                 unsafe fn go<C: Course, E: Ending, const VECTORS: usize>(
                     way: &Way<'_, Self, E, VECTORS>,
-                    taps: &[Tap],
-                    x: *const f32,
-                    next: Reads,
-                    before: Before,
+                    job: Job<'_>,
                 ) {
                     // SAFETY: the caller's promise, and this function enables the instructions.
-                    unsafe { C::go(way, taps, x, next, before) }
+                    unsafe { C::go(way, job) }
                 }
             }
 

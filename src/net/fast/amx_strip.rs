@@ -19,7 +19,7 @@ const ROWS: usize = 2 * SIDE;
 /// Where one multiplication of a tile reads: rows that lie together, `below` words from one matrix of them to the other, and
 /// the weights' matrices.
 #[derive(Clone, Copy)]
-pub(super) struct Reads {
+struct Reads {
     pub x: *const f32,
     pub below: usize,
     pub weights: *const f32,
@@ -135,7 +135,7 @@ struct Cursor {
 
 /// A tile whose sums are to be finished; none yet at the start of a strip.
 #[derive(Clone, Copy)]
-pub(super) struct Before {
+struct Before {
     place: Place,
     rows: usize,
 }
@@ -148,19 +148,35 @@ fn rows_at_once(rows: usize, taps: usize, depth: usize) -> usize {
     [1, 2, 3, 5].into_iter().find(|each| finished(*each) + ROWS / 8 >= rows).unwrap_or(8)
 }
 
+/// What is done for a tile.
+#[derive(Clone, Copy)]
+pub(super) struct Job<'a> {
+    /// Of the tile's run.
+    taps: &'a [Tap],
+    /// The tile's source rows under a shift of 0.
+    x: *const f32,
+    /// What the tile after it reads first.
+    next: Reads,
+    /// The tile to finish meanwhile.
+    before: Before,
+}
+
 /// How a tile is gone through, known to the compiler.
 pub(super) trait Course {
-    /// As [`Way::tile`]; inlined where F's instructions are enabled.
+    /// Multiplies the job's tile and finishes the one before meanwhile; inlined where F's instructions are enabled.
     ///
     /// # Safety
     /// As for [`super::tile::StripFn`].
-    unsafe fn go<F: Format<V = Avx512> + Multiply, E: Ending, const VECTORS: usize>(
-        way: &Way<'_, F, E, VECTORS>,
-        taps: &[Tap],
-        x: *const f32,
-        next: Reads,
-        before: Before,
-    );
+    unsafe fn go<F: Courses, E: Ending, const VECTORS: usize>(way: &Way<'_, F, E, VECTORS>, job: Job<'_>);
+}
+
+/// Number formats that strips are in.
+pub(super) trait Courses: Format<V = Avx512> + Multiply + Sized {
+    /// [`Course::go`] with the format's instructions, as a function of its own: all of them in one take the compiler minutes.
+    ///
+    /// # Safety
+    /// The machine has the format's instructions; as for [`Course::go`].
+    unsafe fn go<C: Course, E: Ending, const VECTORS: usize>(way: &Way<'_, Self, E, VECTORS>, job: Job<'_>);
 }
 
 /// [`Way::known`].
@@ -172,15 +188,12 @@ macro_rules! courses {
     ($($course:ident<$(const $number:ident),+> as $method:ident;)*) => {
         $(impl<$(const $number: usize),+> Course for $course<$($number),+> {
             #[inline(always)]
-            unsafe fn go<F: Format<V = Avx512> + Multiply, E: Ending, const VECTORS: usize>(
+            unsafe fn go<F: Courses, E: Ending, const VECTORS: usize>(
                 way: &Way<'_, F, E, VECTORS>,
-                taps: &[Tap],
-                x: *const f32,
-                next: Reads,
-                before: Before,
+                job: Job<'_>,
             ) {
                 // SAFETY: the caller's promise.
-                unsafe { way.copy().$method::<$($number),+>(taps, x, next, before) }
+                unsafe { way.copy().$method::<$($number),+>(job) }
             }
         })*
     };
@@ -203,7 +216,7 @@ pub(super) struct Way<'a, F: Format, E, const VECTORS: usize> {
     ending: PhantomData<E>,
 }
 
-impl<F: Format<V = Avx512> + Multiply, E: Ending, const VECTORS: usize> Way<'_, F, E, VECTORS> {
+impl<F: Courses, E: Ending, const VECTORS: usize> Way<'_, F, E, VECTORS> {
     #[inline(always)]
     fn copy(&self) -> Self {
         Self { channels: self.channels.copy(), ..*self }
@@ -221,7 +234,7 @@ impl<F: Format<V = Avx512> + Multiply, E: Ending, const VECTORS: usize> Way<'_, 
                 let next = self.after(now, run);
                 // After the last tile nothing uses what is loaded.
                 let loaded = if next.run < self.s.runs.len() { next } else { now };
-                self.tile(run, self.x(now), self.first(loaded), before);
+                self.tile(Job { taps: &run.taps, x: self.x(now), next: self.first(loaded), before });
                 before = Before { place: self.place(now), rows: self.rows };
                 now = next;
             }
@@ -272,30 +285,30 @@ impl<F: Format<V = Avx512> + Multiply, E: Ending, const VECTORS: usize> Way<'_, 
         }
     }
 
-    /// Multiplies the tile at `x` and finishes the one before meanwhile. `next` is what the tile after it reads first.
+    /// Takes the course that suits a job.
     #[inline(always)]
-    unsafe fn tile(&self, run: &Run, x: *const f32, next: Reads, before: Before) {
-        let (depth, taps) = (self.columns.depth / SIDE, run.taps.as_slice());
+    unsafe fn tile(&self, job: Job<'_>) {
+        let (depth, taps, rows) = (self.columns.depth / SIDE, job.taps.len(), job.before.rows);
         // SAFETY: the caller's promise.
         unsafe {
-            if E::WRITTEN_OUT && before.rows > 0 {
-                match (depth, taps.len()) {
-                    (2, 9) => return F::go::<Known<2, 9, 2>, E, VECTORS>(self, taps, x, next, before),
-                    (2, 6) => return F::go::<Known<2, 6, 3>, E, VECTORS>(self, taps, x, next, before),
-                    (2, 4) => return F::go::<Known<2, 4, 5>, E, VECTORS>(self, taps, x, next, before),
-                    (1, 9) => return F::go::<Known<1, 9, 4>, E, VECTORS>(self, taps, x, next, before),
-                    (1, 6) => return F::go::<Known<1, 6, 6>, E, VECTORS>(self, taps, x, next, before),
-                    (1, 4) => return F::go::<Known<1, 4, 10>, E, VECTORS>(self, taps, x, next, before),
+            if E::WRITTEN_OUT && rows > 0 {
+                match (depth, taps) {
+                    (2, 9) => return F::go::<Known<2, 9, 2>, E, VECTORS>(self, job),
+                    (2, 6) => return F::go::<Known<2, 6, 3>, E, VECTORS>(self, job),
+                    (2, 4) => return F::go::<Known<2, 4, 5>, E, VECTORS>(self, job),
+                    (1, 9) => return F::go::<Known<1, 9, 4>, E, VECTORS>(self, job),
+                    (1, 6) => return F::go::<Known<1, 6, 6>, E, VECTORS>(self, job),
+                    (1, 4) => return F::go::<Known<1, 4, 10>, E, VECTORS>(self, job),
                     _ => (),
                 }
             }
-            match rows_at_once(before.rows, taps.len(), depth) {
-                _ if before.rows == 0 => F::go::<Unknown<0>, E, VECTORS>(self, taps, x, next, before),
-                1 => F::go::<Unknown<1>, E, VECTORS>(self, taps, x, next, before),
-                2 => F::go::<Unknown<2>, E, VECTORS>(self, taps, x, next, before),
-                3 => F::go::<Unknown<3>, E, VECTORS>(self, taps, x, next, before),
-                5 => F::go::<Unknown<5>, E, VECTORS>(self, taps, x, next, before),
-                _ => F::go::<Unknown<8>, E, VECTORS>(self, taps, x, next, before),
+            match rows_at_once(rows, taps, depth) {
+                _ if rows == 0 => F::go::<Unknown<0>, E, VECTORS>(self, job),
+                1 => F::go::<Unknown<1>, E, VECTORS>(self, job),
+                2 => F::go::<Unknown<2>, E, VECTORS>(self, job),
+                3 => F::go::<Unknown<3>, E, VECTORS>(self, job),
+                5 => F::go::<Unknown<5>, E, VECTORS>(self, job),
+                _ => F::go::<Unknown<8>, E, VECTORS>(self, job),
             }
         }
     }
@@ -303,13 +316,8 @@ impl<F: Format<V = Avx512> + Multiply, E: Ending, const VECTORS: usize> Way<'_, 
     /// TAPS taps with DEPTH multiplications each, as they are on boards with up to 64 channels, all written out: a branch costs as much
     /// as it would to finish a row. During each multiplication but the first EACH rows are finished.
     #[inline(always)]
-    unsafe fn known<const DEPTH: usize, const TAPS: usize, const EACH: usize>(
-        &self,
-        taps: &[Tap],
-        x: *const f32,
-        next: Reads,
-        before: Before,
-    ) {
+    unsafe fn known<const DEPTH: usize, const TAPS: usize, const EACH: usize>(&self, job: Job<'_>) {
+        let Job { taps, x, next, before } = job;
         let reads = |n: usize| match taps.get(n / DEPTH) {
             Some(tap) if n < TAPS * DEPTH => {
                 Reads::new(&self.columns, x, self.below, tap).later(&self.columns, n % DEPTH)
@@ -350,7 +358,7 @@ impl<F: Format<V = Avx512> + Multiply, E: Ending, const VECTORS: usize> Way<'_, 
     /// Any number of taps and multiplications. EACH rows are finished during every multiplication from the second tap on, as long as
     /// there are so many.
     #[inline(always)]
-    unsafe fn unknown<const EACH: usize>(&self, taps: &[Tap], x: *const f32, next: Reads, before: Before) {
+    unsafe fn unknown<const EACH: usize>(&self, Job { taps, x, next, before }: Job<'_>) {
         let t = &self.columns;
         let depth = t.depth / SIDE;
         // Every multiplication loads what the one after it reads, the first one therefore the second's, and so on.
@@ -450,7 +458,7 @@ impl<F: Format<V = Avx512> + Multiply, E: Ending, const VECTORS: usize> Way<'_, 
 /// # Safety
 /// As for [`super::tile::StripFn`].
 #[inline(always)]
-unsafe fn strip_to<F: Format<V = Avx512> + Multiply, E: Ending, const VECTORS: usize>(s: &Strip<'_>) {
+unsafe fn strip_to<F: Courses, E: Ending, const VECTORS: usize>(s: &Strip<'_>) {
     let mut sums = MaybeUninit::<Stored>::uninit();
     let (columns, sums) = (*s.start.columns, sums.as_mut_ptr().cast());
     // SAFETY: the caller's promise; sums are stored before they are read.
@@ -475,7 +483,7 @@ unsafe fn strip_to<F: Format<V = Avx512> + Multiply, E: Ending, const VECTORS: u
 /// # Safety
 /// As for [`super::tile::StripFn`].
 #[inline(always)]
-pub(super) unsafe fn strip<F: Format<V = Avx512> + Multiply, const VECTORS: usize>(s: &Strip<'_>) {
+pub(super) unsafe fn strip<F: Courses, const VECTORS: usize>(s: &Strip<'_>) {
     // SAFETY: the caller's promise.
     unsafe {
         match s.start.epilogue {

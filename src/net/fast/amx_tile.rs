@@ -2,10 +2,6 @@
 //!
 //! Between the blocks of assembly the tiles keep what is in them: the compiler makes no code that touches them.
 
-use super::amx_ending::Ending;
-use super::amx_strip::{Before, Course, Reads, Way};
-use super::tile::{Format, Tap};
-use super::x86::Avx512;
 use std::arch::asm;
 
 /// The most rows of a tile, units of its rows, and channels.
@@ -91,23 +87,10 @@ pub(super) unsafe fn flush<const T: usize>(to: *mut f32) {
 }
 
 /// Products of tiles in one number format.
-pub(super) trait Multiply: Sized {
+pub(super) trait Multiply {
     /// Adds the product of rows in tile X and weights in tile W to the sums in tile S.
     ///
     /// # Safety
     /// As for [`zero`].
     unsafe fn product<const S: usize, const X: usize, const W: usize>();
-
-    /// [`Course::go`] with the format's instructions, as a function of its own: all of them in one take the compiler minutes.
-    ///
-    /// # Safety
-    /// The machine has the format's instructions besides; as for [`Course::go`].
-    unsafe fn go<C: Course, E: Ending, const VECTORS: usize>(
-        way: &Way<'_, Self, E, VECTORS>,
-        taps: &[Tap],
-        x: *const f32,
-        next: Reads,
-        before: Before,
-    ) where
-        Self: Format<V = Avx512>;
 }
