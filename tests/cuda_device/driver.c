@@ -93,8 +93,10 @@ int cuDeviceGetAttribute(int *value, int attribute, int device) {
     *value = attribute == 75 ? 9 : attribute == 76 ? 0 : 1; // compute capability 9.0; memory pools
     return OK;
 }
-int cuDevicePrimaryCtxRetain(void **context, int device) { return *context = &failed, OK; }
-int cuDevicePrimaryCtxRelease_v2(int device) { return OK; }
+/* Who holds a context; not reset, since the program may keep one. */
+int driver_contexts;
+int cuDevicePrimaryCtxRetain(void **context, int device) { return driver_contexts++, *context = &failed, OK; }
+int cuDevicePrimaryCtxRelease_v2(int device) { return driver_contexts--, OK; }
 int cuCtxGetCurrent(void **context) { return *context = current, OK; }
 int cuCtxSetCurrent(void *context) { return current = context, OK; }
 int cuCtxSynchronize(void) { return failed; }

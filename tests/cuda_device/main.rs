@@ -65,6 +65,12 @@ fn set<T>(driver: &Library, name: &str, value: T) {
     }
 }
 
+/// What a counter of the driver's stands at.
+fn count(driver: &Library, name: &str) -> i32 {
+    // SAFETY: the counters are global variables of driver.c, and only one test runs at a time.
+    unsafe { **driver.get::<*mut i32>(name.as_bytes()).expect("in driver.c") }
+}
+
 fn device() -> CudaDevice {
     CudaDevice::open(0, None).expect("opened")
 }
@@ -107,6 +113,18 @@ fn a_machine_that_does_not_fit_is_told() {
     set(&driver, "driver_version", 12_040i32);
     let old = "device cuda:0: the NVIDIA driver is too old: it is for CUDA 12.4, this program needs CUDA ";
     assert!(opened(0).starts_with(old), "{}", opened(0));
+}
+
+#[test]
+fn the_context_stays_when_the_last_device_goes() {
+    let driver = driver();
+    let after_a_device = || {
+        drop(device());
+        count(&driver, "driver_contexts")
+    };
+    let first = after_a_device();
+    assert!(first > 0, "else the next device's would be made anew");
+    assert_eq!(after_a_device(), first, "every device gives back its own hold");
 }
 
 #[test]
@@ -307,13 +325,9 @@ fn launches_are_recorded_and_made_again() {
         launch(&buffers[0], 9);
         assert_eq!(found(), [[9, u32::MAX, 0], [8, u32::MAX, 0]], "made at once");
     }
-    let graphs = || {
-        // SAFETY: the counter is a global variable of driver.c, and only one test runs at a time.
-        unsafe { **driver.get::<*mut i32>(b"driver_graphs").expect("in driver.c") }
-    };
-    assert_eq!(graphs(), 2, "the graph, and the one that is launched");
+    assert_eq!(count(&driver, "driver_graphs"), 2, "the graph, and the one that is launched");
     drop(recording);
-    assert_eq!(graphs(), 0);
+    assert_eq!(count(&driver, "driver_graphs"), 0);
 }
 
 #[test]

@@ -1,9 +1,11 @@
 //! Kernel sources into shared libraries with the machine's C++ compiler, for the emulator of `host/`.
 
 use libloading::Library;
+use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use vecaz::backend::kernels::device::Program;
 
 /// No contraction: the results are to be those of Rust to the bit. Nothing is visible to other libraries but what says so.
@@ -71,6 +73,10 @@ pub fn library(program: &Program, below: &str, effort: Effort) -> Result<Library
     (FLAGS, effort.flag(), EMULATOR, &compiler, &unit, &program.headers, &program.defines).hash(&mut hasher);
     let target = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let path = target.join(format!("{}-{:016x}.so", program.game, hasher.finish()));
+    // Of several threads that want it, one builds it.
+    static AT_WORK: Mutex<BTreeMap<PathBuf, Arc<Mutex<()>>>> = Mutex::new(BTreeMap::new());
+    let at_work = lock(&AT_WORK).entry(path.clone()).or_default().clone();
+    let _alone = lock(&at_work);
     if !path.exists() {
         let folder = tempfile::tempdir_in(target).map_err(|e| e.to_string())?;
         let built = build(&compiler, program, &unit, effort, folder.path())?;
@@ -78,6 +84,11 @@ pub fn library(program: &Program, below: &str, effort: Effort) -> Result<Library
     }
     // SAFETY: the library was compiled from sources here; loading it runs no code of theirs.
     unsafe { Library::new(&path) }.map_err(|e| e.to_string())
+}
+
+/// A thread that failed has left nothing half done.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn build(

@@ -7,8 +7,8 @@ use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::ptr::NonNull;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Instant;
 use vecaz::backend::kernels::device::{Arg, Device, LaunchShape, Limits, Pinned, Program};
 use vecaz::backend::times::{COPY_IN, COPY_OUT, KernelTime};
@@ -168,7 +168,8 @@ pub struct HostDevice {
 /// A step of a recording: a launch with its arguments' bytes, or work of a host network.
 enum Recorded {
     Launch {
-        module: HostModule,
+        library: Weak<Library>,
+        name: String,
         kernel: &'static str,
         shape: LaunchShape,
         values: Vec<u64>,
@@ -177,8 +178,19 @@ enum Recorded {
     Work(Box<dyn Fn() + Send>),
 }
 
-/// What [`HostDevice`] has recorded.
+/// What [`HostDevice`] has recorded. As on a GPU it does not keep the programs that it launches, and is to go before they do.
 pub struct HostRecording(Vec<Recorded>);
+
+impl Drop for HostRecording {
+    fn drop(&mut self) {
+        let goes_late =
+            |step: &Recorded| matches!(step, Recorded::Launch { library, .. } if library.strong_count() == 0);
+        assert!(
+            !self.0.iter().any(goes_late) || std::thread::panicking(),
+            "a recording outlives a program that it launches"
+        );
+    }
+}
 
 impl HostDevice {
     /// A device with as many bytes free as anyone wants, whose threads run in an order drawn from `seed`.
@@ -385,7 +397,9 @@ impl Device for HostDevice {
     ) -> Result<()> {
         let (values, sizes): (Vec<u64>, Vec<c_uint>) = args.iter().map(bytes_of).unzip();
         if let Some(recorded) = self.recording.borrow_mut().as_mut() {
-            recorded.push(Recorded::Launch { module: module.clone(), kernel, shape, values, sizes });
+            let HostModule { library, name } = module;
+            let (library, name) = (Arc::downgrade(library), name.clone());
+            recorded.push(Recorded::Launch { library, name, kernel, shape, values, sizes });
             return Ok(());
         }
         self.launches.set(self.launches.get() + 1);
@@ -415,8 +429,10 @@ impl Device for HostDevice {
         for step in &recording.0 {
             match step {
                 Recorded::Work(work) => work(),
-                Recorded::Launch { module, kernel, shape, values, sizes } => {
-                    self.run(module, kernel, *shape, values.clone(), sizes)?;
+                Recorded::Launch { library, name, kernel, shape, values, sizes } => {
+                    let library = library.upgrade().expect("the program is there");
+                    let module = HostModule { library, name: name.clone() };
+                    self.run(&module, kernel, *shape, values.clone(), sizes)?;
                 }
             }
         }

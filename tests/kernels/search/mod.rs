@@ -60,6 +60,24 @@ fn kernels_and_rust_agree_on_every_game() {
     }
 }
 
+/// Enough for several warps, and for more rows than are counted at once.
+#[test]
+fn they_agree_on_as_many_rows_as_there_are() {
+    static PLIES: [usize; 600] = {
+        let mut plies = [0; 600];
+        let mut row = 0;
+        while row < plies.len() {
+            plies[row] = row % 5;
+            row += 1;
+        }
+        plies
+    };
+    for rows in [33, 600] {
+        let base = scenario(("tic_tac_toe", "", &PLIES[..rows]), config(Algorithm::Puct, 8, 2, true));
+        compare(&Scenario { searches: 1, ..base });
+    }
+}
+
 #[test]
 fn they_agree_where_searches_are_deep_and_full_of_proofs() {
     for algorithm in BOTH {
