@@ -365,8 +365,7 @@ impl Shard {
 
     /// A stride that the backend leads: what it decided is entered in the lanes.
     fn follow(&mut self, network: &mut dyn Network, passes: u32, most_passes: u32) -> Result<()> {
-        let mut decided = self.searcher.play_with(network, passes, most_passes)?;
-        decided.sort_unstable_by_key(|decided| (decided.lane, decided.pass));
+        let decided = self.searcher.play_with(network, passes, most_passes)?;
         self.searcher.clock.plies += decided.len() as u64;
         let (plan, game, taken_over) = (&self.plan, self.game.as_ref(), self.taken_over);
         let enter = |lane: &mut Lane, decided: &Decided| {

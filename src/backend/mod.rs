@@ -242,7 +242,7 @@ pub trait Backend: Send {
         Ok(())
     }
 
-    /// Adds what was decided in the lanes taken over since the last call to `out`, by pass, then lane.
+    /// Adds what was decided in the lanes taken over since the last call to `out`, in any order.
     ///
     /// # Errors
     /// What the device says.

@@ -334,9 +334,7 @@ impl Backend for SplitBackend {
             decided.iter_mut().for_each(|one| one.lane += part.rows.start / d);
             Ok(decided)
         })?;
-        let first = out.len();
         out.extend(decided.into_iter().flatten());
-        out[first..].sort_by_key(|decided| (decided.pass, decided.lane));
         Ok(())
     }
 

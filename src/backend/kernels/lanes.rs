@@ -151,7 +151,7 @@ impl<B> DeviceLanes<B> {
         .map(|buffer| Arg::Buffer(buffer, 0))
     }
 
-    /// What was decided since the last call, by pass, then lane.
+    /// What was decided since the last call, in any order.
     ///
     /// # Errors
     /// What the device says.
@@ -167,7 +167,6 @@ impl<B> DeviceLanes<B> {
         let mut bytes = vec![0; u32::from_ne_bytes(num) as usize * size];
         device.download(&self.decisions, 0, &mut bytes)?;
         device.upload(&mut self.num_decisions, 0, &[0; 4])?;
-        let first = out.len();
         out.extend(bytes.chunks_exact(size).map(|bytes| {
             let (head, summary_bytes) = bytes.split_at(size_of::<DecisionHead>());
             let head: DecisionHead = bytemuck::pod_read_unaligned(head);
@@ -175,7 +174,6 @@ impl<B> DeviceLanes<B> {
             layout.read_summary(summary_bytes, &mut summary);
             Decided { lane: head.lane as usize, pass: head.pass, place: head.place as usize, summary }
         }));
-        out[first..].sort_by_key(|decided| (decided.pass, decided.lane));
         Ok(())
     }
 }
@@ -256,4 +254,33 @@ fn pack_starts(starts: &RootCache) -> (Vec<u8>, Vec<Start>) {
     });
     let places = places.collect();
     (all, places)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::batch::any_game;
+    use crate::config::Layers;
+    use crate::selfplay::backend_plan;
+
+    /// Passes between two looks of the host in self-play as `config` has it.
+    fn passes(config: &str) -> usize {
+        let config = Layers::default().text(config, "test").and_then(Layers::resolve).expect("valid");
+        let game = any_game(config.game_name(), &config.game_options()).expect("registered");
+        let plan = backend_plan(&config, &game.sizes(), config.selfplay.games);
+        most_passes(&Layout::new(&plan, &game.sizes(), game.state_size()), config.selfplay.games)
+    }
+
+    #[test]
+    fn large_batches_play_many_passes_between_two_looks() {
+        let connect_four = "game.name = \"connect_four\"\nselfplay.games = 65536\nsearch.simulations = 800";
+        let hex = "game.name = \"hex\"\ngame.size = 11\nselfplay.games = 16384\nsearch.simulations = 800";
+        assert_eq!([passes(connect_four), passes(hex)], [75, 22]);
+    }
+
+    #[test]
+    fn any_batch_plays_a_pass_and_a_small_one_not_too_many() {
+        assert_eq!(passes("game.name = \"tic_tac_toe\"\nselfplay.games = 1"), MOST_PASSES);
+        assert_eq!(passes("game.name = \"go\"\ngame.size = 19\nselfplay.games = 1048576"), 1);
+    }
 }
