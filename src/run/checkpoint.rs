@@ -13,7 +13,7 @@ use crate::selfplay::Lane;
 use crate::weights::{NetFile, load_arrays, save_arrays};
 use serde::{Deserialize, Serialize};
 use std::fs;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// The counters of a run.
@@ -253,12 +253,21 @@ pub fn load(folder: &Path, game: &dyn AnyGame, capacity: usize) -> Result<Checkp
 pub fn load_latest(dir: &Path, game: &dyn AnyGame, capacity: usize) -> Result<Option<Checkpoint>> {
     let mut all = list(dir)?;
     let Some((_, folder)) = all.pop() else { return Ok(None) };
-    let loaded = load(&folder, game, capacity).map_err(|error| match (error, all.last()) {
-        (Error::Format { path, what }, Some((epoch, _))) => {
-            let way = format!("to go on from epoch {epoch}, move {} away", folder.display());
-            Error::Format { path, what: format!("{what}; {way}") }
-        }
-        (error, _) => error,
+    let loaded = load(&folder, game, capacity).map_err(|error| {
+        let (path, what) = match error {
+            Error::Format { path, what } => (path, what),
+            Error::Io { path, source, .. } if source.kind() == io::ErrorKind::NotFound => {
+                (path, "is missing".into())
+            }
+            error => return error,
+        };
+        let what = match all.last() {
+            Some((epoch, _)) => {
+                format!("{what}; to go on from epoch {epoch}, move {} away", folder.display())
+            }
+            None => what,
+        };
+        Error::Format { path, what }
     });
     loaded.map(Some)
 }
