@@ -109,7 +109,7 @@ fn measure(config: &Config, threads: usize) -> vecaz::Result<()> {
     let game = any_game(config.game_name(), &config.game_options())?;
     let spec = NetSpec::new(&config.net, &game.sizes());
     let weights = initial_weights(&spec, config.run.seed);
-    let network = pack(game.as_ref(), &spec, &weights, config.net.precision)?;
+    let network = pack(game.as_ref(), &spec, &weights, &config.net)?;
     let mut selfplay = SelfPlay::new(&game, config, &network, Vec::new(), threads)?;
     selfplay.set_network(&network, Vec::new())?;
     window(&mut selfplay, config)?;

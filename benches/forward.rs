@@ -1,15 +1,16 @@
 //! Speed of the CPU forward: GFLOP/s counting only taps on the board, positions a second, share of the peak measured in turn with
 //! it.
 //!
-//! `cargo bench --bench forward [-- PART]` runs the cases whose name contains PART.
+//! `cargo bench --bench forward [-- PART [net.isa=ISA]]` runs the cases whose name contains PART, with the instructions that are named,
+//! else the machine's fastest.
 
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
-use vecaz::config::{Arch, NetConfig, Precision};
+use vecaz::config::{Arch, Layers, NetConfig, Precision};
 use vecaz::game::connect_four::ConnectFour;
 use vecaz::game::{Game, ObsShape};
 use vecaz::net::Network;
-use vecaz::net::fast::FastNet;
+use vecaz::net::fast::{FastNet, Path};
 use vecaz::net::spec::NetSpec;
 use vecaz::rng::{Key, Purpose};
 
@@ -103,11 +104,11 @@ fn forward_beside_peak(net: &FastNet, rows: usize, threads: usize) -> Paired {
 }
 
 /// The network with random weights, 8-bit ones calibrated on random boards.
-fn pack(spec: &NetSpec, precision: Precision) -> vecaz::Result<FastNet> {
+fn pack(spec: &NetSpec, precision: Precision, path: Path) -> vecaz::Result<FastNet> {
     let weights = spec.random(Key::new(1, Purpose::Weights));
     match precision {
-        Precision::Int8 => FastNet::int8(spec, &weights, &boards(spec.obs.len(), 200, 99)),
-        _ => FastNet::new(spec, &weights, precision),
+        Precision::Int8 => FastNet::int8_with_path(spec, &weights, &boards(spec.obs.len(), 200, 99), path),
+        _ => FastNet::with_path(spec, &weights, precision, path),
     }
 }
 
@@ -141,8 +142,10 @@ fn report(name: &str, net: &FastNet) {
     }
 }
 
-fn main() {
-    let wanted = std::env::args().skip(1).find(|arg| !arg.starts_with("--")).unwrap_or_default();
+fn main() -> vecaz::Result<()> {
+    let mut typed = std::env::args().skip(1).filter(|arg| !arg.starts_with("--"));
+    let wanted = typed.next().unwrap_or_default();
+    let isa = typed.try_fold(Layers::default(), |layers, key| layers.set(&key))?.resolve()?.net.isa;
     println!("commit {}", commit());
     for precision in [Precision::F32, Precision::Bf16, Precision::Int8] {
         let cases =
@@ -152,10 +155,11 @@ fn main() {
             if !name.contains(&wanted) {
                 continue;
             }
-            match pack(&spec, precision) {
+            match Path::choose(isa, precision).and_then(|path| pack(&spec, precision, path)) {
                 Ok(net) => report(&name, &net),
                 Err(error) => println!("{name}: {error}"),
             }
         }
     }
+    Ok(())
 }

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use vecaz::batch::{AnyGame, Playthrough, any_game};
-use vecaz::config::{Algorithm, Precision, SearchConfig};
+use vecaz::config::{Algorithm, NetConfig, Precision, SearchConfig};
 use vecaz::eval::arena::{Contestant, MatchPlan, play_match, position_of};
 use vecaz::game::Turn;
 use vecaz::net::fast::FastNet;
@@ -32,7 +32,10 @@ fn main() -> vecaz::Result<()> {
     let (games, simulations) = (number(1, 2000) as usize, number(2, 100));
     let file = NetFile::load(Path::new(&path))?;
     let game = any_game(&file.header.game, &file.header.options)?;
-    let packed = |precision| pack(game.as_ref(), &file.header.net, &file.weights, precision);
+    let packed = |precision| {
+        let config = NetConfig { precision, ..NetConfig::default() };
+        pack(game.as_ref(), &file.header.net, &file.weights, &config)
+    };
     let mut exact = packed(Precision::F32)?;
     let positions = own_positions(&game, &mut exact)?;
     println!(

@@ -32,7 +32,7 @@ fn main() -> vecaz::Result<()> {
     let (rows, threads) = (place(1, "128").parse().unwrap_or(128), place(2, "2").parse().unwrap_or(2));
     let game = any_game(&file.header.game, &file.header.options)?;
     let sizes = game.sizes();
-    let network = pack(game.as_ref(), &file.header.net, &file.weights, config.net.precision)?;
+    let network = pack(game.as_ref(), &file.header.net, &file.weights, &config.net)?;
     println!(
         "{} N={rows} threads={threads} {:?} {:?}: seconds until every game's root has so many simulations",
         game.name(),

@@ -172,6 +172,14 @@ fn values_that_cannot_be_are_refused() {
             "net.precision: got int8, expected f32 or bf16",
         ),
         (
+            vec!["--set", "net.isa=portable", "--set", "net.precision=int8"],
+            "net.isa: got portable, expected one of native",
+        ),
+        (
+            vec!["--set", "net.isa=amx", "--set", "net.device=cuda"],
+            "net.isa: got amx, expected native where the network is on a GPU",
+        ),
+        (
             vec!["--set", "net.tensor_cores=wgmma", "--set", "net.precision=bf16"],
             "net.tensor_cores: got wgmma, expected mma, or net.precision = \"bf16\" or \"f16\" on a GPU",
         ),
@@ -292,6 +300,21 @@ fn a_flipped_bit_is_found_and_the_way_to_the_checkpoint_before_is_told() {
         for other in ["weights.safetensors", "trainer.safetensors", "replay.safetensors"] {
             assert!(other == file || same(other), "{other} differs from that of the first time");
         }
+    }
+}
+
+#[test]
+fn a_missing_file_is_named_and_the_way_to_the_checkpoint_before_is_told() {
+    for file in ["weights.safetensors", "trainer.safetensors", "replay.safetensors", "progress.bin"] {
+        let (_folder, run) = run_copy();
+        fs::remove_file(checkpoint(&run, file)).expect("removed");
+        let line = refusal(&mut vecaz(&["run", "--resume", utf8(&run), "--epochs", "3"]));
+        let way = "is missing; to go on from epoch 1, move ";
+        assert!(line.contains(file) && line.contains(way), "{line}");
+        let before = run.join("checkpoints/epoch-000001");
+        fs::remove_dir_all(before).expect("removed");
+        let line = refusal(&mut vecaz(&["run", "--resume", utf8(&run), "--epochs", "3"]));
+        assert!(line.contains(file) && line.ends_with("is missing"), "{line}");
     }
 }
 

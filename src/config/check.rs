@@ -1,6 +1,6 @@
 //! What a configuration must be like, by section and across sections.
 
-use super::{Arch, Config, Precision, SearchEngine, TensorCores, TrainPrecision};
+use super::{Arch, Config, Instructions, Precision, SearchEngine, TensorCores, TrainPrecision};
 use crate::error::{Error, Result};
 use std::ops::RangeInclusive;
 
@@ -29,6 +29,7 @@ impl Config {
         within("net.value_channels", n.value_channels, 1..=1024)?;
         within("net.value_hidden", n.value_hidden, 1..=4096)?;
         self.check_precision()?;
+        self.check_isa()?;
         self.check_tensor_cores()?;
         let s = &self.search;
         within("search.simulations", s.simulations, 1..=1_000_000)?;
@@ -109,6 +110,15 @@ impl Config {
         };
         let got = format!("{:?}", self.net.precision).to_lowercase();
         Err(Error::config("net.precision", got, expected))
+    }
+
+    /// Refuses instructions of a CPU for a network that is on a GPU.
+    fn check_isa(&self) -> Result<()> {
+        if self.net.isa == Instructions::Native || self.network_devices().is_cpu() {
+            return Ok(());
+        }
+        let got = format!("{:?}", self.net.isa).to_lowercase();
+        Err(Error::config("net.isa", got, "native where the network is on a GPU"))
     }
 
     /// Refuses an instruction for 16 bits where there are others, or no GPU.

@@ -87,6 +87,21 @@ names! {
     }
 }
 names! {
+    /// The instructions of the network's forward on the CPU.
+    Instructions {
+        /// The fastest that the machine has for the number format.
+        Native = "native",
+        /// x86-64 AMX beside AVX-512, in bf16 and int8.
+        Amx = "amx",
+        /// x86-64 AVX-512, in bf16 with AVX512-BF16, in int8 with AVX512-VNNI.
+        Avx512 = "avx512",
+        /// x86-64 AVX2 with FMA, in f32 and bf16.
+        Avx2 = "avx2",
+        /// Any machine's, in f32 and bf16.
+        Portable = "portable",
+    }
+}
+names! {
     /// Which instruction multiplies 16-bit numbers in the network's kernels on a GPU.
     TensorCores {
         /// `mma.sync`, of one warp: everywhere, and tested there.
@@ -168,6 +183,9 @@ section! {
         /// differs in bf16 by 5e-5 nats of policy and 0.002 of value, in int8 by 8e-4 and 0.011, and plays as strongly in
         /// either (`benches/precision.rs`).
         precision: Precision = Precision::F32,
+        /// Instructions of the forward on the CPU. Sums in bf16 differ in their last bits between AMX, AVX-512 and the others: where the
+        /// forward of another kind of machine is wanted, to the bit or to see how fast it is, its instructions are named here.
+        isa: Instructions = Instructions::Native,
         /// What multiplies in bf16 and f16 on a GPU: `mma`, or on Hopper (compute capability 9.0) `wgmma`, which alone gets to more than
         /// 0.6 of its peak. `wgmma` is tested in emulation and with NVIDIA's compiler; IT HAS NOT RUN ON A GPU YET.
         tensor_cores: TensorCores = TensorCores::Mma,

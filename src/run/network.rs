@@ -19,14 +19,14 @@ pub fn place(
     weights: &Weights,
 ) -> Result<(Box<dyn Network>, String)> {
     let devices = config.network_devices();
-    let NetConfig { precision, tensor_cores, .. } = config.net;
     match devices.first() {
         DeviceName::Cpu => {
-            let network = pack(game, spec, weights, precision)?;
+            let network = pack(game, spec, weights, &config.net)?;
             let path = network.path().to_string();
             Ok((Box::new(network), path))
         }
         DeviceName::Cuda(_) => {
+            let NetConfig { precision, tensor_cores, .. } = config.net;
             let parts = NetParts { spec: spec.clone(), weights: weights.clone(), precision, tensor_cores };
             let name = format!("{precision:?}").to_lowercase();
             let by = match tensor_cores {

@@ -13,9 +13,9 @@ mod describe;
 pub use arrays::{load_arrays, parse_arrays, save_arrays};
 
 use crate::batch::AnyGame;
-use crate::config::Precision;
+use crate::config::{NetConfig, Precision};
 use crate::error::{Error, Result};
-use crate::net::fast::FastNet;
+use crate::net::fast::{self, FastNet};
 use crate::net::spec::{Array, NetSpec, Weights};
 use crate::net::{CandleNet, Network};
 use serde::{Deserialize, Serialize};
@@ -225,14 +225,22 @@ pub fn export(checkpoint: &Path, out: &Path) -> Result<NetFile> {
     Ok(file)
 }
 
-/// Packs a network for self-play in the number format asked for. 8-bit scales are set on positions of random games.
+/// Packs a network for self-play in the number format and with the instructions that `config` asks for. 8-bit scales are set on
+/// positions of random games.
 ///
 /// # Errors
-/// As [`FastNet::new`] and [`FastNet::int8`]; [`Error::Unsupported`] for a format that only GPUs have.
-pub fn pack(game: &dyn AnyGame, net: &NetSpec, weights: &Weights, precision: Precision) -> Result<FastNet> {
+/// As [`FastNet::new`] and [`FastNet::int8`]; [`Error::Unsupported`] for a format that only GPUs have, and
+/// [`Error::Config`] for instructions that this machine or the format lacks.
+pub fn pack(game: &dyn AnyGame, net: &NetSpec, weights: &Weights, config: &NetConfig) -> Result<FastNet> {
+    let precision = config.precision;
     match precision {
-        Precision::Int8 => FastNet::int8(net, weights, &describe::observations(game, CALIBRATION)),
-        Precision::F32 | Precision::Bf16 => FastNet::new(net, weights, precision),
+        Precision::Int8 => {
+            let path = fast::Path::choose(config.isa, precision)?;
+            FastNet::int8_with_path(net, weights, &describe::observations(game, CALIBRATION), path)
+        }
+        Precision::F32 | Precision::Bf16 => {
+            FastNet::with_path(net, weights, precision, fast::Path::choose(config.isa, precision)?)
+        }
         Precision::F16 | Precision::Tf32 => {
             let name = format!("{precision:?}").to_lowercase();
             Err(Error::unsupported(

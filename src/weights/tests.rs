@@ -1,6 +1,6 @@
 use super::*;
 use crate::batch::any_game;
-use crate::config::{Arch, NetConfig};
+use crate::config::{Arch, Instructions, NetConfig};
 use crate::net::init::initial_weights;
 use std::sync::Arc;
 
@@ -149,4 +149,18 @@ fn an_edge_network_serves_any_number_of_vertices_and_no_other_rules() {
     assert!(error.contains("k = 4") && error.contains("k = 3"), "{error}");
     let error = file(Arch::Mlp).spec_for(&*clique(9, 4)).expect_err("a perceptron").to_string();
     assert!(error.contains("only an edge network serves another game.n"), "{error}");
+}
+
+#[test]
+fn a_network_is_packed_for_the_instructions_that_are_named() {
+    let file = file("connect_four", Arch::Resnet);
+    let packed = |isa| {
+        let config = NetConfig { isa, precision: Precision::Bf16, ..NetConfig::default() };
+        pack(&*game("connect_four"), &file.header.net, &file.weights, &config).expect("any machine").path()
+    };
+    let fastest = fast::Path::available(Precision::Bf16)[0];
+    let by_path =
+        FastNet::with_path(&file.header.net, &file.weights, Precision::Bf16, fastest).expect("available");
+    assert_eq!(packed(Instructions::Native), by_path.path());
+    assert!(packed(Instructions::Portable).starts_with("portable"), "{}", packed(Instructions::Portable));
 }

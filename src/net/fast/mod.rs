@@ -40,7 +40,7 @@ mod x86_int8;
 
 use super::spec::{NetSpec, Weights};
 use super::{IoShape, Network};
-use crate::config::{Arch, Precision};
+use crate::config::{Arch, Instructions, Precision};
 use crate::error::{Error, Result};
 use around::Boards;
 use chunk::Layout;
@@ -89,7 +89,7 @@ impl FastNet {
     /// [`Error::Mismatch`] and [`Error::NotFinite`] for weights that do not fit `spec`, [`Error::Unsupported`] for a
     /// precision that this machine or build does not have.
     pub fn new(spec: &NetSpec, weights: &Weights, precision: Precision) -> Result<Self> {
-        Self::with_path(spec, weights, precision, best(precision))
+        Self::with_path(spec, weights, precision, Path::choose(Instructions::Native, precision)?)
     }
 
     /// Packs `weights` for one path.
@@ -114,7 +114,8 @@ impl FastNet {
     /// Those of [`FastNet::new`] and [`Network::forward`]; [`Error::Unsupported`] without AVX-512 VNNI;
     /// [`Error::Mismatch`] where there are no observations.
     pub fn int8(spec: &NetSpec, weights: &Weights, observations: &[f32]) -> Result<Self> {
-        Self::int8_with_path(spec, weights, observations, best(Precision::Int8))
+        let path = Path::choose(Instructions::Native, Precision::Int8)?;
+        Self::int8_with_path(spec, weights, observations, path)
     }
 
     /// [`FastNet::int8`] for one path.
@@ -255,11 +256,6 @@ impl Clone for FastNet {
     fn clone(&self) -> Self {
         Self::of(self.net.clone())
     }
-}
-
-/// The fastest path of this machine; where it has none, one that says so.
-fn best(precision: Precision) -> Path {
-    Path::available(precision).first().copied().unwrap_or(Path::Portable)
 }
 
 fn check_len(what: &str, found: usize, expected: usize) -> Result<()> {

@@ -3,7 +3,8 @@
 use super::pack::Kit;
 use super::tile::Kernels;
 use super::{bf16, portable};
-use crate::config::Precision;
+use crate::config::{Instructions, Precision};
+use crate::error::{Error, Result};
 use crate::isa::Isa;
 
 /// The instructions a [`super::FastNet`] may use.
@@ -24,6 +25,28 @@ impl Path {
     pub fn available(precision: Precision) -> Vec<Path> {
         let all = [Path::Amx, Path::Avx512, Path::Avx2, Path::Portable];
         all.into_iter().filter(|path| path.has(precision)).collect()
+    }
+
+    /// The path that `isa` names, or this machine's fastest in this precision; where it has none, one that says so.
+    ///
+    /// # Errors
+    /// [`Error::Config`] where this machine lacks the instructions that are named, or they do not have the precision.
+    pub fn choose(isa: Instructions, precision: Precision) -> Result<Path> {
+        let available = Self::available(precision);
+        let named = match isa {
+            Instructions::Native => return Ok(available.first().copied().unwrap_or(Path::Portable)),
+            Instructions::Amx => Path::Amx,
+            Instructions::Avx512 => Path::Avx512,
+            Instructions::Avx2 => Path::Avx2,
+            Instructions::Portable => Path::Portable,
+        };
+        if available.contains(&named) {
+            return Ok(named);
+        }
+        let lower = |name: &dyn std::fmt::Debug| format!("{name:?}").to_lowercase();
+        let all: String = available.iter().map(|path| format!(", {}", lower(path))).collect();
+        let expected = format!("one of native{all}: what this machine has in {}", lower(&precision));
+        Err(Error::config("net.isa", lower(&isa), expected))
     }
 
     /// True where this machine and build have the path in this precision.
@@ -78,5 +101,41 @@ impl Path {
             Path::Portable => Isa::Portable,
         };
         Isa::available().find(|isa| *isa == wanted).unwrap_or(Isa::Portable)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: [(Instructions, Path); 4] = [
+        (Instructions::Amx, Path::Amx),
+        (Instructions::Avx512, Path::Avx512),
+        (Instructions::Avx2, Path::Avx2),
+        (Instructions::Portable, Path::Portable),
+    ];
+
+    #[test]
+    fn what_is_named_is_taken_or_refused() {
+        for precision in [Precision::F32, Precision::Bf16, Precision::Int8] {
+            let available = Path::available(precision);
+            for (isa, path) in ALL {
+                match Path::choose(isa, precision) {
+                    Ok(chosen) => {
+                        assert!(chosen == path && available.contains(&path), "{isa:?} {precision:?}")
+                    }
+                    Err(error) => {
+                        assert!(!available.contains(&path), "{isa:?} {precision:?}");
+                        let begins = format!(
+                            "net.isa: got {}, expected one of native",
+                            format!("{isa:?}").to_lowercase()
+                        );
+                        assert!(error.to_string().starts_with(&begins), "{error}");
+                    }
+                }
+            }
+            let fastest = available.first().copied().unwrap_or(Path::Portable);
+            assert_eq!(Path::choose(Instructions::Native, precision).expect("any machine"), fastest);
+        }
     }
 }
