@@ -127,7 +127,7 @@ mod tests {
                     Err(error) => {
                         assert!(!available.contains(&path), "{isa:?} {precision:?}");
                         let begins = format!(
-                            "net.isa: got {}, expected one of native",
+                            "config key net.isa: got {}, expected one of native",
                             format!("{isa:?}").to_lowercase()
                         );
                         assert!(error.to_string().starts_with(&begins), "{error}");
