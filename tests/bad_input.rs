@@ -311,10 +311,11 @@ fn a_missing_file_is_named_and_the_way_to_the_checkpoint_before_is_told() {
         let line = refusal(&mut vecaz(&["run", "--resume", utf8(&run), "--epochs", "3"]));
         let way = "is missing; to go on from epoch 1, move ";
         assert!(line.contains(file) && line.contains(way), "{line}");
-        let before = run.join("checkpoints/epoch-000001");
-        fs::remove_dir_all(before).expect("removed");
+        for before in ["checkpoints/epoch-000001", "checkpoints/epoch-000000"] {
+            fs::remove_dir_all(run.join(before)).expect("removed");
+        }
         let line = refusal(&mut vecaz(&["run", "--resume", utf8(&run), "--epochs", "3"]));
-        assert!(line.contains(file) && line.ends_with("is missing"), "{line}");
+        assert!(line.contains(file) && line.trim_end().ends_with("is missing"), "{line}");
     }
 }
 

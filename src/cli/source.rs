@@ -1,12 +1,11 @@
 //! A run's folder, a weights file, or nothing -> a game, a network and how to search with it.
 
-use crate::backend::kernels::check_devices;
 use crate::batch::{AnyGame, any_game};
 use crate::config::{Config, Layers, NetConfig, Precision};
 use crate::error::{Error, Result};
 use crate::net::fast::FastNet;
 use crate::net::{NetSpec, Network};
-use crate::run::network::place;
+use crate::run::network::{check, place};
 use crate::run::{BEST, CONFIG, checkpoint};
 use crate::search::SearchParams;
 use crate::weights::NetFile;
@@ -85,8 +84,7 @@ impl Source {
                             change";
             return Err(Error::config("net", "other sizes", expected));
         }
-        check_devices(&config.run.device)?;
-        check_devices(&config.network_devices())?;
+        check(&config)?;
         let game = any_game(config.game_name(), &config.game_options())?;
         Self { config, ..self }.for_game(&game)
     }

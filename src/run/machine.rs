@@ -1,7 +1,7 @@
 //! Where the parts of a run are made: on the devices that the configuration names, or, in tests, elsewhere.
 
 use super::learner::{Learner, learner};
-use super::network::place;
+use super::network::{check, place};
 use crate::backend::kernels::check_devices;
 use crate::backend::plan::BackendPlan;
 use crate::backend::{Backend, games_backend};
@@ -13,13 +13,12 @@ use std::sync::Arc;
 
 /// Makes the parts of a run: each, unless told otherwise, on the devices that the configuration names.
 pub trait Machine: Send {
-    /// Refuses devices that cannot be used, before anything is done for them.
+    /// Refuses what this machine lacks, before anything is done for it.
     ///
     /// # Errors
-    /// [`crate::Error::Device`] in one sentence.
+    /// As [`check`], also for the devices of training.
     fn check(&self, config: &Config) -> Result<()> {
-        check_devices(&config.run.device)?;
-        check_devices(&config.network_devices())?;
+        check(config)?;
         check_devices(&config.training_devices())
     }
 

@@ -1,11 +1,26 @@
 //! Where the network of self-play is.
 
-use crate::backend::kernels::cuda_network;
+use crate::backend::kernels::{check_devices, cuda_network};
 use crate::batch::AnyGame;
 use crate::config::{Config, DeviceName, NetConfig, TensorCores};
 use crate::error::Result;
+use crate::net::fast::Path;
 use crate::net::{NetParts, NetSpec, Network, Weights};
 use crate::weights::pack;
+
+/// Refuses devices of trees and network, and instructions of the network, that this machine lacks.
+///
+/// # Errors
+/// [`crate::Error::Device`] and [`crate::Error::Config`] in one sentence.
+pub fn check(config: &Config) -> Result<()> {
+    check_devices(&config.run.device)?;
+    let devices = config.network_devices();
+    check_devices(&devices)?;
+    match devices.is_cpu() {
+        true => Path::choose(config.net.isa, config.net.precision).map(drop),
+        false => Ok(()),
+    }
+}
 
 /// The network for self-play and evaluation on the device that `config` names, and the name of the path its forward takes: the
 /// fused forward on the CPU, on a GPU the network's own kernels, which answer beside the trees where those are on the same GPU.

@@ -5,6 +5,7 @@
 //! the tile's shape, so a row's result does not depend on the rows around it.
 
 use super::board::Run;
+use std::marker::PhantomData;
 use std::ops::Deref;
 
 /// Vectors of a packed weight block: `[taps, depth, BLOCK, LANES]` units.
@@ -270,6 +271,14 @@ pub(super) trait Vectors {
     unsafe fn store(p: *mut f32, a: Self::Vector);
     /// The first `valid` lanes, which may be more than there are.
     unsafe fn store_valid(p: *mut f32, a: Self::Vector, valid: usize);
+    /// Asks for a vector that is read soon, which need not be there.
+    #[inline(always)]
+    unsafe fn fetch(_p: *const f32) {}
+    /// `p`, of which the compiler knows nothing any more.
+    #[inline(always)]
+    unsafe fn unknown(p: *const f32) -> *const f32 {
+        p
+    }
 }
 
 /// A vector of the format's instruction set; as a sum, of 32-bit integers in the format of bytes.
@@ -314,7 +323,7 @@ pub(super) trait Format {
 }
 
 /// Activations in f32.
-pub(super) struct F32<V>(std::marker::PhantomData<V>);
+pub(super) struct F32<V>(PhantomData<V>);
 
 // SAFETY of every method: called only inside functions that enable V's instructions, on pointers the tile vouches for.
 impl<V: Vectors> Format for F32<V> {
@@ -426,11 +435,11 @@ unsafe fn products<F: Format, const MR: usize, const NV: usize>(t: &Tile<'_>) ->
         let row = t.block_vectors * F::V::LANES;
         for tap in t.taps {
             // Not unrolled: the compiler would move broadcasts ahead of their step and spill them.
-            let mut x = t.x.offset(tap.shift * t.x_position);
+            let mut rows = Rows::<F::V>::new(t.x.offset(tap.shift * t.x_position), t.x_row);
             let mut w = t.weights.add(tap.index * t.depth * row);
             for _ in 0..t.depth {
-                step::<F, MR, NV>(t, x, w, &mut sums);
-                x = x.add(1);
+                step::<F, MR, NV>(t, &rows, w, &mut sums);
+                rows.next();
                 w = w.add(row);
             }
         }
@@ -438,10 +447,43 @@ unsafe fn products<F: Format, const MR: usize, const NV: usize>(t: &Tile<'_>) ->
     }
 }
 
+/// Steps between asking for weights, which come from the second cache, and using them.
+const AHEAD: usize = 8;
+
+/// Where the units of a tile's rows are. Every third row has a pointer of its own, and the two after it are one stride and two
+/// strides on, which an address can say: to work out twelve addresses one from another takes instructions that get in the way of
+/// the multiplications.
+struct Rows<V> {
+    thirds: [*const f32; 4],
+    row: usize,
+    vectors: PhantomData<V>,
+}
+
+impl<V: Vectors> Rows<V> {
+    #[inline(always)]
+    fn new(x: *const f32, row: usize) -> Self {
+        Self { thirds: [0, 3, 6, 9].map(|first| x.wrapping_add(first * row)), row, vectors: PhantomData }
+    }
+
+    #[inline(always)]
+    fn at(&self, row: usize) -> *const f32 {
+        self.thirds[row / 3].wrapping_add(row % 3 * self.row)
+    }
+
+    /// On to the next unit.
+    #[inline(always)]
+    fn next(&mut self) {
+        for third in &mut self.thirds {
+            // SAFETY: the caller of the tile's kernel vouches for V's instructions.
+            *third = unsafe { V::unknown(third.wrapping_add(1)) };
+        }
+    }
+}
+
 #[inline(always)]
 unsafe fn step<F: Format, const MR: usize, const NV: usize>(
     t: &Tile<'_>,
-    x: *const f32,
+    rows: &Rows<F::V>,
     w: *const f32,
     sums: &mut [[Vector<F>; NV]; MR],
 ) {
@@ -449,10 +491,12 @@ unsafe fn step<F: Format, const MR: usize, const NV: usize>(
     unsafe {
         let mut b = [F::V::zero(); NV];
         for (j, b) in b.iter_mut().enumerate() {
-            *b = F::V::load(w.add(j / BLOCK * t.block + j % BLOCK * F::V::LANES));
+            let w = w.add(j / BLOCK * t.block + j % BLOCK * F::V::LANES);
+            F::V::fetch(w.wrapping_add(AHEAD * t.block_vectors * F::V::LANES));
+            *b = F::V::load(w);
         }
         for (i, sums) in sums.iter_mut().enumerate() {
-            let a = F::V::splat(x.add(i * t.x_row));
+            let a = F::V::splat(rows.at(i));
             for j in 0..NV {
                 sums[j] = F::dot(a, b[j], sums[j]);
             }
