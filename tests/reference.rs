@@ -4,13 +4,10 @@
 mod support;
 
 use support::{io_shape, plan, search};
-use vecaz::backend::Backend;
-use vecaz::backend::cpu::CpuBackend;
-use vecaz::backend::plan::BackendPlan;
-use vecaz::backend::reference::ReferenceBackend;
+use vecaz::backend::{cpu_backend, cpu_backend_on};
 use vecaz::batch::{AnyGame, Playthrough, any_game};
-use vecaz::config::{Algorithm, ChanceRule, Config, Fpu, Layers, SearchConfig};
-use vecaz::game::{self, Game, GameVisitor, Turn};
+use vecaz::config::{Algorithm, ChanceRule, Config, Fpu, Layers, SearchConfig, SearchEngine};
+use vecaz::game::Turn;
 use vecaz::isa::Isa;
 use vecaz::net::HashNet;
 use vecaz::rng::{Key, Purpose};
@@ -49,22 +46,10 @@ fn position(game: &std::sync::Arc<dyn AnyGame>, plies: usize, lane: u64) -> Posi
     unreachable!("some playthrough gets that far")
 }
 
-struct Make(BackendPlan, Engine);
-
 #[derive(Clone, Copy, Debug)]
 enum Engine {
     Batched(Isa),
     Reference,
-}
-
-impl GameVisitor for Make {
-    type Out = Box<dyn Backend>;
-    fn visit<G: Game>(self, game: G) -> Self::Out {
-        match self.1 {
-            Engine::Batched(isa) => Box::new(CpuBackend::new(game, self.0).with_isa(isa)),
-            Engine::Reference => Box::new(ReferenceBackend::new(game, self.0)),
-        }
-    }
 }
 
 fn run(
@@ -80,8 +65,15 @@ fn run(
     let sizes = game.sizes();
     let positions: Vec<Position> =
         plies.iter().zip(1..).map(|(&plies, lane)| position(&game, plies, lane)).collect();
-    let plan = plan(config, &sizes, positions.len());
-    let mut backend = game::dispatch(name, &options, Make(plan, engine)).expect("registered");
+    let mut plan = plan(config, &sizes, positions.len());
+    let mut backend = match engine {
+        Engine::Batched(isa) => cpu_backend_on(game.as_ref(), plan, isa),
+        Engine::Reference => {
+            plan.params.engine = SearchEngine::Reference;
+            cpu_backend(game.as_ref(), plan)
+        }
+    }
+    .expect("registered");
     let mut network = HashNet(io_shape(&sizes));
     search(backend.as_mut(), &mut network, &positions, config.simulations, exploration)
 }

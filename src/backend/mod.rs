@@ -14,6 +14,7 @@ use crate::batch::AnyGame;
 use crate::config::{DeviceName, SearchEngine};
 use crate::error::Result;
 use crate::game::{self, Game, GameVisitor, Sizes};
+use crate::isa::Isa;
 use crate::net::NetParts;
 use crate::search::eval_cache::EvalCache;
 use crate::search::root::{Exploration, RootSummary, RowKey};
@@ -54,17 +55,25 @@ pub fn games_backend(
 /// # Errors
 /// As [`game::dispatch`].
 pub fn cpu_backend(game: &dyn AnyGame, plan: plan::BackendPlan) -> Result<Box<dyn Backend>> {
-    struct Make(plan::BackendPlan);
+    cpu_backend_on(game, plan, Isa::detect())
+}
+
+/// The same with the batched engine's row loops compiled for `isa`, where the machine has it.
+///
+/// # Errors
+/// As [`game::dispatch`].
+pub fn cpu_backend_on(game: &dyn AnyGame, plan: plan::BackendPlan, isa: Isa) -> Result<Box<dyn Backend>> {
+    struct Make(plan::BackendPlan, Isa);
     impl GameVisitor for Make {
         type Out = Box<dyn Backend>;
         fn visit<G: Game>(self, game: G) -> Self::Out {
             match self.0.params.engine {
-                SearchEngine::Batched => Box::new(cpu::CpuBackend::new(game, self.0)),
+                SearchEngine::Batched => Box::new(cpu::CpuBackend::new(game, self.0).with_isa(self.1)),
                 SearchEngine::Reference => Box::new(reference::ReferenceBackend::new(game, self.0)),
             }
         }
     }
-    game::dispatch(game.name(), &game.options(), Make(plan))
+    game::dispatch(game.name(), &game.options(), Make(plan, isa))
 }
 
 /// What one selection over all rows gave.
