@@ -100,7 +100,7 @@ def forward(precision):
 
 
 def share(precision, threads):
-    return line("forward-*.txt", rf"6x64 {precision} \S+ M +64 threads {threads}: .*?= +([0-9.]+) % of peak")
+    return line("forward-*.txt", rf"6x64 {precision} \S+ M +64 threads {threads}: +([0-9.]+) % of peak")
 
 
 print("| work | unit | vecaz | peer | ratio |")
