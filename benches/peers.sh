@@ -24,9 +24,11 @@ scaling() {
     "$vecaz" bench-scaling --games 128 --sims 800 --threads 2 --seconds 3 --json "$out/$name-$round.json" "$@" > /dev/null
 }
 
+# mctx NAME NET [GAME]: one row of the peer's search into OUT/mctx-NAME-ROUND.json.
 mctx() {
-    "$python" benches/peers/mctx_search.py "$1" 128 800 10 > "$out/mctx-$1-$round.json" 2> "$out/mctx.log" ||
-        { echo "peers.sh: mctx did not run: $(tail -n 1 "$out/mctx.log")" >&2; rm -f "$out/mctx-$1-$round.json"; }
+    local to=$out/mctx-$1-$round.json
+    "$python" benches/peers/mctx_search.py "$2" 128 800 10 float32 "${3:-connect_four}" > "$to" 2> "$out/mctx.log" ||
+        { echo "peers.sh: mctx did not run: $(tail -n 1 "$out/mctx.log")" >&2; rm -f "$to"; }
 }
 
 torch() {
@@ -42,13 +44,16 @@ for round in $(seq "$rounds"); do
     cargo bench -q --locked --bench train > "$out/train-$round.txt"
     scaling gumbel-uniform --net uniform
     scaling puct-uniform --net uniform --set search.algorithm=puct
-    mctx uniform
+    mctx uniform uniform
+    scaling gumbel-hex --game hex --set game.size=11 --net uniform
+    scaling puct-hex --game hex --set game.size=11 --net uniform --set search.algorithm=puct
+    mctx hex uniform hex
     scaling f32-2x32 --net 2x32 --set net.precision=f32
     scaling bf16-2x32 --net 2x32 --set net.precision=bf16
-    mctx 2x32
+    mctx 2x32 2x32
     scaling bf16-6x64 --net 6x64 --set net.precision=bf16
     scaling int8-6x64 --net 6x64 --set net.precision=int8
-    mctx 6x64
+    mctx 6x64 6x64
 done
 
 "$python" - "$out" <<'PYTHON'
@@ -111,17 +116,17 @@ row("forward 6x64, batch 128, bf16 beside torch bf16", "positions/s", forward("b
 row("forward 6x64, batch 128, int8 beside torch bf16", "positions/s", forward("int8"), torch["forward_bf16_per_second"])
 step = line("train-*.txt", r"6x64.*batch +256 +([0-9.]+) ms least")
 row("training step 6x64, batch 256", "ms", step, torch["train_step_ms"], lambda a, b: b / a)
-for name, net in (("gumbel-uniform", "uniform"), ("puct-uniform", "uniform"), ("f32-2x32", "2x32"), ("bf16-2x32", "2x32"),
+for name, net in (("gumbel-uniform", "uniform"), ("puct-uniform", "uniform"), ("gumbel-hex", "hex"), ("puct-hex", "hex"), ("f32-2x32", "2x32"), ("bf16-2x32", "2x32"),
                   ("bf16-6x64", "6x64"), ("int8-6x64", "6x64")):
     row(f"search {name}, N 128, S 800", "simulations/s", scaling(name), peer(f"mctx-{net}-*.json", "median"))
 print()
 for precision in ("f32", "bf16", "int8"):
     print(f"- forward 6x64 {precision}: {show(share(precision, 1))} % of peak on 1 thread, {show(share(precision, 2))} % on 2")
-for name in ("gumbel-uniform", "puct-uniform", "f32-2x32", "bf16-2x32", "bf16-6x64", "int8-6x64"):
+for name in ("gumbel-uniform", "puct-uniform", "gumbel-hex", "puct-hex", "f32-2x32", "bf16-2x32", "bf16-6x64", "int8-6x64"):
     depth = scaling(name, "mean_depth")
     outside = scaling(name, "share")
     rest = [1 - s["forward"] for s in outside]
     print(f"- {name}: mean depth {show(depth)}; time outside the forward {show([100 * r for r in rest])} %")
-for net in ("uniform", "2x32", "6x64"):
+for net in ("uniform", "hex", "2x32", "6x64"):
     print(f"- mctx {net}: mean depth {show(peer(f'mctx-{net}-*.json', 'mean_depth'))}")
 PYTHON

@@ -1,10 +1,10 @@
-"""mctx + pgx (JAX) at vecaz's work: Gumbel search of N Connect Four positions with S simulations each.
+"""mctx + pgx (JAX) at vecaz's work: Gumbel search of N positions with S simulations each.
 
     pip install jax mctx pgx dm-haiku
-    python benches/peers/mctx_search.py [uniform|2x32|6x64] [N] [S] [SECONDS] [float32|bfloat16]
+    python benches/peers/mctx_search.py [uniform|2x32|6x64] [N] [S] [SECONDS] [float32|bfloat16] [GAME]
 
 Runs on all devices of JAX's default kind. On a CPU the games are split over two XLA host devices, one for each core: XLA keeps such
-small convolutions on one core otherwise. The last argument is the number format of the network. Positions come from random play.
+small convolutions on one core otherwise. The last arguments are the number format of the network and pgx's name of the game (connect_four). Positions come from random play.
 Prints one JSON line: simulations/s of the fastest call and of the median one, the mean depth of the nodes a search adds and their
 greatest depth."""
 import json
@@ -25,9 +25,9 @@ DEVICES = jax.local_device_count()
 PLIES = 8
 
 
-def network(spec, numbers):
+def network(spec, numbers, env):
     if spec == "uniform":
-        return lambda params, obs: (jnp.zeros((obs.shape[0], 7)), jnp.zeros(obs.shape[0])), None
+        return lambda params, obs: (jnp.zeros((obs.shape[0], env.num_actions)), jnp.zeros(obs.shape[0])), None
     blocks, channels = map(int, spec.split("x"))
 
     def forward(obs):
@@ -39,12 +39,12 @@ def network(spec, numbers):
             y = conv(channels, 3)(jax.nn.relu(norm(x)))
             x = x + conv(channels, 3)(jax.nn.relu(norm(y)))
         x = jax.nn.relu(norm(x))
-        policy = hk.Linear(7)(hk.Flatten()(jax.nn.relu(conv(8, 1)(x))))
+        policy = hk.Linear(env.num_actions)(hk.Flatten()(jax.nn.relu(conv(8, 1)(x))))
         value = jax.nn.relu(hk.Linear(64)(hk.Flatten()(jax.nn.relu(conv(4, 1)(x)))))
         return policy.astype(jnp.float32), jnp.tanh(hk.Linear(1)(value))[:, 0].astype(jnp.float32)
 
     net = hk.without_apply_rng(hk.transform(forward))
-    return net.apply, net.init(jax.random.PRNGKey(0), jnp.zeros((1, 6, 7, 2)))
+    return net.apply, net.init(jax.random.PRNGKey(0), jnp.zeros((1, *env.observation_shape)))
 
 
 def search(env, apply, simulations):
@@ -91,11 +91,11 @@ def depths(parents):
 
 
 def main():
-    arguments = sys.argv[1:] + ["uniform", "128", "800", "15", "float32"][len(sys.argv) - 1:]
+    arguments = sys.argv[1:] + ["uniform", "128", "800", "15", "float32", "connect_four"][len(sys.argv) - 1:]
     spec, games, simulations, seconds = arguments[0], int(arguments[1]), int(arguments[2]), float(arguments[3])
     numbers = jnp.dtype(arguments[4])
-    env = pgx.make("connect_four")
-    apply, params = network(spec, numbers)
+    env = pgx.make(arguments[5])
+    apply, params = network(spec, numbers, env)
     run, state = search(env, apply, simulations), positions(env, games)
     keys = jax.random.split(jax.random.PRNGKey(2), DEVICES)
     mean, deepest = depths(jax.block_until_ready(run(params, keys, state)).search_tree.parents)
@@ -106,7 +106,7 @@ def main():
         times.append(time.perf_counter() - start)
     work = games * simulations
     print(json.dumps({
-        "peer": f"mctx {mctx.__version__} + pgx {pgx.__version__}, jax {jax.__version__}", "net": spec, "games": games,
+        "peer": f"mctx {mctx.__version__} + pgx {pgx.__version__}, jax {jax.__version__}", "game": env.id, "net": spec, "games": games,
         "sims": simulations, "numbers": numbers.name, "device": jax.devices()[0].device_kind, "simulations_per_second": work / min(times), "median": work / float(np.median(times)),
         "mean_depth": mean, "greatest_depth": deepest}))
 

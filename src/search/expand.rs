@@ -49,13 +49,15 @@ fn softmax<S: Simd>(logits: &mut [f32]) {
     }
 }
 
-/// Writes the logits of node `n`'s edges in place of its priors; -inf, whose softmax is 0, past the last edge.
+/// Writes the logits of node `n`'s edges in place of its priors, and -inf, whose softmax is 0, up to a whole group of lanes. What
+/// lies behind stays 0.
 #[inline(always)]
 fn gather<'a>(row: &'a mut RowMut<'_>, n: i32, logits: &[f32], num_edges: usize) -> &'a mut [f32] {
     let (actions, prior) = row.actions_and_priors(n);
     for (p, &action) in prior[..num_edges].iter_mut().zip(actions) {
         *p = logits[usize::from(action)];
     }
-    prior[num_edges..].fill(f32::NEG_INFINITY);
-    prior
+    let used = &mut prior[..num_edges.next_multiple_of(LANES)];
+    used[num_edges..].fill(f32::NEG_INFINITY);
+    used
 }

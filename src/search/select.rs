@@ -140,7 +140,7 @@ fn first_play_urgency<S: Simd>(row: &RowMut<'_>, node: i32, params: &SearchParam
         Fpu::Parent => scalars.mean(),
         Fpu::Reduced => {
             let mut mass = F8::<S>::all(0.0);
-            for (p, n, _) in groups(&row.edges(node)) {
+            for (p, n, _) in groups(&row.used_edges(node)) {
                 mass = mass + n.where_positive(p, F8::all(0.0));
             }
             (scalars.mean() - params.fpu_reduction * mass.sum().sqrt()).max(-1.0)
@@ -161,7 +161,7 @@ fn puct_edge<S: Simd>(
     let unvisited = first_play_urgency::<S>(row, node, params);
     match row.only_group(node) {
         Some(edges) => most_urgent::<S>(&edges, rate, unvisited, root),
-        None => most_urgent::<S>(&row.edges(node), rate, unvisited, root),
+        None => most_urgent::<S>(&row.used_edges(node), rate, unvisited, root),
     }
 }
 
@@ -257,7 +257,7 @@ fn gumbel_edge<S: Simd>(row: &RowMut<'_>, node: i32, params: &SearchParams, scra
     match row.only_group(node) {
         // With a length that the compiler knows all of it stays in registers.
         Some(edges) => improved_edge::<S>(&edges, own, params, &mut [0.0; LANES]),
-        None => improved_edge::<S>(&row.edges(node), own, params, scratch),
+        None => improved_edge::<S>(&row.used_edges(node), own, params, scratch),
     }
 }
 
@@ -281,11 +281,11 @@ fn improved_edge<S: Simd>(edges: &Edges<'_>, own: f32, params: &SearchParams, sc
     best.place().unwrap_or(0)
 }
 
-/// Writes g + logit + sigma of every root edge to `out [Ep]`; -inf where it is refuted or no edge.
+/// Writes g + logit + sigma of every root edge in use to `out [Ep]`; -inf where it is refuted or no edge.
 #[inline(always)]
 pub fn gumbel_scores<S: Simd>(row: &RowMut<'_>, root: &RootView<'_>, params: &SearchParams, out: &mut [f32]) {
     let own = row.value(ROOT)[usize::from(row.nodes[ROOT as usize].player)];
-    let edges = row.edges(ROOT);
+    let edges = row.used_edges(ROOT);
     let improved = Improved::of::<S>(&edges, own, params);
     let noise = lanes(root.noise);
     let out = out.as_chunks_mut::<LANES>().0;
@@ -304,7 +304,7 @@ fn gumbel_root_edge<S: Simd>(
     scratch: &mut [f32],
 ) -> usize {
     gumbel_scores::<S>(row, root, params, scratch);
-    let visits = row.edges(ROOT).visits;
+    let visits = row.used_edges(ROOT).visits;
     let (mut scheduled, mut any) = (Best::<S>::default(), Best::<S>::default());
     let fields = lanes(scratch).iter().zip(lanes(visits)).zip(lanes(root.base_visits));
     for (group, ((&score, &n), &base)) in fields.enumerate() {
@@ -325,7 +325,7 @@ fn chance_edge<S: Simd>(
     rule: ChanceRule,
     chance_draw: &mut impl FnMut(i32) -> f32,
 ) -> usize {
-    let edges = row.edges(node);
+    let edges = row.used_edges(node);
     let num_edges = usize::from(row.nodes[node as usize].num_edges);
     match rule {
         ChanceRule::Stratified => {

@@ -4,6 +4,9 @@ use super::{NO_NODE, Node, REFUTED, ROOT, TreeShape};
 use crate::isa::prefetch;
 use crate::lanes::LANES;
 
+/// Words of a cache line.
+const LINE: usize = 16;
+
 /// One row of a [`super::Tree`].
 pub struct RowMut<'a> {
     /// The lengths of the axes.
@@ -88,6 +91,19 @@ impl RowMut<'_> {
         self.edges[(n as usize * 4 + 3) * self.padded + edge] as i32
     }
 
+    /// The edges of node `n` up to the group of lanes that has the last one in use; what lies behind them is never taken.
+    #[inline(always)]
+    pub fn used_edges(&self, n: i32) -> Edges<'_> {
+        let used = usize::from(self.nodes[n as usize].num_edges).next_multiple_of(LANES);
+        let Edges { prior, visits, value_sum, child } = self.edges(n);
+        Edges {
+            prior: &prior[..used],
+            visits: &visits[..used],
+            value_sum: &value_sum[..used],
+            child: &child[..used],
+        }
+    }
+
     /// The edges of node `n`, to be written.
     #[inline(always)]
     pub fn edges_mut(&mut self, n: i32) -> EdgesMut<'_> {
@@ -165,18 +181,40 @@ impl RowMut<'_> {
         (&self.actions[at * ep..][..ep], bytemuck::cast_slice_mut(prior))
     }
 
-    /// Asks the processor to fetch what a descent reads of node `n` first.
+    /// Asks the processor to fetch what a descent reads of node `n`: its scalars and the prior, visits and value sum of about
+    /// `num_edges` edges, as many as its parent has, since its own number comes from far away too.
     #[inline(always)]
-    pub fn prefetch(&self, n: i32) {
+    pub fn prefetch(&self, n: i32, num_edges: usize) {
         let (at, ep) = (n as usize, self.padded);
-        prefetch(self.edges, at * 4 * ep);
-        prefetch(self.edges, at * 4 * ep + 16);
-        if ep > LANES {
-            prefetch(self.edges, at * 4 * ep + 32);
-            prefetch(self.edges, at * 4 * ep + 48);
+        let block = at * 4 * ep;
+        if ep == LANES {
+            // All four fields in two lines.
+            prefetch(self.edges, block);
+            prefetch(self.edges, block + LINE);
+        } else {
+            for edge in (0..num_edges).step_by(LINE) {
+                prefetch(self.edges, block + edge);
+                prefetch(self.edges, block + ep + edge);
+                prefetch(self.edges, block + 2 * ep + edge);
+            }
         }
-        prefetch(self.nodes, at);
-        prefetch(self.values, at * self.shape.players);
+        self.prefetch_scalars(n);
+    }
+
+    /// Asks the processor to fetch what is written of node `n` when it is made, and when it is expanded: its scalars and the
+    /// first priors.
+    #[inline(always)]
+    pub fn prefetch_new(&self, n: i32) {
+        let block = n as usize * 4 * self.padded;
+        let lines = if self.padded == LANES { 2 } else { 4 };
+        (0..lines).for_each(|line| prefetch(self.edges, block + line * LINE));
+        self.prefetch_scalars(n);
+    }
+
+    #[inline(always)]
+    fn prefetch_scalars(&self, n: i32) {
+        prefetch(self.nodes, n as usize);
+        prefetch(self.values, n as usize * self.shape.players);
     }
 
     /// Asks the processor to fetch what carrying a value up from node `n` to its parent reads and writes. Returns the parent.
@@ -203,7 +241,7 @@ impl RowMut<'_> {
     pub fn prefetch_child(&self, parent: i32) {
         prefetch(self.actions, parent as usize * self.padded);
         prefetch(self.actions, *self.count as usize * self.padded);
-        self.prefetch(*self.count as i32);
+        self.prefetch_new(*self.count as i32);
     }
 
     /// What the mover at `node` is proven to get at least, and can get at most, through `edge`.

@@ -148,7 +148,7 @@ impl<G: Game> RowData<G> {
                     return Next::Grow(edge);
                 }
                 child => {
-                    row.prefetch(child);
+                    row.prefetch(child, usize::from(row.nodes[node as usize].num_edges));
                     return Next::Down(child);
                 }
             },
@@ -173,7 +173,7 @@ impl<G: Game> RowData<G> {
         for (place, row) in group.iter().flatten().enumerate() {
             let b = first + place;
             if self.roots.left(b) > 0 && !self.stopped[b] {
-                row.prefetch(ROOT);
+                row.prefetch(ROOT, ROOT_EDGES);
                 self.roots.prefetch(b);
                 walks.push(Walk { place, node: ROOT });
             }
@@ -322,6 +322,9 @@ impl<G: Game> CpuBackend<G> {
 
 /// Rows that go down together: as many cache misses in flight.
 pub(super) const GROUP: usize = 16;
+
+/// Edges that are fetched of a root before it is known how many it has.
+const ROOT_EDGES: usize = 64;
 
 /// The rows of a group.
 pub(super) type Group<'a> = [Option<RowMut<'a>>; GROUP];

@@ -19,7 +19,7 @@ impl<G: Game> RowData<G> {
     #[inline(always)]
     fn prefetch_leaves(&self, b: usize, row: &RowMut<'_>) {
         for leaf in self.leaves_of(b).iter().filter(|leaf| leaf.slot >= 0) {
-            row.prefetch(leaf.node);
+            row.prefetch_new(leaf.node);
             row.prefetch_actions(leaf.node);
             prefetch(&self.states, b * self.plan.nodes + leaf.node as usize);
             if let Some(cache) = &self.cache {
