@@ -9,8 +9,9 @@
 //! | `counts` | `[B]` | nodes in use |
 //!
 //! Ep is E rounded up to a whole number of [`LANES`]. A node's edge block starts on a cache line, so a descent touches
-//! two lines a node where E <= 8. Edges past `num_edges` have value sum -inf, which no selection rule ever picks; an edge
-//! that is proven lost for the mover is marked in the same way ("refuted").
+//! two lines a node where E <= 8. Edges past `num_edges` have value sum -inf up to a whole number of [`LANES`], which no
+//! selection rule ever picks; an edge that is proven lost for the mover is marked in the same way ("refuted"). What lies behind
+//! them is left over from other nodes and never read.
 //!
 //! A parent's index is below its child's, always.
 

@@ -215,9 +215,10 @@ impl Roots {
         let at = b * self.padded..(b + 1) * self.padded;
         let fresh = row.nodes[ROOT as usize].kind() == Kind::New;
         let base = &mut self.base_visits[at.clone()];
-        base.copy_from_slice(row.edges(ROOT).visits);
-        if fresh {
-            base.fill(0);
+        base.fill(0);
+        if !fresh {
+            let visits = row.used_edges(ROOT).visits;
+            base[..visits.len()].copy_from_slice(visits);
         }
         let inherited = base.iter().sum::<i32>() as u32;
         self.budget[b] = match params.rule {
@@ -342,7 +343,7 @@ impl Roots {
 
     /// Gumbel's target: the improved policy (equation 11); the choice: the best score among the most visited.
     fn improved_policy(&self, b: usize, row: &RowMut<'_>, params: &SearchParams, out: &mut RootSummary) {
-        let edges = row.edges(ROOT);
+        let edges = row.used_edges(ROOT);
         let e = out.actions.len();
         let own = row.value(ROOT)[usize::from(out.player)];
         let improved = Improved::of::<Portable>(&edges, own, params);

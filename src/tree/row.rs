@@ -49,7 +49,18 @@ pub struct EdgesMut<'a> {
     pub child: &'a mut [i32],
 }
 
-impl EdgesMut<'_> {
+impl<'a> EdgesMut<'a> {
+    /// The first `count`.
+    #[inline(always)]
+    fn first(self, count: usize) -> EdgesMut<'a> {
+        EdgesMut {
+            prior: &mut self.prior[..count],
+            visits: &mut self.visits[..count],
+            value_sum: &mut self.value_sum[..count],
+            child: &mut self.child[..count],
+        }
+    }
+
     /// The first `num_edges` are open, never taken; the others must not be.
     #[inline(always)]
     fn open(self, num_edges: usize) {
@@ -91,7 +102,7 @@ impl RowMut<'_> {
         self.edges[(n as usize * 4 + 3) * self.padded + edge] as i32
     }
 
-    /// The edges of node `n` up to the group of lanes that has the last one in use; what lies behind them is never taken.
+    /// The edges of node `n` up to the group of lanes that has the last one in use. What lies behind them means nothing.
     #[inline(always)]
     pub fn used_edges(&self, n: i32) -> Edges<'_> {
         let used = usize::from(self.nodes[n as usize].num_edges).next_multiple_of(LANES);
@@ -300,13 +311,26 @@ impl RowMut<'_> {
         child
     }
 
-    /// Gives node `n` its edges: `num_edges` open ones, never taken; actions and priors are the caller's to write.
+    /// Gives node `n` its edges: `num_edges` open ones, never taken, and closed ones up to a whole group of lanes; actions and
+    /// priors are the caller's to write.
     #[inline(always)]
     pub fn open_edges(&mut self, n: i32, num_edges: usize) {
         self.nodes[n as usize].num_edges = num_edges as u16;
         match self.only_group_mut(n) {
             Some(edges) => edges.open(num_edges),
-            None => self.edges_mut(n).open(num_edges),
+            None => self.edges_mut(n).first(num_edges.next_multiple_of(LANES)).open(num_edges),
+        }
+    }
+
+    /// Closes the edges of all nodes that are not in use, whatever was left there: rows with the same tree have the same bytes.
+    pub fn close_unused(&mut self) {
+        for n in 0..*self.count as usize {
+            let used = usize::from(self.nodes[n].num_edges).next_multiple_of(LANES);
+            let EdgesMut { prior, visits, value_sum, child } = self.edges_mut(n as i32);
+            prior[used..].fill(0.0);
+            visits[used..].fill(0);
+            value_sum[used..].fill(REFUTED);
+            child[used..].fill(NO_NODE);
         }
     }
 
