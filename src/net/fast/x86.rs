@@ -8,7 +8,7 @@ use std::arch::x86_64::*;
 #[inline(always)]
 fn unknown(mut p: *const f32) -> *const f32 {
     // SAFETY: there are no instructions.
-    unsafe { asm!("/* {} */", inout(reg) p, options(pure, nomem, nostack, preserves_flags)) }
+    unsafe { asm!("/* {} */", inout(reg) p, options(pure, readonly, nostack, preserves_flags)) }
     p
 }
 
