@@ -151,7 +151,7 @@ fn main() -> vecaz::Result<()> {
         let cases =
             [("2x32", connect_four(2, 32)), ("6x64", connect_four(6, 64)), ("edge 3x64", clique(3, 64))];
         for (name, spec) in cases {
-            let name = format!("{name} {precision:?}").to_lowercase();
+            let name = format!("{name} {precision}");
             if !name.contains(&wanted) {
                 continue;
             }

@@ -65,14 +65,20 @@ impl Isa {
 /// Asks the processor to fetch the cache line of `slice[index]`, which need not exist.
 #[inline(always)]
 pub(crate) fn prefetch<T>(slice: &[T], index: usize) {
+    prefetch_at(slice.as_ptr().wrapping_add(index));
+}
+
+/// The same of the cache line at `p`, which need not be memory.
+#[inline(always)]
+pub(crate) fn prefetch_at<T>(p: *const T) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         // SAFETY: a prefetch reads nothing and never faults, whatever the address.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(slice.as_ptr().wrapping_add(index).cast()) };
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(p.cast()) };
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = (slice, index);
+    let _ = p;
 }
 
 /// Defines the method `$name` as `self.$inner()` compiled for each instruction set and chosen by `self.isa`.

@@ -169,7 +169,7 @@ impl Searcher {
     }
 
     /// `passes` passes in the lanes that the backend has taken over, with an evaluator that several searchers share; what was
-    /// decided in them, by lane, then pass.
+    /// decided in them, in any order.
     ///
     /// # Errors
     /// What the network and the device say.
@@ -187,7 +187,6 @@ impl Searcher {
             self.backend.take_decided(&mut decided)?;
             left -= now;
         }
-        decided.sort_unstable_by_key(|decided| (decided.lane, decided.pass));
         let Copied { inside, total } = self.backend.copied();
         self.clock.copied.inside += inside - before.inside;
         self.clock.copied.total += total - before.total;

@@ -372,7 +372,8 @@ impl Shard {
             let finished = lane.enter(game, plan, &decided.summary, decided.place)?;
             Some((taken_over + u64::from(decided.pass), finished))
         };
-        self.finished.extend(enter_all(&mut self.lanes, &decided, threads_for(decided.len()), enter));
+        let threads = threads_for(decided.len());
+        self.finished.extend(enter_all(&mut self.lanes, decided, threads, enter));
         self.pass += u64::from(passes);
         Ok(())
     }

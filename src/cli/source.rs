@@ -5,7 +5,7 @@ use crate::config::{Config, Layers, NetConfig, Precision};
 use crate::error::{Error, Result};
 use crate::net::fast::FastNet;
 use crate::net::{NetSpec, Network};
-use crate::run::network::{check, place};
+use crate::run::network::{check_machine, place};
 use crate::run::{BEST, CONFIG, checkpoint};
 use crate::search::SearchParams;
 use crate::weights::NetFile;
@@ -84,7 +84,7 @@ impl Source {
                             change";
             return Err(Error::config("net", "other sizes", expected));
         }
-        check(&config)?;
+        check_machine(&config)?;
         let game = any_game(config.game_name(), &config.game_options())?;
         Self { config, ..self }.for_game(&game)
     }

@@ -66,9 +66,8 @@ impl Config {
         let t = &self.train;
         let training = self.training_devices();
         if training.is_cpu() && t.precision != TrainPrecision::F32 {
-            let got = format!("{:?}", t.precision).to_lowercase();
             let expected = "f32 where training is on the CPU: net.device is not a GPU";
-            return Err(Error::config("train.precision", got, expected));
+            return Err(Error::config("train.precision", t.precision, expected));
         }
         within("train.lr", t.lr, 0.0..=100.0)?;
         within("train.momentum", t.momentum, 0.0..=0.9999)?;
@@ -108,8 +107,7 @@ impl Config {
             (false, ..) => "f32, bf16 or int8 on the CPU",
             (true, ..) => "f32, tf32, bf16 or f16 on a GPU, or net.device = \"cpu\"",
         };
-        let got = format!("{:?}", self.net.precision).to_lowercase();
-        Err(Error::config("net.precision", got, expected))
+        Err(Error::config("net.precision", self.net.precision, expected))
     }
 
     /// Refuses instructions of a CPU for a network that is on a GPU.
@@ -117,8 +115,7 @@ impl Config {
         if self.net.isa == Instructions::Native || self.network_devices().is_cpu() {
             return Ok(());
         }
-        let got = format!("{:?}", self.net.isa).to_lowercase();
-        Err(Error::config("net.isa", got, "native where the network is on a GPU"))
+        Err(Error::config("net.isa", self.net.isa, "native where the network is on a GPU"))
     }
 
     /// Refuses an instruction for 16 bits where there are others, or no GPU.
@@ -128,6 +125,6 @@ impl Config {
             return Ok(());
         }
         let expected = "mma, or net.precision = \"bf16\" or \"f16\" on a GPU";
-        Err(Error::config("net.tensor_cores", "wgmma", expected))
+        Err(Error::config("net.tensor_cores", self.net.tensor_cores, expected))
     }
 }

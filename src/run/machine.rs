@@ -1,7 +1,7 @@
 //! Where the parts of a run are made: on the devices that the configuration names, or, in tests, elsewhere.
 
 use super::learner::{Learner, learner};
-use super::network::{check, place};
+use super::network::{check_machine, place};
 use crate::backend::kernels::check_devices;
 use crate::backend::plan::BackendPlan;
 use crate::backend::{Backend, games_backend};
@@ -16,9 +16,9 @@ pub trait Machine: Send {
     /// Refuses what this machine lacks, before anything is done for it.
     ///
     /// # Errors
-    /// As [`check`], also for the devices of training.
+    /// As [`check_machine`], also for the devices of training.
     fn check(&self, config: &Config) -> Result<()> {
-        check(config)?;
+        check_machine(config)?;
         check_devices(&config.training_devices())
     }
 

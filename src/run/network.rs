@@ -12,7 +12,7 @@ use crate::weights::pack;
 ///
 /// # Errors
 /// [`crate::Error::Device`] and [`crate::Error::Config`] in one sentence.
-pub fn check(config: &Config) -> Result<()> {
+pub fn check_machine(config: &Config) -> Result<()> {
     check_devices(&config.run.device)?;
     let devices = config.network_devices();
     check_devices(&devices)?;
@@ -43,12 +43,11 @@ pub fn place(
         DeviceName::Cuda(_) => {
             let NetConfig { precision, tensor_cores, .. } = config.net;
             let parts = NetParts { spec: spec.clone(), weights: weights.clone(), precision, tensor_cores };
-            let name = format!("{precision:?}").to_lowercase();
             let by = match tensor_cores {
                 TensorCores::Mma => "",
                 TensorCores::Wgmma => " by wgmma",
             };
-            Ok((cuda_network(parts, devices)?, format!("kernels in {name}{by}, {devices}")))
+            Ok((cuda_network(parts, devices)?, format!("kernels in {precision}{by}, {devices}")))
         }
     }
 }

@@ -13,26 +13,27 @@ pub(super) fn threads_for(decisions: usize) -> usize {
     (decisions / WORTH_A_THREAD).clamp(1, rayon::current_num_threads())
 }
 
-/// What `enter` makes of all decisions, which are sorted by lane, in that order.
+/// What `enter` makes of all decisions, which come in any order: by lane, then pass.
 ///
 /// Each of `threads` threads has some of the lanes. They are threads of their own: one of the pool's, while it waited for the
 /// others, could take up work that waits for it.
 pub(super) fn enter_all<T: Send>(
     lanes: &mut [Lane],
-    decided: &[Decided],
+    mut decided: Vec<Decided>,
     threads: usize,
     enter: impl Fn(&mut Lane, &Decided) -> Option<T> + Sync,
 ) -> Vec<T> {
+    decided.sort_unstable_by_key(|decided| (decided.lane, decided.pass));
     let of_part = |first: usize, lanes: &mut [Lane], decided: &[Decided]| -> Vec<T> {
         decided.iter().filter_map(|decided| enter(&mut lanes[decided.lane - first], decided)).collect()
     };
     if threads == 1 {
-        return of_part(0, lanes, decided);
+        return of_part(0, lanes, &decided);
     }
     let each = lanes.len().div_ceil(threads).max(1);
     thread::scope(|scope| {
         let of_part = &of_part;
-        let (mut first, mut rest) = (0, decided);
+        let (mut first, mut rest) = (0, decided.as_slice());
         let mut parts = Vec::with_capacity(threads);
         for lanes in lanes.chunks_mut(each) {
             let (start, end) = (first, first + lanes.len());
@@ -50,11 +51,13 @@ mod tests {
     use super::*;
     use crate::search::root::RootSummary;
 
-    /// Some lanes have no decision, some one, some several.
+    /// In an order of no meaning. Some lanes have no decision, some one, some several.
     fn decisions() -> Vec<Decided> {
         let of_lane = |lane: usize| (0..lane % 4).map(move |n| (lane, n as u32 * 3 + lane as u32 % 2));
         let decided = |(lane, pass)| Decided { lane, pass, place: lane + 1, summary: RootSummary::default() };
-        (0..23).flat_map(of_lane).map(decided).collect()
+        let mut all: Vec<Decided> = (0..23).flat_map(of_lane).map(decided).collect();
+        all.sort_by_key(|decided| (decided.lane * 7 + decided.pass as usize * 5) % 11);
+        all
     }
 
     #[test]
@@ -62,7 +65,7 @@ mod tests {
         let decided = decisions();
         let entered = |threads: usize| {
             let mut lanes: Vec<Lane> = (0..23).map(new_lane).collect();
-            let told = enter_all(&mut lanes, &decided, threads, |lane, decided| {
+            let told = enter_all(&mut lanes, decided.clone(), threads, |lane, decided| {
                 assert_eq!(lane.lane, decided.lane as u64);
                 lane.actions.push(decided.pass as u16);
                 (decided.pass % 2 == 0).then_some((lane.lane, decided.pass))

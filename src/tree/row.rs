@@ -3,6 +3,7 @@
 use super::{NO_NODE, Node, REFUTED, ROOT, TreeShape};
 use crate::isa::prefetch;
 use crate::lanes::LANES;
+use std::ops::Range;
 
 /// Words of a cache line.
 const LINE: usize = 16;
@@ -37,6 +38,19 @@ pub struct Edges<'a> {
     pub child: &'a [i32],
 }
 
+impl Edges<'_> {
+    /// The first `count`.
+    #[inline(always)]
+    fn first(self, count: usize) -> Self {
+        Self {
+            prior: &self.prior[..count],
+            visits: &self.visits[..count],
+            value_sum: &self.value_sum[..count],
+            child: &self.child[..count],
+        }
+    }
+}
+
 /// One node's edges, to be written. All slices are `[Ep]`.
 pub struct EdgesMut<'a> {
     /// See [`Edges::prior`].
@@ -49,15 +63,15 @@ pub struct EdgesMut<'a> {
     pub child: &'a mut [i32],
 }
 
-impl<'a> EdgesMut<'a> {
-    /// The first `count`.
+impl EdgesMut<'_> {
+    /// Those of places `range`.
     #[inline(always)]
-    fn first(self, count: usize) -> EdgesMut<'a> {
-        EdgesMut {
-            prior: &mut self.prior[..count],
-            visits: &mut self.visits[..count],
-            value_sum: &mut self.value_sum[..count],
-            child: &mut self.child[..count],
+    fn within(self, range: Range<usize>) -> Self {
+        Self {
+            prior: &mut self.prior[range.clone()],
+            visits: &mut self.visits[range.clone()],
+            value_sum: &mut self.value_sum[range.clone()],
+            child: &mut self.child[range],
         }
     }
 
@@ -105,14 +119,13 @@ impl RowMut<'_> {
     /// The edges of node `n` up to the group of lanes that has the last one in use. What lies behind them means nothing.
     #[inline(always)]
     pub fn used_edges(&self, n: i32) -> Edges<'_> {
-        let used = usize::from(self.nodes[n as usize].num_edges).next_multiple_of(LANES);
-        let Edges { prior, visits, value_sum, child } = self.edges(n);
-        Edges {
-            prior: &prior[..used],
-            visits: &visits[..used],
-            value_sum: &value_sum[..used],
-            child: &child[..used],
-        }
+        self.edges(n).first(self.used(n))
+    }
+
+    /// Edges of node `n` in use, rounded up to a whole group of lanes.
+    #[inline(always)]
+    fn used(&self, n: i32) -> usize {
+        usize::from(self.nodes[n as usize].num_edges).next_multiple_of(LANES)
     }
 
     /// The edges of node `n`, to be written.
@@ -203,7 +216,7 @@ impl RowMut<'_> {
             prefetch(self.edges, block);
             prefetch(self.edges, block + LINE);
         } else {
-            for edge in (0..num_edges).step_by(LINE) {
+            for edge in (0..num_edges.min(ep)).step_by(LINE) {
                 prefetch(self.edges, block + edge);
                 prefetch(self.edges, block + ep + edge);
                 prefetch(self.edges, block + 2 * ep + edge);
@@ -318,19 +331,18 @@ impl RowMut<'_> {
         self.nodes[n as usize].num_edges = num_edges as u16;
         match self.only_group_mut(n) {
             Some(edges) => edges.open(num_edges),
-            None => self.edges_mut(n).first(num_edges.next_multiple_of(LANES)).open(num_edges),
+            None => {
+                let used = self.used(n);
+                self.edges_mut(n).within(0..used).open(num_edges);
+            }
         }
     }
 
     /// Closes the edges of all nodes that are not in use, whatever was left there: rows with the same tree have the same bytes.
     pub fn close_unused(&mut self) {
-        for n in 0..*self.count as usize {
-            let used = usize::from(self.nodes[n].num_edges).next_multiple_of(LANES);
-            let EdgesMut { prior, visits, value_sum, child } = self.edges_mut(n as i32);
-            prior[used..].fill(0.0);
-            visits[used..].fill(0);
-            value_sum[used..].fill(REFUTED);
-            child[used..].fill(NO_NODE);
+        for n in 0..*self.count as i32 {
+            let unused = self.used(n)..self.padded;
+            self.edges_mut(n).within(unused).open(0);
         }
     }
 

@@ -233,21 +233,16 @@ pub fn export(checkpoint: &Path, out: &Path) -> Result<NetFile> {
 /// [`Error::Config`] for instructions that this machine or the format lacks.
 pub fn pack(game: &dyn AnyGame, net: &NetSpec, weights: &Weights, config: &NetConfig) -> Result<FastNet> {
     let precision = config.precision;
+    let path = || fast::Path::choose(config.isa, precision);
     match precision {
         Precision::Int8 => {
-            let path = fast::Path::choose(config.isa, precision)?;
-            FastNet::int8_with_path(net, weights, &describe::observations(game, CALIBRATION), path)
+            FastNet::int8_with_path(net, weights, &describe::observations(game, CALIBRATION), path()?)
         }
-        Precision::F32 | Precision::Bf16 => {
-            FastNet::with_path(net, weights, precision, fast::Path::choose(config.isa, precision)?)
-        }
-        Precision::F16 | Precision::Tf32 => {
-            let name = format!("{precision:?}").to_lowercase();
-            Err(Error::unsupported(
-                format!("a network in {name} on the CPU"),
-                "it takes f32, bf16 and int8 there",
-            ))
-        }
+        Precision::F32 | Precision::Bf16 => FastNet::with_path(net, weights, precision, path()?),
+        Precision::F16 | Precision::Tf32 => Err(Error::unsupported(
+            format!("a network in {precision} on the CPU"),
+            "it takes f32, bf16 and int8 there",
+        )),
     }
 }
 

@@ -11,7 +11,8 @@
 use super::amx_ending::Ending;
 use super::amx_strip::{self, Course, Courses, Job, Way, store_all};
 use super::amx_tile::{self, LINE_BYTES, Multiply, SIDE, Stored, TILE, load, load_passing};
-use super::tile::{Format, Kernels, Matrices, Strip, Sums, Tap, Tile, TileFn, Vector, Vectors, finish};
+use super::format::{Format, Vector, Vectors};
+use super::tile::{Kernels, Matrices, Strip, Sums, Tap, Tile, TileFn, finish};
 use super::x86::Avx512;
 use super::x86_bf16::Avx512Bf16;
 use super::x86_int8::Bytes;

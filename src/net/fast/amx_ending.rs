@@ -1,6 +1,7 @@
 //! What becomes of the sums of a strip's rows: [`Epilogue`] with the constants of the channels in registers.
 
-use super::tile::{Columns, Epilogue, Format, PIECE, Vector, Vectors};
+use super::format::{Format, Vector, Vectors};
+use super::tile::{Columns, Epilogue, PIECE};
 use super::x86::Avx512;
 
 /// Numbers of a vector.

@@ -8,7 +8,8 @@
 use super::amx_ending::{Channels, Ending, Enter, Hidden, Inner, Leave, Output, Place, end};
 use super::amx_tile::{LINE_BYTES, Multiply, SIDE, Stored, TILE, flush, load, load_passing, store};
 use super::board::Run;
-use super::tile::{Columns, Epilogue, Format, PIECE, Strip, Tap, Vectors};
+use super::format::{Format, Vectors};
+use super::tile::{Columns, Epilogue, PIECE, Strip, Tap};
 use super::x86::Avx512;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;

@@ -3,9 +3,10 @@
 //! A unit holds two numbers, the first in the low half. A product of two bf16 is exact in f32, so only the two additions
 //! round, the high half's first, to nearest even: the same bits as the instruction, which however takes denormals as 0.
 
+use super::format::{Format, Vectors, peak};
 use super::observe::bf16_bits;
 use super::portable::Portable;
-use super::tile::{Format, Kernels, Tile, Vectors, peak, tile, tiles};
+use super::tile::{Kernels, Tile, tile, tiles};
 
 /// Four sums; a unit is two bf16.
 struct PortableBf16;

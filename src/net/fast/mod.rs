@@ -23,6 +23,7 @@ mod around;
 mod bf16;
 mod board;
 mod chunk;
+mod format;
 mod graph;
 mod layer;
 mod observe;

@@ -20,6 +20,14 @@ pub enum Path {
     Portable,
 }
 
+/// Paths as they are asked for.
+const NAMED: [(Instructions, Path); 4] = [
+    (Instructions::Amx, Path::Amx),
+    (Instructions::Avx512, Path::Avx512),
+    (Instructions::Avx2, Path::Avx2),
+    (Instructions::Portable, Path::Portable),
+];
+
 impl Path {
     /// The paths this machine has in this precision, fastest first.
     pub fn available(precision: Precision) -> Vec<Path> {
@@ -32,21 +40,16 @@ impl Path {
     /// # Errors
     /// [`Error::Config`] where this machine lacks the instructions that are named, or they do not have the precision.
     pub fn choose(isa: Instructions, precision: Precision) -> Result<Path> {
-        let available = Self::available(precision);
-        let named = match isa {
-            Instructions::Native => return Ok(available.first().copied().unwrap_or(Path::Portable)),
-            Instructions::Amx => Path::Amx,
-            Instructions::Avx512 => Path::Avx512,
-            Instructions::Avx2 => Path::Avx2,
-            Instructions::Portable => Path::Portable,
-        };
-        if available.contains(&named) {
-            return Ok(named);
+        if isa == Instructions::Native {
+            return Ok(Self::available(precision).first().copied().unwrap_or(Path::Portable));
         }
-        let lower = |name: &dyn std::fmt::Debug| format!("{name:?}").to_lowercase();
-        let all: String = available.iter().map(|path| format!(", {}", lower(path))).collect();
-        let expected = format!("one of native{all}: what this machine has in {}", lower(&precision));
-        Err(Error::config("net.isa", lower(&isa), expected))
+        let here = || NAMED.into_iter().filter(|(_, path)| path.has(precision));
+        let named = here().find(|(name, _)| *name == isa).map(|(_, path)| path);
+        named.ok_or_else(|| {
+            let names: String = here().map(|(name, _)| format!(", {name}")).collect();
+            let expected = format!("one of native{names}: what this machine has in {precision}");
+            Error::config("net.isa", isa, expected)
+        })
     }
 
     /// True where this machine and build have the path in this precision.
@@ -108,28 +111,18 @@ impl Path {
 mod tests {
     use super::*;
 
-    const ALL: [(Instructions, Path); 4] = [
-        (Instructions::Amx, Path::Amx),
-        (Instructions::Avx512, Path::Avx512),
-        (Instructions::Avx2, Path::Avx2),
-        (Instructions::Portable, Path::Portable),
-    ];
-
     #[test]
     fn what_is_named_is_taken_or_refused() {
         for precision in [Precision::F32, Precision::Bf16, Precision::Int8] {
             let available = Path::available(precision);
-            for (isa, path) in ALL {
+            for (isa, path) in NAMED {
                 match Path::choose(isa, precision) {
                     Ok(chosen) => {
                         assert!(chosen == path && available.contains(&path), "{isa:?} {precision:?}")
                     }
                     Err(error) => {
                         assert!(!available.contains(&path), "{isa:?} {precision:?}");
-                        let begins = format!(
-                            "config key net.isa: got {}, expected one of native",
-                            format!("{isa:?}").to_lowercase()
-                        );
+                        let begins = format!("config key net.isa: got {isa}, expected one of native");
                         assert!(error.to_string().starts_with(&begins), "{error}");
                     }
                 }

@@ -1,6 +1,7 @@
 //! Kernels in plain Rust, for machines whose instructions have no kernels of their own.
 
-use super::tile::{F32, Kernels, Tile, Vectors, peak, tile, tiles};
+use super::format::{F32, Vectors, peak};
+use super::tile::{Kernels, Tile, tile, tiles};
 
 /// Four lanes, which the compiler turns into the machine's baseline vectors.
 pub(super) struct Portable;

@@ -5,7 +5,10 @@
 //! the tile's shape, so a row's result does not depend on the rows around it.
 
 use super::board::Run;
-use std::marker::PhantomData;
+use super::format::{Format, Vector, Vectors};
+use crate::isa::prefetch_at;
+#[cfg(target_arch = "x86_64")]
+use std::arch::asm;
 use std::ops::Deref;
 
 /// Vectors of a packed weight block: `[taps, depth, BLOCK, LANES]` units.
@@ -233,116 +236,6 @@ macro_rules! tiles {
 }
 pub(super) use tiles;
 
-/// The most that the machine can multiply: CHAINS sums in registers, no memory.
-///
-/// # Safety
-/// The machine has F's instructions.
-#[inline(always)]
-pub(super) unsafe fn peak<F: Format, const CHAINS: usize>(rounds: usize) -> f32 {
-    // SAFETY: the caller's promise; loads and stores are of a local array of at least LANES numbers.
-    unsafe {
-        let mut numbers = std::hint::black_box([0.5_f32; 16]);
-        let factor = F::V::load(numbers.as_ptr());
-        let mut sums = [factor; CHAINS];
-        for _ in 0..rounds {
-            for sum in &mut sums {
-                *sum = F::dot(factor, factor, *sum);
-            }
-        }
-        let total = sums.into_iter().reduce(|a, b| F::V::add(a, b)).unwrap_or(factor);
-        F::V::store(numbers.as_mut_ptr(), total);
-        numbers[0]
-    }
-}
-
-/// Vectors of LANES f32 in one instruction set.
-pub(super) trait Vectors {
-    const LANES: usize;
-    type Vector: Copy;
-    unsafe fn zero() -> Self::Vector;
-    unsafe fn load(p: *const f32) -> Self::Vector;
-    /// One word in every lane.
-    unsafe fn splat(p: *const f32) -> Self::Vector;
-    unsafe fn add(a: Self::Vector, b: Self::Vector) -> Self::Vector;
-    /// a * b + c.
-    unsafe fn mul_add(a: Self::Vector, b: Self::Vector, c: Self::Vector) -> Self::Vector;
-    /// max(a, 0), NaN where a is NaN.
-    unsafe fn relu(a: Self::Vector) -> Self::Vector;
-    unsafe fn store(p: *mut f32, a: Self::Vector);
-    /// The first `valid` lanes, which may be more than there are.
-    unsafe fn store_valid(p: *mut f32, a: Self::Vector, valid: usize);
-    /// Asks for a vector that is read soon, which need not be there.
-    #[inline(always)]
-    unsafe fn fetch(_p: *const f32) {}
-    /// `p`, of which the compiler knows nothing any more.
-    #[inline(always)]
-    unsafe fn unknown(p: *const f32) -> *const f32 {
-        p
-    }
-}
-
-/// A vector of the format's instruction set; as a sum, of 32-bit integers in the format of bytes.
-pub(super) type Vector<F> = <<F as Format>::V as Vectors>::Vector;
-
-/// How activations are multiplied and written.
-pub(super) trait Format {
-    type V: Vectors;
-    /// Activations of a 32-bit unit as written.
-    const OUT: usize;
-    /// acc + the product of units.
-    unsafe fn dot(a: Vector<Self>, b: Vector<Self>, acc: Vector<Self>) -> Vector<Self>;
-    /// A sum as f32 with its bias, a sum of byte products being worth `worth` each.
-    #[inline(always)]
-    unsafe fn with_bias(sum: Vector<Self>, _worth: Vector<Self>, bias: Vector<Self>) -> Vector<Self> {
-        // SAFETY: the caller's promise.
-        unsafe { Self::V::add(sum, bias) }
-    }
-    /// The residual stream with a sum added.
-    #[inline(always)]
-    unsafe fn onto(stream: Vector<Self>, sum: Vector<Self>, _worth: Vector<Self>) -> Vector<Self> {
-        // SAFETY: the caller's promise.
-        unsafe { Self::V::add(stream, sum) }
-    }
-    /// [`Format::with_bias`] with the constants of the channels from `lane`.
-    #[inline(always)]
-    unsafe fn finish(t: &Tile<'_>, sum: Vector<Self>, lane: usize) -> Vector<Self> {
-        // SAFETY: worth and bias are padded to whole vectors.
-        unsafe { Self::with_bias(sum, Self::V::load(t.worth.add(lane)), Self::V::load(t.bias.add(lane))) }
-    }
-    /// Lanes as activations: LANES / OUT words.
-    unsafe fn store_units(p: *mut f32, a: Vector<Self>);
-    /// The lanes of `a`, then those of `b`.
-    #[inline(always)]
-    unsafe fn store_pair(p: *mut f32, a: Vector<Self>, b: Vector<Self>) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            Self::store_units(p, a);
-            Self::store_units(p.add(Self::V::LANES / Self::OUT), b);
-        }
-    }
-}
-
-/// Activations in f32.
-pub(super) struct F32<V>(PhantomData<V>);
-
-// SAFETY of every method: called only inside functions that enable V's instructions, on pointers the tile vouches for.
-impl<V: Vectors> Format for F32<V> {
-    type V = V;
-    const OUT: usize = 1;
-
-    #[inline(always)]
-    unsafe fn dot(a: V::Vector, b: V::Vector, acc: V::Vector) -> V::Vector {
-        // SAFETY: see the impl.
-        unsafe { V::mul_add(a, b, acc) }
-    }
-
-    #[inline(always)]
-    unsafe fn store_units(p: *mut f32, a: V::Vector) {
-        // SAFETY: see the impl.
-        unsafe { V::store(p, a) }
-    }
-}
-
 /// The kernel's body; instantiated inside functions that enable F's instructions.
 ///
 /// # Safety
@@ -387,7 +280,7 @@ pub(super) unsafe fn finish<F: Format, S: Sums<F>>(epilogue: Epilogue, sums: S) 
     unsafe {
         match epilogue {
             Epilogue::Enter => sums.each(|t, p, row, lane| {
-                let s = F::finish(t, p, lane);
+                let s = with_bias_of::<F>(t, p, lane);
                 F::V::store(t.stream_at(row, lane), s);
                 store_norm::<F>(t, s, row, lane);
             }),
@@ -398,23 +291,33 @@ pub(super) unsafe fn finish<F: Format, S: Sums<F>>(epilogue: Epilogue, sums: S) 
                 store_norm::<F>(t, s, row, lane);
             }),
             Epilogue::Inner => sums.each(|t, p, row, lane| {
-                F::store_units(t.out_at::<F>(row, lane), F::V::relu(F::finish(t, p, lane)));
+                F::store_units(t.out_at::<F>(row, lane), F::V::relu(with_bias_of::<F>(t, p, lane)));
             }),
             Epilogue::Meet => sums.each(|t, p, row, lane| {
                 let staying = t.staying.add((t.board + row) % t.boards * t.end_row + lane);
                 let moving = t.moving.add(row * t.end_row + lane);
-                let s = F::V::add(F::V::add(F::finish(t, p, lane), F::V::load(staying)), F::V::load(moving));
+                let s = F::V::add(
+                    F::V::add(with_bias_of::<F>(t, p, lane), F::V::load(staying)),
+                    F::V::load(moving),
+                );
                 F::store_units(t.out_at::<F>(row, lane), F::V::relu(s));
             }),
             Epilogue::Hidden => sums.each(|t, p, row, lane| {
-                F::V::store(t.out.add(row * t.out_row + lane), F::V::relu(F::finish(t, p, lane)));
+                F::V::store(t.out.add(row * t.out_row + lane), F::V::relu(with_bias_of::<F>(t, p, lane)));
             }),
             Epilogue::Output => sums.each(|t, p, row, lane| {
-                let s = F::finish(t, p, lane);
+                let s = with_bias_of::<F>(t, p, lane);
                 F::V::store_valid(t.out.add(row * t.out_row + lane), s, t.valid - lane);
             }),
         }
     }
+}
+
+/// [`Format::with_bias`] with the constants of the channels from `lane`.
+#[inline(always)]
+unsafe fn with_bias_of<F: Format>(t: &Tile<'_>, sum: Vector<F>, lane: usize) -> Vector<F> {
+    // SAFETY: worth and bias are padded to whole vectors.
+    unsafe { F::with_bias(sum, F::V::load(t.worth.add(lane)), F::V::load(t.bias.add(lane))) }
 }
 
 #[inline(always)]
@@ -435,7 +338,7 @@ unsafe fn products<F: Format, const MR: usize, const NV: usize>(t: &Tile<'_>) ->
         let row = t.block_vectors * F::V::LANES;
         for tap in t.taps {
             // Not unrolled: the compiler would move broadcasts ahead of their step and spill them.
-            let mut rows = Rows::<F::V>::new(t.x.offset(tap.shift * t.x_position), t.x_row);
+            let mut rows = Rows::new(t.x.offset(tap.shift * t.x_position), t.x_row);
             let mut w = t.weights.add(tap.index * t.depth * row);
             for _ in 0..t.depth {
                 step::<F, MR, NV>(t, &rows, w, &mut sums);
@@ -453,16 +356,15 @@ const AHEAD: usize = 8;
 /// Where the units of a tile's rows are. Every third row has a pointer of its own, and the two after it are one stride and two
 /// strides on, which an address can say: to work out twelve addresses one from another takes instructions that get in the way of
 /// the multiplications.
-struct Rows<V> {
+struct Rows {
     thirds: [*const f32; 4],
     row: usize,
-    vectors: PhantomData<V>,
 }
 
-impl<V: Vectors> Rows<V> {
+impl Rows {
     #[inline(always)]
     fn new(x: *const f32, row: usize) -> Self {
-        Self { thirds: [0, 3, 6, 9].map(|first| x.wrapping_add(first * row)), row, vectors: PhantomData }
+        Self { thirds: [0, 3, 6, 9].map(|first| x.wrapping_add(first * row)), row }
     }
 
     #[inline(always)]
@@ -473,17 +375,29 @@ impl<V: Vectors> Rows<V> {
     /// On to the next unit.
     #[inline(always)]
     fn next(&mut self) {
-        for third in &mut self.thirds {
-            // SAFETY: the caller of the tile's kernel vouches for V's instructions.
-            *third = unsafe { V::unknown(third.wrapping_add(1)) };
-        }
+        self.thirds = self.thirds.map(|third| unknown(third.wrapping_add(1)));
     }
+}
+
+/// `p`, of which the compiler knows nothing any more: else it works pointers out one from another again.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn unknown(mut p: *const f32) -> *const f32 {
+    // SAFETY: there are no instructions.
+    unsafe { asm!("/* {} */", inout(reg) p, options(pure, readonly, nostack, preserves_flags)) }
+    p
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+#[inline(always)]
+fn unknown(p: *const f32) -> *const f32 {
+    p
 }
 
 #[inline(always)]
 unsafe fn step<F: Format, const MR: usize, const NV: usize>(
     t: &Tile<'_>,
-    rows: &Rows<F::V>,
+    rows: &Rows,
     w: *const f32,
     sums: &mut [[Vector<F>; NV]; MR],
 ) {
@@ -492,7 +406,7 @@ unsafe fn step<F: Format, const MR: usize, const NV: usize>(
         let mut b = [F::V::zero(); NV];
         for (j, b) in b.iter_mut().enumerate() {
             let w = w.add(j / BLOCK * t.block + j % BLOCK * F::V::LANES);
-            F::V::fetch(w.wrapping_add(AHEAD * t.block_vectors * F::V::LANES));
+            prefetch_at(w.wrapping_add(AHEAD * t.block_vectors * F::V::LANES));
             *b = F::V::load(w);
         }
         for (i, sums) in sums.iter_mut().enumerate() {

@@ -1,16 +1,8 @@
 //! f32 kernels for x86-64: AVX-512, AVX2 with FMA.
 
-use super::tile::{F32, Kernels, Tile, Vectors, peak, tile, tiles};
-use std::arch::asm;
+use super::format::{F32, Vectors, peak};
+use super::tile::{Kernels, Tile, tile, tiles};
 use std::arch::x86_64::*;
-
-/// `p`, of which the compiler knows nothing any more.
-#[inline(always)]
-fn unknown(mut p: *const f32) -> *const f32 {
-    // SAFETY: there are no instructions.
-    unsafe { asm!("/* {} */", inout(reg) p, options(pure, readonly, nostack, preserves_flags)) }
-    p
-}
 
 /// AVX-512.
 pub(super) struct Avx512;
@@ -67,17 +59,6 @@ impl Vectors for Avx512 {
         let mask = if valid >= 16 { u16::MAX } else { (1 << valid) - 1 };
         // SAFETY: see the impl; masked lanes are not touched.
         unsafe { _mm512_mask_storeu_ps(p, mask, a) }
-    }
-
-    #[inline(always)]
-    unsafe fn fetch(p: *const f32) {
-        // SAFETY: a prefetch reads nothing and never faults, whatever the address.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(p.cast()) }
-    }
-
-    #[inline(always)]
-    unsafe fn unknown(p: *const f32) -> *const f32 {
-        unknown(p)
     }
 }
 
@@ -166,17 +147,6 @@ impl Vectors for Avx2 {
             _mm256_storeu_ps(lanes.as_mut_ptr(), a);
             std::ptr::copy_nonoverlapping(lanes.as_ptr(), p, valid.min(8));
         }
-    }
-
-    #[inline(always)]
-    unsafe fn fetch(p: *const f32) {
-        // SAFETY: a prefetch reads nothing and never faults, whatever the address.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(p.cast()) }
-    }
-
-    #[inline(always)]
-    unsafe fn unknown(p: *const f32) -> *const f32 {
-        unknown(p)
     }
 }
 

@@ -1,7 +1,8 @@
 //! bfloat16 kernels for x86-64: AVX-512 BF16, and AVX2 doing the same with shifts and fused multiply-adds.
 
+use super::format::{Format, Vectors, peak};
 use super::observe::bf16_bits;
-use super::tile::{Format, Kernels, Tile, Vectors, peak, tile, tiles};
+use super::tile::{Kernels, Tile, tile, tiles};
 use super::x86::{Avx2, Avx512};
 use std::arch::x86_64::*;
 use std::mem::transmute;

@@ -2,7 +2,8 @@
 //!
 //! Sums of products are exact 32-bit integers: below 4,096 channels times 9 taps times 255 * 127 they cannot overflow.
 
-use super::tile::{Format, Kernels, Tile, Vectors, peak, tile, tiles};
+use super::format::{Format, Vectors, peak};
+use super::tile::{Kernels, Tile, tile, tiles};
 use super::x86::Avx512;
 use std::arch::x86_64::*;
 
