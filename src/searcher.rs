@@ -5,7 +5,7 @@
 
 use crate::backend::lanes::{Copied, Decided};
 use crate::backend::plan::{BackendPlan, Reuse};
-use crate::backend::{Backend, PlyPlan, Selected, new_backend};
+use crate::backend::{Backend, PlyPlan, Reach, Selected, new_backend};
 use crate::batch::AnyGame;
 use crate::config::{DeviceName, Devices};
 use crate::error::{Error, Result};
@@ -15,6 +15,7 @@ use crate::net::halves::{Answers, ObsRoom};
 use crate::search::root::{Exploration, RootSummary, RowKey};
 use crate::search::{
     Laps, PassBuffers, PassClock, SearchParams, begin_pass, end_pass, simulate, simulate_many,
+    simulate_within,
 };
 use rayon::prelude::*;
 use std::time::Instant;
@@ -126,12 +127,14 @@ impl Searcher {
         simulate(self.backend.as_mut(), self.network.as_mut(), &mut self.buffers, &mut self.clock)
     }
 
-    /// [`Searcher::pass`] with an evaluator that several searchers share, one after the other.
+    /// [`Searcher::pass`] as far as `reach` says, with an evaluator that several searchers share, one after the other; how many rows
+    /// it went through.
     ///
     /// # Errors
     /// What the network says.
-    pub fn pass_with(&mut self, network: &mut dyn Network) -> Result<usize> {
-        simulate(self.backend.as_mut(), network, &mut self.buffers, &mut self.clock)
+    pub fn pass_with(&mut self, network: &mut dyn Network, reach: Reach) -> Result<usize> {
+        let Self { backend, buffers, clock, .. } = self;
+        Ok(simulate_within(backend.as_mut(), network, buffers, clock, reach)?.visited)
     }
 
     /// The beginning of a pass: M, the leaves that the network is to be asked about.

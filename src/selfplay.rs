@@ -1,34 +1,33 @@
 //! The stream of passes over N games: search, act, refill, emit samples. Knows no training.
 //!
-//! N lanes are split over shards, a few for each thread. Within a shard all rows go through every pass together; a lane whose
-//! search is done plays its action, and starts a new game when its old one is over, between two passes, without waiting for
-//! any other lane. Everything a lane does depends on its own number alone, so games do not depend on how lanes are split, nor
-//! on which thread takes which shard through a pass.
+//! N lanes are split over shards, a few for each thread. Within a shard all rows make the same number of passes, one after the
+//! other: where some leaves need no answer of the network, it is asked when it has enough, not when the last row has passed. A lane
+//! whose search is done plays its action, and starts a new game when its old one is over, without waiting for any other lane.
+//! Everything a lane does depends on its own number alone, so games do not depend on how lanes are split, when the network is
+//! asked, nor on which thread takes which shard through a pass.
 
 mod entering;
 mod halves;
 mod lane;
+mod shard;
 mod turns;
 
-use crate::act::{Choice, choose, sum_determinisations};
-use crate::backend::lanes::{Decided, LaneStart, Lead, PlayPlan};
+use crate::backend::lanes::{Lead, PlayPlan};
 use crate::backend::plan::{BackendPlan, Reuse};
 use crate::backend::times::{KernelTime, PassParts};
-use crate::backend::{Backend, PlyPlan, RootCache, games_backend};
+use crate::backend::{Backend, RootCache, games_backend};
 use crate::batch::AnyGame;
 use crate::config::{Config, DeviceName, SearchEngine};
 use crate::error::{Error, Result};
-use crate::game::{Sizes, Turn};
+use crate::game::Sizes;
 use crate::net::{Halves, Network};
-use crate::rng::Purpose;
 use crate::search::eval_cache::{EntryShape, EvalCache};
-use crate::search::root::{Exploration, RootSummary, RowKey};
 use crate::search::{PassClock, SearchParams};
 use crate::searcher::Searcher;
-use entering::{enter_all, threads_for};
 use lane::new_lane;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+use shard::Shard;
 use std::sync::Arc;
 use std::time::Instant;
 use turns::Turns;
@@ -69,22 +68,6 @@ pub struct FinishedGame {
     /// What is worth saving of it by itself; see [`crate::game::Game::finding`].
     #[serde(skip)]
     pub finding: Option<serde_json::Value>,
-}
-
-/// Some lanes with their rows.
-struct Shard {
-    game: Arc<dyn AnyGame>,
-    plan: PlayPlan,
-    searcher: Searcher,
-    lanes: Vec<Lane>,
-    lead: Lead,
-    /// The pass after which the backend took the lanes over.
-    taken_over: u64,
-    /// Finished games with the number of the pass that finished them.
-    finished: Vec<(u64, FinishedGame)>,
-    pass: u64,
-    parts: Vec<RootSummary>,
-    summary: RootSummary,
 }
 
 /// How the network is asked.
@@ -151,7 +134,7 @@ impl SelfPlay {
         let is_new = lanes.is_empty();
         let mut lanes = if is_new { (0..n as u64).map(new_lane).collect() } else { lanes };
         let num_threads = num_threads(config, threads);
-        let num_shards = num_threads * shards_per_thread(config, num_threads);
+        let num_shards = num_shards(config, num_threads, network.whole_batch());
         let mut shards = Vec::with_capacity(num_shards);
         for i in 0..num_shards {
             let share = n * (i + 1) / num_shards - n * i / num_shards;
@@ -159,18 +142,8 @@ impl SelfPlay {
             let rows = part.len() * plan.determinisations;
             let arrays = backend_plan(config, &sizes, rows);
             let backend = make(arrays).map_err(|e| e.in_games(plan.determinisations))?;
-            shards.push(Shard {
-                game: game.clone(),
-                plan,
-                searcher: Searcher::with_backend(game.as_ref(), network.fork(), backend, arrays)?,
-                lanes: part,
-                lead: Lead::Caller,
-                taken_over: 0,
-                finished: Vec::new(),
-                pass: 0,
-                parts: vec![RootSummary::default(); plan.determinisations],
-                summary: RootSummary::default(),
-            });
+            let searcher = Searcher::with_backend(game.as_ref(), network.fork(), backend, arrays)?;
+            shards.push(Shard::new(game.clone(), plan, searcher, part));
         }
         // An answer that costs nothing is not worth looking up.
         let evaluations = if network.needs_observations() { eval_cache(config, game.as_ref()) } else { None };
@@ -299,16 +272,19 @@ pub fn num_threads(config: &Config, threads: usize) -> usize {
     }
 }
 
-/// Into how many shards a thread's lanes are split, so that a thread that is done early can help another.
-fn shards_per_thread(config: &Config, threads: usize) -> usize {
+/// Into how many shards the lanes are split: several for each thread, so that one that is done early can help another.
+fn num_shards(config: &Config, threads: usize, whole_batch: Option<usize>) -> usize {
     /// The fewest lanes of a shard: network batches should not become small.
     const LANES: usize = 32;
     const MOST: usize = 4;
-    let several = (config.selfplay.games / threads / LANES).clamp(1, MOST);
+    let games = config.selfplay.games;
+    // Some leaves need no answer of the network, and the next pass takes what one has too many.
+    let lanes = whole_batch.map_or(LANES, |batch| LANES.max(2 * batch));
+    let several = (games / lanes).clamp(threads, MOST * threads);
     let is_asked_in_halves = config.run.device.is_cpu() && !config.network_devices().is_cpu();
     match threads {
         // Each half is work for all threads.
-        _ if is_asked_in_halves => several.max(2).min(config.selfplay.games / threads),
+        _ if is_asked_in_halves => several.max(2 * threads).min(games),
         1 => 1,
         _ => several,
     }
@@ -338,140 +314,4 @@ pub fn backend_plan(config: &Config, sizes: &Sizes, rows: usize) -> BackendPlan 
         (nodes, _) => (nodes as usize).max(ply),
     };
     BackendPlan { rows, nodes, params, reuse }
-}
-
-impl Shard {
-    fn start_all(&mut self) {
-        for lane in &mut self.lanes {
-            lane.open(self.game.as_ref(), &self.plan);
-        }
-    }
-
-    /// Gives the lanes to the backend, if it takes them.
-    fn hand_over(&mut self, cache: &RootCache) -> Result<()> {
-        let starts: Vec<LaneStart<'_>> = self.lanes.iter().map(Lane::start).collect();
-        self.lead = self.searcher.backend.take_lanes(&self.plan, &starts, cache)?;
-        self.taken_over = self.pass;
-        Ok(())
-    }
-
-    /// One pass or more of the `left` ones, and whatever the lanes whose search they finish do next; how many passes it was.
-    fn advance(&mut self, left: u32, network: &mut dyn Network, cache: &RootCache) -> Result<u32> {
-        match self.lead {
-            Lead::Caller => self.step(network, cache).map(|()| 1),
-            Lead::Backend { most_passes } => self.follow(network, left, most_passes).map(|()| left),
-        }
-    }
-
-    /// A stride that the backend leads: what it decided is entered in the lanes.
-    fn follow(&mut self, network: &mut dyn Network, passes: u32, most_passes: u32) -> Result<()> {
-        let decided = self.searcher.play_with(network, passes, most_passes)?;
-        self.searcher.clock.plies += decided.len() as u64;
-        let (plan, game, taken_over) = (&self.plan, self.game.as_ref(), self.taken_over);
-        let enter = |lane: &mut Lane, decided: &Decided| {
-            let finished = lane.enter(game, plan, &decided.summary, decided.place)?;
-            Some((taken_over + u64::from(decided.pass), finished))
-        };
-        let threads = threads_for(decided.len());
-        self.finished.extend(enter_all(&mut self.lanes, decided, threads, enter));
-        self.pass += u64::from(passes);
-        Ok(())
-    }
-
-    /// One pass, and whatever the lanes whose search it finished do next.
-    fn step(&mut self, network: &mut dyn Network, cache: &RootCache) -> Result<()> {
-        self.searcher.pass_with(network)?;
-        self.after_pass(cache);
-        Ok(())
-    }
-
-    /// What the lanes whose search a pass finished do next.
-    fn after_pass(&mut self, cache: &RootCache) {
-        self.pass += 1;
-        if !self.searcher.backend.any_done() {
-            return;
-        }
-        let d = self.plan.determinisations;
-        for i in 0..self.lanes.len() {
-            if (i * d..(i + 1) * d).all(|b| self.searcher.backend.is_done(b)) {
-                self.finish_ply(i, cache);
-            }
-        }
-    }
-
-    fn finish_ply(&mut self, i: usize, cache: &RootCache) {
-        self.summarise(i);
-        let (lane, before) = (&self.lanes[i], self.lanes[i].actions.len());
-        let choice = if before < lane.opening.saturating_add(self.plan.temperature_plies) as usize {
-            Choice::Drawn
-        } else {
-            Choice::Best
-        };
-        let mut rng = lane.key(&self.plan, 0).key(Purpose::Act).stream();
-        let place = choose(&self.summary, choice, &mut rng);
-        self.searcher.clock.plies += 1;
-        let finished = self.lanes[i].enter(self.game.as_ref(), &self.plan, &self.summary, place);
-        let is_new = finished.is_some();
-        self.finished.extend(finished.map(|finished| (self.pass, finished)));
-        if is_new || self.game.sizes().hidden_information {
-            self.begin_ply(i, cache);
-            return;
-        }
-        for ply in before..self.lanes[i].actions.len() {
-            self.searcher.backend.advance(i, self.lanes[i].actions[ply]);
-        }
-        self.begin_rows(i);
-    }
-
-    fn summarise(&mut self, i: usize) {
-        let d = self.plan.determinisations;
-        if d == 1 {
-            self.searcher.backend.summarise(i, &mut self.summary);
-            return;
-        }
-        for (j, part) in self.parts.iter_mut().enumerate() {
-            self.searcher.backend.summarise(i * d + j, part);
-        }
-        sum_determinisations(&self.parts, &mut self.summary);
-    }
-
-    /// Plants the lane's position anew and begins its ply.
-    fn begin_ply(&mut self, i: usize, cache: &RootCache) {
-        let (lane, backend, d) = (&self.lanes[i], &mut self.searcher.backend, self.plan.determinisations);
-        if self.game.sizes().hidden_information {
-            let player = match self.game.turn(&lane.state) {
-                Turn::Player(p) => p,
-                Turn::Chance | Turn::Over => 0,
-            };
-            for j in 0..d {
-                let mut rng = lane.key(&self.plan, j as u64).key(Purpose::Determinise).stream();
-                let state = self.game.determinise(&lane.state, player, &mut rng);
-                backend.plant(i * d + j, &state, &lane.history);
-            }
-        } else if let Some((_, snapshot)) = cache.iter().find(|(root, _)| *root == lane.state) {
-            backend.plant_snapshot(i, snapshot);
-        } else {
-            backend.plant(i, &lane.state, &lane.history);
-        }
-        self.begin_rows(i);
-    }
-
-    fn begin_rows(&mut self, i: usize) {
-        let (lane, d) = (&self.lanes[i], self.plan.determinisations);
-        let key = lane.key(&self.plan, 0);
-        let fast = is_fast(&self.plan, key);
-        for j in 0..d {
-            let plan = PlyPlan {
-                simulations: if fast { self.plan.fast_simulations } else { self.plan.simulations },
-                exploration: if fast { Exploration::Plain } else { Exploration::Noisy },
-                key: lane.key(&self.plan, j as u64),
-            };
-            self.searcher.backend.begin(i * d + j, plan);
-        }
-    }
-}
-
-/// Whether a ply gets the small budget and makes no sample.
-fn is_fast(plan: &PlayPlan, key: RowKey) -> bool {
-    plan.fast_fraction > 0.0 && key.key(Purpose::Budget).stream().uniform() < plan.fast_fraction
 }

@@ -219,16 +219,23 @@ impl Tree {
 
     /// All rows in order.
     pub fn rows_mut(&mut self) -> RowsMut<'_> {
+        self.rows_from(0)
+    }
+
+    /// The rows from row `b` on.
+    #[inline(always)]
+    pub fn rows_from(&mut self, b: usize) -> RowsMut<'_> {
         let (shape, t, padded) = (self.shape, self.shape.nodes, self.shape.padded());
+        let (block, first) = (4 * padded, b * t);
         let edges: &mut [u32] = bytemuck::cast_slice_mut(&mut self.edges);
         RowsMut {
             shape,
             padded,
-            nodes: self.nodes.chunks_exact_mut(t),
-            edges: edges.chunks_exact_mut(t * 4 * padded),
-            actions: self.actions.chunks_exact_mut(t * padded),
-            values: self.values.chunks_exact_mut(t * shape.players),
-            counts: self.counts.iter_mut(),
+            nodes: self.nodes[first..].chunks_exact_mut(t),
+            edges: edges[first * block..].chunks_exact_mut(t * block),
+            actions: self.actions[first * padded..].chunks_exact_mut(t * padded),
+            values: self.values[first * shape.players..].chunks_exact_mut(t * shape.players),
+            counts: self.counts[b..].iter_mut(),
         }
     }
 

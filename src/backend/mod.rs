@@ -76,9 +76,25 @@ pub fn cpu_backend_on(game: &dyn AnyGame, plan: plan::BackendPlan, isa: Isa) -> 
     game::dispatch(game.name(), &game.options(), Make(plan, isa))
 }
 
-/// What one selection over all rows gave.
+/// How far a selection goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reach {
+    /// It ends where the network is to be asked about so many leaves.
+    pub evaluations: usize,
+    /// The most rows that it goes through.
+    pub rows: usize,
+}
+
+impl Reach {
+    /// Through all rows once.
+    pub const ALL: Self = Self { evaluations: usize::MAX, rows: usize::MAX };
+}
+
+/// What one selection gave.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Selected {
+    /// Rows that it went through, with or without anything to select.
+    pub visited: usize,
     /// Rows that selected anything.
     pub rows: usize,
     /// Leaves, of any kind, in this pass.
@@ -157,8 +173,10 @@ pub trait Backend: Send {
     /// Stops row `b`: no passes touch it until the next [`Backend::begin`].
     fn park(&mut self, b: usize);
 
-    /// Selects up to L leaves in every row that has simulations left, and makes the new nodes.
-    fn select(&mut self) -> Selected;
+    /// Selects up to L leaves in every row that has simulations left, and makes the new nodes. A backend that takes row after row
+    /// goes on from the row where its last selection ended, as far as `reach` says, through none twice; one that takes all rows
+    /// at once does so every time.
+    fn select(&mut self, reach: Reach) -> Selected;
 
     /// Writes what the network is to see: `[M, F]`, the leaves in row order.
     fn observe(&mut self, obs: &mut [f32]);

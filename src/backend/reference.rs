@@ -3,7 +3,7 @@
 //! Every ply is searched in a new tree: nothing is kept of the played subtree, and a snapshot is its root alone.
 
 use super::plan::BackendPlan;
-use super::{Backend, PlyPlan, Selected, Snapshot};
+use super::{Backend, PlyPlan, Reach, Selected, Snapshot};
 use crate::game::{Game, Sizes};
 use crate::search::reference::ReferenceSearch;
 use crate::search::root::RootSummary;
@@ -63,8 +63,8 @@ impl<G: Game> Backend for ReferenceBackend<G> {
         self.rows[b].park();
     }
 
-    fn select(&mut self) -> Selected {
-        let mut out = Selected::default();
+    fn select(&mut self, _reach: Reach) -> Selected {
+        let mut out = Selected { visited: self.rows.len(), ..Selected::default() };
         self.rows.iter_mut().for_each(|row| row.select(&mut out));
         out
     }

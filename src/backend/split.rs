@@ -6,7 +6,7 @@
 use super::lanes::{Copied, Decided, LaneStart, Lead, PlayPlan};
 use super::plan::BackendPlan;
 use super::times::PassParts;
-use super::{Backend, PlyPlan, RootCache, Selected, Snapshot};
+use super::{Backend, PlyPlan, Reach, RootCache, Selected, Snapshot};
 use crate::config::DeviceName;
 use crate::error::{Error, Result};
 use crate::game::Sizes;
@@ -133,6 +133,7 @@ impl Part {
 impl Selected {
     fn join(self, other: Self) -> Self {
         Self {
+            visited: self.visited + other.visited,
             rows: self.rows + other.rows,
             leaves: self.leaves + other.leaves,
             evaluations: self.evaluations + other.evaluations,
@@ -232,8 +233,8 @@ impl Backend for SplitBackend {
         backend.park(b);
     }
 
-    fn select(&mut self) -> Selected {
-        self.parts.par_iter_mut().for_each(|part| part.selected = part.backend.select());
+    fn select(&mut self, _reach: Reach) -> Selected {
+        self.parts.par_iter_mut().for_each(|part| part.selected = part.backend.select(Reach::ALL));
         self.parts.iter().fold(Selected::default(), |all, part| all.join(part.selected))
     }
 

@@ -72,6 +72,11 @@ pub trait Network: Send {
         true
     }
 
+    /// How many observations, or how many times as many, it answers in the least time for each; None where that hardly matters.
+    fn whole_batch(&self) -> Option<usize> {
+        None
+    }
+
     /// What a backend with its rows on `devices` needs to give this network's answers there, with nothing copied to the host;
     /// None where the network must be asked.
     fn parts_for(&self, devices: &Devices) -> Option<&NetParts> {

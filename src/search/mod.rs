@@ -20,7 +20,7 @@ pub mod eval_cache;
 pub mod reference;
 
 use crate::backend::lanes::Copied;
-use crate::backend::{Backend, Selected};
+use crate::backend::{Backend, Reach, Selected};
 use crate::config::{Algorithm, ChanceRule, Devices, Fpu, SearchConfig, SearchEngine};
 use crate::error::Result;
 use crate::game::Sizes;
@@ -128,7 +128,9 @@ pub struct PassClock {
     pub evaluations: u64,
     /// Leaves answered without the network: by the evaluation cache, or by another leaf of the same pass.
     pub cached: u64,
-    /// Sum over passes of the rows that had nothing to do.
+    /// Sum over passes of the rows that they went through.
+    pub visited_rows: u64,
+    /// Sum over passes of those that had nothing to do.
     pub idle_rows: u64,
     /// Plies decided by a search.
     pub plies: u64,
@@ -147,12 +149,13 @@ impl PassClock {
         (asked > 0).then(|| self.cached as f64 / asked as f64)
     }
 
-    /// Counts `passes` passes over `rows` rows.
-    fn count(&mut self, selected: &Selected, rows: usize, passes: u32) {
+    /// Counts `passes` passes.
+    fn count(&mut self, selected: &Selected, passes: u32) {
         self.passes += u64::from(passes);
         self.evaluations += selected.evaluations as u64;
         self.cached += selected.cached as u64;
-        self.idle_rows += rows as u64 * u64::from(passes) - selected.rows as u64;
+        self.visited_rows += selected.visited as u64;
+        self.idle_rows += (selected.visited - selected.rows) as u64;
         self.simulations += selected.simulations as u64;
         self.depth_sum += selected.depth_sum;
         self.depth_max = self.depth_max.max(selected.depth_max);
@@ -168,6 +171,7 @@ impl PassClock {
         self.simulations += other.simulations;
         self.evaluations += other.evaluations;
         self.cached += other.cached;
+        self.visited_rows += other.visited_rows;
         self.idle_rows += other.idle_rows;
         self.plies += other.plies;
         self.depth_sum += other.depth_sum;
@@ -251,15 +255,37 @@ pub fn simulate_many(
     let mut laps = Laps::begin();
     if let Some(selected) = at_once(backend, network, buffers, passes)? {
         clock.select += laps.end();
-        clock.count(&selected, backend.rows(), passes);
+        clock.count(&selected, passes);
         return Ok(selected.leaves);
     }
     let mut leaves = 0;
     for _ in 0..passes {
-        leaves += led_pass(backend, network, buffers, clock, &mut laps)?;
+        leaves += led_pass(backend, network, buffers, clock, (&mut laps, Reach::ALL))?.leaves;
         backend.act()?;
     }
     Ok(leaves)
+}
+
+/// One pass as far as `reach` says, where the backend can go less far than through all rows; what it selected.
+///
+/// # Errors
+/// As [`simulate`].
+pub fn simulate_within(
+    backend: &mut dyn Backend,
+    network: &mut dyn Network,
+    buffers: &mut PassBuffers,
+    clock: &mut PassClock,
+    reach: Reach,
+) -> Result<Selected> {
+    let mut laps = Laps::begin();
+    if let Some(selected) = at_once(backend, network, buffers, 1)? {
+        clock.select += laps.end();
+        clock.count(&selected, 1);
+        return Ok(selected);
+    }
+    let selected = led_pass(backend, network, buffers, clock, (&mut laps, reach))?;
+    backend.act()?;
+    Ok(selected)
 }
 
 /// All passes in one call, where the backend has a network or this one gives everything the same answer.
@@ -285,7 +311,7 @@ fn at_once(
 /// The beginning of a pass that is led through its parts: what was selected.
 pub fn begin_pass(backend: &mut dyn Backend, clock: &mut PassClock) -> Selected {
     let mut laps = Laps::begin();
-    let selected = backend.select();
+    let selected = backend.select(Reach::ALL);
     clock.select += laps.end();
     selected
 }
@@ -307,7 +333,7 @@ pub fn end_pass(
     backend.backup();
     backend.check()?;
     clock.backup += laps.end();
-    clock.count(selected, backend.rows(), 1);
+    clock.count(selected, 1);
     Ok(())
 }
 
@@ -317,10 +343,10 @@ fn led_pass(
     network: &mut dyn Network,
     buffers: &mut PassBuffers,
     clock: &mut PassClock,
-    laps: &mut Laps,
-) -> Result<usize> {
+    (laps, reach): (&mut Laps, Reach),
+) -> Result<Selected> {
     let sizes = *backend.sizes();
-    let selected = backend.select();
+    let selected = backend.select(reach);
     let m = selected.evaluations;
     let obs = &mut buffers.obs[..m * sizes.obs.len()];
     if network.needs_observations() {
@@ -334,5 +360,5 @@ fn led_pass(
     }
     clock.forward += laps.end();
     end_pass(backend, &selected, (logits, values), clock, laps)?;
-    Ok(selected.leaves)
+    Ok(selected)
 }

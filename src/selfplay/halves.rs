@@ -1,7 +1,7 @@
 //! Passes with a network elsewhere that is asked about two batches in turn: while it answers one half of the shards, all threads
 //! are in the trees of the other.
 
-use super::Shard;
+use super::shard::Shard;
 use crate::backend::RootCache;
 use crate::error::Result;
 use crate::net::Halves;

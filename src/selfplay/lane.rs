@@ -1,6 +1,6 @@
 //! One lane: the game in progress, its random opening, its chance, its samples.
 
-use super::{FinishedGame, Sample, is_fast};
+use super::{FinishedGame, Sample};
 use crate::backend::lanes::{LaneStart, PlayPlan};
 use crate::batch::AnyGame;
 use crate::game::{History, Turn};
@@ -163,4 +163,9 @@ impl Lane {
         self.game += 1;
         finished
     }
+}
+
+/// Whether a ply gets the small budget and makes no sample.
+pub(super) fn is_fast(plan: &PlayPlan, key: RowKey) -> bool {
+    plan.fast_fraction > 0.0 && key.key(Purpose::Budget).stream().uniform() < plan.fast_fraction
 }

@@ -2,7 +2,7 @@
 //! each thread is, so that no thread waits at the end for longer than a pass. Threads of one speed meet the same shards again and
 //! again, whose trees their caches know.
 
-use super::Shard;
+use super::shard::Shard;
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

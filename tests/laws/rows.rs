@@ -3,6 +3,7 @@
 use super::support::{io_shape, plan, search};
 use super::{BOTH, algorithm, config};
 use proptest::prelude::*;
+use std::sync::{Arc, Mutex};
 use vecaz::act::sum_determinisations;
 use vecaz::backend::cpu::CpuBackend;
 use vecaz::batch::{Playthrough, any_game};
@@ -10,7 +11,7 @@ use vecaz::config::{Config, Layers, SearchConfig};
 use vecaz::game::backgammon::Backgammon;
 use vecaz::game::connect_four::ConnectFour;
 use vecaz::game::{Game, Turn};
-use vecaz::net::HashNet;
+use vecaz::net::{HashNet, IoShape, Network};
 use vecaz::rng::{Key, Purpose};
 use vecaz::search::root::{Exploration, RootSummary, RowKey};
 use vecaz::searcher::Position;
@@ -83,12 +84,75 @@ fn equal_determinisations_say_what_one_says() {
 }
 
 fn games(text: &str, threads: usize) -> Vec<FinishedGame> {
+    games_with(text, threads, |shape| Box::new(HashNet(shape)))
+}
+
+/// Three strides of self-play with the network that `make` makes.
+fn games_with(text: &str, threads: usize, make: impl Fn(IoShape) -> Box<dyn Network>) -> Vec<FinishedGame> {
     let config: Config = Layers::default().text(text, "test").and_then(Layers::resolve).expect("valid");
     let game = any_game(config.game_name(), &config.game_options()).expect("registered");
-    let network = HashNet(io_shape(&game.sizes()));
-    let mut selfplay = SelfPlay::new(&game, &config, &network, Vec::new(), threads).expect("fits");
-    selfplay.set_network(&network, Vec::new()).expect("a network");
+    let network = make(io_shape(&game.sizes()));
+    let mut selfplay = SelfPlay::new(&game, &config, network.as_ref(), Vec::new(), threads).expect("fits");
+    selfplay.set_network(network.as_ref(), Vec::new()).expect("a network");
     (0..3).flat_map(|_| selfplay.stride().expect("finite")).collect()
+}
+
+/// A network that likes to be asked about `batch` observations at once, and says how many it was asked about.
+struct ByBatches {
+    network: HashNet,
+    batch: usize,
+    asked: Arc<Mutex<Vec<usize>>>,
+}
+
+impl Network for ByBatches {
+    fn shape(&self) -> IoShape {
+        self.network.shape()
+    }
+
+    fn forward(&mut self, obs: &[f32], logits: &mut [f32], values: &mut [f32]) -> vecaz::Result<()> {
+        self.asked.lock().expect("no panic").push(obs.len() / self.shape().obs_len);
+        self.network.forward(obs, logits, values)
+    }
+
+    fn whole_batch(&self) -> Option<usize> {
+        Some(self.batch)
+    }
+
+    fn fork(&self) -> Box<dyn Network> {
+        let Self { network, batch, asked } = self;
+        Box::new(Self { network: network.clone(), batch: *batch, asked: asked.clone() })
+    }
+}
+
+/// A pass ends where the network has enough to answer, and the next begins with the row after: what rows do is the same.
+#[test]
+fn games_do_not_depend_on_when_the_network_is_asked() {
+    for (game, simulations, leaves, determinisations) in [
+        ("name = \"connect_four\"", 30, 1, 1),
+        ("name = \"connect_four\"", 30, 3, 1),
+        ("name = \"backgammon\"\nply_limit = 100", 9, 1, 1),
+        ("name = \"blob\"\nplayers = 3\ncards = 3", 7, 1, 3),
+    ] {
+        let search =
+            format!("simulations = {simulations}\nleaves = {leaves}\ndeterminisations = {determinisations}");
+        let text = format!("[game]\n{game}\n[search]\n{search}\n[selfplay]\ngames = 21\nstride = 500\n");
+        let whole = games(&text, 1);
+        assert!(whole.len() >= 21, "{game}: {} games", whole.len());
+        for (batch, threads) in [(1, 1), (2, 1), (5, 1), (16, 1), (3, 2)] {
+            let asked = Arc::new(Mutex::new(Vec::new()));
+            let make = |shape| -> Box<dyn Network> {
+                Box::new(ByBatches { network: HashNet(shape), batch, asked: asked.clone() })
+            };
+            assert!(games_with(&text, threads, make) == whole, "{game} {search}, {batch} at once");
+            let most = asked.lock().expect("no panic").iter().copied().max();
+            match determinisations {
+                // As many whole batches as half of the lanes may ask about.
+                1 if threads == 1 && leaves == 1 => assert_eq!(most, Some((10 / batch).max(1) * batch)),
+                1 => assert!(most < Some(21 * leaves)),
+                _ => assert!(most > Some(21), "all rows of a game pass together"),
+            }
+        }
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Selection over all rows: descents, new nodes, and which of them the network must be asked about.
 
-use super::super::Selected;
 use super::super::twins::Asked;
+use super::super::{Reach, Selected};
 use super::{Between, CpuBackend, Leaf, RowData};
 use crate::game::{Game, History, Turn};
 use crate::isa::{per_isa, prefetch};
@@ -297,27 +297,38 @@ impl<G: Game> RowData<G> {
 }
 
 impl<G: Game> CpuBackend<G> {
-    /// Up to L leaves in every row that has simulations left.
+    /// Up to L leaves in every row that has simulations left, from the row where the last selection ended, as far as `reach` says.
     #[inline(always)]
-    fn select_rows<S: Simd>(&mut self) -> Selected {
+    fn select_rows<S: Simd>(&mut self, reach: Reach) -> Selected {
         let Self { tree, rows, .. } = self;
         let mut out = Selected::default();
         rows.twins.clear();
         rows.between = Between::Nothing;
         rows.num_leaves.fill(0);
-        let mut trees = tree.rows_mut();
-        for first in (0..rows.plan.rows).step_by(GROUP) {
+        let (all, leaves) = (rows.plan.rows, rows.plan.params.leaves);
+        let most = reach.rows.min(all);
+        while out.visited < most {
+            let first = rows.next;
+            // Whatever the leaves turn out to be, they are not too many.
+            let wanted = reach.evaluations.saturating_sub(out.evaluations) / leaves;
+            let wanted = if out.visited == 0 { wanted.max(1) } else { wanted };
+            let count = GROUP.min(wanted).min(most - out.visited).min(all - first);
+            if count == 0 {
+                break;
+            }
             let mut group: Group<'_> = [const { None }; GROUP];
-            group.iter_mut().for_each(|row| *row = trees.next());
-            for _ in 0..rows.plan.params.leaves {
+            group.iter_mut().zip(tree.rows_from(first).take(count)).for_each(|(to, row)| *to = Some(row));
+            for _ in 0..leaves {
                 rows.descend_group::<S>(first, &mut group, &mut out);
             }
+            out.visited += count;
+            rows.next = if first + count < all { first + count } else { 0 };
         }
         rows.stopped.fill(false);
         out
     }
 
-    per_isa!(pub(super) fn select_fast / select_avx512 / select_avx2 = select_rows::<crate::lanes::Avx2 | Portable>(&mut self) -> Selected);
+    per_isa!(pub(super) fn select_fast / select_avx512 / select_avx2 = select_rows::<crate::lanes::Avx2 | Portable>(&mut self, reach: Reach) -> Selected);
 }
 
 /// Rows that go down together: as many cache misses in flight.

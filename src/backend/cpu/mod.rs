@@ -6,7 +6,7 @@ mod rows;
 
 use super::plan::{BackendPlan, Reuse};
 use super::twins::Twins;
-use super::{Backend, PlyPlan, Selected, Snapshot};
+use super::{Backend, PlyPlan, Reach, Selected, Snapshot};
 use crate::game::{Game, History, Sizes};
 use crate::isa::Isa;
 use crate::search::eval_cache::EvalCache;
@@ -63,6 +63,8 @@ struct RowData<G: Game> {
     num_leaves: Vec<u32>,
     /// Rows that can select no more in this pass. `[B]`
     stopped: Vec<bool>,
+    /// The row where the next selection begins.
+    next: usize,
     /// What is between selection and expansion.
     between: Between,
     /// `[Ep]`
@@ -109,6 +111,7 @@ impl<G: Game> RowData<G> {
             leaves: vec![Leaf { node: NO_NODE, slot: -1, hash: 0 }; plan.rows * plan.params.leaves],
             num_leaves: vec![0; plan.rows],
             stopped: vec![false; plan.rows],
+            next: 0,
             between: Between::Nothing,
             scratch: vec![0.0; shape.padded()],
             path: Vec::new(),
@@ -222,8 +225,8 @@ impl<G: Game> Backend for CpuBackend<G> {
         self.rows.park(b);
     }
 
-    fn select(&mut self) -> Selected {
-        self.select_fast()
+    fn select(&mut self, reach: Reach) -> Selected {
+        self.select_fast(reach)
     }
 
     fn observe(&mut self, obs: &mut [f32]) {

@@ -27,7 +27,7 @@ use super::cpu::principal_variation;
 use super::lanes::{Copied, Decided, LaneStart, Lead, PlayPlan};
 use super::plan::BackendPlan;
 use super::times::PassParts;
-use super::{Backend, PlyPlan, RootCache, Selected, Snapshot};
+use super::{Backend, PlyPlan, Reach, RootCache, Selected, Snapshot};
 use crate::batch::AnyGame;
 use crate::error::{Error, Result};
 use crate::game::Sizes;
@@ -107,7 +107,7 @@ impl<D: Device> KernelBackend<D> {
         rows.forget_recording();
         let totals = rows.simulate(network, passes);
         rows.forget_recording();
-        Ok(selected(&totals?))
+        Ok(selected(&totals?, self.visits(passes)))
     }
 
     /// Evaluates from now on with `network` on the device itself, or with the host's where there is none.
@@ -115,6 +115,11 @@ impl<D: Device> KernelBackend<D> {
         let rows = self.rows.get_mut();
         rows.forget_network();
         self.network = network.map_or(Beside::None, Beside::Given);
+    }
+
+    /// Rows that `passes` passes go through.
+    fn visits(&self, passes: u32) -> usize {
+        self.root_states.len() * passes as usize
     }
 
     /// Rows with simulations left.
@@ -152,9 +157,10 @@ impl<D: Device> KernelBackend<D> {
     }
 }
 
-/// The counts of one or more passes.
-fn selected(totals: &Totals) -> Selected {
+/// The counts of one or more passes, which went through `visited` rows in all.
+fn selected(totals: &Totals, visited: usize) -> Selected {
     Selected {
+        visited,
         rows: totals.passes as usize,
         leaves: totals.leaves as usize,
         evaluations: totals.asked as usize,
@@ -182,7 +188,7 @@ impl<D: Device> Backend for KernelBackend<D> {
     fn simulate_same(&mut self, logits: &[f32], values: &[f32], passes: u32) -> Result<Option<Selected>> {
         self.check()?;
         let totals = self.rows.get_mut().simulate_same(logits, values, passes)?;
-        Ok(Some(selected(&totals)))
+        Ok(Some(selected(&totals, self.visits(passes))))
     }
 
     /// Its own kernels ([`DeviceForward`]). Weights of a network that is there already go where the old ones are, so that a
@@ -219,7 +225,7 @@ impl<D: Device> Backend for KernelBackend<D> {
         let rows = self.rows.get_mut();
         let done = rows.simulate(network, passes)?;
         network.check(&rows.arrays.device)?;
-        Ok(Some(selected(&done)))
+        Ok(Some(selected(&done, self.visits(passes))))
     }
 
     fn passes_in_parts(&mut self, passes: u32) -> Result<Option<PassParts>> {
@@ -286,8 +292,8 @@ impl<D: Device> Backend for KernelBackend<D> {
         });
     }
 
-    fn select(&mut self) -> Selected {
-        selected(&self.attempt(Rows::select))
+    fn select(&mut self, _reach: Reach) -> Selected {
+        selected(&self.attempt(Rows::select), self.visits(1))
     }
 
     fn observe(&mut self, obs: &mut [f32]) {

@@ -247,6 +247,11 @@ impl Network for FastNet {
         self.watched(obs, [logits, values], &mut |_, _| {})
     }
 
+    fn whole_batch(&self) -> Option<usize> {
+        let Net { packed, kit, .. } = self.net.as_ref();
+        (packed.graph.is_none() && kit.tower.matrices.is_some()).then(|| kit.tower.tile_rows())
+    }
+
     fn fork(&self) -> Box<dyn Network> {
         Box::new(self.clone())
     }
