@@ -278,9 +278,12 @@ fn num_shards(config: &Config, threads: usize, whole_batch: Option<usize>) -> us
     const LANES: usize = 32;
     const MOST: usize = 4;
     let games = config.selfplay.games;
-    // Some leaves need no answer of the network, and the next pass takes what one has too many.
-    let lanes = whole_batch.map_or(LANES, |batch| LANES.max(2 * batch));
-    let several = (games / lanes).clamp(threads, MOST * threads);
+    // A third of the leaves may need no answer of the network.
+    let several = match whole_batch {
+        Some(batch) if batch >= LANES => (2 * games + batch) / (3 * batch),
+        _ => games / LANES,
+    };
+    let several = several.clamp(threads, MOST * threads);
     let is_asked_in_halves = config.run.device.is_cpu() && !config.network_devices().is_cpu();
     match threads {
         // Each half is work for all threads.
