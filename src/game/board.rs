@@ -59,7 +59,7 @@ impl Cells {
     }
 
     /// Writes 1 for cells in the set and 0 for others. `plane` is `[cells]`.
-    #[inline]
+    #[inline(always)]
     pub fn write_plane(&self, plane: &mut [f32]) {
         for (chunk, &word) in plane.chunks_mut(64).zip(&self.0) {
             for (bit, cell) in chunk.iter_mut().enumerate() {

@@ -180,7 +180,7 @@ impl Game for ConnectFour {
     }
 
     /// Planes: own stones, the other player's stones, the top row first. `[2, rows, columns]`
-    #[inline]
+    #[inline(always)]
     fn observe(&self, s: &State, player: u8, out: &mut [f32]) {
         let (rows, columns) = (self.rows as usize, self.columns as usize);
         let boards = [s.stones[usize::from(player)], s.stones[usize::from(1 - player)]];

@@ -245,6 +245,7 @@ impl Game for Gomoku {
     /// next, stones of the other colour. With `opening = "swap2"` four constant planes more, one a [`Phase`] of the
     /// opening in their order: 1 in the present phase for the player to move, -1 for the other, else 0.
     /// `[2 or 6, size, size]`
+    #[inline(always)]
     fn observe(&self, s: &State, player: u8, out: &mut [f32]) {
         let cells = self.num_cells() as usize;
         let (stones, phases) = out.split_at_mut(2 * cells);

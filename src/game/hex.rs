@@ -194,6 +194,7 @@ impl Game for Hex {
     /// Planes: own stones, the other player's stones, the cells of the edges the player has to connect, the cells of the
     /// other player's edges, and with `swap` a plane of ones where the stone on the board may be taken.
     /// `[4 or 5, size, size]`
+    #[inline(always)]
     fn observe(&self, s: &State, player: u8, out: &mut [f32]) {
         let side = self.size as usize;
         let mut planes = out.chunks_exact_mut(side * side);

@@ -235,6 +235,7 @@ impl Game for Othello {
     }
 
     /// Planes: own discs, the other player's discs. `[2, size, size]`
+    #[inline(always)]
     fn observe(&self, s: &State, player: u8, out: &mut [f32]) {
         let side = self.size as usize;
         let boards = [s.discs[usize::from(player)], s.discs[usize::from(1 - player)]];

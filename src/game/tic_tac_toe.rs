@@ -106,6 +106,7 @@ impl Game for TicTacToe {
     }
 
     /// Planes: own cells, the other player's cells. `[2, 3, 3]`
+    #[inline(always)]
     fn observe(&self, s: &State, player: u8, out: &mut [f32]) {
         let (own, other) = (s.cells[usize::from(player)], s.cells[usize::from(1 - player)]);
         for cell in 0..9 {

@@ -25,12 +25,6 @@ pub struct RootView<'a> {
     pub considered_visits: i32,
 }
 
-impl RootView<'_> {
-    /// For descents that start below the root.
-    pub const ELSEWHERE: Self =
-        Self { noise: &[], noise_fraction: 0.0, base_visits: &[], considered_visits: 0 };
-}
-
 /// A slice `[Ep]` as whole groups of lanes.
 #[inline(always)]
 fn lanes<T>(slice: &[T]) -> &[[T; LANES]] {
@@ -64,27 +58,28 @@ pub enum Choice {
 
 /// The edge that a descent takes at `node`.
 ///
-/// `scratch` is `[Ep]`. `chance_draw(node)` is a uniform number in [0, 1) for a chance node that is sampled.
+/// `root` is what the root has beside the tree, where `node` is that. `scratch` is `[Ep]`. `chance_draw` gives a uniform number in
+/// [0, 1) for a chance node that is sampled.
 #[inline(always)]
 pub fn choose_edge<S: Simd>(
     row: &RowMut<'_>,
-    root: &RootView<'_>,
+    root: Option<&RootView<'_>>,
     params: &SearchParams,
     rates: &Rates,
     node: i32,
     scratch: &mut [f32],
-    mut chance_draw: impl FnMut(i32) -> f32,
+    chance_draw: impl FnOnce() -> f32,
 ) -> Choice {
     let scalars = &row.nodes[node as usize];
     Choice::Edge(match scalars.kind() {
         Kind::New => return Choice::Collision,
         Kind::Terminal | Kind::Horizon => return Choice::End,
         Kind::Decision | Kind::Chance if scalars.is_proven() => return Choice::End,
-        Kind::Chance => chance_edge::<S>(row, node, params.chance, &mut chance_draw),
-        Kind::Decision if node == ROOT => root_edge::<S>(row, root, params, rates, scratch),
-        Kind::Decision => match params.rule {
-            Rule::Puct => puct_edge::<S>(row, node, params, rates, None),
-            Rule::Gumbel => gumbel_edge::<S>(row, node, params, scratch),
+        Kind::Chance => chance_edge::<S>(row, node, params.chance, chance_draw),
+        Kind::Decision => match (root, params.rule) {
+            (Some(root), _) => root_edge::<S>(row, root, params, rates, scratch),
+            (None, Rule::Puct) => puct_edge::<S>(row, node, params, rates, None),
+            (None, Rule::Gumbel) => gumbel_edge::<S>(row, node, params, scratch),
         },
     })
 }
@@ -323,7 +318,7 @@ fn chance_edge<S: Simd>(
     row: &RowMut<'_>,
     node: i32,
     rule: ChanceRule,
-    chance_draw: &mut impl FnMut(i32) -> f32,
+    chance_draw: impl FnOnce() -> f32,
 ) -> usize {
     let edges = row.used_edges(node);
     let num_edges = usize::from(row.nodes[node as usize].num_edges);
@@ -337,7 +332,7 @@ fn chance_edge<S: Simd>(
             best.place().unwrap_or(0)
         }
         ChanceRule::Sample => {
-            let mut x = chance_draw(node);
+            let mut x = chance_draw();
             for (edge, &p) in edges.prior[..num_edges].iter().enumerate() {
                 x -= p;
                 if x < 0.0 {

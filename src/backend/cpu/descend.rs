@@ -11,7 +11,7 @@ use crate::search::Solver;
 use crate::search::backup::{MAX_PLAYERS, take_off};
 use crate::search::eval_cache::hash;
 use crate::search::expand::seat_values;
-use crate::search::select::{Choice, RootView, choose_edge};
+use crate::search::select::{Choice, choose_edge};
 use crate::tree::{Kind, NO_NODE, ROOT, RowMut};
 
 impl<G: Game> RowData<G> {
@@ -115,17 +115,17 @@ impl<G: Game> RowData<G> {
     /// The edge that row `b`'s descent takes at `at`.
     #[inline(always)]
     fn choose<S: Simd>(&mut self, b: usize, row: &RowMut<'_>, at: i32) -> Choice {
-        let view = if at == ROOT {
-            let num_edges = usize::from(row.nodes[ROOT as usize].num_edges);
-            self.roots.view(b, num_edges, &self.plan.params)
-        } else {
-            RootView::ELSEWHERE
+        let Self { plan, roots, rates, scratch, keys, .. } = self;
+        let draw = || {
+            let key = keys[b].key(Purpose::SearchChance).with(u64::from(roots.run(b)));
+            key.with(at as u64).stream().uniform()
         };
-        let draw = |node: i32| {
-            let key = self.keys[b].key(Purpose::SearchChance).with(u64::from(self.roots.run(b)));
-            key.with(node as u64).stream().uniform()
-        };
-        choose_edge::<S>(row, &view, &self.plan.params, &self.rates, at, &mut self.scratch, draw)
+        if at != ROOT {
+            return choose_edge::<S>(row, None, &plan.params, rates, at, scratch, draw);
+        }
+        let num_edges = usize::from(row.nodes[ROOT as usize].num_edges);
+        let view = roots.view(b, num_edges, &plan.params);
+        choose_edge::<S>(row, Some(&view), &plan.params, rates, ROOT, scratch, draw)
     }
 
     /// Takes row `b`'s descent from `node` as chosen.

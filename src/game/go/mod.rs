@@ -364,6 +364,7 @@ impl Game for Go {
 
     /// Planes, the top row first: own stones, the other player's, own in atari, the other's in atari, points barred by
     /// superko, the last move, all ones after a pass, all ones for white's view. `[8, size, size]`
+    #[inline(always)]
     fn observe(&self, s: &State, player: u8, out: &mut [f32]) {
         let points = self.points();
         let (own, other) = (usize::from(player), usize::from(1 - player));
