@@ -178,7 +178,7 @@ pub trait Backend: Send {
     /// at once does so every time.
     fn select(&mut self, reach: Reach) -> Selected;
 
-    /// Writes what the network is to see: `[M, F]`, the leaves in row order.
+    /// Writes what the network is to see: `[M, F]`, the leaves in the order in which the selection went through their rows.
     fn observe(&mut self, obs: &mut [f32]);
 
     /// Takes the network's answers: `logits [M, A]`, `values [M, P]`.

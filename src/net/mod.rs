@@ -72,7 +72,7 @@ pub trait Network: Send {
         true
     }
 
-    /// How many observations, or how many times as many, it answers in the least time for each; None where that hardly matters.
+    /// Observations in a batch that wastes nothing, as one of any multiple does; None where that hardly matters.
     fn whole_batch(&self) -> Option<usize> {
         None
     }
