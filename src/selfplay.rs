@@ -272,7 +272,8 @@ pub fn num_threads(config: &Config, threads: usize) -> usize {
     }
 }
 
-/// Into how many shards the lanes are split: several for each thread, so that one that is done early can help another.
+/// Into how many shards the lanes are split: more than there are threads where they leave enough lanes for each, so that a thread
+/// that is done early can help another. `whole_batch`: see [`Network::whole_batch`].
 fn num_shards(config: &Config, threads: usize, whole_batch: Option<usize>) -> usize {
     /// The fewest lanes of a shard: network batches should not become small.
     const LANES: usize = 32;
@@ -317,4 +318,22 @@ pub fn backend_plan(config: &Config, sizes: &Sizes, rows: usize) -> BackendPlan 
         (nodes, _) => (nodes as usize).max(ply),
     };
     BackendPlan { rows, nodes, params, reuse }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lanes_are_shared_out() {
+        let shards = |games: usize, threads: usize, whole_batch: Option<usize>| {
+            let mut config = Config::default();
+            config.selfplay.games = games;
+            num_shards(&config, threads, whole_batch)
+        };
+        assert_eq!([1, 2, 3, 16].map(|threads| shards(128, threads, None)), [1, 4, 4, 16]);
+        assert_eq!([1, 2, 3, 16].map(|threads| shards(128, threads, Some(32))), [1, 3, 3, 16]);
+        assert_eq!([192, 256, 1024].map(|games| shards(games, 2, Some(32))), [4, 5, 8]);
+        assert_eq!(shards(1024, 2, Some(4)), 8);
+    }
 }

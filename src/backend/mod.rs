@@ -76,18 +76,20 @@ pub fn cpu_backend_on(game: &dyn AnyGame, plan: plan::BackendPlan, isa: Isa) -> 
     game::dispatch(game.name(), &game.options(), Make(plan, isa))
 }
 
-/// How far a selection goes.
+/// Where a selection begins and how far it goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reach {
-    /// It ends where the network is to be asked about so many leaves.
-    pub evaluations: usize,
+    /// The row that it begins with; after the last row it goes on with the first.
+    pub first: usize,
     /// The most rows that it goes through.
     pub rows: usize,
+    /// It ends where the network is to be asked about so many leaves.
+    pub evaluations: usize,
 }
 
 impl Reach {
     /// Through all rows once.
-    pub const ALL: Self = Self { evaluations: usize::MAX, rows: usize::MAX };
+    pub const ALL: Self = Self { first: 0, rows: usize::MAX, evaluations: usize::MAX };
 }
 
 /// What one selection gave.
@@ -174,8 +176,7 @@ pub trait Backend: Send {
     fn park(&mut self, b: usize);
 
     /// Selects up to L leaves in every row that has simulations left, and makes the new nodes. A backend that takes row after row
-    /// goes on from the row where its last selection ended, as far as `reach` says, through none twice; one that takes all rows
-    /// at once does so every time.
+    /// does so within `reach`, through none twice; one that takes all rows at once does so every time.
     fn select(&mut self, reach: Reach) -> Selected;
 
     /// Writes what the network is to see: `[M, F]`, the leaves in the order in which the selection went through their rows.

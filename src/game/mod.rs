@@ -158,7 +158,8 @@ pub trait Game: Clone + Send + Sync + 'static {
     fn step(&self, state: &mut Self::State, action: u16, history: History<'_>);
 
     /// Writes what the network sees for `player` to `out`, row-major in [`Sizes::obs`], from that player's viewpoint. The first
-    /// [`Game::known_obs`] numbers may depend only on what that player knows.
+    /// [`Game::known_obs`] numbers may depend only on what that player knows. Where it is `inline(always)` it is compiled for the row
+    /// loops' instruction set, which makes vectors of a board's planes.
     fn observe(&self, state: &Self::State, player: u8, out: &mut [f32]);
 
     /// Numbers at the front of an observation that tell what the observer knows: all of them, but where the network is to

@@ -252,16 +252,12 @@ pub fn simulate_many(
     clock: &mut PassClock,
     passes: u32,
 ) -> Result<usize> {
-    let mut laps = Laps::begin();
-    if let Some(selected) = at_once(backend, network, buffers, passes)? {
-        clock.select += laps.end();
-        clock.count(&selected, passes);
+    if let Some(selected) = at_once(backend, network, buffers, clock, passes)? {
         return Ok(selected.leaves);
     }
     let mut leaves = 0;
     for _ in 0..passes {
-        leaves += led_pass(backend, network, buffers, clock, (&mut laps, Reach::ALL))?.leaves;
-        backend.act()?;
+        leaves += led_pass(backend, network, buffers, clock, Reach::ALL)?.leaves;
     }
     Ok(leaves)
 }
@@ -277,15 +273,10 @@ pub fn simulate_within(
     clock: &mut PassClock,
     reach: Reach,
 ) -> Result<Selected> {
-    let mut laps = Laps::begin();
-    if let Some(selected) = at_once(backend, network, buffers, 1)? {
-        clock.select += laps.end();
-        clock.count(&selected, 1);
-        return Ok(selected);
+    match at_once(backend, network, buffers, clock, 1)? {
+        Some(selected) => Ok(selected),
+        None => led_pass(backend, network, buffers, clock, reach),
     }
-    let selected = led_pass(backend, network, buffers, clock, (&mut laps, reach))?;
-    backend.act()?;
-    Ok(selected)
 }
 
 /// All passes in one call, where the backend has a network or this one gives everything the same answer.
@@ -293,15 +284,29 @@ fn at_once(
     backend: &mut dyn Backend,
     network: &mut dyn Network,
     buffers: &mut PassBuffers,
+    clock: &mut PassClock,
+    passes: u32,
+) -> Result<Option<Selected>> {
+    let mut laps = Laps::begin();
+    let selected = match backend.simulate_beside(passes)? {
+        None if !network.needs_observations() => same_answer(backend, network, buffers, passes)?,
+        selected => selected,
+    };
+    if let Some(selected) = &selected {
+        clock.select += laps.end();
+        clock.count(selected, passes);
+    }
+    Ok(selected)
+}
+
+/// The same with a network that gives everything the same answer.
+fn same_answer(
+    backend: &mut dyn Backend,
+    network: &mut dyn Network,
+    buffers: &mut PassBuffers,
     passes: u32,
 ) -> Result<Option<Selected>> {
     let sizes = *backend.sizes();
-    if let Some(selected) = backend.simulate_beside(passes)? {
-        return Ok(Some(selected));
-    }
-    if network.needs_observations() {
-        return Ok(None);
-    }
     let logits = &mut buffers.logits[..sizes.num_actions];
     let values = &mut buffers.values[..sizes.num_players];
     network.forward(&buffers.obs[..sizes.obs.len()], logits, values)?;
@@ -343,9 +348,10 @@ fn led_pass(
     network: &mut dyn Network,
     buffers: &mut PassBuffers,
     clock: &mut PassClock,
-    (laps, reach): (&mut Laps, Reach),
+    reach: Reach,
 ) -> Result<Selected> {
     let sizes = *backend.sizes();
+    let mut laps = Laps::begin();
     let selected = backend.select(reach);
     let m = selected.evaluations;
     let obs = &mut buffers.obs[..m * sizes.obs.len()];
@@ -359,6 +365,23 @@ fn led_pass(
         network.forward(obs, logits, values)?;
     }
     clock.forward += laps.end();
-    end_pass(backend, &selected, (logits, values), clock, laps)?;
+    end_pass(backend, &selected, (logits, values), clock, &mut laps)?;
+    backend.act()?;
     Ok(selected)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_with_nothing_to_do_are_counted() {
+        let mut clock = PassClock::default();
+        clock.count(&Selected { visited: 7, rows: 5, ..Selected::default() }, 1);
+        clock.count(&Selected { visited: 20, rows: 20, ..Selected::default() }, 2);
+        let mut sum = clock;
+        sum.add(&clock);
+        assert_eq!((clock.passes, clock.visited_rows, clock.idle_rows), (3, 27, 2));
+        assert_eq!((sum.visited_rows, sum.idle_rows), (54, 4));
+    }
 }

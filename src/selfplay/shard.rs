@@ -95,9 +95,9 @@ impl Shard {
     /// do next. Rows know nothing of one another, so that it is all the same to them when they are passed.
     fn step(&mut self, left: u32, network: &mut dyn Network, cache: &RootCache) -> Result<u32> {
         let rows = self.searcher.backend.rows();
-        let reach =
-            Reach { evaluations: self.answered_at_once(network), rows: left as usize * rows - self.visited };
         let first = self.visited;
+        let reach =
+            Reach { first, rows: left as usize * rows - first, evaluations: self.answered_at_once(network) };
         let end = first + self.searcher.pass_with(network, reach)?;
         let made = end / rows;
         self.visited = end % rows;

@@ -297,7 +297,7 @@ impl<G: Game> RowData<G> {
 }
 
 impl<G: Game> CpuBackend<G> {
-    /// Up to L leaves in every row that has simulations left, from the row where the last selection ended, as far as `reach` says.
+    /// Up to L leaves in every row within `reach` that has simulations left.
     #[inline(always)]
     fn select_rows<S: Simd>(&mut self, reach: Reach) -> Selected {
         let Self { tree, rows, .. } = self;
@@ -307,8 +307,8 @@ impl<G: Game> CpuBackend<G> {
         rows.num_leaves.fill(0);
         let (all, leaves) = (rows.plan.rows, rows.plan.params.leaves);
         let most = reach.rows.min(all);
+        let mut first = reach.first;
         while out.visited < most {
-            let first = rows.next;
             // Whatever the leaves turn out to be, they are not too many.
             let wanted = reach.evaluations.saturating_sub(out.evaluations) / leaves;
             let wanted = if out.visited == 0 { wanted.max(1) } else { wanted };
@@ -322,7 +322,7 @@ impl<G: Game> CpuBackend<G> {
                 rows.descend_group::<S>(first, &mut group, &mut out);
             }
             out.visited += count;
-            rows.next = if first + count < all { first + count } else { 0 };
+            first = if first + count < all { first + count } else { 0 };
         }
         rows.stopped.fill(false);
         out

@@ -63,8 +63,6 @@ struct RowData<G: Game> {
     num_leaves: Vec<u32>,
     /// Rows that can select no more in this pass. `[B]`
     stopped: Vec<bool>,
-    /// The row where the next selection begins.
-    next: usize,
     /// What is between selection and expansion.
     between: Between,
     /// `[Ep]`
@@ -111,7 +109,6 @@ impl<G: Game> RowData<G> {
             leaves: vec![Leaf { node: NO_NODE, slot: -1, hash: 0 }; plan.rows * plan.params.leaves],
             num_leaves: vec![0; plan.rows],
             stopped: vec![false; plan.rows],
-            next: 0,
             between: Between::Nothing,
             scratch: vec![0.0; shape.padded()],
             path: Vec::new(),

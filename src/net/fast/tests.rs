@@ -1,7 +1,7 @@
 //! Every path against the naive forward, and a row's bits against the batch around it.
 
 use super::{FastNet, Path};
-use crate::config::{Arch, Precision};
+use crate::config::{Arch, Instructions, Precision};
 use crate::error::Error;
 use crate::game::ObsShape;
 use crate::net::spec::{NetSpec, Weights};
@@ -457,4 +457,17 @@ fn arrays_of_the_wrong_length_are_refused() {
     let mut net = FastNet::new(&spec, &weights(&spec, 11), Precision::F32).expect("f32 is everywhere");
     let error = net.forward(&[0.0; 10], &mut [0.0; 13], &mut [0.0; 4]).expect_err("13 logits for two rows");
     assert!(error.to_string().contains("found 13, expected 14"), "{error}");
+}
+
+#[test]
+fn whole_batches_are_those_of_matrices() {
+    for (spec, is_board) in [(spec(Arch::Resnet, [2, 6, 7], 16), true), (edge_spec(4, 16), false)] {
+        let weights = weights(&spec, 1);
+        for isa in [Instructions::Amx, Instructions::Avx512, Instructions::Portable] {
+            let Ok(path) = Path::choose(isa, Precision::Bf16) else { continue };
+            let net = FastNet::with_path(&spec, &weights, Precision::Bf16, path).expect("the machine has it");
+            let expected = (is_board && isa == Instructions::Amx).then_some(32);
+            assert_eq!(net.whole_batch(), expected, "{isa} {is_board}");
+        }
+    }
 }
