@@ -89,7 +89,7 @@ fn configure(case: &Case, sets: &[String]) -> vecaz::Result<Config> {
         format!("search.simulations={simulations}"),
         "search.reuse=false".to_string(),
         "selfplay.opening_plies=0".to_string(),
-        "selfplay.fast_fraction=0".to_string(),
+        "selfplay.playout_cap_prob=0".to_string(),
     ];
     for key in keys.iter().chain(sets) {
         layers = layers.set(key)?;

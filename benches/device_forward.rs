@@ -19,7 +19,7 @@ use std::time::Instant;
 use vecaz::backend::kernels::cuda::{CudaDevice, CudaLibrary};
 use vecaz::backend::kernels::device::{Arg, Device, LaunchShape};
 use vecaz::backend::kernels::forward::{
-    Arithmetic, DeviceForward, Numbers, PEAK_BLOCK, PEAK_PRODUCTS, peak_program,
+    Arithmetic, DeviceForward, ElementType, PEAK_BLOCK, PEAK_PRODUCTS, peak_program,
 };
 use vecaz::backend::kernels::network::{DeviceNetwork, Slots};
 use vecaz::backend::kernels::store::Store;
@@ -130,14 +130,13 @@ fn gemm_peak(args: &Args) -> Result<f64> {
 }
 
 /// Operations a second of the layers' own instruction.
-fn mma_peak(args: &Args, device: &CudaDevice, numbers: Numbers) -> Result<f64> {
+fn mma_peak(args: &Args, device: &CudaDevice, numbers: ElementType) -> Result<f64> {
     let module = device.module(&peak_program(numbers))?;
     let blocks = 8 * device.limits()?.multiprocessors;
     let out = device.alloc(4 * (blocks * PEAK_BLOCK) as usize)?;
     let rounds = 20_000u32;
     let shape = LaunchShape { grid: blocks, block: PEAK_BLOCK, shared: 0 };
-    let work =
-        || device.launch_in(&module, "multiply_flat_out", shape, &[Arg::Buffer(&out, 0), Arg::U32(rounds)]);
+    let work = || device.launch_in(&module, "measure_peak", shape, &[Arg::Buffer(&out, 0), Arg::U32(rounds)]);
     let seconds = seconds_of(args.seconds, work, || device.synchronise())?;
     let warps = u64::from(blocks * PEAK_BLOCK / 32);
     let halves = if numbers.per_word() == 2 { 1.0 } else { 0.5 };
@@ -180,10 +179,10 @@ fn main() -> Result<()> {
     });
     let cores = cores.collect::<Result<Vec<_>>>()?;
     let numbers = match args.numbers.as_str() {
-        "bf16" => Numbers::Bf16,
-        "f16" => Numbers::F16,
-        "tf32" => Numbers::Tf32,
-        "f32" => Numbers::F32,
+        "bf16" => ElementType::Bf16,
+        "f16" => ElementType::F16,
+        "tf32" => ElementType::Tf32,
+        "f32" => ElementType::F32,
         other => {
             return Err(Error::unsupported(format!("numbers {other}"), "expected bf16, f16, tf32 or f32"));
         }
@@ -192,8 +191,8 @@ fn main() -> Result<()> {
     let gpu = device.describe()?;
     let gemm = gemm_peak(&args)?;
     let mma = match numbers {
-        Numbers::F32 => None,
-        Numbers::Bf16 | Numbers::F16 | Numbers::Tf32 => Some(mma_peak(&args, &device, numbers)?),
+        ElementType::F32 => None,
+        ElementType::Bf16 | ElementType::F16 | ElementType::Tf32 => Some(mma_peak(&args, &device, numbers)?),
     };
     println!(
         "{}",

@@ -10,7 +10,7 @@ use vecaz::config::{Arch, Layers, NetConfig, Precision};
 use vecaz::game::connect_four::ConnectFour;
 use vecaz::game::{Game, ObsShape};
 use vecaz::net::Network;
-use vecaz::net::fast::{FastNet, Path};
+use vecaz::net::fast::{CpuKernel, FastNet};
 use vecaz::net::spec::NetSpec;
 use vecaz::rng::{Key, Purpose};
 
@@ -98,13 +98,13 @@ fn forward_beside_peak(net: &FastNet, rows: usize, threads: usize) -> Paired {
         let (mut logits, mut values) = (vec![0.0; rows * io.num_actions], vec![0.0; rows * io.num_players]);
         [
             Box::new(move || net.forward(&obs, &mut logits, &mut values).expect("finite")),
-            Box::new(move || assert!(bare.multiply_flat_out(FLAT_OUT) > 0)),
+            Box::new(move || assert!(bare.measure_peak(FLAT_OUT) > 0)),
         ]
     })
 }
 
 /// The network with random weights, 8-bit ones calibrated on random boards.
-fn pack(spec: &NetSpec, precision: Precision, path: Path) -> vecaz::Result<FastNet> {
+fn pack(spec: &NetSpec, precision: Precision, path: CpuKernel) -> vecaz::Result<FastNet> {
     let weights = spec.random(Key::new(1, Purpose::Weights));
     match precision {
         Precision::Int8 => FastNet::int8_with_path(spec, &weights, &boards(spec.obs.len(), 200, 99), path),
@@ -125,7 +125,7 @@ fn commit() -> String {
 
 /// Prints a line for each number of threads and rows. The share is that of the middle round.
 fn report(name: &str, net: &FastNet) {
-    let bare = net.multiply_flat_out(FLAT_OUT) as f64;
+    let bare = net.measure_peak(FLAT_OUT) as f64;
     for threads in [1, 2] {
         for rows in [1, 8, 64, 128] {
             let Paired { least, ratio } = forward_beside_peak(net, rows, threads);
@@ -155,7 +155,7 @@ fn main() -> vecaz::Result<()> {
             if !name.contains(&wanted) {
                 continue;
             }
-            match Path::choose(isa, precision).and_then(|path| pack(&spec, precision, path)) {
+            match CpuKernel::choose(isa, precision).and_then(|path| pack(&spec, precision, path)) {
                 Ok(net) => report(&name, &net),
                 Err(error) => println!("{name}: {error}"),
             }

@@ -28,17 +28,17 @@ import statistics
 import sys
 
 out, threads = pathlib.Path(sys.argv[1]), sys.argv[2]
-rates = collections.defaultdict(list)
+puct_table = collections.defaultdict(list)
 for path in out.glob("vecaz-*.txt"):
     for line in path.read_text().splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if len(cells) == 6 and cells[1] == "its own" and cells[3] == threads:
-            rates["vecaz", cells[0], int(cells[2])].append(float(cells[4]))
+            puct_table["vecaz", cells[0], int(cells[2])].append(float(cells[4]))
 for path in out.glob("peers-*.jsonl"):
     for row in map(json.loads, path.read_text().splitlines()):
-        rates[row["peer"], row["game"], row["lanes"]].append(row["plies_per_second"])
-median = {key: statistics.median(values) for key, values in rates.items()}
-print(f"{threads} threads, medians of {max(map(len, rates.values()))} processes\n")
+        puct_table[row["peer"], row["game"], row["lanes"]].append(row["plies_per_second"])
+median = {key: statistics.median(values) for key, values in puct_table.items()}
+print(f"{threads} threads, medians of {max(map(len, puct_table.values()))} processes\n")
 print("| game | N | vecaz, plies/s | pgx | ratio | OpenSpiel C++ | ratio |\n|---|---|---|---|---|---|---|")
 for (who, game, lanes), rate in sorted(median.items()):
     if who != "vecaz":

@@ -187,7 +187,7 @@ network() {
     part search-network 90 "${scaling[@]}" --device cuda --game connect_four --net 2x32,6x64,6x128 \
         --games 1,128,1024,4096,32768 --json "$out/search-network.json"
     # A pass of the largest takes a fifth of a second.
-    part search-large 50 "${scaling[@]}" --device cuda --game connect_four --net 20x256 --set selfplay.stride=8 \
+    part search-large 50 "${scaling[@]}" --device cuda --game connect_four --net 20x256 --set selfplay.passes_per_poll=8 \
         --games 1,128,1024,4096,32768 --json "$out/search-large.json"
     part search-hex13 15 "${scaling[@]}" --device cuda --game hex --set game.size=13 --net 6x64 --games 4096 \
         --json "$out/search-hex13.json"
@@ -207,7 +207,7 @@ learn() {
     unpack "$1"
     watched learn 190 "$bin/vecaz" run --config connect_four_gpu --minutes 2.9 --out "$out/learn"
     watched learn-overlapped 60 "$bin/vecaz" run --config connect_four_gpu --minutes 0.8 \
-        --set train.order=overlapped --out "$out/learn-overlapped"
+        --set train.mode=overlapped --out "$out/learn-overlapped"
     finish
 }
 

@@ -222,7 +222,7 @@ def sections(result):
     yield "Forward by mma and by wgmma, bf16", by_wgmma and forward_table(by_wgmma, result["forward_torch"])
     yield "Search with the network beside the trees, Connect Four", network and network_table(network)
     yield "Its kernels", network and kernel_table(network)
-    yield "Beside mctx + pgx", network and result["mctx"] and beside_table(network, result["mctx"])
+    yield "ResidentNetwork mctx + pgx", network and result["mctx"] and beside_table(network, result["mctx"])
     games = hex13 and f"\n{hex13[0]['moves_per_second'] / HEX_PLIES:.1f} games/s, counted as {HEX_PLIES} plies each.\n"
     yield "Search, Hex 13x13", hex13 and network_table(hex13) + games
     yield "Search on the CPU, the network on the GPU", result["search_hybrid"] and network_table(result["search_hybrid"])

@@ -53,12 +53,12 @@ fn main() -> vecaz::Result<()> {
         let mut searchers = Searchers::new(game.as_ref(), &network, params, rows, threads)?;
         let start = Instant::now();
         for shard in searchers.shards() {
-            (0..shard.backend.rows()).for_each(|b| shard.backend.plant_snapshot(b, &cache[0].1));
+            (0..shard.backend.rows()).for_each(|b| shard.backend.set_root_tree(b, &cache[0].1));
         }
         let cloned = start.elapsed().as_secs_f64();
-        let key = |lane: usize| RowKey { lane: lane as u64, ..RowKey::default() };
+        let key = |slot: usize| RowKey { slot: slot as u64, ..RowKey::default() };
         let roots: Vec<Position> = (0..rows)
-            .map(|lane| Position { state: cache[0].0.clone(), history: Vec::new(), key: key(lane) })
+            .map(|slot| Position { state: cache[0].0.clone(), history: Vec::new(), key: key(slot) })
             .collect();
         let start = Instant::now();
         searchers.search(&roots, simulations, Exploration::Noisy)?;

@@ -6,7 +6,7 @@
 
 use serde_json::json;
 use vecaz::backend::kernels::device::{Limits, Program};
-use vecaz::backend::kernels::forward::{self, Arithmetic, Numbers};
+use vecaz::backend::kernels::forward::{self, Arithmetic, ElementType};
 use vecaz::backend::kernels::source::{GAME_UNITS, has_game, program, training};
 use vecaz::batch::any_game;
 use vecaz::config::{Arch, TensorCores, TrainPrecision};
@@ -34,24 +34,24 @@ const GENERATIONS: [(u32, u32); 7] =
     [(75, 40), (80, 108), (86, 84), (89, 142), (90, 132), (100, 148), (120, 170)];
 
 /// Label, architecture, board, blocks and channels, number format, slots.
-type NetworkCase = (&'static str, Arch, [usize; 3], [usize; 2], Numbers, usize);
+type NetworkCase = (&'static str, Arch, [usize; 3], [usize; 2], ElementType, usize);
 
 const NETWORKS: [NetworkCase; 15] = [
-    ("2x32 bf16", Arch::Resnet, [2, 6, 7], [2, 32], Numbers::Bf16, 4096),
-    ("6x64 bf16 19x19", Arch::Resnet, [17, 19, 19], [6, 64], Numbers::Bf16, 4096),
-    ("6x128 bf16", Arch::Resnet, [2, 6, 7], [6, 128], Numbers::Bf16, 4096),
-    ("6x128 f16", Arch::Resnet, [2, 6, 7], [6, 128], Numbers::F16, 4096),
-    ("6x128 tf32", Arch::Resnet, [2, 6, 7], [6, 128], Numbers::Tf32, 4096),
-    ("6x128 f32", Arch::Resnet, [2, 6, 7], [6, 128], Numbers::F32, 4096),
-    ("20x256 bf16 19x19", Arch::Resnet, [17, 19, 19], [20, 256], Numbers::Bf16, 1024),
-    ("6x128 bf16, 16 slots", Arch::Resnet, [2, 6, 7], [6, 128], Numbers::Bf16, 16),
-    ("6x128 bf16, 1 slot", Arch::Resnet, [2, 6, 7], [6, 128], Numbers::Bf16, 1),
-    ("mlp 3x256 bf16", Arch::Mlp, [198, 1, 1], [3, 256], Numbers::Bf16, 4096),
-    ("edge 3x64 bf16 K_14", Arch::Edge, [4, 91, 1], [3, 64], Numbers::Bf16, 4096),
-    ("edge 3x64 f16 K_6", Arch::Edge, [4, 15, 1], [3, 64], Numbers::F16, 4096),
-    ("edge 3x64 tf32 K_6, 16 slots", Arch::Edge, [4, 15, 1], [3, 64], Numbers::Tf32, 16),
-    ("edge 6x128 f32 K_17", Arch::Edge, [4, 136, 1], [6, 128], Numbers::F32, 1024),
-    ("edge 6x256 bf16 K_17", Arch::Edge, [4, 136, 1], [6, 256], Numbers::Bf16, 1024),
+    ("2x32 bf16", Arch::Resnet, [2, 6, 7], [2, 32], ElementType::Bf16, 4096),
+    ("6x64 bf16 19x19", Arch::Resnet, [17, 19, 19], [6, 64], ElementType::Bf16, 4096),
+    ("6x128 bf16", Arch::Resnet, [2, 6, 7], [6, 128], ElementType::Bf16, 4096),
+    ("6x128 f16", Arch::Resnet, [2, 6, 7], [6, 128], ElementType::F16, 4096),
+    ("6x128 tf32", Arch::Resnet, [2, 6, 7], [6, 128], ElementType::Tf32, 4096),
+    ("6x128 f32", Arch::Resnet, [2, 6, 7], [6, 128], ElementType::F32, 4096),
+    ("20x256 bf16 19x19", Arch::Resnet, [17, 19, 19], [20, 256], ElementType::Bf16, 1024),
+    ("6x128 bf16, 16 slots", Arch::Resnet, [2, 6, 7], [6, 128], ElementType::Bf16, 16),
+    ("6x128 bf16, 1 slot", Arch::Resnet, [2, 6, 7], [6, 128], ElementType::Bf16, 1),
+    ("mlp 3x256 bf16", Arch::Mlp, [198, 1, 1], [3, 256], ElementType::Bf16, 4096),
+    ("edge 3x64 bf16 K_14", Arch::Edge, [4, 91, 1], [3, 64], ElementType::Bf16, 4096),
+    ("edge 3x64 f16 K_6", Arch::Edge, [4, 15, 1], [3, 64], ElementType::F16, 4096),
+    ("edge 3x64 tf32 K_6, 16 slots", Arch::Edge, [4, 15, 1], [3, 64], ElementType::Tf32, 16),
+    ("edge 6x128 f32 K_17", Arch::Edge, [4, 136, 1], [6, 128], ElementType::F32, 1024),
+    ("edge 6x256 bf16 K_17", Arch::Edge, [4, 136, 1], [6, 256], ElementType::Bf16, 1024),
 ];
 
 fn print_networks() -> Result<()> {
@@ -84,7 +84,7 @@ fn print_networks() -> Result<()> {
         print_network(
             "the tensor cores' peak",
             &capability.to_string(),
-            &forward::peak_program(Numbers::F16),
+            &forward::peak_program(ElementType::F16),
         );
     }
     Ok(())

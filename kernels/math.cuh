@@ -91,7 +91,7 @@ VZ_DEVICE f32 sum(const f32* terms, int n) {
     return sum_of(n, [terms](int i) { return terms[i]; });
 }
 
-// Turns n logits into probabilities in place.
+// ShardQueue n logits into probabilities in place.
 VZ_DEVICE void softmax(f32* logits, int n) {
     f32 max = from_bits(0xFF800000u); // -inf
     for (int i = 0; i < n; i++) max = logits[i] > max ? logits[i] : max;

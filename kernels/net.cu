@@ -5,12 +5,12 @@
 #include "net/epilogues.cuh"
 #include "net/layer.cuh"
 
-typedef net::VZ_NUMBERS Numbers;
-typedef net::Layer<Numbers, VZ_STEM> Stem;
-typedef net::Layer<Numbers, VZ_TOWER> Tower;
-typedef net::Layer<Numbers, VZ_DENSE> Dense;
+typedef net::VZ_NUMBERS ElementType;
+typedef net::Layer<ElementType, VZ_STEM> Stem;
+typedef net::Layer<ElementType, VZ_TOWER> Tower;
+typedef net::Layer<ElementType, VZ_DENSE> Dense;
 constexpr int SQUARES = Stem::HEIGHT * Stem::WIDTH;
-constexpr int TOWER_CHANNELS = Tower::ROW_WORDS * Numbers::PER_WORD;
+constexpr int TOWER_CHANNELS = Tower::ROW_WORDS * ElementType::PER_WORD;
 
 VZ_DEVICE f32 observed(f32 x) { return x; }
 VZ_DEVICE f32 observed(u16 x) { return from_bits((u32)x << 16); }
@@ -24,10 +24,10 @@ VZ_DEVICE void take_observations(const In* obs, u32* out, u32 slots) {
     if (slot >= slots) return;
     u32 packed = 0;
 VZ_UNROLL
-    for (int part = 0; part < Numbers::PER_WORD; part++) {
-        const int plane = word * Numbers::PER_WORD + part;
+    for (int part = 0; part < ElementType::PER_WORD; part++) {
+        const int plane = word * ElementType::PER_WORD + part;
         const f32 x = plane < VZ_NET_PLANES ? observed(obs[(slot * VZ_NET_PLANES + plane) * SQUARES + square]) : 0.0f;
-        packed |= Numbers::bits(x) << 16 * part;
+        packed |= ElementType::bits(x) << 16 * part;
     }
     out[(slot * SQUARES + square) * Stem::ROW_WORDS + word] = packed;
 }
@@ -38,7 +38,7 @@ VZ_BLOCK_KERNEL(Stem::THREADS) stem(
     const u32* input, const u32* weights, u32 rows, const f32* bias, const f32* scale, const f32* offset, f32* stream,
     u32* output
 ) {
-    typedef net::IntoStream<Numbers, TOWER_CHANNELS, net::Stream::BEGINS> Enter;
+    typedef net::IntoStream<ElementType, TOWER_CHANNELS, net::Stream::BEGINS> Enter;
     net::run_layer<Stem>({input, weights, rows}, Enter{bias, scale, offset, stream, output});
 }
 

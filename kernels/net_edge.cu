@@ -2,7 +2,7 @@
 // layer at vertices is shaped by VZ_VERTEX, and the first VZ_NET_TRIANGLES channels are multiplied around triangles.
 #include "net/graph.cuh"
 
-typedef net::Layer<Numbers, VZ_VERTEX> Vertex;
+typedef net::Layer<ElementType, VZ_VERTEX> Vertex;
 static_assert(SQUARES == net::EDGES && Vertex::ROW_WORDS == Tower::ROW_WORDS, "rows are the edges of K_n");
 
 // What every vertex sends to its edges, in f32: `input` [boards, EDGES, ..] -> `output` [boards, VERTICES, TOWER_CHANNELS];
@@ -15,14 +15,14 @@ VZ_BLOCK_KERNEL(Vertex::THREADS) vertices(const u32* input, const u32* weights, 
 VZ_BLOCK_KERNEL(Tower::THREADS) edges(
     const u32* input, const u32* weights, u32 rows, const f32* bias, const f32* at_vertices, u32* output
 ) {
-    net::run_layer<Tower>({input, weights, rows}, net::WithEnds<Numbers, TOWER_CHANNELS>{bias, at_vertices, output});
+    net::run_layer<Tower>({input, weights, rows}, net::WithEnds<ElementType, TOWER_CHANNELS>{bias, at_vertices, output});
 }
 
 VZ_BLOCK_KERNEL(Tower::THREADS) leave(
     const u32* input, const u32* weights, u32 rows, const f32* bias, const f32* scale, const f32* offset, f32* stream,
     u32* output
 ) {
-    typedef net::IntoStream<Numbers, TOWER_CHANNELS, net::Stream::GOES_ON> Leave;
+    typedef net::IntoStream<ElementType, TOWER_CHANNELS, net::Stream::GOES_ON> Leave;
     typedef net::AroundTriangles<VZ_NET_TRIANGLES> Mixed;
     net::run_layer<Tower, Mixed>({input, weights, rows}, Leave{bias, scale, offset, stream, output});
 }
@@ -33,10 +33,10 @@ VZ_KERNEL logits(const u32* input, const f32* weights, f32* out, u32 rows) {
     if (row >= rows) return;
     f32 sum = 0.0f;
     for (int word = 0; word < Tower::ROW_WORDS; word += 4) {
-        const net::Unit<Numbers> x = net::read_unit<Numbers>(input + row * Tower::ROW_WORDS + word);
+        const net::Unit<ElementType> x = net::read_unit<ElementType>(input + row * Tower::ROW_WORDS + word);
 VZ_UNROLL
         for (int i = 0; i < x.SIZE; i++) {
-            sum = net::fused_multiply_add(x.at[i], weights[word * Numbers::PER_WORD + i], sum);
+            sum = net::fused_multiply_add(x.at[i], weights[word * ElementType::PER_WORD + i], sum);
         }
     }
     out[row] = sum;
@@ -47,13 +47,13 @@ VZ_KERNEL mean_of_edges(const u32* input, u32* out, u32 boards) {
     const u64 at = thread_in_grid(), board = at / Tower::ROW_WORDS;
     if (board >= boards) return;
     const u32* words = input + board * net::EDGES * Tower::ROW_WORDS + at % Tower::ROW_WORDS;
-    f32 sums[Numbers::PER_WORD] = {};
+    f32 sums[ElementType::PER_WORD] = {};
     for (int edge = 0; edge < net::EDGES; edge++) {
         const u32 word = words[edge * Tower::ROW_WORDS];
 VZ_UNROLL
-        for (int part = 0; part < Numbers::PER_WORD; part++) sums[part] += Numbers::number(word, part);
+        for (int part = 0; part < ElementType::PER_WORD; part++) sums[part] += ElementType::number(word, part);
     }
 VZ_UNROLL
-    for (int part = 0; part < Numbers::PER_WORD; part++) sums[part] *= 1.0f / (f32)net::EDGES;
-    out[at] = net::pack_word<Numbers>(sums);
+    for (int part = 0; part < ElementType::PER_WORD; part++) sums[part] *= 1.0f / (f32)net::EDGES;
+    out[at] = net::pack_word<ElementType>(sums);
 }

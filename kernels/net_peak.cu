@@ -5,7 +5,7 @@ constexpr int PEAK_THREADS = 256;
 constexpr int PEAK_CHAINS = 16; // independent sums, so that none waits for the one before
 
 // `rounds` rounds of PEAK_CHAINS instructions in each warp; what comes out is written so that it is not left out.
-VZ_BLOCK_KERNEL(PEAK_THREADS) multiply_flat_out(f32* out, u32 rounds) {
+VZ_BLOCK_KERNEL(PEAK_THREADS) measure_peak(f32* out, u32 rounds) {
     f32 sums[PEAK_CHAINS][4] = {};
     u32 a[4], b[2];
 VZ_UNROLL

@@ -3,7 +3,7 @@
 #include "net/layer.cuh"
 
 VZ_BLOCK_KERNEL(Tower::THREADS) inner(const u32* input, const u32* weights, u32 rows, const f32* bias, u32* output) {
-    typedef net::Plain<Numbers, TOWER_CHANNELS, net::Bias::ADDED, net::Residual::NONE, net::Relu::APPLIED> Inner;
+    typedef net::Plain<ElementType, TOWER_CHANNELS, net::Bias::ADDED, net::Residual::NONE, net::Relu::APPLIED> Inner;
     net::run_layer<Tower>({input, weights, rows}, Inner{bias, nullptr, output});
 }
 
@@ -11,6 +11,6 @@ VZ_BLOCK_KERNEL(Tower::THREADS) leave(
     const u32* input, const u32* weights, u32 rows, const f32* bias, const f32* scale, const f32* offset, f32* stream,
     u32* output
 ) {
-    typedef net::IntoStream<Numbers, TOWER_CHANNELS, net::Stream::GOES_ON> Leave;
+    typedef net::IntoStream<ElementType, TOWER_CHANNELS, net::Stream::GOES_ON> Leave;
     net::run_layer<Tower>({input, weights, rows}, Leave{bias, scale, offset, stream, output});
 }

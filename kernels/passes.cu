@@ -23,7 +23,7 @@ VZ_DEVICE u32 one_pass(const search::Rows& rows, u32 b, const f32* logits, const
 // `passes` whole passes of every row with one answer for all. One warp a row; no row waits for another. Without lanes (`play` is
 // null) a row stops where it has no simulations left; where there are lanes, each of one row, all that follows a pass is done too.
 // One kernel for both, so that a pass is compiled once.
-VZ_DENSE_KERNEL simulate_rows(VZ_ROWS_ARGUMENTS, VZ_LANES_ARGUMENTS, const f32* logits, const f32* answers, u32 passes) {
+VZ_DENSE_KERNEL simulate_rows(VZ_ROWS_ARGUMENTS, VZ_GAME_SLOT_ARGUMENTS, const f32* logits, const f32* answers, u32 passes) {
     const u32 b = warp_in_grid();
     if (b >= num_rows) return;
     const search::Rows rows = VZ_ROWS;

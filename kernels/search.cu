@@ -20,7 +20,7 @@ VZ_KERNEL plant_rows(
     VZ_ROWS_ARGUMENTS, const search::PlantCommand* commands, const State* given, const u64* history, u32 num
 ) {
     const u32 i = warp_in_grid();
-    if (i < num) search::plant(VZ_ROWS, commands[i], given[i], history);
+    if (i < num) search::set_root(VZ_ROWS, commands[i], given[i], history);
 }
 
 // One warp a command.
@@ -38,7 +38,7 @@ VZ_KERNEL advance_rows(VZ_ROWS_ARGUMENTS, const search::AdvanceCommand* commands
 // One warp for each row of `list` [num].
 VZ_KERNEL park_rows(VZ_ROWS_ARGUMENTS, const u32* list, u32 num) {
     const u32 i = warp_in_grid();
-    if (i < num) search::park(VZ_ROWS, list[i], roots[list[i]].num_history);
+    if (i < num) search::deactivate(VZ_ROWS, list[i], roots[list[i]].num_history);
 }
 
 // One warp a row.
@@ -94,13 +94,13 @@ VZ_KERNEL backup_rows(VZ_ROWS_ARGUMENTS) {
 }
 
 // What follows a pass in every lane. One warp a lane.
-VZ_KERNEL act_lanes(VZ_ROWS_ARGUMENTS, VZ_LANES_ARGUMENTS, u32 num_games) {
+VZ_KERNEL act_game_slots(VZ_ROWS_ARGUMENTS, VZ_GAME_SLOT_ARGUMENTS, u32 num_games) {
     const u32 i = warp_in_grid();
     if (i < num_games) search::act(VZ_ROWS, VZ_LANES, i);
 }
 
 // The plies that follow. One warp a row.
-VZ_KERNEL start_rows(VZ_ROWS_ARGUMENTS, VZ_LANES_ARGUMENTS) {
+VZ_KERNEL start_rows(VZ_ROWS_ARGUMENTS, VZ_GAME_SLOT_ARGUMENTS) {
     const u32 b = warp_in_grid();
     if (b < num_rows) search::start_ply(VZ_ROWS, VZ_LANES, b);
 }
@@ -139,5 +139,5 @@ VZ_KERNEL clone_rows(
     copy_block(rows.history(b), from_history, num_history);
     if (threadIdx.x >= search::WARP) return;
     if (search::lane() == 0) *row.count = count;
-    search::park(rows, b, num_history);
+    search::deactivate(rows, b, num_history);
 }

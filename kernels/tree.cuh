@@ -34,7 +34,7 @@ struct alignas(16) Node {
     u16 depth;
     u8 player;
     u8 kind;
-    u8 news; // 1 where the bounds have changed since the parent was told
+    u8 bounds_dirty; // 1 where the bounds have changed since the parent was told
     u8 padding[3];
 
     VZ_DEVICE bool is_proven() const { return lower >= upper; }
@@ -46,7 +46,7 @@ struct alignas(16) Node {
     VZ_DEVICE void set_bounds(f32 least, f32 most) {
         lower = least;
         upper = most;
-        news = 1;
+        bounds_dirty = 1;
     }
 
     // Mean value backed up, for the player who moves here; 0 before the first.
@@ -145,7 +145,7 @@ struct RowKey {
 
 // The scalars of `Roots`, and of the row's part in a pass.
 struct RootRow {
-    f32 noise_fraction;
+    f32 dirichlet_epsilon;
     u32 left;         // new simulations of the ply still to run
     u32 budget;       // new simulations of the ply in all
     u32 schedule;     // where the row's schedule begins in `tables`
@@ -167,7 +167,7 @@ struct Leaf {
     i32 slot; // the place of its answer, or -1
 };
 
-// What a row has done since it was last counted; see `Selected`.
+// What a row has done since it was last counted; see `PassStats`.
 struct RowCounts {
     u32 passes, leaves, asked, simulations;
     u64 depth_sum;
@@ -203,7 +203,7 @@ struct Rows {
     u32 solver;
     u32 considered;
     u32 min_simulations;
-    f32 c_init, c_base, fpu_reduction, noise_fraction, noise_alpha, c_visit, c_scale, inherit_cap;
+    f32 c_init, c_base, fpu_reduction, dirichlet_epsilon, dirichlet_alpha, c_visit, c_scale, inherit_cap;
 
     VZ_DEVICE Row row(u32 b) const {
         const u64 first = (u64)b * num_nodes;
@@ -224,13 +224,13 @@ struct Rows {
         search::RootRow *roots, search::RowKey *keys, f32 *noise, i32 *base_visits, f32 *root_sums, u64 *histories,    \
         search::Leaf *leaves, i32 *targets, search::RowCounts *done, const u16 *tables, u32 num_rows, u32 num_nodes,   \
         u32 num_leaves, u32 history_len, u32 keep_limit, u32 rule, u32 chance, u32 fpu, u32 solver, u32 considered,    \
-        u32 min_simulations, f32 c_init, f32 c_base, f32 fpu_reduction, f32 noise_fraction, f32 noise_alpha,           \
+        u32 min_simulations, f32 c_init, f32 c_base, f32 fpu_reduction, f32 dirichlet_epsilon, f32 dirichlet_alpha,           \
         f32 c_visit, f32 c_scale, f32 inherit_cap
 #define VZ_ROWS                                                                                                        \
     search::Rows {                                                                                                     \
         nodes, edges, actions, values, counts, states, roots, keys, noise, base_visits, root_sums, histories, leaves,  \
             targets, done, tables, num_rows, num_nodes, num_leaves, history_len, keep_limit, rule, chance, fpu,        \
-            solver, considered, min_simulations, c_init, c_base, fpu_reduction, noise_fraction, noise_alpha, c_visit,  \
+            solver, considered, min_simulations, c_init, c_base, fpu_reduction, dirichlet_epsilon, dirichlet_alpha, c_visit,  \
             c_scale, inherit_cap                                                                                       \
     }
 

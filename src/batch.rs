@@ -1,6 +1,6 @@
 //! From one game to N: the only "vmap" in vecaz.
 //!
-//! [`Batch`] plays N games at once with finished lanes refilled; [`AnyGame`] is a game whose type has been erased, its
+//! [`Batch`] plays N games at once with finished slots refilled; [`AnyGame`] is a game whose type has been erased, its
 //! states plain bytes, so that everything above the backend is written once for all games. The type is erased once per
 //! batch operation: the loops over states are inside. Knows games, no trees.
 
@@ -22,9 +22,9 @@ pub struct Batch<G: Game> {
     legal: Vec<u16>,
     /// `[N]`
     num_legal: Vec<u16>,
-    /// Plies made in the lane's present game. `[N]`
+    /// Plies made in the slot's present game. `[N]`
     plies: Vec<u32>,
-    /// Games finished before the lane's present one. `[N]`
+    /// Games finished before the slot's present one. `[N]`
     games: Vec<u64>,
 }
 
@@ -42,7 +42,7 @@ impl<G: Game> Batch<G> {
             game,
             sizes,
         };
-        (0..num_games).for_each(|lane| batch.list_legal(lane));
+        (0..num_games).for_each(|slot| batch.list_legal(slot));
         batch
     }
 
@@ -61,88 +61,88 @@ impl<G: Game> Batch<G> {
         &self.states
     }
 
-    /// Plies made in each lane's present game. `[N]`
+    /// Plies made in each slot's present game. `[N]`
     pub fn plies(&self) -> &[u32] {
         &self.plies
     }
 
-    /// Games finished and refilled in each lane. `[N]`
+    /// Games finished and refilled in each slot. `[N]`
     pub fn finished(&self) -> &[u64] {
         &self.games
     }
 
-    /// The legal actions (or outcomes) of a lane; empty once its game is over.
-    pub fn legal(&self, lane: usize) -> &[u16] {
-        let start = lane * self.sizes.num_edges();
-        &self.legal[start..start + usize::from(self.num_legal[lane])]
+    /// The legal actions (or outcomes) of a slot; empty once its game is over.
+    pub fn legal(&self, slot: usize) -> &[u16] {
+        let start = slot * self.sizes.num_edges();
+        &self.legal[start..start + usize::from(self.num_legal[slot])]
     }
 
-    /// Makes one ply in every lane whose game goes on. `actions` is `[N]`; entries of finished lanes are not read.
+    /// Makes one ply in every slot whose game goes on. `actions` is `[N]`; entries of finished slots are not read.
     pub fn step(&mut self, actions: &[u16]) {
-        for (lane, &action) in actions.iter().enumerate() {
-            if self.num_legal[lane] > 0 {
-                self.step_lane(lane, action);
+        for (slot, &action) in actions.iter().enumerate() {
+            if self.num_legal[slot] > 0 {
+                self.step_lane(slot, action);
             }
         }
     }
 
-    /// Makes one uniformly random ply in every lane (chance outcomes by their probabilities), refilling finished games.
-    /// The draws depend on `seed`, the lane, its game's number and the ply alone.
+    /// Makes one uniformly random ply in every slot (chance outcomes by their probabilities), refilling finished games.
+    /// The draws depend on `seed`, the slot, its game's number and the ply alone.
     pub fn step_random(&mut self, seed: u64) {
         let mut probs = [0.0f32; 256];
-        for lane in 0..self.len() {
+        for slot in 0..self.len() {
             let mut rng = Key::new(seed, Purpose::Evaluation)
-                .with(lane as u64)
-                .with(self.games[lane])
-                .with(u64::from(self.plies[lane]))
+                .with(slot as u64)
+                .with(self.games[slot])
+                .with(u64::from(self.plies[slot]))
                 .stream();
-            let legal = self.legal(lane);
-            let place = if self.game.turn(&self.states[lane]) == Turn::Chance {
+            let legal = self.legal(slot);
+            let place = if self.game.turn(&self.states[slot]) == Turn::Chance {
                 let probs = &mut probs[..legal.len()];
-                self.game.chance_probs(&self.states[lane], legal, probs);
+                self.game.chance_probs(&self.states[slot], legal, probs);
                 rng.weighted(probs)
             } else {
                 rng.below(legal.len())
             };
-            self.step_lane(lane, legal[place]);
-            if self.num_legal[lane] == 0 {
-                self.refill_lane(lane);
+            self.step_lane(slot, legal[place]);
+            if self.num_legal[slot] == 0 {
+                self.refill_lane(slot);
             }
         }
     }
 
-    /// Starts a new game in every lane whose game is over; returns how many.
+    /// Starts a new game in every slot whose game is over; returns how many.
     pub fn refill(&mut self) -> usize {
-        let over: Vec<usize> = (0..self.len()).filter(|&lane| self.num_legal[lane] == 0).collect();
-        over.iter().for_each(|&lane| self.refill_lane(lane));
+        let over: Vec<usize> = (0..self.len()).filter(|&slot| self.num_legal[slot] == 0).collect();
+        over.iter().for_each(|&slot| self.refill_lane(slot));
         over.len()
     }
 
-    fn step_lane(&mut self, lane: usize, action: u16) {
-        let before = self.sizes.uses_history.then(|| self.game.history_key(&self.states[lane]));
-        let history = History { played: &self.histories[lane], path: &[] };
-        self.game.step(&mut self.states[lane], action, history);
-        self.histories[lane].extend(before);
-        self.plies[lane] += 1;
-        self.list_legal(lane);
+    fn step_lane(&mut self, slot: usize, action: u16) {
+        let before = self.sizes.uses_history.then(|| self.game.history_key(&self.states[slot]));
+        let history = History { played: &self.histories[slot], path: &[] };
+        self.game.step(&mut self.states[slot], action, history);
+        self.histories[slot].extend(before);
+        self.plies[slot] += 1;
+        self.list_legal(slot);
     }
 
-    fn refill_lane(&mut self, lane: usize) {
-        self.states[lane] = self.game.init();
-        self.histories[lane].clear();
-        self.plies[lane] = 0;
-        self.games[lane] += 1;
-        self.list_legal(lane);
+    fn refill_lane(&mut self, slot: usize) {
+        self.states[slot] = self.game.init();
+        self.histories[slot].clear();
+        self.plies[slot] = 0;
+        self.games[slot] += 1;
+        self.list_legal(slot);
     }
 
-    fn list_legal(&mut self, lane: usize) {
-        let state = &self.states[lane];
+    fn list_legal(&mut self, slot: usize) {
+        let state = &self.states[slot];
         let e = self.sizes.num_edges();
-        self.num_legal[lane] = match self.game.turn(state) {
+        self.num_legal[slot] = match self.game.turn(state) {
             Turn::Over => 0,
             _ => {
-                let history = History { played: &self.histories[lane], path: &[] };
-                self.game.legal(state, history, &mut self.legal[lane * e..(lane + 1) * e]) as u16
+                let history = History { played: &self.histories[slot], path: &[] };
+                self.game.legal(state, history, &mut self.legal[slot * e..(slot + 1) * e]) as u16
             }
         };
     }

@@ -23,9 +23,9 @@
 //! let mut searchers = Searchers::new(rules.as_ref(), &UniformNet(shape), params, 16, 2)?; // 16 rows, 2 threads
 //! let mut games = Batch::new(hex, 16);
 //! for ply in 0..10 {
-//!     let position = |(lane, state)| Position {
+//!     let position = |(slot, state)| Position {
 //!         state: bytemuck::bytes_of(state).to_vec(),
-//!         key: RowKey { seed: 1, lane, ply, ..RowKey::default() },
+//!         key: RowKey { seed: 1, slot, ply, ..RowKey::default() },
 //!         ..Position::default()
 //!     };
 //!     let positions: Vec<Position> = (0..).zip(games.states()).map(position).collect();

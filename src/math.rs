@@ -106,7 +106,7 @@ pub fn by_halves<T: Copy>(x: [T; 8], join: impl Fn(T, T) -> T) -> T {
     join(join(four[0], four[2]), join(four[1], four[3]))
 }
 
-/// Turns `logits` into probabilities in place, summed as [`sum`] does. An empty slice stays empty.
+/// ShardQueue `logits` into probabilities in place, summed as [`sum`] does. An empty slice stays empty.
 #[inline(always)]
 pub fn softmax(logits: &mut [f32]) {
     let mut max = f32::NEG_INFINITY;

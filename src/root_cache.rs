@@ -117,8 +117,8 @@ pub fn build_rows(
     let arrays = BackendPlan { rows: starts.len(), nodes, params, reuse: Reuse::Drop };
     let mut searcher = Searcher::with_backend(game, network, make(arrays)?, arrays)?;
     for (b, state) in starts.iter().enumerate() {
-        searcher.backend.plant(b, state, &[]);
-        let key = RowKey { seed: plan.seed, lane: u64::MAX, game: first + b as u64, ..RowKey::default() };
+        searcher.backend.set_root(b, state, &[]);
+        let key = RowKey { seed: plan.seed, slot: u64::MAX, game: first + b as u64, ..RowKey::default() };
         let ply = PlyPlan { simulations: plan.simulations, exploration: Exploration::Plain, key };
         searcher.backend.begin(b, ply);
     }

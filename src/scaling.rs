@@ -95,7 +95,7 @@ pub fn measure(config: &Config, network: Measured<'_>, threads: usize, seconds: 
     let simulations = clock.simulations as f64;
     let leaves = plan.params.leaves;
     let elsewhere = selfplay.timed_stride()?;
-    let parts = match selfplay.last_passes_in_parts(PARTED_PASSES)? {
+    let parts = match selfplay.profile_last_passes(PARTED_PASSES)? {
         Some(parts) => {
             let d = if sizes.hidden_information { config.search.determinisations as usize } else { 1 };
             let devices = config.run.device.all().len();

@@ -3,15 +3,15 @@
 //! [`Searcher`] is one shard of rows with its own evaluator, worked on by one thread; [`Searchers`] is one of them for each
 //! thread. Knows no training.
 
-use crate::backend::lanes::{Copied, Decided};
+use crate::backend::device_selfplay::{Copied, Decided};
 use crate::backend::plan::{BackendPlan, Reuse};
-use crate::backend::{Backend, PlyPlan, Reach, Selected, new_backend};
+use crate::backend::{Backend, PassStats, PlyPlan, RowBudget, new_backend};
 use crate::batch::AnyGame;
 use crate::config::{DeviceName, Devices};
 use crate::error::{Error, Result};
 use crate::game::Turn;
 use crate::net::Network;
-use crate::net::halves::{Answers, ObsRoom};
+use crate::net::double_buffer::{Answers, ObsBuffer};
 use crate::search::root::{Exploration, RootSummary, RowKey};
 use crate::search::{
     Laps, PassBuffers, PassClock, SearchParams, begin_pass, end_pass, simulate, simulate_many,
@@ -47,7 +47,7 @@ pub struct Searcher {
     /// True where the backend has the network beside its rows.
     is_beside: bool,
     /// What the pass that was begun selected.
-    selected: Selected,
+    selected: PassStats,
     buffers: PassBuffers,
 }
 
@@ -87,7 +87,7 @@ impl Searcher {
             devices: plan.params.devices,
             is_beside: false,
             clock: PassClock::default(),
-            selected: Selected::default(),
+            selected: PassStats::default(),
             buffers: PassBuffers::new(&sizes, plan.rows * plan.params.leaves),
         };
         searcher.give_network()?;
@@ -132,7 +132,7 @@ impl Searcher {
     ///
     /// # Errors
     /// What the network says.
-    pub fn pass_with(&mut self, network: &mut dyn Network, reach: Reach) -> Result<usize> {
+    pub fn pass_with(&mut self, network: &mut dyn Network, reach: RowBudget) -> Result<usize> {
         let Self { backend, buffers, clock, .. } = self;
         Ok(simulate_within(backend.as_mut(), network, buffers, clock, reach)?.visited)
     }
@@ -153,11 +153,11 @@ impl Searcher {
         self.selected.evaluations
     }
 
-    /// Writes the observations of the pass that was begun into `room`. `[M, F]`
-    pub fn observe(&mut self, room: ObsRoom<'_>) {
+    /// Writes the observations of the pass that was begun into `buffer`. `[M, F]`
+    pub fn observe(&mut self, buffer: ObsBuffer<'_>) {
         let start = Instant::now();
         let numbers = self.selected.evaluations * self.backend.sizes().obs.len();
-        room.fill_by(&mut self.buffers.obs[..numbers], |obs| self.backend.observe(obs));
+        buffer.fill_by(&mut self.buffers.obs[..numbers], |obs| self.backend.observe(obs));
         self.clock.select += start.elapsed().as_secs_f64();
     }
 
@@ -171,7 +171,7 @@ impl Searcher {
         end_pass(self.backend.as_mut(), &self.selected, (logits, values), &mut self.clock, &mut laps)
     }
 
-    /// `passes` passes in the lanes that the backend has taken over, with an evaluator that several searchers share; what was
+    /// `passes` passes in the slots that the backend has taken over, with an evaluator that several searchers share; what was
     /// decided in them, in any order.
     ///
     /// # Errors
@@ -187,7 +187,7 @@ impl Searcher {
         while left > 0 {
             let now = left.min(most_passes);
             simulate_many(self.backend.as_mut(), network, &mut self.buffers, &mut self.clock, now)?;
-            self.backend.take_decided(&mut decided)?;
+            self.backend.drain_decisions(&mut decided)?;
             left -= now;
         }
         let Copied { inside, total } = self.backend.copied();
@@ -209,7 +209,7 @@ impl Searcher {
         let mut out = Vec::with_capacity(positions.len());
         for chunk in positions.chunks(self.backend.rows()) {
             for (b, position) in chunk.iter().enumerate() {
-                self.backend.plant(b, &position.state, &position.history);
+                self.backend.set_root(b, &position.state, &position.history);
                 self.backend.begin(b, PlyPlan { simulations, exploration, key: position.key });
             }
             self.finish()?;

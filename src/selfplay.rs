@@ -1,18 +1,18 @@
 //! The stream of passes over N games: search, act, refill, emit samples. Knows no training.
 //!
-//! N lanes are split over shards, a few for each thread. Within a shard all rows make the same number of passes, one after the
-//! other: where some leaves need no answer of the network, it is asked when it has enough, not when the last row has passed. A lane
-//! whose search is done plays its action, and starts a new game when its old one is over, without waiting for any other lane.
-//! Everything a lane does depends on its own number alone, so games do not depend on how lanes are split, when the network is
+//! N slots are split over shards, a few for each thread. Within a shard all rows make the same number of passes, one after the
+//! other: where some leaves need no answer of the network, it is asked when it has enough, not when the last row has passed. A slot
+//! whose search is done plays its action, and starts a new game when its old one is over, without waiting for any other slot.
+//! Everything a slot does depends on its own number alone, so games do not depend on how slots are split, when the network is
 //! asked, nor on which thread takes which shard through a pass.
 
-mod entering;
-mod halves;
-mod lane;
+mod decisions;
+mod double_buffer;
+mod slot;
 mod shard;
-mod turns;
+mod shard_queue;
 
-use crate::backend::lanes::{Lead, PlayPlan};
+use crate::backend::device_selfplay::{PassDriver, PlayPlan};
 use crate::backend::plan::{BackendPlan, Reuse};
 use crate::backend::times::{KernelTime, PassParts};
 use crate::backend::{Backend, RootCache, games_backend};
@@ -20,19 +20,19 @@ use crate::batch::AnyGame;
 use crate::config::{Config, DeviceName, SearchEngine};
 use crate::error::{Error, Result};
 use crate::game::Sizes;
-use crate::net::{Halves, Network};
+use crate::net::{DoubleBufferedNetwork, Network};
 use crate::search::eval_cache::{EntryShape, EvalCache};
 use crate::search::{PassClock, SearchParams};
 use crate::searcher::Searcher;
-use lane::new_lane;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use shard::Shard;
+use shard_queue::ShardQueue;
+use slot::new_slot;
 use std::sync::Arc;
 use std::time::Instant;
-use turns::Turns;
 
-pub use lane::{Lane, Proof};
+pub use slot::{GameSlot, Proof};
 
 /// One position to learn from.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -52,9 +52,10 @@ pub struct Sample {
 /// One finished game.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FinishedGame {
-    /// The lane it was played in.
-    pub lane: u64,
-    /// Its number in the lane.
+    /// The slot it was played in.
+    #[serde(alias = "lane")]
+    pub slot: u64,
+    /// Its number in the slot.
     pub game: u64,
     /// Everything played and dealt, opening included.
     pub actions: Vec<u16>,
@@ -77,7 +78,7 @@ enum Asks {
     /// By each thread for the shard it is at.
     EachShard,
     /// For one half of the shards while all threads are at the other.
-    Halves(Box<dyn Halves>),
+    DoubleBuffered(Box<dyn DoubleBufferedNetwork>),
 }
 
 /// N games in progress.
@@ -92,19 +93,19 @@ pub struct SelfPlay {
 }
 
 impl SelfPlay {
-    /// N lanes: those of a checkpoint, or new ones where `lanes` is empty.
+    /// N slots: those of a checkpoint, or new ones where `slots` is empty.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] where the checkpoint has another number of lanes or the network is for another game.
+    /// [`Error::Mismatch`] where the checkpoint has another number of slots or the network is for another game.
     pub fn new(
         game: &Arc<dyn AnyGame>,
         config: &Config,
         network: &dyn Network,
-        lanes: Vec<Lane>,
+        slots: Vec<GameSlot>,
         threads: usize,
     ) -> Result<Self> {
         let d = PlayPlan::new(config, &game.sizes()).determinisations;
-        Self::with_backends(game, config, network, lanes, threads, &|plan| {
+        Self::with_backends(game, config, network, slots, threads, &|plan| {
             games_backend(game.as_ref(), plan, d)
         })
     }
@@ -117,28 +118,28 @@ impl SelfPlay {
         game: &Arc<dyn AnyGame>,
         config: &Config,
         network: &dyn Network,
-        lanes: Vec<Lane>,
+        slots: Vec<GameSlot>,
         threads: usize,
         make: &dyn Fn(BackendPlan) -> Result<Box<dyn Backend>>,
     ) -> Result<Self> {
         let sizes = game.sizes();
         let n = config.selfplay.games;
-        if !lanes.is_empty() && lanes.len() != n {
+        if !slots.is_empty() && slots.len() != n {
             return Err(Error::Mismatch {
                 what: "games in progress in the checkpoint".into(),
-                found: lanes.len().to_string(),
+                found: slots.len().to_string(),
                 expected: n.to_string(),
             });
         }
         let plan = PlayPlan::new(config, &sizes);
-        let is_new = lanes.is_empty();
-        let mut lanes = if is_new { (0..n as u64).map(new_lane).collect() } else { lanes };
+        let is_new = slots.is_empty();
+        let mut slots = if is_new { (0..n as u64).map(new_slot).collect() } else { slots };
         let num_threads = num_threads(config, threads);
         let num_shards = num_shards(config, num_threads, network.whole_batch());
         let mut shards = Vec::with_capacity(num_shards);
         for i in 0..num_shards {
             let share = n * (i + 1) / num_shards - n * i / num_shards;
-            let part: Vec<Lane> = lanes.drain(..share).collect();
+            let part: Vec<GameSlot> = slots.drain(..share).collect();
             let rows = part.len() * plan.determinisations;
             let arrays = backend_plan(config, &sizes, rows);
             let backend = make(arrays).map_err(|e| e.in_games(plan.determinisations))?;
@@ -150,7 +151,7 @@ impl SelfPlay {
         if let Some(cache) = &evaluations {
             shards.iter_mut().for_each(|s| s.searcher.backend.set_eval_cache(cache.clone()));
         }
-        let stride = config.selfplay.stride;
+        let stride = config.selfplay.passes_per_poll;
         let networks = (0..num_threads).map(|_| network.fork()).collect();
         let mut selfplay =
             Self { shards, networks, asks: Asks::NotYet, cache: Arc::default(), evaluations, stride };
@@ -174,12 +175,12 @@ impl SelfPlay {
         self.shards.iter_mut().try_for_each(|shard| shard.searcher.set_network(network))?;
         let cache = &self.cache;
         self.shards.par_iter_mut().try_for_each(|shard| {
-            (0..shard.lanes.len()).for_each(|i| shard.begin_ply(i, cache));
-            shard.hand_over(cache)
+            (0..shard.slots.len()).for_each(|i| shard.begin_ply(i, cache));
+            shard.attach_device(cache)
         })
     }
 
-    /// One stride of passes in every lane. Returns the games that finished, in an order that does not depend on the number
+    /// One stride of passes in every slot. Returns the games that finished, in an order that does not depend on the number
     /// of threads.
     ///
     /// # Errors
@@ -189,51 +190,52 @@ impl SelfPlay {
             self.asks = self.how_to_ask()?;
         }
         match &mut self.asks {
-            Asks::Halves(network) => {
-                halves::stride(&mut self.shards, network.as_mut(), &self.cache, self.stride)?;
+            Asks::DoubleBuffered(network) => {
+                double_buffer::stride(&mut self.shards, network.as_mut(), &self.cache, self.stride)?;
             }
             Asks::EachShard | Asks::NotYet => self.stride_by_shards()?,
         }
         let mut finished: Vec<(u64, FinishedGame)> =
             self.shards.iter_mut().flat_map(|s| s.finished.drain(..)).collect();
-        finished.sort_by_key(|(pass, game)| (*pass, game.lane));
+        finished.sort_by_key(|(pass, game)| (*pass, game.slot));
         Ok(finished.into_iter().map(|(_, game)| game).collect())
     }
 
     /// In halves where the network can be asked so and backends are led.
     fn how_to_ask(&self) -> Result<Asks> {
-        if self.shards.len() < 2 || self.shards.iter().any(|shard| !matches!(shard.lead, Lead::Caller)) {
+        if self.shards.len() < 2 || self.shards.iter().any(|shard| !matches!(shard.lead, PassDriver::Caller))
+        {
             return Ok(Asks::EachShard);
         }
         let leaves = |shards: &[Shard]| -> usize { shards.iter().map(|s| s.searcher.most_leaves()).sum() };
         let (first, second) = self.shards.split_at(self.shards.len() / 2);
-        let network = self.networks[0].halves(leaves(first).max(leaves(second)))?;
-        Ok(network.map_or(Asks::EachShard, Asks::Halves))
+        let network = self.networks[0].double_buffered(leaves(first).max(leaves(second)))?;
+        Ok(network.map_or(Asks::EachShard, Asks::DoubleBuffered))
     }
 
     /// One stride of passes, in which each thread asks its network for the shard that it is at.
     fn stride_by_shards(&mut self) -> Result<()> {
         let cache = &self.cache;
-        let turns = Turns::new(&mut self.shards, self.stride);
+        let queue = ShardQueue::new(&mut self.shards, self.stride);
         self.networks.par_iter_mut().try_for_each(|network| -> Result<()> {
-            while let Some(turn) = turns.take() {
+            while let Some(turn) = queue.take() {
                 let made = turn.shard.advance(turn.left, network.as_mut(), cache)?;
-                turns.give_back(turn, made);
+                queue.give_back(turn, made);
             }
             Ok(())
         })
     }
 
     /// Where the time of passes goes that a backend leads by itself with the network beside its rows, as
-    /// [`Backend::passes_in_parts`] has it, in up to `passes` passes, which are among the last of these games. None where it does not
+    /// [`Backend::profile_passes`] has it, in up to `passes` passes, which are among the last of these games. None where it does not
     /// lead so.
     ///
     /// # Errors
     /// What the network and the device say.
-    pub fn last_passes_in_parts(mut self, passes: u32) -> Result<Option<PassParts>> {
+    pub fn profile_last_passes(mut self, passes: u32) -> Result<Option<PassParts>> {
         let [shard] = self.shards.as_mut_slice() else { return Ok(None) };
-        let Lead::Backend { most_passes } = shard.lead else { return Ok(None) };
-        shard.searcher.backend.passes_in_parts(passes.min(most_passes))
+        let PassDriver::Backend { most_passes } = shard.lead else { return Ok(None) };
+        shard.searcher.backend.profile_passes(passes.min(most_passes))
     }
 
     /// What kernels and copies took in one more stride, and the stride's seconds, where the network is asked in halves; None elsewhere.
@@ -241,17 +243,17 @@ impl SelfPlay {
     /// # Errors
     /// As [`SelfPlay::stride`].
     pub fn timed_stride(&mut self) -> Result<Option<(Vec<KernelTime>, f64)>> {
-        let Asks::Halves(network) = &mut self.asks else { return Ok(None) };
+        let Asks::DoubleBuffered(network) = &mut self.asks else { return Ok(None) };
         network.begin_timing();
         let start = Instant::now();
-        halves::stride(&mut self.shards, network.as_mut(), &self.cache, self.stride)?;
+        double_buffer::stride(&mut self.shards, network.as_mut(), &self.cache, self.stride)?;
         let seconds = start.elapsed().as_secs_f64();
         Ok(Some((network.end_timing()?, seconds)))
     }
 
-    /// The games in progress, in lane order.
-    pub fn lanes(&self) -> impl Iterator<Item = &Lane> {
-        self.shards.iter().flat_map(|s| &s.lanes)
+    /// The games in progress, in slot order.
+    pub fn slots(&self) -> impl Iterator<Item = &GameSlot> {
+        self.shards.iter().flat_map(|s| &s.slots)
     }
 
     /// Takes the clocks' readings and sets them to zero.
@@ -272,10 +274,10 @@ pub fn num_threads(config: &Config, threads: usize) -> usize {
     }
 }
 
-/// Into how many shards the lanes are split: more than there are threads where they leave enough lanes for each, so that a thread
+/// Into how many shards the slots are split: more than there are threads where they leave enough slots for each, so that a thread
 /// that is done early can help another. `whole_batch`: see [`Network::whole_batch`].
 fn num_shards(config: &Config, threads: usize, whole_batch: Option<usize>) -> usize {
-    /// The fewest lanes of a shard: network batches should not become small.
+    /// The fewest slots of a shard: network batches should not become small.
     const LANES: usize = 32;
     const MOST: usize = 4;
     let games = config.selfplay.games;

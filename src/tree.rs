@@ -35,7 +35,7 @@ pub const REFUTED: f32 = f32::NEG_INFINITY;
 #[repr(u8)]
 pub enum Kind {
     /// Made in this pass; its evaluation is under way.
-    New = 0,
+    Unevaluated = 0,
     /// A player moves.
     Decision = 1,
     /// An outcome is dealt.
@@ -70,7 +70,7 @@ pub struct Node {
     pub player: u8,
     kind: u8,
     /// 1 where the bounds have changed since the parent was told.
-    news: u8,
+    bounds_dirty: u8,
     padding: [u8; 3],
 }
 
@@ -88,7 +88,7 @@ impl Node {
             2 => Kind::Chance,
             3 => Kind::Terminal,
             4 => Kind::Horizon,
-            _ => Kind::New,
+            _ => Kind::Unevaluated,
         }
     }
 
@@ -107,19 +107,19 @@ impl Node {
     /// Narrows the bounds; the parent has not been told yet.
     #[inline(always)]
     pub fn set_bounds(&mut self, lower: f32, upper: f32) {
-        (self.lower, self.upper, self.news) = (lower, upper, 1);
+        (self.lower, self.upper, self.bounds_dirty) = (lower, upper, 1);
     }
 
     /// True where the bounds have changed since the parent was told.
     #[inline(always)]
-    pub fn has_news(&self) -> bool {
-        self.news != 0
+    pub fn is_bounds_dirty(&self) -> bool {
+        self.bounds_dirty != 0
     }
 
     /// The parent knows the bounds.
     #[inline(always)]
-    pub fn clear_news(&mut self) {
-        self.news = 0;
+    pub fn clear_bounds_dirty(&mut self) {
+        self.bounds_dirty = 0;
     }
 
     /// The bounds as `player` sees them, one of two whose values sum to 0.

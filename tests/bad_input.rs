@@ -20,7 +20,7 @@ simulations = 8
 [selfplay]
 games = 8
 samples_per_epoch = 100
-stride = 4
+passes_per_poll = 4
 [replay]
 capacity = 1000
 [train]

@@ -7,7 +7,7 @@ use vecaz::backend::kernels::batch::DeviceBatch;
 use vecaz::backend::kernels::cuda::CudaDevice;
 use vecaz::backend::kernels::cuda_network;
 use vecaz::backend::kernels::device::Device;
-use vecaz::backend::kernels::forward::{Arithmetic, DeviceForward, Numbers};
+use vecaz::backend::kernels::forward::{Arithmetic, DeviceForward, ElementType};
 use vecaz::backend::kernels::network::{DeviceNetwork, ObsFormat, Slots};
 use vecaz::backend::kernels::store::Store;
 use vecaz::batch::{AnyGame, Batch, any_game};
@@ -18,7 +18,7 @@ use vecaz::game::{self, Game, GameVisitor, ObsShape};
 use vecaz::net::spec::{NetSpec, Weights};
 use vecaz::net::{CandleNet, HashNet, IoShape, NetParts, Network, UniformNet};
 use vecaz::rng::{Key, Purpose};
-use vecaz::selfplay::{FinishedGame, Lane, SelfPlay};
+use vecaz::selfplay::{FinishedGame, GameSlot, SelfPlay};
 use vecaz::train::device::DeviceTrainer;
 use vecaz::train::{Losses, TrainBatch, Trainer};
 
@@ -62,7 +62,7 @@ type Places = (Vec<u8>, Vec<u32>, Vec<u64>);
 
 /// Random play by Rust.
 struct RandomPlay {
-    lanes: usize,
+    slots: usize,
     plies: usize,
 }
 
@@ -70,7 +70,7 @@ impl GameVisitor for RandomPlay {
     type Out = Places;
 
     fn visit<G: Game>(self, game: G) -> Places {
-        let mut batch = Batch::new(game, self.lanes);
+        let mut batch = Batch::new(game, self.slots);
         for _ in 0..self.plies {
             batch.step_random(11);
         }
@@ -81,30 +81,30 @@ impl GameVisitor for RandomPlay {
 
 #[test]
 fn random_games_come_to_the_same_positions() {
-    let (lanes, plies) = (331, 173);
+    let (slots, plies) = (331, 173);
     for (name, options) in GAMES {
         let Some(device) = gpu() else { return };
         let game = rules(name, options);
-        let mut batch = DeviceBatch::new(device, game.as_ref(), lanes).expect("fits");
+        let mut batch = DeviceBatch::new(device, game.as_ref(), slots).expect("fits");
         batch.random_play(11, plies as u32).expect("played");
         let found = (
             batch.states().expect("copied"),
             batch.plies().expect("copied"),
             batch.finished().expect("copied"),
         );
-        let right = game::dispatch(name, &game.options(), RandomPlay { lanes, plies }).expect("registered");
+        let right = game::dispatch(name, &game.options(), RandomPlay { slots, plies }).expect("registered");
         assert_eq!(found, right, "{name} {options}");
         // The views of the positions so reached, and what may be played there.
-        let mut expected = vec![0.0; lanes * game.sizes().obs.len()];
+        let mut expected = vec![0.0; slots * game.sizes().obs.len()];
         game.observe_batch(&right.0, &mut expected);
         let bits = |x: &[f32]| x.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
         assert_eq!(bits(&batch.observe().expect("copied")), bits(&expected), "{name} {options}");
         if !game.sizes().uses_history {
             let legal = batch.legal().expect("copied");
             let edges = game.sizes().num_edges();
-            for (lane, state) in right.0.chunks_exact(game.state_size()).enumerate() {
-                let found = &legal.actions[lane * edges..][..usize::from(legal.lengths[lane])];
-                assert_eq!(found, game.legal(state, Default::default()), "{name} {options} lane {lane}");
+            for (slot, state) in right.0.chunks_exact(game.state_size()).enumerate() {
+                let found = &legal.actions[slot * edges..][..usize::from(legal.lengths[slot])];
+                assert_eq!(found, game.legal(state, Default::default()), "{name} {options} slot {slot}");
             }
         }
     }
@@ -115,7 +115,7 @@ fn selfplay(
     text: &str,
     device: DeviceName,
     network: &dyn Fn(&dyn AnyGame) -> Box<dyn Network>,
-) -> (Vec<FinishedGame>, Vec<Lane>, u64) {
+) -> (Vec<FinishedGame>, Vec<GameSlot>, u64) {
     let text = format!("{text}\n[run]\ndevice = \"{device}\"\n[net]\ndevice = \"cpu\"");
     let config: Config = Layers::default().text(&text, "test").and_then(Layers::resolve).expect("valid");
     let game = rules(config.game_name(), &config.game_options().to_string());
@@ -124,7 +124,7 @@ fn selfplay(
     selfplay.set_network(network.as_ref(), Vec::new()).expect("a network");
     let games = (0..3).flat_map(|_| selfplay.stride().expect("played")).collect();
     let inside = selfplay.take_clock().copied.inside;
-    (games, selfplay.lanes().cloned().collect(), inside)
+    (games, selfplay.slots().cloned().collect(), inside)
 }
 
 fn shape_of(game: &dyn AnyGame) -> IoShape {
@@ -132,15 +132,15 @@ fn shape_of(game: &dyn AnyGame) -> IoShape {
     IoShape { obs_len: sizes.obs.len(), num_actions: sizes.num_actions, num_players: sizes.num_players }
 }
 
-fn compare(game: &str, search: &str, lanes: usize, network: fn(IoShape) -> Box<dyn Network>) {
+fn compare(game: &str, search: &str, slots: usize, network: fn(IoShape) -> Box<dyn Network>) {
     let text = format!(
-        "[game]\n{game}\n[search]\n{search}\n[selfplay]\ngames = {lanes}\nstride = 150\nfast_fraction = 0.3\nfast_simulations = 5"
+        "[game]\n{game}\n[search]\n{search}\n[selfplay]\ngames = {slots}\npasses_per_poll = 150\nplayout_cap_prob = 0.3\nfast_simulations = 5"
     );
     let network = |game: &dyn AnyGame| network(shape_of(game));
     let (games, playing, _) = selfplay(&text, DeviceName::Cpu, &network);
     let right = (games, playing);
     assert!(
-        right.1.iter().any(|lane| lane.actions.len() + lane.game as usize > 1),
+        right.1.iter().any(|slot| slot.actions.len() + slot.game as usize > 1),
         "nothing was played: {text}"
     );
     let (games, playing, _) = selfplay(&text, DeviceName::Cuda(0), &network);
@@ -152,7 +152,7 @@ fn a_network_beside_the_trees_plays_the_games_that_it_plays_through_the_host() {
     if gpu().is_none() {
         return;
     }
-    for (game, net, precision, lanes) in [
+    for (game, net, precision, slots) in [
         ("name = 'connect_four'", "blocks = 3\nchannels = 64", Precision::Bf16, 517),
         ("name = 'hex'\nsize = 5", "blocks = 2\nchannels = 40", Precision::F32, 33),
         ("name = 'backgammon'", "arch = 'mlp'\nblocks = 2\nchannels = 100", Precision::F16, 64),
@@ -160,7 +160,7 @@ fn a_network_beside_the_trees_plays_the_games_that_it_plays_through_the_host() {
         ("name = 'clique'\nn = 9\nk = 4", "arch = 'edge'\nblocks = 2\nchannels = 64", Precision::Bf16, 129),
     ] {
         let text = format!(
-            "[game]\n{game}\n[search]\nsimulations = 20\nleaves = 2\n[selfplay]\ngames = {lanes}\nstride = 60"
+            "[game]\n{game}\n[search]\nsimulations = 20\nleaves = 2\n[selfplay]\ngames = {slots}\npasses_per_poll = 60"
         );
         let network = |game: &dyn AnyGame| -> Box<dyn Network> {
             let net = Layers::default().text(&format!("[net]\n{net}"), "test").and_then(Layers::resolve);
@@ -337,7 +337,7 @@ fn by_wgmma_answers_are_those_by_mma_within_their_rounding_in_any_slot() {
         let obs: Vec<f32> = (0..301 * spec.obs.len()).map(|_| stream.uniform() * 2.0 - 1.0).collect();
         let a_block = if spec.arch == Arch::Edge { 4 } else { 2 };
         let layers = (a_block * spec.blocks + 3) as f32;
-        for (numbers, steps) in [(Numbers::F16, 2048.0), (Numbers::Bf16, 512.0)] {
+        for (numbers, steps) in [(ElementType::F16, 2048.0), (ElementType::Bf16, 512.0)] {
             let by = |cores, obs: &[f32]| ask(&device, &spec, &weights, Arithmetic { numbers, cores }, obs);
             let ((l, v), (logits, values)) = (by(TensorCores::Wgmma, &obs), by(TensorCores::Mma, &obs));
             let most = 3.0 * (2.0 * layers).sqrt() / steps;
@@ -362,9 +362,9 @@ fn the_networks_kernels_are_candle_within_their_rounding() {
         net.forward(&obs, &mut logits, &mut values).expect("finite");
         let a_block = if spec.arch == Arch::Edge { 4 } else { 2 };
         let layers = (a_block * spec.blocks + 3) as f32;
-        let rounded = [(Numbers::F16, 2048.0), (Numbers::Bf16, 512.0), (Numbers::Tf32, 2048.0)];
+        let rounded = [(ElementType::F16, 2048.0), (ElementType::Bf16, 512.0), (ElementType::Tf32, 2048.0)];
         let bounds = rounded.map(|(numbers, steps)| (numbers, 3.0 * (2.0 * layers).sqrt() / steps));
-        for (numbers, most) in bounds.into_iter().chain([(Numbers::F32, 2e-5)]) {
+        for (numbers, most) in bounds.into_iter().chain([(ElementType::F32, 2e-5)]) {
             let (l, v) = ask(&device, &spec, &weights, numbers, &obs);
             let off = [difference(&l, &logits), difference(&v, &values)];
             assert!(
@@ -381,7 +381,7 @@ fn the_networks_kernels_are_candle_within_their_rounding() {
     }
 }
 
-/// Batches of unequal sizes, the second begun before the first is waited for.
+/// Batches of unequal sizes, the second state before the first is waited for.
 #[test]
 fn two_batches_in_turn_are_answered_as_they_are_one_by_one() {
     if gpu().is_none() {
@@ -393,7 +393,7 @@ fn two_batches_in_turn_are_answered_as_they_are_one_by_one() {
         let tensor_cores = TensorCores::Mma;
         let parts = NetParts { spec: spec.clone(), weights, precision, tensor_cores };
         let mut net = cuda_network(parts, DeviceName::Cuda(0).into()).expect("a GPU");
-        let mut halves = net.halves(64).expect("fits").expect("two batches");
+        let mut halves = net.double_buffered(64).expect("fits").expect("two batches");
         let mut stream = Key::new(2, Purpose::Evaluation).stream();
         for round in 0..3 {
             let batches = [64 - round, 5 + round].map(|leaves| {
@@ -401,8 +401,8 @@ fn two_batches_in_turn_are_answered_as_they_are_one_by_one() {
                 (leaves, (0..numbers).map(|_| stream.uniform() * 2.0 - 1.0).collect::<Vec<f32>>())
             });
             for (half, (leaves, obs)) in batches.iter().enumerate() {
-                halves.room(half, *leaves).expect("room").fill(obs);
-                halves.start(half).expect("begun");
+                halves.input_buffer(half, *leaves).expect("room").fill(obs);
+                halves.start(half).expect("state");
             }
             for (half, (leaves, obs)) in batches.iter().enumerate() {
                 let (mut logits, mut values) =

@@ -116,7 +116,7 @@ fn strength_shows() {
     assert_eq!((&row["points_per_game"], &row["points_interval"]), (&Value::Null, &Value::Null));
 }
 
-/// A run of backgammon, hardly begun.
+/// A run of backgammon, hardly state.
 fn backgammon(folder: &Path) -> String {
     let run = folder.join("run").display().to_string();
     let mut command = Command::new(env!("CARGO_BIN_EXE_vecaz"));

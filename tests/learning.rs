@@ -14,7 +14,7 @@ blocks = 1
 channels = 16
 [search]
 simulations = 32
-considered = 9
+max_num_considered_actions = 9
 [selfplay]
 games = 64
 samples_per_epoch = 2000
@@ -22,7 +22,7 @@ opening_plies = 5
 [train]
 batch = 128
 min_samples = 2000
-reuse = 6.0
+replay_ratio = 6.0
 lr = 5e-3
 lr_updates = 600
 [run]

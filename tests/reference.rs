@@ -29,16 +29,16 @@ const GAMES: [(&str, &str, &[usize]); 9] = [
 ];
 
 /// A position of `game` after about `plies` random plies, as the player to move knows it.
-fn position(game: &std::sync::Arc<dyn AnyGame>, plies: usize, lane: u64) -> Position {
+fn position(game: &std::sync::Arc<dyn AnyGame>, plies: usize, slot: u64) -> Position {
     for attempt in 0u64.. {
         let mut play = Playthrough::new(game.clone());
-        let mut rng = Key::new(17, Purpose::Evaluation).with(lane).with(attempt).stream();
+        let mut rng = Key::new(17, Purpose::Evaluation).with(slot).with(attempt).stream();
         while play.turn() != Turn::Over && (play.actions().len() < plies || play.turn() == Turn::Chance) {
             let legal = play.legal();
             play.step(legal[rng.below(legal.len())]).expect("legal");
         }
         if let Turn::Player(player) = play.turn() {
-            let key = RowKey { seed: 5, lane, game: 2, determinisation: 1, ply: plies as u64 };
+            let key = RowKey { seed: 5, slot, game: 2, determinisation: 1, ply: plies as u64 };
             let state = game.determinise(play.state(), player, &mut rng);
             return Position { state, history: play.history().to_vec(), key };
         }
@@ -64,7 +64,7 @@ fn run(
     let game = any_game(name, &options).expect("registered");
     let sizes = game.sizes();
     let positions: Vec<Position> =
-        plies.iter().zip(1..).map(|(&plies, lane)| position(&game, plies, lane)).collect();
+        plies.iter().zip(1..).map(|(&plies, slot)| position(&game, plies, slot)).collect();
     let mut plan = plan(config, &sizes, positions.len());
     let mut backend = match engine {
         Engine::Batched(isa) => cpu_backend_on(game.as_ref(), plan, isa),
@@ -141,7 +141,7 @@ fn they_agree_where_searches_are_deep_and_full_of_proofs() {
 fn they_agree_with_every_urgency_constant_and_chance_rule() {
     for fpu in [Fpu::Zero, Fpu::Parent, Fpu::Reduced, Fpu::Loss] {
         let base =
-            SearchConfig { fpu, c_init: 2.5, c_base: 40.0, noise_alpha: 0.3, ..SearchConfig::default() };
+            SearchConfig { fpu, c_init: 2.5, c_base: 40.0, dirichlet_alpha: 0.3, ..SearchConfig::default() };
         for chance in [ChanceRule::Sample, ChanceRule::Stratified] {
             let puct = SearchConfig { algorithm: Algorithm::Puct, chance, simulations: 90, ..base.clone() };
             compare("backgammon", "", &[2, 33], &puct, Exploration::Noisy);
@@ -151,7 +151,8 @@ fn they_agree_with_every_urgency_constant_and_chance_rule() {
     for (considered, c_visit, c_scale) in [(2, 50.0, 1.0), (3, 0.0, 0.1), (7, 10.0, 0.0), (1000, 5.0, 0.3)] {
         for chance in [ChanceRule::Sample, ChanceRule::Stratified] {
             let base = config(Algorithm::Gumbel, 90, 2, true);
-            let gumbel = SearchConfig { chance, considered, c_visit, c_scale, ..base };
+            let gumbel =
+                SearchConfig { chance, max_num_considered_actions: considered, c_visit, c_scale, ..base };
             compare("backgammon", "", &[2, 33], &gumbel, Exploration::Noisy);
             compare("connect_four", "", &[8, 25], &gumbel, Exploration::Noisy);
         }
@@ -170,7 +171,7 @@ fn they_agree_where_the_tree_is_full() {
 }
 
 fn selfplay(engine: &str) -> Vec<FinishedGame> {
-    let text = "[game]\nname = \"connect_four\"\n[search]\nsimulations = 24\nreuse = false\n[selfplay]\ngames = 5\nstride = 300\nfast_fraction = 0.3";
+    let text = "[game]\nname = \"connect_four\"\n[search]\nsimulations = 24\nreuse = false\n[selfplay]\ngames = 5\npasses_per_poll = 300\nplayout_cap_prob = 0.3";
     let config: Config = Layers::default()
         .text(text, "test")
         .and_then(|layers| layers.set(&format!("search.engine={engine}")))

@@ -29,17 +29,17 @@ cache_entries = 512
 [selfplay]
 games = 13
 samples_per_epoch = 400
-stride = 4
+passes_per_poll = 4
 opening_plies = 3
 temperature_plies = 9
-fast_fraction = 0.25
+playout_cap_prob = 0.25
 fast_simulations = 4
 [replay]
 capacity = 3001
 [train]
 batch = 32
 min_samples = 300
-reuse = 2.0
+replay_ratio = 2.0
 warmup_updates = 10
 [eval]
 simulations = 8
@@ -63,7 +63,7 @@ simulations = 6
 [selfplay]
 games = 13
 samples_per_epoch = 1000
-stride = 4
+passes_per_poll = 4
 opening_plies = 9
 temperature_plies = 9
 [replay]
@@ -186,7 +186,7 @@ fn assert_same_runs(a: &Folder, b: &Folder) {
 
 /// Training goes on beside self-play.
 fn overlapped() -> String {
-    CONFIG.replace("[train]", "[train]\norder = 'overlapped'")
+    CONFIG.replace("[train]", "[train]\nmode = 'overlapped'")
 }
 
 #[test]

@@ -102,9 +102,9 @@ fn each_tree_is_what_its_roll_alone_gives() {
             let tree = &mut cache[number].1;
             let plan = BackendPlan { rows: 1, nodes, params, reuse: Reuse::Drop };
             let mut alone = Searcher::new(game.as_ref(), Box::new(network(&sizes)), plan).expect("made");
-            alone.backend.plant(0, &state, &[]);
+            alone.backend.set_root(0, &state, &[]);
             let key =
-                RowKey { seed: config.run.seed, lane: u64::MAX, game: number as u64, ..RowKey::default() };
+                RowKey { seed: config.run.seed, slot: u64::MAX, game: number as u64, ..RowKey::default() };
             alone
                 .backend
                 .begin(0, PlyPlan { simulations: SIMULATIONS, exploration: Exploration::Plain, key });
@@ -128,7 +128,7 @@ root_cache = 300
 nodes = 1200
 [selfplay]
 games = 11
-stride = 500
+passes_per_poll = 500
 opening_plies = 0
 temperature_plies = 4
 ";
@@ -156,11 +156,11 @@ fn first_ply(
     let network = Box::new(network(&sizes));
     let mut searcher = Searcher::new(game, network, backend_plan(config, &sizes, 1)).expect("made");
     match tree {
-        Some(tree) => searcher.backend.plant_snapshot(0, tree),
-        None => searcher.backend.plant(0, &played.samples[0].state, &[]),
+        Some(tree) => searcher.backend.set_root_tree(0, tree),
+        None => searcher.backend.set_root(0, &played.samples[0].state, &[]),
     }
     let key =
-        RowKey { seed: config.run.seed, lane: played.lane, game: played.game, determinisation: 0, ply: 2 };
+        RowKey { seed: config.run.seed, slot: played.slot, game: played.game, determinisation: 0, ply: 2 };
     let plan = PlyPlan { simulations: config.search.simulations, exploration: Exploration::Noisy, key };
     searcher.backend.begin(0, plan);
     while searcher.pass().expect("finite") > 0 {}

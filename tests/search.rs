@@ -92,7 +92,7 @@ fn visits_do_not_depend_on_the_batch_a_row_stands_in() {
             .map(|column| {
                 let mut play = play.clone();
                 play.step(column).expect("legal");
-                let key = RowKey { lane: u64::from(column), ..RowKey::default() };
+                let key = RowKey { slot: u64::from(column), ..RowKey::default() };
                 Position { state: play.state().to_vec(), history: vec![], key }
             })
             .collect();

@@ -4,7 +4,7 @@
     MALLOC_MMAP_THRESHOLD_=4294967296 MALLOC_TRIM_THRESHOLD_=8589934592 python benches/peers/torch_resnet.py [6x64]
 
 (Without the two settings glibc gives large buffers back after every call, and torch is up to twice as slow.) Prints one JSON
-line: the least seconds of a call of each kind, as the Rust benchmarks take them, and the rates.
+line: the least seconds of a call of each kind, as the Rust benchmarks take them, and the puct_table.
 
     python benches/peers/torch_resnet.py 2x32,6x64,6x128 cuda 512,2048,8192
 

@@ -10,7 +10,7 @@ enum class Residual { NONE, ADDED };
 enum class Relu { NONE, APPLIED };
 
 // output = relu(sum + bias + residual), each where wanted: the plain layer.
-template <class Numbers, int CHANNELS, Bias BIAS, Residual RESIDUAL, Relu RELU>
+template <class ElementType, int CHANNELS, Bias BIAS, Residual RESIDUAL, Relu RELU>
 struct Plain {
     const f32* bias; // [channels]
     const u32* residual; // [rows, CHANNELS]
@@ -24,7 +24,7 @@ struct Plain {
         if (channel >= CHANNELS) return;
         const u64 place = row * CHANNELS + channel;
         Four added = {{0.0f, 0.0f, 0.0f, 0.0f}};
-        if (RESIDUAL == Residual::ADDED) added = read_four<Numbers>(residual, place);
+        if (RESIDUAL == Residual::ADDED) added = read_four<ElementType>(residual, place);
 VZ_UNROLL
         for (int e = 0; e < 4; e++) {
             f32& x = sum.at[e];
@@ -32,7 +32,7 @@ VZ_UNROLL
             if (RESIDUAL == Residual::ADDED) x += added.at[e];
             if (RELU == Relu::APPLIED) x = relu(x);
         }
-        write_four<Numbers>(output, place, sum);
+        write_four<ElementType>(output, place, sum);
     }
 };
 
@@ -40,7 +40,7 @@ enum class Stream { BEGINS, GOES_ON };
 
 // The residual stream in f32 begins as, or takes up, sum + bias; output = relu(scale * stream + offset), the BatchNorm that
 // reads the stream. Twin of `Epilogue::Enter` and `Leave` in src/net/fast/tile.rs.
-template <class Numbers, int CHANNELS, Stream STREAM>
+template <class ElementType, int CHANNELS, Stream STREAM>
 struct IntoStream {
     const f32* bias; // [channels]
     const f32* scale; // [channels]
@@ -66,7 +66,7 @@ VZ_UNROLL
             out.at[e] = relu(fused_multiply_add(terms.scale.at[e], sum.at[e], terms.offset.at[e]));
         }
         write_four(stream + place, sum);
-        write_four<Numbers>(output, place, out);
+        write_four<ElementType>(output, place, out);
     }
 };
 

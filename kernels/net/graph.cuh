@@ -39,15 +39,15 @@ VZ_DEVICE int edge_number(int a, int b) {
 }
 
 // The numbers of four words.
-template <class Numbers>
+template <class ElementType>
 struct Unit {
-    static constexpr int SIZE = 4 * Numbers::PER_WORD;
+    static constexpr int SIZE = 4 * ElementType::PER_WORD;
     f32 at[SIZE];
 };
 
 // The unit that begins at `from`, a multiple of 16 bytes.
-template <class Numbers>
-VZ_DEVICE Unit<Numbers> read_unit(const u32* from) {
+template <class ElementType>
+VZ_DEVICE Unit<ElementType> read_unit(const u32* from) {
 #ifdef __CUDACC__
     const uint4 all = *(const uint4*)from;
     const u32 words[4] = {all.x, all.y, all.z, all.w};
@@ -55,27 +55,27 @@ VZ_DEVICE Unit<Numbers> read_unit(const u32* from) {
     u32 words[4];
     for (int i = 0; i < 4; i++) words[i] = from[i];
 #endif
-    Unit<Numbers> out;
+    Unit<ElementType> out;
 VZ_UNROLL
-    for (int i = 0; i < out.SIZE; i++) out.at[i] = Numbers::number(words[i / Numbers::PER_WORD], i % Numbers::PER_WORD);
+    for (int i = 0; i < out.SIZE; i++) out.at[i] = ElementType::number(words[i / ElementType::PER_WORD], i % ElementType::PER_WORD);
     return out;
 }
 
 // The word of these numbers.
-template <class Numbers>
+template <class ElementType>
 VZ_DEVICE u32 pack_word(const f32* numbers) {
-    if constexpr (Numbers::PER_WORD == 1) {
-        return Numbers::bits(numbers[0]);
+    if constexpr (ElementType::PER_WORD == 1) {
+        return ElementType::bits(numbers[0]);
     } else {
-        return Numbers::pack(numbers[0], numbers[1]);
+        return ElementType::pack(numbers[0], numbers[1]);
     }
 }
 
-template <class Numbers>
-VZ_DEVICE void store_unit(Place to, const Unit<Numbers>& x) {
+template <class ElementType>
+VZ_DEVICE void store_unit(Place to, const Unit<ElementType>& x) {
     u32 words[4];
 VZ_UNROLL
-    for (int i = 0; i < 4; i++) words[i] = pack_word<Numbers>(x.at + i * Numbers::PER_WORD);
+    for (int i = 0; i < 4; i++) words[i] = pack_word<ElementType>(x.at + i * ElementType::PER_WORD);
     store_four_words(to, words[0], words[1], words[2], words[3]);
 }
 
@@ -86,23 +86,23 @@ struct MeanAtVertex {
         return 0; // all of them alike
     }
     template <class L>
-    VZ_DEVICE static void bring(const Operands& operands, Place to, u32 square, int word, Source source) {
-        typedef typename L::Numbers Numbers;
+    VZ_DEVICE static void load_async(const Operands& operands, Place to, u32 square, int word, Source source) {
+        typedef typename L::ElementType ElementType;
         constexpr f32 SCALE = 1.0f / (f32)(VERTICES - 1);
-        if (source == Source::ZEROS) return AsItLies::bring<L>(operands, to, square, word, source);
+        if (source == Source::ZEROS) return DirectInput::load_async<L>(operands, to, square, word, source);
         const int vertex = (int)(square % VERTICES);
         const u32* edges = operands.input + (u64)(square / VERTICES) * EDGES * L::ROW_WORDS + word;
-        Unit<Numbers> sum = {};
+        Unit<ElementType> sum = {};
 VZ_UNROLL
         for (int k = 0; k < VERTICES - 1; k++) {
             const int other = k + (k >= vertex ? 1 : 0);
-            const Unit<Numbers> x = read_unit<Numbers>(edges + edge_number(vertex, other) * L::ROW_WORDS);
+            const Unit<ElementType> x = read_unit<ElementType>(edges + edge_number(vertex, other) * L::ROW_WORDS);
 VZ_UNROLL
             for (int i = 0; i < sum.SIZE; i++) sum.at[i] += x.at[i];
         }
 VZ_UNROLL
         for (int i = 0; i < sum.SIZE; i++) sum.at[i] *= SCALE;
-        store_unit<Numbers>(to, sum);
+        store_unit<ElementType>(to, sum);
     }
 };
 
@@ -112,36 +112,36 @@ template <int CHANNELS>
 struct AroundTriangles {
     template <class L>
     VZ_DEVICE static int made(int chunk) {
-        constexpr int NUMBERS = Unit<typename L::Numbers>::SIZE, UNITS = L::CHUNK_WORDS / 4;
+        constexpr int NUMBERS = Unit<typename L::ElementType>::SIZE, UNITS = L::CHUNK_WORDS / 4;
         return larger(0, smaller(UNITS, (CHANNELS + NUMBERS - 1) / NUMBERS - chunk * UNITS));
     }
     template <class L>
-    VZ_DEVICE static void bring(const Operands& operands, Place to, u32 square, int word, Source source) {
-        typedef typename L::Numbers Numbers;
-        const int channel = word * Numbers::PER_WORD;
-        if (source == Source::ZEROS || channel >= CHANNELS) return AsItLies::bring<L>(operands, to, square, word, source);
+    VZ_DEVICE static void load_async(const Operands& operands, Place to, u32 square, int word, Source source) {
+        typedef typename L::ElementType ElementType;
+        const int channel = word * ElementType::PER_WORD;
+        if (source == Source::ZEROS || channel >= CHANNELS) return DirectInput::load_async<L>(operands, to, square, word, source);
         const u32 edge = square % EDGES;
         const u32* edges = operands.input + (u64)(square - edge) * L::ROW_WORDS + word;
         const int i = ENDS.of[edge][0], j = ENDS.of[edge][1];
-        Unit<Numbers> sum = {};
+        Unit<ElementType> sum = {};
 VZ_UNROLL
         for (int place = 0; place < VERTICES - 2; place++) {
             const int above_i = place + (place >= i ? 1 : 0), k = above_i + (above_i >= j ? 1 : 0);
-            const Unit<Numbers> x = read_unit<Numbers>(edges + edge_number(i, k) * L::ROW_WORDS);
-            const Unit<Numbers> y = read_unit<Numbers>(edges + edge_number(j, k) * L::ROW_WORDS);
+            const Unit<ElementType> x = read_unit<ElementType>(edges + edge_number(i, k) * L::ROW_WORDS);
+            const Unit<ElementType> y = read_unit<ElementType>(edges + edge_number(j, k) * L::ROW_WORDS);
 VZ_UNROLL
             for (int m = 0; m < sum.SIZE; m++) sum.at[m] = fused_multiply_add(x.at[m], y.at[m], sum.at[m]);
         }
         const f32 scale = 1.0f / square_root((f32)(VERTICES - 2));
-        Unit<Numbers> out = read_unit<Numbers>(edges + edge * L::ROW_WORDS);
+        Unit<ElementType> out = read_unit<ElementType>(edges + edge * L::ROW_WORDS);
 VZ_UNROLL
         for (int m = 0; m < out.SIZE; m++) out.at[m] = channel + m < CHANNELS ? sum.at[m] * scale : out.at[m];
-        store_unit<Numbers>(to, out);
+        store_unit<ElementType>(to, out);
     }
 };
 
 // output = relu(sum + bias + what both ends send): an edge network's layer between a block's normalisations.
-template <class Numbers, int CHANNELS>
+template <class ElementType, int CHANNELS>
 struct WithEnds {
     const f32* bias; // [channels]
     const f32* at_vertices; // [boards, VERTICES, CHANNELS]
@@ -157,7 +157,7 @@ struct WithEnds {
         const Four b = read_four(vertices + ENDS.of[edge][1] * CHANNELS);
 VZ_UNROLL
         for (int e = 0; e < 4; e++) sum.at[e] = relu(sum.at[e] + terms.at[e] + (a.at[e] + b.at[e]));
-        write_four<Numbers>(output, row * CHANNELS + channel, sum);
+        write_four<ElementType>(output, row * CHANNELS + channel, sum);
     }
 };
 

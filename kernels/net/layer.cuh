@@ -11,7 +11,7 @@
 //   the nine taps read them there at nine offsets. A tap off the board reads a row of zeros: ldmatrix takes an address for
 //   each row, so this costs one selection a row and tap.
 // - Weights stream from L2, laid out as the instruction's fragments, in slabs of one tap and 64 channels (16 KiB), three in
-//   flight: 128 rows a block make 128 operations a byte, at half of the peak 4 TB/s, some 60 % of what L2 gives; 256 rows,
+//   virtual_loss: 128 rows a block make 128 operations a byte, at half of the peak 4 TB/s, some 60 % of what L2 gives; 256 rows,
 //   where there are at most 64 channels, half of that.
 // - A warp takes 64 x 64 sums: per step of 16 channels it reads 4 KiB of shared memory for 65,536 products, 32 cycles of the
 //   multiprocessor's 128 bytes a cycle, when the products take 64 cycles at half of its 2,048 a cycle (mma.sync gets to about
@@ -36,7 +36,7 @@ template <
     class Numbers_, int TAPS_, int HEIGHT_, int WIDTH_, int ROW_WORDS_, int CHUNK_WORDS_, int CHUNKS_, int WARP_ROWS_,
     int WARP_COLUMNS_, int ROW_TILES_, int COLUMN_TILES_, int COLUMN_BLOCKS_, int STAGES_, int WARPS_TOGETHER_>
 struct Layer {
-    typedef Numbers_ Numbers;
+    typedef Numbers_ ElementType;
     static constexpr int TAPS = TAPS_; // 9 or 1
     static constexpr int HEIGHT = HEIGHT_, WIDTH = WIDTH_;
     static constexpr int ROW_WORDS = ROW_WORDS_; // words of an input square, a multiple of 4
@@ -47,7 +47,7 @@ struct Layer {
     static constexpr int COLUMN_TILES = COLUMN_TILES_; // 16 output channels each, of a warp
     static constexpr int COLUMN_BLOCKS = COLUMN_BLOCKS_; // blocks of threads side by side
     static constexpr int STAGES = STAGES_; // slabs of weights in shared memory
-    static constexpr int WARPS_TOGETHER = WARPS_TOGETHER_; // that make a product: one by mma.sync, a warpgroup by wgmma
+    static constexpr int WARPS_PER_MMA = WARPS_TOGETHER_; // that make a product: one by mma.sync, a warpgroup by wgmma
 
     static constexpr int THREADS = WARP * WARP_ROWS * WARP_COLUMNS;
     static constexpr int ROWS = 16 * ROW_TILES * WARP_ROWS; // of a block
@@ -64,14 +64,14 @@ struct Layer {
     static constexpr int INPUTS_AT = 8 * PITCH;
     static constexpr int WEIGHTS_AT = INPUTS_AT + INPUTS * INPUT_ROWS * PITCH;
     static constexpr int ARRIVALS_AT = WEIGHTS_AT + STAGES * SLAB_WORDS * 4; // where warpgroups hear of weights, 8 bytes a slab
-    static constexpr int SHARED = ARRIVALS_AT + (WARPS_TOGETHER == 1 ? 0 : 8 * STAGES);
+    static constexpr int SHARED = ARRIVALS_AT + (WARPS_PER_MMA == 1 ? 0 : 8 * STAGES);
 
     static_assert(TAPS == 9 || TAPS == 1, "3x3 or 1x1");
     static_assert(ROW_WORDS % 4 == 0 && CHUNK_WORDS % 8 == 0 && CHUNKS * CHUNK_WORDS >= ROW_WORDS, "words");
     static_assert(STAGES >= 2 && STAGES <= 9, "inputs are fetched once a round of taps");
-    static_assert(WARPS_TOGETHER == 1 || (WARPS_TOGETHER == WARPGROUP && Numbers::PER_WORD == 2), "16 bits by warpgroups");
-    static_assert(WARPS_TOGETHER == 1 || (WARP_COLUMNS == 1 && WARP_ROWS % WARPGROUP == 0), "whole warpgroups, one by one");
-    static_assert(WARPS_TOGETHER == 1 || STAGES >= 3, "a barrier is between asking for weights and waiting for them");
+    static_assert(WARPS_PER_MMA == 1 || (WARPS_PER_MMA == WARPGROUP && ElementType::PER_WORD == 2), "16 bits by warpgroups");
+    static_assert(WARPS_PER_MMA == 1 || (WARP_COLUMNS == 1 && WARP_ROWS % WARPGROUP == 0), "whole warpgroups, one by one");
+    static_assert(WARPS_PER_MMA == 1 || STAGES >= 3, "a barrier is between asking for weights and waiting for them");
 };
 
 // What a layer reads.
@@ -93,21 +93,21 @@ template <class L>
 VZ_DEVICE u64 weight_place(int column, int tap, int word) {
     const int block = column / (16 * L::COLUMN_16), sixteen = column / 16 % L::COLUMN_16, within = column % 16;
     const int chunk = word / L::CHUNK_WORDS, step = word % L::CHUNK_WORDS / 8, k = word % 8;
-    const int place = L::WARPS_TOGETHER == 1 ? place_in_fragments(within, k) : place_in_blocks(within, k);
+    const int place = L::WARPS_PER_MMA == 1 ? place_in_fragments(within, k) : place_in_blocks(within, k);
     const u64 slab = ((u64)block * L::CHUNKS + chunk) * L::TAPS + tap;
     return slab * L::SLAB_WORDS + (step * L::COLUMN_16 + sixteen) * 128 + place;
 }
 
-// Where a layer's input comes from: `bring<L>` puts words `word` to `word` + 3 of input row `square` of layer L to `to`, or zeros;
+// Where a layer's input comes from: `load_async<L>` puts words `word` to `word` + 3 of input row `square` of layer L to `to`, or zeros;
 // what it copies may come later, what it stores itself comes at once. Of a row's units of four words in chunk `chunk` the first
 // `made<L>(chunk)` take much longer than the others. This one takes rows as they lie.
-struct AsItLies {
+struct DirectInput {
     template <class L>
     VZ_DEVICE static int made(int) {
         return 0;
     }
     template <class L>
-    VZ_DEVICE static void bring(const Operands& operands, Place to, u32 square, int word, Source source) {
+    VZ_DEVICE static void load_async(const Operands& operands, Place to, u32 square, int word, Source source) {
         copy_four_words(to, operands.input + (u64)square * L::ROW_WORDS + word, source);
     }
 };
@@ -116,7 +116,7 @@ struct AsItLies {
 template <class L, class Input>
 struct Tile {
     typedef L Shape;
-    typedef typename L::Numbers Numbers;
+    typedef typename L::ElementType ElementType;
     static constexpr int ROW_TILES = L::ROW_TILES, COLUMN_TILES = L::COLUMN_TILES;
 
     const Operands operands;
@@ -157,7 +157,7 @@ VZ_UNROLL
     VZ_DEVICE void fetch_weights(int slab) {
         const u32* from = operands.weights + ((u64)column_block * L::SLABS + slab) * L::SLAB_WORDS;
         const Place to = weights(slab);
-        if constexpr (L::WARPS_TOGETHER > 1) {
+        if constexpr (L::WARPS_PER_MMA > 1) {
             if (threadIdx.x == 0) copy_for_products(to, from, L::SLAB_WORDS * 4, arrival(slab));
         } else {
 VZ_UNROLL
@@ -187,7 +187,7 @@ VZ_UNROLL
             const i64 square = first_row + row - L::HALO;
             const bool there = square >= 0 && square < operands.num_rows && word < L::ROW_WORDS;
             const Place place = to + row * L::PITCH + 16 * unit;
-            Input::template bring<L>(
+            Input::template load_async<L>(
                 operands, place, there ? (u32)square : 0, there ? word : 0, there ? Source::THERE : Source::ZEROS
             );
         }
@@ -234,7 +234,7 @@ VZ_UNROLL
 
     // Adds the products of one slab.
     VZ_DEVICE void multiply(int slab, int chunk, int tap) {
-        if constexpr (TENSOR_CORES<Numbers>) {
+        if constexpr (TENSOR_CORES<ElementType>) {
             multiply_by_tensor_cores(input(chunk), weights(slab), tap);
         } else {
             multiply_one_by_one(input(chunk), weights(slab), tap);
@@ -256,8 +256,8 @@ VZ_UNROLL
             for (int i = 0; i < ROW_TILES; i++) {
 VZ_UNROLL
                 for (int j = 0; j < COLUMN_TILES; j++) {
-                    multiply_add<Numbers>(sums[i][2 * j], a[i], b[j][0], b[j][1]);
-                    multiply_add<Numbers>(sums[i][2 * j + 1], a[i], b[j][2], b[j][3]);
+                    multiply_add<ElementType>(sums[i][2 * j], a[i], b[j][0], b[j][1]);
+                    multiply_add<ElementType>(sums[i][2 * j + 1], a[i], b[j][2], b[j][3]);
                 }
             }
         }
@@ -291,14 +291,14 @@ VZ_UNROLL
                     const int owner = (2 * t + e % 2) * 4 + word % 4;
                     const u32 b = load_word(columns + owner * 16 + (e / 2 * 2 + word % 8 / 4) * 4);
 VZ_UNROLL
-                    for (int part = 0; part < Numbers::PER_WORD; part++) {
-                        const f32 weight = Numbers::number(b, part);
+                    for (int part = 0; part < ElementType::PER_WORD; part++) {
+                        const f32 weight = ElementType::number(b, part);
 VZ_UNROLL
                         for (int i = 0; i < ROW_TILES; i++) {
 VZ_UNROLL
                             for (int half = 0; half < 2; half++) {
                                 f32& sum = sums[i][2 * j + e / 2][2 * half + e % 2];
-                                sum = fused_multiply_add(Numbers::number(a[i][half], part), weight, sum);
+                                sum = fused_multiply_add(ElementType::number(a[i][half], part), weight, sum);
                             }
                         }
                     }
@@ -357,9 +357,9 @@ VZ_UNROLL
 
 // Runs layer L; the grid is COLUMN_BLOCKS blocks for every ROWS rows, of THREADS threads with SHARED bytes. `epilogue` has a
 // type `Terms`, `terms(channel)` and `store(terms, square, channel, four sums)`; it is asked for channels past the last one too.
-template <class L, class Input = AsItLies, class Epilogue>
+template <class L, class Input = DirectInput, class Epilogue>
 VZ_DEVICE void run_layer(const Operands& operands, const Epilogue& epilogue) {
-    if constexpr (L::WARPS_TOGETHER == 1) {
+    if constexpr (L::WARPS_PER_MMA == 1) {
         Tile<L, Input> tile(operands);
         tile.multiply_all();
         tile.finish(epilogue);

@@ -42,8 +42,8 @@ typedef u8* Place;
 VZ_DEVICE Place dynamic_shared() { return (u8*)emulator::dynamic_shared(); }
 #endif
 
-// Is there an instruction for products of `Numbers`?
-template <class Numbers>
+// Is there an instruction for products of `ElementType`?
+template <class ElementType>
 constexpr bool TENSOR_CORES = false;
 #ifndef VZ_NET_PLAIN
 template <>
@@ -58,7 +58,7 @@ constexpr bool TENSOR_CORES<Tf32> = VZ_ARCH >= 800;
 // a: words (row g, t), (g + 8, t), (g, t + 4), (g + 8, t + 4);
 // b: words (t, column g), (t + 4, g);
 // d: (row g, columns 2 t and 2 t + 1), (g + 8, the same).
-template <class Numbers>
+template <class ElementType>
 VZ_DEVICE void multiply_add(f32 (&d)[4], const u32 (&a)[4], u32 b0, u32 b1);
 
 #ifdef __CUDACC__
@@ -96,7 +96,7 @@ VZ_DEVICE void multiply_add<Tf32>(f32 (&d)[4], const u32 (&a)[4], u32 b0, u32 b1
 struct Fragments {
     u32 a[4], b[2];
 };
-template <class Numbers>
+template <class ElementType>
 VZ_DEVICE void multiply_add(f32 (&d)[4], const u32 (&a)[4], u32 b0, u32 b1) {
     const Fragments mine = {{a[0], a[1], a[2], a[3]}, {b0, b1}};
     const auto all = emulator::exchange(0xFFFFFFFFu, mine, emulator::Wait::SHUFFLE);
@@ -106,8 +106,8 @@ VZ_DEVICE void multiply_add(f32 (&d)[4], const u32 (&a)[4], u32 b0, u32 b1) {
         for (int k = 0; k < 8; k++) {
             const u32 left = all[(u32)(row % 8 * 4 + k % 4)].a[row / 8 + k / 4 * 2];
             const u32 right = all[(u32)(column * 4 + k % 4)].b[k / 4];
-            for (int part = 0; part < Numbers::PER_WORD; part++) {
-                d[i] += Numbers::number(left, part) * Numbers::number(right, part);
+            for (int part = 0; part < ElementType::PER_WORD; part++) {
+                d[i] += ElementType::number(left, part) * ElementType::number(right, part);
             }
         }
     }

@@ -99,27 +99,27 @@ VZ_DEVICE void write_four(f32* to, const Four& x) {
 #endif
 }
 
-// The same of `Numbers`, number `place` of the array `from`.
-template <class Numbers>
+// The same of `ElementType`, number `place` of the array `from`.
+template <class ElementType>
 VZ_DEVICE Four read_four(const u32* from, u64 place) {
-    if constexpr (Numbers::PER_WORD == 1) {
+    if constexpr (ElementType::PER_WORD == 1) {
         return read_four((const f32*)from + place);
     } else {
         const u64 pair = *(const u64*)(from + place / 2);
         const u32 low = (u32)pair, high = (u32)(pair >> 32);
-        return {{Numbers::number(low, 0), Numbers::number(low, 1), Numbers::number(high, 0), Numbers::number(high, 1)}};
+        return {{ElementType::number(low, 0), ElementType::number(low, 1), ElementType::number(high, 0), ElementType::number(high, 1)}};
     }
 }
-template <class Numbers>
+template <class ElementType>
 VZ_DEVICE void write_four(u32* to, u64 place, const Four& x) {
-    if constexpr (Numbers::PER_WORD == 1) {
+    if constexpr (ElementType::PER_WORD == 1) {
         const Four rounded = {{
-            from_bits(Numbers::bits(x.at[0])), from_bits(Numbers::bits(x.at[1])), from_bits(Numbers::bits(x.at[2])),
-            from_bits(Numbers::bits(x.at[3])),
+            from_bits(ElementType::bits(x.at[0])), from_bits(ElementType::bits(x.at[1])), from_bits(ElementType::bits(x.at[2])),
+            from_bits(ElementType::bits(x.at[3])),
         }};
         write_four((f32*)to + place, rounded);
     } else {
-        const u32 low = Numbers::pack(x.at[0], x.at[1]), high = Numbers::pack(x.at[2], x.at[3]);
+        const u32 low = ElementType::pack(x.at[0], x.at[1]), high = ElementType::pack(x.at[2], x.at[3]);
         *(u64*)(to + place / 2) = low | (u64)high << 32;
     }
 }

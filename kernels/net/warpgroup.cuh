@@ -57,7 +57,7 @@ VZ_DEVICE int place_in_blocks(int column, int word) {
 
 // d += a b for 64 rows, of which each of the warpgroup's warps has 16 with `a` and `d` as in `multiply_add`, and 8 COLUMNS
 // columns, which `b` describes. Done once it is waited for: until then nobody may touch `a`, `d` and what `b` describes.
-template <class Numbers, int COLUMNS>
+template <class ElementType, int COLUMNS>
 VZ_DEVICE void begin_product(f32 (&d)[COLUMNS][4], const u32 (&a)[4], u64 b);
 
 #ifdef __CUDACC__
@@ -106,13 +106,13 @@ VZ_WGMMAS(128, "%64, %65, %66, %67", "%68")
 #undef VZ_EIGHT
 #else
 // What one warp does of a product; each lane has told where its registers are.
-template <class Numbers, int COLUMNS>
+template <class ElementType, int COLUMNS>
 void warp_product(f32* const* sums, const u32* const* left, const u8* shared, const emulator::Described& right) {
     static thread_local f32 weights[16][8 * COLUMNS], row[8 * COLUMNS];
     for (int column = 0; column < 8 * COLUMNS; column++) {
         for (int k = 0; k < 16; k++) {
             const u8* at = shared + right.at((u32)column, (u32)k / 8) + k % 8 / 2 * 4;
-            weights[k][column] = Numbers::number(read_pod<u32>(at), k % 2);
+            weights[k][column] = ElementType::number(read_pod<u32>(at), k % 2);
         }
     }
     for (int i = 0; i < 16; i++) {
@@ -121,7 +121,7 @@ void warp_product(f32* const* sums, const u32* const* left, const u8* shared, co
             row[column] = sums[g * 4 + column % 8 / 2][column / 8 * 4 + 2 * half + column % 2];
         }
         for (int k = 0; k < 16; k++) {
-            const f32 factor = Numbers::number(left[g * 4 + k % 8 / 2][half + k / 8 * 2], k % 2);
+            const f32 factor = ElementType::number(left[g * 4 + k % 8 / 2][half + k / 8 * 2], k % 2);
             for (int column = 0; column < 8 * COLUMNS; column++) row[column] += factor * weights[k][column];
         }
         for (int column = 0; column < 8 * COLUMNS; column++) {
@@ -129,9 +129,9 @@ void warp_product(f32* const* sums, const u32* const* left, const u8* shared, co
         }
     }
 }
-template <class Numbers, int COLUMNS>
+template <class ElementType, int COLUMNS>
 VZ_DEVICE void begin_product(f32 (&d)[COLUMNS][4], const u32 (&a)[4], u64 b) {
-    emulator::multiply_later({warp_product<Numbers, COLUMNS>, &d[0][0], a, b, 4 * COLUMNS});
+    emulator::multiply_later({warp_product<ElementType, COLUMNS>, &d[0][0], a, b, 4 * COLUMNS});
 }
 #endif
 
@@ -230,7 +230,7 @@ VZ_DEVICE void wait_for_arrival(Place arrival, int round) {
 template <class Base>
 struct WarpgroupTile : Base {
     typedef typename Base::Shape L;
-    typedef typename L::Numbers Numbers;
+    typedef typename L::ElementType ElementType;
     static constexpr u32 STEP_BYTES = L::COLUMN_16 * 512;
 
     u32 rows_of[2][L::ROW_TILES][4]; // of this step and the one before, which may be on its way
@@ -247,7 +247,7 @@ VZ_UNROLL
     VZ_DEVICE void multiply(u64 weights, int step) {
 VZ_UNROLL
         for (int i = 0; i < L::ROW_TILES; i++) {
-            begin_product<Numbers>(this->sums[i], rows_of[step % 2][i], weights + step * (STEP_BYTES >> 4));
+            begin_product<ElementType>(this->sums[i], rows_of[step % 2][i], weights + step * (STEP_BYTES >> 4));
         }
         end_products();
     }

@@ -30,7 +30,7 @@ VZ_DEVICE void for_path(const Row& row, i32 leaf, Body body) {
 }
 
 // Counts a visit and lays a virtual loss on the path to `leaf`. All lanes.
-VZ_DEVICE void take_off(const Row& row, i32 leaf) {
+VZ_DEVICE void apply_virtual_loss(const Row& row, i32 leaf) {
     for_path(row, leaf, [&](i32 n, i32 parent) {
         Node& node = row.nodes[n];
         node.visits += 1;
@@ -55,7 +55,7 @@ VZ_DEVICE f32 most_of_edges(const Row& row, i32 n, const Node& node) {
         }
         const Node& child = row.nodes[edge.child];
         const f32 upper = child.most_for(node.player);
-        open = open || child.news != 0 || upper >= 1.0f;
+        open = open || child.bounds_dirty != 0 || upper >= 1.0f;
         most = upper > most ? upper : most;
     }
     return __ballot_sync(ALL_LANES, open) != 0 ? 1.0f : largest_of(most);
@@ -63,10 +63,10 @@ VZ_DEVICE f32 most_of_edges(const Row& row, i32 n, const Node& node) {
 
 // Tells the decision node `parent` that the bounds of `child` have changed, and narrows its own. Returns whether they meet
 // now: its value is then the proven one. Both nodes come as they were; lane 0 alone writes. All lanes.
-VZ_DEVICE bool tell(const Row& row, i32 child, const Node& told, i32 parent, const Node& node) {
+VZ_DEVICE bool propagate_bounds(const Row& row, i32 child, const Node& told, i32 parent, const Node& node) {
     const f32 most = told.most_for(node.player);
     if (lane() == 0) {
-        row.nodes[child].news = 0;
+        row.nodes[child].bounds_dirty = 0;
         if (most <= -1.0f) row.value_sum(parent)[told.parent_edge].real = refuted();
     }
     VZ_SYNC(7);
@@ -83,7 +83,7 @@ VZ_DEVICE bool tell(const Row& row, i32 child, const Node& told, i32 parent, con
     return lower >= upper;
 }
 
-// The step from `child`, which is proven or has news, to its parent; the parent's own sums are not touched. The value so far
+// The step from `child`, which is proven or has bounds_dirty, to its parent; the parent's own sums are not touched. The value so far
 // is that of node `source`; returns the node whose value goes on from here. All lanes.
 VZ_DEVICE i32 speak(const Row& row, i32 child, const Node& told, i32 source, i32 visit, f32 undo) {
     const i32 parent = told.parent;
@@ -99,9 +99,9 @@ VZ_DEVICE i32 speak(const Row& row, i32 child, const Node& told, i32 source, i32
             sum = told.is_proven() && sum != refuted() ? value * (f32)visits : sum + (undo + value);
         }
     }
-    if (node.kind != DECISION || told.news == 0) return source;
+    if (node.kind != DECISION || told.bounds_dirty == 0) return source;
     VZ_SYNC(8); // every lane has read both nodes
-    return tell(row, child, told, parent, node) ? parent : source;
+    return propagate_bounds(row, child, told, parent, node) ? parent : source;
 }
 
 // Carries the value of `leaf` up to the root and adds it to `root_sum` [P]. `counted`: its visits were counted, and a loss
@@ -114,7 +114,7 @@ VZ_DEVICE void backup(const Row& row, i32 leaf, bool counted, f32* root_sum) {
         const i32 mine = climb(row, from);
         const bool here = mine != NO_NODE;
         const Node node = here ? row.nodes[mine] : new_node(NO_NODE, 0);
-        const bool speaks = node.parent != NO_NODE && (node.is_proven() || node.news != 0);
+        const bool speaks = node.parent != NO_NODE && (node.is_proven() || node.bounds_dirty != 0);
         const u32 speakers = __ballot_sync(ALL_LANES, speaks);
         const int speaker = speakers == 0 ? WARP : trailing_zeros(speakers);
         const f32* value = row.value(source);

@@ -5,7 +5,7 @@
 
 namespace search {
 
-// What all rows have done since they were last counted; see `Selected`.
+// What all rows have done since they were last counted; see `PassStats`.
 struct Totals {
     u64 passes, leaves, asked, simulations, depth_sum, depth_max;
     u64 unfinished; // rows with simulations left

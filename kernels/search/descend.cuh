@@ -29,7 +29,7 @@ VZ_DEVICE Settled settle_state(const Row& row, i32 n, const State& state, const 
 
 // Writes node `n` with its edges. `node` comes with its place in the tree; lane 0 has what `settled` says of `state`. Returns
 // whether the network must be asked. All lanes.
-VZ_DEVICE bool settle(const Rows& rows, const Row& row, i32 n, Node node, Settled settled, const State& state) {
+VZ_DEVICE bool init_node(const Rows& rows, const Row& row, i32 n, Node node, Settled settled, const State& state) {
     const Kind kind = (Kind)from_lane((u32)settled.kind, 0);
     const int num_edges = from_lane(settled.num_edges, 0);
     if (kind == NEW || kind == CHANCE) {
@@ -72,7 +72,7 @@ VZ_DEVICE int path_keys([[maybe_unused]] const Row& row, [[maybe_unused]] i32 n,
 
 // Makes the child of `parent` through `edge`, which becomes the last of the row's `count` nodes. Returns whether the network must be asked.
 // All lanes.
-VZ_DEVICE bool grow(const Rows& rows, const Row& row, u32 b, u32& count, i32 parent, int edge) {
+VZ_DEVICE bool add_child(const Rows& rows, const Row& row, u32 b, u32& count, i32 parent, int edge) {
     const i32 child = (i32)count;
     count += 1;
     Node node = new_node(parent, (u16)edge);
@@ -98,7 +98,7 @@ VZ_DEVICE bool grow(const Rows& rows, const Row& row, u32 b, u32& count, i32 par
         settled = settle_state(row, child, state, History{keys, num_played, path, num_path});
         *row.count = count;
     }
-    const bool asked = settle(rows, row, child, node, settled, state);
+    const bool asked = init_node(rows, row, child, node, settled, state);
 #if VZ_CHANCE_RUN > 0
     // Counts where no node fits below it.
     if (row.nodes[child].kind == CHANCE && lane() < VZ_PLAYERS) row.value(child)[lane()] = row.value(parent)[lane()];
@@ -109,7 +109,7 @@ VZ_DEVICE bool grow(const Rows& rows, const Row& row, u32 b, u32& count, i32 par
 // What selection at row `b`'s root needs: twin of `Roots::view`.
 VZ_DEVICE RootView root_view(const Rows& rows, u32 b, const RootRow& root, int num_edges) {
     const u64 first = (u64)b * PADDED;
-    RootView view{rows.noise + first, rows.base_visits + first, root.noise_fraction, 0};
+    RootView view{rows.noise + first, rows.base_visits + first, root.dirichlet_epsilon, 0};
     if (rows.rule == GUMBEL) {
         const u32 considered = smaller((u32)num_edges, rows.considered), simulation = root.budget - root.left;
         const u16* schedule = rows.tables + root.schedule + (u64)considered * root.schedule_len;
@@ -144,7 +144,7 @@ VZ_DEVICE Found find_leaf(
             at = level.child;
             continue;
         }
-        const bool asked = grow(rows, row, b, count, at, level.edge);
+        const bool asked = add_child(rows, row, b, count, at, level.edge);
         at = (i32)count - 1;
         if (row.nodes[at].kind != CHANCE) return Found{false, asked, at, depth + 1};
     }
@@ -176,7 +176,7 @@ VZ_DEVICE void select(const Rows& rows, u32 b) {
         if (found.collided) break;
         root.left -= 1;
         if (rows.num_leaves > 1) {
-            take_off(row, found.node);
+            apply_virtual_loss(row, found.node);
             VZ_SYNC(5);
         }
         push_leaf(rows, b, root, found.node, found.asked);

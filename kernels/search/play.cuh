@@ -14,8 +14,8 @@ static_assert(!(VZ_HIDDEN && VZ_USES_HISTORY), "a lane's history is that of its 
 // What the rows of a lane do after a pass.
 enum Task : u32 { SEARCH_ON = 0, PLANT_ANEW = 1, BEGIN_PLY = 2 };
 
-// Twin of `LaneRow`: one game in progress.
-struct LaneRow {
+// Twin of `SlotRow`: one game in progress.
+struct SlotRow {
     u64 lane;    // its number over the whole run
     u64 game;    // games finished in it
     u32 plies;   // played and dealt so far
@@ -35,7 +35,7 @@ struct PlayNumbers {
     u32 opening_plies;
     f32 opening_none;
     u32 temperature_plies;
-    f32 fast_fraction;
+    f32 playout_cap_prob;
     u32 num_starts;
 };
 
@@ -57,7 +57,7 @@ struct Start {
 // The lanes' arrays.
 struct Lanes {
     const PlayNumbers* play;
-    LaneRow* all;        // [N]
+    SlotRow* all;        // [N]
     State* positions;    // [N], where hands are hidden: the game as it is
     Decision* decisions; // as many as all passes of a call can make
     u32* num_decisions;
@@ -66,14 +66,14 @@ struct Lanes {
     const u8* trees;
 };
 
-#define VZ_LANES_ARGUMENTS                                                                                             \
-    const search::PlayNumbers *play, search::LaneRow *all, State *positions, search::Decision *decisions,              \
+#define VZ_GAME_SLOT_ARGUMENTS                                                                                             \
+    const search::PlayNumbers *play, search::SlotRow *all, State *positions, search::Decision *decisions,              \
         u32 *num_decisions, search::Summary *parts, const search::Start *starts, const u8 *trees
 #define VZ_LANES                                                                                                       \
     search::Lanes { play, all, positions, decisions, num_decisions, parts, starts, trees }
 
-// Twin of `Lane::key`.
-VZ_DEVICE RowKey lane_key(const PlayNumbers& play, const LaneRow& row, u64 determinisation) {
+// Twin of `GameSlot::key`.
+VZ_DEVICE RowKey slot_key(const PlayNumbers& play, const SlotRow& row, u64 determinisation) {
     return RowKey{play.seed, row.lane, row.game, determinisation, row.plies};
 }
 
@@ -85,8 +85,8 @@ struct Stepped {
 
     VZ_DEVICE History history() const { return History{keys, (int)num_keys, keys, 0}; }
 
-    // Twin of `Lane::step`.
-    VZ_DEVICE void step(LaneRow& row, u16 action) {
+    // Twin of `GameSlot::step`.
+    VZ_DEVICE void step(SlotRow& row, u16 action) {
         const u64 key = VZ_USES_HISTORY ? game_history_key(state) : 0;
         game_step(state, action, history());
         if (VZ_USES_HISTORY) keys[num_keys++] = key;
@@ -110,15 +110,15 @@ VZ_DEVICE_CALL u16 dealt_outcome(
 #endif
 }
 
-// Twin of `Lane::deal`. One lane.
-VZ_DEVICE_CALL void deal(const PlayNumbers& play, LaneRow& row, Stepped& game) {
+// Twin of `GameSlot::deal`. One lane.
+VZ_DEVICE_CALL void deal(const PlayNumbers& play, SlotRow& row, Stepped& game) {
     while (game_turn(game.state) == TURN_CHANCE) {
-        game.step(row, dealt_outcome(game.state, game.history(), lane_key(play, row, 0)));
+        game.step(row, dealt_outcome(game.state, game.history(), slot_key(play, row, 0)));
     }
 }
 
-// Twin of `Lane::open`: the lane's next game from its start, with its random opening. One lane.
-VZ_DEVICE_CALL void open_game(const PlayNumbers& play, LaneRow& row, Stepped& game) {
+// Twin of `GameSlot::open`: the lane's next game from its start, with its random opening. One lane.
+VZ_DEVICE_CALL void open_game(const PlayNumbers& play, SlotRow& row, Stepped& game) {
     const Key openings = Key::of(play.seed, Purpose::OPENING).with(row.lane).with(row.game);
     for (u64 attempt = 0;; attempt++) {
         game_init(game.state);
@@ -190,7 +190,7 @@ VZ_UNROLL
 }
 
 // Writes what lane `i` decides, and returns the action. Twin of `Shard::summarise` and `choose`.
-VZ_DEVICE u32 decide(const Rows& rows, const Lanes& lanes, u32 i, const LaneRow& row) {
+VZ_DEVICE u32 decide(const Rows& rows, const Lanes& lanes, u32 i, const SlotRow& row) {
     const PlayNumbers& play = *lanes.play;
     const u32 d = play.determinisations;
     const u32 number = from_lane(lane() == 0 ? atomicAdd(lanes.num_decisions, 1u) : 0u, 0);
@@ -206,7 +206,7 @@ VZ_DEVICE u32 decide(const Rows& rows, const Lanes& lanes, u32 i, const LaneRow&
         const u32 last = row.opening + play.temperature_plies;
         u32 place = out.summary.best;
         if (last < row.opening || row.plies < last) {
-            Stream stream = lane_key(play, row, 0).key(Purpose::ACT).stream();
+            Stream stream = slot_key(play, row, 0).key(Purpose::ACT).stream();
             place = (u32)stream.weighted(out.summary.policy, (int)out.summary.num_edges);
         }
         out.lane = i;
@@ -218,7 +218,7 @@ VZ_DEVICE u32 decide(const Rows& rows, const Lanes& lanes, u32 i, const LaneRow&
 }
 
 // The lane's game is over: the next one is opened where its rows are planted from.
-VZ_DEVICE void next_game(const Rows& rows, const Lanes& lanes, u32 i, LaneRow& row) {
+VZ_DEVICE void next_game(const Rows& rows, const Lanes& lanes, u32 i, SlotRow& row) {
     row.game += 1;
     row.task = PLANT_ANEW;
     if (lane() != 0) return;
@@ -229,8 +229,8 @@ VZ_DEVICE void next_game(const Rows& rows, const Lanes& lanes, u32 i, LaneRow& r
     rows.roots[first].num_history = game.num_keys;
 }
 
-// Plays `action` in lane `i` and deals what chance has to. Twin of `Lane::step` and `Lane::deal` with the rows' `advance`.
-VZ_DEVICE void play_ply(const Rows& rows, const Lanes& lanes, u32 i, LaneRow& row, u32 action) {
+// Plays `action` in lane `i` and deals what chance has to. Twin of `GameSlot::step` and `GameSlot::deal` with the rows' `advance`.
+VZ_DEVICE void play_ply(const Rows& rows, const Lanes& lanes, u32 i, SlotRow& row, u32 action) {
 #if VZ_HIDDEN
     // New hands are drawn for every ply, so no row keeps its tree.
     row.task = PLANT_ANEW;
@@ -257,7 +257,7 @@ VZ_DEVICE void play_ply(const Rows& rows, const Lanes& lanes, u32 i, LaneRow& ro
         if (lane() == 0) {
             const u64* keys = rows.history(i);
             const History history{keys, (int)rows.roots[i].num_history, keys, 0};
-            outcome = dealt_outcome(state, history, lane_key(*lanes.play, row, 0));
+            outcome = dealt_outcome(state, history, slot_key(*lanes.play, row, 0));
         }
         outcome = from_lane(outcome, 0);
         advance(rows, AdvanceCommand{i, outcome});
@@ -271,7 +271,7 @@ VZ_DEVICE void play_ply(const Rows& rows, const Lanes& lanes, u32 i, LaneRow& ro
 // What lane `i` does after a pass: nothing, or a ply, where all its rows are done. Twin of `Shard::finish_ply`.
 VZ_DEVICE_CALL void act(const Rows& rows, const Lanes& lanes, u32 i) {
     const u32 d = lanes.play->determinisations;
-    LaneRow row = lanes.all[i];
+    SlotRow row = lanes.all[i];
     row.passes += 1;
     row.task = SEARCH_ON;
     u32 left = 0;
@@ -313,7 +313,7 @@ VZ_DEVICE void clone_start(const Rows& rows, const Lanes& lanes, u32 b, const St
     move_items(row.states, (const State*)(from + start.states), count);
     move_items(rows.history(b), (const u64*)(from + start.history), (int)start.num_history);
     if (lane() == 0) *row.count = start.count;
-    park(rows, b, start.num_history);
+    deactivate(rows, b, start.num_history);
 }
 
 // Gives row `b` the tree that its lane's position begins with: twin of `Shard::begin_ply`.
@@ -327,7 +327,7 @@ VZ_DEVICE void plant_lane(const Rows& rows, const Lanes& lanes, u32 b, [[maybe_u
         game_determinise(position, larger(game_turn(position), 0), stream, state);
     }
     plant_state(rows, row, b, state, 0);
-    park(rows, b, 0);
+    deactivate(rows, b, 0);
 #else
     const u32 num_history = rows.roots[b].num_history;
     const State state = row.states[ROOT];
@@ -338,7 +338,7 @@ VZ_DEVICE void plant_lane(const Rows& rows, const Lanes& lanes, u32 b, [[maybe_u
         clone_start(rows, lanes, b, lanes.starts[start]);
     } else {
         plant_state(rows, row, b, state, num_history);
-        park(rows, b, num_history);
+        deactivate(rows, b, num_history);
     }
 #endif
 }
@@ -346,15 +346,15 @@ VZ_DEVICE void plant_lane(const Rows& rows, const Lanes& lanes, u32 b, [[maybe_u
 // Begins row `b`'s next ply where its lane has one. Twin of `Shard::begin_rows`.
 VZ_DEVICE_CALL void start_ply(const Rows& rows, const Lanes& lanes, u32 b) {
     const PlayNumbers& play = *lanes.play;
-    const LaneRow row = lanes.all[b / play.determinisations];
+    const SlotRow row = lanes.all[b / play.determinisations];
     if (row.task == SEARCH_ON) return;
-    const RowKey key = lane_key(play, row, b % play.determinisations);
+    const RowKey key = slot_key(play, row, b % play.determinisations);
     if (row.task == PLANT_ANEW) {
         plant_lane(rows, lanes, b, key);
         VZ_SYNC(24);
     }
-    Stream stream = lane_key(play, row, 0).key(Purpose::BUDGET).stream();
-    const bool fast = play.fast_fraction > 0.0f && stream.uniform() < play.fast_fraction;
+    Stream stream = slot_key(play, row, 0).key(Purpose::BUDGET).stream();
+    const bool fast = play.playout_cap_prob > 0.0f && stream.uniform() < play.playout_cap_prob;
     const u32 simulations = fast ? play.fast_simulations : play.simulations;
     begin(rows, BeginCommand{b, simulations, fast ? 0u : 1u, fast ? play.fast_schedule : play.schedule, key});
 }

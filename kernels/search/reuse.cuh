@@ -6,7 +6,7 @@
 
 namespace search {
 
-// Numbers the nodes below `top` (itself included) in index order, 32 at a time; returns how many there are. A parent's index
+// ElementType the nodes below `top` (itself included) in index order, 32 at a time; returns how many there are. A parent's index
 // is below its child's, so it is numbered before, or is among the same 32.
 VZ_DEVICE u32 mark_subtree(const Row& row, i32 top, i32 count, i32* targets) {
     for (i32 n = lane(); n < top; n += WARP) targets[n] = NO_NODE;

@@ -32,12 +32,12 @@ VZ_DEVICE f32 draw_noise(const Rows& rows, const RowKey& key, int num_edges, f32
         return 0.0f;
     }
     VZ_SYNC(10); // one lane draws, since rejection makes the draws one sequence
-    const f32 alpha = rows.noise_alpha > 0.0f ? rows.noise_alpha : 10.0f / (f32)larger(num_edges, 1);
+    const f32 alpha = rows.dirichlet_alpha > 0.0f ? rows.dirichlet_alpha : 10.0f / (f32)larger(num_edges, 1);
     if (lane() == 0) {
         Stream stream = key.key(Purpose::ROOT_NOISE).stream();
         stream.dirichlet(alpha, noise, num_edges);
     }
-    return rows.noise_fraction;
+    return rows.dirichlet_epsilon;
 }
 
 // Twin of `Roots::reset_value_sum`.
@@ -79,10 +79,10 @@ VZ_DEVICE_CALL void begin(const Rows& rows, const BeginCommand& command) {
     root.schedule = command.schedule;
     root.schedule_len = command.simulations;
     reset_value_sum(row, node, rows.root_sum(b));
-    root.noise_fraction = 0.0f;
+    root.dirichlet_epsilon = 0.0f;
     f32* noise = rows.noise + first;
     if (command.noisy != 0) {
-        root.noise_fraction = draw_noise(rows, command.key, node.num_edges, noise);
+        root.dirichlet_epsilon = draw_noise(rows, command.key, node.num_edges, noise);
     } else {
         for_own_edges([&](int, int e) { noise[e] = 0.0f; });
     }
@@ -179,7 +179,7 @@ VZ_UNROLL
 VZ_DEVICE int improved_policy(
     const Rows& rows, f32 own_value, const RootView& view, const RootEdges& root, Reals& policy
 ) {
-    const Improved improved(rows, root.edges, own_value);
+    const CompletedQ improved(rows, root.edges, own_value);
     improved.weights(root.edges, policy);
     if (!normalise(policy)) root.copy_priors(policy);
     Reals scores;

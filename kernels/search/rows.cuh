@@ -1,4 +1,4 @@
-// Twin of src/backend/cpu/rows.rs and of `CpuBackend`'s plant, advance and park: what follows a pass's forward, and what
+// Twin of src/backend/cpu/rows.rs and of `CpuBackend`'s set_root, advance and deactivate: what follows a pass's forward, and what
 // keeps a row's tree from ply to ply. All functions: all lanes.
 #pragma once
 #include "search/descend.cuh"
@@ -27,11 +27,11 @@ VZ_DEVICE_CALL void plant_state(const Rows& rows, const Row& row, u32 b, const S
         settled = settle_state(row, ROOT, state, History{keys, (int)num_history, keys, 0});
         *row.count = 1;
     }
-    settle(rows, row, ROOT, new_node(NO_NODE, 0), settled, state);
+    init_node(rows, row, ROOT, new_node(NO_NODE, 0), settled, state);
 }
 
 // Stops row `b`.
-VZ_DEVICE void park(const Rows& rows, u32 b, u32 num_history) {
+VZ_DEVICE void deactivate(const Rows& rows, u32 b, u32 num_history) {
     if (lane() != 0) return;
     RootRow& root = rows.roots[b];
     root.finish();
@@ -40,14 +40,14 @@ VZ_DEVICE void park(const Rows& rows, u32 b, u32 num_history) {
 }
 
 // Gives a row a new tree at `state`.
-VZ_DEVICE void plant(const Rows& rows, const PlantCommand& command, const State& given, const u64* history) {
+VZ_DEVICE void set_root(const Rows& rows, const PlantCommand& command, const State& given, const u64* history) {
     const u32 b = command.row;
     u64* keys = rows.history(b);
     for (u32 i = lane(); i < command.num_history; i += WARP) keys[i] = history[command.first_key + i];
     VZ_SYNC(17);
     const State state = given;
     plant_state(rows, rows.row(b), b, state, command.num_history);
-    park(rows, b, command.num_history);
+    deactivate(rows, b, command.num_history);
 }
 
 // The first root edge with this action, or NO_PLACE.
@@ -103,7 +103,7 @@ VZ_DEVICE_CALL void advance(const Rows& rows, const AdvanceCommand& command) {
     const bool kept = keep(rows, row, b, command.action);
     VZ_SYNC(18); // every lane has read the old tree
     if (!kept) plant_state(rows, row, b, state, num_history);
-    park(rows, b, num_history);
+    deactivate(rows, b, num_history);
 }
 
 // Backs all leaves of row `b`'s pass up.

@@ -17,7 +17,7 @@ struct Level {
 struct RootView {
     const f32* noise;
     const i32* base_visits;
-    f32 noise_fraction;
+    f32 dirichlet_epsilon;
     i32 considered_visits;
 };
 
@@ -61,7 +61,7 @@ VZ_UNROLL
         if (root != nullptr) {
             const int e = edge_in(slice);
             const f32 noise = PADDED % WIDTH == 0 || e < PADDED ? root->noise[e] : 0.0f;
-            const f32 share = root->noise_fraction;
+            const f32 share = root->dirichlet_epsilon;
             p = (1.0f - share) * p + share * noise;
         }
         const f32 q = mean_value(edge.visits, edge.value_sum, unvisited);
@@ -72,13 +72,13 @@ VZ_UNROLL
 }
 
 // Completed Q and the improved policy of one decision node.
-struct Improved {
+struct CompletedQ {
     f32 visits;
     f32 scale;
     f32 mixed;
 
-    // Twin of `Improved::of`.
-    VZ_DEVICE Improved(const Rows& rows, const Edges& edges, f32 own_value) {
+    // Twin of `CompletedQ::of`.
+    VZ_DEVICE CompletedQ(const Rows& rows, const Edges& edges, f32 own_value) {
         Sum mass, weighted;
         i32 sum = 0, most = 0;
 VZ_UNROLL
@@ -127,7 +127,7 @@ VZ_UNROLL
 
 // The edge that Gumbel search takes below the root: argmax of the improved policy less the share of visits.
 VZ_DEVICE int gumbel_edge(const Rows& rows, const Edges& edges, f32 own_value) {
-    const Improved improved(rows, edges, own_value);
+    const CompletedQ improved(rows, edges, own_value);
     f32 weights[SLICES];
     const f32 total = improved.weights(edges, weights);
     // Where only edges of prior 0 are left, the least visited one is taken.
@@ -148,7 +148,7 @@ VZ_UNROLL
 VZ_DEVICE void gumbel_scores(
     const Rows& rows, const Edges& edges, f32 own_value, const RootView& root, f32 (&out)[SLICES]
 ) {
-    const Improved improved(rows, edges, own_value);
+    const CompletedQ improved(rows, edges, own_value);
 VZ_UNROLL
     for (int slice = 0; slice < SLICES; slice++) {
         const int e = edge_in(slice);
@@ -203,7 +203,7 @@ VZ_DEVICE int root_edge(
     const Rows& rows, const Row& row, const Node& node, const Edges& edges, const RootView& root
 ) {
     if (rows.rule == GUMBEL) return gumbel_root_edge(rows, edges, row.value(ROOT)[node.player], root);
-    return puct_edge(rows, node, edges, root.noise_fraction > 0.0f ? &root : nullptr);
+    return puct_edge(rows, node, edges, root.dirichlet_epsilon > 0.0f ? &root : nullptr);
 }
 
 // Takes one edge down from node `n` of a row of `count` nodes. `chance_key` is the row's key of this simulation for sampled outcomes.

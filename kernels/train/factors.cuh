@@ -183,7 +183,7 @@ VZ_UNROLL
         }
     }
 
-    // Begins to bring the next step.
+    // Begins to load_async the next step.
     VZ_DEVICE void fetch(Place to) {
         const bool inside = !depth.ended(shape);
         const u32 bit = shape.bit(depth.tap);
@@ -230,7 +230,7 @@ VZ_UNROLL
         }
     }
 
-    // Begins to bring the next step.
+    // Begins to load_async the next step.
     VZ_DEVICE void fetch(Place to) {
 VZ_UNROLL
         for (int l = 0; l < P::LINE_COPIES; l++) {
@@ -273,7 +273,7 @@ struct MatrixLines {
         first = matrix + (u64)line * columns + column;
     }
 
-    // Begins to bring the next step.
+    // Begins to load_async the next step.
     VZ_DEVICE void fetch(Place to) {
 VZ_UNROLL
         for (int l = 0; l < P::LINE_COPIES; l++) {

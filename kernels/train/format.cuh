@@ -5,7 +5,7 @@
 
 namespace train {
 
-// Numbers that a thread reads or writes at once; rows of all arrays are whole vectors.
+// ElementType that a thread reads or writes at once; rows of all arrays are whole vectors.
 constexpr int VEC = 8;
 // In a map of places: there is none.
 constexpr u32 NOWHERE = 0xFFFFFFFFu;

@@ -36,7 +36,7 @@ struct Logits {
     Element* gradient;
 };
 
-// Turns row `row` of the logits into the gradient of its cross-entropy; gives the cross-entropy and the target's entropy. Illegal
+// ShardQueue row `row` of the logits into the gradient of its cross-entropy; gives the cross-entropy and the target's entropy. Illegal
 // actions take no part.
 VZ_DEVICE void policy_loss(
     const Targets& targets, f32 loss_scale, u32 row, f32 share, const Logits& all, f64& cross_entropy, f64& entropy
@@ -81,7 +81,7 @@ VZ_DEVICE void policy_loss(
     entropy = warp_sum(entropy);
 }
 
-// Turns row `row` of values [B, value_width], before the hyperbolic tangent, into the gradient of their mean squared error
+// ShardQueue row `row` of values [B, value_width], before the hyperbolic tangent, into the gradient of their mean squared error
 // after it; gives that error.
 VZ_DEVICE f64 value_loss(
     const Targets& targets, f32 loss_scale, u32 row, f32 scale, const f32* values, u32 value_width, Element* gradient

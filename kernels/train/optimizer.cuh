@@ -4,7 +4,7 @@
 
 namespace train {
 
-// Numbers of the gradient that one block squares.
+// ElementType of the gradient that one block squares.
 constexpr u32 SQUARED = 4096;
 
 // One block a part of the gradient: the sum of its squares.

@@ -44,11 +44,11 @@ struct Step {
 constexpr bool BY_TENSOR_CORES = false;
 #else
 #if VZ_TRAIN_FORMAT == 1
-typedef net::Bf16 Numbers;
+typedef net::Bf16 ElementType;
 #else
-typedef net::F16 Numbers;
+typedef net::F16 ElementType;
 #endif
-constexpr bool BY_TENSOR_CORES = net::TENSOR_CORES<Numbers>;
+constexpr bool BY_TENSOR_CORES = net::TENSOR_CORES<ElementType>;
 #endif
 
 // Four 8 x 8 blocks of 16-bit numbers, turned: lanes 8 i .. 8 i + 7 say where the lines of block i are; lane l gets of each the
@@ -135,8 +135,8 @@ VZ_UNROLL
             for (int i = 0; i < ROW_TILES; i++) {
 VZ_UNROLL
                 for (int j = 0; j < COLUMN_TILES; j++) {
-                    net::multiply_add<Numbers>(at[i][2 * j], a[i], b[j][0], b[j][1]);
-                    net::multiply_add<Numbers>(at[i][2 * j + 1], a[i], b[j][2], b[j][3]);
+                    net::multiply_add<ElementType>(at[i][2 * j], a[i], b[j][0], b[j][1]);
+                    net::multiply_add<ElementType>(at[i][2 * j + 1], a[i], b[j][2], b[j][3]);
                 }
             }
         }

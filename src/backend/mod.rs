@@ -2,12 +2,12 @@
 //! [`crate::search::simulate`] asks for. The game's type ends here: above, states are bytes.
 
 pub mod plan;
-pub mod lanes;
+pub mod device_selfplay;
 pub mod times; // where it goes on a device
 pub mod cpu;
 pub mod split; // rows on several devices
 pub mod kernels;
-mod twins;
+mod leaf_dedup;
 pub mod reference;
 
 use crate::batch::AnyGame;
@@ -19,7 +19,7 @@ use crate::net::NetParts;
 use crate::search::eval_cache::EvalCache;
 use crate::search::root::{Exploration, RootSummary, RowKey};
 use crate::tree::Tree;
-use lanes::{Copied, Decided, LaneStart, Lead, PlayPlan};
+use device_selfplay::{Copied, Decided, PassDriver, PlayPlan, SlotStart};
 use std::sync::Arc;
 use times::PassParts;
 
@@ -78,7 +78,7 @@ pub fn cpu_backend_on(game: &dyn AnyGame, plan: plan::BackendPlan, isa: Isa) -> 
 
 /// Where a selection begins and how far it goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reach {
+pub struct RowBudget {
     /// The row that it begins with; after the last row it goes on with the first.
     pub first: usize,
     /// The most rows that it goes through.
@@ -87,14 +87,14 @@ pub struct Reach {
     pub evaluations: usize,
 }
 
-impl Reach {
+impl RowBudget {
     /// Through all rows once.
     pub const ALL: Self = Self { first: 0, rows: usize::MAX, evaluations: usize::MAX };
 }
 
 /// What one selection gave.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Selected {
+pub struct PassStats {
     /// Rows that it went through, with or without anything to select.
     pub visited: usize,
     /// Rows that selected anything.
@@ -139,7 +139,7 @@ pub struct PlyPlan {
 
 /// States and trees of B rows.
 ///
-/// A row's life: [`Backend::plant`] or [`Backend::plant_snapshot`], then for every ply [`Backend::begin`], passes until
+/// A row's life: [`Backend::set_root`] or [`Backend::set_root_tree`], then for every ply [`Backend::begin`], passes until
 /// [`Backend::is_done`], [`Backend::summarise`], [`Backend::advance`].
 pub trait Backend: Send {
     /// The sizes of the game.
@@ -153,10 +153,10 @@ pub trait Backend: Send {
     fn set_eval_cache(&mut self, _cache: Arc<EvalCache>) {}
 
     /// Gives row `b` a new tree at `state`, where a player must be to move. `history`: keys of the positions before it.
-    fn plant(&mut self, b: usize, state: &[u8], history: &[u64]);
+    fn set_root(&mut self, b: usize, state: &[u8], history: &[u64]);
 
     /// Gives row `b` a copy of `snapshot`.
-    fn plant_snapshot(&mut self, b: usize, snapshot: &Snapshot);
+    fn set_root_tree(&mut self, b: usize, snapshot: &Snapshot);
 
     /// A copy of row `b`, its `limit` most visited nodes.
     fn snapshot(&mut self, b: usize, limit: usize) -> Snapshot;
@@ -173,11 +173,11 @@ pub trait Backend: Send {
     }
 
     /// Stops row `b`: no passes touch it until the next [`Backend::begin`].
-    fn park(&mut self, b: usize);
+    fn deactivate(&mut self, b: usize);
 
     /// Selects up to L leaves in every row that has simulations left, and makes the new nodes. A backend that takes row after row
     /// does so within `reach`, through none twice; one that takes all rows at once does so every time.
-    fn select(&mut self, reach: Reach) -> Selected;
+    fn select(&mut self, reach: RowBudget) -> PassStats;
 
     /// Writes what the network is to see: `[M, F]`, the leaves in the order in which the selection went through their rows.
     fn observe(&mut self, obs: &mut [f32]);
@@ -226,7 +226,12 @@ pub trait Backend: Send {
     ///
     /// # Errors
     /// What the device says.
-    fn simulate_same(&mut self, _logits: &[f32], _values: &[f32], _passes: u32) -> Result<Option<Selected>> {
+    fn simulate_constant_net(
+        &mut self,
+        _logits: &[f32],
+        _values: &[f32],
+        _passes: u32,
+    ) -> Result<Option<PassStats>> {
         Ok(None)
     }
 
@@ -234,7 +239,7 @@ pub trait Backend: Send {
     ///
     /// # Errors
     /// What the network and the device say.
-    fn simulate_beside(&mut self, _passes: u32) -> Result<Option<Selected>> {
+    fn simulate_resident(&mut self, _passes: u32) -> Result<Option<PassStats>> {
         Ok(None)
     }
 
@@ -243,26 +248,26 @@ pub trait Backend: Send {
     ///
     /// # Errors
     /// What the network and the device say.
-    fn passes_in_parts(&mut self, _passes: u32) -> Result<Option<PassParts>> {
+    fn profile_passes(&mut self, _passes: u32) -> Result<Option<PassParts>> {
         Ok(None)
     }
 
-    /// Takes over the lanes of self-play, whose rows are planted and begun: every whole pass then ends with what
+    /// Takes over the game slots of self-play, whose rows are planted and begun: every whole pass then ends with what
     /// [`crate::selfplay`] does where a search is over, by the backend itself. `starts`: the trees that new games are cloned
-    /// from, by their roots. [`Lead::Caller`], with nothing done, where the backend must be led.
+    /// from, by their roots. [`PassDriver::Caller`], with nothing done, where the backend must be led.
     ///
     /// # Errors
     /// What the device says.
-    fn take_lanes(
+    fn attach_selfplay(
         &mut self,
         _plan: &PlayPlan,
-        _lanes: &[LaneStart<'_>],
+        _lanes: &[SlotStart<'_>],
         _starts: &RootCache,
-    ) -> Result<Lead> {
-        Ok(Lead::Caller)
+    ) -> Result<PassDriver> {
+        Ok(PassDriver::Caller)
     }
 
-    /// Ends a pass that was led through its parts, in the lanes that were taken over.
+    /// Ends a pass that was led through its parts, in the game slots that were taken over.
     ///
     /// # Errors
     /// What the device says.
@@ -270,11 +275,11 @@ pub trait Backend: Send {
         Ok(())
     }
 
-    /// Adds what was decided in the lanes taken over since the last call to `out`, in any order.
+    /// Adds what was decided in the game slots taken over since the last call to `out`, in any order.
     ///
     /// # Errors
     /// What the device says.
-    fn take_decided(&mut self, _out: &mut Vec<Decided>) -> Result<()> {
+    fn drain_decisions(&mut self, _out: &mut Vec<Decided>) -> Result<()> {
         Ok(())
     }
 

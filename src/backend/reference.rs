@@ -3,7 +3,7 @@
 //! Every ply is searched in a new tree: nothing is kept of the played subtree, and a snapshot is its root alone.
 
 use super::plan::BackendPlan;
-use super::{Backend, PlyPlan, Reach, Selected, Snapshot};
+use super::{Backend, PassStats, PlyPlan, RowBudget, Snapshot};
 use crate::game::{Game, Sizes};
 use crate::search::reference::ReferenceSearch;
 use crate::search::root::RootSummary;
@@ -33,19 +33,19 @@ impl<G: Game> Backend for ReferenceBackend<G> {
         self.rows.len()
     }
 
-    fn plant(&mut self, b: usize, state: &[u8], history: &[u64]) {
-        self.rows[b].plant(bytemuck::pod_read_unaligned(state), history);
+    fn set_root(&mut self, b: usize, state: &[u8], history: &[u64]) {
+        self.rows[b].set_root(bytemuck::pod_read_unaligned(state), history);
     }
 
-    fn plant_snapshot(&mut self, b: usize, snapshot: &Snapshot) {
-        self.plant(b, &snapshot.states[..size_of::<G::State>()], &snapshot.history);
+    fn set_root_tree(&mut self, b: usize, snapshot: &Snapshot) {
+        self.set_root(b, &snapshot.states[..size_of::<G::State>()], &snapshot.history);
     }
 
     fn snapshot(&mut self, b: usize, _limit: usize) -> Snapshot {
         let shape =
             TreeShape { rows: 1, nodes: 1, edges: self.sizes.tree_edges(), players: self.sizes.num_players };
         let mut tree = Tree::new(shape);
-        tree.row_mut(0).plant();
+        tree.row_mut(0).set_root();
         let row = &self.rows[b];
         let states = bytemuck::bytes_of(row.root_state()).to_vec();
         Snapshot { tree, states, history: row.root_history().to_vec() }
@@ -59,12 +59,12 @@ impl<G: Game> Backend for ReferenceBackend<G> {
         self.rows[b].is_done()
     }
 
-    fn park(&mut self, b: usize) {
-        self.rows[b].park();
+    fn deactivate(&mut self, b: usize) {
+        self.rows[b].deactivate();
     }
 
-    fn select(&mut self, _reach: Reach) -> Selected {
-        let mut out = Selected { visited: self.rows.len(), ..Selected::default() };
+    fn select(&mut self, _reach: RowBudget) -> PassStats {
+        let mut out = PassStats { visited: self.rows.len(), ..PassStats::default() };
         self.rows.iter_mut().for_each(|row| row.select(&mut out));
         out
     }

@@ -3,10 +3,10 @@
 //! Random numbers are keyed by the game that they are for and no row looks at another, so games are those of one device to the
 //! bit, however they are split. Whole passes run at the same time on all devices, a thread each, with no word between them.
 
-use super::lanes::{Copied, Decided, LaneStart, Lead, PlayPlan};
+use super::device_selfplay::{Copied, Decided, PassDriver, PlayPlan, SlotStart};
 use super::plan::BackendPlan;
 use super::times::PassParts;
-use super::{Backend, PlyPlan, Reach, RootCache, Selected, Snapshot};
+use super::{Backend, PassStats, PlyPlan, RootCache, RowBudget, Snapshot};
 use crate::config::DeviceName;
 use crate::error::{Error, Result};
 use crate::game::Sizes;
@@ -26,7 +26,7 @@ struct Part {
     backend: Box<dyn Backend>,
     rows: Range<usize>,
     /// The pass that is led through its parts.
-    selected: Selected,
+    selected: PassStats,
 }
 
 /// B rows on several devices.
@@ -58,7 +58,7 @@ impl SplitBackend {
             let rows = d * (games * i / num)..d * (games * (i + 1) / num);
             let params = SearchParams { devices: device.into(), ..plan.params };
             let made = make(device, BackendPlan { rows: rows.len(), params, ..plan });
-            (device, made.map(|backend| Part { device, backend, rows, selected: Selected::default() }))
+            (device, made.map(|backend| Part { device, backend, rows, selected: PassStats::default() }))
         });
         let parts = all_of(made.collect(), d)?;
         let sizes = *parts[0].backend.sizes();
@@ -130,7 +130,7 @@ impl Part {
     }
 }
 
-impl Selected {
+impl PassStats {
     fn join(self, other: Self) -> Self {
         Self {
             visited: self.visited + other.visited,
@@ -182,8 +182,8 @@ fn alike<T>(answers: Vec<Option<T>>) -> Result<Option<Vec<T>>> {
     }
 }
 
-fn sum(parts: Option<Vec<Selected>>) -> Option<Selected> {
-    parts.map(|parts| parts.into_iter().fold(Selected::default(), Selected::join))
+fn sum(parts: Option<Vec<PassStats>>) -> Option<PassStats> {
+    parts.map(|parts| parts.into_iter().fold(PassStats::default(), PassStats::join))
 }
 
 impl Backend for SplitBackend {
@@ -199,14 +199,14 @@ impl Backend for SplitBackend {
         self.parts.iter_mut().for_each(|part| part.backend.set_eval_cache(cache.clone()));
     }
 
-    fn plant(&mut self, b: usize, state: &[u8], history: &[u64]) {
+    fn set_root(&mut self, b: usize, state: &[u8], history: &[u64]) {
         let (backend, b) = self.at_mut(b);
-        backend.plant(b, state, history);
+        backend.set_root(b, state, history);
     }
 
-    fn plant_snapshot(&mut self, b: usize, snapshot: &Snapshot) {
+    fn set_root_tree(&mut self, b: usize, snapshot: &Snapshot) {
         let (backend, b) = self.at_mut(b);
-        backend.plant_snapshot(b, snapshot);
+        backend.set_root_tree(b, snapshot);
     }
 
     fn snapshot(&mut self, b: usize, limit: usize) -> Snapshot {
@@ -228,14 +228,14 @@ impl Backend for SplitBackend {
         self.parts.iter().any(|part| part.backend.any_done())
     }
 
-    fn park(&mut self, b: usize) {
+    fn deactivate(&mut self, b: usize) {
         let (backend, b) = self.at_mut(b);
-        backend.park(b);
+        backend.deactivate(b);
     }
 
-    fn select(&mut self, _reach: Reach) -> Selected {
-        self.parts.par_iter_mut().for_each(|part| part.selected = part.backend.select(Reach::ALL));
-        self.parts.iter().fold(Selected::default(), |all, part| all.join(part.selected))
+    fn select(&mut self, _reach: RowBudget) -> PassStats {
+        self.parts.par_iter_mut().for_each(|part| part.selected = part.backend.select(RowBudget::ALL));
+        self.parts.iter().fold(PassStats::default(), |all, part| all.join(part.selected))
     }
 
     fn observe(&mut self, obs: &mut [f32]) {
@@ -287,52 +287,62 @@ impl Backend for SplitBackend {
         Ok(alike(taken)?.is_some())
     }
 
-    fn simulate_same(&mut self, logits: &[f32], values: &[f32], passes: u32) -> Result<Option<Selected>> {
-        let done = self.at_once(|part| part.backend.simulate_same(logits, values, passes))?;
+    fn simulate_constant_net(
+        &mut self,
+        logits: &[f32],
+        values: &[f32],
+        passes: u32,
+    ) -> Result<Option<PassStats>> {
+        let done = self.at_once(|part| part.backend.simulate_constant_net(logits, values, passes))?;
         alike(done).map(sum)
     }
 
-    fn simulate_beside(&mut self, passes: u32) -> Result<Option<Selected>> {
-        let done = self.at_once(|part| part.backend.simulate_beside(passes))?;
+    fn simulate_resident(&mut self, passes: u32) -> Result<Option<PassStats>> {
+        let done = self.at_once(|part| part.backend.simulate_resident(passes))?;
         alike(done).map(sum)
     }
 
     /// The seconds of the slowest device, part by part; kernels of all devices together.
-    fn passes_in_parts(&mut self, passes: u32) -> Result<Option<PassParts>> {
-        let parts = alike(self.at_once(|part| part.backend.passes_in_parts(passes))?)?;
+    fn profile_passes(&mut self, passes: u32) -> Result<Option<PassParts>> {
+        let parts = alike(self.at_once(|part| part.backend.profile_passes(passes))?)?;
         Ok(parts.and_then(|all| all.into_iter().reduce(PassParts::beside)))
     }
 
-    fn take_lanes(&mut self, plan: &PlayPlan, lanes: &[LaneStart<'_>], starts: &RootCache) -> Result<Lead> {
+    fn attach_selfplay(
+        &mut self,
+        plan: &PlayPlan,
+        slots: &[SlotStart<'_>],
+        starts: &RootCache,
+    ) -> Result<PassDriver> {
         let d = self.rows_per_game;
-        if lanes.len() * d != self.rows() || plan.determinisations != d {
+        if slots.len() * d != self.rows() || plan.determinisations != d {
             return Err(Error::Mismatch {
                 what: "games of rows on several devices".into(),
-                found: format!("{} of {} rows each", lanes.len(), plan.determinisations),
+                found: format!("{} of {} rows each", slots.len(), plan.determinisations),
                 expected: format!("{} of {d}", self.rows() / d),
             });
         }
         let taken = self.at_once(|part| {
-            let lanes = &lanes[part.rows.start / d..part.rows.end / d];
-            part.backend.take_lanes(plan, lanes, starts).map(|lead| match lead {
-                Lead::Caller => None,
-                Lead::Backend { most_passes } => Some(most_passes),
+            let slots = &slots[part.rows.start / d..part.rows.end / d];
+            part.backend.attach_selfplay(plan, slots, starts).map(|lead| match lead {
+                PassDriver::Caller => None,
+                PassDriver::Backend { most_passes } => Some(most_passes),
             })
         })?;
         let least = alike(taken)?.and_then(|passes| passes.into_iter().min());
-        Ok(least.map_or(Lead::Caller, |most_passes| Lead::Backend { most_passes }))
+        Ok(least.map_or(PassDriver::Caller, |most_passes| PassDriver::Backend { most_passes }))
     }
 
     fn act(&mut self) -> Result<()> {
         self.parts.par_iter_mut().try_for_each(|part| part.backend.act())
     }
 
-    fn take_decided(&mut self, out: &mut Vec<Decided>) -> Result<()> {
+    fn drain_decisions(&mut self, out: &mut Vec<Decided>) -> Result<()> {
         let d = self.rows_per_game;
         let decided = self.at_once(|part| {
             let mut decided = Vec::new();
-            part.backend.take_decided(&mut decided)?;
-            decided.iter_mut().for_each(|one| one.lane += part.rows.start / d);
+            part.backend.drain_decisions(&mut decided)?;
+            decided.iter_mut().for_each(|one| one.slot += part.rows.start / d);
             Ok(decided)
         })?;
         out.extend(decided.into_iter().flatten());

@@ -23,7 +23,7 @@ Examples:
 
 Per row: simulations/s, moves/s, speed-up over the fewest games, share of time in select, forward,
 expand, backup and the rest, positions/s of the bare forward and the fraction of it reached, depths,
-idle lanes and peak memory; on a GPU also the bytes copied between it and the host, within passes and
+idle slots and peak memory; on a GPU also the bytes copied between it and the host, within passes and
 in all per move. Where the network is beside the trees, the shares and the bare forward are those of
 some passes whose parts are waited for one by one, and kernels are timed too: `busy` is the share of
 the time that they run, and the JSON names them all. Where only the network is on a GPU, so are the

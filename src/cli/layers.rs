@@ -142,13 +142,17 @@ mod tests {
     fn later_layers_win() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("c.toml");
-        let text = "[game]\nname = 'tic_tac_toe'\n[search]\nleaves = 3\nconsidered = 5\nsimulations = 9\n";
+        let text = "[game]\nname = 'tic_tac_toe'\n[search]\nleaves = 3\nmax_num_considered_actions = 5\nsimulations = 9\n";
         std::fs::write(&path, text).expect("written");
-        let args =
-            ConfigArgs { game: None, config: Some(path), set: vec!["search.considered=6".to_string()] };
+        let args = ConfigArgs {
+            game: None,
+            config: Some(path),
+            set: vec!["search.max_num_considered_actions=6".to_string()],
+        };
         let flags = [("search.simulations", Some("11".to_string())), ("run.seed", None)];
         let config = args.resolve(Base::BuiltIn, &flags).expect("valid");
-        let search = (config.search.leaves, config.search.considered, config.search.simulations);
+        let search =
+            (config.search.leaves, config.search.max_num_considered_actions, config.search.simulations);
         assert_eq!(search, (3, 6, 11));
         let built_in = built_in_config("tic_tac_toe").expect("built in");
         let built_in = Layers::default().text(built_in, "t").and_then(Layers::resolve).expect("valid");

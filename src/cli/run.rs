@@ -85,7 +85,7 @@ impl RunArgs {
 /// # Errors
 /// As [`Run::start`], [`Run::resume`] and [`Run::go`].
 pub fn execute(args: RunArgs, verbosity: Verbosity) -> Result<()> {
-    let mut voice = Progress::new(verbosity);
+    let mut progress = Progress::new(verbosity);
     let stop = stop_on_interrupt()?;
     let mut run = match &args.resume {
         Some(dir) => {
@@ -94,18 +94,18 @@ pub fn execute(args: RunArgs, verbosity: Verbosity) -> Result<()> {
             let config = args.resolve(Base::Saved { text: &text, origin: "the run's configuration" })?;
             check_same_run(&saved, &config)?;
             let threads = start_threads(config.run.threads);
-            describe(&config, dir, threads, &voice)?;
+            describe(&config, dir, threads, &progress)?;
             Run::resume(config, dir, threads)?
         }
         None => {
             let config = args.resolve(Base::BuiltIn)?;
             let dir = args.out.clone().unwrap_or_else(|| default_dir(config.game_name()));
             let threads = start_threads(config.run.threads);
-            describe(&config, &dir, threads, &voice)?;
+            describe(&config, &dir, threads, &progress)?;
             Run::start(config, &dir, threads)?
         }
     };
-    run.go(&mut voice, &stop)
+    run.go(&mut progress, &stop)
 }
 
 /// A flag that Ctrl-C (or a terminate signal) sets; the second one ends the program at once.
@@ -128,11 +128,11 @@ fn default_dir(game: &str) -> PathBuf {
     free.unwrap_or_else(|| folder.join(game))
 }
 
-fn describe(config: &Config, dir: &Path, threads: usize, voice: &Progress) -> Result<()> {
+fn describe(config: &Config, dir: &Path, threads: usize, progress: &Progress) -> Result<()> {
     let game = any_game(config.game_name(), &config.game_options())?;
     let memory = MemoryPlan::new(config, game.as_ref());
     let (net, search) = (&config.net, &config.search);
-    voice.note(&format!(
+    progress.note(&format!(
         "{}: {} games at once, {} simulations ({:?}), network {:?} {}x{}, {} threads, seed {}, folder {}",
         game.name(),
         config.selfplay.games,
@@ -145,7 +145,7 @@ fn describe(config: &Config, dir: &Path, threads: usize, voice: &Progress) -> Re
         config.run.seed,
         dir.display()
     ))?;
-    voice.note(&format!("memory: {}", memory.describe()))
+    progress.note(&format!("memory: {}", memory.describe()))
 }
 
 /// Refuses to resume a run as something else.

@@ -38,9 +38,9 @@ impl Config {
         within("search.c_init", s.c_init, 0.0..=100.0)?;
         within("search.c_base", s.c_base, 1.0..=1e9)?;
         within("search.fpu_reduction", s.fpu_reduction, 0.0..=2.0)?;
-        within("search.noise_fraction", s.noise_fraction, 0.0..=1.0)?;
-        within("search.noise_alpha", s.noise_alpha, 0.0..=1000.0)?;
-        within("search.considered", s.considered, 1..=65_536)?;
+        within("search.dirichlet_epsilon", s.dirichlet_epsilon, 0.0..=1.0)?;
+        within("search.dirichlet_alpha", s.dirichlet_alpha, 0.0..=1000.0)?;
+        within("search.max_num_considered_actions", s.max_num_considered_actions, 1..=65_536)?;
         within("search.c_visit", s.c_visit, 0.0..=1e6)?;
         within("search.c_scale", s.c_scale, 0.0..=1e3)?;
         within("search.inherit_cap", s.inherit_cap, 0.0..=1000.0)?;
@@ -56,11 +56,11 @@ impl Config {
         let playing = self.run.device.all().len();
         within("selfplay.games", p.games, playing..=1_048_576)?;
         within("selfplay.samples_per_epoch", p.samples_per_epoch, 1..=1_000_000_000)?;
-        within("selfplay.stride", p.stride, 1..=1_000_000)?;
+        within("selfplay.passes_per_poll", p.passes_per_poll, 1..=1_000_000)?;
         within("selfplay.opening_plies", p.opening_plies, 0..=10_000)?;
         within("selfplay.opening_none", p.opening_none, 0.0..=1.0)?;
         within("selfplay.value_mix", p.value_mix, 0.0..=1.0)?;
-        within("selfplay.fast_fraction", p.fast_fraction, 0.0..=0.99)?;
+        within("selfplay.playout_cap_prob", p.playout_cap_prob, 0.0..=0.99)?;
         within("selfplay.fast_simulations", p.fast_simulations, 1..=1_000_000)?;
         within("replay.capacity", self.replay.capacity, 1..=1_000_000_000)?;
         let t = &self.train;
@@ -79,7 +79,7 @@ impl Config {
         within("train.lr_step_factor", t.lr_step_factor, 1.0..=1e6)?;
         within("train.batch", t.batch, training.all().len()..=1_048_576)?;
         within("train.accumulate", t.accumulate, 1..=4096)?;
-        within("train.reuse", t.reuse, 0.0..=1000.0)?;
+        within("train.replay_ratio", t.replay_ratio, 0.0..=1000.0)?;
         within("train.min_samples", t.min_samples, 1..=1_000_000_000)?;
         within("train.value_weight", t.value_weight, 0.0..=1000.0)?;
         let r = &self.run;

@@ -122,12 +122,27 @@ fn merge(base: &mut toml::Table, over: toml::Table) {
     }
 }
 
+/// Keys that have another name now: section, old key, new key.
+const RENAMED: [(&str, &str, &str); 7] = [
+    ("search", "noise_fraction", "dirichlet_epsilon"),
+    ("search", "noise_alpha", "dirichlet_alpha"),
+    ("search", "considered", "max_num_considered_actions"),
+    ("selfplay", "stride", "passes_per_poll"),
+    ("selfplay", "fast_fraction", "playout_cap_prob"),
+    ("train", "reuse", "replay_ratio"),
+    ("train", "order", "mode"),
+];
+
 /// Reads one section key by key, so that an error names the key.
 fn section<T>(name: &str, table: toml::Table) -> Result<T>
 where
     T: Default + Serialize + serde::de::DeserializeOwned,
 {
     for (key, value) in &table {
+        if let Some((_, _, new)) = RENAMED.iter().find(|(section, old, _)| *section == name && old == key) {
+            let what = format!("this key is now {name}.{new}");
+            return Err(Error::ConfigText { origin: format!("key {name}.{key} = {value}"), what });
+        }
         let one = toml::Table::from_iter([(key.clone(), value.clone())]);
         one.try_into::<T>().map_err(|e: toml::de::Error| {
             let what = e.message().split('\n').next().unwrap_or_default().to_string();
@@ -182,6 +197,7 @@ mod tests {
             ("run.device=gpu", "run.device"),
             ("net.precision=f16", "net.precision: got f16, expected f32, bf16 or int8 on the CPU"),
             ("net.precision=tf32", "net.precision: got tf32, expected f32, bf16 or int8 on the CPU"),
+            ("train.reuse=2", "key train.reuse = 2: this key is now train.replay_ratio"),
         ] {
             let message = error(assignment);
             assert!(message.contains(part) && !message.contains('\n'), "{assignment}: {message}");

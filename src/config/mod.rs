@@ -130,7 +130,7 @@ names! {
 }
 names! {
     /// When the updates are made that an epoch's samples call for.
-    TrainingOrder {
+    TrainingMode {
         /// After the epoch's self-play.
         InTurns = "in_turns",
         /// While the next epoch's games are played, which do not wait for them: self-play's weights are one epoch older.
@@ -224,11 +224,11 @@ section! {
         /// PUCT: scale of the reduced first-play urgency.
         fpu_reduction: f32 = 0.2,
         /// PUCT: share of Dirichlet noise in the root priors of self-play.
-        noise_fraction: f32 = 0.25,
+        dirichlet_epsilon: f32 = 0.25,
         /// PUCT: Dirichlet alpha; 0 = 10 / (legal actions).
-        noise_alpha: f32 = 0.0,
+        dirichlet_alpha: f32 = 0.0,
         /// Gumbel: the most actions considered at the root.
-        considered: u32 = 16,
+        max_num_considered_actions: u32 = 16,
         /// Gumbel: c_visit of the monotone transformation of Q.
         c_visit: f32 = 50.0,
         /// Gumbel: c_scale of the monotone transformation of Q.
@@ -259,7 +259,7 @@ section! {
         /// Samples an epoch gathers at least; the epoch ends with the stride that reaches it.
         samples_per_epoch: usize = 20_000,
         /// Passes between two looks at the sample count.
-        stride: u32 = 64,
+        passes_per_poll: u32 = 64,
         /// Uniformly random opening plies: each game draws a number in 0..=this. Their positions are no samples.
         opening_plies: u32 = 0,
         /// Share of games with no random opening.
@@ -269,7 +269,7 @@ section! {
         /// Weight of the search's root value in the value target; the rest is the game's result. Proven values stand alone.
         value_mix: f32 = 0.0,
         /// Share of plies searched with `fast_simulations` that make no sample (playout cap randomisation, Wu 2019).
-        fast_fraction: f32 = 0.0,
+        playout_cap_prob: f32 = 0.0,
         /// Simulations of a fast ply.
         fast_simulations: u32 = 16,
     }
@@ -288,7 +288,7 @@ section! {
         precision: TrainPrecision = TrainPrecision::F32,
         /// When updates are made: `in_turns` with self-play, or `overlapped` with that of the next epoch, which keeps a GPU busy while
         /// the other of the two waits for the host, and two devices at work where games and training are on different ones.
-        order: TrainingOrder = TrainingOrder::InTurns,
+        mode: TrainingMode = TrainingMode::InTurns,
         /// AdamW or SGD.
         optimizer: OptimizerKind = OptimizerKind::AdamW,
         /// Peak learning rate.
@@ -318,7 +318,7 @@ section! {
         /// Batches whose gradients are summed into one update.
         accumulate: usize = 1,
         /// Times each new sample is trained on, on average: updates of an epoch = new samples x this / (batch x accumulate).
-        reuse: f64 = 4.0,
+        replay_ratio: f64 = 4.0,
         /// Samples in the replay before the first update.
         min_samples: usize = 10_000,
         /// Weight of the value loss beside the policy loss.

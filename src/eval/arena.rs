@@ -197,7 +197,7 @@ pub fn play_match(
     let seat = |g: usize| (g % p) as u8;
     let row_key = |g: usize, play: &Playthrough| RowKey {
         seed: plan.seed,
-        lane: g as u64,
+        slot: g as u64,
         ply: play.actions().len() as u64,
         ..RowKey::default()
     };
@@ -309,7 +309,7 @@ pub fn answer_positions(
     }
     let mut at = Vec::with_capacity(positions.len());
     for (i, position) in positions.iter().enumerate() {
-        let key = RowKey { lane: i as u64, ..RowKey::default() };
+        let key = RowKey { slot: i as u64, ..RowKey::default() };
         at.push(position_of(&replay(position, game)?, key));
     }
     let mut searchers = Searchers::new(game.as_ref(), network, params, ROWS, threads)?;

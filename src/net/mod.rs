@@ -15,10 +15,10 @@ pub mod ops; // fused training passes
 pub(crate) mod fold; // BatchNorm folded away
 pub mod fast; // the fused CPU forward
 pub mod naive; // the forward as the formulas read, to check the others
-pub mod halves; // two batches in turn
+pub mod double_buffer; // two batches in turn
 
 pub use candle_net::CandleNet;
-pub use halves::Halves;
+pub use double_buffer::DoubleBufferedNetwork;
 pub use spec::{NetSpec, Weights};
 
 use crate::config::{Devices, Precision, TensorCores};
@@ -89,7 +89,7 @@ pub trait Network: Send {
     ///
     /// # Errors
     /// What the device says.
-    fn halves(&self, most: usize) -> Result<Option<Box<dyn Halves>>> {
+    fn double_buffered(&self, most: usize) -> Result<Option<Box<dyn DoubleBufferedNetwork>>> {
         let _ = most;
         Ok(None)
     }

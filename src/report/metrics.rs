@@ -31,7 +31,7 @@ pub struct EpochRecord {
     pub selfplay_seconds: f64,
     /// Seconds of training.
     pub train_seconds: f64,
-    /// Seconds of both at once, where `train.order` is `overlapped`.
+    /// Seconds of both at once, where `train.mode` is `overlapped`.
     pub overlapped_seconds: f64,
     /// Seconds of evaluation.
     pub eval_seconds: f64,

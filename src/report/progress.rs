@@ -82,7 +82,7 @@ fn align(cells: [String; COLUMNS.len()]) -> String {
     cells.collect::<Vec<_>>().join("  ")
 }
 
-/// The voice of a run.
+/// The progress of a run.
 #[derive(Debug)]
 pub struct Progress {
     verbosity: Verbosity,
@@ -93,7 +93,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// A voice that says as much as `verbosity` wants, with bars where stdout and stderr are terminals.
+    /// A progress that says as much as `verbosity` wants, with bars where stdout and stderr are terminals.
     pub fn new(verbosity: Verbosity) -> Self {
         let terminal = std::io::stdout().is_terminal() && std::io::stderr().is_terminal();
         let watched = terminal && verbosity != Verbosity::Quiet;

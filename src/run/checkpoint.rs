@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::files::write_atomic;
 use crate::net::Weights;
 use crate::replay::Replay;
-use crate::selfplay::Lane;
+use crate::selfplay::GameSlot;
 use crate::weights::{NetFile, load_arrays, save_arrays};
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -32,7 +32,7 @@ struct Progress {
     format: u32,
     game: String,
     counters: Counters,
-    lanes: Vec<Lane>,
+    slots: Vec<GameSlot>,
 }
 
 /// CRC-32 of each of [`OTHERS`], which follow [`Progress`] in its file.
@@ -57,7 +57,7 @@ pub struct Checkpoint {
     /// The counters.
     pub counters: Counters,
     /// Games in progress. `[N]`
-    pub lanes: Vec<Lane>,
+    pub slots: Vec<GameSlot>,
     /// Weights and optimiser.
     pub trainer: Weights,
     /// The samples.
@@ -69,7 +69,7 @@ pub struct Parts<'a> {
     /// The counters.
     pub counters: &'a Counters,
     /// Games in progress. `[N]`
-    pub lanes: Vec<Lane>,
+    pub slots: Vec<GameSlot>,
     /// Weights and optimiser.
     pub trainer: &'a Weights,
     /// The samples.
@@ -120,7 +120,7 @@ pub fn save(dir: &Path, game: &dyn AnyGame, parts: Parts<'_>, keep: usize) -> Re
         format: FORMAT,
         game: game.name().to_string(),
         counters: parts.counters.clone(),
-        lanes: parts.lanes,
+        slots: parts.slots,
     };
     write_progress(&writing.join(PROGRESS), &progress, &checksums(&writing)?)?;
     remove(&done)?;
@@ -215,7 +215,7 @@ fn read_progress(path: &Path, game: &dyn AnyGame) -> Result<(Progress, Option<Ch
         WITHOUT_CHECKSUMS => None,
         _ => Some(postcard::from_bytes(rest).map_err(malformed)?),
     };
-    if progress.game != game.name() || progress.lanes.iter().any(|l| l.state.len() != game.state_size()) {
+    if progress.game != game.name() || progress.slots.iter().any(|l| l.state.len() != game.state_size()) {
         return Err(Error::Mismatch {
             what: format!("game of {}", path.display()),
             found: progress.game,
@@ -233,7 +233,7 @@ pub fn load(folder: &Path, game: &dyn AnyGame, capacity: usize) -> Result<Checkp
     let (progress, checksums) = read_progress(&folder.join(PROGRESS), game)?;
     let loaded = Checkpoint {
         counters: progress.counters,
-        lanes: progress.lanes,
+        slots: progress.slots,
         trainer: load_arrays(&folder.join(TRAINER))?.0,
         replay: Replay::load(game, capacity, &folder.join(REPLAY))?,
     };
@@ -281,7 +281,7 @@ mod tests {
     fn read_as(format: u32) -> Result<(Progress, Option<Checksums>)> {
         let game = any_game("tic_tac_toe", &toml::Table::new())?;
         let counters = Counters { epoch: 7, ..Counters::default() };
-        let progress = Progress { format, game: "tic_tac_toe".into(), counters, lanes: Vec::new() };
+        let progress = Progress { format, game: "tic_tac_toe".into(), counters, slots: Vec::new() };
         let mut bytes = postcard::to_stdvec(&progress).expect("in memory");
         bytes.extend_from_slice(&crc32fast::hash(&bytes).to_le_bytes());
         let folder = tempfile::tempdir().expect("a folder");

@@ -3,7 +3,7 @@
 
 use super::findings::FindingsLog;
 use super::learner::Learner;
-use crate::config::{Config, TrainingOrder};
+use crate::config::{Config, TrainingMode};
 use crate::error::Result;
 use crate::replay::{BatchPlan, Replay, Symmetries};
 use crate::report::metrics::Losses;
@@ -57,7 +57,7 @@ pub struct Times {
 }
 
 /// Self-play until an epoch's samples are there.
-pub struct Gathering<'a> {
+pub struct Collector<'a> {
     /// The games.
     pub selfplay: &'a mut SelfPlay,
     /// Takes what is found.
@@ -75,46 +75,46 @@ pub struct Training<'a> {
 }
 
 /// An epoch's works, and what they share.
-pub struct Works<'a> {
+pub struct EpochRunner<'a> {
     /// The one.
-    pub gathering: Gathering<'a>,
+    pub collector: Collector<'a>,
     /// The other.
     pub training: Training<'a>,
     /// Where samples go, and where batches come from.
     pub replay: &'a mut Replay,
     /// Says how far they are.
-    pub voice: &'a mut Progress,
+    pub progress: &'a mut Progress,
     /// Set where both are to end early.
     pub stop: &'a AtomicBool,
 }
 
-impl Works<'_> {
+impl EpochRunner<'_> {
     /// Both in the order that the configuration asks for; None where `stop` is set before their end.
     ///
     /// # Errors
     /// What self-play, training or the disk says.
     pub fn run(self) -> Result<Option<Done>> {
-        self.voice.start("self-play", self.gathering.target(), "samples");
-        match self.training.config.train.order {
-            TrainingOrder::InTurns => self.in_turns(),
-            TrainingOrder::Overlapped => self.overlapped(),
+        self.progress.start("self-play", self.collector.target(), "samples");
+        match self.training.config.train.mode {
+            TrainingMode::InTurns => self.in_turns(),
+            TrainingMode::Overlapped => self.overlapped(),
         }
     }
 
     /// Self-play, then updates on all samples, those of this epoch included.
     fn in_turns(self) -> Result<Option<Done>> {
-        let Self { gathering, training, replay, voice, stop } = self;
+        let Self { collector, training, replay, progress, stop } = self;
         let start = Instant::now();
-        let goes_on = || !stop.load(Ordering::Relaxed);
+        let keep_running = || !stop.load(Ordering::Relaxed);
         let keep = &mut |sample: Sample| replay.push(&sample);
-        let Some(played) = gathering.run(voice, &goes_on, keep)? else { return Ok(None) };
+        let Some(played) = collector.run(progress, &keep_running, keep)? else { return Ok(None) };
         let selfplay = start.elapsed().as_secs_f64();
         let due = training.due(replay);
         if due > 0 {
-            voice.start("training", due, "updates");
+            progress.start("training", due, "updates");
         }
-        let tell = &|made| voice.set(made);
-        let Some(losses) = training.run(replay, due, &goes_on, tell)? else { return Ok(None) };
+        let tell = &|made| progress.set(made);
+        let Some(losses) = training.run(replay, due, &keep_running, tell)? else { return Ok(None) };
         let times = Times { selfplay, training: start.elapsed().as_secs_f64() - selfplay, overlapped: 0.0 };
         Ok(Some(Done { played, losses, times }))
     }
@@ -122,10 +122,10 @@ impl Works<'_> {
     /// Self-play and, at the same time, the updates that the samples of earlier epochs call for, on those samples alone. Neither
     /// depends on how fast the other is; where one fails, the other ends early.
     fn overlapped(self) -> Result<Option<Done>> {
-        let Self { gathering, training, replay, voice, stop } = self;
+        let Self { collector, training, replay, progress, stop } = self;
         let start = Instant::now();
         let failed = AtomicBool::new(false);
-        let goes_on = || !stop.load(Ordering::Relaxed) && !failed.load(Ordering::Relaxed);
+        let keep_running = || !stop.load(Ordering::Relaxed) && !failed.load(Ordering::Relaxed);
         let (tell, told) = mpsc::channel();
         let (due, earlier) = (training.due(replay), &*replay);
         let mut samples = Vec::new();
@@ -133,17 +133,17 @@ impl Works<'_> {
             let training = scope.spawn(|| {
                 // Nobody is told any more where self-play has panicked.
                 let trained =
-                    training.run(earlier, due, &goes_on, &|made| tell.send(made).unwrap_or_default());
+                    training.run(earlier, due, &keep_running, &|made| tell.send(made).unwrap_or_default());
                 drop(tell);
                 failed.fetch_or(trained.is_err(), Ordering::Relaxed);
                 (trained, start.elapsed().as_secs_f64())
             });
-            let played = gathering.run(voice, &goes_on, &mut |sample| samples.push(sample));
+            let played = collector.run(progress, &keep_running, &mut |sample| samples.push(sample));
             failed.fetch_or(played.is_err(), Ordering::Relaxed);
             let selfplay = start.elapsed().as_secs_f64();
             if due > 0 {
-                voice.start("training", due, "updates");
-                told.iter().for_each(|made| voice.set(made));
+                progress.start("training", due, "updates");
+                told.iter().for_each(|made| progress.set(made));
             }
             let (trained, training) = training.join().unwrap_or_else(|panic| resume_unwind(panic));
             (played, trained, Times { selfplay, training, overlapped: selfplay.min(training) })
@@ -154,22 +154,22 @@ impl Works<'_> {
     }
 }
 
-impl Gathering<'_> {
+impl Collector<'_> {
     fn target(&self) -> u64 {
         self.config.selfplay.samples_per_epoch as u64
     }
 
-    /// Plays as long as `goes_on`, and gives every sample to `keep`.
+    /// Plays as long as `keep_running`, and gives every sample to `keep`.
     fn run(
         self,
-        voice: &Progress,
-        goes_on: &dyn Fn() -> bool,
+        progress: &Progress,
+        keep_running: &dyn Fn() -> bool,
         keep: &mut dyn FnMut(Sample),
     ) -> Result<Option<Played>> {
         let target = self.target();
         let mut played = Played::default();
         while played.samples < target {
-            if !goes_on() {
+            if !keep_running() {
                 return Ok(None);
             }
             for mut game in self.selfplay.stride()? {
@@ -180,7 +180,7 @@ impl Gathering<'_> {
                     played.stored.push(game);
                 }
             }
-            voice.set(played.samples.min(target));
+            progress.set(played.samples.min(target));
         }
         Ok(Some(played))
     }
@@ -193,16 +193,16 @@ impl Training<'_> {
         if added < train.min_samples as u64 {
             return 0;
         }
-        let all = (added as f64 * train.reuse / (train.batch * train.accumulate) as f64) as u64;
+        let all = (added as f64 * train.replay_ratio / (train.batch * train.accumulate) as f64) as u64;
         all.saturating_sub(self.trainer.updates())
     }
 
-    /// Makes `due` updates as long as `goes_on`, and tells after each how many are made; no losses where none are due.
+    /// Makes `due` updates as long as `keep_running`, and tells after each how many are made; no losses where none are due.
     fn run(
         self,
         replay: &Replay,
         due: u64,
-        goes_on: &dyn Fn() -> bool,
+        keep_running: &dyn Fn() -> bool,
         tell: &dyn Fn(u64),
     ) -> Result<Option<Option<Losses>>> {
         if due == 0 {
@@ -218,7 +218,7 @@ impl Training<'_> {
         };
         let mut sum = Losses::default();
         for made in 0..due {
-            if !goes_on() {
+            if !keep_running() {
                 return Ok(None);
             }
             let step = self.trainer.update(replay, BatchPlan { number: first + made, ..plan })?;

@@ -2,7 +2,7 @@
 
 use crate::backend::plan::{BackendPlan, Reuse};
 use crate::batch::AnyGame;
-use crate::config::{Config, DeviceName, TrainingOrder};
+use crate::config::{Config, DeviceName, TrainingMode};
 use crate::error::{Error, Result};
 use crate::net::NetSpec;
 use crate::replay::Replay;
@@ -58,9 +58,9 @@ impl MemoryPlan {
             }
         };
         let sample = Replay::sample_bytes(&sizes, game.state_size());
-        let waiting = match config.train.order {
-            TrainingOrder::InTurns => 0,
-            TrainingOrder::Overlapped => config.selfplay.samples_per_epoch,
+        let waiting = match config.train.mode {
+            TrainingMode::InTurns => 0,
+            TrainingMode::Overlapped => config.selfplay.samples_per_epoch,
         };
         Self {
             trees: product(rows, row),
@@ -179,7 +179,7 @@ mod tests {
         let mut config = Config::default();
         let plan = |config: &Config| MemoryPlan::new(config, game.as_ref());
         let in_turns = plan(&config);
-        config.train.order = TrainingOrder::Overlapped;
+        config.train.mode = TrainingMode::Overlapped;
         let waiting =
             config.selfplay.samples_per_epoch * Replay::sample_bytes(&game.sizes(), game.state_size());
         assert_eq!(plan(&config), MemoryPlan { replay: in_turns.replay + waiting as u64, ..in_turns });

@@ -8,12 +8,12 @@ pub mod checkpoint;
 mod epoch;
 pub mod findings;
 pub mod learner;
-pub mod machine;
+pub mod factory;
 pub mod memory;
 pub mod network;
 pub mod strength;
 
-use crate::backend::lanes::PlayPlan;
+use crate::backend::device_selfplay::PlayPlan;
 use crate::batch::{AnyGame, any_game};
 use crate::config::Config;
 use crate::error::{Error, Result};
@@ -28,10 +28,10 @@ use crate::root_cache::{self, CachePlan};
 use crate::selfplay::{FinishedGame, SelfPlay, backend_plan};
 use crate::weights::NetFile;
 use checkpoint::{Checkpoint, Counters, Parts};
-use epoch::{Done, Gathering, Training, Works};
+use epoch::{Collector, Done, EpochRunner, Training};
+use factory::{ComponentFactory, DefaultFactory};
 use findings::FindingsLog;
 use learner::Learner;
-use machine::{Machine, Named};
 use memory::MemoryPlan;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -52,7 +52,7 @@ pub const BEST: &str = "best.safetensors";
 
 /// A run in progress, in memory and in its folder.
 pub struct Run {
-    machine: Box<dyn Machine>,
+    machine: Box<dyn ComponentFactory>,
     config: Config,
     game: Arc<dyn AnyGame>,
     spec: NetSpec,
@@ -78,15 +78,20 @@ impl Run {
     /// [`Error::Unsupported`] where the folder holds a run, [`Error::Memory`], [`Error::Io`], or what the game or network
     /// says of its settings.
     pub fn start(config: Config, dir: &Path, threads: usize) -> Result<Self> {
-        Self::start_on(Box::new(Named), config, dir, threads)
+        Self::start_on(Box::new(DefaultFactory), config, dir, threads)
     }
 
     /// The same with parts that `machine` makes.
     ///
     /// # Errors
     /// As [`Run::start`].
-    pub fn start_on(machine: Box<dyn Machine>, config: Config, dir: &Path, threads: usize) -> Result<Self> {
-        let rules = Rules::new(machine, &config, threads)?;
+    pub fn start_on(
+        machine: Box<dyn ComponentFactory>,
+        config: Config,
+        dir: &Path,
+        threads: usize,
+    ) -> Result<Self> {
+        let rules = RunSetup::new(machine, &config, threads)?;
         fs::create_dir_all(dir).map_err(|e| Error::io("creating", dir, e))?;
         let lock = lock(dir)?;
         if !checkpoint::list(dir)?.is_empty() || dir.join(metrics::FILE_NAME).exists() {
@@ -105,18 +110,23 @@ impl Run {
     /// [`Error::Format`] where there is no run or its checkpoint is damaged; [`Error::Mismatch`] where `config` is for another
     /// game or network than the run's. The folder is then as it was.
     pub fn resume(config: Config, dir: &Path, threads: usize) -> Result<Self> {
-        Self::resume_on(Box::new(Named), config, dir, threads)
+        Self::resume_on(Box::new(DefaultFactory), config, dir, threads)
     }
 
     /// The same with parts that `machine` makes.
     ///
     /// # Errors
     /// As [`Run::resume`].
-    pub fn resume_on(machine: Box<dyn Machine>, config: Config, dir: &Path, threads: usize) -> Result<Self> {
-        let rules = Rules::new(machine, &config, threads)?;
+    pub fn resume_on(
+        machine: Box<dyn ComponentFactory>,
+        config: Config,
+        dir: &Path,
+        threads: usize,
+    ) -> Result<Self> {
+        let rules = RunSetup::new(machine, &config, threads)?;
         let lock = lock(dir)?;
         let latest = checkpoint::load_latest(dir, rules.game.as_ref(), config.replay.capacity)?;
-        let Some(Checkpoint { counters, lanes, trainer: state, replay }) = latest else {
+        let Some(Checkpoint { counters, slots, trainer: state, replay }) = latest else {
             let is_new = dir.join(CONFIG).exists() && !dir.join(metrics::FILE_NAME).exists();
             return match is_new {
                 true => Self::begin(config, rules, dir, lock, threads),
@@ -124,31 +134,37 @@ impl Run {
             };
         };
         let trainer = rules.machine.learner(&config, &rules.game, &rules.spec, Some(&state))?;
-        let begun = Begun { trainer, replay, lanes, counters, lock };
-        let run = Self::assemble(config, rules, dir, begun, threads)?;
+        let state = RunState { trainer, replay, slots, counters, lock };
+        let run = Self::assemble(config, rules, dir, state, threads)?;
         // Last, so that a configuration that is refused does not stay.
         write_atomic(dir.join(CONFIG), run.config.to_toml().as_bytes())?;
         Ok(run)
     }
 
     /// A run from zero. The configuration comes first, so that it can be resumed whenever it is killed.
-    fn begin(config: Config, rules: Rules, dir: &Path, lock: File, threads: usize) -> Result<Self> {
+    fn begin(config: Config, rules: RunSetup, dir: &Path, lock: File, threads: usize) -> Result<Self> {
         write_atomic(dir.join(CONFIG), config.to_toml().as_bytes())?;
         let trainer = rules.machine.learner(&config, &rules.game, &rules.spec, None)?;
         let replay = Replay::new(rules.game.as_ref(), config.replay.capacity);
-        let begun = Begun { trainer, replay, lanes: Vec::new(), counters: Counters::default(), lock };
-        let mut run = Self::assemble(config, rules, dir, begun, threads)?;
+        let state = RunState { trainer, replay, slots: Vec::new(), counters: Counters::default(), lock };
+        let mut run = Self::assemble(config, rules, dir, state, threads)?;
         run.save()?;
         Ok(run)
     }
 
-    fn assemble(config: Config, rules: Rules, dir: &Path, begun: Begun, threads: usize) -> Result<Self> {
-        let Rules { machine, game, spec, examiner } = rules;
-        let Begun { trainer, replay, lanes, counters, lock } = begun;
+    fn assemble(
+        config: Config,
+        rules: RunSetup,
+        dir: &Path,
+        state: RunState,
+        threads: usize,
+    ) -> Result<Self> {
+        let RunSetup { machine, game, spec, examiner } = rules;
+        let RunState { trainer, replay, slots, counters, lock } = state;
         let network = machine.network(&config, game.as_ref(), &spec, &trainer.weights()?)?;
         let d = PlayPlan::new(&config, &game.sizes()).determinisations;
         let make = |plan| machine.backend(game.as_ref(), plan, d);
-        let selfplay = SelfPlay::with_backends(&game, &config, network.as_ref(), lanes, threads, &make)?;
+        let selfplay = SelfPlay::with_backends(&game, &config, network.as_ref(), slots, threads, &make)?;
         remove_temporaries(dir)?;
         remove_temporaries(&dir.join(GAMES))?;
         Ok(Self {
@@ -186,28 +202,28 @@ impl Run {
     ///
     /// # Errors
     /// What self-play, training or the disk says; the last checkpoint then stands.
-    pub fn go(&mut self, voice: &mut Progress, stop: &AtomicBool) -> Result<()> {
+    pub fn go(&mut self, progress: &mut Progress, stop: &AtomicBool) -> Result<()> {
         let (first, dir) = (self.counters.epoch, self.dir.display().to_string());
         let mut last = 0.0;
         while !self.is_done(last) {
             let began = self.seconds();
-            let Some(record) = self.work(voice, stop)? else {
-                voice.finish();
+            let Some(record) = self.work(progress, stop)? else {
+                progress.finish();
                 let epoch = self.counters.epoch;
-                return voice.note(&format!(
+                return progress.note(&format!(
                     "stopped; the checkpoint of epoch {epoch} stands, go on with: vecaz run --resume {dir}"
                 ));
             };
-            voice.finish();
-            voice.epoch(&record)?;
+            progress.finish();
+            progress.epoch(&record)?;
             last = self.seconds() - began;
         }
         if self.counters.epoch == first {
-            return voice.note(&format!(
+            return progress.note(&format!(
                 "nothing left to do after {first} epochs; set another bound with --epochs or --minutes"
             ));
         }
-        voice.note(&format!("results are in {dir}; report.html there shows them"))
+        progress.note(&format!("results are in {dir}; report.html there shows them"))
     }
 
     fn seconds(&self) -> f64 {
@@ -223,7 +239,7 @@ impl Run {
     }
 
     /// One epoch; None where `stop` interrupted it.
-    fn work(&mut self, voice: &mut Progress, stop: &AtomicBool) -> Result<Option<EpochRecord>> {
+    fn work(&mut self, progress: &mut Progress, stop: &AtomicBool) -> Result<Option<EpochRecord>> {
         let started = Instant::now();
         let network = self.network()?;
         let cache = match self.config.search.root_cache {
@@ -237,12 +253,14 @@ impl Run {
         };
         self.selfplay.set_network(network.as_ref(), cache)?;
         let prepared_at = started.elapsed().as_secs_f64();
-        let Some(Done { played, losses, times }) = self.play_and_train(voice, stop)? else { return Ok(None) };
+        let Some(Done { played, losses, times }) = self.play_and_train(progress, stop)? else {
+            return Ok(None);
+        };
         let (clock, trained_at) = (self.selfplay.take_clock(), started.elapsed().as_secs_f64());
         let epoch = self.counters.epoch + 1;
         let every = self.config.eval.every;
         let strength = if every > 0 && epoch.is_multiple_of(every) {
-            voice.start("evaluation", 1, "pass");
+            progress.start("evaluation", 1, "pass");
             let network = self.network()?;
             Some(self.examiner.examine(network.as_ref())?)
         } else {
@@ -295,11 +313,11 @@ impl Run {
     }
 
     /// An epoch's self-play and updates; None where `stop` is set.
-    fn play_and_train(&mut self, voice: &mut Progress, stop: &AtomicBool) -> Result<Option<Done>> {
+    fn play_and_train(&mut self, progress: &mut Progress, stop: &AtomicBool) -> Result<Option<Done>> {
         let Self { config, selfplay, findings, trainer, replay, .. } = self;
-        let gathering = Gathering { selfplay, findings, config };
+        let collector = Collector { selfplay, findings, config };
         let training = Training { trainer: trainer.as_mut(), config };
-        Works { gathering, training, replay, voice, stop }.run()
+        EpochRunner { collector, training, replay, progress, stop }.run()
     }
 
     /// The network with the present weights, which come by way of the host wherever they are trained.
@@ -316,7 +334,7 @@ impl Run {
         let state = self.trainer.state()?;
         let parts = Parts {
             counters: &self.counters,
-            lanes: self.selfplay.lanes().cloned().collect(),
+            slots: self.selfplay.slots().cloned().collect(),
             trainer: &state,
             replay: &self.replay,
             network: &network,
@@ -339,15 +357,15 @@ impl Run {
 }
 
 /// What a configuration asks for, made and checked before anything is written.
-struct Rules {
-    machine: Box<dyn Machine>,
+struct RunSetup {
+    machine: Box<dyn ComponentFactory>,
     game: Arc<dyn AnyGame>,
     spec: NetSpec,
     examiner: Examiner,
 }
 
-impl Rules {
-    fn new(machine: Box<dyn Machine>, config: &Config, threads: usize) -> Result<Self> {
+impl RunSetup {
+    fn new(machine: Box<dyn ComponentFactory>, config: &Config, threads: usize) -> Result<Self> {
         let game = any_game(config.game_name(), &config.game_options())?;
         machine.check(config)?;
         let spec = NetSpec::new(&config.net, &game.sizes());
@@ -362,10 +380,10 @@ impl Rules {
 }
 
 /// What [`Run::start`] and [`Run::resume`] begin with.
-struct Begun {
+struct RunState {
     trainer: Box<dyn Learner>,
     replay: Replay,
-    lanes: Vec<crate::selfplay::Lane>,
+    slots: Vec<crate::selfplay::GameSlot>,
     counters: Counters,
     lock: File,
 }

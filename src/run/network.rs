@@ -4,7 +4,7 @@ use crate::backend::kernels::{check_devices, cuda_network};
 use crate::batch::AnyGame;
 use crate::config::{Config, DeviceName, NetConfig, TensorCores};
 use crate::error::Result;
-use crate::net::fast::Path;
+use crate::net::fast::CpuKernel;
 use crate::net::{NetParts, NetSpec, Network, Weights};
 use crate::weights::pack;
 
@@ -17,7 +17,7 @@ pub fn check_machine(config: &Config) -> Result<()> {
     let devices = config.network_devices();
     check_devices(&devices)?;
     match devices.is_cpu() {
-        true => Path::choose(config.net.isa, config.net.precision).map(drop),
+        true => CpuKernel::choose(config.net.isa, config.net.precision).map(drop),
         false => Ok(()),
     }
 }

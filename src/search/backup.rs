@@ -10,14 +10,14 @@ use crate::tree::{Kind, NO_NODE, REFUTED, RowMut};
 
 /// Whether a leaf's visits were counted, and a loss laid on its path, when it was selected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Flight {
+pub enum VirtualLoss {
     /// Not yet: the only leaf of its row.
-    Alone,
-    /// Yes: one of several leaves in flight.
-    Counted,
+    None,
+    /// Yes: one of several leaves in virtual_loss.
+    Applied,
 }
 
-/// The loss laid on the path of a leaf in flight, so that other leaves of the pass look elsewhere.
+/// The loss laid on the path of a leaf in virtual_loss, so that other leaves of the pass look elsewhere.
 const VIRTUAL_LOSS: f32 = 1.0;
 
 /// The most players a game has.
@@ -25,7 +25,7 @@ pub const MAX_PLAYERS: usize = 8;
 
 /// Counts a visit and lays a virtual loss on the path to `leaf`.
 #[inline(always)]
-pub fn take_off(row: &mut RowMut<'_>, leaf: i32) {
+pub fn apply_virtual_loss(row: &mut RowMut<'_>, leaf: i32) {
     row.nodes[leaf as usize].visits += 1;
     let mut n = leaf;
     loop {
@@ -58,13 +58,13 @@ fn up(row: &RowMut<'_>, n: i32) -> Step {
 
 /// Carries the value of `leaf` up to the root and adds it to `root_sum [P]`.
 #[inline(always)]
-pub fn backup(row: &mut RowMut<'_>, leaf: i32, flight: Flight, root_sum: &mut [f32]) {
+pub fn backup(row: &mut RowMut<'_>, leaf: i32, virtual_loss: VirtualLoss, root_sum: &mut [f32]) {
     let players = row.shape.players;
     let mut value = [0.0f32; MAX_PLAYERS];
     value[..players].copy_from_slice(row.value(leaf));
-    let (visit, undo) = match flight {
-        Flight::Alone => (1, 0.0),
-        Flight::Counted => (0, VIRTUAL_LOSS),
+    let (visit, undo) = match virtual_loss {
+        VirtualLoss::None => (1, 0.0),
+        VirtualLoss::Applied => (0, VIRTUAL_LOSS),
     };
     let node = &mut row.nodes[leaf as usize];
     node.visits += visit;
@@ -90,8 +90,8 @@ pub fn backup(row: &mut RowMut<'_>, leaf: i32, flight: Flight, root_sum: &mut [f
             } else {
                 *value_sum += undo + value[mover];
             }
-            if row.nodes[n as usize].has_news() {
-                tell(row, n, parent, edge, &mut value);
+            if row.nodes[n as usize].is_bounds_dirty() {
+                propagate_bounds(row, n, parent, edge, &mut value);
             }
         }
         let node = &mut row.nodes[parent as usize];
@@ -107,8 +107,14 @@ pub fn backup(row: &mut RowMut<'_>, leaf: i32, flight: Flight, root_sum: &mut [f
 /// Tells a decision node that the bounds of `child` behind `edge` have changed, and narrows its own. Where they meet, `value`
 /// becomes the node's proven value. Said twice, nothing more comes of it. Rare, so it is kept out of the loop.
 #[inline(never)]
-fn tell(row: &mut RowMut<'_>, child: i32, parent: i32, edge: usize, value: &mut [f32; MAX_PLAYERS]) {
-    row.nodes[child as usize].clear_news();
+fn propagate_bounds(
+    row: &mut RowMut<'_>,
+    child: i32,
+    parent: i32,
+    edge: usize,
+    value: &mut [f32; MAX_PLAYERS],
+) {
+    row.nodes[child as usize].clear_bounds_dirty();
     let node = row.nodes[parent as usize];
     let (least, most) = row.nodes[child as usize].bounds_for(node.player);
     if most <= -1.0 {
@@ -139,7 +145,7 @@ fn most_of_edges(row: &RowMut<'_>, node: i32) -> f32 {
         if edges.value_sum[edge] == REFUTED {
             continue;
         }
-        if child == NO_NODE || row.nodes[child as usize].has_news() {
+        if child == NO_NODE || row.nodes[child as usize].is_bounds_dirty() {
             return 1.0;
         }
         let (_, upper) = row.nodes[child as usize].bounds_for(scalars.player);

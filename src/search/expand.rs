@@ -3,7 +3,7 @@
 use crate::lanes::{F8, LANES, Simd};
 use crate::tree::{Kind, RowMut};
 
-/// Turns seats relative to the observer into players: `relative [P]` -> `absolute [P]`.
+/// ShardQueue seats relative to the observer into players: `relative [P]` -> `absolute [P]`.
 #[inline(always)]
 pub fn seat_values(relative: &[f32], observer: u8, absolute: &mut [f32]) {
     let p = relative.len();
@@ -31,7 +31,7 @@ pub fn expand<S: Simd>(row: &mut RowMut<'_>, n: i32, logits: &[f32], values: &[f
     row.nodes[n as usize].set_kind(Kind::Decision);
 }
 
-/// Turns logits `[Ep]` into probabilities in place, as [`crate::math::softmax`] does.
+/// ShardQueue logits `[Ep]` into probabilities in place, as [`crate::math::softmax`] does.
 #[inline(always)]
 fn softmax<S: Simd>(logits: &mut [f32]) {
     let prior = logits.as_chunks_mut::<LANES>().0;

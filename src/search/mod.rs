@@ -19,8 +19,8 @@ pub mod reuse;
 pub mod eval_cache;
 pub mod reference;
 
-use crate::backend::lanes::Copied;
-use crate::backend::{Backend, Reach, Selected};
+use crate::backend::device_selfplay::Copied;
+use crate::backend::{Backend, PassStats, RowBudget};
 use crate::config::{Algorithm, ChanceRule, Devices, Fpu, SearchConfig, SearchEngine};
 use crate::error::Result;
 use crate::game::Sizes;
@@ -52,11 +52,11 @@ pub struct SearchParams {
     /// Its reduction.
     pub fpu_reduction: f32,
     /// Share of Dirichlet noise.
-    pub noise_fraction: f32,
+    pub dirichlet_epsilon: f32,
     /// Dirichlet alpha, 0 = 10 / legal actions.
-    pub noise_alpha: f32,
+    pub dirichlet_alpha: f32,
     /// The most actions that sequential halving considers.
-    pub considered: usize,
+    pub max_num_considered_actions: usize,
     /// c_visit of Gumbel.
     pub c_visit: f32,
     /// c_scale of Gumbel, for Q mapped to [0, 1].
@@ -96,9 +96,9 @@ impl SearchParams {
             c_base: config.c_base,
             fpu: config.fpu,
             fpu_reduction: config.fpu_reduction,
-            noise_fraction: config.noise_fraction,
-            noise_alpha: config.noise_alpha,
-            considered: (config.considered as usize).min(sizes.tree_edges()),
+            dirichlet_epsilon: config.dirichlet_epsilon,
+            dirichlet_alpha: config.dirichlet_alpha,
+            max_num_considered_actions: (config.max_num_considered_actions as usize).min(sizes.tree_edges()),
             c_visit: config.c_visit,
             c_scale: config.c_scale,
             solver: if config.solver && solvable { Solver::On } else { Solver::Off },
@@ -150,7 +150,7 @@ impl PassClock {
     }
 
     /// Counts `passes` passes.
-    fn count(&mut self, selected: &Selected, passes: u32) {
+    fn count(&mut self, selected: &PassStats, passes: u32) {
         self.passes += u64::from(passes);
         self.evaluations += selected.evaluations as u64;
         self.cached += selected.cached as u64;
@@ -257,7 +257,7 @@ pub fn simulate_many(
     }
     let mut leaves = 0;
     for _ in 0..passes {
-        leaves += led_pass(backend, network, buffers, clock, Reach::ALL)?.leaves;
+        leaves += staged_pass(backend, network, buffers, clock, RowBudget::ALL)?.leaves;
     }
     Ok(leaves)
 }
@@ -271,11 +271,11 @@ pub fn simulate_within(
     network: &mut dyn Network,
     buffers: &mut PassBuffers,
     clock: &mut PassClock,
-    reach: Reach,
-) -> Result<Selected> {
+    reach: RowBudget,
+) -> Result<PassStats> {
     match at_once(backend, network, buffers, clock, 1)? {
         Some(selected) => Ok(selected),
-        None => led_pass(backend, network, buffers, clock, reach),
+        None => staged_pass(backend, network, buffers, clock, reach),
     }
 }
 
@@ -286,9 +286,9 @@ fn at_once(
     buffers: &mut PassBuffers,
     clock: &mut PassClock,
     passes: u32,
-) -> Result<Option<Selected>> {
+) -> Result<Option<PassStats>> {
     let mut laps = Laps::begin();
-    let selected = match backend.simulate_beside(passes)? {
+    let selected = match backend.simulate_resident(passes)? {
         None if !network.needs_observations() => same_answer(backend, network, buffers, passes)?,
         selected => selected,
     };
@@ -305,18 +305,18 @@ fn same_answer(
     network: &mut dyn Network,
     buffers: &mut PassBuffers,
     passes: u32,
-) -> Result<Option<Selected>> {
+) -> Result<Option<PassStats>> {
     let sizes = *backend.sizes();
     let logits = &mut buffers.logits[..sizes.num_actions];
     let values = &mut buffers.values[..sizes.num_players];
     network.forward(&buffers.obs[..sizes.obs.len()], logits, values)?;
-    backend.simulate_same(logits, values, passes)
+    backend.simulate_constant_net(logits, values, passes)
 }
 
 /// The beginning of a pass that is led through its parts: what was selected.
-pub fn begin_pass(backend: &mut dyn Backend, clock: &mut PassClock) -> Selected {
+pub fn begin_pass(backend: &mut dyn Backend, clock: &mut PassClock) -> PassStats {
     let mut laps = Laps::begin();
-    let selected = backend.select(Reach::ALL);
+    let selected = backend.select(RowBudget::ALL);
     clock.select += laps.end();
     selected
 }
@@ -328,7 +328,7 @@ pub fn begin_pass(backend: &mut dyn Backend, clock: &mut PassClock) -> Selected 
 /// What the backend says.
 pub fn end_pass(
     backend: &mut dyn Backend,
-    selected: &Selected,
+    selected: &PassStats,
     (logits, values): (&[f32], &[f32]),
     clock: &mut PassClock,
     laps: &mut Laps,
@@ -343,13 +343,13 @@ pub fn end_pass(
 }
 
 /// One pass led through its parts.
-fn led_pass(
+fn staged_pass(
     backend: &mut dyn Backend,
     network: &mut dyn Network,
     buffers: &mut PassBuffers,
     clock: &mut PassClock,
-    reach: Reach,
-) -> Result<Selected> {
+    reach: RowBudget,
+) -> Result<PassStats> {
     let sizes = *backend.sizes();
     let mut laps = Laps::begin();
     let selected = backend.select(reach);
@@ -377,8 +377,8 @@ mod tests {
     #[test]
     fn rows_with_nothing_to_do_are_counted() {
         let mut clock = PassClock::default();
-        clock.count(&Selected { visited: 7, rows: 5, ..Selected::default() }, 1);
-        clock.count(&Selected { visited: 20, rows: 20, ..Selected::default() }, 2);
+        clock.count(&PassStats { visited: 7, rows: 5, ..PassStats::default() }, 1);
+        clock.count(&PassStats { visited: 20, rows: 20, ..PassStats::default() }, 2);
         let mut sum = clock;
         sum.add(&clock);
         assert_eq!((clock.passes, clock.visited_rows, clock.idle_rows), (3, 27, 2));

@@ -3,7 +3,7 @@
 //! Noise is never written into the tree (a kept subtree or a cloned cache stays as the network made it), and inherited
 //! visits are counted apart from new ones.
 
-use super::select::{Improved, RootView, gumbel_scores};
+use super::select::{CompletedQ, RootView, gumbel_scores};
 use super::{Rule, SearchParams};
 use crate::isa::prefetch;
 use crate::lanes::Portable;
@@ -16,9 +16,9 @@ use crate::tree::{Kind, REFUTED, ROOT, RowMut, TreeShape};
 pub struct RowKey {
     /// The run's seed.
     pub seed: u64,
-    /// The lane, counted over all rows of the run.
-    pub lane: u64,
-    /// The number of the lane's game.
+    /// The slot, counted over all rows of the run.
+    pub slot: u64,
+    /// The number of the slot's game.
     pub game: u64,
     /// Which determinisation of the game.
     pub determinisation: u64,
@@ -29,7 +29,7 @@ pub struct RowKey {
 impl RowKey {
     /// The key for one purpose.
     pub fn key(&self, purpose: Purpose) -> Key {
-        Key::new(self.seed, purpose).with(self.lane).with(self.game).with(self.determinisation).with(self.ply)
+        Key::new(self.seed, purpose).with(self.slot).with(self.game).with(self.determinisation).with(self.ply)
     }
 }
 
@@ -45,13 +45,13 @@ pub enum Exploration {
 /// When sequential halving visits what: for each number of considered actions and each simulation, how many new visits the
 /// considered actions have (the table of mctx, from algorithm 1 of Danihelka et al. 2022).
 #[derive(Clone, Debug)]
-pub struct Halving {
+pub struct SequentialHalvingSchedule {
     budget: u32,
     /// `[considered][budget]`
     tables: Vec<Vec<u16>>,
 }
 
-impl Halving {
+impl SequentialHalvingSchedule {
     /// The schedule of `budget` simulations for up to `considered` actions.
     pub fn new(budget: u32, considered: usize) -> Self {
         let tables = (0..=considered).map(|m| Self::table(budget as usize, m)).collect();
@@ -97,7 +97,7 @@ pub struct Roots {
     /// PUCT: Dirichlet draws; Gumbel: Gumbel numbers. `[B, Ep]`
     noise: Vec<f32>,
     /// Share of the noise in the priors (PUCT). `[B]`
-    noise_fraction: Vec<f32>,
+    dirichlet_epsilon: Vec<f32>,
     /// Visits of the root's edges when the ply began. `[B, Ep]`
     base_visits: Vec<i32>,
     /// Sum of all values backed up to the root. `[B, P]`
@@ -108,7 +108,7 @@ pub struct Roots {
     budget: Vec<u32>,
     /// Index into `schedules`. `[B]`
     schedule: Vec<u16>,
-    schedules: Vec<Halving>,
+    schedules: Vec<SequentialHalvingSchedule>,
 }
 
 impl Roots {
@@ -119,7 +119,7 @@ impl Roots {
             padded: ep,
             players: shape.players,
             noise: vec![0.0; b * ep],
-            noise_fraction: vec![0.0; b],
+            dirichlet_epsilon: vec![0.0; b],
             base_visits: vec![0; b * ep],
             value_sum: vec![0.0; b * shape.players],
             left: vec![0; b],
@@ -189,14 +189,14 @@ impl Roots {
         let considered_visits = match params.rule {
             Rule::Puct => 0,
             Rule::Gumbel => {
-                let considered = num_edges.min(params.considered);
+                let considered = num_edges.min(params.max_num_considered_actions);
                 self.schedules[usize::from(self.schedule[b])]
                     .visits(considered, self.budget[b] - self.left[b])
             }
         };
         RootView {
             noise: &self.noise[at.clone()],
-            noise_fraction: self.noise_fraction[b],
+            dirichlet_epsilon: self.dirichlet_epsilon[b],
             base_visits: &self.base_visits[at],
             considered_visits,
         }
@@ -213,7 +213,7 @@ impl Roots {
         key: RowKey,
     ) {
         let at = b * self.padded..(b + 1) * self.padded;
-        let fresh = row.nodes[ROOT as usize].kind() == Kind::New;
+        let fresh = row.nodes[ROOT as usize].kind() == Kind::Unevaluated;
         let base = &mut self.base_visits[at.clone()];
         base.fill(0);
         if !fresh {
@@ -234,7 +234,7 @@ impl Roots {
         let num_edges = usize::from(row.nodes[ROOT as usize].num_edges);
         let noise = &mut self.noise[at];
         noise.fill(0.0);
-        self.noise_fraction[b] = 0.0;
+        self.dirichlet_epsilon[b] = 0.0;
         if exploration == Exploration::Noisy {
             match params.rule {
                 Rule::Gumbel => {
@@ -242,13 +242,13 @@ impl Roots {
                     noise[..num_edges].fill_with(|| stream.gumbel());
                 }
                 Rule::Puct => {
-                    let alpha = if params.noise_alpha > 0.0 {
-                        params.noise_alpha
+                    let alpha = if params.dirichlet_alpha > 0.0 {
+                        params.dirichlet_alpha
                     } else {
                         10.0 / num_edges.max(1) as f32
                     };
                     key.key(Purpose::RootNoise).stream().dirichlet(alpha, &mut noise[..num_edges]);
-                    self.noise_fraction[b] = params.noise_fraction;
+                    self.dirichlet_epsilon[b] = params.dirichlet_epsilon;
                 }
             }
         }
@@ -263,7 +263,8 @@ impl Roots {
             return 0;
         }
         let place = self.schedules.iter().position(|s| s.budget == simulations).unwrap_or_else(|| {
-            self.schedules.push(Halving::new(simulations, params.considered));
+            self.schedules
+                .push(SequentialHalvingSchedule::new(simulations, params.max_num_considered_actions));
             self.schedules.len() - 1
         });
         place as u16
@@ -346,7 +347,7 @@ impl Roots {
         let edges = row.used_edges(ROOT);
         let e = out.actions.len();
         let own = row.value(ROOT)[usize::from(out.player)];
-        let improved = Improved::of::<Portable>(&edges, own, params);
+        let improved = CompletedQ::of::<Portable>(&edges, own, params);
         out.scratch.resize(self.padded, 0.0);
         improved.weights::<Portable>(&edges, &mut out.scratch);
         out.policy.extend_from_slice(&out.scratch[..e]);
@@ -355,7 +356,7 @@ impl Roots {
         }
         let view = RootView {
             noise: &self.noise[b * self.padded..(b + 1) * self.padded],
-            noise_fraction: 0.0,
+            dirichlet_epsilon: 0.0,
             base_visits: &self.base_visits[b * self.padded..(b + 1) * self.padded],
             considered_visits: 0,
         };

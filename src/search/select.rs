@@ -18,7 +18,7 @@ pub struct RootView<'a> {
     /// PUCT: a Dirichlet draw; Gumbel: a Gumbel number for each edge (0 without noise).
     pub noise: &'a [f32],
     /// PUCT: share of the noise in the priors; 0 without noise.
-    pub noise_fraction: f32,
+    pub dirichlet_epsilon: f32,
     /// Visits of each edge when the ply began.
     pub base_visits: &'a [i32],
     /// Gumbel: new visits of the edges that are considered by the next simulation.
@@ -65,20 +65,20 @@ pub fn choose_edge<S: Simd>(
     row: &RowMut<'_>,
     root: Option<&RootView<'_>>,
     params: &SearchParams,
-    rates: &Rates,
+    puct_table: &PuctTable,
     node: i32,
     scratch: &mut [f32],
     chance_draw: impl FnOnce() -> f32,
 ) -> Choice {
     let scalars = &row.nodes[node as usize];
     Choice::Edge(match scalars.kind() {
-        Kind::New => return Choice::Collision,
+        Kind::Unevaluated => return Choice::Collision,
         Kind::Terminal | Kind::Horizon => return Choice::End,
         Kind::Decision | Kind::Chance if scalars.is_proven() => return Choice::End,
         Kind::Chance => chance_edge::<S>(row, node, params.chance, chance_draw),
         Kind::Decision => match (root, params.rule) {
-            (Some(root), _) => root_edge::<S>(row, root, params, rates, scratch),
-            (None, Rule::Puct) => puct_edge::<S>(row, node, params, rates, None),
+            (Some(root), _) => root_edge::<S>(row, root, params, puct_table, scratch),
+            (None, Rule::Puct) => puct_edge::<S>(row, node, params, puct_table, None),
             (None, Rule::Gumbel) => gumbel_edge::<S>(row, node, params, scratch),
         },
     })
@@ -89,12 +89,14 @@ fn root_edge<S: Simd>(
     row: &RowMut<'_>,
     root: &RootView<'_>,
     params: &SearchParams,
-    rates: &Rates,
+    puct_table: &PuctTable,
     scratch: &mut [f32],
 ) -> usize {
     match params.rule {
-        Rule::Puct if root.noise_fraction > 0.0 => puct_edge::<S>(row, ROOT, params, rates, Some(root)),
-        Rule::Puct => puct_edge::<S>(row, ROOT, params, rates, None),
+        Rule::Puct if root.dirichlet_epsilon > 0.0 => {
+            puct_edge::<S>(row, ROOT, params, puct_table, Some(root))
+        }
+        Rule::Puct => puct_edge::<S>(row, ROOT, params, puct_table, None),
         Rule::Gumbel => gumbel_root_edge::<S>(row, root, params, scratch),
     }
 }
@@ -108,9 +110,9 @@ pub fn exploration(params: &SearchParams, visits: i32) -> f32 {
 
 /// [`exploration`] of small numbers of visits, worked out beforehand.
 #[derive(Clone, Debug)]
-pub struct Rates(Vec<f32>);
+pub struct PuctTable(Vec<f32>);
 
-impl Rates {
+impl PuctTable {
     /// The most that are kept: 16 KiB.
     const MOST: usize = 4096;
 
@@ -149,25 +151,25 @@ fn puct_edge<S: Simd>(
     row: &RowMut<'_>,
     node: i32,
     params: &SearchParams,
-    rates: &Rates,
+    puct_table: &PuctTable,
     root: Option<&RootView<'_>>,
 ) -> usize {
-    let rate = rates.at(params, row.nodes[node as usize].visits);
+    let rate = puct_table.at(params, row.nodes[node as usize].visits);
     let unvisited = first_play_urgency::<S>(row, node, params);
     match row.only_group(node) {
-        Some(edges) => most_urgent::<S>(&edges, rate, unvisited, root),
-        None => most_urgent::<S>(&row.used_edges(node), rate, unvisited, root),
+        Some(edges) => argmax_puct::<S>(&edges, rate, unvisited, root),
+        None => argmax_puct::<S>(&row.used_edges(node), rate, unvisited, root),
     }
 }
 
 /// [`puct_edge`] at a node with this exploration rate and Q of edges never taken.
 #[inline(always)]
-fn most_urgent<S: Simd>(edges: &Edges<'_>, rate: f32, unvisited: f32, root: Option<&RootView<'_>>) -> usize {
+fn argmax_puct<S: Simd>(edges: &Edges<'_>, rate: f32, unvisited: f32, root: Option<&RootView<'_>>) -> usize {
     let rate = F8::<S>::all(rate);
     let mut best = Best::default();
     for (group, (mut p, n, w)) in groups(edges).enumerate() {
         if let Some(root) = root {
-            let share = root.noise_fraction;
+            let share = root.dirichlet_epsilon;
             p = F8::all(1.0 - share) * p + F8::all(share) * F8::of(lanes(root.noise)[group]);
         }
         let score = q(n, w, unvisited) + rate * p / n.plus(I8::all(1)).floats();
@@ -181,7 +183,7 @@ fn most_urgent<S: Simd>(edges: &Edges<'_>, rate: f32, unvisited: f32, root: Opti
 
 /// Completed Q and the improved policy of one decision node (equations 10, 11 and 33), to be reused by the caller.
 #[derive(Clone, Copy, Debug)]
-pub struct Improved {
+pub struct CompletedQ {
     /// Sum of the edges' visits.
     pub visits: f32,
     /// The factor of Q in the monotone transformation.
@@ -193,7 +195,7 @@ pub struct Improved {
 /// What stands in for a scale of 0.
 const LEAST_SCALE: f32 = 1e-30;
 
-impl Improved {
+impl CompletedQ {
     /// Sums over the node's edges.
     #[inline(always)]
     pub fn of<S: Simd>(edges: &Edges<'_>, own_value: f32, params: &SearchParams) -> Self {
@@ -259,7 +261,7 @@ fn gumbel_edge<S: Simd>(row: &RowMut<'_>, node: i32, params: &SearchParams, scra
 /// [`gumbel_edge`] at a node whose own evaluation is `own` for its mover.
 #[inline(always)]
 fn improved_edge<S: Simd>(edges: &Edges<'_>, own: f32, params: &SearchParams, scratch: &mut [f32]) -> usize {
-    let improved = Improved::of::<S>(edges, own, params);
+    let improved = CompletedQ::of::<S>(edges, own, params);
     let total = improved.weights::<S>(edges, scratch);
     // Where only edges of prior 0 are left, the least visited one is taken.
     let inverse = F8::<S>::all(if total > 0.0 { 1.0 / total } else { 0.0 });
@@ -281,7 +283,7 @@ fn improved_edge<S: Simd>(edges: &Edges<'_>, own: f32, params: &SearchParams, sc
 pub fn gumbel_scores<S: Simd>(row: &RowMut<'_>, root: &RootView<'_>, params: &SearchParams, out: &mut [f32]) {
     let own = row.value(ROOT)[usize::from(row.nodes[ROOT as usize].player)];
     let edges = row.used_edges(ROOT);
-    let improved = Improved::of::<S>(&edges, own, params);
+    let improved = CompletedQ::of::<S>(&edges, own, params);
     let noise = lanes(root.noise);
     let out = out.as_chunks_mut::<LANES>().0;
     for (((p, n, w), &g), out) in groups::<S>(&edges).zip(noise).zip(out) {

@@ -307,7 +307,7 @@ impl RowMut<'_> {
     }
 
     /// Empties the row and makes its root, of no kind yet.
-    pub fn plant(&mut self) -> i32 {
+    pub fn set_root(&mut self) -> i32 {
         *self.count = 1;
         self.nodes[0] = Node::new(NO_NODE, 0);
         ROOT

@@ -233,7 +233,7 @@ pub fn export(checkpoint: &Path, out: &Path) -> Result<NetFile> {
 /// [`Error::Config`] for instructions that this machine or the format lacks.
 pub fn pack(game: &dyn AnyGame, net: &NetSpec, weights: &Weights, config: &NetConfig) -> Result<FastNet> {
     let precision = config.precision;
-    let path = || fast::Path::choose(config.isa, precision);
+    let path = || fast::CpuKernel::choose(config.isa, precision);
     match precision {
         Precision::Int8 => {
             FastNet::int8_with_path(net, weights, &describe::observations(game, CALIBRATION), path()?)

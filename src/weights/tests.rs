@@ -158,7 +158,7 @@ fn a_network_is_packed_for_the_instructions_that_are_named() {
         let config = NetConfig { isa, precision: Precision::Bf16, ..NetConfig::default() };
         pack(&*game("connect_four"), &file.header.net, &file.weights, &config).expect("any machine").path()
     };
-    let fastest = fast::Path::available(Precision::Bf16)[0];
+    let fastest = fast::CpuKernel::available(Precision::Bf16)[0];
     let by_path =
         FastNet::with_path(&file.header.net, &file.weights, Precision::Bf16, fastest).expect("available");
     assert_eq!(packed(Instructions::Native), by_path.path());

@@ -309,21 +309,21 @@ pub fn batches_keep_finished_games<G: Game>(game: &G) {
     let mut rng: Vec<Stream> = (0..LANES as u64).map(draws).collect();
     let mut lone: Vec<Position<G>> = (0..LANES).map(|_| Position::start(game)).collect();
     while lone.iter().any(|position| !position.is_over()) {
-        // Finished lanes get an action that must not be read.
+        // Finished slots get an action that must not be read.
         let mut actions = [u16::MAX; LANES];
-        for lane in 0..LANES {
-            assert_eq!(batch.states()[lane], lone[lane].state, "lane {lane}");
-            assert_eq!(batch.legal(lane), lone[lane].legal, "lane {lane}");
-            if !lone[lane].is_over() {
-                actions[lane] = lone[lane].choose(game, &mut rng[lane]);
-                lone[lane].step(game, actions[lane]);
+        for slot in 0..LANES {
+            assert_eq!(batch.states()[slot], lone[slot].state, "slot {slot}");
+            assert_eq!(batch.legal(slot), lone[slot].legal, "slot {slot}");
+            if !lone[slot].is_over() {
+                actions[slot] = lone[slot].choose(game, &mut rng[slot]);
+                lone[slot].step(game, actions[slot]);
             }
         }
         batch.step(&actions);
     }
-    for (lane, position) in lone.iter().enumerate() {
-        assert_eq!(batch.states()[lane], position.state, "lane {lane} moved on after its end");
-        assert_eq!(batch.plies()[lane] as usize, position.before.len(), "lane {lane}");
+    for (slot, position) in lone.iter().enumerate() {
+        assert_eq!(batch.states()[slot], position.state, "slot {slot} moved on after its end");
+        assert_eq!(batch.plies()[slot] as usize, position.before.len(), "slot {slot}");
     }
     assert_eq!(batch.refill(), LANES);
     assert_eq!(batch.states(), vec![game.init(); LANES]);

@@ -56,7 +56,7 @@ fn driver() -> MutexGuard<'static, Library> {
     driver
 }
 
-/// Turns a knob of the driver's.
+/// ShardQueue a knob of the driver's.
 fn set<T>(driver: &Library, name: &str, value: T) {
     // SAFETY: the knobs are global variables of driver.c of the types given below, and only one test runs at a time.
     unsafe {
@@ -313,10 +313,10 @@ fn launches_are_recorded_and_made_again() {
         let arguments = [Arg::Buffer(buffer, 0), Arg::U32(x), Arg::I32(-1), Arg::U64(0), Arg::F32(0.0)];
         device.launch("record", SHAPE, &arguments).expect("launched, or recorded");
     };
-    device.begin_recording().expect("begun");
+    device.begin_capture().expect("state");
     launch(&buffers[0], 7);
     launch(&buffers[1], 8);
-    let recording = device.end_recording().expect("recorded");
+    let recording = device.end_capture().expect("recorded");
     let found = || [0, 1].map(|i| numbers(&device, &buffers[i]));
     assert_eq!(found(), [[0; 3]; 2], "recorded, and not made");
     for _ in 0..2 {
@@ -355,19 +355,19 @@ fn a_recording_that_goes_wrong_is_told_and_ends() {
     let _driver = driver();
     let device = loaded(None);
     let mut buffer = device.alloc(64).expect("room");
-    device.begin_recording().expect("begun");
+    device.begin_capture().expect("state");
     let copied = sentence(device.upload(&mut buffer, 0, &[1; 4]));
     assert!(copied.ends_with("(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED)"), "{copied}");
-    let ended = sentence(device.end_recording().map(|_| ()));
+    let ended = sentence(device.end_capture().map(|_| ()));
     assert!(ended.ends_with("(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED)"), "{ended}");
     assert_eq!(numbers(&device, &buffer), [0; 3]);
-    device.begin_recording().expect("begun");
-    let none = sentence(device.end_recording().map(|_| ()));
+    device.begin_capture().expect("state");
+    let none = sentence(device.end_capture().map(|_| ()));
     assert_eq!(none, "device cuda:0: the launches to be recorded were none");
 
-    device.begin_recording().expect("begun");
+    device.begin_capture().expect("state");
     device.launch("crash", SHAPE, &[]).expect("recorded");
-    let recording = device.end_recording().expect("recorded");
+    let recording = device.end_capture().expect("recorded");
     device.synchronise().expect("nothing was launched");
     device.replay(&recording).expect("it fails later");
     let named = "device cuda:0: kernel crash (7 blocks of 96 threads, 0 bytes of shared memory) of chequers failed: \

@@ -179,9 +179,9 @@ enum Recorded {
 }
 
 /// What [`HostDevice`] has recorded. As on a GPU it does not keep the programs that it launches, and is to go before they do.
-pub struct HostRecording(Vec<Recorded>);
+pub struct HostGraph(Vec<Recorded>);
 
-impl Drop for HostRecording {
+impl Drop for HostGraph {
     fn drop(&mut self) {
         let goes_late =
             |step: &Recorded| matches!(step, Recorded::Launch { library, .. } if library.strong_count() == 0);
@@ -312,7 +312,7 @@ fn bytes_of(arg: &Arg<'_, HostBuffer>) -> (u64, c_uint) {
 
 impl Device for HostDevice {
     type Buffer = HostBuffer;
-    type Recording = HostRecording;
+    type Graph = HostGraph;
     type Module = HostModule;
     type Pinned = HostPinned;
 
@@ -413,18 +413,18 @@ impl Device for HostDevice {
         Ok(())
     }
 
-    fn begin_recording(&self) -> Result<()> {
+    fn begin_capture(&self) -> Result<()> {
         let before = self.recording.replace(Some(Vec::new()));
         assert!(before.is_none(), "a recording within a recording");
         assert!(!self.is_timing(), "a recording while launches are timed");
         Ok(())
     }
 
-    fn end_recording(&self) -> Result<HostRecording> {
-        Ok(HostRecording(self.recording.take().expect("a recording was begun")))
+    fn end_capture(&self) -> Result<HostGraph> {
+        Ok(HostGraph(self.recording.take().expect("a recording was state")))
     }
 
-    fn replay(&self, recording: &HostRecording) -> Result<()> {
+    fn replay(&self, recording: &HostGraph) -> Result<()> {
         self.replays.set(self.replays.get() + 1);
         for step in &recording.0 {
             match step {

@@ -21,15 +21,15 @@ use vecaz::replay::{BatchPlan, Replay};
 use vecaz::report::metrics::EpochRecord;
 use vecaz::report::progress::{Progress, Verbosity};
 use vecaz::run::Run;
+use vecaz::run::factory::{ComponentFactory, DefaultFactory};
 use vecaz::run::learner::{Learner, learner_on};
-use vecaz::run::machine::{Machine, Named};
 use vecaz::train::{Losses, Trainer};
 use vecaz::{Error, Result};
 
 /// So many devices made of the host, for games, trees, network and training.
 struct HostMachine(u32);
 
-impl Machine for HostMachine {
+impl ComponentFactory for HostMachine {
     fn check(&self, _: &Config) -> Result<()> {
         Ok(())
     }
@@ -76,7 +76,7 @@ impl Machine for HostMachine {
     }
 }
 
-fn config(order: &str, epochs: u64) -> Config {
+fn config(mode: &str, epochs: u64) -> Config {
     layered(&format!(
         "
         [game]
@@ -90,15 +90,15 @@ fn config(order: &str, epochs: u64) -> Config {
         [selfplay]
         games = 7
         samples_per_epoch = 200
-        stride = 16
+        passes_per_poll = 16
         opening_plies = 3
         [replay]
         capacity = 500
         [train]
-        order = '{order}'
+        mode = '{mode}'
         batch = 63
         min_samples = 50
-        reuse = 4.0
+        replay_ratio = 4.0
         lr = 0.01
         warmup_updates = 3
         [eval]
@@ -150,15 +150,15 @@ fn assert_same(a: &Path, b: &Path, what: &str) {
     }
 }
 
-fn check(devices: u32, order: &str) {
+fn check(devices: u32, mode: &str) {
     let folder = tempfile::tempdir().expect("a folder");
     let [whole, parts] = ["run", "parts/run"].map(|name| folder.path().join(name));
     let machine = || Box::new(HostMachine(devices));
-    let records = go(Run::start_on(machine(), config(order, 4), &whole, 2));
-    go(Run::start_on(machine(), config(order, 1), &parts, 1));
-    go(Run::resume_on(machine(), config(order, 3), &parts, 2));
-    let resumed = go(Run::resume_on(machine(), config(order, 4), &parts, 1));
-    let what = format!("{order} on {devices}");
+    let records = go(Run::start_on(machine(), config(mode, 4), &whole, 2));
+    go(Run::start_on(machine(), config(mode, 1), &parts, 1));
+    go(Run::resume_on(machine(), config(mode, 3), &parts, 2));
+    let resumed = go(Run::resume_on(machine(), config(mode, 4), &parts, 1));
+    let what = format!("{mode} on {devices}");
     assert_same(&whole, &parts, &what);
     let timeless = |record: &EpochRecord| (record.games, record.updates, record.losses, record.strength);
     assert_eq!(
@@ -166,7 +166,7 @@ fn check(devices: u32, order: &str) {
         resumed.iter().map(timeless).collect::<Vec<_>>()
     );
     let trained = records.iter().filter(|record| record.losses.is_some()).count();
-    assert_eq!(trained, if order == "overlapped" { 3 } else { 4 }, "{what}");
+    assert_eq!(trained, if mode == "overlapped" { 3 } else { 4 }, "{what}");
     let errors: Vec<f64> =
         records.iter().filter_map(|record| record.strength?.policy_outcome_error).collect();
     println!("{what}: {errors:?}");
@@ -176,7 +176,7 @@ fn check(devices: u32, order: &str) {
 /// The machine's own parts, but a learner that fails in the update of this number.
 struct Failing(u64);
 
-impl Machine for Failing {
+impl ComponentFactory for Failing {
     fn learner(
         &self,
         config: &Config,
@@ -185,7 +185,7 @@ impl Machine for Failing {
         state: Option<&Weights>,
     ) -> Result<Box<dyn Learner>> {
         Ok(Box::new(Forgetful {
-            learner: Named.learner(config, game, spec, state)?,
+            learner: DefaultFactory.learner(config, game, spec, state)?,
             until: self.0,
             updates: Arc::default(),
         }))
@@ -222,19 +222,19 @@ impl Learner for Forgetful {
 
 #[test]
 fn training_that_fails_ends_the_run_and_no_epoch_is_lost() {
-    for order in ["in_turns", "overlapped"] {
+    for mode in ["in_turns", "overlapped"] {
         let folder = tempfile::tempdir().expect("a folder");
         let [whole, failed] = ["run", "failed/run"].map(|name| folder.path().join(name));
-        let records = go(Run::start(config(order, 4), &whole, 2));
+        let records = go(Run::start(config(mode, 4), &whole, 2));
         let until = records[2].updates + 3;
-        let mut run = Run::start_on(Box::new(Failing(until)), config(order, 4), &failed, 2).expect("begins");
+        let mut run = Run::start_on(Box::new(Failing(until)), config(mode, 4), &failed, 2).expect("begins");
         let stop = AtomicBool::new(false);
         let error = run.go(&mut Progress::new(Verbosity::Quiet), &stop).expect_err("in the fourth epoch");
-        assert_eq!(error.to_string(), "device cuda:7: it fell off the bus", "{order}");
-        assert_eq!(run.epoch(), 3, "{order}");
+        assert_eq!(error.to_string(), "device cuda:7: it fell off the bus", "{mode}");
+        assert_eq!(run.epoch(), 3, "{mode}");
         drop(run);
-        go(Run::resume(config(order, 4), &failed, 1));
-        assert_same(&whole, &failed, order);
+        go(Run::resume(config(mode, 4), &failed, 1));
+        assert_same(&whole, &failed, mode);
     }
 }
 
@@ -244,7 +244,7 @@ struct Tiring {
     updates: Arc<AtomicUsize>,
 }
 
-impl Machine for Tiring {
+impl ComponentFactory for Tiring {
     fn learner(
         &self,
         config: &Config,
@@ -252,7 +252,7 @@ impl Machine for Tiring {
         spec: &NetSpec,
         state: Option<&Weights>,
     ) -> Result<Box<dyn Learner>> {
-        let learner = Named.learner(config, game, spec, state)?;
+        let learner = DefaultFactory.learner(config, game, spec, state)?;
         Ok(Box::new(Forgetful { learner, until: u64::MAX, updates: self.updates.clone() }))
     }
 
@@ -263,7 +263,7 @@ impl Machine for Tiring {
         spec: &NetSpec,
         weights: &Weights,
     ) -> Result<Box<dyn Network>> {
-        let network = Named.network(config, game, spec, weights)?;
+        let network = DefaultFactory.network(config, game, spec, weights)?;
         Ok(Box::new(Tired { network, asked: Arc::default(), until: self.until }))
     }
 }
@@ -292,7 +292,7 @@ impl Network for Tired {
 }
 
 /// What a run says that `machine` makes the parts of from the second epoch on, with some settings changed.
-fn second_epoch(machine: Box<dyn Machine>, change: &dyn Fn(&mut Config)) -> String {
+fn second_epoch(machine: Box<dyn ComponentFactory>, change: &dyn Fn(&mut Config)) -> String {
     let folder = tempfile::tempdir().expect("a folder");
     let dir = folder.path().join("run");
     go(Run::start(config("overlapped", 1), &dir, 2));
@@ -313,7 +313,7 @@ fn where_one_of_self_play_and_training_fails_the_other_ends_too() {
     assert_eq!(of_training, right);
     let updates = Arc::default();
     let machine = Tiring { until: 9, updates: Arc::clone(&updates) };
-    let of_self_play = second_epoch(Box::new(machine), &|c| c.train.reuse = 1000.0);
+    let of_self_play = second_epoch(Box::new(machine), &|c| c.train.replay_ratio = 1000.0);
     assert_eq!(of_self_play, right);
     let (made, due) = (updates.load(Ordering::Relaxed), 200 * 1000 / 63);
     assert!(made < due / 2, "{made} of at least {due} updates are made");

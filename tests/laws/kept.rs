@@ -48,7 +48,7 @@ pub fn check_tree(tree: &mut Tree, grown: Grown) {
             Kind::Decision => assert!(node.visits > below, "node {n}"),
             Kind::Chance => assert_eq!(node.visits, below, "node {n}"),
             Kind::Terminal | Kind::Horizon => assert!(node.visits > 0, "node {n}"),
-            Kind::New => panic!("node {n} was never evaluated"),
+            Kind::Unevaluated => panic!("node {n} was never evaluated"),
         }
         for edge in 0..num_edges {
             let (child, visits) = (edges.child[edge], edges.visits[edge]);
@@ -83,7 +83,7 @@ fn play_on<G: Game>(game: G, config: &SearchConfig, spare: usize) {
             backend.advance(2, outcome);
         }
     };
-    backend.plant(2, play.state(), &[]);
+    backend.set_root(2, play.state(), &[]);
     deal(&mut play, &mut backend, 99);
     for ply in 0..9 {
         let key = RowKey { ply, ..RowKey::default() };
@@ -129,7 +129,7 @@ fn trimmed_trees_prove_nothing_false() {
             let mut backend = CpuBackend::new(game.clone(), plan);
             let mut network = HashNet(io_shape(&game.sizes()));
             let mut state = game.init();
-            backend.plant(1, bytemuck::bytes_of(&state), &[]);
+            backend.set_root(1, bytemuck::bytes_of(&state), &[]);
             for ply in 0.. {
                 let Place::Moves(mover, next) = &game.places[state as usize] else { break };
                 let key = RowKey { ply, ..RowKey::default() };

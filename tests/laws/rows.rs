@@ -15,19 +15,19 @@ use vecaz::net::{HashNet, IoShape, Network};
 use vecaz::rng::{Key, Purpose};
 use vecaz::search::root::{Exploration, RootSummary, RowKey};
 use vecaz::searcher::Position;
-use vecaz::selfplay::{FinishedGame, Lane, SelfPlay};
+use vecaz::selfplay::{FinishedGame, GameSlot, SelfPlay};
 
 fn openings<G: Game>(game: &G, num: u64) -> Vec<Position> {
     let any = any_game(G::NAME, &game.options()).expect("registered");
     (0..num)
-        .map(|lane| {
+        .map(|slot| {
             let mut play = Playthrough::new(any.clone());
-            let mut rng = Key::new(lane, Purpose::Evaluation).stream();
+            let mut rng = Key::new(slot, Purpose::Evaluation).stream();
             while play.turn() == Turn::Chance || play.actions().len() < 5 {
                 let legal = play.legal();
                 play.step(legal[rng.below(legal.len())]).expect("legal");
             }
-            let key = RowKey { lane, ..RowKey::default() };
+            let key = RowKey { slot, ..RowKey::default() };
             Position { state: play.state().to_vec(), history: Vec::new(), key }
         })
         .collect()
@@ -92,7 +92,7 @@ fn games(text: &str, threads: usize) -> Vec<FinishedGame> {
 #[derive(PartialEq)]
 struct Stride {
     finished: Vec<FinishedGame>,
-    in_progress: Vec<Lane>,
+    in_progress: Vec<GameSlot>,
 }
 
 /// Self-play with the network that `make` makes.
@@ -109,7 +109,7 @@ fn strides(
     selfplay.set_network(network.as_ref(), Vec::new()).expect("a network");
     let mut stride = || {
         let finished = selfplay.stride().expect("finite");
-        Stride { finished, in_progress: selfplay.lanes().cloned().collect() }
+        Stride { finished, in_progress: selfplay.slots().cloned().collect() }
     };
     (0..count).map(|_| stride()).collect()
 }
@@ -152,7 +152,8 @@ fn games_do_not_depend_on_when_the_network_is_asked() {
     ] {
         let search =
             format!("simulations = {simulations}\nleaves = {leaves}\ndeterminisations = {determinisations}");
-        let text = format!("[game]\n{game}\n[search]\n{search}\n[selfplay]\ngames = 21\nstride = 15\n");
+        let text =
+            format!("[game]\n{game}\n[search]\n{search}\n[selfplay]\ngames = 21\npasses_per_poll = 15\n");
         let whole = strides(&text, 1, 100, |shape| Box::new(HashNet(shape)));
         let finished: usize = whole.iter().map(|stride| stride.finished.len()).sum();
         assert!(finished >= 21, "{game}: {finished} games");
@@ -164,7 +165,7 @@ fn games_do_not_depend_on_when_the_network_is_asked() {
             assert!(strides(&text, threads, 100, make) == whole, "{game} {search}, {batch} at once");
             let most = asked.lock().expect("no panic").iter().copied().max();
             match determinisations {
-                // As many whole batches as half of the lanes may ask about.
+                // As many whole batches as half of the slots may ask about.
                 1 if threads == 1 && leaves == 1 => assert_eq!(most, Some((10 / batch).max(1) * batch)),
                 1 => assert!(most < Some(21 * leaves)),
                 // All rows of a game pass together, at first those of all games.
@@ -176,7 +177,7 @@ fn games_do_not_depend_on_when_the_network_is_asked() {
 
 #[test]
 fn games_do_not_depend_on_the_number_of_threads() {
-    let selfplay = "[selfplay]\ngames = 5\nfast_fraction = 0.4\nfast_simulations = 5\nstride";
+    let selfplay = "[selfplay]\ngames = 5\nplayout_cap_prob = 0.4\nfast_simulations = 5\npasses_per_poll";
     for (game, search) in [
         ("name = \"backgammon\"\nply_limit = 100", "simulations = 9\nchance = \"sample\""),
         ("name = \"go\"\nsize = 5\nmax_plies = 40", "simulations = 11\nleaves = 2"),
@@ -203,7 +204,7 @@ fn games_do_not_depend_on_the_evaluation_cache() {
     ] {
         let text = |entries: usize| {
             let search = format!("[search]\n{search}\ncache_entries = {entries}");
-            format!("[game]\n{game}\n{search}\n[selfplay]\ngames = 7\nstride = 300\n")
+            format!("[game]\n{game}\n{search}\n[selfplay]\ngames = 7\npasses_per_poll = 300\n")
         };
         let without = games(&text(0), 1);
         assert!(without.len() >= 5, "{game}: {} games", without.len());

@@ -25,7 +25,7 @@ fn a_chance_node_is_worth_its_expectation() {
     ];
     let game = TreeGame { players: 2, places };
     for algorithm in BOTH {
-        let config = SearchConfig { noise_fraction: 0.0, ..config(algorithm, 2000) };
+        let config = SearchConfig { dirichlet_epsilon: 0.0, ..config(algorithm, 2000) };
         let found = solve(&game, &config, &mut uniform(&game));
         for (edge, expected) in [0.125, 0.0625, -0.125].into_iter().enumerate() {
             // Stratified outcomes are never a whole visit away from their share.

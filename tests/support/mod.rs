@@ -42,7 +42,7 @@ pub fn search(
 ) -> Vec<RootSummary> {
     assert!(positions.len() <= backend.rows());
     for (b, position) in positions.iter().enumerate() {
-        backend.plant(b, &position.state, &position.history);
+        backend.set_root(b, &position.state, &position.history);
         backend.begin(b, PlyPlan { simulations, exploration, key: position.key });
     }
     finish(backend, network);

@@ -1,14 +1,14 @@
 //! Selection over all rows: descents, new nodes, and which of them the network must be asked about.
 
-use super::super::twins::Asked;
-use super::super::{Reach, Selected};
-use super::{Between, CpuBackend, Leaf, RowData};
+use super::super::leaf_dedup::FirstOrDuplicate;
+use super::super::{PassStats, RowBudget};
+use super::{Caches, CpuBackend, Leaf, RowData};
 use crate::game::{Game, History, Turn};
 use crate::isa::{per_isa, prefetch};
 use crate::lanes::{Portable, Simd};
 use crate::rng::Purpose;
 use crate::search::Solver;
-use crate::search::backup::{MAX_PLAYERS, take_off};
+use crate::search::backup::{MAX_PLAYERS, apply_virtual_loss};
 use crate::search::eval_cache::hash;
 use crate::search::expand::seat_values;
 use crate::search::select::{Choice, choose_edge};
@@ -18,7 +18,7 @@ impl<G: Game> RowData<G> {
     /// Writes what follows from the state at `node`: who moves, which edges, the result. Returns whether the network must
     /// be asked.
     #[inline(always)]
-    pub(super) fn settle(&mut self, b: usize, row: &mut RowMut<'_>, node: i32) -> NeedsNetwork {
+    pub(super) fn init_node(&mut self, b: usize, row: &mut RowMut<'_>, node: i32) -> NeedsNetwork {
         let state = *self.state(b, node);
         match self.game.turn(&state) {
             turn @ (Turn::Over | Turn::Chance) if turn == Turn::Over || self.game.is_horizon(&state) => {
@@ -71,7 +71,7 @@ impl<G: Game> RowData<G> {
     }
 
     /// Writes what the evaluation cache knows of a new decision node, of whose key [`Self::hash_of`] made `hash`. The node stays
-    /// [`Kind::New`] until it is backed up, as one that the network is asked about does: whether another leaf of the pass may go
+    /// [`Kind::Unevaluated`] until it is backed up, as one that the network is asked about does: whether another leaf of the pass may go
     /// through it must not depend on the cache.
     #[inline(always)]
     fn look_up(&mut self, b: usize, row: &mut RowMut<'_>, node: i32, hash: u64) -> NeedsNetwork {
@@ -90,7 +90,7 @@ impl<G: Game> RowData<G> {
 
     /// Makes the child of `parent` through `edge`.
     #[inline(always)]
-    fn grow(&mut self, b: usize, row: &mut RowMut<'_>, parent: i32, edge: usize) -> (i32, NeedsNetwork) {
+    fn add_child(&mut self, b: usize, row: &mut RowMut<'_>, parent: i32, edge: usize) -> (i32, NeedsNetwork) {
         let action = row.actions(parent)[edge];
         let child = row.add(parent, edge);
         let base = b * self.plan.nodes;
@@ -101,7 +101,7 @@ impl<G: Game> RowData<G> {
         let history = History { played: &self.histories[b], path: &self.path };
         self.game.step(&mut state, action, history);
         self.states[base + child as usize] = state;
-        let needs = match self.settle(b, row, child) {
+        let needs = match self.init_node(b, row, child) {
             NeedsNetwork::Yes { .. } => NeedsNetwork::Yes { hash: self.hash_of(b, child) },
             known => known,
         };
@@ -115,17 +115,17 @@ impl<G: Game> RowData<G> {
     /// The edge that row `b`'s descent takes at `at`.
     #[inline(always)]
     fn choose<S: Simd>(&mut self, b: usize, row: &RowMut<'_>, at: i32) -> Choice {
-        let Self { plan, roots, rates, scratch, keys, .. } = self;
+        let Self { plan, roots, puct_table, scratch, keys, .. } = self;
         let draw = || {
             let key = keys[b].key(Purpose::SearchChance).with(u64::from(roots.run(b)));
             key.with(at as u64).stream().uniform()
         };
         if at != ROOT {
-            return choose_edge::<S>(row, None, &plan.params, rates, at, scratch, draw);
+            return choose_edge::<S>(row, None, &plan.params, puct_table, at, scratch, draw);
         }
         let num_edges = usize::from(row.nodes[ROOT as usize].num_edges);
         let view = roots.view(b, num_edges, &plan.params);
-        choose_edge::<S>(row, Some(&view), &plan.params, rates, ROOT, scratch, draw)
+        choose_edge::<S>(row, Some(&view), &plan.params, puct_table, ROOT, scratch, draw)
     }
 
     /// Takes row `b`'s descent from `node` as chosen.
@@ -136,7 +136,7 @@ impl<G: Game> RowData<G> {
         row: &mut RowMut<'_>,
         node: i32,
         choice: Choice,
-        out: &mut Selected,
+        out: &mut PassStats,
     ) -> Next {
         match choice {
             Choice::Edge(edge) => match row.child(node, edge) {
@@ -145,7 +145,7 @@ impl<G: Game> RowData<G> {
                     row.prefetch_child(node);
                     prefetch(&self.states, b * self.plan.nodes + node as usize);
                     prefetch(&self.states, b * self.plan.nodes + *row.count as usize);
-                    return Next::Grow(edge);
+                    return Next::Expand(edge);
                 }
                 child => {
                     row.prefetch(child, usize::from(row.nodes[node as usize].num_edges));
@@ -165,23 +165,23 @@ impl<G: Game> RowData<G> {
         Next::Nothing
     }
 
-    /// One leaf for each row of a group that has simulations left; its rows are `first` and on. All go down, then all grow, then
+    /// One leaf for each row of a group that has simulations left; its rows are `first` and on. All go down, then all add_child, then
     /// all look up what they grew: while one row's memory is fetched, the others' is worked on. Below a new chance node it goes on.
     #[inline(always)]
-    fn descend_group<S: Simd>(&mut self, first: usize, group: &mut Group<'_>, out: &mut Selected) {
-        let mut walks = Few::<Walk>::default();
+    fn descend_group<S: Simd>(&mut self, first: usize, group: &mut Group<'_>, out: &mut PassStats) {
+        let mut descents = Few::<Descent>::default();
         for (place, row) in group.iter().flatten().enumerate() {
             let b = first + place;
             if self.roots.left(b) > 0 && !self.stopped[b] {
                 row.prefetch(ROOT, ROOT_EDGES);
                 self.roots.prefetch(b);
-                walks.push(Walk { place, node: ROOT });
+                descents.push(Descent { place, node: ROOT });
             }
         }
-        while walks.count > 0 {
-            let grows = self.walk_down::<S>(first, group, &mut walks, out);
-            let asks = self.grow_all(first, group, &grows, &mut walks, out);
-            for &Ask { place, node, hash } in asks.all() {
+        while descents.count > 0 {
+            let expansions = self.walk_down::<S>(first, group, &mut descents, out);
+            let pending_evals = self.grow_all(first, group, &expansions, &mut descents, out);
+            for &PendingEval { place, node, hash } in pending_evals.all() {
                 if let Some(row) = &mut group[place] {
                     let needs = self.look_up(first + place, row, node, hash);
                     self.end(first + place, row, node, needs, out);
@@ -190,68 +190,68 @@ impl<G: Game> RowData<G> {
         }
     }
 
-    /// Takes all walks to where they end or a node is to be made. At each level the edges of all are chosen before any is taken:
+    /// Takes all descents to where they end or a node is to be made. At each level the edges of all are chosen before any is taken:
     /// what comes of an edge cannot be foreseen, and the choice of the others' edges need not wait for it.
     #[inline(always)]
     fn walk_down<S: Simd>(
         &mut self,
         first: usize,
         group: &mut Group<'_>,
-        walks: &mut Few<Walk>,
-        out: &mut Selected,
-    ) -> Few<Grow> {
-        let mut grows = Few::default();
+        descents: &mut Few<Descent>,
+        out: &mut PassStats,
+    ) -> Few<PendingExpansion> {
+        let mut expansions = Few::default();
         let mut choices = [Choice::End; GROUP];
-        while walks.count > 0 {
-            for (choice, &Walk { place, node }) in choices.iter_mut().zip(walks.all()) {
+        while descents.count > 0 {
+            for (choice, &Descent { place, node }) in choices.iter_mut().zip(descents.all()) {
                 if let Some(row) = &group[place] {
                     *choice = self.choose::<S>(first + place, row, node);
                 }
             }
-            for (&choice, i) in choices.iter().zip(0..std::mem::take(&mut walks.count)) {
-                let Walk { place, node } = walks.items[i];
+            for (&choice, i) in choices.iter().zip(0..std::mem::take(&mut descents.count)) {
+                let Descent { place, node } = descents.items[i];
                 let Some(row) = &mut group[place] else { continue };
                 match self.follow(first + place, row, node, choice, out) {
-                    Next::Down(child) => walks.push(Walk { place, node: child }),
-                    Next::Grow(edge) => grows.push(Grow { place, node, edge }),
+                    Next::Down(child) => descents.push(Descent { place, node: child }),
+                    Next::Expand(edge) => expansions.push(PendingExpansion { place, node, edge }),
                     Next::Nothing => {}
                 }
             }
         }
-        grows
+        expansions
     }
 
-    /// Makes all nodes that are to be made. Returns those that the evaluation cache is to be asked about; walks go on below chance
+    /// Makes all nodes that are to be made. Returns those that the evaluation cache is to be asked about; descents go on below chance
     /// nodes.
     #[inline(always)]
     fn grow_all(
         &mut self,
         first: usize,
         group: &mut Group<'_>,
-        grows: &Few<Grow>,
-        walks: &mut Few<Walk>,
-        out: &mut Selected,
-    ) -> Few<Ask> {
-        let mut asks = Few::default();
-        for &Grow { place, node, edge } in grows.all() {
+        expansions: &Few<PendingExpansion>,
+        descents: &mut Few<Descent>,
+        out: &mut PassStats,
+    ) -> Few<PendingEval> {
+        let mut pending_evals = Few::default();
+        for &PendingExpansion { place, node, edge } in expansions.all() {
             let Some(row) = &mut group[place] else { continue };
-            match self.grow(first + place, row, node, edge) {
-                (node, NeedsNetwork::Yes { hash }) => asks.push(Ask { place, node, hash }),
+            match self.add_child(first + place, row, node, edge) {
+                (node, NeedsNetwork::Yes { hash }) => pending_evals.push(PendingEval { place, node, hash }),
                 (node, _) if row.nodes[node as usize].kind() == Kind::Chance => {
-                    walks.push(Walk { place, node });
+                    descents.push(Descent { place, node });
                 }
                 (node, known) => self.end(first + place, row, node, known, out),
             }
         }
-        asks
+        pending_evals
     }
 
     /// Row `b`'s descent ends at `node`: a simulation's leaf.
     #[inline(always)]
-    fn end(&mut self, b: usize, row: &mut RowMut<'_>, node: i32, needs: NeedsNetwork, out: &mut Selected) {
+    fn end(&mut self, b: usize, row: &mut RowMut<'_>, node: i32, needs: NeedsNetwork, out: &mut PassStats) {
         self.roots.count(b);
         if self.plan.params.leaves > 1 {
-            take_off(row, node);
+            apply_virtual_loss(row, node);
         }
         self.push_leaf(b, node, needs, out);
         out.simulations += 1;
@@ -261,7 +261,7 @@ impl<G: Game> RowData<G> {
     }
 
     #[inline(always)]
-    fn push_leaf(&mut self, b: usize, node: i32, needs: NeedsNetwork, out: &mut Selected) {
+    fn push_leaf(&mut self, b: usize, node: i32, needs: NeedsNetwork, out: &mut PassStats) {
         let place = b * self.plan.params.leaves + self.num_leaves[b] as usize;
         let (slot, hash) = match needs {
             NeedsNetwork::Yes { hash } => (self.slot_for(b, node, hash, place, out), hash),
@@ -279,9 +279,9 @@ impl<G: Game> RowData<G> {
 
     /// The place among the M for a leaf: that of an earlier leaf of the pass with the same key, or a new one.
     #[inline(always)]
-    fn slot_for(&mut self, b: usize, node: i32, hash: u64, place: usize, out: &mut Selected) -> i32 {
+    fn slot_for(&mut self, b: usize, node: i32, hash: u64, place: usize, out: &mut PassStats) -> i32 {
         if self.cache.is_some()
-            && let Asked::Before(twin) = self.twins.ask(hash, place)
+            && let FirstOrDuplicate::Duplicate(twin) = self.leaf_dedup.ask(hash, place)
         {
             let other = self.leaves[twin];
             let other_row = twin / self.plan.params.leaves;
@@ -299,11 +299,11 @@ impl<G: Game> RowData<G> {
 impl<G: Game> CpuBackend<G> {
     /// Up to L leaves in every row within `reach` that has simulations left.
     #[inline(always)]
-    fn select_rows<S: Simd>(&mut self, reach: Reach) -> Selected {
+    fn select_rows<S: Simd>(&mut self, reach: RowBudget) -> PassStats {
         let Self { tree, rows, .. } = self;
-        let mut out = Selected::default();
-        rows.twins.clear();
-        rows.between = Between::Nothing;
+        let mut out = PassStats::default();
+        rows.leaf_dedup.clear();
+        rows.caches = Caches::Warm;
         rows.num_leaves.fill(0);
         let (all, leaves) = (rows.plan.rows, rows.plan.params.leaves);
         let most = reach.rows.min(all);
@@ -328,10 +328,10 @@ impl<G: Game> CpuBackend<G> {
         out
     }
 
-    per_isa!(pub(super) fn select_fast / select_avx512 / select_avx2 = select_rows::<crate::lanes::Avx2 | Portable>(&mut self, reach: Reach) -> Selected);
+    per_isa!(pub(super) fn select_fast / select_avx512 / select_avx2 = select_rows::<crate::lanes::Avx2 | Portable>(&mut self, reach: RowBudget) -> PassStats);
 }
 
-/// Rows that go down together: as many cache misses in flight.
+/// Rows that go down together: as many cache misses in virtual_loss.
 pub(super) const GROUP: usize = 16;
 
 /// Edges that are fetched of a root before it is known how many it has.
@@ -345,21 +345,21 @@ enum Next {
     /// This child.
     Down(i32),
     /// A child is to be made behind this edge.
-    Grow(usize),
+    Expand(usize),
     /// Nothing: the descent has ended.
     Nothing,
 }
 
 /// A row on its way, and where it is.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Walk {
+pub(super) struct Descent {
     pub place: usize,
     pub node: i32,
 }
 
 /// A row whose next node is to be made.
 #[derive(Clone, Copy, Default)]
-struct Grow {
+struct PendingExpansion {
     place: usize,
     node: i32,
     edge: usize,
@@ -367,7 +367,7 @@ struct Grow {
 
 /// A row with a new node that the evaluation cache may know.
 #[derive(Clone, Copy, Default)]
-struct Ask {
+struct PendingEval {
     place: usize,
     node: i32,
     hash: u64,

@@ -4,15 +4,15 @@
 mod descend;
 mod rows;
 
+use super::leaf_dedup::LeafDedup;
 use super::plan::{BackendPlan, Reuse};
-use super::twins::Twins;
-use super::{Backend, PlyPlan, Reach, Selected, Snapshot};
+use super::{Backend, PassStats, PlyPlan, RowBudget, Snapshot};
 use crate::game::{Game, History, Sizes};
 use crate::isa::Isa;
 use crate::search::eval_cache::EvalCache;
 use crate::search::reuse::{ReuseScratch, keep_most_visited};
 use crate::search::root::{RootSummary, Roots, RowKey};
-use crate::search::select::Rates;
+use crate::search::select::PuctTable;
 use crate::tree::{NO_NODE, ROOT, RowMut, Tree, TreeShape};
 use descend::GROUP;
 use std::sync::Arc;
@@ -29,11 +29,11 @@ struct Leaf {
 
 /// What has used the processor's caches since the rows of a pass were in them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Between {
+enum Caches {
     /// Nothing that counts.
-    Nothing,
+    Warm,
     /// The network: what a row's backup touches must come from far away again.
-    Forward,
+    Cold,
 }
 
 /// B rows of one game.
@@ -49,7 +49,7 @@ struct RowData<G: Game> {
     game: G,
     sizes: Sizes,
     plan: BackendPlan,
-    rates: Rates,
+    puct_table: PuctTable,
     /// `[B, T]`
     states: Vec<G::State>,
     roots: Roots,
@@ -64,14 +64,14 @@ struct RowData<G: Game> {
     /// Rows that can select no more in this pass. `[B]`
     stopped: Vec<bool>,
     /// What is between selection and expansion.
-    between: Between,
+    caches: Caches,
     /// `[Ep]`
     scratch: Vec<f32>,
     /// Keys of the path to a node.
     path: Vec<u64>,
     cache: Option<Arc<EvalCache>>,
     /// Leaves of the pass that wait for the network, by key.
-    twins: Twins,
+    leaf_dedup: LeafDedup,
     /// The key of the state at hand of every row of a group. `[GROUP, state bytes / 8]`
     cache_keys: [Vec<u64>; GROUP],
 }
@@ -102,18 +102,18 @@ impl<G: Game> RowData<G> {
     fn new(game: G, plan: BackendPlan, shape: TreeShape) -> Self {
         Self {
             states: vec![game.init(); plan.rows * plan.nodes],
-            rates: Rates::new(&plan.params, plan.nodes),
+            puct_table: PuctTable::new(&plan.params, plan.nodes),
             roots: Roots::new(shape),
             histories: vec![Vec::new(); plan.rows],
             keys: vec![RowKey::default(); plan.rows],
             leaves: vec![Leaf { node: NO_NODE, slot: -1, hash: 0 }; plan.rows * plan.params.leaves],
             num_leaves: vec![0; plan.rows],
             stopped: vec![false; plan.rows],
-            between: Between::Nothing,
+            caches: Caches::Warm,
             scratch: vec![0.0; shape.padded()],
             path: Vec::new(),
             cache: None,
-            twins: Twins::new(plan.rows * plan.params.leaves),
+            leaf_dedup: LeafDedup::new(plan.rows * plan.params.leaves),
             cache_keys: std::array::from_fn(|_| vec![0; size_of::<G::State>().div_ceil(8)]),
             sizes: game.sizes(),
             game,
@@ -133,16 +133,16 @@ impl<G: Game> RowData<G> {
     }
 
     /// Stops row `b`.
-    fn park(&mut self, b: usize) {
+    fn deactivate(&mut self, b: usize) {
         self.num_leaves[b] = 0;
         self.roots.finish(b);
     }
 
     /// Row `b`'s root, of no kind yet, gets what follows from its state.
     fn settle_root(&mut self, b: usize, row: &mut RowMut<'_>) {
-        row.plant();
-        self.settle(b, row, ROOT);
-        self.park(b);
+        row.set_root();
+        self.init_node(b, row, ROOT);
+        self.deactivate(b);
     }
 }
 
@@ -165,21 +165,21 @@ impl<G: Game> Backend for CpuBackend<G> {
         self.rows.cache = Some(cache);
     }
 
-    fn plant(&mut self, b: usize, state: &[u8], history: &[u64]) {
+    fn set_root(&mut self, b: usize, state: &[u8], history: &[u64]) {
         self.rows.states[b * self.rows.plan.nodes] = bytemuck::pod_read_unaligned(state);
         self.rows.histories[b].clear();
         self.rows.histories[b].extend_from_slice(history);
         self.rows.settle_root(b, &mut self.tree.row_mut(b));
     }
 
-    fn plant_snapshot(&mut self, b: usize, snapshot: &Snapshot) {
+    fn set_root_tree(&mut self, b: usize, snapshot: &Snapshot) {
         self.tree.copy_row(b, &snapshot.tree, 0);
         let states = &mut self.rows.states[b * self.rows.plan.nodes..];
         for (to, from) in states.iter_mut().zip(snapshot.states.chunks_exact(size_of::<G::State>())) {
             *to = bytemuck::pod_read_unaligned(from);
         }
         self.rows.histories[b].clone_from(&snapshot.history);
-        self.park(b);
+        self.deactivate(b);
     }
 
     fn snapshot(&mut self, b: usize, limit: usize) -> Snapshot {
@@ -218,11 +218,11 @@ impl<G: Game> Backend for CpuBackend<G> {
         self.rows.roots.any_done()
     }
 
-    fn park(&mut self, b: usize) {
-        self.rows.park(b);
+    fn deactivate(&mut self, b: usize) {
+        self.rows.deactivate(b);
     }
 
-    fn select(&mut self, reach: Reach) -> Selected {
+    fn select(&mut self, reach: RowBudget) -> PassStats {
         self.select_fast(reach)
     }
 
@@ -252,7 +252,7 @@ impl<G: Game> Backend for CpuBackend<G> {
             self.rows.histories[b].push(key);
         }
         if self.rows.plan.reuse == Reuse::Keep && self.keep(b, action) {
-            self.park(b);
+            self.deactivate(b);
             return;
         }
         self.rows.states[base] = state;

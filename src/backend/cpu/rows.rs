@@ -1,12 +1,12 @@
 //! What follows a pass's forward in all rows, and what keeps a row's tree from ply to ply.
 
-use super::descend::{Few, GROUP, Group, Walk, write_key};
-use super::{Between, CpuBackend, RowData, edge_holds};
+use super::descend::{Descent, Few, GROUP, Group, write_key};
+use super::{Caches, CpuBackend, RowData, edge_holds};
 use crate::backend::plan::BackendPlan;
 use crate::game::Game;
 use crate::isa::{per_isa, prefetch};
 use crate::lanes::{Portable, Simd};
-use crate::search::backup::{Flight, backup};
+use crate::search::backup::{VirtualLoss, backup};
 use crate::search::expand::expand;
 use crate::search::reuse::keep_subtree;
 use crate::tree::{Kind, NO_NODE, ROOT, RowMut};
@@ -56,18 +56,18 @@ impl<G: Game> RowData<G> {
     #[inline(always)]
     fn prefetch_ways(&self, first: usize, group: &Group<'_>) {
         for l in 0..self.plan.params.leaves {
-            let mut walks = Few::<Walk>::default();
+            let mut descents = Few::<Descent>::default();
             for (place, _) in group.iter().flatten().enumerate() {
                 if let Some(leaf) = self.leaves_of(first + place).get(l) {
-                    walks.push(Walk { place, node: leaf.node });
+                    descents.push(Descent { place, node: leaf.node });
                 }
             }
-            while walks.count > 0 {
-                for i in 0..std::mem::take(&mut walks.count) {
-                    let Walk { place, node } = walks.items[i];
+            while descents.count > 0 {
+                for i in 0..std::mem::take(&mut descents.count) {
+                    let Descent { place, node } = descents.items[i];
                     let parent = group[place].as_ref().map_or(NO_NODE, |row| row.prefetch_parent(node));
                     if parent != NO_NODE {
-                        walks.push(Walk { place, node: parent });
+                        descents.push(Descent { place, node: parent });
                     }
                 }
             }
@@ -77,20 +77,20 @@ impl<G: Game> RowData<G> {
     /// Carries the values of row `b`'s leaves up.
     #[inline(always)]
     fn backup_row(&mut self, b: usize, row: &mut RowMut<'_>) {
-        let flight = if self.plan.params.leaves > 1 { Flight::Counted } else { Flight::Alone };
+        let virtual_loss = if self.plan.params.leaves > 1 { VirtualLoss::Applied } else { VirtualLoss::None };
         let first = b * self.plan.params.leaves;
         let leaves = &self.leaves[first..first + self.num_leaves[b] as usize];
         for leaf in leaves {
             let node = &mut row.nodes[leaf.node as usize];
-            if node.kind() == Kind::New {
+            if node.kind() == Kind::Unevaluated {
                 node.set_kind(Kind::Decision); // the evaluation cache had it
             }
         }
         for leaf in leaves {
             // A new root's own evaluation is no simulation: nothing was counted when it was selected.
             let is_new_root = row.nodes[leaf.node as usize].visits == 0;
-            let flight = if is_new_root { Flight::Alone } else { flight };
-            backup(row, leaf.node, flight, self.roots.value_sum_mut(b));
+            let virtual_loss = if is_new_root { VirtualLoss::None } else { virtual_loss };
+            backup(row, leaf.node, virtual_loss, self.roots.value_sum_mut(b));
             if row.nodes[ROOT as usize].is_proven() {
                 self.roots.finish(b);
             }
@@ -102,7 +102,7 @@ impl<G: Game> CpuBackend<G> {
     #[inline(always)]
     fn observe_rows(&mut self, obs: &mut [f32]) {
         let Self { tree, rows, .. } = self;
-        rows.between = Between::Forward;
+        rows.caches = Caches::Cold;
         let f = rows.sizes.obs.len();
         for (b, row) in tree.rows_mut().enumerate() {
             for leaf in rows.leaves_of(b).iter().filter(|leaf| leaf.slot >= 0) {
@@ -118,7 +118,7 @@ impl<G: Game> CpuBackend<G> {
         let Self { tree, rows, .. } = self;
         let ahead = (AHEAD / rows.plan.params.leaves).max(1);
         for b in 0..rows.plan.rows + ahead {
-            if b < rows.plan.rows && rows.between == Between::Forward {
+            if b < rows.plan.rows && rows.caches == Caches::Cold {
                 rows.prefetch_leaves(b, &tree.row_mut(b));
             }
             if let Some(b) = b.checked_sub(ahead) {
@@ -130,7 +130,7 @@ impl<G: Game> CpuBackend<G> {
     #[inline(always)]
     fn backup_rows(&mut self) {
         let Self { tree, rows, .. } = self;
-        if rows.between == Between::Forward {
+        if rows.caches == Caches::Cold {
             let mut trees = tree.rows_mut();
             for first in (0..rows.plan.rows).step_by(GROUP) {
                 let mut group: Group<'_> = [const { None }; GROUP];
@@ -151,7 +151,7 @@ impl<G: Game> CpuBackend<G> {
             return false;
         };
         let child = row.edges(ROOT).child[edge];
-        if child == NO_NODE || row.nodes[child as usize].kind() == Kind::New {
+        if child == NO_NODE || row.nodes[child as usize].kind() == Kind::Unevaluated {
             return false;
         }
         let ply = BackendPlan::nodes_for(self.rows.plan.params.simulations, &self.rows.sizes) - 1;

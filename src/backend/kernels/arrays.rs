@@ -2,7 +2,7 @@
 //! `kernels/passes.cu`, of the same name.
 
 use super::device::{Arg, Device, LaunchShape, Program};
-use super::lanes::DeviceLanes;
+use super::game_slots::DeviceGameSlots;
 use super::layout::{Layout, RowBytes};
 use crate::error::Result;
 
@@ -240,19 +240,23 @@ impl<D: Device> Arrays<D> {
     }
 
     /// Whole passes in one launch, where one answer, the first in `logits` and `answers`, serves all leaves; with all that
-    /// follows each pass where there are lanes, of one row each. The first call loads the
+    /// follows each pass where there are game slots, of one row each. The first call loads the
     /// program.
     ///
     /// # Errors
     /// As [`Arrays::plant_rows`] and [`Device::module`].
-    pub fn simulate_rows(&mut self, lanes: Option<&DeviceLanes<D::Buffer>>, passes: u32) -> Result<()> {
+    pub fn simulate_rows(
+        &mut self,
+        game_slots: Option<&DeviceGameSlots<D::Buffer>>,
+        passes: u32,
+    ) -> Result<()> {
         const NULL: u64 = 0;
         let module = match self.passes.1.take() {
             Some(module) => module,
             None => self.device.module(&self.passes.0)?,
         };
         let mut arguments = self.arguments();
-        arguments.extend(lanes.map_or([Arg::U64(NULL); 8], DeviceLanes::arguments));
+        arguments.extend(game_slots.map_or([Arg::U64(NULL); 8], DeviceGameSlots::arguments));
         arguments.extend([Arg::Buffer(&self.logits, 0), Arg::Buffer(&self.answers, 0), Arg::U32(passes)]);
         let shape = LaunchShape {
             grid: self.num_rows.div_ceil(WARPS) as u32,
@@ -264,14 +268,14 @@ impl<D: Device> Arrays<D> {
         launched
     }
 
-    /// What follows a pass in the lanes, and the plies that begin then.
+    /// What follows a pass in the game slots, and the plies that begin then.
     ///
     /// # Errors
     /// As [`Arrays::plant_rows`].
-    pub fn act_lanes(&self, lanes: &DeviceLanes<D::Buffer>) -> Result<()> {
-        let num = [Arg::U32(lanes.num as u32)];
-        self.launch_warps("act_lanes", lanes.num, lanes.arguments().into_iter().chain(num))?;
-        self.launch_warps("start_rows", self.num_rows, lanes.arguments())
+    pub fn act_game_slots(&self, game_slots: &DeviceGameSlots<D::Buffer>) -> Result<()> {
+        let num = [Arg::U32(game_slots.num as u32)];
+        self.launch_warps("act_game_slots", game_slots.num, game_slots.arguments().into_iter().chain(num))?;
+        self.launch_warps("start_rows", self.num_rows, game_slots.arguments())
     }
 
     /// The summaries of the `num` rows that `staged` lists.

@@ -107,7 +107,7 @@ pub trait Device: Send + Sized {
     type Buffer: Send;
 
     /// Launches that were recorded.
-    type Recording: Send;
+    type Graph: Send;
 
     /// A program, compiled and loaded.
     type Module: Send;
@@ -187,24 +187,24 @@ pub trait Device: Send + Sized {
     /// [`crate::Error::Device`] naming the kernel, the game and the launch shape.
     fn launch(&self, kernel: &'static str, shape: LaunchShape, args: &[Arg<'_, Self::Buffer>]) -> Result<()>;
 
-    /// From here to [`Device::end_recording`], launches are recorded and not made, and nothing else may be asked for. All
+    /// From here to [`Device::end_capture`], launches are recorded and not made, and nothing else may be asked for. All
     /// kernels have been launched before.
     ///
     /// # Errors
     /// What the driver says.
-    fn begin_recording(&self) -> Result<()>;
+    fn begin_capture(&self) -> Result<()>;
 
-    /// The launches since [`Device::begin_recording`].
+    /// The launches since [`Device::begin_capture`].
     ///
     /// # Errors
     /// What the driver says.
-    fn end_recording(&self) -> Result<Self::Recording>;
+    fn end_capture(&self) -> Result<Self::Graph>;
 
     /// Makes all launches of `recording`, in their order, with the arguments that they had. Their buffers must still be there.
     ///
     /// # Errors
     /// As [`Device::launch`].
-    fn replay(&self, recording: &Self::Recording) -> Result<()>;
+    fn replay(&self, recording: &Self::Graph) -> Result<()>;
 
     /// From here to [`Device::end_timing`], every launch is timed by itself, and so is every copy from and to page-locked memory.
     fn begin_timing(&self);

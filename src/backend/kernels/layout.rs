@@ -1,4 +1,4 @@
-//! What kernels and host both know of the bytes on the device: twins of the structs in `kernels/tree.cuh` and
+//! What kernels and host both know of the bytes on the device: leaf_dedup of the structs in `kernels/tree.cuh` and
 //! `kernels/search/`, and the sizes of all arrays.
 
 use crate::backend::plan::{BackendPlan, Reuse};
@@ -14,7 +14,7 @@ use bytemuck::{Pod, Zeroable};
 #[repr(C)]
 pub struct RootRow {
     /// Share of the noise in the priors.
-    pub noise_fraction: f32,
+    pub dirichlet_epsilon: f32,
     /// New simulations of the ply still to run.
     pub left: u32,
     /// New simulations of the ply in all.
@@ -86,7 +86,7 @@ pub struct BeginCommand {
     pub noisy: u32,
     /// Where the schedule for so many simulations begins.
     pub schedule: u32,
-    /// Twin of `RowKey`: seed, lane, game, determinisation, ply.
+    /// Twin of `RowKey`: seed, game slot, game, determinisation, ply.
     pub key: [u64; 5],
 }
 
@@ -94,7 +94,7 @@ impl BeginCommand {
     /// The command for row `row`.
     pub fn new(row: u32, simulations: u32, exploration: Exploration, schedule: u32, key: RowKey) -> Self {
         let noisy = u32::from(exploration == Exploration::Noisy);
-        let key = [key.seed, key.lane, key.game, key.determinisation, key.ply];
+        let key = [key.seed, key.slot, key.game, key.determinisation, key.ply];
         Self { row, simulations, noisy, schedule, key }
     }
 }
@@ -218,7 +218,7 @@ fn words<T: Pod>(bytes: &[u8]) -> Vec<T> {
 
 /// How to search, as kernels take it after the arrays: integers, then floats.
 pub fn search_numbers(plan: &BackendPlan, layout: &Layout, sizes: &Sizes) -> ([u32; 11], [f32; 8]) {
-    let SearchParams { c_init, c_base, fpu_reduction, noise_fraction, noise_alpha, .. } = plan.params;
+    let SearchParams { c_init, c_base, fpu_reduction, dirichlet_epsilon, dirichlet_alpha, .. } = plan.params;
     let SearchParams { c_visit, c_scale, inherit_cap, rule, chance, fpu, solver, .. } = plan.params;
     let ply = BackendPlan::nodes_for(plan.params.simulations, sizes) - 1;
     let keep_limit = match plan.reuse {
@@ -249,9 +249,10 @@ pub fn search_numbers(plan: &BackendPlan, layout: &Layout, sizes: &Sizes) -> ([u
             Solver::Off => 0,
             Solver::On => 1,
         },
-        plan.params.considered as u32,
+        plan.params.max_num_considered_actions as u32,
         plan.params.min_simulations,
     ];
-    let floats = [c_init, c_base, fpu_reduction, noise_fraction, noise_alpha, c_visit, c_scale, inherit_cap];
+    let floats =
+        [c_init, c_base, fpu_reduction, dirichlet_epsilon, dirichlet_alpha, c_visit, c_scale, inherit_cap];
     (integers, floats)
 }

@@ -1,6 +1,6 @@
 //! What a plan takes on a device, told before it is taken.
 
-use super::lanes::most_lane_bytes;
+use super::game_slots::most_game_slot_bytes;
 use super::layout::Layout;
 use crate::error::{Error, Result};
 
@@ -24,7 +24,7 @@ impl NetworkNeed {
     }
 }
 
-/// All that rows, their lanes and their network take.
+/// All that rows, their game slots and their network take.
 #[derive(Clone, Copy, Debug)]
 pub struct DeviceNeed<'a> {
     /// The rows.
@@ -36,7 +36,7 @@ pub struct DeviceNeed<'a> {
 }
 
 impl<'a> DeviceNeed<'a> {
-    /// Rows with room for lanes, without a network or trees to start from.
+    /// Rows with room for game slots, without a network or trees to start from.
     pub fn of_rows(layout: &'a Layout) -> Self {
         Self { layout, starts: 0, network: NetworkNeed::default() }
     }
@@ -44,12 +44,12 @@ impl<'a> DeviceNeed<'a> {
     /// Bytes for `rows` rows.
     pub fn bytes(&self, rows: usize) -> u64 {
         let trees = rows as u64 * self.layout.row_bytes().total() as u64;
-        trees + self.lanes(rows) + self.starts + self.network.bytes(rows * self.layout.leaves)
+        trees + self.game_slots(rows) + self.starts + self.network.bytes(rows * self.layout.leaves)
     }
 
-    /// Bytes of lanes and commands; a lane has one row, or several.
-    fn lanes(&self, rows: usize) -> u64 {
-        (most_lane_bytes(self.layout, rows) + self.layout.most_staged_bytes(rows)) as u64
+    /// Bytes of game slots and commands; a game slot has one row, or several.
+    fn game_slots(&self, rows: usize) -> u64 {
+        (most_game_slot_bytes(self.layout, rows) + self.layout.most_staged_bytes(rows)) as u64
     }
 
     /// Refuses what does not fit into `have` bytes.
@@ -74,7 +74,9 @@ impl<'a> DeviceNeed<'a> {
         let row = self.layout.row_bytes().total();
         let mut detail = format!("on the device: {b} trees of {t} nodes at {row} bytes each");
         let network = self.network.bytes(b * self.layout.leaves);
-        for (what, bytes) in [("games", self.lanes(b)), ("first trees", self.starts), ("network", network)] {
+        for (what, bytes) in
+            [("games", self.game_slots(b)), ("first trees", self.starts), ("network", network)]
+        {
             if bytes > 0 {
                 detail += &format!(", {what} {} MiB", bytes.div_ceil(MIB));
             }

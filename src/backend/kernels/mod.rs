@@ -3,7 +3,7 @@
 //!
 //! States, trees and observations stay on the device. What rows are told to do is gathered ([`queue`]) and launched for many
 //! rows at once ([`arrays`]); a network is asked on the host, through [`Backend`], or where the observations are
-//! ([`Backend::take_network`], [`Backend::simulate_same`]), which copies one small block for any number of passes.
+//! ([`Backend::take_network`], [`Backend::simulate_constant_net`]), which copies one small block for any number of passes.
 
 pub mod device;
 pub mod collective; // sums over devices
@@ -13,21 +13,21 @@ mod open; // a GPU, where this build can
 pub mod cuda; // kernels on an NVIDIA GPU
 pub mod source;
 pub mod memory; // what a plan takes on a device
-pub mod layout; // twins of the kernels' structs, sizes of arrays
+pub mod layout; // leaf_dedup of the kernels' structs, sizes of arrays
 pub mod arrays; // the arrays, and a launcher for each kernel
 pub mod queue; // commands to rows, gathered
 pub mod network; // networks on the device
 pub mod forward; // the network's own kernels
 pub mod batch; // games without trees
-pub mod lanes; // games that play on by themselves
+pub mod game_slots; // games that play on by themselves
 mod rows; // all of it together, with failures
 mod snapshots; // one row between device and host
 
 use super::cpu::principal_variation;
-use super::lanes::{Copied, Decided, LaneStart, Lead, PlayPlan};
+use super::device_selfplay::{Copied, Decided, PassDriver, PlayPlan, SlotStart};
 use super::plan::BackendPlan;
 use super::times::PassParts;
-use super::{Backend, PlyPlan, Reach, RootCache, Selected, Snapshot};
+use super::{Backend, PassStats, PlyPlan, RootCache, RowBudget, Snapshot};
 use crate::batch::AnyGame;
 use crate::error::{Error, Result};
 use crate::game::Sizes;
@@ -51,11 +51,11 @@ pub struct KernelBackend<D: Device> {
     /// Keys of the positions before the roots. `[B]`
     root_histories: Vec<OnceCell<Vec<u64>>>,
     failure: RefCell<Option<Error>>,
-    network: Beside<D>,
+    network: ResidentNetwork<D>,
 }
 
 /// The network beside the rows.
-enum Beside<D: Device> {
+enum ResidentNetwork<D: Device> {
     None,
     /// One that somebody made.
     Given(Box<dyn DeviceNetwork<D>>),
@@ -63,7 +63,7 @@ enum Beside<D: Device> {
     Kernels(Box<DeviceForward<D>>),
 }
 
-impl<D: Device> Beside<D> {
+impl<D: Device> ResidentNetwork<D> {
     fn get(&mut self) -> Option<&mut dyn DeviceNetwork<D>> {
         match self {
             Self::None => None,
@@ -92,7 +92,7 @@ impl<D: Device> KernelBackend<D> {
             root_states: (0..cells).map(|_| OnceCell::new()).collect(),
             root_histories: (0..cells).map(|_| OnceCell::new()).collect(),
             failure: RefCell::new(None),
-            network: Beside::None,
+            network: ResidentNetwork::None,
         })
     }
 
@@ -101,7 +101,7 @@ impl<D: Device> KernelBackend<D> {
     ///
     /// # Errors
     /// What the network and the device say.
-    pub fn simulate(&mut self, network: &mut dyn DeviceNetwork<D>, passes: u32) -> Result<Selected> {
+    pub fn simulate(&mut self, network: &mut dyn DeviceNetwork<D>, passes: u32) -> Result<PassStats> {
         self.check()?;
         let rows = self.rows.get_mut();
         rows.forget_recording();
@@ -114,7 +114,7 @@ impl<D: Device> KernelBackend<D> {
     pub fn set_network(&mut self, network: Option<Box<dyn DeviceNetwork<D>>>) {
         let rows = self.rows.get_mut();
         rows.forget_network();
-        self.network = network.map_or(Beside::None, Beside::Given);
+        self.network = network.map_or(ResidentNetwork::None, ResidentNetwork::Given);
     }
 
     /// Rows that `passes` passes go through.
@@ -158,8 +158,8 @@ impl<D: Device> KernelBackend<D> {
 }
 
 /// The counts of one or more passes, which went through `visited` rows in all.
-fn selected(totals: &Totals, visited: usize) -> Selected {
-    Selected {
+fn selected(totals: &Totals, visited: usize) -> PassStats {
+    PassStats {
         visited,
         rows: totals.passes as usize,
         leaves: totals.leaves as usize,
@@ -185,9 +185,14 @@ impl<D: Device> Backend for KernelBackend<D> {
     }
 
     /// In one launch, and one that counts.
-    fn simulate_same(&mut self, logits: &[f32], values: &[f32], passes: u32) -> Result<Option<Selected>> {
+    fn simulate_constant_net(
+        &mut self,
+        logits: &[f32],
+        values: &[f32],
+        passes: u32,
+    ) -> Result<Option<PassStats>> {
         self.check()?;
-        let totals = self.rows.get_mut().simulate_same(logits, values, passes)?;
+        let totals = self.rows.get_mut().simulate_constant_net(logits, values, passes)?;
         Ok(Some(selected(&totals, self.visits(passes))))
     }
 
@@ -195,7 +200,7 @@ impl<D: Device> Backend for KernelBackend<D> {
     /// recorded pass has them too.
     fn take_network(&mut self, network: Option<&NetParts>) -> Result<bool> {
         let Some(NetParts { spec, weights, precision, tensor_cores }) = network else {
-            if let Beside::Kernels(_) = self.network {
+            if let ResidentNetwork::Kernels(_) = self.network {
                 self.set_network(None);
             }
             return Ok(false);
@@ -204,7 +209,7 @@ impl<D: Device> Backend for KernelBackend<D> {
         let rows = self.rows.get_mut();
         let limits = rows.arrays.device.limits()?;
         let arithmetic = Arithmetic::of(*precision, *tensor_cores, limits.capability)?;
-        if let Beside::Kernels(known) = &mut self.network
+        if let ResidentNetwork::Kernels(known) = &mut self.network
             && known.is_for(spec, arithmetic)
         {
             known.set_weights(&rows.arrays.device, weights)?;
@@ -212,14 +217,14 @@ impl<D: Device> Backend for KernelBackend<D> {
         }
         let plan = ForwardPlan::new(spec, weights, arithmetic, rows.num_slots(), limits)?;
         rows.forget_network();
-        self.network = Beside::None; // its memory first
+        self.network = ResidentNetwork::None; // its memory first
         rows.make_room(plan.need())?;
-        self.network = Beside::Kernels(Box::new(DeviceForward::planned(&rows.arrays.device, plan)?));
+        self.network = ResidentNetwork::Kernels(Box::new(DeviceForward::planned(&rows.arrays.device, plan)?));
         Ok(true)
     }
 
     /// One launch for each kernel of a pass, recorded once.
-    fn simulate_beside(&mut self, passes: u32) -> Result<Option<Selected>> {
+    fn simulate_resident(&mut self, passes: u32) -> Result<Option<PassStats>> {
         self.check()?;
         let Some(network) = self.network.get() else { return Ok(None) };
         let rows = self.rows.get_mut();
@@ -228,15 +233,20 @@ impl<D: Device> Backend for KernelBackend<D> {
         Ok(Some(selected(&done, self.visits(passes))))
     }
 
-    fn passes_in_parts(&mut self, passes: u32) -> Result<Option<PassParts>> {
+    fn profile_passes(&mut self, passes: u32) -> Result<Option<PassParts>> {
         self.check()?;
         let Some(network) = self.network.get() else { return Ok(None) };
-        self.rows.get_mut().passes_in_parts(network, passes).map(Some)
+        self.rows.get_mut().profile_passes(network, passes).map(Some)
     }
 
-    fn take_lanes(&mut self, plan: &PlayPlan, lanes: &[LaneStart<'_>], starts: &RootCache) -> Result<Lead> {
+    fn attach_selfplay(
+        &mut self,
+        plan: &PlayPlan,
+        game_slots: &[SlotStart<'_>],
+        starts: &RootCache,
+    ) -> Result<PassDriver> {
         self.check()?;
-        self.rows.get_mut().take_lanes(plan, lanes, starts)
+        self.rows.get_mut().attach_selfplay(plan, game_slots, starts)
     }
 
     fn act(&mut self) -> Result<()> {
@@ -244,26 +254,26 @@ impl<D: Device> Backend for KernelBackend<D> {
         self.rows.get_mut().act()
     }
 
-    fn take_decided(&mut self, out: &mut Vec<Decided>) -> Result<()> {
+    fn drain_decisions(&mut self, out: &mut Vec<Decided>) -> Result<()> {
         self.check()?;
         for b in 0..self.root_states.len() {
             self.new_root(b, None);
         }
-        self.rows.get_mut().take_decided(out)
+        self.rows.get_mut().drain_decisions(out)
     }
 
     fn copied(&self) -> Copied {
         self.rows.borrow().copied()
     }
 
-    fn plant(&mut self, b: usize, state: &[u8], history: &[u64]) {
+    fn set_root(&mut self, b: usize, state: &[u8], history: &[u64]) {
         self.new_root(b, Some((state, history)));
-        self.attempt(|rows| rows.plant(b, state, history));
+        self.attempt(|rows| rows.set_root(b, state, history));
     }
 
-    fn plant_snapshot(&mut self, b: usize, snapshot: &Snapshot) {
+    fn set_root_tree(&mut self, b: usize, snapshot: &Snapshot) {
         self.new_root(b, None);
-        self.attempt(|rows| rows.plant_snapshot(b, snapshot));
+        self.attempt(|rows| rows.set_root_tree(b, snapshot));
     }
 
     fn snapshot(&mut self, b: usize, limit: usize) -> Snapshot {
@@ -285,14 +295,14 @@ impl<D: Device> Backend for KernelBackend<D> {
         self.attempt(|rows| rows.is_unfinished(b).map(|unfinished| !unfinished))
     }
 
-    fn park(&mut self, b: usize) {
+    fn deactivate(&mut self, b: usize) {
         self.attempt(|rows| {
-            rows.park(b);
+            rows.deactivate(b);
             Ok(())
         });
     }
 
-    fn select(&mut self, _reach: Reach) -> Selected {
+    fn select(&mut self, _reach: RowBudget) -> PassStats {
         selected(&self.attempt(Rows::select), self.visits(1))
     }
 

@@ -74,7 +74,7 @@ impl Queue {
     }
 
     /// Row `b` gets a new tree.
-    pub fn plant(&mut self, b: usize, state: &[u8], history: &[u64]) {
+    pub fn set_root(&mut self, b: usize, state: &[u8], history: &[u64]) {
         let new = Batch::Plant(PlantBatch::default());
         if let Batch::Plant(batch) = self.batch(b, |batch| matches!(batch, Batch::Plant(_)), new) {
             let first_key = batch.keys.len() as u64;
@@ -110,7 +110,7 @@ impl Queue {
     }
 
     /// Row `b` stops.
-    pub fn park(&mut self, b: usize) {
+    pub fn deactivate(&mut self, b: usize) {
         let new = Batch::Park(Vec::new());
         if let Batch::Park(rows) = self.batch(b, |batch| matches!(batch, Batch::Park(_)), new) {
             rows.push(b as u32);
@@ -141,7 +141,7 @@ mod tests {
     fn rows_share_launches_and_keep_their_own_order() {
         let mut queue = Queue::new(5);
         for b in 0..2 {
-            queue.plant(b, &[7; 3], &[1, 2]);
+            queue.set_root(b, &[7; 3], &[1, 2]);
             queue.begin(begin(b as u32));
         }
         queue.advance(2, 4);
@@ -149,7 +149,7 @@ mod tests {
         queue.begin(begin(2));
         queue.advance(3, 6);
         queue.begin(begin(3));
-        queue.park(4);
+        queue.deactivate(4);
         assert_eq!(kinds(&queue), "P2B2A2A1B2S1");
         assert_eq!(queue.take().len(), 6);
         assert!(queue.is_empty());

@@ -5,18 +5,18 @@ mod passes; // whole passes, without the host
 
 use super::arrays::{Arrays, Which};
 use super::device::{Device, Program};
-use super::lanes::DeviceLanes;
+use super::game_slots::DeviceGameSlots;
 use super::layout::{BeginCommand, Layout, RootRow, Totals, search_numbers};
 use super::memory::NetworkNeed;
 use super::queue::{Batch, PlantBatch, Queue};
 use super::snapshots::{self, UploadedSnapshot, pack};
 use crate::backend::Snapshot;
-use crate::backend::lanes::Copied;
+use crate::backend::device_selfplay::Copied;
 use crate::backend::plan::BackendPlan;
 use crate::error::{Error, Result};
 use crate::game::Sizes;
 use crate::search::Rule;
-use crate::search::root::{Halving, RootSummary};
+use crate::search::root::{RootSummary, SequentialHalvingSchedule};
 use crate::search::{SearchParams, Solver};
 use crate::tree::{Tree, TreeShape};
 use bytemuck::Zeroable;
@@ -46,7 +46,7 @@ struct Schedules {
 /// B rows.
 pub struct Rows<D: Device> {
     /// Passes with the network beside the rows. First, since it is to be dropped before the programs that it launches.
-    recorded: Recorded<D::Recording>,
+    recorded: Recorded<D::Graph>,
     pub arrays: Arrays<D>,
     layout: Layout,
     params: SearchParams,
@@ -61,8 +61,8 @@ pub struct Rows<D: Device> {
     num_asked: usize,
     /// The one answer to everything that is on the device, where there is one.
     answer: Option<Vec<f32>>,
-    /// The lanes that play by themselves.
-    lanes: Option<DeviceLanes<D::Buffer>>,
+    /// The game slots that play by themselves.
+    game_slots: Option<DeviceGameSlots<D::Buffer>>,
     /// What the network beside the rows takes.
     network: NetworkNeed,
     /// Bytes copied within passes.
@@ -107,14 +107,14 @@ impl<D: Device> Rows<D> {
             },
             num_asked: 0,
             answer: None,
-            lanes: None,
+            game_slots: None,
             recorded: Recorded::default(),
             network: NetworkNeed::default(),
             copied_inside: 0,
         })
     }
 
-    pub fn plant(&mut self, b: usize, state: &[u8], history: &[u64]) -> Result<()> {
+    pub fn set_root(&mut self, b: usize, state: &[u8], history: &[u64]) -> Result<()> {
         if history.len() >= self.layout.history_len && !history.is_empty() {
             return Err(Error::Mismatch {
                 what: "keys of the positions before a planted state".into(),
@@ -123,11 +123,11 @@ impl<D: Device> Rows<D> {
             });
         }
         self.close(b);
-        self.queue.plant(b, state, history);
+        self.queue.set_root(b, state, history);
         Ok(())
     }
 
-    pub fn plant_snapshot(&mut self, b: usize, snapshot: &Snapshot) -> Result<()> {
+    pub fn set_root_tree(&mut self, b: usize, snapshot: &Snapshot) -> Result<()> {
         if !self.snapshot.as_ref().is_some_and(|known| known.is(snapshot)) {
             if self.queue.has_clones() {
                 self.flush()?;
@@ -147,10 +147,10 @@ impl<D: Device> Rows<D> {
         self.queue.begin(command);
     }
 
-    pub fn park(&mut self, b: usize) {
+    pub fn deactivate(&mut self, b: usize) {
         self.close(b);
         self.known.is_fresh = false;
-        self.queue.park(b);
+        self.queue.deactivate(b);
     }
 
     pub fn advance(&mut self, b: usize, action: u16) {
@@ -174,7 +174,7 @@ impl<D: Device> Rows<D> {
             return Ok(place);
         }
         let place = self.schedules.numbers.len() as u32;
-        let halving = Halving::new(simulations, self.params.considered);
+        let halving = SequentialHalvingSchedule::new(simulations, self.params.max_num_considered_actions);
         self.schedules.known.push((simulations, place));
         self.schedules.numbers.extend(halving.tables().iter().flatten());
         self.forget_recording();

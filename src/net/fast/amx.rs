@@ -2,14 +2,14 @@
 //! bf16 and in bytes.
 //!
 //! Instructions as in Intel's Software Developer's Manual, volume 2, `TDPBF16PS` and `TDPBUSD`. Sums of bytes are the
-//! integers of AVX-512 VNNI, hence the same results to the bit. Sums of bf16 take even and odd channels of 32 apart before
+//! integers of AVX-512 VNNI, hence the same results to the bit. Sums of bf16 take even and odd channels of 32 apart pending
 //! they join the total: other last bits than `vdpbf16ps`.
 //!
 //! In a strip (`amx_strip`) the weights of two vectors of channels, 36 KiB at 64 channels in bf16, stay in the nearest cache;
 //! rows pass it by.
 
-use super::amx_ending::Ending;
-use super::amx_strip::{self, Course, Courses, Job, Way, store_all};
+use super::amx_epilogue::EpilogueOp;
+use super::amx_strip::{self, ScheduledFormat, StripContext, TileSchedule, TileTask, store_all};
 use super::amx_tile::{self, LINE_BYTES, Multiply, SIDE, Stored, TILE, load, load_passing};
 use super::format::{Format, Vector, Vectors};
 use super::tile::{Kernels, Matrices, Strip, Sums, Tap, Tile, TileFn, finish};
@@ -119,7 +119,7 @@ impl At {
     #[inline(always)]
     fn next(self, t: &Tile<'_>) -> Self {
         let weights = self.weights.wrapping_add(t.block_vectors * SIDE * SIDE);
-        Self { x: self.x.wrapping_add(t.x_piece), weights, ..self }
+        Self { x: self.x.wrapping_add(t.x_block_stride), weights, ..self }
     }
 }
 
@@ -198,15 +198,15 @@ macro_rules! kernels {
                 }
             }
 
-            impl Courses for $format {
+            impl ScheduledFormat for $format {
                 #[target_feature(enable = $features)]
                 #[inline(never)]
-                unsafe fn go<C: Course, E: Ending, const VECTORS: usize>(
-                    way: &Way<'_, Self, E, VECTORS>,
-                    job: Job<'_>,
+                unsafe fn go<C: TileSchedule, E: EpilogueOp, const VECTORS: usize>(
+                    context: &StripContext<'_, Self, E, VECTORS>,
+                    task: TileTask<'_>,
                 ) {
                     // SAFETY: the caller's promise, and this function enables the instructions.
-                    unsafe { C::go(way, job) }
+                    unsafe { C::go(context, task) }
                 }
             }
 
@@ -214,7 +214,7 @@ macro_rules! kernels {
             unsafe fn kernel<const ROWS: usize, const VECTORS: usize>(t: &Tile<'_>) {
                 let mut sums = MaybeUninit::<Stored>::uninit();
                 let sums: *mut f32 = sums.as_mut_ptr().cast();
-                // SAFETY: the caller's promise; sums are stored before they are read.
+                // SAFETY: the caller's promise; sums are stored pending they are read.
                 unsafe {
                     amx_tile::zero();
                     for tap in t.taps {

@@ -2,14 +2,16 @@
 //!
 //! A tile is up to 32 boards at one position, half of them in either of two matrices of rows. Its sums go through memory to
 //! vector code, which finishes them between the products of the next tile, some rows after each product: beside tiles'
-//! instructions alone, vector ones wait least there. Matrices are loaded where the one before has been used for the last
+//! instructions alone, vector ones wait least there. Matrices are loaded where the one pending has been used for the last
 //! time, and constants of the channels stay in registers.
 
-use super::amx_ending::{Channels, Ending, Enter, Hidden, Inner, Leave, Output, Place, end};
+use super::amx_epilogue::{
+    BiasF32, BiasRelu, BiasReluF32, Channels, EpilogueOp, Place, ResidualAddBnRelu, StemBnRelu, end,
+};
 use super::amx_tile::{LINE_BYTES, Multiply, SIDE, Stored, TILE, flush, load, load_passing, store};
 use super::board::Run;
 use super::format::{Format, Vectors};
-use super::tile::{Columns, Epilogue, PIECE, Strip, Tap};
+use super::tile::{CHANNEL_BLOCK, Columns, Epilogue, Strip, Tap};
 use super::x86::Avx512;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -41,7 +43,7 @@ impl Reads {
     #[inline(always)]
     fn later(self, t: &Columns, n: usize) -> Self {
         let weights = self.weights.wrapping_add(n * t.block_vectors * TILE);
-        Self { x: self.x.wrapping_add(n * t.x_piece), weights, ..self }
+        Self { x: self.x.wrapping_add(n * t.x_block_stride), weights, ..self }
     }
 }
 
@@ -62,13 +64,13 @@ unsafe fn load_first<const VECTORS: usize>(reads: Reads) {
     }
 }
 
-/// A quarter of a multiplication: one product. A matrix that it has used for the last time is replaced by that of the `next`
+/// A mma_step of a multiplication: one product. A matrix that it has used for the last time is replaced by that of the `next`
 /// multiplication. Rows are read with the hint that they need not stay in the nearest cache, where the weights do then.
 ///
 /// # Safety
 /// As for [`load_first`].
 #[inline(always)]
-unsafe fn quarter<F: Multiply, const VECTORS: usize, const PART: usize>(next: Reads) {
+unsafe fn mma_step<F: Multiply, const VECTORS: usize, const PART: usize>(next: Reads) {
     let below = next.x.wrapping_add(next.below);
     // SAFETY: the caller's promise.
     unsafe {
@@ -96,18 +98,18 @@ unsafe fn quarter<F: Multiply, const VECTORS: usize, const PART: usize>(next: Re
     }
 }
 
-/// The same of a tile's first multiplication: the sums of the tile before are stored, and new ones begun.
+/// The same of a tile's first multiplication: the sums of the tile pending are stored, and new ones begun.
 ///
 /// # Safety
 /// As for [`store_all`] and [`load_first`].
 #[inline(always)]
-unsafe fn first_quarter<F: Multiply, const VECTORS: usize, const PART: usize>(next: Reads, sums: *mut f32) {
+unsafe fn first_mma_step<F: Multiply, const VECTORS: usize, const PART: usize>(next: Reads, sums: *mut f32) {
     // SAFETY: the caller's promise.
     unsafe {
         if PART < 2 * VECTORS {
             flush::<PART>(sums.wrapping_add(PART / 2 * 2 * TILE + PART % 2 * next.below));
         }
-        quarter::<F, VECTORS, PART>(next);
+        mma_step::<F, VECTORS, PART>(next);
     }
 }
 
@@ -136,7 +138,7 @@ struct Cursor {
 
 /// A tile whose sums are to be finished; none yet at the start of a strip.
 #[derive(Clone, Copy)]
-struct Before {
+struct PendingTile {
     place: Place,
     rows: usize,
 }
@@ -151,7 +153,7 @@ fn rows_at_once(rows: usize, taps: usize, depth: usize) -> usize {
 
 /// What is done for a tile.
 #[derive(Clone, Copy)]
-pub(super) struct Job<'a> {
+pub(super) struct TileTask<'a> {
     /// Of the tile's run.
     taps: &'a [Tap],
     /// The tile's source rows under a shift of 0.
@@ -159,54 +161,60 @@ pub(super) struct Job<'a> {
     /// What the tile after it reads first.
     next: Reads,
     /// The tile to finish meanwhile.
-    before: Before,
+    pending: PendingTile,
 }
 
-/// How a tile is gone through, known to the compiler.
-pub(super) trait Course {
-    /// Multiplies the job's tile and finishes the one before meanwhile; inlined where F's instructions are enabled.
+/// How a tile is gone through, unrolled to the compiler.
+pub(super) trait TileSchedule {
+    /// Multiplies the task's tile and finishes the one pending meanwhile; inlined where F's instructions are enabled.
     ///
     /// # Safety
     /// As for [`super::tile::StripFn`].
-    unsafe fn go<F: Courses, E: Ending, const VECTORS: usize>(way: &Way<'_, F, E, VECTORS>, job: Job<'_>);
+    unsafe fn go<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize>(
+        context: &StripContext<'_, F, E, VECTORS>,
+        task: TileTask<'_>,
+    );
 }
 
 /// Number formats that strips are in.
-pub(super) trait Courses: Format<V = Avx512> + Multiply + Sized {
-    /// [`Course::go`] with the format's instructions, as a function of its own: all of them in one take the compiler minutes.
+pub(super) trait ScheduledFormat: Format<V = Avx512> + Multiply + Sized {
+    /// [`TileSchedule::go`] with the format's instructions, as a function of its own: all of them in one take the compiler minutes.
     ///
     /// # Safety
-    /// The machine has the format's instructions; as for [`Course::go`].
-    unsafe fn go<C: Course, E: Ending, const VECTORS: usize>(way: &Way<'_, Self, E, VECTORS>, job: Job<'_>);
+    /// The machine has the format's instructions; as for [`TileSchedule::go`].
+    unsafe fn go<C: TileSchedule, E: EpilogueOp, const VECTORS: usize>(
+        context: &StripContext<'_, Self, E, VECTORS>,
+        task: TileTask<'_>,
+    );
 }
 
-/// [`Way::known`].
-struct Known<const DEPTH: usize, const TAPS: usize, const EACH: usize>;
-/// [`Way::unknown`].
-struct Unknown<const EACH: usize>;
+/// [`StripContext::unrolled`].
+struct Unrolled<const DEPTH: usize, const TAPS: usize, const EACH: usize>;
+/// [`StripContext::generic`].
+struct Generic<const EACH: usize>;
 
-macro_rules! courses {
-    ($($course:ident<$(const $number:ident),+> as $method:ident;)*) => {
-        $(impl<$(const $number: usize),+> Course for $course<$($number),+> {
+macro_rules! tile_schedules {
+    ($($schedule:ident<$(const $number:ident),+> as $method:ident;)*) => {
+        $(impl<$(const $number: usize),+> TileSchedule for $schedule<$($number),+> {
             #[inline(always)]
-            unsafe fn go<F: Courses, E: Ending, const VECTORS: usize>(
-                way: &Way<'_, F, E, VECTORS>,
-                job: Job<'_>,
+            unsafe fn go<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize>(
+                context: &StripContext<'_, F, E, VECTORS>,
+                task: TileTask<'_>,
             ) {
                 // SAFETY: the caller's promise.
-                unsafe { way.copy().$method::<$($number),+>(job) }
+                unsafe { context.copy().$method::<$($number),+>(task) }
             }
         })*
     };
 }
 
-courses! {
-    Known<const DEPTH, const TAPS, const EACH> as known;
-    Unknown<const EACH> as unknown;
+tile_schedules! {
+    Unrolled<const DEPTH, const TAPS, const EACH> as unrolled;
+    Generic<const EACH> as generic;
 }
 
-/// A strip on its way. Assembly may write anywhere for all that the compiler knows: what is read between its blocks is a copy.
-pub(super) struct Way<'a, F: Format, E, const VECTORS: usize> {
+/// A strip on its context. Assembly may write anywhere for all that the compiler knows: what is read between its blocks is a copy.
+pub(super) struct StripContext<'a, F: Format, E, const VECTORS: usize> {
     s: &'a Strip<'a>,
     columns: Columns,
     /// Rows of a tile, and words from one matrix of them to the other.
@@ -217,7 +225,7 @@ pub(super) struct Way<'a, F: Format, E, const VECTORS: usize> {
     ending: PhantomData<E>,
 }
 
-impl<F: Courses, E: Ending, const VECTORS: usize> Way<'_, F, E, VECTORS> {
+impl<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize> StripContext<'_, F, E, VECTORS> {
     #[inline(always)]
     fn copy(&self) -> Self {
         Self { channels: self.channels.copy(), ..*self }
@@ -227,7 +235,7 @@ impl<F: Courses, E: Ending, const VECTORS: usize> Way<'_, F, E, VECTORS> {
     #[inline(always)]
     unsafe fn run(&self) {
         let mut now = Cursor { run: 0, i: 0, row: 0 };
-        let mut before = Before { place: self.place(now), rows: 0 };
+        let mut pending = PendingTile { place: self.place(now), rows: 0 };
         // SAFETY: the caller's promise; a layer has a run, and every run a position.
         unsafe {
             load_first::<VECTORS>(self.first(now));
@@ -235,13 +243,13 @@ impl<F: Courses, E: Ending, const VECTORS: usize> Way<'_, F, E, VECTORS> {
                 let next = self.after(now, run);
                 // After the last tile nothing uses what is loaded.
                 let loaded = if next.run < self.s.runs.len() { next } else { now };
-                self.tile(Job { taps: &run.taps, x: self.x(now), next: self.first(loaded), before });
-                before = Before { place: self.place(now), rows: self.rows };
+                self.tile(TileTask { taps: &run.taps, x: self.x(now), next: self.first(loaded), pending });
+                pending = PendingTile { place: self.place(now), rows: self.rows };
                 now = next;
             }
             store_all(self.sums, self.below);
-            for row in 0..before.rows {
-                self.finish(before.place, row);
+            for row in 0..pending.rows {
+                self.finish(pending.place, row);
             }
         }
     }
@@ -267,7 +275,7 @@ impl<F: Courses, E: Ending, const VECTORS: usize> Way<'_, F, E, VECTORS> {
     /// The source rows of a tile under a shift of 0.
     #[inline(always)]
     fn x(&self, at: Cursor) -> *const f32 {
-        self.s.start.x.wrapping_add(self.words(at, self.columns.x_position as usize, PIECE))
+        self.s.start.x.wrapping_add(self.words(at, self.columns.x_position as usize, CHANNEL_BLOCK))
     }
 
     /// What the first multiplication of a tile reads.
@@ -280,36 +288,36 @@ impl<F: Courses, E: Ending, const VECTORS: usize> Way<'_, F, E, VECTORS> {
     fn place(&self, at: Cursor) -> Place {
         let Strip { start, stream_position, out_position, .. } = *self.s;
         Place {
-            stream: start.stream.wrapping_add(self.words(at, stream_position, PIECE)),
+            stream: start.stream.wrapping_add(self.words(at, stream_position, CHANNEL_BLOCK)),
             out: start.out.wrapping_add(self.words(at, out_position, start.out_row)),
             out_row: start.out_row,
         }
     }
 
-    /// Takes the course that suits a job.
+    /// Takes the schedule that suits a task.
     #[inline(always)]
-    unsafe fn tile(&self, job: Job<'_>) {
-        let (depth, taps, rows) = (self.columns.depth / SIDE, job.taps.len(), job.before.rows);
+    unsafe fn tile(&self, task: TileTask<'_>) {
+        let (depth, taps, rows) = (self.columns.depth / SIDE, task.taps.len(), task.pending.rows);
         // SAFETY: the caller's promise.
         unsafe {
-            if E::WRITTEN_OUT && rows > 0 {
+            if E::UNROLL && rows > 0 {
                 match (depth, taps) {
-                    (2, 9) => return F::go::<Known<2, 9, 2>, E, VECTORS>(self, job),
-                    (2, 6) => return F::go::<Known<2, 6, 3>, E, VECTORS>(self, job),
-                    (2, 4) => return F::go::<Known<2, 4, 5>, E, VECTORS>(self, job),
-                    (1, 9) => return F::go::<Known<1, 9, 4>, E, VECTORS>(self, job),
-                    (1, 6) => return F::go::<Known<1, 6, 6>, E, VECTORS>(self, job),
-                    (1, 4) => return F::go::<Known<1, 4, 10>, E, VECTORS>(self, job),
+                    (2, 9) => return F::go::<Unrolled<2, 9, 2>, E, VECTORS>(self, task),
+                    (2, 6) => return F::go::<Unrolled<2, 6, 3>, E, VECTORS>(self, task),
+                    (2, 4) => return F::go::<Unrolled<2, 4, 5>, E, VECTORS>(self, task),
+                    (1, 9) => return F::go::<Unrolled<1, 9, 4>, E, VECTORS>(self, task),
+                    (1, 6) => return F::go::<Unrolled<1, 6, 6>, E, VECTORS>(self, task),
+                    (1, 4) => return F::go::<Unrolled<1, 4, 10>, E, VECTORS>(self, task),
                     _ => (),
                 }
             }
             match rows_at_once(rows, taps, depth) {
-                _ if rows == 0 => F::go::<Unknown<0>, E, VECTORS>(self, job),
-                1 => F::go::<Unknown<1>, E, VECTORS>(self, job),
-                2 => F::go::<Unknown<2>, E, VECTORS>(self, job),
-                3 => F::go::<Unknown<3>, E, VECTORS>(self, job),
-                5 => F::go::<Unknown<5>, E, VECTORS>(self, job),
-                _ => F::go::<Unknown<8>, E, VECTORS>(self, job),
+                _ if rows == 0 => F::go::<Generic<0>, E, VECTORS>(self, task),
+                1 => F::go::<Generic<1>, E, VECTORS>(self, task),
+                2 => F::go::<Generic<2>, E, VECTORS>(self, task),
+                3 => F::go::<Generic<3>, E, VECTORS>(self, task),
+                5 => F::go::<Generic<5>, E, VECTORS>(self, task),
+                _ => F::go::<Generic<8>, E, VECTORS>(self, task),
             }
         }
     }
@@ -317,8 +325,8 @@ impl<F: Courses, E: Ending, const VECTORS: usize> Way<'_, F, E, VECTORS> {
     /// TAPS taps with DEPTH multiplications each, as they are on boards with up to 64 channels, all written out: a branch costs as much
     /// as it would to finish a row. During each multiplication but the first EACH rows are finished.
     #[inline(always)]
-    unsafe fn known<const DEPTH: usize, const TAPS: usize, const EACH: usize>(&self, job: Job<'_>) {
-        let Job { taps, x, next, before } = job;
+    unsafe fn unrolled<const DEPTH: usize, const TAPS: usize, const EACH: usize>(&self, task: TileTask<'_>) {
+        let TileTask { taps, x, next, pending } = task;
         let reads = |n: usize| match taps.get(n / DEPTH) {
             Some(tap) if n < TAPS * DEPTH => {
                 Reads::new(&self.columns, x, self.below, tap).later(&self.columns, n % DEPTH)
@@ -326,32 +334,32 @@ impl<F: Courses, E: Ending, const VECTORS: usize> Way<'_, F, E, VECTORS> {
             _ => next,
         };
         macro_rules! multiplications {
-            ($($n:literal)*) => { $(self.nth::<$n, EACH>(TAPS * DEPTH, reads($n + 1), before);)* };
+            ($($n:literal)*) => { $(self.nth::<$n, EACH>(TAPS * DEPTH, reads($n + 1), pending);)* };
         }
-        // SAFETY: the caller's promise; the sums of the tile before are stored in the first multiplication.
+        // SAFETY: the caller's promise; the sums of the tile pending are stored in the first multiplication.
         unsafe {
             self.begin(reads(1));
             multiplications!(1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17);
         }
-        for row in ((TAPS * DEPTH - 1) * EACH).min(before.rows / EACH * EACH)..before.rows {
+        for row in ((TAPS * DEPTH - 1) * EACH).min(pending.rows / EACH * EACH)..pending.rows {
             // SAFETY: as above.
-            unsafe { self.finish(before.place, row) }
+            unsafe { self.finish(pending.place, row) }
         }
     }
 
-    /// The Nth multiplication, counted from 0, where there are so many, with its rows of the tile before.
+    /// The Nth multiplication, counted from 0, where there are so many, with its rows of the tile pending.
     #[inline(always)]
-    unsafe fn nth<const N: usize, const EACH: usize>(&self, count: usize, next: Reads, before: Before) {
+    unsafe fn nth<const N: usize, const EACH: usize>(&self, count: usize, next: Reads, pending: PendingTile) {
         let row = (N - 1) * EACH;
         // SAFETY: the caller's promise.
         unsafe {
             if N >= count {
                 return;
             }
-            if row + EACH <= before.rows {
-                self.step::<EACH>(next, before.place, row);
+            if row + EACH <= pending.rows {
+                self.step::<EACH>(next, pending.place, row);
             } else {
-                self.step::<0>(next, before.place, row);
+                self.step::<0>(next, pending.place, row);
             }
         }
     }
@@ -359,7 +367,7 @@ impl<F: Courses, E: Ending, const VECTORS: usize> Way<'_, F, E, VECTORS> {
     /// Any number of taps and multiplications. EACH rows are finished during every multiplication from the second tap on, as long as
     /// there are so many.
     #[inline(always)]
-    unsafe fn unknown<const EACH: usize>(&self, Job { taps, x, next, before }: Job<'_>) {
+    unsafe fn generic<const EACH: usize>(&self, TileTask { taps, x, next, pending }: TileTask<'_>) {
         let t = &self.columns;
         let depth = t.depth / SIDE;
         // Every multiplication loads what the one after it reads, the first one therefore the second's, and so on.
@@ -369,37 +377,37 @@ impl<F: Courses, E: Ending, const VECTORS: usize> Way<'_, F, E, VECTORS> {
             _ => (next, taps.split_at(taps.len()).1),
         };
         let (busy, others) =
-            rest.split_at(if EACH == 0 { 0 } else { rest.len().min(before.rows / (EACH * depth)) });
+            rest.split_at(if EACH == 0 { 0 } else { rest.len().min(pending.rows / (EACH * depth)) });
         let mut row = 0;
-        // SAFETY: the caller's promise; the sums of the tile before are stored in the first multiplication.
+        // SAFETY: the caller's promise; the sums of the tile pending are stored in the first multiplication.
         unsafe {
             self.begin(second);
             let mut reads = second;
             for _ in 2..depth {
                 reads = reads.later(t, 1);
-                self.step::<0>(reads, before.place, row);
+                self.step::<0>(reads, pending.place, row);
             }
             for tap in busy {
                 let mut reads = Reads::new(t, x, self.below, tap);
                 for _ in 0..depth {
-                    self.step::<EACH>(reads, before.place, row);
+                    self.step::<EACH>(reads, pending.place, row);
                     (row, reads) = (row + EACH, reads.later(t, 1));
                 }
             }
             for tap in others {
                 let mut reads = Reads::new(t, x, self.below, tap);
                 for _ in 0..depth {
-                    self.step::<0>(reads, before.place, row);
+                    self.step::<0>(reads, pending.place, row);
                     reads = reads.later(t, 1);
                 }
             }
             if taps.len() * depth > 1 {
-                self.step::<0>(next, before.place, row);
+                self.step::<0>(next, pending.place, row);
             }
         }
-        for row in row..before.rows {
+        for row in row..pending.rows {
             // SAFETY: as above.
-            unsafe { self.finish(before.place, row) }
+            unsafe { self.finish(pending.place, row) }
         }
     }
 
@@ -408,30 +416,30 @@ impl<F: Courses, E: Ending, const VECTORS: usize> Way<'_, F, E, VECTORS> {
     unsafe fn begin(&self, next: Reads) {
         // SAFETY: the caller's promise.
         unsafe {
-            first_quarter::<F, VECTORS, 0>(next, self.sums);
-            first_quarter::<F, VECTORS, 1>(next, self.sums);
-            first_quarter::<F, VECTORS, 2>(next, self.sums);
-            first_quarter::<F, VECTORS, 3>(next, self.sums);
+            first_mma_step::<F, VECTORS, 0>(next, self.sums);
+            first_mma_step::<F, VECTORS, 1>(next, self.sums);
+            first_mma_step::<F, VECTORS, 2>(next, self.sums);
+            first_mma_step::<F, VECTORS, 3>(next, self.sums);
         }
     }
 
-    /// Another multiplication, and EACH rows of the tile before from `row` on.
+    /// Another multiplication, and EACH rows of the tile pending from `row` on.
     #[inline(always)]
     unsafe fn step<const EACH: usize>(&self, next: Reads, place: Place, row: usize) {
         // SAFETY: the caller's promise.
         unsafe {
-            quarter::<F, VECTORS, 0>(next);
+            mma_step::<F, VECTORS, 0>(next);
             self.finish_part::<EACH, 0>(place, row);
-            quarter::<F, VECTORS, 1>(next);
+            mma_step::<F, VECTORS, 1>(next);
             self.finish_part::<EACH, 1>(place, row);
-            quarter::<F, VECTORS, 2>(next);
+            mma_step::<F, VECTORS, 2>(next);
             self.finish_part::<EACH, 2>(place, row);
-            quarter::<F, VECTORS, 3>(next);
+            mma_step::<F, VECTORS, 3>(next);
             self.finish_part::<EACH, 3>(place, row);
         }
     }
 
-    /// A quarter of EACH rows, the first quarters being the larger ones.
+    /// A mma_step of EACH rows, the first quarters being the larger ones.
     #[inline(always)]
     unsafe fn finish_part<const EACH: usize, const PART: usize>(&self, place: Place, row: usize) {
         for i in (EACH * PART).div_ceil(4)..(EACH * (PART + 1)).div_ceil(4) {
@@ -459,14 +467,14 @@ impl<F: Courses, E: Ending, const VECTORS: usize> Way<'_, F, E, VECTORS> {
 /// # Safety
 /// As for [`super::tile::StripFn`].
 #[inline(always)]
-unsafe fn strip_to<F: Courses, E: Ending, const VECTORS: usize>(s: &Strip<'_>) {
+unsafe fn strip_to<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize>(s: &Strip<'_>) {
     let mut sums = MaybeUninit::<Stored>::uninit();
     let (columns, sums) = (*s.start.columns, sums.as_mut_ptr().cast());
-    // SAFETY: the caller's promise; sums are stored before they are read.
+    // SAFETY: the caller's promise; sums are stored pending they are read.
     unsafe {
         let rows = 2 * s.rows;
-        let below = s.rows * PIECE;
-        Way::<F, E, VECTORS> {
+        let below = s.rows * CHANNEL_BLOCK;
+        StripContext::<F, E, VECTORS> {
             s,
             columns,
             rows,
@@ -484,16 +492,16 @@ unsafe fn strip_to<F: Courses, E: Ending, const VECTORS: usize>(s: &Strip<'_>) {
 /// # Safety
 /// As for [`super::tile::StripFn`].
 #[inline(always)]
-pub(super) unsafe fn strip<F: Courses, const VECTORS: usize>(s: &Strip<'_>) {
+pub(super) unsafe fn strip<F: ScheduledFormat, const VECTORS: usize>(s: &Strip<'_>) {
     // SAFETY: the caller's promise.
     unsafe {
         match s.start.epilogue {
-            Epilogue::Enter => strip_to::<F, Enter, VECTORS>(s),
-            Epilogue::Leave => strip_to::<F, Leave, VECTORS>(s),
-            Epilogue::Inner => strip_to::<F, Inner, VECTORS>(s),
-            Epilogue::Hidden => strip_to::<F, Hidden, VECTORS>(s),
-            Epilogue::Output => strip_to::<F, Output, VECTORS>(s),
-            Epilogue::Meet => unreachable!("edges are not taken in strips"),
+            Epilogue::StemBnRelu => strip_to::<F, StemBnRelu, VECTORS>(s),
+            Epilogue::ResidualAddBnRelu => strip_to::<F, ResidualAddBnRelu, VECTORS>(s),
+            Epilogue::BiasRelu => strip_to::<F, BiasRelu, VECTORS>(s),
+            Epilogue::BiasReluF32 => strip_to::<F, BiasReluF32, VECTORS>(s),
+            Epilogue::BiasF32 => strip_to::<F, BiasF32, VECTORS>(s),
+            Epilogue::VertexAddRelu => unreachable!("edges are not taken in strips"),
         }
     }
 }

@@ -16,12 +16,15 @@ pub(super) struct Chunks {
 
 impl Chunks {
     /// `rows` boards in as few chunks of at most `most` as there can be; up to `few` beyond full ones are left for the last.
-    pub(super) fn new(rows: usize, most: usize, grain: usize, few: usize) -> Self {
+    pub(super) fn new(rows: usize, most: usize, batch_multiple: usize, few: usize) -> Self {
         if rows > most && (1..=few).contains(&(rows % most)) {
             return Self { rows, each: most };
         }
         let each = rows.div_ceil(rows.div_ceil(most).max(1));
-        Self { rows, each: if rows > grain { each.next_multiple_of(grain).min(most) } else { each } }
+        Self {
+            rows,
+            each: if rows > batch_multiple { each.next_multiple_of(batch_multiple).min(most) } else { each },
+        }
     }
 }
 
@@ -76,7 +79,7 @@ impl Layout {
 impl Net {
     /// How a batch of `rows` boards is cut.
     pub(super) fn chunks(&self, rows: usize) -> Chunks {
-        Chunks::new(rows, self.most_boards(), self.grain(), self.few())
+        Chunks::new(rows, self.most_boards(), self.batch_multiple(), self.tail_limit())
     }
 
     pub(super) fn layout(&self) -> Layout {
@@ -91,20 +94,20 @@ impl Net {
             Arch::Edge => (spec.num_actions, spec.obs.channels, 0),
         };
         let vertices = self.packed.graph.as_ref().map_or(0, |graph| graph.edges.vertices);
-        let (tower, stem) = (self.kit.tower, self.kit.stem_of(planes));
+        let (tower, stem) = (self.kernel_set.tower, self.kernel_set.stem_of(planes));
         let stream_row = spec.channels.next_multiple_of(tower.channels());
         // Rows may be a board's width apart.
-        let overread = (tower.grain() - 1) * spec.obs.width.max(1);
+        let overread = (tower.batch_multiple() - 1) * spec.obs.width.max(1);
         Layout {
             positions,
-            obs_row: match &self.packed.around {
-                Some(around) => around.inputs() / tower.unit,
+            obs_row: match &self.packed.im2col {
+                Some(im2col) => im2col.inputs() / tower.unit,
                 None => planes.div_ceil(stem.unit).next_multiple_of(stem.units()),
             },
             stream_row,
             act_row: stream_row / tower.out,
-            head_row: heads.next_multiple_of(self.kit.full.lanes),
-            hidden_row: spec.value_hidden.next_multiple_of(self.kit.full.lanes),
+            head_row: heads.next_multiple_of(self.kernel_set.full.lanes),
+            hidden_row: spec.value_hidden.next_multiple_of(self.kernel_set.full.lanes),
             value_row: spec.num_values(),
             vertices,
             overread,
@@ -112,17 +115,17 @@ impl Net {
     }
 
     /// Boards that a chunk is best a multiple of: two matrices alike in strips, else one whole one.
-    fn grain(&self) -> usize {
-        match (&self.packed.graph, &self.kit.tower.matrices) {
+    fn batch_multiple(&self) -> usize {
+        match (&self.packed.graph, &self.kernel_set.tower.matrices) {
             (None, Some(_)) => 2,
-            _ => self.kit.tower.grain(),
+            _ => self.kernel_set.tower.batch_multiple(),
         }
     }
 
     /// Boards beyond full chunks that are better a chunk of their own. Spread over all, they leave matrices of fewer than 13
     /// rows, whose products take no less time, since each waits for the sums of the one before.
-    fn few(&self) -> usize {
-        match (&self.packed.graph, &self.kit.tower.matrices) {
+    fn tail_limit(&self) -> usize {
+        match (&self.packed.graph, &self.kernel_set.tower.matrices) {
             (None, Some(_)) => 3,
             _ => 0,
         }
@@ -130,23 +133,23 @@ impl Net {
 
     /// The boards of a chunk's arrays, of which the first `boards` count.
     pub(super) fn whole_tiles(&self, boards: usize) -> usize {
-        if self.packed.graph.is_none() { self.kit.tower.whole_tiles(boards) } else { boards }
+        if self.packed.graph.is_none() { self.kernel_set.tower.whole_tiles(boards) } else { boards }
     }
 
     /// Most boards of a chunk.
     fn most_boards(&self) -> usize {
         let layout = self.layout();
         let words = |boards| layout.words(boards).iter().sum::<usize>();
-        let most = (self.kit.chunk_words() / (words(1) - words(0))).clamp(1, MAX_BOARDS);
+        let most = (self.kernel_set.chunk_words() / (words(1) - words(0))).clamp(1, MAX_BOARDS);
         match self.packed.graph {
-            // Whole tiles are worth more than a chunk that fits the cache.
+            // Whole tiles are dequant_scale more than a chunk that fits the cache.
             None => {
-                let rows = self.kit.tower.tile_rows();
+                let rows = self.kernel_set.tower.tile_rows();
                 (most / rows * rows).max(rows)
             }
             Some(_) => {
-                let grain = self.grain();
-                if most > grain { most / grain * grain } else { most }
+                let batch_multiple = self.batch_multiple();
+                if most > batch_multiple { most / batch_multiple * batch_multiple } else { most }
             }
         }
     }

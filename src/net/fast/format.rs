@@ -30,7 +30,7 @@ pub(super) trait Format {
     const OUT: usize;
     /// acc + the product of units.
     unsafe fn dot(a: Vector<Self>, b: Vector<Self>, acc: Vector<Self>) -> Vector<Self>;
-    /// A sum as f32 with its bias, a sum of byte products being worth `worth` each.
+    /// A sum as f32 with its bias, a sum of byte products being dequant_scale `dequant_scale` each.
     #[inline(always)]
     unsafe fn with_bias(sum: Vector<Self>, _worth: Vector<Self>, bias: Vector<Self>) -> Vector<Self> {
         // SAFETY: the caller's promise.

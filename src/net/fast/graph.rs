@@ -9,7 +9,7 @@ use crate::net::edges::{self, Edges, TriangleColumns};
 pub(super) struct Graph {
     pub edges: Edges,
     pub isa: Isa,
-    /// Channels that are multiplied around triangles.
+    /// Channels that are multiplied im2col triangles.
     pub triangle_channels: usize,
     /// For every block what is sent from each vertex to its edges.
     pub vertex: Vec<Layer>,
@@ -75,7 +75,7 @@ impl Graph {
         }
     }
 
-    /// Multiplies the first channels of the activations `b` around triangles.
+    /// Multiplies the first channels of the activations `b` im2col triangles.
     ///
     /// # Safety
     /// As for [`Graph::send`].
@@ -128,7 +128,7 @@ pub(super) enum Activations {
 impl Net {
     /// The format of the tower's activations; bytes do not come here.
     pub(super) fn activations(&self) -> Activations {
-        if self.kit.tower.out == 1 { Activations::F32 } else { Activations::Bf16 }
+        if self.kernel_set.tower.out == 1 { Activations::F32 } else { Activations::Bf16 }
     }
 
     /// Heads of an edge network: activations -> logits, values before their tanh.

@@ -2,7 +2,7 @@
 
 use super::board::Runs;
 use super::observe::bf16_pair;
-use super::tile::{BLOCK, Columns, Epilogue, Kernels, PIECE};
+use super::tile::{BLOCK, CHANNEL_BLOCK, Columns, Epilogue, Kernels};
 use super::walk::Walk;
 use crate::error::Result;
 use crate::net::fold::{Affine, check_folded};
@@ -30,12 +30,12 @@ pub(super) struct Dense<'a> {
     pub inputs: usize,
     /// Weight of (output, tap, input).
     pub weight: &'a dyn Fn(usize, usize, usize) -> f32,
-    /// Zeros where the epilogue is Leave, which adds none.
+    /// Zeros where the epilogue is ResidualAddBnRelu, which adds none.
     pub bias: Vec<f32>,
-    /// The BatchNorm after the residual stream (Enter, Leave).
+    /// The BatchNorm after the residual stream (StemBnRelu, ResidualAddBnRelu).
     pub norm: Option<Affine>,
     pub epilogue: Epilogue,
-    /// What one step of a byte activation is worth, as read and as written; 1 in the float formats.
+    /// What one step of a byte activation is dequant_scale, as read and as written; 1 in the float formats.
     pub steps: [f32; 2],
 }
 
@@ -72,7 +72,7 @@ pub(super) struct Layer {
     block: usize,
     weights: Vec<Line>,
     bias: Vec<Line>,
-    worth: Vec<Line>,
+    dequant_scale: Vec<Line>,
     scale: Vec<Line>,
     offset: Vec<Line>,
 }
@@ -96,21 +96,26 @@ impl Rows {
 
     /// Row after row of `row` words.
     pub(super) fn whole(array: &mut [f32], boards: usize, row: usize) -> Self {
-        Self { start: array.as_mut_ptr(), position: boards * row, row, piece: PIECE }
+        Self { start: array.as_mut_ptr(), position: boards * row, row, piece: CHANNEL_BLOCK }
     }
 
     /// Whether neighbouring rows lie piece beside piece.
-    pub(super) fn in_pieces(&self) -> bool {
-        self.row == PIECE && self.piece != PIECE
+    pub(super) fn is_blocked(&self) -> bool {
+        self.row == CHANNEL_BLOCK && self.piece != CHANNEL_BLOCK
     }
 
     /// The first pieces of a position's rows, then the second ones: what matrices are made of lies together.
     pub(super) fn pieces(array: &mut [f32], boards: usize, row: usize) -> Self {
-        Self { start: array.as_mut_ptr(), position: boards * row, row: PIECE, piece: boards * PIECE }
+        Self {
+            start: array.as_mut_ptr(),
+            position: boards * row,
+            row: CHANNEL_BLOCK,
+            piece: boards * CHANNEL_BLOCK,
+        }
     }
 }
 
-/// Where a layer reads and writes. Stream and out may not overlap the source. `ends` is what every vertex sends (Meet), a
+/// Where a layer reads and writes. Stream and out may not overlap the source. `ends` is what every vertex sends (VertexAddRelu), a
 /// vertex being a position.
 #[derive(Clone, Copy)]
 pub(super) struct Buffers {
@@ -128,18 +133,21 @@ impl Layer {
     pub(super) fn new(kernels: &'static Kernels, runs: Runs, dense: &Dense<'_>) -> Result<Self> {
         dense.check()?;
         let has_bias = dense.bias.iter().any(|x| *x != 0.0);
-        assert!(!(has_bias && dense.epilogue == Epilogue::Leave), "a layer that leaves a block adds no bias");
+        assert!(
+            !(has_bias && dense.epilogue == Epilogue::ResidualAddBnRelu),
+            "a layer that leaves a block adds no bias"
+        );
         let vectors = dense.width.div_ceil(kernels.lanes);
         let depth = dense.inputs.div_ceil(kernels.unit).next_multiple_of(kernels.units());
         let weight_steps = if kernels.unit == 4 { dense.weight_steps() } else { vec![1.0; dense.outputs] };
         let [source, out] = dense.steps;
         // What leaves the layer as activations is counted in their steps.
-        let inner = if dense.epilogue == Epilogue::Inner { out } else { 1.0 };
+        let inner = if dense.epilogue == Epilogue::BiasRelu { out } else { 1.0 };
         let divided = |numbers: &[f32], by: f32| numbers.iter().map(|x| x / by).collect::<Vec<f32>>();
         let padded = |numbers: &[f32]| padded(numbers, vectors * kernels.lanes);
         let affine =
             |part: fn(&Affine) -> &[f32]| padded(&divided(dense.norm.as_ref().map_or(&[], part), out));
-        let worth: Vec<f32> = weight_steps.iter().map(|step| step * source / inner).collect();
+        let dequant_scale: Vec<f32> = weight_steps.iter().map(|step| step * source / inner).collect();
         Ok(Self {
             kernels,
             runs,
@@ -150,7 +158,7 @@ impl Layer {
             block: dense.taps * depth * BLOCK * kernels.lanes,
             weights: pack(kernels, dense, &weight_steps, depth),
             bias: padded(&divided(&dense.bias, inner)),
-            worth: padded(&worth),
+            dequant_scale: padded(&dequant_scale),
             scale: affine(|a| &a.scale),
             offset: affine(|a| &a.offset),
         })
@@ -167,7 +175,7 @@ impl Layer {
     /// The machine has the kernels' instructions. `source`, `stream` and `out` hold `boards` rows for each position of
     /// the layer's input and output: source rows of `depth` units, and after them as many more as [`Kernels::matrices`]
     /// may read, stream rows of whole vectors, out rows of whole vectors of activations or numbers (Output: of `outputs`
-    /// numbers); `ends` rows of whole vectors for every vertex (Meet). Source rows are in pieces only for kernels that
+    /// numbers); `ends` rows of whole vectors for every vertex (VertexAddRelu). Source rows are in pieces only for kernels that
     /// multiply matrices. Writes do not overlap the source.
     pub(super) unsafe fn run(&self, boards: usize, buffers: Buffers) {
         for first in (0..self.vectors).step_by(2 * BLOCK) {
@@ -184,17 +192,17 @@ impl Layer {
         let from = |numbers: &[Line]| words(numbers).wrapping_add(lane);
         Columns {
             depth: self.depth,
-            x_piece: buffers.source.piece,
+            x_block_stride: buffers.source.piece,
             x_position: buffers.source.position as isize,
             weights: words(&self.weights).wrapping_add(vector / BLOCK * self.block),
             block: self.block,
             block_vectors: BLOCK.min(self.vectors.saturating_sub(vector)),
             bias: from(&self.bias),
-            worth: from(&self.worth),
+            dequant_scale: from(&self.dequant_scale),
             scale: from(&self.scale),
             offset: from(&self.offset),
-            stream_piece: buffers.stream.piece,
-            out_piece: buffers.out.piece,
+            stream_block_stride: buffers.stream.piece,
+            out_block_stride: buffers.out.piece,
             end_row: buffers.ends.row,
             boards,
             valid: self.outputs.saturating_sub(lane),

@@ -6,7 +6,7 @@
 //! registers. One kernel (`tile`) does every layer; a linear layer on a board is one output position with a tap for
 //! every square. Where matrices are multiplied (`amx`) and boards are whole tiles, rows are cut into pieces of a cache line,
 //! `[position, piece, board, 16 words]`, and a layer goes over all of them with one block of its weights after the other;
-//! the stem alone reads rows made for it, of what is around each square (`around`).
+//! the stem alone reads rows made for it, of what is im2col each square (`im2col`).
 //!
 //! Single-threaded on purpose: callers run one evaluator per thread ([`FastNet::fork`]) on their own rows. The result is
 //! batch-invariant to the bit: each sum takes its products in one fixed order, whatever the batch.
@@ -14,12 +14,12 @@
 #[cfg(target_arch = "x86_64")]
 mod amx;
 #[cfg(target_arch = "x86_64")]
-mod amx_ending;
+mod amx_epilogue;
 #[cfg(target_arch = "x86_64")]
 mod amx_strip;
 #[cfg(target_arch = "x86_64")]
 mod amx_tile;
-mod around;
+mod im2col;
 mod bf16;
 mod board;
 mod chunk;
@@ -28,7 +28,7 @@ mod graph;
 mod layer;
 mod observe;
 mod pack;
-mod path;
+mod cpu_kernel;
 mod portable;
 mod tile;
 mod walk;
@@ -43,20 +43,20 @@ use super::spec::{NetSpec, Weights};
 use super::{IoShape, Network};
 use crate::config::{Arch, Instructions, Precision};
 use crate::error::{Error, Result};
-use around::Boards;
 use chunk::Layout;
 use graph::GraphRows;
+use im2col::Boards;
 use layer::{Buffers, LINE, Lay, Line, Rows, lines};
 pub use observe::Bf16;
 use observe::Observations;
 pub(in crate::net) use observe::bf16_bits;
-use pack::{Kit, Packed};
+use pack::{KernelSet, Packed};
 use std::sync::Arc;
 
-pub use path::Path;
+pub use cpu_kernel::CpuKernel;
 
 /// Sees the number and activations of a tower layer.
-type Watch<'a> = &'a mut dyn FnMut(usize, &[f32]);
+type LayerHook<'a> = &'a mut dyn FnMut(usize, &[f32]);
 
 /// A network packed for the CPU. Clones share the weights and own their work space.
 pub struct FastNet {
@@ -71,14 +71,14 @@ pub struct FastNet {
 struct Work {
     /// Observations as the stem reads them, and activations.
     arrays: Vec<Line>,
-    /// On the way from observations to rows of what is around each square.
+    /// On the way from observations to rows of what is im2col each square.
     boards: Boards,
 }
 
 struct Net {
     spec: NetSpec,
     packed: Packed,
-    kit: Kit,
+    kernel_set: KernelSet,
 }
 
 impl FastNet {
@@ -90,21 +90,27 @@ impl FastNet {
     /// [`Error::Mismatch`] and [`Error::NotFinite`] for weights that do not fit `spec`, [`Error::Unsupported`] for a
     /// precision that this machine or build does not have.
     pub fn new(spec: &NetSpec, weights: &Weights, precision: Precision) -> Result<Self> {
-        Self::with_path(spec, weights, precision, Path::choose(Instructions::Native, precision)?)
+        Self::with_path(spec, weights, precision, CpuKernel::choose(Instructions::Native, precision)?)
     }
 
     /// Packs `weights` for one path.
     ///
     /// # Errors
     /// Those of [`FastNet::new`]; [`Error::Unsupported`] also where this machine lacks the path.
-    pub fn with_path(spec: &NetSpec, weights: &Weights, precision: Precision, path: Path) -> Result<Self> {
+    pub fn with_path(
+        spec: &NetSpec,
+        weights: &Weights,
+        precision: Precision,
+        path: CpuKernel,
+    ) -> Result<Self> {
         let what = || format!("the CPU network in {precision:?} on path {path:?}");
         if precision == Precision::Int8 {
             return Err(Error::unsupported(what(), "8-bit weights need observations to calibrate on"));
         }
-        let kit = path.kit(precision);
-        let kit = kit.ok_or_else(|| Error::unsupported(what(), "this machine has no instructions for it"))?;
-        Self::pack(spec, weights, kit, &[])
+        let kernel_set = path.kernel_set(precision);
+        let kernel_set = kernel_set
+            .ok_or_else(|| Error::unsupported(what(), "this machine has no instructions for it"))?;
+        Self::pack(spec, weights, kernel_set, &[])
     }
 
     /// Packs `weights` as 8-bit integers, each output channel with its own step, each layer's activations with one that
@@ -115,7 +121,7 @@ impl FastNet {
     /// Those of [`FastNet::new`] and [`Network::forward`]; [`Error::Unsupported`] without AVX-512 VNNI;
     /// [`Error::Mismatch`] where there are no observations.
     pub fn int8(spec: &NetSpec, weights: &Weights, observations: &[f32]) -> Result<Self> {
-        let path = Path::choose(Instructions::Native, Precision::Int8)?;
+        let path = CpuKernel::choose(Instructions::Native, Precision::Int8)?;
         Self::int8_with_path(spec, weights, observations, path)
     }
 
@@ -127,25 +133,26 @@ impl FastNet {
         spec: &NetSpec,
         weights: &Weights,
         observations: &[f32],
-        path: Path,
+        path: CpuKernel,
     ) -> Result<Self> {
         if spec.arch == Arch::Edge {
-            let reason = "its products around triangles have no 8-bit kernels; take f32 or bf16";
+            let reason = "its products im2col triangles have no 8-bit kernels; take f32 or bf16";
             return Err(Error::unsupported("the edge network in int8", reason));
         }
-        let kit = path.kit(Precision::Int8);
-        let kit = kit.ok_or_else(|| Error::unsupported("the CPU network in int8", "no AVX-512 VNNI here"))?;
+        let kernel_set = path.kernel_set(Precision::Int8);
+        let kernel_set = kernel_set
+            .ok_or_else(|| Error::unsupported("the CPU network in int8", "no AVX-512 VNNI here"))?;
         if observations.is_empty() {
             let what = "observations to calibrate 8-bit weights on".to_string();
             return Err(Error::Mismatch { what, found: "none".into(), expected: "some".into() });
         }
         let steps = Self::new(spec, weights, Precision::F32)?.activation_steps(observations)?;
-        Self::pack(spec, weights, kit, &steps)
+        Self::pack(spec, weights, kernel_set, &steps)
     }
 
-    fn pack(spec: &NetSpec, weights: &Weights, kit: Kit, steps: &[f32]) -> Result<Self> {
-        let packed = pack::pack(spec, weights, kit, steps)?;
-        Ok(Self::of(Arc::new(Net { spec: spec.clone(), packed, kit })))
+    fn pack(spec: &NetSpec, weights: &Weights, kernel_set: KernelSet, steps: &[f32]) -> Result<Self> {
+        let packed = pack::pack(spec, weights, kernel_set, steps)?;
+        Ok(Self::of(Arc::new(Net { spec: spec.clone(), packed, kernel_set })))
     }
 
     /// An evaluator with no work space yet.
@@ -159,14 +166,19 @@ impl FastNet {
         let rows = observations.len() / io.obs_len;
         let (mut logits, mut values) = (vec![0.0; rows * io.num_actions], vec![0.0; rows * io.num_players]);
         let mut largest = vec![0.0_f32; 1 + 2 * self.net.spec.blocks];
-        self.watched(observations, [&mut logits, &mut values], &mut |layer, activations| {
+        self.forward_with_hook(observations, [&mut logits, &mut values], &mut |layer, activations| {
             largest[layer] = activations.iter().copied().fold(largest[layer], f32::max);
         })?;
         Ok(largest.into_iter().map(|x| if x > 0.0 { x / 255.0 } else { 1.0 }).collect())
     }
 
     /// [`Network::forward`] that shows `watch` each tower layer's number and activations.
-    fn watched(&mut self, obs: &[f32], [logits, values]: [&mut [f32]; 2], watch: Watch<'_>) -> Result<()> {
+    fn forward_with_hook(
+        &mut self,
+        obs: &[f32],
+        [logits, values]: [&mut [f32]; 2],
+        watch: LayerHook<'_>,
+    ) -> Result<()> {
         let IoShape { obs_len, num_actions, num_players } = self.shape();
         let rows = obs.len() / obs_len;
         check_len("observations", obs.len(), rows * obs_len)?;
@@ -196,7 +208,7 @@ impl FastNet {
         whole: usize,
         obs: &[f32],
         outputs: [&mut [f32]; 2],
-        watch: Watch<'_>,
+        watch: LayerHook<'_>,
     ) -> Result<()> {
         let IoShape { obs_len, num_actions, num_players } = self.shape();
         let lengths = [obs_len, num_actions, num_players].map(|each| whole * each);
@@ -216,7 +228,7 @@ impl FastNet {
 
     /// The instructions in use, e.g. "avx512".
     pub fn path(&self) -> &'static str {
-        self.net.kit.tower.name
+        self.net.kernel_set.tower.name
     }
 
     /// Multiplications that one observation needs, counting only taps on the board.
@@ -226,8 +238,8 @@ impl FastNet {
 
     /// Multiplies as fast as this machine can on the path in use, `rounds` rounds, and returns how many multiplications
     /// that were: the measure of [`FastNet::products`] a second.
-    pub fn multiply_flat_out(&self, rounds: usize) -> usize {
-        let kernels = self.net.kit.tower;
+    pub fn measure_peak(&self, rounds: usize) -> usize {
+        let kernels = self.net.kernel_set.tower;
         // SAFETY: the kernels' instructions were detected when the path was chosen, and the thread is made ready for them.
         unsafe {
             kernels.matrices.as_ref().inspect(|m| (m.begin)(m.rows));
@@ -244,12 +256,12 @@ impl Network for FastNet {
     }
 
     fn forward(&mut self, obs: &[f32], logits: &mut [f32], values: &mut [f32]) -> Result<()> {
-        self.watched(obs, [logits, values], &mut |_, _| {})
+        self.forward_with_hook(obs, [logits, values], &mut |_, _| {})
     }
 
     fn whole_batch(&self) -> Option<usize> {
-        let Net { packed, kit, .. } = self.net.as_ref();
-        (packed.graph.is_none() && kit.tower.matrices.is_some()).then(|| kit.tower.tile_rows())
+        let Net { packed, kernel_set, .. } = self.net.as_ref();
+        (packed.graph.is_none() && kernel_set.tower.matrices.is_some()).then(|| kernel_set.tower.tile_rows())
     }
 
     fn fork(&self) -> Box<dyn Network> {
@@ -288,9 +300,9 @@ impl Net {
         Work { arrays, boards: squares }: &mut Work,
         obs: &[f32],
         outputs: [&mut [f32]; 2],
-        watch: Watch<'_>,
+        watch: LayerHook<'_>,
     ) -> Result<()> {
-        if self.kit.tower.unit == 4 {
+        if self.kernel_set.tower.unit == 4 {
             // Bytes would hide what is no number.
             check_finite("an observation", obs)?;
         }
@@ -313,8 +325,9 @@ impl Net {
         unsafe {
             let at = |array: &mut [f32], row| Rows::whole(array, boards, row);
             // What an edge network does between its layers reads whole rows.
-            let in_pieces = self.packed.graph.is_none() && self.kit.tower.strip_rows(boards).is_some();
-            let tower = if in_pieces { Rows::pieces } else { Rows::whole };
+            let is_blocked =
+                self.packed.graph.is_none() && self.kernel_set.tower.strip_rows(boards).is_some();
+            let tower = if is_blocked { Rows::pieces } else { Rows::whole };
             let planes = self.observe(&layout, obs, squares, (planes, tower));
             let stream = tower(stream, boards, layout.stream_row);
             let [a, b] = [a, b].map(|array| tower(array, boards, layout.act_row));
@@ -327,7 +340,7 @@ impl Net {
                 pooled: at(pooled, layout.stream_row),
                 logits: at(by_edge, 1),
             };
-            let matrices = self.kit.tower.matrices.as_ref();
+            let matrices = self.kernel_set.tower.matrices.as_ref();
             matrices.inspect(|m| (m.begin)(m.rows));
             self.tower(boards, planes, [stream, a, b], rows, watch);
             match &self.packed.graph {
@@ -353,13 +366,13 @@ impl Net {
     ) -> Rows {
         let (len, positions) = (self.spec.obs.len(), layout.positions);
         let (boards, channels) = (obs.len() / len, len / positions);
-        if let Some(around) = &self.packed.around {
+        if let Some(im2col) = &self.packed.im2col {
             let to = tower(planes, boards, layout.obs_row);
-            around.rows(obs, squares, planes, to);
+            im2col.rows(obs, squares, planes, to);
             return tower(planes, boards, layout.obs_row);
         }
         let sizes = Observations { boards, channels, positions, row: layout.obs_row };
-        match self.kit.stem.unit {
+        match self.kernel_set.stem.unit {
             1 => sizes.f32_units(obs, planes),
             _ => sizes.bf16_units(obs, planes),
         }
@@ -376,18 +389,18 @@ impl Net {
         planes: Rows,
         [stream, a, b]: [Rows; 3],
         graph_rows: GraphRows,
-        watch: Watch<'_>,
+        watch: LayerHook<'_>,
     ) {
         let ends = graph_rows.ends;
         let words = self.layout().positions * a.position;
         // SAFETY: the caller's promise; no layer writes what it reads; `a` and `b` hold `words` words.
         unsafe {
             // From the first layer on that reads pieces all that multiply matrices are taken in strips.
-            let tower = self.kit.tower;
+            let tower = self.kernel_set.tower;
             let strips = tower.matrices.as_ref().zip(tower.strip_rows(boards));
-            strips.filter(|_| planes.in_pieces()).inspect(|(m, rows)| (m.begin)(*rows));
+            strips.filter(|_| planes.is_blocked()).inspect(|(m, rows)| (m.begin)(*rows));
             self.packed.stem.run(boards, Buffers { source: planes, stream, out: a, ends });
-            strips.filter(|_| a.in_pieces()).inspect(|(m, rows)| (m.begin)(*rows));
+            strips.filter(|_| a.is_blocked()).inspect(|(m, rows)| (m.begin)(*rows));
             watch(0, std::slice::from_raw_parts(a.start, words));
             for (i, [inner, leave]) in self.packed.blocks.iter().enumerate() {
                 if let Some(graph) = &self.packed.graph {

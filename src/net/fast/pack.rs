@@ -1,8 +1,8 @@
 //! A network's weights -> layers ready to run, BatchNorm folded away.
 
-use super::around::Around;
 use super::board::Runs;
 use super::graph::Graph;
+use super::im2col::Im2col;
 use super::layer::{Dense, Layer};
 use super::tile::{Epilogue, Kernels};
 use crate::config::Arch;
@@ -16,7 +16,7 @@ use crate::net::spec::{NetSpec, Weights};
 /// All layers of one network.
 pub(super) struct Packed {
     /// How the stem reads observations, if not plane by plane.
-    pub around: Option<Around>,
+    pub im2col: Option<Im2col>,
     pub stem: Layer,
     pub blocks: Vec<[Layer; 2]>,
     /// The 1x1 convolutions of both heads as one (resnet): policy channels, then value channels.
@@ -32,7 +32,7 @@ pub(super) struct Packed {
 
 /// Kernels for the parts of a network.
 #[derive(Clone, Copy)]
-pub(super) struct Kit {
+pub(super) struct KernelSet {
     /// Reads observations, writes the tower's activations.
     pub stem: &'static Kernels,
     /// The blocks, and what reads their activations.
@@ -43,16 +43,16 @@ pub(super) struct Kit {
     pub isa: Isa,
 }
 
-impl Kit {
-    /// The kernels that read observations of `inputs` numbers a position: the tower's, where they are worth their padding.
+impl KernelSet {
+    /// The kernels that read observations of `inputs` numbers a position: the tower's, where they are dequant_scale their padding.
     pub(super) fn stem_of(&self, inputs: usize) -> &'static Kernels {
         let same = self.stem.unit == self.tower.unit && self.stem.out == self.tower.out;
         if same && inputs >= self.tower.unit * self.tower.units() { self.tower } else { self.stem }
     }
 
     /// How a convolution reads observations where matrices of bf16 are multiplied; None where there are many planes.
-    fn around(&self, obs: ObsShape) -> Option<Around> {
-        if self.tower.matrices.is_some() && self.tower.unit == 2 { Around::new(obs) } else { None }
+    fn im2col(&self, obs: ObsShape) -> Option<Im2col> {
+        if self.tower.matrices.is_some() && self.tower.unit == 2 { Im2col::new(obs) } else { None }
     }
 
     /// Words of a chunk's activations, which are best in the L2 cache together with a layer's weights: 576 KiB of the usual
@@ -63,10 +63,15 @@ impl Kit {
     }
 }
 
-/// Packs `weights`. `steps` says what a step of each layer's byte activations is worth, stem first; none for floats.
-pub(super) fn pack(spec: &NetSpec, weights: &Weights, kit: Kit, steps: &[f32]) -> Result<Packed> {
+/// Packs `weights`. `steps` says what a step of each layer's byte activations is dequant_scale, stem first; none for floats.
+pub(super) fn pack(
+    spec: &NetSpec,
+    weights: &Weights,
+    kernel_set: KernelSet,
+    steps: &[f32],
+) -> Result<Packed> {
     spec.check(weights)?;
-    let packer = Packer { spec, weights, kit, steps };
+    let packer = Packer { spec, weights, kernel_set, steps };
     let mut packed = match spec.arch {
         Arch::Resnet => packer.resnet()?,
         Arch::Mlp => packer.mlp()?,
@@ -79,7 +84,7 @@ pub(super) fn pack(spec: &NetSpec, weights: &Weights, kit: Kit, steps: &[f32]) -
 struct Packer<'a> {
     spec: &'a NetSpec,
     weights: &'a Weights,
-    kit: Kit,
+    kernel_set: KernelSet,
     steps: &'a [f32],
 }
 
@@ -124,13 +129,14 @@ impl Packer<'_> {
     ) -> Result<(Layer, Vec<[Layer; 2]>)> {
         let channels = self.spec.channels;
         let enter =
-            TowerLayer { fold: None, norm: self.stream_norm(0)?, epilogue: Epilogue::Enter, index: 0 };
+            TowerLayer { fold: None, norm: self.stream_norm(0)?, epilogue: Epilogue::StemBnRelu, index: 0 };
         let stem = layer("stem", inputs, enter)?;
         let block = |i: usize| -> Result<[Layer; 2]> {
             let fold = Some(self.norm(&format!("blocks.{i}.bn2"))?);
-            let inner = TowerLayer { fold, norm: None, epilogue: Epilogue::Inner, index: 2 * i + 1 };
+            let inner = TowerLayer { fold, norm: None, epilogue: Epilogue::BiasRelu, index: 2 * i + 1 };
             let norm = self.stream_norm(i + 1)?;
-            let leave = TowerLayer { fold: None, norm, epilogue: Epilogue::Leave, index: 2 * i + 2 };
+            let leave =
+                TowerLayer { fold: None, norm, epilogue: Epilogue::ResidualAddBnRelu, index: 2 * i + 2 };
             Ok([
                 layer(&format!("blocks.{i}.{}", names[0]), channels, inner)?,
                 layer(&format!("blocks.{i}.{}", names[1]), channels, leave)?,
@@ -140,12 +146,12 @@ impl Packer<'_> {
     }
 
     fn tower_kernels(&self, index: usize, inputs: usize) -> &'static Kernels {
-        if index == 0 { self.kit.stem_of(inputs) } else { self.kit.tower }
+        if index == 0 { self.kernel_set.stem_of(inputs) } else { self.kernel_set.tower }
     }
 
     /// Channels of a row of the tower, as its layers write them.
     fn width(&self) -> usize {
-        self.spec.channels.next_multiple_of(self.kit.tower.written())
+        self.spec.channels.next_multiple_of(self.kernel_set.tower.written())
     }
 
     /// The BatchNorm that reads the residual stream after `blocks` blocks.
@@ -167,46 +173,47 @@ impl Packer<'_> {
                 Dense { outputs, width, taps: 9, inputs, weight: &weight, bias, norm, epilogue, steps };
             Layer::new(self.tower_kernels(at.index, inputs), Runs::conv3x3(obs.height, obs.width), &dense)
         };
-        let around = self.kit.around(obs);
-        let layer = |name: &str, inputs: usize, at: TowerLayer| match &around {
-            Some(around) if at.index == 0 => self.stem_around(around, at),
+        let im2col = self.kernel_set.im2col(obs);
+        let layer = |name: &str, inputs: usize, at: TowerLayer| match &im2col {
+            Some(im2col) if at.index == 0 => self.stem_around(im2col, at),
             _ => conv(name, inputs, at),
         };
         let (stem, blocks) = self.tower(obs.channels, ["conv1", "conv2"], layer)?;
-        let linear =
-            |name, inputs, epilogue| self.linear(name, self.kit.full, [squares, inputs], epilogue, 1.0);
+        let linear = |name, inputs, epilogue| {
+            self.linear(name, self.kernel_set.full, [squares, inputs], epilogue, 1.0)
+        };
         Ok(Packed {
-            around,
+            im2col,
             stem,
             blocks,
             head: Some(self.head()?),
             graph: None,
-            policy: linear("policy.linear", policy_channels, Epilogue::Output)?,
-            hidden: linear("value.hidden", value_channels, Epilogue::Hidden)?,
+            policy: linear("policy.linear", policy_channels, Epilogue::BiasF32)?,
+            hidden: linear("value.hidden", value_channels, Epilogue::BiasReluF32)?,
             value: self.value_out()?,
             products: 0,
         })
     }
 
-    /// The first convolution as a product of rows of what is around each square.
-    fn stem_around(&self, around: &Around, at: TowerLayer) -> Result<Layer> {
+    /// The first convolution as a product of rows of what is im2col each square.
+    fn stem_around(&self, im2col: &Im2col, at: TowerLayer) -> Result<Layer> {
         let NetSpec { channels, obs, .. } = *self.spec;
         let data = self.data("stem.weight");
         let weight = |co: usize, _: usize, number: usize| {
-            around.source(number).map_or(0.0, |(plane, tap)| data[(co * obs.channels + plane) * 9 + tap])
+            im2col.source(number).map_or(0.0, |(plane, tap)| data[(co * obs.channels + plane) * 9 + tap])
         };
         let dense = Dense {
             outputs: channels,
             width: self.width(),
             taps: 1,
-            inputs: around.inputs(),
+            inputs: im2col.inputs(),
             weight: &weight,
             bias: vec![0.0; channels],
             norm: at.norm,
             epilogue: at.epilogue,
             steps: [1.0; 2],
         };
-        Layer::new(self.kit.tower, Runs::pointwise(obs.height * obs.width), &dense)
+        Layer::new(self.kernel_set.tower, Runs::pointwise(obs.height * obs.width), &dense)
     }
 
     /// Both heads' 1x1 convolutions with their BatchNorms.
@@ -230,10 +237,10 @@ impl Packer<'_> {
             weight: &weight,
             bias: fold.offset.clone(),
             norm: None,
-            epilogue: Epilogue::Hidden,
+            epilogue: Epilogue::BiasReluF32,
             steps: [self.source_step(self.tower_layers()), 1.0],
         };
-        Layer::new(self.kit.tower, Runs::pointwise(obs.height * obs.width), &dense)
+        Layer::new(self.kernel_set.tower, Runs::pointwise(obs.height * obs.width), &dense)
     }
 
     fn mlp(&self) -> Result<Packed> {
@@ -245,7 +252,7 @@ impl Packer<'_> {
             let offset = |co: usize| at.fold.as_ref().map_or(0.0, |f| f.offset[co]);
             let bias = bias.iter().enumerate().map(|(co, b)| scale(co) * b + offset(co)).collect();
             let (norm, bias) = match at.epilogue {
-                Epilogue::Leave => (self.norm_after(at.index / 2, at.norm), vec![0.0; channels]),
+                Epilogue::ResidualAddBnRelu => (self.norm_after(at.index / 2, at.norm), vec![0.0; channels]),
                 _ => (at.norm, bias),
             };
             let (epilogue, steps) = (at.epilogue, self.tower_steps(at.index));
@@ -256,15 +263,15 @@ impl Packer<'_> {
         };
         let (stem, blocks) = self.tower(obs.len(), ["linear1", "linear2"], full_width)?;
         let step = self.source_step(self.tower_layers());
-        let linear = |name, epilogue| self.linear(name, self.kit.tower, [1, channels], epilogue, step);
+        let linear = |name, epilogue| self.linear(name, self.kernel_set.tower, [1, channels], epilogue, step);
         Ok(Packed {
-            around: None,
+            im2col: None,
             stem,
             blocks,
             head: None,
             graph: None,
-            policy: linear("policy.linear", Epilogue::Output)?,
-            hidden: linear("value.hidden", Epilogue::Hidden)?,
+            policy: linear("policy.linear", Epilogue::BiasF32)?,
+            hidden: linear("value.hidden", Epilogue::BiasReluF32)?,
             value: self.value_out()?,
             products: 0,
         })
@@ -288,14 +295,15 @@ impl Packer<'_> {
         let layer = |name: &str, inputs: usize, at: TowerLayer| {
             let data = self.data(&format!("{name}.weight"));
             // The last layer of a block reads sums over triangles in its first channels.
-            let triangles = if at.epilogue == Epilogue::Leave { triangle_channels } else { 0 };
+            let triangles = if at.epilogue == Epilogue::ResidualAddBnRelu { triangle_channels } else { 0 };
             let scale = |co: usize, ci: usize| {
                 let folded = at.fold.as_ref().map_or(1.0, |f| f.scale[co]);
                 if ci < triangles { folded * edges.triangle_scale() } else { folded }
             };
             let weight = |co: usize, _: usize, ci: usize| scale(co, ci) * data[co * inputs + ci];
             let bias = at.fold.as_ref().map_or(vec![0.0; channels], |f| f.offset.clone());
-            let epilogue = if at.epilogue == Epilogue::Inner { Epilogue::Meet } else { at.epilogue };
+            let epilogue =
+                if at.epilogue == Epilogue::BiasRelu { Epilogue::VertexAddRelu } else { at.epilogue };
             let (norm, steps) = (at.norm.clone(), [1.0; 2]);
             let (outputs, width) = (channels, self.width());
             let dense =
@@ -313,18 +321,24 @@ impl Packer<'_> {
             weight: &|_, _, ci| policy[ci],
             bias: vec![0.0],
             norm: None,
-            epilogue: Epilogue::Output,
+            epilogue: Epilogue::BiasF32,
             steps: [1.0; 2],
         };
         Ok(Packed {
-            around: None,
+            im2col: None,
             stem,
             blocks,
             head: None,
-            policy: Layer::new(self.kit.tower, Runs::pointwise(edges.len()), &policy)?,
-            hidden: self.linear("value.hidden", self.kit.full, [1, channels], Epilogue::Hidden, 1.0)?,
+            policy: Layer::new(self.kernel_set.tower, Runs::pointwise(edges.len()), &policy)?,
+            hidden: self.linear(
+                "value.hidden",
+                self.kernel_set.full,
+                [1, channels],
+                Epilogue::BiasReluF32,
+                1.0,
+            )?,
             value: self.value_out()?,
-            graph: Some(Graph { edges, isa: self.kit.isa, triangle_channels, vertex }),
+            graph: Some(Graph { edges, isa: self.kernel_set.isa, triangle_channels, vertex }),
             products: 0,
         })
     }
@@ -347,14 +361,14 @@ impl Packer<'_> {
             weight: &weight,
             bias: vec![0.0; outputs],
             norm: None,
-            epilogue: Epilogue::Output,
+            epilogue: Epilogue::BiasF32,
             steps: [1.0; 2],
         };
-        Layer::new(self.kit.tower, Runs::pointwise(edges.vertices), &dense)
+        Layer::new(self.kernel_set.tower, Runs::pointwise(edges.vertices), &dense)
     }
 
     fn value_out(&self) -> Result<Layer> {
-        self.linear("value.out", self.kit.full, [1, self.spec.value_hidden], Epilogue::Output, 1.0)
+        self.linear("value.out", self.kernel_set.full, [1, self.spec.value_hidden], Epilogue::BiasF32, 1.0)
     }
 
     /// A linear layer on flattened `[inputs, positions]`, each position a tap; reads activations of `step`.
@@ -391,7 +405,7 @@ impl Packer<'_> {
         };
         let messages = packed.graph.as_ref().map_or(0, |graph| graph.products(channels));
         let tower = packed.blocks.iter().flatten().chain(&packed.head);
-        let stem = match packed.around {
+        let stem = match packed.im2col {
             Some(_) => Runs::conv3x3(obs.height, obs.width).taps() * inputs[0] * channels,
             None => packed.stem.products(inputs[0]),
         };

@@ -1,6 +1,6 @@
-//! Every path against the naive forward, and a row's bits against the batch around it.
+//! Every path against the naive forward, and a row's bits against the batch im2col it.
 
-use super::{FastNet, Path};
+use super::{CpuKernel, FastNet};
 use crate::config::{Arch, Instructions, Precision};
 use crate::error::Error;
 use crate::game::ObsShape;
@@ -37,7 +37,7 @@ fn stream(seed: u64) -> Stream {
 
 fn weights(spec: &NetSpec, seed: u64) -> Weights {
     let mut weights = spec.random(Key::new(seed, Purpose::Weights));
-    // What is multiplied around triangles must not grow from block to block.
+    // What is multiplied im2col triangles must not grow from block to block.
     let inner =
         weights.iter_mut().filter(|(name, _)| [".edge.", ".vertex."].iter().any(|part| name.contains(part)));
     inner.for_each(|(_, array)| array.data.iter_mut().for_each(|x| *x *= 0.3));
@@ -71,14 +71,14 @@ fn difference(a: &[f32], b: &[f32]) -> f32 {
 /// The network on every path and in every precision that this machine has.
 fn every_net(spec: &NetSpec, weights: &Weights) -> Vec<FastNet> {
     let floats = [Precision::F32, Precision::Bf16].into_iter().flat_map(|precision| {
-        Path::available(precision)
+        CpuKernel::available(precision)
             .into_iter()
             .map(move |path| FastNet::with_path(spec, weights, precision, path).expect("available"))
     });
     let mut nets: Vec<FastNet> = floats.collect();
     if spec.arch != Arch::Edge {
         let obs = observations(spec, 20, 99);
-        let paths = Path::available(Precision::Int8).into_iter();
+        let paths = CpuKernel::available(Precision::Int8).into_iter();
         nets.extend(paths.map(|path| FastNet::int8_with_path(spec, weights, &obs, path).expect("available")));
     }
     nets
@@ -94,7 +94,7 @@ fn check_against_naive(spec: &NetSpec, rows: usize, seed: u64) {
         logits.extend(l);
         values.extend(v);
     }
-    for path in Path::available(Precision::F32) {
+    for path in CpuKernel::available(Precision::F32) {
         let mut net = FastNet::with_path(spec, &weights, Precision::F32, path).expect("available");
         let (l, v) = evaluate(&mut net, &obs).expect("finite");
         assert_eq!((l.len(), v.len()), (logits.len(), values.len()));
@@ -229,7 +229,7 @@ fn boards_beyond_the_batch_are_not_heard_of() {
         set("policy.linear.bias", action, 3e38);
     }
     for precision in [Precision::F32, Precision::Bf16] {
-        for path in Path::available(precision) {
+        for path in CpuKernel::available(precision) {
             let mut net = FastNet::with_path(&spec, &weights, precision, path).expect("available");
             assert!(evaluate(&mut net, &[0.0]).is_err(), "{path:?}");
             assert!(evaluate(&mut net, &[1.0; 7]).is_ok(), "{path:?}");
@@ -252,7 +252,7 @@ fn check_fused_paths(spec: &NetSpec) {
             let mut net = FastNet::with_path(spec, &weights, precision, path).ok()?;
             evaluate(&mut net, &obs).ok().map(|(l, v)| (bits(&l), bits(&v)))
         };
-        let fused: Vec<_> = [Path::Avx512, Path::Avx2].into_iter().filter_map(outputs).collect();
+        let fused: Vec<_> = [CpuKernel::Avx512, CpuKernel::Avx2].into_iter().filter_map(outputs).collect();
         assert!(fused.iter().all(|output| *output == fused[0]), "{precision:?}");
     }
 }
@@ -267,7 +267,7 @@ fn bf16_is_near_f32_on_every_path() {
         let obs = observations(&spec, 9, 15);
         let mut exact = FastNet::new(&spec, &weights, Precision::F32).expect("f32 is everywhere");
         let (logits, values) = evaluate(&mut exact, &obs).expect("finite");
-        for path in Path::available(Precision::Bf16) {
+        for path in CpuKernel::available(Precision::Bf16) {
             let mut net = FastNet::with_path(&spec, &weights, Precision::Bf16, path).expect("available");
             let (l, v) = evaluate(&mut net, &obs).expect("finite");
             for (found, expected) in [(l, &logits), (v, &values)] {
@@ -284,7 +284,7 @@ fn bf16_without_hardware_is_the_same_arithmetic() {
     let spec = NetSpec { num_actions: 50, ..spec(Arch::Mlp, [31, 1, 1], 64) };
     let weights = weights(&spec, 16);
     let obs = observations(&spec, 40, 17);
-    let outputs: Vec<Vec<f32>> = Path::available(Precision::Bf16)
+    let outputs: Vec<Vec<f32>> = CpuKernel::available(Precision::Bf16)
         .into_iter()
         .map(|path| FastNet::with_path(&spec, &weights, Precision::Bf16, path).expect("available"))
         .map(|mut net| evaluate(&mut net, &obs).expect("finite").0)
@@ -299,7 +299,7 @@ fn bf16_without_hardware_is_the_same_arithmetic() {
 fn denormal_weights_are_computed_with_and_huge_ones_reported() {
     let spec = spec(Arch::Resnet, [2, 3, 3], 20);
     let obs = observations(&spec, 3, 7);
-    for path in Path::available(Precision::F32) {
+    for path in CpuKernel::available(Precision::F32) {
         let net = |weights: &Weights| FastNet::with_path(&spec, weights, Precision::F32, path);
         let mut tiny = weights(&spec, 8);
         tiny.get_mut("stem.weight").expect("there").data.fill(1e-41);
@@ -371,7 +371,7 @@ fn int8_is_near_f32_on_observations_like_those_it_was_calibrated_on() {
     for (arch, board) in [(Arch::Resnet, [3, 6, 7]), (Arch::Mlp, [31, 1, 1])] {
         let spec = NetSpec { num_actions: 50, ..spec(arch, board, 37) };
         let weights = weights(&spec, 18);
-        if Path::available(Precision::Int8).is_empty() {
+        if CpuKernel::available(Precision::Int8).is_empty() {
             let error = FastNet::int8(&spec, &weights, &observations(&spec, 1, 1)).err();
             assert!(matches!(error, Some(Error::Unsupported { .. })));
             continue;
@@ -399,7 +399,7 @@ fn int8_paths_agree_to_the_bit() {
         let (weights, calibration) = (weights(&spec, 21), observations(&spec, 30, 22));
         for rows in [1, 7, 16, 32, 40, 97] {
             let obs = observations(&spec, rows, 23);
-            let outputs = Path::available(Precision::Int8).into_iter().map(|path| {
+            let outputs = CpuKernel::available(Precision::Int8).into_iter().map(|path| {
                 let mut net =
                     FastNet::int8_with_path(&spec, &weights, &calibration, path).expect("available");
                 let (logits, values) = evaluate(&mut net, &obs).expect("finite");
@@ -426,13 +426,19 @@ fn int8_without_observations_says_what_it_needs() {
 
 #[test]
 fn chunks_hold_all_rows_and_are_whole_grains_but_for_the_last() {
-    for (grain, few) in [1, 16, 32].into_iter().flat_map(|grain| [0, 3].map(|few| (grain, few))) {
+    for (batch_multiple, few) in
+        [1, 16, 32].into_iter().flat_map(|batch_multiple| [0, 3].map(|few| (batch_multiple, few)))
+    {
         for (rows, most) in (0..300).flat_map(|rows| [1, 16, 32, 96, 192].map(|most| (rows, most))) {
-            let chunks: Vec<usize> = super::chunk::Chunks::new(rows, most, grain, few).collect();
+            let chunks: Vec<usize> = super::chunk::Chunks::new(rows, most, batch_multiple, few).collect();
             assert_eq!(chunks.iter().sum::<usize>(), rows);
             assert!(chunks.iter().all(|boards| (1..=most).contains(boards)), "{rows} {most}: {chunks:?}");
-            let whole = chunks.iter().rev().skip(1).all(|boards| boards % grain == 0 || most < grain);
-            assert!(whole || chunks[0] < grain, "{rows} {most}: {chunks:?}");
+            let whole = chunks
+                .iter()
+                .rev()
+                .skip(1)
+                .all(|boards| boards % batch_multiple == 0 || most < batch_multiple);
+            assert!(whole || chunks[0] < batch_multiple, "{rows} {most}: {chunks:?}");
             assert!(chunks.len() <= rows.div_ceil(most), "{rows} {most}: {chunks:?}");
         }
     }
@@ -464,7 +470,7 @@ fn whole_batches_are_those_of_matrices() {
     for (spec, is_board) in [(spec(Arch::Resnet, [2, 6, 7], 16), true), (edge_spec(4, 16), false)] {
         let weights = weights(&spec, 1);
         for isa in [Instructions::Amx, Instructions::Avx512, Instructions::Portable] {
-            let Ok(path) = Path::choose(isa, Precision::Bf16) else { continue };
+            let Ok(path) = CpuKernel::choose(isa, Precision::Bf16) else { continue };
             let net = FastNet::with_path(&spec, &weights, Precision::Bf16, path).expect("the machine has it");
             let expected = (is_board && isa == Instructions::Amx).then_some(32);
             assert_eq!(net.whole_batch(), expected, "{isa} {is_board}");

@@ -2,7 +2,7 @@
 //!
 //! Activations are 32-bit units: one f32, two bf16 or four bytes. A row holds the units of one (position, board); tap t of an output
 //! row reads the row `shift` rows away. Each accumulator takes its products in the order of taps, then units, whatever
-//! the tile's shape, so a row's result does not depend on the rows around it.
+//! the tile's shape, so a row's result does not depend on the rows im2col it.
 
 use super::board::Run;
 use super::format::{Format, Vector, Vectors};
@@ -16,7 +16,7 @@ pub(super) const BLOCK: usize = 2;
 
 /// Words of a row of activations or of the residual stream that lie together: a cache line. Strides from one to the next
 /// are 16 where rows are whole.
-pub(super) const PIECE: usize = 16;
+pub(super) const CHANNEL_BLOCK: usize = 16;
 
 /// One tap of an output row.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,17 +32,17 @@ pub(super) struct Tap {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Epilogue {
     /// Residual stream = s; activations = norm(s).
-    Enter,
+    StemBnRelu,
     /// Residual stream += p; activations = norm(stream). Norms have what such layers would add to each sum.
-    Leave,
+    ResidualAddBnRelu,
     /// Activations = relu(s).
-    Inner,
+    BiasRelu,
     /// Activations = relu(s + what the row's two vertices send).
-    Meet,
+    VertexAddRelu,
     /// f32 output = relu(s).
-    Hidden,
+    BiasReluF32,
     /// f32 output = s, of the valid lanes only.
-    Output,
+    BiasF32,
 }
 
 /// What the tiles of a layer share that begin at the same output channel. Strides are in 32-bit words.
@@ -51,7 +51,7 @@ pub(super) struct Columns {
     /// Units of a tap.
     pub depth: usize,
     /// Words between two pieces of a source row, and between two positions.
-    pub x_piece: usize,
+    pub x_block_stride: usize,
     pub x_position: isize,
     /// First block of weights, and words from one to the next.
     pub weights: *const f32,
@@ -59,16 +59,16 @@ pub(super) struct Columns {
     /// Vectors of one weight block, `BLOCK` or fewer for the last.
     pub block_vectors: usize,
     pub bias: *const f32,
-    /// What a sum of byte products is worth, for each channel.
-    pub worth: *const f32,
+    /// What a sum of byte products is dequant_scale, for each channel.
+    pub dequant_scale: *const f32,
     pub scale: *const f32,
     pub offset: *const f32,
-    pub stream_piece: usize,
-    pub out_piece: usize,
+    pub stream_block_stride: usize,
+    pub out_block_stride: usize,
     pub end_row: usize,
-    /// Boards of the chunk, after which `staying` starts again (Meet).
+    /// Boards of the chunk, after which `fixed_endpoint` starts again (VertexAddRelu).
     pub boards: usize,
-    /// Output channels from the first one to the layer's last (Output).
+    /// BiasF32 channels from the first one to the layer's last (BiasF32).
     pub valid: usize,
     pub epilogue: Epilogue,
 }
@@ -81,14 +81,14 @@ pub(super) struct Tile<'a> {
     /// Source row of the tile's first output row under a shift of 0.
     pub x: *const f32,
     pub x_row: usize,
-    /// Residual stream, first row of the tile (Enter, Leave).
+    /// Residual stream, first row of the tile (StemBnRelu, ResidualAddBnRelu).
     pub stream: *mut f32,
     pub stream_row: usize,
-    /// What is sent from the vertex that moves on with the rows, first row of the tile (Meet).
-    pub moving: *const f32,
-    /// What is sent from the vertex that stays, first board (Meet).
-    pub staying: *const f32,
-    /// Board of the first row (Meet).
+    /// What is sent from the vertex that moves on with the rows, first row of the tile (VertexAddRelu).
+    pub moving_endpoint: *const f32,
+    /// What is sent from the vertex that stays, first board (VertexAddRelu).
+    pub fixed_endpoint: *const f32,
+    /// Board of the first row (VertexAddRelu).
     pub board: usize,
     /// Activations or f32 output, first row of the tile.
     pub out: *mut f32,
@@ -108,7 +108,7 @@ impl Deref for Tile<'_> {
 /// Words from the start of a row to its word `word`, pieces being `stride` words apart.
 #[inline(always)]
 pub(super) fn in_row(word: usize, stride: usize) -> usize {
-    word / PIECE * stride + word % PIECE
+    word / CHANNEL_BLOCK * stride + word % CHANNEL_BLOCK
 }
 
 impl Tile<'_> {
@@ -119,7 +119,7 @@ impl Tile<'_> {
     #[inline(always)]
     unsafe fn out_at<F: Format>(&self, row: usize, lane: usize) -> *mut f32 {
         // SAFETY: the caller's promise.
-        unsafe { self.out.add(row * self.out_row + in_row(lane / F::OUT, self.out_piece)) }
+        unsafe { self.out.add(row * self.out_row + in_row(lane / F::OUT, self.out_block_stride)) }
     }
 
     /// Where the residual stream of a row from channel `lane` on is.
@@ -129,7 +129,7 @@ impl Tile<'_> {
     #[inline(always)]
     unsafe fn stream_at(&self, row: usize, lane: usize) -> *mut f32 {
         // SAFETY: the caller's promise.
-        unsafe { self.stream.add(row * self.stream_row + in_row(lane, self.stream_piece)) }
+        unsafe { self.stream.add(row * self.stream_row + in_row(lane, self.stream_block_stride)) }
     }
 }
 
@@ -215,7 +215,7 @@ impl Kernels {
     }
 
     /// Rows that a tile is best a multiple of.
-    pub(super) fn grain(&self) -> usize {
+    pub(super) fn batch_multiple(&self) -> usize {
         self.matrices.as_ref().map_or(1, |m| m.rows)
     }
 
@@ -279,33 +279,33 @@ pub(super) unsafe fn finish<F: Format, S: Sums<F>>(epilogue: Epilogue, sums: S) 
     // SAFETY: the caller's promise covers every row and vector below.
     unsafe {
         match epilogue {
-            Epilogue::Enter => sums.each(|t, p, row, lane| {
+            Epilogue::StemBnRelu => sums.each(|t, p, row, lane| {
                 let s = with_bias_of::<F>(t, p, lane);
                 F::V::store(t.stream_at(row, lane), s);
                 store_norm::<F>(t, s, row, lane);
             }),
-            Epilogue::Leave => sums.each(|t, p, row, lane| {
+            Epilogue::ResidualAddBnRelu => sums.each(|t, p, row, lane| {
                 let stream = t.stream_at(row, lane);
-                let s = F::onto(F::V::load(stream), p, F::V::load(t.worth.add(lane)));
+                let s = F::onto(F::V::load(stream), p, F::V::load(t.dequant_scale.add(lane)));
                 F::V::store(stream, s);
                 store_norm::<F>(t, s, row, lane);
             }),
-            Epilogue::Inner => sums.each(|t, p, row, lane| {
+            Epilogue::BiasRelu => sums.each(|t, p, row, lane| {
                 F::store_units(t.out_at::<F>(row, lane), F::V::relu(with_bias_of::<F>(t, p, lane)));
             }),
-            Epilogue::Meet => sums.each(|t, p, row, lane| {
-                let staying = t.staying.add((t.board + row) % t.boards * t.end_row + lane);
-                let moving = t.moving.add(row * t.end_row + lane);
+            Epilogue::VertexAddRelu => sums.each(|t, p, row, lane| {
+                let fixed_endpoint = t.fixed_endpoint.add((t.board + row) % t.boards * t.end_row + lane);
+                let moving_endpoint = t.moving_endpoint.add(row * t.end_row + lane);
                 let s = F::V::add(
-                    F::V::add(with_bias_of::<F>(t, p, lane), F::V::load(staying)),
-                    F::V::load(moving),
+                    F::V::add(with_bias_of::<F>(t, p, lane), F::V::load(fixed_endpoint)),
+                    F::V::load(moving_endpoint),
                 );
                 F::store_units(t.out_at::<F>(row, lane), F::V::relu(s));
             }),
-            Epilogue::Hidden => sums.each(|t, p, row, lane| {
+            Epilogue::BiasReluF32 => sums.each(|t, p, row, lane| {
                 F::V::store(t.out.add(row * t.out_row + lane), F::V::relu(with_bias_of::<F>(t, p, lane)));
             }),
-            Epilogue::Output => sums.each(|t, p, row, lane| {
+            Epilogue::BiasF32 => sums.each(|t, p, row, lane| {
                 let s = with_bias_of::<F>(t, p, lane);
                 F::V::store_valid(t.out.add(row * t.out_row + lane), s, t.valid - lane);
             }),
@@ -316,8 +316,8 @@ pub(super) unsafe fn finish<F: Format, S: Sums<F>>(epilogue: Epilogue, sums: S) 
 /// [`Format::with_bias`] with the constants of the channels from `lane`.
 #[inline(always)]
 unsafe fn with_bias_of<F: Format>(t: &Tile<'_>, sum: Vector<F>, lane: usize) -> Vector<F> {
-    // SAFETY: worth and bias are padded to whole vectors.
-    unsafe { F::with_bias(sum, F::V::load(t.worth.add(lane)), F::V::load(t.bias.add(lane))) }
+    // SAFETY: dequant_scale and bias are padded to whole vectors.
+    unsafe { F::with_bias(sum, F::V::load(t.dequant_scale.add(lane)), F::V::load(t.bias.add(lane))) }
 }
 
 #[inline(always)]

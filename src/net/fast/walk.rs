@@ -38,7 +38,7 @@ impl<'a> Walk<'a> {
     /// Rows of a matrix where the layer is taken in strips: the rows lie as these want them, and they know what becomes of the
     /// sums.
     fn strip_rows(&self) -> Option<usize> {
-        let in_strips = self.buffers.source.in_pieces() && self.layer.epilogue != Epilogue::Meet;
+        let in_strips = self.buffers.source.is_blocked() && self.layer.epilogue != Epilogue::VertexAddRelu;
         if in_strips { self.layer.kernels.strip_rows(self.columns[0].boards) } else { None }
     }
 
@@ -82,13 +82,13 @@ impl<'a> Walk<'a> {
         while vector < self.end() {
             let class = self.width_class(self.layer.vectors - vector, count);
             let kernels = self.layer.kernels.tiles[class];
-            let grain = self.layer.kernels.grain();
-            let grains = count.div_ceil(grain);
-            let tiles = grains.div_ceil(kernels.len() / grain);
+            let batch_multiple = self.layer.kernels.batch_multiple();
+            let grains = count.div_ceil(batch_multiple);
+            let tiles = grains.div_ceil(kernels.len() / batch_multiple);
             let (each, longer) = (grains / tiles, grains % tiles);
             let mut row = 0;
             for n in 0..tiles {
-                let rows = ((each + usize::from(n < longer)) * grain).min(count - row);
+                let rows = ((each + usize::from(n < longer)) * batch_multiple).min(count - row);
                 // SAFETY: `row + rows` and `vector + 2^class` stay inside the caller's arrays and the packed weights.
                 unsafe { kernels[rows - 1](&self.tile(place, vector, row, rows)) };
                 row += rows;
@@ -114,14 +114,17 @@ impl<'a> Walk<'a> {
         let (layer, columns) = (self.layer, &self.columns[(vector - self.first) / BLOCK]);
         let (position, lane) = (run.first + i * run.step, vector * layer.kernels.lanes);
         let (stream_lane, out_word, end_lane) = match layer.epilogue {
-            Epilogue::Enter | Epilogue::Leave => (lane, in_row(lane / layer.kernels.out, out.piece), 0),
-            Epilogue::Inner => (0, in_row(lane / layer.kernels.out, out.piece), 0),
-            Epilogue::Meet => (0, in_row(lane / layer.kernels.out, out.piece), lane),
-            Epilogue::Hidden | Epilogue::Output => (0, lane, 0),
+            Epilogue::StemBnRelu | Epilogue::ResidualAddBnRelu => {
+                (lane, in_row(lane / layer.kernels.out, out.piece), 0)
+            }
+            Epilogue::BiasRelu => (0, in_row(lane / layer.kernels.out, out.piece), 0),
+            Epilogue::VertexAddRelu => (0, in_row(lane / layer.kernels.out, out.piece), lane),
+            Epilogue::BiasReluF32 | Epilogue::BiasF32 => (0, lane, 0),
         };
         // Steps over positions are rows where there is one board.
         let (x_row, stream_row, out_row) = (source.row * run.step, stream.row * run.step, out.row * run.step);
-        let [staying, moving] = [run.ends[0], run.ends[1] + i].map(|vertex| vertex * columns.boards);
+        let [fixed_endpoint, moving_endpoint] =
+            [run.ends[0], run.ends[1] + i].map(|vertex| vertex * columns.boards);
         Tile {
             columns,
             taps: &run.taps,
@@ -131,8 +134,8 @@ impl<'a> Walk<'a> {
                 position * stream.position + row * stream_row + in_row(stream_lane, stream.piece),
             ),
             stream_row,
-            moving: ends.start.wrapping_add((moving + row) * ends.row + end_lane),
-            staying: ends.start.wrapping_add(staying * ends.row + end_lane),
+            moving_endpoint: ends.start.wrapping_add((moving_endpoint + row) * ends.row + end_lane),
+            fixed_endpoint: ends.start.wrapping_add(fixed_endpoint * ends.row + end_lane),
             board: row % columns.boards,
             out: out.start.wrapping_add(position * out.position + row * out_row + out_word),
             out_row,

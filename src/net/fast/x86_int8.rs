@@ -56,15 +56,15 @@ impl Format for Bytes {
     }
 
     #[inline(always)]
-    unsafe fn onto(stream: __m512, sum: __m512, worth: __m512) -> __m512 {
+    unsafe fn onto(stream: __m512, sum: __m512, dequant_scale: __m512) -> __m512 {
         // SAFETY: see the impl.
-        unsafe { Self::with_bias(sum, worth, stream) }
+        unsafe { Self::with_bias(sum, dequant_scale, stream) }
     }
 
     #[inline(always)]
-    unsafe fn with_bias(sum: __m512, worth: __m512, bias: __m512) -> __m512 {
+    unsafe fn with_bias(sum: __m512, dequant_scale: __m512, bias: __m512) -> __m512 {
         // SAFETY: see the impl.
-        unsafe { Avx512::mul_add(_mm512_cvtepi32_ps(_mm512_castps_si512(sum)), worth, bias) }
+        unsafe { Avx512::mul_add(_mm512_cvtepi32_ps(_mm512_castps_si512(sum)), dequant_scale, bias) }
     }
 
     #[inline(always)]

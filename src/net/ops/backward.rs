@@ -9,7 +9,7 @@ use super::layer::{Linear, Norm};
 use super::message::{Chunk, add_mean_gradient};
 use super::norm;
 use super::split::Split;
-use super::tower::{Arrays, Flow, Outputs, Scratch, Tower, Unit};
+use super::tower::{Arrays, GradBuffers, Outputs, Scratch, Tower, Unit};
 use crate::isa::Isa;
 use rayon::prelude::*;
 use std::ops::Range;
@@ -233,11 +233,11 @@ fn outputs<'a>(
     above: &'a Norm,
     linear: &Linear,
     y: &'a [f32],
-    flow: &'a mut Flow,
+    flow: &'a mut GradBuffers,
     on_stream: OnStream,
 ) -> (Vec<Output<'a>>, &'a mut Vec<f32>) {
     let floats = linear.geometry.outputs * linear.columns;
-    let Flow { dz, next, stream } = flow;
+    let GradBuffers { dz, next, stream } = flow;
     let streams: Vec<Stream<'a>> = match on_stream {
         OnStream::Off => split.pieces.iter().map(|_| Stream::Off).collect(),
         OnStream::First => split.parts_mut(stream, floats).into_iter().map(Stream::First).collect(),
@@ -249,7 +249,7 @@ fn outputs<'a>(
 }
 
 impl Output<'_> {
-    /// Turns a chunk's dz of the normalisation above into the gradient of the layer's output, and keeps the stream's sum.
+    /// ShardQueue a chunk's dz of the normalisation above into the gradient of the layer's output, and keeps the stream's sum.
     fn gradient(&mut self, part: Range<usize>) -> &[f32] {
         let dz = &mut self.dz[part.clone()];
         norm::input_gradient(self.isa, &self.y[part.clone()], &self.above.gradient_columns(), dz);

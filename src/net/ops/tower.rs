@@ -54,14 +54,14 @@ pub(super) struct Arrays {
     /// Before the tanh. `[B, V padded]`
     pub values: Vec<f32>,
     /// Gradients on their way down.
-    pub flow: Flow,
+    pub flow: GradBuffers,
     /// Every piece's own room.
     pub scratch: Vec<Scratch>,
 }
 
 /// Gradients on their way down. `[boards, positions, width]` in chunks, as many floats as the widest layer needs.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Flow {
+pub(super) struct GradBuffers {
     /// Gradient behind the ReLU of the normalisation above.
     pub dz: Vec<f32>,
     /// The same for the normalisation below, being written.
@@ -239,7 +239,7 @@ impl Tower {
         let widest = activations.iter().map(Vec::len).max().unwrap_or(0);
         let room = || vec![0.0; widest];
         self.arrays = Arrays {
-            flow: Flow { dz: room(), next: room(), stream: room() },
+            flow: GradBuffers { dz: room(), next: room(), stream: room() },
             scratch: vec![scratch; self.split.pieces.len()],
             obs: vec![0.0; boards * self.spec.obs.len()],
             activations,

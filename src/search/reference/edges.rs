@@ -13,7 +13,7 @@ pub(super) struct Edge {
     pub(super) visits: i32,
     /// Sum of values for the player who moves.
     pub(super) value_sum: f32,
-    /// What the player who moves gets at least and at most, as far as simulations have brought the news.
+    /// What the player who moves gets at least and at most, as far as simulations have brought the bounds_dirty.
     pub(super) bounds: Bounds,
     pub(super) child: Option<usize>,
 }
@@ -113,14 +113,14 @@ pub(super) fn first_play_urgency(edges: &[Edge], mean: f32, params: &SearchParam
 }
 
 /// Completed Q and the improved policy of Danihelka et al. 2022.
-pub(super) struct Improved {
+pub(super) struct CompletedQ {
     /// Sum of the edges' visits.
     pub(super) visits: f32,
     scale: f32,
     mixed: f32,
 }
 
-impl Improved {
+impl CompletedQ {
     /// The mixed value v_mix = (v + sum N * (sum of pi q over taken edges / sum of pi over them)) / (1 + sum N), equation 33,
     /// and the scale of sigma, (c_visit + max N) c_scale, halved because Q spans [-1, 1] instead of [0, 1].
     pub(super) fn of(edges: &[Edge], own_value: f32, params: &SearchParams) -> Self {

@@ -14,11 +14,11 @@ mod rules;
 
 use super::root::{Exploration, RootSummary, RowKey};
 use super::{Rule, SearchParams, Solver};
-use crate::backend::Selected;
+use crate::backend::PassStats;
 use crate::game::{Game, History, Sizes, Turn};
 use crate::math;
 use crate::rng::Purpose;
-use edges::{Bounds, Edge, Improved, best_place};
+use edges::{Bounds, CompletedQ, Edge, best_place};
 
 /// What a node is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +66,7 @@ impl<S> Node<S> {
 
 /// One simulation between its selection and its backup.
 #[derive(Clone, Debug)]
-struct Flight {
+struct LeafPath {
     /// Nodes from the root down, each with the edge that was taken.
     path: Vec<(usize, usize)>,
     leaf: usize,
@@ -83,7 +83,7 @@ struct Ply {
     /// One number for each root edge: a Dirichlet draw (PUCT) or Gumbel numbers; 0 without noise.
     noise: Vec<f32>,
     /// Share of the noise in the root's priors (PUCT).
-    noise_fraction: f32,
+    dirichlet_epsilon: f32,
     /// Sum of all values that reached the root. `[P]`
     value_sum: Vec<f32>,
     done: bool,
@@ -99,7 +99,7 @@ pub struct ReferenceSearch<G: Game> {
     /// Keys of the positions before the root.
     history: Vec<u64>,
     ply: Ply,
-    flights: Vec<Flight>,
+    leaf_paths: Vec<LeafPath>,
 }
 
 /// The loss laid on the edges of a simulation under way, where several are.
@@ -119,19 +119,19 @@ impl<G: Game> ReferenceSearch<G> {
             nodes: Vec::new(),
             history: Vec::new(),
             ply,
-            flights: Vec::new(),
+            leaf_paths: Vec::new(),
         };
-        search.plant(state, &[]);
+        search.set_root(state, &[]);
         search
     }
 
     /// Makes `state` the root of a new tree, idle until [`Self::begin`]. `history`: keys of the positions before it.
-    pub fn plant(&mut self, state: G::State, history: &[u64]) {
+    pub fn set_root(&mut self, state: G::State, history: &[u64]) {
         self.history = history.to_vec();
         self.nodes.clear();
         let root = self.make_node(state, &[]);
         self.nodes.push(root);
-        self.park();
+        self.deactivate();
     }
 
     /// Plays `action` at the root; the tree below it is not kept.
@@ -141,13 +141,13 @@ impl<G: Game> ReferenceSearch<G> {
         if self.sizes.uses_history {
             history.push(self.game.history_key(&self.nodes[0].state));
         }
-        self.plant(state, &history);
+        self.set_root(state, &history);
     }
 
     /// Begins a ply at the root, with a new tree.
     pub fn begin(&mut self, simulations: u32, exploration: Exploration, key: RowKey) {
         let (state, history) = (self.nodes[0].state, std::mem::take(&mut self.history));
-        self.plant(state, &history);
+        self.set_root(state, &history);
         let num_edges = self.nodes[0].edges.len();
         let value_sum = vec![0.0; self.sizes.num_players];
         self.ply = Ply { key, simulations, value_sum, noise: vec![0.0; num_edges], ..Ply::default() };
@@ -156,10 +156,10 @@ impl<G: Game> ReferenceSearch<G> {
         }
         match self.params.rule {
             Rule::Puct => {
-                let asked = self.params.noise_alpha;
+                let asked = self.params.dirichlet_alpha;
                 let alpha = if asked > 0.0 { asked } else { 10.0 / num_edges as f32 };
                 key.key(Purpose::RootNoise).stream().dirichlet(alpha, &mut self.ply.noise);
-                self.ply.noise_fraction = self.params.noise_fraction;
+                self.ply.dirichlet_epsilon = self.params.dirichlet_epsilon;
             }
             Rule::Gumbel => {
                 let mut stream = key.key(Purpose::Gumbel).stream();
@@ -169,9 +169,9 @@ impl<G: Game> ReferenceSearch<G> {
     }
 
     /// Stops the ply's search.
-    pub fn park(&mut self) {
+    pub fn deactivate(&mut self) {
         self.ply.done = true;
-        self.flights.clear();
+        self.leaf_paths.clear();
     }
 
     /// True where the ply's search is over.
@@ -195,40 +195,40 @@ impl<G: Game> ReferenceSearch<G> {
     }
 
     /// Starts up to L simulations and adds them to `out`.
-    pub fn select(&mut self, out: &mut Selected) {
-        self.flights.clear();
+    pub fn select(&mut self, out: &mut PassStats) {
+        self.leaf_paths.clear();
         if self.is_done() {
             return;
         }
         if self.nodes[0].kind == Kind::Waiting {
-            self.flights.push(Flight { path: Vec::new(), leaf: 0, asks: true });
+            self.leaf_paths.push(LeafPath { path: Vec::new(), leaf: 0, asks: true });
         } else {
-            while self.flights.len() < self.params.leaves && !self.is_done() {
-                let Some(flight) = self.descend() else { break };
-                self.take_off(&flight);
+            while self.leaf_paths.len() < self.params.leaves && !self.is_done() {
+                let Some(leaf_path) = self.descend() else { break };
+                self.apply_virtual_loss(&leaf_path);
                 self.ply.run += 1;
-                let depth = flight.path.len() as u64;
+                let depth = leaf_path.path.len() as u64;
                 out.depth_sum += depth;
                 out.depth_max = out.depth_max.max(depth);
                 out.simulations += 1;
-                self.flights.push(flight);
+                self.leaf_paths.push(leaf_path);
             }
         }
-        out.rows += usize::from(!self.flights.is_empty());
-        out.leaves += self.flights.len();
+        out.rows += usize::from(!self.leaf_paths.is_empty());
+        out.leaves += self.leaf_paths.len();
         out.evaluations += self.num_evaluations();
     }
 
     /// Leaves of the pass that need the network.
     pub fn num_evaluations(&self) -> usize {
-        self.flights.iter().filter(|flight| flight.asks).count()
+        self.leaf_paths.iter().filter(|leaf_path| leaf_path.asks).count()
     }
 
     /// What the network is to see: `[num_evaluations, F]`.
     pub fn observe(&self, obs: &mut [f32]) {
-        let asking = self.flights.iter().filter(|flight| flight.asks);
-        for (flight, out) in asking.zip(obs.chunks_exact_mut(self.sizes.obs.len())) {
-            let node = &self.nodes[flight.leaf];
+        let asking = self.leaf_paths.iter().filter(|leaf_path| leaf_path.asks);
+        for (leaf_path, out) in asking.zip(obs.chunks_exact_mut(self.sizes.obs.len())) {
+            let node = &self.nodes[leaf_path.leaf];
             self.game.observe(&node.state, node.player as u8, out);
         }
     }
@@ -237,9 +237,9 @@ impl<G: Game> ReferenceSearch<G> {
     /// relative to the player who moves.
     pub fn expand(&mut self, logits: &[f32], values: &[f32]) {
         let (a, p) = (self.sizes.num_actions, self.sizes.num_players);
-        let asking = self.flights.iter().filter(|flight| flight.asks);
-        for (flight, (logits, values)) in asking.zip(logits.chunks_exact(a).zip(values.chunks_exact(p))) {
-            let node = &mut self.nodes[flight.leaf];
+        let asking = self.leaf_paths.iter().filter(|leaf_path| leaf_path.asks);
+        for (leaf_path, (logits, values)) in asking.zip(logits.chunks_exact(a).zip(values.chunks_exact(p))) {
+            let node = &mut self.nodes[leaf_path.leaf];
             let mut priors: Vec<f32> =
                 node.edges.iter().map(|edge| logits[usize::from(edge.action)]).collect();
             math::softmax(&mut priors);
@@ -253,21 +253,21 @@ impl<G: Game> ReferenceSearch<G> {
 
     /// Carries the values of all leaves of the pass to the root.
     pub fn backup(&mut self) {
-        for flight in std::mem::take(&mut self.flights) {
-            self.land(&flight);
+        for leaf_path in std::mem::take(&mut self.leaf_paths) {
+            self.backup_path(&leaf_path);
             self.ply.done |= self.nodes[0].is_proven();
         }
     }
 
     /// One way down to a leaf, new nodes made on the way; None where the leaf of another simulation is in the way.
-    fn descend(&mut self) -> Option<Flight> {
+    fn descend(&mut self) -> Option<LeafPath> {
         let (mut at, mut path) = (0, Vec::new());
         loop {
             match self.nodes[at].kind {
                 Kind::Waiting => return None,
-                Kind::End => return Some(Flight { path, leaf: at, asks: false }),
+                Kind::End => return Some(LeafPath { path, leaf: at, asks: false }),
                 Kind::Decision | Kind::Chance if self.nodes[at].is_proven() => {
-                    return Some(Flight { path, leaf: at, asks: false });
+                    return Some(LeafPath { path, leaf: at, asks: false });
                 }
                 Kind::Decision | Kind::Chance => {}
             }
@@ -278,18 +278,18 @@ impl<G: Game> ReferenceSearch<G> {
                 continue;
             }
             if self.nodes.len() == self.most_nodes {
-                return Some(Flight { path, leaf: at, asks: false });
+                return Some(LeafPath { path, leaf: at, asks: false });
             }
             path.push((at, edge));
-            at = self.grow(&path);
+            at = self.add_child(&path);
             if self.nodes[at].kind == Kind::Waiting {
-                return Some(Flight { path, leaf: at, asks: true });
+                return Some(LeafPath { path, leaf: at, asks: true });
             }
         }
     }
 
     /// Makes the node at the end of `path` and returns its place.
-    fn grow(&mut self, path: &[(usize, usize)]) -> usize {
+    fn add_child(&mut self, path: &[(usize, usize)]) -> usize {
         let (above, last) = path.split_at(path.len() - 1);
         let (parent, edge) = last[0];
         let mut state = self.nodes[parent].state;
@@ -354,11 +354,11 @@ impl<G: Game> ReferenceSearch<G> {
         node
     }
 
-    /// Counts a visit of every node of `flight`; where several simulations are under way, each lays a loss on its edges.
-    fn take_off(&mut self, flight: &Flight) {
-        self.nodes[flight.leaf].visits += 1;
+    /// Counts a visit of every node of `leaf_path`; where several simulations are under way, each lays a loss on its edges.
+    fn apply_virtual_loss(&mut self, leaf_path: &LeafPath) {
+        self.nodes[leaf_path.leaf].visits += 1;
         let loss = self.virtual_loss();
-        for &(n, edge) in &flight.path {
+        for &(n, edge) in &leaf_path.path {
             let node = &mut self.nodes[n];
             node.visits += 1;
             node.edges[edge].visits += 1;
@@ -372,18 +372,18 @@ impl<G: Game> ReferenceSearch<G> {
         if self.params.leaves > 1 { VIRTUAL_LOSS } else { 0.0 }
     }
 
-    /// Carries the value of `flight`'s leaf up. On its way every proven node replaces the value by its own, and every edge
+    /// Carries the value of `leaf_path`'s leaf up. On its way every proven node replaces the value by its own, and every edge
     /// learns the bounds of the node behind it.
-    fn land(&mut self, flight: &Flight) {
+    fn backup_path(&mut self, leaf_path: &LeafPath) {
         let loss = self.virtual_loss();
-        let leaf = &mut self.nodes[flight.leaf];
-        if flight.path.is_empty() && leaf.visits == 0 {
+        let leaf = &mut self.nodes[leaf_path.leaf];
+        if leaf_path.path.is_empty() && leaf.visits == 0 {
             leaf.visits = 1;
         }
         let mut value = leaf.value.clone();
         leaf.value_sum += value[leaf.player];
-        let mut child = flight.leaf;
-        for &(n, edge) in flight.path.iter().rev() {
+        let mut child = leaf_path.leaf;
+        for &(n, edge) in leaf_path.path.iter().rev() {
             let Node { bounds, player, .. } = self.nodes[child];
             if bounds.is_exact() {
                 value.clone_from(&self.nodes[child].value);
@@ -434,7 +434,7 @@ impl<G: Game> ReferenceSearch<G> {
         let weights = match self.params.rule {
             _ if root.is_proven() => edges.iter().map(|e| e.share_of_proof(root.own_value())).collect(),
             Rule::Puct => edges.iter().map(|e| if e.is_lost() { 0.0 } else { e.visits as f32 }).collect(),
-            Rule::Gumbel => Improved::of(edges, root.own_value(), &self.params).weights(edges),
+            Rule::Gumbel => CompletedQ::of(edges, root.own_value(), &self.params).weights(edges),
         };
         let mass = math::sum(weights.iter().copied());
         let found = mass > 0.0;

@@ -1,6 +1,6 @@
 //! Which edge a simulation takes.
 
-use super::edges::{self, Improved, best_place};
+use super::edges::{self, CompletedQ, best_place};
 use super::{Kind, ReferenceSearch};
 use crate::config::ChanceRule;
 use crate::game::Game;
@@ -25,7 +25,7 @@ impl<G: Game> ReferenceSearch<G> {
         let c_base = self.params.c_base;
         let rate = (math::ln((1.0 + n + c_base) / c_base) + self.params.c_init) * n.sqrt();
         let urgency = edges::first_play_urgency(&node.edges, node.mean(), &self.params);
-        let share = if at == 0 { self.ply.noise_fraction } else { 0.0 };
+        let share = if at == 0 { self.ply.dirichlet_epsilon } else { 0.0 };
         best_place(node.edges.iter().enumerate().map(|(i, edge)| {
             let prior =
                 if share > 0.0 { (1.0 - share) * edge.prior + share * self.ply.noise[i] } else { edge.prior };
@@ -37,7 +37,7 @@ impl<G: Game> ReferenceSearch<G> {
     /// Below the root: argmax of pi'(a) - N(a) / (1 + sum N), equation 14.
     fn choose_gumbel(&self, at: usize) -> usize {
         let node = &self.nodes[at];
-        let improved = Improved::of(&node.edges, node.own_value(), &self.params);
+        let improved = CompletedQ::of(&node.edges, node.own_value(), &self.params);
         let weights = improved.weights(&node.edges);
         let total = math::sum(weights.iter().copied());
         let inverse = if total > 0.0 { 1.0 / total } else { 0.0 };
@@ -55,7 +55,7 @@ impl<G: Game> ReferenceSearch<G> {
     fn choose_gumbel_root(&self) -> usize {
         let root = &self.nodes[0];
         let scores = self.gumbel_scores();
-        let considered = root.edges.len().min(self.params.considered);
+        let considered = root.edges.len().min(self.params.max_num_considered_actions);
         let due = halving_visits(self.ply.simulations as usize, considered, self.ply.run as usize) as i32;
         let scheduled =
             || root.edges.iter().zip(&scores).map(|(e, &s)| if e.visits == due { s } else { None });
@@ -69,7 +69,7 @@ impl<G: Game> ReferenceSearch<G> {
     /// g + logit + sigma of every root edge; None where it is lost.
     pub(super) fn gumbel_scores(&self) -> Vec<Option<f32>> {
         let root = &self.nodes[0];
-        let improved = Improved::of(&root.edges, root.own_value(), &self.params);
+        let improved = CompletedQ::of(&root.edges, root.own_value(), &self.params);
         let scored = root.edges.iter().zip(&self.ply.noise);
         scored
             .map(|(edge, gumbel)| edge.unless_lost(gumbel + math::ln(edge.prior) + improved.sigma(edge)))

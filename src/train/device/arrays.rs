@@ -7,7 +7,7 @@ use crate::backend::kernels::device::Device;
 use crate::error::Result;
 use crate::net::spec::NetSpec;
 
-/// Numbers known of every column of a normalisation: `NUM_KNOWN` of kernels/train/norm.cuh.
+/// ElementType known of every column of a normalisation: `NUM_KNOWN` of kernels/train/norm.cuh.
 const NUM_KNOWN: usize = 6;
 /// Rows of a chunk of which columns are summed, at least.
 const CHUNK_ROWS: usize = 64;

@@ -46,11 +46,11 @@ pub struct Shape {
     pub inputs: u32,
     /// Columns of each matrix.
     pub columns: u32,
-    /// Numbers of a row of the input.
+    /// ElementType of a row of the input.
     pub x_width: u32,
     /// Where in it the inputs begin.
     pub x_offset: u32,
-    /// Numbers of a row of the output.
+    /// ElementType of a row of the output.
     pub out_width: u32,
     /// Where in it the columns go.
     pub out_offset: u32,
@@ -262,7 +262,7 @@ impl Layers {
         }
     }
 
-    /// Numbers from one logit of a sample to the next: the columns of a layer that makes one at every position.
+    /// ElementType from one logit of a sample to the next: the columns of a layer that makes one at every position.
     pub fn logit_stride(&self) -> u32 {
         if self.policy.positions > 1 { self.policy.forward.columns } else { 1 }
     }

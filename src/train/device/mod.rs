@@ -5,17 +5,17 @@
 //! that products read are in `train.precision`. Sums have a fixed order: a step is a function of the trainer's state and the
 //! batch alone, to the bit, for one device and precision, and for as many of them as there are.
 //!
-//! Several devices of one machine train one network (`member.rs`): each part of a batch is split over them row by row, as evenly as
+//! Several devices of one machine train one network (`replica.rs`): each part of a batch is split over them row by row, as evenly as
 //! it can be, and every sample counts alike, whatever the size of its share. Normalisation is that of the whole part.
 
 mod arrays;
 mod graph; // what an edge network has besides
 mod layers;
-mod member; // one device of those that train
+mod replica; // one device of those that train
 mod passes;
 mod samples;
 mod step;
-mod team; // the link between them
+mod process_group; // the link between them
 mod tiling;
 
 use super::state::Snapshot;
@@ -30,7 +30,7 @@ use crate::net::spec::{NetSpec, Weights};
 use crate::replay::{BatchPlan, Replay};
 pub use arrays::Samples;
 pub use layers::{Layer, Layers, Mode, Shape};
-use member::{Member, Plan};
+use replica::{Plan, Replica};
 pub use samples::{DeviceReplay, Residence};
 use std::ops::Range;
 use std::panic::resume_unwind;
@@ -40,7 +40,7 @@ use step::Settings;
 pub use step::{LossScale, Report};
 pub use tiling::Tiling;
 
-/// Numbers of the gradient that one block squares: `SQUARED` of kernels/train/optimizer.cuh.
+/// ElementType of the gradient that one block squares: `SQUARED` of kernels/train/optimizer.cuh.
 const SQUARED: usize = 4096;
 /// Threads of a block that sums for itself.
 const BLOCK: u32 = 128;
@@ -49,7 +49,7 @@ const BLOCK: u32 = 128;
 pub struct DeviceTrainer<D: Device> {
     plan: Plan,
     /// One at least.
-    members: Vec<Member<D>>,
+    replicas: Vec<Replica<D>>,
     updates: u64,
     loss_scale: LossScale,
 }
@@ -108,10 +108,10 @@ impl<D: Device> DeviceTrainer<D> {
         let params = Params::new(spec);
         let layers = Layers::new(spec, &params)?;
         let plan = Plan { spec: spec.clone(), config: config.clone(), params, layers };
-        let members =
-            places.into_iter().map(|place| Member::new(place, &plan, game)).collect::<Result<_>>()?;
+        let replicas =
+            places.into_iter().map(|place| Replica::new(place, &plan, game)).collect::<Result<_>>()?;
         let loss_scale = LossScale::new(config.precision);
-        let mut trainer = Self { plan, members, updates: 0, loss_scale };
+        let mut trainer = Self { plan, replicas, updates: 0, loss_scale };
         trainer.restore(state)?;
         Ok(trainer)
     }
@@ -128,12 +128,12 @@ impl<D: Device> DeviceTrainer<D> {
 
     /// The first device.
     pub fn device(&self) -> &D {
-        &self.members[0].device
+        &self.replicas[0].device
     }
 
     /// All devices.
     pub fn devices(&self) -> impl Iterator<Item = &D> {
-        self.members.iter().map(|member| &member.device)
+        self.replicas.iter().map(|replica| &replica.device)
     }
 
     /// The loss scale of the next update.
@@ -143,12 +143,12 @@ impl<D: Device> DeviceTrainer<D> {
 
     /// The parameters on the first device, flat as in [`Params`], moments behind them; valid until the next update.
     pub fn parameters(&self) -> &D::Buffer {
-        &self.members[0].state[0]
+        &self.replicas[0].state[0]
     }
 
     /// The running statistics on the first device, flat as in [`Params`]; valid until the next update.
     pub fn statistics(&self) -> &D::Buffer {
-        &self.members[0].statistics[0]
+        &self.replicas[0].statistics[0]
     }
 
     /// One update, as [`Trainer::step`].
@@ -158,7 +158,7 @@ impl<D: Device> DeviceTrainer<D> {
     pub fn step(&mut self, batch: &TrainBatch) -> Result<Losses> {
         let accumulate = self.plan.config.accumulate;
         let part = batch.check(&self.plan.spec, accumulate)? / accumulate;
-        let mut nothing = vec![(); self.members.len()];
+        let mut nothing = vec![(); self.replicas.len()];
         self.update(batch.total_weight(), part, &mut nothing, &|_, device, samples, rows| {
             samples::upload(device, samples, batch, rows)
         })
@@ -175,11 +175,11 @@ impl<D: Device> DeviceTrainer<D> {
         replay: &Replay,
         plan: BatchPlan,
     ) -> Result<Losses> {
-        if samples.len() != self.members.len() {
+        if samples.len() != self.replicas.len() {
             return Err(Error::Mismatch {
                 what: "replays on devices".into(),
                 found: samples.len().to_string(),
-                expected: self.members.len().to_string(),
+                expected: self.replicas.len().to_string(),
             });
         }
         let part = plan.size / self.plan.config.accumulate;
@@ -197,11 +197,11 @@ impl<D: Device> DeviceTrainer<D> {
         sources: &mut [S],
         fill: &Fill<'_, D, S>,
     ) -> Result<Losses> {
-        if part < self.members.len() {
+        if part < self.replicas.len() {
             return Err(Error::Mismatch {
                 what: "samples in each of train.accumulate parts of a batch".into(),
                 found: part.to_string(),
-                expected: format!("at least {}, one for each device", self.members.len()),
+                expected: format!("at least {}, one for each device", self.replicas.len()),
             });
         }
         loop {
@@ -224,15 +224,15 @@ impl<D: Device> DeviceTrainer<D> {
         sources: &mut [S],
         fill: &Fill<'_, D, S>,
     ) -> Result<Report> {
-        let (plan, num) = (&self.plan, self.members.len());
-        let work = |i: usize, member: &mut Member<D>, source: &mut S| {
+        let (plan, num) = (&self.plan, self.replicas.len());
+        let work = |i: usize, replica: &mut Replica<D>, source: &mut S| {
             let share = part * i / num..part * (i + 1) / num;
-            member.attempt(plan, settings, share.len(), &mut |device, samples, number| {
+            replica.attempt(plan, settings, share.len(), &mut |device, samples, number| {
                 fill(source, device, samples, number * part + share.start..number * part + share.end)
             })
         };
-        if let ([member], [source]) = (self.members.as_mut_slice(), &mut *sources) {
-            return work(0, member, source);
+        if let ([replica], [source]) = (self.replicas.as_mut_slice(), &mut *sources) {
+            return work(0, replica, source);
         }
         // What went wrong first is kept before the others are told, who then fail since it did.
         let first = Mutex::new(None);
@@ -241,10 +241,10 @@ impl<D: Device> DeviceTrainer<D> {
         };
         let (work, told) = (&work, &told);
         let reports: Vec<Option<Report>> = thread::scope(|scope| {
-            let pairs = self.members.iter_mut().zip(sources).enumerate();
-            let attempt = |(i, (member, source)): (usize, (&mut Member<D>, &mut S))| {
-                let watch = member.watch();
-                let report = work(i, member, source).map_err(told).ok();
+            let pairs = self.replicas.iter_mut().zip(sources).enumerate();
+            let attempt = |(i, (replica, source)): (usize, (&mut Replica<D>, &mut S))| {
+                let watch = replica.watch();
+                let report = work(i, replica, source).map_err(told).ok();
                 if let (Some(_), Some(watch)) = (&report, watch) {
                     watch.all_went_well();
                 }
@@ -282,7 +282,7 @@ impl<D: Device> DeviceTrainer<D> {
         if let Some((what, _)) = checks.iter().find(|(_, bad)| *bad != 0.0) {
             return Err(Error::NotFinite { what: (*what).into(), value: f32::NAN });
         }
-        self.members.iter_mut().for_each(Member::accept);
+        self.replicas.iter_mut().for_each(Replica::accept);
         self.updates += 1;
         self.loss_scale.succeed();
         Ok(losses)
@@ -294,8 +294,8 @@ impl<D: Device> DeviceTrainer<D> {
     /// What the device says.
     pub fn weights(&self) -> Result<Weights> {
         let params = &self.plan.params;
-        let parameters = self.members[0].state(params.num_parameters)?;
-        let statistics = self.members[0].statistics(params.num_statistics)?;
+        let parameters = self.replicas[0].state(params.num_parameters)?;
+        let statistics = self.replicas[0].statistics(params.num_statistics)?;
         Ok(params.unflatten(&parameters, &statistics))
     }
 
@@ -304,7 +304,7 @@ impl<D: Device> DeviceTrainer<D> {
     /// # Errors
     /// What the device says.
     pub fn gradient(&self) -> Result<Vec<f32>> {
-        self.members[0].gradient(self.plan.params.num_parameters)
+        self.replicas[0].gradient(self.plan.params.num_parameters)
     }
 
     /// Everything that the next step depends on beside the configuration, as [`Trainer::state`]; in half precision `loss_scale`
@@ -314,13 +314,13 @@ impl<D: Device> DeviceTrainer<D> {
     /// What the device says; [`Error::Unsupported`] where several devices do not hold the same bits any more.
     pub fn state(&self) -> Result<Weights> {
         let count = self.plan.params.num_parameters;
-        let on = |member: &Member<D>| -> Result<Snapshot> {
-            let all = member.state(3 * count)?;
+        let on = |replica: &Replica<D>| -> Result<Snapshot> {
+            let all = replica.state(3 * count)?;
             Ok(Snapshot {
                 parameters: all[..count].to_vec(),
                 first: all[count..2 * count].to_vec(),
                 second: all[2 * count..].to_vec(),
-                statistics: member.statistics(self.plan.params.num_statistics)?,
+                statistics: replica.statistics(self.plan.params.num_statistics)?,
                 updates: self.updates,
                 loss_scale: self
                     .loss_scale
@@ -328,9 +328,9 @@ impl<D: Device> DeviceTrainer<D> {
                     .then_some((self.loss_scale.scale, self.loss_scale.age)),
             })
         };
-        let snapshot = on(&self.members[0])?;
-        for member in &self.members[1..] {
-            if on(member)? != snapshot {
+        let snapshot = on(&self.replicas[0])?;
+        for replica in &self.replicas[1..] {
+            if on(replica)? != snapshot {
                 return Err(Report::devices_differ("weights"));
             }
         }
@@ -343,7 +343,7 @@ impl<D: Device> DeviceTrainer<D> {
     /// As [`Trainer::restore`], and what the device says.
     pub fn restore(&mut self, state: &Weights) -> Result<()> {
         let snapshot = Snapshot::from_arrays(&self.plan.params, state)?;
-        self.members.iter_mut().try_for_each(|member| member.restore(&snapshot))?;
+        self.replicas.iter_mut().try_for_each(|replica| replica.restore(&snapshot))?;
         self.updates = snapshot.updates;
         self.loss_scale = LossScale::new(self.plan.config.precision);
         if let Some((scale, age)) = snapshot.loss_scale.filter(|_| self.loss_scale.is_dynamic()) {

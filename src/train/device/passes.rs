@@ -3,7 +3,7 @@
 
 use super::arrays::{Arrays, chunk_rows};
 use super::layers::{Layer, Layers, Norm, Shape};
-use super::team::Team;
+use super::process_group::ProcessGroup;
 use super::tiling::{Tiling, splits};
 use crate::backend::kernels::device::{Arg, Device, LaunchShape, Limits};
 use crate::error::Result;
@@ -12,7 +12,7 @@ use crate::error::Result;
 const BLOCK: u32 = 128;
 /// Columns that one block sums.
 const GROUP: usize = 64;
-/// Numbers that a thread of an elementwise kernel reads at once.
+/// ElementType that a thread of an elementwise kernel reads at once.
 const VEC: usize = 8;
 /// Vectors of such a thread at least, and blocks at most.
 const VECTORS: usize = 4;
@@ -53,7 +53,7 @@ pub struct Pass<'a, D: Device> {
     /// What this pass writes.
     pub arrays: &'a Arrays<D::Buffer>,
     /// The other devices, whose rows normalisations are of too, where there are some.
-    pub team: Option<&'a Team<D>>,
+    pub group: Option<&'a ProcessGroup<D>>,
 }
 
 /// How a layer's output stands to the residual stream, on the way down.
@@ -68,7 +68,7 @@ enum OnStream {
 }
 
 /// Two buffers that change places.
-struct Flow<'a, B> {
+struct GradBuffers<'a, B> {
     d: &'a B,
     next: &'a B,
 }
@@ -149,7 +149,7 @@ impl<D: Device> Pass<'_, D> {
     pub fn backward(&self) -> Result<()> {
         let arrays = self.arrays;
         let last = self.layers.units.len();
-        let mut flow = Flow { d: &arrays.d, next: &arrays.next };
+        let mut flow = GradBuffers { d: &arrays.d, next: &arrays.next };
         self.backward_heads(flow.d)?;
         self.norm_gradient_sums(last, flow.d)?;
         for number in (0..last).rev() {
@@ -160,7 +160,7 @@ impl<D: Device> Pass<'_, D> {
                 None => self.linear_backward(number + 1, dy, 0, None, flow.next)?,
             }
             self.norm_gradient_sums(number, flow.next)?;
-            flow = Flow { d: flow.next, next: flow.d };
+            flow = GradBuffers { d: flow.next, next: flow.d };
         }
         let dy = self.output_gradient(0, flow.d)?;
         self.layer_gradient(0, &arrays.obs, dy)
@@ -380,14 +380,14 @@ impl<D: Device> Pass<'_, D> {
             Arg::Buffer(&arrays.known[number], 0),
             Arg::Buffer(&self.shared.report, 0),
         ];
-        match self.team {
+        match self.group {
             None => {
                 self.launch("norm_prepare", warps(norm.width), &[&self.chunks(norm)[..], &into].concat())?
             }
-            Some(team) => {
-                self.tell("norm_tell", norm, team)?;
-                let told = team.told.borrow();
-                let from = [norm_width(norm), Arg::Buffer(&*told, 0), Arg::U32(team.sums.size() as u32)];
+            Some(group) => {
+                self.tell("norm_tell", norm, group)?;
+                let told = group.told.borrow();
+                let from = [norm_width(norm), Arg::Buffer(&*told, 0), Arg::U32(group.sums.size() as u32)];
                 let shape = blocks(norm.width.div_ceil(BLOCK as usize), BLOCK);
                 self.launch("norm_prepare_told", shape, &[&from[..], &into].concat())?;
             }
@@ -413,13 +413,13 @@ impl<D: Device> Pass<'_, D> {
             Arg::Buffer(&arrays.known[number], 0),
             Arg::Buffer(&self.shared.gradient, 0),
         ];
-        let Some(team) = self.team else {
+        let Some(group) = self.group else {
             let args = [&self.chunks(norm)[..], &into].concat();
             return self.launch("norm_gradient_prepare", warps(norm.width), &args);
         };
-        self.tell("norm_gradient_tell", norm, team)?;
-        let told = team.told.borrow();
-        let [own, devices] = [team.sums.rank(), team.sums.size()].map(|n| Arg::U32(n as u32));
+        self.tell("norm_gradient_tell", norm, group)?;
+        let told = group.told.borrow();
+        let [own, devices] = [group.sums.rank(), group.sums.size()].map(|n| Arg::U32(n as u32));
         let from = [norm_width(norm), Arg::Buffer(&*told, 0), own, devices];
         let shape = blocks(norm.width.div_ceil(BLOCK as usize), BLOCK);
         self.launch("norm_gradient_prepare_told", shape, &[&from[..], &into].concat())
@@ -433,13 +433,13 @@ impl<D: Device> Pass<'_, D> {
     }
 
     /// Tells all devices, by `kernel`, of this one's rows, and hears of theirs.
-    fn tell(&self, kernel: &'static str, norm: Norm, team: &Team<D>) -> Result<()> {
+    fn tell(&self, kernel: &'static str, norm: Norm, group: &ProcessGroup<D>) -> Result<()> {
         {
-            let told = team.told.borrow();
-            let [own, devices] = [team.sums.rank(), team.sums.size()].map(|n| Arg::U32(n as u32));
+            let told = group.told.borrow();
+            let [own, devices] = [group.sums.rank(), group.sums.size()].map(|n| Arg::U32(n as u32));
             let args = [&self.chunks(norm)[..], &[own, devices, Arg::Buffer(&*told, 0)]].concat();
             self.launch(kernel, warps(norm.width), &args)?;
         }
-        team.hear(self.device, norm.width)
+        group.all_reduce(self.device, norm.width)
     }
 }

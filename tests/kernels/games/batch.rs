@@ -46,9 +46,9 @@ impl<G: Game> Pair<G> {
         let same = self.kernels.observe().expect("observations") == observed;
         assert!(same, "{when}: observations");
         let legal = self.kernels.legal().expect("legal actions");
-        for (lane, row) in legal.actions.chunks_exact(self.any.sizes().num_edges()).enumerate() {
-            let row = &row[..usize::from(legal.lengths[lane])];
-            assert_eq!(row, self.rust.legal(lane), "{when}: legal actions of game {lane}");
+        for (slot, row) in legal.actions.chunks_exact(self.any.sizes().num_edges()).enumerate() {
+            let row = &row[..usize::from(legal.lengths[slot])];
+            assert_eq!(row, self.rust.legal(slot), "{when}: legal actions of game {slot}");
         }
     }
 
@@ -57,10 +57,10 @@ impl<G: Game> Pair<G> {
         self.rust.step(actions);
         let players = self.any.sizes().num_players;
         let mut stepped = Stepped { over: vec![0; NUM_GAMES], returns: vec![0.0; NUM_GAMES * players] };
-        for (lane, state) in self.rust.states().iter().enumerate() {
+        for (slot, state) in self.rust.states().iter().enumerate() {
             if game.turn(state) == Turn::Over {
-                stepped.over[lane] = 1;
-                game.returns(state, &mut stepped.returns[lane * players..(lane + 1) * players]);
+                stepped.over[slot] = 1;
+                game.returns(state, &mut stepped.returns[slot * players..(slot + 1) * players]);
             }
         }
         self.rust.refill();
@@ -75,8 +75,8 @@ pub fn play_batches<G: Game>(game: &G) {
     let mut rng = Key::new(SEED, Purpose::Evaluation).stream();
     for ply in 0..40 {
         let actions: Vec<u16> = (0..NUM_GAMES)
-            .map(|lane| {
-                let legal = pair.rust.legal(lane);
+            .map(|slot| {
+                let legal = pair.rust.legal(slot);
                 legal[rng.below(legal.len())]
             })
             .collect();

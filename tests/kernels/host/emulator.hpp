@@ -2,7 +2,7 @@
 // draws anew after every barrier, so that a lane which reads what another has yet to write is found out.
 //
 // What kernels may use: threadIdx, blockIdx, blockDim, gridDim, __shared__, __syncthreads, __syncwarp, __shfl_sync,
-// __shfl_xor_sync, __ballot_sync, atomicAdd; the warp's with all lanes. Beside it, what kernels/net/mma.cuh asks for: dynamic shared
+// __shfl_xor_sync, __ballot_sync, atomicAdd; the warp's with all lanes. ResidentNetwork it, what kernels/net/mma.cuh asks for: dynamic shared
 // memory, values of a whole warp, copies that are done when they are waited for and not before; and a warpgroup's products, which are in
 // products.hpp. Anything else does not compile, or is reported.
 #pragma once

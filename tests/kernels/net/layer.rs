@@ -2,7 +2,7 @@
 
 use super::{download_words, host, upload};
 use vecaz::backend::kernels::device::{Arg, Device, LaunchShape, Program};
-use vecaz::backend::kernels::forward::{Layer, LayerSpec, Numbers, row_numbers};
+use vecaz::backend::kernels::forward::{ElementType, Layer, LayerSpec, row_numbers};
 use vecaz::backend::kernels::source;
 use vecaz::config::TensorCores;
 use vecaz::rng::{Key, Purpose, Stream};
@@ -25,7 +25,7 @@ struct Conv {
 
 impl Conv {
     fn new(
-        (numbers, cores): (Numbers, TensorCores),
+        (numbers, cores): (ElementType, TensorCores),
         [height, width]: [usize; 2],
         [inputs, outputs]: [usize; 2],
         boards: usize,
@@ -78,11 +78,11 @@ impl Conv {
     }
 }
 
-fn words(numbers: Numbers, x: &[f32]) -> Vec<u16> {
+fn words(numbers: ElementType, x: &[f32]) -> Vec<u16> {
     x.iter().map(|&x| numbers.bits(x) as u16).collect()
 }
 
-fn program(layer: &Layer, numbers: Numbers) -> Program {
+fn program(layer: &Layer, numbers: ElementType) -> Program {
     let channels = row_numbers(numbers, layer.spec.outputs);
     let defines = [
         ("VZ_LAYER", layer.constants()),
@@ -98,12 +98,12 @@ fn program(layer: &Layer, numbers: Numbers) -> Program {
 #[test]
 fn a_layer_by_itself_is_a_convolution() {
     for (numbers, cores, board, channels, boards) in [
-        (Numbers::Bf16, TensorCores::Mma, [6, 7], [32, 32], 5),
-        (Numbers::F16, TensorCores::Mma, [3, 5], [20, 70], 4),
-        (Numbers::Bf16, TensorCores::Mma, [9, 4], [150, 17], 3),
-        (Numbers::Bf16, TensorCores::Wgmma, [6, 7], [32, 32], 5),
-        (Numbers::F16, TensorCores::Wgmma, [3, 5], [20, 70], 4),
-        (Numbers::Bf16, TensorCores::Wgmma, [9, 4], [150, 170], 3),
+        (ElementType::Bf16, TensorCores::Mma, [6, 7], [32, 32], 5),
+        (ElementType::F16, TensorCores::Mma, [3, 5], [20, 70], 4),
+        (ElementType::Bf16, TensorCores::Mma, [9, 4], [150, 17], 3),
+        (ElementType::Bf16, TensorCores::Wgmma, [6, 7], [32, 32], 5),
+        (ElementType::F16, TensorCores::Wgmma, [3, 5], [20, 70], 4),
+        (ElementType::Bf16, TensorCores::Wgmma, [9, 4], [150, 170], 3),
     ] {
         let conv = Conv::new((numbers, cores), board, channels, boards);
         let device = host(9);
@@ -148,7 +148,7 @@ fn a_layer_by_itself_is_a_convolution() {
             for (i, &expected) in expected.iter().enumerate() {
                 let found = numbers.number(found[i / 2] >> (16 * (i % 2)) & 0xFFFF);
                 // One rounding of the result, and sums in single precision.
-                let bound = expected.abs() / if numbers == Numbers::Bf16 { 256.0 } else { 2048.0 } + 1e-4;
+                let bound = expected.abs() / if numbers == ElementType::Bf16 { 256.0 } else { 2048.0 } + 1e-4;
                 assert!(
                     (f64::from(found) - expected).abs() <= bound,
                     "{found}, expected {expected}, number {i}"

@@ -9,7 +9,7 @@ use crate::host_device::{HostBuffer, HostDevice};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use vecaz::Error;
 use vecaz::backend::kernels::device::{Device, Limits};
-use vecaz::backend::kernels::forward::{Arithmetic, DeviceForward, ForwardPlan, Numbers};
+use vecaz::backend::kernels::forward::{Arithmetic, DeviceForward, ElementType, ForwardPlan};
 use vecaz::backend::kernels::network::{DeviceNetwork, ObsFormat, Slots};
 use vecaz::config::Arch;
 use vecaz::game::ObsShape;
@@ -119,7 +119,7 @@ fn ask(device: &HostDevice, net: &mut DeviceForward<HostDevice>, spec: &NetSpec,
     let obs = match net.format() {
         ObsFormat::F32 => upload(device, bytemuck::cast_slice(obs)),
         ObsFormat::Bf16 => {
-            let halves: Vec<u16> = obs.iter().map(|&x| Numbers::Bf16.bits(x) as u16).collect();
+            let halves: Vec<u16> = obs.iter().map(|&x| ElementType::Bf16.bits(x) as u16).collect();
             upload(device, bytemuck::cast_slice(&halves))
         }
     };
@@ -169,35 +169,35 @@ fn cases() -> Vec<Case> {
 fn f32_is_candle() {
     for case in cases() {
         let (logits, values) = case.candle();
-        let (l, v) = case.on(&host(5), Numbers::F32);
+        let (l, v) = case.on(&host(5), ElementType::F32);
         assert!(difference(&l, &logits) < 1e-5, "{:?}: {}", case.spec, difference(&l, &logits));
         assert!(difference(&v, &values) < 1e-5, "{:?}: {}", case.spec, difference(&v, &values));
     }
 }
 
 /// The most that a rounding to `numbers` changes a number by, as a share of it.
-fn rounding(numbers: Numbers) -> f32 {
+fn rounding(numbers: ElementType) -> f32 {
     match numbers {
-        Numbers::Bf16 => 1.0 / 512.0,
-        Numbers::F16 | Numbers::Tf32 => 1.0 / 2048.0,
-        Numbers::F32 => 1.0 / 16_777_216.0,
+        ElementType::Bf16 => 1.0 / 512.0,
+        ElementType::F16 | ElementType::Tf32 => 1.0 / 2048.0,
+        ElementType::F32 => 1.0 / 16_777_216.0,
     }
 }
 
 /// Activations and weights are rounded once a layer, around triangles two of the activations that are multiplied. The errors of
 /// layers are independent and a layer keeps the size of what goes through it, so they grow with the root of the number of layers;
 /// three times that is not exceeded among so many answers.
-fn bound(case: &Case, numbers: Numbers) -> f32 {
+fn bound(case: &Case, numbers: ElementType) -> f32 {
     let a_block = if case.spec.arch == Arch::Edge { 4 } else { 2 };
     let layers = (a_block * case.spec.blocks + 3) as f32;
     3.0 * rounding(numbers) * (2.0 * layers).sqrt()
 }
 
-fn check_rounded(case: &Case, device: &HostDevice, numbers: Numbers) {
+fn check_rounded(case: &Case, device: &HostDevice, numbers: ElementType) {
     check_answers(case, numbers, &case.on(device, numbers));
 }
 
-fn check_answers(case: &Case, numbers: Numbers, (l, v): &Answers) {
+fn check_answers(case: &Case, numbers: ElementType, (l, v): &Answers) {
     let (logits, values) = case.candle();
     let (most, off) = (bound(case, numbers), difference(l, &logits));
     assert!(off < most, "{numbers:?} {:?}: logits off by {off}, at most {most}", case.spec);
@@ -208,22 +208,22 @@ fn check_answers(case: &Case, numbers: Numbers, (l, v): &Answers) {
 #[test]
 fn sixteen_bits_are_candle_within_their_rounding() {
     for case in cases() {
-        check_rounded(&case, &host(6), Numbers::Bf16);
+        check_rounded(&case, &host(6), ElementType::Bf16);
     }
     for case in cases().into_iter().skip(1).step_by(3) {
-        check_rounded(&case, &host(7), Numbers::F16);
+        check_rounded(&case, &host(7), ElementType::F16);
     }
     for case in cases().into_iter().step_by(4) {
-        check_rounded(&case, &host(7), Numbers::Tf32);
+        check_rounded(&case, &host(7), ElementType::Tf32);
     }
 }
 
 #[test]
 fn without_tensor_cores_and_with_little_memory_too() {
     for case in [case(resnet([2, 6, 7], 1, 40), 5, 11), case(edge(7, 1, 40), 5, 11)] {
-        check_rounded(&case, &host(6).with_define("VZ_NET_PLAIN", 1), Numbers::Bf16);
+        check_rounded(&case, &host(6).with_define("VZ_NET_PLAIN", 1), ElementType::Bf16);
         let turing = Limits { capability: 75, multiprocessors: 40, shared: 64 << 10 };
-        check_rounded(&case, &host(6).with_limits(turing), Numbers::F16);
+        check_rounded(&case, &host(6).with_limits(turing), ElementType::F16);
     }
 }
 
@@ -233,9 +233,9 @@ fn a_board_is_answered_alike_in_any_slot_of_any_batch() {
     let limits = |multiprocessors| Limits { capability: 90, multiprocessors, shared: 227 << 10 };
     for (spec, boards) in [(resnet([2, 6, 7], 1, 70), 9), (mlp(31, 1, 37), 40), (edge(7, 1, 70), 9)] {
         let Case { weights, obs, .. } = case(spec.clone(), boards, 12);
-        let formats: &[Numbers] = match spec.arch {
-            Arch::Resnet => &[Numbers::Bf16, Numbers::F32],
-            Arch::Mlp | Arch::Edge => &[Numbers::Bf16],
+        let formats: &[ElementType] = match spec.arch {
+            Arch::Resnet => &[ElementType::Bf16, ElementType::F32],
+            Arch::Mlp | Arch::Edge => &[ElementType::Bf16],
         };
         for &numbers in formats {
             let run = |obs: &[f32], multiprocessors| {
@@ -267,10 +267,10 @@ fn without_the_barrier_answers_differ() {
     for case in [case(resnet([2, 6, 7], 1, 70), 6, 13), case(edge(7, 1, 70), 12, 13)] {
         // Blocks as large as they come: of several warps.
         let limits = Limits { capability: 90, multiprocessors: 1, shared: 227 << 10 };
-        let right = case.on(&host(4).with_limits(limits), Numbers::Bf16);
+        let right = case.on(&host(4).with_limits(limits), ElementType::Bf16);
         let answers = |barrier| {
             let device = host(4).with_limits(limits).without_barrier(barrier);
-            catch_unwind(AssertUnwindSafe(|| case.on(&device, Numbers::Bf16))).ok()
+            catch_unwind(AssertUnwindSafe(|| case.on(&device, ElementType::Bf16))).ok()
         };
         assert!(answers(0).as_ref() == Some(&right), "the barrier left in");
         assert!(answers(30) != Some(right), "nothing differs without the barrier");
@@ -283,9 +283,10 @@ fn new_weights_take_the_place_of_the_old() {
         let new =
             Case { weights: old.spec.random(Key::new(15, Purpose::Weights)), obs: old.obs.clone(), ..old };
         let device = host(4);
-        let mut net = DeviceForward::new(&device, &new.spec, &old.weights, Numbers::Bf16, 3).expect("fits");
+        let mut net =
+            DeviceForward::new(&device, &new.spec, &old.weights, ElementType::Bf16, 3).expect("fits");
         net.set_weights(&device, &new.weights).expect("of the same shape");
-        assert_eq!(ask(&device, &mut net, &new.spec, &new.obs), new.on(&host(5), Numbers::Bf16));
+        assert_eq!(ask(&device, &mut net, &new.spec, &new.obs), new.on(&host(5), ElementType::Bf16));
     }
 }
 
@@ -294,7 +295,8 @@ fn a_forward_allocates_and_copies_nothing() {
     // Observations, stem, two blocks of two or three; head, dense, values or logits, mean, dense, values.
     for (case, launches) in [(case(resnet([2, 3, 4], 2, 20), 3, 16), 9), (case(edge(4, 2, 20), 3, 16), 12)] {
         let device = host(4);
-        let mut net = DeviceForward::new(&device, &case.spec, &case.weights, Numbers::Bf16, 3).expect("fits");
+        let mut net =
+            DeviceForward::new(&device, &case.spec, &case.weights, ElementType::Bf16, 3).expect("fits");
         let [obs, mut logits, mut answers] =
             [1 << 10, 1 << 10, 1 << 10].map(|bytes| device.alloc(bytes).expect("memory"));
         let before = (device.launches(), device.downloads(), device.uploads(), device.allocations());
@@ -314,7 +316,7 @@ fn what_is_taken_was_planned() {
     for case in cases() {
         let device = host(4).with_free_bytes(FREE);
         let limits = device.limits().expect("known");
-        let plan = ForwardPlan::new(&case.spec, &case.weights, Numbers::Bf16, case.boards(), limits);
+        let plan = ForwardPlan::new(&case.spec, &case.weights, ElementType::Bf16, case.boards(), limits);
         let plan = plan.expect("fits");
         let need = plan.need().bytes(case.boards()) as usize;
         let net = DeviceForward::planned(&device, plan).expect("fits");
@@ -333,7 +335,7 @@ fn extreme_weights_are_heard_of() {
         ask(&device, &mut net, &spec, &obs);
         net.check(&device)
     };
-    for numbers in [Numbers::Bf16, Numbers::F16, Numbers::F32] {
+    for numbers in [ElementType::Bf16, ElementType::F16, ElementType::F32] {
         assert!(check(&weights, numbers).is_ok());
         let mut huge = weights.clone();
         huge.get_mut("policy.linear.weight").expect("there").data.fill(3e38);
@@ -347,8 +349,8 @@ fn extreme_weights_are_heard_of() {
     // 80,000 is past half precision and not past bfloat16.
     let mut large = weights.clone();
     large.get_mut("bn.weight").expect("there").data.fill(80_000.0);
-    assert!(check(&large, Numbers::Bf16).is_ok());
-    assert!(check(&large, Numbers::F16).is_err());
+    assert!(check(&large, ElementType::Bf16).is_ok());
+    assert!(check(&large, ElementType::F16).is_err());
 }
 
 #[test]
@@ -358,7 +360,7 @@ fn an_edge_network_hears_of_its_extremes_and_of_what_is_no_graph() {
     let check = |spec: &NetSpec, name: &str, value: f32| {
         let mut weights = weights.clone();
         weights.get_mut(name).expect("there").data.fill(value);
-        let mut net = DeviceForward::new(&device, spec, &weights, Numbers::F16, 3)?;
+        let mut net = DeviceForward::new(&device, spec, &weights, ElementType::F16, 3)?;
         ask(&device, &mut net, spec, &obs);
         net.check(&device)
     };

@@ -1,6 +1,6 @@
 //! Networks whose products warpgroups make, by wgmma, which on the host is what `host/products.hpp` says.
 
-use super::{Case, Numbers, ask, bits, case, check_answers, edge, host, mlp, resnet};
+use super::{Case, ElementType, ask, bits, case, check_answers, edge, host, mlp, resnet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use vecaz::Error;
 use vecaz::backend::kernels::device::Limits;
@@ -8,7 +8,7 @@ use vecaz::backend::kernels::forward::{Arithmetic, DeviceForward};
 use vecaz::backend::kernels::network::DeviceNetwork;
 use vecaz::config::{Precision, TensorCores};
 
-fn by_warpgroups(numbers: Numbers) -> Arithmetic {
+fn by_warpgroups(numbers: ElementType) -> Arithmetic {
     Arithmetic { numbers, cores: TensorCores::Wgmma }
 }
 
@@ -21,11 +21,11 @@ fn hopper(multiprocessors: u32) -> Limits {
 #[test]
 fn answers_are_those_of_single_warps() {
     for (case, numbers) in [
-        (case(resnet([2, 3, 3], 1, 5), 1, 1), Numbers::F16),
-        (case(resnet([4, 19, 19], 1, 16), 2, 4), Numbers::Bf16),
-        (case(resnet([2, 3, 4], 1, 130), 3, 7), Numbers::Bf16),
-        (case(mlp(200, 1, 130), 33, 9), Numbers::F16),
-        (case(edge(7, 1, 40), 2, 16), Numbers::Bf16),
+        (case(resnet([2, 3, 3], 1, 5), 1, 1), ElementType::F16),
+        (case(resnet([4, 19, 19], 1, 16), 2, 4), ElementType::Bf16),
+        (case(resnet([2, 3, 4], 1, 130), 3, 7), ElementType::Bf16),
+        (case(mlp(200, 1, 130), 33, 9), ElementType::F16),
+        (case(edge(7, 1, 40), 2, 16), ElementType::Bf16),
     ] {
         let found = case.on(&host(6), by_warpgroups(numbers));
         check_answers(&case, numbers, &found);
@@ -41,8 +41,8 @@ fn a_board_is_answered_alike_in_any_slot_of_any_batch() {
     let run = |obs: &[f32], multiprocessors| {
         let device = host(8).with_limits(hopper(multiprocessors));
         let slots = obs.len() / spec.obs.len();
-        let mut net =
-            DeviceForward::new(&device, &spec, &weights, by_warpgroups(Numbers::Bf16), slots).expect("fits");
+        let mut net = DeviceForward::new(&device, &spec, &weights, by_warpgroups(ElementType::Bf16), slots)
+            .expect("fits");
         ask(&device, &mut net, &spec, obs)
     };
     let (logits, values) = run(&obs, 1);
@@ -58,10 +58,10 @@ fn a_board_is_answered_alike_in_any_slot_of_any_batch() {
 #[test]
 fn without_a_barrier_a_fence_or_a_wait_answers_differ_or_are_refused() {
     let case = case(resnet([2, 6, 7], 1, 70), 6, 13);
-    let right = case.on(&host(4).with_limits(hopper(1)), by_warpgroups(Numbers::Bf16));
+    let right = case.on(&host(4).with_limits(hopper(1)), by_warpgroups(ElementType::Bf16));
     let answers = |left_out| {
         let device = host(4).with_limits(hopper(1)).without_barrier(left_out);
-        catch_unwind(AssertUnwindSafe(|| case.on(&device, by_warpgroups(Numbers::Bf16)))).ok()
+        catch_unwind(AssertUnwindSafe(|| case.on(&device, by_warpgroups(ElementType::Bf16)))).ok()
     };
     assert!(answers(0).as_ref() == Some(&right), "all left in");
     for left_out in 30..=35 {
@@ -81,9 +81,9 @@ fn extreme_weights_are_heard_of() {
         net.check(&device)
     };
     // Past half precision and not past bfloat16, and past both.
-    assert!(check(80_000.0, Numbers::Bf16).is_ok());
-    assert!(matches!(check(80_000.0, Numbers::F16), Err(Error::NotFinite { .. })));
-    assert!(matches!(check(3e38, Numbers::Bf16), Err(Error::NotFinite { .. })));
+    assert!(check(80_000.0, ElementType::Bf16).is_ok());
+    assert!(matches!(check(80_000.0, ElementType::F16), Err(Error::NotFinite { .. })));
+    assert!(matches!(check(3e38, ElementType::Bf16), Err(Error::NotFinite { .. })));
 }
 
 #[test]
@@ -102,6 +102,6 @@ fn what_has_no_wgmma_is_told_in_a_sentence() {
     let small = case(resnet([2, 3, 3], 1, 5), 1, 1);
     let ampere = host(4).with_limits(Limits { capability: 80, ..hopper(108) });
     let refused =
-        DeviceForward::new(&ampere, &small.spec, &small.weights, by_warpgroups(Numbers::Bf16), 1).err();
+        DeviceForward::new(&ampere, &small.spec, &small.weights, by_warpgroups(ElementType::Bf16), 1).err();
     assert!(matches!(refused, Some(Error::Unsupported { .. })));
 }

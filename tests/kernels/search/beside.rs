@@ -16,7 +16,7 @@ use vecaz::config::{Algorithm, Config, DeviceName, Precision};
 use vecaz::net::{NetParts, NetSpec, Network};
 use vecaz::rng::{Key, Purpose};
 use vecaz::root_cache::{self, CachePlan};
-use vecaz::selfplay::{Lane, SelfPlay, backend_plan};
+use vecaz::selfplay::{GameSlot, SelfPlay, backend_plan};
 use vecaz::{Error, Result};
 
 /// A network for a game, in small.
@@ -39,20 +39,20 @@ pub fn evaluator(parts: NetParts, opened: &Arc<AtomicUsize>) -> DeviceEvaluator<
 
 pub type Make<'a> = &'a dyn Fn(BackendPlan) -> Result<Box<dyn Backend>>;
 
-/// Self-play with two sets of weights, two strides each, from `lanes` on; the lanes after the first set too.
+/// Self-play with two sets of weights, two strides each, from `slots` on; the slots after the first set too.
 pub fn play(
     config: &Config,
     networks: &[&dyn Network],
-    lanes: Vec<Lane>,
+    slots: Vec<GameSlot>,
     make: Make<'_>,
-) -> (Played, Vec<Lane>, u64) {
+) -> (Played, Vec<GameSlot>, u64) {
     let game = any_game(config.game_name(), &config.game_options()).expect("registered");
     let sizes = game.sizes();
     let mut selfplay =
-        SelfPlay::with_backends(&game, config, networks[0], lanes, 1, make).expect("a backend");
+        SelfPlay::with_backends(&game, config, networks[0], slots, 1, make).expect("a backend");
     let (mut games, mut between) = (Vec::new(), Vec::new());
     for network in networks {
-        between = selfplay.lanes().cloned().collect();
+        between = selfplay.slots().cloned().collect();
         let plan = CachePlan::for_run(
             config.search.root_cache,
             backend_plan(config, &sizes, 1),
@@ -72,7 +72,7 @@ pub fn play(
         }
     }
     let inside = selfplay.take_clock().copied.inside;
-    (Played { games, lanes: selfplay.lanes().cloned().collect() }, between, inside)
+    (Played { games, slots: selfplay.slots().cloned().collect() }, between, inside)
 }
 
 pub const RESNET: &str =
@@ -86,49 +86,49 @@ pub const CASES: [(&str, &str, &str, &str, Precision); 7] = [
     (
         "name = 'tic_tac_toe'",
         "algorithm = 'puct'\nsimulations = 10",
-        "games = 4\nstride = 50\nopening_plies = 3\ntemperature_plies = 2",
+        "games = 4\npasses_per_poll = 50\nopening_plies = 3\ntemperature_plies = 2",
         RESNET,
         Precision::F32,
     ),
     (
         "name = 'connect_four'\nrows = 4\ncolumns = 5\nconnect = 3",
         "algorithm = 'gumbel'\nsimulations = 9\nleaves = 2\nroot_cache = 40",
-        "games = 3\nstride = 40\nfast_fraction = 0.3\nfast_simulations = 3",
+        "games = 3\npasses_per_poll = 40\nplayout_cap_prob = 0.3\nfast_simulations = 3",
         RESNET,
         Precision::Bf16,
     ),
     (
         "name = 'hex'\nsize = 3\nswap = true",
         "simulations = 8",
-        "games = 3\nstride = 50",
+        "games = 3\npasses_per_poll = 50",
         RESNET,
         Precision::F16,
     ),
     (
         "name = 'backgammon'\nply_limit = 100",
         "algorithm = 'puct'\nsimulations = 5",
-        "games = 3\nstride = 250\nopening_plies = 0",
+        "games = 3\npasses_per_poll = 250\nopening_plies = 0",
         MLP,
         Precision::Tf32,
     ),
     (
         "name = 'blob'\nplayers = 3\ncards = 2",
         "simulations = 6\ndeterminisations = 2",
-        "games = 2\nstride = 60",
+        "games = 2\npasses_per_poll = 60",
         MLP,
         Precision::F32,
     ),
     (
         "name = 'clique'\nn = 5\nk = 3\nmode = 'avoid_clique'",
         "algorithm = 'puct'\nsimulations = 8\nroot_cache = 30",
-        "games = 3\nstride = 40\nopening_plies = 2\ntemperature_plies = 3",
+        "games = 3\npasses_per_poll = 40\nopening_plies = 2\ntemperature_plies = 3",
         EDGE,
         Precision::F32,
     ),
     (
         "name = 'clique'\nn = 6\nk = 4\nmode = 'ramsey'",
         "algorithm = 'gumbel'\nsimulations = 7\nleaves = 2",
-        "games = 3\nstride = 50\nfast_fraction = 0.3\nfast_simulations = 3",
+        "games = 3\npasses_per_poll = 50\nplayout_cap_prob = 0.3\nfast_simulations = 3",
         EDGE,
         Precision::Bf16,
     ),
@@ -163,7 +163,7 @@ fn games_are_those_of_the_cpu_with_the_weights_swapped_and_nothing_copied() {
             &|plan| Ok(Box::new(KernelBackend::new(HostDevice::new(7), rules.as_ref(), plan)?));
         let (resumed, ..) = play(&config, &[&new], between, make);
         assert!(found.games.ends_with(&resumed.games), "{game} {precision:?}");
-        assert_eq!(resumed.lanes, found.lanes, "{game} {precision:?}");
+        assert_eq!(resumed.slots, found.slots, "{game} {precision:?}");
     }
 }
 
@@ -179,7 +179,7 @@ fn check_new_weights(game: (&'static str, &'static str, &'static [usize]), net: 
     let [old, new] = [1, 2].map(|seed| parts(game.as_ref(), net, Precision::Bf16, seed));
     let begin = |backend: &mut dyn Backend| {
         for (b, position) in scenario.positions().iter().enumerate() {
-            backend.plant(b, &position.state, &position.history);
+            backend.set_root(b, &position.state, &position.history);
             backend.begin(b, PlyPlan { simulations: 12, exploration: Noisy, key: position.key });
         }
     };
@@ -187,7 +187,7 @@ fn check_new_weights(game: (&'static str, &'static str, &'static [usize]), net: 
     assert!(backend.take_network(Some(&old)).expect("fits"));
     begin(&mut backend);
     while backend.num_unfinished().expect("a device") > 0 {
-        backend.simulate_beside(3).expect("runs").expect("it has a network");
+        backend.simulate_resident(3).expect("runs").expect("it has a network");
     }
     let first: Vec<_> = (0..backend.rows()).map(|b| facts(&mut backend, b)).collect();
     let (made, replayed) =
@@ -196,7 +196,7 @@ fn check_new_weights(game: (&'static str, &'static str, &'static [usize]), net: 
     begin(&mut backend);
     let mut passes = 0;
     while backend.num_unfinished().expect("a device") > 0 {
-        backend.simulate_beside(3).expect("runs").expect("it has a network");
+        backend.simulate_resident(3).expect("runs").expect("it has a network");
         passes += 3;
     }
     assert_eq!(backend.with_device(HostDevice::allocations), made, "nothing new is made");
@@ -214,12 +214,12 @@ fn check_new_weights(game: (&'static str, &'static str, &'static [usize]), net: 
         assert!(found != *first, "the weights make a difference");
     }
     assert!(!backend.take_network(None).expect("nothing to take"));
-    assert!(backend.simulate_beside(1).expect("nothing to do").is_none(), "the network is gone");
+    assert!(backend.simulate_resident(1).expect("nothing to do").is_none(), "the network is gone");
 }
 
 #[test]
 fn the_parts_of_a_pass_are_timed_apart() {
-    let config = config("name = 'tic_tac_toe'", "simulations = 6", "games = 2\nstride = 20");
+    let config = config("name = 'tic_tac_toe'", "simulations = 6", "games = 2\npasses_per_poll = 20");
     let game = any_game("tic_tac_toe", &toml::Table::new()).expect("registered");
     let network = evaluator(parts(game.as_ref(), RESNET, Precision::F32, 1), &Arc::default());
     let parts_of = |make: Make<'_>| {
@@ -227,7 +227,7 @@ fn the_parts_of_a_pass_are_timed_apart() {
             SelfPlay::with_backends(&game, &config, &network, Vec::new(), 1, make).expect("fits");
         selfplay.set_network(&network, Vec::new()).expect("finite weights");
         selfplay.stride().expect("finite");
-        selfplay.last_passes_in_parts(5).expect("finite")
+        selfplay.profile_last_passes(5).expect("finite")
     };
     let parts = parts_of(&|plan| Ok(Box::new(KernelBackend::new(HostDevice::new(6), game.as_ref(), plan)?)))
         .expect("a network beside the rows");
@@ -244,7 +244,7 @@ fn the_parts_of_a_pass_are_timed_apart() {
 
 #[test]
 fn weights_that_give_no_number_stop_self_play() {
-    let config = config("name = 'tic_tac_toe'", "simulations = 6", "games = 2\nstride = 4");
+    let config = config("name = 'tic_tac_toe'", "simulations = 6", "games = 2\npasses_per_poll = 4");
     let game = any_game("tic_tac_toe", &toml::Table::new()).expect("registered");
     let mut huge = parts(game.as_ref(), RESNET, Precision::F32, 1);
     huge.weights.get_mut("policy.linear.weight").expect("there").data.fill(3e38);

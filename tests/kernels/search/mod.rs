@@ -3,7 +3,7 @@
 
 mod barriers;
 mod beside;
-mod halves;
+mod double_buffer;
 mod networks;
 mod scenario;
 pub mod selfplay;
@@ -103,7 +103,7 @@ fn they_agree_with_every_urgency_constant_and_chance_rule() {
             chance,
             c_init: 2.5,
             c_base: 40.0,
-            noise_alpha: 0.3,
+            dirichlet_alpha: 0.3,
             ..SearchConfig::default()
         };
         let puct = SearchConfig { algorithm: Algorithm::Puct, simulations: 50, leaves: 2, ..base };
@@ -112,7 +112,13 @@ fn they_agree_with_every_urgency_constant_and_chance_rule() {
     }
     for (considered, c_visit, c_scale) in [(2, 50.0, 1.0), (3, 0.0, 0.1), (7, 10.0, 0.0), (1000, 5.0, 0.3)] {
         let base = config(Algorithm::Gumbel, 50, 2, true);
-        let gumbel = SearchConfig { chance: ChanceRule::Sample, considered, c_visit, c_scale, ..base };
+        let gumbel = SearchConfig {
+            chance: ChanceRule::Sample,
+            max_num_considered_actions: considered,
+            c_visit,
+            c_scale,
+            ..base
+        };
         compare(&scenario(("backgammon", "", &[2, 33]), gumbel.clone()));
         compare(&scenario(("connect_four", "", &[8, 25]), gumbel));
     }
@@ -151,15 +157,15 @@ fn trees_that_do_not_fit_are_refused_with_the_numbers() {
     let row = 5000 * (32 + 8 * 18 + 8 + 24 + 4) + 4 + 32 + 40 + 64 + 8 + 8 + 8 + 32;
     let row = row + 4 * (84 + 7 + 2) + 16 + 8 + 22 * 8;
     let decisions = row * 1000 / 8; // more than 64 MiB and less than a GiB
-    let lanes = 1000 * (32 + 24 + 200)
+    let slots = 1000 * (32 + 24 + 200)
         + decisions / (1000 * 216) * (1000 * 216)
         + (1000usize * 48).next_power_of_two();
     let Error::Memory { largest_games, .. } = refused else { panic!("{refused}") };
     let expected = format!(
         "the plan needs {} MiB (on the device: 1000 trees of 5000 nodes at {row} bytes each, games {} MiB), more than the \
          100 MiB allowed; the largest selfplay.games that fits is {largest_games}",
-        (row * 1000usize + lanes).div_ceil(1 << 20),
-        lanes.div_ceil(1 << 20),
+        (row * 1000usize + slots).div_ceil(1 << 20),
+        slots.div_ceil(1 << 20),
     );
     assert_eq!(refused.to_string(), expected);
     let largest = largest_games as usize;
@@ -180,7 +186,7 @@ fn a_device_that_fails_is_told_by_the_next_pass() {
     );
 
     let mut backend = KernelBackend::new(HostDevice::new(1), game.as_ref(), plan).expect("compiles");
-    backend.plant(0, &game.init(), &[7; 5]);
+    backend.set_root(0, &game.init(), &[7; 5]);
     let refused = backend.check().expect_err("a history of a game that keeps none").to_string();
     assert_eq!(refused, "keys of the positions before a planted state: found 5, expected at most 0");
     assert!(backend.check().is_ok());

@@ -46,7 +46,7 @@ impl<N: Network + Clone + 'static> DeviceNetwork<HostDevice> for OnDevice<N> {
 
 fn begin(backend: &mut dyn Backend, scenario: &Scenario) {
     for (b, position) in scenario.positions().iter().enumerate() {
-        backend.plant(b, &position.state, &position.history);
+        backend.set_root(b, &position.state, &position.history);
         let simulations = scenario.config.simulations + b as u32;
         backend.begin(b, PlyPlan { simulations, exploration: Noisy, key: position.key });
     }
@@ -68,7 +68,7 @@ pub fn in_one_launch(scenario: &Scenario, device: HostDevice) -> Vec<Facts> {
     let mut backend = kernels(scenario, device);
     begin(&mut backend, scenario);
     let (logits, values) = (vec![0.0; sizes.num_actions], vec![0.0; sizes.num_players]);
-    backend.simulate_same(&logits, &values, 1000).expect("a device");
+    backend.simulate_constant_net(&logits, &values, 1000).expect("a device");
     (0..backend.rows()).map(|b| facts(&mut backend, b)).collect()
 }
 
@@ -135,7 +135,8 @@ fn one_answer_for_all_needs_one_launch() {
             begin(&mut backend, &scenario);
             assert!(backend.num_unfinished().expect("a device") > 0);
             let before = backend.with_device(|d| (d.launches(), d.downloads()));
-            let done = backend.simulate_same(&logits, &values, 1000).expect("a device").expect("it can");
+            let done =
+                backend.simulate_constant_net(&logits, &values, 1000).expect("a device").expect("it can");
             let after = backend.with_device(|d| (d.launches(), d.downloads()));
             assert_eq!(after, (before.0 + 2, before.1 + 1), "the search, and the count");
             assert!(done.simulations > 0 && done.evaluations > 0);
@@ -158,7 +159,7 @@ fn a_pass_with_a_network_that_sees_nothing_is_one_launch() {
     let after = backend.with_device(|d| (d.launches(), d.downloads()));
     assert_eq!(counts, finish(right.as_mut(), &mut network));
     let passes = counts[0];
-    let commands = 2; // plant, begin
+    let commands = 2; // set_root, begin
     assert_eq!(after, (before.0 + commands + 2 * passes, before.1 + passes));
     compare_with_cpu(&mut backend, &mut network, &scenario);
 }
@@ -182,7 +183,7 @@ fn snapshots_go_from_either_engine_to_either_and_into_many_rows() {
             assert_eq!(found.tree.count(0), limit.min(right.tree.count(0)));
             for (engine, snapshot) in engines.iter_mut().zip([&found, &right]) {
                 for b in 0..engine.rows() {
-                    engine.plant_snapshot(b, if b == 0 { &right } else { snapshot });
+                    engine.set_root_tree(b, if b == 0 { &right } else { snapshot });
                     let key = scenario.positions()[b].key;
                     let simulations = scenario.config.simulations;
                     engine.begin(b, PlyPlan { simulations, exploration: Noisy, key });

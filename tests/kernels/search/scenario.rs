@@ -65,21 +65,21 @@ impl Scenario {
 
     pub fn positions(&self) -> Vec<Position> {
         let game = self.game();
-        self.plies.iter().zip(1..).map(|(&plies, lane)| position(&game, plies, lane)).collect()
+        self.plies.iter().zip(1..).map(|(&plies, slot)| position(&game, plies, slot)).collect()
     }
 }
 
 /// A position of `game` after about `plies` random plies, as the player to move knows it.
-fn position(game: &Arc<dyn AnyGame>, plies: usize, lane: u64) -> Position {
+fn position(game: &Arc<dyn AnyGame>, plies: usize, slot: u64) -> Position {
     let attempt = |attempt: u64| {
         let mut play = Playthrough::new(game.clone());
-        let mut rng = Key::new(17, Purpose::Evaluation).with(lane).with(attempt).stream();
+        let mut rng = Key::new(17, Purpose::Evaluation).with(slot).with(attempt).stream();
         while play.turn() != Turn::Over && (play.actions().len() < plies || play.turn() == Turn::Chance) {
             let legal = play.legal();
             play.step(legal[rng.below(legal.len())]).expect("legal");
         }
         let Turn::Player(player) = play.turn() else { return None };
-        let key = RowKey { seed: 5, lane, game: 2, determinisation: 1, ply: plies as u64 };
+        let key = RowKey { seed: 5, slot, game: 2, determinisation: 1, ply: plies as u64 };
         let state = game.determinise(play.state(), player, &mut rng);
         Some(Position { state, history: play.history().to_vec(), key })
     };
@@ -180,7 +180,7 @@ fn go_on(backend: &mut dyn Backend, game: &Arc<dyn AnyGame>, b: usize, start: &P
         game.step(&mut state, action, History { played: &history, path: &[] });
         history.extend(key);
         if game.turn(&state) == Turn::Over || game.sizes().hidden_information {
-            backend.plant(b, &start.state, &start.history);
+            backend.set_root(b, &start.state, &start.history);
             return;
         }
         backend.advance(b, action);
@@ -201,7 +201,7 @@ pub fn play(
     let (game, positions) = (scenario.game(), scenario.positions());
     let simulations = scenario.config.simulations;
     for (b, position) in positions.iter().enumerate() {
-        backend.plant(b, &position.state, &position.history);
+        backend.set_root(b, &position.state, &position.history);
     }
     let mut found = Vec::new();
     for search in 0..scenario.searches {

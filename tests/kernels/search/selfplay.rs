@@ -15,7 +15,7 @@ use vecaz::config::{Config, Layers};
 use vecaz::net::{HashNet, IoShape, Network, UniformNet};
 use vecaz::root_cache::{self, CachePlan};
 use vecaz::search::PassClock;
-use vecaz::selfplay::{FinishedGame, Lane, SelfPlay, backend_plan};
+use vecaz::selfplay::{FinishedGame, GameSlot, SelfPlay, backend_plan};
 
 /// Who answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub enum Answers {
     /// A network on the host, asked after every selection.
     Host,
     /// The same one, beside the rows.
-    Beside,
+    ResidentNetwork,
     /// Everything gets the same answer.
     Same,
 }
@@ -32,7 +32,7 @@ pub enum Answers {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Played {
     pub games: Vec<FinishedGame>,
-    pub lanes: Vec<Lane>,
+    pub slots: Vec<GameSlot>,
 }
 
 pub fn config(game: &str, search: &str, selfplay: &str) -> Config {
@@ -56,7 +56,7 @@ pub fn play(
         IoShape { obs_len: sizes.obs.len(), num_actions: sizes.num_actions, num_players: sizes.num_players };
     let network: Box<dyn Network> = match answers {
         Answers::Same => Box::new(UniformNet(shape)),
-        Answers::Host | Answers::Beside => Box::new(HashNet(shape)),
+        Answers::Host | Answers::ResidentNetwork => Box::new(HashNet(shape)),
     };
     let cache = || match config.search.root_cache {
         0 => Vec::new(),
@@ -78,7 +78,7 @@ pub fn play(
     }
     let mut clock = selfplay.take_clock();
     [clock.select, clock.forward, clock.expand, clock.backup] = [0.0; 4];
-    (Played { games, lanes: selfplay.lanes().cloned().collect() }, clock)
+    (Played { games, slots: selfplay.slots().cloned().collect() }, clock)
 }
 
 fn on_cpu(config: &Config, answers: Answers) -> (Played, PassClock) {
@@ -91,7 +91,7 @@ pub fn on_device(config: &Config, answers: Answers, missing_barrier: i32) -> (Pl
     play(config, answers, &|plan, shape| {
         let device = HostDevice::new(6).without_barrier(missing_barrier);
         let mut backend = KernelBackend::new(device, game.as_ref(), plan)?;
-        if answers == Answers::Beside {
+        if answers == Answers::ResidentNetwork {
             let network = OnDevice { network: HashNet(shape), format: ObsFormat::F32, forwards: 0 };
             backend.set_network(Some(Box::new(network)));
         }
@@ -108,7 +108,7 @@ fn compare(config: &Config, answers: Answers) -> Vec<FinishedGame> {
     for (found, right) in found.games.iter().zip(&right.games) {
         assert_eq!(found, right, "{what}");
     }
-    assert_eq!(found.lanes, right.lanes, "{what}");
+    assert_eq!(found.slots, right.slots, "{what}");
     let counts = |c: PassClock| [c.passes, c.simulations, c.plies, c.idle_rows, c.depth_sum, c.depth_max];
     assert_eq!(counts(clock), counts(right_clock), "{what}");
     let inside = clock.copied.inside;
@@ -122,39 +122,47 @@ pub const CASES: [(&str, &str, &str); 9] = [
     (
         "name = 'tic_tac_toe'",
         "algorithm = 'puct'\nsimulations = 12",
-        "games = 5\nstride = 60\nopening_plies = 3\ntemperature_plies = 2",
+        "games = 5\npasses_per_poll = 60\nopening_plies = 3\ntemperature_plies = 2",
     ),
     (
         "name = 'tic_tac_toe'",
         "algorithm = 'gumbel'\nsimulations = 40\nleaves = 3",
-        "games = 3\nstride = 60\nopening_plies = 9\nopening_none = 0.0",
+        "games = 3\npasses_per_poll = 60\nopening_plies = 9\nopening_none = 0.0",
     ),
     (
         "name = 'connect_four'",
         "algorithm = 'gumbel'\nsimulations = 9\nleaves = 2\nreuse = false",
-        "games = 5\nstride = 75\nfast_fraction = 0.4\nfast_simulations = 3",
+        "games = 5\npasses_per_poll = 75\nplayout_cap_prob = 0.4\nfast_simulations = 3",
     ),
     (
         "name = 'connect_four'",
         "algorithm = 'puct'\nsimulations = 16\nleaves = 4\nnodes = 20\nroot_cache = 60",
-        "games = 5\nstride = 60\nopening_plies = 2\nfast_fraction = 0.2\nfast_simulations = 20",
+        "games = 5\npasses_per_poll = 60\nopening_plies = 2\nplayout_cap_prob = 0.2\nfast_simulations = 20",
     ),
-    ("name = 'hex'\nsize = 3\nswap = true", "simulations = 8", "games = 3\nstride = 60\nopening_plies = 1"),
-    ("name = 'go'\nsize = 5\nmax_plies = 14", "simulations = 8\nleaves = 2", "games = 3\nstride = 40"),
+    (
+        "name = 'hex'\nsize = 3\nswap = true",
+        "simulations = 8",
+        "games = 3\npasses_per_poll = 60\nopening_plies = 1",
+    ),
+    (
+        "name = 'go'\nsize = 5\nmax_plies = 14",
+        "simulations = 8\nleaves = 2",
+        "games = 3\npasses_per_poll = 40",
+    ),
     (
         "name = 'backgammon'\nply_limit = 100",
         "algorithm = 'puct'\nsimulations = 6\nroot_cache = 20",
-        "games = 4\nstride = 300\nopening_plies = 0",
+        "games = 4\npasses_per_poll = 300\nopening_plies = 0",
     ),
     (
         "name = 'blob'\nplayers = 3\ncards = 2\nfull = true",
         "simulations = 6\ndeterminisations = 3",
-        "games = 3\nstride = 250\nfast_fraction = 0.3\nfast_simulations = 4",
+        "games = 3\npasses_per_poll = 250\nplayout_cap_prob = 0.3\nfast_simulations = 4",
     ),
     (
         "name = 'blob'\nplayers = 4\ncards = 2",
         "algorithm = 'puct'\nsimulations = 5\ndeterminisations = 1\nleaves = 2",
-        "games = 3\nstride = 120\nopening_plies = 3",
+        "games = 3\npasses_per_poll = 120\nopening_plies = 3",
     ),
 ];
 
@@ -162,7 +170,7 @@ pub const CASES: [(&str, &str, &str); 9] = [
 fn the_device_plays_the_games_of_the_cpu() {
     for (game, search, selfplay) in CASES {
         let config = config(game, search, selfplay);
-        for answers in [Answers::Host, Answers::Beside, Answers::Same] {
+        for answers in [Answers::Host, Answers::ResidentNetwork, Answers::Same] {
             let games = compare(&config, answers);
             assert!(games.iter().any(|game| game.game > 0), "{game}: {} games", games.len());
         }

@@ -6,9 +6,9 @@ use super::networks::OnDevice;
 use super::selfplay::{Answers, CASES, config, on_device, play};
 use crate::host_device::HostDevice;
 use std::sync::Arc;
+use vecaz::backend::device_selfplay::PlayPlan;
 use vecaz::backend::kernels::KernelBackend;
 use vecaz::backend::kernels::network::ObsFormat;
-use vecaz::backend::lanes::PlayPlan;
 use vecaz::backend::plan::BackendPlan;
 use vecaz::backend::split::SplitBackend;
 use vecaz::backend::{Backend, cpu_backend};
@@ -44,7 +44,7 @@ fn compare(config: &Config, answers: Answers, num: u32) {
     let (found, clock) = play(config, answers, &|plan, shape: IoShape| {
         split(config, plan, num, &|device, plan| {
             let mut backend = kernels(game.as_ref(), device, plan)?;
-            if answers == Answers::Beside {
+            if answers == Answers::ResidentNetwork {
                 let network = OnDevice { network: HashNet(shape), format: ObsFormat::F32, forwards: 0 };
                 backend.set_network(Some(Box::new(network)));
             }
@@ -58,7 +58,7 @@ fn compare(config: &Config, answers: Answers, num: u32) {
     for (found, right) in found.games.iter().zip(&right.games) {
         assert_eq!(found, right, "{what}");
     }
-    assert_eq!(found.lanes, right.lanes, "{what}");
+    assert_eq!(found.slots, right.slots, "{what}");
     let counts = |clock: PassClock| PassClock { copied: Default::default(), ..clock };
     assert_eq!(counts(clock), counts(right_clock), "{what}");
     assert_eq!(clock.copied.inside == 0, right_clock.copied.inside == 0, "{what}");
@@ -68,7 +68,7 @@ fn compare(config: &Config, answers: Answers, num: u32) {
 fn games_on_several_devices_are_those_of_one() {
     for (game, search, selfplay) in CASES {
         let config = config(game, search, selfplay);
-        for (answers, num) in [(Answers::Host, 2), (Answers::Beside, 3), (Answers::Same, 2)] {
+        for (answers, num) in [(Answers::Host, 2), (Answers::ResidentNetwork, 3), (Answers::Same, 2)] {
             compare(&config, answers, num);
         }
     }
@@ -76,13 +76,13 @@ fn games_on_several_devices_are_those_of_one() {
 
 #[test]
 fn seven_games_are_split_over_three_devices() {
-    let hex = config("name = 'hex'\nsize = 3", "simulations = 8", "games = 7\nstride = 40");
+    let hex = config("name = 'hex'\nsize = 3", "simulations = 8", "games = 7\npasses_per_poll = 40");
     let blob = config(
         "name = 'blob'\nplayers = 3\ncards = 2",
         "simulations = 5\ndeterminisations = 2",
-        "games = 7\nstride = 40",
+        "games = 7\npasses_per_poll = 40",
     );
-    for answers in [Answers::Host, Answers::Beside, Answers::Same] {
+    for answers in [Answers::Host, Answers::ResidentNetwork, Answers::Same] {
         compare(&hex, answers, 3);
         compare(&blob, answers, 3);
     }

@@ -60,13 +60,13 @@ struct Running {
 }
 
 /// Launches captured in a CUDA graph.
-pub struct CudaRecording {
+pub struct CudaGraphExec {
     graph: CudaGraph,
     launches: Arc<[Running]>,
 }
 
 // SAFETY: a graph may be used from any thread, by one at a time; its owner is not shared between threads.
-unsafe impl Send for CudaRecording {}
+unsafe impl Send for CudaGraphExec {}
 
 impl CudaDevice {
     /// GPU number `number`, which keeps its compiled programs in `store`.
@@ -160,7 +160,7 @@ impl CudaDevice {
 
 impl Device for CudaDevice {
     type Buffer = CudaSlice<u8>;
-    type Recording = CudaRecording;
+    type Graph = CudaGraphExec;
     type Module = Arc<Loaded>;
     type Pinned = CudaPinned;
 
@@ -327,22 +327,22 @@ impl Device for CudaDevice {
         }
     }
 
-    fn begin_recording(&self) -> Result<()> {
+    fn begin_capture(&self) -> Result<()> {
         let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
         self.stream.begin_capture(mode).map_err(|e| self.lost(e))?;
         self.before_recording.replace(self.running.take());
         Ok(())
     }
 
-    fn end_recording(&self) -> Result<CudaRecording> {
+    fn end_capture(&self) -> Result<CudaGraphExec> {
         let flags = sys::CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH;
         let launches = self.running.replace(self.before_recording.take()).into();
         let captured = self.stream.end_capture(flags).map_err(|e| self.lost(e))?;
         let graph = captured.ok_or_else(|| self.failed("the launches to be recorded were none".into()))?;
-        Ok(CudaRecording { graph, launches })
+        Ok(CudaGraphExec { graph, launches })
     }
 
-    fn replay(&self, recording: &CudaRecording) -> Result<()> {
+    fn replay(&self, recording: &CudaGraphExec) -> Result<()> {
         let mut replayed = self.replayed.borrow_mut();
         if !replayed.iter().any(|known| Arc::ptr_eq(known, &recording.launches)) {
             replayed.push(recording.launches.clone());

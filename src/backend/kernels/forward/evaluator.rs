@@ -1,14 +1,14 @@
 //! The network's own kernels for callers on the host: observations go to the device and answers come back. A backend on the
 //! same device takes the weights instead and copies nothing ([`crate::backend::Backend::take_network`]).
 
-use super::halves::DeviceHalves;
+use super::double_buffer::DoubleBufferedForward;
 use super::{Arithmetic, DeviceForward};
 use crate::backend::kernels::device::Device;
 use crate::backend::kernels::network::{DeviceNetwork, ObsFormat, Slots};
 use crate::config::Devices;
 use crate::error::{Error, Result};
-use crate::net::halves::ObsRoom;
-use crate::net::{Halves, IoShape, NetParts, Network};
+use crate::net::double_buffer::ObsBuffer;
+use crate::net::{DoubleBufferedNetwork, IoShape, NetParts, Network};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The most boards that are asked about at once.
@@ -78,7 +78,7 @@ impl<D: Device> Arrays<D> {
             ObsFormat::F32 => device.upload(&mut self.obs, 0, bytemuck::cast_slice(obs))?,
             ObsFormat::Bf16 => {
                 let mut halves = vec![0; obs.len()];
-                ObsRoom::Bf16(&mut halves).fill(obs);
+                ObsBuffer::Bf16(&mut halves).fill(obs);
                 device.upload(&mut self.obs, 0, bytemuck::cast_slice(&halves[..]))?;
             }
         }
@@ -135,9 +135,9 @@ impl<D: Device + 'static> Network for DeviceEvaluator<D> {
         Ok(())
     }
 
-    fn halves(&self, most: usize) -> Result<Option<Box<dyn Halves>>> {
+    fn double_buffered(&self, most: usize) -> Result<Option<Box<dyn DoubleBufferedNetwork>>> {
         let open = || (self.open)();
-        Ok(Some(Box::new(DeviceHalves::new(&self.parts, most, open)?)))
+        Ok(Some(Box::new(DoubleBufferedForward::new(&self.parts, most, open)?)))
     }
 
     fn parts_for(&self, devices: &Devices) -> Option<&NetParts> {

@@ -1,7 +1,7 @@
 //! The shape of one layer's kernel: which sums a block of threads makes and in what pieces it fetches its operands. Twin of
 //! `kernels/net/layer.cuh`, whose head has the reasons.
 
-use super::numbers::Numbers;
+use super::element_type::ElementType;
 use crate::backend::kernels::device::{LaunchShape, Limits};
 use crate::config::TensorCores;
 use crate::error::{Error, Result};
@@ -19,7 +19,7 @@ const SIXTEEN: usize = 16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LayerSpec {
     /// Number format of input and weights.
-    pub numbers: Numbers,
+    pub numbers: ElementType,
     /// What multiplies them.
     pub cores: TensorCores,
     /// 9 for a 3x3 convolution with zeros around the board, 1 for a 1x1 convolution or, on boards of one square, a linear layer.
@@ -28,7 +28,7 @@ pub struct LayerSpec {
     pub height: usize,
     /// Squares of a line.
     pub width: usize,
-    /// Numbers of an input square as it lies in memory, a multiple of 4 words.
+    /// ElementType of an input square as it lies in memory, a multiple of 4 words.
     pub inputs: usize,
     /// Output channels.
     pub outputs: usize,
@@ -67,8 +67,8 @@ impl Tile {
     }
 }
 
-/// Numbers of a square of `channels` channels as it lies in memory: whole units of 4 words.
-pub fn row_numbers(numbers: Numbers, channels: usize) -> usize {
+/// ElementType of a square of `channels` channels as it lies in memory: whole units of 4 words.
+pub fn row_numbers(numbers: ElementType, channels: usize) -> usize {
     channels.next_multiple_of(4 * numbers.per_word())
 }
 
@@ -216,7 +216,7 @@ impl Layer {
         words
     }
 
-    /// Numbers by channel, with zeros for the channels that fill the last block.
+    /// ElementType by channel, with zeros for the channels that fill the last block.
     pub fn by_channel(&self, numbers: &[f32]) -> Vec<f32> {
         let mut all = numbers.to_vec();
         all.resize(self.columns(), 0.0);
@@ -316,20 +316,20 @@ mod tests {
 
     const H200: Limits = Limits { capability: 90, multiprocessors: 132, shared: 227 << 10 };
 
-    fn conv(numbers: Numbers, channels: usize, width: usize) -> LayerSpec {
+    fn conv(numbers: ElementType, channels: usize, width: usize) -> LayerSpec {
         let inputs = row_numbers(numbers, channels);
         LayerSpec { numbers, cores: TensorCores::Mma, taps: 9, height: 6, width, inputs, outputs: channels }
     }
 
     /// In bf16 by warpgroups.
     fn by_warpgroups(channels: usize, width: usize) -> LayerSpec {
-        LayerSpec { cores: TensorCores::Wgmma, ..conv(Numbers::Bf16, channels, width) }
+        LayerSpec { cores: TensorCores::Wgmma, ..conv(ElementType::Bf16, channels, width) }
     }
 
     #[test]
     fn every_weight_has_a_place_of_its_own() {
-        let specs =
-            [(Numbers::Bf16, 20), (Numbers::F32, 70), (Numbers::F16, 200)].map(|(n, c)| conv(n, c, 7));
+        let specs = [(ElementType::Bf16, 20), (ElementType::F32, 70), (ElementType::F16, 200)]
+            .map(|(n, c)| conv(n, c, 7));
         let together = [20, 70, 200].map(|channels| by_warpgroups(channels, 7));
         for spec in specs.into_iter().chain(together) {
             let (numbers, channels) = (spec.numbers, spec.outputs);
@@ -353,7 +353,7 @@ mod tests {
     #[test]
     fn two_blocks_fit_a_multiprocessor_where_it_counts() {
         for (channels, width, stages) in [(32, 7, 3), (64, 19, 3), (128, 7, 3), (128, 19, 3), (256, 7, 3)] {
-            for spec in [conv(Numbers::Bf16, channels, width), by_warpgroups(channels, width)] {
+            for spec in [conv(ElementType::Bf16, channels, width), by_warpgroups(channels, width)] {
                 let layer = Layer::new(spec, 1 << 20, H200).expect("fits");
                 assert_eq!(layer.stages, stages, "{layer:?}");
                 assert!(2 * (layer.shared() + 1024) <= 228 << 10, "{layer:?}");
@@ -384,7 +384,7 @@ mod tests {
     fn every_board_fits_every_gpu() {
         for shared in [64, 99, 163, 227] {
             let limits = Limits { shared: shared << 10, ..H200 };
-            for numbers in [Numbers::Bf16, Numbers::F32] {
+            for numbers in [ElementType::Bf16, ElementType::F32] {
                 for channels in [1, 32, 64, 100, 128, 512] {
                     let layer = Layer::new(conv(numbers, channels, 19), 1 << 20, limits).expect("fits");
                     assert!(layer.shared() <= limits.shared as usize, "{layer:?}");

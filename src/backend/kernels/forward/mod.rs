@@ -7,9 +7,9 @@
 
 mod edge; // what an edge network has besides
 mod evaluator; // for callers on the host
-mod halves; // for callers on the host that make one batch while another is answered
+mod double_buffer; // for callers on the host that make one batch while another is answered
 mod layer;
-mod numbers;
+mod element_type;
 mod pack;
 
 use super::device::{Arg, Code, Device, LaunchShape, Limits, Program};
@@ -20,9 +20,9 @@ use crate::config::{Arch, TensorCores};
 use crate::error::{Error, Result};
 use crate::net::spec::{NetSpec, Weights};
 use edge::Graph;
+pub use element_type::{Arithmetic, ElementType};
 pub use evaluator::DeviceEvaluator;
 pub use layer::{Layer, LayerSpec, row_numbers};
-pub use numbers::{Arithmetic, Numbers};
 use pack::{LayerPlace, Packed};
 
 /// Most squares that go through the network together: what their activations take is bounded, and more of them fill the
@@ -46,7 +46,7 @@ struct Layers {
     dense_logits: usize,
     /// Squares of a board; 1 for the perceptron, for an edge network the edges.
     squares: usize,
-    /// Numbers of an observation at a square.
+    /// ElementType of an observation at a square.
     planes: usize,
 }
 
@@ -123,9 +123,9 @@ pub fn program(
     Ok(Program { code, ..program })
 }
 
-/// The program of kernel `multiply_flat_out(out, rounds)`: [`PEAK_BLOCK`] threads a block, of which each warp adds up
+/// The program of kernel `measure_peak(out, rounds)`: [`PEAK_BLOCK`] threads a block, of which each warp adds up
 /// [`PEAK_PRODUCTS`] products of `numbers` a round and each thread writes one number to `out`.
-pub fn peak_program(numbers: Numbers) -> Program {
+pub fn peak_program(numbers: ElementType) -> Program {
     source::compose("a product", &["net_peak.cu"], vec![("VZ_NUMBERS".into(), numbers.name().into())])
 }
 
@@ -226,7 +226,7 @@ struct WorkBytes {
 }
 
 impl WorkBytes {
-    fn new(spec: &NetSpec, numbers: Numbers, layers: &Layers) -> Self {
+    fn new(spec: &NetSpec, numbers: ElementType, layers: &Layers) -> Self {
         let words = |layer: &Layer, rows: usize| 4 * rows * layer.spec.inputs / numbers.per_word();
         let squares = layers.squares;
         Self {
@@ -252,7 +252,7 @@ impl<D: Device> DeviceForward<D> {
     /// The network of `spec` with `weights` for `slots` slots, compiled and loaded.
     ///
     /// # Errors
-    /// As [`ForwardPlan::new`], and [`Error::Device`] where there is no room or the kernels do not compile.
+    /// As [`ForwardPlan::new`], and [`Error::Device`] where there is no buffer or the kernels do not compile.
     pub fn new(
         device: &D,
         spec: &NetSpec,
@@ -266,7 +266,7 @@ impl<D: Device> DeviceForward<D> {
     /// The network that `plan` is for, compiled and loaded.
     ///
     /// # Errors
-    /// [`Error::Device`] where there is no room or the kernels do not compile.
+    /// [`Error::Device`] where there is no buffer or the kernels do not compile.
     pub fn planned(device: &D, plan: ForwardPlan) -> Result<Self> {
         let ForwardPlan { spec, arithmetic, layers, slots, places, program } = plan;
         let module = device.module(&program)?;
@@ -302,7 +302,7 @@ impl<D: Device> DeviceForward<D> {
     }
 
     /// The number format in use.
-    pub fn numbers(&self) -> Numbers {
+    pub fn numbers(&self) -> ElementType {
         self.arithmetic.numbers
     }
 
@@ -480,7 +480,7 @@ fn threads(count: usize) -> LaunchShape {
 impl<D: Device> DeviceNetwork<D> for DeviceForward<D> {
     /// What the stem rounds to bfloat16 is written as such.
     fn format(&self) -> ObsFormat {
-        if self.numbers() == Numbers::Bf16 { ObsFormat::Bf16 } else { ObsFormat::F32 }
+        if self.numbers() == ElementType::Bf16 { ObsFormat::Bf16 } else { ObsFormat::F32 }
     }
 
     fn forward(&mut self, device: &D, slots: Slots<'_, D::Buffer>) -> Result<()> {

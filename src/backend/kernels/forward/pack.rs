@@ -3,7 +3,7 @@
 //! Twin of `net/fast/pack.rs` for the CPU.
 
 use super::layer::Layer;
-use super::{Layers, Numbers};
+use super::{ElementType, Layers};
 use crate::config::Arch;
 use crate::error::Result;
 use crate::net::fold::{self, Affine};
@@ -216,7 +216,7 @@ impl Packer<'_> {
 
 impl Layers {
     /// The constants of `net.cu`.
-    pub(super) fn defines(&self, spec: &NetSpec, numbers: Numbers) -> Vec<(String, String)> {
+    pub(super) fn defines(&self, spec: &NetSpec, numbers: ElementType) -> Vec<(String, String)> {
         let text = |name: &str, value: String| (name.to_string(), value);
         let number = |name: &str, value: usize| (name.to_string(), value.to_string());
         let mut all = vec![

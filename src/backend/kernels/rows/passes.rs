@@ -1,15 +1,15 @@
-//! Whole passes: with the network beside the rows or with one answer for all, in lanes that play on by themselves or without; and
+//! Whole passes: with the network beside the rows or with one answer for all, in game slots that play on by themselves or without; and
 //! whether all of that has room.
 
 use super::{Recorded, Result, Rows};
 use crate::backend::RootCache;
+use crate::backend::device_selfplay::{Decided, PassDriver, PlayPlan, SlotStart};
 use crate::backend::kernels::arrays::Arrays;
 use crate::backend::kernels::device::Device;
-use crate::backend::kernels::lanes::{DeviceLanes, PackedStarts};
+use crate::backend::kernels::game_slots::{DeviceGameSlots, PackedStarts};
 use crate::backend::kernels::layout::Totals;
 use crate::backend::kernels::memory::{DeviceNeed, NetworkNeed};
 use crate::backend::kernels::network::{DeviceNetwork, ObsFormat, Slots};
-use crate::backend::lanes::{Decided, LaneStart, Lead, PlayPlan};
 use crate::backend::times::PassParts;
 use std::time::Instant;
 
@@ -22,14 +22,15 @@ impl<D: Device> Rows<D> {
         self.layout.shape.rows * self.layout.leaves
     }
 
-    /// Refuses a network that does not fit beside the rows and their lanes, before it is made.
+    /// Refuses a network that does not fit beside the rows and their game slots, before it is made.
     ///
     /// # Errors
     /// [`Error::Memory`] with the numbers, and what the device says.
     pub fn make_room(&mut self, network: NetworkNeed) -> Result<()> {
-        let lanes = self.lanes.as_ref();
-        let need = DeviceNeed { layout: &self.layout, starts: lanes.map_or(0, |l| l.starts_bytes), network };
-        let taken = self.arrays_bytes() + lanes.map_or(0, |lanes| lanes.bytes);
+        let game_slots = self.game_slots.as_ref();
+        let need =
+            DeviceNeed { layout: &self.layout, starts: game_slots.map_or(0, |l| l.starts_bytes), network };
+        let taken = self.arrays_bytes() + game_slots.map_or(0, |game_slots| game_slots.bytes);
         need.check((self.arrays.device.free_bytes()? as u64).saturating_add(taken))?;
         self.network = network;
         Ok(())
@@ -75,7 +76,7 @@ impl<D: Device> Rows<D> {
     }
 
     /// Passes whose parts are waited for and whose kernels are timed.
-    pub fn passes_in_parts(&mut self, network: &mut dyn DeviceNetwork<D>, passes: u32) -> Result<PassParts> {
+    pub fn profile_passes(&mut self, network: &mut dyn DeviceNetwork<D>, passes: u32) -> Result<PassParts> {
         self.flush()?;
         self.forget_summaries();
         self.known.is_fresh = false;
@@ -124,15 +125,15 @@ impl<D: Device> Rows<D> {
         self.arrays.expand_leaves()?;
         after(&self.arrays)?;
         self.arrays.backup_rows()?;
-        self.lanes.as_ref().map_or(Ok(()), |lanes| self.arrays.act_lanes(lanes))?;
+        self.game_slots.as_ref().map_or(Ok(()), |game_slots| self.arrays.act_game_slots(game_slots))?;
         after(&self.arrays)
     }
 
     /// So many passes, recorded. A recording that fails is ended all the same.
-    fn record(&mut self, network: &mut dyn DeviceNetwork<D>, passes: u32) -> Result<D::Recording> {
-        self.arrays.device.begin_recording()?;
+    fn record(&mut self, network: &mut dyn DeviceNetwork<D>, passes: u32) -> Result<D::Graph> {
+        self.arrays.device.begin_capture()?;
         let recorded = (0..passes).try_for_each(|_| self.pass(network, &mut |_| Ok(())));
-        let recording = self.arrays.device.end_recording();
+        let recording = self.arrays.device.end_capture();
         recorded.and(recording)
     }
 
@@ -147,7 +148,7 @@ impl<D: Device> Rows<D> {
         self.network = NetworkNeed::default();
     }
 
-    pub fn simulate_same(&mut self, logits: &[f32], values: &[f32], passes: u32) -> Result<Totals> {
+    pub fn simulate_constant_net(&mut self, logits: &[f32], values: &[f32], passes: u32) -> Result<Totals> {
         self.flush()?;
         self.forget_summaries();
         let answer = [logits, values].concat();
@@ -155,49 +156,52 @@ impl<D: Device> Rows<D> {
             self.upload_answers(logits, values)?;
             self.answer = Some(answer);
         }
-        match &self.lanes {
+        match &self.game_slots {
             None => self.arrays.simulate_rows(None, passes)?,
-            Some(lanes) if lanes.determinisations == 1 => self.arrays.simulate_rows(Some(lanes), passes)?,
-            Some(lanes) => {
+            Some(game_slots) if game_slots.determinisations == 1 => {
+                self.arrays.simulate_rows(Some(game_slots), passes)?
+            }
+            Some(game_slots) => {
                 for _ in 0..passes {
                     self.arrays.simulate_rows(None, 1)?;
-                    self.arrays.act_lanes(lanes)?;
+                    self.arrays.act_game_slots(game_slots)?;
                 }
             }
         }
         self.count()
     }
 
-    /// Takes the lanes over, whose rows are planted and begun.
-    pub fn take_lanes(
+    /// Takes the game slots over, whose rows are planted and begun.
+    pub fn attach_selfplay(
         &mut self,
         plan: &PlayPlan,
-        lanes: &[LaneStart<'_>],
+        game_slots: &[SlotStart<'_>],
         starts: &RootCache,
-    ) -> Result<Lead> {
+    ) -> Result<PassDriver> {
         let schedules = [self.schedule(plan.simulations)?, self.schedule(plan.fast_simulations)?];
         self.flush()?;
         self.forget_recording();
-        self.lanes = None; // its memory first
+        self.game_slots = None; // its memory first
         let trees = PackedStarts::new(starts);
         let need = DeviceNeed { layout: &self.layout, starts: trees.bytes(), network: self.network };
         let there = self.arrays_bytes() + self.network.bytes(self.num_slots());
         need.check((self.arrays.device.free_bytes()? as u64).saturating_add(there))?;
-        let taken = DeviceLanes::new(&self.arrays.device, &self.layout, plan, schedules, lanes, &trees)?;
+        let taken =
+            DeviceGameSlots::new(&self.arrays.device, &self.layout, plan, schedules, game_slots, &trees)?;
         let most_passes = taken.most_passes;
-        self.lanes = Some(taken);
-        Ok(Lead::Backend { most_passes })
+        self.game_slots = Some(taken);
+        Ok(PassDriver::Backend { most_passes })
     }
 
-    /// What follows a pass in the lanes, if there are any.
+    /// What follows a pass in the game slots, if there are any.
     pub fn act(&mut self) -> Result<()> {
-        let Some(lanes) = &self.lanes else { return Ok(()) };
+        let Some(game_slots) = &self.game_slots else { return Ok(()) };
         self.known.is_fresh = false;
-        self.arrays.act_lanes(lanes)
+        self.arrays.act_game_slots(game_slots)
     }
 
-    pub fn take_decided(&mut self, out: &mut Vec<Decided>) -> Result<()> {
-        let Some(lanes) = &mut self.lanes else { return Ok(()) };
-        lanes.take_decided(&self.arrays.device, &self.layout, out)
+    pub fn drain_decisions(&mut self, out: &mut Vec<Decided>) -> Result<()> {
+        let Some(game_slots) = &mut self.game_slots else { return Ok(()) };
+        game_slots.drain_decisions(&self.arrays.device, &self.layout, out)
     }
 }

@@ -20,7 +20,7 @@ pub struct PlayPlan {
     /// Plies after the opening whose actions are drawn from the policy target.
     pub temperature_plies: u32,
     /// Share of plies with the small budget.
-    pub fast_fraction: f32,
+    pub playout_cap_prob: f32,
     /// The small budget.
     pub fast_simulations: u32,
     /// Share of the search's value in a value target.
@@ -38,18 +38,18 @@ impl PlayPlan {
             opening_plies: selfplay.opening_plies,
             opening_none: selfplay.opening_none,
             temperature_plies: selfplay.temperature_plies,
-            fast_fraction: selfplay.fast_fraction,
+            playout_cap_prob: selfplay.playout_cap_prob,
             fast_simulations: selfplay.fast_simulations,
             value_mix: selfplay.value_mix,
         }
     }
 }
 
-/// Where a lane stands.
+/// Where a slot stands.
 #[derive(Clone, Copy, Debug)]
-pub struct LaneStart<'a> {
+pub struct SlotStart<'a> {
     /// Its number over the whole run.
-    pub lane: u64,
+    pub slot: u64,
     /// Games finished in it.
     pub game: u64,
     /// Plies played and dealt so far.
@@ -62,12 +62,12 @@ pub struct LaneStart<'a> {
 
 /// Who ends a pass: who plays the plies that are decided, and begins the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lead {
+pub enum PassDriver {
     /// Whoever calls the backend.
     Caller,
     /// The backend itself.
     Backend {
-        /// The most passes until [`super::Backend::take_decided`].
+        /// The most passes until [`super::Backend::drain_decisions`].
         most_passes: u32,
     },
 }
@@ -76,9 +76,9 @@ pub enum Lead {
 /// numbers, and is the same on either side.
 #[derive(Clone, Debug)]
 pub struct Decided {
-    /// The lane's place among those that were taken over.
-    pub lane: usize,
-    /// Passes since the lanes were taken over, this one included.
+    /// The slot's place among those that were taken over.
+    pub slot: usize,
+    /// Passes since the slots were taken over, this one included.
     pub pass: u32,
     /// The place, in the legal list, of the action that is played.
     pub place: usize,

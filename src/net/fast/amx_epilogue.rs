@@ -1,7 +1,7 @@
 //! What becomes of the sums of a strip's rows: [`Epilogue`] with the constants of the channels in registers.
 
 use super::format::{Format, Vector, Vectors};
-use super::tile::{Columns, Epilogue, PIECE};
+use super::tile::{CHANNEL_BLOCK, Columns, Epilogue};
 use super::x86::Avx512;
 
 /// Numbers of a vector.
@@ -10,7 +10,7 @@ const LANES: usize = Avx512::LANES;
 /// What the channels of a strip add and multiply.
 pub(super) struct Channels<F: Format, const VECTORS: usize> {
     bias: [Vector<F>; VECTORS],
-    worth: [Vector<F>; VECTORS],
+    dequant_scale: [Vector<F>; VECTORS],
     scale: [Vector<F>; VECTORS],
     offset: [Vector<F>; VECTORS],
 }
@@ -21,11 +21,11 @@ impl<F: Format<V = Avx512>, const VECTORS: usize> Channels<F, VECTORS> {
         // SAFETY: the caller's promise; constants are padded to whole vectors.
         unsafe {
             let zeros = [Avx512::zero(); VECTORS];
-            let mut all = Self { bias: zeros, worth: zeros, scale: zeros, offset: zeros };
+            let mut all = Self { bias: zeros, dequant_scale: zeros, scale: zeros, offset: zeros };
             for j in 0..VECTORS {
                 let lane = j * LANES;
                 all.bias[j] = Avx512::load(t.bias.add(lane));
-                all.worth[j] = Avx512::load(t.worth.add(lane));
+                all.dequant_scale[j] = Avx512::load(t.dequant_scale.add(lane));
                 all.scale[j] = Avx512::load(t.scale.add(lane));
                 all.offset[j] = Avx512::load(t.offset.add(lane));
             }
@@ -75,33 +75,33 @@ pub(super) struct Place {
     pub out_row: usize,
 }
 
-/// One [`Epilogue`], known to the compiler.
-pub(super) trait Ending {
+/// One [`Epilogue`], unrolled to the compiler.
+pub(super) trait EpilogueOp {
     const IS: Epilogue;
     /// True for layers of many taps, whose multiplications are written out.
-    const WRITTEN_OUT: bool = matches!(Self::IS, Epilogue::Inner | Epilogue::Leave);
+    const UNROLL: bool = matches!(Self::IS, Epilogue::BiasRelu | Epilogue::ResidualAddBnRelu);
 }
 
-macro_rules! endings {
+macro_rules! epilogue_ops {
     ($($name:ident)*) => {
         $(
             pub(super) struct $name;
 
-            impl Ending for $name {
+            impl EpilogueOp for $name {
                 const IS: Epilogue = Epilogue::$name;
             }
         )*
     };
 }
 
-endings!(Enter Leave Inner Hidden Output);
+epilogue_ops!(StemBnRelu ResidualAddBnRelu BiasRelu BiasReluF32 BiasF32);
 
 /// Does with a row's sums what E says. Stream and activations are in pieces.
 ///
 /// # Safety
 /// The machine has F's instructions; the arrays have the row and its channels, the last vector a valid one.
 #[inline(always)]
-pub(super) unsafe fn end<F: Format<V = Avx512>, E: Ending, const VECTORS: usize>(
+pub(super) unsafe fn end<F: Format<V = Avx512>, E: EpilogueOp, const VECTORS: usize>(
     t: &Columns,
     channels: &Channels<F, VECTORS>,
     place: Place,
@@ -112,25 +112,25 @@ pub(super) unsafe fn end<F: Format<V = Avx512>, E: Ending, const VECTORS: usize>
     unsafe {
         for (j, sum) in sums.iter_mut().enumerate() {
             let lane = j * LANES;
-            let stream = place.stream.wrapping_add(row * PIECE + j * t.stream_piece);
+            let stream = place.stream.wrapping_add(row * CHANNEL_BLOCK + j * t.stream_block_stride);
             let number = place.out.wrapping_add(row * place.out_row + lane);
-            let worth = channels.worth[j];
+            let dequant_scale = channels.dequant_scale[j];
             *sum = match E::IS {
-                Epilogue::Leave => F::onto(Avx512::load(stream), *sum, worth),
-                _ => F::with_bias(*sum, worth, channels.bias[j]),
+                Epilogue::ResidualAddBnRelu => F::onto(Avx512::load(stream), *sum, dequant_scale),
+                _ => F::with_bias(*sum, dequant_scale, channels.bias[j]),
             };
             match E::IS {
-                Epilogue::Enter | Epilogue::Leave => Avx512::store(stream, *sum),
-                Epilogue::Hidden => Avx512::store(number, Avx512::relu(*sum)),
-                Epilogue::Output => Avx512::store_valid(number, *sum, t.valid - lane),
-                Epilogue::Inner | Epilogue::Meet => (),
+                Epilogue::StemBnRelu | Epilogue::ResidualAddBnRelu => Avx512::store(stream, *sum),
+                Epilogue::BiasReluF32 => Avx512::store(number, Avx512::relu(*sum)),
+                Epilogue::BiasF32 => Avx512::store_valid(number, *sum, t.valid - lane),
+                Epilogue::BiasRelu | Epilogue::VertexAddRelu => (),
             }
         }
-        let activations = place.out.wrapping_add(row * PIECE);
+        let activations = place.out.wrapping_add(row * CHANNEL_BLOCK);
         match E::IS {
-            Epilogue::Enter | Epilogue::Leave => channels.store_norm(activations, sums),
-            Epilogue::Inner => store_relu::<F, VECTORS>(activations, sums),
-            Epilogue::Hidden | Epilogue::Output | Epilogue::Meet => (),
+            Epilogue::StemBnRelu | Epilogue::ResidualAddBnRelu => channels.store_norm(activations, sums),
+            Epilogue::BiasRelu => store_relu::<F, VECTORS>(activations, sums),
+            Epilogue::BiasReluF32 | Epilogue::BiasF32 | Epilogue::VertexAddRelu => (),
         }
     }
 }

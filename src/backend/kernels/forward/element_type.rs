@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 
 /// In which numbers a network on a device keeps activations and weights; sums and the residual stream are 32-bit floats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Numbers {
+pub enum ElementType {
     /// bfloat16: tensor cores from compute capability 8.0 on.
     Bf16,
     /// IEEE half precision: tensor cores from 7.5 on.
@@ -20,7 +20,7 @@ pub enum Numbers {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arithmetic {
     /// What is multiplied.
-    pub numbers: Numbers,
+    pub numbers: ElementType,
     /// Which instruction does it.
     pub cores: TensorCores,
 }
@@ -29,9 +29,9 @@ impl Arithmetic {
     /// That for `precision` with `cores` on a device of this compute capability.
     ///
     /// # Errors
-    /// As [`Numbers::of`]; [`Error::Unsupported`] for `wgmma` on anything but Hopper or in anything but 16 bits.
+    /// As [`ElementType::of`]; [`Error::Unsupported`] for `wgmma` on anything but Hopper or in anything but 16 bits.
     pub fn of(precision: Precision, cores: TensorCores, capability: u32) -> Result<Self> {
-        Self { numbers: Numbers::of(precision, capability)?, cores }.on(capability)
+        Self { numbers: ElementType::of(precision, capability)?, cores }.on(capability)
     }
 
     /// The same, if a device of this compute capability has it.
@@ -41,7 +41,9 @@ impl Arithmetic {
     pub fn on(self, capability: u32) -> Result<Self> {
         let refused = |why: &str| Err(Error::unsupported("net.tensor_cores = \"wgmma\"", why));
         match (self.cores, capability, self.numbers) {
-            (TensorCores::Mma, ..) | (TensorCores::Wgmma, 90, Numbers::Bf16 | Numbers::F16) => Ok(self),
+            (TensorCores::Mma, ..) | (TensorCores::Wgmma, 90, ElementType::Bf16 | ElementType::F16) => {
+                Ok(self)
+            }
             (TensorCores::Wgmma, 90, _) => refused("it multiplies bf16 and f16"),
             (TensorCores::Wgmma, ..) => {
                 let found = format!("{}.{}", capability / 10, capability % 10);
@@ -51,14 +53,14 @@ impl Arithmetic {
     }
 }
 
-impl From<Numbers> for Arithmetic {
+impl From<ElementType> for Arithmetic {
     /// By the instruction that is everywhere.
-    fn from(numbers: Numbers) -> Self {
+    fn from(numbers: ElementType) -> Self {
         Self { numbers, cores: TensorCores::Mma }
     }
 }
 
-impl Numbers {
+impl ElementType {
     /// The format for `precision` on a device of this compute capability: for bfloat16 half precision where the tensor cores
     /// have no bfloat16.
     ///
@@ -92,7 +94,7 @@ impl Numbers {
         }
     }
 
-    /// Numbers of a 32-bit word.
+    /// ElementType of a 32-bit word.
     pub fn per_word(self) -> usize {
         match self {
             Self::Bf16 | Self::F16 => 2,

@@ -13,9 +13,9 @@ pub(super) struct Turn<'a> {
 }
 
 /// The shards that no thread is at work on and that are not through, in the order in which they were given back.
-pub(super) struct Turns<'a>(Mutex<VecDeque<Turn<'a>>>);
+pub(super) struct ShardQueue<'a>(Mutex<VecDeque<Turn<'a>>>);
 
-impl<'a> Turns<'a> {
+impl<'a> ShardQueue<'a> {
     /// `passes` passes for each shard.
     pub(super) fn new(shards: &'a mut [Shard], passes: u32) -> Self {
         Self(Mutex::new(shards.iter_mut().map(|shard| Turn { shard, left: passes }).collect()))

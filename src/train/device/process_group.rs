@@ -7,18 +7,18 @@ use crate::error::Result;
 use std::cell::RefCell;
 use std::sync::Arc;
 
-/// Numbers that a device tells of a column: those of `Told` in kernels/train/norm.cuh.
+/// ElementType that a device tells of a column: those of `Told` in kernels/train/norm.cuh.
 const NUM_TOLD: usize = 3;
 
 /// A device's end of the link.
-pub struct Team<D: Device> {
+pub struct ProcessGroup<D: Device> {
     /// Sums over all devices.
     pub sums: Arc<dyn Collective<D>>,
     /// What devices tell each other of the columns of one normalisation. `[devices, 3, width]`
     pub told: RefCell<D::Buffer>,
 }
 
-impl<D: Device> Team<D> {
+impl<D: Device> ProcessGroup<D> {
     /// Room on `device` for what is told of the widest normalisation.
     ///
     /// # Errors
@@ -33,7 +33,7 @@ impl<D: Device> Team<D> {
     ///
     /// # Errors
     /// What the link says.
-    pub fn hear(&self, device: &D, width: usize) -> Result<()> {
+    pub fn all_reduce(&self, device: &D, width: usize) -> Result<()> {
         let count = self.sums.size() * NUM_TOLD * width;
         self.sums.all_reduce_sum(device, &mut self.told.borrow_mut(), Number::F64, count)
     }

@@ -9,7 +9,7 @@ use vecaz::backend::kernels::forward::DeviceEvaluator;
 use vecaz::backend::times::{COPY_IN, COPY_OUT, KernelTime};
 use vecaz::batch::any_game;
 use vecaz::config::{Config, Precision};
-use vecaz::net::halves::{Answers, Halves, ObsRoom};
+use vecaz::net::double_buffer::{Answers, DoubleBufferedNetwork, ObsBuffer};
 use vecaz::net::{IoShape, Network};
 use vecaz::selfplay::SelfPlay;
 use vecaz::{Error, Result};
@@ -57,8 +57,8 @@ impl Network for InHalves {
         panic!("asked about a whole shard")
     }
 
-    fn halves(&self, most: usize) -> Result<Option<Box<dyn Halves>>> {
-        let halves = self.network.halves(most)?.expect("a network on a device has halves");
+    fn double_buffered(&self, most: usize) -> Result<Option<Box<dyn DoubleBufferedNetwork>>> {
+        let halves = self.network.double_buffered(most)?.expect("a network on a device has halves");
         Ok(Some(Box::new(Noting { halves, calls: self.calls.clone() })))
     }
 
@@ -68,13 +68,13 @@ impl Network for InHalves {
 }
 
 struct Noting {
-    halves: Box<dyn Halves>,
+    halves: Box<dyn DoubleBufferedNetwork>,
     calls: Calls,
 }
 
-impl Halves for Noting {
-    fn room(&mut self, half: usize, leaves: usize) -> Result<ObsRoom<'_>> {
-        self.halves.room(half, leaves)
+impl DoubleBufferedNetwork for Noting {
+    fn input_buffer(&mut self, half: usize, leaves: usize) -> Result<ObsBuffer<'_>> {
+        self.halves.input_buffer(half, leaves)
     }
 
     fn start(&mut self, half: usize) -> Result<()> {
@@ -111,7 +111,7 @@ fn play(config: &Config, networks: &[&dyn Network], threads: usize) -> Result<Pl
             games.extend(selfplay.stride()?);
         }
     }
-    Ok(Played { games, lanes: selfplay.lanes().cloned().collect() })
+    Ok(Played { games, slots: selfplay.slots().cloned().collect() })
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn one_half_is_answered_while_the_other_is_made() {
     let config = config(
         "name = 'connect_four'",
         "simulations = 40\ncache_entries = 0",
-        &format!("games = 4\nstride = {PASSES}"),
+        &format!("games = 4\npasses_per_poll = {PASSES}"),
     );
     let game = any_game("connect_four", &toml::Table::new()).expect("registered");
     let calls = Calls::default();
@@ -163,7 +163,7 @@ fn what_travels_there_and_back_is_counted_and_timed() {
     let config = config(
         "name = 'connect_four'",
         "simulations = 40\ncache_entries = 0",
-        &format!("games = 4\nstride = {PASSES}"),
+        &format!("games = 4\npasses_per_poll = {PASSES}"),
     );
     let game = any_game("connect_four", &toml::Table::new()).expect("registered");
     let network = evaluator(parts(game.as_ref(), RESNET, Precision::Bf16, 1), &Arc::default());
@@ -191,11 +191,11 @@ fn halves_refuse_answers_that_are_no_numbers_and_batches_that_are_too_large() {
     let mut huge = parts(game.as_ref(), RESNET, Precision::F32, 1);
     huge.weights.get_mut("policy.linear.weight").expect("there").data.fill(3e38);
     let network = evaluator(huge, &Arc::default());
-    let config = config("name = 'tic_tac_toe'", "simulations = 6", "games = 2\nstride = 4");
+    let config = config("name = 'tic_tac_toe'", "simulations = 6", "games = 2\npasses_per_poll = 4");
     let Err(error) = play(&config, &[&network], 2) else { panic!("infinite logits") };
     assert_eq!(error.to_string(), "a logit or value of the network is not finite (NaN)");
 
-    let mut halves = network.halves(4).expect("a device").expect("two of them");
-    assert!(halves.room(1, 4).is_ok());
-    assert!(matches!(halves.room(0, 5), Err(Error::Mismatch { .. })));
+    let mut halves = network.double_buffered(4).expect("a device").expect("two of them");
+    assert!(halves.input_buffer(1, 4).is_ok());
+    assert!(matches!(halves.input_buffer(0, 5), Err(Error::Mismatch { .. })));
 }

@@ -1,18 +1,18 @@
-//! One lane: the game in progress, its random opening, its chance, its samples.
+//! One slot: the game in progress, its random opening, its chance, its samples.
 
 use super::{FinishedGame, Sample};
-use crate::backend::lanes::{LaneStart, PlayPlan};
+use crate::backend::device_selfplay::{PlayPlan, SlotStart};
 use crate::batch::AnyGame;
 use crate::game::{History, Turn};
 use crate::rng::{Key, Purpose};
 use crate::search::root::{RootSummary, RowKey};
 use serde::{Deserialize, Serialize};
 
-/// A game in progress: all that a checkpoint must keep of a lane.
+/// A game in progress: all that a checkpoint must keep of a slot.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Lane {
+pub struct GameSlot {
     /// Its number over the whole run.
-    pub lane: u64,
+    pub slot: u64,
     /// Games finished in it.
     pub game: u64,
     /// The present position.
@@ -38,24 +38,24 @@ pub enum Proof {
     Exact,
 }
 
-pub(super) fn new_lane(lane: u64) -> Lane {
-    Lane { lane, ..Lane::default() }
+pub(super) fn new_slot(slot: u64) -> GameSlot {
+    GameSlot { slot, ..GameSlot::default() }
 }
 
-impl Lane {
+impl GameSlot {
     pub(super) fn key(&self, plan: &PlayPlan, determinisation: u64) -> RowKey {
         RowKey {
             seed: plan.seed,
-            lane: self.lane,
+            slot: self.slot,
             game: self.game,
             determinisation,
             ply: self.actions.len() as u64,
         }
     }
 
-    pub(super) fn start(&self) -> LaneStart<'_> {
-        let Self { lane, game, opening, ref state, .. } = *self;
-        LaneStart { lane, game, plies: self.actions.len() as u32, opening, state }
+    pub(super) fn start(&self) -> SlotStart<'_> {
+        let Self { slot, game, opening, ref state, .. } = *self;
+        SlotStart { slot, game, plies: self.actions.len() as u32, opening, state }
     }
 
     pub(super) fn history(&self) -> History<'_> {
@@ -79,7 +79,7 @@ impl Lane {
         }
     }
 
-    /// Puts the game's start, with its random opening, into the lane. An opening that ends the game is drawn again.
+    /// Puts the game's start, with its random opening, into the slot. An opening that ends the game is drawn again.
     pub(super) fn open(&mut self, game: &dyn AnyGame, plan: &PlayPlan) {
         for attempt in 0u64.. {
             self.state = game.init();
@@ -87,7 +87,7 @@ impl Lane {
             self.actions.clear();
             self.deal(game, plan);
             let mut rng =
-                Key::new(plan.seed, Purpose::Opening).with(self.lane).with(self.game).with(attempt).stream();
+                Key::new(plan.seed, Purpose::Opening).with(self.slot).with(self.game).with(attempt).stream();
             let none = plan.opening_plies == 0 || rng.uniform() < plan.opening_none || attempt > 100;
             let plies = if none { 0 } else { 1 + rng.below(plan.opening_plies as usize) };
             for _ in 0..plies {
@@ -139,7 +139,7 @@ impl Lane {
         self.proven.push(if summary.proven { Proof::Exact } else { Proof::None });
     }
 
-    /// The finished game, and the lane made ready for the next.
+    /// The finished game, and the slot made ready for the next.
     pub(super) fn finish(&mut self, game: &dyn AnyGame, plan: &PlayPlan) -> FinishedGame {
         let returns = game.returns(&self.state);
         let mut samples = std::mem::take(&mut self.samples);
@@ -152,7 +152,7 @@ impl Lane {
             }
         }
         let finished = FinishedGame {
-            lane: self.lane,
+            slot: self.slot,
             game: self.game,
             actions: std::mem::take(&mut self.actions),
             opening: self.opening,
@@ -167,5 +167,5 @@ impl Lane {
 
 /// Whether a ply gets the small budget and makes no sample.
 pub(super) fn is_fast(plan: &PlayPlan, key: RowKey) -> bool {
-    plan.fast_fraction > 0.0 && key.key(Purpose::Budget).stream().uniform() < plan.fast_fraction
+    plan.playout_cap_prob > 0.0 && key.key(Purpose::Budget).stream().uniform() < plan.playout_cap_prob
 }

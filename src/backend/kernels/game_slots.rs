@@ -1,10 +1,10 @@
-//! Lanes of self-play on the device: twins of the structs in `kernels/search/play.cuh`, and their arrays.
+//! Lanes of self-play on the device: leaf_dedup of the structs in `kernels/search/play.cuh`, and their arrays.
 
 use super::device::{Arg, Device};
 use super::layout::Layout;
 use super::snapshots::pack_snapshot;
 use crate::backend::RootCache;
-use crate::backend::lanes::{Decided, LaneStart, PlayPlan};
+use crate::backend::device_selfplay::{Decided, PlayPlan, SlotStart};
 use crate::error::Result;
 use crate::search::root::RootSummary;
 use bytemuck::{Pod, Zeroable};
@@ -16,11 +16,11 @@ const DECISIONS_BYTES: [usize; 2] = [64 << 20, 1 << 30];
 /// The most passes between two looks of the host.
 const MOST_PASSES: usize = 4096;
 
-/// Twin of `LaneRow`.
+/// Twin of `SlotRow`.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
-struct LaneRow {
-    lane: u64,
+struct SlotRow {
+    slot: u64,
     game: u64,
     plies: u32,
     opening: u32,
@@ -41,7 +41,7 @@ struct PlayNumbers {
     opening_plies: u32,
     opening_none: f32,
     temperature_plies: u32,
-    fast_fraction: f32,
+    playout_cap_prob: f32,
     num_starts: u32,
 }
 
@@ -59,14 +59,14 @@ struct Start {
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 struct DecisionHead {
-    lane: u32,
+    slot: u32,
     pass: u32,
     place: u32,
     padding: u32,
 }
 
-/// The arrays of N lanes.
-pub struct DeviceLanes<B> {
+/// The arrays of N game slots.
+pub struct DeviceGameSlots<B> {
     numbers: B,
     /// `[N]`
     all: B,
@@ -91,7 +91,7 @@ pub struct DeviceLanes<B> {
     pub bytes: u64,
 }
 
-impl<B> DeviceLanes<B> {
+impl<B> DeviceGameSlots<B> {
     /// The arrays on `device`. `schedules` are the places of the schedules of the two budgets.
     ///
     /// # Errors
@@ -101,18 +101,18 @@ impl<B> DeviceLanes<B> {
         layout: &Layout,
         plan: &PlayPlan,
         schedules: [u32; 2],
-        lanes: &[LaneStart<'_>],
+        game_slots: &[SlotStart<'_>],
         starts: &PackedStarts,
     ) -> Result<Self> {
-        let n = lanes.len();
+        let n = game_slots.len();
         let most_passes = most_passes(layout, n);
         let filled = |bytes: &[u8]| -> Result<B> {
             let mut buffer = device.alloc(bytes.len().max(8))?;
             device.upload(&mut buffer, 0, bytes)?;
             Ok(buffer)
         };
-        let rows: Vec<LaneRow> = lanes.iter().map(LaneRow::new).collect();
-        let positions: Vec<u8> = lanes.iter().flat_map(|lane| lane.state).copied().collect();
+        let rows: Vec<SlotRow> = game_slots.iter().map(SlotRow::new).collect();
+        let positions: Vec<u8> = game_slots.iter().flat_map(|slot| slot.state).copied().collect();
         let PackedStarts { trees, places } = starts;
         let numbers = PlayNumbers::new(plan, schedules, places.len());
         let bytes = size_of_val(rows.as_slice())
@@ -136,7 +136,7 @@ impl<B> DeviceLanes<B> {
         })
     }
 
-    /// In the order of `VZ_LANES_ARGUMENTS`.
+    /// In the order of `VZ_GAME_SLOT_ARGUMENTS`.
     pub fn arguments(&self) -> [Arg<'_, B>; 8] {
         [
             &self.numbers,
@@ -155,7 +155,7 @@ impl<B> DeviceLanes<B> {
     ///
     /// # Errors
     /// What the device says.
-    pub fn take_decided<D: Device<Buffer = B>>(
+    pub fn drain_decisions<D: Device<Buffer = B>>(
         &mut self,
         device: &D,
         layout: &Layout,
@@ -172,20 +172,20 @@ impl<B> DeviceLanes<B> {
             let head: DecisionHead = bytemuck::pod_read_unaligned(head);
             let mut summary = RootSummary::default();
             layout.read_summary(summary_bytes, &mut summary);
-            Decided { lane: head.lane as usize, pass: head.pass, place: head.place as usize, summary }
+            Decided { slot: head.slot as usize, pass: head.pass, place: head.place as usize, summary }
         }));
         Ok(())
     }
 }
 
-/// The most bytes that the lanes of `rows` rows take, but for the trees that new games are cloned from.
-pub fn most_lane_bytes(layout: &Layout, rows: usize) -> usize {
+/// The most bytes that the game slots of `rows` rows take, but for the trees that new games are cloned from.
+pub fn most_game_slot_bytes(layout: &Layout, rows: usize) -> usize {
     let summaries = layout.summary_bytes();
-    let lane = size_of::<LaneRow>() + layout.state_size + summaries;
-    rows * lane + most_passes(layout, rows.max(1)) * rows * decision_bytes(layout)
+    let slot = size_of::<SlotRow>() + layout.state_size + summaries;
+    rows * slot + most_passes(layout, rows.max(1)) * rows * decision_bytes(layout)
 }
 
-/// Passes between two looks of the host, for `n` lanes.
+/// Passes between two looks of the host, for `n` game slots.
 fn most_passes(layout: &Layout, n: usize) -> usize {
     let [least, most] = DECISIONS_BYTES;
     let room = (n * layout.row_bytes().total() / 8).clamp(least, most);
@@ -196,10 +196,10 @@ fn decision_bytes(layout: &Layout) -> usize {
     size_of::<DecisionHead>() + layout.summary_bytes()
 }
 
-impl LaneRow {
-    fn new(start: &LaneStart<'_>) -> Self {
-        let LaneStart { lane, game, plies, opening, .. } = *start;
-        Self { lane, game, plies, opening, passes: 0, task: 0 }
+impl SlotRow {
+    fn new(start: &SlotStart<'_>) -> Self {
+        let SlotStart { slot, game, plies, opening, .. } = *start;
+        Self { slot, game, plies, opening, passes: 0, task: 0 }
     }
 }
 
@@ -215,7 +215,7 @@ impl PlayNumbers {
             opening_plies: plan.opening_plies,
             opening_none: plan.opening_none,
             temperature_plies: plan.temperature_plies,
-            fast_fraction: plan.fast_fraction,
+            playout_cap_prob: plan.playout_cap_prob,
             num_starts: num_starts as u32,
         }
     }

@@ -1,21 +1,21 @@
-//! Observations as rows of what lies around each square: with few planes a 3x3 convolution is then one short product, where
+//! Observations as rows of what lies im2col each square: with few planes a 3x3 convolution is then one short product, where
 //! taps one by one would be mostly padding.
 
 use super::layer::Rows;
 use super::observe::bf16_bits;
-use super::tile::PIECE;
+use super::tile::CHANNEL_BLOCK;
 use crate::game::ObsShape;
 use crate::isa::{Isa, for_each_isa};
 
 /// Numbers of a piece of a row.
-const NUMBERS: usize = 2 * PIECE;
+const NUMBERS: usize = 2 * CHANNEL_BLOCK;
 
 /// Boards that are taken at once: enough that whole lines of the cache are written in long runs.
 const AT_ONCE: usize = 8;
 
-/// Boards whose squares are read with what is around them, as bf16. A row is three windows, each the planes of three
+/// Boards whose squares are read with what is im2col them, as bf16. A row is three windows, each the planes of three
 /// neighbours in a line, `[line above to line below, column, plane]`, and zeros up to a whole piece.
-pub(super) struct Around {
+pub(super) struct Im2col {
     obs: ObsShape,
     /// The numbers of a window that each piece of a row has, as bits, for all three windows.
     masks: Vec<[u32; 3]>,
@@ -26,10 +26,10 @@ pub(super) struct Around {
 #[derive(Default)]
 pub(super) struct Boards {
     numbers: Vec<u16>,
-    margined: Vec<u16>,
+    padded: Vec<u16>,
 }
 
-impl Around {
+impl Im2col {
     /// The most planes for which a row is no longer than nine rows of planes would be.
     const MOST_PLANES: usize = 31;
 
@@ -56,7 +56,7 @@ impl Around {
         (number < 9 * planes).then_some((number % planes, number / planes))
     }
 
-    /// `[board, plane, position]` -> rows of [`Around::inputs`] numbers that lie as `to` says.
+    /// `[board, plane, position]` -> rows of [`Im2col::inputs`] numbers that lie as `to` says.
     pub(super) fn rows(&self, obs: &[f32], boards: &mut Boards, rows: &mut [f32], to: Rows) {
         self.rows_with(Isa::detect(), obs, boards, rows, to);
     }
@@ -64,16 +64,16 @@ impl Around {
     fn rows_with(&self, isa: Isa, obs: &[f32], boards: &mut Boards, rows: &mut [f32], to: Rows) {
         let len = self.obs.len();
         boards.numbers.resize(AT_ONCE * len, 0);
-        boards.margined.resize(self.before() + AT_ONCE * self.board() + NUMBERS, 0);
-        let pieces: &mut [[u16; NUMBERS]] = bytemuck::cast_slice_mut(rows.as_chunks_mut::<PIECE>().0);
+        boards.padded.resize(self.before() + AT_ONCE * self.board() + NUMBERS, 0);
+        let pieces: &mut [[u16; NUMBERS]] = bytemuck::cast_slice_mut(rows.as_chunks_mut::<CHANNEL_BLOCK>().0);
         for (i, obs) in obs.chunks(AT_ONCE * len).enumerate() {
             place(isa, self, obs, boards);
-            let from = Margined { numbers: &boards.margined, count: obs.len() / len };
+            let from = PaddedBoards { numbers: &boards.padded, count: obs.len() / len };
             let to = Steps {
-                first: i * AT_ONCE * to.row / PIECE,
-                board: to.row / PIECE,
-                piece: to.piece / PIECE,
-                position: to.position / PIECE,
+                first: i * AT_ONCE * to.row / CHANNEL_BLOCK,
+                board: to.row / CHANNEL_BLOCK,
+                piece: to.piece / CHANNEL_BLOCK,
+                position: to.position / CHANNEL_BLOCK,
             };
             match isa {
                 #[cfg(target_arch = "x86_64")]
@@ -108,7 +108,7 @@ impl Around {
     }
 
     /// The rows of some boards.
-    fn copy(&self, from: Margined<'_>, pieces: &mut [[u16; NUMBERS]], to: Steps) {
+    fn copy(&self, from: PaddedBoards<'_>, pieces: &mut [[u16; NUMBERS]], to: Steps) {
         let window = 3 * self.obs.channels;
         for (position, corner) in self.corners() {
             for (board, number) in (0..from.count).flat_map(|b| (0..self.inputs()).map(move |n| (b, n))) {
@@ -125,9 +125,9 @@ impl Around {
     /// The machine has the instructions.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx512f,avx512bw")]
-    unsafe fn copy_avx512(&self, from: Margined<'_>, pieces: &mut [[u16; NUMBERS]], to: Steps) {
+    unsafe fn copy_avx512(&self, from: PaddedBoards<'_>, pieces: &mut [[u16; NUMBERS]], to: Steps) {
         use std::arch::x86_64::*;
-        let Margined { numbers, count } = from;
+        let PaddedBoards { numbers, count } = from;
         assert!(numbers.len() >= self.before() + count * self.board() + NUMBERS, "boards have margins");
         let (window, board) = (3 * self.obs.channels, self.board());
         for (position, corner) in self.corners() {
@@ -153,7 +153,7 @@ impl Around {
 
 /// Some boards within their margins.
 #[derive(Clone, Copy)]
-struct Margined<'a> {
+struct PaddedBoards<'a> {
     numbers: &'a [u16],
     count: usize,
 }
@@ -177,14 +177,14 @@ impl Steps {
 
 for_each_isa! {
     /// `[board, plane, line, column]` as bf16 within margins.
-    fn place(around: &Around, obs: &[f32], boards: &mut Boards) {
-        let ObsShape { channels, height, width } = around.obs;
-        let Boards { numbers, margined } = boards;
+    fn place(im2col: &Im2col, obs: &[f32], boards: &mut Boards) {
+        let ObsShape { channels, height, width } = im2col.obs;
+        let Boards { numbers, padded } = boards;
         numbers.iter_mut().zip(obs).for_each(|(to, x)| *to = bf16_bits(*x) as u16);
-        let margined = margined[around.before()..].chunks_exact_mut(around.board());
-        for (board, margined) in numbers[..obs.len()].chunks_exact(around.obs.len()).zip(margined) {
+        let padded = padded[im2col.before()..].chunks_exact_mut(im2col.board());
+        for (board, padded) in numbers[..obs.len()].chunks_exact(im2col.obs.len()).zip(padded) {
             for (channel, plane) in board.chunks_exact(height * width).enumerate() {
-                let lines = margined[around.line()..].chunks_exact_mut(around.line());
+                let lines = padded[im2col.line()..].chunks_exact_mut(im2col.line());
                 for (numbers, line) in plane.chunks_exact(width).zip(lines) {
                     let squares = line[channels + channel..].iter_mut().step_by(channels);
                     squares.zip(numbers).for_each(|(to, x)| *to = *x);
@@ -204,28 +204,28 @@ mod tests {
             [(1, 1, 1, 1), (3, 6, 7, 9), (4, 3, 2, 17), (2, 1, 5, 8), (17, 4, 3, 3), (31, 2, 2, 2)]
         {
             let shape = ObsShape { channels, height, width };
-            let around = Around::new(shape).expect("few planes");
+            let im2col = Im2col::new(shape).expect("few planes");
             // Numbers that bf16 has.
             let obs: Vec<f32> = (0..boards * shape.len()).map(|i| (i % 251) as f32 + 1.0).collect();
-            let row = around.inputs() / 2;
+            let row = im2col.inputs() / 2;
             let mut numbers = vec![f32::NAN; boards * height * width * row];
             for lay in [Rows::whole, Rows::pieces] {
                 let to = lay(&mut numbers, boards, row);
                 for isa in Isa::available() {
                     numbers.fill(f32::NAN);
-                    around.rows_with(isa, &obs, &mut Boards::default(), &mut numbers, to);
-                    check(&around, &obs, &numbers, to);
+                    im2col.rows_with(isa, &obs, &mut Boards::default(), &mut numbers, to);
+                    check(&im2col, &obs, &numbers, to);
                 }
             }
         }
     }
 
-    fn check(around: &Around, obs: &[f32], rows: &[f32], to: Rows) {
-        let ObsShape { channels, height, width } = around.obs;
-        for (board, obs) in obs.chunks_exact(around.obs.len()).enumerate() {
+    fn check(im2col: &Im2col, obs: &[f32], rows: &[f32], to: Rows) {
+        let ObsShape { channels, height, width } = im2col.obs;
+        for (board, obs) in obs.chunks_exact(im2col.obs.len()).enumerate() {
             for (y, x) in (0..height).flat_map(|y| (0..width).map(move |x| (y, x))) {
-                for number in 0..around.inputs() {
-                    let tapped = around.source(number).and_then(|(plane, tap)| {
+                for number in 0..im2col.inputs() {
+                    let tapped = im2col.source(number).and_then(|(plane, tap)| {
                         let (y, x) = ((y + tap / 3).checked_sub(1)?, (x + tap % 3).checked_sub(1)?);
                         (y < height && x < width).then(|| obs[(plane * height + y) * width + x])
                     });
@@ -247,6 +247,6 @@ mod tests {
 
     #[test]
     fn many_planes_are_taken_one_by_one() {
-        assert!(Around::new(ObsShape { channels: 32, height: 8, width: 8 }).is_none());
+        assert!(Im2col::new(ObsShape { channels: 32, height: 8, width: 8 }).is_none());
     }
 }

@@ -7,11 +7,11 @@ use crate::backend::kernels::device::{Device, Pinned};
 use crate::backend::kernels::network::{DeviceNetwork, ObsFormat, Slots};
 use crate::backend::times::KernelTime;
 use crate::error::{Error, Result};
-use crate::net::halves::{Answers, ObsRoom};
-use crate::net::{Halves, IoShape, NetParts};
+use crate::net::double_buffer::{Answers, ObsBuffer};
+use crate::net::{DoubleBufferedNetwork, IoShape, NetParts};
 
 /// A network on a device for two batches.
-pub(super) struct DeviceHalves<D: Device> {
+pub(super) struct DoubleBufferedForward<D: Device> {
     halves: [Batch<D>; 2],
     io: IoShape,
 }
@@ -41,7 +41,7 @@ struct Here<P> {
     not_finite: P,
 }
 
-impl<D: Device> DeviceHalves<D> {
+impl<D: Device> DoubleBufferedForward<D> {
     /// The network of `parts` for batches of at most `most` leaves, each on a device that `open` opens.
     ///
     /// # Errors
@@ -87,8 +87,8 @@ fn number_bytes(format: ObsFormat) -> usize {
     }
 }
 
-impl<D: Device> Halves for DeviceHalves<D> {
-    fn room(&mut self, half: usize, leaves: usize) -> Result<ObsRoom<'_>> {
+impl<D: Device> DoubleBufferedNetwork for DoubleBufferedForward<D> {
+    fn input_buffer(&mut self, half: usize, leaves: usize) -> Result<ObsBuffer<'_>> {
         let batch = &mut self.halves[half];
         if leaves > batch.most {
             return Err(Error::Mismatch {
@@ -101,8 +101,8 @@ impl<D: Device> Halves for DeviceHalves<D> {
         let format = batch.forward.format();
         let bytes = &mut batch.here.obs.bytes_mut()?[..number_bytes(format) * leaves * self.io.obs_len];
         Ok(match format {
-            ObsFormat::F32 => ObsRoom::F32(bytemuck::cast_slice_mut(bytes)),
-            ObsFormat::Bf16 => ObsRoom::Bf16(bytemuck::cast_slice_mut(bytes)),
+            ObsFormat::F32 => ObsBuffer::F32(bytemuck::cast_slice_mut(bytes)),
+            ObsFormat::Bf16 => ObsBuffer::Bf16(bytemuck::cast_slice_mut(bytes)),
         })
     }
 

@@ -6,55 +6,55 @@ use crate::error::Result;
 
 /// Room for the observations of some leaves, in the number format in which they travel.
 #[derive(Debug)]
-pub enum ObsRoom<'a> {
+pub enum ObsBuffer<'a> {
     /// 32-bit floats. `[M, F]`
     F32(&'a mut [f32]),
     /// Upper halves of 32-bit floats, rounded to the nearest. `[M, F]`
     Bf16(&'a mut [u16]),
 }
 
-impl<'a> ObsRoom<'a> {
-    /// The first `numbers` numbers of the room, and the rest.
+impl<'a> ObsBuffer<'a> {
+    /// The first `numbers` numbers of the buffer, and the rest.
     ///
     /// # Panics
     /// If there are fewer.
     pub fn split_at(self, numbers: usize) -> (Self, Self) {
         match self {
-            Self::F32(room) => {
-                let (first, rest) = room.split_at_mut(numbers);
+            Self::F32(buffer) => {
+                let (first, rest) = buffer.split_at_mut(numbers);
                 (Self::F32(first), Self::F32(rest))
             }
-            Self::Bf16(room) => {
-                let (first, rest) = room.split_at_mut(numbers);
+            Self::Bf16(buffer) => {
+                let (first, rest) = buffer.split_at_mut(numbers);
                 (Self::Bf16(first), Self::Bf16(rest))
             }
         }
     }
 
-    /// Has `write` fill the room, by way of `between` where the room's numbers are others; both have as many numbers.
+    /// Has `write` fill the buffer, by way of `between` where the buffer's numbers are others; both have as many numbers.
     ///
     /// # Panics
     /// If `between` has fewer or more.
     pub fn fill_by(self, between: &mut [f32], write: impl FnOnce(&mut [f32])) {
         match self {
-            Self::F32(room) => write(room),
-            room @ Self::Bf16(_) => {
+            Self::F32(buffer) => write(buffer),
+            buffer @ Self::Bf16(_) => {
                 write(between);
-                room.fill(between);
+                buffer.fill(between);
             }
         }
     }
 
-    /// Fills the room with `obs`, as many numbers as it has.
+    /// Fills the buffer with `obs`, as many numbers as it has.
     ///
     /// # Panics
     /// If there are more or fewer.
     pub fn fill(self, obs: &[f32]) {
         match self {
-            Self::F32(room) => room.copy_from_slice(obs),
-            Self::Bf16(room) => {
-                assert_eq!(room.len(), obs.len(), "as many numbers as there is room for");
-                room.iter_mut().zip(obs).for_each(|(to, &x)| *to = bf16_bits(x) as u16);
+            Self::F32(buffer) => buffer.copy_from_slice(obs),
+            Self::Bf16(buffer) => {
+                assert_eq!(buffer.len(), obs.len(), "as many numbers as there is buffer for");
+                buffer.iter_mut().zip(obs).for_each(|(to, &x)| *to = bf16_bits(x) as u16);
             }
         }
     }
@@ -70,13 +70,13 @@ pub struct Answers<'a> {
 }
 
 /// A network with two batches, 0 and 1, of which one is answered while the other is made. For each batch in turn:
-/// [`Halves::room`], [`Halves::start`], [`Halves::finish`].
-pub trait Halves: Send {
+/// [`Halves::buffer`], [`Halves::start`], [`Halves::finish`].
+pub trait DoubleBufferedNetwork: Send {
     /// Room for the observations of `leaves` leaves of batch `half`, which is not being answered. `[leaves, F]`
     ///
     /// # Errors
     /// What the device says.
-    fn room(&mut self, half: usize, leaves: usize) -> Result<ObsRoom<'_>>;
+    fn input_buffer(&mut self, half: usize, leaves: usize) -> Result<ObsBuffer<'_>>;
 
     /// Begins to answer the batch, and does not wait for it.
     ///
@@ -112,18 +112,18 @@ mod tests {
     fn observations_arrive_in_the_format_of_the_room() {
         let obs = [1.0, -2.5, 1.003_906_3, 3.0e38];
         let mut floats = [0.0; 4];
-        let (first, rest) = ObsRoom::F32(&mut floats).split_at(1);
+        let (first, rest) = ObsBuffer::F32(&mut floats).split_at(1);
         rest.fill(&obs[1..]);
         first.fill(&obs[..1]);
         assert_eq!(floats, obs);
         let mut halves = [0; 4];
-        let (first, rest) = ObsRoom::Bf16(&mut halves).split_at(3);
+        let (first, rest) = ObsBuffer::Bf16(&mut halves).split_at(3);
         first.fill(&obs[..3]);
         rest.fill(&obs[3..]);
         assert_eq!(halves, obs.map(|x| half::bf16::from_f32(x).to_bits()));
         let (mut floats_by, mut halves_by) = ([0.0; 4], [0; 4]);
-        for room in [ObsRoom::F32(&mut floats_by), ObsRoom::Bf16(&mut halves_by)] {
-            room.fill_by(&mut [7.0; 4], |numbers| numbers.copy_from_slice(&obs));
+        for buffer in [ObsBuffer::F32(&mut floats_by), ObsBuffer::Bf16(&mut halves_by)] {
+            buffer.fill_by(&mut [7.0; 4], |numbers| numbers.copy_from_slice(&obs));
         }
         assert_eq!((floats_by, halves_by), (floats, halves));
     }

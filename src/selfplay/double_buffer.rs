@@ -4,8 +4,8 @@
 use super::shard::Shard;
 use crate::backend::RootCache;
 use crate::error::Result;
-use crate::net::Halves;
-use crate::net::halves::{Answers, ObsRoom};
+use crate::net::DoubleBufferedNetwork;
+use crate::net::double_buffer::{Answers, ObsBuffer};
 use rayon::prelude::*;
 use std::time::Instant;
 
@@ -15,7 +15,7 @@ use std::time::Instant;
 /// What the network and the backends say.
 pub(super) fn stride(
     shards: &mut [Shard],
-    network: &mut dyn Halves,
+    network: &mut dyn DoubleBufferedNetwork,
     cache: &RootCache,
     passes: u32,
 ) -> Result<()> {
@@ -54,17 +54,17 @@ impl<'a> Group<'a> {
     }
 
     /// Selects in all shards and has the network begin to answer.
-    fn begin(&mut self, network: &mut dyn Halves) -> Result<()> {
+    fn begin(&mut self, network: &mut dyn DoubleBufferedNetwork) -> Result<()> {
         self.asked = self.shards.par_iter_mut().map(|shard| shard.searcher.begin_pass()).sum();
         if self.asked == 0 {
             return Ok(());
         }
-        observe(self.shards, network.room(self.half, self.asked)?);
+        observe(self.shards, network.input_buffer(self.half, self.asked)?);
         network.start(self.half)
     }
 
     /// Waits for the answers, and does in all shards what comes of them.
-    fn end(&mut self, network: &mut dyn Halves, cache: &RootCache) -> Result<()> {
+    fn end(&mut self, network: &mut dyn DoubleBufferedNetwork, cache: &RootCache) -> Result<()> {
         if self.asked == 0 {
             return end(self.shards, Answers { logits: &[], values: &[] }, cache);
         }
@@ -81,14 +81,14 @@ fn asked(shards: &[Shard]) -> usize {
     shards.iter().map(|shard| shard.searcher.asked()).sum()
 }
 
-/// Writes the observations of all shards, one after the other in `room`.
-fn observe(shards: &mut [Shard], room: ObsRoom<'_>) {
+/// Writes the observations of all shards, one after the other in `buffer`.
+fn observe(shards: &mut [Shard], buffer: ObsBuffer<'_>) {
     if let [shard] = shards {
-        return shard.searcher.observe(room);
+        return shard.searcher.observe(buffer);
     }
     let (left, right) = shards.split_at_mut(shards.len() / 2);
     let obs_len = left[0].game.sizes().obs.len();
-    let (left_room, right_room) = room.split_at(asked(left) * obs_len);
+    let (left_room, right_room) = buffer.split_at(asked(left) * obs_len);
     rayon::join(|| observe(left, left_room), || observe(right, right_room));
 }
 

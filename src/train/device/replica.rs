@@ -7,8 +7,8 @@
 use super::arrays::{Arrays, Samples};
 use super::layers::{Layer, Layers};
 use super::passes::{Pass, Shared, blocks, elementwise, warps};
+use super::process_group::{ProcessGroup, Watch};
 use super::step::{Report, Settings};
-use super::team::{Team, Watch};
 use super::{BLOCK, SQUARED, element_bytes};
 use crate::backend::kernels::collective::{Number, Place};
 use crate::backend::kernels::device::{Arg, Device, Limits};
@@ -32,14 +32,14 @@ pub struct Plan {
 pub type FillPart<'a, D> = dyn FnMut(&D, &mut Samples<<D as Device>::Buffer>, usize) -> Result<()> + 'a;
 
 /// A network in training on one device, with its optimiser.
-pub struct Member<D: Device> {
-    /// What has been recorded of every [`Stretch`], for each of the two places that the state can be in. First, since it is to be
+pub struct Replica<D: Device> {
+    /// What has been recorded of every [`GraphSegment`], for each of the two places that the state can be in. First, since it is to be
     /// dropped before the program that it launches.
-    recordings: [[Option<D::Recording>; 3]; 2],
+    recordings: [[Option<D::Graph>; 3]; 2],
     pub device: D,
     limits: Limits,
     /// The others, where there are some.
-    team: Option<Team<D>>,
+    group: Option<ProcessGroup<D>>,
     /// Parameters, first and second moments `[3, parameters]`, and those after the update.
     pub state: [D::Buffer; 2],
     /// Running means and variances, and those after the update.
@@ -58,7 +58,7 @@ pub struct Member<D: Device> {
 
 /// Launches of an update that follow each other with no copy between.
 #[derive(Clone, Copy)]
-enum Stretch {
+enum GraphSegment {
     /// Sums are zeroed, weights packed, and the first part made.
     First,
     /// Another part.
@@ -67,7 +67,7 @@ enum Stretch {
     Last,
 }
 
-impl<D: Device> Member<D> {
+impl<D: Device> Replica<D> {
     /// Nothing but room on the device, which gets the kernels loaded.
     ///
     /// # Errors
@@ -102,7 +102,7 @@ impl<D: Device> Member<D> {
             statistics: room(params.num_statistics)?,
             decayed: uploaded(&device, &decayed)?,
             squares: device.alloc(count.div_ceil(SQUARED) * 8)?,
-            team: sums.map(|sums| Team::new(&device, layers, sums)).transpose()?,
+            group: sums.map(|sums| ProcessGroup::new(&device, layers, sums)).transpose()?,
             shared,
             arrays: None,
             recordings: Default::default(),
@@ -128,50 +128,50 @@ impl<D: Device> Member<D> {
             if let Some(arrays) = &mut self.arrays {
                 fill(&self.device, &mut arrays.samples, part)?;
             }
-            self.run(plan, if part == 0 { Stretch::First } else { Stretch::Next })?;
+            self.run(plan, if part == 0 { GraphSegment::First } else { GraphSegment::Next })?;
         }
         self.sum_gradients(plan)?;
-        self.run(plan, Stretch::Last)?;
+        self.run(plan, GraphSegment::Last)?;
         self.is_warm = true;
         let mut report = Report::default();
         self.device.download(&self.shared.report, 0, bytemuck::bytes_of_mut(&mut report))?;
         Ok(report)
     }
 
-    /// Makes the launches of `stretch`: recorded ones, once all kernels have been launched, where no other device is waited for in
+    /// Makes the launches of `segment`: recorded ones, once all kernels have been launched, where no other device is waited for in
     /// between and nobody times them.
-    fn run(&mut self, plan: &Plan, stretch: Stretch) -> Result<()> {
-        if !self.is_warm || self.team.is_some() || self.device.is_timing() {
-            return self.launch(plan, stretch);
+    fn run(&mut self, plan: &Plan, segment: GraphSegment) -> Result<()> {
+        if !self.is_warm || self.group.is_some() || self.device.is_timing() {
+            return self.launch(plan, segment);
         }
-        let recording = match self.recordings[self.turn][stretch as usize].take() {
+        let recording = match self.recordings[self.turn][segment as usize].take() {
             Some(recording) => recording,
-            None => self.record(plan, stretch)?,
+            None => self.record(plan, segment)?,
         };
         self.device.replay(&recording)?;
-        self.recordings[self.turn][stretch as usize] = Some(recording);
+        self.recordings[self.turn][segment as usize] = Some(recording);
         Ok(())
     }
 
     /// A recording that fails is ended all the same.
-    fn record(&self, plan: &Plan, stretch: Stretch) -> Result<D::Recording> {
-        self.device.begin_recording()?;
-        let launched = self.launch(plan, stretch);
-        let recording = self.device.end_recording();
+    fn record(&self, plan: &Plan, segment: GraphSegment) -> Result<D::Graph> {
+        self.device.begin_capture()?;
+        let launched = self.launch(plan, segment);
+        let recording = self.device.end_capture();
         launched.and(recording)
     }
 
-    fn launch(&self, plan: &Plan, stretch: Stretch) -> Result<()> {
-        match stretch {
-            Stretch::First => self.begin(plan).and_then(|()| self.run_part(plan)),
-            Stretch::Next => self.run_part(plan),
-            Stretch::Last => self.optimise(plan),
+    fn launch(&self, plan: &Plan, segment: GraphSegment) -> Result<()> {
+        match segment {
+            GraphSegment::First => self.begin(plan).and_then(|()| self.run_part(plan)),
+            GraphSegment::Next => self.run_part(plan),
+            GraphSegment::Last => self.optimise(plan),
         }
     }
 
     /// What tells the others that nothing more comes of this device, unless all went well.
     pub fn watch(&self) -> Option<Watch<D>> {
-        self.team.as_ref().map(Team::watch)
+        self.group.as_ref().map(ProcessGroup::watch)
     }
 
     /// The state after the update is the state.
@@ -222,7 +222,7 @@ impl<D: Device> Member<D> {
             state: &self.state[0],
             statistics: &self.statistics[1],
             shared: &self.shared,
-            team: self.team.as_ref(),
+            group: self.group.as_ref(),
             arrays,
         };
         pass.forward()?;
@@ -260,9 +260,9 @@ impl<D: Device> Member<D> {
 
     /// Sums the gradients of all devices.
     fn sum_gradients(&mut self, plan: &Plan) -> Result<()> {
-        let Some(team) = &self.team else { return Ok(()) };
+        let Some(group) = &self.group else { return Ok(()) };
         let count = plan.params.num_parameters;
-        team.sums.all_reduce_sum(&self.device, &mut self.shared.gradient, Number::F32, count)
+        group.sums.all_reduce_sum(&self.device, &mut self.shared.gradient, Number::F32, count)
     }
 
     /// The gradient's norm, and the state after the update.

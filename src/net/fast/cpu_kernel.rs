@@ -1,6 +1,6 @@
 //! Which instructions this machine has, and the kernels that use them.
 
-use super::pack::Kit;
+use super::pack::KernelSet;
 use super::tile::Kernels;
 use super::{bf16, portable};
 use crate::config::{Instructions, Precision};
@@ -9,7 +9,7 @@ use crate::isa::Isa;
 
 /// The instructions a [`super::FastNet`] may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Path {
+pub enum CpuKernel {
     /// x86-64 AMX beside AVX-512: bf16 and int8.
     Amx,
     /// x86-64 AVX-512.
@@ -21,17 +21,17 @@ pub enum Path {
 }
 
 /// Paths as they are asked for.
-const NAMED: [(Instructions, Path); 4] = [
-    (Instructions::Amx, Path::Amx),
-    (Instructions::Avx512, Path::Avx512),
-    (Instructions::Avx2, Path::Avx2),
-    (Instructions::Portable, Path::Portable),
+const NAMED: [(Instructions, CpuKernel); 4] = [
+    (Instructions::Amx, CpuKernel::Amx),
+    (Instructions::Avx512, CpuKernel::Avx512),
+    (Instructions::Avx2, CpuKernel::Avx2),
+    (Instructions::Portable, CpuKernel::Portable),
 ];
 
-impl Path {
+impl CpuKernel {
     /// The paths this machine has in this precision, fastest first.
-    pub fn available(precision: Precision) -> Vec<Path> {
-        let all = [Path::Amx, Path::Avx512, Path::Avx2, Path::Portable];
+    pub fn available(precision: Precision) -> Vec<CpuKernel> {
+        let all = [CpuKernel::Amx, CpuKernel::Avx512, CpuKernel::Avx2, CpuKernel::Portable];
         all.into_iter().filter(|path| path.has(precision)).collect()
     }
 
@@ -39,9 +39,9 @@ impl Path {
     ///
     /// # Errors
     /// [`Error::Config`] where this machine lacks the instructions that are named, or they do not have the precision.
-    pub fn choose(isa: Instructions, precision: Precision) -> Result<Path> {
+    pub fn choose(isa: Instructions, precision: Precision) -> Result<CpuKernel> {
         if isa == Instructions::Native {
-            return Ok(Self::available(precision).first().copied().unwrap_or(Path::Portable));
+            return Ok(Self::available(precision).first().copied().unwrap_or(CpuKernel::Portable));
         }
         let here = || NAMED.into_iter().filter(|(_, path)| path.has(precision));
         let named = here().find(|(name, _)| *name == isa).map(|(_, path)| path);
@@ -54,13 +54,15 @@ impl Path {
 
     /// True where this machine and build have the path in this precision.
     pub fn has(self, precision: Precision) -> bool {
-        self.kit(precision).is_some()
+        self.kernel_set(precision).is_some()
     }
 
-    pub(super) fn kit(self, precision: Precision) -> Option<Kit> {
+    pub(super) fn kernel_set(self, precision: Precision) -> Option<KernelSet> {
         match (self, precision) {
-            (Path::Portable, Precision::F32) => Some(self.floats(&portable::PORTABLE, &portable::PORTABLE)),
-            (Path::Portable, Precision::Bf16) => Some(self.floats(&bf16::PORTABLE, &portable::PORTABLE)),
+            (CpuKernel::Portable, Precision::F32) => {
+                Some(self.floats(&portable::PORTABLE, &portable::PORTABLE))
+            }
+            (CpuKernel::Portable, Precision::Bf16) => Some(self.floats(&bf16::PORTABLE, &portable::PORTABLE)),
             #[cfg(target_arch = "x86_64")]
             (path, precision) => path.x86_kit(precision),
             #[cfg(not(target_arch = "x86_64"))]
@@ -69,39 +71,43 @@ impl Path {
     }
 
     #[cfg(target_arch = "x86_64")]
-    fn x86_kit(self, precision: Precision) -> Option<Kit> {
+    fn x86_kit(self, precision: Precision) -> Option<KernelSet> {
         use super::{amx, x86, x86_bf16, x86_int8};
         let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
         let avx512 = is_x86_feature_detected!("avx512f");
         let bf16 = avx512 && is_x86_feature_detected!("avx512bf16");
         let vnni = avx512 && is_x86_feature_detected!("avx512vnni");
-        let kit = |stem, tower| Kit { stem, tower, full: &x86::AVX512, isa: self.isa() };
+        let kernel_set = |stem, tower| KernelSet { stem, tower, full: &x86::AVX512, isa: self.isa() };
         match (self, precision) {
-            (Path::Avx512, Precision::F32) => avx512.then_some(self.floats(&x86::AVX512, &x86::AVX512)),
-            (Path::Avx512, Precision::Bf16) => bf16.then_some(self.floats(&x86_bf16::AVX512, &x86::AVX512)),
-            (Path::Avx512, Precision::Int8) => vnni.then(|| kit(&x86_int8::STEM, &x86_int8::TOWER)),
-            (Path::Amx, Precision::Bf16) => {
-                (bf16 && amx::is_here()).then(|| kit(&x86_bf16::AVX512, &amx::BF16))
+            (CpuKernel::Avx512, Precision::F32) => avx512.then_some(self.floats(&x86::AVX512, &x86::AVX512)),
+            (CpuKernel::Avx512, Precision::Bf16) => {
+                bf16.then_some(self.floats(&x86_bf16::AVX512, &x86::AVX512))
             }
-            (Path::Amx, Precision::Int8) => {
-                (vnni && amx::is_here()).then(|| kit(&x86_int8::STEM, &amx::INT8))
+            (CpuKernel::Avx512, Precision::Int8) => {
+                vnni.then(|| kernel_set(&x86_int8::STEM, &x86_int8::TOWER))
             }
-            (Path::Avx2, Precision::F32) => avx2.then_some(self.floats(&x86::AVX2, &x86::AVX2)),
-            (Path::Avx2, Precision::Bf16) => avx2.then_some(self.floats(&x86_bf16::AVX2, &x86::AVX2)),
+            (CpuKernel::Amx, Precision::Bf16) => {
+                (bf16 && amx::is_here()).then(|| kernel_set(&x86_bf16::AVX512, &amx::BF16))
+            }
+            (CpuKernel::Amx, Precision::Int8) => {
+                (vnni && amx::is_here()).then(|| kernel_set(&x86_int8::STEM, &amx::INT8))
+            }
+            (CpuKernel::Avx2, Precision::F32) => avx2.then_some(self.floats(&x86::AVX2, &x86::AVX2)),
+            (CpuKernel::Avx2, Precision::Bf16) => avx2.then_some(self.floats(&x86_bf16::AVX2, &x86::AVX2)),
             _ => None,
         }
     }
 
-    fn floats(self, tower: &'static Kernels, full: &'static Kernels) -> Kit {
-        Kit { stem: tower, tower, full, isa: self.isa() }
+    fn floats(self, tower: &'static Kernels, full: &'static Kernels) -> KernelSet {
+        KernelSet { stem: tower, tower, full, isa: self.isa() }
     }
 
     /// The instruction set of what is plain Rust beside the kernels.
     fn isa(self) -> Isa {
         let wanted = match self {
-            Path::Amx | Path::Avx512 => Isa::Avx512,
-            Path::Avx2 => Isa::Avx2,
-            Path::Portable => Isa::Portable,
+            CpuKernel::Amx | CpuKernel::Avx512 => Isa::Avx512,
+            CpuKernel::Avx2 => Isa::Avx2,
+            CpuKernel::Portable => Isa::Portable,
         };
         Isa::available().find(|isa| *isa == wanted).unwrap_or(Isa::Portable)
     }
@@ -114,9 +120,9 @@ mod tests {
     #[test]
     fn what_is_named_is_taken_or_refused() {
         for precision in [Precision::F32, Precision::Bf16, Precision::Int8] {
-            let available = Path::available(precision);
+            let available = CpuKernel::available(precision);
             for (isa, path) in NAMED {
-                match Path::choose(isa, precision) {
+                match CpuKernel::choose(isa, precision) {
                     Ok(chosen) => {
                         assert!(chosen == path && available.contains(&path), "{isa:?} {precision:?}")
                     }
@@ -127,8 +133,8 @@ mod tests {
                     }
                 }
             }
-            let fastest = available.first().copied().unwrap_or(Path::Portable);
-            assert_eq!(Path::choose(Instructions::Native, precision).expect("any machine"), fastest);
+            let fastest = available.first().copied().unwrap_or(CpuKernel::Portable);
+            assert_eq!(CpuKernel::choose(Instructions::Native, precision).expect("any machine"), fastest);
         }
     }
 }

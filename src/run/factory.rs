@@ -12,7 +12,7 @@ use crate::net::{NetSpec, Network, Weights};
 use std::sync::Arc;
 
 /// Makes the parts of a run: each, unless told otherwise, on the devices that the configuration names.
-pub trait Machine: Send {
+pub trait ComponentFactory: Send {
     /// Refuses what this machine lacks, before anything is done for it.
     ///
     /// # Errors
@@ -65,6 +65,6 @@ pub trait Machine: Send {
 }
 
 /// The devices that the configuration names.
-pub struct Named;
+pub struct DefaultFactory;
 
-impl Machine for Named {}
+impl ComponentFactory for DefaultFactory {}
