@@ -2,18 +2,18 @@
 //!
 //! | array | shape | what |
 //! |---|---|---|
-//! | `nodes` | `[B, T]` | [`Node`]: parent, visits, who moves, proven bounds |
-//! | `edges` | `[B, T, 4, Ep]` | prior, visits, value sum, child of each edge, a node's four fields side by side |
-//! | `actions` | `[B, T, Ep]` | the action an edge stands for |
+//! | `nodes` | `[B, T]` | [`Node`]: parent, visits, player to move, proven bounds |
+//! | `edges` | `[B, T, 4, Ep]` | prior, visits, value sum and child of each edge; a node's four arrays are contiguous |
+//! | `actions` | `[B, T, Ep]` | the action of each edge |
 //! | `values` | `[B, T, P]` | the node's own evaluation, or its proven value |
 //! | `counts` | `[B]` | nodes in use |
 //!
-//! Ep is E rounded up to a whole number of [`LANES`]. A node's edge block starts on a cache line, so a descent touches
-//! two lines a node where E <= 8. Edges past `num_edges` have value sum -inf up to a whole number of [`LANES`], which no
-//! selection rule ever picks; an edge that is proven lost for the mover is marked in the same way ("refuted"). What lies behind
-//! them is left over from other nodes and never read.
+//! Ep is E rounded up to a multiple of [`LANES`]. A node's edge block starts on a cache line, so a descent reads two cache
+//! lines per node where E <= 8. From `num_edges` up to the next multiple of [`LANES`], edges have value sum -inf, so no
+//! selection rule picks them. An edge that is proven lost for the player to move ("refuted") is marked in the same way.
+//! Edges beyond that multiple are uninitialised and never read.
 //!
-//! A parent's index is below its child's, always.
+//! A parent's index is always below its child's.
 
 mod row;
 
@@ -25,24 +25,24 @@ pub use row::{Edges, EdgesMut, RowMut};
 
 /// The root's index in every row.
 pub const ROOT: i32 = 0;
-/// No such node: an edge that was never taken, the root's parent.
+/// The absent node: child of an edge that was never taken, parent of the root.
 pub const NO_NODE: i32 = -1;
-/// Value sum of an edge that must not be taken: padding, or proven lost.
+/// Value sum of an edge that selection must skip: padding, or proven lost.
 pub const REFUTED: f32 = f32::NEG_INFINITY;
 
-/// What a node is.
+/// The kind of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
-    /// Made in this pass; its evaluation is under way.
+    /// Added in this pass; its network evaluation is pending.
     Unevaluated = 0,
     /// A player moves.
     Decision = 1,
-    /// An outcome is dealt.
+    /// Chance draws an outcome.
     Chance = 2,
     /// The game is over.
     Terminal = 3,
-    /// A new deal begins: the standing so far is the value, nothing below.
+    /// A new deal begins. The node is a leaf whose value is the current score.
     Horizon = 4,
 }
 
@@ -52,24 +52,24 @@ pub enum Kind {
 pub struct Node {
     /// Index of the parent, [`NO_NODE`] at the root.
     pub parent: i32,
-    /// Simulations that passed through or ended here; leaves in flight count.
+    /// Simulations that passed through or ended here, those in flight included.
     pub visits: i32,
-    /// Sum of the values backed up through here, for the player who moves here.
+    /// Sum of the values backed up through here, for `player`.
     pub value_sum: f32,
-    /// The least that the game is proven to be worth here, for `player`; -1 at first.
+    /// Proven lower bound of the game's value for `player`; -1 at first.
     pub lower: f32,
-    /// The most that it can be worth, for `player`; 1 at first. Not below `lower`; proven where both are one.
+    /// Proven upper bound of the game's value for `player`; 1 at first. The value is proven when `lower == upper`.
     pub upper: f32,
     /// The parent's edge that leads here.
     pub parent_edge: u16,
     /// Edges in use.
     pub num_edges: u16,
-    /// Edges from the first root of the row to here; only differences mean something.
+    /// Edges from the row's first root to here. Subtree reuse does not renumber it, so only differences are meaningful.
     pub depth: u16,
-    /// The player who moves here (0 where nobody does).
+    /// The player to move; 0 at chance and terminal nodes.
     pub player: u8,
     kind: u8,
-    /// 1 where the bounds have changed since the parent was told.
+    /// 1 if the bounds have changed since they were last propagated to the parent.
     bounds_dirty: u8,
     padding: [u8; 3],
 }
@@ -80,7 +80,7 @@ impl Node {
         Self { parent, parent_edge, lower: -1.0, upper: 1.0, ..Self::zeroed() }
     }
 
-    /// What the node is.
+    /// The kind of the node.
     #[inline(always)]
     pub fn kind(&self) -> Kind {
         match self.kind {
@@ -92,50 +92,50 @@ impl Node {
         }
     }
 
-    /// Says what the node is.
+    /// Sets the kind of the node.
     #[inline(always)]
     pub fn set_kind(&mut self, kind: Kind) {
         self.kind = kind as u8;
     }
 
-    /// True where `values` holds the game-theoretic value.
+    /// True if the bounds meet. The tree's `values` then hold the game-theoretic value.
     #[inline(always)]
     pub fn is_proven(&self) -> bool {
         self.lower >= self.upper
     }
 
-    /// Narrows the bounds; the parent has not been told yet.
+    /// Sets the bounds and marks them dirty.
     #[inline(always)]
     pub fn set_bounds(&mut self, lower: f32, upper: f32) {
         (self.lower, self.upper, self.bounds_dirty) = (lower, upper, 1);
     }
 
-    /// True where the bounds have changed since the parent was told.
+    /// True if the bounds have changed since they were last propagated to the parent.
     #[inline(always)]
     pub fn is_bounds_dirty(&self) -> bool {
         self.bounds_dirty != 0
     }
 
-    /// The parent knows the bounds.
+    /// Marks the bounds as propagated to the parent.
     #[inline(always)]
     pub fn clear_bounds_dirty(&mut self) {
         self.bounds_dirty = 0;
     }
 
-    /// The bounds as `player` sees them, one of two whose values sum to 0.
+    /// The bounds (lower, upper) from the view of `player`, in a two-player zero-sum game.
     #[inline(always)]
     pub fn bounds_for(&self, player: u8) -> (f32, f32) {
         if player == self.player { (self.lower, self.upper) } else { (-self.upper, -self.lower) }
     }
 
-    /// Mean value backed up, for the player who moves here; 0 before the first.
+    /// Mean value backed up, for `player`; 0 before the first visit.
     #[inline(always)]
     pub fn mean(&self) -> f32 {
         if self.visits > 0 { self.value_sum / self.visits as f32 } else { 0.0 }
     }
 }
 
-/// The lengths of the axes.
+/// The sizes of the axes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TreeShape {
     /// B.
@@ -161,7 +161,7 @@ impl TreeShape {
     }
 }
 
-/// A cache line of edge fields.
+/// One cache line of edge fields.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C, align(64))]
 struct Line([u32; 16]);
@@ -191,7 +191,7 @@ impl Tree {
         }
     }
 
-    /// The lengths of the axes.
+    /// The sizes of the axes.
     pub fn shape(&self) -> TreeShape {
         self.shape
     }
@@ -239,8 +239,8 @@ impl Tree {
         }
     }
 
-    /// Copies the first nodes of row `from_row` of `from` into row `b`, all of them if they fit. Both trees have the same
-    /// edges and players; the source holds at most T nodes.
+    /// Copies all nodes of row `from_row` of `from` into row `b`. Both trees have the same E and P; the source row has at
+    /// most T nodes.
     pub fn copy_row(&mut self, b: usize, from: &Tree, from_row: usize) {
         let count = from.counts[from_row] as usize;
         let (padded, p) = (self.shape.padded(), self.shape.players);
@@ -285,9 +285,9 @@ impl<'a> Iterator for RowsMut<'a> {
     }
 }
 
-/// Bytes of nodes, edges, actions and values, as kernels have them.
+/// The raw bytes of nodes, edges, actions and values, in the layout of the kernels.
 impl Tree {
-    /// The nodes in use of row `b`.
+    /// The bytes of row `b`'s nodes in use.
     pub fn row_bytes(&self, b: usize) -> [&[u8]; 4] {
         let (at, count) = (b * self.shape.nodes, self.counts[b] as usize);
         let (padded, p) = (self.shape.padded(), self.shape.players);
@@ -300,7 +300,7 @@ impl Tree {
         ]
     }
 
-    /// The first row, to be written, which has `count` nodes from now on.
+    /// Sets row 0's node count to `count` and returns its bytes for writing.
     pub fn row_bytes_mut(&mut self, count: usize) -> [&mut [u8]; 4] {
         let (padded, p) = (self.shape.padded(), self.shape.players);
         self.counts[0] = count as u32;

@@ -1,35 +1,35 @@
-//! Carrying a value from a leaf to the root of ONE row, and proofs with it.
+//! Backup of a leaf's value and of proven bounds to the root of ONE row.
 //!
-//! Values are vectors over players and absolute; every edge adds the entry of the player who moves at its node, so nothing
-//! is flipped by depth. Every node has proven bounds of its value, as in score-bounded search (Cazenave, Saffidine 2010): a
-//! decision is worth at least the best lower bound among its children and at most the best upper bound, an edge never taken
-//! being able to be worth 1. Where the bounds meet the node is proven, as in MCTS-Solver (Winands, Bjornsson, Saito 2008): its
-//! edge then counts with its exact value, and an edge proven lost is never taken again.
+//! Values are absolute vectors over players. Each edge adds the entry of the player who moves at its node, so no sign depends
+//! on depth. Every node has proven bounds of its value, as in score-bounded search (Cazenave, Saffidine 2010): the lower bound
+//! of a decision node is the largest lower bound of its children, the upper bound the largest upper bound. An edge that was
+//! never taken has upper bound 1. A node whose bounds meet is proven, as in MCTS-Solver (Winands, Bjornsson, Saito 2008): its
+//! edge then has the exact value, and an edge proven lost is never selected again.
 
 use crate::tree::{Kind, NO_NODE, REFUTED, RowMut};
 
-/// Whether a leaf's visits were counted, and a loss laid on its path, when it was selected.
+/// Whether selection has already counted the leaf's visits and applied a virtual loss to its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VirtualLoss {
-    /// Not yet: the only leaf of its row.
+    /// No: the leaf is the only one of its row in this pass.
     None,
-    /// Yes: one of several leaves in virtual_loss.
+    /// Yes: the row has several leaves in this pass.
     Applied,
 }
 
-/// The loss laid on the path of a leaf in virtual_loss, so that other leaves of the pass look elsewhere.
+/// The loss subtracted from each edge on the path of a pending leaf, so that the next leaves of the pass take other paths.
 const VIRTUAL_LOSS: f32 = 1.0;
 
-/// The most players a game has.
+/// The most players of any game.
 pub const MAX_PLAYERS: usize = 8;
 
-/// Counts a visit and lays a virtual loss on the path to `leaf`.
+/// Counts a visit of every node on the path to `leaf` and subtracts a virtual loss from the path's decision edges.
 #[inline(always)]
 pub fn apply_virtual_loss(row: &mut RowMut<'_>, leaf: i32) {
     row.nodes[leaf as usize].visits += 1;
     let mut n = leaf;
     loop {
-        let Step { parent, edge } = up(row, n);
+        let ParentEdge { parent, edge } = parent_edge(row, n);
         if parent == NO_NODE {
             return;
         }
@@ -44,19 +44,19 @@ pub fn apply_virtual_loss(row: &mut RowMut<'_>, leaf: i32) {
     }
 }
 
-/// The way up from a node.
-struct Step {
+/// A node's parent and the parent's edge that leads to the node.
+struct ParentEdge {
     parent: i32,
     edge: usize,
 }
 
 #[inline(always)]
-fn up(row: &RowMut<'_>, n: i32) -> Step {
+fn parent_edge(row: &RowMut<'_>, n: i32) -> ParentEdge {
     let node = &row.nodes[n as usize];
-    Step { parent: node.parent, edge: usize::from(node.parent_edge) }
+    ParentEdge { parent: node.parent, edge: usize::from(node.parent_edge) }
 }
 
-/// Carries the value of `leaf` up to the root and adds it to `root_sum [P]`.
+/// Adds the value of `leaf` to every node and edge on its path to the root, and to `root_sum [P]`.
 #[inline(always)]
 pub fn backup(row: &mut RowMut<'_>, leaf: i32, virtual_loss: VirtualLoss, root_sum: &mut [f32]) {
     let players = row.shape.players;
@@ -71,13 +71,13 @@ pub fn backup(row: &mut RowMut<'_>, leaf: i32, virtual_loss: VirtualLoss, root_s
     node.value_sum += value[usize::from(node.player)];
     let mut n = leaf;
     loop {
-        let Step { parent, edge } = up(row, n);
+        let ParentEdge { parent, edge } = parent_edge(row, n);
         if parent == NO_NODE {
             break;
         }
         let child_proven = row.nodes[n as usize].is_proven();
         if child_proven {
-            // Another leaf of the pass may have proven it after this one was selected below it.
+            // Another leaf of the same pass may have proven `n` after this leaf was selected below it.
             value[..players].copy_from_slice(row.value(n));
         }
         let mover = usize::from(row.nodes[parent as usize].player);
@@ -104,8 +104,8 @@ pub fn backup(row: &mut RowMut<'_>, leaf: i32, virtual_loss: VirtualLoss, root_s
     }
 }
 
-/// Tells a decision node that the bounds of `child` behind `edge` have changed, and narrows its own. Where they meet, `value`
-/// becomes the node's proven value. Said twice, nothing more comes of it. Rare, so it is kept out of the loop.
+/// Propagates the changed bounds of `child` behind `edge` to its parent, a decision node. If the parent's bounds meet, `value`
+/// becomes its proven value. Idempotent. Not inlined, since bounds change rarely.
 #[inline(never)]
 fn propagate_bounds(
     row: &mut RowMut<'_>,
@@ -134,7 +134,7 @@ fn propagate_bounds(
     }
 }
 
-/// The most that any edge of `node` can be worth to its mover, of what it has been told.
+/// The largest upper bound of any edge of `node` for its player, counting only bounds that have been propagated to it.
 #[inline(always)]
 fn most_of_edges(row: &RowMut<'_>, node: i32) -> f32 {
     let scalars = &row.nodes[node as usize];

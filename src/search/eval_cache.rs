@@ -1,16 +1,16 @@
-//! The evaluation cache: a fixed-size table from a position to the priors of its legal edges and its values, shared by all
-//! rows and threads. No lock, no allocation after it is made.
+//! The evaluation cache: a fixed-size hash table from a position to the priors of its legal edges and its values, shared by all
+//! rows and threads. It takes no lock, and allocates only when it is made.
 //!
-//! An entry is a run of 64-bit words: a tag, the whole key (the game's canonical state), the values in seats relative to
-//! the observer, the priors. The tag is odd while somebody writes (a sequence lock, one per entry), so a torn entry is never
-//! read; it also holds the generation of the weights, so new weights empty the table at once. A key has one place: the
-//! latest evaluation there stays. Searches find the same with and without the table, since the network's answer to a
-//! position does not depend on the batch.
+//! An entry is a sequence of 64-bit words: a tag, the whole key (the game's canonical state), the values in seats relative to
+//! the observer, the priors. The tag is a sequence lock: it is odd while an entry is being written, so a torn entry is never
+//! read. It also holds the generation of the weights, so new weights invalidate all entries at once. The table is
+//! direct-mapped: a key has one slot, and a new evaluation replaces the old one. Search results are the same with and without
+//! the cache, since the network's output for a position does not depend on the batch.
 
 use crate::isa::prefetch;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
-/// The table.
+/// A direct-mapped, lock-free table of evaluations; see the module's head.
 pub struct EvalCache {
     words: Vec<AtomicU64>,
     entries: usize,
@@ -28,7 +28,7 @@ pub struct EntryShape {
     pub state_size: usize,
     /// P.
     pub players: usize,
-    /// The most legal actions.
+    /// The largest number of legal actions of a position.
     pub max_legal: usize,
 }
 
@@ -56,7 +56,7 @@ pub fn hash(key: &[u64]) -> u64 {
 }
 
 impl EvalCache {
-    /// An empty table of `entries`.
+    /// An empty table of `entries` entries.
     pub fn new(entries: usize, shape: EntryShape) -> Self {
         let (key_words, value_words, prior_words) = shape.words();
         let stride = 1 + key_words + value_words + prior_words;
@@ -71,16 +71,16 @@ impl EvalCache {
         }
     }
 
-    /// Forgets everything: the weights have changed. Nobody may be searching.
+    /// Invalidates all entries, for new weights. No search may be running.
     pub fn clear(&self) {
         self.generation.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The first word of the entry of `hash`.
+    /// Index of the first word of the entry of `hash`.
     #[inline(always)]
     fn first_word(&self, hash: u64) -> usize {
-        let place = ((u128::from(hash) * self.entries as u128) >> 64) as usize;
-        place * self.stride
+        let entry = ((u128::from(hash) * self.entries as u128) >> 64) as usize;
+        entry * self.stride
     }
 
     #[inline(always)]
@@ -88,7 +88,7 @@ impl EvalCache {
         &self.words[self.first_word(hash)..][..self.stride]
     }
 
-    /// Asks the processor to fetch what a look at `hash` reads first: it will come from far away.
+    /// Prefetches the first four cache lines of the entry of `hash`.
     #[inline(always)]
     pub fn prefetch(&self, hash: u64) {
         let first = self.first_word(hash);
@@ -97,8 +97,8 @@ impl EvalCache {
         }
     }
 
-    /// Looks a key up: `values [P]` relative to the observer and `priors [legal edges]` are written where it is there; their
-    /// content is undefined where it is not.
+    /// Looks up a key and returns true if it is present. Writes `values [P]`, relative to the observer, and `priors [legal
+    /// edges]`; their content is unspecified if the result is false.
     #[inline(always)]
     pub fn get(&self, hash: u64, key: &[u64], values: &mut [f32], priors: &mut [f32]) -> bool {
         let entry = self.entry(hash);
@@ -117,16 +117,16 @@ impl EvalCache {
         entry[0].load(Ordering::Relaxed) == tag
     }
 
-    /// Stores an evaluation over whatever was in its place; gives way to another writer of the same place.
+    /// Stores an evaluation, replacing the entry in its slot. Does nothing while another thread writes the same slot.
     #[inline(always)]
     pub fn put(&self, hash: u64, key: &[u64], values: &[f32], priors: &[f32]) {
         let entry = self.entry(hash);
         let tag = entry[0].load(Ordering::Relaxed);
         let count = tag & 0xFFFF_FFFE;
         let writing = count | 1;
-        let mine = tag & 1 == 0
+        let locked = tag & 1 == 0
             && entry[0].compare_exchange(tag, writing, Ordering::Acquire, Ordering::Relaxed).is_ok();
-        if !mine {
+        if !locked {
             return;
         }
         fence(Ordering::Release);
@@ -168,7 +168,7 @@ mod tests {
     const SHAPE: EntryShape = EntryShape { state_size: 12, players: 3, max_legal: 5 };
 
     #[test]
-    fn what_is_put_is_found_until_the_weights_change() {
+    fn an_entry_is_found_until_the_cache_is_cleared() {
         let cache = EvalCache::new(97, SHAPE);
         let key = [7, 9];
         let h = hash(&key);

@@ -1,9 +1,9 @@
-//! Writing the network's answer into ONE new node.
+//! Writing the network's output into ONE new node.
 
 use crate::lanes::{F8, LANES, Simd};
 use crate::tree::{Kind, RowMut};
 
-/// ShardQueue seats relative to the observer into players: `relative [P]` -> `absolute [P]`.
+/// Converts values in seats relative to the observer to values per player: `relative [P]` -> `absolute [P]`.
 #[inline(always)]
 pub fn seat_values(relative: &[f32], observer: u8, absolute: &mut [f32]) {
     let p = relative.len();
@@ -13,10 +13,10 @@ pub fn seat_values(relative: &[f32], observer: u8, absolute: &mut [f32]) {
     }
 }
 
-/// Gives node `n`, whose edges and actions are there, its priors (softmax of the logits over legal edges) and its value.
+/// Sets the priors (softmax of the logits over legal edges) and the value of node `n`, whose edges and actions are set.
 ///
 /// # Shapes
-/// `logits [A]`, `values [P]` in seats relative to the player who moves at `n`.
+/// `logits [A]`, `values [P]` in seats relative to the player to move at `n`.
 #[inline(always)]
 pub fn expand<S: Simd>(row: &mut RowMut<'_>, n: i32, logits: &[f32], values: &[f32]) {
     let node = row.nodes[n as usize];
@@ -24,14 +24,14 @@ pub fn expand<S: Simd>(row: &mut RowMut<'_>, n: i32, logits: &[f32], values: &[f
     seat_values(values, node.player, row.value_mut(n));
     let prior = gather(row, n, logits, num_edges);
     match <&mut [f32; LANES]>::try_from(&mut *prior) {
-        // A length that the compiler knows.
+        // One vector: its length is a compile-time constant.
         Ok(group) => softmax::<S>(group),
         Err(_) => softmax::<S>(prior),
     }
     row.nodes[n as usize].set_kind(Kind::Decision);
 }
 
-/// ShardQueue logits `[Ep]` into probabilities in place, as [`crate::math::softmax`] does.
+/// Softmax of `logits [Ep]` in place, to the bit as [`crate::math::softmax`].
 #[inline(always)]
 fn softmax<S: Simd>(logits: &mut [f32]) {
     let prior = logits.as_chunks_mut::<LANES>().0;
@@ -49,8 +49,7 @@ fn softmax<S: Simd>(logits: &mut [f32]) {
     }
 }
 
-/// Writes the logits of node `n`'s edges in place of its priors, and -inf, whose softmax is 0, up to a whole group of lanes. What
-/// lies behind stays 0.
+/// Writes the logits of node `n`'s edges to its priors, padded with -inf (whose softmax is 0) to a multiple of [`LANES`].
 #[inline(always)]
 fn gather<'a>(row: &'a mut RowMut<'_>, n: i32, logits: &[f32], num_edges: usize) -> &'a mut [f32] {
     let (actions, prior) = row.actions_and_priors(n);

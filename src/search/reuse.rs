@@ -1,34 +1,33 @@
-//! Keeping the played subtree of ONE row: a stable compaction in place.
+//! Subtree reuse in ONE row: a stable in-place compaction.
 
 use crate::tree::{NO_NODE, ROOT, RowMut};
 
-/// Work space of [`keep_subtree`], `[T]` each, made once.
+/// Workspace of [`keep_subtree`], `[T]` per array, allocated once.
 #[derive(Clone, Debug, Default)]
 pub struct ReuseScratch {
     /// New index of each node, or [`NO_NODE`].
     target: Vec<i32>,
-    /// Visits of the subtree's nodes, for finding the threshold.
+    /// Visits of the subtree's nodes, from which the visit threshold is found.
     visits: Vec<i32>,
     /// Nodes in use before the last compaction.
     count: usize,
 }
 
 impl ReuseScratch {
-    /// Where the last compaction put each node that was in use before it; [`NO_NODE`] for those dropped. Targets are never
-    /// above their sources.
+    /// The new index of each node of the last compaction, [`NO_NODE`] for dropped nodes. A new index never exceeds the old.
     pub fn targets(&self) -> &[i32] {
         &self.target[..self.count]
     }
 
-    /// Work space for rows of `nodes` nodes.
+    /// Workspace for rows of T = `nodes`.
     pub fn new(nodes: usize) -> Self {
         Self { target: vec![NO_NODE; nodes], visits: Vec::with_capacity(nodes), count: 0 }
     }
 }
 
-/// Makes the child behind root edge `edge` the new root and drops everything outside its subtree. Where the subtree has
-/// more than `limit` nodes, the most visited stay (then the lowest index): that set is closed under parents. Returns false,
-/// with the row unchanged, where the edge has no child.
+/// Makes the child behind root edge `edge` the new root and drops all nodes outside its subtree. If the subtree has more than
+/// `limit` nodes, the most visited ones stay (ties: lower index first); this set is closed under parents. Returns false and
+/// leaves the row unchanged if the edge has no child.
 pub fn keep_subtree(row: &mut RowMut<'_>, edge: usize, limit: usize, scratch: &mut ReuseScratch) -> bool {
     let child = row.edges(ROOT).child[edge];
     if child == NO_NODE || limit == 0 {
@@ -53,7 +52,7 @@ pub fn keep_most_visited(row: &mut RowMut<'_>, limit: usize, scratch: &mut Reuse
     compact(row, 0, count, &scratch.target);
 }
 
-/// Numbers the nodes below `top` (itself included) in index order.
+/// Assigns new indices, in index order, to `top` and all its descendants.
 fn mark_subtree(row: &RowMut<'_>, top: i32, count: usize, scratch: &mut ReuseScratch) {
     let top = top as usize;
     scratch.count = count;
@@ -68,7 +67,7 @@ fn mark_subtree(row: &RowMut<'_>, top: i32, count: usize, scratch: &mut ReuseScr
     }
 }
 
-/// Renumbers so that only the `limit` most visited of the marked nodes remain.
+/// Renumbers the marked nodes so that only the `limit` most visited remain.
 fn trim(row: &RowMut<'_>, count: usize, limit: usize, scratch: &mut ReuseScratch) {
     let place = scratch.visits.len() - limit;
     let (_, &mut threshold, above) = scratch.visits.select_nth_unstable(place);

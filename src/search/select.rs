@@ -1,10 +1,10 @@
-//! Choosing edges on the way down ONE row. Pure functions on a row's arrays.
+//! Selection of edges in ONE row. Pure functions on a row's arrays.
 //!
 //! PUCT: AlphaZero (Silver et al. 2018), Q + C(s) P sqrt(N) / (1 + n) with C(s) = ln((1 + N + c_base) / c_base) + c_init,
-//! where N counts the node's own evaluation too. Gumbel: Danihelka et al. 2022, sequential halving at the root (section 3)
-//! and the deterministic rule of equation 14 below it, with completed Q (equation 10) and the mixed value (appendix D,
-//! equation 33). Ties go to the lowest edge. Everything is `inline(always)` so that it is compiled for the caller's
-//! instruction set.
+//! where N includes the node's own evaluation. Gumbel: Danihelka et al. 2022, sequential halving at the root (section 3) and
+//! the deterministic rule of equation 14 below it, with completed Q (equation 10) and the mixed value (appendix D, equation
+//! 33). Ties go to the lowest edge. All functions are `inline(always)`, so that they are compiled for the caller's instruction
+//! set.
 
 use super::{Rule, SearchParams};
 use crate::config::{ChanceRule, Fpu};
@@ -12,54 +12,54 @@ use crate::lanes::{Best, F8, I8, LANES, Simd};
 use crate::math;
 use crate::tree::{Edges, Kind, REFUTED, ROOT, RowMut};
 
-/// What selection at the root knows beside the tree. All slices are `[Ep]`.
+/// The root's arrays outside the tree that selection reads. All slices are `[Ep]`.
 #[derive(Clone, Copy, Debug)]
 pub struct RootView<'a> {
-    /// PUCT: a Dirichlet draw; Gumbel: a Gumbel number for each edge (0 without noise).
+    /// PUCT: a Dirichlet draw; Gumbel: one Gumbel variate per edge; 0 without noise.
     pub noise: &'a [f32],
-    /// PUCT: share of the noise in the priors; 0 without noise.
+    /// PUCT: weight of the noise in the priors; 0 without noise.
     pub dirichlet_epsilon: f32,
     /// Visits of each edge when the ply began.
     pub base_visits: &'a [i32],
-    /// Gumbel: new visits of the edges that are considered by the next simulation.
+    /// Gumbel: new visits that an edge must have to be considered by the next simulation.
     pub considered_visits: i32,
 }
 
-/// A slice `[Ep]` as whole groups of lanes.
+/// A slice `[Ep]` as SIMD vectors.
 #[inline(always)]
 fn lanes<T>(slice: &[T]) -> &[[T; LANES]] {
     slice.as_chunks().0
 }
 
-/// Prior, visits and value sum of each group of edges.
+/// Prior, visits and value sum of the edges, one SIMD vector of each at a time.
 #[inline(always)]
-fn groups<S: Simd>(edges: &Edges<'_>) -> impl Iterator<Item = (F8<S>, I8<S>, F8<S>)> {
+fn vectors<S: Simd>(edges: &Edges<'_>) -> impl Iterator<Item = (F8<S>, I8<S>, F8<S>)> {
     let fields = lanes(edges.prior).iter().zip(lanes(edges.visits)).zip(lanes(edges.value_sum));
     fields.map(|((&p, &n), &w)| (F8::of(p), I8::of(n), F8::of(w)))
 }
 
-/// Q of edges: the mean of their values, `unvisited` where they have none; -inf where they are refuted.
+/// Q of edges: the mean value, `unvisited` for edges without visits, -inf for refuted edges.
 #[inline(always)]
 fn q<S: Simd>(visits: I8<S>, value_sum: F8<S>, unvisited: f32) -> F8<S> {
     let taken = value_sum / visits.max(I8::all(1)).floats();
     visits.where_positive(taken, F8::all(unvisited) + value_sum)
 }
 
-/// What selection makes of one node.
+/// How a descent continues at one node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// On through this edge.
+    /// Through this edge.
     Edge(usize),
-    /// The descent ends here: the value is known, since the game is over, proven, or at a horizon.
+    /// It ends here: the node's value is known (terminal, proven, or a horizon).
     End,
-    /// The node is being evaluated for another simulation of the same pass.
+    /// It is abandoned: the node's evaluation is pending for another simulation of the same pass.
     Collision,
 }
 
-/// The edge that a descent takes at `node`.
+/// Selects the edge that a descent takes at `node`.
 ///
-/// `root` is what the root has beside the tree, where `node` is that. `scratch` is `[Ep]`. `chance_draw` gives a uniform number in
-/// [0, 1) for a chance node that is sampled.
+/// `root` is given if `node` is the root. `scratch` is `[Ep]`. `chance_draw` returns a uniform number in [0, 1) for a sampled
+/// chance node.
 #[inline(always)]
 pub fn choose_edge<S: Simd>(
     row: &RowMut<'_>,
@@ -101,25 +101,25 @@ fn root_edge<S: Simd>(
     }
 }
 
-/// AlphaZero's exploration rate times sqrt(N).
+/// AlphaZero's exploration factor at a node with N = `visits`: C(s) sqrt(N).
 #[inline(always)]
 pub fn exploration(params: &SearchParams, visits: i32) -> f32 {
     let n = visits as f32;
     (math::ln((1.0 + n + params.c_base) / params.c_base) + params.c_init) * n.sqrt()
 }
 
-/// [`exploration`] of small numbers of visits, worked out beforehand.
+/// Precomputed [`exploration`] for small visit counts.
 #[derive(Clone, Debug)]
 pub struct PuctTable(Vec<f32>);
 
 impl PuctTable {
-    /// The most that are kept: 16 KiB.
-    const MOST: usize = 4096;
+    /// The most entries: 16 KiB.
+    const MAX_ENTRIES: usize = 4096;
 
-    /// For trees of `nodes` nodes; empty where the rule does not ask.
+    /// The table for trees of T = `nodes`; empty unless the rule is PUCT.
     pub fn new(params: &SearchParams, nodes: usize) -> Self {
-        let kept = if params.rule == Rule::Puct { (nodes + 1).min(Self::MOST) } else { 0 };
-        Self((0..kept as i32).map(|visits| exploration(params, visits)).collect())
+        let entries = if params.rule == Rule::Puct { (nodes + 1).min(Self::MAX_ENTRIES) } else { 0 };
+        Self((0..entries as i32).map(|visits| exploration(params, visits)).collect())
     }
 
     #[inline(always)]
@@ -137,7 +137,7 @@ fn first_play_urgency<S: Simd>(row: &RowMut<'_>, node: i32, params: &SearchParam
         Fpu::Parent => scalars.mean(),
         Fpu::Reduced => {
             let mut mass = F8::<S>::all(0.0);
-            for (p, n, _) in groups(&row.used_edges(node)) {
+            for (p, n, _) in vectors(&row.used_edges(node)) {
                 mass = mass + n.where_positive(p, F8::all(0.0));
             }
             (scalars.mean() - params.fpu_reduction * mass.sum().sqrt()).max(-1.0)
@@ -145,7 +145,7 @@ fn first_play_urgency<S: Simd>(row: &RowMut<'_>, node: i32, params: &SearchParam
     }
 }
 
-/// The edge that PUCT takes at a decision node; `root` where noise is mixed into the priors.
+/// The edge that PUCT selects at a decision node. `root` is given if its noise is to be mixed into the priors.
 #[inline(always)]
 fn puct_edge<S: Simd>(
     row: &RowMut<'_>,
@@ -156,18 +156,18 @@ fn puct_edge<S: Simd>(
 ) -> usize {
     let rate = puct_table.at(params, row.nodes[node as usize].visits);
     let unvisited = first_play_urgency::<S>(row, node, params);
-    match row.only_group(node) {
+    match row.single_vector(node) {
         Some(edges) => argmax_puct::<S>(&edges, rate, unvisited, root),
         None => argmax_puct::<S>(&row.used_edges(node), rate, unvisited, root),
     }
 }
 
-/// [`puct_edge`] at a node with this exploration rate and Q of edges never taken.
+/// The argmax of the PUCT score, given C(s) sqrt(N) as `rate` and the Q of edges without visits.
 #[inline(always)]
 fn argmax_puct<S: Simd>(edges: &Edges<'_>, rate: f32, unvisited: f32, root: Option<&RootView<'_>>) -> usize {
     let rate = F8::<S>::all(rate);
     let mut best = Best::default();
-    for (group, (mut p, n, w)) in groups(edges).enumerate() {
+    for (group, (mut p, n, w)) in vectors(edges).enumerate() {
         if let Some(root) = root {
             let share = root.dirichlet_epsilon;
             p = F8::all(1.0 - share) * p + F8::all(share) * F8::of(lanes(root.noise)[group]);
@@ -181,28 +181,28 @@ fn argmax_puct<S: Simd>(edges: &Edges<'_>, rate: f32, unvisited: f32, root: Opti
     best.place().unwrap_or(0)
 }
 
-/// Completed Q and the improved policy of one decision node (equations 10, 11 and 33), to be reused by the caller.
+/// Completed Q and the improved policy of one decision node (equations 10, 11 and 33).
 #[derive(Clone, Copy, Debug)]
 pub struct CompletedQ {
     /// Sum of the edges' visits.
     pub visits: f32,
-    /// The factor of Q in the monotone transformation.
+    /// The factor of Q in sigma.
     pub scale: f32,
-    /// The mixed value that stands in for the Q of edges never taken.
+    /// The mixed value, used as the Q of edges without visits.
     pub mixed: f32,
 }
 
-/// What stands in for a scale of 0.
-const LEAST_SCALE: f32 = 1e-30;
+/// The smallest scale. It is positive, so that scale times -inf stays -inf.
+const MIN_SCALE: f32 = 1e-30;
 
 impl CompletedQ {
-    /// Sums over the node's edges.
+    /// Computes the completed Q of a node from its edges and its own evaluation.
     #[inline(always)]
     pub fn of<S: Simd>(edges: &Edges<'_>, own_value: f32, params: &SearchParams) -> Self {
         let zero = F8::<S>::all(0.0);
         let (mut mass, mut weighted) = (zero, zero);
         let (mut sum, mut most) = (I8::all(0), I8::all(0));
-        for (p, n, w) in groups(edges) {
+        for (p, n, w) in vectors(edges) {
             let mean = q(n, w, 0.0).max(F8::all(-1.0));
             mass = mass + n.where_positive(p, zero);
             weighted = weighted + n.where_positive(p * mean, zero);
@@ -214,13 +214,12 @@ impl CompletedQ {
         let mean = if mass > 0.0 { weighted.sum() / mass } else { own_value };
         Self {
             visits,
-            // Never 0: a refuted edge's -inf must stay what it is.
-            scale: ((params.c_visit + most) * params.c_scale * 0.5).max(LEAST_SCALE),
+            scale: ((params.c_visit + most) * params.c_scale * 0.5).max(MIN_SCALE),
             mixed: (own_value + visits * mean) / (1.0 + visits),
         }
     }
 
-    /// The transformed completed Q of edges; -inf where they are refuted.
+    /// sigma of the completed Q of edges; -inf for refuted edges.
     #[inline(always)]
     fn sigma<S: Simd>(&self, visits: I8<S>, value_sum: F8<S>) -> F8<S> {
         F8::all(self.scale) * q(visits, value_sum, self.mixed)
@@ -231,7 +230,7 @@ impl CompletedQ {
     pub fn weights<S: Simd>(&self, edges: &Edges<'_>, out: &mut [f32]) -> f32 {
         let out = out.as_chunks_mut::<LANES>().0;
         let mut most = F8::<S>::all(f32::NEG_INFINITY);
-        for ((_, n, w), out) in groups(edges).zip(out.iter_mut()) {
+        for ((_, n, w), out) in vectors(edges).zip(out.iter_mut()) {
             let sigma = self.sigma(n, w);
             *out = sigma.0;
             most = most.max(sigma);
@@ -247,29 +246,29 @@ impl CompletedQ {
     }
 }
 
-/// The edge that Gumbel search takes below the root: argmax of the improved policy less the share of visits (eq. 14).
+/// The edge that Gumbel search selects below the root: argmax of pi'(a) - N(a) / (1 + sum N), equation 14.
 #[inline(always)]
 fn gumbel_edge<S: Simd>(row: &RowMut<'_>, node: i32, params: &SearchParams, scratch: &mut [f32]) -> usize {
     let own = row.value(node)[usize::from(row.nodes[node as usize].player)];
-    match row.only_group(node) {
-        // With a length that the compiler knows all of it stays in registers.
-        Some(edges) => improved_edge::<S>(&edges, own, params, &mut [0.0; LANES]),
-        None => improved_edge::<S>(&row.used_edges(node), own, params, scratch),
+    match row.single_vector(node) {
+        // One vector: its length is a compile-time constant, so all values stay in registers.
+        Some(edges) => argmax_improved::<S>(&edges, own, params, &mut [0.0; LANES]),
+        None => argmax_improved::<S>(&row.used_edges(node), own, params, scratch),
     }
 }
 
-/// [`gumbel_edge`] at a node whose own evaluation is `own` for its mover.
+/// [`gumbel_edge`] of these edges, at a node whose own evaluation for the player to move is `own`.
 #[inline(always)]
-fn improved_edge<S: Simd>(edges: &Edges<'_>, own: f32, params: &SearchParams, scratch: &mut [f32]) -> usize {
+fn argmax_improved<S: Simd>(edges: &Edges<'_>, own: f32, params: &SearchParams, scratch: &mut [f32]) -> usize {
     let improved = CompletedQ::of::<S>(edges, own, params);
     let total = improved.weights::<S>(edges, scratch);
-    // Where only edges of prior 0 are left, the least visited one is taken.
+    // If all edges that are not refuted have prior 0, the least visited one is taken.
     let inverse = F8::<S>::all(if total > 0.0 { 1.0 / total } else { 0.0 });
     let share = F8::all(1.0 / (1.0 + improved.visits));
-    let refused = F8::all(REFUTED);
+    let refuted = F8::all(REFUTED);
     let mut best = Best::default();
-    for (group, ((_, n, w), &pi)) in groups(edges).zip(lanes(scratch)).enumerate() {
-        let score = w.where_equal(REFUTED, refused, F8::of(pi) * inverse - n.floats() * share);
+    for (group, ((_, n, w), &pi)) in vectors(edges).zip(lanes(scratch)).enumerate() {
+        let score = w.where_equal(REFUTED, refuted, F8::of(pi) * inverse - n.floats() * share);
         if edges.prior.len() == LANES {
             return Best::of(score).unwrap_or(0);
         }
@@ -278,7 +277,7 @@ fn improved_edge<S: Simd>(edges: &Edges<'_>, own: f32, params: &SearchParams, sc
     best.place().unwrap_or(0)
 }
 
-/// Writes g + logit + sigma of every root edge in use to `out [Ep]`; -inf where it is refuted or no edge.
+/// Writes g + logit + sigma of every root edge in use to `out [Ep]`; -inf for refuted edges and padding.
 #[inline(always)]
 pub fn gumbel_scores<S: Simd>(row: &RowMut<'_>, root: &RootView<'_>, params: &SearchParams, out: &mut [f32]) {
     let own = row.value(ROOT)[usize::from(row.nodes[ROOT as usize].player)];
@@ -286,13 +285,13 @@ pub fn gumbel_scores<S: Simd>(row: &RowMut<'_>, root: &RootView<'_>, params: &Se
     let improved = CompletedQ::of::<S>(&edges, own, params);
     let noise = lanes(root.noise);
     let out = out.as_chunks_mut::<LANES>().0;
-    for (((p, n, w), &g), out) in groups::<S>(&edges).zip(noise).zip(out) {
+    for (((p, n, w), &g), out) in vectors::<S>(&edges).zip(noise).zip(out) {
         *out = (F8::of(g) + p.ln() + improved.sigma(n, w)).0;
     }
 }
 
-/// The edge that sequential halving takes: among those with the scheduled number of new visits, the best score. Where none
-/// has it (edges refuted since the schedule was made), the best score of all.
+/// The edge that sequential halving selects: the best score among the edges with the scheduled number of new visits. If there
+/// is none (edges were refuted after the ply began), the best score of all edges.
 #[inline(always)]
 fn gumbel_root_edge<S: Simd>(
     row: &RowMut<'_>,
@@ -314,7 +313,7 @@ fn gumbel_root_edge<S: Simd>(
     scheduled.place().or_else(|| any.place()).unwrap_or(0)
 }
 
-/// The outcome that a descent follows at a chance node.
+/// The outcome that a descent takes at a chance node.
 #[inline(always)]
 fn chance_edge<S: Simd>(
     row: &RowMut<'_>,
@@ -328,7 +327,7 @@ fn chance_edge<S: Simd>(
         ChanceRule::Stratified => {
             let total = F8::<S>::all((row.nodes[node as usize].visits + 1) as f32);
             let mut best = Best::default();
-            for (group, (p, n, w)) in groups(&edges).enumerate() {
+            for (group, (p, n, w)) in vectors(&edges).enumerate() {
                 best.offer(group, p * total - n.floats() + w);
             }
             best.place().unwrap_or(0)

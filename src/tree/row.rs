@@ -1,16 +1,16 @@
-//! One row of a tree: its nodes, their edges, and how the processor is told what will be read of them.
+//! One row of a tree: its nodes, their edges, and prefetches of both.
 
 use super::{NO_NODE, Node, REFUTED, ROOT, TreeShape};
 use crate::isa::prefetch;
 use crate::lanes::LANES;
 use std::ops::Range;
 
-/// Words of a cache line.
+/// 32-bit words of a cache line.
 const LINE: usize = 16;
 
 /// One row of a [`super::Tree`].
 pub struct RowMut<'a> {
-    /// The lengths of the axes.
+    /// The sizes of the axes.
     pub shape: TreeShape,
     /// `[T]`
     pub nodes: &'a mut [Node],
@@ -28,18 +28,18 @@ pub struct RowMut<'a> {
 /// One node's edges. All slices are `[Ep]`.
 #[derive(Clone, Copy)]
 pub struct Edges<'a> {
-    /// Probability of each edge: the network's prior, or the chance of the outcome.
+    /// Probability of each edge: the network's prior, or the probability of the chance outcome.
     pub prior: &'a [f32],
-    /// Simulations that took the edge; leaves in flight count.
+    /// Simulations that took the edge, those in flight included.
     pub visits: &'a [i32],
-    /// Sum of values for the player who moves at the node; [`REFUTED`] where the edge must not be taken.
+    /// Sum of values for the player to move at the node; [`REFUTED`] for an edge that selection must skip.
     pub value_sum: &'a [f32],
     /// Index of the child, or [`NO_NODE`].
     pub child: &'a [i32],
 }
 
 impl Edges<'_> {
-    /// The first `count`.
+    /// The first `count` edges.
     #[inline(always)]
     fn first(self, count: usize) -> Self {
         Self {
@@ -51,7 +51,7 @@ impl Edges<'_> {
     }
 }
 
-/// One node's edges, to be written. All slices are `[Ep]`.
+/// One node's edges, mutable. All slices are `[Ep]`.
 pub struct EdgesMut<'a> {
     /// See [`Edges::prior`].
     pub prior: &'a mut [f32],
@@ -64,7 +64,7 @@ pub struct EdgesMut<'a> {
 }
 
 impl EdgesMut<'_> {
-    /// Those of places `range`.
+    /// The edges in `range`.
     #[inline(always)]
     fn within(self, range: Range<usize>) -> Self {
         Self {
@@ -75,7 +75,7 @@ impl EdgesMut<'_> {
         }
     }
 
-    /// The first `num_edges` are open, never taken; the others must not be.
+    /// Resets all edges to unvisited; those from `num_edges` on become [`REFUTED`] padding.
     #[inline(always)]
     fn open(self, num_edges: usize) {
         self.prior.fill(0.0);
@@ -116,19 +116,19 @@ impl RowMut<'_> {
         self.edges[(n as usize * 4 + 3) * self.padded + edge] as i32
     }
 
-    /// The edges of node `n` up to the group of lanes that has the last one in use. What lies behind them means nothing.
+    /// The edges of node `n` in use, padded to a multiple of [`LANES`].
     #[inline(always)]
     pub fn used_edges(&self, n: i32) -> Edges<'_> {
         self.edges(n).first(self.used(n))
     }
 
-    /// Edges of node `n` in use, rounded up to a whole group of lanes.
+    /// Number of edges of node `n` in use, rounded up to a multiple of [`LANES`].
     #[inline(always)]
     fn used(&self, n: i32) -> usize {
         usize::from(self.nodes[n as usize].num_edges).next_multiple_of(LANES)
     }
 
-    /// The edges of node `n`, to be written.
+    /// The edges of node `n`, mutable.
     #[inline(always)]
     pub fn edges_mut(&mut self, n: i32) -> EdgesMut<'_> {
         let ep = self.padded;
@@ -144,7 +144,7 @@ impl RowMut<'_> {
         }
     }
 
-    /// Visits and value sum of `edge` of node `n`, to be written.
+    /// Visits and value sum of `edge` of node `n`, mutable.
     #[inline(always)]
     pub fn edge_mut(&mut self, n: i32, edge: usize) -> (&mut i32, &mut f32) {
         let ep = self.padded;
@@ -153,9 +153,9 @@ impl RowMut<'_> {
         (bytemuck::cast_mut(&mut visits[edge]), bytemuck::cast_mut(&mut value_sum[edge]))
     }
 
-    /// The edges of node `n` where they are a single group of lanes, with a length that the compiler knows.
+    /// The edges of node `n` if Ep is [`LANES`], as slices whose length is a compile-time constant after inlining.
     #[inline(always)]
-    pub fn only_group(&self, n: i32) -> Option<Edges<'_>> {
+    pub fn single_vector(&self, n: i32) -> Option<Edges<'_>> {
         if self.padded != LANES {
             return None;
         }
@@ -169,9 +169,9 @@ impl RowMut<'_> {
         })
     }
 
-    /// The same, to be written.
+    /// [`Self::single_vector`], mutable.
     #[inline(always)]
-    fn only_group_mut(&mut self, n: i32) -> Option<EdgesMut<'_>> {
+    fn single_vector_mut(&mut self, n: i32) -> Option<EdgesMut<'_>> {
         if self.padded != LANES {
             return None;
         }
@@ -191,13 +191,13 @@ impl RowMut<'_> {
         &self.actions[n as usize * self.padded..][..self.padded]
     }
 
-    /// The actions of node `n`'s edges, to be written. `[Ep]`
+    /// The actions of node `n`'s edges, mutable. `[Ep]`
     #[inline(always)]
     pub fn actions_mut(&mut self, n: i32) -> &mut [u16] {
         &mut self.actions[n as usize * self.padded..][..self.padded]
     }
 
-    /// The actions of node `n` and, to be written, its priors. `[Ep]` each
+    /// The actions of node `n` and its priors, mutable. `[Ep]` each
     #[inline(always)]
     pub fn actions_and_priors(&mut self, n: i32) -> (&[u16], &mut [f32]) {
         let (at, ep) = (n as usize, self.padded);
@@ -205,14 +205,14 @@ impl RowMut<'_> {
         (&self.actions[at * ep..][..ep], bytemuck::cast_slice_mut(prior))
     }
 
-    /// Asks the processor to fetch what a descent reads of node `n`: its scalars and the prior, visits and value sum of about
-    /// `num_edges` edges, as many as its parent has, since its own number comes from far away too.
+    /// Prefetches what a descent reads of node `n`: its scalars and the prior, visits and value sum of `num_edges` edges. The
+    /// caller passes the parent's edge count as an estimate, since the node's own count is not in cache yet.
     #[inline(always)]
     pub fn prefetch(&self, n: i32, num_edges: usize) {
         let (at, ep) = (n as usize, self.padded);
         let block = at * 4 * ep;
         if ep == LANES {
-            // All four fields in two lines.
+            // The four fields fill two cache lines.
             prefetch(self.edges, block);
             prefetch(self.edges, block + LINE);
         } else {
@@ -225,8 +225,7 @@ impl RowMut<'_> {
         self.prefetch_scalars(n);
     }
 
-    /// Asks the processor to fetch what is written of node `n` when it is made, and when it is expanded: its scalars and the
-    /// first priors.
+    /// Prefetches what creating and expanding node `n` writes: its scalars and the first cache lines of its edge block.
     #[inline(always)]
     pub fn prefetch_new(&self, n: i32) {
         let block = n as usize * 4 * self.padded;
@@ -241,7 +240,7 @@ impl RowMut<'_> {
         prefetch(self.values, n as usize * self.shape.players);
     }
 
-    /// Asks the processor to fetch what carrying a value up from node `n` to its parent reads and writes. Returns the parent.
+    /// Prefetches what backup reads and writes on the step from node `n` to its parent. Returns the parent.
     #[inline(always)]
     pub fn prefetch_parent(&self, n: i32) -> i32 {
         let Node { parent, parent_edge, .. } = self.nodes[n as usize];
@@ -254,13 +253,13 @@ impl RowMut<'_> {
         parent
     }
 
-    /// Asks the processor to fetch the actions of node `n`.
+    /// Prefetches the actions of node `n`.
     #[inline(always)]
     pub fn prefetch_actions(&self, n: i32) {
         prefetch(self.actions, n as usize * self.padded);
     }
 
-    /// Asks the processor to fetch what making a child of `parent` reads and writes.
+    /// Prefetches what adding a child to `parent` reads and writes.
     #[inline(always)]
     pub fn prefetch_child(&self, parent: i32) {
         prefetch(self.actions, parent as usize * self.padded);
@@ -268,7 +267,7 @@ impl RowMut<'_> {
         self.prefetch_new(*self.count as i32);
     }
 
-    /// What the mover at `node` is proven to get at least, and can get at most, through `edge`.
+    /// Proven bounds (lower, upper) of `edge` for the player to move at `node`.
     #[inline(always)]
     pub fn edge_bounds(&self, node: i32, edge: usize) -> (f32, f32) {
         let edges = self.edges(node);
@@ -286,34 +285,34 @@ impl RowMut<'_> {
         &self.values[n as usize * p..][..p]
     }
 
-    /// The evaluation of node `n`, to be written. `[P]`
+    /// The evaluation of node `n`, mutable. `[P]`
     #[inline(always)]
     pub fn value_mut(&mut self, n: i32) -> &mut [f32] {
         let p = self.shape.players;
         &mut self.values[n as usize * p..][..p]
     }
 
-    /// Gives node `n` the evaluation of the node `from`.
+    /// Copies the evaluation of node `from` to node `n`.
     #[inline(always)]
     pub fn inherit_value(&mut self, n: i32, from: i32) {
         let (to, from, p) = (n as usize, from as usize, self.shape.players);
         self.values.copy_within(from * p..(from + 1) * p, to * p);
     }
 
-    /// True where no further node fits.
+    /// True if all T nodes are in use.
     #[inline(always)]
     pub fn is_full(&self) -> bool {
         *self.count as usize >= self.nodes.len()
     }
 
-    /// Empties the row and makes its root, of no kind yet.
+    /// Resets the row to a single unevaluated root and returns its index.
     pub fn set_root(&mut self) -> i32 {
         *self.count = 1;
         self.nodes[0] = Node::new(NO_NODE, 0);
         ROOT
     }
 
-    /// Makes the child of `parent` through `edge`. The row must not be full.
+    /// Adds the child of `parent` behind `edge` and returns its index. The row must not be full.
     #[inline(always)]
     pub fn add(&mut self, parent: i32, edge: usize) -> i32 {
         let child = *self.count as i32;
@@ -324,12 +323,12 @@ impl RowMut<'_> {
         child
     }
 
-    /// Gives node `n` its edges: `num_edges` open ones, never taken, and closed ones up to a whole group of lanes; actions and
-    /// priors are the caller's to write.
+    /// Resets node `n` to `num_edges` unvisited edges, padded with [`REFUTED`] to a multiple of [`LANES`]. The caller writes
+    /// actions and priors.
     #[inline(always)]
     pub fn open_edges(&mut self, n: i32, num_edges: usize) {
         self.nodes[n as usize].num_edges = num_edges as u16;
-        match self.only_group_mut(n) {
+        match self.single_vector_mut(n) {
             Some(edges) => edges.open(num_edges),
             None => {
                 let used = self.used(n);
@@ -338,7 +337,7 @@ impl RowMut<'_> {
         }
     }
 
-    /// Closes the edges of all nodes that are not in use, whatever was left there: rows with the same tree have the same bytes.
+    /// Overwrites the uninitialised edges of all nodes with padding, so that equal trees have equal bytes.
     pub fn close_unused(&mut self) {
         for n in 0..*self.count as i32 {
             let unused = self.used(n)..self.padded;
