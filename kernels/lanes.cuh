@@ -1,4 +1,4 @@
-// Twin of src/lanes.rs for the 32 threads of a warp: sums, maxima and the best place over a node's edges, each in the order of
+// Twin of src/simd.rs for the 32 threads of a warp: sums, maxima and the best place over a node's edges, each in the order of
 // Rust, so that results are equal to the bit.
 //
 // Edge e belongs to slice e / 32 and lane e % 32. Where a node has at most 8 or 16 edges, lanes repeat: lane l holds what lane
@@ -21,7 +21,7 @@ namespace search {
 
 constexpr int WARP = 32;
 constexpr u32 ALL_LANES = 0xFFFFFFFFu;
-// Partial sums of a sum over edges, as in src/lanes.rs.
+// Partial sums of a sum over edges, as in src/simd.rs.
 constexpr int LANES = 8;
 // Ep: E rounded up to a whole number of partial sums.
 constexpr int PADDED = (VZ_TREE_EDGES + LANES - 1) / LANES * LANES;

@@ -44,7 +44,7 @@ pub mod files; // files that are whole or absent
 pub mod config; // what was typed -> a checked, resolved configuration
 pub mod math; // exp, ln, pow: the same bits on every backend
 pub mod isa; // which vector instructions the machine has
-pub mod lanes; // eight numbers side by side
+pub mod simd; // eight numbers in one vector register, per instruction set
 pub mod rng; // counter-based random numbers
 pub mod game; // trait Game, the registry, the rules
 pub mod batch; // one game -> N games

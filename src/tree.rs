@@ -17,7 +17,7 @@
 
 mod row;
 
-use crate::lanes::LANES;
+use crate::simd::LANES;
 use bytemuck::{Pod, Zeroable};
 use std::slice::{ChunksExactMut, IterMut};
 

@@ -1,6 +1,6 @@
 //! Writing the network's output into ONE new node.
 
-use crate::lanes::{F8, LANES, Simd};
+use crate::simd::{F8, LANES, Simd};
 use crate::tree::{Kind, RowMut};
 
 /// Converts values in seats relative to the observer to values per player: `relative [P]` -> `absolute [P]`.

@@ -6,9 +6,9 @@
 use super::select::{CompletedQ, RootView, gumbel_scores};
 use super::{Rule, SearchParams};
 use crate::isa::prefetch;
-use crate::lanes::Portable;
 use crate::math;
 use crate::rng::{Key, Purpose};
+use crate::simd::Portable;
 use crate::tree::{Kind, REFUTED, ROOT, RowMut, TreeShape};
 
 /// Which game, seen how, at which ply: what every random number of a row's search is keyed by.

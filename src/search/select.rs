@@ -8,8 +8,8 @@
 
 use super::{Rule, SearchParams};
 use crate::config::{ChanceRule, Fpu};
-use crate::lanes::{Best, F8, I8, LANES, Simd};
 use crate::math;
+use crate::simd::{Best, F8, I8, LANES, Simd};
 use crate::tree::{Edges, Kind, REFUTED, ROOT, RowMut};
 
 /// The root's arrays outside the tree that selection reads. All slices are `[Ep]`.

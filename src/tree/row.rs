@@ -2,7 +2,7 @@
 
 use super::{NO_NODE, Node, REFUTED, ROOT, TreeShape};
 use crate::isa::prefetch;
-use crate::lanes::LANES;
+use crate::simd::LANES;
 use std::ops::Range;
 
 /// 32-bit words of a cache line.

@@ -5,13 +5,13 @@ use super::super::{PassStats, RowBudget};
 use super::{Caches, CpuBackend, Leaf, RowData};
 use crate::game::{Game, History, Turn};
 use crate::isa::{per_isa, prefetch};
-use crate::lanes::{Portable, Simd};
 use crate::rng::Purpose;
 use crate::search::Solver;
 use crate::search::backup::{MAX_PLAYERS, apply_virtual_loss};
 use crate::search::eval_cache::hash;
 use crate::search::expand::seat_values;
 use crate::search::select::{Choice, choose_edge};
+use crate::simd::{Portable, Simd};
 use crate::tree::{Kind, NO_NODE, ROOT, RowMut};
 
 impl<G: Game> RowData<G> {
@@ -328,7 +328,7 @@ impl<G: Game> CpuBackend<G> {
         out
     }
 
-    per_isa!(pub(super) fn select_fast / select_avx512 / select_avx2 = select_rows::<crate::lanes::Avx2 | Portable>(&mut self, reach: RowBudget) -> PassStats);
+    per_isa!(pub(super) fn select_fast / select_avx512 / select_avx2 = select_rows::<crate::simd::Avx2 | Portable>(&mut self, reach: RowBudget) -> PassStats);
 }
 
 /// Rows that go down together: as many cache misses in virtual_loss.

@@ -5,10 +5,10 @@ use super::{Caches, CpuBackend, RowData, edge_holds};
 use crate::backend::plan::BackendPlan;
 use crate::game::Game;
 use crate::isa::{per_isa, prefetch};
-use crate::lanes::{Portable, Simd};
 use crate::search::backup::{VirtualLoss, backup};
 use crate::search::expand::expand;
 use crate::search::reuse::keep_subtree;
+use crate::simd::{Portable, Simd};
 use crate::tree::{Kind, NO_NODE, ROOT, RowMut};
 
 /// Leaves ahead of the one at work whose memory is fetched: the forward has taken their place in the caches.
@@ -186,6 +186,6 @@ impl<G: Game> CpuBackend<G> {
     }
 
     per_isa!(pub(super) fn observe_fast / observe_avx512 / observe_avx2 = observe_rows(&mut self, obs: &mut [f32]));
-    per_isa!(pub(super) fn expand_fast / expand_avx512 / expand_avx2 = expand_rows::<crate::lanes::Avx2 | Portable>(&mut self, logits: &[f32], values: &[f32]));
+    per_isa!(pub(super) fn expand_fast / expand_avx512 / expand_avx2 = expand_rows::<crate::simd::Avx2 | Portable>(&mut self, logits: &[f32], values: &[f32]));
     per_isa!(pub(super) fn backup_fast / backup_avx512 / backup_avx2 = backup_rows(&mut self));
 }
