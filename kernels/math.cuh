@@ -9,7 +9,7 @@ constexpr f32 LOG2_E = 1.44269504088896340735992468100189214f;
 constexpr f32 FRAC_1_SQRT_2 = 0.707106781186547524400844362104849039f;
 constexpr f32 MIN_POSITIVE = 1.17549435e-38f;
 
-// e^x. Below -87.3 the result is 0, above 88.3 it is that of 88.3.
+// e^x. The result is 0 below -87.3, and exp(88.3) above 88.3.
 VZ_DEVICE f32 exp(f32 x) {
     const f32 low = x < -87.3f ? -87.3f : x;
     const f32 clamped = low > 88.3f ? 88.3f : low;
@@ -58,24 +58,24 @@ VZ_DEVICE f32 ln(f32 x) {
 // x^y for x > 0, as exp(y ln x).
 VZ_DEVICE f32 pow(f32 x, f32 y) { return exp(y * ln(x)); }
 
-// Eight values joined by halves: i and i + 4, then i and i + 2, then the last two.
+// Reduces eight values by `op` as a binary tree: i and i + 4, then i and i + 2, then the last two.
 template <class T, class Join>
-VZ_DEVICE T by_halves(const T* x, Join join) {
+VZ_DEVICE T tree_reduce(const T* x, Join join) {
     const T four[4] = {join(x[0], x[4]), join(x[1], x[5]), join(x[2], x[6]), join(x[3], x[7])};
     return join(join(four[0], four[2]), join(four[1], four[3]));
 }
 
-// Eight partial sums added by halves.
+// The sum of eight partial sums as a binary tree.
 VZ_DEVICE f32 fold(const f32* partial) {
-    return by_halves(partial, [](f32 a, f32 b) { return a + b; });
+    return tree_reduce(partial, [](f32 a, f32 b) { return a + b; });
 }
 
 // The largest of eight numbers.
 VZ_DEVICE f32 largest(const f32* x) {
-    return by_halves(x, [](f32 a, f32 b) { return b > a ? b : a; });
+    return tree_reduce(x, [](f32 a, f32 b) { return b > a ? b : a; });
 }
 
-// The sum of term(0) .. term(n - 1) in eight interleaved partial sums (term i goes to sum i mod 8), joined by `fold`.
+// The sum of term(0) .. term(n - 1): eight interleaved partial sums (term i goes to sum i mod 8), added by `fold`.
 template <class Term>
 VZ_DEVICE f32 sum_of(int n, Term term) {
     f32 partial[8] = {0, 0, 0, 0, 0, 0, 0, 0};
@@ -91,7 +91,7 @@ VZ_DEVICE f32 sum(const f32* terms, int n) {
     return sum_of(n, [terms](int i) { return terms[i]; });
 }
 
-// ShardQueue n logits into probabilities in place.
+// Softmax of n logits in place.
 VZ_DEVICE void softmax(f32* logits, int n) {
     f32 max = from_bits(0xFF800000u); // -inf
     for (int i = 0; i < n; i++) max = logits[i] > max ? logits[i] : max;

@@ -1,5 +1,5 @@
-// Twin of src/rng.rs: counter-based random numbers, equal to Rust to the bit. A `Key` says what a number is for, a `Stream`
-// numbers the draws at it. SplitMix64 (Steele, Lea, Flood 2014).
+// Twin of src/rng.rs: counter-based random numbers, equal to Rust to the bit. A `Key` identifies a stream by purpose and
+// counters, a `Stream` numbers the draws at a key. SplitMix64 (Steele, Lea, Flood 2014).
 #pragma once
 #include "math.cuh"
 
@@ -18,7 +18,7 @@ VZ_DEVICE u64 table_entry(u64 seed, u64 i) { return mix(mix(seed) + GOLDEN * (i 
 
 } // namespace rng
 
-// What a random number is for. Two purposes never share a draw.
+// The purpose of a random number. Two purposes never share a draw.
 enum class Purpose : u64 {
     ROOT_NOISE = 1,
     GUMBEL = 2,
@@ -35,7 +35,7 @@ enum class Purpose : u64 {
     ROLLOUT = 13,
 };
 
-// A sequence of draws at one `Key`.
+// The sequence of draws at one `Key`.
 struct Stream {
     u64 state;
 
@@ -71,7 +71,7 @@ struct Stream {
         }
     }
 
-    // A Gamma(alpha, 1) number, alpha > 0. Below 1 it is one of alpha + 1, scaled down.
+    // A Gamma(alpha, 1) number, alpha > 0. For alpha < 1 it is a Gamma(alpha + 1, 1) number times u^(1 / alpha).
     VZ_DEVICE f32 gamma(f32 alpha) {
         if (alpha < 1.0f) {
             const f32 boost = math::pow(uniform_positive(), 1.0f / alpha);
@@ -121,7 +121,7 @@ struct Stream {
     }
 };
 
-// A place in the space of all random numbers; see the head of src/rng.rs.
+// The identity of a stream of random numbers; see the head of src/rng.rs.
 struct Key {
     u64 value;
 
@@ -130,11 +130,11 @@ struct Key {
         return Key{rng::mix(seed + rng::GOLDEN)}.with((u64)purpose);
     }
 
-    // The key below this one for one more counter.
+    // The key extended by one counter.
     VZ_DEVICE Key with(u64 counter) const {
         return Key{rng::mix(rotate_left(value, 23) + rng::GOLDEN + rng::mix(counter ^ rng::GOLDEN))};
     }
 
-    // The draws at this key.
+    // The stream of draws at this key.
     VZ_DEVICE Stream stream() const { return Stream{value}; }
 };

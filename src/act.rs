@@ -1,4 +1,4 @@
-//! A finished search -> the action that is played.
+//! Choice of the action to play from a finished search.
 
 use crate::rng::Stream;
 use crate::search::root::RootSummary;
@@ -6,13 +6,13 @@ use crate::search::root::RootSummary;
 /// How an action is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// Drawn from the policy target: early plies of self-play.
+    /// Sampled from the policy target: early plies of self-play.
     Drawn,
     /// The best one.
     Best,
 }
 
-/// The place, in the legal list, of the action to play.
+/// Chooses the action to play and returns its index in the legal list.
 pub fn choose(summary: &RootSummary, choice: Choice, rng: &mut Stream) -> usize {
     match choice {
         Choice::Drawn => rng.weighted(&summary.policy),
@@ -20,8 +20,8 @@ pub fn choose(summary: &RootSummary, choice: Choice, rng: &mut Stream) -> usize 
     }
 }
 
-/// What D searches of one game, each on its own determinisation, say together: policies and values averaged, visits
-/// summed. All have the same legal list.
+/// Combines the searches of a game's D determinisations: averages policies and values, sums visits. All have the same legal
+/// list.
 pub fn sum_determinisations(parts: &[RootSummary], out: &mut RootSummary) {
     out.clone_from(&parts[0]);
     for part in &parts[1..] {

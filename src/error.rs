@@ -1,42 +1,40 @@
-//! The one error type. Variants carry facts; `Display` is the one sentence a user reads.
-//!
-//! In: what went wrong. Out: a sentence and, from the binary, a non-zero exit. Knows no other module.
+//! The error type of the crate. Variants carry facts; `Display` is one sentence for the user. Depends on no other module.
 
 use std::path::{Path, PathBuf};
 
 /// The result of every fallible operation in vecaz.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Everything that can go wrong, one variant a kind of cause.
+/// An error, one variant per kind of cause.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A configuration value that cannot be used.
+    /// A configuration value out of range.
     #[error("config key {key}: got {got}, expected {expected}")]
     Config {
         /// Dotted key, as in the TOML file and `--set`.
         key: String,
-        /// What was found there.
+        /// The value found.
         got: String,
-        /// What would be right: a range, a list of names.
+        /// The valid values: a range, a list of names.
         expected: String,
     },
-    /// A configuration key that does not exist, or text that is no configuration.
+    /// An unknown configuration key, or text that is not a valid configuration.
     #[error("config {origin}: {what}")]
     ConfigText {
-        /// The file or flag it came from.
+        /// The file or flag that contains it.
         origin: String,
-        /// What the parser said, on one line.
+        /// The parser's message, on one line.
         what: String,
     },
     /// A game that is not in the registry.
     #[error("unknown game {name}; the games are {known}")]
     UnknownGame {
-        /// The name asked for.
+        /// The name given.
         name: String,
         /// The registered names, comma separated.
         known: String,
     },
-    /// An action that may not be played here.
+    /// An action that is not legal in its position.
     #[error("ply {ply}: action {action} is not legal here; legal: {legal}")]
     IllegalAction {
         /// Plies played before it.
@@ -46,92 +44,92 @@ pub enum Error {
         /// The legal actions, as numbers and names.
         legal: String,
     },
-    /// The operating system refused.
+    /// A failed operation of the operating system.
     #[error("{doing} {}: {source}", path.display())]
     Io {
-        /// What was being done, e.g. "reading".
+        /// The operation, e.g. "reading".
         doing: &'static str,
-        /// The file or folder concerned.
+        /// The file or folder.
         path: PathBuf,
-        /// The system's own word.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// A file that is not what it should be: foreign, cut short, damaged, of another version.
+    /// A file of another format or version, or one that is truncated or damaged.
     #[error("{}: {what}", path.display())]
     Format {
-        /// The file concerned.
+        /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The defect.
         what: String,
     },
-    /// A device that is not there, is too old, has no room or failed.
+    /// A device that is missing, too old, out of memory, or failed.
     #[error("device {device}: {what}")]
     Device {
         /// The device, as named on the command line.
         device: String,
-        /// What went wrong: the kernel, the game, the launch shape; the sizes.
+        /// The failure, with kernel, game, launch shape or sizes.
         what: String,
     },
-    /// Two things that do not belong together: a run of another game, weights of another shape.
+    /// Two inputs that do not match: a run of another game, weights of another shape.
     #[error("{what}: found {found}, expected {expected}")]
     Mismatch {
-        /// What does not fit.
+        /// The property that differs.
         what: String,
-        /// What was found.
+        /// The value found.
         found: String,
-        /// What would fit.
+        /// The value required.
         expected: String,
     },
-    /// A plan that needs more memory than there is.
+    /// A plan that exceeds the memory allowed.
     #[error(
         "the plan needs {need_mib} MiB ({detail}), more than the {have_mib} MiB allowed; \
          the largest selfplay.games that fits is {largest_games}"
     )]
     Memory {
-        /// MiB the plan would take.
+        /// MiB that the plan needs.
         need_mib: u64,
-        /// MiB that may be taken.
+        /// MiB allowed.
         have_mib: u64,
-        /// How the need is made up.
+        /// The parts of the plan and their sizes.
         detail: String,
-        /// The largest number of games that would fit, with all else equal.
+        /// The largest number of games that fits, all else equal.
         largest_games: u64,
     },
-    /// Something asked for that this game, device or build does not do.
+    /// An option that this game, device or build does not support.
     #[error("{what}: {why}")]
     Unsupported {
-        /// What was asked for.
+        /// The option.
         what: String,
-        /// Why it cannot be.
+        /// The reason.
         why: String,
     },
-    /// Another program that was to play and does not.
+    /// A failure of an external opponent program.
     #[error("opponent {command}: {what}")]
     Opponent {
-        /// How it was started.
+        /// The command that started it.
         command: String,
-        /// What it did instead of answering.
+        /// What it did instead of replying.
         what: String,
     },
-    /// A number that is no number where the search or training needs one.
+    /// A NaN or infinity in search or training.
     #[error("{what} is not finite ({value})")]
     NotFinite {
-        /// Which quantity.
+        /// The quantity.
         what: String,
         /// Its value.
         value: f32,
     },
-    /// The tensor library refused.
+    /// An error of the tensor library.
     #[error("tensor library: {0}")]
     Candle(#[from] candle_core::Error),
-    /// The check of a run found differences.
+    /// Differences found by `vecaz verify`.
     #[error("verify: {differences} of {checked} checks differ; the first: {first}")]
     Verify {
-        /// How many checks differ.
+        /// Number of checks that differ.
         differences: usize,
-        /// How many were made.
+        /// Number of checks made.
         checked: usize,
-        /// The first difference, in words.
+        /// The first difference.
         first: String,
     },
 }
@@ -152,7 +150,7 @@ impl Error {
         Self::Format { path: path.as_ref().to_path_buf(), what: what.into() }
     }
 
-    /// The same, where what was counted as games is rows, of which a game has `rows_per_game`.
+    /// Converts the largest number of rows that fits to games of `rows_per_game` rows each. Other errors are unchanged.
     pub(crate) fn in_games(self, rows_per_game: usize) -> Self {
         match self {
             Self::Memory { need_mib, have_mib, detail, largest_games } => Self::Memory {

@@ -1,19 +1,19 @@
-//! Files that are whole or absent. Knows no other module but the error type.
+//! Atomic file writes. Depends only on the error type.
 
 use crate::error::{Error, Result};
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
-/// How the names of temporary files begin.
+/// Prefix of the names of temporary files.
 const TEMPORARY: &str = ".vecaz-";
 
-/// Writes `bytes` to `path` such that a reader, or the next start after a crash, finds the old content or the new and
-/// nothing between: a temporary file in the same folder, synced, then renamed over it. Symbolic links are followed;
-/// what is no regular file (a pipe, a device) is written to directly.
+/// Writes `bytes` to `path` atomically: a reader, or a restart after a crash, finds either the old or the new content. The bytes
+/// go to a temporary file in the same folder, which is synced and renamed to `path`. Symbolic links are followed. A pipe or
+/// a device is written directly.
 ///
 /// # Errors
-/// [`Error::Io`] about `path`; the old content then stands.
+/// [`Error::Io`] with `path`; the old content is unchanged.
 pub fn write_atomic(path: impl AsRef<Path>, bytes: &[u8]) -> Result<()> {
     let path = path.as_ref();
     try_write_atomic(path, bytes).map_err(|e| Error::io("writing", path, e))
@@ -28,11 +28,11 @@ fn try_write_atomic(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
-    let mut cause = None; // the library's error names the temporary file, which says nothing to a user
+    let mut cause = None; // the library's error has the name of the temporary file, which is meaningless to a user
     let create = |path: &Path| File::create_new(path).inspect_err(|e| cause = e.raw_os_error());
     let temporary = tempfile::Builder::new().prefix(TEMPORARY).make_in(folder, create);
     let mut file = temporary.map_err(|e| cause.map_or(e, std::io::Error::from_raw_os_error))?;
-    // Through the plain file, since the library's own errors name the temporary path.
+    // Written through the plain file, since the library's own errors have the temporary path.
     file.as_file_mut().write_all(bytes)?;
     file.as_file().sync_all()?;
     file.persist(&target).map_err(|e| e.error)?;
@@ -41,7 +41,7 @@ fn try_write_atomic(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Removes what writers that were killed have left in `folder`, which may be missing. To be called where nobody writes.
+/// Removes the temporary files of killed writers from `folder`, which may not exist. No write may be in progress.
 ///
 /// # Errors
 /// [`Error::Io`].

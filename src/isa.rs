@@ -1,8 +1,8 @@
-//! Which vector instructions the machine has, found out once; and plain Rust compiled for each of them.
+//! Detection of the machine's vector instruction sets, and macros that compile plain Rust for each of them.
 
 use std::sync::OnceLock;
 
-/// An instruction set that row loops and kernels are compiled for, found when the program runs.
+/// An instruction set for which row loops and kernels are compiled; chosen at run time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Isa {
     /// x86-64 with AVX-512 F, BW, DQ and VL.
@@ -14,18 +14,18 @@ pub enum Isa {
 }
 
 impl Isa {
-    /// The best one this machine has.
+    /// The best instruction set of this machine.
     pub fn detect() -> Self {
         static BEST: OnceLock<Isa> = OnceLock::new();
         *BEST.get_or_init(|| Self::available().next().unwrap_or(Self::Portable))
     }
 
-    /// All that this machine has, best first.
+    /// All instruction sets of this machine, best first.
     pub fn available() -> impl Iterator<Item = Self> {
         [Self::Avx512, Self::Avx2, Self::Portable].into_iter().filter(|isa| isa.is_here())
     }
 
-    /// Its name for people.
+    /// The name, as shown to users.
     pub fn name(self) -> &'static str {
         match self {
             Self::Avx512 => "avx512",
@@ -62,13 +62,13 @@ impl Isa {
     }
 }
 
-/// Asks the processor to fetch the cache line of `slice[index]`, which need not exist.
+/// Prefetches the cache line of `slice[index]`. `index` may be out of range.
 #[inline(always)]
 pub(crate) fn prefetch<T>(slice: &[T], index: usize) {
     prefetch_at(slice.as_ptr().wrapping_add(index));
 }
 
-/// The same of the cache line at `p`, which need not be memory.
+/// Prefetches the cache line at `p`, which may be any address.
 #[inline(always)]
 pub(crate) fn prefetch_at<T>(p: *const T) {
     #[cfg(target_arch = "x86_64")]
@@ -81,8 +81,8 @@ pub(crate) fn prefetch_at<T>(p: *const T) {
     let _ = p;
 }
 
-/// Defines the method `$name` as `self.$inner()` compiled for each instruction set and chosen by `self.isa`.
-/// `$inner` must be `inline(always)`; it may be generic over a type for AVX2 and above, and another for any machine.
+/// Defines the method `$name`, which calls `self.$inner()` compiled for the instruction set `self.isa`. `$inner` must be
+/// `inline(always)`. It may have a type parameter: `$wide` for AVX2 and above, `$plain` for the portable version.
 macro_rules! per_isa {
     ($vis:vis fn $name:ident / $avx512:ident / $avx2:ident = $inner:ident $(::<$wide:ty | $plain:ty>)? (&mut self $(, $arg:ident : $ty:ty)*) $(-> $out:ty)?) => {
         $vis fn $name(&mut self $(, $arg: $ty)*) $(-> $out)? {
@@ -112,8 +112,8 @@ macro_rules! per_isa {
 }
 pub(crate) use per_isa;
 
-/// Defines `name(isa, args..)`, which runs `body` compiled for that instruction set. The body is plain Rust: the compiler
-/// vectorises it, the bits are the same on all.
+/// Defines `name(isa, args..)`, which runs `body` compiled for that instruction set. The body is plain Rust that the compiler
+/// vectorises; the result is the same to the bit on all instruction sets.
 macro_rules! for_each_isa {
     ($(#[$meta:meta])* fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $body:block) => {
         $(#[$meta])*

@@ -1,11 +1,11 @@
-//! exp, ln and pow for the search, the same bits on every machine and backend.
+//! exp, ln and pow for the search, equal to the bit on every machine and backend.
 //!
-//! Only additions, multiplications, divisions and bit operations in a fixed order, none of them fused: a compiler that
-//! does not contract (Rust never does; kernels are built with contraction off) gives the same result everywhere, with or
-//! without fused multiply-add in hardware. Twin: `kernels/math.cuh`.
+//! The functions use only additions, multiplications, divisions and bit operations in a fixed order, none of them fused. A
+//! compiler that does not contract (Rust never does; kernels are built with contraction off) gives the same result on all
+//! hardware, with or without fused multiply-add. Twin: `kernels/math.cuh`.
 //!
-//! Polynomials: Cephes `expf` and `logf` (S. Moshier, public domain). Error below 2 units in the last place over the
-//! ranges that the search uses; the unit tests hold 4e-7 relative.
+//! Polynomials: Cephes `expf` and `logf` (S. Moshier, public domain). The error is below 2 units in the last place over the
+//! ranges that the search uses; the unit tests require 4e-7 relative.
 
 #![allow(clippy::excessive_precision)] // the published coefficients, digit for digit
 
@@ -26,7 +26,7 @@ pub(crate) const LN: [f32; 9] = [
     3.333_333_1e-1,
 ];
 
-/// e^x. Below -87.3 the result is 0, above 88.3 it is that of 88.3.
+/// e^x. The result is 0 below -87.3, and exp(88.3) above 88.3.
 #[inline(always)]
 pub fn exp(x: f32) -> f32 {
     let low = if x < -87.3 { -87.3 } else { x };
@@ -41,13 +41,13 @@ pub fn exp(x: f32) -> f32 {
         p = p * r + c;
     }
     let e = (p * (r * r) + r) + 1.0;
-    // The low bits of `shifted` are n: moved into the exponent they make 2^n.
+    // The low bits of `shifted` are n. Shifted into the exponent, they give 2^n.
     let scale = f32::from_bits((shifted.to_bits() << 23).wrapping_add(127 << 23));
     let y = e * scale;
     if x < -87.3 { 0.0 } else { y }
 }
 
-/// The natural logarithm of a positive, normal number. 0 and denormals give -87.34, the logarithm of the least normal.
+/// The natural logarithm of a positive, normal number. 0 and denormals give -87.34, the logarithm of the smallest normal.
 #[inline(always)]
 pub fn ln(x: f32) -> f32 {
     let x = x.max(f32::MIN_POSITIVE);
@@ -76,8 +76,8 @@ pub fn pow(x: f32, y: f32) -> f32 {
     exp(y * ln(x))
 }
 
-/// The sum of `terms` in eight interleaved partial sums (term i goes to sum i mod 8), joined by [`fold`] at the end: the order
-/// of every sum over edges.
+/// The sum of `terms`: eight interleaved partial sums (term i goes to sum i mod 8), added by [`fold`]. Every sum over edges has
+/// this order.
 #[inline(always)]
 pub fn sum(terms: impl IntoIterator<Item = f32>) -> f32 {
     let mut partial = [0.0f32; 8];
@@ -87,26 +87,26 @@ pub fn sum(terms: impl IntoIterator<Item = f32>) -> f32 {
     fold(partial)
 }
 
-/// Eight partial sums added by halves: i and i + 4, then i and i + 2, then the last two.
+/// The sum of eight partial sums as a binary tree: i and i + 4, then i and i + 2, then the last two.
 #[inline(always)]
 pub fn fold(partial: [f32; 8]) -> f32 {
-    by_halves(partial, |a, b| a + b)
+    tree_reduce(partial, |a, b| a + b)
 }
 
 /// The largest of eight numbers.
 #[inline(always)]
 pub fn largest(x: [f32; 8]) -> f32 {
-    by_halves(x, |a, b| if b > a { b } else { a })
+    tree_reduce(x, |a, b| if b > a { b } else { a })
 }
 
-/// Eight values joined by halves, three joins deep.
+/// Reduces eight values by `op` as a binary tree of depth three.
 #[inline(always)]
-pub fn by_halves<T: Copy>(x: [T; 8], join: impl Fn(T, T) -> T) -> T {
-    let four = [join(x[0], x[4]), join(x[1], x[5]), join(x[2], x[6]), join(x[3], x[7])];
-    join(join(four[0], four[2]), join(four[1], four[3]))
+pub fn tree_reduce<T: Copy>(x: [T; 8], op: impl Fn(T, T) -> T) -> T {
+    let four = [op(x[0], x[4]), op(x[1], x[5]), op(x[2], x[6]), op(x[3], x[7])];
+    op(op(four[0], four[2]), op(four[1], four[3]))
 }
 
-/// ShardQueue `logits` into probabilities in place, summed as [`sum`] does. An empty slice stays empty.
+/// Softmax of `logits` in place, summed in the order of [`sum`]. An empty slice stays empty.
 #[inline(always)]
 pub fn softmax(logits: &mut [f32]) {
     let mut max = f32::NEG_INFINITY;
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn edges_are_defined() {
+    fn limits_of_the_domain_are_defined() {
         assert_eq!(exp(-1000.0), 0.0);
         assert_eq!(exp(0.0), 1.0);
         assert_eq!(ln(1.0), 0.0);

@@ -1,4 +1,4 @@
-//! The ring of samples: fixed-shape arrays, the oldest sample overwritten first. Sees only samples.
+//! The replay buffer: a ring of samples in fixed-shape arrays; a new sample overwrites the oldest. Depends only on samples.
 
 use crate::batch::AnyGame;
 use crate::error::{Error, Result};
@@ -10,12 +10,12 @@ use rayon::prelude::*;
 use std::collections::HashMap;
 use std::path::Path;
 
-/// R samples; shapes are `[R, ...]`.
+/// A replay buffer of up to R samples.
 pub struct Replay {
     sizes: Sizes,
     state_size: usize,
     capacity: usize,
-    /// Samples ever added.
+    /// Samples added in total, overwritten ones included.
     added: u64,
     /// `[R, state bytes]`
     states: Vec<u8>,
@@ -31,7 +31,7 @@ pub struct Replay {
     values: Vec<f32>,
 }
 
-/// The arrays of a replay, R samples each.
+/// The arrays of a replay buffer.
 #[derive(Clone, Copy)]
 pub struct ReplayArrays<'a> {
     /// `[R, state bytes]`
@@ -48,30 +48,30 @@ pub struct ReplayArrays<'a> {
     pub values: &'a [f32],
 }
 
-/// Which samples a batch is made of.
+/// The size of a training batch and the key of the draws that select its samples.
 #[derive(Clone, Copy, Debug)]
 pub struct BatchPlan {
-    /// B.
+    /// Samples in the batch.
     pub size: usize,
     /// The run's seed.
     pub seed: u64,
-    /// The batch's number over the whole run.
+    /// Index of the batch in the run.
     pub number: u64,
-    /// Whether samples are seen through random symmetries.
+    /// The symmetries that are applied.
     pub symmetries: Symmetries,
 }
 
-/// How samples are seen.
+/// Data augmentation of samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Symmetries {
-    /// Each through a random symmetry of the game.
+    /// A random symmetry of the game, drawn for each sample.
     Random,
-    /// As they were played.
+    /// None.
     Identity,
 }
 
 impl Replay {
-    /// An empty ring for `capacity` samples.
+    /// An empty buffer for R = `capacity` samples.
     pub fn new(game: &dyn AnyGame, capacity: usize) -> Self {
         Self {
             sizes: game.sizes(),
@@ -87,33 +87,33 @@ impl Replay {
         }
     }
 
-    /// Bytes of one sample.
+    /// Bytes per sample.
     pub fn sample_bytes(sizes: &Sizes, state_size: usize) -> usize {
         state_size + 3 + sizes.max_legal * 6 + sizes.num_players * 4
     }
 
-    /// Samples held.
+    /// Number of samples in the buffer.
     pub fn len(&self) -> usize {
         self.players.len()
     }
 
-    /// True before the first sample.
+    /// True if no sample was added yet.
     pub fn is_empty(&self) -> bool {
         self.players.is_empty()
     }
 
-    /// Samples ever added.
+    /// Number of samples added in total, overwritten ones included.
     pub fn added(&self) -> u64 {
         self.added
     }
 
-    /// The samples.
+    /// The arrays of the buffer.
     pub fn arrays(&self) -> ReplayArrays<'_> {
         let Self { states, players, num_legal, actions, policy, values, .. } = self;
         ReplayArrays { states, players, num_legal, actions, policy, values }
     }
 
-    /// Adds a sample, over the oldest where the ring is full.
+    /// Adds a sample; overwrites the oldest if the buffer is full.
     pub fn push(&mut self, sample: &Sample) {
         let (e, p) = (self.sizes.max_legal, self.sizes.num_players);
         let at = (self.added % self.capacity as u64) as usize;
@@ -137,8 +137,7 @@ impl Replay {
         self.added += 1;
     }
 
-    /// Gathers a batch: which samples, and through which symmetry each is seen, depends on the seed and the batch's number
-    /// alone.
+    /// Gathers a batch. The samples and symmetries drawn depend only on the seed and the batch's number.
     pub fn batch(&self, game: &dyn AnyGame, plan: BatchPlan) -> TrainBatch {
         let (a, p) = (self.sizes.num_actions, self.sizes.num_players);
         let f = self.sizes.obs.len();
@@ -178,7 +177,7 @@ impl Replay {
         out
     }
 
-    /// The sample of row `row` of a batch, and the symmetry through which it is seen.
+    /// Draws the sample index and the symmetry of row `row` of a batch.
     pub fn draw(&self, plan: BatchPlan, row: usize) -> (usize, u64) {
         let key = Key::new(plan.seed, Purpose::Batch).with(plan.number).with(row as u64);
         let at = key.stream().below(self.len());
@@ -209,7 +208,7 @@ impl Replay {
         }
     }
 
-    /// Values in seats relative to the observer, who is the image of the player that moved.
+    /// Writes values in seats relative to the observer, who is the image of the player to move under the symmetry.
     fn write_values(&self, game: &dyn AnyGame, at: usize, symmetry: u64, values: &mut [f32]) {
         let p = self.sizes.num_players;
         let observer = usize::from(game.transform_player(self.players[at], symmetry));
@@ -219,7 +218,7 @@ impl Replay {
         }
     }
 
-    /// The arrays as one safetensors file.
+    /// Saves the arrays as one safetensors file.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -248,10 +247,10 @@ impl Replay {
         crate::files::write_atomic(path, &bytes)
     }
 
-    /// Reads what [`Replay::save`] wrote.
+    /// Loads a file that [`Replay::save`] wrote.
     ///
     /// # Errors
-    /// [`Error::Io`]; [`Error::Format`] where the file is cut short, foreign, or of another game.
+    /// [`Error::Io`]; [`Error::Format`] if the file is truncated, of another format, or of another game.
     pub fn load(game: &dyn AnyGame, capacity: usize, path: &Path) -> Result<Self> {
         let bytes = std::fs::read(path).map_err(|e| Error::io("reading", path, e))?;
         let file = safetensors::SafeTensors::deserialize(&bytes)
@@ -263,7 +262,10 @@ impl Replay {
                 file.tensor(name).map_err(|e| Error::format(path, format!("replay array {name}: {e}")))?;
             let rows = tensor.shape().first().copied().unwrap_or(0);
             if tensor.data().len() != rows * width * size {
-                let what = format!("replay array {name} has shape {:?}, of another game", tensor.shape());
+                let what = format!(
+                    "replay array {name} has shape {:?}, expected {width} entries per sample of this game",
+                    tensor.shape()
+                );
                 return Err(Error::format(path, what));
             }
             Ok(tensor.data().to_vec())
@@ -296,9 +298,6 @@ impl Replay {
         if fits && legal {
             return Ok(());
         }
-        Err(Error::format(
-            path,
-            format!("replay arrays do not fit together ({r} samples, expected {expected})"),
-        ))
+        Err(Error::format(path, format!("replay arrays are inconsistent: {r} samples, expected {expected}")))
     }
 }

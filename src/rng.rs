@@ -1,18 +1,18 @@
 //! The counter-based random number generator.
 //!
-//! Every random number is a pure function of what it is for: a [`Key`] is made from the run's seed, a [`Purpose`] and
-//! the counters that tell one use from another (lane, game number, determinisation, ply, simulation, leaf, depth, in
-//! that order); a [`Stream`] then numbers the draws. Nothing is shared between rows or threads, so the same seed gives
-//! the same games in any batch and with any number of threads, and a resumed run needs no generator state.
+//! Every random number is a pure function of its purpose. A [`Key`] is made from the run's seed, a [`Purpose`] and the
+//! counters that identify the use (slot, game number, determinisation, ply, simulation, leaf, depth, in that order). A
+//! [`Stream`] numbers the draws at a key. Rows and threads share no state, so the same seed gives the same games in any batch
+//! and with any number of threads, and a checkpoint stores no generator state.
 //!
 //! The mixing function is the finaliser of SplitMix64 (Steele, Lea, Flood 2014, <https://doi.org/10.1145/2660193.2660195>),
-//! applied once per counter; streams are SplitMix64 with the key as its start.
+//! applied once per counter. A stream is SplitMix64 with the key as its initial state.
 
 use crate::math;
 
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// What a random number is for. Two purposes never share a draw.
+/// The purpose of a random number. Two purposes never share a draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Purpose {
@@ -20,27 +20,27 @@ pub enum Purpose {
     RootNoise = 1,
     /// Gumbel noise at a root.
     Gumbel = 2,
-    /// The action played after a search.
+    /// The action sampled after a search.
     Act = 3,
-    /// Outcomes dealt to games: dice, cards.
+    /// Chance outcomes of games: dice, cards.
     Chance = 4,
-    /// Outcomes sampled inside a search.
+    /// Chance outcomes sampled inside a search.
     SearchChance = 5,
-    /// Hidden information drawn for a search.
+    /// Determinisations: the hidden information assumed by a search.
     Determinise = 6,
     /// Random opening plies of a self-play game.
     Opening = 7,
-    /// Which plies get the full simulation budget.
+    /// The plies that get the full simulation budget (playout caps).
     Budget = 8,
-    /// First weights of a network.
+    /// Initial weights of a network.
     Weights = 9,
-    /// Which samples make a training batch.
+    /// The samples of a training batch.
     Batch = 10,
-    /// Which symmetry a sample is seen in.
+    /// The symmetry applied to a sample.
     Symmetry = 11,
     /// Matches, benchmarks and tests.
     Evaluation = 12,
-    /// Rollouts of plain Monte Carlo players.
+    /// Rollouts of Monte Carlo players without a network.
     Rollout = 13,
 }
 
@@ -51,7 +51,7 @@ const fn mix(mut z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// N fixed random numbers for a table made at compile time, such as the keys of Zobrist (1970); another for each `seed`.
+/// A compile-time table of N random numbers, such as Zobrist keys (Zobrist 1970). Each `seed` gives another table.
 pub const fn table<const N: usize>(seed: u64) -> [u64; N] {
     let mut out = [0; N];
     let mut i = 0;
@@ -62,7 +62,7 @@ pub const fn table<const N: usize>(seed: u64) -> [u64; N] {
     out
 }
 
-/// A place in the space of all random numbers; see the module's head.
+/// The identity of a stream of random numbers; see the module's head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key(u64);
 
@@ -73,21 +73,21 @@ impl Key {
         Self(mix(seed.wrapping_add(GOLDEN))).with(purpose as u64)
     }
 
-    /// The key below this one for one more counter.
+    /// The key extended by one counter.
     #[inline]
     #[must_use]
     pub fn with(self, counter: u64) -> Self {
         Self(mix(self.0.rotate_left(23).wrapping_add(GOLDEN).wrapping_add(mix(counter ^ GOLDEN))))
     }
 
-    /// The draws at this key.
+    /// The stream of draws at this key.
     #[inline]
     pub fn stream(self) -> Stream {
         Stream { state: self.0 }
     }
 }
 
-/// A sequence of draws at one [`Key`].
+/// The sequence of draws at one [`Key`].
 #[derive(Clone, Debug)]
 pub struct Stream {
     state: u64,
@@ -107,7 +107,7 @@ impl Stream {
         (self.next_u64() >> 40) as f32 * (1.0 / 16_777_216.0)
     }
 
-    /// A uniform number in (0, 1], a multiple of 2^-24: safe for a logarithm.
+    /// A uniform number in (0, 1], a multiple of 2^-24; its logarithm is finite.
     #[inline]
     pub fn uniform_positive(&mut self) -> f32 {
         ((self.next_u64() >> 40) + 1) as f32 * (1.0 / 16_777_216.0)
@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tables_hold_different_numbers() {
+    fn table_entries_are_distinct() {
         let mut all = [table::<500>(1), table::<500>(2)].concat();
         assert_eq!(table::<3>(1), all[..3]);
         all.sort_unstable();

@@ -1,8 +1,8 @@
 //! The root cache: one deep tree for each start of the game, built once per set of weights and cloned into every new game.
 //!
-//! The tree is built without noise and with many leaves a pass; noise stays with each game, and the visits that a game
-//! inherits are counted apart from its own (`search.inherit_cap`). Where T is smaller than the tree, the most visited
-//! nodes are cloned.
+//! The trees are built without noise and with many leaves per pass. Each game adds its own noise, and counts the inherited
+//! visits apart from its own (`search.inherit_cap`). If a tree has more nodes than a game can hold, the most visited nodes are
+//! cloned.
 
 use crate::backend::plan::{BackendPlan, Reuse};
 use crate::backend::{Backend, PlyPlan, RootCache, new_backend};
@@ -16,26 +16,26 @@ use crate::search::root::{Exploration, RowKey};
 use crate::searcher::Searcher;
 use rayon::prelude::*;
 
-/// Leaves a pass while a cache is built.
+/// L while a cache is built.
 const LEAVES: usize = 32;
-/// The most starts that are cached, each with a tree of its own.
-const MOST_STARTS: usize = 64;
+/// The most starts of a game that are cached, each with its own tree.
+const MAX_STARTS: usize = 64;
 
-/// What to build.
+/// The size and search parameters of a root cache.
 #[derive(Clone, Copy, Debug)]
 pub struct CachePlan {
-    /// Simulations of each tree.
+    /// Simulations per tree.
     pub simulations: u32,
-    /// Nodes a game can take over.
+    /// The most nodes that are cloned into a game.
     pub keep: usize,
-    /// How to search.
+    /// Parameters of the search.
     pub params: SearchParams,
-    /// The run's seed, for sampled chance.
+    /// The run's seed, for sampled chance outcomes.
     pub seed: u64,
 }
 
 impl CachePlan {
-    /// The cache of a run whose rows are made by `plan`; of several devices, the first builds it.
+    /// The cache of a run whose backend has this `plan`. It is built on the first device.
     pub fn for_run(simulations: u32, plan: BackendPlan, sizes: &Sizes, seed: u64) -> Self {
         let ply = BackendPlan::nodes_for(plan.params.simulations, sizes) - 1;
         let params = SearchParams { devices: plan.params.devices.first().into(), ..plan.params };
@@ -43,14 +43,15 @@ impl CachePlan {
     }
 }
 
-/// The states in which the first player decision of a game can be met.
+/// The states in which the first player decision of a game can occur, sorted.
 ///
 /// # Errors
-/// [`Error::Unsupported`] where there are too many, or where what a player sees is dealt anew each game.
+/// [`Error::Unsupported`] if there are more than [`MAX_STARTS`], or if the game has hidden information.
 pub fn starts(game: &dyn AnyGame) -> Result<Vec<Vec<u8>>> {
     let refuse = |why: &str| Err(Error::unsupported(format!("search.root_cache for {}", game.name()), why));
+    let too_many = || refuse("it has more than 64 starts, the most that a root cache is built for; use 0");
     if game.sizes().hidden_information {
-        return refuse("every game deals new hands, so no two games share a root");
+        return refuse("every game deals new hands, so no two games share a root; use 0");
     }
     let (mut open, mut found) = (vec![game.init()], Vec::new());
     while let Some(state) = open.pop() {
@@ -63,23 +64,23 @@ pub fn starts(game: &dyn AnyGame) -> Result<Vec<Vec<u8>>> {
                 open.push(next);
             }
         }
-        if open.len() + found.len() > MOST_STARTS * 4 {
-            return refuse("it has more starts than a cache is worth");
+        if open.len() + found.len() > MAX_STARTS * 4 {
+            return too_many();
         }
     }
     found.sort();
     found.dedup();
-    if found.len() > MOST_STARTS {
-        return refuse("it has more starts than a cache is worth");
+    if found.len() > MAX_STARTS {
+        return too_many();
     }
     Ok(found)
 }
 
-/// Builds the tree of every start, each in a row of its own: in backgammon one for each opening roll of either player. None
-/// depends on another: on the CPU they are built side by side, on a device all together.
+/// Builds the tree of every start, each in its own row: in backgammon, one for each opening roll of either player. The trees
+/// are independent: on the CPU they are built in parallel, on a GPU in one batch.
 ///
 /// # Errors
-/// As [`starts`], or what the network or the device says.
+/// Those of [`starts`], of the network and of the device.
 pub fn build(game: &dyn AnyGame, network: &dyn Network, plan: CachePlan) -> Result<RootCache> {
     let starts = starts(game)?;
     let make = |plan| new_backend(game, plan);
@@ -100,10 +101,11 @@ pub fn build(game: &dyn AnyGame, network: &dyn Network, plan: CachePlan) -> Resu
     }
 }
 
-/// Builds the trees of `starts`, whose first is number `first` of all, in the rows of a backend that `make` makes.
+/// Builds the trees of `starts` in the rows of a backend that `make` returns. `first` is the index of the first start among
+/// all.
 ///
 /// # Errors
-/// What `make`, the network or the device says.
+/// Those of `make`, the network and the device.
 pub fn build_rows(
     game: &dyn AnyGame,
     network: Box<dyn Network>,

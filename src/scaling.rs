@@ -1,4 +1,4 @@
-//! How fast self-play is, and where the time goes: one row of `vecaz bench-scaling`.
+//! Throughput of self-play and its breakdown by stage: one row of `vecaz bench-scaling`.
 
 use crate::backend::times::{COPY_IN, COPY_OUT, KernelTime, PassParts};
 use crate::batch::{AnyGame, any_game};
@@ -16,38 +16,38 @@ use crate::weights::NetFile;
 use rayon::prelude::*;
 use std::time::Instant;
 
-/// Which network is measured.
+/// The network that is measured.
 #[derive(Clone, Copy)]
 pub enum Measured<'a> {
-    /// Equal priors, values 0: search alone.
+    /// Uniform priors, values 0: the search alone.
     Uniform,
-    /// The configuration's network with first weights.
+    /// The configuration's network with initial weights.
     Configured,
-    /// A trained one.
+    /// A trained network.
     Trained(&'a NetFile),
 }
 
-/// Passes whose parts are timed apart, at most, where a backend makes whole passes by itself.
-const PARTED_PASSES: u32 = 32;
+/// The most passes whose stages are timed separately, on a backend that runs a pass as one unit (a CUDA graph).
+const PROFILED_PASSES: u32 = 32;
 
-/// Passes before the clock starts: trees fill, caches warm.
+/// Seconds of self-play before the measurement, to fill trees and caches.
 const WARM_UP_SECONDS: f64 = 0.5;
 
-/// Refuses a configuration whose trees would not fit into memory.
+/// Refuses a configuration whose trees do not fit into memory.
 ///
 /// # Errors
-/// [`crate::Error::Memory`], or what the game or the network says of its settings.
+/// [`crate::Error::Memory`], or those of the game's and the network's settings.
 pub fn check_memory(config: &Config) -> Result<()> {
     let game = any_game(config.game_name(), &config.game_options())?;
     NetSpec::new(&config.net, &game.sizes()).check_graph()?;
-    // Nothing is stored and nothing is trained here.
+    // A measurement has no replay buffer and no training.
     MemoryPlan { replay: 0, training: 0, ..MemoryPlan::new(config, game.as_ref()) }.check(config)
 }
 
 /// Measures self-play with `config` for at least `seconds`.
 ///
 /// # Errors
-/// What the game, the network or the root cache says of its settings.
+/// Those of the game's, the network's and the root cache's settings.
 pub fn measure(config: &Config, network: Measured<'_>, threads: usize, seconds: f64) -> Result<ScalingRow> {
     let game = any_game(config.game_name(), &config.game_options())?;
     let sizes = game.sizes();
@@ -94,17 +94,17 @@ pub fn measure(config: &Config, network: Measured<'_>, threads: usize, seconds: 
     let clock = selfplay.take_clock();
     let simulations = clock.simulations as f64;
     let leaves = plan.params.leaves;
-    let elsewhere = selfplay.timed_stride()?;
-    let parts = match selfplay.profile_last_passes(PARTED_PASSES)? {
+    let offloaded = selfplay.timed_stride()?;
+    let parts = match selfplay.profile_last_passes(PROFILED_PASSES)? {
         Some(parts) => {
             let d = if sizes.hidden_information { config.search.determinisations as usize } else { 1 };
             let devices = config.run.device.all().len();
-            Parts::of_passes(parts, rows * d * leaves, clock.passes as f64 / wall / devices as f64)
+            Breakdown::of_passes(parts, rows * d * leaves, clock.passes as f64 / wall / devices as f64)
         }
         None => {
             let forward = forward_rate(network.as_ref(), (rows * leaves).div_ceil(threads), threads)?;
             let seconds = [clock.select, clock.forward, clock.expand, clock.backup];
-            Parts::of_threads(forward, seconds.map(|s| s / wall / threads as f64), elsewhere)
+            Breakdown::of_threads(forward, seconds.map(|s| s / wall / threads as f64), offloaded)
         }
     };
     let (forward, shares) = (parts.forward, parts.shares);
@@ -149,23 +149,23 @@ pub fn measure(config: &Config, network: Measured<'_>, threads: usize, seconds: 
     })
 }
 
-/// Where the time of passes goes.
-struct Parts {
-    /// Positions a second of the bare forward.
+/// The breakdown of a pass's time.
+struct Breakdown {
+    /// Positions per second of the forward alone.
     forward: f64,
-    /// Shares of selection, forward, expansion and backup.
+    /// Time fractions of selection, forward, expansion and backup.
     shares: [f64; 4],
-    /// Kernels, where there are some.
+    /// Times of the GPU's kernels; empty on the CPU.
     kernels: Vec<KernelTime>,
-    /// Share of the time that they run.
+    /// Fraction of the time in which a kernel runs.
     busy: Option<f64>,
-    /// Share of the time that copies take which passes wait for.
+    /// Fraction of the time in which a pass waits for a copy.
     transfers: Option<f64>,
 }
 
-impl Parts {
-    /// Of a backend whose passes are recorded as a whole: their parts are timed apart, each waited for. `slots` leaves go through a
-    /// pass, of which each device makes `rate` a second.
+impl Breakdown {
+    /// The breakdown on a backend that runs a pass as one unit. Its stages were timed separately, with a synchronisation after
+    /// each. A pass has `slots` leaves; each device runs `rate` passes per second.
     fn of_passes(parts: PassParts, slots: usize, rate: f64) -> Self {
         let PassParts { seconds, passes, kernels } = parts;
         let running: f64 = kernels.iter().map(|time| time.seconds).sum();
@@ -178,10 +178,10 @@ impl Parts {
         }
     }
 
-    /// Of threads that make passes, which spend `shares` of their time in the parts; `elsewhere` has the kernels and copies of a
-    /// network that is not on the threads' own processor, and the seconds in which they were made.
-    fn of_threads(forward: f64, shares: [f64; 4], elsewhere: Option<(Vec<KernelTime>, f64)>) -> Self {
-        let Some((kernels, seconds)) = elsewhere else {
+    /// The breakdown of CPU threads that spend `shares` of their time in the stages. `offloaded` has the kernels and copies of
+    /// a network on a GPU, and the seconds over which they were timed.
+    fn of_threads(forward: f64, shares: [f64; 4], offloaded: Option<(Vec<KernelTime>, f64)>) -> Self {
+        let Some((kernels, seconds)) = offloaded else {
             return Self { forward, shares, kernels: Vec::new(), busy: None, transfers: None };
         };
         let is_copy = |time: &&KernelTime| [COPY_IN, COPY_OUT].contains(&time.kernel.as_str());
@@ -197,7 +197,7 @@ impl Parts {
     }
 }
 
-/// Plies that searches decided in finished games: neither chance nor the random opening.
+/// Lengths of finished games, in plies decided by a search: without chance outcomes and random opening plies.
 #[derive(Default)]
 struct Lengths {
     games: u64,
@@ -221,7 +221,7 @@ impl Lengths {
     }
 }
 
-/// Plies of a game after its opening in which a player moved.
+/// Plies after the opening in which a player moved.
 fn decisions(game: &dyn AnyGame, played: &FinishedGame) -> u64 {
     let (mut state, mut count) = (game.init(), 0);
     for (ply, &action) in played.actions.iter().enumerate() {
@@ -231,7 +231,7 @@ fn decisions(game: &dyn AnyGame, played: &FinishedGame) -> u64 {
     count
 }
 
-/// Positions a second of the network alone, in batches of `m` on every thread.
+/// Positions per second of the network's forward alone, with batches of `m` on every thread.
 fn forward_rate(network: &dyn Network, m: usize, threads: usize) -> Result<f64> {
     let IoShape { obs_len, num_actions, num_players } = network.shape();
     const SECONDS: f64 = 0.5;
@@ -258,22 +258,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn copies_are_told_apart_from_kernels() {
+    fn copy_time_is_not_kernel_time() {
         let time = |kernel: &str, seconds| KernelTime { kernel: kernel.into(), launches: 1, seconds };
         let kernels = vec![time("inner", 3.0), time(COPY_IN, 0.5), time(COPY_OUT, 0.25), time("dense", 1.0)];
-        let parts = Parts::of_threads(7.0, [0.25; 4], Some((kernels.clone(), 5.0)));
+        let parts = Breakdown::of_threads(7.0, [0.25; 4], Some((kernels.clone(), 5.0)));
         assert_eq!((parts.busy, parts.transfers), (Some(0.8), Some(0.15)));
         assert_eq!((parts.forward, parts.shares, parts.kernels), (7.0, [0.25; 4], kernels));
-        let alone = Parts::of_threads(7.0, [0.25; 4], None);
+        let alone = Breakdown::of_threads(7.0, [0.25; 4], None);
         assert_eq!((alone.busy, alone.transfers), (None, None));
     }
 
     #[test]
-    fn shares_and_rates_follow_from_the_parts_of_passes() {
+    fn shares_and_rates_follow_from_profiled_passes() {
         let kernels = KernelTime::of([("layer", 0.15), ("select_rows", 0.05)]);
         let parts = PassParts { seconds: [0.001, 0.006, 0.002, 0.001], passes: 20, kernels: kernels.clone() };
-        let Parts { forward, shares, kernels: told, busy, transfers } = Parts::of_passes(parts, 300, 80.0);
-        assert_eq!((told, transfers), (kernels, None));
+        let Breakdown { forward, shares, kernels: listed, busy, transfers } =
+            Breakdown::of_passes(parts, 300, 80.0);
+        assert_eq!((listed, transfers), (kernels, None));
         assert!((forward - 50_000.0).abs() < 1e-6, "{forward}");
         shares
             .iter()

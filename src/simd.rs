@@ -139,13 +139,13 @@ pub trait Simd: Copy + Debug + PartialEq {
     /// The sum of all.
     #[inline(always)]
     fn total(a: Ints) -> i32 {
-        math::by_halves(a, i32::wrapping_add)
+        math::tree_reduce(a, i32::wrapping_add)
     }
 
     /// The largest of all.
     #[inline(always)]
     fn highest(a: Ints) -> i32 {
-        math::by_halves(a, i32::max)
+        math::tree_reduce(a, i32::max)
     }
 
     /// `place` where a > b, else `other`.
@@ -157,7 +157,7 @@ pub trait Simd: Copy + Debug + PartialEq {
     /// The lowest place where x == what; [`i32::MAX`] where there is none.
     #[inline(always)]
     fn lowest_where_equal(x: Floats, what: f32, places: Ints) -> i32 {
-        math::by_halves(std::array::from_fn(|i| if x[i] == what { places[i] } else { i32::MAX }), i32::min)
+        math::tree_reduce(std::array::from_fn(|i| if x[i] == what { places[i] } else { i32::MAX }), i32::min)
     }
 
     /// The first lane where x == what; [`LANES`] or more where there is none.

@@ -106,12 +106,12 @@ fn checkpoint(run: &Path, file: &str) -> PathBuf {
 
 #[test]
 fn devices_that_cannot_be_are_refused() {
-    let none = "gpu is no device, expected cpu, cuda, or cuda:N";
+    let none = "gpu is not a device, expected cpu, cuda, or cuda:N";
     assert_refused(&["run", "--device", "gpu"], none);
-    assert_refused(&["bench-scaling", "--device", "cuda:x"], "cuda:x is no device");
+    assert_refused(&["bench-scaling", "--device", "cuda:x"], "cuda:x is not a device");
     assert_refused(&["run", "--set", "net.device=gpu"], none);
     for (device, why) in [
-        ("cpu,cuda:0", "cpu,cuda:0 names the CPU beside a GPU, expected cpu alone, or GPUs alone"),
+        ("cpu,cuda:0", "cpu,cuda:0 names the CPU and a GPU, expected cpu or GPUs only"),
         ("cuda:1,cuda:1", "cuda:1,cuda:1 names cuda:1 twice"),
         ("cuda:0,", "cuda:0, has an empty entry, expected GPUs as in cuda:0,cuda:1"),
     ] {
@@ -177,7 +177,7 @@ fn values_that_cannot_be_are_refused() {
         ),
         (
             vec!["--set", "net.isa=amx", "--set", "net.device=cuda"],
-            "net.isa: got amx, expected native where the network is on a GPU",
+            "net.isa: got amx, expected native for a network on a GPU",
         ),
         (
             vec!["--set", "net.tensor_cores=wgmma", "--set", "net.precision=bf16"],
@@ -185,7 +185,7 @@ fn values_that_cannot_be_are_refused() {
         ),
         (
             vec!["--set", "train.precision=bf16"],
-            "train.precision: got bf16, expected f32 where training is on the CPU",
+            "train.precision: got bf16, expected f32 for training on the CPU",
         ),
         (vec!["--game", "chess", "--set", "game.fen=8/8/8/8 w"], "game.fen: got 8/8/8/8 w, expected"),
         (vec!["--game", "blob", "--set", "search.root_cache=100"], "search.root_cache for blob: "),

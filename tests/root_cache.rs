@@ -80,7 +80,7 @@ fn where_every_game_is_dealt_anew_it_is_refused() {
     let message = root_cache::starts(game.as_ref()).expect_err("refused").to_string();
     assert_eq!(
         message,
-        "search.root_cache for blob: every game deals new hands, so no two games share a root"
+        "search.root_cache for blob: every game deals new hands, so no two games share a root; use 0"
     );
 }
 

@@ -210,8 +210,8 @@ mod tests {
             ("run --games 0", "selfplay.games: got 0"),
             ("run --sims 0", "search.simulations: got 0"),
             ("run --minutes nan", "run.minutes"),
-            ("run --device gpu", "run.device = \"gpu\": gpu is no device, expected cpu, cuda, or cuda:N"),
-            ("run --set net.device=tpu", "net.device = \"tpu\": tpu is no device"),
+            ("run --device gpu", "run.device = \"gpu\": gpu is not a device, expected cpu, cuda, or cuda:N"),
+            ("run --set net.device=tpu", "net.device = \"tpu\": tpu is not a device"),
             ("run --games 5 --set selfplay.games=0", "selfplay.games: got 0"),
             ("run --game chequers_of_old --config none.toml", "none.toml"),
         ] {

@@ -1,4 +1,4 @@
-//! What a configuration must be like, by section and across sections.
+//! Checks of a configuration, by section and across sections.
 
 use super::{Arch, Config, Instructions, Precision, SearchEngine, TensorCores, TrainPrecision};
 use crate::error::{Error, Result};
@@ -12,10 +12,10 @@ fn within<T: PartialOrd + std::fmt::Display>(key: &str, got: T, range: RangeIncl
 }
 
 impl Config {
-    /// Refuses what cannot be used.
+    /// Checks all keys.
     ///
     /// # Errors
-    /// [`Error::Config`] with the first key that is wrong.
+    /// [`Error::Config`] with the first key whose value is invalid.
     pub(super) fn check(&self) -> Result<()> {
         if let Some(name) = self.game.get("name")
             && name.as_str().is_none()
@@ -66,7 +66,7 @@ impl Config {
         let t = &self.train;
         let training = self.training_devices();
         if training.is_cpu() && t.precision != TrainPrecision::F32 {
-            let expected = "f32 where training is on the CPU: net.device is not a GPU";
+            let expected = "f32 for training on the CPU, or a GPU in net.device";
             return Err(Error::config("train.precision", t.precision, expected));
         }
         within("train.lr", t.lr, 0.0..=100.0)?;
@@ -95,7 +95,7 @@ impl Config {
         Ok(())
     }
 
-    /// Refuses a number format that the network does not have where it is.
+    /// Refuses a number format that is not implemented for the network's architecture and device.
     fn check_precision(&self) -> Result<()> {
         let on_gpu = !self.network_devices().is_cpu();
         let expected = match (on_gpu, self.net.arch, self.net.precision) {
@@ -110,15 +110,15 @@ impl Config {
         Err(Error::config("net.precision", self.net.precision, expected))
     }
 
-    /// Refuses instructions of a CPU for a network that is on a GPU.
+    /// Refuses a CPU instruction set for a network on a GPU.
     fn check_isa(&self) -> Result<()> {
         if self.net.isa == Instructions::Native || self.network_devices().is_cpu() {
             return Ok(());
         }
-        Err(Error::config("net.isa", self.net.isa, "native where the network is on a GPU"))
+        Err(Error::config("net.isa", self.net.isa, "native for a network on a GPU"))
     }
 
-    /// Refuses an instruction for 16 bits where there are others, or no GPU.
+    /// Refuses `wgmma` unless the network has a 16-bit format on a GPU.
     fn check_tensor_cores(&self) -> Result<()> {
         let sixteen_bits = matches!(self.net.precision, Precision::Bf16 | Precision::F16);
         if self.net.tensor_cores == TensorCores::Mma || (sixteen_bits && !self.network_devices().is_cpu()) {

@@ -1,27 +1,27 @@
-//! Names of devices, as typed, and lists of them.
+//! Names of devices and lists of them.
 
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// Where something runs: `cpu`, or `cuda:N`, the NVIDIA GPU of that number; `cuda` is number 0.
+/// A device: `cpu`, or `cuda:N`, the NVIDIA GPU with number N; `cuda` is `cuda:0`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DeviceName {
-    /// The processor and its threads.
+    /// The CPU and its threads.
     #[default]
     Cpu,
-    /// A GPU, by the driver's number.
+    /// The GPU with this number of the driver.
     Cuda(u32),
 }
 
 impl DeviceName {
-    /// Refuses a device that this build of the program knows nothing of.
+    /// Refuses a GPU in a build without CUDA.
     pub(super) fn check(self, key: &str) -> Result<()> {
         if self == Self::Cpu || cfg!(feature = "cuda") {
             return Ok(());
         }
-        let expected = "cpu; this program was built without CUDA (--no-default-features), `cargo build --release` makes one that has it";
+        let expected = "cpu: this program was built without CUDA (--no-default-features); `cargo build --release` builds one with it";
         Err(Error::config(key, self, expected))
     }
 }
@@ -36,7 +36,7 @@ impl FromStr for DeviceName {
             "cuda" => Some(Self::Cuda(0)),
             _ => text.strip_prefix("cuda:").and_then(number).map(Self::Cuda),
         }
-        .ok_or_else(|| format!("{text} is no device, expected cpu, cuda, or cuda:N"))
+        .ok_or_else(|| format!("{text} is not a device, expected cpu, cuda, or cuda:N"))
     }
 }
 
@@ -49,35 +49,35 @@ impl fmt::Display for DeviceName {
     }
 }
 
-/// The devices that share one work: one of any kind, or several GPUs of one machine, `cuda:0,cuda:1`.
+/// The devices of one task: one of any kind, or several GPUs of one machine, `cuda:0,cuda:1`.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Devices {
-    /// The first `count`; the rest are [`DeviceName::Cpu`].
-    names: [DeviceName; Self::MOST],
+    /// The first `count` are in use; the rest are [`DeviceName::Cpu`].
+    names: [DeviceName; Self::MAX],
     count: u8,
 }
 
 impl Devices {
     /// The most devices of a list.
-    pub const MOST: usize = 16;
+    pub const MAX: usize = 16;
 
-    /// The devices, in the order in which they were named.
+    /// The devices, in the order given.
     pub fn all(&self) -> &[DeviceName] {
         &self.names[..usize::from(self.count)]
     }
 
-    /// The first device: the only one, or the one for what is not split.
+    /// The first device, which runs what is not split over devices.
     pub fn first(&self) -> DeviceName {
         self.names[0]
     }
 
-    /// True for the processor.
+    /// True for the CPU.
     pub fn is_cpu(&self) -> bool {
         self.first() == DeviceName::Cpu
     }
 
-    /// Refuses devices that this build of the program knows nothing of.
+    /// Refuses GPUs in a build without CUDA.
     pub(super) fn check(&self, key: &str) -> Result<()> {
         self.all().iter().try_for_each(|name| name.check(key))
     }
@@ -91,7 +91,7 @@ impl Default for Devices {
 
 impl From<DeviceName> for Devices {
     fn from(name: DeviceName) -> Self {
-        let mut names = [DeviceName::Cpu; Self::MOST];
+        let mut names = [DeviceName::Cpu; Self::MAX];
         names[0] = name;
         Self { names, count: 1 }
     }
@@ -101,7 +101,7 @@ impl FromStr for Devices {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let mut list = Self { names: [DeviceName::Cpu; Self::MOST], count: 0 };
+        let mut list = Self { names: [DeviceName::Cpu; Self::MAX], count: 0 };
         for part in text.split(',') {
             if part.is_empty() && text.contains(',') {
                 return Err(format!("{text} has an empty entry, expected GPUs as in cuda:0,cuda:1"));
@@ -110,14 +110,14 @@ impl FromStr for Devices {
             if list.all().contains(&name) {
                 return Err(format!("{text} names {name} twice"));
             }
-            let Some(place) = list.names.get_mut(usize::from(list.count)) else {
-                return Err(format!("{text} names more than {} devices", Self::MOST));
+            let Some(entry) = list.names.get_mut(usize::from(list.count)) else {
+                return Err(format!("{text} names more than {} devices", Self::MAX));
             };
-            *place = name;
+            *entry = name;
             list.count += 1;
         }
         if list.count > 1 && list.all().contains(&DeviceName::Cpu) {
-            return Err(format!("{text} names the CPU beside a GPU, expected cpu alone, or GPUs alone"));
+            return Err(format!("{text} names the CPU and a GPU, expected cpu or GPUs only"));
         }
         Ok(list)
     }
@@ -170,9 +170,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_device_is_refused() {
+    fn invalid_device_names_are_refused() {
         for text in ["", "gpu", "CUDA", "cuda:", "cuda:x", "cuda:-1", "cuda:+1", "cuda:4294967296", "cpu:0"] {
-            let expected = format!("{text} is no device, expected cpu, cuda, or cuda:N");
+            let expected = format!("{text} is not a device, expected cpu, cuda, or cuda:N");
             assert_eq!(text.parse::<DeviceName>(), Err(expected));
         }
     }
@@ -197,15 +197,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_list_is_refused() {
-        let many: Vec<String> = (0..=Devices::MOST).map(|n| format!("cuda:{n}")).collect();
+    fn invalid_device_lists_are_refused() {
+        let many: Vec<String> = (0..=Devices::MAX).map(|n| format!("cuda:{n}")).collect();
         for (text, expected) in [
-            ("", " is no device, expected cpu, cuda, or cuda:N"),
+            ("", " is not a device, expected cpu, cuda, or cuda:N"),
             ("cuda:0,", "cuda:0, has an empty entry, expected GPUs as in cuda:0,cuda:1"),
-            ("cuda:0, cuda:1", " cuda:1 is no device, expected cpu, cuda, or cuda:N"),
+            ("cuda:0, cuda:1", " cuda:1 is not a device, expected cpu, cuda, or cuda:N"),
             ("cuda,cuda:0", "cuda,cuda:0 names cuda:0 twice"),
             ("cpu,cpu", "cpu,cpu names cpu twice"),
-            ("cpu,cuda:0", "cpu,cuda:0 names the CPU beside a GPU, expected cpu alone, or GPUs alone"),
+            ("cpu,cuda:0", "cpu,cuda:0 names the CPU and a GPU, expected cpu or GPUs only"),
             (&many.join(","), &format!("{} names more than 16 devices", many.join(","))),
         ] {
             assert_eq!(text.parse::<Devices>(), Err(expected.to_string()));

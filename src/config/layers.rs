@@ -1,16 +1,16 @@
-//! Text that becomes a configuration: TOML files and single assignments laid over each other.
+//! Configuration layers: TOML files and single assignments, merged in order.
 
 use super::Config;
 use crate::error::{Error, Result};
 use serde::Serialize;
 use std::path::Path;
 
-/// Text that becomes a configuration: layers laid over each other, later ones winning.
+/// Merged configuration layers; a later layer overrides an earlier one.
 #[derive(Clone, Debug, Default)]
 pub struct Layers(toml::Table);
 
 impl Layers {
-    /// Lays the file at `path` on top.
+    /// Adds the file at `path` as the next layer.
     ///
     /// # Errors
     /// [`Error::Io`] or [`Error::ConfigText`].
@@ -20,7 +20,7 @@ impl Layers {
         Ok(self)
     }
 
-    /// Lays TOML `text` on top; `origin` is named in errors.
+    /// Adds TOML `text` as the next layer. Errors name `origin`.
     ///
     /// # Errors
     /// [`Error::ConfigText`].
@@ -29,10 +29,10 @@ impl Layers {
         Ok(self)
     }
 
-    /// Sets one dotted key to a TOML value; a bare word is taken as a string.
+    /// Sets one dotted key to a TOML value. A bare word is a string.
     ///
     /// # Errors
-    /// [`Error::ConfigText`] where the assignment has no `=` or no key.
+    /// [`Error::ConfigText`] if the assignment has no `=` or no key.
     pub fn set(mut self, assignment: &str) -> Result<Self> {
         let bad = |what: &str| Error::ConfigText { origin: format!("--set {assignment}"), what: what.into() };
         let (key, value) = assignment.split_once('=').ok_or_else(|| bad("expected key=value"))?;
@@ -53,16 +53,16 @@ impl Layers {
         Ok(self)
     }
 
-    /// Leaves out what asks for a GPU: devices, the format of training, and formats of the network that the CPU does not have,
-    /// for which f32 stands.
+    /// Removes the keys that need a GPU: devices, the format of training, and GPU-only formats of the network, which then is
+    /// in f32.
     pub fn on_cpu(mut self) -> Self {
-        let gone: [(&str, &str, &[&str]); 4] = [
+        let gpu_only: [(&str, &str, &[&str]); 4] = [
             ("run", "device", &[]),
             ("net", "device", &[]),
             ("train", "precision", &[]),
             ("net", "precision", &["f16", "tf32"]),
         ];
-        for (section, key, values) in gone {
+        for (section, key, values) in gpu_only {
             let Some(table) = self.0.get_mut(section).and_then(toml::Value::as_table_mut) else { continue };
             let found = table.get(key).and_then(toml::Value::as_str).unwrap_or_default();
             if values.is_empty() || values.contains(&found) {
@@ -72,7 +72,7 @@ impl Layers {
         self
     }
 
-    /// The configuration, checked.
+    /// The checked configuration.
     ///
     /// # Errors
     /// [`Error::ConfigText`] for unknown keys and wrong types, [`Error::Config`] for values out of range.
@@ -122,7 +122,7 @@ fn merge(base: &mut toml::Table, over: toml::Table) {
     }
 }
 
-/// Keys that have another name now: section, old key, new key.
+/// Renamed keys: section, old key, new key.
 const RENAMED: [(&str, &str, &str); 7] = [
     ("search", "noise_fraction", "dirichlet_epsilon"),
     ("search", "noise_alpha", "dirichlet_alpha"),
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_on_a_gpu_is_looked_at_on_the_cpu() {
+    fn on_cpu_removes_only_the_keys_that_need_a_gpu() {
         let text = "[run]\ndevice = 'cuda:1'\nseed = 7\n[net]\ndevice = 'cuda:0'\nprecision = 'f16'\n[train]\nprecision = 'bf16'";
         let config = Layers::default().text(text, "test").expect("TOML").on_cpu().resolve().expect("valid");
         assert_eq!(
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn layers_win_in_order_and_round_trip() {
+    fn later_layers_override_earlier_ones_and_round_trip() {
         let config = Layers::default()
             .text("[search]\nsimulations = 5\nleaves = 2", "a")
             .and_then(|l| l.set("search.simulations=7"))
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_of_devices_is_saved_as_it_was_typed() {
+    fn a_list_of_devices_round_trips() {
         let mut config = Config::default();
         config.run.device = "cuda:2,cuda:0".parse().expect("a list");
         config.net.device = Some("cuda:0,cuda:1,cuda:2".parse().expect("a list"));

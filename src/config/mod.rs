@@ -1,7 +1,7 @@
-//! What was typed -> what will be done: a TOML file and `--set key=value`, merged, checked, resolved.
+//! The configuration: a TOML file and `--set key=value`, merged, checked, resolved.
 //!
-//! Every key has a default, so an empty file is a run of Connect Four. Unknown keys, wrong types and values out of range
-//! are refused with the key, what was found and what would be right. Knows no other module but the error type.
+//! Every key has a default, so an empty file is a run of Connect Four. Unknown keys, wrong types and values out of range are
+//! refused with the key, the value found and the values expected. Depends only on the error type.
 
 mod check;
 mod device;
@@ -19,7 +19,7 @@ macro_rules! names {
         pub enum $name { $($(#[$vdoc])* #[serde(rename = $text)] $variant),+ }
 
         impl std::fmt::Display for $name {
-            /// As it is typed.
+            /// The name as typed in a configuration.
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str(match self { $(Self::$variant => $text),+ })
             }
@@ -28,7 +28,7 @@ macro_rules! names {
 }
 
 names! {
-    /// How simulations choose and what the policy target is.
+    /// The search algorithm: the selection rule and the policy target.
     Algorithm {
         /// PUCT with Dirichlet noise (AlphaZero, Silver et al. 2018); the target is the visit distribution.
         Puct = "puct",
@@ -37,44 +37,44 @@ names! {
     }
 }
 names! {
-    /// Which implementation searches.
+    /// The implementation of the search.
     SearchEngine {
         /// The lockstep batch engine.
         Batched = "batched",
-        /// A plain scalar one, slow, for debugging. It searches every ply in a new tree and has no root cache.
+        /// A scalar implementation for debugging. It is slow, searches every ply in a new tree and has no root cache.
         Reference = "reference",
     }
 }
 names! {
-    /// Q of an edge that no simulation has taken (first-play urgency), PUCT only.
+    /// First-play urgency: Q of an edge without visits. PUCT only.
     Fpu {
         /// 0, a draw.
         Zero = "zero",
-        /// The mean value of the node itself.
+        /// The mean value of the parent node.
         Parent = "parent",
-        /// The mean value less `fpu_reduction` times the root of the visited prior mass (as in KataGo).
+        /// The parent's mean value minus `fpu_reduction` times the square root of the visited prior mass (KataGo).
         Reduced = "reduced",
-        /// -1, a loss.
+        /// -1, a loss (AlphaZero's published pseudocode).
         Loss = "loss",
     }
 }
 names! {
-    /// How a descent passes a chance node.
+    /// Selection at chance nodes.
     ChanceRule {
-        /// An outcome drawn with its probability.
+        /// An outcome sampled by its probability.
         Sample = "sample",
-        /// The outcome that has fallen furthest behind its probability: the expectation with less variance.
+        /// The outcome whose visit share is furthest below its probability. The same expectation with less variance.
         Stratified = "stratified",
     }
 }
 names! {
-    /// The network's kind.
+    /// The network's architecture.
     Arch {
         /// Pre-activation residual tower of 3x3 convolutions.
         Resnet = "resnet",
         /// Residual multilayer perceptron.
         Mlp = "mlp",
-        /// Residual network on the edges of a complete graph (clique), of any number of vertices.
+        /// Residual message-passing network on the edges of the complete graph K_n (clique), for any n.
         Edge = "edge",
     }
 }
@@ -83,57 +83,57 @@ names! {
     Precision {
         /// 32-bit floats.
         F32 = "f32",
-        /// bfloat16 products, 32-bit sums.
+        /// bfloat16 operands, f32 accumulation.
         Bf16 = "bf16",
-        /// 8-bit integers with scales, on the CPU.
+        /// 8-bit integers with scales, i32 accumulation. CPU only.
         Int8 = "int8",
-        /// Products of IEEE half precision, 32-bit sums, on a GPU.
+        /// IEEE half-precision operands, f32 accumulation. GPU only.
         F16 = "f16",
-        /// 32-bit floats whose products are of numbers rounded to 10 bits, on a GPU.
+        /// f32 operands rounded to a 10-bit mantissa, f32 accumulation. GPU only.
         Tf32 = "tf32",
     }
 }
 names! {
-    /// The instructions of the network's forward on the CPU.
+    /// The instruction set of the network's forward on the CPU.
     Instructions {
-        /// The fastest that the machine has for the number format.
+        /// The fastest that the machine supports for the number format.
         Native = "native",
-        /// x86-64 AMX beside AVX-512, in bf16 and int8.
+        /// x86-64 AMX and AVX-512, for bf16 and int8.
         Amx = "amx",
-        /// x86-64 AVX-512, in bf16 with AVX512-BF16, in int8 with AVX512-VNNI.
+        /// x86-64 AVX-512; bf16 also needs AVX512-BF16, int8 AVX512-VNNI.
         Avx512 = "avx512",
-        /// x86-64 AVX2 with FMA, in f32 and bf16.
+        /// x86-64 AVX2 with FMA, for f32 and bf16.
         Avx2 = "avx2",
-        /// Any machine's, in f32 and bf16.
+        /// Plain Rust on any machine, for f32 and bf16.
         Portable = "portable",
     }
 }
 names! {
-    /// Which instruction multiplies 16-bit numbers in the network's kernels on a GPU.
+    /// The tensor-core instruction of the GPU kernels for 16-bit operands.
     TensorCores {
-        /// `mma.sync`, of one warp: everywhere, and tested there.
+        /// `mma.sync`, issued by one warp.
         Mma = "mma",
-        /// `wgmma`, of four warps, on Hopper (compute capability 9.0). It has not run on a GPU yet.
+        /// `wgmma`, issued by four warps, on Hopper (compute capability 9.0). It has not run on a GPU yet.
         Wgmma = "wgmma",
     }
 }
 names! {
-    /// Number format of products and activations in training; weights, sums and the optimiser are always 32-bit floats.
+    /// Number format of operands and activations in training. Weights, sums and optimiser state are always f32.
     TrainPrecision {
         /// 32-bit floats.
         F32 = "f32",
         /// bfloat16.
         Bf16 = "bf16",
-        /// Half precision, with a loss scale that adapts.
+        /// IEEE half precision with dynamic loss scaling.
         F16 = "f16",
     }
 }
 names! {
-    /// When the updates are made that an epoch's samples call for.
+    /// The order of an epoch's self-play and updates.
     TrainingMode {
-        /// After the epoch's self-play.
+        /// The updates follow the epoch's self-play.
         InTurns = "in_turns",
-        /// While the next epoch's games are played, which do not wait for them: self-play's weights are one epoch older.
+        /// The updates run during the next epoch's self-play, whose weights are therefore one epoch older.
         Overlapped = "overlapped",
     }
 }
@@ -142,18 +142,18 @@ names! {
     OptimizerKind {
         /// AdamW (Loshchilov and Hutter 2019).
         AdamW = "adamw",
-        /// SGD with momentum; weight decay added to the gradient.
+        /// SGD with momentum and L2 regularisation, as in AlphaZero.
         Sgd = "sgd",
     }
 }
 names! {
-    /// The learning rate after the warm-up.
+    /// The learning-rate schedule after the warm-up.
     Schedule {
-        /// Stays.
+        /// The rate is constant.
         Constant = "constant",
-        /// Falls along half a cosine to `lr_final` at `lr_updates`.
+        /// The rate falls along half a cosine to `lr_final` at `lr_updates`.
         Cosine = "cosine",
-        /// Is divided by `lr_step_factor` at each of `lr_steps`.
+        /// The rate is divided by `lr_step_factor` at each of `lr_steps`.
         Step = "step",
     }
 }
@@ -173,11 +173,11 @@ macro_rules! section {
 section! {
     /// `[net]`: the network.
     NetConfig {
-        /// Kind of network.
+        /// Architecture.
         arch: Arch = Arch::Resnet,
         /// Residual blocks.
         blocks: usize = 2,
-        /// Channels of the tower, or width of the perceptron.
+        /// Channels of the tower (resnet), features of an edge (edge), or width of a layer (mlp).
         channels: usize = 32,
         /// Channels of the policy head's 1x1 convolution (resnet).
         policy_channels: usize = 8,
@@ -185,20 +185,21 @@ section! {
         value_channels: usize = 4,
         /// Hidden units of the value head.
         value_hidden: usize = 64,
-        /// Number format in self-play and evaluation: `f32`, `bf16` or `int8` on the CPU, `f32`, `tf32`, `bf16` or `f16` on a
-        /// GPU; `train.precision` is that of training. Against f32, a trained Connect Four network
-        /// differs in bf16 by 5e-5 nats of policy and 0.002 of value, in int8 by 8e-4 and 0.011, and plays as strongly in
-        /// either (`benches/precision.rs`).
+        /// Number format in self-play and evaluation: `f32`, `bf16` or `int8` on the CPU; `f32`, `tf32`, `bf16` or `f16` on a
+        /// GPU. The format of training is `train.precision`. Compared with f32, a trained Connect Four network in bf16 differs
+        /// by 5e-5 nats of policy and 0.002 of value, in int8 by 8e-4 nats and 0.011, and plays equally strong in both
+        /// (`benches/precision.rs`).
         precision: Precision = Precision::F32,
-        /// Instructions of the forward on the CPU. Sums in bf16 differ in their last bits between AMX, AVX-512 and the others: where the
-        /// forward of another kind of machine is wanted, to the bit or to see how fast it is, its instructions are named here.
+        /// Instruction set of the forward on the CPU. The last bits of bf16 sums differ between AMX, AVX-512 and the others:
+        /// set it to reproduce another machine's results to the bit, or to measure an instruction set.
         isa: Instructions = Instructions::Native,
-        /// What multiplies in bf16 and f16 on a GPU: `mma`, or on Hopper (compute capability 9.0) `wgmma`, which alone gets to more than
-        /// 0.6 of its peak. `wgmma` is tested in emulation and with NVIDIA's compiler; IT HAS NOT RUN ON A GPU YET.
+        /// Tensor-core instruction for bf16 and f16 on a GPU: `mma`, or on Hopper (compute capability 9.0) `wgmma`, which is
+        /// needed for more than 0.6 of Hopper's peak. `wgmma` is tested in emulation and with NVIDIA's compiler; IT HAS NOT
+        /// RUN ON A GPU YET.
         tensor_cores: TensorCores = TensorCores::Mma,
-        /// Device of the network in self-play and training; where none is given, `run.device`. Several GPUs,
-        /// `cuda:0,cuda:1`, train each on their share of every batch; the network answers beside the trees on each GPU of
-        /// `run.device` where all of those are in this list, and from the first of the list where not.
+        /// Device of the network in self-play and training; default: `run.device`. Several GPUs, `cuda:0,cuda:1`, each train
+        /// on a part of every batch. In self-play, each GPU of `run.device` evaluates its own games if all of them are in this
+        /// list; otherwise the first device of this list evaluates all games.
         device: Option<Devices> = None,
     }
 }
@@ -209,41 +210,42 @@ section! {
         algorithm: Algorithm = Algorithm::Gumbel,
         /// S: new simulations a ply.
         simulations: u32 = 64,
-        /// L: leaves a row selects per pass.
+        /// L: leaves that a row selects per pass, with virtual loss. More than 1 gives larger network batches for few games.
         leaves: u32 = 1,
-        /// T: nodes in a row's tree; 0 = as many as a ply's simulations can need.
+        /// T: nodes of a row's tree; 0 = the most that a ply's simulations can add. Bounds memory when subtrees are kept.
         nodes: u32 = 0,
-        /// Batched or reference.
+        /// Implementation: batched or reference.
         engine: SearchEngine = SearchEngine::Batched,
-        /// PUCT: c_init of AlphaZero's exploration rate.
+        /// PUCT: c_init of AlphaZero's exploration factor.
         c_init: f32 = 1.25,
-        /// PUCT: c_base of AlphaZero's exploration rate.
+        /// PUCT: c_base of AlphaZero's exploration factor; AlphaZero's value.
         c_base: f32 = 19652.0,
-        /// PUCT: Q of edges never taken.
+        /// PUCT: Q of edges without visits. The other rules are those of other engines, for comparisons.
         fpu: Fpu = Fpu::Reduced,
-        /// PUCT: scale of the reduced first-play urgency.
+        /// PUCT: factor of the reduced first-play urgency; KataGo's value.
         fpu_reduction: f32 = 0.2,
-        /// PUCT: share of Dirichlet noise in the root priors of self-play.
+        /// PUCT: weight of Dirichlet noise in the root priors of self-play.
         dirichlet_epsilon: f32 = 0.25,
-        /// PUCT: Dirichlet alpha; 0 = 10 / (legal actions).
+        /// PUCT: Dirichlet alpha; 0 = 10 / (number of legal actions), which gives AlphaZero's values for its games.
         dirichlet_alpha: f32 = 0.0,
         /// Gumbel: the most actions considered at the root.
         max_num_considered_actions: u32 = 16,
-        /// Gumbel: c_visit of the monotone transformation of Q.
+        /// Gumbel: c_visit of sigma, the monotone transformation of Q; the paper's value.
         c_visit: f32 = 50.0,
-        /// Gumbel: c_scale of the monotone transformation of Q.
+        /// Gumbel: c_scale of sigma.
         c_scale: f32 = 1.0,
-        /// Proven wins and losses are backed up exactly (MCTS-Solver, Winands et al. 2008). Two-player zero-sum only.
+        /// Backs up proven wins, draws and losses exactly (MCTS-Solver, Winands et al. 2008). Two-player zero-sum games only.
         solver: bool = true,
         /// Entries of the evaluation cache shared by all games; 0 = none.
         cache_entries: usize = 1 << 19,
-        /// Keep the played action's subtree for the next ply.
+        /// Keeps the played action's subtree for the next ply.
         reuse: bool = true,
-        /// Most inherited visits that count against the budget and in the policy target, as a share of `simulations`.
+        /// The most inherited visits that count against the budget and in the policy target, relative to `simulations`. It
+        /// bounds the weight of a deep root cache.
         inherit_cap: f32 = 1.0,
-        /// Fewest new simulations a ply where visits are inherited.
+        /// PUCT: the fewest new simulations of a ply with inherited visits.
         min_simulations: u32 = 16,
-        /// Chance nodes: sampled or stratified.
+        /// Selection at chance nodes: sampled or stratified.
         chance: ChanceRule = ChanceRule::Stratified,
         /// D: determinisations of one game with hidden information.
         determinisations: u32 = 1,
@@ -252,117 +254,118 @@ section! {
     }
 }
 section! {
-    /// `[selfplay]`: the games that make samples.
+    /// `[selfplay]`: the games that produce samples.
     SelfPlayConfig {
-        /// N: games at once.
+        /// N: number of games played at once.
         games: usize = 128,
-        /// Samples an epoch gathers at least; the epoch ends with the stride that reaches it.
+        /// The fewest samples of an epoch, which ends with the poll that reaches them.
         samples_per_epoch: usize = 20_000,
-        /// Passes between two looks at the sample count.
+        /// Passes between two polls of the sample count.
         passes_per_poll: u32 = 64,
-        /// Uniformly random opening plies: each game draws a number in 0..=this. Their positions are no samples.
+        /// Uniformly random opening plies: each game draws a number in 0..=this. Opening positions are not samples.
         opening_plies: u32 = 0,
-        /// Share of games with no random opening.
+        /// Fraction of games without random opening plies.
         opening_none: f32 = 0.25,
-        /// Plies of a game whose action is drawn from the policy target; after them the best is played.
+        /// Plies of a game whose action is sampled from the policy target; later plies play the best action.
         temperature_plies: u32 = 8,
-        /// Weight of the search's root value in the value target; the rest is the game's result. Proven values stand alone.
+        /// Weight of the search's root value in the value target; the rest is the game's result. A proven root value is the
+        /// whole target. 0.5 did not lower the search error in Connect Four (`benches/results/2026-11-20-smoke.md`).
         value_mix: f32 = 0.0,
-        /// Share of plies searched with `fast_simulations` that make no sample (playout cap randomisation, Wu 2019).
+        /// Fraction of plies that are searched with `fast_simulations` and give no sample (playout cap randomisation, Wu 2019).
         playout_cap_prob: f32 = 0.0,
         /// Simulations of a fast ply.
         fast_simulations: u32 = 16,
     }
 }
 section! {
-    /// `[replay]`: the ring of samples.
+    /// `[replay]`: the replay buffer.
     ReplayConfig {
-        /// Samples the ring holds.
+        /// Samples in the buffer.
         capacity: usize = 400_000,
     }
 }
 section! {
     /// `[train]`: optimisation.
     TrainConfig {
-        /// Number format of products and activations; bf16 and f16 where training is on a GPU.
+        /// Number format of operands and activations; bf16 and f16 on a GPU only.
         precision: TrainPrecision = TrainPrecision::F32,
-        /// When updates are made: `in_turns` with self-play, or `overlapped` with that of the next epoch, which keeps a GPU busy while
-        /// the other of the two waits for the host, and two devices at work where games and training are on different ones.
+        /// Order of self-play and updates: `in_turns`, or `overlapped` with the self-play of the next epoch. Overlapping keeps a
+        /// GPU busy while one of the two waits for the host, and uses two devices if games and training are on different ones.
         mode: TrainingMode = TrainingMode::InTurns,
         /// AdamW or SGD.
         optimizer: OptimizerKind = OptimizerKind::AdamW,
         /// Peak learning rate.
         lr: f64 = 2e-3,
-        /// Momentum (SGD), first moment's decay (AdamW).
+        /// Momentum (SGD), or decay of the first moment (AdamW).
         momentum: f64 = 0.9,
-        /// Second moment's decay (AdamW).
+        /// Decay of the second moment (AdamW).
         beta2: f64 = 0.999,
-        /// Decoupled (AdamW) or coupled (SGD) weight decay.
+        /// Weight decay: decoupled (AdamW) or added to the gradient (SGD).
         weight_decay: f64 = 1e-4,
-        /// Gradient norm above which the gradient is scaled down; 0 = off.
+        /// Gradient norm above which the gradient is scaled down to it; 0 = off.
         clip_norm: f64 = 1.0,
-        /// Updates over which the rate rises from 0.
+        /// Updates of the linear warm-up from rate 0.
         warmup_updates: u64 = 100,
-        /// What the rate does after the warm-up.
+        /// Learning-rate schedule after the warm-up.
         schedule: Schedule = Schedule::Cosine,
-        /// Cosine: updates at which the rate has fallen to `lr_final`.
+        /// Cosine: updates until the rate is `lr_final`.
         lr_updates: u64 = 20_000,
-        /// Cosine: the rate at the end, as a share of `lr`.
+        /// Cosine: the final rate, relative to `lr`.
         lr_final: f64 = 0.05,
         /// Step: updates at which the rate falls.
         lr_steps: Vec<u64> = vec![],
         /// Step: by what it is divided.
         lr_step_factor: f64 = 10.0,
-        /// Samples of a batch.
+        /// Samples per batch.
         batch: usize = 512,
-        /// Batches whose gradients are summed into one update.
+        /// Batches whose gradients are accumulated into one update, for batches beyond a device's memory.
         accumulate: usize = 1,
-        /// Times each new sample is trained on, on average: updates of an epoch = new samples x this / (batch x accumulate).
+        /// Average number of times that a sample is trained on: updates of an epoch = new samples x this / (batch x accumulate).
         replay_ratio: f64 = 4.0,
-        /// Samples in the replay before the first update.
+        /// Samples in the replay buffer before the first update.
         min_samples: usize = 10_000,
-        /// Weight of the value loss beside the policy loss.
+        /// Weight of the value loss relative to the policy loss.
         value_weight: f64 = 1.0,
-        /// See each sample through a random symmetry of the game.
+        /// Applies a random symmetry of the game to each sample.
         symmetries: bool = true,
     }
 }
 section! {
-    /// `[run]`: how long, where, on what.
+    /// `[run]`: seed, length, threads, devices, memory.
     RunConfig {
-        /// The seed of everything.
+        /// The seed of all random numbers.
         seed: u64 = 1,
-        /// Epochs to run in all; 0 = no bound.
+        /// Epochs in total; 0 = no limit.
         epochs: u64 = 0,
-        /// Minutes after which the run stops; 0 = no bound. Without either bound a run lasts 10 minutes.
+        /// Minutes until the run stops; 0 = no limit. A run without either limit lasts 10 minutes.
         minutes: f64 = 0.0,
-        /// Threads; 0 = all cores.
+        /// CPU threads; 0 = all cores.
         threads: usize = 0,
-        /// Device of games and trees in self-play and evaluation: `cpu`, `cuda` or `cuda:N`; of the network too, unless `net.device` is
-        /// given. Training is where the network is. Self-play splits its games over several
-        /// GPUs, `cuda:0,cuda:1`; evaluation, matches, `vecaz play` and the root cache take the first.
+        /// Device of games and trees in self-play and evaluation: `cpu`, `cuda` or `cuda:N`; also of the network and of
+        /// training unless `net.device` is given. Self-play splits its games over several GPUs, `cuda:0,cuda:1`; evaluation,
+        /// matches, `vecaz play` and the root cache use the first.
         device: Devices = Devices::default(),
-        /// Memory the plan may take, in MiB; 0 = nine tenths of what the machine has free.
+        /// Memory limit of the plan, in MiB; 0 = 0.9 of the machine's free memory.
         memory_mib: u64 = 0,
-        /// Latest checkpoints kept, beside the best.
+        /// Number of latest checkpoints kept, besides the best.
         keep_checkpoints: usize = 3,
     }
 }
 section! {
-    /// `[eval]`: strength after each epoch.
+    /// `[eval]`: playing strength after each epoch.
     EvalConfig {
         /// Epochs between evaluations; 0 = never.
         every: u64 = 1,
-        /// How evaluation, matches and `vecaz play` search, whatever self-play does. With many simulations and no noise the
-        /// most visited move of PUCT errs less than the survivor of Gumbel's halving.
+        /// Search algorithm of evaluation, matches and `vecaz play`, independent of self-play's. With many simulations and no
+        /// noise, PUCT's most visited action has a lower error than the final action of Gumbel's sequential halving.
         algorithm: Algorithm = Algorithm::Puct,
-        /// Simulations of the searched moves.
+        /// Simulations per move.
         simulations: u32 = 64,
-        /// Determinisations of the searched moves, each with `simulations`; 0 = as many as `search.determinisations`.
+        /// Determinisations per move, each with `simulations`; 0 = `search.determinisations`.
         determinisations: u32 = 0,
-        /// Solved positions looked at (games with an exact solver).
+        /// Solved positions per evaluation (games with an exact solver).
         positions: usize = 200,
-        /// Match games where there is no exact solver.
+        /// Match games per evaluation (games without an exact solver).
         match_games: usize = 32,
         /// The opponent of such matches: "random" or "rollouts:S".
         opponent: String = "rollouts:100".to_string(),
@@ -391,12 +394,12 @@ section! {
 }
 
 impl Config {
-    /// The game's name; Connect Four where none is given.
+    /// The game's name; default: `connect_four`.
     pub fn game_name(&self) -> &str {
         self.game.get("name").and_then(toml::Value::as_str).unwrap_or("connect_four")
     }
 
-    /// The game's own settings: `[game]` without `name`.
+    /// The game's settings: `[game]` without `name`.
     pub fn game_options(&self) -> toml::Table {
         let mut options = self.game.clone();
         options.remove("name");
@@ -416,12 +419,12 @@ impl Config {
         self.net.device.unwrap_or(self.run.device)
     }
 
-    /// The devices of training: those of the network in self-play.
+    /// The devices of training, which are those of the network in self-play.
     pub fn training_devices(&self) -> Devices {
         self.network_devices()
     }
 
-    /// The whole configuration as TOML, such that reading it back gives the same.
+    /// The whole configuration as TOML; reading it gives an equal configuration.
     pub fn to_toml(&self) -> String {
         toml::to_string(self).unwrap_or_default()
     }

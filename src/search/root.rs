@@ -1,6 +1,6 @@
-//! What stands beside the trees at the roots: noise, budgets, schedules; and what comes out of a search.
+//! Root arrays outside the trees (noise, budgets, sequential-halving schedules) and the summary of a finished search.
 //!
-//! Noise is never written into the tree (a kept subtree or a cloned cache stays as the network made it), and inherited
+//! Noise is never written into the tree, so a kept subtree or a cloned root cache holds the network's own priors. Inherited
 //! visits are counted apart from new ones.
 
 use super::select::{CompletedQ, RootView, gumbel_scores};
@@ -11,39 +11,39 @@ use crate::rng::{Key, Purpose};
 use crate::simd::Portable;
 use crate::tree::{Kind, REFUTED, ROOT, RowMut, TreeShape};
 
-/// Which game, seen how, at which ply: what every random number of a row's search is keyed by.
+/// The game, determinisation and ply of a row's search: the counters that key all its random numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RowKey {
     /// The run's seed.
     pub seed: u64,
-    /// The slot, counted over all rows of the run.
+    /// Index of the game slot, over all devices of the run.
     pub slot: u64,
-    /// The number of the slot's game.
+    /// Number of games that the slot finished before this one.
     pub game: u64,
-    /// Which determinisation of the game.
+    /// Index of the determinisation of the game.
     pub determinisation: u64,
-    /// The ply.
+    /// Index of the ply.
     pub ply: u64,
 }
 
 impl RowKey {
-    /// The key for one purpose.
+    /// The key of the random numbers for one purpose.
     pub fn key(&self, purpose: Purpose) -> Key {
         Key::new(self.seed, purpose).with(self.slot).with(self.game).with(self.determinisation).with(self.ply)
     }
 }
 
-/// Whether the root explores.
+/// Whether noise is applied at the root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exploration {
-    /// Noise at the root: self-play.
+    /// With noise: self-play.
     Noisy,
-    /// None: evaluation.
+    /// Without noise: evaluation.
     Plain,
 }
 
-/// When sequential halving visits what: for each number of considered actions and each simulation, how many new visits the
-/// considered actions have (the table of mctx, from algorithm 1 of Danihelka et al. 2022).
+/// The considered visits of sequential halving: for each number of considered actions and each simulation, the number of new
+/// visits that an action must have to be selected (the table of mctx, from algorithm 1 of Danihelka et al. 2022).
 #[derive(Clone, Debug)]
 pub struct SequentialHalvingSchedule {
     budget: u32,
@@ -77,12 +77,12 @@ impl SequentialHalvingSchedule {
         sequence
     }
 
-    /// The whole schedule. `[considered + 1][budget]`
+    /// The table for each number of considered actions. `[considered + 1][budget]`
     pub fn tables(&self) -> &[Vec<u16>] {
         &self.tables
     }
 
-    /// New visits of the actions considered by simulation number `simulation`.
+    /// New visits that an action must have to be selected by simulation number `simulation`.
     #[inline(always)]
     pub fn visits(&self, considered: usize, simulation: u32) -> i32 {
         let table = &self.tables[considered.min(self.tables.len() - 1)];
@@ -90,21 +90,21 @@ impl SequentialHalvingSchedule {
     }
 }
 
-/// The arrays beside the trees.
+/// The root arrays of all rows.
 pub struct Roots {
     padded: usize,
     players: usize,
-    /// PUCT: Dirichlet draws; Gumbel: Gumbel numbers. `[B, Ep]`
+    /// PUCT: Dirichlet draws; Gumbel: Gumbel variates. `[B, Ep]`
     noise: Vec<f32>,
-    /// Share of the noise in the priors (PUCT). `[B]`
+    /// Weight of the noise in the priors (PUCT). `[B]`
     dirichlet_epsilon: Vec<f32>,
-    /// Visits of the root's edges when the ply began. `[B, Ep]`
+    /// Visits of the root's edges at the start of the ply. `[B, Ep]`
     base_visits: Vec<i32>,
     /// Sum of all values backed up to the root. `[B, P]`
     value_sum: Vec<f32>,
-    /// New simulations of the ply still to run. `[B]`
+    /// New simulations of the ply that have not started. `[B]`
     left: Vec<u32>,
-    /// New simulations of the ply in all. `[B]`
+    /// New simulations of the ply in total. `[B]`
     budget: Vec<u32>,
     /// Index into `schedules`. `[B]`
     schedule: Vec<u16>,
@@ -134,35 +134,29 @@ impl Roots {
         shape.padded() * 8 + shape.players * 4 + 14
     }
 
-    /// New simulations of row `b`'s ply still to run.
+    /// New simulations of row `b`'s ply that have not started.
     #[inline(always)]
     pub fn left(&self, b: usize) -> u32 {
         self.left[b]
     }
 
-    /// True where any row's ply has none left.
+    /// True if any row has no simulations left in its ply.
     pub fn any_done(&self) -> bool {
         self.left.contains(&0)
     }
 
-    /// New simulations that row `b`'s ply has run.
+    /// New simulations of row `b`'s ply that have started.
     pub fn run(&self, b: usize) -> u32 {
         self.budget[b] - self.left[b]
     }
 
-    /// One simulation of row `b` begins.
+    /// Counts the start of one simulation of row `b`.
     #[inline(always)]
     pub fn count(&mut self, b: usize) {
         self.left[b] -= 1;
     }
 
-    /// One simulation of row `b` is given up.
-    #[inline(always)]
-    pub fn uncount(&mut self, b: usize) {
-        self.left[b] += 1;
-    }
-
-    /// Row `b` needs no more simulations this ply: its root is proven.
+    /// Ends row `b`'s ply early and reduces its budget to the simulations already started: its root is proven.
     #[inline(always)]
     pub fn finish(&mut self, b: usize) {
         self.budget[b] -= self.left[b];
@@ -175,14 +169,14 @@ impl Roots {
         &mut self.value_sum[b * self.players..(b + 1) * self.players]
     }
 
-    /// Asks the processor to fetch what selection at row `b`'s root reads beside the tree.
+    /// Prefetches the root arrays that selection reads in row `b`.
     #[inline(always)]
     pub fn prefetch(&self, b: usize) {
         prefetch(&self.noise, b * self.padded);
         prefetch(&self.base_visits, b * self.padded);
     }
 
-    /// What selection at row `b`'s root needs. `in_flight` leaves of the pass come before this one's simulation.
+    /// The root arrays that the next simulation's selection reads in row `b`.
     #[inline(always)]
     pub fn view(&self, b: usize, num_edges: usize, params: &SearchParams) -> RootView<'_> {
         let at = b * self.padded..(b + 1) * self.padded;
@@ -202,7 +196,7 @@ impl Roots {
         }
     }
 
-    /// Begins a ply in row `b`: budget, inherited visits, noise.
+    /// Begins a ply in row `b`: sets budget, inherited visits and noise.
     pub fn begin(
         &mut self,
         b: usize,
@@ -257,20 +251,21 @@ impl Roots {
         }
     }
 
-    /// The schedule for this budget, made where it is not there yet.
+    /// Index of the schedule for this budget, which is built on first use.
     fn schedule_for(&mut self, simulations: u32, params: &SearchParams) -> u16 {
         if params.rule == Rule::Puct {
             return 0;
         }
-        let place = self.schedules.iter().position(|s| s.budget == simulations).unwrap_or_else(|| {
+        let index = self.schedules.iter().position(|s| s.budget == simulations).unwrap_or_else(|| {
             self.schedules
                 .push(SequentialHalvingSchedule::new(simulations, params.max_num_considered_actions));
             self.schedules.len() - 1
         });
-        place as u16
+        index as u16
     }
 
-    /// The sum that a kept subtree's root has, from its mover's sum: exact for two players of a zero-sum game.
+    /// Derives a kept subtree's root value sum from the sum for its player to move. Exact in a two-player zero-sum game;
+    /// otherwise the other players get the root's own evaluation times its visits.
     fn reset_value_sum(&mut self, b: usize, row: &RowMut<'_>) {
         let node = &row.nodes[ROOT as usize];
         let mover = usize::from(node.player);
@@ -285,7 +280,7 @@ impl Roots {
         }
     }
 
-    /// What the search of row `b` found.
+    /// Writes the search result of row `b` to `out`.
     pub fn summarise(&self, b: usize, row: &RowMut<'_>, params: &SearchParams, out: &mut RootSummary) {
         let node = &row.nodes[ROOT as usize];
         let (e, mover) = (usize::from(node.num_edges), usize::from(node.player));
@@ -325,7 +320,7 @@ impl Roots {
         }
     }
 
-    /// PUCT's target: visits, the inherited ones with a capped weight; none for refuted edges.
+    /// PUCT's policy target: new visits plus inherited visits of capped weight; 0 for refuted edges.
     fn visit_policy(&self, b: usize, row: &RowMut<'_>, params: &SearchParams, out: &mut RootSummary) {
         let edges = row.edges(ROOT);
         let e = out.actions.len();
@@ -342,7 +337,8 @@ impl Roots {
         out.best = argmax(&out.policy);
     }
 
-    /// Gumbel's target: the improved policy (equation 11); the choice: the best score among the most visited.
+    /// Gumbel's policy target, the improved policy (equation 11). The best action is that of the best score among the most
+    /// visited.
     fn improved_policy(&self, b: usize, row: &RowMut<'_>, params: &SearchParams, out: &mut RootSummary) {
         let edges = row.used_edges(ROOT);
         let e = out.actions.len();
@@ -372,34 +368,34 @@ impl Roots {
     }
 }
 
-/// What a finished search says about its root. Vectors are `[legal actions]`, in the order of the legal list.
+/// The result of a search at its root. Vectors are `[legal actions]`, in the order of the legal list.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RootSummary {
     /// The legal actions.
     pub actions: Vec<u16>,
     /// Visits, inherited ones included.
     pub visits: Vec<i32>,
-    /// Visits of this ply's own simulations.
+    /// Visits by this ply's simulations.
     pub new_visits: Vec<i32>,
     /// The network's priors.
     pub prior: Vec<f32>,
-    /// Mean value for the player to move; the root's own mean where an edge was never taken.
+    /// Mean value for the player to move; the root's mean for edges without visits.
     pub q: Vec<f32>,
-    /// The policy target, summing to 1.
+    /// The policy target. Sums to 1.
     pub policy: Vec<f32>,
     /// Mean value of the root for every player, or its proven value. `[P]`
     pub value: Vec<f32>,
-    /// Place of the best action.
+    /// Index of the best action.
     pub best: usize,
     /// The player to move.
     pub player: u8,
-    /// True where `value` is proven.
+    /// True if `value` is proven.
     pub proven: bool,
     scratch: Vec<f32>,
 }
 
-/// Where the root is proven: all mass on the edges that reach the proven value, shared by visits; where it is lost, the
-/// priors, since nothing can be learned about the choice.
+/// The policy of a proven root: proportional to visits over the edges that reach the proven value. A lost root gets its
+/// priors, since all its edges are equally bad.
 fn proven_policy(row: &RowMut<'_>, value: f32, out: &mut RootSummary) {
     let edges = row.edges(ROOT);
     let e = out.actions.len();
@@ -415,7 +411,7 @@ fn proven_policy(row: &RowMut<'_>, value: f32, out: &mut RootSummary) {
     out.best = (0..e).fold(0, |best, i| if out.visits[i] > out.visits[best] { i } else { best });
 }
 
-/// Scales `weights` to sum to 1; None, with nothing changed, where they sum to nothing.
+/// Scales `weights` to sum to 1. Returns None and changes nothing if their sum is not positive and finite.
 pub fn normalise(weights: &mut [f32]) -> Option<()> {
     let total = math::sum(weights.iter().copied());
     if !(total > 0.0 && total.is_finite()) {
@@ -425,7 +421,7 @@ pub fn normalise(weights: &mut [f32]) -> Option<()> {
     Some(())
 }
 
-/// The place of the largest entry, the lowest on ties; 0 for none.
+/// The index of the largest entry, the lowest on ties; 0 for an empty slice.
 pub fn argmax(scores: &[f32]) -> usize {
     (0..scores.len()).fold(0, |best, i| if scores[i] > scores[best] { i } else { best })
 }

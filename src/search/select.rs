@@ -259,7 +259,12 @@ fn gumbel_edge<S: Simd>(row: &RowMut<'_>, node: i32, params: &SearchParams, scra
 
 /// [`gumbel_edge`] of these edges, at a node whose own evaluation for the player to move is `own`.
 #[inline(always)]
-fn argmax_improved<S: Simd>(edges: &Edges<'_>, own: f32, params: &SearchParams, scratch: &mut [f32]) -> usize {
+fn argmax_improved<S: Simd>(
+    edges: &Edges<'_>,
+    own: f32,
+    params: &SearchParams,
+    scratch: &mut [f32],
+) -> usize {
     let improved = CompletedQ::of::<S>(edges, own, params);
     let total = improved.weights::<S>(edges, scratch);
     // If all edges that are not refuted have prior 0, the least visited one is taken.

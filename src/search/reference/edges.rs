@@ -8,12 +8,12 @@ use crate::search::SearchParams;
 #[derive(Clone, Debug)]
 pub(super) struct Edge {
     pub(super) action: u16,
-    /// The network's prior, or the probability of the outcome.
+    /// The network's prior, or the probability of the chance outcome.
     pub(super) prior: f32,
     pub(super) visits: i32,
-    /// Sum of values for the player who moves.
+    /// Sum of values for the player to move.
     pub(super) value_sum: f32,
-    /// What the player who moves gets at least and at most, as far as simulations have brought the bounds_dirty.
+    /// Proven bounds for the player to move, as of the last simulation that passed here.
     pub(super) bounds: Bounds,
     pub(super) child: Option<usize>,
 }
@@ -23,7 +23,7 @@ impl Edge {
         Self { action, prior, visits: 0, value_sum: 0.0, bounds: Bounds::OPEN, child: None }
     }
 
-    /// Proven lost: never to be taken again.
+    /// True if the edge is proven lost; selection then skips it.
     pub(super) fn is_lost(&self) -> bool {
         self.bounds.upper <= -1.0
     }
@@ -32,7 +32,7 @@ impl Edge {
         (!self.is_lost()).then_some(score)
     }
 
-    /// Q, where the edge was ever taken.
+    /// Q; None if the edge was never taken.
     pub(super) fn mean(&self) -> Option<f32> {
         (self.visits > 0).then(|| self.value_sum / self.visits as f32)
     }
@@ -41,19 +41,19 @@ impl Edge {
         if self.visits > 0 { self.prior } else { 0.0 }
     }
 
-    /// True where the edge is proven to reach `value`, and that is no loss.
+    /// True if the edge is proven to reach `value` and `value` is not a loss.
     pub(super) fn reaches(&self, value: f32) -> bool {
         value > -1.0 && self.bounds.lower >= value
     }
 
-    /// The edge's weight in the policy of a root proven to be worth `value`.
-    pub(super) fn share_of_proof(&self, value: f32) -> f32 {
+    /// The edge's weight in the policy of a root whose proven value is `value`.
+    pub(super) fn proven_weight(&self, value: f32) -> f32 {
         if self.reaches(value) { self.visits as f32 } else { 0.0 }
     }
 }
 
-/// The first of the largest scores; 0 where there is none.
-pub(super) fn best_place(scores: impl Iterator<Item = Option<f32>>) -> usize {
+/// Index of the first of the largest scores; 0 if there is none.
+pub(super) fn argmax(scores: impl Iterator<Item = Option<f32>>) -> usize {
     let mut best: Option<(usize, f32)> = None;
     for (i, score) in scores.enumerate() {
         if let Some(score) = score
@@ -65,7 +65,7 @@ pub(super) fn best_place(scores: impl Iterator<Item = Option<f32>>) -> usize {
     best.map_or(0, |(i, _)| i)
 }
 
-/// What a value is proven to lie between, for one of two players whose values sum to 0.
+/// Proven bounds of a value, for one player of a two-player zero-sum game.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Bounds {
     pub(super) lower: f32,
@@ -76,12 +76,12 @@ impl Bounds {
     /// Nothing is proven.
     pub(super) const OPEN: Self = Self { lower: -1.0, upper: 1.0 };
 
-    /// The value itself.
+    /// The bounds of a known value.
     pub(super) fn exact(value: f32) -> Self {
         Self { lower: value, upper: value }
     }
 
-    /// The same for the other player.
+    /// The bounds for the other player.
     pub(super) fn opposite(self) -> Self {
         Self { lower: -self.upper, upper: -self.lower }
     }
@@ -90,7 +90,7 @@ impl Bounds {
         self.lower >= self.upper
     }
 
-    /// Of a player who chooses among `edges`: the best of the lower and the best of the upper bounds.
+    /// The bounds of a player who chooses among `edges`: the largest lower and the largest upper bound.
     pub(super) fn of_choice(edges: &[Edge]) -> Self {
         edges.iter().fold(Self::exact(-1.0), |best, Edge { bounds, .. }| Self {
             lower: best.lower.max(bounds.lower),
@@ -99,7 +99,7 @@ impl Bounds {
     }
 }
 
-/// Q of edges never taken at a node whose mean value is `mean`.
+/// Q of edges without visits, at a node whose mean value is `mean`.
 pub(super) fn first_play_urgency(edges: &[Edge], mean: f32, params: &SearchParams) -> f32 {
     match params.fpu {
         Fpu::Zero => 0.0,
@@ -121,8 +121,8 @@ pub(super) struct CompletedQ {
 }
 
 impl CompletedQ {
-    /// The mixed value v_mix = (v + sum N * (sum of pi q over taken edges / sum of pi over them)) / (1 + sum N), equation 33,
-    /// and the scale of sigma, (c_visit + max N) c_scale, halved because Q spans [-1, 1] instead of [0, 1].
+    /// Computes the mixed value v_mix = (v + sum N * (sum of pi q over visited edges / sum of pi over them)) / (1 + sum N),
+    /// equation 33, and the scale of sigma, (c_visit + max N) c_scale, halved because Q spans [-1, 1] instead of [0, 1].
     pub(super) fn of(edges: &[Edge], own_value: f32, params: &SearchParams) -> Self {
         let visits = edges.iter().map(|edge| edge.visits).sum::<i32>() as f32;
         let most = edges.iter().map(|edge| edge.visits).max().unwrap_or(0) as f32;
@@ -140,12 +140,12 @@ impl CompletedQ {
         }
     }
 
-    /// sigma of the completed Q, equation 10: Q where the edge was taken, the mixed value elsewhere.
+    /// sigma of the completed Q, equation 10: Q of visited edges, the mixed value of the others.
     pub(super) fn sigma(&self, edge: &Edge) -> f32 {
         self.scale * edge.mean().unwrap_or(self.mixed)
     }
 
-    /// prior x exp(sigma - the largest sigma), 0 for lost edges: the improved policy of equation 11 but for its sum.
+    /// The improved policy of equation 11 before normalisation: prior x exp(sigma - max sigma), 0 for lost edges.
     pub(super) fn weights(&self, edges: &[Edge]) -> Vec<f32> {
         let open = edges.iter().filter(|edge| !edge.is_lost());
         let most = open.map(|edge| self.sigma(edge)).fold(f32::NEG_INFINITY, f32::max);

@@ -1,13 +1,12 @@
-//! A plain, scalar, slow search of ONE game, written from the papers to check the batched engine and to debug with
-//! (`search.engine = "reference"`).
+//! The reference search: a scalar search of ONE game, written from the papers, to check the batched engine and for debugging
+//! (`search.engine = "reference"`). It is slow.
 //!
-//! Nodes are a `Vec` that grows, each with its own state and a `Vec` of edges; a simulation remembers its path. Nothing is
-//! padded, kept between plies or shared with the batched engine but the documented formulas, [`crate::math`], the keys of
-//! random numbers and the rules of ties: the lowest edge wins, sums go in the order of [`math::sum`]. So both engines give
-//! the same visits, to the last simulation.
+//! Nodes are a growing `Vec`; each has its own state and a `Vec` of edges, and a simulation stores its path. No array is padded
+//! and no tree is kept between plies. The two engines share only [`crate::math`], the keys of random numbers and two rules:
+//! ties go to the lowest edge, and sums have the order of [`math::sum`]. Both engines therefore give exactly equal visits.
 //!
-//! Sources: PUCT from AlphaZero (Silver et al. 2018), Gumbel from Danihelka et al. 2022, proofs from score-bounded search (Cazenave
-//! and Saffidine 2010), for any number of players as in max^n (Luckhardt and Irani 1986).
+//! Sources: PUCT from AlphaZero (Silver et al. 2018), Gumbel from Danihelka et al. 2022, proofs from score-bounded search
+//! (Cazenave and Saffidine 2010), any number of players as in max^n (Luckhardt and Irani 1986).
 
 mod edges;
 mod rules;
@@ -18,16 +17,16 @@ use crate::backend::PassStats;
 use crate::game::{Game, History, Sizes, Turn};
 use crate::math;
 use crate::rng::Purpose;
-use edges::{Bounds, CompletedQ, Edge, best_place};
+use edges::{Bounds, CompletedQ, Edge, argmax};
 
-/// What a node is.
+/// The kind of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// A player moves; the network has not answered yet.
-    Waiting,
+    /// A player moves; the network evaluation is pending.
+    Unevaluated,
     /// A player moves.
     Decision,
-    /// An outcome is dealt.
+    /// Chance draws an outcome.
     Chance,
     /// The game is over, or a new deal begins.
     End,
@@ -37,15 +36,15 @@ enum Kind {
 struct Node<S> {
     state: S,
     kind: Kind,
-    /// Who moves here; 0 where nobody does.
+    /// The player to move; 0 at chance and end nodes.
     player: usize,
     edges: Vec<Edge>,
     /// The node's own evaluation, or its proven value. `[P]`
     value: Vec<f32>,
     visits: i32,
-    /// Sum of the values that came up through here, for `player`.
+    /// Sum of the values backed up through here, for `player`.
     value_sum: f32,
-    /// What is proven of the value, for `player`.
+    /// Proven bounds of the value, for `player`.
     bounds: Bounds,
 }
 
@@ -58,7 +57,7 @@ impl<S> Node<S> {
         if self.visits > 0 { self.value_sum / self.visits as f32 } else { 0.0 }
     }
 
-    /// The evaluation for the player who moves.
+    /// The evaluation for the player to move.
     fn own_value(&self) -> f32 {
         self.value[self.player]
     }
@@ -67,24 +66,24 @@ impl<S> Node<S> {
 /// One simulation between its selection and its backup.
 #[derive(Clone, Debug)]
 struct LeafPath {
-    /// Nodes from the root down, each with the edge that was taken.
+    /// Nodes from the root down, each with the selected edge.
     path: Vec<(usize, usize)>,
     leaf: usize,
-    /// Whether the leaf needs the network.
-    asks: bool,
+    /// True if the leaf needs a network evaluation.
+    needs_eval: bool,
 }
 
-/// What one ply's search is to do and has done.
+/// The budget, noise and progress of one ply's search.
 #[derive(Clone, Debug, Default)]
 struct Ply {
     key: RowKey,
     simulations: u32,
     run: u32,
-    /// One number for each root edge: a Dirichlet draw (PUCT) or Gumbel numbers; 0 without noise.
+    /// One number per root edge: a Dirichlet draw (PUCT) or Gumbel variates; 0 without noise.
     noise: Vec<f32>,
-    /// Share of the noise in the root's priors (PUCT).
+    /// Weight of the noise in the root's priors (PUCT).
     dirichlet_epsilon: f32,
-    /// Sum of all values that reached the root. `[P]`
+    /// Sum of all values backed up to the root. `[P]`
     value_sum: Vec<f32>,
     done: bool,
 }
@@ -94,7 +93,7 @@ pub struct ReferenceSearch<G: Game> {
     game: G,
     sizes: Sizes,
     params: SearchParams,
-    most_nodes: usize,
+    max_nodes: usize,
     nodes: Vec<Node<G::State>>,
     /// Keys of the positions before the root.
     history: Vec<u64>,
@@ -102,12 +101,12 @@ pub struct ReferenceSearch<G: Game> {
     leaf_paths: Vec<LeafPath>,
 }
 
-/// The loss laid on the edges of a simulation under way, where several are.
+/// The loss subtracted from each edge on the path of a pending leaf, if L > 1.
 const VIRTUAL_LOSS: f32 = 1.0;
 
 impl<G: Game> ReferenceSearch<G> {
-    /// A search from the start of `game` with at most `most_nodes` nodes, idle until [`Self::begin`].
-    pub fn new(game: G, params: SearchParams, most_nodes: usize) -> Self {
+    /// A search from the start of `game` with at most `max_nodes` nodes, idle until [`Self::begin`].
+    pub fn new(game: G, params: SearchParams, max_nodes: usize) -> Self {
         let sizes = game.sizes();
         let state = game.init();
         let ply = Ply { done: true, ..Ply::default() };
@@ -115,7 +114,7 @@ impl<G: Game> ReferenceSearch<G> {
             game,
             sizes,
             params,
-            most_nodes,
+            max_nodes,
             nodes: Vec::new(),
             history: Vec::new(),
             ply,
@@ -125,7 +124,7 @@ impl<G: Game> ReferenceSearch<G> {
         search
     }
 
-    /// Makes `state` the root of a new tree, idle until [`Self::begin`]. `history`: keys of the positions before it.
+    /// Starts a new tree at `state`, idle until [`Self::begin`]. `history` has the keys of the positions before it.
     pub fn set_root(&mut self, state: G::State, history: &[u64]) {
         self.history = history.to_vec();
         self.nodes.clear();
@@ -134,7 +133,7 @@ impl<G: Game> ReferenceSearch<G> {
         self.deactivate();
     }
 
-    /// Plays `action` at the root; the tree below it is not kept.
+    /// Plays `action` at the root. The subtree is not kept.
     pub fn advance(&mut self, action: u16) {
         let (mut state, mut history) = (self.nodes[0].state, std::mem::take(&mut self.history));
         self.game.step(&mut state, action, History { played: &history, path: &[] });
@@ -156,8 +155,8 @@ impl<G: Game> ReferenceSearch<G> {
         }
         match self.params.rule {
             Rule::Puct => {
-                let asked = self.params.dirichlet_alpha;
-                let alpha = if asked > 0.0 { asked } else { 10.0 / num_edges as f32 };
+                let fixed = self.params.dirichlet_alpha;
+                let alpha = if fixed > 0.0 { fixed } else { 10.0 / num_edges as f32 };
                 key.key(Purpose::RootNoise).stream().dirichlet(alpha, &mut self.ply.noise);
                 self.ply.dirichlet_epsilon = self.params.dirichlet_epsilon;
             }
@@ -174,7 +173,7 @@ impl<G: Game> ReferenceSearch<G> {
         self.leaf_paths.clear();
     }
 
-    /// True where the ply's search is over.
+    /// True if the ply's search has ended.
     pub fn is_done(&self) -> bool {
         self.ply.done || self.ply.run == self.ply.simulations
     }
@@ -194,14 +193,14 @@ impl<G: Game> ReferenceSearch<G> {
         self.nodes.len()
     }
 
-    /// Starts up to L simulations and adds them to `out`.
+    /// Selects up to L leaves and adds their counts to `out`.
     pub fn select(&mut self, out: &mut PassStats) {
         self.leaf_paths.clear();
         if self.is_done() {
             return;
         }
-        if self.nodes[0].kind == Kind::Waiting {
-            self.leaf_paths.push(LeafPath { path: Vec::new(), leaf: 0, asks: true });
+        if self.nodes[0].kind == Kind::Unevaluated {
+            self.leaf_paths.push(LeafPath { path: Vec::new(), leaf: 0, needs_eval: true });
         } else {
             while self.leaf_paths.len() < self.params.leaves && !self.is_done() {
                 let Some(leaf_path) = self.descend() else { break };
@@ -219,26 +218,26 @@ impl<G: Game> ReferenceSearch<G> {
         out.evaluations += self.num_evaluations();
     }
 
-    /// Leaves of the pass that need the network.
+    /// Number of leaves of the pass that need a network evaluation.
     pub fn num_evaluations(&self) -> usize {
-        self.leaf_paths.iter().filter(|leaf_path| leaf_path.asks).count()
+        self.leaf_paths.iter().filter(|leaf_path| leaf_path.needs_eval).count()
     }
 
-    /// What the network is to see: `[num_evaluations, F]`.
+    /// Writes the observations of the leaves that need an evaluation: `[num_evaluations, F]`.
     pub fn observe(&self, obs: &mut [f32]) {
-        let asking = self.leaf_paths.iter().filter(|leaf_path| leaf_path.asks);
-        for (leaf_path, out) in asking.zip(obs.chunks_exact_mut(self.sizes.obs.len())) {
+        let pending = self.leaf_paths.iter().filter(|leaf_path| leaf_path.needs_eval);
+        for (leaf_path, out) in pending.zip(obs.chunks_exact_mut(self.sizes.obs.len())) {
             let node = &self.nodes[leaf_path.leaf];
             self.game.observe(&node.state, node.player as u8, out);
         }
     }
 
-    /// Gives the leaves their priors and values: `logits [num_evaluations, A]`, `values [num_evaluations, P]` in seats
-    /// relative to the player who moves.
+    /// Sets the leaves' priors and values from `logits [num_evaluations, A]` and `values [num_evaluations, P]`, the latter in
+    /// seats relative to the player to move.
     pub fn expand(&mut self, logits: &[f32], values: &[f32]) {
         let (a, p) = (self.sizes.num_actions, self.sizes.num_players);
-        let asking = self.leaf_paths.iter().filter(|leaf_path| leaf_path.asks);
-        for (leaf_path, (logits, values)) in asking.zip(logits.chunks_exact(a).zip(values.chunks_exact(p))) {
+        let pending = self.leaf_paths.iter().filter(|leaf_path| leaf_path.needs_eval);
+        for (leaf_path, (logits, values)) in pending.zip(logits.chunks_exact(a).zip(values.chunks_exact(p))) {
             let node = &mut self.nodes[leaf_path.leaf];
             let mut priors: Vec<f32> =
                 node.edges.iter().map(|edge| logits[usize::from(edge.action)]).collect();
@@ -251,7 +250,7 @@ impl<G: Game> ReferenceSearch<G> {
         }
     }
 
-    /// Carries the values of all leaves of the pass to the root.
+    /// Backs up the values of all leaves of the pass.
     pub fn backup(&mut self) {
         for leaf_path in std::mem::take(&mut self.leaf_paths) {
             self.backup_path(&leaf_path);
@@ -259,15 +258,15 @@ impl<G: Game> ReferenceSearch<G> {
         }
     }
 
-    /// One way down to a leaf, new nodes made on the way; None where the leaf of another simulation is in the way.
+    /// Descends to a leaf, adding nodes on the way. Returns None on a collision with a pending leaf.
     fn descend(&mut self) -> Option<LeafPath> {
         let (mut at, mut path) = (0, Vec::new());
         loop {
             match self.nodes[at].kind {
-                Kind::Waiting => return None,
-                Kind::End => return Some(LeafPath { path, leaf: at, asks: false }),
+                Kind::Unevaluated => return None,
+                Kind::End => return Some(LeafPath { path, leaf: at, needs_eval: false }),
                 Kind::Decision | Kind::Chance if self.nodes[at].is_proven() => {
-                    return Some(LeafPath { path, leaf: at, asks: false });
+                    return Some(LeafPath { path, leaf: at, needs_eval: false });
                 }
                 Kind::Decision | Kind::Chance => {}
             }
@@ -277,18 +276,18 @@ impl<G: Game> ReferenceSearch<G> {
                 at = child;
                 continue;
             }
-            if self.nodes.len() == self.most_nodes {
-                return Some(LeafPath { path, leaf: at, asks: false });
+            if self.nodes.len() == self.max_nodes {
+                return Some(LeafPath { path, leaf: at, needs_eval: false });
             }
             path.push((at, edge));
             at = self.add_child(&path);
-            if self.nodes[at].kind == Kind::Waiting {
-                return Some(LeafPath { path, leaf: at, asks: true });
+            if self.nodes[at].kind == Kind::Unevaluated {
+                return Some(LeafPath { path, leaf: at, needs_eval: true });
             }
         }
     }
 
-    /// Makes the node at the end of `path` and returns its place.
+    /// Adds the node at the end of `path` and returns its index.
     fn add_child(&mut self, path: &[(usize, usize)]) -> usize {
         let (above, last) = path.split_at(path.len() - 1);
         let (parent, edge) = last[0];
@@ -300,10 +299,10 @@ impl<G: Game> ReferenceSearch<G> {
         if node.kind == Kind::Chance {
             node.value.clone_from(&self.nodes[parent].value);
         }
-        let place = self.nodes.len();
+        let child = self.nodes.len();
         self.nodes.push(node);
-        self.nodes[parent].edges[edge].child = Some(place);
-        place
+        self.nodes[parent].edges[edge].child = Some(child);
+        child
     }
 
     fn path_keys(&self, path: &[(usize, usize)]) -> Vec<u64> {
@@ -313,11 +312,11 @@ impl<G: Game> ReferenceSearch<G> {
         path.iter().map(|&(n, _)| self.game.history_key(&self.nodes[n].state)).collect()
     }
 
-    /// The node of `state`, which `path` leads to.
+    /// The node of `state`, to which `path` leads.
     fn make_node(&self, state: G::State, path: &[(usize, usize)]) -> Node<G::State> {
         let mut node = Node {
             state,
-            kind: Kind::Waiting,
+            kind: Kind::Unevaluated,
             player: 0,
             edges: Vec::new(),
             value: vec![0.0; self.sizes.num_players],
@@ -354,7 +353,7 @@ impl<G: Game> ReferenceSearch<G> {
         node
     }
 
-    /// Counts a visit of every node of `leaf_path`; where several simulations are under way, each lays a loss on its edges.
+    /// Counts a visit of every node of `leaf_path` and, if L > 1, subtracts a virtual loss from its decision edges.
     fn apply_virtual_loss(&mut self, leaf_path: &LeafPath) {
         self.nodes[leaf_path.leaf].visits += 1;
         let loss = self.virtual_loss();
@@ -372,8 +371,8 @@ impl<G: Game> ReferenceSearch<G> {
         if self.params.leaves > 1 { VIRTUAL_LOSS } else { 0.0 }
     }
 
-    /// Carries the value of `leaf_path`'s leaf up. On its way every proven node replaces the value by its own, and every edge
-    /// learns the bounds of the node behind it.
+    /// Backs up the value of `leaf_path`'s leaf. Every proven node on the path replaces the value by its own, and every edge
+    /// takes over the bounds of its child.
     fn backup_path(&mut self, leaf_path: &LeafPath) {
         let loss = self.virtual_loss();
         let leaf = &mut self.nodes[leaf_path.leaf];
@@ -414,7 +413,7 @@ impl<G: Game> ReferenceSearch<G> {
         }
     }
 
-    /// What the search found.
+    /// Writes the search result to `out`.
     pub fn summarise(&self, out: &mut RootSummary) {
         let root = &self.nodes[0];
         let (edges, total) = (&root.edges, root.visits.max(1) as f32);
@@ -432,7 +431,7 @@ impl<G: Game> ReferenceSearch<G> {
             self.ply.value_sum.iter().map(|sum| sum / total).collect()
         };
         let weights = match self.params.rule {
-            _ if root.is_proven() => edges.iter().map(|e| e.share_of_proof(root.own_value())).collect(),
+            _ if root.is_proven() => edges.iter().map(|e| e.proven_weight(root.own_value())).collect(),
             Rule::Puct => edges.iter().map(|e| if e.is_lost() { 0.0 } else { e.visits as f32 }).collect(),
             Rule::Gumbel => CompletedQ::of(edges, root.own_value(), &self.params).weights(edges),
         };
@@ -440,29 +439,29 @@ impl<G: Game> ReferenceSearch<G> {
         let found = mass > 0.0;
         out.policy = if found { weights.iter().map(|w| w / mass).collect() } else { out.prior.clone() };
         out.best = match self.params.rule {
-            _ if root.is_proven() && !found => best_place(edges.iter().map(|e| Some(e.visits as f32))),
+            _ if root.is_proven() && !found => argmax(edges.iter().map(|e| Some(e.visits as f32))),
             Rule::Gumbel if !root.is_proven() => self.best_of_most_visited(),
-            _ => best_place(out.policy.iter().copied().map(Some)),
+            _ => argmax(out.policy.iter().copied().map(Some)),
         };
     }
 
-    /// The end of sequential halving: among the most visited edges, the best score.
+    /// The final choice of sequential halving: the best score among the most visited edges.
     fn best_of_most_visited(&self) -> usize {
         let edges = &self.nodes[0].edges;
         let most = edges.iter().filter(|e| !e.is_lost()).map(|e| e.visits).max();
         let scores = self.gumbel_scores().into_iter().zip(edges);
-        best_place(scores.map(|(score, edge)| if Some(edge.visits) == most { score } else { None }))
+        argmax(scores.map(|(score, edge)| if Some(edge.visits) == most { score } else { None }))
     }
 
-    /// The line of most visited actions, at most `most` long; a move proven to reach its node's proven value comes first.
-    pub fn principal_variation(&self, most: usize) -> Vec<u16> {
+    /// The line of most visited actions, at most `max_len` long. At a proven node, only actions that reach its value count.
+    pub fn principal_variation(&self, max_len: usize) -> Vec<u16> {
         let (mut at, mut line) = (0, Vec::new());
-        while line.len() < most {
+        while line.len() < max_len {
             let node = &self.nodes[at];
             let holds = |e: &Edge| node.is_proven() && e.reaches(node.bounds.lower);
             let proving = node.edges.iter().any(holds);
             let offered = node.edges.iter().map(|e| (!proving || holds(e)).then_some(e.visits as f32));
-            let best = best_place(offered);
+            let best = argmax(offered);
             let Some(Edge { action, child: Some(child), visits: 1.., .. }) = node.edges.get(best) else {
                 break;
             };
@@ -473,7 +472,8 @@ impl<G: Game> ReferenceSearch<G> {
     }
 }
 
-/// Bytes of one node at most: a growing tree holds up to twice its nodes, and for a moment the half of that again.
+/// The most bytes per node: a growing `Vec` has up to twice the capacity that it needs, and while it reallocates the old
+/// buffer, of half that capacity, exists as well.
 pub fn node_bytes(sizes: &Sizes, state_size: usize) -> usize {
     3 * (size_of::<Node<()>>() + state_size) + sizes.tree_edges() * size_of::<Edge>() + sizes.num_players * 4
 }

@@ -1,6 +1,6 @@
-//! Which edge a simulation takes.
+//! Selection of edges.
 
-use super::edges::{self, CompletedQ, best_place};
+use super::edges::{self, CompletedQ, argmax};
 use super::{Kind, ReferenceSearch};
 use crate::config::ChanceRule;
 use crate::game::Game;
@@ -26,7 +26,7 @@ impl<G: Game> ReferenceSearch<G> {
         let rate = (math::ln((1.0 + n + c_base) / c_base) + self.params.c_init) * n.sqrt();
         let urgency = edges::first_play_urgency(&node.edges, node.mean(), &self.params);
         let share = if at == 0 { self.ply.dirichlet_epsilon } else { 0.0 };
-        best_place(node.edges.iter().enumerate().map(|(i, edge)| {
+        argmax(node.edges.iter().enumerate().map(|(i, edge)| {
             let prior =
                 if share > 0.0 { (1.0 - share) * edge.prior + share * self.ply.noise[i] } else { edge.prior };
             let q = edge.mean().unwrap_or(urgency);
@@ -42,7 +42,7 @@ impl<G: Game> ReferenceSearch<G> {
         let total = math::sum(weights.iter().copied());
         let inverse = if total > 0.0 { 1.0 / total } else { 0.0 };
         let share = 1.0 / (1.0 + improved.visits);
-        best_place(
+        argmax(
             node.edges
                 .iter()
                 .zip(weights)
@@ -50,8 +50,8 @@ impl<G: Game> ReferenceSearch<G> {
         )
     }
 
-    /// At the root: the best g + logit + sigma among the edges with as many visits as sequential halving asks for now; where
-    /// no such edge may be taken, the best of all.
+    /// At the root: the best g + logit + sigma among the edges with the number of visits that sequential halving schedules. If
+    /// all of those are lost, the best of all edges.
     fn choose_gumbel_root(&self) -> usize {
         let root = &self.nodes[0];
         let scores = self.gumbel_scores();
@@ -60,13 +60,13 @@ impl<G: Game> ReferenceSearch<G> {
         let scheduled =
             || root.edges.iter().zip(&scores).map(|(e, &s)| if e.visits == due { s } else { None });
         if scheduled().any(|score| score.is_some()) {
-            best_place(scheduled())
+            argmax(scheduled())
         } else {
-            best_place(scores.into_iter())
+            argmax(scores.into_iter())
         }
     }
 
-    /// g + logit + sigma of every root edge; None where it is lost.
+    /// g + logit + sigma of every root edge; None for lost edges.
     pub(super) fn gumbel_scores(&self) -> Vec<Option<f32>> {
         let root = &self.nodes[0];
         let improved = CompletedQ::of(&root.edges, root.own_value(), &self.params);
@@ -76,13 +76,13 @@ impl<G: Game> ReferenceSearch<G> {
             .collect()
     }
 
-    /// The outcome furthest behind its probability, or a drawn one.
+    /// The outcome whose visit share is furthest below its probability (stratified), or a drawn one (sample).
     fn choose_outcome(&self, at: usize) -> usize {
         let node = &self.nodes[at];
         match self.params.chance {
             ChanceRule::Stratified => {
                 let after = (node.visits + 1) as f32;
-                best_place(node.edges.iter().map(|edge| Some(edge.prior * after - edge.visits as f32)))
+                argmax(node.edges.iter().map(|edge| Some(edge.prior * after - edge.visits as f32)))
             }
             ChanceRule::Sample => {
                 let key = self.ply.key.key(Purpose::SearchChance);
@@ -99,9 +99,9 @@ impl<G: Game> ReferenceSearch<G> {
     }
 }
 
-/// How many visits the actions have that sequential halving lets simulation number `simulation` of `budget` choose from
-/// (algorithm 1 of Danihelka et al. 2022): `considered` actions share the budget in log2(considered) equal rounds; after
-/// each round the better half stays, never fewer than two, and the last round goes on until the budget is spent.
+/// The visits of the actions among which sequential halving selects in simulation number `simulation` of `budget` (algorithm 1
+/// of Danihelka et al. 2022). `considered` actions share the budget in log2(considered) equal rounds. After each round the
+/// better half remains, at least two, and the last round lasts until the budget is spent.
 fn halving_visits(budget: usize, considered: usize, simulation: usize) -> usize {
     if considered < 2 {
         return simulation;
