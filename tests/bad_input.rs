@@ -451,7 +451,7 @@ fn positions_that_are_wrong_are_told_by_line() {
         (good.replace("[null,0", "[null,null"), "line 1: no score for action 1, which is legal"),
         (good.replace("[0]", "[0,3,1,4,2]"), "line 1: the game is over after these actions"),
         (good.replace("[0]", "[99999999]"), "line 1: expected {\"actions\":"),
-        (String::new(), "holds no positions"),
+        (String::new(), "has no positions"),
     ] {
         fs::write(&path, &text).expect("written");
         assert_refused(&["eval", utf8(&run), "--positions", utf8(&path)], part);

@@ -20,11 +20,11 @@ fn main() {
         return;
     }
     let checks: [(&str, fn()); 5] = [
-        ("numbers and names are answers, whatever the threads", numbers_and_names),
+        ("numbers and names are valid replies with any number of threads", numbers_and_names),
         ("stronger play wins against it", strength_shows),
-        ("points a game are shown where points are counted", points_a_game),
-        ("whatever it does wrong is told in one sentence", misbehaviour),
-        ("a program that is stopped leaves no process waiting", slow_ones_are_ended),
+        ("mean raw scores are shown for games with points", points_a_game),
+        ("every fault is reported in one sentence", misbehaviour),
+        ("a slow program is killed at the timeout", slow_ones_are_ended),
     ];
     for (name, check) in checks {
         print!("external: {name} ... ");
@@ -162,14 +162,17 @@ fn refusal(output: &Output) -> String {
 
 fn misbehaviour() {
     for (manner, part) in [
-        ("dies", "opponent dies: ended (exit status: 7) before it answered; its last words: out of ideas"),
-        ("closes", "opponent closes: ended (exit status: 0) before it answered"),
+        (
+            "dies",
+            "opponent dies: exited (exit status: 7) before it replied; last line of stderr: out of ideas",
+        ),
+        ("closes", "opponent closes: exited (exit status: 0) before it replied"),
         (
             "babbles",
-            "opponent babbles: answered \"Hello, I am a program.\", expected {\"action\": A} with A one of 0, 1, 2",
+            "opponent babbles: replied \"Hello, I am a program.\", expected {\"action\": A} with A one of 0, 1, 2",
         ),
-        ("cheats", "opponent cheats: answered \"{\\\"action\\\":1000}\", expected "),
-        ("floods", "opponent floods: answered \"99999"),
+        ("cheats", "opponent cheats: replied \"{\\\"action\\\":1000}\", expected "),
+        ("floods", "opponent floods: replied \"99999"),
         ("chats", "opponent chats: "),
     ] {
         let line =
@@ -196,6 +199,6 @@ fn misbehaviour() {
 fn slow_ones_are_ended() {
     let start = Instant::now();
     let line = refusal(&eval(CONNECT_FOUR, "sleeps", &["--games", "2", "--patience", "0.3"]));
-    assert!(line.contains("opponent sleeps: gave no answer within 0.3 s"), "{line}");
+    assert!(line.contains("opponent sleeps: did not reply within 0.3 s"), "{line}");
     assert!(start.elapsed() < Duration::from_secs(60), "it was waited for");
 }

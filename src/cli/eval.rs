@@ -3,7 +3,7 @@
 use super::JsonTarget;
 use super::source::{Source, start_threads};
 use crate::error::{Error, Result};
-use crate::eval::arena::{Contestant, MatchPlan, ROWS, answer_positions, play_match};
+use crate::eval::arena::{Contestant, MatchPlan, ROWS, evaluate_positions, play_match};
 use crate::eval::elo::Mean;
 use crate::eval::positions;
 use crate::report::progress::print;
@@ -97,7 +97,7 @@ fn on_positions(args: &EvalArgs, source: &Source, file: &Path, threads: usize) -
     let solved = positions::read(file, &source.game)?;
     let params = source.params(args.sims);
     let (answers, summary) =
-        answer_positions(&source.game, source.network()?.as_ref(), params, &solved, threads)?;
+        evaluate_positions(&source.game, source.network()?.as_ref(), params, &solved, threads)?;
     if let Some(target) = &args.json {
         let mut text = String::new();
         for answer in &answers {

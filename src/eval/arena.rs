@@ -1,4 +1,4 @@
-//! Who plays whom: searches with a network, plain opponents, matches between them, and errors on solved positions.
+//! Matches between players (search with a network, or without a network), and a network's errors on solved positions.
 
 use super::elo::{MatchResult, Mean};
 use super::external::ExternalPlayer;
@@ -16,34 +16,34 @@ use rayon::prelude::*;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Rows that an evaluation searches at once.
+/// Number of positions that an evaluation searches at once.
 pub const ROWS: usize = 128;
 
-/// The position that a playthrough stands at.
+/// The current position of a playthrough.
 pub fn position_of(play: &Playthrough, key: RowKey) -> Position {
     Position { state: play.state().to_vec(), history: play.history().to_vec(), key }
 }
 
-/// Someone who takes part in a match.
+/// A side of a match.
 pub enum Contestant {
     /// A search with a network.
     Search {
         /// The searchers.
         searchers: Searchers,
-        /// Simulations a ply, for each determinisation.
+        /// Simulations per ply and determinisation.
         simulations: u32,
-        /// Determinisations of each position; 1 where nothing is hidden.
+        /// Determinisations per position; 1 without hidden information.
         determinisations: usize,
     },
-    /// A player without a network, one copy for each thread.
+    /// A player without a network, one copy per thread.
     Plain(Vec<Box<dyn Player>>),
 }
 
 impl Contestant {
-    /// A search of `simulations` a ply, without noise.
+    /// A search with `params`, without noise.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] where the network is for another game.
+    /// [`Error::Mismatch`] if the network is of another game.
     pub fn search(
         game: &dyn AnyGame,
         network: &dyn Network,
@@ -58,10 +58,10 @@ impl Contestant {
         })
     }
 
-    /// The opponent that `text` names: `random`, or `rollouts:S`.
+    /// The opponent named by `text`: `random`, or `rollouts:S`.
     ///
     /// # Errors
-    /// [`Error::Config`] for `key` where it names none.
+    /// [`Error::Config`] with `key` for any other text.
     pub fn named(game: &dyn AnyGame, text: &str, key: &str, threads: usize) -> Result<Self> {
         let wrong = || Error::config(key, text, "random, or rollouts:S with S from 1 to 1000000");
         let make = || -> Result<Box<dyn Player>> {
@@ -77,17 +77,16 @@ impl Contestant {
         Ok(Self::Plain((0..threads.max(1)).map(|_| make()).collect::<Result<_>>()?))
     }
 
-    /// The program that `command` starts, once for each thread; each of its answers may take as long as `patience`.
+    /// The external program that `command` starts, one process per thread, with `timeout` per reply.
     ///
     /// # Errors
-    /// As [`ExternalPlayer::start`].
-    pub fn external(command: &str, patience: Duration, threads: usize) -> Result<Self> {
-        let start =
-            |_| -> Result<Box<dyn Player>> { Ok(Box::new(ExternalPlayer::start(command, patience)?)) };
+    /// Those of [`ExternalPlayer::start`].
+    pub fn external(command: &str, timeout: Duration, threads: usize) -> Result<Self> {
+        let start = |_| -> Result<Box<dyn Player>> { Ok(Box::new(ExternalPlayer::start(command, timeout)?)) };
         Ok(Self::Plain((0..threads.max(1)).map(start).collect::<Result<_>>()?))
     }
 
-    /// The actions chosen in `plays`, one each; `key(i)` belongs to the i-th.
+    /// Chooses one action per playthrough; `keys[i]` is the key of `plays[i]`.
     fn choose(&mut self, plays: &[&Playthrough], keys: &[RowKey]) -> Result<Vec<u16>> {
         match self {
             Self::Plain(players) => {
@@ -123,7 +122,7 @@ impl Contestant {
     }
 }
 
-/// What the player to move cannot rule out: `d` draws of the hidden information, or the position itself.
+/// The positions to search: `d` determinisations for the player to move, or the position itself without hidden information.
 pub fn determinised(play: &Playthrough, key: RowKey, d: usize) -> Vec<Position> {
     let game = play.game();
     if !game.sizes().hidden_information {
@@ -142,38 +141,38 @@ pub fn determinised(play: &Playthrough, key: RowKey, d: usize) -> Vec<Position> 
     (0..d as u64).map(draw).collect()
 }
 
-/// How a match is played.
+/// The number of games, openings and seed of a match.
 #[derive(Clone, Copy, Debug)]
 pub struct MatchPlan {
-    /// Games; game i and i + 1 share an opening, with seats exchanged.
+    /// Number of games. Each group of P consecutive games has the same opening, with the seats rotated.
     pub games: usize,
-    /// Uniformly random plies at the start of each pair of games.
+    /// Uniformly random plies at the start of a game.
     pub opening_plies: u32,
     /// The seed of openings, chance and players.
     pub seed: u64,
 }
 
-/// What a match came to.
+/// The outcome of a match.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MatchOutcome {
     /// Results from the first contestant's side.
     pub result: MatchResult,
     /// The first contestant's raw score in each game.
     pub scores: Vec<f64>,
-    /// The mean raw score of the other seats in each game; 0 where there are none.
+    /// The mean raw score of the other seats in each game; 0 in one-player games.
     pub other_scores: Vec<f64>,
     /// The first contestant's return in each game.
     pub returns: Vec<f64>,
 }
 
 impl MatchOutcome {
-    /// The first contestant's raw points a game, where points are counted that are not the returns: backgammon, Blob,
-    /// the area in Go.
+    /// The first contestant's mean raw score per game, for games whose scores differ from the returns: backgammon, Blob, the
+    /// area in Go.
     pub fn points(&self) -> Option<Mean> {
         (self.scores != self.returns).then(|| Mean::of(&self.scores))
     }
 
-    /// By how many points a game the first contestant is ahead of the mean of the others, where points are counted.
+    /// The first contestant's mean raw score per game minus that of the other seats, for the games of [`Self::points`].
     pub fn lead(&self) -> Option<Mean> {
         let leads: Vec<f64> =
             self.scores.iter().zip(&self.other_scores).map(|(own, other)| own - other).collect();
@@ -181,10 +180,10 @@ impl MatchOutcome {
     }
 }
 
-/// Plays a match of `a` against `b`. In games of more than two players `a` takes one seat and `b` all others.
+/// Plays a match of `a` against `b`. With more than two players, `a` has one seat and `b` all others.
 ///
 /// # Errors
-/// What the networks say.
+/// Those of the networks and of external programs.
 pub fn play_match(
     game: &Arc<dyn AnyGame>,
     a: &mut Contestant,
@@ -260,12 +259,12 @@ fn opening(game: &Arc<dyn AnyGame>, plan: MatchPlan, pair: u64) -> Result<Playth
 
 fn random_step(play: &mut Playthrough, rng: &mut Stream) -> Result<()> {
     let legal = play.legal();
-    let place = if play.turn() == Turn::Chance {
+    let index = if play.turn() == Turn::Chance {
         rng.weighted(&play.game().chance_probs(play.state(), &legal))
     } else {
         rng.below(legal.len())
     };
-    play.step(legal[place])
+    play.step(legal[index])
 }
 
 fn deal(plays: &mut [Playthrough], seed: u64) -> Result<()> {
@@ -278,33 +277,33 @@ fn deal(plays: &mut [Playthrough], seed: u64) -> Result<()> {
     Ok(())
 }
 
-/// What a network and its search choose on one solved position.
+/// The choices of a network and its search on one solved position.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
-pub struct PositionAnswer {
-    /// The position's number, from 0.
+pub struct PositionChoice {
+    /// Index of the position.
     pub index: usize,
     /// The action with the highest prior.
     pub policy_action: u16,
-    /// The action the search plays.
+    /// The action chosen by the search.
     pub search_action: u16,
     /// The search's value for the player to move.
     pub value: f32,
 }
 
-/// Asks the bare policy and the search on solved positions.
+/// Evaluates the bare policy and the search on solved positions.
 ///
 /// # Errors
-/// What the network says; [`Error::IllegalAction`] for a position that cannot be, [`Error::Unsupported`] for a game with hidden
-/// information, in which the network must not be asked about the state itself.
-pub fn answer_positions(
+/// Those of the network; [`Error::IllegalAction`] for an impossible position; [`Error::Unsupported`] for a game with hidden
+/// information, whose true state the network must not see.
+pub fn evaluate_positions(
     game: &Arc<dyn AnyGame>,
     network: &dyn Network,
     params: SearchParams,
     positions: &[SolvedPosition],
     threads: usize,
-) -> Result<(Vec<PositionAnswer>, PositionSummary)> {
+) -> Result<(Vec<PositionChoice>, PositionSummary)> {
     if game.sizes().hidden_information {
-        let why = "what is best there depends on what is hidden; measure it in a match";
+        let why = "the best action depends on hidden information; measure strength by matches instead";
         return Err(Error::unsupported(format!("solved positions of {}", game.name()), why));
     }
     let mut at = Vec::with_capacity(positions.len());
@@ -315,22 +314,22 @@ pub fn answer_positions(
     let mut searchers = Searchers::new(game.as_ref(), network, params, ROWS, threads)?;
     let bare = bare_policies(game.as_ref(), network.fork().as_mut(), &at)?;
     let found = searchers.search(&at, params.simulations, Exploration::Plain)?;
-    let answers: Vec<PositionAnswer> = bare
+    let choices: Vec<PositionChoice> = bare
         .iter()
         .zip(&found)
         .enumerate()
-        .map(|(index, ((priors, _), summary))| PositionAnswer {
+        .map(|(index, ((priors, _), summary))| PositionChoice {
             index,
             policy_action: summary.actions[crate::search::root::argmax(priors)],
             search_action: summary.actions[summary.best],
             value: summary.value[usize::from(summary.player)],
         })
         .collect();
-    let rates = |of: fn(&PositionAnswer) -> u16| -> Result<ErrorRates> {
-        error_rates(positions, &answers.iter().map(of).collect::<Vec<_>>())
+    let rates = |of: fn(&PositionChoice) -> u16| -> Result<ErrorRates> {
+        error_rates(positions, &choices.iter().map(of).collect::<Vec<_>>())
     };
-    let summary = PositionSummary::new(rates(|a| a.policy_action)?, rates(|a| a.search_action)?);
-    Ok((answers, summary))
+    let summary = PositionSummary::new(rates(|c| c.policy_action)?, rates(|c| c.search_action)?);
+    Ok((choices, summary))
 }
 
 #[cfg(test)]
@@ -338,7 +337,7 @@ mod tests {
     use super::*;
     use crate::batch::any_game;
 
-    /// A game of which these cards are dealt.
+    /// A game with these cards dealt.
     fn dealt(game: &Arc<dyn AnyGame>, names: &str) -> Playthrough {
         let mut play = Playthrough::new(game.clone());
         names.split_whitespace().for_each(|name| play.step_text(name).expect("legal"));
@@ -346,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_searched_does_not_depend_on_hands_that_the_player_cannot_see() {
+    fn determinisations_do_not_depend_on_hidden_hands() {
         let options = "players = 3\ncards = 2\ndealer = 2\nnetwork_sees = 'deal'";
         let game = any_game("blob", &options.parse().expect("TOML")).expect("valid");
         let one = dealt(&game, "2♠ K♥ Q♥ 3♦ 9♣ 10♥");
@@ -359,6 +358,6 @@ mod tests {
         let mut states: Vec<&[u8]> = drawn.iter().map(|position| position.state.as_slice()).collect();
         states.sort_unstable();
         states.dedup();
-        assert_eq!(states.len(), 8, "every draw is another deal");
+        assert_eq!(states.len(), 8, "all draws are different deals");
     }
 }

@@ -1,16 +1,16 @@
 //! An exact solver for Connect Four of any size and any winning length.
 //!
-//! Null-window negamax on bitboards with a transposition table that keeps a lower and an upper bound, forced-move
-//! pruning and moves ordered by the threats they make; the method is that of J. Tromp's Fhourstones
-//! (<https://tromp.github.io/c4/fhour.html>) and P. Pons's tutorial (<http://blog.gamesolver.org>).
+//! Null-window negamax on bitboards with a transposition table of lower and upper bounds, forced-move pruning and move
+//! ordering by threats. The method is that of J. Tromp's Fhourstones (<https://tromp.github.io/c4/fhour.html>) and P. Pons's
+//! tutorial (<http://blog.gamesolver.org>).
 //!
-//! Score of a position for the player to move, as P. Pons counts: 0 for a draw; for a win, 1 if it comes with the
-//! winner's last stone, 2 with the one before, and so on; for a loss the negative of the winner's score. So the sooner a
-//! win the larger its score, and the later a loss the larger.
+//! The score of a position for the player to move is that of P. Pons: 0 for a draw; for a win, 1 with the winner's last stone,
+//! 2 with the one before, and so on; for a loss, the negative of the winner's score. An earlier win and a later loss have
+//! larger scores.
 
 use crate::game::connect_four::{ConnectFour, State};
 
-/// The board as bit masks: column-major, `rows + 1` bits a column as in [`crate::game::connect_four`].
+/// The board as bit masks: column-major, `rows + 1` bits per column as in [`crate::game::connect_four`].
 #[derive(Clone, Debug)]
 struct Board {
     stride: u32,
@@ -22,11 +22,11 @@ struct Board {
     bottom: u64,
     /// All cells.
     full: u64,
-    /// Column masks from the centre outwards: the order in which equally good moves are tried.
+    /// Column masks from the centre outwards: the move order among equal threats.
     centre_first: Vec<u64>,
 }
 
-/// A position seen by the player to move.
+/// A position from the view of the player to move.
 #[derive(Clone, Copy, Debug)]
 struct Position {
     own: u64,
@@ -58,9 +58,9 @@ impl Board {
         }
     }
 
-    /// The cell a stone falls to in each column that has room.
+    /// The lowest empty cell of each column that is not full.
     fn landing_cells(&self, taken: u64) -> u64 {
-        // A full column carries into its guard bit. The addition stays inside each column's bits.
+        // A full column carries into its guard bit, so no carry leaves a column.
         taken.wrapping_add(self.bottom) & self.full
     }
 
@@ -74,7 +74,7 @@ impl Board {
         lines & free
     }
 
-    /// Cells that with `connect - 1` of `stones` make a line along `step`.
+    /// Cells that complete a line along `step` with `connect - 1` of `stones`.
     fn gaps(&self, stones: u64, step: u32) -> u64 {
         // after[i]: cells with i stones directly behind them; before: the same on the other side.
         let mut after = [u64::MAX; 12];
@@ -100,7 +100,7 @@ impl Board {
             1 => forced,
             _ => return 0,
         };
-        // A stone directly below a threat hands it over.
+        // A stone directly below a threat lets the other player take it.
         candidates & !(threats >> 1)
     }
 
@@ -115,10 +115,10 @@ impl Board {
 
     /// One number per position up to left-right reflection.
     fn key(&self, p: Position) -> u64 {
-        // Each column's own stones plus its filled part is below 2^(rows + 1): no carry between columns.
+        // Per column, own stones plus occupied cells are below 2^(rows + 1), so no carry leaves a column.
         let key = p.own.wrapping_add(p.taken);
         if 2 * p.plies > self.cells {
-            return key; // few reflections meet late in the game; not worth the time
+            return key; // late in the game reflected positions are rare
         }
         let column = (1u64 << self.stride) - 1;
         let mirrored = (0..self.columns).fold(0, |out, c| {
@@ -128,7 +128,7 @@ impl Board {
     }
 }
 
-/// [`Board::gaps`] for lines of four, with pairs shared between the four places of the gap.
+/// [`Board::gaps`] for lines of four; the four positions of the gap share the pairs.
 #[inline(always)]
 fn gaps_of_four(stones: u64, step: u32) -> u64 {
     let pair_behind = (stones << step) & (stones << (2 * step));
@@ -138,18 +138,18 @@ fn gaps_of_four(stones: u64, step: u32) -> u64 {
     behind | ahead
 }
 
-/// What is known of a position: its score lies in `lower..=upper`.
+/// A transposition-table entry: the score lies in `lower..=upper`.
 #[derive(Clone, Copy, Default)]
 struct Entry {
     /// [`Board::key`] plus one; 0 in an unused entry.
     key: u64,
     lower: i8,
     upper: i8,
-    /// Binary logarithm of the positions searched to find it.
+    /// Binary logarithm of the number of positions searched for the result.
     work: u8,
 }
 
-/// Buckets of two entries: one that keeps the costliest result, one that keeps the latest.
+/// A transposition table with buckets of two entries: one for the costliest result, one for the latest.
 struct Table {
     buckets: Vec<[Entry; 2]>,
 }
@@ -169,8 +169,8 @@ impl Table {
     }
 
     fn put(&mut self, key: u64, lower: i32, upper: i32, nodes: u64) {
-        let place = self.bucket(key);
-        let [costly, latest] = &mut self.buckets[place];
+        let bucket = self.bucket(key);
+        let [costly, latest] = &mut self.buckets[bucket];
         let work = nodes.max(1).ilog2() as u8;
         let entry = Entry { key: key + 1, lower: lower as i8, upper: upper as i8, work };
         if costly.key == entry.key || work >= costly.work {
@@ -184,7 +184,7 @@ impl Table {
     }
 }
 
-/// The solver of one board size. It remembers what it has found, so it gets faster with every position asked.
+/// The solver of one board size. Its transposition table persists between calls.
 pub struct ConnectFourSolver {
     board: Board,
     table: Table,
@@ -192,10 +192,10 @@ pub struct ConnectFourSolver {
 }
 
 impl ConnectFourSolver {
-    /// Table of 2^21 buckets, 64 MiB.
+    /// 2^21 buckets, 64 MiB.
     const LOG2_BUCKETS: u32 = 21;
 
-    /// A solver for this board, with a table of 64 MiB of which only what is used takes memory.
+    /// A solver for this board. Only the pages of its table that are used take memory.
     pub fn new(game: &ConnectFour) -> Self {
         Self { board: Board::new(game), table: Table::new(Self::LOG2_BUCKETS), nodes: 0 }
     }
@@ -205,9 +205,9 @@ impl ConnectFourSolver {
         self.nodes
     }
 
-    /// The exact score of every column for the player to move (the convention is in the module's head); `None` for a
-    /// full column, and everywhere once the game is over. On 6x7 a position at ply 8 or later takes milliseconds to a
-    /// few seconds, earlier ones and larger boards much longer. `[A]`
+    /// The exact score of every column for the player to move, as defined in the module's head; `None` for full columns and
+    /// finished games. On 6x7, a position at ply 8 or later takes milliseconds to a few seconds; earlier positions and larger
+    /// boards take much longer. `[A]`
     pub fn scores(&mut self, state: &State) -> Vec<Option<i32>> {
         let columns = self.board.columns;
         if state.outcome != 0 {
@@ -233,7 +233,7 @@ impl ConnectFourSolver {
         -self.solve(p.play(cell))
     }
 
-    /// Narrows the score down by null-window searches, first deciding between win, draw and loss.
+    /// Finds the score by null-window searches, first whether it is a win, draw or loss.
     fn solve(&mut self, p: Position) -> i32 {
         if p.plies == self.board.cells {
             return 0;
@@ -260,8 +260,8 @@ impl ConnectFourSolver {
         lower
     }
 
-    /// Is the score at least `beta`? The result is a lower bound of the score if so (it is `>= beta`), otherwise an upper
-    /// bound of it (`< beta`). The player to move must have no immediate win.
+    /// Null-window search: a result `>= beta` is a lower bound of the score, a result `< beta` an upper bound. The player to
+    /// move must have no immediate win.
     fn search(&mut self, p: Position, beta: i32) -> i32 {
         self.nodes += 1;
         let cells = self.board.cells;
@@ -299,8 +299,8 @@ impl ConnectFourSolver {
         best
     }
 
-    /// A lower bound of at least `beta` that the table already has through one of `moves` (enhanced transposition
-    /// cut-off, Schaeffer and Plaat 1996). Not worth looking for near the end of the game.
+    /// A lower bound of at least `beta` found in the table for the child of one of `moves` (enhanced transposition cut-off,
+    /// Schaeffer and Plaat 1996). Skipped near the end of the game, where the look-up costs more than the search.
     fn known_refutation(&self, p: Position, moves: u64, beta: i32) -> Option<i32> {
         if self.board.cells - p.plies < 14 {
             return None;
@@ -325,7 +325,7 @@ impl ConnectFourSolver {
         best
     }
 
-    /// The moves, those that make most threats first, the more central first among equals.
+    /// The moves, ordered by number of threats, then from the centre outwards.
     fn order(&self, p: Position, moves: u64) -> ([(u32, u64); 12], usize) {
         let mut ordered = [(0, 0); 12];
         let mut count = 0;

@@ -1,4 +1,4 @@
-//! From the results of a match to a difference in strength, with how far chance may have moved it.
+//! Elo difference, score and win rate of a match, with 95 % confidence intervals.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +17,7 @@ pub struct MatchResult {
 }
 
 impl MatchResult {
-    /// Adds one game by the first player's return: above 0 is a win, below 0 a loss.
+    /// Adds one game by the first player's return: positive is a win, negative a loss.
     pub fn add(&mut self, first_player_return: f32) {
         match first_player_return {
             r if r > 0.0 => self.wins += 1,
@@ -39,13 +39,13 @@ impl MatchResult {
         }
     }
 
-    /// The 95 % interval of [`MatchResult::score`]: Wilson's (1927, <https://doi.org/10.2307/2276774>) for the number of
-    /// games without draws that would tell as much.
+    /// The 95 % interval of [`MatchResult::score`]: Wilson's (1927, <https://doi.org/10.2307/2276774>) with an effective
+    /// number of games.
     ///
-    /// A draw varies less than a win or loss. With v the variance of one game's points (half a game of each result
-    /// added, Jeffreys's prior) and s the score with the same additions, n games tell as much as n s (1 - s) / v games
-    /// without draws. Unlike the usual normal interval this one stays in [0, 1] and keeps a width when all games ended
-    /// alike.
+    /// A draw has less variance than a win or loss. Let v be the variance of one game's points (with half a game of each
+    /// result added, Jeffreys's prior) and s the score with the same additions. Then n games have the information of
+    /// n s (1 - s) / v games without draws. Unlike the normal interval, this one lies in [0, 1] and has positive width even
+    /// if all games end alike.
     pub fn score_interval(&self) -> [f64; 2] {
         let games = self.games() as f64;
         if games == 0.0 {
@@ -57,7 +57,7 @@ impl MatchResult {
         wilson(self.score(), games * (mean * (1.0 - mean) / variance).max(1.0))
     }
 
-    /// The share of games won, draws not counted as wins; 0 before the first game.
+    /// The fraction of games won, without draws; 0 before the first game.
     pub fn win_rate(&self) -> f64 {
         self.wins as f64 / self.games().max(1) as f64
     }
@@ -81,8 +81,8 @@ impl MatchResult {
         }
     }
 
-    /// The likelihood of superiority: the chance that the first player is the better one, by the normal approximation
-    /// of the wins among decided games. Draws say nothing about it.
+    /// The likelihood of superiority: the probability that the first player is stronger, by the normal approximation of the
+    /// wins among decided games. Draws have no influence.
     pub fn superiority(&self) -> f64 {
         let decided = (self.wins + self.losses) as f64;
         if decided == 0.0 {
@@ -95,11 +95,11 @@ impl MatchResult {
 /// A difference in strength on Elo's logistic scale: 400 points are odds of ten to one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Elo {
-    /// First player less second; `None` (unbounded) if one of them won every game.
+    /// First player minus second; `None` (unbounded) if one of them won every game.
     pub difference: Option<f64>,
-    /// Lower end of the 95 % interval; `None` where nothing bounds it.
+    /// Lower end of the 95 % interval; `None` if unbounded.
     pub low: Option<f64>,
-    /// Upper end of the 95 % interval; `None` where nothing bounds it.
+    /// Upper end of the 95 % interval; `None` if unbounded.
     pub high: Option<f64>,
     /// See [`MatchResult::superiority`].
     pub superiority: f64,
@@ -116,7 +116,7 @@ impl std::fmt::Display for Elo {
     }
 }
 
-/// Wilson's 95 % interval of a share `s` seen in `n` games.
+/// Wilson's 95 % interval of a fraction `s` observed in `n` games.
 fn wilson(s: f64, n: f64) -> [f64; 2] {
     let z2n = Z95 * Z95 / n;
     let centre = (s + 0.5 * z2n) / (1.0 + z2n);
@@ -124,7 +124,7 @@ fn wilson(s: f64, n: f64) -> [f64; 2] {
     [(centre - half).max(0.0), (centre + half).min(1.0)]
 }
 
-/// The Elo difference at which a player is expected to score `score`; `None` at 0 and 1.
+/// The Elo difference whose expected score is `score`; `None` for 0 and 1.
 fn elo_of_score(score: f64) -> Option<f64> {
     (score > 0.0 && score < 1.0).then(|| 400.0 * (score / (1.0 - score)).log10())
 }
@@ -141,9 +141,9 @@ fn normal_below(x: f64) -> f64 {
 /// The mean of a quantity over games (points, returns), with its 95 % interval by the normal approximation.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Mean {
-    /// Values counted.
+    /// Number of values.
     pub count: usize,
-    /// Their mean, 0 if there are none.
+    /// The mean; 0 if there are no values.
     pub mean: f64,
     /// Half the width of the 95 % interval; `None` for fewer than two values.
     pub half_width: Option<f64>,
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn draws_are_no_wins() {
+    fn draws_do_not_count_as_wins() {
         let r = result(60, 25, 15);
         assert_eq!((r.win_rate(), result(0, 0, 0).win_rate_interval()), (0.6, [0.0, 1.0]));
         let [low, high] = r.win_rate_interval();
@@ -232,7 +232,7 @@ mod tests {
         assert!((result(40, 0, 60).superiority() - 0.022_750_13).abs() < 1e-7);
     }
 
-    /// The interval must hold the truth about 95 times in 100.
+    /// The interval must contain the true score in about 95 of 100 trials.
     #[test]
     fn intervals_cover_the_truth() {
         use crate::rng::{Key, Purpose};

@@ -1,7 +1,7 @@
-//! Another program as a player: `exec:COMMAND` of `vecaz eval --against`.
+//! An external program as a player: `exec:COMMAND` of `vecaz eval --against`.
 //!
-//! The program is started once for each thread and asked over its stdin, one JSON object a line; it answers each with
-//! one line on stdout. Questions about different games come mixed, so each tells its whole game:
+//! One process is started per thread. It reads requests from stdin, one JSON object per line, and writes one reply line to
+//! stdout for each. Requests of different games are interleaved, so each contains the whole game:
 //!
 //! ```json
 //! {"game":"backgammon","options":{"short_game":false,"simple_doubles":false,"ply_limit":20000},
@@ -9,10 +9,10 @@
 //!  "legal":[33,39],"legal_names":["off/24","24/18"]}
 //! ```
 //!
-//! (on one line) `options` are the game's settings, all of them; `actions` everything played and dealt so far, `names` the
-//! same in words; `player` is to move, and may play one of `legal`, in words `legal_names`. The answer is
-//! `{"action": 39}` or `{"action": "24/18"}`; other fields are not read. stdin is closed when no more is asked. What the
-//! program writes to stderr is shown only where it fails.
+//! (on one line). `options` are all settings of the game. `actions` are all actions and chance outcomes so far, `names` their
+//! names. `player` is the player to move, `legal` the legal actions, `legal_names` their names. The reply is `{"action": 39}`
+//! or `{"action": "24/18"}`; other fields are ignored. stdin is closed after the last request. The last line of stderr is
+//! shown if the program fails.
 
 use super::rollouts::Player;
 use crate::batch::Playthrough;
@@ -27,34 +27,34 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The longest answer that is read, in bytes.
-const LONGEST_ANSWER: u64 = 1 << 16;
-/// How long a program that has closed its stdout, or whose stdin was closed, may take to end.
-const LAST_WORDS: Duration = Duration::from_secs(2);
-/// Bytes of an answer that an error shows.
+/// The longest reply that is read, in bytes.
+const MAX_REPLY: u64 = 1 << 16;
+/// How long a program may take to exit after it closed its stdout or its stdin was closed.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
+/// Characters of a reply that an error shows.
 const SHOWN: usize = 80;
 
-/// A program that plays.
+/// An external program that plays.
 pub struct ExternalPlayer {
     command: String,
-    patience: Duration,
+    timeout: Duration,
     child: Child,
-    /// Questions on their way; None once the program has failed.
-    questions: Option<Sender<String>>,
-    answers: Receiver<String>,
+    /// Requests for the writer thread; None after a failure.
+    requests: Option<Sender<String>>,
+    replies: Receiver<String>,
     /// The last line of stderr.
-    complaint: Arc<Mutex<String>>,
-    /// Disconnected when stderr has ended.
-    silence: Receiver<()>,
+    last_stderr_line: Arc<Mutex<String>>,
+    /// Disconnected at the end of stderr.
+    stderr_closed: Receiver<()>,
 }
 
 impl ExternalPlayer {
-    /// Starts `command`: the program and its arguments, parted by blanks, with quotes around what has blanks inside. No
-    /// shell reads it. `patience` is how long one answer may take.
+    /// Starts `command`: the program and its arguments, separated by blanks; an argument with blanks is quoted. No shell is
+    /// used. `timeout` is the time limit of one reply.
     ///
     /// # Errors
-    /// [`Error::Opponent`] where it cannot be started.
-    pub fn start(command: &str, patience: Duration) -> Result<Self> {
+    /// [`Error::Opponent`] if it cannot be started.
+    pub fn start(command: &str, timeout: Duration) -> Result<Self> {
         let fail = |what: String| Error::Opponent { command: command.to_string(), what };
         let words = words(command).ok_or_else(|| fail("a quote is not closed".into()))?;
         let (program, arguments) = words.split_first().ok_or_else(|| fail("no program is named".into()))?;
@@ -70,47 +70,51 @@ impl ExternalPlayer {
         else {
             return Err(fail("has no pipes".into()));
         };
-        // Threads, since a program may stop reading as well as writing; each ends with its pipe.
-        let (questions, due) = channel();
-        let (told, answers) = channel();
-        let complaint = Arc::new(Mutex::new(String::new()));
-        let (heard, (loud, silence)) = (complaint.clone(), channel());
-        thread::spawn(move || ask_all(stdin, &due));
-        thread::spawn(move || read_answers(stdout, &told));
+        // One thread per pipe, since the program may stop reading or writing at any time. Each thread ends with its pipe.
+        let (requests, to_write) = channel();
+        let (read, replies) = channel();
+        let last_stderr_line = Arc::new(Mutex::new(String::new()));
+        let (kept, (open, stderr_closed)) = (last_stderr_line.clone(), channel());
+        thread::spawn(move || write_requests(stdin, &to_write));
+        thread::spawn(move || read_replies(stdout, &read));
         thread::spawn(move || {
-            keep_last_line(stderr, &heard);
-            drop(loud);
+            keep_last_line(stderr, &kept);
+            drop(open);
         });
-        let command = command.to_string();
-        Ok(Self { command, patience, child, questions: Some(questions), answers, complaint, silence })
+        let (command, requests) = (command.to_string(), Some(requests));
+        Ok(Self { command, timeout, child, requests, replies, last_stderr_line, stderr_closed })
     }
 
-    fn ask(&mut self, position: &Playthrough) -> Result<u16> {
-        if let Ok(line) = self.answers.try_recv() {
-            return Err(self.error(format!("said {:?} without being asked", shown(&line))));
+    fn request(&mut self, position: &Playthrough) -> Result<u16> {
+        if let Ok(line) = self.replies.try_recv() {
+            return Err(self.error(format!("wrote {:?} before a request", shown(&line))));
         }
-        // A program that has ended reads no question, and the missing answer tells so.
-        let sent = self.questions.as_ref().map(|questions| questions.send(question(position)));
-        match self.answers.recv_timeout(if sent.is_some() { self.patience } else { Duration::ZERO }) {
-            Ok(line) => answered(position, &line)
-                .ok_or_else(|| self.error(format!("answered {:?}, {}", shown(&line), expected(position)))),
+        // If the program has exited, the request fails by the missing reply.
+        let sent = self.requests.as_ref().map(|requests| requests.send(request_line(position)));
+        match self.replies.recv_timeout(if sent.is_some() { self.timeout } else { Duration::ZERO }) {
+            Ok(line) => parse_reply(position, &line)
+                .ok_or_else(|| self.error(format!("replied {:?}, {}", shown(&line), expected(position)))),
             Err(RecvTimeoutError::Timeout) => {
-                Err(self.error(format!("gave no answer within {} s", self.patience.as_secs_f64())))
+                Err(self.error(format!("did not reply within {} s", self.timeout.as_secs_f64())))
             }
-            Err(RecvTimeoutError::Disconnected) => Err(self.ended()),
+            Err(RecvTimeoutError::Disconnected) => Err(self.exit_error()),
         }
     }
 
-    /// Why a program gives no answers any more.
-    fn ended(&mut self) -> Error {
-        let status = wait(&mut self.child, LAST_WORDS);
-        let _ = self.silence.recv_timeout(LAST_WORDS); // a child of the program may keep stderr open for longer
-        let complaint = self.complaint.lock().map(|line| line.clone()).unwrap_or_default();
+    /// The error of a program that closed its stdout, with exit status and last line of stderr.
+    fn exit_error(&mut self) -> Error {
+        let status = wait(&mut self.child, EXIT_TIMEOUT);
+        let _ = self.stderr_closed.recv_timeout(EXIT_TIMEOUT); // a child of the program may keep stderr open for longer
+        let last_line = self.last_stderr_line.lock().map(|line| line.clone()).unwrap_or_default();
         let what = match status {
-            Some(status) => format!("ended ({status}) before it answered"),
-            None => "closed its output before it answered".into(),
+            Some(status) => format!("exited ({status}) before it replied"),
+            None => "closed its stdout before it replied".into(),
         };
-        self.error(if complaint.is_empty() { what } else { format!("{what}; its last words: {complaint}") })
+        self.error(if last_line.is_empty() {
+            what
+        } else {
+            format!("{what}; last line of stderr: {last_line}")
+        })
     }
 
     fn error(&self, what: String) -> Error {
@@ -120,12 +124,12 @@ impl ExternalPlayer {
 
 impl Player for ExternalPlayer {
     /// # Errors
-    /// [`Error::Opponent`] where the program ends, answers nonsense or takes too long; it is not asked again then.
+    /// [`Error::Opponent`] if the program exits, sends an invalid reply or exceeds the timeout. The program is then killed.
     fn choose(&mut self, position: &Playthrough, _key: Key) -> Result<u16> {
-        let chosen = self.ask(position);
+        let chosen = self.request(position);
         if chosen.is_err() {
-            self.questions = None;
-            let _ = self.child.kill(); // it may have ended by itself
+            self.requests = None;
+            let _ = self.child.kill(); // fails if the program has exited
         }
         chosen
     }
@@ -133,16 +137,16 @@ impl Player for ExternalPlayer {
 
 impl Drop for ExternalPlayer {
     fn drop(&mut self) {
-        self.questions = None;
-        if wait(&mut self.child, LAST_WORDS).is_none() {
+        self.requests = None;
+        if wait(&mut self.child, EXIT_TIMEOUT).is_none() {
             let _ = self.child.kill();
             let _ = self.child.wait();
         }
     }
 }
 
-/// The line that asks about a position.
-fn question(position: &Playthrough) -> String {
+/// The request line of a position.
+fn request_line(position: &Playthrough) -> String {
     let game = position.game();
     let player = match position.turn() {
         Turn::Player(p) => Some(p),
@@ -158,10 +162,10 @@ fn question(position: &Playthrough) -> String {
     format!("{line}\n")
 }
 
-/// The legal action that an answer names.
-fn answered(position: &Playthrough, line: &str) -> Option<u16> {
-    let answer: Value = serde_json::from_str(line).ok()?;
-    match &answer["action"] {
+/// The legal action of a reply; None if the reply is invalid.
+fn parse_reply(position: &Playthrough, line: &str) -> Option<u16> {
+    let reply: Value = serde_json::from_str(line).ok()?;
+    match &reply["action"] {
         Value::Number(number) => {
             let action = u16::try_from(number.as_u64()?).ok()?;
             position.legal().contains(&action).then_some(action)
@@ -181,7 +185,7 @@ fn expected(position: &Playthrough) -> String {
     )
 }
 
-/// The beginning of a text.
+/// The first [`SHOWN`] characters of a text.
 fn shown(text: &str) -> String {
     let mut beginning: String = text.chars().take(SHOWN).collect();
     if beginning.len() < text.len() {
@@ -190,7 +194,7 @@ fn shown(text: &str) -> String {
     beginning
 }
 
-/// The words of a command line; None where a quote is not closed.
+/// The words of a command line; None if a quote is not closed.
 fn words(line: &str) -> Option<Vec<String>> {
     let (mut words, mut word, mut quote) = (Vec::new(), None, None);
     for c in line.chars() {
@@ -209,20 +213,20 @@ fn words(line: &str) -> Option<Vec<String>> {
     quote.is_none().then_some(words)
 }
 
-/// Writes questions until there are no more, or nobody reads.
-fn ask_all(mut stdin: ChildStdin, due: &Receiver<String>) {
-    for line in due {
+/// Writes requests to stdin until the channel or the pipe is closed.
+fn write_requests(mut stdin: ChildStdin, requests: &Receiver<String>) {
+    for line in requests {
         if stdin.write_all(line.as_bytes()).and_then(|()| stdin.flush()).is_err() {
             return;
         }
     }
 }
 
-/// Passes lines on until stdout ends or nobody listens.
-fn read_answers(stdout: ChildStdout, told: &Sender<String>) {
+/// Sends the lines of stdout until the pipe or the channel is closed.
+fn read_replies(stdout: ChildStdout, replies: &Sender<String>) {
     let mut reader = BufReader::new(stdout);
     while let Some(line) = next_line(&mut reader) {
-        if told.send(line.trim_end().to_string()).is_err() {
+        if replies.send(line.trim_end().to_string()).is_err() {
             return;
         }
     }
@@ -238,14 +242,14 @@ fn keep_last_line(stderr: ChildStderr, kept: &Mutex<String>) {
     }
 }
 
-/// The next line, in pieces where it is too long; none at the end.
+/// The next line; a line longer than [`MAX_REPLY`] comes in parts. None at the end.
 fn next_line(reader: &mut impl BufRead) -> Option<String> {
     let mut line = Vec::new();
-    let read = reader.take(LONGEST_ANSWER).read_until(b'\n', &mut line).ok()?;
+    let read = reader.take(MAX_REPLY).read_until(b'\n', &mut line).ok()?;
     (read > 0).then(|| String::from_utf8_lossy(&line).into_owned())
 }
 
-/// Waits for a process to end, at most for `time`.
+/// Waits for a process to exit, at most for `time`.
 fn wait(child: &mut Child, time: Duration) -> Option<std::process::ExitStatus> {
     let start = Instant::now();
     loop {
@@ -262,16 +266,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_is_parted_at_blanks_outside_quotes() {
-        let parted = |line: &str| words(line).expect("quotes are closed");
-        assert_eq!(parted("  gnugo  --mode gtp "), ["gnugo", "--mode", "gtp"]);
-        assert_eq!(parted("a 'b c' \"d 'e'\" f\"g h\"i \"\""), ["a", "b c", "d 'e'", "fg hi", ""]);
-        assert_eq!(parted(" \t"), Vec::<String>::new());
+    fn a_command_is_split_at_blanks_outside_quotes() {
+        let split = |line: &str| words(line).expect("quotes are closed");
+        assert_eq!(split("  gnugo  --mode gtp "), ["gnugo", "--mode", "gtp"]);
+        assert_eq!(split("a 'b c' \"d 'e'\" f\"g h\"i \"\""), ["a", "b c", "d 'e'", "fg hi", ""]);
+        assert_eq!(split(" \t"), Vec::<String>::new());
         assert_eq!(words("a 'b"), None);
     }
 
     #[test]
-    fn numbers_and_names_of_legal_actions_are_answers_and_nothing_else_is() {
+    fn only_numbers_and_names_of_legal_actions_are_valid_replies() {
         let game = crate::batch::any_game("tic_tac_toe", &toml::Table::new()).expect("registered");
         let mut position = Playthrough::new(game);
         position.step(4).expect("legal");
@@ -290,7 +294,7 @@ mod tests {
             ("", None),
             ("{\"action\":3", None),
         ] {
-            assert_eq!(answered(&position, line), action, "{line}");
+            assert_eq!(parse_reply(&position, line), action, "{line}");
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Making sets of solved positions.
+//! Generation of sets of solved positions.
 //!
-//! Positions come from games of random play and of rollout search with random moves mixed in, so that clumsy and
-//! sensible positions are both there. Each game gives at most one position, at a ply chosen beforehand; the plies take turns.
+//! Positions come from games of random players and of rollout searches with some random moves, so that a set has positions of
+//! weak and of strong play. Each game gives at most one position, at a given ply; the plies of the range alternate.
 
 use super::positions::SolvedPosition;
 use super::rollouts::{Player, RandomPlayer, RolloutSettings, rollout_player};
@@ -14,48 +14,48 @@ use std::collections::HashSet;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-/// What a set should be like.
+/// The size and composition of a set.
 #[derive(Clone, Debug)]
 pub struct SetPlan {
-    /// Positions wanted.
+    /// Number of positions.
     pub positions: usize,
-    /// Plies at which they stand, in turn.
+    /// Plies of the positions, in turn.
     pub plies: RangeInclusive<usize>,
-    /// Chance of keeping a position where the game can be won within two plies: looking that far tells right from
-    /// wrong.
+    /// Probability of keeping a position in which the game can be won within two plies. Such positions are easy: a search of
+    /// depth two solves them.
     pub keep_tactical: f32,
-    /// Chance of keeping a position in which every action has the same result.
+    /// Probability of keeping a position in which every action has the same result.
     pub keep_indifferent: f32,
     /// Seed of the games.
     pub seed: u64,
 }
 
-/// Simulations a move of the games' players; 0 is random play.
+/// Simulations per move of the games' players; 0 is random play.
 const PLAYERS: [usize; 4] = [0, 0, 50, 400];
 
-/// Share of random moves in games of rollout players, beside the random opening.
+/// Fraction of random moves in games of rollout players, after the random opening.
 const RANDOM_MOVES: f32 = 0.1;
 
 /// The longest random opening, in plies.
 const MAX_OPENING: usize = 8;
 
-/// Games in a row without a position at one ply after which there are taken to be no more.
+/// Consecutive games without a new position at one ply, after which generation fails.
 const MAX_FRUITLESS_GAMES: usize = 100_000;
 
-/// A stream of different solved positions; positions equal up to a symmetry of the game count as the same.
+/// An iterator over different solved positions. Positions that are equal up to a symmetry of the game count as one.
 pub struct Generator {
     game: Arc<dyn AnyGame>,
     solver: Solver,
     plan: SetPlan,
     players: Vec<Box<dyn Player>>,
-    /// State bytes of what has been given, the least of all symmetric images.
+    /// State bytes of the positions so far, each as the least of its symmetric images.
     seen: HashSet<Vec<u8>>,
     given: usize,
     games: u64,
 }
 
 impl Generator {
-    /// Will make a set of `plan` that shares no position with `exclude`.
+    /// A generator of a set of `plan` that has no position of `exclude`.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for a game without an exact solver, [`Error::Config`] for an empty range of plies,
@@ -79,7 +79,7 @@ impl Generator {
         Ok(generator)
     }
 
-    /// One game; its position at `ply` if it gets there, was not seen before and is wanted.
+    /// Plays one game. Returns its position at `ply` if the game lasts that long and the position is new and kept.
     fn try_game(&mut self, ply: usize) -> Result<Option<SolvedPosition>> {
         let key = Key::new(self.plan.seed, Purpose::Evaluation).with(self.games);
         self.games += 1;
@@ -103,7 +103,7 @@ impl Generator {
 
     /// Plays up to `ply`; `None` if the game ends sooner.
     fn play(&mut self, ply: usize, key: Key, rng: &mut Stream) -> Result<Option<Playthrough>> {
-        let place = rng.below(self.players.len());
+        let player = rng.below(self.players.len());
         let opening = rng.below(MAX_OPENING + 1);
         let mut position = Playthrough::new(self.game.clone());
         while position.actions().len() < ply {
@@ -112,7 +112,7 @@ impl Generator {
             let key = key.with(made as u64);
             let action = match at_random {
                 true => RandomPlayer.choose(&position, key)?,
-                false => self.players[place].choose(&position, key)?,
+                false => self.players[player].choose(&position, key)?,
             };
             position.step(action)?;
             if position.turn() == Turn::Over {
@@ -130,7 +130,7 @@ impl Iterator for Generator {
         if self.given == self.plan.positions {
             return None;
         }
-        // The ply stays until a position is found for it, so that late plies are not rarer than early ones.
+        // The ply is kept until a position is found for it, so that late plies are as frequent as early ones.
         let plies = self.plan.plies.clone();
         let ply = plies.start() + self.given % (plies.end() - plies.start() + 1);
         self.given += 1;
@@ -146,8 +146,7 @@ impl Iterator for Generator {
     }
 }
 
-/// Every position of `game` in which a player is to move, one of each set of symmetric images, in the order of plies.
-/// For games small enough to be listed.
+/// Every position of `game` in which a player is to move, one per set of symmetric images, ordered by ply. For small games.
 ///
 /// # Errors
 /// [`Error::Unsupported`] for a game without an exact solver.
@@ -176,7 +175,7 @@ pub fn every_position(game: &Arc<dyn AnyGame>) -> Result<Vec<SolvedPosition>> {
     Ok(positions)
 }
 
-/// Can either player win with this ply or the next?
+/// True if either player can win within two plies.
 fn can_end_within_two_plies(position: &Playthrough) -> Result<bool> {
     let children = |parent: &Playthrough| {
         let child = |action| {

@@ -1,7 +1,7 @@
-//! How strong a player is: exact solvers, solved positions, plain opponents, Elo.
+//! Evaluation of playing strength: exact solvers, solved positions, opponents without a network, Elo.
 //!
-//! In: games, networks, chosen actions, results of matches. Out: exact scores, error rates, differences with intervals.
-//! Only [`arena`] knows networks and search; the rest judges whoever plays.
+//! Input: games, networks, chosen actions, match results. Output: exact scores, error rates, Elo differences with intervals.
+//! Only [`arena`] depends on networks and search.
 
 pub mod arena;
 pub mod connect_four_solver;

@@ -1,8 +1,8 @@
-//! Positions with exact scores: the file format, and how often a player's choices err on them.
+//! Positions with exact scores: the file format, and error rates of choices on them.
 //!
-//! A file is JSON lines, one position a line: `{"actions":[3,2,...],"scores":[-2,null,4,...]}`. `actions` lead from the
-//! start to the position, `scores` has one entry per action of the game: the exact score for the player to move
-//! (positive wins, 0 draws, negative loses, larger is better), `null` where the action is not legal.
+//! A file is JSON lines, one position per line: `{"actions":[3,2,...],"scores":[-2,null,4,...]}`. `actions` lead from the
+//! start to the position. `scores` has one entry per action of the game: the exact score for the player to move (positive
+//! wins, 0 draws, negative loses, larger is better), `null` if the action is not legal.
 
 use crate::batch::{AnyGame, Playthrough};
 use crate::error::{Error, Result};
@@ -16,39 +16,39 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SolvedPosition {
-    /// From the start of the game to here; chance outcomes included.
+    /// Actions from the start of the game, chance outcomes included.
     pub actions: Vec<u16>,
-    /// For the player to move; `None` where the action is not legal. `[A]`
+    /// Scores for the player to move; `None` for illegal actions. `[A]`
     pub scores: Vec<Option<i32>>,
 }
 
 impl SolvedPosition {
-    /// The best score, or `None` for a position without actions, which no checked file has.
+    /// The best score, or `None` for a position without actions, which checked files do not contain.
     pub fn best(&self) -> Option<i32> {
         self.scores.iter().flatten().copied().max()
     }
 
-    /// True if `action` keeps the result (win, draw, loss) that best play has. False for an illegal action.
+    /// True if `action` has the result (win, draw, loss) of best play. False for an illegal action.
     pub fn keeps_outcome(&self, action: u16) -> bool {
         self.score(action).is_some_and(|score| Some(score.signum()) == self.best().map(i32::signum))
     }
 
-    /// True if no action scores better. False for an illegal action.
+    /// True if `action` has the best score. False for an illegal action.
     pub fn is_best(&self, action: u16) -> bool {
         self.score(action).is_some_and(|score| Some(score) == self.best())
     }
 
-    /// True where some actions keep the result and others spoil it.
+    /// True if some actions keep the result of best play and others change it.
     pub fn has_right_and_wrong(&self) -> bool {
         self.random_outcome_error() > 0.0
     }
 
-    /// How often a uniformly random legal action changes the result.
+    /// The probability that a uniformly random legal action changes the result.
     pub fn random_outcome_error(&self) -> f64 {
         self.fraction_of_legal(|action| !self.keeps_outcome(action))
     }
 
-    /// How often a uniformly random legal action is not among the best.
+    /// The probability that a uniformly random legal action is not among the best.
     pub fn random_exact_error(&self) -> f64 {
         self.fraction_of_legal(|action| !self.is_best(action))
     }
@@ -65,21 +65,20 @@ impl SolvedPosition {
     }
 }
 
-/// Reads solved positions of `game`, one a line, empty lines skipped, each checked against the rules.
+/// Reads solved positions of `game`, one per line, and checks each against the rules. Empty lines are skipped.
 ///
 /// # Errors
-/// [`Error::Io`] if the file cannot be read; [`Error::Format`] with the line's number for text that is no position,
-/// illegal actions, a finished game, or scores that are not one number per legal action; likewise for a file without
-/// positions.
+/// [`Error::Io`] if the file cannot be read; [`Error::Format`] with the line's number for invalid text, illegal actions, a
+/// finished game, or scores that do not match the legal actions; [`Error::Format`] for a file without positions.
 pub fn read(path: &Path, game: &Arc<dyn AnyGame>) -> Result<Vec<SolvedPosition>> {
     let text = std::fs::read_to_string(path).map_err(|e| Error::io("reading", path, e))?;
     parse_lines(&text, path, game)
 }
 
-/// The same for text that came from `path`.
+/// [`read`] for text whose origin is `path`.
 ///
 /// # Errors
-/// As [`read`], but for reading.
+/// [`Error::Format`] as for [`read`].
 pub fn parse_lines(text: &str, path: &Path, game: &Arc<dyn AnyGame>) -> Result<Vec<SolvedPosition>> {
     let mut positions = Vec::new();
     for (index, line) in text.lines().enumerate() {
@@ -90,7 +89,7 @@ pub fn parse_lines(text: &str, path: &Path, game: &Arc<dyn AnyGame>) -> Result<V
         positions.push(parsed.map_err(|what| Error::format(path, format!("line {}: {what}", index + 1)))?);
     }
     if positions.is_empty() {
-        return Err(Error::format(path, "holds no positions"));
+        return Err(Error::format(path, "has no positions, expected at least one line"));
     }
     Ok(positions)
 }
@@ -122,7 +121,7 @@ fn check(position: &SolvedPosition, game: &Arc<dyn AnyGame>) -> Result<(), Strin
     let num_actions = game.sizes().num_actions;
     if position.scores.len() != num_actions {
         let found = position.scores.len();
-        return Err(format!("{found} scores, but {} has {num_actions} actions", game.name()));
+        return Err(format!("{found} scores, expected {num_actions}, one per action of {}", game.name()));
     }
     let legal = reached.legal();
     for (action, score) in position.scores.iter().enumerate() {
@@ -140,27 +139,27 @@ fn check(position: &SolvedPosition, game: &Arc<dyn AnyGame>) -> Result<(), Strin
 /// Writes one position as a line.
 ///
 /// # Errors
-/// The writer's own.
+/// Those of the writer.
 pub fn write_line(position: &SolvedPosition, out: &mut impl Write) -> std::io::Result<()> {
     serde_json::to_writer(&mut *out, position)?;
     out.write_all(b"\n")
 }
 
-/// How often choices erred over a set of positions.
+/// Error rates of choices over a set of positions.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ErrorRates {
-    /// Positions counted.
+    /// Number of positions.
     pub positions: usize,
-    /// Fraction in which the choice changed win, draw or loss.
+    /// Fraction of choices that changed the result (win, draw, loss).
     pub outcome_error: f64,
-    /// Fraction in which the choice was not among the best scored.
+    /// Fraction of choices whose score was not the best.
     pub exact_error: f64,
 }
 
 /// The error rates of `chosen`, one action per position.
 ///
 /// # Errors
-/// [`Error::Mismatch`] if there are not as many choices as positions.
+/// [`Error::Mismatch`] if the numbers of choices and positions differ.
 pub fn error_rates(positions: &[SolvedPosition], chosen: &[u16]) -> Result<ErrorRates> {
     if positions.len() != chosen.len() {
         return Err(Error::Mismatch {
@@ -195,7 +194,7 @@ pub fn random_error_rates(positions: &[SolvedPosition]) -> ErrorRates {
 /// The last line of `vecaz eval`: the bare policy and the search on the same positions.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PositionSummary {
-    /// Positions counted.
+    /// Number of positions.
     pub positions: usize,
     /// [`ErrorRates::outcome_error`] of the network's policy.
     pub policy_outcome_error: f64,
@@ -208,7 +207,7 @@ pub struct PositionSummary {
 }
 
 impl PositionSummary {
-    /// Both players' rates on the same positions in one line.
+    /// The rates of the policy and of the search on the same positions.
     pub fn new(policy: ErrorRates, search: ErrorRates) -> Self {
         Self {
             positions: policy.positions,
@@ -229,7 +228,7 @@ mod tests {
         any_game("tic_tac_toe", &toml::Table::new()).unwrap()
     }
 
-    /// What reading a file with this text says.
+    /// The error of reading a file with this text.
     fn refusal(text: &str) -> String {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("set.jsonl");
@@ -243,8 +242,8 @@ mod tests {
     #[test]
     fn wrong_lines_are_refused_with_their_number() {
         let cases = [
-            ("", "holds no positions"),
-            ("\n\n", "holds no positions"),
+            ("", "has no positions"),
+            ("\n\n", "has no positions"),
             ("[1,2]\n", "line 1: expected {\"actions\""),
             ("{\"actions\":[0]}\n", "line 1: expected {\"actions\""),
             ("{\"actions\":[0],\"scores\":[1.5]}\n", "line 1: expected {\"actions\""),
@@ -252,7 +251,10 @@ mod tests {
             ("{\"actions\":[0,0],\"scores\":[]}\n", "line 1: ply 1: action 0 is not legal here"),
             ("{\"actions\":[0,99],\"scores\":[]}\n", "line 1: ply 1: action 99 is not legal here"),
             ("{\"actions\":[0,3,1,4,2],\"scores\":[]}\n", "line 1: the game is over after these actions"),
-            ("{\"actions\":[],\"scores\":[1,2]}\n", "line 1: 2 scores, but tic_tac_toe has 9 actions"),
+            (
+                "{\"actions\":[],\"scores\":[1,2]}\n",
+                "line 1: 2 scores, expected 9, one per action of tic_tac_toe",
+            ),
             (
                 "{\"actions\":[4],\"scores\":[0,0,0,0,0,0,0,0,0]}\n",
                 "line 1: score 0 for action 4, which is not legal",
@@ -285,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_are_of_result_or_of_degree() {
+    fn outcome_errors_change_the_result_and_exact_errors_the_score() {
         let position =
             |scores: &[Option<i32>]| SolvedPosition { actions: Vec::new(), scores: scores.to_vec() };
         let won = position(&[Some(3), None, Some(1), Some(0), Some(-2)]);

@@ -1,28 +1,27 @@
-//! Opponents that need no network: uniformly random, and Monte Carlo tree search with random rollouts.
+//! Opponents without a network: uniformly random, and Monte Carlo tree search with random rollouts.
 //!
-//! The search is plain UCT (Kocsis and Szepesvári 2006, <https://doi.org/10.1007/11871842_29>): UCB1 over the mean
-//! return of the player who moves (max^n with more than two players), one random rollout to the end of the game per
-//! simulation. Chance outcomes are drawn; hidden information is drawn at the root, [`DETERMINISATIONS`] times, and the
-//! root visits are summed.
+//! The search is UCT (Kocsis and Szepesvári 2006, <https://doi.org/10.1007/11871842_29>): UCB1 over the mean return of the
+//! player to move (max^n with more than two players), and one random rollout to the end of the game per simulation. Chance
+//! outcomes are sampled. Hidden information is sampled at the root, [`DETERMINISATIONS`] times, and the root visits are summed.
 
 use crate::batch::{AnyGame, Playthrough};
 use crate::error::Result;
 use crate::game::{self, Game, GameVisitor, History, Sizes, Turn};
 use crate::rng::{Key, Stream};
 
-/// Draws of the hidden information among which a search divides its simulations.
+/// Determinisations among which a search divides its simulations.
 pub const DETERMINISATIONS: usize = 16;
 
-/// The most players a game has.
+/// The most players of any game.
 const MAX_PLAYERS: usize = 8;
 
-/// Something that plays.
+/// A player without a network.
 pub trait Player: Send {
-    /// Chooses a legal action where a player is to move. The same `position` and `key` give the same action, other
-    /// programs excepted.
+    /// Chooses a legal action for the player to move. Equal `position` and `key` give equal actions, except for external
+    /// programs.
     ///
     /// # Errors
-    /// What another program does wrong.
+    /// Those of an external program.
     fn choose(&mut self, position: &Playthrough, key: Key) -> Result<u16>;
 }
 
@@ -37,7 +36,7 @@ impl Player for RandomPlayer {
     }
 }
 
-/// How a rollout player searches.
+/// The search parameters of a rollout player.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RolloutSettings {
     /// Simulations per move, at least 1.
@@ -47,7 +46,7 @@ pub struct RolloutSettings {
 }
 
 impl RolloutSettings {
-    /// The usual settings with this many simulations.
+    /// The default exploration factor with this number of simulations.
     pub fn new(simulations: usize) -> Self {
         Self { simulations, exploration: 2.0 }
     }
@@ -56,7 +55,7 @@ impl RolloutSettings {
 /// A Monte Carlo player of `game`.
 ///
 /// # Errors
-/// As [`game::dispatch`].
+/// Those of [`game::dispatch`].
 pub fn rollout_player(game: &dyn AnyGame, settings: RolloutSettings) -> Result<Box<dyn Player>> {
     struct Make(RolloutSettings);
     impl GameVisitor for Make {
@@ -81,24 +80,24 @@ struct Node<S> {
 struct Edge {
     action: u16,
     visits: u32,
-    /// Sum of the returns of the player who moves at the node.
+    /// Sum of the returns for the player to move at the node.
     value_sum: f32,
-    /// Place of the child in the nodes; `NO_NODE` before the first visit.
+    /// Index of the child; `NO_NODE` before the first visit.
     child: usize,
 }
 
 const NO_NODE: usize = usize::MAX;
 
-/// UCT over the rules of `G`, its buffers kept from move to move.
+/// A UCT player of `G`. Its buffers are reused from move to move.
 pub struct RolloutPlayer<G: Game> {
     game: G,
     sizes: Sizes,
     settings: RolloutSettings,
     nodes: Vec<Node<G::State>>,
     edges: Vec<Edge>,
-    /// Edges (with their players) from the root to the leaf; chance edges are left out.
+    /// Edges from the root to the leaf, with the players who took them; without chance edges.
     path: Vec<(usize, u8)>,
-    /// Keys of the positions below the root on the way to the present one.
+    /// History keys of the positions on the path, from the root on.
     keys: Vec<u64>,
     /// `[E]`
     legal: Vec<u16>,
@@ -123,8 +122,8 @@ impl<G: Game> RolloutPlayer<G> {
         }
     }
 
-    /// Visits of each legal action at the root, in the order of the legal list, with the sums of their returns for the
-    /// player to move.
+    /// Searches a position and returns (action, visits, sum of returns for the player to move) of each legal action, in the
+    /// order of the legal list.
     pub fn search(&mut self, state: &G::State, played: &[u64], key: Key) -> Vec<(u16, u32, f32)> {
         let Turn::Player(player) = self.game.turn(state) else { return Vec::new() };
         let draws = if self.sizes.hidden_information { DETERMINISATIONS } else { 1 };
@@ -148,7 +147,7 @@ impl<G: Game> RolloutPlayer<G> {
         summary
     }
 
-    /// Builds the tree of one root afresh; afterwards node 0 is the root.
+    /// Searches `root` in a new tree, whose node 0 is the root.
     fn search_tree(&mut self, root: G::State, played: &[u64], simulations: usize, rng: &mut Stream) {
         self.nodes.clear();
         self.edges.clear();
@@ -171,7 +170,7 @@ impl<G: Game> RolloutPlayer<G> {
         }
     }
 
-    /// Walks from the root to a finished game or across one edge never taken; returns the node reached.
+    /// Descends from the root to a finished game or to a new node, which it adds; returns the node.
     fn descend(&mut self, played: &[u64], rng: &mut Stream) -> usize {
         let mut at = 0;
         loop {
@@ -191,7 +190,7 @@ impl<G: Game> RolloutPlayer<G> {
                 continue;
             }
             let child = self.expand(at, edge, played);
-            // A chance node is passed at once: nobody chose to stop there.
+            // A new chance node is no leaf: the descent goes on through it.
             if self.nodes[child].turn != Turn::Chance {
                 self.nodes[child].visits += 1;
                 return child;
@@ -200,7 +199,7 @@ impl<G: Game> RolloutPlayer<G> {
         }
     }
 
-    /// UCB1; an edge never taken comes first, at random among such.
+    /// Selects an edge by UCB1. Edges without visits come first, in random order.
     fn select(&self, at: usize, rng: &mut Stream) -> usize {
         let node = &self.nodes[at];
         let edges = &self.edges[node.first_edge..node.first_edge + node.num_edges];
@@ -258,7 +257,7 @@ impl<G: Game> RolloutPlayer<G> {
         self.nodes.len() - 1
     }
 
-    /// Plays at random to the end and writes the returns, `[P]`.
+    /// Plays random actions to the end of the game and writes the returns, `[P]`.
     fn roll_out(
         &mut self,
         mut state: G::State,
@@ -294,7 +293,7 @@ impl<G: Game> RolloutPlayer<G> {
 }
 
 impl<G: Game> Player for RolloutPlayer<G> {
-    /// The action visited most; among equals the one of the higher mean, then the lower action.
+    /// Chooses the most visited action; ties go to the higher mean, then to the lower action.
     fn choose(&mut self, position: &Playthrough, key: Key) -> Result<u16> {
         let state = bytemuck::pod_read_unaligned(position.state());
         let summary = self.search(&state, position.history(), key);

@@ -1,7 +1,7 @@
-//! Which games are solved exactly, and the scores of their actions.
+//! Exact solvers of games.
 //!
-//! Every solver counts as [`super::connect_four_solver`] says: positive for a win, larger the sooner; 0 for a draw;
-//! negative for a loss; half the plies that the longest game would still have, so a win with the last stone is 1.
+//! All solvers have the scores of [`super::connect_four_solver`]: positive for a win, 0 for a draw, negative for a loss. The
+//! magnitude is half the plies left of the longest game, so a win with the last stone is 1 and an earlier win is larger.
 
 use super::connect_four_solver::ConnectFourSolver;
 use crate::batch::{AnyGame, Playthrough};
@@ -11,11 +11,11 @@ use crate::game::{Game, History, Turn};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// An exact solver of one game. Asking it again is faster: it remembers.
+/// An exact solver of one game. Its table persists between calls.
 pub enum Solver {
     /// Connect Four of any size.
     ConnectFour(Box<ConnectFourSolver>),
-    /// A game small enough to be searched to the end.
+    /// A game small enough for exhaustive search.
     Exhaustive(ExhaustiveSolver),
 }
 
@@ -32,8 +32,8 @@ impl Solver {
         }
     }
 
-    /// The exact score of each action for the player to move in `position`, which must be of the solver's game; `None`
-    /// for actions that are not legal. `[A]`
+    /// The exact score of each action for the player to move in `position`, which must be of the solver's game; `None` for
+    /// illegal actions. `[A]`
     pub fn scores(&mut self, position: &Playthrough) -> Vec<Option<i32>> {
         match self {
             Self::ConnectFour(solver) => {
@@ -44,8 +44,8 @@ impl Solver {
     }
 }
 
-/// Plain memoised negamax over the rules, for small games of two players without chance, hidden information or rules
-/// about earlier positions. It is also the check of the faster solvers.
+/// Memoised negamax over the rules, for small two-player games without chance, hidden information or history. Tests compare the
+/// faster solvers with it.
 pub struct ExhaustiveSolver {
     game: Arc<dyn AnyGame>,
     /// State bytes to the score for player 0.
@@ -54,7 +54,7 @@ pub struct ExhaustiveSolver {
 }
 
 impl ExhaustiveSolver {
-    /// A solver for `game`, or `None` if the game is not of the kind.
+    /// A solver for `game`, or `None` if the game has more than two players, chance, hidden information or history.
     pub fn new(game: Arc<dyn AnyGame>) -> Option<Self> {
         let sizes = game.sizes();
         let fits = sizes.num_players == 2
@@ -65,8 +65,8 @@ impl ExhaustiveSolver {
         fits.then(|| Self { game, known: HashMap::new(), max_plies: sizes.max_plies as i32 })
     }
 
-    /// As [`Solver::scores`]. Positions that can be reached by lines of different length are scored by the first line
-    /// that met them, so only their sign is exact; a board game where every ply adds a stone has none.
+    /// See [`Solver::scores`]. A position that is reachable after different numbers of plies gets the score of the first one
+    /// searched, so only its sign is exact. Games in which every ply adds a stone have no such positions.
     pub fn scores(&mut self, position: &Playthrough) -> Vec<Option<i32>> {
         let mut scores = vec![None; self.game.sizes().num_actions];
         let plies = position.actions().len() as i32;

@@ -3,7 +3,7 @@
 use crate::batch::AnyGame;
 use crate::config::Config;
 use crate::error::Result;
-use crate::eval::arena::{Contestant, MatchPlan, ROWS, answer_positions, play_match};
+use crate::eval::arena::{Contestant, MatchPlan, ROWS, evaluate_positions, play_match};
 use crate::eval::positions::{self, SolvedPosition};
 use crate::net::Network;
 use crate::report::metrics::Strength;
@@ -66,7 +66,7 @@ impl Examiner {
         match &self.task {
             Task::Positions(positions) => {
                 let (_, summary) =
-                    answer_positions(&self.game, network, self.params, positions, self.threads)?;
+                    evaluate_positions(&self.game, network, self.params, positions, self.threads)?;
                 Ok(Strength {
                     search_outcome_error: Some(summary.search_outcome_error),
                     policy_outcome_error: Some(summary.policy_outcome_error),
