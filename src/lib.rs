@@ -39,19 +39,20 @@
 
 #![warn(missing_docs)]
 
+// From the ground up: a module uses only modules above it in this list (`tests/floors.rs`).
 pub mod error; // one error type; variants carry facts
 pub mod files; // files that are whole or absent
-pub mod config; // what was typed -> a checked, resolved configuration
-pub mod math; // exp, ln, pow: the same bits on every backend
 pub mod isa; // which vector instructions the machine has
+pub mod math; // exp, ln, pow: the same bits on every backend
 pub mod simd; // eight numbers in one vector register, per instruction set
 pub mod rng; // counter-based random numbers
+pub mod config; // what was typed -> a checked, resolved configuration
 pub mod game; // trait Game, the registry, the rules
 pub mod batch; // one game -> N games
 pub mod tree; // the arrays of B trees
-pub mod search; // select, expand, backup on one row; simulate on all
-pub mod backend; // where the arrays live
+pub mod search; // select, expand, backup on one row
 pub mod net; // observations -> logits, values
+pub mod backend; // where the arrays live
 pub mod searcher; // positions -> search results
 pub mod act; // root summary -> action
 pub mod root_cache; // one deep tree per set of weights
@@ -60,9 +61,9 @@ pub mod replay; // ring buffer of samples
 pub mod train; // loss and optimiser step
 pub mod weights; // safetensors: save, load, export
 pub mod eval; // exact solvers, matches, Elo
+pub mod report; // what people see: progress, metrics, plots
 pub mod run; // self-play -> replay -> train -> evaluate -> checkpoint
 pub mod scaling; // how fast self-play is, and where the time goes
-pub mod report; // what people see: progress, metrics, plots
 pub mod cli; // the subcommands; `main.rs` calls it
 
 pub use error::{Error, Result};
