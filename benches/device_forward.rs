@@ -1,12 +1,13 @@
-//! The network's kernels on a GPU: positions a second and the share of the measured peak, one JSON object a line.
+//! Positions a second of the network's kernels on a GPU: one JSON object a line for each network, batch and tensor-core instruction.
 //!
 //!     cargo bench --bench device_forward
 //!     cargo bench --bench device_forward -- 6x128 --slots 4096,32768 --numbers f16
 //!     cargo bench --bench device_forward -- 6x128 --tensor-cores mma,wgmma
 //!
-//! Two peaks are measured first: `gemm` is cuBLAS's product of large matrices in bf16, of which `share` is a share;
-//! `mma` is the instruction mma.sync, run flat out. Operations are counted with all nine taps of every square, and for
-//! `share_of_gemm_on_board` with those on the board alone.
+//! `tflops` counts all nine taps of every square, `tflops_on_board` those on the board alone. The last line has two peaks to compare
+//! with: `gemm_bf16_tflops`, cuBLAS's product of large bf16 matrices, and `mma_tflops`, back-to-back mma.sync instructions. They are
+//! measured after the networks, so that a missing or failing library costs no measurement. A measurement that fails is a line
+//! with `error`, and the program then ends with exit code 1.
 
 use clap::Parser;
 use cudarc::cublas::result::CublasError;
@@ -14,14 +15,14 @@ use cudarc::cublas::sys::cublasOperation_t;
 use cudarc::cublas::{CudaBlas, Gemm, GemmConfig};
 use cudarc::driver::{CudaContext, DriverError};
 use half::bf16;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::time::Instant;
 use vecaz::backend::kernels::cuda::{CudaDevice, CudaLibrary};
 use vecaz::backend::kernels::device::{Arg, Device, LaunchShape};
 use vecaz::backend::kernels::forward::{
     Arithmetic, DeviceForward, ElementType, PEAK_BLOCK, PEAK_PRODUCTS, peak_program,
 };
-use vecaz::backend::kernels::network::{DeviceNetwork, Slots};
+use vecaz::backend::kernels::network::{DeviceNetwork, ObsFormat, Slots};
 use vecaz::backend::kernels::store::Store;
 use vecaz::batch::any_game;
 use vecaz::config::{Arch, NetConfig, TensorCores};
@@ -29,7 +30,7 @@ use vecaz::error::{Error, Result};
 use vecaz::net::spec::NetSpec;
 use vecaz::rng::{Key, Purpose};
 
-/// Networks: kind, blocks, channels.
+/// Networks: architecture, blocks, channels.
 const NETWORKS: [(Arch, usize, usize); 5] = [
     (Arch::Resnet, 2, 32),
     (Arch::Resnet, 6, 64),
@@ -37,7 +38,7 @@ const NETWORKS: [(Arch, usize, usize); 5] = [
     (Arch::Resnet, 20, 256),
     (Arch::Edge, 3, 64),
 ];
-/// Side of the matrices whose product is the peak.
+/// Rows and columns of the matrices whose product is cuBLAS's peak.
 const SIDE: usize = 8192;
 
 #[derive(Parser)]
@@ -50,7 +51,7 @@ struct Args {
     /// bf16, f16, tf32 or f32.
     #[arg(long, default_value = "bf16")]
     numbers: String,
-    /// mma, wgmma on Hopper, or both, one after the other for each batch.
+    /// mma, wgmma on Hopper, or both: all networks by the first, then all by the second.
     #[arg(long, value_delimiter = ',', default_value = "mma")]
     tensor_cores: Vec<String>,
     /// Seconds of each measurement at least.
@@ -74,7 +75,7 @@ fn network((arch, blocks, channels): (Arch, usize, usize)) -> Result<(String, Ne
     Ok((format!("{kind}{blocks}x{channels}"), NetSpec::new(&net, &sizes)))
 }
 
-/// Seconds of one `work`, of which several are asked for before `wait`.
+/// Seconds of one `work`, which is called several times before each `wait`.
 fn seconds_of(
     budget: f64,
     mut work: impl FnMut() -> Result<()>,
@@ -97,13 +98,13 @@ fn seconds_of(
     Ok(start.elapsed().as_secs_f64() / done as f64)
 }
 
-/// Operations a second of cuBLAS on large matrices of random numbers in bf16, since a GPU is faster on zeros.
+/// Operations a second of cuBLAS on large bf16 matrices. Their entries are random, since a GPU multiplies zeros faster.
 fn gemm_peak(args: &Args) -> Result<f64> {
     let name = format!("cuda:{}", args.gpu);
     [CudaLibrary::ProductsLight, CudaLibrary::Products].iter().try_for_each(|library| library.load(&name))?;
-    let told = |what: String| Error::Device { device: name.clone(), what: format!("cuBLAS: {what}") };
-    let from_driver = |e: DriverError| told(e.to_string());
-    let from_cublas = |e: CublasError| told(e.to_string());
+    let failed = |what: String| Error::Device { device: name.clone(), what: format!("cuBLAS: {what}") };
+    let from_driver = |e: DriverError| failed(e.to_string());
+    let from_cublas = |e: CublasError| failed(e.to_string());
     let stream = CudaContext::new(args.gpu as usize).and_then(|gpu| gpu.new_stream()).map_err(from_driver)?;
     let mut random = Key::new(1, Purpose::Weights).stream();
     let numbers: Vec<bf16> = (0..SIDE * SIDE).map(|_| bf16::from_f32(random.uniform() - 0.5)).collect();
@@ -129,7 +130,7 @@ fn gemm_peak(args: &Args) -> Result<f64> {
     Ok(2.0 * (SIDE * SIDE * SIDE) as f64 / seconds)
 }
 
-/// Operations a second of the layers' own instruction.
+/// Operations a second of mma.sync, the instruction of the layers.
 fn mma_peak(args: &Args, device: &CudaDevice, numbers: ElementType) -> Result<f64> {
     let module = device.module(&peak_program(numbers))?;
     let blocks = 8 * device.limits()?.multiprocessors;
@@ -143,31 +144,37 @@ fn mma_peak(args: &Args, device: &CudaDevice, numbers: ElementType) -> Result<f6
     Ok(2.0 * halves * (warps * u64::from(rounds) * PEAK_PRODUCTS) as f64 / seconds)
 }
 
-/// One line: `num` positions at once through `spec`.
+/// The forward of `num` positions at once through `spec`.
 fn measure(
     args: &Args,
     device: &CudaDevice,
-    (name, spec): (&str, &NetSpec),
+    spec: &NetSpec,
     (arithmetic, num): (Arithmetic, usize),
-    (gemm, mma): (f64, Option<f64>),
-) -> Result<()> {
+) -> Result<Value> {
     let weights = spec.random(Key::new(1, Purpose::Weights));
     let mut net = DeviceForward::new(device, spec, &weights, arithmetic, num)?;
-    let obs = device.alloc(4 * num * spec.obs.len())?;
+    let mut obs = device.alloc(4 * num * spec.obs.len())?;
+    device.upload(&mut obs, 0, &random_planes(num * spec.obs.len(), net.format(), net.numbers()))?;
     let mut logits = device.alloc(4 * num * spec.num_actions)?;
     let mut answers = device.alloc(4 * num * spec.num_players)?;
     let operations = |products: usize| 2.0 * products as f64 * num as f64;
     let (flops, on_board) = (operations(net.products()), operations(net.products_on_board()));
     let work = || net.forward(device, Slots { num, obs: &obs, logits: &mut logits, answers: &mut answers });
     let seconds = seconds_of(args.seconds, work, || device.synchronise())?;
-    let line = json!({
-        "network": name, "numbers": args.numbers, "tensor_cores": arithmetic.cores, "slots": num,
+    Ok(json!({
         "microseconds": 1e6 * seconds, "positions_per_second": num as f64 / seconds,
-        "tflops": flops / seconds / 1e12, "share_of_gemm": flops / seconds / gemm,
-        "share_of_gemm_on_board": on_board / seconds / gemm, "share_of_mma": mma.map(|mma| flops / seconds / mma),
-    });
-    println!("{line}");
-    Ok(())
+        "tflops": flops / seconds / 1e12, "tflops_on_board": on_board / seconds / 1e12,
+    }))
+}
+
+/// Squares of random 0 and 1, as a network reads them: a GPU is faster on zeros alone.
+fn random_planes(squares: usize, format: ObsFormat, numbers: ElementType) -> Vec<u8> {
+    let mut random = Key::new(2, Purpose::Evaluation).stream();
+    let squares = (0..squares).map(|_| random.uniform().round());
+    match format {
+        ObsFormat::F32 => squares.flat_map(f32::to_ne_bytes).collect(),
+        ObsFormat::Bf16 => squares.flat_map(|x| (numbers.bits(x) as u16).to_ne_bytes()).collect(),
+    }
 }
 
 fn main() -> Result<()> {
@@ -189,25 +196,46 @@ fn main() -> Result<()> {
     };
     let device = CudaDevice::open(args.gpu, Store::of_user())?;
     let gpu = device.describe()?;
-    let gemm = gemm_peak(&args)?;
-    let mma = match numbers {
-        ElementType::F32 => None,
-        ElementType::Bf16 | ElementType::F16 | ElementType::Tf32 => Some(mma_peak(&args, &device, numbers)?),
-    };
-    println!(
-        "{}",
-        json!({ "gpu": gpu, "gemm_bf16_tflops": gemm / 1e12, "mma_tflops": mma.map(|x| x / 1e12) })
-    );
-    for (name, spec) in NETWORKS.into_iter().map(network).collect::<Result<Vec<_>>>()? {
-        if !args.networks.is_empty() && !args.networks.contains(&name) {
-            continue;
-        }
-        for &num in &args.slots {
-            for &cores in &cores {
-                let arithmetic = Arithmetic { numbers, cores };
-                measure(&args, &device, (&name, &spec), (arithmetic, num), (gemm, mma))?;
+    let mut failure = None;
+    for &cores in &cores {
+        for (name, spec) in NETWORKS.into_iter().map(network).collect::<Result<Vec<_>>>()? {
+            if !args.networks.is_empty() && !args.networks.contains(&name) {
+                continue;
+            }
+            for &num in &args.slots {
+                let mut line = json!({
+                    "network": name, "numbers": args.numbers, "tensor_cores": cores, "slots": num, "gpu": gpu,
+                });
+                match measure(&args, &device, &spec, (Arithmetic { numbers, cores }, num)) {
+                    Ok(figures) => merge(&mut line, figures),
+                    Err(error) => {
+                        merge(&mut line, json!({ "error": error.to_string() }));
+                        failure = failure.or(Some(error));
+                    }
+                }
+                println!("{line}");
             }
         }
     }
-    Ok(())
+    let mut line = json!({});
+    let mma = match numbers {
+        ElementType::F32 => None, // not a product of the tensor cores
+        ElementType::Bf16 | ElementType::F16 | ElementType::Tf32 => Some(mma_peak(&args, &device, numbers)),
+    };
+    for (name, peak) in [("mma", mma), ("gemm_bf16", Some(gemm_peak(&args)))] {
+        match peak {
+            Some(Ok(peak)) => line[format!("{name}_tflops")] = json!(peak / 1e12),
+            Some(Err(error)) => line[format!("{name}_error")] = json!(error.to_string()),
+            None => {}
+        }
+    }
+    println!("{line}");
+    failure.map_or(Ok(()), Err)
+}
+
+/// Adds the entries of `figures` to `line`; both are objects.
+fn merge(line: &mut Value, figures: Value) {
+    if let (Value::Object(line), Value::Object(figures)) = (line, figures) {
+        line.extend(figures);
+    }
 }

@@ -1,4 +1,5 @@
-//! Random play on a GPU, plies per second, of every registered game: each thread plays one game, all plies in one launch.
+//! Random play on a GPU, plies per second, of every registered game: each thread plays one game, all plies in one launch. The JSON
+//! file is written after every row; a game that fails is a row with `error`, and the program then ends with exit code 1.
 //!
 //!     cargo bench --bench device_games -- --json plies.json
 //!     cargo bench --bench device_games -- hex go --seconds 2
@@ -70,18 +71,25 @@ fn measure(args: &Args, name: &str, options: &str, lanes: usize) -> Result<Value
 fn main() -> Result<()> {
     let args = Args::parse();
     let own = NAMES.iter().map(|&name| (name, ""));
-    let mut rows = Vec::new();
+    let (mut rows, mut failure) = (Vec::new(), None);
     for (name, options) in own.chain(OTHER_SETTINGS.iter().copied()) {
         if !args.games.is_empty() && !args.games.iter().any(|wanted| wanted == name) {
             continue;
         }
         for &lanes in &args.lanes {
-            rows.push(measure(&args, name, options, lanes)?);
+            rows.push(measure(&args, name, options, lanes).unwrap_or_else(|error| {
+                let row =
+                    json!({ "game": name, "settings": options, "lanes": lanes, "error": error.to_string() });
+                println!("{name:>13} {options:<40} N = {lanes:>6}: {error}");
+                failure = failure.take().or(Some(error));
+                row
+            }));
+            if let Some(path) = &args.json {
+                let text =
+                    serde_json::to_vec_pretty(&rows).map_err(|e| Error::format(path, e.to_string()))?;
+                write_atomic(path, &text)?;
+            }
         }
     }
-    if let Some(path) = &args.json {
-        let text = serde_json::to_vec_pretty(&rows).map_err(|e| Error::format(path, e.to_string()))?;
-        write_atomic(path, &text)?;
-    }
-    Ok(())
+    failure.map_or(Ok(()), Err)
 }

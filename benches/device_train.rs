@@ -1,5 +1,6 @@
 //! Training on a GPU: updates per second, each out of the replay on the device, and the share of the time that kernels run, one
-//! JSON line for each network, batch and number format. Needs a GPU.
+//! JSON line for each network, batch and number format. A measurement that fails is a line with `error`, and the program then ends
+//! with exit code 1.
 //!
 //!     cargo bench --bench device_train
 //!     cargo bench --bench device_train -- --nets 6x128 --batches 4096 --precisions bf16 --seconds 5
@@ -33,7 +34,7 @@ struct Args {
     /// Number formats.
     #[arg(long, value_delimiter = ',', default_value = "f32,bf16,f16")]
     precisions: Vec<String>,
-    /// The game, of no symmetry but its own.
+    /// The game.
     #[arg(long, default_value = "connect_four")]
     game: String,
     /// Samples in the replay.
@@ -148,12 +149,17 @@ fn main() -> Result<()> {
     let args = Args::parse();
     let game = any_game(&args.game, &toml::Table::new())?;
     let replay = replay(&game, &args)?;
+    let mut failure = None;
     for net in &args.nets {
         for format in &args.precisions {
             for &batch in &args.batches {
-                measure(&args, &replay, &game, net, batch, format)?;
+                if let Err(error) = measure(&args, &replay, &game, net, batch, format) {
+                    let what = error.to_string();
+                    println!("{}", json!({ "net": net, "batch": batch, "precision": format, "error": what }));
+                    failure = failure.or(Some(error));
+                }
             }
         }
     }
-    Ok(())
+    failure.map_or(Ok(()), Err)
 }

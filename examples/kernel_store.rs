@@ -1,18 +1,23 @@
 //! Compiles kernels for a GPU that need not be there, into a folder that is carried to the machine that has it (`VECAZ_CACHE`): that
-//! machine then starts without compiling.
+//! machine then starts without compiling. All threads compile.
 //!
 //!     cargo run --release --example kernel_store -- 90 132 FOLDER < programs.txt
 //!
 //! 90 is the compute capability, 132 the number of multiprocessors, by which networks are shaped. Each line of the input is a game's
 //! name and, after a bar, its options with `;` between them: `hex | size = 13; swap = true`. A third part is a network for the game
 //! instead of the game's own kernels: `connect_four | | resnet 6x128 bf16 1,128,4096` has its blocks and channels, number format and
-//! numbers of slots, and after them `wgmma` where that is to multiply; `connect_four | | training bf16` are the kernels of training.
+//! numbers of slots, and after them `wgmma` where that is to multiply; `connect_four | | training bf16` are the kernels of training. The
+//! line `peak bf16` is the kernel of `mma_tflops` in `benches/device_forward.rs`, and `parity` is all that the parity tests compile.
 
+#[path = "../tests/support/parity.rs"]
+mod parity;
+
+use rayon::prelude::*;
 use std::io::BufRead;
 use std::path::Path;
 use vecaz::backend::kernels::cuda::code_for;
 use vecaz::backend::kernels::device::{Limits, Program};
-use vecaz::backend::kernels::forward::{self, Arithmetic};
+use vecaz::backend::kernels::forward::{self, Arithmetic, ElementType};
 use vecaz::backend::kernels::source::{GAME_UNITS, program, training};
 use vecaz::backend::kernels::store::Store;
 use vecaz::batch::{AnyGame, any_game};
@@ -22,28 +27,33 @@ use vecaz::net::NetSpec;
 
 /// The programs of one line.
 fn programs(line: &str, limits: Limits) -> Result<Vec<Program>> {
+    match line {
+        "parity" => return parity::programs(limits),
+        "peak bf16" => return Ok(vec![forward::peak_program(ElementType::Bf16)]),
+        _ => {}
+    }
     let mut parts = line.split('|').map(str::trim);
     let (name, options) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
-    let told = |what: String| Error::ConfigText { origin: line.to_string(), what };
+    let invalid = |what: String| Error::ConfigText { origin: line.to_string(), what };
     let options =
-        options.replace(';', "\n").parse().map_err(|e: toml::de::Error| told(e.message().to_string()))?;
+        options.replace(';', "\n").parse().map_err(|e: toml::de::Error| invalid(e.message().to_string()))?;
     let game = any_game(name, &options)?;
     let words: Vec<&str> = parts.next().unwrap_or_default().split_whitespace().collect();
     match words.as_slice() {
         [] => GAME_UNITS.iter().map(|unit| program(game.as_ref(), unit)).collect(),
         ["training", precision] => {
-            let precision = parsed::<TrainPrecision>(precision).map_err(told)?;
+            let precision = parsed::<TrainPrecision>(precision).map_err(invalid)?;
             Ok(vec![training(Some(game.as_ref()), precision)?, training(None, precision)?])
         }
         [arch, size, precision, slots, cores @ ..] if cores.len() < 2 => {
-            let spec = network(arch, size, game.as_ref()).map_err(told)?;
-            let precision = parsed::<Precision>(precision).map_err(told)?;
-            let cores = parsed::<TensorCores>(cores.first().unwrap_or(&"mma")).map_err(told)?;
+            let spec = network(arch, size, game.as_ref()).map_err(invalid)?;
+            let precision = parsed::<Precision>(precision).map_err(invalid)?;
+            let cores = parsed::<TensorCores>(cores.first().unwrap_or(&"mma")).map_err(invalid)?;
             let arithmetic = Arithmetic::of(precision, cores, limits.capability)?;
-            let slots = slots.split(',').map(|n| n.parse::<usize>().map_err(|e| told(e.to_string())));
+            let slots = slots.split(',').map(|n| n.parse::<usize>().map_err(|e| invalid(e.to_string())));
             slots.map(|slots| forward::program(&spec, arithmetic, slots?, limits)).collect()
         }
-        _ => Err(told("expected nothing, a network or training after the second bar".into())),
+        _ => Err(invalid("expected nothing, a network or training after the second bar".into())),
     }
 }
 
@@ -72,12 +82,13 @@ fn main() -> Result<()> {
     let number = |text: &str| text.parse::<u32>().map_err(|_| wrong());
     let limits = Limits::of(number(capability)?, number(multiprocessors)?);
     let store = Store::at(Path::new(folder).join("programs"));
-    for line in std::io::stdin().lock().lines() {
-        let line = line.map_err(|e| Error::io("reading", "stdin", e))?;
-        for program in programs(&line, limits)? {
-            let code = code_for(&program, DeviceName::Cuda(0), limits.capability, Some(&store))?;
+    let lines = std::io::stdin().lock().lines().collect::<std::io::Result<Vec<_>>>();
+    let lines = lines.map_err(|e| Error::io("reading", "stdin", e))?;
+    lines.iter().filter(|line| !line.starts_with('#')).par_bridge().try_for_each(|line| {
+        programs(line, limits)?.par_iter().try_for_each(|program| {
+            let code = code_for(program, DeviceName::Cuda(0), limits.capability, Some(&store))?;
             println!("{line}: {}, {} bytes", program.game, code.len());
-        }
-    }
-    Ok(())
+            Ok(())
+        })
+    })
 }

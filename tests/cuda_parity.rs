@@ -1,6 +1,11 @@
-//! A GPU against the CPU: games and whole self-play must agree to the bit, networks within the rounding of their numbers. Without a GPU these tests say loudly that they are
-//! skipped; where VECAZ_REQUIRE_CUDA=1 is set they fail instead.
+//! A GPU against the CPU: games and whole self-play must agree to the bit, networks within the rounding of their numbers. Without a GPU
+//! these tests say loudly that they are skipped; where VECAZ_REQUIRE_CUDA=1 is set they fail instead.
 #![cfg(feature = "cuda")]
+
+#[path = "support/parity.rs"]
+mod parity;
+
+use parity::{BATCH, BESIDE, BESIDE_LEAVES, Beside, GAMES, HALF, PART, networks};
 
 use std::sync::Arc;
 use vecaz::backend::kernels::batch::DeviceBatch;
@@ -14,32 +19,13 @@ use vecaz::batch::{AnyGame, Batch, any_game};
 use vecaz::config::{
     Arch, Config, DeviceName, Layers, NetConfig, Precision, TensorCores, TrainConfig, TrainPrecision,
 };
-use vecaz::game::{self, Game, GameVisitor, ObsShape};
+use vecaz::game::{self, Game, GameVisitor};
 use vecaz::net::spec::{NetSpec, Weights};
 use vecaz::net::{CandleNet, HashNet, IoShape, NetParts, Network, UniformNet};
 use vecaz::rng::{Key, Purpose};
 use vecaz::selfplay::{FinishedGame, GameSlot, SelfPlay};
 use vecaz::train::device::DeviceTrainer;
 use vecaz::train::{Losses, TrainBatch, Trainer};
-
-/// Games with settings that keep them short, and others that make large arrays.
-const GAMES: [(&str, &str); 15] = [
-    ("tic_tac_toe", ""),
-    ("connect_four", ""),
-    ("connect_four", "rows = 7\ncolumns = 8\nconnect = 5"),
-    ("othello", ""),
-    ("hex", ""),
-    ("hex", "size = 5\nswap = true"),
-    ("gomoku", "size = 9\nrule = 'exact'\nopening = 'swap2'"),
-    ("go", ""),
-    ("go", "size = 5\nmax_plies = 40"),
-    ("chess", ""),
-    ("clique", ""),
-    ("clique", "n = 17\nk = 4\nmode = 'avoid_clique'"),
-    ("backgammon", "ply_limit = 300"),
-    ("blob", ""),
-    ("blob", "players = 8\ncards = 6"),
-];
 
 /// The GPU, or None, said loudly.
 fn gpu() -> Option<CudaDevice> {
@@ -152,19 +138,15 @@ fn a_network_beside_the_trees_plays_the_games_that_it_plays_through_the_host() {
     if gpu().is_none() {
         return;
     }
-    for (game, net, precision, slots) in [
-        ("name = 'connect_four'", "blocks = 3\nchannels = 64", Precision::Bf16, 517),
-        ("name = 'hex'\nsize = 5", "blocks = 2\nchannels = 40", Precision::F32, 33),
-        ("name = 'backgammon'", "arch = 'mlp'\nblocks = 2\nchannels = 100", Precision::F16, 64),
-        ("name = 'blob'", "arch = 'mlp'\nblocks = 1\nchannels = 64", Precision::Tf32, 9),
-        ("name = 'clique'\nn = 9\nk = 4", "arch = 'edge'\nblocks = 2\nchannels = 64", Precision::Bf16, 129),
-    ] {
+    for Beside { game: (name, options), net: (arch, blocks, channels), numbers, slots } in BESIDE {
+        let precision = precision_of(numbers);
         let text = format!(
-            "[game]\n{game}\n[search]\nsimulations = 20\nleaves = 2\n[selfplay]\ngames = {slots}\npasses_per_poll = 60"
+            "[game]\nname = '{name}'\n{options}\n[search]\nsimulations = 20\nleaves = {BESIDE_LEAVES}\n[selfplay]\n\
+             games = {slots}\npasses_per_poll = 60"
         );
         let network = |game: &dyn AnyGame| -> Box<dyn Network> {
-            let net = Layers::default().text(&format!("[net]\n{net}"), "test").and_then(Layers::resolve);
-            let spec = NetSpec::new(&net.expect("valid").net, &game.sizes());
+            let spec =
+                NetSpec::new(&NetConfig { arch, blocks, channels, ..NetConfig::default() }, &game.sizes());
             let weights = spec.random(Key::new(1, Purpose::Weights));
             let parts = NetParts { spec, weights, precision, tensor_cores: TensorCores::Mma };
             cuda_network(parts, DeviceName::Cuda(0).into()).expect("in this build")
@@ -173,6 +155,15 @@ fn a_network_beside_the_trees_plays_the_games_that_it_plays_through_the_host() {
         let (found, now_playing, inside) = selfplay(&text, DeviceName::Cuda(0), &network);
         assert_eq!((found, now_playing), (games, playing), "{text} {precision:?}");
         assert_eq!(inside, 0, "{inside} bytes are copied within passes: {text}");
+    }
+}
+
+fn precision_of(numbers: ElementType) -> Precision {
+    match numbers {
+        ElementType::F32 => Precision::F32,
+        ElementType::Tf32 => Precision::Tf32,
+        ElementType::Bf16 => Precision::Bf16,
+        ElementType::F16 => Precision::F16,
     }
 }
 
@@ -258,36 +249,6 @@ fn training_follows_the_cpu_and_repeats_to_the_bit() {
     }
 }
 
-/// Networks on boards, a perceptron and networks on edges, with sizes that fill no tile.
-fn networks() -> [NetSpec; 7] {
-    let board = |planes, height, width, blocks, channels| NetSpec {
-        arch: Arch::Resnet,
-        blocks,
-        channels,
-        policy_channels: 5,
-        value_channels: 3,
-        value_hidden: 37,
-        obs: ObsShape { channels: planes, height, width },
-        num_actions: height * width + 1,
-        num_players: 2,
-        zero_sum_pair: true,
-    };
-    let edges = |edges, blocks, channels| NetSpec {
-        arch: Arch::Edge,
-        num_actions: edges,
-        ..board(4, edges, 1, blocks, channels)
-    };
-    [
-        board(2, 6, 7, 6, 128),
-        board(17, 19, 19, 2, 70),
-        board(3, 3, 5, 3, 256),
-        NetSpec { arch: Arch::Mlp, ..board(198, 1, 1, 3, 250) },
-        edges(91, 3, 64),
-        edges(136, 2, 200),
-        edges(3, 1, 9),
-    ]
-}
-
 /// Logits and values of `obs` by a network's kernels on `device`.
 fn ask(
     device: &CudaDevice,
@@ -334,7 +295,7 @@ fn by_wgmma_answers_are_those_by_mma_within_their_rounding_in_any_slot() {
     for spec in networks() {
         let weights = spec.random(Key::new(1, Purpose::Weights));
         let mut stream = Key::new(2, Purpose::Evaluation).stream();
-        let obs: Vec<f32> = (0..301 * spec.obs.len()).map(|_| stream.uniform() * 2.0 - 1.0).collect();
+        let obs: Vec<f32> = (0..BATCH * spec.obs.len()).map(|_| stream.uniform() * 2.0 - 1.0).collect();
         let a_block = if spec.arch == Arch::Edge { 4 } else { 2 };
         let layers = (a_block * spec.blocks + 3) as f32;
         for (numbers, steps) in [(ElementType::F16, 2048.0), (ElementType::Bf16, 512.0)] {
@@ -343,8 +304,12 @@ fn by_wgmma_answers_are_those_by_mma_within_their_rounding_in_any_slot() {
             let most = 3.0 * (2.0 * layers).sqrt() / steps;
             assert!(difference(&l, &logits) < most, "{numbers:?} {spec:?}: {}", difference(&l, &logits));
             assert!(difference(&v, &values) < most, "{numbers:?} {spec:?}: {}", difference(&v, &values));
-            let (first, last) = by(TensorCores::Wgmma, &obs[300 * spec.obs.len()..]);
-            assert_eq!((&first[..], &last[..]), (&l[300 * spec.num_actions..], &v[300 * spec.num_players..]));
+            let last_board = BATCH - 1;
+            let (first, last) = by(TensorCores::Wgmma, &obs[last_board * spec.obs.len()..]);
+            assert_eq!(
+                (&first[..], &last[..]),
+                (&l[last_board * spec.num_actions..], &v[last_board * spec.num_players..])
+            );
         }
     }
 }
@@ -356,9 +321,10 @@ fn the_networks_kernels_are_candle_within_their_rounding() {
     for spec in networks() {
         let weights = spec.random(Key::new(1, Purpose::Weights));
         let mut stream = Key::new(2, Purpose::Evaluation).stream();
-        let obs: Vec<f32> = (0..301 * spec.obs.len()).map(|_| stream.uniform() * 2.0 - 1.0).collect();
+        let obs: Vec<f32> = (0..BATCH * spec.obs.len()).map(|_| stream.uniform() * 2.0 - 1.0).collect();
         let mut net = CandleNet::new(&spec, &weights).expect("of this shape");
-        let (mut logits, mut values) = (vec![0.0; 301 * spec.num_actions], vec![0.0; 301 * spec.num_players]);
+        let (mut logits, mut values) =
+            (vec![0.0; BATCH * spec.num_actions], vec![0.0; BATCH * spec.num_players]);
         net.forward(&obs, &mut logits, &mut values).expect("finite");
         let a_block = if spec.arch == Arch::Edge { 4 } else { 2 };
         let layers = (a_block * spec.blocks + 3) as f32;
@@ -372,7 +338,7 @@ fn the_networks_kernels_are_candle_within_their_rounding() {
                 "{numbers:?} on {capability}, {spec:?}: off by {off:?}, at most {most}"
             );
             // The same boards in other slots of a smaller batch.
-            let (first, last) = (7, 12);
+            let (first, last) = (7, 7 + PART);
             let part =
                 ask(&device, &spec, &weights, numbers, &obs[first * spec.obs.len()..last * spec.obs.len()]);
             assert_eq!(part.0, l[first * spec.num_actions..last * spec.num_actions], "{numbers:?} {spec:?}");
@@ -393,10 +359,10 @@ fn two_batches_in_turn_are_answered_as_they_are_one_by_one() {
         let tensor_cores = TensorCores::Mma;
         let parts = NetParts { spec: spec.clone(), weights, precision, tensor_cores };
         let mut net = cuda_network(parts, DeviceName::Cuda(0).into()).expect("a GPU");
-        let mut halves = net.double_buffered(64).expect("fits").expect("two batches");
+        let mut halves = net.double_buffered(HALF).expect("fits").expect("two batches");
         let mut stream = Key::new(2, Purpose::Evaluation).stream();
         for round in 0..3 {
-            let batches = [64 - round, 5 + round].map(|leaves| {
+            let batches = [HALF - round, PART + round].map(|leaves| {
                 let numbers = leaves * spec.obs.len();
                 (leaves, (0..numbers).map(|_| stream.uniform() * 2.0 - 1.0).collect::<Vec<f32>>())
             });

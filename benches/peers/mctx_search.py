@@ -66,7 +66,7 @@ def search(env, apply, simulations):
         return mctx.gumbel_muzero_policy(
             params, key, root, recurrent, num_simulations=simulations, invalid_actions=~state.legal_action_mask)
 
-    return jax.pmap(run, in_axes=(None, 0, 0))
+    return jax.pmap(run, in_axes=(None, 0, 0)) if DEVICES > 1 else jax.jit(run)
 
 
 def positions(env, games):
@@ -76,11 +76,12 @@ def positions(env, games):
     for ply in range(PLIES):
         logits = jnp.where(state.legal_action_mask, 0.0, -1e9)
         state = step(state, jax.random.categorical(jax.random.fold_in(key, ply), logits))
-    return jax.tree_util.tree_map(lambda x: x.reshape((DEVICES, games // DEVICES) + x.shape[1:]), state)
+    split = lambda x: x.reshape((DEVICES, games // DEVICES) + x.shape[1:])
+    return jax.tree_util.tree_map(split, state) if DEVICES > 1 else state
 
 
 def depths(parents):
-    """Mean and greatest depth of the nodes that simulations added; `parents [devices, games, nodes]`, -1 where there is none."""
+    """Mean and greatest depth of the nodes that simulations added; `parents [.., nodes]`, -1 where there is none."""
     parents = np.asarray(parents).reshape(-1, parents.shape[-1])
     depth = np.zeros(parents.shape, int)
     rows = np.arange(parents.shape[0])
@@ -97,7 +98,8 @@ def main():
     env = pgx.make(arguments[5])
     apply, params = network(spec, numbers, env)
     run, state = search(env, apply, simulations), positions(env, games)
-    keys = jax.random.split(jax.random.PRNGKey(2), DEVICES)
+    key = jax.random.PRNGKey(2)
+    keys = jax.random.split(key, DEVICES) if DEVICES > 1 else key
     mean, deepest = depths(jax.block_until_ready(run(params, keys, state)).search_tree.parents)
     times, end = [], time.perf_counter() + seconds
     while time.perf_counter() < end or not times:

@@ -4,15 +4,11 @@
     MALLOC_MMAP_THRESHOLD_=4294967296 MALLOC_TRIM_THRESHOLD_=8589934592 python benches/peers/torch_resnet.py [6x64]
 
 (Without the two settings glibc gives large buffers back after every call, and torch is up to twice as slow.) Prints one JSON
-line: the least seconds of a call of each kind, as the Rust benchmarks take them, and the puct_table.
+line: the least seconds of a call of each kind, as the Rust benchmarks take them, and the rates.
 
-    python benches/peers/torch_resnet.py 2x32,6x64,6x128 cuda 512,2048,8192
+    python benches/peers/torch_resnet.py 2x32,6x64,6x128 cuda 512,2048,8192 [f32,bf16,f16]
 
-trains on the GPU: one JSON line for each network, number format and batch, as `benches/device_train.rs` prints them.
-
-    python benches/peers/torch_resnet.py 2x32,6x64,6x128 cuda-forward 1024,4096
-
-is the forward in bf16 there (cuDNN), one JSON line for each network and batch."""
+trains on the GPU: one JSON line for each network, number format and batch, as `benches/device_train.rs` prints them."""
 import json
 import sys
 import time
@@ -116,46 +112,15 @@ def cuda_updates(blocks, channels, batch, dtype):
     return count / (time.perf_counter() - start)
 
 
-def cuda_forward(blocks, channels, batch):
-    """Positions per second of the fastest plain way: channels last, bf16, all launches in one CUDA graph."""
-    net = Net(blocks, channels).eval().to("cuda", torch.bfloat16, memory_format=torch.channels_last)
-    x = torch.randint(0, 2, (batch, 2, 6, 7), device="cuda").to(torch.bfloat16).to(memory_format=torch.channels_last)
-    torch.backends.cudnn.benchmark = True
-    with torch.inference_mode():
-        aside = torch.cuda.Stream()
-        aside.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(aside):
-            for _ in range(3):
-                net(x)
-        torch.cuda.current_stream().wait_stream(aside)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            net(x)
-    count, start = 0, time.perf_counter()
-    while time.perf_counter() < start + 0.5:
-        for _ in range(5):
-            graph.replay()
-        torch.cuda.synchronize()
-        count += 5
-    return batch * count / (time.perf_counter() - start)
+FORMATS = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
 
 
-def forward_on_cuda(nets, batches):
+def train_on_cuda(nets, batches, formats):
     for net in nets:
         blocks, channels = map(int, net.split("x"))
-        for batch in batches:
-            print(json.dumps({
-                "peer": f"torch {torch.__version__}", "gpu": torch.cuda.get_device_name(), "net": net, "batch": batch,
-                "positions_per_second": cuda_forward(blocks, channels, batch),
-            }), flush=True)
-
-
-def train_on_cuda(nets, batches):
-    for net in nets:
-        blocks, channels = map(int, net.split("x"))
-        for name, dtype in (("f32", torch.float32), ("bf16", torch.bfloat16), ("f16", torch.float16)):
+        for name in formats:
             for batch in batches:
-                rate = cuda_updates(blocks, channels, batch, dtype)
+                rate = cuda_updates(blocks, channels, batch, FORMATS[name])
                 print(json.dumps({
                     "peer": f"torch {torch.__version__}", "gpu": torch.cuda.get_device_name(), "net": net, "batch": batch,
                     "precision": name, "updates_per_second": rate, "samples_per_second": rate * batch,
@@ -163,9 +128,9 @@ def train_on_cuda(nets, batches):
 
 
 def main():
-    on_cuda = {"cuda": train_on_cuda, "cuda-forward": forward_on_cuda}.get(sys.argv[2] if len(sys.argv) > 2 else "")
-    if on_cuda:
-        on_cuda(sys.argv[1].split(","), [int(batch) for batch in sys.argv[3].split(",")])
+    if sys.argv[2:3] == ["cuda"]:
+        formats = sys.argv[4].split(",") if len(sys.argv) > 4 else list(FORMATS)
+        train_on_cuda(sys.argv[1].split(","), [int(batch) for batch in sys.argv[3].split(",")], formats)
         return
     blocks, channels = map(int, (sys.argv[1] if len(sys.argv) > 1 else "6x64").split("x"))
     torch.set_num_threads(THREADS)

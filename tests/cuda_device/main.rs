@@ -12,6 +12,7 @@ use vecaz::backend::kernels::device::{Arg, Code, Device, LaunchShape, Pinned, Pr
 use vecaz::backend::kernels::store::Store;
 
 mod linked;
+mod sources;
 
 /// The driver, loaded before anything asks for one: cudarc looks for its functions in libcuda.so first, and finds the one that is
 /// loaded under that name. That there is a libcuda.so.1 is looked up before.

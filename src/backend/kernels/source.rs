@@ -1,15 +1,21 @@
-//! The kernels' sources, kept in the program, and the constants that a game gives them.
+//! The kernel sources, which are embedded in the program, and the constants that a game gives them.
 //!
-//! A new game's kernel is one file `kernels/games/<name>.cuh` and one line in the list of files.
+//! A new game's kernels are one file `kernels/games/<name>.cuh` and one line in the list of files. For work on a machine that
+//! cannot build the program, [`SourceFolder`] replaces the embedded sources by those of a folder.
 
 use super::device::{Code, Program};
 use crate::batch::AnyGame;
 use crate::config::TrainPrecision;
 use crate::error::{Error, Result};
+use std::fs;
+use std::path::PathBuf;
+
+/// The variable that names a folder of kernel sources to compile instead of the embedded ones.
+pub const FOLDER_VARIABLE: &str = "VECAZ_KERNELS";
 
 macro_rules! embed {
     ($($path:literal,)+) => {
-        /// Every file under `kernels/`: the name by which sources include it, and its text.
+        /// Every embedded file of `kernels/`: the name by which sources include it, and its text.
         pub const FILES: &[(&str, &str)] = &[$(($path, include_str!(concat!("../../../kernels/", $path)))),+];
     };
 }
@@ -68,18 +74,18 @@ embed! {
     "games/blob_deal.cuh",
 }
 
-/// The files `<unit>.cu` whose kernels are a game's: [`program`] makes a program of each.
+/// The files `<unit>.cu` whose kernels depend on a game's rules: [`program`] makes a program of each.
 pub const GAME_UNITS: &[&str] = &["search", "passes", "batch", "gather"];
 
-/// True where `game` has kernels.
+/// True if `game` has kernels.
 pub fn has_game(game: &str) -> bool {
     text(&header_of(game)).is_some()
 }
 
-/// The program of `game` that runs the kernels of `unit`, the file `kernels/<unit>.cu`.
+/// The program with the kernels of `unit`, the file `kernels/<unit>.cu`, for the rules of `game`.
 ///
 /// # Errors
-/// [`Error::Unsupported`] where the game or the unit has no kernels.
+/// [`Error::Unsupported`] if the game has no kernels or the unit is not one of [`GAME_UNITS`].
 pub fn program(game: &dyn AnyGame, unit: &str) -> Result<Program> {
     if !has_game(game.name()) {
         let why = "this game has no kernels; search it on the CPU";
@@ -92,7 +98,7 @@ pub fn program(game: &dyn AnyGame, unit: &str) -> Result<Program> {
     Ok(compose(game.name(), &includes, defines(game)))
 }
 
-/// A program of the files `includes` with these constants, called `name` in errors.
+/// A program that includes the files `includes` with these constants; errors call it `name`.
 pub fn compose(name: &str, includes: &[&str], defines: Vec<(String, String)>) -> Program {
     Program {
         game: name.into(),
@@ -103,11 +109,10 @@ pub fn compose(name: &str, includes: &[&str], defines: Vec<(String, String)>) ->
     }
 }
 
-/// The program that trains a network in `precision`; with the kernels that gather samples of `game`, if there is one that has
-/// them.
+/// The program that trains a network in `precision`, with the kernels that gather samples of `game` if it has kernels.
 ///
 /// # Errors
-/// None in practice: the sources are in the program.
+/// As [`program`]; none in practice, since `gather` is a unit.
 pub fn training(game: Option<&dyn AnyGame>, precision: TrainPrecision) -> Result<Program> {
     let mut program = match game.filter(|game| has_game(game.name())) {
         Some(game) => program(game, "gather")?,
@@ -149,7 +154,7 @@ pub fn defines(game: &dyn AnyGame) -> Vec<(String, String)> {
     all
 }
 
-/// One option as a constant; none for a list or a table, which no game has.
+/// One option as a constant; None for a list or a table, which no game has as an option.
 fn option_define(key: &str, value: &toml::Value) -> Option<(String, String)> {
     let name = format!("VZ_OPT_{}", as_identifier(key));
     match value {
@@ -172,6 +177,50 @@ fn header_of(game: &str) -> String {
 fn text(name: &str) -> Option<&'static str> {
     FILES.iter().find(|(file, _)| *file == name).map(|(_, text)| *text)
 }
+
+/// A folder laid out as `kernels/`, whose files replace the embedded ones when a program is compiled for a GPU.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceFolder(PathBuf);
+
+impl SourceFolder {
+    /// The sources in `folder`.
+    pub fn at(folder: impl Into<PathBuf>) -> Self {
+        Self(folder.into())
+    }
+
+    /// The folder that [`FOLDER_VARIABLE`] names; None if the variable is unset or empty.
+    pub fn of_environment() -> Option<Self> {
+        std::env::var_os(FOLDER_VARIABLE).filter(|folder| !folder.is_empty()).map(Self::at)
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &std::path::Path {
+        &self.0
+    }
+
+    /// `program` with every header that is one of [`FILES`] read from this folder; other headers stay.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the folder is not there, or naming the first file that cannot be read: an embedded source never stands
+    /// in for a missing one.
+    pub fn replace_headers(&self, program: &Program) -> Result<Program> {
+        fs::read_dir(&self.0).map_err(|e| Error::io(READING, &self.0, e))?;
+        let headers = program.headers.iter().map(|(name, content)| {
+            let content = match text(name) {
+                Some(_) => {
+                    let path = self.0.join(name);
+                    fs::read_to_string(&path).map_err(|e| Error::io(READING, path, e))?
+                }
+                None => content.clone(),
+            };
+            Ok((name.clone(), content))
+        });
+        Ok(Program { headers: headers.collect::<Result<_>>()?, ..program.clone() })
+    }
+}
+
+/// What errors say is being done with a [`SourceFolder`].
+const READING: &str = "VECAZ_KERNELS: reading the kernel sources";
 
 #[cfg(test)]
 mod tests {
@@ -202,5 +251,52 @@ mod tests {
         let game = any_game("connect_four", &toml::Table::new()).expect("a game");
         let error = program(&*game, "no_such_unit").expect_err("no such unit").to_string();
         assert_eq!(error, "kernels no_such_unit.cu: they are not a game's");
+    }
+
+    /// A folder with every embedded file.
+    fn copied_sources() -> (tempfile::TempDir, SourceFolder) {
+        let folder = tempfile::tempdir().expect("a folder");
+        for (name, text) in FILES {
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.parent().expect("inside the folder")).expect("created");
+            fs::write(path, text).expect("written");
+        }
+        let sources = SourceFolder::at(folder.path());
+        (folder, sources)
+    }
+
+    #[test]
+    fn a_folder_replaces_the_embedded_sources() {
+        let (folder, sources) = copied_sources();
+        let game = any_game("hex", &toml::Table::new()).expect("a game");
+        let mut embedded = program(&*game, "search").expect("kernels");
+        embedded.headers.push(("of_a_test.cuh".into(), "int x;".into()));
+        assert_eq!(sources.replace_headers(&embedded).expect("read"), embedded);
+        fs::write(folder.path().join("games/hex.cuh"), "// another\n").expect("written");
+        let replaced = sources.replace_headers(&embedded).expect("read");
+        let changed: Vec<_> =
+            replaced.headers.iter().filter(|header| !embedded.headers.contains(header)).collect();
+        assert_eq!(changed, [&("games/hex.cuh".to_string(), "// another\n".to_string())]);
+        assert_eq!(Program { headers: embedded.headers.clone(), ..replaced }, embedded);
+    }
+
+    #[test]
+    fn a_missing_folder_or_file_is_named() {
+        let (folder, sources) = copied_sources();
+        let game = any_game("hex", &toml::Table::new()).expect("a game");
+        let embedded = program(&*game, "search").expect("kernels");
+        let refusal =
+            |sources: &SourceFolder| sources.replace_headers(&embedded).expect_err("missing").to_string();
+        let gone = folder.path().join("search/root.cuh");
+        fs::remove_file(&gone).expect("removed");
+        let expected = |path: &std::path::Path| {
+            format!(
+                "VECAZ_KERNELS: reading the kernel sources {}: No such file or directory (os error 2)",
+                path.display()
+            )
+        };
+        assert_eq!(refusal(&sources), expected(&gone));
+        let nowhere = folder.path().join("nowhere");
+        assert_eq!(refusal(&SourceFolder::at(&nowhere)), expected(&nowhere));
     }
 }

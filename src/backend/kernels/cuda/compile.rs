@@ -10,7 +10,7 @@ use std::ptr;
 /// Lines of the compiler's log that an error repeats.
 const LOG_LINES: usize = 3;
 
-/// For what a program is compiled.
+/// What a program is compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// Machine code for compute capability major * 10 + minor.
@@ -64,13 +64,13 @@ impl Compiler {
             [sys::nvrtcVersion(&mut major, &mut minor), sys::nvrtcGetNumSupportedArchs(&mut count)]
         };
         if asked.into_iter().any(|result| result != sys::nvrtcResult::NVRTC_SUCCESS) {
-            return Err(failed("it does not tell its version"));
+            return Err(failed("it does not report its version"));
         }
         CudaLibrary::CompilerPart { major, minor }.load(device)?;
         let mut known: Vec<c_int> = vec![0; usize::try_from(count).unwrap_or(0)];
-        // SAFETY: the array has as many entries as the compiler said that it writes.
+        // SAFETY: the array has as many entries as the compiler reported.
         if unsafe { sys::nvrtcGetSupportedArchs(known.as_mut_ptr()) } != sys::nvrtcResult::NVRTC_SUCCESS {
-            return Err(failed("it does not tell the architectures it knows"));
+            return Err(failed("it does not report the architectures it supports"));
         }
         let known = known.into_iter().filter_map(|k| u32::try_from(k).ok()).collect();
         Ok(Self { device: device.into(), version: (major, minor), known })
@@ -81,14 +81,15 @@ impl Compiler {
         &self.known
     }
 
-    /// Everything that the result of [`Compiler::compile`] depends on.
+    /// Everything that the result of [`Compiler::compile`] depends on: version, options, source, and the text of every header
+    /// that the source includes, directly or through others. A change to another header leaves the key as it is.
     pub fn key(&self, program: &Program, target: Target) -> Vec<u8> {
         format!(
             "nvrtc {}.{}\n{:?}\n{:?}\n{}",
             self.version.0,
             self.version.1,
             options(program, target),
-            program.headers,
+            included(program),
             program.source
         )
         .into_bytes()
@@ -119,7 +120,30 @@ impl Compiler {
     }
 }
 
-/// What the compiler is told. No contraction: results are to be those of Rust, to the bit.
+/// The headers that `program` includes, directly or through others, in the order of its list. Every `#include "NAME"` counts,
+/// whatever `#if` it stands under.
+fn included(program: &Program) -> Vec<&(String, String)> {
+    let mut found = vec![false; program.headers.len()];
+    let mut unread = vec![program.source.as_str()];
+    while let Some(text) = unread.pop() {
+        for name in text.lines().filter_map(include_of) {
+            let header = program.headers.iter().position(|(header, _)| header == name);
+            if let Some(index) = header.filter(|&index| !found[index]) {
+                found[index] = true;
+                unread.push(&program.headers[index].1);
+            }
+        }
+    }
+    program.headers.iter().zip(found).filter_map(|(header, found)| found.then_some(header)).collect()
+}
+
+/// The file that a line includes by quotes.
+fn include_of(line: &str) -> Option<&str> {
+    let rest = line.trim_start().strip_prefix('#')?.trim_start().strip_prefix("include")?;
+    rest.trim_start().strip_prefix('"')?.split('"').next()
+}
+
+/// The compiler's options. No contraction (`--fmad=false`): results are to equal Rust's to the bit.
 fn options(program: &Program, target: Target) -> Vec<String> {
     let mut options = ["--std=c++17", "--fmad=false", "--generate-line-info"].map(String::from).to_vec();
     options.push(format!("--gpu-architecture={}", target.name(program.code)));
@@ -127,7 +151,7 @@ fn options(program: &Program, target: Target) -> Vec<String> {
     options
 }
 
-/// The lines of `log` that tell errors, else its first ones.
+/// The first lines of `log` with errors, else its first lines.
 fn first_lines(log: &str) -> String {
     let lines = || log.lines().map(str::trim).filter(|line| !line.is_empty());
     let errors: Vec<&str> = lines().filter(|line| line.contains("error")).take(LOG_LINES).collect();
@@ -165,7 +189,7 @@ impl Unit {
         if result == sys::nvrtcResult::NVRTC_SUCCESS { Ok(Self(unit)) } else { Err(explain(result)) }
     }
 
-    /// The log where it does not compile.
+    /// Compiles it; the error is the compiler's log.
     fn compile(&self, options: &[String]) -> Result<(), String> {
         let options = options.iter().map(|o| CString::new(o.as_str())).collect::<Result<Vec<_>, _>>();
         let options = options.map_err(|_| "an option holds a zero byte".to_string())?;
@@ -180,7 +204,7 @@ impl Unit {
         Err(if log.trim().is_empty() { explain(result) } else { log })
     }
 
-    /// What `get` writes, as much as `size` says.
+    /// What `get` writes, as many bytes as `size` reports.
     fn output(
         &self,
         size: unsafe fn(sys::nvrtcProgram, *mut usize) -> sys::nvrtcResult,
@@ -190,7 +214,7 @@ impl Unit {
         // SAFETY: the unit is alive and compiled; `bytes` is ours.
         let known = unsafe { size(self.0, &mut bytes) };
         let mut out = vec![0u8; bytes];
-        // SAFETY: the compiler writes as many bytes as it has just said.
+        // SAFETY: the compiler writes as many bytes as it has just reported.
         let written = unsafe { get(self.0, out.as_mut_ptr().cast()) };
         let good = [known, written] == [sys::nvrtcResult::NVRTC_SUCCESS; 2];
         (good && !out.is_empty()).then_some(out)
@@ -199,12 +223,12 @@ impl Unit {
 
 impl Drop for Unit {
     fn drop(&mut self) {
-        // SAFETY: the unit is alive, and nobody uses it after this.
+        // SAFETY: the unit is alive and is not used after this.
         let _ = unsafe { sys::nvrtcDestroyProgram(&mut self.0) };
     }
 }
 
-/// The compiler's words for a result.
+/// The compiler's text for a result code.
 fn explain(result: sys::nvrtcResult) -> String {
     // SAFETY: the compiler gives a constant string that ends in 0 for every number.
     let text = unsafe { CStr::from_ptr(sys::nvrtcGetErrorString(result)) };
@@ -249,6 +273,35 @@ mod tests {
             };
             assert!(options(&program, target).contains(&format!("--gpu-architecture={name}")));
         }
+    }
+
+    #[test]
+    fn the_key_covers_what_is_included_and_nothing_else() {
+        let header = |name: &str, text: &str| (name.to_string(), text.to_string());
+        let compiler = Compiler { device: "cuda:0".into(), version: (13, 0), known: vec![90] };
+        let key = |headers: &[(String, String)]| {
+            let program = Program {
+                game: "chequers".into(),
+                source: "#include \"a.cuh\"\n".into(),
+                headers: headers.to_vec(),
+                defines: vec![("SIZE".into(), "8".into())],
+                code: Code::Common,
+            };
+            compiler.key(&program, Target::Machine(90))
+        };
+        let headers = [
+            header("a.cuh", "#pragma once\n  # include \"deep/b.cuh\" // the rules"),
+            header("deep/b.cuh", "#include \"a.cuh\"\nint b;"),
+            header("other.cuh", "int other;"),
+        ];
+        let changed = |index: usize| {
+            let mut all = headers.clone();
+            all[index].1.push('\n');
+            key(&all)
+        };
+        assert_ne!(changed(0), key(&headers));
+        assert_ne!(changed(1), key(&headers));
+        assert_eq!(changed(2), key(&headers));
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod pinned;
 mod timing;
 
 use super::device::{Arg, Device, LaunchShape, Limits, Program};
+use super::source::{FOLDER_VARIABLE, SourceFolder};
 use super::store::Store;
 use crate::backend::times::{COPY_IN, COPY_OUT, KernelTime};
 use crate::config::DeviceName;
@@ -26,7 +27,7 @@ pub use pinned::CudaPinned;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, Once, PoisonError};
 use timing::Timing;
 
 /// Memory that the driver takes for itself at most, for each multiprocessor: the stacks of its 2,048 threads, 1.5 KiB each in the
@@ -382,16 +383,29 @@ impl CudaDevice {
 }
 
 /// The code of `program` for a GPU of compute capability `capability` (90 is 9.0): what `store` has, else compiled and stored.
-/// Needs no GPU; `device` is named in errors.
+/// `VECAZ_KERNELS` may name a folder with other kernel sources. Needs no GPU; `device` is named in errors.
 ///
 /// # Errors
-/// [`Error::Device`] where there is no compiler, it is too new for such a GPU, or the program does not compile.
+/// [`Error::Device`] where there is no compiler, it is too new for such a GPU, or the program does not compile; as
+/// [`SourceFolder::replace_headers`].
 pub fn code_for(
     program: &Program,
     device: DeviceName,
     capability: u32,
     store: Option<&Store>,
 ) -> Result<Vec<u8>> {
+    let replaced = SourceFolder::of_environment().map(|sources| {
+        static SAID: Once = Once::new();
+        SAID.call_once(|| {
+            eprintln!(
+                "##### {FOLDER_VARIABLE}: kernels are compiled from {}, not from the sources in this program #####",
+                sources.path().display()
+            );
+        });
+        sources.replace_headers(program)
+    });
+    let replaced = replaced.transpose()?;
+    let program = replaced.as_ref().unwrap_or(program);
     let compiler = Compiler::open(&device.to_string())?;
     let target = Target::choose(capability, compiler.known()).ok_or_else(|| {
         let name = |c: u32| format!("{}.{}", c / 10, c % 10);

@@ -1,0 +1,181 @@
+"""What each verb of benches/gpu_machine.sh runs, and for how long at most. Data alone: run.py runs it, page.py shows it.
+
+Commands are tuples of words. In a word, {bin} is the unpacked pack, {work} the folder of logs, and {kernel:PART:NET:RANK:ELSE} the
+kernel that took the RANK-th most time in the rows of PART whose network is NET, or ELSE if that part has no such row."""
+
+from dataclasses import dataclass, field
+
+# Seconds that a verb takes at most, by which the machine's own limit of 600 s is never met.
+CALL_SECONDS = 540
+# Of these, for unpacking and setting up before the first part, and for writing the results after the last.
+UNPACK_SECONDS, FINISH_SECONDS = 20, 5
+
+
+@dataclass(frozen=True)
+class Part:
+    """One process. `seconds` is its limit, killing included; `group` is `ours` or `peer`, whose failure costs only itself."""
+
+    name: str
+    seconds: int
+    command: tuple
+    group: str = "ours"
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Parts that run at the same time. If all parts of a `gate` fail, no later stage runs."""
+
+    parts: list
+    kind: str = "plain"
+
+    @property
+    def seconds(self):
+        return max(part.seconds for part in self.parts)
+
+
+@dataclass(frozen=True)
+class Verb:
+    title: str
+    stages: list = field(default_factory=list)
+
+    @property
+    def seconds(self):
+        """The most that the verb can take: what all limits add up to."""
+        return UNPACK_SECONDS + sum(stage.seconds for stage in self.stages) + FINISH_SECONDS
+
+
+def one(name, seconds, *command, group="ours"):
+    """A stage of one part."""
+    return Stage([Part(name, seconds, command, group)])
+
+
+def peer(name, seconds, *command):
+    """A stage with one reference program in Python."""
+    return one(name, seconds, "python3", *command, group="peer")
+
+
+LIBRARIES = one("libraries", 10, "python3", "{bin}/gpu_machine/libraries.py")
+
+# Rules, trees and search to the bit; networks within their rounding.
+GATE_TESTS = (
+    "self_play_is_the_same_with_many_rows_and_one_answer",
+    "the_networks_kernels_are_candle_within_their_rounding",
+)
+
+
+def parity(test, seconds):
+    return Part(f"parity-{test}", seconds, ("{bin}/cuda_parity", "--exact", test))
+
+
+def scaling(name, seconds, *arguments):
+    """A stage that measures self-play."""
+    command = ("{bin}/vecaz", "bench-scaling", "--device", "cuda", "--json", f"{{work}}/{name}.json", *arguments)
+    return one(name, seconds, *command)
+
+
+def first(tests):
+    """`tests` are all parity tests of the pack."""
+    others = [test for test in tests if test not in GATE_TESTS]
+    return Verb(
+        "First run: parity with the CPU, one row of pure search, the forward",
+        [
+            LIBRARIES,
+            Stage([parity(test, 45) for test in GATE_TESTS], "gate"),
+            scaling("search-uniform", 30, "--game", "connect_four", "--net", "uniform", "--sims", "800", "--games", "4096"),
+            one(
+                "forward", 60, "{bin}/device_forward", "2x32", "6x64", "6x128", "20x256",
+                "--tensor-cores", "mma,wgmma", "--slots", "1024,4096,32768", "--seconds", "0.2",
+            ),
+            Stage([parity(test, 240) for test in others]),
+        ],
+    )  # fmt: skip
+
+
+GAMES_AT_ONCE = "1,128,1024,4096,32768"
+NETWORKS = ("2x32", "6x64", "6x128")
+# A search that mctx does at the same N and S.
+BESIDE = ("--set", "net.precision=bf16", "--sims", "200", "--seconds", "1")
+
+
+def rates(_tests):
+    search = [
+        scaling(f"search-{net}", 36, "--game", "connect_four", "--net", net, "--games", GAMES_AT_ONCE, *BESIDE)
+        for net in NETWORKS
+    ]
+    mctx = [
+        peer(f"mctx-{net}", 50, "{bin}/mctx_search.py", net, "4096", "200", "4", "bfloat16", "connect_four")
+        for net in NETWORKS
+    ]
+    return Verb(
+        "Rates: search, training and random play beside other programs",
+        [
+            LIBRARIES,
+            *search,
+            scaling("search-hex11", 25, "--game", "hex", "--net", "uniform", "--sims", "800", "--games", "4096,16384", "--seconds", "1"),
+            scaling("search-hex13", 18, "--game", "hex", "--set", "game.size=13", "--net", "6x64", "--games", "4096", *BESIDE),
+            one(
+                "train", 40, "{bin}/device_train", "--nets", "6x64,6x128", "--batches", "512,2048",
+                "--precisions", "bf16,f32", "--samples", "20000", "--seconds", "0.5",
+            ),
+            one("random-play", 40, "{bin}/device_games", "--lanes", "65536", "--json", "{work}/random-play.json"),
+            *mctx,
+            peer("train-torch", 40, "{bin}/torch_resnet.py", "6x64,6x128", "cuda", "512,2048", "bf16,f32"),
+            peer("random-play-pgx", 70, "{bin}/pgx_random_play.py", "--lanes", "65536", "--json", "{work}/random-play-pgx.json"),
+        ],
+    )  # fmt: skip
+
+
+# Few enough simulations for a profiler that runs each profiled kernel some forty times.
+PROFILED = ("--game", "connect_four", "--set", "net.precision=bf16", "--games", "4096", "--seconds", "0.01")
+SEARCH_ALONE, WITH_NETWORK = ("--net", "uniform", "--sims", "200"), ("--net", "6x128", "--sims", "32")
+TRAINED = ("--nets", "6x128", "--batches", "2048", "--precisions", "bf16", "--samples", "4096", "--seconds", "0.01")
+
+
+def ncu(number, kernel, *command):
+    """A stage that reads the hardware counters of one launch. The clocks stay as they are."""
+    return one(
+        f"ncu-{number}", 30, "ncu", "--set", "detailed", "--clock-control", "none", "--kernel-name", kernel,
+        "--launch-skip", "3", "--launch-count", "1", "--csv", "--page", "details", "--log-file", f"{{work}}/ncu-{number}.csv",
+        *command,
+    )  # fmt: skip
+
+
+def sanitizer(tool, name, *arguments):
+    command = ("{bin}/vecaz", "bench-scaling", "--device", "cuda", "--seconds", "0.01", *arguments)
+    return Part(f"{tool}-{name}", 110, ("compute-sanitizer", "--tool", tool, "--error-exitcode", "9", *command))
+
+
+def deep(_tests):
+    bench = ("{bin}/vecaz", "bench-scaling", "--device", "cuda", *PROFILED)
+    of_network = [
+        ncu(2 + rank, f"{{kernel:profile-search:6x128:{rank}:{other}}}", *bench, *WITH_NETWORK)
+        for rank, other in enumerate(("inner", "leave", "select_rows"))
+    ]
+    alone = ("--net", "uniform", "--sims", "24", "--games", "5")
+    network = ("--net", "2x32", "--set", "net.precision=bf16", "--sims", "8", "--games", "16", "--game", "connect_four")
+    checks = [
+        sanitizer("memcheck", "search", *alone, "--game", "connect_four"),
+        sanitizer("memcheck", "blob", *alone, "--game", "blob"),
+        sanitizer("memcheck", "network", *network),
+        # Races are looked for in shared memory, which networks use; searches have barriers of warps.
+        sanitizer("racecheck", "network", *network),
+        sanitizer("synccheck", "search", *alone, "--game", "connect_four"),
+        sanitizer("synccheck", "network", *network),
+    ]
+    run = ("{bin}/vecaz", "run", "--config", "connect_four_gpu", "--minutes", "3", "--out", "{work}/learn")
+    return Verb(
+        "Deep: profiles, memory and race checks, learning Connect Four from zero",
+        [
+            LIBRARIES,
+            one("profile-search", 25, *bench, "--net", "uniform,6x128", "--sims", "32", "--json", "{work}/profile-search.json"),
+            one("profile-train", 15, "{bin}/device_train", *TRAINED),
+            ncu(1, "{kernel:profile-search:uniform:0:simulate_rows}", *bench, *SEARCH_ALONE),
+            *of_network,
+            ncu(5, "{kernel:profile-train:6x128:0:linear_forward_wide}", "{bin}/device_train", *TRAINED),
+            Stage(checks),
+            one("learn", 200, *run),
+        ],
+    )  # fmt: skip
+
+
+VERBS = {"first": first, "rates": rates, "deep": deep}

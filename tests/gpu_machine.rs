@@ -1,0 +1,303 @@
+//! `benches/gpu_machine.sh` without a GPU: what it leaves where no part can run, what it shows where all have run, and its limits.
+//! Benchmarks and other tests are no executables of this test, so scripts stand in for them; `pack` tries out the real ones.
+#![cfg(unix)]
+
+use serde_json::{Value, json};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::Instant;
+use tempfile::TempDir;
+use vecaz::backend::times::KernelTime;
+use vecaz::report::scaling_plot::ScalingRow;
+
+const VERBS: [&str; 3] = ["first", "rates", "deep"];
+const TESTS: [&str; 3] = [
+    "self_play_is_the_same_with_many_rows_and_one_answer",
+    "another_parity_test",
+    "the_networks_kernels_are_candle_within_their_rounding",
+];
+const PROGRAMS: [&str; 4] = ["cuda_parity", "device_forward", "device_games", "device_train"];
+const PEERS: [&str; 3] = ["mctx_search.py", "pgx_random_play.py", "torch_resnet.py"];
+
+/// Does what the files beside it say: NAME.log is printed, and NAME.json, NAME.csv and NAME.metrics go where the options name.
+const SCRIPT: &str = r#"#!/bin/sh
+while [ $# -gt 0 ]; do
+    case $1 in
+    --json) cat "$0.json" > "$2" ;;
+    --log-file) cat "$0.csv" > "$2" ;;
+    --out) mkdir -p "$2"; cat "$0.metrics" > "$2/metrics.jsonl" ;;
+    esac
+    shift
+done
+cat "$0.log"
+"#;
+const PEER: &str = "
+import shutil, sys
+if '--json' in sys.argv:
+    shutil.copy(__file__ + '.json', sys.argv[sys.argv.index('--json') + 1])
+print(open(__file__ + '.log').read())
+";
+
+/// False, said loudly, where the machine lacks what the scripts need.
+fn has_tools() -> bool {
+    let missing: Vec<&str> = ["bash", "tar", "gzip", "python3"]
+        .into_iter()
+        .filter(|tool| !Command::new(tool).arg("--version").output().is_ok_and(|out| out.status.success()))
+        .collect();
+    if !missing.is_empty() {
+        eprintln!("##### SKIPPED: benches/gpu_machine.sh is not tested, since there is no {missing:?} #####");
+    }
+    missing.is_empty()
+}
+
+fn source(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("benches").join(path)
+}
+
+fn write_script(path: &Path, text: &str) {
+    fs::write(path, text).expect("written");
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("set");
+}
+
+/// What a pack unpacks to, without programs.
+fn unpacked() -> TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    let scripts = folder.path().join("gpu_machine");
+    fs::create_dir(&scripts).expect("created");
+    for entry in fs::read_dir(source("gpu_machine")).expect("listed") {
+        let path = entry.expect("an entry").path();
+        if path.extension().is_some_and(|extension| extension == "py") {
+            fs::copy(&path, scripts.join(path.file_name().expect("named"))).expect("copied");
+        }
+    }
+    fs::write(folder.path().join("tests"), TESTS.join("\n")).expect("written");
+    fs::write(folder.path().join("commit"), "0123456789abcdef\n").expect("written");
+    folder
+}
+
+/// Packs `files` and runs `verb` as on the other machine: exit code, page, results.
+fn run(files: &Path, verb: &str, path: Option<&Path>) -> (Option<i32>, String, Value) {
+    let pack = tempfile::tempdir().expect("a folder");
+    let script = pack.path().join("gpu_machine.sh");
+    fs::copy(source("gpu_machine.sh"), &script).expect("copied");
+    let archive = pack.path().join("pack.tar.gz");
+    let packed = Command::new("tar").arg("-C").arg(files).arg("-czf").arg(&archive).arg(".").status();
+    assert!(packed.expect("runs").success());
+    let out = pack.path().join("out");
+    let mut command = Command::new("bash");
+    command.arg(&script).arg(verb).arg(&out);
+    // A GPU of this machine is not there for the parts.
+    command.env("CUDA_VISIBLE_DEVICES", "").env_remove("VECAZ_KERNELS");
+    if let Some(first) = path {
+        command.env("PATH", format!("{}:{}", first.display(), std::env::var("PATH").unwrap_or_default()));
+    }
+    let Output { status, stderr, .. } = command.output().expect("runs");
+    let mut left: Vec<_> =
+        fs::read_dir(&out).expect("results").map(|entry| entry.expect("an entry").file_name()).collect();
+    left.sort();
+    assert_eq!(left, ["logs.tar.gz", "page.md", "results.json"], "{}", String::from_utf8_lossy(&stderr));
+    let page = fs::read_to_string(out.join("page.md")).expect("a page");
+    let results = fs::read(out.join("results.json")).expect("results");
+    (status.code(), page, serde_json::from_slice(&results).expect("JSON"))
+}
+
+fn parts(results: &Value) -> &[Value] {
+    results["parts"].as_array().expect("parts")
+}
+
+#[test]
+fn without_a_gpu_every_part_fails_at_once_with_its_reason() {
+    if !has_tools() {
+        return;
+    }
+    let files = unpacked();
+    fs::copy(env!("CARGO_BIN_EXE_vecaz"), files.path().join("vecaz")).expect("copied");
+    for name in PROGRAMS {
+        let program = "#!/bin/sh\nexec \"$(dirname \"$0\")/vecaz\" bench-scaling --device cuda --net uniform --games 1\n";
+        write_script(&files.path().join(name), program);
+    }
+    for path in ["pgx_random_play.py", "peers/mctx_search.py", "peers/torch_resnet.py"] {
+        let name = Path::new(path).file_name().expect("named");
+        fs::copy(source(path), files.path().join(name)).expect("copied");
+    }
+    for verb in VERBS {
+        let began = Instant::now();
+        let (code, page, results) = run(files.path(), verb, None);
+        assert!(began.elapsed().as_secs() < 120, "{verb} takes {:?}", began.elapsed());
+        assert_eq!(code, Some(1), "{page}");
+        let mut stopped = 0;
+        for part in parts(&results) {
+            let (name, reason) =
+                (part["name"].as_str().expect("a name"), part["reason"].as_str().unwrap_or(""));
+            assert!(page.contains(&format!("| {name} |")), "{name}: {page}");
+            if name == "libraries" {
+                continue; // the driver may be there
+            }
+            assert_ne!(part["exit"], 0, "{name}: {page}");
+            assert!(!reason.is_empty(), "{name}: {page}");
+            stopped += usize::from(reason == "not run, since both parity tests failed");
+            let program = part["command"].as_str().expect("a command").split(' ').next().unwrap_or("");
+            if part["exit"] == 1 && (program == "vecaz" || PROGRAMS.contains(&program)) {
+                assert!(reason.starts_with("error: device cuda:0: "), "{name}: {reason}");
+            }
+        }
+        // The search row, the forward and the other parity test stand behind the gate.
+        assert_eq!(stopped, if verb == "first" { 3 } else { 0 }, "{page}");
+        assert!(page.contains("Not measured."), "{page}");
+    }
+}
+
+/// A folder whose programs print rows such as the real ones measure, and one of NVIDIA's profilers.
+fn measured() -> (TempDir, TempDir) {
+    let (files, tools) = (unpacked(), tempfile::tempdir().expect("a folder"));
+    let at = |name: &str, kind: &str| files.path().join(format!("{name}{kind}"));
+    let kernel = |kernel: &str, seconds| KernelTime { kernel: kernel.into(), launches: 10, seconds };
+    let row = |game: &str, net: &str, games: usize, sims: u32| ScalingRow {
+        game: game.into(),
+        net: net.into(),
+        path: "a path".into(),
+        games,
+        sims,
+        simulations_per_second: 4_321_000.0,
+        moves_per_second: 900.0,
+        device_busy: Some(0.97),
+        kernels: vec![kernel("light", 0.25), kernel("heavy", 0.75)],
+        ..ScalingRow::default()
+    };
+    let rows = [row("connect_four", "uniform", 4096, 200), row("connect_four", "6x128", 4096, 200)];
+    let train = json!({
+        "net": "6x128", "precision": "bf16", "batch": 2048, "updates_per_second": 180.0, "busy": 0.9,
+        "kernels": [kernel("linear", 0.5)],
+    });
+    let forward = json!({
+        "network": "6x128", "tensor_cores": "wgmma", "slots": 4096, "positions_per_second": 1e6, "tflops": 450.0,
+        "tflops_on_board": 350.0,
+    });
+    let failed = json!({ "network": "2x32", "slots": 1024, "error": "it does not compile" });
+    let peaks = json!({ "mma_tflops": 900.0, "gemm_bf16_error": "no cuBLAS" });
+    let play = json!([{ "game": "go", "settings": "size = 19", "lanes": 65536, "plies_per_second": 2e9 }]);
+    let pgx = json!([{ "game": "go", "settings": "size = 19", "lanes": 65536, "plies_per_second": 1e7 }]);
+    let mctx = json!({
+        "net": "6x128", "games": 4096, "sims": 200, "simulations_per_second": 1e6, "mean_depth": 3.0, "peer": "mctx",
+    });
+    let torch = json!({ "net": "6x128", "precision": "bf16", "batch": 2048, "updates_per_second": 90.0, "peer": "torch" });
+    let epoch = json!({
+        "seconds": 90.0, "epoch": 4, "games_per_second": 1000.0, "simulations_per_second": 1e6,
+        "strength": { "search_outcome_error": 0.05, "policy_outcome_error": 0.2 },
+    });
+    let profile = "noise\n\"ID\",\"Kernel Name\",\"Section Name\",\"Metric Name\",\"Metric Unit\",\"Metric Value\"\n\
+                   \"0\",\"heavy\",\"Speed\",\"Duration\",\"us\",\"12.5\"\n";
+    let texts = [
+        ("vecaz", ".json", serde_json::to_string(&rows).expect("JSON")),
+        ("vecaz", ".metrics", epoch.to_string()),
+        ("device_forward", ".log", format!("{forward}\n{failed}\n{peaks}")),
+        ("device_train", ".log", train.to_string()),
+        ("device_games", ".json", play.to_string()),
+        ("pgx_random_play.py", ".json", pgx.to_string()),
+        ("mctx_search.py", ".log", mctx.to_string()),
+        ("torch_resnet.py", ".log", torch.to_string()),
+    ];
+    for name in PROGRAMS.into_iter().chain(["vecaz"]) {
+        write_script(&at(name, ""), SCRIPT);
+        fs::write(at(name, ".log"), "ok\n").expect("written");
+    }
+    for name in PEERS {
+        fs::write(at(name, ""), PEER).expect("written");
+        fs::write(at(name, ".log"), "ok\n").expect("written");
+    }
+    texts.iter().for_each(|(name, kind, text)| fs::write(at(name, kind), text).expect("written"));
+    for name in ["ncu", "compute-sanitizer"] {
+        write_script(&tools.path().join(name), SCRIPT);
+        fs::write(tools.path().join(format!("{name}.log")), "ok\n").expect("written");
+        fs::write(tools.path().join(format!("{name}.csv")), profile).expect("written");
+    }
+    (files, tools)
+}
+
+#[test]
+fn what_was_measured_is_on_the_page() {
+    if !has_tools() {
+        return;
+    }
+    let (files, tools) = measured();
+    let shown: [&[&str]; 3] = [
+        &[
+            "| connect_four | uniform, a path | 4096 | 200 | 4.321 | 900 |",
+            "| 6x128 | wgmma | 4096 | 1000000 | 450.0 | - | - | 50 |",
+            "cuBLAS, bf16: no cuBLAS; mma.sync: 900 TFLOP/s",
+            "Failed: 2x32, 1024: it does not compile",
+        ],
+        &[
+            "10.0 games/s",
+            "| 6x128 | 4096 | 200 | 4321000 | 1000000 | 4.3 |",
+            "| 6x128 | bf16 | 2048 | 180.0 | 90 | 90.0 | 2.00 |",
+            "| go | size = 19 | 65536 | 2.000e+09 | 1.000e+07 | 200.0 |",
+        ],
+        &[
+            "| 6x128 | 4096 | heavy | 10 | 75000.0 | 75 |",
+            "| heavy | 12.5 us |",
+            "| 1.50 | 4 | 1000 | 1000000 | 5.0 | 20.0 |",
+        ],
+    ];
+    for (verb, shown) in VERBS.into_iter().zip(shown) {
+        let (_, page, results) = run(files.path(), verb, Some(tools.path()));
+        for part in parts(&results) {
+            assert!(part["exit"] == 0 || part["name"] == "libraries", "{part}");
+        }
+        for line in shown {
+            assert!(page.contains(line), "{line} is not on the page: {page}");
+        }
+        assert!(!page.contains("not shown") && !page.contains("Not run"), "{page}");
+        // The profiled kernels are those that took the most time.
+        let profiled = parts(&results).iter().filter(|part| part["name"].as_str() == Some("ncu-2"));
+        profiled
+            .for_each(|part| assert!(part["command"].to_string().contains("--kernel-name heavy"), "{part}"));
+    }
+}
+
+/// Runs Python with the scripts' folder in its path.
+fn python(program: &str) -> String {
+    let mut command = Command::new("python3");
+    command.args(["-B", "-c", program]).env("PYTHONPATH", source("gpu_machine"));
+    let Output { status, stdout, stderr } = command.output().expect("runs");
+    assert!(status.success(), "{}", String::from_utf8_lossy(&stderr));
+    String::from_utf8(stdout).expect("UTF-8")
+}
+
+#[test]
+fn no_verb_can_outlast_its_call() {
+    if !has_tools() {
+        return;
+    }
+    let limits = python(
+        "import parts\nfor verb in parts.VERBS.values(): print(verb(['t', *parts.GATE_TESTS]).seconds, parts.CALL_SECONDS)",
+    );
+    assert_eq!(limits.lines().count(), VERBS.len());
+    for line in limits.lines() {
+        let (most, call) = line.split_once(' ').expect("two numbers");
+        let (most, call): (u32, u32) = (most.parse().expect("a number"), call.parse().expect("a number"));
+        assert!(most <= call && call <= 540, "{line}");
+    }
+}
+
+#[test]
+fn a_part_that_does_not_end_is_ended() {
+    if !has_tools() {
+        return;
+    }
+    // One that ends when it is asked to, and one that does not and has a child.
+    for (seconds, command) in [(3.0, "sleep 60"), (3.0, "trap '' TERM; sleep 60 & wait; sleep 60; wait")] {
+        let began = Instant::now();
+        let exit = python(&format!(
+            "import os, parts, run, tempfile, time\n\
+             part = parts.Part('slow', 3, ())\n\
+             process = run.Process(part, ('sh', '-c', \"{command}\"), {seconds}, tempfile.mkdtemp(), dict(os.environ))\n\
+             while not process.poll(): time.sleep(0.02)\n\
+             print(process.exit, process.asked)"
+        ));
+        assert!(exit.starts_with('-') && exit.trim_end().ends_with("True"), "{command}: {exit}");
+        assert!(began.elapsed().as_secs_f64() < seconds + 2.0, "{command}: {:?}", began.elapsed());
+    }
+}
