@@ -168,7 +168,7 @@ fn measured() -> (TempDir, TempDir) {
     };
     let rows = [row("connect_four", "uniform", 4096, 200), row("connect_four", "6x128", 4096, 200)];
     let train = json!({
-        "net": "6x128", "precision": "bf16", "batch": 2048, "updates_per_second": 180.0, "busy": 0.9,
+        "game": "connect_four", "net": "6x128", "precision": "bf16", "batch": 2048, "updates_per_second": 180.0, "busy": 0.9,
         "kernels": [kernel("linear", 0.5)],
     });
     let forward = json!({
@@ -180,9 +180,10 @@ fn measured() -> (TempDir, TempDir) {
     let play = json!([{ "game": "go", "settings": "size = 19", "lanes": 65536, "plies_per_second": 2e9 }]);
     let pgx = json!([{ "game": "go", "settings": "size = 19", "lanes": 65536, "plies_per_second": 1e7 }]);
     let mctx = json!({
-        "net": "6x128", "games": 4096, "sims": 200, "simulations_per_second": 1e6, "mean_depth": 3.0, "peer": "mctx",
+        "game": "connect_four", "net": "6x128", "games": 4096, "sims": 200, "simulations_per_second": 1e6,
+        "mean_depth": 3.0,
     });
-    let torch = json!({ "net": "6x128", "precision": "bf16", "batch": 2048, "updates_per_second": 90.0, "peer": "torch" });
+    let torch = json!({ "net": "6x128", "precision": "bf16", "batch": 2048, "updates_per_second": 90.0 });
     let epoch = json!({
         "seconds": 90.0, "epoch": 4, "games_per_second": 1000.0, "simulations_per_second": 1e6,
         "strength": { "search_outcome_error": 0.05, "policy_outcome_error": 0.2 },
@@ -231,12 +232,12 @@ fn what_was_measured_is_on_the_page() {
         ],
         &[
             "10.0 games/s",
-            "| 6x128 | 4096 | 200 | 4321000 | 1000000 | 4.3 |",
+            "| connect_four | 6x128 | 4096 | 200 | 4321000 | 1000000 | 4.3 |",
             "| 6x128 | bf16 | 2048 | 180.0 | 90 | 90.0 | 2.00 |",
             "| go | size = 19 | 65536 | 2.000e+09 | 1.000e+07 | 200.0 |",
         ],
         &[
-            "| 6x128 | 4096 | heavy | 10 | 75000.0 | 75 |",
+            "| connect_four | 6x128 | 4096 | heavy | 10 | 75000.0 | 75 |",
             "| heavy | 12.5 us |",
             "| 1.50 | 4 | 1000 | 1000000 | 5.0 | 20.0 |",
         ],

@@ -56,29 +56,30 @@ def games_per_second(row):
 
 
 def kernel_table(rows):
-    """The longest kernels of each network at its largest N."""
+    """The longest kernels of each game and network, in search at its largest N and in training."""
     lines = []
-    for row in {row["net"]: row for row in rows}.values():
+    for row in {(row["game"], row["net"], "games" in row): row for row in rows}.values():
         kernels = sorted(row["kernels"], key=lambda time: -time["seconds"])
         total = sum(time["seconds"] for time in kernels)
         for time in kernels[:TOP]:
             each = 1e6 * time["seconds"] / time["launches"]
             size = row["games"] if "games" in row else row["batch"]
-            lines.append((row["net"], size, time["kernel"], time["launches"], f"{each:.1f}", percent(time["seconds"] / total)))
-    return table(("network", "N or batch", "kernel", "launches", "microseconds each", "% of all kernels"), lines)
+            work = (row["game"], row["net"], size)
+            lines.append((*work, time["kernel"], time["launches"], f"{each:.1f}", percent(time["seconds"] / total)))
+    return table(("game", "network", "N or batch", "kernel", "launches", "microseconds each", "% of all kernels"), lines)
 
 
 def mctx_table(rows, peers):
-    """Search beside mctx at the same network, N and S."""
+    """Search beside mctx at the same game, network, N and S."""
+    work = lambda row: (row["game"], row["net"], row["games"], row["sims"])
     lines = []
     for peer in peers:
-        key = (peer["net"], peer["games"], peer["sims"])
         for row in rows:
-            if (row["net"], row["games"], row["sims"]) == key:
+            if work(row) == work(peer):
                 rate, theirs = row["simulations_per_second"], peer["simulations_per_second"]
-                cells = (*key, f"{rate:.0f}", f"{theirs:.0f}", f"{rate / theirs:.1f}")
+                cells = (*work(row), f"{rate:.0f}", f"{theirs:.0f}", f"{rate / theirs:.1f}")
                 lines.append((*cells, f"{row['mean_depth']:.2f}, {peer['mean_depth']:.2f}"))
-    return table(("network", "N", "S", "simulations/s", "mctx + pgx", "ratio", "mean depths"), lines)
+    return table(("game", "network", "N", "S", "simulations/s", "mctx + pgx", "ratio", "mean depths"), lines)
 
 
 def forward_table(rows):
