@@ -9,7 +9,7 @@
 use std::time::Instant;
 use vecaz::batch::any_game;
 use vecaz::config::{Config, Layers};
-use vecaz::net::{NetSpec, init::initial_weights};
+use vecaz::net::NetSpec;
 use vecaz::selfplay::SelfPlay;
 use vecaz::weights::pack;
 
@@ -108,7 +108,7 @@ struct Window {
 fn measure(config: &Config, threads: usize) -> vecaz::Result<()> {
     let game = any_game(config.game_name(), &config.game_options())?;
     let spec = NetSpec::new(&config.net, &game.sizes());
-    let weights = initial_weights(&spec, config.run.seed);
+    let weights = spec.model().expect("a network").initial_weights(config.run.seed);
     let network = pack(game.as_ref(), &spec, &weights, &config.net)?;
     let mut selfplay = SelfPlay::new(&game, config, &network, Vec::new(), threads)?;
     selfplay.set_network(&network, Vec::new())?;

@@ -27,7 +27,7 @@ use vecaz::backend::kernels::store::Store;
 use vecaz::batch::any_game;
 use vecaz::config::{Arch, NetConfig, TensorCores};
 use vecaz::error::{Error, Result};
-use vecaz::net::spec::NetSpec;
+use vecaz::model::NetSpec;
 use vecaz::rng::{Key, Purpose};
 
 /// Networks: architecture, blocks, channels.
@@ -151,7 +151,7 @@ fn measure(
     spec: &NetSpec,
     (arithmetic, num): (Arithmetic, usize),
 ) -> Result<Value> {
-    let weights = spec.random(Key::new(1, Purpose::Weights));
+    let weights = spec.model().expect("a network").random_weights(Key::new(1, Purpose::Weights));
     let mut net = DeviceForward::new(device, spec, &weights, arithmetic, num)?;
     let mut obs = device.alloc(4 * num * spec.obs.len())?;
     device.upload(&mut obs, 0, &random_planes(num * spec.obs.len(), net.format(), net.numbers()))?;

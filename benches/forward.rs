@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use vecaz::config::{Arch, Layers, NetConfig, Precision};
 use vecaz::game::connect_four::ConnectFour;
 use vecaz::game::{Game, ObsShape};
+use vecaz::model::NetSpec;
 use vecaz::net::Network;
 use vecaz::net::fast::{CpuKernel, FastNet};
-use vecaz::net::spec::NetSpec;
 use vecaz::rng::{Key, Purpose};
 
 /// Time spent on one measurement.
@@ -105,7 +105,7 @@ fn forward_beside_peak(net: &FastNet, rows: usize, threads: usize) -> Paired {
 
 /// The network with random weights, 8-bit ones calibrated on random boards.
 fn pack(spec: &NetSpec, precision: Precision, path: CpuKernel) -> vecaz::Result<FastNet> {
-    let weights = spec.random(Key::new(1, Purpose::Weights));
+    let weights = spec.model().expect("a network").random_weights(Key::new(1, Purpose::Weights));
     match precision {
         Precision::Int8 => FastNet::int8_with_path(spec, &weights, &boards(spec.obs.len(), 200, 99), path),
         _ => FastNet::with_path(spec, &weights, precision, path),

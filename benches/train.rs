@@ -6,7 +6,7 @@
 use std::time::Instant;
 use vecaz::config::{Arch, NetConfig, TrainConfig};
 use vecaz::game::{ObsShape, Sizes};
-use vecaz::net::spec::NetSpec;
+use vecaz::model::NetSpec;
 use vecaz::rng::{Key, Purpose};
 use vecaz::train::{TrainBatch, Trainer};
 

@@ -12,7 +12,7 @@ use vecaz::batch::any_game;
 use vecaz::config::{Arch, TensorCores, TrainPrecision};
 use vecaz::error::Result;
 use vecaz::game::{NAMES, ObsShape};
-use vecaz::net::spec::NetSpec;
+use vecaz::model::NetSpec;
 
 /// Settings beside the default ones, which give other branches of the sources or the largest arrays.
 const VARIANTS: &[(&str, &str)] = &[

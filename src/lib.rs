@@ -51,7 +51,8 @@ pub mod game; // trait Game, the registry, the rules
 pub mod batch; // one game -> N games
 pub mod tree; // the arrays of B trees
 pub mod search; // select, expand, backup on one row
-pub mod net; // observations -> logits, values
+pub mod model; // one description of a network: a list of layers
+pub mod net; // what executes it: observations -> logits, values
 pub mod backend; // where the arrays live
 pub mod searcher; // positions -> search results
 pub mod act; // root summary -> action

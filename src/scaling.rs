@@ -5,7 +5,6 @@ use crate::batch::{AnyGame, any_game};
 use crate::config::Config;
 use crate::error::Result;
 use crate::game::{History, Turn};
-use crate::net::init::initial_weights;
 use crate::net::{IoShape, NetSpec, Network, UniformNet};
 use crate::report::scaling_plot::{ScalingRow, Share};
 use crate::root_cache::{self, CachePlan};
@@ -39,9 +38,9 @@ const WARM_UP_SECONDS: f64 = 0.5;
 /// [`crate::Error::Memory`], or those of the game's and the network's settings.
 pub fn check_memory(config: &Config) -> Result<()> {
     let game = any_game(config.game_name(), &config.game_options())?;
-    NetSpec::new(&config.net, &game.sizes()).check_graph()?;
+    NetSpec::new(&config.net, &game.sizes()).model().map(drop)?;
     // A measurement has no replay buffer and no training.
-    MemoryPlan { replay: 0, training: 0, ..MemoryPlan::new(config, game.as_ref()) }.check(config)
+    MemoryPlan { replay: 0, training: 0, ..MemoryPlan::new(config, game.as_ref())? }.check(config)
 }
 
 /// Measures self-play with `config` for at least `seconds`.
@@ -57,7 +56,7 @@ pub fn measure(config: &Config, network: Measured<'_>, threads: usize, seconds: 
         Measured::Uniform => (Box::new(UniformNet(shape)), "uniform".into(), "none".into()),
         Measured::Configured => {
             let spec = NetSpec::new(&config.net, &sizes);
-            let weights = initial_weights(&spec, config.run.seed);
+            let weights = spec.model()?.initial_weights(config.run.seed);
             let (net, path) = place(config, game.as_ref(), &spec, &weights)?;
             (net, format!("{}x{}", config.net.blocks, config.net.channels), path)
         }

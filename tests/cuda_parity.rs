@@ -20,7 +20,7 @@ use vecaz::config::{
     Arch, Config, DeviceName, Layers, NetConfig, Precision, TensorCores, TrainConfig, TrainPrecision,
 };
 use vecaz::game::{self, Game, GameVisitor};
-use vecaz::net::spec::{NetSpec, Weights};
+use vecaz::model::{NetSpec, Weights};
 use vecaz::net::{CandleNet, HashNet, IoShape, NetParts, Network, UniformNet};
 use vecaz::rng::{Key, Purpose};
 use vecaz::selfplay::{FinishedGame, GameSlot, SelfPlay};
@@ -147,7 +147,7 @@ fn a_network_beside_the_trees_plays_the_games_that_it_plays_through_the_host() {
         let network = |game: &dyn AnyGame| -> Box<dyn Network> {
             let spec =
                 NetSpec::new(&NetConfig { arch, blocks, channels, ..NetConfig::default() }, &game.sizes());
-            let weights = spec.random(Key::new(1, Purpose::Weights));
+            let weights = spec.model().expect("a network").random_weights(Key::new(1, Purpose::Weights));
             let parts = NetParts { spec, weights, precision, tensor_cores: TensorCores::Mma };
             cuda_network(parts, DeviceName::Cuda(0).into()).expect("in this build")
         };
@@ -293,7 +293,7 @@ fn by_wgmma_answers_are_those_by_mma_within_their_rounding_in_any_slot() {
         return;
     }
     for spec in networks() {
-        let weights = spec.random(Key::new(1, Purpose::Weights));
+        let weights = spec.model().expect("a network").random_weights(Key::new(1, Purpose::Weights));
         let mut stream = Key::new(2, Purpose::Evaluation).stream();
         let obs: Vec<f32> = (0..BATCH * spec.obs.len()).map(|_| stream.uniform() * 2.0 - 1.0).collect();
         let a_block = if spec.arch == Arch::Edge { 4 } else { 2 };
@@ -319,7 +319,7 @@ fn the_networks_kernels_are_candle_within_their_rounding() {
     let Some(device) = gpu() else { return };
     let capability = device.limits().expect("known").capability;
     for spec in networks() {
-        let weights = spec.random(Key::new(1, Purpose::Weights));
+        let weights = spec.model().expect("a network").random_weights(Key::new(1, Purpose::Weights));
         let mut stream = Key::new(2, Purpose::Evaluation).stream();
         let obs: Vec<f32> = (0..BATCH * spec.obs.len()).map(|_| stream.uniform() * 2.0 - 1.0).collect();
         let mut net = CandleNet::new(&spec, &weights).expect("of this shape");
@@ -355,7 +355,7 @@ fn two_batches_in_turn_are_answered_as_they_are_one_by_one() {
     }
     let formats = [Precision::Bf16, Precision::F32, Precision::F16];
     for (spec, precision) in networks().into_iter().zip(formats.into_iter().cycle()) {
-        let weights = spec.random(Key::new(1, Purpose::Weights));
+        let weights = spec.model().expect("a network").random_weights(Key::new(1, Purpose::Weights));
         let tensor_cores = TensorCores::Mma;
         let parts = NetParts { spec: spec.clone(), weights, precision, tensor_cores };
         let mut net = cuda_network(parts, DeviceName::Cuda(0).into()).expect("a GPU");

@@ -5,7 +5,7 @@ use vecaz::batch::{AnyGame, Playthrough, any_game};
 use vecaz::config::{Arch, NetConfig, Precision, Schedule, TrainConfig};
 use vecaz::game::Turn;
 use vecaz::net::fast::FastNet;
-use vecaz::net::{CandleNet, NetSpec, Network, Weights, naive};
+use vecaz::net::{CandleNet, NetSpec, Network, Weights, reference};
 use vecaz::rng::{Key, Purpose, Stream};
 use vecaz::train::{TrainBatch, Trainer};
 
@@ -63,7 +63,7 @@ fn networks(spec: &NetSpec, weights: &Weights) -> Vec<(&'static str, Box<dyn Net
 }
 
 fn weights(spec: &NetSpec, seed: u64) -> Weights {
-    spec.random(Key::new(seed, Purpose::Weights))
+    spec.model().expect("a network").random_weights(Key::new(seed, Purpose::Weights))
 }
 
 #[test]
@@ -101,12 +101,14 @@ fn the_same_weights_serve_five_and_nine_vertices() {
     let spec_small = spec(&*small);
     let spec_large = spec_small.for_sizes(&large.sizes()).expect("edges of K_9");
     assert_eq!(spec_large, spec(&*large));
-    assert_eq!(spec_small.tensors(), spec_large.tensors());
+    let params = |spec: &NetSpec| spec.model().expect("a network").params;
+    assert_eq!(params(&spec_small), params(&spec_large));
     let weights = weights(&spec_small, 3);
     let mut rng = stream(4);
     for (game, spec) in [(&small, &spec_small), (&large, &spec_large)] {
         let obs = observation(&**game, position(game, &mut rng).state());
-        let (logits, values) = naive::forward(spec, &weights, &obs).expect("finite");
+        let (logits, values) =
+            reference::forward(&spec.model().expect("a network"), &weights, &obs).expect("finite");
         for (name, mut net) in networks(spec, &weights).into_iter().take(2) {
             let (l, v) = evaluate(net.as_mut(), &obs);
             let scale = 1.0 + logits.iter().fold(0.0, |most: f32, x| most.max(x.abs()));

@@ -256,7 +256,12 @@ fn killed_while_it_finds_it_ends_with_the_same_findings() {
 
 #[test]
 fn it_goes_on_with_other_threads_to_the_same_bytes() {
-    let (whole, parts) = (Folder::new(), Folder::new());
+    check_threads(CONFIG);
+    check_threads(&CONFIG.replace("[net]", "[net]\nexecutor = 'candle'"));
+}
+
+fn check_threads(config: &str) {
+    let (whole, parts) = (Folder::with(config), Folder::with(config));
     whole.finish(6, 2);
     for (epochs, threads) in [(1, 1), (2, 5), (4, 3), (6, 1)] {
         parts.finish(epochs, threads);

@@ -5,9 +5,11 @@ use super::{Base, ConfigArgs};
 use crate::batch::any_game;
 use crate::config::{Config, NetConfig};
 use crate::error::{Error, Result};
+use crate::model::NetSpec;
 use crate::report::progress::{Progress, Verbosity};
 use crate::run::Run;
 use crate::run::memory::MemoryPlan;
+use crate::run::network::choose;
 use clap::{Args, value_parser};
 use std::path::Path;
 use std::path::PathBuf;
@@ -130,7 +132,7 @@ fn default_dir(game: &str) -> PathBuf {
 
 fn describe(config: &Config, dir: &Path, threads: usize, progress: &Progress) -> Result<()> {
     let game = any_game(config.game_name(), &config.game_options())?;
-    let memory = MemoryPlan::new(config, game.as_ref());
+    let memory = MemoryPlan::new(config, game.as_ref())?;
     let (net, search) = (&config.net, &config.search);
     progress.note(&format!(
         "{}: {} games at once, {} simulations ({:?}), network {:?} {}x{}, {} threads, seed {}, folder {}",
@@ -145,6 +147,8 @@ fn describe(config: &Config, dir: &Path, threads: usize, progress: &Progress) ->
         config.run.seed,
         dir.display()
     ))?;
+    let (_, executor) = choose(config, &NetSpec::new(net, &game.sizes()).model()?)?;
+    progress.note(&format!("network executed by {executor}"))?;
     progress.note(&format!("memory: {}", memory.describe()))
 }
 

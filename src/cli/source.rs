@@ -78,10 +78,12 @@ impl Source {
         let base = Layers::default().text(&self.config.to_toml(), "the run's configuration")?;
         let config =
             assignments.iter().try_fold(base, |layers, assignment| layers.set(assignment))?.resolve()?;
-        let NetConfig { precision, isa, tensor_cores, device, .. } = config.net;
-        if config.net != (NetConfig { precision, isa, tensor_cores, device, ..self.config.net.clone() }) {
-            let expected = "the sizes that the weights have; only net.precision, net.isa, net.tensor_cores and net.device may \
-                            change";
+        let NetConfig { executor, precision, isa, tensor_cores, device, .. } = config.net;
+        if config.net
+            != (NetConfig { executor, precision, isa, tensor_cores, device, ..self.config.net.clone() })
+        {
+            let expected = "the sizes that the weights have; only net.executor, net.precision, net.isa, \
+                            net.tensor_cores and net.device may change";
             return Err(Error::config("net", "other sizes", expected));
         }
         check_machine(&config)?;

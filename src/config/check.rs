@@ -1,6 +1,6 @@
 //! Checks of a configuration, by section and across sections.
 
-use super::{Arch, Config, Instructions, Precision, SearchEngine, TensorCores, TrainPrecision};
+use super::{Arch, Config, Executor, Instructions, Precision, SearchEngine, TensorCores, TrainPrecision};
 use crate::error::{Error, Result};
 use std::ops::RangeInclusive;
 
@@ -28,6 +28,7 @@ impl Config {
         within("net.policy_channels", n.policy_channels, 1..=1024)?;
         within("net.value_channels", n.value_channels, 1..=1024)?;
         within("net.value_hidden", n.value_hidden, 1..=4096)?;
+        self.check_executor()?;
         self.check_precision()?;
         self.check_isa()?;
         self.check_tensor_cores()?;
@@ -92,6 +93,24 @@ impl Config {
         within("eval.determinisations", self.eval.determinisations, 0..=4096)?;
         within("eval.positions", self.eval.positions, 1..=1_000_000)?;
         within("eval.match_games", self.eval.match_games, 1..=1_000_000)?;
+        Ok(())
+    }
+
+    /// Refuses what candle does not have.
+    fn check_executor(&self) -> Result<()> {
+        if self.net.executor != Executor::Candle {
+            return Ok(());
+        }
+        let expected = |what: &str| format!("{what} where net.executor = \"candle\"");
+        if self.net.precision != Precision::F32 {
+            return Err(Error::config("net.precision", self.net.precision, expected("f32")));
+        }
+        if self.train.precision != TrainPrecision::F32 {
+            return Err(Error::config("train.precision", self.train.precision, expected("f32")));
+        }
+        if self.network_devices().all().len() > 1 {
+            return Err(Error::config("net.device", self.network_devices(), expected("one device")));
+        }
         Ok(())
     }
 

@@ -94,6 +94,18 @@ names! {
     }
 }
 names! {
+    /// What executes the network, in self-play, evaluation and training.
+    Executor {
+        /// `fused` where it covers the network, else `candle`. A run's first lines say which, and why.
+        Auto = "auto",
+        /// The tensor library candle, which has every kind of layer: in f32, on the CPU, or on a GPU in a build with the feature
+        /// `candle-cuda`. Several times slower; for new kinds of layer, and to check `fused` by.
+        Candle = "candle",
+        /// This program's own kernels, on the CPU and on GPUs.
+        Fused = "fused",
+    }
+}
+names! {
     /// The instruction set of the network's forward on the CPU.
     Instructions {
         /// The fastest that the machine supports for the number format.
@@ -185,6 +197,8 @@ section! {
         value_channels: usize = 4,
         /// Hidden units of the value head.
         value_hidden: usize = 64,
+        /// What executes the network: `auto`, `candle` or `fused`.
+        executor: Executor = Executor::Auto,
         /// Number format in self-play and evaluation: `f32`, `bf16` or `int8` on the CPU; `f32`, `tf32`, `bf16` or `f16` on a
         /// GPU. The format of training is `train.precision`. Compared with f32, a trained Connect Four network in bf16 differs
         /// by 5e-5 nats of policy and 0.002 of value, in int8 by 8e-4 nats and 0.011, and plays equally strong in both

@@ -6,74 +6,11 @@
 //! no fused multiply-adds, so the bits are the same on all.
 
 use super::fast::Bf16;
-use crate::error::{Error, Result};
-use crate::game::ObsShape;
 use crate::isa::for_each_isa;
+use crate::model::{Edges, MAX_VERTICES};
 
-/// The most vertices an edge network may have.
-pub const MAX_VERTICES: usize = 23;
 /// Numbers that the kernels take at once.
 const LANES: usize = 16;
-
-/// The edges of K_n in lexicographic order.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Edges {
-    /// n: vertices.
-    pub vertices: usize,
-    /// The ends (i, j), i < j, of every edge. `[n (n - 1) / 2][2]`
-    pub ends: Vec<[usize; 2]>,
-    /// The edges at every vertex, ascending. `[n][n - 1]`
-    at: Vec<Vec<usize>>,
-}
-
-impl Edges {
-    /// The edges of K_n.
-    pub fn of_complete_graph(vertices: usize) -> Self {
-        let ends: Vec<[usize; 2]> =
-            (0..vertices).flat_map(|i| (i + 1..vertices).map(move |j| [i, j])).collect();
-        let at = |v: usize| (0..ends.len()).filter(|&e| ends[e].contains(&v)).collect();
-        let at = (0..vertices).map(at).collect();
-        Self { vertices, ends, at }
-    }
-
-    /// The K_n whose edges are the rows of an observation `[C, n (n - 1) / 2, 1]`, with an action for each of them.
-    ///
-    /// # Errors
-    /// [`Error::Config`] where observation and actions are no edges of K_n, 3 <= n <= [`MAX_VERTICES`].
-    pub fn of_observation(obs: ObsShape, num_actions: usize) -> Result<Self> {
-        let vertices = (3..=MAX_VERTICES).find(|n| n * (n - 1) / 2 == obs.height);
-        match vertices {
-            Some(vertices) if obs.width == 1 && num_actions == obs.height => {
-                Ok(Self::of_complete_graph(vertices))
-            }
-            _ => Err(Error::config(
-                "net.arch",
-                "edge",
-                "resnet or mlp, since the actions of this game are not the edges of a complete graph",
-            )),
-        }
-    }
-
-    /// Edges.
-    pub fn len(&self) -> usize {
-        self.ends.len()
-    }
-
-    /// True for the graph without edges.
-    pub fn is_empty(&self) -> bool {
-        self.ends.is_empty()
-    }
-
-    /// What a mean over the edges at a vertex multiplies their sum by.
-    pub fn vertex_scale(&self) -> f32 {
-        1.0 / (self.vertices - 1) as f32
-    }
-
-    /// What keeps a sum over the triangles at an edge, of which there are n - 2, as large as one of them.
-    pub fn triangle_scale(&self) -> f32 {
-        1.0 / ((self.vertices - 2) as f32).sqrt()
-    }
-}
 
 /// A number format of activations.
 pub trait Number: Copy {
@@ -325,17 +262,6 @@ mod tests {
 
     fn dot(a: &[f32], b: &[f32]) -> f64 {
         a.iter().zip(b).map(|(&a, &b)| f64::from(a) * f64::from(b)).sum()
-    }
-
-    #[test]
-    fn edges_are_found_by_their_number_and_nothing_else_is() {
-        let shape = |height, width| ObsShape { channels: 4, height, width };
-        let edges = Edges::of_observation(shape(15, 1), 15).expect("K_6");
-        assert_eq!((edges.vertices, edges.len(), edges.ends[5]), (6, 15, [1, 2]));
-        assert_eq!(edges.at[2], [1, 5, 9, 10, 11]);
-        for (height, width, actions) in [(14, 1, 14), (15, 1, 16), (5, 3, 15), (1, 1, 1), (276, 1, 276)] {
-            assert!(Edges::of_observation(shape(height, width), actions).is_err(), "{height}x{width}");
-        }
     }
 
     /// Two rows of 20 columns of which 18 take part: whole blocks and the rest of one.

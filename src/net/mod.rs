@@ -4,37 +4,21 @@
 //! [`Network`] is what search calls. [`UniformNet`] and [`HashNet`] need no weights: the first makes search the only
 //! work, the second gives every observation its own reproducible answer, for tests of whole searches.
 
-pub mod spec; // shape, tensors and weights of a network
-pub mod init; // first weights
-mod resnet; // the residual tower as a candle module
-mod mlp; // the residual perceptron as a candle module
-mod edge; // the edge network as a candle module
-pub mod edges; // the edges of K_n and what passes between them
-pub mod candle_net; // any of them, trained or asked
+pub mod reference; // every layer in 64-bit floats: the truth in tests
+pub mod candle; // every layer on a device of candle, forward and by autograd
+mod candle_layers; // the layers as candle's operations
+pub mod edges; // what passes between the edges of K_n
 pub mod ops; // fused training passes
-pub(crate) mod fold; // BatchNorm folded away
 pub mod fast; // the fused CPU forward
-pub mod naive; // the forward as the formulas read, to check the others
 pub mod double_buffer; // two batches in turn
 
-pub use candle_net::CandleNet;
+pub use crate::model::{IoShape, NetSpec, Weights};
+pub use candle::CandleNet;
 pub use double_buffer::DoubleBufferedNetwork;
-pub use spec::{NetSpec, Weights};
 
 use crate::config::{Devices, Precision, TensorCores};
 use crate::error::Result;
 use crate::rng::{Key, Purpose};
-
-/// Sizes of a network's input and output.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct IoShape {
-    /// F: numbers in one observation.
-    pub obs_len: usize,
-    /// A: logits.
-    pub num_actions: usize,
-    /// P: values.
-    pub num_players: usize,
-}
 
 /// All that fixes a network's answers, for whoever computes them by itself.
 #[derive(Clone, Debug)]

@@ -1,5 +1,6 @@
-//! What trains a run's network: the CPU, or the GPU that the network is on, or several of them.
+//! What trains a run's network: the fused passes on the CPU, on the GPU that the network is on or on several of them; or candle.
 
+use super::network::{Chosen, choose};
 use crate::backend::kernels::collective::Place;
 use crate::backend::kernels::device::Device;
 use crate::backend::kernels::source::has_game;
@@ -47,7 +48,11 @@ pub fn learner(
     spec: &NetSpec,
     state: Option<&Weights>,
 ) -> Result<Box<dyn Learner>> {
-    let mut trainer = Trainer::new(spec, &config.train, config.run.seed)?;
+    let (chosen, _) = choose(config, &spec.model()?)?;
+    let mut trainer = match &chosen {
+        Chosen::Fused => Trainer::new(spec, &config.train, config.run.seed)?,
+        Chosen::Candle(device) => Trainer::on_candle(spec, &config.train, config.run.seed, device.clone())?,
+    };
     if let Some(state) = state {
         trainer.restore(state)?;
     }
@@ -56,8 +61,8 @@ pub fn learner(
         DeviceName::Cuda(number) => Some(number),
     };
     let numbers: Vec<u32> = config.training_devices().all().iter().filter_map(number).collect();
-    if numbers.is_empty() {
-        return Ok(Box::new(CpuLearner { game: game.clone(), trainer, ahead: None }));
+    if numbers.is_empty() || matches!(chosen, Chosen::Candle(_)) {
+        return Ok(Box::new(HostLearner { game: game.clone(), trainer, ahead: None }));
     }
     let first = trainer.state();
     on_cuda(&numbers, Opening { config, game, spec, state: state.unwrap_or(&first) })
@@ -81,15 +86,15 @@ pub fn learner_on<D: Device + 'static>(
     Ok(Box::new(DeviceLearner { game: game.clone(), trainer, samples: samples.transpose()? }))
 }
 
-/// Trains on the CPU; while it makes an update, the next batch is gathered.
-struct CpuLearner {
+/// Trains with batches gathered on the host: while it makes an update, the next batch is gathered.
+struct HostLearner {
     game: Arc<dyn AnyGame>,
     trainer: Trainer,
     /// A batch, its number, and the samples that had been added when it was gathered.
     ahead: Option<(u64, u64, TrainBatch)>,
 }
 
-impl Learner for CpuLearner {
+impl Learner for HostLearner {
     fn updates(&self) -> u64 {
         self.trainer.updates()
     }

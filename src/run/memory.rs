@@ -33,7 +33,10 @@ pub struct MemoryPlan {
 
 impl MemoryPlan {
     /// The plan of a configuration.
-    pub fn new(config: &Config, game: &dyn AnyGame) -> Self {
+    ///
+    /// # Errors
+    /// As [`crate::model::Model::new`].
+    pub fn new(config: &Config, game: &dyn AnyGame) -> Result<Self> {
         let sizes = game.sizes();
         let d = if sizes.hidden_information { config.search.determinisations as usize } else { 1 };
         let rows = config.selfplay.games * d; // at most 2^32, by the configuration's ranges
@@ -43,10 +46,10 @@ impl MemoryPlan {
             DeviceName::Cuda(_) => 0,
         };
         let pass = PassBuffers::bytes(&sizes, plan.params.leaves);
-        let spec = NetSpec::new(&config.net, &sizes);
-        let parameters: usize = spec.tensors().iter().map(|(_, s)| s.iter().product::<usize>()).sum();
-        let squares = sizes.obs.height * sizes.obs.width;
-        let activations = config.train.batch * squares * spec.channels * (4 * spec.blocks + 4);
+        let model = NetSpec::new(&config.net, &sizes).model()?;
+        let parameters = model.num_parameters() + model.num_statistics();
+        // What a pass keeps, and as much for gradients.
+        let activations = 2 * config.train.batch * model.activations();
         let on_host = u64::from(config.training_devices().is_cpu());
         let batch = 4 * config.train.batch * (sizes.obs.len() + 2 * sizes.num_actions + sizes.num_players);
         let cache = match config.search.root_cache {
@@ -62,7 +65,7 @@ impl MemoryPlan {
             TrainingMode::InTurns => 0,
             TrainingMode::Overlapped => config.selfplay.samples_per_epoch,
         };
-        Self {
+        Ok(Self {
             trees: product(rows, row),
             passes: product(rows, pass),
             replay: 2 * product(config.replay.capacity, sample) + product(waiting, sample),
@@ -71,7 +74,7 @@ impl MemoryPlan {
             cache: cache as u64,
             evaluations: product(config.search.cache_entries, entry_shape(game).bytes()),
             per_game: product(d, row + pass),
-        }
+        })
     }
 
     /// Bytes in all.
@@ -177,7 +180,7 @@ mod tests {
     fn samples_that_wait_for_the_end_of_an_epoch_are_planned() {
         let game = any_game("connect_four", &toml::Table::new()).expect("registered");
         let mut config = Config::default();
-        let plan = |config: &Config| MemoryPlan::new(config, game.as_ref());
+        let plan = |config: &Config| MemoryPlan::new(config, game.as_ref()).expect("a network");
         let in_turns = plan(&config);
         config.train.mode = TrainingMode::Overlapped;
         let waiting =

@@ -369,8 +369,8 @@ impl RunSetup {
         let game = any_game(config.game_name(), &config.game_options())?;
         machine.check(config)?;
         let spec = NetSpec::new(&config.net, &game.sizes());
-        spec.check_graph()?;
-        MemoryPlan::new(config, game.as_ref()).check(config)?;
+        spec.model()?;
+        MemoryPlan::new(config, game.as_ref())?.check(config)?;
         if config.search.root_cache > 0 {
             root_cache::starts(game.as_ref())?;
         }

@@ -1,12 +1,14 @@
-//! Where the network of self-play is.
+//! What executes a run's network, and where.
 
 use crate::backend::kernels::{check_devices, cuda_network};
 use crate::batch::AnyGame;
-use crate::config::{Config, DeviceName, NetConfig, TensorCores};
-use crate::error::Result;
+use crate::config::{Config, DeviceName, Executor, NetConfig, Precision, TensorCores, TrainPrecision};
+use crate::error::{Error, Result};
+use crate::model::{Model, Tower};
 use crate::net::fast::CpuKernel;
-use crate::net::{NetParts, NetSpec, Network, Weights};
+use crate::net::{CandleNet, NetParts, NetSpec, Network, Weights};
 use crate::weights::pack;
+use candle_core::Device;
 
 /// Refuses devices of trees and network, and instructions of the network, that this machine lacks.
 ///
@@ -22,11 +24,70 @@ pub fn check_machine(config: &Config) -> Result<()> {
     }
 }
 
-/// The network for self-play and evaluation on the device that `config` names, and the name of the path its forward takes: the
-/// fused forward on the CPU, on a GPU the network's own kernels, which answer beside the trees where those are on the same GPU.
+/// What executes a network.
+#[derive(Clone, Debug)]
+pub enum Chosen {
+    /// This program's own kernels.
+    Fused,
+    /// candle, on this device.
+    Candle(Device),
+}
+
+/// What executes `model` as `config` asks, and why, in words.
 ///
 /// # Errors
-/// As [`pack`] and [`cuda_network`].
+/// [`Error::Config`] where the configuration asks for fused kernels that do not cover the model, or for a number format that what
+/// does cover it has not; [`Error::Unsupported`] for candle on a GPU in a build without it.
+pub fn choose(config: &Config, model: &Model) -> Result<(Chosen, String)> {
+    let asked = config.net.executor;
+    let missing = Tower::of(model).err();
+    match (asked, missing) {
+        (Executor::Fused, Some(why)) => {
+            Err(Error::config("net.executor", asked, format!("auto or candle, since {why}")))
+        }
+        (Executor::Fused, None) => Ok((Chosen::Fused, "fused kernels, as net.executor asks".into())),
+        (Executor::Auto, None) => Ok((Chosen::Fused, "fused kernels, which cover every layer".into())),
+        (Executor::Auto | Executor::Candle, why) => {
+            check_formats(config)?;
+            let device = candle_device(config.network_devices().first())?;
+            let why = match asked {
+                Executor::Auto => why.unwrap_or_default(),
+                Executor::Candle | Executor::Fused => "as net.executor asks".into(),
+            };
+            Ok((Chosen::Candle(device), format!("candle, {why}")))
+        }
+    }
+}
+
+/// Refuses number formats that candle does not have here.
+fn check_formats(config: &Config) -> Result<()> {
+    let expected = "f32, since candle executes this network";
+    match (config.net.precision, config.train.precision) {
+        (Precision::F32, TrainPrecision::F32) => Ok(()),
+        (Precision::F32, found) => Err(Error::config("train.precision", found, expected)),
+        (found, _) => Err(Error::config("net.precision", found, expected)),
+    }
+}
+
+/// The device of candle that is called `name` here.
+fn candle_device(name: DeviceName) -> Result<Device> {
+    match name {
+        DeviceName::Cpu => Ok(Device::Cpu),
+        #[cfg(feature = "candle-cuda")]
+        DeviceName::Cuda(number) => Ok(Device::new_cuda(number as usize)?),
+        #[cfg(not(feature = "candle-cuda"))]
+        DeviceName::Cuda(_) => Err(Error::unsupported(
+            format!("candle on {name}"),
+            "this build has no candle-cuda; build with --features candle-cuda, or set net.device = \"cpu\"",
+        )),
+    }
+}
+
+/// The network for self-play and evaluation as `config` asks for it, and the name of what executes it: on the CPU the fused forward
+/// and its instructions, on a GPU the network's own kernels, which answer beside the trees where those are on the same GPU, or candle.
+///
+/// # Errors
+/// As [`choose`], [`pack`] and [`cuda_network`].
 pub fn place(
     config: &Config,
     game: &dyn AnyGame,
@@ -34,6 +95,11 @@ pub fn place(
     weights: &Weights,
 ) -> Result<(Box<dyn Network>, String)> {
     let devices = config.network_devices();
+    let model = spec.model()?;
+    if let (Chosen::Candle(device), _) = choose(config, &model)? {
+        let network = CandleNet::on(&device, model, weights)?;
+        return Ok((Box::new(network), format!("candle, {devices}")));
+    }
     match devices.first() {
         DeviceName::Cpu => {
             let network = pack(game, spec, weights, &config.net)?;
@@ -49,5 +115,29 @@ pub fn place(
             };
             Ok((cuda_network(parts, devices)?, format!("kernels in {precision}{by}, {devices}")))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::batch::any_game;
+
+    #[test]
+    fn what_executes_the_network_is_chosen_as_asked_and_said() {
+        let game = any_game("connect_four", &toml::Table::new()).expect("registered");
+        let mut config = Config::default();
+        let model = NetSpec::new(&config.net, &game.sizes()).model().expect("a network");
+        let mut choice = |executor| {
+            config.net.executor = executor;
+            choose(&config, &model).expect("covered")
+        };
+        assert!(matches!(choice(Executor::Auto), (Chosen::Fused, why) if why.contains("cover every layer")));
+        assert!(matches!(choice(Executor::Fused), (Chosen::Fused, _)));
+        assert!(matches!(choice(Executor::Candle), (Chosen::Candle(_), why) if why.contains("net.executor")));
+        config.net.executor = Executor::Candle;
+        config.net.precision = Precision::Bf16;
+        let error = choose(&config, &model).expect_err("candle has f32").to_string();
+        assert!(error.contains("net.precision"), "{error}");
     }
 }

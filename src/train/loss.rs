@@ -2,8 +2,8 @@
 
 use super::TrainBatch;
 use crate::math;
+use crate::model::NetSpec;
 use crate::net::ops::Outputs;
-use crate::net::spec::NetSpec;
 use rayon::prelude::*;
 use std::ops::Range;
 

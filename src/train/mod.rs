@@ -6,18 +6,19 @@
 pub mod device; // the same on a GPU
 mod loss;
 mod optimizer;
+mod pass;
 mod state;
 
 pub use optimizer::learning_rate;
 
 use crate::config::TrainConfig;
 use crate::error::{Error, Result};
-use crate::isa::Isa;
-use crate::net::init::initial_weights;
-use crate::net::ops::{Kind, Tower};
-use crate::net::spec::{NetSpec, Weights};
+use crate::model::{NetSpec, Weights};
+use crate::net::ops::Tower;
+use candle_core::Device;
 use loss::LossSums;
 use optimizer::State;
+use pass::{CandlePass, Pass};
 use state::Snapshot;
 
 /// Samples for one update, `train.batch x train.accumulate` of them. Arrays are row-major.
@@ -139,7 +140,7 @@ impl Losses {
 pub struct Trainer {
     spec: NetSpec,
     config: TrainConfig,
-    tower: Tower,
+    pass: Pass,
     state: State,
     /// Running means and variances.
     statistics: Vec<f32>,
@@ -157,7 +158,7 @@ impl Trainer {
     /// # Errors
     /// None in practice: the first weights are those of `spec`.
     pub fn new(spec: &NetSpec, config: &TrainConfig, seed: u64) -> Result<Self> {
-        Self::with_weights(spec, config, &initial_weights(spec, seed))
+        Self::with_weights(spec, config, &spec.model()?.initial_weights(seed))
     }
 
     /// Training from given weights on, the optimiser fresh.
@@ -165,17 +166,27 @@ impl Trainer {
     /// # Errors
     /// [`Error::Mismatch`] where the weights are not those of `spec`.
     pub fn with_weights(spec: &NetSpec, config: &TrainConfig, weights: &Weights) -> Result<Self> {
-        let tower = Tower::new(spec);
-        let (parameters, statistics) = tower.params().flatten(weights)?;
-        let mut decayed = vec![0.0; parameters.len()];
-        for slot in tower.params().slots.iter().filter(|slot| slot.kind == Kind::Matrix) {
-            decayed[slot.range.clone()].fill(1.0);
-        }
+        Self::with_pass(spec, config, weights, Pass::Fused(Box::new(Tower::new(spec)?)))
+    }
+
+    /// A network at its first weights that candle trains on one of its devices, whatever layers it has.
+    ///
+    /// # Errors
+    /// As [`crate::model::Model::new`].
+    pub fn on_candle(spec: &NetSpec, config: &TrainConfig, seed: u64, device: Device) -> Result<Self> {
+        let model = spec.model()?;
+        let weights = model.initial_weights(seed);
+        Self::with_pass(spec, config, &weights, Pass::Candle(CandlePass::new(model, device)))
+    }
+
+    fn with_pass(spec: &NetSpec, config: &TrainConfig, weights: &Weights, pass: Pass) -> Result<Self> {
+        let (parameters, statistics) = pass.model().flatten(weights)?;
+        let decayed = pass.model().decay_mask();
         let state = State::new(parameters);
         Ok(Self {
             spec: spec.clone(),
             config: config.clone(),
-            tower,
+            pass,
             gradient: decayed.clone(),
             next: state.clone(),
             state,
@@ -195,19 +206,14 @@ impl Trainer {
         self.updates
     }
 
-    /// The instructions in use.
-    pub fn isa(&self) -> Isa {
-        self.tower.isa()
-    }
-
     /// Floating-point operations that one sample takes: forward, and twice that backward.
     pub fn flops_per_sample(&self) -> f64 {
-        6.0 * self.tower.products() as f64
+        6.0 * self.pass.model().multiply_adds() as f64
     }
 
     /// The present weights.
     pub fn weights(&self) -> Weights {
-        self.tower.params().unflatten(&self.state.parameters, &self.statistics)
+        self.pass.model().unflatten(&self.state.parameters, &self.statistics)
     }
 
     /// One update. The batch is taken in `train.accumulate` equal parts, each normalised by itself, whose gradients are
@@ -226,12 +232,12 @@ impl Trainer {
         for start in (0..rows).step_by(part) {
             let features = self.spec.obs.len();
             let obs = &batch.obs[start * features..(start + part) * features];
-            let outputs = self.tower.forward(&self.state.parameters, obs);
+            let outputs = self.pass.forward(&self.state.parameters, &statistics, obs)?;
             let targets = loss::Targets::new(&self.spec, batch, start..start + part);
             let gradients = loss::gradients(&targets, &outputs, total_weight, self.config.value_weight);
             sums.add(&gradients.sums);
-            self.tower.backward(&outputs, &gradients.logits, &gradients.values, &mut self.gradient);
-            self.tower.update_statistics(&mut statistics);
+            self.pass.backward(&outputs, &gradients.logits, &gradients.values, &mut self.gradient)?;
+            self.pass.update_statistics(&mut statistics)?;
         }
         let norm = optimizer::norm(&self.gradient);
         let losses = Losses::new(&self.config, &sums, total_weight, norm, self.updates)?.finite()?;
@@ -266,7 +272,7 @@ impl Trainer {
         let statistics = self.statistics.clone();
         let snapshot =
             Snapshot { parameters, first, second, statistics, updates: self.updates, loss_scale: None };
-        snapshot.to_arrays(self.tower.params())
+        snapshot.to_arrays(self.pass.model())
     }
 
     /// Takes over what [`Trainer::state`] gave, or a trainer on a device.
@@ -275,7 +281,7 @@ impl Trainer {
     /// [`Error::Mismatch`] where an array is missing, surplus or of another shape. The trainer is then as it was before.
     pub fn restore(&mut self, state: &Weights) -> Result<()> {
         let Snapshot { parameters, first, second, statistics, updates, .. } =
-            Snapshot::from_arrays(self.tower.params(), state)?;
+            Snapshot::from_arrays(self.pass.model(), state)?;
         self.state = State { parameters, first, second };
         self.statistics = statistics;
         self.updates = updates;

@@ -1,10 +1,9 @@
 //! A trainer's state as named arrays, as checkpoints hold it.
 
 use crate::error::{Error, Result};
-use crate::net::ops::{Kind, Params};
-use crate::net::spec::{Array, Weights};
+use crate::model::{Array, Model, Weights};
 
-/// Everything that the next step depends on beside the configuration; arrays flat as in [`Params`].
+/// Everything that the next step depends on beside the configuration; arrays flat as in [`Model::flatten`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Snapshot {
     /// The parameters.
@@ -26,11 +25,11 @@ const LOSS_SCALE: &str = "loss_scale";
 
 impl Snapshot {
     /// `weights.*`, `first.*`, `second.*` by tensor name, `updates` as two 24-bit digits, and `loss_scale` where there is one.
-    pub fn to_arrays(&self, params: &Params) -> Weights {
-        let mut state = prefixed("weights", params.unflatten(&self.parameters, &self.statistics));
+    pub fn to_arrays(&self, model: &Model) -> Weights {
+        let mut state = prefixed("weights", model.unflatten(&self.parameters, &self.statistics));
         for (prefix, flat) in [("first", &self.first), ("second", &self.second)] {
-            let mut named = params.unflatten(flat, &self.statistics);
-            named.retain(|name, _| params.slots.iter().any(|s| s.name == *name && s.kind != Kind::Statistic));
+            let mut named = model.unflatten(flat, &self.statistics);
+            named.retain(|name, _| model.trained().any(|param| param.name == *name));
             state.extend(prefixed(prefix, named));
         }
         let digits = [self.updates & DIGIT, self.updates >> 24 & DIGIT];
@@ -45,7 +44,7 @@ impl Snapshot {
     ///
     /// # Errors
     /// [`Error::Mismatch`] where an array is missing, surplus or of another shape.
-    pub fn from_arrays(params: &Params, state: &Weights) -> Result<Self> {
+    pub fn from_arrays(model: &Model, state: &Weights) -> Result<Self> {
         let part = |prefix: &str| -> Weights {
             let names = state
                 .iter()
@@ -62,14 +61,14 @@ impl Snapshot {
                 expected: format!("only the {known} of weights, moments and updates"),
             });
         }
-        let (parameters, statistics) = params.flatten(&weights)?;
-        for slot in params.slots.iter().filter(|slot| slot.kind == Kind::Statistic) {
+        let (parameters, statistics) = model.flatten(&weights)?;
+        for param in model.statistics() {
             for moments in [&mut first, &mut second] {
-                let array = Array { shape: slot.shape.clone(), data: vec![0.0; slot.range.len()] };
-                moments.insert(slot.name.clone(), array);
+                let array = Array { shape: param.shape.clone(), data: vec![0.0; param.range.len()] };
+                moments.insert(param.name.clone(), array);
             }
         }
-        let (first, second) = (params.flatten(&first)?.0, params.flatten(&second)?.0);
+        let (first, second) = (model.flatten(&first)?.0, model.flatten(&second)?.0);
         let [low, high] = numbers(state, "updates")?;
         let loss_scale = match scaled {
             0 => None,

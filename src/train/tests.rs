@@ -1,7 +1,7 @@
 use super::*;
 use crate::config::{Arch, OptimizerKind, Schedule};
 use crate::game::ObsShape;
-use crate::net::spec::Array;
+use crate::model::Array;
 use crate::rng::{Key, Purpose};
 
 fn spec(arch: Arch) -> NetSpec {
@@ -217,4 +217,61 @@ fn the_rate_warms_up_and_falls() {
     close(rate(Schedule::Step, 19), 0.5);
     close(rate(Schedule::Step, 20), 0.05);
     close(rate(Schedule::Step, 40), 0.005);
+}
+
+/// Every number of `a` and `b` that trains, largest difference first relative to the largest number.
+fn worst_difference(a: &Weights, b: &Weights) -> (f32, String) {
+    let difference = |(name, array): (&String, &Array)| {
+        let other = &b[name].data;
+        let largest = other.iter().fold(1e-3_f32, |m, x| m.max(x.abs()));
+        let worst = array.data.iter().zip(other).fold(0.0_f32, |m, (a, b)| m.max((a - b).abs()));
+        (worst / largest, name.clone())
+    };
+    let all = a.iter().filter(|(name, _)| name.starts_with("weights.")).map(difference);
+    all.max_by(|a, b| a.0.total_cmp(&b.0)).expect("weights")
+}
+
+#[test]
+fn candle_trains_as_the_fused_passes_do() {
+    for arch in [Arch::Resnet, Arch::Mlp, Arch::Edge] {
+        let spec = spec(arch);
+        // With SGD a gradient's rounding stays a weight's rounding, which AdamW's division would not leave it.
+        let config = TrainConfig { optimizer: OptimizerKind::Sgd, lr: 0.05, accumulate: 2, ..config() };
+        let mut fused = Trainer::new(&spec, &config, 3).expect("trainer");
+        let mut candle = Trainer::on_candle(&spec, &config, 3, candle_core::Device::Cpu).expect("trainer");
+        assert_eq!(fused.state(), candle.state());
+        for i in 0..4 {
+            let batch = batch(&spec, 60, i);
+            let (a, b) = (fused.step(&batch).expect("finite"), candle.step(&batch).expect("finite"));
+            assert!((a.total - b.total).abs() < 1e-4 * b.total, "{arch:?}: {a:?} {b:?}");
+        }
+        let worst = worst_difference(&fused.state(), &candle.state());
+        assert!(worst.0 < 2e-3, "{arch:?}: {worst:?}");
+    }
+}
+
+#[test]
+fn candle_goes_on_to_the_bit_with_any_number_of_threads() {
+    for arch in [Arch::Resnet, Arch::Edge] {
+        let spec = spec(arch);
+        let trainer =
+            |seed| Trainer::on_candle(&spec, &config(), seed, candle_core::Device::Cpu).expect("trainer");
+        let steps = |trainer: &mut Trainer, numbers: std::ops::Range<u64>| {
+            for i in numbers {
+                trainer.step(&batch(&spec, 40, i)).expect("finite");
+            }
+        };
+        let mut whole = trainer(3);
+        steps(&mut whole, 0..4);
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().expect("threads");
+        let resumed = pool.install(|| {
+            let mut first = trainer(3);
+            steps(&mut first, 0..2);
+            let mut second = trainer(99);
+            second.restore(&first.state()).expect("same network");
+            steps(&mut second, 2..4);
+            second.state()
+        });
+        assert_eq!(whole.state(), resumed, "{arch:?}");
+    }
 }

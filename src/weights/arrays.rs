@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::files::write_atomic;
-use crate::net::spec::{Array, Weights};
+use crate::model::{Array, Weights};
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
 use std::collections::HashMap;

@@ -2,7 +2,7 @@
 
 use crate::batch::AnyGame;
 use crate::game::{History, Turn};
-use crate::net::spec::NetSpec;
+use crate::model::NetSpec;
 use crate::rng::{Key, Purpose};
 
 /// Random games that action names are gathered from.

@@ -3,7 +3,7 @@
 //! In: a game, a network's sizes and weights. Out: a file that vecaz and PyTorch load, and back. Knows nothing of
 //! training or search.
 //!
-//! A file holds the tensors of [`NetSpec::tensors`] under their names, three tensors of the self-check
+//! A file holds the tensors of [`crate::model::Model::params`] under their names, three tensors of the self-check
 //! (`selfcheck.obs [8, F]`, `selfcheck.logits [8, A]`, `selfcheck.values [8, P]`), and one metadata entry `vecaz`: the
 //! [`Header`] as JSON.
 
@@ -15,8 +15,8 @@ pub use arrays::{load_arrays, parse_arrays, save_arrays};
 use crate::batch::AnyGame;
 use crate::config::{NetConfig, Precision};
 use crate::error::{Error, Result};
+use crate::model::{Array, NetSpec, Weights};
 use crate::net::fast::{self, FastNet};
-use crate::net::spec::{Array, NetSpec, Weights};
 use crate::net::{CandleNet, Network};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -45,6 +45,9 @@ pub struct Header {
     pub actions: Vec<Option<String>>,
     /// Optimiser updates that made the weights.
     pub updates: u64,
+    /// The network as a list of layers ([`crate::model::Model`] as JSON), for programs that do not know `net`: in exported files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<serde_json::Value>,
 }
 
 /// Observations and what the network must answer.
@@ -84,6 +87,7 @@ impl NetFile {
             meaning: describe::meaning(net),
             actions: describe::action_names(game),
             updates,
+            model: None,
         };
         expect_sizes(game, net)?;
         let obs = describe::observations(game, CHECKS);
@@ -147,7 +151,11 @@ impl NetFile {
             logits: take(LOGITS, widths[1])?,
             values: take(VALUES, widths[2])?,
         };
-        header.net.check(&arrays).map_err(|e| Error::format(path, e.to_string()))?;
+        header
+            .net
+            .model()
+            .and_then(|model| model.check(&arrays))
+            .map_err(|e| Error::format(path, e.to_string()))?;
         Ok(Self { header, weights: arrays, check })
     }
 
@@ -214,13 +222,17 @@ impl NetFile {
     }
 }
 
-/// Reads the network at `checkpoint`, checks it against its own vectors and writes it to `out` for use elsewhere.
+/// Reads the network at `checkpoint`, checks it against its own vectors and writes it to `out` for use elsewhere, with a description of
+/// its layers.
 ///
 /// # Errors
 /// As [`NetFile::load`], [`NetFile::verify`] and [`NetFile::save`].
 pub fn export(checkpoint: &Path, out: &Path) -> Result<NetFile> {
-    let file = NetFile::load(checkpoint)?;
-    file.verify(&mut CandleNet::new(&file.header.net, &file.weights)?)?;
+    let mut file = NetFile::load(checkpoint)?;
+    let model = file.header.net.model()?;
+    let described = serde_json::to_value(&model);
+    file.header.model = Some(described.map_err(|e| Error::format(out, format!("cannot be written: {e}")))?);
+    file.verify(&mut CandleNet::on(&candle_core::Device::Cpu, model, &file.weights)?)?;
     file.save(out)?;
     Ok(file)
 }

@@ -1,7 +1,6 @@
 use super::*;
 use crate::batch::any_game;
 use crate::config::{Arch, Instructions, NetConfig};
-use crate::net::init::initial_weights;
 use std::sync::Arc;
 
 fn game(name: &str) -> Arc<dyn AnyGame> {
@@ -12,7 +11,7 @@ fn file(name: &str, arch: Arch) -> NetFile {
     let game = game(name);
     let config = NetConfig { arch, blocks: 1, channels: 12, ..NetConfig::default() };
     let net = NetSpec::new(&config, &game.sizes());
-    NetFile::new(&*game, &net, initial_weights(&net, 4), 7).expect("file")
+    NetFile::new(&*game, &net, net.model().expect("a network").initial_weights(4), 7).expect("file")
 }
 
 /// Writes the file with its arrays changed and tells what loading it says.
@@ -39,11 +38,28 @@ fn a_file_comes_back_whole_and_the_same_content_gives_the_same_bytes() {
         file.save(&a).expect("saved");
         let loaded = NetFile::load(&a).expect("loaded");
         assert_eq!(loaded, file);
-        let exported = export(&a, &b).expect("exported");
-        assert_eq!(exported, file);
+        file.save(&b).expect("saved again");
         assert_eq!(std::fs::read(&a).expect("a"), std::fs::read(&b).expect("b"));
         loaded.spec_for(&*game(name)).expect("its game");
     }
+}
+
+#[test]
+fn an_exported_file_describes_its_layers() {
+    let folder = tempfile::tempdir().expect("folder");
+    let (a, b) = (folder.path().join("a"), folder.path().join("b"));
+    let file = file("connect_four", Arch::Resnet);
+    file.save(&a).expect("saved");
+    let exported = export(&a, &b).expect("exported");
+    assert_eq!(NetFile::load(&b).expect("loaded"), exported);
+    let described = exported.header.model.as_ref().expect("a description");
+    let model = file.header.net.model().expect("a network");
+    assert_eq!(described["layers"].as_array().map(Vec::len), Some(model.layers.len()));
+    assert_eq!(described["layers"][1]["kind"], "conv3x3");
+    assert_eq!(described["layers"][1]["name"], "stem");
+    assert_eq!(described["policy"], model.policy);
+    let header = Header { model: None, ..exported.header.clone() };
+    assert_eq!(NetFile { header, ..exported }, file);
 }
 
 #[test]
@@ -139,7 +155,7 @@ fn an_edge_network_serves_any_number_of_vertices_and_no_other_rules() {
         let (game, config) =
             (clique(6, 4), NetConfig { arch, blocks: 1, channels: 12, ..NetConfig::default() });
         let net = NetSpec::new(&config, &game.sizes());
-        NetFile::new(&*game, &net, initial_weights(&net, 4), 7).expect("file")
+        NetFile::new(&*game, &net, net.model().expect("a network").initial_weights(4), 7).expect("file")
     };
     let edge = file(Arch::Edge);
     let spec = edge.spec_for(&*clique(9, 4)).expect("another number of vertices");

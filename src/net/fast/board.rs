@@ -4,7 +4,7 @@
 //! run of rows for the kernel, and taps off the board cost nothing.
 
 use super::tile::Tap;
-use crate::net::edges::Edges;
+use crate::model::Edges;
 
 /// Positions `first`, `first + step`, ..., `count` of them, all with these taps, in the order of the layer's weights.
 /// Positions that are edges: all at the vertex `ends[0]`, the other vertex counting up from `ends[1]`.

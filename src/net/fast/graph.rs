@@ -3,7 +3,8 @@
 use super::layer::{Buffers, Layer, Rows};
 use super::{Bf16, Net};
 use crate::isa::Isa;
-use crate::net::edges::{self, Edges, TriangleColumns};
+use crate::model::Edges;
+use crate::net::edges::{self, TriangleColumns};
 
 /// The messages of an edge network; the factors of its means are folded into the weights that read them.
 pub(super) struct Graph {

@@ -5,7 +5,7 @@ use super::observe::bf16_pair;
 use super::tile::{BLOCK, CHANNEL_BLOCK, Columns, Epilogue, Kernels};
 use super::walk::Walk;
 use crate::error::Result;
-use crate::net::fold::{Affine, check_folded};
+use crate::model::fold::{Affine, check_folded};
 use bytemuck::{Pod, Zeroable};
 
 /// 16 words on a cache line.

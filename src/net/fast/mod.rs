@@ -39,8 +39,7 @@ mod x86_bf16;
 #[cfg(target_arch = "x86_64")]
 mod x86_int8;
 
-use super::spec::{NetSpec, Weights};
-use super::{IoShape, Network};
+use super::{IoShape, NetSpec, Network, Weights};
 use crate::config::{Arch, Instructions, Precision};
 use crate::error::{Error, Result};
 use chunk::Layout;

@@ -9,9 +9,8 @@ use crate::config::Arch;
 use crate::error::Result;
 use crate::game::ObsShape;
 use crate::isa::Isa;
-use crate::net::edges::Edges;
-use crate::net::fold::{self, Affine};
-use crate::net::spec::{NetSpec, Weights};
+use crate::model::fold::{self, Affine};
+use crate::model::{Edges, NetSpec, Weights};
 
 /// All layers of one network.
 pub(super) struct Packed {
@@ -70,7 +69,7 @@ pub(super) fn pack(
     kernel_set: KernelSet,
     steps: &[f32],
 ) -> Result<Packed> {
-    spec.check(weights)?;
+    spec.model()?.check(weights)?;
     let packer = Packer { spec, weights, kernel_set, steps };
     let mut packed = match spec.arch {
         Arch::Resnet => packer.resnet()?,
@@ -291,7 +290,7 @@ impl Packer<'_> {
     fn edge(&self) -> Result<Packed> {
         let NetSpec { channels, obs, num_actions, .. } = *self.spec;
         let edges = Edges::of_observation(obs, num_actions)?;
-        let triangle_channels = self.spec.triangle_channels();
+        let triangle_channels = self.spec.channels / 2;
         let layer = |name: &str, inputs: usize, at: TowerLayer| {
             let data = self.data(&format!("{name}.weight"));
             // The last layer of a block reads sums over triangles in its first channels.

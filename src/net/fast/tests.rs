@@ -4,8 +4,8 @@ use super::{CpuKernel, FastNet};
 use crate::config::{Arch, Instructions, Precision};
 use crate::error::Error;
 use crate::game::ObsShape;
-use crate::net::spec::{NetSpec, Weights};
-use crate::net::{Network, naive};
+use crate::model::{NetSpec, Weights};
+use crate::net::{Network, reference};
 use crate::rng::{Key, Purpose, Stream};
 use proptest::prelude::*;
 
@@ -36,7 +36,7 @@ fn stream(seed: u64) -> Stream {
 }
 
 fn weights(spec: &NetSpec, seed: u64) -> Weights {
-    let mut weights = spec.random(Key::new(seed, Purpose::Weights));
+    let mut weights = spec.model().expect("a network").random_weights(Key::new(seed, Purpose::Weights));
     // What is multiplied im2col triangles must not grow from block to block.
     let inner =
         weights.iter_mut().filter(|(name, _)| [".edge.", ".vertex."].iter().any(|part| name.contains(part)));
@@ -90,7 +90,7 @@ fn check_against_naive(spec: &NetSpec, rows: usize, seed: u64) {
     let obs = observations(spec, rows, seed);
     let (mut logits, mut values) = (vec![], vec![]);
     for row in obs.chunks_exact(spec.obs.len()) {
-        let (l, v) = naive::forward(spec, &weights, row).expect("finite");
+        let (l, v) = reference::forward(&spec.model().expect("a network"), &weights, row).expect("finite");
         logits.extend(l);
         values.extend(v);
     }
@@ -304,7 +304,9 @@ fn denormal_weights_are_computed_with_and_huge_ones_reported() {
         let mut tiny = weights(&spec, 8);
         tiny.get_mut("stem.weight").expect("there").data.fill(1e-41);
         let (logits, _) = evaluate(&mut net(&tiny).expect("finite"), &obs).expect("finite");
-        let (expected, _) = naive::forward(&spec, &tiny, &obs[..spec.obs.len()]).expect("finite");
+        let (expected, _) =
+            reference::forward(&spec.model().expect("a network"), &tiny, &obs[..spec.obs.len()])
+                .expect("finite");
         assert!(difference(&logits[..7], &expected) < 2e-5);
 
         let mut huge = weights(&spec, 8);

@@ -70,7 +70,7 @@ impl Tower {
     ///
     /// # Shapes
     /// `outputs` as that forward pass gave them; `d_logits [B, A]`, `d_values [B, V]` (of the values after the tanh);
-    /// `gradient` flat as in [`super::Params`].
+    /// `gradient` flat as in [`crate::model::Model::flatten`].
     pub fn backward(&mut self, outputs: &Outputs, d_logits: &[f32], d_values: &[f32], gradient: &mut [f32]) {
         let d_values: Vec<f32> =
             d_values.iter().zip(&outputs.values).map(|(d, v)| d * (1.0 - v * v)).collect();
@@ -212,7 +212,7 @@ impl Tower {
 
     /// Adds every layer's gradient to the flat one.
     fn gather(&self, gradient: &mut [f32]) {
-        let mut parts = self.params.parts_mut(gradient);
+        let mut parts = self.model.parts_mut(gradient);
         self.units
             .iter()
             .map(|unit| &unit.norm)

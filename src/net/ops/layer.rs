@@ -2,9 +2,9 @@
 
 use super::gemm::{Packed, View, ViewMut, padded, product};
 use super::geometry::Geometry;
-use super::norm::{Columns, EPS, GradientColumns, MOMENTUM};
-use super::params::Params;
+use super::norm::{Columns, GradientColumns};
 use crate::isa::Isa;
+use crate::model::{BN_EPS, BN_MOMENTUM, Model};
 use std::ops::Range;
 
 /// A weight tensor `[outputs, inputs, taps]` and the columns it makes.
@@ -37,17 +37,17 @@ pub struct Linear {
 impl Linear {
     /// The layer whose tensors are called `{name}.weight` (and `{name}.bias` where there is one) for each of `names`, reading
     /// the columns `inputs`.
-    pub fn new(params: &Params, names: &[&str], geometry: Geometry, inputs: Range<usize>) -> Self {
+    pub fn new(model: &Model, names: &[&str], geometry: Geometry, inputs: Range<usize>) -> Self {
         let mut columns = 0;
         let mut blocks = Vec::new();
         for name in names {
-            let slot = params.find(&format!("{name}.weight"));
-            let outputs = params.slots[slot].shape[0];
+            let slot = model.find(&format!("{name}.weight"));
+            let outputs = model.params[slot].shape[0];
             blocks.push(Block { slot, column: columns });
             columns += padded(outputs);
         }
         let bias_name = format!("{}.bias", names[0]);
-        let bias_slot = params.slots.iter().position(|slot| slot.name == bias_name);
+        let bias_slot = model.params.iter().position(|slot| slot.name == bias_name);
         let (taps, width) = (geometry.taps, inputs.len());
         Self {
             weights: Packed::new(taps, width, columns),
@@ -64,17 +64,17 @@ impl Linear {
     }
 
     /// Takes the weights out of the flat parameters.
-    pub fn pack(&mut self, params: &Params, parameters: &[f32]) {
+    pub fn pack(&mut self, model: &Model, parameters: &[f32]) {
         let per_output = self.inputs.len() * self.geometry.taps;
         for block in &self.blocks {
-            let tensor = &parameters[params.slots[block.slot].range.clone()];
+            let tensor = &parameters[model.params[block.slot].range.clone()];
             for (output, weights) in tensor.chunks_exact(per_output).enumerate() {
                 self.weights.set_column(block.column + output, weights);
                 self.transposed.set_input(block.column + output, weights);
             }
         }
         if let Some(slot) = self.bias_slot {
-            let bias = &parameters[params.slots[slot].range.clone()];
+            let bias = &parameters[model.params[slot].range.clone()];
             self.bias[..bias.len()].copy_from_slice(bias);
         }
     }
@@ -189,13 +189,13 @@ pub struct Norm {
 
 impl Norm {
     /// The normalisations called `names`, each from a padded column on.
-    pub fn new(params: &Params, names: &[&str]) -> Self {
+    pub fn new(model: &Model, names: &[&str]) -> Self {
         let mut width = 0;
         let mut blocks = Vec::new();
         for name in names {
-            let slot = |part: &str| params.find(&format!("{name}.{part}"));
+            let slot = |part: &str| model.find(&format!("{name}.{part}"));
             let weight = slot("weight");
-            let channels = params.slots[weight].shape[0];
+            let channels = model.params[weight].shape[0];
             let (bias, mean, variance) = (slot("bias"), slot("running_mean"), slot("running_var"));
             blocks.push(NormBlock { weight, bias, mean, variance, channels, column: width });
             width += padded(channels);
@@ -217,7 +217,7 @@ impl Norm {
     }
 
     /// Takes the batch's moments from its chunks, in order (Chan, Golub, LeVeque 1983), and weight and bias from the parameters.
-    pub fn prepare(&mut self, params: &Params, parameters: &[f32], chunks: &[Moments]) {
+    pub fn prepare(&mut self, model: &Model, parameters: &[f32], chunks: &[Moments]) {
         self.count = chunks.iter().map(|chunk| chunk.rows).sum();
         for column in 0..self.width {
             let (mut n, mut mean, mut square) = (0.0f64, 0.0f64, 0.0f64);
@@ -232,11 +232,11 @@ impl Norm {
             self.variance[column] = square / n;
         }
         for block in &self.blocks {
-            let weight = &parameters[params.slots[block.weight].range.clone()];
-            let bias = &parameters[params.slots[block.bias].range.clone()];
+            let weight = &parameters[model.params[block.weight].range.clone()];
+            let bias = &parameters[model.params[block.bias].range.clone()];
             for channel in 0..block.channels {
                 let column = block.column + channel;
-                let deviation = (self.variance[column] + EPS).sqrt();
+                let deviation = (self.variance[column] + BN_EPS).sqrt();
                 self.scale[column] = (f64::from(weight[channel]) / deviation) as f32;
                 self.shift[column] = bias[channel];
             }
@@ -244,18 +244,19 @@ impl Norm {
     }
 
     /// Moves the running statistics towards this batch's (the variance as an unbiased estimate, as PyTorch does).
-    pub fn update_statistics(&self, params: &Params, statistics: &mut [f32]) {
+    pub fn update_statistics(&self, model: &Model, statistics: &mut [f32]) {
         let unbiased = self.count as f64 / (self.count.max(2) - 1) as f64;
-        let mix =
-            |old: &mut f32, new: f64| *old = ((1.0 - MOMENTUM) * f64::from(*old) + MOMENTUM * new) as f32;
+        let mix = |old: &mut f32, new: f64| {
+            *old = ((1.0 - BN_MOMENTUM) * f64::from(*old) + BN_MOMENTUM * new) as f32
+        };
         for block in &self.blocks {
             let columns = block.column..block.column + block.channels;
-            let means = &mut statistics[params.slots[block.mean].range.clone()];
+            let means = &mut statistics[model.params[block.mean].range.clone()];
             means
                 .iter_mut()
                 .zip(&self.mean[columns.clone()])
                 .for_each(|(old, &new)| mix(old, f64::from(new)));
-            let variances = &mut statistics[params.slots[block.variance].range.clone()];
+            let variances = &mut statistics[model.params[block.variance].range.clone()];
             variances
                 .iter_mut()
                 .zip(&self.variance[columns])
@@ -273,7 +274,7 @@ impl Norm {
         for column in 0..self.width {
             let total = |at: usize| chunks.iter().map(|sums| f64::from(sums[at])).sum::<f64>();
             let (sum, product) = (total(column), total(self.width + column));
-            let variance = self.variance[column] + EPS;
+            let variance = self.variance[column] + BN_EPS;
             let scale = f64::from(self.scale[column]);
             self.bias_gradient[column] = sum as f32;
             self.weight_gradient[column] = (product / variance.sqrt()) as f32;

@@ -3,7 +3,8 @@
 use super::gemm::{View, ViewMut, weight_gradient};
 use super::layer::Linear;
 use crate::isa::Isa;
-use crate::net::edges::{self, Edges, TriangleColumns};
+use crate::model::Edges;
+use crate::net::edges::{self, TriangleColumns};
 use std::sync::Arc;
 
 /// What passes beside a unit's linear layer.

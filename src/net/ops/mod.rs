@@ -20,15 +20,11 @@ mod geometry;
 mod layer;
 mod message;
 mod norm;
-mod op;
-mod params;
 mod simd;
 mod split;
 mod tower;
 
 pub use geometry::Geometry;
-pub use op::FusedNet;
-pub use params::{Kind, Params, Slot};
 pub use tower::{Outputs, Tower};
 
 #[cfg(test)]

@@ -6,11 +6,6 @@
 use super::gemm::LANES;
 use crate::isa::for_each_isa;
 
-/// Added to the variance, as PyTorch's default.
-pub const EPS: f64 = 1e-5;
-/// Share of the new batch in the running statistics, as PyTorch's default.
-pub const MOMENTUM: f64 = 0.1;
-
 /// One vector of a row.
 #[inline(always)]
 fn lanes(data: &[f32], at: usize) -> [f32; LANES] {

@@ -4,13 +4,12 @@ use super::*;
 use crate::config::Arch;
 use crate::game::ObsShape;
 use crate::isa::Isa;
-use crate::net::candle_net::{CandleNet, Mode};
-use crate::net::init::initial_weights;
-use crate::net::spec::{Array, NetSpec, Weights};
+use crate::model::{Array, NetSpec, Weights};
+use crate::net::candle::{CandleNet, Mode};
 use crate::rng::{Key, Purpose};
 use candle_core::{Device, Tensor, Var};
 use proptest::prelude::*;
-use std::collections::HashMap;
+use std::sync::Arc;
 
 fn spec(arch: Arch, blocks: usize, channels: usize, obs: (usize, usize, usize)) -> NetSpec {
     NetSpec {
@@ -50,7 +49,7 @@ fn specs() -> Vec<NetSpec> {
 /// First weights with every vector moved off its start, so that no gradient is 0 by chance.
 fn weights(spec: &NetSpec) -> Weights {
     let mut rng = Key::new(5, Purpose::Evaluation).stream();
-    let mut weights = initial_weights(spec, 5);
+    let mut weights = spec.model().expect("a network").initial_weights(5);
     for (name, Array { shape, data }) in &mut weights {
         let scale = if name.contains("out") || name.contains("policy.linear") { 3.0 } else { 1.0 };
         for x in data {
@@ -70,21 +69,21 @@ fn by_candle(spec: &NetSpec, obs: &[f32], d_logits: &[f32], d_values: &[f32]) ->
     let device = Device::Cpu;
     let rows = obs.len() / spec.obs.len();
     let tensor = |x: &[f32], shape: &[usize]| Tensor::from_slice(x, shape, &device).expect("tensor");
-    let vars: HashMap<String, Var> = weights(spec)
-        .into_iter()
-        .map(|(name, a)| (name, Var::from_tensor(&tensor(&a.data, &a.shape)).expect("variable")))
-        .collect();
-    let tensors = vars.iter().map(|(name, var)| (name.clone(), var.as_tensor().clone())).collect();
-    let net = CandleNet::from_tensors(spec, tensors).expect("network");
+    let model = spec.model().expect("a network");
+    let weights = weights(spec);
+    let var =
+        |name: &str| Var::from_tensor(&tensor(&weights[name].data, &weights[name].shape)).expect("variable");
+    let vars: Vec<Var> = model.params.iter().map(|param| var(&param.name)).collect();
+    let tensors: Vec<Tensor> = vars.iter().map(|var| var.as_tensor().clone()).collect();
+    let net = CandleNet::from_tensors(&device, Arc::new(model.clone()), &tensors).expect("network");
     let (logits, values) =
         net.forward_t(&tensor(obs, &[rows, spec.obs.len()]), Mode::Train).expect("forward");
     let loss = (&logits * tensor(d_logits, logits.dims())).and_then(|x| x.sum_all()).expect("loss");
     let loss = (&values * tensor(d_values, values.dims())).and_then(|x| x.sum_all() + loss).expect("loss");
     let gradients = loss.backward().expect("backward");
-    let params = Params::new(spec);
     let mut flat = Vec::new();
-    for slot in params.slots.iter().filter(|slot| slot.kind != Kind::Statistic) {
-        let gradient = gradients.get(vars[&slot.name].as_tensor()).expect("gradient");
+    for (_, var) in model.params.iter().zip(&vars).filter(|(param, _)| !param.role.is_statistic()) {
+        let gradient = gradients.get(var.as_tensor()).expect("gradient");
         flat.extend(gradient.flatten_all().and_then(|g| g.to_vec1::<f32>()).expect("numbers"));
     }
     let vec = |t: Tensor| t.flatten_all().and_then(|t| t.to_vec1::<f32>()).expect("numbers");
@@ -123,8 +122,8 @@ fn worst_error(spec: &NetSpec, rows: usize, isa: Isa, seed: u64) -> (f64, String
     let obs = numbers(rows * spec.obs.len(), seed);
     let (d_logits, d_values) = (numbers(rows * spec.num_actions, 2), numbers(rows * spec.num_values(), 3));
     let (outputs, gradient) = by_candle(spec, &obs, &d_logits, &d_values);
-    let mut tower = Tower::with_isa(spec, isa);
-    let (parameters, _) = tower.params().flatten(&weights(spec)).expect("weights");
+    let mut tower = Tower::with_isa(spec, isa).expect("a network");
+    let (parameters, _) = tower.model().flatten(&weights(spec)).expect("weights");
     let found = tower.forward(&parameters, &obs);
     let mut flat = vec![0.0; parameters.len()];
     tower.backward(&found, &d_logits, &d_values, &mut flat);
@@ -137,7 +136,7 @@ fn worst_error(spec: &NetSpec, rows: usize, isa: Isa, seed: u64) -> (f64, String
     take(relative_error(&found.values, &outputs.values), "values");
     // A gradient that is 0 but for rounding (weights whose scale a normalisation takes away) has no relative error.
     let floor = 1e-3 * norm(gradient.iter().map(|&x| f64::from(x)));
-    for slot in tower.params().slots.iter().filter(|slot| slot.kind != Kind::Statistic) {
+    for slot in tower.model().trained() {
         if !is_without_effect(spec, &slot.name) {
             let part = slot.range.clone();
             take(error_above(&flat[part.clone()], &gradient[part], floor), &slot.name);
@@ -199,8 +198,8 @@ fn gradients_are_finite_differences() {
 
 fn check_differences(spec: &NetSpec) {
     let rows = 13;
-    let mut tower = Tower::new(spec);
-    let (parameters, _) = tower.params().flatten(&weights(spec)).expect("weights");
+    let mut tower = Tower::new(spec).expect("a network");
+    let (parameters, _) = tower.model().flatten(&weights(spec)).expect("weights");
     let obs = numbers(rows * spec.obs.len(), 1);
     let (d_logits, d_values) = (numbers(rows * spec.num_actions, 2), numbers(rows * spec.num_values(), 3));
     let outputs = tower.forward(&parameters, &obs);
@@ -229,12 +228,12 @@ fn check_differences(spec: &NetSpec) {
 fn running_statistics_are_those_of_candle() {
     for spec in specs() {
         let obs = numbers(17 * spec.obs.len(), 1);
-        let mut tower = Tower::new(&spec);
+        let mut tower = Tower::new(&spec).expect("a network");
         let weights = weights(&spec);
-        let (parameters, mut statistics) = tower.params().flatten(&weights).expect("weights");
+        let (parameters, mut statistics) = tower.model().flatten(&weights).expect("weights");
         let outputs = tower.forward(&parameters, &obs);
         tower.update_statistics(&mut statistics);
-        let ours = tower.params().unflatten(&parameters, &statistics);
+        let ours = tower.model().unflatten(&parameters, &statistics);
         let ours = CandleNet::new(&spec, &ours).expect("network");
         let theirs = CandleNet::new(&spec, &weights).expect("network");
         let obs = Tensor::from_slice(&obs, (17, spec.obs.len()), &Device::Cpu).expect("tensor");
@@ -245,30 +244,4 @@ fn running_statistics_are_those_of_candle() {
         let (b, _) = theirs.forward_t(&obs, Mode::Eval).expect("forward");
         assert_close(&format!("running statistics of {spec:?}"), &vec(a), &vec(b));
     }
-}
-
-#[test]
-fn candle_goes_through_the_fused_network() {
-    let spec = spec(Arch::Resnet, 1, 20, (2, 3, 4));
-    let rows = 7;
-    let obs = numbers(rows * spec.obs.len(), 1);
-    let (d_logits, d_values) = (numbers(rows * spec.num_actions, 2), numbers(rows * spec.num_values(), 3));
-    let (_, right) = by_candle(&spec, &obs, &d_logits, &d_values);
-    let net = FusedNet::new(&spec);
-    let (parameters, _) = net.params().flatten(&weights(&spec)).expect("weights");
-    let var = Var::from_slice(&parameters, parameters.len(), &Device::Cpu).expect("variable");
-    let obs = Tensor::from_slice(&obs, (rows, spec.obs.len()), &Device::Cpu).expect("tensor");
-    let out = net.apply(&obs, var.as_tensor()).expect("forward");
-    let d: Vec<f32> = d_logits
-        .chunks(spec.num_actions)
-        .zip(d_values.chunks(spec.num_values()))
-        .flat_map(|(l, v)| l.iter().chain(v))
-        .copied()
-        .collect();
-    let d = Tensor::from_slice(&d, out.dims(), &Device::Cpu).expect("tensor");
-    let loss = (&out * d).and_then(|x| x.sum_all()).expect("loss");
-    let gradient =
-        loss.backward().expect("backward").get(var.as_tensor()).expect("gradient").to_vec1::<f32>();
-    assert_close("gradient", &gradient.expect("numbers"), &right);
-    assert!(net.apply(&obs.t().expect("transposed"), var.as_tensor()).is_err());
 }

@@ -9,12 +9,12 @@ use super::geometry::Geometry;
 use super::layer::{Linear, Moments, Norm};
 use super::message::{Chunk, Message};
 use super::norm;
-use super::params::Params;
 use super::split::Split;
 use crate::config::Arch;
+use crate::error::Result;
 use crate::isa::Isa;
-use crate::net::edges::{self, Edges, TriangleColumns};
-use crate::net::spec::NetSpec;
+use crate::model::{Edges, Model, NetSpec};
+use crate::net::edges::{self, TriangleColumns};
 use rayon::prelude::*;
 use std::sync::Arc;
 
@@ -96,7 +96,7 @@ pub struct Outputs {
 #[derive(Clone, Debug)]
 pub struct Tower {
     pub(super) spec: NetSpec,
-    pub(super) params: Params,
+    pub(super) model: Model,
     pub(super) isa: Isa,
     pub(super) split: Split,
     pub(super) stem: Linear,
@@ -111,18 +111,24 @@ pub struct Tower {
 }
 
 impl Tower {
-    /// The network of `spec`, which [`NetSpec::check_graph`] has passed, with the best instructions this machine has.
-    pub fn new(spec: &NetSpec) -> Self {
+    /// The network of `spec`, with the best instructions this machine has.
+    ///
+    /// # Errors
+    /// As [`Model::new`].
+    pub fn new(spec: &NetSpec) -> Result<Self> {
         Self::build(spec, Isa::detect())
     }
 
     /// As [`Tower::new`] with other instructions; those that this machine lacks become the portable ones.
-    pub fn with_isa(spec: &NetSpec, isa: Isa) -> Self {
+    ///
+    /// # Errors
+    /// As [`Model::new`].
+    pub fn with_isa(spec: &NetSpec, isa: Isa) -> Result<Self> {
         Self::build(spec, if Isa::available().any(|here| here == isa) { isa } else { Isa::Portable })
     }
 
-    fn build(spec: &NetSpec, isa: Isa) -> Self {
-        let params = Params::new(spec);
+    fn build(spec: &NetSpec, isa: Isa) -> Result<Self> {
+        let model = spec.model()?;
         let c = 0..spec.channels;
         let (height, width) = match spec.arch {
             Arch::Resnet => (spec.obs.height, spec.obs.width),
@@ -139,22 +145,22 @@ impl Tower {
             Arch::Resnet | Arch::Mlp => None,
         };
         let stem_inputs = 0..spec.obs.len() / (height * width);
-        let stem = Linear::new(&params, &["stem"], square.clone(), stem_inputs);
+        let stem = Linear::new(&model, &["stem"], square.clone(), stem_inputs);
         let mut units = Vec::new();
         for block in 0..spec.blocks {
             for (half, skip) in [Skip::None, Skip::Residual].into_iter().enumerate() {
-                let norm = Norm::new(&params, &[&format!("blocks.{block}.bn{}", half + 1)]);
+                let norm = Norm::new(&model, &[&format!("blocks.{block}.bn{}", half + 1)]);
                 let name = format!("blocks.{block}.{}", layers[half]);
-                let linear = Linear::new(&params, &[&name], square.clone(), c.clone());
+                let linear = Linear::new(&model, &[&name], square.clone(), c.clone());
                 let message = pool.as_ref().map_or(Message::None, |edges| match skip {
                     Skip::None => {
                         let name = format!("blocks.{block}.vertex");
                         let at_vertices = Geometry::pointwise(edges.vertices);
-                        let linear = Linear::new(&params, &[&name], at_vertices, c.clone());
+                        let linear = Linear::new(&model, &[&name], at_vertices, c.clone());
                         Message::Vertex(edges.clone(), Box::new(linear))
                     }
                     Skip::Residual => {
-                        let (columns, scale) = (spec.triangle_channels(), edges.triangle_scale());
+                        let (columns, scale) = (spec.channels / 2, edges.triangle_scale());
                         Message::Triangle(
                             edges.clone(),
                             TriangleColumns { width: norm.width, columns, scale },
@@ -164,51 +170,37 @@ impl Tower {
                 units.push(Unit { norm, linear, message, skip });
             }
         }
-        let last = Norm::new(&params, &["bn"]);
+        let last = Norm::new(&model, &["bn"]);
         let (tail, area, policy_inputs, hidden_inputs) = match spec.arch {
             Arch::Resnet => {
                 let convs = ["policy.conv", "value.conv"];
-                let linear = Linear::new(&params, &convs, Geometry::pointwise(height * width), c);
+                let linear = Linear::new(&model, &convs, Geometry::pointwise(height * width), c);
                 units.push(Unit { norm: last, linear, message: Message::None, skip: Skip::None });
                 let value = spec.policy_channels.next_multiple_of(LANES);
-                let tail = Norm::new(&params, &["policy.bn", "value.bn"]);
+                let tail = Norm::new(&model, &["policy.bn", "value.bn"]);
                 (tail, height * width, 0..spec.policy_channels, value..value + spec.value_channels)
             }
             Arch::Mlp | Arch::Edge => (last, 1, c.clone(), c),
         };
         let flat = Geometry::flatten(area);
         let per_logit = if pool.is_some() { square } else { flat.clone() };
-        let policy = Linear::new(&params, &["policy.linear"], per_logit, policy_inputs);
-        let hidden = Linear::new(&params, &["value.hidden"], flat, hidden_inputs);
-        let values = Linear::new(&params, &["value.out"], Geometry::pointwise(1), 0..spec.value_hidden);
+        let policy = Linear::new(&model, &["policy.linear"], per_logit, policy_inputs);
+        let hidden = Linear::new(&model, &["value.hidden"], flat, hidden_inputs);
+        let values = Linear::new(&model, &["value.out"], Geometry::pointwise(1), 0..spec.value_hidden);
         let split = Split::new(0, 1);
         let arrays = Arrays::default();
         let spec = spec.clone();
-        Self { spec, params, isa, split, stem, units, tail, pool, policy, hidden, values, arrays }
+        Ok(Self { spec, model, isa, split, stem, units, tail, pool, policy, hidden, values, arrays })
     }
 
-    /// The places of the tensors in the flat arrays.
-    pub fn params(&self) -> &Params {
-        &self.params
+    /// The network's layers and parameters.
+    pub fn model(&self) -> &Model {
+        &self.model
     }
 
     /// The instructions in use.
     pub fn isa(&self) -> Isa {
         self.isa
-    }
-
-    /// Multiply-adds of one position's forward pass, taps off the board and padding not counted.
-    pub fn products(&self) -> usize {
-        let slots = &self.params.slots;
-        let outputs = |linear: &Linear| -> usize {
-            linear
-                .slots()
-                .map(|slot| &slots[slot].shape)
-                .filter(|shape| shape.len() > 1)
-                .map(|shape| shape[0])
-                .sum()
-        };
-        self.linears().map(|linear| linear.geometry.links() * linear.inputs.len() * outputs(linear)).sum()
     }
 
     /// Sizes the arrays for `boards` boards.
@@ -259,19 +251,19 @@ impl Tower {
     /// Logits and values of a batch, normalised by the batch's own statistics.
     ///
     /// # Shapes
-    /// `parameters` flat as in [`Params`], `obs [B, F]` channels first, B > 0.
+    /// `parameters` flat as in [`Model::flatten`], `obs [B, F]` channels first, B > 0.
     pub fn forward(&mut self, parameters: &[f32], obs: &[f32]) -> Outputs {
-        assert_eq!(parameters.len(), self.params.num_parameters, "parameters");
+        assert_eq!(parameters.len(), self.model.num_parameters(), "parameters");
         let boards = obs.len() / self.spec.obs.len();
         self.resize(boards);
         self.pack(parameters);
         self.take_observations(obs);
         let mut moments = self.forward_stem();
         for number in 0..self.units.len() {
-            self.units[number].norm.prepare(&self.params, parameters, &moments);
+            self.units[number].norm.prepare(&self.model, parameters, &moments);
             moments = self.forward_unit(number);
         }
-        self.tail.prepare(&self.params, parameters, &moments);
+        self.tail.prepare(&self.model, parameters, &moments);
         self.forward_tail();
         self.outputs()
     }
@@ -279,7 +271,7 @@ impl Tower {
     /// Moves the running statistics towards the last forward pass's batch.
     pub fn update_statistics(&self, statistics: &mut [f32]) {
         let norms = self.units.iter().map(|unit| &unit.norm).chain([&self.tail]);
-        norms.for_each(|norm| norm.update_statistics(&self.params, statistics));
+        norms.for_each(|norm| norm.update_statistics(&self.model, statistics));
     }
 
     /// All layers with weights, from input to output.
@@ -290,13 +282,13 @@ impl Tower {
     }
 
     fn pack(&mut self, parameters: &[f32]) {
-        let Self { params, stem, units, policy, hidden, values, .. } = self;
+        let Self { model, stem, units, policy, hidden, values, .. } = self;
         let units = units
             .iter_mut()
             .flat_map(|unit| std::iter::once(&mut unit.linear).chain(unit.message.linear_mut()));
         let linears: Vec<&mut Linear> =
             std::iter::once(stem).chain(units).chain([policy, hidden, values]).collect();
-        linears.into_par_iter().for_each(|linear| linear.pack(params, parameters));
+        linears.into_par_iter().for_each(|linear| linear.pack(model, parameters));
     }
 
     /// Channels first -> a position's channels together, in chunks.

@@ -5,7 +5,7 @@ use super::layers::{Layer, Layers, Norm};
 use super::tiling::splits;
 use crate::backend::kernels::device::Device;
 use crate::error::Result;
-use crate::net::spec::NetSpec;
+use crate::model::NetSpec;
 
 /// ElementType known of every column of a normalisation: `NUM_KNOWN` of kernels/train/norm.cuh.
 const NUM_KNOWN: usize = 6;

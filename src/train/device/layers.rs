@@ -4,9 +4,7 @@
 use super::graph::Graph;
 use crate::config::Arch;
 use crate::error::Result;
-use crate::net::edges::Edges;
-use crate::net::ops::{Params, Slot};
-use crate::net::spec::NetSpec;
+use crate::model::{Edges, Model, NetSpec, Param};
 use bytemuck::{Pod, Zeroable};
 use std::ops::Range;
 
@@ -134,7 +132,7 @@ struct Columns {
 }
 
 struct Builder<'a> {
-    params: &'a Params,
+    model: &'a Model,
     map: Vec<u32>,
     /// What comes behind the packed numbers.
     more: Vec<u32>,
@@ -158,15 +156,15 @@ impl Layers {
     /// The layers of `spec`.
     ///
     /// # Errors
-    /// Those of [`NetSpec::check_graph`].
-    pub fn new(spec: &NetSpec, params: &Params) -> Result<Self> {
+    /// Those of [`Model::new`].
+    pub fn new(spec: &NetSpec, model: &Model) -> Result<Self> {
         let (height, width, square, names) = match spec.arch {
             Arch::Resnet => (spec.obs.height, spec.obs.width, Mode::Conv3x3, ["conv1", "conv2"]),
             Arch::Mlp => (1, 1, Mode::Pointwise, ["linear1", "linear2"]),
             Arch::Edge => (spec.obs.height, spec.obs.width, Mode::Pointwise, ["edge", "out"]),
         };
         let area = height * width;
-        let mut build = Builder { params, map: Vec::new(), more: Vec::new(), height, width };
+        let mut build = Builder { model, map: Vec::new(), more: Vec::new(), height, width };
         let whole = |width: usize| Columns { width, offset: 0 };
         let (channels, c) = (spec.obs.len() / area, padded(spec.channels));
         let stem = build.linear(&["stem"], square, whole(padded(channels)));
@@ -274,8 +272,8 @@ impl Layers {
 }
 
 impl Builder<'_> {
-    fn slot(&self, name: &str) -> &Slot {
-        let slots = &self.params.slots;
+    fn slot(&self, name: &str) -> &Param {
+        let slots = &self.model.params;
         slots.iter().find(|slot| slot.name == name).unwrap_or_else(|| panic!("no tensor {name}"))
     }
 
@@ -290,7 +288,7 @@ impl Builder<'_> {
         let mut blocks = Vec::new(); // (first column, outputs, first parameter)
         let (mut columns, mut inputs) = (0, 0);
         for name in names {
-            let Slot { shape, range, .. } = self.slot(&format!("{name}.weight"));
+            let Param { shape, range, .. } = self.slot(&format!("{name}.weight"));
             inputs = range.len() / shape[0] / taps;
             blocks.push((columns, shape[0], range.start));
             columns += padded(shape[0]);
@@ -352,7 +350,7 @@ impl Builder<'_> {
         let name = |block: usize| format!("blocks.{block}.vertex");
         Ok(Graph {
             vertices: edges.vertices,
-            triangle_columns: spec.triangle_channels(),
+            triangle_columns: spec.channels / 2,
             scales: [edges.vertex_scale(), edges.triangle_scale()],
             layers: (0..spec.blocks).map(|i| self.linear(&[&name(i)], Mode::Pointwise, from)).collect(),
         })
@@ -361,7 +359,7 @@ impl Builder<'_> {
     /// Where the bias of `name` begins, and where its map does, if it has one.
     fn bias(&mut self, name: &str, columns: usize) -> Option<(usize, usize)> {
         let name = format!("{name}.bias");
-        let range = self.params.slots.iter().find(|slot| slot.name == name)?.range.clone();
+        let range = self.model.params.iter().find(|slot| slot.name == name)?.range.clone();
         let map = self.more.len();
         self.extend_padded(range.clone(), columns);
         Some((range.start, map))

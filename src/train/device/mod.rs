@@ -25,8 +25,7 @@ use crate::backend::kernels::device::Device;
 use crate::batch::AnyGame;
 use crate::config::{TrainConfig, TrainPrecision};
 use crate::error::{Error, Result};
-use crate::net::ops::Params;
-use crate::net::spec::{NetSpec, Weights};
+use crate::model::{NetSpec, Weights};
 use crate::replay::{BatchPlan, Replay};
 pub use arrays::Samples;
 pub use layers::{Layer, Layers, Mode, Shape};
@@ -67,7 +66,7 @@ impl<D: Device> DeviceTrainer<D> {
     /// samples of `game`, if there is one that has them.
     ///
     /// # Errors
-    /// Those of [`NetSpec::check_graph`], and what the device says.
+    /// Those of [`Model::new`], and what the device says.
     pub fn new(
         device: D,
         spec: &NetSpec,
@@ -105,9 +104,9 @@ impl<D: Device> DeviceTrainer<D> {
         state: &Weights,
     ) -> Result<Self> {
         check_places(&places)?;
-        let params = Params::new(spec);
-        let layers = Layers::new(spec, &params)?;
-        let plan = Plan { spec: spec.clone(), config: config.clone(), params, layers };
+        let model = spec.model()?;
+        let layers = Layers::new(spec, &model)?;
+        let plan = Plan { spec: spec.clone(), config: config.clone(), model, layers };
         let replicas =
             places.into_iter().map(|place| Replica::new(place, &plan, game)).collect::<Result<_>>()?;
         let loss_scale = LossScale::new(config.precision);
@@ -141,12 +140,12 @@ impl<D: Device> DeviceTrainer<D> {
         self.loss_scale
     }
 
-    /// The parameters on the first device, flat as in [`Params`], moments behind them; valid until the next update.
+    /// The parameters on the first device, flat as in [`Model::flatten`], moments behind them; valid until the next update.
     pub fn parameters(&self) -> &D::Buffer {
         &self.replicas[0].state[0]
     }
 
-    /// The running statistics on the first device, flat as in [`Params`]; valid until the next update.
+    /// The running statistics on the first device, flat as in [`Model::flatten`]; valid until the next update.
     pub fn statistics(&self) -> &D::Buffer {
         &self.replicas[0].statistics[0]
     }
@@ -293,18 +292,18 @@ impl<D: Device> DeviceTrainer<D> {
     /// # Errors
     /// What the device says.
     pub fn weights(&self) -> Result<Weights> {
-        let params = &self.plan.params;
-        let parameters = self.replicas[0].state(params.num_parameters)?;
-        let statistics = self.replicas[0].statistics(params.num_statistics)?;
-        Ok(params.unflatten(&parameters, &statistics))
+        let model = &self.plan.model;
+        let parameters = self.replicas[0].state(model.num_parameters())?;
+        let statistics = self.replicas[0].statistics(model.num_statistics())?;
+        Ok(model.unflatten(&parameters, &statistics))
     }
 
-    /// The gradient of the last update, flat as in [`Params`], times the loss scale.
+    /// The gradient of the last update, flat as in [`Model::flatten`], times the loss scale.
     ///
     /// # Errors
     /// What the device says.
     pub fn gradient(&self) -> Result<Vec<f32>> {
-        self.replicas[0].gradient(self.plan.params.num_parameters)
+        self.replicas[0].gradient(self.plan.model.num_parameters())
     }
 
     /// Everything that the next step depends on beside the configuration, as [`Trainer::state`]; in half precision `loss_scale`
@@ -313,14 +312,14 @@ impl<D: Device> DeviceTrainer<D> {
     /// # Errors
     /// What the device says; [`Error::Unsupported`] where several devices do not hold the same bits any more.
     pub fn state(&self) -> Result<Weights> {
-        let count = self.plan.params.num_parameters;
+        let count = self.plan.model.num_parameters();
         let on = |replica: &Replica<D>| -> Result<Snapshot> {
             let all = replica.state(3 * count)?;
             Ok(Snapshot {
                 parameters: all[..count].to_vec(),
                 first: all[count..2 * count].to_vec(),
                 second: all[2 * count..].to_vec(),
-                statistics: replica.statistics(self.plan.params.num_statistics)?,
+                statistics: replica.statistics(self.plan.model.num_statistics())?,
                 updates: self.updates,
                 loss_scale: self
                     .loss_scale
@@ -334,7 +333,7 @@ impl<D: Device> DeviceTrainer<D> {
                 return Err(Report::devices_differ("weights"));
             }
         }
-        Ok(snapshot.to_arrays(&self.plan.params))
+        Ok(snapshot.to_arrays(&self.plan.model))
     }
 
     /// Takes over what [`DeviceTrainer::state`] or [`Trainer::state`] gave.
@@ -342,7 +341,7 @@ impl<D: Device> DeviceTrainer<D> {
     /// # Errors
     /// As [`Trainer::restore`], and what the device says.
     pub fn restore(&mut self, state: &Weights) -> Result<()> {
-        let snapshot = Snapshot::from_arrays(&self.plan.params, state)?;
+        let snapshot = Snapshot::from_arrays(&self.plan.model, state)?;
         self.replicas.iter_mut().try_for_each(|replica| replica.restore(&snapshot))?;
         self.updates = snapshot.updates;
         self.loss_scale = LossScale::new(self.plan.config.precision);

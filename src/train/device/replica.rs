@@ -16,15 +16,14 @@ use crate::backend::kernels::source;
 use crate::batch::AnyGame;
 use crate::config::{TrainConfig, TrainPrecision};
 use crate::error::Result;
-use crate::net::ops::{Kind, Params};
-use crate::net::spec::NetSpec;
+use crate::model::{Model, NetSpec};
 use crate::train::state::Snapshot;
 
 /// What all devices know alike.
 pub struct Plan {
     pub spec: NetSpec,
     pub config: TrainConfig,
-    pub params: Params,
+    pub model: Model,
     pub layers: Layers,
 }
 
@@ -74,18 +73,14 @@ impl<D: Device> Replica<D> {
     /// What the device says; so for all below.
     pub fn new(place: Place<D>, plan: &Plan, game: Option<&dyn AnyGame>) -> Result<Self> {
         let Place { mut device, sums } = place;
-        let Plan { config, params, layers, .. } = plan;
+        let Plan { config, model, layers, .. } = plan;
         let limits = device.limits()?;
         if config.precision == TrainPrecision::Bf16 && limits.capability < 80 {
             tracing::warn!("this GPU's tensor cores have no bf16: train.precision = \"f16\" is faster on it");
         }
         device.load(&source::training(game, config.precision)?)?;
-        let mut decayed = vec![0.0f32; params.num_parameters];
-        for slot in params.slots.iter().filter(|slot| slot.kind == Kind::Matrix) {
-            decayed[slot.range.clone()].fill(1.0);
-        }
         let shapes: Vec<_> = layers.linears().flat_map(|layer| [layer.forward, layer.backward]).collect();
-        let count = params.num_parameters;
+        let count = model.num_parameters();
         let shared = Shared {
             shapes: uploaded(&device, &shapes)?,
             map: uploaded(&device, &layers.map)?,
@@ -99,8 +94,8 @@ impl<D: Device> Replica<D> {
         };
         Ok(Self {
             state: room(3 * count)?,
-            statistics: room(params.num_statistics)?,
-            decayed: uploaded(&device, &decayed)?,
+            statistics: room(model.num_statistics())?,
+            decayed: uploaded(&device, &model.decay_mask())?,
             squares: device.alloc(count.div_ceil(SQUARED) * 8)?,
             group: sums.map(|sums| ProcessGroup::new(&device, layers, sums)).transpose()?,
             shared,
@@ -195,13 +190,13 @@ impl<D: Device> Replica<D> {
     fn begin(&self, plan: &Plan) -> Result<()> {
         let args = [
             Arg::Buffer(&self.shared.gradient, 0),
-            Arg::U32(plan.params.num_parameters as u32),
+            Arg::U32(plan.model.num_parameters() as u32),
             Arg::Buffer(&self.statistics[0], 0),
             Arg::Buffer(&self.statistics[1], 0),
-            Arg::U32(plan.params.num_statistics as u32),
+            Arg::U32(plan.model.num_statistics() as u32),
             Arg::Buffer(&self.shared.report, 0),
         ];
-        self.device.launch("begin_update", elementwise(plan.params.num_parameters), &args)?;
+        self.device.launch("begin_update", elementwise(plan.model.num_parameters()), &args)?;
         let args = [
             Arg::Buffer(&self.state[0], 0),
             Arg::Buffer(&self.shared.map, 0),
@@ -261,13 +256,13 @@ impl<D: Device> Replica<D> {
     /// Sums the gradients of all devices.
     fn sum_gradients(&mut self, plan: &Plan) -> Result<()> {
         let Some(group) = &self.group else { return Ok(()) };
-        let count = plan.params.num_parameters;
+        let count = plan.model.num_parameters();
         group.sums.all_reduce_sum(&self.device, &mut self.shared.gradient, Number::F32, count)
     }
 
     /// The gradient's norm, and the state after the update.
     fn optimise(&self, plan: &Plan) -> Result<()> {
-        let count = plan.params.num_parameters;
+        let count = plan.model.num_parameters();
         let parts = count.div_ceil(SQUARED);
         let gradient = Arg::Buffer(&self.shared.gradient, 0);
         let args = [gradient, Arg::U32(count as u32), Arg::Buffer(&self.squares, 0)];

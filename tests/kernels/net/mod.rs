@@ -13,7 +13,7 @@ use vecaz::backend::kernels::forward::{Arithmetic, DeviceForward, ElementType, F
 use vecaz::backend::kernels::network::{DeviceNetwork, ObsFormat, Slots};
 use vecaz::config::Arch;
 use vecaz::game::ObsShape;
-use vecaz::net::spec::{NetSpec, Weights};
+use vecaz::model::{NetSpec, Weights};
 use vecaz::net::{CandleNet, Network};
 use vecaz::rng::{Key, Purpose};
 
@@ -66,7 +66,7 @@ fn edge(vertices: usize, blocks: usize, channels: usize) -> NetSpec {
 }
 
 fn case(spec: NetSpec, boards: usize, seed: u64) -> Case {
-    let weights = spec.random(Key::new(seed, Purpose::Weights));
+    let weights = spec.model().expect("a network").random_weights(Key::new(seed, Purpose::Weights));
     let mut stream = Key::new(seed, Purpose::Evaluation).stream();
     let obs = (0..boards * spec.obs.len()).map(|_| stream.uniform() * 2.0 - 1.0).collect();
     Case { spec, weights, obs }
@@ -280,8 +280,11 @@ fn without_the_barrier_answers_differ() {
 #[test]
 fn new_weights_take_the_place_of_the_old() {
     for old in [case(resnet([2, 3, 4], 1, 20), 3, 14), case(edge(5, 1, 20), 3, 14)] {
-        let new =
-            Case { weights: old.spec.random(Key::new(15, Purpose::Weights)), obs: old.obs.clone(), ..old };
+        let new = Case {
+            weights: old.spec.model().expect("a network").random_weights(Key::new(15, Purpose::Weights)),
+            obs: old.obs.clone(),
+            ..old
+        };
         let device = host(4);
         let mut net =
             DeviceForward::new(&device, &new.spec, &old.weights, ElementType::Bf16, 3).expect("fits");

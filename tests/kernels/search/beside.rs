@@ -23,7 +23,7 @@ use vecaz::{Error, Result};
 pub fn parts(game: &dyn AnyGame, net: &str, precision: Precision, seed: u64) -> NetParts {
     let net = super::selfplay::layered(&format!("[net]\n{net}")).net;
     let spec = NetSpec::new(&net, &game.sizes());
-    let weights = spec.random(Key::new(seed, Purpose::Weights));
+    let weights = spec.model().expect("a network").random_weights(Key::new(seed, Purpose::Weights));
     NetParts { spec, weights, precision, tensor_cores: net.tensor_cores }
 }
 

@@ -8,7 +8,7 @@ use vecaz::backend::kernels::forward::DeviceEvaluator;
 use vecaz::backend::kernels::source::training;
 use vecaz::config::{Arch, DeviceName, OptimizerKind, Precision, TensorCores, TrainConfig, TrainPrecision};
 use vecaz::game::ObsShape;
-use vecaz::net::spec::{NetSpec, Weights};
+use vecaz::model::{NetSpec, Weights};
 use vecaz::net::{NetParts, Network};
 use vecaz::rng::{Key, Purpose};
 use vecaz::train::device::DeviceTrainer;

@@ -10,8 +10,7 @@ mod updates;
 use crate::host_device::HostDevice;
 use vecaz::config::{Arch, Schedule, TrainConfig};
 use vecaz::game::ObsShape;
-use vecaz::net::init::initial_weights;
-use vecaz::net::spec::{Array, NetSpec, Weights};
+use vecaz::model::{Array, NetSpec, Weights};
 use vecaz::rng::{Key, Purpose};
 use vecaz::train::device::DeviceTrainer;
 use vecaz::train::{TrainBatch, Trainer};
@@ -90,7 +89,7 @@ fn batch(spec: &NetSpec, rows: usize, seed: u64) -> TrainBatch {
 /// First weights with every vector moved off its start, so that no gradient is 0 by chance.
 fn weights(spec: &NetSpec) -> Weights {
     let mut rng = Key::new(5, Purpose::Evaluation).stream();
-    let mut weights = initial_weights(spec, 5);
+    let mut weights = spec.model().expect("a network").initial_weights(5);
     for (name, Array { shape, data }) in &mut weights {
         let scale = if name.contains("out") || name.contains("policy.linear") { 3.0 } else { 1.0 };
         for x in data {

@@ -8,7 +8,7 @@ use vecaz::backend::kernels::device::{Arg, Device, LaunchShape, Limits};
 use vecaz::backend::kernels::source::training;
 use vecaz::config::{Arch, TrainConfig, TrainPrecision};
 use vecaz::game::ObsShape;
-use vecaz::net::spec::{NetSpec, Weights};
+use vecaz::model::{NetSpec, Weights};
 use vecaz::rng::{Key, Purpose, Stream};
 use vecaz::train::Trainer;
 use vecaz::train::device::{DeviceTrainer, Mode, Shape, Tiling};

@@ -11,7 +11,7 @@ use vecaz::backend::kernels::collective::{Collective, Number, Place};
 use vecaz::backend::kernels::device::Device;
 use vecaz::batch::any_game;
 use vecaz::config::{Arch, NetConfig, OptimizerKind, TrainConfig, TrainPrecision};
-use vecaz::net::spec::{NetSpec, Weights};
+use vecaz::model::{NetSpec, Weights};
 use vecaz::replay::{Replay, Symmetries};
 use vecaz::train::Trainer;
 use vecaz::train::device::{DeviceReplay, DeviceTrainer};

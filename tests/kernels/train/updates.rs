@@ -3,7 +3,7 @@
 use super::{batch, config, difference, on_device, on_edges, pair, spec, specs, weights};
 use crate::host_device::HostDevice;
 use vecaz::config::{Arch, OptimizerKind, TrainConfig};
-use vecaz::net::spec::{NetSpec, Weights};
+use vecaz::model::{NetSpec, Weights};
 use vecaz::train::device::DeviceTrainer;
 use vecaz::train::{Losses, TrainBatch, Trainer};
 use vecaz::{Error, Result};

@@ -4,8 +4,8 @@
 use super::{DeviceForward, Layer, LayerSpec, threads};
 use crate::backend::kernels::device::{Arg, Device, Limits};
 use crate::error::Result;
-use crate::net::edges::Edges;
-use crate::net::spec::NetSpec;
+use crate::model::Edges;
+use crate::model::NetSpec;
 
 /// The vertices of K_n and their layer.
 #[derive(Clone, Copy, Debug)]

@@ -18,7 +18,7 @@ use super::network::{DeviceNetwork, ObsFormat, Slots};
 use super::source;
 use crate::config::{Arch, TensorCores};
 use crate::error::{Error, Result};
-use crate::net::spec::{NetSpec, Weights};
+use crate::model::{NetSpec, Weights};
 use edge::Graph;
 pub use element_type::{Arithmetic, ElementType};
 pub use evaluator::DeviceEvaluator;

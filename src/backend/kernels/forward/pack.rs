@@ -6,8 +6,8 @@ use super::layer::Layer;
 use super::{ElementType, Layers};
 use crate::config::Arch;
 use crate::error::Result;
-use crate::net::fold::{self, Affine};
-use crate::net::spec::{NetSpec, Weights};
+use crate::model::fold::{self, Affine};
+use crate::model::{NetSpec, Weights};
 
 /// Bytes at whose multiples arrays begin.
 const ALIGNMENT: usize = 256;
@@ -39,9 +39,9 @@ pub(super) struct Packed {
 /// Packs `weights` for `layers`.
 ///
 /// # Errors
-/// Those of [`NetSpec::check`]; [`crate::Error::NotFinite`] where folding makes a number infinite.
+/// Those of [`crate::model::Model::check`]; [`crate::Error::NotFinite`] where folding makes a number infinite.
 pub(super) fn pack(spec: &NetSpec, weights: &Weights, layers: &Layers) -> Result<Packed> {
-    spec.check(weights)?;
+    spec.model()?.check(weights)?;
     let mut packer = Packer { spec, weights, layers, bytes: Vec::new() };
     let norm = fold::stream_norm(spec, weights, 0)?;
     let stem = packer.tower("stem", &layers.stem, None, Some(&norm))?;
@@ -235,7 +235,7 @@ impl Layers {
         if let Some(graph) = &self.graph {
             all.push(text("VZ_VERTEX", graph.layer.constants()));
             all.push(number("VZ_NET_VERTICES", graph.vertices));
-            all.push(number("VZ_NET_TRIANGLES", spec.triangle_channels()));
+            all.push(number("VZ_NET_TRIANGLES", spec.channels / 2));
         }
         all
     }

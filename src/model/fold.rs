@@ -1,7 +1,7 @@
 //! BatchNorm with its running statistics as one product and one sum a channel, for the forwards that fold it into what stands
 //! beside it.
 
-use super::spec::{BN_EPS, NetSpec, Weights};
+use super::{BN_EPS, NetSpec, Weights};
 use crate::error::{Error, Result};
 
 /// Per-channel factors and terms: BatchNorm as relu(scale * x + offset).

@@ -1,0 +1,95 @@
+//! The networks, one function each.
+//!
+//! All are pre-activation residual towers (He et al. 2016, Identity Mappings in Deep Residual Networks, figure 4e) with the heads
+//! of AlphaGo Zero (Silver et al. 2017). The order of the layers is that of the parameters, from input to output, on which the first
+//! weights depend.
+
+use super::builder::Builder;
+use super::edges::Edges;
+use super::kind::{Gain, Kind, Shape};
+use super::{Model, NetSpec};
+use crate::config::Arch;
+use crate::error::{Error, Result};
+
+/// The network that `spec` describes.
+pub(super) fn build(spec: &NetSpec) -> Result<Model> {
+    if spec.zero_sum_pair && spec.num_players != 2 {
+        return Err(Error::Mismatch {
+            what: "players of a network with one value for two".into(),
+            found: spec.num_players.to_string(),
+            expected: "2".into(),
+        });
+    }
+    match spec.arch {
+        Arch::Resnet => Ok(resnet(spec)),
+        Arch::Mlp => Ok(mlp(spec)),
+        Arch::Edge => edge(spec),
+    }
+}
+
+/// A residual tower of 3x3 convolutions; each head begins with a 1x1 convolution.
+fn resnet(spec: &NetSpec) -> Model {
+    let mut b = Builder::new(spec.obs.into());
+    let mut x = b.conv3x3("stem", 0, spec.channels);
+    for block in (0..spec.blocks).map(|i| format!("blocks.{i}")) {
+        let y = b.norm_relu(format!("{block}.bn1"), x);
+        let y = b.conv3x3(format!("{block}.conv1"), y, spec.channels);
+        let y = b.norm_relu(format!("{block}.bn2"), y);
+        let y = b.conv3x3(format!("{block}.conv2"), y, spec.channels);
+        x = b.add(x, y);
+    }
+    let x = b.norm_relu("bn", x);
+    let head = |b: &mut Builder, name: &str, channels: usize| {
+        let x = b.conv1x1(format!("{name}.conv"), x, channels);
+        let x = b.norm_relu(format!("{name}.bn"), x);
+        b.flatten(x)
+    };
+    let policy = head(&mut b, "policy", spec.policy_channels);
+    let policy = b.logits(policy, spec.num_actions);
+    let value = head(&mut b, "value", spec.value_channels);
+    let value = b.values(value, spec.value_hidden, spec.num_values());
+    b.build(policy, value, spec.num_players)
+}
+
+/// The residual tower's blocks with linear layers in place of convolutions.
+fn mlp(spec: &NetSpec) -> Model {
+    let mut b = Builder::new(spec.obs.into());
+    let obs = b.flatten(0);
+    let mut x = b.linear("stem", obs, spec.channels);
+    for block in (0..spec.blocks).map(|i| format!("blocks.{i}")) {
+        let y = b.norm_relu(format!("{block}.bn1"), x);
+        let y = b.linear(format!("{block}.linear1"), y, spec.channels);
+        let y = b.norm_relu(format!("{block}.bn2"), y);
+        let y = b.linear(format!("{block}.linear2"), y, spec.channels);
+        x = b.add(x, y);
+    }
+    let x = b.norm_relu("bn", x);
+    let policy = b.logits(x, spec.num_actions);
+    let value = b.values(x, spec.value_hidden, spec.num_values());
+    b.build(policy, value, spec.num_players)
+}
+
+/// A residual network on the edges of K_n: messages over shared vertices, products around triangles; one logit an edge, the value
+/// from the mean over the edges.
+///
+/// Sums at vertices alone cannot tell two triangles from a hexagon; the products around triangles can, and cost little beside the
+/// products with weights. No parameter's shape depends on n, so that one network serves every n.
+fn edge(spec: &NetSpec) -> Result<Model> {
+    let vertices = Edges::of_observation(spec.obs, spec.num_actions)?.vertices;
+    let mut b = Builder::new(Shape::Edges { channels: spec.obs.channels, vertices });
+    let mut x = b.conv1x1("stem", 0, spec.channels);
+    for block in (0..spec.blocks).map(|i| format!("blocks.{i}")) {
+        let y = b.norm_relu(format!("{block}.bn1"), x);
+        let y = b.layer(&block, Kind::EdgeMessage, &[y]);
+        let y = b.norm_relu(format!("{block}.bn2"), y);
+        let y = b.layer("", Kind::TriangleMix { channels: spec.channels / 2 }, &[y]);
+        let y = b.conv1x1(format!("{block}.out"), y, spec.channels);
+        x = b.add(x, y);
+    }
+    let x = b.norm_relu("bn", x);
+    let policy = b.layer("policy.linear", Kind::Conv1x1 { outputs: 1, gain: Gain::Output }, &[x]);
+    let policy = b.flatten(policy);
+    let pooled = b.layer("", Kind::MeanOverEdges, &[x]);
+    let value = b.values(pooled, spec.value_hidden, spec.num_values());
+    Ok(b.build(policy, value, spec.num_players))
+}

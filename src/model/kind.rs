@@ -1,0 +1,235 @@
+//! The kinds of layer: what each computes, its parameters, its output's shape and its multiply-adds.
+
+use super::params::Role;
+use crate::game::ObsShape;
+use serde::Serialize;
+use std::fmt;
+
+/// The shape of one sample's activations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Shape {
+    /// So many numbers. `[features]`
+    Vector(usize),
+    /// A board. `[channels, height, width]`
+    Board {
+        /// C.
+        channels: usize,
+        /// H.
+        height: usize,
+        /// W.
+        width: usize,
+    },
+    /// The edges of the complete graph K_n in lexicographic order. `[channels, n (n - 1) / 2]`
+    Edges {
+        /// C.
+        channels: usize,
+        /// n.
+        vertices: usize,
+    },
+}
+
+impl Shape {
+    /// Numbers at one position.
+    pub fn channels(self) -> usize {
+        match self {
+            Self::Vector(features) => features,
+            Self::Board { channels, .. } | Self::Edges { channels, .. } => channels,
+        }
+    }
+
+    /// Squares of the board, edges of the graph, or 1.
+    pub fn positions(self) -> usize {
+        match self {
+            Self::Vector(_) => 1,
+            Self::Board { height, width, .. } => height * width,
+            Self::Edges { vertices, .. } => vertices * (vertices - 1) / 2,
+        }
+    }
+
+    /// Numbers in all.
+    pub fn len(self) -> usize {
+        self.channels() * self.positions()
+    }
+
+    /// True where there are none.
+    pub fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+
+    /// The same positions with other channels.
+    pub fn with_channels(self, channels: usize) -> Self {
+        match self {
+            Self::Vector(_) => Self::Vector(channels),
+            Self::Board { height, width, .. } => Self::Board { channels, height, width },
+            Self::Edges { vertices, .. } => Self::Edges { channels, vertices },
+        }
+    }
+}
+
+impl From<ObsShape> for Shape {
+    fn from(ObsShape { channels, height, width }: ObsShape) -> Self {
+        Self::Board { channels, height, width }
+    }
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Vector(features) => write!(f, "a vector of {features}"),
+            Self::Board { channels, height, width } => write!(f, "{channels} x {height} x {width} boards"),
+            Self::Edges { channels, vertices } => {
+                write!(f, "{channels} channels on the edges of K_{vertices}")
+            }
+        }
+    }
+}
+
+/// How wide first weights are drawn: normal with variance gain / fan-in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gain {
+    /// 2, which keeps the variance through a ReLU (He et al. 2015, eq. 10).
+    Hidden,
+    /// 0.02 for the two output layers, so that training starts from near-uniform policies and near-zero values.
+    Output,
+}
+
+/// What a layer computes. `[..]` are the shapes of its parameters, in their order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Kind {
+    /// The observation.
+    Input,
+    /// A 3x3 convolution with zeros around the board. `weight [outputs, inputs, 3, 3]`
+    Conv3x3 {
+        /// Output channels.
+        outputs: usize,
+    },
+    /// The same weights at every position. `weight [outputs, inputs, 1, 1]` on boards, `[outputs, inputs]` on edges
+    Conv1x1 {
+        /// Output channels.
+        outputs: usize,
+        /// Of the first weights.
+        #[serde(skip)]
+        gain: Gain,
+    },
+    /// A linear layer on a vector. `weight [outputs, inputs]`, `bias [outputs]`
+    Linear {
+        /// Output features.
+        outputs: usize,
+        /// Of the first weights.
+        #[serde(skip)]
+        gain: Gain,
+    },
+    /// Batch normalisation by channel (Ioffe and Szegedy 2015). `weight`, `bias`, `running_mean`, `running_var`: `[channels]`
+    BatchNorm,
+    /// max(x, 0).
+    Relu,
+    /// The hyperbolic tangent.
+    Tanh,
+    /// The sum of two layers of one shape.
+    Add,
+    /// All numbers as a vector, channel by channel.
+    Flatten,
+    /// W_edge x_ij + W_vertex (m_i + m_j) at edge (i, j), m_i the mean of x over the n - 1 edges at vertex i.
+    /// `edge.weight [channels, channels]`, `vertex.weight [channels, channels]`
+    EdgeMessage,
+    /// At edge (i, j) the sum over k of x_ik x_jk, over the root of n - 2, in the first `channels` channels; x in the others
+    /// (Maron et al. 2019, Provably Powerful Graph Networks).
+    TriangleMix {
+        /// Channels that are mixed.
+        channels: usize,
+    },
+    /// The mean over all edges, as a vector.
+    MeanOverEdges,
+}
+
+/// Taps of a 3x3 convolution that lie on the board, of all squares together.
+pub fn taps_on_board(height: usize, width: usize) -> usize {
+    (3 * height - 2) * (3 * width - 2)
+}
+
+impl Kind {
+    /// The kind's name, as in exported files and messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Input => "input",
+            Self::Conv3x3 { .. } => "conv3x3",
+            Self::Conv1x1 { .. } => "conv1x1",
+            Self::Linear { .. } => "linear",
+            Self::BatchNorm => "batch_norm",
+            Self::Relu => "relu",
+            Self::Tanh => "tanh",
+            Self::Add => "add",
+            Self::Flatten => "flatten",
+            Self::EdgeMessage => "edge_message",
+            Self::TriangleMix { .. } => "triangle_mix",
+            Self::MeanOverEdges => "mean_over_edges",
+        }
+    }
+
+    /// The shape of the output for inputs of these shapes; None where the kind does not take them.
+    pub fn output(self, inputs: &[Shape]) -> Option<Shape> {
+        Some(match (self, inputs) {
+            (Self::Conv3x3 { outputs }, &[x @ Shape::Board { .. }]) => x.with_channels(outputs),
+            (Self::Conv1x1 { outputs, .. }, &[x @ (Shape::Board { .. } | Shape::Edges { .. })]) => {
+                x.with_channels(outputs)
+            }
+            (Self::Linear { outputs, .. }, [Shape::Vector(_)]) => Shape::Vector(outputs),
+            (Self::BatchNorm | Self::Relu | Self::Tanh, &[x]) => x,
+            (Self::Add, &[x, y]) if x == y => x,
+            (Self::Flatten, [x]) => Shape::Vector(x.len()),
+            (Self::EdgeMessage, &[x @ Shape::Edges { .. }]) => x,
+            (Self::TriangleMix { channels }, &[x @ Shape::Edges { .. }]) if channels <= x.channels() => x,
+            (Self::MeanOverEdges, &[x @ Shape::Edges { .. }]) => Shape::Vector(x.channels()),
+            _ => return None,
+        })
+    }
+
+    /// Name, shape and role of every parameter, for inputs of these shapes.
+    pub fn params(self, inputs: &[Shape]) -> Vec<(&'static str, Vec<usize>, Role)> {
+        let inner = Role::Matrix(Gain::Hidden);
+        match (self, inputs) {
+            (Self::Conv3x3 { outputs }, [x]) => vec![("weight", vec![outputs, x.channels(), 3, 3], inner)],
+            (Self::Conv1x1 { outputs, gain }, [x]) => {
+                let mut shape = vec![outputs, x.channels()];
+                if let Shape::Board { .. } = x {
+                    shape.extend([1, 1]);
+                }
+                vec![("weight", shape, Role::Matrix(gain))]
+            }
+            (Self::Linear { outputs, gain }, [x]) => vec![
+                ("weight", vec![outputs, x.len()], Role::Matrix(gain)),
+                ("bias", vec![outputs], Role::Bias),
+            ],
+            (Self::BatchNorm, [x]) => vec![
+                ("weight", vec![x.channels()], Role::Scale),
+                ("bias", vec![x.channels()], Role::Bias),
+                ("running_mean", vec![x.channels()], Role::RunningMean),
+                ("running_var", vec![x.channels()], Role::RunningVariance),
+            ],
+            (Self::EdgeMessage, [x]) => {
+                let shape = vec![x.channels(); 2];
+                vec![("edge.weight", shape.clone(), inner), ("vertex.weight", shape, inner)]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Multiply-adds for inputs and an output of these shapes; what is done number by number does not count.
+    pub fn multiply_adds(self, inputs: &[Shape], output: Shape) -> usize {
+        match (self, inputs) {
+            (Self::Conv3x3 { outputs }, [Shape::Board { channels, height, width }]) => {
+                taps_on_board(*height, *width) * channels * outputs
+            }
+            (Self::Conv1x1 { .. } | Self::Linear { .. }, [x]) => x.channels() * output.len(),
+            (Self::EdgeMessage, [Shape::Edges { channels, vertices }]) => {
+                (output.positions() + vertices) * channels * channels
+            }
+            (Self::TriangleMix { channels }, [Shape::Edges { vertices, .. }]) => {
+                output.positions() * (vertices - 2) * channels
+            }
+            _ => 0,
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! A network as a list of layers: the one description from which everything about it is read.
+//!
+//! [`NetSpec`], the configuration's sizes, becomes a [`Model`] by one short function per architecture (`architectures.rs`). From the
+//! list alone come names, shapes and order of the parameters, first weights, BatchNorm folding, multiply-adds, the memory
+//! plan, the description in exported files, and what the executors in [`crate::net`] run.
+//!
+//! In: sizes. Out: layers and their parameters. Knows no executor, no game and no file.
+
+mod architectures; // the networks: one function each
+mod builder; // adds layers to a list
+mod edges; // the edges of K_n
+pub(crate) mod fold; // BatchNorm as scale and offset
+mod kind; // what a layer computes: its parameters, shape and multiply-adds
+mod params; // parameters: names, roles, places in flat arrays
+mod tower; // the normal form of fused executors
+mod spec; // the sizes that a configuration gives
+mod weights; // named arrays: first weights, checks
+
+pub use edges::{Edges, MAX_VERTICES};
+pub use kind::{Gain, Kind, Shape};
+pub use params::{Param, Role};
+pub use spec::NetSpec;
+pub use tower::{Block, HeadConv, Tower};
+pub use weights::{Array, Weights};
+
+use crate::error::Result;
+use serde::Serialize;
+use std::ops::Range;
+
+/// Sizes of a network's input and output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IoShape {
+    /// F: numbers in one observation.
+    pub obs_len: usize,
+    /// A: logits.
+    pub num_actions: usize,
+    /// P: values.
+    pub num_players: usize,
+}
+
+/// Added to the variance in every BatchNorm, as PyTorch's default.
+pub const BN_EPS: f64 = 1e-5;
+/// Share of the new batch in BatchNorm's running statistics, as PyTorch's default.
+pub const BN_MOMENTUM: f64 = 0.1;
+
+/// One layer: what it computes, of which earlier layers, and which parameters are its own.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Layer {
+    /// What its parameters' names begin with; empty where it has none.
+    pub name: String,
+    /// What it computes.
+    #[serde(flatten)]
+    pub kind: Kind,
+    /// The layers that it reads, by their index in [`Model::layers`].
+    pub inputs: Vec<usize>,
+    /// The shape of its output.
+    pub shape: Shape,
+    /// Its parameters among [`Model::params`].
+    #[serde(skip)]
+    pub params: Range<usize>,
+}
+
+/// A network: layers in an order in which each reads only earlier ones.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Model {
+    /// All layers; the first is the observation.
+    pub layers: Vec<Layer>,
+    /// All parameters, layer by layer.
+    #[serde(skip)]
+    pub params: Vec<Param>,
+    /// The layer that gives the logits. `[A]`
+    pub policy: usize,
+    /// The layer that gives the values, after their tanh. `[V]`
+    pub value: usize,
+    /// P: players. Where V is 1 and P is 2, one value v stands for (v, -v).
+    pub num_players: usize,
+}
+
+impl Model {
+    /// The network that `spec` describes.
+    ///
+    /// # Errors
+    /// [`crate::Error::Config`] for an edge network on anything but the edges of a complete graph, [`crate::Error::Mismatch`]
+    /// where one value is to stand for more or fewer than two players.
+    pub fn new(spec: &NetSpec) -> Result<Self> {
+        architectures::build(spec)
+    }
+
+    /// Sizes of the input and output.
+    pub fn io(&self) -> IoShape {
+        IoShape { obs_len: self.obs().len(), num_actions: self.num_actions(), num_players: self.num_players }
+    }
+
+    /// The shape of an observation.
+    pub fn obs(&self) -> Shape {
+        self.layers[0].shape
+    }
+
+    /// A: logits.
+    pub fn num_actions(&self) -> usize {
+        self.layers[self.policy].shape.len()
+    }
+
+    /// V: outputs of the value head, 1 or P.
+    pub fn num_values(&self) -> usize {
+        self.layers[self.value].shape.len()
+    }
+
+    /// The shapes of what layer `index` reads.
+    pub fn input_shapes(&self, index: usize) -> Vec<Shape> {
+        self.layers[index].inputs.iter().map(|&input| self.layers[input].shape).collect()
+    }
+
+    /// Parameter `number` of layer `layer`, in the order of [`Kind`]'s parameters.
+    pub fn param(&self, layer: usize, number: usize) -> &Param {
+        &self.params[self.layers[layer].params.clone()][number]
+    }
+
+    /// Multiply-adds of one observation's forward pass. Taps of a convolution off the board do not count.
+    pub fn multiply_adds(&self) -> usize {
+        (0..self.layers.len())
+            .map(|index| {
+                let Layer { kind, shape, .. } = &self.layers[index];
+                kind.multiply_adds(&self.input_shapes(index), *shape)
+            })
+            .sum()
+    }
+
+    /// Numbers that layers with matrices put out for one observation: what a training pass keeps.
+    pub fn activations(&self) -> usize {
+        let has_matrix =
+            |layer: &&Layer| self.params[layer.params.clone()].iter().any(|param| param.role.decays());
+        self.layers.iter().filter(has_matrix).map(|layer| layer.shape.len()).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests;

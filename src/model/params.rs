@@ -1,0 +1,137 @@
+//! Parameters: names, shapes, roles, and their places in two flat arrays: what the optimiser moves, and the running statistics.
+
+use super::{Array, Gain, Model, Weights};
+use crate::error::Result;
+use std::ops::Range;
+
+/// What a parameter is to its layer, its first values and the optimiser.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// A matrix or kernel: drawn at random, moved by gradients, subject to weight decay.
+    Matrix(Gain),
+    /// The scale of a normalisation: 1 at first, moved, no weight decay.
+    Scale,
+    /// A bias or the shift of a normalisation: 0 at first, moved, no weight decay.
+    Bias,
+    /// The running mean of a normalisation: 0 at first, not moved by gradients.
+    RunningMean,
+    /// The running variance of a normalisation: 1 at first, not moved by gradients.
+    RunningVariance,
+}
+
+impl Role {
+    /// True for running means and variances.
+    pub fn is_statistic(self) -> bool {
+        matches!(self, Self::RunningMean | Self::RunningVariance)
+    }
+
+    /// True where weight decay applies.
+    pub fn decays(self) -> bool {
+        matches!(self, Self::Matrix(_))
+    }
+}
+
+/// One parameter tensor of a [`Model`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Param {
+    /// The tensor's name in files.
+    pub name: String,
+    /// Its shape, in torch's layout.
+    pub shape: Vec<usize>,
+    /// What it is.
+    pub role: Role,
+    /// Its place among the flat parameters, or among the flat statistics.
+    pub range: Range<usize>,
+}
+
+/// Numbers of the flat arrays that are taken so far.
+#[derive(Default)]
+pub(super) struct Places {
+    parameters: usize,
+    statistics: usize,
+}
+
+impl Places {
+    /// The next place for a tensor of this shape.
+    pub fn take(&mut self, role: Role, shape: &[usize]) -> Range<usize> {
+        let end = if role.is_statistic() { &mut self.statistics } else { &mut self.parameters };
+        let start = *end;
+        *end += shape.iter().product::<usize>();
+        start..*end
+    }
+}
+
+impl Model {
+    /// Parameters that gradients move.
+    pub fn trained(&self) -> impl Iterator<Item = &Param> {
+        self.params.iter().filter(|param| !param.role.is_statistic())
+    }
+
+    /// Running means and variances.
+    pub fn statistics(&self) -> impl Iterator<Item = &Param> {
+        self.params.iter().filter(|param| param.role.is_statistic())
+    }
+
+    /// Numbers that gradients move.
+    pub fn num_parameters(&self) -> usize {
+        self.trained().last().map_or(0, |param| param.range.end)
+    }
+
+    /// Numbers of running means and variances.
+    pub fn num_statistics(&self) -> usize {
+        self.statistics().last().map_or(0, |param| param.range.end)
+    }
+
+    /// The number of the parameter called `name` in [`Model::params`].
+    ///
+    /// # Panics
+    /// Where there is none; the names come from this crate's own networks.
+    pub(crate) fn find(&self, name: &str) -> usize {
+        self.params.iter().position(|param| param.name == name).unwrap_or_else(|| panic!("no tensor {name}"))
+    }
+
+    /// 1 for every flat parameter that is subject to weight decay, else 0. `[num_parameters]`
+    pub fn decay_mask(&self) -> Vec<f32> {
+        let mut mask = vec![0.0; self.num_parameters()];
+        for param in self.params.iter().filter(|param| param.role.decays()) {
+            mask[param.range.clone()].fill(1.0);
+        }
+        mask
+    }
+
+    /// Flat parameters and statistics out of `weights`.
+    ///
+    /// # Errors
+    /// As [`Model::check`].
+    pub fn flatten(&self, weights: &Weights) -> Result<(Vec<f32>, Vec<f32>)> {
+        self.check(weights)?;
+        let mut parameters = vec![0.0; self.num_parameters()];
+        let mut statistics = vec![0.0; self.num_statistics()];
+        for Param { name, role, range, .. } in &self.params {
+            let flat = if role.is_statistic() { &mut statistics } else { &mut parameters };
+            flat[range.clone()].copy_from_slice(&weights[name].data);
+        }
+        Ok((parameters, statistics))
+    }
+
+    /// The weights by name again.
+    pub fn unflatten(&self, parameters: &[f32], statistics: &[f32]) -> Weights {
+        let array = |param: &Param| {
+            let flat = if param.role.is_statistic() { statistics } else { parameters };
+            Array { shape: param.shape.clone(), data: flat[param.range.clone()].to_vec() }
+        };
+        self.params.iter().map(|param| (param.name.clone(), array(param))).collect()
+    }
+
+    /// The parts of a flat array of parameters, one for each of [`Model::params`] (empty for statistics).
+    pub(crate) fn parts_mut<'a>(&self, mut parameters: &'a mut [f32]) -> Vec<&'a mut [f32]> {
+        let mut parts = Vec::with_capacity(self.params.len());
+        for param in &self.params {
+            let len = if param.role.is_statistic() { 0 } else { param.range.len() };
+            let (part, rest) = parameters.split_at_mut(len);
+            parts.push(part);
+            parameters = rest;
+        }
+        parts
+    }
+}

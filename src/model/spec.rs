@@ -1,0 +1,77 @@
+//! The sizes of a network, as a configuration gives them and files keep them.
+
+use super::{IoShape, Model};
+use crate::config::{Arch, NetConfig};
+use crate::error::Result;
+use crate::game::ObsShape;
+use serde::{Deserialize, Serialize};
+
+/// Everything that fixes a network's layers, as a configuration gives it and files keep it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NetSpec {
+    /// Kind of network.
+    pub arch: Arch,
+    /// Residual blocks.
+    pub blocks: usize,
+    /// C: channels of the tower, or width of the perceptron.
+    pub channels: usize,
+    /// Channels of the policy head's 1x1 convolution (resnet).
+    pub policy_channels: usize,
+    /// Channels of the value head's 1x1 convolution (resnet).
+    pub value_channels: usize,
+    /// Hidden units of the value head.
+    pub value_hidden: usize,
+    /// Shape of one observation.
+    pub obs: ObsShape,
+    /// A: logits.
+    pub num_actions: usize,
+    /// P: values.
+    pub num_players: usize,
+    /// True where one value output v stands for (v, -v): two players whose returns sum to 0.
+    pub zero_sum_pair: bool,
+}
+
+impl NetSpec {
+    /// The network that `net` describes, for a game with these sizes.
+    pub fn new(net: &NetConfig, sizes: &crate::game::Sizes) -> Self {
+        Self {
+            arch: net.arch,
+            blocks: net.blocks,
+            channels: net.channels,
+            policy_channels: net.policy_channels,
+            value_channels: net.value_channels,
+            value_hidden: net.value_hidden,
+            obs: sizes.obs,
+            num_actions: sizes.num_actions,
+            num_players: sizes.num_players,
+            zero_sum_pair: sizes.num_players == 2 && sizes.zero_sum,
+        }
+    }
+
+    /// Sizes of the input and output.
+    pub fn io(&self) -> IoShape {
+        IoShape { obs_len: self.obs.len(), num_actions: self.num_actions, num_players: self.num_players }
+    }
+
+    /// V: outputs of the value head, 1 or P.
+    pub fn num_values(&self) -> usize {
+        if self.zero_sum_pair { 1 } else { self.num_players }
+    }
+
+    /// The list of its layers.
+    ///
+    /// # Errors
+    /// As [`Model::new`].
+    pub fn model(&self) -> Result<Model> {
+        Model::new(self)
+    }
+
+    /// The network with the same parameters for a game of these sizes, where there is one: itself, or an edge network on
+    /// another number of vertices.
+    pub fn for_sizes(&self, sizes: &crate::game::Sizes) -> Option<Self> {
+        let spec = Self { obs: sizes.obs, num_actions: sizes.num_actions, ..self.clone() };
+        let same_game = (self.num_players, self.obs.channels) == (sizes.num_players, sizes.obs.channels);
+        let params = |spec: &Self| spec.model().map(|model| model.params).ok();
+        (same_game && params(&spec).is_some() && params(&spec) == params(self)).then_some(spec)
+    }
+}

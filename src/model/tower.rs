@@ -1,0 +1,274 @@
+//! The normal form that fused executors run, and which models have it.
+//!
+//! [`Tower`] says which layers of a [`Model`] are the stem, the blocks, the last normalisation and the heads. Fused executors read kinds,
+//! shapes and parameters of those layers; they know no architecture and no parameter's name.
+
+use super::{Kind, Layer, Model, Shape};
+
+/// A residual tower with a policy and a value head. All numbers are indices of [`Model::layers`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tower {
+    /// The first layer with weights: a convolution, a linear layer on the flattened observation, or one at every edge.
+    pub stem: usize,
+    /// The residual blocks.
+    pub blocks: Vec<Block>,
+    /// The BatchNorm (with a ReLU) after the last block.
+    pub norm: usize,
+    /// 1x1 convolutions with BatchNorm and ReLU before the policy and the value head; None where both read the tower itself.
+    pub heads: Option<[HeadConv; 2]>,
+    /// Logits: a linear layer on all positions, or on edges a layer with one output at each.
+    pub policy: usize,
+    /// The hidden linear layer of the value head (with a ReLU). On edges it reads the mean over them.
+    pub hidden: usize,
+    /// The values before their tanh.
+    pub values: usize,
+}
+
+/// `x + second(relu(bn(first(relu(bn(x))))))`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// The BatchNorm before each layer.
+    pub norms: [usize; 2],
+    /// The layers: of one kind, but on edges a message and a layer at every edge.
+    pub layers: [usize; 2],
+    /// Channels that are mixed around triangles before the second layer; 0 off the edges of a graph.
+    pub triangle_channels: usize,
+}
+
+/// A 1x1 convolution with BatchNorm and ReLU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeadConv {
+    /// The convolution.
+    pub conv: usize,
+    /// Its BatchNorm.
+    pub norm: usize,
+}
+
+impl Tower {
+    /// The normal form of `model`.
+    ///
+    /// # Errors
+    /// In words what of the model has no place in it.
+    pub fn of(model: &Model) -> Result<Self, String> {
+        let mut walk = Walk { model, seen: vec![false; model.layers.len()] };
+        let tower = walk.tower()?;
+        match walk.seen.iter().position(|seen| !seen) {
+            Some(index) => Err(walk.surprise(index, "a layer of a residual tower")),
+            None => Ok(tower),
+        }
+    }
+}
+
+/// Goes from the outputs back to the observation.
+struct Walk<'a> {
+    model: &'a Model,
+    seen: Vec<bool>,
+}
+
+impl<'a> Walk<'a> {
+    fn surprise(&self, index: usize, expected: &str) -> String {
+        let Layer { kind, name, .. } = &self.model.layers[index];
+        let name = if name.is_empty() { String::new() } else { format!(" ({name})") };
+        format!("layer {index} is {}{name} where the fused kernels have {expected}", kind.name())
+    }
+
+    fn layer(&mut self, index: usize) -> &'a Layer {
+        self.seen[index] = true;
+        &self.model.layers[index]
+    }
+
+    /// The layer that `index`, which must be of a kind that `is` takes, reads.
+    fn before(&mut self, index: usize, expected: &str, is: fn(Kind) -> bool) -> Result<usize, String> {
+        let layer = self.layer(index);
+        if is(layer.kind) { Ok(layer.inputs[0]) } else { Err(self.surprise(index, expected)) }
+    }
+
+    /// The BatchNorm under the ReLU `index`.
+    fn norm_of(&mut self, index: usize) -> Result<usize, String> {
+        self.before(index, "a ReLU", |kind| kind == Kind::Relu)
+    }
+
+    /// What the BatchNorm `index` reads.
+    fn before_norm(&mut self, index: usize) -> Result<usize, String> {
+        self.before(index, "BatchNorm", |kind| kind == Kind::BatchNorm)
+    }
+
+    /// What a layer of a block reads, which maps the tower's shape to itself.
+    fn before_inner(&mut self, index: usize, stream: Shape) -> Result<usize, String> {
+        let layer = &self.model.layers[index];
+        let fits = match stream {
+            Shape::Vector(_) => matches!(layer.kind, Kind::Linear { .. }),
+            Shape::Board { .. } => matches!(layer.kind, Kind::Conv3x3 { .. }),
+            Shape::Edges { .. } => matches!(layer.kind, Kind::EdgeMessage | Kind::Conv1x1 { .. }),
+        };
+        if !fits || layer.shape != stream {
+            return Err(self.surprise(index, &format!("a layer from {stream} to as many")));
+        }
+        Ok(self.layer(index).inputs[0])
+    }
+
+    fn tower(&mut self) -> Result<Tower, String> {
+        let model = self.model;
+        let linear = |kind: Kind| matches!(kind, Kind::Linear { .. });
+        let values = self.before(model.value, "a tanh", |kind| kind == Kind::Tanh)?;
+        let relu = self.before(values, "a linear layer", linear)?;
+        let hidden = self.norm_of(relu)?;
+        let value_input = self.before(hidden, "a linear layer", linear)?;
+        let (heads, policy, end) = self.heads(value_input)?;
+        let norm = self.norm_of(end)?;
+        let mut x = self.before_norm(norm)?;
+        let stream = model.layers[x].shape;
+        let mut blocks = Vec::new();
+        while model.layers[x].kind == Kind::Add {
+            let [start, sum] = self.layer(x).inputs[..] else { return Err(self.surprise(x, "a sum of two")) };
+            blocks.push(self.block(start, sum, stream)?);
+            x = start;
+        }
+        blocks.reverse();
+        self.stem(x)?;
+        Ok(Tower { stem: x, blocks, norm, heads, policy, hidden, values })
+    }
+
+    /// The heads' convolutions, the policy layer, and the end of the tower, which both heads read.
+    fn heads(&mut self, value_input: usize) -> Result<(Option<[HeadConv; 2]>, usize, usize), String> {
+        let model = self.model;
+        match model.layers[value_input].kind {
+            Kind::Flatten => {
+                let policy = model.policy;
+                let policy_input =
+                    self.before(policy, "a linear layer", |kind| matches!(kind, Kind::Linear { .. }))?;
+                let (policy_conv, end) = self.head_conv(policy_input)?;
+                let (value_conv, same) = self.head_conv(value_input)?;
+                self.same_end(end, same)?;
+                Ok((Some([policy_conv, value_conv]), policy, end))
+            }
+            Kind::MeanOverEdges => {
+                let end = self.layer(value_input).inputs[0];
+                let policy = self.before(model.policy, "one logit an edge", |kind| kind == Kind::Flatten)?;
+                let one = |kind: Kind| matches!(kind, Kind::Conv1x1 { outputs: 1, .. });
+                let same = self.before(policy, "one logit an edge", one)?;
+                self.same_end(end, same)?;
+                Ok((None, policy, end))
+            }
+            _ => {
+                let policy = model.policy;
+                let same =
+                    self.before(policy, "a linear layer", |kind| matches!(kind, Kind::Linear { .. }))?;
+                self.same_end(value_input, same)?;
+                Ok((None, policy, value_input))
+            }
+        }
+    }
+
+    fn same_end(&self, value: usize, policy: usize) -> Result<(), String> {
+        if value == policy { Ok(()) } else { Err(self.surprise(policy, "what the value head reads too")) }
+    }
+
+    fn head_conv(&mut self, flat: usize) -> Result<(HeadConv, usize), String> {
+        let relu = self.before(flat, "a flattened board", |kind| kind == Kind::Flatten)?;
+        let norm = self.norm_of(relu)?;
+        let conv = self.before_norm(norm)?;
+        let end = self.before(conv, "a 1x1 convolution", |kind| matches!(kind, Kind::Conv1x1 { .. }))?;
+        Ok((HeadConv { conv, norm }, end))
+    }
+
+    fn block(&mut self, start: usize, sum: usize, stream: Shape) -> Result<Block, String> {
+        let second = sum;
+        let mut relu = self.before_inner(second, stream)?;
+        let mut triangle_channels = 0;
+        if let Kind::TriangleMix { channels } = self.model.layers[relu].kind {
+            triangle_channels = channels;
+            relu = self.layer(relu).inputs[0];
+        }
+        let second_norm = self.norm_of(relu)?;
+        let first = self.before_norm(second_norm)?;
+        let relu = self.before_inner(first, stream)?;
+        let first_norm = self.norm_of(relu)?;
+        let stream_start = self.before_norm(first_norm)?;
+        if stream_start != start {
+            return Err(self.surprise(stream_start, "the input of the block's sum"));
+        }
+        Ok(Block { norms: [first_norm, second_norm], layers: [first, second], triangle_channels })
+    }
+
+    fn stem(&mut self, stem: usize) -> Result<(), String> {
+        let mut input = self.layer(stem).inputs.first().copied().unwrap_or(stem);
+        let fits = matches!(
+            (self.model.layers[stem].kind, self.model.obs()),
+            (Kind::Conv3x3 { .. } | Kind::Linear { .. }, Shape::Board { .. })
+                | (Kind::Conv1x1 { .. }, Shape::Edges { .. })
+        );
+        if self.model.layers[input].kind == Kind::Flatten {
+            input = self.layer(input).inputs[0];
+        }
+        self.seen[input] = true;
+        if fits && input == 0 {
+            Ok(())
+        } else {
+            Err(self.surprise(stem, "a stem that reads the observation"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::builder::Builder;
+    use super::*;
+    use crate::config::Arch;
+    use crate::game::ObsShape;
+    use crate::model::NetSpec;
+
+    fn spec(arch: Arch) -> NetSpec {
+        NetSpec {
+            arch,
+            blocks: 2,
+            channels: 4,
+            policy_channels: 2,
+            value_channels: 3,
+            value_hidden: 5,
+            obs: ObsShape { channels: 2, height: 6, width: 1 },
+            num_actions: 6,
+            num_players: 3,
+            zero_sum_pair: false,
+        }
+    }
+
+    #[test]
+    fn every_architecture_is_a_tower() {
+        for (arch, names) in [
+            (Arch::Resnet, ["stem", "blocks.1.bn2", "blocks.1.conv2", "bn", "value.hidden"]),
+            (Arch::Mlp, ["stem", "blocks.1.bn2", "blocks.1.linear2", "bn", "value.hidden"]),
+            (Arch::Edge, ["stem", "blocks.1.bn2", "blocks.1.out", "bn", "value.hidden"]),
+        ] {
+            let model = spec(arch).model().expect("a network");
+            let tower = Tower::of(&model).expect("a tower");
+            let Block { norms, layers, triangle_channels } = tower.blocks[1];
+            let found = [tower.stem, norms[1], layers[1], tower.norm, tower.hidden];
+            assert_eq!(found.map(|index| model.layers[index].name.as_str()), names);
+            assert_eq!((tower.blocks.len(), tower.heads.is_some()), (2, arch == Arch::Resnet));
+            assert_eq!(triangle_channels, if arch == Arch::Edge { 2 } else { 0 });
+        }
+    }
+
+    #[test]
+    fn what_is_no_tower_is_named() {
+        let heads = |mut b: Builder, x: usize| {
+            let policy = b.logits(x, 7);
+            let value = b.values(x, 5, 1);
+            Tower::of(&b.build(policy, value, 1)).expect_err("no tower")
+        };
+        let mut b = Builder::new(Shape::Vector(9));
+        let x = b.linear("stem", 0, 4);
+        let x = b.layer("", Kind::Relu, &[x]);
+        let reason = heads(b, x);
+        assert!(reason.contains("linear (stem) where the fused kernels have BatchNorm"), "{reason}");
+        // A second reader of the stem.
+        let mut b = Builder::new(Shape::Board { channels: 3, height: 2, width: 5 });
+        let flat = b.flatten(0);
+        let x = b.linear("stem", flat, 4);
+        let end = b.norm_relu("bn", x);
+        b.linear("aside", x, 3);
+        let reason = heads(b, end);
+        assert!(reason.contains("linear (aside)"), "{reason}");
+    }
+}

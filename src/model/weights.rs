@@ -1,0 +1,100 @@
+//! Weights as named arrays: the first ones, random ones for tests, and the check that they are a model's.
+
+use super::params::{Param, Role};
+use super::{Gain, Model};
+use crate::error::{Error, Result};
+use crate::rng::{Key, Purpose, Stream};
+use std::collections::BTreeMap;
+
+/// One named array of 32-bit floats, row-major.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Array {
+    /// Lengths of the axes.
+    pub shape: Vec<usize>,
+    /// The numbers, as many as the product of `shape`.
+    pub data: Vec<f32>,
+}
+
+/// The tensors of a network by name; names and shapes are those of [`Model::params`].
+pub type Weights = BTreeMap<String, Array>;
+
+impl Param {
+    /// Inputs of one output: the product of all axes but the first.
+    fn fan_in(&self) -> f32 {
+        self.shape[1..].iter().product::<usize>() as f32
+    }
+}
+
+impl Model {
+    /// The weights before the first update, a function of the model and `seed` alone: He initialisation by [`Gain`], biases
+    /// and running means 0, scales and running variances 1.
+    pub fn initial_weights(&self, seed: u64) -> Weights {
+        self.draw(Key::new(seed, Purpose::Weights), |param, stream, len| match param.role {
+            Role::Matrix(gain) => {
+                let gain: f32 = match gain {
+                    Gain::Hidden => 2.0,
+                    Gain::Output => 0.02,
+                };
+                let deviation = (gain / param.fan_in()).sqrt();
+                (0..len).map(|_| deviation * stream.normal()).collect()
+            }
+            Role::Scale | Role::RunningVariance => vec![1.0; len],
+            Role::Bias | Role::RunningMean => vec![0.0; len],
+        })
+    }
+
+    /// Weights for tests and benchmarks: linear maps that keep the variance, BatchNorm statistics near 0 and 1.
+    pub fn random_weights(&self, key: Key) -> Weights {
+        self.draw(key, |param, stream, len| {
+            let (mean, deviation) = match param.role {
+                Role::Matrix(_) => (0.0, (2.0 / param.fan_in()).sqrt()),
+                Role::Scale | Role::RunningVariance => (1.0, 0.2),
+                Role::Bias | Role::RunningMean => (0.0, 0.1),
+            };
+            // The variance of a BatchNorm stays positive: at most 4 deviations from its mean.
+            (0..len).map(|_| mean + deviation * stream.normal().clamp(-4.0, 4.0)).collect()
+        })
+    }
+
+    /// Weights whose numbers `numbers` makes, given a parameter, its own random stream and how many it has.
+    fn draw(&self, key: Key, numbers: impl Fn(&Param, &mut Stream, usize) -> Vec<f32>) -> Weights {
+        let array = |(index, param): (usize, &Param)| {
+            let data = numbers(param, &mut key.with(index as u64).stream(), param.range.len());
+            (param.name.clone(), Array { shape: param.shape.clone(), data })
+        };
+        self.params.iter().enumerate().map(array).collect()
+    }
+
+    /// Checks that `weights` holds exactly this network's tensors, with finite numbers.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] for a size of 0, a missing, foreign or misshapen tensor; [`Error::NotFinite`].
+    pub fn check(&self, weights: &Weights) -> Result<()> {
+        for Param { name, shape, range, .. } in &self.params {
+            let what = || format!("tensor {name}");
+            let Some(Array { shape: found, data }) = weights.get(name) else {
+                return Err(mismatch(what(), "none", format!("{shape:?}")));
+            };
+            if range.is_empty() {
+                return Err(mismatch(what(), format!("{shape:?}"), "sizes from 1"));
+            }
+            if found != shape || data.len() != range.len() {
+                let found = format!("{found:?} ({} numbers)", data.len());
+                return Err(mismatch(what(), found, format!("{shape:?}")));
+            }
+            if let Some(&value) = data.iter().find(|x| !x.is_finite()) {
+                return Err(Error::NotFinite { what: format!("a weight of tensor {name}"), value });
+            }
+        }
+        match weights.keys().find(|name| !self.params.iter().any(|param| param.name == **name)) {
+            Some(name) => {
+                Err(mismatch("tensors of the network".into(), name, "only those of its architecture"))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+fn mismatch(what: String, found: impl ToString, expected: impl ToString) -> Error {
+    Error::Mismatch { what, found: found.to_string(), expected: expected.to_string() }
+}

@@ -1,0 +1,132 @@
+//! What makes a batch's outputs and the parameters' gradient: the fused passes, or candle's autograd.
+
+use crate::error::{Error, Result};
+use crate::model::Model;
+use crate::net::CandleNet;
+use crate::net::candle::Mode;
+use crate::net::ops::{Outputs, Tower};
+use candle_core::{Device, Tensor, Var};
+use std::sync::Arc;
+
+/// A model's forward and backward pass in training mode, normalised by the batch.
+#[derive(Clone, Debug)]
+pub(super) enum Pass {
+    /// The fused passes on the CPU.
+    Fused(Box<Tower>),
+    /// candle's operations on any of its devices.
+    Candle(CandlePass),
+}
+
+impl Pass {
+    pub fn model(&self) -> &Model {
+        match self {
+            Self::Fused(tower) => tower.model(),
+            Self::Candle(pass) => &pass.model,
+        }
+    }
+
+    /// Logits and values of a batch. `parameters` and `statistics` are flat as in [`Model::flatten`], `obs [B, F]`.
+    pub fn forward(&mut self, parameters: &[f32], statistics: &[f32], obs: &[f32]) -> Result<Outputs> {
+        match self {
+            Self::Fused(tower) => Ok(tower.forward(parameters, obs)),
+            Self::Candle(pass) => pass.forward(parameters, statistics, obs),
+        }
+    }
+
+    /// Adds to `gradient` that of the parameters for the last forward pass, given those of its outputs.
+    pub fn backward(
+        &mut self,
+        outputs: &Outputs,
+        d_logits: &[f32],
+        d_values: &[f32],
+        gradient: &mut [f32],
+    ) -> Result<()> {
+        match self {
+            Self::Fused(tower) => {
+                tower.backward(outputs, d_logits, d_values, gradient);
+                Ok(())
+            }
+            Self::Candle(pass) => pass.backward(d_logits, d_values, gradient),
+        }
+    }
+
+    /// Moves the running statistics towards the last forward pass's batch.
+    pub fn update_statistics(&self, statistics: &mut [f32]) -> Result<()> {
+        match self {
+            Self::Fused(tower) => tower.update_statistics(statistics),
+            Self::Candle(pass) => {
+                if let Some(recorded) = &pass.recorded {
+                    statistics.copy_from_slice(&recorded.net.statistics()?);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A model on a device of candle.
+#[derive(Clone)]
+pub(super) struct CandlePass {
+    model: Arc<Model>,
+    device: Device,
+    recorded: Option<Recorded>,
+}
+
+/// A forward pass, as autograd needs it.
+#[derive(Clone)]
+struct Recorded {
+    net: CandleNet,
+    /// Variables for the parameters, tensors for the statistics; in the order of [`Model::params`].
+    params: Vec<Tensor>,
+    logits: Tensor,
+    values: Tensor,
+}
+
+impl std::fmt::Debug for CandlePass {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CandlePass").field("device", &self.device).finish_non_exhaustive()
+    }
+}
+
+impl CandlePass {
+    pub fn new(model: Model, device: Device) -> Self {
+        Self { model: Arc::new(model), device, recorded: None }
+    }
+
+    fn forward(&mut self, parameters: &[f32], statistics: &[f32], obs: &[f32]) -> Result<Outputs> {
+        let device = &self.device;
+        let tensor = |param: &crate::model::Param| -> Result<Tensor> {
+            let flat = if param.role.is_statistic() { statistics } else { parameters };
+            let tensor = Tensor::from_slice(&flat[param.range.clone()], param.shape.as_slice(), device)?;
+            if param.role.is_statistic() {
+                return Ok(tensor);
+            }
+            Ok(Var::from_tensor(&tensor)?.into_inner())
+        };
+        let params: Vec<Tensor> = self.model.params.iter().map(tensor).collect::<Result<_>>()?;
+        let net = CandleNet::from_tensors(device, self.model.clone(), &params)?;
+        let features = self.model.obs().len();
+        let obs = Tensor::from_slice(obs, (obs.len() / features, features), device)?;
+        let (logits, values) = net.forward_t(&obs, Mode::Train)?;
+        let numbers = |tensor: &Tensor| Ok::<_, Error>(tensor.flatten_all()?.to_vec1::<f32>()?);
+        let outputs = Outputs { logits: numbers(&logits)?, values: numbers(&values)? };
+        self.recorded = Some(Recorded { net, params, logits, values });
+        Ok(outputs)
+    }
+
+    fn backward(&mut self, d_logits: &[f32], d_values: &[f32], gradient: &mut [f32]) -> Result<()> {
+        let Some(Recorded { params, logits, values, .. }) = &self.recorded else { return Ok(()) };
+        // The gradient of sum(outputs * d) is what `d` at the outputs gives.
+        let weighted = |output: &Tensor, d: &[f32]| -> Result<Tensor> {
+            Ok((output * Tensor::from_slice(d, output.dims(), &self.device)?)?.sum_all()?)
+        };
+        let sum = (weighted(logits, d_logits)? + weighted(values, d_values)?)?;
+        let gradients = sum.backward()?;
+        for (param, tensor) in self.model.params.iter().zip(params) {
+            let Some(found) = gradients.get(tensor).filter(|_| !param.role.is_statistic()) else { continue };
+            let found = found.flatten_all()?.to_vec1::<f32>()?;
+            gradient[param.range.clone()].iter_mut().zip(found).for_each(|(sum, g)| *sum += g);
+        }
+        Ok(())
+    }
+}
