@@ -8,7 +8,7 @@ use vecaz::batch::any_game;
 use vecaz::config::{Arch, NetConfig, TensorCores, TrainPrecision};
 use vecaz::error::Result;
 use vecaz::game::ObsShape;
-use vecaz::net::spec::NetSpec;
+use vecaz::model::NetSpec;
 
 /// Games with settings that keep them short, and others that make large arrays.
 pub const GAMES: [(&str, &str); 15] = [
