@@ -26,16 +26,15 @@ def rows_of(work, name, log):
     for read, file in ((array, path + ".json"), (profile, path + ".csv"), (json_lines, os.path.join(path, "metrics.jsonl"))):
         if os.path.exists(file):
             with open(file, errors="replace") as opened:
-                return read(opened.read())
+                try:
+                    return read(opened.read())
+                except (ValueError, KeyError, csv.Error):
+                    return []  # half a file of a killed program, which is in the archive
     return json_lines("\n".join(log))
 
 
 def array(text):
-    """A JSON array; none where a killed program has left half of one."""
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError:
-        return []
+    return json.loads(text)
 
 
 def json_lines(text):

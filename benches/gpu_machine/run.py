@@ -7,6 +7,7 @@ where a gate's parts have all failed, to try out the parts behind it."""
 
 import argparse
 import datetime
+import io
 import json
 import os
 import shutil
@@ -176,18 +177,28 @@ class Verb:
         """Results and logs so far, each file whole or as it was."""
         replace(os.path.join(self.out, "results.json"), json.dumps(self.results, indent=1).encode())
         replace(os.path.join(self.out, "page.md"), page.page(self.results).encode())
-        archive, size = os.path.join(self.work, "logs.tar.gz"), 0
-        with tarfile.open(archive, "w:gz", compresslevel=5) as tar:
-            for folder, _, names in sorted(os.walk(self.work)):
-                for name in sorted(names):
-                    path = os.path.join(folder, name)
-                    bytes_of = os.path.getsize(path) if os.path.isfile(path) and not os.path.islink(path) else None
-                    if path == archive or bytes_of is None or bytes_of > ARCHIVED_BYTES or size + bytes_of > ARCHIVE_BYTES:
+        replace(os.path.join(self.out, "logs.tar.gz"), archive_of(self.work))
+
+
+def archive_of(folder):
+    """A compressed archive of the files in `folder`, but for large ones. Parts may still be writing there."""
+    packed, size = io.BytesIO(), 0
+    with tarfile.open(fileobj=packed, mode="w:gz", compresslevel=5) as tar:
+        for place, _, names in sorted(os.walk(folder)):
+            for path in sorted(os.path.join(place, name) for name in names):
+                try:
+                    if os.path.islink(path) or os.path.getsize(path) > ARCHIVED_BYTES:
                         continue
-                    size += bytes_of
-                    tar.add(path, os.path.relpath(path, self.work))
-        with open(archive, "rb") as file:
-            replace(os.path.join(self.out, "logs.tar.gz"), file.read())
+                    with open(path, "rb") as file:
+                        content = file.read(ARCHIVED_BYTES)
+                except OSError:
+                    continue  # it has gone meanwhile
+                size += len(content)
+                if size <= ARCHIVE_BYTES:
+                    entry = tarfile.TarInfo(os.path.relpath(path, folder))
+                    entry.size = len(content)
+                    tar.addfile(entry, io.BytesIO(content))
+    return packed.getvalue()
 
 
 def read_lines(path):
