@@ -258,10 +258,11 @@ fn what_was_measured_is_on_the_page() {
     }
 }
 
-/// Runs Python with the scripts' folder in its path.
-fn python(program: &str) -> String {
+/// Runs Python with the scripts' folder in its path, and `packages` after it.
+fn python(program: &str, packages: &Path) -> String {
     let mut command = Command::new("python3");
-    command.args(["-B", "-c", program]).env("PYTHONPATH", source("gpu_machine"));
+    let path = format!("{}:{}", source("gpu_machine").display(), packages.display());
+    command.args(["-B", "-c", program]).env("PYTHONPATH", path).env_remove("LD_LIBRARY_PATH");
     let Output { status, stdout, stderr } = command.output().expect("runs");
     assert!(status.success(), "{}", String::from_utf8_lossy(&stderr));
     String::from_utf8(stdout).expect("UTF-8")
@@ -274,6 +275,7 @@ fn no_verb_can_outlast_its_call() {
     }
     let limits = python(
         "import parts\nfor verb in parts.VERBS.values(): print(verb(['t', *parts.GATE_TESTS]).seconds, parts.CALL_SECONDS)",
+        Path::new(""),
     );
     assert_eq!(limits.lines().count(), VERBS.len());
     for line in limits.lines() {
@@ -291,14 +293,48 @@ fn a_part_that_does_not_end_is_ended() {
     // One that ends when it is asked to, and one that does not and has a child.
     for (seconds, command) in [(3.0, "sleep 60"), (3.0, "trap '' TERM; sleep 60 & wait; sleep 60; wait")] {
         let began = Instant::now();
-        let exit = python(&format!(
+        let program = format!(
             "import os, parts, run, tempfile, time\n\
              part = parts.Part('slow', 3, ())\n\
              process = run.Process(part, ('sh', '-c', \"{command}\"), {seconds}, tempfile.mkdtemp(), dict(os.environ))\n\
              while not process.poll(): time.sleep(0.02)\n\
              print(process.exit, process.asked)"
-        ));
+        );
+        let exit = python(&program, Path::new(""));
         assert!(exit.starts_with('-') && exit.trim_end().ends_with("True"), "{command}: {exit}");
         assert!(began.elapsed().as_secs_f64() < seconds + 2.0, "{command}: {:?}", began.elapsed());
+    }
+}
+
+#[test]
+fn a_library_is_one_file_by_each_of_its_names() {
+    if !has_tools() {
+        return;
+    }
+    let packages = tempfile::tempdir().expect("a folder");
+    // The first folder lacks a part of cuBLAS, so all of cuBLAS comes from the second.
+    for (folder, names) in [
+        ("nvidia/cu13/lib", &["libnvrtc.so.13", "libnvrtc-builtins.so.13.0", "libcublas.so.13"][..]),
+        ("nvidia/other/lib", &["libcublas.so.13", "libcublasLt.so.13", "libnvrtc.so.13"][..]),
+    ] {
+        let folder = packages.path().join(folder);
+        fs::create_dir_all(&folder).expect("created");
+        names.iter().for_each(|name| fs::write(folder.join(name), name).expect("written"));
+    }
+    let links = packages.path().join("links");
+    let path = python(
+        &format!("import libraries; print(libraries.library_path('{}'))", links.display()),
+        packages.path(),
+    );
+    assert!(path.starts_with(&format!("{}:", links.display())), "{path}");
+    for (link, target) in [
+        ("libnvrtc.so", "nvidia/cu13/lib/libnvrtc.so.13"),
+        ("libnvrtc.so.13", "nvidia/cu13/lib/libnvrtc.so.13"),
+        ("libnvrtc-builtins.so.13.0", "nvidia/cu13/lib/libnvrtc-builtins.so.13.0"),
+        ("libcublas.so", "nvidia/other/lib/libcublas.so.13"),
+        ("libcublas.so.13", "nvidia/other/lib/libcublas.so.13"),
+        ("libcublasLt.so", "nvidia/other/lib/libcublasLt.so.13"),
+    ] {
+        assert_eq!(fs::read_link(links.join(link)).expect(link), packages.path().join(target), "{link}");
     }
 }

@@ -23,7 +23,7 @@ def reason_in(lines):
 def rows_of(work, name, log):
     """What a part measured: the rows of its NAME.json, else those of its profile, run or log."""
     path = os.path.join(work, name)
-    for read, file in ((array, path + ".json"), (profile, path + ".csv"), (json_lines, os.path.join(path, "metrics.jsonl"))):
+    for read, file in ((json.loads, path + ".json"), (profile, path + ".csv"), (json_lines, os.path.join(path, "metrics.jsonl"))):
         if os.path.exists(file):
             with open(file, errors="replace") as opened:
                 try:
@@ -31,10 +31,6 @@ def rows_of(work, name, log):
                 except (ValueError, KeyError, csv.Error):
                     return []  # half a file of a killed program, which is in the archive
     return json_lines("\n".join(log))
-
-
-def array(text):
-    return json.loads(text)
 
 
 def json_lines(text):
