@@ -25,7 +25,7 @@ struct Args {
     games: Vec<String>,
     /// N: games at once.
     #[arg(long, value_delimiter = ',', default_value = "4096,65536")]
-    lanes: Vec<usize>,
+    slots: Vec<usize>,
     /// Seconds of each measurement at least.
     #[arg(long, default_value_t = 0.5)]
     seconds: f64,
@@ -46,25 +46,25 @@ struct Args {
 /// Plies of one launch, so that a launch lasts some milliseconds.
 const PLIES: u32 = 64;
 
-fn measure(args: &Args, name: &str, options: &str, lanes: usize) -> Result<Value> {
+fn measure(args: &Args, name: &str, options: &str, slots: usize) -> Result<Value> {
     let options = options.parse().expect("the settings above are TOML");
     let game = any_game(name, &options)?;
     let device = CudaDevice::open(args.gpu, Store::of_user())?;
     let gpu = device.describe()?;
-    let mut batch = DeviceBatch::new(device, game.as_ref(), lanes)?;
+    let mut batch = DeviceBatch::new(device, game.as_ref(), slots)?;
     batch.random_play(args.seed, PLIES)?;
     batch.finished()?; // waits
     let (start, mut plies) = (Instant::now(), 0u64);
     while start.elapsed().as_secs_f64() < args.seconds {
         batch.random_play(args.seed, PLIES)?;
         batch.plies()?;
-        plies += u64::from(PLIES) * lanes as u64;
+        plies += u64::from(PLIES) * slots as u64;
     }
     let rate = plies as f64 / start.elapsed().as_secs_f64();
     let settings = game.options().to_string().trim().replace('\n', ", ");
-    println!("{name:>13} {settings:<40} N = {lanes:>6}: {rate:.4e} plies/s");
+    println!("{name:>13} {settings:<40} N = {slots:>6}: {rate:.4e} plies/s");
     Ok(json!({
-        "game": name, "settings": settings, "lanes": lanes, "plies_per_second": rate, "gpu": gpu, "seed": args.seed,
+        "game": name, "settings": settings, "slots": slots, "plies_per_second": rate, "gpu": gpu, "seed": args.seed,
     }))
 }
 
@@ -76,11 +76,11 @@ fn main() -> Result<()> {
         if !args.games.is_empty() && !args.games.iter().any(|wanted| wanted == name) {
             continue;
         }
-        for &lanes in &args.lanes {
-            rows.push(measure(&args, name, options, lanes).unwrap_or_else(|error| {
+        for &slots in &args.slots {
+            rows.push(measure(&args, name, options, slots).unwrap_or_else(|error| {
                 let row =
-                    json!({ "game": name, "settings": options, "lanes": lanes, "error": error.to_string() });
-                println!("{name:>13} {options:<40} N = {lanes:>6}: {error}");
+                    json!({ "game": name, "settings": options, "slots": slots, "error": error.to_string() });
+                println!("{name:>13} {options:<40} N = {slots:>6}: {error}");
                 failure = failure.take().or(Some(error));
                 row
             }));

@@ -28,23 +28,23 @@ import statistics
 import sys
 
 out, threads = pathlib.Path(sys.argv[1]), sys.argv[2]
-puct_table = collections.defaultdict(list)
+rates = collections.defaultdict(list)
 for path in out.glob("vecaz-*.txt"):
     for line in path.read_text().splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if len(cells) == 6 and cells[1] == "its own" and cells[3] == threads:
-            puct_table["vecaz", cells[0], int(cells[2])].append(float(cells[4]))
+            rates["vecaz", cells[0], int(cells[2])].append(float(cells[4]))
 for path in out.glob("peers-*.jsonl"):
     for row in map(json.loads, path.read_text().splitlines()):
-        puct_table[row["peer"], row["game"], row["lanes"]].append(row["plies_per_second"])
-median = {key: statistics.median(values) for key, values in puct_table.items()}
-print(f"{threads} threads, medians of {max(map(len, puct_table.values()))} processes\n")
+        rates[row["peer"], row["game"], row["slots"]].append(row["plies_per_second"])
+median = {key: statistics.median(values) for key, values in rates.items()}
+print(f"{threads} threads, medians of {max(map(len, rates.values()))} processes\n")
 print("| game | N | vecaz, plies/s | pgx | ratio | OpenSpiel C++ | ratio |\n|---|---|---|---|---|---|---|")
-for (who, game, lanes), rate in sorted(median.items()):
+for (who, game, slots), rate in sorted(median.items()):
     if who != "vecaz":
         continue
     plies = 2 if game == "backgammon" else 1  # of ours in one of OpenSpiel's
-    peers = [(median.get(("pgx", game, lanes)), 1), (median.get(("open_spiel", game, int(threads))), plies)]
+    peers = [(median.get(("pgx", game, slots)), 1), (median.get(("open_spiel", game, int(threads))), plies)]
     cells = [f"{peer:.3g} | {rate / peer / plies:.1f}" if peer else " | " for peer, plies in peers]
-    print(f"| {game} | {lanes} | {rate:.3g} | {' | '.join(cells)} |")
+    print(f"| {game} | {slots} | {rate:.3g} | {' | '.join(cells)} |")
 PYTHON

@@ -27,7 +27,7 @@ GAMES = {
 PLIES = 64
 
 
-def compiled(env, lanes):
+def compiled(env, slots):
     """(64 plies of every game, compiled; its first states)"""
     step = jax.vmap(auto_reset(env.step, env.init))
 
@@ -36,42 +36,42 @@ def compiled(env, lanes):
         key, choose, chance = jax.random.split(key, 3)
         logits = jnp.where(state.legal_action_mask, 0.0, -1e9)
         action = jax.random.categorical(choose, logits, axis=-1)
-        return (step(state, action, jax.random.split(chance, lanes)), key), None
+        return (step(state, action, jax.random.split(chance, slots)), key), None
 
     def play(state, key):
         return jax.lax.scan(ply, (state, key), None, length=PLIES)[0][0]
 
-    first = jax.jit(jax.vmap(env.init))(jax.random.split(jax.random.PRNGKey(0), lanes))
+    first = jax.jit(jax.vmap(env.init))(jax.random.split(jax.random.PRNGKey(0), slots))
     return jax.jit(play).lower(first, jax.random.PRNGKey(1)).compile(), first
 
 
-def measure(name, lanes, seconds):
-    play, state = compiled(pgx.make(name), lanes)
+def measure(name, slots, seconds):
+    play, state = compiled(pgx.make(name), slots)
     state = jax.block_until_ready(play(state, jax.random.PRNGKey(2)))
     start, calls = time.perf_counter(), 0
     while time.perf_counter() - start < seconds:
         state = jax.block_until_ready(play(state, jax.random.PRNGKey(calls)))
         calls += 1
-    return calls * PLIES * lanes / (time.perf_counter() - start)
+    return calls * PLIES * slots / (time.perf_counter() - start)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--games", nargs="*", default=list(GAMES), choices=list(GAMES))
-    parser.add_argument("--lanes", nargs="*", type=int, default=[4096, 65536])
+    parser.add_argument("--slots", nargs="*", type=int, default=[4096, 65536])
     parser.add_argument("--seconds", type=float, default=0.5)
     parser.add_argument("--json")
     arguments = parser.parse_args()
     rows = []
     for name in arguments.games:
-        for lanes in arguments.lanes:
-            rate = measure(name, lanes, arguments.seconds)
+        for slots in arguments.slots:
+            rate = measure(name, slots, arguments.seconds)
             game, settings = GAMES[name]
             device = str(jax.devices()[0])
             rows.append(
-                {"game": game, "settings": settings, "lanes": lanes, "plies_per_second": rate, "device": device}
+                {"game": game, "settings": settings, "slots": slots, "plies_per_second": rate, "device": device}
             )
-            print(f"{name:>13} N = {lanes:>6}: {rate:.4e} plies/s", flush=True)
+            print(f"{name:>13} N = {slots:>6}: {rate:.4e} plies/s", flush=True)
             if arguments.json:  # after each, so that what is done is kept when time runs out
                 with open(arguments.json, "w") as file:
                     json.dump(rows, file, indent=1)

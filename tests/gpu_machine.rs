@@ -177,8 +177,8 @@ fn measured() -> (TempDir, TempDir) {
     });
     let failed = json!({ "network": "2x32", "slots": 1024, "error": "it does not compile" });
     let peaks = json!({ "mma_tflops": 900.0, "gemm_bf16_error": "no cuBLAS" });
-    let play = json!([{ "game": "go", "settings": "size = 19", "lanes": 65536, "plies_per_second": 2e9 }]);
-    let pgx = json!([{ "game": "go", "settings": "size = 19", "lanes": 65536, "plies_per_second": 1e7 }]);
+    let play = json!([{ "game": "go", "settings": "size = 19", "slots": 65536, "plies_per_second": 2e9 }]);
+    let pgx = json!([{ "game": "go", "settings": "size = 19", "slots": 65536, "plies_per_second": 1e7 }]);
     let mctx = json!({
         "game": "connect_four", "net": "6x128", "games": 4096, "sims": 200, "simulations_per_second": 1e6,
         "mean_depth": 3.0,

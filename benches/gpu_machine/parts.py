@@ -117,10 +117,10 @@ def rates(_tests):
                 "train", 40, "{bin}/device_train", "--nets", "6x64,6x128", "--batches", "512,2048",
                 "--precisions", "bf16,f32", "--samples", "20000", "--seconds", "0.5",
             ),
-            one("random-play", 40, "{bin}/device_games", "--lanes", "65536", "--json", "{work}/random-play.json"),
+            one("random-play", 40, "{bin}/device_games", "--slots", "65536", "--json", "{work}/random-play.json"),
             *mctx,
             peer("train-torch", 40, "{bin}/torch_resnet.py", "6x64,6x128", "cuda", "512,2048", "bf16,f32"),
-            peer("random-play-pgx", 70, "{bin}/pgx_random_play.py", "--lanes", "65536", "--json", "{work}/random-play-pgx.json"),
+            peer("random-play-pgx", 70, "{bin}/pgx_random_play.py", "--slots", "65536", "--json", "{work}/random-play-pgx.json"),
         ],
     )  # fmt: skip
 

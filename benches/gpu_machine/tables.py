@@ -125,12 +125,12 @@ def train_table(rows, peers):
 
 
 def play_table(ours, pgx):
-    key = lambda row: (row["game"], "size = 19" in row["settings"], row["lanes"])
+    key = lambda row: (row["game"], "size = 19" in row["settings"], row["slots"])
     theirs, lines = {key(row): row["plies_per_second"] for row in pgx}, []
     for row in measured(ours):
         rate, other = row["plies_per_second"], theirs.get(key(row))
         beside = ("-", "-") if other is None else (f"{other:.3e}", f"{rate / other:.1f}")
-        lines.append((row["game"], row["settings"] or "-", row["lanes"], f"{rate:.3e}", *beside))
+        lines.append((row["game"], row["settings"] or "-", row["slots"], f"{rate:.3e}", *beside))
     return table(("game", "settings", "N", "plies/s", "pgx", "ratio"), lines) + errors(ours)
 
 

@@ -1,6 +1,6 @@
 """Random play in pgx (JAX, both CPU devices) and in OpenSpiel's C++ core (one process a thread), plies per second as JSON lines.
 
-    python benches/peers/random_play.py --threads 2 --lanes 128 1024 > peers.jsonl
+    python benches/peers/random_play.py --threads 2 --slots 128 1024 > peers.jsonl
 
 Needs jax and pgx (2.6.0), open_spiel (2.0.2). OpenSpiel's plies are made in C++ by the rollouts of its MCTS bot, one simulation of
 20 rollouts from a first position a call: rollouts a second x the mean length of its random games, which is taken apart. A ply of backgammon is
@@ -27,7 +27,7 @@ PLIES = 50
 ROLLOUTS = 20
 
 
-def pgx_rate(name, lanes, threads, seconds):
+def pgx_rate(name, slots, threads, seconds):
     import jax
     import jax.numpy as jnp
     import pgx
@@ -48,7 +48,7 @@ def pgx_rate(name, lanes, threads, seconds):
         return jax.lax.scan(ply, (state, keys[0]), None, length=PLIES)[0][0]
 
     play = jax.jit(jax.shard_map(plies, mesh=mesh, in_specs=(split, split), out_specs=split, check_vma=False))
-    state = jax.jit(jax.vmap(env.init))(jax.random.split(jax.random.PRNGKey(0), lanes))
+    state = jax.jit(jax.vmap(env.init))(jax.random.split(jax.random.PRNGKey(0), slots))
     state = jax.device_put(state, NamedSharding(mesh, split))
     play = play.lower(state, jax.random.split(jax.random.PRNGKey(1), threads)).compile()
     start, calls = time.perf_counter(), 0
@@ -57,7 +57,7 @@ def pgx_rate(name, lanes, threads, seconds):
             start = time.perf_counter()  # the first call warms up
         state = jax.block_until_ready(play(state, jax.random.split(jax.random.PRNGKey(calls), threads)))
         calls += 1
-    return (calls - 1) * PLIES * lanes / (time.perf_counter() - start)
+    return (calls - 1) * PLIES * slots / (time.perf_counter() - start)
 
 
 def first_position(game):
@@ -112,7 +112,7 @@ def open_spiel_rate(name, threads, seconds):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--games", nargs="*", default=list(GAMES), choices=list(GAMES))
-    parser.add_argument("--lanes", nargs="*", type=int, default=[128, 1024])
+    parser.add_argument("--slots", nargs="*", type=int, default=[128, 1024])
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=1.0)
     arguments = parser.parse_args()
@@ -121,11 +121,11 @@ def main():
     threads, seconds = arguments.threads, arguments.seconds
     for game in arguments.games:
         pgx_name, open_spiel_name = GAMES[game]
-        for lanes in arguments.lanes:
-            rate = pgx_rate(pgx_name, lanes, threads, seconds)
-            print(json.dumps({"peer": "pgx", "game": game, "lanes": lanes, "plies_per_second": rate}), flush=True)
+        for slots in arguments.slots:
+            rate = pgx_rate(pgx_name, slots, threads, seconds)
+            print(json.dumps({"peer": "pgx", "game": game, "slots": slots, "plies_per_second": rate}), flush=True)
         rate = open_spiel_rate(open_spiel_name, threads, seconds)
-        print(json.dumps({"peer": "open_spiel", "game": game, "lanes": threads, "plies_per_second": rate}), flush=True)
+        print(json.dumps({"peer": "open_spiel", "game": game, "slots": threads, "plies_per_second": rate}), flush=True)
 
 
 if __name__ == "__main__":
