@@ -146,6 +146,7 @@ def sanitizer(tool, name, *arguments):
 
 
 def deep(_tests):
+    # Search without a network is one kernel; the others are found by timing them.
     bench = ("{bin}/vecaz", "bench-scaling", "--device", "cuda", *PROFILED)
     of_network = [
         ncu(2 + rank, f"{{kernel:profile-search:6x128:{rank}:{other}}}", *bench, *WITH_NETWORK)
@@ -167,9 +168,9 @@ def deep(_tests):
         "Deep: profiles, memory and race checks, learning Connect Four from zero",
         [
             LIBRARIES,
-            one("profile-search", 25, *bench, "--net", "uniform,6x128", "--sims", "32", "--json", "{work}/profile-search.json"),
+            one("profile-search", 25, *bench, *WITH_NETWORK, "--json", "{work}/profile-search.json"),
             one("profile-train", 15, "{bin}/device_train", *TRAINED),
-            ncu(1, "{kernel:profile-search:uniform:0:simulate_rows}", *bench, *SEARCH_ALONE),
+            ncu(1, "simulate_rows", *bench, *SEARCH_ALONE),
             *of_network,
             ncu(5, "{kernel:profile-train:6x128:0:linear_forward_wide}", "{bin}/device_train", *TRAINED),
             Stage(checks),
