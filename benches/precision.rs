@@ -5,6 +5,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use vecaz::backend::Placement;
 use vecaz::batch::{AnyGame, Playthrough, any_game};
 use vecaz::config::{Algorithm, NetConfig, Precision, SearchConfig};
 use vecaz::eval::arena::{Contestant, MatchPlan, play_match, position_of};
@@ -125,8 +126,8 @@ fn strength(
 ) -> vecaz::Result<()> {
     let config = SearchConfig { algorithm: Algorithm::Puct, simulations, ..SearchConfig::default() };
     let params = SearchParams::new(&config, &game.sizes());
-    let mut a = Contestant::search(game.as_ref(), net, params, 1, THREADS)?;
-    let mut b = Contestant::search(game.as_ref(), exact, params, 1, THREADS)?;
+    let mut a = Contestant::search(game.as_ref(), net, params, Placement::default(), 1, THREADS)?;
+    let mut b = Contestant::search(game.as_ref(), exact, params, Placement::default(), 1, THREADS)?;
     let plan = MatchPlan { games, opening_plies: 4, seed: SEED };
     let result = play_match(game, &mut a, &mut b, plan)?.result;
     let [low, high] = result.score_interval();

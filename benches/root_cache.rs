@@ -5,6 +5,7 @@
 
 use std::path::Path;
 use std::time::Instant;
+use vecaz::backend::Placement;
 use vecaz::backend::plan::{BackendPlan, Reuse};
 use vecaz::batch::any_game;
 use vecaz::config::Layers;
@@ -43,14 +44,15 @@ fn main() -> vecaz::Result<()> {
         "{:>8} {:>10} {:>10} {:>10} {:>8} {:>12}",
         "sims", "build", "clone", "without", "ratio", "MiB a game"
     );
+    let placement = Placement::default();
     for simulations in SIMULATIONS {
         let params = SearchParams { simulations, ..SearchParams::new(&config.search, &sizes) };
         let nodes = BackendPlan::nodes_for(simulations, &sizes);
         let start = Instant::now();
-        let plan = CachePlan { simulations, keep: nodes, params, seed: 1 };
+        let plan = CachePlan { simulations, keep: nodes, params, placement, seed: 1 };
         let cache = root_cache::build(game.as_ref(), &network, plan)?;
         let built = start.elapsed().as_secs_f64();
-        let mut searchers = Searchers::new(game.as_ref(), &network, params, rows, threads)?;
+        let mut searchers = Searchers::new(game.as_ref(), &network, params, placement, rows, threads)?;
         let start = Instant::now();
         for shard in searchers.shards() {
             (0..shard.backend.rows()).for_each(|b| shard.backend.set_root_tree(b, &cache[0].1));
@@ -67,7 +69,7 @@ fn main() -> vecaz::Result<()> {
         println!(
             "{simulations:>8} {built:>10.4} {cloned:>10.4} {without:>10.3} {:>8.1} {:>12.3}",
             without / (built + cloned),
-            row.row_bytes(&sizes, game.state_size()) as f64 / f64::from(1 << 20)
+            row.row_bytes(placement.engine, &sizes, game.state_size()) as f64 / f64::from(1 << 20)
         );
     }
     Ok(())

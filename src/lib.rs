@@ -6,9 +6,10 @@
 //! legal actions) · A actions of the policy head · C chance outcomes · P players · F numbers in an observation.
 //! Arrays are row-major, batch first.
 //!
-//! Sixteen games of Hex, searched and stepped together:
+//! Sixteen games of Hex, searched in 16 rows by 2 threads and stepped together:
 //!
 //! ```rust
+//! use vecaz::backend::Placement;
 //! use vecaz::batch::{Batch, any_game};
 //! use vecaz::config::SearchConfig;
 //! use vecaz::game::{Game, hex::Hex};
@@ -20,7 +21,7 @@
 //! let (rules, sizes) = (any_game("hex", &hex.options())?, hex.sizes());
 //! let shape = IoShape { obs_len: sizes.obs.len(), num_actions: sizes.num_actions, num_players: sizes.num_players };
 //! let params = SearchParams::new(&SearchConfig { simulations: 50, ..Default::default() }, &sizes);
-//! let mut searchers = Searchers::new(rules.as_ref(), &UniformNet(shape), params, 16, 2)?; // 16 rows, 2 threads
+//! let mut searchers = Searchers::new(rules.as_ref(), &UniformNet(shape), params, Placement::default(), 16, 2)?;
 //! let mut games = Batch::new(hex, 16);
 //! for ply in 0..10 {
 //!     let position = |(slot, state)| Position {
@@ -46,6 +47,7 @@ pub mod isa; // which vector instructions the machine has
 pub mod math; // exp, ln, pow: the same bits on every backend
 pub mod simd; // eight numbers in one vector register, per instruction set
 pub mod rng; // counter-based random numbers
+pub mod kernel_times; // seconds by kernel and by copy on a device
 pub mod config; // what was typed -> a checked, resolved configuration
 pub mod game; // trait Game, the registry, the rules
 pub mod batch; // one game -> N games
@@ -54,6 +56,7 @@ pub mod search; // select, expand, backup on one row
 pub mod model; // one description of a network: a list of layers
 pub mod net; // what executes it: observations -> logits, values
 pub mod backend; // where the arrays live
+pub mod pass; // one lockstep pass: select, evaluate, expand, backup on all rows
 pub mod searcher; // positions -> search results
 pub mod act; // root summary -> action
 pub mod root_cache; // one deep tree per set of weights

@@ -1,14 +1,17 @@
 //! The replay buffer: a ring of samples in fixed-shape arrays; a new sample overwrites the oldest. Depends only on samples.
 
+mod train_batch;
+
 use crate::batch::AnyGame;
 use crate::error::{Error, Result};
 use crate::game::Sizes;
 use crate::rng::{Key, Purpose};
 use crate::selfplay::Sample;
-use crate::train::TrainBatch;
 use rayon::prelude::*;
 use std::collections::HashMap;
 use std::path::Path;
+
+pub use train_batch::TrainBatch;
 
 /// A replay buffer of up to R samples.
 pub struct Replay {

@@ -5,9 +5,9 @@
 //! cloned.
 
 use crate::backend::plan::{BackendPlan, Reuse};
-use crate::backend::{Backend, PlyPlan, RootCache, new_backend};
+use crate::backend::{Backend, Placement, PlyPlan, RootCache, make};
 use crate::batch::AnyGame;
-use crate::config::DeviceName;
+use crate::config::{Config, DeviceName};
 use crate::error::{Error, Result};
 use crate::game::{History, Sizes, Turn};
 use crate::net::Network;
@@ -30,16 +30,23 @@ pub struct CachePlan {
     pub keep: usize,
     /// Parameters of the search.
     pub params: SearchParams,
+    /// Where it is built.
+    pub placement: Placement,
     /// The run's seed, for sampled chance outcomes.
     pub seed: u64,
 }
 
 impl CachePlan {
     /// The cache of a run whose backend has this `plan`. It is built on the first device.
-    pub fn for_run(simulations: u32, plan: BackendPlan, sizes: &Sizes, seed: u64) -> Self {
+    pub fn for_run(config: &Config, plan: BackendPlan, sizes: &Sizes) -> Self {
         let ply = BackendPlan::nodes_for(plan.params.simulations, sizes) - 1;
-        let params = SearchParams { devices: plan.params.devices.first().into(), ..plan.params };
-        Self { simulations, keep: plan.nodes.saturating_sub(ply).max(1), params, seed }
+        Self {
+            simulations: config.search.root_cache,
+            keep: plan.nodes.saturating_sub(ply).max(1),
+            params: plan.params,
+            placement: Placement::of_run(config).on_first_device(),
+            seed: config.run.seed,
+        }
     }
 }
 
@@ -83,8 +90,8 @@ pub fn starts(game: &dyn AnyGame) -> Result<Vec<Vec<u8>>> {
 /// Those of [`starts`], of the network and of the device.
 pub fn build(game: &dyn AnyGame, network: &dyn Network, plan: CachePlan) -> Result<RootCache> {
     let starts = starts(game)?;
-    let make = |plan| new_backend(game, plan);
-    match plan.params.devices.first() {
+    let make = |arrays| make(game, arrays, plan.placement, 1);
+    match plan.placement.devices.first() {
         DeviceName::Cuda(_) => build_rows(game, network.fork(), plan, &starts, 0, &make),
         DeviceName::Cpu => {
             let work: Vec<_> =
@@ -117,7 +124,7 @@ pub fn build_rows(
     let params = SearchParams { simulations: plan.simulations, leaves: LEAVES, ..plan.params };
     let nodes = BackendPlan::nodes_for(plan.simulations, &game.sizes());
     let arrays = BackendPlan { rows: starts.len(), nodes, params, reuse: Reuse::Drop };
-    let mut searcher = Searcher::with_backend(game, network, make(arrays)?, arrays)?;
+    let mut searcher = Searcher::with_backend(game, network, make(arrays)?, arrays, plan.placement.devices)?;
     for (b, state) in starts.iter().enumerate() {
         searcher.backend.set_root(b, state, &[]);
         let key = RowKey { seed: plan.seed, slot: u64::MAX, game: first + b as u64, ..RowKey::default() };

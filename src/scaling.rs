@@ -1,10 +1,11 @@
 //! Throughput of self-play and its breakdown by stage: one row of `vecaz bench-scaling`.
 
-use crate::backend::times::{COPY_IN, COPY_OUT, KernelTime, PassParts};
+use crate::backend::pass_parts::PassParts;
 use crate::batch::{AnyGame, any_game};
 use crate::config::Config;
 use crate::error::Result;
 use crate::game::{History, Turn};
+use crate::kernel_times::{COPY_IN, COPY_OUT, KernelTime};
 use crate::net::{IoShape, NetSpec, Network, UniformNet};
 use crate::report::scaling_plot::{ScalingRow, Share};
 use crate::root_cache::{self, CachePlan};
@@ -72,11 +73,7 @@ pub fn measure(config: &Config, network: Measured<'_>, threads: usize, seconds: 
     let mut selfplay = SelfPlay::new(&game, config, network.as_ref(), Vec::new(), threads)?;
     let cache = match config.search.root_cache {
         0 => Vec::new(),
-        simulations => root_cache::build(
-            game.as_ref(),
-            network.as_ref(),
-            CachePlan::for_run(simulations, plan, &sizes, config.run.seed),
-        )?,
+        _ => root_cache::build(game.as_ref(), network.as_ref(), CachePlan::for_run(config, plan, &sizes))?,
     };
     selfplay.set_network(network.as_ref(), cache)?;
     let mut lengths = Lengths::default();

@@ -1,27 +1,28 @@
-//! Positions in, search results out: a backend, a network and the passes between them.
+//! Searches of positions: a backend, a network and the passes of both.
 //!
-//! [`Searcher`] is one shard of rows with its own evaluator, worked on by one thread; [`Searchers`] is one of them for each
-//! thread. Knows no training.
+//! [`Searcher`] is one shard of rows with an evaluator, for one thread; [`Searchers`] has one of them for each thread. It knows nothing of
+//! training.
 
 use crate::backend::device_selfplay::{Copied, Decided};
 use crate::backend::plan::{BackendPlan, Reuse};
-use crate::backend::{Backend, PassStats, PlyPlan, RowBudget, new_backend};
+use crate::backend::{Backend, Placement, PlyPlan, RowBudget, make};
 use crate::batch::AnyGame;
 use crate::config::{DeviceName, Devices};
 use crate::error::{Error, Result};
 use crate::game::Turn;
 use crate::net::Network;
 use crate::net::double_buffer::{Answers, ObsBuffer};
-use crate::search::root::{Exploration, RootSummary, RowKey};
-use crate::search::{
-    Laps, PassBuffers, PassClock, SearchParams, begin_pass, end_pass, simulate, simulate_many,
-    simulate_within,
+use crate::pass::{
+    PassBuffers, PassClock, StageTimer, begin_pass, end_pass, simulate, simulate_many, simulate_within,
 };
+use crate::search::root::{Exploration, RootSummary, RowKey};
+use crate::search::{PassStats, SearchParams};
 use rayon::prelude::*;
 use std::time::Instant;
 
-/// Passes without a look whether any row has simulations left, where a look costs as much as a pass.
-const UNWATCHED_PASSES: u32 = 16;
+/// Passes that a backend makes by itself before the host asks whether any row has simulations left: the question costs as much as a
+/// pass.
+const PASSES_PER_CHECK: u32 = 16;
 
 /// A position to search.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,37 +31,42 @@ pub struct Position {
     pub state: Vec<u8>,
     /// Keys of the positions before it, where the game keeps them.
     pub history: Vec<u64>,
-    /// What random numbers are keyed by.
+    /// The key of its random numbers.
     pub key: RowKey,
 }
 
-/// Some rows, the network that evaluates their leaves, and the work space.
+/// Some rows, the network that evaluates their leaves, and the buffers of a pass.
 pub struct Searcher {
     /// States and trees.
     pub backend: Box<dyn Backend>,
     /// The evaluator.
     pub network: Box<dyn Network>,
-    /// Where the time went.
+    /// Seconds and counts of its passes.
     pub clock: PassClock,
     /// Where the rows are.
     devices: Devices,
     /// True where the backend has the network beside its rows.
-    is_beside: bool,
-    /// What the pass that was begun selected.
+    is_network_resident: bool,
+    /// The selection of the pass that [`Searcher::begin_pass`] began.
     selected: PassStats,
     buffers: PassBuffers,
 }
 
 impl Searcher {
-    /// A searcher of `plan.rows` rows.
+    /// A searcher of `plan.rows` rows, each a game of its own.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] where the network is not made for this game, and as [`new_backend`].
-    pub fn new(game: &dyn AnyGame, network: Box<dyn Network>, plan: BackendPlan) -> Result<Self> {
-        Self::with_backend(game, network, new_backend(game, plan)?, plan)
+    /// [`Error::Mismatch`] where the network is not made for this game, and as [`make`].
+    pub fn new(
+        game: &dyn AnyGame,
+        network: Box<dyn Network>,
+        plan: BackendPlan,
+        placement: Placement,
+    ) -> Result<Self> {
+        Self::with_backend(game, network, make(game, plan, placement, 1)?, plan, placement.devices)
     }
 
-    /// A searcher with a backend that was made for `plan`; where that can, it takes the network beside its rows.
+    /// A searcher on a backend that was made of `plan` on `devices`. A backend that can keeps the network beside its rows.
     ///
     /// # Errors
     /// [`Error::Mismatch`] where the network is not made for this game, and as [`Backend::take_network`].
@@ -69,6 +75,7 @@ impl Searcher {
         network: Box<dyn Network>,
         backend: Box<dyn Backend>,
         plan: BackendPlan,
+        devices: Devices,
     ) -> Result<Self> {
         let sizes = game.sizes();
         let shape = network.shape();
@@ -84,98 +91,100 @@ impl Searcher {
         let mut searcher = Self {
             backend,
             network,
-            devices: plan.params.devices,
-            is_beside: false,
+            devices,
+            is_network_resident: false,
             clock: PassClock::default(),
             selected: PassStats::default(),
             buffers: PassBuffers::new(&sizes, plan.rows * plan.params.leaves),
         };
-        searcher.give_network()?;
+        searcher.offer_network()?;
         Ok(searcher)
     }
 
-    /// Takes another network of the same shape.
+    /// Replaces the network by another of the same shape.
     ///
     /// # Errors
-    /// What the device says.
+    /// Those of the device.
     pub fn set_network(&mut self, network: &dyn Network) -> Result<()> {
         self.network = network.fork();
-        self.give_network()
+        self.offer_network()
     }
 
-    fn give_network(&mut self) -> Result<()> {
-        self.is_beside = self.backend.take_network(self.network.parts_for(&self.devices))?;
+    /// Offers the network to the backend, which keeps it beside its rows where it can.
+    fn offer_network(&mut self) -> Result<()> {
+        self.is_network_resident = self.backend.take_network(self.network.parts_for(&self.devices))?;
         Ok(())
     }
 
-    /// Passes until every row is done.
+    /// Makes passes until every row is done.
     ///
     /// # Errors
-    /// What the network and the device say.
+    /// Those of the network and the device.
     pub fn finish(&mut self) -> Result<()> {
-        let passes = if self.is_beside { UNWATCHED_PASSES } else { 1 };
+        let passes = if self.is_network_resident { PASSES_PER_CHECK } else { 1 };
         let Self { backend, network, buffers, clock, .. } = self;
         while simulate_many(backend.as_mut(), network.as_mut(), buffers, clock, passes)? > 0 {}
         Ok(())
     }
 
-    /// One pass over all rows; returns the number of leaves, 0 where all are done.
+    /// Makes one pass over all rows. Returns the number of leaves, 0 where all rows are done.
     ///
     /// # Errors
-    /// What the network says.
+    /// Those of the network and the device.
     pub fn pass(&mut self) -> Result<usize> {
         simulate(self.backend.as_mut(), self.network.as_mut(), &mut self.buffers, &mut self.clock)
     }
 
-    /// [`Searcher::pass`] as far as `reach` says, with an evaluator that several searchers share, one after the other; how many rows
-    /// it went through.
+    /// Makes one pass over the rows of `budget` with an evaluator that several searchers share, one after the other. Returns how many
+    /// rows it visited.
     ///
     /// # Errors
-    /// What the network says.
-    pub fn pass_with(&mut self, network: &mut dyn Network, reach: RowBudget) -> Result<usize> {
+    /// Those of the network and the device.
+    pub fn pass_with(&mut self, network: &mut dyn Network, budget: RowBudget) -> Result<usize> {
         let Self { backend, buffers, clock, .. } = self;
-        Ok(simulate_within(backend.as_mut(), network, buffers, clock, reach)?.visited)
+        Ok(simulate_within(backend.as_mut(), network, buffers, clock, budget)?.visited)
     }
 
-    /// The beginning of a pass: M, the leaves that the network is to be asked about.
+    /// Begins a staged pass: selects in all rows. Returns M, the leaves that need the network.
     pub fn begin_pass(&mut self) -> usize {
         self.selected = begin_pass(self.backend.as_mut(), &mut self.clock);
-        self.asked()
+        self.num_evaluations()
     }
 
-    /// The most leaves that a pass can ask the network about.
+    /// The most leaves of a pass.
     pub fn most_leaves(&self) -> usize {
-        self.buffers.most
+        self.buffers.max_leaves()
     }
 
     /// M of the pass that was begun.
-    pub fn asked(&self) -> usize {
+    pub fn num_evaluations(&self) -> usize {
         self.selected.evaluations
     }
 
     /// Writes the observations of the pass that was begun into `buffer`. `[M, F]`
     pub fn observe(&mut self, buffer: ObsBuffer<'_>) {
         let start = Instant::now();
-        let numbers = self.selected.evaluations * self.backend.sizes().obs.len();
-        buffer.fill_by(&mut self.buffers.obs[..numbers], |obs| self.backend.observe(obs));
+        let len = self.selected.evaluations * self.backend.sizes().obs.len();
+        let Self { backend, buffers, .. } = self;
+        buffer.fill_by(buffers.obs_mut(len), |obs| backend.observe(obs));
         self.clock.select += start.elapsed().as_secs_f64();
     }
 
-    /// The end of the pass that was begun, with the network's answers.
+    /// Ends the pass that was begun, with the network's outputs.
     ///
     /// # Errors
-    /// What the backend says.
+    /// Those of the device.
     pub fn end_pass(&mut self, answers: Answers<'_>) -> Result<()> {
         let Answers { logits, values } = answers;
-        let mut laps = Laps::begin();
-        end_pass(self.backend.as_mut(), &self.selected, (logits, values), &mut self.clock, &mut laps)
+        let mut timer = StageTimer::start();
+        end_pass(self.backend.as_mut(), &self.selected, (logits, values), &mut self.clock, &mut timer)
     }
 
-    /// `passes` passes in the slots that the backend has taken over, with an evaluator that several searchers share; what was
-    /// decided in them, in any order.
+    /// Makes `passes` passes in the game slots that the backend plays by itself, at most `most_passes` between two reads of its
+    /// decisions. Returns the decisions, in any order.
     ///
     /// # Errors
-    /// What the network and the device say.
+    /// Those of the network and the device.
     pub fn play_with(
         &mut self,
         network: &mut dyn Network,
@@ -199,7 +208,7 @@ impl Searcher {
     /// Searches `positions`, as many at a time as there are rows, each in a new tree.
     ///
     /// # Errors
-    /// What the network says.
+    /// Those of the network and the device.
     pub fn search(
         &mut self,
         positions: &[Position],
@@ -229,8 +238,8 @@ pub struct Searchers {
 }
 
 impl Searchers {
-    /// Searchers of `rows` rows in all, for searches of at most `params.simulations` simulations without reuse. A GPU works on
-    /// all rows at once, in one searcher.
+    /// Searchers of `rows` rows in all, for searches of at most `params.simulations` simulations, each in a new tree. On a GPU one
+    /// searcher has all rows.
     ///
     /// # Errors
     /// As [`Searcher::new`].
@@ -238,24 +247,25 @@ impl Searchers {
         game: &dyn AnyGame,
         network: &dyn Network,
         params: SearchParams,
+        placement: Placement,
         rows: usize,
         threads: usize,
     ) -> Result<Self> {
         let nodes = BackendPlan::nodes_for(params.simulations, &game.sizes());
-        let threads = match params.devices.first() {
+        let threads = match placement.devices.first() {
             DeviceName::Cpu => threads.clamp(1, rows.max(1)),
             DeviceName::Cuda(_) => 1,
         };
         let plan = BackendPlan { rows: rows.div_ceil(threads), nodes, params, reuse: Reuse::Drop };
-        let shards =
-            (0..threads).map(|_| Searcher::new(game, network.fork(), plan)).collect::<Result<Vec<_>>>()?;
+        let shards = (0..threads).map(|_| Searcher::new(game, network.fork(), plan, placement));
+        let shards = shards.collect::<Result<Vec<_>>>()?;
         Ok(Self { shards })
     }
 
     /// Searches `positions`; the results are in their order and depend on neither threads nor rows.
     ///
     /// # Errors
-    /// What the network says.
+    /// Those of the network and the device.
     pub fn search(
         &mut self,
         positions: &[Position],
@@ -289,11 +299,11 @@ impl Searchers {
     }
 }
 
-/// The network's own answer for each state: `states [M, bytes]` -> (priors over the legal list, values by player `[P]`).
+/// Evaluates each state with the network alone: `states [M, bytes]` -> (priors over the legal list, values by player `[P]`).
 /// A player must be to move in every state.
 ///
 /// # Errors
-/// What the network says.
+/// Those of the network.
 pub fn bare_policies(
     game: &dyn AnyGame,
     network: &mut dyn Network,

@@ -12,17 +12,20 @@ mod slot;
 mod shard;
 mod shard_queue;
 
+use crate::backend;
 use crate::backend::device_selfplay::{PassDriver, PlayPlan};
+use crate::backend::pass_parts::PassParts;
 use crate::backend::plan::{BackendPlan, Reuse};
-use crate::backend::times::{KernelTime, PassParts};
-use crate::backend::{Backend, RootCache, games_backend};
+use crate::backend::{Backend, Placement, RootCache};
 use crate::batch::AnyGame;
 use crate::config::{Config, DeviceName, SearchEngine};
 use crate::error::{Error, Result};
 use crate::game::Sizes;
+use crate::kernel_times::KernelTime;
 use crate::net::{DoubleBufferedNetwork, Network};
+use crate::pass::PassClock;
+use crate::search::SearchParams;
 use crate::search::eval_cache::{EntryShape, EvalCache};
-use crate::search::{PassClock, SearchParams};
 use crate::searcher::Searcher;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -105,9 +108,8 @@ impl SelfPlay {
         threads: usize,
     ) -> Result<Self> {
         let d = PlayPlan::new(config, &game.sizes()).determinisations;
-        Self::with_backends(game, config, network, slots, threads, &|plan| {
-            games_backend(game.as_ref(), plan, d)
-        })
+        let make = |plan| backend::make(game.as_ref(), plan, Placement::of_run(config), d);
+        Self::with_backends(game, config, network, slots, threads, &make)
     }
 
     /// The same with backends that `make` makes.
@@ -143,7 +145,8 @@ impl SelfPlay {
             let rows = part.len() * plan.determinisations;
             let arrays = backend_plan(config, &sizes, rows);
             let backend = make(arrays).map_err(|e| e.in_games(plan.determinisations))?;
-            let searcher = Searcher::with_backend(game.as_ref(), network.fork(), backend, arrays)?;
+            let searcher =
+                Searcher::with_backend(game.as_ref(), network.fork(), backend, arrays, config.run.device)?;
             shards.push(Shard::new(game.clone(), plan, searcher, part));
         }
         // An answer that costs nothing is not worth looking up.
@@ -310,7 +313,7 @@ pub fn eval_cache(config: &Config, game: &dyn AnyGame) -> Option<Arc<EvalCache>>
 
 /// The arrays of one shard of `rows` rows.
 pub fn backend_plan(config: &Config, sizes: &Sizes, rows: usize) -> BackendPlan {
-    let params = SearchParams { devices: config.run.device, ..SearchParams::new(&config.search, sizes) };
+    let params = SearchParams::new(&config.search, sizes);
     let keeps = !sizes.hidden_information && config.search.engine == SearchEngine::Batched;
     let reuse = if config.search.reuse && keeps { Reuse::Keep } else { Reuse::Drop };
     let ply = BackendPlan::nodes_for(params.simulations.max(config.selfplay.fast_simulations), sizes);

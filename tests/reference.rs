@@ -4,9 +4,9 @@
 mod support;
 
 use support::{io_shape, plan, search};
-use vecaz::backend::{cpu_backend, cpu_backend_on};
+use vecaz::backend::{cpu_backend_on, reference_backend};
 use vecaz::batch::{AnyGame, Playthrough, any_game};
-use vecaz::config::{Algorithm, ChanceRule, Config, Fpu, Layers, SearchConfig, SearchEngine};
+use vecaz::config::{Algorithm, ChanceRule, Config, Fpu, Layers, SearchConfig};
 use vecaz::game::Turn;
 use vecaz::isa::Isa;
 use vecaz::net::HashNet;
@@ -65,13 +65,10 @@ fn run(
     let sizes = game.sizes();
     let positions: Vec<Position> =
         plies.iter().zip(1..).map(|(&plies, slot)| position(&game, plies, slot)).collect();
-    let mut plan = plan(config, &sizes, positions.len());
+    let plan = plan(config, &sizes, positions.len());
     let mut backend = match engine {
         Engine::Batched(isa) => cpu_backend_on(game.as_ref(), plan, isa),
-        Engine::Reference => {
-            plan.params.engine = SearchEngine::Reference;
-            cpu_backend(game.as_ref(), plan)
-        }
+        Engine::Reference => reference_backend(game.as_ref(), plan),
     }
     .expect("registered");
     let mut network = HashNet(io_shape(&sizes));

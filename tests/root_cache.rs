@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 use vecaz::backend::plan::{BackendPlan, Reuse};
-use vecaz::backend::{PlyPlan, Snapshot};
+use vecaz::backend::{Placement, PlyPlan, Snapshot};
 use vecaz::batch::{AnyGame, any_game};
 use vecaz::config::{Config, Layers};
 use vecaz::game::{History, Sizes, Turn};
@@ -32,7 +32,9 @@ fn network(sizes: &Sizes) -> HashNet {
 
 fn cache_of(config: &Config, game: &dyn AnyGame) -> Vec<(Vec<u8>, Snapshot)> {
     let sizes = game.sizes();
-    let plan = CachePlan::for_run(SIMULATIONS, backend_plan(config, &sizes, 1), &sizes, config.run.seed);
+    let mut config = config.clone();
+    config.search.root_cache = SIMULATIONS;
+    let plan = CachePlan::for_run(&config, backend_plan(&config, &sizes, 1), &sizes);
     root_cache::build(game, &network(&sizes), plan).expect("built")
 }
 
@@ -101,7 +103,9 @@ fn each_tree_is_what_its_roll_alone_gives() {
             let number = cache.iter().position(|(root, _)| *root == state).expect("a tree for this roll");
             let tree = &mut cache[number].1;
             let plan = BackendPlan { rows: 1, nodes, params, reuse: Reuse::Drop };
-            let mut alone = Searcher::new(game.as_ref(), Box::new(network(&sizes)), plan).expect("made");
+            let mut alone =
+                Searcher::new(game.as_ref(), Box::new(network(&sizes)), plan, Placement::default())
+                    .expect("made");
             alone.backend.set_root(0, &state, &[]);
             let key =
                 RowKey { seed: config.run.seed, slot: u64::MAX, game: number as u64, ..RowKey::default() };
@@ -154,7 +158,9 @@ fn first_ply(
 ) -> RootSummary {
     let sizes = game.sizes();
     let network = Box::new(network(&sizes));
-    let mut searcher = Searcher::new(game, network, backend_plan(config, &sizes, 1)).expect("made");
+    let mut searcher =
+        Searcher::new(game, network, backend_plan(config, &sizes, 1), Placement::of_run(config))
+            .expect("made");
     match tree {
         Some(tree) => searcher.backend.set_root_tree(0, tree),
         None => searcher.backend.set_root(0, &played.samples[0].state, &[]),

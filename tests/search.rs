@@ -1,5 +1,6 @@
 //! Searches against exact values, and the laws that every search keeps.
 
+use vecaz::backend::Placement;
 use vecaz::backend::plan::{BackendPlan, Reuse};
 use vecaz::batch::{Playthrough, any_game};
 use vecaz::config::{Algorithm, SearchConfig};
@@ -19,7 +20,7 @@ fn searcher(game: &str, config: &SearchConfig, rows: usize, hash: Option<()>) ->
     let params = SearchParams::new(config, &sizes);
     let nodes = BackendPlan::nodes_for(params.simulations, &sizes);
     let plan = BackendPlan { rows, nodes, params, reuse: Reuse::Drop };
-    (Searcher::new(game.as_ref(), network, plan).expect("fits"), Playthrough::new(game))
+    (Searcher::new(game.as_ref(), network, plan, Placement::default()).expect("fits"), Playthrough::new(game))
 }
 
 fn search(game: &str, actions: &[u16], config: &SearchConfig, hash: Option<()>) -> RootSummary {

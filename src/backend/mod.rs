@@ -1,130 +1,31 @@
-//! Where the arrays live. A [`Backend`] holds the states and trees of some rows and does to all of them what
-//! [`crate::search::simulate`] asks for. The game's type ends here: above, states are bytes.
+//! Where states and trees live. A [`Backend`] holds those of B rows and does the stages of a pass on all of them; [`crate::pass`] calls
+//! it. The game's type ends here: above, states are bytes.
 
 pub mod plan;
+pub mod row_budget;
+pub mod snapshot;
 pub mod device_selfplay;
-pub mod times; // where it goes on a device
-pub mod cpu;
-pub mod split; // rows on several devices
-pub mod kernels;
+pub mod pass_parts;
 mod leaf_dedup;
+pub mod cpu;
 pub mod reference;
+pub mod kernels;
+pub mod split;
+pub mod make;
 
-use crate::batch::AnyGame;
-use crate::config::{DeviceName, SearchEngine};
 use crate::error::Result;
-use crate::game::{self, Game, GameVisitor, Sizes};
-use crate::isa::Isa;
+use crate::game::Sizes;
 use crate::net::NetParts;
+use crate::search::PassStats;
 use crate::search::eval_cache::EvalCache;
 use crate::search::root::{Exploration, RootSummary, RowKey};
-use crate::tree::Tree;
 use device_selfplay::{Copied, Decided, PassDriver, PlayPlan, SlotStart};
+use pass_parts::PassParts;
 use std::sync::Arc;
-use times::PassParts;
 
-/// A backend for `game` on the devices that the plan's parameters name.
-///
-/// # Errors
-/// As [`cpu_backend`], [`kernels::cuda_backend`] and, for several devices, [`split::SplitBackend::new`].
-pub fn new_backend(game: &dyn AnyGame, plan: plan::BackendPlan) -> Result<Box<dyn Backend>> {
-    games_backend(game, plan, 1)
-}
-
-/// The same for games of `rows_per_game` rows, which stay on one device.
-///
-/// # Errors
-/// As [`new_backend`].
-pub fn games_backend(
-    game: &dyn AnyGame,
-    plan: plan::BackendPlan,
-    rows_per_game: usize,
-) -> Result<Box<dyn Backend>> {
-    let one = |device: DeviceName, plan| match device {
-        DeviceName::Cpu => cpu_backend(game, plan),
-        DeviceName::Cuda(number) => kernels::cuda_backend(game, plan, number),
-    };
-    match plan.params.devices.all() {
-        [device] => one(*device, plan),
-        devices => Ok(Box::new(split::SplitBackend::new(plan, devices, rows_per_game, &one)?)),
-    }
-}
-
-/// A CPU backend for `game`, of the engine that the plan's parameters name.
-///
-/// # Errors
-/// As [`game::dispatch`].
-pub fn cpu_backend(game: &dyn AnyGame, plan: plan::BackendPlan) -> Result<Box<dyn Backend>> {
-    cpu_backend_on(game, plan, Isa::detect())
-}
-
-/// The same with the batched engine's row loops compiled for `isa`, where the machine has it.
-///
-/// # Errors
-/// As [`game::dispatch`].
-pub fn cpu_backend_on(game: &dyn AnyGame, plan: plan::BackendPlan, isa: Isa) -> Result<Box<dyn Backend>> {
-    struct Make(plan::BackendPlan, Isa);
-    impl GameVisitor for Make {
-        type Out = Box<dyn Backend>;
-        fn visit<G: Game>(self, game: G) -> Self::Out {
-            match self.0.params.engine {
-                SearchEngine::Batched => Box::new(cpu::CpuBackend::new(game, self.0).with_isa(self.1)),
-                SearchEngine::Reference => Box::new(reference::ReferenceBackend::new(game, self.0)),
-            }
-        }
-    }
-    game::dispatch(game.name(), &game.options(), Make(plan, isa))
-}
-
-/// Where a selection begins and how far it goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RowBudget {
-    /// The row that it begins with; after the last row it goes on with the first.
-    pub first: usize,
-    /// The most rows that it goes through.
-    pub rows: usize,
-    /// It ends where the network is to be asked about so many leaves.
-    pub evaluations: usize,
-}
-
-impl RowBudget {
-    /// Through all rows once.
-    pub const ALL: Self = Self { first: 0, rows: usize::MAX, evaluations: usize::MAX };
-}
-
-/// What one selection gave.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PassStats {
-    /// Rows that it went through, with or without anything to select.
-    pub visited: usize,
-    /// Rows that selected anything.
-    pub rows: usize,
-    /// Leaves, of any kind, in this pass.
-    pub leaves: usize,
-    /// M: leaves that need the network.
-    pub evaluations: usize,
-    /// Leaves that would need it but were found in the evaluation cache or among the pass's earlier leaves.
-    pub cached: usize,
-    /// Leaves that are simulations (the evaluation of a new root is none).
-    pub simulations: usize,
-    /// Sum of the leaves' depths.
-    pub depth_sum: u64,
-    /// Depth of the deepest leaf.
-    pub depth_max: u64,
-}
-
-/// One tree with its states, apart from any backend: what a root cache is cloned from.
-pub struct Snapshot {
-    /// One row.
-    pub tree: Tree,
-    /// `[nodes in use, state bytes]`
-    pub states: Vec<u8>,
-    /// Keys of the positions before the root.
-    pub history: Vec<u64>,
-}
-
-/// The trees that new games are cloned from, by the bytes of their root.
-pub type RootCache = Vec<(Vec<u8>, Snapshot)>;
+pub use make::{Placement, cpu_backend, cpu_backend_on, make, reference_backend};
+pub use row_budget::RowBudget;
+pub use snapshot::{RootCache, Snapshot};
 
 /// What a row is asked to do for one ply.
 #[derive(Clone, Copy, Debug)]

@@ -1,4 +1,4 @@
-//! Which arrays a backend makes, and how large they are.
+//! The arrays of a backend: how many, and how large.
 
 use crate::config::SearchEngine;
 use crate::game::Sizes;
@@ -6,28 +6,28 @@ use crate::search::root::Roots;
 use crate::search::{SearchParams, reference};
 use crate::tree::TreeShape;
 
-/// Bytes that a backend keeps for each leaf of a pass.
+/// Bytes of one leaf of a pass in a backend.
 const LEAF_BYTES: usize = 16;
 
-/// What happens to the played subtree.
+/// Whether the played subtree is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reuse {
-    /// It is the next ply's tree.
+    /// The next ply starts with it.
     Keep,
-    /// Every ply starts from nothing.
+    /// Every ply starts with a new tree.
     Drop,
 }
 
-/// Which arrays to make.
+/// The arrays of a backend.
 #[derive(Clone, Copy, Debug)]
 pub struct BackendPlan {
     /// B.
     pub rows: usize,
     /// T.
     pub nodes: usize,
-    /// How to search.
+    /// The search's parameters.
     pub params: SearchParams,
-    /// What to do with the played subtree.
+    /// Whether the played subtree is kept.
     pub reuse: Reuse,
 }
 
@@ -37,9 +37,9 @@ impl BackendPlan {
         1 + simulations as usize * (1 + sizes.max_chance_run)
     }
 
-    /// Bytes of one row, states included.
-    pub fn row_bytes(&self, sizes: &Sizes, state_size: usize) -> usize {
-        if self.params.engine == SearchEngine::Reference {
+    /// Bytes of one row on the CPU, its states included.
+    pub fn row_bytes(&self, engine: SearchEngine, sizes: &Sizes, state_size: usize) -> usize {
+        if engine == SearchEngine::Reference {
             return self.nodes * reference::node_bytes(sizes, state_size);
         }
         let shape = self.shape(sizes);

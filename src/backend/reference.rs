@@ -3,8 +3,9 @@
 //! Every ply is searched in a new tree: nothing is kept of the played subtree, and a snapshot is its root alone.
 
 use super::plan::BackendPlan;
-use super::{Backend, PassStats, PlyPlan, RowBudget, Snapshot};
+use super::{Backend, PlyPlan, RowBudget, Snapshot};
 use crate::game::{Game, Sizes};
+use crate::search::PassStats;
 use crate::search::reference::ReferenceSearch;
 use crate::search::root::RootSummary;
 use crate::tree::{Tree, TreeShape};

@@ -4,14 +4,14 @@
 //! bit, however they are split. Whole passes run at the same time on all devices, a thread each, with no word between them.
 
 use super::device_selfplay::{Copied, Decided, PassDriver, PlayPlan, SlotStart};
+use super::pass_parts::PassParts;
 use super::plan::BackendPlan;
-use super::times::PassParts;
-use super::{Backend, PassStats, PlyPlan, RootCache, RowBudget, Snapshot};
+use super::{Backend, PlyPlan, RootCache, RowBudget, Snapshot};
 use crate::config::DeviceName;
 use crate::error::{Error, Result};
 use crate::game::Sizes;
 use crate::net::NetParts;
-use crate::search::SearchParams;
+use crate::search::PassStats;
 use crate::search::eval_cache::EvalCache;
 use crate::search::root::RootSummary;
 use rayon::prelude::*;
@@ -56,8 +56,7 @@ impl SplitBackend {
         }
         let made = devices.iter().enumerate().map(|(i, &device)| {
             let rows = d * (games * i / num)..d * (games * (i + 1) / num);
-            let params = SearchParams { devices: device.into(), ..plan.params };
-            let made = make(device, BackendPlan { rows: rows.len(), params, ..plan });
+            let made = make(device, BackendPlan { rows: rows.len(), ..plan });
             (device, made.map(|backend| Part { device, backend, rows, selected: PassStats::default() }))
         });
         let parts = all_of(made.collect(), d)?;
@@ -130,21 +129,6 @@ impl Part {
     }
 }
 
-impl PassStats {
-    fn join(self, other: Self) -> Self {
-        Self {
-            visited: self.visited + other.visited,
-            rows: self.rows + other.rows,
-            leaves: self.leaves + other.leaves,
-            evaluations: self.evaluations + other.evaluations,
-            cached: self.cached + other.cached,
-            simulations: self.simulations + other.simulations,
-            depth_sum: self.depth_sum + other.depth_sum,
-            depth_max: self.depth_max.max(other.depth_max),
-        }
-    }
-}
-
 /// What all devices gave, or what went wrong on one. Where memory is short on some, it is that of the device on which fewest games
 /// fit; all devices have as many.
 fn all_of<T>(results: Vec<(DeviceName, Result<T>)>, rows_per_game: usize) -> Result<Vec<T>> {
@@ -183,7 +167,7 @@ fn alike<T>(answers: Vec<Option<T>>) -> Result<Option<Vec<T>>> {
 }
 
 fn sum(parts: Option<Vec<PassStats>>) -> Option<PassStats> {
-    parts.map(|parts| parts.into_iter().fold(PassStats::default(), PassStats::join))
+    parts.map(|parts| parts.into_iter().fold(PassStats::default(), PassStats::plus))
 }
 
 impl Backend for SplitBackend {
@@ -235,7 +219,7 @@ impl Backend for SplitBackend {
 
     fn select(&mut self, _reach: RowBudget) -> PassStats {
         self.parts.par_iter_mut().for_each(|part| part.selected = part.backend.select(RowBudget::ALL));
-        self.parts.iter().fold(PassStats::default(), |all, part| all.join(part.selected))
+        self.parts.iter().fold(PassStats::default(), |all, part| all.plus(part.selected))
     }
 
     fn observe(&mut self, obs: &mut [f32]) {
@@ -305,7 +289,7 @@ impl Backend for SplitBackend {
     /// The seconds of the slowest device, part by part; kernels of all devices together.
     fn profile_passes(&mut self, passes: u32) -> Result<Option<PassParts>> {
         let parts = alike(self.at_once(|part| part.backend.profile_passes(passes))?)?;
-        Ok(parts.and_then(|all| all.into_iter().reduce(PassParts::beside)))
+        Ok(parts.and_then(|all| all.into_iter().reduce(PassParts::in_parallel)))
     }
 
     fn attach_selfplay(

@@ -85,7 +85,7 @@ pub fn execute(args: EvalArgs) -> Result<()> {
     let threads = start_threads(args.threads as usize);
     let source = Source::open(Some(&args.run), &args.set)?;
     let rows = ROWS * source.determinisations();
-    check_search(source.game.as_ref(), source.params(args.sims), rows)?;
+    check_search(source.game.as_ref(), source.params(args.sims), source.placement(), rows)?;
     match (&args.positions, &args.against) {
         (Some(file), _) => on_positions(&args, &source, file, threads),
         (_, Some(opponent)) => in_match(&args, &source, opponent, threads),
@@ -96,8 +96,14 @@ pub fn execute(args: EvalArgs) -> Result<()> {
 fn on_positions(args: &EvalArgs, source: &Source, file: &Path, threads: usize) -> Result<()> {
     let solved = positions::read(file, &source.game)?;
     let params = source.params(args.sims);
-    let (answers, summary) =
-        evaluate_positions(&source.game, source.network()?.as_ref(), params, &solved, threads)?;
+    let (answers, summary) = evaluate_positions(
+        &source.game,
+        source.network()?.as_ref(),
+        params,
+        source.placement(),
+        &solved,
+        threads,
+    )?;
     if let Some(target) = &args.json {
         let mut text = String::new();
         for answer in &answers {
@@ -121,10 +127,8 @@ fn on_positions(args: &EvalArgs, source: &Source, file: &Path, threads: usize) -
 }
 
 fn in_match(args: &EvalArgs, source: &Source, opponent: &str, threads: usize) -> Result<()> {
-    let game = source.game.as_ref();
     let params = source.params(args.sims);
-    let mut own =
-        Contestant::search(game, source.network()?.as_ref(), params, source.determinisations(), threads)?;
+    let mut own = searcher(args, source, threads)?;
     let mut other = opponent_named(args, source, opponent, threads)?;
     let plan = MatchPlan { games: args.games as usize, opening_plies: args.opening_plies, seed: args.seed };
     let outcome = play_match(&source.game, &mut own, &mut other, plan)?;
@@ -189,8 +193,14 @@ fn opponent_named(args: &EvalArgs, source: &Source, opponent: &str, threads: usi
         });
     }
     let other = other.for_game(&source.game)?;
-    let params = other.params(args.sims);
-    Contestant::search(game, other.network()?.as_ref(), params, other.determinisations(), threads)
+    searcher(args, &other, threads)
+}
+
+/// The search with the network of `source`.
+fn searcher(args: &EvalArgs, source: &Source, threads: usize) -> Result<Contestant> {
+    let (game, network, params) = (source.game.as_ref(), source.network()?, source.params(args.sims));
+    let (placement, determinisations) = (source.placement(), source.determinisations());
+    Contestant::search(game, network.as_ref(), params, placement, determinisations, threads)
 }
 
 #[cfg(test)]

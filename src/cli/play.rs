@@ -76,8 +76,15 @@ pub fn execute(args: PlayArgs) -> Result<()> {
     }
     let rows = source.determinisations();
     let params = source.params(Some(args.sims));
-    check_search(source.game.as_ref(), params, rows)?;
-    let searchers = Searchers::new(source.game.as_ref(), source.network()?.as_ref(), params, rows, threads)?;
+    check_search(source.game.as_ref(), params, source.placement(), rows)?;
+    let searchers = Searchers::new(
+        source.game.as_ref(),
+        source.network()?.as_ref(),
+        params,
+        source.placement(),
+        rows,
+        threads,
+    )?;
     let play = Playthrough::new(source.game.clone());
     let mut table = Table { source, searchers, play, args };
     table.run()

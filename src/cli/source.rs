@@ -1,5 +1,6 @@
 //! A run's folder, a weights file, or nothing -> a game, a network and how to search with it.
 
+use crate::backend::Placement;
 use crate::batch::{AnyGame, any_game};
 use crate::config::{Config, Layers, NetConfig, Precision};
 use crate::error::{Error, Result};
@@ -120,11 +121,15 @@ impl Source {
     /// a pass.
     pub fn params(&self, simulations: Option<u32>) -> SearchParams {
         let mut params = SearchParams::new(&self.config.search, &self.game.sizes());
-        params.devices = self.config.run.device.first().into();
         params.rule = self.config.eval.algorithm;
         params.simulations = simulations.unwrap_or(self.config.eval.simulations);
         params.leaves = 1;
         params
+    }
+
+    /// Where searches of this network run: as the run's self-play, on its first device.
+    pub fn placement(&self) -> Placement {
+        Placement::of_run(&self.config).on_first_device()
     }
 
     /// Determinisations of a position; 1 where nothing is hidden.

@@ -4,6 +4,7 @@ use super::elo::{MatchResult, Mean};
 use super::external::ExternalPlayer;
 use super::positions::{ErrorRates, PositionSummary, SolvedPosition, error_rates, replay};
 use super::rollouts::{Player, RandomPlayer, RolloutSettings, rollout_player};
+use crate::backend::Placement;
 use crate::batch::{AnyGame, Playthrough};
 use crate::error::{Error, Result};
 use crate::game::Turn;
@@ -48,11 +49,12 @@ impl Contestant {
         game: &dyn AnyGame,
         network: &dyn Network,
         params: SearchParams,
+        placement: Placement,
         determinisations: usize,
         threads: usize,
     ) -> Result<Self> {
         Ok(Self::Search {
-            searchers: Searchers::new(game, network, params, ROWS * determinisations, threads)?,
+            searchers: Searchers::new(game, network, params, placement, ROWS * determinisations, threads)?,
             simulations: params.simulations,
             determinisations,
         })
@@ -299,6 +301,7 @@ pub fn evaluate_positions(
     game: &Arc<dyn AnyGame>,
     network: &dyn Network,
     params: SearchParams,
+    placement: Placement,
     positions: &[SolvedPosition],
     threads: usize,
 ) -> Result<(Vec<PositionChoice>, PositionSummary)> {
@@ -311,7 +314,7 @@ pub fn evaluate_positions(
         let key = RowKey { slot: i as u64, ..RowKey::default() };
         at.push(position_of(&replay(position, game)?, key));
     }
-    let mut searchers = Searchers::new(game.as_ref(), network, params, ROWS, threads)?;
+    let mut searchers = Searchers::new(game.as_ref(), network, params, placement, ROWS, threads)?;
     let bare = bare_policies(game.as_ref(), network.fork().as_mut(), &at)?;
     let found = searchers.search(&at, params.simulations, Exploration::Plain)?;
     let choices: Vec<PositionChoice> = bare

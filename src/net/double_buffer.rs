@@ -1,8 +1,8 @@
 //! Networks that are asked about two batches in turn: while one is answered elsewhere, the caller makes the other.
 
 use super::fast::bf16_bits;
-use crate::backend::times::KernelTime;
 use crate::error::Result;
+use crate::kernel_times::KernelTime;
 
 /// Room for the observations of some leaves, in the number format in which they travel.
 #[derive(Debug)]
@@ -96,7 +96,7 @@ pub trait DoubleBufferedNetwork: Send {
     /// From here to [`Halves::end_timing`] every launch and every copy is timed by itself. No batch is being answered.
     fn begin_timing(&mut self);
 
-    /// What kernels and copies ([`crate::backend::times::COPY_IN`], [`crate::backend::times::COPY_OUT`]) of both batches took, the
+    /// What kernels and copies ([`crate::kernel_times::COPY_IN`], [`crate::kernel_times::COPY_OUT`]) of both batches took, the
     /// longest first.
     ///
     /// # Errors

@@ -1,8 +1,8 @@
 //! The rows of `vecaz bench-scaling` and how they are written: JSON, CSV, a plot of simulations/s against N.
 
 use super::chart::{Axis, LineChart, Series};
-use crate::backend::times::KernelTime;
 use crate::error::{Error, Result};
+use crate::kernel_times::KernelTime;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

@@ -4,7 +4,7 @@ use super::learner::{Learner, learner};
 use super::network::{check_machine, place};
 use crate::backend::kernels::check_devices;
 use crate::backend::plan::BackendPlan;
-use crate::backend::{Backend, games_backend};
+use crate::backend::{self, Backend, Placement};
 use crate::batch::AnyGame;
 use crate::config::Config;
 use crate::error::Result;
@@ -53,14 +53,15 @@ pub trait ComponentFactory: Send {
     /// The games and trees of self-play, `rows_per_game` rows each.
     ///
     /// # Errors
-    /// As [`games_backend`].
+    /// As [`backend::make`].
     fn backend(
         &self,
+        config: &Config,
         game: &dyn AnyGame,
         plan: BackendPlan,
         rows_per_game: usize,
     ) -> Result<Box<dyn Backend>> {
-        games_backend(game, plan, rows_per_game)
+        backend::make(game, plan, Placement::of_run(config), rows_per_game)
     }
 }
 

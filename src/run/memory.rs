@@ -1,13 +1,15 @@
 //! What a plan takes, told before it is taken.
 
+use crate::backend::Placement;
 use crate::backend::plan::{BackendPlan, Reuse};
 use crate::batch::AnyGame;
 use crate::config::{Config, DeviceName, TrainingMode};
 use crate::error::{Error, Result};
 use crate::net::NetSpec;
+use crate::pass::PassBuffers;
 use crate::replay::Replay;
 use crate::root_cache;
-use crate::search::{PassBuffers, SearchParams};
+use crate::search::SearchParams;
 use crate::selfplay::{backend_plan, entry_shape};
 
 const MIB: u64 = 1 << 20;
@@ -42,7 +44,7 @@ impl MemoryPlan {
         let rows = config.selfplay.games * d; // at most 2^32, by the configuration's ranges
         let plan = backend_plan(config, &sizes, rows);
         let row = match config.run.device.first() {
-            DeviceName::Cpu => plan.row_bytes(&sizes, game.state_size()),
+            DeviceName::Cpu => plan.row_bytes(config.search.engine, &sizes, game.state_size()),
             DeviceName::Cuda(_) => 0,
         };
         let pass = PassBuffers::bytes(&sizes, plan.params.leaves);
@@ -57,7 +59,8 @@ impl MemoryPlan {
             simulations => {
                 let nodes = BackendPlan::nodes_for(simulations, &sizes);
                 let starts = root_cache::starts(game).map_or(1, |starts| starts.len());
-                BackendPlan { rows: 1, nodes, ..plan }.row_bytes(&sizes, game.state_size()) * starts
+                let tree = BackendPlan { rows: 1, nodes, ..plan };
+                tree.row_bytes(config.search.engine, &sizes, game.state_size()) * starts
             }
         };
         let sample = Replay::sample_bytes(&sizes, game.state_size());
@@ -130,12 +133,17 @@ fn product(a: usize, b: usize) -> u64 {
 ///
 /// # Errors
 /// [`Error::Unsupported`] with the numbers.
-pub fn check_search(game: &dyn AnyGame, params: SearchParams, rows: usize) -> Result<()> {
+pub fn check_search(
+    game: &dyn AnyGame,
+    params: SearchParams,
+    placement: Placement,
+    rows: usize,
+) -> Result<()> {
     let sizes = game.sizes();
     let nodes = BackendPlan::nodes_for(params.simulations, &sizes);
     let plan = BackendPlan { rows, nodes, params, reuse: Reuse::Drop };
-    let tree = match params.devices.first() {
-        DeviceName::Cpu => plan.row_bytes(&sizes, game.state_size()),
+    let tree = match placement.devices.first() {
+        DeviceName::Cpu => plan.row_bytes(placement.engine, &sizes, game.state_size()),
         DeviceName::Cuda(_) => 0,
     };
     let row = tree + PassBuffers::bytes(&sizes, params.leaves);

@@ -163,7 +163,7 @@ impl Run {
         let RunState { trainer, replay, slots, counters, lock } = state;
         let network = machine.network(&config, game.as_ref(), &spec, &trainer.weights()?)?;
         let d = PlayPlan::new(&config, &game.sizes()).determinisations;
-        let make = |plan| machine.backend(game.as_ref(), plan, d);
+        let make = |plan| machine.backend(&config, game.as_ref(), plan, d);
         let selfplay = SelfPlay::with_backends(&game, &config, network.as_ref(), slots, threads, &make)?;
         remove_temporaries(dir)?;
         remove_temporaries(&dir.join(GAMES))?;
@@ -244,10 +244,10 @@ impl Run {
         let network = self.network()?;
         let cache = match self.config.search.root_cache {
             0 => Vec::new(),
-            simulations => {
+            _ => {
                 let sizes = self.game.sizes();
                 let rows = backend_plan(&self.config, &sizes, 1);
-                let plan = CachePlan::for_run(simulations, rows, &sizes, self.config.run.seed);
+                let plan = CachePlan::for_run(&self.config, rows, &sizes);
                 root_cache::build(self.game.as_ref(), network.as_ref(), plan)?
             }
         };

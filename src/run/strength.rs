@@ -1,5 +1,6 @@
 //! Strength after an epoch: errors on solved positions where there is an exact solver, else a match.
 
+use crate::backend::Placement;
 use crate::batch::AnyGame;
 use crate::config::Config;
 use crate::error::Result;
@@ -19,6 +20,7 @@ const TIC_TAC_TOE: &str = include_str!("../../tests/fixtures/tic_tac_toe_solved.
 pub struct Examiner {
     game: Arc<dyn AnyGame>,
     params: SearchParams,
+    placement: Placement,
     threads: usize,
     task: Task,
 }
@@ -36,14 +38,14 @@ impl Examiner {
     /// fit into memory.
     pub fn new(config: &Config, game: &Arc<dyn AnyGame>, threads: usize) -> Result<Self> {
         let mut params = SearchParams::new(&config.search, &game.sizes());
-        params.devices = config.run.device.first().into();
+        let placement = Placement::of_run(config).on_first_device();
         params.rule = config.eval.algorithm;
         params.simulations = config.eval.simulations;
         params.leaves = 1;
         let hidden = game.sizes().hidden_information;
         let determinisations = if hidden { config.eval_determinisations() } else { 1 };
         if config.eval.every > 0 {
-            check_search(game.as_ref(), params, ROWS * determinisations)?;
+            check_search(game.as_ref(), params, placement, ROWS * determinisations)?;
         }
         let task = match known_positions(game, config.eval.positions)? {
             Some(positions) => Task::Positions(positions),
@@ -55,7 +57,7 @@ impl Examiner {
                 Task::Match { opponent, determinisations, plan }
             }
         };
-        Ok(Self { game: game.clone(), params, threads, task })
+        Ok(Self { game: game.clone(), params, placement, threads, task })
     }
 
     /// How strong `network` is.
@@ -65,8 +67,14 @@ impl Examiner {
     pub fn examine(&self, network: &dyn Network) -> Result<Strength> {
         match &self.task {
             Task::Positions(positions) => {
-                let (_, summary) =
-                    evaluate_positions(&self.game, network, self.params, positions, self.threads)?;
+                let (_, summary) = evaluate_positions(
+                    &self.game,
+                    network,
+                    self.params,
+                    self.placement,
+                    positions,
+                    self.threads,
+                )?;
                 Ok(Strength {
                     search_outcome_error: Some(summary.search_outcome_error),
                     policy_outcome_error: Some(summary.policy_outcome_error),
@@ -77,8 +85,14 @@ impl Examiner {
             }
             Task::Match { opponent, determinisations, plan } => {
                 let game = self.game.as_ref();
-                let mut own =
-                    Contestant::search(game, network, self.params, *determinisations, self.threads)?;
+                let mut own = Contestant::search(
+                    game,
+                    network,
+                    self.params,
+                    self.placement,
+                    *determinisations,
+                    self.threads,
+                )?;
                 let mut other = Contestant::named(game, opponent, "eval.opponent", self.threads)?;
                 let outcome = play_match(&self.game, &mut own, &mut other, *plan)?;
                 Ok(Strength {

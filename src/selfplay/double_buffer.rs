@@ -78,7 +78,7 @@ impl<'a> Group<'a> {
 }
 
 fn asked(shards: &[Shard]) -> usize {
-    shards.iter().map(|shard| shard.searcher.asked()).sum()
+    shards.iter().map(|shard| shard.searcher.num_evaluations()).sum()
 }
 
 /// Writes the observations of all shards, one after the other in `buffer`.

@@ -16,25 +16,11 @@ use crate::error::{Error, Result};
 use crate::model::{NetSpec, Weights};
 use crate::net::ops::Tower;
 use candle_core::Device;
+pub use crate::replay::TrainBatch;
 use loss::LossSums;
 use optimizer::State;
 use pass::{CandlePass, Pass};
 use state::Snapshot;
-
-/// Samples for one update, `train.batch x train.accumulate` of them. Arrays are row-major.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct TrainBatch {
-    /// Observations. `[B, F]`
-    pub obs: Vec<f32>,
-    /// Target probabilities, 0 where illegal. `[B, A]`
-    pub policy: Vec<f32>,
-    /// 1 where legal, 0 elsewhere. `[B, A]`
-    pub legal: Vec<u8>,
-    /// Target values in [-1, 1], seats relative to the observer. `[B, P]`
-    pub values: Vec<f32>,
-    /// Weights of the samples, not negative. `[B]`
-    pub weight: Vec<f32>,
-}
 
 impl TrainBatch {
     /// The number of samples.

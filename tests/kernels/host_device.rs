@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 use vecaz::backend::kernels::device::{Arg, Device, LaunchShape, Limits, Pinned, Program};
-use vecaz::backend::times::{COPY_IN, COPY_OUT, KernelTime};
+use vecaz::kernel_times::{COPY_IN, COPY_OUT, KernelTime};
 use vecaz::{Error, Result};
 
 /// Bytes that lie behind every buffer and must never change.

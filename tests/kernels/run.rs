@@ -61,14 +61,19 @@ impl ComponentFactory for HostMachine {
         learner_on(places, config, game, spec, state.unwrap_or(&first))
     }
 
-    fn backend(&self, game: &dyn AnyGame, plan: BackendPlan, _: usize) -> Result<Box<dyn Backend>> {
+    fn backend(
+        &self,
+        config: &Config,
+        game: &dyn AnyGame,
+        plan: BackendPlan,
+        _: usize,
+    ) -> Result<Box<dyn Backend>> {
         let on = |seed: u32, plan| -> Result<Box<dyn Backend>> {
             Ok(Box::new(KernelBackend::new(HostDevice::new(u64::from(seed)), game, plan)?))
         };
-        let config = layered(&format!("[game]\nname = '{}'", game.name()));
         match self.0 {
             1 => on(5, plan),
-            num => split(&config, plan, num, &|device, plan| match device {
+            num => split(config, plan, num, &|device, plan| match device {
                 DeviceName::Cuda(number) => on(6 + number, plan),
                 DeviceName::Cpu => panic!("{device} is none of those"),
             }),

@@ -5,8 +5,9 @@ use vecaz::backend::{Backend, PlyPlan};
 use vecaz::config::SearchConfig;
 use vecaz::game::Sizes;
 use vecaz::net::{IoShape, Network};
+use vecaz::pass::{PassBuffers, PassClock, simulate};
+use vecaz::search::SearchParams;
 use vecaz::search::root::{Exploration, RootSummary};
-use vecaz::search::{PassBuffers, PassClock, SearchParams, simulate};
 use vecaz::searcher::Position;
 
 /// The input and output of a network for games of these sizes.

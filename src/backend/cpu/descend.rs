@@ -1,16 +1,16 @@
 //! Selection over all rows: descents, new nodes, and which of them the network must be asked about.
 
-use super::super::leaf_dedup::FirstOrDuplicate;
-use super::super::{PassStats, RowBudget};
 use super::{Caches, CpuBackend, Leaf, RowData};
+use crate::backend::RowBudget;
+use crate::backend::leaf_dedup::FirstOrDuplicate;
 use crate::game::{Game, History, Turn};
 use crate::isa::{per_isa, prefetch};
 use crate::rng::Purpose;
-use crate::search::Solver;
 use crate::search::backup::{MAX_PLAYERS, apply_virtual_loss};
 use crate::search::eval_cache::hash;
 use crate::search::expand::seat_values;
 use crate::search::select::{Choice, choose_edge};
+use crate::search::{PassStats, Solver};
 use crate::simd::{Portable, Simd};
 use crate::tree::{Kind, NO_NODE, ROOT, RowMut};
 

@@ -6,9 +6,10 @@ mod rows;
 
 use super::leaf_dedup::LeafDedup;
 use super::plan::{BackendPlan, Reuse};
-use super::{Backend, PassStats, PlyPlan, RowBudget, Snapshot};
+use super::{Backend, PlyPlan, RowBudget, Snapshot};
 use crate::game::{Game, History, Sizes};
 use crate::isa::Isa;
+use crate::search::PassStats;
 use crate::search::eval_cache::EvalCache;
 use crate::search::reuse::{ReuseScratch, keep_most_visited};
 use crate::search::root::{RootSummary, Roots, RowKey};

@@ -1,7 +1,7 @@
 //! What runs kernels: a GPU, or in the tests the same sources compiled as host C++.
 
-use crate::backend::times::KernelTime;
 use crate::error::Result;
+use crate::kernel_times::KernelTime;
 
 /// A compiled program's source: one game, or one network, with its sizes as constants.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -25,13 +25,14 @@ mod snapshots; // one row between device and host
 
 use super::cpu::principal_variation;
 use super::device_selfplay::{Copied, Decided, PassDriver, PlayPlan, SlotStart};
+use super::pass_parts::PassParts;
 use super::plan::BackendPlan;
-use super::times::PassParts;
-use super::{Backend, PassStats, PlyPlan, RootCache, RowBudget, Snapshot};
+use super::{Backend, PlyPlan, RootCache, RowBudget, Snapshot};
 use crate::batch::AnyGame;
 use crate::error::{Error, Result};
 use crate::game::Sizes;
 use crate::net::NetParts;
+use crate::search::PassStats;
 use crate::search::root::RootSummary;
 use device::Device;
 use forward::{Arithmetic, DeviceForward, ForwardPlan};

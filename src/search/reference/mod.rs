@@ -11,9 +11,9 @@
 mod edges;
 mod rules;
 
+use super::PassStats;
 use super::root::{Exploration, RootSummary, RowKey};
 use super::{Rule, SearchParams, Solver};
-use crate::backend::PassStats;
 use crate::game::{Game, History, Sizes, Turn};
 use crate::math;
 use crate::rng::Purpose;

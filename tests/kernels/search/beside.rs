@@ -53,12 +53,7 @@ pub fn play(
     let (mut games, mut between) = (Vec::new(), Vec::new());
     for network in networks {
         between = selfplay.slots().cloned().collect();
-        let plan = CachePlan::for_run(
-            config.search.root_cache,
-            backend_plan(config, &sizes, 1),
-            &sizes,
-            config.run.seed,
-        );
+        let plan = CachePlan::for_run(config, backend_plan(config, &sizes, 1), &sizes);
         let cache = match config.search.root_cache {
             0 => Vec::new(),
             _ => {

@@ -9,9 +9,10 @@ use vecaz::batch::{AnyGame, Playthrough, any_game};
 use vecaz::config::SearchConfig;
 use vecaz::game::{History, Turn};
 use vecaz::net::{HashNet, IoShape, Network};
+use vecaz::pass::{PassBuffers, PassClock, simulate};
 use vecaz::rng::{Key, Purpose};
+use vecaz::search::SearchParams;
 use vecaz::search::root::{Exploration, RootSummary, RowKey};
-use vecaz::search::{PassBuffers, PassClock, SearchParams, simulate};
 use vecaz::searcher::Position;
 use vecaz::tree::Node;
 

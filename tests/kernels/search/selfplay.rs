@@ -13,8 +13,8 @@ use vecaz::backend::plan::BackendPlan;
 use vecaz::batch::any_game;
 use vecaz::config::{Config, Layers};
 use vecaz::net::{HashNet, IoShape, Network, UniformNet};
+use vecaz::pass::PassClock;
 use vecaz::root_cache::{self, CachePlan};
-use vecaz::search::PassClock;
 use vecaz::selfplay::{FinishedGame, GameSlot, SelfPlay, backend_plan};
 
 /// Who answers.
@@ -60,9 +60,9 @@ pub fn play(
     };
     let cache = || match config.search.root_cache {
         0 => Vec::new(),
-        simulations => {
+        _ => {
             let plan = backend_plan(config, &sizes, 1);
-            let cache_plan = CachePlan::for_run(simulations, plan, &sizes, config.run.seed);
+            let cache_plan = CachePlan::for_run(config, plan, &sizes);
             root_cache::build(game.as_ref(), network.as_ref(), cache_plan).expect("few starts")
         }
     };
@@ -210,7 +210,7 @@ fn the_root_cache_is_the_same_tree_wherever_it_is_built() {
             num_players: sizes.num_players,
         };
         let rows = backend_plan(&config, &sizes, 1);
-        let plan = CachePlan::for_run(config.search.root_cache, rows, &sizes, config.run.seed);
+        let plan = CachePlan::for_run(&config, rows, &sizes);
         let right = root_cache::build(game.as_ref(), &HashNet(shape), plan).expect("few starts");
         let make = |plan| -> Result<Box<dyn Backend>> {
             Ok(Box::new(KernelBackend::new(HostDevice::new(9), game.as_ref(), plan)?))

@@ -1,6 +1,6 @@
 //! Launches timed one by one, by events before and after each.
 
-use crate::backend::times::KernelTime;
+use crate::kernel_times::KernelTime;
 use cudarc::driver::{CudaEvent, CudaStream, DriverError, sys};
 use std::cell::RefCell;
 

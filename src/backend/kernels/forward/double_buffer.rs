@@ -5,8 +5,8 @@
 use super::{Arithmetic, DeviceForward, all_finite};
 use crate::backend::kernels::device::{Device, Pinned};
 use crate::backend::kernels::network::{DeviceNetwork, ObsFormat, Slots};
-use crate::backend::times::KernelTime;
 use crate::error::{Error, Result};
+use crate::kernel_times::KernelTime;
 use crate::net::double_buffer::{Answers, ObsBuffer};
 use crate::net::{DoubleBufferedNetwork, IoShape, NetParts};
 

@@ -10,7 +10,7 @@ use crate::backend::kernels::game_slots::{DeviceGameSlots, PackedStarts};
 use crate::backend::kernels::layout::Totals;
 use crate::backend::kernels::memory::{DeviceNeed, NetworkNeed};
 use crate::backend::kernels::network::{DeviceNetwork, ObsFormat, Slots};
-use crate::backend::times::PassParts;
+use crate::backend::pass_parts::PassParts;
 use std::time::Instant;
 
 /// Passes that are recorded together where many are made: a search of 200 simulations is some 20 calls.

@@ -1,4 +1,4 @@
-//! Where time goes on a device: by kernel, and by the parts of a pass.
+//! Seconds by kernel and by copy on a device.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,19 +7,19 @@ pub const COPY_IN: &str = "copy to the device";
 /// The name under which copies to the host are timed.
 pub const COPY_OUT: &str = "copy to the host";
 
-/// What the launches of one kernel took, or copies one way.
+/// The launches of one kernel, or the copies in one direction.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct KernelTime {
-    /// The kernel.
+    /// The kernel's name.
     pub kernel: String,
     /// Its launches.
     pub launches: u64,
-    /// Seconds of all of them.
+    /// Seconds of all launches.
     pub seconds: f64,
 }
 
 impl KernelTime {
-    /// The kernels of `launches`, each a name and its seconds, the longest in all first.
+    /// Sums `launches`, each a kernel's name and its seconds, by kernel, longest first.
     pub fn of<'a>(launches: impl IntoIterator<Item = (&'a str, f64)>) -> Vec<Self> {
         Self::together(launches.into_iter().map(|(kernel, seconds)| Self {
             kernel: kernel.to_string(),
@@ -28,7 +28,7 @@ impl KernelTime {
         }))
     }
 
-    /// Every kernel once, the longest in all first.
+    /// Sums `times` by kernel, longest first.
     pub fn together(times: impl IntoIterator<Item = Self>) -> Vec<Self> {
         let mut kernels: Vec<Self> = Vec::new();
         for time in times {
@@ -45,28 +45,6 @@ impl KernelTime {
     }
 }
 
-/// Where the time of some passes went.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PassParts {
-    /// Mean seconds of a pass: of selection with observations, forward, expansion, and backup with what follows a pass.
-    pub seconds: [f64; 4],
-    /// The passes.
-    pub passes: u32,
-    /// Their kernels, the longest first.
-    pub kernels: Vec<KernelTime>,
-}
-
-impl PassParts {
-    /// Passes of two devices at the same time: the slower one's seconds, the kernels of both.
-    pub fn beside(self, other: Self) -> Self {
-        Self {
-            seconds: std::array::from_fn(|i| self.seconds[i].max(other.seconds[i])),
-            passes: self.passes.max(other.passes),
-            kernels: KernelTime::together(self.kernels.into_iter().chain(other.kernels)),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -78,14 +56,5 @@ mod tests {
         assert_eq!(times, [time("layer", 2, 2.5), time("select", 1, 2.0), time("expand", 1, 0.5)]);
         let twice = KernelTime::together(times.iter().chain(&times).cloned());
         assert_eq!(twice[0], time("layer", 4, 5.0));
-    }
-
-    #[test]
-    fn devices_at_the_same_time_take_as_long_as_the_slower() {
-        let parts =
-            |seconds, kernel| PassParts { seconds, passes: 4, kernels: KernelTime::of([(kernel, 1.0)]) };
-        let both = parts([1.0, 2.0, 3.0, 4.0], "layer").beside(parts([2.0, 1.0, 5.0, 0.5], "layer"));
-        assert_eq!((both.seconds, both.passes), ([2.0, 2.0, 5.0, 4.0], 4));
-        assert_eq!(both.kernels, KernelTime::of([("layer", 1.0), ("layer", 1.0)]));
     }
 }

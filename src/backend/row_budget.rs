@@ -1,0 +1,17 @@
+//! Which rows one selection visits.
+
+/// The rows that a selection starts with and goes through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowBudget {
+    /// The first row; after the last row follows row 0.
+    pub first: usize,
+    /// The most rows.
+    pub rows: usize,
+    /// The most leaves that need the network; at least one row is visited, whatever its leaves need.
+    pub evaluations: usize,
+}
+
+impl RowBudget {
+    /// All rows once.
+    pub const ALL: Self = Self { first: 0, rows: usize::MAX, evaluations: usize::MAX };
+}

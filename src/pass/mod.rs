@@ -1,0 +1,160 @@
+//! One lockstep pass over all rows: select -> evaluate -> expand -> backup.
+//!
+//! A pass takes every row that has simulations left through up to L of them. A [`Backend`] holds the states and trees and does the work
+//! on each row by the rules of [`crate::search`]; a [`Network`] evaluates the leaves. A pass is either staged, with the host calling
+//! one stage after the other, or made by the backend itself, where the network is beside the rows on the device or gives every leaf the
+//! same answer.
+
+mod buffers;
+mod clock;
+
+use crate::backend::{Backend, RowBudget};
+use crate::error::Result;
+use crate::net::Network;
+use crate::search::PassStats;
+
+pub use buffers::PassBuffers;
+pub use clock::{PassClock, StageTimer};
+
+/// Makes one pass over all rows. Returns the number of leaves; 0 means that every row is done.
+///
+/// # Errors
+/// Those of the network and the backend.
+pub fn simulate(
+    backend: &mut dyn Backend,
+    network: &mut dyn Network,
+    buffers: &mut PassBuffers,
+    clock: &mut PassClock,
+) -> Result<usize> {
+    simulate_many(backend, network, buffers, clock, 1)
+}
+
+/// Makes `passes` passes over all rows, without a return to the host between them where the backend can. Returns the number of leaves.
+///
+/// # Errors
+/// As [`simulate`].
+pub fn simulate_many(
+    backend: &mut dyn Backend,
+    network: &mut dyn Network,
+    buffers: &mut PassBuffers,
+    clock: &mut PassClock,
+    passes: u32,
+) -> Result<usize> {
+    if let Some(stats) = unstaged_passes(backend, network, buffers, clock, passes)? {
+        return Ok(stats.leaves);
+    }
+    let mut leaves = 0;
+    for _ in 0..passes {
+        leaves += staged_pass(backend, network, buffers, clock, RowBudget::ALL)?.leaves;
+    }
+    Ok(leaves)
+}
+
+/// Makes one pass over the rows of `budget`; a backend that cannot take a part of its rows takes all. Returns what it selected.
+///
+/// # Errors
+/// As [`simulate`].
+pub fn simulate_within(
+    backend: &mut dyn Backend,
+    network: &mut dyn Network,
+    buffers: &mut PassBuffers,
+    clock: &mut PassClock,
+    budget: RowBudget,
+) -> Result<PassStats> {
+    match unstaged_passes(backend, network, buffers, clock, 1)? {
+        Some(stats) => Ok(stats),
+        None => staged_pass(backend, network, buffers, clock, budget),
+    }
+}
+
+/// One pass, stage after stage.
+fn staged_pass(
+    backend: &mut dyn Backend,
+    network: &mut dyn Network,
+    buffers: &mut PassBuffers,
+    clock: &mut PassClock,
+    budget: RowBudget,
+) -> Result<PassStats> {
+    let sizes = *backend.sizes();
+    let mut timer = StageTimer::start();
+    let stats = backend.select(budget);
+    let m = stats.evaluations;
+    let obs = &mut buffers.obs[..m * sizes.obs.len()];
+    if network.needs_observations() {
+        backend.observe(obs);
+    }
+    clock.select += timer.lap();
+    let logits = &mut buffers.logits[..m * sizes.num_actions];
+    let values = &mut buffers.values[..m * sizes.num_players];
+    if m > 0 {
+        network.forward(obs, logits, values)?;
+    }
+    clock.forward += timer.lap();
+    end_pass(backend, &stats, (logits, values), clock, &mut timer)?;
+    backend.act()?;
+    Ok(stats)
+}
+
+/// All passes in one call, where the backend has the network beside its rows or the network gives every leaf the same answer; None
+/// elsewhere.
+fn unstaged_passes(
+    backend: &mut dyn Backend,
+    network: &mut dyn Network,
+    buffers: &mut PassBuffers,
+    clock: &mut PassClock,
+    passes: u32,
+) -> Result<Option<PassStats>> {
+    let mut timer = StageTimer::start();
+    let stats = match backend.simulate_resident(passes)? {
+        None if !network.needs_observations() => constant_net_passes(backend, network, buffers, passes)?,
+        stats => stats,
+    };
+    if let Some(stats) = &stats {
+        clock.select += timer.lap();
+        clock.count(stats, passes);
+    }
+    Ok(stats)
+}
+
+/// All passes in one call with a network that gives every leaf the same answer.
+fn constant_net_passes(
+    backend: &mut dyn Backend,
+    network: &mut dyn Network,
+    buffers: &mut PassBuffers,
+    passes: u32,
+) -> Result<Option<PassStats>> {
+    let sizes = *backend.sizes();
+    let logits = &mut buffers.logits[..sizes.num_actions];
+    let values = &mut buffers.values[..sizes.num_players];
+    network.forward(&buffers.obs[..sizes.obs.len()], logits, values)?;
+    backend.simulate_constant_net(logits, values, passes)
+}
+
+/// Selects in all rows: the first half of a pass whose leaves are evaluated together with those of other backends.
+pub fn begin_pass(backend: &mut dyn Backend, clock: &mut PassClock) -> PassStats {
+    let mut timer = StageTimer::start();
+    let stats = backend.select(RowBudget::ALL);
+    clock.select += timer.lap();
+    stats
+}
+
+/// Expands and backs up the leaves that a selection found, with the network's outputs `logits [M, A]` and `values [M, P]`. The time of
+/// expansion starts at `timer`'s last reading.
+///
+/// # Errors
+/// Those of the backend.
+pub fn end_pass(
+    backend: &mut dyn Backend,
+    stats: &PassStats,
+    (logits, values): (&[f32], &[f32]),
+    clock: &mut PassClock,
+    timer: &mut StageTimer,
+) -> Result<()> {
+    backend.expand(logits, values);
+    clock.expand += timer.lap();
+    backend.backup();
+    backend.check()?;
+    clock.backup += timer.lap();
+    clock.count(stats, 1);
+    Ok(())
+}

@@ -1,0 +1,80 @@
+//! The parameters of a search: the configuration's values, resolved for one game.
+
+use crate::config::{Algorithm, ChanceRule, Fpu, SearchConfig};
+use crate::game::Sizes;
+
+/// How edges are chosen; see [`Algorithm`].
+pub type Rule = Algorithm;
+
+/// Parameters of a search, resolved for one game. Where the arrays live is not among them.
+#[derive(Clone, Copy, Debug)]
+pub struct SearchParams {
+    /// PUCT or Gumbel.
+    pub rule: Rule,
+    /// S: simulations of one ply.
+    pub simulations: u32,
+    /// L: leaves that a row selects in one pass.
+    pub leaves: usize,
+    /// c_init of PUCT.
+    pub c_init: f32,
+    /// c_base of PUCT.
+    pub c_base: f32,
+    /// First-play urgency of PUCT: the Q of an edge without visits.
+    pub fpu: Fpu,
+    /// What first-play urgency subtracts from the parent's value.
+    pub fpu_reduction: f32,
+    /// Share of Dirichlet noise in the root's priors.
+    pub dirichlet_epsilon: f32,
+    /// Dirichlet alpha; 0 stands for 10 / legal actions.
+    pub dirichlet_alpha: f32,
+    /// The most actions that sequential halving considers.
+    pub max_num_considered_actions: usize,
+    /// c_visit of Gumbel.
+    pub c_visit: f32,
+    /// c_scale of Gumbel, for Q mapped to [0, 1].
+    pub c_scale: f32,
+    /// Whether proven values are backed up.
+    pub solver: Solver,
+    /// The share of `simulations` up to which inherited visits replace new simulations.
+    pub inherit_cap: f32,
+    /// Fewest new simulations of one ply.
+    pub min_simulations: u32,
+    /// How descents pass chance nodes.
+    pub chance: ChanceRule,
+}
+
+/// Whether proven values are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Solver {
+    /// MCTS-Solver, for two-player zero-sum games without chance and hidden information.
+    On,
+    /// Every value is an estimate.
+    Off,
+}
+
+impl SearchParams {
+    /// The parameters of a configuration for a game of these sizes. The solver is on where the configuration sets it and the game
+    /// allows it.
+    pub fn new(config: &SearchConfig, sizes: &Sizes) -> Self {
+        let solvable =
+            sizes.num_players == 2 && sizes.zero_sum && sizes.num_chance == 0 && !sizes.hidden_information;
+        Self {
+            rule: config.algorithm,
+            simulations: config.simulations,
+            leaves: config.leaves as usize,
+            c_init: config.c_init,
+            c_base: config.c_base,
+            fpu: config.fpu,
+            fpu_reduction: config.fpu_reduction,
+            dirichlet_epsilon: config.dirichlet_epsilon,
+            dirichlet_alpha: config.dirichlet_alpha,
+            max_num_considered_actions: (config.max_num_considered_actions as usize).min(sizes.tree_edges()),
+            c_visit: config.c_visit,
+            c_scale: config.c_scale,
+            solver: if config.solver && solvable { Solver::On } else { Solver::Off },
+            inherit_cap: config.inherit_cap,
+            min_simulations: config.min_simulations,
+            chance: config.chance,
+        }
+    }
+}
