@@ -110,7 +110,7 @@ COMMANDS = {
     "clique edge bf16": ["eval {run} --against random --games 4 --sims 6 --set game.n=7 --json -"],
     "backgammon stratified": ["inspect --game backgammon --actions 0,3 --json -"],
 }
-POSITIONS = "tests/fixtures/connect_four_dev.jsonl"
+POSITIONS = "assets/positions/connect_four.jsonl"
 
 
 class Program:

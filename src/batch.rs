@@ -5,7 +5,7 @@
 //! batch operation: the loops over states are inside. Knows games, no trees.
 
 use crate::error::Result;
-use crate::game::{self, Game, GameVisitor, History, Sizes, Turn};
+use crate::game::{self, ExactSolver, Game, GameVisitor, History, Sizes, Turn};
 use crate::rng::{Key, Purpose, Stream};
 use std::sync::Arc;
 
@@ -176,6 +176,10 @@ pub trait AnyGame: Send + Sync {
     fn scores(&self, state: &[u8]) -> Vec<f32>;
     /// See [`Game::finding`].
     fn finding(&self, state: &[u8]) -> Option<serde_json::Value>;
+    /// See [`Game::exact_solver`].
+    fn exact_solver(&self) -> Option<ExactSolver>;
+    /// See [`Game::solved_positions`].
+    fn solved_positions(&self) -> Option<&'static str>;
     /// See [`Game::history_key`].
     fn history_key(&self, state: &[u8]) -> u64;
     /// See [`Game::determinise`].
@@ -265,6 +269,14 @@ impl<G: Game> AnyGame for Erased<G> {
 
     fn finding(&self, state: &[u8]) -> Option<serde_json::Value> {
         self.0.finding(&Self::state(state))
+    }
+
+    fn exact_solver(&self) -> Option<ExactSolver> {
+        self.0.exact_solver()
+    }
+
+    fn solved_positions(&self) -> Option<&'static str> {
+        self.0.solved_positions()
     }
 
     fn history_key(&self, state: &[u8]) -> u64 {

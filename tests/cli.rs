@@ -338,7 +338,7 @@ fn exported_weights_are_what_the_other_commands_take() {
 
 #[test]
 fn eval_writes_a_line_a_position_and_a_summary() {
-    let fixture = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/tic_tac_toe_solved.jsonl");
+    let fixture = concat!(env!("CARGO_MANIFEST_DIR"), "/assets/positions/tic_tac_toe.jsonl");
     let solved: String =
         std::fs::read_to_string(fixture).expect("read").split_inclusive('\n').take(12).collect();
     let positions = beside("positions.jsonl");

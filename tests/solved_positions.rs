@@ -13,7 +13,7 @@ fn game(name: &str) -> Arc<dyn AnyGame> {
 }
 
 fn set(name: &str, game: &Arc<dyn AnyGame>) -> Vec<SolvedPosition> {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name);
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(name);
     positions::read(&path, game).unwrap()
 }
 
@@ -28,7 +28,10 @@ fn image(position: &SolvedPosition, game: &Arc<dyn AnyGame>) -> Vec<u8> {
 #[test]
 fn connect_four_sets_are_varied_and_share_nothing() {
     let game = game("connect_four");
-    let (solved, dev) = (set("connect_four_solved.jsonl", &game), set("connect_four_dev.jsonl", &game));
+    let (solved, dev) = (
+        set("tests/fixtures/connect_four_solved.jsonl", &game),
+        set("assets/positions/connect_four.jsonl", &game),
+    );
     let different: HashSet<Vec<u8>> =
         solved.iter().chain(&dev).map(|position| image(position, &game)).collect();
     assert_eq!(different.len(), solved.len() + dev.len());
@@ -49,7 +52,7 @@ fn connect_four_sets_are_varied_and_share_nothing() {
 fn connect_four_scores_are_found_again() {
     let game = game("connect_four");
     let mut solver = Solver::for_game(&game).unwrap();
-    for name in ["connect_four_solved.jsonl", "connect_four_dev.jsonl"] {
+    for name in ["tests/fixtures/connect_four_solved.jsonl", "assets/positions/connect_four.jsonl"] {
         let set = set(name, &game);
         let late: Vec<&SolvedPosition> = set.iter().filter(|position| position.actions.len() >= 18).collect();
         assert!(late.len() > 100);
@@ -83,7 +86,7 @@ fn the_seed_makes_the_same_set() {
 #[test]
 fn tic_tac_toe_is_listed_whole() {
     let game = game("tic_tac_toe");
-    let listed = set("tic_tac_toe_solved.jsonl", &game);
+    let listed = set("assets/positions/tic_tac_toe.jsonl", &game);
     assert_eq!(listed, every_position(&game).unwrap());
     assert_eq!(listed.len(), 627, "765 positions up to symmetry, 138 of them finished");
     assert_eq!(listed[0].scores, vec![Some(0); 9]);

@@ -92,9 +92,10 @@ pub trait Backend: Send {
     /// What the search of row `b` found.
     fn summarise(&mut self, b: usize, out: &mut RootSummary);
 
-    /// Plays `action` (or deals that outcome) at row `b`'s root and keeps what is below it, if it may and can. Where no
-    /// player is to move afterwards the row must be advanced further or planted anew.
-    fn advance(&mut self, b: usize, action: u16);
+    /// Moves row `b`'s root along `actions`, which were played and dealt, to `state`, where a player must be to move; `history`: keys of
+    /// the positions before it. Keeps the tree below `state` where the plan says so and the tree reaches it. The caller has stepped the
+    /// game, so that a backend on the host does not; a device steps its own state, since a step costs less there than a copy to it.
+    fn advance(&mut self, b: usize, actions: &[u16], state: &[u8], history: &[u64]);
 
     /// The state at row `b`'s root.
     fn root_state(&self, b: usize) -> &[u8];

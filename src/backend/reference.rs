@@ -98,8 +98,8 @@ impl<G: Game> Backend for ReferenceBackend<G> {
         self.rows[b].summarise(out);
     }
 
-    fn advance(&mut self, b: usize, action: u16) {
-        self.rows[b].advance(action);
+    fn advance(&mut self, b: usize, _actions: &[u16], state: &[u8], history: &[u64]) {
+        self.set_root(b, state, history);
     }
 
     fn root_state(&self, b: usize) -> &[u8] {

@@ -240,9 +240,9 @@ impl Backend for SplitBackend {
         backend.summarise(b, out);
     }
 
-    fn advance(&mut self, b: usize, action: u16) {
+    fn advance(&mut self, b: usize, actions: &[u16], state: &[u8], history: &[u64]) {
         let (backend, b) = self.at_mut(b);
-        backend.advance(b, action);
+        backend.advance(b, actions, state, history);
     }
 
     fn root_state(&self, b: usize) -> &[u8] {

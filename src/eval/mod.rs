@@ -4,7 +4,6 @@
 //! Only [`arena`] depends on networks and search.
 
 pub mod arena;
-pub mod connect_four_solver;
 pub mod elo;
 pub mod external;
 pub mod generate;

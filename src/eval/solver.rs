@@ -1,34 +1,24 @@
-//! Exact solvers of games.
-//!
-//! All solvers have the scores of [`super::connect_four_solver`]: positive for a win, 0 for a draw, negative for a loss. The
-//! magnitude is half the plies left of the longest game, so a win with the last stone is 1 and an earlier win is larger.
+//! Exact scores of actions, by the solver that the game names. What a score means stands at [`PositionSolver::scores`].
 
-use super::connect_four_solver::ConnectFourSolver;
 use crate::batch::{AnyGame, Playthrough};
-use crate::game::connect_four::{self, ConnectFour};
-use crate::game::tic_tac_toe::TicTacToe;
-use crate::game::{Game, History, Turn};
+use crate::game::{ExactSolver, History, PositionSolver, Turn};
 use std::collections::HashMap;
 use std::sync::Arc;
 
 /// An exact solver of one game. Its table persists between calls.
 pub enum Solver {
-    /// Connect Four of any size.
-    ConnectFour(Box<ConnectFourSolver>),
-    /// A game small enough for exhaustive search.
+    /// The game's own.
+    Own(Box<dyn PositionSolver>),
+    /// A search of the whole game.
     Exhaustive(ExhaustiveSolver),
 }
 
 impl Solver {
     /// The exact solver of this game, if there is one.
     pub fn for_game(game: &Arc<dyn AnyGame>) -> Option<Self> {
-        match game.name() {
-            ConnectFour::NAME => {
-                let game = ConnectFour::from_options(&game.options()).ok()?;
-                Some(Self::ConnectFour(Box::new(ConnectFourSolver::new(&game))))
-            }
-            TicTacToe::NAME => Some(Self::Exhaustive(ExhaustiveSolver::new(game.clone())?)),
-            _ => None,
+        match game.exact_solver()? {
+            ExactSolver::Own(solver) => Some(Self::Own(solver)),
+            ExactSolver::Exhaustive => ExhaustiveSolver::new(game.clone()).map(Self::Exhaustive),
         }
     }
 
@@ -36,9 +26,7 @@ impl Solver {
     /// illegal actions. `[A]`
     pub fn scores(&mut self, position: &Playthrough) -> Vec<Option<i32>> {
         match self {
-            Self::ConnectFour(solver) => {
-                solver.scores(&bytemuck::pod_read_unaligned::<connect_four::State>(position.state()))
-            }
+            Self::Own(solver) => solver.scores(position.state()),
             Self::Exhaustive(solver) => solver.scores(position),
         }
     }

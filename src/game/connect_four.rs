@@ -3,13 +3,16 @@
 //! Actions are columns from the left, as in pgx and OpenSpiel. Bitboard: column-major, `rows + 1` bits a column with the
 //! top one always 0, bit 0 the bottom left (J. Tromp's "Fhourstones" layout).
 
-use super::{Game, History, ObsShape, Sizes, Turn, parse_options, to_options};
+pub mod solver;
+
+use super::{ExactSolver, Game, History, ObsShape, Sizes, Turn, parse_options, to_options};
 use crate::error::{Error, Result};
 use bytemuck::{Pod, Zeroable};
 use serde::{Deserialize, Serialize};
+use solver::ConnectFourSolver;
 
 /// The settings of Connect Four.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ConnectFour {
     /// Rows of the board, 2 to 12.
@@ -208,6 +211,14 @@ impl Game for ConnectFour {
 
     fn transform_action(&self, action: u16, symmetry: u64) -> u16 {
         if symmetry == 0 { action } else { self.columns as u16 - 1 - action }
+    }
+
+    fn exact_solver(&self) -> Option<ExactSolver> {
+        Some(ExactSolver::Own(Box::new(ConnectFourSolver::new(self))))
+    }
+
+    fn solved_positions(&self) -> Option<&'static str> {
+        (*self == Self::default()).then_some(include_str!("../../assets/positions/connect_four.jsonl"))
     }
 
     fn display(&self, s: &State) -> String {

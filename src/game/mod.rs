@@ -226,6 +226,17 @@ pub trait Game: Clone + Send + Sync + 'static {
         None
     }
 
+    /// How the exact values of positions with these settings are found, if they are.
+    fn exact_solver(&self) -> Option<ExactSolver> {
+        None
+    }
+
+    /// Solved positions by which a run measures its strength, one line of JSON each: `{"actions":[..],"scores":[number or null per
+    /// action]}`, scores as [`PositionSolver::scores`] gives them. Without them a run plays matches.
+    fn solved_positions(&self) -> Option<&'static str> {
+        None
+    }
+
     /// The position drawn for people, several lines.
     fn display(&self, state: &Self::State) -> String;
 
@@ -238,6 +249,22 @@ pub trait Game: Clone + Send + Sync + 'static {
         let n = self.legal(state, history, &mut legal);
         legal[..n].iter().copied().find(|&a| self.action_name(state, a).eq_ignore_ascii_case(text))
     }
+}
+
+/// How the exact values of a game's positions are found.
+pub enum ExactSolver {
+    /// By searching the whole game, which is small enough for that.
+    Exhaustive,
+    /// By a solver of the game's own.
+    Own(Box<dyn PositionSolver>),
+}
+
+/// An exact solver of one game. It may remember positions, so that later calls are faster.
+pub trait PositionSolver: Send {
+    /// The exact score of each action for the player to move in `state`, None for actions that are not legal: positive for a win,
+    /// larger the sooner; 0 for a draw; negative for a loss; half the plies that the longest game would still have, so a win with the
+    /// last stone is 1. `[A]`
+    fn scores(&mut self, state: &[u8]) -> Vec<Option<i32>>;
 }
 
 /// Something to be done with a game whose type is known only at run time.

@@ -1,6 +1,6 @@
 //! Tic-tac-toe: three in a row on a 3x3 board. Actions are cells, row-major (0 top left), as in pgx and OpenSpiel.
 
-use super::{Game, History, ObsShape, Sizes, Turn, parse_options, to_options};
+use super::{ExactSolver, Game, History, ObsShape, Sizes, Turn, parse_options, to_options};
 use crate::error::Result;
 use bytemuck::{Pod, Zeroable};
 use serde::{Deserialize, Serialize};
@@ -132,6 +132,14 @@ impl Game for TicTacToe {
 
     fn transform_action(&self, action: u16, symmetry: u64) -> u16 {
         transform_cell(action, symmetry)
+    }
+
+    fn exact_solver(&self) -> Option<ExactSolver> {
+        Some(ExactSolver::Exhaustive)
+    }
+
+    fn solved_positions(&self) -> Option<&'static str> {
+        Some(include_str!("../../assets/positions/tic_tac_toe.jsonl"))
     }
 
     fn display(&self, s: &State) -> String {

@@ -13,9 +13,6 @@ use crate::search::SearchParams;
 use std::path::Path;
 use std::sync::Arc;
 
-const CONNECT_FOUR: &str = include_str!("../../tests/fixtures/connect_four_dev.jsonl");
-const TIC_TAC_TOE: &str = include_str!("../../tests/fixtures/tic_tac_toe_solved.jsonl");
-
 /// Measures a network the same way after every epoch.
 pub struct Examiner {
     game: Arc<dyn AnyGame>,
@@ -110,14 +107,9 @@ pub fn rank(strength: &Strength) -> Option<f64> {
     strength.search_outcome_error.or(strength.match_score.map(|score| -score))
 }
 
-/// The solved positions inside the program for this game, every n-th where fewer are wanted.
+/// The game's solved positions, every n-th where fewer are wanted; None where it has none.
 fn known_positions(game: &Arc<dyn AnyGame>, wanted: usize) -> Result<Option<Vec<SolvedPosition>>> {
-    let plain = crate::batch::any_game(game.name(), &toml::Table::new())?.options() == game.options();
-    let text = match game.name() {
-        "connect_four" if plain => CONNECT_FOUR,
-        "tic_tac_toe" => TIC_TAC_TOE,
-        _ => return Ok(None),
-    };
+    let Some(text) = game.solved_positions() else { return Ok(None) };
     let all = positions::parse_lines(text, Path::new("the positions inside the program"), game)?;
     let step = (all.len() as f64 / wanted.max(1) as f64).max(1.0);
     let chosen = (0..wanted.min(all.len())).map(|i| all[(i as f64 * step) as usize].clone());

@@ -163,9 +163,8 @@ impl Shard {
             self.begin_ply(i, cache);
             return;
         }
-        for ply in before..self.slots[i].actions.len() {
-            self.searcher.backend.advance(i, self.slots[i].actions[ply]);
-        }
+        let slot = &self.slots[i];
+        self.searcher.backend.advance(i, &slot.actions[before..], &slot.state, &slot.history);
         self.begin_rows(i);
     }
 

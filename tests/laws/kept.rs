@@ -75,16 +75,15 @@ fn play_on<G: Game>(game: G, config: &SearchConfig, spare: usize) {
     let mut network = HashNet(io_shape(&sizes));
     let mut play = Playthrough::new(any_game(G::NAME, &game.options()).expect("registered"));
     let mut inherited = 0;
-    let deal = |play: &mut Playthrough, backend: &mut CpuBackend<G>, ply: u64| {
+    let deal = |play: &mut Playthrough, ply: u64| {
         while play.turn() == Turn::Chance {
             let outcomes = play.legal();
             let outcome = outcomes[Key::new(ply, Purpose::Chance).stream().below(outcomes.len())];
             play.step(outcome).expect("legal");
-            backend.advance(2, outcome);
         }
     };
+    deal(&mut play, 99);
     backend.set_root(2, play.state(), &[]);
-    deal(&mut play, &mut backend, 99);
     for ply in 0..9 {
         let key = RowKey { ply, ..RowKey::default() };
         backend.begin(2, PlyPlan { simulations: config.simulations, exploration: Exploration::Noisy, key });
@@ -98,10 +97,10 @@ fn play_on<G: Game>(game: G, config: &SearchConfig, spare: usize) {
         assert_eq!(backend.root_state(2), play.state());
         // A snapshot of everything changes nothing.
         check_tree(&mut backend.snapshot(2, usize::MAX).tree, grown);
-        let action = summary.actions[summary.best];
-        play.step(action).expect("legal");
-        backend.advance(2, action);
-        deal(&mut play, &mut backend, ply);
+        let before = play.actions().len();
+        play.step(summary.actions[summary.best]).expect("legal");
+        deal(&mut play, ply);
+        backend.advance(2, &play.actions()[before..], play.state(), play.history());
     }
     assert!(inherited > 0, "nothing was ever kept");
 }
@@ -149,7 +148,7 @@ fn trimmed_trees_prove_nothing_false() {
                     );
                 }
                 state = next[found.best] as u64;
-                backend.advance(1, found.actions[found.best]);
+                backend.advance(1, &[found.actions[found.best]], bytemuck::bytes_of(&state), &[]);
             }
         }
         assert!(num_proven > 100, "{algorithm:?} {num_proven}");

@@ -7,7 +7,7 @@ mod rows;
 use super::leaf_dedup::LeafDedup;
 use super::plan::{BackendPlan, Reuse};
 use super::{Backend, PlyPlan, RowBudget, Snapshot};
-use crate::game::{Game, History, Sizes};
+use crate::game::{Game, Sizes};
 use crate::isa::Isa;
 use crate::search::PassStats;
 use crate::search::eval_cache::EvalCache;
@@ -243,21 +243,13 @@ impl<G: Game> Backend for CpuBackend<G> {
         self.rows.roots.summarise(b, &self.tree.row_mut(b), &self.rows.plan.params, out);
     }
 
-    fn advance(&mut self, b: usize, action: u16) {
-        let base = b * self.rows.plan.nodes;
-        let mut state = self.rows.states[base];
-        let history = History { played: &self.rows.histories[b], path: &[] };
-        self.rows.game.step(&mut state, action, history);
-        if self.rows.sizes.uses_history {
-            let key = self.rows.game.history_key(&self.rows.states[base]);
-            self.rows.histories[b].push(key);
+    fn advance(&mut self, b: usize, actions: &[u16], state: &[u8], history: &[u64]) {
+        if self.rows.plan.reuse == Reuse::Drop || !actions.iter().all(|&action| self.keep(b, action)) {
+            return self.set_root(b, state, history);
         }
-        if self.rows.plan.reuse == Reuse::Keep && self.keep(b, action) {
-            self.deactivate(b);
-            return;
-        }
-        self.rows.states[base] = state;
-        self.rows.settle_root(b, &mut self.tree.row_mut(b));
+        self.rows.histories[b].clear();
+        self.rows.histories[b].extend_from_slice(history);
+        self.deactivate(b);
     }
 
     fn root_state(&self, b: usize) -> &[u8] {

@@ -323,10 +323,10 @@ impl<D: Device> Backend for KernelBackend<D> {
         self.attempt(|rows| rows.summarise(b, out));
     }
 
-    fn advance(&mut self, b: usize, action: u16) {
+    fn advance(&mut self, b: usize, actions: &[u16], _state: &[u8], _history: &[u64]) {
         self.new_root(b, None);
         self.attempt(|rows| {
-            rows.advance(b, action);
+            actions.iter().for_each(|&action| rows.advance(b, action));
             Ok(())
         });
     }

@@ -215,7 +215,7 @@ fn the_key_alone_decides_the_search() {
 #[test]
 fn tic_tac_toe_is_played_nearly_without_error() {
     let game = any_game("tic_tac_toe", &toml::Table::new()).unwrap();
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/tic_tac_toe_solved.jsonl");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/positions/tic_tac_toe.jsonl");
     let set = positions::read(&path, &game).unwrap();
     let rates = |player: &mut dyn Player| {
         let chosen: Vec<u16> = set

@@ -133,16 +133,6 @@ impl<G: Game> ReferenceSearch<G> {
         self.deactivate();
     }
 
-    /// Plays `action` at the root. The subtree is not kept.
-    pub fn advance(&mut self, action: u16) {
-        let (mut state, mut history) = (self.nodes[0].state, std::mem::take(&mut self.history));
-        self.game.step(&mut state, action, History { played: &history, path: &[] });
-        if self.sizes.uses_history {
-            history.push(self.game.history_key(&self.nodes[0].state));
-        }
-        self.set_root(state, &history);
-    }
-
     /// Begins a ply at the root, with a new tree.
     pub fn begin(&mut self, simulations: u32, exploration: Exploration, key: RowKey) {
         let (state, history) = (self.nodes[0].state, std::mem::take(&mut self.history));

@@ -175,21 +175,20 @@ fn go_on(backend: &mut dyn Backend, game: &Arc<dyn AnyGame>, b: usize, start: &P
     backend.summarise(b, &mut summary);
     let (mut state, mut history) = (backend.root_state(b).to_vec(), backend.root_history(b).to_vec());
     let mut rng = Key::new(3, Purpose::Chance).with(b as u64).with(search as u64).stream();
-    let mut action = summary.actions[summary.best];
+    let mut actions = vec![summary.actions[summary.best]];
     loop {
         let key = game.sizes().uses_history.then(|| game.history_key(&state));
-        game.step(&mut state, action, History { played: &history, path: &[] });
+        game.step(&mut state, actions[actions.len() - 1], History { played: &history, path: &[] });
         history.extend(key);
         if game.turn(&state) == Turn::Over || game.sizes().hidden_information {
             backend.set_root(b, &start.state, &start.history);
             return;
         }
-        backend.advance(b, action);
         if game.turn(&state) != Turn::Chance {
-            return;
+            return backend.advance(b, &actions, &state, &history);
         }
         let outcomes = game.legal(&state, History { played: &history, path: &[] });
-        action = outcomes[rng.below(outcomes.len())];
+        actions.push(outcomes[rng.below(outcomes.len())]);
     }
 }
 

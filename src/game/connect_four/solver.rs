@@ -8,9 +8,10 @@
 //! 2 with the one before, and so on; for a loss, the negative of the winner's score. An earlier win and a later loss have
 //! larger scores.
 
-use crate::game::connect_four::{ConnectFour, State};
+use super::{ConnectFour, State};
+use crate::game::PositionSolver;
 
-/// The board as bit masks: column-major, `rows + 1` bits per column as in [`crate::game::connect_four`].
+/// The board as bit masks: column-major, `rows + 1` bits per column as in [`super`].
 #[derive(Clone, Debug)]
 struct Board {
     stride: u32,
@@ -208,7 +209,7 @@ impl ConnectFourSolver {
     /// The exact score of every column for the player to move, as defined in the module's head; `None` for full columns and
     /// finished games. On 6x7, a position at ply 8 or later takes milliseconds to a few seconds; earlier positions and larger
     /// boards take much longer. `[A]`
-    pub fn scores(&mut self, state: &State) -> Vec<Option<i32>> {
+    pub fn scores_of(&mut self, state: &State) -> Vec<Option<i32>> {
         let columns = self.board.columns;
         if state.outcome != 0 {
             return vec![None; columns as usize];
@@ -344,5 +345,11 @@ impl ConnectFourSolver {
             count += 1;
         }
         (ordered, count)
+    }
+}
+
+impl PositionSolver for ConnectFourSolver {
+    fn scores(&mut self, state: &[u8]) -> Vec<Option<i32>> {
+        self.scores_of(&bytemuck::pod_read_unaligned(state))
     }
 }
