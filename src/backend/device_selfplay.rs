@@ -1,10 +1,10 @@
-//! Self-play that a backend leads by itself: what it is told once, and what it tells.
+//! Self-play that a device makes by itself: its settings, the game slots it starts from, and the decisions it returns.
 
 use crate::config::Config;
 use crate::game::Sizes;
 use crate::search::root::RootSummary;
 
-/// What self-play needs of the configuration.
+/// The settings of self-play.
 #[derive(Clone, Copy, Debug)]
 pub struct PlayPlan {
     /// The run's seed.
@@ -15,15 +15,15 @@ pub struct PlayPlan {
     pub determinisations: usize,
     /// The most plies of a random opening.
     pub opening_plies: u32,
-    /// Share of games without one.
+    /// Share of games without a random opening.
     pub opening_none: f32,
     /// Plies after the opening whose actions are drawn from the policy target.
     pub temperature_plies: u32,
-    /// Share of plies with the small budget.
+    /// Probability of a ply with the small budget (playout cap randomisation).
     pub playout_cap_prob: f32,
-    /// The small budget.
+    /// S of a ply with the small budget.
     pub fast_simulations: u32,
-    /// Share of the search's value in a value target.
+    /// Weight of the search's value in a value target; the rest is the game's result.
     pub value_mix: f32,
 }
 
@@ -45,7 +45,7 @@ impl PlayPlan {
     }
 }
 
-/// Where a slot stands.
+/// The game in progress in a slot.
 #[derive(Clone, Copy, Debug)]
 pub struct SlotStart<'a> {
     /// Its number over the whole run.
@@ -56,14 +56,14 @@ pub struct SlotStart<'a> {
     pub plies: u32,
     /// Plies at the front that were drawn at random.
     pub opening: u32,
-    /// The present position, nothing hidden.
+    /// The current state, hidden information included.
     pub state: &'a [u8],
 }
 
-/// Who ends a pass: who plays the plies that are decided, and begins the next.
+/// Who ends a pass: plays the decided plies and begins the next ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PassDriver {
-    /// Whoever calls the backend.
+    /// The caller, on the host.
     Caller,
     /// The backend itself.
     Backend {
@@ -72,17 +72,17 @@ pub enum PassDriver {
     },
 }
 
-/// One ply that a backend decided. What follows from it, chance and the next game's opening, follows from the keys of random
-/// numbers, and is the same on either side.
+/// One ply that a device decided. Chance outcomes and the next game's opening follow from the keys of random numbers, so the host replays
+/// them and gets the same game.
 #[derive(Clone, Debug)]
 pub struct Decided {
-    /// The slot's place among those that were taken over.
+    /// The slot's index among the attached ones.
     pub slot: usize,
-    /// Passes since the slots were taken over, this one included.
+    /// Passes since the slots were attached, this one included.
     pub pass: u32,
-    /// The place, in the legal list, of the action that is played.
+    /// The index of the played action in the legal list.
     pub place: usize,
-    /// What the search found.
+    /// The result of the search.
     pub summary: RootSummary,
 }
 

@@ -1,29 +1,30 @@
-//! Equal leaves of one pass: a small open table from a hash to the first leaf that had it. It may forget, never lie: the
-//! caller compares the keys.
+//! Equal leaves of one pass: a table from the hash of a leaf's key to the first leaf with that hash.
+//!
+//! It has one entry for each slot and no probing. Two keys may share a slot, so the caller compares the keys themselves.
 
-/// What [`LeafDedup::ask`] found.
+/// The result of [`LeafDedup::insert`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FirstOrDuplicate {
-    /// No leaf with this hash is known; it is now.
+    /// The slot was empty; the leaf has it now.
     First,
-    /// The place of an earlier leaf whose hash falls on the same slot.
+    /// The index of the earlier leaf that has the slot.
     Duplicate(usize),
 }
 
-/// The table, emptied every pass in no time.
+/// The table. Emptying it costs one addition.
 pub struct LeafDedup {
-    /// Pass number that wrote the slot, and the leaf's place.
+    /// The pass that wrote the slot, and the leaf's index. A slot of another pass counts as empty.
     slots: Vec<(u32, u32)>,
     pass: u32,
 }
 
 impl LeafDedup {
-    /// Room for `leaves` a pass.
+    /// A table for `leaves` leaves a pass.
     pub fn new(leaves: usize) -> Self {
         Self { slots: vec![(0, 0); (4 * leaves).next_power_of_two()], pass: 0 }
     }
 
-    /// A new pass begins.
+    /// Empties the table for a new pass.
     #[inline(always)]
     pub fn clear(&mut self) {
         self.pass = self.pass.wrapping_add(1);
@@ -33,15 +34,15 @@ impl LeafDedup {
         }
     }
 
-    /// The earlier leaf on the slot of `hash`; where there is none, the slot is `place`'s.
+    /// Gives the slot of `hash` to leaf `index`, unless an earlier leaf has it.
     #[inline(always)]
-    pub fn ask(&mut self, hash: u64, place: usize) -> FirstOrDuplicate {
+    pub fn insert(&mut self, hash: u64, index: usize) -> FirstOrDuplicate {
         let at = hash as usize & (self.slots.len() - 1);
         let (pass, leaf) = self.slots[at];
         if pass == self.pass {
             return FirstOrDuplicate::Duplicate(leaf as usize);
         }
-        self.slots[at] = (self.pass, place as u32);
+        self.slots[at] = (self.pass, index as u32);
         FirstOrDuplicate::First
     }
 }

@@ -27,14 +27,14 @@ pub use make::{Placement, cpu_backend, cpu_backend_on, make, reference_backend};
 pub use row_budget::RowBudget;
 pub use snapshot::{RootCache, Snapshot};
 
-/// What a row is asked to do for one ply.
+/// The search of one ply in one row.
 #[derive(Clone, Copy, Debug)]
 pub struct PlyPlan {
-    /// New simulations, before inherited ones are taken off.
+    /// Simulations, including those that inherited visits replace.
     pub simulations: u32,
     /// Whether the root explores.
     pub exploration: Exploration,
-    /// What random numbers are keyed by.
+    /// The key of its random numbers.
     pub key: RowKey,
 }
 

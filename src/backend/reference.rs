@@ -1,6 +1,6 @@
-//! The backend of `search.engine = "reference"`: one [`ReferenceSearch`] a row, one row after the other.
+//! The backend of `search.engine = "reference"`: one [`ReferenceSearch`] for each row, one row after the other.
 //!
-//! Every ply is searched in a new tree: nothing is kept of the played subtree, and a snapshot is its root alone.
+//! Every ply is searched in a new tree: the played subtree is not kept, and a snapshot has the root alone.
 
 use super::plan::BackendPlan;
 use super::{Backend, PlyPlan, RowBudget, Snapshot};
@@ -18,7 +18,7 @@ pub struct ReferenceBackend<G: Game> {
 }
 
 impl<G: Game> ReferenceBackend<G> {
-    /// Idle rows.
+    /// A backend of inactive rows.
     pub fn new(game: G, plan: BackendPlan) -> Self {
         let row = || ReferenceSearch::new(game.clone(), plan.params, plan.nodes);
         Self { sizes: game.sizes(), rows: (0..plan.rows).map(|_| row()).collect() }
@@ -64,7 +64,7 @@ impl<G: Game> Backend for ReferenceBackend<G> {
         self.rows[b].deactivate();
     }
 
-    fn select(&mut self, _reach: RowBudget) -> PassStats {
+    fn select(&mut self, _budget: RowBudget) -> PassStats {
         let mut out = PassStats { visited: self.rows.len(), ..PassStats::default() };
         self.rows.iter_mut().for_each(|row| row.select(&mut out));
         out

@@ -1,7 +1,7 @@
-//! Rows on several devices: a backend on each, with the rows of some games that lie together.
+//! Rows on several devices: one backend on each device, with the rows of consecutive games.
 //!
-//! Random numbers are keyed by the game that they are for and no row looks at another, so games are those of one device to the
-//! bit, however they are split. Whole passes run at the same time on all devices, a thread each, with no word between them.
+//! Random numbers are keyed by game and no row reads another, so games are equal to the bit however they are split. Whole passes run on
+//! all devices at the same time, one thread each, without communication.
 
 use super::device_selfplay::{Copied, Decided, PassDriver, PlayPlan, SlotStart};
 use super::pass_parts::PassParts;
@@ -25,7 +25,7 @@ struct Part {
     device: DeviceName,
     backend: Box<dyn Backend>,
     rows: Range<usize>,
-    /// The pass that is led through its parts.
+    /// The selection of the current staged pass.
     selected: PassStats,
 }
 
@@ -37,12 +37,12 @@ pub struct SplitBackend {
 }
 
 impl SplitBackend {
-    /// The rows of `plan`, `rows_per_game` for each game, on `devices`, whose backends `make` makes; games are split as evenly as
-    /// they can be. All backends are of one kind.
+    /// Splits the rows of `plan`, `rows_per_game` for each game, over `devices` as evenly as whole games allow. `make` makes the backend of
+    /// one device; all are of one kind.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for fewer games than devices, and what `make` says: where some devices have no room for their part,
-    /// [`Error::Memory`] of the one that has least, named, with the games that would fit on all.
+    /// [`Error::Unsupported`] for fewer games than devices, and those of `make`. Where memory is short, [`Error::Memory`] names the device
+    /// on which fewest games fit and gives the number of games that would fit on all.
     pub fn new(
         plan: BackendPlan,
         devices: &[DeviceName],
@@ -64,7 +64,7 @@ impl SplitBackend {
         Ok(Self { parts, sizes, rows_per_game: d })
     }
 
-    /// Does `work` on all parts at the same time, and waits for all.
+    /// Does `work` on all parts at the same time.
     fn at_once<T: Send>(&mut self, work: impl Fn(&mut Part) -> Result<T> + Sync) -> Result<Vec<T>> {
         let work = &work;
         let done = thread::scope(|scope| {
@@ -78,13 +78,13 @@ impl SplitBackend {
         all_of(done, self.rows_per_game)
     }
 
-    /// Row `b` on its device, and its number there.
+    /// The backend of row `b`, and the row's index there.
     fn at(&self, b: usize) -> (&dyn Backend, usize) {
         let part = &self.parts[self.part_of(b)];
         (part.backend.as_ref(), b - part.rows.start)
     }
 
-    /// The same, to be changed.
+    /// The same, mutable.
     fn at_mut(&mut self, b: usize) -> (&mut dyn Backend, usize) {
         let part = self.part_of(b);
         let part = &mut self.parts[part];
@@ -97,40 +97,40 @@ impl SplitBackend {
 }
 
 impl Part {
-    /// [`Backend::observe`] on all of `parts`, with what each has of `obs`: `width` numbers for each leaf that asked.
+    /// [`Backend::observe`] on all `parts`, each with its share of `obs`: `width` numbers for each leaf that needs the network.
     fn observe(parts: &mut [Self], obs: &mut [f32], width: usize) {
         if let [part] = parts {
             return part.backend.observe(obs);
         }
         let (left, right) = parts.split_at_mut(parts.len() / 2);
-        let (l, r) = obs.split_at_mut(width * Self::asked(left));
+        let (l, r) = obs.split_at_mut(width * Self::num_evaluations(left));
         rayon::join(|| Self::observe(left, l, width), || Self::observe(right, r, width));
     }
 
-    /// [`Backend::expand`] in the same way, with so many logits and values for each leaf.
+    /// [`Backend::expand`] in the same way; `widths`: logits and values of one leaf.
     fn expand(parts: &mut [Self], answers: [&[f32]; 2], widths: [usize; 2]) {
         let [logits, values] = answers;
         if let [part] = parts {
             return part.backend.expand(logits, values);
         }
         let (left, right) = parts.split_at_mut(parts.len() / 2);
-        let asked = Self::asked(left);
-        let (left_logits, right_logits) = logits.split_at(widths[0] * asked);
-        let (left_values, right_values) = values.split_at(widths[1] * asked);
+        let m = Self::num_evaluations(left);
+        let (left_logits, right_logits) = logits.split_at(widths[0] * m);
+        let (left_values, right_values) = values.split_at(widths[1] * m);
         rayon::join(
             || Self::expand(left, [left_logits, left_values], widths),
             || Self::expand(right, [right_logits, right_values], widths),
         );
     }
 
-    /// Leaves of the pass that wait for the network.
-    fn asked(parts: &[Self]) -> usize {
+    /// Leaves of the pass that need the network.
+    fn num_evaluations(parts: &[Self]) -> usize {
         parts.iter().map(|part| part.selected.evaluations).sum()
     }
 }
 
-/// What all devices gave, or what went wrong on one. Where memory is short on some, it is that of the device on which fewest games
-/// fit; all devices have as many.
+/// The results of all devices, or the first error. Of several [`Error::Memory`] it is that of the device on which fewest games fit, since
+/// all devices have equally many.
 fn all_of<T>(results: Vec<(DeviceName, Result<T>)>, rows_per_game: usize) -> Result<Vec<T>> {
     let num = results.len() as u64;
     let (mut all, mut least): (Vec<T>, Option<(u64, Error)>) = (Vec::with_capacity(results.len()), None);
@@ -152,7 +152,7 @@ fn all_of<T>(results: Vec<(DeviceName, Result<T>)>, rows_per_game: usize) -> Res
     least.map_or(Ok(all), |(_, error)| Err(error))
 }
 
-/// Answers that all devices gave, or none did.
+/// The results that all devices gave; None where none did.
 fn alike<T>(answers: Vec<Option<T>>) -> Result<Option<Vec<T>>> {
     let num = answers.len();
     let given: Vec<T> = answers.into_iter().flatten().collect();
@@ -161,7 +161,7 @@ fn alike<T>(answers: Vec<Option<T>>) -> Result<Option<Vec<T>>> {
         all if all == num => Ok(Some(given)),
         _ => Err(Error::unsupported(
             "rows on devices of different kinds",
-            "some lead their passes, some do not",
+            "some make their passes themselves, some need the host for every stage",
         )),
     }
 }
@@ -217,7 +217,7 @@ impl Backend for SplitBackend {
         backend.deactivate(b);
     }
 
-    fn select(&mut self, _reach: RowBudget) -> PassStats {
+    fn select(&mut self, _budget: RowBudget) -> PassStats {
         self.parts.par_iter_mut().for_each(|part| part.selected = part.backend.select(RowBudget::ALL));
         self.parts.iter().fold(PassStats::default(), |all, part| all.plus(part.selected))
     }
@@ -260,7 +260,7 @@ impl Backend for SplitBackend {
         backend.num_nodes(b)
     }
 
-    /// What went wrong on the first device of those where something did; a device's own errors name it.
+    /// The failure of the first device that has one; a device's errors name it.
     fn check(&mut self) -> Result<()> {
         let found: Vec<_> = self.parts.iter_mut().map(|part| (part.device, part.backend.check())).collect();
         all_of(found, self.rows_per_game).map(drop)
@@ -286,7 +286,7 @@ impl Backend for SplitBackend {
         alike(done).map(sum)
     }
 
-    /// The seconds of the slowest device, part by part; kernels of all devices together.
+    /// The seconds of the slowest device for each stage; kernels of all devices.
     fn profile_passes(&mut self, passes: u32) -> Result<Option<PassParts>> {
         let parts = alike(self.at_once(|part| part.backend.profile_passes(passes))?)?;
         Ok(parts.and_then(|all| all.into_iter().reduce(PassParts::in_parallel)))
@@ -308,7 +308,7 @@ impl Backend for SplitBackend {
         }
         let taken = self.at_once(|part| {
             let slots = &slots[part.rows.start / d..part.rows.end / d];
-            part.backend.attach_selfplay(plan, slots, starts).map(|lead| match lead {
+            part.backend.attach_selfplay(plan, slots, starts).map(|driver| match driver {
                 PassDriver::Caller => None,
                 PassDriver::Backend { most_passes } => Some(most_passes),
             })

@@ -1,4 +1,6 @@
-//! Selection over all rows: descents, new nodes, and which of them the network must be asked about.
+//! Selection over all rows: descents, new nodes, and which leaves need the network.
+//!
+//! Rows go down in groups, so that the cache misses of one row overlap with the work on the others.
 
 use super::{Caches, CpuBackend, Leaf, RowData};
 use crate::backend::RowBudget;
@@ -13,10 +15,10 @@ use crate::search::select::{Choice, choose_edge};
 use crate::search::{PassStats, Solver};
 use crate::simd::{Portable, Simd};
 use crate::tree::{Kind, NO_NODE, ROOT, RowMut};
+use arrayvec::ArrayVec;
 
 impl<G: Game> RowData<G> {
-    /// Writes what follows from the state at `node`: who moves, which edges, the result. Returns whether the network must
-    /// be asked.
+    /// Fills a new `node` from its state: the player to move, the edges, the result. Returns whether its value must come from the network.
     #[inline(always)]
     pub(super) fn init_node(&mut self, b: usize, row: &mut RowMut<'_>, node: i32) -> NeedsNetwork {
         let state = *self.state(b, node);
@@ -58,8 +60,8 @@ impl<G: Game> RowData<G> {
         }
     }
 
-    /// Writes `node`'s key in the evaluation cache, which stays row `b`'s until its next one. Gives the hash, whose entry is fetched
-    /// meanwhile; 0 where there is no cache.
+    /// Writes `node`'s key of the evaluation cache to row `b`'s key buffer and prefetches the entry. Returns the key's hash, 0 where there
+    /// is no cache.
     #[inline(always)]
     fn hash_of(&mut self, b: usize, node: i32) -> u64 {
         let Some(cache) = &self.cache else { return 0 };
@@ -70,8 +72,8 @@ impl<G: Game> RowData<G> {
         hash
     }
 
-    /// Writes what the evaluation cache knows of a new decision node, of whose key [`Self::hash_of`] made `hash`. The node stays
-    /// [`Kind::Unevaluated`] until it is backed up, as one that the network is asked about does: whether another leaf of the pass may go
+    /// Writes the evaluation cache's values and priors to a new decision node whose key has the hash `hash` of [`Self::hash_of`]. The
+    /// node stays [`Kind::Unevaluated`] until backup, like a node that needs the network: whether another leaf of the pass may descend
     /// through it must not depend on the cache.
     #[inline(always)]
     fn look_up(&mut self, b: usize, row: &mut RowMut<'_>, node: i32, hash: u64) -> NeedsNetwork {
@@ -88,7 +90,7 @@ impl<G: Game> RowData<G> {
         NeedsNetwork::Cached
     }
 
-    /// Makes the child of `parent` through `edge`.
+    /// Adds the child of `parent` behind `edge`.
     #[inline(always)]
     fn add_child(&mut self, b: usize, row: &mut RowMut<'_>, parent: i32, edge: usize) -> (i32, NeedsNetwork) {
         let action = row.actions(parent)[edge];
@@ -103,16 +105,16 @@ impl<G: Game> RowData<G> {
         self.states[base + child as usize] = state;
         let needs = match self.init_node(b, row, child) {
             NeedsNetwork::Yes { .. } => NeedsNetwork::Yes { hash: self.hash_of(b, child) },
-            known => known,
+            no => no,
         };
         if self.sizes.max_chance_run > 0 && row.nodes[child as usize].kind() == Kind::Chance {
-            // Counts where no node fits below it.
+            // The value of a descent that ends here because the tree is full.
             row.inherit_value(child, parent);
         }
         (child, needs)
     }
 
-    /// The edge that row `b`'s descent takes at `at`.
+    /// Chooses the edge that row `b`'s descent takes at node `at`.
     #[inline(always)]
     fn choose<S: Simd>(&mut self, b: usize, row: &RowMut<'_>, at: i32) -> Choice {
         let Self { plan, roots, puct_table, scratch, keys, .. } = self;
@@ -128,9 +130,9 @@ impl<G: Game> RowData<G> {
         choose_edge::<S>(row, Some(&view), &plan.params, puct_table, ROOT, scratch, draw)
     }
 
-    /// Takes row `b`'s descent from `node` as chosen.
+    /// Takes row `b`'s descent one step from `node` by `choice`.
     #[inline(always)]
-    fn follow(
+    fn take_step(
         &mut self,
         b: usize,
         row: &mut RowMut<'_>,
@@ -165,11 +167,12 @@ impl<G: Game> RowData<G> {
         Next::Nothing
     }
 
-    /// One leaf for each row of a group that has simulations left; its rows are `first` and on. All go down, then all add_child, then
-    /// all look up what they grew: while one row's memory is fetched, the others' is worked on. Below a new chance node it goes on.
+    /// Selects one leaf in each row of a group that has simulations left; the group's first row is row `first`. All rows descend, then all
+    /// add their new nodes, then all look these up in the evaluation cache, so that the memory of one row is fetched while the others are
+    /// worked on. A descent goes on below a new chance node.
     #[inline(always)]
     fn descend_group<S: Simd>(&mut self, first: usize, group: &mut Group<'_>, out: &mut PassStats) {
-        let mut descents = Few::<Descent>::default();
+        let mut descents = Descents::new();
         for (place, row) in group.iter().flatten().enumerate() {
             let b = first + place;
             if self.roots.left(b) > 0 && !self.stopped[b] {
@@ -178,10 +181,10 @@ impl<G: Game> RowData<G> {
                 descents.push(Descent { place, node: ROOT });
             }
         }
-        while descents.count > 0 {
-            let expansions = self.walk_down::<S>(first, group, &mut descents, out);
-            let pending_evals = self.grow_all(first, group, &expansions, &mut descents, out);
-            for &PendingEval { place, node, hash } in pending_evals.all() {
+        while !descents.is_empty() {
+            let expansions = self.descend_all::<S>(first, group, &mut descents, out);
+            let pending_evals = self.add_children(first, group, &expansions, &mut descents, out);
+            for PendingEval { place, node, hash } in pending_evals {
                 if let Some(row) = &mut group[place] {
                     let needs = self.look_up(first + place, row, node, hash);
                     self.end(first + place, row, node, needs, out);
@@ -190,63 +193,68 @@ impl<G: Game> RowData<G> {
         }
     }
 
-    /// Takes all descents to where they end or a node is to be made. At each level the edges of all are chosen before any is taken:
-    /// what comes of an edge cannot be foreseen, and the choice of the others' edges need not wait for it.
+    /// Takes all descents to their leaves or to edges without a child, which it returns. At each level the edges of all descents are chosen
+    /// before any is taken: the branch after a choice is unpredictable, and the choices of the other rows need not wait for it.
     #[inline(always)]
-    fn walk_down<S: Simd>(
+    fn descend_all<S: Simd>(
         &mut self,
         first: usize,
         group: &mut Group<'_>,
-        descents: &mut Few<Descent>,
+        descents: &mut Descents,
         out: &mut PassStats,
-    ) -> Few<PendingExpansion> {
-        let mut expansions = Few::default();
+    ) -> ArrayVec<PendingExpansion, GROUP> {
+        let mut expansions = ArrayVec::new();
         let mut choices = [Choice::End; GROUP];
-        while descents.count > 0 {
-            for (choice, &Descent { place, node }) in choices.iter_mut().zip(descents.all()) {
+        while !descents.is_empty() {
+            for (choice, &Descent { place, node }) in choices.iter_mut().zip(descents.iter()) {
                 if let Some(row) = &group[place] {
                     *choice = self.choose::<S>(first + place, row, node);
                 }
             }
-            for (&choice, i) in choices.iter().zip(0..std::mem::take(&mut descents.count)) {
-                let Descent { place, node } = descents.items[i];
+            // The descents that go on move to the front, which has been read by then.
+            let mut left = 0;
+            for (&choice, i) in choices.iter().zip(0..descents.len()) {
+                let Descent { place, node } = descents[i];
                 let Some(row) = &mut group[place] else { continue };
-                match self.follow(first + place, row, node, choice, out) {
-                    Next::Down(child) => descents.push(Descent { place, node: child }),
+                match self.take_step(first + place, row, node, choice, out) {
+                    Next::Down(child) => {
+                        descents[left] = Descent { place, node: child };
+                        left += 1;
+                    }
                     Next::Expand(edge) => expansions.push(PendingExpansion { place, node, edge }),
                     Next::Nothing => {}
                 }
             }
+            descents.truncate(left);
         }
         expansions
     }
 
-    /// Makes all nodes that are to be made. Returns those that the evaluation cache is to be asked about; descents go on below chance
-    /// nodes.
+    /// Adds the nodes of `expansions`. Returns the new nodes that the evaluation cache may have; descents go on below chance nodes.
     #[inline(always)]
-    fn grow_all(
+    fn add_children(
         &mut self,
         first: usize,
         group: &mut Group<'_>,
-        expansions: &Few<PendingExpansion>,
-        descents: &mut Few<Descent>,
+        expansions: &[PendingExpansion],
+        descents: &mut Descents,
         out: &mut PassStats,
-    ) -> Few<PendingEval> {
-        let mut pending_evals = Few::default();
-        for &PendingExpansion { place, node, edge } in expansions.all() {
+    ) -> ArrayVec<PendingEval, GROUP> {
+        let mut pending_evals = ArrayVec::new();
+        for &PendingExpansion { place, node, edge } in expansions {
             let Some(row) = &mut group[place] else { continue };
             match self.add_child(first + place, row, node, edge) {
                 (node, NeedsNetwork::Yes { hash }) => pending_evals.push(PendingEval { place, node, hash }),
                 (node, _) if row.nodes[node as usize].kind() == Kind::Chance => {
                     descents.push(Descent { place, node });
                 }
-                (node, known) => self.end(first + place, row, node, known, out),
+                (node, needs) => self.end(first + place, row, node, needs, out),
             }
         }
         pending_evals
     }
 
-    /// Row `b`'s descent ends at `node`: a simulation's leaf.
+    /// Ends row `b`'s descent at `node`, the leaf of a simulation.
     #[inline(always)]
     fn end(&mut self, b: usize, row: &mut RowMut<'_>, node: i32, needs: NeedsNetwork, out: &mut PassStats) {
         self.roots.count(b);
@@ -277,14 +285,14 @@ impl<G: Game> RowData<G> {
         out.leaves += 1;
     }
 
-    /// The place among the M for a leaf: that of an earlier leaf of the pass with the same key, or a new one.
+    /// The index among the M for a leaf: that of an earlier leaf of the pass with the same key, or a new one.
     #[inline(always)]
     fn slot_for(&mut self, b: usize, node: i32, hash: u64, place: usize, out: &mut PassStats) -> i32 {
         if self.cache.is_some()
-            && let FirstOrDuplicate::Duplicate(twin) = self.leaf_dedup.ask(hash, place)
+            && let FirstOrDuplicate::Duplicate(earlier) = self.leaf_dedup.insert(hash, place)
         {
-            let other = self.leaves[twin];
-            let other_row = twin / self.plan.params.leaves;
+            let other = self.leaves[earlier];
+            let other_row = earlier / self.plan.params.leaves;
             let key = |b: usize, n: i32| self.game.canonical(&self.states[b * self.plan.nodes + n as usize]);
             if key(other_row, other.node) == key(b, node) {
                 out.cached += 1;
@@ -297,20 +305,20 @@ impl<G: Game> RowData<G> {
 }
 
 impl<G: Game> CpuBackend<G> {
-    /// Up to L leaves in every row within `reach` that has simulations left.
+    /// Selects up to L leaves in every row of `budget` that has simulations left.
     #[inline(always)]
-    fn select_rows<S: Simd>(&mut self, reach: RowBudget) -> PassStats {
+    fn select_rows<S: Simd>(&mut self, budget: RowBudget) -> PassStats {
         let Self { tree, rows, .. } = self;
         let mut out = PassStats::default();
         rows.leaf_dedup.clear();
         rows.caches = Caches::Warm;
         rows.num_leaves.fill(0);
         let (all, leaves) = (rows.plan.rows, rows.plan.params.leaves);
-        let most = reach.rows.min(all);
-        let mut first = reach.first;
+        let most = budget.rows.min(all);
+        let mut first = budget.first;
         while out.visited < most {
-            // Whatever the leaves turn out to be, they are not too many.
-            let wanted = reach.evaluations.saturating_sub(out.evaluations) / leaves;
+            // So few rows that the budget holds if every leaf needs the network.
+            let wanted = budget.evaluations.saturating_sub(out.evaluations) / leaves;
             let wanted = if out.visited == 0 { wanted.max(1) } else { wanted };
             let count = GROUP.min(wanted).min(most - out.visited).min(all - first);
             if count == 0 {
@@ -328,83 +336,66 @@ impl<G: Game> CpuBackend<G> {
         out
     }
 
-    per_isa!(pub(super) fn select_fast / select_avx512 / select_avx2 = select_rows::<crate::simd::Avx2 | Portable>(&mut self, reach: RowBudget) -> PassStats);
+    per_isa!(pub(super) fn select_fast / select_avx512 / select_avx2 = select_rows::<crate::simd::Avx2 | Portable>(&mut self, budget: RowBudget) -> PassStats);
 }
 
-/// Rows that go down together: as many cache misses in virtual_loss.
+/// Rows that descend together, whose cache misses overlap.
 pub(super) const GROUP: usize = 16;
 
-/// Edges that are fetched of a root before it is known how many it has.
+/// Edges of a root that are prefetched before its number of edges is read.
 const ROOT_EDGES: usize = 64;
 
 /// The rows of a group.
 pub(super) type Group<'a> = [Option<RowMut<'a>>; GROUP];
 
-/// What comes after a node that a descent has passed.
+/// How a descent goes on after one step.
 enum Next {
-    /// This child.
+    /// At this child.
     Down(i32),
-    /// A child is to be made behind this edge.
+    /// At the child behind this edge, which has to be added.
     Expand(usize),
-    /// Nothing: the descent has ended.
+    /// It has ended.
     Nothing,
 }
 
-/// A row on its way, and where it is.
-#[derive(Clone, Copy, Default)]
+/// A descent in progress: its row's index in the group, and the node that it has reached.
+#[derive(Clone, Copy)]
 pub(super) struct Descent {
     pub place: usize,
     pub node: i32,
 }
 
-/// A row whose next node is to be made.
-#[derive(Clone, Copy, Default)]
+/// At most one descent for each row of a group.
+pub(super) type Descents = ArrayVec<Descent, GROUP>;
+
+/// A node to add, in row `place` of the group.
+#[derive(Clone, Copy)]
 struct PendingExpansion {
     place: usize,
     node: i32,
     edge: usize,
 }
 
-/// A row with a new node that the evaluation cache may know.
-#[derive(Clone, Copy, Default)]
+/// A new node that the evaluation cache may have, in row `place` of the group.
+#[derive(Clone, Copy)]
 struct PendingEval {
     place: usize,
     node: i32,
     hash: u64,
 }
 
-/// Some rows of a group.
-#[derive(Default)]
-pub(super) struct Few<T> {
-    pub items: [T; GROUP],
-    pub count: usize,
-}
-
-impl<T> Few<T> {
-    #[inline(always)]
-    pub fn push(&mut self, item: T) {
-        self.items[self.count] = item;
-        self.count += 1;
-    }
-
-    #[inline(always)]
-    fn all(&self) -> &[T] {
-        &self.items[..self.count]
-    }
-}
-
 /// Whether a leaf's value must come from the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NeedsNetwork {
-    /// Yes; `hash` is that of its key in the evaluation cache.
+    /// Yes. `hash` is the hash of its evaluation cache key, 0 without a cache.
     Yes { hash: u64 },
-    /// No, the cache had it.
+    /// No: the evaluation cache had it.
     Cached,
-    /// No, its value is known.
+    /// No: the state or the tree gives it.
     No,
 }
 
-/// The key of a state in the evaluation cache.
+/// Writes the evaluation cache key of a state.
 #[inline(always)]
 pub(super) fn write_key<G: Game>(game: &G, state: &G::State, out: &mut [u64]) {
     let canonical = game.canonical(state);

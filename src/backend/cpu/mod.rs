@@ -1,5 +1,5 @@
-//! The backend for CPU memory: one shard of rows, worked on by one thread. Several shards make several threads; rows do not
-//! know in which shard they are, so results do not depend on how many there are.
+//! The batched backend in CPU memory: one shard of rows, for one thread. Several threads have a shard each; no row depends on its shard, so
+//! results do not depend on their number.
 
 mod descend;
 mod rows;
@@ -22,18 +22,18 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug)]
 struct Leaf {
     node: i32,
-    /// Place among the M that the network sees, or -1.
+    /// Index among the M leaves that need the network, or -1.
     slot: i32,
-    /// Hash of the key under which the evaluation is to be cached.
+    /// Hash of its evaluation cache key.
     hash: u64,
 }
 
-/// What has used the processor's caches since the rows of a pass were in them.
+/// Whether the rows of a pass are still in the processor's caches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Caches {
-    /// Nothing that counts.
+    /// They are: nothing large ran since the selection.
     Warm,
-    /// The network: what a row's backup touches must come from far away again.
+    /// The network's forward evicted them to L3 or DRAM.
     Cold,
 }
 
@@ -45,7 +45,7 @@ pub struct CpuBackend<G: Game> {
     reuse: ReuseScratch,
 }
 
-/// What the rows have beside their trees.
+/// The rows' data other than their trees.
 struct RowData<G: Game> {
     game: G,
     sizes: Sizes,
@@ -62,23 +62,23 @@ struct RowData<G: Game> {
     leaves: Vec<Leaf>,
     /// `[B]`
     num_leaves: Vec<u32>,
-    /// Rows that can select no more in this pass. `[B]`
+    /// Rows that met a collision and select no more in this pass. `[B]`
     stopped: Vec<bool>,
-    /// What is between selection and expansion.
+    /// The state of the processor's caches between selection and expansion.
     caches: Caches,
     /// `[Ep]`
     scratch: Vec<f32>,
-    /// Keys of the path to a node.
+    /// History keys of the path to a node.
     path: Vec<u64>,
     cache: Option<Arc<EvalCache>>,
-    /// Leaves of the pass that wait for the network, by key.
+    /// Leaves of the pass that need the network, by key.
     leaf_dedup: LeafDedup,
-    /// The key of the state at hand of every row of a group. `[GROUP, state bytes / 8]`
+    /// The evaluation cache key of the current leaf of every row of a group. `[GROUP, state bytes / 8]`
     cache_keys: [Vec<u64>; GROUP],
 }
 
 impl<G: Game> CpuBackend<G> {
-    /// Empty rows.
+    /// A backend of inactive rows.
     pub fn new(game: G, plan: BackendPlan) -> Self {
         let shape = plan.shape(&game.sizes());
         Self {
@@ -89,7 +89,7 @@ impl<G: Game> CpuBackend<G> {
         }
     }
 
-    /// The same with the row loops compiled for `isa`, which the machine must have.
+    /// The same with row loops compiled for `isa`, which the machine must have.
     #[must_use]
     pub fn with_isa(mut self, isa: Isa) -> Self {
         if isa == Isa::Portable || self.isa == Isa::Avx512 {
@@ -133,21 +133,21 @@ impl<G: Game> RowData<G> {
         &self.leaves[b * self.plan.params.leaves..][..self.num_leaves[b] as usize]
     }
 
-    /// Stops row `b`.
+    /// Ends row `b`'s ply.
     fn deactivate(&mut self, b: usize) {
         self.num_leaves[b] = 0;
         self.roots.finish(b);
     }
 
-    /// Row `b`'s root, of no kind yet, gets what follows from its state.
-    fn settle_root(&mut self, b: usize, row: &mut RowMut<'_>) {
+    /// Starts a new tree in row `b`: a root filled from its state.
+    fn init_root(&mut self, b: usize, row: &mut RowMut<'_>) {
         row.set_root();
         self.init_node(b, row, ROOT);
         self.deactivate(b);
     }
 }
 
-/// True where `edge` is proven to reach what `node` is proven to be worth, and that is no loss.
+/// True where `node` is proven to be no loss and `edge` is proven to reach its value.
 fn edge_holds(row: &RowMut<'_>, node: i32, edge: usize) -> bool {
     let scalars = &row.nodes[node as usize];
     scalars.is_proven() && scalars.lower > -1.0 && row.edge_bounds(node, edge).0 >= scalars.lower
@@ -170,7 +170,7 @@ impl<G: Game> Backend for CpuBackend<G> {
         self.rows.states[b * self.rows.plan.nodes] = bytemuck::pod_read_unaligned(state);
         self.rows.histories[b].clear();
         self.rows.histories[b].extend_from_slice(history);
-        self.rows.settle_root(b, &mut self.tree.row_mut(b));
+        self.rows.init_root(b, &mut self.tree.row_mut(b));
     }
 
     fn set_root_tree(&mut self, b: usize, snapshot: &Snapshot) {

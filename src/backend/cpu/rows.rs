@@ -1,6 +1,6 @@
-//! What follows a pass's forward in all rows, and what keeps a row's tree from ply to ply.
+//! Observations, expansion and backup over all rows, and keeping a row's tree from ply to ply.
 
-use super::descend::{Descent, Few, GROUP, Group, write_key};
+use super::descend::{Descent, Descents, GROUP, Group, write_key};
 use super::{Caches, CpuBackend, RowData, edge_holds};
 use crate::backend::plan::BackendPlan;
 use crate::game::Game;
@@ -11,11 +11,11 @@ use crate::search::reuse::keep_subtree;
 use crate::simd::{Portable, Simd};
 use crate::tree::{Kind, NO_NODE, ROOT, RowMut};
 
-/// Leaves ahead of the one at work whose memory is fetched: the forward has taken their place in the caches.
+/// How many leaves ahead of the current one are prefetched: the network's forward has evicted them from the caches.
 const AHEAD: usize = 8;
 
 impl<G: Game> RowData<G> {
-    /// Asks the processor to fetch what the expansion of row `b`'s leaves reads and writes.
+    /// Prefetches what the expansion of row `b`'s leaves reads and writes.
     #[inline(always)]
     fn prefetch_leaves(&self, b: usize, row: &RowMut<'_>) {
         for leaf in self.leaves_of(b).iter().filter(|leaf| leaf.slot >= 0) {
@@ -28,7 +28,7 @@ impl<G: Game> RowData<G> {
         }
     }
 
-    /// The network's answers to row `b`'s leaves.
+    /// Expands row `b`'s leaves by the network's outputs.
     #[inline(always)]
     fn expand_row<S: Simd>(&mut self, b: usize, row: &mut RowMut<'_>, logits: &[f32], values: &[f32]) {
         let (a, p) = (self.sizes.num_actions, self.sizes.num_players);
@@ -51,30 +51,27 @@ impl<G: Game> RowData<G> {
         }
     }
 
-    /// Asks the processor to fetch the ways up from the leaves of a group of rows, level by level: a node must be there before the
-    /// way goes on, so that many ways are walked at once.
+    /// Prefetches the paths from the leaves of a group of rows to their roots, level by level: a node must have arrived before its parent is
+    /// known, so the paths of all rows go up together.
     #[inline(always)]
-    fn prefetch_ways(&self, first: usize, group: &Group<'_>) {
+    fn prefetch_paths(&self, first: usize, group: &Group<'_>) {
         for l in 0..self.plan.params.leaves {
-            let mut descents = Few::<Descent>::default();
+            let mut paths = Descents::new();
             for (place, _) in group.iter().flatten().enumerate() {
                 if let Some(leaf) = self.leaves_of(first + place).get(l) {
-                    descents.push(Descent { place, node: leaf.node });
+                    paths.push(Descent { place, node: leaf.node });
                 }
             }
-            while descents.count > 0 {
-                for i in 0..std::mem::take(&mut descents.count) {
-                    let Descent { place, node } = descents.items[i];
-                    let parent = group[place].as_ref().map_or(NO_NODE, |row| row.prefetch_parent(node));
-                    if parent != NO_NODE {
-                        descents.push(Descent { place, node: parent });
-                    }
-                }
+            while !paths.is_empty() {
+                paths.retain(|Descent { place, node }| {
+                    *node = group[*place].as_ref().map_or(NO_NODE, |row| row.prefetch_parent(*node));
+                    *node != NO_NODE
+                });
             }
         }
     }
 
-    /// Carries the values of row `b`'s leaves up.
+    /// Backs up the values of row `b`'s leaves.
     #[inline(always)]
     fn backup_row(&mut self, b: usize, row: &mut RowMut<'_>) {
         let virtual_loss = if self.plan.params.leaves > 1 { VirtualLoss::Applied } else { VirtualLoss::None };
@@ -83,11 +80,11 @@ impl<G: Game> RowData<G> {
         for leaf in leaves {
             let node = &mut row.nodes[leaf.node as usize];
             if node.kind() == Kind::Unevaluated {
-                node.set_kind(Kind::Decision); // the evaluation cache had it
+                node.set_kind(Kind::Decision); // its evaluation came from the cache
             }
         }
         for leaf in leaves {
-            // A new root's own evaluation is no simulation: nothing was counted when it was selected.
+            // The evaluation of a new root is no simulation and got no virtual loss when it was selected.
             let is_new_root = row.nodes[leaf.node as usize].visits == 0;
             let virtual_loss = if is_new_root { VirtualLoss::None } else { virtual_loss };
             backup(row, leaf.node, virtual_loss, self.roots.value_sum_mut(b));
@@ -135,7 +132,7 @@ impl<G: Game> CpuBackend<G> {
             for first in (0..rows.plan.rows).step_by(GROUP) {
                 let mut group: Group<'_> = [const { None }; GROUP];
                 group.iter_mut().for_each(|row| *row = trees.next());
-                rows.prefetch_ways(first, &group);
+                rows.prefetch_paths(first, &group);
             }
         }
         for (b, mut row) in tree.rows_mut().enumerate() {
@@ -143,7 +140,8 @@ impl<G: Game> CpuBackend<G> {
         }
     }
 
-    /// Makes the child behind `action` the root of row `b`. False, with nothing kept, where there is none worth keeping.
+    /// Makes the child behind `action` the root of row `b`. Returns false where there is no such child, it was never evaluated or its proof
+    /// does not stand alone; the row's tree is then of no use.
     pub(super) fn keep(&mut self, b: usize, action: u16) -> bool {
         let mut row = self.tree.row_mut(b);
         let num_edges = usize::from(row.nodes[ROOT as usize].num_edges);
@@ -163,7 +161,7 @@ impl<G: Game> CpuBackend<G> {
         self.proof_stands(b)
     }
 
-    /// Moves the states to where the last compaction put their nodes.
+    /// Moves the states after their nodes, which the last compaction moved.
     pub(super) fn move_states(&mut self, b: usize) {
         let nodes = self.rows.plan.nodes;
         let states = &mut self.rows.states[b * nodes..(b + 1) * nodes];
@@ -174,7 +172,7 @@ impl<G: Game> CpuBackend<G> {
         }
     }
 
-    /// False where the root is proven better than lost but trimming took the child that shows how.
+    /// False where the root is proven better than lost but trimming removed the child that proves it.
     fn proof_stands(&mut self, b: usize) -> bool {
         let row = self.tree.row_mut(b);
         let root = &row.nodes[ROOT as usize];
