@@ -256,9 +256,9 @@ fn damaged_files_are_named_and_the_run_stays_as_it_was() {
         ("replay.safetensors", Some(700), "not a whole replay file"),
         ("replay.safetensors", Some(usize::MAX), "not a whole replay file"),
         ("replay.safetensors", None, "replay array players"),
-        ("progress.bin", Some(90), "cut short or damaged"),
-        ("progress.bin", Some(0), "cut short or damaged"),
-        ("progress.bin", None, "cut short or damaged"),
+        ("progress.bin", Some(90), "truncated or damaged"),
+        ("progress.bin", Some(0), "truncated or damaged"),
+        ("progress.bin", None, "truncated or damaged"),
     ] {
         let (_folder, run) = run_copy();
         let path = checkpoint(&run, file);
@@ -288,7 +288,7 @@ fn a_flipped_bit_is_found_and_the_way_to_the_checkpoint_before_is_told() {
         let line = refusal(&mut vecaz(&resume));
         assert!(line.contains(file) && line.contains("checksum differs"), "{line}");
         let damaged = run.join("checkpoints/epoch-000002");
-        let way = format!("to go on from epoch 1, move {} away", damaged.display());
+        let way = format!("to continue from epoch 1, move {} away", damaged.display());
         assert!(line.contains(&way), "{line}");
         fs::rename(&damaged, folder.path().join("damaged")).expect("moved");
         vecaz(&resume).assert().success();
@@ -309,7 +309,7 @@ fn a_missing_file_is_named_and_the_way_to_the_checkpoint_before_is_told() {
         let (_folder, run) = run_copy();
         fs::remove_file(checkpoint(&run, file)).expect("removed");
         let line = refusal(&mut vecaz(&["run", "--resume", utf8(&run), "--epochs", "3"]));
-        let way = "is missing; to go on from epoch 1, move ";
+        let way = "is missing; to continue from epoch 1, move ";
         assert!(line.contains(file) && line.contains(way), "{line}");
         for before in ["checkpoints/epoch-000001", "checkpoints/epoch-000000"] {
             fs::remove_dir_all(run.join(before)).expect("removed");
@@ -372,7 +372,7 @@ fn a_run_is_resumed_as_itself_or_not_at_all() {
         let line = refusal(vecaz(&["run", "--resume", name, "--epochs", "3"]).args(&arguments));
         assert!(line.contains(part), "{arguments:?}: {line}");
     }
-    assert_refused(&["run", "--out", name, "--epochs", "1"], "the folder holds a run already");
+    assert_refused(&["run", "--out", name, "--epochs", "1"], "the folder already contains a run");
     assert!(content(&run) == before, "the run was changed");
     let (empty, missing) = (folder.path().join("empty"), folder.path().join("missing"));
     fs::create_dir(&empty).expect("made");
@@ -388,7 +388,7 @@ fn a_run_without_checkpoints_is_not_overwritten() {
     fs::remove_dir_all(run.join("checkpoints")).expect("removed");
     let before = content(&run);
     assert_refused(&["run", "--resume", utf8(&run), "--epochs", "3"], "holds no checkpoint to resume from");
-    assert_refused(&["run", "--out", utf8(&run), "--epochs", "1"], "the folder holds a run already");
+    assert_refused(&["run", "--out", utf8(&run), "--epochs", "1"], "the folder already contains a run");
     assert!(content(&run) == before, "the run was changed");
 }
 

@@ -268,7 +268,7 @@ fn check_threads(config: &str) {
     }
     assert_same_runs(&whole, &parts);
     let again = text(&parts.finish(6, 1).stdout);
-    assert!(again.contains("nothing left to do after 6 epochs"), "{again}");
+    assert!(again.contains("the limit is reached after 6 epochs"), "{again}");
 }
 
 #[test]
@@ -299,10 +299,9 @@ fn a_signal_ends_it_cleanly_and_it_can_be_resumed() {
         let reached = stopped.metrics().len() as u64;
         assert!(reached >= 2);
         let last = out.lines().last().unwrap_or_default();
-        let expected =
-            format!("stopped; the checkpoint of epoch {reached} stands, go on with: vecaz run --resume ");
+        let expected = format!("stopped after epoch {reached}; continue with: vecaz run --resume ");
         assert!(last.starts_with(&expected), "{signal}: {last}");
-        assert_eq!(out.matches("stopped;").count() + out.matches("results are in").count(), 1, "{out}");
+        assert_eq!(out.matches("stopped after").count() + out.matches("results are in").count(), 1, "{out}");
         stopped.finish(reached + 2, 1);
         whole.finish(reached + 2, 2);
         assert_same_runs(&whole, &stopped);
@@ -320,5 +319,8 @@ fn a_second_process_in_the_same_folder_is_refused() {
     assert!(first.wait().expect("ended").success());
     let line = text(&second.stderr);
     assert!(alive && second.status.code() == Some(1), "{line}");
-    assert!(line.contains("another vecaz process is at work there") && line.lines().count() == 1, "{line}");
+    assert!(
+        line.contains("another vecaz process is using the folder") && line.lines().count() == 1,
+        "{line}"
+    );
 }

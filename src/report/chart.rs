@@ -1,4 +1,4 @@
-//! Line charts as SVG: one look for the report and the scaling plot.
+//! Line charts as SVG, for the report and the scaling plot.
 
 use crate::error::{Error, Result};
 use plotters::coord::ranged1d::{AsRangedCoord, Ranged, ValueFormatter};
@@ -19,47 +19,47 @@ type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
 const INK: RGBColor = RGBColor(60, 60, 60);
 const GRID: RGBColor = RGBColor(232, 232, 232);
 
-/// How an axis is divided and what it must show.
+/// The scale of an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Axis {
-    /// Even steps, from the smallest value to the largest.
+    /// Linear, from the smallest value to the largest.
     Linear,
-    /// Even steps, 0 shown.
+    /// Linear, with 0 in the range.
     FromZero,
-    /// Even ratios to base 10; every value must be positive.
+    /// Logarithmic to base 10; all values must be positive.
     Log10,
-    /// Even ratios to base 2; every value must be positive.
+    /// Logarithmic to base 2; all values must be positive.
     Log2,
 }
 
 /// One line.
 #[derive(Clone, Debug)]
 pub(super) struct Series {
-    /// Its name in the legend.
+    /// The name in the legend.
     pub name: String,
-    /// Its points, in the order they are joined.
+    /// The points, in the order of the line.
     pub points: Vec<(f64, f64)>,
 }
 
-/// What is drawn.
+/// A line chart.
 #[derive(Clone, Debug)]
 pub(super) struct LineChart<'a> {
-    /// Above the chart; empty for none.
+    /// The title above the chart; empty for none.
     pub title: &'a str,
-    /// Below the horizontal axis.
+    /// The label of the horizontal axis.
     pub x_label: &'a str,
-    /// The horizontal axis.
+    /// Scale of the horizontal axis.
     pub x_axis: Axis,
-    /// The vertical axis.
+    /// Scale of the vertical axis.
     pub y_axis: Axis,
-    /// The lines; without a point nothing is drawn.
+    /// The lines.
     pub series: Vec<Series>,
     /// Width and height in pixels.
     pub size: (u32, u32),
 }
 
 impl LineChart<'_> {
-    /// True where there is nothing to draw.
+    /// True if no line has a point.
     pub fn is_empty(&self) -> bool {
         self.series.iter().all(|series| series.points.is_empty())
     }
@@ -67,7 +67,7 @@ impl LineChart<'_> {
     /// The chart as an SVG document.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] with the plotting library's own word.
+    /// [`Error::Unsupported`] with the plotting library's message.
     pub fn svg(&self) -> Result<String> {
         let mut svg = String::new();
         let drawn = {
@@ -139,28 +139,28 @@ impl LineChart<'_> {
         root.present().map_err(|e| words(&e))
     }
 
-    /// Names the lines above the chart, where no line can be hidden, and returns the area below.
+    /// Draws the legend above the chart and returns the area below it.
     fn draw_legend<'b>(&self, area: &Area<'b>) -> Result<Area<'b>, String> {
         const ROW: i32 = 17;
         const LEFT: i32 = 62;
         const SWATCH: i32 = 16;
-        const LETTER_WIDTH: f64 = 6.6; // at 12 pixels; the fonts of a reader are not known here
+        const LETTER_WIDTH: f64 = 6.6; // estimate for 12 pixels; the viewer's font is unknown
         if self.series.len() < 2 {
             return Ok(area.clone());
         }
         let right = area.dim_in_pixel().0 as i32 - 10;
-        let mut places = vec![];
+        let mut positions = vec![];
         let (mut x, mut row) = (LEFT, 0);
         for series in &self.series {
             let width = SWATCH + 22 + (series.name.chars().count() as f64 * LETTER_WIDTH) as i32;
             if x + width > right && x > LEFT {
                 (x, row) = (LEFT, row + 1);
             }
-            places.push((x, row * ROW + 11));
+            positions.push((x, row * ROW + 11));
             x += width;
         }
         let (legend, rest) = area.split_vertically(ROW * (row + 1) + 4);
-        for ((series, color), (x, y)) in self.series.iter().zip(COLORS.iter().cycle()).zip(places) {
+        for ((series, color), (x, y)) in self.series.iter().zip(COLORS.iter().cycle()).zip(positions) {
             let swatch = PathElement::new([(x, y), (x + SWATCH, y)], color.stroke_width(3));
             let font = ("sans-serif", 12).into_font().color(&INK);
             let name = Text::new(series.name.clone(), (x + SWATCH + 6, y - 5), font);
@@ -177,7 +177,7 @@ impl Axis {
     }
 }
 
-/// The range that shows every value, a little wider, never empty.
+/// The range of the values with a margin; never empty.
 fn range(values: impl Iterator<Item = f64>, axis: Axis) -> std::ops::Range<f64> {
     let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| (a.min(v), b.max(v)));
     if low > high {
@@ -192,7 +192,7 @@ fn range(values: impl Iterator<Item = f64>, axis: Axis) -> std::ops::Range<f64> 
     low - below..high + 0.06 * span
 }
 
-/// A number in few characters: 0.0125, 3.5, 812, 12.3k, 4.56M.
+/// Formats a number in few characters: 0.0125, 3.5, 812, 12.3k, 4.56M.
 pub(super) fn compact(value: f64) -> String {
     let (scaled, unit) = match value.abs() {
         x if x >= 999_950_000.0 => (value / 1e9, "G"),

@@ -1,4 +1,4 @@
-//! `report.html`: a run on one page that needs nothing else. Made anew after each epoch from all its records.
+//! `report.html`: a self-contained page about a run, rewritten after each epoch from all its records.
 
 use super::chart::{Axis, LineChart, Series, compact};
 use super::metrics::{EpochRecord, Losses, Strength};
@@ -33,7 +33,7 @@ th { background: #f4f4f4; font-weight: 600; } .settings td, .settings th { text-
 /// Writes the page for a run to `path`.
 ///
 /// # Errors
-/// [`crate::Error::Io`]; the page of the epoch before then stands.
+/// [`crate::Error::Io`]; the previous page is then unchanged.
 pub fn write_report(path: &Path, config: &Config, records: &[EpochRecord]) -> Result<()> {
     write_atomic(path, report(config, records)?.as_bytes())
 }
@@ -41,7 +41,7 @@ pub fn write_report(path: &Path, config: &Config, records: &[EpochRecord]) -> Re
 /// The page: facts, charts over minutes or epochs, a table of epochs, the settings.
 ///
 /// # Errors
-/// [`crate::Error::Unsupported`] where the plotting library refuses.
+/// [`crate::Error::Unsupported`] with the plotting library's message.
 pub fn report(config: &Config, records: &[EpochRecord]) -> Result<String> {
     let title = format!("vecaz: {}", escape(config.game_name()));
     let mut page = format!(
@@ -61,7 +61,7 @@ pub fn report(config: &Config, records: &[EpochRecord]) -> Result<String> {
     Ok(page)
 }
 
-/// What was reached, in a row of boxes.
+/// Totals and latest results, in a row of boxes.
 fn facts(records: &[EpochRecord]) -> String {
     let Some(last) = records.last() else { return "<p>No epoch is finished yet.</p>\n".to_string() };
     let sum = |count: fn(&EpochRecord) -> u64| records.iter().map(count).sum::<u64>() as f64;
@@ -89,12 +89,12 @@ fn facts(records: &[EpochRecord]) -> String {
     format!("<ul class=\"facts\">\n{items}</ul>\n")
 }
 
-/// A figure of an epoch, if it has one.
+/// A metric of an epoch, if present.
 type Pick<'a> = &'a dyn Fn(&EpochRecord) -> Option<f64>;
-/// A line of a chart: its name and its figure.
+/// A line of a chart: name and metric.
 type Line<'a> = (&'a str, Pick<'a>);
 
-/// All charts over one measure of progress; those without a point are left out.
+/// All charts over `x`; those without a point are omitted.
 fn charts(class: &str, x_label: &str, records: &[EpochRecord], x: fn(&EpochRecord) -> f64) -> Result<String> {
     let loss = |pick: fn(&Losses) -> f64| move |r: &EpochRecord| r.losses.as_ref().map(pick);
     let percent = |pick: fn(&Strength) -> Option<f64>| {
@@ -159,13 +159,13 @@ fn charts(class: &str, x_label: &str, records: &[EpochRecord], x: fn(&EpochRecor
     Ok(html + "</div>\n")
 }
 
-/// A line through the epochs that have the figure.
+/// A line through the epochs that have the metric; None if no epoch has it.
 fn series(name: &str, records: &[EpochRecord], x: fn(&EpochRecord) -> f64, pick: Pick<'_>) -> Option<Series> {
     let points: Vec<(f64, f64)> = records.iter().filter_map(|r| pick(r).map(|y| (x(r), y))).collect();
     (!points.is_empty()).then(|| Series { name: name.to_string(), points })
 }
 
-/// The latest epochs as numbers.
+/// A table of the latest epochs.
 fn epoch_table(records: &[EpochRecord]) -> String {
     const ROWS: usize = 30;
     if records.is_empty() {
@@ -203,7 +203,7 @@ fn epoch_table(records: &[EpochRecord]) -> String {
     html + "</table></div>\n"
 }
 
-/// Every key of the configuration, a table a section.
+/// All keys of the configuration, one table per section.
 fn settings(config: &Config) -> String {
     let sections = toml::Table::try_from(config).unwrap_or_default();
     let mut html = String::from("<h2>Settings</h2>\n<div class=\"settings\">\n");
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_needs_nothing_else_and_shows_what_there_is() {
+    fn the_page_is_self_contained_and_shows_all_present_metrics() {
         let page = report(&config("train.batch=321"), &sample_records(45)).expect("made");
         for part in
             ["Losses", "Errors on solved", "Mean game length", "<td>batch<td>321", "outcome error, search"]
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_cannot_break_the_page() {
+    fn settings_are_escaped() {
         let page = report(&config("game.name=\"<b>&\""), &sample_records(2)).expect("made");
         assert!(page.contains("&lt;b&gt;&amp;") && !page.contains("<b>&<"));
     }

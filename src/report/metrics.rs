@@ -1,4 +1,4 @@
-//! The figures of an epoch, and `metrics.jsonl`: one line of JSON an epoch.
+//! The metrics of an epoch, and `metrics.jsonl`: one line of JSON per epoch.
 
 use crate::error::{Error, Result};
 use crate::files::write_atomic;
@@ -11,19 +11,19 @@ use std::path::{Path, PathBuf};
 /// The file's name in the folder of a run.
 pub const FILE_NAME: &str = "metrics.jsonl";
 
-/// Everything worth knowing about one epoch. Optional figures that an epoch does not have are left out of the JSON.
+/// The metrics of one epoch. Absent optional metrics are omitted from the JSON.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct EpochRecord {
-    /// The epoch's number; the first is 1.
+    /// The epoch's number, from 1.
     pub epoch: u64,
-    /// Seconds the run has worked when the epoch ends, pauses before a resume not counted.
+    /// Working seconds of the run at the end of the epoch, without the pauses before a resume.
     pub seconds: f64,
     /// Games finished.
     pub games: u64,
     /// Positions searched in self-play.
     pub positions: u64,
-    /// Samples put into the replay.
+    /// Samples added to the replay buffer.
     pub samples: u64,
     /// New simulations in self-play.
     pub simulations: u64,
@@ -31,7 +31,7 @@ pub struct EpochRecord {
     pub selfplay_seconds: f64,
     /// Seconds of training.
     pub train_seconds: f64,
-    /// Seconds of both at once, where `train.mode` is `overlapped`.
+    /// Seconds in which self-play and training overlap, if `train.mode` is `overlapped`.
     pub overlapped_seconds: f64,
     /// Seconds of evaluation.
     pub eval_seconds: f64,
@@ -41,31 +41,31 @@ pub struct EpochRecord {
     pub positions_per_second: f64,
     /// New simulations per second of self-play.
     pub simulations_per_second: f64,
-    /// Games a day at this rate, training and evaluation included.
+    /// Games per day at this rate, training and evaluation included.
     pub games_per_day: f64,
-    /// Optimiser steps.
+    /// Updates of the run at the end of the epoch.
     pub updates: u64,
-    /// Share of the replay that is filled.
+    /// Fraction of the replay buffer that is filled.
     pub replay_fill: f64,
-    /// The losses, where the epoch made updates.
+    /// The losses, if the epoch had updates.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub losses: Option<Losses>,
     /// Mean plies of the games finished.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mean_game_length: Option<f64>,
-    /// Share of the games finished that were drawn.
+    /// Fraction of the games finished that were drawn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub draw_share: Option<f64>,
-    /// Share of the games finished that player 0 won.
+    /// Fraction of the games finished that player 0 won.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_player_win_share: Option<f64>,
-    /// Strength, where the epoch was evaluated.
+    /// Strength, if the epoch was evaluated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub strength: Option<Strength>,
-    /// Share of leaves answered by the evaluation cache, where there is one.
+    /// Fraction of leaves whose evaluation came from the cache, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_hit_rate: Option<f64>,
-    /// Distinct findings of the run so far (`findings.jsonl`), where there are any.
+    /// Distinct findings of the run so far (`findings.jsonl`), if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub findings: Option<u64>,
 }
@@ -73,9 +73,9 @@ pub struct EpochRecord {
 /// Means over an epoch's updates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Losses {
-    /// Cross-entropy of the policy against its target, nats.
+    /// Cross-entropy of the policy to its target, in nats.
     pub policy: f64,
-    /// The same less the target's entropy: the Kullback-Leibler divergence, nats.
+    /// Kullback-Leibler divergence of the policy from its target (cross-entropy minus the target's entropy), in nats.
     pub policy_kl: f64,
     /// The value loss.
     pub value: f64,
@@ -89,16 +89,16 @@ pub struct Losses {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Strength {
-    /// Share of solved positions where search plays an action that changes the outcome.
+    /// Fraction of solved positions where the search's action changes the outcome.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub search_outcome_error: Option<f64>,
-    /// The same for the bare policy.
+    /// Fraction of solved positions where the bare policy's action changes the outcome.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policy_outcome_error: Option<f64>,
-    /// Share of solved positions where search plays an action that is not among the best-scored.
+    /// Fraction of solved positions where the search's action does not have the best score.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub search_exact_error: Option<f64>,
-    /// The same for the bare policy.
+    /// Fraction of solved positions where the bare policy's action does not have the best score.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policy_exact_error: Option<f64>,
     /// Points of a match per game, 0 to 1.
@@ -113,8 +113,8 @@ impl EpochRecord {
     /// The record with all its rates computed from its counts and seconds.
     pub fn with_rates(mut self) -> Self {
         let per = |count: u64, seconds: f64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
-        let works = self.selfplay_seconds + self.train_seconds - self.overlapped_seconds;
-        let all_seconds = works + self.eval_seconds;
+        let play_and_train = self.selfplay_seconds + self.train_seconds - self.overlapped_seconds;
+        let all_seconds = play_and_train + self.eval_seconds;
         self.games_per_second = per(self.games, self.selfplay_seconds);
         self.positions_per_second = per(self.positions, self.selfplay_seconds);
         self.simulations_per_second = per(self.simulations, self.selfplay_seconds);
@@ -122,12 +122,12 @@ impl EpochRecord {
         self
     }
 
-    /// Minutes the run has worked when the epoch ends.
+    /// Working minutes of the run at the end of the epoch.
     pub fn minutes(&self) -> f64 {
         self.seconds / 60.0
     }
 
-    /// Every figure with a name as dashboards group them, absent ones left out.
+    /// All metrics that are present, with `group/name` tags.
     pub fn scalars(&self) -> Vec<(&'static str, f64)> {
         let losses = |pick: fn(&Losses) -> f64| self.losses.as_ref().map(pick);
         let strength = |pick: fn(&Strength) -> Option<f64>| self.strength.as_ref().and_then(pick);
@@ -164,7 +164,7 @@ impl EpochRecord {
         all.into_iter().filter_map(|(name, value)| value.map(|value| (name, value))).collect()
     }
 
-    /// One line of JSON, line break included. JSON has no word for a number that is not finite, so such a one is refused.
+    /// One line of JSON with its line break. A number that is not finite is refused, since JSON cannot represent it.
     fn json_line(&self) -> Result<String> {
         let not_finite = |what: String| Error::NotFinite { what, value: f32::NAN };
         let value = serde_json::to_value(self).map_err(|e| not_finite(e.to_string()))?;
@@ -194,8 +194,8 @@ pub struct MetricsLog {
 }
 
 impl MetricsLog {
-    /// Opens the log in `dir` to go on after epoch `last_epoch` (0 for a new run): records of later epochs, which will
-    /// be made again, are cut off, and so is a last line that a crash has left unfinished.
+    /// Opens the log in `dir` to continue after epoch `last_epoch` (0 for a new run). Records of later epochs, which will be
+    /// repeated, and an incomplete last line are removed.
     ///
     /// # Errors
     /// [`Error::Format`] for a damaged line that is not the last, [`Error::Io`].
@@ -220,11 +220,11 @@ impl MetricsLog {
         &self.records
     }
 
-    /// Adds a record and waits until it is on disk. Comes before the epoch's checkpoint: a crash between the two leaves
-    /// a record too many, which [`MetricsLog::open`] cuts off, and never one too few.
+    /// Appends a record and syncs the file. Call it before the epoch's checkpoint is written: a crash between the two leaves
+    /// one record too many, which [`MetricsLog::open`] removes.
     ///
     /// # Errors
-    /// [`Error::NotFinite`] for a figure that is no number, [`Error::Io`].
+    /// [`Error::NotFinite`] with the metric's name, [`Error::Io`].
     pub fn append(&mut self, record: EpochRecord) -> Result<()> {
         let line = record.json_line()?;
         let write = || {
@@ -238,8 +238,7 @@ impl MetricsLog {
     }
 }
 
-/// The lines of `bytes` with their records; what follows the last line break, or a last line that cannot be read, is
-/// left out.
+/// The lines of `bytes` with their records. An incomplete or invalid last line is omitted.
 fn parse<'a>(bytes: &'a [u8], path: &Path) -> Result<Vec<(&'a [u8], EpochRecord)>> {
     let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
     let lines: Vec<&[u8]> = bytes[..whole].split_inclusive(|&byte| byte == b'\n').collect();
@@ -256,8 +255,7 @@ fn parse<'a>(bytes: &'a [u8], path: &Path) -> Result<Vec<(&'a [u8], EpochRecord)
     Ok(records)
 }
 
-/// Records of a made-up run, for tests of what shows them. Every figure has few digits, so that reading it back from
-/// JSON gives the same bits.
+/// Synthetic records for tests of output. All metrics have few digits, so that they survive a JSON round trip to the bit.
 #[cfg(test)]
 pub(super) fn sample_records(epochs: u64) -> Vec<EpochRecord> {
     let short = |value: f64| (value * 1e4).round() / 1e4;
@@ -340,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_line_in_the_middle_is_told() {
+    fn a_damaged_line_in_the_middle_is_refused() {
         let dir = tempfile::tempdir().expect("a folder");
         logged(dir.path(), 3);
         let path = dir.path().join(FILE_NAME);
@@ -351,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_that_are_no_numbers_are_refused_by_name() {
+    fn metrics_that_are_not_finite_are_refused_by_name() {
         let dir = tempfile::tempdir().expect("a folder");
         let mut log = MetricsLog::open(dir.path(), 0).expect("opened");
         let mut record = sample_records(2).remove(1);

@@ -1,7 +1,7 @@
-//! What people see of a run: the table and bars in the terminal, `metrics.jsonl`, TensorBoard events, `report.html`, the
-//! plot of a scaling benchmark.
+//! Output of a run: the table and progress bars in the terminal, `metrics.jsonl`, TensorBoard events, `report.html`, the plot
+//! of a scaling benchmark.
 //!
-//! In: finished figures. Out: text and files. Knows no game, no tree and no network.
+//! Input: metrics. Output: text and files. Depends on no game, tree or network.
 
 pub mod metrics;
 pub mod progress;

@@ -1,7 +1,6 @@
-//! What a run says in the terminal while it goes on: a table line an epoch, bars where a person is watching.
+//! Terminal output of a run in progress: one table line per epoch, and progress bars.
 //!
-//! The table goes to stdout, the bars to stderr and only where both are terminals; so a run whose output is redirected
-//! writes table lines and nothing else.
+//! The table goes to stdout. The bars go to stderr, only if both are terminals; redirected output has table lines only.
 
 use super::chart::compact;
 use super::metrics::EpochRecord;
@@ -10,22 +9,22 @@ use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
-/// How much is said.
+/// The amount of output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Verbosity {
-    /// Errors and the figures asked for.
+    /// Errors and results only.
     Quiet,
-    /// The table, and bars where a person is watching.
+    /// Also the table and progress bars.
     #[default]
     Normal,
-    /// Diagnostics as well.
+    /// Also diagnostics.
     Verbose,
 }
 
-/// Prints `text` to stdout as it is. Unlike `print!` it does not panic where nobody reads.
+/// Prints `text` to stdout. Unlike `print!`, it does not panic if stdout is closed.
 ///
 /// # Errors
-/// [`Error::Io`]; of kind `BrokenPipe` where the reader has gone, which ends the program quietly.
+/// [`Error::Io`]; of kind `BrokenPipe` if the reader has closed stdout, on which the program exits silently.
 pub fn print(text: &str) -> Result<()> {
     let mut stdout = std::io::stdout().lock();
     let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
@@ -43,7 +42,7 @@ const COLUMNS: [(&str, usize); 8] = [
     ("strength", 12),
     ("games/day", 9),
 ];
-/// Table lines after which a terminal is shown the header again.
+/// Table lines between two headers in a terminal.
 const ROWS_PER_HEADER: u64 = 25;
 
 /// The table's header line.
@@ -51,8 +50,8 @@ pub fn header() -> String {
     align(COLUMNS.map(|(name, _)| name.to_string()))
 }
 
-/// The table line of one epoch. Strength is the outcome error of search on solved positions ("4.5 % err"), or the share
-/// of a match's points ("73 % won"). Where the run has findings, the line ends with their number.
+/// The table line of one epoch. Strength is the search's outcome error on solved positions ("4.5 % err"), or the score of a
+/// match ("73 % won"). If the run has findings, the line ends with their number.
 pub fn row(record: &EpochRecord) -> String {
     let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_string());
     let line = align([
@@ -82,28 +81,28 @@ fn align(cells: [String; COLUMNS.len()]) -> String {
     cells.collect::<Vec<_>>().join("  ")
 }
 
-/// The progress of a run.
+/// The terminal output of a run in progress.
 #[derive(Debug)]
 pub struct Progress {
     verbosity: Verbosity,
-    /// Whether a person is watching.
-    watched: bool,
+    /// True if bars are shown.
+    interactive: bool,
     bar: ProgressBar,
     rows: u64,
 }
 
 impl Progress {
-    /// A progress that says as much as `verbosity` wants, with bars where stdout and stderr are terminals.
+    /// Output of this `verbosity`, with bars if stdout and stderr are terminals.
     pub fn new(verbosity: Verbosity) -> Self {
         let terminal = std::io::stdout().is_terminal() && std::io::stderr().is_terminal();
-        let watched = terminal && verbosity != Verbosity::Quiet;
-        Self { verbosity, watched, bar: ProgressBar::hidden(), rows: 0 }
+        let interactive = terminal && verbosity != Verbosity::Quiet;
+        Self { verbosity, interactive, bar: ProgressBar::hidden(), rows: 0 }
     }
 
-    /// Starts a piece of work of `total` `unit`s, such as ("self-play", 20000, "samples"); ends the one before.
+    /// Starts a bar of `total` units, such as ("self-play", 20000, "samples"), and removes the previous one.
     pub fn start(&mut self, work: &'static str, total: u64, unit: &'static str) {
         self.finish();
-        if !self.watched {
+        if !self.interactive {
             return;
         }
         let template = format!(
@@ -117,43 +116,43 @@ impl Progress {
         self.bar.enable_steady_tick(Duration::from_millis(500));
     }
 
-    /// Says how many units are done.
+    /// Sets the number of units done.
     pub fn set(&self, done: u64) {
         self.bar.set_position(done);
     }
 
-    /// Says something beside the bar, such as a rate in other units.
+    /// Sets the text after the bar, such as a rate in other units.
     pub fn detail(&self, text: impl Into<String>) {
-        if self.watched {
+        if self.interactive {
             self.bar.set_message(text.into());
         }
     }
 
-    /// Ends the piece of work; its bar goes away.
+    /// Removes the bar.
     pub fn finish(&mut self) {
         std::mem::replace(&mut self.bar, ProgressBar::hidden()).finish_and_clear();
     }
 
-    /// Prints the epoch's table line, with the header where it is due.
+    /// Prints the epoch's table line, at intervals with the header before it.
     ///
     /// # Errors
-    /// [`Error::Io`] where stdout takes no more.
+    /// [`Error::Io`] if stdout cannot be written.
     pub fn epoch(&mut self, record: &EpochRecord) -> Result<()> {
-        let due = if self.watched { self.rows.is_multiple_of(ROWS_PER_HEADER) } else { self.rows == 0 };
+        let due = if self.interactive { self.rows.is_multiple_of(ROWS_PER_HEADER) } else { self.rows == 0 };
         self.rows += 1;
         let header = if due { header() + "\n" } else { String::new() };
-        self.say(&format!("{header}{}\n", row(record)))
+        self.print(&format!("{header}{}\n", row(record)))
     }
 
-    /// Prints a sentence, such as what a run is about to do.
+    /// Prints a sentence about the run.
     ///
     /// # Errors
-    /// [`Error::Io`] where stdout takes no more.
+    /// [`Error::Io`] if stdout cannot be written.
     pub fn note(&self, sentence: &str) -> Result<()> {
-        self.say(&format!("{sentence}\n"))
+        self.print(&format!("{sentence}\n"))
     }
 
-    fn say(&self, text: &str) -> Result<()> {
+    fn print(&self, text: &str) -> Result<()> {
         if self.verbosity == Verbosity::Quiet {
             return Ok(());
         }

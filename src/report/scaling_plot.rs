@@ -1,4 +1,4 @@
-//! The rows of `vecaz bench-scaling` and how they are written: JSON, CSV, a plot of simulations/s against N.
+//! The rows of `vecaz bench-scaling` and their output: JSON, CSV, a plot of simulations/s over N.
 
 use super::chart::{Axis, LineChart, Series};
 use crate::error::{Error, Result};
@@ -6,63 +6,63 @@ use crate::kernel_times::KernelTime;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// One measurement. All that it depends on is in the row, so that a figure never stands alone.
+/// One measurement, with all settings on which it depends.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ScalingRow {
     /// The game's name.
     pub game: String,
     /// N: games at once.
     pub games: usize,
-    /// S: simulations a ply.
+    /// S: simulations per ply.
     pub sims: u32,
     /// L: leaves a game selects per pass.
     pub leaves: u32,
-    /// T: nodes in a game's tree.
+    /// T: nodes of a game's tree.
     pub nodes: u32,
     /// Threads.
     pub threads: usize,
     /// Device of games, trees and network.
     pub device: String,
-    /// The network: "uniform", blocks x channels, or blocks x channels @ updates where it is trained.
+    /// The network: "uniform", blocks x channels, or blocks x channels @ updates for a trained one.
     pub net: String,
-    /// Which instruction set the forward used.
+    /// The implementation of the forward: instruction set or kernels.
     pub path: String,
-    /// Whether games began from a tree built once.
+    /// Whether games began with a root cache.
     pub root_cache: bool,
     /// New simulations per second, all games together.
     pub simulations_per_second: f64,
     /// Plies per second, all games together.
     pub moves_per_second: f64,
-    /// Mean plies decided by a search of the games that finished; null where none did.
+    /// Mean number of plies decided by a search in finished games; null if no game finished.
     pub plies_per_game: Option<f64>,
-    /// Games per second: plies per second over plies per game; null where no game finished.
+    /// Games per second: plies per second over plies per game; null if no game finished.
     pub games_per_second: Option<f64>,
-    /// Mean positions of one forward, one thread's batch.
+    /// Mean batch size of one forward of one thread.
     pub positions_per_batch: f64,
     /// Positions per second that the network evaluated.
     pub positions_per_second: f64,
-    /// Simulations per second over those of the fewest games, all else equal.
+    /// Simulations per second relative to the smallest N, all else equal.
     pub speedup: f64,
-    /// Where the time went.
+    /// Time fractions of the stages of a pass.
     pub share: Share,
-    /// Positions per second of the bare forward at the same batch.
+    /// Positions per second of the forward alone at the same batch size.
     pub forward_positions_per_second: f64,
-    /// Share of the bare forward's rate that the search reached.
+    /// Positions per second of the search relative to the forward alone.
     pub forward_fraction: f64,
-    /// Mean edges from root to leaf.
+    /// Mean number of edges from root to leaf.
     pub mean_depth: f64,
-    /// Edges of the deepest descent.
+    /// Number of edges of the deepest descent.
     pub max_depth: u32,
-    /// Mean share of lanes that did nothing in a pass.
+    /// Mean number of game slots that were idle in a pass.
     pub idle_lanes: f64,
-    /// Bytes copied between host and device within passes, both ways.
+    /// Bytes copied between host and device within passes, both directions.
     pub copied_in_passes: u64,
-    /// Bytes copied between host and device in all, per ply.
+    /// Bytes copied between host and device in total, per ply.
     pub copied_per_move: f64,
-    /// Share of the time that kernels run on the device, by launches timed by themselves; null where none are.
+    /// Fraction of the time in which a kernel runs on the device, from individually timed launches; null on the CPU.
     pub device_busy: Option<f64>,
-    /// Share of the time that copies between host and device take, timed by themselves, where the trees are on the host and the
-    /// network is not; null elsewhere.
+    /// Fraction of the time in copies between host and device, individually timed, with trees on the CPU and the network on
+    /// a GPU; null otherwise.
     pub transfers: Option<f64>,
     /// Peak memory of the process, MiB.
     pub peak_memory_mib: f64,
@@ -70,29 +70,29 @@ pub struct ScalingRow {
     pub seed: u64,
     /// The git commit measured.
     pub commit: String,
-    /// Kernels of some passes, each launch timed by itself, the longest first; not in the CSV.
+    /// Kernel times of some passes, each launch timed individually, the longest first; not in the CSV.
     pub kernels: Vec<KernelTime>,
 }
 
 /// Fractions of the time of a pass; they sum to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Share {
-    /// Choosing leaves.
+    /// Selection of leaves.
     pub select: f64,
-    /// The network.
+    /// The network's forward.
     pub forward: f64,
-    /// Making nodes.
+    /// Expansion of nodes.
     pub expand: f64,
-    /// Carrying values up.
+    /// Backup of values.
     pub backup: f64,
-    /// All else: acting, stepping, refilling.
+    /// The rest: acting, stepping, refilling.
     pub other: f64,
 }
 
-/// The rows as a JSON array, one object a line.
+/// The rows as a JSON array, one object per line.
 ///
 /// # Errors
-/// [`Error::Unsupported`] with the serialiser's own word.
+/// [`Error::Unsupported`] with the serialiser's message.
 pub fn scaling_json(rows: &[ScalingRow]) -> Result<String> {
     let lines = rows.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>().map_err(not_written)?;
     Ok(format!("[{}]\n", lines.join(",\n ")))
@@ -101,7 +101,7 @@ pub fn scaling_json(rows: &[ScalingRow]) -> Result<String> {
 /// The rows as CSV with a header line; the parts of `share` are columns `share_select` and so on.
 ///
 /// # Errors
-/// [`Error::Unsupported`] with the serialiser's own word.
+/// [`Error::Unsupported`] with the serialiser's message.
 pub fn scaling_csv(rows: &[ScalingRow]) -> Result<String> {
     let names = columns(&ScalingRow::default())?.into_iter().map(|(name, _)| name);
     let mut csv = names.collect::<Vec<_>>().join(",") + "\n";
@@ -112,7 +112,7 @@ pub fn scaling_csv(rows: &[ScalingRow]) -> Result<String> {
     Ok(csv)
 }
 
-/// The fields of a row, nested ones with their parent's name before them.
+/// The fields of a row; nested fields have their parent's name as prefix.
 fn columns(row: &ScalingRow) -> Result<Vec<(String, Value)>> {
     let Value::Object(fields) = serde_json::to_value(row).map_err(not_written)? else { return Ok(vec![]) };
     let flat = fields.into_iter().flat_map(|(name, value)| match value {
@@ -140,11 +140,11 @@ fn not_written(error: serde_json::Error) -> Error {
     Error::unsupported("writing a row", error.to_string())
 }
 
-/// Simulations per second against N as an SVG document, both axes logarithmic, one line for each network, L, number of
-/// threads, and with or without root cache.
+/// Simulations per second over N as an SVG document with logarithmic axes. One line per network, L, number of threads, and
+/// root cache on or off.
 ///
 /// # Errors
-/// [`Error::Unsupported`] where the plotting library refuses.
+/// [`Error::Unsupported`] with the plotting library's message.
 pub fn scaling_svg(rows: &[ScalingRow]) -> Result<String> {
     let mut series: Vec<Series> = vec![];
     for row in rows.iter().filter(|row| row.games > 0 && row.simulations_per_second > 0.0) {
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn the_plot_has_a_line_for_each_way_of_measuring() {
+    fn the_plot_has_one_line_per_network_and_number_of_threads() {
         let svg = scaling_svg(&rows()).expect("drawn");
         for name in ["uniform, L = 4, 1 thread", "uniform, L = 4, 2 threads", "2x32, L = 4, 2 threads"] {
             assert!(svg.contains(name), "{name}");

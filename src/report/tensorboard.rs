@@ -1,7 +1,7 @@
-//! TensorBoard event files: scalars, one event an epoch.
+//! TensorBoard event files: scalars, one event per epoch.
 //!
 //! The format is TensorFlow's: records of `length u64 | masked CRC-32C of it u32 | data | masked CRC-32C of it u32`, all
-//! little-endian (`tensorflow/core/lib/io/record_writer.h`), the data a protocol buffer `Event`
+//! little-endian (`tensorflow/core/lib/io/record_writer.h`). The data is a protocol buffer `Event`
 //! (`tensorflow/core/util/event.proto`: wall_time = 1, step = 2, file_version = 3, summary = 5, session_log = 7).
 
 use super::metrics::EpochRecord;
@@ -11,7 +11,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// One event file, open for writing. Each start of a run has its own; TensorBoard reads them in order of time.
+/// An event file, open for writing. Each start of a run writes a new file; TensorBoard reads them in order of time.
 #[derive(Debug)]
 pub struct EventWriter {
     file: File,
@@ -19,8 +19,8 @@ pub struct EventWriter {
 }
 
 impl EventWriter {
-    /// Starts a new event file in `dir`, which is made where it is missing. Events of earlier files with a step above
-    /// `last_epoch` (0 for a new run) are declared void: their epochs will be made again.
+    /// Creates a new event file in `dir`, which is created if missing. Invalidates the events of earlier files with a step above
+    /// `last_epoch` (0 for a new run), since their epochs will be repeated.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -37,7 +37,7 @@ impl EventWriter {
         Ok(writer)
     }
 
-    /// Writes every figure of `record` as one event.
+    /// Writes all metrics of `record` as one event.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -67,12 +67,12 @@ fn frame(data: &[u8]) -> Vec<u8> {
     [&length, checks[0].as_slice(), data, &checks[1]].concat()
 }
 
-/// CRC-32C, rotated and shifted so that a CRC of data that holds CRCs stays sound (`tensorflow/core/lib/hash/crc32c.h`).
+/// Masked CRC-32C, so that a CRC of data that contains CRCs stays reliable (`tensorflow/core/lib/hash/crc32c.h`).
 fn masked_crc(data: &[u8]) -> u32 {
     crc32c::crc32c(data).rotate_right(15).wrapping_add(0xa282_ead8)
 }
 
-/// A protocol buffer in the making.
+/// A protocol buffer under construction.
 #[derive(Default)]
 struct Message(Vec<u8>);
 
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
     use std::collections::BTreeMap;
 
-    /// A field's number and its content: the bytes of a varint as a number, all else as bytes.
+    /// The content of a field: a varint as a number, all other types as bytes.
     #[derive(Debug, PartialEq)]
     enum Content<'a> {
         Number(u64),
@@ -163,7 +163,7 @@ mod tests {
         fields
     }
 
-    /// Splits a file into records, with both checksums of each compared.
+    /// Splits a file into records and checks both checksums of each.
     fn events(mut file: &[u8]) -> Vec<&[u8]> {
         let mut events = vec![];
         while !file.is_empty() {
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_can_be_read() {
+    fn events_round_trip() {
         let dir = tempfile::tempdir().expect("a folder");
         let records = sample_records(3);
         let mut writer = EventWriter::create(&dir.path().join("events"), 200).expect("created");
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_cannot_be_made_is_told() {
+    fn a_folder_that_cannot_be_created_is_refused() {
         let dir = tempfile::tempdir().expect("a folder");
         let file = dir.path().join("file");
         std::fs::write(&file, b"").expect("written");

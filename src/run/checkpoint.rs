@@ -1,8 +1,8 @@
-//! Checkpoints: everything that the next epoch depends on, in a folder that appears whole or not at all.
+//! Checkpoints: the whole state on which the next epoch depends, in a folder that is written atomically.
 //!
-//! `checkpoints/epoch-000012/` holds `weights.safetensors` (what other tools load), `trainer.safetensors` (weights and the
-//! optimiser's moments), `replay.safetensors` and `progress.bin` (counters, games in progress and checksums of all four
-//! files). It is written under another name, synced, and renamed.
+//! `checkpoints/epoch-000012/` holds `weights.safetensors` (for other tools), `trainer.safetensors` (weights and the optimiser's
+//! moments), `replay.safetensors` and `progress.bin` (counters, games in progress and checksums of all four files). The folder
+//! is written under another name, synced, and renamed.
 
 use crate::batch::AnyGame;
 use crate::error::{Error, Result};
@@ -19,9 +19,9 @@ use std::path::{Path, PathBuf};
 /// The counters of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Counters {
-    /// Epochs done.
+    /// Finished epochs.
     pub epoch: u64,
-    /// Seconds worked.
+    /// Working seconds.
     pub seconds: f64,
     /// The best epoch so far and its rank (lower is better).
     pub best: Option<(u64, f64)>,
@@ -35,11 +35,11 @@ struct Progress {
     slots: Vec<GameSlot>,
 }
 
-/// CRC-32 of each of [`OTHERS`], which follow [`Progress`] in its file.
+/// CRC-32 of each of [`OTHERS`], stored after [`Progress`] in its file.
 type Checksums = [u32; OTHERS.len()];
 
 const FORMAT: u32 = 2;
-/// The format before it: without [`Checksums`].
+/// The previous format, without [`Checksums`].
 const WITHOUT_CHECKSUMS: u32 = 1;
 const FOLDER: &str = "checkpoints";
 const PROGRESS: &str = "progress.bin";
@@ -49,32 +49,32 @@ const REPLAY: &str = "replay.safetensors";
 /// The file of weights in a checkpoint's folder.
 pub const WEIGHTS: &str = "weights.safetensors";
 
-/// The files beside [`PROGRESS`].
+/// The files other than [`PROGRESS`].
 const OTHERS: [&str; 3] = [WEIGHTS, TRAINER, REPLAY];
 
-/// What a checkpoint holds.
+/// A loaded checkpoint.
 pub struct Checkpoint {
     /// The counters.
     pub counters: Counters,
     /// Games in progress. `[N]`
     pub slots: Vec<GameSlot>,
-    /// Weights and optimiser.
+    /// Weights and optimiser state.
     pub trainer: Weights,
-    /// The samples.
+    /// The replay buffer.
     pub replay: Replay,
 }
 
-/// What is written into a checkpoint.
+/// The state that a checkpoint stores.
 pub struct Parts<'a> {
     /// The counters.
     pub counters: &'a Counters,
     /// Games in progress. `[N]`
     pub slots: Vec<GameSlot>,
-    /// Weights and optimiser.
+    /// Weights and optimiser state.
     pub trainer: &'a Weights,
-    /// The samples.
+    /// The replay buffer.
     pub replay: &'a Replay,
-    /// What other tools load.
+    /// The network, for other tools.
     pub network: &'a NetFile,
 }
 
@@ -103,10 +103,10 @@ pub fn list(dir: &Path) -> Result<Vec<(u64, PathBuf)>> {
     Ok(found)
 }
 
-/// Writes a checkpoint of the run in `dir` and drops all but the latest `keep`.
+/// Writes a checkpoint of the run in `dir` and removes all but the latest `keep`.
 ///
 /// # Errors
-/// [`Error::Io`]; the earlier checkpoints then stand.
+/// [`Error::Io`]; the earlier checkpoints are then unchanged.
 pub fn save(dir: &Path, game: &dyn AnyGame, parts: Parts<'_>, keep: usize) -> Result<PathBuf> {
     let folder = dir.join(FOLDER);
     let epoch = parts.counters.epoch;
@@ -129,7 +129,7 @@ pub fn save(dir: &Path, game: &dyn AnyGame, parts: Parts<'_>, keep: usize) -> Re
     synced.map_err(|e| Error::io("syncing", &folder, e))?;
     let all = list(dir)?;
     for (epoch, old) in &all[..all.len().saturating_sub(keep)] {
-        // Renamed first, so that no checkpoint is ever seen with half its files.
+        // Renamed first, so that no checkpoint is visible with only some of its files.
         let removing = folder.join(format!(".removing-{}", name(*epoch)));
         fs::rename(old, &removing).map_err(|e| Error::io("removing", old, e))?;
         remove(&removing)?;
@@ -137,7 +137,7 @@ pub fn save(dir: &Path, game: &dyn AnyGame, parts: Parts<'_>, keep: usize) -> Re
     Ok(done)
 }
 
-/// Removes what a process that was killed has left half written or half removed.
+/// Removes incomplete folders of a killed process.
 fn sweep(folder: &Path) -> Result<()> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
@@ -153,7 +153,7 @@ fn sweep(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Removes a folder if it is there.
+/// Removes a folder if it exists.
 fn remove(folder: &Path) -> Result<()> {
     match fs::remove_dir_all(folder) {
         Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(Error::io("removing", folder, e)),
@@ -192,16 +192,16 @@ fn write_progress(path: &Path, progress: &Progress, checksums: &Checksums) -> Re
     write_atomic(path, &bytes)
 }
 
-/// What [`write_progress`] wrote; no checksums where that did not write them yet.
+/// Reads a file of [`write_progress`]; the checksums are None in the previous format.
 fn read_progress(path: &Path, game: &dyn AnyGame) -> Result<(Progress, Option<Checksums>)> {
     let bytes = fs::read(path).map_err(|e| Error::io("reading", path, e))?;
     let whole =
         bytes.split_last_chunk::<4>().filter(|(body, sum)| crc32fast::hash(body).to_le_bytes() == **sum);
     let Some((body, _)) = whole else {
-        return Err(Error::format(path, "cut short or damaged (checksum differs)"));
+        return Err(Error::format(path, "truncated or damaged (checksum differs)"));
     };
     let malformed = |e: postcard::Error| Error::format(path, e.to_string());
-    // It comes first, whatever follows it in that format.
+    // The format number comes first in every format.
     let (format, _) = postcard::take_from_bytes::<u32>(body).map_err(malformed)?;
     if !(WITHOUT_CHECKSUMS..=FORMAT).contains(&format) {
         return Err(Error::Mismatch {
@@ -240,16 +240,16 @@ pub fn load(folder: &Path, game: &dyn AnyGame, capacity: usize) -> Result<Checkp
     for (name, expected) in OTHERS.into_iter().zip(checksums.into_iter().flatten()) {
         let path = folder.join(name);
         if checksum(&path)? != expected {
-            return Err(Error::format(path, "cut short or damaged (checksum differs)"));
+            return Err(Error::format(path, "truncated or damaged (checksum differs)"));
         }
     }
     Ok(loaded)
 }
 
-/// Reads the latest checkpoint of the run in `dir`; None where there is none.
+/// Reads the latest checkpoint of the run in `dir`; None if there is none.
 ///
 /// # Errors
-/// As [`load`]; where an earlier checkpoint stands, it is said how to go on from that.
+/// Those of [`load`]. If there is an earlier checkpoint, the message says how to continue from it.
 pub fn load_latest(dir: &Path, game: &dyn AnyGame, capacity: usize) -> Result<Option<Checkpoint>> {
     let mut all = list(dir)?;
     let Some((_, folder)) = all.pop() else { return Ok(None) };
@@ -263,7 +263,7 @@ pub fn load_latest(dir: &Path, game: &dyn AnyGame, capacity: usize) -> Result<Op
         };
         let what = match all.last() {
             Some((epoch, _)) => {
-                format!("{what}; to go on from epoch {epoch}, move {} away", folder.display())
+                format!("{what}; to continue from epoch {epoch}, move {} away", folder.display())
             }
             None => what,
         };
@@ -277,7 +277,7 @@ mod tests {
     use super::*;
     use crate::batch::any_game;
 
-    /// What [`read_progress`] finds in the progress of `format`, without checksums.
+    /// The result of [`read_progress`] for a file with this format number and no checksums.
     fn read_as(format: u32) -> Result<(Progress, Option<Checksums>)> {
         let game = any_game("tic_tac_toe", &toml::Table::new())?;
         let counters = Counters { epoch: 7, ..Counters::default() };
@@ -302,6 +302,6 @@ mod tests {
             let error = read_as(format).map(drop).expect_err("refused").to_string();
             assert!(error.contains(&format!("found {format}, expected {FORMAT}")), "{error}");
         }
-        assert!(matches!(read_as(FORMAT), Err(Error::Format { .. })), "its checksums are missing");
+        assert!(matches!(read_as(FORMAT), Err(Error::Format { .. })), "the checksums are missing");
     }
 }

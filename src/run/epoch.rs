@@ -1,5 +1,4 @@
-//! The two works of an epoch, self-play that gathers samples and the updates that are due: one after the other, or both at the
-//! same time.
+//! Self-play and updates of an epoch, one after the other or overlapped.
 
 use super::findings::FindingsLog;
 use super::learner::Learner;
@@ -15,84 +14,84 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Instant;
 
-/// Finished games of an epoch that are stored for people and `vecaz verify`.
+/// Number of finished games per epoch that are stored, for `vecaz inspect` and `vecaz verify`.
 const STORED_GAMES: usize = 64;
 
-/// What an epoch's self-play did.
+/// Counts of an epoch's self-play.
 #[derive(Default)]
 pub struct Played {
     /// Games finished.
     pub games: u64,
-    /// Their plies.
+    /// Plies of those games.
     pub plies: u64,
-    /// Their samples.
+    /// Samples of those games.
     pub samples: u64,
     /// Games with more than one winner.
     pub draws: u64,
-    /// Games that player 0 alone won.
+    /// Games with player 0 as the only winner.
     pub first_player_wins: u64,
     /// The first games, without their samples.
     pub stored: Vec<FinishedGame>,
 }
 
-/// What both works did.
+/// The results of an epoch's self-play and updates.
 pub struct Done {
-    /// Of self-play.
+    /// Counts of self-play.
     pub played: Played,
-    /// Means over the updates; None where none were due.
+    /// Means over the updates; None if no update was due.
     pub losses: Option<Losses>,
-    /// When each of them took place.
+    /// Durations.
     pub times: Times,
 }
 
-/// Seconds of an epoch's works.
+/// Durations of an epoch's self-play and updates, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Times {
-    /// Of self-play.
+    /// Self-play.
     pub selfplay: f64,
-    /// Of the updates.
+    /// Updates.
     pub training: f64,
-    /// Of both at once.
+    /// Overlap of both.
     pub overlapped: f64,
 }
 
-/// Self-play until an epoch's samples are there.
+/// Plays until an epoch's samples are collected.
 pub struct Collector<'a> {
     /// The games.
     pub selfplay: &'a mut SelfPlay,
-    /// Takes what is found.
+    /// The log of findings.
     pub findings: &'a mut FindingsLog,
     /// The configuration.
     pub config: &'a Config,
 }
 
-/// Updates until as many are made as the samples in the replay call for.
+/// Makes the updates that are due by `train.replay_ratio`.
 pub struct Training<'a> {
-    /// The network.
+    /// The network in training.
     pub trainer: &'a mut dyn Learner,
     /// The configuration.
     pub config: &'a Config,
 }
 
-/// An epoch's works, and what they share.
+/// Runs an epoch's self-play and updates.
 pub struct EpochRunner<'a> {
-    /// The one.
+    /// Self-play.
     pub collector: Collector<'a>,
-    /// The other.
+    /// Updates.
     pub training: Training<'a>,
-    /// Where samples go, and where batches come from.
+    /// Receives samples and gives batches.
     pub replay: &'a mut Replay,
-    /// Says how far they are.
+    /// Terminal output.
     pub progress: &'a mut Progress,
-    /// Set where both are to end early.
+    /// Set to end the epoch early.
     pub stop: &'a AtomicBool,
 }
 
 impl EpochRunner<'_> {
-    /// Both in the order that the configuration asks for; None where `stop` is set before their end.
+    /// Runs both in the order of `train.mode`; None if `stop` interrupted them.
     ///
     /// # Errors
-    /// What self-play, training or the disk says.
+    /// Those of self-play, training and the disk.
     pub fn run(self) -> Result<Option<Done>> {
         self.progress.start("self-play", self.collector.target(), "samples");
         match self.training.config.train.mode {
@@ -113,28 +112,28 @@ impl EpochRunner<'_> {
         if due > 0 {
             progress.start("training", due, "updates");
         }
-        let tell = &|made| progress.set(made);
-        let Some(losses) = training.run(replay, due, &keep_running, tell)? else { return Ok(None) };
+        let report = &|made| progress.set(made);
+        let Some(losses) = training.run(replay, due, &keep_running, report)? else { return Ok(None) };
         let times = Times { selfplay, training: start.elapsed().as_secs_f64() - selfplay, overlapped: 0.0 };
         Ok(Some(Done { played, losses, times }))
     }
 
-    /// Self-play and, at the same time, the updates that the samples of earlier epochs call for, on those samples alone. Neither
-    /// depends on how fast the other is; where one fails, the other ends early.
+    /// Self-play and, in parallel, the updates that are due for the samples of earlier epochs, on those samples only. The
+    /// results do not depend on the speed of either. If one fails, the other ends early.
     fn overlapped(self) -> Result<Option<Done>> {
         let Self { collector, training, replay, progress, stop } = self;
         let start = Instant::now();
         let failed = AtomicBool::new(false);
         let keep_running = || !stop.load(Ordering::Relaxed) && !failed.load(Ordering::Relaxed);
-        let (tell, told) = mpsc::channel();
+        let (sender, made_updates) = mpsc::channel();
         let (due, earlier) = (training.due(replay), &*replay);
         let mut samples = Vec::new();
         let (played, trained, times) = thread::scope(|scope| {
             let training = scope.spawn(|| {
-                // Nobody is told any more where self-play has panicked.
-                let trained =
-                    training.run(earlier, due, &keep_running, &|made| tell.send(made).unwrap_or_default());
-                drop(tell);
+                // The receiver is gone if self-play has panicked; the error is then ignored.
+                let report = &|made| sender.send(made).unwrap_or_default();
+                let trained = training.run(earlier, due, &keep_running, report);
+                drop(sender);
                 failed.fetch_or(trained.is_err(), Ordering::Relaxed);
                 (trained, start.elapsed().as_secs_f64())
             });
@@ -143,7 +142,7 @@ impl EpochRunner<'_> {
             let selfplay = start.elapsed().as_secs_f64();
             if due > 0 {
                 progress.start("training", due, "updates");
-                told.iter().for_each(|made| progress.set(made));
+                made_updates.iter().for_each(|made| progress.set(made));
             }
             let (trained, training) = training.join().unwrap_or_else(|panic| resume_unwind(panic));
             (played, trained, Times { selfplay, training, overlapped: selfplay.min(training) })
@@ -159,7 +158,7 @@ impl Collector<'_> {
         self.config.selfplay.samples_per_epoch as u64
     }
 
-    /// Plays as long as `keep_running`, and gives every sample to `keep`.
+    /// Plays while `keep_running` returns true, and passes every sample to `keep`; None if it returned false.
     fn run(
         self,
         progress: &Progress,
@@ -187,7 +186,7 @@ impl Collector<'_> {
 }
 
 impl Training<'_> {
-    /// Updates that the samples of `replay` call for and that are not made yet.
+    /// Number of updates due for the samples added to `replay` and not made yet.
     fn due(&self, replay: &Replay) -> u64 {
         let (train, added) = (&self.config.train, replay.added());
         if added < train.min_samples as u64 {
@@ -197,13 +196,14 @@ impl Training<'_> {
         all.saturating_sub(self.trainer.updates())
     }
 
-    /// Makes `due` updates as long as `keep_running`, and tells after each how many are made; no losses where none are due.
+    /// Makes `due` updates and calls `report` after each with their number. None if `keep_running` returned false; no losses if
+    /// `due` is 0.
     fn run(
         self,
         replay: &Replay,
         due: u64,
         keep_running: &dyn Fn() -> bool,
-        tell: &dyn Fn(u64),
+        report: &dyn Fn(u64),
     ) -> Result<Option<Option<Losses>>> {
         if due == 0 {
             return Ok(Some(None));
@@ -227,7 +227,7 @@ impl Training<'_> {
             sum.value += step.value_mse;
             sum.grad_norm += step.gradient_norm;
             sum.lr = step.learning_rate;
-            tell(made + 1);
+            report(made + 1);
         }
         let mean = |sum: f64| sum / due as f64;
         Ok(Some(Some(Losses {

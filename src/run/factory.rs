@@ -1,4 +1,4 @@
-//! Where the parts of a run are made: on the devices that the configuration names, or, in tests, elsewhere.
+//! Construction of a run's components: on the configured devices, or by tests on others.
 
 use super::learner::{Learner, learner};
 use super::network::{check_machine, place};
@@ -11,12 +11,12 @@ use crate::error::Result;
 use crate::net::{NetSpec, Network, Weights};
 use std::sync::Arc;
 
-/// Makes the parts of a run: each, unless told otherwise, on the devices that the configuration names.
+/// Makes the components of a run. The default methods use the configured devices.
 pub trait ComponentFactory: Send {
-    /// Refuses what this machine lacks, before anything is done for it.
+    /// Refuses devices and instruction sets that this machine lacks.
     ///
     /// # Errors
-    /// As [`check_machine`], also for the devices of training.
+    /// Those of [`check_machine`], also for the devices of training.
     fn check(&self, config: &Config) -> Result<()> {
         check_machine(config)?;
         check_devices(&config.training_devices())
@@ -25,7 +25,7 @@ pub trait ComponentFactory: Send {
     /// The network of self-play and evaluation.
     ///
     /// # Errors
-    /// As [`place`].
+    /// Those of [`place`].
     fn network(
         &self,
         config: &Config,
@@ -36,10 +36,10 @@ pub trait ComponentFactory: Send {
         place(config, game, spec, weights).map(|(network, _)| network)
     }
 
-    /// What trains it, at its first weights or going on from `state`.
+    /// The learner, with initial weights or from `state`.
     ///
     /// # Errors
-    /// As [`learner`].
+    /// Those of [`learner`].
     fn learner(
         &self,
         config: &Config,
@@ -50,10 +50,10 @@ pub trait ComponentFactory: Send {
         learner(config, game, spec, state)
     }
 
-    /// The games and trees of self-play, `rows_per_game` rows each.
+    /// The backend of self-play, with `rows_per_game` rows per game.
     ///
     /// # Errors
-    /// As [`backend::make`].
+    /// Those of [`backend::make`].
     fn backend(
         &self,
         config: &Config,
@@ -65,7 +65,7 @@ pub trait ComponentFactory: Send {
     }
 }
 
-/// The devices that the configuration names.
+/// Makes all components on the configured devices.
 pub struct DefaultFactory;
 
 impl ComponentFactory for DefaultFactory {}

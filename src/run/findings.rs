@@ -1,9 +1,8 @@
-//! `findings.jsonl`: what a run's games found that is worth saving by itself (Ramsey colourings of the clique game), one
-//! line of JSON each, every distinct line once, in the order of their finding.
+//! `findings.jsonl`: results of a run's games that are saved by themselves (Ramsey colourings of the clique game), one line of
+//! JSON each, without duplicates, in the order of discovery.
 //!
-//! A line is on its way to the disk as soon as its game is over. Lines are never taken back: an interrupted epoch is made
-//! again when the run is resumed and finds the same things in the same order, so what it had written is known already and
-//! the file ends as that of a run that was never stopped.
+//! A line is written as soon as its game is over and is never removed. A resumed run repeats an interrupted epoch and finds the
+//! same lines in the same order, so the file is equal to that of an uninterrupted run.
 
 use crate::error::{Error, Result};
 use serde_json::Value;
@@ -13,20 +12,20 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// The file's name in the folder of a run; there is none before the first finding.
+/// The file's name in the folder of a run. It is created with the first finding.
 pub const FILE_NAME: &str = "findings.jsonl";
 
-/// The findings of a run, of which only fingerprints are kept in memory: 16 bytes each.
+/// The log of a run's findings. It keeps a fingerprint of 16 bytes per line in memory.
 #[derive(Debug)]
 pub struct FindingsLog {
     path: PathBuf,
     known: HashSet<u128>,
-    /// Open from the first new finding on.
+    /// Opened with the first new finding.
     file: Option<File>,
 }
 
 impl FindingsLog {
-    /// Opens the log in the run's folder `dir`. A last line that a crash has left unfinished is cut off.
+    /// Opens the log in the run's folder `dir`. An incomplete last line is removed.
     ///
     /// # Errors
     /// [`Error::Format`] for a damaged line that is not the last, [`Error::Io`].
@@ -57,13 +56,12 @@ impl FindingsLog {
         Ok(Self { path, known, file: None })
     }
 
-    /// Distinct findings so far.
+    /// Number of distinct findings so far.
     pub fn count(&self) -> u64 {
         self.known.len() as u64
     }
 
-    /// Writes `finding` unless an equal line is there already. One write a line, so that a process that is killed leaves
-    /// whole lines.
+    /// Writes `finding` unless the file has an equal line. Each line is one write, so that a killed process leaves whole lines.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -77,7 +75,7 @@ impl FindingsLog {
         written.map_err(|e| Error::io("writing", &self.path, e))
     }
 
-    /// Waits until all lines are on disk; comes before a checkpoint that counts on them.
+    /// Syncs the file. Call it before a checkpoint is written.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -95,7 +93,7 @@ impl FindingsLog {
     }
 }
 
-/// 128 bits of a line: two different lines share them with a chance below 1e-20 among a billion.
+/// A 128-bit hash of a line. The probability of a collision among a billion lines is below 1e-20.
 fn fingerprint(line: &[u8]) -> u128 {
     let half = |salt: u8| {
         let mut hasher = DefaultHasher::new();

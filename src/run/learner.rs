@@ -1,4 +1,4 @@
-//! What trains a run's network: the fused passes on the CPU, on the GPU that the network is on or on several of them; or candle.
+//! Training of a run's network: fused on the CPU or on one or several GPUs, or by candle.
 
 use super::network::{Chosen, choose};
 use crate::backend::kernels::collective::Place;
@@ -14,34 +14,34 @@ use crate::train::device::{DeviceReplay, DeviceTrainer};
 use crate::train::{Losses, TrainBatch, Trainer};
 use std::sync::Arc;
 
-/// A network in training on batches out of a replay.
+/// A network in training on batches from a replay buffer.
 pub trait Learner: Send {
-    /// Updates made so far.
+    /// Number of updates so far.
     fn updates(&self) -> u64;
 
-    /// One update, on the batch that [`Replay::batch`] makes of `plan`.
+    /// Makes one update on the batch [`Replay::batch`] of `plan`.
     ///
     /// # Errors
-    /// As [`Trainer::step`], and what the device says.
+    /// Those of [`Trainer::step`] and of the device.
     fn update(&mut self, replay: &Replay, plan: BatchPlan) -> Result<Losses>;
 
-    /// The present weights.
+    /// The current weights.
     ///
     /// # Errors
-    /// What the device says.
+    /// Those of the device.
     fn weights(&self) -> Result<Weights>;
 
-    /// Everything that the next update depends on beside the configuration and the replay.
+    /// Weights and optimiser state: with the configuration and the replay buffer, they determine the next update.
     ///
     /// # Errors
-    /// What the device says.
+    /// Those of the device.
     fn state(&self) -> Result<Weights>;
 }
 
-/// The learner that `config` asks for, at its first weights, or going on from `state`.
+/// The learner of `config`, with initial weights or from `state`.
 ///
 /// # Errors
-/// [`crate::Error::Mismatch`] where the state is another network's, and what the device says.
+/// [`crate::Error::Mismatch`] if the state is of another network; those of the device.
 pub fn learner(
     config: &Config,
     game: &Arc<dyn AnyGame>,
@@ -62,16 +62,16 @@ pub fn learner(
     };
     let numbers: Vec<u32> = config.training_devices().all().iter().filter_map(number).collect();
     if numbers.is_empty() || matches!(chosen, Chosen::Candle(_)) {
-        return Ok(Box::new(HostLearner { game: game.clone(), trainer, ahead: None }));
+        return Ok(Box::new(HostLearner { game: game.clone(), trainer, prefetched: None }));
     }
     let first = trainer.state();
-    on_cuda(&numbers, Opening { config, game, spec, state: state.unwrap_or(&first) })
+    on_cuda(&numbers, NewLearner { config, game, spec, state: state.unwrap_or(&first) })
 }
 
-/// A learner on these devices, whatever the configuration names, that goes on from `state`.
+/// A learner on these devices instead of the configured ones, from `state`.
 ///
 /// # Errors
-/// As [`learner`].
+/// Those of [`learner`].
 pub fn learner_on<D: Device + 'static>(
     places: Vec<Place<D>>,
     config: &Config,
@@ -79,19 +79,19 @@ pub fn learner_on<D: Device + 'static>(
     spec: &NetSpec,
     state: &Weights,
 ) -> Result<Box<dyn Learner>> {
-    let (rules, share) = (game.as_ref(), config.train.batch.div_ceil(places.len().max(1)));
-    let trainer = DeviceTrainer::on_places(places, spec, &config.train, Some(rules), state)?;
-    let replay = |device| DeviceReplay::new(device, rules, config.replay.capacity, share);
+    let batch_per_device = config.train.batch.div_ceil(places.len().max(1));
+    let trainer = DeviceTrainer::on_places(places, spec, &config.train, Some(game.as_ref()), state)?;
+    let replay = |device| DeviceReplay::new(device, game.as_ref(), config.replay.capacity, batch_per_device);
     let samples = has_game(game.name()).then(|| trainer.devices().map(replay).collect::<Result<_>>());
     Ok(Box::new(DeviceLearner { game: game.clone(), trainer, samples: samples.transpose()? }))
 }
 
-/// Trains with batches gathered on the host: while it makes an update, the next batch is gathered.
+/// Trains on batches gathered on the host. The next batch is gathered in parallel with an update.
 struct HostLearner {
     game: Arc<dyn AnyGame>,
     trainer: Trainer,
-    /// A batch, its number, and the samples that had been added when it was gathered.
-    ahead: Option<(u64, u64, TrainBatch)>,
+    /// The next batch: its number, the number of samples added when it was gathered, and the batch.
+    prefetched: Option<(u64, u64, TrainBatch)>,
 }
 
 impl Learner for HostLearner {
@@ -103,12 +103,12 @@ impl Learner for HostLearner {
         let game = self.game.as_ref();
         let gather = |number: u64| replay.batch(game, BatchPlan { number, ..plan });
         let (number, added) = (plan.number, replay.added());
-        let batch = match self.ahead.take() {
+        let batch = match self.prefetched.take() {
             Some((n, a, batch)) if (n, a) == (number, added) => batch,
             _ => gather(number),
         };
         let (step, next) = rayon::join(|| self.trainer.step(&batch), || gather(number + 1));
-        self.ahead = Some((number + 1, added, next));
+        self.prefetched = Some((number + 1, added, next));
         step
     }
 
@@ -121,11 +121,11 @@ impl Learner for HostLearner {
     }
 }
 
-/// Trains on a device, or on several.
+/// Trains on one or several GPUs.
 struct DeviceLearner<D: Device> {
     game: Arc<dyn AnyGame>,
     trainer: DeviceTrainer<D>,
-    /// A replay on each device where the game has kernels; else batches are gathered on the host.
+    /// A replay buffer per device if the game has kernels; otherwise batches are gathered on the host.
     samples: Option<Vec<DeviceReplay<D::Buffer>>>,
 }
 
@@ -150,15 +150,15 @@ impl<D: Device> Learner for DeviceLearner<D> {
     }
 }
 
-/// What [`learner`] does once there are devices.
-struct Opening<'a> {
+/// The arguments of a [`learner_on`] call, once the devices are open.
+struct NewLearner<'a> {
     config: &'a Config,
     game: &'a Arc<dyn AnyGame>,
     spec: &'a NetSpec,
     state: &'a Weights,
 }
 
-impl OnDevices for Opening<'_> {
+impl OnDevices for NewLearner<'_> {
     type Out = Box<dyn Learner>;
 
     fn run<D: Device + 'static>(self, places: Vec<Place<D>>) -> Result<Box<dyn Learner>> {

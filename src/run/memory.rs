@@ -1,4 +1,4 @@
-//! What a plan takes, told before it is taken.
+//! The memory plan of a run, checked before any allocation.
 
 use crate::backend::Placement;
 use crate::backend::plan::{BackendPlan, Reuse};
@@ -17,19 +17,19 @@ const MIB: u64 = 1 << 20;
 /// The large arrays of a run, in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryPlan {
-    /// Trees, states and roots of all rows; 0 where they are on a GPU, which tells its own need.
+    /// Trees, states and root arrays of all rows; 0 on a GPU, whose backend checks its own memory.
     pub trees: u64,
     /// The network's input and output of a pass.
     pub passes: u64,
-    /// The replay ring when it is full, the copy that a checkpoint writes, and samples that wait for the end of an epoch.
+    /// The full replay buffer, its copy while a checkpoint is written, and samples held until the end of an epoch.
     pub replay: u64,
-    /// Weights, moments, gradients and activations of a training batch; 0 where they are on a GPU.
+    /// Weights, moments, gradients and activations of a training batch; 0 on a GPU.
     pub training: u64,
-    /// The root cache while it is built: one tree for each start.
+    /// The root cache while it is built: one tree per start.
     pub cache: u64,
     /// The evaluation cache.
     pub evaluations: u64,
-    /// Bytes that one more game would add.
+    /// Bytes per game.
     pub per_game: u64,
 }
 
@@ -80,14 +80,14 @@ impl MemoryPlan {
         })
     }
 
-    /// Bytes in all.
+    /// Bytes in total.
     pub fn total(&self) -> u64 {
         [self.trees, self.passes, self.replay, self.training, self.cache, self.evaluations]
             .into_iter()
             .fold(0, u64::saturating_add)
     }
 
-    /// The plan in words.
+    /// The parts of the plan and their sizes, as text.
     pub fn describe(&self) -> String {
         let mib = |bytes: u64| bytes.div_ceil(MIB);
         format!(
@@ -101,7 +101,7 @@ impl MemoryPlan {
         )
     }
 
-    /// Refuses a plan that needs more than it may take.
+    /// Refuses a plan that exceeds `run.memory_mib` or 0.9 of the free memory.
     ///
     /// # Errors
     /// [`Error::Memory`] with the numbers.
@@ -128,8 +128,8 @@ fn product(a: usize, b: usize) -> u64 {
     (a as u64).saturating_mul(b as u64)
 }
 
-/// Refuses a search of `rows` positions at once, each in a new tree, that takes more memory than the machine has free; a GPU
-/// tells its own need.
+/// Refuses a search of `rows` positions at once, each in a new tree, that needs more than 0.9 of the free memory. Trees on a
+/// GPU are not counted, since its backend checks its own memory.
 ///
 /// # Errors
 /// [`Error::Unsupported`] with the numbers.
@@ -152,7 +152,7 @@ pub fn check_search(
         Some(free) if need > free / 10 * 9 => Err(Error::unsupported(
             format!("a search of {} simulations in {rows} trees at once", params.simulations),
             format!(
-                "it needs {} MiB, more than nine tenths of the {} MiB free",
+                "it needs {} MiB, more than 0.9 of the {} MiB free; set fewer simulations",
                 need.div_ceil(MIB),
                 free / MIB
             ),
@@ -161,7 +161,7 @@ pub fn check_search(
     }
 }
 
-/// The most bytes this process has held so far; None where the system does not say.
+/// Peak resident memory of this process, in bytes; None if the system does not report it.
 pub fn peak_bytes() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/status").ok()?;
     kib_of(&text, "VmHWM:")
@@ -173,7 +173,7 @@ fn kib_of(text: &str, name: &str) -> Option<u64> {
     Some(kib * 1024)
 }
 
-/// Bytes that the machine can give without swapping; None where the system does not say.
+/// Free memory of the machine without swapping, in bytes; None if the system does not report it.
 fn available() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     kib_of(&text, "MemAvailable:")
@@ -185,7 +185,7 @@ mod tests {
     use crate::batch::any_game;
 
     #[test]
-    fn samples_that_wait_for_the_end_of_an_epoch_are_planned() {
+    fn overlapped_training_plans_the_held_samples() {
         let game = any_game("connect_four", &toml::Table::new()).expect("registered");
         let mut config = Config::default();
         let plan = |config: &Config| MemoryPlan::new(config, game.as_ref()).expect("a network");

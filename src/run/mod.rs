@@ -1,8 +1,9 @@
 //! The run: self-play -> replay -> train -> evaluate -> checkpoint, epoch after epoch.
 //!
-//! An epoch plays strides of passes until it has gathered its samples, makes the updates that are due (or, overlapped, those that
-//! were due when it began), measures strength and writes a checkpoint. Whatever stops a run, it goes on from the last checkpoint with the same bytes: everything
-//! depends on the configuration, the seed and counters, nothing on the clock but when to stop.
+//! An epoch plays until it has its samples, makes the updates that are due (with `overlapped`: those that were due when it
+//! began), measures strength and writes a checkpoint. A resumed run continues from the last checkpoint and gives the same bytes
+//! as an uninterrupted one: results depend only on the configuration, the seed and counters. The clock only decides when to
+//! stop.
 
 pub mod checkpoint;
 mod epoch;
@@ -40,10 +41,10 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 use strength::Examiner;
 
-/// How long a run lasts that is given no bound.
+/// Length of a run without a limit.
 const DEFAULT_MINUTES: f64 = 10.0;
 
-/// The name of the configuration's file in a run's folder.
+/// The configuration's file in a run's folder.
 pub const CONFIG: &str = "config.toml";
 /// The folder of stored games in a run's folder.
 pub const GAMES: &str = "games";
@@ -52,7 +53,7 @@ pub const BEST: &str = "best.safetensors";
 
 /// A run in progress, in memory and in its folder.
 pub struct Run {
-    machine: Box<dyn ComponentFactory>,
+    factory: Box<dyn ComponentFactory>,
     config: Config,
     game: Arc<dyn AnyGame>,
     spec: NetSpec,
@@ -67,108 +68,107 @@ pub struct Run {
     events: EventWriter,
     resumed_at: Instant,
     seconds_before: f64,
-    /// Held while the run lasts, so that no two processes write one folder.
+    /// A file lock, so that only one process writes the folder.
     _lock: File,
 }
 
 impl Run {
-    /// Starts a run in the folder `dir`, which must not hold one.
+    /// Starts a run in the folder `dir`, which must not contain a run.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] where the folder holds a run, [`Error::Memory`], [`Error::Io`], or what the game or network
-    /// says of its settings.
+    /// [`Error::Unsupported`] if the folder contains a run, [`Error::Memory`], [`Error::Io`], or those of the game's and the
+    /// network's settings.
     pub fn start(config: Config, dir: &Path, threads: usize) -> Result<Self> {
         Self::start_on(Box::new(DefaultFactory), config, dir, threads)
     }
 
-    /// The same with parts that `machine` makes.
+    /// [`Run::start`] with the components of `factory`.
     ///
     /// # Errors
-    /// As [`Run::start`].
+    /// Those of [`Run::start`].
     pub fn start_on(
-        machine: Box<dyn ComponentFactory>,
+        factory: Box<dyn ComponentFactory>,
         config: Config,
         dir: &Path,
         threads: usize,
     ) -> Result<Self> {
-        let rules = RunSetup::new(machine, &config, threads)?;
+        let setup = RunSetup::new(factory, &config, threads)?;
         fs::create_dir_all(dir).map_err(|e| Error::io("creating", dir, e))?;
         let lock = lock(dir)?;
         if !checkpoint::list(dir)?.is_empty() || dir.join(metrics::FILE_NAME).exists() {
             return Err(Error::unsupported(
                 format!("a new run in {}", dir.display()),
-                "the folder holds a run already; go on with it by --resume, or choose another folder",
+                "the folder already contains a run; continue it with --resume, or choose another folder",
             ));
         }
-        Self::begin(config, rules, dir, lock, threads)
+        Self::begin(config, setup, dir, lock, threads)
     }
 
-    /// Goes on with the run in the folder `dir` from its last checkpoint, with `config`; from the start where it was killed
-    /// before its first checkpoint.
+    /// Resumes the run in the folder `dir` from its last checkpoint, with `config`. A run without a checkpoint starts anew.
     ///
     /// # Errors
-    /// [`Error::Format`] where there is no run or its checkpoint is damaged; [`Error::Mismatch`] where `config` is for another
-    /// game or network than the run's. The folder is then as it was.
+    /// [`Error::Format`] if the folder has no run or its checkpoint is damaged; [`Error::Mismatch`] if `config` has another
+    /// game or network than the run. The folder is then unchanged.
     pub fn resume(config: Config, dir: &Path, threads: usize) -> Result<Self> {
         Self::resume_on(Box::new(DefaultFactory), config, dir, threads)
     }
 
-    /// The same with parts that `machine` makes.
+    /// [`Run::resume`] with the components of `factory`.
     ///
     /// # Errors
-    /// As [`Run::resume`].
+    /// Those of [`Run::resume`].
     pub fn resume_on(
-        machine: Box<dyn ComponentFactory>,
+        factory: Box<dyn ComponentFactory>,
         config: Config,
         dir: &Path,
         threads: usize,
     ) -> Result<Self> {
-        let rules = RunSetup::new(machine, &config, threads)?;
+        let setup = RunSetup::new(factory, &config, threads)?;
         let lock = lock(dir)?;
-        let latest = checkpoint::load_latest(dir, rules.game.as_ref(), config.replay.capacity)?;
+        let latest = checkpoint::load_latest(dir, setup.game.as_ref(), config.replay.capacity)?;
         let Some(Checkpoint { counters, slots, trainer: state, replay }) = latest else {
             let is_new = dir.join(CONFIG).exists() && !dir.join(metrics::FILE_NAME).exists();
             return match is_new {
-                true => Self::begin(config, rules, dir, lock, threads),
+                true => Self::begin(config, setup, dir, lock, threads),
                 false => Err(Error::format(dir, "holds no checkpoint to resume from")),
             };
         };
-        let trainer = rules.machine.learner(&config, &rules.game, &rules.spec, Some(&state))?;
+        let trainer = setup.factory.learner(&config, &setup.game, &setup.spec, Some(&state))?;
         let state = RunState { trainer, replay, slots, counters, lock };
-        let run = Self::assemble(config, rules, dir, state, threads)?;
-        // Last, so that a configuration that is refused does not stay.
+        let run = Self::assemble(config, setup, dir, state, threads)?;
+        // Written last, so that a refused configuration does not replace the run's own.
         write_atomic(dir.join(CONFIG), run.config.to_toml().as_bytes())?;
         Ok(run)
     }
 
-    /// A run from zero. The configuration comes first, so that it can be resumed whenever it is killed.
-    fn begin(config: Config, rules: RunSetup, dir: &Path, lock: File, threads: usize) -> Result<Self> {
+    /// Starts a run from epoch 0. The configuration is written first, so that the run can be resumed after a kill at any time.
+    fn begin(config: Config, setup: RunSetup, dir: &Path, lock: File, threads: usize) -> Result<Self> {
         write_atomic(dir.join(CONFIG), config.to_toml().as_bytes())?;
-        let trainer = rules.machine.learner(&config, &rules.game, &rules.spec, None)?;
-        let replay = Replay::new(rules.game.as_ref(), config.replay.capacity);
+        let trainer = setup.factory.learner(&config, &setup.game, &setup.spec, None)?;
+        let replay = Replay::new(setup.game.as_ref(), config.replay.capacity);
         let state = RunState { trainer, replay, slots: Vec::new(), counters: Counters::default(), lock };
-        let mut run = Self::assemble(config, rules, dir, state, threads)?;
+        let mut run = Self::assemble(config, setup, dir, state, threads)?;
         run.save()?;
         Ok(run)
     }
 
     fn assemble(
         config: Config,
-        rules: RunSetup,
+        setup: RunSetup,
         dir: &Path,
         state: RunState,
         threads: usize,
     ) -> Result<Self> {
-        let RunSetup { machine, game, spec, examiner } = rules;
+        let RunSetup { factory, game, spec, examiner } = setup;
         let RunState { trainer, replay, slots, counters, lock } = state;
-        let network = machine.network(&config, game.as_ref(), &spec, &trainer.weights()?)?;
+        let network = factory.network(&config, game.as_ref(), &spec, &trainer.weights()?)?;
         let d = PlayPlan::new(&config, &game.sizes()).determinisations;
-        let make = |plan| machine.backend(&config, game.as_ref(), plan, d);
+        let make = |plan| factory.backend(&config, game.as_ref(), plan, d);
         let selfplay = SelfPlay::with_backends(&game, &config, network.as_ref(), slots, threads, &make)?;
         remove_temporaries(dir)?;
         remove_temporaries(&dir.join(GAMES))?;
         Ok(Self {
-            machine,
+            factory,
             examiner,
             metrics: MetricsLog::open(dir, counters.epoch)?,
             findings: FindingsLog::open(dir)?,
@@ -192,16 +192,16 @@ impl Run {
         &self.dir
     }
 
-    /// Epochs done.
+    /// Number of finished epochs.
     pub fn epoch(&self) -> u64 {
         self.counters.epoch
     }
 
-    /// Runs epochs until the configuration's bound or until `stop` is set. An epoch that `stop` interrupts leaves nothing:
-    /// it is played again, with the same bytes, when the run is resumed.
+    /// Runs epochs until the configuration's limit or until `stop` is set. An interrupted epoch is discarded; a resumed run
+    /// repeats it and gives the same bytes.
     ///
     /// # Errors
-    /// What self-play, training or the disk says; the last checkpoint then stands.
+    /// Those of self-play, training and the disk; the last checkpoint is then unchanged.
     pub fn go(&mut self, progress: &mut Progress, stop: &AtomicBool) -> Result<()> {
         let (first, dir) = (self.counters.epoch, self.dir.display().to_string());
         let mut last = 0.0;
@@ -210,9 +210,8 @@ impl Run {
             let Some(record) = self.work(progress, stop)? else {
                 progress.finish();
                 let epoch = self.counters.epoch;
-                return progress.note(&format!(
-                    "stopped; the checkpoint of epoch {epoch} stands, go on with: vecaz run --resume {dir}"
-                ));
+                return progress
+                    .note(&format!("stopped after epoch {epoch}; continue with: vecaz run --resume {dir}"));
             };
             progress.finish();
             progress.epoch(&record)?;
@@ -220,17 +219,17 @@ impl Run {
         }
         if self.counters.epoch == first {
             return progress.note(&format!(
-                "nothing left to do after {first} epochs; set another bound with --epochs or --minutes"
+                "the limit is reached after {first} epochs; set another limit with --epochs or --minutes"
             ));
         }
-        progress.note(&format!("results are in {dir}; report.html there shows them"))
+        progress.note(&format!("results are in {dir}; see report.html there"))
     }
 
     fn seconds(&self) -> f64 {
         self.seconds_before + self.resumed_at.elapsed().as_secs_f64()
     }
 
-    /// True where the bound is reached; a run bounded by minutes stops where it is nearest to them.
+    /// True if the limit is reached. A run limited by minutes stops at the epoch boundary nearest to the limit.
     fn is_done(&self, last_epoch_seconds: f64) -> bool {
         let (epochs, minutes) = (self.config.run.epochs, self.config.run.minutes);
         let minutes = if epochs == 0 && minutes == 0.0 { DEFAULT_MINUTES } else { minutes };
@@ -238,7 +237,7 @@ impl Run {
             || (minutes > 0.0 && self.seconds() + last_epoch_seconds / 2.0 >= minutes * 60.0)
     }
 
-    /// One epoch; None where `stop` interrupted it.
+    /// Runs one epoch; None if `stop` interrupted it.
     fn work(&mut self, progress: &mut Progress, stop: &AtomicBool) -> Result<Option<EpochRecord>> {
         let started = Instant::now();
         let network = self.network()?;
@@ -294,8 +293,8 @@ impl Run {
         Ok(Some(record))
     }
 
-    /// Writes all that an epoch leaves. The checkpoint comes last: a run that is killed before it makes the epoch again and
-    /// writes the same, one that is killed after it lacks nothing.
+    /// Writes the epoch's files, the checkpoint last: a run that is killed before the checkpoint repeats the epoch and writes
+    /// the same files.
     fn close_epoch(&mut self, record: EpochRecord, games: &[FinishedGame]) -> Result<()> {
         self.counters.epoch = record.epoch;
         self.counters.seconds = record.seconds;
@@ -312,7 +311,7 @@ impl Run {
         self.save()
     }
 
-    /// An epoch's self-play and updates; None where `stop` is set.
+    /// Runs an epoch's self-play and updates; None if `stop` interrupted them.
     fn play_and_train(&mut self, progress: &mut Progress, stop: &AtomicBool) -> Result<Option<Done>> {
         let Self { config, selfplay, findings, trainer, replay, .. } = self;
         let collector = Collector { selfplay, findings, config };
@@ -320,9 +319,9 @@ impl Run {
         EpochRunner { collector, training, replay, progress, stop }.run()
     }
 
-    /// The network with the present weights, which come by way of the host wherever they are trained.
+    /// The network with the current weights, which are copied over the host.
     fn network(&self) -> Result<Box<dyn Network>> {
-        self.machine.network(&self.config, self.game.as_ref(), &self.spec, &self.trainer.weights()?)
+        self.factory.network(&self.config, self.game.as_ref(), &self.spec, &self.trainer.weights()?)
     }
 
     fn network_file(&self) -> Result<NetFile> {
@@ -356,18 +355,18 @@ impl Run {
     }
 }
 
-/// What a configuration asks for, made and checked before anything is written.
+/// The components of a configuration, made and checked before anything is written.
 struct RunSetup {
-    machine: Box<dyn ComponentFactory>,
+    factory: Box<dyn ComponentFactory>,
     game: Arc<dyn AnyGame>,
     spec: NetSpec,
     examiner: Examiner,
 }
 
 impl RunSetup {
-    fn new(machine: Box<dyn ComponentFactory>, config: &Config, threads: usize) -> Result<Self> {
+    fn new(factory: Box<dyn ComponentFactory>, config: &Config, threads: usize) -> Result<Self> {
         let game = any_game(config.game_name(), &config.game_options())?;
-        machine.check(config)?;
+        factory.check(config)?;
         let spec = NetSpec::new(&config.net, &game.sizes());
         spec.model()?;
         MemoryPlan::new(config, game.as_ref())?.check(config)?;
@@ -375,11 +374,11 @@ impl RunSetup {
             root_cache::starts(game.as_ref())?;
         }
         let examiner = Examiner::new(config, &game, threads)?;
-        Ok(Self { machine, game, spec, examiner })
+        Ok(Self { factory, game, spec, examiner })
     }
 }
 
-/// What [`Run::start`] and [`Run::resume`] begin with.
+/// The initial state of a run: new, or from a checkpoint.
 struct RunState {
     trainer: Box<dyn Learner>,
     replay: Replay,
@@ -399,8 +398,8 @@ fn lock(dir: &Path) -> Result<File> {
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(fs::TryLockError::WouldBlock) => Err(Error::unsupported(
-            format!("working in {}", dir.display()),
-            "another vecaz process is at work there",
+            format!("a run in {}", dir.display()),
+            "another vecaz process is using the folder; stop it, or choose another folder",
         )),
         Err(fs::TryLockError::Error(e)) => Err(Error::io("locking", &path, e)),
     }

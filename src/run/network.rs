@@ -1,4 +1,4 @@
-//! What executes a run's network, and where.
+//! Choice of a run's network executor and its device.
 
 use crate::backend::kernels::{check_devices, cuda_network};
 use crate::batch::AnyGame;
@@ -10,10 +10,10 @@ use crate::net::{CandleNet, NetParts, NetSpec, Network, Weights};
 use crate::weights::pack;
 use candle_core::Device;
 
-/// Refuses devices of trees and network, and instructions of the network, that this machine lacks.
+/// Refuses devices of trees and network, and an instruction set of the network, that this machine lacks.
 ///
 /// # Errors
-/// [`crate::Error::Device`] and [`crate::Error::Config`] in one sentence.
+/// [`crate::Error::Device`] and [`crate::Error::Config`].
 pub fn check_machine(config: &Config) -> Result<()> {
     check_devices(&config.run.device)?;
     let devices = config.network_devices();
@@ -24,7 +24,7 @@ pub fn check_machine(config: &Config) -> Result<()> {
     }
 }
 
-/// What executes a network.
+/// The executor of a network.
 #[derive(Clone, Debug)]
 pub enum Chosen {
     /// This program's own kernels.
@@ -33,11 +33,11 @@ pub enum Chosen {
     Candle(Device),
 }
 
-/// What executes `model` as `config` asks, and why, in words.
+/// Chooses the executor of `model` by `net.executor`; the text says which and why.
 ///
 /// # Errors
-/// [`Error::Config`] where the configuration asks for fused kernels that do not cover the model, or for a number format that what
-/// does cover it has not; [`Error::Unsupported`] for candle on a GPU in a build without it.
+/// [`Error::Config`] if `net.executor` is fused and its kernels do not cover the model, or if the executor lacks the number format;
+/// [`Error::Unsupported`] for candle on a GPU in a build without it.
 pub fn choose(config: &Config, model: &Model) -> Result<(Chosen, String)> {
     let asked = config.net.executor;
     let missing = Tower::of(model).err();
@@ -59,7 +59,7 @@ pub fn choose(config: &Config, model: &Model) -> Result<(Chosen, String)> {
     }
 }
 
-/// Refuses number formats that candle does not have here.
+/// Refuses number formats that are not implemented for candle.
 fn check_formats(config: &Config) -> Result<()> {
     let expected = "f32, since candle executes this network";
     match (config.net.precision, config.train.precision) {
@@ -69,7 +69,7 @@ fn check_formats(config: &Config) -> Result<()> {
     }
 }
 
-/// The device of candle that is called `name` here.
+/// The candle device of `name`.
 fn candle_device(name: DeviceName) -> Result<Device> {
     match name {
         DeviceName::Cpu => Ok(Device::Cpu),
@@ -83,11 +83,11 @@ fn candle_device(name: DeviceName) -> Result<Device> {
     }
 }
 
-/// The network for self-play and evaluation as `config` asks for it, and the name of what executes it: on the CPU the fused forward
-/// and its instructions, on a GPU the network's own kernels, which answer beside the trees where those are on the same GPU, or candle.
+/// The network for self-play and evaluation on its configured device, and the name of its executor: the fused forward with its
+/// instruction set on the CPU, our kernels on a GPU, or candle.
 ///
 /// # Errors
-/// As [`choose`], [`pack`] and [`cuda_network`].
+/// Those of [`choose`], [`pack`] and [`cuda_network`].
 pub fn place(
     config: &Config,
     game: &dyn AnyGame,

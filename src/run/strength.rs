@@ -1,4 +1,4 @@
-//! Strength after an epoch: errors on solved positions where there is an exact solver, else a match.
+//! Strength after an epoch: error rates on solved positions if the game has an exact solver, otherwise a match.
 
 use crate::backend::Placement;
 use crate::batch::AnyGame;
@@ -13,7 +13,7 @@ use crate::search::SearchParams;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Measures a network the same way after every epoch.
+/// Measures the strength of a network, in the same way after every epoch.
 pub struct Examiner {
     game: Arc<dyn AnyGame>,
     params: SearchParams,
@@ -28,11 +28,11 @@ enum Task {
 }
 
 impl Examiner {
-    /// The measure that `config` asks for.
+    /// The measurement of `config.eval`.
     ///
     /// # Errors
-    /// [`crate::Error::Config`] for an opponent that does not exist, [`crate::Error::Unsupported`] for a search that does not
-    /// fit into memory.
+    /// [`crate::Error::Config`] for an unknown opponent, [`crate::Error::Unsupported`] for a search that does not fit into
+    /// memory.
     pub fn new(config: &Config, game: &Arc<dyn AnyGame>, threads: usize) -> Result<Self> {
         let mut params = SearchParams::new(&config.search, &game.sizes());
         let placement = Placement::of_run(config).on_first_device();
@@ -57,10 +57,10 @@ impl Examiner {
         Ok(Self { game: game.clone(), params, placement, threads, task })
     }
 
-    /// How strong `network` is.
+    /// The strength of `network`.
     ///
     /// # Errors
-    /// What the network says.
+    /// Those of the network.
     pub fn examine(&self, network: &dyn Network) -> Result<Strength> {
         match &self.task {
             Task::Positions(positions) => {
@@ -102,12 +102,12 @@ impl Examiner {
     }
 }
 
-/// Lower is better.
+/// The rank of an epoch's network; lower is better.
 pub fn rank(strength: &Strength) -> Option<f64> {
     strength.search_outcome_error.or(strength.match_score.map(|score| -score))
 }
 
-/// The game's solved positions, every n-th where fewer are wanted; None where it has none.
+/// The embedded solved positions of this game, at most `wanted`, evenly spaced.
 fn known_positions(game: &Arc<dyn AnyGame>, wanted: usize) -> Result<Option<Vec<SolvedPosition>>> {
     let Some(text) = game.solved_positions() else { return Ok(None) };
     let all = positions::parse_lines(text, Path::new("the positions inside the program"), game)?;
