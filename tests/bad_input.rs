@@ -376,8 +376,8 @@ fn a_run_is_resumed_as_itself_or_not_at_all() {
     assert!(content(&run) == before, "the run was changed");
     let (empty, missing) = (folder.path().join("empty"), folder.path().join("missing"));
     fs::create_dir(&empty).expect("made");
-    assert_refused(&["run", "--resume", utf8(&empty)], "no run is here");
-    assert_refused(&["run", "--resume", utf8(&missing)], "no run is here");
+    assert_refused(&["run", "--resume", utf8(&empty)], "not a run");
+    assert_refused(&["run", "--resume", utf8(&missing)], "not a run");
     assert!(fs::read_dir(&empty).expect("listed").next().is_none() && !missing.exists());
 }
 
@@ -472,12 +472,12 @@ fn opponents_and_seats_that_are_not_there_are_told() {
         ("nonsense", "--against: got nonsense, expected random, or rollouts:S"),
         ("rollouts:0", "--against: got rollouts:0"),
         ("rollouts:many", "--against: got rollouts:many"),
-        (utf8(&empty), "no run is here"),
+        (utf8(&empty), "not a run"),
     ] {
         assert_refused(&["eval", name, "--against", opponent], part);
     }
     assert_refused(&["play", name, "--seat", "2"], "--seat: got 2, expected 0..=1");
-    assert_refused(&["verify", utf8(&empty)], "no run is here");
+    assert_refused(&["verify", utf8(&empty)], "not a run");
     assert_refused(&["export-weights", utf8(&empty)], "no checkpoint yet");
     assert_refused(
         &["inspect", "--game", "chess", "--actions", "e2e4,e2e4"],

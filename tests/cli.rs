@@ -306,7 +306,7 @@ fn verify_finds_nothing_in_a_run_and_a_game_that_was_altered() {
     game["actions"].as_array_mut().expect("a list").pop();
     std::fs::write(games.join("epoch-000001.jsonl"), format!("{game}\n")).expect("written");
     let (_, line) = refusal(&mut vecaz(&["verify", altered.to_str().expect("UTF-8")]));
-    assert!(line.contains("the game is not over where the stored one ends"), "{plies:?}: {line}");
+    assert!(line.contains("the game is not over after the stored actions"), "{plies:?}: {line}");
 }
 
 #[test]

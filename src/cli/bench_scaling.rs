@@ -1,4 +1,4 @@
-//! `vecaz bench-scaling`: what more games at once, more leaves a pass and more threads give.
+//! `vecaz bench-scaling`: throughput of self-play over the number of games, leaves per pass and threads.
 
 use super::source::{Source, start_threads};
 use super::{Base, ConfigArgs, JsonTarget};
@@ -21,15 +21,15 @@ Examples:
   vecaz bench-scaling --run runs/connect_four --games 128 --set net.precision=int8
   vecaz bench-scaling --device cuda --net 6x128 --games 1,128,4096 --set net.precision=f16
 
-Per row: simulations/s, moves/s, speed-up over the fewest games, share of time in select, forward,
-expand, backup and the rest, positions/s of the bare forward and the fraction of it reached, depths,
+Per row: simulations/s, moves/s, speed-up over the smallest N, fractions of time in select, forward,
+expand, backup and the rest, positions/s of the forward alone and the fraction of it reached, depths,
 idle slots and peak memory; on a GPU also the bytes copied between it and the host, within passes and
-in all per move. Where the network is beside the trees, the shares and the bare forward are those of
-some passes whose parts are waited for one by one, and kernels are timed too: `busy` is the share of
-the time that they run, and the JSON names them all. Where only the network is on a GPU, so are the
-copies there and back.";
+in total per move. With trees and network on a GPU, fractions and forward are from some passes with a
+synchronisation after each stage, and kernels are timed individually: `busy` is the fraction of time
+in which a kernel runs; the JSON lists all kernels. With only the network on a GPU, the copies to and
+from it are timed as well.";
 
-/// The arguments of `vecaz bench-scaling`; every list makes a row of each combination.
+/// The arguments of `vecaz bench-scaling`. Every combination of the lists gives one row.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct BenchScalingArgs {
@@ -40,14 +40,13 @@ pub struct BenchScalingArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1,16,128,512")]
     #[arg(value_parser = value_parser!(u64).range(1..=1_048_576))]
     pub games: Vec<u64>,
-    /// S: simulations a ply [default: what the configuration says]
+    /// S: simulations per ply [default: search.simulations of the configuration]
     #[arg(long, value_name = "S")]
     pub sims: Option<u64>,
-    /// Networks: `uniform` for search alone, or BLOCKSxCHANNELS with random weights
+    /// Networks: `uniform` for the search alone, or BLOCKSxCHANNELS with random weights
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "uniform,2x32")]
     pub net: Vec<NetChoice>,
-    /// Measure the network of this run's folder or weights file, with the run's configuration as the base of all other
-    /// settings
+    /// Measure the network of this run's folder or weights file, with the run's configuration
     #[arg(long, value_name = "RUN", conflicts_with_all = ["net", "game"])]
     pub run: Option<PathBuf>,
     /// L: leaves a game selects per pass
@@ -62,13 +61,13 @@ pub struct BenchScalingArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "0")]
     #[arg(value_parser = value_parser!(u64).range(..=10_000_000))]
     pub root_cache: Vec<u64>,
-    /// Seconds each row is measured for at least
+    /// Minimum seconds of measurement per row
     #[arg(long, value_name = "SECONDS", default_value_t = 2.0)]
     pub seconds: f64,
-    /// Where games, trees and network are: cpu, cuda, cuda:N, or several GPUs as cuda:0,cuda:1
+    /// Device of games, trees and network: cpu, cuda, cuda:N, or several GPUs as cuda:0,cuda:1
     #[arg(long, value_name = "DEVICE", default_value = "cpu")]
     pub device: String,
-    /// The seed of everything
+    /// The seed of all random numbers
     #[arg(long, value_name = "X", default_value_t = 1)]
     #[arg(value_parser = value_parser!(u64).range(..=i64::MAX as u64))]
     pub seed: u64,
@@ -83,10 +82,10 @@ pub struct BenchScalingArgs {
     pub plot: Option<PathBuf>,
 }
 
-/// A network to measure with.
+/// A network of the list `--net`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NetChoice {
-    /// No network: every prior equal, every value 0.
+    /// No network: uniform priors, values 0.
     Uniform,
     /// A residual tower with random weights.
     Resnet {
@@ -97,7 +96,7 @@ pub enum NetChoice {
     },
 }
 
-/// What a row measures: one of the networks listed, or that of a run.
+/// The network of a row: one of the list, or that of a run.
 #[derive(Clone, Copy)]
 enum Subject<'a> {
     Listed(NetChoice),
@@ -118,7 +117,7 @@ impl FromStr for NetChoice {
     type Err = String;
 
     fn from_str(text: &str) -> std::result::Result<Self, String> {
-        let wrong = || format!("{text} is no network, expected uniform or BLOCKSxCHANNELS such as 2x32");
+        let wrong = || format!("{text} is not a network, expected uniform or BLOCKSxCHANNELS such as 2x32");
         if text == "uniform" {
             return Ok(Self::Uniform);
         }
@@ -140,7 +139,7 @@ impl fmt::Display for NetChoice {
 /// Measures every combination of the lists.
 ///
 /// # Errors
-/// As [`measure`]; [`Error::Io`] where a result cannot be written.
+/// Those of [`measure`]; [`Error::Io`] if a result cannot be written.
 pub fn execute(args: BenchScalingArgs) -> Result<()> {
     let most = args.threads.iter().copied().max().unwrap_or(0);
     let cores = start_threads(if args.threads.contains(&0) { 0 } else { most as usize });
@@ -171,7 +170,7 @@ pub fn execute(args: BenchScalingArgs) -> Result<()> {
                             print(&line(&row))?;
                         }
                         rows.push(row);
-                        // What is measured is kept, whatever comes after.
+                        // Written after every row, so that a later failure does not lose rows.
                         if let Some(target @ JsonTarget::File(_)) = &args.json {
                             target.write(&scaling_json(&rows)?)?;
                         }
@@ -192,7 +191,7 @@ pub fn execute(args: BenchScalingArgs) -> Result<()> {
     Ok(())
 }
 
-/// Refuses what cannot be measured before anything is: a long measurement should not end without its rows.
+/// Checks all combinations before the first measurement.
 fn check(args: &BenchScalingArgs, subjects: &[Subject<'_>]) -> Result<()> {
     for &subject in subjects {
         for &leaves in &args.leaves {
@@ -222,7 +221,8 @@ fn configure(
         ("run.seed", Some(args.seed.to_string())),
     ];
     match subject {
-        Subject::Listed(NetChoice::Uniform) => flags.push(("net.device", Some("cpu".into()))), // there is none
+        // Without a network, its device must not be checked.
+        Subject::Listed(NetChoice::Uniform) => flags.push(("net.device", Some("cpu".into()))),
         Subject::Listed(NetChoice::Resnet { blocks, channels }) => {
             flags.push(("net.blocks", Some(blocks.to_string())));
             flags.push(("net.channels", Some(channels.to_string())));
@@ -295,7 +295,7 @@ fn line(row: &ScalingRow) -> String {
     )
 }
 
-/// What crossed the bus, where there is one.
+/// The copies between host and device; empty on the CPU.
 fn copied(row: &ScalingRow) -> String {
     let percent = |share: Option<f64>, of: &str| {
         share.map(|share| format!(", {:.0} % {of}", 100.0 * share)).unwrap_or_default()
@@ -305,7 +305,7 @@ fn copied(row: &ScalingRow) -> String {
     }
     let (busy, transfers) = (percent(row.device_busy, "busy"), percent(row.transfers, "in copies"));
     let (inside, a_move) = (row.copied_in_passes, row.copied_per_move);
-    format!("{busy}{transfers}, {inside} B copied in passes, {a_move:.0} B a move")
+    format!("{busy}{transfers}, {inside} B copied in passes, {a_move:.0} B per move")
 }
 
 #[cfg(test)]
@@ -331,14 +331,14 @@ mod tests {
     }
 
     #[test]
-    fn junk_is_refused() {
+    fn invalid_lists_are_refused() {
         for line in ["b --games 0", "b --games 1,x", "b --net 2y3", "b --net 0x32", "b --leaves 0"] {
             assert!(Line::try_parse_from(line.split(' ')).is_err(), "{line}");
         }
     }
 
     #[test]
-    fn networks_are_printed_as_they_are_read() {
+    fn network_names_round_trip() {
         for text in ["uniform", "2x32"] {
             assert_eq!(text.parse::<NetChoice>().map(|net| net.to_string()), Ok(text.to_string()));
         }

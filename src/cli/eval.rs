@@ -21,18 +21,18 @@ Examples:
   vecaz eval runs/clique-1 --against rollouts:800 --set game.n=8
   vecaz eval runs/backgammon --against 'exec:python3 tests/opponents/gnubg.py' --opening-plies 0
 
-Positions, one JSON object a line: {\"actions\":[..], \"scores\":[number or null per action]}, the
-exact score of each action for the player to move: > 0 wins, 0 draws, < 0 loses.
-Written per position: {\"index\", \"policy_action\", \"search_action\", \"value\"}, and last a summary
+A positions file has one JSON object per line: {\"actions\":[..], \"scores\":[number or null per
+action]}, the exact score of each action for the player to move: > 0 wins, 0 draws, < 0 loses.
+Output per position: {\"index\", \"policy_action\", \"search_action\", \"value\"}, then a summary
 {\"positions\", \"policy_outcome_error\", \"policy_exact_error\", \"search_outcome_error\",
-\"search_exact_error\"}. An outcome error is an action that gives away a win or a draw, an exact
-error one that is not among the best-scored.
-A match alternates who begins and gives the share of games won and the Elo difference with their
-95 % intervals, and the own points a game where points are counted (backgammon, Blob, Go's area).
+\"search_exact_error\"}. An outcome error is an action that turns a win or a draw into something
+worse; an exact error is an action whose score is not the best.
+A match alternates the seats and prints the fraction of games won and the Elo difference with 95 %
+intervals, and the mean raw score per game for games with points (backgammon, Blob, Go's area).
 
-exec:COMMAND starts another program for each thread, without a shell. For each move it gets one line
-of JSON on stdin, {\"game\", \"options\", \"player\", \"actions\": all so far, \"names\": the same in words,
-\"legal\", \"legal_names\"}, and answers with one line on stdout, {\"action\": number or name}.";
+exec:COMMAND starts one process of an external program per thread, without a shell. For each move it
+reads one line of JSON from stdin, {\"game\", \"options\", \"player\", \"actions\": all so far, \"names\":
+their names, \"legal\", \"legal_names\"}, and writes one line to stdout, {\"action\": number or name}.";
 
 /// The arguments of `vecaz eval`.
 #[derive(Clone, Debug, Args)]
@@ -41,25 +41,25 @@ pub struct EvalArgs {
     /// The folder of a run, or a weights file
     #[arg(value_name = "RUN")]
     pub run: PathBuf,
-    /// Measure the errors on these solved positions
+    /// Measure the error rates on these solved positions
     #[arg(long, value_name = "FILE", group = "task")]
     pub positions: Option<PathBuf>,
-    /// Play a match against another run, `random`, `rollouts:S` (Monte Carlo tree search with S rollouts a ply), or
-    /// another program, `exec:COMMAND`
+    /// Play a match against another run, `random`, `rollouts:S` (Monte Carlo tree search with S rollouts per ply), or
+    /// an external program, `exec:COMMAND`
     #[arg(long, value_name = "OPPONENT", group = "task")]
     pub against: Option<String>,
     /// Games of the match
     #[arg(long, value_name = "N", default_value_t = 100, conflicts_with = "positions")]
     #[arg(value_parser = value_parser!(u64).range(1..=1_000_000))]
     pub games: u64,
-    /// Simulations a ply [default: the run's eval.simulations]
+    /// Simulations per ply [default: the run's eval.simulations]
     #[arg(long, value_name = "S", value_parser = value_parser!(u32).range(1..=1_000_000))]
     pub sims: Option<u32>,
-    /// Random plies that each pair of games opens with, so that no two pairs are the same game
+    /// Random plies at the start of each pair of games, so that the pairs differ
     #[arg(long, value_name = "K", default_value_t = 2, conflicts_with = "positions")]
     #[arg(value_parser = value_parser!(u32).range(..=1000))]
     pub opening_plies: u32,
-    /// Seconds that another program may take for one answer
+    /// Time limit of an external program's reply, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 60.0, conflicts_with = "positions")]
     pub patience: f64,
     /// Threads, 0 for all cores
@@ -68,18 +68,18 @@ pub struct EvalArgs {
     /// The seed of openings and ties
     #[arg(long, value_name = "X", default_value_t = 1)]
     pub seed: u64,
-    /// Sets one configuration key over the run's, e.g. search.leaves=4, or game.n=8 for an edge network; may be repeated
+    /// Override one configuration key of the run, e.g. search.leaves=4, or game.n=8 for an edge network; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// Write the figures as JSON lines, `-` for stdout
+    /// Write the results as JSON lines, `-` for stdout
     #[arg(long, value_name = "FILE")]
     pub json: Option<JsonTarget>,
 }
 
-/// Measures the network of `args.run`.
+/// Measures the strength of the network of `args.run`.
 ///
 /// # Errors
-/// What reading the run says, as [`positions::read`], [`Error::Mismatch`] for an opponent of another game, and
+/// Those of reading the run and of [`positions::read`], [`Error::Mismatch`] for an opponent of another game, and
 /// [`Error::Unsupported`] for a search that does not fit into memory.
 pub fn execute(args: EvalArgs) -> Result<()> {
     let threads = start_threads(args.threads as usize);
@@ -96,7 +96,7 @@ pub fn execute(args: EvalArgs) -> Result<()> {
 fn on_positions(args: &EvalArgs, source: &Source, file: &Path, threads: usize) -> Result<()> {
     let solved = positions::read(file, &source.game)?;
     let params = source.params(args.sims);
-    let (answers, summary) = evaluate_positions(
+    let (choices, summary) = evaluate_positions(
         &source.game,
         source.network()?.as_ref(),
         params,
@@ -106,8 +106,8 @@ fn on_positions(args: &EvalArgs, source: &Source, file: &Path, threads: usize) -
     )?;
     if let Some(target) = &args.json {
         let mut text = String::new();
-        for answer in &answers {
-            text += &format!("{}\n", json!(answer));
+        for choice in &choices {
+            text += &format!("{}\n", json!(choice));
         }
         text += &format!("{}\n", json!(summary));
         target.write(&text)?;
@@ -162,23 +162,23 @@ fn in_match(args: &EvalArgs, source: &Source, opponent: &str, threads: usize) ->
         points
             .zip(lead)
             .map(|(points, lead)| format!(
-                "; points a game {points}, the opponents' {:.2}, the difference {lead}",
+                "; points per game {points}, of the opponents {:.2}, difference {lead}",
                 Mean::of(&outcome.other_scores).mean
             ))
             .unwrap_or_default()
     ))
 }
 
-/// The opponent that `--against` names: another program, a run or weights file, or a plain player.
+/// The opponent of `--against`: an external program, a run or weights file, or a player without a network.
 fn opponent_named(args: &EvalArgs, source: &Source, opponent: &str, threads: usize) -> Result<Contestant> {
     let game = source.game.as_ref();
     if let Some(command) = opponent.strip_prefix("exec:") {
-        let patience = args.patience;
-        if !(patience > 0.0 && patience <= 86_400.0) {
-            return Err(Error::config("--patience", patience, "more than 0, at most 86400"));
+        let timeout = args.patience;
+        if !(timeout > 0.0 && timeout <= 86_400.0) {
+            return Err(Error::config("--patience", timeout, "more than 0, at most 86400"));
         }
         let threads = threads.min(args.games as usize);
-        return Contestant::external(command, Duration::from_secs_f64(patience), threads);
+        return Contestant::external(command, Duration::from_secs_f64(timeout), threads);
     }
     let path = Path::new(opponent);
     if !path.exists() {
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn one_task_is_needed_and_no_more() {
+    fn exactly_one_task_is_required() {
         let args = parse("eval runs/a --positions p.jsonl --sims 800 --json -").expect("valid");
         assert_eq!((args.positions, args.sims), (Some("p.jsonl".into()), Some(800)));
         let args = parse("eval runs/a --against rollouts:800 --games 7").expect("valid");

@@ -1,4 +1,4 @@
-//! `vecaz export-weights`: a run's network as safetensors for other programs.
+//! `vecaz export-weights`: writes a run's network as safetensors for other programs.
 
 use super::source::weights_of;
 use crate::error::Result;
@@ -11,8 +11,8 @@ Examples:
   vecaz export-weights runs/connect_four
   vecaz export-weights runs/connect_four --out net.safetensors
 
-The file holds f32 tensors named as in PyTorch, metadata (game, sizes, observation, action map,
-architecture, training step) and self-check vectors: inputs with the outputs the network must give.";
+The file has f32 tensors named as in PyTorch, metadata (game, sizes, observation, action map,
+architecture, training step) and self-check vectors: inputs with the network's expected outputs.";
 
 /// The arguments of `vecaz export-weights`.
 #[derive(Clone, Debug, Args)]
@@ -29,7 +29,7 @@ pub struct ExportWeightsArgs {
 /// Writes the network of `args.run`.
 ///
 /// # Errors
-/// As [`export`]; [`crate::Error::Io`] where the file cannot be written.
+/// Those of [`export`]; [`crate::Error::Io`] if the file cannot be written.
 pub fn execute(args: ExportWeightsArgs) -> Result<()> {
     let from = if args.run.is_dir() { weights_of(&args.run)? } else { args.run.clone() };
     let out = args.out.unwrap_or_else(|| match args.run.is_dir() {

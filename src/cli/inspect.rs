@@ -1,4 +1,4 @@
-//! `vecaz inspect`: replays actions and shows every position. Needs the rules alone, no network and no search.
+//! `vecaz inspect`: replays actions and shows every position. Uses the rules only, no network and no search.
 
 use super::{Base, ConfigArgs, JsonTarget};
 use crate::batch::{Playthrough, any_game};
@@ -16,7 +16,7 @@ Examples:
   vecaz inspect --game tic_tac_toe --actions b2,a1 --json -
   vecaz inspect --set game.rows=8 --set game.columns=5 --actions @game.txt --json game.jsonl
 
-JSON lines, one per position, the one before the first action included:
+JSON lines, one per position, the initial one included:
   {\"ply\", \"kind\":\"player|chance|over\", \"to_play\", \"legal\":[..], \"chance\":[[action,p],..],
    \"returns\":[..]|null, \"action_names\":[..], \"scores\":[..]|null}
 `to_play` is null unless a player moves, `chance` is empty unless chance decides; `returns` (one
@@ -60,7 +60,7 @@ pub struct PlyRecord {
 }
 
 impl PlyRecord {
-    /// The present position of `play`.
+    /// The current position of `play`.
     pub fn new(play: &Playthrough) -> Self {
         let (game, state) = (play.game(), play.state());
         let legal = play.legal();
@@ -89,14 +89,14 @@ impl PlyRecord {
         }
     }
 
-    /// The record on one line of JSON, line break included.
+    /// The record as one line of JSON with its line break.
     fn json_line(&self) -> Result<String> {
         serde_json::to_string(self)
             .map(|line| line + "\n")
             .map_err(|e| Error::unsupported("writing a position as JSON", e.to_string()))
     }
 
-    /// What people read below the board.
+    /// The text below the board.
     fn describe(&self) -> String {
         let mut text = match (self.kind, self.to_play) {
             (_, Some(player)) => format!("player {player} to move; legal:"),
@@ -106,9 +106,9 @@ impl PlyRecord {
         if self.scores != self.returns {
             let _ = write!(text, ", scores {}", list(self.scores.as_deref()));
         }
-        for (place, (action, name)) in self.legal.iter().zip(&self.action_names).enumerate() {
+        for (i, (action, name)) in self.legal.iter().zip(&self.action_names).enumerate() {
             let _ = write!(text, " {}", label(*action, name));
-            if let Some((_, probability)) = self.chance.get(place) {
+            if let Some((_, probability)) = self.chance.get(i) {
                 let _ = write!(text, " p={probability:.4}");
             }
         }
@@ -116,7 +116,7 @@ impl PlyRecord {
     }
 }
 
-/// An action's number, with its name where that says more.
+/// An action's number, with its name unless the name is the number.
 fn label(action: u16, name: &str) -> String {
     if name == action.to_string() { name.to_string() } else { format!("{action}={name}") }
 }
@@ -126,10 +126,10 @@ fn list(values: Option<&[f32]>) -> String {
     format!("[{}]", values.join(", "))
 }
 
-/// Replays the actions and writes what was asked for; an illegal action is refused before anything is written.
+/// Replays the actions and writes every position. An illegal action is refused before anything is written.
 ///
 /// # Errors
-/// [`Error::IllegalAction`] with ply and legal list, what the configuration and the game's settings say, [`Error::Io`].
+/// [`Error::IllegalAction`] with ply and legal list, those of the configuration and the game's settings, [`Error::Io`].
 pub fn execute(args: InspectArgs) -> Result<()> {
     let config = args.config.resolve(Base::BuiltIn, &[])?;
     let actions = read_actions(&args.actions)?;
@@ -155,7 +155,7 @@ pub fn execute(args: InspectArgs) -> Result<()> {
     args.json.map_or_else(|| print(&text), |target| target.write(&text))
 }
 
-/// The actions that `--actions` gives, looking behind `-` and `@FILE`.
+/// The actions of `--actions`: the list itself, `-` for stdin, or `@FILE`.
 fn read_actions(given: &str) -> Result<Vec<String>> {
     let text = if given == "-" {
         let mut text = String::new();
@@ -169,7 +169,7 @@ fn read_actions(given: &str) -> Result<Vec<String>> {
     Ok(split_actions(&text))
 }
 
-/// Splits at commas and line ends, or at blanks where there is no comma: a name may hold a blank.
+/// Splits at commas and line ends, or at blanks if there is no comma. With commas, a name may contain blanks.
 fn split_actions(text: &str) -> Vec<String> {
     let is_separator: fn(char) -> bool =
         if text.contains(',') { |c| c == ',' || c == '\n' } else { char::is_whitespace };

@@ -1,7 +1,7 @@
-//! The command line: one small file per subcommand, each with its arguments and an `execute`.
+//! The command line: one file per subcommand, with its arguments and an `execute`.
 //!
-//! In: what was typed. Out: results on stdout, diagnostics and errors on stderr, an exit code: 0 done, 1 failed, 2 not
-//! understood. Errors are one line. This module may know every other one; no other one knows it.
+//! Results go to stdout, diagnostics and errors to stderr. Exit codes: 0 success, 1 failure, 2 invalid usage. An error is one
+//! line. This module may use all others; no other module uses it.
 
 pub mod bench_scaling;
 pub mod eval;
@@ -31,12 +31,12 @@ use std::sync::Arc;
 #[derive(Debug, Parser)]
 #[command(name = "vecaz", version, about, max_term_width = 110, disable_help_subcommand = true)]
 #[command(after_help = "`vecaz COMMAND --help` shows a command's options and examples. \
-                        VECAZ_LOG sets what is logged to stderr, e.g. VECAZ_LOG=vecaz=debug.")]
+                        VECAZ_LOG sets the log filter of stderr, e.g. VECAZ_LOG=vecaz=debug.")]
 pub struct Cli {
-    /// How much is said.
+    /// The amount of output.
     #[command(flatten)]
     pub verbosity: VerbosityArgs,
-    /// What is done.
+    /// The subcommand.
     #[command(subcommand)]
     pub command: Command,
 }
@@ -44,10 +44,10 @@ pub struct Cli {
 /// `--quiet` and `--verbose`.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct VerbosityArgs {
-    /// Say nothing but errors and the figures asked for
+    /// Print errors and results only
     #[arg(long, short, global = true, display_order = 900, conflicts_with = "verbose")]
     pub quiet: bool,
-    /// Log what is being done to stderr
+    /// Log diagnostics to stderr
     #[arg(long, short, global = true, display_order = 901)]
     pub verbose: bool,
 }
@@ -67,28 +67,28 @@ impl From<VerbosityArgs> for Verbosity {
 pub enum Command {
     /// Learn a game from zero: self-play, training, evaluation, checkpoints
     Run(run::RunArgs),
-    /// Measure self-play against the number of games, leaves and threads
+    /// Measure self-play throughput over the number of games, leaves and threads
     BenchScaling(bench_scaling::BenchScalingArgs),
-    /// Write a run's network as safetensors that other tools load
+    /// Write a run's network as safetensors for other tools
     ExportWeights(export_weights::ExportWeightsArgs),
     /// Measure strength on solved positions or in a match
     Eval(eval::EvalArgs),
     /// Play against a network in the terminal
     Play(play::PlayArgs),
-    /// Replay a run's stored games and self-check vectors
+    /// Check a run's stored games, networks and latest checkpoint
     Verify(verify::VerifyArgs),
-    /// Replay actions and show every position: drawn for people, or as JSON lines
+    /// Replay actions and show every position, as boards or JSON lines
     Inspect(inspect::InspectArgs),
 }
 
-/// Parses `arguments` (the program's name first), does what they say, and reports a failure in one line on stderr.
+/// Parses `arguments` (the program's name first), runs the subcommand, and reports an error in one line on stderr.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
-        Err(error) => return not_understood(&error),
+        Err(error) => return usage_error(&error),
     };
     let done =
-        start_log(cli.verbosity.into()).and_then(|()| hear_of_size_limits()).and_then(|()| execute(cli));
+        start_log(cli.verbosity.into()).and_then(|()| handle_size_limits()).and_then(|()| execute(cli));
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
@@ -99,18 +99,18 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-/// Makes a file that may not grow any further an error of the write, as a full disk is; else the system ends the program.
+/// Handles SIGXFSZ, so that a write beyond the file size limit fails with an error instead of killing the program.
 ///
 /// # Errors
-/// [`Error::Unsupported`] where the system takes no handler.
+/// [`Error::Unsupported`] if the handler cannot be installed.
 #[cfg(unix)]
-fn hear_of_size_limits() -> Result<()> {
+fn handle_size_limits() -> Result<()> {
     let set = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
-    set.map(drop).map_err(|e| Error::unsupported("a handler for limits of files", e.to_string()))
+    set.map(drop).map_err(|e| Error::unsupported("installing a handler of SIGXFSZ", e.to_string()))
 }
 
 #[cfg(not(unix))]
-fn hear_of_size_limits() -> Result<()> {
+fn handle_size_limits() -> Result<()> {
     Ok(())
 }
 
@@ -126,10 +126,10 @@ fn execute(cli: Cli) -> Result<()> {
     }
 }
 
-/// Help and version go to stdout as they are; anything else becomes one line on stderr and exit code 2.
-fn not_understood(error: &clap::Error) -> ExitCode {
+/// Prints help and version to stdout. Any other parse error is one line on stderr, with exit code 2.
+fn usage_error(error: &clap::Error) -> ExitCode {
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
-        let _ = error.print(); // a reader who closes the pipe early has seen enough
+        let _ = error.print(); // the reader may close the pipe early
         return ExitCode::SUCCESS;
     }
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
@@ -146,7 +146,7 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Sends diagnostics to stderr: what `VECAZ_LOG` asks for, else what `verbosity` says.
+/// Sends diagnostics to stderr, filtered by `VECAZ_LOG`, otherwise by `verbosity`.
 fn start_log(verbosity: Verbosity) -> Result<()> {
     use tracing_subscriber::EnvFilter;
     let filter = match std::env::var("VECAZ_LOG") {
@@ -159,7 +159,7 @@ fn start_log(verbosity: Verbosity) -> Result<()> {
         }),
     };
     let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    // Already set where a caller of the library has its own subscriber.
+    // Fails if a caller of the library has installed a subscriber, which then stays.
     let _ = subscriber.without_time().with_target(false).try_init();
     Ok(())
 }

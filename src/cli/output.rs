@@ -1,4 +1,4 @@
-//! Where results go: stdout, or a file that is whole or absent.
+//! Targets of results: stdout, or an atomically written file.
 
 use crate::error::Result;
 use crate::files::write_atomic;
@@ -7,7 +7,7 @@ use std::convert::Infallible;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// The value of `--json`: `-` is stdout, all else a file.
+/// The value of `--json`: `-` is stdout, anything else a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JsonTarget {
     /// `-`
@@ -25,10 +25,10 @@ impl FromStr for JsonTarget {
 }
 
 impl JsonTarget {
-    /// Writes the whole of `text` there.
+    /// Writes `text` to the target.
     ///
     /// # Errors
-    /// [`crate::Error::Io`]; a file then has its old content.
+    /// [`crate::Error::Io`]; a file is then unchanged.
     pub fn write(&self, text: &str) -> Result<()> {
         match self {
             Self::Stdout => print(text),

@@ -17,26 +17,27 @@ use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
-  vecaz play                             against the network inside the program
+  vecaz play                             against the embedded network
   vecaz play runs/connect_four --sims 2000 --seat 1
   vecaz play runs/clique-1 --set game.n=8
 
-Type an action's number or name; `undo` takes back, `hint` shows what the search thinks, `quit` ends.";
+Type an action's number or name; `undo` takes back your last move, `hint` shows the search's result,
+`quit` exits.";
 
 /// The arguments of `vecaz play`.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct PlayArgs {
-    /// The folder of a run, or a weights file [default: the network inside the program]
+    /// The folder of a run, or a weights file [default: the embedded network]
     #[arg(value_name = "RUN")]
     pub run: Option<PathBuf>,
-    /// Simulations of each answer
+    /// Simulations per move
     #[arg(long, value_name = "S", default_value_t = 800, value_parser = value_parser!(u32).range(1..=1_000_000))]
     pub sims: u32,
     /// Your seat: 0 begins
     #[arg(long, value_name = "P", default_value_t = 0, value_parser = value_parser!(u8).range(..8))]
     pub seat: u8,
-    /// Sets one configuration key over the run's, e.g. search.leaves=4, or game.n=8 for an edge network; may be repeated
+    /// Override one configuration key of the run, e.g. search.leaves=4, or game.n=8 for an edge network; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub set: Vec<String>,
     /// Threads, 0 for all cores
@@ -47,17 +48,19 @@ pub struct PlayArgs {
     pub seed: u64,
 }
 
-/// A game between a person and a search.
-struct Table {
+/// A game between a user and a search.
+struct Session {
     source: Source,
     searchers: Searchers,
     play: Playthrough,
     args: PlayArgs,
 }
 
-/// What the person typed.
-enum Answer {
+/// The effect of a line of input.
+enum Input {
+    /// An action was played.
     Moved,
+    /// The user is still to move.
     Again,
     Quit,
 }
@@ -65,8 +68,8 @@ enum Answer {
 /// Plays one game in the terminal.
 ///
 /// # Errors
-/// What reading the run says, [`Error::Config`] for a seat that the game does not have, and [`Error::Unsupported`] for a
-/// search that does not fit into memory.
+/// Those of reading the run, [`Error::Config`] for a seat that the game does not have, and [`Error::Unsupported`] for a search
+/// that does not fit into memory.
 pub fn execute(args: PlayArgs) -> Result<()> {
     let threads = start_threads(args.threads as usize);
     let source = Source::open(args.run.as_deref(), &args.set)?;
@@ -86,11 +89,10 @@ pub fn execute(args: PlayArgs) -> Result<()> {
         threads,
     )?;
     let play = Playthrough::new(source.game.clone());
-    let mut table = Table { source, searchers, play, args };
-    table.run()
+    Session { source, searchers, play, args }.run()
 }
 
-impl Table {
+impl Session {
     fn run(&mut self) -> Result<()> {
         let game = self.source.game.clone();
         print(&format!(
@@ -109,10 +111,10 @@ impl Table {
                         print("> ")?;
                         let Some(line) = lines.next() else { return print("\n") };
                         let line = line.map_err(|e| Error::io("reading", "stdin", e))?;
-                        match self.answer(line.trim())? {
-                            Answer::Moved => break,
-                            Answer::Again => {}
-                            Answer::Quit => return Ok(()),
+                        match self.input(line.trim())? {
+                            Input::Moved => break,
+                            Input::Again => {}
+                            Input::Quit => return Ok(()),
                         }
                     }
                 }
@@ -134,26 +136,26 @@ impl Table {
         self.play.step(outcome)
     }
 
-    fn answer(&mut self, text: &str) -> Result<Answer> {
+    fn input(&mut self, text: &str) -> Result<Input> {
         match text {
-            "quit" | "q" => Ok(Answer::Quit),
-            "" => Ok(Answer::Again),
+            "quit" | "q" => Ok(Input::Quit),
+            "" => Ok(Input::Again),
             "hint" => {
                 let found = self.search()?;
-                self.explain(&found).map(|()| Answer::Again)
+                self.explain(&found).map(|()| Input::Again)
             }
             "undo" => {
                 self.undo()?;
-                print(&self.source.game.display(self.play.state())).map(|()| Answer::Again)
+                print(&self.source.game.display(self.play.state())).map(|()| Input::Again)
             }
             text => match self.play.step_text(text) {
-                Ok(()) => Ok(Answer::Moved),
-                Err(e) => print(&format!("{e}\n")).map(|()| Answer::Again),
+                Ok(()) => Ok(Input::Moved),
+                Err(e) => print(&format!("{e}\n")).map(|()| Input::Again),
             },
         }
     }
 
-    /// Takes back to the person's last decision before this one.
+    /// Returns to the user's previous decision.
     fn undo(&mut self) -> Result<()> {
         let actions = self.play.actions().to_vec();
         let mut plays = vec![Playthrough::new(self.source.game.clone())];
@@ -181,7 +183,7 @@ impl Table {
 
     fn reply(&mut self) -> Result<()> {
         let found = self.search()?;
-        // What another player considers would show their hand.
+        // In games with hidden information, the search's result would reveal the hand.
         if !self.source.game.sizes().hidden_information {
             self.explain(&found)?;
         }
@@ -191,7 +193,7 @@ impl Table {
         self.play.step(action)
     }
 
-    /// Visits, values and the expected line.
+    /// Prints value, visits and the principal variation.
     fn explain(&mut self, found: &RootSummary) -> Result<()> {
         let game = self.source.game.clone();
         let value = found.value[usize::from(found.player)];

@@ -22,9 +22,9 @@ Examples:
   vecaz run --config quick                           the same in a minute
   vecaz run --game tic_tac_toe --minutes 2 --out runs/ttt
   vecaz run --games 256 --sims 128 --set net.channels=64 --set search.algorithm=puct
-  vecaz run --resume runs/ttt --minutes 10           goes on bit for bit as if never stopped
+  vecaz run --resume runs/ttt --minutes 10           continues, equal to the bit to an uninterrupted run
 
-Ctrl-C ends a run after the step it is in; no finished epoch is ever lost.";
+Ctrl-C stops a run after its current step; finished epochs are kept.";
 
 /// The arguments of `vecaz run`.
 #[derive(Clone, Debug, Args)]
@@ -36,37 +36,37 @@ pub struct RunArgs {
     /// Games played at once (selfplay.games)
     #[arg(long, value_name = "N")]
     pub games: Option<u64>,
-    /// New simulations a ply (search.simulations)
+    /// New simulations per ply (search.simulations)
     #[arg(long, value_name = "S")]
     pub sims: Option<u64>,
-    /// Stop after so many epochs in all (run.epochs)
+    /// Stop after this number of epochs in total (run.epochs)
     #[arg(long, value_name = "E")]
     pub epochs: Option<u64>,
-    /// Stop after so many minutes (run.minutes)
+    /// Stop after this number of minutes (run.minutes)
     #[arg(long, value_name = "M")]
     pub minutes: Option<f64>,
     /// The folder of the run [default: runs/GAME-TIME]
     #[arg(long, value_name = "DIR", conflicts_with = "resume")]
     pub out: Option<PathBuf>,
-    /// Go on with the run in this folder, from its last checkpoint and with its configuration
+    /// Resume the run in this folder from its last checkpoint, with its configuration
     #[arg(long, value_name = "DIR")]
     pub resume: Option<PathBuf>,
     /// Threads, 0 for all cores (run.threads)
     #[arg(long, value_name = "T")]
     pub threads: Option<u64>,
-    /// Where games, trees and network are in self-play: cpu, cuda, cuda:N, or several GPUs as cuda:0,cuda:1 (run.device)
+    /// Device of games, trees and network: cpu, cuda, cuda:N, or several GPUs as cuda:0,cuda:1 (run.device)
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<String>,
-    /// The seed of everything (run.seed)
+    /// The seed of all random numbers (run.seed)
     #[arg(long, value_name = "X", value_parser = value_parser!(u64).range(..=i64::MAX as u64))]
     pub seed: Option<u64>,
 }
 
 impl RunArgs {
-    /// The configuration that base and flags give together.
+    /// The configuration of `base` with the flags applied.
     ///
     /// # Errors
-    /// As [`ConfigArgs::resolve`].
+    /// Those of [`ConfigArgs::resolve`].
     pub fn resolve(&self, base: Base<'_>) -> Result<Config> {
         let flags = [
             ("selfplay.games", self.games.map(|x| x.to_string())),
@@ -82,10 +82,10 @@ impl RunArgs {
     }
 }
 
-/// Starts or resumes a run and lets it go until its bound or Ctrl-C.
+/// Starts or resumes a run; ends at its limit or at Ctrl-C.
 ///
 /// # Errors
-/// As [`Run::start`], [`Run::resume`] and [`Run::go`].
+/// Those of [`Run::start`], [`Run::resume`] and [`Run::go`].
 pub fn execute(args: RunArgs, verbosity: Verbosity) -> Result<()> {
     let mut progress = Progress::new(verbosity);
     let stop = stop_on_interrupt()?;
@@ -110,7 +110,7 @@ pub fn execute(args: RunArgs, verbosity: Verbosity) -> Result<()> {
     run.go(&mut progress, &stop)
 }
 
-/// A flag that Ctrl-C (or a terminate signal) sets; the second one ends the program at once.
+/// A flag that Ctrl-C (or SIGTERM) sets; a second signal exits at once.
 fn stop_on_interrupt() -> Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
     let flag = stop.clone();
@@ -119,7 +119,7 @@ fn stop_on_interrupt() -> Result<Arc<AtomicBool>> {
             std::process::exit(130);
         }
     });
-    set.map_err(|e| Error::unsupported("a handler for Ctrl-C", e.to_string()))?;
+    set.map_err(|e| Error::unsupported("installing a handler of Ctrl-C", e.to_string()))?;
     Ok(stop)
 }
 
@@ -152,7 +152,7 @@ fn describe(config: &Config, dir: &Path, threads: usize, progress: &Progress) ->
     progress.note(&format!("memory: {}", memory.describe()))
 }
 
-/// Refuses to resume a run as something else.
+/// Refuses to resume a run with another game, network, optimiser, seed, or other sizes of its arrays.
 fn check_same_run(saved: &Config, config: &Config) -> Result<()> {
     let same = |what: &str, found: String, expected: String| {
         if found == expected {
@@ -174,7 +174,7 @@ fn check_same_run(saved: &Config, config: &Config) -> Result<()> {
     same("replay.capacity", capacity.0, capacity.1)
 }
 
-/// The network's settings on one line, without its device: a run may go on elsewhere.
+/// The network's settings on one line, without its device, which may change on resume.
 fn net_text(config: &Config) -> String {
     toml::to_string(&NetConfig { device: None, ..config.net.clone() })
         .unwrap_or_default()
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused() {
+    fn invalid_flags_are_refused() {
         for line in ["run --games many", "run --out a --resume b", "run --seed 18446744073709551615"] {
             assert!(Line::try_parse_from(line.split_whitespace()).is_err(), "{line}");
         }

@@ -1,4 +1,4 @@
-//! A run's folder, a weights file, or nothing -> a game, a network and how to search with it.
+//! Loading of a network with its game and configuration, from a run's folder, a weights file, or the program itself.
 
 use crate::backend::Placement;
 use crate::batch::{AnyGame, any_game};
@@ -13,35 +13,35 @@ use crate::weights::NetFile;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The network inside the program: Connect Four, as `vecaz run` makes it.
+/// The embedded network: Connect Four, as trained by `vecaz run`.
 const EMBEDDED: &[u8] = include_bytes!("../../assets/connect_four.safetensors");
 
 /// A network with its game and configuration.
 pub struct Source {
     /// The rules.
     pub game: Arc<dyn AnyGame>,
-    /// The weights and what is known of them.
+    /// The weights and their metadata.
     pub file: NetFile,
     /// The network's sizes in this game.
     pub spec: NetSpec,
-    /// The run's configuration; the built-in one of the game where only weights are given.
+    /// The run's configuration; for a weights file, the game's built-in configuration.
     pub config: Config,
 }
 
 impl Source {
-    /// Reads a run's folder (its best network, else the latest) or a weights file; the network inside the program where
-    /// `path` is None. The assignments `set` are laid over the run's configuration, which is on the CPU here whatever the run
-    /// was on: `run.device=cuda` among them puts trees and network on a GPU.
+    /// Reads a run's folder (its best network, otherwise the latest) or a weights file; the embedded network if `path` is None.
+    /// The assignments `set` override the run's configuration. Its devices are replaced by the CPU; `run.device=cuda` in `set`
+    /// puts trees and network on a GPU.
     ///
     /// # Errors
-    /// [`Error::Io`], [`Error::Format`] or [`Error::Mismatch`] naming the file; as [`Layers::resolve`] for `set`.
+    /// [`Error::Io`], [`Error::Format`] or [`Error::Mismatch`] with the file's name; those of [`Layers::resolve`] for `set`.
     pub fn open(path: Option<&Path>, set: &[String]) -> Result<Self> {
         Self::read(path)?.set(set)
     }
 
     fn read(path: Option<&Path>) -> Result<Self> {
         let Some(path) = path else {
-            let file = NetFile::from_bytes(Path::new("the network inside the program"), EMBEDDED)?;
+            let file = NetFile::from_bytes(Path::new("the embedded network"), EMBEDDED)?;
             return Self::from_file(file);
         };
         if !path.is_dir() {
@@ -54,10 +54,10 @@ impl Source {
         Ok(Self { game, file, spec, config })
     }
 
-    /// The game and configuration that belong to a weights file.
+    /// A weights file with its game and the game's built-in configuration.
     ///
     /// # Errors
-    /// As [`any_game`].
+    /// Those of [`any_game`].
     pub fn from_file(file: NetFile) -> Result<Self> {
         let header = &file.header;
         let game = any_game(&header.game, &header.options)?;
@@ -83,8 +83,8 @@ impl Source {
         if config.net
             != (NetConfig { executor, precision, isa, tensor_cores, device, ..self.config.net.clone() })
         {
-            let expected = "the sizes that the weights have; only net.executor, net.precision, net.isa, \
-                            net.tensor_cores and net.device may change";
+            let expected = "the sizes of the weights; only net.executor, net.precision, net.isa, \
+                            net.tensor_cores and net.device can be set";
             return Err(Error::config("net", "other sizes", expected));
         }
         check_machine(&config)?;
@@ -95,30 +95,30 @@ impl Source {
     /// The same network in `game`.
     ///
     /// # Errors
-    /// As [`NetFile::spec_for`].
+    /// Those of [`NetFile::spec_for`].
     pub fn for_game(self, game: &Arc<dyn AnyGame>) -> Result<Self> {
         let spec = self.file.spec_for(game.as_ref())?;
         Ok(Self { game: game.clone(), spec, ..self })
     }
 
-    /// The network where the configuration has it.
+    /// The network on its configured device.
     ///
     /// # Errors
-    /// As [`place`].
+    /// Those of [`place`].
     pub fn network(&self) -> Result<Box<dyn Network>> {
         Ok(place(&self.config, self.game.as_ref(), &self.spec, &self.file.weights)?.0)
     }
 
-    /// The network in f32, whatever self-play uses: what the self-check vectors were made with.
+    /// The network in f32, independent of the configuration: the format of the self-check vectors.
     ///
     /// # Errors
-    /// As [`FastNet::new`].
+    /// Those of [`FastNet::new`].
     pub fn exact_network(&self) -> Result<FastNet> {
         FastNet::new(&self.spec, &self.file.weights, Precision::F32)
     }
 
-    /// How to search: the run's configuration, by `eval.algorithm`, with `eval.simulations` or the number that is given, one leaf
-    /// a pass.
+    /// The search parameters of evaluation: the run's configuration with `eval.algorithm`, `simulations` or
+    /// `eval.simulations`, and L = 1.
     pub fn params(&self, simulations: Option<u32>) -> SearchParams {
         let mut params = SearchParams::new(&self.config.search, &self.game.sizes());
         params.rule = self.config.eval.algorithm;
@@ -132,24 +132,24 @@ impl Source {
         Placement::of_run(&self.config).on_first_device()
     }
 
-    /// Determinisations of a position; 1 where nothing is hidden.
+    /// Determinisations per position; 1 without hidden information.
     pub fn determinisations(&self) -> usize {
         if self.game.sizes().hidden_information { self.config.eval_determinisations() } else { 1 }
     }
 }
 
-/// The configuration that the run in `dir` was started with.
+/// The configuration of the run in `dir`.
 ///
 /// # Errors
-/// [`Error::Format`] where `dir` holds no run; as [`Layers::resolve`].
+/// [`Error::Format`] if `dir` has no run; those of [`Layers::resolve`].
 pub fn saved_config(dir: &Path) -> Result<Config> {
     saved_layers(dir)?.resolve()
 }
 
-/// The same for who looks at the run: on the CPU, whatever the run was on.
+/// The configuration of the run in `dir` for use on the CPU, without its GPU settings.
 ///
 /// # Errors
-/// As [`saved_config`].
+/// Those of [`saved_config`].
 pub fn viewed_config(dir: &Path) -> Result<Config> {
     saved_layers(dir)?.on_cpu().resolve()
 }
@@ -157,15 +157,15 @@ pub fn viewed_config(dir: &Path) -> Result<Config> {
 fn saved_layers(dir: &Path) -> Result<Layers> {
     let path = dir.join(CONFIG);
     if !path.is_file() {
-        return Err(Error::format(dir, format!("no run is here (it has no {CONFIG})")));
+        return Err(Error::format(dir, format!("not a run (it has no {CONFIG})")));
     }
     Layers::default().file(&path)
 }
 
-/// The best weights of the run in `dir`, else those of its latest checkpoint.
+/// The weights file of the best network of the run in `dir`, otherwise of its latest checkpoint.
 ///
 /// # Errors
-/// [`Error::Format`] where there is none yet.
+/// [`Error::Format`] if the run has no checkpoint.
 pub fn weights_of(dir: &Path) -> Result<PathBuf> {
     let best = dir.join(BEST);
     if best.is_file() {
@@ -177,11 +177,11 @@ pub fn weights_of(dir: &Path) -> Result<PathBuf> {
     }
 }
 
-/// The number of threads that was asked for, 0 for all cores; rayon's pool is made for them.
-pub fn start_threads(asked: usize) -> usize {
+/// Creates rayon's pool with this number of threads, 0 for all cores, and returns the number.
+pub fn start_threads(threads: usize) -> usize {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let threads = if asked == 0 { cores } else { asked };
-    // An error means that a pool is there already, which then serves.
+    let threads = if threads == 0 { cores } else { threads };
+    // Fails if there is a pool already, which is then used.
     let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
     threads
 }

@@ -1,4 +1,5 @@
-//! `vecaz verify`: does a run still give what it gave?
+//! `vecaz verify`: checks a run's stored games against the rules, its networks against their self-check vectors, and its latest
+//! checkpoint.
 
 use super::JsonTarget;
 use super::source::{Source, viewed_config};
@@ -19,8 +20,8 @@ Examples:
   vecaz verify runs/connect_four
   vecaz verify runs/connect_four --json -
 
-Replays the stored games by the rules and runs the self-check vectors through the network. The exit
-code is not 0 where anything differs.";
+Replays the stored games by the rules, runs the self-check vectors through the networks and loads the
+latest checkpoint. The exit code is 1 if anything differs.";
 
 /// The arguments of `vecaz verify`.
 #[derive(Clone, Debug, Args)]
@@ -29,19 +30,19 @@ pub struct VerifyArgs {
     /// The folder of a run
     #[arg(value_name = "RUN")]
     pub run: PathBuf,
-    /// Write what was checked and what differs as JSON, `-` for stdout
+    /// Write the counts of checks and the differences as JSON, `-` for stdout
     #[arg(long, value_name = "FILE")]
     pub json: Option<JsonTarget>,
 }
 
-/// What was compared, and what differs.
+/// The number of checks and the differences found.
 #[derive(Default)]
-struct Findings {
+struct Checks {
     checked: usize,
     differences: Vec<String>,
 }
 
-impl Findings {
+impl Checks {
     fn note(&mut self, difference: Option<String>) {
         self.checked += 1;
         self.differences.extend(difference);
@@ -51,18 +52,18 @@ impl Findings {
 /// Checks the run's games, networks and latest checkpoint.
 ///
 /// # Errors
-/// [`Error::Verify`] where anything differs; [`Error::Io`] or [`Error::Format`] for what cannot be read.
+/// [`Error::Verify`] if anything differs; [`Error::Io`] or [`Error::Format`] for files that cannot be read.
 pub fn execute(args: VerifyArgs) -> Result<()> {
     let config = viewed_config(&args.run)?;
     let game = any_game(config.game_name(), &config.game_options())?;
-    let mut findings = Findings::default();
-    let games = verify_games(&args.run, &game, &mut findings)?;
-    let networks = verify_networks(&args.run, &mut findings)?;
+    let mut checks = Checks::default();
+    let games = verify_games(&args.run, &game, &mut checks)?;
+    let networks = verify_networks(&args.run, &mut checks)?;
     if let Some((_, folder)) = checkpoint::list(&args.run)?.pop() {
         let loaded = checkpoint::load(&folder, game.as_ref(), config.replay.capacity);
-        findings.note(loaded.err().map(|e| e.to_string()));
+        checks.note(loaded.err().map(|e| e.to_string()));
     }
-    let Findings { checked, differences } = findings;
+    let Checks { checked, differences } = checks;
     if let Some(target) = &args.json {
         let row = json!({
             "games": games, "networks": networks, "checked": checked, "differences": differences,
@@ -76,7 +77,7 @@ pub fn execute(args: VerifyArgs) -> Result<()> {
     }
 }
 
-fn verify_games(dir: &Path, game: &Arc<dyn AnyGame>, findings: &mut Findings) -> Result<usize> {
+fn verify_games(dir: &Path, game: &Arc<dyn AnyGame>, checks: &mut Checks) -> Result<usize> {
     let folder = dir.join(GAMES);
     if !folder.is_dir() {
         return Ok(0);
@@ -89,17 +90,17 @@ fn verify_games(dir: &Path, game: &Arc<dyn AnyGame>, findings: &mut Findings) ->
     for path in files {
         let text = std::fs::read_to_string(&path).map_err(|e| Error::io("reading", &path, e))?;
         for (i, line) in text.lines().enumerate() {
-            let place = || format!("{} line {}", path.display(), i + 1);
+            let line_name = || format!("{} line {}", path.display(), i + 1);
             let stored: FinishedGame = serde_json::from_str(line)
                 .map_err(|e| Error::format(&path, format!("line {}: {e}", i + 1)))?;
-            findings.note(replay_difference(game, &stored).map(|what| format!("{}: {what}", place())));
+            checks.note(replay_difference(game, &stored).map(|what| format!("{}: {what}", line_name())));
             count += 1;
         }
     }
     Ok(count)
 }
 
-/// How a stored game differs from the same actions played by the rules.
+/// The difference between a stored game and a replay of its actions, if any.
 fn replay_difference(game: &Arc<dyn AnyGame>, stored: &FinishedGame) -> Option<String> {
     let mut play = Playthrough::new(game.clone());
     for &action in &stored.actions {
@@ -108,7 +109,7 @@ fn replay_difference(game: &Arc<dyn AnyGame>, stored: &FinishedGame) -> Option<S
         }
     }
     if play.turn() != Turn::Over {
-        return Some("the game is not over where the stored one ends".into());
+        return Some("the game is not over after the stored actions".into());
     }
     let returns = game.returns(play.state());
     (returns != stored.returns)
@@ -116,7 +117,7 @@ fn replay_difference(game: &Arc<dyn AnyGame>, stored: &FinishedGame) -> Option<S
 }
 
 /// Runs every network file's self-check vectors.
-fn verify_networks(dir: &Path, findings: &mut Findings) -> Result<usize> {
+fn verify_networks(dir: &Path, checks: &mut Checks) -> Result<usize> {
     let mut files: Vec<PathBuf> =
         checkpoint::list(dir)?.into_iter().map(|(_, folder)| folder.join(checkpoint::WEIGHTS)).collect();
     files.extend(Some(dir.join(crate::run::BEST)).filter(|path| path.is_file()));
@@ -126,7 +127,7 @@ fn verify_networks(dir: &Path, findings: &mut Findings) -> Result<usize> {
             let mut exact = source.exact_network()?;
             source.file.verify(&mut exact)
         });
-        findings.note(difference.err().map(|e| format!("{}: {e}", path.display())));
+        checks.note(difference.err().map(|e| format!("{}: {e}", path.display())));
     }
     Ok(files.len())
 }
