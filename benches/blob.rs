@@ -1,5 +1,5 @@
-//! Blob alone: random plies a second, and the time of one determinisation and one observation in the positions that
-//! random play meets. Minima of several runs.
+//! Blob without search: random plies per second, and the time of one determinisation and one observation in positions of
+//! random play. Minima of several runs.
 
 use std::time::Instant;
 use vecaz::batch::Batch;
@@ -21,7 +21,7 @@ fn shortest(mut run: impl FnMut()) -> f64 {
     (0..RUNS).map(time).fold(f64::INFINITY, f64::min)
 }
 
-/// Random plies a second of N games on each of `threads` threads.
+/// Random plies per second of N games on each of `threads` threads.
 fn steps_per_second(game: &Blob, threads: usize) -> f64 {
     const PASSES: usize = 1000;
     let seconds = shortest(|| {

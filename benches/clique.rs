@@ -1,10 +1,10 @@
-//! Games a second of the clique game with the edge network in self-play: `cargo bench --bench clique -- [PART] [KEY=VALUE]...`
+//! Games per second of the clique game with the edge network in self-play: `cargo bench --bench clique -- [PART] [KEY=VALUE]...`
 //! measures the cases whose name contains PART.
 //!
-//! Networks have first weights, subtrees are dropped, so that every searched ply takes S new simulations unless its root
-//! is proven before. The two cases are those of alphazero_clique's own figures. Printed for every case: the least and the
-//! median milliseconds a game over windows of at least N games each; and the processor time of a game over the number of
-//! threads, which is what a game takes on a machine that does nothing else.
+//! Networks have initial weights and subtrees are dropped, so every searched ply takes S new simulations unless its root is
+//! proven earlier. The two cases are those of alphazero_clique's published figures. Printed per case: the minimum and median
+//! milliseconds per game over windows of at least N games, and the CPU time of a game divided by the number of threads, which
+//! estimates the time of a game on an idle machine.
 
 use std::time::Instant;
 use vecaz::batch::any_game;
@@ -16,7 +16,7 @@ use vecaz::weights::pack;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Windows measured, and the least seconds of each.
+/// Number of windows, and the minimum seconds of each.
 const WINDOWS: usize = 5;
 const SECONDS: f64 = 1.0;
 
@@ -68,7 +68,7 @@ fn name(config: &Config) -> String {
     format!("n={} k={} {}", value("n"), value("k"), value("mode"))
 }
 
-/// Seconds of processor time that this process has used on all its threads; 0 where the system does not say.
+/// CPU seconds of this process on all threads; 0 if the system does not report them.
 fn cpu_seconds() -> f64 {
     const TICKS: f64 = 100.0;
     let text = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
@@ -97,7 +97,7 @@ fn configure(case: &Case, sets: &[String]) -> vecaz::Result<Config> {
     layers.resolve()
 }
 
-/// What one window saw.
+/// The counts of one window.
 #[derive(Default)]
 struct Window {
     seconds: f64,
@@ -144,7 +144,7 @@ fn measure(config: &Config, threads: usize) -> vecaz::Result<()> {
     Ok(())
 }
 
-/// Plays until N games have ended and the window's time is over.
+/// Plays until N games have ended and the window's minimum time has passed.
 fn window(selfplay: &mut SelfPlay, config: &Config) -> vecaz::Result<Window> {
     let start = Instant::now();
     let mut seen = Window::default();
@@ -158,7 +158,7 @@ fn window(selfplay: &mut SelfPlay, config: &Config) -> vecaz::Result<Window> {
     Ok(seen)
 }
 
-/// The commit under measurement, where git knows it.
+/// The commit that is measured, if git reports it.
 fn commit() -> String {
     let output = std::process::Command::new("git").args(["rev-parse", "--short", "HEAD"]).output();
     let text = output.map(|o| String::from_utf8_lossy(&o.stdout).trim().to_string()).unwrap_or_default();

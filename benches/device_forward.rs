@@ -1,4 +1,4 @@
-//! Positions a second of the network's kernels on a GPU: one JSON object a line for each network, batch and tensor-core instruction.
+//! Positions per second of the network's kernels on a GPU: one JSON object per line for each network, batch and tensor-core instruction.
 //!
 //!     cargo bench --bench device_forward
 //!     cargo bench --bench device_forward -- 6x128 --slots 4096,32768 --numbers f16
@@ -98,7 +98,7 @@ fn seconds_of(
     Ok(start.elapsed().as_secs_f64() / done as f64)
 }
 
-/// Operations a second of cuBLAS on large bf16 matrices. Their entries are random, since a GPU multiplies zeros faster.
+/// Operations per second of cuBLAS on large bf16 matrices. Their entries are random, since a GPU multiplies zeros faster.
 fn gemm_peak(args: &Args) -> Result<f64> {
     let name = format!("cuda:{}", args.gpu);
     [CudaLibrary::ProductsLight, CudaLibrary::Products].iter().try_for_each(|library| library.load(&name))?;
@@ -130,7 +130,7 @@ fn gemm_peak(args: &Args) -> Result<f64> {
     Ok(2.0 * (SIDE * SIDE * SIDE) as f64 / seconds)
 }
 
-/// Operations a second of mma.sync, the instruction of the layers.
+/// Operations per second of mma.sync, the instruction of the layers.
 fn mma_peak(args: &Args, device: &CudaDevice, numbers: ElementType) -> Result<f64> {
     let module = device.module(&peak_program(numbers))?;
     let blocks = 8 * device.limits()?.multiprocessors;

@@ -16,7 +16,7 @@ use vecaz::error::{Error, Result};
 use vecaz::files::write_atomic;
 use vecaz::game::NAMES;
 
-/// Settings measured beside each game's own, those of other programs.
+/// Settings measured besides each game's defaults, for comparison with other programs.
 const OTHER_SETTINGS: &[(&str, &str)] = &[("go", "size = 19")];
 
 #[derive(Parser)]

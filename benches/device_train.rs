@@ -1,6 +1,6 @@
-//! Training on a GPU: updates per second, each out of the replay on the device, and the share of the time that kernels run, one
-//! JSON line for each network, batch and number format. A measurement that fails is a line with `error`, and the program then ends
-//! with exit code 1.
+//! Training on a GPU: updates per second with batches from the replay buffer on the device, and the fraction of the time in which
+//! kernels run; one JSON line per network, batch and number format. A failed measurement is a line with `error`; the exit code is
+//! then 1.
 //!
 //!     cargo bench --bench device_train
 //!     cargo bench --bench device_train -- --nets 6x128 --batches 4096 --precisions bf16 --seconds 5

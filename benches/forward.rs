@@ -1,8 +1,7 @@
-//! Speed of the CPU forward: GFLOP/s counting only taps on the board, positions a second, share of the peak measured in turn with
-//! it.
+//! Speed of the CPU forward: GFLOP/s (taps on the board only), positions per second, fraction of the peak measured in alternation.
 //!
-//! `cargo bench --bench forward [-- PART [net.isa=ISA]]` runs the cases whose name contains PART, with the instructions that are named,
-//! else the machine's fastest.
+//! `cargo bench --bench forward [-- PART [net.isa=ISA]]` runs the cases whose name contains PART, with this instruction set or the
+//! machine's fastest.
 
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
@@ -18,7 +17,7 @@ use vecaz::rng::{Key, Purpose};
 const BUDGET: Duration = Duration::from_millis(1500);
 /// Time of one work in a round.
 const ROUND: Duration = Duration::from_millis(1);
-/// Rounds of the loop of bare multiplications.
+/// Iterations of the peak loop.
 const FLAT_OUT: usize = 50_000;
 
 fn connect_four(blocks: usize, channels: usize) -> NetSpec {
@@ -36,19 +35,19 @@ fn clique(blocks: usize, channels: usize) -> NetSpec {
     }
 }
 
-/// Work of one thread: a call does it once.
+/// The work of one thread, done once per call.
 type Work = Box<dyn FnMut() + Send>;
 
-/// What rounds of two works in turn show.
+/// The result of alternating two works.
 struct Paired {
-    /// The least seconds of a call of each work.
+    /// The minimum seconds of a call of each work.
     least: [f64; 2],
-    /// The middle of all rounds' ratios, the first work's seconds to the second's.
+    /// The median over rounds of the first work's seconds divided by the second's.
     ratio: f64,
 }
 
-/// Rounds of two works in turn, started together on `threads` threads. On a shared machine some rounds go undisturbed, and what
-/// disturbs for longer than a round disturbs both works.
+/// Alternates two works in rounds, started together on `threads` threads. On a shared machine some rounds are undisturbed, and a
+/// disturbance longer than a round affects both works.
 fn paired(threads: usize, pair: impl Fn(usize) -> [Work; 2]) -> Paired {
     let mut pairs: Vec<[Work; 2]> = (0..threads).map(pair).collect();
     pairs.iter_mut().flatten().for_each(|work| work());
@@ -73,7 +72,7 @@ fn paired(threads: usize, pair: impl Fn(usize) -> [Work; 2]) -> Paired {
     Paired { least, ratio: ratios[rounds / 2] }
 }
 
-/// Seconds of a call of either work, for every round. `[rounds, 2]`
+/// Seconds per call of each work in every round. `[rounds, 2]`
 fn seconds_of_rounds(
     works: &mut [Work; 2],
     repeats: [usize; 2],
@@ -89,7 +88,7 @@ fn seconds_of_rounds(
     (0..rounds).map(|_| [time(0), time(1)]).collect()
 }
 
-/// Batches of `rows` positions on every thread in turn with nothing but multiplications.
+/// Alternates batches of `rows` positions with the peak loop on every thread.
 fn forward_beside_peak(net: &FastNet, rows: usize, threads: usize) -> Paired {
     paired(threads, |thread| {
         let (mut net, bare) = (net.clone(), net.clone());
@@ -123,7 +122,7 @@ fn commit() -> String {
     output.map(|o| String::from_utf8_lossy(&o.stdout).trim().to_string()).unwrap_or_default()
 }
 
-/// Prints a line for each number of threads and rows. The share is that of the middle round.
+/// Prints a line for each number of threads and rows. The fraction of the peak is the median over rounds.
 fn report(name: &str, net: &FastNet) {
     let bare = net.measure_peak(FLAT_OUT) as f64;
     for threads in [1, 2] {

@@ -3,8 +3,8 @@
 //!     cargo bench --bench games                      # every game
 //!     cargo bench --bench games -- hex go --seconds 2
 //!
-//! Threads split the lanes: each has its own batch of N / threads. The best of three runs is printed, since anything else
-//! running on the machine can only slow a run down.
+//! Each thread has its own batch of N / threads games. The best of three runs is printed, since other programs on the machine can
+//! only slow a run down.
 
 use clap::Parser;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ const LANES: [usize; 2] = [128, 1024];
 const THREADS: [usize; 2] = [1, 2];
 const RUNS: usize = 3;
 
-/// Settings measured beside each game's own: the name and the options as TOML.
+/// Settings measured besides each game's defaults: the name and the options as TOML.
 const OTHER_SETTINGS: &[(&str, &str)] = &[("connect_four", "rows = 7\ncolumns = 8")];
 
 #[derive(Parser)]
@@ -41,7 +41,7 @@ struct Measure<'a> {
     threads: usize,
 }
 
-/// What one run did.
+/// The counts of one run.
 struct Run {
     plies: u64,
     games: u64,
@@ -88,7 +88,7 @@ fn play_until<G: Game>(end: Instant, mut batch: Batch<G>, seed: u64) -> (u64, u6
     (steps * batch.len() as u64, batch.finished().iter().sum())
 }
 
-/// The first line of a command's output, or a word for its absence.
+/// The first line of a command's output, or a placeholder.
 fn first_line(program: &str, args: &[&str]) -> String {
     let output = std::process::Command::new(program).args(args).output();
     let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();

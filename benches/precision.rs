@@ -1,7 +1,8 @@
-//! What a network loses in bf16 and int8 against f32: divergence of the policy, error of the value, playing strength.
+//! Loss of a network in bf16 and int8 relative to f32: divergence of the policy, error of the value, playing strength.
 //!
 //! `cargo bench --bench precision -- [WEIGHTS] [GAMES] [S]`: WEIGHTS is a file of `vecaz export-weights` (default: the Connect
-//! Four network that comes with vecaz), GAMES are played by each pair (default 2000) with S simulations a ply (default 100).
+//! Four network that comes with vecaz), GAMES is the number of games per pair (default 2000), S the simulations per ply (default
+//! 100).
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -54,7 +55,7 @@ fn main() -> vecaz::Result<()> {
     Ok(())
 }
 
-/// Every position with a choice in games played by drawing from the network's own policy.
+/// Every position with more than one legal action, in games sampled from the network's policy.
 fn own_positions(game: &Arc<dyn AnyGame>, net: &mut FastNet) -> vecaz::Result<Vec<Position>> {
     let mut plays: Vec<Playthrough> = (0..GAMES).map(|_| Playthrough::new(game.clone())).collect();
     let mut positions = Vec::new();

@@ -1,7 +1,7 @@
-//! Is the root cache worth it: what it costs to build and clone, against searching every game's root for itself.
+//! Cost of the root cache (build and clone) compared with a search of every game's root.
 //!
-//! `cargo bench --bench root_cache -- [WEIGHTS] [N] [THREADS] [key=value]...`: for each size of cache, the seconds until N
-//! games stand at a root with that many visits, with the cache and without, and the memory of it.
+//! `cargo bench --bench root_cache -- [WEIGHTS] [N] [THREADS] [key=value]...`: for each size of the cache, the seconds until N
+//! games have a root with that number of visits, with and without the cache, and the cache's memory.
 
 use std::path::Path;
 use std::time::Instant;

@@ -1,4 +1,4 @@
-//! Self-play search without a network's work: simulations/s of the batched search with uniform priors.
+//! Self-play search without a network: simulations/s of the batched search with uniform priors.
 //!
 //! `cargo bench --bench search -- [GAME] [N] [S] [THREADS] [SECONDS] [key=value]...`
 

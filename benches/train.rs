@@ -1,7 +1,7 @@
 //! Milliseconds of a whole training step (forward, backward, optimiser): `cargo bench --bench train`.
 //!
-//! Prints for each network the least and the median of the measured steps, and the rate of useful floating-point
-//! operations (taps off the board and padding not counted) of the least.
+//! Prints per network the minimum and median of the measured steps, and the rate of useful floating-point operations (without
+//! padding and taps off the board) of the minimum.
 
 use std::time::Instant;
 use vecaz::config::{Arch, NetConfig, TrainConfig};
@@ -16,7 +16,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 const SEED: u64 = 1;
 const STEPS: usize = 15;
 
-/// Sizes of a two-player zero-sum game; of no consequence beyond these three.
+/// The sizes of a two-player zero-sum game. Only observation, actions and players matter here.
 fn sizes(obs: ObsShape, num_actions: usize) -> Sizes {
     Sizes {
         num_players: 2,
@@ -73,7 +73,7 @@ fn measure(name: &str, net: &NetConfig, obs: ObsShape, actions: usize, rows: usi
     Ok(())
 }
 
-/// The commit under measurement, where git knows it.
+/// The commit that is measured, if git reports it.
 fn commit() -> String {
     let output = std::process::Command::new("git").args(["rev-parse", "--short", "HEAD"]).output();
     let text = output.map(|o| String::from_utf8_lossy(&o.stdout).trim().to_string()).unwrap_or_default();

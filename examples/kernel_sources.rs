@@ -1,5 +1,5 @@
-//! Prints what is compiled for a GPU, one JSON object a line: the source, headers and constants of every unit for every
-//! game, at its default settings and some others, and of networks, which are shaped for each generation of GPUs.
+//! Prints all sources that are compiled for a GPU, one JSON object per line: source, headers and constants of every unit, for every
+//! game with its default and some other settings, and for networks, whose kernels are specialised for each GPU generation.
 //! `kernels/check_nvrtc.sh` compiles them.
 //!
 //!     cargo run --release --example kernel_sources > programs.jsonl
@@ -14,7 +14,7 @@ use vecaz::error::Result;
 use vecaz::game::{NAMES, ObsShape};
 use vecaz::model::NetSpec;
 
-/// Settings beside the default ones, which give other branches of the sources or the largest arrays.
+/// Settings other than the defaults, which compile other branches of the sources or have the largest arrays.
 const VARIANTS: &[(&str, &str)] = &[
     ("connect_four", "rows = 7\ncolumns = 8\nconnect = 5"),
     ("othello", "size = 6\nend = 'two_passes'"),
@@ -29,7 +29,7 @@ const VARIANTS: &[(&str, &str)] = &[
     ("blob", "players = 3\nfull = true"),
 ];
 
-/// Generations of GPUs, by compute capability, with the multiprocessors of one of them.
+/// GPU generations: compute capability and the number of multiprocessors of one model.
 const GENERATIONS: [(u32, u32); 7] =
     [(75, 40), (80, 108), (86, 84), (89, 142), (90, 132), (100, 148), (120, 170)];
 
@@ -72,7 +72,7 @@ fn print_networks() -> Result<()> {
             let limits = Limits::of(capability, multiprocessors);
             let program = forward::program(&spec, numbers, slots, limits)?;
             print_network(label, &capability.to_string(), &program);
-            // Where there is wgmma, by it too.
+            // Also with wgmma on Hopper.
             let arithmetic = Arithmetic { numbers, cores: TensorCores::Wgmma };
             if arithmetic.on(capability).is_ok() {
                 let program = forward::program(&spec, arithmetic, slots, limits)?;
@@ -118,7 +118,7 @@ fn main() -> Result<()> {
             print(label.trim(), !options.is_empty(), unit, &program(game.as_ref(), unit)?);
         }
     }
-    // Needs no game, and goes with those that gather samples.
+    // Training needs no game, except to gather samples.
     for precision in [TrainPrecision::F32, TrainPrecision::Bf16, TrainPrecision::F16] {
         print(&format!("training in {precision:?}"), false, "train", &training(None, precision)?);
     }

@@ -1,5 +1,4 @@
-//! Makes a set of solved positions on standard output; `tests/fixtures/README.md` has the lines that made the committed
-//! sets.
+//! Writes a set of solved positions to stdout. `tests/fixtures/README.md` has the commands of the committed sets.
 
 use clap::Parser;
 use std::path::PathBuf;
@@ -14,25 +13,25 @@ struct Args {
     /// A game with an exact solver, with its standard settings.
     #[arg(long, default_value = "connect_four")]
     game: String,
-    /// How many positions; without it every position of the game, for small games.
+    /// Number of positions [default: every position of the game, for small games].
     #[arg(long)]
     positions: Option<usize>,
-    /// The least ply.
+    /// The smallest ply.
     #[arg(long, default_value_t = 6)]
     from_ply: usize,
-    /// The greatest ply.
+    /// The largest ply.
     #[arg(long, default_value_t = 34)]
     to_ply: usize,
-    /// Chance of keeping a position that can be won within two plies.
+    /// Probability of keeping a position that can be won within two plies.
     #[arg(long, default_value_t = 0.25)]
     keep_tactical: f32,
-    /// Chance of keeping a position in which every action has the same result.
+    /// Probability of keeping a position in which every action has the same result.
     #[arg(long, default_value_t = 0.1)]
     keep_indifferent: f32,
     /// Seed of the games.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Files whose positions are left out.
+    /// Files with positions to exclude.
     #[arg(long)]
     exclude: Vec<PathBuf>,
 }

@@ -1,22 +1,22 @@
 // N games as arrays on the device, without trees. Twin of src/batch.rs `Batch`; launched by src/backend/kernels/batch.rs.
 //
 // One thread plays one game; there is no barrier. Arrays: states [N], histories [N, BATCH_HISTORY] (the keys of a game's
-// earlier positions, oldest first, one a ply), plies [N] of the game in progress, games [N] finished before it. A finished
-// game is followed by a new one at once, so every state has somebody or chance to move.
+// earlier positions, oldest first, one per ply), plies [N] of the game in progress, games [N] finished before it. A finished
+// game is replaced by a new one at once, so no state is terminal.
 #include "rng.cuh"
 
 constexpr int BATCH_HISTORY = VZ_USES_HISTORY ? VZ_MAX_PLIES : 0;
 constexpr int BATCH_OBS = VZ_OBS_CHANNELS * VZ_OBS_HEIGHT * VZ_OBS_WIDTH;
-// Threads that write one observation together.
+// Threads per observation.
 constexpr int BATCH_LANES = 32;
 
-VZ_DEVICE u64* batch_keys(u64* histories, i64 lane) { return histories + lane * BATCH_HISTORY; }
+VZ_DEVICE u64* batch_keys(u64* histories, i64 game) { return histories + game * BATCH_HISTORY; }
 
 VZ_DEVICE History batch_history(const u64* keys, u32 plies) {
     return History{keys, VZ_USES_HISTORY ? (int)plies : 0, nullptr, 0};
 }
 
-// Makes one ply and keeps the key of the position before it. True where the game is over then.
+// Makes one ply and stores the key of the position before it. Returns true if the game is then over.
 VZ_DEVICE bool batch_ply(State& s, u16 action, u64* keys, u32& plies) {
     const u64 key = VZ_USES_HISTORY ? game_history_key(s) : 0;
     game_step(s, action, batch_history(keys, plies));
@@ -25,7 +25,7 @@ VZ_DEVICE bool batch_ply(State& s, u16 action, u64* keys, u32& plies) {
     return game_turn(s) == TURN_OVER;
 }
 
-// A legal action at random, an outcome by its probability: the choice of `Batch::step_random`.
+// A uniformly random legal action, or an outcome by its probability, as in `Batch::step_random`.
 VZ_DEVICE u16 batch_random_action(const State& s, const History& history, Stream stream) {
     u16 legal[VZ_NUM_EDGES];
     const int n = game_legal(s, history, legal);
@@ -39,48 +39,48 @@ VZ_DEVICE u16 batch_random_action(const State& s, const History& history, Stream
     return legal[stream.below((u64)n)];
 }
 
-// Puts every game at its start.
+// Resets every game to its start.
 VZ_KERNEL batch_init(u32 num_games, State* states, u32* plies, u64* games) {
-    const i64 lane = thread_in_grid();
-    if (lane >= num_games) return;
-    game_init(states[lane]);
-    plies[lane] = 0;
-    games[lane] = 0;
+    const i64 game = thread_in_grid();
+    if (game >= num_games) return;
+    game_init(states[game]);
+    plies[game] = 0;
+    games[game] = 0;
 }
 
-// Lists the legal actions or outcomes, ascending: legal [N, E], of which the first num_legal [N] count.
+// Lists the legal actions or outcomes, ascending: the first num_legal [N] entries of legal [N, E].
 VZ_KERNEL batch_legal(
     u32 num_games, const State* states, const u64* histories, const u32* plies, u16* legal, u16* num_legal) {
-    const i64 lane = thread_in_grid();
-    if (lane >= num_games) return;
-    const State s = states[lane];
-    const History history = batch_history(histories + lane * BATCH_HISTORY, plies[lane]);
-    num_legal[lane] = (u16)game_legal(s, history, legal + lane * VZ_NUM_EDGES);
+    const i64 game = thread_in_grid();
+    if (game >= num_games) return;
+    const State s = states[game];
+    const History history = batch_history(histories + game * BATCH_HISTORY, plies[game]);
+    num_legal[game] = (u16)game_legal(s, history, legal + game * VZ_NUM_EDGES);
 }
 
-// Makes one ply in every game: actions [N]. over [N] is 1 where that ended the game; returns [N, P] has the result there and
-// 0 elsewhere, and a new game has begun.
+// Makes one ply in every game: actions [N]. over [N] is 1 if it ended the game; returns [N, P] then has the result, otherwise 0, and
+// a new game begins.
 VZ_KERNEL batch_step(
     u32 num_games, const u16* actions, State* states, u64* histories, u32* plies, u64* games, u8* over, f32* returns) {
-    const i64 lane = thread_in_grid();
-    if (lane >= num_games) return;
-    State s = states[lane];
-    u32 made = plies[lane];
+    const i64 game = thread_in_grid();
+    if (game >= num_games) return;
+    State s = states[game];
+    u32 made = plies[game];
     f32 result[VZ_PLAYERS] = {};
-    const bool ended = batch_ply(s, actions[lane], batch_keys(histories, lane), made);
+    const bool ended = batch_ply(s, actions[game], batch_keys(histories, game), made);
     if (ended) {
         game_returns(s, result);
         game_init(s);
         made = 0;
-        games[lane] += 1;
+        games[game] += 1;
     }
-    states[lane] = s;
-    plies[lane] = made;
-    over[lane] = ended;
-    for (int player = 0; player < VZ_PLAYERS; player++) returns[lane * VZ_PLAYERS + player] = result[player];
+    states[game] = s;
+    plies[game] = made;
+    over[game] = ended;
+    for (int player = 0; player < VZ_PLAYERS; player++) returns[game * VZ_PLAYERS + player] = result[player];
 }
 
-// Writes what the player to move sees, player 0 where chance decides: out [N, obs]. BATCH_LANES threads a game.
+// Writes the observation of the player to move (player 0 at chance states): out [N, obs]. BATCH_LANES threads per game.
 VZ_KERNEL batch_observe(u32 num_games, const State* states, f32* out) {
     const i64 game = thread_in_grid() / BATCH_LANES;
     const int lane = (int)(thread_in_grid() % BATCH_LANES);
@@ -89,17 +89,17 @@ VZ_KERNEL batch_observe(u32 num_games, const State* states, f32* out) {
     game_observe(states[game], turn < 0 ? 0 : turn, lane, BATCH_LANES, out + game * BATCH_OBS);
 }
 
-// Makes num_plies random plies in every game; finished games are followed by new ones. The draws are those of
-// `Batch::step_random`: they depend on the seed, the game's place in the batch, its number and the ply.
+// Makes num_plies random plies in every game and replaces finished games by new ones. The draws are those of `Batch::step_random`:
+// they depend on the seed, the game's index in the batch, its number and the ply.
 VZ_KERNEL batch_random_play(
     u32 num_games, u32 num_plies, u64 seed, State* states, u64* histories, u32* plies, u64* games) {
-    const i64 lane = thread_in_grid();
-    if (lane >= num_games) return;
-    State s = states[lane];
-    u32 made = plies[lane];
-    u64 number = games[lane];
-    u64* keys = batch_keys(histories, lane);
-    const Key place = Key::of(seed, Purpose::EVALUATION).with((u64)lane);
+    const i64 game = thread_in_grid();
+    if (game >= num_games) return;
+    State s = states[game];
+    u32 made = plies[game];
+    u64 number = games[game];
+    u64* keys = batch_keys(histories, game);
+    const Key place = Key::of(seed, Purpose::EVALUATION).with((u64)game);
     for (u32 i = 0; i < num_plies; i++) {
         const Stream stream = place.with(number).with(made).stream();
         const u16 action = batch_random_action(s, batch_history(keys, made), stream);
@@ -109,7 +109,7 @@ VZ_KERNEL batch_random_play(
             number += 1;
         }
     }
-    states[lane] = s;
-    plies[lane] = made;
-    games[lane] = number;
+    states[game] = s;
+    plies[game] = made;
+    games[game] = number;
 }

@@ -1,7 +1,7 @@
-// What every kernel source stands on: integer types, bit operations, the caller's place in the grid, histories.
+// The base of every kernel source: integer types, bit operations, the thread's index in the grid, histories.
 //
-// Compiles with NVRTC and, unchanged, as host C++17. No standard library and no CUDA headers. Constants with the prefix VZ_
-// that are not defined here come from the game (src/backend/kernels/source.rs).
+// Compiles with NVRTC and, unchanged, as host C++17. Needs no standard library and no CUDA headers. Constants with the prefix VZ_
+// that are not defined here are those of the game (src/backend/kernels/source.rs).
 #pragma once
 
 typedef unsigned char u8;
@@ -17,9 +17,9 @@ typedef double f64;
 static_assert(sizeof(u16) == 2 && sizeof(u32) == 4 && sizeof(u64) == 8 && sizeof(f32) == 4 && sizeof(f64) == 8, "sizes of types");
 
 #ifdef __CUDACC__
-// A function that kernels call.
+// A device function.
 #define VZ_DEVICE __device__ __forceinline__
-// The same where inlining every call would make the code large.
+// A device function that is too large to be inlined at every call.
 #define VZ_DEVICE_CALL static __device__ __noinline__
 // A table of constants at namespace scope.
 #define VZ_TABLE __device__ const
@@ -32,12 +32,12 @@ static_assert(sizeof(u16) == 2 && sizeof(u32) == 4 && sizeof(u64) == 8 && sizeof
 #define VZ_KERNEL extern "C" void
 #endif
 
-// On the host, tests/kernels/host has what CUDA has: threadIdx, barriers, shuffles.
+// On the host, tests/kernels/host emulates threadIdx, barriers and shuffles.
 
-// The caller's number in the whole (one-dimensional) grid.
+// The thread's index in the (one-dimensional) grid.
 VZ_DEVICE i64 thread_in_grid() { return (i64)blockIdx.x * blockDim.x + threadIdx.x; }
 
-// What `game_turn` gives beside a player's number.
+// The results of `game_turn` other than a player's number.
 constexpr int TURN_CHANCE = -1;
 constexpr int TURN_OVER = -2;
 
@@ -45,12 +45,12 @@ constexpr int TURN_OVER = -2;
 struct History {
     const u64* played; // positions of the game as played
     int num_played;
-    const u64* path; // positions of the search path below them
+    const u64* path; // positions of the search path after them
     int num_path;
 
     VZ_DEVICE int len() const { return num_played + num_path; }
 
-    // Key number i, the latest first: `History::latest_first`.
+    // Key number i, latest first: `History::latest_first`.
     VZ_DEVICE u64 latest(int i) const {
         return i < num_path ? path[num_path - 1 - i] : played[num_played - 1 - (i - num_path)];
     }
@@ -59,10 +59,10 @@ struct History {
 #ifdef __CUDACC__
 VZ_DEVICE int popcount(u32 x) { return __popc(x); }
 VZ_DEVICE int popcount(u64 x) { return __popcll(x); }
-// The number of the lowest set bit; x != 0.
+// Index of the lowest set bit; x != 0.
 VZ_DEVICE int trailing_zeros(u32 x) { return __ffs((int)x) - 1; }
 VZ_DEVICE int trailing_zeros(u64 x) { return __ffsll((i64)x) - 1; }
-// Zeros above the highest set bit; x != 0.
+// Number of zeros above the highest set bit; x != 0.
 VZ_DEVICE int leading_zeros(u32 x) { return __clz((int)x); }
 VZ_DEVICE int leading_zeros(u64 x) { return __clzll((i64)x); }
 VZ_DEVICE u64 reverse_bits(u64 x) { return __brevll(x); }
@@ -101,7 +101,7 @@ VZ_DEVICE f32 square_root(f32 x) { return __builtin_sqrtf(x); }
 VZ_DEVICE f64 square_root(f64 x) { return __builtin_sqrt(x); }
 #endif
 
-// The bytes in reverse order: a board of 8 rows upside down.
+// Reverses the bytes: flips a board of 8 rows vertically.
 VZ_DEVICE u64 swap_bytes(u64 x) {
     x = (x >> 8 & 0x00FF00FF00FF00FFull) | (x & 0x00FF00FF00FF00FFull) << 8;
     x = (x >> 16 & 0x0000FFFF0000FFFFull) | (x & 0x0000FFFF0000FFFFull) << 16;
@@ -124,7 +124,7 @@ VZ_DEVICE void swap_values(T& a, T& b) {
     b = was;
 }
 
-// Entry i of a pair, and setting it, by selection: a pair that is indexed cannot stay in registers.
+// Reads and writes entry i of a pair by selection, since an indexed array is not kept in registers.
 template <class T>
 VZ_DEVICE T pick(const T (&pair)[2], int i) {
     return i == 0 ? pair[0] : pair[1];
@@ -135,7 +135,7 @@ VZ_DEVICE void put(T (&pair)[2], int i, T value) {
     pair[1] = i == 0 ? pair[1] : value;
 }
 
-// Plain old data from and to bytes of any alignment.
+// Reads and writes plain old data at any alignment.
 template <class T>
 VZ_DEVICE T read_pod(const void* from) {
     T out;
@@ -147,14 +147,14 @@ VZ_DEVICE void write_pod(void* to, const T& value) {
     for (unsigned i = 0; i < sizeof(T); i++) ((u8*)to)[i] = ((const u8*)&value)[i];
 }
 
-// Twin of src/game/board.rs `write_bits`: writes `base` plus the number of each set bit, ascending; returns how many.
+// Twin of src/game/board.rs `write_bits`: writes `base` plus the index of each set bit, ascending; returns the count.
 VZ_DEVICE int write_bits(u64 bits, u16 base, u16* out) {
     int n = 0;
     for (; bits != 0; bits &= bits - 1) out[n++] = (u16)(base + trailing_zeros(bits));
     return n;
 }
 
-// Returns of two players where `outcome` is 1 where player 0 has won, 2 where player 1 has, anything else for a draw.
+// Returns of two players: `outcome` is 1 if player 0 has won, 2 if player 1 has won, otherwise a draw.
 VZ_DEVICE void winner_returns(int outcome, f32* out) {
     const f32 value = outcome == 1 ? 1.0f : outcome == 2 ? -1.0f : 0.0f;
     out[0] = value;

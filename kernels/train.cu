@@ -1,18 +1,17 @@
-// The kernels of a training update; a launcher of each is in src/train/device. They know networks as rows of numbers: no game
-// is needed to compile them.
+// The kernels of a training update, launched by src/train/device. They depend on no game.
 #include "train/graph.cuh"
 #include "train/linear.cuh"
 #include "train/norm.cuh"
 #include "train/optimizer.cuh"
 
-// gradient [count] and the report are zeroed, next [statistics] becomes a copy of `statistics`.
+// Zeroes gradient [count] and the report, and copies `statistics` to next [num_statistics].
 VZ_KERNEL begin_update(f32* gradient, u32 count, const f32* statistics, f32* next, u32 num_statistics, train::Report* report) {
     for (u32 i = (u32)thread_in_grid(); i < count; i += train::threads_in_grid()) gradient[i] = 0.0f;
     for (u32 i = (u32)thread_in_grid(); i < num_statistics; i += train::threads_in_grid()) next[i] = statistics[i];
     if (thread_in_grid() == 0) *report = train::Report{};
 }
 
-// The weights that products read: out[i] is parameter map[i], 0 where there is none.
+// Packs the weights for products: out[i] is parameter map[i], or 0 if map[i] is NOWHERE.
 VZ_KERNEL pack_weights(const f32* parameters, const u32* map, u64 count, train::Element* out) {
     for (u64 i = (u64)thread_in_grid() * train::VEC; i < count; i += (u64)train::threads_in_grid() * train::VEC) {
         train::Vector v;
@@ -24,7 +23,7 @@ VZ_KERNEL pack_weights(const f32* parameters, const u32* map, u64 count, train::
     }
 }
 
-// Observations [B, channels, area] -> a position's channels together, [B, area, width], 0 past the last channel.
+// Transposes observations [B, channels, area] to [B, area, width], with 0 past the last channel.
 VZ_KERNEL take_observations(const f32* obs, u32 boards, u32 channels, u32 area, u32 width, train::Element* out) {
     const u64 vectors = (u64)boards * area * (width / train::VEC);
     for (u64 i = (u64)thread_in_grid(); i < vectors; i += train::threads_in_grid()) {
@@ -39,63 +38,63 @@ VZ_KERNEL take_observations(const f32* obs, u32 boards, u32 channels, u32 area, 
     }
 }
 
-// Products in tiles of three shapes each: what a launch takes, src/train/device/tiling.rs says.
+// Each product has three tile shapes; src/train/device/tiling.rs chooses one per launch.
 
-// A layer's forward direction, with the skip connection where `has_added`.
+// A layer's forward, with the residual if `has_residual`.
 VZ_BLOCK_KERNEL(train::THREADS) linear_forward_wide(
     const train::Shape* shape, u32 rows, const train::Element* x, const train::Element* weights, const f32* bias,
-    const train::Element* added, u32 has_added, u32 relu, train::Element* out
+    const train::Element* residual, u32 has_residual, u32 relu, train::Element* out
 ) {
-    const train::Finish finish = {bias, has_added ? added : nullptr, nullptr, relu ? 0.0f : train::least_number()};
-    train::product<train::Wide>(*shape, rows, x, weights, finish, out);
+    const train::Epilogue epilogue = {bias, has_residual ? residual : nullptr, nullptr, relu ? 0.0f : train::no_minimum()};
+    train::product<train::Wide>(*shape, rows, x, weights, epilogue, out);
 }
 VZ_BLOCK_KERNEL(train::THREADS) linear_forward_tall(
     const train::Shape* shape, u32 rows, const train::Element* x, const train::Element* weights, const f32* bias,
-    const train::Element* added, u32 has_added, u32 relu, train::Element* out
+    const train::Element* residual, u32 has_residual, u32 relu, train::Element* out
 ) {
-    const train::Finish finish = {bias, has_added ? added : nullptr, nullptr, relu ? 0.0f : train::least_number()};
-    train::product<train::Tall>(*shape, rows, x, weights, finish, out);
+    const train::Epilogue epilogue = {bias, has_residual ? residual : nullptr, nullptr, relu ? 0.0f : train::no_minimum()};
+    train::product<train::Tall>(*shape, rows, x, weights, epilogue, out);
 }
 VZ_BLOCK_KERNEL(train::THREADS) linear_forward_narrow(
     const train::Shape* shape, u32 rows, const train::Element* x, const train::Element* weights, const f32* bias,
-    const train::Element* added, u32 has_added, u32 relu, train::Element* out
+    const train::Element* residual, u32 has_residual, u32 relu, train::Element* out
 ) {
-    const train::Finish finish = {bias, has_added ? added : nullptr, nullptr, relu ? 0.0f : train::least_number()};
-    train::product<train::Narrow>(*shape, rows, x, weights, finish, out);
+    const train::Epilogue epilogue = {bias, has_residual ? residual : nullptr, nullptr, relu ? 0.0f : train::no_minimum()};
+    train::product<train::Narrow>(*shape, rows, x, weights, epilogue, out);
 }
 
-// The same with 32-bit floats for the losses.
+// A head's forward with f32 outputs, for the losses.
 VZ_BLOCK_KERNEL(train::THREADS) linear_outputs(
     const train::Shape* shape, u32 rows, const train::Element* x, const train::Element* weights, const f32* bias, f32* out
 ) {
-    const train::Finish finish = {bias, nullptr, nullptr, train::least_number()};
-    train::product<train::Narrow>(*shape, rows, x, weights, finish, out);
+    const train::Epilogue epilogue = {bias, nullptr, nullptr, train::no_minimum()};
+    train::product<train::Narrow>(*shape, rows, x, weights, epilogue, out);
 }
 
-// A layer's backward direction: dx = dy W^T, plus what dx holds where `adds`; 0 where `opened` is not positive, if there is one.
+// A layer's backward: dx = dy W^T, added to dx if `adds`, and 0 where `relu_mask` is not positive if `has_relu_mask`.
 VZ_BLOCK_KERNEL(train::THREADS) linear_backward_wide(
     const train::Shape* shape, u32 rows, const train::Element* dy, const train::Element* weights, u32 adds,
-    const train::Element* opened, u32 has_opened, train::Element* dx
+    const train::Element* relu_mask, u32 has_relu_mask, train::Element* dx
 ) {
-    const train::Finish finish = {nullptr, adds ? dx : nullptr, has_opened ? opened : nullptr, train::least_number()};
-    train::product<train::Wide>(*shape, rows, dy, weights, finish, dx);
+    const train::Epilogue epilogue = {nullptr, adds ? dx : nullptr, has_relu_mask ? relu_mask : nullptr, train::no_minimum()};
+    train::product<train::Wide>(*shape, rows, dy, weights, epilogue, dx);
 }
 VZ_BLOCK_KERNEL(train::THREADS) linear_backward_tall(
     const train::Shape* shape, u32 rows, const train::Element* dy, const train::Element* weights, u32 adds,
-    const train::Element* opened, u32 has_opened, train::Element* dx
+    const train::Element* relu_mask, u32 has_relu_mask, train::Element* dx
 ) {
-    const train::Finish finish = {nullptr, adds ? dx : nullptr, has_opened ? opened : nullptr, train::least_number()};
-    train::product<train::Tall>(*shape, rows, dy, weights, finish, dx);
+    const train::Epilogue epilogue = {nullptr, adds ? dx : nullptr, has_relu_mask ? relu_mask : nullptr, train::no_minimum()};
+    train::product<train::Tall>(*shape, rows, dy, weights, epilogue, dx);
 }
 VZ_BLOCK_KERNEL(train::THREADS) linear_backward_narrow(
     const train::Shape* shape, u32 rows, const train::Element* dy, const train::Element* weights, u32 adds,
-    const train::Element* opened, u32 has_opened, train::Element* dx
+    const train::Element* relu_mask, u32 has_relu_mask, train::Element* dx
 ) {
-    const train::Finish finish = {nullptr, adds ? dx : nullptr, has_opened ? opened : nullptr, train::least_number()};
-    train::product<train::Narrow>(*shape, rows, dy, weights, finish, dx);
+    const train::Epilogue epilogue = {nullptr, adds ? dx : nullptr, has_relu_mask ? relu_mask : nullptr, train::no_minimum()};
+    train::product<train::Narrow>(*shape, rows, dy, weights, epilogue, dx);
 }
 
-// Parts of the gradient of a layer's weights; `shape` is that of its forward direction.
+// Partial sums of the gradient of a layer's weights. `shape` is that of its forward.
 VZ_BLOCK_KERNEL(train::THREADS) linear_gradient_wide(
     const train::Shape* shape, u32 rows, u32 splits, const train::Element* x, const train::Element* dy, f32* parts
 ) {
@@ -112,7 +111,7 @@ VZ_BLOCK_KERNEL(train::THREADS) linear_gradient_narrow(
     train::weight_gradient<train::Narrow>(*shape, rows, splits, x, dy, parts);
 }
 
-// Adds the sum of parts [num, count], in order, to the gradient: number i to place map[i].
+// Adds the sum over parts [num, count], in order, to the gradient: number i to gradient[map[i]].
 VZ_KERNEL sum_parts(const f32* parts, u32 num, u32 count, const u32* map, f32* gradient) {
     for (u32 i = (u32)thread_in_grid(); i < count; i += train::threads_in_grid()) {
         if (map[i] == train::NOWHERE) continue;
@@ -122,7 +121,7 @@ VZ_KERNEL sum_parts(const f32* parts, u32 num, u32 count, const u32* map, f32* g
     }
 }
 
-// Blocks of `train::SUMMING_THREADS`; so for all that sum columns.
+// The kernels that sum columns have blocks of `train::SUMMING_THREADS`.
 VZ_KERNEL sum_columns(const train::Element* x, u32 rows, u32 chunk_rows, u32 width, f32* parts) {
     __shared__ f32 shared[train::SLOTS][train::GROUP];
     train::column_sums(x, rows, chunk_rows, width, parts, shared);
@@ -134,84 +133,84 @@ VZ_KERNEL norm_moments(const train::Element* x, u32 rows, u32 chunk_rows, u32 wi
     train::moments(x, rows, chunk_rows, width, parts, shared, means);
 }
 
-// One warp a column.
+// One warp per column.
 VZ_KERNEL norm_prepare(
-    u32 width, u32 rows, u32 chunk_rows, const f32* parts, const u32* maps, const f32* parameters, f32* statistics, f32* known,
+    u32 width, u32 rows, u32 chunk_rows, const f32* parts, const u32* maps, const f32* parameters, f32* statistics, f32* stats,
     train::Report* report
 ) {
     const u32 column = (u32)(thread_in_grid() / 32);
     if (column >= width) return;
     const train::Moments all = train::moments_of(column, width, rows, chunk_rows, parts);
     if (threadIdx.x % 32 != 0) return;
-    train::prepare_norm(column, width, all, maps, parameters, statistics, known);
+    train::prepare_norm(column, width, all, maps, parameters, statistics, stats);
     train::check_statistics(column, width, maps, statistics, *report);
 }
 
-// The same on several devices, in two kernels with a sum over devices of `told` [devices, 3, width] between them: one warp a
-// column tells of this device's rows, then one thread a column hears of all.
-VZ_KERNEL norm_tell(u32 width, u32 rows, u32 chunk_rows, const f32* parts, u32 own, u32 devices, f64* told) {
+// `norm_prepare` on several devices: two kernels with an all-reduce of `sync_stats` [devices, 3, width] between them. The first has one
+// warp per column and writes this device's moments; the second has one thread per column and joins those of all devices.
+VZ_KERNEL norm_tell(u32 width, u32 rows, u32 chunk_rows, const f32* parts, u32 own, u32 devices, f64* sync_stats) {
     const u32 column = (u32)(thread_in_grid() / 32);
     if (column >= width) return;
     const train::Moments here = train::moments_of(column, width, rows, chunk_rows, parts);
     if (threadIdx.x % 32 != 0) return;
-    train::Told{told, width, devices}.tell(own, column, here.count, here.mean, here.square);
+    train::SyncStats{sync_stats, width, devices}.write(own, column, here.count, here.mean, here.square);
 }
 VZ_KERNEL norm_prepare_told(
-    u32 width, f64* told, u32 devices, const u32* maps, const f32* parameters, f32* statistics, f32* known,
+    u32 width, f64* sync_stats, u32 devices, const u32* maps, const f32* parameters, f32* statistics, f32* stats,
     train::Report* report
 ) {
     const u32 column = (u32)thread_in_grid();
     if (column >= width) return;
-    const train::Moments all = train::moments_told(train::Told{told, width, devices}, column);
-    train::prepare_norm(column, width, all, maps, parameters, statistics, known);
+    const train::Moments all = train::synced_moments(train::SyncStats{sync_stats, width, devices}, column);
+    train::prepare_norm(column, width, all, maps, parameters, statistics, stats);
     train::check_statistics(column, width, maps, statistics, *report);
 }
 
-VZ_KERNEL norm_relu(const train::Element* x, u32 rows, u32 width, const f32* known, train::Element* out) {
-    train::normalise_relu(x, rows, width, known, out);
+VZ_KERNEL norm_relu(const train::Element* x, u32 rows, u32 width, const f32* stats, train::Element* out) {
+    train::normalise_relu(x, rows, width, stats, out);
 }
 
 VZ_KERNEL norm_gradient_sums(
-    const train::Element* x, const train::Element* d, u32 rows, u32 chunk_rows, u32 width, const f32* known, f32* parts
+    const train::Element* x, const train::Element* d, u32 rows, u32 chunk_rows, u32 width, const f32* stats, f32* parts
 ) {
     __shared__ f32 shared[train::SLOTS][train::GROUP];
-    train::gradient_sums(x, d, rows, chunk_rows, width, known, parts, shared);
+    train::gradient_sums(x, d, rows, chunk_rows, width, stats, parts, shared);
 }
 
-// One warp a column.
+// One warp per column.
 VZ_KERNEL norm_gradient_prepare(
-    u32 width, u32 rows, u32 chunk_rows, const f32* parts, const u32* maps, f32* known, f32* gradient
+    u32 width, u32 rows, u32 chunk_rows, const f32* parts, const u32* maps, f32* stats, f32* gradient
 ) {
     const u32 column = (u32)(thread_in_grid() / 32);
     if (column >= width) return;
     const train::GradientSums all = train::gradient_sums_of(column, width, rows, chunk_rows, parts);
-    if (threadIdx.x % 32 == 0) train::prepare_norm_gradient(column, width, all, all, maps, known, gradient);
+    if (threadIdx.x % 32 == 0) train::prepare_norm_gradient(column, width, all, all, maps, stats, gradient);
 }
 
-// The same on several devices, as for `norm_tell`.
-VZ_KERNEL norm_gradient_tell(u32 width, u32 rows, u32 chunk_rows, const f32* parts, u32 own, u32 devices, f64* told) {
+// `norm_gradient_prepare` on several devices, as `norm_tell` and `norm_prepare_told`.
+VZ_KERNEL norm_gradient_tell(u32 width, u32 rows, u32 chunk_rows, const f32* parts, u32 own, u32 devices, f64* sync_stats) {
     const u32 column = (u32)(thread_in_grid() / 32);
     if (column >= width) return;
     const train::GradientSums here = train::gradient_sums_of(column, width, rows, chunk_rows, parts);
     if (threadIdx.x % 32 != 0) return;
-    train::Told{told, width, devices}.tell(own, column, here.count, here.sum, here.product);
+    train::SyncStats{sync_stats, width, devices}.write(own, column, here.count, here.sum, here.product);
 }
 VZ_KERNEL norm_gradient_prepare_told(
-    u32 width, f64* told, u32 own, u32 devices, const u32* maps, f32* known, f32* gradient
+    u32 width, f64* sync_stats, u32 own, u32 devices, const u32* maps, f32* stats, f32* gradient
 ) {
     const u32 column = (u32)thread_in_grid();
     if (column >= width) return;
-    const train::Told all = {told, width, devices};
-    const train::GradientSums here = train::gradient_sums_told(all, own, column);
-    train::prepare_norm_gradient(column, width, train::gradient_sums_told(all, column), here, maps, known, gradient);
+    const train::SyncStats all = {sync_stats, width, devices};
+    const train::GradientSums here = train::synced_gradient_sums(all, own, column);
+    train::prepare_norm_gradient(column, width, train::synced_gradient_sums(all, column), here, maps, stats, gradient);
 }
 
-// With the residual stream's gradient where `has_added`.
+// Adds the residual stream's gradient if `has_residual`.
 VZ_KERNEL norm_gradient(
-    const train::Element* x, const train::Element* d, u32 rows, u32 width, const f32* known, const train::Element* added,
-    u32 has_added, train::Element* out
+    const train::Element* x, const train::Element* d, u32 rows, u32 width, const f32* stats, const train::Element* residual,
+    u32 has_residual, train::Element* out
 ) {
-    train::input_gradient(x, d, rows, width, known, has_added ? added : nullptr, out);
+    train::input_gradient(x, d, rows, width, stats, has_residual ? residual : nullptr, out);
 }
 
 VZ_KERNEL vertex_sums(const train::Element* x, u32 boards, u32 vertices, u32 width, f32 scale, train::Element* out) {
@@ -237,7 +236,7 @@ VZ_KERNEL spread_means(const train::Element* d, u32 boards, u32 area, u32 width,
     train::spread_means(d, boards, area, width, out);
 }
 
-// One warp a sample. Logit i of a sample is number i * logit_stride of its logit_width ones.
+// One warp per sample. Logit i of a sample is at i * logit_stride of its logit_width numbers.
 VZ_KERNEL sample_losses(
     const train::Settings* settings, u32 rows, u32 actions, u32 players, u32 outputs, const f32* policy, const u8* legal,
     const f32* targets, const f32* weight, const f32* logits, u32 logit_width, u32 logit_stride, const f32* values,
@@ -256,7 +255,7 @@ VZ_KERNEL sum_losses(const f64* losses, u32 rows, train::Report* report) {
     train::sum_losses(losses, rows, *report, shared);
 }
 
-// One block for each `train::SQUARED` numbers.
+// One block per `train::SQUARED` numbers.
 VZ_KERNEL square_gradient(const f32* gradient, u32 count, f64* parts) {
     __shared__ f64 shared[32];
     train::square_part(gradient, count, parts, shared);

@@ -1,14 +1,13 @@
-// Twin of src/tree.rs: the same arrays with the same bytes, and what a row's search keeps beside them.
+// Twin of src/tree.rs: the same arrays with the same bytes, and the root arrays of a row's search.
 //
 // Nodes [B, T], edges [B, T, 4, Ep] (prior, visits, value sum, child), actions [B, T, Ep], values [B, T, P], counts [B].
-// One warp works on one row. Functions marked "all lanes" are called by all of its lanes together; where lanes read what
-// another lane wrote, a VZ_SYNC stands between.
+// One warp works on one row. Functions marked "all lanes" must be called by all lanes of the warp together. A VZ_SYNC separates a
+// lane's write from other lanes' reads of it.
 #pragma once
 #include "lanes.cuh"
 #include "rng.cuh"
 
-// A barrier of one warp, the same as __syncwarp(). An emulator may define it to leave one out by its number, so as to see that
-// results then differ.
+// A barrier of one warp: __syncwarp(). Tests define it to omit one by its number and check that results then differ.
 #ifndef VZ_SYNC
 #define VZ_SYNC(number) __syncwarp()
 #endif
@@ -34,12 +33,12 @@ struct alignas(16) Node {
     u16 depth;
     u8 player;
     u8 kind;
-    u8 bounds_dirty; // 1 where the bounds have changed since the parent was told
+    u8 bounds_dirty; // 1 if the bounds have changed since they were last propagated to the parent
     u8 padding[3];
 
     VZ_DEVICE bool is_proven() const { return lower >= upper; }
 
-    // The least and the most that the game is proven to be worth, as `who` sees it: one of two whose values sum to 0.
+    // The proven lower and upper bound from the view of player `who`, in a two-player zero-sum game.
     VZ_DEVICE f32 least_for(int who) const { return who == player ? lower : -upper; }
     VZ_DEVICE f32 most_for(int who) const { return who == player ? upper : -lower; }
 
@@ -49,10 +48,10 @@ struct alignas(16) Node {
         bounds_dirty = 1;
     }
 
-    // Mean value backed up, for the player who moves here; 0 before the first.
+    // Mean value backed up, for `player`; 0 before the first visit.
     VZ_DEVICE f32 mean() const { return visits > 0 ? value_sum / (f32)visits : 0.0f; }
 };
-static_assert(sizeof(Node) == 32, "the node is that of Rust");
+static_assert(sizeof(Node) == 32, "must equal src/tree.rs Node");
 
 VZ_DEVICE Node new_node(i32 parent, u16 parent_edge) {
     return Node{parent, 0, 0.0f, -1.0f, 1.0f, parent_edge, 0, 0, 0, NEW, 0, {0, 0, 0}};
@@ -63,7 +62,7 @@ union Word {
     f32 real;
     i32 integer;
 };
-static_assert(sizeof(Word) == 4, "edge blocks are that of Rust");
+static_assert(sizeof(Word) == 4, "must equal a word of src/tree.rs edges");
 
 // One edge, in registers.
 struct Edge {
@@ -89,7 +88,7 @@ struct Row {
     VZ_DEVICE u16* actions(i32 n) const { return actions_ + (u64)n * PADDED; }
     VZ_DEVICE f32* value(i32 n) const { return values + (u64)n * VZ_PLAYERS; }
 
-    // Edge `e` of node `n`; past the padding it is as padding is.
+    // Edge `e` of node `n`; a padding edge if e >= PADDED.
     VZ_DEVICE Edge edge(i32 n, int e) const {
         if (PADDED % WIDTH != 0 && e >= PADDED) return Edge{0.0f, 0, refuted(), NO_NODE};
         const Word* block = prior(n) + e;
@@ -97,7 +96,7 @@ struct Row {
     }
 };
 
-// Twin of `edge_bounds`, the lower one: what the mover at `node` is proven to get at least through its edge.
+// The lower bound of `edge_bounds`: proven for the player to move at `node`.
 VZ_DEVICE f32 least_of_edge(const Row& row, const Node& node, const Edge& edge) {
     if (edge.value_sum == refuted() || edge.child == NO_NODE) return -1.0f;
     return row.nodes[edge.child].least_for(node.player);
@@ -113,7 +112,7 @@ VZ_UNROLL
     }
 };
 
-// Runs `body(slice, edge)` for each edge of the padded list that this lane alone owns.
+// Calls `body(slice, edge)` for each edge of the padded list that this lane owns.
 template <class Body>
 VZ_DEVICE void for_own_edges(Body body) {
     if (lane() >= WIDTH) return;
@@ -124,7 +123,7 @@ VZ_UNROLL
     }
 }
 
-// Twin of `RowMut::open_edges` without the node's own fields. All lanes.
+// Twin of `RowMut::open_edges`, without the node's own fields. All lanes.
 VZ_DEVICE void open_edges(const Row& row, i32 n, int num_edges) {
     for_own_edges([&](int, int e) {
         row.prior(n)[e].real = 0.0f;
@@ -136,22 +135,22 @@ VZ_DEVICE void open_edges(const Row& row, i32 n, int num_edges) {
 
 // Twin of `RowKey`.
 struct RowKey {
-    u64 seed, lane, game, determinisation, ply;
+    u64 seed, slot, game, determinisation, ply;
 
     VZ_DEVICE Key key(Purpose purpose) const {
-        return Key::of(seed, purpose).with(lane).with(game).with(determinisation).with(ply);
+        return Key::of(seed, purpose).with(slot).with(game).with(determinisation).with(ply);
     }
 };
 
-// The scalars of `Roots`, and of the row's part in a pass.
+// A row's scalars of `Roots` and of the current pass.
 struct RootRow {
     f32 dirichlet_epsilon;
-    u32 left;         // new simulations of the ply still to run
-    u32 budget;       // new simulations of the ply in all
-    u32 schedule;     // where the row's schedule begins in `tables`
+    u32 left;         // new simulations of the ply that have not started
+    u32 budget;       // new simulations of the ply in total
+    u32 schedule;     // offset of the row's schedule in `tables`
     u32 schedule_len; // simulations of that schedule
     u32 num_leaves;   // leaves of this pass
-    u32 num_asked;    // leaves of this pass that need the network
+    u32 num_asked;    // leaves of this pass that need an evaluation
     u32 num_history;  // keys of positions before the root
 
     // Twin of `Roots::finish`.
@@ -164,17 +163,17 @@ struct RootRow {
 // One leaf of a pass.
 struct Leaf {
     i32 node;
-    i32 slot; // the place of its answer, or -1
+    i32 slot; // index of its evaluation in the network's output, or -1
 };
 
-// What a row has done since it was last counted; see `PassStats`.
+// A row's counts since they were last added to `PassStats`.
 struct RowCounts {
     u32 passes, leaves, asked, simulations;
     u64 depth_sum;
     u32 depth_max, padding;
 };
 
-// Where the arrays of all rows are, and how to search; the arguments that every kernel begins with.
+// The arrays of all rows and the search parameters: the first arguments of every kernel.
 struct Rows {
     Node* nodes;       // [B, T]
     Word* edges;       // [B, T, 4, Ep]
@@ -187,7 +186,7 @@ struct Rows {
     f32* noise;        // [B, Ep]
     i32* base_visits;  // [B, Ep]
     f32* root_sums;    // [B, P]
-    u64* histories;    // [B, history_len]: keys before the root, then room for those of a path
+    u64* histories;    // [B, history_len]: keys before the root, then space for those of a path
     Leaf* leaves;      // [B, L]
     i32* targets;      // [B, T]
     RowCounts* done;   // [B]
@@ -196,7 +195,7 @@ struct Rows {
     u32 num_nodes;     // T
     u32 num_leaves;    // L
     u32 history_len;
-    u32 keep_limit; // nodes that a kept subtree may have; 0 where none is kept
+    u32 keep_limit; // the most nodes of a kept subtree; 0 if none is kept
     u32 rule;
     u32 chance;
     u32 fpu;
@@ -234,7 +233,7 @@ struct Rows {
             c_scale, inherit_cap                                                                                       \
     }
 
-// The numbers that `rule`, `chance`, `fpu` and `solver` take; the same in src/backend/kernels/layout.rs.
+// The values of `rule`, `chance`, `fpu` and `solver`; the same in src/backend/kernels/layout.rs.
 enum Rule : u32 { PUCT = 0, GUMBEL = 1 };
 enum ChanceRule : u32 { SAMPLE = 0, STRATIFIED = 1 };
 enum Fpu : u32 { FPU_ZERO = 0, FPU_PARENT = 1, FPU_REDUCED = 2, FPU_LOSS = 3 };

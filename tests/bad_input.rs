@@ -446,7 +446,10 @@ fn positions_that_are_wrong_are_told_by_line() {
         ("junk".to_string(), "line 1: expected {\"actions\":"),
         (format!("{good}\njunk"), "line 2: expected {\"actions\":"),
         (format!("{good}\n{{\"actions\":[0,0],\"scores\":[]}}"), "line 2: ply 1: action 0 is not legal here"),
-        ("{\"actions\":[0],\"scores\":[1,2]}".into(), "line 1: 2 scores, but tic_tac_toe has 9 actions"),
+        (
+            "{\"actions\":[0],\"scores\":[1,2]}".into(),
+            "line 1: 2 scores, expected 9, one per action of tic_tac_toe",
+        ),
         (good.replace("[null,", "[3,"), "line 1: score 3 for action 0, which is not legal"),
         (good.replace("[null,0", "[null,null"), "line 1: no score for action 1, which is legal"),
         (good.replace("[0]", "[0,3,1,4,2]"), "line 1: the game is over after these actions"),

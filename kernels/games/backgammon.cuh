@@ -41,7 +41,7 @@ VZ_TABLE u8 ROLLS[NUM_ROLLS][2] = {{1, 1}, {1, 2}, {1, 3}, {1, 4}, {1, 5}, {1, 6
                                    {2, 3}, {2, 4}, {2, 5}, {2, 6}, {3, 3}, {3, 4}, {3, 5},
                                    {3, 6}, {4, 4}, {4, 5}, {4, 6}, {5, 5}, {5, 6}, {6, 6}};
 
-// The mover's checkers and what stands in their way; bit i is place i.
+// The mover's checkers and the points that block them; bit i is place i.
 struct Movers {
     u32 own;     // places with at least one of the mover's checkers
     u32 single;  // places with exactly one
@@ -71,7 +71,7 @@ VZ_DEVICE u32 sources(u32 own, u32 blocked, u32 die) {
 
 // Of the places `from` where `die` can be played, those after which `then` can be played.
 VZ_DEVICE u32 followed(const Movers& m, u32 from, u32 die, u32 then, u32 then_die) {
-    if (then & (then - 1)) return from; // two places to play `then` from, at most one of which is left
+    if (then & (then - 1)) return from; // `then` can be played from two places, of which the first die empties at most one
     u32 kept = 0;
     for (u32 rest = from; rest != 0; rest &= rest - 1) {
         const u32 source = rest & (0u - rest);
@@ -150,7 +150,7 @@ VZ_DEVICE void end_turn(State& s) {
     s.phase = PHASE_ROLL;
 }
 
-// What the mover gets for having borne off everything.
+// The points of the mover after bearing off all checkers.
 VZ_DEVICE u8 win_points(const State& s) {
     if (s.board[OTHER_OFF] < 0) return 1;
     for (int place = HOME; place <= OTHER_BAR; place++) {
@@ -189,7 +189,7 @@ VZ_DEVICE void advance(State& s, int source, u8 die) {
     }
 }
 
-// What stands on a place as seen by the mover, or by the other player.
+// The checkers on a place from the view of the mover, or of the other player.
 VZ_DEVICE int seen(const State& s, bool by_mover, int place) {
     return by_mover ? s.board[place] : -s.board[PLACES - 1 - place];
 }
@@ -209,7 +209,7 @@ VZ_DEVICE f32 point_unit(int n, int unit) {
     return f32(n > 3 ? n - 3 : 0) * 0.5f;
 }
 
-// Number `i` behind those of the points.
+// Number `i` after those of the points.
 VZ_DEVICE f32 rest_number(const State& s, bool by_mover, int i) {
     const int bar = seen(s, by_mover, BAR), other_bar = -seen(s, by_mover, OTHER_BAR);
     int left = 0, has_face = 0;

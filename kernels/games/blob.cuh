@@ -1,4 +1,4 @@
-// Twin of src/game/blob: rules and observations; the drawing of hidden hands is in blob_deal.cuh.
+// Twin of src/game/blob: rules and observations. Determinisation is in blob_deal.cuh.
 #pragma once
 #include "rng.cuh"
 
@@ -7,12 +7,12 @@ struct State {
     u64 gone;      // cards of this round's finished tricks
     u16 scores[8]; // points of the finished rounds
     u8 trick[8];   // cards of the current trick in order of play
-    u8 bids[8];    // NO_BID where none was made
+    u8 bids[8];    // NO_BID for players without a bid
     u8 tricks[8];  // taken in this round
-    u32 voids;     // bit 4 p + s: player p has shown to be out of suit s
+    u32 voids;     // bit 4 p + s: player p has shown a void in suit s
     u8 round;
     u8 phase;
-    u8 leader;     // who bids first, or leads the current trick
+    u8 leader;     // the player who bids first, or leads the current trick
     u8 count;      // cards dealt, bids made or cards in the current trick, by phase
 };
 static_assert(sizeof(State) == VZ_STATE_BYTES, "the state is as long as in Rust");
@@ -62,7 +62,7 @@ VZ_DEVICE int most_points_after(int round) {
     return sum;
 }
 
-// The points of `player` less the mean of the others', as a share of the most points of a game.
+// The points of `player` minus the mean of the others', as a share of the most points of a game.
 VZ_DEVICE f32 lead(const State& s, int player) {
     int total = 0;
     for (int p = 0; p < PLAYERS; p++) total += s.scores[p];
@@ -202,11 +202,11 @@ VZ_DEVICE void play(State& s, int card) {
     if (s.count == PLAYERS) finish_trick(s);
 }
 
-// The layout of observations is told in src/game/blob/observe.rs.
+// The layout of observations is described in src/game/blob/observe.rs.
 constexpr int SEATS_AT = 3 * NUM_CARDS;
 constexpr int SEAT = 33;
 constexpr int ROUND_AT = SEATS_AT + SEAT * PLAYERS;
-constexpr int DEAL_AT = ROUND_AT + 19; // with network_sees = "deal"; else where the observation ends
+constexpr int DEAL_AT = ROUND_AT + 19; // of the deal, with network_sees = "deal"; otherwise the end of the observation
 
 VZ_DEVICE f32 share(int x, int of) { return f32(x) / f32(of); }
 
@@ -216,7 +216,7 @@ VZ_DEVICE int tricks_made(const State& s) {
     return sum;
 }
 
-// Cards that `player` holds, from public facts alone.
+// Cards that `player` holds, from public facts only.
 VZ_DEVICE int hand_size(const State& s, int player, bool has_card_in_trick) {
     switch (s.phase) {
     case PHASE_DEAL: return (s.count + PLAYERS - 1 - player) / PLAYERS;
@@ -273,13 +273,13 @@ VZ_DEVICE f32 round_number(const State& s, int i) {
     }
 }
 
-// The card that takes the current trick as it lies, as a set.
+// The card that wins the current trick so far, as a set.
 VZ_DEVICE u64 best_of_trick(const State& s) {
     if (trick_len(s) == 0) return 0;
     return 1ull << s.trick[seat_after(trick_winner(s), PLAYERS - s.leader)];
 }
 
-// Number `i` of the deal: is the card at its place in its suit, the highest live one first, of the set that is asked for?
+// Number `i` of the deal: 1 if the card with that rank in its suit, the highest live one first, is in the given set.
 VZ_DEVICE f32 deal_number(const State& s, int observer, int i) {
     const int set = i / NUM_CARDS, trump = trump_in(s.round);
     const int suit = ((trump == 4 ? 0 : trump) + i % NUM_CARDS / 13) % 4;

@@ -1,5 +1,5 @@
-// Twin of src/game/blob/determinise.rs, where the method and its exactness are told: a uniform draw from the deals that one
-// player cannot tell apart. Included by blob.cuh.
+// Twin of src/game/blob/determinise.rs, which describes the method and its exactness: a uniform draw from the deals that are
+// consistent with what one player knows. Included by blob.cuh.
 //
 // The counts `ways` are exact integers, so the order in which they are computed does not matter. Rust keeps all of them in a
 // table; here a walk over the splits with a stack of its own keeps the latest ones in a memo of fixed size.
@@ -43,7 +43,7 @@ VZ_DEVICE Wide operator-(const Wide& a, const Wide& b) {
 
 VZ_DEVICE Wide operator*(const Wide& a, u64 b) { return Wide{a.high * b + multiply_high(a.low, b), a.low * b}; }
 
-// An integer in 0..n, n > 0, all equally likely: as many random bits as n has, drawn again where they are n or more.
+// An integer in 0..n, n > 0, uniform: as many random bits as n has, drawn again if the result is n or more.
 VZ_DEVICE Wide below(const Wide& n, Stream& rng) {
     const int shift = leading_zeros(n.high != 0 ? n.high : n.low);
     const u64 mask = ~u64(0) >> shift; // for the upper word that is not 0
@@ -64,7 +64,7 @@ VZ_DEVICE int sum_of(Counts counts) {
     return cards_of(counts, 0) + cards_of(counts, 1) + cards_of(counts, 2) + cards_of(counts, 3);
 }
 
-// Cards in no particular order.
+// An unordered set of cards.
 struct Pile {
     u8 cards[NUM_CARDS];
     int len;
@@ -72,7 +72,7 @@ struct Pile {
 
 VZ_DEVICE void push(Pile& pile, u8 card) { pile.cards[pile.len++] = card; }
 
-// Takes out one card, each being equally likely.
+// Removes a uniformly random card.
 VZ_DEVICE u8 draw(Pile& pile, Stream& rng) {
     const int place = int(rng.below(u64(pile.len)));
     const u8 card = pile.cards[place];
@@ -109,7 +109,7 @@ VZ_DEVICE Counts allowed(const Group& group, Counts left) {
     return out;
 }
 
-// No split: the last one is behind.
+// The end: no further split.
 constexpr Counts NO_SPLIT = ~Counts(0);
 
 // The first split of `need` cards over the classes from `c` on, in lexicographic order: as much as there is of the last.
@@ -146,7 +146,7 @@ VZ_DEVICE Wide times_choices(Wide later, Counts left, Counts split) {
     return later;
 }
 
-// Counts computed lately, by the cards left: these tell by their sum which group is next. 64 entries hold nearly all that is
+// A cache of recent counts, keyed by the cards left, whose sum identifies the group. 64 entries hold nearly all that are
 // asked for again: of 15,000 draws in random play of 8 players with 6 cards the longest summed 2,826 products, with every
 // count kept 1,449; on average 23 and 21.
 constexpr int MEMO_BITS = 6;
@@ -223,7 +223,7 @@ VZ_DEVICE Counts draw_split(const Groups& all, int g, Counts left, Memo& memo, S
     }
 }
 
-// Counts a hand of `size` cards of `player` in.
+// Adds a hand of `size` cards of `player`.
 VZ_DEVICE void add_hand(Groups& all, int player, u32 voids, int size) {
     int place = 0;
     while (place < all.len && all.groups[place].voids != voids) place++;
@@ -252,7 +252,7 @@ VZ_DEVICE void sort_unseen(const State& s, int observer, u64 unseen, Groups& all
     for (int suit = 0; suit < 4; suit++) suits |= u32((unseen & suit_cards(suit)) != 0) << suit;
     all.len = 0;
     for (int player = 0; player < PLAYERS; player++) {
-        // A void in a suit that is all seen says nothing.
+        // A void in a suit of which all cards are seen has no effect.
         const u32 voids = voids_of(s, player) & suits;
         if (player != observer && s.hands[player] != 0 && voids != 0) {
             add_hand(all, player, voids, popcount(s.hands[player]));
@@ -276,7 +276,7 @@ VZ_DEVICE void sort_unseen(const State& s, int observer, u64 unseen, Groups& all
     }
 }
 
-// Gives the cards of one split to the hands of a group.
+// Distributes the cards of one split over the hands of a group.
 VZ_DEVICE void deal_group(const State& s, const Group& group, Counts split, Pile* piles, Stream& rng, u64* hands) {
     Pile cards;
     cards.len = 0;

@@ -22,7 +22,7 @@ struct CellSet {
         for (int i = 0; i < CELL_WORDS; i++) words[i] = 0;
     }
 
-    // Takes the lowest cell out; -1 where there is none.
+    // Removes and returns the lowest cell; -1 if there is none.
     VZ_DEVICE int pop() {
         for (int i = 0; i < BOARD_WORDS; i++) {
             if (words[i] == 0) continue;
@@ -39,7 +39,7 @@ struct CellSet {
         return out;
     }
 
-    // Writes the cells that are not in the set, ascending; returns how many.
+    // Writes the cells that are not in the set, ascending; returns the count.
     VZ_DEVICE int write_free(u16* out) const {
         int n = 0;
         for (int i = 0; i < BOARD_WORDS; i++) {
@@ -51,7 +51,7 @@ struct CellSet {
     }
 };
 
-// Where one of the eight symmetries of the square takes `cell`: bit 2 transposes, then bit 1 flips the rows and bit 0 the
+// The image of `cell` under one of the eight symmetries of the square: bit 2 transposes, then bit 1 flips the rows and bit 0 the
 // columns.
 template <int SIDE>
 VZ_DEVICE int transform_cell(int cell, u64 symmetry) {

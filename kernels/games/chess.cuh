@@ -1,5 +1,5 @@
-// Twin of src/game/chess: positions seen from the side to move, square = file * 8 + rank. What Rust looks up (attacks, lines,
-// planes, keys) is computed here: a few instructions in registers instead of gathers from tables.
+// Twin of src/game/chess: positions from the view of the side to move, square = file * 8 + rank. Attacks, lines, planes and keys,
+// which Rust looks up in tables, are computed in registers, which is cheaper on a GPU than gathers.
 #pragma once
 #include "rng.cuh"
 
@@ -13,7 +13,7 @@ struct State {
     u8 castling;
     u8 en_passant; // 0, or 1 + the square behind the pawn that can legally be taken
     u8 repetitions;
-    u8 colour;     // 0 where white is to move
+    u8 colour;     // 0 if white is to move
     u8 outcome;
     u8 padding[5];
 };
@@ -36,7 +36,7 @@ constexpr u64 FALLING = 0x0102040810204080; // the diagonal a8 to h1
 
 VZ_DEVICE u64 bit(int square) { return u64(1) << square; }
 
-// A bitboard as the other side sees it: the bits of every byte turned round.
+// A bitboard from the view of the other side: the bits of every byte reversed.
 VZ_DEVICE u64 flip(u64 board) {
     board = (board >> 1 & 0x5555555555555555) | (board & 0x5555555555555555) << 1;
     board = (board >> 2 & 0x3333333333333333) | (board & 0x3333333333333333) << 2;
@@ -45,7 +45,7 @@ VZ_DEVICE u64 flip(u64 board) {
 
 VZ_DEVICE int flip_square(int square) { return square ^ 7; }
 
-// `board` one square up, down its files; what leaves the board is gone.
+// `board` shifted one square up or down its files; squares that leave the board are dropped.
 VZ_DEVICE u64 up(u64 board) { return (board & ~RANK_8) << 1; }
 VZ_DEVICE u64 down(u64 board) { return (board & ~RANK_1) >> 1; }
 
@@ -60,7 +60,7 @@ VZ_DEVICE u64 king_attacks(int square) {
     return (column << 8 | column >> 8 | column) & ~bit(square);
 }
 
-// What a pawn of the side to move attacks.
+// The squares that a pawn of the side to move attacks.
 VZ_DEVICE u64 pawn_attacks(int square) { return up(bit(square)) << 8 | up(bit(square)) >> 8; }
 
 VZ_DEVICE u64 shifted_files(u64 board, int files) { return files >= 0 ? board << 8 * files : board >> -8 * files; }
@@ -98,7 +98,7 @@ VZ_DEVICE u64 bishop_attacks(int square, u64 occupied) {
 
 VZ_DEVICE int magnitude(int x) { return x < 0 ? -x : x; }
 
-// The plane of the action encoding, less 9, of the move from one square to another.
+// The plane of the action encoding minus 9, of the move from one square to another.
 VZ_DEVICE int plane_of(int from, int to) {
     const int files = (to >> 3) - (from >> 3), ranks = (to & 7) - (from & 7);
     if (files == 0) return ranks > 0 ? 6 + ranks : 7 + ranks;
@@ -109,7 +109,7 @@ VZ_DEVICE int plane_of(int from, int to) {
     return 56 + 4 * (files > 0) + 2 * (magnitude(files) == 1) + (ranks > 0);
 }
 
-// The square a plane leads to, less the square it starts from. Planes 0 to 8 are underpromotions.
+// The target square of a plane, minus the square of origin. Planes 0 to 8 are underpromotions.
 VZ_DEVICE int plane_delta(int plane) {
     if (plane < 9) return plane % 3 == 0 ? 1 : plane % 3 == 1 ? 9 : -7;
     if (plane < 65) {
@@ -139,7 +139,7 @@ VZ_DEVICE int kind_on(const State& s, int square) {
     return kind;
 }
 
-// The key of a piece of `side` (0 to move, 1 other) on a square as seen from the side to move.
+// The key of a piece of `side` (0 to move, 1 other) on a square from the view of the side to move.
 VZ_DEVICE u64 key_of(const State& s, int kind, int side, int square) {
     const int absolute = s.colour == 0 ? square : flip_square(square);
     return rng::table_entry(1, u32(((side ^ s.colour) * 6 + kind) * 64 + absolute));
@@ -153,7 +153,7 @@ VZ_DEVICE void toggle(State& s, int kind, int side, int square) {
 
 VZ_DEVICE u8 turned_castling(u8 castling) { return (castling << 2 | castling >> 2) & 15; }
 
-// The same position as the other side sees it, which then is the side to move. Keys and clocks stay.
+// The same position from the view of the other side, which becomes the side to move. Keys and clocks stay.
 VZ_DEVICE void turn_round(State& s) {
     for (int kind = PAWN; kind <= KING; kind++) s.pieces[kind] = flip(s.pieces[kind]);
     const u64 own = s.sides[0];
@@ -172,10 +172,10 @@ VZ_DEVICE u64 attackers(const State& s, int square, u64 occupied, u64 others) {
                      (rook_attacks(square, occupied) & straight));
 }
 
-// What restricts the side to move.
+// Checks and pins, which restrict the side to move.
 struct Restraints {
     int king;
-    u64 allowed; // where a piece other than the king may go: all squares, or those that meet a single check, or none
+    u64 allowed; // targets of pieces other than the king: all squares, those that answer a single check, or none
     bool in_check;
     u64 pinned;  // own pieces that may only move along their line through the king
 };
@@ -256,13 +256,13 @@ VZ_DEVICE u64 king_targets(const State& s, const Restraints& r) {
         if (s.castling & OWN_LONG && (occupied & (b1 | c1 | d1)) == 0) castling |= c1;
     }
     u64 targets = safe_squares(s, (king_attacks(r.king) & ~s.sides[0]) | castling, r.king);
-    // The rook's stop must be safe too.
+    // The rook's target must be safe too.
     if (castling & g1 && !(targets & f1)) targets &= ~g1;
     if (castling & c1 && !(targets & d1)) targets &= ~c1;
     return targets;
 }
 
-// Where a piece other than the king goes, checks and pins aside.
+// The targets of a piece other than the king, without regard to checks and pins.
 VZ_DEVICE u64 free_targets(const State& s, int kind, int from, u64 occupied) {
     if (kind == PAWN) return pawn_targets(s, from, occupied);
     if (kind == KNIGHT) return knight_attacks(from);
@@ -270,8 +270,8 @@ VZ_DEVICE u64 free_targets(const State& s, int kind, int from, u64 occupied) {
     return straight | (kind == ROOK ? 0 : bishop_attacks(from, occupied));
 }
 
-// Hands every piece that can move, by ascending square, with its legal targets to `visit`, until that gives false. Gives
-// whether it did; `in_check` tells whether the side to move is in check.
+// Calls `visit` with every piece that can move, by ascending square, and its legal targets, until it returns false. Returns true if
+// it did; `in_check` is set to whether the side to move is in check.
 template <class Visit>
 VZ_DEVICE bool visit_moves(const State& s, bool& in_check, Visit visit) {
     const Restraints r = restraints_of(s);
@@ -295,7 +295,7 @@ VZ_DEVICE bool visit_moves(const State& s, bool& in_check, Visit visit) {
     return false;
 }
 
-// Writes the actions of one piece, ascending, to `out` and gives how many.
+// Writes the actions of one piece, ascending, to `out` and returns the count.
 VZ_DEVICE int list_actions(int kind, int from, u64 to, u16* out) {
     const int first = from * 73;
     int n = 0;
@@ -335,8 +335,8 @@ VZ_DEVICE int promoted_kind(int plane) {
     return plane < 3 ? ROOK : plane < 6 ? BISHOP : plane < 9 ? KNIGHT : QUEEN;
 }
 
-// Moves the pieces of a legal action and ends castling rights; the board is not turned. Gives whether the move was neither
-// a capture nor a pawn's.
+// Moves the pieces of a legal action and updates castling rights, without changing the view. Returns true if the move was neither a
+// capture nor a pawn move.
 VZ_DEVICE bool move_pieces(State& s, int kind, int from, int to, int plane) {
     bool quiet = kind != PAWN;
     if (s.sides[1] & bit(to)) {
@@ -354,7 +354,7 @@ VZ_DEVICE bool move_pieces(State& s, int kind, int from, int to, int plane) {
     return quiet;
 }
 
-// Plays a legal action and turns the board round; knows nothing of repetition or the end of the game.
+// Plays a legal action and switches to the other side's view. Does not update repetitions or the outcome.
 VZ_DEVICE void play(State& s, u16 action) {
     const int from = action / 73, plane = action % 73;
     const int to = (from + plane_delta(plane)) & 63;
@@ -382,7 +382,7 @@ VZ_DEVICE u8 repetitions_of(const State& s, const History& h) {
     return u8(found);
 }
 
-// True where no sequence of moves can mate: kings alone, with one minor piece, or with bishops of one square colour.
+// True if no sequence of moves can mate: kings alone, with one minor piece, or with bishops of one square colour.
 VZ_DEVICE bool insufficient_material(const State& s) {
     if (s.pieces[PAWN] | s.pieces[ROOK] | s.pieces[QUEEN]) return false;
     const u64 knights = s.pieces[KNIGHT], bishops = s.pieces[BISHOP];

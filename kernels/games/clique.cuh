@@ -1,4 +1,4 @@
-// Twin of src/game/clique. A player's edges are bits in action order, so that the neighbours of i above i lie side by side.
+// Twin of src/game/clique. A player's edges are a bit set in action order, so the neighbours of i above i are adjacent bits.
 #pragma once
 #include "rng.cuh"
 
@@ -37,10 +37,10 @@ constexpr bool ASYMMETRIC = false, AVOID = false, RAMSEY = true;
 constexpr bool ASYMMETRIC = false, AVOID = false, RAMSEY = false;
 #endif
 
-// The number of edge (i, i + 1): where the edges from i upwards start.
+// The index of edge (i, i + 1), the first edge from i upwards.
 VZ_DEVICE int row_start(int i) { return i * (2 * VERTICES - i - 1) / 2; }
 
-// The number of edge (i, j), i < j.
+// The index of edge (i, j), i < j.
 VZ_DEVICE int edge_number(int i, int j) { return row_start(i) + j - i - 1; }
 
 // The ends (i, j), i < j, of an edge.
@@ -62,7 +62,7 @@ VZ_DEVICE u32 neighbours_above(const EdgeSet& set, int i) {
 // All neighbours of `v`, bit j for vertex j.
 VZ_DEVICE u32 neighbours_of(const EdgeSet& set, int v) {
     u32 bits = neighbours_above(set, v);
-    int edge = v - 1; // number of edge (0, v)
+    int edge = v - 1; // index of edge (0, v)
     for (int i = 0; i < v; i++) {
         bits |= (u32)set.contains(edge) << i;
         edge += VERTICES - 2 - i;
@@ -70,7 +70,7 @@ VZ_DEVICE u32 neighbours_of(const EdgeSet& set, int v) {
     return bits;
 }
 
-// True where `size` of the candidates are all joined to each other. Level d of the stack holds the candidates for the
+// True if `size` of the candidates form a clique. Level d of the stack holds the candidates for the
 // (d + 1)-th vertex that are still to be tried; a level is left when too few remain.
 VZ_DEVICE bool joined(const EdgeSet& set, u32 candidates, int size) {
     if (size == 0) return true;
@@ -93,7 +93,7 @@ VZ_DEVICE bool joined(const EdgeSet& set, u32 candidates, int size) {
     return false;
 }
 
-// True where `edge`, which is in the set, belongs to a clique of CLIQUE vertices.
+// True if `edge`, which is in the set, belongs to a clique of CLIQUE vertices.
 VZ_DEVICE bool has_clique_with(const EdgeSet& set, int edge) {
     int i, j;
     edge_ends(edge, i, j);
@@ -108,7 +108,7 @@ VZ_DEVICE u32 outcome_of(const State& s, u32 mover, int edge) {
     return ASYMMETRIC ? 2 : 3;
 }
 
-// Where each vertex goes under permutation number `rank` (Lehmer code).
+// The image of each vertex under permutation number `rank` (Lehmer code).
 VZ_DEVICE void permutation(u64 rank, u8* image) {
     u8 free[VERTICES];
     u64 weight = 1;

@@ -1,4 +1,4 @@
-// Twin of src/game/connect_four.rs. Bitboards, column-major, VZ_OPT_ROWS + 1 bits a column, bit 0 the bottom left.
+// Twin of src/game/connect_four.rs. Bitboards, column-major, VZ_OPT_ROWS + 1 bits per column, bit 0 the bottom left.
 #pragma once
 #include "rng.cuh"
 

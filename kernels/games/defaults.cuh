@@ -1,10 +1,10 @@
-// What most games have in common, as `Game`'s provided methods in src/game/mod.rs: a game's kernel says only what is its own.
-// Included after games/<name>.cuh. Whether a game has chance, hidden hands, a history or symmetries is what its sizes say.
+// The defaults of a game's kernel functions: twin of the provided methods of `Game` in src/game/mod.rs.
+// Included after games/<name>.cuh. The game's sizes tell whether it has chance, hidden hands, a history or symmetries.
 #pragma once
 
 VZ_TABLE u8 INIT_STATE[VZ_STATE_BYTES] = {VZ_INIT_STATE};
 
-// The first state as Rust made it, whatever the settings.
+// The initial state, computed by Rust from the settings.
 VZ_DEVICE void game_init(State& s) { s = read_pod<State>(INIT_STATE); }
 
 #ifndef VZ_OWN_CHANCE_PROBS

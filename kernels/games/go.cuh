@@ -1,5 +1,5 @@
-// Twin of src/game/go: area scoring, positional superko, two passes end. Sets of points are bitboards of as many words as
-// the board needs, kept in registers: no word is chosen by an index known only at run time.
+// Twin of src/game/go: area scoring, positional superko, two passes end. Sets of points are bitboards of as many words as the board
+// needs. They stay in registers, since no word is indexed at run time.
 #pragma once
 #include "rng.cuh"
 
@@ -232,8 +232,8 @@ VZ_DEVICE Points captured_by(const Board& b, const Points& stone) {
     return flood(beside(stone) & b.other_atari, b.other_atari);
 }
 
-// All points that may be played, repetition aside: with a liberty of their own, beside an own group that has another
-// liberty, or capturing.
+// All points that may be played, without regard to repetition: points with a liberty, next to an own group with another liberty, or
+// capturing.
 VZ_DEVICE Points playable(const Board& b) {
     return beside(b.empty | without(b.own, b.own_atari) | b.other_atari) & b.empty;
 }
@@ -245,7 +245,7 @@ VZ_DEVICE bool contains(const u64* keys, int n, u64 key) {
     return false;
 }
 
-// Adds the points of which one own stone alone leads from the position with key `hash` to one among `keys`.
+// Adds the points where one own stone leads from the position with key `hash` to one of `keys`.
 VZ_DEVICE void add_single_stones(const Board& b, u64 hash, const u64* keys, int n, Points& out) {
     for (int i = 0; i < n; i++) {
         const u64 difference = keys[i] ^ hash;
@@ -276,7 +276,7 @@ VZ_DEVICE Points repeating(const Board& b, u64 hash, u64 before, const History& 
     return out & open;
 }
 
-// Takes the own groups touching `points` off the list of those in atari.
+// Removes the own groups that touch `points` from those in atari.
 VZ_DEVICE void relieve(Board& b, const Points& points) {
     const Points seeds = points & b.own_atari;
     if (!is_empty(seeds)) b.own_atari = without(b.own_atari, flood(seeds, b.own_atari));
@@ -290,7 +290,7 @@ VZ_DEVICE void place(Board& b, State& s, int point) {
     s.hash ^= key(b.player, point);
     b.own = b.own | stone;
     b.empty = without(b.empty, stone);
-    // One flood relieves the groups beside the stone and those beside what it captured.
+    // One flood updates the groups next to the stone and those next to the captured stones.
     Points relieved = around;
     if (!is_empty(captured)) {
         s.captures = 1;

@@ -38,7 +38,7 @@ constexpr u8 DRAW = 3;
 // The choices of Swap2, counted from the last cell on.
 constexpr int TAKE_BLACK = 0, MORE_STONES = 2;
 
-// Stones that follow `cell` without a gap in one direction. Five tell all that the rules ask.
+// Number of consecutive stones after `cell` in one direction, at most five.
 VZ_DEVICE int run_length(const Cells& stones, int cell, int down, int right) {
     int row = cell / SIDE + down, column = cell % SIDE + right, length = 0;
     while (length < 5 && (u32)row < (u32)SIDE && (u32)column < (u32)SIDE && stones.contains(row * SIDE + column)) {
@@ -49,7 +49,7 @@ VZ_DEVICE int run_length(const Cells& stones, int cell, int down, int right) {
     return length;
 }
 
-// True where the stone at `cell` stands in a row that wins.
+// True if the stone at `cell` is in a winning row.
 VZ_DEVICE bool wins_at(const Cells& stones, int cell) {
     for (int d = 0; d < 4; d++) {
         const int down = d == 0 ? 0 : 1, right = d == 1 ? 0 : d == 3 ? -1 : 1;
@@ -89,7 +89,7 @@ VZ_DEVICE void choose(State& s, int choice) {
     s.phase = ALTERNATE;
 }
 
-// The colour whose stones stand in the player's first plane.
+// The colour of the player's first plane.
 VZ_DEVICE int first_colour(const State& s, int player) {
     return s.phase == ALTERNATE ? player != s.black : (int)(s.placed & 1);
 }

@@ -27,7 +27,7 @@ constexpr u64 TRANSPOSE = 4;
 // The board symmetry that is the game's symmetry number 0 to 3.
 VZ_DEVICE u64 board_symmetry(u64 symmetry) { return (symmetry & 1 ? 3 : 0) | (symmetry & 2 ? TRANSPOSE : 0); }
 
-// How far a cell is from its player's first edge: 0 on it, SIDE - 1 on the far edge.
+// The distance of a cell from its player's first edge: 0 on it, SIDE - 1 on the far edge.
 VZ_DEVICE int depth_of(int cell, int player) { return player == 0 ? cell / SIDE : cell % SIDE; }
 
 // Calls see(neighbour) for the neighbours of a cell, at most six.
@@ -43,7 +43,7 @@ VZ_DEVICE void for_neighbours(int cell, See see) {
     if (down) see(cell + SIDE);
 }
 
-// Links a stone and all that hangs together with it, if it touches the first edge or a linked stone. True where that
+// Links a stone and its group if it touches the first edge or a linked stone. True if that
 // reaches the far edge.
 VZ_DEVICE bool link_stone(const Cells& stones, Cells& linked, int player, int start) {
     bool touches = depth_of(start, player) == 0;

@@ -1,12 +1,12 @@
-// Twin of src/game/othello.rs. Bitboards with 8 bits a row on either board.
+// Twin of src/game/othello.rs. Bitboards with 8 bits per row on either board.
 #pragma once
 #include "games/board.cuh"
 
 struct State {
     u64 discs[2];
-    u64 moves; // cells where the player to move may place a disc; none = must pass
+    u64 moves; // cells where the player to move may place a disc; empty = must pass
     u16 to_play;
-    u16 passed; // 1 where the last action was a pass
+    u16 passed; // 1 if the last action was a pass
     u32 over;
 };
 static_assert(sizeof(State) == VZ_STATE_BYTES, "the state is that of Rust");
@@ -21,7 +21,7 @@ constexpr bool TWO_PASSES = false;
 constexpr int SIDE = VZ_OPT_SIZE;
 constexpr u16 PASS = SIDE * SIDE;
 constexpr u64 BOARD = SIDE == 8 ? ~0ull : 0x00003F3F3F3F3F3Full;
-// Columns b to g: runs that are turned over never reach a border column sideways.
+// Columns b to g: flipped runs never reach a border column sideways.
 constexpr u64 INNER = 0x7E7E7E7E7E7E7E7Eull;
 
 // The four directions as shifts to the left, and the cells that a run may pass.
@@ -42,7 +42,7 @@ VZ_DEVICE void grow_runs(u64 from, u64 middle, int shift, u64& up, u64& down) {
     down |= pairs_down & down >> (2 * shift);
 }
 
-// Cells that close a run of `other` against `own`, free or not.
+// Cells that enclose a run of `other` with `own`, occupied ones included.
 VZ_DEVICE u64 run_ends(u64 own, u64 other) {
     u64 ends = 0;
     for (int d = 0; d < 4; d++) {
@@ -54,7 +54,7 @@ VZ_DEVICE u64 run_ends(u64 own, u64 other) {
     return ends;
 }
 
-// The discs of `other` that a disc of `own` placed at the cell of bit `placed` turns over.
+// The discs of `other` that a disc of `own` at bit `placed` flips.
 VZ_DEVICE u64 flips(u64 placed, u64 own, u64 other) {
     u64 all = 0;
     for (int d = 0; d < 4; d++) {
@@ -79,7 +79,7 @@ VZ_DEVICE u64 transform_bits(u64 bits, u64 symmetry) {
     return image;
 }
 
-// True where `own`, who is to move and has no moves, ends the game.
+// True if the game ends, given that `own` is to move and has no moves.
 VZ_DEVICE bool ends_game(u64 own, u64 other, bool passed) {
     if (!TWO_PASSES) return moves_of(other, own) == 0;
     return passed || own == 0 || other == 0 || (own | other) == BOARD;

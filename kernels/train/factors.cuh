@@ -1,5 +1,5 @@
-// The factors of a product on their way: where a step's numbers lie in shared memory, and who brings them there from the rows of
-// activations, of gradients and of packed weights. Nothing that lies outside is read; zeros come in its place.
+// Loads of a GEMM's operands: the layout of a step in shared memory, and the loaders of activations, gradients and packed weights.
+// Elements out of range are not read; zeros are written instead.
 #pragma once
 #include "net/mma.cuh"
 #include "train/format.cuh"
@@ -9,37 +9,37 @@ namespace train {
 using net::Place;
 using net::Source;
 
-constexpr int THREADS = 128; // of a block that makes a tile of sums
-constexpr int UNIT = 16;     // bytes that are copied at once
+constexpr int THREADS = 128; // of a block
+constexpr int UNIT = 16;     // bytes of one copy
 constexpr int PER_UNIT = UNIT / (int)sizeof(Element);
-constexpr int DEPTH_UNITS = 4; // of a row that a step takes
-constexpr int DEPTH = DEPTH_UNITS * PER_UNIT;
-constexpr int STAGES = 3; // steps in shared memory: one at work, the others on their way
-// Inputs of which a convolution takes all taps before it goes on: in two steps or one.
+constexpr int DEPTH_UNITS = 4; // units of a row per step
+constexpr int DEPTH = DEPTH_UNITS * PER_UNIT; // K of a step
+constexpr int STAGES = 3; // steps in shared memory: one in use, the others being loaded
+// Inputs of a chunk: a convolution takes all taps of a chunk before the next one. One or two steps.
 constexpr u32 CHUNK = 32;
 
 // Twin of src/train/device/layers.rs `Mode`.
 enum Mode : u32 {
-    POINTWISE = 0, // the same row
-    CONV3X3 = 1,   // the row of a neighbour on the board, tap by tap; off the board there is 0
-    FLATTEN = 2,   // one output row a board, one tap for each of its positions
-    SPREAD = 3,    // one input row a board; each position of the output has a tap of its own
+    POINTWISE = 0, // an output row reads the same input row
+    CONV3X3 = 1,   // nine taps read the neighbours on the board; 0 off the board
+    FLATTEN = 2,   // one output row per board, one tap per position
+    SPREAD = 3,    // one input row per board; each output position has its own tap
 };
 
 // Twin of src/train/device/layers.rs `Shape`.
 struct Shape {
     u32 mode, height, width, taps;
     u32 inputs, columns;       // of each tap's matrix
-    u32 x_width, x_offset;     // of a row of the input, and where the inputs begin
-    u32 out_width, out_offset; // of a row of the output, and where the columns go
-    u32 biases;                // columns that have one
+    u32 x_width, x_offset;     // numbers of an input row, offset of the inputs in it
+    u32 out_width, out_offset; // numbers of an output row, offset of the columns in it
+    u32 biases;                // the first `biases` columns have a bias
 
     VZ_DEVICE u32 area() const { return height * width; }
 
-    // From a row of the output to its first row of the input, in numbers.
+    // Numbers from the first input row of an output row to that of the next.
     VZ_DEVICE u32 row_step() const { return mode == FLATTEN ? area() * x_width : x_width; }
 
-    // From there to where a tap reads its input number `input`.
+    // Numbers from an output row's first input row to input number `input` of a tap.
     VZ_DEVICE i64 distance(u32 tap, u32 input) const {
         i64 rows = 0;
         if (mode == FLATTEN) rows = tap;
@@ -47,10 +47,10 @@ struct Shape {
         return rows * x_width + x_offset + input;
     }
 
-    // The bit that says whether a tap is on the board, in what `taps_of` gives.
+    // The bit of a tap in the mask of `taps_of`.
     VZ_DEVICE u32 bit(u32 tap) const { return mode == CONV3X3 ? tap : 0; }
 
-    // A bit for each tap that is on the board for a position of it.
+    // A mask of the taps that are on the board for a position.
     VZ_DEVICE u32 taps_of(u32 y, u32 x) const {
         if (mode != CONV3X3) return 1;
         const u32 lines = (y > 0 ? 0007 : 0) | 0070 | (y + 1 < height ? 0700 : 0);
@@ -59,8 +59,8 @@ struct Shape {
     }
 };
 
-// A place in the order of a matrix's rows, which is that of all sums: taps, in each the inputs; for a convolution chunks of
-// inputs, in each the taps, in each the inputs of the chunk. Twin of `order` in src/train/device/layers.rs.
+// The K index of a product, in the order of all sums: taps, then inputs; for a convolution chunks of inputs, then taps, then inputs
+// of the chunk. Twin of `order` in src/train/device/layers.rs.
 struct Depth {
     u32 begin, width; // of the chunk
     u32 tap;
@@ -80,10 +80,10 @@ struct Depth {
         if (tap >= shape.taps) begin = shape.inputs;
     }
 
-    // Past the last row.
+    // True past the last index.
     VZ_DEVICE bool ended(const Shape& shape) const { return begin >= shape.inputs; }
 
-    // One step on.
+    // Advances by one step.
     VZ_DEVICE void advance(const Shape& shape) {
         input += DEPTH;
         while (!ended(shape) && input >= width) {
@@ -96,8 +96,7 @@ struct Depth {
     }
 };
 
-// Copies 16 bytes of which the neighbours of this tile's rows are copied too: they stay in the first cache, where the other taps
-// find them. Otherwise as `net::copy_four_words`.
+// Copies 16 bytes through L1 (cp.async.ca), since the other taps read the same rows. Otherwise as `net::copy_four_words`.
 VZ_DEVICE void copy_shared_rows(Place to, const Element* from, Source source) {
 #if defined(__CUDACC__) && VZ_ARCH >= 800
     const u32 bytes = source == Source::THERE ? UNIT : 0;
@@ -107,9 +106,9 @@ VZ_DEVICE void copy_shared_rows(Place to, const Element* from, Source source) {
 #endif
 }
 
-// Lines of units in shared memory, and a thread's share in copying them: a unit of every LINES_AT_ONCE th line and of every
-// UNITS_AT_ONCE th unit of those. A line is an odd number of units long, so that eight lines' units in one place, which ldmatrix
-// reads at once, lie in different banks.
+// Lines of units in shared memory, and the units that each thread copies: one of every LINES_AT_ONCE lines and of every UNITS_AT_ONCE
+// units. The pitch of a line is an odd number of units, so that the eight lines that ldmatrix reads at once lie in different
+// banks.
 template <int LINES_, int UNITS_>
 struct Panel {
     static constexpr int LINES = LINES_, UNITS = UNITS_;
@@ -119,22 +118,22 @@ struct Panel {
     static constexpr int LINES_AT_ONCE = THREADS / UNITS_AT_ONCE;
     static constexpr int LINE_COPIES = LINES / LINES_AT_ONCE, UNIT_COPIES = UNITS / UNITS_AT_ONCE;
 
-    // Thread `thread`'s first. Eight threads that write at once write to different banks: a line of eight units, or two units of
-    // four lines, every other one.
+    // The first line and unit of a thread. Eight threads that write at once write to different banks: one line of eight units, or
+    // two units of four alternate lines.
     VZ_DEVICE static constexpr int line(int thread) {
         return UNITS == 4 ? thread / 32 * 8 + thread / 2 % 4 * 2 + thread / 8 % 2 : thread / 8;
     }
     VZ_DEVICE static constexpr int unit(int thread) { return UNITS == 4 ? thread / 16 % 2 * 2 + thread % 2 : thread % 8; }
 
-    // Where this thread's unit number (`line_copy`, `unit_copy`) goes.
+    // The offset of the thread's unit number (`line_copy`, `unit_copy`).
     VZ_DEVICE static constexpr int place(int thread, int line_copy, int unit_copy) {
         return (line(thread) + line_copy * LINES_AT_ONCE) * PITCH + (unit(thread) + unit_copy * UNITS_AT_ONCE) * UNIT;
     }
 };
 
-// True where no two of eight threads that copy at once, nor two of eight lines that are read at once, meet in a bank.
+// True if eight threads that copy at once, and eight lines that are read at once, use different banks.
 template <class P>
-VZ_DEVICE constexpr bool meets_no_conflict() {
+VZ_DEVICE constexpr bool is_bank_conflict_free() {
     for (int first = 0; first < THREADS; first += 8) {
         u32 written = 0, read = 0;
         for (int i = 0; i < 8; i++) {
@@ -146,7 +145,7 @@ VZ_DEVICE constexpr bool meets_no_conflict() {
     return true;
 }
 
-// True where the threads copy each unit, and each once.
+// True if the threads copy each unit exactly once.
 template <class P>
 VZ_DEVICE constexpr bool is_covered() {
     u32 units[P::LINES_AT_ONCE] = {};
@@ -160,18 +159,17 @@ VZ_DEVICE constexpr bool is_covered() {
     return P::LINES % P::LINES_AT_ONCE == 0 && P::UNITS % P::UNITS_AT_ONCE == 0;
 }
 
-// Rows of the input that rows of the output read, a line each; the units of a line are a step's depth. Rows of the output that
-// read the same rows of the input for other taps find them in the cache.
+// Loads the left operand of a product: one line per output row, with K of a step in its units.
 template <class P>
-struct InputRows {
+struct InputRowLoader {
     const Shape& shape;
     const Element* first; // this thread's first row
     u64 step;             // between its rows, in numbers
     u32 taps[P::LINE_COPIES];
     Depth depth;
 
-    // `first_row`, of `rows`: the panel's first line.
-    VZ_DEVICE InputRows(const Shape& given, const Element* x, u32 first_row, u32 rows)
+    // `first_row`, of `rows`, is the panel's first line.
+    VZ_DEVICE InputRowLoader(const Shape& given, const Element* x, u32 first_row, u32 rows)
         : shape(given), step((u64)P::LINES_AT_ONCE * given.row_step()),
           depth(given, (u32)P::unit((int)threadIdx.x) * PER_UNIT) {
         const u32 row = first_row + P::line((int)threadIdx.x);
@@ -183,8 +181,8 @@ VZ_UNROLL
         }
     }
 
-    // Begins to load_async the next step.
-    VZ_DEVICE void fetch(Place to) {
+    // Starts the copies of the next step.
+    VZ_DEVICE void load_async(Place to) {
         const bool inside = !depth.ended(shape);
         const u32 bit = shape.bit(depth.tap);
         const Element* from = first + shape.distance(depth.tap, depth.begin + depth.input);
@@ -198,19 +196,19 @@ VZ_UNROLL
     }
 };
 
-// The same input as the left factor of a gradient of weights: a line for each row of the output that is summed over, its units
-// what that row reads for some rows of the matrix of weights.
+// Loads the left operand of a gradient of weights: one line per output row (K), whose units are what the row reads for some rows of
+// the matrix of weights.
 template <class P>
-struct InputLines {
+struct InputPatchLoader {
     const Shape& shape;
-    const Element* first; // what this thread's next line begins with
-    u32 row, end;         // of the output: the next one, and where they end
+    const Element* first; // the start of this thread's next line
+    u32 row, end;         // the next output row, and the end of the range
     u32 y[P::LINE_COPIES], x[P::LINE_COPIES], jump_y, jump_x;
     i32 distance[P::UNIT_COPIES];
     u32 bit[P::UNIT_COPIES];
 
-    // For rows `begin` to `end_` - 1, and the matrix's rows from `first_row` on.
-    VZ_DEVICE InputLines(const Shape& given, const Element* input, u32 first_row, u32 begin, u32 end_)
+    // Output rows `begin` to `end_` - 1, matrix rows from `first_row` on.
+    VZ_DEVICE InputPatchLoader(const Shape& given, const Element* input, u32 first_row, u32 begin, u32 end_)
         : shape(given), row(begin + P::line((int)threadIdx.x)), end(end_) {
         first = input + (u64)row * shape.row_step();
         const u32 area = shape.area();
@@ -230,8 +228,8 @@ VZ_UNROLL
         }
     }
 
-    // Begins to load_async the next step.
-    VZ_DEVICE void fetch(Place to) {
+    // Starts the copies of the next step.
+    VZ_DEVICE void load_async(Place to) {
 VZ_UNROLL
         for (int l = 0; l < P::LINE_COPIES; l++) {
             const u32 taps = row + l * P::LINES_AT_ONCE < end ? shape.taps_of(y[l], x[l]) : 0;
@@ -248,7 +246,7 @@ VZ_UNROLL
         first += (u64)DEPTH * shape.row_step();
     }
 
-    // DEPTH squares on, board by board.
+    // Advances by DEPTH squares, board by board.
     VZ_DEVICE void move(u32& line, u32& column) const {
         column += jump_x;
         line += jump_y;
@@ -260,21 +258,21 @@ VZ_UNROLL
     }
 };
 
-// Lines of a matrix [lines, columns] one after the other: a right factor.
+// Loads the right operand: consecutive lines of a matrix [lines, columns].
 template <class P>
-struct MatrixLines {
-    const Element* first; // where this thread's next unit is
+struct MatrixLoader {
+    const Element* first; // this thread's next unit
     u32 line, end, column, columns;
 
     // Lines `begin` to `end_` - 1, columns from `first_column` on.
-    VZ_DEVICE MatrixLines(const Element* matrix, u32 begin, u32 end_, u32 first_column, u32 columns_)
+    VZ_DEVICE MatrixLoader(const Element* matrix, u32 begin, u32 end_, u32 first_column, u32 columns_)
         : line(begin + P::line((int)threadIdx.x)), end(end_),
           column(first_column + P::unit((int)threadIdx.x) * PER_UNIT), columns(columns_) {
         first = matrix + (u64)line * columns + column;
     }
 
-    // Begins to load_async the next step.
-    VZ_DEVICE void fetch(Place to) {
+    // Starts the copies of the next step.
+    VZ_DEVICE void load_async(Place to) {
 VZ_UNROLL
         for (int l = 0; l < P::LINE_COPIES; l++) {
             const Element* from = first + (u64)l * P::LINES_AT_ONCE * columns;

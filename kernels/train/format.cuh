@@ -1,13 +1,13 @@
-// The number format of activations, of their gradients and of the weights that products read: VZ_TRAIN_FORMAT is 0 for 32-bit
-// floats, 1 for bfloat16, 2 for half precision. Sums, losses, master weights and the optimiser are f32 or f64 in each.
+// The number format of activations, their gradients and the packed weights: VZ_TRAIN_FORMAT is 0 for f32, 1 for bfloat16, 2 for
+// IEEE half precision. Sums, losses, master weights and the optimiser are always f32 or f64.
 #pragma once
 #include "math.cuh"
 
 namespace train {
 
-// ElementType that a thread reads or writes at once; rows of all arrays are whole vectors.
+// Numbers that a thread reads or writes at once; all arrays' rows are a multiple of it.
 constexpr int VEC = 8;
-// In a map of places: there is none.
+// The absent index in a map.
 constexpr u32 NOWHERE = 0xFFFFFFFFu;
 
 #if VZ_TRAIN_FORMAT == 0
@@ -31,7 +31,7 @@ struct Element {
 
 VZ_DEVICE f32 widen(Element x) { return from_bits((u32)x.bits << 16); }
 
-// To nearest, ties to even; what is no number stays none.
+// Rounds to nearest, ties to even; NaN stays NaN.
 VZ_DEVICE u16 narrow_bits(f32 x) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
     u16 out;
@@ -66,13 +66,13 @@ VZ_DEVICE f32 widen(Element x) {
     return from_bits(sign | to_bits(size));
 }
 
-// To nearest, ties to even; too large becomes infinite.
+// Rounds to nearest, ties to even; overflow gives infinity.
 VZ_DEVICE u16 narrow_bits(f32 x) {
     const u32 bits = to_bits(x), sign = bits >> 16 & 0x8000u;
     const u32 size = bits & 0x7FFFFFFFu;
     if (size > 0x7F800000u) return (u16)(sign | 0x7E00u);
     if (size >= 0x47800000u) return (u16)(sign | 0x7C00u);
-    // Below 2^-14 a step is 2^-24, that of numbers between a half and 1.
+    // Below 2^-14 the spacing is 2^-24, which is that of f32 in [0.5, 1).
     if (size < 0x38800000u) return (u16)(sign | (to_bits(from_bits(size) + 0.5f) - 0x3F000000u));
     return (u16)(sign | (size + 0xFFFu + (size >> 13 & 1) - 0x38000000u) >> 13);
 }
@@ -92,7 +92,7 @@ VZ_DEVICE Element narrow<Element>(f32 x) {
 
 #endif
 
-// VEC numbers of a row, 16 or 32 bytes at a multiple of 16.
+// VEC numbers of a row: 16 or 32 bytes, aligned to 16.
 struct alignas(16) Vector {
     Element x[VEC];
 };
@@ -106,7 +106,7 @@ VZ_DEVICE Vector zeros() {
 VZ_DEVICE Vector load(const Element* from) { return *(const Vector*)from; }
 VZ_DEVICE void store(Element* to, const Vector& from) { *(Vector*)to = from; }
 
-// a b + c; a device rounds once.
+// a b + c; fused on a device.
 VZ_DEVICE f32 multiply_add(f32 a, f32 b, f32 c) {
 #ifdef __CUDACC__
     return __fmaf_rn(a, b, c);
@@ -115,7 +115,7 @@ VZ_DEVICE f32 multiply_add(f32 a, f32 b, f32 c) {
 #endif
 }
 
-// The sum over the lanes of a warp, the same bits in every lane.
+// The sum over the lanes of a warp, equal to the bit in every lane.
 template <class T>
 VZ_DEVICE T warp_sum(T value) {
     for (int distance = 16; distance > 0; distance /= 2) value += __shfl_xor_sync(0xFFFFFFFFu, value, distance);
@@ -133,18 +133,19 @@ VZ_DEVICE u32 threads_in_grid() { return gridDim.x * blockDim.x; }
 
 VZ_DEVICE bool is_finite(f32 x) { return (to_bits(x) & 0x7F800000u) != 0x7F800000u; }
 
-// What is new in every update; all else that kernels are given stays the same. Twin of src/train/device/step.rs `Settings`.
+// The parameters that change with every update; all other kernel arguments are constant, so that launches can be recorded. Twin of
+// src/train/device/step.rs `Settings`.
 struct Settings {
     f64 total_weight; // of all samples
-    f64 clip;         // norm above which the gradient is scaled down; 0: none
+    f64 clip;         // norm above which the gradient is scaled down to it; 0: off
     f32 value_weight;
-    f32 loss_scale;   // by which all gradients are multiplied until they are applied
-    u32 adamw;        // else SGD
+    f32 loss_scale;   // factor of all gradients until they are applied
+    u32 adamw;        // 1: AdamW, 0: SGD
     f32 rate, momentum, beta2, decay, first_correction, second_correction, epsilon;
 };
 
-// What an update tells: sums of the losses, then the gradient's norm, the factor that the optimiser applies to the gradient,
-// and 1 where a number after the update is no finite one. Twin of src/train/device/step.rs `Report`.
+// The statistics of an update: sums of the losses, the gradient's norm, the factor that the optimiser applies to the gradient, and
+// 1 in `bad_*` if a number is not finite after the update. Twin of src/train/device/step.rs `Report`.
 struct Report {
     f64 cross_entropy, target_entropy, squared_error;
     f64 norm;

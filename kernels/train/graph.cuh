@@ -1,5 +1,5 @@
-// What passes between the edges of K_n in an edge network, forward and backward. Twin of src/net/edges.rs: rows are the edges in
-// lexicographic order (0-1, 0-2, .., 1-2, ..) or the vertices, board by board; sums are in f32 and have one order.
+// Message passing on K_n in an edge network, forward and backward. Twin of src/net/edges.rs: rows are the edges of K_n in
+// lexicographic order (0-1, 0-2, .., 1-2, ..) or the vertices, board by board. Sums are in f32 with a fixed order.
 #pragma once
 #include "train/format.cuh"
 
@@ -25,7 +25,7 @@ struct Graph {
     }
 };
 
-// Calls work(row, column, place) for the vectors of an array [rows, width].
+// Calls work(row, column, offset) for the vectors of an array [rows, width].
 template <class Work>
 VZ_DEVICE void for_vectors(u64 rows, u32 width, Work work) {
     const u32 vectors = width / VEC;
@@ -45,7 +45,7 @@ VZ_DEVICE void add_vector(f32 (&sums)[VEC], const Element* from) {
     for (int i = 0; i < VEC; i++) sums[i] += widen(v.x[i]);
 }
 
-// out [boards, n, width] = scale times the sum of x [boards, edges, width] over the edges at every vertex.
+// out [boards, n, width] = scale times the sum of x [boards, edges, width] over the edges of each vertex.
 VZ_DEVICE void vertex_sums(const Element* x, u32 boards, Graph graph, u32 width, f32 scale, Element* out) {
     for_vectors((u64)boards * graph.vertices, width, [&](u64 row, u32 column, u64 place) {
         const u32 vertex = (u32)(row % graph.vertices);
@@ -58,7 +58,7 @@ VZ_DEVICE void vertex_sums(const Element* x, u32 boards, Graph graph, u32 width,
     });
 }
 
-// out [boards, edges, width] = scale times the sum of x [boards, n, width] over both ends of every edge.
+// out [boards, edges, width] = scale times the sum of x [boards, n, width] over both ends of each edge.
 VZ_DEVICE void sums_of_ends(const Element* x, u32 boards, Graph graph, u32 width, f32 scale, Element* out) {
     for_vectors((u64)boards * graph.edges(), width, [&](u64 row, u32 column, u64 place) {
         u32 i, j;
@@ -71,9 +71,9 @@ VZ_DEVICE void sums_of_ends(const Element* x, u32 boards, Graph graph, u32 width
     });
 }
 
-// out (i, j) = scale times the sum over k of a (i, k) b (j, k), and where `both` of b (i, k) a (j, k) too, in the first `columns`
-// columns; a (i, j) in the others. All are [boards, edges, width]. With `both` and the gradient of the output as a it is that of
-// the input b.
+// In the first `columns` columns: out (i, j) = scale times the sum over k of a (i, k) b (j, k), with `both` plus b (i, k) a (j, k).
+// In the other columns: out (i, j) = a (i, j). All arrays are [boards, edges, width]. With `both`, and the gradient of the output
+// as a, the result is the gradient of the input b.
 VZ_DEVICE void around_triangles(
     const Element* a, const Element* b, u32 both, u32 boards, Graph graph, u32 width, u32 columns, f32 scale, Element* out
 ) {
@@ -102,7 +102,7 @@ VZ_DEVICE void around_triangles(
     });
 }
 
-// out [boards, width] = the mean of x [boards, area, width] over a board's rows.
+// out [boards, width] = the mean of x [boards, area, width] over the rows of a board.
 VZ_DEVICE void means(const Element* x, u32 boards, u32 area, u32 width, Element* out) {
     for_vectors(boards, width, [&](u64 board, u32 column, u64 place) {
         f32 sums[VEC] = {};

@@ -1,48 +1,48 @@
-// Linear layers, forward and backward, as products of matrices. Twin of src/net/ops: a layer has one matrix [inputs, columns]
-// for each tap, and its geometry says which row of the input reaches which row of the output through which tap.
+// Linear layers, forward and backward, as implicit GEMMs. Twin of src/net/ops: a layer has one matrix [inputs, columns] per tap;
+// its geometry gives the row of the input that a row of the output reads through each tap.
 //
-// Rows are a board's positions, boards one after the other. A block makes a tile of the result, step by step of 64 bytes of a
-// row's depth (32 numbers of 16 bits) that cp.async brings while the step before the last is at work. Every sum takes its products
-// in one order (`Depth`; rows in ascending order for the gradient of weights), whatever tile it lies in and what runs beside it.
+// Rows are positions of boards, boards in sequence. A block computes one output tile. Each step of the K loop is 64 bytes of a
+// row (32 numbers of 16 bits); cp.async loads the next STAGES - 1 steps meanwhile. Every sum has one order of its products
+// (`Depth`; for the gradient of weights, ascending rows), independent of the tile and of the launch.
 //
-// Cycles of a multiprocessor of sm_90 for a step of 32 numbers. It multiplies 2,048 pairs of 16-bit numbers a cycle, of which
-// mma.sync gets about 0.6 (see net/layer.cuh), and moves 128 bytes of shared memory or first cache.
+// Cycles of an SM of sm_90 for a step of 32 numbers. It does 2,048 16-bit multiply-adds per cycle, of which mma.sync reaches about
+// 0.6 (see net/layer.cuh), and moves 128 bytes of shared memory or L1 per cycle.
 //                                       128 x 128  256 x 64  128 x 32
-//   products at half of the peak              512       512       128
-//   ldmatrix, two operands a warp             256       256       128
+//   multiply-adds at half of the peak         512       512       128
+//   ldmatrix, two operands per warp           256       256       128
 //   copies into shared memory                 128       160        80
-//   input read from the first cache            64       128        64
+//   input read from L1                         64       128        64
 //   sum of these three                        448       544       272
 //   bytes from L2, each input once          9,100     5,900     3,000
-//   operations a byte of L2                   115       177        87
-// So where layers are wide, tensor cores are the limit at half of the peak, close to what mma.sync can do; shared memory would be
-// one at 0.57 (128 x 128) or 0.47 (256 x 64) of the peak. Half of it asks for 4.3 or 2.8 TB/s of L2, which gives some 6. That is
-// why a convolution takes all taps of 32 inputs before it goes on: its nine taps read the same rows, and between two of them only a
-// step or two goes through the first cache. Each from L2 would be 7.7 or 9.7 TB/s. In the gradient of weights, for the same reason,
-// four (or eight) taps of 32 inputs lie side by side in a tile: 10,300 (or 6,300) bytes from L2.
-// 128 x 32 gets to 0.24 of the peak: it is for few columns, where a wider tile would be empty or memory is the limit, and for few
-// rows, where blocks are too few (src/train/device/tiling.rs). In 32-bit floats a step is 16 deep with the same bytes; at 128
-// products a cycle arithmetic takes 2,048 cycles for 128 x 128 and is the limit.
+//   operations per byte of L2                 115       177        87
+// For wide layers the limit is the tensor cores, at half of the peak, close to what mma.sync reaches; shared memory would be the
+// limit at 0.57 (128 x 128) or 0.47 (256 x 64) of the peak. Half of the peak needs 4.3 or 2.8 TB/s from L2, which delivers about
+// 6. For this reason a convolution takes all taps of 32 inputs before the next inputs: its nine taps read the same rows, which
+// stay in L1. Without that, L2 would have to deliver 7.7 or 9.7 TB/s. For the same reason a tile of the gradient of weights has
+// four (or eight) taps of 32 inputs: 10,300 (or 6,300) bytes from L2.
+// 128 x 32 reaches 0.24 of the peak. It is for few columns, where a wider tile would be partly empty or memory is the limit, and
+// for few rows, where there are too few blocks (src/train/device/tiling.rs). In f32 a step is K = 16 with the same bytes; at 128
+// multiply-adds per cycle, arithmetic takes 2,048 cycles for 128 x 128 and is the limit.
 #pragma once
 #include "train/sums.cuh"
 
 namespace train {
 
-// What is done to a sum before it is stored.
-struct Finish {
+// The operations on an accumulator before it is stored: bias, residual, ReLU, ReLU gradient.
+struct Epilogue {
     const f32* bias;       // [biases]
-    const Element* added;  // [rows, out_width], or null
-    const Element* opened; // [rows, out_width], or null: where it is not positive, the result is 0
-    f32 least;             // the ReLU's 0, or as little as there is
+    const Element* residual;  // [rows, out_width], or null
+    const Element* relu_mask; // [rows, out_width], or null: the result is 0 where it is not positive
+    f32 min_value;            // 0 for a ReLU, otherwise -inf
 
-    // What is known of four columns from `column` on, of rows that share a position if their tiles do.
-    struct Terms {
-        bool there;
-        u32 place; // of the first row's
+    // The terms of four columns, the same for all rows of a tile.
+    struct ColumnTerms {
+        bool there; // the columns exist
+        u32 place;  // offset of the columns in the first row
         f32 bias[4];
     };
-    VZ_DEVICE Terms terms(const Shape& shape, u32 position, u32 column) const {
-        Terms terms = {column < shape.columns, position * shape.out_width + shape.out_offset + column, {}};
+    VZ_DEVICE ColumnTerms terms(const Shape& shape, u32 position, u32 column) const {
+        ColumnTerms terms = {column < shape.columns, position * shape.out_width + shape.out_offset + column, {}};
 VZ_UNROLL
         for (u32 e = 0; e < 4; e++) {
             if (column + e < shape.biases) terms.bias[e] = bias[column + e];
@@ -50,61 +50,61 @@ VZ_UNROLL
         return terms;
     }
 
-    // The result of four sums goes to `place`.
+    // Stores the results of four adjacent sums at `place`.
     template <class Out>
-    VZ_DEVICE void store(const Terms& terms, net::Four sum, u64 place, Out* out) const {
+    VZ_DEVICE void store(const ColumnTerms& terms, net::Four sum, u64 place, Out* out) const {
         Quad<Element> more = {}, gate = {};
-        if (added) more = *(const Quad<Element>*)(added + place);
-        if (opened) gate = *(const Quad<Element>*)(opened + place);
+        if (residual) more = *(const Quad<Element>*)(residual + place);
+        if (relu_mask) gate = *(const Quad<Element>*)(relu_mask + place);
         Quad<Out> result;
 VZ_UNROLL
         for (int e = 0; e < 4; e++) {
             f32 x = sum.at[e] + terms.bias[e];
-            if (added) x += widen(more.x[e]);
-            if (x < least) x = least;
-            if (opened && !(widen(gate.x[e]) > 0.0f)) x = 0.0f;
+            if (residual) x += widen(more.x[e]);
+            if (x < min_value) x = min_value;
+            if (relu_mask && !(widen(gate.x[e]) > 0.0f)) x = 0.0f;
             result.x[e] = narrow<Out>(x);
         }
         *(Quad<Out>*)(out + place) = result;
     }
 };
 
-// For no ReLU.
-VZ_DEVICE f32 least_number() { return from_bits(0xFF800000u); }
+// The `min_value` without a ReLU.
+VZ_DEVICE f32 no_minimum() { return from_bits(0xFF800000u); }
 
-// Adds the products of `steps` steps to the warp's sums, where some of them are `used`.
+// The K loop: `steps` steps with asynchronous loads. A warp whose tile is not `used` takes part in loads only.
 template <class S, class Left, class Right>
-VZ_DEVICE void sum_steps(S& sums, bool used, Left& left, Right& right, u32 steps) {
+VZ_DEVICE void main_loop(S& sums, bool used, Left& left, Right& right, u32 steps) {
     const Place shared = net::dynamic_shared();
     constexpr int BYTES = S::S::BYTES;
-    const auto fetch = [&](Place stage) {
-        left.fetch(stage);
-        right.fetch(stage + S::S::Left::BYTES);
+    const auto load_async = [&](Place stage) {
+        left.load_async(stage);
+        right.load_async(stage + S::S::Left::BYTES);
     };
     for (u32 i = 0; i < STAGES - 1; i++) {
-        if (i < steps) fetch(shared + (int)i * BYTES);
+        if (i < steps) load_async(shared + (int)i * BYTES);
         net::end_copies();
     }
-    int at_work = 0, next = STAGES - 1;
+    int current = 0, next = STAGES - 1;
     for (u32 step = 0; step < steps; step++) {
         net::wait_for_copies<STAGES - 2>();
-        VZ_BLOCK_SYNC(40); // everyone's copies for this step are there, and nobody reads the last one any more
-        if (step + STAGES - 1 < steps) fetch(shared + next * BYTES);
+        VZ_BLOCK_SYNC(40); // all threads' copies of this step have arrived, and all warps have read the previous step
+        if (step + STAGES - 1 < steps) load_async(shared + next * BYTES);
         net::end_copies();
-        if (used) sums.add(shared + at_work * BYTES);
-        next = at_work;
-        at_work = at_work + 1 == STAGES ? 0 : at_work + 1;
+        if (used) sums.add(shared + current * BYTES);
+        next = current;
+        current = current + 1 == STAGES ? 0 : current + 1;
     }
 }
 
-// out = x W, for all rows of the output; `rows` is their number, `weights` [taps * inputs, columns] in the order of `Depth`, of
-// SPREAD [taps, inputs, columns]. Shared memory has STAGES steps.
+// out = x W for all `rows` of the output. `weights` is [taps * inputs, columns] in the order of `Depth`, for SPREAD [taps, inputs,
+// columns]. Shared memory holds STAGES steps.
 template <class T, class Out>
-VZ_DEVICE void product(const Shape shape, u32 rows, const Element* x, const Element* weights, const Finish& finish, Out* out) {
-    typedef Sums<T, Line::ROW> S;
+VZ_DEVICE void product(const Shape shape, u32 rows, const Element* x, const Element* weights, const Epilogue& epilogue, Out* out) {
+    typedef Accumulators<T, Line::ROW> S;
     const u32 column_tiles = (shape.columns + T::COLUMNS - 1) / T::COLUMNS;
     const u32 tile = blockIdx.x / column_tiles, first_column = blockIdx.x % column_tiles * T::COLUMNS;
-    // A tile of rows that share a position has weights of its own.
+    // SPREAD: a tile has rows of one position, which has its own weights.
     const bool spread = shape.mode == SPREAD;
     const u32 area = shape.area(), position = spread ? tile % area : 0;
     const u32 units = spread ? rows / area : rows, first = (spread ? tile / area : tile) * T::ROWS;
@@ -113,36 +113,36 @@ VZ_DEVICE void product(const Shape shape, u32 rows, const Element* x, const Elem
     S sums;
     Shape read = shape;
     if (spread) read.taps = 1;
-    InputRows<typename S::S::Left> left(read, x, first, units);
+    InputRowLoader<typename S::S::Left> left(read, x, first, units);
     const Element* matrix = weights + (u64)position * shape.inputs * shape.columns;
-    MatrixLines<typename S::S::Right> right(matrix, 0, depth, first_column, shape.columns);
+    MatrixLoader<typename S::S::Right> right(matrix, 0, depth, first_column, shape.columns);
     const bool used = sums.within(units - first, shape.columns - first_column);
-    sum_steps(sums, used, left, right, (depth + DEPTH - 1) / DEPTH);
+    main_loop(sums, used, left, right, (depth + DEPTH - 1) / DEPTH);
     const u32 row_step = spread ? area * shape.out_width : shape.out_width;
-    const auto give = [&](const Finish& by) {
-        sums.give(
+    const auto store_tile = [&](const Epilogue& by) {
+        sums.store_tile(
             [&](int along) { return by.terms(shape, position, first_column + along); },
-            [&](const Finish::Terms& terms, int row, const net::Four& four) {
+            [&](const Epilogue::ColumnTerms& terms, int row, const net::Four& four) {
                 const u32 unit = first + row;
                 if (terms.there && unit < units) by.store(terms, four, (u64)unit * row_step + terms.place, out);
             }
         );
     };
-    // Where nothing is read, there is no code that might: it is long, and run once.
-    if (finish.added || finish.opened) {
-        give(finish);
+    // A separate instance without reads: the code is long and runs once.
+    if (epilogue.residual || epilogue.relu_mask) {
+        store_tile(epilogue);
     } else {
-        give({finish.bias, nullptr, nullptr, finish.least});
+        store_tile({epilogue.bias, nullptr, nullptr, epilogue.min_value});
     }
 }
 
-// The gradient of the weights, x^T dy: a part of it for each of `splits` ranges of rows, parts [splits, taps * inputs, columns] in
-// the order of the weights; `shape` is that of the forward direction, `rows` those of its output.
+// The gradient of the weights, x^T dy, as one partial sum per range of rows: parts [splits, taps * inputs, columns] in the order of
+// the weights. `shape` is that of the forward, `rows` the number of its output rows.
 template <class T>
 VZ_DEVICE void weight_gradient(
     const Shape shape, u32 rows, u32 splits, const Element* x, const Element* dy, f32* parts
 ) {
-    typedef Sums<T, Line::DEPTH> S;
+    typedef Accumulators<T, Line::DEPTH> S;
     const u32 height = shape.taps * shape.inputs;
     const u32 row_tiles = (height + T::ROWS - 1) / T::ROWS, column_tiles = (shape.columns + T::COLUMNS - 1) / T::COLUMNS;
     const u32 split = blockIdx.x / (row_tiles * column_tiles), tile = blockIdx.x % (row_tiles * column_tiles);
@@ -151,11 +151,11 @@ VZ_DEVICE void weight_gradient(
     const u32 begin = smaller(split * share, rows), end = smaller(begin + share, rows);
 
     S sums;
-    InputLines<typename S::S::Left> left(shape, x, first_row, begin, end);
-    MatrixLines<typename S::S::Right> right(dy, begin, end, first_column, shape.columns);
+    InputPatchLoader<typename S::S::Left> left(shape, x, first_row, begin, end);
+    MatrixLoader<typename S::S::Right> right(dy, begin, end, first_column, shape.columns);
     const bool used = sums.within(height - first_row, shape.columns - first_column);
-    sum_steps(sums, used, left, right, (end - begin + DEPTH - 1) / DEPTH);
-    sums.give(
+    main_loop(sums, used, left, right, (end - begin + DEPTH - 1) / DEPTH);
+    sums.store_tile(
         [&](int along) { return first_column + along; },
         [&](u32 column, int along, const net::Four& four) {
             const u32 row = first_row + along;

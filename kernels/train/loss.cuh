@@ -1,4 +1,4 @@
-// The losses and their gradients at the network's outputs. Twin of src/train/loss.rs; one warp a sample.
+// The losses and their gradients at the network's outputs. Twin of src/train/loss.rs; one warp per sample.
 #pragma once
 #include "train/format.cuh"
 
@@ -20,24 +20,24 @@ VZ_DEVICE f32 hyperbolic_tangent(f32 x) {
     return x < 0.0f ? -large : large;
 }
 
-// What the losses are made of; B samples.
+// The targets of B samples.
 struct Targets {
-    const f32* policy;  // [B, A], 0 where illegal
+    const f32* policy;  // [B, A], 0 for illegal actions
     const u8* legal;    // [B, A]
     const f32* values;  // [B, P]
     const f32* weight;  // [B]
     u32 actions, players, outputs;
 };
 
-// The policy layer's outputs and their gradient, [B, width]: logit i of a row is number i * stride.
+// The policy layer's outputs and their gradient, [B, width]. Logit i of a row is at i * stride.
 struct Logits {
     const f32* at;
     u32 width, stride;
     Element* gradient;
 };
 
-// ShardQueue row `row` of the logits into the gradient of its cross-entropy; gives the cross-entropy and the target's entropy. Illegal
-// actions take no part.
+// Writes the gradient of row `row`'s cross-entropy with respect to its logits; returns the cross-entropy and the target's entropy.
+// Illegal actions are excluded.
 VZ_DEVICE void policy_loss(
     const Targets& targets, f32 loss_scale, u32 row, f32 share, const Logits& all, f64& cross_entropy, f64& entropy
 ) {
@@ -81,8 +81,8 @@ VZ_DEVICE void policy_loss(
     entropy = warp_sum(entropy);
 }
 
-// ShardQueue row `row` of values [B, value_width], before the hyperbolic tangent, into the gradient of their mean squared error
-// after it; gives that error.
+// Writes the gradient of row `row`'s mean squared error with respect to `values` [B, value_width], the inputs of the hyperbolic
+// tangent; returns the error.
 VZ_DEVICE f64 value_loss(
     const Targets& targets, f32 loss_scale, u32 row, f32 scale, const f32* values, u32 value_width, Element* gradient
 ) {
@@ -102,7 +102,7 @@ VZ_DEVICE f64 value_loss(
     return warp_sum(error);
 }
 
-// The weighted losses of row `row` in losses [B, 3], and the gradients of the mean loss.
+// Writes the weighted losses of row `row` to losses [B, 3], and the gradients of the mean loss.
 VZ_DEVICE void losses_of(
     const Settings& settings, const Targets& targets, u32 row, const Logits& logits, const f32* values, u32 value_width,
     Element* d_values, f64* losses
@@ -119,7 +119,7 @@ VZ_DEVICE void losses_of(
     losses[(u64)row * 3 + 2] = weight * error;
 }
 
-// The sum of term(0) .. term(n - 1) in a fixed order, by one block of 32 warps' worth of threads or fewer; in thread 0.
+// The sum of term(0) .. term(n - 1) in a fixed order, by one block of at most 32 warps; the result is in thread 0.
 template <class Term>
 VZ_DEVICE f64 block_sum(u32 n, f64 (&shared)[32], Term term) {
     f64 sum = 0.0;
@@ -135,7 +135,7 @@ VZ_DEVICE f64 block_sum(u32 n, f64 (&shared)[32], Term term) {
     return total;
 }
 
-// One block: adds the losses [B, 3] of all rows to the report.
+// Adds the losses [B, 3] of all rows to the report. One block.
 VZ_DEVICE void sum_losses(const f64* losses, u32 rows, Report& report, f64 (&shared)[32]) {
     const f64 cross_entropy = block_sum(rows, shared, [&](u32 row) { return losses[(u64)row * 3]; });
     const f64 entropy = block_sum(rows, shared, [&](u32 row) { return losses[(u64)row * 3 + 1]; });

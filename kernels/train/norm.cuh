@@ -1,5 +1,5 @@
 // Batch normalisation (Ioffe and Szegedy 2015) with the ReLU after it, forward and backward. Twin of src/net/ops/norm.rs and of
-// `Norm` in src/net/ops/layer.rs: a block sums a chunk of rows in f32, totals over chunks are made in f64 in a fixed order.
+// `Norm` in src/net/ops/layer.rs: a block sums a chunk of rows in f32; totals over chunks are in f64, in a fixed order.
 #pragma once
 #include "train/format.cuh"
 
@@ -10,13 +10,13 @@ constexpr int GROUP = 64;
 constexpr int SLOTS = 16;
 constexpr int SUMMING_THREADS = GROUP / VEC * SLOTS;
 
-// What is known of a normalisation's columns, each [width]. Twin of src/train/device/arrays.rs.
-enum Known { MEAN, SCALE, SHIFT, VARIANCE, SLOPE, OFFSET, NUM_KNOWN };
+// The statistics of a normalisation's columns, each [width]. Twin of src/train/device/arrays.rs.
+enum ColumnStats { MEAN, SCALE, SHIFT, VARIANCE, SLOPE, OFFSET, NUM_KNOWN };
 
 constexpr f64 EPSILON = 1e-5;
 constexpr f64 MOMENTUM = 0.1;
 
-// The rows of a chunk and the vector of columns that a thread of a summing block has.
+// The rows of a chunk and the vector of columns of a thread in a summing block.
 struct Chunk {
     u32 begin, end;  // rows
     u32 column;      // the first of VEC
@@ -33,7 +33,7 @@ struct Chunk {
         inside = column < width;
     }
 
-    // The sum of every column's terms over the chunk: thread i < GROUP gets that of column i of the group.
+    // The sum of each column's terms over the chunk; thread i < GROUP gets that of column i of the group.
     template <class Term>
     VZ_DEVICE f32 sum(f32 (&shared)[SLOTS][GROUP], Term term) const {
         f32 sums[VEC] = {};
@@ -50,7 +50,7 @@ struct Chunk {
         return total;
     }
 
-    // Where thread i < GROUP writes sum number `number` of `count` in [chunks, count, width]; null past the last column.
+    // The address for thread i < GROUP of sum number `number` of `count` in [chunks, count, width]; null past the last column.
     VZ_DEVICE f32* place(f32* parts, u32 width, u32 count, u32 number) const {
         const u32 groups = (width + GROUP - 1) / GROUP;
         const u32 at = blockIdx.x % groups * GROUP + threadIdx.x;
@@ -59,7 +59,7 @@ struct Chunk {
     }
 };
 
-// Mean and sum of squared deviations of every column of every chunk: parts [chunks, 2, width].
+// Writes mean and sum of squared deviations of each column of each chunk: parts [chunks, 2, width].
 VZ_DEVICE void moments(
     const Element* x, u32 rows, u32 chunk_rows, u32 width, f32* parts, f32 (&shared)[SLOTS][GROUP], f32 (&means)[GROUP]
 ) {
@@ -94,10 +94,10 @@ struct Moments {
     }
 };
 
-// Moves a running statistic towards this batch's.
-VZ_DEVICE void mix(f32& old, f64 now) { old = (f32)((1.0 - MOMENTUM) * (f64)old + MOMENTUM * now); }
+// Moves a running statistic towards that of the batch.
+VZ_DEVICE void update_running(f32& old, f64 now) { old = (f32)((1.0 - MOMENTUM) * (f64)old + MOMENTUM * now); }
 
-// One warp a column: the moments of all rows out of those of their chunks; in lane 0.
+// The moments of all rows of a column from those of the chunks. One warp per column; the result is in lane 0.
 VZ_DEVICE Moments moments_of(u32 column, u32 width, u32 rows, u32 chunk_rows, const f32* parts) {
     const u32 lane = threadIdx.x % 32, chunks = (rows + chunk_rows - 1) / chunk_rows;
     Moments all = {0.0, 0.0, 0.0};
@@ -114,32 +114,32 @@ VZ_DEVICE Moments moments_of(u32 column, u32 width, u32 rows, u32 chunk_rows, co
     return all;
 }
 
-// What the forward direction does to a column of which all rows of the batch have these moments. `maps` [4, width] are places of
-// weight and bias in `parameters`, of running mean and variance in `statistics`.
+// Computes a column's forward statistics from the moments of all rows of the batch, and updates the running ones. `maps` [4, width]
+// has the indices of weight and bias in `parameters`, and of running mean and variance in `statistics`.
 VZ_DEVICE void prepare_norm(
-    u32 column, u32 width, const Moments& all, const u32* maps, const f32* parameters, f32* statistics, f32* known
+    u32 column, u32 width, const Moments& all, const u32* maps, const f32* parameters, f32* statistics, f32* stats
 ) {
     const f64 variance = all.square / all.count;
-    known[MEAN * width + column] = (f32)all.mean;
-    known[VARIANCE * width + column] = (f32)variance;
+    stats[MEAN * width + column] = (f32)all.mean;
+    stats[VARIANCE * width + column] = (f32)variance;
     const bool used = maps[column] != NOWHERE;
-    known[SCALE * width + column] = used ? (f32)((f64)parameters[maps[column]] / square_root(variance + EPSILON)) : 0.0f;
-    known[SHIFT * width + column] = used ? parameters[maps[width + column]] : 0.0f;
+    stats[SCALE * width + column] = used ? (f32)((f64)parameters[maps[column]] / square_root(variance + EPSILON)) : 0.0f;
+    stats[SHIFT * width + column] = used ? parameters[maps[width + column]] : 0.0f;
     if (!used) return;
-    mix(statistics[maps[2 * width + column]], all.mean);
-    mix(statistics[maps[3 * width + column]], variance * (all.count / (larger(all.count, 2.0) - 1.0)));
+    update_running(statistics[maps[2 * width + column]], all.mean);
+    update_running(statistics[maps[3 * width + column]], variance * (all.count / (larger(all.count, 2.0) - 1.0)));
 }
 
-// Notes in the report where a column's running statistics are no finite numbers.
+// Sets `bad_statistic` of the report if a column's running statistics are not finite.
 VZ_DEVICE void check_statistics(u32 column, u32 width, const u32* maps, const f32* statistics, Report& report) {
     if (maps[column] == NOWHERE) return;
     const f32 mean = statistics[maps[2 * width + column]], variance = statistics[maps[3 * width + column]];
     if (!(is_finite(mean) && is_finite(variance))) report.bad_statistic = 1.0;
 }
 
-// What devices that train together tell each other of every column: [devices, 3, width], each in its own place, 0 in all
-// others, so that the sum over devices has what each of them told.
-struct Told {
+// Synchronised batch-norm statistics of several devices, [devices, 3, width]. Each device writes its own part and zeros elsewhere,
+// so that an all-reduce (sum) gives the parts of all devices.
+struct SyncStats {
     f64* all;
     u32 width, devices;
 
@@ -147,7 +147,7 @@ struct Told {
         return all + ((u64)device * 3 + number) * width + column;
     }
 
-    VZ_DEVICE void tell(u32 own, u32 column, f64 first, f64 second, f64 third) const {
+    VZ_DEVICE void write(u32 own, u32 column, f64 first, f64 second, f64 third) const {
         const f64 numbers[3] = {first, second, third};
         for (u32 device = 0; device < devices; device++) {
             for (u32 i = 0; i < 3; i++) *at(device, i, column) = device == own ? numbers[i] : 0.0;
@@ -156,55 +156,55 @@ struct Told {
 };
 
 // The moments of all devices' rows, joined in the order of the devices.
-VZ_DEVICE Moments moments_told(const Told& told, u32 column) {
+VZ_DEVICE Moments synced_moments(const SyncStats& sync_stats, u32 column) {
     Moments all = {0.0, 0.0, 0.0};
-    for (u32 device = 0; device < told.devices; device++) {
-        all.join(*told.at(device, 0, column), *told.at(device, 1, column), *told.at(device, 2, column));
+    for (u32 device = 0; device < sync_stats.devices; device++) {
+        all.join(*sync_stats.at(device, 0, column), *sync_stats.at(device, 1, column), *sync_stats.at(device, 2, column));
     }
     return all;
 }
 
 // (x - mean) scale + shift, before the ReLU.
-VZ_DEVICE f32 normalised(const f32* known, u32 width, u32 column, f32 x) {
-    return (x - known[MEAN * width + column]) * known[SCALE * width + column] + known[SHIFT * width + column];
+VZ_DEVICE f32 normalised(const f32* stats, u32 width, u32 column, f32 x) {
+    return (x - stats[MEAN * width + column]) * stats[SCALE * width + column] + stats[SHIFT * width + column];
 }
 
-// The gradient behind the ReLU -> before it.
-VZ_DEVICE f32 behind_relu(const f32* known, u32 width, u32 column, f32 x, f32 d) {
-    return normalised(known, width, column, x) > 0.0f ? d : 0.0f;
+// The gradient before the ReLU, given the gradient `d` behind it.
+VZ_DEVICE f32 relu_gradient(const f32* stats, u32 width, u32 column, f32 x, f32 d) {
+    return normalised(stats, width, column, x) > 0.0f ? d : 0.0f;
 }
 
-// out = max(0, (x - mean) scale + shift), for all rows.
-VZ_DEVICE void normalise_relu(const Element* x, u32 rows, u32 width, const f32* known, Element* out) {
+// out = max(0, (x - mean) scale + shift) for all rows.
+VZ_DEVICE void normalise_relu(const Element* x, u32 rows, u32 width, const f32* stats, Element* out) {
     const u32 vectors = width / VEC;
     for (u64 i = (u64)thread_in_grid(); i < (u64)rows * vectors; i += threads_in_grid()) {
         const u32 column = (u32)(i % vectors) * VEC;
         Vector v = load(x + i * VEC);
         for (int j = 0; j < VEC; j++) {
-            const f32 y = normalised(known, width, column + j, widen(v.x[j]));
+            const f32 y = normalised(stats, width, column + j, widen(v.x[j]));
             v.x[j] = narrow<Element>(y < 0.0f ? 0.0f : y);
         }
         store(out + i * VEC, v);
     }
 }
 
-// Sums of dz and of dz (x - mean) over every chunk, where dz is the gradient `d` behind the ReLU passed through it: parts
-// [chunks, 2, width].
+// Writes the sums of dz and of dz (x - mean) over each chunk, where dz is the gradient before the ReLU and `d` the gradient behind
+// it: parts [chunks, 2, width].
 VZ_DEVICE void gradient_sums(
-    const Element* x, const Element* d, u32 rows, u32 chunk_rows, u32 width, const f32* known, f32* parts,
+    const Element* x, const Element* d, u32 rows, u32 chunk_rows, u32 width, const f32* stats, f32* parts,
     f32 (&shared)[SLOTS][GROUP]
 ) {
     const Chunk chunk(rows, chunk_rows, width);
-    // Both sums in one pass; the second is kept back until the first is joined.
+    // Both sums in one pass; the second is reduced after the first.
     f32 products[VEC] = {};
     const f32 sum = chunk.sum(shared, [&](u32 row, f32* sums) {
         const u64 at = (u64)row * width + chunk.column;
         const Vector v = load(x + at), g = load(d + at);
         for (int i = 0; i < VEC; i++) {
             const f32 value = widen(v.x[i]);
-            const f32 dz = behind_relu(known, width, chunk.column + i, value, widen(g.x[i]));
+            const f32 dz = relu_gradient(stats, width, chunk.column + i, value, widen(g.x[i]));
             sums[i] += dz;
-            products[i] += dz * (value - known[MEAN * width + chunk.column + i]);
+            products[i] += dz * (value - stats[MEAN * width + chunk.column + i]);
         }
     });
     __syncthreads();
@@ -223,7 +223,7 @@ struct GradientSums {
     f64 count, sum, product;
 };
 
-// One warp a column: the totals over all rows out of those of their chunks.
+// The totals over all rows of a column from those of the chunks. One warp per column.
 VZ_DEVICE GradientSums gradient_sums_of(u32 column, u32 width, u32 rows, u32 chunk_rows, const f32* parts) {
     const u32 lane = threadIdx.x % 32, chunks = (rows + chunk_rows - 1) / chunk_rows;
     f64 sum = 0.0, product = 0.0;
@@ -236,54 +236,54 @@ VZ_DEVICE GradientSums gradient_sums_of(u32 column, u32 width, u32 rows, u32 chu
     return {(f64)rows, sum, product};
 }
 
-// What the backward direction does to a column, out of the totals over all rows of the batch, and the gradients of weight and
-// bias out of those over this device's own, which are added to `gradient`.
+// Computes a column's backward statistics from the totals over all rows of the batch, and adds the gradients of weight and bias,
+// from the totals over this device's rows, to `gradient`.
 VZ_DEVICE void prepare_norm_gradient(
-    u32 column, u32 width, const GradientSums& all, const GradientSums& own, const u32* maps, f32* known, f32* gradient
+    u32 column, u32 width, const GradientSums& all, const GradientSums& own, const u32* maps, f32* stats, f32* gradient
 ) {
-    const f64 variance = (f64)known[VARIANCE * width + column] + EPSILON, scale = (f64)known[SCALE * width + column];
-    known[SLOPE * width + column] = (f32)(scale * all.product / (all.count * variance));
-    known[OFFSET * width + column] = (f32)(scale * all.sum / all.count);
+    const f64 variance = (f64)stats[VARIANCE * width + column] + EPSILON, scale = (f64)stats[SCALE * width + column];
+    stats[SLOPE * width + column] = (f32)(scale * all.product / (all.count * variance));
+    stats[OFFSET * width + column] = (f32)(scale * all.sum / all.count);
     if (maps[column] == NOWHERE) return;
     gradient[maps[column]] += (f32)(own.product / square_root(variance));
     gradient[maps[width + column]] += (f32)own.sum;
 }
 
-// The totals of one device, and those of all in the order of the devices.
-VZ_DEVICE GradientSums gradient_sums_told(const Told& told, u32 device, u32 column) {
-    return {*told.at(device, 0, column), *told.at(device, 1, column), *told.at(device, 2, column)};
+// The totals of one device, and those of all devices, summed in their order.
+VZ_DEVICE GradientSums synced_gradient_sums(const SyncStats& sync_stats, u32 device, u32 column) {
+    return {*sync_stats.at(device, 0, column), *sync_stats.at(device, 1, column), *sync_stats.at(device, 2, column)};
 }
-VZ_DEVICE GradientSums gradient_sums_told(const Told& told, u32 column) {
+VZ_DEVICE GradientSums synced_gradient_sums(const SyncStats& sync_stats, u32 column) {
     GradientSums all = {0.0, 0.0, 0.0};
-    for (u32 device = 0; device < told.devices; device++) {
-        const GradientSums one = gradient_sums_told(told, device, column);
+    for (u32 device = 0; device < sync_stats.devices; device++) {
+        const GradientSums one = synced_gradient_sums(sync_stats, device, column);
         all = {all.count + one.count, all.sum + one.sum, all.product + one.product};
     }
     return all;
 }
 
-// The gradient of the normalisation's input, out = dz scale - offset - (x - mean) slope, plus `added` where it is not null;
-// `out` may be `added`.
+// The gradient of the normalisation's input, out = dz scale - offset - (x - mean) slope, plus `residual` if it is not null. `out` may
+// alias `residual`.
 VZ_DEVICE void input_gradient(
-    const Element* x, const Element* d, u32 rows, u32 width, const f32* known, const Element* added, Element* out
+    const Element* x, const Element* d, u32 rows, u32 width, const f32* stats, const Element* residual, Element* out
 ) {
     const u32 vectors = width / VEC;
     for (u64 i = (u64)thread_in_grid(); i < (u64)rows * vectors; i += threads_in_grid()) {
         const u32 first = (u32)(i % vectors) * VEC;
         const Vector v = load(x + i * VEC), g = load(d + i * VEC);
-        Vector o = added ? load(added + i * VEC) : zeros();
+        Vector o = residual ? load(residual + i * VEC) : zeros();
         for (int j = 0; j < VEC; j++) {
             const u32 column = first + j;
-            const f32 value = widen(v.x[j]), dz = behind_relu(known, width, column, value, widen(g.x[j]));
-            const f32 dx = dz * known[SCALE * width + column] -
-                (value - known[MEAN * width + column]) * known[SLOPE * width + column] - known[OFFSET * width + column];
+            const f32 value = widen(v.x[j]), dz = relu_gradient(stats, width, column, value, widen(g.x[j]));
+            const f32 dx = dz * stats[SCALE * width + column] -
+                (value - stats[MEAN * width + column]) * stats[SLOPE * width + column] - stats[OFFSET * width + column];
             o.x[j] = narrow<Element>(widen(o.x[j]) + dx);
         }
         store(out + i * VEC, o);
     }
 }
 
-// Sums of every column over every chunk: parts [chunks, width].
+// Writes the sums of each column over each chunk: parts [chunks, width].
 VZ_DEVICE void column_sums(
     const Element* x, u32 rows, u32 chunk_rows, u32 width, f32* parts, f32 (&shared)[SLOTS][GROUP]
 ) {

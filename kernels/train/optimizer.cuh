@@ -1,13 +1,13 @@
-// From gradients to new weights. Twin of src/train/optimizer.rs: given the same gradient, the same bits.
+// The optimiser. Twin of src/train/optimizer.rs: equal gradients give equal weights, to the bit.
 #pragma once
 #include "train/loss.cuh"
 
 namespace train {
 
-// ElementType of the gradient that one block squares.
+// Numbers of the gradient per block of `square_part`.
 constexpr u32 SQUARED = 4096;
 
-// One block a part of the gradient: the sum of its squares.
+// The sum of squares of one part of the gradient per block.
 VZ_DEVICE void square_part(const f32* gradient, u32 count, f64* parts, f64 (&shared)[32]) {
     const u32 begin = blockIdx.x * SQUARED, n = smaller(count - begin, SQUARED);
     const f64 sum = block_sum(n, shared, [&](u32 i) {
@@ -17,8 +17,8 @@ VZ_DEVICE void square_part(const f32* gradient, u32 count, f64* parts, f64 (&sha
     if (threadIdx.x == 0) parts[blockIdx.x] = sum;
 }
 
-// One block: the gradient's norm, and what it is multiplied by before it is applied: 1 / loss_scale, and less where the norm
-// is above `clip` (0: any norm will do).
+// The gradient's norm, and its factor before it is applied: 1 / loss_scale, times clip / norm if the norm is above `clip` > 0. One
+// block.
 VZ_DEVICE void measure_gradient(
     const Settings& settings, const f64* parts, u32 count, Report& report, f64 (&shared)[32]
 ) {
@@ -29,8 +29,8 @@ VZ_DEVICE void measure_gradient(
     report.factor = (settings.clip > 0.0 && norm > settings.clip ? settings.clip / norm : 1.0) / scale;
 }
 
-// The state after the update: parameters, first and second moments, each [3, count] in `from` and `to`; `decayed` is 1 for
-// parameters subject to weight decay, else 0.
+// The state after the update: parameters, first and second moments, [3, count] in `from` and `to`. `decayed` is 1 for parameters
+// with weight decay, 0 for others.
 VZ_DEVICE void optimise(
     const Settings& rule, u32 count, const f32* from, const f32* gradient, const f32* decayed, f32* to, Report& report
 ) {

@@ -1,16 +1,16 @@
-// Sums of a tile in registers, by tensor cores where the number format and the architecture have them and by plain arithmetic
-// elsewhere: each is one sum in f32, in the order of its products.
+// Accumulators of a tile in registers: by tensor cores if the number format and the architecture have them, otherwise by scalar
+// arithmetic. Each is one f32 sum with a fixed order of its products.
 #pragma once
 #include "train/factors.cuh"
 
 namespace train {
 
-// A block's tile of sums, by the warps that lie side by side and what each of them takes. Twin of src/train/device/tiling.rs.
+// A block's output tile: its grid of warps and the size of a warp's tile. Twin of src/train/device/tiling.rs.
 template <int WARP_ROWS_, int WARP_COLUMNS_, int ROW_TILES_, int COLUMN_TILES_>
 struct Tiling {
     static constexpr int WARP_ROWS = WARP_ROWS_, WARP_COLUMNS = WARP_COLUMNS_;
-    static constexpr int ROW_TILES = ROW_TILES_;       // 16 rows each, of a warp
-    static constexpr int COLUMN_TILES = COLUMN_TILES_; // 16 columns each, of a warp
+    static constexpr int ROW_TILES = ROW_TILES_;       // per warp, of 16 rows each
+    static constexpr int COLUMN_TILES = COLUMN_TILES_; // per warp, of 16 columns each
     static constexpr int ROWS = 16 * ROW_TILES * WARP_ROWS, COLUMNS = 16 * COLUMN_TILES * WARP_COLUMNS;
     static_assert(WARP_ROWS * WARP_COLUMNS * net::WARP == THREADS, "a block's warps");
 };
@@ -18,26 +18,26 @@ typedef Tiling<2, 2, 4, 4> Wide;   // 128 x 128
 typedef Tiling<4, 1, 4, 4> Tall;   // 256 x 64
 typedef Tiling<4, 1, 2, 2> Narrow; // 128 x 32
 
-// What a line of the left factor is.
+// A line of the left operand in shared memory: a row (K contiguous), or one index of K (rows contiguous).
 enum class Line { ROW, DEPTH };
 
 template <bool FIRST, class A, class B>
-struct Choice {
+struct Conditional {
     typedef A Type;
 };
 template <class A, class B>
-struct Choice<false, A, B> {
+struct Conditional<false, A, B> {
     typedef B Type;
 };
 
-// Both factors of a step in shared memory.
+// Both operands of one stage in shared memory.
 template <class T, Line LINE>
 struct Step {
-    typedef typename Choice<LINE == Line::ROW, Panel<T::ROWS, DEPTH_UNITS>, Panel<DEPTH, T::ROWS / PER_UNIT>>::Type Left;
+    typedef typename Conditional<LINE == Line::ROW, Panel<T::ROWS, DEPTH_UNITS>, Panel<DEPTH, T::ROWS / PER_UNIT>>::Type Left;
     typedef Panel<DEPTH, T::COLUMNS / PER_UNIT> Right;
     static constexpr int BYTES = Left::BYTES + Right::BYTES;
-    static_assert(is_covered<Left>() && is_covered<Right>(), "a thread for each unit");
-    static_assert(meets_no_conflict<Left>() && meets_no_conflict<Right>(), "a bank for each of eight");
+    static_assert(is_covered<Left>() && is_covered<Right>(), "each unit is copied by one thread");
+    static_assert(is_bank_conflict_free<Left>() && is_bank_conflict_free<Right>(), "bank conflict");
 };
 
 #if VZ_TRAIN_FORMAT == 0
@@ -51,9 +51,9 @@ typedef net::F16 ElementType;
 constexpr bool BY_TENSOR_CORES = net::TENSOR_CORES<ElementType>;
 #endif
 
-// Four 8 x 8 blocks of 16-bit numbers, turned: lanes 8 i .. 8 i + 7 say where the lines of block i are; lane l gets of each the
-// numbers in place l / 4 of the lines 2 (l % 4) and the next. (PTX ISA, "ldmatrix" with .trans.)
-VZ_DEVICE void load_turned(u32 (&out)[4], Place line) {
+// Loads four transposed 8 x 8 blocks of 16-bit numbers. Lanes 8 i .. 8 i + 7 pass the addresses of the lines of block i. Lane l
+// gets of each block the numbers at index l / 4 of lines 2 (l % 4) and 2 (l % 4) + 1. (PTX ISA, "ldmatrix" with .trans.)
+VZ_DEVICE void load_transposed(u32 (&out)[4], Place line) {
 #ifdef __CUDACC__
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(out[0]), "=r"(out[1]), "=r"(out[2]), "=r"(out[3])
@@ -80,33 +80,33 @@ VZ_DEVICE f32 load_number(Place from) {
 #endif
 }
 
-// A warp's part of a tile. Lane l has of each 16 x 8 sums those of rows l / 4 and l / 4 + 8, columns 2 (l % 4) and the next.
+// A warp's part of a tile. Of each 16 x 8 accumulators, lane l has rows l / 4 and l / 4 + 8, columns 2 (l % 4) and the next.
 template <class T, Line LINE>
-struct Sums {
+struct Accumulators {
     typedef Step<T, LINE> S;
     static constexpr int ROW_TILES = T::ROW_TILES, COLUMN_TILES = T::COLUMN_TILES;
 
     const int first_row, first_column; // of the warp in the tile
     f32 at[ROW_TILES][2 * COLUMN_TILES][4] = {};
 
-    VZ_DEVICE Sums()
+    VZ_DEVICE Accumulators()
         : first_row((int)threadIdx.x / net::WARP / T::WARP_COLUMNS * 16 * ROW_TILES),
           first_column((int)threadIdx.x / net::WARP % T::WARP_COLUMNS * 16 * COLUMN_TILES) {}
 
-    // True where some of it lies in a tile of `rows` rows and `columns` columns.
+    // True if part of the warp's tile lies within `rows` rows and `columns` columns.
     VZ_DEVICE bool within(u32 rows, u32 columns) const { return (u32)first_row < rows && (u32)first_column < columns; }
 
-    // Adds the products of the step that is at `step`.
+    // Multiplies and accumulates the stage at `step`.
     VZ_DEVICE void add(Place step) {
         if constexpr (BY_TENSOR_CORES) {
             add_by_tensor_cores(step);
         } else {
-            add_one_by_one(step);
+            add_scalar(step);
         }
     }
 
-    // Where this lane says that a line of the left factor's first 16 x 16 numbers is. The blocks are rows 0 to 7, rows 8 to 15 and
-    // both again eight further in depth.
+    // The address that this lane passes to ldmatrix for the left operand's first 16 x 16 numbers. The blocks are rows 0 to 7,
+    // rows 8 to 15, and both again at K + 8.
     VZ_DEVICE Place left_line(Place step) const {
         const int low = net::lane() % 16, high = net::lane() / 16;
         if (LINE == Line::ROW) return step + (first_row + low) * S::Left::PITCH + high * UNIT;
@@ -116,7 +116,7 @@ struct Sums {
     VZ_DEVICE void add_by_tensor_cores(Place step) {
 #if VZ_TRAIN_FORMAT != 0
         const Place left = left_line(step);
-        // The blocks are eight columns in both halves of the depth, then eight more.
+        // The blocks are eight columns at K and K + 8, then the next eight columns.
         const Place right = step + S::Left::BYTES + net::lane() % 16 * S::Right::PITCH + first_column * 2 + net::lane() / 16 * UNIT;
 VZ_UNROLL
         for (int k = 0; k < DEPTH; k += 16) {
@@ -126,11 +126,11 @@ VZ_UNROLL
                 if constexpr (LINE == Line::ROW) {
                     net::load_blocks(a[i], left + 16 * i * S::Left::PITCH + 2 * k);
                 } else {
-                    load_turned(a[i], left + k * S::Left::PITCH + 32 * i);
+                    load_transposed(a[i], left + k * S::Left::PITCH + 32 * i);
                 }
             }
 VZ_UNROLL
-            for (int j = 0; j < COLUMN_TILES; j++) load_turned(b[j], right + k * S::Right::PITCH + 32 * j);
+            for (int j = 0; j < COLUMN_TILES; j++) load_transposed(b[j], right + k * S::Right::PITCH + 32 * j);
 VZ_UNROLL
             for (int i = 0; i < ROW_TILES; i++) {
 VZ_UNROLL
@@ -143,8 +143,8 @@ VZ_UNROLL
 #endif
     }
 
-    // The same sums by the same lanes, product by product.
-    VZ_DEVICE void add_one_by_one(Place step) {
+    // The same sums in the same lanes, by scalar arithmetic.
+    VZ_DEVICE void add_scalar(Place step) {
         constexpr int ALONG_ROW = LINE == Line::ROW ? S::Left::PITCH : (int)sizeof(Element);
         constexpr int ALONG_DEPTH = LINE == Line::ROW ? (int)sizeof(Element) : S::Left::PITCH;
         const Place left = step + (first_row + net::lane() / 4) * ALONG_ROW;
@@ -168,11 +168,10 @@ VZ_UNROLL
         }
     }
 
-    // Gives all sums to store(terms, row, sums), four side by side at a time, by their row in the tile; terms(column) is what is
-    // known of the four columns. Lanes change sums two by two, so that four of them have 16 columns of a row: stores are of whole
-    // sectors.
+    // Calls store(terms(column), row, sums) for every four adjacent columns; row and column are those in the tile. Pairs of lanes
+    // exchange sums, so that four lanes have 16 columns of a row and stores fill whole sectors.
     template <class Terms, class Store>
-    VZ_DEVICE void give(Terms terms, Store store) const {
+    VZ_DEVICE void store_tile(Terms terms, Store store) const {
         const int lane = net::lane();
         const bool odd = lane % 2 == 1;
 VZ_UNROLL
@@ -194,7 +193,7 @@ VZ_UNROLL
     }
 };
 
-// Four numbers of a row, 8 or 16 bytes at a multiple of as many.
+// Four numbers of a row: 8 or 16 bytes, aligned to their size.
 template <class T>
 struct alignas(4 * sizeof(T)) Quad {
     T x[4];

@@ -1,6 +1,6 @@
 //! Square boards up to 19x19: sets of cells as bits, the eight symmetries, coordinates.
 //!
-//! Cells are numbered row-major, 0 top left. Knows no rules.
+//! Cells are numbered row-major, 0 top left. Independent of any game's rules.
 
 use crate::error::{Error, Result};
 use bytemuck::{Pod, Zeroable};
@@ -20,19 +20,19 @@ impl Cells {
     /// No cell.
     pub const EMPTY: Self = Self([0; WORDS]);
 
-    /// True where `cell` is in the set.
+    /// True if `cell` is in the set.
     #[inline(always)]
     pub fn contains(&self, cell: usize) -> bool {
         self.0[cell >> 6] >> (cell & 63) & 1 != 0
     }
 
-    /// Puts `cell` in.
+    /// Inserts `cell`.
     #[inline(always)]
     pub fn insert(&mut self, cell: usize) {
         self.0[cell >> 6] |= 1 << (cell & 63);
     }
 
-    /// Takes the lowest cell out.
+    /// Removes and returns the lowest cell.
     #[inline]
     pub fn pop(&mut self) -> Option<usize> {
         let word = self.0.iter().position(|&word| word != 0)?;
@@ -46,7 +46,7 @@ impl Cells {
         std::iter::from_fn(move || self.pop())
     }
 
-    /// Writes the cells below `num_cells` that are *not* in the set to the front of `out`, ascending; returns how many.
+    /// Writes the cells below `num_cells` that are *not* in the set to the front of `out`, ascending; returns the count.
     #[inline]
     pub fn write_free(&self, num_cells: usize, out: &mut [u16]) -> usize {
         let mut n = 0;
@@ -87,7 +87,7 @@ impl BitOr for Cells {
     }
 }
 
-/// Writes `base` plus the number of each set bit to the front of `out`, ascending; returns how many.
+/// Writes `base` plus the index of each set bit to the front of `out`, ascending; returns the count.
 #[inline(always)]
 pub fn write_bits(mut bits: u64, base: u16, out: &mut [u16]) -> usize {
     let n = bits.count_ones() as usize;
@@ -98,7 +98,7 @@ pub fn write_bits(mut bits: u64, base: u16, out: &mut [u16]) -> usize {
     n
 }
 
-/// Where one of the eight symmetries of the square takes `cell`: bit 2 of `symmetry` transposes, then bit 1 flips the
+/// The image of `cell` under one of the eight symmetries of the square: bit 2 of `symmetry` transposes, then bit 1 flips the
 /// rows and bit 0 the columns.
 #[inline]
 pub fn transform_cell(cell: u32, side: u32, symmetry: u64) -> u32 {
@@ -115,7 +115,7 @@ pub fn transform_cell(cell: u32, side: u32, symmetry: u64) -> u32 {
     row * side + column
 }
 
-/// Column letter and row number from the top: `a1` is the top left corner.
+/// Column letter and row number, from the top: `a1` is the top left corner.
 pub fn cell_name(cell: u32, side: u32) -> String {
     format!("{}{}", column_letter(cell % side), cell / side + 1)
 }
@@ -124,7 +124,7 @@ fn column_letter(column: u32) -> char {
     (b'a' + column as u8) as char
 }
 
-/// A line of column letters, then the rows with their numbers; each row is moved `slant` places right of the one above.
+/// A line of column letters, then the rows with their numbers; each row is shifted `slant` characters right of the one above.
 pub fn display(side: u32, slant: usize, mark: impl Fn(u32) -> char) -> String {
     let mut text = String::from("  ");
     (0..side).for_each(|column| text.extend([' ', column_letter(column)]));
@@ -137,7 +137,7 @@ pub fn display(side: u32, slant: usize, mark: impl Fn(u32) -> char) -> String {
     text
 }
 
-/// `side` if it lies in `range`.
+/// Checks that `side` is in `range`.
 ///
 /// # Errors
 /// [`Error::Config`] about `game.size`.
@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sets_hold_what_was_put_in() {
+    fn sets_contain_the_inserted_cells() {
         let cells = [0, 5, 63, 64, 200, 360];
         let mut set = Cells::EMPTY;
         cells.iter().for_each(|&cell| set.insert(cell));

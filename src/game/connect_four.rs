@@ -1,6 +1,6 @@
 //! Connect Four: drop stones into columns, `connect` in a row wins, a full board draws.
 //!
-//! Actions are columns from the left, as in pgx and OpenSpiel. Bitboard: column-major, `rows + 1` bits a column with the
+//! Actions are columns from the left, as in pgx and OpenSpiel. Bitboard: column-major, `rows + 1` bits per column with the
 //! top one always 0, bit 0 the bottom left (J. Tromp's "Fhourstones" layout).
 
 pub mod solver;
@@ -41,7 +41,7 @@ pub struct State {
     pub outcome: u32,
 }
 
-/// Numbers of an observation that are written at once: no board is wider.
+/// Numbers of an observation that are written at once, at least the width of any board.
 const WIDE: usize = 16;
 
 impl ConnectFour {
@@ -75,8 +75,8 @@ impl ConnectFour {
         [1, self.stride() - 1, self.stride(), self.stride() + 1]
     }
 
-    /// A player's stones as numbers, the top row first. Rows are written [`WIDE`] numbers at once, whatever the board's width: those past
-    /// the last column are overwritten by the next row, and after the last row they mean nothing.
+    /// A player's stones as numbers, the top row first. Each row is written as [`WIDE`] numbers; those past the last column are
+    /// overwritten by the next row, and are unspecified after the last row.
     #[inline(always)]
     fn plane(&self, stones: u64) -> [f32; 64 + WIDE] {
         let columns: [i32; WIDE] =

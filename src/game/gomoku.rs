@@ -4,7 +4,7 @@
 //!
 //! With `opening = "swap2"` (Renju International Federation, gomoku rules) three actions follow the cells: `black`,
 //! `white`, `more`. Player 0 puts down black, white, black; player 1 takes black, or takes white, or (`more`) puts down a
-//! white and a black stone and leaves the choice of colours to player 0. Whoever has white then moves. So players move
+//! white and a black stone and leaves the choice of colours to player 0. The player with white then moves. So players move
 //! several times in a row here, and player 0 may end up with white.
 
 use super::board::{self, Cells, check_side};
@@ -108,7 +108,7 @@ impl Gomoku {
         self.size * self.size
     }
 
-    /// Stones that follow `cell` without a gap in one direction.
+    /// Number of consecutive stones after `cell` in one direction.
     #[inline]
     fn run(&self, stones: &Cells, cell: u32, (down, right): (i32, i32)) -> u32 {
         let side = self.size as i32;
@@ -125,7 +125,7 @@ impl Gomoku {
         length
     }
 
-    /// True where the stone at `cell` stands in a row that wins.
+    /// True if the stone at `cell` is in a winning row.
     #[inline]
     fn wins(&self, stones: &Cells, cell: u32) -> bool {
         DIRECTIONS.iter().any(|&(down, right)| {
@@ -166,7 +166,7 @@ impl Gomoku {
         s.phase = ALTERNATE;
     }
 
-    /// The colour whose stones stand in `player`'s first plane.
+    /// The colour of `player`'s first plane.
     fn first_colour(&self, s: &State, player: u8) -> usize {
         if s.phase == ALTERNATE { usize::from(player != s.black) } else { (s.placed & 1) as usize }
     }
@@ -281,7 +281,7 @@ impl Game for Gomoku {
         board::transform_cell(cell, self.size, symmetry) as u16
     }
 
-    /// `X` black, `O` white; in Swap2 a last line tells what is to be done.
+    /// `X` black, `O` white; in Swap2, a last line has the phase.
     fn display(&self, s: &State) -> String {
         let mut text = board::display(self.size, 0, |cell| {
             match (s.stones[BLACK].contains(cell as usize), s.stones[1 - BLACK].contains(cell as usize)) {
@@ -303,7 +303,7 @@ impl Game for Gomoku {
         text
     }
 
-    /// Column letter and row number from the top, or `black`, `white`, `more`.
+    /// Column letter and row number, from the top, or `black`, `white`, `more`.
     fn action_name(&self, _state: &State, action: u16) -> String {
         match u32::from(action).checked_sub(self.num_cells()) {
             None => board::cell_name(u32::from(action), self.size),

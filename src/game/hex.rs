@@ -6,8 +6,8 @@
 //! which becomes theirs at the cell mirrored at the main diagonal, and the first player is to move (pie rule, as in pgx
 //! and OpenSpiel).
 //!
-//! Connection is kept as the game goes: the set of stones linked to their owner's first edge grows by a flood that
-//! enters each stone once a game. The game is won when it reaches the far edge.
+//! Connection is updated incrementally: the set of stones linked to their owner's first edge grows by a flood fill that visits
+//! each stone once per game. The game is won when it reaches the far edge.
 
 use super::board::{self, Cells, check_side};
 use super::{Game, History, ObsShape, Sizes, Turn, parse_options, to_options};
@@ -78,13 +78,13 @@ impl Hex {
         .filter_map(|(exists, neighbour)| exists.then_some(neighbour as usize))
     }
 
-    /// How far a cell is from its player's first edge: 0 on it, size - 1 on the far edge.
+    /// The distance of a cell from its player's first edge: 0 on it, size - 1 on the far edge.
     #[inline(always)]
     fn depth(&self, cell: u32, player: usize) -> u32 {
         if player == 0 { cell / self.size } else { cell % self.size }
     }
 
-    /// Links a stone and all that hangs together with it, if it touches the first edge or a linked stone. True where that
+    /// Links a stone and its group if it touches the first edge or a linked stone. True if that
     /// reaches the far edge.
     #[inline]
     fn link(&self, stones: &Cells, linked: &mut Cells, player: usize, cell: u32) -> bool {
@@ -274,7 +274,7 @@ impl Game for Hex {
         })
     }
 
-    /// Column letter and row number from the top, or `swap`.
+    /// Column letter and row number, from the top, or `swap`.
     fn action_name(&self, _state: &State, action: u16) -> String {
         let cell = u32::from(action);
         if cell == self.num_cells() { "swap".into() } else { board::cell_name(cell, self.size) }

@@ -1,4 +1,4 @@
-//! Othello: a disc turns over the runs of the other colour that it closes; whoever has more discs at the end wins.
+//! Othello: a disc flips the runs of the other colour that it encloses; the player with more discs at the end wins.
 //!
 //! Actions are cells, row-major (0 top left), then the pass (64 on 8x8, 36 on 6x6), as in pgx and OpenSpiel. The pass is
 //! legal only where no cell is. Player 0 has black and starts; d5 and e4 are black.
@@ -6,7 +6,7 @@
 //! The game ends as soon as neither player can move, as in tournaments and OpenSpiel. With `end = "two_passes"` it ends
 //! as in pgx: two passes in a row are made where neither can move, unless the board is full or a colour is gone.
 //!
-//! Bitboard: row-major with 8 bits a row on either board, so that one set of shifts serves both.
+//! Bitboard: row-major with 8 bits per row on either board, so that one set of shifts serves both.
 
 use super::board::{self};
 use super::{Game, History, ObsShape, Sizes, Turn, parse_options, to_options};
@@ -46,17 +46,17 @@ impl Default for Othello {
 pub struct State {
     /// The discs of each player. `[P]`
     pub discs: [u64; 2],
-    /// Cells where the player to move may place a disc; none = must pass. Empty once the game is over.
+    /// Cells where the player to move may place a disc; empty = must pass. Empty once the game is over.
     pub moves: u64,
     /// The player to move.
     pub to_play: u16,
-    /// 1 where the last action was a pass.
+    /// 1 if the last action was a pass.
     pub passed: u16,
     /// 1 once the game is over.
     pub over: u32,
 }
 
-/// Columns b to g: runs that are turned over never reach a border column sideways.
+/// Columns b to g: flipped runs never reach a border column sideways.
 const INNER: u64 = 0x7E7E_7E7E_7E7E_7E7E;
 
 /// The four directions as shifts to the left; to the right they are the four others.
@@ -69,7 +69,7 @@ fn runs(from: u64, middle: u64, shift: u32) -> [u64; 2] {
     let mut down = middle & from >> shift;
     up |= middle & up << shift;
     down |= middle & down >> shift;
-    // From here on they grow by two cells a step (Kogge-Stone).
+    // From here on, runs grow by two cells per step (Kogge-Stone).
     let (pairs_up, pairs_down) = (middle & middle << shift, middle & middle >> shift);
     up |= pairs_up & up << (2 * shift);
     down |= pairs_down & down >> (2 * shift);
@@ -78,7 +78,7 @@ fn runs(from: u64, middle: u64, shift: u32) -> [u64; 2] {
     [up, down]
 }
 
-/// Empty cells that close a run of `other` against `own`, before looking whether they are free.
+/// Cells that enclose a run of `other` with `own`, occupied ones included.
 #[inline]
 fn run_ends(own: u64, other: u64) -> u64 {
     let mut ends = 0;
@@ -89,7 +89,7 @@ fn run_ends(own: u64, other: u64) -> u64 {
     ends
 }
 
-/// The discs of `other` that a disc of `own` placed at the cell of bit `placed` turns over.
+/// The discs of `other` that a disc of `own` at bit `placed` flips.
 #[inline]
 fn flips(placed: u64, own: u64, other: u64) -> u64 {
     let closed = |run: u64, end: u64| if end & own != 0 { run } else { 0 };
@@ -144,7 +144,7 @@ impl Othello {
         image
     }
 
-    /// True where `own`, who is to move and has no moves, ends the game.
+    /// True if the game ends, given that `own` is to move and has no moves.
     #[inline]
     fn ends(&self, own: u64, other: u64, passed: bool) -> bool {
         match self.end {
@@ -270,7 +270,7 @@ impl Game for Othello {
         board::transform_cell(u32::from(action), self.size, symmetry) as u16
     }
 
-    /// Whether the other player passed shows neither in the observation nor in the legal list.
+    /// Clears `passed`, which affects neither the observation nor the legal list.
     fn canonical(&self, s: &State) -> State {
         State { passed: 0, ..*s }
     }
@@ -293,7 +293,7 @@ impl Game for Othello {
         })
     }
 
-    /// Column letter and row number from the top, as in tournament records, or `pass`.
+    /// Column letter and row number, from the top, as in tournament records, or `pass`.
     fn action_name(&self, _state: &State, action: u16) -> String {
         if action == self.pass() { "pass".into() } else { board::cell_name(u32::from(action), self.size) }
     }

@@ -159,7 +159,7 @@ impl Game for TicTacToe {
         text
     }
 
-    /// Column letter and row number from the top: `b2` is the centre.
+    /// Column letter and row number, from the top: `b2` is the centre.
     fn action_name(&self, _state: &State, action: u16) -> String {
         format!("{}{}", (b'a' + (action % 3) as u8) as char, action / 3 + 1)
     }

@@ -3,17 +3,17 @@
 //! Actions are `source * 6 + (die - 1)` as in pgx (source 0 = no move, 1 = bar, 2..=25 = the mover's 24-point to
 //! 1-point). A die is played wherever rules allow: both dice if possible, else the higher, of doubles as many as
 //! possible; where dice are left that cannot be played, the one legal action is 0, "no move". pgx lists six equal
-//! actions 0..6 there; they are understood as text, and only 0 is listed, since a search should not try one thing six
-//! times. pgx 2.6 forgets that both dice must be played if possible; official rules hold here.
+//! actions 0..6 there; all are accepted as text, but only 0 is listed, since a search should not try equal actions. pgx 2.6
+//! does not enforce that both dice must be played if possible; this module does, as the official rules say.
 //!
 //! Chance outcomes number the 21 rolls a <= b lexicographically: 1-1, 1-2, .., 1-6, 2-2, .., 6-6. A game starts with two
-//! chance states: outcome 0 or 1 is the player who starts (evenly), then that player's first roll, of which doubles are
-//! left out (15 outcomes, evenly), as if both had thrown one die and the higher began.
+//! chance states: outcome 0 or 1 is the player who starts (equally likely), then that player's first roll without doubles (15
+//! outcomes, equally likely), as if both had thrown one die and the higher began.
 //!
 //! A win counts 1, a gammon (the loser has borne off nothing) 2, a backgammon (and has a checker on the bar or in the
 //! winner's home) 3; returns are a third of that. A game that reaches `ply_limit` ends with 0 for both.
 //!
-//! The board is kept from the mover's viewpoint and turned around at the end of a turn.
+//! The board is stored from the mover's view and reversed at the end of a turn.
 
 mod moves;
 #[cfg(test)]
@@ -79,8 +79,8 @@ pub struct Backgammon {
     pub short_game: bool,
     /// Every roll is a double, each with probability 1/6, the first roll too.
     pub simple_doubles: bool,
-    /// Plies (chance outcomes count) after which a game is given up as a draw, 100 to 1,000,000. Of 60,000
-    /// random games the mean was 302 and the longest 1,215.
+    /// Plies (chance outcomes count) after which a game ends as a draw, 100 to 1,000,000. Of 60,000 random games the mean was
+    /// 302 and the longest 1,215.
     pub ply_limit: u32,
 }
 
@@ -110,9 +110,9 @@ pub struct State {
     pub dice: [u8; 4],
     /// What comes next: 0 the starter is dealt, 1 the opening roll, 2 a roll, 3 a move, 4 nothing.
     pub phase: u8,
-    /// Who moves or rolls; at the end the winner.
+    /// The player who moves or rolls; at the end, the winner.
     pub mover: u8,
-    /// At the end what the winner gets: 1, 2, 3, or 0 for a game given up.
+    /// At the end, the points of the winner: 1, 2, 3, or 0 for a game that reached the limit.
     pub points: u8,
     /// 0.
     pub reserved: u8,
@@ -124,7 +124,7 @@ impl State {
     /// The position with `mover` to roll. `board` as in the field of that name, 15 checkers each.
     ///
     /// # Errors
-    /// [`Error::Config`] where a player has not 15 checkers, or one of them is at a place that is not theirs.
+    /// [`Error::Config`] if a player does not have 15 checkers, or has one on the other player's bar or off place.
     pub fn to_roll(board: [i8; PLACES], mover: u8) -> Result<Self> {
         let own: i32 = board.iter().filter(|&&n| n > 0).map(|&n| i32::from(n)).sum();
         let other: i32 = board.iter().filter(|&&n| n < 0).map(|&n| i32::from(n)).sum();
@@ -186,7 +186,7 @@ impl State {
         }
     }
 
-    /// What the mover gets for having borne off everything.
+    /// The points of the mover after bearing off all checkers.
     fn win_points(&self) -> u8 {
         if self.board[OTHER_OFF] < 0 {
             1
@@ -305,7 +305,7 @@ impl Game for Backgammon {
     /// For each point from the player's 24-point to the 1-point, own checkers then the other player's, four numbers each:
     /// n >= 1, n >= 2, n >= 3, max(n - 3, 0) / 2 (TD-Gammon, Tesauro 1992); then on the bar, own then other: n >= 1, n / 2;
     /// borne off, own then other: n / 15; whether a 1, 2, .., 6 is left to play; whether 1, 2, 3, 4 dice are left; pips to
-    /// go, own then other, / 167; whether it is the player's turn. All pgx has is in here.
+    /// go, own then other, / 167; whether it is the player's turn. This includes all of pgx's observation.
     fn observe(&self, s: &State, player: u8, out: &mut [f32]) {
         let board = s.seen_by(player);
         let flag = |condition: bool| f32::from(u8::from(condition));
@@ -375,7 +375,7 @@ impl Game for Backgammon {
         text::name(s, action)
     }
 
-    /// Also takes hit marks (`13/7*`), dice in either order, `4/off` for any die, and pgx's other numbers for no move.
+    /// Also accepts hit marks (`13/7*`), dice in either order, `4/off` for any die, and pgx's other numbers for no move.
     fn parse_action(&self, s: &State, history: History<'_>, text: &str) -> Option<u16> {
         let mut legal = [0; 30];
         let n = self.legal(s, history, &mut legal);

@@ -1,7 +1,7 @@
-//! Which dice can be played from where, by bit masks over the places of the board.
+//! Legal moves of the dice, by bit masks over the places of the board.
 //!
-//! For doubles every playable die begins a longest turn: what one checker can do depends on blocked points alone, and
-//! bearing off, once open, stays open. So only two different dice need a look ahead, of one die.
+//! With doubles, every playable die begins a longest turn: a checker's moves depend only on blocked points, and bearing off stays
+//! possible once it is. So only two different dice need a look-ahead, of one die.
 
 use super::{BAR, NO_MOVE, PLACES};
 
@@ -11,7 +11,7 @@ const POINTS: u32 = 0x03FF_FFFC;
 const OUTSIDE: u32 = 0x000F_FFFC;
 const BAR_BIT: u32 = 1 << BAR;
 
-/// The mover's checkers and what stands in their way; bit i is place i.
+/// The mover's checkers and the points that block them; bit i is place i.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Movers {
     /// Places with at least one of the mover's checkers.
@@ -53,7 +53,7 @@ impl Movers {
     #[inline]
     fn followed(&self, from: u32, die: u8, then: u32, then_die: u8) -> u32 {
         if then & (then.wrapping_sub(1)) != 0 {
-            return from; // two places to play `then` from, at most one of which is left
+            return from; // `then` can be played from two places, of which the first die empties at most one
         }
         let mut kept = 0;
         let mut rest = from;
@@ -84,7 +84,7 @@ impl Movers {
         }
     }
 
-    /// Writes the legal actions in ascending order to the front of `out` and returns how many. `dice` holds what is left
+    /// Writes the legal actions in ascending order to the front of `out` and returns the count. `dice` holds what is left
     /// to play, the higher first.
     #[inline]
     pub(super) fn list(&self, dice: &[u8; 4], out: &mut [u16]) -> usize {

@@ -1,4 +1,4 @@
-//! Backgammon as people write it.
+//! Backgammon notation and display.
 
 use super::{BAR, OFF, OTHER_BAR, OTHER_OFF, PLACES, ROLLS, State, phase};
 

@@ -1,20 +1,19 @@
-//! A uniform draw from the deals that one player of Blob cannot tell apart, built card by card; no try is ever thrown
-//! away.
+//! A uniform draw from the deals that are consistent with what one player of Blob knows, without rejection sampling.
 //!
-//! **What is known**: the own hand, the cards played, how many cards each hand holds, the suits each player has shown to
-//! be out of. Bids are choices, not facts, and filter nothing. The unseen cards lie in the other hands and the stock.
+//! **Known facts**: the own hand, the cards played, the sizes of all hands, the voids shown by each player. Bids are choices,
+//! not facts, and do not restrict the deals. The unseen cards are in the other hands and the stock.
 //!
-//! **How.** Suits that the same hands may hold are one *class* of cards, hands that may hold the same classes one *group*;
-//! the hands that may hold anything, and the stock, come last and take what is left. With r_c cards of class c left,
-//! group g, which takes h_g cards, can take a_c of each class c it may hold in prod C(r_c, a_c) ways, so the deals of the
-//! groups from g on number
+//! **Method.** Suits that the same hands may hold form one *class* of cards; hands that may hold the same classes form one
+//! *group*. The hands that may hold anything, and the stock, come last and take the remaining cards. With r_c cards of class c
+//! left, group g, which takes h_g cards, can take a_c cards of each class c it may hold in prod C(r_c, a_c) ways, so the number
+//! of deals of the groups from g on is
 //!
 //! ```text
 //! ways(g, r) = sum over a of prod_c C(r_c, a_c) * ways(g + 1, r - a),    ways(last, r) = C(sum of r_c allowed, h)
 //! ```
 //!
-//! Each group's split a is drawn with these exact weights, then its cards uniformly out of each class, then its hands
-//! uniformly out of its cards. Every deal is thereby drawn with the same probability.
+//! Each group's split a is drawn with these exact weights, then its cards uniformly from each class, then its hands uniformly
+//! from its cards. So every deal has the same probability.
 //!
 //! **Exactness.** Counts are integers in `u128`: the largest possible, 46 cards in seven hands of six and a stock of
 //! four, is 2.3e36 < 2^128. A split is drawn from enough random bits that every integer below the count is equally
@@ -82,7 +81,7 @@ pub(super) fn redeal(s: &State, observer: usize, rng: &mut Stream) -> State {
     out
 }
 
-/// Cards in no particular order.
+/// An unordered set of cards.
 #[derive(Clone, Copy)]
 struct Pile {
     cards: [u8; NUM_CARDS],
@@ -104,7 +103,7 @@ impl Pile {
         }
     }
 
-    /// Takes out one card, each being equally likely.
+    /// Removes a uniformly random card.
     fn draw(&mut self, rng: &mut Stream) -> u8 {
         let place = rng.below(self.len);
         self.len -= 1;
@@ -158,7 +157,7 @@ impl Groups {
         &self.groups[..self.len]
     }
 
-    /// Counts a hand of `size` cards of `player` in.
+    /// Adds a hand of `size` cards of `player`.
     fn add(&mut self, player: usize, voids: u32, size: u8) {
         let found = self.list().iter().position(|group| group.voids == voids);
         let place = found.unwrap_or(self.len);
@@ -177,7 +176,7 @@ fn sort_unseen(s: &State, observer: usize, unseen: u64) -> (Groups, Piles) {
     let suits =
         (0..4).filter(|&suit| unseen & suit_cards(suit) != 0).fold(0, |suits, suit| suits | 1 << suit);
     for player in (0..MAX_PLAYERS).filter(|&player| player != observer && s.hands[player] != 0) {
-        // A void in a suit that is all seen says nothing.
+        // A void in a suit of which all cards are seen has no effect.
         let voids = s.voids_of(player) & suits;
         if voids != 0 {
             groups.add(player, voids, s.hands[player].count_ones() as u8);
@@ -230,7 +229,7 @@ fn minus(a: Counts, b: Counts) -> Counts {
     std::array::from_fn(|c| a[c] - b[c])
 }
 
-/// An integer in 0..n, all equally likely: as many random bits as n has, drawn again where they are n or more.
+/// An integer in 0..n, uniform: as many random bits as n has, drawn again if the result is n or more.
 fn below(n: u128, rng: &mut Stream) -> u128 {
     assert!(n > 0, "a state that contradicts itself has no deal");
     let shift = n.leading_zeros();
@@ -261,7 +260,7 @@ fn for_each_split(group: &Group, left: Counts, mut visit: impl FnMut(Counts) -> 
     }
 }
 
-/// The numbers of deals of the groups from g on, given the cards left of each class; computed when first asked for.
+/// The numbers of deals of the groups from g on, given the cards left of each class; memoised.
 struct Ways<'a> {
     groups: &'a [Group],
     start: Counts,

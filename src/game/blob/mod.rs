@@ -12,15 +12,15 @@
 //! the k-th of a round to player k mod P whoever deals, each uniform over the cards not yet dealt; what is left is the
 //! stock, which nobody sees. Order of play is by rising player number; the left of player p is p + 1 mod P.
 //!
-//! **Returns.** A player's return is its points less the mean of the others' points, over the most points one player can
+//! **Returns.** A player's return is its points minus the mean of the others' points, over the most points one player can
 //! make in the whole game (the sum of 10 + cards over its rounds): in [-1, 1], summing to 0. It is linear in points, so
 //! the expected return is the expected lead, one round counts the same whatever was scored before, and every player is
 //! rewarded for holding the others off their bids too, as people play it. [`Game::scores`] are the raw points.
 //!
 //! **Search** never crosses a deal: where a round has ended and another follows, the state is a horizon
 //! ([`Game::is_horizon`]), so no chance state is ever expanded (`max_chance_run` is 0). [`Game::returns`] is defined there
-//! too: the lead so far, which is also the expected final lead among equal players but for the order of seats.
-//! Determinised search has a known limit, strategy fusion: each sampled deal is searched as if it were open.
+//! too: the lead so far, which is also the expected final lead among equal players, apart from the order of seats.
+//! Determinised search has a known limit, strategy fusion: each sampled deal is searched as if all hands were known.
 //!
 //! **The network** may see one hand, or the deal that is searched (`network_sees`). In a tree all hands are known, and a value
 //! from one hand alone is the same in every deal, so that search cannot tell one deal from another until the round ends. With
@@ -62,7 +62,7 @@ pub enum Trump {
     None,
 }
 
-/// Which hands an observation holds.
+/// The hands in an observation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Sight {
@@ -86,7 +86,7 @@ pub struct Blob {
     pub trump: Trump,
     /// Dealer of the first (or only) round; the next player bids and leads first.
     pub dealer: u32,
-    /// What the network sees of the deal that is searched.
+    /// The hands in the network's observation.
     pub network_sees: Sight,
 }
 
@@ -149,7 +149,7 @@ impl Blob {
         (round + 1..self.num_rounds()).map(|later| 10 + self.cards_in(later)).sum()
     }
 
-    /// The points of `player` less the mean of the others', as a share of the most points of a game.
+    /// The points of `player` minus the mean of the others', as a share of the most points of a game.
     fn lead(&self, s: &State, player: usize) -> f32 {
         let players = self.num_players();
         let total: i32 = s.scores[..players].iter().map(|&points| i32::from(points)).sum();

@@ -1,4 +1,4 @@
-//! Blob for people: names of cards and bids, the position in words.
+//! Names of cards and bids in Blob, and the display of a position.
 
 use super::rules::list_cards;
 use super::{Blob, NO_BID, NUM_CARDS, Phase, State, Trump};

@@ -1,4 +1,4 @@
-//! What the network sees of Blob for one player, the observer: a vector of `175 + 33 P` numbers; 307 for 4 players. Seats are
+//! The observation of Blob for one player, the observer: a vector of `175 + 33 P` numbers; 307 for 4 players. Seats are
 //! relative to the observer: seat k is player (observer + k) mod P. Only public facts and the observer's own hand are read,
 //! so states that the observer cannot tell apart look the same.
 //!
@@ -9,7 +9,7 @@
 //! | 52 | cards of the current trick |
 //! | 33 a seat, seat 0 first | the seat, below |
 //! | 5 | trump of the round, one-hot ♠ ♥ ♣ ♦ none |
-//! | 4 | suit led, one-hot; 0 where no card lies |
+//! | 4 | suit led, one-hot; 0 before the lead |
 //! | 4 | phase, one-hot: deal, bid, play, over |
 //! | 6 | cards of the round / 13; tricks still to come / 13; (bids made - cards) / 13; bids still to come / 8; rounds after this one / all rounds; points still to be had in them / in the game |
 //!
@@ -25,9 +25,9 @@
 //! | 52 a seat, seat 0 first | its hand |
 //! | 52 | the best card of the current trick |
 //!
-//! There a card's number is 13 x (its suit, counted from the trump on) + how many live cards of the suit are higher; live are
-//! the cards in hands and the best of the trick. What a card is worth in a deal is its place among those; the other cards
-//! of the pack are out of play, and two deals that differ by them alone look the same here.
+//! There a card's index is 13 x (its suit, counted from the trump on) + the number of higher live cards of the suit. Live cards
+//! are those in hands and the best of the trick. The value of a card in a deal depends on its rank among these only; all other
+//! cards of the pack are out of play, and two deals that differ only in them have equal observations.
 
 use super::rules::{suit_cards, suit_of};
 use super::{Blob, NO_BID, NUM_CARDS, Phase, Sight, State, Trump};
@@ -100,7 +100,7 @@ pub(super) fn write(game: &Blob, s: &State, observer: usize, out: &mut [f32]) {
     }
 }
 
-/// Cards that `player` holds, from public facts alone.
+/// Cards that `player` holds, from public facts only.
 fn hand_size(game: &Blob, s: &State, player: usize) -> usize {
     let players = game.num_players();
     let cards = game.cards_in(usize::from(s.round));
@@ -162,7 +162,7 @@ fn write_round(game: &Blob, s: &State, w: &mut Writer) {
     w.share(game.most_points_after(round), game.most_points());
 }
 
-/// The card that takes the current trick as it lies, as a set.
+/// The card that wins the current trick so far, as a set.
 fn best_of_trick(game: &Blob, s: &State) -> u64 {
     if s.trick().is_empty() {
         return 0;

@@ -1,4 +1,4 @@
-//! The state of a game of Blob and its steps: deal, bid, play. Knows nothing of observations or names.
+//! The state of a game of Blob and its steps: deal, bid, play. Independent of observations and names.
 
 use super::{Blob, MAX_PLAYERS, Trump};
 use bytemuck::{Pod, Zeroable};
@@ -12,7 +12,7 @@ pub(super) const PACK: u64 = (1 << NUM_CARDS) - 1;
 /// The cards of spades; suit s is this shifted by 13 s.
 const SPADES: u64 = (1 << 13) - 1;
 
-/// What happens next in a round.
+/// The phase of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Phase {
@@ -22,7 +22,7 @@ pub enum Phase {
     Bid = 1,
     /// Players play cards.
     Play = 2,
-    /// Nothing: the game has ended.
+    /// The game is over.
     Over = 3,
 }
 
@@ -42,13 +42,13 @@ pub struct State {
     pub bids: [u8; MAX_PLAYERS],
     /// Tricks taken in this round. `[8]`
     pub tricks: [u8; MAX_PLAYERS],
-    /// Bit 4 p + s: player p has shown, by not following, to hold no more cards of suit s.
+    /// Bit 4 p + s: player p has shown, by not following suit, that it has no cards of suit s.
     pub voids: u32,
     /// The round, from 0.
     pub round: u8,
     /// A [`Phase`] as a number.
     pub phase: u8,
-    /// Who bids first, or leads the current trick.
+    /// The player who bids first, or leads the current trick.
     pub leader: u8,
     /// Cards dealt, bids made or cards in the current trick, by phase.
     pub count: u8,
@@ -66,7 +66,7 @@ pub(super) fn suit_of(card: u8) -> usize {
     usize::from(card) / 13
 }
 
-/// Writes `cards` in ascending order to the front of `out`; returns how many.
+/// Writes `cards` in ascending order to the front of `out`; returns the count.
 #[inline]
 pub(super) fn list_cards(mut cards: u64, out: &mut [u16]) -> usize {
     let n = cards.count_ones() as usize;
@@ -96,7 +96,7 @@ impl State {
         }
     }
 
-    /// What happens next.
+    /// The phase.
     #[inline]
     pub fn phase(&self) -> Phase {
         match self.phase {
@@ -126,7 +126,7 @@ impl State {
         PACK & !(held | self.gone | self.trick_cards())
     }
 
-    /// The suits that `player` has shown to hold no more of, bit s for suit s.
+    /// The suits in which `player` has shown a void, bit s for suit s.
     #[inline]
     pub fn voids_of(&self, player: usize) -> u32 {
         self.voids >> (4 * player) & 0b1111
@@ -141,7 +141,7 @@ impl Blob {
         if seat >= self.num_players() { seat - self.num_players() } else { seat }
     }
 
-    /// Who bids or plays next.
+    /// The player who bids or plays next.
     #[inline]
     pub(super) fn to_act(&self, s: &State) -> usize {
         self.seat_after(usize::from(s.leader), usize::from(s.count))

@@ -1,7 +1,7 @@
 //! Squares, attacks and position keys: the geometry of the chess board.
 //!
 //! A square is `file * 8 + rank`, a1 = 0, a2 = 1, h8 = 63, so that actions in ascending order are squares in ascending
-//! order. Boards are seen from the side to move, whose first rank is rank 0; the other side's view is the same squares
+//! order. Boards are from the view of the side to move, whose first rank is rank 0; the other side's view is the same squares
 //! with the ranks turned round ([`flip`]).
 
 use crate::rng;
@@ -32,13 +32,13 @@ pub const fn bit(square: u32) -> u64 {
     1 << square
 }
 
-/// A bitboard as the other side sees it.
+/// A bitboard from the view of the other side.
 #[inline(always)]
 pub const fn flip(board: u64) -> u64 {
     board.reverse_bits().swap_bytes()
 }
 
-/// A square as the other side sees it.
+/// A square from the view of the other side.
 #[inline(always)]
 pub const fn flip_square(square: u32) -> u32 {
     square ^ 7
@@ -80,7 +80,7 @@ pub static KNIGHT_ATTACKS: [u64; 64] =
     leaper(&[(1, 2), (2, 1), (2, -1), (1, -2), (-1, -2), (-2, -1), (-2, 1), (-1, 2)]);
 pub static KING_ATTACKS: [u64; 64] =
     leaper(&[(0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1), (-1, 0), (-1, 1)]);
-/// What a pawn of the side to move attacks.
+/// The squares that a pawn of the side to move attacks.
 pub static PAWN_ATTACKS: [u64; 64] = leaper(&[(-1, 1), (1, 1)]);
 
 /// One of the four lines through a square: its squares with lower and with higher numbers.
@@ -132,14 +132,14 @@ const fn lines() -> [[Line; 4]; 64] {
 /// The lines through each square: its file, its rank, the rising and the falling diagonal.
 pub static LINES: [[Line; 4]; 64] = lines();
 
-/// What a rook on `square` attacks.
+/// The squares that a rook on `square` attacks.
 #[inline(always)]
 pub fn rook_attacks(square: u32, occupied: u64) -> u64 {
     let lines = &LINES[square as usize];
     lines[0].attacks(occupied) | lines[1].attacks(occupied)
 }
 
-/// What a bishop on `square` attacks.
+/// The squares that a bishop on `square` attacks.
 #[inline(always)]
 pub fn bishop_attacks(square: u32, occupied: u64) -> u64 {
     let lines = &LINES[square as usize];
@@ -194,9 +194,9 @@ const fn planes() -> [[u8; 64]; 64] {
     out
 }
 
-/// The square a plane leads to, less the square it starts from.
+/// The target square of a plane, minus the square of origin.
 pub static PLANE_DELTAS: [i8; 73] = plane_deltas();
-/// The plane, less 9, of the move from one square to another: `PLANES[from][to]`. The 64 planes fit a u64.
+/// The plane minus 9 of the move from one square to another: `PLANES[from][to]`. The 64 planes fit a u64.
 pub static PLANES: [[u8; 64]; 64] = planes();
 
 static PIECE_KEYS: [u64; 768] = rng::table(1);

@@ -12,7 +12,7 @@
 //!   straight on, to the right, to the left; queen moves follow, seven planes a direction by ascending target square
 //!   (9 down, 16 up, 23 left, 30 right, 37 down left, 44 up right, 51 up left, 58 down right); then the knight's eight (65).
 //!   Promotion to a queen is the plain move, castling the king's two steps.
-//! - Names are UCI; SAN is understood too.
+//! - Names are UCI; SAN is accepted too.
 
 mod board;
 mod moves;
@@ -43,7 +43,7 @@ pub enum Outcome {
     BlackMates = 2,
     /// No legal move, no check.
     Stalemate = 3,
-    /// Nobody can mate any more.
+    /// Neither side can mate.
     InsufficientMaterial = 4,
     /// The third occurrence of a position.
     Repetition = 5,
@@ -75,10 +75,10 @@ pub struct Chess {
 }
 
 impl Chess {
-    /// Reads a position in Forsyth-Edwards Notation; the clocks may be left out.
+    /// Reads a position in Forsyth-Edwards Notation; the clocks are optional.
     ///
     /// # Errors
-    /// [`Error::Config`] for `game.fen` with what is wrong, also where the game would be over already.
+    /// [`Error::Config`] for `game.fen` with the defect, also if the game is over in the position.
     pub fn from_fen(&self, fen: &str) -> Result<State> {
         let wrong = |expected: String| Error::config("game.fen", fen, expected);
         let mut state = notation::from_fen(fen).map_err(wrong)?;
@@ -94,7 +94,7 @@ impl Chess {
         notation::to_fen(state)
     }
 
-    /// Sequences of `depth` legal moves from here, draws by repetition, clock or material not minded ("perft").
+    /// Sequences of `depth` legal moves from here, without draws by repetition, clock or material ("perft").
     pub fn perft(&self, state: &State, depth: u32) -> u64 {
         let mut legal = [0; MAX_LEGAL];
         let n = state.legal(&mut legal);

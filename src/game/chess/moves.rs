@@ -1,7 +1,7 @@
-//! Legal moves and how they are played, on a position seen from the side to move.
+//! Legal moves and how they are played, on a position from the view of the side to move.
 //!
-//! Generation knows pins and checks, so every move it lists is legal as it stands; only en passant is tried out. Moves
-//! are listed as targets of one piece at a time, pieces by ascending square.
+//! Generation takes pins and checks into account, so every move listed is legal; only en passant captures are tested by
+//! playing them. Moves are listed as targets of one piece at a time, pieces by ascending square.
 
 use super::board::{self, BISHOP, KING, KNIGHT, LINES, PAWN, QUEEN, ROOK, bit, flip, flip_square, squares};
 use bytemuck::{Pod, Zeroable};
@@ -16,7 +16,7 @@ pub const OTHER_SHORT: u8 = 4;
 /// The other side may castle with its rook on the a-file.
 pub const OTHER_LONG: u8 = 8;
 
-/// One position, seen from the side to move: its first rank is rank 0, a square is `file * 8 + rank`.
+/// One position, from the view of the side to move: its first rank is rank 0, a square is `file * 8 + rank`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct State {
@@ -38,7 +38,7 @@ pub struct State {
     pub en_passant: u8,
     /// Earlier occurrences of this position in the game.
     pub repetitions: u8,
-    /// 0 where white is to move, 1 where black is.
+    /// 0 if white is to move, 1 if black is.
     pub colour: u8,
     /// 0 while the game goes on; see [`super::Outcome`].
     pub outcome: u8,
@@ -46,17 +46,17 @@ pub struct State {
     pub padding: [u8; 5],
 }
 
-/// What restricts the side to move: checks and pins.
+/// Checks and pins, which restrict the side to move.
 struct Restraints {
     king: u32,
-    /// Squares where a piece other than the king may go: all, or those that meet a single check, or none.
+    /// Targets of pieces other than the king: all squares, those that answer a single check, or none.
     allowed: u64,
     in_check: bool,
     /// Own pieces pinned along each of the king's four lines.
     pinned: [u64; 4],
 }
 
-/// One piece and where it may go.
+/// One piece and its legal targets.
 pub(super) struct Targets {
     /// [`PAWN`] to [`KING`].
     pub kind: usize,
@@ -98,17 +98,17 @@ impl State {
                 | board::rook_attacks(square, occupied) & (rooks | queens))
     }
 
-    /// True where the king of the side to move is attacked.
+    /// True if the king of the side to move is attacked.
     pub(super) fn in_check(&self) -> bool {
         self.attackers(self.king(), self.occupied(), self.sides[1]) != 0
     }
 
-    /// True where the side to move could take the other king: no position of a game.
+    /// True if the side to move could take the other king, which is impossible in a game.
     pub(super) fn other_in_check(&self) -> bool {
         self.turned().in_check()
     }
 
-    /// The same position as the other side sees it, which then is the side to move. Keys and clocks stay.
+    /// The same position from the view of the other side, which becomes the side to move. Keys and clocks stay.
     pub(super) fn turned(&self) -> State {
         State {
             pieces: self.pieces.map(flip),
@@ -204,7 +204,7 @@ impl State {
         targets
     }
 
-    /// Hands every piece that can move, by ascending square, with its legal targets to `visit`, until that breaks off.
+    /// Calls `visit` with every piece that can move, by ascending square, and its legal targets, until it breaks off.
     #[inline(always)]
     pub(super) fn visit_moves(
         &self,
@@ -245,7 +245,7 @@ impl State {
         (ControlFlow::Continue(()), r.in_check)
     }
 
-    /// Writes the legal actions, ascending, and returns how many.
+    /// Writes the legal actions, ascending, and returns the count.
     pub(super) fn legal(&self, out: &mut [u16]) -> usize {
         let mut n = 0;
         let _ = self.visit_moves(|Targets { kind, from, to }| {
@@ -290,7 +290,7 @@ impl State {
         key
     }
 
-    /// [`State::hash`] computed afresh.
+    /// [`State::hash`] computed from the position.
     pub(super) fn fresh_hash(&self) -> u64 {
         let mut hash = if self.colour == 0 { 0 } else { board::BLACK_KEY[0] };
         for (side, &board) in self.sides.iter().enumerate() {
@@ -301,7 +301,7 @@ impl State {
         hash
     }
 
-    /// The key of a piece of `side` (0 to move, 1 other) on a square as seen from the side to move.
+    /// The key of a piece of `side` (0 to move, 1 other) on a square from the view of the side to move.
     #[inline(always)]
     fn key_of(&self, kind: usize, side: usize, square: u32) -> u64 {
         let colour = usize::from(self.colour);
@@ -316,7 +316,7 @@ impl State {
         self.hash ^= self.key_of(kind, side, square);
     }
 
-    /// Plays a legal action and turns the board round; knows nothing of repetition or the end of the game.
+    /// Plays a legal action and switches to the other side's view. Does not update repetitions or the outcome.
     pub(super) fn play(&mut self, action: u16) {
         let (from, plane) = (u32::from(action / 73), usize::from(action % 73));
         let to = from.wrapping_add_signed(i32::from(board::PLANE_DELTAS[plane])) & 63;
@@ -351,14 +351,14 @@ impl State {
         }
     }
 
-    /// Notes `square` as passed over by a pawn, if a legal capture makes use of that.
+    /// Sets the en passant square to `square` if a legal capture exists.
     pub(super) fn allow_en_passant(&mut self, square: u32) {
         if self.en_passant_takers(square) != 0 {
             self.en_passant = square as u8 + 1;
         }
     }
 
-    /// True where no sequence of moves can mate: kings alone, with one minor piece, or with bishops of one square colour.
+    /// True if no sequence of moves can mate: kings alone, with one minor piece, or with bishops of one square colour.
     pub(super) fn insufficient_material(&self) -> bool {
         let [pawns, knights, bishops, rooks, queens, _] = self.pieces;
         if pawns | rooks | queens != 0 {

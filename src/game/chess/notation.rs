@@ -1,19 +1,19 @@
-//! Chess as people write it: FEN, UCI and SAN moves, the board as text.
+//! Chess notation: FEN, UCI and SAN moves, the board as text.
 
 use super::board::{self, KING, PAWN, QUEEN, ROOK, bit, flip_square, squares};
 use super::moves::{OTHER_LONG, OTHER_SHORT, OWN_LONG, OWN_SHORT, State};
 use bytemuck::Zeroable;
 
-/// The position every game starts from where nothing else is asked.
+/// The default initial position.
 pub const START_FEN: &str = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1";
 
 const LETTERS: [char; 6] = ['p', 'n', 'b', 'r', 'q', 'k'];
 
-/// Reads a position in Forsyth-Edwards Notation; the clocks may be left out.
+/// Reads a position in Forsyth-Edwards Notation; the clocks are optional.
 ///
 /// # Errors
-/// Says what is wrong: the text, or a position that no game can reach (kings, pawns on back ranks, too many pieces, the
-/// side not to move in check, castling rights or an en passant square that fit no piece).
+/// A description of the defect: invalid text, or an impossible position (kings, pawns on back ranks, too many pieces, the side
+/// not to move in check, castling rights or an en passant square without the piece).
 pub fn from_fen(fen: &str) -> Result<State, String> {
     let fields: Vec<&str> = fen.split_whitespace().collect();
     if !(4..=6).contains(&fields.len()) {
@@ -117,7 +117,7 @@ fn check_castling(white: &State) -> Result<(), String> {
     Ok(())
 }
 
-/// The en passant square, as seen from the side to move, if a pawn can just have passed over it.
+/// The en passant square, from the view of the side to move, if a pawn can just have passed over it.
 fn en_passant_square(s: &State, text: &str) -> Result<u32, String> {
     let wrong = || format!("an en passant square behind a pawn that has just moved two squares, not {text}");
     let square = parse_square(text).ok_or_else(wrong)?;
@@ -139,7 +139,7 @@ fn square_name(square: u32) -> String {
     format!("{}{}", char::from(b'a' + (square / 8) as u8), square % 8 + 1)
 }
 
-/// The position as white sees it.
+/// The position from white's view.
 fn as_white(s: &State) -> State {
     if s.colour == 0 { *s } else { s.turned() }
 }
@@ -178,7 +178,7 @@ pub fn to_fen(s: &State) -> String {
     format!("{text} {turn} {castling} {en_passant} {} {}", s.halfmove_clock, s.fullmove)
 }
 
-/// The board with white below, ranks and files at its sides, then the FEN.
+/// The board with white at the bottom, with ranks and files, then the FEN.
 pub fn display(s: &State) -> String {
     let white = as_white(s);
     let mut text = String::new();

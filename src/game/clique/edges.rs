@@ -6,13 +6,13 @@ use bytemuck::{Pod, Zeroable};
 pub const MAX_VERTICES: usize = 17;
 const WORDS: usize = 3;
 
-/// The number of edge (i, j), i < j < n.
+/// The index of edge (i, j), i < j < n.
 #[inline]
 pub(super) fn edge_number(n: usize, i: usize, j: usize) -> usize {
     row_start(n, i) + j - i - 1
 }
 
-/// The number of edge (i, i + 1): where the edges from i upwards start.
+/// The index of edge (i, i + 1), the first edge from i upwards.
 #[inline]
 fn row_start(n: usize, i: usize) -> usize {
     i * (2 * n - i - 1) / 2
@@ -35,13 +35,13 @@ pub(super) fn edge_ends(n: usize, edge: usize) -> (usize, usize) {
 pub struct EdgeSet([u64; WORDS]);
 
 impl EdgeSet {
-    /// True where `edge` is in the set.
+    /// True if `edge` is in the set.
     #[inline]
     pub fn contains(self, edge: usize) -> bool {
         self.0[edge / 64] >> (edge % 64) & 1 != 0
     }
 
-    /// Puts `edge` into the set.
+    /// Inserts `edge`.
     #[inline]
     pub fn insert(&mut self, edge: usize) {
         self.0[edge / 64] |= 1 << (edge % 64);
@@ -95,7 +95,7 @@ impl EdgeSet {
     #[inline]
     fn neighbours(self, n: usize, v: usize) -> u32 {
         let mut bits = self.above(n, v);
-        let mut edge = v.wrapping_sub(1); // number of edge (0, v)
+        let mut edge = v.wrapping_sub(1); // index of edge (0, v)
         for i in 0..v {
             bits |= u32::from(self.contains(edge)) << i;
             edge += n - 2 - i;
@@ -103,7 +103,7 @@ impl EdgeSet {
         bits
     }
 
-    /// True where `size` of the `candidates` are all joined to each other.
+    /// True if `size` of the `candidates` form a clique.
     fn joined(self, n: usize, mut candidates: u32, size: usize) -> bool {
         match size {
             0 => return true,
@@ -120,14 +120,14 @@ impl EdgeSet {
         false
     }
 
-    /// True where `edge`, which is in the set, belongs to a clique of `k` >= 2 vertices.
+    /// True if `edge`, which is in the set, belongs to a clique of `k` >= 2 vertices.
     #[inline]
     pub fn has_clique_with(self, n: usize, k: usize, edge: usize) -> bool {
         let (i, j) = edge_ends(n, edge);
         self.joined(n, self.neighbours(n, i) & self.neighbours(n, j), k - 2)
     }
 
-    /// True where the set has a clique of `k` vertices.
+    /// True if the set has a clique of `k` vertices.
     pub fn has_clique(self, n: usize, k: usize) -> bool {
         self.joined(n, (1 << n) - 1, k)
     }

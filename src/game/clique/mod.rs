@@ -11,8 +11,8 @@
 //! Actions are the edges (i, j), i < j, in lexicographic order: 0-1, 0-2, .., 0-(n-1), 1-2, ... The n! symmetries are the
 //! permutations of the vertices, numbered by their rank in lexicographic order (Lehmer code), the identity being 0.
 //!
-//! Each player's edges are a set of bits in action order, so that the neighbours of i above i lie side by side, and one
-//! new edge is tested for cliques through the common neighbours of its ends alone.
+//! Each player's edges are a bit set in action order, so the neighbours of i above i are adjacent bits. A new edge is tested for
+//! cliques among the common neighbours of its ends only.
 
 mod edges;
 #[cfg(test)]
@@ -29,15 +29,15 @@ pub use edges::{EdgeSet, MAX_VERTICES};
 /// Planes of an observation.
 const CHANNELS: usize = 4;
 
-/// What a clique means.
+/// The effect of a clique.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
-    /// The first to own a clique wins.
+    /// The first player with a clique wins.
     Symmetric,
     /// Player 0 wants a clique, player 1 wants none.
     Asymmetric,
-    /// Who completes an own clique loses.
+    /// The player who completes a clique loses.
     AvoidClique,
     /// A clique of one owner ends the game for both, the later the better; a full board without one is won by both.
     Ramsey,
@@ -51,7 +51,7 @@ pub struct Clique {
     pub n: usize,
     /// Vertices of a clique, 3 to n.
     pub k: usize,
-    /// What a clique means; `game_mode` and `variant` are understood too.
+    /// The effect of a clique; `game_mode` and `variant` are aliases.
     #[serde(alias = "game_mode", alias = "variant")]
     pub mode: Mode,
 }
@@ -126,7 +126,7 @@ impl Clique {
         }))
     }
 
-    /// Where each vertex goes under permutation number `rank`; entries from n on are not used.
+    /// The image of each vertex under permutation number `rank`; entries from n on are not used.
     fn permutation(&self, rank: u64) -> [usize; MAX_VERTICES] {
         let mut free: [usize; MAX_VERTICES] = std::array::from_fn(|v| v);
         let mut image = [0; MAX_VERTICES];

@@ -1,6 +1,6 @@
 //! Go on 5x5 to 19x19: area scoring, positional superko, two passes end.
 //!
-//! The rules are Tromp and Taylor's but for suicide, which is not allowed: a move that would repeat an earlier position of
+//! The rules are those of Tromp and Taylor, except that suicide is illegal: a move that would repeat an earlier position of
 //! the board, whoever is to move, is not legal; all stones on the board at the end are alive; a side's score is its stones
 //! and the empty regions that reach only its stones, white gets komi. A game is scored as it stands after `max_plies` plies
 //! (by default twice the points, as in OpenSpiel and pgx). With equal scores (whole komi) it is drawn.
@@ -9,8 +9,8 @@
 //! retaking of a ko; another move that repeats a position ends their game (OpenSpiel: a draw; pgx: a loss). Here it is not
 //! legal, and that is the only difference between the lists. Equal scores are white's win in pgx, a draw in OpenSpiel.
 //!
-//! A state holds bitboards, for each colour the stones of groups in atari, and the points that superko bars: with those
-//! known, all legal moves are a few operations on whole boards. Only a step looks at the history.
+//! A state has bitboards of stones, of the stones of each colour's groups in atari, and of the points that superko bars. From these
+//! all legal moves follow by a few operations on whole boards. Only a step reads the history.
 
 mod points;
 #[cfg(test)]
@@ -69,8 +69,8 @@ pub struct State {
     pub padding: u16,
 }
 
-/// `KEYS[player * 512 + point]`; the low 10 bits of a key are its own index, so that a difference of two positions tells
-/// by itself which stone alone could make it.
+/// `KEYS[player * 512 + point]`. The low 10 bits of a key are its own index, so the difference of two positions' keys
+/// identifies the only stone that could make it.
 static KEYS: [u64; 1024] = keys();
 
 const fn keys() -> [u64; 1024] {
@@ -127,8 +127,8 @@ impl<const W: usize> Board<W> {
         if seeds.is_empty() { seeds } else { self.grid.flood(seeds, self.other_atari) }
     }
 
-    /// All points that may be played, repetition aside: with a liberty of their own, beside an own group that has
-    /// another liberty, or capturing.
+    /// All points that may be played, without regard to repetition: points with a liberty, next to an own group with another
+    /// liberty, or capturing.
     #[inline(always)]
     fn playable(&self) -> Points<W> {
         let sources = self.empty.or(self.own.without(self.own_atari)).or(self.other_atari);
@@ -191,7 +191,7 @@ impl<const W: usize> Board<W> {
         }
     }
 
-    /// Takes the own groups touching `points` off the list of those in atari.
+    /// Removes the own groups that touch `points` from those in atari.
     #[inline(always)]
     fn relieve(&mut self, points: Points<W>) {
         let seeds = points.and(self.own_atari);
@@ -240,7 +240,7 @@ impl Go {
         if self.max_plies == 0 { 2 * self.size * self.size } else { self.max_plies }
     }
 
-    /// Points of black less those of white, komi included.
+    /// Points of black minus those of white, komi included.
     fn lead(&self, s: &State) -> f32 {
         let [black, white] = self.areas(s);
         black as f32 - white as f32 - self.komi
@@ -341,8 +341,8 @@ impl Game for Go {
         n + 1
     }
 
-    /// The history belongs to the game as played: a state seen through a symmetry other than the identity finds none of its
-    /// own positions there but the present one.
+    /// The history is that of the game as played. A state transformed by a symmetry other than the identity finds only its
+    /// current position in it.
     #[inline]
     fn step(&self, s: &mut State, action: u16, history: History<'_>) {
         let passes = action == self.points();
@@ -424,7 +424,7 @@ impl Game for Go {
         self.transform_point(action, symmetry)
     }
 
-    /// The count of plies is left out but for whose turn it is.
+    /// Removes the count of plies except its parity, which gives the player to move.
     fn canonical(&self, s: &State) -> State {
         State { plies: s.plies & 1, captures: 0, hash: 0, ..*s }
     }

@@ -1,6 +1,6 @@
 //! Sets of points of a Go board as bits: point = row * size + column, the first W words of six.
 //!
-//! W is chosen by the board's size ([`with_words!`]), so that 9x9 pays for two words and not for 19x19's six.
+//! W depends on the board's size ([`with_words!`]): 9x9 uses two words, 19x19 six.
 
 /// Words of the largest board.
 pub const WORDS: usize = 6;
@@ -28,7 +28,7 @@ macro_rules! with_words {
 }
 pub(super) use with_words;
 
-/// Which points a board has, and which of them lie on its left and right edges.
+/// Masks of a board's points, and of those on its left and right borders.
 #[derive(Clone, Copy)]
 struct Masks {
     full: [u64; WORDS],
@@ -66,13 +66,13 @@ pub struct Points<const W: usize>([u64; W]);
 impl<const W: usize> Points<W> {
     pub const EMPTY: Self = Self([0; W]);
 
-    /// The set kept in a state.
+    /// Loads a set from a state.
     #[inline(always)]
     pub fn load(words: &[u64; WORDS]) -> Self {
         Self(std::array::from_fn(|i| words[i]))
     }
 
-    /// Puts the set into a state.
+    /// Stores the set into a state.
     #[inline(always)]
     pub fn store(self, words: &mut [u64; WORDS]) {
         words[..W].copy_from_slice(&self.0);
@@ -154,7 +154,7 @@ impl<const W: usize> Points<W> {
         })
     }
 
-    /// Writes the points, ascending, and returns how many.
+    /// Writes the points, ascending, and returns the count.
     #[inline(always)]
     pub fn list(self, out: &mut [u16]) -> usize {
         let mut n = 0;
@@ -202,7 +202,7 @@ impl<const W: usize> Grid<W> {
         }
     }
 
-    /// The points next to `points`; some may be in the set, and some below the board, where nothing ever stands.
+    /// The points next to `points`; may contain points of the set itself and points below the board, which are always empty.
     #[inline(always)]
     pub fn beside(&self, points: Points<W>) -> Points<W> {
         let across = points.and(self.not_last_column).up(1).or(points.and(self.not_first_column).down(1));

@@ -1,5 +1,4 @@
-//! Published problems: wins by nothing but fours. That every answer is forced is found here by trying all moves, with the
-//! rules alone.
+//! Published problems: wins by consecutive fours. The tests try all moves by the rules to check that every reply is forced.
 
 use super::*;
 
@@ -124,7 +123,7 @@ fn winning(game: &Gomoku, s: &State) -> Vec<u16> {
     legal(game, s).into_iter().filter(|&cell| after(game, s, cell).outcome == player + 1).collect()
 }
 
-/// The replies after which the opponent cannot win at once; None where a reply itself wins.
+/// The replies after which the opponent cannot win at once; None if a reply itself wins.
 fn saving(game: &Gomoku, s: &State) -> Option<Vec<u16>> {
     if !winning(game, s).is_empty() {
         return None;

@@ -1,4 +1,4 @@
-//! The rules against a reading of the board as text, and by hand.
+//! Tests of the rules against lines of the board as text, and of positions by hand.
 
 use super::*;
 use crate::rng::{Key, Purpose};
