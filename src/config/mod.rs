@@ -165,7 +165,7 @@ names! {
         Constant = "constant",
         /// The rate falls along half a cosine to `lr_final` at `lr_updates`.
         Cosine = "cosine",
-        /// The rate is divided by `lr_step_factor` at each of `lr_steps`.
+        /// The rate is divided by `lr_step_factor` at each of `lr_steps`: AlphaZero's schedule.
         Step = "step",
     }
 }
@@ -326,9 +326,9 @@ section! {
         lr_updates: u64 = 20_000,
         /// Cosine: the final rate, relative to `lr`.
         lr_final: f64 = 0.05,
-        /// Step: updates at which the rate falls.
+        /// Step: updates after which the rate falls.
         lr_steps: Vec<u64> = vec![],
-        /// Step: by what it is divided.
+        /// Step: the divisor; AlphaZero's value.
         lr_step_factor: f64 = 10.0,
         /// Samples per batch.
         batch: usize = 512,
