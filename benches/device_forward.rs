@@ -4,7 +4,7 @@
 //!     cargo bench --bench device_forward -- 6x128 --slots 4096,32768 --numbers f16
 //!     cargo bench --bench device_forward -- 6x128 --tensor-cores mma,wgmma
 //!
-//! `tflops` counts all nine taps of every square, `tflops_on_board` those on the board alone. The last line has two peaks to compare
+//! `tflops` counts all nine taps of every square, `tflops_on_board` those on the board only. The last line has two peaks to compare
 //! with: `gemm_bf16_tflops`, cuBLAS's product of large bf16 matrices, and `mma_tflops`, back-to-back mma.sync instructions. They are
 //! measured after the networks, so that a missing or failing library costs no measurement. A measurement that fails is a line
 //! with `error`, and the program then ends with exit code 1.

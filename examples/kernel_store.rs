@@ -1,13 +1,13 @@
-//! Compiles kernels for a GPU that need not be there, into a folder that is carried to the machine that has it (`VECAZ_CACHE`): that
-//! machine then starts without compiling. All threads compile.
+//! Compiles kernels for a GPU of another machine into a folder, on all threads. With the folder in `VECAZ_CACHE`, that machine
+//! starts without compiling.
 //!
 //!     cargo run --release --example kernel_store -- 90 132 FOLDER < programs.txt
 //!
-//! 90 is the compute capability, 132 the number of multiprocessors, by which networks are shaped. Each line of the input is a game's
-//! name and, after a bar, its options with `;` between them: `hex | size = 13; swap = true`. A third part is a network for the game
-//! instead of the game's own kernels: `connect_four | | resnet 6x128 bf16 1,128,4096` has its blocks and channels, number format and
-//! numbers of slots, and after them `wgmma` where that is to multiply; `connect_four | | training bf16` are the kernels of training. The
-//! line `peak bf16` is the kernel of `mma_tflops` in `benches/device_forward.rs`, and `parity` is all that the parity tests compile.
+//! 90 is the compute capability, 132 the number of multiprocessors, for which networks are specialised. Each line of the input is a
+//! game's name and, after a bar, its options separated by `;`: `hex | size = 13; swap = true`. A third part selects a network for
+//! the game instead of the game's own kernels: `connect_four | | resnet 6x128 bf16 1,128,4096` has blocks and channels, number format
+//! and numbers of slots, optionally followed by `wgmma`; `connect_four | | training bf16` selects the training kernels. The line
+//! `peak bf16` selects the kernel of `mma_tflops` in `benches/device_forward.rs`, and `parity` all kernels of the parity tests.
 
 #[path = "../tests/support/parity.rs"]
 mod parity;
@@ -59,7 +59,7 @@ fn programs(line: &str, limits: Limits) -> Result<Vec<Program>> {
 
 /// The network of these words.
 fn network(arch: &str, size: &str, game: &dyn AnyGame) -> std::result::Result<NetSpec, String> {
-    let wrong = || format!("{size} is no size, expected BLOCKSxCHANNELS");
+    let wrong = || format!("{size} is not a size, expected BLOCKSxCHANNELS");
     let (blocks, channels) = size.split_once('x').ok_or_else(wrong)?;
     let number = |text: &str| text.parse::<usize>().map_err(|_| wrong());
     let (blocks, channels) = (number(blocks)?, number(channels)?);
@@ -67,7 +67,7 @@ fn network(arch: &str, size: &str, game: &dyn AnyGame) -> std::result::Result<Ne
     Ok(NetSpec::new(&net, &game.sizes()))
 }
 
-/// A name as it stands in a configuration.
+/// Parses a name as in a configuration.
 fn parsed<T: serde::de::DeserializeOwned>(name: &str) -> std::result::Result<T, String> {
     serde_json::from_value(name.into()).map_err(|e| e.to_string())
 }

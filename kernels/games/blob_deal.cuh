@@ -147,7 +147,7 @@ VZ_DEVICE Wide times_choices(Wide later, Counts left, Counts split) {
 }
 
 // A cache of recent counts, keyed by the cards left, whose sum identifies the group. 64 entries hold nearly all that are
-// asked for again: of 15,000 draws in random play of 8 players with 6 cards the longest summed 2,826 products, with every
+// looked up again: of 15,000 draws in random play of 8 players with 6 cards the longest summed 2,826 products, with every
 // count kept 1,449; on average 23 and 21.
 constexpr int MEMO_BITS = 6;
 struct Memo {

@@ -5,7 +5,7 @@
 struct State {
     u64 stones[2];
     u32 plies;
-    u32 outcome; // 0 while the game goes on, 1 or 2 for the winner's number plus one, 3 for a draw
+    u32 outcome; // 0 while the game is in progress, 1 or 2 for the winner's number plus one, 3 for a draw
 };
 static_assert(sizeof(State) == VZ_STATE_BYTES, "the state is that of Rust");
 

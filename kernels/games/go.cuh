@@ -25,7 +25,7 @@ constexpr int WORDS = SIZE <= 11 ? 2 : SIZE <= 16 ? 4 : 6;
 constexpr u16 PASS = NUM_POINTS;
 constexpr u16 NOWHERE = 0xFFFF;
 
-// Which points of a word lie on the board, off its first column, off its last.
+// Masks of a word: points on the board, those not in its first column, those not in its last.
 enum class Area { FULL, NOT_FIRST_COLUMN, NOT_LAST_COLUMN };
 
 VZ_DEVICE constexpr u64 area_word(Area area, int word) {
@@ -154,14 +154,14 @@ VZ_DEVICE Points area() {
     return out;
 }
 
-// The points next to `p`; some may be in the set, and some below the board, where nothing ever stands.
+// The points next to `p`; may contain points of `p` itself and points below the board, which are always empty.
 VZ_DEVICE Points beside(const Points& p) {
     const Points right = up(p & area<Area::NOT_LAST_COLUMN>(), 1);
     const Points left = down(p & area<Area::NOT_FIRST_COLUMN>(), 1);
     return right | left | up(p, SIZE) | down(p, SIZE);
 }
 
-// All points of `within` connected to `seeds`, which lie in it.
+// All points of `within` connected to `seeds`, a subset of it.
 VZ_DEVICE Points flood(const Points& seeds, const Points& within) {
     Points reached = seeds;
     while (true) {
@@ -302,7 +302,7 @@ VZ_DEVICE void place(Board& b, State& s, int point) {
     }
     relieve(b, relieved);
     b.own_atari = b.own_atari | group_in_atari(stone, b.own, b.empty);
-    // Groups beside the stone that were in atari are gone, so these had two liberties or more.
+    // Neighbouring groups in atari are captured by now, so the remaining ones had two liberties or more.
     for (Points rest = around & b.other; !is_empty(rest);) {
         const Points seed = one(lowest(rest));
         const Points group = group_in_atari(seed, b.other, b.empty);

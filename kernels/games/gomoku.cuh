@@ -26,7 +26,7 @@ struct State {
     u8 to_play;
     u8 black; // the player who has black; 0 until the colours are chosen
     u8 phase;
-    u8 outcome; // 0 while the game goes on, 1 or 2 for the winner's number plus one, 3 for a draw
+    u8 outcome; // 0 while the game is in progress, 1 or 2 for the winner's number plus one, 3 for a draw
 };
 static_assert(sizeof(State) == VZ_STATE_BYTES, "the state is that of Rust");
 

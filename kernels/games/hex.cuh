@@ -15,7 +15,7 @@ struct State {
     hex::Cells linked; // stones linked to the first edge of their owner: the top, the left
     u32 plies;
     u16 to_play;
-    u16 outcome; // 0 while the game goes on, then the winner's number plus one
+    u16 outcome; // 0 while the game is in progress, then the winner's number plus one
 };
 static_assert(sizeof(State) == VZ_STATE_BYTES, "the state is that of Rust");
 

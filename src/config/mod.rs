@@ -94,14 +94,14 @@ names! {
     }
 }
 names! {
-    /// What executes the network, in self-play, evaluation and training.
+    /// The executor of the network, in self-play, evaluation and training.
     Executor {
-        /// `fused` where it covers the network, else `candle`. A run's first lines say which, and why.
+        /// `fused` if it covers the network, otherwise `candle`. A run's first lines show the choice and its reason.
         Auto = "auto",
-        /// The tensor library candle, which has every kind of layer: in f32, on the CPU, or on a GPU in a build with the feature
-        /// `candle-cuda`. Several times slower; for new kinds of layer, and to check `fused` by.
+        /// The tensor library candle, which executes every kind of layer, in f32, on the CPU, or on a GPU in a build with the
+        /// feature `candle-cuda`. Several times slower than `fused`; for new kinds of layer, and to check `fused`.
         Candle = "candle",
-        /// This program's own kernels, on the CPU and on GPUs.
+        /// vecaz's own kernels, on the CPU and on GPUs.
         Fused = "fused",
     }
 }

@@ -190,7 +190,7 @@ impl<G: Game> RolloutPlayer<G> {
                 continue;
             }
             let child = self.expand(at, edge, played);
-            // A new chance node is no leaf: the descent goes on through it.
+            // A new chance node is not a leaf: the descent continues through it.
             if self.nodes[child].turn != Turn::Chance {
                 self.nodes[child].visits += 1;
                 return child;

@@ -37,7 +37,7 @@ pub struct State {
     pub stones: [u64; 2],
     /// Stones on the board.
     pub plies: u32,
-    /// 0 while the game goes on, 1 or 2 for the winner's number plus one, 3 for a draw.
+    /// 0 while the game is in progress, 1 or 2 for the winner's number plus one, 3 for a draw.
     pub outcome: u32,
 }
 

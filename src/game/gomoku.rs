@@ -65,7 +65,7 @@ pub struct State {
     pub black: u8,
     /// The number of the game's [`Phase`].
     pub phase: u8,
-    /// 0 while the game goes on, 1 or 2 for the winner's number plus one, 3 for a draw.
+    /// 0 while the game is in progress, 1 or 2 for the winner's number plus one, 3 for a draw.
     pub outcome: u8,
 }
 

@@ -43,7 +43,7 @@ pub struct State {
     pub plies: u32,
     /// The player to move.
     pub to_play: u16,
-    /// 0 while the game goes on, then the winner's number plus one.
+    /// 0 while the game is in progress, then the winner's number plus one.
     pub outcome: u16,
 }
 

@@ -179,7 +179,7 @@ mod tests {
     fn bytes<'a>(content: &Content<'a>) -> &'a [u8] {
         match content {
             Content::Bytes(bytes) => bytes,
-            Content::Number(number) => panic!("{number} is no bytes"),
+            Content::Number(number) => panic!("{number} is not bytes"),
         }
     }
 

@@ -45,14 +45,14 @@ pub fn choose(config: &Config, model: &Model) -> Result<(Chosen, String)> {
         (Executor::Fused, Some(why)) => {
             Err(Error::config("net.executor", asked, format!("auto or candle, since {why}")))
         }
-        (Executor::Fused, None) => Ok((Chosen::Fused, "fused kernels, as net.executor asks".into())),
+        (Executor::Fused, None) => Ok((Chosen::Fused, "fused kernels, as set by net.executor".into())),
         (Executor::Auto, None) => Ok((Chosen::Fused, "fused kernels, which cover every layer".into())),
         (Executor::Auto | Executor::Candle, why) => {
             check_formats(config)?;
             let device = candle_device(config.network_devices().first())?;
             let why = match asked {
                 Executor::Auto => why.unwrap_or_default(),
-                Executor::Candle | Executor::Fused => "as net.executor asks".into(),
+                Executor::Candle | Executor::Fused => "as set by net.executor".into(),
             };
             Ok((Chosen::Candle(device), format!("candle, {why}")))
         }
@@ -124,7 +124,7 @@ mod tests {
     use crate::batch::any_game;
 
     #[test]
-    fn what_executes_the_network_is_chosen_as_asked_and_said() {
+    fn the_executor_follows_the_configuration_and_gives_its_reason() {
         let game = any_game("connect_four", &toml::Table::new()).expect("registered");
         let mut config = Config::default();
         let model = NetSpec::new(&config.net, &game.sizes()).model().expect("a network");

@@ -20,7 +20,7 @@ enum Place {
 }
 use Place::{Deal, Decide, End};
 
-/// A game for three players given by its tree; `alike` are the places that nobody can tell apart.
+/// A game for three players given by its tree; all players observe the places `alike` as equal.
 #[derive(Clone)]
 struct Written {
     tree: &'static [Place],

@@ -45,7 +45,7 @@ pub(super) fn parse(s: &State, legal: &[u16], text: &str) -> Option<u16> {
     }
 }
 
-/// One cell of the drawing: row 0 at the edge, the count itself where more than five stand there.
+/// One cell of the display: row 0 is at the border; the count is shown if there are more than five checkers.
 fn cell(count: i8, row: i8) -> String {
     let height = count.abs();
     let piece = if count > 0 { "X" } else { "O" };

@@ -14,20 +14,20 @@
 //!
 //! **Returns.** A player's return is its points minus the mean of the others' points, over the most points one player can
 //! make in the whole game (the sum of 10 + cards over its rounds): in [-1, 1], summing to 0. It is linear in points, so
-//! the expected return is the expected lead, one round counts the same whatever was scored before, and every player is
-//! rewarded for holding the others off their bids too, as people play it. [`Game::scores`] are the raw points.
+//! the expected return is the expected lead, a round counts the same independent of earlier scores, and a player also gains when
+//! others miss their bids, as in human play. [`Game::scores`] are the raw points.
 //!
-//! **Search** never crosses a deal: where a round has ended and another follows, the state is a horizon
+//! **Search** never crosses a deal: after a round that is followed by another, the state is a horizon
 //! ([`Game::is_horizon`]), so no chance state is ever expanded (`max_chance_run` is 0). [`Game::returns`] is defined there
 //! too: the lead so far, which is also the expected final lead among equal players, apart from the order of seats.
 //! Determinised search has a known limit, strategy fusion: each sampled deal is searched as if all hands were known.
 //!
-//! **The network** may see one hand, or the deal that is searched (`network_sees`). In a tree all hands are known, and a value
-//! from one hand alone is the same in every deal, so that search cannot tell one deal from another until the round ends. With
-//! `"deal"` it is Monte Carlo search over open deals with a learned value (Long, Sturtevant, Buro, Furtak 2010,
-//! <https://doi.org/10.1609/aaai.v24i1.7562>). A sample is the true deal with what came of the round and with the visits summed over
-//! deals that the player drew without knowing it, so values and priors are those of play with hidden hands. The true hands are
-//! never searched: what [`Game::determinise`] draws is a function of what the player knows, and nothing else becomes a root.
+//! **The network** sees one hand, or all hands of the determinisation (`network_sees`). A value computed from one hand is the same
+//! in every determinisation, so search cannot distinguish deals until the round ends. With `"deal"`, search is perfect-information
+//! Monte Carlo with a learned value (Long, Sturtevant, Buro, Furtak 2010, <https://doi.org/10.1609/aaai.v24i1.7562>). A sample has
+//! the true deal, the result of the round, and the visits summed over the player's determinisations, which were drawn without
+//! knowledge of the true deal. So values and priors are those of play with hidden hands. The true hands are
+//! never searched: only draws of [`Game::determinise`], which depend only on what the player knows, become roots.
 
 mod determinise;
 mod names;
@@ -237,7 +237,7 @@ impl Game for Blob {
         }
     }
 
-    /// A vector; its layout is told at the head of `observe.rs`.
+    /// A vector; its layout is described at the head of `observe.rs`.
     fn observe(&self, s: &State, player: u8, out: &mut [f32]) {
         observe::write(self, s, usize::from(player), out);
     }

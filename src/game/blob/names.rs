@@ -14,7 +14,7 @@ pub(super) fn card_name(card: u16) -> String {
 
 /// The card that `text` names: a rank (2..10, T, J, Q, K, A) and a suit (♠♥♣♦ or S, H, C, D), in any case.
 pub(super) fn parse_card(text: &str) -> Option<u16> {
-    // U+FE0F asks for the suit to be drawn in colour; it says nothing.
+    // U+FE0F selects the coloured form of the suit and is ignored.
     let text = text.trim().trim_end_matches('\u{fe0f}').to_uppercase();
     let suit = text.chars().last()?;
     let rank = text.strip_suffix(suit)?.trim_end();

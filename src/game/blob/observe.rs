@@ -1,6 +1,6 @@
 //! The observation of Blob for one player, the observer: a vector of `175 + 33 P` numbers; 307 for 4 players. Seats are
 //! relative to the observer: seat k is player (observer + k) mod P. Only public facts and the observer's own hand are read,
-//! so states that the observer cannot tell apart look the same.
+//! so states that the observer cannot distinguish have equal observations.
 //!
 //! | numbers | what |
 //! |---|---|
@@ -116,7 +116,7 @@ fn tricks_made(s: &State) -> usize {
     s.tricks.iter().map(|&n| usize::from(n)).sum()
 }
 
-/// The place of `player`'s card in the current trick, if it lies there.
+/// The index of `player`'s card in the current trick, if it has played one.
 fn place_in_trick(game: &Blob, s: &State, player: usize) -> Option<usize> {
     let place = game.seat_after(player, game.num_players() - usize::from(s.leader));
     (place < s.trick().len()).then_some(place)

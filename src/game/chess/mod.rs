@@ -35,7 +35,7 @@ const PLANES: usize = 21;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Outcome {
-    /// The game goes on.
+    /// The game is in progress.
     None = 0,
     /// White has mated.
     WhiteMates = 1,

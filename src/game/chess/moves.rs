@@ -40,7 +40,7 @@ pub struct State {
     pub repetitions: u8,
     /// 0 if white is to move, 1 if black is.
     pub colour: u8,
-    /// 0 while the game goes on; see [`super::Outcome`].
+    /// 0 while the game is in progress; see [`super::Outcome`].
     pub outcome: u8,
     /// Always 0.
     pub padding: [u8; 5],

@@ -103,7 +103,7 @@ fn fens_round_trip_and_keys_are_incremental() {
 
 #[test]
 fn en_passant_counts_only_where_it_is_legal() {
-    // After the double step nobody can take: no square in the FEN.
+    // No capture is possible after the double step, so the FEN has no square.
     assert_eq!(Line::new("").play("e4").state.en_passant, 0);
     // The taker is pinned along the fifth rank by both pawns leaving it.
     let mut pinned = Line::from("8/2p5/8/KP5r/8/8/8/7k b - - 0 1");

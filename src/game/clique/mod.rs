@@ -70,7 +70,7 @@ pub struct State {
     pub edges: [EdgeSet; 2],
     /// Edges claimed.
     pub plies: u32,
-    /// 0 while the game goes on, 1 or 2 for the winner's number plus one, 3 for a full board without a clique that would
+    /// 0 while the game is in progress, 1 or 2 for the winner's number plus one, 3 for a full board without a clique that would
     /// have counted (a draw, or the success of both), 4 for the failure of both.
     pub outcome: u32,
 }
@@ -109,7 +109,7 @@ impl Clique {
     }
 
     /// The colouring that a full board is: `n`, `k`, each player's graph as graph6 and as a list of edges. None while
-    /// edges are free or where somebody owns a k-clique.
+    /// edges are free or if a player owns a k-clique.
     pub fn colouring(&self, s: &State) -> Option<serde_json::Value> {
         let full = s.plies as usize == self.num_edges();
         if !full || s.edges.iter().any(|owned| owned.has_clique(self.n, self.k)) {

@@ -35,7 +35,7 @@ pub struct Go {
     pub size: u32,
     /// Points white gets for moving second, -361 to 361; 7.5 on every size unless set, as in pgx and OpenSpiel.
     pub komi: f32,
-    /// Plies after which the game is scored as it stands, up to 10000; 0 = twice the points of the board.
+    /// Plies after which the current position is scored, up to 10000; 0 = twice the points of the board.
     pub max_plies: u32,
 }
 
@@ -179,7 +179,7 @@ impl<const W: usize> Board<W> {
         if let Some(group) = self.grid.group_in_atari(stone, self.own, self.empty) {
             self.own_atari = self.own_atari.or(group);
         }
-        // Groups beside the stone that were in atari are gone, so these had two liberties or more.
+        // Neighbouring groups in atari are captured by now, so the remaining ones had two liberties or more.
         let mut rest = beside.and(self.other);
         while !rest.is_empty() {
             let seed = rest.lowest();
@@ -429,7 +429,7 @@ impl Game for Go {
         State { plies: s.plies & 1, captures: 0, hash: 0, ..*s }
     }
 
-    /// The key of the stones, whoever is to move: superko is positional.
+    /// The key of the stones, without the player to move: superko is positional.
     #[inline]
     fn history_key(&self, s: &State) -> u64 {
         s.hash

@@ -209,7 +209,7 @@ impl<const W: usize> Grid<W> {
         across.or(points.up(self.size)).or(points.down(self.size))
     }
 
-    /// All points of `within` connected to `seeds`, which lie in it.
+    /// All points of `within` connected to `seeds`, a subset of it.
     #[inline(always)]
     pub fn flood(&self, seeds: Points<W>, within: Points<W>) -> Points<W> {
         let mut reached = seeds;

@@ -81,7 +81,7 @@ fn game(rule: Rule) -> Gomoku {
     Gomoku { rule, ..Gomoku::default() }
 }
 
-/// Plays the stones in the order of the board; nobody has a five on the way.
+/// Plays the stones in the order of the board, in which no five occurs.
 fn start(game: &Gomoku, problem: &Problem) -> State {
     let marks: Vec<char> = problem.board.chars().filter(|c| !c.is_whitespace()).collect();
     assert_eq!(marks.len(), 225, "{}", problem.source);
