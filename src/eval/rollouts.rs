@@ -206,16 +206,16 @@ impl<G: Game> RolloutPlayer<G> {
         let untried = edges.iter().filter(|edge| edge.visits == 0).count();
         if untried > 0 {
             let pick = rng.below(untried);
-            let place = (0..edges.len()).filter(|&i| edges[i].visits == 0).nth(pick);
-            return node.first_edge + place.unwrap_or(0);
+            let index = (0..edges.len()).filter(|&i| edges[i].visits == 0).nth(pick);
+            return node.first_edge + index.unwrap_or(0);
         }
         let log_visits = (node.visits as f32).ln();
         let mut best = (f32::NEG_INFINITY, 0);
-        for (place, edge) in edges.iter().enumerate() {
+        for (index, edge) in edges.iter().enumerate() {
             let visits = edge.visits as f32;
             let score = edge.value_sum / visits + self.settings.exploration * (log_visits / visits).sqrt();
             if score > best.0 {
-                best = (score, place);
+                best = (score, index);
             }
         }
         node.first_edge + best.1
@@ -273,14 +273,14 @@ impl<G: Game> RolloutPlayer<G> {
             }
             let history = History { played, path: &self.keys };
             let n = self.game.legal(&state, history, &mut self.legal);
-            let place = if turn == Turn::Chance {
+            let index = if turn == Turn::Chance {
                 self.game.chance_probs(&state, &self.legal[..n], &mut self.probs[..n]);
                 rng.weighted(&self.probs[..n])
             } else {
                 rng.below(n)
             };
             let before = state;
-            self.game.step(&mut state, self.legal[place], history);
+            self.game.step(&mut state, self.legal[index], history);
             self.push_key(&before);
         }
     }

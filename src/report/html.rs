@@ -83,9 +83,9 @@ fn facts(records: &[EpochRecord]) -> String {
         ]);
     }
     facts.extend(last.findings.map(|count| ("findings", compact(count as f64))));
-    let known = facts.iter().filter(|(_, value)| !value.is_empty());
+    let present = facts.iter().filter(|(_, value)| !value.is_empty());
     let items: String =
-        known.map(|(name, value)| format!("<li><b>{value}</b><span>{name}</span></li>\n")).collect();
+        present.map(|(name, value)| format!("<li><b>{value}</b><span>{name}</span></li>\n")).collect();
     format!("<ul class=\"facts\">\n{items}</ul>\n")
 }
 

@@ -218,10 +218,10 @@ mod tests {
         let mut lines = text.lines();
         let header: Vec<&str> = lines.next().expect("a header").split(',').collect();
         assert_eq!(header.len(), 34);
-        let place = |name: &str| header.iter().position(|h| *h == name).expect("a column");
+        let column = |name: &str| header.iter().position(|h| *h == name).expect("a column");
         let first = lines.next().expect("a row");
         let cells: Vec<&str> = first.split(',').collect();
-        assert_eq!((cells[place("games")], cells[place("share_forward")]), ("1", "0.5"));
+        assert_eq!((cells[column("games")], cells[column("share_forward")]), ("1", "0.5"));
         assert!(first.ends_with(",\"a \"\"dirty\"\", tree\""), "{first}");
         assert_eq!(lines.count() + 1, rows().len());
     }

@@ -116,11 +116,11 @@ fn propagate_bounds(
 ) {
     row.nodes[child as usize].clear_bounds_dirty();
     let node = row.nodes[parent as usize];
-    let (least, most) = row.nodes[child as usize].bounds_for(node.player);
-    if most <= -1.0 {
+    let (child_lower, child_upper) = row.nodes[child as usize].bounds_for(node.player);
+    if child_upper <= -1.0 {
         row.edges_mut(parent).value_sum[edge] = REFUTED;
     }
-    let lower = node.lower.max(least);
+    let lower = node.lower.max(child_lower);
     let upper = node.upper.min(most_of_edges(row, parent));
     if lower == node.lower && upper == node.upper {
         return;
@@ -139,7 +139,7 @@ fn propagate_bounds(
 fn most_of_edges(row: &RowMut<'_>, node: i32) -> f32 {
     let scalars = &row.nodes[node as usize];
     let edges = row.edges(node);
-    let mut most = -1.0;
+    let mut max = -1.0;
     for edge in 0..usize::from(scalars.num_edges) {
         let child = edges.child[edge];
         if edges.value_sum[edge] == REFUTED {
@@ -152,7 +152,7 @@ fn most_of_edges(row: &RowMut<'_>, node: i32) -> f32 {
         if upper >= 1.0 {
             return 1.0;
         }
-        most = if upper > most { upper } else { most };
+        max = if upper > max { upper } else { max };
     }
-    most
+    max
 }

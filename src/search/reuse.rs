@@ -69,8 +69,8 @@ fn mark_subtree(row: &RowMut<'_>, top: i32, count: usize, scratch: &mut ReuseScr
 
 /// Renumbers the marked nodes so that only the `limit` most visited remain.
 fn trim(row: &RowMut<'_>, count: usize, limit: usize, scratch: &mut ReuseScratch) {
-    let place = scratch.visits.len() - limit;
-    let (_, &mut threshold, above) = scratch.visits.select_nth_unstable(place);
+    let rank = scratch.visits.len() - limit;
+    let (_, &mut threshold, above) = scratch.visits.select_nth_unstable(rank);
     let mut at_threshold = limit - above.iter().filter(|&&v| v > threshold).count();
     let mut next = 0;
     for n in 0..count {

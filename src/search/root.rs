@@ -357,10 +357,10 @@ impl Roots {
             considered_visits: 0,
         };
         gumbel_scores::<Portable>(row, &view, params, &mut out.scratch);
-        let most =
+        let max =
             (0..e).filter(|&i| edges.value_sum[i] != REFUTED).map(|i| out.new_visits[i]).max().unwrap_or(0);
         for i in 0..e {
-            if out.new_visits[i] != most {
+            if out.new_visits[i] != max {
                 out.scratch[i] = f32::NEG_INFINITY;
             }
         }

@@ -201,20 +201,20 @@ impl CompletedQ {
     pub fn of<S: Simd>(edges: &Edges<'_>, own_value: f32, params: &SearchParams) -> Self {
         let zero = F8::<S>::all(0.0);
         let (mut mass, mut weighted) = (zero, zero);
-        let (mut sum, mut most) = (I8::all(0), I8::all(0));
+        let (mut sum, mut max_visits) = (I8::all(0), I8::all(0));
         for (p, n, w) in vectors(edges) {
             let mean = q(n, w, 0.0).max(F8::all(-1.0));
             mass = mass + n.where_positive(p, zero);
             weighted = weighted + n.where_positive(p * mean, zero);
             sum = sum.plus(n);
-            most = most.max(n);
+            max_visits = max_visits.max(n);
         }
-        let (visits, most) = (sum.total() as f32, most.highest() as f32);
+        let (visits, max_visits) = (sum.total() as f32, max_visits.highest() as f32);
         let mass = mass.sum();
         let mean = if mass > 0.0 { weighted.sum() / mass } else { own_value };
         Self {
             visits,
-            scale: ((params.c_visit + most) * params.c_scale * 0.5).max(MIN_SCALE),
+            scale: ((params.c_visit + max_visits) * params.c_scale * 0.5).max(MIN_SCALE),
             mixed: (own_value + visits * mean) / (1.0 + visits),
         }
     }
@@ -229,16 +229,16 @@ impl CompletedQ {
     #[inline(always)]
     pub fn weights<S: Simd>(&self, edges: &Edges<'_>, out: &mut [f32]) -> f32 {
         let out = out.as_chunks_mut::<LANES>().0;
-        let mut most = F8::<S>::all(f32::NEG_INFINITY);
+        let mut max = F8::<S>::all(f32::NEG_INFINITY);
         for ((_, n, w), out) in vectors(edges).zip(out.iter_mut()) {
             let sigma = self.sigma(n, w);
             *out = sigma.0;
-            most = most.max(sigma);
+            max = max.max(sigma);
         }
-        let most = F8::<S>::all(most.largest().max(-1e30));
+        let max = F8::<S>::all(max.largest().max(-1e30));
         let mut sum = F8::all(0.0);
         for (&p, out) in lanes(edges.prior).iter().zip(out) {
-            let weight = F8::of(p) * (F8::of(*out) - most).exp();
+            let weight = F8::of(p) * (F8::of(*out) - max).exp();
             *out = weight.0;
             sum = sum + weight;
         }

@@ -57,7 +57,7 @@ pub(super) fn argmax(scores: impl Iterator<Item = Option<f32>>) -> usize {
     let mut best: Option<(usize, f32)> = None;
     for (i, score) in scores.enumerate() {
         if let Some(score) = score
-            && best.is_none_or(|(_, most)| score > most)
+            && best.is_none_or(|(_, max)| score > max)
         {
             best = Some((i, score));
         }
@@ -125,7 +125,7 @@ impl CompletedQ {
     /// equation 33, and the scale of sigma, (c_visit + max N) c_scale, halved because Q spans [-1, 1] instead of [0, 1].
     pub(super) fn of(edges: &[Edge], own_value: f32, params: &SearchParams) -> Self {
         let visits = edges.iter().map(|edge| edge.visits).sum::<i32>() as f32;
-        let most = edges.iter().map(|edge| edge.visits).max().unwrap_or(0) as f32;
+        let max_visits = edges.iter().map(|edge| edge.visits).max().unwrap_or(0) as f32;
         let mass = math::sum(edges.iter().map(Edge::prior_if_taken));
         let weighted = math::sum(edges.iter().map(|edge| match edge.mean() {
             Some(_) if edge.is_lost() => -edge.prior,
@@ -135,7 +135,7 @@ impl CompletedQ {
         let mean = if mass > 0.0 { weighted / mass } else { own_value };
         Self {
             visits,
-            scale: (params.c_visit + most) * params.c_scale * 0.5,
+            scale: (params.c_visit + max_visits) * params.c_scale * 0.5,
             mixed: (own_value + visits * mean) / (1.0 + visits),
         }
     }
@@ -148,10 +148,10 @@ impl CompletedQ {
     /// The improved policy of equation 11 before normalisation: prior x exp(sigma - max sigma), 0 for lost edges.
     pub(super) fn weights(&self, edges: &[Edge]) -> Vec<f32> {
         let open = edges.iter().filter(|edge| !edge.is_lost());
-        let most = open.map(|edge| self.sigma(edge)).fold(f32::NEG_INFINITY, f32::max);
+        let max = open.map(|edge| self.sigma(edge)).fold(f32::NEG_INFINITY, f32::max);
         edges
             .iter()
-            .map(|edge| if edge.is_lost() { 0.0 } else { edge.prior * math::exp(self.sigma(edge) - most) })
+            .map(|edge| if edge.is_lost() { 0.0 } else { edge.prior * math::exp(self.sigma(edge) - max) })
             .collect()
     }
 }

@@ -438,9 +438,9 @@ impl<G: Game> ReferenceSearch<G> {
     /// The final choice of sequential halving: the best score among the most visited edges.
     fn best_of_most_visited(&self) -> usize {
         let edges = &self.nodes[0].edges;
-        let most = edges.iter().filter(|e| !e.is_lost()).map(|e| e.visits).max();
+        let max = edges.iter().filter(|e| !e.is_lost()).map(|e| e.visits).max();
         let scores = self.gumbel_scores().into_iter().zip(edges);
-        argmax(scores.map(|(score, edge)| if Some(edge.visits) == most { score } else { None }))
+        argmax(scores.map(|(score, edge)| if Some(edge.visits) == max { score } else { None }))
     }
 
     /// The line of most visited actions, at most `max_len` long. At a proven node, only actions that reach its value count.
