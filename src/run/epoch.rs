@@ -19,7 +19,7 @@ const STORED_GAMES: usize = 64;
 
 /// Counts of an epoch's self-play.
 #[derive(Default)]
-pub struct Played {
+pub struct SelfPlayCounts {
     /// Games finished.
     pub games: u64,
     /// Plies of those games.
@@ -35,18 +35,18 @@ pub struct Played {
 }
 
 /// The results of an epoch's self-play and updates.
-pub struct Done {
+pub struct EpochResult {
     /// Counts of self-play.
-    pub played: Played,
+    pub played: SelfPlayCounts,
     /// Means over the updates; None if no update was due.
     pub losses: Option<Losses>,
     /// Durations.
-    pub times: Times,
+    pub times: EpochTimes,
 }
 
 /// Durations of an epoch's self-play and updates, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Times {
+pub struct EpochTimes {
     /// Self-play.
     pub selfplay: f64,
     /// Updates.
@@ -92,7 +92,7 @@ impl EpochRunner<'_> {
     ///
     /// # Errors
     /// Those of self-play, training and the disk.
-    pub fn run(self) -> Result<Option<Done>> {
+    pub fn run(self) -> Result<Option<EpochResult>> {
         self.progress.start("self-play", self.collector.target(), "samples");
         match self.training.config.train.mode {
             TrainingMode::InTurns => self.in_turns(),
@@ -101,7 +101,7 @@ impl EpochRunner<'_> {
     }
 
     /// Self-play, then updates on all samples, those of this epoch included.
-    fn in_turns(self) -> Result<Option<Done>> {
+    fn in_turns(self) -> Result<Option<EpochResult>> {
         let Self { collector, training, replay, progress, stop } = self;
         let start = Instant::now();
         let keep_running = || !stop.load(Ordering::Relaxed);
@@ -114,13 +114,14 @@ impl EpochRunner<'_> {
         }
         let report = &|made| progress.set(made);
         let Some(losses) = training.run(replay, due, &keep_running, report)? else { return Ok(None) };
-        let times = Times { selfplay, training: start.elapsed().as_secs_f64() - selfplay, overlapped: 0.0 };
-        Ok(Some(Done { played, losses, times }))
+        let times =
+            EpochTimes { selfplay, training: start.elapsed().as_secs_f64() - selfplay, overlapped: 0.0 };
+        Ok(Some(EpochResult { played, losses, times }))
     }
 
     /// Self-play and, in parallel, the updates that are due for the samples of earlier epochs, on those samples only. The
     /// results do not depend on the speed of either. If one fails, the other ends early.
-    fn overlapped(self) -> Result<Option<Done>> {
+    fn overlapped(self) -> Result<Option<EpochResult>> {
         let Self { collector, training, replay, progress, stop } = self;
         let start = Instant::now();
         let failed = AtomicBool::new(false);
@@ -145,11 +146,11 @@ impl EpochRunner<'_> {
                 made_updates.iter().for_each(|made| progress.set(made));
             }
             let (trained, training) = training.join().unwrap_or_else(|panic| resume_unwind(panic));
-            (played, trained, Times { selfplay, training, overlapped: selfplay.min(training) })
+            (played, trained, EpochTimes { selfplay, training, overlapped: selfplay.min(training) })
         });
         let (Some(played), Some(losses)) = (played?, trained?) else { return Ok(None) };
         samples.iter().for_each(|sample| replay.push(sample));
-        Ok(Some(Done { played, losses, times }))
+        Ok(Some(EpochResult { played, losses, times }))
     }
 }
 
@@ -164,9 +165,9 @@ impl Collector<'_> {
         progress: &Progress,
         keep_running: &dyn Fn() -> bool,
         keep: &mut dyn FnMut(Sample),
-    ) -> Result<Option<Played>> {
+    ) -> Result<Option<SelfPlayCounts>> {
         let target = self.target();
-        let mut played = Played::default();
+        let mut played = SelfPlayCounts::default();
         while played.samples < target {
             if !keep_running() {
                 return Ok(None);
@@ -240,7 +241,7 @@ impl Training<'_> {
     }
 }
 
-impl Played {
+impl SelfPlayCounts {
     fn take(&mut self, game: &FinishedGame) {
         self.games += 1;
         self.plies += game.actions.len() as u64;

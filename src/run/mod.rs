@@ -29,7 +29,7 @@ use crate::root_cache::{self, CachePlan};
 use crate::selfplay::{FinishedGame, SelfPlay, backend_plan};
 use crate::weights::NetFile;
 use checkpoint::{Checkpoint, Counters, Parts};
-use epoch::{Collector, Done, EpochRunner, Training};
+use epoch::{Collector, EpochResult, EpochRunner, Training};
 use factory::{ComponentFactory, DefaultFactory};
 use findings::FindingsLog;
 use learner::Learner;
@@ -39,7 +39,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
-use strength::Examiner;
+use strength::StrengthMeter;
 
 /// Length of a run without a limit.
 const DEFAULT_MINUTES: f64 = 10.0;
@@ -62,7 +62,7 @@ pub struct Run {
     replay: Replay,
     selfplay: SelfPlay,
     counters: Counters,
-    examiner: Examiner,
+    strength_meter: StrengthMeter,
     metrics: MetricsLog,
     findings: FindingsLog,
     events: EventWriter,
@@ -159,7 +159,7 @@ impl Run {
         state: RunState,
         threads: usize,
     ) -> Result<Self> {
-        let RunSetup { factory, game, spec, examiner } = setup;
+        let RunSetup { factory, game, spec, strength_meter } = setup;
         let RunState { trainer, replay, slots, counters, lock } = state;
         let network = factory.network(&config, game.as_ref(), &spec, &trainer.weights()?)?;
         let d = PlayPlan::new(&config, &game.sizes()).determinisations;
@@ -169,7 +169,7 @@ impl Run {
         remove_temporaries(&dir.join(GAMES))?;
         Ok(Self {
             factory,
-            examiner,
+            strength_meter,
             metrics: MetricsLog::open(dir, counters.epoch)?,
             findings: FindingsLog::open(dir)?,
             events: EventWriter::create(dir, counters.epoch)?,
@@ -252,7 +252,7 @@ impl Run {
         };
         self.selfplay.set_network(network.as_ref(), cache)?;
         let prepared_at = started.elapsed().as_secs_f64();
-        let Some(Done { played, losses, times }) = self.play_and_train(progress, stop)? else {
+        let Some(EpochResult { played, losses, times }) = self.play_and_train(progress, stop)? else {
             return Ok(None);
         };
         let (clock, trained_at) = (self.selfplay.take_clock(), started.elapsed().as_secs_f64());
@@ -261,7 +261,7 @@ impl Run {
         let strength = if every > 0 && epoch.is_multiple_of(every) {
             progress.start("evaluation", 1, "pass");
             let network = self.network()?;
-            Some(self.examiner.examine(network.as_ref())?)
+            Some(self.strength_meter.measure(network.as_ref())?)
         } else {
             None
         };
@@ -312,7 +312,7 @@ impl Run {
     }
 
     /// Runs an epoch's self-play and updates; None if `stop` interrupted them.
-    fn play_and_train(&mut self, progress: &mut Progress, stop: &AtomicBool) -> Result<Option<Done>> {
+    fn play_and_train(&mut self, progress: &mut Progress, stop: &AtomicBool) -> Result<Option<EpochResult>> {
         let Self { config, selfplay, findings, trainer, replay, .. } = self;
         let collector = Collector { selfplay, findings, config };
         let training = Training { trainer: trainer.as_mut(), config };
@@ -360,7 +360,7 @@ struct RunSetup {
     factory: Box<dyn ComponentFactory>,
     game: Arc<dyn AnyGame>,
     spec: NetSpec,
-    examiner: Examiner,
+    strength_meter: StrengthMeter,
 }
 
 impl RunSetup {
@@ -373,8 +373,8 @@ impl RunSetup {
         if config.search.root_cache > 0 {
             root_cache::starts(game.as_ref())?;
         }
-        let examiner = Examiner::new(config, &game, threads)?;
-        Ok(Self { factory, game, spec, examiner })
+        let strength_meter = StrengthMeter::new(config, &game, threads)?;
+        Ok(Self { factory, game, spec, strength_meter })
     }
 }
 

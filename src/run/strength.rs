@@ -14,7 +14,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// Measures the strength of a network, in the same way after every epoch.
-pub struct Examiner {
+pub struct StrengthMeter {
     game: Arc<dyn AnyGame>,
     params: SearchParams,
     placement: Placement,
@@ -27,7 +27,7 @@ enum Task {
     Match { opponent: String, determinisations: usize, plan: MatchPlan },
 }
 
-impl Examiner {
+impl StrengthMeter {
     /// The measurement of `config.eval`.
     ///
     /// # Errors
@@ -61,7 +61,7 @@ impl Examiner {
     ///
     /// # Errors
     /// Those of the network.
-    pub fn examine(&self, network: &dyn Network) -> Result<Strength> {
+    pub fn measure(&self, network: &dyn Network) -> Result<Strength> {
         match &self.task {
             Task::Positions(positions) => {
                 let (_, summary) = evaluate_positions(
