@@ -310,13 +310,13 @@ section! {
         optimizer: OptimizerKind = OptimizerKind::AdamW,
         /// Peak learning rate.
         lr: f64 = 2e-3,
-        /// Momentum (SGD), or decay of the first moment (AdamW).
+        /// Momentum (SGD), or decay of the first moment (AdamW). AlphaZero's and Adam's value.
         momentum: f64 = 0.9,
-        /// Decay of the second moment (AdamW).
+        /// Decay of the second moment (AdamW). Adam's value.
         beta2: f64 = 0.999,
-        /// Weight decay: decoupled (AdamW) or added to the gradient (SGD).
+        /// Weight decay: decoupled (AdamW) or added to the gradient (SGD). AlphaZero's value.
         weight_decay: f64 = 1e-4,
-        /// Gradient norm above which the gradient is scaled down to it; 0 = off.
+        /// Gradient norm above which the gradient is scaled down to it, which limits the effect of an outlier batch; 0 = off.
         clip_norm: f64 = 1.0,
         /// Updates of the linear warm-up from rate 0.
         warmup_updates: u64 = 100,
@@ -338,7 +338,7 @@ section! {
         replay_ratio: f64 = 4.0,
         /// Samples in the replay buffer before the first update.
         min_samples: usize = 10_000,
-        /// Weight of the value loss relative to the policy loss.
+        /// Weight of the value loss relative to the policy loss; AlphaZero's value. Games whose values differ little may need more.
         value_weight: f64 = 1.0,
         /// Applies a random symmetry of the game to each sample.
         symmetries: bool = true,
@@ -361,7 +361,7 @@ section! {
         device: Devices = Devices::default(),
         /// Memory limit of the plan, in MiB; 0 = 0.9 of the machine's free memory.
         memory_mib: u64 = 0,
-        /// Number of latest checkpoints kept, besides the best.
+        /// Number of latest checkpoints kept, besides the best network. More allow a return to an earlier epoch, at a replay buffer each.
         keep_checkpoints: usize = 3,
     }
 }
