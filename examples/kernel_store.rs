@@ -12,23 +12,24 @@
 #[path = "../tests/support/parity.rs"]
 mod parity;
 
+use parity::{BATCH, BESIDE, BESIDE_LEAVES, GAMES, HALF, PART, networks};
 use rayon::prelude::*;
 use std::io::BufRead;
 use std::path::Path;
 use vecaz::backend::kernels::cuda::code_for;
 use vecaz::backend::kernels::device::{Limits, Program};
 use vecaz::backend::kernels::forward::{self, Arithmetic, ElementType};
-use vecaz::backend::kernels::source::{GAME_UNITS, program, training};
+use vecaz::backend::kernels::source::{self, GAME_UNITS, program, training};
 use vecaz::backend::kernels::store::Store;
 use vecaz::batch::{AnyGame, any_game};
 use vecaz::config::{Arch, DeviceName, NetConfig, Precision, TensorCores, TrainPrecision};
 use vecaz::error::{Error, Result};
-use vecaz::net::NetSpec;
+use vecaz::model::NetSpec;
 
 /// The programs of one line.
 fn programs(line: &str, limits: Limits) -> Result<Vec<Program>> {
     match line {
-        "parity" => return parity::programs(limits),
+        "parity" => return parity_programs(limits),
         "peak bf16" => return Ok(vec![forward::peak_program(ElementType::Bf16)]),
         _ => {}
     }
@@ -91,4 +92,47 @@ fn main() -> Result<()> {
             Ok(())
         })
     })
+}
+
+/// Every program that the parity tests compile on a device of these limits.
+fn parity_programs(limits: Limits) -> Result<Vec<Program>> {
+    let mut all = Vec::new();
+    let beside_games = BESIDE.iter().map(|beside| beside.game);
+    for (name, options) in GAMES.into_iter().chain(beside_games) {
+        let game = any_game(name, &options.parse().expect("TOML"))?;
+        for unit in ["search", "passes", "batch"] {
+            all.push(source::program(game.as_ref(), unit)?);
+        }
+    }
+    for precision in [TrainPrecision::F32, TrainPrecision::Bf16, TrainPrecision::F16] {
+        all.push(source::training(None, precision)?);
+    }
+    let mma = |numbers| Arithmetic { numbers, cores: TensorCores::Mma };
+    for beside in &BESIDE {
+        let (arch, blocks, channels) = beside.net;
+        let game = any_game(beside.game.0, &beside.game.1.parse().expect("TOML"))?;
+        let net = NetConfig { arch, blocks, channels, ..NetConfig::default() };
+        let spec = NetSpec::new(&net, &game.sizes());
+        // On the device as many slots as leaves; asked by the host, the next power of two.
+        let leaves = beside.slots * BESIDE_LEAVES;
+        for slots in [leaves, leaves.next_power_of_two()] {
+            all.push(forward::program(&spec, mma(beside.numbers), slots, limits)?);
+        }
+    }
+    for spec in networks() {
+        for numbers in [ElementType::F16, ElementType::Bf16, ElementType::Tf32, ElementType::F32] {
+            for slots in [BATCH, PART, HALF] {
+                all.push(forward::program(&spec, mma(numbers), slots, limits)?);
+            }
+        }
+        if limits.capability == 90 {
+            for numbers in [ElementType::F16, ElementType::Bf16] {
+                for slots in [BATCH, 1] {
+                    let by = Arithmetic { numbers, cores: TensorCores::Wgmma };
+                    all.push(forward::program(&spec, by, slots, limits)?);
+                }
+            }
+        }
+    }
+    Ok(all)
 }

@@ -1,12 +1,8 @@
-//! The games and networks of `tests/cuda_parity.rs`, and the programs that its tests compile: `examples/kernel_store.rs` compiles them
-//! beforehand for a machine that is to spend its first minute on tests.
+//! The games and networks of `tests/cuda_parity.rs`; `examples/kernel_store.rs` compiles their programs beforehand for a machine
+//! whose first minute is for tests.
 
-use vecaz::backend::kernels::device::{Limits, Program};
-use vecaz::backend::kernels::forward::{self, Arithmetic, ElementType};
-use vecaz::backend::kernels::source;
-use vecaz::batch::any_game;
-use vecaz::config::{Arch, NetConfig, TensorCores, TrainPrecision};
-use vecaz::error::Result;
+use vecaz::backend::kernels::forward::ElementType;
+use vecaz::config::Arch;
 use vecaz::game::ObsShape;
 use vecaz::model::NetSpec;
 
@@ -94,46 +90,3 @@ pub const BATCH: usize = 301;
 pub const PART: usize = 5;
 /// Boards of the larger of two batches of a double-buffered network.
 pub const HALF: usize = 64;
-
-/// Every program that the parity tests compile on a device of these limits.
-pub fn programs(limits: Limits) -> Result<Vec<Program>> {
-    let mut all = Vec::new();
-    let beside_games = BESIDE.iter().map(|beside| beside.game);
-    for (name, options) in GAMES.into_iter().chain(beside_games) {
-        let game = any_game(name, &options.parse().expect("TOML"))?;
-        for unit in ["search", "passes", "batch"] {
-            all.push(source::program(game.as_ref(), unit)?);
-        }
-    }
-    for precision in [TrainPrecision::F32, TrainPrecision::Bf16, TrainPrecision::F16] {
-        all.push(source::training(None, precision)?);
-    }
-    let mma = |numbers| Arithmetic { numbers, cores: TensorCores::Mma };
-    for beside in &BESIDE {
-        let (arch, blocks, channels) = beside.net;
-        let game = any_game(beside.game.0, &beside.game.1.parse().expect("TOML"))?;
-        let net = NetConfig { arch, blocks, channels, ..NetConfig::default() };
-        let spec = NetSpec::new(&net, &game.sizes());
-        // On the device as many slots as leaves; asked by the host, the next power of two.
-        let leaves = beside.slots * BESIDE_LEAVES;
-        for slots in [leaves, leaves.next_power_of_two()] {
-            all.push(forward::program(&spec, mma(beside.numbers), slots, limits)?);
-        }
-    }
-    for spec in networks() {
-        for numbers in [ElementType::F16, ElementType::Bf16, ElementType::Tf32, ElementType::F32] {
-            for slots in [BATCH, PART, HALF] {
-                all.push(forward::program(&spec, mma(numbers), slots, limits)?);
-            }
-        }
-        if limits.capability == 90 {
-            for numbers in [ElementType::F16, ElementType::Bf16] {
-                for slots in [BATCH, 1] {
-                    let by = Arithmetic { numbers, cores: TensorCores::Wgmma };
-                    all.push(forward::program(&spec, by, slots, limits)?);
-                }
-            }
-        }
-    }
-    Ok(all)
-}
