@@ -159,7 +159,9 @@ fn measure(
     let mut answers = device.alloc(4 * num * spec.num_players)?;
     let operations = |products: usize| 2.0 * products as f64 * num as f64;
     let (flops, on_board) = (operations(net.products()), operations(net.products_on_board()));
-    let work = || net.forward(device, Slots { num, obs: &obs, logits: &mut logits, answers: &mut answers });
+    let work = || {
+        net.forward(device, Slots { num, live: None, obs: &obs, logits: &mut logits, answers: &mut answers })
+    };
     let seconds = seconds_of(args.seconds, work, || device.synchronise())?;
     Ok(json!({
         "microseconds": 1e6 * seconds, "positions_per_second": num as f64 / seconds,

@@ -48,9 +48,9 @@ VZ_DENSE_KERNEL select_rows(VZ_ROWS_ARGUMENTS) {
 }
 
 // One block.
-VZ_KERNEL number_leaves(VZ_ROWS_ARGUMENTS) {
+VZ_KERNEL number_leaves(VZ_ROWS_ARGUMENTS, u32* num_live) {
     __shared__ u32 shared[search::MOST_WARPS];
-    search::number_leaves(VZ_ROWS, shared);
+    search::number_leaves(VZ_ROWS, shared, num_live);
 }
 
 // One block.

@@ -1,4 +1,4 @@
-// The only kernels' parts that look at several rows: places for the leaves that need the network, and what all rows did.
+// The kernels' only parts that read several rows: slots for the leaves that need the network, and the totals of all rows.
 // Both in row order, so that they do not depend on how blocks are scheduled.
 #pragma once
 #include "tree.cuh"
@@ -34,21 +34,22 @@ VZ_DEVICE u32 sum_before(u32 value, u32* shared, u32& total) {
     return before;
 }
 
-// Gives the leaves that need the network the places 0.. in row order. One block.
-VZ_DEVICE void number_leaves(const Rows& rows, u32* shared) {
-    u32 first = 0;
-    for (u32 tile = 0; tile < rows.num_rows; tile += blockDim.x) {
-        const u32 b = tile + threadIdx.x;
-        const bool here = b < rows.num_rows;
-        u32 total;
-        u32 slot = first + sum_before(here ? rows.roots[b].num_asked : 0, shared, total);
-        first += total;
-        const u32 leaves = here ? rows.roots[b].num_leaves : 0;
+// Compacts the slots of a pass: the leaves that need the network get the slots 0.. in row order, `num_live` [1] is how many
+// they are. A thread takes ceil(B / threads) consecutive rows, so that one prefix sum serves all of them. One block.
+VZ_DEVICE void number_leaves(const Rows& rows, u32* shared, u32* num_live) {
+    const u32 share = (rows.num_rows + blockDim.x - 1) / blockDim.x;
+    const u32 first = smaller(threadIdx.x * share, rows.num_rows), end = smaller(first + share, rows.num_rows);
+    u32 live = 0, total;
+    for (u32 b = first; b < end; b++) live += rows.roots[b].num_asked;
+    u32 slot = sum_before(live, shared, total);
+    for (u32 b = first; b < end; b++) {
+        const u32 leaves = rows.roots[b].num_leaves;
         for (u32 place = 0; place < leaves; place++) {
             Leaf& leaf = rows.leaves[b * rows.num_leaves + place];
             if (leaf.slot >= 0) leaf.slot = (i32)slot++;
         }
     }
+    if (threadIdx.x == 0) *num_live = total;
 }
 
 // Adds what others have done.

@@ -10,10 +10,8 @@ use crate::error::Result;
 const WARP: usize = 32;
 /// Warps of a block where each warp works for itself.
 const WARPS: usize = 4;
-/// The most threads of the one block that counts rows.
+/// The most threads of the one block that counts rows or numbers leaves.
 const COUNTING_THREADS: usize = 512;
-/// Threads of the one block that numbers leaves.
-const NUMBERING_THREADS: u32 = 256;
 /// Threads that copy one tree.
 const COPYING_THREADS: u32 = 256;
 
@@ -35,6 +33,8 @@ pub struct Arrays<D: Device> {
     pub logits: D::Buffer,
     /// `[B L, P]`
     pub answers: D::Buffer,
+    /// Leaves of the pass that need the network, once they are numbered. `[1]`
+    pub num_live: D::Buffer,
     /// Summaries, one for each row asked for. `[B]`
     pub summaries: D::Buffer,
     /// `Totals`, then one bit a row: simulations left.
@@ -95,6 +95,7 @@ impl<D: Device> Arrays<D> {
         let (obs, logits, answers) = (alloc(obs)?, alloc(logits)?, alloc(answers)?);
         let summaries = alloc(summary)?;
         let totals = device.alloc(Self::totals_bytes(b))?;
+        let num_live = device.alloc(4)?;
         let tables = device.alloc(4)?;
         let (num_rows, num_leaves) = (b, layout.leaves);
         Ok(Self {
@@ -107,6 +108,7 @@ impl<D: Device> Arrays<D> {
             obs,
             logits,
             answers,
+            num_live,
             summaries,
             totals,
             num_rows,
@@ -197,12 +199,12 @@ impl<D: Device> Arrays<D> {
         self.launch_warps("select_rows", self.num_rows, [])
     }
 
-    /// The leaves that need the network get the places 0..M in row order.
+    /// The leaves that need the network get the slots 0..M in row order; M goes to `num_live`.
     ///
     /// # Errors
     /// As [`Arrays::plant_rows`].
     pub fn number_leaves(&self) -> Result<()> {
-        self.launch("number_leaves", 1, NUMBERING_THREADS, [])
+        self.launch("number_leaves", 1, self.counting_threads(), [Arg::Buffer(&self.num_live, 0)])
     }
 
     /// Sums what the rows have done.
@@ -210,8 +212,12 @@ impl<D: Device> Arrays<D> {
     /// # Errors
     /// As [`Arrays::plant_rows`].
     pub fn count_rows(&self) -> Result<()> {
-        let threads = self.num_rows.next_multiple_of(WARP).min(COUNTING_THREADS);
-        self.launch("count_rows", 1, threads as u32, [Arg::Buffer(&self.totals, 0)])
+        self.launch("count_rows", 1, self.counting_threads(), [Arg::Buffer(&self.totals, 0)])
+    }
+
+    /// Threads of the one block that looks at all rows.
+    fn counting_threads(&self) -> u32 {
+        self.num_rows.next_multiple_of(WARP).min(COUNTING_THREADS) as u32
     }
 
     /// What the leaves' players see, each in its slot.

@@ -1,4 +1,4 @@
-//! Networks that answer where the observations are.
+//! Networks that evaluate positions on the device that holds the observations.
 
 use super::device::Device;
 use crate::error::Result;
@@ -12,11 +12,22 @@ pub enum ObsFormat {
     Bf16,
 }
 
-/// The network's input and output on a device. Slot b L + l belongs to leaf l of row b; slots without a leaf that asks hold
-/// whatever they held before, and their answers are not read.
+/// Which slot of the network's input and output a leaf gets. Results do not depend on it, since networks are batch-invariant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SlotOrder {
+    /// Leaf l of row b has slot b L + l. Slots whose leaf needs no evaluation are evaluated for nothing.
+    ByLeaf,
+    /// Leaves that need the network have the slots 0.. in row order. It takes a kernel of its own in every pass.
+    Compact,
+}
+
+/// The network's input and output on a device. Slots without a leaf that needs the network hold whatever they held before, and
+/// what the network gives for them is not read.
 pub struct Slots<'a, B> {
     /// B L.
     pub num: usize,
+    /// How many slots are to be evaluated, from slot 0 on, where slots are compact; all of them for None. `[1]`, 32-bit unsigned
+    pub live: Option<&'a B>,
     /// `[B L, F]`
     pub obs: &'a B,
     /// `[B L, A]`, 32-bit floats.
@@ -28,16 +39,21 @@ pub struct Slots<'a, B> {
 /// A network whose input and output stay on the device `D`. The number of slots never changes, so a forward can be captured
 /// and launched again; it must be batch-invariant as [`crate::net::Network`] is.
 pub trait DeviceNetwork<D: Device>: Send {
-    /// How observations are to be written.
+    /// The number format in which observations are to be written.
     fn format(&self) -> ObsFormat;
 
-    /// Answers all slots.
+    /// Which slots leaves are to have. The same in every call.
+    fn slot_order(&self) -> SlotOrder {
+        SlotOrder::ByLeaf
+    }
+
+    /// Evaluates all slots, or the live ones.
     ///
     /// # Errors
     /// What the device says.
     fn forward(&mut self, device: &D, slots: Slots<'_, D::Buffer>) -> Result<()>;
 
-    /// Looks, with one small copy, whether all answers have been numbers so far; a network that cannot give others need not.
+    /// Checks, with one small copy, that every logit and value so far was finite. A network that gives no others need not.
     ///
     /// # Errors
     /// [`crate::Error::NotFinite`], and what the device says.

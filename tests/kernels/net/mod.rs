@@ -127,7 +127,7 @@ fn ask(device: &HostDevice, net: &mut DeviceForward<HostDevice>, spec: &NetSpec,
     // What was there before is no number.
     let mut outputs = [logits, values].map(|count| upload(device, &vec![0xFF; 4 * count]));
     let [l, v] = &mut outputs;
-    net.forward(device, Slots { num, obs: &obs, logits: l, answers: v }).expect("runs");
+    net.forward(device, Slots { num, live: None, obs: &obs, logits: l, answers: v }).expect("runs");
     (download(device, &outputs[0], logits), download(device, &outputs[1], values))
 }
 
@@ -303,12 +303,17 @@ fn a_forward_allocates_and_copies_nothing() {
         let [obs, mut logits, mut answers] =
             [1 << 10, 1 << 10, 1 << 10].map(|bytes| device.alloc(bytes).expect("memory"));
         let before = (device.launches(), device.downloads(), device.uploads(), device.allocations());
-        net.forward(&device, Slots { num: 3, obs: &obs, logits: &mut logits, answers: &mut answers })
-            .expect("runs");
+        net.forward(
+            &device,
+            Slots { num: 3, live: None, obs: &obs, logits: &mut logits, answers: &mut answers },
+        )
+        .expect("runs");
         let after = (device.launches(), device.downloads(), device.uploads(), device.allocations());
         assert_eq!(after, (before.0 + launches, before.1, before.2, before.3));
-        let error =
-            net.forward(&device, Slots { num: 2, obs: &obs, logits: &mut logits, answers: &mut answers });
+        let error = net.forward(
+            &device,
+            Slots { num: 2, live: None, obs: &obs, logits: &mut logits, answers: &mut answers },
+        );
         assert!(error.is_err_and(|e| e.to_string().contains("found 2, expected 3")));
     }
 }

@@ -3,7 +3,7 @@
 use super::scenario::{Facts, Limit, Scenario, assert_same, cpu, facts, finish, kernels, tree_bytes};
 use super::{BOTH, Noisy, config, scenario};
 use crate::host_device::{HostBuffer, HostDevice};
-use vecaz::backend::kernels::network::{DeviceNetwork, ObsFormat, Slots};
+use vecaz::backend::kernels::network::{DeviceNetwork, ObsFormat, SlotOrder, Slots};
 use vecaz::backend::{Backend, PlyPlan};
 use vecaz::config::Algorithm;
 use vecaz::net::{HashNet, Network, UniformNet};
@@ -13,6 +13,7 @@ use vecaz::{Error, Result};
 pub struct OnDevice<N> {
     pub network: N,
     pub format: ObsFormat,
+    pub order: SlotOrder,
     /// Forwards, recorded or made at once.
     pub forwards: usize,
 }
@@ -22,10 +23,16 @@ impl<N: Network + Clone + 'static> DeviceNetwork<HostDevice> for OnDevice<N> {
         self.format
     }
 
+    fn slot_order(&self) -> SlotOrder {
+        self.order
+    }
+
     fn forward(&mut self, device: &HostDevice, slots: Slots<'_, HostBuffer>) -> Result<()> {
         self.forwards += 1;
         let (network, format, num) = (self.network.clone(), self.format, slots.num);
         let [obs, logits, answers] = [slots.obs, &*slots.logits, &*slots.answers].map(HostBuffer::place);
+        assert_eq!(slots.live.is_some(), self.order == SlotOrder::Compact);
+        let live = slots.live.map(HostBuffer::place);
         device.work(move || {
             let mut network = network.clone();
             let shape = network.shape();
@@ -38,7 +45,12 @@ impl<N: Network + Clone + 'static> DeviceNetwork<HostDevice> for OnDevice<N> {
             };
             let [logits, answers] =
                 [logits, answers].map(|place| bytemuck::cast_slice_mut(place.bytes_mut()));
-            network.forward(&obs, logits, answers).expect("a network that does not fail");
+            let live = live.map_or(num, |live| bytemuck::cast_slice::<u8, u32>(live.bytes())[0] as usize);
+            // What is given for the other slots must not matter.
+            let (logits, other_logits) = logits.split_at_mut(live * shape.num_actions);
+            let (answers, other_answers) = answers.split_at_mut(live * shape.num_players);
+            other_logits.iter_mut().chain(other_answers).for_each(|x| *x = f32::NAN);
+            network.forward(&obs[..live * shape.obs_len], logits, answers).expect("it does not fail");
         });
         Ok(())
     }
@@ -82,12 +94,15 @@ const WHOLE: [(&str, &str, &[usize]); 3] = [
 #[test]
 fn a_network_on_the_device_gives_the_same_with_one_copy() {
     for game in WHOLE {
-        for (algorithm, leaves, format) in
-            [(Algorithm::Puct, 1, ObsFormat::F32), (Algorithm::Gumbel, 3, ObsFormat::Bf16)]
-        {
+        for (algorithm, leaves, format, order) in [
+            (Algorithm::Puct, 1, ObsFormat::F32, SlotOrder::ByLeaf),
+            (Algorithm::Puct, 1, ObsFormat::F32, SlotOrder::Compact),
+            (Algorithm::Gumbel, 3, ObsFormat::Bf16, SlotOrder::ByLeaf),
+            (Algorithm::Gumbel, 3, ObsFormat::Bf16, SlotOrder::Compact),
+        ] {
             let scenario = scenario(game, config(algorithm, 40, leaves, true));
             let network = HashNet(scenario.io_shape());
-            let mut on_device = OnDevice { network: network.clone(), format, forwards: 0 };
+            let mut on_device = OnDevice { network: network.clone(), format, order, forwards: 0 };
             let mut backend = kernels(&scenario, HostDevice::new(8));
             begin(&mut backend, &scenario);
             let (mut passes, mut simulations) = (0, 0);
@@ -110,7 +125,8 @@ fn a_network_on_the_device_gives_the_same_with_one_copy() {
 fn many_passes_are_few_calls() {
     let scenario = scenario(WHOLE[0], config(Algorithm::Gumbel, 60, 1, true));
     let network = HashNet(scenario.io_shape());
-    let mut on_device = OnDevice { network: network.clone(), format: ObsFormat::F32, forwards: 0 };
+    let mut on_device =
+        OnDevice { network: network.clone(), format: ObsFormat::F32, order: SlotOrder::Compact, forwards: 0 };
     let mut backend = kernels(&scenario, HostDevice::new(8));
     begin(&mut backend, &scenario);
     backend.simulate(&mut on_device, 40).expect("a device");

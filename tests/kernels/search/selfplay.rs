@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use vecaz::Result;
 use vecaz::backend::Backend;
 use vecaz::backend::kernels::KernelBackend;
-use vecaz::backend::kernels::network::ObsFormat;
+use vecaz::backend::kernels::network::{ObsFormat, SlotOrder};
 use vecaz::backend::plan::BackendPlan;
 use vecaz::batch::any_game;
 use vecaz::config::{Config, Layers};
@@ -92,7 +92,12 @@ pub fn on_device(config: &Config, answers: Answers, missing_barrier: i32) -> (Pl
         let device = HostDevice::new(6).without_barrier(missing_barrier);
         let mut backend = KernelBackend::new(device, game.as_ref(), plan)?;
         if answers == Answers::ResidentNetwork {
-            let network = OnDevice { network: HashNet(shape), format: ObsFormat::F32, forwards: 0 };
+            let network = OnDevice {
+                network: HashNet(shape),
+                format: ObsFormat::F32,
+                order: SlotOrder::Compact,
+                forwards: 0,
+            };
             backend.set_network(Some(Box::new(network)));
         }
         Ok(Box::new(backend))

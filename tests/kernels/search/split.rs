@@ -8,7 +8,7 @@ use crate::host_device::HostDevice;
 use std::sync::Arc;
 use vecaz::backend::device_selfplay::PlayPlan;
 use vecaz::backend::kernels::KernelBackend;
-use vecaz::backend::kernels::network::ObsFormat;
+use vecaz::backend::kernels::network::{ObsFormat, SlotOrder};
 use vecaz::backend::plan::BackendPlan;
 use vecaz::backend::split::SplitBackend;
 use vecaz::backend::{Backend, cpu_backend};
@@ -44,7 +44,12 @@ fn compare(config: &Config, answers: Answers, num: u32) {
         split(config, plan, num, &|device, plan| {
             let mut backend = kernels(game.as_ref(), device, plan)?;
             if answers == Answers::ResidentNetwork {
-                let network = OnDevice { network: HashNet(shape), format: ObsFormat::F32, forwards: 0 };
+                let network = OnDevice {
+                    network: HashNet(shape),
+                    format: ObsFormat::F32,
+                    order: SlotOrder::ByLeaf,
+                    forwards: 0,
+                };
                 backend.set_network(Some(Box::new(network)));
             }
             Ok(Box::new(backend))

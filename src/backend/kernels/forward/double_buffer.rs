@@ -110,7 +110,11 @@ impl<D: Device> DoubleBufferedNetwork for DoubleBufferedForward<D> {
         let IoShape { obs_len, num_actions, num_players } = self.io;
         let Batch { device, forward, most, leaves, obs, logits, values, here } = &mut self.halves[half];
         device.start_upload(obs, &mut here.obs, number_bytes(forward.format()) * *leaves * obs_len)?;
-        forward.forward_first(device, Slots { num: *most, obs, logits, answers: values }, *leaves)?;
+        forward.forward_first(
+            device,
+            Slots { num: *most, live: None, obs, logits, answers: values },
+            *leaves,
+        )?;
         device.start_download(logits, &mut here.logits, 4 * *leaves * num_actions)?;
         device.start_download(values, &mut here.values, 4 * *leaves * num_players)?;
         device.start_download(forward.not_finite(), &mut here.not_finite, 4)

@@ -83,7 +83,11 @@ impl<D: Device> Arrays<D> {
             }
         }
         let Self { forward, slots, obs, logits: all_logits, answers } = self;
-        forward.forward_first(device, Slots { num: *slots, obs, logits: all_logits, answers }, boards)?;
+        forward.forward_first(
+            device,
+            Slots { num: *slots, live: None, obs, logits: all_logits, answers },
+            boards,
+        )?;
         device.download(all_logits, 0, bytemuck::cast_slice_mut(logits))?;
         device.download(answers, 0, bytemuck::cast_slice_mut(values))
     }

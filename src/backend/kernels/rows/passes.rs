@@ -9,7 +9,7 @@ use crate::backend::kernels::device::Device;
 use crate::backend::kernels::game_slots::{DeviceGameSlots, PackedStarts};
 use crate::backend::kernels::layout::Totals;
 use crate::backend::kernels::memory::{DeviceNeed, NetworkNeed};
-use crate::backend::kernels::network::{DeviceNetwork, ObsFormat, Slots};
+use crate::backend::kernels::network::{DeviceNetwork, ObsFormat, SlotOrder, Slots};
 use crate::backend::pass_parts::PassParts;
 use std::time::Instant;
 
@@ -115,12 +115,16 @@ impl<D: Device> Rows<D> {
             ObsFormat::F32 => "observe_leaves",
             ObsFormat::Bf16 => "observe_leaves_bf16",
         };
-        let num = self.num_slots();
+        let (num, order) = (self.num_slots(), network.slot_order());
         self.arrays.select_rows()?;
+        if order == SlotOrder::Compact {
+            self.arrays.number_leaves()?;
+        }
         self.arrays.observe_leaves(kernel, &self.arrays.obs)?;
         after(&self.arrays)?;
-        let Arrays { device, obs, logits, answers, .. } = &mut self.arrays;
-        network.forward(device, Slots { num, obs, logits, answers })?;
+        let Arrays { device, num_live, obs, logits, answers, .. } = &mut self.arrays;
+        let live = (order == SlotOrder::Compact).then_some(&*num_live);
+        network.forward(device, Slots { num, live, obs, logits, answers })?;
         after(&self.arrays)?;
         self.arrays.expand_leaves()?;
         after(&self.arrays)?;
