@@ -1,10 +1,10 @@
-// Training samples out of the replay, as a batch. Twin of src/replay.rs `Replay::batch`; launched by
-// src/train/device/samples.rs. Needs the game: samples hold its states.
+// A training batch out of the replay's samples. Twin of src/replay.rs `Replay::batch`; launched by src/train/device/samples.rs. It
+// is compiled with the game, since samples hold its states.
 #include "rng.cuh"
 
 // One warp a row of the batch from `first_row` on. Row r is sample `draw(r)` of `len`; where `drawn`, the arrays hold the
-// batch's own samples, that of row `first_row` first. `images` [rows, state bytes] is room for states as they are seen; out
-// come obs [rows, F], targets policy [rows, A], legal [rows, A], values [rows, P] and weights [rows].
+// batch's own samples, that of row `first_row` first. `images` [rows, state bytes] is scratch for states after a symmetry. Outputs:
+// obs [rows, F], targets policy [rows, A], legal [rows, A], values [rows, P] and weights [rows].
 VZ_KERNEL gather_samples(
     u32 rows, u32 first_row, u64 seed, u64 number, u64 len, u32 drawn, u32 symmetries, const u8* states, const u8* players,
     const u16* num_legal, const u16* actions, const f32* policy, const f32* values, State* images, f32* out_obs, f32* out_policy,

@@ -1,6 +1,6 @@
-// The forward of a network, one kernel a layer; src/backend/kernels/forward launches them. Here is what all networks have; their
-// blocks are in net_tower.cu or net_edge.cu. Constants come from there: the layers' shapes as VZ_STEM, VZ_TOWER, VZ_DENSE, the
-// sizes of a game's observations and answers.
+// The forward of a network, one kernel a layer, launched by src/backend/kernels/forward. This file has what all networks share; their
+// blocks are in net_tower.cu or net_edge.cu. The launcher defines the constants: the layers' shapes as VZ_STEM, VZ_TOWER and VZ_DENSE,
+// the sizes of a game's observations, logits and values.
 #include "math.cuh"
 #include "net/epilogues.cuh"
 #include "net/layer.cuh"
@@ -17,11 +17,11 @@ VZ_DEVICE f32 observed(u16 x) { return from_bits((u32)x << 16); }
 
 // Observations plane by plane [slots, VZ_NET_PLANES, SQUARES] become rows of words [slots, SQUARES, ROW_WORDS], a thread a word.
 template <class In>
-VZ_DEVICE void take_observations(const In* obs, u32* out, u32 slots) {
+VZ_DEVICE void take_observations(const In* obs, u32* out, u32 num) {
     constexpr int WORDS = Stem::ROW_WORDS * SQUARES;
     const u64 at = thread_in_grid(), slot = at / WORDS;
     const int word = (int)(at % WORDS) / SQUARES, square = (int)(at % WORDS) % SQUARES;
-    if (slot >= slots) return;
+    if (slot >= num) return;
     u32 packed = 0;
 VZ_UNROLL
     for (int part = 0; part < ElementType::PER_WORD; part++) {
@@ -31,23 +31,27 @@ VZ_UNROLL
     }
     out[(slot * SQUARES + square) * Stem::ROW_WORDS + word] = packed;
 }
-VZ_KERNEL take_observations_f32(const f32* obs, u32* out, u32 slots) { take_observations(obs, out, slots); }
-VZ_KERNEL take_observations_bf16(const u16* obs, u32* out, u32 slots) { take_observations(obs, out, slots); }
-
-VZ_BLOCK_KERNEL(Stem::THREADS) stem(
-    const u32* input, const u32* weights, u32 rows, const f32* bias, const f32* scale, const f32* offset, f32* stream,
-    u32* output
-) {
-    typedef net::IntoStream<ElementType, TOWER_CHANNELS, net::Stream::BEGINS> Enter;
-    net::run_layer<Stem>({input, weights, rows}, Enter{bias, scale, offset, stream, output});
+VZ_KERNEL take_observations_f32(const f32* obs, u32* out, VZ_BOARDS_ARGUMENTS) {
+    take_observations(obs, out, (VZ_BOARDS).num());
+}
+VZ_KERNEL take_observations_bf16(const u16* obs, u32* out, VZ_BOARDS_ARGUMENTS) {
+    take_observations(obs, out, (VZ_BOARDS).num());
 }
 
-// The linear layers that read a whole board: logits, where they are made there, and the value head's hidden units.
+VZ_BLOCK_KERNEL(Stem::THREADS) stem(
+    const u32* input, const u32* weights, VZ_BOARDS_ARGUMENTS, const f32* bias, const f32* scale, const f32* offset,
+    f32* stream, u32* output
+) {
+    typedef net::IntoStream<ElementType, TOWER_CHANNELS, net::Stream::BEGINS> Enter;
+    net::run_layer<Stem>({input, weights, (VZ_BOARDS).rows<Stem>()}, Enter{bias, scale, offset, stream, output});
+}
+
+// The linear layers that read a whole board: the value head's hidden units and, but for edge networks, the logits.
 VZ_BLOCK_KERNEL(Dense::THREADS) dense(
-    const u32* input, const u32* weights, u32 slots, const f32* bias, f32* logits, f32* hidden
+    const u32* input, const u32* weights, VZ_BOARDS_ARGUMENTS, const f32* bias, f32* logits, f32* hidden
 ) {
     typedef net::Heads<VZ_NET_DENSE_LOGITS, VZ_NET_HIDDEN> Heads;
-    net::run_layer<Dense>({input, weights, slots}, Heads{bias, logits, hidden});
+    net::run_layer<Dense>({input, weights, (VZ_BOARDS).rows<Dense>()}, Heads{bias, logits, hidden});
 }
 
 VZ_DEVICE bool is_finite(f32 x) { return x - x == 0.0f; }
@@ -56,13 +60,14 @@ VZ_DEVICE bool is_finite(f32 x) { return x - x == 0.0f; }
 VZ_DEVICE f32 tanh_of(f32 x) { return x != x ? x : 1.0f - 2.0f / (math::exp(2.0f * x) + 1.0f); }
 
 // The value head's last layer and its tanh: `hidden` [slots, VZ_NET_HIDDEN], `weights` [VZ_NET_VALUES, VZ_NET_HIDDEN] ->
-// `answers` [slots, VZ_NET_PLAYERS]; where one value stands for two players, (v, -v). A number of the answers or `logits`
+// `answers` [slots, VZ_NET_PLAYERS]; where one value stands for two players, (v, -v). A value or one of the `logits`
 // [slots, VZ_NET_ACTIONS] that is not finite sets `not_finite`. One warp a slot.
 VZ_KERNEL values(
-    const f32* hidden, const f32* weights, const f32* bias, const f32* logits, f32* answers, u32* not_finite, u32 slots
+    const f32* hidden, const f32* weights, const f32* bias, const f32* logits, f32* answers, u32* not_finite,
+    VZ_BOARDS_ARGUMENTS
 ) {
     const u64 slot = thread_in_grid() / net::WARP;
-    if (slot >= slots) return;
+    if (slot >= (VZ_BOARDS).num()) return;
     const int lane = net::lane();
     bool finite = true;
     for (int action = lane; action < VZ_NET_ACTIONS; action += net::WARP) {

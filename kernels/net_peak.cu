@@ -1,10 +1,10 @@
-// How fast the tensor cores' instruction runs when nothing else is done: what a share of the peak is a share of.
+// Measures the peak of the tensor cores' instruction, without memory accesses.
 #include "net/mma.cuh"
 
 constexpr int PEAK_THREADS = 256;
-constexpr int PEAK_CHAINS = 16; // independent sums, so that none waits for the one before
+constexpr int PEAK_CHAINS = 16; // independent accumulators, which hide the instruction's latency
 
-// `rounds` rounds of PEAK_CHAINS instructions in each warp; what comes out is written so that it is not left out.
+// `rounds` rounds of PEAK_CHAINS instructions in each warp. The sum is stored so that the compiler keeps them.
 VZ_BLOCK_KERNEL(PEAK_THREADS) measure_peak(f32* out, u32 rounds) {
     f32 sums[PEAK_CHAINS][4] = {};
     u32 a[4], b[2];

@@ -1,11 +1,12 @@
-// Whole passes in one launch, where one answer serves all leaves; a launcher of the same name is in src/backend/kernels/arrays.rs.
-// Apart from search.cu, since it takes the compiler longer than all of that, and a network's search has no use for it.
+// Whole passes in one launch, where all leaves get the same logits and values; the launcher of the same name is in
+// src/backend/kernels/arrays.rs. Apart from search.cu, since it takes longer to compile than all of that, and a search with a network
+// does not use it.
 #include "search/expand.cuh"
 #include "search/play.cuh"
 #include "search/root.cuh"
 #include "search/rows.cuh"
 
-// One pass of row `b` where the network gives the same answer to everything: `logits` [A], `answers` [P]. Returns its leaves.
+// One pass of row `b` in which all leaves get the same `logits` [A] and values `answers` [P]. Returns the number of its leaves.
 VZ_DEVICE u32 one_pass(const search::Rows& rows, u32 b, const f32* logits, const f32* answers) {
     search::select(rows, b);
     VZ_SYNC(20);
@@ -20,9 +21,9 @@ VZ_DEVICE u32 one_pass(const search::Rows& rows, u32 b, const f32* logits, const
     return found;
 }
 
-// `passes` whole passes of every row with one answer for all. One warp a row; no row waits for another. Without lanes (`play` is
-// null) a row stops where it has no simulations left; where there are lanes, each of one row, all that follows a pass is done too.
-// One kernel for both, so that a pass is compiled once.
+// `passes` whole passes of every row. One warp a row; rows are independent. Without game slots (`play` is null) a row stops where it
+// has no simulations left. With game slots, each of one row, whatever follows a pass is done too. One kernel for both, so that a pass
+// is compiled once.
 VZ_DENSE_KERNEL simulate_rows(VZ_ROWS_ARGUMENTS, VZ_GAME_SLOT_ARGUMENTS, const f32* logits, const f32* answers, u32 passes) {
     const u32 b = warp_in_grid();
     if (b >= num_rows) return;

@@ -1,5 +1,5 @@
-// What is done with a layer's sums. Arrays by square have rows of so many numbers, a multiple of four; arrays by channel have
-// entries for all channels of all column blocks.
+// The epilogues of layers. Arrays by square have rows of CHANNELS elements, a multiple of four; arrays by channel have entries for all
+// channels of all column blocks.
 #pragma once
 #include "net/mma.cuh"
 
@@ -9,7 +9,7 @@ enum class Bias { NONE, ADDED };
 enum class Residual { NONE, ADDED };
 enum class Relu { NONE, APPLIED };
 
-// output = relu(sum + bias + residual), each where wanted: the plain layer.
+// output = relu(sum + bias + residual), each of them optional: the plain layer.
 template <class ElementType, int CHANNELS, Bias BIAS, Residual RESIDUAL, Relu RELU>
 struct Plain {
     const f32* bias; // [channels]
@@ -38,8 +38,8 @@ VZ_UNROLL
 
 enum class Stream { BEGINS, GOES_ON };
 
-// The residual stream in f32 begins as, or takes up, sum + bias; output = relu(scale * stream + offset), the BatchNorm that
-// reads the stream. Twin of `Epilogue::Enter` and `Leave` in src/net/fast/tile.rs.
+// stream = sum + bias (BEGINS) or stream += sum + bias (GOES_ON), in f32; output = relu(scale * stream + offset), the BatchNorm that
+// reads the residual stream. Twin of `Epilogue::StemBnRelu` and `ResidualAddBnRelu` in src/net/fast/tile.rs.
 template <class ElementType, int CHANNELS, Stream STREAM>
 struct IntoStream {
     const f32* bias; // [channels]

@@ -1,11 +1,10 @@
-// What passes between the edges of K_n in an edge network: means at vertices, products around triangles, sums over an edge's
-// ends. The first two are made while a layer fetches its input, the last while its sums are in registers, so that none is
-// written to memory and read again: a block reads its activations in three launches and nothing else passes over all edges.
-// Rows are edges in lexicographic order (0-1, 0-2, .., 1-2, ..), board by board; sums are in f32 and have one order. Twin of
+// Messages between the edges of K_n in an edge network: means at vertices, products around triangles, sums over an edge's endpoints.
+// The first two are computed while a layer fetches its input, the last in the epilogue, so that none is written to memory and read
+// again: a block of the network is three launches that read its activations. Rows are edges in lexicographic order (0-1, 0-2, .., 1-2, ..), board by board; sums are in f32 and have one order. Twin of
 // src/net/edges.rs; VZ_NET_VERTICES is n.
 //
-// A row around whose edge triangles are multiplied reads 2 (n - 2) others. They are rows of the same board, whose blocks of
-// threads have just read them: C n (n - 1) bytes a board in 16 bits, 11 KiB for n = 14 and C = 64, come from L1.
+// A row whose triangles are multiplied reads 2 (n - 2) others. They are rows of the same board, which the same blocks of threads
+// have just read: C n (n - 1) bytes a board in 16 bits, 11 KiB for n = 14 and C = 64, come from L1.
 #pragma once
 #include "net/epilogues.cuh"
 #include "net/layer.cuh"
@@ -15,7 +14,7 @@ namespace net {
 constexpr int VERTICES = VZ_NET_VERTICES, EDGES = VERTICES * (VERTICES - 1) / 2;
 static_assert(VERTICES >= 3, "there is a triangle");
 
-// The ends (i, j), i < j, of every edge.
+// The endpoints (i, j), i < j, of every edge.
 struct Ends {
     u8 of[EDGES][2];
 };
@@ -38,7 +37,7 @@ VZ_DEVICE int edge_number(int a, int b) {
     return i * (2 * VERTICES - i - 3) / 2 + j - 1;
 }
 
-// The numbers of four words.
+// The elements of four words.
 template <class ElementType>
 struct Unit {
     static constexpr int SIZE = 4 * ElementType::PER_WORD;
@@ -61,7 +60,7 @@ VZ_UNROLL
     return out;
 }
 
-// The word of these numbers.
+// Elements packed into a word.
 template <class ElementType>
 VZ_DEVICE u32 pack_word(const f32* numbers) {
     if constexpr (ElementType::PER_WORD == 1) {
@@ -106,8 +105,8 @@ VZ_UNROLL
     }
 };
 
-// Input row (i, j) has in its first CHANNELS channels the sum over k of (i, k) (j, k), over the root of n - 2; the others are as
-// they lie.
+// Input row (i, j) has in its first CHANNELS channels the sum over k of (i, k) (j, k), divided by the root of n - 2; the others are
+// copied.
 template <int CHANNELS>
 struct AroundTriangles {
     template <class L>
@@ -140,7 +139,7 @@ VZ_UNROLL
     }
 };
 
-// output = relu(sum + bias + what both ends send): an edge network's layer between a block's normalisations.
+// output = relu(sum + bias + the messages of both endpoints): an edge network's layer between a block's normalisations.
 template <class ElementType, int CHANNELS>
 struct WithEnds {
     const f32* bias; // [channels]

@@ -1,31 +1,32 @@
-// One layer: a 3x3 or 1x1 convolution over boards, or a linear layer (1x1 on boards of one square), as one implicit matrix
-// product with everything that follows done while the sums are in registers.
+// One layer: a 3x3 or 1x1 convolution over boards, or a linear layer (1x1 on boards of one square), as one implicit matrix product with
+// a fused epilogue.
 //
-// Bytes and operations. A layer of C to C channels takes 18 C C operations a square; it reads C numbers of a square and writes
-// as many (and 8 C bytes where the residual stream passes by). In 16 bits that is 4 to 12 C bytes: for C = 128 from 190 to 580
+// Bytes and operations. A layer of C to C channels takes 18 C C operations a square; it reads C elements of a square and writes
+// as many (and 8 C bytes where it updates the residual stream). In 16 bits that is 4 to 12 C bytes: for C = 128 from 190 to 580
 // operations a byte, where an H200 breaks even at about 200 (990 Tflop/s, 4.8 TB/s); the average of a block's two layers is
-// 290. So layers need not be fused with one another for half of the peak, but no input may be read nine times from far away,
-// and no input be laid out anew:
-// - A block of threads takes 128 or 256 consecutive squares of all boards, wherever boards begin (no rows are wasted, whatever
-//   the board's size), and all or 128 of the output channels. Its squares and W + 1 on either side go to shared memory once;
+// 290. So half of the peak needs no fusion of layers, but an input must not be read nine times from L2 or DRAM,
+// nor be copied to another layout (im2col):
+// - A block of threads takes a tile of up to 256 consecutive squares of all boards, wherever boards begin (no rows are wasted, whatever
+//   the board's size), and all or up to 128 of the output channels. The launcher chooses the tile by a computed cost
+//   (src/backend/kernels/forward/tile.rs). Its squares and W + 1 on either side go to shared memory once;
 //   the nine taps read them there at nine offsets. A tap off the board reads a row of zeros: ldmatrix takes an address for
 //   each row, so this costs one selection a row and tap.
 // - Weights stream from L2, laid out as the instruction's fragments, in slabs of one tap and 64 channels (16 KiB), three in
-//   virtual_loss: 128 rows a block make 128 operations a byte, at half of the peak 4 TB/s, some 60 % of what L2 gives; 256 rows,
+//   flight: 128 rows a block make 128 operations a byte, at half of the peak 4 TB/s, some 60 % of what L2 gives; 256 rows,
 //   where there are at most 64 channels, half of that.
 // - A warp takes 64 x 64 sums: per step of 16 channels it reads 4 KiB of shared memory for 65,536 products, 32 cycles of the
 //   multiprocessor's 128 bytes a cycle, when the products take 64 cycles at half of its 2,048 a cycle (mma.sync gets to about
-//   0.6 of them; wgmma, which has no such limit, is a choice: net/warpgroup.cuh has its account). 64 x 32, for 32 channels, would
+//   0.6 of them; wgmma, which has no such limit, is a choice: see net/warpgroup.cuh). 64 x 32, for 32 channels, would
 //   be limited by shared memory at about that rate.
 // - Two blocks of 128 threads fit a multiprocessor of 228 KiB (255 registers a thread, 98 KiB a block), so that one computes
 //   while the other begins or ends.
 //
 // Rows of shared memory are an odd number of 16-byte units long and zeros are there in eight copies, one for each position in
-// that pattern: ldmatrix meets no bank conflict at any tap. Output channels are dealt to the columns of the instruction so that
+// that pattern: ldmatrix meets no bank conflict at any tap. Output channels are assigned to the columns of the instruction so that
 // a thread has four consecutive ones: it stores 8 or 16 bytes, a group of four threads a whole sector.
 //
 // Every sum takes its products in one order (channels by slab, in a slab by tap, in a tap ascending), whatever the batch, the
-// slot in it and the shape of the blocks: a board's answer is the same bits anywhere.
+// slot in it and the tile: a board's results are the same bits anywhere.
 #pragma once
 #include "net/warpgroup.cuh"
 
@@ -41,13 +42,13 @@ struct Layer {
     static constexpr int HEIGHT = HEIGHT_, WIDTH = WIDTH_;
     static constexpr int ROW_WORDS = ROW_WORDS_; // words of an input square, a multiple of 4
     static constexpr int CHUNK_WORDS = CHUNK_WORDS_; // words of it in a slab, a multiple of 8
-    static constexpr int CHUNKS = CHUNKS_; // slabs of a tap; what lies past ROW_WORDS is zeros
+    static constexpr int CHUNKS = CHUNKS_; // slabs of a tap; words past ROW_WORDS are zeros
     static constexpr int WARP_ROWS = WARP_ROWS_, WARP_COLUMNS = WARP_COLUMNS_; // warps of a block
     static constexpr int ROW_TILES = ROW_TILES_; // 16 rows each, of a warp
     static constexpr int COLUMN_TILES = COLUMN_TILES_; // 16 output channels each, of a warp
     static constexpr int COLUMN_BLOCKS = COLUMN_BLOCKS_; // blocks of threads side by side
     static constexpr int STAGES = STAGES_; // slabs of weights in shared memory
-    static constexpr int WARPS_PER_MMA = WARPS_TOGETHER_; // that make a product: one by mma.sync, a warpgroup by wgmma
+    static constexpr int WARPS_PER_MMA = WARPS_TOGETHER_; // that issue a product: one by mma.sync, a warpgroup by wgmma
 
     static constexpr int THREADS = WARP * WARP_ROWS * WARP_COLUMNS;
     static constexpr int ROWS = 16 * ROW_TILES * WARP_ROWS; // of a block
@@ -58,21 +59,43 @@ struct Layer {
     static constexpr int STEPS = CHUNK_WORDS / 8;
     static constexpr int SLAB_WORDS = STEPS * COLUMN_16 * 128;
     static constexpr int SLABS = CHUNKS * TAPS;
-    // Inputs of the next slabs are fetched while a slab is at work.
+    // Inputs of the next slabs are fetched while a slab is multiplied.
     static constexpr int INPUTS = TAPS == 1 ? STAGES : CHUNKS > 1 ? 2 : 1;
     static constexpr int ZEROS_AT = 0;
     static constexpr int INPUTS_AT = 8 * PITCH;
     static constexpr int WEIGHTS_AT = INPUTS_AT + INPUTS * INPUT_ROWS * PITCH;
-    static constexpr int ARRIVALS_AT = WEIGHTS_AT + STAGES * SLAB_WORDS * 4; // where warpgroups hear of weights, 8 bytes a slab
-    static constexpr int SHARED = ARRIVALS_AT + (WARPS_PER_MMA == 1 ? 0 : 8 * STAGES);
+    static constexpr int MBARRIERS_AT = WEIGHTS_AT + STAGES * SLAB_WORDS * 4; // of wgmma's slabs of weights, 8 bytes each
+    static constexpr int SHARED = MBARRIERS_AT + (WARPS_PER_MMA == 1 ? 0 : 8 * STAGES);
 
     static_assert(TAPS == 9 || TAPS == 1, "3x3 or 1x1");
     static_assert(ROW_WORDS % 4 == 0 && CHUNK_WORDS % 8 == 0 && CHUNKS * CHUNK_WORDS >= ROW_WORDS, "words");
     static_assert(STAGES >= 2 && STAGES <= 9, "inputs are fetched once a round of taps");
     static_assert(WARPS_PER_MMA == 1 || (WARPS_PER_MMA == WARPGROUP && ElementType::PER_WORD == 2), "16 bits by warpgroups");
     static_assert(WARPS_PER_MMA == 1 || (WARP_COLUMNS == 1 && WARP_ROWS % WARPGROUP == 0), "whole warpgroups, one by one");
-    static_assert(WARPS_PER_MMA == 1 || STAGES >= 3, "a barrier is between asking for weights and waiting for them");
+    static_assert(WARPS_PER_MMA == 1 || STAGES >= 3, "a barrier stands between the request of weights and the wait for them");
 };
+
+// The boards of a launch: `boards` slots of the batch from slot `first` on, of which the slots below `*live` are evaluated; all of
+// them where `live` is null. The grid of a captured launch is for all boards.
+struct Boards {
+    u32 boards;
+    const u32* live; // [1] or null
+    u32 first;
+
+    VZ_DEVICE u32 num() const {
+        if (live == nullptr) return boards;
+        return *live > first ? smaller(*live - first, boards) : 0;
+    }
+
+    // Rows of layer L.
+    template <class L>
+    VZ_DEVICE u32 rows() const {
+        return num() * (L::HEIGHT * L::WIDTH);
+    }
+};
+#define VZ_BOARDS_ARGUMENTS u32 boards, const u32 *live, u32 first
+#define VZ_BOARDS                                                                                                      \
+    net::Boards { boards, live, first }
 
 // What a layer reads.
 struct Operands {
@@ -81,14 +104,14 @@ struct Operands {
     u32 num_rows;
 };
 
-// Where word `word` of 8 of column `column` of 16 lies, in the order of mma.sync's fragments. Column 4 t + e is column
-// 2 t + e % 2 of the (e / 2)th instruction.
+// The position of word `word` of 8 of column `column` of 16 in the order of mma.sync's fragments. Column 4 t + e is column
+// 2 t + e % 2 of instruction e / 2.
 VZ_DEVICE int place_in_fragments(int column, int word) {
     const int owner = (column / 4 * 2 + column % 2) * 4 + word % 4, part = column / 2 % 2 * 2 + word / 4;
     return owner * 4 + part;
 }
 
-// Where word `word` of the sums of output `column` in slab (`block`, `chunk`, `tap`) lies. Twin of `Layer::place`.
+// The position of input word `word` of output `column` and tap `tap` in the packed weights. Twin of `Layer::place`.
 template <class L>
 VZ_DEVICE u64 weight_place(int column, int tap, int word) {
     const int block = column / (16 * L::COLUMN_16), sixteen = column / 16 % L::COLUMN_16, within = column % 16;
@@ -98,9 +121,9 @@ VZ_DEVICE u64 weight_place(int column, int tap, int word) {
     return slab * L::SLAB_WORDS + (step * L::COLUMN_16 + sixteen) * 128 + place;
 }
 
-// Where a layer's input comes from: `load_async<L>` puts words `word` to `word` + 3 of input row `square` of layer L to `to`, or zeros;
-// what it copies may come later, what it stores itself comes at once. Of a row's units of four words in chunk `chunk` the first
-// `made<L>(chunk)` take much longer than the others. This one takes rows as they lie.
+// A layer's input: `load_async<L>` writes words `word` to `word` + 3 of input row `square` of layer L, or zeros, to `to`; its copies are
+// asynchronous, its own stores are not. Of a row's units of four words in chunk `chunk` the first `made<L>(chunk)` are computed and take
+// much longer than the others. This one copies rows from memory.
 struct DirectInput {
     template <class L>
     VZ_DEVICE static int made(int) {
@@ -125,7 +148,7 @@ struct Tile {
     const i64 first_row; // of the block
     const int warp_row, warp_sixteen; // the warp's first row and column in the block, the latter in units of 16
     f32 sums[ROW_TILES][2 * COLUMN_TILES][4] = {};
-    // Taps on the board, a bit each, of the rows whose operands this lane says where to find.
+    // Taps on the board, a bit each, of the rows whose addresses this lane gives to ldmatrix.
     u32 taps[ROW_TILES];
 
     VZ_DEVICE explicit Tile(const Operands& given)
@@ -158,7 +181,7 @@ VZ_UNROLL
         const u32* from = operands.weights + ((u64)column_block * L::SLABS + slab) * L::SLAB_WORDS;
         const Place to = weights(slab);
         if constexpr (L::WARPS_PER_MMA > 1) {
-            if (threadIdx.x == 0) copy_for_products(to, from, L::SLAB_WORDS * 4, arrival(slab));
+            if (threadIdx.x == 0) copy_bulk(to, from, L::SLAB_WORDS * 4, mbarrier(slab));
         } else {
 VZ_UNROLL
             for (int i = 0; i < L::SLAB_WORDS / 4; i += L::THREADS) {
@@ -170,8 +193,8 @@ VZ_UNROLL
         }
     }
 
-    // Begins to fetch the input's words of chunk `chunk`: units that take long apart from the others, so that the threads of a
-    // warp have like work.
+    // Begins to fetch the input's words of chunk `chunk`: computed units apart from the others, so that the threads of a warp have equal
+    // work.
     VZ_DEVICE void fetch_input(int chunk) {
         const int made = Input::template made<L>(L::CHUNKS == 1 ? 0 : chunk);
         fetch_units(chunk, made, L::CHUNK_WORDS / 4);
@@ -199,9 +222,9 @@ VZ_UNROLL
 
     VZ_DEVICE Place weights(int slab) const { return shared + L::WEIGHTS_AT + slab % L::STAGES * L::SLAB_WORDS * 4; }
 
-    VZ_DEVICE Place arrival(int slab) const { return shared + L::ARRIVALS_AT + slab % L::STAGES * 8; }
+    VZ_DEVICE Place mbarrier(int slab) const { return shared + L::MBARRIERS_AT + slab % L::STAGES * 8; }
 
-    // What is to be on its way while slab `slab` - STAGES + 1 is at work.
+    // Begins the copies that are in flight while slab `slab` - STAGES + 1 is multiplied.
     VZ_DEVICE void fetch(int slab) {
         if (slab < L::SLABS) {
             fetch_weights(slab);
@@ -218,13 +241,13 @@ VZ_UNROLL
     // The distance in rows from a square to that of tap `tap`.
     VZ_DEVICE static int offset(int tap) { return L::TAPS == 1 ? 0 : (tap / 3 - 1) * L::WIDTH + tap % 3 - 1; }
 
-    // Where row `row` of the block has its square of tap `tap`: zeros where that is off the board.
+    // The address of the square of tap `tap` for row `row` of the block; of zeros where that is off the board.
     VZ_DEVICE Place source(Place input, int row, int tap, u32 on_board) const {
         const int at = row + L::HALO + offset(tap);
         return on_board >> tap & 1 ? input + at * L::PITCH : shared + L::ZEROS_AT + at % 8 * L::PITCH;
     }
 
-    // Where the rows of tap `tap` are of which this lane says where they are.
+    // The addresses that this lane gives to ldmatrix for tap `tap`.
     VZ_DEVICE void find_rows(Place (&rows)[ROW_TILES], Place input, int tap) const {
 VZ_UNROLL
         for (int i = 0; i < ROW_TILES; i++) {
@@ -307,7 +330,7 @@ VZ_UNROLL
         }
     }
 
-    // Begins to fetch what is needed first.
+    // Begins the first copies.
     VZ_DEVICE void begin() {
         fetch_input(0);
 VZ_UNROLL
@@ -324,7 +347,7 @@ VZ_UNROLL
         for (int chunk = 0; chunk < L::CHUNKS; chunk++) {
             for (int tap = 0; tap < L::TAPS; tap++, slab++) {
                 wait_for_copies<L::STAGES - 2>();
-                VZ_BLOCK_SYNC(30); // everyone's copies for this slab are there, and nobody reads the last slab any more
+                VZ_BLOCK_SYNC(30); // all copies for this slab are done, and no warp reads the last slab any more
                 fetch(slab + L::STAGES - 1);
                 multiply(slab, chunk, tap);
             }
@@ -355,10 +378,12 @@ VZ_UNROLL
     }
 };
 
-// Runs layer L; the grid is COLUMN_BLOCKS blocks for every ROWS rows, of THREADS threads with SHARED bytes. `epilogue` has a
-// type `Terms`, `terms(channel)` and `store(terms, square, channel, four sums)`; it is asked for channels past the last one too.
+// Runs layer L; the grid is COLUMN_BLOCKS blocks for every ROWS rows, of THREADS threads with SHARED bytes. Blocks past the last row
+// leave at once. `epilogue` has a type `Terms`, `terms(channel)` and `store(terms, square, channel, four sums)`, which are called for
+// channels past the last one too.
 template <class L, class Input = DirectInput, class Epilogue>
 VZ_DEVICE void run_layer(const Operands& operands, const Epilogue& epilogue) {
+    if ((u64)(blockIdx.x / L::COLUMN_BLOCKS) * L::ROWS >= operands.num_rows) return;
     if constexpr (L::WARPS_PER_MMA == 1) {
         Tile<L, Input> tile(operands);
         tile.multiply_all();

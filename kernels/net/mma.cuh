@@ -1,6 +1,6 @@
-// What the layers ask of the hardware, each in one small function: the tensor cores' product, loads of their operands from
-// shared memory, copies that run beside the computation. Where an architecture lacks one, plain code stands in; with
-// VZ_NET_PLAIN, everywhere. On the host, the emulator's twins keep to the same fragment layouts across 32 lanes (PTX ISA,
+// The instructions of a layer, each as one small function: the tensor cores' product, loads of its operands from shared memory,
+// asynchronous copies. Plain code replaces those that an architecture lacks; with VZ_NET_PLAIN, all of them. On the host, the
+// emulator's twins have the same fragment layouts across 32 lanes (PTX ISA,
 // "Matrix Fragments for mma.m16n8k16" and "ldmatrix"), so that index maps are tested there.
 #pragma once
 #include "net/numbers.cuh"
@@ -20,7 +20,7 @@
 #define VZ_BLOCK_KERNEL(threads) extern "C" void
 #endif
 
-// A barrier of the whole block; the tests leave the one of a number out.
+// A barrier of the whole block; tests leave out barriers by their number.
 #ifndef VZ_BLOCK_SYNC
 #define VZ_BLOCK_SYNC(number) __syncthreads()
 #endif
@@ -42,7 +42,7 @@ typedef u8* Place;
 VZ_DEVICE Place dynamic_shared() { return (u8*)emulator::dynamic_shared(); }
 #endif
 
-// Is there an instruction for products of `ElementType`?
+// True where tensor cores multiply `ElementType`.
 template <class ElementType>
 constexpr bool TENSOR_CORES = false;
 #ifndef VZ_NET_PLAIN
@@ -114,8 +114,8 @@ VZ_DEVICE void multiply_add(f32 (&d)[4], const u32 (&a)[4], u32 b0, u32 b1) {
 }
 #endif
 
-// Four 8 x 8 blocks of 16-bit numbers (8 rows of 4 words): lanes 8 i .. 8 i + 7 say where the rows of block i are; lane l gets
-// word l % 4 of row l / 4 of each.
+// ldmatrix: four 8 x 8 blocks of 16-bit elements (8 rows of 4 words). Lanes 8 i .. 8 i + 7 give the addresses of block i's rows; lane l
+// gets word l % 4 of row l / 4 of each.
 VZ_DEVICE void load_blocks(u32 (&out)[4], Place row) {
 #ifdef __CUDACC__
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -162,7 +162,7 @@ VZ_DEVICE void store_four_words(Place to, u32 a, u32 b, u32 c, u32 d) {
 
 enum class Source { THERE, ZEROS };
 
-// Copies 16 bytes, or zeros without reading; done when the group of copies is waited for (before sm_80 at once).
+// Copies 16 bytes, or writes zeros; complete when its group of copies is waited for (before sm_80 at once).
 VZ_DEVICE void copy_four_words(Place to, const u32* from, Source source) {
 #if !defined(__CUDACC__)
     emulator::copy_later(to, source == Source::THERE ? from : nullptr);
@@ -175,7 +175,7 @@ VZ_DEVICE void copy_four_words(Place to, const u32* from, Source source) {
 #endif
 }
 
-// Ends a group of copies.
+// Commits the copies so far as a group.
 VZ_DEVICE void end_copies() {
 #if !defined(__CUDACC__)
     emulator::end_group();

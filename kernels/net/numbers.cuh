@@ -1,7 +1,7 @@
-// Number formats of activations and weights. What a layer reads and writes is counted in 32-bit words, which hold two 16-bit
-// numbers or one of 32 bits: eight words of a row are what one tensor-core instruction takes in either.
+// Element types of activations and weights. Layers count memory in 32-bit words, of two 16-bit elements or one of 32 bits: one
+// tensor-core instruction takes eight words of a row in either.
 //
-// Twin of src/backend/kernels/forward/numbers.rs.
+// Twin of src/backend/kernels/forward/element_type.rs.
 #pragma once
 #include "common.cuh"
 
@@ -79,7 +79,7 @@ struct Tf32 {
     VZ_DEVICE static f32 number(u32 word, int) { return from_bits(word); }
 };
 
-// Four numbers side by side, of which the first has a number divisible by four.
+// Four adjacent elements; the index of the first is divisible by four.
 struct Four {
     f32 at[4];
 };
@@ -99,7 +99,7 @@ VZ_DEVICE void write_four(f32* to, const Four& x) {
 #endif
 }
 
-// The same of `ElementType`, number `place` of the array `from`.
+// The same of `ElementType`, from element `place` of the array `from` on.
 template <class ElementType>
 VZ_DEVICE Four read_four(const u32* from, u64 place) {
     if constexpr (ElementType::PER_WORD == 1) {
@@ -124,6 +124,6 @@ VZ_DEVICE void write_four(u32* to, u64 place, const Four& x) {
     }
 }
 
-VZ_DEVICE f32 relu(f32 x) { return x > 0.0f || x != x ? x : 0.0f; } // no number stays none
+VZ_DEVICE f32 relu(f32 x) { return x > 0.0f || x != x ? x : 0.0f; } // NaN stays NaN
 
 } // namespace net

@@ -1,13 +1,13 @@
-// Products of 16-bit numbers by a warpgroup: Hopper's wgmma (sm_90a), which four warps issue together and which runs beside them. Its
-// left operand is in registers, where a warp's 16 rows lie as for mma.m16n8k16, so that ldmatrix and its address for each row stay
-// as they are (net/layer.cuh); the right one is read from shared memory, as weights were laid there. NOT RUN ON A GPU SO FAR: it is
-// chosen by net.tensor_cores = "wgmma" and by nothing else.
+// Products of 16-bit elements by a warpgroup: Hopper's wgmma (sm_90a), which four warps issue together and which is asynchronous. Its
+// left operand is in registers, where a warp has 16 rows as for mma.m16n8k16, so that ldmatrix and its address for each row stay
+// as they are (net/layer.cuh); the right one, the weights, is read from shared memory. NOT RUN ON A GPU SO FAR: only
+// net.tensor_cores = "wgmma" selects it. Functions have the names that CUTLASS gives them.
 //
-// How weights lie (PTX ISA, "Shared Memory Matrix Layout" and "Matrix Descriptor Format" of wgmma; the same in CUTLASS's
-// mma_traits_sm90_gmma.hpp, K-major INTERLEAVE: ((8, n), (T, 2)) : ((1 T, SBO), (1, LBO))). Not swizzled and K-major, the matrix is made
-// of blocks of 8 columns by 16 bytes, 8 numbers, that are 128 consecutive bytes, column by column. The leading byte offset leads
-// from a block to the one with the next 8 numbers of the same columns, the stride byte offset to that with the next 8 columns. Here
-// the two blocks of the same columns are side by side: 128 and 256 bytes.
+// The layout of weights (PTX ISA, "Shared Memory Matrix Layout" and "Matrix Descriptor Format" of wgmma; the same in CUTLASS's
+// mma_traits_sm90_gmma.hpp, K-major INTERLEAVE: ((8, n), (T, 2)) : ((1 T, SBO), (1, LBO))). Not swizzled and K-major, the matrix consists
+// of core matrices of 8 columns by 16 bytes, 8 elements, which are 128 consecutive bytes, column by column. The leading byte offset is the
+// distance to the core matrix with the next 8 elements of the same columns, the stride byte offset that to the next 8 columns. Here the
+// two core matrices of the same columns are adjacent: 128 and 256 bytes.
 //
 // Bytes and cycles. A multiprocessor multiplies 4,096 / 2 pairs a cycle: 64 rows by n columns by 16 take n / 2 cycles, in which the
 // instruction reads 32 n bytes of weights: always 64 bytes a cycle of the 128 that shared memory gives. Rows by ldmatrix
@@ -20,14 +20,13 @@
 // So shared memory allows all of the products with 128 columns, 0.89 with 64 and 0.6 with 32, and L2, of some 6.5 TB/s, 0.9 with 128. Half
 // of the peak takes half of all that: 64 bytes a cycle and 3.6 TB/s with 128 columns.
 //
-// A slab of weights comes by one bulk copy that one thread asks for. It is made by the asynchronous proxy, which products read with,
-// so that nothing is to be shown by one proxy to the other; rows are copied by all threads as in the other layers, and read
-// by ldmatrix.
+// A slab of weights is one bulk copy that one thread issues. It goes through the asynchronous proxy, with which products read, so that
+// no proxy fence is needed; rows are copied by all threads as in the other layers, and read by ldmatrix.
 //
-// Products of the first 32 channels of a slab are asked for together, and copies of later slabs begin behind them; those of the next 16
-// when those before the last are done, whose registers their rows take, so that one is on its way while rows are read. At a slab's end all are waited
-// for, since its weights are to be written over; meanwhile the other block of the multiprocessor is at work: 64 x 128 sums of four
-// warps are 64 registers a thread, and two blocks of 8 warps fit as long as a thread has no more than 128.
+// Products of the first 32 channels of a slab are issued together, and copies of later slabs begin behind them. Those of the next 16
+// follow when the products before the last are done, whose registers their rows reuse, so that one product runs while rows are read. At a
+// slab's end the block waits for all of them, since its weights are overwritten next; meanwhile the multiprocessor runs its other
+// block: 64 x 128 sums of four warps are 64 registers a thread, and two blocks of 8 warps fit as long as a thread has no more than 128.
 #pragma once
 #include "net/mma.cuh"
 
@@ -35,10 +34,10 @@ namespace net {
 
 constexpr int WARPGROUP = 4; // warps
 
-// Blocks of the right operand, and the distances between them in bytes.
+// Distances between core matrices of the right operand, in bytes.
 constexpr u32 NEXT_NUMBERS = 128, NEXT_COLUMNS = 256;
 
-// What the instruction is told of its right operand that begins at `first`, a multiple of 16 bytes.
+// The matrix descriptor of a right operand that begins at `first`, a multiple of 16 bytes.
 VZ_DEVICE u64 describe(Place first) {
 #ifdef __CUDACC__
     const u32 address = first;
@@ -48,17 +47,17 @@ VZ_DEVICE u64 describe(Place first) {
     return (address & 0x3FFFF) >> 4 | (u64)(NEXT_NUMBERS >> 4) << 16 | (u64)(NEXT_COLUMNS >> 4) << 32;
 }
 
-// The word within 16 numbers of 16 columns, as `describe` says, where word `word` of 8 of column `column` lies. Column 4 t + e of
-// the layer is column 2 t + e % 2 of the (e / 2)th block. Twin of `Cores::place`.
+// The position of word `word` of 8 of column `column` among 16 elements of 16 columns, as `describe` has it. Column 4 t + e of the
+// layer is column 2 t + e % 2 of core matrix e / 2. Twin of `place_in_blocks` in src/backend/kernels/forward/layer.rs.
 VZ_DEVICE int place_in_blocks(int column, int word) {
     const int in_block = column / 4 * 2 + column % 2, block = column / 2 % 2;
     return block * (int)(NEXT_COLUMNS / 4) + word / 4 * (int)(NEXT_NUMBERS / 4) + in_block * 4 + word % 4;
 }
 
 // d += a b for 64 rows, of which each of the warpgroup's warps has 16 with `a` and `d` as in `multiply_add`, and 8 COLUMNS
-// columns, which `b` describes. Done once it is waited for: until then nobody may touch `a`, `d` and what `b` describes.
+// columns, which `b` describes. Asynchronous: `a`, `d` and the operand of `b` must not be touched before `warpgroup_wait`.
 template <class ElementType, int COLUMNS>
-VZ_DEVICE void begin_product(f32 (&d)[COLUMNS][4], const u32 (&a)[4], u64 b);
+VZ_DEVICE void warpgroup_mma(f32 (&d)[COLUMNS][4], const u32 (&a)[4], u64 b);
 
 #ifdef __CUDACC__
 // Registers of the instruction, 8 at a time, and their names.
@@ -84,7 +83,7 @@ VZ_DEVICE void begin_product(f32 (&d)[COLUMNS][4], const u32 (&a)[4], u64 b);
 // After the operands: sums are added to (1), both factors as they are (1, 1), the right one by column (0).
 #define VZ_WGMMA(numbers, type, n, a, b)                                                                               \
     template <>                                                                                                        \
-    VZ_DEVICE void begin_product<numbers, n / 8>(f32 (&d)[n / 8][4], const u32 (&left)[4], u64 right) {                \
+    VZ_DEVICE void warpgroup_mma<numbers, n / 8>(f32 (&d)[n / 8][4], const u32 (&left)[4], u64 right) {                \
         asm volatile("wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." type "." type                                   \
                      " {" VZ_NAMES_##n "}, {" a "}, " b ", 1, 1, 1, 0;"                                                \
                      : VZ_SUMS_##n                                                                                     \
@@ -105,7 +104,7 @@ VZ_WGMMAS(128, "%64, %65, %66, %67", "%68")
 #undef VZ_WGMMA
 #undef VZ_EIGHT
 #else
-// What one warp does of a product; each lane has told where its registers are.
+// One warp's part of a product; every lane has given the addresses of its registers.
 template <class ElementType, int COLUMNS>
 void warp_product(f32* const* sums, const u32* const* left, const u8* shared, const emulator::Described& right) {
     static thread_local f32 weights[16][8 * COLUMNS], row[8 * COLUMNS];
@@ -130,13 +129,13 @@ void warp_product(f32* const* sums, const u32* const* left, const u8* shared, co
     }
 }
 template <class ElementType, int COLUMNS>
-VZ_DEVICE void begin_product(f32 (&d)[COLUMNS][4], const u32 (&a)[4], u64 b) {
+VZ_DEVICE void warpgroup_mma(f32 (&d)[COLUMNS][4], const u32 (&a)[4], u64 b) {
     emulator::multiply_later({warp_product<ElementType, COLUMNS>, &d[0][0], a, b, 4 * COLUMNS});
 }
 #endif
 
-// Registers that were written before this are seen by products that begin after it.
-VZ_DEVICE void show_registers_to_products() {
+// Orders register writes before it and products after it.
+VZ_DEVICE void warpgroup_arrive() {
 #ifdef __CUDACC__
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 #else
@@ -144,8 +143,8 @@ VZ_DEVICE void show_registers_to_products() {
 #endif
 }
 
-// Ends a group of products.
-VZ_DEVICE void end_products() {
+// Commits the products so far as a group.
+VZ_DEVICE void warpgroup_commit_batch() {
 #ifdef __CUDACC__
     asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 #else
@@ -155,7 +154,7 @@ VZ_DEVICE void end_products() {
 
 // Waits for products but those of the latest LEFT groups.
 template <int LEFT>
-VZ_DEVICE void wait_for_products() {
+VZ_DEVICE void warpgroup_wait() {
 #ifdef __CUDACC__
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(LEFT) : "memory");
 #else
@@ -163,10 +162,9 @@ VZ_DEVICE void wait_for_products() {
 #endif
 }
 
-// Keeps the compiler from moving what is done with sums from one side of this to the other: that registers are in use by products
-// is known to the assembler alone.
+// Keeps the compiler from moving accesses to sums across it: the compiler does not know that products use these registers.
 template <int TILES, int COLUMNS>
-VZ_DEVICE void hold(f32 (&sums)[TILES][COLUMNS][4]) {
+VZ_DEVICE void warpgroup_fence_operand(f32 (&sums)[TILES][COLUMNS][4]) {
 #ifdef __CUDACC__
 VZ_UNROLL
     for (int i = 0; i < TILES; i++) {
@@ -181,33 +179,32 @@ VZ_UNROLL
 #endif
 }
 
-// Makes the 8 bytes at `arrival` a place that tells when copies have come (PTX ISA, "mbarrier"): one copy after the other. Others may wait
-// there after a barrier.
-VZ_DEVICE void open_arrival(Place arrival) {
+// Initialises the mbarrier of 8 bytes at `mbarrier` for one copy at a time. Other threads may wait on it after a barrier.
+VZ_DEVICE void init_mbarrier(Place mbarrier) {
 #ifdef __CUDACC__
     asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;\n"
                  "fence.mbarrier_init.release.cluster;\n"
-                 "fence.proxy.async.shared::cta;" ::"r"(arrival)
+                 "fence.proxy.async.shared::cta;" ::"r"(mbarrier)
                  : "memory");
 #else
-    emulator::open_arrival(arrival);
+    emulator::open_arrival(mbarrier);
 #endif
 }
 
-// Begins to copy `bytes` bytes, a multiple of 16, as products read them: by the asynchronous proxy. One thread does it.
-VZ_DEVICE void copy_for_products(Place to, const u32* from, u32 bytes, Place arrival) {
+// Begins to copy `bytes` bytes, a multiple of 16, through the asynchronous proxy. One thread calls it.
+VZ_DEVICE void copy_bulk(Place to, const u32* from, u32 bytes, Place mbarrier) {
 #ifdef __CUDACC__
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%3], %2;\n"
                  "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to),
-                 "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(arrival)
+                 "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(mbarrier)
                  : "memory");
 #else
-    emulator::copy_for_products(to, from, bytes, arrival);
+    emulator::copy_for_products(to, from, bytes, mbarrier);
 #endif
 }
 
-// Waits for the copy of round `round`, of those that are counted from 0 at `arrival`.
-VZ_DEVICE void wait_for_arrival(Place arrival, int round) {
+// Waits for copy number `round` of `mbarrier`, counted from 0.
+VZ_DEVICE void wait_mbarrier(Place mbarrier, int round) {
 #ifdef __CUDACC__
     u32 here = 0;
     while (here == 0) {
@@ -217,79 +214,79 @@ VZ_DEVICE void wait_for_arrival(Place arrival, int round) {
                      "selp.u32 %0, 1, 0, here;\n"
                      "}"
                      : "=r"(here)
-                     : "r"(arrival), "r"((u32)round & 1)
+                     : "r"(mbarrier), "r"((u32)round & 1)
                      : "memory");
     }
 #else
-    emulator::wait_for_arrival(32, arrival, (unsigned)round & 1);
+    emulator::wait_for_arrival(32, mbarrier, (unsigned)round & 1);
 #endif
 }
 
-// A block's work, of which `Base`, a `Tile`, has all but the products. A warpgroup's warps have the rows that they would have without:
-// the i-th 16 of each together are the 64 of a product.
+// The work of one block by wgmma; `Base`, a `Tile`, has everything but the products. Warps have the same rows as by mma.sync: row tile
+// i of the four warps together is the 64 rows of a product.
 template <class Base>
 struct WarpgroupTile : Base {
     typedef typename Base::Shape L;
     typedef typename L::ElementType ElementType;
     static constexpr u32 STEP_BYTES = L::COLUMN_16 * 512;
 
-    u32 rows_of[2][L::ROW_TILES][4]; // of this step and the one before, which may be on its way
+    u32 rows_of[2][L::ROW_TILES][4]; // of this step and the one before, whose product may still run
 
     using Base::Base;
 
-    // Reads what the products of step `step` of a slab need of its rows.
+    // Reads the rows' fragments of step `step` of a slab.
     VZ_DEVICE void load(const Place (&rows)[L::ROW_TILES], int step) {
 VZ_UNROLL
         for (int i = 0; i < L::ROW_TILES; i++) load_blocks(rows_of[step % 2][i], rows[i] + 32 * step);
     }
 
-    // Asks for the products of step `step` of a slab.
+    // Issues the products of step `step` of a slab.
     VZ_DEVICE void multiply(u64 weights, int step) {
 VZ_UNROLL
         for (int i = 0; i < L::ROW_TILES; i++) {
-            begin_product<ElementType>(this->sums[i], rows_of[step % 2][i], weights + step * (STEP_BYTES >> 4));
+            warpgroup_mma<ElementType>(this->sums[i], rows_of[step % 2][i], weights + step * (STEP_BYTES >> 4));
         }
-        end_products();
+        warpgroup_commit_batch();
     }
 
-    // One slab's products, of which those of the last two steps are not waited for.
+    // One slab's products; it does not wait for those of the last two steps.
     VZ_DEVICE void multiply_slab(int slab, int chunk, int tap) {
         constexpr int FIRST = L::STEPS < 2 ? L::STEPS : 2;
         Place rows[L::ROW_TILES];
         this->find_rows(rows, this->input(chunk), tap);
         const u64 weights = describe(this->weights(slab));
         wait_for_copies<L::STAGES - 2>();
-        wait_for_arrival(this->arrival(slab), slab / L::STAGES);
-        wait_for_products<0>();
-        VZ_BLOCK_SYNC(30); // everyone's copies of rows are there, and no product reads the last slab's weights any more
+        wait_mbarrier(this->mbarrier(slab), slab / L::STAGES);
+        warpgroup_wait<0>();
+        VZ_BLOCK_SYNC(30); // all copies of rows are done, and no product reads the last slab's weights any more
 VZ_UNROLL
         for (int step = 0; step < FIRST; step++) load(rows, step);
-        show_registers_to_products();
+        warpgroup_arrive();
 VZ_UNROLL
         for (int step = 0; step < FIRST; step++) multiply(weights, step);
         this->fetch(slab + L::STAGES - 1);
 VZ_UNROLL
         for (int step = FIRST; step < L::STEPS; step++) {
-            wait_for_products<1>();
+            warpgroup_wait<1>();
             load(rows, step);
-            show_registers_to_products();
+            warpgroup_arrive();
             multiply(weights, step);
         }
     }
 
     VZ_DEVICE void multiply_all() {
         if (threadIdx.x == 0) {
-            for (int stage = 0; stage < L::STAGES; stage++) open_arrival(this->arrival(stage));
+            for (int stage = 0; stage < L::STAGES; stage++) init_mbarrier(this->mbarrier(stage));
         }
         this->begin();
-        VZ_BLOCK_SYNC(31); // arrivals are open, and their first copies asked for
-        hold(this->sums);
+        VZ_BLOCK_SYNC(31); // mbarriers are initialised, and their first copies issued
+        warpgroup_fence_operand(this->sums);
         int slab = 0;
         for (int chunk = 0; chunk < L::CHUNKS; chunk++) {
             for (int tap = 0; tap < L::TAPS; tap++, slab++) multiply_slab(slab, chunk, tap);
         }
-        wait_for_products<0>();
-        hold(this->sums);
+        warpgroup_wait<0>();
+        warpgroup_fence_operand(this->sums);
     }
 };
 

@@ -1,6 +1,6 @@
-// Twin of src/search/backup.rs: a value from a leaf to the root of one row, and proofs with it.
+// Twin of src/search/backup.rs: backs a value up from a leaf to the root of one row, and proofs with it.
 //
-// Without proofs on the way, what a level adds does not depend on the levels below it: 32 levels are done at once, one a lane.
+// Where no proof comes up, what a level adds does not depend on the levels below it: 32 levels are done at once, one a lane.
 #pragma once
 #include "tree.cuh"
 
@@ -8,7 +8,7 @@ namespace search {
 
 constexpr f32 VIRTUAL_LOSS = 1.0f;
 
-// Up to 32 nodes of the way up from a node: lane i has the i-th (the first is the node itself), or NO_NODE. All lanes.
+// Up to 32 nodes of the path from a node to the root: lane i has node i of it (node 0 is the node itself), or NO_NODE. All lanes.
 VZ_DEVICE i32 climb(const Row& row, i32 from) {
     i32 mine = NO_NODE, at = from;
     for (int i = 0; i < WARP && at != NO_NODE; i++) {
@@ -18,7 +18,7 @@ VZ_DEVICE i32 climb(const Row& row, i32 from) {
     return mine;
 }
 
-// Runs `body(node, parent)` for every node of the way from `leaf` to the root, 32 at a time. All lanes.
+// Runs `body(node, parent)` for every node of the path from `leaf` to the root, 32 at a time. All lanes.
 template <class Body>
 VZ_DEVICE void for_path(const Row& row, i32 leaf, Body body) {
     for (i32 from = leaf; from != NO_NODE;) {
@@ -29,7 +29,7 @@ VZ_DEVICE void for_path(const Row& row, i32 leaf, Body body) {
     }
 }
 
-// Counts a visit and lays a virtual loss on the path to `leaf`. All lanes.
+// Counts a visit and applies a virtual loss on the path to `leaf`. All lanes.
 VZ_DEVICE void apply_virtual_loss(const Row& row, i32 leaf) {
     for_path(row, leaf, [&](i32 n, i32 parent) {
         Node& node = row.nodes[n];
@@ -40,7 +40,7 @@ VZ_DEVICE void apply_virtual_loss(const Row& row, i32 leaf) {
     });
 }
 
-// The most that any edge of `node` can be worth to its mover, of what it has been told. All lanes.
+// The upper bound of `node` for its mover, by the bounds of its children that were propagated. All lanes.
 VZ_DEVICE f32 most_of_edges(const Row& row, i32 n, const Node& node) {
     f32 most = -1.0f;
     bool open = false;
@@ -61,16 +61,16 @@ VZ_DEVICE f32 most_of_edges(const Row& row, i32 n, const Node& node) {
     return __ballot_sync(ALL_LANES, open) != 0 ? 1.0f : largest_of(most);
 }
 
-// Tells the decision node `parent` that the bounds of `child` have changed, and narrows its own. Returns whether they meet
-// now: its value is then the proven one. Both nodes come as they were; lane 0 alone writes. All lanes.
-VZ_DEVICE bool propagate_bounds(const Row& row, i32 child, const Node& told, i32 parent, const Node& node) {
-    const f32 most = told.most_for(node.player);
+// Propagates the changed bounds of `child` to the decision node `parent` and narrows its own. Returns whether they meet: its value is
+// then the proven one. `child_node` and `node` are both nodes as read before; lane 0 alone writes. All lanes.
+VZ_DEVICE bool propagate_bounds(const Row& row, i32 child, const Node& child_node, i32 parent, const Node& node) {
+    const f32 most = child_node.most_for(node.player);
     if (lane() == 0) {
         row.nodes[child].bounds_dirty = 0;
-        if (most <= -1.0f) row.value_sum(parent)[told.parent_edge].real = refuted();
+        if (most <= -1.0f) row.value_sum(parent)[child_node.parent_edge].real = refuted();
     }
     VZ_SYNC(7);
-    const f32 lower = larger(node.lower, told.least_for(node.player));
+    const f32 lower = larger(node.lower, child_node.least_for(node.player));
     const f32 upper = smaller(node.upper, most_of_edges(row, parent, node));
     if (lower == node.lower && upper == node.upper) return false;
     if (lane() == 0) {
@@ -83,29 +83,29 @@ VZ_DEVICE bool propagate_bounds(const Row& row, i32 child, const Node& told, i32
     return lower >= upper;
 }
 
-// The step from `child`, which is proven or has bounds_dirty, to its parent; the parent's own sums are not touched. The value so far
-// is that of node `source`; returns the node whose value goes on from here. All lanes.
-VZ_DEVICE i32 speak(const Row& row, i32 child, const Node& told, i32 source, i32 visit, f32 undo) {
-    const i32 parent = told.parent;
+// The backup's step from `child`, which is proven or has changed bounds, to its parent; the parent's own sums stay. The value so far
+// is that of node `source`; returns the node whose value is backed up from here on. All lanes.
+VZ_DEVICE i32 backup_proof(const Row& row, i32 child, const Node& child_node, i32 source, i32 visit, f32 undo) {
+    const i32 parent = child_node.parent;
     const Node node = row.nodes[parent];
     // Another leaf of the pass may have proven it after this one was selected below it.
-    if (told.is_proven()) source = child;
+    if (child_node.is_proven()) source = child;
     if (lane() == 0) {
-        i32& visits = row.visits(parent)[told.parent_edge].integer;
+        i32& visits = row.visits(parent)[child_node.parent_edge].integer;
         visits += visit;
-        f32& sum = row.value_sum(parent)[told.parent_edge].real;
+        f32& sum = row.value_sum(parent)[child_node.parent_edge].real;
         const f32 value = row.value(source)[node.player];
         if (node.kind == DECISION) {
-            sum = told.is_proven() && sum != refuted() ? value * (f32)visits : sum + (undo + value);
+            sum = child_node.is_proven() && sum != refuted() ? value * (f32)visits : sum + (undo + value);
         }
     }
-    if (node.kind != DECISION || told.bounds_dirty == 0) return source;
+    if (node.kind != DECISION || child_node.bounds_dirty == 0) return source;
     VZ_SYNC(8); // every lane has read both nodes
-    return propagate_bounds(row, child, told, parent, node) ? parent : source;
+    return propagate_bounds(row, child, child_node, parent, node) ? parent : source;
 }
 
-// Carries the value of `leaf` up to the root and adds it to `root_sum` [P]. `counted`: its visits were counted, and a loss
-// laid on its path, when it was selected. All lanes.
+// Backs the value of `leaf` up to the root and adds it to `root_sum` [P]. `counted`: the selection has counted its visits and applied
+// a virtual loss on its path. All lanes.
 VZ_DEVICE void backup(const Row& row, i32 leaf, bool counted, f32* root_sum) {
     const i32 visit = counted ? 0 : 1;
     const f32 undo = counted ? VIRTUAL_LOSS : 0.0f;
@@ -114,29 +114,29 @@ VZ_DEVICE void backup(const Row& row, i32 leaf, bool counted, f32* root_sum) {
         const i32 mine = climb(row, from);
         const bool here = mine != NO_NODE;
         const Node node = here ? row.nodes[mine] : new_node(NO_NODE, 0);
-        const bool speaks = node.parent != NO_NODE && (node.is_proven() || node.bounds_dirty != 0);
-        const u32 speakers = __ballot_sync(ALL_LANES, speaks);
-        const int speaker = speakers == 0 ? WARP : trailing_zeros(speakers);
+        const bool has_proof = node.parent != NO_NODE && (node.is_proven() || node.bounds_dirty != 0);
+        const u32 proofs = __ballot_sync(ALL_LANES, has_proof);
+        const int first_proof = proofs == 0 ? WARP : trailing_zeros(proofs);
         const f32* value = row.value(source);
-        if (here && lane() <= speaker) {
+        if (here && lane() <= first_proof) {
             row.nodes[mine].visits = node.visits + visit;
             row.nodes[mine].value_sum = node.value_sum + value[node.player];
         }
-        if (here && lane() < speaker && node.parent != NO_NODE) {
+        if (here && lane() < first_proof && node.parent != NO_NODE) {
             const Node& above = row.nodes[node.parent];
             row.visits(node.parent)[node.parent_edge].integer += visit;
             if (above.kind == DECISION) {
                 row.value_sum(node.parent)[node.parent_edge].real += undo + value[above.player];
             }
         }
-        if (speaker == WARP) {
+        if (first_proof == WARP) {
             from = from_lane(node.parent, WARP - 1);
             continue;
         }
-        const i32 child = from_lane(mine, speaker);
-        const Node told = row.nodes[child];
-        source = speak(row, child, told, source, visit, undo);
-        from = told.parent;
+        const i32 child = from_lane(mine, first_proof);
+        const Node child_node = row.nodes[child];
+        source = backup_proof(row, child, child_node, source, visit, undo);
+        from = child_node.parent;
         VZ_SYNC(9);
     }
     if (lane() < VZ_PLAYERS) root_sum[lane()] += row.value(source)[lane()];

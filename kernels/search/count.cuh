@@ -5,7 +5,7 @@
 
 namespace search {
 
-// What all rows have done since they were last counted; see `PassStats`.
+// The sums over all rows since they were last counted; see `PassStats`.
 struct Totals {
     u64 passes, leaves, asked, simulations, depth_sum, depth_max;
     u64 unfinished; // rows with simulations left
@@ -14,7 +14,7 @@ struct Totals {
 
 constexpr int MOST_WARPS = 32;
 
-// The sum over a block of `value`, and of the threads before this one. `shared` [MOST_WARPS]. All threads of the block.
+// The exclusive prefix sum of `value` over a block's threads; `total` is the sum over all. `shared` [MOST_WARPS]. All threads of the block.
 VZ_DEVICE u32 sum_before(u32 value, u32* shared, u32& total) {
     u32 inclusive = value;
     for (int distance = 1; distance < WARP; distance *= 2) {
@@ -52,7 +52,7 @@ VZ_DEVICE void number_leaves(const Rows& rows, u32* shared, u32* num_live) {
     if (threadIdx.x == 0) *num_live = total;
 }
 
-// Adds what others have done.
+// to += other; the maximum for depth_max.
 VZ_DEVICE void add_totals(Totals& to, const Totals& other) {
     to.passes += other.passes;
     to.leaves += other.leaves;
@@ -63,7 +63,7 @@ VZ_DEVICE void add_totals(Totals& to, const Totals& other) {
     to.unfinished += other.unfinished;
 }
 
-// What the lanes of a warp have done together. All lanes.
+// The totals over the lanes of a warp. All lanes.
 VZ_DEVICE Totals warp_totals(Totals mine) {
     for (int distance = WARP / 2; distance > 0; distance /= 2) {
         Totals other{};
@@ -79,8 +79,7 @@ VZ_DEVICE Totals warp_totals(Totals mine) {
     return mine;
 }
 
-// Sums what the rows have done, and sets their counts to 0; one bit for each row with simulations left goes behind the
-// totals. `shared` [MOST_WARPS]. One block.
+// Sums the counts of all rows and sets them to 0; behind the totals it writes one bit a row, set where simulations are left. `shared` [MOST_WARPS]. One block.
 VZ_DEVICE void count_rows(const Rows& rows, Totals* shared, Totals* out) {
     Totals mine{};
     u32* bits = (u32*)(out + 1);

@@ -1,37 +1,36 @@
-// Twin of src/backend/cpu/descend.rs: the descents of one row's pass, new nodes, and which of them the network must be asked
-// about.
+// Twin of src/backend/cpu/descend.rs: the descents of one row's pass, new nodes, and which of them need the network.
 #pragma once
 #include "search/backup.cuh"
 #include "search/select.cuh"
 
 namespace search {
 
-// What follows from a state, as one lane finds it out.
-struct Settled {
+// A new node's player, edges and kind, as one lane derives them from its state.
+struct NodeFacts {
     int player;
     int num_edges;
     Kind kind;
 };
 
-// Writes what follows from `state` to node `n`, but for its edges: actions, and the result where it is final. One lane.
-VZ_DEVICE Settled settle_state(const Row& row, i32 n, const State& state, const History& history) {
+// Writes the actions of node `n` with state `state`, or its value where the game is over; returns the facts of the node. One lane.
+VZ_DEVICE NodeFacts inspect_state(const Row& row, i32 n, const State& state, const History& history) {
     const int turn = game_turn(state);
     if (turn == TURN_OVER || (turn == TURN_CHANCE && game_is_horizon(state))) {
         game_returns(state, row.value(n));
-        return Settled{0, 0, turn == TURN_OVER ? TERMINAL : HORIZON};
+        return NodeFacts{0, 0, turn == TURN_OVER ? TERMINAL : HORIZON};
     }
 #if VZ_CHANCE_RUN == 0
-    if (turn == TURN_CHANCE) return Settled{0, 0, CHANCE};
+    if (turn == TURN_CHANCE) return NodeFacts{0, 0, CHANCE};
 #endif
     const int num_edges = game_legal(state, history, row.actions(n));
-    return Settled{turn == TURN_CHANCE ? 0 : turn, num_edges, turn == TURN_CHANCE ? CHANCE : NEW};
+    return NodeFacts{turn == TURN_CHANCE ? 0 : turn, num_edges, turn == TURN_CHANCE ? CHANCE : NEW};
 }
 
-// Writes node `n` with its edges. `node` comes with its place in the tree; lane 0 has what `settled` says of `state`. Returns
-// whether the network must be asked. All lanes.
-VZ_DEVICE bool init_node(const Rows& rows, const Row& row, i32 n, Node node, Settled settled, const State& state) {
-    const Kind kind = (Kind)from_lane((u32)settled.kind, 0);
-    const int num_edges = from_lane(settled.num_edges, 0);
+// Writes node `n` with its edges. `node` has its parent, edge and depth; lane 0 has the `facts` of `state`. Returns whether the node
+// needs the network. All lanes.
+VZ_DEVICE bool init_node(const Rows& rows, const Row& row, i32 n, Node node, NodeFacts facts, const State& state) {
+    const Kind kind = (Kind)from_lane((u32)facts.kind, 0);
+    const int num_edges = from_lane(facts.num_edges, 0);
     if (kind == NEW || kind == CHANCE) {
         open_edges(row, n, num_edges);
         node.num_edges = (u16)num_edges;
@@ -44,7 +43,7 @@ VZ_DEVICE bool init_node(const Rows& rows, const Row& row, i32 n, Node node, Set
         const bool is_over = kind == TERMINAL || kind == HORIZON;
         if (is_over && rows.solver == SOLVER_ON) node.set_bounds(row.value(n)[0], row.value(n)[0]);
         node.kind = kind;
-        node.player = (u8)settled.player;
+        node.player = (u8)facts.player;
         row.nodes[n] = node;
     }
     VZ_SYNC(2);
@@ -70,7 +69,7 @@ VZ_DEVICE int path_keys([[maybe_unused]] const Row& row, [[maybe_unused]] i32 n,
 #endif
 }
 
-// Makes the child of `parent` through `edge`, which becomes the last of the row's `count` nodes. Returns whether the network must be asked.
+// Makes the child of `parent` through `edge`, which becomes the last of the row's `count` nodes. Returns whether it needs the network.
 // All lanes.
 VZ_DEVICE bool add_child(const Rows& rows, const Row& row, u32 b, u32& count, i32 parent, int edge) {
     const i32 child = (i32)count;
@@ -82,7 +81,7 @@ VZ_DEVICE bool add_child(const Rows& rows, const Row& row, u32 b, u32& count, i3
     u64* keys = rows.history(b);
     u64* path = keys + num_played;
     int num_path = path_keys(row, parent, path);
-    Settled settled{};
+    NodeFacts facts{};
     State state;
     if (lane() == 0) {
         state = row.states[parent];
@@ -95,18 +94,18 @@ VZ_DEVICE bool add_child(const Rows& rows, const Row& row, u32 b, u32& count, i3
 #endif
         row.states[child] = state;
         row.child(parent)[edge].integer = child;
-        settled = settle_state(row, child, state, History{keys, num_played, path, num_path});
+        facts = inspect_state(row, child, state, History{keys, num_played, path, num_path});
         *row.count = count;
     }
-    const bool asked = init_node(rows, row, child, node, settled, state);
+    const bool asked = init_node(rows, row, child, node, facts, state);
 #if VZ_CHANCE_RUN > 0
-    // Counts where no node fits below it.
+    // The value where no node fits below it.
     if (row.nodes[child].kind == CHANCE && lane() < VZ_PLAYERS) row.value(child)[lane()] = row.value(parent)[lane()];
 #endif
     return asked;
 }
 
-// What selection at row `b`'s root needs: twin of `Roots::view`.
+// What the selection at row `b`'s root reads beside the tree: twin of `Roots::view`.
 VZ_DEVICE RootView root_view(const Rows& rows, u32 b, const RootRow& root, int num_edges) {
     const u64 first = (u64)b * PADDED;
     RootView view{rows.noise + first, rows.base_visits + first, root.dirichlet_epsilon, 0};
@@ -121,12 +120,12 @@ VZ_DEVICE RootView root_view(const Rows& rows, u32 b, const RootRow& root, int n
 // A descent's end.
 struct Found {
     bool collided;
-    bool asked; // the network must be
+    bool asked; // needs the network
     i32 node;
     u32 depth;
 };
 
-// One descent from the root of row `b`; the leaf is made where one is due. Chance nodes are passed on the way. All lanes.
+// One descent from the root of row `b`, which adds its leaf to the tree where that is new. It goes on through chance nodes. All lanes.
 VZ_DEVICE Found find_leaf(
     const Rows& rows, const Row& row, u32 b, const RootRow& root, int root_edges, u32& count
 ) {
@@ -150,7 +149,8 @@ VZ_DEVICE Found find_leaf(
     }
 }
 
-// Adds a leaf to the pass. A leaf that needs the network gets the slot of its own place among B x L. One lane.
+// Adds a leaf to the pass. A leaf that needs the network gets its own index among B x L as its slot, until `number_leaves` compacts
+// them. All lanes; lane 0 writes.
 VZ_DEVICE void push_leaf(const Rows& rows, u32 b, RootRow& root, i32 node, bool asked) {
     const u32 place = b * rows.num_leaves + root.num_leaves;
     if (lane() == 0) rows.leaves[place] = Leaf{node, asked ? (i32)place : -1};

@@ -1,4 +1,4 @@
-// Twin of src/search/reuse.rs: keeping the played subtree of one row, a stable compaction in place. All functions: all lanes.
+// Twin of src/search/reuse.rs: keeps the played subtree of one row by a stable compaction in place. All functions: all lanes.
 //
 // `targets` [T] holds the new index of each node, or NO_NODE.
 #pragma once
@@ -6,7 +6,7 @@
 
 namespace search {
 
-// ElementType the nodes below `top` (itself included) in index order, 32 at a time; returns how many there are. A parent's index
+// Numbers the nodes below `top` (itself included) in index order, 32 at a time; returns how many there are. A parent's index
 // is below its child's, so it is numbered before, or is among the same 32.
 VZ_DEVICE u32 mark_subtree(const Row& row, i32 top, i32 count, i32* targets) {
     for (i32 n = lane(); n < top; n += WARP) targets[n] = NO_NODE;
@@ -88,7 +88,7 @@ VZ_DEVICE void move_items(T* to, const T* from, int size) {
 // The index that a child or parent gets.
 VZ_DEVICE i32 target_of(const i32* targets, i32 n) { return n == NO_NODE ? NO_NODE : targets[n]; }
 
-// Moves node `from` with all that belongs to it to index `to` <= `from`, and points its children where they go.
+// Moves node `from` with its edges, values and state to index `to` <= `from`, and replaces its children by their new indices.
 VZ_DEVICE void relocate(const Row& row, i32 from, i32 to, const i32* targets) {
     const int num_edges = row.nodes[from].num_edges;
     for (int e = lane(); e < PADDED; e += WARP) {

@@ -1,10 +1,10 @@
-// Twin of src/search/root.rs: noise and budgets when a ply begins, and what comes out of a search. All functions: all lanes.
+// Twin of src/search/root.rs: noise and budgets when a ply begins, and the result of a search. All functions: all lanes.
 #pragma once
 #include "search/select.cuh"
 
 namespace search {
 
-// What a row is asked to do for one ply.
+// The beginning of a row's ply.
 struct BeginCommand {
     u32 row;
     u32 simulations;
@@ -23,7 +23,7 @@ VZ_DEVICE u32 saturating_u32(f32 x) {
 VZ_DEVICE f32 draw_noise(const Rows& rows, const RowKey& key, int num_edges, f32* noise) {
     for_own_edges([&](int, int e) { noise[e] = 0.0f; });
     if (rows.rule == GUMBEL) {
-        // Draw e of the stream, by whichever lane has edge e.
+        // Draw e of the stream, by the lane that has edge e.
         const Key gumbel = key.key(Purpose::GUMBEL);
         for_own_edges([&](int, int e) {
             Stream stream{gumbel.value + rng::GOLDEN * (u64)e};
@@ -31,7 +31,7 @@ VZ_DEVICE f32 draw_noise(const Rows& rows, const RowKey& key, int num_edges, f32
         });
         return 0.0f;
     }
-    VZ_SYNC(10); // one lane draws, since rejection makes the draws one sequence
+    VZ_SYNC(10); // one lane draws, since rejection sampling makes the draws one sequence
     const f32 alpha = rows.dirichlet_alpha > 0.0f ? rows.dirichlet_alpha : 10.0f / (f32)larger(num_edges, 1);
     if (lane() == 0) {
         Stream stream = key.key(Purpose::ROOT_NOISE).stream();
@@ -120,7 +120,7 @@ VZ_UNROLL
     return place == NO_PLACE ? 0 : place;
 }
 
-// Scales `weights` to sum to 1; false, with nothing changed, where they sum to nothing.
+// Scales `weights` to sum to 1; false, with nothing changed, where their sum is 0 or infinite.
 VZ_DEVICE bool normalise(Reals& weights) {
     Sum sum;
 VZ_UNROLL
@@ -132,7 +132,7 @@ VZ_UNROLL
     return true;
 }
 
-// The root's edges with what stands beside them.
+// The root's edges with their new visits.
 struct RootEdges {
     Edges edges;
     int num_edges;
@@ -216,7 +216,7 @@ VZ_UNROLL
     return argmax(visits, root.num_edges);
 }
 
-// What the search of row `b` found. Twin of `Roots::summarise`.
+// The result of the search of row `b`. Twin of `Roots::summarise`.
 VZ_DEVICE_CALL void summarise(const Rows& rows, u32 b, Summary& out) {
     const Row row = rows.row(b);
     const Node node = row.nodes[ROOT];

@@ -1,12 +1,12 @@
-// Twin of src/backend/cpu/rows.rs and of `CpuBackend`'s set_root, advance and deactivate: what follows a pass's forward, and what
-// keeps a row's tree from ply to ply. All functions: all lanes.
+// Twin of src/backend/cpu/rows.rs and of `CpuBackend`'s set_root, advance and deactivate: the backup of a pass, and a row's tree from
+// ply to ply. All functions: all lanes.
 #pragma once
 #include "search/descend.cuh"
 #include "search/reuse.cuh"
 
 namespace search {
 
-// Where a planted state's history is among those of all commands.
+// A new root; `first_key` is where its history begins among those of all commands.
 struct PlantCommand {
     u32 row;
     u32 num_history;
@@ -18,16 +18,16 @@ struct AdvanceCommand {
     u32 action;
 };
 
-// Makes `state`, which lane 0 has, the root of a new tree in row `b`, whose history is there.
+// Makes `state`, which lane 0 has, the root of a new tree in row `b`, whose history is in place.
 VZ_DEVICE_CALL void plant_state(const Rows& rows, const Row& row, u32 b, const State& state, u32 num_history) {
-    Settled settled{};
+    NodeFacts facts{};
     if (lane() == 0) {
         const u64* keys = rows.history(b);
         row.states[ROOT] = state;
-        settled = settle_state(row, ROOT, state, History{keys, (int)num_history, keys, 0});
+        facts = inspect_state(row, ROOT, state, History{keys, (int)num_history, keys, 0});
         *row.count = 1;
     }
-    init_node(rows, row, ROOT, new_node(NO_NODE, 0), settled, state);
+    init_node(rows, row, ROOT, new_node(NO_NODE, 0), facts, state);
 }
 
 // Stops row `b`.
@@ -62,7 +62,7 @@ VZ_DEVICE int edge_of_action(const Row& row, u32 action) {
     return found;
 }
 
-// False where the root is proven better than lost but trimming took the child that shows how.
+// False where the root is proven better than a loss but trimming removed the child that proves it.
 VZ_DEVICE bool proof_stands(const Row& row) {
     const Node node = row.nodes[ROOT];
     if (!node.is_proven() || node.kind != DECISION || node.lower <= -1.0f) return true;
@@ -76,7 +76,7 @@ VZ_DEVICE bool proof_stands(const Row& row) {
     return __ballot_sync(ALL_LANES, holds) != 0;
 }
 
-// Makes the child behind `action` the root. False, with nothing kept, where there is none worth keeping.
+// Makes the child behind `action` the root. False where there is none, it is not expanded, or subtrees are not kept.
 VZ_DEVICE bool keep(const Rows& rows, const Row& row, u32 b, u32 action) {
     const int edge = edge_of_action(row, action);
     if (edge == NO_PLACE || rows.keep_limit == 0) return false;
@@ -86,7 +86,7 @@ VZ_DEVICE bool keep(const Rows& rows, const Row& row, u32 b, u32 action) {
     return proof_stands(row);
 }
 
-// Plays `action` (or deals that outcome) at the root and keeps what is below it, if it may and can.
+// Plays `action` (or deals that outcome) at the root and keeps the subtree below it where that is configured and possible.
 VZ_DEVICE_CALL void advance(const Rows& rows, const AdvanceCommand& command) {
     const u32 b = command.row;
     const Row row = rows.row(b);
@@ -112,7 +112,7 @@ VZ_DEVICE void backup_leaves(const Rows& rows, u32 b) {
     const u32 num_leaves = rows.roots[b].num_leaves;
     for (u32 place = 0; place < num_leaves; place++) {
         const i32 leaf = rows.leaves[b * rows.num_leaves + place].node;
-        // A new root's own evaluation is no simulation: nothing was counted when it was selected.
+        // A new root's own evaluation is no simulation: its selection counted no visit.
         const bool is_new_root = from_lane(row.nodes[leaf].visits, 0) == 0;
         backup(row, leaf, rows.num_leaves > 1 && !is_new_root, rows.root_sum(b));
         VZ_SYNC(19);

@@ -1,4 +1,4 @@
-// Twin of src/search/select.rs: choosing edges on the way down one row. All functions: all lanes.
+// Twin of src/search/select.rs: the choice of edges in a descent of one row. All functions: all lanes.
 #pragma once
 #include "tree.cuh"
 
@@ -6,14 +6,14 @@ namespace search {
 
 enum Stop : int { GO_DOWN, AT_LEAF, AT_END, AT_COLLISION };
 
-// One level of a descent: on to `child`, or why not, and through which edge.
+// One level of a descent: the edge taken, and its child or why the descent stops.
 struct Level {
     Stop stop;
     i32 child;
     int edge;
 };
 
-// What selection at the root knows beside the tree; null below it.
+// What the selection at the root reads beside the tree; null below the root.
 struct RootView {
     const f32* noise;
     const i32* base_visits;
@@ -190,7 +190,7 @@ VZ_UNROLL
         const int place = best.best();
         return place == NO_PLACE ? 0 : place;
     }
-    // Taken off one after the other, in the order of the list; every lane does the same.
+    // Subtracts the probabilities in the order of the list; every lane does the same.
     f32 x = key.with((u64)n).stream().uniform();
     for (int e = 0; e < node.num_edges; e++) {
         x -= row.prior(n)[e].real;
@@ -210,7 +210,7 @@ VZ_DEVICE int root_edge(
 VZ_DEVICE Level descend(
     const Rows& rows, const Row& row, const RootView& root, i32 n, u32 count, Key chance_key
 ) {
-    // Both are asked for before either is looked at: one trip to memory a level.
+    // Both are loaded before either is used: one memory latency a level.
     const Node node = row.nodes[n];
     const Edges edges(row, n);
     if (node.kind == NEW) return Level{AT_COLLISION, NO_NODE, 0};

@@ -1,5 +1,5 @@
-//! What kernels and host both know of the bytes on the device: leaf_dedup of the structs in `kernels/tree.cuh` and
-//! `kernels/search/`, and the sizes of all arrays.
+//! The layout of the bytes on the device: twins of the structs in `kernels/tree.cuh` and `kernels/search/`, and the sizes of all
+//! arrays.
 
 use crate::backend::plan::{BackendPlan, Reuse};
 use crate::config::{Algorithm, ChanceRule, Fpu};
@@ -13,7 +13,7 @@ use bytemuck::{Pod, Zeroable};
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 pub struct RootRow {
-    /// Share of the noise in the priors.
+    /// Share of the Dirichlet noise in the priors.
     pub dirichlet_epsilon: f32,
     /// New simulations of the ply still to run.
     pub left: u32,
@@ -31,7 +31,7 @@ pub struct RootRow {
     pub num_history: u32,
 }
 
-/// Twin of `Totals`: what all rows did since they were last counted.
+/// Twin of `Totals`: the sums over all rows since they were last counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Totals {
@@ -60,7 +60,7 @@ pub struct PlantCommand {
     pub row: u32,
     /// Keys of its history.
     pub num_history: u32,
-    /// Where they begin among those of all commands.
+    /// Where its keys begin among those of all commands.
     pub first_key: u64,
 }
 
@@ -70,7 +70,7 @@ pub struct PlantCommand {
 pub struct AdvanceCommand {
     /// The row.
     pub row: u32,
-    /// What is played or dealt.
+    /// The action that is played, or the outcome that is dealt.
     pub action: u32,
 }
 
@@ -80,11 +80,11 @@ pub struct AdvanceCommand {
 pub struct BeginCommand {
     /// The row.
     pub row: u32,
-    /// New simulations, before inherited ones are taken off.
+    /// New simulations, before inherited ones are subtracted.
     pub simulations: u32,
     /// 1 where the root explores.
     pub noisy: u32,
-    /// Where the schedule for so many simulations begins.
+    /// Where the schedule of this many simulations begins.
     pub schedule: u32,
     /// Twin of `RowKey`: seed, game slot, game, determinisation, ply.
     pub key: [u64; 5],
@@ -104,10 +104,10 @@ const LEAF_BYTES: usize = 8;
 const COUNTS_BYTES: usize = 32;
 const KEY_BYTES: usize = 40;
 
-/// Bytes of one row in each array, in the order in which kernels take the arrays.
+/// Bytes of one row in each array, in the order of the kernels' arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowBytes {
-    /// Bytes of a row in each of the arrays that every kernel gets, but for the schedules, which rows share.
+    /// Bytes of a row in each of the arrays that every kernel takes; schedules are not among them, since rows share them.
     pub arrays: [usize; 15],
     /// Bytes of a row's part in the network's input and output.
     pub network: [usize; 3],
@@ -124,7 +124,7 @@ pub struct Layout {
     pub leaves: usize,
     /// Bytes of a state.
     pub state_size: usize,
-    /// Room for history keys in a row.
+    /// The most history keys of a row.
     pub history_len: usize,
     /// F.
     pub obs_len: usize,
@@ -177,7 +177,7 @@ impl Layout {
         16 + 4 * self.shape.players + 22 * self.shape.padded()
     }
 
-    /// The most bytes that commands to `rows` rows have on their way to a kernel: new trees in all of them.
+    /// The most bytes of commands that one launch takes for `rows` rows: new trees in all of them.
     pub fn most_staged_bytes(&self, rows: usize) -> usize {
         (rows * (size_of::<PlantCommand>() + self.state_size + 8 * self.history_len)).next_power_of_two()
     }
@@ -216,7 +216,7 @@ fn words<T: Pod>(bytes: &[u8]) -> Vec<T> {
     bytes.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned).collect()
 }
 
-/// How to search, as kernels take it after the arrays: integers, then floats.
+/// The search's parameters as kernels take them after the arrays: integers, then floats.
 pub fn search_numbers(plan: &BackendPlan, layout: &Layout, sizes: &Sizes) -> ([u32; 11], [f32; 8]) {
     let SearchParams { c_init, c_base, fpu_reduction, dirichlet_epsilon, dirichlet_alpha, .. } = plan.params;
     let SearchParams { c_visit, c_scale, inherit_cap, rule, chance, fpu, solver, .. } = plan.params;

@@ -2,7 +2,7 @@
 
 use super::{download_words, host, upload};
 use vecaz::backend::kernels::device::{Arg, Device, LaunchShape, Program};
-use vecaz::backend::kernels::forward::{ElementType, Layer, LayerSpec, row_numbers};
+use vecaz::backend::kernels::forward::{ElementType, Layer, LayerSpec, padded_channels};
 use vecaz::backend::kernels::source;
 use vecaz::config::TensorCores;
 use vecaz::rng::{Key, Purpose, Stream};
@@ -30,7 +30,7 @@ impl Conv {
         [inputs, outputs]: [usize; 2],
         boards: usize,
     ) -> Self {
-        let row = row_numbers(numbers, inputs);
+        let row = padded_channels(numbers, inputs);
         let spec = LayerSpec { numbers, cores, taps: 9, height, width, inputs: row, outputs };
         let mut stream = Key::new(3, Purpose::Weights).stream();
         let rounded = |x: f32| numbers.number(numbers.bits(x));
@@ -41,7 +41,7 @@ impl Conv {
             (0..rows * row).map(|i| value(i, stream)).collect()
         };
         let x = channels(inputs, row, &mut stream);
-        let residual = channels(outputs, row_numbers(numbers, outputs), &mut stream);
+        let residual = channels(outputs, padded_channels(numbers, outputs), &mut stream);
         let w = (0..outputs * 9 * inputs).map(|_| rounded(0.1 * stream.normal())).collect();
         let bias = (0..outputs).map(|_| stream.normal()).collect();
         Self { spec, inputs, boards, x, w, bias, residual }
@@ -58,7 +58,7 @@ impl Conv {
     /// The sums, as the formula reads. `[boards, H, W, outputs' row]`
     fn naive(&self) -> Vec<f64> {
         let LayerSpec { numbers, height, width, inputs: row, outputs, .. } = self.spec;
-        let out_row = row_numbers(numbers, outputs);
+        let out_row = padded_channels(numbers, outputs);
         let mut out = vec![0.0; self.rows() * out_row];
         for (index, out) in out.iter_mut().enumerate() {
             let (square, output) = (index / out_row, index % out_row);
@@ -83,7 +83,7 @@ fn words(numbers: ElementType, x: &[f32]) -> Vec<u16> {
 }
 
 fn program(layer: &Layer, numbers: ElementType) -> Program {
-    let channels = row_numbers(numbers, layer.spec.outputs);
+    let channels = padded_channels(numbers, layer.spec.outputs);
     let defines = [
         ("VZ_LAYER", layer.constants()),
         ("VZ_NUMBERS", numbers.name().into()),
@@ -137,7 +137,7 @@ fn a_layer_by_itself_is_a_convolution() {
         device.launch_in(&module, "plain", layer.launch_shape(rows), &plain_args).expect("runs");
         device.launch_in(&module, "full", layer.launch_shape(rows), &full_args).expect("runs");
 
-        let row = row_numbers(numbers, channels[1]);
+        let row = padded_channels(numbers, channels[1]);
         let full = |(i, sum): (usize, &f64)| {
             let bias = conv.bias.get(i % row).copied().unwrap_or(0.0);
             (sum + f64::from(bias) + f64::from(conv.residual[i])).max(0.0)
@@ -154,6 +154,43 @@ fn a_layer_by_itself_is_a_convolution() {
                     "{found}, expected {expected}, number {i}"
                 );
             }
+        }
+    }
+}
+
+/// The bits of the whole layer by each kernel for it, with the rows and columns of a block.
+fn by_every_tile(conv: &Conv) -> Vec<([usize; 2], Vec<u32>)> {
+    let (numbers, rows) = (conv.spec.numbers, conv.rows());
+    let device = host(9);
+    let outputs = conv.residual.len();
+    let by_tile = |layer: &Layer| {
+        let module = device.module(&program(layer, numbers)).expect("compiles");
+        let packed = layer.pack(conv.inputs, |o, t, i| conv.weight(o, t, i));
+        let [x, residual] =
+            [&conv.x, &conv.residual].map(|x| upload(&device, bytemuck::cast_slice(&words(numbers, x))));
+        let weights = upload(&device, bytemuck::cast_slice(&packed));
+        let bias = upload(&device, bytemuck::cast_slice(&layer.by_channel(&conv.bias)));
+        let output = upload(&device, &vec![0xFF; 2 * outputs]);
+        let buffers = [&bias, &residual, &output].map(|buffer| Arg::Buffer(buffer, 0));
+        let operands = [Arg::Buffer(&x, 0), Arg::Buffer(&weights, 0), Arg::U32(rows as u32)];
+        let args = [operands, buffers].concat();
+        device.launch_in(&module, "full", layer.launch_shape(rows), &args).expect("runs");
+        (layer.block_shape(), download_words(&device, &output, outputs / 2))
+    };
+    let layers = Layer::candidates(conv.spec, device.limits().expect("known")).expect("fit");
+    layers.iter().map(by_tile).collect()
+}
+
+#[test]
+fn every_tile_gives_the_same_bits() {
+    for (cores, outputs, num_tiles) in
+        [(TensorCores::Mma, 32, 7), (TensorCores::Mma, 128, 7), (TensorCores::Wgmma, 128, 4)]
+    {
+        let conv = Conv::new((ElementType::Bf16, cores), [6, 7], [70, outputs], 7);
+        let found = by_every_tile(&conv);
+        assert_eq!(found.len(), num_tiles, "tiles by {cores:?} for {outputs} channels");
+        for (shape, bits) in &found {
+            assert!(*bits == found[0].1, "tiles of {shape:?} and {:?} by {cores:?} differ", found[0].0);
         }
     }
 }

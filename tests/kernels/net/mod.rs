@@ -113,9 +113,21 @@ fn download_words(device: &HostDevice, from: &HostBuffer, count: usize) -> Vec<u
     out
 }
 
-/// Asks `net` about `obs`, which must be as many as its slots.
+/// Logits and values of `obs`, which must be as many as the slots of `net`.
 fn ask(device: &HostDevice, net: &mut DeviceForward<HostDevice>, spec: &NetSpec, obs: &[f32]) -> Answers {
+    ask_live(device, net, spec, obs, None)
+}
+
+/// The same of the first `live` slots; the others keep what is not a number.
+fn ask_live(
+    device: &HostDevice,
+    net: &mut DeviceForward<HostDevice>,
+    spec: &NetSpec,
+    obs: &[f32],
+    live: Option<u32>,
+) -> Answers {
     let num = obs.len() / spec.obs.len();
+    let live = live.map(|live| upload(device, bytemuck::bytes_of(&live)));
     let obs = match net.format() {
         ObsFormat::F32 => upload(device, bytemuck::cast_slice(obs)),
         ObsFormat::Bf16 => {
@@ -127,7 +139,7 @@ fn ask(device: &HostDevice, net: &mut DeviceForward<HostDevice>, spec: &NetSpec,
     // What was there before is no number.
     let mut outputs = [logits, values].map(|count| upload(device, &vec![0xFF; 4 * count]));
     let [l, v] = &mut outputs;
-    net.forward(device, Slots { num, live: None, obs: &obs, logits: l, answers: v }).expect("runs");
+    net.forward(device, Slots { num, live: live.as_ref(), obs: &obs, logits: l, answers: v }).expect("runs");
     (download(device, &outputs[0], logits), download(device, &outputs[1], values))
 }
 
@@ -258,6 +270,25 @@ fn a_board_is_answered_alike_in_any_slot_of_any_batch() {
             let (l, v) = run(&obs[features..3 * features], 132);
             assert_eq!(bits(&l), bits(&logits[spec.num_actions..3 * spec.num_actions]));
             assert_eq!(bits(&v), bits(&values[spec.num_players..3 * spec.num_players]));
+        }
+    }
+}
+
+#[test]
+fn live_slots_alone_are_evaluated() {
+    for (spec, boards) in [(resnet([2, 6, 7], 1, 40), 7), (mlp(31, 1, 37), 40), (edge(6, 1, 24), 9)] {
+        let Case { spec, weights, obs } = case(spec, boards, 12);
+        let device = host(8);
+        let mut net = DeviceForward::new(&device, &spec, &weights, ElementType::Bf16, boards).expect("fits");
+        let (logits, values) = ask(&device, &mut net, &spec, &obs);
+        for live in [0, 1, boards / 2, boards - 1, boards, boards + 3] {
+            let (l, v) = ask_live(&device, &mut net, &spec, &obs, Some(live as u32));
+            for (found, all, each) in [(l, &logits, spec.num_actions), (v, &values, spec.num_players)] {
+                let evaluated = each * live.min(boards);
+                assert_eq!(bits(&found[..evaluated]), bits(&all[..evaluated]), "{live} of {spec:?}");
+                let untouched = found[evaluated..].iter().all(|x| x.to_bits() == u32::MAX);
+                assert!(untouched, "a slot past the {live} live ones was evaluated by {spec:?}");
+            }
         }
     }
 }

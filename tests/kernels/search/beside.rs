@@ -4,11 +4,12 @@
 use super::scenario::{assert_same, cpu, facts, finish, kernels};
 use super::selfplay::{Played, config};
 use super::{Noisy, scenario};
-use crate::host_device::HostDevice;
+use crate::host_device::{HostBuffer, HostDevice};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use vecaz::backend::kernels::KernelBackend;
-use vecaz::backend::kernels::forward::DeviceEvaluator;
+use vecaz::backend::kernels::forward::{DeviceEvaluator, DeviceForward, ElementType};
+use vecaz::backend::kernels::network::{DeviceNetwork, ObsFormat, SlotOrder, Slots};
 use vecaz::backend::plan::BackendPlan;
 use vecaz::backend::{Backend, PlyPlan, cpu_backend};
 use vecaz::batch::{AnyGame, any_game};
@@ -210,6 +211,54 @@ fn check_new_weights(game: (&'static str, &'static str, &'static [usize]), net: 
     }
     assert!(!backend.take_network(None).expect("nothing to take"));
     assert!(backend.simulate_resident(1).expect("nothing to do").is_none(), "the network is gone");
+}
+
+/// A network's own kernels with compact slots, whether or not they pay.
+struct Compact(DeviceForward<HostDevice>);
+
+impl DeviceNetwork<HostDevice> for Compact {
+    fn format(&self) -> ObsFormat {
+        self.0.format()
+    }
+
+    fn slot_order(&self) -> SlotOrder {
+        SlotOrder::Compact
+    }
+
+    fn forward(&mut self, device: &HostDevice, slots: Slots<'_, HostBuffer>) -> Result<()> {
+        self.0.forward(device, slots)
+    }
+}
+
+#[test]
+fn searches_with_compact_slots_are_those_of_the_cpu() {
+    let scenario =
+        scenario(("connect_four", "", &[0, 9, 30, 34]), super::config(Algorithm::Gumbel, 40, 2, true));
+    let parts = parts(scenario.game().as_ref(), RESNET, Precision::Bf16, 1);
+    let begin = |backend: &mut dyn Backend| {
+        for (b, position) in scenario.positions().iter().enumerate() {
+            backend.set_root(b, &position.state, &position.history);
+            backend.begin(b, PlyPlan { simulations: 40, exploration: Noisy, key: position.key });
+        }
+    };
+    let mut backend = kernels(&scenario, HostDevice::new(8));
+    begin(&mut backend);
+    let slots = 2 * backend.rows();
+    let forward =
+        backend.with_device(|d| DeviceForward::new(d, &parts.spec, &parts.weights, ElementType::Bf16, slots));
+    let mut network = Compact(forward.expect("fits"));
+    let (mut leaves, mut evaluations) = (0, 0);
+    while backend.num_unfinished().expect("a device") > 0 {
+        let done = backend.simulate(&mut network, 7).expect("runs");
+        (leaves, evaluations) = (leaves + done.leaves, evaluations + done.evaluations);
+    }
+    assert!(evaluations < leaves, "{evaluations} of {leaves} leaves need the network");
+    let mut right = cpu(&scenario);
+    begin(right.as_mut());
+    finish(right.as_mut(), &mut evaluator(parts, &Arc::default()));
+    for b in 0..right.rows() {
+        assert_same(&facts(&mut backend, b), &facts(right.as_mut(), b), &format!("row {b}"));
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
-//! The network's own kernels for two batches in turn: with games and trees on the CPU, one half of the games is in the trees
-//! while the other is here. Each batch has its stream, its arrays and pinned host memory, so that observations and answers
-//! travel while the host works.
+//! The network's own kernels for two batches in turn: with games and trees on the CPU, the host searches one half of the games while
+//! the device evaluates the other. Each batch has its stream, its arrays and pinned host memory, so that copies overlap with the
+//! host's work.
 
 use super::{Arithmetic, DeviceForward, all_finite};
 use crate::backend::kernels::device::{Device, Pinned};
@@ -16,7 +16,7 @@ pub(super) struct DoubleBufferedForward<D: Device> {
     io: IoShape,
 }
 
-/// One batch: the stream it is on, and its arrays there and here.
+/// One batch: its stream, and its arrays on the device and on the host.
 struct Batch<D: Device> {
     device: D,
     forward: DeviceForward<D>,
@@ -30,14 +30,15 @@ struct Batch<D: Device> {
     logits: D::Buffer,
     /// `[most, P]`
     values: D::Buffer,
-    /// The same on the host, and the word that tells answers that are no numbers.
-    here: Here<D::Pinned>,
+    /// The same in pinned host memory.
+    host: HostArrays<D::Pinned>,
 }
 
-struct Here<P> {
+struct HostArrays<P> {
     obs: P,
     logits: P,
     values: P,
+    /// Not 0 once a logit or value was not finite. `[1]`
     not_finite: P,
 }
 
@@ -59,7 +60,7 @@ impl<D: Device> Batch<D> {
         let IoShape { obs_len, num_actions, num_players } = parts.spec.io();
         let arithmetic = Arithmetic::of(parts.precision, parts.tensor_cores, device.limits()?.capability)?;
         let forward = DeviceForward::new(&device, &parts.spec, &parts.weights, arithmetic, most)?;
-        let obs = number_bytes(forward.format()) * most * obs_len;
+        let obs = element_bytes(forward.format()) * most * obs_len;
         let [logits, values] = [4 * most * num_actions, 4 * most * num_players];
         Ok(Self {
             forward,
@@ -68,7 +69,7 @@ impl<D: Device> Batch<D> {
             obs: device.alloc(obs)?,
             logits: device.alloc(logits)?,
             values: device.alloc(values)?,
-            here: Here {
+            host: HostArrays {
                 obs: device.pinned(obs)?,
                 logits: device.pinned(logits)?,
                 values: device.pinned(values)?,
@@ -79,8 +80,8 @@ impl<D: Device> Batch<D> {
     }
 }
 
-/// Bytes of a number of an observation.
-fn number_bytes(format: ObsFormat) -> usize {
+/// Bytes of one element of an observation.
+fn element_bytes(format: ObsFormat) -> usize {
     match format {
         ObsFormat::F32 => 4,
         ObsFormat::Bf16 => 2,
@@ -99,7 +100,7 @@ impl<D: Device> DoubleBufferedNetwork for DoubleBufferedForward<D> {
         }
         batch.leaves = leaves;
         let format = batch.forward.format();
-        let bytes = &mut batch.here.obs.bytes_mut()?[..number_bytes(format) * leaves * self.io.obs_len];
+        let bytes = &mut batch.host.obs.bytes_mut()?[..element_bytes(format) * leaves * self.io.obs_len];
         Ok(match format {
             ObsFormat::F32 => ObsBuffer::F32(bytemuck::cast_slice_mut(bytes)),
             ObsFormat::Bf16 => ObsBuffer::Bf16(bytemuck::cast_slice_mut(bytes)),
@@ -108,28 +109,28 @@ impl<D: Device> DoubleBufferedNetwork for DoubleBufferedForward<D> {
 
     fn start(&mut self, half: usize) -> Result<()> {
         let IoShape { obs_len, num_actions, num_players } = self.io;
-        let Batch { device, forward, most, leaves, obs, logits, values, here } = &mut self.halves[half];
-        device.start_upload(obs, &mut here.obs, number_bytes(forward.format()) * *leaves * obs_len)?;
+        let Batch { device, forward, most, leaves, obs, logits, values, host } = &mut self.halves[half];
+        device.start_upload(obs, &mut host.obs, element_bytes(forward.format()) * *leaves * obs_len)?;
         forward.forward_first(
             device,
             Slots { num: *most, live: None, obs, logits, answers: values },
             *leaves,
         )?;
-        device.start_download(logits, &mut here.logits, 4 * *leaves * num_actions)?;
-        device.start_download(values, &mut here.values, 4 * *leaves * num_players)?;
-        device.start_download(forward.not_finite(), &mut here.not_finite, 4)
+        device.start_download(logits, &mut host.logits, 4 * *leaves * num_actions)?;
+        device.start_download(values, &mut host.values, 4 * *leaves * num_players)?;
+        device.start_download(forward.not_finite(), &mut host.not_finite, 4)
     }
 
     fn finish(&mut self, half: usize) -> Result<Answers<'_>> {
         let IoShape { num_actions, num_players, .. } = self.io;
-        let Batch { device, here, leaves, .. } = &self.halves[half];
+        let Batch { device, host, leaves, .. } = &self.halves[half];
         device.synchronise()?;
         let mut word = [0; 4];
-        word.copy_from_slice(here.not_finite.bytes()?);
+        word.copy_from_slice(host.not_finite.bytes()?);
         all_finite(word)?;
         Ok(Answers {
-            logits: &bytemuck::cast_slice(here.logits.bytes()?)[..leaves * num_actions],
-            values: &bytemuck::cast_slice(here.values.bytes()?)[..leaves * num_players],
+            logits: &bytemuck::cast_slice(host.logits.bytes()?)[..leaves * num_actions],
+            values: &bytemuck::cast_slice(host.values.bytes()?)[..leaves * num_players],
         })
     }
 

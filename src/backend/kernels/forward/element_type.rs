@@ -1,9 +1,9 @@
-//! Number formats of a network on a device. Twin of `kernels/net/numbers.cuh`.
+//! Element types of a network on a device. Twin of `kernels/net/numbers.cuh`.
 
 use crate::config::{Precision, TensorCores};
 use crate::error::{Error, Result};
 
-/// In which numbers a network on a device keeps activations and weights; sums and the residual stream are 32-bit floats.
+/// The type of a network's activations and weights on a device. Sums and the residual stream are 32-bit floats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ElementType {
     /// bfloat16: tensor cores from compute capability 8.0 on.
@@ -19,14 +19,14 @@ pub enum ElementType {
 /// How a network on a device multiplies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arithmetic {
-    /// What is multiplied.
+    /// The type of the factors.
     pub numbers: ElementType,
-    /// Which instruction does it.
+    /// The instruction.
     pub cores: TensorCores,
 }
 
 impl Arithmetic {
-    /// That for `precision` with `cores` on a device of this compute capability.
+    /// The arithmetic for `precision` with `cores` on a device of this compute capability.
     ///
     /// # Errors
     /// As [`ElementType::of`]; [`Error::Unsupported`] for `wgmma` on anything but Hopper or in anything but 16 bits.
@@ -34,7 +34,7 @@ impl Arithmetic {
         Self { numbers: ElementType::of(precision, capability)?, cores }.on(capability)
     }
 
-    /// The same, if a device of this compute capability has it.
+    /// Itself, where a device of this compute capability has it.
     ///
     /// # Errors
     /// As [`Arithmetic::of`].
@@ -54,7 +54,7 @@ impl Arithmetic {
 }
 
 impl From<ElementType> for Arithmetic {
-    /// By the instruction that is everywhere.
+    /// With mma.sync, which all GPUs with tensor cores have.
     fn from(numbers: ElementType) -> Self {
         Self { numbers, cores: TensorCores::Mma }
     }
@@ -94,7 +94,7 @@ impl ElementType {
         }
     }
 
-    /// ElementType of a 32-bit word.
+    /// Elements of a 32-bit word.
     pub fn per_word(self) -> usize {
         match self {
             Self::Bf16 | Self::F16 => 2,
@@ -114,7 +114,7 @@ impl ElementType {
         }
     }
 
-    /// The number of these bits.
+    /// The value of these bits.
     pub fn number(self, bits: u32) -> f32 {
         match self {
             Self::Bf16 => f32::from_bits(bits << 16),

@@ -1,4 +1,4 @@
-//! The network's own kernels for callers on the host: observations go to the device and answers come back. A backend on the
+//! The network's own kernels for callers on the host: observations are copied to the device, logits and values back. A backend on the
 //! same device takes the weights instead and copies nothing ([`crate::backend::Backend::take_network`]).
 
 use super::double_buffer::DoubleBufferedForward;
@@ -11,14 +11,14 @@ use crate::net::double_buffer::ObsBuffer;
 use crate::net::{DoubleBufferedNetwork, IoShape, NetParts, Network};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The most boards that are asked about at once.
+/// The most boards of one forward.
 const MOST_SLOTS: usize = 4096;
 
-/// What opens the device when it is first asked.
+/// Opens the device at the first forward.
 type Opener<D> = dyn Fn() -> Result<D> + Send + Sync;
 
-/// A network on a device as [`Network`]. Nothing is opened, compiled or copied before the first forward; forks share one device
-/// and its arrays, one after the other.
+/// A network on a device as [`Network`]. It opens, compiles and copies nothing before the first forward. Forks share one device
+/// and its arrays, behind a lock.
 pub struct DeviceEvaluator<D: Device> {
     parts: Arc<NetParts>,
     devices: Devices,
@@ -42,8 +42,8 @@ struct Arrays<D: Device> {
 }
 
 impl<D: Device> DeviceEvaluator<D> {
-    /// The network of `parts` on the first of `devices`, which `open` opens when it is first asked. Backends on any of them may
-    /// have it beside their rows.
+    /// The network of `parts` on the first of `devices`, which `open` opens at the first forward. Backends on any of them may take
+    /// its weights.
     pub fn new(
         parts: NetParts,
         devices: impl Into<Devices>,
@@ -66,8 +66,8 @@ impl<D: Device> Arrays<D> {
         })
     }
 
-    /// Answers up to as many boards as there are slots; the other slots hold what they held before.
-    fn ask(
+    /// Evaluates at most as many boards as there are slots.
+    fn evaluate(
         &mut self,
         device: &D,
         boards: usize,
@@ -128,7 +128,7 @@ impl<D: Device + 'static> Network for DeviceEvaluator<D> {
         let slots = arrays.slots;
         let outputs = logits.chunks_mut(slots * num_actions).zip(values.chunks_mut(slots * num_players));
         for (obs, outputs) in obs.chunks(slots * obs_len).zip(outputs) {
-            arrays.ask(device, obs.len() / obs_len, obs, outputs)?;
+            arrays.evaluate(device, obs.len() / obs_len, obs, outputs)?;
         }
         let outputs = [("a logit of the network", &*logits), ("a value of the network", &*values)];
         for (what, numbers) in outputs {

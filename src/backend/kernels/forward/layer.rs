@@ -1,34 +1,32 @@
-//! The shape of one layer's kernel: which sums a block of threads makes and in what pieces it fetches its operands. Twin of
-//! `kernels/net/layer.cuh`, whose head has the reasons.
+//! The kernel of one layer: its tile, the slabs in which weights stream through shared memory, and the layout of packed weights.
+//! Twin of `kernels/net/layer.cuh`, whose head gives the reasons.
 
-use super::element_type::ElementType;
+use super::element_type::{Arithmetic, ElementType};
+use super::tile::{BlockCost, BlockWork, SIXTEEN, Tile, WARPGROUP, tiles};
 use crate::backend::kernels::device::{LaunchShape, Limits};
 use crate::config::TensorCores;
 use crate::error::{Error, Result};
 
-/// Threads of a warp.
-const WARP: usize = 32;
-/// Warps of a warpgroup, which make a product together by wgmma.
-const WARPGROUP: usize = 4;
-/// Words of a row that one instruction takes.
+/// Words of a row that one mma instruction takes.
 const STEP: usize = 8;
-/// Output channels that are laid out together.
-const SIXTEEN: usize = 16;
+/// A larger tile is taken where its computed cost is at most so many times the lowest: the model is no more exact than that, and
+/// batches of like size then share a program.
+const SAME_COST: f64 = 1.03;
 
-/// A layer, as a network needs it.
+/// What a layer computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LayerSpec {
     /// Number format of input and weights.
     pub numbers: ElementType,
-    /// What multiplies them.
+    /// The instruction that multiplies them.
     pub cores: TensorCores,
     /// 9 for a 3x3 convolution with zeros around the board, 1 for a 1x1 convolution or, on boards of one square, a linear layer.
     pub taps: usize,
-    /// Lines of the board.
+    /// Squares of a board's column.
     pub height: usize,
-    /// Squares of a line.
+    /// Squares of a board's row.
     pub width: usize,
-    /// ElementType of an input square as it lies in memory, a multiple of 4 words.
+    /// Input channels of a square in memory, padded to a multiple of 4 words.
     pub inputs: usize,
     /// Output channels.
     pub outputs: usize,
@@ -42,64 +40,84 @@ pub struct Layer {
     /// Words of an input square in one slab of weights.
     chunk_words: usize,
     tile: Tile,
+    /// Blocks of threads side by side, which share the output channels.
     column_blocks: usize,
+    /// Slabs of weights in shared memory.
     stages: usize,
 }
 
-/// Warps of a block and what one of them takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Tile {
-    warp_rows: usize,
-    warp_columns: usize,
-    /// 16 rows each.
-    row_tiles: usize,
-    /// 16 channels each.
-    column_tiles: usize,
-}
-
-impl Tile {
-    fn rows(self) -> usize {
-        16 * self.warp_rows * self.row_tiles
-    }
-
-    fn sixteens(self) -> usize {
-        self.warp_columns * self.column_tiles
-    }
-}
-
-/// ElementType of a square of `channels` channels as it lies in memory: whole units of 4 words.
-pub fn row_numbers(numbers: ElementType, channels: usize) -> usize {
+/// Channels of a square in memory: `channels` rounded up to whole units of 4 words.
+pub fn padded_channels(numbers: ElementType, channels: usize) -> usize {
     channels.next_multiple_of(4 * numbers.per_word())
 }
 
 impl Layer {
-    /// The kernel of `spec` for `rows` squares of all boards together.
+    /// The kernel of `spec` with the tile of the lowest computed cost for `rows` squares of all boards together. Of tiles that
+    /// cost about the same it takes the largest.
     ///
-    /// Blocks are as large as leaves one for every multiprocessor, or the smallest there are.
+    /// # Errors
+    /// As [`Layer::candidates`].
+    pub fn new(spec: LayerSpec, rows: usize, limits: Limits) -> Result<Self> {
+        let all = Self::candidates(spec, limits)?;
+        let lowest = all.iter().map(|layer| layer.cycles(rows, limits)).fold(f64::INFINITY, f64::min);
+        let is_cheap = |layer: &&Self| layer.cycles(rows, limits) <= SAME_COST * lowest;
+        Ok(*all.iter().find(is_cheap).unwrap_or(&all[0]))
+    }
+
+    /// The kernels of `spec` with each tile that fits the device, those with the most sums first. They differ in speed alone.
     ///
     /// # Errors
     /// [`Error::Unsupported`] where the device has too little shared memory for boards so wide.
-    pub fn new(spec: LayerSpec, rows: usize, limits: Limits) -> Result<Self> {
-        let fitting: Vec<Self> = tiles(spec)
+    pub fn candidates(spec: LayerSpec, limits: Limits) -> Result<Vec<Self>> {
+        let fitting: Vec<Self> = tiles(spec.cores, spec.taps, spec.outputs)
             .into_iter()
-            .filter_map(|(tile, column_blocks)| {
+            .filter_map(|tile| {
+                let column_blocks = spec.outputs.div_ceil(tile.columns());
                 let chunk_words = chunk_words(spec, limits);
                 let of = |stages| Self { spec, chunk_words, tile, column_blocks, stages };
                 let layers = || slabs_in_flight(spec.cores).iter().copied().map(of);
-                // Two blocks to a multiprocessor where that can be, else one.
+                // Two blocks to a multiprocessor where that is possible, else one.
                 let roomy = layers().find(|layer| 2 * layer.shared() + 4096 <= limits.shared as usize);
                 roomy.or(layers().find(|layer| layer.shared() <= limits.shared as usize))
             })
             .collect();
-        let filling = fitting.iter().find(|layer| layer.blocks(rows) >= limits.multiprocessors as usize);
-        filling.or(fitting.last()).copied().ok_or_else(|| {
+        if fitting.is_empty() {
             let what = format!("a {} x {} board on this GPU", spec.height, spec.width);
             let why = format!("{} bytes of shared memory a block are too few", limits.shared);
-            Error::unsupported(what, why)
-        })
+            return Err(Error::unsupported(what, why));
+        }
+        Ok(fitting)
     }
 
-    /// The constants that the kernel's `Layer` takes after its number format.
+    /// The computed cost of a launch for `rows` squares, in cycles of a multiprocessor.
+    pub fn cycles(&self, rows: usize, limits: Limits) -> f64 {
+        self.block_cost(limits).launch(self.blocks(rows), limits.multiprocessors as usize)
+    }
+
+    /// The computed waves of a launch for `rows` squares: its blocks over those that the device runs at once.
+    pub fn waves(&self, rows: usize, limits: Limits) -> f64 {
+        let at_once = self.block_cost(limits).resident * limits.multiprocessors as usize;
+        self.blocks(rows) as f64 / at_once as f64
+    }
+
+    /// Rows and columns of the product that one block computes.
+    pub fn block_shape(&self) -> [usize; 2] {
+        [self.tile.rows(), self.tile.columns()]
+    }
+
+    fn block_cost(&self, limits: Limits) -> BlockCost {
+        let slabs = self.chunks() * self.spec.taps;
+        let work = BlockWork {
+            tile: self.tile,
+            words: slabs * self.chunk_words,
+            slabs,
+            input_bytes: 4 * (self.tile.rows() + 2 * self.halo()) * self.row_words(),
+            shared: self.shared(),
+        };
+        work.cost(Arithmetic { numbers: self.spec.numbers, cores: self.spec.cores }, limits)
+    }
+
+    /// The template arguments of the kernel's `Layer` after its element type.
     pub fn constants(&self) -> String {
         let Self { spec, chunk_words, tile, column_blocks, stages } = *self;
         let numbers = [
@@ -115,13 +133,13 @@ impl Layer {
             tile.column_tiles,
             column_blocks,
             stages,
-            self.warps_together(),
+            self.warps_per_mma(),
         ];
         numbers.map(|x| x.to_string()).join(",")
     }
 
-    /// Warps that make a product.
-    fn warps_together(&self) -> usize {
+    /// Warps that issue one product.
+    fn warps_per_mma(&self) -> usize {
         match self.spec.cores {
             TensorCores::Mma => 1,
             TensorCores::Wgmma => WARPGROUP,
@@ -144,29 +162,32 @@ impl Layer {
 
     /// How the kernel is launched for `rows` squares.
     pub fn launch_shape(&self, rows: usize) -> LaunchShape {
-        let Tile { warp_rows, warp_columns, .. } = self.tile;
-        let block = WARP * warp_rows * warp_columns;
-        LaunchShape { grid: self.blocks(rows) as u32, block: block as u32, shared: self.shared() as u32 }
+        let block = self.tile.threads() as u32;
+        LaunchShape { grid: self.blocks(rows) as u32, block, shared: self.shared() as u32 }
     }
 
-    /// Bytes of shared memory of a block: zeros, inputs, weights, and by warpgroups where they hear of weights.
+    /// Rows before and after a block's own that its taps read.
+    fn halo(&self) -> usize {
+        if self.spec.taps == 9 { self.spec.width + 1 } else { 0 }
+    }
+
+    /// Bytes of shared memory of a block: zeros, inputs, weights and, for wgmma, an mbarrier for each slab of weights.
     fn shared(&self) -> usize {
         let conv = self.spec.taps == 9;
-        let halo = if conv { self.spec.width + 1 } else { 0 };
         let pitch = 4 * self.chunk_words + 16;
         let inputs = match (conv, self.chunks()) {
             (false, _) => self.stages,
             (true, 1) => 1,
             (true, _) => 2,
         };
-        let arrivals = match self.spec.cores {
+        let mbarriers = match self.spec.cores {
             TensorCores::Mma => 0,
             TensorCores::Wgmma => 8 * self.stages,
         };
         8 * pitch
-            + inputs * (self.tile.rows() + 2 * halo) * pitch
+            + inputs * (self.tile.rows() + 2 * self.halo()) * pitch
             + self.stages * self.slab_words() * 4
-            + arrivals
+            + mbarriers
     }
 
     /// Words of the weights of one tap and chunk for a block.
@@ -174,7 +195,7 @@ impl Layer {
         self.chunk_words * self.tile.sixteens() * SIXTEEN
     }
 
-    /// Output channels with those that only fill the last block.
+    /// Output channels, with those that only fill the last block.
     pub fn columns(&self) -> usize {
         self.column_blocks * self.tile.sixteens() * SIXTEEN
     }
@@ -184,7 +205,7 @@ impl Layer {
         self.column_blocks * self.chunks() * self.spec.taps * self.slab_words()
     }
 
-    /// The word of the packed weights, and the number in it, of output channel `output`, tap `tap`, input channel `input`.
+    /// The word of the packed weights, and the element in it, of output channel `output`, tap `tap`, input channel `input`.
     /// Twin of `weight_place`.
     pub fn place(&self, output: usize, tap: usize, input: usize) -> (usize, usize) {
         let per_word = self.spec.numbers.per_word();
@@ -216,15 +237,16 @@ impl Layer {
         words
     }
 
-    /// ElementType by channel, with zeros for the channels that fill the last block.
-    pub fn by_channel(&self, numbers: &[f32]) -> Vec<f32> {
-        let mut all = numbers.to_vec();
+    /// One value for each channel, with zeros for the channels that fill the last block.
+    pub fn by_channel(&self, values: &[f32]) -> Vec<f32> {
+        let mut all = values.to_vec();
         all.resize(self.columns(), 0.0);
         all
     }
 }
 
-/// Slabs of weights that may be in shared memory. Warpgroups need three: a barrier is then between asking for one and waiting for it.
+/// Slabs of weights in shared memory, the best choice first. wgmma needs three: a barrier then stands between the request of a slab
+/// and the wait for it.
 fn slabs_in_flight(cores: TensorCores) -> &'static [usize] {
     match cores {
         TensorCores::Mma => &[3, 2],
@@ -232,82 +254,27 @@ fn slabs_in_flight(cores: TensorCores) -> &'static [usize] {
     }
 }
 
-/// Where word `k` of 8 of column `column` of 16 lies in the order of mma.sync's fragments: column 4 t + e is column 2 t + e % 2 of the
-/// (e / 2)th instruction. Twin of `place_in_fragments`.
+/// The position of word `k` of 8 of column `column` of 16 in the order of mma.sync's fragments: column 4 t + e is column 2 t + e % 2
+/// of instruction e / 2. Twin of `place_in_fragments`.
 fn place_in_fragments(column: usize, k: usize) -> usize {
     let lane = (column / 4 * 2 + column % 2) * 4 + k % 4;
     lane * 4 + column / 2 % 2 * 2 + k / 4
 }
 
-/// The same in the blocks of 8 columns by 4 words that wgmma reads, the first four words of 8 columns, the next of the same columns, then
-/// those of the next columns. Twin of `place_in_blocks` in `kernels/net/warpgroup.cuh`, which has the sources.
+/// The same in the core matrices of 8 columns by 4 words that wgmma reads: the first four words of 8 columns, the next four of the
+/// same columns, then those of the next columns. Twin of `place_in_blocks` in `kernels/net/warpgroup.cuh`, which names the sources.
 fn place_in_blocks(column: usize, k: usize) -> usize {
     let in_block = column / 4 * 2 + column % 2;
     column / 2 % 2 * 64 + k / 4 * 32 + in_block * 4 + k % 4
 }
 
-/// Words of a row in a slab. It depends on the device and the layer's inputs alone: the order of a sum's products must not
-/// depend on the batch.
+/// Words of a row in a slab. They depend on the device and the layer's inputs alone, since the order of a sum's products must not
+/// depend on the batch or the tile.
 fn chunk_words(spec: LayerSpec, limits: Limits) -> usize {
     let words = spec.inputs / spec.numbers.per_word();
     let most = if limits.shared < 96 << 10 { 2 * STEP } else { 4 * STEP };
     let chunks = words.div_ceil(most);
     words.div_ceil(chunks).next_multiple_of(STEP)
-}
-
-/// Tiles for `spec` with how many of them lie side by side, those with most sums first.
-fn tiles(spec: LayerSpec) -> Vec<(Tile, usize)> {
-    let sixteens = spec.outputs.div_ceil(SIXTEEN);
-    let all = match spec.cores {
-        TensorCores::Mma => tiles_of_warps(spec.taps, sixteens),
-        TensorCores::Wgmma => tiles_of_warpgroups(spec.taps, sixteens),
-    };
-    all.into_iter().map(|tile| (tile, sixteens.div_ceil(tile.sixteens()))).collect()
-}
-
-/// Those whose products warpgroups make, each of all columns of the block: two of them, or one where blocks are to be many. A thread
-/// has 64 sums at most, so that two blocks fit a multiprocessor.
-fn tiles_of_warpgroups(taps: usize, sixteens: usize) -> Vec<Tile> {
-    let tile = |warpgroups, row_tiles, column_tiles| Tile {
-        warp_rows: WARPGROUP * warpgroups,
-        warp_columns: 1,
-        row_tiles,
-        column_tiles,
-    };
-    let large = if sixteens > 4 {
-        let blocks = sixteens.div_ceil(8);
-        vec![tile(2, 1, sixteens.div_ceil(blocks))]
-    } else if taps == 9 {
-        vec![tile(2, 2, sixteens), tile(2, 1, sixteens)]
-    } else {
-        vec![tile(2, 1, sixteens)]
-    };
-    let narrow = sixteens.min(4);
-    let small = [tile(1, 1, narrow), tile(1, 1, narrow.min(2)), tile(1, 1, 1)];
-    large.into_iter().chain(small).collect()
-}
-
-/// Those whose products warps make by themselves.
-fn tiles_of_warps(taps: usize, sixteens: usize) -> Vec<Tile> {
-    let tile = |warp_rows, warp_columns, row_tiles, column_tiles| Tile {
-        warp_rows,
-        warp_columns,
-        row_tiles,
-        column_tiles,
-    };
-    let large = if sixteens > 4 {
-        // Two warps side by side, as wide as leaves the fewest channels empty.
-        let blocks = sixteens.div_ceil(8);
-        let column_tiles = sixteens.div_ceil(blocks).div_ceil(2);
-        vec![tile(2, 2, 4, column_tiles)]
-    } else if taps == 9 {
-        vec![tile(4, 1, 4, sixteens), tile(2, 1, 4, sixteens)]
-    } else {
-        vec![tile(4, 1, 2, sixteens)]
-    };
-    let narrow = sixteens.min(4);
-    let small = [tile(2, 1, 2, narrow), tile(2, 1, 1, narrow.min(2)), tile(1, 1, 1, 1)];
-    large.into_iter().chain(small).collect()
 }
 
 #[cfg(test)]
@@ -317,7 +284,7 @@ mod tests {
     const H200: Limits = Limits { capability: 90, multiprocessors: 132, shared: 227 << 10 };
 
     fn conv(numbers: ElementType, channels: usize, width: usize) -> LayerSpec {
-        let inputs = row_numbers(numbers, channels);
+        let inputs = padded_channels(numbers, channels);
         LayerSpec { numbers, cores: TensorCores::Mma, taps: 9, height: 6, width, inputs, outputs: channels }
     }
 

@@ -1,101 +1,38 @@
-//! The network's own kernels: stem, tower and heads with everything between them, one launch a layer, tensor cores where
-//! the device has them. `kernels/net.cu` and `kernels/net/` are the sources.
+//! The network's own kernels: stem, tower and heads, one launch a layer, on tensor cores where the device has them.
+//! `kernels/net.cu` and `kernels/net/` are the sources.
 //!
-//! [`DeviceForward`] owns the packed weights and all activations: a forward allocates nothing, waits for nothing and copies
-//! nothing, so that it can be captured in a graph; new weights go where the old ones were. A board's answer is the same to the
-//! bit in any slot of any batch.
+//! [`DeviceForward`] owns the packed weights and all activations. A forward allocates nothing, copies nothing and does not wait for
+//! the device, so that it can be captured in a graph; new weights overwrite the old ones in place. Logits and values of a board
+//! are the same to the bit in any slot of any batch.
 
+mod element_type;
+mod tile; // the tiles of a layer and their computed cost
+mod layer; // one layer's kernel
+mod layers; // all layers of a network
+mod slot_order; // whether compact slots pay
+#[cfg(test)]
+mod waves; // the table of docs/gpu-waves.md
+mod pack; // weights as the kernels read them
 mod edge; // what an edge network has besides
 mod evaluator; // for callers on the host
-mod double_buffer; // for callers on the host that make one batch while another is answered
-mod layer;
-mod element_type;
-mod pack;
+mod double_buffer; // for callers on the host that prepare one batch while another is evaluated
 
 use super::device::{Arg, Code, Device, LaunchShape, Limits, Program};
 use super::memory::NetworkNeed;
-use super::network::{DeviceNetwork, ObsFormat, Slots};
+use super::network::{DeviceNetwork, ObsFormat, SlotOrder, Slots};
 use super::source;
 use crate::config::{Arch, TensorCores};
 use crate::error::{Error, Result};
 use crate::model::{NetSpec, Weights};
-use edge::Graph;
 pub use element_type::{Arithmetic, ElementType};
 pub use evaluator::DeviceEvaluator;
-pub use layer::{Layer, LayerSpec, row_numbers};
+pub use layer::{Layer, LayerSpec, padded_channels};
+use layers::Layers;
 use pack::{LayerPlace, Packed};
 
-/// Most squares that go through the network together: what their activations take is bounded, and more of them fill the
-/// device no better.
-const MOST_ROWS: usize = 1 << 19;
-/// Threads of a block of the kernels that are no layers.
+/// Threads of a block of all kernels but those of layers.
 const BLOCK: u32 = 128;
 const WARP: usize = 32;
-
-/// A network's layers for a number of slots.
-#[derive(Clone, Debug)]
-struct Layers {
-    stem: Layer,
-    tower: Layer,
-    /// The 1x1 convolutions of both heads (resnet).
-    head: Option<Layer>,
-    /// What vertices send to their edges (edge).
-    graph: Option<Graph>,
-    dense: Layer,
-    /// Logits among the outputs of `dense`.
-    dense_logits: usize,
-    /// Squares of a board; 1 for the perceptron, for an edge network the edges.
-    squares: usize,
-    /// ElementType of an observation at a square.
-    planes: usize,
-}
-
-impl Layers {
-    /// The layers of `spec` for `boards` boards.
-    fn new(spec: &NetSpec, arithmetic: Arithmetic, boards: usize, limits: Limits) -> Result<Self> {
-        let Arithmetic { numbers, cores } = arithmetic.on(limits.capability)?;
-        let (taps, height, width, planes) = match spec.arch {
-            Arch::Resnet => (9, spec.obs.height, spec.obs.width, spec.obs.channels),
-            Arch::Mlp => (1, 1, 1, spec.obs.len()),
-            Arch::Edge => (1, spec.obs.height, spec.obs.width, spec.obs.channels),
-        };
-        let squares = height * width;
-        let tower_row = row_numbers(numbers, spec.channels);
-        let base =
-            LayerSpec { numbers, cores, taps, height, width, inputs: tower_row, outputs: spec.channels };
-        let on_boards = |layer: LayerSpec| Layer::new(layer, boards * squares, limits);
-        let head_channels = spec.policy_channels + spec.value_channels;
-        let (head, dense_inputs) = match spec.arch {
-            Arch::Mlp | Arch::Edge => (None, tower_row),
-            Arch::Resnet => (
-                Some(on_boards(LayerSpec { taps: 1, outputs: head_channels, ..base })?),
-                squares * row_numbers(numbers, head_channels),
-            ),
-        };
-        let (graph, dense_logits) = match spec.arch {
-            Arch::Edge => (Some(Graph::new(spec, base, boards, limits)?), 0),
-            Arch::Resnet | Arch::Mlp => (None, spec.num_actions),
-        };
-        let dense = LayerSpec {
-            taps: 1,
-            height: 1,
-            width: 1,
-            inputs: dense_inputs,
-            outputs: dense_logits + spec.value_hidden,
-            ..base
-        };
-        Ok(Self {
-            stem: on_boards(LayerSpec { inputs: row_numbers(numbers, planes), ..base })?,
-            tower: on_boards(base)?,
-            head,
-            graph,
-            dense: Layer::new(dense, boards, limits)?,
-            dense_logits,
-            squares,
-            planes,
-        })
-    }
-}
 
 /// The program of `spec` for `slots` slots on a device of these limits.
 ///
@@ -109,7 +46,7 @@ pub fn program(
     limits: Limits,
 ) -> Result<Program> {
     let arithmetic = arithmetic.into();
-    let layers = Layers::new(spec, arithmetic, boards_at_once(spec, slots), limits)?;
+    let layers = Layers::new(spec, arithmetic, slots, limits)?;
     let units: &[&str] = match spec.arch {
         Arch::Resnet => &["net.cu", "net_tower.cu", "net_head.cu"],
         Arch::Mlp => &["net.cu", "net_tower.cu"],
@@ -124,7 +61,7 @@ pub fn program(
 }
 
 /// The program of kernel `measure_peak(out, rounds)`: [`PEAK_BLOCK`] threads a block, of which each warp adds up
-/// [`PEAK_PRODUCTS`] products of `numbers` a round and each thread writes one number to `out`.
+/// [`PEAK_PRODUCTS`] products of `numbers` a round and each thread writes one float to `out`.
 pub fn peak_program(numbers: ElementType) -> Program {
     source::compose("a product", &["net_peak.cu"], vec![("VZ_NUMBERS".into(), numbers.name().into())])
 }
@@ -134,14 +71,6 @@ pub const PEAK_BLOCK: u32 = 256;
 /// Products of 16-bit numbers that a warp adds up in a round of [`peak_program`].
 pub const PEAK_PRODUCTS: u64 = 16 * (16 * 8 * 16);
 
-/// Boards that go through the network together.
-fn boards_at_once(spec: &NetSpec, slots: usize) -> usize {
-    let squares = if spec.arch == Arch::Mlp { 1 } else { spec.obs.height * spec.obs.width };
-    let most = (MOST_ROWS / squares).max(1);
-    // Parts of nearly the same size.
-    slots.max(1).div_ceil(slots.max(1).div_ceil(most))
-}
-
 /// A network on the device `D`, for a fixed number of slots.
 pub struct DeviceForward<D: Device> {
     spec: NetSpec,
@@ -149,14 +78,12 @@ pub struct DeviceForward<D: Device> {
     layers: Layers,
     module: D::Module,
     slots: usize,
-    /// Boards that go through together.
-    boards: usize,
     places: Packed,
     parameters: D::Buffer,
     work: Work<D::Buffer>,
 }
 
-/// Activations of the boards that go through together.
+/// Activations of the boards that go through the network together.
 struct Work<B> {
     /// `[boards, squares, planes]` as words
     planes: B,
@@ -172,11 +99,11 @@ struct Work<B> {
     vertices: B,
     /// `[boards, hidden units]`, 32-bit floats
     hidden: B,
-    /// One word, not 0 once an answer was no number.
+    /// Not 0 once a logit or value was not finite. `[1]`
     not_finite: B,
 }
 
-/// A network's weights as they will be on a device, and what it takes there, before anything is taken.
+/// A network's packed weights, and the memory that it needs on a device, before any of it is allocated.
 pub struct ForwardPlan {
     spec: NetSpec,
     arithmetic: Arithmetic,
@@ -199,18 +126,18 @@ impl ForwardPlan {
         limits: Limits,
     ) -> Result<Self> {
         let arithmetic = arithmetic.into();
-        let layers = Layers::new(spec, arithmetic, boards_at_once(spec, slots), limits)?;
+        let layers = Layers::new(spec, arithmetic, slots, limits)?;
         let places = pack::pack(spec, weights, &layers)?;
         let program = program(spec, arithmetic, slots, limits)?;
         Ok(Self { spec: spec.clone(), arithmetic, layers, slots, places, program })
     }
 
-    /// What it takes on the device.
+    /// The memory that it needs on the device.
     pub fn need(&self) -> NetworkNeed {
         NetworkNeed {
             parameters: self.places.bytes.len() as u64,
             board: WorkBytes::new(&self.spec, self.arithmetic.numbers, &self.layers).board() as u64,
-            most_boards: (MOST_ROWS / self.layers.squares).max(1),
+            most_boards: self.layers.most_boards(),
         }
     }
 }
@@ -272,7 +199,7 @@ impl<D: Device> DeviceForward<D> {
         let module = device.module(&program)?;
         let mut parameters = device.alloc(places.bytes.len())?;
         device.upload(&mut parameters, 0, &places.bytes)?;
-        let boards = boards_at_once(&spec, slots);
+        let boards = layers.boards;
         let bytes = WorkBytes::new(&spec, arithmetic.numbers, &layers);
         let work = Work {
             planes: device.alloc(boards * bytes.planes)?,
@@ -284,15 +211,15 @@ impl<D: Device> DeviceForward<D> {
             hidden: device.alloc(boards * bytes.hidden)?,
             not_finite: device.alloc(4)?,
         };
-        Ok(Self { spec, arithmetic, layers, module, slots, boards, places, parameters, work })
+        Ok(Self { spec, arithmetic, layers, module, slots, places, parameters, work })
     }
 
-    /// True where this is the network of `spec` in this arithmetic, whatever its weights.
+    /// True where this is the network of `spec` in this arithmetic, with any weights.
     pub fn is_for(&self, spec: &NetSpec, arithmetic: Arithmetic) -> bool {
         self.spec == *spec && self.arithmetic == arithmetic
     }
 
-    /// Takes other weights of the same shape; they go where the old ones are, so that a captured forward has them too.
+    /// Overwrites the weights with others of the same shape, in place, so that a captured forward uses them too.
     ///
     /// # Errors
     /// As for [`DeviceForward::new`]; the old weights then stay.
@@ -306,20 +233,20 @@ impl<D: Device> DeviceForward<D> {
         self.arithmetic.numbers
     }
 
-    /// Multiplications that one board needs with all taps, those off the board included; those around an edge network's triangles
-    /// are none of weights, and left out.
+    /// Multiply-adds of one board with all taps, those off the board included. Products around an edge network's triangles have no
+    /// weights and are not counted.
     pub fn products(&self) -> usize {
         let taps = self.layers.stem.spec.taps;
         self.products_of(self.layers.squares * taps)
     }
 
-    /// The same with the taps on the board alone.
+    /// The same without the taps off the board.
     pub fn products_on_board(&self) -> usize {
         let LayerSpec { taps, height, width, .. } = self.layers.stem.spec;
         self.products_of(if taps == 9 { (3 * height - 2) * (3 * width - 2) } else { height * width })
     }
 
-    /// With so many taps of all squares together.
+    /// Multiply-adds with so many taps of all squares together.
     fn products_of(&self, taps: usize) -> usize {
         let NetSpec { channels, blocks, policy_channels, value_channels, value_hidden, num_actions, .. } =
             self.spec;
@@ -336,7 +263,7 @@ impl<D: Device> DeviceForward<D> {
         tower + vertices + heads + value_hidden * self.spec.num_values()
     }
 
-    /// Answers the first `num` slots, and whatever else goes through the network with them.
+    /// Evaluates the first `num` slots, or those of them that are live.
     ///
     /// # Errors
     /// As [`DeviceNetwork::forward`].
@@ -349,13 +276,14 @@ impl<D: Device> DeviceForward<D> {
                 expected: self.slots.to_string(),
             });
         }
-        for first in (0..num).step_by(self.boards) {
-            self.part(device, first, self.boards.min(num - first), &slots)?;
+        for first in (0..num).step_by(self.layers.boards) {
+            let boards = self.layers.boards.min(num - first);
+            self.part(device, Part { first, boards, live: slots.live }, &slots)?;
         }
         Ok(())
     }
 
-    /// The word that is not 0 once an answer was no number.
+    /// The word that is not 0 once a logit or value was not finite.
     fn not_finite(&self) -> &D::Buffer {
         &self.work.not_finite
     }
@@ -364,27 +292,42 @@ impl<D: Device> DeviceForward<D> {
         Arg::Buffer(&self.parameters, at)
     }
 
-    /// One layer on `rows` rows of `input`; `rest` follows weights and rows.
+    /// One layer on `part`, whose activations before it are in `input`; `rest` are the kernel's arguments after the boards.
     fn layer<'a>(
         &'a self,
         device: &D,
         kernel: &'static str,
         (layer, place): (&Layer, LayerPlace),
-        (input, rows): (&'a D::Buffer, usize),
+        (input, part): (&'a D::Buffer, Part<'a, D::Buffer>),
         rest: &[Arg<'a, D::Buffer>],
     ) -> Result<()> {
-        let mut args = vec![Arg::Buffer(input, 0), self.parameter(place.weights), Arg::U32(rows as u32)];
+        let mut args = vec![Arg::Buffer(input, 0), self.parameter(place.weights)];
+        args.extend(part.arguments());
         args.extend_from_slice(rest);
+        let rows = part.boards * layer.spec.height * layer.spec.width;
         device.launch_in(&self.module, kernel, layer.launch_shape(rows), &args)
     }
 
+    /// A kernel of `threads` threads for every board of `part`; `args` are its arguments before the boards.
+    fn launch_threads<'a>(
+        &'a self,
+        device: &D,
+        kernel: &'static str,
+        (part, threads): (Part<'a, D::Buffer>, usize),
+        args: &[Arg<'a, D::Buffer>],
+    ) -> Result<()> {
+        let args = [args, &part.arguments()].concat();
+        let grid = (part.boards * threads).div_ceil(BLOCK as usize) as u32;
+        device.launch_in(&self.module, kernel, LaunchShape { grid, block: BLOCK, shared: 0 }, &args)
+    }
+
     /// A layer that ends in the residual stream; activations go to `a`.
-    fn stream_layer(
-        &self,
+    fn stream_layer<'a>(
+        &'a self,
         device: &D,
         kernel: &'static str,
         (layer, place): (&Layer, LayerPlace),
-        source: (&D::Buffer, usize),
+        source: (&'a D::Buffer, Part<'a, D::Buffer>),
     ) -> Result<()> {
         let Work { stream, a, .. } = &self.work;
         let rest = [
@@ -397,45 +340,50 @@ impl<D: Device> DeviceForward<D> {
         self.layer(device, kernel, (layer, place), source, &rest)
     }
 
-    /// The blocks of a residual network or perceptron on `rows` rows.
-    fn tower(&self, device: &D, rows: usize) -> Result<()> {
+    /// The blocks of a residual network or perceptron.
+    fn tower<'a>(&'a self, device: &D, part: Part<'a, D::Buffer>) -> Result<()> {
         let (tower, work) = (&self.layers.tower, &self.work);
         for [inner, leave] in &self.places.blocks {
             let rest = [self.parameter(inner.bias), Arg::Buffer(&work.b, 0)];
-            self.layer(device, "inner", (tower, *inner), (&work.a, rows), &rest)?;
-            self.stream_layer(device, "leave", (tower, *leave), (&work.b, rows))?;
+            self.layer(device, "inner", (tower, *inner), (&work.a, part), &rest)?;
+            self.stream_layer(device, "leave", (tower, *leave), (&work.b, part))?;
         }
         Ok(())
     }
 
-    /// Answers `boards` boards from slot `first` on.
-    fn part(&self, device: &D, first: usize, boards: usize, slots: &Slots<'_, D::Buffer>) -> Result<()> {
+    /// Evaluates one part of the batch.
+    fn part<'a>(
+        &'a self,
+        device: &D,
+        part: Part<'a, D::Buffer>,
+        slots: &'a Slots<'_, D::Buffer>,
+    ) -> Result<()> {
         let (layers, work, places, spec) = (&self.layers, &self.work, &self.places, &self.spec);
-        let rows = boards * layers.squares;
+        let Part { first, .. } = part;
         let logits = Arg::Buffer(&*slots.logits, 4 * first * spec.num_actions);
         let answers = Arg::Buffer(&*slots.answers, 4 * first * spec.num_players);
-        self.observe(device, first, boards, slots.obs)?;
-        self.stream_layer(device, "stem", (&layers.stem, places.stem), (&work.planes, rows))?;
+        self.observe(device, part, slots.obs)?;
+        self.stream_layer(device, "stem", (&layers.stem, places.stem), (&work.planes, part))?;
         let board = match (&layers.head, &layers.graph) {
             (_, Some(graph)) => {
-                self.edge_tower(device, graph, boards)?;
-                self.edge_heads(device, boards, logits)?;
+                self.edge_tower(device, graph, part)?;
+                self.edge_heads(device, part, logits)?;
                 &work.heads
             }
             (Some(head), None) => {
-                self.tower(device, rows)?;
+                self.tower(device, part)?;
                 let rest = [self.parameter(places.head.bias), Arg::Buffer(&work.heads, 0)];
-                self.layer(device, "head", (head, places.head), (&work.a, rows), &rest)?;
+                self.layer(device, "head", (head, places.head), (&work.a, part), &rest)?;
                 &work.heads
             }
             (None, None) => {
-                self.tower(device, rows)?;
+                self.tower(device, part)?;
                 &work.a
             }
         };
         let hidden = Arg::Buffer(&work.hidden, 0);
         let rest = [self.parameter(places.dense.bias), logits, hidden];
-        self.layer(device, "dense", (&layers.dense, places.dense), (board, boards), &rest)?;
+        self.layer(device, "dense", (&layers.dense, places.dense), (board, part), &rest)?;
         let args = [
             hidden,
             self.parameter(places.values.weights),
@@ -443,28 +391,50 @@ impl<D: Device> DeviceForward<D> {
             logits,
             answers,
             Arg::Buffer(&work.not_finite, 0),
-            Arg::U32(boards as u32),
         ];
-        device.launch_in(&self.module, "values", threads(boards * WARP), &args)
+        self.launch_threads(device, "values", (part, WARP), &args)
     }
 
-    /// Observations become rows of words.
-    fn observe(&self, device: &D, first: usize, boards: usize, obs: &D::Buffer) -> Result<()> {
+    /// Transposes observations into rows of words.
+    fn observe<'a>(&'a self, device: &D, part: Part<'a, D::Buffer>, obs: &'a D::Buffer) -> Result<()> {
         let (kernel, bytes) = match self.format() {
             ObsFormat::F32 => ("take_observations_f32", 4),
             ObsFormat::Bf16 => ("take_observations_bf16", 2),
         };
         let words = self.layers.stem.spec.inputs / self.numbers().per_word();
-        let args = [
-            Arg::Buffer(obs, bytes * first * self.spec.obs.len()),
-            Arg::Buffer(&self.work.planes, 0),
-            Arg::U32(boards as u32),
-        ];
-        device.launch_in(&self.module, kernel, threads(boards * self.layers.squares * words), &args)
+        let from = Arg::Buffer(obs, bytes * part.first * self.spec.obs.len());
+        let args = [from, Arg::Buffer(&self.work.planes, 0)];
+        self.launch_threads(device, kernel, (part, self.layers.squares * words), &args)
     }
 }
 
-/// Reads the word that is not 0 once an answer was no number.
+/// Boards that go through the network together: the batch, or a part of it.
+struct Part<'a, B> {
+    /// The slot of the first board.
+    first: usize,
+    boards: usize,
+    /// How many slots of the batch are to be evaluated; all of them for None.
+    live: Option<&'a B>,
+}
+
+impl<B> Clone for Part<'_, B> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<B> Copy for Part<'_, B> {}
+
+impl<'a, B> Part<'a, B> {
+    /// In the order of `VZ_BOARDS_ARGUMENTS`.
+    fn arguments(&self) -> [Arg<'a, B>; 3] {
+        const NULL: u64 = 0;
+        let live = self.live.map_or(Arg::U64(NULL), |live| Arg::Buffer(live, 0));
+        [Arg::U32(self.boards as u32), live, Arg::U32(self.first as u32)]
+    }
+}
+
+/// Reads the word that is not 0 once a logit or value was not finite.
 fn all_finite(word: [u8; 4]) -> Result<()> {
     if u32::from_ne_bytes(word) == 0 {
         return Ok(());
@@ -472,15 +442,15 @@ fn all_finite(word: [u8; 4]) -> Result<()> {
     Err(Error::NotFinite { what: "a logit or value of the network".into(), value: f32::NAN })
 }
 
-/// A launch of so many threads.
-fn threads(count: usize) -> LaunchShape {
-    LaunchShape { grid: count.div_ceil(BLOCK as usize) as u32, block: BLOCK, shared: 0 }
-}
-
 impl<D: Device> DeviceNetwork<D> for DeviceForward<D> {
     /// What the stem rounds to bfloat16 is written as such.
     fn format(&self) -> ObsFormat {
         if self.numbers() == ElementType::Bf16 { ObsFormat::Bf16 } else { ObsFormat::F32 }
+    }
+
+    /// Compact where the computed cost of that is lower.
+    fn slot_order(&self) -> SlotOrder {
+        self.layers.order
     }
 
     fn forward(&mut self, device: &D, slots: Slots<'_, D::Buffer>) -> Result<()> {

@@ -1,4 +1,4 @@
-//! A network's weights as the kernels take them: BatchNorm folded away, laid out by [`Layer::place`], all in one array.
+//! A network's weights as the kernels read them: BatchNorm folded away, in the order of [`Layer::place`], all in one array.
 //!
 //! Twin of `net/fast/pack.rs` for the CPU.
 
@@ -9,10 +9,10 @@ use crate::error::Result;
 use crate::model::fold::{self, Affine};
 use crate::model::{NetSpec, Weights};
 
-/// Bytes at whose multiples arrays begin.
+/// Arrays begin at multiples of so many bytes.
 const ALIGNMENT: usize = 256;
 
-/// Where one layer's arrays begin, in bytes from the first.
+/// Where one layer's arrays begin, in bytes from the beginning of all parameters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct LayerPlace {
     pub weights: usize,
@@ -139,7 +139,7 @@ impl Packer<'_> {
         Ok(LayerPlace { scale: self.push(&scale), offset: self.push(&offset), ..place })
     }
 
-    /// What vertices send to their edges, with the factors of the BatchNorm behind the sum; its terms are with the edges.
+    /// The weights of the messages from vertices to edges, with the scale of the BatchNorm behind the sum; its offset is with the edges.
     fn vertices(&mut self, name: &str, layer: &Layer, folded: &Affine) -> Result<LayerPlace> {
         let array = &self.weights[&format!("{name}.weight")];
         let (data, inputs) = (array.data.as_slice(), array.shape[1]);
@@ -148,7 +148,7 @@ impl Packer<'_> {
         self.layer(layer, inputs, weight, &[])
     }
 
-    /// One number a channel, 0 past the last.
+    /// One weight a channel, 0 past the last.
     fn logits_of_edges(&mut self) -> LayerPlace {
         let mut weights = self.data("policy.linear.weight").to_vec();
         weights.resize(self.layers.tower.spec.inputs, 0.0);
@@ -173,7 +173,7 @@ impl Packer<'_> {
     }
 
     /// Policy layer and value head's hidden layer as one on a whole board: input p R + c is channel c of square p, in rows of
-    /// R numbers; policy channels come before value channels (resnet), or both read the same (perceptron). An edge network's
+    /// R channels; policy channels come before value channels (resnet), or both read the same (perceptron). An edge network's
     /// has no logits and reads one row, the mean over all edges.
     fn dense(&mut self) -> Result<LayerPlace> {
         let NetSpec { channels, policy_channels, value_channels, .. } = *self.spec;

@@ -1,0 +1,130 @@
+//! All layers of a network with their tiles, for a number of slots.
+
+use super::edge::EdgeGraph;
+use super::{Arithmetic, Layer, LayerSpec, padded_channels, slot_order};
+use crate::backend::kernels::device::Limits;
+use crate::backend::kernels::network::SlotOrder;
+use crate::config::Arch;
+use crate::error::Result;
+use crate::net::spec::NetSpec;
+
+/// The most squares that go through the network together: it bounds the memory of activations, and more squares fill the device no
+/// better.
+const MOST_ROWS: usize = 1 << 19;
+
+/// A network's layers for a number of slots.
+#[derive(Clone, Debug)]
+pub(super) struct Layers {
+    pub stem: Layer,
+    pub tower: Layer,
+    /// The 1x1 convolutions of both heads (resnet).
+    pub head: Option<Layer>,
+    /// Vertices and their layer (edge).
+    pub graph: Option<EdgeGraph>,
+    pub dense: Layer,
+    /// Logits among the outputs of `dense`.
+    pub dense_logits: usize,
+    /// Squares of a board; 1 for the perceptron, for an edge network the edges.
+    pub squares: usize,
+    /// Channels of an observation.
+    pub planes: usize,
+    /// Boards that go through the network together.
+    pub boards: usize,
+    /// Residual blocks.
+    blocks: usize,
+    /// The order of slots that costs least.
+    pub order: SlotOrder,
+}
+
+impl Layers {
+    /// The layers of `spec` for `slots` slots.
+    ///
+    /// # Errors
+    /// As [`super::program`].
+    pub fn new(spec: &NetSpec, arithmetic: Arithmetic, slots: usize, limits: Limits) -> Result<Self> {
+        let Arithmetic { numbers, cores } = arithmetic.on(limits.capability)?;
+        let (taps, height, width, planes) = match spec.arch {
+            Arch::Resnet => (9, spec.obs.height, spec.obs.width, spec.obs.channels),
+            Arch::Mlp => (1, 1, 1, spec.obs.len()),
+            Arch::Edge => (1, spec.obs.height, spec.obs.width, spec.obs.channels),
+        };
+        let squares = height * width;
+        // Parts of nearly the same size.
+        let boards = slots.max(1).div_ceil(slots.max(1).div_ceil(most_boards(squares)));
+        let tower_row = padded_channels(numbers, spec.channels);
+        let base =
+            LayerSpec { numbers, cores, taps, height, width, inputs: tower_row, outputs: spec.channels };
+        let on_boards = |layer: LayerSpec| Layer::new(layer, boards * squares, limits);
+        let head_channels = spec.policy_channels + spec.value_channels;
+        let (head, dense_inputs) = match spec.arch {
+            Arch::Mlp | Arch::Edge => (None, tower_row),
+            Arch::Resnet => (
+                Some(on_boards(LayerSpec { taps: 1, outputs: head_channels, ..base })?),
+                squares * padded_channels(numbers, head_channels),
+            ),
+        };
+        let (graph, dense_logits) = match spec.arch {
+            Arch::Edge => (Some(EdgeGraph::new(spec, base, boards, limits)?), 0),
+            Arch::Resnet | Arch::Mlp => (None, spec.num_actions),
+        };
+        let dense = LayerSpec {
+            taps: 1,
+            height: 1,
+            width: 1,
+            inputs: dense_inputs,
+            outputs: dense_logits + spec.value_hidden,
+            ..base
+        };
+        let mut layers = Self {
+            stem: on_boards(LayerSpec { inputs: padded_channels(numbers, planes), ..base })?,
+            tower: on_boards(base)?,
+            head,
+            graph,
+            dense: Layer::new(dense, boards, limits)?,
+            dense_logits,
+            squares,
+            planes,
+            boards,
+            blocks: spec.blocks,
+            order: SlotOrder::ByLeaf,
+        };
+        layers.order =
+            slot_order::cheapest(slots, layers.launches(slots), |live| layers.cycles(slots, live, limits));
+        Ok(layers)
+    }
+
+    /// The most boards that go through the network together, whatever the number of slots.
+    pub fn most_boards(&self) -> usize {
+        most_boards(self.squares)
+    }
+
+    /// Every layer and how often it is launched for a part of the batch.
+    fn each(&self) -> impl Iterator<Item = (&Layer, usize)> {
+        let blocks = self.blocks;
+        let vertices = self.graph.iter().map(move |graph| (&graph.layer, blocks));
+        let once = [(&self.stem, 1), (&self.tower, 2 * blocks), (&self.dense, 1)];
+        once.into_iter().chain(self.head.iter().map(|head| (head, 1))).chain(vertices)
+    }
+
+    /// Launches of layers for `slots` slots.
+    pub fn launches(&self, slots: usize) -> usize {
+        slots.div_ceil(self.boards) * self.each().map(|(_, times)| times).sum::<usize>()
+    }
+
+    /// The computed cost of all layers on the first `live` of `slots` slots, in cycles of a multiprocessor.
+    pub fn cycles(&self, slots: usize, live: usize, limits: Limits) -> f64 {
+        let part = |first: usize| {
+            let boards = live.saturating_sub(first).min(self.boards);
+            let launch = |(layer, times): (&Layer, usize)| {
+                let rows = boards * layer.spec.height * layer.spec.width;
+                times as f64 * layer.cycles(rows, limits)
+            };
+            self.each().map(launch).sum::<f64>()
+        };
+        (0..slots).step_by(self.boards).map(part).sum()
+    }
+}
+
+fn most_boards(squares: usize) -> usize {
+    (MOST_ROWS / squares).max(1)
+}
