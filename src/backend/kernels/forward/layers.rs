@@ -6,7 +6,7 @@ use crate::backend::kernels::device::Limits;
 use crate::backend::kernels::network::SlotOrder;
 use crate::config::Arch;
 use crate::error::Result;
-use crate::net::spec::NetSpec;
+use crate::model::NetSpec;
 
 /// The most squares that go through the network together: it bounds the memory of activations, and more squares fill the device no
 /// better.

@@ -6,7 +6,7 @@ use super::{Arithmetic, ElementType, Layer};
 use crate::backend::kernels::device::Limits;
 use crate::backend::kernels::network::SlotOrder;
 use crate::config::{Arch, NetConfig, TensorCores};
-use crate::net::spec::NetSpec;
+use crate::model::NetSpec;
 
 const DOCUMENT: &str = include_str!("../../../../docs/gpu-waves.md");
 
