@@ -6,7 +6,7 @@ import os
 import re
 
 # Lines that say why a program failed; the last one counts.
-REASON = re.compile(r"^error\b|^Error\b|Error:|^device cuda|ERROR SUMMARY: [1-9]|==ERROR==|CUDA error")
+REASON = re.compile(r"^error\b|^[\w.]*Error\b|^device cuda|ERROR SUMMARY: [1-9]|==ERROR==|CUDA error")
 # Metrics of a profile that the page shows, as ncu names them.
 METRICS = (
     "Duration", "SM Frequency", "Compute (SM) Throughput", "Memory Throughput", "DRAM Throughput", "L2 Hit Rate",

@@ -33,7 +33,7 @@ KERNELS = "VECAZ_KERNELS"
 
 def environments(work):
     """Environment of our programs, and of the references in Python."""
-    peer = {**os.environ, "JAX_PLATFORMS": "cuda", "PYTHONUNBUFFERED": "1"}
+    peer = {**os.environ, "JAX_PLATFORMS": "cuda", "JAX_TRACEBACK_FILTERING": "off", "PYTHONUNBUFFERED": "1"}
     carried = os.path.join(BIN, "python")
     missing = [os.path.join(carried, name) for name in libraries.missing_modules(carried)]
     peer["PYTHONPATH"] = os.pathsep.join([*missing, *filter(None, [os.environ.get("PYTHONPATH")])])
