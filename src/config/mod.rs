@@ -240,7 +240,7 @@ section! {
         fpu_reduction: f32 = 0.2,
         /// PUCT: weight of Dirichlet noise in the root priors of self-play.
         dirichlet_epsilon: f32 = 0.25,
-        /// PUCT: Dirichlet alpha; 0 = 10 / (number of legal actions), which gives AlphaZero's values for its games.
+        /// PUCT: Dirichlet alpha; 0 = 10 / (number of legal actions), close to AlphaZero's values for its games.
         dirichlet_alpha: f32 = 0.0,
         /// Gumbel: the most actions considered at the root.
         max_num_considered_actions: u32 = 16,
