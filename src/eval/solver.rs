@@ -1,4 +1,4 @@
-//! Exact scores of actions, by the solver that the game names. What a score means stands at [`PositionSolver::scores`].
+//! Exact scores of actions, by the game's exact solver. [`PositionSolver::scores`] defines the scores.
 
 use crate::batch::{AnyGame, Playthrough};
 use crate::game::{ExactSolver, History, PositionSolver, Turn};
@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 /// An exact solver of one game. Its table persists between calls.
 pub enum Solver {
-    /// The game's own.
+    /// The game's own solver.
     Own(Box<dyn PositionSolver>),
-    /// A search of the whole game.
+    /// Exhaustive search.
     Exhaustive(ExhaustiveSolver),
 }
 

@@ -37,7 +37,7 @@ impl MemoryPlan {
     /// The plan of a configuration.
     ///
     /// # Errors
-    /// As [`crate::model::Model::new`].
+    /// Those of [`crate::model::Model::new`].
     pub fn new(config: &Config, game: &dyn AnyGame) -> Result<Self> {
         let sizes = game.sizes();
         let d = if sizes.hidden_information { config.search.determinisations as usize } else { 1 };
@@ -50,7 +50,7 @@ impl MemoryPlan {
         let pass = PassBuffers::bytes(&sizes, plan.params.leaves);
         let model = NetSpec::new(&config.net, &sizes).model()?;
         let parameters = model.num_parameters() + model.num_statistics();
-        // What a pass keeps, and as much for gradients.
+        // The activations of a forward and their gradients.
         let activations = 2 * config.train.batch * model.activations();
         let on_host = u64::from(config.training_devices().is_cpu());
         let batch = 4 * config.train.batch * (sizes.obs.len() + 2 * sizes.num_actions + sizes.num_players);
