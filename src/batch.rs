@@ -336,10 +336,15 @@ pub fn any_game(name: &str, options: &toml::Table) -> Result<Arc<dyn AnyGame>> {
     impl GameVisitor for Erase {
         type Out = Arc<dyn AnyGame>;
         fn visit<G: Game>(self, game: G) -> Self::Out {
-            Arc::new(Erased(game))
+            erase(game)
         }
     }
     game::dispatch(name, options, Erase)
+}
+
+/// `game` with its type erased, whether the registry has it or not.
+pub fn erase<G: Game>(game: G) -> Arc<dyn AnyGame> {
+    Arc::new(Erased(game))
 }
 
 /// One game in the making, its type erased: the position, how it came about, and the keys that rules about repetition

@@ -5,26 +5,8 @@ use crate::error::{Error, Result};
 use clap::Args;
 use std::path::PathBuf;
 
-/// The configurations inside the program, by the name that `--game` (or `--config`) gives.
-const BUILT_IN: &[(&str, &str)] = &[
-    ("tic_tac_toe", include_str!("../../configs/tic_tac_toe.toml")),
-    ("connect_four", include_str!("../../configs/connect_four.toml")),
-    ("othello", include_str!("../../configs/othello.toml")),
-    ("hex", include_str!("../../configs/hex.toml")),
-    ("gomoku", include_str!("../../configs/gomoku.toml")),
-    ("go", include_str!("../../configs/go.toml")),
-    ("chess", include_str!("../../configs/chess.toml")),
-    ("clique", include_str!("../../configs/clique.toml")),
-    ("backgammon", include_str!("../../configs/backgammon.toml")),
-    ("blob", include_str!("../../configs/blob.toml")),
-    ("quick", include_str!("../../configs/quick.toml")),
-    ("blob_heavy", include_str!("../../configs/blob_heavy.toml")),
-    ("blob_light", include_str!("../../configs/blob_light.toml")),
-    ("connect_four_gpu", include_str!("../../configs/connect_four_gpu.toml")),
-    ("clique_14", include_str!("../../configs/clique_14.toml")),
-    ("clique_ramsey", include_str!("../../configs/clique_ramsey.toml")),
-    ("hex13", include_str!("../../configs/hex13.toml")),
-];
+/// The files under `configs/`, which the build lists: name (as `--game` or `--config` gives it) and text.
+const BUILT_IN: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/configs.rs"));
 
 /// The text of the built-in configuration called `name`: a game, or `quick`.
 pub fn built_in_config(name: &str) -> Option<&'static str> {

@@ -102,6 +102,12 @@ impl ConnectFour {
 impl Game for ConnectFour {
     type State = State;
     const NAME: &'static str = "connect_four";
+    const VARIANTS: &'static [&'static str] = &[
+        "rows = 5\ncolumns = 6\nconnect = 3",
+        "rows = 7\ncolumns = 8\nconnect = 5",
+        "rows = 2\ncolumns = 12\nconnect = 2",
+        "rows = 12\ncolumns = 4",
+    ];
 
     fn from_options(options: &toml::Table) -> Result<Self> {
         let g: Self = parse_options(Self::NAME, options)?;

@@ -132,6 +132,9 @@ pub trait Game: Clone + Send + Sync + 'static {
     /// The name in the registry.
     const NAME: &'static str;
 
+    /// Options, as TOML text, that change rules or sizes: the contract tests play each of them, and the default game.
+    const VARIANTS: &'static [&'static str] = &[];
+
     /// The game with the settings of the `[game]` table (its `name` taken out).
     ///
     /// # Errors

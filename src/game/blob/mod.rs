@@ -176,6 +176,14 @@ impl Blob {
 impl Game for Blob {
     type State = State;
     const NAME: &'static str = "blob";
+    const VARIANTS: &'static [&'static str] = &[
+        "players = 3\ncards = 2\nfull = true",
+        "players = 5\ncards = 10",
+        "players = 8\ncards = 3",
+        "players = 4\ncards = 5",
+        "network_sees = 'deal'",
+        "players = 5\ncards = 3\nfull = true\nnetwork_sees = 'deal'",
+    ];
 
     fn from_options(options: &toml::Table) -> Result<Self> {
         let g: Self = parse_options(Self::NAME, options)?;

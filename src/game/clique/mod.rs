@@ -152,6 +152,13 @@ impl Clique {
 impl Game for Clique {
     type State = State;
     const NAME: &'static str = "clique";
+    const VARIANTS: &'static [&'static str] = &[
+        "n = 5\nk = 3\nmode = 'asymmetric'",
+        "n = 7\nk = 4\nmode = 'avoid_clique'",
+        "n = 6\nk = 4\nmode = 'ramsey'",
+        "n = 17\nk = 4\nmode = 'avoid_clique'",
+        "n = 3\nk = 3",
+    ];
 
     fn from_options(options: &toml::Table) -> Result<Self> {
         let g: Self = parse_options(Self::NAME, options)?;
