@@ -18,7 +18,10 @@ fn list_configs() -> std::io::Result<()> {
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
     paths.sort();
     let entry = |path: &Path| {
-        format!("    ({:?}, include_str!({path:?})),\n", path.file_stem().unwrap_or_default().to_string_lossy())
+        format!(
+            "    ({:?}, include_str!({path:?})),\n",
+            path.file_stem().unwrap_or_default().to_string_lossy()
+        )
     };
     let entries: String = paths.iter().map(|path| entry(path)).collect();
     let out = Path::new(&env::var("OUT_DIR").expect("cargo sets it")).join("configs.rs");

@@ -175,11 +175,8 @@ impl Gomoku {
 impl Game for Gomoku {
     type State = State;
     const NAME: &'static str = "gomoku";
-    const VARIANTS: &'static [&'static str] = &[
-        "size = 7",
-        "size = 9\nrule = 'exact'",
-        "size = 15\nopening = 'swap2'",
-    ];
+    const VARIANTS: &'static [&'static str] =
+        &["size = 7", "size = 9\nrule = 'exact'", "size = 15\nopening = 'swap2'"];
 
     fn from_options(options: &toml::Table) -> Result<Self> {
         let g: Self = parse_options(Self::NAME, options)?;

@@ -131,12 +131,8 @@ impl Hex {
 impl Game for Hex {
     type State = State;
     const NAME: &'static str = "hex";
-    const VARIANTS: &'static [&'static str] = &[
-        "size = 3",
-        "size = 4\nswap = true",
-        "size = 13",
-        "size = 19",
-    ];
+    const VARIANTS: &'static [&'static str] =
+        &["size = 3", "size = 4\nswap = true", "size = 13", "size = 19"];
 
     fn from_options(options: &toml::Table) -> Result<Self> {
         let g: Self = parse_options(Self::NAME, options)?;

@@ -157,11 +157,8 @@ impl Othello {
 impl Game for Othello {
     type State = State;
     const NAME: &'static str = "othello";
-    const VARIANTS: &'static [&'static str] = &[
-        "size = 6",
-        "size = 6\nend = 'two_passes'",
-        "size = 8\nend = 'no_move'",
-    ];
+    const VARIANTS: &'static [&'static str] =
+        &["size = 6", "size = 6\nend = 'two_passes'", "size = 8\nend = 'no_move'"];
 
     fn from_options(options: &toml::Table) -> Result<Self> {
         let g: Self = parse_options(Self::NAME, options)?;

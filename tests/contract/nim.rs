@@ -120,11 +120,8 @@ fn search_finds_the_winning_move_of_a_game_outside_the_registry() {
     let params = SearchParams::new(&config, &sizes);
     let nodes = BackendPlan::nodes_for(params.simulations, &sizes);
     let mut backend = CpuBackend::new(game, BackendPlan { rows: 1, nodes, params, reuse: Reuse::Drop });
-    let shape = IoShape {
-        obs_len: sizes.obs.len(),
-        num_actions: sizes.num_actions,
-        num_players: sizes.num_players,
-    };
+    let shape =
+        IoShape { obs_len: sizes.obs.len(), num_actions: sizes.num_actions, num_players: sizes.num_players };
     let start = Nim::default().init();
     backend.set_root(0, bytemuck::bytes_of(&start), &[]);
     let plan = PlyPlan { simulations: 400, exploration: Exploration::Plain, key: RowKey::default() };

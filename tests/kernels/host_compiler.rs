@@ -47,14 +47,30 @@ fn kernels(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
+/// Those of `headers` that `unit` includes, directly or through others: no other changes what is built.
+fn included<'a>(unit: &str, headers: &'a [(String, String)]) -> Vec<&'a (String, String)> {
+    let names = |text: &str, name: &str| text.contains(&format!("#include \"{name}\""));
+    let mut found: Vec<&(String, String)> = Vec::new();
+    loop {
+        let next = headers.iter().find(|header| {
+            let named = || names(unit, &header.0) || found.iter().any(|(_, text)| names(text, &header.0));
+            !found.contains(header) && named()
+        });
+        match next {
+            Some(header) => found.push(header),
+            None => return found,
+        }
+    }
+}
+
 /// The library of `program` with its kernels behind `emulator_launch`, and the code `below` it, built once and kept for as long
 /// as nothing changes.
 ///
 /// # Errors
 /// What the compiler or the system says.
 pub fn library(program: &Program, below: &str, effort: Effort) -> Result<Library, String> {
-    let included = program.headers.iter().filter(|(name, _)| program.source.contains(&format!("\"{name}\"")));
-    let table: String = included
+    let listed = program.headers.iter().filter(|(name, _)| program.source.contains(&format!("\"{name}\"")));
+    let table: String = listed
         .flat_map(|(_, text)| kernels(text))
         .map(|name| format!("    emulator::Caller<{name}>::named(\"{name}\"),\n"))
         .collect();
@@ -70,7 +86,8 @@ pub fn library(program: &Program, below: &str, effort: Effort) -> Result<Library
     );
     let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".into());
     let mut hasher = DefaultHasher::new();
-    (FLAGS, effort.flag(), EMULATOR, &compiler, &unit, &program.headers, &program.defines).hash(&mut hasher);
+    let headers = included(&unit, &program.headers);
+    (FLAGS, effort.flag(), EMULATOR, &compiler, &unit, &headers, &program.defines).hash(&mut hasher);
     let target = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let path = target.join(format!("{}-{:016x}.so", program.game, hasher.finish()));
     // Of several threads that want it, one builds it.
@@ -79,7 +96,7 @@ pub fn library(program: &Program, below: &str, effort: Effort) -> Result<Library
     let _alone = lock(&at_work);
     if !path.exists() {
         let folder = tempfile::tempdir_in(target).map_err(|e| e.to_string())?;
-        let built = build(&compiler, program, &unit, effort, folder.path())?;
+        let built = build(&compiler, program, &headers, &unit, effort, folder.path())?;
         std::fs::rename(built, &path).map_err(|e| e.to_string())?;
     }
     // SAFETY: the library was compiled from sources here; loading it runs no code of theirs.
@@ -94,6 +111,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 fn build(
     compiler: &str,
     program: &Program,
+    headers: &[&(String, String)],
     unit: &str,
     effort: Effort,
     folder: &Path,
@@ -106,7 +124,7 @@ fn build(
     for (name, text) in EMULATOR {
         write(name, text)?;
     }
-    for (name, text) in &program.headers {
+    for (name, text) in headers {
         write(name, text)?;
     }
     write("unit.cpp", unit)?;

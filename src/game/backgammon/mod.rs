@@ -211,11 +211,8 @@ fn pips(board: &[i8; PLACES]) -> i32 {
 impl Game for Backgammon {
     type State = State;
     const NAME: &'static str = "backgammon";
-    const VARIANTS: &'static [&'static str] = &[
-        "short_game = true",
-        "simple_doubles = true",
-        "short_game = true\nsimple_doubles = true",
-    ];
+    const VARIANTS: &'static [&'static str] =
+        &["short_game = true", "simple_doubles = true", "short_game = true\nsimple_doubles = true"];
 
     fn from_options(options: &toml::Table) -> Result<Self> {
         let g: Self = parse_options(Self::NAME, options)?;

@@ -143,9 +143,7 @@ fn repetitions(s: &State, history: History<'_>) -> u8 {
 impl Game for Chess {
     type State = State;
     const NAME: &'static str = "chess";
-    const VARIANTS: &'static [&'static str] = &[
-        "max_plies = 40",
-    ];
+    const VARIANTS: &'static [&'static str] = &["max_plies = 40"];
 
     fn from_options(options: &toml::Table) -> Result<Self> {
         let o: Options = parse_options(Self::NAME, options)?;

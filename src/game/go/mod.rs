@@ -283,11 +283,8 @@ fn column_letter(column: u32) -> char {
 impl Game for Go {
     type State = State;
     const NAME: &'static str = "go";
-    const VARIANTS: &'static [&'static str] = &[
-        "size = 5",
-        "size = 9",
-        "size = 13\nkomi = 0.5\nmax_plies = 300",
-    ];
+    const VARIANTS: &'static [&'static str] =
+        &["size = 5", "size = 9", "size = 13\nkomi = 0.5\nmax_plies = 300"];
 
     fn from_options(options: &toml::Table) -> Result<Self> {
         let g: Self = parse_options(Self::NAME, options)?;

@@ -1,6 +1,6 @@
 //! The kernels' sources as host C++ against Rust: the mathematics, the random numbers, and every game, equal to the bit.
 //!
-//! A new game needs one line in the table below: its name and the options, as TOML, that change its rules or sizes.
+//! A game with kernels needs one line in the table below: its name and the options, as TOML, that change its rules or sizes.
 
 mod batch;
 mod entry;
@@ -96,7 +96,7 @@ fn play(name: &str, options: &str) {
 }
 
 #[test]
-fn every_registered_game_has_kernels() {
-    assert_eq!(COVERED, game::NAMES, "one line per game, in the order of the registry");
-    assert!(COVERED.iter().all(|game| source::has_game(game)));
+fn every_game_with_kernels_is_compared() {
+    let with_kernels: Vec<&str> = game::NAMES.iter().copied().filter(|game| source::has_game(game)).collect();
+    assert_eq!(COVERED, with_kernels, "one line per game that has kernels, in the order of the registry");
 }

@@ -4,7 +4,7 @@ use super::config;
 use crate::host_device::{HostBuffer, HostDevice};
 use std::sync::Arc;
 use vecaz::backend::kernels::device::Device;
-use vecaz::backend::kernels::source::program;
+use vecaz::backend::kernels::source::{has_game, program};
 use vecaz::batch::{AnyGame, Playthrough, any_game};
 use vecaz::config::{Arch, NetConfig, TrainConfig};
 use vecaz::game::{NAMES, Turn};
@@ -103,7 +103,7 @@ fn compare(game: &Arc<dyn AnyGame>) {
 
 #[test]
 fn batches_of_every_game_are_those_of_rust() {
-    for name in NAMES {
+    for name in NAMES.iter().filter(|name| has_game(name)) {
         compare(&any_game(name, &toml::Table::new()).expect("a game"));
     }
 }
