@@ -5,6 +5,8 @@
 
 mod laws;
 mod nim;
+#[path = "../support/mod.rs"]
+mod support;
 mod walk;
 
 use nim::Nim;

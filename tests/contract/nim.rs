@@ -1,15 +1,14 @@
 //! Nim, a game outside the registry: a whole game by the steps of docs/games.md, as short as one gets. It shows that the trait is
 //! enough, for search too.
 
+use crate::support::{io_shape, plan, search};
 use serde::{Deserialize, Serialize};
 use vecaz::backend::cpu::CpuBackend;
-use vecaz::backend::plan::{BackendPlan, Reuse};
-use vecaz::backend::{Backend, PlyPlan};
 use vecaz::config::SearchConfig;
 use vecaz::game::{Game, History, ObsShape, Sizes, Turn, parse_options, to_options};
-use vecaz::net::{IoShape, UniformNet};
-use vecaz::search::root::{Exploration, RootSummary, RowKey};
-use vecaz::search::{PassBuffers, PassClock, SearchParams, simulate};
+use vecaz::net::UniformNet;
+use vecaz::search::root::Exploration;
+use vecaz::searcher::Position;
 use vecaz::{Error, Result};
 
 /// One heap; a player takes 1 to `most` stones; who takes the last one wins.
@@ -117,18 +116,9 @@ fn search_finds_the_winning_move_of_a_game_outside_the_registry() {
     let game = Nim::default();
     let sizes = game.sizes();
     let config = SearchConfig { simulations: 400, ..SearchConfig::default() };
-    let params = SearchParams::new(&config, &sizes);
-    let nodes = BackendPlan::nodes_for(params.simulations, &sizes);
-    let mut backend = CpuBackend::new(game, BackendPlan { rows: 1, nodes, params, reuse: Reuse::Drop });
-    let shape =
-        IoShape { obs_len: sizes.obs.len(), num_actions: sizes.num_actions, num_players: sizes.num_players };
-    let start = Nim::default().init();
-    backend.set_root(0, bytemuck::bytes_of(&start), &[]);
-    let plan = PlyPlan { simulations: 400, exploration: Exploration::Plain, key: RowKey::default() };
-    backend.begin(0, plan);
-    let (mut buffers, mut clock) = (PassBuffers::new(&sizes, 1), PassClock::default());
-    while simulate(&mut backend, &mut UniformNet(shape), &mut buffers, &mut clock).expect("finite") > 0 {}
-    let mut summary = RootSummary::default();
-    backend.summarise(0, &mut summary);
-    assert_eq!(summary.actions[summary.best], 0, "take 1: {summary:?}");
+    let position = Position { state: bytemuck::bytes_of(&game.init()).to_vec(), ..Position::default() };
+    let mut backend = CpuBackend::new(game, plan(&config, &sizes, 1));
+    let mut network = UniformNet(io_shape(&sizes));
+    let roots = search(&mut backend, &mut network, &[position], config.simulations, Exploration::Plain);
+    assert_eq!(roots[0].actions[roots[0].best], 0, "take 1: {:?}", roots[0]);
 }
