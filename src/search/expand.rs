@@ -35,15 +35,15 @@ pub fn expand<S: Simd>(row: &mut RowMut<'_>, n: i32, logits: &[f32], values: &[f
 #[inline(always)]
 fn softmax<S: Simd>(logits: &mut [f32]) {
     let prior = logits.as_chunks_mut::<LANES>().0;
-    let max = prior.iter().fold(F8::<S>::all(f32::NEG_INFINITY), |max, &group| max.max(F8::of(group)));
-    let max = F8::<S>::all(max.largest());
-    let mut sum = F8::all(0.0);
+    let max = prior.iter().fold(F8::<S>::splat(f32::NEG_INFINITY), |max, &group| max.max(F8::of(group)));
+    let max = F8::<S>::splat(max.reduce_max());
+    let mut sum = F8::splat(0.0);
     for group in prior.iter_mut() {
         let weight = (F8::of(*group) - max).exp();
         *group = weight.0;
         sum = sum + weight;
     }
-    let inverse = F8::<S>::all(1.0 / sum.sum());
+    let inverse = F8::<S>::splat(1.0 / sum.reduce_sum());
     for group in prior {
         *group = (F8::of(*group) * inverse).0;
     }

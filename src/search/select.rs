@@ -9,7 +9,7 @@
 use super::{Rule, SearchParams};
 use crate::config::{ChanceRule, Fpu};
 use crate::math;
-use crate::simd::{Best, F8, I8, LANES, Simd};
+use crate::simd::{Argmax, F8, I8, LANES, Simd};
 use crate::tree::{Edges, Kind, REFUTED, ROOT, RowMut};
 
 /// The root's arrays outside the tree that selection reads. All slices are `[Ep]`.
@@ -41,8 +41,8 @@ fn vectors<S: Simd>(edges: &Edges<'_>) -> impl Iterator<Item = (F8<S>, I8<S>, F8
 /// Q of edges: the mean value, `unvisited` for edges without visits, -inf for refuted edges.
 #[inline(always)]
 fn q<S: Simd>(visits: I8<S>, value_sum: F8<S>, unvisited: f32) -> F8<S> {
-    let taken = value_sum / visits.max(I8::all(1)).floats();
-    visits.where_positive(taken, F8::all(unvisited) + value_sum)
+    let taken = value_sum / visits.max(I8::splat(1)).to_f32();
+    visits.select_gt(0, taken, F8::splat(unvisited) + value_sum)
 }
 
 /// How a descent continues at one node.
@@ -136,11 +136,11 @@ fn first_play_urgency<S: Simd>(row: &RowMut<'_>, node: i32, params: &SearchParam
         Fpu::Loss => -1.0,
         Fpu::Parent => scalars.mean(),
         Fpu::Reduced => {
-            let mut mass = F8::<S>::all(0.0);
+            let mut mass = F8::<S>::splat(0.0);
             for (p, n, _) in vectors(&row.used_edges(node)) {
-                mass = mass + n.where_positive(p, F8::all(0.0));
+                mass = mass + n.select_gt(0, p, F8::splat(0.0));
             }
-            (scalars.mean() - params.fpu_reduction * mass.sum().sqrt()).max(-1.0)
+            (scalars.mean() - params.fpu_reduction * mass.reduce_sum().sqrt()).max(-1.0)
         }
     }
 }
@@ -165,20 +165,20 @@ fn puct_edge<S: Simd>(
 /// The argmax of the PUCT score, given C(s) sqrt(N) as `rate` and the Q of edges without visits.
 #[inline(always)]
 fn argmax_puct<S: Simd>(edges: &Edges<'_>, rate: f32, unvisited: f32, root: Option<&RootView<'_>>) -> usize {
-    let rate = F8::<S>::all(rate);
-    let mut best = Best::default();
+    let rate = F8::<S>::splat(rate);
+    let mut best = Argmax::default();
     for (group, (mut p, n, w)) in vectors(edges).enumerate() {
         if let Some(root) = root {
             let share = root.dirichlet_epsilon;
-            p = F8::all(1.0 - share) * p + F8::all(share) * F8::of(lanes(root.noise)[group]);
+            p = F8::splat(1.0 - share) * p + F8::splat(share) * F8::of(lanes(root.noise)[group]);
         }
-        let score = q(n, w, unvisited) + rate * p / n.plus(I8::all(1)).floats();
+        let score = q(n, w, unvisited) + rate * p / (n + I8::splat(1)).to_f32();
         if edges.prior.len() == LANES {
-            return Best::of(score).unwrap_or(0);
+            return Argmax::of(score).unwrap_or(0);
         }
-        best.offer(group, score);
+        best.update(group, score);
     }
-    best.place().unwrap_or(0)
+    best.index().unwrap_or(0)
 }
 
 /// Completed Q and the improved policy of one decision node (equations 10, 11 and 33).
@@ -199,19 +199,19 @@ impl CompletedQ {
     /// Computes the completed Q of a node from its edges and its own evaluation.
     #[inline(always)]
     pub fn of<S: Simd>(edges: &Edges<'_>, own_value: f32, params: &SearchParams) -> Self {
-        let zero = F8::<S>::all(0.0);
+        let zero = F8::<S>::splat(0.0);
         let (mut mass, mut weighted) = (zero, zero);
-        let (mut sum, mut max_visits) = (I8::all(0), I8::all(0));
+        let (mut sum, mut max_visits) = (I8::splat(0), I8::splat(0));
         for (p, n, w) in vectors(edges) {
-            let mean = q(n, w, 0.0).max(F8::all(-1.0));
-            mass = mass + n.where_positive(p, zero);
-            weighted = weighted + n.where_positive(p * mean, zero);
-            sum = sum.plus(n);
+            let mean = q(n, w, 0.0).max(F8::splat(-1.0));
+            mass = mass + n.select_gt(0, p, zero);
+            weighted = weighted + n.select_gt(0, p * mean, zero);
+            sum = sum + n;
             max_visits = max_visits.max(n);
         }
-        let (visits, max_visits) = (sum.total() as f32, max_visits.highest() as f32);
-        let mass = mass.sum();
-        let mean = if mass > 0.0 { weighted.sum() / mass } else { own_value };
+        let (visits, max_visits) = (sum.reduce_sum() as f32, max_visits.reduce_max() as f32);
+        let mass = mass.reduce_sum();
+        let mean = if mass > 0.0 { weighted.reduce_sum() / mass } else { own_value };
         Self {
             visits,
             scale: ((params.c_visit + max_visits) * params.c_scale * 0.5).max(MIN_SCALE),
@@ -222,27 +222,27 @@ impl CompletedQ {
     /// sigma of the completed Q of edges; -inf for refuted edges.
     #[inline(always)]
     fn sigma<S: Simd>(&self, visits: I8<S>, value_sum: F8<S>) -> F8<S> {
-        F8::all(self.scale) * q(visits, value_sum, self.mixed)
+        F8::splat(self.scale) * q(visits, value_sum, self.mixed)
     }
 
     /// Writes prior x exp(sigma - max) to `out [Ep]` and returns the sum.
     #[inline(always)]
     pub fn weights<S: Simd>(&self, edges: &Edges<'_>, out: &mut [f32]) -> f32 {
         let out = out.as_chunks_mut::<LANES>().0;
-        let mut max = F8::<S>::all(f32::NEG_INFINITY);
+        let mut max = F8::<S>::splat(f32::NEG_INFINITY);
         for ((_, n, w), out) in vectors(edges).zip(out.iter_mut()) {
             let sigma = self.sigma(n, w);
             *out = sigma.0;
             max = max.max(sigma);
         }
-        let max = F8::<S>::all(max.largest().max(-1e30));
-        let mut sum = F8::all(0.0);
+        let max = F8::<S>::splat(max.reduce_max().max(-1e30));
+        let mut sum = F8::splat(0.0);
         for (&p, out) in lanes(edges.prior).iter().zip(out) {
             let weight = F8::of(p) * (F8::of(*out) - max).exp();
             *out = weight.0;
             sum = sum + weight;
         }
-        sum.sum()
+        sum.reduce_sum()
     }
 }
 
@@ -268,18 +268,18 @@ fn argmax_improved<S: Simd>(
     let improved = CompletedQ::of::<S>(edges, own, params);
     let total = improved.weights::<S>(edges, scratch);
     // If all edges that are not refuted have prior 0, the least visited one is taken.
-    let inverse = F8::<S>::all(if total > 0.0 { 1.0 / total } else { 0.0 });
-    let share = F8::all(1.0 / (1.0 + improved.visits));
-    let refuted = F8::all(REFUTED);
-    let mut best = Best::default();
+    let inverse = F8::<S>::splat(if total > 0.0 { 1.0 / total } else { 0.0 });
+    let share = F8::splat(1.0 / (1.0 + improved.visits));
+    let refuted = F8::splat(REFUTED);
+    let mut best = Argmax::default();
     for (group, ((_, n, w), &pi)) in vectors(edges).zip(lanes(scratch)).enumerate() {
-        let score = w.where_equal(REFUTED, refuted, F8::of(pi) * inverse - n.floats() * share);
+        let score = w.select_eq(REFUTED, refuted, F8::of(pi) * inverse - n.to_f32() * share);
         if edges.prior.len() == LANES {
-            return Best::of(score).unwrap_or(0);
+            return Argmax::of(score).unwrap_or(0);
         }
-        best.offer(group, score);
+        best.update(group, score);
     }
-    best.place().unwrap_or(0)
+    best.index().unwrap_or(0)
 }
 
 /// Writes g + logit + sigma of every root edge in use to `out [Ep]`; -inf for refuted edges and padding.
@@ -306,16 +306,16 @@ fn gumbel_root_edge<S: Simd>(
 ) -> usize {
     gumbel_scores::<S>(row, root, params, scratch);
     let visits = row.used_edges(ROOT).visits;
-    let (mut scheduled, mut any) = (Best::<S>::default(), Best::<S>::default());
+    let (mut scheduled, mut any) = (Argmax::<S>::default(), Argmax::<S>::default());
     let fields = lanes(scratch).iter().zip(lanes(visits)).zip(lanes(root.base_visits));
     for (group, ((&score, &n), &base)) in fields.enumerate() {
         let score = F8::of(score);
-        let new_visits = I8::of(n).minus(I8::of(base));
+        let new_visits = I8::of(n) - I8::of(base);
         scheduled
-            .offer(group, new_visits.where_same(root.considered_visits, score, F8::all(f32::NEG_INFINITY)));
-        any.offer(group, score);
+            .update(group, new_visits.select_eq(root.considered_visits, score, F8::splat(f32::NEG_INFINITY)));
+        any.update(group, score);
     }
-    scheduled.place().or_else(|| any.place()).unwrap_or(0)
+    scheduled.index().or_else(|| any.index()).unwrap_or(0)
 }
 
 /// The outcome that a descent takes at a chance node.
@@ -330,12 +330,12 @@ fn chance_edge<S: Simd>(
     let num_edges = usize::from(row.nodes[node as usize].num_edges);
     match rule {
         ChanceRule::Stratified => {
-            let total = F8::<S>::all((row.nodes[node as usize].visits + 1) as f32);
-            let mut best = Best::default();
+            let total = F8::<S>::splat((row.nodes[node as usize].visits + 1) as f32);
+            let mut best = Argmax::default();
             for (group, (p, n, w)) in vectors(&edges).enumerate() {
-                best.offer(group, p * total - n.floats() + w);
+                best.update(group, p * total - n.to_f32() + w);
             }
-            best.place().unwrap_or(0)
+            best.index().unwrap_or(0)
         }
         ChanceRule::Sample => {
             let mut x = chance_draw();

@@ -11,11 +11,11 @@
 use super::amx_epilogue::EpilogueOp;
 use super::amx_strip::{self, ScheduledFormat, StripContext, TileSchedule, TileTask, store_all};
 use super::amx_tile::{self, LINE_BYTES, Multiply, SIDE, Stored, TILE, load, load_passing};
-use super::format::{Format, Vector, Vectors};
+use super::format::{Format, Vector};
 use super::tile::{Kernels, Matrices, Strip, Sums, Tap, Tile, TileFn, finish};
-use super::x86::Avx512;
 use super::x86_bf16::Avx512Bf16;
 use super::x86_int8::Bytes;
+use crate::simd::{Avx512, Simd};
 use std::arch::asm;
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -277,7 +277,7 @@ struct Tiles<'a, const ROWS: usize, const VECTORS: usize> {
     rows: Range<usize>,
 }
 
-impl<F: Format<V = Avx512>, const ROWS: usize, const VECTORS: usize> Sums<F> for Tiles<'_, ROWS, VECTORS> {
+impl<F: Format<S = Avx512>, const ROWS: usize, const VECTORS: usize> Sums<F> for Tiles<'_, ROWS, VECTORS> {
     #[inline(always)]
     unsafe fn each(self, f: impl Fn(&Tile<'_>, Vector<F>, usize, usize)) {
         for row in self.rows {

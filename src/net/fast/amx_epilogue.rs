@@ -1,8 +1,8 @@
 //! What becomes of the sums of a strip's rows: [`Epilogue`] with the constants of the channels in registers.
 
-use super::format::{Format, Vector, Vectors};
+use super::format::{Format, Vector, relu};
 use super::tile::{CHANNEL_BLOCK, Columns, Epilogue};
-use super::x86::Avx512;
+use crate::simd::{Avx512, Simd};
 
 /// Numbers of a vector.
 const LANES: usize = Avx512::LANES;
@@ -15,12 +15,12 @@ pub(super) struct Channels<F: Format, const VECTORS: usize> {
     offset: [Vector<F>; VECTORS],
 }
 
-impl<F: Format<V = Avx512>, const VECTORS: usize> Channels<F, VECTORS> {
+impl<F: Format<S = Avx512>, const VECTORS: usize> Channels<F, VECTORS> {
     #[inline(always)]
     pub(super) unsafe fn of(t: &Columns) -> Self {
         // SAFETY: the caller's promise; constants are padded to whole vectors.
         unsafe {
-            let zeros = [Avx512::zero(); VECTORS];
+            let zeros = [Avx512::splat(0.0); VECTORS];
             let mut all = Self { bias: zeros, dequant_scale: zeros, scale: zeros, offset: zeros };
             for j in 0..VECTORS {
                 let lane = j * LANES;
@@ -53,14 +53,14 @@ impl<F: Format<V = Avx512>, const VECTORS: usize> Channels<F, VECTORS> {
 
 /// relu(x) as activations, which lie together.
 #[inline(always)]
-unsafe fn store_relu<F: Format<V = Avx512>, const VECTORS: usize>(out: *mut f32, x: [Vector<F>; VECTORS]) {
+unsafe fn store_relu<F: Format<S = Avx512>, const VECTORS: usize>(out: *mut f32, x: [Vector<F>; VECTORS]) {
     // SAFETY: the caller's promise.
     unsafe {
         match x.as_slice() {
-            &[a, b] => F::store_pair(out, Avx512::relu(a), Avx512::relu(b)),
+            &[a, b] => F::store_pair(out, relu::<Avx512>(a), relu::<Avx512>(b)),
             x => {
                 for (j, x) in x.iter().enumerate() {
-                    F::store_units(out.add(j * LANES / F::OUT), Avx512::relu(*x));
+                    F::store_units(out.add(j * LANES / F::OUT), relu::<Avx512>(*x));
                 }
             }
         }
@@ -101,7 +101,7 @@ epilogue_ops!(StemBnRelu ResidualAddBnRelu BiasRelu BiasReluF32 BiasF32);
 /// # Safety
 /// The machine has F's instructions; the arrays have the row and its channels, the last vector a valid one.
 #[inline(always)]
-pub(super) unsafe fn end<F: Format<V = Avx512>, E: EpilogueOp, const VECTORS: usize>(
+pub(super) unsafe fn end<F: Format<S = Avx512>, E: EpilogueOp, const VECTORS: usize>(
     t: &Columns,
     channels: &Channels<F, VECTORS>,
     place: Place,
@@ -116,13 +116,13 @@ pub(super) unsafe fn end<F: Format<V = Avx512>, E: EpilogueOp, const VECTORS: us
             let number = place.out.wrapping_add(row * place.out_row + lane);
             let dequant_scale = channels.dequant_scale[j];
             *sum = match E::IS {
-                Epilogue::ResidualAddBnRelu => F::onto(Avx512::load(stream), *sum, dequant_scale),
+                Epilogue::ResidualAddBnRelu => F::add_to_stream(Avx512::load(stream), *sum, dequant_scale),
                 _ => F::with_bias(*sum, dequant_scale, channels.bias[j]),
             };
             match E::IS {
                 Epilogue::StemBnRelu | Epilogue::ResidualAddBnRelu => Avx512::store(stream, *sum),
-                Epilogue::BiasReluF32 => Avx512::store(number, Avx512::relu(*sum)),
-                Epilogue::BiasF32 => Avx512::store_valid(number, *sum, t.valid - lane),
+                Epilogue::BiasReluF32 => Avx512::store(number, relu::<Avx512>(*sum)),
+                Epilogue::BiasF32 => Avx512::store_first(number, *sum, t.valid - lane),
                 Epilogue::BiasRelu | Epilogue::VertexAddRelu => (),
             }
         }

@@ -10,9 +10,9 @@ use super::amx_epilogue::{
 };
 use super::amx_tile::{LINE_BYTES, Multiply, SIDE, Stored, TILE, flush, load, load_passing, store};
 use super::board::Run;
-use super::format::{Format, Vectors};
+use super::format::Format;
 use super::tile::{CHANNEL_BLOCK, Columns, Epilogue, Strip, Tap};
-use super::x86::Avx512;
+use crate::simd::{Avx512, Simd};
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
@@ -177,7 +177,7 @@ pub(super) trait TileSchedule {
 }
 
 /// Number formats that strips are in.
-pub(super) trait ScheduledFormat: Format<V = Avx512> + Multiply + Sized {
+pub(super) trait ScheduledFormat: Format<S = Avx512> + Multiply + Sized {
     /// [`TileSchedule::go`] with the format's instructions, as a function of its own: all of them in one take the compiler minutes.
     ///
     /// # Safety
@@ -453,7 +453,7 @@ impl<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize> StripContext<'_, F
     unsafe fn finish(&self, place: Place, row: usize) {
         // SAFETY: the caller's promise; the sums are stored.
         unsafe {
-            let mut sums = [Avx512::zero(); VECTORS];
+            let mut sums = [Avx512::splat(0.0); VECTORS];
             for (j, sum) in sums.iter_mut().enumerate() {
                 *sum = Avx512::load(self.sums.add((j * ROWS + row) * SIDE));
             }

@@ -3,15 +3,16 @@
 //! A unit holds two numbers, the first in the low half. A product of two bf16 is exact in f32, so only the two additions
 //! round, the high half's first, to nearest even: the same bits as the instruction, which however takes denormals as 0.
 
-use super::format::{Format, Vectors, peak};
+use super::format::{Format, peak};
 use super::observe::bf16_bits;
 use super::portable::Portable;
 use super::tile::{Kernels, Tile, tile, tiles};
+use crate::simd::Simd;
 
 /// Four sums; a unit is two bf16.
 struct PortableBf16;
 
-type Vector = <Portable as Vectors>::Vector;
+type Vector = <Portable as Simd>::F32;
 
 /// The low half as f32.
 #[inline(always)]
@@ -25,9 +26,8 @@ fn high(unit: f32) -> f32 {
     f32::from_bits(unit.to_bits() & 0xFFFF_0000)
 }
 
-// SAFETY of every method: called only on pointers the tile vouches for.
 impl Format for PortableBf16 {
-    type V = Portable;
+    type S = Portable;
     const OUT: usize = 2;
 
     #[inline(always)]
@@ -38,7 +38,7 @@ impl Format for PortableBf16 {
     #[inline(always)]
     unsafe fn store_units(p: *mut f32, a: Vector) {
         for (i, &x) in a.iter().enumerate() {
-            // SAFETY: see the impl; halves of LANES / 2 words.
+            // SAFETY: the caller's promise; LANES numbers of 16 bits are LANES / 2 words.
             unsafe { p.cast::<u16>().add(i).write(bf16_bits(x) as u16) };
         }
     }

@@ -1,82 +1,76 @@
-//! What an instruction set and a number format give the kernels: vectors, products of units, activations as they are written.
+//! Number formats of the forward's matrix kernels: how units are multiplied and how activations are written, on top of an
+//! instruction set's registers ([`Simd`]).
 
+use crate::simd::Simd;
 use std::marker::PhantomData;
 
-/// Vectors of LANES f32 in one instruction set.
-pub(super) trait Vectors {
-    const LANES: usize;
-    type Vector: Copy;
-    unsafe fn zero() -> Self::Vector;
-    unsafe fn load(p: *const f32) -> Self::Vector;
-    /// One word in every lane.
-    unsafe fn splat(p: *const f32) -> Self::Vector;
-    unsafe fn add(a: Self::Vector, b: Self::Vector) -> Self::Vector;
-    /// a * b + c.
-    unsafe fn mul_add(a: Self::Vector, b: Self::Vector, c: Self::Vector) -> Self::Vector;
-    /// max(a, 0), NaN where a is NaN.
-    unsafe fn relu(a: Self::Vector) -> Self::Vector;
-    unsafe fn store(p: *mut f32, a: Self::Vector);
-    /// The first `valid` lanes, which may be more than there are.
-    unsafe fn store_valid(p: *mut f32, a: Self::Vector, valid: usize);
-}
-
-/// A vector of the format's instruction set; as a sum, of 32-bit integers in the format of bytes.
-pub(super) type Vector<F> = <<F as Format>::V as Vectors>::Vector;
+/// A register of the format's instruction set. As a sum, it holds 32-bit integers in the format of bytes.
+pub(super) type Vector<F> = <<F as Format>::S as Simd>::F32;
 
 /// How activations are multiplied and written.
+///
+/// Methods may be called only inside functions that enable the format's instructions; pointers are those of a tile, which its
+/// caller vouches for.
 pub(super) trait Format {
-    type V: Vectors;
-    /// Activations of a 32-bit unit as written.
+    /// The instruction set's registers.
+    type S: Simd;
+    /// Activations in a 32-bit unit as written.
     const OUT: usize;
     /// acc + the product of units.
     unsafe fn dot(a: Vector<Self>, b: Vector<Self>, acc: Vector<Self>) -> Vector<Self>;
-    /// A sum as f32 with its bias, a sum of byte products being dequant_scale `dequant_scale` each.
+    /// A sum as f32 plus its bias. A sum of byte products is multiplied by its channel's `dequant_scale` first.
     #[inline(always)]
-    unsafe fn with_bias(sum: Vector<Self>, _worth: Vector<Self>, bias: Vector<Self>) -> Vector<Self> {
-        // SAFETY: the caller's promise.
-        unsafe { Self::V::add(sum, bias) }
+    unsafe fn with_bias(sum: Vector<Self>, _dequant_scale: Vector<Self>, bias: Vector<Self>) -> Vector<Self> {
+        Self::S::add(sum, bias)
     }
-    /// The residual stream with a sum added.
+    /// The residual stream plus a sum.
     #[inline(always)]
-    unsafe fn onto(stream: Vector<Self>, sum: Vector<Self>, _worth: Vector<Self>) -> Vector<Self> {
-        // SAFETY: the caller's promise.
-        unsafe { Self::V::add(stream, sum) }
+    unsafe fn add_to_stream(
+        stream: Vector<Self>,
+        sum: Vector<Self>,
+        _dequant_scale: Vector<Self>,
+    ) -> Vector<Self> {
+        Self::S::add(stream, sum)
     }
-    /// Lanes as activations: LANES / OUT words.
+    /// Writes the lanes as activations: LANES / OUT words.
     unsafe fn store_units(p: *mut f32, a: Vector<Self>);
-    /// The lanes of `a`, then those of `b`.
+    /// Writes the lanes of `a`, then those of `b`.
     #[inline(always)]
     unsafe fn store_pair(p: *mut f32, a: Vector<Self>, b: Vector<Self>) {
         // SAFETY: the caller's promise.
         unsafe {
             Self::store_units(p, a);
-            Self::store_units(p.add(Self::V::LANES / Self::OUT), b);
+            Self::store_units(p.add(Self::S::LANES / Self::OUT), b);
         }
     }
 }
 
-/// Activations in f32.
-pub(super) struct F32<V>(PhantomData<V>);
+/// max(a, 0); NaN where a is NaN.
+#[inline(always)]
+pub(super) fn relu<S: Simd>(a: S::F32) -> S::F32 {
+    S::max(a, S::splat(0.0))
+}
 
-// SAFETY of every method: called only inside functions that enable V's instructions, on pointers the tile vouches for.
-impl<V: Vectors> Format for F32<V> {
-    type V = V;
+/// Activations in f32.
+pub(super) struct F32<S>(PhantomData<S>);
+
+impl<S: Simd> Format for F32<S> {
+    type S = S;
     const OUT: usize = 1;
 
     #[inline(always)]
-    unsafe fn dot(a: V::Vector, b: V::Vector, acc: V::Vector) -> V::Vector {
-        // SAFETY: see the impl.
-        unsafe { V::mul_add(a, b, acc) }
+    unsafe fn dot(a: S::F32, b: S::F32, acc: S::F32) -> S::F32 {
+        S::mul_add(a, b, acc)
     }
 
     #[inline(always)]
-    unsafe fn store_units(p: *mut f32, a: V::Vector) {
-        // SAFETY: see the impl.
-        unsafe { V::store(p, a) }
+    unsafe fn store_units(p: *mut f32, a: S::F32) {
+        // SAFETY: the caller's promise.
+        unsafe { S::store(p, a) }
     }
 }
 
-/// The most that the machine can multiply: CHAINS sums in registers, no memory.
+/// Multiplies CHAINS independent sums in registers, without memory: the peak of the machine.
 ///
 /// # Safety
 /// The machine has F's instructions.
@@ -85,15 +79,15 @@ pub(super) unsafe fn peak<F: Format, const CHAINS: usize>(rounds: usize) -> f32 
     // SAFETY: the caller's promise; loads and stores are of a local array of at least LANES numbers.
     unsafe {
         let mut numbers = std::hint::black_box([0.5_f32; 16]);
-        let factor = F::V::load(numbers.as_ptr());
+        let factor = F::S::load(numbers.as_ptr());
         let mut sums = [factor; CHAINS];
         for _ in 0..rounds {
             for sum in &mut sums {
                 *sum = F::dot(factor, factor, *sum);
             }
         }
-        let total = sums.into_iter().reduce(|a, b| F::V::add(a, b)).unwrap_or(factor);
-        F::V::store(numbers.as_mut_ptr(), total);
+        let total = sums.into_iter().reduce(F::S::add).unwrap_or(factor);
+        F::S::store(numbers.as_mut_ptr(), total);
         numbers[0]
     }
 }

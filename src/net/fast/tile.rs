@@ -5,8 +5,9 @@
 //! the tile's shape, so a row's result does not depend on the rows im2col it.
 
 use super::board::Run;
-use super::format::{Format, Vector, Vectors};
+use super::format::{Format, Vector, relu};
 use crate::isa::prefetch_at;
+use crate::simd::Simd;
 #[cfg(target_arch = "x86_64")]
 use std::arch::asm;
 use std::ops::Deref;
@@ -264,7 +265,7 @@ impl<F: Format, const MR: usize, const NV: usize> Sums<F> for (&Tile<'_>, [[Vect
         let (t, sums) = self;
         for (row, sums) in sums.into_iter().enumerate() {
             for (j, sum) in sums.into_iter().enumerate() {
-                f(t, sum, row, j * F::V::LANES);
+                f(t, sum, row, j * F::S::LANES);
             }
         }
     }
@@ -281,33 +282,33 @@ pub(super) unsafe fn finish<F: Format, S: Sums<F>>(epilogue: Epilogue, sums: S) 
         match epilogue {
             Epilogue::StemBnRelu => sums.each(|t, p, row, lane| {
                 let s = with_bias_of::<F>(t, p, lane);
-                F::V::store(t.stream_at(row, lane), s);
+                F::S::store(t.stream_at(row, lane), s);
                 store_norm::<F>(t, s, row, lane);
             }),
             Epilogue::ResidualAddBnRelu => sums.each(|t, p, row, lane| {
                 let stream = t.stream_at(row, lane);
-                let s = F::onto(F::V::load(stream), p, F::V::load(t.dequant_scale.add(lane)));
-                F::V::store(stream, s);
+                let s = F::add_to_stream(F::S::load(stream), p, F::S::load(t.dequant_scale.add(lane)));
+                F::S::store(stream, s);
                 store_norm::<F>(t, s, row, lane);
             }),
             Epilogue::BiasRelu => sums.each(|t, p, row, lane| {
-                F::store_units(t.out_at::<F>(row, lane), F::V::relu(with_bias_of::<F>(t, p, lane)));
+                F::store_units(t.out_at::<F>(row, lane), relu::<F::S>(with_bias_of::<F>(t, p, lane)));
             }),
             Epilogue::VertexAddRelu => sums.each(|t, p, row, lane| {
                 let fixed_endpoint = t.fixed_endpoint.add((t.board + row) % t.boards * t.end_row + lane);
                 let moving_endpoint = t.moving_endpoint.add(row * t.end_row + lane);
-                let s = F::V::add(
-                    F::V::add(with_bias_of::<F>(t, p, lane), F::V::load(fixed_endpoint)),
-                    F::V::load(moving_endpoint),
+                let s = F::S::add(
+                    F::S::add(with_bias_of::<F>(t, p, lane), F::S::load(fixed_endpoint)),
+                    F::S::load(moving_endpoint),
                 );
-                F::store_units(t.out_at::<F>(row, lane), F::V::relu(s));
+                F::store_units(t.out_at::<F>(row, lane), relu::<F::S>(s));
             }),
             Epilogue::BiasReluF32 => sums.each(|t, p, row, lane| {
-                F::V::store(t.out.add(row * t.out_row + lane), F::V::relu(with_bias_of::<F>(t, p, lane)));
+                F::S::store(t.out.add(row * t.out_row + lane), relu::<F::S>(with_bias_of::<F>(t, p, lane)));
             }),
             Epilogue::BiasF32 => sums.each(|t, p, row, lane| {
                 let s = with_bias_of::<F>(t, p, lane);
-                F::V::store_valid(t.out.add(row * t.out_row + lane), s, t.valid - lane);
+                F::S::store_first(t.out.add(row * t.out_row + lane), s, t.valid - lane);
             }),
         }
     }
@@ -317,15 +318,15 @@ pub(super) unsafe fn finish<F: Format, S: Sums<F>>(epilogue: Epilogue, sums: S) 
 #[inline(always)]
 unsafe fn with_bias_of<F: Format>(t: &Tile<'_>, sum: Vector<F>, lane: usize) -> Vector<F> {
     // SAFETY: dequant_scale and bias are padded to whole vectors.
-    unsafe { F::with_bias(sum, F::V::load(t.dequant_scale.add(lane)), F::V::load(t.bias.add(lane))) }
+    unsafe { F::with_bias(sum, F::S::load(t.dequant_scale.add(lane)), F::S::load(t.bias.add(lane))) }
 }
 
 #[inline(always)]
 unsafe fn store_norm<F: Format>(t: &Tile<'_>, x: Vector<F>, row: usize, lane: usize) {
     // SAFETY: scale and offset are padded to whole vectors; out holds the row.
     unsafe {
-        let (scale, offset) = (F::V::load(t.scale.add(lane)), F::V::load(t.offset.add(lane)));
-        F::store_units(t.out_at::<F>(row, lane), F::V::relu(F::V::mul_add(x, scale, offset)));
+        let (scale, offset) = (F::S::load(t.scale.add(lane)), F::S::load(t.offset.add(lane)));
+        F::store_units(t.out_at::<F>(row, lane), relu::<F::S>(F::S::mul_add(x, scale, offset)));
     }
 }
 
@@ -334,8 +335,8 @@ unsafe fn store_norm<F: Format>(t: &Tile<'_>, x: Vector<F>, row: usize, lane: us
 unsafe fn products<F: Format, const MR: usize, const NV: usize>(t: &Tile<'_>) -> [[Vector<F>; NV]; MR] {
     // SAFETY: the caller's promise; x and weights hold `depth` units for every tap.
     unsafe {
-        let mut sums = [[F::V::zero(); NV]; MR];
-        let row = t.block_vectors * F::V::LANES;
+        let mut sums = [[F::S::splat(0.0); NV]; MR];
+        let row = t.block_vectors * F::S::LANES;
         for tap in t.taps {
             // Not unrolled: the compiler would move broadcasts ahead of their step and spill them.
             let mut rows = Rows::new(t.x.offset(tap.shift * t.x_position), t.x_row);
@@ -403,14 +404,14 @@ unsafe fn step<F: Format, const MR: usize, const NV: usize>(
 ) {
     // SAFETY: as for `products`.
     unsafe {
-        let mut b = [F::V::zero(); NV];
+        let mut b = [F::S::splat(0.0); NV];
         for (j, b) in b.iter_mut().enumerate() {
-            let w = w.add(j / BLOCK * t.block + j % BLOCK * F::V::LANES);
-            prefetch_at(w.wrapping_add(AHEAD * t.block_vectors * F::V::LANES));
-            *b = F::V::load(w);
+            let w = w.add(j / BLOCK * t.block + j % BLOCK * F::S::LANES);
+            prefetch_at(w.wrapping_add(AHEAD * t.block_vectors * F::S::LANES));
+            *b = F::S::load(w);
         }
         for (i, sums) in sums.iter_mut().enumerate() {
-            let a = F::V::splat(rows.at(i));
+            let a = F::S::splat(*rows.at(i));
             for j in 0..NV {
                 sums[j] = F::dot(a, b[j], sums[j]);
             }

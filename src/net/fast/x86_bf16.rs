@@ -1,36 +1,34 @@
 //! bfloat16 kernels for x86-64: AVX-512 BF16, and AVX2 doing the same with shifts and fused multiply-adds.
 
-use super::format::{Format, Vectors, peak};
+use super::format::{Format, peak};
 use super::observe::bf16_bits;
 use super::tile::{Kernels, Tile, tile, tiles};
-use super::x86::{Avx2, Avx512};
+use crate::simd::{Avx2, Avx512, Simd};
 use std::arch::x86_64::*;
 use std::mem::transmute;
 
 /// `vdpbf16ps`.
 pub(super) struct Avx512Bf16;
 
-// SAFETY of every method: called only inside functions that enable AVX-512F and AVX-512 BF16, on pointers the tile
-// vouches for.
 impl Format for Avx512Bf16 {
-    type V = Avx512;
+    type S = Avx512;
     const OUT: usize = 2;
 
     #[inline(always)]
     unsafe fn dot(a: __m512, b: __m512, acc: __m512) -> __m512 {
-        // SAFETY: see the impl; both types are 512 plain bits.
+        // SAFETY: the caller's promise; both types are 512 plain bits.
         unsafe { _mm512_dpbf16_ps(acc, transmute::<__m512, __m512bh>(a), transmute::<__m512, __m512bh>(b)) }
     }
 
     #[inline(always)]
     unsafe fn store_units(p: *mut f32, a: __m512) {
-        // SAFETY: see the impl; both types are 256 plain bits.
+        // SAFETY: the caller's promise; both types are 256 plain bits.
         unsafe { _mm256_storeu_si256(p.cast(), transmute::<__m256bh, __m256i>(_mm512_cvtneps_pbh(a))) }
     }
 
     #[inline(always)]
     unsafe fn store_pair(p: *mut f32, a: __m512, b: __m512) {
-        // SAFETY: see the impl; both types are 512 plain bits.
+        // SAFETY: the caller's promise; both types are 512 plain bits.
         unsafe { _mm512_storeu_si512(p.cast(), transmute::<__m512bh, __m512i>(_mm512_cvtne2ps_pbh(b, a))) }
     }
 }
@@ -65,14 +63,13 @@ pub(super) static AVX512: Kernels = Kernels {
 /// `vdpbf16ps` out of AVX2 and FMA; products of bf16 are exact, so that fusing them changes nothing.
 struct Avx2Bf16;
 
-// SAFETY of every method: called only inside functions that enable AVX2 and FMA, on pointers the tile vouches for.
 impl Format for Avx2Bf16 {
-    type V = Avx2;
+    type S = Avx2;
     const OUT: usize = 2;
 
     #[inline(always)]
     unsafe fn dot(a: __m256, b: __m256, acc: __m256) -> __m256 {
-        // SAFETY: see the impl.
+        // SAFETY: the caller's promise.
         unsafe {
             let mask = _mm256_castsi256_ps(_mm256_set1_epi32(0xFFFF_0000_u32 as i32));
             let high = |x| _mm256_and_ps(x, mask);
@@ -83,7 +80,7 @@ impl Format for Avx2Bf16 {
 
     #[inline(always)]
     unsafe fn store_units(p: *mut f32, a: __m256) {
-        // SAFETY: see the impl; eight halves are four words.
+        // SAFETY: the caller's promise; eight halves are four words.
         unsafe {
             let mut numbers = [0.0; 8];
             _mm256_storeu_ps(numbers.as_mut_ptr(), a);

@@ -2,9 +2,9 @@
 //!
 //! Sums of products are exact 32-bit integers: below 4,096 channels times 9 taps times 255 * 127 they cannot overflow.
 
-use super::format::{Format, Vectors, peak};
+use super::format::{Format, peak};
 use super::tile::{Kernels, Tile, tile, tiles};
-use super::x86::Avx512;
+use crate::simd::{Avx512, Simd};
 use std::arch::x86_64::*;
 
 /// Reads f32 observations, writes bytes.
@@ -23,32 +23,29 @@ unsafe fn store_bytes(p: *mut f32, a: __m512) {
     unsafe { _mm_storeu_si128(p.cast(), _mm512_cvtusepi32_epi8(_mm512_cvtps_epi32(a))) }
 }
 
-// SAFETY of every method: called only inside functions that enable AVX-512F, on pointers the tile vouches for.
 impl Format for FloatToBytes {
-    type V = Avx512;
+    type S = Avx512;
     const OUT: usize = 4;
 
     #[inline(always)]
     unsafe fn dot(a: __m512, b: __m512, acc: __m512) -> __m512 {
-        // SAFETY: see the impl.
-        unsafe { Avx512::mul_add(a, b, acc) }
+        Avx512::mul_add(a, b, acc)
     }
 
     #[inline(always)]
     unsafe fn store_units(p: *mut f32, a: __m512) {
-        // SAFETY: see the impl.
+        // SAFETY: the caller's promise.
         unsafe { store_bytes(p, a) }
     }
 }
 
-// SAFETY of every method: called only inside functions that enable AVX-512F and VNNI, on pointers the tile vouches for.
 impl Format for Bytes {
-    type V = Avx512;
+    type S = Avx512;
     const OUT: usize = 4;
 
     #[inline(always)]
     unsafe fn dot(a: __m512, b: __m512, acc: __m512) -> __m512 {
-        // SAFETY: see the impl.
+        // SAFETY: the caller's promise.
         unsafe {
             let (a, b, acc) = (_mm512_castps_si512(a), _mm512_castps_si512(b), _mm512_castps_si512(acc));
             _mm512_castsi512_ps(_mm512_dpbusd_epi32(acc, a, b))
@@ -56,20 +53,20 @@ impl Format for Bytes {
     }
 
     #[inline(always)]
-    unsafe fn onto(stream: __m512, sum: __m512, dequant_scale: __m512) -> __m512 {
-        // SAFETY: see the impl.
+    unsafe fn add_to_stream(stream: __m512, sum: __m512, dequant_scale: __m512) -> __m512 {
+        // SAFETY: the caller's promise.
         unsafe { Self::with_bias(sum, dequant_scale, stream) }
     }
 
     #[inline(always)]
     unsafe fn with_bias(sum: __m512, dequant_scale: __m512, bias: __m512) -> __m512 {
-        // SAFETY: see the impl.
+        // SAFETY: the caller's promise.
         unsafe { Avx512::mul_add(_mm512_cvtepi32_ps(_mm512_castps_si512(sum)), dequant_scale, bias) }
     }
 
     #[inline(always)]
     unsafe fn store_units(p: *mut f32, a: __m512) {
-        // SAFETY: see the impl.
+        // SAFETY: the caller's promise.
         unsafe { store_bytes(p, a) }
     }
 }

@@ -3,10 +3,10 @@
 //! Sums run over taps and input channels in a fixed order, so a row's result does not depend on the rows beside it.
 
 use super::geometry::{Links, Tap};
-use super::simd::{Four, Vector};
 use crate::isa::Isa;
 #[cfg(target_arch = "x86_64")]
-use std::arch::x86_64::{__m256, __m512};
+use crate::simd::{Avx2, Avx512};
+use crate::simd::{Portable, Simd};
 
 /// Columns are padded to a multiple of this everywhere.
 pub const LANES: usize = 16;
@@ -102,7 +102,7 @@ pub fn product(isa: Isa, links: &Links, rows: usize, x: View<'_>, weights: &Pack
         // SAFETY: as above.
         Isa::Avx2 => unsafe { product_avx2(&job, out) },
         // SAFETY: as above.
-        _ => unsafe { job.run::<Four, 4>(out) },
+        _ => unsafe { job.run::<Portable<4>, 4>(out) },
     }
 }
 
@@ -110,14 +110,14 @@ pub fn product(isa: Isa, links: &Links, rows: usize, x: View<'_>, weights: &Pack
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
 unsafe fn product_avx512(job: &Product<'_>, out: ViewMut<'_>) {
     // SAFETY: passed on to the caller.
-    unsafe { job.run::<__m512, 12>(out) }
+    unsafe { job.run::<Avx512, 12>(out) }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 unsafe fn product_avx2(job: &Product<'_>, out: ViewMut<'_>) {
     // SAFETY: passed on to the caller.
-    unsafe { job.run::<__m256, 6>(out) }
+    unsafe { job.run::<Avx2, 6>(out) }
 }
 
 struct Product<'a> {
@@ -150,7 +150,7 @@ impl Product<'_> {
     /// # Safety
     /// Code compiled for `V`; lengths as asserted in [`product`].
     #[inline(always)]
-    unsafe fn run<V: Vector, const ROWS: usize>(&self, out: ViewMut<'_>) {
+    unsafe fn run<V: Simd, const ROWS: usize>(&self, out: ViewMut<'_>) {
         let Packed { taps, inputs, columns, ref data } = *self.weights;
         let out_start = out.data.as_mut_ptr();
         for first in (0..columns).step_by(BLOCK) {
@@ -181,7 +181,7 @@ impl Strip<'_> {
     /// # Safety
     /// Code compiled for `V`; the strip has `rows` rows and `block` columns.
     #[inline(always)]
-    unsafe fn run<V: Vector, const ROWS: usize>(self, rows: usize) {
+    unsafe fn run<V: Simd, const ROWS: usize>(self, rows: usize) {
         let mut column = 0;
         while column < self.block {
             // SAFETY: `column` is inside the block; a block is a whole number of vectors.
@@ -205,7 +205,7 @@ impl Strip<'_> {
     /// # Safety
     /// As [`Strip::run`].
     #[inline(always)]
-    unsafe fn columns<V: Vector, const ROWS: usize, const WIDE: usize>(&self, rows: usize) {
+    unsafe fn columns<V: Simd, const ROWS: usize, const WIDE: usize>(&self, rows: usize) {
         let mut row = 0;
         // SAFETY: every tile ends at or before the last row.
         unsafe {
@@ -227,23 +227,23 @@ impl Strip<'_> {
     /// # Safety
     /// As [`Strip::run`]; rows `row..row + ROWS` exist.
     #[inline(always)]
-    unsafe fn tile<V: Vector, const ROWS: usize, const WIDE: usize>(&self, row: usize) {
+    unsafe fn tile<V: Simd, const ROWS: usize, const WIDE: usize>(&self, row: usize) {
         // SAFETY: positions and taps are below `links.sources` and `links.taps`, which the lengths were checked against;
         // rows and columns exist.
         unsafe {
-            let mut sums = [[V::zero(); WIDE]; ROWS];
+            let mut sums = [[V::splat(0.0); WIDE]; ROWS];
             for tap in self.taps {
                 let x = self.x.add(tap.position * self.x_step + row * self.x_width);
                 let weights = self.weights.add(tap.tap * self.inputs * self.block);
                 for input in 0..self.inputs {
-                    let mut w = [V::zero(); WIDE];
+                    let mut w = [V::splat(0.0); WIDE];
                     for (j, w) in w.iter_mut().enumerate() {
                         *w = V::load(weights.add(input * self.block + j * V::LANES));
                     }
                     for (i, sums) in sums.iter_mut().enumerate() {
                         let x = V::splat(*x.add(i * self.x_width + input));
                         for (sum, &w) in sums.iter_mut().zip(&w) {
-                            *sum = sum.plus_product(x, w);
+                            *sum = V::mul_add(x, w, *sum);
                         }
                     }
                 }
@@ -251,7 +251,7 @@ impl Strip<'_> {
             for (i, sums) in sums.iter().enumerate() {
                 for (j, sum) in sums.iter().enumerate() {
                     let out = self.out.add((row + i) * self.out_width + j * V::LANES);
-                    V::load(out).plus(*sum).store(out);
+                    V::store(out, V::add(V::load(out), *sum));
                 }
             }
         }
@@ -286,7 +286,7 @@ pub fn weight_gradient(
         // SAFETY: as above.
         Isa::Avx2 => unsafe { weight_gradient_avx2(&job, out) },
         // SAFETY: as above.
-        _ => unsafe { job.run::<Four, 4>(out) },
+        _ => unsafe { job.run::<Portable<4>, 4>(out) },
     }
 }
 
@@ -294,14 +294,14 @@ pub fn weight_gradient(
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
 unsafe fn weight_gradient_avx512(job: &WeightGradient<'_>, out: &mut [f32]) {
     // SAFETY: passed on to the caller.
-    unsafe { job.run::<__m512, 8>(out) }
+    unsafe { job.run::<Avx512, 8>(out) }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 unsafe fn weight_gradient_avx2(job: &WeightGradient<'_>, out: &mut [f32]) {
     // SAFETY: passed on to the caller.
-    unsafe { job.run::<__m256, 4>(out) }
+    unsafe { job.run::<Avx2, 4>(out) }
 }
 
 struct WeightGradient<'a> {
@@ -316,7 +316,7 @@ impl WeightGradient<'_> {
     /// # Safety
     /// Code compiled for `V`; lengths as asserted in [`weight_gradient`].
     #[inline(always)]
-    unsafe fn run<V: Vector, const INPUTS: usize>(&self, out: &mut [f32]) {
+    unsafe fn run<V: Simd, const INPUTS: usize>(&self, out: &mut [f32]) {
         let inputs = out.len() / self.columns;
         let mut column = 0;
         while column < self.columns {
@@ -336,7 +336,7 @@ impl WeightGradient<'_> {
     /// # Safety
     /// As [`WeightGradient::run`]; `WIDE` vectors from `column` on exist.
     #[inline(always)]
-    unsafe fn strip<V: Vector, const INPUTS: usize, const WIDE: usize>(
+    unsafe fn strip<V: Simd, const INPUTS: usize, const WIDE: usize>(
         &self,
         inputs: usize,
         column: usize,
@@ -359,7 +359,7 @@ impl WeightGradient<'_> {
     /// # Safety
     /// As [`WeightGradient::strip`]; inputs `input..input + INPUTS` exist.
     #[inline(always)]
-    unsafe fn tile<V: Vector, const INPUTS: usize, const WIDE: usize>(
+    unsafe fn tile<V: Simd, const INPUTS: usize, const WIDE: usize>(
         &self,
         input: usize,
         column: usize,
@@ -367,20 +367,20 @@ impl WeightGradient<'_> {
     ) {
         // SAFETY: positions were checked against the chunks' lengths; rows and columns exist.
         unsafe {
-            let mut sums = [[V::zero(); WIDE]; INPUTS];
+            let mut sums = [[V::splat(0.0); WIDE]; INPUTS];
             for &(from, to) in self.pairs {
                 let mut x = self.x.data.as_ptr().add(from * self.rows * self.x.width + self.x.offset + input);
                 let mut dy =
                     self.dy.data.as_ptr().add(to * self.rows * self.dy.width + self.dy.offset + column);
                 for _ in 0..self.rows {
-                    let mut d = [V::zero(); WIDE];
+                    let mut d = [V::splat(0.0); WIDE];
                     for (j, d) in d.iter_mut().enumerate() {
                         *d = V::load(dy.add(j * V::LANES));
                     }
                     for (i, sums) in sums.iter_mut().enumerate() {
                         let x = V::splat(*x.add(i));
                         for (sum, &d) in sums.iter_mut().zip(&d) {
-                            *sum = sum.plus_product(x, d);
+                            *sum = V::mul_add(x, d, *sum);
                         }
                     }
                     x = x.wrapping_add(self.x.width);
@@ -390,7 +390,7 @@ impl WeightGradient<'_> {
             for (i, sums) in sums.iter().enumerate() {
                 for (j, sum) in sums.iter().enumerate() {
                     let out = out.add((input + i) * self.columns + column + j * V::LANES);
-                    V::load(out).plus(*sum).store(out);
+                    V::store(out, V::add(V::load(out), *sum));
                 }
             }
         }

@@ -20,7 +20,6 @@ mod geometry;
 mod layer;
 mod message;
 mod norm;
-mod simd;
 mod split;
 mod tower;
 
