@@ -139,7 +139,7 @@ fn measure(config: &Config, threads: usize) -> vecaz::Result<()> {
         sims_per_ply,
         clock.simulations as f64 / sum(|w| w.seconds),
         clock.cache_hit_rate().unwrap_or(0.0),
-        network.path(),
+        network.kernel_name(),
     );
     Ok(())
 }

@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 use vecaz::config::{Arch, Layers, NetConfig, Precision};
 use vecaz::game::connect_four::ConnectFour;
 use vecaz::game::{Game, ObsShape};
+use vecaz::isa::Isa;
 use vecaz::model::NetSpec;
 use vecaz::net::Network;
-use vecaz::net::fast::{CpuKernel, FastNet};
+use vecaz::net::fast::{FastNet, choose_isa};
 use vecaz::rng::{Key, Purpose};
 
 /// Time spent on one measurement.
@@ -103,11 +104,11 @@ fn forward_beside_peak(net: &FastNet, rows: usize, threads: usize) -> Paired {
 }
 
 /// The network with random weights, 8-bit ones calibrated on random boards.
-fn pack(spec: &NetSpec, precision: Precision, path: CpuKernel) -> vecaz::Result<FastNet> {
+fn pack(spec: &NetSpec, precision: Precision, isa: Isa) -> vecaz::Result<FastNet> {
     let weights = spec.model().expect("a network").random_weights(Key::new(1, Purpose::Weights));
     match precision {
-        Precision::Int8 => FastNet::int8_with_path(spec, &weights, &boards(spec.obs.len(), 200, 99), path),
-        _ => FastNet::with_path(spec, &weights, precision, path),
+        Precision::Int8 => FastNet::int8_with_isa(spec, &weights, &boards(spec.obs.len(), 200, 99), isa),
+        _ => FastNet::with_isa(spec, &weights, precision, isa),
     }
 }
 
@@ -132,7 +133,7 @@ fn report(name: &str, net: &FastNet) {
             let gflops = |products: f64, seconds: f64| 2.0 * products * threads as f64 / seconds / 1e9;
             let (reached, peak) = (gflops(products, least[0]), gflops(bare, least[1]));
             let (share, positions) = (100.0 * products / bare / ratio, (rows * threads) as f64 / least[0]);
-            let path = net.path();
+            let path = net.kernel_name();
             println!(
                 "{name} {path} M {rows:3} threads {threads}: {share:4.1} % of peak; at best {reached:6.1} of {peak:.0} GFLOP/s, \
                  {positions:8.0} positions/s"
@@ -154,7 +155,7 @@ fn main() -> vecaz::Result<()> {
             if !name.contains(&wanted) {
                 continue;
             }
-            match CpuKernel::choose(isa, precision).and_then(|path| pack(&spec, precision, path)) {
+            match choose_isa(isa, precision).and_then(|isa| pack(&spec, precision, isa)) {
                 Ok(net) => report(&name, &net),
                 Err(error) => println!("{name}: {error}"),
             }

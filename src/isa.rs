@@ -1,48 +1,58 @@
-//! Detection of the machine's vector instruction sets, and macros that compile plain Rust for each of them.
+//! The instruction sets that this program has code for, which of them the machine has, and macros that compile plain Rust for each.
 
+use std::fmt;
 use std::sync::OnceLock;
 
-/// An instruction set for which row loops and kernels are compiled; chosen at run time.
+/// An instruction set. Row loops, the network's forward and training have code for each and choose at run time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Isa {
+    /// AMX tiles beside [`Isa::Avx512`]: matrix products in bf16 and int8. All other code is that of AVX-512.
+    Amx,
     /// x86-64 with AVX-512 F, BW, DQ and VL.
     Avx512,
     /// x86-64 with AVX2, FMA and BMI.
     Avx2,
-    /// Any machine.
+    /// Plain Rust on any machine.
     Portable,
 }
 
 impl Isa {
-    /// The best instruction set of this machine.
+    /// All instruction sets, best first.
+    pub const ALL: [Self; 4] = [Self::Amx, Self::Avx512, Self::Avx2, Self::Portable];
+
+    /// The best instruction set of this machine for plain Rust, which AMX has nothing to add to.
     pub fn detect() -> Self {
         static BEST: OnceLock<Isa> = OnceLock::new();
-        *BEST.get_or_init(|| Self::available().next().unwrap_or(Self::Portable))
+        let best = || [Self::Avx512, Self::Avx2].into_iter().find(|isa| isa.is_available());
+        *BEST.get_or_init(|| best().unwrap_or(Self::Portable))
     }
 
     /// All instruction sets of this machine, best first.
     pub fn available() -> impl Iterator<Item = Self> {
-        [Self::Avx512, Self::Avx2, Self::Portable].into_iter().filter(|isa| isa.is_here())
+        Self::ALL.into_iter().filter(|isa| isa.is_available())
     }
 
-    /// The name, as shown to users.
+    /// The name, as shown to users and typed in configurations.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Amx => "amx",
             Self::Avx512 => "avx512",
             Self::Avx2 => "avx2",
             Self::Portable => "portable",
         }
     }
 
+    /// Whether this machine has it.
     #[cfg(target_arch = "x86_64")]
-    fn is_here(self) -> bool {
+    pub fn is_available(self) -> bool {
         match self {
+            Self::Amx => Self::Avx512.is_available() && amx::is_available(),
             Self::Avx512 => {
                 is_x86_feature_detected!("avx512f")
                     && is_x86_feature_detected!("avx512bw")
                     && is_x86_feature_detected!("avx512dq")
                     && is_x86_feature_detected!("avx512vl")
-                    && Self::Avx2.is_here()
+                    && Self::Avx2.is_available()
             }
             Self::Avx2 => {
                 is_x86_feature_detected!("avx2")
@@ -56,9 +66,49 @@ impl Isa {
         }
     }
 
+    /// Whether this machine has it.
     #[cfg(not(target_arch = "x86_64"))]
-    fn is_here(self) -> bool {
+    pub fn is_available(self) -> bool {
         self == Self::Portable
+    }
+}
+
+impl fmt::Display for Isa {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Detection of AMX, which the standard library does not have yet.
+#[cfg(target_arch = "x86_64")]
+mod amx {
+    use std::sync::OnceLock;
+
+    /// True if the processor has AMX in bf16 and bytes and the operating system lets this process use it.
+    pub(super) fn is_available() -> bool {
+        static AVAILABLE: OnceLock<bool> = OnceLock::new();
+        *AVAILABLE.get_or_init(|| has_instructions() && is_permitted())
+    }
+
+    /// Bits 22, 24 and 25 of EDX in leaf 7 are AMX-BF16, AMX-TILE and AMX-INT8.
+    fn has_instructions() -> bool {
+        use std::arch::x86_64::{__cpuid, __cpuid_count};
+        const AMX: u32 = 1 << 22 | 1 << 24 | 1 << 25;
+        __cpuid(0).eax >= 7 && __cpuid_count(7, 0).edx & AMX == AMX
+    }
+
+    /// Requests the tiles' state from Linux, as every process must once (Documentation/arch/x86/xstate.rst).
+    #[cfg(target_os = "linux")]
+    fn is_permitted() -> bool {
+        const ARCH_REQ_XCOMP_PERM: libc::c_ulong = 0x1023;
+        const XFEATURE_XTILEDATA: libc::c_ulong = 18;
+        // SAFETY: the call takes two numbers and touches no memory of ours.
+        unsafe { libc::syscall(libc::SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0 }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn is_permitted() -> bool {
+        false
     }
 }
 
@@ -89,7 +139,7 @@ macro_rules! per_isa {
             #[cfg(target_arch = "x86_64")]
             match self.isa {
                 // SAFETY: `Isa::detect` found every feature that the called function is compiled for.
-                $crate::isa::Isa::Avx512 => return unsafe { self.$avx512($($arg),*) },
+                $crate::isa::Isa::Amx | $crate::isa::Isa::Avx512 => return unsafe { self.$avx512($($arg),*) },
                 // SAFETY: as above.
                 $crate::isa::Isa::Avx2 => return unsafe { self.$avx2($($arg),*) },
                 $crate::isa::Isa::Portable => {}
@@ -133,7 +183,7 @@ macro_rules! for_each_isa {
             match isa {
                 #[cfg(target_arch = "x86_64")]
                 // SAFETY: an `Isa` other than `Portable` comes from `Isa::available`, so the machine has it.
-                $crate::isa::Isa::Avx512 => unsafe { avx512($($arg),*) },
+                $crate::isa::Isa::Amx | $crate::isa::Isa::Avx512 => unsafe { avx512($($arg),*) },
                 #[cfg(target_arch = "x86_64")]
                 // SAFETY: as above.
                 $crate::isa::Isa::Avx2 => unsafe { avx2($($arg),*) },

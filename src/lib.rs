@@ -43,9 +43,9 @@
 // From the ground up: a module uses only modules above it in this list (`tests/floors.rs`).
 pub mod error; // one error type; variants carry facts
 pub mod files; // files that are whole or absent
-pub mod isa; // which vector instructions the machine has
+pub mod isa; // instruction sets: which the machine has, code compiled for each
 pub mod math; // exp, ln, pow: the same bits on every backend
-pub mod simd; // eight numbers in one vector register, per instruction set
+pub mod simd; // vector registers of each instruction set
 pub mod rng; // counter-based random numbers
 pub mod kernel_times; // seconds by kernel and by copy on a device
 pub mod config; // what was typed -> a checked, resolved configuration

@@ -1,6 +1,6 @@
 //! Checks of a configuration, by section and across sections.
 
-use super::{Arch, Config, Executor, Instructions, Precision, SearchEngine, TensorCores, TrainPrecision};
+use super::{Arch, Config, Executor, IsaChoice, Precision, SearchEngine, TensorCores, TrainPrecision};
 use crate::error::{Error, Result};
 use std::ops::RangeInclusive;
 
@@ -131,7 +131,7 @@ impl Config {
 
     /// Refuses a CPU instruction set for a network on a GPU.
     fn check_isa(&self) -> Result<()> {
-        if self.net.isa == Instructions::Native || self.network_devices().is_cpu() {
+        if self.net.isa == IsaChoice::Native || self.network_devices().is_cpu() {
             return Ok(());
         }
         Err(Error::config("net.isa", self.net.isa, "native for a network on a GPU"))

@@ -1,13 +1,16 @@
 //! The configuration: a TOML file and `--set key=value`, merged, checked, resolved.
 //!
 //! Every key has a default, so an empty file is a run of Connect Four. Unknown keys, wrong types and values out of range are
-//! refused with the key, the value found and the values expected. Depends only on the error type.
+//! refused with the key, the value found and the values expected. Depends only on the error type and
+//! [`Isa`](crate::isa::Isa).
 
 mod check;
 mod device;
+mod isa_choice;
 mod layers;
 
 pub use device::{DeviceName, Devices};
+pub use isa_choice::IsaChoice;
 pub use layers::Layers;
 
 use serde::{Deserialize, Serialize};
@@ -106,21 +109,6 @@ names! {
     }
 }
 names! {
-    /// The instruction set of the network's forward on the CPU.
-    Instructions {
-        /// The fastest that the machine supports for the number format.
-        Native = "native",
-        /// x86-64 AMX and AVX-512, for bf16 and int8.
-        Amx = "amx",
-        /// x86-64 AVX-512; bf16 also needs AVX512-BF16, int8 AVX512-VNNI.
-        Avx512 = "avx512",
-        /// x86-64 AVX2 with FMA, for f32 and bf16.
-        Avx2 = "avx2",
-        /// Plain Rust on any machine, for f32 and bf16.
-        Portable = "portable",
-    }
-}
-names! {
     /// The tensor-core instruction of the GPU kernels for 16-bit operands.
     TensorCores {
         /// `mma.sync`, issued by one warp.
@@ -206,7 +194,7 @@ section! {
         precision: Precision = Precision::F32,
         /// Instruction set of the forward on the CPU. The last bits of bf16 sums differ between AMX, AVX-512 and the others:
         /// set it to reproduce another machine's results to the bit, or to measure an instruction set.
-        isa: Instructions = Instructions::Native,
+        isa: IsaChoice = IsaChoice::Native,
         /// Tensor-core instruction for bf16 and f16 on a GPU: `mma`, or on Hopper (compute capability 9.0) `wgmma`, which is
         /// needed for more than 0.6 of Hopper's peak. `wgmma` is tested in emulation and with NVIDIA's compiler; IT HAS NOT
         /// RUN ON A GPU YET.

@@ -5,7 +5,7 @@ use crate::batch::AnyGame;
 use crate::config::{Config, DeviceName, Executor, NetConfig, Precision, TensorCores, TrainPrecision};
 use crate::error::{Error, Result};
 use crate::model::{Model, Tower};
-use crate::net::fast::CpuKernel;
+use crate::net::fast::choose_isa;
 use crate::net::{CandleNet, NetParts, NetSpec, Network, Weights};
 use crate::weights::pack;
 use candle_core::Device;
@@ -19,7 +19,7 @@ pub fn check_machine(config: &Config) -> Result<()> {
     let devices = config.network_devices();
     check_devices(&devices)?;
     match devices.is_cpu() {
-        true => CpuKernel::choose(config.net.isa, config.net.precision).map(drop),
+        true => choose_isa(config.net.isa, config.net.precision).map(drop),
         false => Ok(()),
     }
 }
@@ -103,7 +103,7 @@ pub fn place(
     match devices.first() {
         DeviceName::Cpu => {
             let network = pack(game, spec, weights, &config.net)?;
-            let path = network.path().to_string();
+            let path = network.kernel_name().to_string();
             Ok((Box::new(network), path))
         }
         DeviceName::Cuda(_) => {

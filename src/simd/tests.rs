@@ -108,7 +108,7 @@ proptest! {
                 Isa::Avx512 => unsafe { avx512(&a, &b, &n) },
                 // SAFETY: as above.
                 Isa::Avx2 => unsafe { avx2(&a, &b, &n) },
-                Isa::Portable => {}
+                Isa::Amx | Isa::Portable => {}
             }
         }
     }

@@ -245,12 +245,12 @@ pub fn export(checkpoint: &Path, out: &Path) -> Result<NetFile> {
 /// [`Error::Config`] for instructions that this machine or the format lacks.
 pub fn pack(game: &dyn AnyGame, net: &NetSpec, weights: &Weights, config: &NetConfig) -> Result<FastNet> {
     let precision = config.precision;
-    let path = || fast::CpuKernel::choose(config.isa, precision);
+    let isa = || fast::choose_isa(config.isa, precision);
     match precision {
         Precision::Int8 => {
-            FastNet::int8_with_path(net, weights, &describe::observations(game, CALIBRATION), path()?)
+            FastNet::int8_with_isa(net, weights, &describe::observations(game, CALIBRATION), isa()?)
         }
-        Precision::F32 | Precision::Bf16 => FastNet::with_path(net, weights, precision, path()?),
+        Precision::F32 | Precision::Bf16 => FastNet::with_isa(net, weights, precision, isa()?),
         Precision::F16 | Precision::Tf32 => Err(Error::unsupported(
             format!("a network in {precision} on the CPU"),
             "it takes f32, bf16 and int8 there",

@@ -1,6 +1,7 @@
 use super::*;
 use crate::batch::any_game;
-use crate::config::{Arch, Instructions, NetConfig};
+use crate::config::{Arch, IsaChoice, NetConfig};
+use crate::isa::Isa;
 use std::sync::Arc;
 
 fn game(name: &str) -> Arc<dyn AnyGame> {
@@ -172,11 +173,17 @@ fn a_network_is_packed_for_the_instructions_that_are_named() {
     let file = file("connect_four", Arch::Resnet);
     let packed = |isa| {
         let config = NetConfig { isa, precision: Precision::Bf16, ..NetConfig::default() };
-        pack(&*game("connect_four"), &file.header.net, &file.weights, &config).expect("any machine").path()
+        pack(&*game("connect_four"), &file.header.net, &file.weights, &config)
+            .expect("any machine")
+            .kernel_name()
     };
-    let fastest = fast::CpuKernel::available(Precision::Bf16)[0];
+    let fastest = fast::available_isas(Precision::Bf16)[0];
     let by_path =
-        FastNet::with_path(&file.header.net, &file.weights, Precision::Bf16, fastest).expect("available");
-    assert_eq!(packed(Instructions::Native), by_path.path());
-    assert!(packed(Instructions::Portable).starts_with("portable"), "{}", packed(Instructions::Portable));
+        FastNet::with_isa(&file.header.net, &file.weights, Precision::Bf16, fastest).expect("available");
+    assert_eq!(packed(IsaChoice::Native), by_path.kernel_name());
+    assert!(
+        packed(IsaChoice::Only(Isa::Portable)).starts_with("portable"),
+        "{}",
+        packed(IsaChoice::Only(Isa::Portable))
+    );
 }

@@ -92,7 +92,7 @@ impl<G: Game> CpuBackend<G> {
     /// The same with row loops compiled for `isa`, which the machine must have.
     #[must_use]
     pub fn with_isa(mut self, isa: Isa) -> Self {
-        if isa == Isa::Portable || self.isa == Isa::Avx512 {
+        if isa.is_available() {
             self.isa = isa;
         }
         self

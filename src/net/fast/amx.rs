@@ -19,34 +19,6 @@ use crate::simd::{Avx512, Simd};
 use std::arch::asm;
 use std::mem::MaybeUninit;
 use std::ops::Range;
-use std::sync::OnceLock;
-
-/// True where the processor has AMX in bf16 and bytes and the operating system lets this process use it.
-pub(super) fn is_here() -> bool {
-    static HERE: OnceLock<bool> = OnceLock::new();
-    *HERE.get_or_init(|| has_instructions() && may_use())
-}
-
-/// Bits 22, 24 and 25 of EDX in leaf 7 are AMX-BF16, AMX-TILE and AMX-INT8.
-fn has_instructions() -> bool {
-    use std::arch::x86_64::{__cpuid, __cpuid_count};
-    const WANTED: u32 = 1 << 22 | 1 << 24 | 1 << 25;
-    __cpuid(0).eax >= 7 && __cpuid_count(7, 0).edx & WANTED == WANTED
-}
-
-/// Asks Linux for the state of the tiles, which a process must do once (Documentation/arch/x86/xstate.rst).
-#[cfg(target_os = "linux")]
-fn may_use() -> bool {
-    const ARCH_REQ_XCOMP_PERM: libc::c_ulong = 0x1023;
-    const XFEATURE_XTILEDATA: libc::c_ulong = 18;
-    // SAFETY: the call takes two numbers and touches no memory of ours.
-    unsafe { libc::syscall(libc::SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0 }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn may_use() -> bool {
-    false
-}
 
 /// What `ldtilecfg` reads: palette 1, eight tiles of up to 16 rows of 64 bytes.
 #[repr(C, align(64))]

@@ -78,7 +78,7 @@ impl Im2col {
             match isa {
                 #[cfg(target_arch = "x86_64")]
                 // SAFETY: this `Isa` says that the machine has the instructions.
-                Isa::Avx512 => unsafe { self.copy_avx512(from, pieces, to) },
+                Isa::Amx | Isa::Avx512 => unsafe { self.copy_avx512(from, pieces, to) },
                 _ => self.copy(from, pieces, to),
             }
         }

@@ -28,7 +28,7 @@ mod graph;
 mod layer;
 mod observe;
 mod pack;
-mod cpu_kernel;
+mod kernel_set;
 mod portable;
 mod tile;
 mod walk;
@@ -40,19 +40,21 @@ mod x86_bf16;
 mod x86_int8;
 
 use super::{IoShape, NetSpec, Network, Weights};
-use crate::config::{Arch, Instructions, Precision};
+use crate::config::{Arch, IsaChoice, Precision};
 use crate::error::{Error, Result};
+use crate::isa::Isa;
 use chunk::Layout;
 use graph::GraphRows;
 use im2col::Boards;
+use kernel_set::KernelSet;
 use layer::{Buffers, LINE, Lay, Line, Rows, lines};
 pub use observe::Bf16;
 use observe::Observations;
 pub(in crate::net) use observe::bf16_bits;
-use pack::{KernelSet, Packed};
+use pack::Packed;
 use std::sync::Arc;
 
-pub use cpu_kernel::CpuKernel;
+pub use kernel_set::{available_isas, choose_isa};
 
 /// Sees the number and activations of a tower layer.
 type LayerHook<'a> = &'a mut dyn FnMut(usize, &[f32]);
@@ -81,7 +83,7 @@ struct Net {
 }
 
 impl FastNet {
-    /// Packs `weights` for the fastest path that this machine has. bf16 rounds the tower's weights and activations;
+    /// Packs `weights` for the fastest instruction set of this machine. bf16 rounds the tower's weights and activations;
     /// sums, the residual stream and, on boards, all linear layers stay f32. Without AVX-512 BF16 it is emulated, with
     /// the same rounding but no faster than f32.
     ///
@@ -89,24 +91,19 @@ impl FastNet {
     /// [`Error::Mismatch`] and [`Error::NotFinite`] for weights that do not fit `spec`, [`Error::Unsupported`] for a
     /// precision that this machine or build does not have.
     pub fn new(spec: &NetSpec, weights: &Weights, precision: Precision) -> Result<Self> {
-        Self::with_path(spec, weights, precision, CpuKernel::choose(Instructions::Native, precision)?)
+        Self::with_isa(spec, weights, precision, choose_isa(IsaChoice::Native, precision)?)
     }
 
-    /// Packs `weights` for one path.
+    /// Packs `weights` for one instruction set.
     ///
     /// # Errors
-    /// Those of [`FastNet::new`]; [`Error::Unsupported`] also where this machine lacks the path.
-    pub fn with_path(
-        spec: &NetSpec,
-        weights: &Weights,
-        precision: Precision,
-        path: CpuKernel,
-    ) -> Result<Self> {
-        let what = || format!("the CPU network in {precision:?} on path {path:?}");
+    /// Those of [`FastNet::new`]; [`Error::Unsupported`] also if this machine has no kernels of `isa`.
+    pub fn with_isa(spec: &NetSpec, weights: &Weights, precision: Precision, isa: Isa) -> Result<Self> {
+        let what = || format!("the CPU network in {precision} with {isa}");
         if precision == Precision::Int8 {
             return Err(Error::unsupported(what(), "8-bit weights need observations to calibrate on"));
         }
-        let kernel_set = path.kernel_set(precision);
+        let kernel_set = KernelSet::of(isa, precision);
         let kernel_set = kernel_set
             .ok_or_else(|| Error::unsupported(what(), "this machine has no instructions for it"))?;
         Self::pack(spec, weights, kernel_set, &[])
@@ -114,31 +111,26 @@ impl FastNet {
 
     /// Packs `weights` as 8-bit integers, each output channel with its own step, each layer's activations with one that
     /// lets the largest of `observations` `[M, F]` just fit. Stem, residual stream and, on boards, the linear layers stay
-    /// f32. Every path has the same results to the bit.
+    /// f32. Results are the same to the bit with every instruction set.
     ///
     /// # Errors
     /// Those of [`FastNet::new`] and [`Network::forward`]; [`Error::Unsupported`] without AVX-512 VNNI;
     /// [`Error::Mismatch`] where there are no observations.
     pub fn int8(spec: &NetSpec, weights: &Weights, observations: &[f32]) -> Result<Self> {
-        let path = CpuKernel::choose(Instructions::Native, Precision::Int8)?;
-        Self::int8_with_path(spec, weights, observations, path)
+        let isa = choose_isa(IsaChoice::Native, Precision::Int8)?;
+        Self::int8_with_isa(spec, weights, observations, isa)
     }
 
-    /// [`FastNet::int8`] for one path.
+    /// [`FastNet::int8`] for one instruction set.
     ///
     /// # Errors
-    /// Those of [`FastNet::int8`]; [`Error::Unsupported`] also where this machine lacks the path.
-    pub fn int8_with_path(
-        spec: &NetSpec,
-        weights: &Weights,
-        observations: &[f32],
-        path: CpuKernel,
-    ) -> Result<Self> {
+    /// Those of [`FastNet::int8`]; [`Error::Unsupported`] also if this machine has no kernels of `isa`.
+    pub fn int8_with_isa(spec: &NetSpec, weights: &Weights, observations: &[f32], isa: Isa) -> Result<Self> {
         if spec.arch == Arch::Edge {
             let reason = "its products im2col triangles have no 8-bit kernels; take f32 or bf16";
             return Err(Error::unsupported("the edge network in int8", reason));
         }
-        let kernel_set = path.kernel_set(Precision::Int8);
+        let kernel_set = KernelSet::of(isa, Precision::Int8);
         let kernel_set = kernel_set
             .ok_or_else(|| Error::unsupported("the CPU network in int8", "no AVX-512 VNNI here"))?;
         if observations.is_empty() {
@@ -225,8 +217,8 @@ impl FastNet {
         Ok(())
     }
 
-    /// The instructions in use, e.g. "avx512".
-    pub fn path(&self) -> &'static str {
+    /// The name of the tower's kernels, e.g. "avx512-bf16".
+    pub fn kernel_name(&self) -> &'static str {
         self.net.kernel_set.tower.name
     }
 
@@ -235,11 +227,11 @@ impl FastNet {
         self.net.packed.products
     }
 
-    /// Multiplies as fast as this machine can on the path in use, `rounds` rounds, and returns how many multiplications
+    /// Multiplies as fast as this machine can with the tower's kernels, `rounds` rounds, and returns how many multiplications
     /// that were: the measure of [`FastNet::products`] a second.
     pub fn measure_peak(&self, rounds: usize) -> usize {
         let kernels = self.net.kernel_set.tower;
-        // SAFETY: the kernels' instructions were detected when the path was chosen, and the thread is made ready for them.
+        // SAFETY: the kernels' instructions were detected when the network was packed, and the thread is made ready for them.
         unsafe {
             kernels.matrices.as_ref().inspect(|m| (m.begin)(m.rows));
             std::hint::black_box((kernels.peak)(rounds));
@@ -319,7 +311,7 @@ impl Net {
             rest = after;
             array
         });
-        // SAFETY: the kernels' instructions were detected when the path was chosen; the arrays are those of the layout,
+        // SAFETY: the kernels' instructions were detected when the network was packed; the arrays are those of the layout,
         // each for `boards` boards, and distinct.
         unsafe {
             let at = |array: &mut [f32], row| Rows::whole(array, boards, row);

@@ -3,12 +3,11 @@
 use super::board::Runs;
 use super::graph::Graph;
 use super::im2col::Im2col;
+use super::kernel_set::KernelSet;
 use super::layer::{Dense, Layer};
 use super::tile::{Epilogue, Kernels};
 use crate::config::Arch;
 use crate::error::Result;
-use crate::game::ObsShape;
-use crate::isa::Isa;
 use crate::model::fold::{self, Affine};
 use crate::model::{Edges, NetSpec, Weights};
 
@@ -27,39 +26,6 @@ pub(super) struct Packed {
     pub value: Layer,
     /// Multiplications a position needs.
     pub products: usize,
-}
-
-/// Kernels for the parts of a network.
-#[derive(Clone, Copy)]
-pub(super) struct KernelSet {
-    /// Reads observations, writes the tower's activations.
-    pub stem: &'static Kernels,
-    /// The blocks, and what reads their activations.
-    pub tower: &'static Kernels,
-    /// What comes after, in f32.
-    pub full: &'static Kernels,
-    /// For plain Rust.
-    pub isa: Isa,
-}
-
-impl KernelSet {
-    /// The kernels that read observations of `inputs` numbers a position: the tower's, where they are dequant_scale their padding.
-    pub(super) fn stem_of(&self, inputs: usize) -> &'static Kernels {
-        let same = self.stem.unit == self.tower.unit && self.stem.out == self.tower.out;
-        if same && inputs >= self.tower.unit * self.tower.units() { self.tower } else { self.stem }
-    }
-
-    /// How a convolution reads observations where matrices of bf16 are multiplied; None where there are many planes.
-    fn im2col(&self, obs: ObsShape) -> Option<Im2col> {
-        if self.tower.matrices.is_some() && self.tower.unit == 2 { Im2col::new(obs) } else { None }
-    }
-
-    /// Words of a chunk's activations, which are best in the L2 cache together with a layer's weights: 576 KiB of the usual
-    /// MiB, so that 64 boards of 6x7 with 64 channels are three chunks, not four; twice that beside kernels that only
-    /// processors with 2 MiB have.
-    pub(super) fn chunk_words(&self) -> usize {
-        if self.tower.matrices.is_some() { 288 * 1024 } else { 144 * 1024 }
-    }
 }
 
 /// Packs `weights`. `steps` says what a step of each layer's byte activations is dequant_scale, stem first; none for floats.

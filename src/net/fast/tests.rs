@@ -1,9 +1,10 @@
-//! Every path against the naive forward, and a row's bits against the batch im2col it.
+//! Every instruction set against the naive forward, and a row's bits against the batch im2col it.
 
-use super::{CpuKernel, FastNet};
-use crate::config::{Arch, Instructions, Precision};
+use super::{FastNet, available_isas};
+use crate::config::{Arch, Precision};
 use crate::error::Error;
 use crate::game::ObsShape;
+use crate::isa::Isa;
 use crate::model::{NetSpec, Weights};
 use crate::net::{Network, reference};
 use crate::rng::{Key, Purpose, Stream};
@@ -68,23 +69,23 @@ fn difference(a: &[f32], b: &[f32]) -> f32 {
     a.iter().zip(b).fold(0.0, |m: f32, (a, b)| m.max((a - b).abs())) / scale
 }
 
-/// The network on every path and in every precision that this machine has.
+/// The network on every instruction set and in every precision that this machine has.
 fn every_net(spec: &NetSpec, weights: &Weights) -> Vec<FastNet> {
     let floats = [Precision::F32, Precision::Bf16].into_iter().flat_map(|precision| {
-        CpuKernel::available(precision)
+        available_isas(precision)
             .into_iter()
-            .map(move |path| FastNet::with_path(spec, weights, precision, path).expect("available"))
+            .map(move |isa| FastNet::with_isa(spec, weights, precision, isa).expect("available"))
     });
     let mut nets: Vec<FastNet> = floats.collect();
     if spec.arch != Arch::Edge {
         let obs = observations(spec, 20, 99);
-        let paths = CpuKernel::available(Precision::Int8).into_iter();
-        nets.extend(paths.map(|path| FastNet::int8_with_path(spec, weights, &obs, path).expect("available")));
+        let isas = available_isas(Precision::Int8).into_iter();
+        nets.extend(isas.map(|isa| FastNet::int8_with_isa(spec, weights, &obs, isa).expect("available")));
     }
     nets
 }
 
-/// All rows of a batch on every f32 path against the naive forward.
+/// All rows of a batch with every instruction set in f32 against the naive forward.
 fn check_against_naive(spec: &NetSpec, rows: usize, seed: u64) {
     let weights = weights(spec, seed);
     let obs = observations(spec, rows, seed);
@@ -94,12 +95,12 @@ fn check_against_naive(spec: &NetSpec, rows: usize, seed: u64) {
         logits.extend(l);
         values.extend(v);
     }
-    for path in CpuKernel::available(Precision::F32) {
-        let mut net = FastNet::with_path(spec, &weights, Precision::F32, path).expect("available");
+    for isa in available_isas(Precision::F32) {
+        let mut net = FastNet::with_isa(spec, &weights, Precision::F32, isa).expect("available");
         let (l, v) = evaluate(&mut net, &obs).expect("finite");
         assert_eq!((l.len(), v.len()), (logits.len(), values.len()));
-        assert!(difference(&l, &logits) < 2e-5, "{path:?} {spec:?}: logits {l:?}, naive {logits:?}");
-        assert!(difference(&v, &values) < 2e-5, "{path:?} {spec:?}: values {v:?}, naive {values:?}");
+        assert!(difference(&l, &logits) < 2e-5, "{isa:?} {spec:?}: logits {l:?}, naive {logits:?}");
+        assert!(difference(&v, &values) < 2e-5, "{isa:?} {spec:?}: values {v:?}, naive {values:?}");
     }
 }
 
@@ -183,8 +184,13 @@ fn rows_keep_their_bits_across_chunks() {
         let (logits, values) = evaluate(&mut net, &obs).expect("finite");
         for rows in [1, 5, 6, 7, 8, 13, 23, 31, 32, 33, 48, 64, 65, 100] {
             let (l, v) = evaluate(&mut net, &obs[..rows * spec.obs.len()]).expect("finite");
-            assert_eq!(bits(&l), bits(&logits[..rows * spec.num_actions]), "{}, {rows} rows", net.path());
-            assert_eq!(bits(&v), bits(&values[..rows * 2]), "{}, {rows} rows", net.path());
+            assert_eq!(
+                bits(&l),
+                bits(&logits[..rows * spec.num_actions]),
+                "{}, {rows} rows",
+                net.kernel_name()
+            );
+            assert_eq!(bits(&v), bits(&values[..rows * 2]), "{}, {rows} rows", net.kernel_name());
         }
     }
 }
@@ -201,7 +207,7 @@ fn rows_keep_their_bits_on_any_board_with_any_channels() {
             let (logits, values) = evaluate(&mut net, &obs).expect("finite");
             let few = obs.chunks(3 * spec.obs.len()).map(|few| evaluate(&mut net, few).expect("finite"));
             let (l, v): (Vec<_>, Vec<_>) = few.unzip();
-            let what = format!("{}, {board:?}, {channels} channels", net.path());
+            let what = format!("{}, {board:?}, {channels} channels", net.kernel_name());
             assert_eq!(bits(&logits), bits(&l.concat()), "{what}");
             assert_eq!(bits(&values), bits(&v.concat()), "{what}");
         }
@@ -229,10 +235,10 @@ fn boards_beyond_the_batch_are_not_heard_of() {
         set("policy.linear.bias", action, 3e38);
     }
     for precision in [Precision::F32, Precision::Bf16] {
-        for path in CpuKernel::available(precision) {
-            let mut net = FastNet::with_path(&spec, &weights, precision, path).expect("available");
-            assert!(evaluate(&mut net, &[0.0]).is_err(), "{path:?}");
-            assert!(evaluate(&mut net, &[1.0; 7]).is_ok(), "{path:?}");
+        for isa in available_isas(precision) {
+            let mut net = FastNet::with_isa(&spec, &weights, precision, isa).expect("available");
+            assert!(evaluate(&mut net, &[0.0]).is_err(), "{isa:?}");
+            assert!(evaluate(&mut net, &[1.0; 7]).is_ok(), "{isa:?}");
         }
     }
 }
@@ -248,11 +254,11 @@ fn check_fused_paths(spec: &NetSpec) {
     let weights = weights(spec, 12);
     let obs = observations(spec, 21, 13);
     for precision in [Precision::F32, Precision::Bf16] {
-        let outputs = |path| -> Option<(Vec<u32>, Vec<u32>)> {
-            let mut net = FastNet::with_path(spec, &weights, precision, path).ok()?;
+        let outputs = |isa| -> Option<(Vec<u32>, Vec<u32>)> {
+            let mut net = FastNet::with_isa(spec, &weights, precision, isa).ok()?;
             evaluate(&mut net, &obs).ok().map(|(l, v)| (bits(&l), bits(&v)))
         };
-        let fused: Vec<_> = [CpuKernel::Avx512, CpuKernel::Avx2].into_iter().filter_map(outputs).collect();
+        let fused: Vec<_> = [Isa::Avx512, Isa::Avx2].into_iter().filter_map(outputs).collect();
         assert!(fused.iter().all(|output| *output == fused[0]), "{precision:?}");
     }
 }
@@ -267,12 +273,12 @@ fn bf16_is_near_f32_on_every_path() {
         let obs = observations(&spec, 9, 15);
         let mut exact = FastNet::new(&spec, &weights, Precision::F32).expect("f32 is everywhere");
         let (logits, values) = evaluate(&mut exact, &obs).expect("finite");
-        for path in CpuKernel::available(Precision::Bf16) {
-            let mut net = FastNet::with_path(&spec, &weights, Precision::Bf16, path).expect("available");
+        for isa in available_isas(Precision::Bf16) {
+            let mut net = FastNet::with_isa(&spec, &weights, Precision::Bf16, isa).expect("available");
             let (l, v) = evaluate(&mut net, &obs).expect("finite");
             for (found, expected) in [(l, &logits), (v, &values)] {
                 let off = difference(&found, expected);
-                assert!((1e-6..2e-2).contains(&off), "{} {:?}: off by {off}", net.path(), spec.arch);
+                assert!((1e-6..2e-2).contains(&off), "{} {:?}: off by {off}", net.kernel_name(), spec.arch);
             }
         }
     }
@@ -284,9 +290,9 @@ fn bf16_without_hardware_is_the_same_arithmetic() {
     let spec = NetSpec { num_actions: 50, ..spec(Arch::Mlp, [31, 1, 1], 64) };
     let weights = weights(&spec, 16);
     let obs = observations(&spec, 40, 17);
-    let outputs: Vec<Vec<f32>> = CpuKernel::available(Precision::Bf16)
+    let outputs: Vec<Vec<f32>> = available_isas(Precision::Bf16)
         .into_iter()
-        .map(|path| FastNet::with_path(&spec, &weights, Precision::Bf16, path).expect("available"))
+        .map(|isa| FastNet::with_isa(&spec, &weights, Precision::Bf16, isa).expect("available"))
         .map(|mut net| evaluate(&mut net, &obs).expect("finite").0)
         .collect();
     for other in &outputs {
@@ -299,8 +305,8 @@ fn bf16_without_hardware_is_the_same_arithmetic() {
 fn denormal_weights_are_computed_with_and_huge_ones_reported() {
     let spec = spec(Arch::Resnet, [2, 3, 3], 20);
     let obs = observations(&spec, 3, 7);
-    for path in CpuKernel::available(Precision::F32) {
-        let net = |weights: &Weights| FastNet::with_path(&spec, weights, Precision::F32, path);
+    for isa in available_isas(Precision::F32) {
+        let net = |weights: &Weights| FastNet::with_isa(&spec, weights, Precision::F32, isa);
         let mut tiny = weights(&spec, 8);
         tiny.get_mut("stem.weight").expect("there").data.fill(1e-41);
         let (logits, _) = evaluate(&mut net(&tiny).expect("finite"), &obs).expect("finite");
@@ -338,7 +344,11 @@ fn observations_that_are_no_numbers_are_reported() {
         let mut obs = observations(&spec, 2, 10);
         obs[7] = f32::NAN;
         for mut net in every_net(&spec, &weights(&spec, 9)) {
-            assert!(matches!(evaluate(&mut net, &obs), Err(Error::NotFinite { .. })), "{}", net.path());
+            assert!(
+                matches!(evaluate(&mut net, &obs), Err(Error::NotFinite { .. })),
+                "{}",
+                net.kernel_name()
+            );
         }
     }
 }
@@ -352,17 +362,17 @@ fn a_refused_batch_leaves_nothing_behind() {
             let largest = evaluate(&mut used, &obs).expect("finite");
             for rows in [1, 2, 7, 30] {
                 let no_numbers = vec![f32::NAN; rows * spec.obs.len()];
-                assert!(evaluate(&mut used, &no_numbers).is_err(), "{}", used.path());
+                assert!(evaluate(&mut used, &no_numbers).is_err(), "{}", used.kernel_name());
                 let (logits, values) = evaluate(&mut used, &obs).expect("finite");
                 assert_eq!(
                     (bits(&logits), bits(&values)),
                     (bits(&largest.0), bits(&largest.1)),
                     "{}",
-                    used.path()
+                    used.kernel_name()
                 );
             }
             let (logits, _) = evaluate(&mut new, &obs).expect("finite");
-            assert_eq!(bits(&logits), bits(&largest.0), "{}", new.path());
+            assert_eq!(bits(&logits), bits(&largest.0), "{}", new.kernel_name());
         }
     }
 }
@@ -373,7 +383,7 @@ fn int8_is_near_f32_on_observations_like_those_it_was_calibrated_on() {
     for (arch, board) in [(Arch::Resnet, [3, 6, 7]), (Arch::Mlp, [31, 1, 1])] {
         let spec = NetSpec { num_actions: 50, ..spec(arch, board, 37) };
         let weights = weights(&spec, 18);
-        if CpuKernel::available(Precision::Int8).is_empty() {
+        if available_isas(Precision::Int8).is_empty() {
             let error = FastNet::int8(&spec, &weights, &observations(&spec, 1, 1)).err();
             assert!(matches!(error, Some(Error::Unsupported { .. })));
             continue;
@@ -401,16 +411,15 @@ fn int8_paths_agree_to_the_bit() {
         let (weights, calibration) = (weights(&spec, 21), observations(&spec, 30, 22));
         for rows in [1, 7, 16, 32, 40, 97] {
             let obs = observations(&spec, rows, 23);
-            let outputs = CpuKernel::available(Precision::Int8).into_iter().map(|path| {
-                let mut net =
-                    FastNet::int8_with_path(&spec, &weights, &calibration, path).expect("available");
+            let outputs = available_isas(Precision::Int8).into_iter().map(|isa| {
+                let mut net = FastNet::int8_with_isa(&spec, &weights, &calibration, isa).expect("available");
                 let (logits, values) = evaluate(&mut net, &obs).expect("finite");
-                (path, bits(&logits), bits(&values))
+                (isa, bits(&logits), bits(&values))
             });
             let outputs: Vec<_> = outputs.collect();
-            for (path, logits, values) in &outputs {
+            for (isa, logits, values) in &outputs {
                 let (best, l, v) = &outputs[0];
-                assert!(logits == l && values == v, "{path:?} and {best:?}, {arch:?}, {rows} rows");
+                assert!(logits == l && values == v, "{isa:?} and {best:?}, {arch:?}, {rows} rows");
             }
         }
     }
@@ -454,7 +463,7 @@ fn products_are_those_on_the_board_on_every_path() {
         let (taps, squares) = ((3 * height - 2) * (3 * width - 2), height * width);
         let expected = taps * (planes * 24 + 4 * 24 * 24) + squares * (24 * 5 + 3 * 7 + 2 * 9) + 9;
         for net in every_net(&spec, &weights(&spec, 18)) {
-            assert_eq!(net.products(), expected, "{}", net.path());
+            assert_eq!(net.products(), expected, "{}", net.kernel_name());
         }
     }
 }
@@ -471,10 +480,9 @@ fn arrays_of_the_wrong_length_are_refused() {
 fn whole_batches_are_those_of_matrices() {
     for (spec, is_board) in [(spec(Arch::Resnet, [2, 6, 7], 16), true), (edge_spec(4, 16), false)] {
         let weights = weights(&spec, 1);
-        for isa in [Instructions::Amx, Instructions::Avx512, Instructions::Portable] {
-            let Ok(path) = CpuKernel::choose(isa, Precision::Bf16) else { continue };
-            let net = FastNet::with_path(&spec, &weights, Precision::Bf16, path).expect("the machine has it");
-            let expected = (is_board && isa == Instructions::Amx).then_some(32);
+        for isa in available_isas(Precision::Bf16) {
+            let net = FastNet::with_isa(&spec, &weights, Precision::Bf16, isa).expect("the machine has it");
+            let expected = (is_board && isa == Isa::Amx).then_some(32);
             assert_eq!(net.whole_batch(), expected, "{isa} {is_board}");
         }
     }
