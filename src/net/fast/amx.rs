@@ -2,17 +2,19 @@
 //! bf16 and in bytes.
 //!
 //! Instructions as in Intel's Software Developer's Manual, volume 2, `TDPBF16PS` and `TDPBUSD`. Sums of bytes are the
-//! integers of AVX-512 VNNI, hence the same results to the bit. Sums of bf16 take even and odd channels of 32 apart pending
-//! they join the total: other last bits than `vdpbf16ps`.
+//! integers of AVX-512 VNNI, hence the same results to the bit. Sums of bf16 add the even and the odd of 32 channels apart before
+//! both join the total, so their last bits differ from `vdpbf16ps`.
 //!
-//! In a strip (`amx_strip`) the weights of two vectors of channels, 36 KiB at 64 channels in bf16, stay in the nearest cache;
-//! rows pass it by.
+//! In a strip (`amx_strip`) the weights of two vectors of channels, 36 KiB at 64 channels in bf16, stay in the L1 cache; rows are
+//! loaded past it.
 
 use super::amx_epilogue::EpilogueOp;
-use super::amx_strip::{self, ScheduledFormat, StripContext, TileSchedule, TileTask, store_all};
+use super::amx_mma::store_all;
+use super::amx_strip::{self, ScheduledFormat, StripContext, TileSchedule, TileTask};
 use super::amx_tile::{self, LINE_BYTES, Multiply, SIDE, Stored, TILE, load, load_passing};
 use super::format::{Format, Vector};
-use super::tile::{Kernels, Matrices, Strip, Sums, Tap, Tile, TileFn, finish};
+use super::kernels::{Kernels, Matrices, Strip, TileFn};
+use super::tile::{Sums, Tap, Tile, finish};
 use super::x86_bf16::Avx512Bf16;
 use super::x86_int8::Bytes;
 use crate::simd::{Avx512, Simd};
@@ -20,7 +22,7 @@ use std::arch::asm;
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
-/// What `ldtilecfg` reads: palette 1, eight tiles of up to 16 rows of 64 bytes.
+/// The operand of `ldtilecfg`: palette 1, eight tiles of up to 16 rows of 64 bytes.
 #[repr(C, align(64))]
 struct TileConfig {
     palette: u8,
@@ -66,7 +68,7 @@ unsafe fn end() {
     unsafe { asm!("tilerelease", options(nomem, nostack, preserves_flags)) }
 }
 
-/// Where a multiplication reads.
+/// Addresses that a multiplication reads.
 #[derive(Clone, Copy)]
 struct At {
     x: *const f32,
@@ -82,21 +84,21 @@ impl At {
         Self {
             x: x.wrapping_offset(tap.shift * t.x_position),
             x_row: t.x_row,
-            weights: t.weights.wrapping_add(tap.index * t.depth * t.block_vectors * SIDE),
+            weights: t.weights.wrapping_add(tap.index * t.depth * t.weights_row),
             block: t.block,
         }
     }
 
-    /// The next one, which may be one too many.
+    /// The next multiplication; past the last one the addresses are not used.
     #[inline(always)]
     fn next(self, t: &Tile<'_>) -> Self {
-        let weights = self.weights.wrapping_add(t.block_vectors * SIDE * SIDE);
+        let weights = self.weights.wrapping_add(t.weights_row * SIDE);
         Self { x: self.x.wrapping_add(t.x_block_stride), weights, ..self }
     }
 }
 
-/// One multiplication. Weights are read with the hint that they need not stay in the nearest cache, which the rows of neighbouring
-/// positions do.
+/// One multiplication. Weights are loaded with the hint that they need not stay in the L1 cache, where the rows of neighbouring
+/// positions stay.
 #[inline(always)]
 unsafe fn step<F: Multiply, const ROWS: usize, const VECTORS: usize>(at: At) {
     let row_bytes = at.x_row * size_of::<f32>();
@@ -132,7 +134,7 @@ unsafe fn step<F: Multiply, const ROWS: usize, const VECTORS: usize>(at: At) {
     }
 }
 
-/// Multiplies tiles that are loaded: what they were set to zero with is multiplied twice as fast on a busy machine.
+/// Multiplies tiles of loaded numbers: tiles of zeros are multiplied twice as fast on a busy machine.
 unsafe fn peak<F: Multiply>(rounds: usize) -> f32 {
     let numbers = Stored([f32::from_bits(0x3F00_3F00); 4 * TILE]).0;
     // SAFETY: the caller has AMX, and this thread its configuration; there are four tiles of numbers.
@@ -152,8 +154,8 @@ unsafe fn peak<F: Multiply>(rounds: usize) -> f32 {
     0.0
 }
 
-/// The kernels of one number format: the sums of ROWS by VECTORS tiles and what becomes of them. Sums are in tiles 0 to 3,
-/// column after column.
+/// The kernels of one number format: the sums of ROWS by VECTORS tiles and their epilogue. Sums are in tiles 0 to 3, column after
+/// column.
 macro_rules! kernels {
     ($module:ident, $format:ty, $features:literal, $dot:literal) => {
         mod $module {
@@ -186,7 +188,7 @@ macro_rules! kernels {
             unsafe fn kernel<const ROWS: usize, const VECTORS: usize>(t: &Tile<'_>) {
                 let mut sums = MaybeUninit::<Stored>::uninit();
                 let sums: *mut f32 = sums.as_mut_ptr().cast();
-                // SAFETY: the caller's promise; sums are stored pending they are read.
+                // SAFETY: the caller's promise; sums are stored before they are read.
                 unsafe {
                     amx_tile::zero();
                     for tap in t.taps {
@@ -231,7 +233,7 @@ macro_rules! kernels {
     };
 }
 
-/// The kernel for every number of rows: `one` row of tiles or `two`.
+/// The kernel for every number of rows: with `one` row of tiles or `two`.
 const fn by_rows(one: TileFn, two: TileFn) -> [TileFn; 2 * SIDE] {
     let mut kernels = [one; 2 * SIDE];
     let mut rows = SIDE;
@@ -242,7 +244,7 @@ const fn by_rows(one: TileFn, two: TileFn) -> [TileFn; 2 * SIDE] {
     kernels
 }
 
-/// Some rows of a tile's sums, which are in memory, column after column.
+/// Some rows of a tile's sums in memory, column after column.
 struct Tiles<'a, const ROWS: usize, const VECTORS: usize> {
     t: &'a Tile<'a>,
     sums: *const f32,

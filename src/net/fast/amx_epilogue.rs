@@ -1,4 +1,4 @@
-//! What becomes of the sums of a strip's rows: [`Epilogue`] with the constants of the channels in registers.
+//! The [`Epilogue`] of a strip's rows, with the channels' constants in registers.
 
 use super::format::{Format, Vector, relu};
 use super::tile::{CHANNEL_BLOCK, Columns, Epilogue};
@@ -7,7 +7,7 @@ use crate::simd::{Avx512, Simd};
 /// Numbers of a vector.
 const LANES: usize = Avx512::LANES;
 
-/// What the channels of a strip add and multiply.
+/// The constants of a strip's channels.
 pub(super) struct Channels<F: Format, const VECTORS: usize> {
     bias: [Vector<F>; VECTORS],
     dequant_scale: [Vector<F>; VECTORS],
@@ -38,7 +38,7 @@ impl<F: Format<S = Avx512>, const VECTORS: usize> Channels<F, VECTORS> {
         Self { ..*self }
     }
 
-    /// relu(scale * x + offset) as activations.
+    /// Writes relu(scale * x + offset) as activations.
     #[inline(always)]
     unsafe fn store_norm(&self, out: *mut f32, mut x: [Vector<F>; VECTORS]) {
         // SAFETY: the caller's promise.
@@ -51,7 +51,7 @@ impl<F: Format<S = Avx512>, const VECTORS: usize> Channels<F, VECTORS> {
     }
 }
 
-/// relu(x) as activations, which lie together.
+/// Writes relu(x) as contiguous activations.
 #[inline(always)]
 unsafe fn store_relu<F: Format<S = Avx512>, const VECTORS: usize>(out: *mut f32, x: [Vector<F>; VECTORS]) {
     // SAFETY: the caller's promise.
@@ -67,7 +67,7 @@ unsafe fn store_relu<F: Format<S = Avx512>, const VECTORS: usize>(out: *mut f32,
     }
 }
 
-/// Where the rows of a tile are written.
+/// The outputs of a tile.
 #[derive(Clone, Copy)]
 pub(super) struct Place {
     pub stream: *mut f32,
@@ -75,10 +75,10 @@ pub(super) struct Place {
     pub out_row: usize,
 }
 
-/// One [`Epilogue`], unrolled to the compiler.
+/// One [`Epilogue`] as a type, so that it is known at compile time.
 pub(super) trait EpilogueOp {
     const IS: Epilogue;
-    /// True for layers of many taps, whose multiplications are written out.
+    /// True for layers of many taps, whose multiplications are unrolled.
     const UNROLL: bool = matches!(Self::IS, Epilogue::BiasRelu | Epilogue::ResidualAddBnRelu);
 }
 
@@ -96,7 +96,7 @@ macro_rules! epilogue_ops {
 
 epilogue_ops!(StemBnRelu ResidualAddBnRelu BiasRelu BiasReluF32 BiasF32);
 
-/// Does with a row's sums what E says. Stream and activations are in pieces.
+/// Applies E to a row's sums. Stream and activations are in the blocked layout.
 ///
 /// # Safety
 /// The machine has F's instructions; the arrays have the row and its channels, the last vector a valid one.
@@ -123,14 +123,14 @@ pub(super) unsafe fn end<F: Format<S = Avx512>, E: EpilogueOp, const VECTORS: us
                 Epilogue::StemBnRelu | Epilogue::ResidualAddBnRelu => Avx512::store(stream, *sum),
                 Epilogue::BiasReluF32 => Avx512::store(number, relu::<Avx512>(*sum)),
                 Epilogue::BiasF32 => Avx512::store_first(number, *sum, t.valid - lane),
-                Epilogue::BiasRelu | Epilogue::VertexAddRelu => (),
+                Epilogue::BiasRelu | Epilogue::VertexAddRelu | Epilogue::AddF32 => (),
             }
         }
         let activations = place.out.wrapping_add(row * CHANNEL_BLOCK);
         match E::IS {
             Epilogue::StemBnRelu | Epilogue::ResidualAddBnRelu => channels.store_norm(activations, sums),
             Epilogue::BiasRelu => store_relu::<F, VECTORS>(activations, sums),
-            Epilogue::BiasReluF32 | Epilogue::BiasF32 | Epilogue::VertexAddRelu => (),
+            Epilogue::BiasReluF32 | Epilogue::BiasF32 | Epilogue::VertexAddRelu | Epilogue::AddF32 => (),
         }
     }
 }

@@ -1,132 +1,24 @@
 //! Strips of AMX tiles: one or two vectors of channels at every position of a chunk, tile after tile.
 //!
-//! A tile is up to 32 boards at one position, half of them in either of two matrices of rows. Its sums go through memory to
-//! vector code, which finishes them between the products of the next tile, some rows after each product: beside tiles'
-//! instructions alone, vector ones wait least there. Matrices are loaded where the one pending has been used for the last
-//! time, and constants of the channels stay in registers.
+//! A tile is up to 32 boards at one position, half of them in either of two matrices of rows. Its sums go through memory to vector
+//! code, which applies the epilogue between the products of the next tile, some rows after each product, where vector instructions
+//! stall least. A matrix is loaded as soon as its tile's last product has been issued, and the channels' constants stay in registers.
 
 use super::amx_epilogue::{
     BiasF32, BiasRelu, BiasReluF32, Channels, EpilogueOp, Place, ResidualAddBnRelu, StemBnRelu, end,
 };
-use super::amx_tile::{LINE_BYTES, Multiply, SIDE, Stored, TILE, flush, load, load_passing, store};
+use super::amx_mma::{Reads, first_mma_step, load_first, mma_step, store_all};
+use super::amx_tile::{Multiply, SIDE, Stored};
 use super::board::Run;
 use super::format::Format;
-use super::tile::{CHANNEL_BLOCK, Columns, Epilogue, Strip, Tap};
+use super::kernels::Strip;
+use super::tile::{CHANNEL_BLOCK, Columns, Epilogue, Tap};
 use crate::simd::{Avx512, Simd};
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
 /// The most rows of a strip's tile: two matrices.
 const ROWS: usize = 2 * SIDE;
-
-/// Where one multiplication of a tile reads: rows that lie together, `below` words from one matrix of them to the other, and
-/// the weights' matrices.
-#[derive(Clone, Copy)]
-struct Reads {
-    pub x: *const f32,
-    pub below: usize,
-    pub weights: *const f32,
-}
-
-impl Reads {
-    /// The first multiplication of a tap, for the tile at `x`.
-    #[inline(always)]
-    fn new(t: &Columns, x: *const f32, below: usize, tap: &Tap) -> Self {
-        Self {
-            x: x.wrapping_offset(tap.shift * t.x_position),
-            below,
-            weights: t.weights.wrapping_add(tap.index * t.depth * t.block_vectors * SIDE),
-        }
-    }
-
-    /// The multiplication `n` later, of the same tap.
-    #[inline(always)]
-    fn later(self, t: &Columns, n: usize) -> Self {
-        let weights = self.weights.wrapping_add(n * t.block_vectors * TILE);
-        Self { x: self.x.wrapping_add(n * t.x_block_stride), weights, ..self }
-    }
-}
-
-/// Loads what the first multiplication of a strip needs.
-///
-/// # Safety
-/// The machine has AMX, this thread the tiles' configuration, and `reads` two matrices of rows and VECTORS of weights.
-#[inline(always)]
-unsafe fn load_first<const VECTORS: usize>(reads: Reads) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        load_passing::<4>(reads.x, LINE_BYTES);
-        load_passing::<5>(reads.x.wrapping_add(reads.below), LINE_BYTES);
-        load::<6>(reads.weights, LINE_BYTES);
-        if VECTORS == 2 {
-            load::<7>(reads.weights.wrapping_add(TILE), LINE_BYTES);
-        }
-    }
-}
-
-/// A mma_step of a multiplication: one product. A matrix that it has used for the last time is replaced by that of the `next`
-/// multiplication. Rows are read with the hint that they need not stay in the nearest cache, where the weights do then.
-///
-/// # Safety
-/// As for [`load_first`].
-#[inline(always)]
-unsafe fn mma_step<F: Multiply, const VECTORS: usize, const PART: usize>(next: Reads) {
-    let below = next.x.wrapping_add(next.below);
-    // SAFETY: the caller's promise.
-    unsafe {
-        match (VECTORS, PART) {
-            (_, 0) => F::product::<0, 4, 6>(),
-            (1, 1) => {
-                F::product::<1, 5, 6>();
-                load_first::<1>(next);
-            }
-            (2, 1) => {
-                F::product::<1, 5, 6>();
-                load::<6>(next.weights, LINE_BYTES);
-            }
-            (2, 2) => {
-                F::product::<2, 4, 7>();
-                load_passing::<4>(next.x, LINE_BYTES);
-            }
-            (2, 3) => {
-                F::product::<3, 5, 7>();
-                load_passing::<5>(below, LINE_BYTES);
-                load::<7>(next.weights.wrapping_add(TILE), LINE_BYTES);
-            }
-            _ => (),
-        }
-    }
-}
-
-/// The same of a tile's first multiplication: the sums of the tile pending are stored, and new ones begun.
-///
-/// # Safety
-/// As for [`store_all`] and [`load_first`].
-#[inline(always)]
-unsafe fn first_mma_step<F: Multiply, const VECTORS: usize, const PART: usize>(next: Reads, sums: *mut f32) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        if PART < 2 * VECTORS {
-            flush::<PART>(sums.wrapping_add(PART / 2 * 2 * TILE + PART % 2 * next.below));
-        }
-        mma_step::<F, VECTORS, PART>(next);
-    }
-}
-
-/// Stores the sums of four tiles, those of the second and last one `below` words after those of the first and third.
-///
-/// # Safety
-/// The machine has AMX, and this thread the tiles' configuration; there is room for the sums.
-#[inline(always)]
-pub(super) unsafe fn store_all(sums: *mut f32, below: usize) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        store::<0>(sums);
-        store::<1>(sums.wrapping_add(below));
-        store::<2>(sums.wrapping_add(2 * TILE));
-        store::<3>(sums.wrapping_add(2 * TILE + below));
-    }
-}
 
 /// A tile of a strip: of run `run` position `i`, from board `row` on.
 #[derive(Clone, Copy)]
@@ -136,49 +28,49 @@ struct Cursor {
     row: usize,
 }
 
-/// A tile whose sums are to be finished; none yet at the start of a strip.
+/// A tile whose epilogue is due; of no rows at the start of a strip.
 #[derive(Clone, Copy)]
 struct PendingTile {
     place: Place,
     rows: usize,
 }
 
-/// Rows to finish during each multiplication, so that most of a tile's are: of `taps` taps with `depth` multiplications each all
-/// but the first, whose sums are stored meanwhile, take part.
+/// Rows to finish during each multiplication so that most of a tile's rows are finished in time. Of `taps` taps with `depth`
+/// multiplications each, all but the first take part, which stores the sums.
 #[inline(always)]
 fn rows_at_once(rows: usize, taps: usize, depth: usize) -> usize {
     let finished = |each: usize| each * depth * taps.saturating_sub(1).min(rows / (each * depth));
     [1, 2, 3, 5].into_iter().find(|each| finished(*each) + ROWS / 8 >= rows).unwrap_or(8)
 }
 
-/// What is done for a tile.
+/// The work on one tile.
 #[derive(Clone, Copy)]
 pub(super) struct TileTask<'a> {
     /// Of the tile's run.
     taps: &'a [Tap],
     /// The tile's source rows under a shift of 0.
     x: *const f32,
-    /// What the tile after it reads first.
+    /// The first operands of the tile after it.
     next: Reads,
-    /// The tile to finish meanwhile.
+    /// The tile whose epilogue is interleaved.
     pending: PendingTile,
 }
 
-/// How a tile is gone through, unrolled to the compiler.
+/// The order of a tile's instructions, as a type known at compile time.
 pub(super) trait TileSchedule {
-    /// Multiplies the task's tile and finishes the one pending meanwhile; inlined where F's instructions are enabled.
+    /// Multiplies the task's tile, interleaved with the epilogue of the pending one; inlined where F's instructions are enabled.
     ///
     /// # Safety
-    /// As for [`super::tile::StripFn`].
+    /// As for [`super::kernels::StripFn`].
     unsafe fn go<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize>(
         context: &StripContext<'_, F, E, VECTORS>,
         task: TileTask<'_>,
     );
 }
 
-/// Number formats that strips are in.
+/// Number formats of strips.
 pub(super) trait ScheduledFormat: Format<S = Avx512> + Multiply + Sized {
-    /// [`TileSchedule::go`] with the format's instructions, as a function of its own: all of them in one take the compiler minutes.
+    /// [`TileSchedule::go`] with the format's instructions. It is not inlined: all schedules in one function take minutes to compile.
     ///
     /// # Safety
     /// The machine has the format's instructions; as for [`TileSchedule::go`].
@@ -231,7 +123,7 @@ impl<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize> StripContext<'_, F
         Self { channels: self.channels.copy(), ..*self }
     }
 
-    /// All tiles.
+    /// Computes all tiles.
     #[inline(always)]
     unsafe fn run(&self) {
         let mut now = Cursor { run: 0, i: 0, row: 0 };
@@ -241,7 +133,7 @@ impl<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize> StripContext<'_, F
             load_first::<VECTORS>(self.first(now));
             while let Some(run) = self.s.runs.get(now.run) {
                 let next = self.after(now, run);
-                // After the last tile nothing uses what is loaded.
+                // What is loaded after the last tile is not used.
                 let loaded = if next.run < self.s.runs.len() { next } else { now };
                 self.tile(TileTask { taps: &run.taps, x: self.x(now), next: self.first(loaded), pending });
                 pending = PendingTile { place: self.place(now), rows: self.rows };
@@ -266,7 +158,7 @@ impl<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize> StripContext<'_, F
         }
     }
 
-    /// Words from an array's start to a tile, positions being `position` words apart.
+    /// Words from the start of an array to a tile, positions being `position` words apart.
     #[inline(always)]
     fn words(&self, at: Cursor, position: usize, row: usize) -> usize {
         (self.s.runs[at.run].first + at.i) * position + at.row * row
@@ -278,7 +170,7 @@ impl<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize> StripContext<'_, F
         self.s.start.x.wrapping_add(self.words(at, self.columns.x_position as usize, CHANNEL_BLOCK))
     }
 
-    /// What the first multiplication of a tile reads.
+    /// The addresses of a tile's first multiplication.
     #[inline(always)]
     fn first(&self, at: Cursor) -> Reads {
         Reads::new(&self.columns, self.x(at), self.below, &self.s.runs[at.run].taps[0])
@@ -294,7 +186,7 @@ impl<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize> StripContext<'_, F
         }
     }
 
-    /// Takes the schedule that suits a task.
+    /// Runs a task by the schedule that fits it.
     #[inline(always)]
     unsafe fn tile(&self, task: TileTask<'_>) {
         let (depth, taps, rows) = (self.columns.depth / SIDE, task.taps.len(), task.pending.rows);
@@ -322,8 +214,8 @@ impl<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize> StripContext<'_, F
         }
     }
 
-    /// TAPS taps with DEPTH multiplications each, as they are on boards with up to 64 channels, all written out: a branch costs as much
-    /// as it would to finish a row. During each multiplication but the first EACH rows are finished.
+    /// TAPS taps with DEPTH multiplications each, unrolled, for boards with up to 64 channels: a branch costs as much as finishing a row.
+    /// During each multiplication but the first, EACH rows are finished.
     #[inline(always)]
     unsafe fn unrolled<const DEPTH: usize, const TAPS: usize, const EACH: usize>(&self, task: TileTask<'_>) {
         let TileTask { taps, x, next, pending } = task;
@@ -336,7 +228,7 @@ impl<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize> StripContext<'_, F
         macro_rules! multiplications {
             ($($n:literal)*) => { $(self.nth::<$n, EACH>(TAPS * DEPTH, reads($n + 1), pending);)* };
         }
-        // SAFETY: the caller's promise; the sums of the tile pending are stored in the first multiplication.
+        // SAFETY: the caller's promise; the sums of the pending tile are stored in the first multiplication.
         unsafe {
             self.begin(reads(1));
             multiplications!(1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17);
@@ -347,7 +239,7 @@ impl<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize> StripContext<'_, F
         }
     }
 
-    /// The Nth multiplication, counted from 0, where there are so many, with its rows of the tile pending.
+    /// The Nth multiplication, counted from 0, if there are so many, with its rows of the pending tile.
     #[inline(always)]
     unsafe fn nth<const N: usize, const EACH: usize>(&self, count: usize, next: Reads, pending: PendingTile) {
         let row = (N - 1) * EACH;
@@ -364,13 +256,13 @@ impl<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize> StripContext<'_, F
         }
     }
 
-    /// Any number of taps and multiplications. EACH rows are finished during every multiplication from the second tap on, as long as
-    /// there are so many.
+    /// Any number of taps and multiplications. EACH rows are finished during every multiplication from the second tap on while enough
+    /// are left.
     #[inline(always)]
     unsafe fn generic<const EACH: usize>(&self, TileTask { taps, x, next, pending }: TileTask<'_>) {
         let t = &self.columns;
         let depth = t.depth / SIDE;
-        // Every multiplication loads what the one after it reads, the first one therefore the second's, and so on.
+        // Every multiplication loads the operands of the next one.
         let (second, rest) = match taps {
             [tap, rest @ ..] if depth > 1 => (Reads::new(t, x, self.below, tap).later(t, 1), rest),
             [_, tap, rest @ ..] => (Reads::new(t, x, self.below, tap), rest),
@@ -379,7 +271,7 @@ impl<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize> StripContext<'_, F
         let (busy, others) =
             rest.split_at(if EACH == 0 { 0 } else { rest.len().min(pending.rows / (EACH * depth)) });
         let mut row = 0;
-        // SAFETY: the caller's promise; the sums of the tile pending are stored in the first multiplication.
+        // SAFETY: the caller's promise; the sums of the pending tile are stored in the first multiplication.
         unsafe {
             self.begin(second);
             let mut reads = second;
@@ -423,7 +315,7 @@ impl<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize> StripContext<'_, F
         }
     }
 
-    /// Another multiplication, and EACH rows of the tile pending from `row` on.
+    /// A further multiplication, and EACH rows of the pending tile from `row` on.
     #[inline(always)]
     unsafe fn step<const EACH: usize>(&self, next: Reads, place: Place, row: usize) {
         // SAFETY: the caller's promise.
@@ -439,7 +331,7 @@ impl<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize> StripContext<'_, F
         }
     }
 
-    /// A mma_step of EACH rows, the first quarters being the larger ones.
+    /// A quarter of EACH rows, the first quarters being the larger ones.
     #[inline(always)]
     unsafe fn finish_part<const EACH: usize, const PART: usize>(&self, place: Place, row: usize) {
         for i in (EACH * PART).div_ceil(4)..(EACH * (PART + 1)).div_ceil(4) {
@@ -448,7 +340,7 @@ impl<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize> StripContext<'_, F
         }
     }
 
-    /// Finishes a row of stored sums.
+    /// Applies the epilogue to a row of stored sums.
     #[inline(always)]
     unsafe fn finish(&self, place: Place, row: usize) {
         // SAFETY: the caller's promise; the sums are stored.
@@ -462,15 +354,15 @@ impl<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize> StripContext<'_, F
     }
 }
 
-/// A strip whose sums become what E says; instantiated inside functions that enable F's instructions.
+/// A strip with the epilogue E; instantiated inside functions that enable F's instructions.
 ///
 /// # Safety
-/// As for [`super::tile::StripFn`].
+/// As for [`super::kernels::StripFn`].
 #[inline(always)]
 unsafe fn strip_to<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize>(s: &Strip<'_>) {
     let mut sums = MaybeUninit::<Stored>::uninit();
     let (columns, sums) = (*s.start.columns, sums.as_mut_ptr().cast());
-    // SAFETY: the caller's promise; sums are stored pending they are read.
+    // SAFETY: the caller's promise; sums are stored before they are read.
     unsafe {
         let rows = 2 * s.rows;
         let below = s.rows * CHANNEL_BLOCK;
@@ -487,10 +379,10 @@ unsafe fn strip_to<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize>(s: &
     }
 }
 
-/// The same for any layer on a board.
+/// A strip of any layer on a board.
 ///
 /// # Safety
-/// As for [`super::tile::StripFn`].
+/// As for [`super::kernels::StripFn`].
 #[inline(always)]
 pub(super) unsafe fn strip<F: ScheduledFormat, const VECTORS: usize>(s: &Strip<'_>) {
     // SAFETY: the caller's promise.
@@ -501,7 +393,9 @@ pub(super) unsafe fn strip<F: ScheduledFormat, const VECTORS: usize>(s: &Strip<'
             Epilogue::BiasRelu => strip_to::<F, BiasRelu, VECTORS>(s),
             Epilogue::BiasReluF32 => strip_to::<F, BiasReluF32, VECTORS>(s),
             Epilogue::BiasF32 => strip_to::<F, BiasF32, VECTORS>(s),
-            Epilogue::VertexAddRelu => unreachable!("edges are not taken in strips"),
+            Epilogue::VertexAddRelu | Epilogue::AddF32 => {
+                unreachable!("only layers on boards are processed in strips")
+            }
         }
     }
 }

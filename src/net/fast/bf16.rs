@@ -1,15 +1,16 @@
-//! bfloat16 activations and weights in plain Rust: what `vdpbf16ps` does, one operation at a time.
+//! bfloat16 kernels in plain Rust: `vdpbf16ps`, one operation at a time.
 //!
-//! A unit holds two numbers, the first in the low half. A product of two bf16 is exact in f32, so only the two additions
-//! round, the high half's first, to nearest even: the same bits as the instruction, which however takes denormals as 0.
+//! A unit holds two numbers, the first in the low half. A product of two bf16 is exact in f32, so only the two additions round, the
+//! high half's first, to nearest even: the bits of the instruction, except that the instruction treats denormals as 0.
 
 use super::format::{Format, peak};
+use super::kernels::{Kernels, tiles};
 use super::observe::bf16_bits;
 use super::portable::Portable;
-use super::tile::{Kernels, Tile, tile, tiles};
+use super::tile::{Tile, tile};
 use crate::simd::Simd;
 
-/// Four sums; a unit is two bf16.
+/// Four lanes; a unit is two bf16.
 struct PortableBf16;
 
 type Vector = <Portable as Simd>::F32;

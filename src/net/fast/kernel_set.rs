@@ -1,7 +1,7 @@
 //! The forward's kernels for each instruction set and number format, and which of them this machine has.
 
 use super::im2col::Im2col;
-use super::tile::Kernels;
+use super::kernels::Kernels;
 use super::{bf16, portable};
 use crate::config::{IsaChoice, Precision};
 use crate::error::{Error, Result};
@@ -70,6 +70,11 @@ impl KernelSet {
     pub(super) fn chunk_words(&self) -> usize {
         if self.tower.matrices.is_some() { 288 * 1024 } else { 144 * 1024 }
     }
+}
+
+/// The f32 kernels of `isa`, or of plain Rust if the machine lacks it.
+pub(in crate::net) fn f32_kernels(isa: Isa) -> &'static Kernels {
+    KernelSet::of(isa.vector(), Precision::F32).map_or(&portable::PORTABLE, |set| set.tower)
 }
 
 /// The instruction sets for which this machine has kernels in this precision, fastest first.

@@ -1,8 +1,9 @@
 //! One layer, packed for the kernels, and its run over a chunk of boards.
 
 use super::board::Runs;
+use super::kernels::Kernels;
 use super::observe::bf16_pair;
-use super::tile::{BLOCK, CHANNEL_BLOCK, Columns, Epilogue, Kernels};
+use super::tile::{BLOCK, CHANNEL_BLOCK, Columns, Epilogue};
 use super::walk::Walk;
 use crate::error::Result;
 use crate::model::fold::{Affine, check_folded};
@@ -77,14 +78,14 @@ pub(super) struct Layer {
     offset: Vec<Line>,
 }
 
-/// `boards` rows of one array per position, in pieces of a cache line: where they start, and words from one position, row
-/// and piece to the next.
+/// The layout of an array of `boards` rows per position, each made of channel blocks: its start, and the words from one position, row
+/// and channel block to the next.
 #[derive(Clone, Copy)]
 pub(super) struct Rows {
     pub start: *mut f32,
     pub position: usize,
     pub row: usize,
-    pub piece: usize,
+    pub block_stride: usize,
 }
 
 /// How so many boards' rows of so many words lie in an array.
@@ -92,25 +93,25 @@ pub(super) type Lay = fn(&mut [f32], usize, usize) -> Rows;
 
 impl Rows {
     /// No rows.
-    pub(super) const NONE: Self = Self { start: std::ptr::null_mut(), position: 0, row: 0, piece: 0 };
+    pub(super) const NONE: Self = Self { start: std::ptr::null_mut(), position: 0, row: 0, block_stride: 0 };
 
     /// Row after row of `row` words.
     pub(super) fn whole(array: &mut [f32], boards: usize, row: usize) -> Self {
-        Self { start: array.as_mut_ptr(), position: boards * row, row, piece: CHANNEL_BLOCK }
+        Self { start: array.as_mut_ptr(), position: boards * row, row, block_stride: CHANNEL_BLOCK }
     }
 
-    /// Whether neighbouring rows lie piece beside piece.
+    /// True in the blocked layout.
     pub(super) fn is_blocked(&self) -> bool {
-        self.row == CHANNEL_BLOCK && self.piece != CHANNEL_BLOCK
+        self.row == CHANNEL_BLOCK && self.block_stride != CHANNEL_BLOCK
     }
 
-    /// The first pieces of a position's rows, then the second ones: what matrices are made of lies together.
-    pub(super) fn pieces(array: &mut [f32], boards: usize, row: usize) -> Self {
+    /// The blocked layout: the first channel blocks of all rows of a position, then the second ones, so that matrices are contiguous.
+    pub(super) fn blocked(array: &mut [f32], boards: usize, row: usize) -> Self {
         Self {
             start: array.as_mut_ptr(),
             position: boards * row,
             row: CHANNEL_BLOCK,
-            piece: boards * CHANNEL_BLOCK,
+            block_stride: boards * CHANNEL_BLOCK,
         }
     }
 }
@@ -175,7 +176,7 @@ impl Layer {
     /// The machine has the kernels' instructions. `source`, `stream` and `out` hold `boards` rows for each position of
     /// the layer's input and output: source rows of `depth` units, and after them as many more as [`Kernels::matrices`]
     /// may read, stream rows of whole vectors, out rows of whole vectors of activations or numbers (Output: of `outputs`
-    /// numbers); `ends` rows of whole vectors for every vertex (VertexAddRelu). Source rows are in pieces only for kernels that
+    /// numbers); `ends` rows of whole vectors for every vertex (VertexAddRelu). The source is in the blocked layout only for kernels that
     /// multiply matrices. Writes do not overlap the source.
     pub(super) unsafe fn run(&self, boards: usize, buffers: Buffers) {
         for first in (0..self.vectors).step_by(2 * BLOCK) {
@@ -192,17 +193,18 @@ impl Layer {
         let from = |numbers: &[Line]| words(numbers).wrapping_add(lane);
         Columns {
             depth: self.depth,
-            x_block_stride: buffers.source.piece,
+            x_unit: 1,
+            x_block_stride: buffers.source.block_stride,
             x_position: buffers.source.position as isize,
             weights: words(&self.weights).wrapping_add(vector / BLOCK * self.block),
             block: self.block,
-            block_vectors: BLOCK.min(self.vectors.saturating_sub(vector)),
+            weights_row: BLOCK.min(self.vectors.saturating_sub(vector)) * self.kernels.lanes,
             bias: from(&self.bias),
             dequant_scale: from(&self.dequant_scale),
             scale: from(&self.scale),
             offset: from(&self.offset),
-            stream_block_stride: buffers.stream.piece,
-            out_block_stride: buffers.out.piece,
+            stream_block_stride: buffers.stream.block_stride,
+            out_block_stride: buffers.out.block_stride,
             end_row: buffers.ends.row,
             boards,
             valid: self.outputs.saturating_sub(lane),

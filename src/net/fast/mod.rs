@@ -4,9 +4,9 @@
 //! starts. Activations lie as `[position, board, channel]`, so each output position and tap on the board is a small matrix
 //! product read in place: no im2col, no padding squares, BatchNorm, residual sum and relu done while sums are in
 //! registers. One kernel (`tile`) does every layer; a linear layer on a board is one output position with a tap for
-//! every square. Where matrices are multiplied (`amx`) and boards are whole tiles, rows are cut into pieces of a cache line,
-//! `[position, piece, board, 16 words]`, and a layer goes over all of them with one block of its weights after the other;
-//! the stem alone reads rows made for it, of what is im2col each square (`im2col`).
+//! every square. If matrices are multiplied (`amx`) and boards fill whole tiles, activations are in the blocked
+//! layout, `[position, channel block, board, 16 words]`, and a layer goes over all rows with one block of its weights after the other;
+//! its stem alone reads im2col patches (`im2col`).
 //!
 //! Single-threaded on purpose: callers run one evaluator per thread ([`FastNet::fork`]) on their own rows. The result is
 //! batch-invariant to the bit: each sum takes its products in one fixed order, whatever the batch.
@@ -15,6 +15,8 @@
 mod amx;
 #[cfg(target_arch = "x86_64")]
 mod amx_epilogue;
+#[cfg(target_arch = "x86_64")]
+mod amx_mma;
 #[cfg(target_arch = "x86_64")]
 mod amx_strip;
 #[cfg(target_arch = "x86_64")]
@@ -29,8 +31,9 @@ mod layer;
 mod observe;
 mod pack;
 mod kernel_set;
+pub(in crate::net) mod kernels;
 mod portable;
-mod tile;
+pub(in crate::net) mod tile;
 mod walk;
 #[cfg(target_arch = "x86_64")]
 mod x86;
@@ -54,6 +57,7 @@ pub(in crate::net) use observe::bf16_bits;
 use pack::Packed;
 use std::sync::Arc;
 
+pub(in crate::net) use kernel_set::f32_kernels;
 pub use kernel_set::{available_isas, choose_isa};
 
 /// Sees the number and activations of a tower layer.
@@ -72,7 +76,7 @@ pub struct FastNet {
 struct Work {
     /// Observations as the stem reads them, and activations.
     arrays: Vec<Line>,
-    /// On the way from observations to rows of what is im2col each square.
+    /// Between observations and im2col patches.
     boards: Boards,
 }
 
@@ -318,7 +322,7 @@ impl Net {
             // What an edge network does between its layers reads whole rows.
             let is_blocked =
                 self.packed.graph.is_none() && self.kernel_set.tower.strip_rows(boards).is_some();
-            let tower = if is_blocked { Rows::pieces } else { Rows::whole };
+            let tower = if is_blocked { Rows::blocked } else { Rows::whole };
             let planes = self.observe(&layout, obs, squares, (planes, tower));
             let stream = tower(stream, boards, layout.stream_row);
             let [a, b] = [a, b].map(|array| tower(array, boards, layout.act_row));
@@ -386,7 +390,7 @@ impl Net {
         let words = self.layout().positions * a.position;
         // SAFETY: the caller's promise; no layer writes what it reads; `a` and `b` hold `words` words.
         unsafe {
-            // From the first layer on that reads pieces all that multiply matrices are taken in strips.
+            // From the first layer on that reads the blocked layout, all layers that multiply matrices run in strips.
             let tower = self.kernel_set.tower;
             let strips = tower.matrices.as_ref().zip(tower.strip_rows(boards));
             strips.filter(|_| planes.is_blocked()).inspect(|(m, rows)| (m.begin)(*rows));

@@ -1,7 +1,8 @@
 //! f32 kernels in plain Rust, for any machine.
 
 use super::format::{F32, peak};
-use super::tile::{Kernels, Tile, tile, tiles};
+use super::kernels::{Kernels, tiles};
+use super::tile::{Tile, tile};
 use crate::simd::Simd;
 
 /// Four lanes: baseline vectors of x86-64 and aarch64.

@@ -1,10 +1,10 @@
-//! The one inner kernel: a tile of MR rows by NV vectors of output channels.
+//! The register-tile kernel of the forward and of training: MR rows by NV vectors of output channels.
 //!
-//! Activations are 32-bit units: one f32, two bf16 or four bytes. A row holds the units of one (position, board); tap t of an output
-//! row reads the row `shift` rows away. Each accumulator takes its products in the order of taps, then units, whatever
-//! the tile's shape, so a row's result does not depend on the rows im2col it.
+//! It is a GEMM whose left operand is gathered by taps: with nine of them a 3x3 convolution, with one a plain product. Activations
+//! are 32-bit units: one f32, two bf16 or four bytes. A row holds the units of one (position, board); tap t of an output row reads the
+//! row `shift` positions away. Each accumulator adds its products in the order of taps, then units, whatever the tile's shape, so a
+//! row's result does not depend on the rows around it.
 
-use super::board::Run;
 use super::format::{Format, Vector, relu};
 use crate::isa::prefetch_at;
 use crate::simd::Simd;
@@ -15,79 +15,111 @@ use std::ops::Deref;
 /// Vectors of a packed weight block: `[taps, depth, BLOCK, LANES]` units.
 pub(super) const BLOCK: usize = 2;
 
-/// Words of a row of activations or of the residual stream that lie together: a cache line. Strides from one to the next
-/// are 16 where rows are whole.
+/// Words of a channel block, a cache line. In the blocked layout the blocks of a row lie apart, else one after the other.
 pub(super) const CHANNEL_BLOCK: usize = 16;
 
 /// One tap of an output row.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
-pub(super) struct Tap {
-    /// Positions between the source and the output.
+pub(in crate::net) struct Tap {
+    /// Positions between the tile's source rows and those of the tap.
     pub shift: isize,
-    /// Index among the layer's taps, for the weights.
+    /// Number among the layer's taps, for the weights.
     pub index: usize,
 }
 
-/// What becomes of a sum p of products, or s = p + bias. `norm` is relu(scale * x + offset).
+/// What a sum p of products becomes; s = p + bias, and bn_relu(x) = relu(scale * x + offset).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Epilogue {
-    /// Residual stream = s; activations = norm(s).
+pub(in crate::net) enum Epilogue {
+    /// Residual stream = s; activations = bn_relu(s).
     StemBnRelu,
-    /// Residual stream += p; activations = norm(stream). Norms have what such layers would add to each sum.
+    /// Residual stream += p; activations = bn_relu(stream). The layers' biases are folded into the norms that follow.
     ResidualAddBnRelu,
     /// Activations = relu(s).
     BiasRelu,
-    /// Activations = relu(s + what the row's two vertices send).
+    /// Activations = relu(s + the messages of the row's two vertices).
     VertexAddRelu,
     /// f32 output = relu(s).
     BiasReluF32,
-    /// f32 output = s, of the valid lanes only.
+    /// f32 output = s, for the valid lanes only.
     BiasF32,
+    /// f32 output += p.
+    AddF32,
 }
 
-/// What the tiles of a layer share that begin at the same output channel. Strides are in 32-bit words.
+/// What the tiles of a layer that begin at the same output channel share. Strides are in 32-bit words.
 #[derive(Clone, Copy)]
-pub(super) struct Columns {
+pub(in crate::net) struct Columns {
     /// Units of a tap.
     pub depth: usize,
-    /// Words between two pieces of a source row, and between two positions.
+    /// From one unit of a source row to the next, from one channel block to the next, and from one position to the next.
+    pub x_unit: usize,
     pub x_block_stride: usize,
     pub x_position: isize,
-    /// First block of weights, and words from one to the next.
+    /// First block of weights; from one unit's weights to the next unit's, and from one block to the next.
     pub weights: *const f32,
+    pub weights_row: usize,
     pub block: usize,
-    /// Vectors of one weight block, `BLOCK` or fewer for the last.
-    pub block_vectors: usize,
     pub bias: *const f32,
-    /// What a sum of byte products is dequant_scale, for each channel.
+    /// Scale of each channel's sum of byte products.
     pub dequant_scale: *const f32,
     pub scale: *const f32,
     pub offset: *const f32,
     pub stream_block_stride: usize,
     pub out_block_stride: usize,
     pub end_row: usize,
-    /// Boards of the chunk, after which `fixed_endpoint` starts again (VertexAddRelu).
+    /// Boards of the chunk, after which the rows of `fixed_endpoint` repeat (VertexAddRelu).
     pub boards: usize,
-    /// BiasF32 channels from the first one to the layer's last (BiasF32).
+    /// Channels from the first one to the layer's last (BiasF32).
     pub valid: usize,
     pub epilogue: Epilogue,
 }
 
-/// What one kernel call works on: some rows of some columns. Strides are in 32-bit words.
+impl Columns {
+    /// Columns of a plain f32 product that is added to the output ([`Epilogue::AddF32`]), with one block of weights.
+    pub(in crate::net) fn add_f32(
+        depth: usize,
+        [x_unit, x_position]: [usize; 2],
+        weights: *const f32,
+        weights_row: usize,
+    ) -> Self {
+        const NONE: *const f32 = std::ptr::null();
+        Self {
+            depth,
+            x_unit,
+            x_block_stride: CHANNEL_BLOCK,
+            x_position: x_position as isize,
+            weights,
+            weights_row,
+            block: 0,
+            bias: NONE,
+            dequant_scale: NONE,
+            scale: NONE,
+            offset: NONE,
+            stream_block_stride: CHANNEL_BLOCK,
+            out_block_stride: CHANNEL_BLOCK,
+            end_row: 0,
+            boards: 0,
+            valid: 0,
+            epilogue: Epilogue::AddF32,
+        }
+    }
+}
+
+/// The operands of one kernel call: some rows of some columns. Strides are in 32-bit words.
 #[derive(Clone, Copy)]
-pub(super) struct Tile<'a> {
+pub(in crate::net) struct Tile<'a> {
     pub columns: &'a Columns,
     pub taps: &'a [Tap],
-    /// Source row of the tile's first output row under a shift of 0.
+    /// Source row of the tile's first output row for a shift of 0.
     pub x: *const f32,
     pub x_row: usize,
     /// Residual stream, first row of the tile (StemBnRelu, ResidualAddBnRelu).
     pub stream: *mut f32,
     pub stream_row: usize,
-    /// What is sent from the vertex that moves on with the rows, first row of the tile (VertexAddRelu).
+    /// Message of the vertex that changes with the row's position, first row of the tile (VertexAddRelu).
     pub moving_endpoint: *const f32,
-    /// What is sent from the vertex that stays, first board (VertexAddRelu).
+    /// Message of the vertex that all rows share, first board (VertexAddRelu).
     pub fixed_endpoint: *const f32,
     /// Board of the first row (VertexAddRelu).
     pub board: usize,
@@ -106,14 +138,39 @@ impl Deref for Tile<'_> {
     }
 }
 
-/// Words from the start of a row to its word `word`, pieces being `stride` words apart.
+/// Words from the start of a row to its word `word`, channel blocks being `stride` words apart.
 #[inline(always)]
 pub(super) fn in_row(word: usize, stride: usize) -> usize {
     word / CHANNEL_BLOCK * stride + word % CHANNEL_BLOCK
 }
 
-impl Tile<'_> {
-    /// Where the activations of a row from channel `lane` on are written.
+impl<'a> Tile<'a> {
+    /// A tile without residual stream and messages.
+    #[inline]
+    pub(in crate::net) fn plain(
+        columns: &'a Columns,
+        taps: &'a [Tap],
+        (x, x_row): (*const f32, usize),
+        (out, out_row): (*mut f32, usize),
+        rows: usize,
+    ) -> Self {
+        Self {
+            columns,
+            taps,
+            x,
+            x_row,
+            stream: std::ptr::null_mut(),
+            stream_row: 0,
+            moving_endpoint: std::ptr::null(),
+            fixed_endpoint: std::ptr::null(),
+            board: 0,
+            out,
+            out_row,
+            rows,
+        }
+    }
+
+    /// The activations of a row from channel `lane` on.
     ///
     /// # Safety
     /// The tile has the row and the channel.
@@ -123,7 +180,7 @@ impl Tile<'_> {
         unsafe { self.out.add(row * self.out_row + in_row(lane / F::OUT, self.out_block_stride)) }
     }
 
-    /// Where the residual stream of a row from channel `lane` on is.
+    /// The residual stream of a row from channel `lane` on.
     ///
     /// # Safety
     /// The tile has the row and the channel.
@@ -134,113 +191,10 @@ impl Tile<'_> {
     }
 }
 
-/// A kernel of fixed shape.
-///
-/// # Safety
-/// The machine has the kernel's instructions, and every pointer of the tile is valid for what MR rows, NV vectors, the
-/// taps, the depth and the epilogue reach.
-pub(super) type TileFn = unsafe fn(&Tile<'_>);
-
-/// Some columns of all rows of a chunk, whose rows are in pieces, and whose boards are whole tiles.
-pub(super) struct Strip<'a> {
-    /// The tile of no rows at position 0.
-    pub start: Tile<'a>,
-    /// Rows of a matrix, of which a tile has two: the thread is ready for so many.
-    pub rows: usize,
-    pub runs: &'a [Run],
-    /// Words from one position of the residual stream and of the output to the next.
-    pub stream_position: usize,
-    pub out_position: usize,
-}
-
-/// A kernel for strips.
-///
-/// # Safety
-/// As for [`TileFn`], for every tile of the strip.
-pub(super) type StripFn = unsafe fn(&Strip<'_>);
-
-/// What kernels that multiply whole matrices need. They read a tile's rows to the last one, whether asked for or not.
-pub(super) struct Matrices {
-    /// Rows of a matrix; a tile's rows are best a multiple.
-    pub rows: usize,
-    /// Units that are multiplied at once: a row's units are a multiple.
-    pub units: usize,
-    /// Kernels for strips of one and two vectors.
-    pub strips: [StripFn; 2],
-    /// Makes the thread ready for matrices of so many rows, `rows` unless it is for strips, and undoes that.
-    pub begin: unsafe fn(usize),
-    pub end: unsafe fn(),
-}
-
-/// The kernels of one instruction set and number format.
-pub(super) struct Kernels {
-    pub name: &'static str,
-    /// f32 numbers of a vector.
-    pub lanes: usize,
-    /// Activations of a unit as read.
-    pub unit: usize,
-    /// Activations of a unit as written.
-    pub out: usize,
-    /// By log2(NV), then MR - 1.
-    pub tiles: [&'static [TileFn]; 3],
-    /// `rounds` times `chains` multiplications of whole vectors that wait for nothing but registers.
-    pub peak: unsafe fn(rounds: usize) -> f32,
-    pub chains: usize,
-    /// Where they multiply whole matrices.
-    pub matrices: Option<Matrices>,
-}
-
-impl Kernels {
-    /// The most rows of a strip's tiles; 1 where no matrices are multiplied.
-    pub(super) fn tile_rows(&self) -> usize {
-        self.matrices.as_ref().map_or(1, |m| 2 * m.rows)
-    }
-
-    /// Rows of a matrix in strips over a chunk of `boards` boards, which are as few more than that as make the tiles alike; None
-    /// where the chunk is not taken in strips.
-    pub(super) fn strip_rows(&self, boards: usize) -> Option<usize> {
-        /// With fewer boards more is lost by reading weights for each position than by reading rows from further away.
-        const LEAST: usize = 6;
-        self.matrices.as_ref().filter(|_| boards >= LEAST)?;
-        Some(boards.div_ceil(2 * boards.div_ceil(self.tile_rows())))
-    }
-
-    /// The boards of a chunk's arrays, of which the first `boards` count.
-    pub(super) fn whole_tiles(&self, boards: usize) -> usize {
-        self.strip_rows(boards).map_or(boards, |rows| boards.next_multiple_of(2 * rows))
-    }
-
-    /// Units that a row of activations is a multiple of.
-    pub(super) fn units(&self) -> usize {
-        self.matrices.as_ref().map_or(1, |m| m.units)
-    }
-
-    /// Rows that a tile is best a multiple of.
-    pub(super) fn batch_multiple(&self) -> usize {
-        self.matrices.as_ref().map_or(1, |m| m.rows)
-    }
-
-    /// Channels that a row of activations is a multiple of.
-    pub(super) fn channels(&self) -> usize {
-        self.lanes.max(self.units() * self.unit)
-    }
-
-    /// Channels that a layer writes a multiple of: all of a row, but for bytes, of which none is infinite times 0.
-    pub(super) fn written(&self) -> usize {
-        if self.unit == 4 { self.lanes } else { self.channels() }
-    }
-}
-
-/// The kernel `$entry` of NV = `$nv` for every listed MR.
-macro_rules! tiles {
-    ($entry:ident, $nv:literal, [$($mr:literal)*]) => { &[$($entry::<$mr, $nv> as $crate::net::fast::tile::TileFn),*] };
-}
-pub(super) use tiles;
-
 /// The kernel's body; instantiated inside functions that enable F's instructions.
 ///
 /// # Safety
-/// As for [`TileFn`].
+/// As for [`super::kernels::TileFn`].
 #[inline(always)]
 pub(super) unsafe fn tile<F: Format, const MR: usize, const NV: usize>(t: &Tile<'_>) {
     // SAFETY: the caller's promise covers every row, vector and tap.
@@ -271,10 +225,10 @@ impl<F: Format, const MR: usize, const NV: usize> Sums<F> for (&Tile<'_>, [[Vect
     }
 }
 
-/// Does what becomes of the sums.
+/// Applies the epilogue to the sums.
 ///
 /// # Safety
-/// As for [`TileFn`], of the tiles that the sums are of.
+/// As for [`super::kernels::TileFn`], of the tiles that the sums are of.
 #[inline(always)]
 pub(super) unsafe fn finish<F: Format, S: Sums<F>>(epilogue: Epilogue, sums: S) {
     // SAFETY: the caller's promise covers every row and vector below.
@@ -310,6 +264,10 @@ pub(super) unsafe fn finish<F: Format, S: Sums<F>>(epilogue: Epilogue, sums: S) 
                 let s = with_bias_of::<F>(t, p, lane);
                 F::S::store_first(t.out.add(row * t.out_row + lane), s, t.valid - lane);
             }),
+            Epilogue::AddF32 => sums.each(|t, p, row, lane| {
+                let out = t.out.add(row * t.out_row + lane);
+                F::S::store(out, F::S::add(F::S::load(out), p));
+            }),
         }
     }
 }
@@ -336,54 +294,53 @@ unsafe fn products<F: Format, const MR: usize, const NV: usize>(t: &Tile<'_>) ->
     // SAFETY: the caller's promise; x and weights hold `depth` units for every tap.
     unsafe {
         let mut sums = [[F::S::splat(0.0); NV]; MR];
-        let row = t.block_vectors * F::S::LANES;
         for tap in t.taps {
             // Not unrolled: the compiler would move broadcasts ahead of their step and spill them.
             let mut rows = Rows::new(t.x.offset(tap.shift * t.x_position), t.x_row);
-            let mut w = t.weights.add(tap.index * t.depth * row);
+            let mut w = t.weights.add(tap.index * t.depth * t.weights_row);
             for _ in 0..t.depth {
                 step::<F, MR, NV>(t, &rows, w, &mut sums);
-                rows.next();
-                w = w.add(row);
+                rows.advance(t.x_unit);
+                w = w.wrapping_add(t.weights_row);
             }
         }
         sums
     }
 }
 
-/// Steps between asking for weights, which come from the second cache, and using them.
+/// Steps between prefetching weights, which come from the L2 cache, and using them.
 const AHEAD: usize = 8;
 
-/// Where the units of a tile's rows are. Every third row has a pointer of its own, and the two after it are one stride and two
-/// strides on, which an address can say: to work out twelve addresses one from another takes instructions that get in the way of
-/// the multiplications.
+/// Addresses of the current units of a tile's rows. Every third row has a pointer of its own; the two rows after it are one and two
+/// strides further, which an x86 addressing mode expresses. Twelve addresses derived one from another would take instructions that
+/// compete with the multiplications.
 struct Rows {
     thirds: [*const f32; 4],
-    row: usize,
+    stride: usize,
 }
 
 impl Rows {
     #[inline(always)]
-    fn new(x: *const f32, row: usize) -> Self {
-        Self { thirds: [0, 3, 6, 9].map(|first| x.wrapping_add(first * row)), row }
+    fn new(x: *const f32, stride: usize) -> Self {
+        Self { thirds: [0, 3, 6, 9].map(|first| x.wrapping_add(first * stride)), stride }
     }
 
     #[inline(always)]
     fn at(&self, row: usize) -> *const f32 {
-        self.thirds[row / 3].wrapping_add(row % 3 * self.row)
+        self.thirds[row / 3].wrapping_add(row % 3 * self.stride)
     }
 
-    /// On to the next unit.
+    /// Advances to the next unit, `words` words further.
     #[inline(always)]
-    fn next(&mut self) {
-        self.thirds = self.thirds.map(|third| unknown(third.wrapping_add(1)));
+    fn advance(&mut self, words: usize) {
+        self.thirds = self.thirds.map(|third| opaque(third.wrapping_add(words)));
     }
 }
 
-/// `p`, of which the compiler knows nothing any more: else it works pointers out one from another again.
+/// Hides the value of `p` from the optimiser, which would otherwise derive the pointers one from another again.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-fn unknown(mut p: *const f32) -> *const f32 {
+fn opaque(mut p: *const f32) -> *const f32 {
     // SAFETY: there are no instructions.
     unsafe { asm!("/* {} */", inout(reg) p, options(pure, readonly, nostack, preserves_flags)) }
     p
@@ -391,10 +348,11 @@ fn unknown(mut p: *const f32) -> *const f32 {
 
 #[cfg(not(target_arch = "x86_64"))]
 #[inline(always)]
-fn unknown(p: *const f32) -> *const f32 {
+fn opaque(p: *const f32) -> *const f32 {
     p
 }
 
+/// One unit of every row times the weights of NV vectors.
 #[inline(always)]
 unsafe fn step<F: Format, const MR: usize, const NV: usize>(
     t: &Tile<'_>,
@@ -407,7 +365,7 @@ unsafe fn step<F: Format, const MR: usize, const NV: usize>(
         let mut b = [F::S::splat(0.0); NV];
         for (j, b) in b.iter_mut().enumerate() {
             let w = w.add(j / BLOCK * t.block + j % BLOCK * F::S::LANES);
-            prefetch_at(w.wrapping_add(AHEAD * t.block_vectors * F::S::LANES));
+            prefetch_at(w.wrapping_add(AHEAD * t.weights_row));
             *b = F::S::load(w);
         }
         for (i, sums) in sums.iter_mut().enumerate() {

@@ -1,14 +1,15 @@
-//! A layer's way over a chunk: which tiles it is cut into, and in which order.
+//! The loop over a layer's tiles on a chunk: which tiles, and in which order.
 
 use super::board::{NO_POSITIONS, Run};
+use super::kernels::{Matrices, Strip, row_tiles};
 use super::layer::{Buffers, Layer};
-use super::tile::{BLOCK, Columns, Epilogue, Matrices, Strip, Tile, in_row};
+use super::tile::{BLOCK, Columns, Epilogue, Tile, in_row};
 
-/// Two blocks of a layer's output channels on their way over the rows of a chunk.
+/// Two weight blocks of a layer's output channels, applied to all rows of a chunk.
 pub(super) struct Walk<'a> {
     pub layer: &'a Layer,
     pub buffers: &'a Buffers,
-    /// What tiles share that begin at vector `first`, and at the block after it.
+    /// Columns from vector `first` on, and from the block after it.
     pub columns: &'a [Columns; 2],
     pub first: usize,
 }
@@ -21,7 +22,7 @@ struct Place<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// Makes the whole way.
+    /// Computes all tiles.
     ///
     /// # Safety
     /// As for [`Layer::run`].
@@ -35,8 +36,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Rows of a matrix where the layer is taken in strips: the rows lie as these want them, and they know what becomes of the
-    /// sums.
+    /// Rows of a matrix if the layer is computed in strips: its source is in the blocked layout, and strips have its epilogue.
     fn strip_rows(&self) -> Option<usize> {
         let in_strips = self.buffers.source.is_blocked() && self.layer.epilogue != Epilogue::VertexAddRelu;
         if in_strips { self.layer.kernels.strip_rows(self.columns[0].boards) } else { None }
@@ -47,7 +47,7 @@ impl<'a> Walk<'a> {
         self.layer.vectors.min(self.first + 2 * BLOCK)
     }
 
-    /// All rows for one block of channels, whose weights stay in the nearest cache, then for the next.
+    /// All rows for one block of channels, whose weights stay in the L1 cache, then for the next block.
     unsafe fn by_columns(&self, matrices: &Matrices, rows: usize) {
         for vector in (self.first..self.end()).step_by(BLOCK) {
             let strip = Strip {
@@ -62,7 +62,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Both blocks for some rows, then for the next: those of several positions where they lie one after the other.
+    /// Both blocks for some rows, then for the next rows. Rows of several positions are one range if they are contiguous.
     unsafe fn by_rows(&self) {
         let boards = self.columns[0].boards;
         let Buffers { source, stream, out, .. } = self.buffers;
@@ -83,21 +83,15 @@ impl<'a> Walk<'a> {
             let class = self.width_class(self.layer.vectors - vector, count);
             let kernels = self.layer.kernels.tiles[class];
             let batch_multiple = self.layer.kernels.batch_multiple();
-            let grains = count.div_ceil(batch_multiple);
-            let tiles = grains.div_ceil(kernels.len() / batch_multiple);
-            let (each, longer) = (grains / tiles, grains % tiles);
-            let mut row = 0;
-            for n in 0..tiles {
-                let rows = ((each + usize::from(n < longer)) * batch_multiple).min(count - row);
+            for (row, rows) in row_tiles(count, kernels.len(), batch_multiple) {
                 // SAFETY: `row + rows` and `vector + 2^class` stay inside the caller's arrays and the packed weights.
                 unsafe { kernels[rows - 1](&self.tile(place, vector, row, rows)) };
-                row += rows;
             }
             vector += 1 << class;
         }
     }
 
-    /// log2 of the vectors to take at once: the widest where the rows are few, which keeps enough sums in flight.
+    /// log2 of the vectors of a tile: the widest tiles for few rows, so that enough independent sums are in flight.
     fn width_class(&self, vectors: usize, rows: usize) -> usize {
         match vectors {
             4.. if rows <= self.layer.kernels.tiles[2].len() => 2,
@@ -106,8 +100,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The tile of `rows` rows from `row` on, the first being row 0 of `place`. Arrays that the layer does not have are not
-    /// moved in.
+    /// The tile of `rows` rows from `row` on, counted from the first row of `place`. Pointers to arrays that the layer does not
+    /// access keep their channel offset at 0.
     #[inline]
     fn tile(&self, Place { run, i }: Place<'a>, vector: usize, row: usize, rows: usize) -> Tile<'a> {
         let Buffers { source, stream, out, ends } = self.buffers;
@@ -115,13 +109,13 @@ impl<'a> Walk<'a> {
         let (position, lane) = (run.first + i * run.step, vector * layer.kernels.lanes);
         let (stream_lane, out_word, end_lane) = match layer.epilogue {
             Epilogue::StemBnRelu | Epilogue::ResidualAddBnRelu => {
-                (lane, in_row(lane / layer.kernels.out, out.piece), 0)
+                (lane, in_row(lane / layer.kernels.out, out.block_stride), 0)
             }
-            Epilogue::BiasRelu => (0, in_row(lane / layer.kernels.out, out.piece), 0),
-            Epilogue::VertexAddRelu => (0, in_row(lane / layer.kernels.out, out.piece), lane),
-            Epilogue::BiasReluF32 | Epilogue::BiasF32 => (0, lane, 0),
+            Epilogue::BiasRelu => (0, in_row(lane / layer.kernels.out, out.block_stride), 0),
+            Epilogue::VertexAddRelu => (0, in_row(lane / layer.kernels.out, out.block_stride), lane),
+            Epilogue::BiasReluF32 | Epilogue::BiasF32 | Epilogue::AddF32 => (0, lane, 0),
         };
-        // Steps over positions are rows where there is one board.
+        // With one board, steps over positions are rows.
         let (x_row, stream_row, out_row) = (source.row * run.step, stream.row * run.step, out.row * run.step);
         let [fixed_endpoint, moving_endpoint] =
             [run.ends[0], run.ends[1] + i].map(|vertex| vertex * columns.boards);
@@ -131,7 +125,7 @@ impl<'a> Walk<'a> {
             x: source.start.wrapping_add(position * source.position + row * x_row),
             x_row,
             stream: stream.start.wrapping_add(
-                position * stream.position + row * stream_row + in_row(stream_lane, stream.piece),
+                position * stream.position + row * stream_row + in_row(stream_lane, stream.block_stride),
             ),
             stream_row,
             moving_endpoint: ends.start.wrapping_add((moving_endpoint + row) * ends.row + end_lane),

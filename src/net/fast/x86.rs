@@ -1,7 +1,8 @@
 //! f32 kernels for x86-64: AVX-512, AVX2 with FMA.
 
 use super::format::{F32, peak};
-use super::tile::{Kernels, Tile, tile, tiles};
+use super::kernels::{Kernels, tiles};
+use super::tile::{Tile, tile};
 use crate::simd::{Avx2, Avx512, Simd};
 
 #[target_feature(enable = "avx512f")]

@@ -1,8 +1,9 @@
-//! bfloat16 kernels for x86-64: AVX-512 BF16, and AVX2 doing the same with shifts and fused multiply-adds.
+//! bfloat16 kernels for x86-64: AVX-512 BF16, and the same by shifts and fused multiply-adds in AVX2.
 
 use super::format::{Format, peak};
+use super::kernels::{Kernels, tiles};
 use super::observe::bf16_bits;
-use super::tile::{Kernels, Tile, tile, tiles};
+use super::tile::{Tile, tile};
 use crate::simd::{Avx2, Avx512, Simd};
 use std::arch::x86_64::*;
 use std::mem::transmute;
@@ -60,7 +61,7 @@ pub(super) static AVX512: Kernels = Kernels {
     matrices: None,
 };
 
-/// `vdpbf16ps` out of AVX2 and FMA; products of bf16 are exact, so that fusing them changes nothing.
+/// `vdpbf16ps` emulated with AVX2 and FMA. Products of bf16 are exact in f32, so fusing them changes no bit.
 struct Avx2Bf16;
 
 impl Format for Avx2Bf16 {
@@ -80,12 +81,12 @@ impl Format for Avx2Bf16 {
 
     #[inline(always)]
     unsafe fn store_units(p: *mut f32, a: __m256) {
-        // SAFETY: the caller's promise; eight halves are four words.
+        // SAFETY: the caller's promise; eight numbers of 16 bits are four words.
         unsafe {
             let mut numbers = [0.0; 8];
             _mm256_storeu_ps(numbers.as_mut_ptr(), a);
-            let halves = numbers.map(|x| bf16_bits(x) as u16);
-            p.cast::<[u16; 8]>().write_unaligned(halves);
+            let bf16 = numbers.map(|x| bf16_bits(x) as u16);
+            p.cast::<[u16; 8]>().write_unaligned(bf16);
         }
     }
 }

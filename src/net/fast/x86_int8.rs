@@ -1,9 +1,10 @@
-//! 8-bit integer kernels for x86-64 with AVX-512 VNNI: unsigned activations (they follow a relu) times signed weights.
+//! 8-bit integer kernels for x86-64 with AVX-512 VNNI: unsigned activations, which follow a relu, times signed weights.
 //!
-//! Sums of products are exact 32-bit integers: below 4,096 channels times 9 taps times 255 * 127 they cannot overflow.
+//! Sums of products are exact 32-bit integers: up to 4,096 channels times 9 taps times 255 * 127 they cannot overflow.
 
 use super::format::{Format, peak};
-use super::tile::{Kernels, Tile, tile, tiles};
+use super::kernels::{Kernels, tiles};
+use super::tile::{Tile, tile};
 use crate::simd::{Avx512, Simd};
 use std::arch::x86_64::*;
 
@@ -13,7 +14,7 @@ struct FloatToBytes;
 /// Reads and writes bytes.
 pub(super) struct Bytes;
 
-/// Sixteen f32, not negative, rounded to bytes; what is above 255 becomes 255.
+/// Rounds sixteen f32, none of them negative, to bytes; more than 255 becomes 255.
 ///
 /// # Safety
 /// The machine has AVX-512F; p holds four words.

@@ -1,8 +1,7 @@
 //! The backward pass of [`Tower`].
 //!
-//! One parallel pass over the pieces for each unit: the normalisation above it turns dz into dy, dy and the recomputed
-//! input give the weights' gradient, dy through the transposed weights gives the next dz and the sums that its
-//! normalisation needs.
+//! One parallel pass over the partitions for each unit: the normalisation above it turns dz into dy; dy and the recomputed input give
+//! the weights' gradient; dy through the transposed weights gives the next dz and the sums that its normalisation needs.
 
 use super::gemm::{View, weight_gradient};
 use super::layer::{Linear, Norm};
@@ -14,25 +13,25 @@ use crate::isa::Isa;
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// How a layer's output stands to the residual stream, on the way down.
+/// A layer's output and the residual stream in the backward pass.
 #[derive(Clone, Copy)]
 enum OnStream {
-    /// It is not on the stream.
+    /// The output is not added to the stream.
     Off,
-    /// It is where the stream ends: nothing has reached the stream's gradient yet.
+    /// The output is the last one added: the stream's gradient starts here.
     First,
-    /// It is added to the stream.
+    /// The output is added to the stream.
     Running,
 }
 
-/// A piece's part of the residual stream's gradient at a layer's output; see [`OnStream`].
+/// A partition's part of the residual stream's gradient at a layer's output; see [`OnStream`].
 enum Stream<'a> {
     Off,
     First(&'a mut [f32]),
     Running(&'a mut [f32]),
 }
 
-/// One piece at the output of a layer.
+/// One partition at the output of a layer.
 struct Output<'a> {
     isa: Isa,
     above: &'a Norm,
@@ -41,27 +40,27 @@ struct Output<'a> {
     stream: Stream<'a>,
 }
 
-/// One piece at the input of a unit.
+/// One partition at the input of a unit.
 struct Input<'a> {
     unit: &'a Unit,
     x: &'a [f32],
-    /// Receives dz of the unit's normalisation.
+    /// Output: dz of the unit's normalisation.
     next: &'a mut [f32],
-    /// Room for a chunk behind its ReLU.
+    /// Scratch for a chunk's activations after the ReLU.
     active: &'a mut [f32],
-    /// Room for the unit's message.
+    /// Scratch for the unit's message.
     message: &'a mut [f32],
 }
 
-/// What a piece sums.
-struct PieceSums<'a> {
+/// The sums of a partition.
+struct PartitionSums<'a> {
     /// `[taps, inputs, columns]`
     weights: &'a mut [f32],
-    /// Of the layer that the unit's message has. `[inputs, columns]`
+    /// Weight gradient of the message's own layer. `[inputs, columns]`
     message: &'a mut [f32],
     /// `[columns]`
     bias: Vec<f32>,
-    /// Sums that the normalisation's gradient needs. `[chunks][2, width]`
+    /// Sums for the normalisation's gradient. `[chunks][2, width]`
     norm: Vec<Vec<f32>>,
 }
 
@@ -164,12 +163,14 @@ impl Tower {
             .zip(scratch)
             .map(|((output, (x, next)), scratch)| {
                 let Scratch { active, weights, message, message_weights } = scratch;
-                let sums =
-                    PieceSums::new([Some(&unit.linear), unit.message.linear()], [weights, message_weights]);
+                let sums = PartitionSums::new(
+                    [Some(&unit.linear), unit.message.linear()],
+                    [weights, message_weights],
+                );
                 (output, Input { unit, x, next, active, message }, sums)
             })
             .collect();
-        let sums: Vec<PieceSums<'_>> = jobs
+        let sums: Vec<PartitionSums<'_>> = jobs
             .into_par_iter()
             .zip(&split.pieces)
             .map(|((output, input, sums), piece)| input.run(split, piece, output, sums))
@@ -195,7 +196,7 @@ impl Tower {
         let jobs: Vec<_> = outputs.into_iter().zip(split.parts(obs, x_floats)).zip(scratch).collect();
         let sums = jobs.into_par_iter().zip(&split.pieces).map(|(((mut output, x), scratch), piece)| {
             let rooms = [&mut scratch.weights, &mut scratch.message_weights];
-            let mut sums = PieceSums::new([Some(&*stem), None], rooms.map(|room| &mut room[..]));
+            let mut sums = PartitionSums::new([Some(&*stem), None], rooms.map(|room| &mut room[..]));
             let mut done = 0;
             for boards in split.chunks(piece) {
                 let rows = boards.len();
@@ -206,7 +207,7 @@ impl Tower {
             }
             sums
         });
-        let sums: Vec<PieceSums<'_>> = sums.collect();
+        let sums: Vec<PartitionSums<'_>> = sums.collect();
         take_sums(stem, &sums, |sums| sums.weights);
     }
 
@@ -226,7 +227,7 @@ impl Tower {
     }
 }
 
-/// Every piece at the output `y` of `linear`, and the array for the next dz.
+/// Every partition at the output `y` of `linear`, and the array for the next dz.
 fn outputs<'a>(
     isa: Isa,
     split: &Split,
@@ -249,7 +250,7 @@ fn outputs<'a>(
 }
 
 impl Output<'_> {
-    /// ShardQueue a chunk's dz of the normalisation above into the gradient of the layer's output, and keeps the stream's sum.
+    /// Turns a chunk's dz of the normalisation above into the gradient of the layer's output and updates the stream's gradient.
     fn gradient(&mut self, part: Range<usize>) -> &[f32] {
         let dz = &mut self.dz[part.clone()];
         norm::input_gradient(self.isa, &self.y[part.clone()], &self.above.gradient_columns(), dz);
@@ -274,8 +275,8 @@ impl Input<'_> {
         split: &Split,
         piece: &Range<usize>,
         mut output: Output<'_>,
-        mut sums: PieceSums<'s>,
-    ) -> PieceSums<'s> {
+        mut sums: PartitionSums<'s>,
+    ) -> PartitionSums<'s> {
         let Unit { norm, linear, message, .. } = self.unit;
         let isa = output.isa;
         let x_floats = linear.geometry.inputs * norm.width;
@@ -301,8 +302,8 @@ impl Input<'_> {
     }
 }
 
-impl<'a> PieceSums<'a> {
-    /// Sums of a layer and of its message's layer, each in its room.
+impl<'a> PartitionSums<'a> {
+    /// Sums of a layer and of its message's layer, each in its scratch array.
     fn new(layers: [Option<&Linear>; 2], rooms: [&'a mut [f32]; 2]) -> Self {
         let [weights, message] = rooms;
         let [len, message_len] = layers.map(|layer| layer.map_or(0, |linear| linear.gradient.len()));
@@ -332,11 +333,11 @@ fn relu_gradient(isa: Isa, norm: &Norm, x: &[f32], active: &[f32], dz: &mut [f32
     sums
 }
 
-/// Adds the pieces' sums in order; `weights` says which are the layer's.
+/// Adds the partitions' sums in order; `weights` selects the layer's.
 fn take_sums<'a>(
     linear: &mut Linear,
-    sums: &'a [PieceSums<'_>],
-    weights: impl Fn(&'a PieceSums<'_>) -> &'a [f32] + Sync,
+    sums: &'a [PartitionSums<'_>],
+    weights: impl Fn(&'a PartitionSums<'_>) -> &'a [f32] + Sync,
 ) {
     const PART: usize = 4096;
     linear.gradient.par_chunks_mut(PART).enumerate().for_each(|(number, out)| {
@@ -356,8 +357,8 @@ fn take_sums<'a>(
     }
 }
 
-/// The gradient of a head's layer: its rows are shared out, each is summed over the chunks in order. Heads can have
-/// thousands of outputs; no piece needs an array of its own here.
+/// The gradient of a head's layer. Threads share its rows, each of which is summed over the chunks in order: heads can have thousands
+/// of outputs, too many for an array per partition.
 fn head_gradient(isa: Isa, split: &Split, linear: &mut Linear, x: &[f32], width: usize, dy: &[f32]) {
     const INPUTS: usize = 16;
     let (inputs, columns) = (linear.inputs.clone(), linear.columns);

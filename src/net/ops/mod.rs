@@ -23,7 +23,6 @@ mod norm;
 mod split;
 mod tower;
 
-pub use geometry::Geometry;
 pub use tower::{Outputs, Tower};
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
-//! How a batch is cut: chunks of boards for the caches, pieces of whole chunks for the threads.
+//! How a batch is cut: chunks of boards for the caches, partitions of whole chunks for the threads.
 
 use std::ops::Range;
 
-/// The most pieces; fixed, so that sums over pieces do not depend on the number of threads.
+/// The most partitions; fixed, so that sums over partitions do not depend on the number of threads.
 const MAX_PIECES: usize = 16;
-/// Floats of one activation of a chunk that should stay in a core's second-level cache.
+/// Floats of one activation of a chunk, which should stay in the L2 cache.
 const CHUNK_FLOATS: usize = 64 * 1024;
-/// A batch makes at least about this many chunks where it is large enough, so that threads share it evenly.
+/// A large batch is cut into at least about this many chunks, so that threads share it evenly.
 const MIN_CHUNKS: usize = 20;
 /// Boards of a chunk are a multiple of this, the tallest register tile.
 const TILE: usize = 12;
@@ -18,7 +18,7 @@ pub struct Split {
     pub boards: usize,
     /// Boards of a chunk; the last may have fewer.
     pub chunk: usize,
-    /// Boards of each piece, whole chunks, in order.
+    /// Boards of each partition, whole chunks, in order.
     pub pieces: Vec<Range<usize>>,
 }
 
@@ -34,13 +34,13 @@ impl Split {
         Self { boards, chunk, pieces }
     }
 
-    /// Boards of each chunk of a piece.
+    /// Boards of each chunk of a partition.
     pub fn chunks(&self, piece: &Range<usize>) -> impl Iterator<Item = Range<usize>> + use<> {
         let (end, chunk) = (piece.end, self.chunk);
         piece.clone().step_by(chunk).map(move |start| start..(start + chunk).min(end))
     }
 
-    /// The part of every piece of an array with `floats` numbers a board.
+    /// Every partition's part of an array with `floats` numbers a board.
     pub fn parts<'a>(&self, data: &'a [f32], floats: usize) -> Vec<&'a [f32]> {
         self.pieces.iter().map(|piece| &data[piece.start * floats..piece.end * floats]).collect()
     }
@@ -63,7 +63,7 @@ impl Split {
         out
     }
 
-    /// The places in `[B, positions]` of what lies in chunks, in order.
+    /// The index in `[B, positions]` of every row in the chunks' order.
     fn row_places(&self, positions: usize) -> impl Iterator<Item = usize> {
         let chunks = self.pieces.iter().flat_map(|piece| self.chunks(piece));
         chunks.flat_map(move |boards| {
@@ -71,7 +71,7 @@ impl Split {
         })
     }
 
-    /// As [`Split::parts`], to be written; `data` may be longer.
+    /// Mutable [`Split::parts`]; `data` may be longer.
     pub fn parts_mut<'a>(&self, mut data: &'a mut [f32], floats: usize) -> Vec<&'a mut [f32]> {
         let mut parts = Vec::with_capacity(self.pieces.len());
         for piece in &self.pieces {
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_board_is_in_one_chunk_of_one_piece() {
+    fn every_board_is_in_one_chunk_of_one_partition() {
         for boards in [1, 11, 12, 13, 256, 512, 1000] {
             let split = Split::new(boards, 42 * 64);
             let chunks: Vec<_> = split.pieces.iter().flat_map(|piece| split.chunks(piece)).collect();

@@ -1,0 +1,126 @@
+//! The tables of kernels that an instruction set offers for a number format, and how rows are cut into tiles for them.
+
+use super::board::Run;
+use super::tile::Tile;
+
+/// A kernel of fixed shape.
+///
+/// # Safety
+/// The machine has the kernel's instructions, and every pointer of the tile is valid for what MR rows, NV vectors, the taps, the
+/// depth and the epilogue access.
+pub(in crate::net) type TileFn = unsafe fn(&Tile<'_>);
+
+/// Cuts `count` rows into as few tiles of at most `most` rows as possible, as equal as multiples of `multiple` allow. Yields each
+/// tile's first row and number of rows.
+#[inline(always)]
+pub(in crate::net) fn row_tiles(
+    count: usize,
+    most: usize,
+    multiple: usize,
+) -> impl Iterator<Item = (usize, usize)> {
+    let parts = count.div_ceil(multiple);
+    let tiles = parts.div_ceil(most / multiple);
+    let (each, longer) = (parts / tiles.max(1), parts % tiles.max(1));
+    let mut row = 0;
+    (0..tiles).map(move |n| {
+        let first = row;
+        row = (row + (each + usize::from(n < longer)) * multiple).min(count);
+        (first, row - first)
+    })
+}
+
+/// Some columns of all rows of a chunk in the blocked layout, whose boards fill whole tiles.
+pub(super) struct Strip<'a> {
+    /// The tile of no rows at position 0.
+    pub start: Tile<'a>,
+    /// Rows of a matrix, of which a tile has two: the thread's tile configuration is for so many.
+    pub rows: usize,
+    pub runs: &'a [Run],
+    /// Words from one position of the residual stream and of the output to the next.
+    pub stream_position: usize,
+    pub out_position: usize,
+}
+
+/// A kernel for strips.
+///
+/// # Safety
+/// As for [`TileFn`], for every tile of the strip.
+pub(super) type StripFn = unsafe fn(&Strip<'_>);
+
+/// Kernels that multiply whole matrices. They read all rows of a tile's matrices, valid or not.
+pub(super) struct Matrices {
+    /// Rows of a matrix; a tile's rows are best a multiple.
+    pub rows: usize,
+    /// Units of a matrix row: a row of activations has a multiple.
+    pub units: usize,
+    /// Kernels for strips of one and two vectors.
+    pub strips: [StripFn; 2],
+    /// Configures the thread for matrices of so many rows (`rows`, except for strips), and undoes that.
+    pub begin: unsafe fn(usize),
+    pub end: unsafe fn(),
+}
+
+/// The kernels of one instruction set and number format.
+pub(in crate::net) struct Kernels {
+    pub(super) name: &'static str,
+    /// f32 numbers of a vector.
+    pub lanes: usize,
+    /// Activations of a unit as read.
+    pub(super) unit: usize,
+    /// Activations of a unit as written.
+    pub(super) out: usize,
+    /// By log2(NV), then MR - 1.
+    pub tiles: [&'static [TileFn]; 3],
+    /// Does `rounds` times `chains` multiply-adds of whole vectors that depend on nothing but registers.
+    pub(super) peak: unsafe fn(rounds: usize) -> f32,
+    pub(super) chains: usize,
+    /// For kernels that multiply whole matrices.
+    pub(super) matrices: Option<Matrices>,
+}
+
+impl Kernels {
+    /// The most rows of a strip's tiles; 1 without matrices.
+    pub(super) fn tile_rows(&self) -> usize {
+        self.matrices.as_ref().map_or(1, |m| 2 * m.rows)
+    }
+
+    /// Rows of a matrix in strips over a chunk of `boards` boards: the fewest that need no more tiles. None for a chunk that is not
+    /// processed in strips.
+    pub(super) fn strip_rows(&self, boards: usize) -> Option<usize> {
+        /// With fewer boards, reading the weights for each position costs more than reading rows from further away.
+        const MIN_BOARDS: usize = 6;
+        self.matrices.as_ref().filter(|_| boards >= MIN_BOARDS)?;
+        Some(boards.div_ceil(2 * boards.div_ceil(self.tile_rows())))
+    }
+
+    /// Boards in a chunk's arrays, of which the first `boards` are valid.
+    pub(super) fn whole_tiles(&self, boards: usize) -> usize {
+        self.strip_rows(boards).map_or(boards, |rows| boards.next_multiple_of(2 * rows))
+    }
+
+    /// Units that a row of activations is a multiple of.
+    pub(super) fn units(&self) -> usize {
+        self.matrices.as_ref().map_or(1, |m| m.units)
+    }
+
+    /// Rows that a tile is best a multiple of.
+    pub(super) fn batch_multiple(&self) -> usize {
+        self.matrices.as_ref().map_or(1, |m| m.rows)
+    }
+
+    /// Channels that a row of activations is a multiple of.
+    pub(super) fn channels(&self) -> usize {
+        self.lanes.max(self.units() * self.unit)
+    }
+
+    /// Channels that a layer writes a multiple of: whole rows, since padding is multiplied by 0 and must be finite. Bytes always are.
+    pub(super) fn written(&self) -> usize {
+        if self.unit == 4 { self.lanes } else { self.channels() }
+    }
+}
+
+/// The kernels of NV = `$nv`, made by `$entry`, for every listed MR.
+macro_rules! tiles {
+    ($entry:ident, $nv:literal, [$($mr:literal)*]) => { &[$($entry::<$mr, $nv> as $crate::net::fast::kernels::TileFn),*] };
+}
+pub(super) use tiles;
