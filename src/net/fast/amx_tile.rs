@@ -1,6 +1,6 @@
-//! Instructions on AMX's tiles: sums are in tiles 0 to 3, rows in 4 and 5, weights in 6 and 7.
+//! Instructions on AMX tiles: sums are in tiles 0 to 3, rows in 4 and 5, weights in 6 and 7.
 //!
-//! Between the blocks of assembly the tiles keep what is in them: the compiler makes no code that touches them.
+//! The tiles keep their contents between the blocks of assembly: the compiler generates no code that touches them.
 
 use std::arch::asm;
 
@@ -8,7 +8,7 @@ use std::arch::asm;
 pub(super) const SIDE: usize = 16;
 /// Words of a whole tile.
 pub(super) const TILE: usize = SIDE * SIDE;
-/// Bytes from a row to the next where rows lie together.
+/// Bytes from a row to the next in the blocked layout.
 pub(super) const LINE_BYTES: usize = SIDE * size_of::<f32>();
 
 /// Room for the sums of four tiles.
@@ -46,7 +46,7 @@ pub(super) unsafe fn load<const T: usize>(from: *const f32, row_bytes: usize) {
     }
 }
 
-/// The same with the hint that what is read need not stay in the nearest cache.
+/// The same with the hint that the rows need not stay in the L1 cache.
 ///
 /// # Safety
 /// As for [`load`].
@@ -72,8 +72,8 @@ pub(super) unsafe fn store<const T: usize>(to: *mut f32) {
     }
 }
 
-/// Stores the sums in tile T and sets them to zero. Between products that costs next to nothing, all four together as much as four
-/// products.
+/// Stores the sums in tile T and sets them to zero. One tile between two products costs next to nothing; all four at once cost as much
+/// as four products.
 ///
 /// # Safety
 /// As for [`store`].

@@ -1,13 +1,13 @@
-//! Which source positions an output position reads: runs of positions with the same taps.
+//! The source positions that each output position reads, as runs of positions with the same taps.
 //!
-//! Activations are `[position, board, channel]`, so neighbouring positions with the same taps on the board are one long
-//! run of rows for the kernel, and taps off the board cost nothing.
+//! Activations are `[position, board, channel]`, so neighbouring positions with the same taps are one contiguous range of rows for
+//! the kernel. Taps off the board are left out and cost nothing.
 
 use super::tile::Tap;
 use crate::model::Edges;
 
-/// Positions `first`, `first + step`, ..., `count` of them, all with these taps, in the order of the layer's weights.
-/// Positions that are edges: all at the vertex `ends[0]`, the other vertex counting up from `ends[1]`.
+/// The `count` positions `first`, `first + step`, ..., all with these taps, in the order of the layer's weights. In a network on the
+/// edges of K_n the positions are edges: all share the vertex `ends[0]`, and the other vertex counts up from `ends[1]`.
 #[derive(Debug, PartialEq)]
 pub(super) struct Run {
     pub first: usize,
@@ -24,7 +24,7 @@ pub(super) static NO_POSITIONS: Run = Run { first: 0, count: 0, step: 1, taps: V
 pub(super) struct Runs {
     /// For any number of boards.
     pub many: Vec<Run>,
-    /// For one board, where other runs are better there. Only these may have a step over 1.
+    /// For one board, if longer runs are possible then. Only these may have a step over 1.
     single: Option<Vec<Run>>,
 }
 
@@ -37,17 +37,17 @@ impl Runs {
         }
     }
 
-    /// Taps of all positions together.
+    /// The number of taps summed over all positions.
     pub(super) fn taps(&self) -> usize {
         self.many.iter().map(|run| run.count * run.taps.len()).sum()
     }
 
-    /// 3x3 convolution that keeps the board's size.
+    /// A 3x3 convolution with zero padding.
     pub(super) fn conv3x3(height: usize, width: usize) -> Self {
         Self { many: conv3x3(height, width), single: Some(conv3x3_single(height, width)) }
     }
 
-    /// 1x1 convolution on `positions`.
+    /// A 1x1 convolution on `positions`.
     pub(super) fn pointwise(positions: usize) -> Self {
         let taps = vec![Tap { shift: 0, index: 0 }];
         Self { many: vec![Run { first: 0, count: positions, step: 1, taps, ends: [0; 2] }], single: None }
@@ -65,14 +65,14 @@ impl Runs {
         Self { many: (0..edges.vertices - 1).map(run).collect(), single: None }
     }
 
-    /// One output that reads every one of `positions`.
+    /// A linear layer on the flattened board: one output position with a tap for each of `positions`.
     pub(super) fn dense(positions: usize) -> Self {
         let taps = (0..positions).map(|p| Tap { shift: p as isize, index: p }).collect();
         Self { many: vec![Run { first: 0, count: 1, step: 1, taps, ends: [0; 2] }], single: None }
     }
 }
 
-/// 3x3 convolution that keeps the board's size: in every board row the first column, the middle, the last column.
+/// A 3x3 convolution: in every board row one run each for the first column, the middle and the last column.
 fn conv3x3(height: usize, width: usize) -> Vec<Run> {
     let stripes = stripes(width);
     let run = |y: usize, &(x, count): &(usize, usize)| Run {
@@ -85,8 +85,8 @@ fn conv3x3(height: usize, width: usize) -> Vec<Run> {
     (0..height).flat_map(|y| stripes.iter().map(move |stripe| run(y, stripe))).collect()
 }
 
-/// The same for a single board, whose rows are few: what [`conv3x3`] cuts into single squares at the left and right edge
-/// is taken down the column, so that the kernel has more sums in flight.
+/// The same for a single board: the single squares of the left and right border are joined into runs along the column, so that the
+/// kernel has more independent sums in flight.
 fn conv3x3_single(height: usize, width: usize) -> Vec<Run> {
     let (mut runs, rest): (Vec<_>, Vec<_>) =
         conv3x3(height, width).into_iter().partition(|run| run.count > 1);
@@ -110,7 +110,7 @@ fn stripes(width: usize) -> Vec<(usize, usize)> {
     all.into_iter().filter(|(_, count)| *count > 0).collect()
 }
 
-/// Taps on the board of the square in row y and column x.
+/// The taps of the square in row y and column x that are on the board.
 fn taps3x3(height: usize, width: usize, y: usize, x: usize) -> Vec<Tap> {
     let on_board = |t: &usize| (1..=height).contains(&(y + t / 3)) && (1..=width).contains(&(x + t % 3));
     let shift = |t: usize| (t / 3) as isize * width as isize + (t % 3) as isize - width as isize - 1;

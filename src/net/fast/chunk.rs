@@ -1,4 +1,4 @@
-//! How a batch is cut into chunks, and what the arrays of a chunk take.
+//! How a batch is cut into chunks, and the sizes of a chunk's arrays.
 
 use super::Net;
 use super::layer::LINE;
@@ -7,17 +7,17 @@ use crate::config::Arch;
 /// Most boards of a chunk.
 const MAX_BOARDS: usize = 192;
 
-/// The boards of each chunk: as equal as whole grains of boards allow, the last one taking what is left. Where a chunk of any
-/// size takes about as long, few boards more than full chunks are a small one of their own.
+/// The number of boards of each chunk: as equal as multiples of `batch_multiple` allow, the rest in the last one. A remainder of at
+/// most `tail_limit` boards after full chunks is a chunk of its own.
 pub(super) struct Chunks {
     rows: usize,
     each: usize,
 }
 
 impl Chunks {
-    /// `rows` boards in as few chunks of at most `most` as there can be; up to `few` beyond full ones are left for the last.
-    pub(super) fn new(rows: usize, most: usize, batch_multiple: usize, few: usize) -> Self {
-        if rows > most && (1..=few).contains(&(rows % most)) {
+    /// Cuts `rows` boards into as few chunks of at most `most` as possible.
+    pub(super) fn new(rows: usize, most: usize, batch_multiple: usize, tail_limit: usize) -> Self {
+        if rows > most && (1..=tail_limit).contains(&(rows % most)) {
             return Self { rows, each: most };
         }
         let each = rows.div_ceil(rows.div_ceil(most).max(1));
@@ -38,24 +38,24 @@ impl Iterator for Chunks {
     }
 }
 
-/// Words of a chunk's arrays, each a whole number of cache lines.
+/// Row sizes of a chunk's arrays in 32-bit words.
 pub(super) struct Layout {
     pub positions: usize,
     pub obs_row: usize,
     pub stream_row: usize,
     pub act_row: usize,
     pub head_row: usize,
-    /// n of an edge network, else 0.
+    /// n of a network on the edges of K_n, else 0.
     vertices: usize,
     pub hidden_row: usize,
     pub value_row: usize,
-    /// Rows after the last that kernels may read.
+    /// Rows after the last one that kernels may read.
     overread: usize,
 }
 
 impl Layout {
-    /// Words that each array takes for `boards`: observations, stream, activations twice, heads, hidden, value; and of an edge
-    /// network sums at vertices, what these send, pooled activations, logits by edge.
+    /// Words of each array for `boards`, each a whole number of cache lines: observations, stream, activations twice, heads, hidden,
+    /// value; for an edge network also sums at the vertices, vertex messages, pooled activations, logits by edge.
     pub(super) fn words(&self, boards: usize) -> [usize; 11] {
         let squares = self.positions * boards;
         let (vertices, graphs) = (self.vertices * boards, self.vertices.min(1) * boards);
@@ -77,7 +77,7 @@ impl Layout {
 }
 
 impl Net {
-    /// How a batch of `rows` boards is cut.
+    /// The chunks of a batch of `rows` boards.
     pub(super) fn chunks(&self, rows: usize) -> Chunks {
         Chunks::new(rows, self.most_boards(), self.batch_multiple(), self.tail_limit())
     }
@@ -96,7 +96,7 @@ impl Net {
         let vertices = self.packed.graph.as_ref().map_or(0, |graph| graph.edges.vertices);
         let (tower, stem) = (self.kernel_set.tower, self.kernel_set.stem_of(planes));
         let stream_row = spec.channels.next_multiple_of(tower.channels());
-        // Rows may be a board's width apart.
+        // A tile's rows may be a board's width apart.
         let overread = (tower.batch_multiple() - 1) * spec.obs.width.max(1);
         Layout {
             positions,
@@ -114,7 +114,7 @@ impl Net {
         }
     }
 
-    /// Boards that a chunk is best a multiple of: two matrices alike in strips, else one whole one.
+    /// Boards that a chunk is best a multiple of: in strips two, for two equal matrices, else the rows of one matrix.
     fn batch_multiple(&self) -> usize {
         match (&self.packed.graph, &self.kernel_set.tower.matrices) {
             (None, Some(_)) => 2,
@@ -122,8 +122,8 @@ impl Net {
         }
     }
 
-    /// Boards beyond full chunks that are better a chunk of their own. Spread over all, they leave matrices of fewer than 13
-    /// rows, whose products take no less time, since each waits for the sums of the one before.
+    /// The largest remainder that is better a chunk of its own. Spread over all chunks it would leave matrices of fewer than 13 rows,
+    /// whose products take as long as full ones, since each depends on the sums of the one before.
     fn tail_limit(&self) -> usize {
         match (&self.packed.graph, &self.kernel_set.tower.matrices) {
             (None, Some(_)) => 3,
@@ -131,18 +131,18 @@ impl Net {
         }
     }
 
-    /// The boards of a chunk's arrays, of which the first `boards` count.
+    /// Boards in a chunk's arrays, of which the first `boards` are valid.
     pub(super) fn whole_tiles(&self, boards: usize) -> usize {
         if self.packed.graph.is_none() { self.kernel_set.tower.whole_tiles(boards) } else { boards }
     }
 
-    /// Most boards of a chunk.
+    /// The most boards of a chunk.
     fn most_boards(&self) -> usize {
         let layout = self.layout();
         let words = |boards| layout.words(boards).iter().sum::<usize>();
         let most = (self.kernel_set.chunk_words() / (words(1) - words(0))).clamp(1, MAX_BOARDS);
         match self.packed.graph {
-            // Whole tiles are dequant_scale more than a chunk that fits the cache.
+            // Whole tiles gain more than a chunk that fits the cache.
             None => {
                 let rows = self.kernel_set.tower.tile_rows();
                 (most / rows * rows).max(rows)
@@ -160,8 +160,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn chunks_are_alike_unless_few_boards_are_left() {
-        let chunks = |rows, few| Chunks::new(rows, 32, 2, few).collect::<Vec<_>>();
+    fn chunks_are_equal_unless_a_short_tail_is_left() {
+        let chunks = |rows, tail_limit| Chunks::new(rows, 32, 2, tail_limit).collect::<Vec<_>>();
         assert!(chunks(0, 3).is_empty());
         assert_eq!(chunks(3, 3), [3]);
         assert_eq!(chunks(32, 3), [32]);

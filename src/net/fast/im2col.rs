@@ -1,5 +1,5 @@
-//! Observations as rows of what lies im2col each square: with few planes a 3x3 convolution is then one short product, where
-//! taps one by one would be mostly padding.
+//! im2col patches of observations: with few planes a 3x3 convolution is one short product of them, while its taps one by one would
+//! be mostly padding.
 
 use super::layer::Rows;
 use super::observe::bf16_bits;
@@ -7,22 +7,22 @@ use super::tile::CHANNEL_BLOCK;
 use crate::game::ObsShape;
 use crate::isa::{Isa, for_each_isa};
 
-/// Numbers of a piece of a row.
+/// bf16 numbers of a channel block.
 const NUMBERS: usize = 2 * CHANNEL_BLOCK;
 
-/// Boards that are taken at once: enough that whole lines of the cache are written in long runs.
+/// Boards that are converted together: enough that whole cache lines are written in long runs.
 const AT_ONCE: usize = 8;
 
-/// Boards whose squares are read with what is im2col them, as bf16. A row is three windows, each the planes of three
-/// neighbours in a line, `[line above to line below, column, plane]`, and zeros up to a whole piece.
+/// The im2col patches of every square in bf16. A row is three windows, each the planes of three neighbouring squares of one board row,
+/// `[row above to row below, column, plane]`, and zeros up to a whole channel block.
 pub(super) struct Im2col {
     obs: ObsShape,
-    /// The numbers of a window that each piece of a row has, as bits, for all three windows.
+    /// For each channel block of a row: which of its numbers come from each of the three windows, as bit masks.
     masks: Vec<[u32; 3]>,
 }
 
-/// Room for some boards as numbers, and for these with a margin of zeros, `[board, line, column, plane]`; before and after
-/// that are numbers that are read and not used.
+/// Work space: some boards as bf16, and the same zero-padded by one square on each side, `[board, row, column, plane]`. Numbers before
+/// and after the padded boards are read but not used.
 #[derive(Default)]
 pub(super) struct Boards {
     numbers: Vec<u16>,
@@ -30,33 +30,33 @@ pub(super) struct Boards {
 }
 
 impl Im2col {
-    /// The most planes for which a row is no longer than nine rows of planes would be.
+    /// The most planes for which a patch is no longer than nine rows of planes.
     const MOST_PLANES: usize = 31;
 
-    /// None where there are too many planes.
+    /// None for too many planes.
     pub(super) fn new(obs: ObsShape) -> Option<Self> {
         let window = 3 * obs.channels;
-        let mask = |piece: usize, w: usize| {
-            let inside = |i: &usize| (w * window..(w + 1) * window).contains(&(piece * NUMBERS + i));
+        let mask = |block: usize, w: usize| {
+            let inside = |i: &usize| (w * window..(w + 1) * window).contains(&(block * NUMBERS + i));
             (0..NUMBERS).filter(inside).map(|i| 1 << i).sum()
         };
-        let masks = |piece| [0, 1, 2].map(|w| mask(piece, w));
-        let pieces = (3 * window).div_ceil(NUMBERS);
-        (obs.channels <= Self::MOST_PLANES).then(|| Self { obs, masks: (0..pieces).map(masks).collect() })
+        let masks = |block| [0, 1, 2].map(|w| mask(block, w));
+        let blocks = (3 * window).div_ceil(NUMBERS);
+        (obs.channels <= Self::MOST_PLANES).then(|| Self { obs, masks: (0..blocks).map(masks).collect() })
     }
 
-    /// Numbers of a row.
+    /// Numbers of a row, padding included.
     pub(super) fn inputs(&self) -> usize {
         self.masks.len() * NUMBERS
     }
 
-    /// Plane and tap that a number of a row is; None for padding.
+    /// The plane and tap of a row's number; None for padding.
     pub(super) fn source(&self, number: usize) -> Option<(usize, usize)> {
         let planes = self.obs.channels;
         (number < 9 * planes).then_some((number % planes, number / planes))
     }
 
-    /// `[board, plane, position]` -> rows of [`Im2col::inputs`] numbers that lie as `to` says.
+    /// `[board, plane, position]` -> rows of [`Im2col::inputs`] numbers in the layout `to`.
     pub(super) fn rows(&self, obs: &[f32], boards: &mut Boards, rows: &mut [f32], to: Rows) {
         self.rows_with(Isa::detect(), obs, boards, rows, to);
     }
@@ -65,41 +65,41 @@ impl Im2col {
         let len = self.obs.len();
         boards.numbers.resize(AT_ONCE * len, 0);
         boards.padded.resize(self.before() + AT_ONCE * self.board() + NUMBERS, 0);
-        let pieces: &mut [[u16; NUMBERS]] = bytemuck::cast_slice_mut(rows.as_chunks_mut::<CHANNEL_BLOCK>().0);
+        let blocks: &mut [[u16; NUMBERS]] = bytemuck::cast_slice_mut(rows.as_chunks_mut::<CHANNEL_BLOCK>().0);
         for (i, obs) in obs.chunks(AT_ONCE * len).enumerate() {
             place(isa, self, obs, boards);
             let from = PaddedBoards { numbers: &boards.padded, count: obs.len() / len };
             let to = Steps {
                 first: i * AT_ONCE * to.row / CHANNEL_BLOCK,
                 board: to.row / CHANNEL_BLOCK,
-                piece: to.piece / CHANNEL_BLOCK,
+                block: to.block_stride / CHANNEL_BLOCK,
                 position: to.position / CHANNEL_BLOCK,
             };
             match isa {
                 #[cfg(target_arch = "x86_64")]
                 // SAFETY: this `Isa` says that the machine has the instructions.
-                Isa::Amx | Isa::Avx512 => unsafe { self.copy_avx512(from, pieces, to) },
-                _ => self.copy(from, pieces, to),
+                Isa::Amx | Isa::Avx512 => unsafe { self.copy_avx512(from, blocks, to) },
+                _ => self.copy(from, blocks, to),
             }
         }
     }
 
-    /// Numbers before the first margin.
+    /// Numbers before the first padded board.
     fn before(&self) -> usize {
         6 * self.obs.channels
     }
 
-    /// Numbers of a line with its margin.
+    /// Numbers of a zero-padded board row.
     fn line(&self) -> usize {
         (self.obs.width + 2) * self.obs.channels
     }
 
-    /// Numbers of a board with its margin.
+    /// Numbers of a zero-padded board.
     fn board(&self) -> usize {
         (self.obs.height + 2) * self.line()
     }
 
-    /// Positions, and where their first windows start.
+    /// Each position with the start of its first window.
     fn corners(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
         let (ObsShape { channels, height, width }, before, line) = (self.obs, self.before(), self.line());
         let corners =
@@ -107,43 +107,43 @@ impl Im2col {
         corners.enumerate()
     }
 
-    /// The rows of some boards.
-    fn copy(&self, from: PaddedBoards<'_>, pieces: &mut [[u16; NUMBERS]], to: Steps) {
+    /// Writes the rows of some boards.
+    fn copy(&self, from: PaddedBoards<'_>, blocks: &mut [[u16; NUMBERS]], to: Steps) {
         let window = 3 * self.obs.channels;
         for (position, corner) in self.corners() {
             for (board, number) in (0..from.count).flat_map(|b| (0..self.inputs()).map(move |n| (b, n))) {
                 let at = corner + board * self.board() + number / window * self.line() + number % window;
-                let piece = &mut pieces[to.at(position, number / NUMBERS) + board * to.board];
-                piece[number % NUMBERS] = if number < 3 * window { from.numbers[at] } else { 0 };
+                let block = &mut blocks[to.at(position, number / NUMBERS) + board * to.board];
+                block[number % NUMBERS] = if number < 3 * window { from.numbers[at] } else { 0 };
             }
         }
     }
 
-    /// The same, each piece being made of what it has of the three windows.
+    /// The same, each channel block being combined from three masked loads.
     ///
     /// # Safety
     /// The machine has the instructions.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx512f,avx512bw")]
-    unsafe fn copy_avx512(&self, from: PaddedBoards<'_>, pieces: &mut [[u16; NUMBERS]], to: Steps) {
+    unsafe fn copy_avx512(&self, from: PaddedBoards<'_>, blocks: &mut [[u16; NUMBERS]], to: Steps) {
         use std::arch::x86_64::*;
         let PaddedBoards { numbers, count } = from;
-        assert!(numbers.len() >= self.before() + count * self.board() + NUMBERS, "boards have margins");
+        assert!(numbers.len() >= self.before() + count * self.board() + NUMBERS, "boards are zero-padded");
         let (window, board) = (3 * self.obs.channels, self.board());
         for (position, corner) in self.corners() {
             for (i, &[a, b, c]) in self.masks.iter().enumerate() {
                 let first = numbers.as_ptr().wrapping_add(corner + i * NUMBERS);
                 let second = first.wrapping_add(self.line()).wrapping_sub(window);
                 let third = second.wrapping_add(self.line()).wrapping_sub(window);
-                let pieces = pieces[to.at(position, i)..].iter_mut().step_by(to.board);
-                for (n, piece) in (0..count * board).step_by(board).zip(pieces) {
-                    // SAFETY: what the masks take of a window is on the board or its margin; a piece is 64 bytes.
+                let blocks = blocks[to.at(position, i)..].iter_mut().step_by(to.board);
+                for (n, block) in (0..count * board).step_by(board).zip(blocks) {
+                    // SAFETY: the masks select numbers of the padded board only; a channel block is 64 bytes.
                     unsafe {
                         let a = _mm512_maskz_loadu_epi16(a, first.wrapping_add(n).cast());
                         let b = _mm512_maskz_loadu_epi16(b, second.wrapping_add(n).cast());
                         let c = _mm512_maskz_loadu_epi16(c, third.wrapping_add(n).cast());
                         let numbers = _mm512_or_si512(_mm512_or_si512(a, b), c);
-                        _mm512_storeu_si512(piece.as_mut_ptr().cast(), numbers);
+                        _mm512_storeu_si512(block.as_mut_ptr().cast(), numbers);
                     }
                 }
             }
@@ -151,32 +151,32 @@ impl Im2col {
     }
 }
 
-/// Some boards within their margins.
+/// Some zero-padded boards.
 #[derive(Clone, Copy)]
 struct PaddedBoards<'a> {
     numbers: &'a [u16],
     count: usize,
 }
 
-/// The first of some boards' pieces, and pieces from one board, piece of a row and position to the next.
+/// Strides in channel blocks: the first block of some boards, and from one board, block of a row and position to the next.
 #[derive(Clone, Copy)]
 struct Steps {
     first: usize,
     board: usize,
-    piece: usize,
+    block: usize,
     position: usize,
 }
 
 impl Steps {
-    /// A piece of the first board.
+    /// A channel block of the first board.
     #[inline(always)]
-    fn at(&self, position: usize, piece: usize) -> usize {
-        self.first + position * self.position + piece * self.piece
+    fn at(&self, position: usize, block: usize) -> usize {
+        self.first + position * self.position + block * self.block
     }
 }
 
 for_each_isa! {
-    /// `[board, plane, line, column]` as bf16 within margins.
+    /// `[board, plane, row, column]` -> bf16, zero-padded, planes last.
     fn place(im2col: &Im2col, obs: &[f32], boards: &mut Boards) {
         let ObsShape { channels, height, width } = im2col.obs;
         let Boards { numbers, padded } = boards;
@@ -199,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_hold_what_is_around_each_square() {
+    fn rows_hold_the_patch_of_each_square() {
         for (channels, height, width, boards) in
             [(1, 1, 1, 1), (3, 6, 7, 9), (4, 3, 2, 17), (2, 1, 5, 8), (17, 4, 3, 3), (31, 2, 2, 2)]
         {
@@ -209,7 +209,7 @@ mod tests {
             let obs: Vec<f32> = (0..boards * shape.len()).map(|i| (i % 251) as f32 + 1.0).collect();
             let row = im2col.inputs() / 2;
             let mut numbers = vec![f32::NAN; boards * height * width * row];
-            for lay in [Rows::whole, Rows::pieces] {
+            for lay in [Rows::whole, Rows::blocked] {
                 let to = lay(&mut numbers, boards, row);
                 for isa in Isa::available() {
                     numbers.fill(f32::NAN);
@@ -231,7 +231,7 @@ mod tests {
                     });
                     let word = (y * width + x) * to.position
                         + board * to.row
-                        + number / NUMBERS * to.piece
+                        + number / NUMBERS * to.block_stride
                         + number % NUMBERS / 2;
                     let bits = rows[word].to_bits() >> (number % 2 * 16) << 16;
                     let expected = tapped.unwrap_or(0.0);
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn many_planes_are_taken_one_by_one() {
+    fn many_planes_have_no_patches() {
         assert!(Im2col::new(ObsShape { channels: 32, height: 8, width: 8 }).is_none());
     }
 }

@@ -1,4 +1,4 @@
-//! What passes between the edges of K_n beside a unit's linear layer, forward and backward, one chunk at a time.
+//! Messages between the edges of K_n beside a unit's linear layer, forward and backward, one chunk at a time.
 
 use super::gemm::{View, ViewMut, weight_gradient};
 use super::layer::Linear;
@@ -7,18 +7,18 @@ use crate::model::Edges;
 use crate::net::edges::{self, TriangleColumns};
 use std::sync::Arc;
 
-/// What passes beside a unit's linear layer.
+/// The message beside a unit's linear layer.
 #[derive(Clone, Debug)]
 pub(super) enum Message {
     /// Nothing.
     None,
-    /// The mean over the edges at each vertex, through a linear layer of its own, is added at both ends of every edge.
+    /// The mean over the edges of each vertex, through a linear layer of its own, is added to every edge from both its endpoints.
     Vertex(Arc<Edges>, Box<Linear>),
-    /// The first columns that the linear layer reads are multiplied around triangles before.
+    /// The first input columns of the linear layer become products summed over triangles.
     Triangle(Arc<Edges>, TriangleColumns),
 }
 
-/// One chunk at a unit: its rows, and what its linear layer reads where nothing is multiplied. `[E, rows, width]`
+/// One chunk at a unit: its rows and the unit's normalised input. `[E, rows, width]`
 #[derive(Clone, Copy)]
 pub(super) struct Chunk<'a> {
     pub isa: Isa,
@@ -27,7 +27,7 @@ pub(super) struct Chunk<'a> {
 }
 
 impl Message {
-    /// The linear layer that the message has of its own.
+    /// The message's own linear layer.
     pub fn linear(&self) -> Option<&Linear> {
         match self {
             Self::Vertex(_, linear) => Some(linear.as_ref()),
@@ -35,7 +35,7 @@ impl Message {
         }
     }
 
-    /// As [`Message::linear`].
+    /// The message's own linear layer, mutable.
     pub fn linear_mut(&mut self) -> Option<&mut Linear> {
         match self {
             Self::Vertex(_, linear) => Some(linear.as_mut()),
@@ -43,7 +43,7 @@ impl Message {
         }
     }
 
-    /// Floats a board of the room that the other methods take.
+    /// Scratch floats per board that the other methods need.
     pub fn room(&self) -> usize {
         match self {
             Self::None => 0,
@@ -54,7 +54,7 @@ impl Message {
         }
     }
 
-    /// What the linear layer reads: `chunk.active`, or a changed copy of it in `room`.
+    /// The linear layer's input: `chunk.active`, or a transformed copy of it in `room`.
     pub fn source<'a>(&self, chunk: Chunk<'a>, room: &'a mut [f32]) -> &'a [f32] {
         let Self::Triangle(edges, shape) = self else { return chunk.active };
         let copy = &mut room[..chunk.active.len()];
@@ -63,7 +63,7 @@ impl Message {
         copy
     }
 
-    /// Adds what comes over the vertices to the linear layer's output `y [E, rows, columns]`.
+    /// Adds the vertex messages to the linear layer's output `y [E, rows, columns]`.
     pub fn add(&self, chunk: Chunk<'_>, y: &mut [f32], room: &mut [f32]) {
         let Self::Vertex(edges, linear) = self else { return };
         let Chunk { isa, rows, active } = chunk;
@@ -77,8 +77,8 @@ impl Message {
         edges::add_ends(isa, edges, out, 1.0, y);
     }
 
-    /// Completes `dx`, which holds the gradient of what the linear layer reads, to the gradient of `chunk.active`, and adds the
-    /// own layer's weight gradient to `weights`. `dy [E, rows, columns]` is the gradient of the unit's output.
+    /// Turns `dx`, the gradient of the linear layer's input, into the gradient of `chunk.active`, and adds the weight gradient of the
+    /// message's own layer to `weights`. `dy [E, rows, columns]` is the gradient of the unit's output.
     pub fn backward(
         &self,
         chunk: Chunk<'_>,

@@ -1,12 +1,12 @@
 //! Batch normalisation (Ioffe and Szegedy 2015) fused with the ReLU after it, forward and backward.
 //!
-//! Arrays are `[rows, width]`, a row one board's position, `width` a multiple of 16; each function does one chunk, totals
-//! over chunks are made in double precision in the chunks' order.
+//! Arrays are `[rows, width]`: a row is one position of one board, `width` a multiple of 16. Each function processes one chunk; sums
+//! over chunks are added in f64 in the chunks' order.
 
 use super::gemm::LANES;
 use crate::isa::for_each_isa;
 
-/// One vector of a row.
+/// LANES numbers of a row.
 #[inline(always)]
 fn lanes(data: &[f32], at: usize) -> [f32; LANES] {
     let mut out = [0.0; LANES];
@@ -62,8 +62,8 @@ for_each_isa! {
 }
 
 for_each_isa! {
-    /// Passes the gradient `dz` through the ReLU whose output was `active`, in place, and sums over the chunk `dz` and
-    /// `dz (x - mean)`. `sum [width]`, `product [width]`.
+    /// Passes the gradient `dz` back through the ReLU with output `active`, in place, and sums `dz` and `dz (x - mean)` over the
+    /// chunk. `sum [width]`, `product [width]`.
     fn relu_gradient(x: &[f32], mean: &[f32], active: &[f32], dz: &mut [f32], sum: &mut [f32], product: &mut [f32]) {
         let width = mean.len();
         let rows = x.len() / width;
@@ -128,7 +128,7 @@ for_each_isa! {
     }
 }
 
-/// What the forward normalisation does to each column. All `[width]`.
+/// The forward normalisation of each column. All `[width]`.
 #[derive(Clone, Copy)]
 pub struct Columns<'a> {
     /// Mean of the batch.
@@ -139,7 +139,7 @@ pub struct Columns<'a> {
     pub shift: &'a [f32],
 }
 
-/// What the backward normalisation does to each column. All `[width]`.
+/// The backward normalisation of each column. All `[width]`.
 #[derive(Clone, Copy)]
 pub struct GradientColumns<'a> {
     /// Mean of the batch.
