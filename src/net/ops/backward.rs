@@ -106,11 +106,11 @@ impl Tower {
             .parts_mut(&mut arrays.flow.dz, floats)
             .into_par_iter()
             .zip(split.parts_mut(&mut d_hidden, hidden.columns));
-        let sums = split.pieces.par_iter().zip(gradients).zip(forward).zip(written).map(|parts| {
-            let (((piece, (d_logits, d_values)), ((x, active), h)), (dz, d_hidden)) = parts;
+        let sums = split.partitions.par_iter().zip(gradients).zip(forward).zip(written).map(|parts| {
+            let (((partition, (d_logits, d_values)), ((x, active), h)), (dz, d_hidden)) = parts;
             let mut done = 0;
             split
-                .chunks(piece)
+                .chunks(partition)
                 .map(|boards| {
                     let rows = boards.len();
                     let part = |width: usize| done * width..(done + rows) * width;
@@ -172,8 +172,8 @@ impl Tower {
             .collect();
         let sums: Vec<PartitionSums<'_>> = jobs
             .into_par_iter()
-            .zip(&split.pieces)
-            .map(|((output, input, sums), piece)| input.run(split, piece, output, sums))
+            .zip(&split.partitions)
+            .map(|((output, input, sums), partition)| input.run(split, partition, output, sums))
             .collect();
         let Unit { norm, linear, message, .. } = &mut units[number];
         take_sums(linear, &sums, |sums| sums.weights);
@@ -194,19 +194,20 @@ impl Tower {
         let y_floats = stem.geometry.outputs * stem.columns;
         let (outputs, _) = outputs(*isa, split, above, stem, &activations[0], flow, on_stream);
         let jobs: Vec<_> = outputs.into_iter().zip(split.parts(obs, x_floats)).zip(scratch).collect();
-        let sums = jobs.into_par_iter().zip(&split.pieces).map(|(((mut output, x), scratch), piece)| {
-            let rooms = [&mut scratch.weights, &mut scratch.message_weights];
-            let mut sums = PartitionSums::new([Some(&*stem), None], rooms.map(|room| &mut room[..]));
-            let mut done = 0;
-            for boards in split.chunks(piece) {
-                let rows = boards.len();
-                let dy = output.gradient(done * y_floats..(done + rows) * y_floats);
-                let x = &x[done * x_floats..(done + rows) * x_floats];
-                sums.add(*isa, stem, rows, View { data: x, width: stem.inputs.len(), offset: 0 }, dy);
-                done += rows;
-            }
-            sums
-        });
+        let sums =
+            jobs.into_par_iter().zip(&split.partitions).map(|(((mut output, x), scratch), partition)| {
+                let rooms = [&mut scratch.weights, &mut scratch.message_weights];
+                let mut sums = PartitionSums::new([Some(&*stem), None], rooms.map(|room| &mut room[..]));
+                let mut done = 0;
+                for boards in split.chunks(partition) {
+                    let rows = boards.len();
+                    let dy = output.gradient(done * y_floats..(done + rows) * y_floats);
+                    let x = &x[done * x_floats..(done + rows) * x_floats];
+                    sums.add(*isa, stem, rows, View { data: x, width: stem.inputs.len(), offset: 0 }, dy);
+                    done += rows;
+                }
+                sums
+            });
         let sums: Vec<PartitionSums<'_>> = sums.collect();
         take_sums(stem, &sums, |sums| sums.weights);
     }
@@ -240,7 +241,7 @@ fn outputs<'a>(
     let floats = linear.geometry.outputs * linear.columns;
     let GradBuffers { dz, next, stream } = flow;
     let streams: Vec<Stream<'a>> = match on_stream {
-        OnStream::Off => split.pieces.iter().map(|_| Stream::Off).collect(),
+        OnStream::Off => split.partitions.iter().map(|_| Stream::Off).collect(),
         OnStream::First => split.parts_mut(stream, floats).into_iter().map(Stream::First).collect(),
         OnStream::Running => split.parts_mut(stream, floats).into_iter().map(Stream::Running).collect(),
     };
@@ -273,7 +274,7 @@ impl Input<'_> {
     fn run<'s>(
         self,
         split: &Split,
-        piece: &Range<usize>,
+        partition: &Range<usize>,
         mut output: Output<'_>,
         mut sums: PartitionSums<'s>,
     ) -> PartitionSums<'s> {
@@ -282,7 +283,7 @@ impl Input<'_> {
         let x_floats = linear.geometry.inputs * norm.width;
         let y_floats = linear.geometry.outputs * linear.columns;
         let mut done = 0;
-        for boards in split.chunks(piece) {
+        for boards in split.chunks(partition) {
             let rows = boards.len();
             let dy = output.gradient(done * y_floats..(done + rows) * y_floats);
             let part = done * x_floats..(done + rows) * x_floats;
@@ -343,8 +344,8 @@ fn take_sums<'a>(
     linear.gradient.par_chunks_mut(PART).enumerate().for_each(|(number, out)| {
         out.fill(0.0);
         let start = number * PART;
-        for piece in sums {
-            let part = &weights(piece)[start..start + out.len()];
+        for partition in sums {
+            let part = &weights(partition)[start..start + out.len()];
             out.iter_mut().zip(part).for_each(|(sum, x)| *sum += x);
         }
     });
@@ -352,8 +353,8 @@ fn take_sums<'a>(
     if !linear.has_bias() {
         return;
     }
-    for piece in sums {
-        linear.bias_gradient.iter_mut().zip(&piece.bias).for_each(|(sum, x)| *sum += x);
+    for partition in sums {
+        linear.bias_gradient.iter_mut().zip(&partition.bias).for_each(|(sum, x)| *sum += x);
     }
 }
 
@@ -374,7 +375,7 @@ fn head_gradient(isa: Isa, split: &Split, linear: &mut Linear, x: &[f32], width:
     }
     jobs.into_par_iter().for_each(|(pairs, offset, out)| {
         out.fill(0.0);
-        for boards in split.pieces.iter().flat_map(|piece| split.chunks(piece)) {
+        for boards in split.partitions.iter().flat_map(|partition| split.chunks(partition)) {
             let x = &x[boards.start * floats..boards.end * floats];
             let dy = &dy[boards.start * d_floats..boards.end * d_floats];
             let dy = View { data: dy, width: columns, offset: 0 };

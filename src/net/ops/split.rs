@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 /// The most partitions; fixed, so that sums over partitions do not depend on the number of threads.
-const MAX_PIECES: usize = 16;
+const MAX_PARTITIONS: usize = 16;
 /// Floats of one activation of a chunk, which should stay in the L2 cache.
 const CHUNK_FLOATS: usize = 64 * 1024;
 /// A large batch is cut into at least about this many chunks, so that threads share it evenly.
@@ -19,7 +19,7 @@ pub struct Split {
     /// Boards of a chunk; the last may have fewer.
     pub chunk: usize,
     /// Boards of each partition, whole chunks, in order.
-    pub pieces: Vec<Range<usize>>,
+    pub partitions: Vec<Range<usize>>,
 }
 
 impl Split {
@@ -28,21 +28,24 @@ impl Split {
         let (cached, shared) = (CHUNK_FLOATS / (TILE * floats), boards / (TILE * MIN_CHUNKS));
         let chunk = TILE * cached.min(shared).clamp(1, 8);
         let chunks = boards.div_ceil(chunk);
-        let count = chunks.clamp(1, MAX_PIECES);
-        let start = |piece: usize| (piece * chunks / count * chunk).min(boards);
-        let pieces = (0..count).map(|piece| start(piece)..start(piece + 1)).collect();
-        Self { boards, chunk, pieces }
+        let count = chunks.clamp(1, MAX_PARTITIONS);
+        let start = |partition: usize| (partition * chunks / count * chunk).min(boards);
+        let partitions = (0..count).map(|partition| start(partition)..start(partition + 1)).collect();
+        Self { boards, chunk, partitions }
     }
 
     /// Boards of each chunk of a partition.
-    pub fn chunks(&self, piece: &Range<usize>) -> impl Iterator<Item = Range<usize>> + use<> {
-        let (end, chunk) = (piece.end, self.chunk);
-        piece.clone().step_by(chunk).map(move |start| start..(start + chunk).min(end))
+    pub fn chunks(&self, partition: &Range<usize>) -> impl Iterator<Item = Range<usize>> + use<> {
+        let (end, chunk) = (partition.end, self.chunk);
+        partition.clone().step_by(chunk).map(move |start| start..(start + chunk).min(end))
     }
 
     /// Every partition's part of an array with `floats` numbers a board.
     pub fn parts<'a>(&self, data: &'a [f32], floats: usize) -> Vec<&'a [f32]> {
-        self.pieces.iter().map(|piece| &data[piece.start * floats..piece.end * floats]).collect()
+        self.partitions
+            .iter()
+            .map(|partition| &data[partition.start * floats..partition.end * floats])
+            .collect()
     }
 
     /// The first column of every position of `[positions, rows, columns]` in chunks, as `[B, positions]`.
@@ -65,7 +68,7 @@ impl Split {
 
     /// The index in `[B, positions]` of every row in the chunks' order.
     fn row_places(&self, positions: usize) -> impl Iterator<Item = usize> {
-        let chunks = self.pieces.iter().flat_map(|piece| self.chunks(piece));
+        let chunks = self.partitions.iter().flat_map(|partition| self.chunks(partition));
         chunks.flat_map(move |boards| {
             (0..positions).flat_map(move |p| boards.clone().map(move |board| board * positions + p))
         })
@@ -73,9 +76,9 @@ impl Split {
 
     /// Mutable [`Split::parts`]; `data` may be longer.
     pub fn parts_mut<'a>(&self, mut data: &'a mut [f32], floats: usize) -> Vec<&'a mut [f32]> {
-        let mut parts = Vec::with_capacity(self.pieces.len());
-        for piece in &self.pieces {
-            let (part, rest) = data.split_at_mut(piece.len() * floats);
+        let mut parts = Vec::with_capacity(self.partitions.len());
+        for partition in &self.partitions {
+            let (part, rest) = data.split_at_mut(partition.len() * floats);
             parts.push(part);
             data = rest;
         }
@@ -91,7 +94,8 @@ mod tests {
     fn every_board_is_in_one_chunk_of_one_partition() {
         for boards in [1, 11, 12, 13, 256, 512, 1000] {
             let split = Split::new(boards, 42 * 64);
-            let chunks: Vec<_> = split.pieces.iter().flat_map(|piece| split.chunks(piece)).collect();
+            let chunks: Vec<_> =
+                split.partitions.iter().flat_map(|partition| split.chunks(partition)).collect();
             assert_eq!(chunks.iter().map(Range::len).sum::<usize>(), boards);
             assert!(chunks.windows(2).all(|w| w[0].end == w[1].start && w[0].len() == split.chunk));
         }

@@ -2,7 +2,7 @@
 //!
 //! A network is a stem, a row of units `y = linear(relu(norm(x)))` (every second one of the tower adds the residual
 //! stream), and a tail `relu(norm(x))` that feeds the policy layer and the value layers. One parallel pass over the
-//! pieces of the batch does a unit and the moments that the next normalisation needs.
+//! partitions of the batch does a unit and the moments that the next normalisation needs.
 
 use super::gemm::{LANES, View, ViewMut};
 use super::geometry::Geometry;
@@ -55,7 +55,7 @@ pub(super) struct Arrays {
     pub values: Vec<f32>,
     /// Gradients on their way down.
     pub flow: GradBuffers,
-    /// Every piece's own room.
+    /// Every partition's own room.
     pub scratch: Vec<Scratch>,
 }
 
@@ -70,16 +70,16 @@ pub(super) struct GradBuffers {
     pub stream: Vec<f32>,
 }
 
-/// Room of one piece, as many floats as the largest layer needs.
+/// Room of one partition, as many floats as the largest layer needs.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scratch {
     /// A chunk behind its ReLU.
     pub active: Vec<f32>,
-    /// The piece's part of a layer's weight gradient. `[taps, inputs, columns]`
+    /// The partition's part of a layer's weight gradient. `[taps, inputs, columns]`
     pub weights: Vec<f32>,
     /// What messages need.
     pub message: Vec<f32>,
-    /// The piece's part of a message's weight gradient. `[inputs, columns]`
+    /// The partition's part of a message's weight gradient. `[inputs, columns]`
     pub message_weights: Vec<f32>,
 }
 
@@ -232,7 +232,7 @@ impl Tower {
         let room = || vec![0.0; widest];
         self.arrays = Arrays {
             flow: GradBuffers { dz: room(), next: room(), stream: room() },
-            scratch: vec![scratch; self.split.pieces.len()],
+            scratch: vec![scratch; self.split.partitions.len()],
             obs: vec![0.0; boards * self.spec.obs.len()],
             activations,
             tail: vec![0.0; boards * self.policy.geometry.inputs * self.tail.width],
@@ -296,9 +296,9 @@ impl Tower {
         let positions = self.stem.geometry.inputs;
         let (floats, channels) = (self.spec.obs.len(), self.stem.inputs.len());
         let (split, parts) = (&self.split, self.split.parts_mut(&mut self.arrays.obs, floats));
-        split.pieces.par_iter().zip(parts).for_each(|(piece, part)| {
+        split.partitions.par_iter().zip(parts).for_each(|(partition, part)| {
             let mut rest = part;
-            for boards in split.chunks(piece) {
+            for boards in split.chunks(partition) {
                 let (chunk, after) = rest.split_at_mut(boards.len() * floats);
                 for (place, row) in chunk.chunks_exact_mut(channels).enumerate() {
                     let (position, board) = (place / boards.len(), boards.start + place % boards.len());
@@ -316,11 +316,11 @@ impl Tower {
         let (x_floats, y_floats) = (arrays.obs.len() / split.boards, stem.geometry.outputs * stem.columns);
         let y = split.parts_mut(&mut arrays.activations[0], y_floats);
         let x = split.parts(&arrays.obs, x_floats);
-        let per_piece = split.pieces.par_iter().zip(x).zip(y).map(|((piece, x), y)| {
+        let per_partition = split.partitions.par_iter().zip(x).zip(y).map(|((partition, x), y)| {
             let chunk = split.chunk;
             let chunks = x.chunks(chunk * x_floats).zip(y.chunks_mut(chunk * y_floats));
             split
-                .chunks(piece)
+                .chunks(partition)
                 .zip(chunks)
                 .map(|(boards, (x, y))| {
                     stem.start(y);
@@ -335,7 +335,7 @@ impl Tower {
                 })
                 .collect::<Vec<_>>()
         });
-        per_piece.collect::<Vec<_>>().concat()
+        per_partition.collect::<Vec<_>>().concat()
     }
 
     fn forward_unit(&mut self, number: usize) -> Vec<Moments> {
@@ -348,14 +348,14 @@ impl Tower {
         let x = split.parts(&before[number], x_floats);
         let y = split.parts_mut(&mut after[0], y_floats);
         let stream = match skip {
-            Skip::None => vec![None; split.pieces.len()],
+            Skip::None => vec![None; split.partitions.len()],
             Skip::Residual => split.parts(&before[number - 1], y_floats).into_iter().map(Some).collect(),
         };
-        let per_piece = split.pieces.par_iter().zip(x).zip(y).zip(stream).zip(scratch).map(
-            |((((piece, x), y), stream), scratch)| {
+        let per_partition = split.partitions.par_iter().zip(x).zip(y).zip(stream).zip(scratch).map(
+            |((((partition, x), y), stream), scratch)| {
                 let mut done = 0;
                 split
-                    .chunks(piece)
+                    .chunks(partition)
                     .map(|boards| {
                         let rows = boards.len();
                         let x = &x[done * x_floats..(done + rows) * x_floats];
@@ -379,7 +379,7 @@ impl Tower {
                     .collect::<Vec<_>>()
             },
         );
-        per_piece.collect::<Vec<_>>().concat()
+        per_partition.collect::<Vec<_>>().concat()
     }
 
     fn forward_tail(&mut self) {
@@ -396,10 +396,10 @@ impl Tower {
             .zip(split.parts_mut(&mut arrays.hidden, hidden.columns))
             .zip(split.parts_mut(&mut arrays.values, values.columns))
             .zip(split.parts_mut(&mut arrays.pooled, pooled_floats));
-        split.pieces.par_iter().zip(inputs).zip(outputs).for_each(|((piece, (x, a)), outputs)| {
+        split.partitions.par_iter().zip(inputs).zip(outputs).for_each(|((partition, (x, a)), outputs)| {
             let (((logits, h), v), pooled) = outputs;
             let mut done = 0;
-            for boards in split.chunks(piece) {
+            for boards in split.chunks(partition) {
                 let rows = boards.len();
                 let part = |width: usize| done * width..(done + rows) * width;
                 let (x, a) = (&x[part(floats)], &mut a[part(floats)]);
