@@ -1,6 +1,6 @@
 //! The kinds of layer: what each computes, its parameters, its output's shape and its multiply-adds.
 
-use super::params::Role;
+use super::role::{Gain, Role};
 use crate::game::ObsShape;
 use serde::Serialize;
 use std::fmt;
@@ -83,15 +83,6 @@ impl fmt::Display for Shape {
             }
         }
     }
-}
-
-/// How wide first weights are drawn: normal with variance gain / fan-in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Gain {
-    /// 2, which keeps the variance through a ReLU (He et al. 2015, eq. 10).
-    Hidden,
-    /// 0.02 for the two output layers, so that training starts from near-uniform policies and near-zero values.
-    Output,
 }
 
 /// What a layer computes. `[..]` are the shapes of its parameters, in their order.

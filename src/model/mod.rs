@@ -11,17 +11,20 @@ mod builder; // adds layers to a list
 mod edges; // the edges of K_n
 pub(crate) mod fold; // BatchNorm as scale and offset
 mod kind; // what a layer computes: its parameters, shape and multiply-adds
+mod role; // what a parameter is
 mod params; // parameters: names, roles, places in flat arrays
 mod tower; // the normal form of fused executors
 mod spec; // the sizes that a configuration gives
+mod array; // named arrays
 mod weights; // named arrays: first weights, checks
 
+pub use array::{Array, Weights};
 pub use edges::{Edges, MAX_VERTICES};
-pub use kind::{Gain, Kind, Shape};
-pub use params::{Param, Role};
+pub use kind::{Kind, Shape};
+pub use params::Param;
+pub use role::{Gain, Role};
 pub use spec::NetSpec;
 pub use tower::{Block, HeadConv, Tower};
-pub use weights::{Array, Weights};
 
 use crate::error::Result;
 use serde::Serialize;

@@ -1,35 +1,10 @@
 //! Parameters: names, shapes, roles, and their places in two flat arrays: what the optimiser moves, and the running statistics.
 
-use super::{Array, Gain, Model, Weights};
+use super::Model;
+use super::array::{Array, Weights};
+use super::role::Role;
 use crate::error::Result;
 use std::ops::Range;
-
-/// What a parameter is to its layer, its first values and the optimiser.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
-    /// A matrix or kernel: drawn at random, moved by gradients, subject to weight decay.
-    Matrix(Gain),
-    /// The scale of a normalisation: 1 at first, moved, no weight decay.
-    Scale,
-    /// A bias or the shift of a normalisation: 0 at first, moved, no weight decay.
-    Bias,
-    /// The running mean of a normalisation: 0 at first, not moved by gradients.
-    RunningMean,
-    /// The running variance of a normalisation: 1 at first, not moved by gradients.
-    RunningVariance,
-}
-
-impl Role {
-    /// True for running means and variances.
-    pub fn is_statistic(self) -> bool {
-        matches!(self, Self::RunningMean | Self::RunningVariance)
-    }
-
-    /// True where weight decay applies.
-    pub fn decays(self) -> bool {
-        matches!(self, Self::Matrix(_))
-    }
-}
 
 /// One parameter tensor of a [`Model`].
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,22 +1,11 @@
 //! Weights as named arrays: the first ones, random ones for tests, and the check that they are a model's.
 
-use super::params::{Param, Role};
-use super::{Gain, Model};
+use super::Model;
+use super::array::{Array, Weights};
+use super::params::Param;
+use super::role::{Gain, Role};
 use crate::error::{Error, Result};
 use crate::rng::{Key, Purpose, Stream};
-use std::collections::BTreeMap;
-
-/// One named array of 32-bit floats, row-major.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Array {
-    /// Lengths of the axes.
-    pub shape: Vec<usize>,
-    /// The numbers, as many as the product of `shape`.
-    pub data: Vec<f32>,
-}
-
-/// The tensors of a network by name; names and shapes are those of [`Model::params`].
-pub type Weights = BTreeMap<String, Array>;
 
 impl Param {
     /// Inputs of one output: the product of all axes but the first.

@@ -1,0 +1,37 @@
+//! What a parameter is: how its first values are drawn, and what the optimiser does with it.
+
+/// How wide first weights are drawn: normal with variance gain / fan-in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gain {
+    /// 2, which keeps the variance through a ReLU (He et al. 2015, eq. 10).
+    Hidden,
+    /// 0.02 for the two output layers, so that training starts from near-uniform policies and near-zero values.
+    Output,
+}
+
+/// What a parameter is to its layer, its first values and the optimiser.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// A matrix or kernel: drawn at random, moved by gradients, subject to weight decay.
+    Matrix(Gain),
+    /// The scale of a normalisation: 1 at first, moved, no weight decay.
+    Scale,
+    /// A bias or the shift of a normalisation: 0 at first, moved, no weight decay.
+    Bias,
+    /// The running mean of a normalisation: 0 at first, not moved by gradients.
+    RunningMean,
+    /// The running variance of a normalisation: 1 at first, not moved by gradients.
+    RunningVariance,
+}
+
+impl Role {
+    /// True for running means and variances.
+    pub fn is_statistic(self) -> bool {
+        matches!(self, Self::RunningMean | Self::RunningVariance)
+    }
+
+    /// True where weight decay applies.
+    pub fn decays(self) -> bool {
+        matches!(self, Self::Matrix(_))
+    }
+}
