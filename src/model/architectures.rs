@@ -6,7 +6,8 @@
 
 use super::builder::Builder;
 use super::edges::Edges;
-use super::kind::{Gain, Kind, Shape};
+use super::kind::{Kind, Shape};
+use super::role::Gain;
 use super::{Model, NetSpec};
 use crate::config::Arch;
 use crate::error::{Error, Result};

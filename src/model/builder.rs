@@ -1,6 +1,7 @@
 //! Adds layers to a list, and numbers their parameters.
 
-use super::kind::{Gain, Kind, Shape};
+use super::kind::{Kind, Shape};
+use super::role::Gain;
 use super::params::{Param, Places};
 use super::{Layer, Model};
 

@@ -75,11 +75,6 @@ impl Geometry {
     pub fn flatten(positions: usize) -> Self {
         Self::new(positions, 1, positions, (0..positions).map(|p| (p, p, 0)))
     }
-
-    /// Products of one input channel with one output channel that one board takes.
-    pub fn links(&self) -> usize {
-        self.pairs.iter().map(Vec::len).sum()
-    }
 }
 
 #[cfg(test)]
@@ -89,7 +84,7 @@ mod tests {
     #[test]
     fn corners_have_four_taps_edges_six_and_the_middle_nine() {
         let g = Geometry::conv3x3(3, 4);
-        assert_eq!(g.links(), (3 * 3 - 2) * (3 * 4 - 2));
+        assert_eq!(g.pairs.iter().map(Vec::len).sum::<usize>(), (3 * 3 - 2) * (3 * 4 - 2));
         let counts: Vec<usize> = g.forward.lists.iter().map(Vec::len).collect();
         assert_eq!(counts, [4, 6, 6, 4, 6, 9, 9, 6, 4, 6, 6, 4]);
         assert_eq!(g.forward.lists[0][0], Tap { shift: 0, index: 4 });
