@@ -32,11 +32,6 @@ impl Isa {
         Self::ALL.into_iter().filter(|isa| isa.is_available())
     }
 
-    /// The instruction set of what is not a matrix product.
-    pub fn vector(self) -> Self {
-        if self == Self::Amx { Self::Avx512 } else { self }
-    }
-
     /// The name, as shown to users and typed in configurations.
     pub fn name(self) -> &'static str {
         match self {

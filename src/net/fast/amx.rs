@@ -84,7 +84,7 @@ impl At {
         Self {
             x: x.wrapping_offset(tap.shift * t.x_position),
             x_row: t.x_row,
-            weights: t.weights.wrapping_add(tap.index * t.depth * t.weights_row),
+            weights: t.weights.wrapping_add(tap.index * t.depth * t.block_vectors * SIDE),
             block: t.block,
         }
     }
@@ -92,7 +92,7 @@ impl At {
     /// The next multiplication; past the last one the addresses are not used.
     #[inline(always)]
     fn next(self, t: &Tile<'_>) -> Self {
-        let weights = self.weights.wrapping_add(t.weights_row * SIDE);
+        let weights = self.weights.wrapping_add(t.block_vectors * SIDE * SIDE);
         Self { x: self.x.wrapping_add(t.x_block_stride), weights, ..self }
     }
 }

@@ -123,14 +123,14 @@ pub(super) unsafe fn end<F: Format<S = Avx512>, E: EpilogueOp, const VECTORS: us
                 Epilogue::StemBnRelu | Epilogue::ResidualAddBnRelu => Avx512::store(stream, *sum),
                 Epilogue::BiasReluF32 => Avx512::store(number, relu::<Avx512>(*sum)),
                 Epilogue::BiasF32 => Avx512::store_first(number, *sum, t.valid - lane),
-                Epilogue::BiasRelu | Epilogue::VertexAddRelu | Epilogue::AddF32 => (),
+                Epilogue::BiasRelu | Epilogue::VertexAddRelu => (),
             }
         }
         let activations = place.out.wrapping_add(row * CHANNEL_BLOCK);
         match E::IS {
             Epilogue::StemBnRelu | Epilogue::ResidualAddBnRelu => channels.store_norm(activations, sums),
             Epilogue::BiasRelu => store_relu::<F, VECTORS>(activations, sums),
-            Epilogue::BiasReluF32 | Epilogue::BiasF32 | Epilogue::VertexAddRelu | Epilogue::AddF32 => (),
+            Epilogue::BiasReluF32 | Epilogue::BiasF32 | Epilogue::VertexAddRelu => (),
         }
     }
 }

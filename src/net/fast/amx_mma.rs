@@ -19,14 +19,14 @@ impl Reads {
         Self {
             x: x.wrapping_offset(tap.shift * t.x_position),
             below,
-            weights: t.weights.wrapping_add(tap.index * t.depth * t.weights_row),
+            weights: t.weights.wrapping_add(tap.index * t.depth * t.block_vectors * SIDE),
         }
     }
 
     /// The multiplication `n` later, of the same tap.
     #[inline(always)]
     pub(super) fn later(self, t: &Columns, n: usize) -> Self {
-        let weights = self.weights.wrapping_add(n * t.weights_row * SIDE);
+        let weights = self.weights.wrapping_add(n * t.block_vectors * TILE);
         Self { x: self.x.wrapping_add(n * t.x_block_stride), weights, ..self }
     }
 }

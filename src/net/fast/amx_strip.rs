@@ -393,7 +393,7 @@ pub(super) unsafe fn strip<F: ScheduledFormat, const VECTORS: usize>(s: &Strip<'
             Epilogue::BiasRelu => strip_to::<F, BiasRelu, VECTORS>(s),
             Epilogue::BiasReluF32 => strip_to::<F, BiasReluF32, VECTORS>(s),
             Epilogue::BiasF32 => strip_to::<F, BiasF32, VECTORS>(s),
-            Epilogue::VertexAddRelu | Epilogue::AddF32 => {
+            Epilogue::VertexAddRelu => {
                 unreachable!("only layers on boards are processed in strips")
             }
         }

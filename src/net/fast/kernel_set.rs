@@ -72,11 +72,6 @@ impl KernelSet {
     }
 }
 
-/// The f32 kernels of `isa`, or of plain Rust if the machine lacks it.
-pub(in crate::net) fn f32_kernels(isa: Isa) -> &'static Kernels {
-    KernelSet::of(isa.vector(), Precision::F32).map_or(&portable::PORTABLE, |set| set.tower)
-}
-
 /// The instruction sets for which this machine has kernels in this precision, fastest first.
 pub fn available_isas(precision: Precision) -> Vec<Isa> {
     Isa::ALL.into_iter().filter(|isa| KernelSet::of(*isa, precision).is_some()).collect()

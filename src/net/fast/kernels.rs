@@ -8,16 +8,12 @@ use super::tile::Tile;
 /// # Safety
 /// The machine has the kernel's instructions, and every pointer of the tile is valid for what MR rows, NV vectors, the taps, the
 /// depth and the epilogue access.
-pub(in crate::net) type TileFn = unsafe fn(&Tile<'_>);
+pub(super) type TileFn = unsafe fn(&Tile<'_>);
 
 /// Cuts `count` rows into as few tiles of at most `most` rows as possible, as equal as multiples of `multiple` allow. Yields each
 /// tile's first row and number of rows.
 #[inline(always)]
-pub(in crate::net) fn row_tiles(
-    count: usize,
-    most: usize,
-    multiple: usize,
-) -> impl Iterator<Item = (usize, usize)> {
+pub(super) fn row_tiles(count: usize, most: usize, multiple: usize) -> impl Iterator<Item = (usize, usize)> {
     let parts = count.div_ceil(multiple);
     let tiles = parts.div_ceil(most / multiple);
     let (each, longer) = (parts / tiles.max(1), parts % tiles.max(1));
@@ -61,21 +57,21 @@ pub(super) struct Matrices {
 }
 
 /// The kernels of one instruction set and number format.
-pub(in crate::net) struct Kernels {
-    pub(super) name: &'static str,
+pub(super) struct Kernels {
+    pub name: &'static str,
     /// f32 numbers of a vector.
     pub lanes: usize,
     /// Activations of a unit as read.
-    pub(super) unit: usize,
+    pub unit: usize,
     /// Activations of a unit as written.
-    pub(super) out: usize,
+    pub out: usize,
     /// By log2(NV), then MR - 1.
     pub tiles: [&'static [TileFn]; 3],
     /// Does `rounds` times `chains` multiply-adds of whole vectors that depend on nothing but registers.
-    pub(super) peak: unsafe fn(rounds: usize) -> f32,
-    pub(super) chains: usize,
+    pub peak: unsafe fn(rounds: usize) -> f32,
+    pub chains: usize,
     /// For kernels that multiply whole matrices.
-    pub(super) matrices: Option<Matrices>,
+    pub matrices: Option<Matrices>,
 }
 
 impl Kernels {

@@ -193,12 +193,11 @@ impl Layer {
         let from = |numbers: &[Line]| words(numbers).wrapping_add(lane);
         Columns {
             depth: self.depth,
-            x_unit: 1,
             x_block_stride: buffers.source.block_stride,
             x_position: buffers.source.position as isize,
             weights: words(&self.weights).wrapping_add(vector / BLOCK * self.block),
             block: self.block,
-            weights_row: BLOCK.min(self.vectors.saturating_sub(vector)) * self.kernels.lanes,
+            block_vectors: BLOCK.min(self.vectors.saturating_sub(vector)),
             bias: from(&self.bias),
             dequant_scale: from(&self.dequant_scale),
             scale: from(&self.scale),

@@ -31,9 +31,9 @@ mod layer;
 mod observe;
 mod pack;
 mod kernel_set;
-pub(in crate::net) mod kernels;
+mod kernels;
 mod portable;
-pub(in crate::net) mod tile;
+mod tile;
 mod walk;
 #[cfg(target_arch = "x86_64")]
 mod x86;
@@ -57,7 +57,6 @@ pub(in crate::net) use observe::bf16_bits;
 use pack::Packed;
 use std::sync::Arc;
 
-pub(in crate::net) use kernel_set::f32_kernels;
 pub use kernel_set::{available_isas, choose_isa};
 
 /// Sees the number and activations of a tower layer.

@@ -1,4 +1,4 @@
-//! The register-tile kernel of the forward and of training: MR rows by NV vectors of output channels.
+//! The register-tile kernel of the forward: MR rows by NV vectors of output channels.
 //!
 //! It is a GEMM whose left operand is gathered by taps: with nine of them a 3x3 convolution, with one a plain product. Activations
 //! are 32-bit units: one f32, two bf16 or four bytes. A row holds the units of one (position, board); tap t of an output row reads the
@@ -21,7 +21,7 @@ pub(super) const CHANNEL_BLOCK: usize = 16;
 /// One tap of an output row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
-pub(in crate::net) struct Tap {
+pub(super) struct Tap {
     /// Positions between the tile's source rows and those of the tap.
     pub shift: isize,
     /// Number among the layer's taps, for the weights.
@@ -30,7 +30,7 @@ pub(in crate::net) struct Tap {
 
 /// What a sum p of products becomes; s = p + bias, and bn_relu(x) = relu(scale * x + offset).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::net) enum Epilogue {
+pub(super) enum Epilogue {
     /// Residual stream = s; activations = bn_relu(s).
     StemBnRelu,
     /// Residual stream += p; activations = bn_relu(stream). The layers' biases are folded into the norms that follow.
@@ -43,23 +43,21 @@ pub(in crate::net) enum Epilogue {
     BiasReluF32,
     /// f32 output = s, for the valid lanes only.
     BiasF32,
-    /// f32 output += p.
-    AddF32,
 }
 
 /// What the tiles of a layer that begin at the same output channel share. Strides are in 32-bit words.
 #[derive(Clone, Copy)]
-pub(in crate::net) struct Columns {
+pub(super) struct Columns {
     /// Units of a tap.
     pub depth: usize,
-    /// From one unit of a source row to the next, from one channel block to the next, and from one position to the next.
-    pub x_unit: usize,
+    /// From one channel block of a source row to the next, and from one position to the next.
     pub x_block_stride: usize,
     pub x_position: isize,
-    /// First block of weights; from one unit's weights to the next unit's, and from one block to the next.
+    /// First block of weights, and from one block to the next.
     pub weights: *const f32,
-    pub weights_row: usize,
     pub block: usize,
+    /// Vectors of one weight block, `BLOCK` or fewer for the last.
+    pub block_vectors: usize,
     pub bias: *const f32,
     /// Scale of each channel's sum of byte products.
     pub dequant_scale: *const f32,
@@ -75,40 +73,9 @@ pub(in crate::net) struct Columns {
     pub epilogue: Epilogue,
 }
 
-impl Columns {
-    /// Columns of a plain f32 product that is added to the output ([`Epilogue::AddF32`]), with one block of weights.
-    pub(in crate::net) fn add_f32(
-        depth: usize,
-        [x_unit, x_position]: [usize; 2],
-        weights: *const f32,
-        weights_row: usize,
-    ) -> Self {
-        const NONE: *const f32 = std::ptr::null();
-        Self {
-            depth,
-            x_unit,
-            x_block_stride: CHANNEL_BLOCK,
-            x_position: x_position as isize,
-            weights,
-            weights_row,
-            block: 0,
-            bias: NONE,
-            dequant_scale: NONE,
-            scale: NONE,
-            offset: NONE,
-            stream_block_stride: CHANNEL_BLOCK,
-            out_block_stride: CHANNEL_BLOCK,
-            end_row: 0,
-            boards: 0,
-            valid: 0,
-            epilogue: Epilogue::AddF32,
-        }
-    }
-}
-
 /// The operands of one kernel call: some rows of some columns. Strides are in 32-bit words.
 #[derive(Clone, Copy)]
-pub(in crate::net) struct Tile<'a> {
+pub(super) struct Tile<'a> {
     pub columns: &'a Columns,
     pub taps: &'a [Tap],
     /// Source row of the tile's first output row for a shift of 0.
@@ -144,32 +111,7 @@ pub(super) fn in_row(word: usize, stride: usize) -> usize {
     word / CHANNEL_BLOCK * stride + word % CHANNEL_BLOCK
 }
 
-impl<'a> Tile<'a> {
-    /// A tile without residual stream and messages.
-    #[inline]
-    pub(in crate::net) fn plain(
-        columns: &'a Columns,
-        taps: &'a [Tap],
-        (x, x_row): (*const f32, usize),
-        (out, out_row): (*mut f32, usize),
-        rows: usize,
-    ) -> Self {
-        Self {
-            columns,
-            taps,
-            x,
-            x_row,
-            stream: std::ptr::null_mut(),
-            stream_row: 0,
-            moving_endpoint: std::ptr::null(),
-            fixed_endpoint: std::ptr::null(),
-            board: 0,
-            out,
-            out_row,
-            rows,
-        }
-    }
-
+impl Tile<'_> {
     /// The activations of a row from channel `lane` on.
     ///
     /// # Safety
@@ -264,10 +206,6 @@ pub(super) unsafe fn finish<F: Format, S: Sums<F>>(epilogue: Epilogue, sums: S) 
                 let s = with_bias_of::<F>(t, p, lane);
                 F::S::store_first(t.out.add(row * t.out_row + lane), s, t.valid - lane);
             }),
-            Epilogue::AddF32 => sums.each(|t, p, row, lane| {
-                let out = t.out.add(row * t.out_row + lane);
-                F::S::store(out, F::S::add(F::S::load(out), p));
-            }),
         }
     }
 }
@@ -294,14 +232,15 @@ unsafe fn products<F: Format, const MR: usize, const NV: usize>(t: &Tile<'_>) ->
     // SAFETY: the caller's promise; x and weights hold `depth` units for every tap.
     unsafe {
         let mut sums = [[F::S::splat(0.0); NV]; MR];
+        let row = t.block_vectors * F::S::LANES;
         for tap in t.taps {
             // Not unrolled: the compiler would move broadcasts ahead of their step and spill them.
             let mut rows = Rows::new(t.x.offset(tap.shift * t.x_position), t.x_row);
-            let mut w = t.weights.add(tap.index * t.depth * t.weights_row);
+            let mut w = t.weights.add(tap.index * t.depth * row);
             for _ in 0..t.depth {
                 step::<F, MR, NV>(t, &rows, w, &mut sums);
-                rows.advance(t.x_unit);
-                w = w.wrapping_add(t.weights_row);
+                rows.advance();
+                w = w.add(row);
             }
         }
         sums
@@ -330,10 +269,10 @@ impl Rows {
         self.thirds[row / 3].wrapping_add(row % 3 * self.stride)
     }
 
-    /// Advances to the next unit, `words` words further.
+    /// Advances to the next unit.
     #[inline(always)]
-    fn advance(&mut self, words: usize) {
-        self.thirds = self.thirds.map(|third| opaque(third.wrapping_add(words)));
+    fn advance(&mut self) {
+        self.thirds = self.thirds.map(|third| opaque(third.wrapping_add(1)));
     }
 }
 
@@ -365,7 +304,7 @@ unsafe fn step<F: Format, const MR: usize, const NV: usize>(
         let mut b = [F::S::splat(0.0); NV];
         for (j, b) in b.iter_mut().enumerate() {
             let w = w.add(j / BLOCK * t.block + j % BLOCK * F::S::LANES);
-            prefetch_at(w.wrapping_add(AHEAD * t.weights_row));
+            prefetch_at(w.wrapping_add(AHEAD * t.block_vectors * F::S::LANES));
             *b = F::S::load(w);
         }
         for (i, sums) in sums.iter_mut().enumerate() {

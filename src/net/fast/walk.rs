@@ -113,7 +113,7 @@ impl<'a> Walk<'a> {
             }
             Epilogue::BiasRelu => (0, in_row(lane / layer.kernels.out, out.block_stride), 0),
             Epilogue::VertexAddRelu => (0, in_row(lane / layer.kernels.out, out.block_stride), lane),
-            Epilogue::BiasReluF32 | Epilogue::BiasF32 | Epilogue::AddF32 => (0, lane, 0),
+            Epilogue::BiasReluF32 | Epilogue::BiasF32 => (0, lane, 0),
         };
         // With one board, steps over positions are rows.
         let (x_row, stream_row, out_row) = (source.row * run.step, stream.row * run.step, out.row * run.step);

@@ -1,14 +1,12 @@
-//! Matrix products of training over (position, tap) pairs, on the forward's f32 tile kernels.
+//! Matrix products over (position, tap) pairs, with register tiles for each instruction set.
 //!
-//! Both products are sums over taps, then over a row's numbers, in a fixed order, so a row's result does not depend on the rows
-//! around it. In the gradient of the weights the boards are what is summed: its kernel rows are the input channels, one word apart,
-//! and its units a row of the chunk apart.
+//! Sums run over taps and input channels in a fixed order, so a row's result does not depend on the rows beside it.
 
-use super::geometry::Links;
+use super::geometry::{Links, Tap};
 use crate::isa::Isa;
-use crate::net::fast::f32_kernels;
-use crate::net::fast::kernels::{Kernels, row_tiles};
-use crate::net::fast::tile::{Columns, Tap, Tile};
+#[cfg(target_arch = "x86_64")]
+use crate::simd::{Avx2, Avx512};
+use crate::simd::{Portable, Simd};
 
 /// Columns are padded to a multiple of this everywhere.
 pub const LANES: usize = 16;
@@ -91,40 +89,183 @@ impl Packed {
 /// `x [links.sources, rows, x.width]` from column `x.offset`, `weights [taps, inputs, columns]`,
 /// `out [links.lists.len(), rows, out.width]` from column `out.offset`.
 pub fn product(isa: Isa, links: &Links, rows: usize, x: View<'_>, weights: &Packed, out: ViewMut<'_>) {
-    let Packed { taps, inputs, columns, ref data } = *weights;
     assert_eq!(x.data.len(), links.sources * rows * x.width, "input chunk");
     assert_eq!(out.data.len(), links.lists.len() * rows * out.width, "output chunk");
-    assert!(x.offset + inputs <= x.width && out.offset + columns <= out.width, "columns");
-    assert_eq!(links.taps, taps, "taps");
-    let kernels = f32_kernels(isa);
-    let source = x.data.as_ptr().wrapping_add(x.offset);
-    let target = out.data.as_mut_ptr().wrapping_add(out.offset);
-    for first in (0..columns).step_by(BLOCK) {
-        let block = BLOCK.min(columns - first);
-        let weights = data.as_ptr().wrapping_add(first * taps * inputs);
-        for (position, list) in links.lists.iter().enumerate() {
-            let out = Output {
-                start: target.wrapping_add(position * rows * out.width + first),
-                row: out.width,
-                rows,
-                columns: block,
-            };
-            let operands = Operands { taps: list, x: source, x_row: x.width, x_unit: 1, depth: inputs };
-            // SAFETY: positions and taps are below `links.sources` and `links.taps`, which the lengths were checked against; the
-            // columns lie inside their rows and the block inside the packed weights.
-            unsafe { multiply_add(kernels, operands, rows * x.width, (weights, block), out) }
+    assert!(x.offset + weights.inputs <= x.width && out.offset + weights.columns <= out.width, "columns");
+    assert_eq!(links.taps, weights.taps, "taps");
+    let job = Product { links, rows, x, weights };
+    match isa {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the machine has the instruction set (see `Isa`); `Product::run`'s bounds were checked above.
+        Isa::Amx | Isa::Avx512 => unsafe { product_avx512(&job, out) },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: as above.
+        Isa::Avx2 => unsafe { product_avx2(&job, out) },
+        // SAFETY: as above.
+        _ => unsafe { job.run::<Portable<4>, 4>(out) },
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
+unsafe fn product_avx512(job: &Product<'_>, out: ViewMut<'_>) {
+    // SAFETY: passed on to the caller.
+    unsafe { job.run::<Avx512, 12>(out) }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+unsafe fn product_avx2(job: &Product<'_>, out: ViewMut<'_>) {
+    // SAFETY: passed on to the caller.
+    unsafe { job.run::<Avx2, 6>(out) }
+}
+
+struct Product<'a> {
+    links: &'a Links,
+    rows: usize,
+    x: View<'a>,
+    weights: &'a Packed,
+}
+
+/// Some columns of a product at one written position.
+#[derive(Clone, Copy)]
+struct Strip<'a> {
+    taps: &'a [Tap],
+    /// First row and column of the input at position 0.
+    x: *const f32,
+    x_width: usize,
+    /// Floats from one input position to the next.
+    x_step: usize,
+    inputs: usize,
+    /// First of the columns in the packed weights.
+    weights: *const f32,
+    /// Floats from one input's weights to the next.
+    block: usize,
+    /// First row and column of the output.
+    out: *mut f32,
+    out_width: usize,
+}
+
+impl Product<'_> {
+    /// # Safety
+    /// Code compiled for `V`; lengths as asserted in [`product`].
+    #[inline(always)]
+    unsafe fn run<V: Simd, const ROWS: usize>(&self, out: ViewMut<'_>) {
+        let Packed { taps, inputs, columns, ref data } = *self.weights;
+        let out_start = out.data.as_mut_ptr();
+        for first in (0..columns).step_by(BLOCK) {
+            let block = BLOCK.min(columns - first);
+            for (position, list) in self.links.lists.iter().enumerate() {
+                // SAFETY: the views' columns lie inside their rows, the block inside the packed weights.
+                let strip = unsafe {
+                    Strip {
+                        taps: list,
+                        x: self.x.data.as_ptr().add(self.x.offset),
+                        x_width: self.x.width,
+                        x_step: self.rows * self.x.width,
+                        inputs,
+                        weights: data.as_ptr().add(first * taps * inputs),
+                        block,
+                        out: out_start.add(position * self.rows * out.width + out.offset + first),
+                        out_width: out.width,
+                    }
+                };
+                // SAFETY: the strip has `block` columns and `rows` rows.
+                unsafe { strip.run::<V, ROWS>(self.rows) };
+            }
         }
     }
 }
 
-/// `out += x^T dy` over the rows of all pairs of (input, output) positions of one tap: the gradient of that tap's weights.
+impl Strip<'_> {
+    /// # Safety
+    /// Code compiled for `V`; the strip has `rows` rows and `block` columns.
+    #[inline(always)]
+    unsafe fn run<V: Simd, const ROWS: usize>(self, rows: usize) {
+        let mut column = 0;
+        while column < self.block {
+            // SAFETY: `column` is inside the block; a block is a whole number of vectors.
+            let part =
+                unsafe { Self { weights: self.weights.add(column), out: self.out.add(column), ..self } };
+            // SAFETY: as above.
+            unsafe {
+                if column + 2 * V::LANES <= self.block {
+                    part.columns::<V, ROWS, 2>(rows);
+                    column += 2 * V::LANES;
+                } else {
+                    part.columns::<V, ROWS, 1>(rows);
+                    column += V::LANES;
+                }
+            }
+        }
+    }
+
+    /// All rows of `WIDE` vectors of columns.
+    ///
+    /// # Safety
+    /// As [`Strip::run`].
+    #[inline(always)]
+    unsafe fn columns<V: Simd, const ROWS: usize, const WIDE: usize>(&self, rows: usize) {
+        let mut row = 0;
+        // SAFETY: every tile ends at or before the last row.
+        unsafe {
+            while row + ROWS <= rows {
+                self.tile::<V, ROWS, WIDE>(row);
+                row += ROWS;
+            }
+            while row + 4 <= rows {
+                self.tile::<V, 4, WIDE>(row);
+                row += 4;
+            }
+            while row < rows {
+                self.tile::<V, 1, WIDE>(row);
+                row += 1;
+            }
+        }
+    }
+
+    /// # Safety
+    /// As [`Strip::run`]; rows `row..row + ROWS` exist.
+    #[inline(always)]
+    unsafe fn tile<V: Simd, const ROWS: usize, const WIDE: usize>(&self, row: usize) {
+        // SAFETY: positions and taps are below `links.sources` and `links.taps`, which the lengths were checked against;
+        // rows and columns exist.
+        unsafe {
+            let mut sums = [[V::splat(0.0); WIDE]; ROWS];
+            for tap in self.taps {
+                let x = self.x.add(tap.position * self.x_step + row * self.x_width);
+                let weights = self.weights.add(tap.tap * self.inputs * self.block);
+                for input in 0..self.inputs {
+                    let mut w = [V::splat(0.0); WIDE];
+                    for (j, w) in w.iter_mut().enumerate() {
+                        *w = V::load(weights.add(input * self.block + j * V::LANES));
+                    }
+                    for (i, sums) in sums.iter_mut().enumerate() {
+                        let x = V::splat(*x.add(i * self.x_width + input));
+                        for (sum, &w) in sums.iter_mut().zip(&w) {
+                            *sum = V::mul_add(x, w, *sum);
+                        }
+                    }
+                }
+            }
+            for (i, sums) in sums.iter().enumerate() {
+                for (j, sum) in sums.iter().enumerate() {
+                    let out = self.out.add((row + i) * self.out_width + j * V::LANES);
+                    V::store(out, V::add(V::load(out), *sum));
+                }
+            }
+        }
+    }
+}
+
+/// `out += x^T dy` over the rows of all (input, output) position pairs of one tap: the gradient of that tap's weights.
 ///
 /// # Shapes
-/// `x [sources, rows, x.width]`, `inputs` columns from `x.offset` on; `dy [.., rows, dy.width]`, `columns` from `dy.offset` on, a
-/// multiple of [`LANES`]; `out [inputs, columns]`.
+/// `x [sources, rows, x.width]`, `inputs` columns from `x.offset` on; `dy [.., rows, dy.width]`, `columns` from
+/// `dy.offset` on, a multiple of [`LANES`]; `out [inputs, columns]`.
 pub fn weight_gradient(
     isa: Isa,
-    pairs: &[Tap],
+    pairs: &[(usize, usize)],
     rows: usize,
     x: View<'_>,
     dy: View<'_>,
@@ -135,65 +276,123 @@ pub fn weight_gradient(
     assert!(columns.is_multiple_of(LANES) && out.len() == inputs * columns, "gradient");
     assert!(x.offset + inputs <= x.width && dy.offset + columns <= dy.width, "columns");
     let (sources, targets) = (x.data.len() / (rows * x.width), dy.data.len() / (rows * dy.width));
-    let inside = |pair: &Tap| (0..sources as isize).contains(&pair.shift) && pair.index < targets;
-    assert!(pairs.iter().all(inside), "positions");
-    let source = x.data.as_ptr().wrapping_add(x.offset);
-    let gradients = dy.data.as_ptr().wrapping_add(dy.offset);
-    let out = Output { start: out.as_mut_ptr(), row: columns, rows: inputs, columns };
-    let operands = Operands { taps: pairs, x: source, x_row: 1, x_unit: x.width, depth: rows };
-    // SAFETY: positions were checked against the lengths; rows and columns exist.
-    unsafe { multiply_add(f32_kernels(isa), operands, rows * x.width, (gradients, dy.width), out) }
+    assert!(pairs.iter().all(|&(from, to)| from < sources && to < targets), "positions");
+    let job = WeightGradient { pairs, rows, x, dy, columns };
+    match isa {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the machine has the instruction set (see `Isa`); the bounds were checked above.
+        Isa::Amx | Isa::Avx512 => unsafe { weight_gradient_avx512(&job, out) },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: as above.
+        Isa::Avx2 => unsafe { weight_gradient_avx2(&job, out) },
+        // SAFETY: as above.
+        _ => unsafe { job.run::<Portable<4>, 4>(out) },
+    }
 }
 
-/// The left operand of a product: `depth` numbers for every tap of every output row. Strides are in floats.
-#[derive(Clone, Copy)]
-struct Operands<'a> {
-    taps: &'a [Tap],
-    /// First number of the first row at position 0.
-    x: *const f32,
-    /// From one output row's numbers to the next row's.
-    x_row: usize,
-    /// From one of a row's numbers to the next.
-    x_unit: usize,
-    depth: usize,
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
+unsafe fn weight_gradient_avx512(job: &WeightGradient<'_>, out: &mut [f32]) {
+    // SAFETY: passed on to the caller.
+    unsafe { job.run::<Avx512, 8>(out) }
 }
 
-/// The output of a product. Strides are in floats.
-#[derive(Clone, Copy)]
-struct Output {
-    start: *mut f32,
-    row: usize,
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+unsafe fn weight_gradient_avx2(job: &WeightGradient<'_>, out: &mut [f32]) {
+    // SAFETY: passed on to the caller.
+    unsafe { job.run::<Avx2, 4>(out) }
+}
+
+struct WeightGradient<'a> {
+    pairs: &'a [(usize, usize)],
     rows: usize,
+    x: View<'a>,
+    dy: View<'a>,
     columns: usize,
 }
 
-/// Adds a product to `out`, tile by tile. `x_position` is the distance of positions in x; `weights` are the right operand and the
-/// distance of its rows, of which tap `index` has those from `index * depth` on.
-///
-/// # Safety
-/// The operands hold `depth` numbers for every row and tap, the right one `columns` numbers for each of those; `out` holds the rows
-/// and columns, a multiple of [`LANES`].
-unsafe fn multiply_add(
-    kernels: &Kernels,
-    operands: Operands<'_>,
-    x_position: usize,
-    (weights, weights_row): (*const f32, usize),
-    out: Output,
-) {
-    let Operands { taps, x, x_row, x_unit, depth } = operands;
-    let mut column = 0;
-    while column < out.columns {
-        let pair = usize::from(column + 2 * kernels.lanes <= out.columns);
-        let tiles = kernels.tiles[pair];
-        let columns =
-            Columns::add_f32(depth, [x_unit, x_position], weights.wrapping_add(column), weights_row);
-        for (row, rows) in row_tiles(out.rows, tiles.len(), 1) {
-            let first = (x.wrapping_add(row * x_row), x_row);
-            let to = (out.start.wrapping_add(row * out.row + column), out.row);
-            // SAFETY: the caller's promise; the tile ends at or before the last row and column, and the machine has the
-            // instructions of `f32_kernels`.
-            unsafe { tiles[rows - 1](&Tile::plain(&columns, taps, first, to, rows)) }
+impl WeightGradient<'_> {
+    /// # Safety
+    /// Code compiled for `V`; lengths as asserted in [`weight_gradient`].
+    #[inline(always)]
+    unsafe fn run<V: Simd, const INPUTS: usize>(&self, out: &mut [f32]) {
+        let inputs = out.len() / self.columns;
+        let mut column = 0;
+        while column < self.columns {
+            // SAFETY: `column` plus the vectors of a tile is at most `columns`.
+            unsafe {
+                if column + 2 * V::LANES <= self.columns {
+                    self.strip::<V, INPUTS, 2>(inputs, column, out.as_mut_ptr());
+                    column += 2 * V::LANES;
+                } else {
+                    self.strip::<V, INPUTS, 1>(inputs, column, out.as_mut_ptr());
+                    column += V::LANES;
+                }
+            }
         }
-        column += kernels.lanes << pair;
+    }
+
+    /// # Safety
+    /// As [`WeightGradient::run`]; `WIDE` vectors from `column` on exist.
+    #[inline(always)]
+    unsafe fn strip<V: Simd, const INPUTS: usize, const WIDE: usize>(
+        &self,
+        inputs: usize,
+        column: usize,
+        out: *mut f32,
+    ) {
+        let mut input = 0;
+        // SAFETY: every tile ends at or before the last input.
+        unsafe {
+            while input + INPUTS <= inputs {
+                self.tile::<V, INPUTS, WIDE>(input, column, out);
+                input += INPUTS;
+            }
+            while input < inputs {
+                self.tile::<V, 1, WIDE>(input, column, out);
+                input += 1;
+            }
+        }
+    }
+
+    /// # Safety
+    /// As [`WeightGradient::strip`]; inputs `input..input + INPUTS` exist.
+    #[inline(always)]
+    unsafe fn tile<V: Simd, const INPUTS: usize, const WIDE: usize>(
+        &self,
+        input: usize,
+        column: usize,
+        out: *mut f32,
+    ) {
+        // SAFETY: positions were checked against the chunks' lengths; rows and columns exist.
+        unsafe {
+            let mut sums = [[V::splat(0.0); WIDE]; INPUTS];
+            for &(from, to) in self.pairs {
+                let mut x = self.x.data.as_ptr().add(from * self.rows * self.x.width + self.x.offset + input);
+                let mut dy =
+                    self.dy.data.as_ptr().add(to * self.rows * self.dy.width + self.dy.offset + column);
+                for _ in 0..self.rows {
+                    let mut d = [V::splat(0.0); WIDE];
+                    for (j, d) in d.iter_mut().enumerate() {
+                        *d = V::load(dy.add(j * V::LANES));
+                    }
+                    for (i, sums) in sums.iter_mut().enumerate() {
+                        let x = V::splat(*x.add(i));
+                        for (sum, &d) in sums.iter_mut().zip(&d) {
+                            *sum = V::mul_add(x, d, *sum);
+                        }
+                    }
+                    x = x.wrapping_add(self.x.width);
+                    dy = dy.wrapping_add(self.dy.width);
+                }
+            }
+            for (i, sums) in sums.iter().enumerate() {
+                for (j, sum) in sums.iter().enumerate() {
+                    let out = out.add((input + i) * self.columns + column + j * V::LANES);
+                    V::store(out, V::add(V::load(out), *sum));
+                }
+            }
+        }
     }
 }

@@ -1,6 +1,14 @@
 //! Which input positions are connected to which output positions by which tap.
 
-use crate::net::fast::tile::Tap;
+/// One product of a layer: the weights of `tap` applied at input position `position` (in the backward direction: at
+/// that output position).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tap {
+    /// Which weights.
+    pub tap: usize,
+    /// Which position they are applied to.
+    pub position: usize,
+}
 
 /// One direction of a [`Geometry`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -9,7 +17,7 @@ pub struct Links {
     pub sources: usize,
     /// Number of taps.
     pub taps: usize,
-    /// The taps that every written position sums: the position read as `shift`, the tap as `index`, below `sources` and `taps`.
+    /// What every written position sums; all places are below `sources` and `taps`.
     pub lists: Vec<Vec<Tap>>,
 }
 
@@ -26,8 +34,8 @@ pub struct Geometry {
     pub forward: Links,
     /// What the gradient of every input position sums.
     pub backward: Links,
-    /// The pairs of positions that every tap connects: the input as `shift`, the output as `index`. `[taps][..]`
-    pub pairs: Vec<Vec<Tap>>,
+    /// The (input, output) positions that meet at every tap. `[taps][..]`
+    pub pairs: Vec<Vec<(usize, usize)>>,
 }
 
 impl Geometry {
@@ -46,9 +54,9 @@ impl Geometry {
             pairs: vec![Vec::new(); taps],
         };
         for (tap, input, output) in links {
-            geometry.forward.lists[output].push(Tap { shift: input as isize, index: tap });
-            geometry.backward.lists[input].push(Tap { shift: output as isize, index: tap });
-            geometry.pairs[tap].push(Tap { shift: input as isize, index: output });
+            geometry.forward.lists[output].push(Tap { tap, position: input });
+            geometry.backward.lists[input].push(Tap { tap, position: output });
+            geometry.pairs[tap].push((input, output));
         }
         geometry
     }
@@ -87,8 +95,8 @@ mod tests {
         assert_eq!(g.pairs.iter().map(Vec::len).sum::<usize>(), (3 * 3 - 2) * (3 * 4 - 2));
         let counts: Vec<usize> = g.forward.lists.iter().map(Vec::len).collect();
         assert_eq!(counts, [4, 6, 6, 4, 6, 9, 9, 6, 4, 6, 6, 4]);
-        assert_eq!(g.forward.lists[0][0], Tap { shift: 0, index: 4 });
-        assert_eq!(g.forward.lists[5][0], Tap { shift: 0, index: 0 });
-        assert_eq!(g.backward.lists[0].last(), Some(&Tap { shift: 5, index: 0 }));
+        assert_eq!(g.forward.lists[0][0], Tap { tap: 4, position: 0 });
+        assert_eq!(g.forward.lists[5][0], Tap { tap: 0, position: 0 });
+        assert_eq!(g.backward.lists[0].last(), Some(&Tap { tap: 0, position: 5 }));
     }
 }
