@@ -1,16 +1,16 @@
-// Twin of src/simd.rs for the 32 threads of a warp: sums, maxima and the best place over a node's edges, each in the order of
+// Twin of src/simd.rs for the 32 lanes of a warp: sums, maxima and the best place over a node's edges, in the same order as in
 // Rust, so that results are equal to the bit.
 //
-// Edge e belongs to slice e / 32 and lane e % 32. Where a node has at most 8 or 16 edges, lanes repeat: lane l holds what lane
-// l % WIDTH holds, so that reductions take fewer steps and every lane still has the result. All functions are called by all
-// lanes of a warp together.
+// Edge e belongs to slice e / 32 and lane e % 32. Where a node has at most 8 or 16 edges, lanes repeat: lane l holds the same as lane
+// l % WIDTH, so that reductions take fewer steps and every lane still has the result. Every function is called by all lanes of a
+// warp together.
 #pragma once
 #include "math.cuh"
 
 #ifdef __CUDACC__
 #define VZ_UNROLL _Pragma("unroll")
-// A kernel of 128 threads a block whose warps wait for memory most of the time: registers few enough for 32 warps on each
-// multiprocessor, so that 4,096 rows run at once on a GPU with 132 of them.
+// A kernel of 128 threads a block that is bound by memory latency: few enough registers for 32 warps on each multiprocessor, so that
+// 4,096 rows run at once on a GPU with 132 of them.
 #define VZ_DENSE_KERNEL extern "C" __global__ void __launch_bounds__(128, 8)
 #else
 #define VZ_UNROLL
@@ -34,13 +34,13 @@ VZ_DEVICE int lane() { return (int)(threadIdx.x % WARP); }
 // The edge that this lane holds in a slice; it exists where it is below PADDED.
 VZ_DEVICE int edge_in(int slice) { return slice * WARP + lane() % WIDTH; }
 
-// The value that `lane` has.
+// The value of lane `source`.
 template <class T>
 VZ_DEVICE T from_lane(T value, int source) {
     return __shfl_sync(ALL_LANES, value, source);
 }
 
-// The value that the owner of `edge` has in the edge's slice.
+// The value of `edge`: that of its lane in its slice.
 template <class T>
 VZ_DEVICE T from_edge(const T (&values)[SLICES], int edge) {
     T value = values[0];
@@ -64,13 +64,13 @@ VZ_DEVICE T largest_of(T value) {
     return join_lanes(value, [](T a, T b) { return b > a ? b : a; });
 }
 
-// The sum of integers over edges, of which each lane brings one.
+// The sum over edges of integers, one a lane.
 VZ_DEVICE i32 sum_of_integers(i32 value) {
     return join_lanes(value, [](i32 a, i32 b) { return a + b; });
 }
 
-// A sum over edges: partial sum i % 8 takes edge i, in ascending order; the eight are joined by halves. Every lane keeps the
-// partial sum of its column, the same in all lanes of a column.
+// A sum over edges: partial sum i % 8 adds edge i, in ascending order; the eight partial sums are added pairwise. Every lane keeps
+// the partial sum of its column, which is the same in all lanes of a column.
 struct Sum {
     f32 partial = 0.0f;
 
@@ -87,7 +87,7 @@ VZ_UNROLL
         }
     }
 
-    // The total, in every lane: a + b is b + a, so both lanes of a pair get the same bits.
+    // The total, in every lane. Addition commutes, so both lanes of a pair get the same bits.
     VZ_DEVICE f32 total() const {
         f32 sum = partial;
         sum += __shfl_xor_sync(ALL_LANES, sum, 4);

@@ -1,4 +1,4 @@
-//! GPUs that sum together, by a library of the test's own in NCCL's place (`nccl.c`).
+//! All-reduce over several GPUs, on a stand-in for NCCL (`nccl.c`).
 
 use super::{driver, loaded, sentence, set, stand_in};
 use libloading::Library;
@@ -9,19 +9,19 @@ use vecaz::backend::kernels::collective::{Collective, Number, Place};
 use vecaz::backend::kernels::cuda::{CudaDevice, linked};
 use vecaz::backend::kernels::device::Device;
 
-/// NCCL, loaded before anything asks for it.
+/// The stand-in for NCCL, loaded before its first use.
 static NCCL: LazyLock<Library> = LazyLock::new(|| stand_in("libnccl.so.2", "nccl.c"));
 
 type Buffer = <CudaDevice as Device>::Buffer;
 type Sums = Arc<dyn Collective<CudaDevice>>;
 
-/// Ends that are there.
+/// Communicators that exist.
 fn ends() -> i32 {
     // SAFETY: the counter is a global variable of nccl.c, and only one test runs at a time.
     unsafe { **NCCL.get::<*mut i32>(b"nccl_ends").expect("in nccl.c") }
 }
 
-/// So many of the driver's GPUs.
+/// The driver's first `num` GPUs.
 fn gpus(num: u32) -> Vec<CudaDevice> {
     drop(loaded(None));
     (0..num).map(|number| CudaDevice::open(number, None).expect("opened")).collect()
@@ -82,7 +82,7 @@ fn numbers_of_both_formats_are_summed_on_all() {
         assert_eq!(bytes_of(device, buffer), bytemuck::cast_slice::<f32, u8>(&[3.5, 2.0, floats[rank][2]]));
     }
     drop(done);
-    assert_eq!(ends(), 0, "both ends are given back");
+    assert_eq!(ends(), 0, "both communicators are freed");
 
     let doubles = [[1.0f64, 1e-12], [2.0, 3e-12]];
     let given = [bytemuck::cast_slice(&doubles[0]), bytemuck::cast_slice(&doubles[1])];
@@ -98,7 +98,7 @@ fn numbers_of_both_formats_are_summed_on_all() {
 }
 
 #[test]
-fn who_gives_up_wakes_who_waits() {
+fn a_gpu_that_gives_up_ends_the_waits_of_the_others() {
     let _driver = driver();
     let linked = pair([&[0; 8], &[0; 8]]);
     let done = both(linked, |device, sums, buffer| -> Result<()> {
@@ -116,7 +116,7 @@ fn who_gives_up_wakes_who_waits() {
 }
 
 #[test]
-fn a_link_that_cannot_be_is_told_and_one_gpu_needs_none() {
+fn a_failure_to_link_is_reported_and_one_gpu_needs_no_link() {
     let driver = driver();
     set(&NCCL, "nccl_link_result", 2i32);
     let devices = gpus(2);

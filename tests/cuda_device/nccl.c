@@ -1,12 +1,12 @@
-// As much of NCCL as src/backend/kernels/cuda/nccl.rs calls, on the memory of driver.c, with knobs for what may go wrong. Sums
-// are made where they are asked for, so whoever asks waits for all others.
+// A stand-in for the part of NCCL that src/backend/kernels/cuda/nccl.rs calls, on the memory of driver.c, with knobs for failures.
+// A sum is made within its call, which therefore waits for the calls of all other GPUs.
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { SUCCESS = 0, SYSTEM_ERROR = 2, INVALID_ARGUMENT = 4, REMOTE_ERROR = 6, FLOAT32 = 7, FLOAT64 = 8, MOST = 8 };
 
-// The knobs: what making a link gives, and how many ends are there.
+// The knob: the result of linking. The counter: communicators that exist.
 int nccl_link_result = SUCCESS;
 int nccl_ends = 0;
 
@@ -52,7 +52,7 @@ int ncclAllReduce(const void *from, void *to, size_t count, int type, int operat
             else ((float *)sum)[i] += ((const float *)link->given[rank])[i];
         }
     }
-    // Nobody writes before all have read, and the last one to have read opens the next sum.
+    // All read before any writes; the last one to read opens the next sum.
     if (__atomic_add_fetch(&link->left, 1, __ATOMIC_SEQ_CST) == link->size) {
         __atomic_store_n(&link->left, 0, __ATOMIC_SEQ_CST);
         __atomic_store_n(&link->asked, 0, __ATOMIC_SEQ_CST);

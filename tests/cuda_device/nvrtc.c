@@ -1,5 +1,5 @@
-// As much of NVIDIA's compiler as src/backend/kernels/cuda/compile.rs calls, where that is not on the machine: a program's machine
-// code is the mark of ELF and its source, and what does not compile is a source with the word `missing`.
+// A stand-in for the part of NVIDIA's compiler that src/backend/kernels/cuda/compile.rs calls, for machines without it: machine code
+// is the ELF magic and the source, and a source with the word `missing` does not compile.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-//! N games on a device, without trees: [`crate::batch::Batch`] for kernels, `kernels/batch.cu`.
+//! N games on a device, without trees: the device's [`crate::batch::Batch`], with the kernels of `kernels/batch.cu`.
 
 use super::device::{Arg, Device, LaunchShape};
 use super::source;
@@ -10,12 +10,12 @@ use bytemuck::Pod;
 /// Threads of a block.
 const BLOCK: u32 = 128;
 /// Threads that write one observation together: `BATCH_LANES` of batch.cu.
-const OBSERVE_LANES: usize = 32;
+const OBSERVE_THREADS: usize = 32;
 
 /// The most games of a batch: their threads are numbered by 32 bits.
 pub const MAX_GAMES: usize = 1 << 26;
 
-/// N games of one kind on a device, stepped together. A finished game is followed by a new one at once.
+/// N games of one kind on a device, stepped together. A new game replaces a finished one at once.
 pub struct DeviceBatch<D: Device> {
     device: D,
     sizes: Sizes,
@@ -23,11 +23,11 @@ pub struct DeviceBatch<D: Device> {
     state_bytes: usize,
     /// `[N, state bytes]`
     states: D::Buffer,
-    /// Keys of earlier positions, where the game asks for them. `[N, max plies]`
+    /// Keys of earlier positions, where the game uses them. `[N, max plies]`
     histories: D::Buffer,
-    /// Plies made in each game in progress. `[N]`
+    /// Plies of each game in progress. `[N]`
     plies: D::Buffer,
-    /// Games finished before it. `[N]`
+    /// Games finished in each place. `[N]`
     games: D::Buffer,
     /// `[N, E]`
     legal: D::Buffer,
@@ -52,7 +52,7 @@ pub struct LegalLists {
     pub lengths: Vec<u16>,
 }
 
-/// What one ply in N games led to.
+/// The outcome of one ply in N games.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stepped {
     /// 1 where the game ended; a new one has begun there. `[N]`
@@ -62,7 +62,7 @@ pub struct Stepped {
 }
 
 impl<D: Device> DeviceBatch<D> {
-    /// N games at their start on `device`, which has its program replaced.
+    /// N games at their start on `device`, whose program is replaced.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for more than [`MAX_GAMES`]; as [`source::program`] and the device.
@@ -105,7 +105,7 @@ impl<D: Device> DeviceBatch<D> {
         self.num_games == 0
     }
 
-    /// Puts every game at its start and forgets how many were finished.
+    /// Sets every game to its start and the number of finished games to 0.
     ///
     /// # Errors
     /// What the device says.
@@ -132,7 +132,7 @@ impl<D: Device> DeviceBatch<D> {
         Ok(LegalLists { actions, lengths: self.download(&self.num_legal, 1)? })
     }
 
-    /// Makes one ply in every game. `actions` is `[N]`, each out of [`DeviceBatch::legal`].
+    /// Makes one ply in every game. `actions` is `[N]`, each one of [`DeviceBatch::legal`].
     ///
     /// # Errors
     /// [`Error::Mismatch`] where there are not N actions; what the device says.
@@ -160,18 +160,18 @@ impl<D: Device> DeviceBatch<D> {
         Ok(Stepped { over: self.download(&self.over, 1)?, returns })
     }
 
-    /// What the player to move sees in every game; where chance decides, player 0's view. `[N, obs]`
+    /// The observation of the player to move in every game; player 0's at chance nodes. `[N, obs]`
     ///
     /// # Errors
     /// What the device says.
     pub fn observe(&mut self) -> Result<Vec<f32>> {
         let args = [self.count(), buffer(&self.states), buffer(&self.observations)];
-        self.device.launch("batch_observe", self.shape(OBSERVE_LANES), &args)?;
+        self.device.launch("batch_observe", self.shape(OBSERVE_THREADS), &args)?;
         self.download(&self.observations, self.sizes.obs.len())
     }
 
-    /// Makes `num_plies` random plies in every game in one launch; the draws are those of
-    /// [`crate::batch::Batch::step_random`] with the same seed.
+    /// Makes `num_plies` random plies in every game in one launch, with the draws of [`crate::batch::Batch::step_random`] for the
+    /// same seed.
     ///
     /// # Errors
     /// What the device says.
@@ -188,7 +188,7 @@ impl<D: Device> DeviceBatch<D> {
         self.device.launch("batch_random_play", self.shape(1), &args)
     }
 
-    /// The positions' bytes. `[N, state bytes]`
+    /// The states' bytes. `[N, state bytes]`
     ///
     /// # Errors
     /// What the device says.
@@ -196,7 +196,7 @@ impl<D: Device> DeviceBatch<D> {
         self.download(&self.states, self.state_bytes)
     }
 
-    /// Plies made in each game in progress. `[N]`
+    /// Plies of each game in progress. `[N]`
     ///
     /// # Errors
     /// What the device says.
@@ -216,13 +216,13 @@ impl<D: Device> DeviceBatch<D> {
         Arg::U32(self.num_games as u32)
     }
 
-    /// At least one block, with `threads` threads a game.
+    /// `threads` threads a game, at least one block.
     fn shape(&self, threads: usize) -> LaunchShape {
         let grid = (self.num_games * threads).div_ceil(BLOCK as usize).max(1) as u32;
         LaunchShape { grid, block: BLOCK, shared: 0 }
     }
 
-    /// `entries` values a game.
+    /// Copies `entries` values a game to the host.
     fn download<T: Pod>(&self, from: &D::Buffer, entries: usize) -> Result<Vec<T>> {
         let mut out = vec![T::zeroed(); self.num_games * entries];
         self.device.download(from, 0, bytemuck::cast_slice_mut(&mut out))?;

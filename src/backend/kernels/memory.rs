@@ -1,4 +1,4 @@
-//! What a plan takes on a device, told before it is taken.
+//! The memory that a plan needs on a device, computed before anything is allocated.
 
 use super::game_slots::most_game_slot_bytes;
 use super::layout::Layout;
@@ -6,25 +6,25 @@ use crate::error::{Error, Result};
 
 const MIB: u64 = 1 << 20;
 
-/// What a network beside the rows takes.
+/// The memory of a network beside the rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NetworkNeed {
     /// Bytes of its packed weights.
     pub parameters: u64,
     /// Bytes of one board's activations.
     pub board: u64,
-    /// Boards whose activations are there at once, at most.
+    /// The most boards whose activations exist at the same time.
     pub most_boards: usize,
 }
 
 impl NetworkNeed {
-    /// Bytes for `slots` slots.
+    /// Bytes for `slots` evaluation slots.
     pub fn bytes(&self, slots: usize) -> u64 {
         self.parameters + self.board * slots.min(self.most_boards) as u64
     }
 }
 
-/// All that rows, their game slots and their network take.
+/// The memory of rows, their game slots and their network.
 #[derive(Clone, Copy, Debug)]
 pub struct DeviceNeed<'a> {
     /// The rows.
@@ -36,7 +36,7 @@ pub struct DeviceNeed<'a> {
 }
 
 impl<'a> DeviceNeed<'a> {
-    /// Rows with room for game slots, without a network or trees to start from.
+    /// Rows with room for game slots, without a network and without trees that new games are cloned from.
     pub fn of_rows(layout: &'a Layout) -> Self {
         Self { layout, starts: 0, network: NetworkNeed::default() }
     }
@@ -47,15 +47,15 @@ impl<'a> DeviceNeed<'a> {
         trees + self.game_slots(rows) + self.starts + self.network.bytes(rows * self.layout.leaves)
     }
 
-    /// Bytes of game slots and commands; a game slot has one row, or several.
+    /// Bytes of game slots and commands; with several rows a game slot it is an upper bound.
     fn game_slots(&self, rows: usize) -> u64 {
         (most_game_slot_bytes(self.layout, rows) + self.layout.most_staged_bytes(rows)) as u64
     }
 
-    /// Refuses what does not fit into `have` bytes.
+    /// Refuses a plan that does not fit into `have` bytes.
     ///
     /// # Errors
-    /// [`Error::Memory`] with the numbers, for games of one row.
+    /// [`Error::Memory`] with the numbers; its largest number of games is one of rows.
     pub fn check(&self, have: u64) -> Result<()> {
         let (b, t) = (self.layout.shape.rows, self.layout.shape.nodes);
         let need = self.bytes(b);

@@ -1,4 +1,4 @@
-//! Opening a GPU, where this build can.
+//! Opens GPUs where this build has CUDA, and refuses them where it has not.
 
 use super::super::Backend;
 use super::super::plan::BackendPlan;
@@ -9,7 +9,7 @@ use crate::config::{DeviceName, Devices};
 use crate::error::Result;
 use crate::net::{NetParts, Network};
 
-/// Games and trees of `game` on GPU number `number`.
+/// A backend with the games and trees of `game` on GPU number `number`.
 ///
 /// # Errors
 /// [`crate::Error::Device`] where that GPU cannot be used, as [`super::KernelBackend::new`], and
@@ -21,9 +21,9 @@ pub fn cuda_backend(game: &dyn AnyGame, plan: BackendPlan, number: u32) -> Resul
     Ok(Box::new(super::KernelBackend::new(device, game, plan)?))
 }
 
-/// Work for one device of any kind or several, once they are there.
+/// Work on one or several devices of any kind.
 pub trait OnDevices {
-    /// What comes of it.
+    /// Its result.
     type Out;
 
     /// Does it.
@@ -33,7 +33,7 @@ pub trait OnDevices {
     fn run<D: Device + 'static>(self, places: Vec<Place<D>>) -> Result<Self::Out>;
 }
 
-/// Does `work` on the GPUs of these numbers, linked by NCCL where they are several.
+/// Does `work` on the GPUs with these numbers, linked by NCCL where they are several.
 ///
 /// # Errors
 /// As [`cuda_backend`], [`crate::Error::Device`] where GPUs cannot be linked, and those of the work.
@@ -53,8 +53,8 @@ pub fn on_cuda<W: OnDevices>(numbers: &[u32], _: W) -> Result<W::Out> {
     Err(without_cuda(numbers.first().copied().unwrap_or(0)))
 }
 
-/// The network of `parts` on the GPUs `devices`, by its own kernels. The first of them is opened when the network is first asked;
-/// backends on any of them may have it beside their rows.
+/// The network of `parts` on the GPUs `devices`, in our kernels. The first of them is opened at the first forward; backends on any
+/// of them may have the network beside their rows.
 ///
 /// # Errors
 /// [`crate::Error::Unsupported`] where this build has no CUDA.

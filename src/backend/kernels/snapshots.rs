@@ -1,4 +1,4 @@
-//! One row's tree between device and host.
+//! Copies of one row's tree between device and host.
 
 use super::arrays::{Arrays, DeviceTree, Which};
 use super::device::Device;
@@ -7,10 +7,10 @@ use crate::backend::Snapshot;
 use crate::error::Result;
 use crate::tree::{Tree, TreeShape};
 
-/// Every part of a buffer begins at a multiple of so many bytes.
+/// Every part of a buffer begins at a multiple of this many bytes.
 const ALIGNMENT: usize = 256;
 
-/// Parts put one after the other, each aligned.
+/// Concatenates `parts`, each aligned to [`ALIGNMENT`]; returns the bytes and where each part begins.
 pub fn pack<const N: usize>(parts: [&[u8]; N]) -> (Vec<u8>, [usize; N]) {
     let mut bytes = Vec::with_capacity(parts.iter().map(|part| part.len() + ALIGNMENT).sum());
     let starts = parts.map(|part| {
@@ -19,15 +19,15 @@ pub fn pack<const N: usize>(parts: [&[u8]; N]) -> (Vec<u8>, [usize; N]) {
         bytes.extend_from_slice(part);
         start
     });
-    // Never empty: devices have no buffers of 0 bytes.
+    // At least one unit, since devices have no buffers of 0 bytes.
     bytes.resize(bytes.len().next_multiple_of(ALIGNMENT).max(ALIGNMENT), 0);
     (bytes, starts)
 }
 
-/// A snapshot on the device, with the bytes it was made from.
+/// A snapshot on the device, with the host's bytes of it to compare others with.
 pub struct UploadedSnapshot<B> {
     bytes: Vec<u8>,
-    /// The tree to clone.
+    /// The tree that rows are cloned from.
     pub tree: DeviceTree<B>,
 }
 
@@ -45,7 +45,7 @@ impl<B> UploadedSnapshot<B> {
         Ok(Self { bytes, tree: DeviceTree { buffer, parts, count, num_history } })
     }
 
-    /// True where this is a copy of `snapshot`.
+    /// True where `snapshot` has the same bytes.
     pub fn is(&self, snapshot: &Snapshot) -> bool {
         self.tree.count as usize == snapshot.tree.count(0)
             && self.tree.num_history as usize == snapshot.history.len()
@@ -53,7 +53,7 @@ impl<B> UploadedSnapshot<B> {
     }
 }
 
-/// The bytes of `snapshot` and where nodes, edges, actions, values, states and history begin.
+/// The bytes of `snapshot`, and where nodes, edges, actions, values, states and history begin in them.
 pub fn pack_snapshot(snapshot: &Snapshot) -> (Vec<u8>, [usize; 6]) {
     let [nodes, edges, actions, values] = snapshot.tree.row_bytes(0);
     pack([nodes, edges, actions, values, &snapshot.states, bytemuck::cast_slice(&snapshot.history)])

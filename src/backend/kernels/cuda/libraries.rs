@@ -1,6 +1,6 @@
-//! CUDA's libraries, found and loaded when they are first needed: the program is linked to none. A machine without them is told
-//! what is missing; nothing of the driver or the compiler may be called before, since cudarc, which looks for a function where
-//! it is first called, has no other answer to a missing library than a panic.
+//! CUDA's libraries, loaded when they are first needed: the program is linked to none. Where one is missing, the error says which
+//! and how to get it. No function of a library may be called before it is loaded here: cudarc looks functions up at their first
+//! call and panics where the library is missing.
 
 use crate::backend::kernels::store::user_cache;
 use crate::error::{Error, Result};
@@ -9,7 +9,7 @@ use libloading::Library;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-/// The CUDA version whose interfaces this program was built for, as the driver counts: 13000 is 13.0.
+/// The CUDA version that this program was built for, counted as the driver does: 13000 is 13.0.
 pub const BUILT_FOR: u32 = sys::CUDA_VERSION;
 /// The driver that came with each version of CUDA: the oldest that runs programs of that version.
 const DRIVERS: [(u32, u32); 7] =
@@ -20,20 +20,20 @@ const DRIVERS: [(u32, u32); 7] =
 pub enum CudaLibrary {
     /// The driver, which comes with the GPU.
     Driver,
-    /// The compiler of our kernels.
+    /// NVRTC, the compiler of our kernels.
     Compiler,
-    /// A part of that compiler, of the same version, which it looks for by name.
+    /// NVRTC's library of built-in functions, of the same version, which it opens by name.
     CompilerPart {
         /// 13 of 13.0.
         major: i32,
         /// 0 of 13.0.
         minor: i32,
     },
-    /// Matrix products, against which benchmarks measure the network's.
+    /// cuBLAS, which benchmarks compare the network's kernels with.
     Products,
-    /// What those are made of.
+    /// cuBLASLt, which cuBLAS needs.
     ProductsLight,
-    /// Sums over several GPUs: NCCL.
+    /// NCCL: sums over several GPUs.
     Collectives,
 }
 
@@ -51,7 +51,7 @@ impl CudaLibrary {
         }
     }
 
-    /// Loads it for the rest of the program's life, where the system looks for libraries or in one of `folders`.
+    /// Loads it until the program ends, from where the system looks for libraries or from one of [`folders`].
     ///
     /// # Errors
     /// [`Error::Device`] saying what is missing and how to get it.
@@ -63,12 +63,12 @@ impl CudaLibrary {
         }
         let file = self.file();
         let places = folders().into_iter().map(|folder| folder.join(&file));
-        // SAFETY: these are NVIDIA's libraries, whose initialisers do nothing but set up their own state.
+        // SAFETY: the initialisers of NVIDIA's libraries only set up their own state.
         let open = |path: PathBuf| unsafe { Library::new(path) }.ok();
         let Some(library) = std::iter::once(PathBuf::from(&file)).chain(places).find_map(open) else {
             return Err(Error::Device { device: device.into(), what: self.how_to_get() });
         };
-        // Whoever calls its functions finds it by its name among what is loaded.
+        // It stays loaded; cudarc finds it by its name.
         std::mem::forget(library);
         loaded.push(self);
         Ok(())
@@ -115,7 +115,7 @@ pub fn needed_driver() -> String {
     }
 }
 
-/// Folders where CUDA often is though the system does not look there.
+/// Folders where CUDA often is but the system does not look.
 fn folders() -> Vec<PathBuf> {
     let homes = ["CUDA_HOME", "CUDA_PATH"].iter().filter_map(std::env::var_os).map(PathBuf::from);
     let installed = [PathBuf::from("/usr/local/cuda"), PathBuf::from("/opt/cuda")];

@@ -1,10 +1,10 @@
-//! Launches timed one by one, by events before and after each.
+//! Times of single launches, by events before and after each.
 
 use crate::kernel_times::KernelTime;
 use cudarc::driver::{CudaEvent, CudaStream, DriverError, sys};
 use std::cell::RefCell;
 
-/// What is known of launches while they are timed.
+/// The launches that were timed; None while launches are not timed.
 #[derive(Default)]
 pub struct Timing(RefCell<Option<Vec<Timed>>>);
 
@@ -16,23 +16,23 @@ struct Timed {
 }
 
 impl Timing {
-    /// From here on launches are timed.
+    /// Times launches from now on.
     pub fn begin(&self) {
         self.0.replace(Some(Vec::new()));
     }
 
-    /// True where they are.
+    /// True while launches are timed.
     pub fn is_on(&self) -> bool {
         self.0.borrow().is_some()
     }
 
-    /// An event of this moment of `stream`, where launches are timed.
+    /// Records an event on `stream` while launches are timed.
     pub fn event(&self, stream: &CudaStream) -> Result<Option<CudaEvent>, DriverError> {
         let flags = sys::CUevent_flags::CU_EVENT_DEFAULT;
         self.is_on().then(|| stream.record_event(Some(flags))).transpose()
     }
 
-    /// Notes that `kernel` was launched on `stream` between `before` and now.
+    /// Keeps the times of `kernel`, which was launched on `stream` after `before`.
     pub fn keep(
         &self,
         kernel: &'static str,
@@ -46,7 +46,7 @@ impl Timing {
         Ok(())
     }
 
-    /// What every kernel took, once all launches are done.
+    /// The time of every kernel, once all launches are done.
     pub fn end(&self) -> Result<Vec<KernelTime>, DriverError> {
         let launches = self.0.take().unwrap_or_default();
         let seconds = |launch: &Timed| -> Result<_, DriverError> {
