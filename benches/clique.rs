@@ -149,7 +149,7 @@ fn window(selfplay: &mut SelfPlay, config: &Config) -> vecaz::Result<Window> {
     let start = Instant::now();
     let mut seen = Window::default();
     while seen.games < config.selfplay.games || start.elapsed().as_secs_f64() < SECONDS {
-        for game in selfplay.stride()? {
+        for game in selfplay.poll()? {
             seen.games += 1;
             seen.plies += game.actions.len();
         }

@@ -35,12 +35,12 @@ fn main() -> vecaz::Result<()> {
     let mut selfplay = SelfPlay::new(&game, &config, &network, Vec::new(), threads)?;
     selfplay.set_network(&network, Vec::new())?;
     for _ in 0..3 {
-        selfplay.stride()?;
+        selfplay.poll()?;
     }
     selfplay.take_clock();
     let (start, mut plies) = (Instant::now(), 0);
     while start.elapsed().as_secs_f64() < seconds {
-        plies += selfplay.stride()?.iter().map(|g| g.actions.len()).sum::<usize>();
+        plies += selfplay.poll()?.iter().map(|g| g.actions.len()).sum::<usize>();
     }
     let wall = start.elapsed().as_secs_f64();
     let clock = selfplay.take_clock();

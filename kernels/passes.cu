@@ -22,22 +22,22 @@ VZ_DEVICE u32 one_pass(const search::Rows& rows, u32 b, const f32* logits, const
 }
 
 // `passes` whole passes of every row. One warp a row; rows are independent. Without game slots (`play` is null) a row stops where it
-// has no simulations left. With game slots, each of one row, whatever follows a pass is done too. One kernel for both, so that a pass
+// has no simulations left. With game slots, each of one row, every pass ends with `act` and `start_ply`. One kernel for both, so that a pass
 // is compiled once.
 VZ_DENSE_KERNEL simulate_rows(VZ_ROWS_ARGUMENTS, VZ_GAME_SLOT_ARGUMENTS, const f32* logits, const f32* answers, u32 passes) {
     const u32 b = warp_in_grid();
     if (b >= num_rows) return;
     const search::Rows rows = VZ_ROWS;
-    const search::Lanes lanes = VZ_LANES;
+    const search::GameSlots slots = VZ_GAME_SLOTS;
     for (u32 pass = 0; pass < passes; pass++) {
         const u32 found = one_pass(VZ_ROWS, b, logits, answers);
         if (play == nullptr) {
             if (found == 0) return;
             continue;
         }
-        search::act(rows, lanes, b);
+        search::act(rows, slots, b);
         VZ_SYNC(30);
-        search::start_ply(rows, lanes, b);
+        search::start_ply(rows, slots, b);
         VZ_SYNC(31);
     }
 }

@@ -1,12 +1,12 @@
-// The kernels of a search: one warp a row, or one a leaf; a launcher of the same name is in src/backend/kernels/arrays.rs.
-// Every kernel begins with the arrays of all rows (tree.cuh, `Rows`).
+// The kernels of a search: one warp a row, or one a leaf. src/backend/kernels/arrays.rs has a launcher of the same name for each.
+// The parameters of every kernel begin with the arrays of all rows (tree.cuh, `Rows`).
 #include "search/count.cuh"
 #include "search/expand.cuh"
 #include "search/play.cuh"
 #include "search/root.cuh"
 #include "search/rows.cuh"
 
-// A number as the network's input has it: bfloat16, rounded to the nearest, ties to even.
+// bfloat16, rounded to the nearest, ties to even: a number of the network's input.
 struct Bfloat16 {
     u16 bits;
     VZ_DEVICE explicit Bfloat16(f32 x) {
@@ -71,13 +71,13 @@ VZ_DEVICE void observe_leaf(const search::Rows& rows, u32 place, Out* out) {
     game_observe(row.states[leaf.node], player, search::lane(), search::WARP, out + leaf.slot * len);
 }
 
-// One warp a leaf; what it sees goes to its slot of `out` [slots, F].
+// One warp a leaf; its observation goes to its slot of `out` [slots, F].
 VZ_KERNEL observe_leaves(VZ_ROWS_ARGUMENTS, f32* out) { observe_leaf(VZ_ROWS, warp_in_grid(), out); }
 
 // The same for a network that takes bfloat16.
 VZ_KERNEL observe_leaves_bf16(VZ_ROWS_ARGUMENTS, Bfloat16* out) { observe_leaf(VZ_ROWS, warp_in_grid(), out); }
 
-// One warp a leaf; the answers are in their slots of `logits` [slots, A] and `answers` [slots, P].
+// One warp a leaf; its evaluation is in its slot of `logits` [slots, A] and `answers` [slots, P].
 VZ_KERNEL expand_leaves(VZ_ROWS_ARGUMENTS, const f32* logits, const f32* answers) {
     const u32 place = warp_in_grid(), b = place / num_leaves;
     if (b >= num_rows || place % num_leaves >= roots[b].num_leaves) return;
@@ -93,16 +93,28 @@ VZ_KERNEL backup_rows(VZ_ROWS_ARGUMENTS) {
     if (b < num_rows) search::backup_leaves(VZ_ROWS, b);
 }
 
-// What follows a pass in every lane. One warp a lane.
+// The end of a pass in every game slot. One warp a slot.
 VZ_KERNEL act_game_slots(VZ_ROWS_ARGUMENTS, VZ_GAME_SLOT_ARGUMENTS, u32 num_games) {
     const u32 i = warp_in_grid();
-    if (i < num_games) search::act(VZ_ROWS, VZ_LANES, i);
+    if (i < num_games) search::act(VZ_ROWS, VZ_GAME_SLOTS, i);
 }
 
-// The plies that follow. One warp a row.
+// Begins the next ply in every row whose slot has one. One warp a row.
 VZ_KERNEL start_rows(VZ_ROWS_ARGUMENTS, VZ_GAME_SLOT_ARGUMENTS) {
     const u32 b = warp_in_grid();
-    if (b < num_rows) search::start_ply(VZ_ROWS, VZ_LANES, b);
+    if (b < num_rows) search::start_ply(VZ_ROWS, VZ_GAME_SLOTS, b);
+}
+
+// Ends a poll: writes its header, and sets the queue to the other half of `decisions`, which holds `half` decisions.
+// `not_finite`: the network's word, which is cleared, or null. One thread.
+VZ_KERNEL end_poll(
+    VZ_ROWS_ARGUMENTS, VZ_GAME_SLOT_ARGUMENTS, const search::Totals* totals, u32* not_finite, u32 half,
+    search::PollHeader* out
+) {
+    if (thread_in_grid() != 0) return;
+    *out = search::PollHeader{*totals, queue->num, not_finite == nullptr ? 0 : *not_finite};
+    if (not_finite != nullptr) *not_finite = 0;
+    *queue = search::DecisionQueue{0, queue->first == 0 ? half : 0};
 }
 
 // One warp for each row of `list` [num].

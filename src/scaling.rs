@@ -79,18 +79,18 @@ pub fn measure(config: &Config, network: Measured<'_>, threads: usize, seconds: 
     let mut lengths = Lengths::default();
     let start = Instant::now();
     while start.elapsed().as_secs_f64() < WARM_UP_SECONDS {
-        lengths.add(game.as_ref(), &selfplay.stride()?);
+        lengths.add(game.as_ref(), &selfplay.poll()?);
     }
     selfplay.take_clock();
     let start = Instant::now();
     while start.elapsed().as_secs_f64() < seconds {
-        lengths.add(game.as_ref(), &selfplay.stride()?);
+        lengths.add(game.as_ref(), &selfplay.poll()?);
     }
     let wall = start.elapsed().as_secs_f64();
     let clock = selfplay.take_clock();
     let simulations = clock.simulations as f64;
     let leaves = plan.params.leaves;
-    let offloaded = selfplay.timed_stride()?;
+    let offloaded = selfplay.timed_poll()?;
     let parts = match selfplay.profile_last_passes(PROFILED_PASSES)? {
         Some(parts) => {
             let d = if sizes.hidden_information { config.search.determinisations as usize } else { 1 };

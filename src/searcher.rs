@@ -3,9 +3,10 @@
 //! [`Searcher`] is one shard of rows with an evaluator, for one thread; [`Searchers`] has one of them for each thread. It knows nothing of
 //! training.
 
-use crate::backend::device_selfplay::{Copied, Decided};
+use crate::backend::decisions::DecisionBlock;
+use crate::backend::device_selfplay::{Copied, PassDriver, PlayPlan, SlotStart};
 use crate::backend::plan::{BackendPlan, Reuse};
-use crate::backend::{Backend, Placement, PlyPlan, RowBudget, make};
+use crate::backend::{Backend, Placement, PlyPlan, RootCache, RowBudget, make};
 use crate::batch::AnyGame;
 use crate::config::{DeviceName, Devices};
 use crate::error::{Error, Result};
@@ -13,11 +14,13 @@ use crate::game::Turn;
 use crate::net::Network;
 use crate::net::double_buffer::{Answers, ObsBuffer};
 use crate::pass::{
-    PassBuffers, PassClock, StageTimer, begin_pass, end_pass, simulate, simulate_many, simulate_within,
+    PassBuffers, PassClock, StageTimer, begin_pass, end_pass, launch_passes, simulate, simulate_many,
+    simulate_within,
 };
 use crate::search::root::{Exploration, RootSummary, RowKey};
 use crate::search::{PassStats, SearchParams};
 use rayon::prelude::*;
+use std::collections::VecDeque;
 use std::time::Instant;
 
 /// Passes that a backend makes by itself before the host asks whether any row has simulations left: the question costs as much as a
@@ -49,7 +52,20 @@ pub struct Searcher {
     is_network_resident: bool,
     /// The selection of the pass that [`Searcher::begin_pass`] began.
     selected: PassStats,
+    /// Polls that were started and not finished, the oldest first: the passes that the device makes by itself.
+    polls: VecDeque<u32>,
+    /// Since when the device has been at work on the oldest of them.
+    polling_since: Instant,
     buffers: PassBuffers,
+}
+
+/// Who makes the passes of a poll that was started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PollPasses {
+    /// The device, while the caller goes on: the next poll can be started before this one is finished.
+    UnderWay,
+    /// The caller; all are made.
+    Made,
 }
 
 impl Searcher {
@@ -95,6 +111,8 @@ impl Searcher {
             is_network_resident: false,
             clock: PassClock::default(),
             selected: PassStats::default(),
+            polls: VecDeque::new(),
+            polling_since: Instant::now(),
             buffers: PassBuffers::new(&sizes, plan.rows * plan.params.leaves),
         };
         searcher.offer_network()?;
@@ -180,29 +198,71 @@ impl Searcher {
         end_pass(self.backend.as_mut(), &self.selected, (logits, values), &mut self.clock, &mut timer)
     }
 
-    /// Makes `passes` passes in the game slots that the backend plays by itself, at most `most_passes` between two reads of its
-    /// decisions. Returns the decisions, in any order.
+    /// [`Backend::attach_selfplay`]. Polls that were started and not finished are discarded.
     ///
     /// # Errors
-    /// Those of the network and the device.
-    pub fn play_with(
+    /// What the device says.
+    pub fn attach_selfplay(
         &mut self,
-        network: &mut dyn Network,
-        passes: u32,
-        most_passes: u32,
-    ) -> Result<Vec<Decided>> {
-        let (mut decided, mut left) = (Vec::new(), passes);
+        plan: &PlayPlan,
+        slots: &[SlotStart<'_>],
+        starts: &RootCache,
+    ) -> Result<PassDriver> {
+        self.polls.clear();
+        self.backend.attach_selfplay(plan, slots, starts)
+    }
+
+    /// How many polls were started and not finished.
+    pub fn polls_under_way(&self) -> usize {
+        self.polls.len()
+    }
+
+    /// Starts a poll of `passes` passes in the attached game slots, with an evaluator that several searchers share.
+    ///
+    /// # Errors
+    /// What the network and the device say.
+    pub fn start_poll(&mut self, network: &mut dyn Network, passes: u32) -> Result<PollPasses> {
         let before = self.backend.copied();
-        while left > 0 {
-            let now = left.min(most_passes);
-            simulate_many(self.backend.as_mut(), network, &mut self.buffers, &mut self.clock, now)?;
-            self.backend.drain_decisions(&mut decided)?;
-            left -= now;
+        if self.polls.is_empty() {
+            self.polling_since = Instant::now();
         }
+        let Self { backend, buffers, clock, .. } = self;
+        let (launched, made) = if launch_passes(backend.as_mut(), network, buffers, passes)? {
+            (passes, PollPasses::UnderWay)
+        } else {
+            simulate_many(backend.as_mut(), network, buffers, clock, passes)?;
+            (0, PollPasses::Made)
+        };
+        backend.end_poll()?;
+        self.polls.push_back(launched);
+        self.count_copied(before);
+        Ok(made)
+    }
+
+    /// Waits for the oldest poll that was started: what it decided, one block a device.
+    ///
+    /// # Errors
+    /// What the network and the device say.
+    pub fn finish_poll(&mut self) -> Result<Vec<DecisionBlock<'_>>> {
+        let before = self.backend.copied();
+        let stats = self.backend.collect_poll()?;
+        self.count_copied(before);
+        let passes = self.polls.pop_front().unwrap_or(0);
+        self.clock.count(&stats, passes);
+        let began = std::mem::replace(&mut self.polling_since, Instant::now());
+        if passes > 0 {
+            self.clock.select += (self.polling_since - began).as_secs_f64();
+        }
+        let decisions = self.backend.decisions()?;
+        self.clock.plies += decisions.iter().map(|block| block.len() as u64).sum::<u64>();
+        Ok(decisions)
+    }
+
+    /// Counts what was copied since the backend's counters stood at `before`.
+    fn count_copied(&mut self, before: Copied) {
         let Copied { inside, total } = self.backend.copied();
         self.clock.copied.inside += inside - before.inside;
         self.clock.copied.total += total - before.total;
-        Ok(decided)
     }
 
     /// Searches `positions`, as many at a time as there are rows, each in a new tree.

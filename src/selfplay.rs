@@ -1,10 +1,9 @@
 //! The stream of passes over N games: search, act, refill, emit samples. Knows no training.
 //!
-//! N slots are split over shards, a few for each thread. Within a shard all rows make the same number of passes, one after the
-//! other: where some leaves need no answer of the network, it is asked when it has enough, not when the last row has passed. A slot
-//! whose search is done plays its action, and starts a new game when its old one is over, without waiting for any other slot.
-//! Everything a slot does depends on its own number alone, so games do not depend on how slots are split, when the network is
-//! asked, nor on which thread takes which shard through a pass.
+//! The N game slots are split into shards, a few for each thread. Within a shard all rows make the same number of passes, one after
+//! the other; the network evaluates a batch as soon as enough rows have selected leaves for it. A slot whose search is done plays
+//! its action, and starts a new game when its old one is over, without waiting for any other slot. What a slot does depends on its
+//! own number alone, so games depend neither on the shards, nor on the batches, nor on which thread makes which pass.
 
 mod decisions;
 mod double_buffer;
@@ -69,18 +68,18 @@ pub struct FinishedGame {
     /// Its samples.
     #[serde(skip)]
     pub samples: Vec<Sample>,
-    /// What is worth saving of it by itself; see [`crate::game::Game::finding`].
+    /// A result worth saving on its own; see [`crate::game::Game::finding`].
     #[serde(skip)]
     pub finding: Option<serde_json::Value>,
 }
 
-/// How the network is asked.
-enum Asks {
-    /// Nobody has asked it yet.
-    NotYet,
-    /// By each thread for the shard it is at.
-    EachShard,
-    /// For one half of the shards while all threads are at the other.
+/// How batches reach the network.
+enum Batching {
+    /// Not known before the first poll with these weights.
+    Unknown,
+    /// Each thread evaluates the leaves of the shard that it works on.
+    Shards,
+    /// The network evaluates one half of the shards while all threads work on the other.
     DoubleBuffered(Box<dyn DoubleBufferedNetwork>),
 }
 
@@ -89,14 +88,15 @@ pub struct SelfPlay {
     shards: Vec<Shard>,
     /// One for each thread.
     networks: Vec<Box<dyn Network>>,
-    asks: Asks,
+    batching: Batching,
     cache: Arc<RootCache>,
     evaluations: Option<Arc<EvalCache>>,
-    stride: u32,
+    /// Passes of a poll.
+    passes_per_poll: u32,
 }
 
 impl SelfPlay {
-    /// N slots: those of a checkpoint, or new ones where `slots` is empty.
+    /// N game slots: those of a checkpoint, or new ones where `slots` is empty.
     ///
     /// # Errors
     /// [`Error::Mismatch`] where the checkpoint has another number of slots or the network is for another game.
@@ -112,10 +112,10 @@ impl SelfPlay {
         Self::with_backends(game, config, network, slots, threads, &make)
     }
 
-    /// The same with backends that `make` makes.
+    /// [`SelfPlay::new`] with backends made by `make`.
     ///
     /// # Errors
-    /// As [`SelfPlay::new`], and what `make` says.
+    /// As [`SelfPlay::new`] and `make`.
     pub fn with_backends(
         game: &Arc<dyn AnyGame>,
         config: &Config,
@@ -149,15 +149,21 @@ impl SelfPlay {
                 Searcher::with_backend(game.as_ref(), network.fork(), backend, arrays, config.run.device)?;
             shards.push(Shard::new(game.clone(), plan, searcher, part));
         }
-        // An answer that costs nothing is not worth looking up.
+        // An evaluation that costs nothing is not worth a look-up.
         let evaluations = if network.needs_observations() { eval_cache(config, game.as_ref()) } else { None };
         if let Some(cache) = &evaluations {
             shards.iter_mut().for_each(|s| s.searcher.backend.set_eval_cache(cache.clone()));
         }
-        let stride = config.selfplay.passes_per_poll;
+        let passes_per_poll = config.selfplay.passes_per_poll;
         let networks = (0..num_threads).map(|_| network.fork()).collect();
-        let mut selfplay =
-            Self { shards, networks, asks: Asks::NotYet, cache: Arc::default(), evaluations, stride };
+        let mut selfplay = Self {
+            shards,
+            networks,
+            batching: Batching::Unknown,
+            cache: Arc::default(),
+            evaluations,
+            passes_per_poll,
+        };
         if is_new {
             selfplay.shards.par_iter_mut().for_each(Shard::start_all);
         }
@@ -173,7 +179,7 @@ impl SelfPlay {
         if let Some(evaluations) = &self.evaluations {
             evaluations.clear();
         }
-        self.asks = Asks::NotYet;
+        self.batching = Batching::Unknown;
         self.networks.iter_mut().for_each(|old| *old = network.fork());
         self.shards.iter_mut().try_for_each(|shard| shard.searcher.set_network(network))?;
         let cache = &self.cache;
@@ -183,20 +189,21 @@ impl SelfPlay {
         })
     }
 
-    /// One stride of passes in every slot. Returns the games that finished, in an order that does not depend on the number
-    /// of threads.
+    /// One poll: `selfplay.passes_per_poll` passes in every slot. Returns the games that finished, by pass and slot.
+    ///
+    /// A device that drives self-play has then been given the passes of the next poll, which it makes while the caller goes on.
     ///
     /// # Errors
-    /// What the network says.
-    pub fn stride(&mut self) -> Result<Vec<FinishedGame>> {
-        if matches!(self.asks, Asks::NotYet) {
-            self.asks = self.how_to_ask()?;
+    /// What the network and the device say; a failure of passes that run ahead is reported here or by the next poll.
+    pub fn poll(&mut self) -> Result<Vec<FinishedGame>> {
+        if matches!(self.batching, Batching::Unknown) {
+            self.batching = self.choose_batching()?;
         }
-        match &mut self.asks {
-            Asks::DoubleBuffered(network) => {
-                double_buffer::stride(&mut self.shards, network.as_mut(), &self.cache, self.stride)?;
+        match &mut self.batching {
+            Batching::DoubleBuffered(network) => {
+                double_buffer::poll(&mut self.shards, network.as_mut(), &self.cache, self.passes_per_poll)?;
             }
-            Asks::EachShard | Asks::NotYet => self.stride_by_shards()?,
+            Batching::Shards | Batching::Unknown => self.poll_by_shards()?,
         }
         let mut finished: Vec<(u64, FinishedGame)> =
             self.shards.iter_mut().flat_map(|s| s.finished.drain(..)).collect();
@@ -204,52 +211,52 @@ impl SelfPlay {
         Ok(finished.into_iter().map(|(_, game)| game).collect())
     }
 
-    /// In halves where the network can be asked so and backends are led.
-    fn how_to_ask(&self) -> Result<Asks> {
-        if self.shards.len() < 2 || self.shards.iter().any(|shard| !matches!(shard.lead, PassDriver::Caller))
+    /// Double buffering where the network has it and the caller drives the passes.
+    fn choose_batching(&self) -> Result<Batching> {
+        if self.shards.len() < 2
+            || self.shards.iter().any(|shard| !matches!(shard.driver, PassDriver::Caller))
         {
-            return Ok(Asks::EachShard);
+            return Ok(Batching::Shards);
         }
         let leaves = |shards: &[Shard]| -> usize { shards.iter().map(|s| s.searcher.most_leaves()).sum() };
         let (first, second) = self.shards.split_at(self.shards.len() / 2);
         let network = self.networks[0].double_buffered(leaves(first).max(leaves(second)))?;
-        Ok(network.map_or(Asks::EachShard, Asks::DoubleBuffered))
+        Ok(network.map_or(Batching::Shards, Batching::DoubleBuffered))
     }
 
-    /// One stride of passes, in which each thread asks its network for the shard that it is at.
-    fn stride_by_shards(&mut self) -> Result<()> {
+    /// One poll in which each thread evaluates the leaves of the shard that it works on.
+    fn poll_by_shards(&mut self) -> Result<()> {
         let cache = &self.cache;
-        let queue = ShardQueue::new(&mut self.shards, self.stride);
+        let queue = ShardQueue::new(&mut self.shards, self.passes_per_poll);
         self.networks.par_iter_mut().try_for_each(|network| -> Result<()> {
-            while let Some(turn) = queue.take() {
-                let made = turn.shard.advance(turn.left, network.as_mut(), cache)?;
-                queue.give_back(turn, made);
+            while let Some(work) = queue.take() {
+                let made = work.shard.advance(work.left, network.as_mut(), cache)?;
+                queue.give_back(work, made);
             }
             Ok(())
         })
     }
 
-    /// Where the time of passes goes that a backend leads by itself with the network beside its rows, as
-    /// [`Backend::profile_passes`] has it, in up to `passes` passes, which are among the last of these games. None where it does not
-    /// lead so.
+    /// Times the parts of up to `passes` further passes, with [`Backend::profile_passes`]. None where no device drives self-play with a
+    /// network beside its rows. The games end here: the passes are timed, not played on the host.
     ///
     /// # Errors
     /// What the network and the device say.
     pub fn profile_last_passes(mut self, passes: u32) -> Result<Option<PassParts>> {
         let [shard] = self.shards.as_mut_slice() else { return Ok(None) };
-        let PassDriver::Backend { most_passes } = shard.lead else { return Ok(None) };
+        let PassDriver::Backend { most_passes } = shard.driver else { return Ok(None) };
         shard.searcher.backend.profile_passes(passes.min(most_passes))
     }
 
-    /// What kernels and copies took in one more stride, and the stride's seconds, where the network is asked in halves; None elsewhere.
+    /// What kernels and copies took in one more poll, and the poll's seconds, where the network is double buffered; None elsewhere.
     ///
     /// # Errors
-    /// As [`SelfPlay::stride`].
-    pub fn timed_stride(&mut self) -> Result<Option<(Vec<KernelTime>, f64)>> {
-        let Asks::DoubleBuffered(network) = &mut self.asks else { return Ok(None) };
+    /// As [`SelfPlay::poll`].
+    pub fn timed_poll(&mut self) -> Result<Option<(Vec<KernelTime>, f64)>> {
+        let Batching::DoubleBuffered(network) = &mut self.batching else { return Ok(None) };
         network.begin_timing();
         let start = Instant::now();
-        double_buffer::stride(&mut self.shards, network.as_mut(), &self.cache, self.stride)?;
+        double_buffer::poll(&mut self.shards, network.as_mut(), &self.cache, self.passes_per_poll)?;
         let seconds = start.elapsed().as_secs_f64();
         Ok(Some((network.end_timing()?, seconds)))
     }
@@ -259,7 +266,7 @@ impl SelfPlay {
         self.shards.iter().flat_map(|s| &s.slots)
     }
 
-    /// Takes the clocks' readings and sets them to zero.
+    /// The sum of the shards' clocks, which are reset.
     pub fn take_clock(&mut self) -> PassClock {
         let mut sum = PassClock::default();
         for shard in &mut self.shards {
@@ -269,7 +276,7 @@ impl SelfPlay {
     }
 }
 
-/// How many threads take part; GPUs work on all rows at once.
+/// The number of worker threads; 1 where GPUs work on all rows at once.
 pub fn num_threads(config: &Config, threads: usize) -> usize {
     match config.run.device.first() {
         DeviceName::Cpu => threads.clamp(1, config.selfplay.games),
@@ -277,23 +284,24 @@ pub fn num_threads(config: &Config, threads: usize) -> usize {
     }
 }
 
-/// Into how many shards the slots are split: more than there are threads where they leave enough slots for each, so that a thread
-/// that is done early can help another. `whole_batch`: see [`Network::whole_batch`].
+/// The number of shards: more than there are threads where each still has enough slots, so that threads end a poll at nearly the
+/// same time. `whole_batch`: see [`Network::whole_batch`].
 fn num_shards(config: &Config, threads: usize, whole_batch: Option<usize>) -> usize {
-    /// The fewest slots of a shard: network batches should not become small.
-    const LANES: usize = 32;
+    /// The fewest slots of a shard, so that network batches stay large.
+    const FEWEST_SLOTS: usize = 32;
+    /// The most shards a thread.
     const MOST: usize = 4;
     let games = config.selfplay.games;
-    // A third of the leaves may need no answer of the network.
+    // A third of the leaves may need no evaluation.
     let several = match whole_batch {
-        Some(batch) if batch >= LANES => (2 * games + batch) / (3 * batch),
-        _ => games / LANES,
+        Some(batch) if batch >= FEWEST_SLOTS => (2 * games + batch) / (3 * batch),
+        _ => games / FEWEST_SLOTS,
     };
     let several = several.clamp(threads, MOST * threads);
-    let is_asked_in_halves = config.run.device.is_cpu() && !config.network_devices().is_cpu();
+    let is_double_buffered = config.run.device.is_cpu() && !config.network_devices().is_cpu();
     match threads {
-        // Each half is work for all threads.
-        _ if is_asked_in_halves => several.max(2 * threads).min(games),
+        // All threads work on one half at a time.
+        _ if is_double_buffered => several.max(2 * threads).min(games),
         1 => 1,
         _ => several,
     }
@@ -330,7 +338,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lanes_are_shared_out() {
+    fn slots_are_split_into_shards() {
         let shards = |games: usize, threads: usize, whole_batch: Option<usize>| {
             let mut config = Config::default();
             config.selfplay.games = games;

@@ -108,7 +108,7 @@ fn selfplay(
     let network = network(game.as_ref());
     let mut selfplay = SelfPlay::new(&game, &config, network.as_ref(), Vec::new(), 2).expect("fits");
     selfplay.set_network(network.as_ref(), Vec::new()).expect("a network");
-    let games = (0..3).flat_map(|_| selfplay.stride().expect("played")).collect();
+    let games = (0..3).flat_map(|_| selfplay.poll().expect("played")).collect();
     let inside = selfplay.take_clock().copied.inside;
     (games, selfplay.slots().cloned().collect(), inside)
 }

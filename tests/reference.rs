@@ -180,7 +180,7 @@ fn selfplay(engine: &str) -> Vec<FinishedGame> {
     selfplay.set_network(&network, Vec::new()).expect("a network");
     let mut games = Vec::new();
     for _ in 0..4 {
-        games.extend(selfplay.stride().expect("finite"));
+        games.extend(selfplay.poll().expect("finite"));
     }
     games
 }

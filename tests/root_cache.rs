@@ -146,7 +146,7 @@ fn play(
     let network = network(&game.sizes());
     let mut selfplay = SelfPlay::new(game, config, &network, Vec::new(), threads).expect("fits");
     selfplay.set_network(&network, cache).expect("a network");
-    (0..3).flat_map(|_| selfplay.stride().expect("finite")).collect()
+    (0..3).flat_map(|_| selfplay.poll().expect("finite")).collect()
 }
 
 /// What the first ply of a game finds whose root is `tree`, or a root alone.

@@ -1,30 +1,31 @@
-// Twin of src/selfplay.rs: what follows in a game when its search is over, for all games at once and without the host. Lane i
-// has the rows i D to (i + 1) D - 1.
+// Twin of src/selfplay.rs: what follows in a game when its search is over, for all N games at once and without the host. Game
+// slot i has the rows i D to (i + 1) D - 1.
 //
-// The host is told what was decided (`Decision`) and does the same to its own copy of the lane: all else follows from random
-// numbers that have keys. All functions: all lanes of a warp, but where one is named.
+// The host reads what was decided (`Decision`) once a poll and applies it to its own copy of the slot: everything else follows
+// from keyed random numbers. Every function is called by all lanes of a warp, unless its comment says one lane.
 #pragma once
+#include "search/count.cuh"
 #include "search/root.cuh"
 #include "search/rows.cuh"
 
 namespace search {
 
-static_assert(!(VZ_HIDDEN && VZ_USES_HISTORY), "a lane's history is that of its row");
+static_assert(!(VZ_HIDDEN && VZ_USES_HISTORY), "a game slot's history is that of its row");
 
-// What the rows of a lane do after a pass.
+// What the rows of a game slot do after a pass.
 enum Task : u32 { SEARCH_ON = 0, PLANT_ANEW = 1, BEGIN_PLY = 2 };
 
 // Twin of `SlotRow`: one game in progress.
 struct SlotRow {
-    u64 lane;    // its number over the whole run
+    u64 slot;    // its number over the whole run
     u64 game;    // games finished in it
     u32 plies;   // played and dealt so far
     u32 opening; // plies at the front that were drawn at random
-    u32 passes;  // passes since the host last read what was decided
+    u32 passes;  // passes since the slots were attached
     u32 task;
 };
 
-// Twin of `PlayNumbers`: how lanes are played.
+// Twin of `PlayNumbers`: how games are played.
 struct PlayNumbers {
     u64 seed;
     u32 simulations;
@@ -39,13 +40,27 @@ struct PlayNumbers {
     u32 num_starts;
 };
 
-// Twin of `Decision`: one ply that was decided.
+// Twin of `DecisionHead` with the summary behind it: one decided ply.
 struct Decision {
-    u32 lane;
+    u32 slot;
     u32 pass;
     u32 place; // of the action in the legal list
     u32 padding;
     Summary summary;
+};
+
+// Where the next decision is written. Two halves of the array take turns, one poll each: the host copies one half while the
+// passes of the next poll fill the other.
+struct DecisionQueue {
+    u32 num;   // decisions of this poll
+    u32 first; // where its half begins
+};
+
+// Twin of `PollHeader`: what the passes of one poll did.
+struct PollHeader {
+    Totals totals;
+    u32 num_decisions;
+    u32 not_finite; // not 0 where an output of the network was no finite number
 };
 
 // Twin of `Start`: a tree that new games are cloned from; where its parts begin among the bytes of all of them.
@@ -54,27 +69,27 @@ struct Start {
     u32 count, num_history;
 };
 
-// The lanes' arrays.
-struct Lanes {
+// The arrays of the game slots.
+struct GameSlots {
     const PlayNumbers* play;
     SlotRow* all;        // [N]
-    State* positions;    // [N], where hands are hidden: the game as it is
-    Decision* decisions; // as many as all passes of a call can make
-    u32* num_decisions;
+    State* positions;    // [N], where hands are hidden: the whole state
+    Decision* decisions; // [2, most passes of a poll, N]
+    DecisionQueue* queue;
     Summary* parts;      // [B]
     const Start* starts; // [num_starts]
     const u8* trees;
 };
 
-#define VZ_GAME_SLOT_ARGUMENTS                                                                                             \
+#define VZ_GAME_SLOT_ARGUMENTS                                                                                         \
     const search::PlayNumbers *play, search::SlotRow *all, State *positions, search::Decision *decisions,              \
-        u32 *num_decisions, search::Summary *parts, const search::Start *starts, const u8 *trees
-#define VZ_LANES                                                                                                       \
-    search::Lanes { play, all, positions, decisions, num_decisions, parts, starts, trees }
+        search::DecisionQueue *queue, search::Summary *parts, const search::Start *starts, const u8 *trees
+#define VZ_GAME_SLOTS                                                                                                  \
+    search::GameSlots { play, all, positions, decisions, queue, parts, starts, trees }
 
 // Twin of `GameSlot::key`.
 VZ_DEVICE RowKey slot_key(const PlayNumbers& play, const SlotRow& row, u64 determinisation) {
-    return RowKey{play.seed, row.lane, row.game, determinisation, row.plies};
+    return RowKey{play.seed, row.slot, row.game, determinisation, row.plies};
 }
 
 // A game while it is stepped by one lane of a warp.
@@ -117,9 +132,9 @@ VZ_DEVICE_CALL void deal(const PlayNumbers& play, SlotRow& row, Stepped& game) {
     }
 }
 
-// Twin of `GameSlot::open`: the lane's next game from its start, with its random opening. One lane.
+// Twin of `GameSlot::open`: the slot's next game from its start, with its random opening. One lane.
 VZ_DEVICE_CALL void open_game(const PlayNumbers& play, SlotRow& row, Stepped& game) {
-    const Key openings = Key::of(play.seed, Purpose::OPENING).with(row.lane).with(row.game);
+    const Key openings = Key::of(play.seed, Purpose::OPENING).with(row.slot).with(row.game);
     for (u64 attempt = 0;; attempt++) {
         game_init(game.state);
         game.num_keys = 0;
@@ -141,8 +156,8 @@ VZ_DEVICE_CALL void open_game(const PlayNumbers& play, SlotRow& row, Stepped& ga
 
 // Twin of `sum_determinisations` in src/act.rs, of the D rows from `first` on.
 VZ_DEVICE void sum_determinisations(const Rows& rows, Summary* parts, u32 first, u32 d, Summary& out) {
-    // No barrier is needed behind it: of what follows, a lane uses what it wrote itself. Where lanes repeat, those past the edges
-    // may read what is not there yet, and nobody uses what they make of it.
+    // No barrier follows: each lane reads below only what it wrote itself. Where lanes repeat, those past the edges may read
+    // entries that are not written yet; their results are not used.
     for (u32 j = 0; j < d; j++) summarise(rows, first + j, parts[first + j]);
     const Summary* all = parts + first;
     const f32 share = 1.0f / (f32)d;
@@ -189,18 +204,18 @@ VZ_UNROLL
     out.proven = proven;
 }
 
-// Writes what lane `i` decides, and returns the action. Twin of `Shard::summarise` and `choose`.
-VZ_DEVICE u32 decide(const Rows& rows, const Lanes& lanes, u32 i, const SlotRow& row) {
-    const PlayNumbers& play = *lanes.play;
+// Writes the decision of game slot `i` and returns its action. Twin of `Shard::summarise` and `choose`.
+VZ_DEVICE u32 decide(const Rows& rows, const GameSlots& slots, u32 i, const SlotRow& row) {
+    const PlayNumbers& play = *slots.play;
     const u32 d = play.determinisations;
-    const u32 number = from_lane(lane() == 0 ? atomicAdd(lanes.num_decisions, 1u) : 0u, 0);
-    Decision& out = lanes.decisions[number];
+    const u32 number = from_lane(lane() == 0 ? slots.queue->first + atomicAdd(&slots.queue->num, 1u) : 0u, 0);
+    Decision& out = slots.decisions[number];
     if (d == 1) {
         summarise(rows, i, out.summary);
     } else {
-        sum_determinisations(rows, lanes.parts, i * d, d, out.summary);
+        sum_determinisations(rows, slots.parts, i * d, d, out.summary);
     }
-    VZ_SYNC(23); // one lane reads all of it
+    VZ_SYNC(23); // lane 0 reads all of the summary
     u32 action = 0;
     if (lane() == 0) {
         const u32 last = row.opening + play.temperature_plies;
@@ -209,7 +224,7 @@ VZ_DEVICE u32 decide(const Rows& rows, const Lanes& lanes, u32 i, const SlotRow&
             Stream stream = slot_key(play, row, 0).key(Purpose::ACT).stream();
             place = (u32)stream.weighted(out.summary.policy, (int)out.summary.num_edges);
         }
-        out.lane = i;
+        out.slot = i;
         out.pass = row.passes;
         out.place = place;
         action = out.summary.actions[place];
@@ -217,38 +232,38 @@ VZ_DEVICE u32 decide(const Rows& rows, const Lanes& lanes, u32 i, const SlotRow&
     return from_lane(action, 0);
 }
 
-// The lane's game is over: the next one is opened where its rows are planted from.
-VZ_DEVICE void next_game(const Rows& rows, const Lanes& lanes, u32 i, SlotRow& row) {
+// The slot's game is over: opens the next one where its rows take their roots from.
+VZ_DEVICE void next_game(const Rows& rows, const GameSlots& slots, u32 i, SlotRow& row) {
     row.game += 1;
     row.task = PLANT_ANEW;
     if (lane() != 0) return;
-    const u32 first = i * lanes.play->determinisations;
+    const u32 first = i * slots.play->determinisations;
     Stepped game{State{}, rows.history(first), 0};
-    open_game(*lanes.play, row, game);
-    (VZ_HIDDEN ? lanes.positions[i] : rows.row(first).states[ROOT]) = game.state;
+    open_game(*slots.play, row, game);
+    (VZ_HIDDEN ? slots.positions[i] : rows.row(first).states[ROOT]) = game.state;
     rows.roots[first].num_history = game.num_keys;
 }
 
-// Plays `action` in lane `i` and deals what chance has to. Twin of `GameSlot::step` and `GameSlot::deal` with the rows' `advance`.
-VZ_DEVICE void play_ply(const Rows& rows, const Lanes& lanes, u32 i, SlotRow& row, u32 action) {
+// Plays `action` in game slot `i`, then deals chance outcomes. Twin of `GameSlot::step` and `GameSlot::deal` with the rows' `advance`.
+VZ_DEVICE void play_ply(const Rows& rows, const GameSlots& slots, u32 i, SlotRow& row, u32 action) {
 #if VZ_HIDDEN
     // New hands are drawn for every ply, so no row keeps its tree.
     row.task = PLANT_ANEW;
     int turn = 0;
     if (lane() == 0) {
-        Stepped game{lanes.positions[i], nullptr, 0};
+        Stepped game{slots.positions[i], nullptr, 0};
         game.step(row, (u16)action);
-        deal(*lanes.play, row, game);
-        lanes.positions[i] = game.state;
+        deal(*slots.play, row, game);
+        slots.positions[i] = game.state;
         turn = game_turn(game.state);
     }
-    if (from_lane(turn, 0) == TURN_OVER) next_game(rows, lanes, i, row);
+    if (from_lane(turn, 0) == TURN_OVER) next_game(rows, slots, i, row);
 #else
     row.task = BEGIN_PLY;
     const State& state = rows.row(i).states[ROOT];
-    // Lane 0's answer, since it alone may be ahead and writing the next game there.
+    // Read by lane 0 alone: it may run ahead of the other lanes and write the next game there.
     const auto turn = [&] { return from_lane(lane() == 0 ? (int)game_turn(state) : 0, 0); };
-    // `advance` ends with a barrier behind all that it writes, but for the row's scalars, which lane 0 alone writes and uses here.
+    // `advance` ends with a barrier after all its writes except the row's scalars, which only lane 0 writes and reads here.
     advance(rows, AdvanceCommand{i, action});
     row.plies += 1;
     int now = turn();
@@ -257,41 +272,41 @@ VZ_DEVICE void play_ply(const Rows& rows, const Lanes& lanes, u32 i, SlotRow& ro
         if (lane() == 0) {
             const u64* keys = rows.history(i);
             const History history{keys, (int)rows.roots[i].num_history, keys, 0};
-            outcome = dealt_outcome(state, history, slot_key(*lanes.play, row, 0));
+            outcome = dealt_outcome(state, history, slot_key(*slots.play, row, 0));
         }
         outcome = from_lane(outcome, 0);
         advance(rows, AdvanceCommand{i, outcome});
         row.plies += 1;
         now = turn();
     }
-    if (now == TURN_OVER) next_game(rows, lanes, i, row);
+    if (now == TURN_OVER) next_game(rows, slots, i, row);
 #endif
 }
 
-// What lane `i` does after a pass: nothing, or a ply, where all its rows are done. Twin of `Shard::finish_ply`.
-VZ_DEVICE_CALL void act(const Rows& rows, const Lanes& lanes, u32 i) {
-    const u32 d = lanes.play->determinisations;
-    SlotRow row = lanes.all[i];
+// The end of a pass in game slot `i`: plays a ply where the searches of all its rows are done. Twin of `Shard::finish_ply`.
+VZ_DEVICE_CALL void act(const Rows& rows, const GameSlots& slots, u32 i) {
+    const u32 d = slots.play->determinisations;
+    SlotRow row = slots.all[i];
     row.passes += 1;
     row.task = SEARCH_ON;
     u32 left = 0;
     for (u32 j = 0; j < d; j++) left |= rows.roots[i * d + j].left;
     if (left == 0) {
-        const u32 action = decide(rows, lanes, i, row);
-        play_ply(rows, lanes, i, row, action);
+        const u32 action = decide(rows, slots, i, row);
+        play_ply(rows, slots, i, row, action);
     }
-    // Lane 0 alone writes the lane's scalars and uses what was read of them.
-    if (lane() == 0) lanes.all[i] = row;
+    // Only lane 0 writes the slot's scalars.
+    if (lane() == 0) slots.all[i] = row;
 }
 
 // The tree that games at `state` are cloned from, or NO_PLACE.
-VZ_DEVICE int start_of(const Lanes& lanes, const State& state) {
-    const u32 num = lanes.play->num_starts;
+VZ_DEVICE int start_of(const GameSlots& slots, const State& state) {
+    const u32 num = slots.play->num_starts;
     for (u32 first = 0; first < num; first += WARP) {
         const u32 k = first + lane();
         bool same = k < num;
         if (same) {
-            const u8* root = lanes.trees + lanes.starts[k].states;
+            const u8* root = slots.trees + slots.starts[k].states;
             const u8* found = (const u8*)&state;
             for (int at = 0; at < VZ_STATE_BYTES && same; at++) same = root[at] == found[at];
         }
@@ -302,10 +317,10 @@ VZ_DEVICE int start_of(const Lanes& lanes, const State& state) {
 }
 
 // Gives row `b` a copy of a tree.
-VZ_DEVICE void clone_start(const Rows& rows, const Lanes& lanes, u32 b, const Start& start) {
+VZ_DEVICE void clone_start(const Rows& rows, const GameSlots& slots, u32 b, const Start& start) {
     const Row row = rows.row(b);
     const int count = (int)start.count;
-    const u8* from = lanes.trees;
+    const u8* from = slots.trees;
     move_items(row.nodes, (const Node*)(from + start.nodes), count);
     move_items(row.edges, (const Word*)(from + start.edges), count * 4 * PADDED);
     move_items(row.actions_, (const u16*)(from + start.actions), count * PADDED);
@@ -316,13 +331,13 @@ VZ_DEVICE void clone_start(const Rows& rows, const Lanes& lanes, u32 b, const St
     deactivate(rows, b, start.num_history);
 }
 
-// Gives row `b` the tree that its lane's position begins with: twin of `Shard::begin_ply`.
-VZ_DEVICE void plant_lane(const Rows& rows, const Lanes& lanes, u32 b, [[maybe_unused]] const RowKey& key) {
+// Gives row `b` the tree that its slot's position begins with: twin of `Shard::begin_ply`.
+VZ_DEVICE void plant_slot(const Rows& rows, const GameSlots& slots, u32 b, [[maybe_unused]] const RowKey& key) {
     const Row row = rows.row(b);
 #if VZ_HIDDEN
     State state;
     if (lane() == 0) {
-        const State& position = lanes.positions[b / lanes.play->determinisations];
+        const State& position = slots.positions[b / slots.play->determinisations];
         Stream stream = key.key(Purpose::DETERMINISE).stream();
         game_determinise(position, larger(game_turn(position), 0), stream, state);
     }
@@ -331,11 +346,11 @@ VZ_DEVICE void plant_lane(const Rows& rows, const Lanes& lanes, u32 b, [[maybe_u
 #else
     const u32 num_history = rows.roots[b].num_history;
     const State state = row.states[ROOT];
-    // A copy overwrites the row after `start_of` has every lane's vote, so after all have read it; what `plant_state` takes is
-    // lane 0's.
-    const int start = start_of(lanes, state);
+    // `start_of` ends with a vote of all lanes, so all have read the row before a copy overwrites it; `plant_state` takes lane
+    // 0's state.
+    const int start = start_of(slots, state);
     if (start != NO_PLACE) {
-        clone_start(rows, lanes, b, lanes.starts[start]);
+        clone_start(rows, slots, b, slots.starts[start]);
     } else {
         plant_state(rows, row, b, state, num_history);
         deactivate(rows, b, num_history);
@@ -343,14 +358,14 @@ VZ_DEVICE void plant_lane(const Rows& rows, const Lanes& lanes, u32 b, [[maybe_u
 #endif
 }
 
-// Begins row `b`'s next ply where its lane has one. Twin of `Shard::begin_rows`.
-VZ_DEVICE_CALL void start_ply(const Rows& rows, const Lanes& lanes, u32 b) {
-    const PlayNumbers& play = *lanes.play;
-    const SlotRow row = lanes.all[b / play.determinisations];
+// Begins row `b`'s next ply where its slot has one. Twin of `Shard::begin_rows`.
+VZ_DEVICE_CALL void start_ply(const Rows& rows, const GameSlots& slots, u32 b) {
+    const PlayNumbers& play = *slots.play;
+    const SlotRow row = slots.all[b / play.determinisations];
     if (row.task == SEARCH_ON) return;
     const RowKey key = slot_key(play, row, b % play.determinisations);
     if (row.task == PLANT_ANEW) {
-        plant_lane(rows, lanes, b, key);
+        plant_slot(rows, slots, b, key);
         VZ_SYNC(24);
     }
     Stream stream = slot_key(play, row, 0).key(Purpose::BUDGET).stream();

@@ -1,10 +1,10 @@
-//! Self-play that a device makes by itself: its settings, the game slots it starts from, and the decisions it returns.
+//! Self-play that a device drives by itself: what it takes from the host when game slots are attached, and what it gives back.
 
 use crate::config::Config;
 use crate::game::Sizes;
 use crate::search::root::RootSummary;
 
-/// The settings of self-play.
+/// The configuration of self-play.
 #[derive(Clone, Copy, Debug)]
 pub struct PlayPlan {
     /// The run's seed.
@@ -19,7 +19,7 @@ pub struct PlayPlan {
     pub opening_none: f32,
     /// Plies after the opening whose actions are drawn from the policy target.
     pub temperature_plies: u32,
-    /// Probability of a ply with the small budget (playout cap randomisation).
+    /// Share of plies with the small budget (playout cap randomisation).
     pub playout_cap_prob: f32,
     /// S of a ply with the small budget.
     pub fast_simulations: u32,
@@ -45,7 +45,7 @@ impl PlayPlan {
     }
 }
 
-/// The game in progress in a slot.
+/// The state of a game slot when it is attached to a device.
 #[derive(Clone, Copy, Debug)]
 pub struct SlotStart<'a> {
     /// Its number over the whole run.
@@ -56,34 +56,46 @@ pub struct SlotStart<'a> {
     pub plies: u32,
     /// Plies at the front that were drawn at random.
     pub opening: u32,
-    /// The current state, hidden information included.
+    /// The present state, hidden information included.
     pub state: &'a [u8],
 }
 
-/// Who ends a pass: plays the decided plies and begins the next ones.
+/// Who drives self-play: who plays the decided plies at the end of a pass, and begins the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PassDriver {
-    /// The caller, on the host.
+    /// The caller of the backend.
     Caller,
     /// The backend itself.
     Backend {
-        /// The most passes until [`super::Backend::drain_decisions`].
+        /// The most passes of one poll ([`super::Backend::end_poll`]).
         most_passes: u32,
     },
 }
 
-/// One ply that a device decided. Chance outcomes and the next game's opening follow from the keys of random numbers, so the host replays
-/// them and gets the same game.
-#[derive(Clone, Debug)]
-pub struct Decided {
-    /// The slot's index among the attached ones.
-    pub slot: usize,
-    /// Passes since the slots were attached, this one included.
-    pub pass: u32,
-    /// The index of the played action in the legal list.
+/// One decided ply: the action and the search result behind it. Chance outcomes and the next game's opening follow from keyed
+/// random numbers, which host and device draw alike.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DecidedPly<'a> {
+    /// The player to move.
+    pub player: u8,
+    /// True where `value` is proven.
+    pub proven: bool,
+    /// The legal actions. `[E]`
+    pub actions: &'a [u16],
+    /// The policy target. `[E]`
+    pub policy: &'a [f32],
+    /// The root's value for every player. `[P]`
+    pub value: &'a [f32],
+    /// The place, in `actions`, of the action that is played.
     pub place: usize,
-    /// The result of the search.
-    pub summary: RootSummary,
+}
+
+impl<'a> DecidedPly<'a> {
+    /// The ply of a search that found `summary` and plays the action at `place`.
+    pub fn new(summary: &'a RootSummary, place: usize) -> Self {
+        let RootSummary { player, proven, actions, policy, value, .. } = summary;
+        Self { player: *player, proven: *proven, actions, policy, value, place }
+    }
 }
 
 /// Bytes copied between host and device, both ways.

@@ -5,6 +5,7 @@ pub mod plan;
 pub mod row_budget;
 pub mod snapshot;
 pub mod device_selfplay;
+pub mod decisions;
 pub mod pass_parts;
 mod leaf_dedup;
 pub mod cpu;
@@ -19,7 +20,8 @@ use crate::net::NetParts;
 use crate::search::PassStats;
 use crate::search::eval_cache::EvalCache;
 use crate::search::root::{Exploration, RootSummary, RowKey};
-use device_selfplay::{Copied, Decided, PassDriver, PlayPlan, SlotStart};
+use decisions::DecisionBlock;
+use device_selfplay::{Copied, PassDriver, PlayPlan, SlotStart};
 use pass_parts::PassParts;
 use std::sync::Arc;
 
@@ -154,22 +156,22 @@ pub trait Backend: Send {
         Ok(None)
     }
 
-    /// Takes over the game slots of self-play, whose rows are planted and begun: every whole pass then ends with what
-    /// [`crate::selfplay`] does where a search is over, by the backend itself. `starts`: the trees that new games are cloned
-    /// from, by their roots. [`PassDriver::Caller`], with nothing done, where the backend must be led.
+    /// Attaches the game slots of self-play, whose rows have their roots and have begun their plies: from now on the backend
+    /// itself ends every whole pass as [`crate::selfplay`] does. Polls that were not collected are discarded. `starts`: the trees
+    /// that new games are cloned from, by their roots. [`PassDriver::Caller`], with nothing done, where the caller ends each pass.
     ///
     /// # Errors
     /// What the device says.
     fn attach_selfplay(
         &mut self,
         _plan: &PlayPlan,
-        _lanes: &[SlotStart<'_>],
+        _slots: &[SlotStart<'_>],
         _starts: &RootCache,
     ) -> Result<PassDriver> {
         Ok(PassDriver::Caller)
     }
 
-    /// Ends a pass that was led through its parts, in the game slots that were taken over.
+    /// Ends a pass that the caller drove stage by stage, in the attached game slots.
     ///
     /// # Errors
     /// What the device says.
@@ -177,12 +179,39 @@ pub trait Backend: Send {
         Ok(())
     }
 
-    /// Adds what was decided in the game slots taken over since the last call to `out`, in any order.
+    /// Launches `passes` whole passes in the attached game slots and does not wait for them: with the network beside the rows or,
+    /// where there is none, with `output`, logits `[A]` and values `[P]`, for every leaf. False, with nothing done, where there is
+    /// neither.
+    ///
+    /// # Errors
+    /// What the network and the device say.
+    fn launch_passes(&mut self, _output: Option<(&[f32], &[f32])>, _passes: u32) -> Result<bool> {
+        Ok(false)
+    }
+
+    /// Ends a poll: what the attached game slots did and decided since the last one goes to the host, for which this does not wait.
+    /// The passes of the next poll can be launched at once; at most two polls are under way.
     ///
     /// # Errors
     /// What the device says.
-    fn drain_decisions(&mut self, _out: &mut Vec<Decided>) -> Result<()> {
+    fn end_poll(&mut self) -> Result<()> {
         Ok(())
+    }
+
+    /// Waits for the oldest poll that has ended and was not collected: what its launched passes did.
+    ///
+    /// # Errors
+    /// What the network and the device say.
+    fn collect_poll(&mut self) -> Result<PassStats> {
+        Ok(PassStats::default())
+    }
+
+    /// What the poll that was collected last decided, one block a device.
+    ///
+    /// # Errors
+    /// What the device says.
+    fn decisions(&mut self) -> Result<Vec<DecisionBlock<'_>>> {
+        Ok(Vec::new())
     }
 
     /// What was copied between host and device so far.

@@ -3,7 +3,8 @@
 //! Random numbers are keyed by game and no row reads another, so games are equal to the bit however they are split. Whole passes run on
 //! all devices at the same time, one thread each, without communication.
 
-use super::device_selfplay::{Copied, Decided, PassDriver, PlayPlan, SlotStart};
+use super::decisions::DecisionBlock;
+use super::device_selfplay::{Copied, PassDriver, PlayPlan, SlotStart};
 use super::pass_parts::PassParts;
 use super::plan::BackendPlan;
 use super::{Backend, PlyPlan, RootCache, RowBudget, Snapshot};
@@ -321,16 +322,28 @@ impl Backend for SplitBackend {
         self.parts.par_iter_mut().try_for_each(|part| part.backend.act())
     }
 
-    fn drain_decisions(&mut self, out: &mut Vec<Decided>) -> Result<()> {
+    fn launch_passes(&mut self, output: Option<(&[f32], &[f32])>, passes: u32) -> Result<bool> {
+        let launched = self.at_once(|part| Ok(part.backend.launch_passes(output, passes)?.then_some(())))?;
+        Ok(alike(launched)?.is_some())
+    }
+
+    fn end_poll(&mut self) -> Result<()> {
+        self.at_once(|part| part.backend.end_poll()).map(drop)
+    }
+
+    fn collect_poll(&mut self) -> Result<PassStats> {
+        let done = self.at_once(|part| part.backend.collect_poll())?;
+        Ok(done.into_iter().fold(PassStats::default(), PassStats::plus))
+    }
+
+    fn decisions(&mut self) -> Result<Vec<DecisionBlock<'_>>> {
         let d = self.rows_per_game;
-        let decided = self.at_once(|part| {
-            let mut decided = Vec::new();
-            part.backend.drain_decisions(&mut decided)?;
-            decided.iter_mut().for_each(|one| one.slot += part.rows.start / d);
-            Ok(decided)
-        })?;
-        out.extend(decided.into_iter().flatten());
-        Ok(())
+        let mut all = Vec::with_capacity(self.parts.len());
+        for part in &mut self.parts {
+            let first = part.rows.start / d;
+            all.extend(part.backend.decisions()?.into_iter().map(|block| block.behind(first)));
+        }
+        Ok(all)
     }
 
     fn copied(&self) -> Copied {

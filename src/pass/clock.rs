@@ -45,7 +45,7 @@ impl PassClock {
     }
 
     /// Counts `passes` passes that together produced `stats`.
-    pub(super) fn count(&mut self, stats: &PassStats, passes: u32) {
+    pub(crate) fn count(&mut self, stats: &PassStats, passes: u32) {
         self.passes += u64::from(passes);
         self.evaluations += stats.evaluations as u64;
         self.cached += stats.cached as u64;

@@ -10,6 +10,7 @@ mod clock;
 
 use crate::backend::{Backend, RowBudget};
 use crate::error::Result;
+use crate::game::Sizes;
 use crate::net::Network;
 use crate::search::PassStats;
 
@@ -123,11 +124,41 @@ fn constant_net_passes(
     buffers: &mut PassBuffers,
     passes: u32,
 ) -> Result<Option<PassStats>> {
-    let sizes = *backend.sizes();
+    let (logits, values) = constant_output(backend.sizes(), network, buffers)?;
+    backend.simulate_constant_net(logits, values, passes)
+}
+
+/// The output of a network that gives every leaf the same: logits `[A]`, values `[P]`.
+fn constant_output<'b>(
+    sizes: &Sizes,
+    network: &mut dyn Network,
+    buffers: &'b mut PassBuffers,
+) -> Result<(&'b [f32], &'b [f32])> {
     let logits = &mut buffers.logits[..sizes.num_actions];
     let values = &mut buffers.values[..sizes.num_players];
     network.forward(&buffers.obs[..sizes.obs.len()], logits, values)?;
-    backend.simulate_constant_net(logits, values, passes)
+    Ok((logits, values))
+}
+
+/// Launches `passes` passes in the game slots attached to `backend`, without waiting for them. False where it cannot make whole passes
+/// with this network.
+///
+/// # Errors
+/// As [`simulate`].
+pub fn launch_passes(
+    backend: &mut dyn Backend,
+    network: &mut dyn Network,
+    buffers: &mut PassBuffers,
+    passes: u32,
+) -> Result<bool> {
+    if backend.launch_passes(None, passes)? {
+        return Ok(true);
+    }
+    if network.needs_observations() {
+        return Ok(false);
+    }
+    let output = constant_output(backend.sizes(), network, buffers)?;
+    backend.launch_passes(Some(output), passes)
 }
 
 /// Selects in all rows: the first half of a pass whose leaves are evaluated together with those of other backends.

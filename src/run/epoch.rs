@@ -172,7 +172,7 @@ impl Collector<'_> {
             if !keep_running() {
                 return Ok(None);
             }
-            for mut game in self.selfplay.stride()? {
+            for mut game in self.selfplay.poll()? {
                 played.take(&game);
                 game.finding.iter().try_for_each(|finding| self.findings.add(finding))?;
                 game.samples.drain(..).for_each(&mut *keep);

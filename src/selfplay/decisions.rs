@@ -1,45 +1,44 @@
-//! Entering what a backend decided by itself in the slots of the host, which it waits for.
+//! Applies what a device decided to the host's game slots, on all threads.
 
 use super::GameSlot;
-use crate::backend::device_selfplay::Decided;
+use crate::backend::decisions::{Decision, DecisionBlock};
+use std::ops::Range;
 use std::panic::resume_unwind;
 use std::thread;
 
 /// The fewest decisions that are worth a thread.
 const WORTH_A_THREAD: usize = 512;
 
-/// How many threads enter `decisions` decisions.
+/// How many threads apply `decisions` decisions.
 pub(super) fn threads_for(decisions: usize) -> usize {
     (decisions / WORTH_A_THREAD).clamp(1, rayon::current_num_threads())
 }
 
-/// What `enter` makes of all decisions, which come in any order: by slot, then pass.
+/// Calls `apply` with every decision and its slot, and collects what it returns; those of one slot in the order of their passes.
 ///
-/// Each of `threads` threads has some of the slots. They are threads of their own: one of the pool's, while it waited for the
-/// others, could take up work that waits for it.
+/// Each of `threads` threads reads all decisions and applies those of its own range of slots, so that nothing is sorted or copied.
+/// The threads are not the pool's: a thread of the pool that waits for the others could take up a pass of another shard meanwhile.
 pub(super) fn apply_decisions<T: Send>(
     slots: &mut [GameSlot],
-    mut decided: Vec<Decided>,
+    decisions: &[DecisionBlock<'_>],
     threads: usize,
-    enter: impl Fn(&mut GameSlot, &Decided) -> Option<T> + Sync,
+    apply: impl Fn(&mut GameSlot, &Decision<'_>) -> Option<T> + Sync,
 ) -> Vec<T> {
-    decided.sort_unstable_by_key(|decided| (decided.slot, decided.pass));
-    let of_part = |first: usize, slots: &mut [GameSlot], decided: &[Decided]| -> Vec<T> {
-        decided.iter().filter_map(|decided| enter(&mut slots[decided.slot - first], decided)).collect()
+    let of_range = |slots: &mut [GameSlot], range: Range<usize>| -> Vec<T> {
+        let own = decisions.iter().flat_map(|block| block.iter()).filter(|one| range.contains(&one.slot));
+        own.filter_map(|decision| apply(&mut slots[decision.slot - range.start], &decision)).collect()
     };
+    let all = slots.len();
     if threads == 1 {
-        return of_part(0, slots, &decided);
+        return of_range(slots, 0..all);
     }
-    let each = slots.len().div_ceil(threads).max(1);
+    let each = all.div_ceil(threads).max(1);
     thread::scope(|scope| {
-        let of_part = &of_part;
-        let (mut first, mut rest) = (0, decided.as_slice());
+        let of_range = &of_range;
         let mut parts = Vec::with_capacity(threads);
-        for slots in slots.chunks_mut(each) {
-            let (start, end) = (first, first + slots.len());
-            let (own, others) = rest.split_at(rest.partition_point(|decided| decided.slot < end));
-            parts.push(scope.spawn(move || of_part(start, slots, own)));
-            (first, rest) = (end, others);
+        for (i, slots) in slots.chunks_mut(each).enumerate() {
+            let range = i * each..i * each + slots.len();
+            parts.push(scope.spawn(move || of_range(slots, range)));
         }
         parts.into_iter().flat_map(|part| part.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
     })
@@ -49,39 +48,50 @@ pub(super) fn apply_decisions<T: Send>(
 mod tests {
     use super::super::slot::new_slot;
     use super::*;
-    use crate::search::root::RootSummary;
+    use crate::backend::decisions::SummaryFormat;
 
-    /// In an order of no meaning. Some slots have no decision, some one, some several.
-    fn decisions() -> Vec<Decided> {
-        let of_lane = |slot: usize| (0..slot % 4).map(move |n| (slot, n as u32 * 3 + slot as u32 % 2));
-        let decided = |(slot, pass)| Decided { slot, pass, place: slot + 1, summary: RootSummary::default() };
-        let mut all: Vec<Decided> = (0..23).flat_map(of_lane).map(decided).collect();
-        all.sort_by_key(|decided| (decided.slot * 7 + decided.pass as usize * 5) % 11);
-        all
+    const FORMAT: SummaryFormat = SummaryFormat { players: 2, padded_edges: 8 };
+
+    /// Decisions of 23 slots, pass after pass, on two devices. Some slots have none, some one, some several.
+    fn decisions() -> [Vec<u32>; 2] {
+        let mut devices = [Vec::new(), Vec::new()];
+        for pass in 0..9 {
+            for slot in (0..23).filter(|slot| (slot + pass) % 7 == 0 && slot % 5 != 3) {
+                let (device, slot) = if slot < 11 { (0, slot) } else { (1, slot - 11) };
+                let mut words = vec![0; FORMAT.decision_bytes() / 4];
+                (words[0], words[1], words[2]) = (slot, pass, slot + 1);
+                devices[device].extend(words);
+            }
+        }
+        devices
     }
 
     #[test]
-    fn any_number_of_threads_enters_all_in_order() {
-        let decided = decisions();
-        let entered = |threads: usize| {
+    fn any_number_of_threads_applies_all_in_order() {
+        let devices = decisions();
+        let [first, second] =
+            [0, 1].map(|i| DecisionBlock::new(bytemuck::cast_slice(&devices[i]), FORMAT).behind(11 * i));
+        let applied = |threads: usize| {
             let mut slots: Vec<GameSlot> = (0..23).map(new_slot).collect();
-            let told = apply_decisions(&mut slots, decided.clone(), threads, |slot, decided| {
-                assert_eq!(slot.slot, decided.slot as u64);
-                slot.actions.push(decided.pass as u16);
-                (decided.pass % 2 == 0).then_some((slot.slot, decided.pass))
+            let mut found = apply_decisions(&mut slots, &[first, second], threads, |slot, decision| {
+                assert_eq!(slot.slot, decision.slot as u64);
+                slot.actions.push(decision.pass as u16);
+                (decision.pass % 2 == 0).then_some((slot.slot, decision.pass))
             });
-            (told, slots)
+            found.sort_unstable();
+            (found, slots)
         };
-        let (told, slots) = entered(1);
-        assert!(told.len() > 9 && told.is_sorted());
-        assert_eq!(slots.iter().map(|slot| slot.actions.len()).sum::<usize>(), decided.len());
+        let (found, slots) = applied(1);
+        assert!(found.len() > 9 && slots.iter().any(|slot| slot.actions.len() > 1));
+        assert!(slots.iter().all(|slot| slot.actions.is_sorted()));
+        assert_eq!(slots.iter().map(|slot| slot.actions.len()).sum::<usize>(), first.len() + second.len());
         for threads in [2, 3, 7, 23, 40] {
-            assert_eq!(entered(threads), (told.clone(), slots.clone()), "{threads} threads");
+            assert_eq!(applied(threads), (found.clone(), slots.clone()), "{threads} threads");
         }
     }
 
     #[test]
-    fn few_decisions_are_entered_by_one_thread() {
+    fn few_decisions_are_applied_by_one_thread() {
         assert_eq!([0, 1, WORTH_A_THREAD, 2 * WORTH_A_THREAD - 1].map(threads_for), [1; 4]);
         assert!(threads_for(1 << 20) <= rayon::current_num_threads());
     }

@@ -1,5 +1,5 @@
-//! Passes with a network elsewhere that is asked about two batches in turn: while it answers one half of the shards, all threads
-//! are in the trees of the other.
+//! Double-buffered passes: while the network, on another device, evaluates the leaves of one half of the shards, all threads work on
+//! the trees of the other half.
 
 use super::shard::Shard;
 use crate::backend::RootCache;
@@ -13,7 +13,7 @@ use std::time::Instant;
 ///
 /// # Errors
 /// What the network and the backends say.
-pub(super) fn stride(
+pub(super) fn poll(
     shards: &mut [Shard],
     network: &mut dyn DoubleBufferedNetwork,
     cache: &RootCache,
@@ -33,66 +33,67 @@ pub(super) fn stride(
         }
         second.end(network, cache)?;
     }
-    // Every copy is one within passes.
+    // All of these copies are within passes.
     let bytes = network.copied() - before;
     let copied = &mut shards[0].searcher.clock.copied;
     (copied.inside, copied.total) = (copied.inside + bytes, copied.total + bytes);
     Ok(())
 }
 
-/// The shards whose leaves are one batch.
+/// The shards whose leaves are evaluated as one batch.
 struct Group<'a> {
     half: usize,
     shards: &'a mut [Shard],
-    /// M: leaves that the network was asked about.
-    asked: usize,
+    /// M: leaves that the network evaluates.
+    num_evals: usize,
 }
 
 impl<'a> Group<'a> {
     fn new(half: usize, shards: &'a mut [Shard]) -> Self {
-        Self { half, shards, asked: 0 }
+        Self { half, shards, num_evals: 0 }
     }
 
-    /// Selects in all shards and has the network begin to answer.
+    /// Selects in all shards and starts the evaluation of their leaves.
     fn begin(&mut self, network: &mut dyn DoubleBufferedNetwork) -> Result<()> {
-        self.asked = self.shards.par_iter_mut().map(|shard| shard.searcher.begin_pass()).sum();
-        if self.asked == 0 {
+        self.num_evals = self.shards.par_iter_mut().map(|shard| shard.searcher.begin_pass()).sum();
+        if self.num_evals == 0 {
             return Ok(());
         }
-        observe(self.shards, network.input_buffer(self.half, self.asked)?);
+        observe(self.shards, network.input_buffer(self.half, self.num_evals)?);
         network.start(self.half)
     }
 
-    /// Waits for the answers, and does in all shards what comes of them.
+    /// Waits for the evaluations, and expands, backs up and plays in all shards.
     fn end(&mut self, network: &mut dyn DoubleBufferedNetwork, cache: &RootCache) -> Result<()> {
-        if self.asked == 0 {
+        if self.num_evals == 0 {
             return end(self.shards, Answers { logits: &[], values: &[] }, cache);
         }
         let start = Instant::now();
         let answers = network.finish(self.half)?;
-        // What all threads waited.
+        // All threads waited.
         let waited = start.elapsed().as_secs_f64() * rayon::current_num_threads() as f64;
         self.shards[0].searcher.clock.forward += waited;
         end(self.shards, answers, cache)
     }
 }
 
-fn asked(shards: &[Shard]) -> usize {
+/// Leaves of all shards that need an evaluation.
+fn num_evals(shards: &[Shard]) -> usize {
     shards.iter().map(|shard| shard.searcher.num_evaluations()).sum()
 }
 
-/// Writes the observations of all shards, one after the other in `buffer`.
+/// Writes the observations of all shards into `buffer`, one shard after the other.
 fn observe(shards: &mut [Shard], buffer: ObsBuffer<'_>) {
     if let [shard] = shards {
         return shard.searcher.observe(buffer);
     }
     let (left, right) = shards.split_at_mut(shards.len() / 2);
     let obs_len = left[0].game.sizes().obs.len();
-    let (left_room, right_room) = buffer.split_at(asked(left) * obs_len);
-    rayon::join(|| observe(left, left_room), || observe(right, right_room));
+    let (left_buffer, right_buffer) = buffer.split_at(num_evals(left) * obs_len);
+    rayon::join(|| observe(left, left_buffer), || observe(right, right_buffer));
 }
 
-/// Ends the pass in all shards, whose answers are one after the other.
+/// Ends the pass in all shards with their evaluations, one shard after the other.
 fn end(shards: &mut [Shard], answers: Answers<'_>, cache: &RootCache) -> Result<()> {
     if let [shard] = shards {
         shard.searcher.end_pass(answers)?;
@@ -101,7 +102,7 @@ fn end(shards: &mut [Shard], answers: Answers<'_>, cache: &RootCache) -> Result<
     }
     let (left, right) = shards.split_at_mut(shards.len() / 2);
     let sizes = left[0].game.sizes();
-    let leaves = asked(left);
+    let leaves = num_evals(left);
     let (left_logits, right_logits) = answers.logits.split_at(leaves * sizes.num_actions);
     let (left_values, right_values) = answers.values.split_at(leaves * sizes.num_players);
     let (first, second) = rayon::join(

@@ -1,10 +1,11 @@
-//! One shard: some slots, and the searcher of their rows, which a thread takes through passes.
+//! One shard: some game slots and the searcher of their rows; one thread at a time makes its passes.
 
 use super::FinishedGame;
 use super::decisions::{apply_decisions, threads_for};
 use super::slot::{GameSlot, is_fast};
 use crate::act::{Choice, choose, sum_determinisations};
-use crate::backend::device_selfplay::{Decided, PassDriver, PlayPlan, SlotStart};
+use crate::backend::decisions::Decision;
+use crate::backend::device_selfplay::{DecidedPly, PassDriver, PlayPlan, SlotStart};
 use crate::backend::{PlyPlan, RootCache, RowBudget};
 use crate::batch::AnyGame;
 use crate::error::Result;
@@ -12,32 +13,31 @@ use crate::game::Turn;
 use crate::net::Network;
 use crate::rng::Purpose;
 use crate::search::root::{Exploration, RootSummary};
-use crate::searcher::Searcher;
+use crate::searcher::{PollPasses, Searcher};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Some slots with their rows.
+/// Some game slots with their rows.
 pub(super) struct Shard {
     pub(super) game: Arc<dyn AnyGame>,
     plan: PlayPlan,
     pub(super) searcher: Searcher,
     pub(super) slots: Vec<GameSlot>,
-    pub(super) lead: PassDriver,
-    /// The pass after which the backend took the slots over.
+    pub(super) driver: PassDriver,
+    /// The pass after which the slots were attached to the backend.
     attached_at: u64,
-    /// Finished games with the number of the pass of their slot that finished them.
+    /// Finished games, each with the number of the pass that finished it.
     pub(super) finished: Vec<(u64, FinishedGame)>,
     /// Passes that all slots have made.
     pass: u64,
-    /// Rows, the first ones, that have made one more: the network is asked when it has enough to answer, not when all rows have
-    /// passed.
+    /// The first rows, which have made one pass more: a pass ends where there are enough leaves for the network, not at the last row.
     visited: usize,
     parts: Vec<RootSummary>,
     summary: RootSummary,
 }
 
 impl Shard {
-    /// These slots, with a searcher of their rows.
+    /// These slots with a searcher of their rows.
     pub(super) fn new(
         game: Arc<dyn AnyGame>,
         plan: PlayPlan,
@@ -49,7 +49,7 @@ impl Shard {
             plan,
             searcher,
             slots,
-            lead: PassDriver::Caller,
+            driver: PassDriver::Caller,
             attached_at: 0,
             finished: Vec::new(),
             pass: 0,
@@ -65,49 +65,68 @@ impl Shard {
         }
     }
 
-    /// Gives the slots to the backend, if it takes them.
+    /// Attaches the slots to the backend, where it can drive them.
     pub(super) fn attach_device(&mut self, cache: &RootCache) -> Result<()> {
         let starts: Vec<SlotStart<'_>> = self.slots.iter().map(GameSlot::start).collect();
-        self.lead = self.searcher.backend.attach_selfplay(&self.plan, &starts, cache)?;
+        self.driver = self.searcher.attach_selfplay(&self.plan, &starts, cache)?;
         self.attached_at = self.pass;
         Ok(())
     }
 
-    /// Some of the `left` passes, and whatever the slots whose search they finish do next; how many all rows have made.
+    /// Makes some of the `left` passes, and plays the plies that they decide; returns how many passes all rows have made.
     pub(super) fn advance(&mut self, left: u32, network: &mut dyn Network, cache: &RootCache) -> Result<u32> {
-        match self.lead {
+        match self.driver {
             PassDriver::Caller => self.step(left, network, cache),
             PassDriver::Backend { most_passes } => {
-                self.drain_device(network, left, most_passes).map(|()| left)
+                self.poll_device(network, left, most_passes).map(|()| left)
             }
         }
     }
 
-    /// A stride that the backend leads: what it decided is entered in the slots.
-    fn drain_device(&mut self, network: &mut dyn Network, passes: u32, most_passes: u32) -> Result<()> {
-        let decided = self.searcher.play_with(network, passes, most_passes)?;
-        self.searcher.clock.plies += decided.len() as u64;
-        let (plan, game, attached_at) = (&self.plan, self.game.as_ref(), self.attached_at);
-        let enter = |slot: &mut GameSlot, decided: &Decided| {
-            let finished = slot.enter(game, plan, &decided.summary, decided.place)?;
-            Some((attached_at + u64::from(decided.pass), finished))
-        };
-        let threads = threads_for(decided.len());
-        self.finished.extend(apply_decisions(&mut self.slots, decided, threads, enter));
-        self.pass += u64::from(passes);
+    /// Makes `passes` passes that the backend drives, in polls of at most `most_passes`, and applies what they decided.
+    ///
+    /// The next poll is started before the decisions of a poll are read and applied, so that the device never waits for the host.
+    /// The passes of a poll that is started and never applied are lost with the trees when new weights come: the host's slots are
+    /// those after the last applied poll.
+    fn poll_device(&mut self, network: &mut dyn Network, passes: u32, most_passes: u32) -> Result<()> {
+        let mut left = passes;
+        while left > 0 {
+            let now = left.min(most_passes);
+            left -= now;
+            let next = if left > 0 { left } else { passes }.min(most_passes);
+            let made = match self.searcher.polls_under_way() {
+                0 => self.searcher.start_poll(network, now)?,
+                _ => PollPasses::UnderWay,
+            };
+            if made == PollPasses::UnderWay {
+                self.searcher.start_poll(network, next)?;
+            }
+            self.apply_poll()?;
+            self.pass += u64::from(now);
+        }
         Ok(())
     }
 
-    /// A pass until the network has enough to answer, in the `left` passes of all rows, and whatever the slots whose search it finished
-    /// do next. Rows know nothing of one another, so that it is all the same to them when they are passed.
+    /// Waits for the oldest poll that was started, and plays in the host's slots what it decided.
+    fn apply_poll(&mut self) -> Result<()> {
+        let (plan, game, attached_at) = (&self.plan, self.game.as_ref(), self.attached_at);
+        let decisions = self.searcher.finish_poll()?;
+        let threads = threads_for(decisions.iter().map(|block| block.len()).sum());
+        let play = |slot: &mut GameSlot, decision: &Decision<'_>| {
+            let finished = slot.play(game, plan, &decision.ply)?;
+            Some((attached_at + u64::from(decision.pass), finished))
+        };
+        self.finished.extend(apply_decisions(&mut self.slots, &decisions, threads, play));
+        Ok(())
+    }
+
+    /// A pass through as many rows as give the network a whole batch, at most through what the `left` passes of all rows leave, and
+    /// the plies that it decides. Rows are independent, so results do not depend on where a pass ends.
     fn step(&mut self, left: u32, network: &mut dyn Network, cache: &RootCache) -> Result<u32> {
         let rows = self.searcher.backend.rows();
         let first = self.visited;
-        let reach = RowBudget {
-            first,
-            rows: left as usize * rows - first,
-            evaluations: self.answered_at_once(network),
-        };
+        let reach =
+            RowBudget { first, rows: left as usize * rows - first, evaluations: self.batch_limit(network) };
         let end = first + self.searcher.pass_with(network, reach)?;
         let made = end / rows;
         self.visited = end % rows;
@@ -116,22 +135,21 @@ impl Shard {
         Ok(made as u32)
     }
 
-    /// How many leaves the network is asked about in a pass, at most. A slot of several rows has all of them in one pass.
-    fn answered_at_once(&self, network: &dyn Network) -> usize {
+    /// The most leaves that the network evaluates in a pass. All rows of a slot of several rows belong to one pass.
+    fn batch_limit(&self, network: &dyn Network) -> usize {
         match (self.plan.determinisations, network.whole_batch()) {
             (1, Some(batch)) => (self.searcher.most_leaves() / batch / 2).max(1) * batch,
             _ => usize::MAX,
         }
     }
 
-    /// What the slots whose search a pass of all rows finished do next.
+    /// Plays the plies that a pass through all rows decided.
     pub(super) fn after_pass(&mut self, cache: &RootCache) {
         self.pass += 1;
         self.finish_plies(0..self.searcher.backend.rows(), cache);
     }
 
-    /// What those slots do next whose search is finished and that a pass went through: of rows `visited`, which go on with the first
-    /// ones after the last.
+    /// Plays a ply in every slot whose search is done, among the rows `visited` by a pass; after the last row comes the first.
     fn finish_plies(&mut self, visited: Range<usize>, cache: &RootCache) {
         if !self.searcher.backend.any_done() {
             return;
@@ -155,7 +173,8 @@ impl Shard {
         let mut rng = slot.key(&self.plan, 0).key(Purpose::Act).stream();
         let place = choose(&self.summary, choice, &mut rng);
         self.searcher.clock.plies += 1;
-        let finished = self.slots[i].enter(self.game.as_ref(), &self.plan, &self.summary, place);
+        let ply = DecidedPly::new(&self.summary, place);
+        let finished = self.slots[i].play(self.game.as_ref(), &self.plan, &ply);
         let is_new = finished.is_some();
         let pass = self.pass + u64::from(i < self.visited);
         self.finished.extend(finished.map(|finished| (pass, finished)));
@@ -180,7 +199,7 @@ impl Shard {
         sum_determinisations(&self.parts, &mut self.summary);
     }
 
-    /// Plants the slot's position anew and begins its ply.
+    /// Sets the roots of the slot's rows to its position and begins its ply.
     pub(super) fn begin_ply(&mut self, i: usize, cache: &RootCache) {
         let (slot, backend, d) = (&self.slots[i], &mut self.searcher.backend, self.plan.determinisations);
         if self.game.sizes().hidden_information {

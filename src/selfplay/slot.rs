@@ -1,14 +1,14 @@
-//! One slot: the game in progress, its random opening, its chance, its samples.
+//! One game slot: the game in progress, its random opening, its chance outcomes, its samples.
 
 use super::{FinishedGame, Sample};
-use crate::backend::device_selfplay::{PlayPlan, SlotStart};
+use crate::backend::device_selfplay::{DecidedPly, PlayPlan, SlotStart};
 use crate::batch::AnyGame;
 use crate::game::{History, Turn};
 use crate::rng::{Key, Purpose};
-use crate::search::root::{RootSummary, RowKey};
+use crate::search::root::RowKey;
 use serde::{Deserialize, Serialize};
 
-/// A game in progress: all that a checkpoint must keep of a slot.
+/// A game in progress: everything that a checkpoint keeps of a slot.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct GameSlot {
     /// Its number over the whole run.
@@ -32,7 +32,7 @@ pub struct GameSlot {
 /// Whether a sample's value target is known before the game is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Proof {
-    /// It waits for the result.
+    /// The value target is the game's result.
     None,
     /// The search proved it.
     Exact,
@@ -79,7 +79,7 @@ impl GameSlot {
         }
     }
 
-    /// Puts the game's start, with its random opening, into the slot. An opening that ends the game is drawn again.
+    /// Sets the slot to the start of a game with its random opening. An opening that ends the game is drawn again.
     pub(super) fn open(&mut self, game: &dyn AnyGame, plan: &PlayPlan) {
         for attempt in 0u64.. {
             self.state = game.init();
@@ -105,19 +105,18 @@ impl GameSlot {
         }
     }
 
-    /// Enters a decided ply: its sample, the action, what chance deals then, and the next game where this one is over, which is
-    /// returned.
-    pub(super) fn enter(
+    /// Plays a decided ply: keeps its sample, steps the game, deals the chance outcomes that follow, and opens the next game where
+    /// this one is over, which is returned.
+    pub(super) fn play(
         &mut self,
         game: &dyn AnyGame,
         plan: &PlayPlan,
-        summary: &RootSummary,
-        place: usize,
+        ply: &DecidedPly<'_>,
     ) -> Option<FinishedGame> {
         if !is_fast(plan, self.key(plan, 0)) {
-            self.record(summary);
+            self.record(ply);
         }
-        self.step(game, summary.actions[place]);
+        self.step(game, ply.actions[ply.place]);
         self.deal(game, plan);
         if game.turn(&self.state) != Turn::Over {
             return None;
@@ -127,20 +126,20 @@ impl GameSlot {
         Some(finished)
     }
 
-    /// Keeps the searched position as a sample; its value target is the search's until the result is known.
-    pub(super) fn record(&mut self, summary: &RootSummary) {
+    /// Keeps the searched position as a sample; its value target is the search's until the game's result is known.
+    fn record(&mut self, ply: &DecidedPly<'_>) {
         self.samples.push(Sample {
             state: self.state.clone(),
-            player: summary.player,
-            actions: summary.actions.clone(),
-            policy: summary.policy.clone(),
-            values: summary.value.clone(),
+            player: ply.player,
+            actions: ply.actions.to_vec(),
+            policy: ply.policy.to_vec(),
+            values: ply.value.to_vec(),
         });
-        self.proven.push(if summary.proven { Proof::Exact } else { Proof::None });
+        self.proven.push(if ply.proven { Proof::Exact } else { Proof::None });
     }
 
-    /// The finished game, and the slot made ready for the next.
-    pub(super) fn finish(&mut self, game: &dyn AnyGame, plan: &PlayPlan) -> FinishedGame {
+    /// Takes the finished game out of the slot, whose next game has the next number.
+    fn finish(&mut self, game: &dyn AnyGame, plan: &PlayPlan) -> FinishedGame {
         let returns = game.returns(&self.state);
         let mut samples = std::mem::take(&mut self.samples);
         let proven = std::mem::take(&mut self.proven);
@@ -165,7 +164,7 @@ impl GameSlot {
     }
 }
 
-/// Whether a ply gets the small budget and makes no sample.
+/// True where a ply has the small budget and makes no sample (playout cap randomisation).
 pub(super) fn is_fast(plan: &PlayPlan, key: RowKey) -> bool {
     plan.playout_cap_prob > 0.0 && key.key(Purpose::Budget).stream().uniform() < plan.playout_cap_prob
 }

@@ -1,5 +1,9 @@
-// As much of a CUDA driver as src/backend/kernels/cuda calls, on the host's memory, with knobs for what may go wrong. It runs
-// two kernels of its own, whatever program is loaded: `record`, which stores its arguments and its launch shape, and `crash`.
+// A stand-in for the part of a CUDA driver that src/backend/kernels/cuda calls, on the host's memory, with knobs for failures. It
+// runs two kernels of its own, whatever program is loaded: `record`, which stores its arguments and its launch shape, and `crash`.
+// Further kernels are given by the test (driver_add_kernel), which runs them itself (driver_run).
+//
+// It is stricter than a real driver: every call except queries of the machine needs a current context, and it must be the context of
+// its stream, event, module or graph. A real driver accepts some of these calls without one, but does not document which.
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,28 +22,66 @@ uint64_t driver_memory = 1 << 20;
 int driver_reach = 0;
 // Graphs, and those of them that can be launched, that are there.
 int driver_graphs = 0;
+// Calls without the context that they need, and contexts' synchronisations during a capture.
+int driver_misuses = 0;
 
 static uint64_t taken = 0;
 static uint64_t given_back = 0; // of what is taken: may be taken again on the stream, and is free when somebody has waited
 static int failed = OK;         // stays, as a failed kernel's error does
+
+// One context a GPU. `current` is the calling thread's.
+enum { MOST_CONTEXTS = 8 };
+static char contexts[MOST_CONTEXTS];
 static __thread void *current = 0;
-#define NEEDS_CONTEXT if (current == 0) return INVALID_CONTEXT
+static int misuse(int error) { return __atomic_add_fetch(&driver_misuses, 1, __ATOMIC_SEQ_CST), error; }
+#define NEEDS_CONTEXT if (current == 0) return misuse(INVALID_CONTEXT)
+#define NEEDS_CONTEXT_OF(thing) if (current == 0 || current != (thing)) return misuse(INVALID_CONTEXT)
+
+// The log of the calls that order the work of host and GPU: a name and a number each.
+enum { MOST_CALLS = 4096 };
+struct call { const char *name; int64_t number; };
+struct call driver_log[MOST_CALLS];
+int driver_calls = 0;
+static void note(const char *name, int64_t number) {
+    if (driver_calls < MOST_CALLS) driver_log[driver_calls++] = (struct call){name, number};
+}
+
+// Kernels of the test's: names, sizes of parameters, and what runs them with a pointer to each argument.
+enum { MOST_KERNELS = 32, MOST_PARAMETERS = 64 };
+struct kernel { char name[32]; int count; size_t sizes[MOST_PARAMETERS]; };
+static struct kernel kernels[MOST_KERNELS];
+static int num_kernels = 0;
+int (*driver_run)(const char *name, void **arguments) = 0; // gives an error, which stays
+void driver_add_kernel(const char *name, int count, const size_t *sizes) {
+    struct kernel *kernel = &kernels[num_kernels++];
+    strncpy(kernel->name, name, sizeof kernel->name - 1);
+    kernel->count = count;
+    memcpy(kernel->sizes, sizes, count * sizeof *sizes);
+}
 
 // Launches that are captured: kernels with their arguments and shapes as they were.
-enum { MOST_LAUNCHES = 8, ARGUMENT_BYTES = 28 };
+enum { MOST_LAUNCHES = 512, ARGUMENT_BYTES = 28 };
 struct launch {
     void *function;
-    unsigned char arguments[ARGUMENT_BYTES];
+    uint64_t arguments[MOST_PARAMETERS];
     unsigned shape[7];
 };
 struct graph {
+    void *context;
     int count;
     struct launch launches[MOST_LAUNCHES];
 };
-static struct graph *capture = 0; // while launches are captured
-static int invalidated = 0;       // something was asked for that cannot be captured
 
-// Page-locked memory of the host. Copies from and to it are made when somebody waits, or when something else is asked for.
+// A stream: its context and, during a capture, the captured launches and whether the capture is invalidated.
+struct stream {
+    void *context;
+    struct graph *capture;
+    int invalidated;
+    struct stream *next;
+};
+static struct stream *streams = 0;
+
+// Page-locked memory of the host. Copies from and to it are made at the next wait or launch.
 enum { MOST_PINNED = 8, MOST_COPIES = 8 };
 static struct { char *start; size_t bytes; } pinned[MOST_PINNED];
 static struct { void *to; const void *from; size_t bytes; } copies[MOST_COPIES];
@@ -57,12 +99,14 @@ static void make_copies(void) {
     num_copies = 0;
 }
 
-// Kernels that are ready to run, a bit each: `record`, `crash`. Where one is not, the driver would wait for all the GPU's work.
+// Which of the driver's own kernels are loaded, a bit each: `record`, `crash`. A launch of one that is not would make a real driver
+// wait for all work of the GPU.
 static int loaded_kernels = 0;
 
-// What is not captured spoils the capture.
-static int outside_capture(void) {
-    if (capture != 0) return invalidated = 1, CAPTURE_UNSUPPORTED;
+// A call that cannot be captured invalidates the capture of its stream.
+static int outside_capture(struct stream *stream) {
+    NEEDS_CONTEXT_OF(stream->context);
+    if (stream->capture != 0) return stream->invalidated = 1, CAPTURE_UNSUPPORTED;
     return failed;
 }
 
@@ -75,9 +119,10 @@ void driver_reset(void) {
     driver_reach = 0;
     loaded_kernels = 0;
     driver_graphs = 0;
-    free(capture);
-    capture = 0;
-    invalidated = 0;
+    driver_misuses = driver_calls = 0;
+    num_kernels = 0;
+    driver_run = 0;
+    for (struct stream *stream = streams; stream != 0; stream = stream->next) free(stream->capture), stream->capture = 0;
     num_copies = 0;
     memset(pinned, 0, sizeof pinned);
 }
@@ -95,39 +140,71 @@ int cuDeviceGetAttribute(int *value, int attribute, int device) {
 }
 /* Who holds a context; not reset, since the program may keep one. */
 int driver_contexts;
-int cuDevicePrimaryCtxRetain(void **context, int device) { return driver_contexts++, *context = &failed, OK; }
+int cuDevicePrimaryCtxRetain(void **context, int device) { return driver_contexts++, *context = &contexts[device], OK; }
 int cuDevicePrimaryCtxRelease_v2(int device) { return driver_contexts--, OK; }
 int cuCtxGetCurrent(void **context) { return *context = current, OK; }
 int cuCtxSetCurrent(void *context) { return current = context, OK; }
-int cuCtxSynchronize(void) { return failed; }
-int cuStreamCreate(void **stream, unsigned flags) {
+// Waiting for a context is forbidden while any of its streams is captured, by whatever thread, and invalidates those captures.
+int cuCtxSynchronize(void) {
     NEEDS_CONTEXT;
-    return *stream = &taken, OK;
+    int captured = 0;
+    for (struct stream *stream = streams; stream != 0; stream = stream->next) {
+        if (stream->context == current && stream->capture != 0) captured = stream->invalidated = 1;
+    }
+    return captured ? misuse(CAPTURE_UNSUPPORTED) : failed;
 }
-int cuStreamDestroy_v2(void *stream) { return OK; }
-int cuStreamSynchronize(void *stream) {
-    if (capture == 0) taken -= given_back, given_back = 0;
-    return make_copies(), outside_capture();
+int cuStreamCreate(struct stream **stream, unsigned flags) {
+    NEEDS_CONTEXT;
+    *stream = calloc(1, sizeof **stream);
+    (*stream)->context = current, (*stream)->next = streams;
+    return streams = *stream, OK;
+}
+int cuStreamDestroy_v2(struct stream *stream) {
+    NEEDS_CONTEXT_OF(stream->context);
+    struct stream **at = &streams;
+    while (*at != stream) at = &(*at)->next;
+    *at = stream->next;
+    return free(stream->capture), free(stream), OK;
+}
+int cuStreamSynchronize(struct stream *stream) {
+    NEEDS_CONTEXT_OF(stream->context);
+    note("wait for a stream", 0);
+    if (stream->capture == 0) taken -= given_back, given_back = 0;
+    return make_copies(), outside_capture(stream);
 }
 
-// An event knows whether it was recorded: nobody waits for one that was not.
-int cuEventCreate(void **event, unsigned flags) {
+// An event: its context, and the number of its last record, 0 before the first. Only recorded events are waited for.
+struct event { void *context; int recorded; };
+int cuEventCreate(struct event **event, unsigned flags) {
     NEEDS_CONTEXT;
-    return *event = calloc(1, 1), OK;
+    *event = calloc(1, sizeof **event);
+    return (*event)->context = current, OK;
 }
-int cuEventDestroy_v2(void *event) { return free(event), OK; }
-int cuEventRecord(char *event, void *stream) {
-    NEEDS_CONTEXT;
-    return *event = 1, OK;
+int cuEventDestroy_v2(struct event *event) {
+    NEEDS_CONTEXT_OF(event->context);
+    return free(event), OK;
 }
-int cuEventElapsedTime_v2(float *ms, const char *start, const char *end) {
-    return *ms = 0.25f, *start && *end ? failed : INVALID_VALUE;
+int cuEventRecord(struct event *event, struct stream *stream) {
+    NEEDS_CONTEXT_OF(event->context);
+    NEEDS_CONTEXT_OF(stream->context);
+    static int number = 0;
+    event->recorded = ++number;
+    return note("record", number), OK;
 }
-int cuEventSynchronize(const char *event) {
-    if (*event) make_copies();
+int cuEventElapsedTime_v2(float *ms, const struct event *start, const struct event *end) {
+    NEEDS_CONTEXT_OF(start->context);
+    NEEDS_CONTEXT_OF(end->context);
+    return *ms = 0.25f, start->recorded && end->recorded ? failed : INVALID_VALUE;
+}
+int cuEventSynchronize(const struct event *event) {
+    NEEDS_CONTEXT_OF(event->context);
+    if (event->recorded) make_copies(), note("wait for a record", event->recorded);
     return failed;
 }
-int cuStreamWaitEvent(void *stream, void *event, unsigned flags) { return OK; }
+int cuStreamWaitEvent(struct stream *stream, struct event *event, unsigned flags) {
+    NEEDS_CONTEXT_OF(stream->context);
+    return OK;
+}
 int cuMemHostAlloc(void **memory, size_t bytes, unsigned flags) {
     NEEDS_CONTEXT;
     for (int i = 0; i < MOST_PINNED; i++) {
@@ -138,14 +215,14 @@ int cuMemHostAlloc(void **memory, size_t bytes, unsigned flags) {
     return OUT_OF_MEMORY;
 }
 int cuMemFreeHost(void *memory) {
+    NEEDS_CONTEXT;
     for (int i = 0; i < MOST_PINNED; i++) {
         if (pinned[i].start == memory) pinned[i].start = 0;
     }
     return free(memory), OK;
 }
-static int copy(void *to, const void *from, size_t bytes) {
-    NEEDS_CONTEXT;
-    const int result = outside_capture();
+static int copy(void *to, const void *from, size_t bytes, struct stream *stream) {
+    const int result = outside_capture(stream);
     if (result == CAPTURE_UNSUPPORTED) return result;
     if ((is_pinned(to) || is_pinned(from)) && num_copies < MOST_COPIES) {
         copies[num_copies].to = to, copies[num_copies].from = from, copies[num_copies++].bytes = bytes;
@@ -160,8 +237,8 @@ int cuMemGetInfo_v2(size_t *free, size_t *total) {
     NEEDS_CONTEXT;
     return *free = driver_memory - taken, *total = driver_memory, OK;
 }
-int cuMemAllocAsync(uint64_t *address, size_t bytes, void *stream) {
-    NEEDS_CONTEXT;
+int cuMemAllocAsync(uint64_t *address, size_t bytes, struct stream *stream) {
+    NEEDS_CONTEXT_OF(stream->context);
     if (bytes > driver_memory - taken + given_back) return OUT_OF_MEMORY;
     uint64_t *block = malloc(bytes + 16);
     block[0] = bytes;
@@ -170,7 +247,8 @@ int cuMemAllocAsync(uint64_t *address, size_t bytes, void *stream) {
     taken += bytes - again;
     return *address = (uint64_t)(block + 2), OK;
 }
-int cuMemFreeAsync(uint64_t address, void *stream) {
+int cuMemFreeAsync(uint64_t address, struct stream *stream) {
+    NEEDS_CONTEXT_OF(stream->context);
     uint64_t *block = (uint64_t *)address - 2;
     given_back += block[0];
     free(block);
@@ -185,32 +263,42 @@ int cuMemPoolSetAccess(void *pool, const int *access, size_t count) { // of type
     }
     return OK;
 }
-int cuMemsetD8Async(uint64_t address, unsigned char value, size_t bytes, void *stream) {
-    return memset((void *)address, value, bytes), outside_capture();
+int cuMemsetD8Async(uint64_t address, unsigned char value, size_t bytes, struct stream *stream) {
+    return memset((void *)address, value, bytes), outside_capture(stream);
 }
-int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, void *stream) {
-    return copy((void *)to, from, bytes);
+int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, struct stream *stream) {
+    return copy((void *)to, from, bytes, stream);
 }
-int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, void *stream) {
-    return copy(to, (const void *)from, bytes);
+int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, struct stream *stream) {
+    note("copy", (int64_t)bytes);
+    return copy(to, (const void *)from, bytes, stream);
 }
 
-// A program is machine code, which is ELF.
+// A program is machine code, which is ELF; its handle is its context.
 int cuModuleLoadData(void **module, const void *image) {
     NEEDS_CONTEXT;
-    return *module = &failed, memcmp(image, "\177ELF", 4) == 0 ? OK : INVALID_IMAGE;
+    return *module = current, memcmp(image, "\177ELF", 4) == 0 ? OK : INVALID_IMAGE;
 }
 int cuModuleUnload(void *module) {
-    NEEDS_CONTEXT;
+    NEEDS_CONTEXT_OF(module);
     return OK;
 }
+// A kernel of the driver's own is the first letter of its name, one of the test's its entry.
+static const struct kernel *given(const void *function) { return (uintptr_t)function < 256 ? 0 : function; }
 int cuModuleGetFunction(void **function, void *module, const char *name) {
-    NEEDS_CONTEXT;
+    NEEDS_CONTEXT_OF(module);
+    for (int i = 0; i < num_kernels; i++) {
+        if (strcmp(name, kernels[i].name) == 0) return *function = &kernels[i], OK;
+    }
     if (strcmp(name, "record") != 0 && strcmp(name, "crash") != 0) return NOT_FOUND;
     return *function = (void *)(uintptr_t)name[0], OK;
 }
-int cuModuleGetFunctionCount(unsigned *count, void *module) { return *count = 2, OK; }
+int cuModuleGetFunctionCount(unsigned *count, void *module) {
+    NEEDS_CONTEXT_OF(module);
+    return *count = 2, OK;
+}
 int cuModuleEnumerateFunctions(void **functions, unsigned count, void *module) {
+    NEEDS_CONTEXT_OF(module);
     if (count != 2) return INVALID_VALUE;
     return functions[0] = (void *)'r', functions[1] = (void *)'c', OK;
 }
@@ -220,19 +308,32 @@ int cuFuncLoad(void *function) {
     return loaded_kernels |= bit_of(function), OK;
 }
 static const size_t RECORD[] = {8, 4, 4, 8, 4};
-int cuFuncGetParamInfo(void *function, size_t index, size_t *offset, size_t *size) {
-    if ((uintptr_t)function != 'r' || index >= 5) return INVALID_VALUE;
-    return *offset = 0, *size = RECORD[index], OK;
+static int num_parameters(const void *function) {
+    return given(function) != 0 ? given(function)->count : (uintptr_t)function == 'r' ? 5 : 0;
 }
-static void run(const struct launch *launch) {
+static size_t size_of_parameter(const void *function, int index) {
+    return given(function) != 0 ? given(function)->sizes[index] : RECORD[index];
+}
+int cuFuncGetParamInfo(void *function, size_t index, size_t *offset, size_t *size) {
+    NEEDS_CONTEXT;
+    if (index >= (size_t)num_parameters(function)) return INVALID_VALUE;
+    return *offset = 0, *size = size_of_parameter(function, (int)index), OK;
+}
+static void run(struct launch *launch) {
+    if (given(launch->function) != 0) {
+        void *arguments[MOST_PARAMETERS];
+        for (int i = 0; i < MOST_PARAMETERS; i++) arguments[i] = &launch->arguments[i];
+        const int result = driver_run != 0 ? driver_run(given(launch->function)->name, arguments) : OK;
+        if (result != OK) failed = result;
+        return;
+    }
     if ((uintptr_t)launch->function == 'c') {
         failed = ILLEGAL_ADDRESS; // told later, as on a GPU
         return;
     }
-    unsigned char *out;
-    memcpy(&out, launch->arguments, sizeof out);
-    memcpy(out, launch->arguments + 8, ARGUMENT_BYTES - 8);
-    memcpy(out + ARGUMENT_BYTES - 8, launch->shape, sizeof launch->shape);
+    unsigned char *out = (unsigned char *)launch->arguments[0];
+    for (int i = 1; i < 5; out += RECORD[i], i++) memcpy(out, &launch->arguments[i], RECORD[i]);
+    memcpy(out, launch->shape, sizeof launch->shape);
 }
 
 static int shared_allowed = 48 << 10;
@@ -243,46 +344,63 @@ int cuFuncSetAttribute(void *function, int attribute, int value) {
 }
 int cuLaunchKernel(
     void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
-    void *stream, void **parameters, void **extra
+    struct stream *stream, void **parameters, void **extra
 ) {
-    NEEDS_CONTEXT;
+    NEEDS_CONTEXT_OF(stream->context);
     if (failed != OK) return failed;
-    if ((loaded_kernels & bit_of(function)) == 0) return NOT_READY;
+    if (given(function) == 0 && (loaded_kernels & bit_of(function)) == 0) return NOT_READY;
     if (bx > 1024 || shared > shared_allowed) return INVALID_VALUE;
     make_copies();
     struct launch launch = {function, {0}, {gx, gy, gz, bx, by, bz, shared}};
-    unsigned char *argument = launch.arguments;
-    for (int i = 0; (uintptr_t)function == 'r' && i < 5; argument += RECORD[i], i++) memcpy(argument, parameters[i], RECORD[i]);
-    if (capture == 0) return run(&launch), OK;
-    if (capture->count == MOST_LAUNCHES) return INVALID_VALUE;
-    return capture->launches[capture->count++] = launch, OK;
+    for (int i = 0; i < num_parameters(function); i++) {
+        memcpy(&launch.arguments[i], parameters[i], size_of_parameter(function, i));
+    }
+    if (stream->capture == 0) {
+        if (given(function) != 0) note(given(function)->name, 1);
+        return run(&launch), OK;
+    }
+    if (stream->capture->count == MOST_LAUNCHES) return INVALID_VALUE;
+    return stream->capture->launches[stream->capture->count++] = launch, OK;
 }
 
 // A graph is its launches; the one that can be launched is a copy of it.
-int cuStreamBeginCapture_v2(void *stream, int mode) {
-    if (capture != 0) return INVALID_VALUE;
-    return capture = calloc(1, sizeof *capture), invalidated = 0, OK;
+int cuStreamBeginCapture_v2(struct stream *stream, int mode) {
+    NEEDS_CONTEXT_OF(stream->context);
+    if (stream->capture != 0) return INVALID_VALUE;
+    stream->capture = calloc(1, sizeof *stream->capture), stream->invalidated = 0;
+    return stream->capture->context = current, OK;
 }
-int cuStreamEndCapture(void *stream, void **graph) {
-    if (capture == 0) return INVALID_VALUE;
-    struct graph *made = capture;
-    capture = 0;
+int cuStreamEndCapture(struct stream *stream, struct graph **graph) {
+    NEEDS_CONTEXT_OF(stream->context);
+    if (stream->capture == 0) return INVALID_VALUE;
+    struct graph *made = stream->capture;
+    stream->capture = 0;
     *graph = 0;
-    if (invalidated || made->count == 0) return free(made), invalidated ? CAPTURE_INVALIDATED : OK;
+    if (stream->invalidated || made->count == 0) return free(made), stream->invalidated ? CAPTURE_INVALIDATED : OK;
     return *graph = made, driver_graphs++, OK;
 }
-int cuGraphInstantiateWithFlags(void **executable, void *graph, unsigned long long flags) {
+int cuGraphInstantiateWithFlags(struct graph **executable, struct graph *graph, unsigned long long flags) {
+    NEEDS_CONTEXT_OF(graph->context);
     *executable = memcpy(malloc(sizeof(struct graph)), graph, sizeof(struct graph));
     return driver_graphs++, OK;
 }
-int cuGraphLaunch(void *executable, void *stream) {
-    const struct graph *graph = executable;
+int cuGraphLaunch(struct graph *executable, struct stream *stream) {
+    NEEDS_CONTEXT_OF(executable->context);
+    NEEDS_CONTEXT_OF(stream->context);
     if (failed != OK) return failed;
-    for (int i = 0; i < graph->count; i++) run(&graph->launches[i]);
+    note("graph", executable->count);
+    make_copies();
+    for (int i = 0; i < executable->count; i++) run(&executable->launches[i]);
     return OK;
 }
-int cuGraphExecDestroy(void *executable) { return free(executable), driver_graphs--, OK; }
-int cuGraphDestroy(void *graph) { return free(graph), driver_graphs--, OK; }
+int cuGraphExecDestroy(struct graph *executable) {
+    NEEDS_CONTEXT_OF(executable->context);
+    return free(executable), driver_graphs--, OK;
+}
+int cuGraphDestroy(struct graph *graph) {
+    NEEDS_CONTEXT_OF(graph->context);
+    return free(graph), driver_graphs--, OK;
+}
 
 int cuGetErrorName(int error, const char **text) {
     *text = error == ILLEGAL_ADDRESS       ? "CUDA_ERROR_ILLEGAL_ADDRESS"

@@ -1,9 +1,10 @@
-//! The CUDA device without a GPU: a driver of the test's own on the host's memory (`driver.c`), with NVIDIA's compiler where it
-//! is on the machine, else one of the test's own (`nvrtc.c`). What is shown: arguments and copies arrive where they should, and
-//! everything that goes wrong is told in one sentence.
+//! The CUDA device without a GPU: on a stand-in driver with the host's memory (`driver.c`), with NVIDIA's compiler where the machine
+//! has it, else a stand-in (`nvrtc.c`). The tests show that arguments and copies arrive where they should, that calls have the
+//! context they need and come in the right order, and that every failure is reported in one sentence.
 #![cfg(all(feature = "cuda", target_os = "linux"))]
 
 use libloading::{Library, Symbol};
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{LazyLock, Mutex, MutexGuard};
@@ -11,17 +12,19 @@ use vecaz::backend::kernels::cuda::{CudaDevice, CudaLibrary};
 use vecaz::backend::kernels::device::{Arg, Code, Device, LaunchShape, Pinned, Program};
 use vecaz::backend::kernels::store::Store;
 
+mod contexts;
 mod linked;
+mod polls;
 mod sources;
 
-/// The driver, loaded before anything asks for one: cudarc looks for its functions in libcuda.so first, and finds the one that is
-/// loaded under that name. That there is a libcuda.so.1 is looked up before.
+/// The stand-in driver, loaded before the first use of one: cudarc looks for libcuda.so first and finds the library that is loaded
+/// under that name; `check_driver` looks for libcuda.so.1 before.
 static DRIVER: LazyLock<Mutex<Library>> = LazyLock::new(|| {
     std::mem::forget(stand_in("libcuda.so.1", "driver.c"));
     Mutex::new(stand_in("libcuda.so", "driver.c"))
 });
 
-/// The compiler, once there is one.
+/// Loads a compiler: NVIDIA's, or the stand-in.
 static COMPILER: LazyLock<()> = LazyLock::new(|| {
     if let Err(error) = CudaLibrary::Compiler.load("cuda:0") {
         let missing =
@@ -33,7 +36,7 @@ static COMPILER: LazyLock<()> = LazyLock::new(|| {
     }
 });
 
-/// The library called `file`, made of `source` in this folder.
+/// Compiles `source` in this folder as the library `file`, and loads it.
 fn stand_in(file: &str, source: &str) -> Library {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(file);
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cuda_device").join(source);
@@ -46,18 +49,37 @@ fn stand_in(file: &str, source: &str) -> Library {
     unsafe { Library::new(path) }.expect("loaded")
 }
 
-/// The driver for one test alone, as new.
-fn driver() -> MutexGuard<'static, Library> {
+/// The driver for one test alone. When the test ends, no call may have been made without the context that it needs.
+struct Driver(MutexGuard<'static, Library>);
+
+impl Deref for Driver {
+    type Target = Library;
+
+    fn deref(&self) -> &Library {
+        &self.0
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            assert_eq!(count(&self.0, "driver_misuses"), 0, "calls that the driver forbids");
+        }
+    }
+}
+
+/// The driver, as new.
+fn driver() -> Driver {
     let driver = DRIVER.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     // SAFETY: the function is in driver.c, with no arguments and no result.
     unsafe {
         let reset: Symbol<unsafe extern "C" fn()> = driver.get(b"driver_reset").expect("in driver.c");
         reset();
     }
-    driver
+    Driver(driver)
 }
 
-/// ShardQueue a knob of the driver's.
+/// Sets a knob of the driver's.
 fn set<T>(driver: &Library, name: &str, value: T) {
     // SAFETY: the knobs are global variables of driver.c of the types given below, and only one test runs at a time.
     unsafe {
@@ -66,7 +88,7 @@ fn set<T>(driver: &Library, name: &str, value: T) {
     }
 }
 
-/// What a counter of the driver's stands at.
+/// The value of a counter of the driver's.
 fn count(driver: &Library, name: &str) -> i32 {
     // SAFETY: the counters are global variables of driver.c, and only one test runs at a time.
     unsafe { **driver.get::<*mut i32>(name.as_bytes()).expect("in driver.c") }
@@ -90,7 +112,7 @@ const GOOD: &str =
     "#include \"board.cuh\"\nextern \"C\" __global__ void record(Board* b) { b->squares[0] = 1; }";
 const SHAPE: LaunchShape = LaunchShape { grid: 7, block: 96, shared: 0 };
 
-/// A device with a program.
+/// A device with a loaded program.
 fn loaded(store: Option<Store>) -> CudaDevice {
     LazyLock::force(&COMPILER);
     let mut device = CudaDevice::open(0, store).expect("opened");
@@ -103,7 +125,7 @@ fn sentence<T>(result: vecaz::Result<T>) -> String {
 }
 
 #[test]
-fn a_machine_that_does_not_fit_is_told() {
+fn a_machine_without_a_usable_gpu_is_refused() {
     let driver = driver();
     let opened = |number| sentence(CudaDevice::open(number, None).map(|_| ()));
     assert_eq!(opened(2), "device cuda:2: there is no such GPU; they are cuda:0 to cuda:1");
@@ -144,7 +166,7 @@ fn copies_arrive_where_they_should() {
 }
 
 #[test]
-fn copies_that_nobody_waits_for_have_arrived_when_somebody_looks() {
+fn asynchronous_copies_have_arrived_when_their_bytes_are_read() {
     let _driver = driver();
     let device = loaded(None);
     let mut buffer = device.alloc(6).expect("room");
@@ -157,7 +179,7 @@ fn copies_that_nobody_waits_for_have_arrived_when_somebody_looks() {
         assert_eq!(back.bytes().expect("copied"), [round, round, round, round, 0, 0, 0, 0]);
     }
     assert_eq!(device.copied(), 3 * 10);
-    // Memory that goes waits too.
+    // Freeing page-locked memory waits for its copies.
     back.bytes_mut().expect("copied").fill(7);
     device.start_upload(&mut buffer, &mut back, 6).expect("asked for");
     drop(back);
@@ -245,7 +267,7 @@ fn what_one_thread_opens_another_uses() {
 }
 
 #[test]
-fn a_launch_that_cannot_be_is_told() {
+fn an_impossible_launch_is_refused() {
     let _driver = driver();
     let device = loaded(None);
     assert_eq!(
@@ -306,7 +328,7 @@ fn numbers(device: &CudaDevice, buffer: &<CudaDevice as Device>::Buffer) -> [u32
 }
 
 #[test]
-fn launches_are_recorded_and_made_again() {
+fn captured_launches_are_launched_again() {
     let driver = driver();
     let device = loaded(None);
     let buffers = [0, 1].map(|_| device.alloc(64).expect("room"));
@@ -321,7 +343,7 @@ fn launches_are_recorded_and_made_again() {
     let found = || [0, 1].map(|i| numbers(&device, &buffers[i]));
     assert_eq!(found(), [[0; 3]; 2], "recorded, and not made");
     for _ in 0..2 {
-        device.replay(&recording).expect("made");
+        device.launch_graph(&recording).expect("made");
         assert_eq!(found(), [[7, u32::MAX, 0], [8, u32::MAX, 0]]);
         launch(&buffers[0], 9);
         assert_eq!(found(), [[9, u32::MAX, 0], [8, u32::MAX, 0]], "made at once");
@@ -352,7 +374,7 @@ fn launches_are_timed_by_events() {
 }
 
 #[test]
-fn a_recording_that_goes_wrong_is_told_and_ends() {
+fn a_capture_that_fails_is_reported_and_ends() {
     let _driver = driver();
     let device = loaded(None);
     let mut buffer = device.alloc(64).expect("room");
@@ -364,20 +386,33 @@ fn a_recording_that_goes_wrong_is_told_and_ends() {
     assert_eq!(numbers(&device, &buffer), [0; 3]);
     device.begin_capture().expect("state");
     let none = sentence(device.end_capture().map(|_| ()));
-    assert_eq!(none, "device cuda:0: the launches to be recorded were none");
+    assert_eq!(none, "device cuda:0: a capture ended with no launch");
 
     device.begin_capture().expect("state");
     device.launch("crash", SHAPE, &[]).expect("recorded");
     let recording = device.end_capture().expect("recorded");
     device.synchronise().expect("nothing was launched");
-    device.replay(&recording).expect("it fails later");
+    device.launch_graph(&recording).expect("it fails later");
     let named = "device cuda:0: kernel crash (7 blocks of 96 threads, 0 bytes of shared memory) of chequers failed: \
                  an illegal memory access was encountered (CUDA_ERROR_ILLEGAL_ADDRESS)";
     assert_eq!(sentence(device.synchronise()), named);
 }
 
 #[test]
-fn compile_errors_are_told_with_the_game() {
+fn a_copy_beside_the_launches_arrives_from_any_place() {
+    let _driver = driver();
+    let device = loaded(None);
+    let mut buffer = device.alloc(11).expect("room");
+    device.upload(&mut buffer, 0, &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]).expect("copied");
+    let mut back = device.pinned(8).expect("room");
+    device.start_concurrent_download(&buffer, 4, &mut back, 6).expect("asked for");
+    assert_eq!(back.bytes().expect("copied")[..6], [4, 5, 6, 7, 8, 9]);
+    let outside = sentence(device.start_concurrent_download(&buffer, 6, &mut back, 6));
+    assert_eq!(outside, "device cuda:0: 6 bytes at 6 are outside a buffer of 11");
+}
+
+#[test]
+fn compile_errors_name_the_game() {
     let _driver = driver();
     let mut device = loaded(None);
     let error =

@@ -7,7 +7,7 @@ use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 use vecaz::backend::kernels::device::{Arg, Device, LaunchShape, Limits, Pinned, Program};
@@ -98,27 +98,26 @@ impl Drop for HostBuffer {
     }
 }
 
-/// Host memory whose copies are not made before somebody waits, as far as those who look can tell.
+/// Host memory for copies, which are made when they are started.
 pub struct HostPinned {
-    bytes: Vec<u8>,
-    is_moving: Arc<AtomicBool>,
-}
-
-impl HostPinned {
-    fn stands_still(&self) {
-        assert!(!self.is_moving.load(Ordering::Relaxed), "looked at while it is being copied");
-    }
+    /// As words, so that the bytes are aligned.
+    words: Vec<u128>,
+    bytes: usize,
 }
 
 impl Pinned for HostPinned {
     fn bytes(&self) -> Result<&[u8]> {
-        self.stands_still();
-        Ok(&self.bytes)
+        Ok(&bytemuck::cast_slice(&self.words)[..self.bytes])
     }
 
     fn bytes_mut(&mut self) -> Result<&mut [u8]> {
-        self.stands_still();
-        Ok(&mut self.bytes)
+        Ok(self.all())
+    }
+}
+
+impl HostPinned {
+    fn all(&mut self) -> &mut [u8] {
+        &mut bytemuck::cast_slice_mut(&mut self.words)[..self.bytes]
     }
 }
 
@@ -161,8 +160,6 @@ pub struct HostDevice {
     allocations: Cell<u64>,
     /// Every launch and its seconds since timing began.
     timed: RefCell<Option<Vec<(&'static str, f64)>>>,
-    /// Pinned memory with copies that nobody has waited for.
-    moving: RefCell<Vec<Arc<AtomicBool>>>,
 }
 
 /// A step of a recording: a launch with its arguments' bytes, or work of a host network.
@@ -213,7 +210,6 @@ impl HostDevice {
             uploads: Cell::new(0),
             allocations: Cell::new(0),
             timed: RefCell::default(),
-            moving: RefCell::default(),
         }
     }
 
@@ -286,11 +282,6 @@ impl HostDevice {
         }
     }
 
-    fn moves(&self, memory: &HostPinned) {
-        memory.is_moving.store(true, Ordering::Relaxed);
-        self.moving.borrow_mut().push(memory.is_moving.clone());
-    }
-
     fn error(&self, what: String) -> Error {
         Error::Device { device: "host".into(), what }
     }
@@ -359,27 +350,34 @@ impl Device for HostDevice {
     }
 
     fn pinned(&self, bytes: usize) -> Result<HostPinned> {
-        Ok(HostPinned { bytes: vec![0; bytes], is_moving: Arc::default() })
+        Ok(HostPinned { words: vec![0; bytes.div_ceil(16)], bytes })
     }
 
     fn start_upload(&self, to: &mut HostBuffer, from: &mut HostPinned, bytes: usize) -> Result<()> {
         let start = Instant::now();
-        self.upload(to, 0, &from.bytes[..bytes])?;
+        self.upload(to, 0, &from.all()[..bytes])?;
         self.note_time(COPY_IN, start);
-        self.moves(from);
         Ok(())
     }
 
     fn start_download(&self, from: &HostBuffer, to: &mut HostPinned, bytes: usize) -> Result<()> {
         let start = Instant::now();
-        self.download(from, 0, &mut to.bytes[..bytes])?;
+        self.download(from, 0, &mut to.all()[..bytes])?;
         self.note_time(COPY_OUT, start);
-        self.moves(to);
         Ok(())
     }
 
+    fn start_concurrent_download(
+        &self,
+        from: &HostBuffer,
+        offset: usize,
+        to: &mut HostPinned,
+        bytes: usize,
+    ) -> Result<()> {
+        self.download(from, offset, &mut to.all()[..bytes])
+    }
+
     fn synchronise(&self) -> Result<()> {
-        self.moving.borrow_mut().drain(..).for_each(|memory| memory.store(false, Ordering::Relaxed));
         Ok(())
     }
 
@@ -424,9 +422,9 @@ impl Device for HostDevice {
         Ok(HostGraph(self.recording.take().expect("a recording was state")))
     }
 
-    fn replay(&self, recording: &HostGraph) -> Result<()> {
+    fn launch_graph(&self, graph: &HostGraph) -> Result<()> {
         self.replays.set(self.replays.get() + 1);
-        for step in &recording.0 {
+        for step in &graph.0 {
             match step {
                 Recorded::Work(work) => work(),
                 Recorded::Launch { library, name, kernel, shape, values, sizes } => {

@@ -84,34 +84,34 @@ fn equal_determinisations_say_what_one_says() {
 }
 
 fn games(text: &str, threads: usize) -> Vec<FinishedGame> {
-    let strides = strides(text, threads, 3, |shape| Box::new(HashNet(shape)));
-    strides.into_iter().flat_map(|stride| stride.finished).collect()
+    let polls = play_polls(text, threads, 3, |shape| Box::new(HashNet(shape)));
+    polls.into_iter().flat_map(|poll| poll.finished).collect()
 }
 
-/// What a stride of self-play leaves behind.
+/// What a poll of self-play leaves behind.
 #[derive(PartialEq)]
-struct Stride {
+struct Poll {
     finished: Vec<FinishedGame>,
     in_progress: Vec<GameSlot>,
 }
 
 /// Self-play with the network that `make` makes.
-fn strides(
+fn play_polls(
     text: &str,
     threads: usize,
     count: usize,
     make: impl Fn(IoShape) -> Box<dyn Network>,
-) -> Vec<Stride> {
+) -> Vec<Poll> {
     let config: Config = Layers::default().text(text, "test").and_then(Layers::resolve).expect("valid");
     let game = any_game(config.game_name(), &config.game_options()).expect("registered");
     let network = make(io_shape(&game.sizes()));
     let mut selfplay = SelfPlay::new(&game, &config, network.as_ref(), Vec::new(), threads).expect("fits");
     selfplay.set_network(network.as_ref(), Vec::new()).expect("a network");
-    let mut stride = || {
-        let finished = selfplay.stride().expect("finite");
-        Stride { finished, in_progress: selfplay.slots().cloned().collect() }
+    let mut poll = || {
+        let finished = selfplay.poll().expect("finite");
+        Poll { finished, in_progress: selfplay.slots().cloned().collect() }
     };
-    (0..count).map(|_| stride()).collect()
+    (0..count).map(|_| poll()).collect()
 }
 
 /// A network that likes to be asked about `batch` observations at once, and says how many it was asked about.
@@ -154,15 +154,15 @@ fn games_do_not_depend_on_when_the_network_is_asked() {
             format!("simulations = {simulations}\nleaves = {leaves}\ndeterminisations = {determinisations}");
         let text =
             format!("[game]\n{game}\n[search]\n{search}\n[selfplay]\ngames = 21\npasses_per_poll = 15\n");
-        let whole = strides(&text, 1, 100, |shape| Box::new(HashNet(shape)));
-        let finished: usize = whole.iter().map(|stride| stride.finished.len()).sum();
+        let whole = play_polls(&text, 1, 100, |shape| Box::new(HashNet(shape)));
+        let finished: usize = whole.iter().map(|poll| poll.finished.len()).sum();
         assert!(finished >= 21, "{game}: {finished} games");
         for (batch, threads) in [(1, 1), (2, 1), (5, 1), (16, 1), (3, 2)] {
             let asked = Arc::new(Mutex::new(Vec::new()));
             let make = |shape| -> Box<dyn Network> {
                 Box::new(ByBatches { network: HashNet(shape), batch, asked: asked.clone() })
             };
-            assert!(strides(&text, threads, 100, make) == whole, "{game} {search}, {batch} at once");
+            assert!(play_polls(&text, threads, 100, make) == whole, "{game} {search}, {batch} at once");
             let most = asked.lock().expect("no panic").iter().copied().max();
             match determinisations {
                 // As many whole batches as half of the slots may ask about.

@@ -1,5 +1,5 @@
-//! The arrays of all rows on the device, and the launchers: one for each kernel of `kernels/search.cu` and
-//! `kernels/passes.cu`, of the same name.
+//! The arrays of all rows on the device, and the launchers: one for each kernel of `kernels/search.cu` and `kernels/passes.cu`, with
+//! the kernel's name.
 
 use super::device::{Arg, Device, LaunchShape, Program};
 use super::game_slots::DeviceGameSlots;
@@ -8,18 +8,18 @@ use crate::error::Result;
 
 /// Threads of a warp.
 const WARP: usize = 32;
-/// Warps of a block where each warp works for itself.
+/// Warps of a block where each warp works on its own.
 const WARPS: usize = 4;
 /// The most threads of the one block that counts rows or numbers leaves.
 const COUNTING_THREADS: usize = 512;
-/// Threads that copy one tree.
+/// Threads of the block that copies one tree.
 const COPYING_THREADS: u32 = 256;
 
 /// Everything that stays on the device.
 pub struct Arrays<D: Device> {
     /// The device, with the program loaded.
     pub device: D,
-    /// The program of whole passes in one launch, and once it is needed, what is loaded of it.
+    /// The program of whole passes in one launch; it is loaded at its first launch.
     passes: (Program, Option<D::Module>),
     /// In the order of `Rows` in `kernels/tree.cuh`.
     rows: Vec<D::Buffer>,
@@ -35,7 +35,7 @@ pub struct Arrays<D: Device> {
     pub answers: D::Buffer,
     /// Leaves of the pass that need the network, once they are numbered. `[1]`
     pub num_live: D::Buffer,
-    /// Summaries, one for each row asked for. `[B]`
+    /// Summaries, one for each summarised row. `[B]`
     pub summaries: D::Buffer,
     /// `Totals`, then one bit a row: simulations left.
     pub totals: D::Buffer,
@@ -43,7 +43,7 @@ pub struct Arrays<D: Device> {
     num_leaves: usize,
 }
 
-/// Places in `Arrays::rows` of what the host reads.
+/// Places in `Arrays::rows` of the arrays that the host reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
     /// Nodes.
@@ -64,7 +64,7 @@ pub enum Which {
     Histories = 11,
 }
 
-/// A tree to be cloned, on the device, one part after the other in one buffer.
+/// A tree on the device that rows are cloned from, its parts one after the other in one buffer.
 pub struct DeviceTree<B> {
     /// All parts.
     pub buffer: B,
@@ -77,7 +77,7 @@ pub struct DeviceTree<B> {
 }
 
 impl<D: Device> Arrays<D> {
-    /// Zeroed arrays. `device` has the program loaded; `passes` is that of whole passes.
+    /// Zeroed arrays on `device`, which has the program of `search.cu` loaded; `passes` is that of `passes.cu`.
     ///
     /// # Errors
     /// What the device says.
@@ -126,7 +126,7 @@ impl<D: Device> Arrays<D> {
         &self.rows[which as usize]
     }
 
-    /// The arguments that every kernel begins with.
+    /// The arguments of `VZ_ROWS_ARGUMENTS`, with which every kernel begins.
     fn arguments(&self) -> Vec<Arg<'_, D::Buffer>> {
         let buffers = self.rows.iter().chain([&self.tables]).map(|buffer| Arg::Buffer(buffer, 0));
         let integers = self.integers.iter().map(|&x| Arg::U32(x));
@@ -148,7 +148,7 @@ impl<D: Device> Arrays<D> {
         self.device.launch(kernel, LaunchShape { grid: grid as u32, block, shared: 0 }, &arguments)
     }
 
-    /// `warps` warps, each for itself.
+    /// Launches `warps` warps, each of which works on its own.
     fn launch_warps<'a>(
         &'a self,
         kernel: &'static str,
@@ -158,16 +158,16 @@ impl<D: Device> Arrays<D> {
         self.launch(kernel, warps.div_ceil(WARPS), (WARPS * WARP) as u32, more)
     }
 
-    /// New trees. `staged` holds `num` commands, the states at byte `states` and the histories at byte `keys`.
+    /// Sets the roots of rows. `staged` holds `num` commands, the states at byte `states` and the histories at byte `keys`.
     ///
     /// # Errors
-    /// What the device says; so for all launchers.
+    /// The device's; so for all launchers.
     pub fn plant_rows(&self, staged: &D::Buffer, states: usize, keys: usize, num: usize) -> Result<()> {
         let parts = [0, states, keys].map(|at| Arg::Buffer(staged, at));
         self.launch_warps("plant_rows", num, parts.into_iter().chain([Arg::U32(num as u32)]))
     }
 
-    /// Plies begin. `staged` holds `num` commands.
+    /// Begins plies. `staged` holds `num` commands.
     ///
     /// # Errors
     /// As [`Arrays::plant_rows`].
@@ -175,7 +175,7 @@ impl<D: Device> Arrays<D> {
         self.launch_warps("begin_rows", num, [Arg::Buffer(staged, 0), Arg::U32(num as u32)])
     }
 
-    /// Actions are played. `staged` holds `num` commands.
+    /// Plays actions. `staged` holds `num` commands.
     ///
     /// # Errors
     /// As [`Arrays::plant_rows`].
@@ -183,7 +183,7 @@ impl<D: Device> Arrays<D> {
         self.launch_warps("advance_rows", num, [Arg::Buffer(staged, 0), Arg::U32(num as u32)])
     }
 
-    /// Rows stop. `staged` holds `num` rows.
+    /// Stops the search of rows. `staged` lists `num` rows.
     ///
     /// # Errors
     /// As [`Arrays::plant_rows`].
@@ -191,7 +191,7 @@ impl<D: Device> Arrays<D> {
         self.launch_warps("park_rows", num, [Arg::Buffer(staged, 0), Arg::U32(num as u32)])
     }
 
-    /// Up to L leaves in every row that has simulations left.
+    /// Selects up to L leaves in every row that has simulations left.
     ///
     /// # Errors
     /// As [`Arrays::plant_rows`].
@@ -199,7 +199,7 @@ impl<D: Device> Arrays<D> {
         self.launch_warps("select_rows", self.num_rows, [])
     }
 
-    /// The leaves that need the network get the slots 0..M in row order; M goes to `num_live`.
+    /// Numbers the leaves that need the network, 0..M in row order; M goes to `num_live`.
     ///
     /// # Errors
     /// As [`Arrays::plant_rows`].
@@ -207,7 +207,7 @@ impl<D: Device> Arrays<D> {
         self.launch("number_leaves", 1, self.counting_threads(), [Arg::Buffer(&self.num_live, 0)])
     }
 
-    /// Sums what the rows have done.
+    /// Sums the counts of all rows and resets them.
     ///
     /// # Errors
     /// As [`Arrays::plant_rows`].
@@ -220,7 +220,7 @@ impl<D: Device> Arrays<D> {
         self.num_rows.next_multiple_of(WARP).min(COUNTING_THREADS) as u32
     }
 
-    /// What the leaves' players see, each in its slot.
+    /// Writes the observations of the leaves, each into its evaluation slot.
     ///
     /// # Errors
     /// As [`Arrays::plant_rows`].
@@ -228,7 +228,7 @@ impl<D: Device> Arrays<D> {
         self.launch_warps(kernel, self.num_rows * self.num_leaves, [Arg::Buffer(out, 0)])
     }
 
-    /// The network's answers into the new nodes.
+    /// Writes the evaluations into the new nodes.
     ///
     /// # Errors
     /// As [`Arrays::plant_rows`].
@@ -237,7 +237,7 @@ impl<D: Device> Arrays<D> {
         self.launch_warps("expand_leaves", self.num_rows * self.num_leaves, answers)
     }
 
-    /// All leaves of the pass up to their roots.
+    /// Backs all leaves of the pass up to their roots.
     ///
     /// # Errors
     /// As [`Arrays::plant_rows`].
@@ -245,17 +245,12 @@ impl<D: Device> Arrays<D> {
         self.launch_warps("backup_rows", self.num_rows, [])
     }
 
-    /// Whole passes in one launch, where one answer, the first in `logits` and `answers`, serves all leaves; with all that
-    /// follows each pass where there are game slots, of one row each. The first call loads the
-    /// program.
+    /// Makes whole passes in one launch with the constant network output in the first slot of `logits` and `answers`. Where there
+    /// are game slots, of one row each, every pass ends as in [`Arrays::act_game_slots`]. The first call loads the program.
     ///
     /// # Errors
     /// As [`Arrays::plant_rows`] and [`Device::module`].
-    pub fn simulate_rows(
-        &mut self,
-        game_slots: Option<&DeviceGameSlots<D::Buffer>>,
-        passes: u32,
-    ) -> Result<()> {
+    pub fn simulate_rows(&mut self, game_slots: Option<&DeviceGameSlots<D>>, passes: u32) -> Result<()> {
         const NULL: u64 = 0;
         let module = match self.passes.1.take() {
             Some(module) => module,
@@ -274,17 +269,34 @@ impl<D: Device> Arrays<D> {
         launched
     }
 
-    /// What follows a pass in the game slots, and the plies that begin then.
+    /// Ends a pass in the game slots: plays the decided plies and begins the next.
     ///
     /// # Errors
     /// As [`Arrays::plant_rows`].
-    pub fn act_game_slots(&self, game_slots: &DeviceGameSlots<D::Buffer>) -> Result<()> {
+    pub fn act_game_slots(&self, game_slots: &DeviceGameSlots<D>) -> Result<()> {
         let num = [Arg::U32(game_slots.num as u32)];
         self.launch_warps("act_game_slots", game_slots.num, game_slots.arguments().into_iter().chain(num))?;
         self.launch_warps("start_rows", self.num_rows, game_slots.arguments())
     }
 
-    /// The summaries of the `num` rows that `staged` lists.
+    /// Ends a poll of the game slots: counts what all rows did and writes the header. `not_finite`: the network's word, which is
+    /// cleared.
+    ///
+    /// # Errors
+    /// As [`Arrays::plant_rows`].
+    pub fn end_poll(&self, game_slots: &DeviceGameSlots<D>, not_finite: Option<&D::Buffer>) -> Result<()> {
+        const NULL: u64 = 0;
+        self.count_rows()?;
+        let more = [
+            Arg::Buffer(&self.totals, 0),
+            not_finite.map_or(Arg::U64(NULL), |word| Arg::Buffer(word, 0)),
+            Arg::U32(game_slots.half() as u32),
+            Arg::Buffer(game_slots.header(), 0),
+        ];
+        self.launch("end_poll", 1, WARP as u32, game_slots.arguments().into_iter().chain(more))
+    }
+
+    /// Summarises the `num` rows that `staged` lists.
     ///
     /// # Errors
     /// As [`Arrays::plant_rows`].

@@ -1,4 +1,4 @@
-//! What runs kernels: a GPU, or in the tests the same sources compiled as host C++.
+//! The devices that run kernels: a GPU, or in the tests the host, with the same sources compiled as C++.
 
 use crate::error::Result;
 use crate::kernel_times::KernelTime;
@@ -6,7 +6,7 @@ use crate::kernel_times::KernelTime;
 /// A compiled program's source: one game, or one network, with its sizes as constants.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
-    /// The game's name in the registry, or what else the program is for.
+    /// The game's name in the registry, or another name of the program, for error messages.
     pub game: String,
     /// One translation unit, complete: everything it includes is in `headers`.
     pub source: String,
@@ -14,20 +14,20 @@ pub struct Program {
     pub headers: Vec<(String, String)>,
     /// Constants, passed as `-DNAME=VALUE`.
     pub defines: Vec<(String, String)>,
-    /// What its code may use.
+    /// Which GPUs its code must run on.
     pub code: Code,
 }
 
-/// Which instructions a program has.
+/// Which instructions a program uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Code {
     /// Those that later GPUs have too.
     Common,
-    /// Some that one architecture has alone, as Hopper has `wgmma`: no other GPU runs it.
+    /// Some of one architecture only, such as Hopper's `wgmma`: no other GPU runs it.
     OfArchitecture,
 }
 
-/// How many threads run a kernel.
+/// The shape of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaunchShape {
     /// Blocks.
@@ -61,7 +61,7 @@ impl<B> Clone for Arg<'_, B> {
 
 impl<B> Copy for Arg<'_, B> {}
 
-/// What a device has, as far as it decides the shapes of kernels.
+/// The limits of a device that decide the shapes of kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Compute capability, major * 10 + minor.
@@ -73,7 +73,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// What a GPU of compute capability `capability` has at least, for kernels that are compiled where it is not.
+    /// The least limits of GPUs with compute capability `capability`, for kernels compiled on a machine without one.
     pub fn of(capability: u32, multiprocessors: u32) -> Self {
         let kib = match capability {
             ..80 => 64,
@@ -85,143 +85,158 @@ impl Limits {
     }
 }
 
-/// Host memory that a device copies to and from while the host does something else.
+/// Page-locked host memory, which a device copies to and from while the host goes on.
+///
+/// The bytes lie at an address that is a multiple of 16.
 pub trait Pinned: Send {
-    /// The bytes, once every copy that was asked for is made.
+    /// The bytes. Waits until every copy that was started is done.
     ///
     /// # Errors
-    /// What the driver says, an earlier kernel's failure included.
+    /// The driver's, including the failure of an earlier kernel.
     fn bytes(&self) -> Result<&[u8]>;
 
-    /// The bytes, to be written, once every copy that was asked for is made.
+    /// The bytes, to be written. Waits until every copy that was started is done.
     ///
     /// # Errors
     /// As [`Pinned::bytes`].
     fn bytes_mut(&mut self) -> Result<&mut [u8]>;
 }
 
-/// Memory that kernels read and write, and the running of them. Launches and copies happen in the order in which they are
-/// asked for.
+/// Memory, kernels and the one stream that they run on: launches and copies are made in the order of the calls.
 pub trait Device: Send + Sized {
     /// An array on the device.
     type Buffer: Send;
 
-    /// Launches that were recorded.
+    /// Captured launches.
     type Graph: Send;
 
     /// A program, compiled and loaded.
     type Module: Send;
 
-    /// Host memory for copies that nobody waits for.
+    /// Host memory for asynchronous copies.
     type Pinned: Pinned;
 
-    /// What the device has.
+    /// The device's limits.
     ///
     /// # Errors
-    /// What the driver says.
+    /// The driver's.
     fn limits(&self) -> Result<Limits>;
 
-    /// `program` compiled and loaded, for [`Device::launch_in`]; there may be any number of them.
+    /// Compiles and loads `program` for [`Device::launch_in`]; there may be any number of programs.
     ///
     /// # Errors
-    /// The compiler's own words, with the program's name.
+    /// The compiler's message, with the program's name.
     fn module(&self, program: &Program) -> Result<Self::Module>;
 
-    /// The device with `program` compiled and loaded.
+    /// Compiles and loads `program` for [`Device::launch`].
     ///
     /// # Errors
-    /// The compiler's own words, with the game's name.
+    /// The compiler's message, with the program's name.
     fn load(&mut self, program: &Program) -> Result<()>;
 
     /// An array of `bytes` zero bytes.
     ///
     /// # Errors
-    /// [`crate::Error::Device`] with the size where there is no room.
+    /// [`crate::Error::Device`] with the size where it does not fit.
     fn alloc(&self, bytes: usize) -> Result<Self::Buffer>;
 
-    /// Bytes that can still be allocated, once all that was asked for is done and programs have what they run in.
+    /// Bytes that can still be allocated, without what the driver takes to run programs. Waits for the device.
     ///
     /// # Errors
-    /// What the driver says.
+    /// The driver's.
     fn free_bytes(&self) -> Result<usize>;
 
-    /// Copies `from` to `to`, `offset` bytes into it.
+    /// Copies `from` into `to`, from byte `offset` on.
     ///
     /// # Errors
-    /// What the driver says.
+    /// The driver's.
     fn upload(&self, to: &mut Self::Buffer, offset: usize, from: &[u8]) -> Result<()>;
 
-    /// Copies from `offset` bytes into `from` until `to` is full, once everything asked for before is done.
+    /// Copies from byte `offset` of `from` until `to` is full. Waits for the device.
     ///
     /// # Errors
-    /// What the driver says, an earlier kernel's failure included.
+    /// The driver's, including the failure of an earlier kernel.
     fn download(&self, from: &Self::Buffer, offset: usize, to: &mut [u8]) -> Result<()>;
 
     /// `bytes` zero bytes of host memory, for [`Device::start_upload`] and [`Device::start_download`].
     ///
     /// # Errors
-    /// [`crate::Error::Device`] with the size where there is no room.
+    /// [`crate::Error::Device`] with the size where it does not fit.
     fn pinned(&self, bytes: usize) -> Result<Self::Pinned>;
 
-    /// Asks for a copy of the first `bytes` bytes of `from` to the beginning of `to`, and does not wait for it.
+    /// Starts a copy of the first `bytes` bytes of `from` to the beginning of `to`, and does not wait for it.
     ///
     /// # Errors
-    /// What the driver says.
+    /// The driver's.
     fn start_upload(&self, to: &mut Self::Buffer, from: &mut Self::Pinned, bytes: usize) -> Result<()>;
 
-    /// Asks for a copy of the first `bytes` bytes of `from` to the beginning of `to`, and does not wait for it.
+    /// Starts a copy of the first `bytes` bytes of `from` to the beginning of `to`, and does not wait for it.
     ///
     /// # Errors
-    /// What the driver says.
+    /// The driver's.
     fn start_download(&self, from: &Self::Buffer, to: &mut Self::Pinned, bytes: usize) -> Result<()>;
 
-    /// Waits until everything that was asked for is done.
+    /// Starts a copy of `bytes` bytes from `offset` on in `from` to the beginning of `to`, which waits for no launch and for which
+    /// no launch waits. The caller has waited for whatever wrote the bytes, and launches nothing that writes them before
+    /// [`Pinned::bytes`] of `to`.
+    ///
+    /// # Errors
+    /// The driver's.
+    fn start_concurrent_download(
+        &self,
+        from: &Self::Buffer,
+        offset: usize,
+        to: &mut Self::Pinned,
+        bytes: usize,
+    ) -> Result<()>;
+
+    /// Waits until all launches and copies so far are done.
     ///
     /// # Errors
     /// [`crate::Error::Device`] naming the kernels of which one failed.
     fn synchronise(&self) -> Result<()>;
 
-    /// Runs `kernel` of the loaded program. It may write to any buffer among `args`.
+    /// Launches `kernel` of the loaded program. It may write to any buffer among `args`.
     ///
     /// # Errors
     /// [`crate::Error::Device`] naming the kernel, the game and the launch shape.
     fn launch(&self, kernel: &'static str, shape: LaunchShape, args: &[Arg<'_, Self::Buffer>]) -> Result<()>;
 
-    /// From here to [`Device::end_capture`], launches are recorded and not made, and nothing else may be asked for. All
+    /// Begins a capture: until [`Device::end_capture`], launches are captured instead of made, and no other call is allowed. All
     /// kernels have been launched before.
     ///
     /// # Errors
-    /// What the driver says.
+    /// The driver's.
     fn begin_capture(&self) -> Result<()>;
 
-    /// The launches since [`Device::begin_capture`].
+    /// Ends the capture: a graph of the launches since [`Device::begin_capture`].
     ///
     /// # Errors
-    /// What the driver says.
+    /// The driver's.
     fn end_capture(&self) -> Result<Self::Graph>;
 
-    /// Makes all launches of `recording`, in their order, with the arguments that they had. Their buffers must still be there.
+    /// Launches `graph`: all captured launches in their order, with the arguments that they had. Their buffers must still exist.
     ///
     /// # Errors
     /// As [`Device::launch`].
-    fn replay(&self, recording: &Self::Graph) -> Result<()>;
+    fn launch_graph(&self, graph: &Self::Graph) -> Result<()>;
 
-    /// From here to [`Device::end_timing`], every launch is timed by itself, and so is every copy from and to page-locked memory.
+    /// Until [`Device::end_timing`], times every launch and every copy from and to page-locked memory on its own.
     fn begin_timing(&self);
 
-    /// True where launches are timed: none is to be recorded then.
+    /// True while launches are timed; none may be captured then.
     fn is_timing(&self) -> bool;
 
-    /// What every kernel took since [`Device::begin_timing`], the longest first, once all is done.
+    /// The time of every kernel since [`Device::begin_timing`], the longest first. Waits for the device.
     ///
     /// # Errors
-    /// What the driver says, a kernel's failure included.
+    /// The driver's, including the failure of a kernel.
     fn end_timing(&self) -> Result<Vec<KernelTime>>;
 
-    /// Bytes copied so far, both ways.
+    /// Bytes copied so far, in both directions.
     fn copied(&self) -> u64;
 
-    /// Runs `kernel` of `module`, as [`Device::launch`] does one of the loaded program.
+    /// Launches `kernel` of `module`, as [`Device::launch`] does with the loaded program.
     ///
     /// # Errors
     /// As [`Device::launch`].

@@ -1,19 +1,20 @@
-//! Lanes of self-play on the device: leaf_dedup of the structs in `kernels/search/play.cuh`, and their arrays.
+//! The N game slots of self-play on the device: twins of the structs in `kernels/search/play.cuh`, and their arrays.
 
 use super::device::{Arg, Device};
 use super::layout::Layout;
+use super::polls::{PollCounts, Polls};
 use super::snapshots::pack_snapshot;
 use crate::backend::RootCache;
-use crate::backend::device_selfplay::{Decided, PlayPlan, SlotStart};
+use crate::backend::decisions::DecisionBlock;
+use crate::backend::device_selfplay::{PlayPlan, SlotStart};
 use crate::error::Result;
-use crate::search::root::RootSummary;
 use bytemuck::{Pod, Zeroable};
 
-/// Room for what is decided between two looks of the host, in bytes: an eighth of what the trees take, but at least and at most this;
-/// that of one pass in any case. With 65,536 games of Connect Four and 800 simulations it is enough for 75 passes, with 16,384 of
-/// Hex 11 for 22.
+/// Bytes for the decisions of two polls: an eighth of what the trees take, but at least and at most this, and in any case those of
+/// one pass each. A poll of 65,536 games of Connect Four with 800 simulations then has up to 37 passes, one of 16,384 games of Hex
+/// 11 has 11.
 const DECISIONS_BYTES: [usize; 2] = [64 << 20, 1 << 30];
-/// The most passes between two looks of the host.
+/// The most passes of a poll.
 const MOST_PASSES: usize = 4096;
 
 /// Twin of `SlotRow`.
@@ -55,35 +56,29 @@ struct Start {
     num_history: u32,
 }
 
-/// Twin of `Decision`, but for the summary behind it.
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
-#[repr(C)]
-struct DecisionHead {
-    slot: u32,
-    pass: u32,
-    place: u32,
-    padding: u32,
-}
+/// Twin of `DecisionQueue`: decisions of the poll so far, and where its half begins.
+const QUEUE_BYTES: usize = 8;
 
 /// The arrays of N game slots.
-pub struct DeviceGameSlots<B> {
-    numbers: B,
+pub struct DeviceGameSlots<D: Device> {
+    numbers: D::Buffer,
     /// `[N]`
-    all: B,
+    all: D::Buffer,
     /// `[N, state bytes]`
-    positions: B,
-    /// `[most passes, N]`
-    decisions: B,
-    num_decisions: B,
-    /// A place a row where determinisations are summed. `[B]`
-    parts: B,
-    starts: B,
-    trees: B,
+    positions: D::Buffer,
+    /// `[2, most passes, N]`
+    decisions: D::Buffer,
+    queue: D::Buffer,
+    /// Summaries of single determinisations, before they are summed. `[B]`
+    parts: D::Buffer,
+    starts: D::Buffer,
+    trees: D::Buffer,
+    polls: Polls<D>,
     /// N.
     pub num: usize,
     /// D.
     pub determinisations: usize,
-    /// The most passes until what was decided is read.
+    /// The most passes of a poll.
     pub most_passes: u32,
     /// Bytes of the trees that new games are cloned from.
     pub starts_bytes: u64,
@@ -91,12 +86,12 @@ pub struct DeviceGameSlots<B> {
     pub bytes: u64,
 }
 
-impl<B> DeviceGameSlots<B> {
-    /// The arrays on `device`. `schedules` are the places of the schedules of the two budgets.
+impl<D: Device> DeviceGameSlots<D> {
+    /// The arrays of `game_slots` on `device`. `schedules` are the places of the schedules of both budgets.
     ///
     /// # Errors
     /// What the device says.
-    pub fn new<D: Device<Buffer = B>>(
+    pub fn new(
         device: &D,
         layout: &Layout,
         plan: &PlayPlan,
@@ -106,7 +101,7 @@ impl<B> DeviceGameSlots<B> {
     ) -> Result<Self> {
         let n = game_slots.len();
         let most_passes = most_passes(layout, n);
-        let filled = |bytes: &[u8]| -> Result<B> {
+        let filled = |bytes: &[u8]| -> Result<D::Buffer> {
             let mut buffer = device.alloc(bytes.len().max(8))?;
             device.upload(&mut buffer, 0, bytes)?;
             Ok(buffer)
@@ -115,19 +110,19 @@ impl<B> DeviceGameSlots<B> {
         let positions: Vec<u8> = game_slots.iter().flat_map(|slot| slot.state).copied().collect();
         let PackedStarts { trees, places } = starts;
         let numbers = PlayNumbers::new(plan, schedules, places.len());
-        let bytes = size_of_val(rows.as_slice())
-            + positions.len()
-            + most_passes * n * decision_bytes(layout)
-            + layout.shape.rows * layout.summary_bytes();
+        let decisions = 2 * most_passes * n * decision_bytes(layout);
+        let parts = layout.shape.rows * layout.summary_bytes();
+        let bytes = size_of_val(rows.as_slice()) + positions.len() + decisions + parts;
         Ok(Self {
             numbers: filled(bytemuck::bytes_of(&numbers))?,
             all: filled(bytemuck::cast_slice(&rows))?,
             positions: filled(&positions)?,
-            decisions: device.alloc(most_passes * n * decision_bytes(layout))?,
-            num_decisions: device.alloc(8)?,
-            parts: device.alloc(layout.shape.rows * layout.summary_bytes())?,
+            decisions: device.alloc(decisions)?,
+            queue: device.alloc(QUEUE_BYTES)?,
+            parts: device.alloc(parts)?,
             starts: filled(bytemuck::cast_slice(places))?,
             trees: filled(trees)?,
+            polls: Polls::new(device)?,
             num: n,
             determinisations: plan.determinisations,
             most_passes: most_passes as u32,
@@ -137,13 +132,13 @@ impl<B> DeviceGameSlots<B> {
     }
 
     /// In the order of `VZ_GAME_SLOT_ARGUMENTS`.
-    pub fn arguments(&self) -> [Arg<'_, B>; 8] {
+    pub fn arguments(&self) -> [Arg<'_, D::Buffer>; 8] {
         [
             &self.numbers,
             &self.all,
             &self.positions,
             &self.decisions,
-            &self.num_decisions,
+            &self.queue,
             &self.parts,
             &self.starts,
             &self.trees,
@@ -151,49 +146,59 @@ impl<B> DeviceGameSlots<B> {
         .map(|buffer| Arg::Buffer(buffer, 0))
     }
 
-    /// What was decided since the last call, in any order.
+    /// Decisions that a poll has room for.
+    pub fn half(&self) -> usize {
+        self.most_passes as usize * self.num
+    }
+
+    /// Where the device writes a poll's header.
+    pub fn header(&self) -> &D::Buffer {
+        &self.polls.header
+    }
+
+    /// The polls.
+    pub fn polls(&mut self) -> &mut Polls<D> {
+        &mut self.polls
+    }
+
+    /// Waits for the oldest poll that has ended, and for its decisions.
+    ///
+    /// # Errors
+    /// As [`Polls::collect`].
+    pub fn collect_poll(&mut self, device: &D, layout: &Layout) -> Result<PollCounts> {
+        let (half, size) = (self.half(), decision_bytes(layout));
+        self.polls.collect(device, &self.decisions, half * size, size)
+    }
+
+    /// What the poll that was collected last decided.
     ///
     /// # Errors
     /// What the device says.
-    pub fn drain_decisions<D: Device<Buffer = B>>(
-        &mut self,
-        device: &D,
-        layout: &Layout,
-        out: &mut Vec<Decided>,
-    ) -> Result<()> {
-        let mut num = [0; 4];
-        device.download(&self.num_decisions, 0, &mut num)?;
-        let size = decision_bytes(layout);
-        let mut bytes = vec![0; u32::from_ne_bytes(num) as usize * size];
-        device.download(&self.decisions, 0, &mut bytes)?;
-        device.upload(&mut self.num_decisions, 0, &[0; 4])?;
-        out.extend(bytes.chunks_exact(size).map(|bytes| {
-            let (head, summary_bytes) = bytes.split_at(size_of::<DecisionHead>());
-            let head: DecisionHead = bytemuck::pod_read_unaligned(head);
-            let mut summary = RootSummary::default();
-            layout.read_summary(summary_bytes, &mut summary);
-            Decided { slot: head.slot as usize, pass: head.pass, place: head.place as usize, summary }
-        }));
-        Ok(())
+    pub fn decisions(&self, layout: &Layout) -> Result<DecisionBlock<'_>> {
+        Ok(DecisionBlock::new(self.polls.decisions()?, layout.summary_format()))
     }
 }
 
-/// The most bytes that the game slots of `rows` rows take, but for the trees that new games are cloned from.
+/// The most bytes that the game slots of `rows` rows take, without the trees that new games are cloned from. It grows with `rows`.
 pub fn most_game_slot_bytes(layout: &Layout, rows: usize) -> usize {
-    let summaries = layout.summary_bytes();
-    let slot = size_of::<SlotRow>() + layout.state_size + summaries;
-    rows * slot + most_passes(layout, rows.max(1)) * rows * decision_bytes(layout)
+    let slot = size_of::<SlotRow>() + layout.state_size + layout.summary_bytes();
+    rows * slot + most_decision_bytes(layout, rows.max(1))
 }
 
-/// Passes between two looks of the host, for `n` game slots.
+/// The most passes of a poll of `n` game slots.
 fn most_passes(layout: &Layout, n: usize) -> usize {
+    most_decision_bytes(layout, n) / (2 * n * decision_bytes(layout))
+}
+
+/// Bytes for the decisions of two polls of `n` game slots, of which whole passes are allocated.
+fn most_decision_bytes(layout: &Layout, n: usize) -> usize {
     let [least, most] = DECISIONS_BYTES;
-    let room = (n * layout.row_bytes().total() / 8).clamp(least, most);
-    (room / (n * decision_bytes(layout))).clamp(1, MOST_PASSES)
+    let pass = 2 * n * decision_bytes(layout);
+    (n * layout.row_bytes().total() / 8).clamp(least, most).clamp(pass, MOST_PASSES * pass)
 }
 
 fn decision_bytes(layout: &Layout) -> usize {
-    size_of::<DecisionHead>() + layout.summary_bytes()
+    layout.summary_format().decision_bytes()
 }
 
 impl SlotRow {
@@ -228,13 +233,13 @@ pub struct PackedStarts {
 }
 
 impl PackedStarts {
-    /// Packs `starts`.
+    /// Packs the trees of `starts`.
     pub fn new(starts: &RootCache) -> Self {
         let (trees, places) = pack_starts(starts);
         Self { trees, places }
     }
 
-    /// Bytes of all.
+    /// Bytes of all trees and their places.
     pub fn bytes(&self) -> u64 {
         (self.trees.len() + size_of_val(self.places.as_slice())) as u64
     }
@@ -263,7 +268,7 @@ mod tests {
     use crate::config::Layers;
     use crate::selfplay::backend_plan;
 
-    /// Passes between two looks of the host in self-play as `config` has it.
+    /// The most passes of a poll in self-play with this configuration.
     fn passes(config: &str) -> usize {
         let config = Layers::default().text(config, "test").and_then(Layers::resolve).expect("valid");
         let game = any_game(config.game_name(), &config.game_options()).expect("registered");
@@ -272,14 +277,14 @@ mod tests {
     }
 
     #[test]
-    fn large_batches_play_many_passes_between_two_looks() {
+    fn a_poll_of_a_large_batch_has_many_passes() {
         let connect_four = "game.name = \"connect_four\"\nselfplay.games = 65536\nsearch.simulations = 800";
         let hex = "game.name = \"hex\"\ngame.size = 11\nselfplay.games = 16384\nsearch.simulations = 800";
-        assert_eq!([passes(connect_four), passes(hex)], [75, 22]);
+        assert_eq!([passes(connect_four), passes(hex)], [37, 11]);
     }
 
     #[test]
-    fn any_batch_plays_a_pass_and_a_small_one_not_too_many() {
+    fn a_poll_has_at_least_one_pass_and_at_most_a_bounded_number() {
         assert_eq!(passes("game.name = \"tic_tac_toe\"\nselfplay.games = 1"), MOST_PASSES);
         assert_eq!(passes("game.name = \"go\"\ngame.size = 19\nselfplay.games = 1048576"), 1);
     }

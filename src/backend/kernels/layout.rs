@@ -1,6 +1,7 @@
 //! The layout of the bytes on the device: twins of the structs in `kernels/tree.cuh` and `kernels/search/`, and the sizes of all
 //! arrays.
 
+use crate::backend::decisions::{SummaryFormat, SummaryView};
 use crate::backend::plan::{BackendPlan, Reuse};
 use crate::config::{Algorithm, ChanceRule, Fpu};
 use crate::game::Sizes;
@@ -172,9 +173,14 @@ impl Layout {
         }
     }
 
+    /// The sizes of a row's `Summary`.
+    pub fn summary_format(&self) -> SummaryFormat {
+        SummaryFormat { players: self.shape.players, padded_edges: self.shape.padded() }
+    }
+
     /// Bytes of one row's `Summary`.
     pub fn summary_bytes(&self) -> usize {
-        16 + 4 * self.shape.players + 22 * self.shape.padded()
+        self.summary_format().bytes()
     }
 
     /// The most bytes of commands that one launch takes for `rows` rows: new trees in all of them.
@@ -182,26 +188,17 @@ impl Layout {
         (rows * (size_of::<PlantCommand>() + self.state_size + 8 * self.history_len)).next_power_of_two()
     }
 
-    /// Reads one row's summary out of its bytes.
+    /// Copies one row's summary out of its bytes, whose address is a multiple of 4.
     pub fn read_summary(&self, bytes: &[u8], out: &mut RootSummary) {
-        let (ep, p) = (self.shape.padded(), self.shape.players);
-        let head = words::<u32>(&bytes[..16]);
-        let e = head[0] as usize;
-        let list = |i: usize| {
-            let start = 16 + 4 * p + 4 * ep * i;
-            &bytes[start..start + 4 * e]
-        };
-        let actions = 16 + 4 * p + 20 * ep;
-        out.actions = words(&bytes[actions..actions + 2 * e]);
-        out.visits = words(list(0));
-        out.new_visits = words(list(1));
-        out.prior = words(list(2));
-        out.q = words(list(3));
-        out.policy = words(list(4));
-        out.value = words(&bytes[16..16 + 4 * p]);
-        out.best = head[1] as usize;
-        out.player = head[2] as u8;
-        out.proven = head[3] != 0;
+        let summary = SummaryView::new(bytes, self.summary_format());
+        summary.actions().clone_into(&mut out.actions);
+        summary.visits().clone_into(&mut out.visits);
+        summary.new_visits().clone_into(&mut out.new_visits);
+        summary.prior().clone_into(&mut out.prior);
+        summary.q().clone_into(&mut out.q);
+        summary.policy().clone_into(&mut out.policy);
+        summary.value().clone_into(&mut out.value);
+        (out.best, out.player, out.proven) = (summary.best(), summary.player(), summary.proven());
     }
 }
 
@@ -210,10 +207,6 @@ impl RowBytes {
     pub fn total(&self) -> usize {
         self.arrays.iter().chain(&self.network).sum::<usize>() + self.summary
     }
-}
-
-fn words<T: Pod>(bytes: &[u8]) -> Vec<T> {
-    bytes.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned).collect()
 }
 
 /// The search's parameters as kernels take them after the arrays: integers, then floats.

@@ -13,18 +13,20 @@ mod open; // a GPU, where this build can
 pub mod cuda; // kernels on an NVIDIA GPU
 pub mod source;
 pub mod memory; // what a plan takes on a device
-pub mod layout; // leaf_dedup of the kernels' structs, sizes of arrays
+pub mod layout; // twins of the kernels' structs, sizes of arrays
 pub mod arrays; // the arrays, and a launcher for each kernel
 pub mod queue; // commands to rows, gathered
 pub mod network; // networks on the device
 pub mod forward; // the network's own kernels
 pub mod batch; // games without trees
-pub mod game_slots; // games that play on by themselves
+pub mod game_slots; // self-play driven by the device
+mod polls; // its counts and decisions on their way to the host
 mod rows; // all of it together, with failures
 mod snapshots; // one row between device and host
 
 use super::cpu::principal_variation;
-use super::device_selfplay::{Copied, Decided, PassDriver, PlayPlan, SlotStart};
+use super::decisions::DecisionBlock;
+use super::device_selfplay::{Copied, PassDriver, PlayPlan, SlotStart};
 use super::pass_parts::PassParts;
 use super::plan::BackendPlan;
 use super::{Backend, PlyPlan, RootCache, RowBudget, Snapshot};
@@ -38,7 +40,7 @@ use device::Device;
 use forward::{Arithmetic, DeviceForward, ForwardPlan};
 use layout::{BeginCommand, Layout, Totals};
 use memory::DeviceNeed;
-use network::DeviceNetwork;
+use network::{DeviceNetwork, all_finite};
 pub use open::{OnDevices, check_devices, cuda_backend, cuda_network, on_cuda};
 use rows::Rows;
 use std::cell::{OnceCell, RefCell};
@@ -105,9 +107,9 @@ impl<D: Device> KernelBackend<D> {
     pub fn simulate(&mut self, network: &mut dyn DeviceNetwork<D>, passes: u32) -> Result<PassStats> {
         self.check()?;
         let rows = self.rows.get_mut();
-        rows.forget_recording();
+        rows.forget_graphs();
         let totals = rows.simulate(network, passes);
-        rows.forget_recording();
+        rows.forget_graphs();
         Ok(selected(&totals?, self.visits(passes)))
     }
 
@@ -255,12 +257,35 @@ impl<D: Device> Backend for KernelBackend<D> {
         self.rows.get_mut().act()
     }
 
-    fn drain_decisions(&mut self, out: &mut Vec<Decided>) -> Result<()> {
+    fn launch_passes(&mut self, output: Option<(&[f32], &[f32])>, passes: u32) -> Result<bool> {
         self.check()?;
         for b in 0..self.root_states.len() {
             self.new_root(b, None);
         }
-        self.rows.get_mut().drain_decisions(out)
+        let rows = self.rows.get_mut();
+        match (self.network.get(), output) {
+            (Some(network), _) => rows.launch_passes(network, passes)?,
+            (None, Some((logits, values))) => rows.launch_constant_net(logits, values, passes)?,
+            (None, None) => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn end_poll(&mut self) -> Result<()> {
+        self.check()?;
+        let word = self.network.get().and_then(|network| network.not_finite());
+        self.rows.get_mut().end_poll(word)
+    }
+
+    fn collect_poll(&mut self) -> Result<PassStats> {
+        self.check()?;
+        let counts = self.rows.get_mut().collect_poll()?;
+        all_finite(counts.not_finite)?;
+        Ok(selected(&counts.totals, self.visits(counts.passes)))
+    }
+
+    fn decisions(&mut self) -> Result<Vec<DecisionBlock<'_>>> {
+        Ok(vec![self.rows.get_mut().decisions()?])
     }
 
     fn copied(&self) -> Copied {

@@ -1,7 +1,7 @@
 //! Networks that evaluate positions on the device that holds the observations.
 
 use super::device::Device;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// Number format in which a network takes observations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,12 +53,30 @@ pub trait DeviceNetwork<D: Device>: Send {
     /// What the device says.
     fn forward(&mut self, device: &D, slots: Slots<'_, D::Buffer>) -> Result<()>;
 
-    /// Checks, with one small copy, that every logit and value so far was finite. A network that gives no others need not.
+    /// One word on the device that is not 0 once an output was no finite number; None where the network has no such output.
+    fn not_finite(&self) -> Option<&D::Buffer> {
+        None
+    }
+
+    /// Waits for the device and refuses outputs that were no finite numbers.
     ///
     /// # Errors
-    /// [`crate::Error::NotFinite`], and what the device says.
+    /// [`Error::NotFinite`], and what the device says.
     fn check(&self, device: &D) -> Result<()> {
-        let _ = device;
-        Ok(())
+        let Some(word) = self.not_finite() else { return Ok(()) };
+        let mut found = [0; 4];
+        device.download(word, 0, &mut found)?;
+        all_finite(u32::from_ne_bytes(found))
     }
+}
+
+/// Refuses outputs that are no finite numbers, by the word of [`DeviceNetwork::not_finite`].
+///
+/// # Errors
+/// [`Error::NotFinite`].
+pub fn all_finite(word: u32) -> Result<()> {
+    if word == 0 {
+        return Ok(());
+    }
+    Err(Error::NotFinite { what: "a logit or value of the network".into(), value: f32::NAN })
 }

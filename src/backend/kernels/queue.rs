@@ -1,28 +1,28 @@
-//! What rows are told to do between two passes, gathered so that one launch does it for many rows.
+//! Commands to rows between two passes, gathered into batches: one launch runs the same command in many rows.
 //!
-//! A row's commands keep their order; those of different rows do not, since rows are independent. So a command joins the
-//! first batch of its kind that comes after all batches with a command for the same row.
+//! Commands of one row keep their order; those of different rows need not, since rows are independent. So a command joins the first
+//! batch of its kind behind the last batch with a command for the same row.
 
 use super::layout::{AdvanceCommand, BeginCommand, PlantCommand};
 
 /// Commands of one kind, at most one a row.
 #[derive(Clone, Debug)]
 pub enum Batch {
-    /// New trees.
-    Plant(PlantBatch),
-    /// Copies of the snapshot at hand.
+    /// Rows get new roots.
+    SetRoot(RootBatch),
+    /// Rows get copies of the uploaded snapshot.
     Clone(Vec<u32>),
-    /// Plies begin.
+    /// Rows begin a ply.
     Begin(Vec<BeginCommand>),
-    /// Actions are played.
+    /// Rows play an action.
     Advance(Vec<AdvanceCommand>),
-    /// Rows stop.
-    Park(Vec<u32>),
+    /// Rows stop searching.
+    Deactivate(Vec<u32>),
 }
 
-/// New trees with the bytes they begin from.
+/// New roots with their states and histories.
 #[derive(Clone, Debug, Default)]
-pub struct PlantBatch {
+pub struct RootBatch {
     /// `[num]`
     pub commands: Vec<PlantCommand>,
     /// `[num, state bytes]`
@@ -35,7 +35,7 @@ pub struct PlantBatch {
 #[derive(Debug)]
 pub struct Queue {
     batches: Vec<Batch>,
-    /// How many batches must come before the row's next command. `[B]`
+    /// The first batch that the row's next command may join. `[B]`
     after: Vec<u32>,
 }
 
@@ -45,12 +45,12 @@ impl Queue {
         Self { batches: Vec::new(), after: vec![0; rows] }
     }
 
-    /// True where there is nothing to do.
+    /// True where no command waits.
     pub fn is_empty(&self) -> bool {
         self.batches.is_empty()
     }
 
-    /// True where some row waits for a copy of the snapshot at hand.
+    /// True where some row waits for a copy of the uploaded snapshot.
     pub fn has_clones(&self) -> bool {
         self.batches.iter().any(|batch| matches!(batch, Batch::Clone(_)))
     }
@@ -61,7 +61,7 @@ impl Queue {
         std::mem::take(&mut self.batches)
     }
 
-    /// The batch that row `b`'s next command goes to: the first that `fits`, or a new one.
+    /// The batch that row `b`'s next command joins: the first that `fits`, or `new`.
     fn batch(&mut self, b: usize, fits: impl Fn(&Batch) -> bool, new: Batch) -> &mut Batch {
         let after = self.after[b] as usize;
         let found = self.batches[after..].iter().position(fits).map(|place| after + place);
@@ -73,10 +73,10 @@ impl Queue {
         &mut self.batches[place]
     }
 
-    /// Row `b` gets a new tree.
+    /// Row `b` gets a new root.
     pub fn set_root(&mut self, b: usize, state: &[u8], history: &[u64]) {
-        let new = Batch::Plant(PlantBatch::default());
-        if let Batch::Plant(batch) = self.batch(b, |batch| matches!(batch, Batch::Plant(_)), new) {
+        let new = Batch::SetRoot(RootBatch::default());
+        if let Batch::SetRoot(batch) = self.batch(b, |batch| matches!(batch, Batch::SetRoot(_)), new) {
             let first_key = batch.keys.len() as u64;
             batch.commands.push(PlantCommand { row: b as u32, num_history: history.len() as u32, first_key });
             batch.states.extend_from_slice(state);
@@ -84,7 +84,7 @@ impl Queue {
         }
     }
 
-    /// Row `b` gets a copy of the snapshot at hand.
+    /// Row `b` gets a copy of the uploaded snapshot.
     pub fn clone_snapshot(&mut self, b: usize) {
         let new = Batch::Clone(Vec::new());
         if let Batch::Clone(rows) = self.batch(b, |batch| matches!(batch, Batch::Clone(_)), new) {
@@ -92,7 +92,7 @@ impl Queue {
         }
     }
 
-    /// A ply begins in the command's row.
+    /// The command's row begins a ply.
     pub fn begin(&mut self, command: BeginCommand) {
         let new = Batch::Begin(Vec::new());
         let b = command.row as usize;
@@ -101,7 +101,7 @@ impl Queue {
         }
     }
 
-    /// `action` is played in row `b`.
+    /// Row `b` plays `action`.
     pub fn advance(&mut self, b: usize, action: u16) {
         let new = Batch::Advance(Vec::new());
         if let Batch::Advance(commands) = self.batch(b, |batch| matches!(batch, Batch::Advance(_)), new) {
@@ -109,10 +109,10 @@ impl Queue {
         }
     }
 
-    /// Row `b` stops.
+    /// Row `b` stops searching.
     pub fn deactivate(&mut self, b: usize) {
-        let new = Batch::Park(Vec::new());
-        if let Batch::Park(rows) = self.batch(b, |batch| matches!(batch, Batch::Park(_)), new) {
+        let new = Batch::Deactivate(Vec::new());
+        if let Batch::Deactivate(rows) = self.batch(b, |batch| matches!(batch, Batch::Deactivate(_)), new) {
             rows.push(b as u32);
         }
     }
@@ -124,11 +124,11 @@ mod tests {
 
     fn kinds(queue: &Queue) -> String {
         let one = |batch: &Batch| match batch {
-            Batch::Plant(batch) => format!("P{}", batch.commands.len()),
+            Batch::SetRoot(batch) => format!("P{}", batch.commands.len()),
             Batch::Clone(rows) => format!("C{}", rows.len()),
             Batch::Begin(commands) => format!("B{}", commands.len()),
             Batch::Advance(commands) => format!("A{}", commands.len()),
-            Batch::Park(rows) => format!("S{}", rows.len()),
+            Batch::Deactivate(rows) => format!("S{}", rows.len()),
         };
         queue.batches.iter().map(one).collect()
     }
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_share_launches_and_keep_their_own_order() {
+    fn rows_share_batches_and_keep_the_order_of_their_commands() {
         let mut queue = Queue::new(5);
         for b in 0..2 {
             queue.set_root(b, &[7; 3], &[1, 2]);

@@ -1,14 +1,14 @@
-//! The rows of a [`super::KernelBackend`]: arrays on the device, commands that wait, and what the host remembers. Everything
-//! may fail.
+//! The rows of a [`super::KernelBackend`]: the arrays on the device, the commands that wait to be launched, and what the host has
+//! read of the rows. Every method may fail.
 
-mod passes; // whole passes, without the host
+mod passes; // whole passes on the device
 
 use super::arrays::{Arrays, Which};
 use super::device::{Device, Program};
 use super::game_slots::DeviceGameSlots;
 use super::layout::{BeginCommand, Layout, RootRow, Totals, search_numbers};
 use super::memory::NetworkNeed;
-use super::queue::{Batch, PlantBatch, Queue};
+use super::queue::{Batch, Queue, RootBatch};
 use super::snapshots::{self, UploadedSnapshot, pack};
 use crate::backend::Snapshot;
 use crate::backend::device_selfplay::Copied;
@@ -21,62 +21,63 @@ use crate::search::{SearchParams, Solver};
 use crate::tree::{Tree, TreeShape};
 use bytemuck::Zeroable;
 
-/// What the host remembers of the rows between passes.
-struct Known {
+/// What the host has read of the rows since the last pass.
+struct HostView {
     /// One bit a row: simulations left.
     unfinished: Vec<u32>,
     num_unfinished: usize,
-    /// False where rows may have finished since.
+    /// False where rows may have finished since `unfinished` was read.
     is_fresh: bool,
-    /// Rows whose ply has begun and that were not summarised since. `[B]`
+    /// Rows that have begun a ply and were not summarised since. `[B]`
     is_open: Vec<bool>,
-    /// Where in `summaries` a row's summary is. `[B]`
+    /// The place of each row's summary in `summaries`. `[B]`
     summary: Vec<Option<u32>>,
-    summaries: Vec<u8>,
+    /// As words, so that summaries are aligned.
+    summaries: Vec<u32>,
 }
 
-/// Schedules of sequential halving on the device, one after the other.
+/// The schedules of sequential halving on the device, one after the other.
 #[derive(Default)]
 struct Schedules {
     /// Simulations and place of each.
-    known: Vec<(u32, u32)>,
+    places: Vec<(u32, u32)>,
     numbers: Vec<u16>,
 }
 
 /// B rows.
 pub struct Rows<D: Device> {
-    /// Passes with the network beside the rows. First, since it is to be dropped before the programs that it launches.
-    recorded: Recorded<D::Graph>,
+    /// Captured passes with the network beside the rows. The first field, so that it is dropped before the programs it launches.
+    graphs: PassGraphs<D::Graph>,
     pub arrays: Arrays<D>,
     layout: Layout,
     params: SearchParams,
     queue: Queue,
-    /// Commands on their way to a kernel.
+    /// The commands of the next launch.
     staged: D::Buffer,
     staged_bytes: usize,
     schedules: Schedules,
     snapshot: Option<UploadedSnapshot<D::Buffer>>,
-    known: Known,
-    /// Leaves of the pass that wait for the host's network.
-    num_asked: usize,
-    /// The one answer to everything that is on the device, where there is one.
-    answer: Option<Vec<f32>>,
-    /// The game slots that play by themselves.
-    game_slots: Option<DeviceGameSlots<D::Buffer>>,
-    /// What the network beside the rows takes.
+    view: HostView,
+    /// Leaves of the pass that the host's network evaluates.
+    num_evals: usize,
+    /// The constant network output that is on the device, where there is one.
+    constant_output: Option<Vec<f32>>,
+    /// The attached game slots.
+    game_slots: Option<DeviceGameSlots<D>>,
+    /// The memory of the network beside the rows.
     network: NetworkNeed,
     /// Bytes copied within passes.
     copied_inside: u64,
 }
 
-/// Recordings of passes.
-struct Recorded<R> {
-    one: Option<R>,
-    /// Of [`passes::SEVERAL`] passes.
-    several: Option<R>,
+/// Captured passes.
+struct PassGraphs<G> {
+    one: Option<G>,
+    /// [`passes::SEVERAL`] passes.
+    several: Option<G>,
 }
 
-impl<R> Default for Recorded<R> {
+impl<G> Default for PassGraphs<G> {
     fn default() -> Self {
         Self { one: None, several: None }
     }
@@ -97,7 +98,7 @@ impl<D: Device> Rows<D> {
             staged_bytes,
             schedules: Schedules::default(),
             snapshot: None,
-            known: Known {
+            view: HostView {
                 unfinished: vec![0; b.div_ceil(32)],
                 num_unfinished: 0,
                 is_fresh: true,
@@ -105,10 +106,10 @@ impl<D: Device> Rows<D> {
                 summary: vec![None; b],
                 summaries: Vec::new(),
             },
-            num_asked: 0,
-            answer: None,
+            num_evals: 0,
+            constant_output: None,
             game_slots: None,
-            recorded: Recorded::default(),
+            graphs: PassGraphs::default(),
             network: NetworkNeed::default(),
             copied_inside: 0,
         })
@@ -117,7 +118,7 @@ impl<D: Device> Rows<D> {
     pub fn set_root(&mut self, b: usize, state: &[u8], history: &[u64]) -> Result<()> {
         if history.len() >= self.layout.history_len && !history.is_empty() {
             return Err(Error::Mismatch {
-                what: "keys of the positions before a planted state".into(),
+                what: "history keys of a root".into(),
                 found: history.len().to_string(),
                 expected: format!("at most {}", self.layout.history_len - 1),
             });
@@ -142,14 +143,14 @@ impl<D: Device> Rows<D> {
     pub fn begin(&mut self, command: BeginCommand) {
         let b = command.row as usize;
         self.close(b);
-        self.known.is_open[b] = true;
-        self.known.is_fresh = false;
+        self.view.is_open[b] = true;
+        self.view.is_fresh = false;
         self.queue.begin(command);
     }
 
     pub fn deactivate(&mut self, b: usize) {
         self.close(b);
-        self.known.is_fresh = false;
+        self.view.is_fresh = false;
         self.queue.deactivate(b);
     }
 
@@ -158,40 +159,40 @@ impl<D: Device> Rows<D> {
         self.queue.advance(b, action);
     }
 
-    /// Row `b` becomes another: what is known of it counts no more.
+    /// Row `b` changes: what was read of it is out of date.
     fn close(&mut self, b: usize) {
-        self.known.summary[b] = None;
-        self.known.is_open[b] = false;
-        self.known.is_fresh = false;
+        self.view.summary[b] = None;
+        self.view.is_open[b] = false;
+        self.view.is_fresh = false;
     }
 
-    /// The place of the schedule for `simulations`, which is made where it is not there yet.
+    /// The place of the schedule for `simulations`, which is computed and uploaded at its first use.
     pub fn schedule(&mut self, simulations: u32) -> Result<u32> {
         if self.params.rule == Rule::Puct {
             return Ok(0);
         }
-        if let Some(&(_, place)) = self.schedules.known.iter().find(|(known, _)| *known == simulations) {
+        if let Some(&(_, place)) = self.schedules.places.iter().find(|(of, _)| *of == simulations) {
             return Ok(place);
         }
         let place = self.schedules.numbers.len() as u32;
         let halving = SequentialHalvingSchedule::new(simulations, self.params.max_num_considered_actions);
-        self.schedules.known.push((simulations, place));
+        self.schedules.places.push((simulations, place));
         self.schedules.numbers.extend(halving.tables().iter().flatten());
-        self.forget_recording();
+        self.forget_graphs();
         let bytes = bytemuck::cast_slice(&self.schedules.numbers);
         self.arrays.tables = self.arrays.device.alloc(bytes.len().max(4))?;
         self.arrays.device.upload(&mut self.arrays.tables, 0, bytes)?;
         Ok(place)
     }
 
-    /// Runs the commands that wait.
+    /// Launches the commands that wait.
     fn flush(&mut self) -> Result<()> {
         if self.queue.is_empty() {
             return Ok(());
         }
         for batch in self.queue.take() {
             match batch {
-                Batch::Plant(batch) => self.flush_plants(&batch)?,
+                Batch::SetRoot(batch) => self.flush_roots(&batch)?,
                 Batch::Begin(commands) => {
                     self.stage(bytemuck::cast_slice(&commands))?;
                     self.arrays.begin_rows(&self.staged, commands.len())?;
@@ -200,7 +201,7 @@ impl<D: Device> Rows<D> {
                     self.stage(bytemuck::cast_slice(&commands))?;
                     self.arrays.advance_rows(&self.staged, commands.len())?;
                 }
-                Batch::Park(rows) => {
+                Batch::Deactivate(rows) => {
                     self.stage(bytemuck::cast_slice(&rows))?;
                     self.arrays.park_rows(&self.staged, rows.len())?;
                 }
@@ -215,14 +216,14 @@ impl<D: Device> Rows<D> {
         Ok(())
     }
 
-    fn flush_plants(&mut self, batch: &PlantBatch) -> Result<()> {
+    fn flush_roots(&mut self, batch: &RootBatch) -> Result<()> {
         let parts = [bytemuck::cast_slice(&batch.commands), &batch.states, bytemuck::cast_slice(&batch.keys)];
         let (bytes, [_, states, keys]) = pack(parts);
         self.stage(&bytes)?;
         self.arrays.plant_rows(&self.staged, states, keys, batch.commands.len())
     }
 
-    /// Copies `bytes` to where the next kernel finds them.
+    /// Uploads the commands of the next launch.
     fn stage(&mut self, bytes: &[u8]) -> Result<()> {
         if bytes.len() > self.staged_bytes {
             self.staged_bytes = bytes.len().next_power_of_two();
@@ -231,23 +232,23 @@ impl<D: Device> Rows<D> {
         self.arrays.device.upload(&mut self.staged, 0, bytes)
     }
 
-    /// Asks what the rows have done since the last time.
+    /// Counts what the rows have done since the last count, and waits for it.
     fn count(&mut self) -> Result<Totals> {
         self.arrays.count_rows()?;
         let mut bytes = vec![0; Arrays::<D>::totals_bytes(self.layout.shape.rows)];
         self.arrays.device.download(&self.arrays.totals, 0, &mut bytes)?;
         let (totals, bits) = bytes.split_at(size_of::<Totals>());
         let totals: Totals = bytemuck::pod_read_unaligned(totals);
-        bytemuck::cast_slice_mut::<u32, u8>(&mut self.known.unfinished).copy_from_slice(bits);
-        self.known.num_unfinished = totals.unfinished as usize;
-        self.known.is_fresh = true;
+        bytemuck::cast_slice_mut::<u32, u8>(&mut self.view.unfinished).copy_from_slice(bits);
+        self.view.num_unfinished = totals.unfinished as usize;
+        self.view.is_fresh = true;
         Ok(totals)
     }
 
-    /// Brings what is known of unfinished rows up to date.
+    /// Brings `unfinished` up to date.
     fn refresh(&mut self) -> Result<()> {
         self.flush()?;
-        if !self.known.is_fresh {
+        if !self.view.is_fresh {
             self.count()?;
         }
         Ok(())
@@ -255,12 +256,12 @@ impl<D: Device> Rows<D> {
 
     pub fn is_unfinished(&mut self, b: usize) -> Result<bool> {
         self.refresh()?;
-        Ok(self.known.unfinished[b / 32] >> (b % 32) & 1 == 1)
+        Ok(self.view.unfinished[b / 32] >> (b % 32) & 1 == 1)
     }
 
     pub fn num_unfinished(&mut self) -> Result<usize> {
         self.refresh()?;
-        Ok(self.known.num_unfinished)
+        Ok(self.view.num_unfinished)
     }
 
     pub fn select(&mut self) -> Result<Totals> {
@@ -271,13 +272,13 @@ impl<D: Device> Rows<D> {
         self.arrays.number_leaves()?;
         let totals = self.count()?;
         self.copied_inside += self.arrays.device.copied() - before;
-        self.num_asked = totals.asked as usize;
+        self.num_evals = totals.asked as usize;
         Ok(totals)
     }
 
-    /// What was summarised of rows that search on counts no more.
+    /// Summaries of rows that search on are out of date.
     fn forget_summaries(&mut self) {
-        self.known.summary.fill(None);
+        self.view.summary.fill(None);
     }
 
     pub fn observe(&mut self, obs: &mut [f32]) -> Result<()> {
@@ -286,12 +287,12 @@ impl<D: Device> Rows<D> {
         self.arrays.device.download(&self.arrays.obs, 0, bytemuck::cast_slice_mut(obs))
     }
 
-    /// Takes the host network's answers, one for each leaf that asked.
+    /// Takes the evaluations of the host's network, one for each leaf that needs one.
     pub fn expand(&mut self, logits: &[f32], values: &[f32]) -> Result<()> {
-        if self.num_asked == 0 {
+        if self.num_evals == 0 {
             return Ok(());
         }
-        self.answer = None;
+        self.constant_output = None;
         self.copied_inside += (size_of_val(logits) + size_of_val(values)) as u64;
         self.upload_answers(logits, values)?;
         self.arrays.expand_leaves()
@@ -303,9 +304,9 @@ impl<D: Device> Rows<D> {
     }
 
     pub fn backup(&mut self) -> Result<()> {
-        self.num_asked = 0;
-        // Only a proof ends a ply here.
-        self.known.is_fresh = self.params.solver == Solver::Off;
+        self.num_evals = 0;
+        // Only a proof ends a ply in a backup.
+        self.view.is_fresh = self.params.solver == Solver::Off;
         self.arrays.backup_rows()
     }
 
@@ -313,27 +314,28 @@ impl<D: Device> Rows<D> {
         Copied { inside: self.copied_inside, total: self.arrays.device.copied() }
     }
 
-    /// Summarises row `b`, and with it every other row whose ply is done and was not looked at yet.
+    /// Summarises row `b`, and in the same launch every other row whose ply is done and was not summarised.
     pub fn summarise(&mut self, b: usize, out: &mut RootSummary) -> Result<()> {
         self.refresh()?;
         let size = self.layout.summary_bytes();
-        if self.known.summary[b].is_none() {
-            let done = |b: usize| self.known.unfinished[b / 32] >> (b % 32) & 1 == 0;
+        if self.view.summary[b].is_none() {
+            let done = |b: usize| self.view.unfinished[b / 32] >> (b % 32) & 1 == 0;
             let rows: Vec<u32> = (0..self.layout.shape.rows)
-                .filter(|&r| r == b || (self.known.is_open[r] && done(r)))
+                .filter(|&r| r == b || (self.view.is_open[r] && done(r)))
                 .map(|r| r as u32)
                 .collect();
             self.stage(bytemuck::cast_slice(&rows))?;
             self.arrays.summarise_rows(&self.staged, rows.len())?;
-            self.known.summaries.resize(rows.len() * size, 0);
-            self.arrays.device.download(&self.arrays.summaries, 0, &mut self.known.summaries)?;
-            self.known.summary.fill(None);
+            self.view.summaries.resize(rows.len() * size / 4, 0);
+            let bytes = bytemuck::cast_slice_mut(&mut self.view.summaries);
+            self.arrays.device.download(&self.arrays.summaries, 0, bytes)?;
+            self.view.summary.fill(None);
             for (place, &row) in rows.iter().enumerate() {
-                self.known.summary[row as usize] = Some(place as u32);
+                self.view.summary[row as usize] = Some(place as u32);
             }
         }
-        if let Some(place) = self.known.summary[b] {
-            let bytes = &self.known.summaries[place as usize * size..][..size];
+        if let Some(place) = self.view.summary[b] {
+            let bytes = &bytemuck::cast_slice(&self.view.summaries)[place as usize * size..][..size];
             self.layout.read_summary(bytes, out);
         }
         Ok(())
@@ -348,7 +350,7 @@ impl<D: Device> Rows<D> {
         snapshots::download(&self.arrays, &self.layout, b, history)
     }
 
-    /// No tree at all.
+    /// A snapshot of no tree.
     pub fn empty_snapshot(&self) -> Snapshot {
         let tree = Tree::new(TreeShape { rows: 1, nodes: 1, ..self.layout.shape });
         Snapshot { tree, states: vec![0; self.layout.state_size], history: Vec::new() }

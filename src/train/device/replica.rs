@@ -143,7 +143,7 @@ impl<D: Device> Replica<D> {
             Some(recording) => recording,
             None => self.record(plan, segment)?,
         };
-        self.device.replay(&recording)?;
+        self.device.launch_graph(&recording)?;
         self.recordings[self.turn][segment as usize] = Some(recording);
         Ok(())
     }

@@ -40,7 +40,7 @@ pub fn evaluator(parts: NetParts, opened: &Arc<AtomicUsize>) -> DeviceEvaluator<
 
 pub type Make<'a> = &'a dyn Fn(BackendPlan) -> Result<Box<dyn Backend>>;
 
-/// Self-play with two sets of weights, two strides each, from `slots` on; the slots after the first set too.
+/// Self-play with two sets of weights, two polls each, from `slots` on; the slots after the first set too.
 pub fn play(
     config: &Config,
     networks: &[&dyn Network],
@@ -64,7 +64,7 @@ pub fn play(
         };
         selfplay.set_network(*network, cache).expect("a network");
         for _ in 0..2 {
-            games.extend(selfplay.stride().expect("finite"));
+            games.extend(selfplay.poll().expect("finite"));
         }
     }
     let inside = selfplay.take_clock().copied.inside;
@@ -270,7 +270,7 @@ fn the_parts_of_a_pass_are_timed_apart() {
         let mut selfplay =
             SelfPlay::with_backends(&game, &config, &network, Vec::new(), 1, make).expect("fits");
         selfplay.set_network(&network, Vec::new()).expect("finite weights");
-        selfplay.stride().expect("finite");
+        selfplay.poll().expect("finite");
         selfplay.profile_last_passes(5).expect("finite")
     };
     let parts = parts_of(&|plan| Ok(Box::new(KernelBackend::new(HostDevice::new(6), game.as_ref(), plan)?)))
@@ -296,7 +296,7 @@ fn weights_that_give_no_number_stop_self_play() {
     let make: Make<'_> = &|plan| Ok(Box::new(KernelBackend::new(HostDevice::new(6), game.as_ref(), plan)?));
     let mut selfplay = SelfPlay::with_backends(&game, &config, &network, Vec::new(), 1, make).expect("fits");
     selfplay.set_network(&network, Vec::new()).expect("finite weights");
-    let error = selfplay.stride().expect_err("infinite logits");
+    let error = selfplay.poll().expect_err("infinite logits");
     assert_eq!(error.to_string(), "a logit or value of the network is not finite (NaN)");
 }
 

@@ -100,7 +100,7 @@ impl DoubleBufferedNetwork for Noting {
     }
 }
 
-/// Two strides with each network, on so many threads.
+/// Two polls with each network, on so many threads.
 fn play(config: &Config, networks: &[&dyn Network], threads: usize) -> Result<Played> {
     let game = any_game(config.game_name(), &config.game_options()).expect("registered");
     let mut selfplay = SelfPlay::new(&game, config, networks[0], Vec::new(), threads)?;
@@ -108,7 +108,7 @@ fn play(config: &Config, networks: &[&dyn Network], threads: usize) -> Result<Pl
     for network in networks {
         selfplay.set_network(*network, Vec::new())?;
         for _ in 0..2 {
-            games.extend(selfplay.stride()?);
+            games.extend(selfplay.poll()?);
         }
     }
     Ok(Played { games, slots: selfplay.slots().cloned().collect() })
@@ -149,7 +149,7 @@ fn one_half_is_answered_while_the_other_is_made() {
     let network = InHalves { network: Box::new(network), calls: calls.clone() };
     let mut selfplay = SelfPlay::new(&game, &config, &network, Vec::new(), 2).expect("fits");
     selfplay.set_network(&network, Vec::new()).expect("finite weights");
-    selfplay.stride().expect("finite");
+    selfplay.poll().expect("finite");
     let pass = [Call::Start(1), Call::Finish(0), Call::Start(0), Call::Finish(1)];
     let mut expected = vec![Call::Start(0)];
     expected.extend(pass.repeat(PASSES));
@@ -169,14 +169,14 @@ fn what_travels_there_and_back_is_counted_and_timed() {
     let network = evaluator(parts(game.as_ref(), RESNET, Precision::Bf16, 1), &Arc::default());
     let mut selfplay = SelfPlay::new(&game, &config, &network, Vec::new(), 2).expect("fits");
     selfplay.set_network(&network, Vec::new()).expect("finite weights");
-    assert!(selfplay.timed_stride().expect("nothing is asked").is_none(), "before the first stride");
-    selfplay.stride().expect("finite");
+    assert!(selfplay.timed_poll().expect("nothing is asked").is_none(), "before the first poll");
+    selfplay.poll().expect("finite");
     // Of each game observations of 16 bits, logits and values; of each half the word that tells numbers.
     let IoShape { obs_len, num_actions, num_players } = network.shape();
     let of_pass = 4 * (2 * obs_len + 4 * num_actions + 4 * num_players) + 2 * 4;
     let copied = selfplay.take_clock().copied;
     assert_eq!((copied.inside, copied.total), (PASSES * of_pass as u64, PASSES * of_pass as u64));
-    let (times, seconds) = selfplay.timed_stride().expect("finite").expect("in halves");
+    let (times, seconds) = selfplay.timed_poll().expect("finite").expect("in halves");
     let launches =
         |name| times.iter().find(|time| time.kernel == name).map(|time: &KernelTime| time.launches);
     assert_eq!(launches(COPY_IN), Some(2 * PASSES));

@@ -6,15 +6,17 @@ use super::scenario::tree_bytes;
 use crate::host_device::HostDevice;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use vecaz::Result;
-use vecaz::backend::Backend;
+use vecaz::backend::device_selfplay::{PlayPlan, SlotStart};
 use vecaz::backend::kernels::KernelBackend;
 use vecaz::backend::kernels::network::{ObsFormat, SlotOrder};
 use vecaz::backend::plan::BackendPlan;
+use vecaz::backend::{Backend, PlyPlan};
 use vecaz::batch::any_game;
 use vecaz::config::{Config, Layers};
 use vecaz::net::{HashNet, IoShape, Network, UniformNet};
 use vecaz::pass::PassClock;
 use vecaz::root_cache::{self, CachePlan};
+use vecaz::search::root::{Exploration, RowKey};
 use vecaz::selfplay::{FinishedGame, GameSlot, SelfPlay, backend_plan};
 
 /// Who answers.
@@ -44,7 +46,7 @@ pub fn layered(text: &str) -> Config {
     Layers::default().text(text, "test").and_then(Layers::resolve).expect("valid")
 }
 
-/// A number of strides, with new weights in between, by backends that `make` makes.
+/// A number of polls, with new weights in between, by backends that `make` makes.
 pub fn play(
     config: &Config,
     answers: Answers,
@@ -73,7 +75,7 @@ pub fn play(
     for _ in 0..2 {
         selfplay.set_network(network.as_ref(), cache()).expect("a network");
         for _ in 0..2 {
-            games.extend(selfplay.stride().expect("finite"));
+            games.extend(selfplay.poll().expect("finite"));
         }
     }
     let mut clock = selfplay.take_clock();
@@ -183,6 +185,52 @@ fn the_device_plays_the_games_of_the_cpu() {
 }
 
 #[test]
+fn two_polls_are_under_way_at_most_and_are_collected_in_their_order() {
+    let config = config("name = 'tic_tac_toe'", "simulations = 4", "games = 3");
+    let game = any_game("tic_tac_toe", &config.game_options()).expect("registered");
+    let sizes = game.sizes();
+    let plan = PlayPlan::new(&config, &sizes);
+    let mut backend = KernelBackend::new(HostDevice::new(2), game.as_ref(), backend_plan(&config, &sizes, 3))
+        .expect("fits");
+    let refused = |result: Result<()>| result.expect_err("refused").to_string();
+    assert!(refused(backend.end_poll()).starts_with("game slots attached to the device: found none"));
+    let state = game.init();
+    let start = |slot| SlotStart { slot, game: 0, plies: 0, opening: 0, state: &state };
+    let attach = |backend: &mut KernelBackend<HostDevice>| {
+        for b in 0..3 {
+            let key = RowKey { seed: plan.seed, slot: b as u64, ..RowKey::default() };
+            backend.set_root(b, &state, &[]);
+            backend.begin(b, PlyPlan { simulations: 4, exploration: Exploration::Noisy, key });
+        }
+        backend.attach_selfplay(&plan, &[0, 1, 2].map(start), &Vec::new()).expect("room");
+    };
+    let (logits, values) = (vec![0.0; sizes.num_actions], vec![0.0; sizes.num_players]);
+    let poll = |backend: &mut KernelBackend<HostDevice>, passes| {
+        assert!(backend.launch_passes(Some((&logits, &values)), passes)?);
+        backend.end_poll()
+    };
+    // Twice: attaching anew discards the polls under way.
+    for _ in 0..2 {
+        attach(&mut backend);
+        let nothing =
+            "polls that have ended and were not collected: found 0, expected at least 1 to be collected";
+        assert_eq!(refused(backend.collect_poll().map(drop)), nothing);
+        poll(&mut backend, 7).expect("the first");
+        poll(&mut backend, 2).expect("the second");
+        let third = refused(poll(&mut backend, 1));
+        assert!(third.ends_with("found 2, expected fewer than 2 before passes of another one"), "{third}");
+        assert_eq!(backend.collect_poll().expect("the first").visited, 3 * 7);
+        let passes: Vec<u32> =
+            backend.decisions().expect("copied").iter().flat_map(|b| b.iter().map(|one| one.pass)).collect();
+        assert!(passes.len() >= 3 && passes.iter().all(|pass| (1..=7).contains(pass)), "{passes:?}");
+        poll(&mut backend, 1).expect("the third, now that there is room");
+        assert_eq!(backend.collect_poll().expect("the second").visited, 3 * 2);
+        assert_eq!(backend.collect_poll().expect("the third").visited, 3);
+        poll(&mut backend, 1).expect("one that is discarded");
+    }
+}
+
+#[test]
 fn without_the_barriers_between_plies_results_differ() {
     // A plain game, and one whose games begin with a tree that is copied.
     let mut unseen: Vec<i32> = Vec::new();
@@ -241,7 +289,7 @@ fn too_many_games_are_refused_with_the_number_that_fits() {
     let sizes = game.sizes();
     let shape =
         IoShape { obs_len: sizes.obs.len(), num_actions: sizes.num_actions, num_players: sizes.num_players };
-    // Lanes have room for what is decided in some passes, 64 MiB.
+    // Game slots have 64 MiB for the decisions of two polls.
     let (games, free) = (100, 70 << 20);
     let make = |plan| -> Result<Box<dyn Backend>> {
         let device = HostDevice::new(1).with_free_bytes(free);

@@ -1,9 +1,9 @@
-//! Whether there is a driver that this program can use, and what it says.
+//! The NVIDIA driver: whether there is one that this program can use, its error messages, and the current context.
 
 use super::libraries::{BUILT_FOR, CudaLibrary, needed_driver, version_name};
 use crate::config::DeviceName;
 use crate::error::{Error, Result};
-use cudarc::driver::{DriverError, result, sys};
+use cudarc::driver::{CudaContext, CudaStream, DriverError, result, sys};
 
 /// Refuses GPU number `number` where there is no driver, it is too old, or it has no such GPU.
 ///
@@ -34,16 +34,31 @@ pub fn check_driver(number: u32) -> Result<()> {
     }
 }
 
-/// The version of CUDA that the driver is for, as [`BUILT_FOR`] counts.
+/// The CUDA version of the driver, counted as [`BUILT_FOR`].
 pub(super) fn driver_version(name: DeviceName) -> Result<u32> {
     let mut version = 0;
     // SAFETY: the driver is loaded; the pointer is to an integer of ours.
     let asked = unsafe { sys::cuDriverGetVersion(&mut version) }.result();
-    asked.map_err(|e| failure(name, format!("the NVIDIA driver does not tell its version: {}", words(e))))?;
+    asked.map_err(|e| failure(name, format!("the NVIDIA driver does not give its version: {}", words(e))))?;
     Ok(u32::try_from(version).unwrap_or(0))
 }
 
-/// The driver's words for an error.
+/// Makes `context` current to this thread, for what is freed next. Unlike [`CudaContext::bind_to_thread`] it does so whatever
+/// error cudarc keeps for a later call.
+pub(super) fn bind(context: &CudaContext) {
+    // SAFETY: the context is retained as long as its owner lives.
+    let _ = unsafe { result::ctx::set_current(context.cu_ctx()) };
+}
+
+/// Makes the context of `stream` current to this thread and waits for the stream, for what is freed next. A failure is reported by
+/// whoever waits for the work that failed.
+pub(super) fn finish(stream: &CudaStream) {
+    bind(stream.context());
+    // SAFETY: the stream is there as long as its owner.
+    let _ = unsafe { result::stream::synchronize(stream.cu_stream()) };
+}
+
+/// The driver's text for an error.
 pub(super) fn words(error: DriverError) -> String {
     let text = |s: Result<&std::ffi::CStr, DriverError>| s.ok().map(|s| s.to_string_lossy().into_owned());
     match (text(error.error_name()), text(error.error_string())) {
@@ -52,7 +67,7 @@ pub(super) fn words(error: DriverError) -> String {
     }
 }
 
-/// What went wrong on the device called `name`.
+/// The error `what` of the device `name`.
 pub(super) fn failure(name: DeviceName, what: String) -> Error {
     Error::Device { device: name.to_string(), what }
 }

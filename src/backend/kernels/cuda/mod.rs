@@ -1,8 +1,10 @@
-//! Kernels on an NVIDIA GPU: one stream, on which everything happens in the order it is asked for.
+//! Kernels on an NVIDIA GPU: one stream for all launches and nearly all copies, in the order of the calls, and a second one for
+//! copies beside the launches.
 
 mod compile;
 mod driver;
 mod libraries;
+mod memory;
 mod module;
 mod nccl;
 mod pinned;
@@ -15,11 +17,12 @@ use crate::config::DeviceName;
 use crate::error::{Error, Result};
 use crate::kernel_times::{COPY_IN, COPY_OUT, KernelTime};
 use compile::{Compiler, Target};
-use cudarc::driver::{CudaContext, CudaGraph, CudaSlice, CudaStream, DevicePtr, DriverError, sys};
+use cudarc::driver::{CudaContext, CudaStream, DevicePtr, DriverError, sys};
 pub use driver::check_driver;
 use driver::{driver_version, failure, words};
 pub use libraries::CudaLibrary;
 use libraries::version_name;
+pub use memory::{CudaBuffer, CudaGraphExec};
 pub use module::Loaded;
 use module::{Kernel, Word};
 pub use nccl::{NcclSums, linked};
@@ -30,23 +33,26 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Once, PoisonError};
 use timing::Timing;
 
-/// Memory that the driver takes for itself at most, for each multiprocessor: the stacks of its 2,048 threads, 1.5 KiB each in the
-/// largest kernel of chess, of two programs, and their code.
+/// The most memory that the driver takes for each multiprocessor: for two programs, the stacks of its 2,048 threads, 1.5 KiB each in
+/// the largest kernel of chess, and the code.
 const STACKS_BYTES: usize = 8 << 20;
 
-/// A GPU with, once one is loaded, a program.
+/// A GPU, and the program that is loaded on it.
 pub struct CudaDevice {
     name: DeviceName,
     context: Arc<CudaContext>,
+    /// Where all launches and nearly all copies are.
     stream: Arc<CudaStream>,
+    /// Where copies are that no launch waits for.
+    copy_stream: Arc<CudaStream>,
     store: Option<Store>,
     loaded: Option<Arc<Loaded>>,
-    /// Launches that nobody has waited for, each once: one of them failed if the next wait fails.
+    /// The launches since the last wait, each once, to be named if the next wait fails.
     running: RefCell<Vec<Running>>,
-    /// The launches of recordings that nobody has waited for, each recording once.
-    replayed: RefCell<Vec<Arc<[Running]>>>,
-    /// Launches that were running when those that are recorded now began to be.
-    before_recording: RefCell<Vec<Running>>,
+    /// The launches of the graphs that were launched since the last wait, each graph once.
+    graph_launches: RefCell<Vec<Arc<[Running]>>>,
+    /// `running` as it was when the present capture began.
+    before_capture: RefCell<Vec<Running>>,
     timing: Timing,
     /// Bytes copied so far.
     copied: AtomicU64,
@@ -60,17 +66,8 @@ struct Running {
     shape: LaunchShape,
 }
 
-/// Launches captured in a CUDA graph.
-pub struct CudaGraphExec {
-    graph: CudaGraph,
-    launches: Arc<[Running]>,
-}
-
-// SAFETY: a graph may be used from any thread, by one at a time; its owner is not shared between threads.
-unsafe impl Send for CudaGraphExec {}
-
 impl CudaDevice {
-    /// GPU number `number`, which keeps its compiled programs in `store`.
+    /// Opens GPU number `number`, which keeps its compiled programs in `store`.
     ///
     /// # Errors
     /// [`Error::Device`] in one sentence: no driver, a driver or a GPU too old, no such number, no compiler.
@@ -81,24 +78,27 @@ impl CudaDevice {
         let failed = |e: DriverError| failure(name, format!("it cannot be opened: {}", words(e)));
         let context = CudaContext::new(number as usize).map_err(failed)?;
         keep(number, &context);
-        // SAFETY: every buffer made below is used on `stream` alone, and freed on it, so none needs events to order its uses.
+        // SAFETY: buffers are used and freed on `stream`, except by copies on `copy_stream`, for which the caller has waited (see
+        // `start_concurrent_download`). So no event has to order their uses.
         unsafe { context.disable_event_tracking() };
         let stream = context.new_stream().map_err(failed)?;
+        let copy_stream = context.new_stream().map_err(failed)?;
         Ok(Self {
             name,
             context,
             stream,
+            copy_stream,
             store,
             loaded: None,
             running: RefCell::default(),
-            replayed: RefCell::default(),
-            before_recording: RefCell::default(),
+            graph_launches: RefCell::default(),
+            before_capture: RefCell::default(),
             timing: Timing::default(),
             copied: AtomicU64::new(0),
         })
     }
 
-    /// The GPU's name, its compute capability and the driver's version, for people.
+    /// One line with the GPU's name, its compute capability and the driver's version.
     ///
     /// # Errors
     /// What the driver says.
@@ -118,14 +118,14 @@ impl CudaDevice {
         failure(self.name, what)
     }
 
-    /// An error that work asked for earlier may have caused.
+    /// The error of a call that reports the failure of an earlier launch: names all launches since the last wait.
     fn lost(&self, error: DriverError) -> Error {
-        let (running, replayed) = (self.running.borrow(), self.replayed.borrow());
+        let (running, graphs) = (self.running.borrow(), self.graph_launches.borrow());
         let name = |launch: &Running| {
             format!("{} of {}", describe_launch(launch.kernel, launch.shape), launch.program)
         };
         let mut names: Vec<String> = Vec::new();
-        for launch in running.iter().chain(replayed.iter().flat_map(|launches| launches.iter())).map(name) {
+        for launch in running.iter().chain(graphs.iter().flat_map(|launches| launches.iter())).map(name) {
             if !names.contains(&launch) {
                 names.push(launch);
             }
@@ -149,18 +149,18 @@ impl CudaDevice {
     }
 
     /// The address of `buffer`.
-    fn address(&self, buffer: &CudaSlice<u8>) -> u64 {
-        let (address, _no_event) = buffer.device_ptr(&self.stream);
+    fn address(&self, buffer: &CudaBuffer) -> u64 {
+        let (address, _no_event) = buffer.slice().device_ptr(&self.stream);
         address
     }
 
-    fn outside(&self, offset: usize, bytes: usize, buffer: &CudaSlice<u8>) -> Error {
+    fn outside(&self, offset: usize, bytes: usize, buffer: &CudaBuffer) -> Error {
         self.failed(format!("{bytes} bytes at {offset} are outside a buffer of {}", buffer.len()))
     }
 }
 
 impl Device for CudaDevice {
-    type Buffer = CudaSlice<u8>;
+    type Buffer = CudaBuffer;
     type Graph = CudaGraphExec;
     type Module = Arc<Loaded>;
     type Pinned = CudaPinned;
@@ -182,7 +182,7 @@ impl Device for CudaDevice {
     fn module(&self, program: &Program) -> Result<Self::Module> {
         let capability = capability(&self.context).map_err(|e| self.failed(words(e)))?;
         let code = code_for(program, self.name, capability, self.store.as_ref())?;
-        let loaded = Loaded::new(&program.game, &self.context, &code).map_err(|e| {
+        let loaded = Loaded::new(&program.game, &self.stream, &code).map_err(|e| {
             self.failed(format!("the kernels of {} cannot be loaded: {}", program.game, words(e)))
         })?;
         Ok(Arc::new(loaded))
@@ -194,7 +194,7 @@ impl Device for CudaDevice {
     }
 
     fn alloc(&self, bytes: usize) -> Result<Self::Buffer> {
-        self.stream.alloc_zeros::<u8>(bytes.max(1)).map_err(|e| {
+        CudaBuffer::zeroed(&self.stream, bytes).map_err(|e| {
             let size = size(bytes);
             match (e.0, self.context.mem_get_info()) {
                 (sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY, Ok((free, total))) => {
@@ -207,7 +207,7 @@ impl Device for CudaDevice {
     }
 
     fn free_bytes(&self) -> Result<usize> {
-        // What was freed on the stream counts as free once the stream has come so far.
+        // Memory that was freed in the order of the stream counts as free once the stream has got there.
         self.synchronise()?;
         let (free, total) = self.context.mem_get_info().map_err(|e| self.lost(e))?;
         let stacks = self.limits()?.multiprocessors as usize * STACKS_BYTES;
@@ -223,7 +223,7 @@ impl Device for CudaDevice {
             return Ok(());
         }
         self.copied.fetch_add(from.len() as u64, Ordering::Relaxed);
-        self.stream.memcpy_htod(from, &mut to.slice_mut(offset..end)).map_err(|e| self.lost(e))
+        self.stream.memcpy_htod(from, &mut to.slice_mut().slice_mut(offset..end)).map_err(|e| self.lost(e))
     }
 
     fn download(&self, from: &Self::Buffer, offset: usize, to: &mut [u8]) -> Result<()> {
@@ -233,7 +233,7 @@ impl Device for CudaDevice {
         }
         self.copied.fetch_add(to.len() as u64, Ordering::Relaxed);
         if !to.is_empty() {
-            self.stream.memcpy_dtoh(&from.slice(offset..end), to).map_err(|e| self.lost(e))?;
+            self.stream.memcpy_dtoh(&from.slice().slice(offset..end), to).map_err(|e| self.lost(e))?;
         }
         self.synchronise()
     }
@@ -248,7 +248,7 @@ impl Device for CudaDevice {
         }
         self.copied.fetch_add(bytes as u64, Ordering::Relaxed);
         let copied = self.timing.event(&self.stream).and_then(|before| {
-            self.stream.memcpy_htod(&from.part(bytes), to)?;
+            self.stream.memcpy_htod(&from.part(bytes), to.slice_mut())?;
             from.note_copy(&self.stream)?;
             self.timing.keep(COPY_IN, &self.stream, before)
         });
@@ -256,22 +256,23 @@ impl Device for CudaDevice {
     }
 
     fn start_download(&self, from: &Self::Buffer, to: &mut CudaPinned, bytes: usize) -> Result<()> {
-        if bytes > from.len().min(to.len()) {
-            return Err(self.outside(0, bytes, from));
-        }
-        self.copied.fetch_add(bytes as u64, Ordering::Relaxed);
-        let copied = self.timing.event(&self.stream).and_then(|before| {
-            self.stream.memcpy_dtoh(&from.slice(..bytes), &mut to.part(bytes))?;
-            to.note_copy(&self.stream)?;
-            self.timing.keep(COPY_OUT, &self.stream, before)
-        });
-        copied.map_err(|e| self.lost(e))
+        self.download_on(&self.stream, from, 0, to, bytes)
+    }
+
+    fn start_concurrent_download(
+        &self,
+        from: &Self::Buffer,
+        offset: usize,
+        to: &mut CudaPinned,
+        bytes: usize,
+    ) -> Result<()> {
+        self.download_on(&self.copy_stream, from, offset, to, bytes)
     }
 
     fn synchronise(&self) -> Result<()> {
         self.stream.synchronize().map_err(|e| self.lost(e))?;
         self.running.borrow_mut().clear();
-        self.replayed.borrow_mut().clear();
+        self.graph_launches.borrow_mut().clear();
         Ok(())
     }
 
@@ -303,9 +304,9 @@ impl Device for CudaDevice {
             );
         }
         let launched = self.timing.event(&self.stream).and_then(|before| {
-            // SAFETY: the arguments have the number and sizes that the kernel takes, as just checked; buffers outlive the launch,
-            // since they are freed on the stream that it is on. What a kernel does with its arguments is held to its Rust twin
-            // by the tests that run the same source on the host.
+            // SAFETY: the arguments have the number and sizes of the kernel's parameters, as just checked; buffers outlive the
+            // launch, since they are freed on its stream. That a kernel stays within its buffers is tested on the host, with the
+            // same source.
             unsafe { found.launch(&self.stream, shape, &mut passed) }?;
             self.timing.keep(kernel, &self.stream, before)
         });
@@ -331,25 +332,25 @@ impl Device for CudaDevice {
     fn begin_capture(&self) -> Result<()> {
         let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
         self.stream.begin_capture(mode).map_err(|e| self.lost(e))?;
-        self.before_recording.replace(self.running.take());
+        self.before_capture.replace(self.running.take());
         Ok(())
     }
 
     fn end_capture(&self) -> Result<CudaGraphExec> {
         let flags = sys::CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH;
-        let launches = self.running.replace(self.before_recording.take()).into();
+        let launches = self.running.replace(self.before_capture.take()).into();
         let captured = self.stream.end_capture(flags).map_err(|e| self.lost(e))?;
-        let graph = captured.ok_or_else(|| self.failed("the launches to be recorded were none".into()))?;
-        Ok(CudaGraphExec { graph, launches })
+        let graph = captured.ok_or_else(|| self.failed("a capture ended with no launch".into()))?;
+        Ok(CudaGraphExec::new(graph, launches, &self.stream))
     }
 
-    fn replay(&self, recording: &CudaGraphExec) -> Result<()> {
-        let mut replayed = self.replayed.borrow_mut();
-        if !replayed.iter().any(|known| Arc::ptr_eq(known, &recording.launches)) {
-            replayed.push(recording.launches.clone());
+    fn launch_graph(&self, graph: &CudaGraphExec) -> Result<()> {
+        let mut launched = self.graph_launches.borrow_mut();
+        if !launched.iter().any(|known| Arc::ptr_eq(known, &graph.launches)) {
+            launched.push(graph.launches.clone());
         }
-        drop(replayed);
-        recording.graph.launch().map_err(|e| self.lost(e))
+        drop(launched);
+        graph.launch().map_err(|e| self.lost(e))
     }
 
     fn begin_timing(&self) {
@@ -371,7 +372,29 @@ impl Device for CudaDevice {
 }
 
 impl CudaDevice {
-    fn word(&self, arg: &Arg<'_, CudaSlice<u8>>) -> Word {
+    /// Starts a copy on `stream` to page-locked memory.
+    fn download_on(
+        &self,
+        stream: &Arc<CudaStream>,
+        from: &CudaBuffer,
+        offset: usize,
+        to: &mut CudaPinned,
+        bytes: usize,
+    ) -> Result<()> {
+        let end = offset.saturating_add(bytes);
+        if end > from.len() || bytes > to.len() {
+            return Err(self.outside(offset, bytes, from));
+        }
+        self.copied.fetch_add(bytes as u64, Ordering::Relaxed);
+        let copied = self.timing.event(stream).and_then(|before| {
+            stream.memcpy_dtoh(&from.slice().slice(offset..end), &mut to.part(bytes))?;
+            to.note_copy(stream)?;
+            self.timing.keep(COPY_OUT, stream, before)
+        });
+        copied.map_err(|e| self.lost(e))
+    }
+
+    fn word(&self, arg: &Arg<'_, CudaBuffer>) -> Word {
         match *arg {
             Arg::Buffer(buffer, offset) => Word::Eight(self.address(buffer) + offset as u64),
             Arg::I32(x) => Word::Four(x.cast_unsigned()),
@@ -382,8 +405,8 @@ impl CudaDevice {
     }
 }
 
-/// The code of `program` for a GPU of compute capability `capability` (90 is 9.0): what `store` has, else compiled and stored.
-/// `VECAZ_KERNELS` may name a folder with other kernel sources. Needs no GPU; `device` is named in errors.
+/// The machine code of `program` for compute capability `capability` (90 is 9.0), from `store`, or compiled and stored. `VECAZ_KERNELS`
+/// may name a folder with other kernel sources. Needs no GPU; `device` is named in errors.
 ///
 /// # Errors
 /// [`Error::Device`] where there is no compiler, it is too new for such a GPU, or the program does not compile; as
@@ -422,8 +445,8 @@ pub fn code_for(
     }
 }
 
-/// Keeps the driver's context of GPU `number` until the program ends: else it would be made anew, which takes a good part of a
-/// second, by every device that is opened where no other is.
+/// Keeps the driver's context of GPU `number` until the program ends. Otherwise every device that is opened while no other is would
+/// create it again, which takes a good part of a second.
 fn keep(number: u32, context: &Arc<CudaContext>) {
     static KEPT: Mutex<BTreeMap<u32, Arc<CudaContext>>> = Mutex::new(BTreeMap::new());
     let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
@@ -441,7 +464,7 @@ fn describe_launch(kernel: &str, shape: LaunchShape) -> String {
     format!("{kernel} ({grid} blocks of {block} threads, {shared} bytes of shared memory)")
 }
 
-/// Bytes for people.
+/// A number of bytes as MiB or GiB.
 fn size(bytes: usize) -> String {
     let mib = bytes as f64 / f64::from(1 << 20);
     if mib < 1024.0 { format!("{mib:.1} MiB") } else { format!("{:.1} GiB", mib / 1024.0) }

@@ -1,35 +1,37 @@
-//! Programs in the memory of a GPU, and their kernels.
+//! Programs loaded on a GPU, and their kernels.
 
 use super::super::device::LaunchShape;
-use cudarc::driver::{CudaContext, CudaStream, DriverError, result, sys};
+use super::driver::finish;
+use cudarc::driver::{CudaStream, DriverError, result, sys};
 use std::collections::HashMap;
 use std::ffi::{CString, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Bytes of shared memory that a block gets without being asked for more.
-const PLAIN_SHARED: u32 = 48 << 10;
+/// Bytes of dynamic shared memory that a block may have without an attribute of its kernel.
+const DEFAULT_SHARED: u32 = 48 << 10;
 
 /// A program on the GPU.
 pub struct Loaded {
     name: Arc<str>,
-    context: Arc<CudaContext>,
+    /// The one that all its kernels are launched on.
+    stream: Arc<CudaStream>,
     module: sys::CUmodule,
     kernels: Mutex<HashMap<&'static str, Arc<Kernel>>>,
 }
 
-// SAFETY: the driver's handles may be used from any thread where the context is current, which every use sees to.
+// SAFETY: the driver's handles may be used from any thread where the context is current, and every use makes it current.
 unsafe impl Send for Loaded {}
 // SAFETY: as above; the driver orders calls from several threads.
 unsafe impl Sync for Loaded {}
 
-/// A kernel and what is known of it.
+/// A kernel.
 pub struct Kernel {
     function: sys::CUfunction,
     /// Bytes of each of its parameters.
     pub parameters: Vec<usize>,
-    /// Bytes of dynamic shared memory that it may be launched with.
+    /// The most bytes of dynamic shared memory that it may be launched with so far.
     shared: AtomicU32,
 }
 
@@ -38,7 +40,7 @@ unsafe impl Send for Kernel {}
 // SAFETY: as above.
 unsafe impl Sync for Kernel {}
 
-/// An argument as it is passed.
+/// The bytes of an argument.
 pub enum Word {
     /// Of 4 bytes.
     Four(u32),
@@ -57,15 +59,15 @@ impl Word {
 }
 
 impl Loaded {
-    /// The program called `name` with all its kernels: machine code, or PTX with its final 0.
+    /// Loads the program `name` with all its kernels. `code` is machine code, or PTX with its final 0.
     ///
     /// # Errors
     /// What the driver says.
-    pub fn new(name: &str, context: &Arc<CudaContext>, code: &[u8]) -> Result<Self, DriverError> {
-        context.bind_to_thread()?;
+    pub fn new(name: &str, stream: &Arc<CudaStream>, code: &[u8]) -> Result<Self, DriverError> {
+        stream.context().bind_to_thread()?;
         // SAFETY: the code is whole, as the compiler gave it, and outlives the call.
         let module = unsafe { result::module::load_data(code.as_ptr().cast()) }?;
-        let loaded = Self { name: name.into(), context: context.clone(), module, kernels: Mutex::default() };
+        let loaded = Self { name: name.into(), stream: stream.clone(), module, kernels: Mutex::default() };
         loaded.load_kernels()?;
         Ok(loaded)
     }
@@ -83,7 +85,7 @@ impl Loaded {
         functions.into_iter().try_for_each(|function| unsafe { sys::cuFuncLoad(function) }.result())
     }
 
-    /// What it is called.
+    /// Its name.
     pub fn name(&self) -> &Arc<str> {
         &self.name
     }
@@ -97,12 +99,12 @@ impl Loaded {
         if let Some(known) = kernels.get(name) {
             return Ok(known.clone());
         }
-        self.context.bind_to_thread()?;
+        self.stream.context().bind_to_thread()?;
         let c_name = CString::new(name).map_err(|_| DriverError(sys::CUresult::CUDA_ERROR_INVALID_VALUE))?;
         // SAFETY: the module is loaded, and its context current.
         let function = unsafe { result::module::get_function(self.module, c_name) }?;
         let found =
-            Arc::new(Kernel { function, parameters: parameters(function), shared: PLAIN_SHARED.into() });
+            Arc::new(Kernel { function, parameters: parameters(function), shared: DEFAULT_SHARED.into() });
         kernels.insert(name, found.clone());
         Ok(found)
     }
@@ -110,24 +112,22 @@ impl Loaded {
 
 impl Drop for Loaded {
     fn drop(&mut self) {
-        if self.context.bind_to_thread().is_ok() {
-            // Kernels that still run must come to an end first. An error has been or will be told by whoever waits for the work
-            // that failed.
-            let _ = result::ctx::synchronize();
-            // SAFETY: nobody has the module or its kernels any more, and none of them runs.
-            let _ = unsafe { result::module::unload(self.module) };
-        }
+        // Its kernels must have ended. Only this stream is waited for: waiting for the whole context is forbidden while any of its
+        // streams is captured.
+        finish(&self.stream);
+        // SAFETY: nobody else has the module or its kernels, and none of them runs.
+        let _ = unsafe { result::module::unload(self.module) };
     }
 }
 
 impl Kernel {
-    /// Launches it with arguments of the numbers and sizes of its parameters.
+    /// Launches it.
     ///
     /// # Errors
     /// What the driver says.
     ///
     /// # Safety
-    /// `words` are as many and as large as the parameters, and what they point to outlives the launch.
+    /// `words` have the number and sizes of the parameters, and what they point to outlives the launch.
     pub unsafe fn launch(
         &self,
         stream: &CudaStream,
@@ -147,7 +147,7 @@ impl Kernel {
         unsafe { result::launch_kernel(self.function, grid, block, shape.shared, stream, &mut places) }
     }
 
-    /// Lets it use `shared` bytes of dynamic shared memory.
+    /// Allows it `shared` bytes of dynamic shared memory.
     fn allow_shared(&self, shared: u32) -> Result<(), DriverError> {
         if shared <= self.shared.load(Ordering::Relaxed) {
             return Ok(());

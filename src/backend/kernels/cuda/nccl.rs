@@ -1,14 +1,14 @@
-//! Sums over several GPUs of one machine by NCCL, on each device's own stream.
+//! All-reduce over several GPUs of one machine by NCCL, on each device's own stream.
 //!
-//! NCCL is no part of CUDA and few machines need it, so it is loaded when several GPUs are to train, and never linked: a machine
-//! without it builds and runs everything else. The functions and numbers below are those of nccl.h, the same since NCCL 2.0.
+//! NCCL is no part of CUDA and few machines need it. So it is loaded when several GPUs train, and never linked: a machine without it
+//! builds and runs everything else. The functions and numbers below are those of nccl.h, unchanged since NCCL 2.0.
 
-use super::CudaDevice;
 use super::driver::words;
 use super::libraries::CudaLibrary;
+use super::{CudaBuffer, CudaDevice};
 use crate::backend::kernels::collective::{Collective, Number, Place};
 use crate::error::{Error, Result};
-use cudarc::driver::{CudaSlice, sys};
+use cudarc::driver::sys;
 use libloading::Library;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -20,14 +20,14 @@ const FLOAT32: c_int = 7;
 /// `ncclFloat64`.
 const FLOAT64: c_int = 8;
 
-/// `ncclComm_t`: one GPU's end.
+/// `ncclComm_t`: the communicator of one GPU.
 #[derive(Clone, Copy)]
 struct Comm(*mut c_void);
 
-// SAFETY: NCCL allows a communicator to be used from any thread, by one at a time; a mutex sees to that.
+// SAFETY: NCCL allows a communicator to be used from any thread, one at a time, which a mutex ensures.
 unsafe impl Send for Comm {}
 
-/// The functions of NCCL that are called.
+/// The functions of NCCL that this program calls.
 struct Functions {
     init_all: unsafe extern "C" fn(*mut *mut c_void, c_int, *const c_int) -> c_int,
     all_reduce: unsafe extern "C" fn(
@@ -45,7 +45,7 @@ struct Functions {
 }
 
 impl Functions {
-    /// Those of the machine's NCCL, for the rest of the program's life.
+    /// The functions of the machine's NCCL, which stays loaded.
     fn get(device: &str) -> Result<&'static Self> {
         static FOUND: OnceLock<Functions> = OnceLock::new();
         CudaLibrary::Collectives.load(device)?;
@@ -75,7 +75,7 @@ impl Functions {
         }
     }
 
-    /// NCCL's words for a result that is not success.
+    /// NCCL's text for a result that is not success.
     fn words(&self, code: c_int) -> String {
         // SAFETY: NCCL gives a text of its own for every number.
         let text = unsafe { CStr::from_ptr((self.error_string)(code)) };
@@ -83,10 +83,10 @@ impl Functions {
     }
 }
 
-/// All ends of one link.
+/// The communicators of all GPUs.
 struct Link {
     functions: &'static Functions,
-    /// None once somebody has given up.
+    /// None once one GPU has given up.
     comms: Vec<Mutex<Option<Comm>>>,
 }
 
@@ -107,7 +107,7 @@ impl Drop for Link {
     }
 }
 
-/// One GPU's end.
+/// The communicator of one GPU.
 pub struct NcclSums {
     link: Arc<Link>,
     rank: usize,
@@ -141,8 +141,8 @@ pub fn linked(devices: Vec<CudaDevice>) -> Result<Vec<Place<CudaDevice>>> {
     Ok(devices.into_iter().enumerate().map(place).collect())
 }
 
-/// Lets each of `devices` that can reach another's memory read and write it: memory that is allocated on a stream is otherwise its own
-/// GPU's alone, and within one process NCCL reads and writes the others' directly.
+/// Gives each of `devices` access to the memory of the others that it can reach: stream-ordered allocations are otherwise accessible to
+/// their own GPU alone, and within one process NCCL reads and writes the others' memory directly.
 fn open_memory(devices: &[CudaDevice]) -> Result<()> {
     for owner in devices {
         let readers: Vec<sys::CUmemAccessDesc> = devices
@@ -172,7 +172,7 @@ fn open_memory(devices: &[CudaDevice]) -> Result<()> {
     Ok(())
 }
 
-/// Whether GPU `reader` can reach the memory of `owner`; where not, NCCL goes by way of the host.
+/// True where GPU `reader` can access the memory of `owner`; otherwise NCCL copies by way of the host.
 fn can_reach(reader: &CudaDevice, owner: &CudaDevice) -> bool {
     let (mut can, reader, owner) = (0, reader.context.cu_device(), owner.context.cu_device());
     // SAFETY: the pointer is to an integer of ours.
@@ -191,7 +191,7 @@ impl Collective<CudaDevice> for NcclSums {
     fn all_reduce_sum(
         &self,
         device: &CudaDevice,
-        buffer: &mut CudaSlice<u8>,
+        buffer: &mut CudaBuffer,
         number: Number,
         count: usize,
     ) -> Result<()> {
@@ -218,13 +218,13 @@ impl Collective<CudaDevice> for NcclSums {
         }
     }
 
-    /// This GPU's end first: where another GPU's thread waits within NCCL, it is told that this one is gone.
+    /// This GPU's communicator first, which ends the waits of other GPUs' threads within NCCL.
     fn give_up(&self) {
         let own = self.rank;
         let others = (0..self.link.comms.len()).filter(|&rank| rank != own);
         for rank in std::iter::once(own).chain(others) {
             if let Some(Comm(comm)) = self.link.comm(rank).take() {
-                // SAFETY: the communicator is there, and nobody else calls NCCL with it, now or later.
+                // SAFETY: the communicator is there, and no other thread calls NCCL with it from now on.
                 unsafe { (self.link.functions.abort)(comm) };
             }
         }

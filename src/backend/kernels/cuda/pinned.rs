@@ -1,4 +1,4 @@
-//! Page-locked host memory, which the GPU copies to and from while the host does something else.
+//! Page-locked host memory, which the GPU copies to and from while the host goes on.
 
 use super::super::device::Pinned;
 use super::{CudaDevice, driver, words};
@@ -6,10 +6,10 @@ use crate::config::DeviceName;
 use crate::error::Result;
 use cudarc::driver::{CudaEvent, CudaStream, DriverError, HostSlice, PinnedHostSlice, SyncOnDrop};
 
-/// Page-locked memory of the host. It knows the last copy that was asked for, which whoever looks at the bytes waits for.
+/// Page-locked host memory. Reading its bytes waits for the last copy that was started.
 pub struct CudaPinned {
     memory: PinnedHostSlice<u8>,
-    /// Comes when the last copy is done. (The event within `memory` is recorded only where cudarc orders all uses by events.)
+    /// Recorded behind the last copy. (The event within `memory` is recorded only where cudarc orders all uses by events.)
     copied: CudaEvent,
     name: DeviceName,
 }
@@ -21,7 +21,7 @@ impl CudaPinned {
             device.failed(format!("{size} of page-locked host memory cannot be allocated: {}", words(e)))
         };
         let bytes = bytes.max(1);
-        // SAFETY: the bytes are set in the next step, before anyone can look at them.
+        // SAFETY: the bytes are set below, before they can be read.
         let mut memory = unsafe { device.context.alloc_pinned_with_flags::<u8>(bytes, 0) }.map_err(failed)?;
         let start = memory.as_mut_ptr().map_err(failed)?;
         // SAFETY: the allocation has so many bytes.
@@ -30,7 +30,7 @@ impl CudaPinned {
         Ok(Self { memory, copied, name: device.name })
     }
 
-    /// Notes that a copy was asked for on `stream`.
+    /// Records that a copy was started on `stream`.
     pub(super) fn note_copy(&self, stream: &CudaStream) -> Result<(), DriverError> {
         self.copied.record(stream)
     }
@@ -40,7 +40,7 @@ impl CudaPinned {
         self.copied.synchronize().map_err(|e| driver::failure(self.name, words(e)))
     }
 
-    /// Its bytes, at least.
+    /// How many bytes it has.
     pub(super) fn len(&self) -> usize {
         self.memory.len()
     }
@@ -66,7 +66,8 @@ impl Pinned for CudaPinned {
 
 impl Drop for CudaPinned {
     fn drop(&mut self) {
-        // The memory is freed next. Where a copy failed, whoever asked for it is told.
+        // The memory is freed next, for which its context must be current. A copy that failed is reported by whoever waits for it.
+        driver::bind(self.copied.context());
         let _ = self.wait();
     }
 }

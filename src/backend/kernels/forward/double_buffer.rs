@@ -2,9 +2,9 @@
 //! the device evaluates the other. Each batch has its stream, its arrays and pinned host memory, so that copies overlap with the
 //! host's work.
 
-use super::{Arithmetic, DeviceForward, all_finite};
+use super::{Arithmetic, DeviceForward};
 use crate::backend::kernels::device::{Device, Pinned};
-use crate::backend::kernels::network::{DeviceNetwork, ObsFormat, Slots};
+use crate::backend::kernels::network::{DeviceNetwork, ObsFormat, Slots, all_finite};
 use crate::error::{Error, Result};
 use crate::kernel_times::KernelTime;
 use crate::net::double_buffer::{Answers, ObsBuffer};
@@ -118,16 +118,14 @@ impl<D: Device> DoubleBufferedNetwork for DoubleBufferedForward<D> {
         )?;
         device.start_download(logits, &mut host.logits, 4 * *leaves * num_actions)?;
         device.start_download(values, &mut host.values, 4 * *leaves * num_players)?;
-        device.start_download(forward.not_finite(), &mut host.not_finite, 4)
+        device.start_download(&forward.work.not_finite, &mut host.not_finite, 4)
     }
 
     fn finish(&mut self, half: usize) -> Result<Answers<'_>> {
         let IoShape { num_actions, num_players, .. } = self.io;
         let Batch { device, host, leaves, .. } = &self.halves[half];
         device.synchronise()?;
-        let mut word = [0; 4];
-        word.copy_from_slice(host.not_finite.bytes()?);
-        all_finite(word)?;
+        all_finite(bytemuck::pod_read_unaligned(&host.not_finite.bytes()?[..4]))?;
         Ok(Answers {
             logits: &bytemuck::cast_slice(host.logits.bytes()?)[..leaves * num_actions],
             values: &bytemuck::cast_slice(host.values.bytes()?)[..leaves * num_players],

@@ -1,19 +1,22 @@
-//! Whole passes: with the network beside the rows or with one answer for all, in game slots that play on by themselves or without; and
-//! whether all of that has room.
+//! Whole passes on the device, with the network beside the rows or with a constant network output, with attached game slots or
+//! without; the polls of those slots; and whether all of it fits into memory.
 
-use super::{Recorded, Result, Rows};
+use super::{PassGraphs, Result, Rows};
 use crate::backend::RootCache;
-use crate::backend::device_selfplay::{Decided, PassDriver, PlayPlan, SlotStart};
+use crate::backend::decisions::DecisionBlock;
+use crate::backend::device_selfplay::{PassDriver, PlayPlan, SlotStart};
 use crate::backend::kernels::arrays::Arrays;
 use crate::backend::kernels::device::Device;
 use crate::backend::kernels::game_slots::{DeviceGameSlots, PackedStarts};
 use crate::backend::kernels::layout::Totals;
 use crate::backend::kernels::memory::{DeviceNeed, NetworkNeed};
 use crate::backend::kernels::network::{DeviceNetwork, ObsFormat, SlotOrder, Slots};
+use crate::backend::kernels::polls::PollCounts;
 use crate::backend::pass_parts::PassParts;
+use crate::error::Error;
 use std::time::Instant;
 
-/// Passes that are recorded together where many are made: a search of 200 simulations is some 20 calls.
+/// Passes in one graph where many are made: a search of 200 simulations is some 20 calls.
 pub(super) const SEVERAL: u32 = 16;
 
 impl<D: Device> Rows<D> {
@@ -22,7 +25,7 @@ impl<D: Device> Rows<D> {
         self.layout.shape.rows * self.layout.leaves
     }
 
-    /// Refuses a network that does not fit beside the rows and their game slots, before it is made.
+    /// Refuses a network that does not fit beside the rows and their game slots, before it is allocated.
     ///
     /// # Errors
     /// [`Error::Memory`] with the numbers, and what the device says.
@@ -41,45 +44,69 @@ impl<D: Device> Rows<D> {
         (self.layout.shape.rows * self.layout.row_bytes().total() + self.staged_bytes) as u64
     }
 
-    /// Passes with a network on the device, then one count. The first is made as it stands, the second recorded, and the
-    /// recording made again for all others; of many passes several at a time are recorded, so that there are few calls.
+    /// Passes with a network on the device, then one count.
     pub fn simulate(&mut self, network: &mut dyn DeviceNetwork<D>, passes: u32) -> Result<Totals> {
-        self.flush()?;
-        self.forget_summaries();
-        self.answer = None;
+        self.launch_passes(network, passes)?;
+        self.count()
+    }
+
+    /// Launches passes with a network on the device. The first is launched kernel by kernel and then captured, and the graph is
+    /// launched for all others; of many passes [`SEVERAL`] are captured together, so that there are few calls.
+    pub fn launch_passes(&mut self, network: &mut dyn DeviceNetwork<D>, passes: u32) -> Result<()> {
+        self.prepare_passes()?;
+        self.constant_output = None;
         let before = self.arrays.device.copied();
         let mut left = passes;
         while left > 0 {
-            let made = match &self.recorded.one {
+            let made = match &self.graphs.one {
                 None => {
                     self.pass(network, &mut |_| Ok(()))?;
-                    self.recorded.one = Some(self.record(network, 1)?);
+                    self.graphs.one = Some(self.capture(network, 1)?);
                     1
                 }
                 Some(_) if left >= SEVERAL => {
-                    let several = match self.recorded.several.take() {
+                    let several = match self.graphs.several.take() {
                         Some(several) => several,
-                        None => self.record(network, SEVERAL)?,
+                        None => self.capture(network, SEVERAL)?,
                     };
-                    self.arrays.device.replay(self.recorded.several.insert(several))?;
+                    self.arrays.device.launch_graph(self.graphs.several.insert(several))?;
                     SEVERAL
                 }
                 Some(one) => {
-                    self.arrays.device.replay(one)?;
+                    self.arrays.device.launch_graph(one)?;
                     1
                 }
             };
             left -= made;
         }
         self.copied_inside += self.arrays.device.copied() - before;
-        self.count()
+        self.add_passes(passes);
+        Ok(())
     }
 
-    /// Passes whose parts are waited for and whose kernels are timed.
+    /// Runs the commands that wait; what the host knows of the rows is out of date after the passes that follow.
+    fn prepare_passes(&mut self) -> Result<()> {
+        if let Some(game_slots) = &mut self.game_slots {
+            game_slots.polls().check_room()?;
+        }
+        self.flush()?;
+        self.forget_summaries();
+        self.view.is_fresh = false;
+        Ok(())
+    }
+
+    /// Counts launched passes for the poll that they belong to.
+    fn add_passes(&mut self, passes: u32) {
+        if let Some(game_slots) = &mut self.game_slots {
+            game_slots.polls().add_passes(passes);
+        }
+    }
+
+    /// Makes passes one part at a time, waiting for each, and times their kernels.
     pub fn profile_passes(&mut self, network: &mut dyn DeviceNetwork<D>, passes: u32) -> Result<PassParts> {
         self.flush()?;
         self.forget_summaries();
-        self.known.is_fresh = false;
+        self.view.is_fresh = false;
         self.arrays.device.begin_timing();
         let mut seconds = [0.0; 4];
         let passed = (0..passes).try_for_each(|_| {
@@ -91,7 +118,7 @@ impl<D: Device> Rows<D> {
         passed.and(kernels).map(|kernels| PassParts { seconds, passes, kernels })
     }
 
-    /// One pass whose parts are waited for; the seconds of each.
+    /// Makes one pass, waiting for each of its four parts; the seconds of each.
     fn pass_in_parts(&mut self, network: &mut dyn DeviceNetwork<D>) -> Result<[f64; 4]> {
         self.arrays.device.synchronise()?;
         let (mut seconds, mut part, mut start) = ([0.0; 4], 0, Instant::now());
@@ -105,7 +132,7 @@ impl<D: Device> Rows<D> {
         Ok(seconds)
     }
 
-    /// The launches of one pass; after each of its four parts, `after`.
+    /// Launches one pass, and calls `after` behind each of its four parts.
     fn pass(
         &mut self,
         network: &mut dyn DeviceNetwork<D>,
@@ -133,32 +160,38 @@ impl<D: Device> Rows<D> {
         after(&self.arrays)
     }
 
-    /// So many passes, recorded. A recording that fails is ended all the same.
-    fn record(&mut self, network: &mut dyn DeviceNetwork<D>, passes: u32) -> Result<D::Graph> {
+    /// Captures `passes` passes. A capture that fails is ended as well.
+    fn capture(&mut self, network: &mut dyn DeviceNetwork<D>, passes: u32) -> Result<D::Graph> {
         self.arrays.device.begin_capture()?;
-        let recorded = (0..passes).try_for_each(|_| self.pass(network, &mut |_| Ok(())));
-        let recording = self.arrays.device.end_capture();
-        recorded.and(recording)
+        let captured = (0..passes).try_for_each(|_| self.pass(network, &mut |_| Ok(())));
+        let graph = self.arrays.device.end_capture();
+        captured.and(graph)
     }
 
-    /// What was recorded counts no more.
-    pub fn forget_recording(&mut self) {
-        self.recorded = Recorded::default();
+    /// Drops the captured passes, whose arguments are out of date.
+    pub fn forget_graphs(&mut self) {
+        self.graphs = PassGraphs::default();
     }
 
-    /// The network is gone: so is what was recorded with it, and what it takes.
+    /// Forgets the network beside the rows: the passes captured with it and the memory it takes.
     pub fn forget_network(&mut self) {
-        self.forget_recording();
+        self.forget_graphs();
         self.network = NetworkNeed::default();
     }
 
+    /// Passes with one network output for all leaves, then one count.
     pub fn simulate_constant_net(&mut self, logits: &[f32], values: &[f32], passes: u32) -> Result<Totals> {
-        self.flush()?;
-        self.forget_summaries();
-        let answer = [logits, values].concat();
-        if self.answer.as_ref() != Some(&answer) {
+        self.launch_constant_net(logits, values, passes)?;
+        self.count()
+    }
+
+    /// Launches passes with one network output for all leaves.
+    pub fn launch_constant_net(&mut self, logits: &[f32], values: &[f32], passes: u32) -> Result<()> {
+        self.prepare_passes()?;
+        let output = [logits, values].concat();
+        if self.constant_output.as_ref() != Some(&output) {
             self.upload_answers(logits, values)?;
-            self.answer = Some(answer);
+            self.constant_output = Some(output);
         }
         match &self.game_slots {
             None => self.arrays.simulate_rows(None, passes)?,
@@ -172,10 +205,12 @@ impl<D: Device> Rows<D> {
                 }
             }
         }
-        self.count()
+        self.add_passes(passes);
+        Ok(())
     }
 
-    /// Takes the game slots over, whose rows are planted and begun.
+    /// Attaches the game slots, whose rows have their roots and have begun their plies. A poll that was not collected is discarded;
+    /// a failure of its passes is reported here at the latest, since the device is waited for.
     pub fn attach_selfplay(
         &mut self,
         plan: &PlayPlan,
@@ -184,28 +219,51 @@ impl<D: Device> Rows<D> {
     ) -> Result<PassDriver> {
         let schedules = [self.schedule(plan.simulations)?, self.schedule(plan.fast_simulations)?];
         self.flush()?;
-        self.forget_recording();
-        self.game_slots = None; // its memory first
+        self.forget_graphs();
+        self.game_slots = None; // frees its memory first
         let trees = PackedStarts::new(starts);
         let need = DeviceNeed { layout: &self.layout, starts: trees.bytes(), network: self.network };
         let there = self.arrays_bytes() + self.network.bytes(self.num_slots());
         need.check((self.arrays.device.free_bytes()? as u64).saturating_add(there))?;
-        let taken =
+        let attached =
             DeviceGameSlots::new(&self.arrays.device, &self.layout, plan, schedules, game_slots, &trees)?;
-        let most_passes = taken.most_passes;
-        self.game_slots = Some(taken);
+        let most_passes = attached.most_passes;
+        self.game_slots = Some(attached);
         Ok(PassDriver::Backend { most_passes })
     }
 
-    /// What follows a pass in the game slots, if there are any.
+    /// Ends a pass in the attached game slots, if there are any.
     pub fn act(&mut self) -> Result<()> {
         let Some(game_slots) = &self.game_slots else { return Ok(()) };
-        self.known.is_fresh = false;
+        self.view.is_fresh = false;
         self.arrays.act_game_slots(game_slots)
     }
 
-    pub fn drain_decisions(&mut self, out: &mut Vec<Decided>) -> Result<()> {
-        let Some(game_slots) = &mut self.game_slots else { return Ok(()) };
-        game_slots.drain_decisions(&self.arrays.device, &self.layout, out)
+    /// Ends a poll of the attached game slots without waiting for it. `not_finite`: the network's word.
+    pub fn end_poll(&mut self, not_finite: Option<&D::Buffer>) -> Result<()> {
+        let game_slots = self.game_slots.as_mut().ok_or_else(not_attached)?;
+        game_slots.polls().check_room()?;
+        self.view.is_fresh = false;
+        self.arrays.end_poll(game_slots, not_finite)?;
+        game_slots.polls().end(&self.arrays.device)
+    }
+
+    /// Waits for the oldest poll that has ended.
+    pub fn collect_poll(&mut self) -> Result<PollCounts> {
+        let game_slots = self.game_slots.as_mut().ok_or_else(not_attached)?;
+        game_slots.collect_poll(&self.arrays.device, &self.layout)
+    }
+
+    /// What the poll that was collected last decided.
+    pub fn decisions(&self) -> Result<DecisionBlock<'_>> {
+        self.game_slots.as_ref().ok_or_else(not_attached)?.decisions(&self.layout)
+    }
+}
+
+fn not_attached() -> Error {
+    Error::Mismatch {
+        what: "game slots attached to the device".into(),
+        found: "none".into(),
+        expected: "those whose poll is asked for".into(),
     }
 }

@@ -1,0 +1,152 @@
+//! The polls of attached game slots: how the counts and decisions of some passes reach the host while the device makes the next
+//! passes.
+//!
+//! The last kernel of a poll writes its header, which is copied to page-locked memory in the order of the launches. The host waits
+//! for that copy alone, then copies as many decisions as the header says, beside the launches of the next poll. So that nothing is
+//! overwritten on the way, two polls in turn have a header on the host and a half of the decisions on the device each.
+
+use super::device::{Device, Pinned};
+use super::layout::Totals;
+use crate::error::{Error, Result};
+use bytemuck::{Pod, Zeroable};
+
+/// The most polls that have ended on the device and were not collected.
+const UNDER_WAY: u64 = 2;
+
+/// Twin of `PollHeader`.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+struct PollHeader {
+    totals: Totals,
+    num_decisions: u32,
+    not_finite: u32,
+}
+
+/// What the launched passes of a poll did.
+#[derive(Clone, Copy, Debug)]
+pub struct PollCounts {
+    /// How many they were; 0 where the caller drove each pass.
+    pub passes: u32,
+    /// What all rows did.
+    pub totals: Totals,
+    /// Not 0 where an output of the network was no finite number.
+    pub not_finite: u32,
+}
+
+/// The polls since game slots were attached.
+pub struct Polls<D: Device> {
+    /// Written by the last kernel of each poll.
+    pub header: D::Buffer,
+    /// The copy of the header of poll i, and its launched passes, are in entry i % 2.
+    copies: [(D::Pinned, u32); UNDER_WAY as usize],
+    /// The decisions of the poll that was collected last, and how many bytes they are.
+    decisions: (D::Pinned, usize),
+    /// Bytes that `decisions` has room for.
+    room: usize,
+    /// Passes launched since the last poll ended.
+    launched: u32,
+    ended: u64,
+    collected: u64,
+}
+
+impl<D: Device> Polls<D> {
+    /// No poll so far.
+    ///
+    /// # Errors
+    /// What the device says.
+    pub fn new(device: &D) -> Result<Self> {
+        /// Decisions of a small batch; a poll that has more makes room for them.
+        const ROOM: usize = 1 << 16;
+        let copy = || -> Result<_> { Ok((device.pinned(size_of::<PollHeader>())?, 0)) };
+        Ok(Self {
+            header: device.alloc(size_of::<PollHeader>())?,
+            copies: [copy()?, copy()?],
+            decisions: (device.pinned(ROOM)?, 0),
+            room: ROOM,
+            launched: 0,
+            ended: 0,
+            collected: 0,
+        })
+    }
+
+    /// Counts `passes` launched passes.
+    pub fn add_passes(&mut self, passes: u32) {
+        self.launched += passes;
+    }
+
+    /// Refuses the passes of a third poll before the first of the three is collected: they would overwrite its decisions.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`].
+    pub fn check_room(&self) -> Result<()> {
+        let found = self.ended - self.collected;
+        if found < UNDER_WAY {
+            return Ok(());
+        }
+        Err(polls_under_way(found, format!("fewer than {UNDER_WAY} before passes of another one")))
+    }
+
+    /// Starts the copy of the header, which the device has been asked to write.
+    ///
+    /// # Errors
+    /// What the device says.
+    pub fn end(&mut self, device: &D) -> Result<()> {
+        let (copy, passes) = &mut self.copies[(self.ended % UNDER_WAY) as usize];
+        device.start_download(&self.header, copy, size_of::<PollHeader>())?;
+        *passes = std::mem::take(&mut self.launched);
+        self.ended += 1;
+        Ok(())
+    }
+
+    /// Waits for the oldest poll that has ended, and for its decisions, which are among `decisions` in halves of `half` bytes and
+    /// of `size` bytes each.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] where none has ended, and what the device says, with the kernels of which one failed.
+    pub fn collect(
+        &mut self,
+        device: &D,
+        decisions: &D::Buffer,
+        half: usize,
+        size: usize,
+    ) -> Result<PollCounts> {
+        if self.ended == self.collected {
+            return Err(polls_under_way(0, "at least 1 to be collected".into()));
+        }
+        let turn = (self.collected % UNDER_WAY) as usize;
+        let (copy, passes) = &self.copies[turn];
+        let named = |error: Error| device.synchronise().err().unwrap_or(error);
+        let header: PollHeader =
+            bytemuck::pod_read_unaligned(&copy.bytes().map_err(named)?[..size_of::<PollHeader>()]);
+        let bytes = header.num_decisions as usize * size;
+        if bytes > self.room {
+            self.room = bytes.next_power_of_two();
+            self.decisions = (device.pinned(self.room)?, 0);
+        }
+        let (copied, len) = &mut self.decisions;
+        if bytes > 0 {
+            device.start_concurrent_download(decisions, turn * half, copied, bytes)?;
+            copied.bytes().map_err(named)?;
+        }
+        *len = bytes;
+        self.collected += 1;
+        Ok(PollCounts { passes: *passes, totals: header.totals, not_finite: header.not_finite })
+    }
+
+    /// The bytes of the decisions of the poll that was collected last.
+    ///
+    /// # Errors
+    /// What the device says.
+    pub fn decisions(&self) -> Result<&[u8]> {
+        let (copied, len) = &self.decisions;
+        Ok(&copied.bytes()?[..*len])
+    }
+}
+
+fn polls_under_way(found: u64, expected: String) -> Error {
+    Error::Mismatch {
+        what: "polls that have ended and were not collected".into(),
+        found: found.to_string(),
+        expected,
+    }
+}
