@@ -55,7 +55,7 @@ fn main() -> vecaz::Result<()> {
         let mut searchers = Searchers::new(game.as_ref(), &network, params, placement, rows, threads)?;
         let start = Instant::now();
         for shard in searchers.shards() {
-            (0..shard.backend.rows()).for_each(|b| shard.backend.set_root_tree(b, &cache[0].1));
+            (0..shard.backend.rows()).try_for_each(|b| shard.backend.set_root_tree(b, &cache[0].1))?;
         }
         let cloned = start.elapsed().as_secs_f64();
         let key = |slot: usize| RowKey { slot: slot as u64, ..RowKey::default() };

@@ -126,15 +126,15 @@ pub fn build_rows(
     let arrays = BackendPlan { rows: starts.len(), nodes, params, reuse: Reuse::Drop };
     let mut searcher = Searcher::with_backend(game, network, make(arrays)?, arrays, plan.placement.devices)?;
     for (b, state) in starts.iter().enumerate() {
-        searcher.backend.set_root(b, state, &[]);
+        searcher.backend.set_root(b, state, &[])?;
         let key = RowKey { seed: plan.seed, slot: u64::MAX, game: first + b as u64, ..RowKey::default() };
         let ply = PlyPlan { simulations: plan.simulations, exploration: Exploration::Plain, key };
-        searcher.backend.begin(b, ply);
+        searcher.backend.begin(b, ply)?;
     }
     searcher.finish()?;
-    let trees =
-        starts.iter().enumerate().map(|(b, state)| (state.clone(), searcher.backend.snapshot(b, plan.keep)));
-    let trees = trees.collect();
-    searcher.backend.check()?;
-    Ok(trees)
+    let trees = starts.iter().enumerate().map(|(b, state)| {
+        let snapshot = searcher.backend.snapshot(b, plan.keep)?;
+        Ok((state.clone(), snapshot))
+    });
+    trees.collect()
 }

@@ -6,7 +6,7 @@
 use crate::backend::decisions::DecisionBlock;
 use crate::backend::device_selfplay::{Copied, PassDriver, PlayPlan, SlotStart};
 use crate::backend::plan::{BackendPlan, Reuse};
-use crate::backend::{Backend, Placement, PlyPlan, RootCache, RowBudget, make};
+use crate::backend::{Backend, DevicePasses, Placement, PlyPlan, RootCache, RowBudget, make};
 use crate::batch::AnyGame;
 use crate::config::{DeviceName, Devices};
 use crate::error::{Error, Result};
@@ -85,7 +85,7 @@ impl Searcher {
     /// A searcher on a backend that was made of `plan` on `devices`. A backend that can keeps the network beside its rows.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] where the network is not made for this game, and as [`Backend::take_network`].
+    /// [`Error::Mismatch`] where the network is not made for this game, and as [`DevicePasses::take_network`].
     pub fn with_backend(
         game: &dyn AnyGame,
         network: Box<dyn Network>,
@@ -130,7 +130,14 @@ impl Searcher {
 
     /// Offers the network to the backend, which keeps it beside its rows where it can.
     fn offer_network(&mut self) -> Result<()> {
-        self.is_network_resident = self.backend.take_network(self.network.parts_for(&self.devices))?;
+        let parts = self.network.parts_for(&self.devices);
+        self.is_network_resident = match self.backend.device() {
+            Some(device) => {
+                device.take_network(parts)?;
+                parts.is_some()
+            }
+            None => false,
+        };
         Ok(())
     }
 
@@ -164,9 +171,12 @@ impl Searcher {
     }
 
     /// Begins a staged pass: selects in all rows. Returns M, the leaves that need the network.
-    pub fn begin_pass(&mut self) -> usize {
-        self.selected = begin_pass(self.backend.as_mut(), &mut self.clock);
-        self.num_evaluations()
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn begin_pass(&mut self) -> Result<usize> {
+        self.selected = begin_pass(self.backend.as_mut(), &mut self.clock)?;
+        Ok(self.num_evaluations())
     }
 
     /// The most leaves of a pass.
@@ -180,12 +190,17 @@ impl Searcher {
     }
 
     /// Writes the observations of the pass that was begun into `buffer`. `[M, F]`
-    pub fn observe(&mut self, buffer: ObsBuffer<'_>) {
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn observe(&mut self, buffer: ObsBuffer<'_>) -> Result<()> {
         let start = Instant::now();
         let len = self.selected.evaluations * self.backend.sizes().obs.len();
         let Self { backend, buffers, .. } = self;
-        buffer.fill_by(buffers.obs_mut(len), |obs| backend.observe(obs));
+        let mut written = Ok(());
+        buffer.fill_by(buffers.obs_mut(len), |obs| written = backend.observe(obs));
         self.clock.select += start.elapsed().as_secs_f64();
+        written
     }
 
     /// Ends the pass that was begun, with the network's outputs.
@@ -198,7 +213,8 @@ impl Searcher {
         end_pass(self.backend.as_mut(), &self.selected, (logits, values), &mut self.clock, &mut timer)
     }
 
-    /// [`Backend::attach_selfplay`]. Polls that were started and not finished are discarded.
+    /// Attaches the game slots of self-play to the device of the rows, where they are on one ([`DevicePasses::attach_selfplay`]). Polls
+    /// that were started and not finished are discarded.
     ///
     /// # Errors
     /// What the device says.
@@ -209,7 +225,12 @@ impl Searcher {
         starts: &RootCache,
     ) -> Result<PassDriver> {
         self.polls.clear();
-        self.backend.attach_selfplay(plan, slots, starts)
+        match self.backend.device() {
+            Some(device) => {
+                Ok(PassDriver::Backend { most_passes: device.attach_selfplay(plan, slots, starts)? })
+            }
+            None => Ok(PassDriver::Caller),
+        }
     }
 
     /// How many polls were started and not finished.
@@ -222,7 +243,7 @@ impl Searcher {
     /// # Errors
     /// What the network and the device say.
     pub fn start_poll(&mut self, network: &mut dyn Network, passes: u32) -> Result<PollPasses> {
-        let before = self.backend.copied();
+        let before = self.copied();
         if self.polls.is_empty() {
             self.polling_since = Instant::now();
         }
@@ -233,7 +254,7 @@ impl Searcher {
             simulate_many(backend.as_mut(), network, buffers, clock, passes)?;
             (0, PollPasses::Made)
         };
-        backend.end_poll()?;
+        device_of(backend.as_mut())?.end_poll()?;
         self.polls.push_back(launched);
         self.count_copied(before);
         Ok(made)
@@ -244,8 +265,8 @@ impl Searcher {
     /// # Errors
     /// What the network and the device say.
     pub fn finish_poll(&mut self) -> Result<Vec<DecisionBlock<'_>>> {
-        let before = self.backend.copied();
-        let stats = self.backend.collect_poll()?;
+        let before = self.copied();
+        let stats = device_of(self.backend.as_mut())?.collect_poll()?;
         self.count_copied(before);
         let passes = self.polls.pop_front().unwrap_or(0);
         self.clock.count(&stats, passes);
@@ -253,14 +274,19 @@ impl Searcher {
         if passes > 0 {
             self.clock.select += (self.polling_since - began).as_secs_f64();
         }
-        let decisions = self.backend.decisions()?;
+        let decisions = device_of(self.backend.as_mut())?.decisions()?;
         self.clock.plies += decisions.iter().map(|block| block.len() as u64).sum::<u64>();
         Ok(decisions)
     }
 
+    /// Bytes copied between host and device so far.
+    fn copied(&mut self) -> Copied {
+        self.backend.device().map_or(Copied::default(), |device| device.copied())
+    }
+
     /// Counts what was copied since the backend's counters stood at `before`.
     fn count_copied(&mut self, before: Copied) {
-        let Copied { inside, total } = self.backend.copied();
+        let Copied { inside, total } = self.copied();
         self.clock.copied.inside += inside - before.inside;
         self.clock.copied.total += total - before.total;
     }
@@ -278,18 +304,27 @@ impl Searcher {
         let mut out = Vec::with_capacity(positions.len());
         for chunk in positions.chunks(self.backend.rows()) {
             for (b, position) in chunk.iter().enumerate() {
-                self.backend.set_root(b, &position.state, &position.history);
-                self.backend.begin(b, PlyPlan { simulations, exploration, key: position.key });
+                self.backend.set_root(b, &position.state, &position.history)?;
+                self.backend.begin(b, PlyPlan { simulations, exploration, key: position.key })?;
             }
             self.finish()?;
             for b in 0..chunk.len() {
                 let mut summary = RootSummary::default();
-                self.backend.summarise(b, &mut summary);
+                self.backend.summarise(b, &mut summary)?;
                 out.push(summary);
             }
         }
         Ok(out)
     }
+}
+
+/// The device of a backend whose polls are started and finished.
+fn device_of(backend: &mut dyn Backend) -> Result<&mut dyn DevicePasses> {
+    backend.device().ok_or_else(|| Error::Mismatch {
+        what: "polls of game slots".into(),
+        found: "rows on the CPU".into(),
+        expected: "rows on a device".into(),
+    })
 }
 
 /// One [`Searcher`] for each thread.

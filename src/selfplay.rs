@@ -184,7 +184,7 @@ impl SelfPlay {
         self.shards.iter_mut().try_for_each(|shard| shard.searcher.set_network(network))?;
         let cache = &self.cache;
         self.shards.par_iter_mut().try_for_each(|shard| {
-            (0..shard.slots.len()).for_each(|i| shard.begin_ply(i, cache));
+            (0..shard.slots.len()).try_for_each(|i| shard.begin_ply(i, cache))?;
             shard.attach_device(cache)
         })
     }
@@ -237,7 +237,7 @@ impl SelfPlay {
         })
     }
 
-    /// Times the parts of up to `passes` further passes, with [`Backend::profile_passes`]. None where no device drives self-play with a
+    /// Times the parts of up to `passes` further passes, with [`crate::backend::DevicePasses::profile_passes`]. None where no device drives self-play with a
     /// network beside its rows. The games end here: the passes are timed, not played on the host.
     ///
     /// # Errors
@@ -245,7 +245,8 @@ impl SelfPlay {
     pub fn profile_last_passes(mut self, passes: u32) -> Result<Option<PassParts>> {
         let [shard] = self.shards.as_mut_slice() else { return Ok(None) };
         let PassDriver::Backend { most_passes } = shard.driver else { return Ok(None) };
-        shard.searcher.backend.profile_passes(passes.min(most_passes))
+        let Some(device) = shard.searcher.backend.device() else { return Ok(None) };
+        device.profile_passes(passes.min(most_passes))
     }
 
     /// What kernels and copies took in one more poll, and the poll's seconds, where the network is double buffered; None elsewhere.

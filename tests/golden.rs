@@ -48,7 +48,7 @@ fn tree(actions: &[u16], config: &SearchConfig) -> String {
     let mut network = UniformNet(io_shape(&sizes));
     let positions = [Position { state: play.state().to_vec(), ..Position::default() }];
     search(backend.as_mut(), &mut network, &positions, config.simulations, Exploration::Plain);
-    let mut snapshot = backend.snapshot(0, usize::MAX);
+    let mut snapshot = backend.snapshot(0, usize::MAX).expect("on the CPU");
     let mut out = String::new();
     draw(game.as_ref(), &snapshot.states, &snapshot.tree.row_mut(0), ROOT, "root", 0, &mut out);
     out

@@ -106,14 +106,15 @@ fn each_tree_is_what_its_roll_alone_gives() {
             let mut alone =
                 Searcher::new(game.as_ref(), Box::new(network(&sizes)), plan, Placement::default())
                     .expect("made");
-            alone.backend.set_root(0, &state, &[]);
+            alone.backend.set_root(0, &state, &[]).expect("on the CPU");
             let key =
                 RowKey { seed: config.run.seed, slot: u64::MAX, game: number as u64, ..RowKey::default() };
             alone
                 .backend
-                .begin(0, PlyPlan { simulations: SIMULATIONS, exploration: Exploration::Plain, key });
+                .begin(0, PlyPlan { simulations: SIMULATIONS, exploration: Exploration::Plain, key })
+                .expect("on the CPU");
             while alone.pass().expect("finite") > 0 {}
-            let mut whole = alone.backend.snapshot(0, usize::MAX);
+            let mut whole = alone.backend.snapshot(0, usize::MAX).expect("on the CPU");
             assert_eq!(whole.tree.row_mut(0).edges(0).visits.iter().sum::<i32>(), SIMULATIONS as i32);
             assert_same_trees(tree, &mut whole, &format!("starter {starter}, roll {roll}"));
             distinct += 1;
@@ -165,13 +166,14 @@ fn first_ply(
         Some(tree) => searcher.backend.set_root_tree(0, tree),
         None => searcher.backend.set_root(0, &played.samples[0].state, &[]),
     }
+    .expect("on the CPU");
     let key =
         RowKey { seed: config.run.seed, slot: played.slot, game: played.game, determinisation: 0, ply: 2 };
     let plan = PlyPlan { simulations: config.search.simulations, exploration: Exploration::Noisy, key };
-    searcher.backend.begin(0, plan);
+    searcher.backend.begin(0, plan).expect("on the CPU");
     while searcher.pass().expect("finite") > 0 {}
     let mut summary = RootSummary::default();
-    searcher.backend.summarise(0, &mut summary);
+    searcher.backend.summarise(0, &mut summary).expect("on the CPU");
     summary
 }
 

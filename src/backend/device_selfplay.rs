@@ -67,7 +67,7 @@ pub enum PassDriver {
     Caller,
     /// The backend itself.
     Backend {
-        /// The most passes of one poll ([`super::Backend::end_poll`]).
+        /// The most passes of one poll ([`super::DevicePasses::end_poll`]).
         most_passes: u32,
     },
 }

@@ -21,7 +21,7 @@ use crate::search::PassStats;
 use crate::search::eval_cache::EvalCache;
 use crate::search::root::{Exploration, RootSummary, RowKey};
 use decisions::DecisionBlock;
-use device_selfplay::{Copied, PassDriver, PlayPlan, SlotStart};
+use device_selfplay::{Copied, PlayPlan, SlotStart};
 use pass_parts::PassParts;
 use std::sync::Arc;
 
@@ -40,185 +40,143 @@ pub struct PlyPlan {
     pub key: RowKey,
 }
 
-/// States and trees of B rows.
+/// States and trees of B rows, with everything that is done to one row.
 ///
-/// A row's life: [`Backend::set_root`] or [`Backend::set_root_tree`], then for every ply [`Backend::begin`], passes until
-/// [`Backend::is_done`], [`Backend::summarise`], [`Backend::advance`].
-pub trait Backend: Send {
+/// A row's life: [`TreeRows::set_root`] or [`TreeRows::set_root_tree`], then for every ply [`TreeRows::begin`], passes until
+/// [`TreeRows::is_done`], [`TreeRows::summarise`], [`TreeRows::advance`].
+///
+/// # Errors
+/// Those of the device, where the rows are on one; the CPU has none. A device may report an error of one call in a later one.
+pub trait TreeRows {
     /// The sizes of the game.
     fn sizes(&self) -> &Sizes;
 
     /// B.
     fn rows(&self) -> usize;
 
-    /// Shares a table of evaluations, to be cleared whenever the network changes. A backend that asks the network every
-    /// time leaves it alone; what it finds is the same.
-    fn set_eval_cache(&mut self, _cache: Arc<EvalCache>) {}
-
     /// Gives row `b` a new tree at `state`, where a player must be to move. `history`: keys of the positions before it.
-    fn set_root(&mut self, b: usize, state: &[u8], history: &[u64]);
+    fn set_root(&mut self, b: usize, state: &[u8], history: &[u64]) -> Result<()>;
 
     /// Gives row `b` a copy of `snapshot`.
-    fn set_root_tree(&mut self, b: usize, snapshot: &Snapshot);
+    fn set_root_tree(&mut self, b: usize, snapshot: &Snapshot) -> Result<()>;
 
-    /// A copy of row `b`, its `limit` most visited nodes.
-    fn snapshot(&mut self, b: usize, limit: usize) -> Snapshot;
+    /// A copy of row `b` with its `limit` most visited nodes.
+    fn snapshot(&mut self, b: usize, limit: usize) -> Result<Snapshot>;
 
     /// Begins a ply in row `b`.
-    fn begin(&mut self, b: usize, plan: PlyPlan);
+    fn begin(&mut self, b: usize, plan: PlyPlan) -> Result<()>;
 
-    /// True where row `b` has nothing left to do this ply.
-    fn is_done(&self, b: usize) -> bool;
+    /// True where row `b` has no simulations left in this ply.
+    fn is_done(&mut self, b: usize) -> Result<bool>;
 
-    /// True where any row has nothing left to do this ply.
-    fn any_done(&self) -> bool {
-        (0..self.rows()).any(|b| self.is_done(b))
-    }
+    /// True where some row has no simulations left in its ply.
+    fn any_done(&mut self) -> Result<bool>;
 
-    /// Stops row `b`: no passes touch it until the next [`Backend::begin`].
-    fn deactivate(&mut self, b: usize);
+    /// Ends row `b`'s ply: no pass selects in it before the next [`TreeRows::begin`].
+    fn deactivate(&mut self, b: usize) -> Result<()>;
 
-    /// Selects up to L leaves in every row that has simulations left, and makes the new nodes. A backend that takes row after row
-    /// does so within `reach`, through none twice; one that takes all rows at once does so every time.
-    fn select(&mut self, reach: RowBudget) -> PassStats;
-
-    /// Writes what the network is to see: `[M, F]`, the leaves in the order in which the selection went through their rows.
-    fn observe(&mut self, obs: &mut [f32]);
-
-    /// Takes the network's answers: `logits [M, A]`, `values [M, P]`.
-    fn expand(&mut self, logits: &[f32], values: &[f32]);
-
-    /// Backs all leaves of the pass up.
-    fn backup(&mut self);
-
-    /// What the search of row `b` found.
-    fn summarise(&mut self, b: usize, out: &mut RootSummary);
+    /// Writes the result of row `b`'s search to `out`.
+    fn summarise(&mut self, b: usize, out: &mut RootSummary) -> Result<()>;
 
     /// Moves row `b`'s root along `actions`, which were played and dealt, to `state`, where a player must be to move; `history`: keys of
     /// the positions before it. Keeps the tree below `state` where the plan says so and the tree reaches it. The caller has stepped the
     /// game, so that a backend on the host does not; a device steps its own state, since a step costs less there than a copy to it.
-    fn advance(&mut self, b: usize, actions: &[u16], state: &[u8], history: &[u64]);
+    fn advance(&mut self, b: usize, actions: &[u16], state: &[u8], history: &[u64]) -> Result<()>;
 
     /// The state at row `b`'s root.
-    fn root_state(&self, b: usize) -> &[u8];
+    fn root_state(&mut self, b: usize) -> Result<&[u8]>;
 
     /// Keys of the positions before row `b`'s root.
-    fn root_history(&self, b: usize) -> &[u64];
+    fn root_history(&mut self, b: usize) -> Result<&[u64]>;
 
     /// Nodes in use in row `b`.
-    fn num_nodes(&self, b: usize) -> usize;
+    fn num_nodes(&mut self, b: usize) -> Result<usize>;
 
-    /// What went wrong since the last call, where the backend can fail. After a failure, what it gives means nothing.
+    /// The actions of most visits from row `b`'s root downwards, at most `max_len`.
+    fn principal_variation(&mut self, b: usize, max_len: usize) -> Result<Vec<u16>>;
+}
+
+/// The stages of one pass over all rows, in this order, with the network's forward between [`PassStages::observe`] and
+/// [`PassStages::expand`].
+///
+/// # Errors
+/// As [`TreeRows`].
+pub trait PassStages {
+    /// Shares a table of evaluations, which the caller clears whenever the network changes. A backend without use for it ignores it;
+    /// results are the same.
+    fn set_eval_cache(&mut self, _cache: Arc<EvalCache>) {}
+
+    /// Selects up to L leaves in every row of `budget` that has simulations left, and adds the new nodes. A backend that works on all rows
+    /// at once ignores the budget.
+    fn select(&mut self, budget: RowBudget) -> Result<PassStats>;
+
+    /// Writes the observations of the leaves that need the network, in the order of the selection. `[M, F]`
+    fn observe(&mut self, obs: &mut [f32]) -> Result<()>;
+
+    /// Expands the leaves by the network's outputs, `logits [M, A]` and `values [M, P]`.
+    fn expand(&mut self, logits: &[f32], values: &[f32]) -> Result<()>;
+
+    /// Backs up all leaves of the pass.
+    fn backup(&mut self) -> Result<()>;
+}
+
+/// A device that makes whole passes by itself, and plays whole games where self-play is attached to it.
+///
+/// # Errors
+/// Those of the device and of the network.
+pub trait DevicePasses {
+    /// Keeps a network beside the rows, or replaces the weights of the one that is there. None removes the one that was given so.
     ///
     /// # Errors
-    /// What the device says.
-    fn check(&mut self) -> Result<()> {
-        Ok(())
-    }
+    /// [`crate::Error::Memory`] where it does not fit beside the rows.
+    fn take_network(&mut self, network: Option<&NetParts>) -> Result<()>;
 
-    /// Takes the network to be asked from now on, or other weights for the one it has, to keep it beside its rows. False, with
-    /// nothing taken, where whoever leads the passes must ask it; None takes nothing and gives up what was there.
-    ///
-    /// # Errors
-    /// [`crate::Error::Memory`] where it does not fit beside the rows, and what the device says.
-    fn take_network(&mut self, _network: Option<&NetParts>) -> Result<bool> {
-        Ok(false)
-    }
+    /// Makes up to `passes` whole passes in every row for a network that gives every leaf the same `logits [A]` and `values [P]`.
+    fn simulate_constant_net(&mut self, logits: &[f32], values: &[f32], passes: u32) -> Result<PassStats>;
 
-    /// Makes up to `passes` whole passes in every row, for a network that gives every leaf the same answer, `logits [A]` and
-    /// `values [P]`; what they did in all. None, with nothing done, where the backend must be led through each pass.
-    ///
-    /// # Errors
-    /// What the device says.
-    fn simulate_constant_net(
-        &mut self,
-        _logits: &[f32],
-        _values: &[f32],
-        _passes: u32,
-    ) -> Result<Option<PassStats>> {
-        Ok(None)
-    }
+    /// Makes up to `passes` whole passes in every row with the network beside the rows. None, with nothing done, where there is none.
+    fn simulate_resident(&mut self, passes: u32) -> Result<Option<PassStats>>;
 
-    /// The same with a network that the backend has beside its rows. None, with nothing done, where it has none.
-    ///
-    /// # Errors
-    /// What the network and the device say.
-    fn simulate_resident(&mut self, _passes: u32) -> Result<Option<PassStats>> {
-        Ok(None)
-    }
+    /// Makes `passes` passes with the network beside the rows, waiting for each stage and timing each kernel. None, with nothing done,
+    /// where there is no network.
+    fn profile_passes(&mut self, passes: u32) -> Result<Option<PassParts>>;
 
-    /// `passes` passes with the network beside the rows whose parts are waited for and whose kernels are timed, to see where the time
-    /// of passes goes. None, with nothing done, where there is no such network.
-    ///
-    /// # Errors
-    /// What the network and the device say.
-    fn profile_passes(&mut self, _passes: u32) -> Result<Option<PassParts>> {
-        Ok(None)
-    }
-
-    /// Attaches the game slots of self-play, whose rows have their roots and have begun their plies: from now on the backend
-    /// itself ends every whole pass as [`crate::selfplay`] does. Polls that were not collected are discarded. `starts`: the trees
-    /// that new games are cloned from, by their roots. [`PassDriver::Caller`], with nothing done, where the caller ends each pass.
-    ///
-    /// # Errors
-    /// What the device says.
+    /// Attaches the game slots of self-play, whose rows have their roots and have begun their plies: from now on the device itself ends
+    /// every whole pass as [`crate::selfplay`] does. Polls that were not collected are discarded. `starts`: the trees that new games are
+    /// cloned from, by their roots. Returns the most passes of one poll.
     fn attach_selfplay(
         &mut self,
-        _plan: &PlayPlan,
-        _slots: &[SlotStart<'_>],
-        _starts: &RootCache,
-    ) -> Result<PassDriver> {
-        Ok(PassDriver::Caller)
-    }
+        plan: &PlayPlan,
+        slots: &[SlotStart<'_>],
+        starts: &RootCache,
+    ) -> Result<u32>;
 
-    /// Ends a pass that the caller drove stage by stage, in the attached game slots.
-    ///
-    /// # Errors
-    /// What the device says.
-    fn act(&mut self) -> Result<()> {
-        Ok(())
-    }
+    /// Ends a staged pass in the attached game slots; does nothing where none are.
+    fn act(&mut self) -> Result<()>;
 
     /// Launches `passes` whole passes in the attached game slots and does not wait for them: with the network beside the rows or,
     /// where there is none, with `output`, logits `[A]` and values `[P]`, for every leaf. False, with nothing done, where there is
     /// neither.
-    ///
-    /// # Errors
-    /// What the network and the device say.
-    fn launch_passes(&mut self, _output: Option<(&[f32], &[f32])>, _passes: u32) -> Result<bool> {
-        Ok(false)
-    }
+    fn launch_passes(&mut self, output: Option<(&[f32], &[f32])>, passes: u32) -> Result<bool>;
 
     /// Ends a poll: what the attached game slots did and decided since the last one goes to the host, for which this does not wait.
     /// The passes of the next poll can be launched at once; at most two polls are under way.
-    ///
-    /// # Errors
-    /// What the device says.
-    fn end_poll(&mut self) -> Result<()> {
-        Ok(())
-    }
+    fn end_poll(&mut self) -> Result<()>;
 
-    /// Waits for the oldest poll that has ended and was not collected: what its launched passes did.
-    ///
-    /// # Errors
-    /// What the network and the device say.
-    fn collect_poll(&mut self) -> Result<PassStats> {
-        Ok(PassStats::default())
-    }
+    /// Waits for the oldest poll that has ended and was not collected. Returns what its launched passes did.
+    fn collect_poll(&mut self) -> Result<PassStats>;
 
-    /// What the poll that was collected last decided, one block a device.
-    ///
-    /// # Errors
-    /// What the device says.
-    fn decisions(&mut self) -> Result<Vec<DecisionBlock<'_>>> {
-        Ok(Vec::new())
-    }
+    /// The decisions of the poll that was collected last, one block for each device.
+    fn decisions(&mut self) -> Result<Vec<DecisionBlock<'_>>>;
 
-    /// What was copied between host and device so far.
-    fn copied(&self) -> Copied {
-        Copied::default()
-    }
+    /// Bytes copied between host and device so far.
+    fn copied(&mut self) -> Copied;
+}
 
-    /// The line of most visited actions from row `b`'s root, at most `most` long.
-    fn principal_variation(&mut self, b: usize, most: usize) -> Vec<u16>;
+/// States and trees of B rows, and the passes over them.
+pub trait Backend: TreeRows + PassStages + Send {
+    /// The device of the rows, which makes passes by itself; None on the CPU.
+    fn device(&mut self) -> Option<&mut dyn DevicePasses> {
+        None
+    }
 }

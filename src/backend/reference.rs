@@ -3,7 +3,8 @@
 //! Every ply is searched in a new tree: the played subtree is not kept, and a snapshot has the root alone.
 
 use super::plan::BackendPlan;
-use super::{Backend, PlyPlan, RowBudget, Snapshot};
+use super::{Backend, PassStages, PlyPlan, RowBudget, Snapshot, TreeRows};
+use crate::error::Result;
 use crate::game::{Game, Sizes};
 use crate::search::PassStats;
 use crate::search::reference::ReferenceSearch;
@@ -25,7 +26,7 @@ impl<G: Game> ReferenceBackend<G> {
     }
 }
 
-impl<G: Game> Backend for ReferenceBackend<G> {
+impl<G: Game> TreeRows for ReferenceBackend<G> {
     fn sizes(&self) -> &Sizes {
         &self.sizes
     }
@@ -34,52 +35,87 @@ impl<G: Game> Backend for ReferenceBackend<G> {
         self.rows.len()
     }
 
-    fn set_root(&mut self, b: usize, state: &[u8], history: &[u64]) {
+    fn set_root(&mut self, b: usize, state: &[u8], history: &[u64]) -> Result<()> {
         self.rows[b].set_root(bytemuck::pod_read_unaligned(state), history);
+        Ok(())
     }
 
-    fn set_root_tree(&mut self, b: usize, snapshot: &Snapshot) {
-        self.set_root(b, &snapshot.states[..size_of::<G::State>()], &snapshot.history);
+    fn set_root_tree(&mut self, b: usize, snapshot: &Snapshot) -> Result<()> {
+        self.set_root(b, &snapshot.states[..size_of::<G::State>()], &snapshot.history)
     }
 
-    fn snapshot(&mut self, b: usize, _limit: usize) -> Snapshot {
+    fn snapshot(&mut self, b: usize, _limit: usize) -> Result<Snapshot> {
         let shape =
             TreeShape { rows: 1, nodes: 1, edges: self.sizes.tree_edges(), players: self.sizes.num_players };
         let mut tree = Tree::new(shape);
         tree.row_mut(0).set_root();
         let row = &self.rows[b];
         let states = bytemuck::bytes_of(row.root_state()).to_vec();
-        Snapshot { tree, states, history: row.root_history().to_vec() }
+        Ok(Snapshot { tree, states, history: row.root_history().to_vec() })
     }
 
-    fn begin(&mut self, b: usize, plan: PlyPlan) {
+    fn begin(&mut self, b: usize, plan: PlyPlan) -> Result<()> {
         self.rows[b].begin(plan.simulations, plan.exploration, plan.key);
+        Ok(())
     }
 
-    fn is_done(&self, b: usize) -> bool {
-        self.rows[b].is_done()
+    fn is_done(&mut self, b: usize) -> Result<bool> {
+        Ok(self.rows[b].is_done())
     }
 
-    fn deactivate(&mut self, b: usize) {
+    fn any_done(&mut self) -> Result<bool> {
+        Ok(self.rows.iter().any(ReferenceSearch::is_done))
+    }
+
+    fn deactivate(&mut self, b: usize) -> Result<()> {
         self.rows[b].deactivate();
+        Ok(())
     }
 
-    fn select(&mut self, _budget: RowBudget) -> PassStats {
+    fn summarise(&mut self, b: usize, out: &mut RootSummary) -> Result<()> {
+        self.rows[b].summarise(out);
+        Ok(())
+    }
+
+    fn advance(&mut self, b: usize, _actions: &[u16], state: &[u8], history: &[u64]) -> Result<()> {
+        self.set_root(b, state, history)
+    }
+
+    fn root_state(&mut self, b: usize) -> Result<&[u8]> {
+        Ok(bytemuck::bytes_of(self.rows[b].root_state()))
+    }
+
+    fn root_history(&mut self, b: usize) -> Result<&[u64]> {
+        Ok(self.rows[b].root_history())
+    }
+
+    fn num_nodes(&mut self, b: usize) -> Result<usize> {
+        Ok(self.rows[b].num_nodes())
+    }
+
+    fn principal_variation(&mut self, b: usize, max_len: usize) -> Result<Vec<u16>> {
+        Ok(self.rows[b].principal_variation(max_len))
+    }
+}
+
+impl<G: Game> PassStages for ReferenceBackend<G> {
+    fn select(&mut self, _budget: RowBudget) -> Result<PassStats> {
         let mut out = PassStats { visited: self.rows.len(), ..PassStats::default() };
         self.rows.iter_mut().for_each(|row| row.select(&mut out));
-        out
+        Ok(out)
     }
 
-    fn observe(&mut self, obs: &mut [f32]) {
+    fn observe(&mut self, obs: &mut [f32]) -> Result<()> {
         let mut rest = obs;
         for row in &self.rows {
             let (own, others) = rest.split_at_mut(row.num_evaluations() * self.sizes.obs.len());
             row.observe(own);
             rest = others;
         }
+        Ok(())
     }
 
-    fn expand(&mut self, logits: &[f32], values: &[f32]) {
+    fn expand(&mut self, logits: &[f32], values: &[f32]) -> Result<()> {
         let (mut logits, mut values) = (logits, values);
         for row in &mut self.rows {
             let m = row.num_evaluations();
@@ -88,33 +124,13 @@ impl<G: Game> Backend for ReferenceBackend<G> {
             row.expand(own_logits, own_values);
             (logits, values) = (other_logits, other_values);
         }
+        Ok(())
     }
 
-    fn backup(&mut self) {
+    fn backup(&mut self) -> Result<()> {
         self.rows.iter_mut().for_each(ReferenceSearch::backup);
-    }
-
-    fn summarise(&mut self, b: usize, out: &mut RootSummary) {
-        self.rows[b].summarise(out);
-    }
-
-    fn advance(&mut self, b: usize, _actions: &[u16], state: &[u8], history: &[u64]) {
-        self.set_root(b, state, history);
-    }
-
-    fn root_state(&self, b: usize) -> &[u8] {
-        bytemuck::bytes_of(self.rows[b].root_state())
-    }
-
-    fn root_history(&self, b: usize) -> &[u64] {
-        self.rows[b].root_history()
-    }
-
-    fn num_nodes(&self, b: usize) -> usize {
-        self.rows[b].num_nodes()
-    }
-
-    fn principal_variation(&mut self, b: usize, most: usize) -> Vec<u16> {
-        self.rows[b].principal_variation(most)
+        Ok(())
     }
 }
+
+impl<G: Game> Backend for ReferenceBackend<G> {}

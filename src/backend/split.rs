@@ -4,10 +4,10 @@
 //! all devices at the same time, one thread each, without communication.
 
 use super::decisions::DecisionBlock;
-use super::device_selfplay::{Copied, PassDriver, PlayPlan, SlotStart};
+use super::device_selfplay::{Copied, PlayPlan, SlotStart};
 use super::pass_parts::PassParts;
 use super::plan::BackendPlan;
-use super::{Backend, PlyPlan, RootCache, RowBudget, Snapshot};
+use super::{Backend, DevicePasses, PassStages, PlyPlan, RootCache, RowBudget, Snapshot, TreeRows};
 use crate::config::DeviceName;
 use crate::error::{Error, Result};
 use crate::game::Sizes;
@@ -80,13 +80,7 @@ impl SplitBackend {
     }
 
     /// The backend of row `b`, and the row's index there.
-    fn at(&self, b: usize) -> (&dyn Backend, usize) {
-        let part = &self.parts[self.part_of(b)];
-        (part.backend.as_ref(), b - part.rows.start)
-    }
-
-    /// The same, mutable.
-    fn at_mut(&mut self, b: usize) -> (&mut dyn Backend, usize) {
+    fn at(&mut self, b: usize) -> (&mut dyn Backend, usize) {
         let part = self.part_of(b);
         let part = &mut self.parts[part];
         (part.backend.as_mut(), b - part.rows.start)
@@ -98,19 +92,20 @@ impl SplitBackend {
 }
 
 impl Part {
-    /// [`Backend::observe`] on all `parts`, each with its share of `obs`: `width` numbers for each leaf that needs the network.
-    fn observe(parts: &mut [Self], obs: &mut [f32], width: usize) {
+    /// [`PassStages::observe`] on all `parts`, each with its share of `obs`: `width` numbers for each leaf that needs the network.
+    fn observe(parts: &mut [Self], obs: &mut [f32], width: usize) -> Result<()> {
         if let [part] = parts {
             return part.backend.observe(obs);
         }
         let (left, right) = parts.split_at_mut(parts.len() / 2);
         let (l, r) = obs.split_at_mut(width * Self::num_evaluations(left));
-        rayon::join(|| Self::observe(left, l, width), || Self::observe(right, r, width));
+        let (left, right) = rayon::join(|| Self::observe(left, l, width), || Self::observe(right, r, width));
+        left.and(right)
     }
 
-    /// [`Backend::expand`] in the same way; `widths`: logits and values of one leaf.
-    fn expand(parts: &mut [Self], answers: [&[f32]; 2], widths: [usize; 2]) {
-        let [logits, values] = answers;
+    /// [`PassStages::expand`] in the same way; `widths`: logits and values of one leaf.
+    fn expand(parts: &mut [Self], outputs: [&[f32]; 2], widths: [usize; 2]) -> Result<()> {
+        let [logits, values] = outputs;
         if let [part] = parts {
             return part.backend.expand(logits, values);
         }
@@ -118,10 +113,19 @@ impl Part {
         let m = Self::num_evaluations(left);
         let (left_logits, right_logits) = logits.split_at(widths[0] * m);
         let (left_values, right_values) = values.split_at(widths[1] * m);
-        rayon::join(
+        let (left, right) = rayon::join(
             || Self::expand(left, [left_logits, left_values], widths),
             || Self::expand(right, [right_logits, right_values], widths),
         );
+        left.and(right)
+    }
+
+    /// The device that makes this part's passes.
+    fn device(&mut self) -> Result<&mut dyn DevicePasses> {
+        let name = self.device;
+        self.backend.device().ok_or_else(|| {
+            Error::unsupported(format!("rows of several devices on {name}"), "it makes no passes by itself")
+        })
     }
 
     /// Leaves of the pass that need the network.
@@ -154,24 +158,26 @@ fn all_of<T>(results: Vec<(DeviceName, Result<T>)>, rows_per_game: usize) -> Res
 }
 
 /// The results that all devices gave; None where none did.
-fn alike<T>(answers: Vec<Option<T>>) -> Result<Option<Vec<T>>> {
-    let num = answers.len();
-    let given: Vec<T> = answers.into_iter().flatten().collect();
+fn alike<T>(results: Vec<Option<T>>) -> Result<Option<Vec<T>>> {
+    let num = results.len();
+    let given: Vec<T> = results.into_iter().flatten().collect();
     match given.len() {
         0 => Ok(None),
         all if all == num => Ok(Some(given)),
-        _ => Err(Error::unsupported(
-            "rows on devices of different kinds",
-            "some make their passes themselves, some need the host for every stage",
-        )),
+        some => Err(Error::Mismatch {
+            what: "devices with a network beside their rows".into(),
+            found: format!("{some} of {num}"),
+            expected: "all of them, or none".into(),
+        }),
     }
 }
 
-fn sum(parts: Option<Vec<PassStats>>) -> Option<PassStats> {
-    parts.map(|parts| parts.into_iter().fold(PassStats::default(), PassStats::plus))
+/// The counts of all devices.
+fn sum(parts: Vec<PassStats>) -> PassStats {
+    parts.into_iter().fold(PassStats::default(), PassStats::plus)
 }
 
-impl Backend for SplitBackend {
+impl TreeRows for SplitBackend {
     fn sizes(&self) -> &Sizes {
         &self.sizes
     }
@@ -180,116 +186,120 @@ impl Backend for SplitBackend {
         self.parts.iter().map(|part| part.rows.len()).sum()
     }
 
-    fn set_eval_cache(&mut self, cache: Arc<EvalCache>) {
-        self.parts.iter_mut().for_each(|part| part.backend.set_eval_cache(cache.clone()));
+    fn set_root(&mut self, b: usize, state: &[u8], history: &[u64]) -> Result<()> {
+        let (backend, b) = self.at(b);
+        backend.set_root(b, state, history)
     }
 
-    fn set_root(&mut self, b: usize, state: &[u8], history: &[u64]) {
-        let (backend, b) = self.at_mut(b);
-        backend.set_root(b, state, history);
+    fn set_root_tree(&mut self, b: usize, snapshot: &Snapshot) -> Result<()> {
+        let (backend, b) = self.at(b);
+        backend.set_root_tree(b, snapshot)
     }
 
-    fn set_root_tree(&mut self, b: usize, snapshot: &Snapshot) {
-        let (backend, b) = self.at_mut(b);
-        backend.set_root_tree(b, snapshot);
-    }
-
-    fn snapshot(&mut self, b: usize, limit: usize) -> Snapshot {
-        let (backend, b) = self.at_mut(b);
+    fn snapshot(&mut self, b: usize, limit: usize) -> Result<Snapshot> {
+        let (backend, b) = self.at(b);
         backend.snapshot(b, limit)
     }
 
-    fn begin(&mut self, b: usize, plan: PlyPlan) {
-        let (backend, b) = self.at_mut(b);
-        backend.begin(b, plan);
+    fn begin(&mut self, b: usize, plan: PlyPlan) -> Result<()> {
+        let (backend, b) = self.at(b);
+        backend.begin(b, plan)
     }
 
-    fn is_done(&self, b: usize) -> bool {
+    fn is_done(&mut self, b: usize) -> Result<bool> {
         let (backend, b) = self.at(b);
         backend.is_done(b)
     }
 
-    fn any_done(&self) -> bool {
-        self.parts.iter().any(|part| part.backend.any_done())
+    fn any_done(&mut self) -> Result<bool> {
+        for part in &mut self.parts {
+            if part.backend.any_done()? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
-    fn deactivate(&mut self, b: usize) {
-        let (backend, b) = self.at_mut(b);
-        backend.deactivate(b);
+    fn deactivate(&mut self, b: usize) -> Result<()> {
+        let (backend, b) = self.at(b);
+        backend.deactivate(b)
     }
 
-    fn select(&mut self, _budget: RowBudget) -> PassStats {
-        self.parts.par_iter_mut().for_each(|part| part.selected = part.backend.select(RowBudget::ALL));
-        self.parts.iter().fold(PassStats::default(), |all, part| all.plus(part.selected))
+    fn summarise(&mut self, b: usize, out: &mut RootSummary) -> Result<()> {
+        let (backend, b) = self.at(b);
+        backend.summarise(b, out)
     }
 
-    fn observe(&mut self, obs: &mut [f32]) {
-        Part::observe(&mut self.parts, obs, self.sizes.obs.len());
+    fn advance(&mut self, b: usize, actions: &[u16], state: &[u8], history: &[u64]) -> Result<()> {
+        let (backend, b) = self.at(b);
+        backend.advance(b, actions, state, history)
     }
 
-    fn expand(&mut self, logits: &[f32], values: &[f32]) {
-        let widths = [self.sizes.num_actions, self.sizes.num_players];
-        Part::expand(&mut self.parts, [logits, values], widths);
-    }
-
-    fn backup(&mut self) {
-        self.parts.par_iter_mut().for_each(|part| part.backend.backup());
-    }
-
-    fn summarise(&mut self, b: usize, out: &mut RootSummary) {
-        let (backend, b) = self.at_mut(b);
-        backend.summarise(b, out);
-    }
-
-    fn advance(&mut self, b: usize, actions: &[u16], state: &[u8], history: &[u64]) {
-        let (backend, b) = self.at_mut(b);
-        backend.advance(b, actions, state, history);
-    }
-
-    fn root_state(&self, b: usize) -> &[u8] {
+    fn root_state(&mut self, b: usize) -> Result<&[u8]> {
         let (backend, b) = self.at(b);
         backend.root_state(b)
     }
 
-    fn root_history(&self, b: usize) -> &[u64] {
+    fn root_history(&mut self, b: usize) -> Result<&[u64]> {
         let (backend, b) = self.at(b);
         backend.root_history(b)
     }
 
-    fn num_nodes(&self, b: usize) -> usize {
+    fn num_nodes(&mut self, b: usize) -> Result<usize> {
         let (backend, b) = self.at(b);
         backend.num_nodes(b)
     }
 
-    /// The failure of the first device that has one; a device's errors name it.
-    fn check(&mut self) -> Result<()> {
-        let found: Vec<_> = self.parts.iter_mut().map(|part| (part.device, part.backend.check())).collect();
-        all_of(found, self.rows_per_game).map(drop)
+    fn principal_variation(&mut self, b: usize, max_len: usize) -> Result<Vec<u16>> {
+        let (backend, b) = self.at(b);
+        backend.principal_variation(b, max_len)
+    }
+}
+
+impl PassStages for SplitBackend {
+    fn set_eval_cache(&mut self, cache: Arc<EvalCache>) {
+        self.parts.iter_mut().for_each(|part| part.backend.set_eval_cache(cache.clone()));
     }
 
-    fn take_network(&mut self, network: Option<&NetParts>) -> Result<bool> {
-        let taken = self.at_once(|part| Ok(part.backend.take_network(network)?.then_some(())))?;
-        Ok(alike(taken)?.is_some())
+    fn select(&mut self, _budget: RowBudget) -> Result<PassStats> {
+        self.parts.par_iter_mut().try_for_each(|part| -> Result<()> {
+            part.selected = part.backend.select(RowBudget::ALL)?;
+            Ok(())
+        })?;
+        Ok(self.parts.iter().fold(PassStats::default(), |all, part| all.plus(part.selected)))
     }
 
-    fn simulate_constant_net(
-        &mut self,
-        logits: &[f32],
-        values: &[f32],
-        passes: u32,
-    ) -> Result<Option<PassStats>> {
-        let done = self.at_once(|part| part.backend.simulate_constant_net(logits, values, passes))?;
-        alike(done).map(sum)
+    fn observe(&mut self, obs: &mut [f32]) -> Result<()> {
+        Part::observe(&mut self.parts, obs, self.sizes.obs.len())
+    }
+
+    fn expand(&mut self, logits: &[f32], values: &[f32]) -> Result<()> {
+        let widths = [self.sizes.num_actions, self.sizes.num_players];
+        Part::expand(&mut self.parts, [logits, values], widths)
+    }
+
+    fn backup(&mut self) -> Result<()> {
+        self.parts.par_iter_mut().try_for_each(|part| part.backend.backup())
+    }
+}
+
+impl DevicePasses for SplitBackend {
+    fn take_network(&mut self, network: Option<&NetParts>) -> Result<()> {
+        self.at_once(|part| part.device()?.take_network(network)).map(drop)
+    }
+
+    fn simulate_constant_net(&mut self, logits: &[f32], values: &[f32], passes: u32) -> Result<PassStats> {
+        self.at_once(|part| part.device()?.simulate_constant_net(logits, values, passes)).map(sum)
     }
 
     fn simulate_resident(&mut self, passes: u32) -> Result<Option<PassStats>> {
-        let done = self.at_once(|part| part.backend.simulate_resident(passes))?;
-        alike(done).map(sum)
+        let done = self.at_once(|part| part.device()?.simulate_resident(passes))?;
+        Ok(alike(done)?.map(sum))
     }
 
     /// The seconds of the slowest device for each stage; kernels of all devices.
     fn profile_passes(&mut self, passes: u32) -> Result<Option<PassParts>> {
-        let parts = alike(self.at_once(|part| part.backend.profile_passes(passes))?)?;
+        let parts = alike(self.at_once(|part| part.device()?.profile_passes(passes))?)?;
         Ok(parts.and_then(|all| all.into_iter().reduce(PassParts::in_parallel)))
     }
 
@@ -298,7 +308,7 @@ impl Backend for SplitBackend {
         plan: &PlayPlan,
         slots: &[SlotStart<'_>],
         starts: &RootCache,
-    ) -> Result<PassDriver> {
+    ) -> Result<u32> {
         let d = self.rows_per_game;
         if slots.len() * d != self.rows() || plan.determinisations != d {
             return Err(Error::Mismatch {
@@ -307,33 +317,29 @@ impl Backend for SplitBackend {
                 expected: format!("{} of {d}", self.rows() / d),
             });
         }
-        let taken = self.at_once(|part| {
+        let most_passes = self.at_once(|part| {
             let slots = &slots[part.rows.start / d..part.rows.end / d];
-            part.backend.attach_selfplay(plan, slots, starts).map(|driver| match driver {
-                PassDriver::Caller => None,
-                PassDriver::Backend { most_passes } => Some(most_passes),
-            })
+            part.device()?.attach_selfplay(plan, slots, starts)
         })?;
-        let least = alike(taken)?.and_then(|passes| passes.into_iter().min());
-        Ok(least.map_or(PassDriver::Caller, |most_passes| PassDriver::Backend { most_passes }))
+        Ok(most_passes.into_iter().min().unwrap_or(0))
     }
 
     fn act(&mut self) -> Result<()> {
-        self.parts.par_iter_mut().try_for_each(|part| part.backend.act())
+        self.parts.par_iter_mut().try_for_each(|part| part.device()?.act())
     }
 
     fn launch_passes(&mut self, output: Option<(&[f32], &[f32])>, passes: u32) -> Result<bool> {
-        let launched = self.at_once(|part| Ok(part.backend.launch_passes(output, passes)?.then_some(())))?;
+        let launched =
+            self.at_once(|part| Ok(part.device()?.launch_passes(output, passes)?.then_some(())))?;
         Ok(alike(launched)?.is_some())
     }
 
     fn end_poll(&mut self) -> Result<()> {
-        self.at_once(|part| part.backend.end_poll()).map(drop)
+        self.at_once(|part| part.device()?.end_poll()).map(drop)
     }
 
     fn collect_poll(&mut self) -> Result<PassStats> {
-        let done = self.at_once(|part| part.backend.collect_poll())?;
-        Ok(done.into_iter().fold(PassStats::default(), PassStats::plus))
+        self.at_once(|part| part.device()?.collect_poll()).map(sum)
     }
 
     fn decisions(&mut self) -> Result<Vec<DecisionBlock<'_>>> {
@@ -341,20 +347,23 @@ impl Backend for SplitBackend {
         let mut all = Vec::with_capacity(self.parts.len());
         for part in &mut self.parts {
             let first = part.rows.start / d;
-            all.extend(part.backend.decisions()?.into_iter().map(|block| block.behind(first)));
+            all.extend(part.device()?.decisions()?.into_iter().map(|block| block.behind(first)));
         }
         Ok(all)
     }
 
-    fn copied(&self) -> Copied {
-        self.parts.iter().map(|part| part.backend.copied()).fold(Copied::default(), |all, one| Copied {
+    fn copied(&mut self) -> Copied {
+        let of_parts = self.parts.iter_mut().filter_map(|part| part.backend.device());
+        of_parts.map(|device| device.copied()).fold(Copied::default(), |all, one| Copied {
             inside: all.inside + one.inside,
             total: all.total + one.total,
         })
     }
+}
 
-    fn principal_variation(&mut self, b: usize, most: usize) -> Vec<u16> {
-        let (backend, b) = self.at_mut(b);
-        backend.principal_variation(b, most)
+impl Backend for SplitBackend {
+    fn device(&mut self) -> Option<&mut dyn DevicePasses> {
+        let have_devices = self.parts.iter_mut().all(|part| part.backend.device().is_some());
+        if have_devices { Some(self) } else { None }
     }
 }

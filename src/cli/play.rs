@@ -213,7 +213,7 @@ impl Session {
         if game.sizes().hidden_information {
             return Ok(());
         }
-        let line = self.searchers.shards()[0].backend.principal_variation(0, 12);
+        let line = self.searchers.shards()[0].backend.principal_variation(0, 12)?;
         let mut play = self.play.clone();
         let mut names = Vec::new();
         for action in line {

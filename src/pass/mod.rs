@@ -78,11 +78,11 @@ fn staged_pass(
 ) -> Result<PassStats> {
     let sizes = *backend.sizes();
     let mut timer = StageTimer::start();
-    let stats = backend.select(budget);
+    let stats = backend.select(budget)?;
     let m = stats.evaluations;
     let obs = &mut buffers.obs[..m * sizes.obs.len()];
     if network.needs_observations() {
-        backend.observe(obs);
+        backend.observe(obs)?;
     }
     clock.select += timer.lap();
     let logits = &mut buffers.logits[..m * sizes.num_actions];
@@ -92,7 +92,9 @@ fn staged_pass(
     }
     clock.forward += timer.lap();
     end_pass(backend, &stats, (logits, values), clock, &mut timer)?;
-    backend.act()?;
+    if let Some(device) = backend.device() {
+        device.act()?;
+    }
     Ok(stats)
 }
 
@@ -106,8 +108,13 @@ fn unstaged_passes(
     passes: u32,
 ) -> Result<Option<PassStats>> {
     let mut timer = StageTimer::start();
-    let stats = match backend.simulate_resident(passes)? {
-        None if !network.needs_observations() => constant_net_passes(backend, network, buffers, passes)?,
+    let sizes = *backend.sizes();
+    let Some(device) = backend.device() else { return Ok(None) };
+    let stats = match device.simulate_resident(passes)? {
+        None if !network.needs_observations() => {
+            let (logits, values) = constant_output(&sizes, network, buffers)?;
+            Some(device.simulate_constant_net(logits, values, passes)?)
+        }
         stats => stats,
     };
     if let Some(stats) = &stats {
@@ -117,18 +124,7 @@ fn unstaged_passes(
     Ok(stats)
 }
 
-/// All passes in one call with a network that gives every leaf the same answer.
-fn constant_net_passes(
-    backend: &mut dyn Backend,
-    network: &mut dyn Network,
-    buffers: &mut PassBuffers,
-    passes: u32,
-) -> Result<Option<PassStats>> {
-    let (logits, values) = constant_output(backend.sizes(), network, buffers)?;
-    backend.simulate_constant_net(logits, values, passes)
-}
-
-/// The output of a network that gives every leaf the same: logits `[A]`, values `[P]`.
+/// The output of a network that gives every leaf the same answer: logits `[A]`, values `[P]`.
 fn constant_output<'b>(
     sizes: &Sizes,
     network: &mut dyn Network,
@@ -151,22 +147,27 @@ pub fn launch_passes(
     buffers: &mut PassBuffers,
     passes: u32,
 ) -> Result<bool> {
-    if backend.launch_passes(None, passes)? {
+    let sizes = *backend.sizes();
+    let Some(device) = backend.device() else { return Ok(false) };
+    if device.launch_passes(None, passes)? {
         return Ok(true);
     }
     if network.needs_observations() {
         return Ok(false);
     }
-    let output = constant_output(backend.sizes(), network, buffers)?;
-    backend.launch_passes(Some(output), passes)
+    let output = constant_output(&sizes, network, buffers)?;
+    device.launch_passes(Some(output), passes)
 }
 
 /// Selects in all rows: the first half of a pass whose leaves are evaluated together with those of other backends.
-pub fn begin_pass(backend: &mut dyn Backend, clock: &mut PassClock) -> PassStats {
+///
+/// # Errors
+/// Those of the backend.
+pub fn begin_pass(backend: &mut dyn Backend, clock: &mut PassClock) -> Result<PassStats> {
     let mut timer = StageTimer::start();
-    let stats = backend.select(RowBudget::ALL);
+    let stats = backend.select(RowBudget::ALL)?;
     clock.select += timer.lap();
-    stats
+    Ok(stats)
 }
 
 /// Expands and backs up the leaves that a selection found, with the network's outputs `logits [M, A]` and `values [M, P]`. The time of
@@ -181,10 +182,9 @@ pub fn end_pass(
     clock: &mut PassClock,
     timer: &mut StageTimer,
 ) -> Result<()> {
-    backend.expand(logits, values);
+    backend.expand(logits, values)?;
     clock.expand += timer.lap();
-    backend.backup();
-    backend.check()?;
+    backend.backup()?;
     clock.backup += timer.lap();
     clock.count(stats, 1);
     Ok(())

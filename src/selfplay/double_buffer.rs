@@ -55,11 +55,12 @@ impl<'a> Group<'a> {
 
     /// Selects in all shards and starts the evaluation of their leaves.
     fn begin(&mut self, network: &mut dyn DoubleBufferedNetwork) -> Result<()> {
-        self.num_evals = self.shards.par_iter_mut().map(|shard| shard.searcher.begin_pass()).sum();
+        let counts = self.shards.par_iter_mut().map(|shard| shard.searcher.begin_pass());
+        self.num_evals = counts.sum::<Result<usize>>()?;
         if self.num_evals == 0 {
             return Ok(());
         }
-        observe(self.shards, network.input_buffer(self.half, self.num_evals)?);
+        observe(self.shards, network.input_buffer(self.half, self.num_evals)?)?;
         network.start(self.half)
     }
 
@@ -83,22 +84,22 @@ fn num_evals(shards: &[Shard]) -> usize {
 }
 
 /// Writes the observations of all shards into `buffer`, one shard after the other.
-fn observe(shards: &mut [Shard], buffer: ObsBuffer<'_>) {
+fn observe(shards: &mut [Shard], buffer: ObsBuffer<'_>) -> Result<()> {
     if let [shard] = shards {
         return shard.searcher.observe(buffer);
     }
     let (left, right) = shards.split_at_mut(shards.len() / 2);
     let obs_len = left[0].game.sizes().obs.len();
     let (left_buffer, right_buffer) = buffer.split_at(num_evals(left) * obs_len);
-    rayon::join(|| observe(left, left_buffer), || observe(right, right_buffer));
+    let (first, second) = rayon::join(|| observe(left, left_buffer), || observe(right, right_buffer));
+    first.and(second)
 }
 
 /// Ends the pass in all shards with their evaluations, one shard after the other.
 fn end(shards: &mut [Shard], answers: Answers<'_>, cache: &RootCache) -> Result<()> {
     if let [shard] = shards {
         shard.searcher.end_pass(answers)?;
-        shard.after_pass(cache);
-        return Ok(());
+        return shard.after_pass(cache);
     }
     let (left, right) = shards.split_at_mut(shards.len() / 2);
     let sizes = left[0].game.sizes();

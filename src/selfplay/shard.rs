@@ -131,7 +131,7 @@ impl Shard {
         let made = end / rows;
         self.visited = end % rows;
         self.pass += made as u64;
-        self.finish_plies(first..end, cache);
+        self.finish_plies(first..end, cache)?;
         Ok(made as u32)
     }
 
@@ -144,26 +144,38 @@ impl Shard {
     }
 
     /// Plays the plies that a pass through all rows decided.
-    pub(super) fn after_pass(&mut self, cache: &RootCache) {
+    pub(super) fn after_pass(&mut self, cache: &RootCache) -> Result<()> {
         self.pass += 1;
-        self.finish_plies(0..self.searcher.backend.rows(), cache);
+        self.finish_plies(0..self.searcher.backend.rows(), cache)
     }
 
     /// Plays a ply in every slot whose search is done, among the rows `visited` by a pass; after the last row comes the first.
-    fn finish_plies(&mut self, visited: Range<usize>, cache: &RootCache) {
-        if !self.searcher.backend.any_done() {
-            return;
+    fn finish_plies(&mut self, visited: Range<usize>, cache: &RootCache) -> Result<()> {
+        if !self.searcher.backend.any_done()? {
+            return Ok(());
         }
         let (d, slots) = (self.plan.determinisations, self.slots.len());
         for i in visited.step_by(d).map(|row| row / d % slots) {
-            if (i * d..(i + 1) * d).all(|b| self.searcher.backend.is_done(b)) {
-                self.finish_ply(i, cache);
+            if self.is_done(i)? {
+                self.finish_ply(i, cache)?;
             }
         }
+        Ok(())
     }
 
-    fn finish_ply(&mut self, i: usize, cache: &RootCache) {
-        self.summarise(i);
+    /// True where no row of slot `i` has simulations left.
+    fn is_done(&mut self, i: usize) -> Result<bool> {
+        let d = self.plan.determinisations;
+        for b in i * d..(i + 1) * d {
+            if !self.searcher.backend.is_done(b)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn finish_ply(&mut self, i: usize, cache: &RootCache) -> Result<()> {
+        self.summarise(i)?;
         let (slot, before) = (&self.slots[i], self.slots[i].actions.len());
         let choice = if before < slot.opening.saturating_add(self.plan.temperature_plies) as usize {
             Choice::Drawn
@@ -179,28 +191,27 @@ impl Shard {
         let pass = self.pass + u64::from(i < self.visited);
         self.finished.extend(finished.map(|finished| (pass, finished)));
         if is_new || self.game.sizes().hidden_information {
-            self.begin_ply(i, cache);
-            return;
+            return self.begin_ply(i, cache);
         }
         let slot = &self.slots[i];
-        self.searcher.backend.advance(i, &slot.actions[before..], &slot.state, &slot.history);
-        self.begin_rows(i);
+        self.searcher.backend.advance(i, &slot.actions[before..], &slot.state, &slot.history)?;
+        self.begin_rows(i)
     }
 
-    fn summarise(&mut self, i: usize) {
+    fn summarise(&mut self, i: usize) -> Result<()> {
         let d = self.plan.determinisations;
         if d == 1 {
-            self.searcher.backend.summarise(i, &mut self.summary);
-            return;
+            return self.searcher.backend.summarise(i, &mut self.summary);
         }
         for (j, part) in self.parts.iter_mut().enumerate() {
-            self.searcher.backend.summarise(i * d + j, part);
+            self.searcher.backend.summarise(i * d + j, part)?;
         }
         sum_determinisations(&self.parts, &mut self.summary);
+        Ok(())
     }
 
     /// Sets the roots of the slot's rows to its position and begins its ply.
-    pub(super) fn begin_ply(&mut self, i: usize, cache: &RootCache) {
+    pub(super) fn begin_ply(&mut self, i: usize, cache: &RootCache) -> Result<()> {
         let (slot, backend, d) = (&self.slots[i], &mut self.searcher.backend, self.plan.determinisations);
         if self.game.sizes().hidden_information {
             let player = match self.game.turn(&slot.state) {
@@ -210,17 +221,17 @@ impl Shard {
             for j in 0..d {
                 let mut rng = slot.key(&self.plan, j as u64).key(Purpose::Determinise).stream();
                 let state = self.game.determinise(&slot.state, player, &mut rng);
-                backend.set_root(i * d + j, &state, &slot.history);
+                backend.set_root(i * d + j, &state, &slot.history)?;
             }
         } else if let Some((_, snapshot)) = cache.iter().find(|(root, _)| *root == slot.state) {
-            backend.set_root_tree(i, snapshot);
+            backend.set_root_tree(i, snapshot)?;
         } else {
-            backend.set_root(i, &slot.state, &slot.history);
+            backend.set_root(i, &slot.state, &slot.history)?;
         }
-        self.begin_rows(i);
+        self.begin_rows(i)
     }
 
-    fn begin_rows(&mut self, i: usize) {
+    fn begin_rows(&mut self, i: usize) -> Result<()> {
         let (slot, d) = (&self.slots[i], self.plan.determinisations);
         let key = slot.key(&self.plan, 0);
         let fast = is_fast(&self.plan, key);
@@ -230,7 +241,8 @@ impl Shard {
                 exploration: if fast { Exploration::Plain } else { Exploration::Noisy },
                 key: slot.key(&self.plan, j as u64),
             };
-            self.searcher.backend.begin(i * d + j, plan);
+            self.searcher.backend.begin(i * d + j, plan)?;
         }
+        Ok(())
     }
 }

@@ -6,7 +6,7 @@ use super::tree_game::Place;
 use super::{BOTH, config};
 use vecaz::backend::cpu::CpuBackend;
 use vecaz::backend::plan::{BackendPlan, Reuse};
-use vecaz::backend::{Backend, PlyPlan};
+use vecaz::backend::{PlyPlan, TreeRows};
 use vecaz::batch::{Playthrough, any_game};
 use vecaz::config::SearchConfig;
 use vecaz::game::backgammon::Backgammon;
@@ -83,24 +83,26 @@ fn play_on<G: Game>(game: G, config: &SearchConfig, spare: usize) {
         }
     };
     deal(&mut play, 99);
-    backend.set_root(2, play.state(), &[]);
+    backend.set_root(2, play.state(), &[]).expect("on the CPU");
     for ply in 0..9 {
         let key = RowKey { ply, ..RowKey::default() };
-        backend.begin(2, PlyPlan { simulations: config.simulations, exploration: Exploration::Noisy, key });
+        let plan = PlyPlan { simulations: config.simulations, exploration: Exploration::Noisy, key };
+        backend.begin(2, plan).expect("on the CPU");
         finish(&mut backend, &mut network);
         let mut summary = RootSummary::default();
-        backend.summarise(2, &mut summary);
+        backend.summarise(2, &mut summary).expect("on the CPU");
         inherited += summary.visits.iter().sum::<i32>() - summary.new_visits.iter().sum::<i32>();
         if play.turn() == Turn::Over {
             break;
         }
-        assert_eq!(backend.root_state(2), play.state());
+        assert_eq!(backend.root_state(2).expect("on the CPU"), play.state());
         // A snapshot of everything changes nothing.
-        check_tree(&mut backend.snapshot(2, usize::MAX).tree, grown);
+        check_tree(&mut backend.snapshot(2, usize::MAX).expect("on the CPU").tree, grown);
         let before = play.actions().len();
         play.step(summary.actions[summary.best]).expect("legal");
         deal(&mut play, ply);
-        backend.advance(2, &play.actions()[before..], play.state(), play.history());
+        let played = &play.actions()[before..];
+        backend.advance(2, played, play.state(), play.history()).expect("on the CPU");
     }
     assert!(inherited > 0, "nothing was ever kept");
 }
@@ -128,15 +130,16 @@ fn trimmed_trees_prove_nothing_false() {
             let mut backend = CpuBackend::new(game.clone(), plan);
             let mut network = HashNet(io_shape(&game.sizes()));
             let mut state = game.init();
-            backend.set_root(1, bytemuck::bytes_of(&state), &[]);
+            backend.set_root(1, bytemuck::bytes_of(&state), &[]).expect("on the CPU");
             for ply in 0.. {
                 let Place::Moves(mover, next) = &game.places[state as usize] else { break };
                 let key = RowKey { ply, ..RowKey::default() };
                 let exploration = Exploration::Noisy;
-                backend.begin(1, PlyPlan { simulations: config.simulations, exploration, key });
+                let plan = PlyPlan { simulations: config.simulations, exploration, key };
+                backend.begin(1, plan).expect("on the CPU");
                 finish(&mut backend, &mut network);
                 let mut found = RootSummary::default();
-                backend.summarise(1, &mut found);
+                backend.summarise(1, &mut found).expect("on the CPU");
                 let exact = minimax(&game, state as usize);
                 if found.proven {
                     num_proven += 1;
@@ -148,7 +151,8 @@ fn trimmed_trees_prove_nothing_false() {
                     );
                 }
                 state = next[found.best] as u64;
-                backend.advance(1, &[found.actions[found.best]], bytemuck::bytes_of(&state), &[]);
+                let played = [found.actions[found.best]];
+                backend.advance(1, &played, bytemuck::bytes_of(&state), &[]).expect("on the CPU");
             }
         }
         assert!(num_proven > 100, "{algorithm:?} {num_proven}");

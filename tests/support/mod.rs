@@ -43,11 +43,11 @@ pub fn search(
 ) -> Vec<RootSummary> {
     assert!(positions.len() <= backend.rows());
     for (b, position) in positions.iter().enumerate() {
-        backend.set_root(b, &position.state, &position.history);
-        backend.begin(b, PlyPlan { simulations, exploration, key: position.key });
+        backend.set_root(b, &position.state, &position.history).expect("a device");
+        backend.begin(b, PlyPlan { simulations, exploration, key: position.key }).expect("a device");
     }
     finish(backend, network);
     let mut out = vec![RootSummary::default(); positions.len()];
-    out.iter_mut().enumerate().for_each(|(b, summary)| backend.summarise(b, summary));
+    out.iter_mut().enumerate().for_each(|(b, summary)| backend.summarise(b, summary).expect("a device"));
     out
 }

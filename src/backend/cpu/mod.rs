@@ -6,7 +6,8 @@ mod rows;
 
 use super::leaf_dedup::LeafDedup;
 use super::plan::{BackendPlan, Reuse};
-use super::{Backend, PlyPlan, RowBudget, Snapshot};
+use super::{Backend, PassStages, PlyPlan, RowBudget, Snapshot, TreeRows};
+use crate::error::Result;
 use crate::game::{Game, Sizes};
 use crate::isa::Isa;
 use crate::search::PassStats;
@@ -153,7 +154,7 @@ fn edge_holds(row: &RowMut<'_>, node: i32, edge: usize) -> bool {
     scalars.is_proven() && scalars.lower > -1.0 && row.edge_bounds(node, edge).0 >= scalars.lower
 }
 
-impl<G: Game> Backend for CpuBackend<G> {
+impl<G: Game> TreeRows for CpuBackend<G> {
     fn sizes(&self) -> &Sizes {
         &self.rows.sizes
     }
@@ -162,28 +163,26 @@ impl<G: Game> Backend for CpuBackend<G> {
         self.rows.plan.rows
     }
 
-    fn set_eval_cache(&mut self, cache: Arc<EvalCache>) {
-        self.rows.cache = Some(cache);
-    }
-
-    fn set_root(&mut self, b: usize, state: &[u8], history: &[u64]) {
+    fn set_root(&mut self, b: usize, state: &[u8], history: &[u64]) -> Result<()> {
         self.rows.states[b * self.rows.plan.nodes] = bytemuck::pod_read_unaligned(state);
         self.rows.histories[b].clear();
         self.rows.histories[b].extend_from_slice(history);
         self.rows.init_root(b, &mut self.tree.row_mut(b));
+        Ok(())
     }
 
-    fn set_root_tree(&mut self, b: usize, snapshot: &Snapshot) {
+    fn set_root_tree(&mut self, b: usize, snapshot: &Snapshot) -> Result<()> {
         self.tree.copy_row(b, &snapshot.tree, 0);
         let states = &mut self.rows.states[b * self.rows.plan.nodes..];
         for (to, from) in states.iter_mut().zip(snapshot.states.chunks_exact(size_of::<G::State>())) {
             *to = bytemuck::pod_read_unaligned(from);
         }
         self.rows.histories[b].clone_from(&snapshot.history);
-        self.deactivate(b);
+        self.rows.deactivate(b);
+        Ok(())
     }
 
-    fn snapshot(&mut self, b: usize, limit: usize) -> Snapshot {
+    fn snapshot(&mut self, b: usize, limit: usize) -> Result<Snapshot> {
         keep_most_visited(&mut self.tree.row_mut(b), limit, &mut self.reuse);
         self.move_states(b);
         let nodes = self.tree.count(b);
@@ -191,88 +190,97 @@ impl<G: Game> Backend for CpuBackend<G> {
         tree.copy_row(0, &self.tree, b);
         tree.row_mut(0).close_unused();
         let states = &self.rows.states[b * self.rows.plan.nodes..][..nodes];
-        Snapshot {
+        Ok(Snapshot {
             tree,
             states: bytemuck::cast_slice(states).to_vec(),
             history: self.rows.histories[b].clone(),
-        }
+        })
     }
 
-    fn begin(&mut self, b: usize, plan: PlyPlan) {
+    fn begin(&mut self, b: usize, plan: PlyPlan) -> Result<()> {
         self.rows.keys[b] = plan.key;
-        let mut row = self.tree.row_mut(b);
-        self.rows.roots.begin(
-            b,
-            &mut row,
-            &self.rows.plan.params,
-            plan.simulations,
-            plan.exploration,
-            plan.key,
-        );
+        let PlyPlan { simulations, exploration, key } = plan;
+        let (mut row, params) = (self.tree.row_mut(b), &self.rows.plan.params);
+        self.rows.roots.begin(b, &mut row, params, simulations, exploration, key);
+        Ok(())
     }
 
-    fn is_done(&self, b: usize) -> bool {
-        self.rows.roots.left(b) == 0
+    fn is_done(&mut self, b: usize) -> Result<bool> {
+        Ok(self.rows.roots.left(b) == 0)
     }
 
-    fn any_done(&self) -> bool {
-        self.rows.roots.any_done()
+    fn any_done(&mut self) -> Result<bool> {
+        Ok(self.rows.roots.any_done())
     }
 
-    fn deactivate(&mut self, b: usize) {
+    fn deactivate(&mut self, b: usize) -> Result<()> {
         self.rows.deactivate(b);
+        Ok(())
     }
 
-    fn select(&mut self, reach: RowBudget) -> PassStats {
-        self.select_fast(reach)
-    }
-
-    fn observe(&mut self, obs: &mut [f32]) {
-        self.observe_fast(obs);
-    }
-
-    fn expand(&mut self, logits: &[f32], values: &[f32]) {
-        self.expand_fast(logits, values);
-    }
-
-    fn backup(&mut self) {
-        self.backup_fast();
-    }
-
-    fn summarise(&mut self, b: usize, out: &mut RootSummary) {
+    fn summarise(&mut self, b: usize, out: &mut RootSummary) -> Result<()> {
         self.rows.roots.summarise(b, &self.tree.row_mut(b), &self.rows.plan.params, out);
+        Ok(())
     }
 
-    fn advance(&mut self, b: usize, actions: &[u16], state: &[u8], history: &[u64]) {
+    fn advance(&mut self, b: usize, actions: &[u16], state: &[u8], history: &[u64]) -> Result<()> {
         if self.rows.plan.reuse == Reuse::Drop || !actions.iter().all(|&action| self.keep(b, action)) {
             return self.set_root(b, state, history);
         }
         self.rows.histories[b].clear();
         self.rows.histories[b].extend_from_slice(history);
-        self.deactivate(b);
+        self.rows.deactivate(b);
+        Ok(())
     }
 
-    fn root_state(&self, b: usize) -> &[u8] {
-        bytemuck::bytes_of(self.rows.state(b, ROOT))
+    fn root_state(&mut self, b: usize) -> Result<&[u8]> {
+        Ok(bytemuck::bytes_of(self.rows.state(b, ROOT)))
     }
 
-    fn root_history(&self, b: usize) -> &[u64] {
-        &self.rows.histories[b]
+    fn root_history(&mut self, b: usize) -> Result<&[u64]> {
+        Ok(&self.rows.histories[b])
     }
 
-    fn num_nodes(&self, b: usize) -> usize {
-        self.tree.count(b)
+    fn num_nodes(&mut self, b: usize) -> Result<usize> {
+        Ok(self.tree.count(b))
     }
 
-    fn principal_variation(&mut self, b: usize, most: usize) -> Vec<u16> {
-        principal_variation(&self.tree.row_mut(b), most)
+    fn principal_variation(&mut self, b: usize, max_len: usize) -> Result<Vec<u16>> {
+        Ok(principal_variation(&self.tree.row_mut(b), max_len))
     }
 }
 
-/// The line of most visited actions from a row's root, at most `most` long.
-pub(super) fn principal_variation(row: &RowMut<'_>, most: usize) -> Vec<u16> {
+impl<G: Game> PassStages for CpuBackend<G> {
+    fn set_eval_cache(&mut self, cache: Arc<EvalCache>) {
+        self.rows.cache = Some(cache);
+    }
+
+    fn select(&mut self, budget: RowBudget) -> Result<PassStats> {
+        Ok(self.select_fast(budget))
+    }
+
+    fn observe(&mut self, obs: &mut [f32]) -> Result<()> {
+        self.observe_fast(obs);
+        Ok(())
+    }
+
+    fn expand(&mut self, logits: &[f32], values: &[f32]) -> Result<()> {
+        self.expand_fast(logits, values);
+        Ok(())
+    }
+
+    fn backup(&mut self) -> Result<()> {
+        self.backup_fast();
+        Ok(())
+    }
+}
+
+impl<G: Game> Backend for CpuBackend<G> {}
+
+/// The actions of most visits from a row's root downwards, at most `max_len`.
+pub(super) fn principal_variation(row: &RowMut<'_>, max_len: usize) -> Vec<u16> {
     let (mut node, mut line) = (ROOT, Vec::new());
-    while line.len() < most && node != NO_NODE {
+    while line.len() < max_len && node != NO_NODE {
         let edges = row.edges(node);
         let num_edges = usize::from(row.nodes[node as usize].num_edges);
         let holds = |e: usize| edge_holds(row, node, e);

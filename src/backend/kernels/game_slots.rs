@@ -2,8 +2,8 @@
 
 use super::device::{Arg, Device};
 use super::layout::Layout;
+use super::packing::pack_snapshot;
 use super::polls::{PollCounts, Polls};
-use super::snapshots::pack_snapshot;
 use crate::backend::RootCache;
 use crate::backend::decisions::DecisionBlock;
 use crate::backend::device_selfplay::{PlayPlan, SlotStart};

@@ -3,7 +3,7 @@
 //!
 //! States, trees and observations stay on the device. What rows are told to do is gathered ([`queue`]) and launched for many
 //! rows at once ([`arrays`]); a network is asked on the host, through [`Backend`], or where the observations are
-//! ([`Backend::take_network`], [`Backend::simulate_constant_net`]), which copies one small block for any number of passes.
+//! ([`DevicePasses::take_network`], [`DevicePasses::simulate_constant_net`]), which copies one small block for any number of passes.
 
 pub mod device;
 pub mod collective; // sums over devices
@@ -22,16 +22,17 @@ pub mod batch; // games without trees
 pub mod game_slots; // self-play driven by the device
 mod polls; // its counts and decisions on their way to the host
 mod rows; // all of it together, with failures
+mod packing; // several arrays in one buffer
 mod snapshots; // one row between device and host
 
 use super::cpu::principal_variation;
 use super::decisions::DecisionBlock;
-use super::device_selfplay::{Copied, PassDriver, PlayPlan, SlotStart};
+use super::device_selfplay::{Copied, PlayPlan, SlotStart};
 use super::pass_parts::PassParts;
 use super::plan::BackendPlan;
-use super::{Backend, PlyPlan, RootCache, RowBudget, Snapshot};
+use super::{Backend, DevicePasses, PassStages, PlyPlan, RootCache, RowBudget, Snapshot, TreeRows};
 use crate::batch::AnyGame;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::game::Sizes;
 use crate::net::NetParts;
 use crate::search::PassStats;
@@ -43,17 +44,15 @@ use memory::DeviceNeed;
 use network::{DeviceNetwork, all_finite};
 pub use open::{OnDevices, check_devices, cuda_backend, cuda_network, on_cuda};
 use rows::Rows;
-use std::cell::{OnceCell, RefCell};
 
 /// B rows of one game on a device.
 pub struct KernelBackend<D: Device> {
     sizes: Sizes,
-    rows: RefCell<Rows<D>>,
-    /// What the host knows of the states at the roots. `[B]`
-    root_states: Vec<OnceCell<Vec<u8>>>,
-    /// Keys of the positions before the roots. `[B]`
-    root_histories: Vec<OnceCell<Vec<u64>>>,
-    failure: RefCell<Option<Error>>,
+    rows: Rows<D>,
+    /// The states at the roots, where the host knows them. `[B]`
+    root_states: Vec<Option<Vec<u8>>>,
+    /// Keys of the positions before the roots, where the host knows them. `[B]`
+    root_histories: Vec<Option<Vec<u64>>>,
     network: ResidentNetwork<D>,
 }
 
@@ -80,7 +79,7 @@ impl<D: Device> KernelBackend<D> {
     /// Empty rows of `game` on `device`, which gets the game's program loaded.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] where the game has no kernels, [`Error::Memory`] where the rows do not fit, and what the device
+    /// [`crate::Error::Unsupported`] where the game has no kernels, [`crate::Error::Memory`] where the rows do not fit, and what the device
     /// says.
     pub fn new(mut device: D, game: &dyn AnyGame, plan: BackendPlan) -> Result<Self> {
         let sizes = game.sizes();
@@ -88,13 +87,11 @@ impl<D: Device> KernelBackend<D> {
         DeviceNeed::of_rows(&layout).check(device.free_bytes()? as u64)?;
         device.load(&source::program(game, "search")?)?;
         let passes = source::program(game, "passes")?;
-        let cells = plan.rows;
         Ok(Self {
             sizes,
-            rows: RefCell::new(Rows::new(device, layout, plan, &sizes, passes)?),
-            root_states: (0..cells).map(|_| OnceCell::new()).collect(),
-            root_histories: (0..cells).map(|_| OnceCell::new()).collect(),
-            failure: RefCell::new(None),
+            rows: Rows::new(device, layout, plan, &sizes, passes)?,
+            root_states: vec![None; plan.rows],
+            root_histories: vec![None; plan.rows],
             network: ResidentNetwork::None,
         })
     }
@@ -105,18 +102,15 @@ impl<D: Device> KernelBackend<D> {
     /// # Errors
     /// What the network and the device say.
     pub fn simulate(&mut self, network: &mut dyn DeviceNetwork<D>, passes: u32) -> Result<PassStats> {
-        self.check()?;
-        let rows = self.rows.get_mut();
-        rows.forget_graphs();
-        let totals = rows.simulate(network, passes);
-        rows.forget_graphs();
-        Ok(selected(&totals?, self.visits(passes)))
+        self.rows.forget_graphs();
+        let totals = self.rows.simulate(network, passes);
+        self.rows.forget_graphs();
+        Ok(pass_stats(&totals?, self.visits(passes)))
     }
 
     /// Evaluates from now on with `network` on the device itself, or with the host's where there is none.
     pub fn set_network(&mut self, network: Option<Box<dyn DeviceNetwork<D>>>) {
-        let rows = self.rows.get_mut();
-        rows.forget_network();
+        self.rows.forget_network();
         self.network = network.map_or(ResidentNetwork::None, ResidentNetwork::Given);
     }
 
@@ -130,38 +124,23 @@ impl<D: Device> KernelBackend<D> {
     /// # Errors
     /// What the device says.
     pub fn num_unfinished(&mut self) -> Result<usize> {
-        self.rows.get_mut().num_unfinished()
+        self.rows.num_unfinished()
     }
 
     /// The device.
     pub fn with_device<R>(&self, look: impl FnOnce(&D) -> R) -> R {
-        look(&self.rows.borrow().arrays.device)
+        look(&self.rows.arrays.device)
     }
 
-    /// Does something that may fail; after a failure, nothing more is done.
-    fn attempt<R: Default>(&self, work: impl FnOnce(&mut Rows<D>) -> Result<R>) -> R {
-        if self.failure.borrow().is_some() {
-            return R::default();
-        }
-        work(&mut self.rows.borrow_mut()).unwrap_or_else(|error| {
-            *self.failure.borrow_mut() = Some(error);
-            R::default()
-        })
-    }
-
-    /// The root of row `b` is another from now on: `known`, or to be asked for.
-    fn new_root(&mut self, b: usize, known: Option<(&[u8], &[u64])>) {
-        self.root_states[b] = OnceCell::new();
-        self.root_histories[b] = OnceCell::new();
-        if let Some((state, history)) = known {
-            self.root_states[b] = state.to_vec().into();
-            self.root_histories[b] = history.to_vec().into();
-        }
+    /// Row `b` has another root now, which the host does not know.
+    fn forget_root(&mut self, b: usize) {
+        self.root_states[b] = None;
+        self.root_histories[b] = None;
     }
 }
 
-/// The counts of one or more passes, which went through `visited` rows in all.
-fn selected(totals: &Totals, visited: usize) -> PassStats {
+/// The counts of one or more passes that visited `visited` rows in all.
+fn pass_stats(totals: &Totals, visited: usize) -> PassStats {
     PassStats {
         visited,
         rows: totals.passes as usize,
@@ -174,7 +153,7 @@ fn selected(totals: &Totals, visited: usize) -> PassStats {
     }
 }
 
-impl<D: Device> Backend for KernelBackend<D> {
+impl<D: Device> TreeRows for KernelBackend<D> {
     fn sizes(&self) -> &Sizes {
         &self.sizes
     }
@@ -183,63 +162,137 @@ impl<D: Device> Backend for KernelBackend<D> {
         self.root_states.len()
     }
 
-    fn check(&mut self) -> Result<()> {
-        self.failure.get_mut().take().map_or(Ok(()), Err)
+    fn set_root(&mut self, b: usize, state: &[u8], history: &[u64]) -> Result<()> {
+        self.root_states[b] = Some(state.to_vec());
+        self.root_histories[b] = Some(history.to_vec());
+        self.rows.set_root(b, state, history)
     }
 
-    /// In one launch, and one that counts.
-    fn simulate_constant_net(
-        &mut self,
-        logits: &[f32],
-        values: &[f32],
-        passes: u32,
-    ) -> Result<Option<PassStats>> {
-        self.check()?;
-        let totals = self.rows.get_mut().simulate_constant_net(logits, values, passes)?;
-        Ok(Some(selected(&totals, self.visits(passes))))
+    fn set_root_tree(&mut self, b: usize, snapshot: &Snapshot) -> Result<()> {
+        self.forget_root(b);
+        self.rows.set_root_tree(b, snapshot)
     }
 
-    /// Its own kernels ([`DeviceForward`]). Weights of a network that is there already go where the old ones are, so that a
-    /// recorded pass has them too.
-    fn take_network(&mut self, network: Option<&NetParts>) -> Result<bool> {
+    fn snapshot(&mut self, b: usize, limit: usize) -> Result<Snapshot> {
+        let history = self.root_history(b)?.to_vec();
+        self.rows.snapshot(b, Some(limit), &history)
+    }
+
+    fn begin(&mut self, b: usize, plan: PlyPlan) -> Result<()> {
+        let schedule = self.rows.schedule(plan.simulations)?;
+        let command = BeginCommand::new(b as u32, plan.simulations, plan.exploration, schedule, plan.key);
+        self.rows.begin(command);
+        Ok(())
+    }
+
+    fn is_done(&mut self, b: usize) -> Result<bool> {
+        Ok(!self.rows.is_unfinished(b)?)
+    }
+
+    fn any_done(&mut self) -> Result<bool> {
+        Ok(self.rows.num_unfinished()? < self.root_states.len())
+    }
+
+    fn deactivate(&mut self, b: usize) -> Result<()> {
+        self.rows.deactivate(b);
+        Ok(())
+    }
+
+    fn summarise(&mut self, b: usize, out: &mut RootSummary) -> Result<()> {
+        self.rows.summarise(b, out)
+    }
+
+    fn advance(&mut self, b: usize, actions: &[u16], _state: &[u8], _history: &[u64]) -> Result<()> {
+        self.forget_root(b);
+        actions.iter().for_each(|&action| self.rows.advance(b, action));
+        Ok(())
+    }
+
+    fn root_state(&mut self, b: usize) -> Result<&[u8]> {
+        if self.root_states[b].is_none() {
+            self.root_states[b] = Some(self.rows.root_state(b)?);
+        }
+        Ok(self.root_states[b].as_deref().unwrap_or_default())
+    }
+
+    fn root_history(&mut self, b: usize) -> Result<&[u64]> {
+        if self.root_histories[b].is_none() {
+            self.root_histories[b] = Some(self.rows.root_history(b)?);
+        }
+        Ok(self.root_histories[b].as_deref().unwrap_or_default())
+    }
+
+    fn num_nodes(&mut self, b: usize) -> Result<usize> {
+        self.rows.num_nodes(b)
+    }
+
+    fn principal_variation(&mut self, b: usize, max_len: usize) -> Result<Vec<u16>> {
+        let mut copy = self.rows.snapshot(b, None, &[])?;
+        Ok(principal_variation(&copy.tree.row_mut(0), max_len))
+    }
+}
+
+impl<D: Device> PassStages for KernelBackend<D> {
+    fn select(&mut self, _budget: RowBudget) -> Result<PassStats> {
+        Ok(pass_stats(&self.rows.select()?, self.visits(1)))
+    }
+
+    fn observe(&mut self, obs: &mut [f32]) -> Result<()> {
+        self.rows.observe(obs)
+    }
+
+    fn expand(&mut self, logits: &[f32], values: &[f32]) -> Result<()> {
+        self.rows.expand(logits, values)
+    }
+
+    fn backup(&mut self) -> Result<()> {
+        self.rows.backup()
+    }
+}
+
+impl<D: Device> DevicePasses for KernelBackend<D> {
+    /// Makes its kernels ([`DeviceForward`]). Weights of a network that is there already replace the old ones in place, so that a
+    /// captured pass has them too.
+    fn take_network(&mut self, network: Option<&NetParts>) -> Result<()> {
         let Some(NetParts { spec, weights, precision, tensor_cores }) = network else {
             if let ResidentNetwork::Kernels(_) = self.network {
                 self.set_network(None);
             }
-            return Ok(false);
+            return Ok(());
         };
-        self.check()?;
-        let rows = self.rows.get_mut();
-        let limits = rows.arrays.device.limits()?;
+        let limits = self.rows.arrays.device.limits()?;
         let arithmetic = Arithmetic::of(*precision, *tensor_cores, limits.capability)?;
         if let ResidentNetwork::Kernels(known) = &mut self.network
             && known.is_for(spec, arithmetic)
         {
-            known.set_weights(&rows.arrays.device, weights)?;
-            return Ok(true);
+            return known.set_weights(&self.rows.arrays.device, weights);
         }
-        let plan = ForwardPlan::new(spec, weights, arithmetic, rows.num_slots(), limits)?;
-        rows.forget_network();
+        let plan = ForwardPlan::new(spec, weights, arithmetic, self.rows.num_slots(), limits)?;
+        self.rows.forget_network();
         self.network = ResidentNetwork::None; // its memory first
-        rows.make_room(plan.need())?;
-        self.network = ResidentNetwork::Kernels(Box::new(DeviceForward::planned(&rows.arrays.device, plan)?));
-        Ok(true)
+        self.rows.make_room(plan.need())?;
+        let forward = DeviceForward::planned(&self.rows.arrays.device, plan)?;
+        self.network = ResidentNetwork::Kernels(Box::new(forward));
+        Ok(())
     }
 
-    /// One launch for each kernel of a pass, recorded once.
+    /// One launch of all passes, and one that counts.
+    fn simulate_constant_net(&mut self, logits: &[f32], values: &[f32], passes: u32) -> Result<PassStats> {
+        let totals = self.rows.simulate_constant_net(logits, values, passes)?;
+        Ok(pass_stats(&totals, self.visits(passes)))
+    }
+
+    /// One launch for each kernel of a pass, captured once.
     fn simulate_resident(&mut self, passes: u32) -> Result<Option<PassStats>> {
-        self.check()?;
         let Some(network) = self.network.get() else { return Ok(None) };
-        let rows = self.rows.get_mut();
-        let done = rows.simulate(network, passes)?;
-        network.check(&rows.arrays.device)?;
-        Ok(Some(selected(&done, self.visits(passes))))
+        let totals = self.rows.simulate(network, passes)?;
+        network.check(&self.rows.arrays.device)?;
+        Ok(Some(pass_stats(&totals, self.visits(passes))))
     }
 
     fn profile_passes(&mut self, passes: u32) -> Result<Option<PassParts>> {
-        self.check()?;
         let Some(network) = self.network.get() else { return Ok(None) };
-        self.rows.get_mut().profile_passes(network, passes).map(Some)
+        self.rows.profile_passes(network, passes).map(Some)
     }
 
     fn attach_selfplay(
@@ -247,131 +300,46 @@ impl<D: Device> Backend for KernelBackend<D> {
         plan: &PlayPlan,
         game_slots: &[SlotStart<'_>],
         starts: &RootCache,
-    ) -> Result<PassDriver> {
-        self.check()?;
-        self.rows.get_mut().attach_selfplay(plan, game_slots, starts)
+    ) -> Result<u32> {
+        self.rows.attach_selfplay(plan, game_slots, starts)
     }
 
     fn act(&mut self) -> Result<()> {
-        self.check()?;
-        self.rows.get_mut().act()
+        self.rows.act()
     }
 
     fn launch_passes(&mut self, output: Option<(&[f32], &[f32])>, passes: u32) -> Result<bool> {
-        self.check()?;
-        for b in 0..self.root_states.len() {
-            self.new_root(b, None);
-        }
-        let rows = self.rows.get_mut();
+        (0..self.root_states.len()).for_each(|b| self.forget_root(b));
         match (self.network.get(), output) {
-            (Some(network), _) => rows.launch_passes(network, passes)?,
-            (None, Some((logits, values))) => rows.launch_constant_net(logits, values, passes)?,
+            (Some(network), _) => self.rows.launch_passes(network, passes)?,
+            (None, Some((logits, values))) => self.rows.launch_constant_net(logits, values, passes)?,
             (None, None) => return Ok(false),
         }
         Ok(true)
     }
 
     fn end_poll(&mut self) -> Result<()> {
-        self.check()?;
         let word = self.network.get().and_then(|network| network.not_finite());
-        self.rows.get_mut().end_poll(word)
+        self.rows.end_poll(word)
     }
 
     fn collect_poll(&mut self) -> Result<PassStats> {
-        self.check()?;
-        let counts = self.rows.get_mut().collect_poll()?;
+        let counts = self.rows.collect_poll()?;
         all_finite(counts.not_finite)?;
-        Ok(selected(&counts.totals, self.visits(counts.passes)))
+        Ok(pass_stats(&counts.totals, self.visits(counts.passes)))
     }
 
     fn decisions(&mut self) -> Result<Vec<DecisionBlock<'_>>> {
-        Ok(vec![self.rows.get_mut().decisions()?])
+        Ok(vec![self.rows.decisions()?])
     }
 
-    fn copied(&self) -> Copied {
-        self.rows.borrow().copied()
+    fn copied(&mut self) -> Copied {
+        self.rows.copied()
     }
+}
 
-    fn set_root(&mut self, b: usize, state: &[u8], history: &[u64]) {
-        self.new_root(b, Some((state, history)));
-        self.attempt(|rows| rows.set_root(b, state, history));
-    }
-
-    fn set_root_tree(&mut self, b: usize, snapshot: &Snapshot) {
-        self.new_root(b, None);
-        self.attempt(|rows| rows.set_root_tree(b, snapshot));
-    }
-
-    fn snapshot(&mut self, b: usize, limit: usize) -> Snapshot {
-        let history = self.root_history(b).to_vec();
-        let found = self.attempt(|rows| rows.snapshot(b, Some(limit), &history).map(Some));
-        found.unwrap_or_else(|| self.rows.borrow().empty_snapshot())
-    }
-
-    fn begin(&mut self, b: usize, plan: PlyPlan) {
-        self.attempt(|rows| {
-            let schedule = rows.schedule(plan.simulations)?;
-            let command = BeginCommand::new(b as u32, plan.simulations, plan.exploration, schedule, plan.key);
-            rows.begin(command);
-            Ok(())
-        });
-    }
-
-    fn is_done(&self, b: usize) -> bool {
-        self.attempt(|rows| rows.is_unfinished(b).map(|unfinished| !unfinished))
-    }
-
-    fn deactivate(&mut self, b: usize) {
-        self.attempt(|rows| {
-            rows.deactivate(b);
-            Ok(())
-        });
-    }
-
-    fn select(&mut self, _reach: RowBudget) -> PassStats {
-        selected(&self.attempt(Rows::select), self.visits(1))
-    }
-
-    fn observe(&mut self, obs: &mut [f32]) {
-        self.attempt(|rows| rows.observe(obs));
-    }
-
-    fn expand(&mut self, logits: &[f32], values: &[f32]) {
-        self.attempt(|rows| rows.expand(logits, values));
-    }
-
-    fn backup(&mut self) {
-        self.attempt(Rows::backup);
-    }
-
-    fn summarise(&mut self, b: usize, out: &mut RootSummary) {
-        self.attempt(|rows| rows.summarise(b, out));
-    }
-
-    fn advance(&mut self, b: usize, actions: &[u16], _state: &[u8], _history: &[u64]) {
-        self.new_root(b, None);
-        self.attempt(|rows| {
-            actions.iter().for_each(|&action| rows.advance(b, action));
-            Ok(())
-        });
-    }
-
-    fn root_state(&self, b: usize) -> &[u8] {
-        self.root_states[b].get_or_init(|| self.attempt(|rows| rows.root_state(b)))
-    }
-
-    fn root_history(&self, b: usize) -> &[u64] {
-        self.root_histories[b].get_or_init(|| self.attempt(|rows| rows.root_history(b)))
-    }
-
-    fn num_nodes(&self, b: usize) -> usize {
-        self.attempt(|rows| rows.num_nodes(b))
-    }
-
-    fn principal_variation(&mut self, b: usize, most: usize) -> Vec<u16> {
-        self.attempt(|rows| {
-            let mut copy = rows.snapshot(b, None, &[])?;
-            Ok(principal_variation(&copy.tree.row_mut(0), most))
-        })
+impl<D: Device> Backend for KernelBackend<D> {
+    fn device(&mut self) -> Option<&mut dyn DevicePasses> {
+        Some(self)
     }
 }

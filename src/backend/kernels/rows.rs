@@ -8,8 +8,9 @@ use super::device::{Device, Program};
 use super::game_slots::DeviceGameSlots;
 use super::layout::{BeginCommand, Layout, RootRow, Totals, search_numbers};
 use super::memory::NetworkNeed;
+use super::packing::pack;
 use super::queue::{Batch, Queue, RootBatch};
-use super::snapshots::{self, UploadedSnapshot, pack};
+use super::snapshots::{self, UploadedSnapshot};
 use crate::backend::Snapshot;
 use crate::backend::device_selfplay::Copied;
 use crate::backend::plan::BackendPlan;
@@ -18,7 +19,6 @@ use crate::game::Sizes;
 use crate::search::Rule;
 use crate::search::root::{RootSummary, SequentialHalvingSchedule};
 use crate::search::{SearchParams, Solver};
-use crate::tree::{Tree, TreeShape};
 use bytemuck::Zeroable;
 
 /// What the host has read of the rows since the last pass.
@@ -348,12 +348,6 @@ impl<D: Device> Rows<D> {
             self.arrays.trim_row(b, limit.max(1))?;
         }
         snapshots::download(&self.arrays, &self.layout, b, history)
-    }
-
-    /// A snapshot of no tree.
-    pub fn empty_snapshot(&self) -> Snapshot {
-        let tree = Tree::new(TreeShape { rows: 1, nodes: 1, ..self.layout.shape });
-        Snapshot { tree, states: vec![0; self.layout.state_size], history: Vec::new() }
     }
 
     pub fn num_nodes(&mut self, b: usize) -> Result<usize> {

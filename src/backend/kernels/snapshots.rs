@@ -3,26 +3,10 @@
 use super::arrays::{Arrays, DeviceTree, Which};
 use super::device::Device;
 use super::layout::Layout;
+use super::packing::pack_snapshot;
 use crate::backend::Snapshot;
 use crate::error::Result;
 use crate::tree::{Tree, TreeShape};
-
-/// Every part of a buffer begins at a multiple of this many bytes.
-const ALIGNMENT: usize = 256;
-
-/// Concatenates `parts`, each aligned to [`ALIGNMENT`]; returns the bytes and where each part begins.
-pub fn pack<const N: usize>(parts: [&[u8]; N]) -> (Vec<u8>, [usize; N]) {
-    let mut bytes = Vec::with_capacity(parts.iter().map(|part| part.len() + ALIGNMENT).sum());
-    let starts = parts.map(|part| {
-        bytes.resize(bytes.len().next_multiple_of(ALIGNMENT), 0);
-        let start = bytes.len();
-        bytes.extend_from_slice(part);
-        start
-    });
-    // At least one unit, since devices have no buffers of 0 bytes.
-    bytes.resize(bytes.len().next_multiple_of(ALIGNMENT).max(ALIGNMENT), 0);
-    (bytes, starts)
-}
 
 /// A snapshot on the device, with the host's bytes of it to compare others with.
 pub struct UploadedSnapshot<B> {
@@ -51,12 +35,6 @@ impl<B> UploadedSnapshot<B> {
             && self.tree.num_history as usize == snapshot.history.len()
             && pack_snapshot(snapshot).0 == self.bytes
     }
-}
-
-/// The bytes of `snapshot`, and where nodes, edges, actions, values, states and history begin in them.
-pub fn pack_snapshot(snapshot: &Snapshot) -> (Vec<u8>, [usize; 6]) {
-    let [nodes, edges, actions, values] = snapshot.tree.row_bytes(0);
-    pack([nodes, edges, actions, values, &snapshot.states, bytemuck::cast_slice(&snapshot.history)])
 }
 
 /// Copies row `b` to the host.

@@ -11,7 +11,7 @@ use vecaz::backend::kernels::KernelBackend;
 use vecaz::backend::kernels::forward::{DeviceEvaluator, DeviceForward, ElementType};
 use vecaz::backend::kernels::network::{DeviceNetwork, ObsFormat, SlotOrder, Slots};
 use vecaz::backend::plan::BackendPlan;
-use vecaz::backend::{Backend, PlyPlan, cpu_backend};
+use vecaz::backend::{Backend, DevicePasses, PlyPlan, TreeRows, cpu_backend};
 use vecaz::batch::{AnyGame, any_game};
 use vecaz::config::{Algorithm, Config, DeviceName, Precision};
 use vecaz::net::{NetParts, NetSpec, Network};
@@ -175,12 +175,13 @@ fn check_new_weights(game: (&'static str, &'static str, &'static [usize]), net: 
     let [old, new] = [1, 2].map(|seed| parts(game.as_ref(), net, Precision::Bf16, seed));
     let begin = |backend: &mut dyn Backend| {
         for (b, position) in scenario.positions().iter().enumerate() {
-            backend.set_root(b, &position.state, &position.history);
-            backend.begin(b, PlyPlan { simulations: 12, exploration: Noisy, key: position.key });
+            backend.set_root(b, &position.state, &position.history).expect("a device");
+            let plan = PlyPlan { simulations: 12, exploration: Noisy, key: position.key };
+            backend.begin(b, plan).expect("a device");
         }
     };
     let mut backend = kernels(&scenario, HostDevice::new(8));
-    assert!(backend.take_network(Some(&old)).expect("fits"));
+    backend.take_network(Some(&old)).expect("fits");
     begin(&mut backend);
     while backend.num_unfinished().expect("a device") > 0 {
         backend.simulate_resident(3).expect("runs").expect("it has a network");
@@ -188,7 +189,7 @@ fn check_new_weights(game: (&'static str, &'static str, &'static [usize]), net: 
     let first: Vec<_> = (0..backend.rows()).map(|b| facts(&mut backend, b)).collect();
     let (made, replayed) =
         (backend.with_device(HostDevice::allocations), backend.with_device(HostDevice::replays));
-    assert!(backend.take_network(Some(&new)).expect("of the same shape"));
+    backend.take_network(Some(&new)).expect("of the same shape");
     begin(&mut backend);
     let mut passes = 0;
     while backend.num_unfinished().expect("a device") > 0 {
@@ -209,7 +210,7 @@ fn check_new_weights(game: (&'static str, &'static str, &'static [usize]), net: 
         assert_same(&found, &facts(right.as_mut(), b), &format!("row {b}"));
         assert!(found != *first, "the weights make a difference");
     }
-    assert!(!backend.take_network(None).expect("nothing to take"));
+    backend.take_network(None).expect("nothing to take");
     assert!(backend.simulate_resident(1).expect("nothing to do").is_none(), "the network is gone");
 }
 

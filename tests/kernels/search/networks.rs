@@ -4,7 +4,7 @@ use super::scenario::{Facts, Limit, Scenario, assert_same, cpu, facts, finish, k
 use super::{BOTH, Noisy, config, scenario};
 use crate::host_device::{HostBuffer, HostDevice};
 use vecaz::backend::kernels::network::{DeviceNetwork, ObsFormat, SlotOrder, Slots};
-use vecaz::backend::{Backend, PlyPlan};
+use vecaz::backend::{Backend, DevicePasses, PlyPlan, TreeRows};
 use vecaz::config::Algorithm;
 use vecaz::net::{HashNet, Network, UniformNet};
 use vecaz::{Error, Result};
@@ -58,9 +58,9 @@ impl<N: Network + Clone + 'static> DeviceNetwork<HostDevice> for OnDevice<N> {
 
 fn begin(backend: &mut dyn Backend, scenario: &Scenario) {
     for (b, position) in scenario.positions().iter().enumerate() {
-        backend.set_root(b, &position.state, &position.history);
+        backend.set_root(b, &position.state, &position.history).expect("a device");
         let simulations = scenario.config.simulations + b as u32;
-        backend.begin(b, PlyPlan { simulations, exploration: Noisy, key: position.key });
+        backend.begin(b, PlyPlan { simulations, exploration: Noisy, key: position.key }).expect("a device");
     }
 }
 
@@ -151,8 +151,7 @@ fn one_answer_for_all_needs_one_launch() {
             begin(&mut backend, &scenario);
             assert!(backend.num_unfinished().expect("a device") > 0);
             let before = backend.with_device(|d| (d.launches(), d.downloads()));
-            let done =
-                backend.simulate_constant_net(&logits, &values, 1000).expect("a device").expect("it can");
+            let done = backend.simulate_constant_net(&logits, &values, 1000).expect("a device");
             let after = backend.with_device(|d| (d.launches(), d.downloads()));
             assert_eq!(after, (before.0 + 2, before.1 + 1), "the search, and the count");
             assert!(done.simulations > 0 && done.evaluations > 0);
@@ -193,16 +192,16 @@ fn snapshots_go_from_either_engine_to_either_and_into_many_rows() {
             finish(engine.as_mut(), &mut network);
         }
         for limit in [70, 23, 1] {
-            let [right, found] = [0, 1].map(|i| engines[i].snapshot(1, limit));
+            let [right, found] = [0, 1].map(|i| engines[i].snapshot(1, limit).expect("a device"));
             assert_eq!(tree_bytes(&found), tree_bytes(&right), "{limit} nodes of {scenario:?}");
             assert_eq!(found.history, right.history);
             assert_eq!(found.tree.count(0), limit.min(right.tree.count(0)));
             for (engine, snapshot) in engines.iter_mut().zip([&found, &right]) {
                 for b in 0..engine.rows() {
-                    engine.set_root_tree(b, if b == 0 { &right } else { snapshot });
+                    engine.set_root_tree(b, if b == 0 { &right } else { snapshot }).expect("a device");
                     let key = scenario.positions()[b].key;
                     let simulations = scenario.config.simulations;
-                    engine.begin(b, PlyPlan { simulations, exploration: Noisy, key });
+                    engine.begin(b, PlyPlan { simulations, exploration: Noisy, key }).expect("a device");
                 }
                 finish(engine.as_mut(), &mut network);
             }

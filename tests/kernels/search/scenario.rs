@@ -141,13 +141,13 @@ pub fn assert_same(found: &Facts, right: &Facts, whose: &str) {
 
 pub fn facts(backend: &mut dyn Backend, b: usize) -> Facts {
     let mut s = RootSummary::default();
-    backend.summarise(b, &mut s);
+    backend.summarise(b, &mut s).expect("a device");
     let bits = |x: &[f32]| x.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
     Facts {
-        num_nodes: backend.num_nodes(b),
-        line: backend.principal_variation(b, 9),
-        root: (backend.root_state(b).to_vec(), backend.root_history(b).to_vec()),
-        tree: tree_bytes(&backend.snapshot(b, usize::MAX >> 33)),
+        num_nodes: backend.num_nodes(b).expect("a device"),
+        line: backend.principal_variation(b, 9).expect("a device"),
+        root: root_of(backend, b),
+        tree: tree_bytes(&backend.snapshot(b, usize::MAX >> 33).expect("a device")),
         reals: [bits(&s.prior), bits(&s.q), bits(&s.policy), bits(&s.value)],
         actions: s.actions,
         visits: s.visits,
@@ -164,16 +164,22 @@ pub fn finish(backend: &mut dyn Backend, network: &mut dyn Network) -> Counts {
     let mut buffers = PassBuffers::new(&sizes, backend.rows() * 32);
     let mut clock = PassClock::default();
     while simulate(backend, network, &mut buffers, &mut clock).expect("finite") > 0 {}
-    assert!((0..backend.rows()).all(|b| backend.is_done(b)));
+    assert!((0..backend.rows()).all(|b| backend.is_done(b).expect("a device")));
     counts(&clock)
+}
+
+/// The state at row `b`'s root, and the keys of the positions before it.
+fn root_of(backend: &mut dyn Backend, b: usize) -> (Vec<u8>, Vec<u64>) {
+    let state = backend.root_state(b).expect("a device").to_vec();
+    (state, backend.root_history(b).expect("a device").to_vec())
 }
 
 /// Plays the searched action in row `b` and deals what follows; a game that is over, or comes to a new deal, starts over at
 /// `start`.
 fn go_on(backend: &mut dyn Backend, game: &Arc<dyn AnyGame>, b: usize, start: &Position, search: usize) {
     let mut summary = RootSummary::default();
-    backend.summarise(b, &mut summary);
-    let (mut state, mut history) = (backend.root_state(b).to_vec(), backend.root_history(b).to_vec());
+    backend.summarise(b, &mut summary).expect("a device");
+    let (mut state, mut history) = root_of(backend, b);
     let mut rng = Key::new(3, Purpose::Chance).with(b as u64).with(search as u64).stream();
     let mut actions = vec![summary.actions[summary.best]];
     loop {
@@ -181,11 +187,10 @@ fn go_on(backend: &mut dyn Backend, game: &Arc<dyn AnyGame>, b: usize, start: &P
         game.step(&mut state, actions[actions.len() - 1], History { played: &history, path: &[] });
         history.extend(key);
         if game.turn(&state) == Turn::Over || game.sizes().hidden_information {
-            backend.set_root(b, &start.state, &start.history);
-            return;
+            return backend.set_root(b, &start.state, &start.history).expect("a device");
         }
         if game.turn(&state) != Turn::Chance {
-            return backend.advance(b, &actions, &state, &history);
+            return backend.advance(b, &actions, &state, &history).expect("a device");
         }
         let outcomes = game.legal(&state, History { played: &history, path: &[] });
         actions.push(outcomes[rng.below(outcomes.len())]);
@@ -201,14 +206,15 @@ pub fn play(
     let (game, positions) = (scenario.game(), scenario.positions());
     let simulations = scenario.config.simulations;
     for (b, position) in positions.iter().enumerate() {
-        backend.set_root(b, &position.state, &position.history);
+        backend.set_root(b, &position.state, &position.history).expect("a device");
     }
     let mut found = Vec::new();
     for search in 0..scenario.searches {
         for (b, position) in positions.iter().enumerate() {
             let key = RowKey { ply: position.key.ply + search as u64, ..position.key };
             let simulations = simulations + 3 * (b as u32 % 2);
-            backend.begin(b, PlyPlan { simulations, exploration: scenario.exploration, key });
+            let plan = PlyPlan { simulations, exploration: scenario.exploration, key };
+            backend.begin(b, plan).expect("a device");
         }
         let counts = finish(backend, network);
         found.push((counts, (0..positions.len()).map(|b| facts(backend, b)).collect()));

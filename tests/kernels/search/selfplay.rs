@@ -10,7 +10,7 @@ use vecaz::backend::device_selfplay::{PlayPlan, SlotStart};
 use vecaz::backend::kernels::KernelBackend;
 use vecaz::backend::kernels::network::{ObsFormat, SlotOrder};
 use vecaz::backend::plan::BackendPlan;
-use vecaz::backend::{Backend, PlyPlan};
+use vecaz::backend::{Backend, DevicePasses, PlyPlan, TreeRows};
 use vecaz::batch::any_game;
 use vecaz::config::{Config, Layers};
 use vecaz::net::{HashNet, IoShape, Network, UniformNet};
@@ -199,8 +199,9 @@ fn two_polls_are_under_way_at_most_and_are_collected_in_their_order() {
     let attach = |backend: &mut KernelBackend<HostDevice>| {
         for b in 0..3 {
             let key = RowKey { seed: plan.seed, slot: b as u64, ..RowKey::default() };
-            backend.set_root(b, &state, &[]);
-            backend.begin(b, PlyPlan { simulations: 4, exploration: Exploration::Noisy, key });
+            backend.set_root(b, &state, &[]).expect("a device");
+            let ply = PlyPlan { simulations: 4, exploration: Exploration::Noisy, key };
+            backend.begin(b, ply).expect("a device");
         }
         backend.attach_selfplay(&plan, &[0, 1, 2].map(start), &Vec::new()).expect("room");
     };

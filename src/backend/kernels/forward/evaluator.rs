@@ -1,5 +1,5 @@
 //! The network's own kernels for callers on the host: observations are copied to the device, logits and values back. A backend on the
-//! same device takes the weights instead and copies nothing ([`crate::backend::Backend::take_network`]).
+//! same device takes the weights instead and copies nothing ([`crate::backend::DevicePasses::take_network`]).
 
 use super::double_buffer::DoubleBufferedForward;
 use super::{Arithmetic, DeviceForward};

@@ -4,7 +4,7 @@
 use super::{PassGraphs, Result, Rows};
 use crate::backend::RootCache;
 use crate::backend::decisions::DecisionBlock;
-use crate::backend::device_selfplay::{PassDriver, PlayPlan, SlotStart};
+use crate::backend::device_selfplay::{PlayPlan, SlotStart};
 use crate::backend::kernels::arrays::Arrays;
 use crate::backend::kernels::device::Device;
 use crate::backend::kernels::game_slots::{DeviceGameSlots, PackedStarts};
@@ -210,13 +210,13 @@ impl<D: Device> Rows<D> {
     }
 
     /// Attaches the game slots, whose rows have their roots and have begun their plies. A poll that was not collected is discarded;
-    /// a failure of its passes is reported here at the latest, since the device is waited for.
+    /// a failure of its passes is reported here at the latest, since the device is waited for. Returns the most passes of a poll.
     pub fn attach_selfplay(
         &mut self,
         plan: &PlayPlan,
         game_slots: &[SlotStart<'_>],
         starts: &RootCache,
-    ) -> Result<PassDriver> {
+    ) -> Result<u32> {
         let schedules = [self.schedule(plan.simulations)?, self.schedule(plan.fast_simulations)?];
         self.flush()?;
         self.forget_graphs();
@@ -229,7 +229,7 @@ impl<D: Device> Rows<D> {
             DeviceGameSlots::new(&self.arrays.device, &self.layout, plan, schedules, game_slots, &trees)?;
         let most_passes = attached.most_passes;
         self.game_slots = Some(attached);
-        Ok(PassDriver::Backend { most_passes })
+        Ok(most_passes)
     }
 
     /// Ends a pass in the attached game slots, if there are any.

@@ -1,0 +1,26 @@
+//! Several arrays in one buffer, so that one copy takes them to the device.
+
+use crate::backend::Snapshot;
+
+/// Every part of a buffer begins at a multiple of this many bytes.
+const ALIGNMENT: usize = 256;
+
+/// Concatenates `parts`, each aligned to [`ALIGNMENT`]; returns the bytes and where each part begins.
+pub fn pack<const N: usize>(parts: [&[u8]; N]) -> (Vec<u8>, [usize; N]) {
+    let mut bytes = Vec::with_capacity(parts.iter().map(|part| part.len() + ALIGNMENT).sum());
+    let starts = parts.map(|part| {
+        bytes.resize(bytes.len().next_multiple_of(ALIGNMENT), 0);
+        let start = bytes.len();
+        bytes.extend_from_slice(part);
+        start
+    });
+    // At least one unit, since devices have no buffers of 0 bytes.
+    bytes.resize(bytes.len().next_multiple_of(ALIGNMENT).max(ALIGNMENT), 0);
+    (bytes, starts)
+}
+
+/// The bytes of `snapshot`, and where nodes, edges, actions, values, states and history begin in them.
+pub fn pack_snapshot(snapshot: &Snapshot) -> (Vec<u8>, [usize; 6]) {
+    let [nodes, edges, actions, values] = snapshot.tree.row_bytes(0);
+    pack([nodes, edges, actions, values, &snapshot.states, bytemuck::cast_slice(&snapshot.history)])
+}
