@@ -14,7 +14,7 @@ use scenario::{Limit, Scenario, both, compare};
 use vecaz::Error;
 use vecaz::backend::kernels::KernelBackend;
 use vecaz::backend::plan::{BackendPlan, Reuse};
-use vecaz::backend::{Backend, TreeRows};
+use vecaz::backend::TreeRows;
 use vecaz::batch::any_game;
 use vecaz::config::{Algorithm, ChanceRule, Fpu, SearchConfig};
 use vecaz::search::SearchParams;
