@@ -2,11 +2,10 @@
 
 use crate::backend::Placement;
 use crate::batch::{AnyGame, any_game};
-use crate::config::{Config, Layers, NetConfig, Precision};
+use crate::config::{Config, Layers, NetConfig};
 use crate::error::{Error, Result};
-use crate::net::fast::FastNet;
 use crate::net::{NetSpec, Network};
-use crate::run::network::{check_machine, place};
+use crate::run::network::{check_machine, exact, place};
 use crate::run::{BEST, CONFIG, checkpoint};
 use crate::search::SearchParams;
 use crate::weights::NetFile;
@@ -112,9 +111,9 @@ impl Source {
     /// The network in f32, independent of the configuration: the format of the self-check vectors.
     ///
     /// # Errors
-    /// Those of [`FastNet::new`].
-    pub fn exact_network(&self) -> Result<FastNet> {
-        FastNet::new(&self.spec, &self.file.weights, Precision::F32)
+    /// Those of [`exact`].
+    pub fn exact_network(&self) -> Result<Box<dyn Network>> {
+        exact(&self.spec, &self.file.weights)
     }
 
     /// The search parameters of evaluation: the run's configuration with `eval.algorithm`, `simulations` or

@@ -125,7 +125,7 @@ fn verify_networks(dir: &Path, checks: &mut Checks) -> Result<usize> {
         let difference = NetFile::load(path).and_then(|file| {
             let source = Source::from_file(file)?;
             let mut exact = source.exact_network()?;
-            source.file.verify(&mut exact)
+            source.file.verify(exact.as_mut())
         });
         checks.note(difference.err().map(|e| format!("{}: {e}", path.display())));
     }

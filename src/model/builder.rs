@@ -1,8 +1,8 @@
 //! Adds layers to a list, and numbers their parameters.
 
 use super::kind::{Kind, Shape};
-use super::role::Gain;
 use super::params::{Param, Places};
+use super::role::Gain;
 use super::{Layer, Model};
 
 /// A model being built. Each method adds a layer and gives its index.

@@ -1,7 +1,7 @@
 //! BatchNorm with its running statistics as one product and one sum a channel, for the forwards that fold it into what stands
 //! beside it.
 
-use super::{BN_EPS, NetSpec, Weights};
+use super::{BN_EPS, HeadConv, Model, Weights};
 use crate::error::{Error, Result};
 
 /// Per-channel factors and terms: BatchNorm as relu(scale * x + offset).
@@ -11,11 +11,11 @@ pub(crate) struct Affine {
     pub offset: Vec<f32>,
 }
 
-/// BatchNorm `name` with its running statistics as scale * x + offset.
-pub(crate) fn norm(weights: &Weights, name: &str) -> Result<Affine> {
-    let part = |part: &str| weights[&format!("{name}.{part}")].data.as_slice();
-    let (weight, bias) = (part("weight"), part("bias"));
-    let (mean, var) = (part("running_mean"), part("running_var"));
+/// BatchNorm layer `layer` with its running statistics as scale * x + offset.
+pub(crate) fn norm(model: &Model, weights: &Weights, layer: usize) -> Result<Affine> {
+    let part = |number: usize| weights[&model.params[model.param_index(layer, number)].name].data.as_slice();
+    let (weight, bias) = (part(0), part(1));
+    let (mean, var) = (part(2), part(3));
     let scale = |c: usize| f64::from(weight[c]) / (f64::from(var[c]) + BN_EPS).sqrt();
     let offset = |c: usize| f64::from(bias[c]) - f64::from(mean[c]) * scale(c);
     let channels = 0..weight.len();
@@ -25,22 +25,17 @@ pub(crate) fn norm(weights: &Weights, name: &str) -> Result<Affine> {
     };
     match affine.scale.iter().chain(&affine.offset).find(|x| !x.is_finite()) {
         Some(&value) => {
-            Err(Error::NotFinite { what: format!("the scale or offset of BatchNorm {name}"), value })
+            let what = format!("the scale or offset of BatchNorm {}", model.layers[layer].name);
+            Err(Error::NotFinite { what, value })
         }
         None => Ok(affine),
     }
 }
 
-/// The BatchNorm that reads the residual stream after `blocks` blocks.
-pub(crate) fn stream_norm(spec: &NetSpec, weights: &Weights, blocks: usize) -> Result<Affine> {
-    let name = if blocks == spec.blocks { "bn".into() } else { format!("blocks.{blocks}.bn1") };
-    norm(weights, &name)
-}
-
 /// The BatchNorms of both heads' 1x1 convolutions, policy channels first.
-pub(crate) fn head_norm(weights: &Weights) -> Result<Affine> {
-    let mut both = norm(weights, "policy.bn")?;
-    let value = norm(weights, "value.bn")?;
+pub(crate) fn head_norm(model: &Model, weights: &Weights, [policy, value]: [HeadConv; 2]) -> Result<Affine> {
+    let mut both = norm(model, weights, policy.norm)?;
+    let value = norm(model, weights, value.norm)?;
     both.scale.extend(value.scale);
     both.offset.extend(value.offset);
     Ok(both)

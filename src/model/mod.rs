@@ -20,7 +20,7 @@ mod weights; // named arrays: first weights, checks
 
 pub use array::{Array, Weights};
 pub use edges::{Edges, MAX_VERTICES};
-pub use kind::{Kind, Shape};
+pub use kind::{Kind, Shape, taps_on_board};
 pub use params::Param;
 pub use role::{Gain, Role};
 pub use spec::NetSpec;
@@ -99,6 +99,11 @@ impl Model {
         self.layers[0].shape
     }
 
+    /// Channels that layer `index` puts out.
+    pub fn outputs(&self, index: usize) -> usize {
+        self.layers[index].shape.channels()
+    }
+
     /// A: logits.
     pub fn num_actions(&self) -> usize {
         self.layers[self.policy].shape.len()
@@ -114,19 +119,15 @@ impl Model {
         self.layers[index].inputs.iter().map(|&input| self.layers[input].shape).collect()
     }
 
-    /// Parameter `number` of layer `layer`, in the order of [`Kind`]'s parameters.
-    pub fn param(&self, layer: usize, number: usize) -> &Param {
-        &self.params[self.layers[layer].params.clone()][number]
+    /// Multiply-adds of layer `index` for one observation. Taps of a convolution off the board do not count.
+    pub fn layer_multiply_adds(&self, index: usize) -> usize {
+        let Layer { kind, shape, .. } = &self.layers[index];
+        kind.multiply_adds(&self.input_shapes(index), *shape)
     }
 
-    /// Multiply-adds of one observation's forward pass. Taps of a convolution off the board do not count.
+    /// Multiply-adds of one observation's forward pass.
     pub fn multiply_adds(&self) -> usize {
-        (0..self.layers.len())
-            .map(|index| {
-                let Layer { kind, shape, .. } = &self.layers[index];
-                kind.multiply_adds(&self.input_shapes(index), *shape)
-            })
-            .sum()
+        (0..self.layers.len()).map(|index| self.layer_multiply_adds(index)).sum()
     }
 
     /// Numbers that layers with matrices put out for one observation: what a training pass keeps.

@@ -1,8 +1,8 @@
 //! Parameters: names, shapes, roles, and their places in two flat arrays: what the optimiser moves, and the running statistics.
 
-use super::Model;
 use super::array::{Array, Weights};
 use super::role::Role;
+use super::{Kind, Model};
 use crate::error::Result;
 use std::ops::Range;
 
@@ -57,12 +57,14 @@ impl Model {
         self.statistics().last().map_or(0, |param| param.range.end)
     }
 
-    /// The number of the parameter called `name` in [`Model::params`].
-    ///
-    /// # Panics
-    /// Where there is none; the names come from this crate's own networks.
-    pub(crate) fn find(&self, name: &str) -> usize {
-        self.params.iter().position(|param| param.name == name).unwrap_or_else(|| panic!("no tensor {name}"))
+    /// The index in [`Model::params`] of parameter `number` of layer `layer`, in the order of [`super::Kind::params`].
+    pub fn param_index(&self, layer: usize, number: usize) -> usize {
+        self.layers[layer].params.start + number
+    }
+
+    /// The index of the bias of layer `layer`, where it is a linear layer.
+    pub fn bias_index(&self, layer: usize) -> Option<usize> {
+        matches!(self.layers[layer].kind, Kind::Linear { .. }).then(|| self.param_index(layer, 1))
     }
 
     /// 1 for every flat parameter that is subject to weight decay, else 0. `[num_parameters]`

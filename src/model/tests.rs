@@ -84,7 +84,7 @@ fn parameters_have_the_names_and_order_of_files() {
 fn parameters_have_torch_shapes() {
     let find = |arch, name: &str| {
         let model = model(arch);
-        model.params[model.find(name)].shape.clone()
+        model.params.iter().find(|param| param.name == name).expect(name).shape.clone()
     };
     assert_eq!(find(Arch::Resnet, "stem.weight"), [4, 2, 3, 3]);
     assert_eq!(find(Arch::Resnet, "value.conv.weight"), [3, 4, 1, 1]);

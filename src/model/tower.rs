@@ -45,6 +45,11 @@ pub struct HeadConv {
 }
 
 impl Tower {
+    /// The BatchNorm that reads the residual stream after `blocks` blocks.
+    pub fn stream_norm(&self, blocks: usize) -> usize {
+        self.blocks.get(blocks).map_or(self.norm, |block| block.norms[0])
+    }
+
     /// The normal form of `model`.
     ///
     /// # Errors

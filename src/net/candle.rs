@@ -70,6 +70,12 @@ impl CandleNet {
     /// # Errors
     /// [`Error::Candle`].
     pub fn forward_t(&self, obs: &Tensor, mode: Mode) -> Result<(Tensor, Tensor)> {
+        let done = self.layers_t(obs, mode)?;
+        Ok((done[self.model.policy].clone(), done[self.model.value].clone()))
+    }
+
+    /// The outputs of all layers.
+    pub(super) fn layers_t(&self, obs: &Tensor, mode: Mode) -> Result<Vec<Tensor>> {
         let mut done: Vec<Tensor> = Vec::with_capacity(self.ops.len());
         for (layer, op) in self.model.layers.iter().zip(self.ops.iter()) {
             let inputs: Vec<&Tensor> = match layer.inputs[..] {
@@ -79,7 +85,7 @@ impl CandleNet {
             let out = op.forward(&inputs, mode)?;
             done.push(out);
         }
-        Ok((done[self.model.policy].clone(), done[self.model.value].clone()))
+        Ok(done)
     }
 
     /// Running statistics, flat as in [`Model::flatten`].

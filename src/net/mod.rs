@@ -136,3 +136,6 @@ impl Network for HashNet {
         Box::new(self.clone())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,7 +5,7 @@ use crate::batch::AnyGame;
 use crate::config::{Config, DeviceName, Executor, NetConfig, Precision, TensorCores, TrainPrecision};
 use crate::error::{Error, Result};
 use crate::model::{Model, Tower};
-use crate::net::fast::choose_isa;
+use crate::net::fast::{FastNet, choose_isa};
 use crate::net::{CandleNet, NetParts, NetSpec, Network, Weights};
 use crate::weights::pack;
 use candle_core::Device;
@@ -115,6 +115,18 @@ pub fn place(
             };
             Ok((cuda_network(parts, devices)?, format!("kernels in {precision}{by}, {devices}")))
         }
+    }
+}
+
+/// The network on the CPU in f32, independent of any configuration: fused if its kernels cover it, otherwise by candle.
+///
+/// # Errors
+/// Those of [`FastNet::new`] and [`CandleNet::on`].
+pub fn exact(spec: &NetSpec, weights: &Weights) -> Result<Box<dyn Network>> {
+    let model = spec.model()?;
+    match Tower::of(&model) {
+        Ok(_) => Ok(Box::new(FastNet::new(spec, weights, Precision::F32)?)),
+        Err(_) => Ok(Box::new(CandleNet::on(&Device::Cpu, model, weights)?)),
     }
 }
 

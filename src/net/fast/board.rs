@@ -37,11 +37,6 @@ impl Runs {
         }
     }
 
-    /// The number of taps summed over all positions.
-    pub(super) fn taps(&self) -> usize {
-        self.many.iter().map(|run| run.count * run.taps.len()).sum()
-    }
-
     /// A 3x3 convolution with zero padding.
     pub(super) fn conv3x3(height: usize, width: usize) -> Self {
         Self { many: conv3x3(height, width), single: Some(conv3x3_single(height, width)) }

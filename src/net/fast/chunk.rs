@@ -2,7 +2,7 @@
 
 use super::Net;
 use super::layer::LINE;
-use crate::config::Arch;
+use crate::model::Shape;
 
 /// Most boards of a chunk.
 const MAX_BOARDS: usize = 192;
@@ -83,21 +83,20 @@ impl Net {
     }
 
     pub(super) fn layout(&self) -> Layout {
-        let spec = &self.spec;
-        let (positions, planes, heads) = match spec.arch {
-            Arch::Resnet => (
-                spec.obs.height * spec.obs.width,
-                spec.obs.channels,
-                spec.policy_channels + spec.value_channels,
-            ),
-            Arch::Mlp => (1, spec.obs.len(), 0),
-            Arch::Edge => (spec.num_actions, spec.obs.channels, 0),
+        let (model, stream) = (&self.model, self.model.layers[self.tower.stem].shape);
+        let positions = stream.positions();
+        let planes = model.obs().len() / positions;
+        let heads: usize =
+            self.tower.heads.map_or(0, |heads| heads.iter().map(|head| model.outputs(head.conv)).sum());
+        let board_width = match stream {
+            Shape::Board { width, .. } => width,
+            Shape::Vector(_) | Shape::Edges { .. } => 1,
         };
         let vertices = self.packed.graph.as_ref().map_or(0, |graph| graph.edges.vertices);
         let (tower, stem) = (self.kernel_set.tower, self.kernel_set.stem_of(planes));
-        let stream_row = spec.channels.next_multiple_of(tower.channels());
+        let stream_row = stream.channels().next_multiple_of(tower.channels());
         // A tile's rows may be a board's width apart.
-        let overread = (tower.batch_multiple() - 1) * spec.obs.width.max(1);
+        let overread = (tower.batch_multiple() - 1) * board_width;
         Layout {
             positions,
             obs_row: match &self.packed.im2col {
@@ -107,8 +106,8 @@ impl Net {
             stream_row,
             act_row: stream_row / tower.out,
             head_row: heads.next_multiple_of(self.kernel_set.full.lanes),
-            hidden_row: spec.value_hidden.next_multiple_of(self.kernel_set.full.lanes),
-            value_row: spec.num_values(),
+            hidden_row: model.outputs(self.tower.hidden).next_multiple_of(self.kernel_set.full.lanes),
+            value_row: model.num_values(),
             vertices,
             overread,
         }

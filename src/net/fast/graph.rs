@@ -10,8 +10,8 @@ use crate::net::edges::{self, TriangleColumns};
 pub(super) struct Graph {
     pub edges: Edges,
     pub isa: Isa,
-    /// Channels that are multiplied im2col triangles.
-    pub triangle_channels: usize,
+    /// For every block the channels that are mixed around triangles.
+    pub triangle_channels: Vec<usize>,
     /// For every block what is sent from each vertex to its edges.
     pub vertex: Vec<Layer>,
 }
@@ -40,12 +40,6 @@ unsafe fn slice<'a, T>(rows: Rows, positions: usize, boards: usize) -> &'a mut [
 }
 
 impl Graph {
-    /// Multiplications of one observation's messages.
-    pub(super) fn products(&self, channels: usize) -> usize {
-        let (n, edges) = (self.edges.vertices, self.edges.len());
-        self.vertex.len() * (n * channels * channels + edges * (n - 2) * self.triangle_channels)
-    }
-
     /// Sends the activations `a` of block `number` over the vertices: `rows.ends`.
     ///
     /// # Safety
@@ -76,12 +70,12 @@ impl Graph {
         }
     }
 
-    /// Multiplies the first channels of the activations `b` im2col triangles.
+    /// Mixes the first channels of the activations `b` of block `number` around triangles.
     ///
     /// # Safety
     /// As for [`Graph::send`].
-    pub(super) unsafe fn mix(&self, boards: usize, format: Activations, b: Rows) {
-        let shape = |width| TriangleColumns { width, columns: self.triangle_channels, scale: 1.0 };
+    pub(super) unsafe fn mix(&self, number: usize, boards: usize, format: Activations, b: Rows) {
+        let shape = |width| TriangleColumns { width, columns: self.triangle_channels[number], scale: 1.0 };
         // SAFETY: the caller's promise.
         unsafe {
             match format {

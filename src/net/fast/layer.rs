@@ -165,11 +165,6 @@ impl Layer {
         })
     }
 
-    /// Numbers that the layer multiplies for one board: taps on the board only, no padding.
-    pub(super) fn products(&self, inputs: usize) -> usize {
-        self.runs.taps() * inputs * self.outputs
-    }
-
     /// Runs the layer on a chunk.
     ///
     /// # Safety

@@ -43,9 +43,10 @@ mod x86_bf16;
 mod x86_int8;
 
 use super::{IoShape, NetSpec, Network, Weights};
-use crate::config::{Arch, IsaChoice, Precision};
+use crate::config::{IsaChoice, Precision};
 use crate::error::{Error, Result};
 use crate::isa::Isa;
+use crate::model::{Model, Shape, Tower};
 use chunk::Layout;
 use graph::GraphRows;
 use im2col::Boards;
@@ -80,7 +81,8 @@ struct Work {
 }
 
 struct Net {
-    spec: NetSpec,
+    model: Model,
+    tower: Tower,
     packed: Packed,
     kernel_set: KernelSet,
 }
@@ -129,7 +131,7 @@ impl FastNet {
     /// # Errors
     /// Those of [`FastNet::int8`]; [`Error::Unsupported`] also if this machine has no kernels of `isa`.
     pub fn int8_with_isa(spec: &NetSpec, weights: &Weights, observations: &[f32], isa: Isa) -> Result<Self> {
-        if spec.arch == Arch::Edge {
+        if let Shape::Edges { .. } = spec.model()?.obs() {
             let reason = "its products im2col triangles have no 8-bit kernels; take f32 or bf16";
             return Err(Error::unsupported("the edge network in int8", reason));
         }
@@ -145,8 +147,11 @@ impl FastNet {
     }
 
     fn pack(spec: &NetSpec, weights: &Weights, kernel_set: KernelSet, steps: &[f32]) -> Result<Self> {
-        let packed = pack::pack(spec, weights, kernel_set, steps)?;
-        Ok(Self::of(Arc::new(Net { spec: spec.clone(), packed, kernel_set })))
+        let model = spec.model()?;
+        let tower =
+            Tower::of(&model).map_err(|why| Error::unsupported("the fused forward on the CPU", why))?;
+        let packed = pack::pack(&model, &tower, weights, kernel_set, steps)?;
+        Ok(Self::of(Arc::new(Net { model, tower, packed, kernel_set })))
     }
 
     /// An evaluator with no work space yet.
@@ -159,7 +164,7 @@ impl FastNet {
         let io = self.shape();
         let rows = observations.len() / io.obs_len;
         let (mut logits, mut values) = (vec![0.0; rows * io.num_actions], vec![0.0; rows * io.num_players]);
-        let mut largest = vec![0.0_f32; 1 + 2 * self.net.spec.blocks];
+        let mut largest = vec![0.0_f32; 1 + 2 * self.net.tower.blocks.len()];
         self.forward_with_hook(observations, [&mut logits, &mut values], &mut |layer, activations| {
             largest[layer] = activations.iter().copied().fold(largest[layer], f32::max);
         })?;
@@ -227,7 +232,7 @@ impl FastNet {
 
     /// Multiplications that one observation needs, counting only taps on the board.
     pub fn products(&self) -> usize {
-        self.net.packed.products
+        self.net.model.multiply_adds()
     }
 
     /// Multiplies as fast as this machine can with the tower's kernels, `rounds` rounds, and returns how many multiplications
@@ -246,7 +251,7 @@ impl FastNet {
 
 impl Network for FastNet {
     fn shape(&self) -> IoShape {
-        self.net.spec.io()
+        self.net.model.io()
     }
 
     fn forward(&mut self, obs: &[f32], logits: &mut [f32], values: &mut [f32]) -> Result<()> {
@@ -301,7 +306,7 @@ impl Net {
             check_finite("an observation", obs)?;
         }
         let [logits, values] = outputs;
-        let boards = obs.len() / self.spec.obs.len();
+        let boards = obs.len() / self.model.obs().len();
         let layout = self.layout();
         let need = layout.words(boards);
         let total: usize = need.iter().sum();
@@ -326,7 +331,7 @@ impl Net {
             let stream = tower(stream, boards, layout.stream_row);
             let [a, b] = [a, b].map(|array| tower(array, boards, layout.act_row));
             let (heads, hidden) = (at(heads, layout.head_row), at(hidden, layout.hidden_row));
-            let logits = at(logits, self.spec.num_actions);
+            let logits = at(logits, self.model.num_actions());
             let out = at(out, layout.value_row);
             let rows = GraphRows {
                 sums: at(sums, layout.act_row),
@@ -344,7 +349,7 @@ impl Net {
             matrices.inspect(|m| (m.end)());
         }
         check_finite("a logit", logits)?;
-        let out = &out[..boards * self.spec.num_values()];
+        let out = &out[..boards * self.model.num_values()];
         check_finite("a value before its tanh", out)?;
         self.store_values(out, values);
         Ok(())
@@ -358,7 +363,7 @@ impl Net {
         squares: &mut Boards,
         (planes, tower): (&mut [f32], Lay),
     ) -> Rows {
-        let (len, positions) = (self.spec.obs.len(), layout.positions);
+        let (len, positions) = (self.model.obs().len(), layout.positions);
         let (boards, channels) = (obs.len() / len, len / positions);
         if let Some(im2col) = &self.packed.im2col {
             let to = tower(planes, boards, layout.obs_row);
@@ -403,7 +408,7 @@ impl Net {
                 inner.run(boards, Buffers { source: a, stream, out: b, ends });
                 watch(2 * i + 1, std::slice::from_raw_parts(b.start, words));
                 if let Some(graph) = &self.packed.graph {
-                    graph.mix(boards, self.activations(), b);
+                    graph.mix(i, boards, self.activations(), b);
                 }
                 leave.run(boards, Buffers { source: b, stream, out: a, ends });
                 watch(2 * i + 2, std::slice::from_raw_parts(a.start, words));
@@ -420,13 +425,13 @@ impl Net {
         let place = |source, out| Buffers { source, stream: out, out, ends: Rows::NONE };
         // SAFETY: the caller's promise; value channels follow the policy channels in a row of `heads`.
         unsafe {
-            let (policy, value) = match &packed.head {
-                Some(head) => {
+            let (policy, value) = match (&packed.head, self.tower.heads) {
+                (Some(head), Some([policy, _])) => {
                     head.run(boards, place(a, heads));
-                    let start = heads.start.add(self.spec.policy_channels);
+                    let start = heads.start.add(self.model.outputs(policy.conv));
                     (heads, Rows { start, ..heads })
                 }
-                None => (a, a),
+                _ => (a, a),
             };
             packed.policy.run(boards, place(policy, logits));
             packed.hidden.run(boards, place(value, hidden));
@@ -435,7 +440,7 @@ impl Net {
     }
 
     fn store_values(&self, out: &[f32], values: &mut [f32]) {
-        if self.spec.zero_sum_pair {
+        if self.model.num_values() < self.model.num_players {
             for (pair, v) in values.chunks_exact_mut(2).zip(out) {
                 let v = v.tanh();
                 pair.copy_from_slice(&[v, -v]);

@@ -7,10 +7,10 @@ use super::kernel_set::KernelSet;
 use super::kernels::Kernels;
 use super::layer::{Dense, Layer};
 use super::tile::Epilogue;
-use crate::config::Arch;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::game::ObsShape;
 use crate::model::fold::{self, Affine};
-use crate::model::{Edges, NetSpec, Weights};
+use crate::model::{Edges, Model, Shape, Tower, Weights};
 
 /// All layers of one network.
 pub(super) struct Packed {
@@ -18,58 +18,75 @@ pub(super) struct Packed {
     pub im2col: Option<Im2col>,
     pub stem: Layer,
     pub blocks: Vec<[Layer; 2]>,
-    /// The 1x1 convolutions of both heads as one (resnet): policy channels, then value channels.
+    /// The 1x1 convolutions of both heads as one: policy channels, then value channels.
     pub head: Option<Layer>,
     /// What an edge network does between layers.
     pub graph: Option<Graph>,
     pub policy: Layer,
     pub hidden: Layer,
     pub value: Layer,
-    /// Multiplications a position needs.
-    pub products: usize,
 }
 
 /// Packs `weights`. `steps` says what a step of each layer's byte activations is dequant_scale, stem first; none for floats.
 pub(super) fn pack(
-    spec: &NetSpec,
+    model: &Model,
+    tower: &Tower,
     weights: &Weights,
     kernel_set: KernelSet,
     steps: &[f32],
 ) -> Result<Packed> {
-    spec.model()?.check(weights)?;
-    let packer = Packer { spec, weights, kernel_set, steps };
-    let mut packed = match spec.arch {
-        Arch::Resnet => packer.resnet()?,
-        Arch::Mlp => packer.mlp()?,
-        Arch::Edge => packer.edge()?,
+    model.check(weights)?;
+    let stream = model.layers[tower.stem].shape;
+    let edges = match stream {
+        Shape::Edges { vertices, .. } => Some(Edges::of_complete_graph(vertices)),
+        Shape::Vector(_) | Shape::Board { .. } => None,
     };
-    packed.products = packer.products(&packed);
-    Ok(packed)
+    Packer { model, tower, weights, kernel_set, steps, stream, edges }.pack()
 }
 
 struct Packer<'a> {
-    spec: &'a NetSpec,
+    model: &'a Model,
+    tower: &'a Tower,
     weights: &'a Weights,
     kernel_set: KernelSet,
     steps: &'a [f32],
+    /// Of the residual stream.
+    stream: Shape,
+    /// K_n, where the stream is on its edges.
+    edges: Option<Edges>,
 }
 
-/// One layer of the tower: its BatchNorm to fold in, the norm after it, what becomes of its sums, its number.
+/// One layer of the tower: which of the model's it is, its BatchNorm to fold in, the norm after it, what becomes of its sums, its
+/// number.
 struct TowerLayer {
+    layer: usize,
     fold: Option<Affine>,
     norm: Option<Affine>,
     epilogue: Epilogue,
     index: usize,
+    /// Input channels that hold sums over triangles.
+    triangle_channels: usize,
 }
 
 impl Packer<'_> {
-    fn data(&self, name: &str) -> &[f32] {
-        &self.weights[name].data
+    /// Parameter `index` of [`Model::params`].
+    fn param(&self, index: usize) -> &[f32] {
+        &self.weights[&self.model.params[index].name].data
     }
 
-    /// BatchNorm `name` with its running statistics as scale * x + offset.
-    fn norm(&self, name: &str) -> Result<Affine> {
-        fold::norm(self.weights, name)
+    /// The matrix of layer `layer`.
+    fn matrix(&self, layer: usize) -> &[f32] {
+        self.param(self.model.param_index(layer, 0))
+    }
+
+    /// The bias of layer `layer`, if it has one.
+    fn bias(&self, layer: usize) -> Option<&[f32]> {
+        self.model.bias_index(layer).map(|index| self.param(index))
+    }
+
+    /// BatchNorm layer `layer` with its running statistics as scale * x + offset.
+    fn norm(&self, layer: usize) -> Result<Affine> {
+        fold::norm(self.model, self.weights, layer)
     }
 
     /// Steps of the activations that layer `index` of the tower reads; of observations 1.
@@ -77,116 +94,172 @@ impl Packer<'_> {
         if index == 0 { 1.0 } else { self.steps.get(index - 1).copied().unwrap_or(1.0) }
     }
 
-    fn tower_steps(&self, index: usize) -> [f32; 2] {
-        [self.source_step(index), self.source_step(index + 1)]
-    }
-
-    /// Layers of stem and blocks; the number of the first one after them.
-    fn tower_layers(&self) -> usize {
-        1 + 2 * self.spec.blocks
-    }
-
-    /// Stem and blocks, each layer made by `layer` out of name and inputs.
-    fn tower(
-        &self,
-        inputs: usize,
-        names: [&str; 2],
-        layer: impl Fn(&str, usize, TowerLayer) -> Result<Layer>,
-    ) -> Result<(Layer, Vec<[Layer; 2]>)> {
-        let channels = self.spec.channels;
-        let enter =
-            TowerLayer { fold: None, norm: self.stream_norm(0)?, epilogue: Epilogue::StemBnRelu, index: 0 };
-        let stem = layer("stem", inputs, enter)?;
-        let block = |i: usize| -> Result<[Layer; 2]> {
-            let fold = Some(self.norm(&format!("blocks.{i}.bn2"))?);
-            let inner = TowerLayer { fold, norm: None, epilogue: Epilogue::BiasRelu, index: 2 * i + 1 };
-            let norm = self.stream_norm(i + 1)?;
-            let leave =
-                TowerLayer { fold: None, norm, epilogue: Epilogue::ResidualAddBnRelu, index: 2 * i + 2 };
-            Ok([
-                layer(&format!("blocks.{i}.{}", names[0]), channels, inner)?,
-                layer(&format!("blocks.{i}.{}", names[1]), channels, leave)?,
-            ])
-        };
-        Ok((stem, (0..self.spec.blocks).map(block).collect::<Result<_>>()?))
-    }
-
-    fn tower_kernels(&self, index: usize, inputs: usize) -> &'static Kernels {
-        if index == 0 { self.kernel_set.stem_of(inputs) } else { self.kernel_set.tower }
+    /// Steps of the tower's last activations, which the heads read.
+    fn last_step(&self) -> f32 {
+        self.source_step(1 + 2 * self.tower.blocks.len())
     }
 
     /// Channels of a row of the tower, as its layers write them.
     fn width(&self) -> usize {
-        self.spec.channels.next_multiple_of(self.kernel_set.tower.written())
+        self.stream.channels().next_multiple_of(self.kernel_set.tower.written())
     }
 
-    /// The BatchNorm that reads the residual stream after `blocks` blocks.
-    fn stream_norm(&self, blocks: usize) -> Result<Option<Affine>> {
-        fold::stream_norm(self.spec, self.weights, blocks).map(Some)
-    }
-
-    fn resnet(&self) -> Result<Packed> {
-        let NetSpec { channels, obs, policy_channels, value_channels, .. } = *self.spec;
-        let squares = obs.height * obs.width;
-        let conv = |name: &str, inputs: usize, at: TowerLayer| {
-            let data = self.data(&format!("{name}.weight"));
-            let scale = |co: usize| at.fold.as_ref().map_or(1.0, |f| f.scale[co]);
-            let weight = |co: usize, tap: usize, ci: usize| scale(co) * data[(co * inputs + ci) * 9 + tap];
-            let bias = at.fold.as_ref().map_or(vec![0.0; channels], |f| f.offset.clone());
-            let (norm, epilogue, steps) = (at.norm.clone(), at.epilogue, self.tower_steps(at.index));
-            let (outputs, width) = (channels, self.width());
-            let dense =
-                Dense { outputs, width, taps: 9, inputs, weight: &weight, bias, norm, epilogue, steps };
-            Layer::new(self.tower_kernels(at.index, inputs), Runs::conv3x3(obs.height, obs.width), &dense)
+    fn pack(&self) -> Result<Packed> {
+        let Tower { stem, blocks, heads, policy, hidden, values, .. } = self.tower;
+        let im2col = match (self.model.obs(), self.stream) {
+            (Shape::Board { channels, height, width }, Shape::Board { .. }) => {
+                self.kernel_set.im2col(ObsShape { channels, height, width })
+            }
+            _ => None,
         };
-        let im2col = self.kernel_set.im2col(obs);
-        let layer = |name: &str, inputs: usize, at: TowerLayer| match &im2col {
-            Some(im2col) if at.index == 0 => self.stem_around(im2col, at),
-            _ => conv(name, inputs, at),
-        };
-        let (stem, blocks) = self.tower(obs.channels, ["conv1", "conv2"], layer)?;
-        let linear = |name, inputs, epilogue| {
-            self.linear(name, self.kernel_set.full, [squares, inputs], epilogue, 1.0)
+        let norm = Some(self.norm(self.tower.stream_norm(0))?);
+        let epilogue = Epilogue::StemBnRelu;
+        let enter = TowerLayer { layer: *stem, fold: None, norm, epilogue, index: 0, triangle_channels: 0 };
+        let block = |i: usize| self.block(i);
+        let positions = self.stream.positions();
+        let full = self.kernel_set.full;
+        let [policy, hidden] = match (heads, &self.edges) {
+            (Some([policy_conv, value_conv]), _) => [
+                self.linear(
+                    *policy,
+                    full,
+                    [positions, self.model.outputs(policy_conv.conv)],
+                    Epilogue::BiasF32,
+                    1.0,
+                )?,
+                self.linear(
+                    *hidden,
+                    full,
+                    [positions, self.model.outputs(value_conv.conv)],
+                    Epilogue::BiasReluF32,
+                    1.0,
+                )?,
+            ],
+            (None, Some(edges)) => [
+                self.edge_logits(*policy, edges)?,
+                self.linear(*hidden, full, [1, self.stream.channels()], Epilogue::BiasReluF32, 1.0)?,
+            ],
+            (None, None) => {
+                let (kernels, inputs) = (self.kernel_set.tower, [1, self.stream.channels()]);
+                let linear =
+                    |layer, epilogue| self.linear(layer, kernels, inputs, epilogue, self.last_step());
+                [linear(*policy, Epilogue::BiasF32)?, linear(*hidden, Epilogue::BiasReluF32)?]
+            }
         };
         Ok(Packed {
+            stem: match &im2col {
+                Some(im2col) => self.im2col_stem(im2col, enter)?,
+                None => self.tower_layer(enter)?,
+            },
             im2col,
-            stem,
-            blocks,
-            head: Some(self.head()?),
-            graph: None,
-            policy: linear("policy.linear", policy_channels, Epilogue::BiasF32)?,
-            hidden: linear("value.hidden", value_channels, Epilogue::BiasReluF32)?,
-            value: self.value_out()?,
-            products: 0,
+            blocks: (0..blocks.len()).map(block).collect::<Result<_>>()?,
+            head: heads.map(|_| self.head()).transpose()?,
+            graph: self.edges.as_ref().map(|edges| self.graph(edges)).transpose()?,
+            policy,
+            hidden,
+            value: self.linear(
+                *values,
+                full,
+                [1, self.model.outputs(self.tower.hidden)],
+                Epilogue::BiasF32,
+                1.0,
+            )?,
         })
     }
 
-    /// The first convolution as a product of rows of what is im2col each square.
-    fn stem_around(&self, im2col: &Im2col, at: TowerLayer) -> Result<Layer> {
-        let NetSpec { channels, obs, .. } = *self.spec;
-        let data = self.data("stem.weight");
+    fn block(&self, i: usize) -> Result<[Layer; 2]> {
+        let block = &self.tower.blocks[i];
+        let epilogue = if self.edges.is_some() { Epilogue::VertexAddRelu } else { Epilogue::BiasRelu };
+        let inner = TowerLayer {
+            layer: block.layers[0],
+            fold: Some(self.norm(block.norms[1])?),
+            norm: None,
+            epilogue,
+            index: 2 * i + 1,
+            triangle_channels: 0,
+        };
+        let leave = TowerLayer {
+            layer: block.layers[1],
+            fold: None,
+            norm: Some(self.norm_after(i)?),
+            epilogue: Epilogue::ResidualAddBnRelu,
+            index: 2 * i + 2,
+            triangle_channels: block.triangle_channels,
+        };
+        Ok([self.tower_layer(inner)?, self.tower_layer(leave)?])
+    }
+
+    /// The BatchNorm after block `block`, with the biases that the last layers of the blocks up to it would have added to the stream.
+    fn norm_after(&self, block: usize) -> Result<Affine> {
+        let mut norm = self.norm(self.tower.stream_norm(block + 1))?;
+        for block in &self.tower.blocks[..=block] {
+            let Some(bias) = self.bias(block.layers[1]) else { continue };
+            let offsets = norm.offset.iter_mut().zip(&norm.scale);
+            offsets.zip(bias).for_each(|((offset, scale), b)| *offset += scale * b);
+        }
+        Ok(norm)
+    }
+
+    /// A layer of stem or blocks.
+    fn tower_layer(&self, at: TowerLayer) -> Result<Layer> {
+        let data = self.matrix(at.layer);
+        let channels = self.stream.channels();
+        let (taps, runs) = match (self.stream, &self.edges) {
+            (Shape::Board { height, width, .. }, _) => (9, Runs::conv3x3(height, width)),
+            (_, Some(edges)) => (1, Runs::edges(edges)),
+            (_, None) => (1, Runs::pointwise(1)),
+        };
+        let inputs = data.len() / channels / taps;
+        let triangle_scale = self.edges.as_ref().map_or(1.0, Edges::triangle_scale);
+        let factor = |co: usize| at.fold.as_ref().map_or(1.0, |f| f.scale[co]);
+        let scale = |co: usize, ci: usize| {
+            if ci < at.triangle_channels { factor(co) * triangle_scale } else { factor(co) }
+        };
+        let weight = |co: usize, tap: usize, ci: usize| scale(co, ci) * data[(co * inputs + ci) * taps + tap];
+        let offset = |co: usize| at.fold.as_ref().map_or(0.0, |f| f.offset[co]);
+        let bias = match self.bias(at.layer) {
+            // Those are in the BatchNorms after the stream.
+            _ if at.epilogue == Epilogue::ResidualAddBnRelu => vec![0.0; channels],
+            Some(bias) => bias.iter().enumerate().map(|(co, b)| factor(co) * b + offset(co)).collect(),
+            None => (0..channels).map(offset).collect(),
+        };
+        let steps = [self.source_step(at.index), self.source_step(at.index + 1)];
+        let (norm, epilogue, width) = (at.norm, at.epilogue, self.width());
+        let dense =
+            Dense { outputs: channels, width, taps, inputs, weight: &weight, bias, norm, epilogue, steps };
+        let kernels = if at.index == 0 { self.kernel_set.stem_of(inputs) } else { self.kernel_set.tower };
+        Layer::new(kernels, runs, &dense)
+    }
+
+    /// The first convolution as a product of im2col rows.
+    fn im2col_stem(&self, im2col: &Im2col, at: TowerLayer) -> Result<Layer> {
+        let (data, planes) = (self.matrix(at.layer), self.model.obs().channels());
         let weight = |co: usize, _: usize, number: usize| {
-            im2col.source(number).map_or(0.0, |(plane, tap)| data[(co * obs.channels + plane) * 9 + tap])
+            im2col.source(number).map_or(0.0, |(plane, tap)| data[(co * planes + plane) * 9 + tap])
         };
         let dense = Dense {
-            outputs: channels,
+            outputs: self.stream.channels(),
             width: self.width(),
             taps: 1,
             inputs: im2col.inputs(),
             weight: &weight,
-            bias: vec![0.0; channels],
+            bias: vec![0.0; self.stream.channels()],
             norm: at.norm,
             epilogue: at.epilogue,
             steps: [1.0; 2],
         };
-        Layer::new(self.kernel_set.tower, Runs::pointwise(obs.height * obs.width), &dense)
+        Layer::new(self.kernel_set.tower, Runs::pointwise(self.stream.positions()), &dense)
     }
 
     /// Both heads' 1x1 convolutions with their BatchNorms.
     fn head(&self) -> Result<Layer> {
-        let NetSpec { channels, obs, policy_channels, value_channels, .. } = *self.spec;
-        let (policy, value) = (self.data("policy.conv.weight"), self.data("value.conv.weight"));
-        let fold = fold::head_norm(self.weights)?;
+        let Some(heads) = self.tower.heads else {
+            return Err(Error::unsupported("a head's convolution", "the model has none"));
+        };
+        let [policy_channels, value_channels] = heads.map(|head| self.model.outputs(head.conv));
+        let [policy, value] = heads.map(|head| self.matrix(head.conv));
+        let channels = self.stream.channels();
+        let fold = fold::head_norm(self.model, self.weights, heads)?;
         let weight = |co: usize, _: usize, ci: usize| {
             let row = if co < policy_channels {
                 &policy[co * channels..]
@@ -204,116 +277,43 @@ impl Packer<'_> {
             bias: fold.offset.clone(),
             norm: None,
             epilogue: Epilogue::BiasReluF32,
-            steps: [self.source_step(self.tower_layers()), 1.0],
+            steps: [self.last_step(), 1.0],
         };
-        Layer::new(self.kernel_set.tower, Runs::pointwise(obs.height * obs.width), &dense)
+        Layer::new(self.kernel_set.tower, Runs::pointwise(self.stream.positions()), &dense)
     }
 
-    fn mlp(&self) -> Result<Packed> {
-        let NetSpec { channels, obs, .. } = *self.spec;
-        let full_width = |name: &str, inputs: usize, at: TowerLayer| {
-            let (data, bias) = (self.data(&format!("{name}.weight")), self.data(&format!("{name}.bias")));
-            let scale = |co: usize| at.fold.as_ref().map_or(1.0, |f| f.scale[co]);
-            let weight = |co: usize, _: usize, ci: usize| scale(co) * data[co * inputs + ci];
-            let offset = |co: usize| at.fold.as_ref().map_or(0.0, |f| f.offset[co]);
-            let bias = bias.iter().enumerate().map(|(co, b)| scale(co) * b + offset(co)).collect();
-            let (norm, bias) = match at.epilogue {
-                Epilogue::ResidualAddBnRelu => (self.norm_after(at.index / 2, at.norm), vec![0.0; channels]),
-                _ => (at.norm, bias),
-            };
-            let (epilogue, steps) = (at.epilogue, self.tower_steps(at.index));
-            let (outputs, width) = (channels, self.width());
-            let dense =
-                Dense { outputs, width, taps: 1, inputs, weight: &weight, bias, norm, epilogue, steps };
-            Layer::new(self.tower_kernels(at.index, inputs), Runs::pointwise(1), &dense)
-        };
-        let (stem, blocks) = self.tower(obs.len(), ["linear1", "linear2"], full_width)?;
-        let step = self.source_step(self.tower_layers());
-        let linear = |name, epilogue| self.linear(name, self.kernel_set.tower, [1, channels], epilogue, step);
-        Ok(Packed {
-            im2col: None,
-            stem,
-            blocks,
-            head: None,
-            graph: None,
-            policy: linear("policy.linear", Epilogue::BiasF32)?,
-            hidden: linear("value.hidden", Epilogue::BiasReluF32)?,
-            value: self.value_out()?,
-            products: 0,
+    fn graph(&self, edges: &Edges) -> Result<Graph> {
+        let blocks = &self.tower.blocks;
+        Ok(Graph {
+            edges: edges.clone(),
+            isa: self.kernel_set.isa,
+            triangle_channels: blocks.iter().map(|block| block.triangle_channels).collect(),
+            vertex: (0..blocks.len()).map(|i| self.vertex(i, edges)).collect::<Result<_>>()?,
         })
     }
 
-    /// `norm` of the stream after so many blocks, with what their last layers would have added to it.
-    fn norm_after(&self, blocks: usize, norm: Option<Affine>) -> Option<Affine> {
-        let mut norm = norm?;
-        for block in 0..blocks {
-            let bias = self.data(&format!("blocks.{block}.linear2.bias"));
-            let offsets = norm.offset.iter_mut().zip(&norm.scale);
-            offsets.zip(bias).for_each(|((offset, scale), b)| *offset += scale * b);
-        }
-        Some(norm)
-    }
-
-    fn edge(&self) -> Result<Packed> {
-        let NetSpec { channels, obs, num_actions, .. } = *self.spec;
-        let edges = Edges::of_observation(obs, num_actions)?;
-        let triangle_channels = self.spec.channels / 2;
-        let layer = |name: &str, inputs: usize, at: TowerLayer| {
-            let data = self.data(&format!("{name}.weight"));
-            // The last layer of a block reads sums over triangles in its first channels.
-            let triangles = if at.epilogue == Epilogue::ResidualAddBnRelu { triangle_channels } else { 0 };
-            let scale = |co: usize, ci: usize| {
-                let folded = at.fold.as_ref().map_or(1.0, |f| f.scale[co]);
-                if ci < triangles { folded * edges.triangle_scale() } else { folded }
-            };
-            let weight = |co: usize, _: usize, ci: usize| scale(co, ci) * data[co * inputs + ci];
-            let bias = at.fold.as_ref().map_or(vec![0.0; channels], |f| f.offset.clone());
-            let epilogue =
-                if at.epilogue == Epilogue::BiasRelu { Epilogue::VertexAddRelu } else { at.epilogue };
-            let (norm, steps) = (at.norm.clone(), [1.0; 2]);
-            let (outputs, width) = (channels, self.width());
-            let dense =
-                Dense { outputs, width, taps: 1, inputs, weight: &weight, bias, norm, epilogue, steps };
-            Layer::new(self.tower_kernels(at.index, inputs), Runs::edges(&edges), &dense)
-        };
-        let (stem, blocks) = self.tower(obs.channels, ["edge", "out"], layer)?;
-        let vertex = (0..self.spec.blocks).map(|i| self.vertex(i, &edges)).collect::<Result<_>>()?;
-        let policy = self.data("policy.linear.weight");
-        let policy = Dense {
+    /// One logit an edge, without bias.
+    fn edge_logits(&self, layer: usize, edges: &Edges) -> Result<Layer> {
+        let policy = self.matrix(layer);
+        let dense = Dense {
             outputs: 1,
             width: 1,
             taps: 1,
-            inputs: channels,
+            inputs: self.stream.channels(),
             weight: &|_, _, ci| policy[ci],
             bias: vec![0.0],
             norm: None,
             epilogue: Epilogue::BiasF32,
             steps: [1.0; 2],
         };
-        Ok(Packed {
-            im2col: None,
-            stem,
-            blocks,
-            head: None,
-            policy: Layer::new(self.kernel_set.tower, Runs::pointwise(edges.len()), &policy)?,
-            hidden: self.linear(
-                "value.hidden",
-                self.kernel_set.full,
-                [1, channels],
-                Epilogue::BiasReluF32,
-                1.0,
-            )?,
-            value: self.value_out()?,
-            graph: Some(Graph { edges, isa: self.kernel_set.isa, triangle_channels, vertex }),
-            products: 0,
-        })
+        Layer::new(self.kernel_set.tower, Runs::pointwise(edges.len()), &dense)
     }
 
     /// What block `i` sends from every vertex, out of sums over its edges; whole vectors, so that padding is 0.
     fn vertex(&self, i: usize, edges: &Edges) -> Result<Layer> {
-        let channels = self.spec.channels;
-        let data = self.data(&format!("blocks.{i}.vertex.weight"));
-        let fold = self.norm(&format!("blocks.{i}.bn2"))?;
+        let (block, channels) = (&self.tower.blocks[i], self.stream.channels());
+        let data = self.param(self.model.param_index(block.layers[0], 1));
+        let fold = self.norm(block.norms[1])?;
         let weight = |co: usize, _: usize, ci: usize| match data.get(co * channels + ci) {
             Some(weight) => fold.scale[co] * edges.vertex_scale() * weight,
             None => 0.0,
@@ -333,52 +333,28 @@ impl Packer<'_> {
         Layer::new(self.kernel_set.tower, Runs::pointwise(edges.vertices), &dense)
     }
 
-    fn value_out(&self) -> Result<Layer> {
-        self.linear("value.out", self.kernel_set.full, [1, self.spec.value_hidden], Epilogue::BiasF32, 1.0)
-    }
-
     /// A linear layer on flattened `[inputs, positions]`, each position a tap; reads activations of `step`.
     fn linear(
         &self,
-        name: &str,
+        layer: usize,
         kernels: &'static Kernels,
         [positions, inputs]: [usize; 2],
         epilogue: Epilogue,
         step: f32,
     ) -> Result<Layer> {
-        let (data, bias) = (self.data(&format!("{name}.weight")), self.data(&format!("{name}.bias")));
+        let (data, outputs) = (self.matrix(layer), self.model.outputs(layer));
         let weight = |co: usize, p: usize, ci: usize| data[(co * inputs + ci) * positions + p];
         let dense = Dense {
-            outputs: bias.len(),
-            width: bias.len(),
+            outputs,
+            width: outputs,
             taps: positions,
             inputs,
             weight: &weight,
-            bias: bias.to_vec(),
+            bias: self.bias(layer).map_or_else(|| vec![0.0; outputs], <[f32]>::to_vec),
             norm: None,
             epilogue,
             steps: [step, 1.0],
         };
         Layer::new(kernels, Runs::dense(positions), &dense)
-    }
-
-    fn products(&self, packed: &Packed) -> usize {
-        let NetSpec { channels, obs, policy_channels, value_channels, value_hidden, arch, .. } = *self.spec;
-        let inputs = match arch {
-            Arch::Resnet => [obs.channels, policy_channels, value_channels],
-            Arch::Mlp => [obs.len(), channels, channels],
-            Arch::Edge => [obs.channels, channels, channels],
-        };
-        let messages = packed.graph.as_ref().map_or(0, |graph| graph.products(channels));
-        let tower = packed.blocks.iter().flatten().chain(&packed.head);
-        let stem = match packed.im2col {
-            Some(_) => Runs::conv3x3(obs.height, obs.width).taps() * inputs[0] * channels,
-            None => packed.stem.products(inputs[0]),
-        };
-        stem + messages
-            + tower.map(|layer| layer.products(channels)).sum::<usize>()
-            + packed.policy.products(inputs[1])
-            + packed.hidden.products(inputs[2])
-            + packed.value.products(value_hidden)
     }
 }

@@ -75,9 +75,9 @@ impl Tower {
             d_values.iter().zip(&outputs.values).map(|(d, v)| d * (1.0 - v * v)).collect();
         let d_logits = match &self.pool {
             Some(edges) => self.split.scatter_rows(d_logits, edges.len(), self.policy.columns),
-            None => widen(d_logits, self.spec.num_actions, self.policy.columns),
+            None => widen(d_logits, self.model.num_actions(), self.policy.columns),
         };
-        let d_values = widen(&d_values, self.spec.num_values(), self.values.columns);
+        let d_values = widen(&d_values, self.model.num_values(), self.values.columns);
         self.backward_tail(&d_logits, &d_values);
         for number in (0..self.units.len()).rev() {
             self.backward_unit(number);
@@ -143,11 +143,11 @@ impl Tower {
     }
 
     fn backward_unit(&mut self, number: usize) {
-        let Self { split, units, tail, arrays, isa, spec, .. } = self;
+        let Self { split, units, tail, arrays, isa, blocks, .. } = self;
         let Arrays { activations, flow, scratch, .. } = arrays;
         let on_stream = match number + 1 {
-            above if above > 2 * spec.blocks || above % 2 == 1 => OnStream::Off,
-            above if above == 2 * spec.blocks => OnStream::First,
+            above if above > 2 * *blocks || above % 2 == 1 => OnStream::Off,
+            above if above == 2 * *blocks => OnStream::First,
             _ => OnStream::Running,
         };
         let above = units.get(number + 1).map_or(&*tail, |unit| &unit.norm);
@@ -189,7 +189,7 @@ impl Tower {
         let Self { split, units, tail, arrays, isa, stem, .. } = self;
         let Arrays { activations, flow, scratch, obs, .. } = arrays;
         let above = units.first().map_or(&*tail, |unit| &unit.norm);
-        let on_stream = if self.spec.blocks == 0 { OnStream::First } else { OnStream::Running };
+        let on_stream = if self.blocks == 0 { OnStream::First } else { OnStream::Running };
         let x_floats = stem.geometry.inputs * stem.inputs.len();
         let y_floats = stem.geometry.outputs * stem.columns;
         let (outputs, _) = outputs(*isa, split, above, stem, &activations[0], flow, on_stream);

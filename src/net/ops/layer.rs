@@ -35,19 +35,21 @@ pub struct Linear {
 }
 
 impl Linear {
-    /// The layer whose tensors are called `{name}.weight` (and `{name}.bias` where there is one) for each of `names`, reading
-    /// the columns `inputs`.
-    pub fn new(model: &Model, names: &[&str], geometry: Geometry, inputs: Range<usize>) -> Self {
+    /// The layers with these weights side by side, reading the columns `inputs`; a bias is the first one's. Weights and bias by
+    /// their index in [`Model::params`].
+    pub fn new(
+        model: &Model,
+        weights: &[usize],
+        bias_slot: Option<usize>,
+        geometry: Geometry,
+        inputs: Range<usize>,
+    ) -> Self {
         let mut columns = 0;
         let mut blocks = Vec::new();
-        for name in names {
-            let slot = model.find(&format!("{name}.weight"));
-            let outputs = model.params[slot].shape[0];
+        for &slot in weights {
             blocks.push(Block { slot, column: columns });
-            columns += padded(outputs);
+            columns += padded(model.params[slot].shape[0]);
         }
-        let bias_name = format!("{}.bias", names[0]);
-        let bias_slot = model.params.iter().position(|slot| slot.name == bias_name);
         let (taps, width) = (geometry.taps, inputs.len());
         Self {
             weights: Packed::new(taps, width, columns),
@@ -188,15 +190,13 @@ pub struct Norm {
 }
 
 impl Norm {
-    /// The normalisations called `names`, each from a padded column on.
-    pub fn new(model: &Model, names: &[&str]) -> Self {
+    /// The BatchNorm layers `norms`, each from a padded column on.
+    pub fn new(model: &Model, norms: &[usize]) -> Self {
         let mut width = 0;
         let mut blocks = Vec::new();
-        for name in names {
-            let slot = |part: &str| model.find(&format!("{name}.{part}"));
-            let weight = slot("weight");
-            let channels = model.params[weight].shape[0];
-            let (bias, mean, variance) = (slot("bias"), slot("running_mean"), slot("running_var"));
+        for &layer in norms {
+            let channels = model.outputs(layer);
+            let [weight, bias, mean, variance] = [0, 1, 2, 3].map(|number| model.param_index(layer, number));
             blocks.push(NormBlock { weight, bias, mean, variance, channels, column: width });
             width += padded(channels);
         }

@@ -10,12 +10,12 @@ use super::layer::{Linear, Moments, Norm};
 use super::message::{Chunk, Message};
 use super::norm;
 use super::split::Split;
-use crate::config::Arch;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::isa::Isa;
-use crate::model::{Edges, Model, NetSpec};
+use crate::model::{self, Edges, Model, NetSpec, Shape};
 use crate::net::edges::{self, TriangleColumns};
 use rayon::prelude::*;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// `y = linear(relu(norm(x)))`, plus what comes in as a message and on the residual stream.
@@ -95,8 +95,9 @@ pub struct Outputs {
 /// A network in training mode (normalised by the batch), forward and backward.
 #[derive(Clone, Debug)]
 pub struct Tower {
-    pub(super) spec: NetSpec,
     pub(super) model: Model,
+    /// Residual blocks, of two units each.
+    pub(super) blocks: usize,
     pub(super) isa: Isa,
     pub(super) split: Split,
     pub(super) stem: Linear,
@@ -114,7 +115,7 @@ impl Tower {
     /// The network of `spec`, with the best instructions this machine has.
     ///
     /// # Errors
-    /// As [`Model::new`].
+    /// As [`Model::new`]; [`Error::Unsupported`] where the model is no [`model::Tower`].
     pub fn new(spec: &NetSpec) -> Result<Self> {
         Self::build(spec, Isa::detect())
     }
@@ -122,75 +123,70 @@ impl Tower {
     /// As [`Tower::new`] with other instructions; those that this machine lacks become the portable ones.
     ///
     /// # Errors
-    /// As [`Model::new`].
+    /// As [`Model::new`]; [`Error::Unsupported`] where the model is no [`model::Tower`].
     pub fn with_isa(spec: &NetSpec, isa: Isa) -> Result<Self> {
         Self::build(spec, if Isa::available().any(|here| here == isa) { isa } else { Isa::Portable })
     }
 
     fn build(spec: &NetSpec, isa: Isa) -> Result<Self> {
         let model = spec.model()?;
-        let c = 0..spec.channels;
-        let (height, width) = match spec.arch {
-            Arch::Resnet => (spec.obs.height, spec.obs.width),
-            Arch::Mlp => (1, 1),
-            Arch::Edge => (spec.num_actions, 1),
+        let form = model::Tower::of(&model).map_err(|why| Error::unsupported("fused training", why))?;
+        let linear = |layers: &[usize], geometry: Geometry, inputs: Range<usize>| {
+            let weights: Vec<usize> = layers.iter().map(|&layer| model.param_index(layer, 0)).collect();
+            Linear::new(&model, &weights, model.bias_index(layers[0]), geometry, inputs)
         };
-        let (square, layers) = match spec.arch {
-            Arch::Resnet => (Geometry::conv3x3(height, width), ["conv1", "conv2"]),
-            Arch::Mlp => (Geometry::pointwise(1), ["linear1", "linear2"]),
-            Arch::Edge => (Geometry::pointwise(height), ["edge", "out"]),
+        let stream = model.layers[form.stem].shape;
+        let (positions, c) = (stream.positions(), 0..stream.channels());
+        let (square, pool) = match stream {
+            Shape::Board { height, width, .. } => (Geometry::conv3x3(height, width), None),
+            Shape::Vector(_) => (Geometry::pointwise(1), None),
+            Shape::Edges { vertices, .. } => {
+                (Geometry::pointwise(positions), Some(Arc::new(Edges::of_complete_graph(vertices))))
+            }
         };
-        let pool = match spec.arch {
-            Arch::Edge => Edges::of_observation(spec.obs, spec.num_actions).ok().map(Arc::new),
-            Arch::Resnet | Arch::Mlp => None,
-        };
-        let stem_inputs = 0..spec.obs.len() / (height * width);
-        let stem = Linear::new(&model, &["stem"], square.clone(), stem_inputs);
+        let stem = linear(&[form.stem], square.clone(), 0..model.obs().len() / positions);
         let mut units = Vec::new();
-        for block in 0..spec.blocks {
-            for (half, skip) in [Skip::None, Skip::Residual].into_iter().enumerate() {
-                let norm = Norm::new(&model, &[&format!("blocks.{block}.bn{}", half + 1)]);
-                let name = format!("blocks.{block}.{}", layers[half]);
-                let linear = Linear::new(&model, &[&name], square.clone(), c.clone());
+        for block in &form.blocks {
+            for (number, skip) in [Skip::None, Skip::Residual].into_iter().enumerate() {
+                let norm = Norm::new(&model, &[block.norms[number]]);
                 let message = pool.as_ref().map_or(Message::None, |edges| match skip {
                     Skip::None => {
-                        let name = format!("blocks.{block}.vertex");
-                        let at_vertices = Geometry::pointwise(edges.vertices);
-                        let linear = Linear::new(&model, &[&name], at_vertices, c.clone());
+                        let vertex = model.param_index(block.layers[number], 1);
+                        let geometry = Geometry::pointwise(edges.vertices);
+                        let linear = Linear::new(&model, &[vertex], None, geometry, c.clone());
                         Message::Vertex(edges.clone(), Box::new(linear))
                     }
                     Skip::Residual => {
-                        let (columns, scale) = (spec.channels / 2, edges.triangle_scale());
-                        Message::Triangle(
-                            edges.clone(),
-                            TriangleColumns { width: norm.width, columns, scale },
-                        )
+                        let (columns, scale) = (block.triangle_channels, edges.triangle_scale());
+                        let shape = TriangleColumns { width: norm.width, columns, scale };
+                        Message::Triangle(edges.clone(), shape)
                     }
                 });
+                let linear = linear(&[block.layers[number]], square.clone(), c.clone());
                 units.push(Unit { norm, linear, message, skip });
             }
         }
-        let last = Norm::new(&model, &["bn"]);
-        let (tail, area, policy_inputs, hidden_inputs) = match spec.arch {
-            Arch::Resnet => {
-                let convs = ["policy.conv", "value.conv"];
-                let linear = Linear::new(&model, &convs, Geometry::pointwise(height * width), c);
+        let last = Norm::new(&model, &[form.norm]);
+        let (tail, policy_inputs, hidden_inputs) = match form.heads {
+            Some([policy, value]) => {
+                let linear = linear(&[policy.conv, value.conv], Geometry::pointwise(positions), c);
                 units.push(Unit { norm: last, linear, message: Message::None, skip: Skip::None });
-                let value = spec.policy_channels.next_multiple_of(LANES);
-                let tail = Norm::new(&model, &["policy.bn", "value.bn"]);
-                (tail, height * width, 0..spec.policy_channels, value..value + spec.value_channels)
+                let tail = Norm::new(&model, &[policy.norm, value.norm]);
+                let first = model.outputs(policy.conv).next_multiple_of(LANES);
+                (tail, 0..model.outputs(policy.conv), first..first + model.outputs(value.conv))
             }
-            Arch::Mlp | Arch::Edge => (last, 1, c.clone(), c),
+            None => (last, c.clone(), c),
         };
-        let flat = Geometry::flatten(area);
+        // The heads' layers read all squares of a board; on edges each logit its own, and the values one mean.
+        let flat = Geometry::flatten(if pool.is_some() { 1 } else { positions });
         let per_logit = if pool.is_some() { square } else { flat.clone() };
-        let policy = Linear::new(&model, &["policy.linear"], per_logit, policy_inputs);
-        let hidden = Linear::new(&model, &["value.hidden"], flat, hidden_inputs);
-        let values = Linear::new(&model, &["value.out"], Geometry::pointwise(1), 0..spec.value_hidden);
+        let policy = linear(&[form.policy], per_logit, policy_inputs);
+        let hidden = linear(&[form.hidden], flat, hidden_inputs);
+        let values = linear(&[form.values], Geometry::pointwise(1), 0..model.outputs(form.hidden));
         let split = Split::new(0, 1);
         let arrays = Arrays::default();
-        let spec = spec.clone();
-        Ok(Self { spec, model, isa, split, stem, units, tail, pool, policy, hidden, values, arrays })
+        let blocks = form.blocks.len();
+        Ok(Self { model, blocks, isa, split, stem, units, tail, pool, policy, hidden, values, arrays })
     }
 
     /// The network's layers and parameters.
@@ -233,7 +229,7 @@ impl Tower {
         self.arrays = Arrays {
             flow: GradBuffers { dz: room(), next: room(), stream: room() },
             scratch: vec![scratch; self.split.partitions.len()],
-            obs: vec![0.0; boards * self.spec.obs.len()],
+            obs: vec![0.0; boards * self.model.obs().len()],
             activations,
             tail: vec![0.0; boards * self.policy.geometry.inputs * self.tail.width],
             pooled: vec![0.0; boards * self.pooled_floats()],
@@ -254,7 +250,7 @@ impl Tower {
     /// `parameters` flat as in [`Model::flatten`], `obs [B, F]` channels first, B > 0.
     pub fn forward(&mut self, parameters: &[f32], obs: &[f32]) -> Outputs {
         assert_eq!(parameters.len(), self.model.num_parameters(), "parameters");
-        let boards = obs.len() / self.spec.obs.len();
+        let boards = obs.len() / self.model.obs().len();
         self.resize(boards);
         self.pack(parameters);
         self.take_observations(obs);
@@ -294,7 +290,7 @@ impl Tower {
     /// Channels first -> a position's channels together, in chunks.
     fn take_observations(&mut self, obs: &[f32]) {
         let positions = self.stem.geometry.inputs;
-        let (floats, channels) = (self.spec.obs.len(), self.stem.inputs.len());
+        let (floats, channels) = (self.model.obs().len(), self.stem.inputs.len());
         let (split, parts) = (&self.split, self.split.parts_mut(&mut self.arrays.obs, floats));
         split.partitions.par_iter().zip(parts).for_each(|(partition, part)| {
             let mut rest = part;
@@ -429,12 +425,12 @@ impl Tower {
         let tight = |padded: &[f32], columns: usize, width: usize| -> Vec<f32> {
             padded.chunks_exact(columns).flat_map(|row| &row[..width]).copied().collect()
         };
-        let mut values = tight(&self.arrays.values, self.values.columns, self.spec.num_values());
+        let mut values = tight(&self.arrays.values, self.values.columns, self.model.num_values());
         values.iter_mut().for_each(|v| *v = v.tanh());
         let (logits, columns) = (&self.arrays.logits, self.policy.columns);
         let logits = match &self.pool {
             Some(edges) => self.split.gather_rows(logits, edges.len(), columns),
-            None => tight(logits, columns, self.spec.num_actions),
+            None => tight(logits, columns, self.model.num_actions()),
         };
         Outputs { logits, values }
     }

@@ -11,8 +11,8 @@ use crate::error::Result;
 pub struct Graph {
     /// n.
     pub vertices: usize,
-    /// Columns that are multiplied around triangles: the first ones.
-    pub triangle_columns: usize,
+    /// Columns of every block that are multiplied around triangles: the first ones.
+    pub triangle_columns: Vec<usize>,
     /// What the sums at vertices and around triangles are multiplied by.
     pub scales: [f32; 2],
     /// The layer of every block that reads the means at vertices.
@@ -117,7 +117,7 @@ impl<'p, D: Device> Pass<'p, D> {
     /// `out` = the triangles of `a` and `b`, or, where `b`'s gradient is wanted, both ways round.
     fn around_triangles(
         &self,
-        graph: &Graph,
+        (graph, block): (&Graph, usize),
         [a, b]: [&D::Buffer; 2],
         both: u32,
         out: &D::Buffer,
@@ -130,7 +130,7 @@ impl<'p, D: Device> Pass<'p, D> {
             boards,
             vertices,
             width,
-            Arg::U32(graph.triangle_columns as u32),
+            Arg::U32(graph.triangle_columns[block] as u32),
             Arg::F32(graph.scales[1]),
             Arg::Buffer(out, 0),
         ];
@@ -158,7 +158,7 @@ impl<'p, D: Device> Pass<'p, D> {
         let OnGraph { graph, arrays } = on;
         let (block, x) = (number / 2, &self.arrays.active[number]);
         if number % 2 == 1 {
-            self.around_triangles(graph, [x, x], 0, &arrays.mixed[block])?;
+            self.around_triangles((graph, block), [x, x], 0, &arrays.mixed[block])?;
             return Ok(None);
         }
         self.vertex_sums(graph, x, graph.scales[0], &arrays.means[block])?;
@@ -179,7 +179,12 @@ impl<'p, D: Device> Pass<'p, D> {
         let block = number / 2;
         if number % 2 == 1 {
             self.linear_backward(number + 1, dy, 0, None, &arrays.at_edges)?;
-            return self.around_triangles(graph, [&arrays.at_edges, &self.arrays.active[number]], 1, dx);
+            return self.around_triangles(
+                (graph, block),
+                [&arrays.at_edges, &self.arrays.active[number]],
+                1,
+                dx,
+            );
         }
         let vertices = self.at_vertices(block);
         self.vertex_sums(graph, dy, 1.0, &arrays.sent)?;

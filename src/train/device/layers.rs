@@ -2,9 +2,8 @@
 //! read. Columns of every array are padded to whole vectors.
 
 use super::graph::Graph;
-use crate::config::Arch;
-use crate::error::Result;
-use crate::model::{Edges, Model, NetSpec, Param};
+use crate::error::{Error, Result};
+use crate::model::{self, Edges, Model, Param, Tower};
 use bytemuck::{Pod, Zeroable};
 use std::ops::Range;
 
@@ -95,7 +94,7 @@ pub struct Unit {
     pub skips: bool,
 }
 
-/// All layers of a network, as `Tower` in src/net/ops has them.
+/// All layers of a network in training.
 #[derive(Clone, Debug)]
 pub struct Layers {
     /// The first.
@@ -153,52 +152,54 @@ fn order(mode: Mode, taps: usize, inputs: usize) -> impl Iterator<Item = (usize,
 }
 
 impl Layers {
-    /// The layers of `spec`.
+    /// The layers of `model`.
     ///
     /// # Errors
-    /// Those of [`Model::new`].
-    pub fn new(spec: &NetSpec, model: &Model) -> Result<Self> {
-        let (height, width, square, names) = match spec.arch {
-            Arch::Resnet => (spec.obs.height, spec.obs.width, Mode::Conv3x3, ["conv1", "conv2"]),
-            Arch::Mlp => (1, 1, Mode::Pointwise, ["linear1", "linear2"]),
-            Arch::Edge => (spec.obs.height, spec.obs.width, Mode::Pointwise, ["edge", "out"]),
+    /// [`Error::Unsupported`] where it is no [`Tower`].
+    pub fn new(model: &Model) -> Result<Self> {
+        let tower =
+            Tower::of(model).map_err(|why| Error::unsupported("training by kernels on a GPU", why))?;
+        let stream = model.layers[tower.stem].shape;
+        let (height, width, square) = match stream {
+            model::Shape::Board { height, width, .. } => (height, width, Mode::Conv3x3),
+            model::Shape::Vector(_) | model::Shape::Edges { .. } => (stream.positions(), 1, Mode::Pointwise),
         };
         let area = height * width;
         let mut build = Builder { model, map: Vec::new(), more: Vec::new(), height, width };
         let whole = |width: usize| Columns { width, offset: 0 };
-        let (channels, c) = (spec.obs.len() / area, padded(spec.channels));
-        let stem = build.linear(&["stem"], square, whole(padded(channels)));
+        let (channels, c) = (model.obs().len() / area, padded(stream.channels()));
+        let stem = build.layer(&[tower.stem], square, whole(padded(channels)));
         let mut units = Vec::new();
-        for block in 0..spec.blocks {
-            for (half, name) in names.into_iter().enumerate() {
-                let norm = build.norm(&[&format!("blocks.{block}.bn{}", half + 1)]);
-                let linear = build.linear(&[&format!("blocks.{block}.{name}")], square, whole(c));
-                units.push(Unit { norm, linear, skips: half == 1 });
+        for block in &tower.blocks {
+            for (half, skips) in [false, true].into_iter().enumerate() {
+                let norm = build.norm(&[block.norms[half]]);
+                let linear = build.layer(&[block.layers[half]], square, whole(c));
+                units.push(Unit { norm, linear, skips });
             }
         }
-        let last = build.norm(&["bn"]);
-        let (tail, policy, hidden) = match spec.arch {
-            Arch::Resnet => {
-                let linear = build.linear(&["policy.conv", "value.conv"], Mode::Pointwise, whole(c));
+        let last = build.norm(&[tower.norm]);
+        let (tail, policy, hidden) = match tower.heads {
+            Some([policy, value]) => {
+                let linear = build.layer(&[policy.conv, value.conv], Mode::Pointwise, whole(c));
                 units.push(Unit { norm: last, linear, skips: false });
-                let tail = build.norm(&["policy.bn", "value.bn"]);
+                let tail = build.norm(&[policy.norm, value.norm]);
                 let read = |offset: usize| Columns { width: tail.width, offset };
-                (tail, read(0), read(padded(spec.policy_channels)))
+                (tail, read(0), read(padded(model.outputs(policy.conv))))
             }
-            Arch::Mlp | Arch::Edge => (last, whole(c), whole(c)),
+            None => (last, whole(c), whole(c)),
         };
-        let per_logit = if spec.arch == Arch::Edge { Mode::Pointwise } else { Mode::Flatten };
-        let policy = build.linear(&["policy.linear"], per_logit, policy);
-        if spec.arch == Arch::Edge {
+        let per_logit = if let model::Shape::Edges { .. } = stream { Mode::Pointwise } else { Mode::Flatten };
+        let policy = build.layer(&[tower.policy], per_logit, policy);
+        if let model::Shape::Edges { .. } = stream {
             (build.height, build.width) = (1, 1); // the value layers read a mean
         }
-        let hidden = build.linear(&["value.hidden"], Mode::Flatten, hidden);
+        let hidden = build.layer(&[tower.hidden], Mode::Flatten, hidden);
         let read = whole(hidden.forward.columns as usize);
         (build.height, build.width) = (1, 1);
-        let values = build.linear(&["value.out"], Mode::Pointwise, read);
-        let graph = match spec.arch {
-            Arch::Edge => Some(build.graph(spec)?),
-            Arch::Resnet | Arch::Mlp => None,
+        let values = build.layer(&[tower.values], Mode::Pointwise, read);
+        let graph = match stream {
+            model::Shape::Edges { vertices, .. } => Some(build.graph(&tower, vertices, whole(c))),
+            model::Shape::Vector(_) | model::Shape::Board { .. } => None,
         };
         let packed = build.map.len();
         let mut layers = Self {
@@ -211,7 +212,7 @@ impl Layers {
             graph,
             area,
             obs: (channels, padded(channels)),
-            blocks: spec.blocks,
+            blocks: tower.blocks.len(),
             map: build.map,
             packed,
         };
@@ -272,13 +273,14 @@ impl Layers {
 }
 
 impl Builder<'_> {
-    fn slot(&self, name: &str) -> &Param {
-        let slots = &self.model.params;
-        slots.iter().find(|slot| slot.name == name).unwrap_or_else(|| panic!("no tensor {name}"))
+    /// The model's layers `layers` side by side, which read some columns of `from`.
+    fn layer(&mut self, layers: &[usize], mode: Mode, from: Columns) -> Layer {
+        let weights: Vec<usize> = layers.iter().map(|&layer| self.model.param_index(layer, 0)).collect();
+        self.linear(&weights, self.model.bias_index(layers[0]), mode, from)
     }
 
-    /// The layers called `names` side by side, which read some columns of `from`.
-    fn linear(&mut self, names: &[&str], mode: Mode, from: Columns) -> Layer {
+    /// A layer of these weights side by side, with a bias of the first; both by their index in [`Model::params`].
+    fn linear(&mut self, weights: &[usize], bias: Option<usize>, mode: Mode, from: Columns) -> Layer {
         let area = self.height * self.width;
         let (taps, positions) = match mode {
             Mode::Pointwise | Mode::Spread => (1, area),
@@ -287,8 +289,8 @@ impl Builder<'_> {
         };
         let mut blocks = Vec::new(); // (first column, outputs, first parameter)
         let (mut columns, mut inputs) = (0, 0);
-        for name in names {
-            let Param { shape, range, .. } = self.slot(&format!("{name}.weight"));
+        for &index in weights {
+            let Param { shape, range, .. } = &self.model.params[index];
             inputs = range.len() / shape[0] / taps;
             blocks.push((columns, shape[0], range.start));
             columns += padded(shape[0]);
@@ -313,7 +315,7 @@ impl Builder<'_> {
             let tap = if mode == Mode::Conv3x3 { 8 - tap } else { tap };
             self.map.extend((0..wide).map(|input| parameter(tap, input, column)));
         }
-        let bias = self.bias(names[0], columns);
+        let bias = bias.map(|index| self.bias(index, columns));
         let biases = bias.map_or(0, |_| blocks[0].1);
         let back = if mode == Mode::Flatten { Mode::Spread } else { mode };
         let shape =
@@ -342,27 +344,26 @@ impl Builder<'_> {
         }
     }
 
-    /// The layers at the vertices of `spec`, whose board is one of vertices from now on.
-    fn graph(&mut self, spec: &NetSpec) -> Result<Graph> {
-        let edges = Edges::of_observation(spec.obs, spec.num_actions)?;
-        (self.height, self.width) = (edges.vertices, 1);
-        let from = Columns { width: padded(spec.channels), offset: 0 };
-        let name = |block: usize| format!("blocks.{block}.vertex");
-        Ok(Graph {
-            vertices: edges.vertices,
-            triangle_columns: spec.channels / 2,
+    /// The layers at the vertices, whose board is one of vertices from now on.
+    fn graph(&mut self, tower: &Tower, vertices: usize, from: Columns) -> Graph {
+        let edges = Edges::of_complete_graph(vertices);
+        (self.height, self.width) = (vertices, 1);
+        let vertex_weight = |layer: usize| self.model.param_index(layer, 1);
+        let weights: Vec<usize> = tower.blocks.iter().map(|block| vertex_weight(block.layers[0])).collect();
+        Graph {
+            vertices,
+            triangle_columns: tower.blocks.iter().map(|block| block.triangle_channels).collect(),
             scales: [edges.vertex_scale(), edges.triangle_scale()],
-            layers: (0..spec.blocks).map(|i| self.linear(&[&name(i)], Mode::Pointwise, from)).collect(),
-        })
+            layers: weights.iter().map(|&index| self.linear(&[index], None, Mode::Pointwise, from)).collect(),
+        }
     }
 
-    /// Where the bias of `name` begins, and where its map does, if it has one.
-    fn bias(&mut self, name: &str, columns: usize) -> Option<(usize, usize)> {
-        let name = format!("{name}.bias");
-        let range = self.model.params.iter().find(|slot| slot.name == name)?.range.clone();
+    /// Where the bias that is parameter `index` begins, and where its map does.
+    fn bias(&mut self, index: usize, columns: usize) -> (usize, usize) {
+        let range = self.model.params[index].range.clone();
         let map = self.more.len();
         self.extend_padded(range.clone(), columns);
-        Some((range.start, map))
+        (range.start, map)
     }
 
     fn extend_padded(&mut self, range: Range<usize>, columns: usize) {
@@ -371,14 +372,14 @@ impl Builder<'_> {
         self.more.resize(end, NOWHERE);
     }
 
-    /// The normalisations called `names` side by side.
-    fn norm(&mut self, names: &[&str]) -> Norm {
+    /// The BatchNorm layers `norms` side by side.
+    fn norm(&mut self, norms: &[usize]) -> Norm {
         let maps = self.more.len();
         let mut width = 0;
-        for part in ["weight", "bias", "running_mean", "running_var"] {
+        for number in 0..4 {
             width = 0;
-            for name in names {
-                let range = self.slot(&format!("{name}.{part}")).range.clone();
+            for &layer in norms {
+                let range = self.model.params[self.model.param_index(layer, number)].range.clone();
                 let columns = padded(range.len());
                 self.extend_padded(range, columns);
                 width += columns;

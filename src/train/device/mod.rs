@@ -105,7 +105,7 @@ impl<D: Device> DeviceTrainer<D> {
     ) -> Result<Self> {
         check_places(&places)?;
         let model = spec.model()?;
-        let layers = Layers::new(spec, &model)?;
+        let layers = Layers::new(&model)?;
         let plan = Plan { spec: spec.clone(), config: config.clone(), model, layers };
         let replicas =
             places.into_iter().map(|place| Replica::new(place, &plan, game)).collect::<Result<_>>()?;

@@ -4,9 +4,8 @@ use super::edge::EdgeGraph;
 use super::{Arithmetic, Layer, LayerSpec, padded_channels, slot_order};
 use crate::backend::kernels::device::Limits;
 use crate::backend::kernels::network::SlotOrder;
-use crate::config::Arch;
-use crate::error::Result;
-use crate::model::NetSpec;
+use crate::error::{Error, Result};
+use crate::model::{Model, NetSpec, Shape, Tower};
 
 /// The most squares that go through the network together: it bounds the memory of activations, and more squares fill the device no
 /// better.
@@ -17,23 +16,25 @@ const MOST_ROWS: usize = 1 << 19;
 pub(super) struct Layers {
     pub stem: Layer,
     pub tower: Layer,
-    /// The 1x1 convolutions of both heads (resnet).
+    /// The 1x1 convolutions of both heads, if there are any.
     pub head: Option<Layer>,
-    /// Vertices and their layer (edge).
+    /// Vertices and their layer, on the edges of a graph.
     pub graph: Option<EdgeGraph>,
     pub dense: Layer,
     /// Logits among the outputs of `dense`.
     pub dense_logits: usize,
-    /// Squares of a board; 1 for the perceptron, for an edge network the edges.
+    /// Squares of a board, edges of a graph, or 1.
     pub squares: usize,
     /// Channels of an observation.
     pub planes: usize,
     /// Boards that go through the network together.
     pub boards: usize,
-    /// Residual blocks.
-    blocks: usize,
     /// The order of slots that costs least.
     pub order: SlotOrder,
+    /// The network.
+    pub model: Model,
+    /// Which of its layers are which here.
+    pub form: Tower,
 }
 
 impl Layers {
@@ -42,37 +43,43 @@ impl Layers {
     /// # Errors
     /// As [`super::program`].
     pub fn new(spec: &NetSpec, arithmetic: Arithmetic, slots: usize, limits: Limits) -> Result<Self> {
+        let model = spec.model()?;
+        let form =
+            Tower::of(&model).map_err(|why| Error::unsupported("the network's kernels on a GPU", why))?;
         let Arithmetic { numbers, cores } = arithmetic.on(limits.capability)?;
-        let (taps, height, width, planes) = match spec.arch {
-            Arch::Resnet => (9, spec.obs.height, spec.obs.width, spec.obs.channels),
-            Arch::Mlp => (1, 1, 1, spec.obs.len()),
-            Arch::Edge => (1, spec.obs.height, spec.obs.width, spec.obs.channels),
+        let stream = model.layers[form.stem].shape;
+        let (taps, height, width) = match stream {
+            Shape::Board { height, width, .. } => (9, height, width),
+            Shape::Vector(_) | Shape::Edges { .. } => (1, stream.positions(), 1),
         };
         let squares = height * width;
+        let planes = model.obs().len() / squares;
         // Parts of nearly the same size.
         let boards = slots.max(1).div_ceil(slots.max(1).div_ceil(most_boards(squares)));
-        let tower_row = padded_channels(numbers, spec.channels);
-        let base =
-            LayerSpec { numbers, cores, taps, height, width, inputs: tower_row, outputs: spec.channels };
+        let outputs = stream.channels();
+        let tower_row = padded_channels(numbers, outputs);
+        let base = LayerSpec { numbers, cores, taps, height, width, inputs: tower_row, outputs };
         let on_boards = |layer: LayerSpec| Layer::new(layer, boards * squares, limits);
-        let head_channels = spec.policy_channels + spec.value_channels;
-        let (head, dense_inputs) = match spec.arch {
-            Arch::Mlp | Arch::Edge => (None, tower_row),
-            Arch::Resnet => (
-                Some(on_boards(LayerSpec { taps: 1, outputs: head_channels, ..base })?),
-                squares * padded_channels(numbers, head_channels),
-            ),
+        let (head, dense_inputs) = match form.heads {
+            None => (None, tower_row),
+            Some(heads) => {
+                let outputs = heads.iter().map(|head| model.outputs(head.conv)).sum();
+                let head = on_boards(LayerSpec { taps: 1, outputs, ..base })?;
+                (Some(head), squares * padded_channels(numbers, outputs))
+            }
         };
-        let (graph, dense_logits) = match spec.arch {
-            Arch::Edge => (Some(EdgeGraph::new(spec, base, boards, limits)?), 0),
-            Arch::Resnet | Arch::Mlp => (None, spec.num_actions),
+        let (graph, dense_logits) = match stream {
+            Shape::Edges { vertices, .. } => {
+                (Some(EdgeGraph::new(&form, vertices, base, boards, limits)?), 0)
+            }
+            Shape::Vector(_) | Shape::Board { .. } => (None, model.num_actions()),
         };
         let dense = LayerSpec {
             taps: 1,
             height: 1,
             width: 1,
             inputs: dense_inputs,
-            outputs: dense_logits + spec.value_hidden,
+            outputs: dense_logits + model.outputs(form.hidden),
             ..base
         };
         let mut layers = Self {
@@ -85,8 +92,9 @@ impl Layers {
             squares,
             planes,
             boards,
-            blocks: spec.blocks,
             order: SlotOrder::ByLeaf,
+            model,
+            form,
         };
         layers.order =
             slot_order::cheapest(slots, layers.launches(slots), |live| layers.cycles(slots, live, limits));
@@ -100,7 +108,7 @@ impl Layers {
 
     /// Every layer and how often it is launched for a part of the batch.
     fn each(&self) -> impl Iterator<Item = (&Layer, usize)> {
-        let blocks = self.blocks;
+        let blocks = self.form.blocks.len();
         let vertices = self.graph.iter().map(move |graph| (&graph.layer, blocks));
         let once = [(&self.stem, 1), (&self.tower, 2 * blocks), (&self.dense, 1)];
         once.into_iter().chain(self.head.iter().map(|head| (head, 1))).chain(vertices)

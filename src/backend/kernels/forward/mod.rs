@@ -21,9 +21,9 @@ use super::device::{Arg, Code, Device, LaunchShape, Limits, Program};
 use super::memory::NetworkNeed;
 use super::network::{DeviceNetwork, ObsFormat, SlotOrder, Slots};
 use super::source;
-use crate::config::{Arch, TensorCores};
+use crate::config::TensorCores;
 use crate::error::{Error, Result};
-use crate::model::{NetSpec, Weights};
+use crate::model::{Kind, NetSpec, Shape, Weights, taps_on_board};
 pub use element_type::{Arithmetic, ElementType};
 pub use evaluator::DeviceEvaluator;
 pub use layer::{Layer, LayerSpec, padded_channels};
@@ -47,12 +47,12 @@ pub fn program(
 ) -> Result<Program> {
     let arithmetic = arithmetic.into();
     let layers = Layers::new(spec, arithmetic, slots, limits)?;
-    let units: &[&str] = match spec.arch {
-        Arch::Resnet => &["net.cu", "net_tower.cu", "net_head.cu"],
-        Arch::Mlp => &["net.cu", "net_tower.cu"],
-        Arch::Edge => &["net.cu", "net_edge.cu"],
+    let units: &[&str] = match (&layers.head, &layers.graph) {
+        (_, Some(_)) => &["net.cu", "net_edge.cu"],
+        (Some(_), None) => &["net.cu", "net_tower.cu", "net_head.cu"],
+        (None, None) => &["net.cu", "net_tower.cu"],
     };
-    let program = source::compose("a network", units, layers.defines(spec, arithmetic.numbers));
+    let program = source::compose("a network", units, layers.defines(arithmetic.numbers));
     let code = match arithmetic.cores {
         TensorCores::Mma => Code::Common,
         TensorCores::Wgmma => Code::OfArchitecture,
@@ -93,9 +93,9 @@ struct Work<B> {
     b: B,
     /// `[boards, squares, C]`, 32-bit floats
     stream: B,
-    /// `[boards, squares, head channels]` as words (resnet); `[boards, C]` as words, the mean over edges (edge)
+    /// `[boards, squares, head channels]` as words; on edges `[boards, C]` as words, the mean over them
     heads: B,
-    /// `[boards, vertices, C]`, 32-bit floats (edge)
+    /// On edges. `[boards, vertices, C]`, 32-bit floats
     vertices: B,
     /// `[boards, hidden units]`, 32-bit floats
     hidden: B,
@@ -127,7 +127,7 @@ impl ForwardPlan {
     ) -> Result<Self> {
         let arithmetic = arithmetic.into();
         let layers = Layers::new(spec, arithmetic, slots, limits)?;
-        let places = pack::pack(spec, weights, &layers)?;
+        let places = pack::pack(weights, &layers)?;
         let program = program(spec, arithmetic, slots, limits)?;
         Ok(Self { spec: spec.clone(), arithmetic, layers, slots, places, program })
     }
@@ -136,7 +136,7 @@ impl ForwardPlan {
     pub fn need(&self) -> NetworkNeed {
         NetworkNeed {
             parameters: self.places.bytes.len() as u64,
-            board: WorkBytes::new(&self.spec, self.arithmetic.numbers, &self.layers).board() as u64,
+            board: WorkBytes::new(self.arithmetic.numbers, &self.layers).board() as u64,
             most_boards: self.layers.most_boards(),
         }
     }
@@ -153,19 +153,19 @@ struct WorkBytes {
 }
 
 impl WorkBytes {
-    fn new(spec: &NetSpec, numbers: ElementType, layers: &Layers) -> Self {
+    fn new(numbers: ElementType, layers: &Layers) -> Self {
         let words = |layer: &Layer, rows: usize| 4 * rows * layer.spec.inputs / numbers.per_word();
         let squares = layers.squares;
         Self {
             planes: words(&layers.stem, squares),
             activations: words(&layers.tower, squares),
             stream: 4 * squares * layers.tower.spec.inputs,
-            heads: match spec.arch {
-                Arch::Resnet | Arch::Edge => words(&layers.dense, 1),
-                Arch::Mlp => 0,
+            heads: match (&layers.head, &layers.graph) {
+                (None, None) => 0,
+                _ => words(&layers.dense, 1),
             },
             vertices: layers.graph.map_or(0, |graph| 4 * graph.vertices * graph.layer.spec.inputs),
-            hidden: 4 * spec.value_hidden,
+            hidden: 4 * layers.model.outputs(layers.form.hidden),
         }
     }
 
@@ -200,7 +200,7 @@ impl<D: Device> DeviceForward<D> {
         let mut parameters = device.alloc(places.bytes.len())?;
         device.upload(&mut parameters, 0, &places.bytes)?;
         let boards = layers.boards;
-        let bytes = WorkBytes::new(&spec, arithmetic.numbers, &layers);
+        let bytes = WorkBytes::new(arithmetic.numbers, &layers);
         let work = Work {
             planes: device.alloc(boards * bytes.planes)?,
             a: device.alloc(boards * bytes.activations)?,
@@ -224,7 +224,7 @@ impl<D: Device> DeviceForward<D> {
     /// # Errors
     /// As for [`DeviceForward::new`]; the old weights then stay.
     pub fn set_weights(&mut self, device: &D, weights: &Weights) -> Result<()> {
-        self.places = pack::pack(&self.spec, weights, &self.layers)?;
+        self.places = pack::pack(weights, &self.layers)?;
         device.upload(&mut self.parameters, 0, &self.places.bytes)
     }
 
@@ -236,31 +236,21 @@ impl<D: Device> DeviceForward<D> {
     /// Multiply-adds of one board with all taps, those off the board included. Products around an edge network's triangles have no
     /// weights and are not counted.
     pub fn products(&self) -> usize {
-        let taps = self.layers.stem.spec.taps;
-        self.products_of(self.layers.squares * taps)
+        let model = &self.layers.model;
+        let off_board = |index: usize| match (model.layers[index].kind, &model.input_shapes(index)[..]) {
+            (Kind::Conv3x3 { outputs }, &[Shape::Board { channels, height, width }]) => {
+                (9 * height * width - taps_on_board(height, width)) * channels * outputs
+            }
+            _ => 0,
+        };
+        self.products_on_board() + (0..model.layers.len()).map(off_board).sum::<usize>()
     }
 
     /// The same without the taps off the board.
     pub fn products_on_board(&self) -> usize {
-        let LayerSpec { taps, height, width, .. } = self.layers.stem.spec;
-        self.products_of(if taps == 9 { (3 * height - 2) * (3 * width - 2) } else { height * width })
-    }
-
-    /// Multiply-adds with so many taps of all squares together.
-    fn products_of(&self, taps: usize) -> usize {
-        let NetSpec { channels, blocks, policy_channels, value_channels, value_hidden, num_actions, .. } =
-            self.spec;
-        let squares = self.layers.squares;
-        let tower = taps * channels * (self.layers.planes + 2 * blocks * channels);
-        let heads = match self.spec.arch {
-            Arch::Resnet => {
-                squares * (channels * (policy_channels + value_channels))
-                    + squares * (policy_channels * num_actions + value_channels * value_hidden)
-            }
-            Arch::Mlp | Arch::Edge => channels * (num_actions + value_hidden),
-        };
-        let vertices = self.layers.graph.map_or(0, |graph| graph.vertices * blocks * channels * channels);
-        tower + vertices + heads + value_hidden * self.spec.num_values()
+        let model = &self.layers.model;
+        let has_weights = |&index: &usize| !matches!(model.layers[index].kind, Kind::TriangleMix { .. });
+        (0..model.layers.len()).filter(has_weights).map(|index| model.layer_multiply_adds(index)).sum()
     }
 
     /// Evaluates the first `num` slots, or those of them that are live.

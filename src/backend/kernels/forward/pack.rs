@@ -4,10 +4,9 @@
 
 use super::layer::Layer;
 use super::{ElementType, Layers};
-use crate::config::Arch;
 use crate::error::Result;
 use crate::model::fold::{self, Affine};
-use crate::model::{NetSpec, Weights};
+use crate::model::{HeadConv, Model, Weights};
 
 /// Arrays begin at multiples of so many bytes.
 const ALIGNMENT: usize = 256;
@@ -40,50 +39,58 @@ pub(super) struct Packed {
 ///
 /// # Errors
 /// Those of [`crate::model::Model::check`]; [`crate::Error::NotFinite`] where folding makes a number infinite.
-pub(super) fn pack(spec: &NetSpec, weights: &Weights, layers: &Layers) -> Result<Packed> {
-    spec.model()?.check(weights)?;
-    let mut packer = Packer { spec, weights, layers, bytes: Vec::new() };
-    let norm = fold::stream_norm(spec, weights, 0)?;
-    let stem = packer.tower("stem", &layers.stem, None, Some(&norm))?;
-    let [first, second] = match spec.arch {
-        Arch::Mlp => ["linear1", "linear2"],
-        Arch::Resnet => ["conv1", "conv2"],
-        Arch::Edge => ["edge", "out"],
-    };
+pub(super) fn pack(weights: &Weights, layers: &Layers) -> Result<Packed> {
+    let Layers { model, form, .. } = layers;
+    model.check(weights)?;
+    let mut packer = Packer { model, weights, layers, bytes: Vec::new() };
+    let norm = |layer: usize| fold::norm(model, weights, layer);
+    let first_norm = norm(form.stream_norm(0))?;
+    let stem = packer.tower(form.stem, &layers.stem, None, Some(&first_norm))?;
     let (mut blocks, mut vertices) = (Vec::new(), Vec::new());
-    for i in 0..spec.blocks {
-        let folded = fold::norm(weights, &format!("blocks.{i}.bn2"))?;
-        let norm = fold::stream_norm(spec, weights, i + 1)?;
-        let inner = packer.tower(&format!("blocks.{i}.{first}"), &layers.tower, Some(&folded), None)?;
-        let leave = packer.tower(&format!("blocks.{i}.{second}"), &layers.tower, None, Some(&norm))?;
+    for (i, block) in form.blocks.iter().enumerate() {
+        let folded = norm(block.norms[1])?;
+        let after = norm(form.stream_norm(i + 1))?;
+        let inner = packer.tower(block.layers[0], &layers.tower, Some(&folded), None)?;
+        let leave = packer.tower(block.layers[1], &layers.tower, None, Some(&after))?;
         blocks.push([inner, leave]);
         if let Some(graph) = &layers.graph {
-            vertices.push(packer.vertices(&format!("blocks.{i}.vertex"), &graph.layer, &folded)?);
+            vertices.push(packer.vertices(block.layers[0], &graph.layer, &folded)?);
         }
     }
-    let head = match &layers.head {
-        Some(layer) => packer.head(layer)?,
+    let head = match (&layers.head, form.heads) {
+        (Some(layer), Some(heads)) => packer.head(layer, heads)?,
+        _ => LayerPlace::default(),
+    };
+    let policy = match &layers.graph {
+        Some(_) => packer.logits_of_edges(form.policy),
         None => LayerPlace::default(),
     };
-    let policy = match spec.arch {
-        Arch::Edge => packer.logits_of_edges(),
-        Arch::Resnet | Arch::Mlp => LayerPlace::default(),
-    };
     let dense = packer.dense()?;
-    let values = packer.values();
+    let values = packer.values(form.values);
     Ok(Packed { bytes: packer.bytes, stem, blocks, vertices, head, policy, dense, values })
 }
 
 struct Packer<'a> {
-    spec: &'a NetSpec,
+    model: &'a Model,
     weights: &'a Weights,
     layers: &'a Layers,
     bytes: Vec<u8>,
 }
 
-impl Packer<'_> {
-    fn data(&self, name: &str) -> &[f32] {
-        &self.weights[name].data
+impl<'a> Packer<'a> {
+    /// Parameter `index` of [`Model::params`].
+    fn param(&self, index: usize) -> &'a [f32] {
+        &self.weights[&self.model.params[index].name].data
+    }
+
+    /// The matrix of the model's layer `layer`.
+    fn matrix(&self, layer: usize) -> &'a [f32] {
+        self.param(self.model.param_index(layer, 0))
+    }
+
+    /// The bias of the model's layer `layer`, if it has one.
+    fn bias(&self, layer: usize) -> Option<&'a [f32]> {
+        self.model.bias_index(layer).map(|index| self.param(index))
     }
 
     /// Adds an array and returns where it begins.
@@ -113,21 +120,20 @@ impl Packer<'_> {
         Ok(LayerPlace { bias: self.push(&layer.by_channel(bias)), ..place })
     }
 
-    /// A layer of stem or blocks, with BatchNorm `folded` into it and `norm` after the residual stream.
+    /// The model's layer `of` of stem or blocks, with BatchNorm `folded` into it and `norm` after the residual stream.
     fn tower(
         &mut self,
-        name: &str,
+        of: usize,
         layer: &Layer,
         folded: Option<&Affine>,
         norm: Option<&Affine>,
     ) -> Result<LayerPlace> {
-        let taps = layer.spec.taps;
-        let array = &self.weights[&format!("{name}.weight")];
-        let (data, inputs) = (array.data.as_slice(), array.shape[1]);
+        let (taps, outputs) = (layer.spec.taps, layer.spec.outputs);
+        let (data, own) = (self.matrix(of), self.bias(of));
+        let inputs = data.len() / outputs / taps;
         let scale = |output: usize| folded.map_or(1.0, |f| f.scale[output]);
         let offset = |output: usize| folded.map_or(0.0, |f| f.offset[output]);
-        let own = self.weights.get(&format!("{name}.bias")).map(|bias| bias.data.as_slice());
-        let bias: Vec<f32> = (0..self.spec.channels)
+        let bias: Vec<f32> = (0..outputs)
             .map(|output| scale(output) * own.map_or(0.0, |bias| bias[output]) + offset(output))
             .collect();
         let weight = |output: usize, tap: usize, input: usize| {
@@ -140,27 +146,25 @@ impl Packer<'_> {
     }
 
     /// The weights of the messages from vertices to edges, with the scale of the BatchNorm behind the sum; its offset is with the edges.
-    fn vertices(&mut self, name: &str, layer: &Layer, folded: &Affine) -> Result<LayerPlace> {
-        let array = &self.weights[&format!("{name}.weight")];
-        let (data, inputs) = (array.data.as_slice(), array.shape[1]);
+    fn vertices(&mut self, message: usize, layer: &Layer, folded: &Affine) -> Result<LayerPlace> {
+        let (data, inputs) = (self.param(self.model.param_index(message, 1)), layer.spec.outputs);
         let weight =
             |output: usize, _: usize, input: usize| folded.scale[output] * data[output * inputs + input];
         self.layer(layer, inputs, weight, &[])
     }
 
     /// One weight a channel, 0 past the last.
-    fn logits_of_edges(&mut self) -> LayerPlace {
-        let mut weights = self.data("policy.linear.weight").to_vec();
+    fn logits_of_edges(&mut self, policy: usize) -> LayerPlace {
+        let mut weights = self.matrix(policy).to_vec();
         weights.resize(self.layers.tower.spec.inputs, 0.0);
         LayerPlace { weights: self.push(&weights), ..LayerPlace::default() }
     }
 
     /// Both heads' 1x1 convolutions with their BatchNorms.
-    fn head(&mut self, layer: &Layer) -> Result<LayerPlace> {
-        let NetSpec { channels, policy_channels, .. } = *self.spec;
-        let weights = self.weights;
-        let (policy, value) = (&weights["policy.conv.weight"].data, &weights["value.conv.weight"].data);
-        let folded = fold::head_norm(weights)?;
+    fn head(&mut self, layer: &Layer, heads: [HeadConv; 2]) -> Result<LayerPlace> {
+        let (channels, policy_channels) = (self.layers.tower.spec.outputs, self.model.outputs(heads[0].conv));
+        let [policy, value] = heads.map(|head| self.matrix(head.conv));
+        let folded = fold::head_norm(self.model, self.weights, heads)?;
         let weight = |output: usize, _: usize, input: usize| {
             let row = if output < policy_channels {
                 &policy[output * channels..]
@@ -176,20 +180,20 @@ impl Packer<'_> {
     /// R channels; policy channels come before value channels (resnet), or both read the same (perceptron). An edge network's
     /// has no logits and reads one row, the mean over all edges.
     fn dense(&mut self) -> Result<LayerPlace> {
-        let NetSpec { channels, policy_channels, value_channels, .. } = *self.spec;
-        let weights = self.weights;
-        let layer = self.layers.dense;
-        let logits = self.layers.dense_logits;
-        let (squares, policy, hidden) = match self.spec.arch {
-            Arch::Mlp | Arch::Edge => (1, 0..channels, 0..channels),
-            Arch::Resnet => {
-                let value = policy_channels..policy_channels + value_channels;
-                (self.layers.squares, 0..policy_channels, value)
+        let Layers { form, dense: layer, dense_logits: logits, .. } = self.layers;
+        let logits = *logits;
+        let (squares, policy, hidden) = match form.heads {
+            None => {
+                let channels = self.layers.tower.spec.outputs;
+                (1, 0..channels, 0..channels)
+            }
+            Some(heads) => {
+                let [policy, value] = heads.map(|head| self.model.outputs(head.conv));
+                (self.layers.squares, 0..policy, policy..policy + value)
             }
         };
         let row = layer.spec.inputs / squares;
-        let (policy_weight, hidden_weight) =
-            (&weights["policy.linear.weight"].data, &weights["value.hidden.weight"].data);
+        let (policy_weight, hidden_weight) = (self.matrix(form.policy), self.matrix(form.hidden));
         let weight = |output: usize, _: usize, input: usize| {
             let (square, channel) = (input / row, input % row);
             let (data, output, channels) = if output < logits {
@@ -203,20 +207,19 @@ impl Packer<'_> {
                 0.0
             }
         };
-        let policy_bias = if logits > 0 { self.data("policy.linear.bias") } else { &[] };
-        let bias = [policy_bias, self.data("value.hidden.bias")].concat();
-        self.layer(&layer, layer.spec.inputs, weight, &bias)
+        let biases = [form.policy, form.hidden].map(|of| self.bias(of).unwrap_or_default());
+        self.layer(layer, layer.spec.inputs, weight, &biases.concat())
     }
 
-    fn values(&mut self) -> LayerPlace {
-        let (weight, bias) = (self.data("value.out.weight").to_vec(), self.data("value.out.bias").to_vec());
-        LayerPlace { weights: self.push(&weight), bias: self.push(&bias), ..LayerPlace::default() }
+    fn values(&mut self, values: usize) -> LayerPlace {
+        let (weight, bias) = (self.matrix(values), self.bias(values).unwrap_or_default());
+        LayerPlace { weights: self.push(weight), bias: self.push(bias), ..LayerPlace::default() }
     }
 }
 
 impl Layers {
     /// The constants of `net.cu`.
-    pub(super) fn defines(&self, spec: &NetSpec, numbers: ElementType) -> Vec<(String, String)> {
+    pub(super) fn defines(&self, numbers: ElementType) -> Vec<(String, String)> {
         let text = |name: &str, value: String| (name.to_string(), value);
         let number = |name: &str, value: usize| (name.to_string(), value.to_string());
         let mut all = vec![
@@ -225,17 +228,17 @@ impl Layers {
             text("VZ_TOWER", self.tower.constants()),
             text("VZ_DENSE", self.dense.constants()),
             number("VZ_NET_PLANES", self.planes),
-            number("VZ_NET_ACTIONS", spec.num_actions),
+            number("VZ_NET_ACTIONS", self.model.num_actions()),
             number("VZ_NET_DENSE_LOGITS", self.dense_logits),
-            number("VZ_NET_HIDDEN", spec.value_hidden),
-            number("VZ_NET_VALUES", spec.num_values()),
-            number("VZ_NET_PLAYERS", spec.num_players),
+            number("VZ_NET_HIDDEN", self.model.outputs(self.form.hidden)),
+            number("VZ_NET_VALUES", self.model.num_values()),
+            number("VZ_NET_PLAYERS", self.model.num_players),
         ];
         all.extend(self.head.map(|head| text("VZ_HEAD", head.constants())));
         if let Some(graph) = &self.graph {
             all.push(text("VZ_VERTEX", graph.layer.constants()));
             all.push(number("VZ_NET_VERTICES", graph.vertices));
-            all.push(number("VZ_NET_TRIANGLES", spec.channels / 2));
+            all.push(number("VZ_NET_TRIANGLES", graph.triangle_channels));
         }
         all
     }

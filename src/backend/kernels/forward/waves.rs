@@ -81,7 +81,7 @@ fn no_tile_costs_more_than_a_few_percent_above_the_cheapest_and_programs_are_few
             let cycles = |layer: &Layer| layer.cycles(rows, h200());
             let lowest = all.iter().map(cycles).fold(f64::INFINITY, f64::min);
             assert!(cycles(&layers.tower) <= 1.03 * lowest, "{slots} slots of {spec:?}");
-            let defines = layers.defines(&spec, ElementType::Bf16);
+            let defines = layers.defines(ElementType::Bf16);
             if !programs.contains(&defines) {
                 programs.push(defines);
             }

@@ -1,0 +1,186 @@
+//! All executors on the same models, weights and observations: every kind of layer, every number format, within stated bounds of the
+//! reference. The kernels of GPUs are held to the same networks in `tests/kernels/net`.
+
+use super::candle::Mode;
+use super::fast::{FastNet, available_isas};
+use super::{CandleNet, Network, reference};
+use crate::config::{Arch, Precision};
+use crate::game::ObsShape;
+use crate::model::{Kind, Model, NetSpec, Tower, Weights};
+use crate::rng::{Key, Purpose};
+use candle_core::{Device, Tensor};
+use std::collections::BTreeSet;
+
+/// Sizes that are pairwise different and never 1, so that no two axes can be confused.
+fn spec(arch: Arch) -> NetSpec {
+    NetSpec {
+        arch,
+        blocks: 2,
+        channels: 20,
+        policy_channels: 3,
+        value_channels: 9,
+        value_hidden: 11,
+        obs: ObsShape { channels: 5, height: 6, width: 7 },
+        num_actions: 8,
+        num_players: 4,
+        zero_sum_pair: false,
+    }
+}
+
+/// Networks that have every kind of layer together.
+fn specs() -> Vec<NetSpec> {
+    let edges = ObsShape { channels: 5, height: 21, width: 1 };
+    vec![
+        spec(Arch::Resnet),
+        NetSpec { num_players: 2, zero_sum_pair: true, channels: 33, ..spec(Arch::Resnet) },
+        spec(Arch::Mlp),
+        NetSpec { obs: edges, num_actions: 21, ..spec(Arch::Edge) },
+    ]
+}
+
+/// A network with its model, random weights and observations.
+struct Case {
+    spec: NetSpec,
+    model: Model,
+    weights: Weights,
+    obs: Vec<f32>,
+}
+
+const ROWS: usize = 13;
+
+impl Case {
+    fn new(spec: NetSpec) -> Self {
+        let model = spec.model().expect("a network");
+        let mut weights = model.random_weights(Key::new(7, Purpose::Weights));
+        // What is multiplied around triangles must not grow from block to block.
+        for layer in model.layers.iter().filter(|layer| layer.kind == Kind::EdgeMessage) {
+            for param in &model.params[layer.params.clone()] {
+                let array = weights.get_mut(&param.name).expect("its own");
+                array.data.iter_mut().for_each(|x| *x *= 0.3);
+            }
+        }
+        let mut stream = Key::new(8, Purpose::Evaluation).stream();
+        let obs = (0..ROWS * spec.obs.len()).map(|_| stream.uniform() * 2.0 - 1.0).collect();
+        Self { spec, model, weights, obs }
+    }
+
+    fn rows(&self) -> impl Iterator<Item = &[f32]> {
+        self.obs.chunks_exact(self.spec.obs.len())
+    }
+
+    /// Logits and values by the reference.
+    fn reference(&self) -> [Vec<f32>; 2] {
+        let (mut logits, mut values) = (vec![], vec![]);
+        for row in self.rows() {
+            let (l, v) = reference::forward(&self.model, &self.weights, row).expect("finite");
+            logits.extend(l);
+            values.extend(v);
+        }
+        [logits, values]
+    }
+
+    fn check(&self, net: &mut dyn Network, expected: &[Vec<f32>; 2], bound: f32, what: &str) {
+        let mut found = expected.clone().map(|numbers| vec![9.0; numbers.len()]);
+        let [logits, values] = &mut found;
+        net.forward(&self.obs, logits, values).expect("finite");
+        for (found, expected) in found.iter().zip(expected) {
+            let off = difference(found, expected);
+            assert!(off < bound, "{what}, {:?}: off by {off}", self.spec);
+        }
+    }
+}
+
+/// Largest difference, as a share of 1 + the largest number.
+fn difference(a: &[f32], b: &[f32]) -> f32 {
+    assert_eq!(a.len(), b.len());
+    let scale = 1.0 + b.iter().fold(0.0, |m: f32, x| m.max(x.abs()));
+    a.iter().zip(b).fold(0.0, |m: f32, (a, b)| m.max((a - b).abs())) / scale
+}
+
+/// How far a number format's outputs may be from the reference's.
+fn bound(precision: Precision) -> f32 {
+    match precision {
+        Precision::F32 => 2e-5,
+        Precision::Bf16 => 2e-2,
+        Precision::Int8 => 6e-2,
+        Precision::F16 | Precision::Tf32 => panic!("{precision} is a format of GPUs"),
+    }
+}
+
+#[test]
+fn every_executor_agrees_with_the_reference() {
+    for case in specs().into_iter().map(Case::new) {
+        let (spec, weights, expected) = (&case.spec, &case.weights, case.reference());
+        let mut candle = CandleNet::new(spec, weights).expect("every layer");
+        case.check(&mut candle, &expected, bound(Precision::F32), "candle");
+        if Tower::of(&case.model).is_err() {
+            continue;
+        }
+        for precision in [Precision::F32, Precision::Bf16] {
+            for isa in available_isas(precision) {
+                let mut net = FastNet::with_isa(spec, weights, precision, isa).expect("available");
+                case.check(&mut net, &expected, bound(precision), &format!("{isa:?} in {precision}"));
+            }
+        }
+        if spec.arch != Arch::Edge {
+            for isa in available_isas(Precision::Int8) {
+                let mut net = FastNet::int8_with_isa(spec, weights, &case.obs, isa).expect("available");
+                case.check(&mut net, &expected, bound(Precision::Int8), &format!("{isa:?} in int8"));
+            }
+        }
+    }
+}
+
+/// Outputs that agree could hide a layer that does nothing: here every layer is compared by itself.
+#[test]
+fn candle_computes_every_layer_as_the_reference_does() {
+    for case in specs().into_iter().map(Case::new) {
+        let net = CandleNet::new(&case.spec, &case.weights).expect("every layer");
+        let obs = Tensor::from_slice(&case.obs, (ROWS, case.spec.obs.len()), &Device::Cpu).expect("tensor");
+        let found = net.layers_t(&obs, Mode::Eval).expect("forward");
+        for (row, obs) in case.rows().enumerate() {
+            let expected = reference::activations(&case.model, &case.weights, obs).expect("finite");
+            for ((layer, expected), found) in case.model.layers.iter().zip(&expected).zip(&found) {
+                // Channels first, as the reference has them.
+                let found = found.get(row).expect("a row");
+                let found = if found.rank() == 2 { found.t().expect("edges first") } else { found };
+                let found = found.flatten_all().and_then(|x| x.to_vec1::<f32>()).expect("numbers");
+                let expected: Vec<f32> = expected.iter().map(|&x| x as f32).collect();
+                let off = difference(&found, &expected);
+                assert!(off < 2e-5, "{} ({}): off by {off}", layer.kind.name(), layer.name);
+            }
+        }
+    }
+}
+
+/// All kinds. A new one does not compile here until it is listed, and then wants a network in `specs` that has it.
+const KINDS: [&str; 12] = [
+    "input",
+    "conv3x3",
+    "conv1x1",
+    "linear",
+    "batch_norm",
+    "relu",
+    "tanh",
+    "add",
+    "flatten",
+    "edge_message",
+    "triangle_mix",
+    "mean_over_edges",
+];
+
+fn listed(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Input | Kind::Conv3x3 { .. } | Kind::Conv1x1 { .. } | Kind::Linear { .. } => kind.name(),
+        Kind::BatchNorm | Kind::Relu | Kind::Tanh | Kind::Add | Kind::Flatten => kind.name(),
+        Kind::EdgeMessage | Kind::TriangleMix { .. } | Kind::MeanOverEdges => kind.name(),
+    }
+}
+
+#[test]
+fn the_networks_here_have_every_kind_of_layer() {
+    let models = specs().into_iter().map(|spec| spec.model().expect("a network"));
+    let found: BTreeSet<&str> =
+        models.flat_map(|model| model.layers.into_iter().map(|layer| listed(layer.kind))).collect();
+    assert_eq!(found, KINDS.into_iter().collect());
+}
