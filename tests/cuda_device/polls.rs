@@ -1,7 +1,7 @@
 //! Self-play that the GPU drives, on the stand-in driver: in which order passes are launched, counts and decisions copied and waited
 //! for. The GPU's part is played here: in every pass of every game slot of tic-tac-toe, the fields are taken in their order.
 
-use super::{Driver, driver, loaded, sentence, set};
+use super::{Driver, driver, loaded, set};
 use libloading::Symbol;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::sync::Mutex;

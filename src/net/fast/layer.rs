@@ -36,7 +36,7 @@ pub(super) struct Dense<'a> {
     /// The BatchNorm after the residual stream (StemBnRelu, ResidualAddBnRelu).
     pub norm: Option<Affine>,
     pub epilogue: Epilogue,
-    /// What one step of a byte activation is dequant_scale, as read and as written; 1 in the float formats.
+    /// Dequantisation scales of byte activations, as read and as written; 1 in the float formats.
     pub steps: [f32; 2],
 }
 

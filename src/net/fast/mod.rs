@@ -132,7 +132,7 @@ impl FastNet {
     /// Those of [`FastNet::int8`]; [`Error::Unsupported`] also if this machine has no kernels of `isa`.
     pub fn int8_with_isa(spec: &NetSpec, weights: &Weights, observations: &[f32], isa: Isa) -> Result<Self> {
         if let Shape::Edges { .. } = spec.model()?.obs() {
-            let reason = "its products im2col triangles have no 8-bit kernels; take f32 or bf16";
+            let reason = "its products around triangles have no 8-bit kernels; take f32 or bf16";
             return Err(Error::unsupported("the edge network in int8", reason));
         }
         let kernel_set = KernelSet::of(isa, Precision::Int8);

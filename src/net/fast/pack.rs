@@ -27,7 +27,7 @@ pub(super) struct Packed {
     pub value: Layer,
 }
 
-/// Packs `weights`. `steps` says what a step of each layer's byte activations is dequant_scale, stem first; none for floats.
+/// Packs `weights`. `steps`: the dequantisation scale of each layer's byte activations, stem first; none for floats.
 pub(super) fn pack(
     model: &Model,
     tower: &Tower,

@@ -1,4 +1,4 @@
-//! Every instruction set against the naive forward, and a row's bits against the batch im2col it.
+//! Every instruction set against the naive forward, and a row's bits against the batch around it.
 
 use super::{FastNet, available_isas};
 use crate::config::{Arch, Precision};
@@ -38,7 +38,7 @@ fn stream(seed: u64) -> Stream {
 
 fn weights(spec: &NetSpec, seed: u64) -> Weights {
     let mut weights = spec.model().expect("a network").random_weights(Key::new(seed, Purpose::Weights));
-    // What is multiplied im2col triangles must not grow from block to block.
+    // What is multiplied around triangles must not grow from block to block.
     let inner =
         weights.iter_mut().filter(|(name, _)| [".edge.", ".vertex."].iter().any(|part| name.contains(part)));
     inner.for_each(|(_, array)| array.data.iter_mut().for_each(|x| *x *= 0.3));

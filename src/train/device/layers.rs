@@ -43,11 +43,11 @@ pub struct Shape {
     pub inputs: u32,
     /// Columns of each matrix.
     pub columns: u32,
-    /// ElementType of a row of the input.
+    /// Numbers in a row of the input.
     pub x_width: u32,
     /// Where in it the inputs begin.
     pub x_offset: u32,
-    /// ElementType of a row of the output.
+    /// Numbers in a row of the output.
     pub out_width: u32,
     /// Where in it the columns go.
     pub out_offset: u32,
@@ -261,7 +261,7 @@ impl Layers {
         }
     }
 
-    /// ElementType from one logit of a sample to the next: the columns of a layer that makes one at every position.
+    /// Distance between two logits of a sample, in numbers: the columns of a layer that makes one at every position.
     pub fn logit_stride(&self) -> u32 {
         if self.policy.positions > 1 { self.policy.forward.columns } else { 1 }
     }

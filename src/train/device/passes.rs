@@ -12,7 +12,7 @@ use crate::error::Result;
 const BLOCK: u32 = 128;
 /// Columns that one block sums.
 const GROUP: usize = 64;
-/// ElementType that a thread of an elementwise kernel reads at once.
+/// Numbers that a thread of an elementwise kernel reads at once.
 const VEC: usize = 8;
 /// Vectors of such a thread at least, and blocks at most.
 const VECTORS: usize = 4;

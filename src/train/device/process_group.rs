@@ -7,7 +7,7 @@ use crate::error::Result;
 use std::cell::RefCell;
 use std::sync::Arc;
 
-/// ElementType that a device tells of a column: those of `Told` in kernels/train/norm.cuh.
+/// Statistics of a column that a device shares: those of `Told` in kernels/train/norm.cuh.
 const NUM_TOLD: usize = 3;
 
 /// A device's end of the link.

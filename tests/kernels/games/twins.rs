@@ -34,7 +34,7 @@ fn same(what: &str, input: impl std::fmt::Debug, kernel: f32, rust: f32) {
     assert_eq!(kernel.to_bits(), rust.to_bits(), "{what} of {input:?}: kernel {kernel}, Rust {rust}");
 }
 
-/// ElementType of every size and sign, denormals and infinities among them; no NaN.
+/// Numbers of every size and sign, denormals and infinities among them; no NaN.
 fn floats() -> Vec<f32> {
     let everywhere = (0..=u32::MAX).step_by(4_099).map(f32::from_bits);
     let mut rng = Key::new(3, Purpose::Evaluation).stream();

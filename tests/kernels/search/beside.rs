@@ -239,7 +239,9 @@ fn searches_with_compact_slots_are_those_of_the_cpu() {
     let begin = |backend: &mut dyn Backend| {
         for (b, position) in scenario.positions().iter().enumerate() {
             backend.set_root(b, &position.state, &position.history).expect("a root");
-            backend.begin(b, PlyPlan { simulations: 40, exploration: Noisy, key: position.key }).expect("begins");
+            backend
+                .begin(b, PlyPlan { simulations: 40, exploration: Noisy, key: position.key })
+                .expect("begins");
         }
     };
     let mut backend = kernels(&scenario, HostDevice::new(8));

@@ -16,7 +16,7 @@ use vecaz::train::{TrainBatch, Trainer};
 
 const SHAPE: LaunchShape = LaunchShape { grid: 5, block: 128, shared: 0 };
 
-/// ElementType of every size, ties and limits among them.
+/// Numbers of every size, ties and limits among them.
 fn numbers() -> Vec<f32> {
     let edges = [
         0.0,
