@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::LazyLock;
 use vecaz::cli::Cli;
+use vecaz::weights::NetFile;
 
 fn vecaz(arguments: &[&str]) -> Command {
     let mut command = Command::cargo_bin("vecaz").expect("the program is built");
@@ -271,11 +272,12 @@ fn a_run_prints_a_table_and_leaves_what_the_help_says() {
     let _ = run();
     let lines: Vec<&str> = RUN.1.lines().collect();
     assert!(lines[0].starts_with("tic_tac_toe: 8 games at once, 12 simulations"), "{lines:?}");
-    assert!(lines[1].starts_with("memory: trees "), "{lines:?}");
-    assert!(lines[2].trim_start().starts_with("epoch  minutes"), "{lines:?}");
-    let epochs: Vec<&str> = lines[3..5].iter().filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(lines[1], "network executed by fused kernels, which cover every layer");
+    assert!(lines[2].starts_with("memory: trees "), "{lines:?}");
+    assert!(lines[3].trim_start().starts_with("epoch  minutes"), "{lines:?}");
+    let epochs: Vec<&str> = lines[4..6].iter().filter_map(|line| line.split_whitespace().next()).collect();
     assert_eq!(epochs, ["1", "2"]);
-    assert!(lines[5].starts_with("results are in ") && lines.len() == 6, "{lines:?}");
+    assert!(lines[6].starts_with("results are in ") && lines.len() == 7, "{lines:?}");
     let folder = PathBuf::from(run());
     for name in ["config.toml", "metrics.jsonl", "report.html", "best.safetensors", "checkpoints", "games"] {
         assert!(folder.join(name).exists(), "{name}");
@@ -329,8 +331,10 @@ fn exported_weights_are_what_the_other_commands_take() {
     let out = out.to_str().expect("UTF-8");
     let text = stdout(&mut vecaz(&["export-weights", &run(), "--out", out]));
     assert!(text.starts_with(out) && text.contains(": tic_tac_toe after "), "{text}");
-    let best = std::fs::read(PathBuf::from(run()).join("best.safetensors")).expect("read");
-    assert_eq!(std::fs::read(out).expect("read"), best);
+    let best = NetFile::load(&PathBuf::from(run()).join("best.safetensors")).expect("read");
+    let mut exported = NetFile::load(Path::new(out)).expect("read");
+    assert!(exported.header.model.take().is_some(), "the list of layers is only there");
+    assert_eq!(exported, best);
     let args = ["--against", "random", "--games", "4", "--sims", "8", "--json", "-"];
     let of_file = stdout(vecaz(&["eval", out]).args(args));
     assert_eq!(of_file, stdout(vecaz(&["eval", &run()]).args(args)), "the same network, the same match");

@@ -42,7 +42,8 @@ impl SplitBackend {
     /// one device; all are of one kind.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for fewer games than devices, and those of `make`. Where memory is short, [`Error::Memory`] names the device
+    /// [`Error::Unsupported`] for fewer games than devices, [`Error::Mismatch`] where only some devices make passes by themselves, and
+    /// those of `make`. Where memory is short, [`Error::Memory`] names the device
     /// on which fewest games fit and gives the number of games that would fit on all.
     pub fn new(
         plan: BackendPlan,
@@ -60,7 +61,9 @@ impl SplitBackend {
             let made = make(device, BackendPlan { rows: rows.len(), ..plan });
             (device, made.map(|backend| Part { device, backend, rows, selected: PassStats::default() }))
         });
-        let parts = all_of(made.collect(), d)?;
+        let mut parts = all_of(made.collect(), d)?;
+        let by_themselves = parts.iter_mut().map(|part| part.backend.device().map(drop)).collect();
+        all_or_none(by_themselves, "devices that make passes by themselves")?;
         let sizes = *parts[0].backend.sizes();
         Ok(Self { parts, sizes, rows_per_game: d })
     }
@@ -157,20 +160,23 @@ fn all_of<T>(results: Vec<(DeviceName, Result<T>)>, rows_per_game: usize) -> Res
     least.map_or(Ok(all), |(_, error)| Err(error))
 }
 
-/// The results that all devices gave; None where none did.
-fn alike<T>(results: Vec<Option<T>>) -> Result<Option<Vec<T>>> {
+/// The results that all devices gave; None where none did. `what` are the devices that gave one.
+fn all_or_none<T>(results: Vec<Option<T>>, what: &str) -> Result<Option<Vec<T>>> {
     let num = results.len();
     let given: Vec<T> = results.into_iter().flatten().collect();
     match given.len() {
         0 => Ok(None),
         all if all == num => Ok(Some(given)),
         some => Err(Error::Mismatch {
-            what: "devices with a network beside their rows".into(),
+            what: what.into(),
             found: format!("{some} of {num}"),
             expected: "all of them, or none".into(),
         }),
     }
 }
+
+/// What devices have whose network is beside their rows.
+const RESIDENT: &str = "devices with a network beside their rows";
 
 /// The counts of all devices.
 fn sum(parts: Vec<PassStats>) -> PassStats {
@@ -294,12 +300,12 @@ impl DevicePasses for SplitBackend {
 
     fn simulate_resident(&mut self, passes: u32) -> Result<Option<PassStats>> {
         let done = self.at_once(|part| part.device()?.simulate_resident(passes))?;
-        Ok(alike(done)?.map(sum))
+        Ok(all_or_none(done, RESIDENT)?.map(sum))
     }
 
     /// The seconds of the slowest device for each stage; kernels of all devices.
     fn profile_passes(&mut self, passes: u32) -> Result<Option<PassParts>> {
-        let parts = alike(self.at_once(|part| part.device()?.profile_passes(passes))?)?;
+        let parts = all_or_none(self.at_once(|part| part.device()?.profile_passes(passes))?, RESIDENT)?;
         Ok(parts.and_then(|all| all.into_iter().reduce(PassParts::in_parallel)))
     }
 
@@ -331,7 +337,7 @@ impl DevicePasses for SplitBackend {
     fn launch_passes(&mut self, output: Option<(&[f32], &[f32])>, passes: u32) -> Result<bool> {
         let launched =
             self.at_once(|part| Ok(part.device()?.launch_passes(output, passes)?.then_some(())))?;
-        Ok(alike(launched)?.is_some())
+        Ok(all_or_none(launched, RESIDENT)?.is_some())
     }
 
     fn end_poll(&mut self) -> Result<()> {
@@ -363,7 +369,6 @@ impl DevicePasses for SplitBackend {
 
 impl Backend for SplitBackend {
     fn device(&mut self) -> Option<&mut dyn DevicePasses> {
-        let have_devices = self.parts.iter_mut().all(|part| part.backend.device().is_some());
-        if have_devices { Some(self) } else { None }
+        if self.parts[0].backend.device().is_some() { Some(self) } else { None }
     }
 }

@@ -51,9 +51,10 @@ unsafe extern "C" fn run(name: *const c_char, arguments: *mut *mut c_void) -> c_
     // SAFETY: the driver gives the kernel's name and its arguments, whose types are those of kernels/search/play.cuh.
     unsafe {
         match CStr::from_ptr(name).to_str().expect("ASCII") {
-            "simulate_rows" => {
-                (0..**arguments.add(ROWS + 10).cast::<*mut u32>()).map(|_| pass(arguments)).sum()
-            }
+            "simulate_rows" => (0..**arguments.add(ROWS + 10).cast::<*mut u32>())
+                .map(|_| pass(arguments))
+                .find(|error| *error != 0)
+                .unwrap_or(0),
             "act_game_slots" => pass(arguments),
             "end_poll" => {
                 let queue = &mut *argument::<[u32; 2]>(arguments, QUEUE);

@@ -158,7 +158,7 @@ fn trees_that_do_not_fit_are_refused_with_the_numbers() {
     let row = row + 4 * (84 + 7 + 2) + 16 + 8 + 22 * 8;
     let decisions = row * 1000 / 8; // more than 64 MiB and less than a GiB
     let slots = 1000 * (32 + 24 + 200)
-        + decisions / (1000 * 216) * (1000 * 216)
+        + decisions / (2 * 1000 * 216) * (2 * 1000 * 216)
         + (1000usize * 48).next_power_of_two();
     let Error::Memory { largest_games, .. } = refused else { panic!("{refused}") };
     let expected = format!(
@@ -169,7 +169,7 @@ fn trees_that_do_not_fit_are_refused_with_the_numbers() {
     );
     assert_eq!(refused.to_string(), expected);
     let largest = largest_games as usize;
-    assert!(largest > 40 && make(largest).is_ok() && make(largest + 1).is_err(), "{largest}");
+    assert!(largest > 30 && make(largest).is_ok() && make(largest + 1).is_err(), "{largest}");
 }
 
 #[test]
@@ -188,5 +188,5 @@ fn a_device_that_fails_is_told_by_the_next_pass() {
     let mut backend = KernelBackend::new(HostDevice::new(1), game.as_ref(), plan).expect("compiles");
     let refused = backend.set_root(0, &game.init(), &[7; 5]);
     let refused = refused.expect_err("a history of a game that keeps none").to_string();
-    assert_eq!(refused, "keys of the positions before a planted state: found 5, expected at most 0");
+    assert_eq!(refused, "history keys of a root: found 5, expected at most 0");
 }

@@ -159,7 +159,7 @@ fn what_cannot_be_split_is_refused() {
     assert!(with_games(largest_games, free).is_ok(), "{largest_games} games do not fit");
     assert!(with_games(largest_games + 2, free).is_err(), "{largest_games} games are not the most");
 
-    // Backends that are led and such that lead do not go together.
+    // Rows that need the host for every pass and rows that do not are no one backend.
     let config = config("name = 'tic_tac_toe'", "simulations = 4", "games = 2");
     let game = any_game("tic_tac_toe", &toml::Table::new()).expect("registered");
     let make: Make<'_> = &|plan| {
@@ -172,7 +172,9 @@ fn what_cannot_be_split_is_refused() {
     let shape =
         IoShape { obs_len: sizes.obs.len(), num_actions: sizes.num_actions, num_players: sizes.num_players };
     let network = UniformNet(shape);
-    let mut selfplay = SelfPlay::with_backends(&game, &config, &network, Vec::new(), 1, make).expect("fits");
-    let mixed = selfplay.set_network(&network, Vec::new()).expect_err("of two kinds");
-    assert_eq!(mixed.to_string(), "rows on devices of different kinds: some lead their passes, some do not");
+    let mixed = SelfPlay::with_backends(&game, &config, &network, Vec::new(), 1, make);
+    assert_eq!(
+        mixed.map(drop).expect_err("of two kinds").to_string(),
+        "devices that make passes by themselves: found 1 of 2, expected all of them, or none"
+    );
 }
