@@ -148,14 +148,14 @@ VZ_KERNEL norm_prepare(
 
 // `norm_prepare` on several devices: two kernels with an all-reduce of `sync_stats` [devices, 3, width] between them. The first has one
 // warp per column and writes this device's moments; the second has one thread per column and joins those of all devices.
-VZ_KERNEL norm_tell(u32 width, u32 rows, u32 chunk_rows, const f32* parts, u32 own, u32 devices, f64* sync_stats) {
+VZ_KERNEL norm_local_moments(u32 width, u32 rows, u32 chunk_rows, const f32* parts, u32 own, u32 devices, f64* sync_stats) {
     const u32 column = (u32)(thread_in_grid() / 32);
     if (column >= width) return;
     const train::Moments here = train::moments_of(column, width, rows, chunk_rows, parts);
     if (threadIdx.x % 32 != 0) return;
     train::SyncStats{sync_stats, width, devices}.write(own, column, here.count, here.mean, here.square);
 }
-VZ_KERNEL norm_prepare_told(
+VZ_KERNEL norm_prepare_synced(
     u32 width, f64* sync_stats, u32 devices, const u32* maps, const f32* parameters, f32* statistics, f32* stats,
     train::Report* report
 ) {
@@ -187,15 +187,15 @@ VZ_KERNEL norm_gradient_prepare(
     if (threadIdx.x % 32 == 0) train::prepare_norm_gradient(column, width, all, all, maps, stats, gradient);
 }
 
-// `norm_gradient_prepare` on several devices, as `norm_tell` and `norm_prepare_told`.
-VZ_KERNEL norm_gradient_tell(u32 width, u32 rows, u32 chunk_rows, const f32* parts, u32 own, u32 devices, f64* sync_stats) {
+// `norm_gradient_prepare` on several devices, as `norm_local_moments` and `norm_prepare_synced`.
+VZ_KERNEL norm_local_gradient_sums(u32 width, u32 rows, u32 chunk_rows, const f32* parts, u32 own, u32 devices, f64* sync_stats) {
     const u32 column = (u32)(thread_in_grid() / 32);
     if (column >= width) return;
     const train::GradientSums here = train::gradient_sums_of(column, width, rows, chunk_rows, parts);
     if (threadIdx.x % 32 != 0) return;
     train::SyncStats{sync_stats, width, devices}.write(own, column, here.count, here.sum, here.product);
 }
-VZ_KERNEL norm_gradient_prepare_told(
+VZ_KERNEL norm_gradient_prepare_synced(
     u32 width, f64* sync_stats, u32 own, u32 devices, const u32* maps, f32* stats, f32* gradient
 ) {
     const u32 column = (u32)thread_in_grid();

@@ -19,7 +19,7 @@ constexpr i32 NO_NODE = -1;
 constexpr u32 REFUTED_BITS = 0xFF800000u; // -inf
 VZ_DEVICE f32 refuted() { return from_bits(REFUTED_BITS); }
 
-enum Kind : u8 { NEW = 0, DECISION = 1, CHANCE = 2, TERMINAL = 3, HORIZON = 4 };
+enum Kind : u8 { UNEVALUATED = 0, DECISION = 1, CHANCE = 2, TERMINAL = 3, HORIZON = 4 };
 
 // Twin of `Node`, byte for byte; two loads of 16 bytes on a device.
 struct alignas(16) Node {
@@ -39,8 +39,8 @@ struct alignas(16) Node {
     VZ_DEVICE bool is_proven() const { return lower >= upper; }
 
     // The proven lower and upper bound from the view of player `who`, in a two-player zero-sum game.
-    VZ_DEVICE f32 least_for(int who) const { return who == player ? lower : -upper; }
-    VZ_DEVICE f32 most_for(int who) const { return who == player ? upper : -lower; }
+    VZ_DEVICE f32 lower_for(int who) const { return who == player ? lower : -upper; }
+    VZ_DEVICE f32 upper_for(int who) const { return who == player ? upper : -lower; }
 
     VZ_DEVICE void set_bounds(f32 least, f32 most) {
         lower = least;
@@ -54,7 +54,7 @@ struct alignas(16) Node {
 static_assert(sizeof(Node) == 32, "must equal src/tree.rs Node");
 
 VZ_DEVICE Node new_node(i32 parent, u16 parent_edge) {
-    return Node{parent, 0, 0.0f, -1.0f, 1.0f, parent_edge, 0, 0, 0, NEW, 0, {0, 0, 0}};
+    return Node{parent, 0, 0.0f, -1.0f, 1.0f, parent_edge, 0, 0, 0, UNEVALUATED, 0, {0, 0, 0}};
 }
 
 // One number of an edge block.
@@ -97,9 +97,9 @@ struct Row {
 };
 
 // The lower bound of `edge_bounds`: proven for the player to move at `node`.
-VZ_DEVICE f32 least_of_edge(const Row& row, const Node& node, const Edge& edge) {
+VZ_DEVICE f32 lower_bound_of_edge(const Row& row, const Node& node, const Edge& edge) {
     if (edge.value_sum == refuted() || edge.child == NO_NODE) return -1.0f;
-    return row.nodes[edge.child].least_for(node.player);
+    return row.nodes[edge.child].lower_for(node.player);
 }
 
 // This lane's edges of node `n`.
@@ -123,8 +123,8 @@ VZ_UNROLL
     }
 }
 
-// Twin of `RowMut::open_edges`, without the node's own fields. All lanes.
-VZ_DEVICE void open_edges(const Row& row, i32 n, int num_edges) {
+// Twin of `RowMut::init_edges`, without the node's own fields. All lanes.
+VZ_DEVICE void init_edges(const Row& row, i32 n, int num_edges) {
     for_own_edges([&](int, int e) {
         row.prior(n)[e].real = 0.0f;
         row.visits(n)[e].integer = 0;
@@ -150,7 +150,7 @@ struct RootRow {
     u32 schedule;     // offset of the row's schedule in `tables`
     u32 schedule_len; // simulations of that schedule
     u32 num_leaves;   // leaves of this pass
-    u32 num_asked;    // leaves of this pass that need an evaluation
+    u32 num_evals;    // leaves of this pass that need an evaluation
     u32 num_history;  // keys of positions before the root
 
     // Twin of `Roots::finish`.

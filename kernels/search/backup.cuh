@@ -41,7 +41,7 @@ VZ_DEVICE void apply_virtual_loss(const Row& row, i32 leaf) {
 }
 
 // The upper bound of `node` for its mover, by the bounds of its children that were propagated. All lanes.
-VZ_DEVICE f32 most_of_edges(const Row& row, i32 n, const Node& node) {
+VZ_DEVICE f32 max_upper_bound(const Row& row, i32 n, const Node& node) {
     f32 most = -1.0f;
     bool open = false;
     const Edges edges(row, n);
@@ -54,7 +54,7 @@ VZ_DEVICE f32 most_of_edges(const Row& row, i32 n, const Node& node) {
             continue;
         }
         const Node& child = row.nodes[edge.child];
-        const f32 upper = child.most_for(node.player);
+        const f32 upper = child.upper_for(node.player);
         open = open || child.bounds_dirty != 0 || upper >= 1.0f;
         most = upper > most ? upper : most;
     }
@@ -64,14 +64,14 @@ VZ_DEVICE f32 most_of_edges(const Row& row, i32 n, const Node& node) {
 // Propagates the changed bounds of `child` to the decision node `parent` and narrows its own. Returns whether they meet: its value is
 // then the proven one. `child_node` and `node` are both nodes as read before; lane 0 alone writes. All lanes.
 VZ_DEVICE bool propagate_bounds(const Row& row, i32 child, const Node& child_node, i32 parent, const Node& node) {
-    const f32 most = child_node.most_for(node.player);
+    const f32 most = child_node.upper_for(node.player);
     if (lane() == 0) {
         row.nodes[child].bounds_dirty = 0;
         if (most <= -1.0f) row.value_sum(parent)[child_node.parent_edge].real = refuted();
     }
     VZ_SYNC(7);
-    const f32 lower = larger(node.lower, child_node.least_for(node.player));
-    const f32 upper = smaller(node.upper, most_of_edges(row, parent, node));
+    const f32 lower = larger(node.lower, child_node.lower_for(node.player));
+    const f32 upper = smaller(node.upper, max_upper_bound(row, parent, node));
     if (lower == node.lower && upper == node.upper) return false;
     if (lane() == 0) {
         row.nodes[parent].set_bounds(lower, upper);

@@ -40,7 +40,7 @@ VZ_DEVICE void number_leaves(const Rows& rows, u32* shared, u32* num_live) {
     const u32 share = (rows.num_rows + blockDim.x - 1) / blockDim.x;
     const u32 first = smaller(threadIdx.x * share, rows.num_rows), end = smaller(first + share, rows.num_rows);
     u32 live = 0, total;
-    for (u32 b = first; b < end; b++) live += rows.roots[b].num_asked;
+    for (u32 b = first; b < end; b++) live += rows.roots[b].num_evals;
     u32 slot = sum_before(live, shared, total);
     for (u32 b = first; b < end; b++) {
         const u32 leaves = rows.roots[b].num_leaves;

@@ -23,7 +23,7 @@ VZ_DEVICE NodeFacts inspect_state(const Row& row, i32 n, const State& state, con
     if (turn == TURN_CHANCE) return NodeFacts{0, 0, CHANCE};
 #endif
     const int num_edges = game_legal(state, history, row.actions(n));
-    return NodeFacts{turn == TURN_CHANCE ? 0 : turn, num_edges, turn == TURN_CHANCE ? CHANCE : NEW};
+    return NodeFacts{turn == TURN_CHANCE ? 0 : turn, num_edges, turn == TURN_CHANCE ? CHANCE : UNEVALUATED};
 }
 
 // Writes node `n` with its edges. `node` has its parent, edge and depth; lane 0 has the `facts` of `state`. Returns whether the node
@@ -31,11 +31,11 @@ VZ_DEVICE NodeFacts inspect_state(const Row& row, i32 n, const State& state, con
 VZ_DEVICE bool init_node(const Rows& rows, const Row& row, i32 n, Node node, NodeFacts facts, const State& state) {
     const Kind kind = (Kind)from_lane((u32)facts.kind, 0);
     const int num_edges = from_lane(facts.num_edges, 0);
-    if (kind == NEW || kind == CHANCE) {
-        open_edges(row, n, num_edges);
+    if (kind == UNEVALUATED || kind == CHANCE) {
+        init_edges(row, n, num_edges);
         node.num_edges = (u16)num_edges;
         if (kind == CHANCE && num_edges > 0) {
-            VZ_SYNC(1); // the priors of `open_edges` are overwritten
+            VZ_SYNC(1); // the priors of `init_edges` are overwritten
             if (lane() == 0) game_chance_probs(state, row.actions(n), num_edges, &row.prior(n)->real);
         }
     }
@@ -47,7 +47,7 @@ VZ_DEVICE bool init_node(const Rows& rows, const Row& row, i32 n, Node node, Nod
         row.nodes[n] = node;
     }
     VZ_SYNC(2);
-    return kind == NEW;
+    return kind == UNEVALUATED;
 }
 
 // Writes the history keys of the nodes above `n`, from the root down, behind the row's own; returns how many. All lanes.
@@ -155,7 +155,7 @@ VZ_DEVICE void push_leaf(const Rows& rows, u32 b, RootRow& root, i32 node, bool 
     const u32 place = b * rows.num_leaves + root.num_leaves;
     if (lane() == 0) rows.leaves[place] = Leaf{node, asked ? (i32)place : -1};
     root.num_leaves += 1;
-    root.num_asked += asked ? 1 : 0;
+    root.num_evals += asked ? 1 : 0;
 }
 
 // Up to L leaves of row `b`, if it has simulations left. All lanes.
@@ -163,12 +163,12 @@ VZ_DEVICE void select(const Rows& rows, u32 b) {
     const Row row = rows.row(b);
     RootRow root = rows.roots[b];
     u32 count = *row.count;
-    root.num_leaves = root.num_asked = 0;
+    root.num_leaves = root.num_evals = 0;
     u32 simulations = 0, depth_max = 0;
     u64 depth_sum = 0;
     while (root.left > 0 && simulations < rows.num_leaves) {
         const Node top = row.nodes[ROOT];
-        if (top.kind == NEW) {
+        if (top.kind == UNEVALUATED) {
             push_leaf(rows, b, root, ROOT, true);
             break;
         }
@@ -190,7 +190,7 @@ VZ_DEVICE void select(const Rows& rows, u32 b) {
     RowCounts& done = rows.done[b];
     done.passes += root.num_leaves > 0 ? 1 : 0;
     done.leaves += root.num_leaves;
-    done.asked += root.num_asked;
+    done.asked += root.num_evals;
     done.simulations += simulations;
     done.depth_sum += depth_sum;
     done.depth_max = larger(done.depth_max, depth_max);

@@ -58,7 +58,7 @@ VZ_DEVICE_CALL void begin(const Rows& rows, const BeginCommand& command) {
     const u32 b = command.row;
     const Row row = rows.row(b);
     const Node node = row.nodes[ROOT];
-    const bool fresh = node.kind == NEW;
+    const bool fresh = node.kind == UNEVALUATED;
     const u64 first = (u64)b * PADDED;
     i32 inherited = 0;
     for_own_edges([&](int, int e) {
@@ -205,7 +205,7 @@ VZ_DEVICE int proven_policy(const Row& row, const Node& node, const RootEdges& r
 VZ_UNROLL
     for (int slice = 0; slice < SLICES; slice++) {
         const Edge& edge = root.edges.at[slice];
-        const bool reaches = root.has(slice) && value > -1.0f && least_of_edge(row, node, edge) >= value;
+        const bool reaches = root.has(slice) && value > -1.0f && lower_bound_of_edge(row, node, edge) >= value;
         policy[slice] = reaches ? (f32)larger(edge.visits, 1) : 0.0f;
     }
     if (normalise(policy)) return argmax(policy, root.num_edges);

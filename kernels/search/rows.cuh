@@ -35,7 +35,7 @@ VZ_DEVICE void deactivate(const Rows& rows, u32 b, u32 num_history) {
     if (lane() != 0) return;
     RootRow& root = rows.roots[b];
     root.finish();
-    root.num_leaves = root.num_asked = 0;
+    root.num_leaves = root.num_evals = 0;
     root.num_history = num_history;
 }
 
@@ -71,7 +71,7 @@ VZ_DEVICE bool proof_stands(const Row& row) {
     VZ_UNROLL
     for (int slice = 0; slice < SLICES; slice++) {
         const bool exists = edge_in(slice) < node.num_edges;
-        holds = holds || (exists && least_of_edge(row, node, edges.at[slice]) >= node.lower);
+        holds = holds || (exists && lower_bound_of_edge(row, node, edges.at[slice]) >= node.lower);
     }
     return __ballot_sync(ALL_LANES, holds) != 0;
 }
@@ -81,7 +81,7 @@ VZ_DEVICE bool keep(const Rows& rows, const Row& row, u32 b, u32 action) {
     const int edge = edge_of_action(row, action);
     if (edge == NO_PLACE || rows.keep_limit == 0) return false;
     const i32 child = row.child(ROOT)[edge].integer;
-    if (child == NO_NODE || row.nodes[child].kind == NEW) return false;
+    if (child == NO_NODE || row.nodes[child].kind == UNEVALUATED) return false;
     keep_subtree(row, child, rows.keep_limit, rows.targets + (u64)b * rows.num_nodes);
     return proof_stands(row);
 }

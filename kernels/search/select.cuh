@@ -213,7 +213,7 @@ VZ_DEVICE Level descend(
     // Both are loaded before either is used: one memory latency a level.
     const Node node = row.nodes[n];
     const Edges edges(row, n);
-    if (node.kind == NEW) return Level{AT_COLLISION, NO_NODE, 0};
+    if (node.kind == UNEVALUATED) return Level{AT_COLLISION, NO_NODE, 0};
     if (node.kind == TERMINAL || node.kind == HORIZON || node.is_proven()) return Level{AT_END, NO_NODE, 0};
     int edge;
     if (node.kind == CHANCE) {

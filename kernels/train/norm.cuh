@@ -11,7 +11,7 @@ constexpr int SLOTS = 16;
 constexpr int SUMMING_THREADS = GROUP / VEC * SLOTS;
 
 // The statistics of a normalisation's columns, each [width]. Twin of src/train/device/arrays.rs.
-enum ColumnStats { MEAN, SCALE, SHIFT, VARIANCE, SLOPE, OFFSET, NUM_KNOWN };
+enum ColumnStats { MEAN, SCALE, SHIFT, VARIANCE, SLOPE, OFFSET, NUM_STATS };
 
 constexpr f64 EPSILON = 1e-5;
 constexpr f64 MOMENTUM = 0.1;

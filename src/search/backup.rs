@@ -121,7 +121,7 @@ fn propagate_bounds(
         row.edges_mut(parent).value_sum[edge] = REFUTED;
     }
     let lower = node.lower.max(child_lower);
-    let upper = node.upper.min(most_of_edges(row, parent));
+    let upper = node.upper.min(max_upper_bound(row, parent));
     if lower == node.lower && upper == node.upper {
         return;
     }
@@ -136,7 +136,7 @@ fn propagate_bounds(
 
 /// The largest upper bound of any edge of `node` for its player, counting only bounds that have been propagated to it.
 #[inline(always)]
-fn most_of_edges(row: &RowMut<'_>, node: i32) -> f32 {
+fn max_upper_bound(row: &RowMut<'_>, node: i32) -> f32 {
     let scalars = &row.nodes[node as usize];
     let edges = row.edges(node);
     let mut max = -1.0;

@@ -326,7 +326,7 @@ impl RowMut<'_> {
     /// Resets node `n` to `num_edges` unvisited edges, padded with [`REFUTED`] to a multiple of [`LANES`]. The caller writes
     /// actions and priors.
     #[inline(always)]
-    pub fn open_edges(&mut self, n: i32, num_edges: usize) {
+    pub fn init_edges(&mut self, n: i32, num_edges: usize) {
         self.nodes[n as usize].num_edges = num_edges as u16;
         match self.single_vector_mut(n) {
             Some(edges) => edges.open(num_edges),
@@ -338,7 +338,7 @@ impl RowMut<'_> {
     }
 
     /// Overwrites the uninitialised edges of all nodes with padding, so that equal trees have equal bytes.
-    pub fn close_unused(&mut self) {
+    pub fn clear_unused_edges(&mut self) {
         for n in 0..*self.count as i32 {
             let unused = self.used(n)..self.padded;
             self.edges_mut(n).within(unused).open(0);

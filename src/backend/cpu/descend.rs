@@ -36,7 +36,7 @@ impl<G: Game> RowData<G> {
                 NeedsNetwork::No
             }
             Turn::Chance if self.sizes.max_chance_run == 0 => {
-                row.open_edges(node, 0);
+                row.init_edges(node, 0);
                 row.nodes[node as usize].set_kind(Kind::Chance);
                 NeedsNetwork::No
             }
@@ -46,7 +46,7 @@ impl<G: Game> RowData<G> {
                 }
                 let history = History { played: &self.histories[b], path: &self.path };
                 let num_edges = self.game.legal(&state, history, row.actions_mut(node));
-                row.open_edges(node, num_edges);
+                row.init_edges(node, num_edges);
                 if let Turn::Player(player) = turn {
                     row.nodes[node as usize].player = player;
                     return NeedsNetwork::Yes { hash: 0 };

@@ -188,7 +188,7 @@ impl<G: Game> TreeRows for CpuBackend<G> {
         let nodes = self.tree.count(b);
         let mut tree = Tree::new(TreeShape { rows: 1, nodes, ..self.tree.shape() });
         tree.copy_row(0, &self.tree, b);
-        tree.row_mut(0).close_unused();
+        tree.row_mut(0).clear_unused_edges();
         let states = &self.rows.states[b * self.rows.plan.nodes..][..nodes];
         Ok(Snapshot {
             tree,

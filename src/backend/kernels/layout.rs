@@ -27,7 +27,7 @@ pub struct RootRow {
     /// Leaves of this pass.
     pub num_leaves: u32,
     /// Leaves of this pass that need the network.
-    pub num_asked: u32,
+    pub num_evals: u32,
     /// Keys of positions before the root.
     pub num_history: u32,
 }

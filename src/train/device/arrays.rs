@@ -7,8 +7,8 @@ use crate::backend::kernels::device::Device;
 use crate::error::Result;
 use crate::model::NetSpec;
 
-/// ElementType known of every column of a normalisation: `NUM_KNOWN` of kernels/train/norm.cuh.
-const NUM_KNOWN: usize = 6;
+/// ElementType known of every column of a normalisation: `NUM_STATS` of kernels/train/norm.cuh.
+const NUM_STATS: usize = 6;
 /// Rows of a chunk of which columns are summed, at least.
 const CHUNK_ROWS: usize = 64;
 /// Chunks at most.
@@ -116,7 +116,7 @@ impl<B> Arrays<B> {
             obs: elements(rows * layers.obs.1)?,
             activations: tower.iter().map(|layer| elements(outputs(layer))).collect::<Result<_>>()?,
             active: layers.norms().map(|norm| elements(rows * norm.width)).collect::<Result<_>>()?,
-            known: layers.norms().map(|norm| floats(NUM_KNOWN * norm.width)).collect::<Result<_>>()?,
+            known: layers.norms().map(|norm| floats(NUM_STATS * norm.width)).collect::<Result<_>>()?,
             logits: floats(outputs(&layers.policy))?,
             hidden: elements(outputs(&layers.hidden))?,
             values: floats(outputs(&layers.values))?,

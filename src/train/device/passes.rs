@@ -385,11 +385,11 @@ impl<D: Device> Pass<'_, D> {
                 self.launch("norm_prepare", warps(norm.width), &[&self.chunks(norm)[..], &into].concat())?
             }
             Some(group) => {
-                self.tell("norm_tell", norm, group)?;
+                self.tell("norm_local_moments", norm, group)?;
                 let told = group.told.borrow();
                 let from = [norm_width(norm), Arg::Buffer(&*told, 0), Arg::U32(group.sums.size() as u32)];
                 let shape = blocks(norm.width.div_ceil(BLOCK as usize), BLOCK);
-                self.launch("norm_prepare_told", shape, &[&from[..], &into].concat())?;
+                self.launch("norm_prepare_synced", shape, &[&from[..], &into].concat())?;
             }
         }
         let args = [
@@ -417,12 +417,12 @@ impl<D: Device> Pass<'_, D> {
             let args = [&self.chunks(norm)[..], &into].concat();
             return self.launch("norm_gradient_prepare", warps(norm.width), &args);
         };
-        self.tell("norm_gradient_tell", norm, group)?;
+        self.tell("norm_local_gradient_sums", norm, group)?;
         let told = group.told.borrow();
         let [own, devices] = [group.sums.rank(), group.sums.size()].map(|n| Arg::U32(n as u32));
         let from = [norm_width(norm), Arg::Buffer(&*told, 0), own, devices];
         let shape = blocks(norm.width.div_ceil(BLOCK as usize), BLOCK);
-        self.launch("norm_gradient_prepare_told", shape, &[&from[..], &into].concat())
+        self.launch("norm_gradient_prepare_synced", shape, &[&from[..], &into].concat())
     }
 
     /// The sums over chunks of rows of a normalisation's columns, as kernels take them.
