@@ -4,6 +4,8 @@
 //
 // It is stricter than a real driver: every call except queries of the machine needs a current context, and it must be the context of
 // its stream, event, module or graph. A real driver accepts some of these calls without one, but does not document which.
+#define _GNU_SOURCE
+#include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,12 +39,18 @@ static int misuse(int error) { return __atomic_add_fetch(&driver_misuses, 1, __A
 #define NEEDS_CONTEXT if (current == 0) return misuse(INVALID_CONTEXT)
 #define NEEDS_CONTEXT_OF(thing) if (current == 0 || current != (thing)) return misuse(INVALID_CONTEXT)
 
+// The GPUs' threads call at the same time: what they share is touched by one at a time, until the end of the calling block.
+static pthread_mutex_t one_at_a_time = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+static void unlock(int *locked) { pthread_mutex_unlock(&one_at_a_time), *locked = 0; }
+#define ALONE __attribute__((cleanup(unlock), unused)) int locked = pthread_mutex_lock(&one_at_a_time) == 0
+
 // The log of the calls that order the work of host and GPU: a name and a number each.
 enum { MOST_CALLS = 4096 };
 struct call { const char *name; int64_t number; };
 struct call driver_log[MOST_CALLS];
 int driver_calls = 0;
 static void note(const char *name, int64_t number) {
+    ALONE;
     if (driver_calls < MOST_CALLS) driver_log[driver_calls++] = (struct call){name, number};
 }
 
@@ -88,6 +96,7 @@ static struct { void *to; const void *from; size_t bytes; } copies[MOST_COPIES];
 static int num_copies = 0;
 
 static int is_pinned(const void *memory) {
+    ALONE;
     for (int i = 0; i < MOST_PINNED; i++) {
         const char *start = pinned[i].start, *at = memory;
         if (start != 0 && at >= start && at < start + pinned[i].bytes) return 1;
@@ -95,6 +104,7 @@ static int is_pinned(const void *memory) {
     return 0;
 }
 static void make_copies(void) {
+    ALONE;
     for (int i = 0; i < num_copies; i++) memcpy(copies[i].to, copies[i].from, copies[i].bytes);
     num_copies = 0;
 }
@@ -146,6 +156,7 @@ int cuCtxGetCurrent(void **context) { return *context = current, OK; }
 int cuCtxSetCurrent(void *context) { return current = context, OK; }
 // Waiting for a context is forbidden while any of its streams is captured, by whatever thread, and invalidates those captures.
 int cuCtxSynchronize(void) {
+    ALONE;
     NEEDS_CONTEXT;
     int captured = 0;
     for (struct stream *stream = streams; stream != 0; stream = stream->next) {
@@ -154,12 +165,14 @@ int cuCtxSynchronize(void) {
     return captured ? misuse(CAPTURE_UNSUPPORTED) : failed;
 }
 int cuStreamCreate(struct stream **stream, unsigned flags) {
+    ALONE;
     NEEDS_CONTEXT;
     *stream = calloc(1, sizeof **stream);
     (*stream)->context = current, (*stream)->next = streams;
     return streams = *stream, OK;
 }
 int cuStreamDestroy_v2(struct stream *stream) {
+    ALONE;
     NEEDS_CONTEXT_OF(stream->context);
     struct stream **at = &streams;
     while (*at != stream) at = &(*at)->next;
@@ -169,6 +182,7 @@ int cuStreamDestroy_v2(struct stream *stream) {
 int cuStreamSynchronize(struct stream *stream) {
     NEEDS_CONTEXT_OF(stream->context);
     note("wait for a stream", 0);
+    ALONE;
     if (stream->capture == 0) taken -= given_back, given_back = 0;
     return make_copies(), outside_capture(stream);
 }
@@ -185,6 +199,7 @@ int cuEventDestroy_v2(struct event *event) {
     return free(event), OK;
 }
 int cuEventRecord(struct event *event, struct stream *stream) {
+    ALONE;
     NEEDS_CONTEXT_OF(event->context);
     NEEDS_CONTEXT_OF(stream->context);
     static int number = 0;
@@ -206,6 +221,7 @@ int cuStreamWaitEvent(struct stream *stream, struct event *event, unsigned flags
     return OK;
 }
 int cuMemHostAlloc(void **memory, size_t bytes, unsigned flags) {
+    ALONE;
     NEEDS_CONTEXT;
     for (int i = 0; i < MOST_PINNED; i++) {
         if (pinned[i].start != 0) continue;
@@ -215,6 +231,7 @@ int cuMemHostAlloc(void **memory, size_t bytes, unsigned flags) {
     return OUT_OF_MEMORY;
 }
 int cuMemFreeHost(void *memory) {
+    ALONE;
     NEEDS_CONTEXT;
     for (int i = 0; i < MOST_PINNED; i++) {
         if (pinned[i].start == memory) pinned[i].start = 0;
@@ -222,6 +239,7 @@ int cuMemFreeHost(void *memory) {
     return free(memory), OK;
 }
 static int copy(void *to, const void *from, size_t bytes, struct stream *stream) {
+    ALONE;
     const int result = outside_capture(stream);
     if (result == CAPTURE_UNSUPPORTED) return result;
     if ((is_pinned(to) || is_pinned(from)) && num_copies < MOST_COPIES) {
@@ -238,6 +256,7 @@ int cuMemGetInfo_v2(size_t *free, size_t *total) {
     return *free = driver_memory - taken, *total = driver_memory, OK;
 }
 int cuMemAllocAsync(uint64_t *address, size_t bytes, struct stream *stream) {
+    ALONE;
     NEEDS_CONTEXT_OF(stream->context);
     if (bytes > driver_memory - taken + given_back) return OUT_OF_MEMORY;
     uint64_t *block = malloc(bytes + 16);
@@ -248,6 +267,7 @@ int cuMemAllocAsync(uint64_t *address, size_t bytes, struct stream *stream) {
     return *address = (uint64_t)(block + 2), OK;
 }
 int cuMemFreeAsync(uint64_t address, struct stream *stream) {
+    ALONE;
     NEEDS_CONTEXT_OF(stream->context);
     uint64_t *block = (uint64_t *)address - 2;
     given_back += block[0];
@@ -320,6 +340,7 @@ int cuFuncGetParamInfo(void *function, size_t index, size_t *offset, size_t *siz
     return *offset = 0, *size = size_of_parameter(function, (int)index), OK;
 }
 static void run(struct launch *launch) {
+    ALONE;
     if (given(launch->function) != 0) {
         void *arguments[MOST_PARAMETERS];
         for (int i = 0; i < MOST_PARAMETERS; i++) arguments[i] = &launch->arguments[i];
