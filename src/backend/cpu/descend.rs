@@ -2,74 +2,29 @@
 //!
 //! Rows go down in groups, so that the cache misses of one row overlap with the work on the others.
 
+use super::nodes::{FilledNode, NeedsNetwork, NewAt, NewNode, NodeData};
 use super::{Caches, CpuBackend, Leaf, RowData};
 use crate::backend::RowBudget;
 use crate::backend::leaf_dedup::FirstOrDuplicate;
-use crate::game::{Game, History, Turn};
-use crate::isa::{per_isa, prefetch};
+use crate::isa::{Isa, per_isa};
 use crate::rng::Purpose;
+use crate::search::PassStats;
 use crate::search::backup::{MAX_PLAYERS, apply_virtual_loss};
 use crate::search::eval_cache::hash;
 use crate::search::expand::seat_values;
 use crate::search::select::{Choice, choose_edge};
-use crate::search::{PassStats, Solver};
 use crate::simd::{Portable, Simd};
 use crate::tree::{Kind, NO_NODE, ROOT, RowMut};
 use arrayvec::ArrayVec;
 
-impl<G: Game> RowData<G> {
-    /// Fills a new `node` from its state: the player to move, the edges, the result. Returns whether its value must come from the network.
-    #[inline(always)]
-    pub(super) fn init_node(&mut self, b: usize, row: &mut RowMut<'_>, node: i32) -> NeedsNetwork {
-        let state = *self.state(b, node);
-        match self.game.turn(&state) {
-            turn @ (Turn::Over | Turn::Chance) if turn == Turn::Over || self.game.is_horizon(&state) => {
-                let mut returns = [0.0; MAX_PLAYERS];
-                let returns = &mut returns[..self.sizes.num_players];
-                self.game.returns(&state, returns);
-                row.value_mut(node).copy_from_slice(returns);
-                let scalars = &mut row.nodes[node as usize];
-                scalars.set_kind(if turn == Turn::Over { Kind::Terminal } else { Kind::Horizon });
-                if self.plan.params.solver == Solver::On {
-                    scalars.set_bounds(returns[0], returns[0]);
-                }
-                NeedsNetwork::No
-            }
-            Turn::Chance if self.sizes.max_chance_run == 0 => {
-                row.init_edges(node, 0);
-                row.nodes[node as usize].set_kind(Kind::Chance);
-                NeedsNetwork::No
-            }
-            turn => {
-                if self.sizes.uses_history {
-                    path_keys(&self.game, row, &self.states[b * self.plan.nodes..], node, &mut self.path);
-                }
-                let history = History { played: &self.histories[b], path: &self.path };
-                let num_edges = self.game.legal(&state, history, row.actions_mut(node));
-                row.init_edges(node, num_edges);
-                if let Turn::Player(player) = turn {
-                    row.nodes[node as usize].player = player;
-                    return NeedsNetwork::Yes { hash: 0 };
-                }
-                let probs = &mut self.scratch[..num_edges];
-                self.game.chance_probs(&state, &row.actions(node)[..num_edges], probs);
-                row.edges_mut(node).prior[..num_edges].copy_from_slice(probs);
-                row.nodes[node as usize].set_kind(Kind::Chance);
-                NeedsNetwork::No
-            }
-        }
-    }
-
-    /// Writes `node`'s key of the evaluation cache to row `b`'s key buffer and prefetches the entry. Returns the key's hash, 0 where there
-    /// is no cache.
-    #[inline(always)]
-    fn hash_of(&mut self, b: usize, node: i32) -> u64 {
-        let Some(cache) = &self.cache else { return 0 };
-        let key = &mut self.cache_keys[b % GROUP];
-        write_key(&self.game, &self.states[b * self.plan.nodes + node as usize], key);
-        let hash = hash(key);
-        cache.prefetch(hash);
-        hash
+impl RowData {
+    /// Writes the root's key of the evaluation cache to row `b`'s key buffer. Returns the key's hash, 0 where there is no cache.
+    fn hash_of_root(&mut self, b: usize) -> u64 {
+        let index = self.nodes.index(b, ROOT);
+        let NodeData { cache: Some(_), states, cache_keys, .. } = &mut self.nodes else { return 0 };
+        let key = &mut cache_keys[b % GROUP];
+        self.game.write_key(states, index, key);
+        hash(key)
     }
 
     /// Writes the evaluation cache's values and priors to a new decision node whose key has the hash `hash` of [`Self::hash_of`]. The
@@ -77,41 +32,17 @@ impl<G: Game> RowData<G> {
     /// through it must not depend on the cache.
     #[inline(always)]
     fn look_up(&mut self, b: usize, row: &mut RowMut<'_>, node: i32, hash: u64) -> NeedsNetwork {
-        let Some(cache) = &self.cache else { return NeedsNetwork::Yes { hash } };
+        let Some(cache) = &self.nodes.cache else { return NeedsNetwork::Yes { hash } };
         let scalars = row.nodes[node as usize];
         let (player, num_edges) = (scalars.player, usize::from(scalars.num_edges));
         let mut values = [0.0; MAX_PLAYERS];
-        let values = &mut values[..self.sizes.num_players];
+        let values = &mut values[..self.nodes.sizes.num_players];
         let priors = &mut row.edges_mut(node).prior[..num_edges];
-        if !cache.get(hash, &self.cache_keys[b % GROUP], values, priors) {
+        if !cache.get(hash, &self.nodes.cache_keys[b % GROUP], values, priors) {
             return NeedsNetwork::Yes { hash };
         }
         seat_values(values, player, row.value_mut(node));
         NeedsNetwork::Cached
-    }
-
-    /// Adds the child of `parent` behind `edge`.
-    #[inline(always)]
-    fn add_child(&mut self, b: usize, row: &mut RowMut<'_>, parent: i32, edge: usize) -> (i32, NeedsNetwork) {
-        let action = row.actions(parent)[edge];
-        let child = row.add(parent, edge);
-        let base = b * self.plan.nodes;
-        let mut state = self.states[base + parent as usize];
-        if self.sizes.uses_history {
-            path_keys(&self.game, row, &self.states[base..], parent, &mut self.path);
-        }
-        let history = History { played: &self.histories[b], path: &self.path };
-        self.game.step(&mut state, action, history);
-        self.states[base + child as usize] = state;
-        let needs = match self.init_node(b, row, child) {
-            NeedsNetwork::Yes { .. } => NeedsNetwork::Yes { hash: self.hash_of(b, child) },
-            no => no,
-        };
-        if self.sizes.max_chance_run > 0 && row.nodes[child as usize].kind() == Kind::Chance {
-            // The value of a descent that ends here because the tree is full.
-            row.inherit_value(child, parent);
-        }
-        (child, needs)
     }
 
     /// Chooses the edge that row `b`'s descent takes at node `at`.
@@ -145,8 +76,8 @@ impl<G: Game> RowData<G> {
                 NO_NODE if row.is_full() => self.end(b, row, node, NeedsNetwork::No, out),
                 NO_NODE => {
                     row.prefetch_child(node);
-                    prefetch(&self.states, b * self.plan.nodes + node as usize);
-                    prefetch(&self.states, b * self.plan.nodes + *row.count as usize);
+                    self.nodes.states.prefetch(self.nodes.index(b, node));
+                    self.nodes.states.prefetch(b * self.plan.nodes + *row.count as usize);
                     return Next::Expand(edge);
                 }
                 child => {
@@ -157,7 +88,7 @@ impl<G: Game> RowData<G> {
             Choice::End => self.end(b, row, node, NeedsNetwork::No, out),
             Choice::Collision => {
                 if node == ROOT && self.num_leaves[b] == 0 {
-                    let hash = self.hash_of(b, ROOT);
+                    let hash = self.hash_of_root(b);
                     let needs = self.look_up(b, row, ROOT, hash);
                     self.push_leaf(b, ROOT, needs, out);
                 }
@@ -171,7 +102,7 @@ impl<G: Game> RowData<G> {
     /// add their new nodes, then all look these up in the evaluation cache, so that the memory of one row is fetched while the others are
     /// worked on. A descent goes on below a new chance node.
     #[inline(always)]
-    fn descend_group<S: Simd>(&mut self, first: usize, group: &mut Group<'_>, out: &mut PassStats) {
+    fn descend_group<S: Simd>(&mut self, isa: Isa, first: usize, group: &mut Group<'_>, out: &mut PassStats) {
         let mut descents = Descents::new();
         for (place, row) in group.iter().flatten().enumerate() {
             let b = first + place;
@@ -183,7 +114,7 @@ impl<G: Game> RowData<G> {
         }
         while !descents.is_empty() {
             let expansions = self.descend_all::<S>(first, group, &mut descents, out);
-            let pending_evals = self.add_children(first, group, &expansions, &mut descents, out);
+            let pending_evals = self.add_children(isa, first, group, &expansions, &mut descents, out);
             for PendingEval { place, node, hash } in pending_evals {
                 if let Some(row) = &mut group[place] {
                     let needs = self.look_up(first + place, row, node, hash);
@@ -202,7 +133,7 @@ impl<G: Game> RowData<G> {
         group: &mut Group<'_>,
         descents: &mut Descents,
         out: &mut PassStats,
-    ) -> ArrayVec<PendingExpansion, GROUP> {
+    ) -> ArrayVec<NewNode, GROUP> {
         let mut expansions = ArrayVec::new();
         let mut choices = [Choice::End; GROUP];
         while !descents.is_empty() {
@@ -221,7 +152,9 @@ impl<G: Game> RowData<G> {
                         descents[left] = Descent { place, node: child };
                         left += 1;
                     }
-                    Next::Expand(edge) => expansions.push(PendingExpansion { place, node, edge }),
+                    Next::Expand(edge) => {
+                        expansions.push(NewNode { place, at: NewAt::Below { parent: node, edge } });
+                    }
                     Next::Nothing => {}
                 }
             }
@@ -234,21 +167,23 @@ impl<G: Game> RowData<G> {
     #[inline(always)]
     fn add_children(
         &mut self,
+        isa: Isa,
         first: usize,
         group: &mut Group<'_>,
-        expansions: &[PendingExpansion],
+        expansions: &[NewNode],
         descents: &mut Descents,
         out: &mut PassStats,
     ) -> ArrayVec<PendingEval, GROUP> {
         let mut pending_evals = ArrayVec::new();
-        for &PendingExpansion { place, node, edge } in expansions {
+        let filled = self.game.fill_nodes(isa, &mut self.nodes, first, group, expansions);
+        for FilledNode { place, node, needs } in filled {
             let Some(row) = &mut group[place] else { continue };
-            match self.add_child(first + place, row, node, edge) {
-                (node, NeedsNetwork::Yes { hash }) => pending_evals.push(PendingEval { place, node, hash }),
-                (node, _) if row.nodes[node as usize].kind() == Kind::Chance => {
+            match needs {
+                NeedsNetwork::Yes { hash } => pending_evals.push(PendingEval { place, node, hash }),
+                _ if row.nodes[node as usize].kind() == Kind::Chance => {
                     descents.push(Descent { place, node });
                 }
-                (node, needs) => self.end(first + place, row, node, needs, out),
+                needs => self.end(first + place, row, node, needs, out),
             }
         }
         pending_evals
@@ -288,15 +223,14 @@ impl<G: Game> RowData<G> {
     /// The index among the M for a leaf: that of an earlier leaf of the pass with the same key, or a new one.
     #[inline(always)]
     fn slot_for(&mut self, b: usize, node: i32, hash: u64, place: usize, out: &mut PassStats) -> i32 {
-        if self.cache.is_some()
+        if self.nodes.cache.is_some()
             && let FirstOrDuplicate::Duplicate(earlier) = self.leaf_dedup.insert(hash, place)
         {
             let other = self.leaves[earlier];
-            let other_row = earlier / self.plan.params.leaves;
-            let key = |b: usize, n: i32| self.game.canonical(&self.states[b * self.plan.nodes + n as usize]);
-            if key(other_row, other.node) == key(b, node) {
+            let other = (self.nodes.index(earlier / self.plan.params.leaves, other.node), other.slot);
+            if self.game.have_same_key(&self.nodes.states, [other.0, self.nodes.index(b, node)]) {
                 out.cached += 1;
-                return other.slot;
+                return other.1;
             }
         }
         out.evaluations += 1;
@@ -304,11 +238,11 @@ impl<G: Game> RowData<G> {
     }
 }
 
-impl<G: Game> CpuBackend<G> {
+impl CpuBackend {
     /// Selects up to L leaves in every row of `budget` that has simulations left.
     #[inline(always)]
     fn select_rows<S: Simd>(&mut self, budget: RowBudget) -> PassStats {
-        let Self { tree, rows, .. } = self;
+        let Self { tree, rows, isa, .. } = self;
         let mut out = PassStats::default();
         rows.leaf_dedup.clear();
         rows.caches = Caches::Warm;
@@ -327,7 +261,7 @@ impl<G: Game> CpuBackend<G> {
             let mut group: Group<'_> = [const { None }; GROUP];
             group.iter_mut().zip(tree.rows_from(first).take(count)).for_each(|(to, row)| *to = Some(row));
             for _ in 0..leaves {
-                rows.descend_group::<S>(first, &mut group, &mut out);
+                rows.descend_group::<S>(*isa, first, &mut group, &mut out);
             }
             out.visited += count;
             first = if first + count < all { first + count } else { 0 };
@@ -368,48 +302,10 @@ pub(super) struct Descent {
 /// At most one descent for each row of a group.
 pub(super) type Descents = ArrayVec<Descent, GROUP>;
 
-/// A node to add, in row `place` of the group.
-#[derive(Clone, Copy)]
-struct PendingExpansion {
-    place: usize,
-    node: i32,
-    edge: usize,
-}
-
 /// A new node that the evaluation cache may have, in row `place` of the group.
 #[derive(Clone, Copy)]
 struct PendingEval {
     place: usize,
     node: i32,
     hash: u64,
-}
-
-/// Whether a leaf's value must come from the network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum NeedsNetwork {
-    /// Yes. `hash` is the hash of its evaluation cache key, 0 without a cache.
-    Yes { hash: u64 },
-    /// No: the evaluation cache had it.
-    Cached,
-    /// No: the state or the tree gives it.
-    No,
-}
-
-/// Writes the evaluation cache key of a state.
-#[inline(always)]
-pub(super) fn write_key<G: Game>(game: &G, state: &G::State, out: &mut [u64]) {
-    let canonical = game.canonical(state);
-    let bytes = bytemuck::bytes_of(&canonical);
-    bytemuck::cast_slice_mut::<u64, u8>(out)[..bytes.len()].copy_from_slice(bytes);
-}
-
-/// The history keys of the nodes above `node`, from the root down.
-fn path_keys<G: Game>(game: &G, row: &RowMut<'_>, states: &[G::State], node: i32, out: &mut Vec<u64>) {
-    out.clear();
-    let mut n = row.nodes[node as usize].parent;
-    while n != NO_NODE {
-        out.push(game.history_key(&states[n as usize]));
-        n = row.nodes[n as usize].parent;
-    }
-    out.reverse();
 }

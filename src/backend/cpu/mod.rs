@@ -2,7 +2,9 @@
 //! results do not depend on their number.
 
 mod descend;
+mod nodes;
 mod rows;
+mod states;
 
 use super::leaf_dedup::LeafDedup;
 use super::plan::{BackendPlan, Reuse};
@@ -16,7 +18,8 @@ use crate::search::reuse::{ReuseScratch, keep_most_visited};
 use crate::search::root::{RootSummary, Roots, RowKey};
 use crate::search::select::PuctTable;
 use crate::tree::{NO_NODE, ROOT, RowMut, Tree, TreeShape};
-use descend::GROUP;
+use descend::{GROUP, Group};
+use nodes::{GameNodes, NewAt, NewNode, NodeData};
 use std::sync::Arc;
 
 /// One leaf of a pass.
@@ -39,24 +42,20 @@ enum Caches {
 }
 
 /// B rows of one game.
-pub struct CpuBackend<G: Game> {
+pub struct CpuBackend {
     tree: Tree,
-    rows: RowData<G>,
+    rows: RowData,
     isa: Isa,
     reuse: ReuseScratch,
 }
 
 /// The rows' data other than their trees.
-struct RowData<G: Game> {
-    game: G,
-    sizes: Sizes,
+struct RowData {
+    game: Box<dyn GameNodes>,
+    nodes: NodeData,
     plan: BackendPlan,
     puct_table: PuctTable,
-    /// `[B, T]`
-    states: Vec<G::State>,
     roots: Roots,
-    /// Keys of the positions before the root. `[B][plies]`
-    histories: Vec<Vec<u64>>,
     /// `[B]`
     keys: Vec<RowKey>,
     /// `[B, L]`
@@ -69,18 +68,13 @@ struct RowData<G: Game> {
     caches: Caches,
     /// `[Ep]`
     scratch: Vec<f32>,
-    /// History keys of the path to a node.
-    path: Vec<u64>,
-    cache: Option<Arc<EvalCache>>,
     /// Leaves of the pass that need the network, by key.
     leaf_dedup: LeafDedup,
-    /// The evaluation cache key of the current leaf of every row of a group. `[GROUP, state bytes / 8]`
-    cache_keys: [Vec<u64>; GROUP],
 }
 
-impl<G: Game> CpuBackend<G> {
-    /// A backend of inactive rows.
-    pub fn new(game: G, plan: BackendPlan) -> Self {
+impl CpuBackend {
+    /// A backend of inactive rows of `game`.
+    pub fn new<G: Game>(game: G, plan: BackendPlan) -> Self {
         let shape = plan.shape(&game.sizes());
         Self {
             tree: Tree::new(shape),
@@ -100,32 +94,22 @@ impl<G: Game> CpuBackend<G> {
     }
 }
 
-impl<G: Game> RowData<G> {
-    fn new(game: G, plan: BackendPlan, shape: TreeShape) -> Self {
+impl RowData {
+    fn new<G: Game>(game: G, plan: BackendPlan, shape: TreeShape) -> Self {
         Self {
-            states: vec![game.init(); plan.rows * plan.nodes],
+            nodes: NodeData::new(&game, &plan, shape),
+            game: Box::new(game),
             puct_table: PuctTable::new(&plan.params, plan.nodes),
             roots: Roots::new(shape),
-            histories: vec![Vec::new(); plan.rows],
             keys: vec![RowKey::default(); plan.rows],
             leaves: vec![Leaf { node: NO_NODE, slot: -1, hash: 0 }; plan.rows * plan.params.leaves],
             num_leaves: vec![0; plan.rows],
             stopped: vec![false; plan.rows],
             caches: Caches::Warm,
             scratch: vec![0.0; shape.padded()],
-            path: Vec::new(),
-            cache: None,
             leaf_dedup: LeafDedup::new(plan.rows * plan.params.leaves),
-            cache_keys: std::array::from_fn(|_| vec![0; size_of::<G::State>().div_ceil(8)]),
-            sizes: game.sizes(),
-            game,
             plan,
         }
-    }
-
-    #[inline(always)]
-    fn state(&self, b: usize, node: i32) -> &G::State {
-        &self.states[b * self.plan.nodes + node as usize]
     }
 
     /// The leaves of row `b` in this pass.
@@ -141,10 +125,19 @@ impl<G: Game> RowData<G> {
     }
 
     /// Starts a new tree in row `b`: a root filled from its state.
-    fn init_root(&mut self, b: usize, row: &mut RowMut<'_>) {
+    fn init_root(&mut self, isa: Isa, b: usize, mut row: RowMut<'_>) {
         row.set_root();
-        self.init_node(b, row, ROOT);
+        let mut group: Group<'_> = [const { None }; GROUP];
+        group[0] = Some(row);
+        let root = NewNode { place: 0, at: NewAt::Here(ROOT) };
+        self.game.fill_nodes(isa, &mut self.nodes, b, &mut group, &[root]);
         self.deactivate(b);
+    }
+
+    /// Writes the keys of the positions before row `b`'s root.
+    fn set_history(&mut self, b: usize, history: &[u64]) {
+        self.nodes.histories[b].clear();
+        self.nodes.histories[b].extend_from_slice(history);
     }
 }
 
@@ -154,9 +147,9 @@ fn edge_holds(row: &RowMut<'_>, node: i32, edge: usize) -> bool {
     scalars.is_proven() && scalars.lower > -1.0 && row.edge_bounds(node, edge).0 >= scalars.lower
 }
 
-impl<G: Game> TreeRows for CpuBackend<G> {
+impl TreeRows for CpuBackend {
     fn sizes(&self) -> &Sizes {
-        &self.rows.sizes
+        &self.rows.nodes.sizes
     }
 
     fn rows(&self) -> usize {
@@ -164,20 +157,18 @@ impl<G: Game> TreeRows for CpuBackend<G> {
     }
 
     fn set_root(&mut self, b: usize, state: &[u8], history: &[u64]) -> Result<()> {
-        self.rows.states[b * self.rows.plan.nodes] = bytemuck::pod_read_unaligned(state);
-        self.rows.histories[b].clear();
-        self.rows.histories[b].extend_from_slice(history);
-        self.rows.init_root(b, &mut self.tree.row_mut(b));
+        let root = self.rows.nodes.index(b, ROOT);
+        self.rows.nodes.states.write(root, &state[..self.rows.nodes.states.size()]);
+        self.rows.set_history(b, history);
+        self.rows.init_root(self.isa, b, self.tree.row_mut(b));
         Ok(())
     }
 
     fn set_root_tree(&mut self, b: usize, snapshot: &Snapshot) -> Result<()> {
         self.tree.copy_row(b, &snapshot.tree, 0);
-        let states = &mut self.rows.states[b * self.rows.plan.nodes..];
-        for (to, from) in states.iter_mut().zip(snapshot.states.chunks_exact(size_of::<G::State>())) {
-            *to = bytemuck::pod_read_unaligned(from);
-        }
-        self.rows.histories[b].clone_from(&snapshot.history);
+        let root = self.rows.nodes.index(b, ROOT);
+        self.rows.nodes.states.write(root, &snapshot.states);
+        self.rows.set_history(b, &snapshot.history);
         self.rows.deactivate(b);
         Ok(())
     }
@@ -189,11 +180,11 @@ impl<G: Game> TreeRows for CpuBackend<G> {
         let mut tree = Tree::new(TreeShape { rows: 1, nodes, ..self.tree.shape() });
         tree.copy_row(0, &self.tree, b);
         tree.row_mut(0).clear_unused_edges();
-        let states = &self.rows.states[b * self.rows.plan.nodes..][..nodes];
+        let data = &self.rows.nodes;
         Ok(Snapshot {
             tree,
-            states: bytemuck::cast_slice(states).to_vec(),
-            history: self.rows.histories[b].clone(),
+            states: data.states.bytes(data.index(b, ROOT), nodes).to_vec(),
+            history: data.histories[b].clone(),
         })
     }
 
@@ -227,18 +218,17 @@ impl<G: Game> TreeRows for CpuBackend<G> {
         if self.rows.plan.reuse == Reuse::Drop || !actions.iter().all(|&action| self.keep(b, action)) {
             return self.set_root(b, state, history);
         }
-        self.rows.histories[b].clear();
-        self.rows.histories[b].extend_from_slice(history);
+        self.rows.set_history(b, history);
         self.rows.deactivate(b);
         Ok(())
     }
 
     fn root_state(&mut self, b: usize) -> Result<&[u8]> {
-        Ok(bytemuck::bytes_of(self.rows.state(b, ROOT)))
+        Ok(self.rows.nodes.states.bytes(self.rows.nodes.index(b, ROOT), 1))
     }
 
     fn root_history(&mut self, b: usize) -> Result<&[u64]> {
-        Ok(&self.rows.histories[b])
+        Ok(&self.rows.nodes.histories[b])
     }
 
     fn num_nodes(&mut self, b: usize) -> Result<usize> {
@@ -250,9 +240,9 @@ impl<G: Game> TreeRows for CpuBackend<G> {
     }
 }
 
-impl<G: Game> PassStages for CpuBackend<G> {
+impl PassStages for CpuBackend {
     fn set_eval_cache(&mut self, cache: Arc<EvalCache>) {
-        self.rows.cache = Some(cache);
+        self.rows.nodes.cache = Some(cache);
     }
 
     fn select(&mut self, budget: RowBudget) -> Result<PassStats> {
@@ -260,7 +250,8 @@ impl<G: Game> PassStages for CpuBackend<G> {
     }
 
     fn observe(&mut self, obs: &mut [f32]) -> Result<()> {
-        self.observe_fast(obs);
+        self.rows.caches = Caches::Cold;
+        self.rows.game.observe_leaves(self.isa, &self.rows, &mut self.tree, obs);
         Ok(())
     }
 
@@ -275,7 +266,7 @@ impl<G: Game> PassStages for CpuBackend<G> {
     }
 }
 
-impl<G: Game> Backend for CpuBackend<G> {}
+impl Backend for CpuBackend {}
 
 /// The actions of most visits from a row's root downwards, at most `max_len`.
 pub(super) fn principal_variation(row: &RowMut<'_>, max_len: usize) -> Vec<u16> {

@@ -1,10 +1,10 @@
-//! Observations, expansion and backup over all rows, and keeping a row's tree from ply to ply.
+//! Expansion and backup over all rows, and keeping a row's tree from ply to ply.
 
-use super::descend::{Descent, Descents, GROUP, Group, write_key};
+use super::descend::{Descent, Descents, GROUP, Group};
+use super::nodes::NodeData;
 use super::{Caches, CpuBackend, RowData, edge_holds};
 use crate::backend::plan::BackendPlan;
-use crate::game::Game;
-use crate::isa::{per_isa, prefetch};
+use crate::isa::per_isa;
 use crate::search::backup::{VirtualLoss, backup};
 use crate::search::expand::expand;
 use crate::search::reuse::keep_subtree;
@@ -14,15 +14,15 @@ use crate::tree::{Kind, NO_NODE, ROOT, RowMut};
 /// How many leaves ahead of the current one are prefetched: the network's forward has evicted them from the caches.
 const AHEAD: usize = 8;
 
-impl<G: Game> RowData<G> {
+impl RowData {
     /// Prefetches what the expansion of row `b`'s leaves reads and writes.
     #[inline(always)]
     fn prefetch_leaves(&self, b: usize, row: &RowMut<'_>) {
         for leaf in self.leaves_of(b).iter().filter(|leaf| leaf.slot >= 0) {
             row.prefetch_new(leaf.node);
             row.prefetch_actions(leaf.node);
-            prefetch(&self.states, b * self.plan.nodes + leaf.node as usize);
-            if let Some(cache) = &self.cache {
+            self.nodes.states.prefetch(self.nodes.index(b, leaf.node));
+            if let Some(cache) = &self.nodes.cache {
                 cache.prefetch(leaf.hash);
             }
         }
@@ -31,7 +31,7 @@ impl<G: Game> RowData<G> {
     /// Expands row `b`'s leaves by the network's outputs.
     #[inline(always)]
     fn expand_row<S: Simd>(&mut self, b: usize, row: &mut RowMut<'_>, logits: &[f32], values: &[f32]) {
-        let (a, p) = (self.sizes.num_actions, self.sizes.num_players);
+        let (a, p) = (self.nodes.sizes.num_actions, self.nodes.sizes.num_players);
         let first = b * self.plan.params.leaves;
         for leaf in &self.leaves[first..first + self.num_leaves[b] as usize] {
             if leaf.slot < 0 {
@@ -40,12 +40,12 @@ impl<G: Game> RowData<G> {
             let m = leaf.slot as usize;
             let values = &values[m * p..(m + 1) * p];
             expand::<S>(row, leaf.node, &logits[m * a..(m + 1) * a], values);
-            if let Some(cache) = &self.cache {
+            let index = self.nodes.index(b, leaf.node);
+            if let NodeData { cache: Some(cache), states, cache_keys, .. } = &mut self.nodes {
                 let num_edges = usize::from(row.nodes[leaf.node as usize].num_edges);
                 let priors = &row.edges(leaf.node).prior[..num_edges];
-                let state = &self.states[b * self.plan.nodes + leaf.node as usize];
-                let key = &mut self.cache_keys[b % GROUP];
-                write_key(&self.game, state, key);
+                let key = &mut cache_keys[b % GROUP];
+                self.game.write_key(states, index, key);
                 cache.put(leaf.hash, key, values, priors);
             }
         }
@@ -95,21 +95,7 @@ impl<G: Game> RowData<G> {
     }
 }
 
-impl<G: Game> CpuBackend<G> {
-    #[inline(always)]
-    fn observe_rows(&mut self, obs: &mut [f32]) {
-        let Self { tree, rows, .. } = self;
-        rows.caches = Caches::Cold;
-        let f = rows.sizes.obs.len();
-        for (b, row) in tree.rows_mut().enumerate() {
-            for leaf in rows.leaves_of(b).iter().filter(|leaf| leaf.slot >= 0) {
-                let player = row.nodes[leaf.node as usize].player;
-                let out = &mut obs[leaf.slot as usize * f..][..f];
-                rows.game.observe(rows.state(b, leaf.node), player, out);
-            }
-        }
-    }
-
+impl CpuBackend {
     #[inline(always)]
     fn expand_rows<S: Simd>(&mut self, logits: &[f32], values: &[f32]) {
         let Self { tree, rows, .. } = self;
@@ -152,7 +138,7 @@ impl<G: Game> CpuBackend<G> {
         if child == NO_NODE || row.nodes[child as usize].kind() == Kind::Unevaluated {
             return false;
         }
-        let ply = BackendPlan::nodes_for(self.rows.plan.params.simulations, &self.rows.sizes) - 1;
+        let ply = BackendPlan::nodes_for(self.rows.plan.params.simulations, &self.rows.nodes.sizes) - 1;
         let limit = self.rows.plan.nodes.saturating_sub(ply);
         if !keep_subtree(&mut row, edge, limit, &mut self.reuse) {
             return false;
@@ -164,10 +150,9 @@ impl<G: Game> CpuBackend<G> {
     /// Moves the states after their nodes, which the last compaction moved.
     pub(super) fn move_states(&mut self, b: usize) {
         let nodes = self.rows.plan.nodes;
-        let states = &mut self.rows.states[b * nodes..(b + 1) * nodes];
         for (from, &to) in self.reuse.targets().iter().enumerate() {
             if to != NO_NODE {
-                states[to as usize] = states[from];
+                self.rows.nodes.states.copy(b * nodes + from, b * nodes + to as usize);
             }
         }
     }
@@ -183,7 +168,6 @@ impl<G: Game> CpuBackend<G> {
             || (0..num_edges).any(|edge| edge_holds(&row, ROOT, edge))
     }
 
-    per_isa!(pub(super) fn observe_fast / observe_avx512 / observe_avx2 = observe_rows(&mut self, obs: &mut [f32]));
     per_isa!(pub(super) fn expand_fast / expand_avx512 / expand_avx2 = expand_rows::<crate::simd::Avx2 | Portable>(&mut self, logits: &[f32], values: &[f32]));
     per_isa!(pub(super) fn backup_fast / backup_avx512 / backup_avx2 = backup_rows(&mut self));
 }

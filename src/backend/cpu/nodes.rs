@@ -1,0 +1,336 @@
+//! What only the game knows of the nodes: new nodes from the rules, observations, keys of the evaluation cache. The game's type is
+//! erased once per group of rows: the loops over nodes are inside.
+
+use super::RowData;
+use super::descend::{GROUP, Group};
+use super::states::States;
+use crate::game::{Game, History, Turn};
+use crate::isa::Isa;
+use crate::search::Solver;
+use crate::search::backup::MAX_PLAYERS;
+use crate::search::eval_cache::{EvalCache, hash};
+use crate::tree::{Kind, NO_NODE, RowMut, Tree, TreeShape};
+use crate::{backend::plan::BackendPlan, game::Sizes};
+use arrayvec::ArrayVec;
+use std::sync::Arc;
+
+/// The rows' states, and what new nodes are made with.
+pub(super) struct NodeData {
+    pub sizes: Sizes,
+    pub solver: Solver,
+    /// T.
+    pub nodes: usize,
+    /// `[B, T]`
+    pub states: States,
+    /// Keys of the positions before the root. `[B][plies]`
+    pub histories: Vec<Vec<u64>>,
+    pub cache: Option<Arc<EvalCache>>,
+    /// The evaluation cache key of the current leaf of every row of a group. `[GROUP, state bytes / 8]`
+    pub cache_keys: [Vec<u64>; GROUP],
+    /// History keys of the path to a node.
+    path: Vec<u64>,
+    /// Probabilities of outcomes. `[Ep]`
+    probs: Vec<f32>,
+}
+
+/// A node to fill, in row `place` of a group.
+#[derive(Clone, Copy)]
+pub(super) struct NewNode {
+    pub place: usize,
+    pub at: NewAt,
+}
+
+/// Where a new node is.
+#[derive(Clone, Copy)]
+pub(super) enum NewAt {
+    /// At this index, with its state.
+    Here(i32),
+    /// Behind this edge of its parent.
+    Below { parent: i32, edge: usize },
+}
+
+/// A node that was filled, in row `place` of the group.
+#[derive(Clone, Copy)]
+pub(super) struct FilledNode {
+    pub place: usize,
+    pub node: i32,
+    pub needs: NeedsNetwork,
+}
+
+/// Whether a leaf's value must come from the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NeedsNetwork {
+    /// Yes. `hash` is the hash of its evaluation cache key, 0 without a cache.
+    Yes { hash: u64 },
+    /// No: the evaluation cache had it.
+    Cached,
+    /// No: the state or the tree gives it.
+    No,
+}
+
+/// Nodes filled at one call, at most one in each row of a group.
+pub(super) type Filled = ArrayVec<FilledNode, GROUP>;
+
+/// A game whose type has been erased, for the nodes of many rows.
+///
+/// The loops over nodes are functions of this trait, not of the rows, because the compiler puts a trait's function into the codegen
+/// unit of `Self`: each game's copies are compiled beside its own module.
+pub(super) trait GameNodes: Send + Sync {
+    /// Fills `new` nodes of a group whose first row is row `first`: the player to move, the edges, the result. Those that the network
+    /// must evaluate get their key of the evaluation cache, whose entry is prefetched.
+    fn fill_nodes(
+        &self,
+        isa: Isa,
+        data: &mut NodeData,
+        first: usize,
+        group: &mut Group<'_>,
+        new: &[NewNode],
+    ) -> Filled;
+
+    /// # Safety
+    /// The machine must have AVX2, FMA and BMI.
+    #[cfg(target_arch = "x86_64")]
+    unsafe fn fill_nodes_avx2(
+        &self,
+        data: &mut NodeData,
+        first: usize,
+        group: &mut Group<'_>,
+        new: &[NewNode],
+    ) -> Filled;
+
+    /// Writes the observations of the leaves that need the network, in the order of the selection. `[M, F]`
+    fn observe_leaves(&self, isa: Isa, rows: &RowData, tree: &mut Tree, obs: &mut [f32]);
+
+    /// # Safety
+    /// The machine must have AVX2, FMA and BMI.
+    #[cfg(target_arch = "x86_64")]
+    unsafe fn observe_leaves_avx2(&self, rows: &RowData, tree: &mut Tree, obs: &mut [f32]);
+
+    /// Writes the evaluation cache key of state number `index`.
+    fn write_key(&self, states: &States, index: usize, key: &mut [u64]);
+
+    /// True where two states have one evaluation cache key.
+    fn have_same_key(&self, states: &States, indices: [usize; 2]) -> bool;
+}
+
+impl<G: Game> GameNodes for G {
+    fn fill_nodes(
+        &self,
+        isa: Isa,
+        data: &mut NodeData,
+        first: usize,
+        group: &mut Group<'_>,
+        new: &[NewNode],
+    ) -> Filled {
+        #[cfg(target_arch = "x86_64")]
+        if isa != Isa::Portable {
+            // SAFETY: every other `Isa` includes AVX2, FMA and BMI, and `Isa::detect` found it.
+            return unsafe { self.fill_nodes_avx2(data, first, group, new) };
+        }
+        data.fill_nodes(self, first, group, new)
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,fma,bmi1,bmi2,popcnt,lzcnt")]
+    unsafe fn fill_nodes_avx2(
+        &self,
+        data: &mut NodeData,
+        first: usize,
+        group: &mut Group<'_>,
+        new: &[NewNode],
+    ) -> Filled {
+        data.fill_nodes(self, first, group, new)
+    }
+
+    fn observe_leaves(&self, isa: Isa, rows: &RowData, tree: &mut Tree, obs: &mut [f32]) {
+        #[cfg(target_arch = "x86_64")]
+        if isa != Isa::Portable {
+            // SAFETY: as in `fill_nodes`.
+            return unsafe { self.observe_leaves_avx2(rows, tree, obs) };
+        }
+        rows.observe_leaves(self, tree, obs);
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,fma,bmi1,bmi2,popcnt,lzcnt")]
+    unsafe fn observe_leaves_avx2(&self, rows: &RowData, tree: &mut Tree, obs: &mut [f32]) {
+        rows.observe_leaves(self, tree, obs);
+    }
+
+    fn write_key(&self, states: &States, index: usize, key: &mut [u64]) {
+        write_key(self, &states.typed::<G::State>()[index], key);
+    }
+
+    fn have_same_key(&self, states: &States, indices: [usize; 2]) -> bool {
+        let [one, other] = indices.map(|index| self.canonical(&states.typed::<G::State>()[index]));
+        one == other
+    }
+}
+
+impl NodeData {
+    /// Of inactive rows.
+    pub fn new<G: Game>(game: &G, plan: &BackendPlan, shape: TreeShape) -> Self {
+        Self {
+            sizes: game.sizes(),
+            solver: plan.params.solver,
+            nodes: plan.nodes,
+            states: States::new(&game.init(), plan.rows * plan.nodes),
+            histories: vec![Vec::new(); plan.rows],
+            cache: None,
+            cache_keys: std::array::from_fn(|_| vec![0; size_of::<G::State>().div_ceil(8)]),
+            path: Vec::new(),
+            probs: vec![0.0; shape.padded()],
+        }
+    }
+
+    /// The number of the state of `node` in row `b`.
+    #[inline(always)]
+    pub fn index(&self, b: usize, node: i32) -> usize {
+        b * self.nodes + node as usize
+    }
+
+    /// As [`GameNodes::fill_nodes`].
+    #[inline(always)]
+    fn fill_nodes<G: Game>(
+        &mut self,
+        game: &G,
+        first: usize,
+        group: &mut Group<'_>,
+        new: &[NewNode],
+    ) -> Filled {
+        let mut filled = Filled::new();
+        for &NewNode { place, at } in new {
+            let Some(row) = &mut group[place] else { continue };
+            let b = first + place;
+            let node = match at {
+                NewAt::Here(node) => node,
+                NewAt::Below { parent, edge } => self.add_child(game, b, row, parent, edge),
+            };
+            let needs = match self.fill(game, b, row, node) {
+                NeedsNetwork::Yes { .. } => NeedsNetwork::Yes { hash: self.hash_of(game, b, node) },
+                no => no,
+            };
+            if let NewAt::Below { parent, .. } = at
+                && self.sizes.max_chance_run > 0
+                && row.nodes[node as usize].kind() == Kind::Chance
+            {
+                // The value of a descent that ends here because the tree is full.
+                row.inherit_value(node, parent);
+            }
+            filled.push(FilledNode { place, node, needs });
+        }
+        filled
+    }
+
+    /// Adds the child of `parent` behind `edge`, with its state.
+    #[inline(always)]
+    fn add_child<G: Game>(
+        &mut self,
+        game: &G,
+        b: usize,
+        row: &mut RowMut<'_>,
+        parent: i32,
+        edge: usize,
+    ) -> i32 {
+        let action = row.actions(parent)[edge];
+        let child = row.add(parent, edge);
+        let [from, to] = [self.index(b, parent), self.index(b, child)];
+        let mut state = self.states.typed::<G::State>()[from];
+        self.set_path(game, b, row, parent);
+        let history = History { played: &self.histories[b], path: &self.path };
+        game.step(&mut state, action, history);
+        self.states.typed_mut::<G::State>()[to] = state;
+        child
+    }
+
+    /// Fills a new `node` from its state: the player to move, the edges, the result. Returns whether its value must come from the network.
+    #[inline(always)]
+    fn fill<G: Game>(&mut self, game: &G, b: usize, row: &mut RowMut<'_>, node: i32) -> NeedsNetwork {
+        let state = self.states.typed::<G::State>()[self.index(b, node)];
+        match game.turn(&state) {
+            turn @ (Turn::Over | Turn::Chance) if turn == Turn::Over || game.is_horizon(&state) => {
+                let mut returns = [0.0; MAX_PLAYERS];
+                let returns = &mut returns[..self.sizes.num_players];
+                game.returns(&state, returns);
+                row.value_mut(node).copy_from_slice(returns);
+                let scalars = &mut row.nodes[node as usize];
+                scalars.set_kind(if turn == Turn::Over { Kind::Terminal } else { Kind::Horizon });
+                if self.solver == Solver::On {
+                    scalars.set_bounds(returns[0], returns[0]);
+                }
+                NeedsNetwork::No
+            }
+            Turn::Chance if self.sizes.max_chance_run == 0 => {
+                row.init_edges(node, 0);
+                row.nodes[node as usize].set_kind(Kind::Chance);
+                NeedsNetwork::No
+            }
+            turn => {
+                self.set_path(game, b, row, node);
+                let history = History { played: &self.histories[b], path: &self.path };
+                let num_edges = game.legal(&state, history, row.actions_mut(node));
+                row.init_edges(node, num_edges);
+                if let Turn::Player(player) = turn {
+                    row.nodes[node as usize].player = player;
+                    return NeedsNetwork::Yes { hash: 0 };
+                }
+                let probs = &mut self.probs[..num_edges];
+                game.chance_probs(&state, &row.actions(node)[..num_edges], probs);
+                row.edges_mut(node).prior[..num_edges].copy_from_slice(probs);
+                row.nodes[node as usize].set_kind(Kind::Chance);
+                NeedsNetwork::No
+            }
+        }
+    }
+
+    /// Writes `node`'s key of the evaluation cache to row `b`'s key buffer and prefetches the entry. Returns the key's hash, 0 where there
+    /// is no cache.
+    #[inline(always)]
+    fn hash_of<G: Game>(&mut self, game: &G, b: usize, node: i32) -> u64 {
+        let Some(cache) = &self.cache else { return 0 };
+        let key = &mut self.cache_keys[b % GROUP];
+        write_key(game, &self.states.typed::<G::State>()[b * self.nodes + node as usize], key);
+        let hash = hash(key);
+        cache.prefetch(hash);
+        hash
+    }
+
+    /// Collects the history keys of the nodes above `node`, from the root down, where the game has such keys.
+    #[inline(always)]
+    fn set_path<G: Game>(&mut self, game: &G, b: usize, row: &RowMut<'_>, node: i32) {
+        if !self.sizes.uses_history {
+            return;
+        }
+        let states = &self.states.typed::<G::State>()[b * self.nodes..];
+        self.path.clear();
+        let mut n = row.nodes[node as usize].parent;
+        while n != NO_NODE {
+            self.path.push(game.history_key(&states[n as usize]));
+            n = row.nodes[n as usize].parent;
+        }
+        self.path.reverse();
+    }
+}
+
+impl RowData {
+    /// As [`GameNodes::observe_leaves`].
+    #[inline(always)]
+    fn observe_leaves<G: Game>(&self, game: &G, tree: &mut Tree, obs: &mut [f32]) {
+        let (f, states) = (self.nodes.sizes.obs.len(), self.nodes.states.typed::<G::State>());
+        for (b, row) in tree.rows_mut().enumerate() {
+            for leaf in self.leaves_of(b).iter().filter(|leaf| leaf.slot >= 0) {
+                let player = row.nodes[leaf.node as usize].player;
+                let out = &mut obs[leaf.slot as usize * f..][..f];
+                game.observe(&states[self.nodes.index(b, leaf.node)], player, out);
+            }
+        }
+    }
+}
+
+/// Writes the evaluation cache key of a state.
+#[inline(always)]
+fn write_key<G: Game>(game: &G, state: &G::State, out: &mut [u64]) {
+    let canonical = game.canonical(state);
+    let bytes = bytemuck::bytes_of(&canonical);
+    bytemuck::cast_slice_mut::<u64, u8>(out)[..bytes.len()].copy_from_slice(bytes);
+}
