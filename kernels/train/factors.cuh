@@ -18,41 +18,27 @@ constexpr int STAGES = 3; // steps in shared memory: one in use, the others bein
 // Inputs of a chunk: a convolution takes all taps of a chunk before the next one. One or two steps.
 constexpr u32 CHUNK = 32;
 
-// Twin of src/train/device/layers.rs `Mode`.
-enum Mode : u32 {
-    POINTWISE = 0, // an output row reads the same input row
-    CONV3X3 = 1,   // nine taps read the neighbours on the board; 0 off the board
-    FLATTEN = 2,   // one output row per board, one tap per position
-    SPREAD = 3,    // one input row per board; each output position has its own tap
-};
-
-// Twin of src/train/device/layers.rs `Shape`.
-struct Shape {
-    u32 mode, height, width, taps;
-    u32 inputs, columns;       // of each tap's matrix
-    u32 x_width, x_offset;     // numbers of an input row, offset of the inputs in it
-    u32 out_width, out_offset; // numbers of an output row, offset of the columns in it
-    u32 biases;                // the first `biases` columns have a bias
-
+// A layer's sizes, with its methods.
+struct Shape : ShapeFields {
     VZ_DEVICE u32 area() const { return height * width; }
 
     // Numbers from the first input row of an output row to that of the next.
-    VZ_DEVICE u32 row_step() const { return mode == FLATTEN ? area() * x_width : x_width; }
+    VZ_DEVICE u32 row_step() const { return mode == Mode::Flatten ? area() * x_width : x_width; }
 
     // Numbers from an output row's first input row to input number `input` of a tap.
     VZ_DEVICE i64 distance(u32 tap, u32 input) const {
         i64 rows = 0;
-        if (mode == FLATTEN) rows = tap;
-        if (mode == CONV3X3) rows = ((i64)(tap / 3) - 1) * width + (tap % 3) - 1;
+        if (mode == Mode::Flatten) rows = tap;
+        if (mode == Mode::Conv3x3) rows = ((i64)(tap / 3) - 1) * width + (tap % 3) - 1;
         return rows * x_width + x_offset + input;
     }
 
     // The bit of a tap in the mask of `taps_of`.
-    VZ_DEVICE u32 bit(u32 tap) const { return mode == CONV3X3 ? tap : 0; }
+    VZ_DEVICE u32 bit(u32 tap) const { return mode == Mode::Conv3x3 ? tap : 0; }
 
     // A mask of the taps that are on the board for a position.
     VZ_DEVICE u32 taps_of(u32 y, u32 x) const {
-        if (mode != CONV3X3) return 1;
+        if (mode != Mode::Conv3x3) return 1;
         const u32 lines = (y > 0 ? 0007 : 0) | 0070 | (y + 1 < height ? 0700 : 0);
         const u32 columns = (x > 0 ? 0111 : 0) | 0222 | (x + 1 < width ? 0444 : 0);
         return lines & columns;
@@ -67,7 +53,7 @@ struct Depth {
     u32 input; // in the chunk
 
     VZ_DEVICE Depth(const Shape& shape, u32 number) : begin(0), width(shape.inputs), tap(0), input(number) {
-        if (shape.mode == CONV3X3) {
+        if (shape.mode == Mode::Conv3x3) {
             const u32 chunk = number / (shape.taps * CHUNK);
             begin = smaller(chunk * CHUNK, shape.inputs);
             width = smaller(CHUNK, shape.inputs - begin);
@@ -176,7 +162,7 @@ struct InputRowLoader {
         first = x + (u64)row * shape.row_step();
 VZ_UNROLL
         for (int i = 0; i < P::LINE_COPIES; i++) {
-            const u32 at = row + i * P::LINES_AT_ONCE, square = shape.mode == CONV3X3 ? at % shape.area() : 0;
+            const u32 at = row + i * P::LINES_AT_ONCE, square = shape.mode == Mode::Conv3x3 ? at % shape.area() : 0;
             taps[i] = at < rows ? shape.taps_of(square / shape.width, square % shape.width) : 0;
         }
     }

@@ -2,6 +2,7 @@
 // IEEE half precision. Sums, losses, master weights and the optimiser are always f32 or f64.
 #pragma once
 #include "math.cuh"
+#include "train/layout.cuh"
 
 namespace train {
 
@@ -132,25 +133,5 @@ VZ_DEVICE f32 warp_largest(f32 value) {
 VZ_DEVICE u32 threads_in_grid() { return gridDim.x * blockDim.x; }
 
 VZ_DEVICE bool is_finite(f32 x) { return (to_bits(x) & 0x7F800000u) != 0x7F800000u; }
-
-// The parameters that change with every update; all other kernel arguments are constant, so that launches can be recorded. Twin of
-// src/train/device/step.rs `Settings`.
-struct Settings {
-    f64 total_weight; // of all samples
-    f64 clip;         // norm above which the gradient is scaled down to it; 0: off
-    f32 value_weight;
-    f32 loss_scale;   // factor of all gradients until they are applied
-    u32 adamw;        // 1: AdamW, 0: SGD
-    f32 rate, momentum, beta2, decay, first_correction, second_correction, epsilon;
-};
-
-// The statistics of an update: sums of the losses, the gradient's norm, the factor that the optimiser applies to the gradient, and
-// 1 in `bad_*` if a number is not finite after the update. Twin of src/train/device/step.rs `Report`.
-struct Report {
-    f64 cross_entropy, target_entropy, squared_error;
-    f64 norm;
-    f64 factor;
-    f64 bad_weight, bad_moment, bad_statistic;
-};
 
 } // namespace train

@@ -97,15 +97,15 @@ VZ_DEVICE void main_loop(S& sums, bool used, Left& left, Right& right, u32 steps
     }
 }
 
-// out = x W for all `rows` of the output. `weights` is [taps * inputs, columns] in the order of `Depth`, for SPREAD [taps, inputs,
+// out = x W for all `rows` of the output. `weights` is [taps * inputs, columns] in the order of `Depth`, for `Spread` [taps, inputs,
 // columns]. Shared memory holds STAGES steps.
 template <class T, class Out>
 VZ_DEVICE void product(const Shape shape, u32 rows, const Element* x, const Element* weights, const Epilogue& epilogue, Out* out) {
     typedef Accumulators<T, Line::ROW> S;
     const u32 column_tiles = (shape.columns + T::COLUMNS - 1) / T::COLUMNS;
     const u32 tile = blockIdx.x / column_tiles, first_column = blockIdx.x % column_tiles * T::COLUMNS;
-    // SPREAD: a tile has rows of one position, which has its own weights.
-    const bool spread = shape.mode == SPREAD;
+    // `Spread`: a tile has rows of one position, which has its own weights.
+    const bool spread = shape.mode == Mode::Spread;
     const u32 area = shape.area(), position = spread ? tile % area : 0;
     const u32 units = spread ? rows / area : rows, first = (spread ? tile / area : tile) * T::ROWS;
     const u32 depth = (spread ? 1 : shape.taps) * shape.inputs;

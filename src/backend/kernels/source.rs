@@ -40,6 +40,7 @@ embed! {
     "batch.cu",
     "gather.cu",
     "train.cu",
+    "train/layout.cuh",
     "train/format.cuh",
     "train/factors.cuh",
     "train/sums.cuh",

@@ -2,9 +2,10 @@
 //! read. Columns of every array are padded to whole vectors.
 
 use super::graph::Graph;
+use crate::device_struct::{device_enum, device_struct};
 use crate::error::{Error, Result};
 use crate::model::{self, Edges, Model, Param, Tower};
-use bytemuck::{Pod, Zeroable};
+use bytemuck::NoUninit;
 use std::ops::Range;
 
 /// Columns of every array are a multiple of this: `VEC` of kernels/train/format.cuh.
@@ -14,45 +15,48 @@ const CHUNK: usize = 32;
 /// In a map: no parameter.
 pub const NOWHERE: u32 = u32::MAX;
 
-/// How a layer's input and output positions are linked. Twin of `Mode` in kernels/train/linear.cuh.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// The same weights at every position.
-    Pointwise = 0,
-    /// A 3x3 convolution with a border of zeros.
-    Conv3x3 = 1,
-    /// A linear layer on the flattened board.
-    Flatten = 2,
-    /// Its transpose.
-    Spread = 3,
+device_enum! {
+    /// How a layer's input and output positions are linked.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, NoUninit)]
+    pub enum Mode {
+        /// The same weights at every position: an output row reads the same input row.
+        Pointwise,
+        /// A 3x3 convolution with a border of zeros: nine taps read the neighbours on the board.
+        Conv3x3,
+        /// A linear layer on the flattened board: one output row per board, one tap per position.
+        Flatten,
+        /// Its transpose: one input row per board; each output position has its own tap.
+        Spread,
+    }
 }
 
-/// A layer's sizes. Twin of `Shape` in kernels/train/linear.cuh.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
-pub struct Shape {
-    /// [`Mode`]
-    pub mode: u32,
-    /// The board's.
-    pub height: u32,
-    /// The board's.
-    pub width: u32,
-    /// Matrices.
-    pub taps: u32,
-    /// Rows of each matrix.
-    pub inputs: u32,
-    /// Columns of each matrix.
-    pub columns: u32,
-    /// Numbers in a row of the input.
-    pub x_width: u32,
-    /// Where in it the inputs begin.
-    pub x_offset: u32,
-    /// Numbers in a row of the output.
-    pub out_width: u32,
-    /// Where in it the columns go.
-    pub out_offset: u32,
-    /// Columns that have a bias.
-    pub biases: u32,
+device_struct! {
+    /// A layer's sizes.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, NoUninit)]
+    pub struct Shape {
+        /// How its positions are linked.
+        pub mode: Mode,
+        /// The board's.
+        pub height: u32,
+        /// The board's.
+        pub width: u32,
+        /// Matrices.
+        pub taps: u32,
+        /// Rows of each matrix.
+        pub inputs: u32,
+        /// Columns of each matrix.
+        pub columns: u32,
+        /// Numbers in a row of the input.
+        pub x_width: u32,
+        /// Where in it the inputs begin.
+        pub x_offset: u32,
+        /// Numbers in a row of the output.
+        pub out_width: u32,
+        /// Where in it the columns go.
+        pub out_offset: u32,
+        /// Columns that have a bias.
+        pub biases: u32,
+    }
 }
 
 /// A layer with weights.
@@ -320,7 +324,7 @@ impl Builder<'_> {
         let back = if mode == Mode::Flatten { Mode::Spread } else { mode };
         let shape =
             |mode: Mode, [inputs, columns, x_width, x_offset, out_width, out_offset]: [usize; 6]| Shape {
-                mode: mode as u32,
+                mode,
                 height: self.height as u32,
                 width: self.width as u32,
                 taps: taps as u32,

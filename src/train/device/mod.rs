@@ -9,6 +9,8 @@
 //! it can be, and every sample counts alike, whatever the size of its share. Normalisation is that of the whole part.
 
 mod arrays;
+#[cfg(test)]
+mod generated;
 mod graph; // what an edge network has besides
 mod layers;
 mod replica; // one device of those that train

@@ -319,7 +319,7 @@ impl<D: Device> Replica<D> {
 }
 
 /// A buffer with `data`.
-fn uploaded<D: Device, T: bytemuck::Pod>(device: &D, data: &[T]) -> Result<D::Buffer> {
+fn uploaded<D: Device, T: bytemuck::NoUninit>(device: &D, data: &[T]) -> Result<D::Buffer> {
     let bytes: &[u8] = bytemuck::cast_slice(data);
     let mut buffer = device.alloc(bytes.len())?;
     device.upload(&mut buffer, 0, bytes)?;

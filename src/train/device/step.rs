@@ -1,26 +1,40 @@
-//! What an update is told and what it tells, and the loss scale of half precision.
+//! What the kernels of an update take and what they return, and the loss scale of half precision.
 
 use crate::config::{OptimizerKind, TrainConfig, TrainPrecision};
+use crate::device_struct::device_struct;
 use crate::error::{Error, Result};
 use crate::train::optimizer::{EPS, Rule};
 use bytemuck::{Pod, Zeroable};
 
-/// What is new in every update. Twin of `Settings` in kernels/train/format.cuh.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
-pub struct Settings {
-    total_weight: f64,
-    clip: f64,
-    value_weight: f32,
-    loss_scale: f32,
-    adamw: u32,
-    rate: f32,
-    momentum: f32,
-    beta2: f32,
-    decay: f32,
-    first_correction: f32,
-    second_correction: f32,
-    epsilon: f32,
+device_struct! {
+    /// The parameters that change with every update; all other arguments of kernels are constant, so that launches can be captured.
+    #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
+    pub struct Settings {
+        /// Weight of all samples.
+        total_weight: f64,
+        /// Norm above which the gradient is scaled down to it; 0: off.
+        clip: f64,
+        /// Weight of the values' loss.
+        value_weight: f32,
+        /// Factor of all gradients until they are applied.
+        loss_scale: f32,
+        /// 1: AdamW; 0: SGD.
+        adamw: u32,
+        /// Learning rate.
+        rate: f32,
+        /// Momentum, or AdamW's beta1.
+        momentum: f32,
+        /// AdamW's beta2.
+        beta2: f32,
+        /// Weight decay.
+        decay: f32,
+        /// AdamW's bias correction of the first moment.
+        first_correction: f32,
+        /// AdamW's bias correction of the second moment.
+        second_correction: f32,
+        /// AdamW's epsilon.
+        epsilon: f32,
+    }
 }
 
 impl Settings {
@@ -45,26 +59,27 @@ impl Settings {
     }
 }
 
-/// What an update tells. Twin of `Report` in kernels/train/format.cuh.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
-pub struct Report {
-    /// Weighted sum over samples.
-    pub cross_entropy: f64,
-    /// Weighted sum over samples.
-    pub target_entropy: f64,
-    /// Weighted sum over samples.
-    pub squared_error: f64,
-    /// The gradient's norm before clipping.
-    pub norm: f64,
-    /// What the gradient was multiplied by.
-    pub factor: f64,
-    /// 1 where a weight after the update is no finite number.
-    pub bad_weight: f64,
-    /// The same for the optimiser's moments.
-    pub bad_moment: f64,
-    /// The same for the running statistics.
-    pub bad_statistic: f64,
+device_struct! {
+    /// The statistics of an update.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+    pub struct Report {
+        /// Weighted sum over samples.
+        pub cross_entropy: f64,
+        /// Weighted sum over samples.
+        pub target_entropy: f64,
+        /// Weighted sum over samples.
+        pub squared_error: f64,
+        /// The gradient's norm before clipping.
+        pub norm: f64,
+        /// What the gradient was multiplied by.
+        pub factor: f64,
+        /// 1 where a weight after the update is no finite number.
+        pub bad_weight: f64,
+        /// The same for the optimiser's moments.
+        pub bad_moment: f64,
+        /// The same for the running statistics.
+        pub bad_statistic: f64,
+    }
 }
 
 impl Report {

@@ -82,7 +82,7 @@ impl Tiling {
     /// Blocks for `rows` rows of the output of `shape`.
     fn product_blocks(self, shape: &Shape, rows: usize) -> usize {
         let (area, columns) = ((shape.height * shape.width) as usize, shape.columns as usize);
-        if shape.mode == Mode::Spread as u32 {
+        if shape.mode == Mode::Spread {
             area * self.tiles(rows / area, columns)
         } else {
             self.tiles(rows, columns)
@@ -142,7 +142,7 @@ mod tests {
 
     fn conv(inputs: u32, columns: u32) -> Shape {
         Shape {
-            mode: Mode::Conv3x3 as u32,
+            mode: Mode::Conv3x3,
             height: 6,
             width: 7,
             taps: 9,

@@ -82,7 +82,7 @@ impl Case {
         let [height, width, taps, inputs, columns, x_width, x_offset, out_width, out_offset, biases] =
             numbers.map(|n| n as u32);
         let shape = Shape {
-            mode: mode as u32,
+            mode,
             height,
             width,
             taps,

@@ -1,0 +1,62 @@
+// The types that these kernels share with Rust, generated from the Rust types of the same names. Do not edit: the test
+// that compares this file says how to write it.
+#pragma once
+#include "common.cuh"
+
+namespace train {
+
+// How a layer's input and output positions are linked.
+enum class Mode : u32 {
+    Pointwise = 0, // The same weights at every position: an output row reads the same input row.
+    Conv3x3 = 1, // A 3x3 convolution with a border of zeros: nine taps read the neighbours on the board.
+    Flatten = 2, // A linear layer on the flattened board: one output row per board, one tap per position.
+    Spread = 3, // Its transpose: one input row per board; each output position has its own tap.
+};
+
+// A layer's sizes.
+struct ShapeFields {
+    Mode mode; // How its positions are linked.
+    u32 height; // The board's.
+    u32 width; // The board's.
+    u32 taps; // Matrices.
+    u32 inputs; // Rows of each matrix.
+    u32 columns; // Columns of each matrix.
+    u32 x_width; // Numbers in a row of the input.
+    u32 x_offset; // Where in it the inputs begin.
+    u32 out_width; // Numbers in a row of the output.
+    u32 out_offset; // Where in it the columns go.
+    u32 biases; // Columns that have a bias.
+};
+static_assert(sizeof(ShapeFields) == 44, "must equal the Rust struct");
+
+// The parameters that change with every update; all other arguments of kernels are constant, so that launches can be captured.
+struct Settings {
+    f64 total_weight; // Weight of all samples.
+    f64 clip; // Norm above which the gradient is scaled down to it; 0: off.
+    f32 value_weight; // Weight of the values' loss.
+    f32 loss_scale; // Factor of all gradients until they are applied.
+    u32 adamw; // 1: AdamW; 0: SGD.
+    f32 rate; // Learning rate.
+    f32 momentum; // Momentum, or AdamW's beta1.
+    f32 beta2; // AdamW's beta2.
+    f32 decay; // Weight decay.
+    f32 first_correction; // AdamW's bias correction of the first moment.
+    f32 second_correction; // AdamW's bias correction of the second moment.
+    f32 epsilon; // AdamW's epsilon.
+};
+static_assert(sizeof(Settings) == 56, "must equal the Rust struct");
+
+// The statistics of an update.
+struct Report {
+    f64 cross_entropy; // Weighted sum over samples.
+    f64 target_entropy; // Weighted sum over samples.
+    f64 squared_error; // Weighted sum over samples.
+    f64 norm; // The gradient's norm before clipping.
+    f64 factor; // What the gradient was multiplied by.
+    f64 bad_weight; // 1 where a weight after the update is no finite number.
+    f64 bad_moment; // The same for the optimiser's moments.
+    f64 bad_statistic; // The same for the running statistics.
+};
+static_assert(sizeof(Report) == 64, "must equal the Rust struct");
+
+} // namespace train

@@ -1,0 +1,16 @@
+//! Compares `kernels/train/layout.cuh` with the Rust types that it is generated from.
+
+use super::layers::{Mode, Shape};
+use super::step::{Report, Settings};
+use crate::device_struct::{DeviceType, check_header};
+
+#[test]
+fn generated_header_of_the_training_kernels_is_up_to_date() {
+    let definitions = [
+        Mode::definition(),
+        Shape::definition().base("ShapeFields"),
+        Settings::definition(),
+        Report::definition(),
+    ];
+    check_header("train/layout.cuh", "train", "", &definitions);
+}
