@@ -17,7 +17,7 @@ use crate::searcher::Searcher;
 use rayon::prelude::*;
 
 /// L while a cache is built.
-const LEAVES: usize = 32;
+const LEAVES: u32 = 32;
 /// The most starts of a game that are cached, each with its own tree.
 const MAX_STARTS: usize = 64;
 

@@ -89,7 +89,7 @@ pub fn measure(config: &Config, network: Measured<'_>, threads: usize, seconds: 
     let wall = start.elapsed().as_secs_f64();
     let clock = selfplay.take_clock();
     let simulations = clock.simulations as f64;
-    let leaves = plan.params.leaves;
+    let leaves = plan.params.leaves as usize;
     let offloaded = selfplay.timed_poll()?;
     let parts = match selfplay.profile_last_passes(PROFILED_PASSES)? {
         Some(parts) => {

@@ -113,7 +113,7 @@ impl Searcher {
             selected: PassStats::default(),
             polls: VecDeque::new(),
             polling_since: Instant::now(),
-            buffers: PassBuffers::new(&sizes, plan.rows * plan.params.leaves),
+            buffers: PassBuffers::new(&sizes, plan.rows * plan.params.leaves as usize),
         };
         searcher.offer_network()?;
         Ok(searcher)

@@ -17,6 +17,7 @@
 
 mod row;
 
+use crate::device_struct::device_struct;
 use crate::simd::LANES;
 use bytemuck::{Pod, Zeroable};
 use std::slice::{ChunksExactMut, IterMut};
@@ -46,32 +47,33 @@ pub enum Kind {
     Horizon = 4,
 }
 
-/// One node's scalars.
-#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
-#[repr(C)]
-pub struct Node {
-    /// Index of the parent, [`NO_NODE`] at the root.
-    pub parent: i32,
-    /// Simulations that passed through or ended here, those in flight included.
-    pub visits: i32,
-    /// Sum of the values backed up through here, for `player`.
-    pub value_sum: f32,
-    /// Proven lower bound of the game's value for `player`; -1 at first.
-    pub lower: f32,
-    /// Proven upper bound of the game's value for `player`; 1 at first. The value is proven when `lower == upper`.
-    pub upper: f32,
-    /// The parent's edge that leads here.
-    pub parent_edge: u16,
-    /// Edges in use.
-    pub num_edges: u16,
-    /// Edges from the row's first root to here. Subtree reuse does not renumber it, so only differences are meaningful.
-    pub depth: u16,
-    /// The player to move; 0 at chance and terminal nodes.
-    pub player: u8,
-    kind: u8,
-    /// 1 if the bounds have changed since they were last propagated to the parent.
-    bounds_dirty: u8,
-    padding: [u8; 3],
+device_struct! {
+    /// One node's scalars.
+    #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
+    pub struct Node {
+        /// Index of the parent, [`NO_NODE`] at the root.
+        pub parent: i32,
+        /// Simulations that passed through or ended here, those in flight included.
+        pub visits: i32,
+        /// Sum of the values backed up through here, for `player`.
+        pub value_sum: f32,
+        /// Proven lower bound of the game's value for `player`; -1 at first.
+        pub lower: f32,
+        /// Proven upper bound of the game's value for `player`; 1 at first. The value is proven when `lower == upper`.
+        pub upper: f32,
+        /// The parent's edge that leads here.
+        pub parent_edge: u16,
+        /// Edges in use.
+        pub num_edges: u16,
+        /// Edges from the row's first root to here. Subtree reuse does not renumber it, so only differences are meaningful.
+        pub depth: u16,
+        /// The player to move; 0 at chance and terminal nodes.
+        pub player: u8,
+        kind: u8,
+        /// 1 if the bounds have changed since they were last propagated to the parent.
+        bounds_dirty: u8,
+        padding: [u8; 3],
+    }
 }
 
 impl Node {

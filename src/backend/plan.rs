@@ -46,7 +46,7 @@ impl BackendPlan {
         shape.row_bytes()
             + Roots::row_bytes(shape)
             + self.nodes * state_size
-            + self.params.leaves * LEAF_BYTES
+            + self.params.leaves as usize * LEAF_BYTES
             + if sizes.uses_history { 8 * sizes.max_plies } else { 0 }
     }
 

@@ -13,13 +13,17 @@ pub use device::{DeviceName, Devices};
 pub use isa_choice::IsaChoice;
 pub use layers::Layers;
 
+use crate::device_struct::device_enum;
+use bytemuck::NoUninit;
 use serde::{Deserialize, Serialize};
 
 macro_rules! names {
-    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $text:literal),+ $(,)? }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-        pub enum $name { $($(#[$vdoc])* #[serde(rename = $text)] $variant),+ }
+    ($(#[doc = $doc:literal])* $name:ident { $($(#[doc = $vdoc:literal])* $variant:ident = $text:literal),+ $(,)? }) => {
+        device_enum! {
+            $(#[doc = $doc])*
+            #[derive(Clone, Copy, Debug, PartialEq, Eq, NoUninit, Serialize, Deserialize)]
+            pub enum $name { $($(#[doc = $vdoc])* #[serde(rename = $text)] $variant,)+ }
+        }
 
         impl std::fmt::Display for $name {
             /// The name as typed in a configuration.

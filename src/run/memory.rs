@@ -47,7 +47,7 @@ impl MemoryPlan {
             DeviceName::Cpu => plan.row_bytes(config.search.engine, &sizes, game.state_size()),
             DeviceName::Cuda(_) => 0,
         };
-        let pass = PassBuffers::bytes(&sizes, plan.params.leaves);
+        let pass = PassBuffers::bytes(&sizes, plan.params.leaves as usize);
         let model = NetSpec::new(&config.net, &sizes).model()?;
         let parameters = model.num_parameters() + model.num_statistics();
         // The activations of a forward and their gradients.
@@ -146,7 +146,7 @@ pub fn check_search(
         DeviceName::Cpu => plan.row_bytes(placement.engine, &sizes, game.state_size()),
         DeviceName::Cuda(_) => 0,
     };
-    let row = tree + PassBuffers::bytes(&sizes, params.leaves);
+    let row = tree + PassBuffers::bytes(&sizes, params.leaves as usize);
     let need = product(rows, row);
     match available() {
         Some(free) if need > free / 10 * 9 => Err(Error::unsupported(

@@ -1,55 +1,61 @@
-//! The parameters of a search: the configuration's values, resolved for one game.
+//! The parameters of a search: the configuration's values, resolved for one game. Kernels take them as they are.
 
 use crate::config::{Algorithm, ChanceRule, Fpu, SearchConfig};
+use crate::device_struct::{device_enum, device_struct};
 use crate::game::Sizes;
+use bytemuck::NoUninit;
 
 /// How edges are chosen; see [`Algorithm`].
 pub type Rule = Algorithm;
 
-/// Parameters of a search, resolved for one game. Where the arrays live is not among them.
-#[derive(Clone, Copy, Debug)]
-pub struct SearchParams {
-    /// PUCT or Gumbel.
-    pub rule: Rule,
-    /// S: simulations of one ply.
-    pub simulations: u32,
-    /// L: leaves that a row selects in one pass.
-    pub leaves: usize,
-    /// c_init of PUCT.
-    pub c_init: f32,
-    /// c_base of PUCT.
-    pub c_base: f32,
-    /// First-play urgency of PUCT: the Q of an edge without visits.
-    pub fpu: Fpu,
-    /// What first-play urgency subtracts from the parent's value.
-    pub fpu_reduction: f32,
-    /// Share of Dirichlet noise in the root's priors.
-    pub dirichlet_epsilon: f32,
-    /// Dirichlet alpha; 0 stands for 10 / legal actions.
-    pub dirichlet_alpha: f32,
-    /// The most actions that sequential halving considers.
-    pub max_num_considered_actions: usize,
-    /// c_visit of Gumbel.
-    pub c_visit: f32,
-    /// c_scale of Gumbel, for Q mapped to [0, 1].
-    pub c_scale: f32,
-    /// Whether proven values are backed up.
-    pub solver: Solver,
-    /// The share of `simulations` up to which inherited visits replace new simulations.
-    pub inherit_cap: f32,
-    /// Fewest new simulations of one ply.
-    pub min_simulations: u32,
-    /// How descents pass chance nodes.
-    pub chance: ChanceRule,
+device_struct! {
+    /// Parameters of a search, resolved for one game. Where the arrays live is not among them.
+    #[derive(Clone, Copy, Debug, NoUninit)]
+    pub struct SearchParams {
+        /// PUCT or Gumbel.
+        pub rule: Algorithm,
+        /// S: simulations of one ply.
+        pub simulations: u32,
+        /// L: leaves that a row selects in one pass.
+        pub leaves: u32,
+        /// c_init of PUCT.
+        pub c_init: f32,
+        /// c_base of PUCT.
+        pub c_base: f32,
+        /// First-play urgency of PUCT: the Q of an edge without visits.
+        pub fpu: Fpu,
+        /// What first-play urgency subtracts from the parent's value.
+        pub fpu_reduction: f32,
+        /// Share of Dirichlet noise in the root's priors.
+        pub dirichlet_epsilon: f32,
+        /// Dirichlet alpha; 0 stands for 10 / legal actions.
+        pub dirichlet_alpha: f32,
+        /// The most actions that sequential halving considers.
+        pub max_num_considered_actions: u32,
+        /// c_visit of Gumbel.
+        pub c_visit: f32,
+        /// c_scale of Gumbel, for Q mapped to [0, 1].
+        pub c_scale: f32,
+        /// Whether proven values are backed up.
+        pub solver: Solver,
+        /// The share of `simulations` up to which inherited visits replace new simulations.
+        pub inherit_cap: f32,
+        /// Fewest new simulations of one ply.
+        pub min_simulations: u32,
+        /// How descents pass chance nodes.
+        pub chance: ChanceRule,
+    }
 }
 
-/// Whether proven values are kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Solver {
-    /// MCTS-Solver, for two-player zero-sum games without chance and hidden information.
-    On,
-    /// Every value is an estimate.
-    Off,
+device_enum! {
+    /// Whether proven values are kept.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, NoUninit)]
+    pub enum Solver {
+        /// Every value is an estimate.
+        Off,
+        /// MCTS-Solver, for two-player zero-sum games without chance and hidden information.
+        On,
+    }
 }
 
 impl SearchParams {
@@ -61,14 +67,14 @@ impl SearchParams {
         Self {
             rule: config.algorithm,
             simulations: config.simulations,
-            leaves: config.leaves as usize,
+            leaves: config.leaves,
             c_init: config.c_init,
             c_base: config.c_base,
             fpu: config.fpu,
             fpu_reduction: config.fpu_reduction,
             dirichlet_epsilon: config.dirichlet_epsilon,
             dirichlet_alpha: config.dirichlet_alpha,
-            max_num_considered_actions: (config.max_num_considered_actions as usize).min(sizes.tree_edges()),
+            max_num_considered_actions: config.max_num_considered_actions.min(sizes.tree_edges() as u32),
             c_visit: config.c_visit,
             c_scale: config.c_scale,
             solver: if config.solver && solvable { Solver::On } else { Solver::Off },

@@ -5,25 +5,29 @@
 
 use super::select::{CompletedQ, RootView, gumbel_scores};
 use super::{Rule, SearchParams};
+use crate::device_struct::device_struct;
 use crate::isa::prefetch;
 use crate::math;
 use crate::rng::{Key, Purpose};
 use crate::simd::Portable;
 use crate::tree::{Kind, REFUTED, ROOT, RowMut, TreeShape};
+use bytemuck::{Pod, Zeroable};
 
-/// The game, determinisation and ply of a row's search: the counters that key all its random numbers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RowKey {
-    /// The run's seed.
-    pub seed: u64,
-    /// Index of the game slot, over all devices of the run.
-    pub slot: u64,
-    /// Number of games that the slot finished before this one.
-    pub game: u64,
-    /// Index of the determinisation of the game.
-    pub determinisation: u64,
-    /// Index of the ply.
-    pub ply: u64,
+device_struct! {
+    /// The game, determinisation and ply of a row's search: the counters that key all its random numbers.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+    pub struct RowKey {
+        /// The run's seed.
+        pub seed: u64,
+        /// Index of the game slot, over all devices of the run.
+        pub slot: u64,
+        /// Number of games that the slot finished before this one.
+        pub game: u64,
+        /// Index of the determinisation of the game.
+        pub determinisation: u64,
+        /// Index of the ply.
+        pub ply: u64,
+    }
 }
 
 impl RowKey {
@@ -183,7 +187,7 @@ impl Roots {
         let considered_visits = match params.rule {
             Rule::Puct => 0,
             Rule::Gumbel => {
-                let considered = num_edges.min(params.max_num_considered_actions);
+                let considered = num_edges.min(params.max_num_considered_actions as usize);
                 self.schedules[usize::from(self.schedule[b])]
                     .visits(considered, self.budget[b] - self.left[b])
             }
@@ -257,8 +261,10 @@ impl Roots {
             return 0;
         }
         let index = self.schedules.iter().position(|s| s.budget == simulations).unwrap_or_else(|| {
-            self.schedules
-                .push(SequentialHalvingSchedule::new(simulations, params.max_num_considered_actions));
+            self.schedules.push(SequentialHalvingSchedule::new(
+                simulations,
+                params.max_num_considered_actions as usize,
+            ));
             self.schedules.len() - 1
         });
         index as u16

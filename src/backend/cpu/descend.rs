@@ -205,7 +205,7 @@ impl RowData {
 
     #[inline(always)]
     fn push_leaf(&mut self, b: usize, node: i32, needs: NeedsNetwork, out: &mut PassStats) {
-        let place = b * self.plan.params.leaves + self.num_leaves[b] as usize;
+        let place = b * self.plan.params.leaves as usize + self.num_leaves[b] as usize;
         let (slot, hash) = match needs {
             NeedsNetwork::Yes { hash } => (self.slot_for(b, node, hash, place, out), hash),
             NeedsNetwork::Cached => {
@@ -227,7 +227,8 @@ impl RowData {
             && let FirstOrDuplicate::Duplicate(earlier) = self.leaf_dedup.insert(hash, place)
         {
             let other = self.leaves[earlier];
-            let other = (self.nodes.index(earlier / self.plan.params.leaves, other.node), other.slot);
+            let other =
+                (self.nodes.index(earlier / self.plan.params.leaves as usize, other.node), other.slot);
             if self.game.have_same_key(&self.nodes.states, [other.0, self.nodes.index(b, node)]) {
                 out.cached += 1;
                 return other.1;
@@ -247,7 +248,7 @@ impl CpuBackend {
         rows.leaf_dedup.clear();
         rows.caches = Caches::Warm;
         rows.num_leaves.fill(0);
-        let (all, leaves) = (rows.plan.rows, rows.plan.params.leaves);
+        let (all, leaves) = (rows.plan.rows, rows.plan.params.leaves as usize);
         let most = budget.rows.min(all);
         let mut first = budget.first;
         while out.visited < most {

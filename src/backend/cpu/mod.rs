@@ -102,12 +102,12 @@ impl RowData {
             puct_table: PuctTable::new(&plan.params, plan.nodes),
             roots: Roots::new(shape),
             keys: vec![RowKey::default(); plan.rows],
-            leaves: vec![Leaf { node: NO_NODE, slot: -1, hash: 0 }; plan.rows * plan.params.leaves],
+            leaves: vec![Leaf { node: NO_NODE, slot: -1, hash: 0 }; plan.rows * plan.params.leaves as usize],
             num_leaves: vec![0; plan.rows],
             stopped: vec![false; plan.rows],
             caches: Caches::Warm,
             scratch: vec![0.0; shape.padded()],
-            leaf_dedup: LeafDedup::new(plan.rows * plan.params.leaves),
+            leaf_dedup: LeafDedup::new(plan.rows * plan.params.leaves as usize),
             plan,
         }
     }
@@ -115,7 +115,7 @@ impl RowData {
     /// The leaves of row `b` in this pass.
     #[inline(always)]
     fn leaves_of(&self, b: usize) -> &[Leaf] {
-        &self.leaves[b * self.plan.params.leaves..][..self.num_leaves[b] as usize]
+        &self.leaves[b * self.plan.params.leaves as usize..][..self.num_leaves[b] as usize]
     }
 
     /// Ends row `b`'s ply.

@@ -32,7 +32,7 @@ impl RowData {
     #[inline(always)]
     fn expand_row<S: Simd>(&mut self, b: usize, row: &mut RowMut<'_>, logits: &[f32], values: &[f32]) {
         let (a, p) = (self.nodes.sizes.num_actions, self.nodes.sizes.num_players);
-        let first = b * self.plan.params.leaves;
+        let first = b * self.plan.params.leaves as usize;
         for leaf in &self.leaves[first..first + self.num_leaves[b] as usize] {
             if leaf.slot < 0 {
                 continue;
@@ -55,7 +55,7 @@ impl RowData {
     /// known, so the paths of all rows go up together.
     #[inline(always)]
     fn prefetch_paths(&self, first: usize, group: &Group<'_>) {
-        for l in 0..self.plan.params.leaves {
+        for l in 0..self.plan.params.leaves as usize {
             let mut paths = Descents::new();
             for (place, _) in group.iter().flatten().enumerate() {
                 if let Some(leaf) = self.leaves_of(first + place).get(l) {
@@ -75,7 +75,7 @@ impl RowData {
     #[inline(always)]
     fn backup_row(&mut self, b: usize, row: &mut RowMut<'_>) {
         let virtual_loss = if self.plan.params.leaves > 1 { VirtualLoss::Applied } else { VirtualLoss::None };
-        let first = b * self.plan.params.leaves;
+        let first = b * self.plan.params.leaves as usize;
         let leaves = &self.leaves[first..first + self.num_leaves[b] as usize];
         for leaf in leaves {
             let node = &mut row.nodes[leaf.node as usize];
@@ -99,7 +99,7 @@ impl CpuBackend {
     #[inline(always)]
     fn expand_rows<S: Simd>(&mut self, logits: &[f32], values: &[f32]) {
         let Self { tree, rows, .. } = self;
-        let ahead = (AHEAD / rows.plan.params.leaves).max(1);
+        let ahead = (AHEAD / rows.plan.params.leaves as usize).max(1);
         for b in 0..rows.plan.rows + ahead {
             if b < rows.plan.rows && rows.caches == Caches::Cold {
                 rows.prefetch_leaves(b, &tree.row_mut(b));

@@ -138,7 +138,7 @@ impl Layout {
     pub fn new(plan: &BackendPlan, sizes: &Sizes, state_size: usize) -> Self {
         Self {
             shape: plan.shape(sizes),
-            leaves: plan.params.leaves,
+            leaves: plan.params.leaves as usize,
             state_size,
             history_len: if sizes.uses_history { sizes.max_plies + 1 } else { 1 },
             obs_len: sizes.obs.len(),
@@ -242,7 +242,7 @@ pub fn search_numbers(plan: &BackendPlan, layout: &Layout, sizes: &Sizes) -> ([u
             Solver::Off => 0,
             Solver::On => 1,
         },
-        plan.params.max_num_considered_actions as u32,
+        plan.params.max_num_considered_actions,
         plan.params.min_simulations,
     ];
     let floats =

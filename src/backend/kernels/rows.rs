@@ -175,7 +175,8 @@ impl<D: Device> Rows<D> {
             return Ok(place);
         }
         let place = self.schedules.numbers.len() as u32;
-        let halving = SequentialHalvingSchedule::new(simulations, self.params.max_num_considered_actions);
+        let considered = self.params.max_num_considered_actions as usize;
+        let halving = SequentialHalvingSchedule::new(simulations, considered);
         self.schedules.places.push((simulations, place));
         self.schedules.numbers.extend(halving.tables().iter().flatten());
         self.forget_graphs();

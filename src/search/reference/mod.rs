@@ -192,7 +192,7 @@ impl<G: Game> ReferenceSearch<G> {
         if self.nodes[0].kind == Kind::Unevaluated {
             self.leaf_paths.push(LeafPath { path: Vec::new(), leaf: 0, needs_eval: true });
         } else {
-            while self.leaf_paths.len() < self.params.leaves && !self.is_done() {
+            while self.leaf_paths.len() < self.params.leaves as usize && !self.is_done() {
                 let Some(leaf_path) = self.descend() else { break };
                 self.apply_virtual_loss(&leaf_path);
                 self.ply.run += 1;

@@ -55,7 +55,7 @@ impl<G: Game> ReferenceSearch<G> {
     fn choose_gumbel_root(&self) -> usize {
         let root = &self.nodes[0];
         let scores = self.gumbel_scores();
-        let considered = root.edges.len().min(self.params.max_num_considered_actions);
+        let considered = root.edges.len().min(self.params.max_num_considered_actions as usize);
         let due = halving_visits(self.ply.simulations as usize, considered, self.ply.run as usize) as i32;
         let scheduled =
             || root.edges.iter().zip(&scores).map(|(e, &s)| if e.visits == due { s } else { None });
