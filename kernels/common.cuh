@@ -25,11 +25,14 @@ static_assert(sizeof(u16) == 2 && sizeof(u32) == 4 && sizeof(u64) == 8 && sizeof
 #define VZ_TABLE __device__ const
 // A kernel: `VZ_KERNEL name(arguments) { .. }`.
 #define VZ_KERNEL extern "C" __global__ void
+// A struct that a kernel takes by value: functions refer to it where it was passed, without a copy in each thread.
+#define VZ_BY_VALUE const __grid_constant__
 #else
 #define VZ_DEVICE inline
 #define VZ_DEVICE_CALL static __attribute__((unused))
 #define VZ_TABLE [[maybe_unused]] static const
 #define VZ_KERNEL extern "C" void
+#define VZ_BY_VALUE const
 #endif
 
 // On the host, tests/kernels/host emulates threadIdx, barriers and shuffles.

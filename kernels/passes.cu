@@ -12,7 +12,7 @@ VZ_DEVICE u32 one_pass(const search::Rows& rows, u32 b, const f32* logits, const
     VZ_SYNC(20);
     const u32 found = rows.roots[b].num_leaves;
     for (u32 place = 0; place < found; place++) {
-        const search::Leaf leaf = rows.leaves[b * rows.num_leaves + place];
+        const search::Leaf leaf = rows.leaves[b * rows.params.leaves + place];
         if (leaf.slot >= 0) search::expand(rows.row(b), leaf.node, logits, answers);
     }
     VZ_SYNC(21);
@@ -21,17 +21,17 @@ VZ_DEVICE u32 one_pass(const search::Rows& rows, u32 b, const f32* logits, const
     return found;
 }
 
-// `passes` whole passes of every row. One warp a row; rows are independent. Without game slots (`play` is null) a row stops where it
+// `passes` whole passes of every row. One warp a row; rows are independent. Without game slots (`slots.play` is null) a row stops where it
 // has no simulations left. With game slots, each of one row, every pass ends with `act` and `start_ply`. One kernel for both, so that a pass
 // is compiled once.
-VZ_DENSE_KERNEL simulate_rows(VZ_ROWS_ARGUMENTS, VZ_GAME_SLOT_ARGUMENTS, const f32* logits, const f32* answers, u32 passes) {
+VZ_DENSE_KERNEL simulate_rows(
+    VZ_BY_VALUE search::Rows rows, VZ_BY_VALUE search::GameSlots slots, const f32* logits, const f32* answers, u32 passes
+) {
     const u32 b = warp_in_grid();
-    if (b >= num_rows) return;
-    const search::Rows rows = VZ_ROWS;
-    const search::GameSlots slots = VZ_GAME_SLOTS;
+    if (b >= rows.num_rows) return;
     for (u32 pass = 0; pass < passes; pass++) {
-        const u32 found = one_pass(VZ_ROWS, b, logits, answers);
-        if (play == nullptr) {
+        const u32 found = one_pass(rows, b, logits, answers);
+        if (slots.play == nullptr) {
             if (found == 0) return;
             continue;
         }

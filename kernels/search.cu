@@ -1,5 +1,5 @@
 // The kernels of a search: one warp a row, or one a leaf. src/backend/kernels/arrays.rs has a launcher of the same name for each.
-// The parameters of every kernel begin with the arrays of all rows (tree.cuh, `Rows`).
+// The first argument of every kernel is the parameter block (`Rows` in tree.cuh).
 #include "search/count.cuh"
 #include "search/expand.cuh"
 #include "search/play.cuh"
@@ -16,53 +16,53 @@ struct Bfloat16 {
 };
 
 // One warp a command. `states` of the commands [num], `history` of all of them back to back.
-VZ_KERNEL plant_rows(
-    VZ_ROWS_ARGUMENTS, const search::PlantCommand* commands, const State* given, const u64* history, u32 num
+VZ_KERNEL set_roots(
+    VZ_BY_VALUE search::Rows rows, const search::SetRootCommand* commands, const State* given, const u64* history, u32 num
 ) {
     const u32 i = warp_in_grid();
-    if (i < num) search::set_root(VZ_ROWS, commands[i], given[i], history);
+    if (i < num) search::set_root(rows, commands[i], given[i], history);
 }
 
 // One warp a command.
-VZ_KERNEL begin_rows(VZ_ROWS_ARGUMENTS, const search::BeginCommand* commands, u32 num) {
+VZ_KERNEL begin_rows(VZ_BY_VALUE search::Rows rows, const search::BeginCommand* commands, u32 num) {
     const u32 i = warp_in_grid();
-    if (i < num) search::begin(VZ_ROWS, commands[i]);
+    if (i < num) search::begin(rows, commands[i]);
 }
 
 // One warp a command.
-VZ_KERNEL advance_rows(VZ_ROWS_ARGUMENTS, const search::AdvanceCommand* commands, u32 num) {
+VZ_KERNEL advance_rows(VZ_BY_VALUE search::Rows rows, const search::AdvanceCommand* commands, u32 num) {
     const u32 i = warp_in_grid();
-    if (i < num) search::advance(VZ_ROWS, commands[i]);
+    if (i < num) search::advance(rows, commands[i]);
 }
 
 // One warp for each row of `list` [num].
-VZ_KERNEL park_rows(VZ_ROWS_ARGUMENTS, const u32* list, u32 num) {
+VZ_KERNEL deactivate_rows(VZ_BY_VALUE search::Rows rows, const u32* list, u32 num) {
     const u32 i = warp_in_grid();
-    if (i < num) search::deactivate(VZ_ROWS, list[i], roots[list[i]].num_history);
+    if (i < num) search::deactivate(rows, list[i], rows.roots[list[i]].num_history);
 }
 
 // One warp a row.
-VZ_DENSE_KERNEL select_rows(VZ_ROWS_ARGUMENTS) {
+VZ_DENSE_KERNEL select_rows(VZ_BY_VALUE search::Rows rows) {
     const u32 b = warp_in_grid();
-    if (b < num_rows) search::select(VZ_ROWS, b);
+    if (b < rows.num_rows) search::select(rows, b);
 }
 
 // One block.
-VZ_KERNEL number_leaves(VZ_ROWS_ARGUMENTS, u32* num_live) {
+VZ_KERNEL number_leaves(VZ_BY_VALUE search::Rows rows, u32* num_live) {
     __shared__ u32 shared[search::MOST_WARPS];
-    search::number_leaves(VZ_ROWS, shared, num_live);
+    search::number_leaves(rows, shared, num_live);
 }
 
 // One block.
-VZ_KERNEL count_rows(VZ_ROWS_ARGUMENTS, search::Totals* out) {
+VZ_KERNEL count_rows(VZ_BY_VALUE search::Rows rows, search::Totals* out) {
     __shared__ search::Totals shared[search::MOST_WARPS];
-    search::count_rows(VZ_ROWS, shared, out);
+    search::count_rows(rows, shared, out);
 }
 
 template <class Out>
 VZ_DEVICE void observe_leaf(const search::Rows& rows, u32 place, Out* out) {
-    const u32 b = place / rows.num_leaves;
-    if (b >= rows.num_rows || place % rows.num_leaves >= rows.roots[b].num_leaves) return;
+    const u32 b = place / rows.params.leaves;
+    if (b >= rows.num_rows || place % rows.params.leaves >= rows.roots[b].num_leaves) return;
     const search::Leaf leaf = rows.leaves[place];
     if (leaf.slot < 0) return;
     const search::Row row = rows.row(b);
@@ -72,61 +72,60 @@ VZ_DEVICE void observe_leaf(const search::Rows& rows, u32 place, Out* out) {
 }
 
 // One warp a leaf; its observation goes to its slot of `out` [slots, F].
-VZ_KERNEL observe_leaves(VZ_ROWS_ARGUMENTS, f32* out) { observe_leaf(VZ_ROWS, warp_in_grid(), out); }
+VZ_KERNEL observe_leaves(VZ_BY_VALUE search::Rows rows, f32* out) { observe_leaf(rows, warp_in_grid(), out); }
 
 // The same for a network that takes bfloat16.
-VZ_KERNEL observe_leaves_bf16(VZ_ROWS_ARGUMENTS, Bfloat16* out) { observe_leaf(VZ_ROWS, warp_in_grid(), out); }
+VZ_KERNEL observe_leaves_bf16(VZ_BY_VALUE search::Rows rows, Bfloat16* out) { observe_leaf(rows, warp_in_grid(), out); }
 
 // One warp a leaf; its evaluation is in its slot of `logits` [slots, A] and `answers` [slots, P].
-VZ_KERNEL expand_leaves(VZ_ROWS_ARGUMENTS, const f32* logits, const f32* answers) {
-    const u32 place = warp_in_grid(), b = place / num_leaves;
-    if (b >= num_rows || place % num_leaves >= roots[b].num_leaves) return;
-    const search::Leaf leaf = leaves[place];
+VZ_KERNEL expand_leaves(VZ_BY_VALUE search::Rows rows, const f32* logits, const f32* answers) {
+    const u32 place = warp_in_grid(), b = place / rows.params.leaves;
+    if (b >= rows.num_rows || place % rows.params.leaves >= rows.roots[b].num_leaves) return;
+    const search::Leaf leaf = rows.leaves[place];
     if (leaf.slot < 0) return;
-    const search::Rows rows = VZ_ROWS;
     search::expand(rows.row(b), leaf.node, logits + (u64)leaf.slot * VZ_ACTIONS, answers + (u64)leaf.slot * VZ_PLAYERS);
 }
 
 // One warp a row.
-VZ_KERNEL backup_rows(VZ_ROWS_ARGUMENTS) {
+VZ_KERNEL backup_rows(VZ_BY_VALUE search::Rows rows) {
     const u32 b = warp_in_grid();
-    if (b < num_rows) search::backup_leaves(VZ_ROWS, b);
+    if (b < rows.num_rows) search::backup_leaves(rows, b);
 }
 
 // The end of a pass in every game slot. One warp a slot.
-VZ_KERNEL act_game_slots(VZ_ROWS_ARGUMENTS, VZ_GAME_SLOT_ARGUMENTS, u32 num_games) {
+VZ_KERNEL act_game_slots(VZ_BY_VALUE search::Rows rows, VZ_BY_VALUE search::GameSlots slots, u32 num_games) {
     const u32 i = warp_in_grid();
-    if (i < num_games) search::act(VZ_ROWS, VZ_GAME_SLOTS, i);
+    if (i < num_games) search::act(rows, slots, i);
 }
 
 // Begins the next ply in every row whose slot has one. One warp a row.
-VZ_KERNEL start_rows(VZ_ROWS_ARGUMENTS, VZ_GAME_SLOT_ARGUMENTS) {
+VZ_KERNEL start_rows(VZ_BY_VALUE search::Rows rows, VZ_BY_VALUE search::GameSlots slots) {
     const u32 b = warp_in_grid();
-    if (b < num_rows) search::start_ply(VZ_ROWS, VZ_GAME_SLOTS, b);
+    if (b < rows.num_rows) search::start_ply(rows, slots, b);
 }
 
 // Ends a poll: writes its header, and sets the queue to the other half of `decisions`, which holds `half` decisions.
 // `not_finite`: the network's word, which is cleared, or null. One thread.
 VZ_KERNEL end_poll(
-    VZ_ROWS_ARGUMENTS, VZ_GAME_SLOT_ARGUMENTS, const search::Totals* totals, u32* not_finite, u32 half,
+    VZ_BY_VALUE search::Rows rows, VZ_BY_VALUE search::GameSlots slots, const search::Totals* totals, u32* not_finite, u32 half,
     search::PollHeader* out
 ) {
     if (thread_in_grid() != 0) return;
-    *out = search::PollHeader{*totals, queue->num, not_finite == nullptr ? 0 : *not_finite};
+    search::DecisionQueue& queue = *slots.queue;
+    *out = search::PollHeader{*totals, queue.num, not_finite == nullptr ? 0 : *not_finite};
     if (not_finite != nullptr) *not_finite = 0;
-    *queue = search::DecisionQueue{0, queue->first == 0 ? half : 0};
+    queue = search::DecisionQueue{0, queue.first == 0 ? half : 0};
 }
 
 // One warp for each row of `list` [num].
-VZ_KERNEL summarise_rows(VZ_ROWS_ARGUMENTS, const u32* list, u32 num, search::Summary* out) {
+VZ_KERNEL summarise_rows(VZ_BY_VALUE search::Rows rows, const u32* list, u32 num, search::Summary* out) {
     const u32 i = warp_in_grid();
-    if (i < num) search::summarise(VZ_ROWS, list[i], out[i]);
+    if (i < num) search::summarise(rows, list[i], out[i]);
 }
 
 // Keeps the `limit` > 0 most visited nodes of row `b`. One warp.
-VZ_KERNEL trim_row(VZ_ROWS_ARGUMENTS, u32 b, u32 limit) {
-    const search::Rows rows = VZ_ROWS;
-    if (warp_in_grid() == 0) search::keep_most_visited(rows.row(b), limit, rows.targets + (u64)b * num_nodes);
+VZ_KERNEL trim_row(VZ_BY_VALUE search::Rows rows, u32 b, u32 limit) {
+    if (warp_in_grid() == 0) search::keep_most_visited(rows.row(b), limit, rows.targets + (u64)b * rows.num_nodes);
 }
 
 template <class T>
@@ -134,22 +133,18 @@ VZ_DEVICE void copy_block(T* to, const T* from, u64 size) {
     for (u64 i = threadIdx.x; i < size; i += blockDim.x) to[i] = from[i];
 }
 
-// Gives each row of `list` a copy of a tree of `count` nodes, its states and its history. One block a row.
-VZ_KERNEL clone_rows(
-    VZ_ROWS_ARGUMENTS, const u32* list, const search::Node* from_nodes, const search::Word* from_edges,
-    const u16* from_actions, const f32* from_values, const State* from_states, const u64* from_history, u32 count,
-    u32 num_history
-) {
+// Gives each row of `list` a copy of a tree, its states and its history. `from` is the buffer that has its `parts`. One block a row.
+VZ_KERNEL clone_rows(VZ_BY_VALUE search::Rows rows, const u32* list, const u8* from, VZ_BY_VALUE search::TreeParts parts) {
     const u32 b = list[blockIdx.x];
-    const search::Rows rows = VZ_ROWS;
     const search::Row row = rows.row(b);
-    copy_block(row.nodes, from_nodes, count);
-    copy_block(row.edges, from_edges, (u64)count * 4 * search::PADDED);
-    copy_block(row.actions_, from_actions, (u64)count * search::PADDED);
-    copy_block(row.values, from_values, (u64)count * VZ_PLAYERS);
-    copy_block(row.states, from_states, count);
-    copy_block(rows.history(b), from_history, num_history);
+    const u64 count = parts.count;
+    copy_block(row.nodes, (const search::Node*)(from + parts.nodes), count);
+    copy_block(row.edges, (const search::Word*)(from + parts.edges), count * 4 * search::PADDED);
+    copy_block(row.actions_, (const u16*)(from + parts.actions), count * search::PADDED);
+    copy_block(row.values, (const f32*)(from + parts.values), count * VZ_PLAYERS);
+    copy_block(row.states, (const State*)(from + parts.states), count);
+    copy_block(rows.history(b), (const u64*)(from + parts.history), parts.num_history);
     if (threadIdx.x >= search::WARP) return;
-    if (search::lane() == 0) *row.count = count;
-    search::deactivate(rows, b, num_history);
+    if (search::lane() == 0) *row.count = parts.count;
+    search::deactivate(rows, b, parts.num_history);
 }

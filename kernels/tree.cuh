@@ -6,6 +6,7 @@
 #pragma once
 #include "lanes.cuh"
 #include "rng.cuh"
+#include "search/layout.cuh"
 
 // A barrier of one warp: __syncwarp(). Tests define it to omit one by its number and check that results then differ.
 #ifndef VZ_SYNC
@@ -21,37 +22,20 @@ VZ_DEVICE f32 refuted() { return from_bits(REFUTED_BITS); }
 
 enum Kind : u8 { UNEVALUATED = 0, DECISION = 1, CHANCE = 2, TERMINAL = 3, HORIZON = 4 };
 
-// Twin of `Node`, byte for byte; two loads of 16 bytes on a device.
-struct alignas(16) Node {
-    i32 parent;
-    i32 visits;
-    f32 value_sum;
-    f32 lower; // proven bounds, for `player`
-    f32 upper;
-    u16 parent_edge;
-    u16 num_edges;
-    u16 depth;
-    u8 player;
-    u8 kind;
-    u8 bounds_dirty; // 1 if the bounds have changed since they were last propagated to the parent
-    u8 padding[3];
+VZ_DEVICE bool is_proven(const Node& node) { return node.lower >= node.upper; }
 
-    VZ_DEVICE bool is_proven() const { return lower >= upper; }
+// The proven lower and upper bound from the view of player `who`, in a two-player zero-sum game.
+VZ_DEVICE f32 lower_for(const Node& node, int who) { return who == node.player ? node.lower : -node.upper; }
+VZ_DEVICE f32 upper_for(const Node& node, int who) { return who == node.player ? node.upper : -node.lower; }
 
-    // The proven lower and upper bound from the view of player `who`, in a two-player zero-sum game.
-    VZ_DEVICE f32 lower_for(int who) const { return who == player ? lower : -upper; }
-    VZ_DEVICE f32 upper_for(int who) const { return who == player ? upper : -lower; }
+VZ_DEVICE void set_bounds(Node& node, f32 least, f32 most) {
+    node.lower = least;
+    node.upper = most;
+    node.bounds_dirty = 1;
+}
 
-    VZ_DEVICE void set_bounds(f32 least, f32 most) {
-        lower = least;
-        upper = most;
-        bounds_dirty = 1;
-    }
-
-    // Mean value backed up, for `player`; 0 before the first visit.
-    VZ_DEVICE f32 mean() const { return visits > 0 ? value_sum / (f32)visits : 0.0f; }
-};
-static_assert(sizeof(Node) == 32, "must equal src/tree.rs Node");
+// Mean value backed up, for the node's player; 0 before the first visit.
+VZ_DEVICE f32 mean_of(const Node& node) { return node.visits > 0 ? node.value_sum / (f32)node.visits : 0.0f; }
 
 VZ_DEVICE Node new_node(i32 parent, u16 parent_edge) {
     return Node{parent, 0, 0.0f, -1.0f, 1.0f, parent_edge, 0, 0, 0, UNEVALUATED, 0, {0, 0, 0}};
@@ -99,7 +83,7 @@ struct Row {
 // The lower bound of `edge_bounds`: proven for the player to move at `node`.
 VZ_DEVICE f32 lower_bound_of_edge(const Row& row, const Node& node, const Edge& edge) {
     if (edge.value_sum == refuted() || edge.child == NO_NODE) return -1.0f;
-    return row.nodes[edge.child].lower_for(node.player);
+    return lower_for(row.nodes[edge.child], node.player);
 }
 
 // This lane's edges of node `n`.
@@ -133,77 +117,19 @@ VZ_DEVICE void init_edges(const Row& row, i32 n, int num_edges) {
     });
 }
 
-// Twin of `RowKey`.
-struct RowKey {
-    u64 seed, slot, game, determinisation, ply;
+// The key of a row's random numbers for one purpose. Twin of `RowKey::key`.
+VZ_DEVICE Key key_of(const RowKey& row, Purpose purpose) {
+    return Key::of(row.seed, purpose).with(row.slot).with(row.game).with(row.determinisation).with(row.ply);
+}
 
-    VZ_DEVICE Key key(Purpose purpose) const {
-        return Key::of(seed, purpose).with(slot).with(game).with(determinisation).with(ply);
-    }
-};
+// Ends the ply of a row. Twin of `Roots::finish`.
+VZ_DEVICE void finish(RootRow& root) {
+    root.budget -= root.left;
+    root.left = 0;
+}
 
-// A row's scalars of `Roots` and of the current pass.
-struct RootRow {
-    f32 dirichlet_epsilon;
-    u32 left;         // new simulations of the ply that have not started
-    u32 budget;       // new simulations of the ply in total
-    u32 schedule;     // offset of the row's schedule in `tables`
-    u32 schedule_len; // simulations of that schedule
-    u32 num_leaves;   // leaves of this pass
-    u32 num_evals;    // leaves of this pass that need an evaluation
-    u32 num_history;  // keys of positions before the root
-
-    // Twin of `Roots::finish`.
-    VZ_DEVICE void finish() {
-        budget -= left;
-        left = 0;
-    }
-};
-
-// One leaf of a pass.
-struct Leaf {
-    i32 node;
-    i32 slot; // index of its evaluation in the network's output, or -1
-};
-
-// A row's counts since they were last added to `PassStats`.
-struct RowCounts {
-    u32 passes, leaves, asked, simulations;
-    u64 depth_sum;
-    u32 depth_max, padding;
-};
-
-// The arrays of all rows and the search parameters: the first arguments of every kernel.
-struct Rows {
-    Node* nodes;       // [B, T]
-    Word* edges;       // [B, T, 4, Ep]
-    u16* actions;      // [B, T, Ep]
-    f32* values;       // [B, T, P]
-    u32* counts;       // [B]
-    State* states;     // [B, T]
-    RootRow* roots;    // [B]
-    RowKey* keys;      // [B]
-    f32* noise;        // [B, Ep]
-    i32* base_visits;  // [B, Ep]
-    f32* root_sums;    // [B, P]
-    u64* histories;    // [B, history_len]: keys before the root, then space for those of a path
-    Leaf* leaves;      // [B, L]
-    i32* targets;      // [B, T]
-    RowCounts* done;   // [B]
-    const u16* tables; // schedules, [considered + 1, simulations] each
-    u32 num_rows;      // B
-    u32 num_nodes;     // T
-    u32 num_leaves;    // L
-    u32 history_len;
-    u32 keep_limit; // the most nodes of a kept subtree; 0 if none is kept
-    u32 rule;
-    u32 chance;
-    u32 fpu;
-    u32 solver;
-    u32 considered;
-    u32 min_simulations;
-    f32 c_init, c_base, fpu_reduction, dirichlet_epsilon, dirichlet_alpha, c_visit, c_scale, inherit_cap;
-
+// The first argument of every kernel, with views of one row.
+struct Rows : ParameterBlock {
     VZ_DEVICE Row row(u32 b) const {
         const u64 first = (u64)b * num_nodes;
         return Row{nodes + first,
@@ -217,26 +143,6 @@ struct Rows {
     VZ_DEVICE f32* root_sum(u32 b) const { return root_sums + (u64)b * VZ_PLAYERS; }
     VZ_DEVICE u64* history(u32 b) const { return histories + (u64)b * history_len; }
 };
-
-#define VZ_ROWS_ARGUMENTS                                                                                              \
-    search::Node *nodes, search::Word *edges, u16 *actions, f32 *values, u32 *counts, State *states,                   \
-        search::RootRow *roots, search::RowKey *keys, f32 *noise, i32 *base_visits, f32 *root_sums, u64 *histories,    \
-        search::Leaf *leaves, i32 *targets, search::RowCounts *done, const u16 *tables, u32 num_rows, u32 num_nodes,   \
-        u32 num_leaves, u32 history_len, u32 keep_limit, u32 rule, u32 chance, u32 fpu, u32 solver, u32 considered,    \
-        u32 min_simulations, f32 c_init, f32 c_base, f32 fpu_reduction, f32 dirichlet_epsilon, f32 dirichlet_alpha,           \
-        f32 c_visit, f32 c_scale, f32 inherit_cap
-#define VZ_ROWS                                                                                                        \
-    search::Rows {                                                                                                     \
-        nodes, edges, actions, values, counts, states, roots, keys, noise, base_visits, root_sums, histories, leaves,  \
-            targets, done, tables, num_rows, num_nodes, num_leaves, history_len, keep_limit, rule, chance, fpu,        \
-            solver, considered, min_simulations, c_init, c_base, fpu_reduction, dirichlet_epsilon, dirichlet_alpha, c_visit,  \
-            c_scale, inherit_cap                                                                                       \
-    }
-
-// The values of `rule`, `chance`, `fpu` and `solver`; the same in src/backend/kernels/layout.rs.
-enum Rule : u32 { PUCT = 0, GUMBEL = 1 };
-enum ChanceRule : u32 { SAMPLE = 0, STRATIFIED = 1 };
-enum Fpu : u32 { FPU_ZERO = 0, FPU_PARENT = 1, FPU_REDUCED = 2, FPU_LOSS = 3 };
-enum Solver : u32 { SOLVER_OFF = 0, SOLVER_ON = 1 };
+static_assert(sizeof(Rows) == sizeof(ParameterBlock), "no more than the fields");
 
 } // namespace search

@@ -7,7 +7,7 @@
 /// Defines a `#[repr(C)]` struct with a CUDA definition. It derives `bytemuck::NoUninit`, or `Pod`.
 ///
 /// The CUDA type of a field has the name of its Rust type, which is a primitive type, another shared type or an array of these.
-/// A field that is an address is a `u64` with its CUDA type behind `as`.
+/// A field that is an address is a `u64` with its CUDA type behind `as`. Padding at the end that CUDA adds by itself has the type "".
 macro_rules! device_struct {
     (
         $(#[doc = $doc:literal])*
@@ -134,7 +134,8 @@ mod generate {
                 Members::Fields(fields) => {
                     let align = alignment.map_or(String::new(), |bytes| format!("alignas({bytes}) "));
                     let declare = |field: &Member| format!("{};", declaration(field.ty, field.name));
-                    let fields: String = fields.iter().map(|field| line(&declare(field), field)).collect();
+                    let declared = fields.iter().filter(|field| !field.ty.is_empty());
+                    let fields: String = declared.map(|field| line(&declare(field), field)).collect();
                     let assert =
                         format!("static_assert(sizeof({name}) == {size}, \"must equal the Rust struct\");");
                     format!("{docs}struct {align}{name} {{\n{fields}}};\n{assert}\n")

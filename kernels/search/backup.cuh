@@ -54,7 +54,7 @@ VZ_DEVICE f32 max_upper_bound(const Row& row, i32 n, const Node& node) {
             continue;
         }
         const Node& child = row.nodes[edge.child];
-        const f32 upper = child.upper_for(node.player);
+        const f32 upper = upper_for(child, node.player);
         open = open || child.bounds_dirty != 0 || upper >= 1.0f;
         most = upper > most ? upper : most;
     }
@@ -64,17 +64,17 @@ VZ_DEVICE f32 max_upper_bound(const Row& row, i32 n, const Node& node) {
 // Propagates the changed bounds of `child` to the decision node `parent` and narrows its own. Returns whether they meet: its value is
 // then the proven one. `child_node` and `node` are both nodes as read before; lane 0 alone writes. All lanes.
 VZ_DEVICE bool propagate_bounds(const Row& row, i32 child, const Node& child_node, i32 parent, const Node& node) {
-    const f32 most = child_node.upper_for(node.player);
+    const f32 most = upper_for(child_node, node.player);
     if (lane() == 0) {
         row.nodes[child].bounds_dirty = 0;
         if (most <= -1.0f) row.value_sum(parent)[child_node.parent_edge].real = refuted();
     }
     VZ_SYNC(7);
-    const f32 lower = larger(node.lower, child_node.lower_for(node.player));
+    const f32 lower = larger(node.lower, lower_for(child_node, node.player));
     const f32 upper = smaller(node.upper, max_upper_bound(row, parent, node));
     if (lower == node.lower && upper == node.upper) return false;
     if (lane() == 0) {
-        row.nodes[parent].set_bounds(lower, upper);
+        set_bounds(row.nodes[parent], lower, upper);
         if (lower >= upper) {
             row.value(parent)[node.player] = lower;
             row.value(parent)[1 - node.player] = -lower;
@@ -89,14 +89,14 @@ VZ_DEVICE i32 backup_proof(const Row& row, i32 child, const Node& child_node, i3
     const i32 parent = child_node.parent;
     const Node node = row.nodes[parent];
     // Another leaf of the pass may have proven it after this one was selected below it.
-    if (child_node.is_proven()) source = child;
+    if (is_proven(child_node)) source = child;
     if (lane() == 0) {
         i32& visits = row.visits(parent)[child_node.parent_edge].integer;
         visits += visit;
         f32& sum = row.value_sum(parent)[child_node.parent_edge].real;
         const f32 value = row.value(source)[node.player];
         if (node.kind == DECISION) {
-            sum = child_node.is_proven() && sum != refuted() ? value * (f32)visits : sum + (undo + value);
+            sum = is_proven(child_node) && sum != refuted() ? value * (f32)visits : sum + (undo + value);
         }
     }
     if (node.kind != DECISION || child_node.bounds_dirty == 0) return source;
@@ -114,7 +114,7 @@ VZ_DEVICE void backup(const Row& row, i32 leaf, bool counted, f32* root_sum) {
         const i32 mine = climb(row, from);
         const bool here = mine != NO_NODE;
         const Node node = here ? row.nodes[mine] : new_node(NO_NODE, 0);
-        const bool has_proof = node.parent != NO_NODE && (node.is_proven() || node.bounds_dirty != 0);
+        const bool has_proof = node.parent != NO_NODE && (is_proven(node) || node.bounds_dirty != 0);
         const u32 proofs = __ballot_sync(ALL_LANES, has_proof);
         const int first_proof = proofs == 0 ? WARP : trailing_zeros(proofs);
         const f32* value = row.value(source);

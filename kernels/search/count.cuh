@@ -5,13 +5,6 @@
 
 namespace search {
 
-// The sums over all rows since they were last counted; see `PassStats`.
-struct Totals {
-    u64 passes, leaves, asked, simulations, depth_sum, depth_max;
-    u64 unfinished; // rows with simulations left
-    u64 padding;
-};
-
 constexpr int MOST_WARPS = 32;
 
 // The exclusive prefix sum of `value` over a block's threads; `total` is the sum over all. `shared` [MOST_WARPS]. All threads of the block.
@@ -45,7 +38,7 @@ VZ_DEVICE void number_leaves(const Rows& rows, u32* shared, u32* num_live) {
     for (u32 b = first; b < end; b++) {
         const u32 leaves = rows.roots[b].num_leaves;
         for (u32 place = 0; place < leaves; place++) {
-            Leaf& leaf = rows.leaves[b * rows.num_leaves + place];
+            Leaf& leaf = rows.leaves[b * rows.params.leaves + place];
             if (leaf.slot >= 0) leaf.slot = (i32)slot++;
         }
     }
@@ -56,7 +49,7 @@ VZ_DEVICE void number_leaves(const Rows& rows, u32* shared, u32* num_live) {
 VZ_DEVICE void add_totals(Totals& to, const Totals& other) {
     to.passes += other.passes;
     to.leaves += other.leaves;
-    to.asked += other.asked;
+    to.num_evals += other.num_evals;
     to.simulations += other.simulations;
     to.depth_sum += other.depth_sum;
     to.depth_max = larger(to.depth_max, other.depth_max);
@@ -69,7 +62,7 @@ VZ_DEVICE Totals warp_totals(Totals mine) {
         Totals other{};
         other.passes = __shfl_xor_sync(ALL_LANES, mine.passes, distance);
         other.leaves = __shfl_xor_sync(ALL_LANES, mine.leaves, distance);
-        other.asked = __shfl_xor_sync(ALL_LANES, mine.asked, distance);
+        other.num_evals = __shfl_xor_sync(ALL_LANES, mine.num_evals, distance);
         other.simulations = __shfl_xor_sync(ALL_LANES, mine.simulations, distance);
         other.depth_sum = __shfl_xor_sync(ALL_LANES, mine.depth_sum, distance);
         other.depth_max = __shfl_xor_sync(ALL_LANES, mine.depth_max, distance);
@@ -94,7 +87,7 @@ VZ_DEVICE void count_rows(const Rows& rows, Totals* shared, Totals* out) {
         add_totals(
             mine,
             Totals{
-                done.passes, done.leaves, done.asked, done.simulations, done.depth_sum, depth_max, unfinished ? 1u : 0u, 0
+                done.passes, done.leaves, done.num_evals, done.simulations, done.depth_sum, depth_max, unfinished ? 1u : 0u, 0
             }
         );
         rows.done[b] = RowCounts{};

@@ -41,7 +41,7 @@ VZ_DEVICE bool init_node(const Rows& rows, const Row& row, i32 n, Node node, Nod
     }
     if (lane() == 0) {
         const bool is_over = kind == TERMINAL || kind == HORIZON;
-        if (is_over && rows.solver == SOLVER_ON) node.set_bounds(row.value(n)[0], row.value(n)[0]);
+        if (is_over && rows.params.solver == Solver::On) set_bounds(node, row.value(n)[0], row.value(n)[0]);
         node.kind = kind;
         node.player = (u8)facts.player;
         row.nodes[n] = node;
@@ -97,20 +97,20 @@ VZ_DEVICE bool add_child(const Rows& rows, const Row& row, u32 b, u32& count, i3
         facts = inspect_state(row, child, state, History{keys, num_played, path, num_path});
         *row.count = count;
     }
-    const bool asked = init_node(rows, row, child, node, facts, state);
+    const bool needs_eval = init_node(rows, row, child, node, facts, state);
 #if VZ_CHANCE_RUN > 0
     // The value where no node fits below it.
     if (row.nodes[child].kind == CHANCE && lane() < VZ_PLAYERS) row.value(child)[lane()] = row.value(parent)[lane()];
 #endif
-    return asked;
+    return needs_eval;
 }
 
 // What the selection at row `b`'s root reads beside the tree: twin of `Roots::view`.
 VZ_DEVICE RootView root_view(const Rows& rows, u32 b, const RootRow& root, int num_edges) {
     const u64 first = (u64)b * PADDED;
     RootView view{rows.noise + first, rows.base_visits + first, root.dirichlet_epsilon, 0};
-    if (rows.rule == GUMBEL) {
-        const u32 considered = smaller((u32)num_edges, rows.considered), simulation = root.budget - root.left;
+    if (rows.params.rule == Algorithm::Gumbel) {
+        const u32 considered = smaller((u32)num_edges, rows.params.max_num_considered_actions), simulation = root.budget - root.left;
         const u16* schedule = rows.tables + root.schedule + (u64)considered * root.schedule_len;
         view.considered_visits = simulation < root.schedule_len ? (i32)schedule[simulation] : 0x7FFFFFFF;
     }
@@ -120,7 +120,7 @@ VZ_DEVICE RootView root_view(const Rows& rows, u32 b, const RootRow& root, int n
 // A descent's end.
 struct Found {
     bool collided;
-    bool asked; // needs the network
+    bool needs_eval; // needs the network
     i32 node;
     u32 depth;
 };
@@ -132,7 +132,7 @@ VZ_DEVICE Found find_leaf(
     const RootView view = root_view(rows, b, root, root_edges);
     Key key{0};
 #if VZ_CHANCE_RUN > 0
-    key = rows.keys[b].key(Purpose::SEARCH_CHANCE).with(root.budget - root.left);
+    key = key_of(rows.keys[b], Purpose::SEARCH_CHANCE).with(root.budget - root.left);
 #endif
     i32 at = ROOT;
     for (u32 depth = 0;; depth++) {
@@ -143,19 +143,19 @@ VZ_DEVICE Found find_leaf(
             at = level.child;
             continue;
         }
-        const bool asked = add_child(rows, row, b, count, at, level.edge);
+        const bool needs_eval = add_child(rows, row, b, count, at, level.edge);
         at = (i32)count - 1;
-        if (row.nodes[at].kind != CHANCE) return Found{false, asked, at, depth + 1};
+        if (row.nodes[at].kind != CHANCE) return Found{false, needs_eval, at, depth + 1};
     }
 }
 
 // Adds a leaf to the pass. A leaf that needs the network gets its own index among B x L as its slot, until `number_leaves` compacts
 // them. All lanes; lane 0 writes.
-VZ_DEVICE void push_leaf(const Rows& rows, u32 b, RootRow& root, i32 node, bool asked) {
-    const u32 place = b * rows.num_leaves + root.num_leaves;
-    if (lane() == 0) rows.leaves[place] = Leaf{node, asked ? (i32)place : -1};
+VZ_DEVICE void push_leaf(const Rows& rows, u32 b, RootRow& root, i32 node, bool needs_eval) {
+    const u32 place = b * rows.params.leaves + root.num_leaves;
+    if (lane() == 0) rows.leaves[place] = Leaf{node, needs_eval ? (i32)place : -1};
     root.num_leaves += 1;
-    root.num_evals += asked ? 1 : 0;
+    root.num_evals += needs_eval ? 1 : 0;
 }
 
 // Up to L leaves of row `b`, if it has simulations left. All lanes.
@@ -166,7 +166,7 @@ VZ_DEVICE void select(const Rows& rows, u32 b) {
     root.num_leaves = root.num_evals = 0;
     u32 simulations = 0, depth_max = 0;
     u64 depth_sum = 0;
-    while (root.left > 0 && simulations < rows.num_leaves) {
+    while (root.left > 0 && simulations < rows.params.leaves) {
         const Node top = row.nodes[ROOT];
         if (top.kind == UNEVALUATED) {
             push_leaf(rows, b, root, ROOT, true);
@@ -175,11 +175,11 @@ VZ_DEVICE void select(const Rows& rows, u32 b) {
         const Found found = find_leaf(rows, row, b, root, top.num_edges, count);
         if (found.collided) break;
         root.left -= 1;
-        if (rows.num_leaves > 1) {
+        if (rows.params.leaves > 1) {
             apply_virtual_loss(row, found.node);
             VZ_SYNC(5);
         }
-        push_leaf(rows, b, root, found.node, found.asked);
+        push_leaf(rows, b, root, found.node, found.needs_eval);
         simulations += 1;
         depth_sum += found.depth;
         depth_max = larger(depth_max, found.depth);
@@ -190,7 +190,7 @@ VZ_DEVICE void select(const Rows& rows, u32 b) {
     RowCounts& done = rows.done[b];
     done.passes += root.num_leaves > 0 ? 1 : 0;
     done.leaves += root.num_leaves;
-    done.asked += root.num_evals;
+    done.num_evals += root.num_evals;
     done.simulations += simulations;
     done.depth_sum += depth_sum;
     done.depth_max = larger(done.depth_max, depth_max);

@@ -13,79 +13,13 @@ namespace search {
 static_assert(!(VZ_HIDDEN && VZ_USES_HISTORY), "a game slot's history is that of its row");
 
 // What the rows of a game slot do after a pass.
-enum Task : u32 { SEARCH_ON = 0, PLANT_ANEW = 1, BEGIN_PLY = 2 };
+enum Task : u32 { SEARCH_ON = 0, SET_ROOT = 1, BEGIN_PLY = 2 };
 
-// Twin of `SlotRow`: one game in progress.
-struct SlotRow {
-    u64 slot;    // its number over the whole run
-    u64 game;    // games finished in it
-    u32 plies;   // played and dealt so far
-    u32 opening; // plies at the front that were drawn at random
-    u32 passes;  // passes since the slots were attached
-    u32 task;
-};
-
-// Twin of `PlayNumbers`: how games are played.
-struct PlayNumbers {
-    u64 seed;
-    u32 simulations;
-    u32 fast_simulations;
-    u32 schedule;
-    u32 fast_schedule;
-    u32 determinisations; // D
-    u32 opening_plies;
-    f32 opening_none;
-    u32 temperature_plies;
-    f32 playout_cap_prob;
-    u32 num_starts;
-};
-
-// Twin of `DecisionHead` with the summary behind it: one decided ply.
+// One decided ply.
 struct Decision {
-    u32 slot;
-    u32 pass;
-    u32 place; // of the action in the legal list
-    u32 padding;
+    DecisionHead head;
     Summary summary;
 };
-
-// Where the next decision is written. Two halves of the array take turns, one poll each: the host copies one half while the
-// passes of the next poll fill the other.
-struct DecisionQueue {
-    u32 num;   // decisions of this poll
-    u32 first; // where its half begins
-};
-
-// Twin of `PollHeader`: what the passes of one poll did.
-struct PollHeader {
-    Totals totals;
-    u32 num_decisions;
-    u32 not_finite; // not 0 where an output of the network was no finite number
-};
-
-// Twin of `Start`: a tree that new games are cloned from; where its parts begin among the bytes of all of them.
-struct Start {
-    u64 nodes, edges, actions, values, states, history;
-    u32 count, num_history;
-};
-
-// The arrays of the game slots.
-struct GameSlots {
-    const PlayNumbers* play;
-    SlotRow* all;        // [N]
-    State* positions;    // [N], where hands are hidden: the whole state
-    Decision* decisions; // [2, most passes of a poll, N]
-    DecisionQueue* queue;
-    Summary* parts;      // [B]
-    const Start* starts; // [num_starts]
-    const u8* trees;
-};
-
-#define VZ_GAME_SLOT_ARGUMENTS                                                                                         \
-    const search::PlayNumbers *play, search::SlotRow *all, State *positions, search::Decision *decisions,              \
-        search::DecisionQueue *queue, search::Summary *parts, const search::Start *starts, const u8 *trees
-#define VZ_GAME_SLOTS                                                                                                  \
-    search::GameSlots { play, all, positions, decisions, queue, parts, starts, trees }
 
 // Twin of `GameSlot::key`.
 VZ_DEVICE RowKey slot_key(const PlayNumbers& play, const SlotRow& row, u64 determinisation) {
@@ -118,7 +52,7 @@ VZ_DEVICE_CALL u16 dealt_outcome(
     f32 probs[VZ_CHANCE];
     const int n = game_legal(state, history, outcomes);
     game_chance_probs(state, outcomes, n, probs);
-    Stream stream = key.key(Purpose::CHANCE).stream();
+    Stream stream = key_of(key, Purpose::CHANCE).stream();
     return outcomes[stream.weighted(probs, n)];
 #else
     return 0;
@@ -197,11 +131,8 @@ VZ_UNROLL
     }
     if (lane() != 0) return;
     u32 proven = 1;
-    for (u32 j = 0; j < d; j++) proven &= all[j].proven;
-    out.num_edges = (u32)num_edges;
-    out.best = (u32)best;
-    out.player = all[0].player;
-    out.proven = proven;
+    for (u32 j = 0; j < d; j++) proven &= all[j].head.proven;
+    out.head = SummaryHead{(u32)num_edges, (u32)best, all[0].head.player, proven};
 }
 
 // Writes the decision of game slot `i` and returns its action. Twin of `Shard::summarise` and `choose`.
@@ -219,14 +150,12 @@ VZ_DEVICE u32 decide(const Rows& rows, const GameSlots& slots, u32 i, const Slot
     u32 action = 0;
     if (lane() == 0) {
         const u32 last = row.opening + play.temperature_plies;
-        u32 place = out.summary.best;
+        u32 place = out.summary.head.best;
         if (last < row.opening || row.plies < last) {
-            Stream stream = slot_key(play, row, 0).key(Purpose::ACT).stream();
-            place = (u32)stream.weighted(out.summary.policy, (int)out.summary.num_edges);
+            Stream stream = key_of(slot_key(play, row, 0), Purpose::ACT).stream();
+            place = (u32)stream.weighted(out.summary.policy, (int)out.summary.head.num_edges);
         }
-        out.slot = i;
-        out.pass = row.passes;
-        out.place = place;
+        out.head = DecisionHead{i, row.passes, place, 0};
         action = out.summary.actions[place];
     }
     return from_lane(action, 0);
@@ -235,7 +164,7 @@ VZ_DEVICE u32 decide(const Rows& rows, const GameSlots& slots, u32 i, const Slot
 // The slot's game is over: opens the next one where its rows take their roots from.
 VZ_DEVICE void next_game(const Rows& rows, const GameSlots& slots, u32 i, SlotRow& row) {
     row.game += 1;
-    row.task = PLANT_ANEW;
+    row.task = SET_ROOT;
     if (lane() != 0) return;
     const u32 first = i * slots.play->determinisations;
     Stepped game{State{}, rows.history(first), 0};
@@ -248,7 +177,7 @@ VZ_DEVICE void next_game(const Rows& rows, const GameSlots& slots, u32 i, SlotRo
 VZ_DEVICE void play_ply(const Rows& rows, const GameSlots& slots, u32 i, SlotRow& row, u32 action) {
 #if VZ_HIDDEN
     // New hands are drawn for every ply, so no row keeps its tree.
-    row.task = PLANT_ANEW;
+    row.task = SET_ROOT;
     int turn = 0;
     if (lane() == 0) {
         Stepped game{slots.positions[i], nullptr, 0};
@@ -317,7 +246,7 @@ VZ_DEVICE int start_of(const GameSlots& slots, const State& state) {
 }
 
 // Gives row `b` a copy of a tree.
-VZ_DEVICE void clone_start(const Rows& rows, const GameSlots& slots, u32 b, const Start& start) {
+VZ_DEVICE void clone_start(const Rows& rows, const GameSlots& slots, u32 b, const TreeParts& start) {
     const Row row = rows.row(b);
     const int count = (int)start.count;
     const u8* from = slots.trees;
@@ -332,27 +261,27 @@ VZ_DEVICE void clone_start(const Rows& rows, const GameSlots& slots, u32 b, cons
 }
 
 // Gives row `b` the tree that its slot's position begins with: twin of `Shard::begin_ply`.
-VZ_DEVICE void plant_slot(const Rows& rows, const GameSlots& slots, u32 b, [[maybe_unused]] const RowKey& key) {
+VZ_DEVICE void set_slot_root(const Rows& rows, const GameSlots& slots, u32 b, [[maybe_unused]] const RowKey& key) {
     const Row row = rows.row(b);
 #if VZ_HIDDEN
     State state;
     if (lane() == 0) {
         const State& position = slots.positions[b / slots.play->determinisations];
-        Stream stream = key.key(Purpose::DETERMINISE).stream();
+        Stream stream = key_of(key, Purpose::DETERMINISE).stream();
         game_determinise(position, larger(game_turn(position), 0), stream, state);
     }
-    plant_state(rows, row, b, state, 0);
+    set_root_state(rows, row, b, state, 0);
     deactivate(rows, b, 0);
 #else
     const u32 num_history = rows.roots[b].num_history;
     const State state = row.states[ROOT];
-    // `start_of` ends with a vote of all lanes, so all have read the row before a copy overwrites it; `plant_state` takes lane
+    // `start_of` ends with a vote of all lanes, so all have read the row before a copy overwrites it; `set_root_state` takes lane
     // 0's state.
     const int start = start_of(slots, state);
     if (start != NO_PLACE) {
         clone_start(rows, slots, b, slots.starts[start]);
     } else {
-        plant_state(rows, row, b, state, num_history);
+        set_root_state(rows, row, b, state, num_history);
         deactivate(rows, b, num_history);
     }
 #endif
@@ -364,11 +293,11 @@ VZ_DEVICE_CALL void start_ply(const Rows& rows, const GameSlots& slots, u32 b) {
     const SlotRow row = slots.all[b / play.determinisations];
     if (row.task == SEARCH_ON) return;
     const RowKey key = slot_key(play, row, b % play.determinisations);
-    if (row.task == PLANT_ANEW) {
-        plant_slot(rows, slots, b, key);
+    if (row.task == SET_ROOT) {
+        set_slot_root(rows, slots, b, key);
         VZ_SYNC(24);
     }
-    Stream stream = slot_key(play, row, 0).key(Purpose::BUDGET).stream();
+    Stream stream = key_of(slot_key(play, row, 0), Purpose::BUDGET).stream();
     const bool fast = play.playout_cap_prob > 0.0f && stream.uniform() < play.playout_cap_prob;
     const u32 simulations = fast ? play.fast_simulations : play.simulations;
     begin(rows, BeginCommand{b, simulations, fast ? 0u : 1u, fast ? play.fast_schedule : play.schedule, key});

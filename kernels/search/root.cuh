@@ -4,15 +4,6 @@
 
 namespace search {
 
-// The beginning of a row's ply.
-struct BeginCommand {
-    u32 row;
-    u32 simulations;
-    u32 noisy;
-    u32 schedule; // where the schedule of this many simulations begins in `tables`
-    RowKey key;
-};
-
 // A float as an unsigned integer as Rust casts it: towards 0, kept within the range.
 VZ_DEVICE u32 saturating_u32(f32 x) {
     if (!(x > 0.0f)) return 0;
@@ -22,9 +13,9 @@ VZ_DEVICE u32 saturating_u32(f32 x) {
 // Noise for a root of `num_edges` edges: `noise` [Ep]. Returns its share in the priors.
 VZ_DEVICE f32 draw_noise(const Rows& rows, const RowKey& key, int num_edges, f32* noise) {
     for_own_edges([&](int, int e) { noise[e] = 0.0f; });
-    if (rows.rule == GUMBEL) {
+    if (rows.params.rule == Algorithm::Gumbel) {
         // Draw e of the stream, by the lane that has edge e.
-        const Key gumbel = key.key(Purpose::GUMBEL);
+        const Key gumbel = key_of(key, Purpose::GUMBEL);
         for_own_edges([&](int, int e) {
             Stream stream{gumbel.value + rng::GOLDEN * (u64)e};
             if (e < num_edges) noise[e] = stream.gumbel();
@@ -32,12 +23,12 @@ VZ_DEVICE f32 draw_noise(const Rows& rows, const RowKey& key, int num_edges, f32
         return 0.0f;
     }
     VZ_SYNC(10); // one lane draws, since rejection sampling makes the draws one sequence
-    const f32 alpha = rows.dirichlet_alpha > 0.0f ? rows.dirichlet_alpha : 10.0f / (f32)larger(num_edges, 1);
+    const f32 alpha = rows.params.dirichlet_alpha > 0.0f ? rows.params.dirichlet_alpha : 10.0f / (f32)larger(num_edges, 1);
     if (lane() == 0) {
-        Stream stream = key.key(Purpose::ROOT_NOISE).stream();
+        Stream stream = key_of(key, Purpose::ROOT_NOISE).stream();
         stream.dirichlet(alpha, noise, num_edges);
     }
-    return rows.dirichlet_epsilon;
+    return rows.params.dirichlet_epsilon;
 }
 
 // Twin of `Roots::reset_value_sum`.
@@ -69,10 +60,10 @@ VZ_DEVICE_CALL void begin(const Rows& rows, const BeginCommand& command) {
     inherited = from_lane(sum_of_integers(inherited), 0);
     RootRow root = rows.roots[b];
     root.budget = command.simulations;
-    if (rows.rule == PUCT) {
-        const u32 cap = saturating_u32(rows.inherit_cap * (f32)command.simulations);
+    if (rows.params.rule == Algorithm::Puct) {
+        const u32 cap = saturating_u32(rows.params.inherit_cap * (f32)command.simulations);
         const u32 counted = smaller((u32)inherited, cap);
-        const u32 least = smaller(rows.min_simulations, command.simulations);
+        const u32 least = smaller(rows.params.min_simulations, command.simulations);
         root.budget = larger(command.simulations - smaller(counted, command.simulations), least);
     }
     root.left = root.budget;
@@ -86,7 +77,7 @@ VZ_DEVICE_CALL void begin(const Rows& rows, const BeginCommand& command) {
     } else {
         for_own_edges([&](int, int e) { noise[e] = 0.0f; });
     }
-    if (node.is_proven()) root.finish();
+    if (is_proven(node)) finish(root);
     VZ_SYNC(11); // every lane has read the row's scalars
     if (lane() == 0) {
         rows.roots[b] = root;
@@ -96,7 +87,7 @@ VZ_DEVICE_CALL void begin(const Rows& rows, const BeginCommand& command) {
 
 // Twin of `RootSummary`, as it is copied to the host.
 struct Summary {
-    u32 num_edges, best, player, proven;
+    SummaryHead head;
     f32 value[VZ_PLAYERS];
     i32 visits[PADDED];
     i32 new_visits[PADDED];
@@ -162,7 +153,7 @@ VZ_UNROLL
         if (root.has(slice)) inherited += root.edges.at[slice].visits - root.new_visits[slice];
     }
     inherited = sum_of_integers(inherited);
-    const f32 cap = rows.inherit_cap * (f32)larger(budget, 1u);
+    const f32 cap = rows.params.inherit_cap * (f32)larger(budget, 1u);
     const f32 weight = (f32)inherited > cap ? cap / (f32)inherited : 1.0f;
 VZ_UNROLL
     for (int slice = 0; slice < SLICES; slice++) {
@@ -224,9 +215,9 @@ VZ_DEVICE_CALL void summarise(const Rows& rows, u32 b, Summary& out) {
     const RootEdges root(row, rows.base_visits + first, node.num_edges);
     Reals policy;
     int best;
-    if (node.is_proven()) {
+    if (is_proven(node)) {
         best = proven_policy(row, node, root, policy);
-    } else if (rows.rule == PUCT) {
+    } else if (rows.params.rule == Algorithm::Puct) {
         best = visit_policy(rows, rows.roots[b].budget, root, policy);
     } else {
         const RootView view{rows.noise + first, rows.base_visits + first, 0.0f, 0};
@@ -239,17 +230,14 @@ VZ_DEVICE_CALL void summarise(const Rows& rows, u32 b, Summary& out) {
         out.prior[e] = edge.prior;
         out.policy[e] = policy[slice];
         out.actions[e] = row.actions(ROOT)[e];
-        out.q[e] = edge.value_sum == refuted() ? -1.0f : edge.visits == 0 ? node.mean() : edge.value_sum / (f32)edge.visits;
+        out.q[e] = edge.value_sum == refuted() ? -1.0f : edge.visits == 0 ? mean_of(node) : edge.value_sum / (f32)edge.visits;
     });
     if (lane() < VZ_PLAYERS) {
         const f32 mean = rows.root_sum(b)[lane()] / (f32)larger(node.visits, 1);
-        out.value[lane()] = node.is_proven() ? row.value(ROOT)[lane()] : mean;
+        out.value[lane()] = is_proven(node) ? row.value(ROOT)[lane()] : mean;
     }
     if (lane() == 0) {
-        out.num_edges = node.num_edges;
-        out.best = (u32)best;
-        out.player = node.player;
-        out.proven = node.is_proven() ? 1 : 0;
+        out.head = SummaryHead{node.num_edges, (u32)best, node.player, is_proven(node) ? 1u : 0u};
     }
 }
 

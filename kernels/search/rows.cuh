@@ -6,20 +6,8 @@
 
 namespace search {
 
-// A new root; `first_key` is where its history begins among those of all commands.
-struct PlantCommand {
-    u32 row;
-    u32 num_history;
-    u64 first_key;
-};
-
-struct AdvanceCommand {
-    u32 row;
-    u32 action;
-};
-
 // Makes `state`, which lane 0 has, the root of a new tree in row `b`, whose history is in place.
-VZ_DEVICE_CALL void plant_state(const Rows& rows, const Row& row, u32 b, const State& state, u32 num_history) {
+VZ_DEVICE_CALL void set_root_state(const Rows& rows, const Row& row, u32 b, const State& state, u32 num_history) {
     NodeFacts facts{};
     if (lane() == 0) {
         const u64* keys = rows.history(b);
@@ -34,19 +22,19 @@ VZ_DEVICE_CALL void plant_state(const Rows& rows, const Row& row, u32 b, const S
 VZ_DEVICE void deactivate(const Rows& rows, u32 b, u32 num_history) {
     if (lane() != 0) return;
     RootRow& root = rows.roots[b];
-    root.finish();
+    finish(root);
     root.num_leaves = root.num_evals = 0;
     root.num_history = num_history;
 }
 
 // Gives a row a new tree at `state`.
-VZ_DEVICE void set_root(const Rows& rows, const PlantCommand& command, const State& given, const u64* history) {
+VZ_DEVICE void set_root(const Rows& rows, const SetRootCommand& command, const State& given, const u64* history) {
     const u32 b = command.row;
     u64* keys = rows.history(b);
     for (u32 i = lane(); i < command.num_history; i += WARP) keys[i] = history[command.first_key + i];
     VZ_SYNC(17);
     const State state = given;
-    plant_state(rows, rows.row(b), b, state, command.num_history);
+    set_root_state(rows, rows.row(b), b, state, command.num_history);
     deactivate(rows, b, command.num_history);
 }
 
@@ -65,7 +53,7 @@ VZ_DEVICE int edge_of_action(const Row& row, u32 action) {
 // False where the root is proven better than a loss but trimming removed the child that proves it.
 VZ_DEVICE bool proof_stands(const Row& row) {
     const Node node = row.nodes[ROOT];
-    if (!node.is_proven() || node.kind != DECISION || node.lower <= -1.0f) return true;
+    if (!is_proven(node) || node.kind != DECISION || node.lower <= -1.0f) return true;
     const Edges edges(row, ROOT);
     bool holds = false;
     VZ_UNROLL
@@ -102,7 +90,7 @@ VZ_DEVICE_CALL void advance(const Rows& rows, const AdvanceCommand& command) {
     num_history += VZ_USES_HISTORY;
     const bool kept = keep(rows, row, b, command.action);
     VZ_SYNC(18); // every lane has read the old tree
-    if (!kept) plant_state(rows, row, b, state, num_history);
+    if (!kept) set_root_state(rows, row, b, state, num_history);
     deactivate(rows, b, num_history);
 }
 
@@ -111,13 +99,13 @@ VZ_DEVICE void backup_leaves(const Rows& rows, u32 b) {
     const Row row = rows.row(b);
     const u32 num_leaves = rows.roots[b].num_leaves;
     for (u32 place = 0; place < num_leaves; place++) {
-        const i32 leaf = rows.leaves[b * rows.num_leaves + place].node;
+        const i32 leaf = rows.leaves[b * rows.params.leaves + place].node;
         // A new root's own evaluation is no simulation: its selection counted no visit.
         const bool is_new_root = from_lane(row.nodes[leaf].visits, 0) == 0;
-        backup(row, leaf, rows.num_leaves > 1 && !is_new_root, rows.root_sum(b));
+        backup(row, leaf, rows.params.leaves > 1 && !is_new_root, rows.root_sum(b));
         VZ_SYNC(19);
     }
-    if (num_leaves > 0 && row.nodes[ROOT].is_proven() && lane() == 0) rows.roots[b].finish();
+    if (num_leaves > 0 && is_proven(row.nodes[ROOT]) && lane() == 0) finish(rows.roots[b]);
 }
 
 } // namespace search

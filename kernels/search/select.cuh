@@ -29,21 +29,21 @@ VZ_DEVICE f32 mean_value(i32 visits, f32 value_sum, f32 unvisited) {
 // AlphaZero's exploration rate times sqrt(N).
 VZ_DEVICE f32 exploration(const Rows& rows, i32 visits) {
     const f32 n = (f32)visits;
-    return (math::ln((1.0f + n + rows.c_base) / rows.c_base) + rows.c_init) * square_root(n);
+    return (math::ln((1.0f + n + rows.params.c_base) / rows.params.c_base) + rows.params.c_init) * square_root(n);
 }
 
 VZ_DEVICE f32 first_play_urgency(const Rows& rows, const Node& node, const Edges& edges) {
-    switch (rows.fpu) {
-    case FPU_ZERO: return 0.0f;
-    case FPU_LOSS: return -1.0f;
-    case FPU_PARENT: return node.mean();
+    switch (rows.params.fpu) {
+    case Fpu::Zero: return 0.0f;
+    case Fpu::Loss: return -1.0f;
+    case Fpu::Parent: return mean_of(node);
     default: {
         Sum mass;
 VZ_UNROLL
         for (int slice = 0; slice < SLICES; slice++) {
             mass.add(slice, edges.at[slice].visits > 0 ? edges.at[slice].prior : 0.0f);
         }
-        const f32 urgency = node.mean() - rows.fpu_reduction * square_root(mass.total());
+        const f32 urgency = mean_of(node) - rows.params.fpu_reduction * square_root(mass.total());
         return urgency > -1.0f ? urgency : -1.0f;
     }
     }
@@ -95,7 +95,7 @@ VZ_UNROLL
         const f32 mean = total > 0.0f ? weighted_total / total : own_value;
         const f32 least_scale = 1e-30f; // never 0: a refuted edge's -inf must stay what it is
         visits = (f32)sum_of_integers(sum);
-        scale = (rows.c_visit + (f32)largest_of(most)) * rows.c_scale * 0.5f;
+        scale = (rows.params.c_visit + (f32)largest_of(most)) * rows.params.c_scale * 0.5f;
         scale = scale > least_scale ? scale : least_scale;
         mixed = (own_value + visits * mean) / (1.0f + visits);
     }
@@ -179,7 +179,7 @@ VZ_UNROLL
 
 // The outcome that a descent follows at a chance node. `key` is the row's for this simulation.
 VZ_DEVICE int chance_edge(const Rows& rows, const Row& row, i32 n, const Node& node, const Edges& edges, Key key) {
-    if (rows.chance == STRATIFIED) {
+    if (rows.params.chance == ChanceRule::Stratified) {
         const f32 total = (f32)(node.visits + 1);
         Best best;
 VZ_UNROLL
@@ -202,7 +202,7 @@ VZ_UNROLL
 VZ_DEVICE int root_edge(
     const Rows& rows, const Row& row, const Node& node, const Edges& edges, const RootView& root
 ) {
-    if (rows.rule == GUMBEL) return gumbel_root_edge(rows, edges, row.value(ROOT)[node.player], root);
+    if (rows.params.rule == Algorithm::Gumbel) return gumbel_root_edge(rows, edges, row.value(ROOT)[node.player], root);
     return puct_edge(rows, node, edges, root.dirichlet_epsilon > 0.0f ? &root : nullptr);
 }
 
@@ -214,13 +214,13 @@ VZ_DEVICE Level descend(
     const Node node = row.nodes[n];
     const Edges edges(row, n);
     if (node.kind == UNEVALUATED) return Level{AT_COLLISION, NO_NODE, 0};
-    if (node.kind == TERMINAL || node.kind == HORIZON || node.is_proven()) return Level{AT_END, NO_NODE, 0};
+    if (node.kind == TERMINAL || node.kind == HORIZON || is_proven(node)) return Level{AT_END, NO_NODE, 0};
     int edge;
     if (node.kind == CHANCE) {
         edge = chance_edge(rows, row, n, node, edges, chance_key);
     } else if (n == ROOT) {
         edge = root_edge(rows, row, node, edges, root);
-    } else if (rows.rule == PUCT) {
+    } else if (rows.params.rule == Algorithm::Puct) {
         edge = puct_edge(rows, node, edges, nullptr);
     } else {
         edge = gumbel_edge(rows, edges, row.value(n)[node.player]);

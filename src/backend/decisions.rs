@@ -1,11 +1,27 @@
 //! What a device decided in a poll, read in place from the bytes that its kernels wrote: no copy and no allocation a decision.
-//! Twins of `Summary` in `kernels/search/root.cuh` and `Decision` in `kernels/search/play.cuh`.
+//! The arrays of a summary are those of `Summary` in `kernels/search/root.cuh`.
 
 use super::device_selfplay::DecidedPly;
+use crate::device_struct::device_struct;
 use bytemuck::{Pod, Zeroable};
 
+device_struct! {
+    /// The scalars of a row's summary, in front of its arrays.
+    #[derive(Clone, Copy, Debug, Pod, Zeroable)]
+    pub(super) struct SummaryHead {
+        /// E of the root.
+        num_edges: u32,
+        /// Place of the best action.
+        best: u32,
+        /// The player to move.
+        player: u32,
+        /// 1 where the value is proven.
+        proven: u32,
+    }
+}
+
 /// Bytes of the scalars in front of a summary's arrays.
-const HEAD_BYTES: usize = 16;
+const HEAD_BYTES: usize = size_of::<SummaryHead>();
 
 /// The sizes of a summary's arrays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,28 +57,28 @@ impl<'a> SummaryView<'a> {
         Self { bytes: &bytes[..format.bytes()], format }
     }
 
-    fn head(&self) -> &'a [u32] {
-        bytemuck::cast_slice(&self.bytes[..HEAD_BYTES])
+    fn head(&self) -> &'a SummaryHead {
+        bytemuck::from_bytes(&self.bytes[..HEAD_BYTES])
     }
 
     /// E of the root.
     fn num_edges(&self) -> usize {
-        self.head()[0] as usize
+        self.head().num_edges as usize
     }
 
     /// Place of the best action.
     pub fn best(&self) -> usize {
-        self.head()[1] as usize
+        self.head().best as usize
     }
 
     /// The player to move.
     pub fn player(&self) -> u8 {
-        self.head()[2] as u8
+        self.head().player as u8
     }
 
     /// True where the value is proven.
     pub fn proven(&self) -> bool {
-        self.head()[3] != 0
+        self.head().proven != 0
     }
 
     /// The root's value for every player. `[P]`
@@ -108,14 +124,18 @@ impl<'a> SummaryView<'a> {
     }
 }
 
-/// Twin of `Decision`, without the summary behind it.
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
-#[repr(C)]
-struct DecisionHead {
-    slot: u32,
-    pass: u32,
-    place: u32,
-    padding: u32,
+device_struct! {
+    /// One decided ply, in front of its summary.
+    #[derive(Clone, Copy, Debug, Pod, Zeroable)]
+    pub(super) struct DecisionHead {
+        /// The game slot.
+        slot: u32,
+        /// Passes since the slots were attached, this one included.
+        pass: u32,
+        /// Place of the action in the legal list.
+        place: u32,
+        padding: u32,
+    }
 }
 
 /// One decided ply of one game slot.

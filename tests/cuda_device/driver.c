@@ -67,12 +67,12 @@ void driver_add_kernel(const char *name, int count, const size_t *sizes) {
     memcpy(kernel->sizes, sizes, count * sizeof *sizes);
 }
 
-// Launches that are captured: kernels with their arguments and shapes as they were.
-enum { MOST_LAUNCHES = 512, ARGUMENT_BYTES = 28 };
+// Launches that are captured: kernels with their arguments, each at a multiple of 8 bytes, and shapes as they were.
+enum { MOST_LAUNCHES = 512, MOST_ARGUMENT_BYTES = 4096 };
 struct launch {
     void *function;
-    uint64_t arguments[MOST_PARAMETERS];
     unsigned shape[7];
+    _Alignas(8) unsigned char arguments[MOST_ARGUMENT_BYTES];
 };
 struct graph {
     void *context;
@@ -339,11 +339,20 @@ int cuFuncGetParamInfo(void *function, size_t index, size_t *offset, size_t *siz
     if (index >= (size_t)num_parameters(function)) return INVALID_VALUE;
     return *offset = 0, *size = size_of_parameter(function, (int)index), OK;
 }
+// Where the arguments of a launch are; returns their bytes.
+static size_t find_arguments(struct launch *launch, void **arguments) {
+    size_t at = 0;
+    for (int i = 0; i < num_parameters(launch->function); i++) {
+        arguments[i] = launch->arguments + at;
+        at += (size_of_parameter(launch->function, i) + 7) / 8 * 8;
+    }
+    return at;
+}
 static void run(struct launch *launch) {
     ALONE;
+    void *arguments[MOST_PARAMETERS];
+    find_arguments(launch, arguments);
     if (given(launch->function) != 0) {
-        void *arguments[MOST_PARAMETERS];
-        for (int i = 0; i < MOST_PARAMETERS; i++) arguments[i] = &launch->arguments[i];
         const int result = driver_run != 0 ? driver_run(given(launch->function)->name, arguments) : OK;
         if (result != OK) failed = result;
         return;
@@ -352,8 +361,8 @@ static void run(struct launch *launch) {
         failed = ILLEGAL_ADDRESS; // told later, as on a GPU
         return;
     }
-    unsigned char *out = (unsigned char *)launch->arguments[0];
-    for (int i = 1; i < 5; out += RECORD[i], i++) memcpy(out, &launch->arguments[i], RECORD[i]);
+    unsigned char *out = *(unsigned char **)arguments[0];
+    for (int i = 1; i < 5; out += RECORD[i], i++) memcpy(out, arguments[i], RECORD[i]);
     memcpy(out, launch->shape, sizeof launch->shape);
 }
 
@@ -372,10 +381,10 @@ int cuLaunchKernel(
     if (given(function) == 0 && (loaded_kernels & bit_of(function)) == 0) return NOT_READY;
     if (bx > 1024 || shared > shared_allowed) return INVALID_VALUE;
     make_copies();
-    struct launch launch = {function, {0}, {gx, gy, gz, bx, by, bz, shared}};
-    for (int i = 0; i < num_parameters(function); i++) {
-        memcpy(&launch.arguments[i], parameters[i], size_of_parameter(function, i));
-    }
+    struct launch launch = {function, {gx, gy, gz, bx, by, bz, shared}, {0}};
+    void *arguments[MOST_PARAMETERS];
+    if (find_arguments(&launch, arguments) > MOST_ARGUMENT_BYTES) return INVALID_VALUE;
+    for (int i = 0; i < num_parameters(function); i++) memcpy(arguments[i], parameters[i], size_of_parameter(function, i));
     if (stream->capture == 0) {
         if (given(function) != 0) note(given(function)->name, 1);
         return run(&launch), OK;

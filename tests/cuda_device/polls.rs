@@ -11,6 +11,8 @@ use vecaz::backend::decisions::SummaryFormat;
 use vecaz::backend::kernels::KernelBackend;
 use vecaz::backend::kernels::cuda::CudaDevice;
 use vecaz::backend::kernels::device::Device;
+use vecaz::backend::kernels::game_slots::{DecisionQueue, GameSlots};
+use vecaz::backend::kernels::layout::ParameterBlock;
 use vecaz::backend::kernels::network::{DeviceNetwork, ObsFormat, Slots};
 use vecaz::backend::split::SplitBackend;
 use vecaz::batch::any_game;
@@ -25,11 +27,6 @@ const SLOTS: usize = 5;
 const GAME: usize = 7;
 /// Of tic-tac-toe: 2 players, 9 edges.
 const FORMAT: SummaryFormat = SummaryFormat { players: 2, padded_edges: 16 };
-/// Arguments that every kernel begins with, and where those of game slots are among the next.
-const ROWS: usize = 35;
-const SLOT_ROWS: usize = ROWS + 1;
-const DECISIONS: usize = ROWS + 3;
-const QUEUE: usize = ROWS + 4;
 const HEADER_BYTES: i64 = 72;
 
 /// The pass that fails.
@@ -37,32 +34,37 @@ static FAILS_AT: Mutex<Option<usize>> = Mutex::new(None);
 /// Passes made, by the address of the slots' rows on their GPU.
 static MADE: Mutex<Vec<(usize, usize)>> = Mutex::new(Vec::new());
 
-/// What a kernel's arguments point to on the stand-in GPU, which is the host's memory.
+/// The argument with this index.
 ///
 /// # Safety
-/// The argument with this index is a pointer to a `T`.
-unsafe fn argument<T>(arguments: *mut *mut c_void, index: usize) -> *mut T {
-    // SAFETY: as promised; pointers are arguments of eight bytes.
-    unsafe { **arguments.add(index).cast::<*mut *mut T>() }
+/// It is a `T`.
+unsafe fn argument<T: Copy>(arguments: *mut *mut c_void, index: usize) -> T {
+    // SAFETY: as promised; arguments are aligned to eight bytes.
+    unsafe { **arguments.add(index).cast::<*const T>() }
+}
+
+/// What an address points to on the stand-in GPU, which is the host's memory.
+fn at<T>(address: u64) -> *mut T {
+    std::ptr::with_exposed_provenance_mut(address as usize)
 }
 
 /// Runs a kernel: 0, or the driver's error.
 unsafe extern "C" fn run(name: *const c_char, arguments: *mut *mut c_void) -> c_int {
-    // SAFETY: the driver gives the kernel's name and its arguments, whose types are those of kernels/search/play.cuh.
+    // SAFETY: the driver gives the kernel's name and its arguments, whose types are those of kernels/search.cu.
     unsafe {
         match CStr::from_ptr(name).to_str().expect("ASCII") {
-            "simulate_rows" => (0..**arguments.add(ROWS + 10).cast::<*mut u32>())
+            "simulate_rows" => (0..argument::<u32>(arguments, 4))
                 .map(|_| pass(arguments))
                 .find(|error| *error != 0)
                 .unwrap_or(0),
             "act_game_slots" => pass(arguments),
             "end_poll" => {
-                let queue = &mut *argument::<[u32; 2]>(arguments, QUEUE);
-                let header = argument::<[u32; 18]>(arguments, ROWS + 11);
-                let half = **arguments.add(ROWS + 10).cast::<*mut u32>();
-                (*header).fill(0);
-                (*header)[16] = queue[0];
-                *queue = [0, if queue[1] == 0 { half } else { 0 }];
+                let queue = &mut *at::<DecisionQueue>(argument::<GameSlots>(arguments, 1).queue);
+                let header = &mut *at::<[u32; 18]>(argument(arguments, 5));
+                let half = argument::<u32>(arguments, 4);
+                header.fill(0);
+                header[16] = queue.num;
+                *queue = DecisionQueue { num: 0, first: if queue.first == 0 { half } else { 0 } };
                 0
             }
             _ => 0,
@@ -74,27 +76,27 @@ unsafe extern "C" fn run(name: *const c_char, arguments: *mut *mut c_void) -> c_
 unsafe fn pass(arguments: *mut *mut c_void) -> c_int {
     // SAFETY: as for `run`; there is room for the decisions of a poll in each half.
     unsafe {
-        let queue = &mut *argument::<[u32; 2]>(arguments, QUEUE);
-        let decisions = argument::<u8>(arguments, DECISIONS);
-        let gpu = argument::<u8>(arguments, SLOT_ROWS) as usize;
+        let slots = argument::<GameSlots>(arguments, 1);
+        let queue = &mut *at::<DecisionQueue>(slots.queue);
+        let gpu = slots.all as usize;
         let mut all = MADE.lock().expect("no panic");
-        let at = all.iter().position(|(known, _)| *known == gpu).unwrap_or_else(|| {
+        let made = all.iter().position(|(known, _)| *known == gpu).unwrap_or_else(|| {
             all.push((gpu, 0));
             all.len() - 1
         });
-        let made = &mut all[at].1;
+        let made = &mut all[made].1;
         if *FAILS_AT.lock().expect("no panic") == Some(*made) {
             return 700;
         }
-        let rows = **arguments.add(16).cast::<*mut u32>();
-        for slot in 0..rows {
+        for slot in 0..argument::<ParameterBlock>(arguments, 0).num_rows {
             let mut words = vec![0u32; FORMAT.decision_bytes() / 4];
             words[..8].copy_from_slice(&[slot, *made as u32 + 1, 0, 0, 1, 0, 0, 0]);
             words[8 + 2 + 4 * 16] = 1f32.to_bits();
             words[8 + 2 + 5 * 16] = (*made % GAME) as u32;
-            let to = decisions.add((queue[0] + queue[1]) as usize * FORMAT.decision_bytes());
+            let to =
+                at::<u8>(slots.decisions).add((queue.num + queue.first) as usize * FORMAT.decision_bytes());
             to.copy_from_nonoverlapping(words.as_ptr().cast(), FORMAT.decision_bytes());
-            queue[0] += 1;
+            queue.num += 1;
         }
         *made += 1;
         0
@@ -103,10 +105,9 @@ unsafe fn pass(arguments: *mut *mut c_void) -> c_int {
 
 /// Gives the driver the kernels of a search.
 fn add_kernels(driver: &Driver) {
-    let rows = [vec![8; 16], vec![4; 19]].concat();
-    let slots = vec![8; 8];
+    let slots = vec![size_of::<GameSlots>()];
     let kernels: [(&str, Vec<usize>); 11] = [
-        ("plant_rows", vec![8, 8, 8, 4]),
+        ("set_roots", vec![8, 8, 8, 4]),
         ("begin_rows", vec![8, 4]),
         ("simulate_rows", [slots.clone(), vec![8, 8, 4]].concat()),
         ("select_rows", vec![]),
@@ -122,7 +123,7 @@ fn add_kernels(driver: &Driver) {
     set(driver, "driver_run", run as Run);
     set(driver, "driver_memory", 1u64 << 30);
     for (name, more) in kernels {
-        let sizes = [rows.clone(), more].concat();
+        let sizes = [vec![size_of::<ParameterBlock>()], more].concat();
         let name = CString::new(name).expect("no zero");
         // SAFETY: the function is in driver.c; it copies the name and the sizes.
         unsafe {

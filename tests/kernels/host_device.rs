@@ -5,10 +5,10 @@ use super::host_compiler::{self, Effort};
 use libloading::{Library, Symbol};
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Instant;
 use vecaz::backend::kernels::device::{Arg, Device, LaunchShape, Limits, Pinned, Program};
 use vecaz::kernel_times::{COPY_IN, COPY_OUT, KernelTime};
@@ -22,9 +22,11 @@ const ALIGNMENT: usize = 256;
 pub struct HostBuffer {
     start: NonNull<u8>,
     bytes: usize,
-    /// Bytes of all buffers of the device.
-    taken: Arc<AtomicUsize>,
+    all: Buffers,
 }
+
+/// Address and bytes of every buffer of a device.
+type Buffers = Arc<Mutex<BTreeMap<usize, usize>>>;
 
 // SAFETY: the buffer owns its memory; nothing else holds the address beyond a call.
 unsafe impl Send for HostBuffer {}
@@ -34,13 +36,13 @@ impl HostBuffer {
         Layout::from_size_align(bytes + GUARD.len(), ALIGNMENT).expect("a size that memory has")
     }
 
-    fn new(bytes: usize, taken: Arc<AtomicUsize>) -> Self {
-        taken.fetch_add(bytes, Ordering::Relaxed);
+    fn new(bytes: usize, all: Buffers) -> Self {
         // SAFETY: the layout's size is not 0, since the guard is part of it.
         let start = NonNull::new(unsafe { alloc_zeroed(Self::layout(bytes)) }).expect("memory");
         // SAFETY: the guard lies within the allocation.
         unsafe { start.add(bytes).as_ptr().copy_from_nonoverlapping(GUARD.as_ptr(), GUARD.len()) };
-        Self { start, bytes, taken }
+        all.lock().expect("no panic").insert(start.as_ptr() as usize, bytes);
+        Self { start, bytes, all }
     }
 
     /// The bytes.
@@ -58,11 +60,6 @@ impl HostBuffer {
     /// Where it is, for work that is recorded.
     pub fn place(&self) -> HostPlace {
         HostPlace { start: self.start, bytes: self.bytes }
-    }
-
-    fn guard_is_whole(&self) -> bool {
-        // SAFETY: the guard lies within the allocation.
-        unsafe { std::slice::from_raw_parts(self.start.as_ptr().add(self.bytes), GUARD.len()) == GUARD }
     }
 }
 
@@ -92,7 +89,7 @@ impl HostPlace {
 
 impl Drop for HostBuffer {
     fn drop(&mut self) {
-        self.taken.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.all.lock().expect("no panic").remove(&(self.start.as_ptr() as usize));
         // SAFETY: allocated with the same layout.
         unsafe { dealloc(self.start.as_ptr(), Self::layout(self.bytes)) };
     }
@@ -148,7 +145,7 @@ pub struct HostDevice {
     below: &'static str,
     effort: Effort,
     free_bytes: usize,
-    taken: Arc<AtomicUsize>,
+    buffers: Buffers,
     missing_barrier: c_int,
     seed: Cell<u64>,
     launches: Cell<u64>,
@@ -169,7 +166,7 @@ enum Recorded {
         name: String,
         kernel: &'static str,
         shape: LaunchShape,
-        values: Vec<u64>,
+        values: Vec<Vec<u64>>,
         sizes: Vec<c_uint>,
     },
     Work(Box<dyn Fn() + Send>),
@@ -199,7 +196,7 @@ impl HostDevice {
             below: "",
             effort: Effort::Much,
             free_bytes: usize::MAX,
-            taken: Arc::default(),
+            buffers: Arc::default(),
             missing_barrier: 0,
             seed: Cell::new(seed),
             launches: Cell::new(0),
@@ -287,17 +284,22 @@ impl HostDevice {
     }
 }
 
-/// An argument's bytes and how many they are.
-fn bytes_of(arg: &Arg<'_, HostBuffer>) -> (u64, c_uint) {
+/// An argument's bytes, as words so that they are aligned, and how many they are.
+fn bytes_of(arg: &Arg<'_, HostBuffer>) -> (Vec<u64>, c_uint) {
     match *arg {
         Arg::Buffer(buffer, offset) => {
             assert!(offset <= buffer.bytes, "an argument begins {offset} bytes into {} bytes", buffer.bytes);
-            (buffer.start.as_ptr() as u64 + offset as u64, 8)
+            (vec![buffer.start.as_ptr() as u64 + offset as u64], 8)
         }
-        Arg::I32(x) => (u64::from(x as u32), 4),
-        Arg::U32(x) => (u64::from(x), 4),
-        Arg::U64(x) => (x, 8),
-        Arg::F32(x) => (u64::from(x.to_bits()), 4),
+        Arg::I32(x) => (vec![u64::from(x as u32)], 4),
+        Arg::U32(x) => (vec![u64::from(x)], 4),
+        Arg::U64(x) => (vec![x], 8),
+        Arg::F32(x) => (vec![u64::from(x.to_bits())], 4),
+        Arg::Struct(bytes) => {
+            let mut words = vec![0; bytes.len().div_ceil(8)];
+            bytemuck::cast_slice_mut(&mut words)[..bytes.len()].copy_from_slice(bytes);
+            (words, bytes.len() as c_uint)
+        }
     }
 }
 
@@ -326,11 +328,15 @@ impl Device for HostDevice {
 
     fn alloc(&self, bytes: usize) -> Result<HostBuffer> {
         self.allocations.set(self.allocations.get() + 1);
-        Ok(HostBuffer::new(bytes, self.taken.clone()))
+        Ok(HostBuffer::new(bytes, self.buffers.clone()))
+    }
+
+    fn address(&self, buffer: &HostBuffer) -> u64 {
+        buffer.start.as_ptr() as u64
     }
 
     fn free_bytes(&self) -> Result<usize> {
-        Ok(self.free_bytes.saturating_sub(self.taken.load(Ordering::Relaxed)))
+        Ok(self.free_bytes.saturating_sub(self.buffers.lock().expect("no panic").values().sum()))
     }
 
     fn upload(&self, to: &mut HostBuffer, offset: usize, from: &[u8]) -> Result<()> {
@@ -393,7 +399,7 @@ impl Device for HostDevice {
         shape: LaunchShape,
         args: &[Arg<'_, HostBuffer>],
     ) -> Result<()> {
-        let (values, sizes): (Vec<u64>, Vec<c_uint>) = args.iter().map(bytes_of).unzip();
+        let (values, sizes): (Vec<Vec<u64>>, Vec<c_uint>) = args.iter().map(bytes_of).unzip();
         if let Some(recorded) = self.recording.borrow_mut().as_mut() {
             let HostModule { library, name } = module;
             let (library, name) = (Arc::downgrade(library), name.clone());
@@ -404,8 +410,7 @@ impl Device for HostDevice {
         let start = Instant::now();
         self.run(module, kernel, shape, values, &sizes)?;
         self.note_time(kernel, start);
-        let broken = args.iter().any(|arg| matches!(arg, Arg::Buffer(buffer, _) if !buffer.guard_is_whole()));
-        if broken {
+        if !self.guards_are_whole() {
             return Err(self.failed(module, kernel, shape, "wrote past the end of a buffer"));
         }
         Ok(())
@@ -462,17 +467,24 @@ impl HostDevice {
         }
     }
 
+    /// True where no kernel has written past the end of a buffer.
+    fn guards_are_whole(&self) -> bool {
+        let buffers = self.buffers.lock().expect("no panic");
+        // SAFETY: the guards lie within allocations, which are listed as long as they exist.
+        let guard = |start: usize, bytes: usize| unsafe { *((start + bytes) as *const [u8; GUARD.len()]) };
+        buffers.iter().all(|(&start, &bytes)| guard(start, bytes) == GUARD)
+    }
+
     /// Runs a kernel with arguments of these bytes and sizes.
     fn run(
         &self,
         module: &HostModule,
         kernel: &'static str,
         shape: LaunchShape,
-        mut values: Vec<u64>,
+        mut values: Vec<Vec<u64>>,
         sizes: &[c_uint],
     ) -> Result<()> {
-        let pointers: Vec<*mut c_void> =
-            values.iter_mut().map(|value| std::ptr::from_mut(value).cast()).collect();
+        let pointers: Vec<*mut c_void> = values.iter_mut().map(|value| value.as_mut_ptr().cast()).collect();
         let name = CString::new(kernel).expect("a name");
         self.seed.set(self.seed.get().wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
         // SAFETY: the function has this signature in `host/emulator.hpp`; it checks the number of arguments and their sizes,

@@ -2,9 +2,11 @@
 //! the kernel's name.
 
 use super::device::{Arg, Device, LaunchShape, Program};
-use super::game_slots::DeviceGameSlots;
-use super::layout::{Layout, RowBytes};
+use super::game_slots::{DeviceGameSlots, GameSlots};
+use super::layout::{Layout, PARAMS_PADDING, ParameterBlock, RowArrays, RowBytes, Totals, TreeParts};
 use crate::error::Result;
+use crate::search::SearchParams;
+use bytemuck::Zeroable;
 
 /// Threads of a warp.
 const WARP: usize = 32;
@@ -21,12 +23,12 @@ pub struct Arrays<D: Device> {
     pub device: D,
     /// The program of whole passes in one launch; it is loaded at its first launch.
     passes: (Program, Option<D::Module>),
-    /// In the order of `Rows` in `kernels/tree.cuh`.
-    rows: Vec<D::Buffer>,
+    /// The arrays of all rows.
+    pub rows: RowArrays<D::Buffer>,
     /// Schedules of sequential halving.
-    pub tables: D::Buffer,
-    integers: [u32; 11],
-    floats: [f32; 8],
+    tables: D::Buffer,
+    /// The first argument of every kernel.
+    block: ParameterBlock,
     /// `[B L, F]`
     pub obs: D::Buffer,
     /// `[B L, A]`
@@ -39,41 +41,14 @@ pub struct Arrays<D: Device> {
     pub summaries: D::Buffer,
     /// `Totals`, then one bit a row: simulations left.
     pub totals: D::Buffer,
-    num_rows: usize,
-    num_leaves: usize,
 }
 
-/// Places in `Arrays::rows` of the arrays that the host reads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Which {
-    /// Nodes.
-    Nodes = 0,
-    /// Edges.
-    Edges = 1,
-    /// Actions.
-    Actions = 2,
-    /// Values.
-    Values = 3,
-    /// Nodes in use.
-    Counts = 4,
-    /// States.
-    States = 5,
-    /// Scalars of the root.
-    Roots = 6,
-    /// History keys.
-    Histories = 11,
-}
-
-/// A tree on the device that rows are cloned from, its parts one after the other in one buffer.
+/// A tree on the device that rows are cloned from.
 pub struct DeviceTree<B> {
-    /// All parts.
+    /// All parts, one after the other.
     pub buffer: B,
-    /// Where nodes, edges, actions, values, states and history begin.
-    pub parts: [usize; 6],
-    /// Nodes.
-    pub count: u32,
-    /// Keys of the history.
-    pub num_history: u32,
+    /// Where they begin.
+    pub parts: TreeParts,
 }
 
 impl<D: Device> Arrays<D> {
@@ -85,52 +60,61 @@ impl<D: Device> Arrays<D> {
         device: D,
         layout: &Layout,
         passes: Program,
-        (integers, floats): ([u32; 11], [f32; 8]),
+        params: SearchParams,
+        keep_limit: u32,
     ) -> Result<Self> {
         let RowBytes { arrays, network, summary } = layout.row_bytes();
         let b = layout.shape.rows;
-        let alloc = |bytes: usize| device.alloc(b * bytes);
-        let rows = arrays.into_iter().map(alloc).collect::<Result<Vec<_>>>()?;
-        let [obs, logits, answers] = network;
+        let alloc = |bytes: &usize| device.alloc(b * bytes);
+        let rows = arrays.try_map(alloc)?;
+        let [obs, logits, answers] = &network;
         let (obs, logits, answers) = (alloc(obs)?, alloc(logits)?, alloc(answers)?);
-        let summaries = alloc(summary)?;
+        let summaries = alloc(&summary)?;
         let totals = device.alloc(Self::totals_bytes(b))?;
         let num_live = device.alloc(4)?;
         let tables = device.alloc(4)?;
-        let (num_rows, num_leaves) = (b, layout.leaves);
-        Ok(Self {
-            device,
-            passes: (passes, None),
-            rows,
-            tables,
-            integers,
-            floats,
-            obs,
-            logits,
-            answers,
-            num_live,
-            summaries,
-            totals,
-            num_rows,
-            num_leaves,
-        })
+        let block = ParameterBlock {
+            nodes: device.address(&rows.nodes),
+            edges: device.address(&rows.edges),
+            actions: device.address(&rows.actions),
+            values: device.address(&rows.values),
+            counts: device.address(&rows.counts),
+            states: device.address(&rows.states),
+            roots: device.address(&rows.roots),
+            keys: device.address(&rows.keys),
+            noise: device.address(&rows.noise),
+            base_visits: device.address(&rows.base_visits),
+            root_sums: device.address(&rows.root_sums),
+            histories: device.address(&rows.histories),
+            leaves: device.address(&rows.leaves),
+            targets: device.address(&rows.targets),
+            done: device.address(&rows.done),
+            tables: device.address(&tables),
+            num_rows: b as u32,
+            num_nodes: layout.shape.nodes as u32,
+            history_len: layout.history_len as u32,
+            keep_limit,
+            params,
+            padding: [0; PARAMS_PADDING],
+        };
+        let passes = (passes, None);
+        Ok(Self { device, passes, rows, tables, block, obs, logits, answers, num_live, summaries, totals })
+    }
+
+    /// Replaces the schedules of sequential halving. Passes captured before have the old ones.
+    ///
+    /// # Errors
+    /// What the device says.
+    pub fn set_schedules(&mut self, schedules: &[u16]) -> Result<()> {
+        let bytes = bytemuck::cast_slice(schedules);
+        self.tables = self.device.alloc(bytes.len().max(4))?;
+        self.block.tables = self.device.address(&self.tables);
+        self.device.upload(&mut self.tables, 0, bytes)
     }
 
     /// Bytes of the totals and the bits behind them.
     pub fn totals_bytes(rows: usize) -> usize {
-        size_of::<super::layout::Totals>() + 4 * rows.div_ceil(32)
-    }
-
-    /// One of the arrays of all rows.
-    pub fn row_array(&self, which: Which) -> &D::Buffer {
-        &self.rows[which as usize]
-    }
-
-    /// The arguments of `VZ_ROWS_ARGUMENTS`, with which every kernel begins.
-    fn arguments(&self) -> Vec<Arg<'_, D::Buffer>> {
-        let buffers = self.rows.iter().chain([&self.tables]).map(|buffer| Arg::Buffer(buffer, 0));
-        let integers = self.integers.iter().map(|&x| Arg::U32(x));
-        buffers.chain(integers).chain(self.floats.iter().map(|&x| Arg::F32(x))).collect()
+        size_of::<Totals>() + 4 * rows.div_ceil(32)
     }
 
     fn launch<'a>(
@@ -143,8 +127,7 @@ impl<D: Device> Arrays<D> {
         if grid == 0 {
             return Ok(());
         }
-        let mut arguments = self.arguments();
-        arguments.extend(more);
+        let arguments: Vec<_> = [Arg::of(&self.block)].into_iter().chain(more).collect();
         self.device.launch(kernel, LaunchShape { grid: grid as u32, block, shared: 0 }, &arguments)
     }
 
@@ -162,15 +145,15 @@ impl<D: Device> Arrays<D> {
     ///
     /// # Errors
     /// The device's; so for all launchers.
-    pub fn plant_rows(&self, staged: &D::Buffer, states: usize, keys: usize, num: usize) -> Result<()> {
+    pub fn set_roots(&self, staged: &D::Buffer, states: usize, keys: usize, num: usize) -> Result<()> {
         let parts = [0, states, keys].map(|at| Arg::Buffer(staged, at));
-        self.launch_warps("plant_rows", num, parts.into_iter().chain([Arg::U32(num as u32)]))
+        self.launch_warps("set_roots", num, parts.into_iter().chain([Arg::U32(num as u32)]))
     }
 
     /// Begins plies. `staged` holds `num` commands.
     ///
     /// # Errors
-    /// As [`Arrays::plant_rows`].
+    /// As [`Arrays::set_roots`].
     pub fn begin_rows(&self, staged: &D::Buffer, num: usize) -> Result<()> {
         self.launch_warps("begin_rows", num, [Arg::Buffer(staged, 0), Arg::U32(num as u32)])
     }
@@ -178,7 +161,7 @@ impl<D: Device> Arrays<D> {
     /// Plays actions. `staged` holds `num` commands.
     ///
     /// # Errors
-    /// As [`Arrays::plant_rows`].
+    /// As [`Arrays::set_roots`].
     pub fn advance_rows(&self, staged: &D::Buffer, num: usize) -> Result<()> {
         self.launch_warps("advance_rows", num, [Arg::Buffer(staged, 0), Arg::U32(num as u32)])
     }
@@ -186,23 +169,23 @@ impl<D: Device> Arrays<D> {
     /// Stops the search of rows. `staged` lists `num` rows.
     ///
     /// # Errors
-    /// As [`Arrays::plant_rows`].
-    pub fn park_rows(&self, staged: &D::Buffer, num: usize) -> Result<()> {
-        self.launch_warps("park_rows", num, [Arg::Buffer(staged, 0), Arg::U32(num as u32)])
+    /// As [`Arrays::set_roots`].
+    pub fn deactivate_rows(&self, staged: &D::Buffer, num: usize) -> Result<()> {
+        self.launch_warps("deactivate_rows", num, [Arg::Buffer(staged, 0), Arg::U32(num as u32)])
     }
 
     /// Selects up to L leaves in every row that has simulations left.
     ///
     /// # Errors
-    /// As [`Arrays::plant_rows`].
+    /// As [`Arrays::set_roots`].
     pub fn select_rows(&self) -> Result<()> {
-        self.launch_warps("select_rows", self.num_rows, [])
+        self.launch_warps("select_rows", self.num_rows(), [])
     }
 
     /// Numbers the leaves that need the network, 0..M in row order; M goes to `num_live`.
     ///
     /// # Errors
-    /// As [`Arrays::plant_rows`].
+    /// As [`Arrays::set_roots`].
     pub fn number_leaves(&self) -> Result<()> {
         self.launch("number_leaves", 1, self.counting_threads(), [Arg::Buffer(&self.num_live, 0)])
     }
@@ -210,57 +193,71 @@ impl<D: Device> Arrays<D> {
     /// Sums the counts of all rows and resets them.
     ///
     /// # Errors
-    /// As [`Arrays::plant_rows`].
+    /// As [`Arrays::set_roots`].
     pub fn count_rows(&self) -> Result<()> {
         self.launch("count_rows", 1, self.counting_threads(), [Arg::Buffer(&self.totals, 0)])
     }
 
-    /// Threads of the one block that looks at all rows.
+    /// B.
+    fn num_rows(&self) -> usize {
+        self.block.num_rows as usize
+    }
+
+    /// B L.
+    fn num_leaves(&self) -> usize {
+        self.num_rows() * self.block.params.leaves as usize
+    }
+
+    /// Threads of the one block that reads all rows.
     fn counting_threads(&self) -> u32 {
-        self.num_rows.next_multiple_of(WARP).min(COUNTING_THREADS) as u32
+        self.num_rows().next_multiple_of(WARP).min(COUNTING_THREADS) as u32
     }
 
     /// Writes the observations of the leaves, each into its evaluation slot.
     ///
     /// # Errors
-    /// As [`Arrays::plant_rows`].
+    /// As [`Arrays::set_roots`].
     pub fn observe_leaves(&self, kernel: &'static str, out: &D::Buffer) -> Result<()> {
-        self.launch_warps(kernel, self.num_rows * self.num_leaves, [Arg::Buffer(out, 0)])
+        self.launch_warps(kernel, self.num_leaves(), [Arg::Buffer(out, 0)])
     }
 
     /// Writes the evaluations into the new nodes.
     ///
     /// # Errors
-    /// As [`Arrays::plant_rows`].
+    /// As [`Arrays::set_roots`].
     pub fn expand_leaves(&self) -> Result<()> {
         let answers = [Arg::Buffer(&self.logits, 0), Arg::Buffer(&self.answers, 0)];
-        self.launch_warps("expand_leaves", self.num_rows * self.num_leaves, answers)
+        self.launch_warps("expand_leaves", self.num_leaves(), answers)
     }
 
     /// Backs all leaves of the pass up to their roots.
     ///
     /// # Errors
-    /// As [`Arrays::plant_rows`].
+    /// As [`Arrays::set_roots`].
     pub fn backup_rows(&self) -> Result<()> {
-        self.launch_warps("backup_rows", self.num_rows, [])
+        self.launch_warps("backup_rows", self.num_rows(), [])
     }
 
     /// Makes whole passes in one launch with the constant network output in the first slot of `logits` and `answers`. Where there
     /// are game slots, of one row each, every pass ends as in [`Arrays::act_game_slots`]. The first call loads the program.
     ///
     /// # Errors
-    /// As [`Arrays::plant_rows`] and [`Device::module`].
+    /// As [`Arrays::set_roots`] and [`Device::module`].
     pub fn simulate_rows(&mut self, game_slots: Option<&DeviceGameSlots<D>>, passes: u32) -> Result<()> {
-        const NULL: u64 = 0;
         let module = match self.passes.1.take() {
             Some(module) => module,
             None => self.device.module(&self.passes.0)?,
         };
-        let mut arguments = self.arguments();
-        arguments.extend(game_slots.map_or([Arg::U64(NULL); 8], DeviceGameSlots::arguments));
-        arguments.extend([Arg::Buffer(&self.logits, 0), Arg::Buffer(&self.answers, 0), Arg::U32(passes)]);
+        let none = GameSlots::zeroed();
+        let arguments = [
+            Arg::of(&self.block),
+            Arg::of(game_slots.map_or(&none, |slots| &slots.block)),
+            Arg::Buffer(&self.logits, 0),
+            Arg::Buffer(&self.answers, 0),
+            Arg::U32(passes),
+        ];
         let shape = LaunchShape {
-            grid: self.num_rows.div_ceil(WARPS) as u32,
+            grid: self.num_rows().div_ceil(WARPS) as u32,
             block: (WARPS * WARP) as u32,
             shared: 0,
         };
@@ -272,34 +269,35 @@ impl<D: Device> Arrays<D> {
     /// Ends a pass in the game slots: plays the decided plies and begins the next.
     ///
     /// # Errors
-    /// As [`Arrays::plant_rows`].
+    /// As [`Arrays::set_roots`].
     pub fn act_game_slots(&self, game_slots: &DeviceGameSlots<D>) -> Result<()> {
-        let num = [Arg::U32(game_slots.num as u32)];
-        self.launch_warps("act_game_slots", game_slots.num, game_slots.arguments().into_iter().chain(num))?;
-        self.launch_warps("start_rows", self.num_rows, game_slots.arguments())
+        let slots = Arg::of(&game_slots.block);
+        self.launch_warps("act_game_slots", game_slots.num, [slots, Arg::U32(game_slots.num as u32)])?;
+        self.launch_warps("start_rows", self.num_rows(), [slots])
     }
 
     /// Ends a poll of the game slots: counts what all rows did and writes the header. `not_finite`: the network's word, which is
     /// cleared.
     ///
     /// # Errors
-    /// As [`Arrays::plant_rows`].
+    /// As [`Arrays::set_roots`].
     pub fn end_poll(&self, game_slots: &DeviceGameSlots<D>, not_finite: Option<&D::Buffer>) -> Result<()> {
         const NULL: u64 = 0;
         self.count_rows()?;
         let more = [
+            Arg::of(&game_slots.block),
             Arg::Buffer(&self.totals, 0),
             not_finite.map_or(Arg::U64(NULL), |word| Arg::Buffer(word, 0)),
             Arg::U32(game_slots.half() as u32),
             Arg::Buffer(game_slots.header(), 0),
         ];
-        self.launch("end_poll", 1, WARP as u32, game_slots.arguments().into_iter().chain(more))
+        self.launch("end_poll", 1, WARP as u32, more)
     }
 
     /// Summarises the `num` rows that `staged` lists.
     ///
     /// # Errors
-    /// As [`Arrays::plant_rows`].
+    /// As [`Arrays::set_roots`].
     pub fn summarise_rows(&self, staged: &D::Buffer, num: usize) -> Result<()> {
         let list = [Arg::Buffer(staged, 0), Arg::U32(num as u32), Arg::Buffer(&self.summaries, 0)];
         self.launch_warps("summarise_rows", num, list)
@@ -308,7 +306,7 @@ impl<D: Device> Arrays<D> {
     /// Keeps the most visited nodes of one row.
     ///
     /// # Errors
-    /// As [`Arrays::plant_rows`].
+    /// As [`Arrays::set_roots`].
     pub fn trim_row(&self, b: usize, limit: usize) -> Result<()> {
         self.launch("trim_row", 1, WARP as u32, [Arg::U32(b as u32), Arg::U32(limit as u32)])
     }
@@ -316,13 +314,13 @@ impl<D: Device> Arrays<D> {
     /// Gives the `num` rows that `staged` lists a copy of `tree`.
     ///
     /// # Errors
-    /// As [`Arrays::plant_rows`].
+    /// As [`Arrays::set_roots`].
     pub fn clone_rows(&self, staged: &D::Buffer, num: usize, tree: &DeviceTree<D::Buffer>) -> Result<()> {
-        let parts = tree.parts.map(|at| Arg::Buffer(&tree.buffer, at));
-        let more = [Arg::Buffer(staged, 0)]
-            .into_iter()
-            .chain(parts)
-            .chain([Arg::U32(tree.count), Arg::U32(tree.num_history)]);
-        self.launch("clone_rows", num, COPYING_THREADS, more)
+        self.launch(
+            "clone_rows",
+            num,
+            COPYING_THREADS,
+            [Arg::Buffer(staged, 0), Arg::Buffer(&tree.buffer, 0), Arg::of(&tree.parts)],
+        )
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::error::Result;
 use crate::kernel_times::KernelTime;
+use bytemuck::NoUninit;
 
 /// A compiled program's source: one game, or one network, with its sizes as constants.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +44,8 @@ pub struct LaunchShape {
 pub enum Arg<'a, B> {
     /// The address of a buffer, `offset` bytes on.
     Buffer(&'a B, usize),
+    /// The bytes of a struct that the kernel takes by value, at most 4 KiB. The buffers whose addresses it has outlive the launch.
+    Struct(&'a [u8]),
     /// A 32-bit integer.
     I32(i32),
     /// A 32-bit unsigned integer.
@@ -51,6 +54,13 @@ pub enum Arg<'a, B> {
     U64(u64),
     /// A 32-bit float.
     F32(f32),
+}
+
+impl<'a, B> Arg<'a, B> {
+    /// A struct by value.
+    pub fn of<T: NoUninit>(block: &'a T) -> Self {
+        Self::Struct(bytemuck::bytes_of(block))
+    }
 }
 
 impl<B> Clone for Arg<'_, B> {
@@ -139,6 +149,9 @@ pub trait Device: Send + Sized {
     /// # Errors
     /// [`crate::Error::Device`] with the size where it does not fit.
     fn alloc(&self, bytes: usize) -> Result<Self::Buffer>;
+
+    /// The address of `buffer` on the device, for a struct that a kernel takes by value.
+    fn address(&self, buffer: &Self::Buffer) -> u64;
 
     /// Bytes that can still be allocated, without what the driver takes to run programs. Waits for the device.
     ///

@@ -1,12 +1,13 @@
-//! The N game slots of self-play on the device: twins of the structs in `kernels/search/play.cuh`, and their arrays.
+//! The N game slots of self-play on the device: their structs, which `kernels/search/layout.cuh` is generated from, and their arrays.
 
-use super::device::{Arg, Device};
-use super::layout::Layout;
+use super::device::Device;
+use super::layout::{Layout, TreeParts};
 use super::packing::pack_snapshot;
 use super::polls::{PollCounts, Polls};
 use crate::backend::RootCache;
 use crate::backend::decisions::DecisionBlock;
 use crate::backend::device_selfplay::{PlayPlan, SlotStart};
+use crate::device_struct::device_struct;
 use crate::error::Result;
 use bytemuck::{Pod, Zeroable};
 
@@ -17,62 +18,96 @@ const DECISIONS_BYTES: [usize; 2] = [64 << 20, 1 << 30];
 /// The most passes of a poll.
 const MOST_PASSES: usize = 4096;
 
-/// Twin of `SlotRow`.
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
-#[repr(C)]
-struct SlotRow {
-    slot: u64,
-    game: u64,
-    plies: u32,
-    opening: u32,
-    passes: u32,
-    task: u32,
+device_struct! {
+    /// One game in progress.
+    #[derive(Clone, Copy, Debug, Pod, Zeroable)]
+    pub(super) struct SlotRow {
+        /// Its number over the whole run.
+        slot: u64,
+        /// Games finished in it.
+        game: u64,
+        /// Played and dealt so far.
+        plies: u32,
+        /// Plies at the front that were drawn at random.
+        opening: u32,
+        /// Passes since the slots were attached.
+        passes: u32,
+        /// What its rows do after the pass: a `Task` of play.cuh.
+        task: u32,
+    }
 }
 
-/// Twin of `PlayNumbers`.
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
-#[repr(C)]
-struct PlayNumbers {
-    seed: u64,
-    simulations: u32,
-    fast_simulations: u32,
-    schedule: u32,
-    fast_schedule: u32,
-    determinisations: u32,
-    opening_plies: u32,
-    opening_none: f32,
-    temperature_plies: u32,
-    playout_cap_prob: f32,
-    num_starts: u32,
+device_struct! {
+    /// How games are played.
+    #[derive(Clone, Copy, Debug, Pod, Zeroable)]
+    pub(super) struct PlayNumbers {
+        /// The run's seed.
+        seed: u64,
+        /// Simulations of a ply.
+        simulations: u32,
+        /// Simulations of a ply with the smaller budget (playout cap randomisation).
+        fast_simulations: u32,
+        /// Where the schedule of `simulations` begins.
+        schedule: u32,
+        /// Where the schedule of `fast_simulations` begins.
+        fast_schedule: u32,
+        /// D.
+        determinisations: u32,
+        /// The most random plies of an opening.
+        opening_plies: u32,
+        /// Fraction of games without random opening plies.
+        opening_none: f32,
+        /// Plies whose action is sampled from the policy.
+        temperature_plies: u32,
+        /// Probability of the smaller budget; 0: off.
+        playout_cap_prob: f32,
+        /// Trees that new games are cloned from.
+        num_starts: u32,
+    }
 }
 
-/// Twin of `Start`.
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
-#[repr(C)]
-struct Start {
-    /// Where nodes, edges, actions, values, states and history begin among all trees' bytes.
-    parts: [u64; 6],
-    count: u32,
-    num_history: u32,
+device_struct! {
+    /// Where the next decision is written. Two halves of the array take turns, one poll each: the host copies one half while the passes
+    /// of the next poll fill the other.
+    #[derive(Clone, Copy, Debug, Pod, Zeroable)]
+    pub struct DecisionQueue {
+        /// Decisions of this poll.
+        pub num: u32,
+        /// Where its half begins.
+        pub first: u32,
+    }
 }
 
-/// Twin of `DecisionQueue`: decisions of the poll so far, and where its half begins.
-const QUEUE_BYTES: usize = 8;
+device_struct! {
+    /// The addresses of the game slots' arrays: the second argument of the kernels that play. All 0 where there are no game slots.
+    #[derive(Clone, Copy, Debug, Pod, Zeroable)]
+    pub struct GameSlots {
+        /// One.
+        pub play: u64 as "const PlayNumbers*",
+        /// `[N]`
+        pub all: u64 as "SlotRow*",
+        /// Where hands are hidden: the whole states. `[N]`
+        pub positions: u64 as "State*",
+        /// `[2, most passes of a poll, N]`
+        pub decisions: u64 as "Decision*",
+        /// One.
+        pub queue: u64 as "DecisionQueue*",
+        /// Summaries of single determinisations, before they are summed. `[B]`
+        pub parts: u64 as "Summary*",
+        /// `[num_starts]`
+        pub starts: u64 as "const TreeParts*",
+        /// The bytes of all trees that new games are cloned from.
+        pub trees: u64 as "const u8*",
+    }
+}
 
 /// The arrays of N game slots.
 pub struct DeviceGameSlots<D: Device> {
-    numbers: D::Buffer,
-    /// `[N]`
-    all: D::Buffer,
-    /// `[N, state bytes]`
-    positions: D::Buffer,
-    /// `[2, most passes, N]`
+    /// The addresses of the arrays.
+    pub block: GameSlots,
     decisions: D::Buffer,
-    queue: D::Buffer,
-    /// Summaries of single determinisations, before they are summed. `[B]`
-    parts: D::Buffer,
-    starts: D::Buffer,
-    trees: D::Buffer,
+    /// What else `block` has the addresses of.
+    _arrays: [D::Buffer; 7],
     polls: Polls<D>,
     /// N.
     pub num: usize,
@@ -113,15 +148,27 @@ impl<D: Device> DeviceGameSlots<D> {
         let decisions = 2 * most_passes * n * decision_bytes(layout);
         let parts = layout.shape.rows * layout.summary_bytes();
         let bytes = size_of_val(rows.as_slice()) + positions.len() + decisions + parts;
+        let numbers = filled(bytemuck::bytes_of(&numbers))?;
+        let all = filled(bytemuck::cast_slice(&rows))?;
+        let positions = filled(&positions)?;
+        let decisions = device.alloc(decisions)?;
+        let queue = device.alloc(size_of::<DecisionQueue>())?;
+        let parts = device.alloc(parts)?;
+        let places = filled(bytemuck::cast_slice(places))?;
+        let trees = filled(trees)?;
         Ok(Self {
-            numbers: filled(bytemuck::bytes_of(&numbers))?,
-            all: filled(bytemuck::cast_slice(&rows))?,
-            positions: filled(&positions)?,
-            decisions: device.alloc(decisions)?,
-            queue: device.alloc(QUEUE_BYTES)?,
-            parts: device.alloc(parts)?,
-            starts: filled(bytemuck::cast_slice(places))?,
-            trees: filled(trees)?,
+            block: GameSlots {
+                play: device.address(&numbers),
+                all: device.address(&all),
+                positions: device.address(&positions),
+                decisions: device.address(&decisions),
+                queue: device.address(&queue),
+                parts: device.address(&parts),
+                starts: device.address(&places),
+                trees: device.address(&trees),
+            },
+            decisions,
+            _arrays: [numbers, all, positions, queue, parts, places, trees],
             polls: Polls::new(device)?,
             num: n,
             determinisations: plan.determinisations,
@@ -129,21 +176,6 @@ impl<D: Device> DeviceGameSlots<D> {
             starts_bytes: starts.bytes(),
             bytes: bytes as u64 + starts.bytes(),
         })
-    }
-
-    /// In the order of `VZ_GAME_SLOT_ARGUMENTS`.
-    pub fn arguments(&self) -> [Arg<'_, D::Buffer>; 8] {
-        [
-            &self.numbers,
-            &self.all,
-            &self.positions,
-            &self.decisions,
-            &self.queue,
-            &self.parts,
-            &self.starts,
-            &self.trees,
-        ]
-        .map(|buffer| Arg::Buffer(buffer, 0))
     }
 
     /// Decisions that a poll has room for.
@@ -229,7 +261,7 @@ impl PlayNumbers {
 /// The trees that new games are cloned from, one after the other, and where each begins.
 pub struct PackedStarts {
     trees: Vec<u8>,
-    places: Vec<Start>,
+    places: Vec<TreeParts>,
 }
 
 impl PackedStarts {
@@ -245,17 +277,13 @@ impl PackedStarts {
     }
 }
 
-fn pack_starts(starts: &RootCache) -> (Vec<u8>, Vec<Start>) {
+fn pack_starts(starts: &RootCache) -> (Vec<u8>, Vec<TreeParts>) {
     let mut all = Vec::new();
     let places = starts.iter().map(|(_, snapshot)| {
         let (bytes, parts) = pack_snapshot(snapshot);
-        let first = all.len();
+        let first = all.len() as u64;
         all.extend_from_slice(&bytes);
-        Start {
-            parts: parts.map(|part| (first + part) as u64),
-            count: snapshot.tree.count(0) as u32,
-            num_history: snapshot.history.len() as u32,
-        }
+        parts.behind(first)
     });
     let places = places.collect();
     (all, places)

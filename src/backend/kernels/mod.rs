@@ -1,8 +1,8 @@
 //! Games, trees and search as kernels: the same work as [`super::cpu`], done by a [`device::Device`]. The kernels' sources are
 //! under `kernels/`; Rust is the truth that they are checked against.
 //!
-//! States, trees and observations stay on the device. What rows are told to do is gathered ([`queue`]) and launched for many
-//! rows at once ([`arrays`]); a network is asked on the host, through [`Backend`], or where the observations are
+//! States, trees and observations stay on the device. Commands to rows are gathered ([`queue`]) and launched for many
+//! rows at once ([`arrays`]); a network runs on the host, through [`Backend`], or where the observations are
 //! ([`DevicePasses::take_network`], [`DevicePasses::simulate_constant_net`]), which copies one small block for any number of passes.
 
 pub mod device;
@@ -13,7 +13,9 @@ mod open; // a GPU, where this build can
 pub mod cuda; // kernels on an NVIDIA GPU
 pub mod source;
 pub mod memory; // what a plan takes on a device
-pub mod layout; // twins of the kernels' structs, sizes of arrays
+#[cfg(test)]
+mod generated;
+pub mod layout; // the structs that kernels share with Rust, sizes of arrays
 pub mod arrays; // the arrays, and a launcher for each kernel
 pub mod queue; // commands to rows, gathered
 pub mod network; // networks on the device
@@ -145,7 +147,7 @@ fn pass_stats(totals: &Totals, visited: usize) -> PassStats {
         visited,
         rows: totals.passes as usize,
         leaves: totals.leaves as usize,
-        evaluations: totals.asked as usize,
+        evaluations: totals.num_evals as usize,
         cached: 0,
         simulations: totals.simulations as usize,
         depth_sum: totals.depth_sum,

@@ -1,5 +1,6 @@
 //! Several arrays in one buffer, so that one copy takes them to the device.
 
+use super::layout::TreeParts;
 use crate::backend::Snapshot;
 
 /// Every part of a buffer begins at a multiple of this many bytes.
@@ -19,8 +20,12 @@ pub fn pack<const N: usize>(parts: [&[u8]; N]) -> (Vec<u8>, [usize; N]) {
     (bytes, starts)
 }
 
-/// The bytes of `snapshot`, and where nodes, edges, actions, values, states and history begin in them.
-pub fn pack_snapshot(snapshot: &Snapshot) -> (Vec<u8>, [usize; 6]) {
+/// The bytes of `snapshot`, and where its parts begin in them.
+pub fn pack_snapshot(snapshot: &Snapshot) -> (Vec<u8>, TreeParts) {
     let [nodes, edges, actions, values] = snapshot.tree.row_bytes(0);
-    pack([nodes, edges, actions, values, &snapshot.states, bytemuck::cast_slice(&snapshot.history)])
+    let parts = [nodes, edges, actions, values, &snapshot.states, bytemuck::cast_slice(&snapshot.history)];
+    let (bytes, starts) = pack(parts);
+    let [nodes, edges, actions, values, states, history] = starts.map(|start| start as u64);
+    let (count, num_history) = (snapshot.tree.count(0) as u32, snapshot.history.len() as u32);
+    (bytes, TreeParts { nodes, edges, actions, values, states, history, count, num_history })
 }

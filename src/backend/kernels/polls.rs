@@ -7,19 +7,24 @@
 
 use super::device::{Device, Pinned};
 use super::layout::Totals;
+use crate::device_struct::device_struct;
 use crate::error::{Error, Result};
 use bytemuck::{Pod, Zeroable};
 
 /// The most polls that have ended on the device and were not collected.
 const UNDER_WAY: u64 = 2;
 
-/// Twin of `PollHeader`.
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
-#[repr(C)]
-struct PollHeader {
-    totals: Totals,
-    num_decisions: u32,
-    not_finite: u32,
+device_struct! {
+    /// What the passes of one poll did.
+    #[derive(Clone, Copy, Debug, Pod, Zeroable)]
+    pub struct PollHeader {
+        /// What all rows did.
+        pub totals: Totals,
+        /// Decisions of the poll.
+        pub num_decisions: u32,
+        /// Not 0 where an output of the network was no finite number.
+        pub not_finite: u32,
+    }
 }
 
 /// What the launched passes of a poll did.
@@ -86,7 +91,7 @@ impl<D: Device> Polls<D> {
         Err(polls_under_way(found, format!("fewer than {UNDER_WAY} before passes of another one")))
     }
 
-    /// Starts the copy of the header, which the device has been asked to write.
+    /// Starts the copy of the header, which a launched kernel writes.
     ///
     /// # Errors
     /// What the device says.

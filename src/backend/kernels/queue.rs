@@ -3,7 +3,7 @@
 //! Commands of one row keep their order; those of different rows need not, since rows are independent. So a command joins the first
 //! batch of its kind behind the last batch with a command for the same row.
 
-use super::layout::{AdvanceCommand, BeginCommand, PlantCommand};
+use super::layout::{AdvanceCommand, BeginCommand, SetRootCommand};
 
 /// Commands of one kind, at most one a row.
 #[derive(Clone, Debug)]
@@ -24,7 +24,7 @@ pub enum Batch {
 #[derive(Clone, Debug, Default)]
 pub struct RootBatch {
     /// `[num]`
-    pub commands: Vec<PlantCommand>,
+    pub commands: Vec<SetRootCommand>,
     /// `[num, state bytes]`
     pub states: Vec<u8>,
     /// The keys of all histories.
@@ -78,7 +78,11 @@ impl Queue {
         let new = Batch::SetRoot(RootBatch::default());
         if let Batch::SetRoot(batch) = self.batch(b, |batch| matches!(batch, Batch::SetRoot(_)), new) {
             let first_key = batch.keys.len() as u64;
-            batch.commands.push(PlantCommand { row: b as u32, num_history: history.len() as u32, first_key });
+            batch.commands.push(SetRootCommand {
+                row: b as u32,
+                num_history: history.len() as u32,
+                first_key,
+            });
             batch.states.extend_from_slice(state);
             batch.keys.extend_from_slice(history);
         }
@@ -121,6 +125,7 @@ impl Queue {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::search::root::RowKey;
 
     fn kinds(queue: &Queue) -> String {
         let one = |batch: &Batch| match batch {
@@ -134,7 +139,7 @@ mod tests {
     }
 
     fn begin(row: u32) -> BeginCommand {
-        BeginCommand { row, simulations: 3, noisy: 0, schedule: 0, key: [0; 5] }
+        BeginCommand { row, simulations: 3, noisy: 0, schedule: 0, key: RowKey::default() }
     }
 
     #[test]

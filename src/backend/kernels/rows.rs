@@ -3,10 +3,10 @@
 
 mod passes; // whole passes on the device
 
-use super::arrays::{Arrays, Which};
+use super::arrays::Arrays;
 use super::device::{Device, Program};
 use super::game_slots::DeviceGameSlots;
-use super::layout::{BeginCommand, Layout, RootRow, Totals, search_numbers};
+use super::layout::{BeginCommand, Layout, RootRow, Totals, keep_limit};
 use super::memory::NetworkNeed;
 use super::packing::pack;
 use super::queue::{Batch, Queue, RootBatch};
@@ -85,12 +85,12 @@ impl<G> Default for PassGraphs<G> {
 
 impl<D: Device> Rows<D> {
     pub fn new(device: D, layout: Layout, plan: BackendPlan, sizes: &Sizes, passes: Program) -> Result<Self> {
-        let numbers = search_numbers(&plan, &layout, sizes);
+        let keep_limit = keep_limit(&plan, sizes);
         let staged_bytes = 1 << 12;
         let staged = device.alloc(staged_bytes)?;
         let b = plan.rows;
         Ok(Self {
-            arrays: Arrays::new(device, &layout, passes, numbers)?,
+            arrays: Arrays::new(device, &layout, passes, plan.params, keep_limit)?,
             layout,
             params: plan.params,
             queue: Queue::new(b),
@@ -175,14 +175,12 @@ impl<D: Device> Rows<D> {
             return Ok(place);
         }
         let place = self.schedules.numbers.len() as u32;
-        let considered = self.params.max_num_considered_actions as usize;
-        let halving = SequentialHalvingSchedule::new(simulations, considered);
+        let halving =
+            SequentialHalvingSchedule::new(simulations, self.params.max_num_considered_actions as usize);
         self.schedules.places.push((simulations, place));
         self.schedules.numbers.extend(halving.tables().iter().flatten());
         self.forget_graphs();
-        let bytes = bytemuck::cast_slice(&self.schedules.numbers);
-        self.arrays.tables = self.arrays.device.alloc(bytes.len().max(4))?;
-        self.arrays.device.upload(&mut self.arrays.tables, 0, bytes)?;
+        self.arrays.set_schedules(&self.schedules.numbers)?;
         Ok(place)
     }
 
@@ -204,7 +202,7 @@ impl<D: Device> Rows<D> {
                 }
                 Batch::Deactivate(rows) => {
                     self.stage(bytemuck::cast_slice(&rows))?;
-                    self.arrays.park_rows(&self.staged, rows.len())?;
+                    self.arrays.deactivate_rows(&self.staged, rows.len())?;
                 }
                 Batch::Clone(rows) => {
                     self.stage(bytemuck::cast_slice(&rows))?;
@@ -221,7 +219,7 @@ impl<D: Device> Rows<D> {
         let parts = [bytemuck::cast_slice(&batch.commands), &batch.states, bytemuck::cast_slice(&batch.keys)];
         let (bytes, [_, states, keys]) = pack(parts);
         self.stage(&bytes)?;
-        self.arrays.plant_rows(&self.staged, states, keys, batch.commands.len())
+        self.arrays.set_roots(&self.staged, states, keys, batch.commands.len())
     }
 
     /// Uploads the commands of the next launch.
@@ -273,7 +271,7 @@ impl<D: Device> Rows<D> {
         self.arrays.number_leaves()?;
         let totals = self.count()?;
         self.copied_inside += self.arrays.device.copied() - before;
-        self.num_evals = totals.asked as usize;
+        self.num_evals = totals.num_evals as usize;
         Ok(totals)
     }
 
@@ -354,15 +352,15 @@ impl<D: Device> Rows<D> {
     pub fn num_nodes(&mut self, b: usize) -> Result<usize> {
         self.flush()?;
         let mut count = [0; 4];
-        self.arrays.device.download(self.arrays.row_array(Which::Counts), 4 * b, &mut count)?;
+        self.arrays.device.download(&self.arrays.rows.counts, 4 * b, &mut count)?;
         Ok(u32::from_ne_bytes(count) as usize)
     }
 
     pub fn root_state(&mut self, b: usize) -> Result<Vec<u8>> {
         self.flush()?;
         let mut state = vec![0; self.layout.state_size];
-        let at = b * self.layout.row_bytes().arrays[Which::States as usize];
-        self.arrays.device.download(self.arrays.row_array(Which::States), at, &mut state)?;
+        let at = b * self.layout.row_bytes().arrays.states;
+        self.arrays.device.download(&self.arrays.rows.states, at, &mut state)?;
         Ok(state)
     }
 
@@ -370,15 +368,10 @@ impl<D: Device> Rows<D> {
         self.flush()?;
         let mut root = RootRow::zeroed();
         let at = b * size_of::<RootRow>();
-        self.arrays.device.download(
-            self.arrays.row_array(Which::Roots),
-            at,
-            bytemuck::bytes_of_mut(&mut root),
-        )?;
+        self.arrays.device.download(&self.arrays.rows.roots, at, bytemuck::bytes_of_mut(&mut root))?;
         let mut keys = vec![0u64; root.num_history as usize];
         let at = b * 8 * self.layout.history_len;
-        let histories = self.arrays.row_array(Which::Histories);
-        self.arrays.device.download(histories, at, bytemuck::cast_slice_mut(&mut keys))?;
+        self.arrays.device.download(&self.arrays.rows.histories, at, bytemuck::cast_slice_mut(&mut keys))?;
         Ok(keys)
     }
 }

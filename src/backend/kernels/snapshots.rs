@@ -1,6 +1,6 @@
 //! Copies of one row's tree between device and host.
 
-use super::arrays::{Arrays, DeviceTree, Which};
+use super::arrays::{Arrays, DeviceTree};
 use super::device::Device;
 use super::layout::Layout;
 use super::packing::pack_snapshot;
@@ -24,15 +24,13 @@ impl<B> UploadedSnapshot<B> {
         let (bytes, parts) = pack_snapshot(snapshot);
         let mut buffer = device.alloc(bytes.len())?;
         device.upload(&mut buffer, 0, &bytes)?;
-        let count = snapshot.tree.count(0) as u32;
-        let num_history = snapshot.history.len() as u32;
-        Ok(Self { bytes, tree: DeviceTree { buffer, parts, count, num_history } })
+        Ok(Self { bytes, tree: DeviceTree { buffer, parts } })
     }
 
     /// True where `snapshot` has the same bytes.
     pub fn is(&self, snapshot: &Snapshot) -> bool {
-        self.tree.count as usize == snapshot.tree.count(0)
-            && self.tree.num_history as usize == snapshot.history.len()
+        self.tree.parts.count as usize == snapshot.tree.count(0)
+            && self.tree.parts.num_history as usize == snapshot.history.len()
             && pack_snapshot(snapshot).0 == self.bytes
     }
 }
@@ -47,19 +45,22 @@ pub fn download<D: Device>(
     b: usize,
     history: &[u64],
 ) -> Result<Snapshot> {
+    let Arrays { device, rows, .. } = arrays;
     let mut count = [0u8; 4];
-    arrays.device.download(arrays.row_array(Which::Counts), 4 * b, &mut count)?;
+    device.download(&rows.counts, 4 * b, &mut count)?;
     let nodes = u32::from_ne_bytes(count) as usize;
-    let row_bytes = layout.row_bytes().arrays;
-    let fetch = |which: Which, to: &mut [u8]| {
-        arrays.device.download(arrays.row_array(which), b * row_bytes[which as usize], to)
-    };
+    let row = layout.row_bytes().arrays;
     let mut tree = Tree::new(TreeShape { rows: 1, nodes, ..layout.shape });
-    let parts = [Which::Nodes, Which::Edges, Which::Actions, Which::Values];
-    for (which, to) in parts.into_iter().zip(tree.row_bytes_mut(nodes)) {
-        fetch(which, to)?;
+    let parts = [
+        (&rows.nodes, row.nodes),
+        (&rows.edges, row.edges),
+        (&rows.actions, row.actions),
+        (&rows.values, row.values),
+    ];
+    for ((from, bytes), to) in parts.into_iter().zip(tree.row_bytes_mut(nodes)) {
+        device.download(from, b * bytes, to)?;
     }
     let mut states = vec![0; nodes * layout.state_size];
-    fetch(Which::States, &mut states)?;
+    device.download(&rows.states, b * row.states, &mut states)?;
     Ok(Snapshot { tree, states, history: history.to_vec() })
 }

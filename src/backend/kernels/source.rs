@@ -26,6 +26,7 @@ embed! {
     "rng.cuh",
     "lanes.cuh",
     "tree.cuh",
+    "search/layout.cuh",
     "search/select.cuh",
     "search/expand.cuh",
     "search/backup.cuh",

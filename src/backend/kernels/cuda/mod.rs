@@ -148,12 +148,6 @@ impl CudaDevice {
         })
     }
 
-    /// The address of `buffer`.
-    fn address(&self, buffer: &CudaBuffer) -> u64 {
-        let (address, _no_event) = buffer.slice().device_ptr(&self.stream);
-        address
-    }
-
     fn outside(&self, offset: usize, bytes: usize, buffer: &CudaBuffer) -> Error {
         self.failed(format!("{bytes} bytes at {offset} are outside a buffer of {}", buffer.len()))
     }
@@ -204,6 +198,11 @@ impl Device for CudaDevice {
                 _ => self.failed(format!("{size} cannot be allocated: {}", words(e))),
             }
         })
+    }
+
+    fn address(&self, buffer: &CudaBuffer) -> u64 {
+        let (address, _no_event) = buffer.slice().device_ptr(&self.stream);
+        address
     }
 
     fn free_bytes(&self) -> Result<usize> {
@@ -294,7 +293,7 @@ impl Device for CudaDevice {
             return Ok(());
         }
         let found = self.kernel(module, kernel)?;
-        let mut passed: Vec<Word> = args.iter().map(|arg| self.word(arg)).collect();
+        let mut passed: Vec<Word<'_>> = args.iter().map(|arg| self.word(arg)).collect();
         let sizes: Vec<usize> = passed.iter().map(Word::bytes).collect();
         if sizes != found.parameters {
             let launch = describe_launch(kernel, shape);
@@ -394,13 +393,14 @@ impl CudaDevice {
         copied.map_err(|e| self.lost(e))
     }
 
-    fn word(&self, arg: &Arg<'_, CudaBuffer>) -> Word {
+    fn word<'a>(&self, arg: &Arg<'a, CudaBuffer>) -> Word<'a> {
         match *arg {
             Arg::Buffer(buffer, offset) => Word::Eight(self.address(buffer) + offset as u64),
             Arg::I32(x) => Word::Four(x.cast_unsigned()),
             Arg::U32(x) => Word::Four(x),
             Arg::U64(x) => Word::Eight(x),
             Arg::F32(x) => Word::Four(x.to_bits()),
+            Arg::Struct(bytes) => Word::Bytes(bytes),
         }
     }
 }

@@ -41,19 +41,22 @@ unsafe impl Send for Kernel {}
 unsafe impl Sync for Kernel {}
 
 /// The bytes of an argument.
-pub enum Word {
+pub enum Word<'a> {
     /// Of 4 bytes.
     Four(u32),
     /// Of 8 bytes.
     Eight(u64),
+    /// Of a struct.
+    Bytes(&'a [u8]),
 }
 
-impl Word {
-    /// 4 or 8.
+impl Word<'_> {
+    /// How many they are.
     pub fn bytes(&self) -> usize {
         match self {
             Self::Four(_) => 4,
             Self::Eight(_) => 8,
+            Self::Bytes(bytes) => bytes.len(),
         }
     }
 }
@@ -132,13 +135,15 @@ impl Kernel {
         &self,
         stream: &CudaStream,
         shape: LaunchShape,
-        words: &mut [Word],
+        words: &mut [Word<'_>],
     ) -> Result<(), DriverError> {
         stream.context().bind_to_thread()?;
         self.allow_shared(shape.shared)?;
-        let place = |word: &mut Word| match word {
+        // The driver only reads what these point to.
+        let place = |word: &mut Word<'_>| match word {
             Word::Four(x) => ptr::from_mut(x).cast::<c_void>(),
             Word::Eight(x) => ptr::from_mut(x).cast(),
+            Word::Bytes(bytes) => bytes.as_ptr().cast_mut().cast(),
         };
         let mut places: Vec<*mut c_void> = words.iter_mut().map(place).collect();
         let (grid, block) = ((shape.grid, 1, 1), (shape.block, 1, 1));

@@ -7,6 +7,7 @@ use super::driver::words;
 use super::libraries::CudaLibrary;
 use super::{CudaBuffer, CudaDevice};
 use crate::backend::kernels::collective::{Collective, Number, Place};
+use crate::backend::kernels::device::Device;
 use crate::error::{Error, Result};
 use cudarc::driver::sys;
 use libloading::Library;

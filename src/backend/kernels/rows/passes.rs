@@ -264,6 +264,6 @@ fn not_attached() -> Error {
     Error::Mismatch {
         what: "game slots attached to the device".into(),
         found: "none".into(),
-        expected: "those whose poll is asked for".into(),
+        expected: "those whose poll is collected".into(),
     }
 }

@@ -1,0 +1,270 @@
+// The types that these kernels share with Rust, generated from the Rust types of the same names. Do not edit: the test
+// that compares this file says how to write it.
+#pragma once
+#include "common.cuh"
+
+namespace search {
+
+union Word;      // tree.cuh
+struct Summary;  // root.cuh
+struct Decision; // play.cuh
+
+// The search algorithm: the selection rule and the policy target.
+enum class Algorithm : u32 {
+    Puct = 0, // PUCT with Dirichlet noise (AlphaZero, Silver et al. 2018); the target is the visit distribution.
+    Gumbel = 1, // Sequential halving over Gumbel-sampled actions (Danihelka et al. 2022); the target is the improved policy.
+};
+
+// Selection at chance nodes.
+enum class ChanceRule : u32 {
+    Sample = 0, // An outcome sampled by its probability.
+    Stratified = 1, // The outcome whose visit share is furthest below its probability. The same expectation with less variance.
+};
+
+// First-play urgency: Q of an edge without visits. PUCT only.
+enum class Fpu : u32 {
+    Zero = 0, // 0, a draw.
+    Parent = 1, // The mean value of the parent node.
+    Reduced = 2, // The parent's mean value minus `fpu_reduction` times the square root of the visited prior mass (KataGo).
+    Loss = 3, // -1, a loss (AlphaZero's published pseudocode).
+};
+
+// Whether proven values are kept.
+enum class Solver : u32 {
+    Off = 0, // Every value is an estimate.
+    On = 1, // MCTS-Solver, for two-player zero-sum games without chance and hidden information.
+};
+
+// Parameters of a search, resolved for one game. Where the arrays live is not among them.
+struct SearchParams {
+    Algorithm rule; // PUCT or Gumbel.
+    u32 simulations; // S: simulations of one ply.
+    u32 leaves; // L: leaves that a row selects in one pass.
+    f32 c_init; // c_init of PUCT.
+    f32 c_base; // c_base of PUCT.
+    Fpu fpu; // First-play urgency of PUCT: the Q of an edge without visits.
+    f32 fpu_reduction; // What first-play urgency subtracts from the parent's value.
+    f32 dirichlet_epsilon; // Share of Dirichlet noise in the root's priors.
+    f32 dirichlet_alpha; // Dirichlet alpha; 0 stands for 10 / legal actions.
+    u32 max_num_considered_actions; // The most actions that sequential halving considers.
+    f32 c_visit; // c_visit of Gumbel.
+    f32 c_scale; // c_scale of Gumbel, for Q mapped to [0, 1].
+    Solver solver; // Whether proven values are backed up.
+    f32 inherit_cap; // The share of `simulations` up to which inherited visits replace new simulations.
+    u32 min_simulations; // Fewest new simulations of one ply.
+    ChanceRule chance; // How descents pass chance nodes.
+};
+static_assert(sizeof(SearchParams) == 64, "must equal the Rust struct");
+
+// One node's scalars.
+struct alignas(16) Node {
+    i32 parent; // Index of the parent, `NO_NODE` at the root.
+    i32 visits; // Simulations that passed through or ended here, those in flight included.
+    f32 value_sum; // Sum of the values backed up through here, for `player`.
+    f32 lower; // Proven lower bound of the game's value for `player`; -1 at first.
+    f32 upper; // Proven upper bound of the game's value for `player`; 1 at first. The value is proven when `lower == upper`.
+    u16 parent_edge; // The parent's edge that leads here.
+    u16 num_edges; // Edges in use.
+    u16 depth; // Edges from the row's first root to here. Subtree reuse does not renumber it, so only differences are meaningful.
+    u8 player; // The player to move; 0 at chance and terminal nodes.
+    u8 kind;
+    u8 bounds_dirty; // 1 if the bounds have changed since they were last propagated to the parent.
+    u8 padding[3];
+};
+static_assert(sizeof(Node) == 32, "must equal the Rust struct");
+
+// The game, determinisation and ply of a row's search: the counters that key all its random numbers.
+struct RowKey {
+    u64 seed; // The run's seed.
+    u64 slot; // Index of the game slot, over all devices of the run.
+    u64 game; // Number of games that the slot finished before this one.
+    u64 determinisation; // Index of the determinisation of the game.
+    u64 ply; // Index of the ply.
+};
+static_assert(sizeof(RowKey) == 40, "must equal the Rust struct");
+
+// The scalars of one row.
+struct RootRow {
+    f32 dirichlet_epsilon; // Share of the Dirichlet noise in the priors.
+    u32 left; // New simulations of the ply still to run.
+    u32 budget; // New simulations of the ply in all.
+    u32 schedule; // Where the row's schedule begins.
+    u32 schedule_len; // Simulations of that schedule.
+    u32 num_leaves; // Leaves of this pass.
+    u32 num_evals; // Leaves of this pass that need the network.
+    u32 num_history; // Keys of positions before the root.
+};
+static_assert(sizeof(RootRow) == 32, "must equal the Rust struct");
+
+// A leaf of a pass.
+struct Leaf {
+    i32 node; // Its node.
+    i32 slot; // Index of its evaluation in the network's output, or -1.
+};
+static_assert(sizeof(Leaf) == 8, "must equal the Rust struct");
+
+// What a row has done since it was last added to `Totals`.
+struct RowCounts {
+    u32 passes; // Passes in which it selected anything.
+    u32 leaves; // Leaves of any kind.
+    u32 num_evals; // Leaves that needed the network.
+    u32 simulations; // Leaves that are simulations.
+    u64 depth_sum; // Sum of the leaves' depths.
+    u32 depth_max; // Depth of the deepest leaf.
+    u32 padding;
+};
+static_assert(sizeof(RowCounts) == 32, "must equal the Rust struct");
+
+// A tree that rows are cloned from: where its parts begin among the bytes of one buffer.
+struct TreeParts {
+    u64 nodes; // `[count]`
+    u64 edges; // `[count, 4, Ep]`
+    u64 actions; // `[count, Ep]`
+    u64 values; // `[count, P]`
+    u64 states; // `[count]`
+    u64 history; // `[num_history]`
+    u32 count; // Nodes.
+    u32 num_history; // Keys of the positions before the root.
+};
+static_assert(sizeof(TreeParts) == 56, "must equal the Rust struct");
+
+// The parameter block: the arrays of all rows, their sizes and the search's parameters. Every kernel of a search takes it by value
+// as its first argument. Addresses are those on the device.
+struct ParameterBlock {
+    Node* nodes; // `[B, T]`
+    Word* edges; // Prior, visits, value sum and child. `[B, T, 4, Ep]`
+    u16* actions; // `[B, T, Ep]`
+    f32* values; // `[B, T, P]`
+    u32* counts; // Nodes in use. `[B]`
+    State* states; // `[B, T]`
+    RootRow* roots; // `[B]`
+    RowKey* keys; // `[B]`
+    f32* noise; // `[B, Ep]`
+    i32* base_visits; // `[B, Ep]`
+    f32* root_sums; // `[B, P]`
+    u64* histories; // Keys of the positions before the root, then room for those of a path. `[B, history_len]`
+    Leaf* leaves; // `[B, L]`
+    i32* targets; // New indices of nodes in a compaction. `[B, T]`
+    RowCounts* done; // `[B]`
+    const u16* tables; // Schedules of sequential halving, `[considered actions + 1, simulations]` each.
+    u32 num_rows; // B.
+    u32 num_nodes; // T.
+    u32 history_len; // The most history keys of a row.
+    u32 keep_limit; // The most nodes of a kept subtree; 0 if none is kept.
+    SearchParams params; // The search's parameters.
+};
+static_assert(sizeof(ParameterBlock) == 208, "must equal the Rust struct");
+
+// The sums over all rows since they were last counted.
+struct Totals {
+    u64 passes; // Passes, summed over rows, in which a row selected anything.
+    u64 leaves; // Leaves of any kind.
+    u64 num_evals; // Leaves that needed the network.
+    u64 simulations; // Leaves that are simulations.
+    u64 depth_sum; // Sum of the leaves' depths.
+    u64 depth_max; // Depth of the deepest leaf.
+    u64 unfinished; // Rows with simulations left.
+    u64 padding;
+};
+static_assert(sizeof(Totals) == 64, "must equal the Rust struct");
+
+// Gives a row a new root.
+struct SetRootCommand {
+    u32 row; // The row.
+    u32 num_history; // Keys of its history.
+    u64 first_key; // Where its keys begin among those of all commands.
+};
+static_assert(sizeof(SetRootCommand) == 16, "must equal the Rust struct");
+
+// Plays an action in a row.
+struct AdvanceCommand {
+    u32 row; // The row.
+    u32 action; // The action that is played, or the outcome that is dealt.
+};
+static_assert(sizeof(AdvanceCommand) == 8, "must equal the Rust struct");
+
+// Begins a row's ply.
+struct BeginCommand {
+    u32 row; // The row.
+    u32 simulations; // New simulations, before inherited ones are subtracted.
+    u32 noisy; // 1 where the root explores.
+    u32 schedule; // Where the schedule of this many simulations begins.
+    RowKey key; // Keys the ply's random numbers.
+};
+static_assert(sizeof(BeginCommand) == 56, "must equal the Rust struct");
+
+// The scalars of a row's summary, in front of its arrays.
+struct SummaryHead {
+    u32 num_edges; // E of the root.
+    u32 best; // Place of the best action.
+    u32 player; // The player to move.
+    u32 proven; // 1 where the value is proven.
+};
+static_assert(sizeof(SummaryHead) == 16, "must equal the Rust struct");
+
+// One decided ply, in front of its summary.
+struct DecisionHead {
+    u32 slot; // The game slot.
+    u32 pass; // Passes since the slots were attached, this one included.
+    u32 place; // Place of the action in the legal list.
+    u32 padding;
+};
+static_assert(sizeof(DecisionHead) == 16, "must equal the Rust struct");
+
+// Where the next decision is written. Two halves of the array take turns, one poll each: the host copies one half while the passes
+// of the next poll fill the other.
+struct DecisionQueue {
+    u32 num; // Decisions of this poll.
+    u32 first; // Where its half begins.
+};
+static_assert(sizeof(DecisionQueue) == 8, "must equal the Rust struct");
+
+// What the passes of one poll did.
+struct PollHeader {
+    Totals totals; // What all rows did.
+    u32 num_decisions; // Decisions of the poll.
+    u32 not_finite; // Not 0 where an output of the network was no finite number.
+};
+static_assert(sizeof(PollHeader) == 72, "must equal the Rust struct");
+
+// One game in progress.
+struct SlotRow {
+    u64 slot; // Its number over the whole run.
+    u64 game; // Games finished in it.
+    u32 plies; // Played and dealt so far.
+    u32 opening; // Plies at the front that were drawn at random.
+    u32 passes; // Passes since the slots were attached.
+    u32 task; // What its rows do after the pass: a `Task` of play.cuh.
+};
+static_assert(sizeof(SlotRow) == 32, "must equal the Rust struct");
+
+// How games are played.
+struct PlayNumbers {
+    u64 seed; // The run's seed.
+    u32 simulations; // Simulations of a ply.
+    u32 fast_simulations; // Simulations of a ply with the smaller budget (playout cap randomisation).
+    u32 schedule; // Where the schedule of `simulations` begins.
+    u32 fast_schedule; // Where the schedule of `fast_simulations` begins.
+    u32 determinisations; // D.
+    u32 opening_plies; // The most random plies of an opening.
+    f32 opening_none; // Fraction of games without random opening plies.
+    u32 temperature_plies; // Plies whose action is sampled from the policy.
+    f32 playout_cap_prob; // Probability of the smaller budget; 0: off.
+    u32 num_starts; // Trees that new games are cloned from.
+};
+static_assert(sizeof(PlayNumbers) == 48, "must equal the Rust struct");
+
+// The addresses of the game slots' arrays: the second argument of the kernels that play. All 0 where there are no game slots.
+struct GameSlots {
+    const PlayNumbers* play; // One.
+    SlotRow* all; // `[N]`
+    State* positions; // Where hands are hidden: the whole states. `[N]`
+    Decision* decisions; // `[2, most passes of a poll, N]`
+    DecisionQueue* queue; // One.
+    Summary* parts; // Summaries of single determinisations, before they are summed. `[B]`
+    const TreeParts* starts; // `[num_starts]`
+    const u8* trees; // The bytes of all trees that new games are cloned from.
+};
+static_assert(sizeof(GameSlots) == 64, "must equal the Rust struct");
+
+} // namespace search

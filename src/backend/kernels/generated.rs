@@ -1,0 +1,51 @@
+//! Compares `kernels/search/layout.cuh` with the Rust types that it is generated from.
+
+use super::game_slots::{DecisionQueue, GameSlots, PlayNumbers, SlotRow};
+use super::layout::{
+    AdvanceCommand, BeginCommand, Leaf, ParameterBlock, RootRow, RowCounts, SetRootCommand, Totals, TreeParts,
+};
+use super::polls::PollHeader;
+use crate::backend::decisions::{DecisionHead, SummaryHead};
+use crate::config::{Algorithm, ChanceRule, Fpu};
+use crate::device_struct::{DeviceType, check_header};
+use crate::search::root::RowKey;
+use crate::search::{SearchParams, Solver};
+use crate::tree::Node;
+
+/// What the addresses point to and Rust does not define.
+const PREAMBLE: &str = "
+union Word;      // tree.cuh
+struct Summary;  // root.cuh
+struct Decision; // play.cuh
+";
+
+#[test]
+fn generated_header_of_the_search_kernels_is_up_to_date() {
+    let definitions = [
+        Algorithm::definition(),
+        ChanceRule::definition(),
+        Fpu::definition(),
+        Solver::definition(),
+        SearchParams::definition(),
+        // Two loads of 16 bytes on a device.
+        Node::definition().aligned(16),
+        RowKey::definition(),
+        RootRow::definition(),
+        Leaf::definition(),
+        RowCounts::definition(),
+        TreeParts::definition(),
+        ParameterBlock::definition(),
+        Totals::definition(),
+        SetRootCommand::definition(),
+        AdvanceCommand::definition(),
+        BeginCommand::definition(),
+        SummaryHead::definition(),
+        DecisionHead::definition(),
+        DecisionQueue::definition(),
+        PollHeader::definition(),
+        SlotRow::definition(),
+        PlayNumbers::definition(),
+        GameSlots::definition(),
+    ];
+    check_header("search/layout.cuh", "search", PREAMBLE, &definitions);
+}
