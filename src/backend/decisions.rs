@@ -212,7 +212,7 @@ mod tests {
             let of = |e: u32| 10 * array + e + first;
             words.extend((0..8).map(|e| if array < 2 { of(e) } else { (of(e) as f32).to_bits() }));
         }
-        words.extend((0..4).map(|pair| 2 * pair + first | (2 * pair + 1 + first) << 16));
+        words.extend((0..4).map(|pair| (2 * pair + first) | ((2 * pair + 1 + first) << 16)));
         words
     }
 

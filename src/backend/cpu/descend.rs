@@ -2,7 +2,7 @@
 //!
 //! Rows go down in groups, so that the cache misses of one row overlap with the work on the others.
 
-use super::nodes::{FilledNode, NeedsNetwork, NewAt, NewNode, NodeData};
+use super::nodes::{FilledNode, GROUP, Group, NeedsNetwork, NewAt, NewNode, NodeData};
 use super::{Caches, CpuBackend, Leaf, RowData};
 use crate::backend::RowBudget;
 use crate::backend::leaf_dedup::FirstOrDuplicate;
@@ -274,14 +274,8 @@ impl CpuBackend {
     per_isa!(pub(super) fn select_fast / select_avx512 / select_avx2 = select_rows::<crate::simd::Avx2 | Portable>(&mut self, budget: RowBudget) -> PassStats);
 }
 
-/// Rows that descend together, whose cache misses overlap.
-pub(super) const GROUP: usize = 16;
-
 /// Edges of a root that are prefetched before its number of edges is read.
 const ROOT_EDGES: usize = 64;
-
-/// The rows of a group.
-pub(super) type Group<'a> = [Option<RowMut<'a>>; GROUP];
 
 /// How a descent goes on after one step.
 enum Next {

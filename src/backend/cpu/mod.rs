@@ -18,8 +18,7 @@ use crate::search::reuse::{ReuseScratch, keep_most_visited};
 use crate::search::root::{RootSummary, Roots, RowKey};
 use crate::search::select::PuctTable;
 use crate::tree::{NO_NODE, ROOT, RowMut, Tree, TreeShape};
-use descend::{GROUP, Group};
-use nodes::{GameNodes, NewAt, NewNode, NodeData};
+use nodes::{GROUP, GameNodes, Group, NewAt, NewNode, NodeData};
 use std::sync::Arc;
 
 /// One leaf of a pass.

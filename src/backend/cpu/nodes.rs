@@ -2,17 +2,22 @@
 //! erased once per group of rows: the loops over nodes are inside.
 
 use super::RowData;
-use super::descend::{GROUP, Group};
 use super::states::States;
-use crate::game::{Game, History, Turn};
+use crate::backend::plan::BackendPlan;
+use crate::game::{Game, History, Sizes, Turn};
 use crate::isa::Isa;
 use crate::search::Solver;
 use crate::search::backup::MAX_PLAYERS;
 use crate::search::eval_cache::{EvalCache, hash};
 use crate::tree::{Kind, NO_NODE, RowMut, Tree, TreeShape};
-use crate::{backend::plan::BackendPlan, game::Sizes};
 use arrayvec::ArrayVec;
 use std::sync::Arc;
+
+/// Rows that descend together, whose cache misses overlap.
+pub(super) const GROUP: usize = 16;
+
+/// The rows of a group.
+pub(super) type Group<'a> = [Option<RowMut<'a>>; GROUP];
 
 /// The rows' states, and what new nodes are made with.
 pub(super) struct NodeData {

@@ -1,7 +1,7 @@
 //! Expansion and backup over all rows, and keeping a row's tree from ply to ply.
 
-use super::descend::{Descent, Descents, GROUP, Group};
-use super::nodes::NodeData;
+use super::descend::{Descent, Descents};
+use super::nodes::{GROUP, Group, NodeData};
 use super::{Caches, CpuBackend, RowData, edge_holds};
 use crate::backend::plan::BackendPlan;
 use crate::isa::per_isa;

@@ -216,7 +216,7 @@ fn tiles_of_warps(taps: usize, sixteens: usize) -> Vec<Tile> {
         // As wide as leaves the fewest channels empty: 128, 112 where four warps share the columns, or 96 rows.
         let wide = sixteens.div_ceil(sixteens.div_ceil(8));
         let two = wide.div_ceil(2);
-        let four = (wide % 4 == 0).then(|| Tile::new([1, 4], [7, wide / 4]));
+        let four = wide.is_multiple_of(4).then(|| Tile::new([1, 4], [7, wide / 4]));
         let [first, last] = [4, 3].map(|row_tiles| Tile::new([2, 2], [row_tiles, two]));
         [first].into_iter().chain(four).chain([last]).collect()
     } else if taps == 9 {
