@@ -67,6 +67,7 @@ fn print_networks() -> Result<()> {
             num_actions: if arch == Arch::Edge { height } else { height * width + 1 },
             num_players: 2,
             zero_sum_pair: true,
+            ..NetSpec::default()
         };
         for (capability, multiprocessors) in GENERATIONS {
             let limits = Limits::of(capability, multiprocessors);

@@ -31,9 +31,26 @@ pub struct NetSpec {
     pub zero_sum_pair: bool,
 }
 
+impl Default for NetSpec {
+    /// The default network, for observations of one number, one action and two players whose returns sum to 0.
+    fn default() -> Self {
+        Self::on_one_number(&NetConfig::default())
+    }
+}
+
 impl NetSpec {
     /// The network that `net` describes, for a game with these sizes.
     pub fn new(net: &NetConfig, sizes: &crate::game::Sizes) -> Self {
+        Self {
+            obs: sizes.obs,
+            num_actions: sizes.num_actions,
+            num_players: sizes.num_players,
+            zero_sum_pair: sizes.num_players == 2 && sizes.zero_sum,
+            ..Self::on_one_number(net)
+        }
+    }
+
+    fn on_one_number(net: &NetConfig) -> Self {
         Self {
             arch: net.arch,
             blocks: net.blocks,
@@ -41,10 +58,10 @@ impl NetSpec {
             policy_channels: net.policy_channels,
             value_channels: net.value_channels,
             value_hidden: net.value_hidden,
-            obs: sizes.obs,
-            num_actions: sizes.num_actions,
-            num_players: sizes.num_players,
-            zero_sum_pair: sizes.num_players == 2 && sizes.zero_sum,
+            obs: ObsShape { channels: 1, height: 1, width: 1 },
+            num_actions: 1,
+            num_players: 2,
+            zero_sum_pair: true,
         }
     }
 

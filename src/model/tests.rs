@@ -17,6 +17,7 @@ fn spec(arch: Arch) -> NetSpec {
         num_actions: if arch == Arch::Edge { 6 } else { 7 },
         num_players: 2,
         zero_sum_pair: true,
+        ..NetSpec::default()
     }
 }
 

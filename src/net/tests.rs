@@ -24,6 +24,7 @@ fn spec(arch: Arch) -> NetSpec {
         num_actions: 8,
         num_players: 4,
         zero_sum_pair: false,
+        ..NetSpec::default()
     }
 }
 

@@ -19,6 +19,7 @@ fn spec(arch: Arch) -> NetSpec {
         num_actions: 6,
         num_players: 2,
         zero_sum_pair: true,
+        ..NetSpec::default()
     }
 }
 

@@ -38,6 +38,7 @@ pub fn networks() -> [NetSpec; 7] {
         num_actions: height * width + 1,
         num_players: 2,
         zero_sum_pair: true,
+        ..NetSpec::default()
     };
     let edges = |edges, blocks, channels| NetSpec {
         arch: Arch::Edge,

@@ -23,6 +23,7 @@ fn spec(arch: Arch, board: [usize; 3], channels: usize) -> NetSpec {
         num_actions: 7,
         num_players: 2,
         zero_sum_pair: true,
+        ..NetSpec::default()
     }
 }
 
@@ -129,6 +130,7 @@ fn any_spec() -> impl Strategy<Value = NetSpec> {
             },
             num_players: players,
             zero_sum_pair: zero_sum && players == 2,
+            ..NetSpec::default()
         },
     )
 }

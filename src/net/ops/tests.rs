@@ -23,6 +23,7 @@ fn spec(arch: Arch, blocks: usize, channels: usize, obs: (usize, usize, usize)) 
         num_actions: 37,
         num_players: 3,
         zero_sum_pair: false,
+        ..NetSpec::default()
     }
 }
 

@@ -45,6 +45,7 @@ fn resnet([planes, height, width]: [usize; 3], blocks: usize, channels: usize) -
         num_actions: height * width + 1,
         num_players: 2,
         zero_sum_pair: true,
+        ..NetSpec::default()
     }
 }
 

@@ -28,6 +28,7 @@ fn spec(arch: Arch) -> NetSpec {
         num_actions: 37,
         num_players: 3,
         zero_sum_pair: false,
+        ..NetSpec::default()
     }
 }
 
