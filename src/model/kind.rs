@@ -1,5 +1,6 @@
 //! The kinds of layer: what each computes, its parameters, its output's shape and its multiply-adds.
 
+use super::pooling::Pooling;
 use super::role::{Gain, Role};
 use crate::game::ObsShape;
 use serde::Serialize;
@@ -207,6 +208,11 @@ impl Kind {
         }
     }
 
+    /// What fused executors need to know of a layer that computes a bias or a scale of each channel out of a whole board.
+    pub fn pooling(self, _input: Shape) -> Option<Pooling> {
+        None
+    }
+
     /// Multiply-adds for inputs and an output of these shapes; what is done number by number does not count.
     pub fn multiply_adds(self, inputs: &[Shape], output: Shape) -> usize {
         match (self, inputs) {
@@ -220,6 +226,7 @@ impl Kind {
             (Self::TriangleMix { channels }, [Shape::Edges { vertices, .. }]) => {
                 output.positions() * (vertices - 2) * channels
             }
+            (_, &[x]) => self.pooling(x).map_or(0, Pooling::multiply_adds),
             _ => 0,
         }
     }

@@ -11,6 +11,7 @@ mod builder; // adds layers to a list
 mod edges; // the edges of K_n
 pub(crate) mod fold; // BatchNorm as scale and offset
 mod kind; // what a layer computes: its parameters, shape and multiply-adds
+mod pooling; // a bias or scale of each channel out of a whole board
 mod role; // what a parameter is
 mod params; // parameters: names, roles, places in flat arrays
 mod tower; // the normal form of fused executors
@@ -22,6 +23,7 @@ pub use array::{Array, Weights};
 pub use edges::{Edges, MAX_VERTICES};
 pub use kind::{Kind, Shape, taps_on_board};
 pub use params::Param;
+pub use pooling::{Effect, PoolStatistics, Pooling, board_factor};
 pub use role::{Gain, Role};
 pub use spec::NetSpec;
 pub use tower::{Block, HeadConv, Tower};
@@ -112,6 +114,12 @@ impl Model {
     /// V: outputs of the value head, 1 or P.
     pub fn num_values(&self) -> usize {
         self.layers[self.value].shape.len()
+    }
+
+    /// What layer `index` computes out of a whole board, where it is of such a kind.
+    pub fn pooling(&self, index: usize) -> Option<Pooling> {
+        let Layer { kind, inputs, .. } = &self.layers[index];
+        kind.pooling(self.layers[*inputs.first()?].shape)
     }
 
     /// The shapes of what layer `index` reads.

@@ -3,7 +3,7 @@
 //! [`Tower`] says which layers of a [`Model`] are the stem, the blocks, the last normalisation and the heads. Fused executors read kinds,
 //! shapes and parameters of those layers; they know no architecture and no parameter's name.
 
-use super::{Kind, Layer, Model, Shape};
+use super::{Effect, Kind, Layer, Model, Shape};
 
 /// A residual tower with a policy and a value head. All numbers are indices of [`Model::layers`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,7 +24,8 @@ pub struct Tower {
     pub values: usize,
 }
 
-/// `x + second(relu(bn(first(relu(bn(x))))))`.
+/// `x + second(relu(bn(first(relu(bn(x))))))`; on boards perhaps with a bias of channels before the second ReLU and a scale of channels
+/// before the sum, see [`super::Pooling`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
     /// The BatchNorm before each layer.
@@ -33,6 +34,9 @@ pub struct Block {
     pub layers: [usize; 2],
     /// Channels that are mixed around triangles before the second layer; 0 off the edges of a graph.
     pub triangle_channels: usize,
+    /// The layer between the second BatchNorm and its ReLU, whose effect is a bias, and the one behind the second layer, whose
+    /// effect is a scale.
+    pub pooling: [Option<usize>; 2],
 }
 
 /// A 1x1 convolution with BatchNorm and ReLU.
@@ -178,14 +182,17 @@ impl<'a> Walk<'a> {
     }
 
     fn block(&mut self, start: usize, sum: usize, stream: Shape) -> Result<Block, String> {
-        let second = sum;
+        let (scale, second) = self.pooling(sum, Effect::Scale);
         let mut relu = self.before_inner(second, stream)?;
         let mut triangle_channels = 0;
         if let Kind::TriangleMix { channels } = self.model.layers[relu].kind {
             triangle_channels = channels;
             relu = self.layer(relu).inputs[0];
         }
-        let second_norm = self.norm_of(relu)?;
+        let (bias, second_norm) = {
+            let behind_norm = self.norm_of(relu)?;
+            self.pooling(behind_norm, Effect::Bias)
+        };
         let first = self.before_norm(second_norm)?;
         let relu = self.before_inner(first, stream)?;
         let first_norm = self.norm_of(relu)?;
@@ -193,7 +200,16 @@ impl<'a> Walk<'a> {
         if stream_start != start {
             return Err(self.surprise(stream_start, "the input of the block's sum"));
         }
-        Ok(Block { norms: [first_norm, second_norm], layers: [first, second], triangle_channels })
+        let (norms, layers) = ([first_norm, second_norm], [first, second]);
+        Ok(Block { norms, layers, triangle_channels, pooling: [bias, scale] })
+    }
+
+    /// Layer `index` if it computes this effect out of a whole board, and what it reads; else none, and `index`.
+    fn pooling(&mut self, index: usize, effect: Effect) -> (Option<usize>, usize) {
+        match self.model.pooling(index) {
+            Some(pooling) if pooling.effect == effect => (Some(index), self.layer(index).inputs[0]),
+            _ => (None, index),
+        }
     }
 
     fn stem(&mut self, stem: usize) -> Result<(), String> {
@@ -235,6 +251,7 @@ mod tests {
             num_actions: 6,
             num_players: 3,
             zero_sum_pair: false,
+            ..NetSpec::default()
         }
     }
 
@@ -247,7 +264,7 @@ mod tests {
         ] {
             let model = spec(arch).model().expect("a network");
             let tower = Tower::of(&model).expect("a tower");
-            let Block { norms, layers, triangle_channels } = tower.blocks[1];
+            let Block { norms, layers, triangle_channels, .. } = tower.blocks[1];
             let found = [tower.stem, norms[1], layers[1], tower.norm, tower.hidden];
             assert_eq!(found.map(|index| model.layers[index].name.as_str()), names);
             assert_eq!((tower.blocks.len(), tower.heads.is_some()), (2, arch == Arch::Resnet));

@@ -2,6 +2,7 @@
 
 use super::Net;
 use super::layer::LINE;
+use super::pooled::Pooled;
 use crate::model::Shape;
 
 /// Most boards of a chunk.
@@ -49,14 +50,18 @@ pub(super) struct Layout {
     vertices: usize,
     pub hidden_row: usize,
     pub value_row: usize,
+    /// Of a block's convolution before a pooling layer, and the scratch of such a layer; 0 where there is none.
+    pub pooling_row: usize,
+    pub pooling_room: usize,
     /// Rows after the last one that kernels may read.
     overread: usize,
 }
 
 impl Layout {
     /// Words of each array for `boards`, each a whole number of cache lines: observations, stream, activations twice, heads, hidden,
-    /// value; for an edge network also sums at the vertices, vertex messages, pooled activations, logits by edge.
-    pub(super) fn words(&self, boards: usize) -> [usize; 11] {
+    /// value; for an edge network also sums at the vertices, vertex messages, pooled activations, logits by edge; for pooling layers what
+    /// they read, and scratch.
+    pub(super) fn words(&self, boards: usize) -> [usize; 13] {
         let squares = self.positions * boards;
         let (vertices, graphs) = (self.vertices * boards, self.vertices.min(1) * boards);
         [
@@ -71,6 +76,8 @@ impl Layout {
             vertices * self.stream_row,
             graphs * self.stream_row,
             graphs * self.positions,
+            squares * self.pooling_row,
+            boards * self.pooling_room,
         ]
         .map(|words| words.next_multiple_of(LINE))
     }
@@ -95,6 +102,7 @@ impl Net {
         let vertices = self.packed.graph.as_ref().map_or(0, |graph| graph.edges.vertices);
         let (tower, stem) = (self.kernel_set.tower, self.kernel_set.stem_of(planes));
         let stream_row = stream.channels().next_multiple_of(tower.channels());
+        let pooled = || self.packed.pooled.iter().flatten().flatten();
         // A tile's rows may be a board's width apart.
         let overread = (tower.batch_multiple() - 1) * board_width;
         Layout {
@@ -109,6 +117,8 @@ impl Net {
             hidden_row: model.outputs(self.tower.hidden).next_multiple_of(self.kernel_set.full.lanes),
             value_row: model.num_values(),
             vertices,
+            pooling_row: if pooled().next().is_some() { stream_row } else { 0 },
+            pooling_room: pooled().map(Pooled::room).max().unwrap_or(0),
             overread,
         }
     }

@@ -30,6 +30,7 @@ mod graph;
 mod layer;
 mod observe;
 mod pack;
+mod pooled;
 mod kernel_set;
 mod kernels;
 mod portable;
@@ -56,6 +57,7 @@ pub use observe::Bf16;
 use observe::Observations;
 pub(in crate::net) use observe::bf16_bits;
 use pack::Packed;
+use pooled::{Pooled, PoolingRows};
 use std::sync::Arc;
 
 pub use kernel_set::{available_isas, choose_isa};
@@ -314,11 +316,12 @@ impl Net {
             *arrays = lines(total);
         }
         let mut rest: &mut [f32] = bytemuck::cast_slice_mut(arrays);
-        let [planes, stream, a, b, heads, hidden, out, sums, ends, pooled, by_edge] = need.map(|words| {
-            let (array, after) = std::mem::take(&mut rest).split_at_mut(words);
-            rest = after;
-            array
-        });
+        let [planes, stream, a, b, heads, hidden, out, sums, ends, pooled, by_edge, numbers, room] = need
+            .map(|words| {
+                let (array, after) = std::mem::take(&mut rest).split_at_mut(words);
+                rest = after;
+                array
+            });
         // SAFETY: the kernels' instructions were detected when the network was packed; the arrays are those of the layout,
         // each for `boards` boards, and distinct.
         unsafe {
@@ -339,9 +342,11 @@ impl Net {
                 pooled: at(pooled, layout.stream_row),
                 logits: at(by_edge, 1),
             };
+            let pooling =
+                PoolingRows { numbers: at(numbers, layout.pooling_row), room: at(room, layout.pooling_room) };
             let matrices = self.kernel_set.tower.matrices.as_ref();
             matrices.inspect(|m| (m.begin)(m.rows));
-            self.tower(boards, planes, [stream, a, b], rows, watch);
+            self.tower(boards, planes, [stream, a, b], (rows, pooling), watch);
             match &self.packed.graph {
                 Some(graph) => self.edge_heads(boards, graph, [a, hidden, logits, out], rows),
                 None => self.heads(boards, [a, heads, hidden, logits, out]),
@@ -387,7 +392,7 @@ impl Net {
         boards: usize,
         planes: Rows,
         [stream, a, b]: [Rows; 3],
-        graph_rows: GraphRows,
+        (graph_rows, pooling): (GraphRows, PoolingRows),
         watch: LayerHook<'_>,
     ) {
         let ends = graph_rows.ends;
@@ -402,15 +407,18 @@ impl Net {
             strips.filter(|_| a.is_blocked()).inspect(|(m, rows)| (m.begin)(*rows));
             watch(0, std::slice::from_raw_parts(a.start, words));
             for (i, [inner, leave]) in self.packed.blocks.iter().enumerate() {
+                let [bias, scale] = self.packed.pooled[i].each_ref().map(Option::as_ref);
                 if let Some(graph) = &self.packed.graph {
                     graph.send(i, boards, self.activations(), a, graph_rows);
                 }
-                inner.run(boards, Buffers { source: a, stream, out: b, ends });
+                let buffers = Buffers { source: a, stream, out: b, ends };
+                Pooled::run_behind(bias, inner, boards, buffers, pooling);
                 watch(2 * i + 1, std::slice::from_raw_parts(b.start, words));
                 if let Some(graph) = &self.packed.graph {
                     graph.mix(i, boards, self.activations(), b);
                 }
-                leave.run(boards, Buffers { source: b, stream, out: a, ends });
+                let buffers = Buffers { source: b, stream, out: a, ends };
+                Pooled::run_behind(scale, leave, boards, buffers, pooling);
                 watch(2 * i + 2, std::slice::from_raw_parts(a.start, words));
             }
         }

@@ -6,11 +6,13 @@ use super::im2col::Im2col;
 use super::kernel_set::KernelSet;
 use super::kernels::Kernels;
 use super::layer::{Dense, Layer};
+use super::pooled::Pooled;
 use super::tile::Epilogue;
 use crate::error::{Error, Result};
 use crate::game::ObsShape;
 use crate::model::fold::{self, Affine};
 use crate::model::{Edges, Model, Shape, Tower, Weights};
+use crate::net::pooling::PooledLayer;
 
 /// All layers of one network.
 pub(super) struct Packed {
@@ -18,6 +20,8 @@ pub(super) struct Packed {
     pub im2col: Option<Im2col>,
     pub stem: Layer,
     pub blocks: Vec<[Layer; 2]>,
+    /// The pooling layers behind the layers of each block.
+    pub pooled: Vec<[Option<Pooled>; 2]>,
     /// The 1x1 convolutions of both heads as one: policy channels, then value channels.
     pub head: Option<Layer>,
     /// What an edge network does between layers.
@@ -153,6 +157,7 @@ impl Packer<'_> {
             },
             im2col,
             blocks: (0..blocks.len()).map(block).collect::<Result<_>>()?,
+            pooled: (0..blocks.len()).map(|i| self.pooled(i)).collect::<Result<_>>()?,
             head: heads.map(|_| self.head()).transpose()?,
             graph: self.edges.as_ref().map(|edges| self.graph(edges)).transpose()?,
             policy,
@@ -170,23 +175,49 @@ impl Packer<'_> {
     fn block(&self, i: usize) -> Result<[Layer; 2]> {
         let block = &self.tower.blocks[i];
         let epilogue = if self.edges.is_some() { Epilogue::VertexAddRelu } else { Epilogue::BiasRelu };
+        // A pooling layer reads numbers.
+        let [inner_epilogue, leave_epilogue] = [(0, epilogue), (1, Epilogue::ResidualAddBnRelu)]
+            .map(|(half, own)| if block.pooling[half].is_some() { Epilogue::BiasF32 } else { own });
         let inner = TowerLayer {
             layer: block.layers[0],
             fold: Some(self.norm(block.norms[1])?),
             norm: None,
-            epilogue,
+            epilogue: inner_epilogue,
             index: 2 * i + 1,
             triangle_channels: 0,
         };
         let leave = TowerLayer {
             layer: block.layers[1],
             fold: None,
-            norm: Some(self.norm_after(i)?),
-            epilogue: Epilogue::ResidualAddBnRelu,
+            norm: Some(self.norm_after(i)?).filter(|_| leave_epilogue == Epilogue::ResidualAddBnRelu),
+            epilogue: leave_epilogue,
             index: 2 * i + 2,
             triangle_channels: block.triangle_channels,
         };
         Ok([self.tower_layer(inner)?, self.tower_layer(leave)?])
+    }
+
+    /// The pooling layers of block `i`.
+    fn pooled(&self, i: usize) -> Result<[Option<Pooled>; 2]> {
+        let tower = self.kernel_set.tower;
+        let layer = |half: usize| {
+            let index = self.tower.blocks[i].pooling[half]?;
+            let mut layer = PooledLayer::new(self.model.pooling(index)?);
+            let params = self.model.layers[index].params.clone();
+            layer.set_params(params.flat_map(|param| self.param(param)).copied().collect());
+            let step = self.source_step(2 * i + 2 + half);
+            let (isa, per_word, width) = (self.kernel_set.isa, tower.out, self.width());
+            Some(Pooled { layer, isa, norm: None, step, per_word, width })
+        };
+        let (bias, mut scale) = (layer(0), layer(1));
+        if let Some(scale) = &mut scale {
+            let Affine { scale: mut factor, mut offset } = self.norm_after(i)?;
+            for numbers in [&mut factor, &mut offset] {
+                numbers.resize(self.width(), 0.0);
+            }
+            scale.norm = Some(Affine { scale: factor, offset });
+        }
+        Ok([bias, scale])
     }
 
     /// The BatchNorm after block `block`, with the biases that the last layers of the blocks up to it would have added to the stream.
@@ -211,22 +242,27 @@ impl Packer<'_> {
         };
         let inputs = data.len() / channels / taps;
         let triangle_scale = self.edges.as_ref().map_or(1.0, Edges::triangle_scale);
+        // Numbers for a pooling layer are written with their padding, which must be 0.
+        let outputs = if at.epilogue == Epilogue::BiasF32 { self.width() } else { channels };
         let factor = |co: usize| at.fold.as_ref().map_or(1.0, |f| f.scale[co]);
         let scale = |co: usize, ci: usize| {
             if ci < at.triangle_channels { factor(co) * triangle_scale } else { factor(co) }
         };
-        let weight = |co: usize, tap: usize, ci: usize| scale(co, ci) * data[(co * inputs + ci) * taps + tap];
+        let weight = |co: usize, tap: usize, ci: usize| match data.get((co * inputs + ci) * taps + tap) {
+            Some(weight) => scale(co, ci) * weight,
+            None => 0.0,
+        };
         let offset = |co: usize| at.fold.as_ref().map_or(0.0, |f| f.offset[co]);
-        let bias = match self.bias(at.layer) {
+        let mut bias = match self.bias(at.layer) {
             // Those are in the BatchNorms after the stream.
             _ if at.epilogue == Epilogue::ResidualAddBnRelu => vec![0.0; channels],
             Some(bias) => bias.iter().enumerate().map(|(co, b)| factor(co) * b + offset(co)).collect(),
             None => (0..channels).map(offset).collect(),
         };
+        bias.resize(outputs, 0.0);
         let steps = [self.source_step(at.index), self.source_step(at.index + 1)];
         let (norm, epilogue, width) = (at.norm, at.epilogue, self.width());
-        let dense =
-            Dense { outputs: channels, width, taps, inputs, weight: &weight, bias, norm, epilogue, steps };
+        let dense = Dense { outputs, width, taps, inputs, weight: &weight, bias, norm, epilogue, steps };
         let kernels = if at.index == 0 { self.kernel_set.stem_of(inputs) } else { self.kernel_set.tower };
         Layer::new(kernels, runs, &dense)
     }

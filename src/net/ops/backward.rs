@@ -8,8 +8,10 @@ use super::layer::{Linear, Norm};
 use super::message::{Chunk, add_mean_gradient};
 use super::norm;
 use super::split::Split;
-use super::tower::{Arrays, GradBuffers, Outputs, Scratch, Tower, Unit};
+use super::tower::{Arrays, GradBuffers, Outputs, Tower};
+use super::unit::{Scratch, Unit};
 use crate::isa::Isa;
+use crate::net::pooling::Rows;
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -50,6 +52,11 @@ struct Input<'a> {
     active: &'a mut [f32],
     /// Scratch for the unit's message.
     message: &'a mut [f32],
+    /// The unit's output before its scale, empty where there is none, and scratch for a chunk's gradient of that.
+    unscaled: &'a [f32],
+    d_unscaled: &'a mut [f32],
+    /// Scratch for the unit's pooling layers.
+    pooling: &'a mut [f32],
 }
 
 /// The sums of a partition.
@@ -58,6 +65,8 @@ struct PartitionSums<'a> {
     weights: &'a mut [f32],
     /// Weight gradient of the message's own layer. `[inputs, columns]`
     message: &'a mut [f32],
+    /// Gradient of the parameters of the unit's pooling layers: the bias's, then the scale's.
+    pooling: &'a mut [f32],
     /// `[columns]`
     bias: Vec<f32>,
     /// Sums for the normalisation's gradient. `[chunks][2, width]`
@@ -144,7 +153,7 @@ impl Tower {
 
     fn backward_unit(&mut self, number: usize) {
         let Self { split, units, tail, arrays, isa, blocks, .. } = self;
-        let Arrays { activations, flow, scratch, .. } = arrays;
+        let Arrays { activations, unscaled, flow, scratch, .. } = arrays;
         let on_stream = match number + 1 {
             above if above > 2 * *blocks || above % 2 == 1 => OnStream::Off,
             above if above == 2 * *blocks => OnStream::First,
@@ -157,17 +166,21 @@ impl Tower {
         let (outputs, next) = outputs;
         let inputs =
             split.parts(&activations[number], x_floats).into_iter().zip(split.parts_mut(next, x_floats));
+        let unscaled = split.parts(&unscaled[number], unit.unscaled_floats());
         let jobs: Vec<_> = outputs
             .into_iter()
-            .zip(inputs)
+            .zip(inputs.zip(unscaled))
             .zip(scratch)
-            .map(|((output, (x, next)), scratch)| {
-                let Scratch { active, weights, message, message_weights } = scratch;
-                let sums = PartitionSums::new(
-                    [Some(&unit.linear), unit.message.linear()],
-                    [weights, message_weights],
-                );
-                (output, Input { unit, x, next, active, message }, sums)
+            .map(|((output, ((x, next), unscaled)), scratch)| {
+                let Scratch { active, weights, message, message_weights, pooling, pooling_weights, .. } =
+                    scratch;
+                let layers = [Some(&unit.linear), unit.message.linear()];
+                let mut sums = PartitionSums::new(layers, [weights, message_weights]);
+                let pooled = unit.pooled().map(|pooled| pooled.gradient.len()).sum();
+                sums.pooling = &mut pooling_weights[..pooled];
+                sums.pooling.fill(0.0);
+                let d_unscaled = &mut scratch.unscaled[..];
+                (output, Input { unit, x, next, active, message, unscaled, d_unscaled, pooling }, sums)
             })
             .collect();
         let sums: Vec<PartitionSums<'_>> = jobs
@@ -175,8 +188,17 @@ impl Tower {
             .zip(&split.partitions)
             .map(|((output, input, sums), partition)| input.run(split, partition, output, sums))
             .collect();
-        let Unit { norm, linear, message, .. } = &mut units[number];
+        let Unit { norm, linear, message, bias, scale, .. } = &mut units[number];
         take_sums(linear, &sums, |sums| sums.weights);
+        let mut start = 0;
+        for gradient in [bias, scale].into_iter().flatten().map(|pooled| &mut pooled.gradient) {
+            gradient.fill(0.0);
+            for partition in &sums {
+                let part = &partition.pooling[start..start + gradient.len()];
+                gradient.iter_mut().zip(part).for_each(|(sum, x)| *sum += x);
+            }
+            start += gradient.len();
+        }
         if let Some(linear) = message.linear_mut() {
             take_sums(linear, &sums, |sums| sums.message);
         }
@@ -220,6 +242,7 @@ impl Tower {
             .map(|unit| &unit.norm)
             .chain([&self.tail])
             .for_each(|norm| norm.add_gradient(&mut parts));
+        self.units.iter().flat_map(Unit::pooled).for_each(|pooled| pooled.add_gradient(&mut parts));
         let jobs: Vec<(&Linear, Vec<&mut [f32]>)> = self
             .linears()
             .map(|linear| (linear, linear.slots().map(|slot| std::mem::take(&mut parts[slot])).collect()))
@@ -278,23 +301,38 @@ impl Input<'_> {
         mut output: Output<'_>,
         mut sums: PartitionSums<'s>,
     ) -> PartitionSums<'s> {
-        let Unit { norm, linear, message, .. } = self.unit;
+        let unit = self.unit;
+        let Unit { norm, linear, message, bias, scale, .. } = unit;
         let isa = output.isa;
         let x_floats = linear.geometry.inputs * norm.width;
         let y_floats = linear.geometry.outputs * linear.columns;
         let mut done = 0;
         for boards in split.chunks(partition) {
             let rows = boards.len();
-            let dy = output.gradient(done * y_floats..(done + rows) * y_floats);
+            let out = done * y_floats..(done + rows) * y_floats;
+            let mut dy = output.gradient(out.clone());
             let part = done * x_floats..(done + rows) * x_floats;
             let (x, next) = (&self.x[part.clone()], &mut self.next[part]);
             let active = &mut self.active[..rows * x_floats];
-            norm::normalize_relu(isa, x, &norm.columns(), active);
+            unit.activate(isa, x, rows, active, self.pooling);
+            let (of_bias, of_scale) =
+                sums.pooling.split_at_mut(bias.as_ref().map_or(0, |b| b.gradient.len()));
+            if let Some(scale) = scale {
+                let d_unscaled = &mut self.d_unscaled[..rows * y_floats];
+                let both = [&self.unscaled[out], dy];
+                let scratch = (of_scale, &mut *self.pooling);
+                scale.scale_backward(isa, unit.output_rows(rows), both, d_unscaled, scratch);
+                dy = d_unscaled;
+            }
             let here = Chunk { isa, rows, active };
             let source = message.source(here, self.message);
-            sums.add(isa, linear, rows, View { data: source, width: norm.width, offset: 0 }, dy);
             next.fill(0.0);
             linear.backward(isa, rows, dy, next, norm.width);
+            if let Some(bias) = bias {
+                let rows = Rows { boards: rows, width: norm.width };
+                bias.bias_backward(isa, rows, active, next, (of_bias, &mut *self.pooling));
+            }
+            sums.add(isa, linear, rows, View { data: source, width: norm.width, offset: 0 }, dy);
             message.backward(here, dy, next, sums.message, self.message);
             sums.norm.push(relu_gradient(isa, norm, x, active, next));
             done += rows;
@@ -312,7 +350,7 @@ impl<'a> PartitionSums<'a> {
         weights.fill(0.0);
         message.fill(0.0);
         let columns = layers[0].map_or(0, |linear| linear.columns);
-        Self { weights, message, bias: vec![0.0; columns], norm: Vec::new() }
+        Self { weights, message, pooling: &mut [], bias: vec![0.0; columns], norm: Vec::new() }
     }
 
     fn add(&mut self, isa: Isa, linear: &Linear, rows: usize, x: View<'_>, dy: &[f32]) {

@@ -19,8 +19,10 @@ mod geometry;
 mod layer;
 mod message;
 mod norm;
+mod pooled;
 mod split;
 mod tower;
+mod unit;
 
 pub use tower::{Outputs, Tower};
 

@@ -7,9 +7,11 @@
 use super::gemm::{LANES, View, ViewMut};
 use super::geometry::Geometry;
 use super::layer::{Linear, Moments, Norm};
-use super::message::{Chunk, Message};
+use super::message::Message;
 use super::norm;
+use super::pooled::Pooled;
 use super::split::Split;
+use super::unit::{Scratch, Skip, Unit};
 use crate::error::{Error, Result};
 use crate::isa::Isa;
 use crate::model::{self, Edges, Model, NetSpec, Shape};
@@ -18,24 +20,6 @@ use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// `y = linear(relu(norm(x)))`, plus what comes in as a message and on the residual stream.
-#[derive(Clone, Debug)]
-pub(super) struct Unit {
-    pub norm: Norm,
-    pub linear: Linear,
-    pub message: Message,
-    pub skip: Skip,
-}
-
-/// Whether a unit's output is added to the residual stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Skip {
-    /// It stands alone.
-    None,
-    /// The input of the unit before is added.
-    Residual,
-}
-
 /// The arrays of one forward and backward pass; `[boards, positions, width]` in chunks, see the module [`super`].
 #[derive(Clone, Debug, Default)]
 pub(super) struct Arrays {
@@ -43,6 +27,8 @@ pub(super) struct Arrays {
     pub obs: Vec<f32>,
     /// Output of the stem and of every unit.
     pub activations: Vec<Vec<f32>>,
+    /// Output of every unit before its scale; empty where it has none.
+    pub unscaled: Vec<Vec<f32>>,
     /// What the heads' linear layers read.
     pub tail: Vec<f32>,
     /// The mean of it over all edges, which the value layers of an edge network read. `[B, width]`, else empty
@@ -68,19 +54,6 @@ pub(super) struct GradBuffers {
     pub next: Vec<f32>,
     /// Gradient of the residual stream.
     pub stream: Vec<f32>,
-}
-
-/// Room of one partition, as many floats as the largest layer needs.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Scratch {
-    /// A chunk behind its ReLU.
-    pub active: Vec<f32>,
-    /// The partition's part of a layer's weight gradient. `[taps, inputs, columns]`
-    pub weights: Vec<f32>,
-    /// What messages need.
-    pub message: Vec<f32>,
-    /// The partition's part of a message's weight gradient. `[inputs, columns]`
-    pub message_weights: Vec<f32>,
 }
 
 /// Outputs of a forward pass.
@@ -163,14 +136,20 @@ impl Tower {
                     }
                 });
                 let linear = linear(&[block.layers[number]], square.clone(), c.clone());
-                units.push(Unit { norm, linear, message, skip });
+                // Both are of the block's second unit.
+                let [bias, scale] = block.pooling.map(|layer| {
+                    let index = layer.filter(|_| skip == Skip::Residual)?;
+                    Some(Pooled::new(&model, index, model.pooling(index)?))
+                });
+                units.push(Unit { norm, linear, message, skip, bias, scale });
             }
         }
         let last = Norm::new(&model, &[form.norm]);
         let (tail, policy_inputs, hidden_inputs) = match form.heads {
             Some([policy, value]) => {
                 let linear = linear(&[policy.conv, value.conv], Geometry::pointwise(positions), c);
-                units.push(Unit { norm: last, linear, message: Message::None, skip: Skip::None });
+                let (message, skip) = (Message::None, Skip::None);
+                units.push(Unit { norm: last, linear, message, skip, bias: None, scale: None });
                 let tail = Norm::new(&model, &[policy.norm, value.norm]);
                 let first = model.outputs(policy.conv).next_multiple_of(LANES);
                 (tail, 0..model.outputs(policy.conv), first..first + model.outputs(value.conv))
@@ -214,6 +193,10 @@ impl Tower {
         let per_board =
             units.clone().map(|unit| unit.linear.geometry.inputs * unit.norm.width).max().unwrap_or(0);
         let messages = units.clone().map(|unit| &unit.message);
+        let pooling_room = units.clone().flat_map(Unit::pooled).map(Pooled::room).max();
+        let pooling_weights =
+            units.clone().map(|unit| unit.pooled().map(|pooled| pooled.gradient.len()).sum());
+        let unscaled = units.clone().map(Unit::unscaled_floats).max();
         let room = messages.clone().map(Message::room).max().unwrap_or(0);
         let of_messages = messages.filter_map(Message::linear).map(|linear| linear.gradient.len()).max();
         let linears = units.map(|unit| &unit.linear).chain([&self.stem]);
@@ -223,6 +206,9 @@ impl Tower {
             weights: vec![0.0; gradient],
             message: vec![0.0; self.split.chunk * room],
             message_weights: vec![0.0; of_messages.unwrap_or(0)],
+            pooling: vec![0.0; self.split.chunk * pooling_room.unwrap_or(0)],
+            pooling_weights: vec![0.0; pooling_weights.max().unwrap_or(0)],
+            unscaled: vec![0.0; self.split.chunk * unscaled.unwrap_or(0)],
         };
         let widest = activations.iter().map(Vec::len).max().unwrap_or(0);
         let room = || vec![0.0; widest];
@@ -231,6 +217,7 @@ impl Tower {
             scratch: vec![scratch; self.split.partitions.len()],
             obs: vec![0.0; boards * self.model.obs().len()],
             activations,
+            unscaled: self.units.iter().map(|unit| vec![0.0; boards * unit.unscaled_floats()]).collect(),
             tail: vec![0.0; boards * self.policy.geometry.inputs * self.tail.width],
             pooled: vec![0.0; boards * self.pooled_floats()],
             logits: zeros(&self.policy),
@@ -279,6 +266,10 @@ impl Tower {
 
     fn pack(&mut self, parameters: &[f32]) {
         let Self { model, stem, units, policy, hidden, values, .. } = self;
+        units
+            .iter_mut()
+            .flat_map(|unit| unit.bias.iter_mut().chain(&mut unit.scale))
+            .for_each(|pooled| pooled.pack(model, parameters));
         let units = units
             .iter_mut()
             .flat_map(|unit| std::iter::once(&mut unit.linear).chain(unit.message.linear_mut()));
@@ -336,8 +327,9 @@ impl Tower {
 
     fn forward_unit(&mut self, number: usize) -> Vec<Moments> {
         let Self { split, units, arrays, isa, .. } = self;
-        let Unit { norm, linear, message, skip } = &units[number];
-        let Arrays { activations, scratch, .. } = arrays;
+        let unit = &units[number];
+        let Unit { norm, linear, skip, .. } = unit;
+        let Arrays { activations, unscaled, scratch, .. } = arrays;
         let (before, after) = activations.split_at_mut(number + 1);
         let x_floats = linear.geometry.inputs * norm.width;
         let y_floats = linear.geometry.outputs * linear.columns;
@@ -347,8 +339,11 @@ impl Tower {
             Skip::None => vec![None; split.partitions.len()],
             Skip::Residual => split.parts(&before[number - 1], y_floats).into_iter().map(Some).collect(),
         };
-        let per_partition = split.partitions.par_iter().zip(x).zip(y).zip(stream).zip(scratch).map(
-            |((((partition, x), y), stream), scratch)| {
+        let unscaled_floats = unit.unscaled_floats();
+        let unscaled = split.parts_mut(&mut unscaled[number], unscaled_floats);
+        let outputs = y.into_par_iter().zip(unscaled);
+        let per_partition = split.partitions.par_iter().zip(x).zip(outputs).zip(stream).zip(scratch).map(
+            |((((partition, x), (y, unscaled)), stream), scratch)| {
                 let mut done = 0;
                 split
                     .chunks(partition)
@@ -357,18 +352,9 @@ impl Tower {
                         let x = &x[done * x_floats..(done + rows) * x_floats];
                         let places = done * y_floats..(done + rows) * y_floats;
                         let y = &mut y[places.clone()];
-                        let active = &mut scratch.active[..rows * x_floats];
-                        norm::normalize_relu(*isa, x, &norm.columns(), active);
-                        let here = Chunk { isa: *isa, rows, active };
-                        let source = message.source(here, &mut scratch.message);
-                        match stream {
-                            Some(stream) => linear.start_from(&stream[places], y),
-                            None => linear.start(y),
-                        }
-                        let view = View { data: source, width: norm.width, offset: 0 };
-                        let out = ViewMut { data: y, width: linear.columns, offset: 0 };
-                        linear.forward(*isa, rows, view, out);
-                        message.add(here, y, &mut scratch.message);
+                        let unscaled = &mut unscaled[done * unscaled_floats..(done + rows) * unscaled_floats];
+                        let stream = stream.map(|stream| &stream[places]);
+                        unit.forward(*isa, rows, (x, stream), [unscaled, &mut *y], scratch);
                         done += rows;
                         chunk_moments(*isa, y, linear.columns)
                     })

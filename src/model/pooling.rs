@@ -1,0 +1,78 @@
+//! Layers that compute a bias or a scale of each channel out of a whole board, as one form for fused executors.
+//!
+//! statistics of the first channels over the squares -> a hidden layer with a ReLU, or none -> one number for each of the last channels
+//! -> added to that channel at every square, or multiplied with it. The layer's parameters are, in this order: weight and bias of the
+//! hidden layer, where there is one; the output's weight; the output's bias, where the effect is a scale.
+
+/// Such a layer's sizes and forms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pooling {
+    /// The first channels, whose statistics are taken.
+    pub pooled: usize,
+    /// Which statistics.
+    pub statistics: PoolStatistics,
+    /// Units of the hidden layer; 0 where there is none.
+    pub hidden: usize,
+    /// What the output does to the channels.
+    pub effect: Effect,
+    /// The first of the channels that the output is for, up to the last.
+    pub first: usize,
+    /// All channels.
+    pub channels: usize,
+}
+
+/// The statistics of a channel over the squares of a board.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PoolStatistics {
+    /// The mean of x.
+    Mean,
+    /// Of relu(x) the mean, the mean times [`board_factor`], and the maximum; first the means of all channels.
+    ReluMeanMax,
+}
+
+/// What a pooling layer's output does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// It is added.
+    Bias,
+    /// Its sigmoid is a factor.
+    Scale,
+}
+
+/// The factor by which the mean is repeated, so that a layer can weigh a sum over the board against a mean (Wu 2019, appendix A.1):
+/// (b - 14) / 10 on a board of b x b squares.
+pub fn board_factor(squares: usize) -> f64 {
+    ((squares as f64).sqrt() - 14.0) / 10.0
+}
+
+impl Pooling {
+    /// Numbers that are pooled.
+    pub fn inputs(self) -> usize {
+        match self.statistics {
+            PoolStatistics::Mean => self.pooled,
+            PoolStatistics::ReluMeanMax => 3 * self.pooled,
+        }
+    }
+
+    /// Numbers of the output.
+    pub fn outputs(self) -> usize {
+        self.channels - self.first
+    }
+
+    /// Numbers that the output's layer reads.
+    pub fn output_inputs(self) -> usize {
+        if self.hidden > 0 { self.hidden } else { self.inputs() }
+    }
+
+    /// Numbers of each parameter of the layer, 0 for absent ones: the hidden layer's weight and bias, the output's weight and bias.
+    pub fn param_sizes(self) -> [usize; 4] {
+        let bias = if self.effect == Effect::Scale { self.outputs() } else { 0 };
+        [self.hidden * self.inputs(), self.hidden, self.outputs() * self.output_inputs(), bias]
+    }
+
+    /// Multiply-adds for one board.
+    pub fn multiply_adds(self) -> usize {
+        let [hidden, _, output, _] = self.param_sizes();
+        hidden + output
+    }
+}

@@ -1,0 +1,98 @@
+//! The pooling layers of a unit: a bias of channels before its ReLU, a scale of channels behind its linear layer.
+
+use super::norm::{self, Columns};
+use crate::isa::Isa;
+use crate::model::{Model, Pooling};
+use crate::net::pooling::{PooledLayer, Rows};
+
+/// A pooling layer, its parameters and their gradient.
+#[derive(Clone, Debug)]
+pub(super) struct Pooled {
+    layer: PooledLayer,
+    /// Its parameters among [`Model::params`].
+    slots: Vec<usize>,
+    /// The gradient of all of them, one after the other.
+    pub gradient: Vec<f32>,
+}
+
+impl Pooled {
+    /// Layer `index` of `model`, which is `pooling`.
+    pub fn new(model: &Model, index: usize, pooling: Pooling) -> Self {
+        let layer = PooledLayer::new(pooling);
+        let gradient = vec![0.0; layer.num_params()];
+        Self { layer, slots: model.layers[index].params.clone().collect(), gradient }
+    }
+
+    /// Takes the weights out of the flat parameters.
+    pub fn pack(&mut self, model: &Model, parameters: &[f32]) {
+        let own = self.slots.iter().flat_map(|&slot| &parameters[model.params[slot].range.clone()]);
+        self.layer.set_params(own.copied().collect());
+    }
+
+    /// Scratch floats per board that the methods need.
+    pub fn room(&self) -> usize {
+        self.layer.room()
+    }
+
+    /// `active = relu(bias(normalised x))`, the bias being this layer's.
+    pub fn normalize_relu(
+        &self,
+        isa: Isa,
+        (x, columns): (&[f32], &Columns<'_>),
+        boards: usize,
+        active: &mut [f32],
+        room: &mut [f32],
+    ) {
+        norm::normalize(isa, x, columns, active);
+        self.layer.forward(isa, Rows { boards, width: columns.mean.len() }, active, room);
+        norm::relu(isa, active);
+    }
+
+    /// Completes the gradient `d` of `active`, see [`PooledLayer::bias_backward`].
+    pub fn bias_backward(
+        &self,
+        isa: Isa,
+        rows: Rows,
+        active: &[f32],
+        d: &mut [f32],
+        scratch: (&mut [f32], &mut [f32]),
+    ) {
+        self.layer.bias_backward(isa, rows, active, d, scratch);
+    }
+
+    /// `y = scaled x + stream`, the scale being this layer's.
+    pub fn add_scaled(
+        &self,
+        isa: Isa,
+        rows: Rows,
+        [x, stream]: [&[f32]; 2],
+        y: &mut [f32],
+        room: &mut [f32],
+    ) {
+        y.copy_from_slice(x);
+        self.layer.forward(isa, rows, y, room);
+        norm::add(isa, stream, y);
+    }
+
+    /// The gradient `dx` of x out of that of the scaled one, see [`PooledLayer::scale_backward`].
+    pub fn scale_backward(
+        &self,
+        isa: Isa,
+        rows: Rows,
+        x_and_d: [&[f32]; 2],
+        dx: &mut [f32],
+        scratch: (&mut [f32], &mut [f32]),
+    ) {
+        self.layer.scale_backward(isa, rows, x_and_d, dx, scratch);
+    }
+
+    /// Adds the gradient to the parts of the flat one, one for each of [`Model::params`].
+    pub fn add_gradient(&self, parts: &mut [&mut [f32]]) {
+        let mut rest = &self.gradient[..];
+        for &slot in &self.slots {
+            let (own, after) = rest.split_at(parts[slot].len());
+            parts[slot].iter_mut().zip(own).for_each(|(sum, g)| *sum += g);
+            rest = after;
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! A unit of the tower, `y = linear(relu(norm(x)))`, with what may stand beside its linear layer, and its forward pass on one chunk.
+
+use super::gemm::{View, ViewMut};
+use super::layer::{Linear, Norm};
+use super::message::{Chunk, Message};
+use super::norm;
+use super::pooled::Pooled;
+use crate::isa::Isa;
+use crate::net::pooling::Rows;
+
+/// `y = linear(relu(norm(x)))`, plus what comes in as a message and on the residual stream.
+#[derive(Clone, Debug)]
+pub(super) struct Unit {
+    pub norm: Norm,
+    pub linear: Linear,
+    pub message: Message,
+    pub skip: Skip,
+    /// Added to channels before the ReLU, and multiplied with those that the linear layer puts out.
+    pub bias: Option<Pooled>,
+    pub scale: Option<Pooled>,
+}
+
+impl Unit {
+    /// Its pooling layers.
+    pub fn pooled(&self) -> impl Iterator<Item = &Pooled> {
+        self.bias.iter().chain(&self.scale)
+    }
+
+    /// Floats a board of its output before the scale; 0 where there is none.
+    pub fn unscaled_floats(&self) -> usize {
+        self.scale.as_ref().map_or(0, |_| self.linear.geometry.outputs * self.linear.columns)
+    }
+
+    /// The normalised input `x` of `boards` boards behind the ReLU.
+    pub fn activate(&self, isa: Isa, x: &[f32], boards: usize, active: &mut [f32], room: &mut [f32]) {
+        match &self.bias {
+            None => norm::normalize_relu(isa, x, &self.norm.columns(), active),
+            Some(bias) => bias.normalize_relu(isa, (x, &self.norm.columns()), boards, active, room),
+        }
+    }
+
+    /// The rows of the linear layer's output.
+    pub fn output_rows(&self, boards: usize) -> Rows {
+        Rows { boards, width: self.linear.columns }
+    }
+
+    /// The unit on one chunk of `boards` boards: `y`, and `unscaled` where it has a scale. `stream` is what a residual unit adds.
+    pub fn forward(
+        &self,
+        isa: Isa,
+        boards: usize,
+        (x, stream): (&[f32], Option<&[f32]>),
+        [unscaled, y]: [&mut [f32]; 2],
+        scratch: &mut Scratch,
+    ) {
+        let Self { norm, linear, message, scale, .. } = self;
+        let active = &mut scratch.active[..x.len()];
+        self.activate(isa, x, boards, active, &mut scratch.pooling);
+        let here = Chunk { isa, rows: boards, active };
+        let source = message.source(here, &mut scratch.message);
+        let view = View { data: source, width: norm.width, offset: 0 };
+        let forward = |out: &mut [f32]| {
+            linear.forward(isa, boards, view, ViewMut { data: out, width: linear.columns, offset: 0 });
+        };
+        match (stream, scale) {
+            (Some(stream), Some(scale)) => {
+                linear.start(unscaled);
+                forward(unscaled);
+                let both = [&*unscaled, stream];
+                scale.add_scaled(isa, self.output_rows(boards), both, y, &mut scratch.pooling);
+            }
+            (Some(stream), None) => {
+                linear.start_from(stream, y);
+                forward(y);
+            }
+            (None, _) => {
+                linear.start(y);
+                forward(y);
+            }
+        }
+        message.add(here, y, &mut scratch.message);
+    }
+}
+
+/// Whether a unit's output is added to the residual stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Skip {
+    /// It stands alone.
+    None,
+    /// The input of the unit before is added.
+    Residual,
+}
+
+/// Room of one partition, as many floats as the largest layer needs.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Scratch {
+    /// A chunk behind its ReLU.
+    pub active: Vec<f32>,
+    /// The partition's part of a layer's weight gradient. `[taps, inputs, columns]`
+    pub weights: Vec<f32>,
+    /// What messages need.
+    pub message: Vec<f32>,
+    /// The partition's part of a message's weight gradient. `[inputs, columns]`
+    pub message_weights: Vec<f32>,
+    /// What pooling layers need.
+    pub pooling: Vec<f32>,
+    /// The partition's parts of the gradients of pooling layers' parameters: the bias's, then the scale's.
+    pub pooling_weights: Vec<f32>,
+    /// A chunk's gradient of what is scaled.
+    pub unscaled: Vec<f32>,
+}
