@@ -3,6 +3,7 @@
 #include "train/linear.cuh"
 #include "train/norm.cuh"
 #include "train/optimizer.cuh"
+#include "train/pooling.cuh"
 
 // Zeroes gradient [count] and the report, and copies `statistics` to next [num_statistics].
 VZ_KERNEL begin_update(f32* gradient, u32 count, const f32* statistics, f32* next, u32 num_statistics, train::Report* report) {
@@ -170,11 +171,12 @@ VZ_KERNEL norm_relu(const train::Element* x, u32 rows, u32 width, const f32* sta
     train::normalise_relu(x, rows, width, stats, out);
 }
 
+// `d` is the gradient behind the ReLU or, if `masked`, before it; so in `norm_gradient`.
 VZ_KERNEL norm_gradient_sums(
-    const train::Element* x, const train::Element* d, u32 rows, u32 chunk_rows, u32 width, const f32* stats, f32* parts
+    const train::Element* x, const train::Element* d, u32 rows, u32 chunk_rows, u32 width, const f32* stats, u32 masked, f32* parts
 ) {
     __shared__ f32 shared[train::SLOTS][train::GROUP];
-    train::gradient_sums(x, d, rows, chunk_rows, width, stats, parts, shared);
+    train::gradient_sums(x, d, rows, chunk_rows, width, stats, masked, parts, shared);
 }
 
 // One warp per column.
@@ -207,10 +209,10 @@ VZ_KERNEL norm_gradient_prepare_synced(
 
 // Adds the residual stream's gradient if `has_residual`.
 VZ_KERNEL norm_gradient(
-    const train::Element* x, const train::Element* d, u32 rows, u32 width, const f32* stats, const train::Element* residual,
-    u32 has_residual, train::Element* out
+    const train::Element* x, const train::Element* d, u32 rows, u32 width, const f32* stats, u32 masked,
+    const train::Element* residual, u32 has_residual, train::Element* out
 ) {
-    train::input_gradient(x, d, rows, width, stats, has_residual ? residual : nullptr, out);
+    train::input_gradient(x, d, rows, width, stats, masked, has_residual ? residual : nullptr, out);
 }
 
 VZ_KERNEL vertex_sums(const train::Element* x, u32 boards, u32 vertices, u32 width, f32 scale, train::Element* out) {
@@ -234,6 +236,41 @@ VZ_KERNEL means(const train::Element* x, u32 boards, u32 area, u32 width, train:
 
 VZ_KERNEL spread_means(const train::Element* d, u32 boards, u32 area, u32 width, train::Element* out) {
     train::spread_means(d, boards, area, width, out);
+}
+
+// The kernels of pooling layers have one block a board, but for those over all rows and parameters.
+VZ_KERNEL pool_forward(
+    VZ_POOLING_ARGUMENTS, const train::Element* x, const f32* stats, u32 has_stats, const f32* params, f32* scratch
+) {
+    train::pool_forward(VZ_POOLING, x, has_stats ? stats : nullptr, params, scratch);
+}
+
+VZ_KERNEL norm_bias_relu(
+    VZ_POOLING_ARGUMENTS, const train::Element* x, u32 boards, const f32* stats, f32* scratch, train::Element* active
+) {
+    train::norm_bias_relu(VZ_POOLING, x, boards, stats, scratch, active);
+}
+
+VZ_KERNEL scale_add(
+    VZ_POOLING_ARGUMENTS, const train::Element* x, u32 boards, f32* scratch, const train::Element* residual, train::Element* out
+) {
+    train::scale_add(VZ_POOLING, x, boards, scratch, residual, out);
+}
+
+VZ_KERNEL bias_backward(
+    VZ_POOLING_ARGUMENTS, const train::Element* active, const f32* params, f32* scratch, train::Element* d
+) {
+    train::bias_backward(VZ_POOLING, active, params, scratch, d);
+}
+
+VZ_KERNEL scale_backward(
+    VZ_POOLING_ARGUMENTS, const train::Element* x, const train::Element* d, const f32* params, f32* scratch, train::Element* dx
+) {
+    train::scale_backward(VZ_POOLING, x, d, params, scratch, dx);
+}
+
+VZ_KERNEL pool_weight_gradient(VZ_POOLING_ARGUMENTS, u32 boards, f32* scratch, f32* gradient) {
+    train::pool_weight_gradient(VZ_POOLING, boards, scratch, gradient);
 }
 
 // One warp per sample. Logit i of a sample is at i * logit_stride of its logit_width numbers.

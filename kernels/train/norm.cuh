@@ -169,9 +169,9 @@ VZ_DEVICE f32 normalised(const f32* stats, u32 width, u32 column, f32 x) {
     return (x - stats[MEAN * width + column]) * stats[SCALE * width + column] + stats[SHIFT * width + column];
 }
 
-// The gradient before the ReLU, given the gradient `d` behind it.
-VZ_DEVICE f32 relu_gradient(const f32* stats, u32 width, u32 column, f32 x, f32 d) {
-    return normalised(stats, width, column, x) > 0.0f ? d : 0.0f;
+// The gradient before the ReLU, given the gradient `d` behind it, or, if `masked`, before it.
+VZ_DEVICE f32 relu_gradient(const f32* stats, u32 width, u32 column, f32 x, f32 d, u32 masked) {
+    return masked || normalised(stats, width, column, x) > 0.0f ? d : 0.0f;
 }
 
 // out = max(0, (x - mean) scale + shift) for all rows.
@@ -191,7 +191,7 @@ VZ_DEVICE void normalise_relu(const Element* x, u32 rows, u32 width, const f32* 
 // Writes the sums of dz and of dz (x - mean) over each chunk, where dz is the gradient before the ReLU and `d` the gradient behind
 // it: parts [chunks, 2, width].
 VZ_DEVICE void gradient_sums(
-    const Element* x, const Element* d, u32 rows, u32 chunk_rows, u32 width, const f32* stats, f32* parts,
+    const Element* x, const Element* d, u32 rows, u32 chunk_rows, u32 width, const f32* stats, u32 masked, f32* parts,
     f32 (&shared)[SLOTS][GROUP]
 ) {
     const Chunk chunk(rows, chunk_rows, width);
@@ -202,7 +202,7 @@ VZ_DEVICE void gradient_sums(
         const Vector v = load(x + at), g = load(d + at);
         for (int i = 0; i < VEC; i++) {
             const f32 value = widen(v.x[i]);
-            const f32 dz = relu_gradient(stats, width, chunk.column + i, value, widen(g.x[i]));
+            const f32 dz = relu_gradient(stats, width, chunk.column + i, value, widen(g.x[i]), masked);
             sums[i] += dz;
             products[i] += dz * (value - stats[MEAN * width + chunk.column + i]);
         }
@@ -265,7 +265,7 @@ VZ_DEVICE GradientSums synced_gradient_sums(const SyncStats& sync_stats, u32 col
 // The gradient of the normalisation's input, out = dz scale - offset - (x - mean) slope, plus `residual` if it is not null. `out` may
 // alias `residual`.
 VZ_DEVICE void input_gradient(
-    const Element* x, const Element* d, u32 rows, u32 width, const f32* stats, const Element* residual, Element* out
+    const Element* x, const Element* d, u32 rows, u32 width, const f32* stats, u32 masked, const Element* residual, Element* out
 ) {
     const u32 vectors = width / VEC;
     for (u64 i = (u64)thread_in_grid(); i < (u64)rows * vectors; i += threads_in_grid()) {
@@ -274,7 +274,7 @@ VZ_DEVICE void input_gradient(
         Vector o = residual ? load(residual + i * VEC) : zeros();
         for (int j = 0; j < VEC; j++) {
             const u32 column = first + j;
-            const f32 value = widen(v.x[j]), dz = relu_gradient(stats, width, column, value, widen(g.x[j]));
+            const f32 value = widen(v.x[j]), dz = relu_gradient(stats, width, column, value, widen(g.x[j]), masked);
             const f32 dx = dz * stats[SCALE * width + column] -
                 (value - stats[MEAN * width + column]) * stats[SLOPE * width + column] - stats[OFFSET * width + column];
             o.x[j] = narrow<Element>(widen(o.x[j]) + dx);

@@ -1,7 +1,7 @@
 //! The arrays of a training pass on the device.
 
 use super::graph::GraphArrays;
-use super::layers::{Layer, Layers, Norm};
+use super::layers::{Layer, Layers, Norm, Unit};
 use super::tiling::splits;
 use crate::backend::kernels::device::Device;
 use crate::error::Result;
@@ -50,6 +50,32 @@ impl<B> Samples<B> {
     }
 }
 
+/// What the pooling layers of one unit write.
+pub struct PoolingArrays<B> {
+    /// Of the bias and of the scale, 32-bit floats. `[B, room]`
+    pub scratch: [B; 2],
+    /// The output of the unit's layer before its scale; empty without one. `[B area, width]`
+    pub unscaled: B,
+}
+
+impl<B> PoolingArrays<B> {
+    /// Arrays of `unit` for `boards` samples of `area` squares, in numbers of `bytes` bytes.
+    ///
+    /// # Errors
+    /// What the device says.
+    pub fn new<D: Device<Buffer = B>>(
+        device: &D,
+        unit: &Unit,
+        [boards, area]: [usize; 2],
+        bytes: usize,
+    ) -> Result<Self> {
+        let [bias, scale] = unit.pooled.map(|pooled| pooled.map_or(0, |pooled| 4 * boards * pooled.room()));
+        let unscaled =
+            if scale > 0 { boards * area * unit.linear.forward.columns as usize * bytes } else { 0 };
+        Ok(Self { scratch: [device.alloc(bias)?, device.alloc(scale)?], unscaled: device.alloc(unscaled)? })
+    }
+}
+
 /// What one pass of `boards` samples writes. Rows are positions, a board's together.
 pub struct Arrays<B> {
     /// B.
@@ -90,6 +116,8 @@ pub struct Arrays<B> {
     pub losses: B,
     /// What an edge network has besides.
     pub graph: Option<GraphArrays<B>>,
+    /// What the pooling layers of every unit write; empty where no unit has one.
+    pub pooling: Vec<PoolingArrays<B>>,
 }
 
 impl<B> Arrays<B> {
@@ -110,6 +138,8 @@ impl<B> Arrays<B> {
         let widest = tower.iter().map(|layer| outputs(layer)).max().unwrap_or(0);
         let parts = layers.linears().map(|layer| Self::part_floats(layer, boards));
         let sums = layers.norms().map(|norm| Self::sum_floats(norm, rows));
+        let has_pooling = layers.units.iter().any(|unit| unit.pooled.iter().any(Option::is_some));
+        let with_pooling = layers.units.iter().filter(|_| has_pooling);
         Ok(Self {
             boards,
             samples: Samples::new(device, spec, boards)?,
@@ -136,6 +166,9 @@ impl<B> Arrays<B> {
                 }
                 None => None,
             },
+            pooling: with_pooling
+                .map(|unit| PoolingArrays::new(device, unit, [boards, layers.area], bytes))
+                .collect::<Result<_>>()?,
         })
     }
 

@@ -4,7 +4,7 @@
 use super::graph::Graph;
 use crate::device_struct::{device_enum, device_struct};
 use crate::error::{Error, Result};
-use crate::model::{self, Edges, Model, Param, Tower};
+use crate::model::{self, Edges, Model, Param, Pooling, Tower};
 use bytemuck::NoUninit;
 use std::ops::Range;
 
@@ -96,6 +96,31 @@ pub struct Unit {
     pub linear: Layer,
     /// Whether the residual stream goes through it.
     pub skips: bool,
+    /// The bias of channels before its ReLU, and the scale of those that the layer puts out.
+    pub pooled: [Option<Pooled>; 2],
+}
+
+/// A pooling layer, and where its parameters begin among the flat ones.
+#[derive(Clone, Copy, Debug)]
+pub struct Pooled {
+    /// Its form.
+    pub pooling: Pooling,
+    /// The flat index of its first parameter.
+    pub start: usize,
+}
+
+impl Pooled {
+    /// Layer `layer` of `model`, where it is a pooling layer.
+    pub fn new(model: &Model, layer: usize) -> Option<Self> {
+        let start = model.params[model.param_index(layer, 0)].range.start;
+        Some(Self { pooling: model.pooling(layer)?, start })
+    }
+
+    /// Numbers of one board's statistics, hidden units and outputs, and of their gradients.
+    pub fn room(&self) -> usize {
+        let Pooling { hidden, .. } = self.pooling;
+        2 * (self.pooling.inputs() + hidden + self.pooling.outputs())
+    }
 }
 
 /// All layers of a network in training.
@@ -178,14 +203,16 @@ impl Layers {
             for (half, skips) in [false, true].into_iter().enumerate() {
                 let norm = build.norm(&[block.norms[half]]);
                 let linear = build.layer(&[block.layers[half]], square, whole(c));
-                units.push(Unit { norm, linear, skips });
+                // Both are of the block's second unit.
+                let pooled = block.pooling.map(|layer| Pooled::new(model, layer.filter(|_| skips)?));
+                units.push(Unit { norm, linear, skips, pooled });
             }
         }
         let last = build.norm(&[tower.norm]);
         let (tail, policy, hidden) = match tower.heads {
             Some([policy, value]) => {
                 let linear = build.layer(&[policy.conv, value.conv], Mode::Pointwise, whole(c));
-                units.push(Unit { norm: last, linear, skips: false });
+                units.push(Unit { norm: last, linear, skips: false, pooled: [None; 2] });
                 let tail = build.norm(&[policy.norm, value.norm]);
                 let read = |offset: usize| Columns { width: tail.width, offset };
                 (tail, read(0), read(padded(model.outputs(policy.conv))))

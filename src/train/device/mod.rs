@@ -15,6 +15,7 @@ mod graph; // what an edge network has besides
 mod layers;
 mod replica; // one device of those that train
 mod passes;
+mod pooling; // biases and scales of channels out of a whole board
 mod samples;
 mod step;
 mod process_group; // the link between them

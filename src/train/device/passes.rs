@@ -118,8 +118,14 @@ impl<D: Device> Pass<'_, D> {
                 Some(on) => self.pass_over(on, number)?,
                 None => None,
             };
-            let added = skipped.or(sent);
-            self.linear_forward(number + 1, self.input_of(number), added, &arrays.activations[number + 1])?;
+            let input = self.input_of(number);
+            match (skipped, &unit.pooled[1]) {
+                (Some(residual), Some(scale)) => self.linear_with_scale(number, scale, [input, residual])?,
+                _ => {
+                    let out = &arrays.activations[number + 1];
+                    self.linear_forward(number + 1, input, skipped.or(sent), out)?;
+                }
+            }
         }
         let last = layers.units.len();
         self.normalise(last)?;
@@ -153,11 +159,14 @@ impl<D: Device> Pass<'_, D> {
         self.backward_heads(flow.d)?;
         self.norm_gradient_sums(last, flow.d)?;
         for number in (0..last).rev() {
-            let dy = self.output_gradient(number + 1, flow.d)?;
+            let dy = self.scale_backward(number, self.output_gradient(number + 1, flow.d)?)?;
             self.layer_gradient(number + 1, self.input_of(number), dy)?;
             match self.on_graph() {
                 Some(on) => self.pass_back(on, number, dy, flow.next)?,
                 None => self.linear_backward(number + 1, dy, 0, None, flow.next)?,
+            }
+            if let Some(bias) = self.bias_of(number) {
+                self.bias_backward(number, bias, flow.next)?;
             }
             self.norm_gradient_sums(number, flow.next)?;
             flow = GradBuffers { d: flow.next, next: flow.d };
@@ -202,12 +211,18 @@ impl<D: Device> Pass<'_, D> {
             Arg::U32(self.rows() as u32),
             Arg::U32(norm.width as u32),
             Arg::Buffer(&arrays.known[number], 0),
+            self.is_masked(number),
             Arg::Buffer(&arrays.stream, 0),
             Arg::U32(u32::from(on_stream == OnStream::Running)),
             Arg::Buffer(out, 0),
         ];
         self.launch("norm_gradient", elementwise(self.rows() * norm.width), &args)?;
         Ok(out)
+    }
+
+    /// Whether gradients above the output number `number` are those before the ReLU: where a bias comes between.
+    fn is_masked(&self, number: usize) -> Arg<'_, D::Buffer> {
+        Arg::U32(u32::from(self.bias_of(number).is_some()))
     }
 
     /// The normalisation above the output number `number` of the tower.
@@ -392,6 +407,9 @@ impl<D: Device> Pass<'_, D> {
                 self.launch("norm_prepare_synced", shape, &[&from[..], &into].concat())?;
             }
         }
+        if let Some(bias) = self.bias_of(number) {
+            return self.normalise_with_bias(number, bias);
+        }
         let args = [
             Arg::Buffer(x, 0),
             Arg::U32(rows as u32),
@@ -406,7 +424,7 @@ impl<D: Device> Pass<'_, D> {
     fn norm_gradient_sums(&self, number: usize, d: &D::Buffer) -> Result<()> {
         let (arrays, rows, norm) = (self.arrays, self.rows(), self.norm(number));
         let before = [Arg::Buffer(&arrays.activations[number], 0), Arg::Buffer(d, 0)];
-        let after = [Arg::Buffer(&arrays.known[number], 0)];
+        let after = [Arg::Buffer(&arrays.known[number], 0), self.is_masked(number)];
         self.sum_columns("norm_gradient_sums", rows, norm.width, before, after)?;
         let into = [
             Arg::Buffer(&self.shared.map, norm.maps * 4),

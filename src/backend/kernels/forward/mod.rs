@@ -14,6 +14,7 @@ mod slot_order; // whether compact slots pay
 mod waves; // the table of docs/gpu-waves.md
 mod pack; // weights as the kernels read them
 mod edge; // what an edge network has besides
+mod pooling; // biases and scales of channels out of a whole board
 mod evaluator; // for callers on the host
 mod double_buffer; // for callers on the host that prepare one batch while another is evaluated
 
@@ -47,12 +48,13 @@ pub fn program(
 ) -> Result<Program> {
     let arithmetic = arithmetic.into();
     let layers = Layers::new(spec, arithmetic, slots, limits)?;
-    let units: &[&str] = match (&layers.head, &layers.graph) {
-        (_, Some(_)) => &["net.cu", "net_edge.cu"],
-        (Some(_), None) => &["net.cu", "net_tower.cu", "net_head.cu"],
-        (None, None) => &["net.cu", "net_tower.cu"],
+    let mut units = match (&layers.head, &layers.graph) {
+        (_, Some(_)) => vec!["net.cu", "net_edge.cu"],
+        (Some(_), None) => vec!["net.cu", "net_tower.cu", "net_head.cu"],
+        (None, None) => vec!["net.cu", "net_tower.cu"],
     };
-    let program = source::compose("a network", units, layers.defines(arithmetic.numbers));
+    units.extend(layers.all_pooling().next().map(|_| "net_pooling.cu"));
+    let program = source::compose("a network", &units, layers.defines(arithmetic.numbers));
     let code = match arithmetic.cores {
         TensorCores::Mma => Code::Common,
         TensorCores::Wgmma => Code::OfArchitecture,
@@ -97,6 +99,10 @@ struct Work<B> {
     heads: B,
     /// On edges. `[boards, vertices, C]`, 32-bit floats
     vertices: B,
+    /// What a pooling layer reads. `[boards, squares, C]`, 32-bit floats
+    numbers: B,
+    /// What a pooling layer computes, see [`pooling::room`]. `[boards, room]`, 32-bit floats
+    pooling: B,
     /// `[boards, hidden units]`, 32-bit floats
     hidden: B,
     /// Not 0 once a logit or value was not finite. `[1]`
@@ -149,6 +155,8 @@ struct WorkBytes {
     stream: usize,
     heads: usize,
     vertices: usize,
+    numbers: usize,
+    pooling: usize,
     hidden: usize,
 }
 
@@ -156,6 +164,7 @@ impl WorkBytes {
     fn new(numbers: ElementType, layers: &Layers) -> Self {
         let words = |layer: &Layer, rows: usize| 4 * rows * layer.spec.inputs / numbers.per_word();
         let squares = layers.squares;
+        let pooling = layers.all_pooling().map(pooling::room).max();
         Self {
             planes: words(&layers.stem, squares),
             activations: words(&layers.tower, squares),
@@ -165,13 +174,15 @@ impl WorkBytes {
                 _ => words(&layers.dense, 1),
             },
             vertices: layers.graph.map_or(0, |graph| 4 * graph.vertices * graph.layer.spec.inputs),
+            numbers: pooling.map_or(0, |_| 4 * squares * layers.tower.spec.inputs),
+            pooling: 4 * pooling.unwrap_or(0),
             hidden: 4 * layers.model.outputs(layers.form.hidden),
         }
     }
 
     fn board(&self) -> usize {
-        let Self { planes, activations, stream, heads, vertices, hidden } = self;
-        planes + 2 * activations + stream + heads + vertices + hidden
+        let Self { planes, activations, stream, heads, vertices, numbers, pooling, hidden } = self;
+        planes + 2 * activations + stream + heads + vertices + numbers + pooling + hidden
     }
 }
 
@@ -208,6 +219,8 @@ impl<D: Device> DeviceForward<D> {
             stream: device.alloc(boards * bytes.stream)?,
             heads: device.alloc(boards * bytes.heads)?,
             vertices: device.alloc(boards * bytes.vertices)?,
+            numbers: device.alloc(boards * bytes.numbers)?,
+            pooling: device.alloc(boards * bytes.pooling)?,
             hidden: device.alloc(boards * bytes.hidden)?,
             not_finite: device.alloc(4)?,
         };
@@ -328,10 +341,19 @@ impl<D: Device> DeviceForward<D> {
     /// The blocks of a residual network or perceptron.
     fn tower<'a>(&'a self, device: &D, part: Part<'a, D::Buffer>) -> Result<()> {
         let (tower, work) = (&self.layers.tower, &self.work);
-        for [inner, leave] in &self.places.blocks {
-            let rest = [self.parameter(inner.bias), Arg::Buffer(&work.b, 0)];
-            self.layer(device, "inner", (tower, *inner), (&work.a, part), &rest)?;
-            self.stream_layer(device, "leave", (tower, *leave), (&work.b, part))?;
+        for (block, [inner, leave]) in self.places.blocks.iter().enumerate() {
+            let [first, last] = [0, 1].map(|half| self.layers.pooling(block, half));
+            let [bias, scale] = self.places.pooling[block];
+            if let Some(pooling) = first {
+                self.pool_inner(device, pooling, [*inner, bias], part)?;
+            } else {
+                let rest = [self.parameter(inner.bias), Arg::Buffer(&work.b, 0)];
+                self.layer(device, "inner", (tower, *inner), (&work.a, part), &rest)?;
+            }
+            match last {
+                Some(pooling) => self.pool_leave(device, pooling, [*leave, scale], part)?,
+                None => self.stream_layer(device, "leave", (tower, *leave), (&work.b, part))?,
+            }
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ use super::layer::Layer;
 use super::{ElementType, Layers};
 use crate::error::Result;
 use crate::model::fold::{self, Affine};
-use crate::model::{HeadConv, Model, Weights};
+use crate::model::{HeadConv, Model, Pooling, Weights};
 
 /// Arrays begin at multiples of so many bytes.
 const ALIGNMENT: usize = 256;
@@ -26,6 +26,8 @@ pub(super) struct Packed {
     pub bytes: Vec<u8>,
     pub stem: LayerPlace,
     pub blocks: Vec<[LayerPlace; 2]>,
+    /// The parameters of the pooling layers behind the layers of each block.
+    pub pooling: Vec<[LayerPlace; 2]>,
     /// The layer at vertices of each block, without bias (edge).
     pub vertices: Vec<LayerPlace>,
     pub head: LayerPlace,
@@ -46,13 +48,14 @@ pub(super) fn pack(weights: &Weights, layers: &Layers) -> Result<Packed> {
     let norm = |layer: usize| fold::norm(model, weights, layer);
     let first_norm = norm(form.stream_norm(0))?;
     let stem = packer.tower(form.stem, &layers.stem, None, Some(&first_norm))?;
-    let (mut blocks, mut vertices) = (Vec::new(), Vec::new());
+    let (mut blocks, mut pooling, mut vertices) = (Vec::new(), Vec::new(), Vec::new());
     for (i, block) in form.blocks.iter().enumerate() {
         let folded = norm(block.norms[1])?;
         let after = norm(form.stream_norm(i + 1))?;
         let inner = packer.tower(block.layers[0], &layers.tower, Some(&folded), None)?;
         let leave = packer.tower(block.layers[1], &layers.tower, None, Some(&after))?;
         blocks.push([inner, leave]);
+        pooling.push(block.pooling.map(|layer| packer.pooling(layer)));
         if let Some(graph) = &layers.graph {
             vertices.push(packer.vertices(block.layers[0], &graph.layer, &folded)?);
         }
@@ -67,7 +70,7 @@ pub(super) fn pack(weights: &Weights, layers: &Layers) -> Result<Packed> {
     };
     let dense = packer.dense()?;
     let values = packer.values(form.values);
-    Ok(Packed { bytes: packer.bytes, stem, blocks, vertices, head, policy, dense, values })
+    Ok(Packed { bytes: packer.bytes, stem, blocks, pooling, vertices, head, policy, dense, values })
 }
 
 struct Packer<'a> {
@@ -153,6 +156,16 @@ impl<'a> Packer<'a> {
         self.layer(layer, inputs, weight, &[])
     }
 
+    /// The parameters of the model's pooling layer `layer`; nowhere if there is none.
+    fn pooling(&mut self, layer: Option<usize>) -> LayerPlace {
+        let Some((layer, pooling)) = layer.and_then(|layer| Some((layer, self.model.pooling(layer)?))) else {
+            return LayerPlace::default();
+        };
+        let params = self.model.layers[layer].params.clone();
+        let params: Vec<f32> = params.flat_map(|param| self.param(param)).copied().collect();
+        LayerPlace { weights: self.push(&packed_params(pooling, &params)), ..LayerPlace::default() }
+    }
+
     /// One weight a channel, 0 past the last.
     fn logits_of_edges(&mut self, policy: usize) -> LayerPlace {
         let mut weights = self.matrix(policy).to_vec();
@@ -215,6 +228,19 @@ impl<'a> Packer<'a> {
         let (weight, bias) = (self.matrix(values), self.bias(values).unwrap_or_default());
         LayerPlace { weights: self.push(weight), bias: self.push(bias), ..LayerPlace::default() }
     }
+}
+
+/// A pooling layer's parameters in the order that the kernels read: weights with outputs together.
+fn packed_params(pooling: Pooling, params: &[f32]) -> Vec<f32> {
+    let [hidden, hidden_bias, output, _] = pooling.param_sizes();
+    let transposed = |part: &[f32], inputs: usize| -> Vec<f32> {
+        (0..inputs).flat_map(|input| part.iter().skip(input).step_by(inputs).copied()).collect()
+    };
+    let (hidden, rest) = params.split_at(hidden);
+    let (hidden_bias, rest) = rest.split_at(hidden_bias);
+    let (output, bias) = rest.split_at(output);
+    let parts = [transposed(hidden, pooling.inputs()), hidden_bias.to_vec()];
+    [parts.concat(), transposed(output, pooling.output_inputs()), bias.to_vec()].concat()
 }
 
 impl Layers {
