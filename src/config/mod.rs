@@ -189,6 +189,9 @@ section! {
         value_channels: usize = 4,
         /// Hidden units of the value head.
         value_hidden: usize = 64,
+        /// Squeeze-and-excitation in every block (resnet, Hu et al. 2018): units of the layer between the channels' means
+        /// over the board and their factors; 0: none. Usual is channels / 4 to channels / 16.
+        se: usize = 0,
         /// What executes the network: `auto`, `candle` or `fused`.
         executor: Executor = Executor::Auto,
         /// Number format in self-play and evaluation: `f32`, `bf16` or `int8` on the CPU; `f32`, `tf32`, `bf16` or `f16` on a

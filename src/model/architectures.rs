@@ -21,11 +21,26 @@ pub(super) fn build(spec: &NetSpec) -> Result<Model> {
             expected: "2".into(),
         });
     }
+    check_pooling(spec)?;
     match spec.arch {
         Arch::Resnet => Ok(resnet(spec)),
         Arch::Mlp => Ok(mlp(spec)),
         Arch::Edge => edge(spec),
     }
+}
+
+/// Refuses sizes of pooling layers that no network has.
+fn check_pooling(spec: &NetSpec) -> Result<()> {
+    let sizes = [("net.se", spec.se, 4096, "")];
+    for (key, found, most, why) in sizes {
+        if found > 0 && spec.arch != Arch::Resnet {
+            return Err(Error::config(key, found, "0, or net.arch = \"resnet\""));
+        }
+        if found > most {
+            return Err(Error::config(key, found, format!("0..={most}{why}")));
+        }
+    }
+    Ok(())
 }
 
 /// A residual tower of 3x3 convolutions; each head begins with a 1x1 convolution.
@@ -36,7 +51,10 @@ fn resnet(spec: &NetSpec) -> Model {
         let y = b.norm_relu(format!("{block}.bn1"), x);
         let y = b.conv3x3(format!("{block}.conv1"), y, spec.channels);
         let y = b.norm_relu(format!("{block}.bn2"), y);
-        let y = b.conv3x3(format!("{block}.conv2"), y, spec.channels);
+        let mut y = b.conv3x3(format!("{block}.conv2"), y, spec.channels);
+        if spec.se > 0 {
+            y = b.layer(format!("{block}.se"), Kind::SqueezeExcite { squeezed: spec.se }, &[y]);
+        }
         x = b.add(x, y);
     }
     let x = b.norm_relu("bn", x);

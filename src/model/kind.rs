@@ -1,6 +1,6 @@
 //! The kinds of layer: what each computes, its parameters, its output's shape and its multiply-adds.
 
-use super::pooling::Pooling;
+use super::pooling::{Effect, PoolStatistics, Pooling};
 use super::role::{Gain, Role};
 use crate::game::ObsShape;
 use serde::Serialize;
@@ -134,6 +134,12 @@ pub enum Kind {
     },
     /// The mean over all edges, as a vector.
     MeanOverEdges,
+    /// Squeeze-and-excitation (Hu et al. 2018): x times sigmoid(excite(relu(squeeze(means of x)))) channel by channel.
+    /// `squeeze.weight [squeezed, channels]`, `squeeze.bias`, `excite.weight [channels, squeezed]`, `excite.bias`
+    SqueezeExcite {
+        /// Units of the squeezed layer.
+        squeezed: usize,
+    },
 }
 
 /// Taps of a 3x3 convolution that lie on the board, of all squares together.
@@ -157,6 +163,7 @@ impl Kind {
             Self::EdgeMessage => "edge_message",
             Self::TriangleMix { .. } => "triangle_mix",
             Self::MeanOverEdges => "mean_over_edges",
+            Self::SqueezeExcite { .. } => "squeeze_excite",
         }
     }
 
@@ -174,6 +181,7 @@ impl Kind {
             (Self::EdgeMessage, &[x @ Shape::Edges { .. }]) => x,
             (Self::TriangleMix { channels }, &[x @ Shape::Edges { .. }]) if channels <= x.channels() => x,
             (Self::MeanOverEdges, &[x @ Shape::Edges { .. }]) => Shape::Vector(x.channels()),
+            (Self::SqueezeExcite { .. }, &[x @ Shape::Board { .. }]) => x,
             _ => return None,
         })
     }
@@ -204,13 +212,30 @@ impl Kind {
                 let shape = vec![x.channels(); 2];
                 vec![("edge.weight", shape.clone(), inner), ("vertex.weight", shape, inner)]
             }
+            (Self::SqueezeExcite { squeezed }, [x]) => vec![
+                ("squeeze.weight", vec![squeezed, x.channels()], inner),
+                ("squeeze.bias", vec![squeezed], Role::Bias),
+                ("excite.weight", vec![x.channels(), squeezed], inner),
+                ("excite.bias", vec![x.channels()], Role::Bias),
+            ],
             _ => Vec::new(),
         }
     }
 
     /// What fused executors need to know of a layer that computes a bias or a scale of each channel out of a whole board.
-    pub fn pooling(self, _input: Shape) -> Option<Pooling> {
-        None
+    pub fn pooling(self, input: Shape) -> Option<Pooling> {
+        let channels = input.channels();
+        match self {
+            Self::SqueezeExcite { squeezed } => Some(Pooling {
+                pooled: channels,
+                statistics: PoolStatistics::Mean,
+                hidden: squeezed,
+                effect: Effect::Scale,
+                first: 0,
+                channels,
+            }),
+            _ => None,
+        }
     }
 
     /// Multiply-adds for inputs and an output of these shapes; what is done number by number does not count.

@@ -6,6 +6,11 @@ use crate::error::Result;
 use crate::game::ObsShape;
 use serde::{Deserialize, Serialize};
 
+/// Files do not mention sizes of layers that a network does not have.
+fn is_zero(size: &usize) -> bool {
+    *size == 0
+}
+
 /// Everything that fixes a network's layers, as a configuration gives it and files keep it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NetSpec {
@@ -21,6 +26,9 @@ pub struct NetSpec {
     pub value_channels: usize,
     /// Hidden units of the value head.
     pub value_hidden: usize,
+    /// Units of the squeezed layer in every block (resnet); 0: no squeeze-and-excitation.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub se: usize,
     /// Shape of one observation.
     pub obs: ObsShape,
     /// A: logits.
@@ -58,6 +66,7 @@ impl NetSpec {
             policy_channels: net.policy_channels,
             value_channels: net.value_channels,
             value_hidden: net.value_hidden,
+            se: net.se,
             obs: ObsShape { channels: 1, height: 1, width: 1 },
             num_actions: 1,
             num_players: 2,

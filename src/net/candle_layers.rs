@@ -29,6 +29,7 @@ pub(super) enum Op {
     EdgeMessage { graph: Arc<Graph>, edge: Linear, vertex: Linear },
     TriangleMix { graph: Arc<Graph>, channels: usize },
     MeanOverEdges,
+    SqueezeExcite { squeeze: Linear, excite: Linear },
 }
 
 impl Op {
@@ -67,6 +68,11 @@ impl Op {
             }
             (Kind::TriangleMix { channels }, _) => Self::TriangleMix { graph: graph()?, channels },
             (Kind::MeanOverEdges, _) => Self::MeanOverEdges,
+            (Kind::SqueezeExcite { .. }, [squeeze, squeeze_bias, excite, excite_bias]) => {
+                let linear = |weight: &Tensor, bias: &Tensor| Linear::new(weight.clone(), Some(bias.clone()));
+                let (squeeze, excite) = (linear(squeeze, squeeze_bias), linear(excite, excite_bias));
+                Self::SqueezeExcite { squeeze, excite }
+            }
             _ => candle_core::bail!("{} with {} parameters", kind.name(), params.len()),
         })
     }
@@ -98,6 +104,11 @@ impl Op {
             }
             Self::TriangleMix { graph, channels } => graph.mix(x, *channels),
             Self::MeanOverEdges => x.mean(1),
+            Self::SqueezeExcite { squeeze, excite } => {
+                let means = x.mean((2, 3))?;
+                let scale = sigmoid(&excite.forward(&squeeze.forward(&means)?.relu()?)?)?;
+                x.broadcast_mul(&per_channel(&scale)?)
+            }
         }
     }
 
@@ -116,6 +127,16 @@ fn batch_norm(norm: &BatchNorm, x: &Tensor, mode: Mode) -> Result<Tensor> {
     let Ok((boards, edges, channels)) = x.dims3() else { return norm.forward_t(x, train) };
     let flat = x.reshape((boards * edges, channels))?;
     norm.forward_t(&flat, train)?.reshape((boards, edges, channels))
+}
+
+/// `[B, C]` -> `[B, C, 1, 1]`
+fn per_channel(x: &Tensor) -> Result<Tensor> {
+    x.unsqueeze(2)?.unsqueeze(3)
+}
+
+/// 1 / (1 + exp(-x)). (tanh(x / 2) + 1) / 2, which overflows nowhere.
+fn sigmoid(x: &Tensor) -> Result<Tensor> {
+    ((x * 0.5)?.tanh()? * 0.5)? + 0.5
 }
 
 /// K_n as tensors.

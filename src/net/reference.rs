@@ -68,6 +68,7 @@ fn run(layer: &Layer, params: &[&Array], inputs: &[Input<'_>]) -> Vec<f64> {
         Kind::EdgeMessage => edge_message(params, x, &edges_of(shape)),
         Kind::TriangleMix { channels } => triangle_mix(x, channels, &edges_of(shape)),
         Kind::MeanOverEdges => x.chunks_exact(shape.positions()).map(mean).collect(),
+        Kind::SqueezeExcite { .. } => squeeze_excite(params, x, shape),
     }
 }
 
@@ -153,4 +154,15 @@ fn triangle_mix(x: &[f64], channels: usize, edges: &Edges) -> Vec<f64> {
         *out = sum / ((n - 2) as f64).sqrt();
     }
     out
+}
+
+fn squeeze_excite(params: &[&Array], x: &[f64], shape: Shape) -> Vec<f64> {
+    let linear = |weight: &Array, bias: &Array, x: &[f64]| -> Vec<f64> {
+        pointwise(weight, x, 1).iter().zip(&bias.data).map(|(sum, &bias)| sum + f64::from(bias)).collect()
+    };
+    let means: Vec<f64> = x.chunks_exact(shape.positions()).map(mean).collect();
+    let squeezed: Vec<f64> = linear(params[0], params[1], &means).iter().map(|x| x.max(0.0)).collect();
+    let excited = linear(params[2], params[3], &squeezed);
+    let scale = |at: usize| 1.0 / (1.0 + (-excited[at / shape.positions()]).exp());
+    x.iter().enumerate().map(|(at, x)| x * scale(at)).collect()
 }

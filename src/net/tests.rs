@@ -34,6 +34,7 @@ fn specs() -> Vec<NetSpec> {
     vec![
         spec(Arch::Resnet),
         NetSpec { num_players: 2, zero_sum_pair: true, channels: 33, ..spec(Arch::Resnet) },
+        NetSpec { se: 5, channels: 33, ..spec(Arch::Resnet) },
         spec(Arch::Mlp),
         NetSpec { obs: edges, num_actions: 21, ..spec(Arch::Edge) },
     ]
@@ -155,7 +156,7 @@ fn candle_computes_every_layer_as_the_reference_does() {
 }
 
 /// All kinds. A new one does not compile here until it is listed, and then wants a network in `specs` that has it.
-const KINDS: [&str; 12] = [
+const KINDS: [&str; 13] = [
     "input",
     "conv3x3",
     "conv1x1",
@@ -168,6 +169,7 @@ const KINDS: [&str; 12] = [
     "edge_message",
     "triangle_mix",
     "mean_over_edges",
+    "squeeze_excite",
 ];
 
 fn listed(kind: Kind) -> &'static str {
@@ -175,6 +177,7 @@ fn listed(kind: Kind) -> &'static str {
         Kind::Input | Kind::Conv3x3 { .. } | Kind::Conv1x1 { .. } | Kind::Linear { .. } => kind.name(),
         Kind::BatchNorm | Kind::Relu | Kind::Tanh | Kind::Add | Kind::Flatten => kind.name(),
         Kind::EdgeMessage | Kind::TriangleMix { .. } | Kind::MeanOverEdges => kind.name(),
+        Kind::SqueezeExcite { .. } => kind.name(),
     }
 }
 

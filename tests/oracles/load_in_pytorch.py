@@ -55,6 +55,9 @@ def run(layer, p, inputs):
         return torch.cat([around, x[:, layer["channels"] :]], 1)
     if kind == "mean_over_edges":
         return x.mean(2)
+    if kind == "squeeze_excite":
+        hidden = F.linear(x.mean((2, 3)), p["squeeze.weight"], p["squeeze.bias"]).relu()
+        return x * F.linear(hidden, p["excite.weight"], p["excite.bias"]).sigmoid()[:, :, None, None]
     sys.exit(f"a layer of kind {kind} is not known here")
 
 

@@ -121,7 +121,9 @@ fn gradients_of_every_format_point_the_same_way() {
     let product = |a: &[f32], b: &[f32]| -> f64 { a.iter().zip(b).map(|(a, b)| f64::from(a * b)).sum() };
     for spec in specs() {
         let right = gradient(HostDevice::new(1), &spec, TrainPrecision::F32, 40);
-        for (precision, least) in [(TrainPrecision::Bf16, 0.995), (TrainPrecision::F16, 0.9999)] {
+        // A network with scales of channels rounds one array more in every block.
+        let half = if spec.se > 0 { 0.9998 } else { 0.9999 };
+        for (precision, least) in [(TrainPrecision::Bf16, 0.995), (TrainPrecision::F16, half)] {
             let found = gradient(plain(1), &spec, precision, 40);
             let sizes = product(&right, &right).sqrt() * product(&found, &found).sqrt();
             let cosine = product(&right, &found) / sizes;

@@ -45,6 +45,7 @@ fn specs() -> Vec<NetSpec> {
             zero_sum_pair: true,
             ..spec(Arch::Resnet)
         },
+        NetSpec { se: 5, ..spec(Arch::Resnet) },
         spec(Arch::Mlp),
         NetSpec { blocks: 0, channels: 66, ..spec(Arch::Mlp) },
         on_edges(5, spec(Arch::Edge)),
