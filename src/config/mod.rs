@@ -189,6 +189,10 @@ section! {
         value_channels: usize = 4,
         /// Hidden units of the value head.
         value_hidden: usize = 64,
+        /// Global-pooling bias in every second block, the last one included (resnet, Wu 2019): channels of the block's first
+        /// convolution whose means and maxima over the board set a bias of its other channels; 0: none. KataGo pools 1/4 to 1/3
+        /// of the channels. For properties of the whole board: ko fights, ladders, the score, threats far apart.
+        global_pool: usize = 0,
         /// Squeeze-and-excitation in every block (resnet, Hu et al. 2018): units of the layer between the channels' means
         /// over the board and their factors; 0: none. Usual is channels / 4 to channels / 16.
         se: usize = 0,

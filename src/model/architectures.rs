@@ -31,7 +31,10 @@ pub(super) fn build(spec: &NetSpec) -> Result<Model> {
 
 /// Refuses sizes of pooling layers that no network has.
 fn check_pooling(spec: &NetSpec) -> Result<()> {
-    let sizes = [("net.se", spec.se, 4096, "")];
+    let sizes = [
+        ("net.global_pool", spec.global_pool, spec.channels.saturating_sub(1), " (fewer than net.channels)"),
+        ("net.se", spec.se, 4096, ""),
+    ];
     for (key, found, most, why) in sizes {
         if found > 0 && spec.arch != Arch::Resnet {
             return Err(Error::config(key, found, "0, or net.arch = \"resnet\""));
@@ -47,10 +50,16 @@ fn check_pooling(spec: &NetSpec) -> Result<()> {
 fn resnet(spec: &NetSpec) -> Model {
     let mut b = Builder::new(spec.obs.into());
     let mut x = b.conv3x3("stem", 0, spec.channels);
-    for block in (0..spec.blocks).map(|i| format!("blocks.{i}")) {
+    for i in 0..spec.blocks {
+        let block = format!("blocks.{i}");
         let y = b.norm_relu(format!("{block}.bn1"), x);
         let y = b.conv3x3(format!("{block}.conv1"), y, spec.channels);
-        let y = b.norm_relu(format!("{block}.bn2"), y);
+        let mut y = b.layer(format!("{block}.bn2"), Kind::BatchNorm, &[y]);
+        // The last block and every second one before it.
+        if spec.global_pool > 0 && (spec.blocks - i) % 2 == 1 {
+            y = b.layer(format!("{block}.pool"), Kind::GlobalPoolBias { pooled: spec.global_pool }, &[y]);
+        }
+        let y = b.layer("", Kind::Relu, &[y]);
         let mut y = b.conv3x3(format!("{block}.conv2"), y, spec.channels);
         if spec.se > 0 {
             y = b.layer(format!("{block}.se"), Kind::SqueezeExcite { squeezed: spec.se }, &[y]);

@@ -134,6 +134,15 @@ pub enum Kind {
     },
     /// The mean over all edges, as a vector.
     MeanOverEdges,
+    /// Global-pooling bias (Wu 2019, Accelerating Self-Play Learning in Go, section 3.3) on a board before its ReLU: out of
+    /// relu(x) of the first `pooled` channels their means, means times (root of the board's squares - 14) / 10, and maxima, times
+    /// `weight [channels - pooled, 3 pooled]`, are added to the other channels at every square. Not as in KataGo, x is behind the
+    /// BatchNorm, whose statistics then need no second pass over the batch, and the pooled channels go on to the next layer too, so
+    /// that all layers of a tower have one shape.
+    GlobalPoolBias {
+        /// Channels that are pooled.
+        pooled: usize,
+    },
     /// Squeeze-and-excitation (Hu et al. 2018): x times sigmoid(excite(relu(squeeze(means of x)))) channel by channel.
     /// `squeeze.weight [squeezed, channels]`, `squeeze.bias`, `excite.weight [channels, squeezed]`, `excite.bias`
     SqueezeExcite {
@@ -163,6 +172,7 @@ impl Kind {
             Self::EdgeMessage => "edge_message",
             Self::TriangleMix { .. } => "triangle_mix",
             Self::MeanOverEdges => "mean_over_edges",
+            Self::GlobalPoolBias { .. } => "global_pool_bias",
             Self::SqueezeExcite { .. } => "squeeze_excite",
         }
     }
@@ -181,6 +191,7 @@ impl Kind {
             (Self::EdgeMessage, &[x @ Shape::Edges { .. }]) => x,
             (Self::TriangleMix { channels }, &[x @ Shape::Edges { .. }]) if channels <= x.channels() => x,
             (Self::MeanOverEdges, &[x @ Shape::Edges { .. }]) => Shape::Vector(x.channels()),
+            (Self::GlobalPoolBias { pooled }, &[x @ Shape::Board { .. }]) if pooled < x.channels() => x,
             (Self::SqueezeExcite { .. }, &[x @ Shape::Board { .. }]) => x,
             _ => return None,
         })
@@ -212,6 +223,9 @@ impl Kind {
                 let shape = vec![x.channels(); 2];
                 vec![("edge.weight", shape.clone(), inner), ("vertex.weight", shape, inner)]
             }
+            (Self::GlobalPoolBias { pooled }, [x]) => {
+                vec![("weight", vec![x.channels() - pooled, 3 * pooled], Role::Matrix(Gain::Output))]
+            }
             (Self::SqueezeExcite { squeezed }, [x]) => vec![
                 ("squeeze.weight", vec![squeezed, x.channels()], inner),
                 ("squeeze.bias", vec![squeezed], Role::Bias),
@@ -226,6 +240,14 @@ impl Kind {
     pub fn pooling(self, input: Shape) -> Option<Pooling> {
         let channels = input.channels();
         match self {
+            Self::GlobalPoolBias { pooled } => Some(Pooling {
+                pooled,
+                statistics: PoolStatistics::ReluMeanMax,
+                hidden: 0,
+                effect: Effect::Bias,
+                first: pooled,
+                channels,
+            }),
             Self::SqueezeExcite { squeezed } => Some(Pooling {
                 pooled: channels,
                 statistics: PoolStatistics::Mean,

@@ -26,6 +26,9 @@ pub struct NetSpec {
     pub value_channels: usize,
     /// Hidden units of the value head.
     pub value_hidden: usize,
+    /// Channels pooled by the global-pooling bias of every second block (resnet); 0: no block has one.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub global_pool: usize,
     /// Units of the squeezed layer in every block (resnet); 0: no squeeze-and-excitation.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub se: usize,
@@ -66,6 +69,7 @@ impl NetSpec {
             policy_channels: net.policy_channels,
             value_channels: net.value_channels,
             value_hidden: net.value_hidden,
+            global_pool: net.global_pool,
             se: net.se,
             obs: ObsShape { channels: 1, height: 1, width: 1 },
             num_actions: 1,

@@ -2,7 +2,7 @@
 //!
 //! Boards are `[B, C, H, W]`, edges `[B, E, C]`, vectors `[B, F]`.
 
-use crate::model::{BN_EPS, BN_MOMENTUM, Edges, Kind, Shape};
+use crate::model::{BN_EPS, BN_MOMENTUM, Edges, Kind, Shape, board_factor};
 use candle_core::{D, DType, Device, Result, Tensor};
 use candle_nn::{BatchNorm, Conv2d, Conv2dConfig, Linear, Module, ModuleT};
 use std::sync::Arc;
@@ -29,6 +29,7 @@ pub(super) enum Op {
     EdgeMessage { graph: Arc<Graph>, edge: Linear, vertex: Linear },
     TriangleMix { graph: Arc<Graph>, channels: usize },
     MeanOverEdges,
+    GlobalPoolBias { pooled: usize, linear: Linear },
     SqueezeExcite { squeeze: Linear, excite: Linear },
 }
 
@@ -68,6 +69,9 @@ impl Op {
             }
             (Kind::TriangleMix { channels }, _) => Self::TriangleMix { graph: graph()?, channels },
             (Kind::MeanOverEdges, _) => Self::MeanOverEdges,
+            (Kind::GlobalPoolBias { pooled }, [weight]) => {
+                Self::GlobalPoolBias { pooled, linear: Linear::new(weight.clone(), None) }
+            }
             (Kind::SqueezeExcite { .. }, [squeeze, squeeze_bias, excite, excite_bias]) => {
                 let linear = |weight: &Tensor, bias: &Tensor| Linear::new(weight.clone(), Some(bias.clone()));
                 let (squeeze, excite) = (linear(squeeze, squeeze_bias), linear(excite, excite_bias));
@@ -104,6 +108,7 @@ impl Op {
             }
             Self::TriangleMix { graph, channels } => graph.mix(x, *channels),
             Self::MeanOverEdges => x.mean(1),
+            Self::GlobalPoolBias { pooled, linear } => global_pool_bias(linear, x, *pooled),
             Self::SqueezeExcite { squeeze, excite } => {
                 let means = x.mean((2, 3))?;
                 let scale = sigmoid(&excite.forward(&squeeze.forward(&means)?.relu()?)?)?;
@@ -137,6 +142,20 @@ fn per_channel(x: &Tensor) -> Result<Tensor> {
 /// 1 / (1 + exp(-x)). (tanh(x / 2) + 1) / 2, which overflows nowhere.
 fn sigmoid(x: &Tensor) -> Result<Tensor> {
     ((x * 0.5)?.tanh()? * 0.5)? + 0.5
+}
+
+fn global_pool_bias(linear: &Linear, x: &Tensor, pooled: usize) -> Result<Tensor> {
+    let (boards, _, height, width) = x.dims4()?;
+    let active = x.narrow(1, 0, pooled)?.relu()?.reshape((boards, pooled, height * width))?;
+    let mean = active.mean(2)?;
+    // The gradient of a maximum goes to the first of equal ones.
+    let first = active.contiguous()?.argmax_keepdim(2)?;
+    let max = active.contiguous()?.gather(&first, 2)?.squeeze(2)?;
+    let statistics = Tensor::cat(&[&mean, &(&mean * board_factor(height * width))?, &max], 1)?;
+    let bias = linear.forward(&statistics)?;
+    let none = Tensor::zeros((boards, pooled), x.dtype(), x.device())?;
+    let bias = Tensor::cat(&[&none, &bias], 1)?;
+    x.broadcast_add(&per_channel(&bias)?)
 }
 
 /// K_n as tensors.

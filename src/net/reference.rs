@@ -68,6 +68,7 @@ fn run(layer: &Layer, params: &[&Array], inputs: &[Input<'_>]) -> Vec<f64> {
         Kind::EdgeMessage => edge_message(params, x, &edges_of(shape)),
         Kind::TriangleMix { channels } => triangle_mix(x, channels, &edges_of(shape)),
         Kind::MeanOverEdges => x.chunks_exact(shape.positions()).map(mean).collect(),
+        Kind::GlobalPoolBias { pooled } => global_pool_bias(params[0], x, shape, pooled),
         Kind::SqueezeExcite { .. } => squeeze_excite(params, x, shape),
     }
 }
@@ -154,6 +155,21 @@ fn triangle_mix(x: &[f64], channels: usize, edges: &Edges) -> Vec<f64> {
         *out = sum / ((n - 2) as f64).sqrt();
     }
     out
+}
+
+fn global_pool_bias(weight: &Array, x: &[f64], shape: Shape, pooled: usize) -> Vec<f64> {
+    let squares = shape.positions();
+    let active: Vec<f64> = x[..pooled * squares].iter().map(|x| x.max(0.0)).collect();
+    let of_channels = |f: &dyn Fn(&[f64]) -> f64| active.chunks_exact(squares).map(f).collect::<Vec<_>>();
+    let factor = ((squares as f64).sqrt() - 14.0) / 10.0;
+    let statistics = [
+        of_channels(&mean),
+        of_channels(&|x| mean(x) * factor),
+        of_channels(&|x| x.iter().copied().fold(f64::NEG_INFINITY, f64::max)),
+    ];
+    let biases = pointwise(weight, &statistics.concat(), 1);
+    let bias = |at: usize| (at / squares).checked_sub(pooled).map_or(0.0, |output| biases[output]);
+    x.iter().enumerate().map(|(at, x)| x + bias(at)).collect()
 }
 
 fn squeeze_excite(params: &[&Array], x: &[f64], shape: Shape) -> Vec<f64> {

@@ -34,7 +34,9 @@ fn specs() -> Vec<NetSpec> {
     vec![
         spec(Arch::Resnet),
         NetSpec { num_players: 2, zero_sum_pair: true, channels: 33, ..spec(Arch::Resnet) },
+        NetSpec { global_pool: 6, blocks: 3, ..spec(Arch::Resnet) },
         NetSpec { se: 5, channels: 33, ..spec(Arch::Resnet) },
+        NetSpec { global_pool: 17, se: 3, channels: 35, ..spec(Arch::Resnet) },
         spec(Arch::Mlp),
         NetSpec { obs: edges, num_actions: 21, ..spec(Arch::Edge) },
     ]
@@ -156,7 +158,7 @@ fn candle_computes_every_layer_as_the_reference_does() {
 }
 
 /// All kinds. A new one does not compile here until it is listed, and then wants a network in `specs` that has it.
-const KINDS: [&str; 13] = [
+const KINDS: [&str; 14] = [
     "input",
     "conv3x3",
     "conv1x1",
@@ -169,6 +171,7 @@ const KINDS: [&str; 13] = [
     "edge_message",
     "triangle_mix",
     "mean_over_edges",
+    "global_pool_bias",
     "squeeze_excite",
 ];
 
@@ -177,7 +180,7 @@ fn listed(kind: Kind) -> &'static str {
         Kind::Input | Kind::Conv3x3 { .. } | Kind::Conv1x1 { .. } | Kind::Linear { .. } => kind.name(),
         Kind::BatchNorm | Kind::Relu | Kind::Tanh | Kind::Add | Kind::Flatten => kind.name(),
         Kind::EdgeMessage | Kind::TriangleMix { .. } | Kind::MeanOverEdges => kind.name(),
-        Kind::SqueezeExcite { .. } => kind.name(),
+        Kind::GlobalPoolBias { .. } | Kind::SqueezeExcite { .. } => kind.name(),
     }
 }
 

@@ -45,7 +45,9 @@ fn specs() -> Vec<NetSpec> {
             zero_sum_pair: true,
             ..spec(Arch::Resnet)
         },
+        NetSpec { global_pool: 7, ..spec(Arch::Resnet) },
         NetSpec { se: 5, ..spec(Arch::Resnet) },
+        NetSpec { global_pool: 8, se: 3, channels: 34, blocks: 1, ..spec(Arch::Resnet) },
         spec(Arch::Mlp),
         NetSpec { blocks: 0, channels: 66, ..spec(Arch::Mlp) },
         on_edges(5, spec(Arch::Edge)),
