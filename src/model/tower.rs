@@ -273,6 +273,16 @@ mod tests {
     }
 
     #[test]
+    fn pooling_layers_have_places_in_blocks() {
+        let spec = NetSpec { global_pool: 1, se: 2, ..spec(Arch::Resnet) };
+        let model = spec.model().expect("a network");
+        let tower = Tower::of(&model).expect("a tower");
+        let names = |block: &Block| block.pooling.map(|layer| layer.map(|l| model.layers[l].name.as_str()));
+        assert_eq!(names(&tower.blocks[0]), [None, Some("blocks.0.se")]);
+        assert_eq!(names(&tower.blocks[1]), [Some("blocks.1.pool"), Some("blocks.1.se")]);
+    }
+
+    #[test]
     fn what_is_no_tower_is_named() {
         let heads = |mut b: Builder, x: usize| {
             let policy = b.logits(x, 7);

@@ -111,14 +111,18 @@ fn any_spec() -> impl Strategy<Value = NetSpec> {
         (1..6usize, 1..8usize, 1..8usize).prop_map(|(c, h, w)| ObsShape { channels: c, height: h, width: w });
     let tower = (0..3usize, 1..70usize);
     let heads = (1..20usize, 1..6usize, 1..40usize, 1..70usize);
-    (arch, board, tower, heads, 1..5usize, any::<bool>()).prop_map(
-        |(arch, obs, tower, heads, players, zero_sum)| NetSpec {
+    let pooling = (0..140usize, 0..20usize);
+    (arch, board, tower, heads, pooling, 1..5usize, any::<bool>()).prop_map(
+        |(arch, obs, tower, heads, pooling, players, zero_sum)| NetSpec {
             arch,
             blocks: tower.0,
             channels: tower.1,
             policy_channels: heads.0,
             value_channels: heads.1,
             value_hidden: heads.2,
+            // None in about half of the networks.
+            global_pool: if arch == Arch::Resnet && pooling.0 < 70 { pooling.0 % tower.1 } else { 0 },
+            se: if arch == Arch::Resnet { pooling.1.saturating_sub(10) } else { 0 },
             // A board of h x w squares stands for K_n with n = 3 + h.
             obs: match arch {
                 Arch::Edge => ObsShape { height: (3 + obs.height) * (2 + obs.height) / 2, width: 1, ..obs },
@@ -130,7 +134,6 @@ fn any_spec() -> impl Strategy<Value = NetSpec> {
             },
             num_players: players,
             zero_sum_pair: zero_sum && players == 2,
-            ..NetSpec::default()
         },
     )
 }

@@ -42,6 +42,9 @@ fn specs() -> Vec<NetSpec> {
         spec(Arch::Resnet, 2, 20, (2, 3, 4)),
         spec(Arch::Resnet, 1, 64, (5, 2, 7)),
         spec(Arch::Resnet, 0, 48, (3, 5, 3)),
+        NetSpec { global_pool: 5, ..spec(Arch::Resnet, 2, 20, (2, 3, 4)) },
+        NetSpec { se: 6, ..spec(Arch::Resnet, 2, 20, (2, 3, 4)) },
+        NetSpec { global_pool: 16, se: 3, ..spec(Arch::Resnet, 1, 33, (5, 2, 7)) },
         spec(Arch::Mlp, 2, 36, (7, 3, 2)),
         spec(Arch::Mlp, 0, 16, (11, 1, 1)),
     ]
@@ -168,7 +171,12 @@ fn any_spec() -> impl Strategy<Value = NetSpec> {
     let arch = prop_oneof![3 => Just(Arch::Resnet), 1 => Just(Arch::Mlp)];
     let board = (1..6usize, 1..8usize, 1..8usize);
     let heads = (1..20usize, 1..20usize, 1..40usize, 1..70usize, 1..5usize, any::<bool>());
-    (arch, 0..3usize, 1..70usize, board, heads).prop_map(|(arch, blocks, channels, obs, heads)| NetSpec {
+    let pooling = (0..140usize, 0..20usize);
+    let all = (arch, 0..3usize, 1..70usize, board, heads, pooling);
+    all.prop_map(|(arch, blocks, channels, obs, heads, pooling)| NetSpec {
+        // None in about half of the networks.
+        global_pool: if arch == Arch::Resnet && pooling.0 < 70 { pooling.0 % channels } else { 0 },
+        se: if arch == Arch::Resnet { pooling.1.saturating_sub(10) } else { 0 },
         policy_channels: heads.0,
         value_channels: heads.1,
         value_hidden: heads.2,
@@ -195,6 +203,7 @@ proptest! {
 fn gradients_are_finite_differences() {
     check_differences(&spec(Arch::Resnet, 1, 10, (2, 3, 4)));
     check_differences(&edge_spec(1, 10, 5));
+    check_differences(&NetSpec { global_pool: 4, se: 3, ..spec(Arch::Resnet, 1, 10, (2, 3, 4)) });
 }
 
 fn check_differences(spec: &NetSpec) {
