@@ -1,6 +1,6 @@
 //! Networks that are asked about two batches in turn: while one is answered elsewhere, the caller makes the other.
 
-use super::fast::bf16_bits;
+use super::number::bf16_bits;
 use crate::error::Result;
 use crate::kernel_times::KernelTime;
 

@@ -5,32 +5,12 @@
 //! number of rows and columns side by side. Plain Rust compiled for each instruction set; sums have one fixed order and
 //! no fused multiply-adds, so the bits are the same on all.
 
-use super::fast::Bf16;
+use super::number::{Bf16, Number};
 use crate::isa::for_each_isa;
 use crate::model::{Edges, MAX_VERTICES};
 
 /// Numbers that the kernels take at once.
 const LANES: usize = 16;
-
-/// A number format of activations.
-pub trait Number: Copy {
-    /// As f32.
-    fn get(self) -> f32;
-    /// From f32, rounded to nearest even.
-    fn put(x: f32) -> Self;
-}
-
-impl Number for f32 {
-    #[inline(always)]
-    fn get(self) -> f32 {
-        self
-    }
-
-    #[inline(always)]
-    fn put(x: f32) -> Self {
-        x
-    }
-}
 
 type Lanes = [f32; LANES];
 /// A block of columns of every edge, at (i, j) and (j, i); the diagonal stays 0.

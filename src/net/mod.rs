@@ -7,6 +7,7 @@
 pub mod reference; // every layer in 64-bit floats: the truth in tests
 pub mod candle; // every layer on a device of candle, forward and by autograd
 mod candle_layers; // the layers as candle's operations
+pub mod number; // f32 and bfloat16 in memory
 pub mod edges; // what passes between the edges of K_n
 pub mod pooling; // biases and scales of channels out of a whole board
 pub mod ops; // fused training passes

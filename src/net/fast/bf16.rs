@@ -5,9 +5,9 @@
 
 use super::format::{Format, peak};
 use super::kernels::{Kernels, tiles};
-use super::observe::bf16_bits;
 use super::portable::Portable;
 use super::tile::{Tile, tile};
+use crate::net::number::bf16_bits;
 use crate::simd::Simd;
 
 /// Four lanes; a unit is two bf16.

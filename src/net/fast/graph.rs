@@ -1,10 +1,11 @@
 //! What an edge network does between its layers, and its heads.
 
+use super::Net;
 use super::layer::{Buffers, Layer, Rows};
-use super::{Bf16, Net};
 use crate::isa::Isa;
 use crate::model::Edges;
 use crate::net::edges::{self, TriangleColumns};
+use crate::net::number::Bf16;
 
 /// The messages of an edge network; the factors of its means are folded into the weights that read them.
 pub(super) struct Graph {

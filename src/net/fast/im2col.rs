@@ -2,10 +2,10 @@
 //! be mostly padding.
 
 use super::layer::Rows;
-use super::observe::bf16_bits;
 use super::tile::CHANNEL_BLOCK;
 use crate::game::ObsShape;
 use crate::isa::{Isa, for_each_isa};
+use crate::net::number::bf16_bits;
 
 /// bf16 numbers of a channel block.
 const NUMBERS: usize = 2 * CHANNEL_BLOCK;

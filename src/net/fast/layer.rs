@@ -2,11 +2,10 @@
 
 use super::board::Runs;
 use super::kernels::Kernels;
-use super::observe::bf16_pair;
 use super::tile::{BLOCK, CHANNEL_BLOCK, Columns, Epilogue};
-use super::walk::Walk;
 use crate::error::Result;
 use crate::model::fold::{Affine, check_folded};
+use crate::net::number::bf16_pair;
 use bytemuck::{Pod, Zeroable};
 
 /// 16 words on a cache line.
@@ -165,25 +164,8 @@ impl Layer {
         })
     }
 
-    /// Runs the layer on a chunk.
-    ///
-    /// # Safety
-    /// The machine has the kernels' instructions. `source`, `stream` and `out` hold `boards` rows for each position of
-    /// the layer's input and output: source rows of `depth` units, and after them as many more as [`Kernels::matrices`]
-    /// may read, stream rows of whole vectors, out rows of whole vectors of activations or numbers (Output: of `outputs`
-    /// numbers); `ends` rows of whole vectors for every vertex (VertexAddRelu). The source is in the blocked layout only for kernels that
-    /// multiply matrices. Writes do not overlap the source.
-    pub(super) unsafe fn run(&self, boards: usize, buffers: Buffers) {
-        for first in (0..self.vectors).step_by(2 * BLOCK) {
-            let columns = [first, first + BLOCK].map(|vector| self.columns(boards, &buffers, vector));
-            let walk = Walk { layer: self, buffers: &buffers, columns: &columns, first };
-            // SAFETY: the caller's promise.
-            unsafe { walk.run() }
-        }
-    }
-
     /// What tiles from `vector` on share.
-    fn columns(&self, boards: usize, buffers: &Buffers, vector: usize) -> Columns {
+    pub(super) fn columns(&self, boards: usize, buffers: &Buffers, vector: usize) -> Columns {
         let lane = vector * self.kernels.lanes;
         let from = |numbers: &[Line]| words(numbers).wrapping_add(lane);
         Columns {

@@ -1,25 +1,7 @@
 //! Observations as the games write them -> rows of units for the kernels.
 
 use crate::isa::{Isa, for_each_isa};
-use crate::net::edges::Number;
-use bytemuck::{Pod, Zeroable};
-
-/// A bfloat16 number: the upper half of an f32.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
-#[repr(transparent)]
-pub struct Bf16(u16);
-
-impl Number for Bf16 {
-    #[inline(always)]
-    fn get(self) -> f32 {
-        f32::from_bits(u32::from(self.0) << 16)
-    }
-
-    #[inline(always)]
-    fn put(x: f32) -> Self {
-        Self(bf16_bits(x) as u16)
-    }
-}
+use crate::net::number::bf16_pair;
 
 /// Sizes of the observations of one chunk.
 pub(super) struct Observations {
@@ -91,35 +73,9 @@ for_each_isa! {
     }
 }
 
-/// A unit of two numbers, the first in its low half.
-#[inline(always)]
-pub(super) fn bf16_pair(low: f32, high: f32) -> f32 {
-    f32::from_bits(bf16_bits(low) | bf16_bits(high) << 16)
-}
-
-/// The upper half of a number rounded to nearest even; NaN stays NaN. Without branches, for the compiler's vectors.
-#[inline(always)]
-pub(in crate::net) fn bf16_bits(x: f32) -> u32 {
-    let bits = x.to_bits();
-    let rounded = bits.wrapping_add(0x7FFF + (bits >> 16 & 1)) >> 16;
-    let quiet_nan = bits >> 16 | 0x40;
-    if x.is_nan() { quiet_nan } else { rounded }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn rounding_is_that_of_the_half_crate() {
-        let patterns = (0..=u16::MAX).flat_map(|high| {
-            [0, 1, 0x7FFF, 0x8000, 0x8001, 0xFFFF].map(|low: u32| u32::from(high) << 16 | low)
-        });
-        for x in patterns.map(f32::from_bits) {
-            let expected = u32::from(half::bf16::from_f32(x).to_bits());
-            assert_eq!(bf16_bits(x), expected, "{x} {:x}", x.to_bits());
-        }
-    }
 
     #[test]
     fn each_number_gets_to_its_row() {

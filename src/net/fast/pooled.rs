@@ -1,10 +1,10 @@
 //! The pooling layers of a block. The convolution before one writes f32 rows, which become activations once the whole board is there.
 
 use super::layer::{Buffers, Layer, Rows};
-use super::observe::bf16_pair;
 use super::tile::{CHANNEL_BLOCK, in_row};
 use crate::isa::{Isa, for_each_isa};
 use crate::model::fold::Affine;
+use crate::net::number::bf16_pair;
 use crate::net::pooling::{self, PooledLayer};
 
 /// A pooling layer and what follows it.

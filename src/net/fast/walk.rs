@@ -5,6 +5,25 @@ use super::kernels::{Matrices, Strip, row_tiles};
 use super::layer::{Buffers, Layer};
 use super::tile::{BLOCK, Columns, Epilogue, Tile, in_row};
 
+impl Layer {
+    /// Runs the layer on a chunk.
+    ///
+    /// # Safety
+    /// The machine has the kernels' instructions. `source`, `stream` and `out` hold `boards` rows for each position of
+    /// the layer's input and output: source rows of `depth` units, and after them as many more as [`Kernels::matrices`]
+    /// may read, stream rows of whole vectors, out rows of whole vectors of activations or numbers (Output: of `outputs`
+    /// numbers); `ends` rows of whole vectors for every vertex (VertexAddRelu). The source is in the blocked layout only for kernels that
+    /// multiply matrices. Writes do not overlap the source.
+    pub(super) unsafe fn run(&self, boards: usize, buffers: Buffers) {
+        for first in (0..self.vectors).step_by(2 * BLOCK) {
+            let columns = [first, first + BLOCK].map(|vector| self.columns(boards, &buffers, vector));
+            let walk = Walk { layer: self, buffers: &buffers, columns: &columns, first };
+            // SAFETY: the caller's promise.
+            unsafe { walk.run() }
+        }
+    }
+}
+
 /// Two weight blocks of a layer's output channels, applied to all rows of a chunk.
 pub(super) struct Walk<'a> {
     pub layer: &'a Layer,
@@ -26,7 +45,7 @@ impl<'a> Walk<'a> {
     ///
     /// # Safety
     /// As for [`Layer::run`].
-    pub(super) unsafe fn run(&self) {
+    unsafe fn run(&self) {
         // SAFETY: the caller's promise.
         unsafe {
             match (&self.layer.kernels.matrices, self.strip_rows()) {

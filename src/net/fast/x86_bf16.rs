@@ -2,8 +2,8 @@
 
 use super::format::{Format, peak};
 use super::kernels::{Kernels, tiles};
-use super::observe::bf16_bits;
 use super::tile::{Tile, tile};
+use crate::net::number::bf16_bits;
 use crate::simd::{Avx2, Avx512, Simd};
 use std::arch::x86_64::*;
 use std::mem::transmute;

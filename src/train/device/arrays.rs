@@ -1,7 +1,6 @@
 //! The arrays of a training pass on the device.
 
-use super::graph::GraphArrays;
-use super::layers::{Layer, Layers, Norm, Unit};
+use super::layers::{Graph, Layer, Layers, Norm, Unit};
 use super::tiling::splits;
 use crate::backend::kernels::device::Device;
 use crate::error::Result;
@@ -73,6 +72,49 @@ impl<B> PoolingArrays<B> {
         let unscaled =
             if scale > 0 { boards * area * unit.linear.forward.columns as usize * bytes } else { 0 };
         Ok(Self { scratch: [device.alloc(bias)?, device.alloc(scale)?], unscaled: device.alloc(unscaled)? })
+    }
+}
+
+/// What a pass over an edge network writes besides. Rows are positions, a board's together.
+pub struct GraphArrays<B> {
+    /// Means at vertices, of every block. `[B n, C]`
+    pub means: Vec<B>,
+    /// What the second layer of every block reads. `[B area, C]`
+    pub mixed: Vec<B>,
+    /// What vertices send, or the gradient of that. `[B n, C]`
+    pub sent: B,
+    /// Gradient of the means at vertices. `[B n, C]`
+    pub d_means: B,
+    /// What comes to the edges from their ends, or a gradient behind the triangles. `[B area, C]`
+    pub at_edges: B,
+    /// The mean over a board's edges. `[B, C]`
+    pub pooled: B,
+    /// Its gradient. `[B, C]`
+    pub d_pooled: B,
+}
+
+impl<B> GraphArrays<B> {
+    /// Arrays for `boards` samples of `area` edges and `width` columns, in numbers of `bytes` bytes.
+    ///
+    /// # Errors
+    /// What the device says.
+    pub fn new<D: Device<Buffer = B>>(
+        device: &D,
+        graph: &Graph,
+        [boards, area, width]: [usize; 3],
+        bytes: usize,
+    ) -> Result<Self> {
+        let elements = |rows: usize| device.alloc(boards * rows * width * bytes);
+        let of_blocks = |rows: usize| graph.layers.iter().map(|_| elements(rows)).collect::<Result<_>>();
+        Ok(Self {
+            means: of_blocks(graph.vertices)?,
+            mixed: of_blocks(area)?,
+            sent: elements(graph.vertices)?,
+            d_means: elements(graph.vertices)?,
+            at_edges: elements(area)?,
+            pooled: elements(1)?,
+            d_pooled: elements(1)?,
+        })
     }
 }
 

@@ -1,66 +1,11 @@
 //! What an edge network's passes have besides: what goes over shared vertices and around triangles, forward and backward, and the
 //! mean that the value layers read. The kernels are `kernels/train/graph.cuh`; [`crate::net::edges`] is the truth.
 
-use super::layers::Layer;
+use super::arrays::GraphArrays;
+use super::layers::Graph;
 use super::passes::{Pass, elementwise};
 use crate::backend::kernels::device::{Arg, Device};
 use crate::error::Result;
-
-/// The vertices of K_n, and the layers at them.
-#[derive(Clone, Debug)]
-pub struct Graph {
-    /// n.
-    pub vertices: usize,
-    /// Columns of every block that are multiplied around triangles: the first ones.
-    pub triangle_columns: Vec<usize>,
-    /// What the sums at vertices and around triangles are multiplied by.
-    pub scales: [f32; 2],
-    /// The layer of every block that reads the means at vertices.
-    pub layers: Vec<Layer>,
-}
-
-/// What a pass over an edge network writes besides. Rows are positions, a board's together.
-pub struct GraphArrays<B> {
-    /// Means at vertices, of every block. `[B n, C]`
-    pub means: Vec<B>,
-    /// What the second layer of every block reads. `[B area, C]`
-    pub mixed: Vec<B>,
-    /// What vertices send, or the gradient of that. `[B n, C]`
-    pub sent: B,
-    /// Gradient of the means at vertices. `[B n, C]`
-    pub d_means: B,
-    /// What comes to the edges from their ends, or a gradient behind the triangles. `[B area, C]`
-    pub at_edges: B,
-    /// The mean over a board's edges. `[B, C]`
-    pub pooled: B,
-    /// Its gradient. `[B, C]`
-    pub d_pooled: B,
-}
-
-impl<B> GraphArrays<B> {
-    /// Arrays for `boards` samples of `area` edges and `width` columns, in numbers of `bytes` bytes.
-    ///
-    /// # Errors
-    /// What the device says.
-    pub fn new<D: Device<Buffer = B>>(
-        device: &D,
-        graph: &Graph,
-        [boards, area, width]: [usize; 3],
-        bytes: usize,
-    ) -> Result<Self> {
-        let elements = |rows: usize| device.alloc(boards * rows * width * bytes);
-        let of_blocks = |rows: usize| graph.layers.iter().map(|_| elements(rows)).collect::<Result<_>>();
-        Ok(Self {
-            means: of_blocks(graph.vertices)?,
-            mixed: of_blocks(area)?,
-            sent: elements(graph.vertices)?,
-            d_means: elements(graph.vertices)?,
-            at_edges: elements(area)?,
-            pooled: elements(1)?,
-            d_pooled: elements(1)?,
-        })
-    }
-}
 
 /// Both parts of an edge network: its layers and its arrays.
 pub struct OnGraph<'a, B> {

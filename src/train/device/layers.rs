@@ -1,7 +1,6 @@
 //! A network as the kernels see it: layers with their shapes, and maps from the flat parameters to the arrays that products
 //! read. Columns of every array are padded to whole vectors.
 
-use super::graph::Graph;
 use crate::device_struct::{device_enum, device_struct};
 use crate::error::{Error, Result};
 use crate::model::{self, Edges, Model, Param, Pooling, Tower};
@@ -121,6 +120,19 @@ impl Pooled {
         let Pooling { hidden, .. } = self.pooling;
         2 * (self.pooling.inputs() + hidden + self.pooling.outputs())
     }
+}
+
+/// The vertices of K_n, and the layers at them.
+#[derive(Clone, Debug)]
+pub struct Graph {
+    /// n.
+    pub vertices: usize,
+    /// Columns of every block that are multiplied around triangles: the first ones.
+    pub triangle_columns: Vec<usize>,
+    /// What the sums at vertices and around triangles are multiplied by.
+    pub scales: [f32; 2],
+    /// The layer of every block that reads the means at vertices.
+    pub layers: Vec<Layer>,
 }
 
 /// All layers of a network in training.

@@ -1,0 +1,71 @@
+//! Number formats of activations in memory: f32 and bfloat16.
+
+use bytemuck::{Pod, Zeroable};
+
+/// A number format of activations.
+pub trait Number: Copy {
+    /// As f32.
+    fn get(self) -> f32;
+    /// From f32, rounded to nearest even.
+    fn put(x: f32) -> Self;
+}
+
+impl Number for f32 {
+    #[inline(always)]
+    fn get(self) -> f32 {
+        self
+    }
+
+    #[inline(always)]
+    fn put(x: f32) -> Self {
+        x
+    }
+}
+
+/// A bfloat16 number: the upper half of an f32.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[repr(transparent)]
+pub struct Bf16(u16);
+
+impl Number for Bf16 {
+    #[inline(always)]
+    fn get(self) -> f32 {
+        f32::from_bits(u32::from(self.0) << 16)
+    }
+
+    #[inline(always)]
+    fn put(x: f32) -> Self {
+        Self(bf16_bits(x) as u16)
+    }
+}
+
+/// A unit of two numbers, the first in its low half.
+#[inline(always)]
+pub(super) fn bf16_pair(low: f32, high: f32) -> f32 {
+    f32::from_bits(bf16_bits(low) | bf16_bits(high) << 16)
+}
+
+/// The upper half of a number rounded to nearest even; NaN stays NaN. Without branches, for the compiler's vectors.
+#[inline(always)]
+pub(super) fn bf16_bits(x: f32) -> u32 {
+    let bits = x.to_bits();
+    let rounded = bits.wrapping_add(0x7FFF + (bits >> 16 & 1)) >> 16;
+    let quiet_nan = bits >> 16 | 0x40;
+    if x.is_nan() { quiet_nan } else { rounded }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounding_is_that_of_the_half_crate() {
+        let patterns = (0..=u16::MAX).flat_map(|high| {
+            [0, 1, 0x7FFF, 0x8000, 0x8001, 0xFFFF].map(|low: u32| u32::from(high) << 16 | low)
+        });
+        for x in patterns.map(f32::from_bits) {
+            let expected = u32::from(half::bf16::from_f32(x).to_bits());
+            assert_eq!(bf16_bits(x), expected, "{x} {:x}", x.to_bits());
+        }
+    }
+}
