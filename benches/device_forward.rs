@@ -156,11 +156,11 @@ fn measure(
     let mut obs = device.alloc(4 * num * spec.obs.len())?;
     device.upload(&mut obs, 0, &random_planes(num * spec.obs.len(), net.format(), net.numbers()))?;
     let mut logits = device.alloc(4 * num * spec.num_actions)?;
-    let mut answers = device.alloc(4 * num * spec.num_players)?;
+    let mut values = device.alloc(4 * num * spec.num_players)?;
     let operations = |products: usize| 2.0 * products as f64 * num as f64;
     let (flops, on_board) = (operations(net.products()), operations(net.products_on_board()));
     let work = || {
-        net.forward(device, Slots { num, live: None, obs: &obs, logits: &mut logits, answers: &mut answers })
+        net.forward(device, Slots { num, live: None, obs: &obs, logits: &mut logits, values: &mut values })
     };
     let seconds = seconds_of(args.seconds, work, || device.synchronise())?;
     Ok(json!({

@@ -60,10 +60,10 @@ VZ_DEVICE bool is_finite(f32 x) { return x - x == 0.0f; }
 VZ_DEVICE f32 tanh_of(f32 x) { return x != x ? x : 1.0f - 2.0f / (math::exp(2.0f * x) + 1.0f); }
 
 // The value head's last layer and its tanh: `hidden` [slots, VZ_NET_HIDDEN], `weights` [VZ_NET_VALUES, VZ_NET_HIDDEN] ->
-// `answers` [slots, VZ_NET_PLAYERS]; where one value stands for two players, (v, -v). A value or one of the `logits`
+// `values` [slots, VZ_NET_PLAYERS]; where one value stands for two players, (v, -v). A value or one of the `logits`
 // [slots, VZ_NET_ACTIONS] that is not finite sets `not_finite`. One warp a slot.
 VZ_KERNEL values(
-    const f32* hidden, const f32* weights, const f32* bias, const f32* logits, f32* answers, u32* not_finite,
+    const f32* hidden, const f32* weights, const f32* bias, const f32* logits, f32* values, u32* not_finite,
     VZ_BOARDS_ARGUMENTS
 ) {
     const u64 slot = thread_in_grid() / net::WARP;
@@ -86,9 +86,9 @@ VZ_UNROLL
         sum += bias[value];
         finite = finite && is_finite(sum);
         if (lane == 0) {
-            const f32 answer = tanh_of(sum);
-            answers[slot * VZ_NET_PLAYERS + value] = answer;
-            if (VZ_NET_VALUES < VZ_NET_PLAYERS) answers[slot * VZ_NET_PLAYERS + 1] = -answer;
+            const f32 value_of_player = tanh_of(sum);
+            values[slot * VZ_NET_PLAYERS + value] = value_of_player;
+            if (VZ_NET_VALUES < VZ_NET_PLAYERS) values[slot * VZ_NET_PLAYERS + 1] = -value_of_player;
         }
     }
     if (!finite) *not_finite = 1;

@@ -6,14 +6,14 @@
 #include "search/root.cuh"
 #include "search/rows.cuh"
 
-// One pass of row `b` in which all leaves get the same `logits` [A] and values `answers` [P]. Returns the number of its leaves.
-VZ_DEVICE u32 one_pass(const search::Rows& rows, u32 b, const f32* logits, const f32* answers) {
+// One pass of row `b` in which all leaves get the same `logits` [A] and values `values` [P]. Returns the number of its leaves.
+VZ_DEVICE u32 one_pass(const search::Rows& rows, u32 b, const f32* logits, const f32* values) {
     search::select(rows, b);
     VZ_SYNC(20);
     const u32 found = rows.roots[b].num_leaves;
     for (u32 place = 0; place < found; place++) {
         const search::Leaf leaf = rows.leaves[b * rows.params.leaves + place];
-        if (leaf.slot >= 0) search::expand(rows.row(b), leaf.node, logits, answers);
+        if (leaf.slot >= 0) search::expand(rows.row(b), leaf.node, logits, values);
     }
     VZ_SYNC(21);
     search::backup_leaves(rows, b);
@@ -25,12 +25,12 @@ VZ_DEVICE u32 one_pass(const search::Rows& rows, u32 b, const f32* logits, const
 // has no simulations left. With game slots, each of one row, every pass ends with `act` and `start_ply`. One kernel for both, so that a pass
 // is compiled once.
 VZ_DENSE_KERNEL simulate_rows(
-    VZ_BY_VALUE search::Rows rows, VZ_BY_VALUE search::GameSlots slots, const f32* logits, const f32* answers, u32 passes
+    VZ_BY_VALUE search::Rows rows, VZ_BY_VALUE search::GameSlots slots, const f32* logits, const f32* values, u32 passes
 ) {
     const u32 b = warp_in_grid();
     if (b >= rows.num_rows) return;
     for (u32 pass = 0; pass < passes; pass++) {
-        const u32 found = one_pass(rows, b, logits, answers);
+        const u32 found = one_pass(rows, b, logits, values);
         if (slots.play == nullptr) {
             if (found == 0) return;
             continue;

@@ -77,13 +77,13 @@ VZ_KERNEL observe_leaves(VZ_BY_VALUE search::Rows rows, f32* out) { observe_leaf
 // The same for a network that takes bfloat16.
 VZ_KERNEL observe_leaves_bf16(VZ_BY_VALUE search::Rows rows, Bfloat16* out) { observe_leaf(rows, warp_in_grid(), out); }
 
-// One warp a leaf; its evaluation is in its slot of `logits` [slots, A] and `answers` [slots, P].
-VZ_KERNEL expand_leaves(VZ_BY_VALUE search::Rows rows, const f32* logits, const f32* answers) {
+// One warp a leaf; its evaluation is in its slot of `logits` [slots, A] and `values` [slots, P].
+VZ_KERNEL expand_leaves(VZ_BY_VALUE search::Rows rows, const f32* logits, const f32* values) {
     const u32 place = warp_in_grid(), b = place / rows.params.leaves;
     if (b >= rows.num_rows || place % rows.params.leaves >= rows.roots[b].num_leaves) return;
     const search::Leaf leaf = rows.leaves[place];
     if (leaf.slot < 0) return;
-    search::expand(rows.row(b), leaf.node, logits + (u64)leaf.slot * VZ_ACTIONS, answers + (u64)leaf.slot * VZ_PLAYERS);
+    search::expand(rows.row(b), leaf.node, logits + (u64)leaf.slot * VZ_ACTIONS, values + (u64)leaf.slot * VZ_PLAYERS);
 }
 
 // One warp a row.

@@ -16,7 +16,7 @@ pub struct Batch<G: Game> {
     sizes: Sizes,
     /// `[N]`
     states: Vec<G::State>,
-    /// Keys of earlier positions, kept only where the game asks for them. `[N][plies so far]`
+    /// Keys of earlier positions, kept only where the rules use them. `[N][plies so far]`
     histories: Vec<Vec<u64>>,
     /// Legal actions, the first `num_legal` of each row. `[N, E]`
     legal: Vec<u16>,

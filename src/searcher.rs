@@ -12,7 +12,7 @@ use crate::config::{DeviceName, Devices};
 use crate::error::{Error, Result};
 use crate::game::Turn;
 use crate::net::Network;
-use crate::net::double_buffer::{Answers, ObsBuffer};
+use crate::net::double_buffer::{NetOutputs, ObsBuffer};
 use crate::pass::{
     PassBuffers, PassClock, StageTimer, begin_pass, end_pass, launch_passes, simulate, simulate_many,
     simulate_within,
@@ -207,8 +207,8 @@ impl Searcher {
     ///
     /// # Errors
     /// Those of the device.
-    pub fn end_pass(&mut self, answers: Answers<'_>) -> Result<()> {
-        let Answers { logits, values } = answers;
+    pub fn end_pass(&mut self, outputs: NetOutputs<'_>) -> Result<()> {
+        let NetOutputs { logits, values } = outputs;
         let mut timer = StageTimer::start();
         end_pass(self.backend.as_mut(), &self.selected, (logits, values), &mut self.clock, &mut timer)
     }
@@ -413,7 +413,7 @@ pub fn bare_policies(
     let mut values = vec![0.0; m * sizes.num_players];
     network.forward(&obs, &mut logits, &mut values)?;
     let rows = logits.chunks_exact(sizes.num_actions).zip(values.chunks_exact(sizes.num_players));
-    let answers = positions.iter().zip(rows).map(|(position, (logits, values))| {
+    let outputs = positions.iter().zip(rows).map(|(position, (logits, values))| {
         let history = crate::game::History { played: &position.history, path: &[] };
         let legal = game.legal(&position.state, history);
         let mut priors: Vec<f32> = legal.iter().map(|&a| logits[usize::from(a)]).collect();
@@ -426,5 +426,5 @@ pub fn bare_policies(
         crate::search::expand::seat_values(values, observer, &mut absolute);
         (priors, absolute)
     });
-    Ok(answers.collect())
+    Ok(outputs.collect())
 }

@@ -314,7 +314,7 @@ pub fn entry_shape(game: &dyn AnyGame) -> EntryShape {
     EntryShape { state_size: game.state_size(), players: sizes.num_players, max_legal: sizes.max_legal }
 }
 
-/// The evaluation cache that `config` asks for.
+/// The evaluation cache of `config`.
 pub fn eval_cache(config: &Config, game: &dyn AnyGame) -> Option<Arc<EvalCache>> {
     let entries = config.search.cache_entries;
     (entries > 0).then(|| Arc::new(EvalCache::new(entries, entry_shape(game))))

@@ -270,7 +270,7 @@ fn ask(
         (vec![0.0f32; num * spec.num_actions], vec![0.0f32; num * spec.num_players]);
     let mut outputs = [&logits, &values].map(|x| device.alloc(4 * x.len()).expect("fits"));
     let [l, v] = &mut outputs;
-    net.forward(device, Slots { num, live: None, obs: &on_device, logits: l, answers: v }).expect("runs");
+    net.forward(device, Slots { num, live: None, obs: &on_device, logits: l, values: v }).expect("runs");
     net.check(device).expect("finite");
     device.download(&outputs[0], 0, bytemuck::cast_slice_mut(&mut logits)).expect("copied");
     device.download(&outputs[1], 0, bytemuck::cast_slice_mut(&mut values)).expect("copied");

@@ -1,4 +1,4 @@
-// Twin of src/search/expand.rs: the network's answer into one new node. All functions: all lanes.
+// Twin of src/search/expand.rs: the network's outputs for one new node. All functions: all lanes.
 #pragma once
 #include "tree.cuh"
 

@@ -1,4 +1,4 @@
-//! Networks that are asked about two batches in turn: while one is answered elsewhere, the caller makes the other.
+//! Networks that evaluate two batches in turn: while a device evaluates one, the caller fills the other.
 
 use super::number::bf16_bits;
 use crate::error::Result;
@@ -60,9 +60,9 @@ impl<'a> ObsBuffer<'a> {
     }
 }
 
-/// Answers to one batch.
+/// The outputs for one batch.
 #[derive(Clone, Copy, Debug)]
-pub struct Answers<'a> {
+pub struct NetOutputs<'a> {
     /// `[M, A]`
     pub logits: &'a [f32],
     /// `[M, P]`, in seats relative to the observer.
@@ -78,17 +78,17 @@ pub trait DoubleBufferedNetwork: Send {
     /// What the device says.
     fn input_buffer(&mut self, half: usize, leaves: usize) -> Result<ObsBuffer<'_>>;
 
-    /// Begins to answer the batch, and does not wait for it.
+    /// Starts to evaluate a batch and returns.
     ///
     /// # Errors
     /// What the device says.
     fn start(&mut self, half: usize) -> Result<()>;
 
-    /// Waits for the answers to a batch that was started.
+    /// Waits for the outputs of a batch that was started.
     ///
     /// # Errors
-    /// [`crate::Error::NotFinite`] where an answer is not a finite number, and what the device says.
-    fn finish(&mut self, half: usize) -> Result<Answers<'_>>;
+    /// [`crate::Error::NotFinite`] where an output is not a finite number, and what the device says.
+    fn finish(&mut self, half: usize) -> Result<NetOutputs<'_>>;
 
     /// Bytes copied to where the network is and back so far.
     fn copied(&self) -> u64;

@@ -2,7 +2,7 @@
 //! numbers.
 //!
 //! [`Network`] is what search calls. [`UniformNet`] and [`HashNet`] need no weights: the first makes search the only
-//! work, the second gives every observation its own reproducible answer, for tests of whole searches.
+//! work, the second gives every observation its own reproducible outputs, for tests of whole searches.
 
 pub mod reference; // every layer in 64-bit floats: the truth in tests
 pub mod candle; // every layer on a device of candle, forward and by autograd
@@ -22,7 +22,7 @@ use crate::config::{Devices, Precision, TensorCores};
 use crate::error::Result;
 use crate::rng::{Key, Purpose};
 
-/// All that fixes a network's answers, for whoever computes them by itself.
+/// All that determines a network's outputs, for a device that computes them beside its rows.
 #[derive(Clone, Debug)]
 pub struct NetParts {
     /// Its sizes.
@@ -63,14 +63,14 @@ pub trait Network: Send {
         None
     }
 
-    /// What a backend with its rows on `devices` needs to give this network's answers there, with nothing copied to the host;
-    /// None where the network must be asked.
+    /// What a backend with its rows on `devices` needs to compute this network's outputs there, with nothing copied to the host;
+    /// None where only the network itself computes them.
     fn parts_for(&self, devices: &Devices) -> Option<&NetParts> {
         let _ = devices;
         None
     }
 
-    /// The network for two batches in turn, of at most `most` leaves each, where it answers one while the caller makes the other;
+    /// The network for two batches in turn, of at most `most` leaves each, where it evaluates one while the caller fills the other;
     /// None where [`Network::forward`] is all there is.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ use super::shard::Shard;
 use crate::backend::RootCache;
 use crate::error::Result;
 use crate::net::DoubleBufferedNetwork;
-use crate::net::double_buffer::{Answers, ObsBuffer};
+use crate::net::double_buffer::{NetOutputs, ObsBuffer};
 use rayon::prelude::*;
 use std::time::Instant;
 
@@ -67,14 +67,14 @@ impl<'a> Group<'a> {
     /// Waits for the evaluations, and expands, backs up and plays in all shards.
     fn end(&mut self, network: &mut dyn DoubleBufferedNetwork, cache: &RootCache) -> Result<()> {
         if self.num_evals == 0 {
-            return end(self.shards, Answers { logits: &[], values: &[] }, cache);
+            return end(self.shards, NetOutputs { logits: &[], values: &[] }, cache);
         }
         let start = Instant::now();
-        let answers = network.finish(self.half)?;
+        let outputs = network.finish(self.half)?;
         // All threads waited.
         let waited = start.elapsed().as_secs_f64() * rayon::current_num_threads() as f64;
         self.shards[0].searcher.clock.forward += waited;
-        end(self.shards, answers, cache)
+        end(self.shards, outputs, cache)
     }
 }
 
@@ -96,19 +96,19 @@ fn observe(shards: &mut [Shard], buffer: ObsBuffer<'_>) -> Result<()> {
 }
 
 /// Ends the pass in all shards with their evaluations, one shard after the other.
-fn end(shards: &mut [Shard], answers: Answers<'_>, cache: &RootCache) -> Result<()> {
+fn end(shards: &mut [Shard], outputs: NetOutputs<'_>, cache: &RootCache) -> Result<()> {
     if let [shard] = shards {
-        shard.searcher.end_pass(answers)?;
+        shard.searcher.end_pass(outputs)?;
         return shard.after_pass(cache);
     }
     let (left, right) = shards.split_at_mut(shards.len() / 2);
     let sizes = left[0].game.sizes();
     let leaves = num_evals(left);
-    let (left_logits, right_logits) = answers.logits.split_at(leaves * sizes.num_actions);
-    let (left_values, right_values) = answers.values.split_at(leaves * sizes.num_players);
+    let (left_logits, right_logits) = outputs.logits.split_at(leaves * sizes.num_actions);
+    let (left_values, right_values) = outputs.values.split_at(leaves * sizes.num_players);
     let (first, second) = rayon::join(
-        || end(left, Answers { logits: left_logits, values: left_values }, cache),
-        || end(right, Answers { logits: right_logits, values: right_values }, cache),
+        || end(left, NetOutputs { logits: left_logits, values: left_values }, cache),
+        || end(right, NetOutputs { logits: right_logits, values: right_values }, cache),
     );
     first.and(second)
 }

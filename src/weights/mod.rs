@@ -50,7 +50,7 @@ pub struct Header {
     pub model: Option<serde_json::Value>,
 }
 
-/// Observations and what the network must answer.
+/// Observations, and the outputs that the network must give.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SelfCheck {
     /// `[8, F]`
@@ -68,7 +68,7 @@ pub struct NetFile {
     pub header: Header,
     /// Its weights.
     pub weights: Weights,
-    /// What it must answer.
+    /// The outputs.
     pub check: SelfCheck,
 }
 
@@ -91,7 +91,7 @@ impl NetFile {
         };
         expect_sizes(game, net)?;
         let obs = describe::observations(game, CHECKS);
-        let check = answer(net, &weights, obs)?;
+        let check = evaluate(net, &weights, obs)?;
         Ok(Self { header, weights, check })
     }
 
@@ -170,13 +170,13 @@ impl NetFile {
             format!("{name} ({})", options.join(", "))
         };
         let net = &self.header.net;
-        let (trained, asked) = (&self.header.options, game.options());
-        if self.header.game == game.name() && *trained == asked {
+        let (trained, expected) = (&self.header.options, game.options());
+        if self.header.game == game.name() && *trained == expected {
             expect_sizes(game, net)?;
             return Ok(net.clone());
         }
         let only_vertices =
-            self.header.game == game.name() && without_vertices(trained) == without_vertices(&asked);
+            self.header.game == game.name() && without_vertices(trained) == without_vertices(&expected);
         match net.for_sizes(&game.sizes()).filter(|_| only_vertices) {
             Some(spec) => Ok(spec),
             None => Err(Error::Mismatch {
@@ -185,7 +185,7 @@ impl NetFile {
                     false => "the network's game".into(),
                 },
                 found: describe(&self.header.game, &self.header.options),
-                expected: describe(game.name(), &asked),
+                expected: describe(game.name(), &expected),
             }),
         }
     }
@@ -237,7 +237,7 @@ pub fn export(checkpoint: &Path, out: &Path) -> Result<NetFile> {
     Ok(file)
 }
 
-/// Packs a network for self-play in the number format and with the instructions that `config` asks for. 8-bit scales are set on
+/// Packs a network for self-play in the number format and with the instruction set of `config`. 8-bit scales are set on
 /// positions of random games.
 ///
 /// # Errors
@@ -265,7 +265,7 @@ const OBS: &str = "selfcheck.obs";
 const LOGITS: &str = "selfcheck.logits";
 const VALUES: &str = "selfcheck.values";
 
-fn answer(net: &NetSpec, weights: &Weights, obs: Vec<f32>) -> Result<SelfCheck> {
+fn evaluate(net: &NetSpec, weights: &Weights, obs: Vec<f32>) -> Result<SelfCheck> {
     let mut logits = vec![0.0; CHECKS * net.num_actions];
     let mut values = vec![0.0; CHECKS * net.num_players];
     CandleNet::new(net, weights)?.forward(&obs, &mut logits, &mut values)?;

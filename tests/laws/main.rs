@@ -27,7 +27,7 @@ fn config(algorithm: Algorithm, simulations: u32) -> SearchConfig {
     SearchConfig { algorithm, simulations, ..SearchConfig::default() }
 }
 
-/// Both engines' answers at the start of a game, which must be one.
+/// Both engines' outputs at the start of a game, which must be one.
 fn solve(game: &TreeGame, config: &SearchConfig, network: &mut dyn Network) -> RootSummary {
     let plan = plan(config, &game.sizes(), 3);
     let start = Position { state: bytemuck::bytes_of(&game.init()).to_vec(), ..Position::default() };

@@ -15,7 +15,7 @@ use vecaz::search::root::Exploration;
 use vecaz::searcher::Position;
 
 /// Grows a random game below a new place and returns the place's number. Real places come first in `places`, so that
-/// adding chance later leaves their numbers, and with them a [`HashNet`]'s answers, as they are.
+/// adding chance later leaves their numbers, and with them a [`HashNet`]'s outputs, as they are.
 fn grow(rng: &mut Stream, players: usize, depth: usize, places: &mut Vec<Place>) -> usize {
     let here = places.len();
     places.push(Place::Ends(Vec::new()));

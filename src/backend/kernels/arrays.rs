@@ -34,7 +34,7 @@ pub struct Arrays<D: Device> {
     /// `[B L, A]`
     pub logits: D::Buffer,
     /// `[B L, P]`
-    pub answers: D::Buffer,
+    pub values: D::Buffer,
     /// Leaves of the pass that need the network, once they are numbered. `[1]`
     pub num_live: D::Buffer,
     /// Summaries, one for each summarised row. `[B]`
@@ -67,8 +67,8 @@ impl<D: Device> Arrays<D> {
         let b = layout.shape.rows;
         let alloc = |bytes: &usize| device.alloc(b * bytes);
         let rows = arrays.try_map(alloc)?;
-        let [obs, logits, answers] = &network;
-        let (obs, logits, answers) = (alloc(obs)?, alloc(logits)?, alloc(answers)?);
+        let [obs, logits, values] = &network;
+        let (obs, logits, values) = (alloc(obs)?, alloc(logits)?, alloc(values)?);
         let summaries = alloc(&summary)?;
         let totals = device.alloc(Self::totals_bytes(b))?;
         let num_live = device.alloc(4)?;
@@ -98,7 +98,7 @@ impl<D: Device> Arrays<D> {
             padding: [0; PARAMS_PADDING],
         };
         let passes = (passes, None);
-        Ok(Self { device, passes, rows, tables, block, obs, logits, answers, num_live, summaries, totals })
+        Ok(Self { device, passes, rows, tables, block, obs, logits, values, num_live, summaries, totals })
     }
 
     /// Replaces the schedules of sequential halving. Passes captured before have the old ones.
@@ -226,8 +226,8 @@ impl<D: Device> Arrays<D> {
     /// # Errors
     /// As [`Arrays::set_roots`].
     pub fn expand_leaves(&self) -> Result<()> {
-        let answers = [Arg::Buffer(&self.logits, 0), Arg::Buffer(&self.answers, 0)];
-        self.launch_warps("expand_leaves", self.num_leaves(), answers)
+        let values = [Arg::Buffer(&self.logits, 0), Arg::Buffer(&self.values, 0)];
+        self.launch_warps("expand_leaves", self.num_leaves(), values)
     }
 
     /// Backs all leaves of the pass up to their roots.
@@ -238,7 +238,7 @@ impl<D: Device> Arrays<D> {
         self.launch_warps("backup_rows", self.num_rows(), [])
     }
 
-    /// Makes whole passes in one launch with the constant network output in the first slot of `logits` and `answers`. Where there
+    /// Makes whole passes in one launch with the constant network output in the first slot of `logits` and `values`. Where there
     /// are game slots, of one row each, every pass ends as in [`Arrays::act_game_slots`]. The first call loads the program.
     ///
     /// # Errors
@@ -253,7 +253,7 @@ impl<D: Device> Arrays<D> {
             Arg::of(&self.block),
             Arg::of(game_slots.map_or(&none, |slots| &slots.block)),
             Arg::Buffer(&self.logits, 0),
-            Arg::Buffer(&self.answers, 0),
+            Arg::Buffer(&self.values, 0),
             Arg::U32(passes),
         ];
         let shape = LaunchShape {

@@ -61,7 +61,7 @@ pub struct KernelBackend<D: Device> {
 /// The network beside the rows.
 enum ResidentNetwork<D: Device> {
     None,
-    /// One that somebody made.
+    /// A network made elsewhere.
     Given(Box<dyn DeviceNetwork<D>>),
     /// The network's own kernels.
     Kernels(Box<DeviceForward<D>>),

@@ -33,7 +33,7 @@ pub struct Slots<'a, B> {
     /// `[B L, A]`, 32-bit floats.
     pub logits: &'a mut B,
     /// `[B L, P]`, 32-bit floats, in seats relative to the observer.
-    pub answers: &'a mut B,
+    pub values: &'a mut B,
 }
 
 /// A network whose input and output stay on the device `D`. The number of slots never changes, so a forward can be captured

@@ -293,13 +293,13 @@ impl<D: Device> Rows<D> {
         }
         self.constant_output = None;
         self.copied_inside += (size_of_val(logits) + size_of_val(values)) as u64;
-        self.upload_answers(logits, values)?;
+        self.upload_outputs(logits, values)?;
         self.arrays.expand_leaves()
     }
 
-    fn upload_answers(&mut self, logits: &[f32], values: &[f32]) -> Result<()> {
+    fn upload_outputs(&mut self, logits: &[f32], values: &[f32]) -> Result<()> {
         self.arrays.device.upload(&mut self.arrays.logits, 0, bytemuck::cast_slice(logits))?;
-        self.arrays.device.upload(&mut self.arrays.answers, 0, bytemuck::cast_slice(values))
+        self.arrays.device.upload(&mut self.arrays.values, 0, bytemuck::cast_slice(values))
     }
 
     pub fn backup(&mut self) -> Result<()> {

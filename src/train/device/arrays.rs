@@ -6,7 +6,7 @@ use crate::backend::kernels::device::Device;
 use crate::error::Result;
 use crate::model::NetSpec;
 
-/// ElementType known of every column of a normalisation: `NUM_STATS` of kernels/train/norm.cuh.
+/// Statistics of every column of a normalisation: `NUM_STATS` of kernels/train/norm.cuh.
 const NUM_STATS: usize = 6;
 /// Rows of a chunk of which columns are summed, at least.
 const CHUNK_ROWS: usize = 64;

@@ -236,17 +236,17 @@ impl<D: Device> DeviceTrainer<D> {
         if let ([replica], [source]) = (self.replicas.as_mut_slice(), &mut *sources) {
             return work(0, replica, source);
         }
-        // What went wrong first is kept before the others are told, who then fail since it did.
+        // The first error is kept before the other devices are stopped, which makes them fail too.
         let first = Mutex::new(None);
-        let told = |error| {
+        let stop_others = |error| {
             first.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
         };
-        let (work, told) = (&work, &told);
+        let (work, stop_others) = (&work, &stop_others);
         let reports: Vec<Option<Report>> = thread::scope(|scope| {
             let pairs = self.replicas.iter_mut().zip(sources).enumerate();
             let attempt = |(i, (replica, source)): (usize, (&mut Replica<D>, &mut S))| {
                 let watch = replica.watch();
-                let report = work(i, replica, source).map_err(told).ok();
+                let report = work(i, replica, source).map_err(stop_others).ok();
                 if let (Some(_), Some(watch)) = (&report, watch) {
                     watch.all_went_well();
                 }

@@ -30,7 +30,7 @@ pub struct Shared<B> {
     pub gradient: B,
     /// What is new in an update.
     pub settings: B,
-    /// What it tells.
+    /// The statistics that devices exchange.
     pub report: B,
 }
 
@@ -400,9 +400,10 @@ impl<D: Device> Pass<'_, D> {
                 self.launch("norm_prepare", warps(norm.width), &[&self.chunks(norm)[..], &into].concat())?
             }
             Some(group) => {
-                self.tell("norm_local_moments", norm, group)?;
-                let told = group.told.borrow();
-                let from = [norm_width(norm), Arg::Buffer(&*told, 0), Arg::U32(group.sums.size() as u32)];
+                self.exchange("norm_local_moments", norm, group)?;
+                let statistics = group.statistics.borrow();
+                let from =
+                    [norm_width(norm), Arg::Buffer(&*statistics, 0), Arg::U32(group.sums.size() as u32)];
                 let shape = blocks(norm.width.div_ceil(BLOCK as usize), BLOCK);
                 self.launch("norm_prepare_synced", shape, &[&from[..], &into].concat())?;
             }
@@ -435,10 +436,10 @@ impl<D: Device> Pass<'_, D> {
             let args = [&self.chunks(norm)[..], &into].concat();
             return self.launch("norm_gradient_prepare", warps(norm.width), &args);
         };
-        self.tell("norm_local_gradient_sums", norm, group)?;
-        let told = group.told.borrow();
+        self.exchange("norm_local_gradient_sums", norm, group)?;
+        let statistics = group.statistics.borrow();
         let [own, devices] = [group.sums.rank(), group.sums.size()].map(|n| Arg::U32(n as u32));
-        let from = [norm_width(norm), Arg::Buffer(&*told, 0), own, devices];
+        let from = [norm_width(norm), Arg::Buffer(&*statistics, 0), own, devices];
         let shape = blocks(norm.width.div_ceil(BLOCK as usize), BLOCK);
         self.launch("norm_gradient_prepare_synced", shape, &[&from[..], &into].concat())
     }
@@ -450,12 +451,12 @@ impl<D: Device> Pass<'_, D> {
         [norm_width(norm), sizes[0], sizes[1], Arg::Buffer(&self.arrays.parts, 0)]
     }
 
-    /// Tells all devices, by `kernel`, of this one's rows, and hears of theirs.
-    fn tell(&self, kernel: &'static str, norm: Norm, group: &ProcessGroup<D>) -> Result<()> {
+    /// Writes this device's statistics by `kernel` and exchanges them with all devices.
+    fn exchange(&self, kernel: &'static str, norm: Norm, group: &ProcessGroup<D>) -> Result<()> {
         {
-            let told = group.told.borrow();
+            let statistics = group.statistics.borrow();
             let [own, devices] = [group.sums.rank(), group.sums.size()].map(|n| Arg::U32(n as u32));
-            let args = [&self.chunks(norm)[..], &[own, devices, Arg::Buffer(&*told, 0)]].concat();
+            let args = [&self.chunks(norm)[..], &[own, devices, Arg::Buffer(&*statistics, 0)]].concat();
             self.launch(kernel, warps(norm.width), &args)?;
         }
         group.all_reduce(self.device, norm.width)

@@ -7,26 +7,26 @@ use crate::error::Result;
 use std::cell::RefCell;
 use std::sync::Arc;
 
-/// Statistics of a column that a device shares: those of `Told` in kernels/train/norm.cuh.
-const NUM_TOLD: usize = 3;
+/// Statistics of a column that a device shares: those of a column in kernels/train/norm.cuh.
+const NUM_SYNCED: usize = 3;
 
 /// A device's end of the link.
 pub struct ProcessGroup<D: Device> {
     /// Sums over all devices.
     pub sums: Arc<dyn Collective<D>>,
-    /// What devices tell each other of the columns of one normalisation. `[devices, 3, width]`
-    pub told: RefCell<D::Buffer>,
+    /// Statistics of the columns of one normalisation, exchanged between devices. `[devices, 3, width]`
+    pub statistics: RefCell<D::Buffer>,
 }
 
 impl<D: Device> ProcessGroup<D> {
-    /// Room on `device` for what is told of the widest normalisation.
+    /// Allocates the statistics of the widest normalisation on `device`.
     ///
     /// # Errors
     /// What the device says.
     pub fn new(device: &D, layers: &Layers, sums: Arc<dyn Collective<D>>) -> Result<Self> {
         let widest = layers.norms().map(|norm| norm.width).max().unwrap_or(0);
-        let told = device.alloc(8 * sums.size() * NUM_TOLD * widest)?.into();
-        Ok(Self { sums, told })
+        let statistics = device.alloc(8 * sums.size() * NUM_SYNCED * widest)?.into();
+        Ok(Self { sums, statistics })
     }
 
     /// Sums what all devices tell of the columns of a normalisation of `width` columns.
@@ -34,8 +34,8 @@ impl<D: Device> ProcessGroup<D> {
     /// # Errors
     /// What the link says.
     pub fn all_reduce(&self, device: &D, width: usize) -> Result<()> {
-        let count = self.sums.size() * NUM_TOLD * width;
-        self.sums.all_reduce_sum(device, &mut self.told.borrow_mut(), Number::F64, count)
+        let count = self.sums.size() * NUM_SYNCED * width;
+        self.sums.all_reduce_sum(device, &mut self.statistics.borrow_mut(), Number::F64, count)
     }
 
     /// What sees to it that nobody waits for this device where something goes wrong on it.

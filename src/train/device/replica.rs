@@ -109,7 +109,7 @@ impl<D: Device> Replica<D> {
     }
 
     /// All but the last step of an update on `boards` samples in each of `train.accumulate` parts, which `fill` writes: the state
-    /// after it is there beside the one before, and what the update tells is told.
+    /// after it is there beside the one before, and the statistics of the update are downloaded.
     pub fn attempt(
         &mut self,
         plan: &Plan,

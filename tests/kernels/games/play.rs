@@ -69,7 +69,7 @@ struct Context<'a, G: Game> {
 }
 
 impl<G: Game> Context<'_, G> {
-    /// Panics with the place where two answers differ.
+    /// Panics with the place where two outputs differ.
     fn same<T: PartialEq + std::fmt::Debug>(&self, what: &str, kernel: T, rust: T) {
         let [_, number, ply] = self.place;
         assert!(kernel == rust, "{what}: game {number} ply {ply}: kernel {kernel:?}, Rust {rust:?}");

@@ -26,7 +26,7 @@ struct Case {
 }
 
 /// Logits `[boards, A]` and values `[boards, P]`.
-type Answers = (Vec<f32>, Vec<f32>);
+type Outputs = (Vec<f32>, Vec<f32>);
 
 /// A device for forwards of few boards, which take less time than compiling them.
 fn host(seed: u64) -> HostDevice {
@@ -78,7 +78,7 @@ impl Case {
         self.obs.len() / self.spec.obs.len()
     }
 
-    fn candle(&self) -> Answers {
+    fn candle(&self) -> Outputs {
         let mut net = CandleNet::new(&self.spec, &self.weights).expect("weights of this shape");
         let mut logits = vec![0.0; self.boards() * self.spec.num_actions];
         let mut values = vec![0.0; self.boards() * self.spec.num_players];
@@ -86,12 +86,12 @@ impl Case {
         (logits, values)
     }
 
-    fn on(&self, device: &HostDevice, arithmetic: impl Into<Arithmetic>) -> Answers {
+    fn on(&self, device: &HostDevice, arithmetic: impl Into<Arithmetic>) -> Outputs {
         let mut net =
             DeviceForward::new(device, &self.spec, &self.weights, arithmetic, self.boards()).expect("fits");
-        let answers = ask(device, &mut net, &self.spec, &self.obs);
+        let outputs = ask(device, &mut net, &self.spec, &self.obs);
         net.check(device).expect("finite");
-        answers
+        outputs
     }
 }
 
@@ -115,7 +115,7 @@ fn download_words(device: &HostDevice, from: &HostBuffer, count: usize) -> Vec<u
 }
 
 /// Logits and values of `obs`, which must be as many as the slots of `net`.
-fn ask(device: &HostDevice, net: &mut DeviceForward<HostDevice>, spec: &NetSpec, obs: &[f32]) -> Answers {
+fn ask(device: &HostDevice, net: &mut DeviceForward<HostDevice>, spec: &NetSpec, obs: &[f32]) -> Outputs {
     ask_live(device, net, spec, obs, None)
 }
 
@@ -126,7 +126,7 @@ fn ask_live(
     spec: &NetSpec,
     obs: &[f32],
     live: Option<u32>,
-) -> Answers {
+) -> Outputs {
     let num = obs.len() / spec.obs.len();
     let live = live.map(|live| upload(device, bytemuck::bytes_of(&live)));
     let obs = match net.format() {
@@ -140,7 +140,7 @@ fn ask_live(
     // What was there before is no number.
     let mut outputs = [logits, values].map(|count| upload(device, &vec![0xFF; 4 * count]));
     let [l, v] = &mut outputs;
-    net.forward(device, Slots { num, live: live.as_ref(), obs: &obs, logits: l, answers: v }).expect("runs");
+    net.forward(device, Slots { num, live: live.as_ref(), obs: &obs, logits: l, values: v }).expect("runs");
     (download(device, &outputs[0], logits), download(device, &outputs[1], values))
 }
 
@@ -202,7 +202,7 @@ fn rounding(numbers: ElementType) -> f32 {
 
 /// Activations and weights are rounded once a layer, around triangles two of the activations that are multiplied. The errors of
 /// layers are independent and a layer keeps the size of what goes through it, so they grow with the root of the number of layers;
-/// three times that is not exceeded among so many answers.
+/// three times that is not exceeded among so many outputs.
 fn bound(case: &Case, numbers: ElementType) -> f32 {
     let a_block = if case.spec.arch == Arch::Edge { 4 } else { 2 };
     let layers = (a_block * case.spec.blocks + 3) as f32;
@@ -210,10 +210,10 @@ fn bound(case: &Case, numbers: ElementType) -> f32 {
 }
 
 fn check_rounded(case: &Case, device: &HostDevice, numbers: ElementType) {
-    check_answers(case, numbers, &case.on(device, numbers));
+    check_outputs(case, numbers, &case.on(device, numbers));
 }
 
-fn check_answers(case: &Case, numbers: ElementType, (l, v): &Answers) {
+fn check_outputs(case: &Case, numbers: ElementType, (l, v): &Outputs) {
     let (logits, values) = case.candle();
     let (most, off) = (bound(case, numbers), difference(l, &logits));
     assert!(off < most, "{numbers:?} {:?}: logits off by {off}, at most {most}", case.spec);
@@ -301,17 +301,17 @@ fn live_slots_alone_are_evaluated() {
 }
 
 #[test]
-fn without_the_barrier_answers_differ() {
+fn without_the_barrier_outputs_differ() {
     for case in [case(resnet([2, 6, 7], 1, 70), 6, 13), case(edge(7, 1, 70), 12, 13)] {
         // Blocks as large as they come: of several warps.
         let limits = Limits { capability: 90, multiprocessors: 1, shared: 227 << 10 };
         let right = case.on(&host(4).with_limits(limits), ElementType::Bf16);
-        let answers = |barrier| {
+        let outputs = |barrier| {
             let device = host(4).with_limits(limits).without_barrier(barrier);
             catch_unwind(AssertUnwindSafe(|| case.on(&device, ElementType::Bf16))).ok()
         };
-        assert!(answers(0).as_ref() == Some(&right), "the barrier left in");
-        assert!(answers(30) != Some(right), "nothing differs without the barrier");
+        assert!(outputs(0).as_ref() == Some(&right), "the barrier left in");
+        assert!(outputs(30) != Some(right), "nothing differs without the barrier");
     }
 }
 
@@ -338,19 +338,19 @@ fn a_forward_allocates_and_copies_nothing() {
         let device = host(4);
         let mut net =
             DeviceForward::new(&device, &case.spec, &case.weights, ElementType::Bf16, 3).expect("fits");
-        let [obs, mut logits, mut answers] =
+        let [obs, mut logits, mut values] =
             [1 << 10, 1 << 10, 1 << 10].map(|bytes| device.alloc(bytes).expect("memory"));
         let before = (device.launches(), device.downloads(), device.uploads(), device.allocations());
         net.forward(
             &device,
-            Slots { num: 3, live: None, obs: &obs, logits: &mut logits, answers: &mut answers },
+            Slots { num: 3, live: None, obs: &obs, logits: &mut logits, values: &mut values },
         )
         .expect("runs");
         let after = (device.launches(), device.downloads(), device.uploads(), device.allocations());
         assert_eq!(after, (before.0 + launches, before.1, before.2, before.3));
         let error = net.forward(
             &device,
-            Slots { num: 2, live: None, obs: &obs, logits: &mut logits, answers: &mut answers },
+            Slots { num: 2, live: None, obs: &obs, logits: &mut logits, values: &mut values },
         );
         assert!(error.is_err_and(|e| e.to_string().contains("found 2, expected 3")));
     }

@@ -1,6 +1,6 @@
 //! Networks whose products warpgroups make, by wgmma, which on the host is what `host/products.hpp` says.
 
-use super::{Case, ElementType, ask, bits, case, check_answers, edge, host, mlp, resnet};
+use super::{Case, ElementType, ask, bits, case, check_outputs, edge, host, mlp, resnet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use vecaz::Error;
 use vecaz::backend::kernels::device::Limits;
@@ -19,7 +19,7 @@ fn hopper(multiprocessors: u32) -> Limits {
 
 /// The emulator's sums have one order, that of the channels, by either instruction.
 #[test]
-fn answers_are_those_of_single_warps() {
+fn outputs_are_those_of_single_warps() {
     for (case, numbers) in [
         (case(resnet([2, 3, 3], 1, 5), 1, 1), ElementType::F16),
         (case(resnet([4, 19, 19], 1, 16), 2, 4), ElementType::Bf16),
@@ -28,7 +28,7 @@ fn answers_are_those_of_single_warps() {
         (case(edge(7, 1, 40), 2, 16), ElementType::Bf16),
     ] {
         let found = case.on(&host(6), by_warpgroups(numbers));
-        check_answers(&case, numbers, &found);
+        check_outputs(&case, numbers, &found);
         let warps = case.on(&host(7), numbers);
         assert_eq!([bits(&found.0), bits(&found.1)], [bits(&warps.0), bits(&warps.1)], "{:?}", case.spec);
     }
@@ -56,16 +56,16 @@ fn a_board_is_answered_alike_in_any_slot_of_any_batch() {
 /// The barriers of the block's loop and before it, the wait for weights, that for products before their weights are written over, the
 /// fence that shows registers to products, and the wait before rows are written over.
 #[test]
-fn without_a_barrier_a_fence_or_a_wait_answers_differ_or_are_refused() {
+fn without_a_barrier_a_fence_or_a_wait_outputs_differ_or_are_refused() {
     let case = case(resnet([2, 6, 7], 1, 70), 6, 13);
     let right = case.on(&host(4).with_limits(hopper(1)), by_warpgroups(ElementType::Bf16));
-    let answers = |left_out| {
+    let outputs = |left_out| {
         let device = host(4).with_limits(hopper(1)).without_barrier(left_out);
         catch_unwind(AssertUnwindSafe(|| case.on(&device, by_warpgroups(ElementType::Bf16)))).ok()
     };
-    assert!(answers(0).as_ref() == Some(&right), "all left in");
+    assert!(outputs(0).as_ref() == Some(&right), "all left in");
     for left_out in 30..=35 {
-        assert!(answers(left_out).as_ref() != Some(&right), "nothing differs without {left_out}");
+        assert!(outputs(left_out).as_ref() != Some(&right), "nothing differs without {left_out}");
     }
 }
 

@@ -9,7 +9,7 @@ use vecaz::backend::kernels::forward::DeviceEvaluator;
 use vecaz::batch::any_game;
 use vecaz::config::{Config, Precision};
 use vecaz::kernel_times::{COPY_IN, COPY_OUT, KernelTime};
-use vecaz::net::double_buffer::{Answers, DoubleBufferedNetwork, ObsBuffer};
+use vecaz::net::double_buffer::{DoubleBufferedNetwork, NetOutputs, ObsBuffer};
 use vecaz::net::{IoShape, Network};
 use vecaz::selfplay::SelfPlay;
 use vecaz::{Error, Result};
@@ -82,7 +82,7 @@ impl DoubleBufferedNetwork for Noting {
         self.halves.start(half)
     }
 
-    fn finish(&mut self, half: usize) -> Result<Answers<'_>> {
+    fn finish(&mut self, half: usize) -> Result<NetOutputs<'_>> {
         self.calls.lock().expect("no panic").push(Call::Finish(half));
         self.halves.finish(half)
     }
@@ -186,7 +186,7 @@ fn what_travels_there_and_back_is_counted_and_timed() {
 }
 
 #[test]
-fn halves_refuse_answers_that_are_no_numbers_and_batches_that_are_too_large() {
+fn halves_refuse_outputs_that_are_no_numbers_and_batches_that_are_too_large() {
     let game = any_game("tic_tac_toe", &toml::Table::new()).expect("registered");
     let mut huge = parts(game.as_ref(), RESNET, Precision::F32, 1);
     huge.weights.get_mut("policy.linear.weight").expect("there").data.fill(3e38);

@@ -1,4 +1,4 @@
-//! Networks that answer on the device, and answers that are all the same: the results must be those of a network on the host.
+//! Networks that answer on the device, and outputs that are all the same: the results must be those of a network on the host.
 
 use super::scenario::{Facts, Limit, Scenario, assert_same, cpu, facts, finish, kernels, tree_bytes};
 use super::{BOTH, Noisy, config, scenario};
@@ -30,7 +30,7 @@ impl<N: Network + Clone + 'static> DeviceNetwork<HostDevice> for OnDevice<N> {
     fn forward(&mut self, device: &HostDevice, slots: Slots<'_, HostBuffer>) -> Result<()> {
         self.forwards += 1;
         let (network, format, num) = (self.network.clone(), self.format, slots.num);
-        let [obs, logits, answers] = [slots.obs, &*slots.logits, &*slots.answers].map(HostBuffer::place);
+        let [obs, logits, outputs] = [slots.obs, &*slots.logits, &*slots.values].map(HostBuffer::place);
         assert_eq!(slots.live.is_some(), self.order == SlotOrder::Compact);
         let live = slots.live.map(HostBuffer::place);
         device.work(move || {
@@ -43,14 +43,14 @@ impl<N: Network + Clone + 'static> DeviceNetwork<HostDevice> for OnDevice<N> {
                     halves.iter().map(|&bits| f32::from_bits(u32::from(bits) << 16)).collect()
                 }
             };
-            let [logits, answers] =
-                [logits, answers].map(|place| bytemuck::cast_slice_mut(place.bytes_mut()));
+            let [logits, outputs] =
+                [logits, outputs].map(|place| bytemuck::cast_slice_mut(place.bytes_mut()));
             let live = live.map_or(num, |live| bytemuck::cast_slice::<u8, u32>(live.bytes())[0] as usize);
             // What is given for the other slots must not matter.
             let (logits, other_logits) = logits.split_at_mut(live * shape.num_actions);
-            let (answers, other_answers) = answers.split_at_mut(live * shape.num_players);
-            other_logits.iter_mut().chain(other_answers).for_each(|x| *x = f32::NAN);
-            network.forward(&obs[..live * shape.obs_len], logits, answers).expect("it does not fail");
+            let (outputs, other_outputs) = outputs.split_at_mut(live * shape.num_players);
+            other_logits.iter_mut().chain(other_outputs).for_each(|x| *x = f32::NAN);
+            network.forward(&obs[..live * shape.obs_len], logits, outputs).expect("it does not fail");
         });
         Ok(())
     }

@@ -1,5 +1,5 @@
 //! Self-play that the device leads against self-play led pass by pass on the CPU: games, samples and games in progress must be
-//! equal to the bit, whatever network answers where.
+//! equal to the bit, wherever the network is evaluated.
 
 use super::networks::OnDevice;
 use super::scenario::tree_bytes;
@@ -19,15 +19,15 @@ use vecaz::root_cache::{self, CachePlan};
 use vecaz::search::root::{Exploration, RowKey};
 use vecaz::selfplay::{FinishedGame, GameSlot, SelfPlay, backend_plan};
 
-/// Who answers.
+/// Who evaluator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answers {
-    /// A network on the host, asked after every selection.
+pub enum Evaluator {
+    /// A network on the host, called after every selection.
     Host,
     /// The same one, beside the rows.
     ResidentNetwork,
-    /// Everything gets the same answer.
-    Same,
+    /// One constant output for all leaves.
+    Constant,
 }
 
 /// All that self-play leaves behind.
@@ -49,16 +49,16 @@ pub fn layered(text: &str) -> Config {
 /// A number of polls, with new weights in between, by backends that `make` makes.
 pub fn play(
     config: &Config,
-    answers: Answers,
+    evaluator: Evaluator,
     make: &dyn Fn(BackendPlan, IoShape) -> Result<Box<dyn Backend>>,
 ) -> (Played, PassClock) {
     let game = any_game(config.game_name(), &config.game_options()).expect("registered");
     let sizes = game.sizes();
     let shape =
         IoShape { obs_len: sizes.obs.len(), num_actions: sizes.num_actions, num_players: sizes.num_players };
-    let network: Box<dyn Network> = match answers {
-        Answers::Same => Box::new(UniformNet(shape)),
-        Answers::Host | Answers::ResidentNetwork => Box::new(HashNet(shape)),
+    let network: Box<dyn Network> = match evaluator {
+        Evaluator::Constant => Box::new(UniformNet(shape)),
+        Evaluator::Host | Evaluator::ResidentNetwork => Box::new(HashNet(shape)),
     };
     let cache = || match config.search.root_cache {
         0 => Vec::new(),
@@ -83,17 +83,17 @@ pub fn play(
     (Played { games, slots: selfplay.slots().cloned().collect() }, clock)
 }
 
-fn on_cpu(config: &Config, answers: Answers) -> (Played, PassClock) {
+fn on_cpu(config: &Config, evaluator: Evaluator) -> (Played, PassClock) {
     let game = any_game(config.game_name(), &config.game_options()).expect("registered");
-    play(config, answers, &|plan, _| vecaz::backend::cpu_backend(game.as_ref(), plan))
+    play(config, evaluator, &|plan, _| vecaz::backend::cpu_backend(game.as_ref(), plan))
 }
 
-pub fn on_device(config: &Config, answers: Answers, missing_barrier: i32) -> (Played, PassClock) {
+pub fn on_device(config: &Config, evaluator: Evaluator, missing_barrier: i32) -> (Played, PassClock) {
     let game = any_game(config.game_name(), &config.game_options()).expect("registered");
-    play(config, answers, &|plan, shape| {
+    play(config, evaluator, &|plan, shape| {
         let device = HostDevice::new(6).without_barrier(missing_barrier);
         let mut backend = KernelBackend::new(device, game.as_ref(), plan)?;
-        if answers == Answers::ResidentNetwork {
+        if evaluator == Evaluator::ResidentNetwork {
             let network = OnDevice {
                 network: HashNet(shape),
                 format: ObsFormat::F32,
@@ -107,10 +107,10 @@ pub fn on_device(config: &Config, answers: Answers, missing_barrier: i32) -> (Pl
 }
 
 /// Fails where device and CPU differ; returns the games.
-fn compare(config: &Config, answers: Answers) -> Vec<FinishedGame> {
-    let (right, right_clock) = on_cpu(config, answers);
-    let (found, clock) = on_device(config, answers, 0);
-    let what = format!("{} with {answers:?}, {:?}", config.game_name(), config.search);
+fn compare(config: &Config, evaluator: Evaluator) -> Vec<FinishedGame> {
+    let (right, right_clock) = on_cpu(config, evaluator);
+    let (found, clock) = on_device(config, evaluator, 0);
+    let what = format!("{} with {evaluator:?}, {:?}", config.game_name(), config.search);
     assert_eq!(found.games.len(), right.games.len(), "{what}");
     for (found, right) in found.games.iter().zip(&right.games) {
         assert_eq!(found, right, "{what}");
@@ -119,7 +119,7 @@ fn compare(config: &Config, answers: Answers) -> Vec<FinishedGame> {
     let counts = |c: PassClock| [c.passes, c.simulations, c.plies, c.idle_rows, c.depth_sum, c.depth_max];
     assert_eq!(counts(clock), counts(right_clock), "{what}");
     let inside = clock.copied.inside;
-    assert_eq!(inside > 0, answers == Answers::Host, "{inside} bytes were copied within passes, {what}");
+    assert_eq!(inside > 0, evaluator == Evaluator::Host, "{inside} bytes were copied within passes, {what}");
     found.games
 }
 
@@ -177,8 +177,8 @@ pub const CASES: [(&str, &str, &str); 9] = [
 fn the_device_plays_the_games_of_the_cpu() {
     for (game, search, selfplay) in CASES {
         let config = config(game, search, selfplay);
-        for answers in [Answers::Host, Answers::ResidentNetwork, Answers::Same] {
-            let games = compare(&config, answers);
+        for evaluator in [Evaluator::Host, Evaluator::ResidentNetwork, Evaluator::Constant] {
+            let games = compare(&config, evaluator);
             assert!(games.iter().any(|game| game.game > 0), "{game}: {} games", games.len());
         }
     }
@@ -238,9 +238,9 @@ fn without_the_barriers_between_plies_results_differ() {
     for (case, barriers) in [(0, &[23, 30, 31] as &[i32]), (3, &[24])] {
         let (game, search, selfplay) = CASES[case];
         let config = config(game, search, selfplay);
-        let right = on_cpu(&config, Answers::Same).0;
+        let right = on_cpu(&config, Evaluator::Constant).0;
         let agree = |barrier| {
-            let played = || on_device(&config, Answers::Same, barrier).0 == right;
+            let played = || on_device(&config, Evaluator::Constant, barrier).0 == right;
             catch_unwind(AssertUnwindSafe(played)).unwrap_or(false)
         };
         assert!(agree(0));

@@ -1,9 +1,9 @@
 //! Self-play split over several devices against self-play on one: games, samples, games in progress and counts must be equal
-//! to the bit, whatever network answers where.
+//! to the bit, wherever the network is evaluated.
 
 use super::beside::{self, Make, evaluator, parts};
 use super::networks::OnDevice;
-use super::selfplay::{Answers, CASES, config, on_device, play};
+use super::selfplay::{CASES, Evaluator, config, on_device, play};
 use crate::host_device::HostDevice;
 use std::sync::Arc;
 use vecaz::backend::device_selfplay::PlayPlan;
@@ -38,12 +38,12 @@ fn kernels(game: &dyn AnyGame, device: DeviceName, plan: BackendPlan) -> Result<
     KernelBackend::new(HostDevice::new(10 + u64::from(number)), game, plan)
 }
 
-fn compare(config: &Config, answers: Answers, num: u32) {
+fn compare(config: &Config, evaluator: Evaluator, num: u32) {
     let game = any_game(config.game_name(), &config.game_options()).expect("registered");
-    let (found, clock) = play(config, answers, &|plan, shape: IoShape| {
+    let (found, clock) = play(config, evaluator, &|plan, shape: IoShape| {
         split(config, plan, num, &|device, plan| {
             let mut backend = kernels(game.as_ref(), device, plan)?;
-            if answers == Answers::ResidentNetwork {
+            if evaluator == Evaluator::ResidentNetwork {
                 let network = OnDevice {
                     network: HashNet(shape),
                     format: ObsFormat::F32,
@@ -55,8 +55,8 @@ fn compare(config: &Config, answers: Answers, num: u32) {
             Ok(Box::new(backend))
         })
     });
-    let (right, right_clock) = on_device(config, answers, 0);
-    let what = format!("{} on {num} devices with {answers:?}", config.game_name());
+    let (right, right_clock) = on_device(config, evaluator, 0);
+    let what = format!("{} on {num} devices with {evaluator:?}", config.game_name());
     assert!(right.games.iter().any(|game| !game.samples.is_empty()), "{what}: nothing was played");
     assert_eq!(found.games.len(), right.games.len(), "{what}");
     for (found, right) in found.games.iter().zip(&right.games) {
@@ -72,8 +72,10 @@ fn compare(config: &Config, answers: Answers, num: u32) {
 fn games_on_several_devices_are_those_of_one() {
     for (game, search, selfplay) in CASES {
         let config = config(game, search, selfplay);
-        for (answers, num) in [(Answers::Host, 2), (Answers::ResidentNetwork, 3), (Answers::Same, 2)] {
-            compare(&config, answers, num);
+        for (evaluator, num) in
+            [(Evaluator::Host, 2), (Evaluator::ResidentNetwork, 3), (Evaluator::Constant, 2)]
+        {
+            compare(&config, evaluator, num);
         }
     }
 }
@@ -86,9 +88,9 @@ fn seven_games_are_split_over_three_devices() {
         "simulations = 5\ndeterminisations = 2",
         "games = 7\npasses_per_poll = 40",
     );
-    for answers in [Answers::Host, Answers::ResidentNetwork, Answers::Same] {
-        compare(&hex, answers, 3);
-        compare(&blob, answers, 3);
+    for evaluator in [Evaluator::Host, Evaluator::ResidentNetwork, Evaluator::Constant] {
+        compare(&hex, evaluator, 3);
+        compare(&blob, evaluator, 3);
     }
 }
 

@@ -60,10 +60,10 @@ impl Compiler {
             |what: &str| Error::Device { device: device.into(), what: format!("CUDA's compiler: {what}") };
         let (mut major, mut minor, mut count) = (0, 0, 0);
         // SAFETY: the library is loaded; the pointers are to integers of ours.
-        let asked = unsafe {
+        let results = unsafe {
             [sys::nvrtcVersion(&mut major, &mut minor), sys::nvrtcGetNumSupportedArchs(&mut count)]
         };
-        if asked.into_iter().any(|result| result != sys::nvrtcResult::NVRTC_SUCCESS) {
+        if results.into_iter().any(|result| result != sys::nvrtcResult::NVRTC_SUCCESS) {
             return Err(failed("it does not report its version"));
         }
         CudaLibrary::CompilerPart { major, minor }.load(device)?;

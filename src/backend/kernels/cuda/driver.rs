@@ -38,8 +38,9 @@ pub fn check_driver(number: u32) -> Result<()> {
 pub(super) fn driver_version(name: DeviceName) -> Result<u32> {
     let mut version = 0;
     // SAFETY: the driver is loaded; the pointer is to an integer of ours.
-    let asked = unsafe { sys::cuDriverGetVersion(&mut version) }.result();
-    asked.map_err(|e| failure(name, format!("the NVIDIA driver does not give its version: {}", words(e))))?;
+    let result = unsafe { sys::cuDriverGetVersion(&mut version) }.result();
+    result
+        .map_err(|e| failure(name, format!("the NVIDIA driver does not give its version: {}", words(e))))?;
     Ok(u32::try_from(version).unwrap_or(0))
 }
 

@@ -82,7 +82,7 @@ impl Loaded {
         // SAFETY: the module is loaded; the pointer is to an integer of ours.
         unsafe { sys::cuModuleGetFunctionCount(&mut count, self.module) }.result()?;
         let mut functions = vec![ptr::null_mut(); count as usize];
-        // SAFETY: the array has as many entries as the driver is told.
+        // SAFETY: the array has as many entries as the driver is given.
         unsafe { sys::cuModuleEnumerateFunctions(functions.as_mut_ptr(), count, self.module) }.result()?;
         // SAFETY: these are functions of the module.
         functions.into_iter().try_for_each(|function| unsafe { sys::cuFuncLoad(function) }.result())
@@ -118,7 +118,7 @@ impl Drop for Loaded {
         // Its kernels must have ended. Only this stream is waited for: waiting for the whole context is forbidden while any of its
         // streams is captured.
         finish(&self.stream);
-        // SAFETY: nobody else has the module or its kernels, and none of them runs.
+        // SAFETY: the module and its kernels have no other owner, and none of them runs.
         let _ = unsafe { result::module::unload(self.module) };
     }
 }
@@ -171,8 +171,8 @@ fn parameters(function: sys::CUfunction) -> Vec<usize> {
     let size_of = |index| {
         let (mut offset, mut size) = (0, 0);
         // SAFETY: the function is loaded; the pointers are to integers of ours. Past the last parameter it is an error.
-        let asked = unsafe { sys::cuFuncGetParamInfo(function, index, &mut offset, &mut size) };
-        (asked == sys::CUresult::CUDA_SUCCESS).then_some(size)
+        let result = unsafe { sys::cuFuncGetParamInfo(function, index, &mut offset, &mut size) };
+        (result == sys::CUresult::CUDA_SUCCESS).then_some(size)
     };
     (0..).map_while(size_of).collect()
 }

@@ -101,7 +101,7 @@ impl Drop for Link {
     fn drop(&mut self) {
         for rank in 0..self.comms.len() {
             if let Some(Comm(comm)) = self.comm(rank).take() {
-                // SAFETY: the communicator is there and nobody else has it any more; every sum was waited for.
+                // SAFETY: the communicator is there and it has no other owner; every sum was waited for.
                 unsafe { (self.functions.destroy)(comm) };
             }
         }
@@ -161,7 +161,7 @@ fn open_memory(devices: &[CudaDevice]) -> Result<()> {
             continue;
         }
         let mut pool = std::ptr::null_mut();
-        // SAFETY: the pointer is to one of ours; the array has as many entries as are told.
+        // SAFETY: the pointer is to one of ours; the array has as many entries as its length says.
         let opened = unsafe { sys::cuDeviceGetDefaultMemPool(&mut pool, owner.context.cu_device()) }
             .result()
             .and_then(|()| {
@@ -212,8 +212,8 @@ impl Collective<CudaDevice> for NcclSums {
         };
         let stream = device.stream.cu_stream().cast();
         // SAFETY: the numbers lie within the buffer, which is on this communicator's GPU and used on this stream alone.
-        let asked = unsafe { (functions.all_reduce)(address, address, count, kind, SUM, comm, stream) };
-        match asked {
+        let result = unsafe { (functions.all_reduce)(address, address, count, kind, SUM, comm, stream) };
+        match result {
             0 => Ok(()),
             code => Err(device.failed(format!("NCCL cannot sum over the GPUs: {}", functions.words(code)))),
         }

@@ -7,7 +7,7 @@ use crate::backend::kernels::device::{Device, Pinned};
 use crate::backend::kernels::network::{DeviceNetwork, ObsFormat, Slots, all_finite};
 use crate::error::{Error, Result};
 use crate::kernel_times::KernelTime;
-use crate::net::double_buffer::{Answers, ObsBuffer};
+use crate::net::double_buffer::{NetOutputs, ObsBuffer};
 use crate::net::{DoubleBufferedNetwork, IoShape, NetParts};
 
 /// A network on a device for two batches.
@@ -111,22 +111,18 @@ impl<D: Device> DoubleBufferedNetwork for DoubleBufferedForward<D> {
         let IoShape { obs_len, num_actions, num_players } = self.io;
         let Batch { device, forward, most, leaves, obs, logits, values, host } = &mut self.halves[half];
         device.start_upload(obs, &mut host.obs, element_bytes(forward.format()) * *leaves * obs_len)?;
-        forward.forward_first(
-            device,
-            Slots { num: *most, live: None, obs, logits, answers: values },
-            *leaves,
-        )?;
+        forward.forward_first(device, Slots { num: *most, live: None, obs, logits, values }, *leaves)?;
         device.start_download(logits, &mut host.logits, 4 * *leaves * num_actions)?;
         device.start_download(values, &mut host.values, 4 * *leaves * num_players)?;
         device.start_download(&forward.work.not_finite, &mut host.not_finite, 4)
     }
 
-    fn finish(&mut self, half: usize) -> Result<Answers<'_>> {
+    fn finish(&mut self, half: usize) -> Result<NetOutputs<'_>> {
         let IoShape { num_actions, num_players, .. } = self.io;
         let Batch { device, host, leaves, .. } = &self.halves[half];
         device.synchronise()?;
         all_finite(bytemuck::pod_read_unaligned(&host.not_finite.bytes()?[..4]))?;
-        Ok(Answers {
+        Ok(NetOutputs {
             logits: &bytemuck::cast_slice(host.logits.bytes()?)[..leaves * num_actions],
             values: &bytemuck::cast_slice(host.values.bytes()?)[..leaves * num_players],
         })

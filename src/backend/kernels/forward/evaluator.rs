@@ -38,7 +38,7 @@ struct Arrays<D: Device> {
     slots: usize,
     obs: D::Buffer,
     logits: D::Buffer,
-    answers: D::Buffer,
+    values: D::Buffer,
 }
 
 impl<D: Device> DeviceEvaluator<D> {
@@ -62,7 +62,7 @@ impl<D: Device> Arrays<D> {
             slots,
             obs: device.alloc(4 * slots * obs_len)?,
             logits: device.alloc(4 * slots * num_actions)?,
-            answers: device.alloc(4 * slots * num_players)?,
+            values: device.alloc(4 * slots * num_players)?,
         })
     }
 
@@ -82,14 +82,14 @@ impl<D: Device> Arrays<D> {
                 device.upload(&mut self.obs, 0, bytemuck::cast_slice(&halves[..]))?;
             }
         }
-        let Self { forward, slots, obs, logits: all_logits, answers } = self;
+        let Self { forward, slots, obs, logits: all_logits, values: all_values } = self;
         forward.forward_first(
             device,
-            Slots { num: *slots, live: None, obs, logits: all_logits, answers },
+            Slots { num: *slots, live: None, obs, logits: all_logits, values: all_values },
             boards,
         )?;
         device.download(all_logits, 0, bytemuck::cast_slice_mut(logits))?;
-        device.download(answers, 0, bytemuck::cast_slice_mut(values))
+        device.download(all_values, 0, bytemuck::cast_slice_mut(values))
     }
 }
 

@@ -368,7 +368,7 @@ impl<D: Device> DeviceForward<D> {
         let (layers, work, places, spec) = (&self.layers, &self.work, &self.places, &self.spec);
         let Part { first, .. } = part;
         let logits = Arg::Buffer(&*slots.logits, 4 * first * spec.num_actions);
-        let answers = Arg::Buffer(&*slots.answers, 4 * first * spec.num_players);
+        let values = Arg::Buffer(&*slots.values, 4 * first * spec.num_players);
         self.observe(device, part, slots.obs)?;
         self.stream_layer(device, "stem", (&layers.stem, places.stem), (&work.planes, part))?;
         let board = match (&layers.head, &layers.graph) {
@@ -396,7 +396,7 @@ impl<D: Device> DeviceForward<D> {
             self.parameter(places.values.weights),
             self.parameter(places.values.bias),
             logits,
-            answers,
+            values,
             Arg::Buffer(&work.not_finite, 0),
         ];
         self.launch_threads(device, "values", (part, WARP), &args)

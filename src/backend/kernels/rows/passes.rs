@@ -149,9 +149,9 @@ impl<D: Device> Rows<D> {
         }
         self.arrays.observe_leaves(kernel, &self.arrays.obs)?;
         after(&self.arrays)?;
-        let Arrays { device, num_live, obs, logits, answers, .. } = &mut self.arrays;
+        let Arrays { device, num_live, obs, logits, values, .. } = &mut self.arrays;
         let live = (order == SlotOrder::Compact).then_some(&*num_live);
-        network.forward(device, Slots { num, live, obs, logits, answers })?;
+        network.forward(device, Slots { num, live, obs, logits, values })?;
         after(&self.arrays)?;
         self.arrays.expand_leaves()?;
         after(&self.arrays)?;
@@ -190,7 +190,7 @@ impl<D: Device> Rows<D> {
         self.prepare_passes()?;
         let output = [logits, values].concat();
         if self.constant_output.as_ref() != Some(&output) {
-            self.upload_answers(logits, values)?;
+            self.upload_outputs(logits, values)?;
             self.constant_output = Some(output);
         }
         match &self.game_slots {
