@@ -53,7 +53,7 @@ impl CachePlan {
 /// The states in which the first player decision of a game can occur, sorted.
 ///
 /// # Errors
-/// [`Error::Unsupported`] if there are more than [`MAX_STARTS`], or if the game has hidden information.
+/// [`Error::Unsupported`] if there are more than `MAX_STARTS`, or if the game has hidden information.
 pub fn starts(game: &dyn AnyGame) -> Result<Vec<Vec<u8>>> {
     let refuse = |why: &str| Err(Error::unsupported(format!("search.root_cache for {}", game.name()), why));
     let too_many = || refuse("it has more than 64 starts, the most that a root cache is built for; use 0");

@@ -72,7 +72,7 @@ impl Searcher {
     /// A searcher of `plan.rows` rows, each a game of its own.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] where the network is not made for this game, and as [`make`].
+    /// [`Error::Mismatch`] where the network is not made for this game, and as [`make()`].
     pub fn new(
         game: &dyn AnyGame,
         network: Box<dyn Network>,

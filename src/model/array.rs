@@ -11,5 +11,5 @@ pub struct Array {
     pub data: Vec<f32>,
 }
 
-/// The tensors of a network by name; names and shapes are those of [`Model::params`].
+/// The tensors of a network by name; names and shapes are those of [`Model::params`](super::Model::params).
 pub type Weights = BTreeMap<String, Array>;

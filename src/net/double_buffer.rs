@@ -69,10 +69,10 @@ pub struct NetOutputs<'a> {
     pub values: &'a [f32],
 }
 
-/// A network with two batches, 0 and 1, of which one is answered while the other is made. For each batch in turn:
-/// [`Halves::buffer`], [`Halves::start`], [`Halves::finish`].
+/// A network with two batches, 0 and 1, of which one is evaluated while the other is made. For each batch in turn:
+/// [`Self::input_buffer`], [`Self::start`], [`Self::finish`].
 pub trait DoubleBufferedNetwork: Send {
-    /// Room for the observations of `leaves` leaves of batch `half`, which is not being answered. `[leaves, F]`
+    /// Room for the observations of `leaves` leaves of batch `half`, which is not being evaluated. `[leaves, F]`
     ///
     /// # Errors
     /// What the device says.
@@ -93,7 +93,7 @@ pub trait DoubleBufferedNetwork: Send {
     /// Bytes copied to where the network is and back so far.
     fn copied(&self) -> u64;
 
-    /// From here to [`Halves::end_timing`] every launch and every copy is timed by itself. No batch is being answered.
+    /// From here to [`Self::end_timing`] every launch and every copy is timed by itself. No batch is being evaluated.
     fn begin_timing(&mut self);
 
     /// What kernels and copies ([`crate::kernel_times::COPY_IN`], [`crate::kernel_times::COPY_OUT`]) of both batches took, the

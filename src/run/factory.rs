@@ -53,7 +53,7 @@ pub trait ComponentFactory: Send {
     /// The backend of self-play, with `rows_per_game` rows per game.
     ///
     /// # Errors
-    /// Those of [`backend::make`].
+    /// Those of [`backend::make()`].
     fn backend(
         &self,
         config: &Config,

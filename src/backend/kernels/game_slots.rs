@@ -196,7 +196,7 @@ impl<D: Device> DeviceGameSlots<D> {
     /// Waits for the oldest poll that has ended, and for its decisions.
     ///
     /// # Errors
-    /// As [`Polls::collect`].
+    /// As `Polls::collect`.
     pub fn collect_poll(&mut self, device: &D, layout: &Layout) -> Result<PollCounts> {
         let (half, size) = (self.half(), decision_bytes(layout));
         self.polls.collect(device, &self.decisions, half * size, size)

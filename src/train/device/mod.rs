@@ -69,7 +69,7 @@ impl<D: Device> DeviceTrainer<D> {
     /// samples of `game`, if there is one that has them.
     ///
     /// # Errors
-    /// Those of [`Model::new`], and what the device says.
+    /// Those of [`Layers::new`], and what the device says.
     pub fn new(
         device: D,
         spec: &NetSpec,
@@ -143,12 +143,12 @@ impl<D: Device> DeviceTrainer<D> {
         self.loss_scale
     }
 
-    /// The parameters on the first device, flat as in [`Model::flatten`], moments behind them; valid until the next update.
+    /// The parameters on the first device, flat as in [`Model::flatten`](crate::model::Model::flatten), moments behind them; valid until the next update.
     pub fn parameters(&self) -> &D::Buffer {
         &self.replicas[0].state[0]
     }
 
-    /// The running statistics on the first device, flat as in [`Model::flatten`]; valid until the next update.
+    /// The running statistics on the first device, flat as in [`Model::flatten`](crate::model::Model::flatten); valid until the next update.
     pub fn statistics(&self) -> &D::Buffer {
         &self.replicas[0].statistics[0]
     }
@@ -301,7 +301,7 @@ impl<D: Device> DeviceTrainer<D> {
         Ok(model.unflatten(&parameters, &statistics))
     }
 
-    /// The gradient of the last update, flat as in [`Model::flatten`], times the loss scale.
+    /// The gradient of the last update, flat as in [`Model::flatten`](crate::model::Model::flatten), times the loss scale.
     ///
     /// # Errors
     /// What the device says.

@@ -51,7 +51,7 @@ impl CudaLibrary {
         }
     }
 
-    /// Loads it until the program ends, from where the system looks for libraries or from one of [`folders`].
+    /// Loads it until the program ends, from where the system looks for libraries or from one of the `folders`.
     ///
     /// # Errors
     /// [`Error::Device`] saying what is missing and how to get it.
