@@ -48,7 +48,7 @@ pub struct Searcher {
     pub clock: PassClock,
     /// Where the rows are.
     devices: Devices,
-    /// True where the backend has the network beside its rows.
+    /// True where the backend has the resident network.
     is_network_resident: bool,
     /// The selection of the pass that [`Searcher::begin_pass`] began.
     selected: PassStats,
@@ -82,7 +82,7 @@ impl Searcher {
         Self::with_backend(game, network, make(game, plan, placement, 1)?, plan, placement.devices)
     }
 
-    /// A searcher on a backend that was made of `plan` on `devices`. A backend that can keeps the network beside its rows.
+    /// A searcher on a backend that was made of `plan` on `devices`. A backend that can keeps the resident network.
     ///
     /// # Errors
     /// [`Error::Mismatch`] where the network is not made for this game, and as [`DevicePasses::take_network`].

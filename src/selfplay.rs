@@ -238,7 +238,7 @@ impl SelfPlay {
     }
 
     /// Times the parts of up to `passes` further passes, with [`crate::backend::DevicePasses::profile_passes`]. None where no device drives self-play with a
-    /// network beside its rows. The games end here: the passes are timed, not played on the host.
+    /// resident network. The games end here: the passes are timed, not played on the host.
     ///
     /// # Errors
     /// What the network and the device say.

@@ -5,7 +5,7 @@
 #[path = "support/parity.rs"]
 mod parity;
 
-use parity::{BATCH, BESIDE, BESIDE_LEAVES, Beside, GAMES, HALF, PART, networks};
+use parity::{BATCH, GAMES, HALF, PART, RESIDENT, RESIDENT_LEAVES, ResidentCase, networks};
 
 use std::sync::Arc;
 use vecaz::backend::kernels::batch::DeviceBatch;
@@ -134,14 +134,14 @@ fn compare(game: &str, search: &str, slots: usize, network: fn(IoShape) -> Box<d
 }
 
 #[test]
-fn a_network_beside_the_trees_plays_the_games_that_it_plays_through_the_host() {
+fn a_resident_network_plays_the_games_that_it_plays_through_the_host() {
     if gpu().is_none() {
         return;
     }
-    for Beside { game: (name, options), net: (arch, blocks, channels), numbers, slots } in BESIDE {
+    for ResidentCase { game: (name, options), net: (arch, blocks, channels), numbers, slots } in RESIDENT {
         let precision = precision_of(numbers);
         let text = format!(
-            "[game]\nname = '{name}'\n{options}\n[search]\nsimulations = 20\nleaves = {BESIDE_LEAVES}\n[selfplay]\n\
+            "[game]\nname = '{name}'\n{options}\n[search]\nsimulations = 20\nleaves = {RESIDENT_LEAVES}\n[selfplay]\n\
              games = {slots}\npasses_per_poll = 60"
         );
         let network = |game: &dyn AnyGame| -> Box<dyn Network> {
@@ -184,7 +184,7 @@ fn self_play_is_the_same_on_every_game() {
 }
 
 #[test]
-fn self_play_is_the_same_with_many_rows_and_one_answer() {
+fn self_play_is_the_same_with_many_rows_and_constant_outputs() {
     if gpu().is_none() {
         return;
     }
@@ -286,7 +286,7 @@ fn difference(a: &[f32], b: &[f32]) -> f32 {
 
 /// The products of a sum are added up in other orders, and activations rounded after that.
 #[test]
-fn by_wgmma_answers_are_those_by_mma_within_their_rounding_in_any_slot() {
+fn wgmma_is_mma_within_its_rounding_in_any_slot() {
     let Some(device) = gpu() else { return };
     if device.limits().expect("known").capability != 90 {
         eprintln!("skipped: wgmma needs compute capability 9.0");
@@ -349,7 +349,7 @@ fn the_networks_kernels_are_candle_within_their_rounding() {
 
 /// Batches of unequal sizes, the second state before the first is waited for.
 #[test]
-fn two_batches_in_turn_are_answered_as_they_are_one_by_one() {
+fn double_buffering_changes_no_output() {
     if gpu().is_none() {
         return;
     }
@@ -359,7 +359,7 @@ fn two_batches_in_turn_are_answered_as_they_are_one_by_one() {
         let tensor_cores = TensorCores::Mma;
         let parts = NetParts { spec: spec.clone(), weights, precision, tensor_cores };
         let mut net = cuda_network(parts, DeviceName::Cuda(0).into()).expect("a GPU");
-        let mut halves = net.double_buffered(HALF).expect("fits").expect("two batches");
+        let mut batches = net.double_buffered(HALF).expect("fits").expect("two batches");
         let mut stream = Key::new(2, Purpose::Evaluation).stream();
         for round in 0..3 {
             let batches = [HALF - round, PART + round].map(|leaves| {
@@ -367,16 +367,16 @@ fn two_batches_in_turn_are_answered_as_they_are_one_by_one() {
                 (leaves, (0..numbers).map(|_| stream.uniform() * 2.0 - 1.0).collect::<Vec<f32>>())
             });
             for (half, (leaves, obs)) in batches.iter().enumerate() {
-                halves.input_buffer(half, *leaves).expect("room").fill(obs);
-                halves.start(half).expect("state");
+                batches.input_buffer(half, *leaves).expect("memory").fill(obs);
+                batches.start(half).expect("state");
             }
             for (half, (leaves, obs)) in batches.iter().enumerate() {
                 let (mut logits, mut values) =
                     (vec![0.0; leaves * spec.num_actions], vec![0.0; leaves * spec.num_players]);
                 net.forward(obs, &mut logits, &mut values).expect("finite");
-                let answers = halves.finish(half).expect("finite");
-                assert_eq!(answers.logits, logits, "{precision:?} {spec:?}");
-                assert_eq!(answers.values, values, "{precision:?} {spec:?}");
+                let outputs = batches.finish(half).expect("finite");
+                assert_eq!(outputs.logits, logits, "{precision:?} {spec:?}");
+                assert_eq!(outputs.values, values, "{precision:?} {spec:?}");
             }
         }
     }

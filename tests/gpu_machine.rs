@@ -14,7 +14,7 @@ use vecaz::report::scaling_plot::ScalingRow;
 
 const VERBS: [&str; 3] = ["first", "rates", "deep"];
 const TESTS: [&str; 3] = [
-    "self_play_is_the_same_with_many_rows_and_one_answer",
+    "self_play_is_the_same_with_many_rows_and_constant_outputs",
     "another_parity_test",
     "the_networks_kernels_are_candle_within_their_rounding",
 ];

@@ -58,7 +58,7 @@ LIBRARIES = one("libraries", 10, "python3", "{bin}/gpu_machine/libraries.py")
 
 # Rules, trees and search to the bit; networks within their rounding.
 GATE_TESTS = (
-    "self_play_is_the_same_with_many_rows_and_one_answer",
+    "self_play_is_the_same_with_many_rows_and_constant_outputs",
     "the_networks_kernels_are_candle_within_their_rounding",
 )
 

@@ -125,7 +125,7 @@ pub trait PassStages {
 /// # Errors
 /// Those of the device and of the network.
 pub trait DevicePasses {
-    /// Keeps a network beside the rows, or replaces the weights of the one that is there. None removes the one that was given so.
+    /// Keeps a resident network, or replaces the weights of the one that is there. None removes the one that was given so.
     ///
     /// # Errors
     /// [`crate::Error::Memory`] where it does not fit beside the rows.
@@ -134,10 +134,10 @@ pub trait DevicePasses {
     /// Makes up to `passes` whole passes in every row for a network that gives every leaf the same `logits [A]` and `values [P]`.
     fn simulate_constant_net(&mut self, logits: &[f32], values: &[f32], passes: u32) -> Result<PassStats>;
 
-    /// Makes up to `passes` whole passes in every row with the network beside the rows. None, with nothing done, where there is none.
+    /// Makes up to `passes` whole passes in every row with the resident network. None, with nothing done, where there is none.
     fn simulate_resident(&mut self, passes: u32) -> Result<Option<PassStats>>;
 
-    /// Makes `passes` passes with the network beside the rows, waiting for each stage and timing each kernel. None, with nothing done,
+    /// Makes `passes` passes with the resident network, waiting for each stage and timing each kernel. None, with nothing done,
     /// where there is no network.
     fn profile_passes(&mut self, passes: u32) -> Result<Option<PassParts>>;
 
@@ -154,7 +154,7 @@ pub trait DevicePasses {
     /// Ends a staged pass in the attached game slots; does nothing where none are.
     fn act(&mut self) -> Result<()>;
 
-    /// Launches `passes` whole passes in the attached game slots and does not wait for them: with the network beside the rows or,
+    /// Launches `passes` whole passes in the attached game slots and does not wait for them: with the resident network or,
     /// where there is none, with `output`, logits `[A]` and values `[P]`, for every leaf. False, with nothing done, where there is
     /// neither.
     fn launch_passes(&mut self, output: Option<(&[f32], &[f32])>, passes: u32) -> Result<bool>;

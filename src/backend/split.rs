@@ -175,8 +175,8 @@ fn all_or_none<T>(results: Vec<Option<T>>, what: &str) -> Result<Option<Vec<T>>>
     }
 }
 
-/// What devices have whose network is beside their rows.
-const RESIDENT: &str = "devices with a network beside their rows";
+/// Devices with a resident network.
+const RESIDENT: &str = "devices with a resident network";
 
 /// The counts of all devices.
 fn sum(parts: Vec<PassStats>) -> PassStats {

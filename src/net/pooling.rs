@@ -249,13 +249,13 @@ impl PooledLayer {
     }
 
     /// Scratch floats per board that the methods need.
-    pub fn room(&self) -> usize {
+    pub fn scratch_len(&self) -> usize {
         2 * (self.shape.inputs() + self.shape.hidden + self.shape.outputs())
     }
 
-    fn parts<'a>(&self, boards: usize, room: &'a mut [f32]) -> (Parts<'a>, &'a mut [f32]) {
+    fn parts<'a>(&self, boards: usize, scratch: &'a mut [f32]) -> (Parts<'a>, &'a mut [f32]) {
         let Pooling { hidden, .. } = self.shape;
-        let (statistics, rest) = room.split_at_mut(boards * self.shape.inputs());
+        let (statistics, rest) = scratch.split_at_mut(boards * self.shape.inputs());
         let (hidden, rest) = rest.split_at_mut(boards * hidden);
         let (output, rest) = rest.split_at_mut(boards * self.shape.outputs());
         (Parts { statistics, hidden, output }, rest)
@@ -285,8 +285,8 @@ impl PooledLayer {
     }
 
     /// Computes the layer on `x`, in place.
-    pub fn forward(&self, isa: Isa, rows: Rows, x: &mut [f32], room: &mut [f32]) {
-        let (mut parts, _) = self.parts(rows.boards, room);
+    pub fn forward(&self, isa: Isa, rows: Rows, x: &mut [f32], scratch: &mut [f32]) {
+        let (mut parts, _) = self.parts(rows.boards, scratch);
         self.compute(isa, x, rows, &mut parts);
         apply(isa, self.shape.effect, parts.output, self.shape.first, rows, x);
     }
@@ -300,10 +300,10 @@ impl PooledLayer {
         rows: Rows,
         active: &[f32],
         d: &mut [f32],
-        (params, room): (&mut [f32], &mut [f32]),
+        (params, scratch): (&mut [f32], &mut [f32]),
     ) {
         // The statistics are of channels without a bias: those of relu(x) are those of `active`.
-        let (mut forward, rest) = self.parts(rows.boards, room);
+        let (mut forward, rest) = self.parts(rows.boards, scratch);
         self.compute(isa, active, rows, &mut forward);
         let (mut gradient, _) = self.parts(rows.boards, rest);
         bias_gradient(isa, d, active, self.shape.first, rows, gradient.output);
@@ -319,9 +319,9 @@ impl PooledLayer {
         rows: Rows,
         [x, d]: [&[f32]; 2],
         dx: &mut [f32],
-        (params, room): (&mut [f32], &mut [f32]),
+        (params, scratch): (&mut [f32], &mut [f32]),
     ) {
-        let (mut forward, rest) = self.parts(rows.boards, room);
+        let (mut forward, rest) = self.parts(rows.boards, scratch);
         self.compute(isa, x, rows, &mut forward);
         let (mut gradient, _) = self.parts(rows.boards, rest);
         scale_gradient(isa, d, x, forward.output, rows, dx, gradient.output);
@@ -365,8 +365,8 @@ mod tests {
     fn forward(shape: Pooling, params: &[f32]) -> Vec<f32> {
         let mut layer = PooledLayer::new(shape);
         layer.set_params(params.to_vec());
-        let (mut x, mut room) = (X.to_vec(), vec![f32::NAN; 2 * layer.room()]);
-        layer.forward(Isa::detect(), ROWS, &mut x, &mut room);
+        let (mut x, mut scratch) = (X.to_vec(), vec![f32::NAN; 2 * layer.scratch_len()]);
+        layer.forward(Isa::detect(), ROWS, &mut x, &mut scratch);
         x
     }
 

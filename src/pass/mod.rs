@@ -98,7 +98,7 @@ fn staged_pass(
     Ok(stats)
 }
 
-/// All passes in one call, where the backend has the network beside its rows or the network gives every leaf the same answer; None
+/// All passes in one call, where the backend has the resident network or the network gives every leaf the same answer; None
 /// elsewhere.
 fn unstaged_passes(
     backend: &mut dyn Backend,

@@ -22,7 +22,7 @@ fn everything_is_freed_on_a_thread_that_has_no_context() {
     let driver = driver();
     let device = loaded(None);
     let free = device.free_bytes().expect("known");
-    let buffer = device.alloc(1 << 12).expect("room");
+    let buffer = device.alloc(1 << 12).expect("memory");
     assert_eq!(device.free_bytes().expect("known"), free - (1 << 12));
     elsewhere(|| drop(buffer));
     assert_eq!(count(&driver, "driver_misuses"), 0, "a buffer");
@@ -30,7 +30,7 @@ fn everything_is_freed_on_a_thread_that_has_no_context() {
     let graph = recorded(&device);
     elsewhere(|| drop(graph));
     assert_eq!((count(&driver, "driver_misuses"), count(&driver, "driver_graphs")), (0, 0), "a graph");
-    let pinned = device.pinned(64).expect("room");
+    let pinned = device.pinned(64).expect("memory");
     elsewhere(|| drop(pinned));
     assert_eq!(count(&driver, "driver_misuses"), 0, "page-locked memory");
     let program = device.module(&program(GOOD)).expect("loaded");
@@ -49,7 +49,7 @@ fn everything_is_freed_where_another_gpu_is_current() {
         device
     });
     let (buffer, graph, pinned) =
-        (first.alloc(64).expect("room"), recorded(&first), first.pinned(64).expect("room"));
+        (first.alloc(64).expect("memory"), recorded(&first), first.pinned(64).expect("room"));
     let make_current = || second.free_bytes().map(drop).expect("known");
     make_current();
     drop(buffer);
@@ -68,7 +68,7 @@ fn everything_is_freed_where_another_gpu_is_current() {
 fn a_program_goes_while_another_stream_of_its_gpu_is_captured() {
     let _driver = driver();
     let (trains, plays) = (loaded(None), loaded(None));
-    let buffer = trains.alloc(64).expect("room");
+    let buffer = trains.alloc(64).expect("memory");
     let arguments = [Arg::Buffer(&buffer, 0), Arg::U32(7), Arg::I32(-1), Arg::U64(0), Arg::F32(0.0)];
     trains.begin_capture().expect("begun");
     trains.launch("record", SHAPE, &arguments).expect("recorded");

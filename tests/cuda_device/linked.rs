@@ -33,7 +33,7 @@ fn pair(bytes: [&[u8]; 2]) -> [(CudaDevice, Sums, Buffer); 2] {
     let mut bytes = bytes.into_iter();
     let places = linked(gpus(2)).expect("linked").into_iter().map(|Place { device, sums }| {
         let bytes = bytes.next().expect("two");
-        let mut buffer = device.alloc(bytes.len()).expect("room");
+        let mut buffer = device.alloc(bytes.len()).expect("memory");
         device.upload(&mut buffer, 0, bytes).expect("copied");
         (device, sums.expect("of two"), buffer)
     });

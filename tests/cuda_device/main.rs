@@ -154,7 +154,7 @@ fn the_context_stays_when_the_last_device_goes() {
 fn copies_arrive_where_they_should() {
     let _driver = driver();
     let device = loaded(None);
-    let mut buffer = device.alloc(11).expect("room");
+    let mut buffer = device.alloc(11).expect("memory");
     device.upload(&mut buffer, 3, &[1, 2, 3, 4]).expect("copied");
     device.upload(&mut buffer, 11, &[]).expect("nothing to copy");
     let mut out = [9; 6];
@@ -169,8 +169,8 @@ fn copies_arrive_where_they_should() {
 fn asynchronous_copies_have_arrived_when_their_bytes_are_read() {
     let _driver = driver();
     let device = loaded(None);
-    let mut buffer = device.alloc(6).expect("room");
-    let (mut sent, mut back) = (device.pinned(8).expect("room"), device.pinned(8).expect("room"));
+    let mut buffer = device.alloc(6).expect("memory");
+    let (mut sent, mut back) = (device.pinned(8).expect("memory"), device.pinned(8).expect("room"));
     assert_eq!(back.bytes().expect("nothing is copied"), [0; 8]);
     for round in 1..4 {
         sent.bytes_mut().expect("nothing is copied").copy_from_slice(&[round; 8]);
@@ -186,7 +186,7 @@ fn asynchronous_copies_have_arrived_when_their_bytes_are_read() {
     let mut out = [0; 6];
     device.download(&buffer, 0, &mut out).expect("copied");
     assert_eq!(out, [7; 6]);
-    let mut back = device.pinned(8).expect("room");
+    let mut back = device.pinned(8).expect("memory");
     let outside = |bytes: usize| format!("device cuda:0: {bytes} bytes at 0 are outside a buffer of 6");
     assert_eq!(sentence(device.start_upload(&mut buffer, &mut sent, 7)), outside(7));
     assert_eq!(sentence(device.start_download(&buffer, &mut back, 9)), outside(9));
@@ -196,7 +196,7 @@ fn asynchronous_copies_have_arrived_when_their_bytes_are_read() {
 fn memory_that_is_not_there_is_told_with_sizes() {
     let _driver = driver();
     let device = loaded(None);
-    let some = device.alloc(3 << 18).expect("room");
+    let some = device.alloc(3 << 18).expect("memory");
     // A sixteenth is the driver's.
     assert_eq!(device.free_bytes().expect("known"), (1 << 18) - (1 << 16));
     let expected = "device cuda:0: there is no room for 0.5 MiB: 0.2 MiB of its 1.0 MiB are free";
@@ -209,7 +209,7 @@ fn memory_that_is_not_there_is_told_with_sizes() {
 fn kernels_get_their_arguments() {
     let _driver = driver();
     let device = loaded(None);
-    let buffer = device.alloc(64).expect("room");
+    let buffer = device.alloc(64).expect("memory");
     let arguments =
         [Arg::Buffer(&buffer, 4), Arg::U32(0xDEAD_BEEF), Arg::I32(-5), Arg::U64(1 << 40 | 7), Arg::F32(-0.5)];
     let shape = LaunchShape { shared: 100 << 10, ..SHAPE };
@@ -233,7 +233,7 @@ fn kernels_get_their_arguments() {
 fn what_one_thread_opens_another_uses() {
     let _driver = driver();
     let device = loaded(None);
-    let buffer = device.alloc(64).expect("room");
+    let buffer = device.alloc(64).expect("memory");
     let (device, mut buffer) = std::thread::spawn(move || {
         let shape = LaunchShape { shared: 100 << 10, ..SHAPE };
         let arguments = [Arg::Buffer(&buffer, 0), Arg::U32(5), Arg::I32(-1), Arg::U64(0), Arg::F32(0.0)];
@@ -247,8 +247,8 @@ fn what_one_thread_opens_another_uses() {
         |device, _| assert!(device.free_bytes().expect("known") > 0),
         |device, _| device.module(&program(GOOD)).map(drop).expect("loaded"),
         |device, buffer| device.upload(buffer, 0, &[1; 4]).expect("copied"),
-        |device, _| device.alloc(5).map(drop).expect("room"),
-        |device, _| device.pinned(5).map(drop).expect("room"),
+        |device, _| device.alloc(5).map(drop).expect("memory"),
+        |device, _| device.pinned(5).map(drop).expect("memory"),
         |device, _| {
             device.begin_timing();
             device.launch("crash", LaunchShape { grid: 0, ..SHAPE }, &[]).expect("nothing to do");
@@ -303,7 +303,7 @@ fn a_kernel_that_fails_is_named() {
         driver()
     };
     let device = loaded(None);
-    let buffer = device.alloc(64).expect("room");
+    let buffer = device.alloc(64).expect("memory");
     device
         .launch(
             "record",
@@ -331,7 +331,7 @@ fn numbers(device: &CudaDevice, buffer: &<CudaDevice as Device>::Buffer) -> [u32
 fn captured_launches_are_launched_again() {
     let driver = driver();
     let device = loaded(None);
-    let buffers = [0, 1].map(|_| device.alloc(64).expect("room"));
+    let buffers = [0, 1].map(|_| device.alloc(64).expect("memory"));
     let launch = |buffer, x| {
         let arguments = [Arg::Buffer(buffer, 0), Arg::U32(x), Arg::I32(-1), Arg::U64(0), Arg::F32(0.0)];
         device.launch("record", SHAPE, &arguments).expect("launched, or recorded");
@@ -357,7 +357,7 @@ fn captured_launches_are_launched_again() {
 fn launches_are_timed_by_events() {
     let _driver = driver();
     let device = loaded(None);
-    let buffer = device.alloc(64).expect("room");
+    let buffer = device.alloc(64).expect("memory");
     let arguments = [Arg::Buffer(&buffer, 0), Arg::U32(7), Arg::I32(-1), Arg::U64(0), Arg::F32(0.0)];
     let launch = || device.launch("record", SHAPE, &arguments).expect("launched");
     launch();
@@ -377,7 +377,7 @@ fn launches_are_timed_by_events() {
 fn a_capture_that_fails_is_reported_and_ends() {
     let _driver = driver();
     let device = loaded(None);
-    let mut buffer = device.alloc(64).expect("room");
+    let mut buffer = device.alloc(64).expect("memory");
     device.begin_capture().expect("state");
     let copied = sentence(device.upload(&mut buffer, 0, &[1; 4]));
     assert!(copied.ends_with("(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED)"), "{copied}");
@@ -402,9 +402,9 @@ fn a_capture_that_fails_is_reported_and_ends() {
 fn a_copy_beside_the_launches_arrives_from_any_place() {
     let _driver = driver();
     let device = loaded(None);
-    let mut buffer = device.alloc(11).expect("room");
+    let mut buffer = device.alloc(11).expect("memory");
     device.upload(&mut buffer, 0, &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]).expect("copied");
-    let mut back = device.pinned(8).expect("room");
+    let mut back = device.pinned(8).expect("memory");
     device.start_concurrent_download(&buffer, 4, &mut back, 6).expect("asked for");
     assert_eq!(back.bytes().expect("copied")[..6], [4, 5, 6, 7, 8, 9]);
     let outside = sentence(device.start_concurrent_download(&buffer, 6, &mut back, 6));

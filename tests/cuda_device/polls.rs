@@ -202,7 +202,7 @@ fn selfplay(num: u32, leaves: Leaves) -> (SelfPlay, UniformNet) {
         1 => on(DeviceName::Cuda(0), plan),
         _ => Ok(Box::new(SplitBackend::new(plan, &devices, 1, &on)?)),
     });
-    (selfplay.expect("room"), network)
+    (selfplay.expect("memory"), network)
 }
 
 /// Fails where the host's slots are not those after `polls` polls, of which `games` came of the last one.

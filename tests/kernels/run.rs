@@ -243,7 +243,7 @@ fn training_that_fails_ends_the_run_and_no_epoch_is_lost() {
     }
 }
 
-/// The machine's own parts, but a network that fails when it is asked for the time of this number; updates are counted.
+/// The default components, but a network whose forward of this number fails; updates are counted.
 struct Tiring {
     until: usize,
     updates: Arc<AtomicUsize>,
@@ -269,13 +269,13 @@ impl ComponentFactory for Tiring {
         weights: &Weights,
     ) -> Result<Box<dyn Network>> {
         let network = DefaultFactory.network(config, game, spec, weights)?;
-        Ok(Box::new(Tired { network, asked: Arc::default(), until: self.until }))
+        Ok(Box::new(Tired { network, num_calls: Arc::default(), until: self.until }))
     }
 }
 
 struct Tired {
     network: Box<dyn Network>,
-    asked: Arc<AtomicUsize>,
+    num_calls: Arc<AtomicUsize>,
     until: usize,
 }
 
@@ -285,14 +285,14 @@ impl Network for Tired {
     }
 
     fn forward(&mut self, obs: &[f32], logits: &mut [f32], values: &mut [f32]) -> Result<()> {
-        if self.asked.fetch_add(1, Ordering::Relaxed) == self.until {
+        if self.num_calls.fetch_add(1, Ordering::Relaxed) == self.until {
             return Err(Error::Device { device: "cuda:7".into(), what: "it fell off the bus".into() });
         }
         self.network.forward(obs, logits, values)
     }
 
     fn fork(&self) -> Box<dyn Network> {
-        Box::new(Self { network: self.network.fork(), asked: self.asked.clone(), until: self.until })
+        Box::new(Self { network: self.network.fork(), num_calls: self.num_calls.clone(), until: self.until })
     }
 }
 

@@ -114,11 +114,11 @@ fn play_polls(
     (0..count).map(|_| poll()).collect()
 }
 
-/// A network that likes to be asked about `batch` observations at once, and says how many it was asked about.
+/// A network with a batch multiple of `batch`, which notes the size of every batch.
 struct ByBatches {
     network: HashNet,
     batch: usize,
-    asked: Arc<Mutex<Vec<usize>>>,
+    batches: Arc<Mutex<Vec<usize>>>,
 }
 
 impl Network for ByBatches {
@@ -127,7 +127,7 @@ impl Network for ByBatches {
     }
 
     fn forward(&mut self, obs: &[f32], logits: &mut [f32], values: &mut [f32]) -> vecaz::Result<()> {
-        self.asked.lock().expect("no panic").push(obs.len() / self.shape().obs_len);
+        self.batches.lock().expect("no panic").push(obs.len() / self.shape().obs_len);
         self.network.forward(obs, logits, values)
     }
 
@@ -136,8 +136,8 @@ impl Network for ByBatches {
     }
 
     fn fork(&self) -> Box<dyn Network> {
-        let Self { network, batch, asked } = self;
-        Box::new(Self { network: network.clone(), batch: *batch, asked: asked.clone() })
+        let Self { network, batch, batches } = self;
+        Box::new(Self { network: network.clone(), batch: *batch, batches: batches.clone() })
     }
 }
 
@@ -158,14 +158,14 @@ fn games_do_not_depend_on_when_the_network_is_asked() {
         let finished: usize = whole.iter().map(|poll| poll.finished.len()).sum();
         assert!(finished >= 21, "{game}: {finished} games");
         for (batch, threads) in [(1, 1), (2, 1), (5, 1), (16, 1), (3, 2)] {
-            let asked = Arc::new(Mutex::new(Vec::new()));
+            let batches = Arc::new(Mutex::new(Vec::new()));
             let make = |shape| -> Box<dyn Network> {
-                Box::new(ByBatches { network: HashNet(shape), batch, asked: asked.clone() })
+                Box::new(ByBatches { network: HashNet(shape), batch, batches: batches.clone() })
             };
             assert!(play_polls(&text, threads, 100, make) == whole, "{game} {search}, {batch} at once");
-            let most = asked.lock().expect("no panic").iter().copied().max();
+            let most = batches.lock().expect("no panic").iter().copied().max();
             match determinisations {
-                // As many whole batches as half of the slots may ask about.
+                // As many whole batches as half of the slots fill.
                 1 if threads == 1 && leaves == 1 => assert_eq!(most, Some((10 / batch).max(1) * batch)),
                 1 => assert!(most < Some(21 * leaves)),
                 // All rows of a game pass together, at first those of all games.

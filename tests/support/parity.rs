@@ -57,27 +57,37 @@ pub fn networks() -> [NetSpec; 7] {
 }
 
 /// A game that a network plays beside its trees.
-pub struct Beside {
+pub struct ResidentCase {
     /// The game's name and settings.
     pub game: (&'static str, &'static str),
     /// The network.
     pub net: (Arch, usize, usize),
     /// What it computes in.
     pub numbers: ElementType,
-    /// N; each game selects [`BESIDE_LEAVES`] leaves a pass.
+    /// N; each game selects [`RESIDENT_LEAVES`] leaves a pass.
     pub slots: usize,
 }
 
-/// L of the games of [`BESIDE`].
-pub const BESIDE_LEAVES: usize = 2;
+/// L of the games of [`RESIDENT`].
+pub const RESIDENT_LEAVES: usize = 2;
 
 /// One of each kind of network and number format.
-pub const BESIDE: [Beside; 5] = [
-    Beside { game: ("connect_four", ""), net: (Arch::Resnet, 3, 64), numbers: ElementType::Bf16, slots: 517 },
-    Beside { game: ("hex", "size = 5"), net: (Arch::Resnet, 2, 40), numbers: ElementType::F32, slots: 33 },
-    Beside { game: ("backgammon", ""), net: (Arch::Mlp, 2, 100), numbers: ElementType::F16, slots: 64 },
-    Beside { game: ("blob", ""), net: (Arch::Mlp, 1, 64), numbers: ElementType::Tf32, slots: 9 },
-    Beside {
+pub const RESIDENT: [ResidentCase; 5] = [
+    ResidentCase {
+        game: ("connect_four", ""),
+        net: (Arch::Resnet, 3, 64),
+        numbers: ElementType::Bf16,
+        slots: 517,
+    },
+    ResidentCase {
+        game: ("hex", "size = 5"),
+        net: (Arch::Resnet, 2, 40),
+        numbers: ElementType::F32,
+        slots: 33,
+    },
+    ResidentCase { game: ("backgammon", ""), net: (Arch::Mlp, 2, 100), numbers: ElementType::F16, slots: 64 },
+    ResidentCase { game: ("blob", ""), net: (Arch::Mlp, 1, 64), numbers: ElementType::Tf32, slots: 9 },
+    ResidentCase {
         game: ("clique", "n = 9\nk = 4"),
         net: (Arch::Edge, 2, 64),
         numbers: ElementType::Bf16,

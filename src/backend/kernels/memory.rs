@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 
 const MIB: u64 = 1 << 20;
 
-/// The memory of a network beside the rows.
+/// The memory of a resident network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NetworkNeed {
     /// Bytes of its packed weights.
@@ -31,7 +31,7 @@ pub struct DeviceNeed<'a> {
     pub layout: &'a Layout,
     /// Bytes of the trees that new games are cloned from.
     pub starts: u64,
-    /// The network beside the rows.
+    /// The resident network.
     pub network: NetworkNeed,
 }
 

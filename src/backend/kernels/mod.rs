@@ -58,7 +58,7 @@ pub struct KernelBackend<D: Device> {
     network: ResidentNetwork<D>,
 }
 
-/// The network beside the rows.
+/// The resident network.
 enum ResidentNetwork<D: Device> {
     None,
     /// A network made elsewhere.

@@ -54,7 +54,7 @@ pub fn on_cuda<W: OnDevices>(numbers: &[u32], _: W) -> Result<W::Out> {
 }
 
 /// The network of `parts` on the GPUs `devices`, in our kernels. The first of them is opened at the first forward; backends on any
-/// of them may have the network beside their rows.
+/// of them may have the resident network.
 ///
 /// # Errors
 /// [`crate::Error::Unsupported`] where this build has no CUDA.

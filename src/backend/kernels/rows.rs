@@ -46,7 +46,7 @@ struct Schedules {
 
 /// B rows.
 pub struct Rows<D: Device> {
-    /// Captured passes with the network beside the rows. The first field, so that it is dropped before the programs it launches.
+    /// Captured passes with the resident network. The first field, so that it is dropped before the programs it launches.
     graphs: PassGraphs<D::Graph>,
     pub arrays: Arrays<D>,
     layout: Layout,
@@ -64,7 +64,7 @@ pub struct Rows<D: Device> {
     constant_output: Option<Vec<f32>>,
     /// The attached game slots.
     game_slots: Option<DeviceGameSlots<D>>,
-    /// The memory of the network beside the rows.
+    /// The memory of the resident network.
     network: NetworkNeed,
     /// Bytes copied within passes.
     copied_inside: u64,

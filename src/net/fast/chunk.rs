@@ -52,7 +52,7 @@ pub(super) struct Layout {
     pub value_row: usize,
     /// Of a block's convolution before a pooling layer, and the scratch of such a layer; 0 where there is none.
     pub pooling_row: usize,
-    pub pooling_room: usize,
+    pub pooling_scratch: usize,
     /// Rows after the last one that kernels may read.
     overread: usize,
 }
@@ -77,7 +77,7 @@ impl Layout {
             graphs * self.stream_row,
             graphs * self.positions,
             squares * self.pooling_row,
-            boards * self.pooling_room,
+            boards * self.pooling_scratch,
         ]
         .map(|words| words.next_multiple_of(LINE))
     }
@@ -118,7 +118,7 @@ impl Net {
             value_row: model.num_values(),
             vertices,
             pooling_row: if pooled().next().is_some() { stream_row } else { 0 },
-            pooling_room: pooled().map(Pooled::room).max().unwrap_or(0),
+            pooling_scratch: pooled().map(Pooled::scratch_len).max().unwrap_or(0),
             overread,
         }
     }

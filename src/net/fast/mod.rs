@@ -314,7 +314,7 @@ impl Net {
             *arrays = lines(total);
         }
         let mut rest: &mut [f32] = bytemuck::cast_slice_mut(arrays);
-        let [planes, stream, a, b, heads, hidden, out, sums, ends, pooled, by_edge, numbers, room] = need
+        let [planes, stream, a, b, heads, hidden, out, sums, ends, pooled, by_edge, numbers, scratch] = need
             .map(|words| {
                 let (array, after) = std::mem::take(&mut rest).split_at_mut(words);
                 rest = after;
@@ -340,8 +340,10 @@ impl Net {
                 pooled: at(pooled, layout.stream_row),
                 logits: at(by_edge, 1),
             };
-            let pooling =
-                PoolingRows { numbers: at(numbers, layout.pooling_row), room: at(room, layout.pooling_room) };
+            let pooling = PoolingRows {
+                numbers: at(numbers, layout.pooling_row),
+                scratch: at(scratch, layout.pooling_scratch),
+            };
             let matrices = self.kernel_set.tower.matrices.as_ref();
             matrices.inspect(|m| (m.begin)(m.rows));
             self.tower(boards, planes, [stream, a, b], (rows, pooling), watch);

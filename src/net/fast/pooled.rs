@@ -27,7 +27,7 @@ pub(super) struct PoolingRows {
     /// What they read, f32.
     pub numbers: Rows,
     /// Scratch, a row for each board.
-    pub room: Rows,
+    pub scratch: Rows,
 }
 
 /// Rows of f32 and where their activations go, in words of the arrays.
@@ -41,8 +41,8 @@ pub(super) struct Places {
 
 impl Pooled {
     /// The layers' scratch floats for one board.
-    pub(super) fn room(&self) -> usize {
-        self.layer.room()
+    pub(super) fn scratch_len(&self) -> usize {
+        self.layer.scratch_len()
     }
 
     /// The convolution `layer`, and behind it the pooling layer `pooled` if there is one.
@@ -69,14 +69,14 @@ impl Pooled {
     /// # Safety
     /// As for [`Pooled::run_behind`].
     unsafe fn finish(&self, squares: usize, boards: usize, buffers: Buffers, rows: PoolingRows) {
-        let PoolingRows { numbers, room } = rows;
+        let PoolingRows { numbers, scratch } = rows;
         let words = |rows: Rows| squares * rows.position;
         // SAFETY: the caller's promise: each array has all rows of its positions, and nothing else refers to it.
         unsafe {
             let x = std::slice::from_raw_parts_mut(numbers.start, words(numbers));
-            let room = std::slice::from_raw_parts_mut(room.start, boards * room.row);
+            let scratch = std::slice::from_raw_parts_mut(scratch.start, boards * scratch.row);
             let out = std::slice::from_raw_parts_mut(buffers.out.start, words(buffers.out));
-            self.layer.forward(self.isa, pooling::Rows { boards, width: numbers.row }, x, room);
+            self.layer.forward(self.isa, pooling::Rows { boards, width: numbers.row }, x, scratch);
             let places = Places { boards, numbers, stream: buffers.stream, out: buffers.out };
             match &self.norm {
                 None => activate(self.isa, self, places, x, out),

@@ -219,7 +219,8 @@ impl Tower {
         let sums =
             jobs.into_par_iter().zip(&split.partitions).map(|(((mut output, x), scratch), partition)| {
                 let rooms = [&mut scratch.weights, &mut scratch.message_weights];
-                let mut sums = PartitionSums::new([Some(&*stem), None], rooms.map(|room| &mut room[..]));
+                let mut sums =
+                    PartitionSums::new([Some(&*stem), None], rooms.map(|scratch| &mut scratch[..]));
                 let mut done = 0;
                 for boards in split.chunks(partition) {
                     let rows = boards.len();

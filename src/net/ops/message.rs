@@ -44,7 +44,7 @@ impl Message {
     }
 
     /// Scratch floats per board that the other methods need.
-    pub fn room(&self) -> usize {
+    pub fn scratch_len(&self) -> usize {
         match self {
             Self::None => 0,
             Self::Vertex(edges, linear) => {
@@ -54,21 +54,21 @@ impl Message {
         }
     }
 
-    /// The linear layer's input: `chunk.active`, or a transformed copy of it in `room`.
-    pub fn source<'a>(&self, chunk: Chunk<'a>, room: &'a mut [f32]) -> &'a [f32] {
+    /// The linear layer's input: `chunk.active`, or a transformed copy of it in `scratch`.
+    pub fn source<'a>(&self, chunk: Chunk<'a>, scratch: &'a mut [f32]) -> &'a [f32] {
         let Self::Triangle(edges, shape) = self else { return chunk.active };
-        let copy = &mut room[..chunk.active.len()];
+        let copy = &mut scratch[..chunk.active.len()];
         copy.copy_from_slice(chunk.active);
         edges::triangles(chunk.isa, edges, *shape, copy);
         copy
     }
 
     /// Adds the vertex messages to the linear layer's output `y [E, rows, columns]`.
-    pub fn add(&self, chunk: Chunk<'_>, y: &mut [f32], room: &mut [f32]) {
+    pub fn add(&self, chunk: Chunk<'_>, y: &mut [f32], scratch: &mut [f32]) {
         let Self::Vertex(edges, linear) = self else { return };
         let Chunk { isa, rows, active } = chunk;
         let width = active.len() / (edges.len() * rows);
-        let (means, rest) = room.split_at_mut(edges.vertices * rows * width);
+        let (means, rest) = scratch.split_at_mut(edges.vertices * rows * width);
         let out = &mut rest[..edges.vertices * rows * linear.columns];
         edges::vertex_sums(isa, edges, active, edges.vertex_scale(), means);
         linear.start(out);
@@ -85,7 +85,7 @@ impl Message {
         dy: &[f32],
         dx: &mut [f32],
         weights: &mut [f32],
-        room: &mut [f32],
+        scratch: &mut [f32],
     ) {
         let Chunk { isa, rows, active } = chunk;
         match self {
@@ -93,7 +93,7 @@ impl Message {
             Self::Triangle(edges, shape) => edges::triangle_gradient(isa, edges, *shape, active, dx),
             Self::Vertex(edges, linear) => {
                 let width = active.len() / (edges.len() * rows);
-                let (means, rest) = room.split_at_mut(edges.vertices * rows * width);
+                let (means, rest) = scratch.split_at_mut(edges.vertices * rows * width);
                 let (d_out, rest) = rest.split_at_mut(edges.vertices * rows * linear.columns);
                 let d_means = &mut rest[..edges.vertices * rows * width];
                 edges::vertex_sums(isa, edges, active, edges.vertex_scale(), means);

@@ -30,8 +30,8 @@ impl Pooled {
     }
 
     /// Scratch floats per board that the methods need.
-    pub fn room(&self) -> usize {
-        self.layer.room()
+    pub fn scratch_len(&self) -> usize {
+        self.layer.scratch_len()
     }
 
     /// `active = relu(bias(normalised x))`, the bias being this layer's.
@@ -41,10 +41,10 @@ impl Pooled {
         (x, columns): (&[f32], &Columns<'_>),
         boards: usize,
         active: &mut [f32],
-        room: &mut [f32],
+        scratch: &mut [f32],
     ) {
         norm::normalize(isa, x, columns, active);
-        self.layer.forward(isa, Rows { boards, width: columns.mean.len() }, active, room);
+        self.layer.forward(isa, Rows { boards, width: columns.mean.len() }, active, scratch);
         norm::relu(isa, active);
     }
 
@@ -67,10 +67,10 @@ impl Pooled {
         rows: Rows,
         [x, stream]: [&[f32]; 2],
         y: &mut [f32],
-        room: &mut [f32],
+        scratch: &mut [f32],
     ) {
         y.copy_from_slice(x);
-        self.layer.forward(isa, rows, y, room);
+        self.layer.forward(isa, rows, y, scratch);
         norm::add(isa, stream, y);
     }
 

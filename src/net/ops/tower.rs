@@ -41,7 +41,7 @@ pub(super) struct Arrays {
     pub values: Vec<f32>,
     /// Gradients on their way down.
     pub flow: GradBuffers,
-    /// Every partition's own room.
+    /// Every partition's own scratch.
     pub scratch: Vec<Scratch>,
 }
 
@@ -193,27 +193,27 @@ impl Tower {
         let per_board =
             units.clone().map(|unit| unit.linear.geometry.inputs * unit.norm.width).max().unwrap_or(0);
         let messages = units.clone().map(|unit| &unit.message);
-        let pooling_room = units.clone().flat_map(Unit::pooled).map(Pooled::room).max();
+        let pooling_scratch = units.clone().flat_map(Unit::pooled).map(Pooled::scratch_len).max();
         let pooling_weights =
             units.clone().map(|unit| unit.pooled().map(|pooled| pooled.gradient.len()).sum());
         let unscaled = units.clone().map(Unit::unscaled_floats).max();
-        let room = messages.clone().map(Message::room).max().unwrap_or(0);
+        let scratch = messages.clone().map(Message::scratch_len).max().unwrap_or(0);
         let of_messages = messages.filter_map(Message::linear).map(|linear| linear.gradient.len()).max();
         let linears = units.map(|unit| &unit.linear).chain([&self.stem]);
         let gradient = linears.map(|linear| linear.gradient.len()).max().unwrap_or(0);
         let scratch = Scratch {
             active: vec![0.0; self.split.chunk * per_board],
             weights: vec![0.0; gradient],
-            message: vec![0.0; self.split.chunk * room],
+            message: vec![0.0; self.split.chunk * scratch],
             message_weights: vec![0.0; of_messages.unwrap_or(0)],
-            pooling: vec![0.0; self.split.chunk * pooling_room.unwrap_or(0)],
+            pooling: vec![0.0; self.split.chunk * pooling_scratch.unwrap_or(0)],
             pooling_weights: vec![0.0; pooling_weights.max().unwrap_or(0)],
             unscaled: vec![0.0; self.split.chunk * unscaled.unwrap_or(0)],
         };
         let widest = activations.iter().map(Vec::len).max().unwrap_or(0);
-        let room = || vec![0.0; widest];
+        let scratch = || vec![0.0; widest];
         self.arrays = Arrays {
-            flow: GradBuffers { dz: room(), next: room(), stream: room() },
+            flow: GradBuffers { dz: scratch(), next: scratch(), stream: scratch() },
             scratch: vec![scratch; self.split.partitions.len()],
             obs: vec![0.0; boards * self.model.obs().len()],
             activations,

@@ -32,10 +32,10 @@ impl Unit {
     }
 
     /// The normalised input `x` of `boards` boards behind the ReLU.
-    pub fn activate(&self, isa: Isa, x: &[f32], boards: usize, active: &mut [f32], room: &mut [f32]) {
+    pub fn activate(&self, isa: Isa, x: &[f32], boards: usize, active: &mut [f32], scratch: &mut [f32]) {
         match &self.bias {
             None => norm::normalize_relu(isa, x, &self.norm.columns(), active),
-            Some(bias) => bias.normalize_relu(isa, (x, &self.norm.columns()), boards, active, room),
+            Some(bias) => bias.normalize_relu(isa, (x, &self.norm.columns()), boards, active, scratch),
         }
     }
 

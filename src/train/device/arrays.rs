@@ -51,7 +51,7 @@ impl<B> Samples<B> {
 
 /// What the pooling layers of one unit write.
 pub struct PoolingArrays<B> {
-    /// Of the bias and of the scale, 32-bit floats. `[B, room]`
+    /// Of the bias and of the scale, 32-bit floats. `[B, scratch_len]`
     pub scratch: [B; 2],
     /// The output of the unit's layer before its scale; empty without one. `[B area, width]`
     pub unscaled: B,
@@ -68,7 +68,8 @@ impl<B> PoolingArrays<B> {
         [boards, area]: [usize; 2],
         bytes: usize,
     ) -> Result<Self> {
-        let [bias, scale] = unit.pooled.map(|pooled| pooled.map_or(0, |pooled| 4 * boards * pooled.room()));
+        let [bias, scale] =
+            unit.pooled.map(|pooled| pooled.map_or(0, |pooled| 4 * boards * pooled.scratch_len()));
         let unscaled =
             if scale > 0 { boards * area * unit.linear.forward.columns as usize * bytes } else { 0 };
         Ok(Self { scratch: [device.alloc(bias)?, device.alloc(scale)?], unscaled: device.alloc(unscaled)? })

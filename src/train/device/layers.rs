@@ -116,7 +116,7 @@ impl Pooled {
     }
 
     /// Numbers of one board's statistics, hidden units and outputs, and of their gradients.
-    pub fn room(&self) -> usize {
+    pub fn scratch_len(&self) -> usize {
         let Pooling { hidden, .. } = self.pooling;
         2 * (self.pooling.inputs() + hidden + self.pooling.outputs())
     }

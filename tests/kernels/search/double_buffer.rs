@@ -1,7 +1,7 @@
-//! Games and trees on the CPU with the network's own kernels elsewhere, asked about one half of the games while the threads are
+//! Games and trees on the CPU with the network's own kernels elsewhere, evaluating one half of the games while the threads are
 //! in the trees of the other: the same games, to the bit.
 
-use super::beside::{CASES, RESNET, evaluator, parts};
+use super::resident::{CASES, RESNET, evaluator, parts};
 use super::selfplay::{Played, config};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -16,8 +16,8 @@ use vecaz::{Error, Result};
 
 use crate::host_device::HostDevice;
 
-/// A network asked shard by shard, as if it had no halves.
-struct Whole(Box<dyn Network>);
+/// A network evaluated shard by shard, as if it had one batch.
+struct SingleBuffered(Box<dyn Network>);
 
 impl Network for Whole {
     fn shape(&self) -> IoShape {
@@ -33,7 +33,7 @@ impl Network for Whole {
     }
 }
 
-/// What halves are told to do.
+/// Calls of a double-buffered network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Call {
     Start(usize),
@@ -42,24 +42,24 @@ enum Call {
 
 type Calls = Arc<Mutex<Vec<Call>>>;
 
-/// A network that must be asked in halves, with what it is told.
-struct InHalves {
+/// A network that must be double-buffered, with its calls noted.
+struct DoubleBuffered {
     network: Box<dyn Network>,
     calls: Calls,
 }
 
-impl Network for InHalves {
+impl Network for DoubleBuffered {
     fn shape(&self) -> IoShape {
         self.network.shape()
     }
 
     fn forward(&mut self, _obs: &[f32], _logits: &mut [f32], _values: &mut [f32]) -> Result<()> {
-        panic!("asked about a whole shard")
+        panic!("evaluated by whole shards")
     }
 
     fn double_buffered(&self, most: usize) -> Result<Option<Box<dyn DoubleBufferedNetwork>>> {
-        let halves = self.network.double_buffered(most)?.expect("a network on a device has halves");
-        Ok(Some(Box::new(Noting { halves, calls: self.calls.clone() })))
+        let batches = self.network.double_buffered(most)?.expect("a network on a device has batches");
+        Ok(Some(Box::new(Noting { batches, calls: self.calls.clone() })))
     }
 
     fn fork(&self) -> Box<dyn Network> {
@@ -68,35 +68,35 @@ impl Network for InHalves {
 }
 
 struct Noting {
-    halves: Box<dyn DoubleBufferedNetwork>,
+    batches: Box<dyn DoubleBufferedNetwork>,
     calls: Calls,
 }
 
 impl DoubleBufferedNetwork for Noting {
     fn input_buffer(&mut self, half: usize, leaves: usize) -> Result<ObsBuffer<'_>> {
-        self.halves.input_buffer(half, leaves)
+        self.batches.input_buffer(half, leaves)
     }
 
     fn start(&mut self, half: usize) -> Result<()> {
         self.calls.lock().expect("no panic").push(Call::Start(half));
-        self.halves.start(half)
+        self.batches.start(half)
     }
 
     fn finish(&mut self, half: usize) -> Result<NetOutputs<'_>> {
         self.calls.lock().expect("no panic").push(Call::Finish(half));
-        self.halves.finish(half)
+        self.batches.finish(half)
     }
 
     fn copied(&self) -> u64 {
-        self.halves.copied()
+        self.batches.copied()
     }
 
     fn begin_timing(&mut self) {
-        self.halves.begin_timing();
+        self.batches.begin_timing();
     }
 
     fn end_timing(&mut self) -> Result<Vec<KernelTime>> {
-        self.halves.end_timing()
+        self.batches.end_timing()
     }
 }
 
@@ -119,15 +119,15 @@ fn games_are_the_same_asked_in_halves_with_the_weights_swapped() {
     for (game, search, selfplay, net, precision) in CASES {
         let config = config(game, search, selfplay);
         let rules = any_game(config.game_name(), &config.game_options()).expect("registered");
-        let asked = |opened: &Arc<AtomicUsize>| -> [DeviceEvaluator<HostDevice>; 2] {
+        let opened_twice = |opened: &Arc<AtomicUsize>| -> [DeviceEvaluator<HostDevice>; 2] {
             [1, 2].map(|seed| evaluator(parts(rules.as_ref(), net, precision, seed), opened))
         };
-        let [old, new] = asked(&Arc::default()).map(|network| Whole(Box::new(network)));
+        let [old, new] = opened_twice(&Arc::default()).map(|network| SingleBuffered(Box::new(network)));
         let right = play(&config, &[&old, &new], 1).expect("finite");
         assert!(!right.games.is_empty(), "{game}");
         let (opened, calls) = (Arc::new(AtomicUsize::new(0)), Calls::default());
-        let [old, new] =
-            asked(&opened).map(|network| InHalves { network: Box::new(network), calls: calls.clone() });
+        let [old, new] = opened_twice(&opened)
+            .map(|network| DoubleBuffered { network: Box::new(network), calls: calls.clone() });
         let found = play(&config, &[&old, &new], 3).expect("finite");
         assert_eq!(found, right, "{game} {precision:?} on 3 threads");
         assert_eq!(opened.load(Ordering::Relaxed), 4, "two streams for each set of weights");
@@ -146,7 +146,7 @@ fn one_half_is_answered_while_the_other_is_made() {
     let game = any_game("connect_four", &toml::Table::new()).expect("registered");
     let calls = Calls::default();
     let network = evaluator(parts(game.as_ref(), RESNET, Precision::Bf16, 1), &Arc::default());
-    let network = InHalves { network: Box::new(network), calls: calls.clone() };
+    let network = DoubleBuffered { network: Box::new(network), calls: calls.clone() };
     let mut selfplay = SelfPlay::new(&game, &config, &network, Vec::new(), 2).expect("fits");
     selfplay.set_network(&network, Vec::new()).expect("finite weights");
     selfplay.poll().expect("finite");
@@ -169,14 +169,14 @@ fn what_travels_there_and_back_is_counted_and_timed() {
     let network = evaluator(parts(game.as_ref(), RESNET, Precision::Bf16, 1), &Arc::default());
     let mut selfplay = SelfPlay::new(&game, &config, &network, Vec::new(), 2).expect("fits");
     selfplay.set_network(&network, Vec::new()).expect("finite weights");
-    assert!(selfplay.timed_poll().expect("nothing is asked").is_none(), "before the first poll");
+    assert!(selfplay.timed_poll().expect("no forward").is_none(), "before the first poll");
     selfplay.poll().expect("finite");
     // Of each game observations of 16 bits, logits and values; of each half the word that tells numbers.
     let IoShape { obs_len, num_actions, num_players } = network.shape();
     let of_pass = 4 * (2 * obs_len + 4 * num_actions + 4 * num_players) + 2 * 4;
     let copied = selfplay.take_clock().copied;
     assert_eq!((copied.inside, copied.total), (PASSES * of_pass as u64, PASSES * of_pass as u64));
-    let (times, seconds) = selfplay.timed_poll().expect("finite").expect("in halves");
+    let (times, seconds) = selfplay.timed_poll().expect("finite").expect("in batches");
     let launches =
         |name| times.iter().find(|time| time.kernel == name).map(|time: &KernelTime| time.launches);
     assert_eq!(launches(COPY_IN), Some(2 * PASSES));
@@ -195,7 +195,7 @@ fn halves_refuse_outputs_that_are_no_numbers_and_batches_that_are_too_large() {
     let Err(error) = play(&config, &[&network], 2) else { panic!("infinite logits") };
     assert_eq!(error.to_string(), "a logit or value of the network is not finite (NaN)");
 
-    let mut halves = network.double_buffered(4).expect("a device").expect("two of them");
-    assert!(halves.input_buffer(1, 4).is_ok());
-    assert!(matches!(halves.input_buffer(0, 5), Err(Error::Mismatch { .. })));
+    let mut batches = network.double_buffered(4).expect("a device").expect("two of them");
+    assert!(batches.input_buffer(1, 4).is_ok());
+    assert!(matches!(batches.input_buffer(0, 5), Err(Error::Mismatch { .. })));
 }

@@ -2,7 +2,7 @@
 //! included. The kernels are compiled as host C++ and run by an emulator that shuffles threads.
 
 mod barriers;
-mod beside;
+mod resident;
 mod double_buffer;
 mod networks;
 mod scenario;

@@ -24,7 +24,7 @@ use vecaz::selfplay::{FinishedGame, GameSlot, SelfPlay, backend_plan};
 pub enum Evaluator {
     /// A network on the host, called after every selection.
     Host,
-    /// The same one, beside the rows.
+    /// The same one, resident.
     ResidentNetwork,
     /// One constant output for all leaves.
     Constant,
@@ -203,7 +203,7 @@ fn two_polls_are_under_way_at_most_and_are_collected_in_their_order() {
             let ply = PlyPlan { simulations: 4, exploration: Exploration::Noisy, key };
             backend.begin(b, ply).expect("a device");
         }
-        backend.attach_selfplay(&plan, &[0, 1, 2].map(start), &Vec::new()).expect("room");
+        backend.attach_selfplay(&plan, &[0, 1, 2].map(start), &Vec::new()).expect("memory");
     };
     let (logits, values) = (vec![0.0; sizes.num_actions], vec![0.0; sizes.num_players]);
     let poll = |backend: &mut KernelBackend<HostDevice>, passes| {

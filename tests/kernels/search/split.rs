@@ -1,8 +1,8 @@
 //! Self-play split over several devices against self-play on one: games, samples, games in progress and counts must be equal
 //! to the bit, wherever the network is evaluated.
 
-use super::beside::{self, Make, evaluator, parts};
 use super::networks::OnDevice;
+use super::resident::{self, Make, evaluator, parts};
 use super::selfplay::{CASES, Evaluator, config, on_device, play};
 use crate::host_device::HostDevice;
 use std::sync::Arc;
@@ -96,13 +96,13 @@ fn seven_games_are_split_over_three_devices() {
 
 #[test]
 fn every_device_has_the_network_and_its_new_weights() {
-    for (game, search, selfplay, net, precision) in beside::CASES {
+    for (game, search, selfplay, net, precision) in resident::CASES {
         let config = config(game, search, selfplay);
         let rules = any_game(config.game_name(), &config.game_options()).expect("registered");
         let played = |make: Make<'_>| {
             let [old, new] =
                 [1, 2].map(|seed| evaluator(parts(rules.as_ref(), net, precision, seed), &Arc::default()));
-            beside::play(&config, &[&old, &new], Vec::new(), make)
+            resident::play(&config, &[&old, &new], Vec::new(), make)
         };
         let one: Make<'_> =
             &|plan| Ok(Box::new(KernelBackend::new(HostDevice::new(6), rules.as_ref(), plan)?));

@@ -53,12 +53,12 @@ fn casts_round_to_the_nearest() {
         let mut device = HostDevice::new(1);
         device.load(&training(None, precision).expect("sources")).expect("a program");
         let from = numbers();
-        let mut parameters = device.alloc(4 * from.len()).expect("room");
+        let mut parameters = device.alloc(4 * from.len()).expect("memory");
         device.upload(&mut parameters, 0, bytemuck::cast_slice(&from)).expect("a copy");
         let places: Vec<u32> = (0..from.len() as u32).collect();
-        let mut map = device.alloc(4 * from.len()).expect("room");
+        let mut map = device.alloc(4 * from.len()).expect("memory");
         device.upload(&mut map, 0, bytemuck::cast_slice(&places)).expect("a copy");
-        let out = device.alloc(2 * from.len()).expect("room");
+        let out = device.alloc(2 * from.len()).expect("memory");
         let args = [
             Arg::Buffer(&parameters, 0),
             Arg::Buffer(&map, 0),
@@ -83,9 +83,9 @@ fn all_bits_of_a_format_are_read() {
         let mut device = HostDevice::new(1);
         device.load(&training(None, precision).expect("sources")).expect("a program");
         let all: Vec<u16> = (0..=u16::MAX).collect();
-        let mut x = device.alloc(2 * all.len()).expect("room");
+        let mut x = device.alloc(2 * all.len()).expect("memory");
         device.upload(&mut x, 0, bytemuck::cast_slice(&all)).expect("a copy");
-        let out = device.alloc(4 * all.len()).expect("room");
+        let out = device.alloc(4 * all.len()).expect("memory");
         let width = all.len() as u32;
         let args = [Arg::Buffer(&x, 0), Arg::U32(1), Arg::U32(64), Arg::U32(width), Arg::Buffer(&out, 0)];
         let shape = LaunchShape { grid: width / 64, ..SHAPE };

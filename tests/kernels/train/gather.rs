@@ -76,9 +76,9 @@ fn compare(game: &Arc<dyn AnyGame>) {
     let spec = NetSpec::new(&NetConfig::default(), &game.sizes());
     for (mut device, residence) in devices() {
         device.load(&program(game.as_ref(), "gather").expect("kernels")).expect("a program");
-        let mut on_device = DeviceReplay::new(&device, game.as_ref(), CAPACITY, BATCH / 2).expect("room");
+        let mut on_device = DeviceReplay::new(&device, game.as_ref(), CAPACITY, BATCH / 2).expect("memory");
         assert_eq!(on_device.residence(), residence);
-        let out = Samples::new(&device, &spec, BATCH / 2).expect("room");
+        let out = Samples::new(&device, &spec, BATCH / 2).expect("memory");
         let (mut plies, mut replay) = (Plies::new(game), Replay::new(game.as_ref(), CAPACITY));
         // Before the ring is full, as it becomes full, where it goes round, and more than once round.
         for (number, more) in [(1, 40), (2, 0), (3, 70), (4, 25), (5, 300)] {
@@ -125,7 +125,7 @@ fn check_updates(name: &str, arch: Arch) {
             |device| DeviceTrainer::new(device, &spec, &config, Some(game.as_ref()), 4).expect("a trainer");
         let (mut found, mut right) = (trainer(device), trainer(HostDevice::new(8)));
         let mut samples =
-            DeviceReplay::new(found.device(), game.as_ref(), CAPACITY, BATCH / 2).expect("room");
+            DeviceReplay::new(found.device(), game.as_ref(), CAPACITY, BATCH / 2).expect("memory");
         assert_eq!(samples.residence(), residence);
         for number in 0..3 {
             plies.push(&mut replay, 50);

@@ -247,7 +247,7 @@ struct Uploaded<'a> {
 }
 
 fn upload(device: &HostDevice, bytes: &[u8]) -> <HostDevice as Device>::Buffer {
-    let mut buffer = device.alloc(bytes.len()).expect("room");
+    let mut buffer = device.alloc(bytes.len()).expect("memory");
     device.upload(&mut buffer, 0, bytes).expect("a copy");
     buffer
 }
@@ -323,7 +323,7 @@ impl<'a> Uploaded<'a> {
 
     fn gradient(&self, tiling: Tiling, launch: LaunchShape, numbers: usize) -> Vec<f32> {
         let [x, _, _, _, dy] = &self.operands;
-        let out = self.device.alloc(4 * numbers).expect("room");
+        let out = self.device.alloc(4 * numbers).expect("memory");
         let args = [Arg::U32(3), Arg::Buffer(x, 0), Arg::Buffer(dy, 0), Arg::Buffer(&out, 0)];
         let kernels = ["linear_gradient_wide", "linear_gradient_tall", "linear_gradient_narrow"];
         self.launch(tiling.choose(kernels), launch, &args);

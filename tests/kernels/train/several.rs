@@ -21,8 +21,8 @@ use vecaz::{Error, Result};
 struct HostSums {
     link: Arc<Link>,
     rank: usize,
-    /// Sums asked for so far.
-    asked: AtomicUsize,
+    /// Sums begun so far.
+    num_calls: AtomicUsize,
     fault: Fault,
 }
 
@@ -96,8 +96,8 @@ impl Collective<HostDevice> for HostSums {
         number: Number,
         count: usize,
     ) -> Result<()> {
-        let asked = self.asked.fetch_add(1, Ordering::Relaxed);
-        if self.fault == Fault::Fails(asked) {
+        let num_calls = self.num_calls.fetch_add(1, Ordering::Relaxed);
+        if self.fault == Fault::Fails(num_calls) {
             return Err(self.error("it fell off the bus"));
         }
         let mut bytes = vec![0; count * number.bytes()];
@@ -114,7 +114,7 @@ impl Collective<HostDevice> for HostSums {
             return Err(self.error("another device has given up"));
         }
         let mut made = sum.made.clone();
-        if self.fault == Fault::Differs(asked) {
+        if self.fault == Fault::Differs(num_calls) {
             made[0] ^= 1;
         }
         device.upload(buffer, 0, &made)
@@ -137,7 +137,7 @@ fn places(num: usize, seed: u64, fault: Fault) -> Vec<Place<HostDevice>> {
     let link = Arc::new(Link { size: num, sum, changed: Condvar::new() });
     let place = |rank| {
         let fault = if rank == 1 { fault } else { Fault::None };
-        let sums = HostSums { link: link.clone(), rank, asked: AtomicUsize::new(0), fault };
+        let sums = HostSums { link: link.clone(), rank, num_calls: AtomicUsize::new(0), fault };
         let sums: Arc<dyn Collective<HostDevice>> = Arc::new(sums);
         Place { device: HostDevice::new(seed + rank as u64), sums: Some(sums) }
     };
@@ -250,7 +250,7 @@ fn batches_are_drawn_from_the_replay_on_every_device() {
     let (mut found, mut right) = (trainer(), trainer());
     let share = (BATCH / 2).div_ceil(3);
     let replays = found.devices().map(|device| DeviceReplay::new(device, game.as_ref(), CAPACITY, share));
-    let mut replays = replays.collect::<Result<Vec<_>>>().expect("room");
+    let mut replays = replays.collect::<Result<Vec<_>>>().expect("memory");
     for number in 0..3 {
         plies.push(&mut replay, 50);
         let plan = plan(number, Symmetries::Random);

@@ -12,7 +12,7 @@ use crate::net::{DoubleBufferedNetwork, IoShape, NetParts};
 
 /// A network on a device for two batches.
 pub(super) struct DoubleBufferedForward<D: Device> {
-    halves: [Batch<D>; 2],
+    batches: [Batch<D>; 2],
     io: IoShape,
 }
 
@@ -49,7 +49,7 @@ impl<D: Device> DoubleBufferedForward<D> {
     /// As [`DeviceForward::new`], and what `open` says.
     pub(super) fn new(parts: &NetParts, most: usize, open: impl Fn() -> Result<D>) -> Result<Self> {
         Ok(Self {
-            halves: [Batch::new(open()?, parts, most)?, Batch::new(open()?, parts, most)?],
+            batches: [Batch::new(open()?, parts, most)?, Batch::new(open()?, parts, most)?],
             io: parts.spec.io(),
         })
     }
@@ -90,7 +90,7 @@ fn element_bytes(format: ObsFormat) -> usize {
 
 impl<D: Device> DoubleBufferedNetwork for DoubleBufferedForward<D> {
     fn input_buffer(&mut self, half: usize, leaves: usize) -> Result<ObsBuffer<'_>> {
-        let batch = &mut self.halves[half];
+        let batch = &mut self.batches[half];
         if leaves > batch.most {
             return Err(Error::Mismatch {
                 what: "leaves of a batch".into(),
@@ -109,7 +109,7 @@ impl<D: Device> DoubleBufferedNetwork for DoubleBufferedForward<D> {
 
     fn start(&mut self, half: usize) -> Result<()> {
         let IoShape { obs_len, num_actions, num_players } = self.io;
-        let Batch { device, forward, most, leaves, obs, logits, values, host } = &mut self.halves[half];
+        let Batch { device, forward, most, leaves, obs, logits, values, host } = &mut self.batches[half];
         device.start_upload(obs, &mut host.obs, element_bytes(forward.format()) * *leaves * obs_len)?;
         forward.forward_first(device, Slots { num: *most, live: None, obs, logits, values }, *leaves)?;
         device.start_download(logits, &mut host.logits, 4 * *leaves * num_actions)?;
@@ -119,7 +119,7 @@ impl<D: Device> DoubleBufferedNetwork for DoubleBufferedForward<D> {
 
     fn finish(&mut self, half: usize) -> Result<NetOutputs<'_>> {
         let IoShape { num_actions, num_players, .. } = self.io;
-        let Batch { device, host, leaves, .. } = &self.halves[half];
+        let Batch { device, host, leaves, .. } = &self.batches[half];
         device.synchronise()?;
         all_finite(bytemuck::pod_read_unaligned(&host.not_finite.bytes()?[..4]))?;
         Ok(NetOutputs {
@@ -129,15 +129,15 @@ impl<D: Device> DoubleBufferedNetwork for DoubleBufferedForward<D> {
     }
 
     fn copied(&self) -> u64 {
-        self.halves.iter().map(|batch| batch.device.copied()).sum()
+        self.batches.iter().map(|batch| batch.device.copied()).sum()
     }
 
     fn begin_timing(&mut self) {
-        self.halves.iter().for_each(|batch| batch.device.begin_timing());
+        self.batches.iter().for_each(|batch| batch.device.begin_timing());
     }
 
     fn end_timing(&mut self) -> Result<Vec<KernelTime>> {
-        let [first, second] = &self.halves;
+        let [first, second] = &self.batches;
         Ok(KernelTime::together(first.device.end_timing()?.into_iter().chain(second.device.end_timing()?)))
     }
 }

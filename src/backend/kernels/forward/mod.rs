@@ -101,7 +101,7 @@ struct Work<B> {
     vertices: B,
     /// What a pooling layer reads. `[boards, squares, C]`, 32-bit floats
     numbers: B,
-    /// What a pooling layer computes, see [`pooling::room`]. `[boards, room]`, 32-bit floats
+    /// What a pooling layer computes, see [`pooling::scratch_len`]. `[boards, scratch_len]`, 32-bit floats
     pooling: B,
     /// `[boards, hidden units]`, 32-bit floats
     hidden: B,
@@ -164,7 +164,7 @@ impl WorkBytes {
     fn new(numbers: ElementType, layers: &Layers) -> Self {
         let words = |layer: &Layer, rows: usize| 4 * rows * layer.spec.inputs / numbers.per_word();
         let squares = layers.squares;
-        let pooling = layers.all_pooling().map(pooling::room).max();
+        let pooling = layers.all_pooling().map(pooling::scratch_len).max();
         Self {
             planes: words(&layers.stem, squares),
             activations: words(&layers.tower, squares),

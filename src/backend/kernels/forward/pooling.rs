@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::model::{Effect, PoolStatistics, Pooling, board_factor};
 
 /// The numbers that `pool` writes for one board: statistics, hidden units, outputs.
-pub(super) fn room(pooling: Pooling) -> usize {
+pub(super) fn scratch_len(pooling: Pooling) -> usize {
     pooling.inputs() + pooling.hidden + pooling.outputs()
 }
 
@@ -20,8 +20,8 @@ impl Layers {
 
     /// All pooling layers.
     pub(super) fn all_pooling(&self) -> impl Iterator<Item = Pooling> {
-        let halves = (0..self.form.blocks.len()).flat_map(|block| [(block, 0), (block, 1)]);
-        halves.filter_map(|(block, half)| self.pooling(block, half))
+        let layers = (0..self.form.blocks.len()).flat_map(|block| [(block, 0), (block, 1)]);
+        layers.filter_map(|(block, half)| self.pooling(block, half))
     }
 }
 
@@ -48,7 +48,7 @@ impl<D: Device> DeviceForward<D> {
             Effect::Bias => 0,
             Effect::Scale => 1,
         });
-        let [room, outputs] = [room(pooling), pooling.outputs()].map(number);
+        let [scratch_len, outputs] = [scratch_len(pooling), pooling.outputs()].map(number);
         let pools = Arg::Buffer(&work.pooling, 4 * (pooling.inputs() + pooling.hidden));
         let args = [
             numbers,
@@ -59,12 +59,12 @@ impl<D: Device> DeviceForward<D> {
             outputs,
             effect,
             Arg::F32(board_factor(layers.squares) as f32),
-            room,
+            scratch_len,
             Arg::Buffer(&work.pooling, 0),
             pools,
         ];
         self.launch_threads(device, "pool", (part, BLOCK as usize), &args)?;
-        Ok([numbers, pools, room, number(pooling.first), outputs, effect])
+        Ok([numbers, pools, scratch_len, number(pooling.first), outputs, effect])
     }
 
     /// The first layer of a block, with a pooling layer: `a` -> `b`.

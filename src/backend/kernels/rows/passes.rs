@@ -1,4 +1,4 @@
-//! Whole passes on the device, with the network beside the rows or with a constant network output, with attached game slots or
+//! Whole passes on the device, with the resident network or with a constant network output, with attached game slots or
 //! without; the polls of those slots; and whether all of it fits into memory.
 
 use super::{PassGraphs, Result, Rows};
@@ -173,7 +173,7 @@ impl<D: Device> Rows<D> {
         self.graphs = PassGraphs::default();
     }
 
-    /// Forgets the network beside the rows: the passes captured with it and the memory it takes.
+    /// Forgets the resident network: the passes captured with it and the memory it takes.
     pub fn forget_network(&mut self) {
         self.forget_graphs();
         self.network = NetworkNeed::default();

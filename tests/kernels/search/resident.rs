@@ -141,16 +141,16 @@ fn games_are_those_of_the_cpu_with_the_weights_swapped_and_nothing_copied() {
                 [1, 2].map(|seed| evaluator(parts(rules.as_ref(), net, precision, seed), &opened));
             (play(&config, &[&old, &new], Vec::new(), make), opened.load(Ordering::Relaxed))
         };
-        let ((right, ..), asked) = played(&|plan| cpu_backend(rules.as_ref(), plan));
-        assert_eq!(asked, 2, "the CPU asks both through the host");
-        let ((found, between, inside), asked) =
+        let ((right, ..), num_calls) = played(&|plan| cpu_backend(rules.as_ref(), plan));
+        assert_eq!(num_calls, 2, "the CPU calls both through the host");
+        let ((found, between, inside), num_calls) =
             played(&|plan| Ok(Box::new(KernelBackend::new(HostDevice::new(6), rules.as_ref(), plan)?)));
         assert!(found.games.iter().any(|game| game.game > 0), "{game}: {} games", found.games.len());
         assert_eq!(found, right, "{game} {precision:?}");
         assert_eq!(
-            (asked, inside),
+            (num_calls, inside),
             (0, 0),
-            "{game}: the host's network is not asked, and nothing is copied in passes"
+            "{game}: the host's network is not called, and nothing is copied in passes"
         );
 
         // The second set of weights alone, from the games as they stood: what a resumed run does.
@@ -277,7 +277,7 @@ fn the_parts_of_a_pass_are_timed_apart() {
         selfplay.profile_last_passes(5).expect("finite")
     };
     let parts = parts_of(&|plan| Ok(Box::new(KernelBackend::new(HostDevice::new(6), game.as_ref(), plan)?)))
-        .expect("a network beside the rows");
+        .expect("a resident network");
     assert!(parts.seconds.iter().all(|&seconds| seconds > 0.0), "{parts:?}");
     assert_eq!(parts.passes, 5);
     let launches =
@@ -304,7 +304,7 @@ fn weights_that_give_no_number_stop_self_play() {
 }
 
 #[test]
-fn a_network_that_does_not_fit_beside_the_games_is_refused_with_the_number_that_fits() {
+fn a_network_that_does_not_fit_with_the_games_is_refused_with_the_number_that_fits() {
     check_what_fits("connect_four", "blocks = 1\nchannels = 64", 2000);
     check_what_fits("clique", "arch = 'edge'\nblocks = 1\nchannels = 512", 800);
 }
