@@ -12,7 +12,7 @@
 #[path = "../tests/support/parity.rs"]
 mod parity;
 
-use parity::{BATCH, BESIDE, BESIDE_LEAVES, GAMES, HALF, PART, networks};
+use parity::{BATCH, GAMES, HALF, PART, RESIDENT, RESIDENT_LEAVES, networks};
 use rayon::prelude::*;
 use std::io::BufRead;
 use std::path::Path;
@@ -97,7 +97,7 @@ fn main() -> Result<()> {
 /// Every program that the parity tests compile on a device of these limits.
 fn parity_programs(limits: Limits) -> Result<Vec<Program>> {
     let mut all = Vec::new();
-    let beside_games = BESIDE.iter().map(|beside| beside.game);
+    let beside_games = RESIDENT.iter().map(|beside| beside.game);
     for (name, options) in GAMES.into_iter().chain(beside_games) {
         let game = any_game(name, &options.parse().expect("TOML"))?;
         for unit in ["search", "passes", "batch"] {
@@ -108,13 +108,13 @@ fn parity_programs(limits: Limits) -> Result<Vec<Program>> {
         all.push(source::training(None, precision)?);
     }
     let mma = |numbers| Arithmetic { numbers, cores: TensorCores::Mma };
-    for beside in &BESIDE {
+    for beside in &RESIDENT {
         let (arch, blocks, channels) = beside.net;
         let game = any_game(beside.game.0, &beside.game.1.parse().expect("TOML"))?;
         let net = NetConfig { arch, blocks, channels, ..NetConfig::default() };
         let spec = NetSpec::new(&net, &game.sizes());
         // On the device as many slots as leaves; asked by the host, the next power of two.
-        let leaves = beside.slots * BESIDE_LEAVES;
+        let leaves = beside.slots * RESIDENT_LEAVES;
         for slots in [leaves, leaves.next_power_of_two()] {
             all.push(forward::program(&spec, mma(beside.numbers), slots, limits)?);
         }

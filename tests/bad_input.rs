@@ -276,7 +276,7 @@ fn damaged_files_are_named_and_the_run_stays_as_it_was() {
 }
 
 #[test]
-fn a_flipped_bit_is_found_and_the_way_to_the_checkpoint_before_is_told() {
+fn a_flipped_bit_is_found_and_the_checkpoint_before_is_offered() {
     for file in ["weights.safetensors", "trainer.safetensors", "replay.safetensors"] {
         let (folder, run) = run_copy();
         let path = checkpoint(&run, file);
@@ -304,7 +304,7 @@ fn a_flipped_bit_is_found_and_the_way_to_the_checkpoint_before_is_told() {
 }
 
 #[test]
-fn a_missing_file_is_named_and_the_way_to_the_checkpoint_before_is_told() {
+fn a_missing_file_is_named_and_the_checkpoint_before_is_offered() {
     for file in ["weights.safetensors", "trainer.safetensors", "replay.safetensors", "progress.bin"] {
         let (_folder, run) = run_copy();
         fs::remove_file(checkpoint(&run, file)).expect("removed");
@@ -394,7 +394,7 @@ fn a_run_without_checkpoints_is_not_overwritten() {
 
 /// A place below a regular file takes no folder, not even for the superuser.
 #[test]
-fn a_folder_that_cannot_be_written_is_told() {
+fn a_folder_that_cannot_be_written_is_refused() {
     let (folder, run) = run_copy();
     let file = folder.path().join("file");
     fs::write(&file, b"").expect("written");
@@ -433,12 +433,12 @@ fn a_disk_that_is_full_leaves_the_last_checkpoint() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_device_that_is_full_is_told() {
+fn a_full_device_is_refused() {
     assert_refused(&["inspect", "--json", "/dev/full"], "writing /dev/full: No space left on device");
 }
 
 #[test]
-fn positions_that_are_wrong_are_told_by_line() {
+fn wrong_positions_are_refused_by_line() {
     let (folder, run) = run_copy();
     let path = folder.path().join("positions.jsonl");
     let good = r#"{"actions":[0],"scores":[null,0,0,0,0,0,0,0,0]}"#;
@@ -466,7 +466,7 @@ fn positions_that_are_wrong_are_told_by_line() {
 }
 
 #[test]
-fn opponents_and_seats_that_are_not_there_are_told() {
+fn missing_opponents_and_seats_are_refused() {
     let (folder, run) = run_copy();
     let name = utf8(&run);
     let empty = folder.path().join("empty");

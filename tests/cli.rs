@@ -213,7 +213,7 @@ fn what_cannot_be_done_is_one_line_and_exit_code_1() {
 /// `/sys` refuses new files even to the superuser.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_folder_that_takes_no_files_is_told() {
+fn a_folder_that_takes_no_files_is_refused() {
     assert!(Path::new("/sys").is_dir());
     let (code, line) = refusal(&mut vecaz(&["inspect", "--json", "/sys/out.json"]));
     assert!(code == 1 && line.starts_with("error: writing /sys/out.json: "), "{line}");

@@ -359,7 +359,7 @@ fn double_buffering_changes_no_output() {
         let tensor_cores = TensorCores::Mma;
         let parts = NetParts { spec: spec.clone(), weights, precision, tensor_cores };
         let mut net = cuda_network(parts, DeviceName::Cuda(0).into()).expect("a GPU");
-        let mut batches = net.double_buffered(HALF).expect("fits").expect("two batches");
+        let mut double_buffered = net.double_buffered(HALF).expect("fits").expect("two batches");
         let mut stream = Key::new(2, Purpose::Evaluation).stream();
         for round in 0..3 {
             let batches = [HALF - round, PART + round].map(|leaves| {
@@ -367,14 +367,14 @@ fn double_buffering_changes_no_output() {
                 (leaves, (0..numbers).map(|_| stream.uniform() * 2.0 - 1.0).collect::<Vec<f32>>())
             });
             for (half, (leaves, obs)) in batches.iter().enumerate() {
-                batches.input_buffer(half, *leaves).expect("memory").fill(obs);
-                batches.start(half).expect("state");
+                double_buffered.input_buffer(half, *leaves).expect("memory").fill(obs);
+                double_buffered.start(half).expect("state");
             }
             for (half, (leaves, obs)) in batches.iter().enumerate() {
                 let (mut logits, mut values) =
                     (vec![0.0; leaves * spec.num_actions], vec![0.0; leaves * spec.num_players]);
                 net.forward(obs, &mut logits, &mut values).expect("finite");
-                let outputs = batches.finish(half).expect("finite");
+                let outputs = double_buffered.finish(half).expect("finite");
                 assert_eq!(outputs.logits, logits, "{precision:?} {spec:?}");
                 assert_eq!(outputs.values, values, "{precision:?} {spec:?}");
             }

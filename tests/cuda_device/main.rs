@@ -193,7 +193,7 @@ fn asynchronous_copies_have_arrived_when_their_bytes_are_read() {
 }
 
 #[test]
-fn memory_that_is_not_there_is_told_with_sizes() {
+fn missing_memory_is_refused_with_sizes() {
     let _driver = driver();
     let device = loaded(None);
     let some = device.alloc(3 << 18).expect("memory");

@@ -221,7 +221,7 @@ fn rows_keep_their_bits_on_any_board_with_any_channels() {
 
 /// Boards that fill a tile up are no reason to refuse a batch: this network has infinite logits for an empty board.
 #[test]
-fn boards_beyond_the_batch_are_not_heard_of() {
+fn boards_beyond_the_batch_change_no_output() {
     let spec = NetSpec { blocks: 0, policy_channels: 1, ..spec(Arch::Resnet, [1, 1, 1], 16) };
     let mut weights = weights(&spec, 9);
     for (name, array) in &mut weights {

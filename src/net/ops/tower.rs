@@ -211,9 +211,9 @@ impl Tower {
             unscaled: vec![0.0; self.split.chunk * unscaled.unwrap_or(0)],
         };
         let widest = activations.iter().map(Vec::len).max().unwrap_or(0);
-        let scratch = || vec![0.0; widest];
+        let sums = || vec![0.0; widest];
         self.arrays = Arrays {
-            flow: GradBuffers { dz: scratch(), next: scratch(), stream: scratch() },
+            flow: GradBuffers { dz: sums(), next: sums(), stream: sums() },
             scratch: vec![scratch; self.split.partitions.len()],
             obs: vec![0.0; boards * self.model.obs().len()],
             activations,

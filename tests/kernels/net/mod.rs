@@ -244,7 +244,7 @@ fn without_tensor_cores_and_with_little_memory_too() {
 }
 
 #[test]
-fn a_board_is_answered_alike_in_any_slot_of_any_batch() {
+fn a_board_has_the_same_outputs_in_any_slot_of_any_batch() {
     // With one multiprocessor blocks are as large as they come, with very many as small.
     let limits = |multiprocessors| Limits { capability: 90, multiprocessors, shared: 227 << 10 };
     for (spec, boards) in [(resnet([2, 6, 7], 1, 70), 9), (mlp(31, 1, 37), 40), (edge(7, 1, 70), 9)] {
@@ -373,7 +373,7 @@ fn what_is_taken_was_planned() {
 }
 
 #[test]
-fn extreme_weights_are_heard_of() {
+fn extreme_weights_are_reported() {
     let Case { spec, weights, obs } = case(resnet([2, 3, 4], 1, 20), 3, 17);
     let device = host(4);
     let check = |weights: &Weights, numbers| {

@@ -35,7 +35,7 @@ fn outputs_are_those_of_single_warps() {
 }
 
 #[test]
-fn a_board_is_answered_alike_in_any_slot_of_any_batch() {
+fn a_board_has_the_same_outputs_in_any_slot_of_any_batch() {
     let (spec, boards) = (resnet([2, 6, 7], 1, 70), 9);
     let Case { weights, obs, .. } = case(spec.clone(), boards, 12);
     let run = |obs: &[f32], multiprocessors| {
@@ -70,7 +70,7 @@ fn without_a_barrier_a_fence_or_a_wait_outputs_differ_or_are_refused() {
 }
 
 #[test]
-fn extreme_weights_are_heard_of() {
+fn extreme_weights_are_reported() {
     let Case { spec, weights, obs } = case(resnet([2, 3, 4], 1, 20), 3, 17);
     let device = host(4);
     let check = |value: f32, numbers| {
@@ -87,7 +87,7 @@ fn extreme_weights_are_heard_of() {
 }
 
 #[test]
-fn what_has_no_wgmma_is_told_in_a_sentence() {
+fn without_wgmma_the_refusal_is_one_sentence() {
     let told = |precision, capability| {
         Arithmetic::of(precision, TensorCores::Wgmma, capability).expect_err("refused").to_string()
     };

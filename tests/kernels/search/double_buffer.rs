@@ -19,7 +19,7 @@ use crate::host_device::HostDevice;
 /// A network evaluated shard by shard, as if it had one batch.
 struct SingleBuffered(Box<dyn Network>);
 
-impl Network for Whole {
+impl Network for SingleBuffered {
     fn shape(&self) -> IoShape {
         self.0.shape()
     }
@@ -115,7 +115,7 @@ fn play(config: &Config, networks: &[&dyn Network], threads: usize) -> Result<Pl
 }
 
 #[test]
-fn games_are_the_same_asked_in_halves_with_the_weights_swapped() {
+fn games_are_the_same_double_buffered_with_the_weights_swapped() {
     for (game, search, selfplay, net, precision) in CASES {
         let config = config(game, search, selfplay);
         let rules = any_game(config.game_name(), &config.game_options()).expect("registered");
@@ -136,7 +136,7 @@ fn games_are_the_same_asked_in_halves_with_the_weights_swapped() {
 }
 
 #[test]
-fn one_half_is_answered_while_the_other_is_made() {
+fn one_batch_is_evaluated_while_the_other_is_made() {
     const PASSES: usize = 5;
     let config = config(
         "name = 'connect_four'",

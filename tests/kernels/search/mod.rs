@@ -173,7 +173,7 @@ fn trees_that_do_not_fit_are_refused_with_the_numbers() {
 }
 
 #[test]
-fn a_device_that_fails_is_told_by_the_next_pass() {
+fn a_failing_device_is_reported_by_the_next_pass() {
     let game = any_game("connect_four", &toml::Table::new()).expect("registered");
     let params = SearchParams::new(&SearchConfig::default(), &game.sizes());
     let plan = BackendPlan { rows: 2, nodes: 70, params, reuse: Reuse::Drop };

@@ -140,7 +140,7 @@ fn many_passes_are_few_calls() {
 }
 
 #[test]
-fn one_answer_for_all_needs_one_launch() {
+fn constant_outputs_need_one_launch() {
     for game in super::GAMES {
         for algorithm in BOTH {
             let scenario =
@@ -215,7 +215,7 @@ fn snapshots_go_from_either_engine_to_either_and_into_many_rows() {
 }
 
 #[test]
-fn a_network_that_fails_is_heard() {
+fn a_failing_network_is_reported() {
     struct Broken;
     impl DeviceNetwork<HostDevice> for Broken {
         fn format(&self) -> ObsFormat {

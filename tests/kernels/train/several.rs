@@ -284,7 +284,7 @@ fn what_overflows_on_one_device_is_made_again_on_all() {
 }
 
 #[test]
-fn a_device_that_fails_or_differs_is_told_and_nobody_waits() {
+fn a_device_that_fails_or_differs_ends_the_update_on_all() {
     let spec = NetSpec { channels: 8, ..spec(Arch::Resnet) };
     let state = first_state(&spec, &config());
     let broken = |fault| {
