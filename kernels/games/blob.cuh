@@ -23,8 +23,8 @@ constexpr int PLAYERS = VZ_PLAYERS;
 constexpr int MAX_PLAYERS = 8;
 constexpr int CARDS = VZ_OPT_CARDS;
 constexpr int NUM_CARDS = 52;
-constexpr int NUM_ROUNDS = VZ_OPT_FULL ? 2 * CARDS + PLAYERS - 1 : 1;
-constexpr int MOST_POINTS = 10 * NUM_ROUNDS + (VZ_OPT_FULL ? CARDS * (CARDS + 1) + PLAYERS - 1 : CARDS);
+constexpr int NUM_ROUNDS = VZ_OPT_FULL ? 2 * CARDS + PLAYERS - 2 : 1;
+constexpr int MOST_POINTS = 10 * NUM_ROUNDS + (VZ_OPT_FULL ? CARDS * (CARDS + 1) + PLAYERS - 2 : CARDS);
 constexpr u8 NO_BID = 255;
 constexpr u64 PACK = (1ull << NUM_CARDS) - 1;
 constexpr u64 SPADES = (1ull << 13) - 1;
@@ -47,8 +47,9 @@ constexpr int TRUMP = 4;
 #endif
 
 VZ_DEVICE int cards_in(int round) {
-    if (round < CARDS) return CARDS - round;
-    return round < CARDS + PLAYERS ? 1 : round - (CARDS + PLAYERS) + 2;
+    constexpr int SINGLE = CARDS - 1, LAST = SINGLE + PLAYERS;
+    if (round < SINGLE) return CARDS - round;
+    return round < LAST ? 1 : round - LAST + 2;
 }
 
 VZ_DEVICE int trump_in(int round) { return (TRUMP + round) % 5; }

@@ -37,7 +37,7 @@ class Model:
         self.players = players
         self.schedule = [cards]
         if full:
-            self.schedule = [*range(cards, 0, -1), *[1] * players, *range(2, cards + 1)]
+            self.schedule = [*range(cards, 1, -1), *[1] * players, *range(2, cards + 1)]
         self.first_trump, self.first_dealer = TRUMPS.index(trump), dealer
         self.points = [0] * players
         self.round = 0

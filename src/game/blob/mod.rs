@@ -4,7 +4,7 @@
 //! tricks, the dealer last, who may not make the bids sum to the cards each player holds; the dealer's left leads, suit
 //! is followed where possible, the highest trump takes the trick, else the highest card of the suit led, and the taker
 //! leads next. An exact bid scores 10 + bid, any other 0. A game is one round of `cards` cards, or with `full = true` the
-//! rounds `cards`, ..., 2, 1, then as many rounds of one card as there are players, then 2, ..., `cards`. The deal passes
+//! rounds `cards`, ..., 2, then as many rounds of one card as there are players, then 2, ..., `cards`. The deal passes
 //! to the left each round and trump goes round ♠ ♥ ♣ ♦ none, both from their settings for the first round.
 //!
 //! **Numbers.** Suits in the order ♠ ♥ ♣ ♦; a card is suit x 13 + rank, rank 0 = two ... 12 = ace. While bidding action b
@@ -106,19 +106,20 @@ impl Blob {
     /// Rounds of the game.
     #[inline]
     pub fn num_rounds(&self) -> usize {
-        if self.full { (2 * self.cards + self.players - 1) as usize } else { 1 }
+        if self.full { (2 * self.cards + self.players - 2) as usize } else { 1 }
     }
 
     /// Cards each player gets in `round`.
     #[inline]
     pub fn cards_in(&self, round: usize) -> usize {
         let (cards, players) = (self.cards as usize, self.num_players());
-        if round < cards {
+        let (single, last) = (cards - 1, cards - 1 + players);
+        if round < single {
             cards - round
-        } else if round < cards + players {
+        } else if round < last {
             1
         } else {
-            round - (cards + players) + 2
+            round - last + 2
         }
     }
 
@@ -140,7 +141,7 @@ impl Blob {
     #[inline]
     fn most_points(&self) -> usize {
         let (cards, players) = (self.cards as usize, self.num_players());
-        let all_cards = if self.full { cards * (cards + 1) + players - 1 } else { cards };
+        let all_cards = if self.full { cards * (cards + 1) + players - 2 } else { cards };
         10 * self.num_rounds() + all_cards
     }
 
@@ -214,6 +215,10 @@ impl Game for Blob {
 
     fn init(&self) -> State {
         State::at_deal(self, 0, [0; MAX_PLAYERS])
+    }
+
+    fn is_valid(&self, s: &State) -> bool {
+        self.fits(s)
     }
 
     #[inline]
