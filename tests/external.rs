@@ -8,6 +8,9 @@ use std::time::{Duration, Instant};
 use vecaz::batch::{Playthrough, any_game};
 use vecaz::game::Turn;
 
+/// The variable with the file for the id of the process that the opponent starts.
+const LEFT: &str = "VECAZ_TEST_LEFT";
+
 const CONNECT_FOUR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/assets/connect_four.safetensors");
 
 fn main() {
@@ -19,12 +22,13 @@ fn main() {
     if std::env::args().any(|argument| argument == "--list") {
         return;
     }
-    let checks: [(&str, fn()); 5] = [
+    let checks: [(&str, fn()); 6] = [
         ("numbers and names are valid replies with any number of threads", numbers_and_names),
         ("stronger play wins against it", strength_shows),
         ("mean raw scores are shown for games with points", points_a_game),
         ("every fault is reported in one sentence", misbehaviour),
         ("a slow program is killed at the timeout", slow_ones_are_ended),
+        ("a match leaves no process behind", no_process_is_left),
     ];
     for (name, check) in checks {
         print!("external: {name} ... ");
@@ -44,6 +48,20 @@ fn opponent(manner: &str) {
                 std::process::exit(7);
             }
             ("closes", 0) => return,
+            ("leaves", 0) => {
+                let left = Command::new("sleep").arg("3600").spawn().expect("sleep");
+                let file = std::env::var_os(LEFT).expect("set");
+                std::fs::write(file, left.id().to_string()).expect("written");
+                say("{\"action\":0}");
+            }
+            ("swears", 1) => {
+                eprintln!("\u{1b}[31m{}", "#".repeat(1 << 20));
+                std::process::exit(7);
+            }
+            ("spams", 0) => {
+                let mut stdout = std::io::stdout().lock();
+                while stdout.write_all(b"{\"action\":0}\n").is_ok() {}
+            }
             ("sleeps", 0) => std::thread::sleep(Duration::from_secs(3600)),
             ("babbles", 0) => say("Hello, I am a program."),
             ("cheats", 1) => say("{\"action\":1000}"),
@@ -174,10 +192,12 @@ fn misbehaviour() {
         ("cheats", "opponent cheats: replied \"{\\\"action\\\":1000}\", expected "),
         ("floods", "opponent floods: replied \"99999"),
         ("chats", "opponent chats: "),
+        ("swears", "last line of stderr: \\u{1b}[31m########"),
+        ("spams", "opponent spams: wrote \"{\\\"action\\\":0}\" before a request"),
     ] {
         let line =
             refusal(&eval(CONNECT_FOUR, manner, &["--games", "4", "--threads", "1", "--opening-plies", "0"]));
-        assert!(line.contains(part), "{manner}: {line}");
+        assert!(line.contains(part) && line.len() < 500, "{manner}: {line}");
     }
     let run = |against: &str, more: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_vecaz"));
@@ -201,4 +221,28 @@ fn slow_ones_are_ended() {
     let line = refusal(&eval(CONNECT_FOUR, "sleeps", &["--games", "2", "--patience", "0.3"]));
     assert!(line.contains("opponent sleeps: did not reply within 0.3 s"), "{line}");
     assert!(start.elapsed() < Duration::from_secs(60), "it was waited for");
+}
+
+fn no_process_is_left() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("left");
+    let this = std::env::current_exe().expect("known");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_vecaz"));
+    command.args(["eval", CONNECT_FOUR, "--sims", "8", "--games", "2", "--threads", "1"]);
+    command.args(["--against", &format!("exec:\"{}\" opponent leaves", this.display())]).env(LEFT, &file);
+    let output = command.output().expect("runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let left = std::fs::read_to_string(file).expect("a process was started");
+    let start = Instant::now();
+    while alive(&left) {
+        assert!(start.elapsed() < Duration::from_secs(60), "process {left} lives on");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Whether the process runs; one that nobody has waited for yet does not.
+fn alive(id: &str) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{id}/stat"));
+    status
+        .is_ok_and(|status| !status.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z')))
 }

@@ -12,7 +12,7 @@
 //! (on one line). `options` are all settings of the game. `actions` are all actions and chance outcomes so far, `names` their
 //! names. `player` is the player to move, `legal` the legal actions, `legal_names` their names. The reply is `{"action": 39}`
 //! or `{"action": "24/18"}`; other fields are ignored. stdin is closed after the last request. The last line of stderr is
-//! shown if the program fails.
+//! shown if the program fails. The program is the head of a process group of its own, which is killed as a whole when the match is over.
 
 use super::rollouts::Player;
 use crate::batch::Playthrough;
@@ -22,25 +22,28 @@ use crate::rng::Key;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The longest reply that is read, in bytes.
-const MAX_REPLY: u64 = 1 << 16;
+/// The longest line that is read, in bytes.
+const MAX_LINE: u64 = 1 << 16;
+/// Lines of stdout that wait to be read; a program that writes more is stopped by its full pipe.
+const MAX_LINES: usize = 2;
 /// How long a program may take to exit after it closed its stdout or its stdin was closed.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
-/// Characters of a reply that an error shows.
+/// Characters of a line that an error shows.
 const SHOWN: usize = 80;
 
 /// An external program that plays.
 pub struct ExternalPlayer {
     command: String,
     timeout: Duration,
-    child: Child,
+    /// None once it has been ended.
+    child: Option<Child>,
     /// Requests for the writer thread; None after a failure.
-    requests: Option<Sender<String>>,
+    requests: Option<SyncSender<String>>,
     replies: Receiver<String>,
     /// The last line of stderr.
     last_stderr_line: Arc<Mutex<String>>,
@@ -58,21 +61,19 @@ impl ExternalPlayer {
         let fail = |what: String| Error::Opponent { command: command.to_string(), what };
         let words = words(command).ok_or_else(|| fail("a quote is not closed".into()))?;
         let (program, arguments) = words.split_first().ok_or_else(|| fail("no program is named".into()))?;
-        let mut child = Command::new(program)
-            .args(arguments)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .map_err(|e| fail(format!("{program} cannot be started: {e}")))?;
+        let mut process = Command::new(program);
+        process.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut process, 0);
+        let mut child = process.spawn().map_err(|e| fail(format!("{program} cannot be started: {e}")))?;
         let (Some(stdin), Some(stdout), Some(stderr)) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
             return Err(fail("has no pipes".into()));
         };
         // One thread per pipe, since the program may stop reading or writing at any time. Each thread ends with its pipe.
-        let (requests, to_write) = channel();
-        let (read, replies) = channel();
+        let (requests, to_write) = sync_channel(1);
+        let (read, replies) = sync_channel(MAX_LINES);
         let last_stderr_line = Arc::new(Mutex::new(String::new()));
         let (kept, (open, stderr_closed)) = (last_stderr_line.clone(), channel());
         thread::spawn(move || write_requests(stdin, &to_write));
@@ -82,18 +83,18 @@ impl ExternalPlayer {
             drop(open);
         });
         let (command, requests) = (command.to_string(), Some(requests));
-        Ok(Self { command, timeout, child, requests, replies, last_stderr_line, stderr_closed })
+        Ok(Self { command, timeout, child: Some(child), requests, replies, last_stderr_line, stderr_closed })
     }
 
     fn request(&mut self, position: &Playthrough) -> Result<u16> {
         if let Ok(line) = self.replies.try_recv() {
-            return Err(self.error(format!("wrote {:?} before a request", shown(&line))));
+            return Err(self.error(format!("wrote \"{}\" before a request", shown(&line))));
         }
         // If the program has exited, the request fails by the missing reply.
         let sent = self.requests.as_ref().map(|requests| requests.send(request_line(position)));
         match self.replies.recv_timeout(if sent.is_some() { self.timeout } else { Duration::ZERO }) {
             Ok(line) => parse_reply(position, &line)
-                .ok_or_else(|| self.error(format!("replied {:?}, {}", shown(&line), expected(position)))),
+                .ok_or_else(|| self.error(format!("replied \"{}\", {}", shown(&line), expected(position)))),
             Err(RecvTimeoutError::Timeout) => {
                 Err(self.error(format!("did not reply within {} s", self.timeout.as_secs_f64())))
             }
@@ -103,7 +104,7 @@ impl ExternalPlayer {
 
     /// The error of a program that closed its stdout, with exit status and last line of stderr.
     fn exit_error(&mut self) -> Error {
-        let status = wait(&mut self.child, EXIT_TIMEOUT);
+        let status = self.child.as_mut().and_then(|child| wait(child, EXIT_TIMEOUT));
         let _ = self.stderr_closed.recv_timeout(EXIT_TIMEOUT); // a child of the program may keep stderr open for longer
         let last_line = self.last_stderr_line.lock().map(|line| line.clone()).unwrap_or_default();
         let what = match status {
@@ -113,8 +114,23 @@ impl ExternalPlayer {
         self.error(if last_line.is_empty() {
             what
         } else {
-            format!("{what}; last line of stderr: {last_line}")
+            format!("{what}; last line of stderr: {}", shown(&last_line))
         })
+    }
+
+    /// Closes stdin, waits for the program to exit, at most for `time`, and kills what is left of it and of what it has started.
+    fn end(&mut self, time: Duration) {
+        self.requests = None;
+        let Some(child) = self.child.as_mut() else { return };
+        wait(child, time);
+        // Both fail where nothing is left.
+        #[cfg(unix)]
+        if let Some(group) = rustix::process::Pid::from_raw(child.id().cast_signed()) {
+            let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+        }
+        let _ = child.kill();
+        let _ = child.wait();
+        self.child = None;
     }
 
     fn error(&self, what: String) -> Error {
@@ -128,8 +144,7 @@ impl Player for ExternalPlayer {
     fn choose(&mut self, position: &Playthrough, _key: Key) -> Result<u16> {
         let chosen = self.request(position);
         if chosen.is_err() {
-            self.requests = None;
-            let _ = self.child.kill(); // fails if the program has exited
+            self.end(Duration::ZERO);
         }
         chosen
     }
@@ -137,11 +152,7 @@ impl Player for ExternalPlayer {
 
 impl Drop for ExternalPlayer {
     fn drop(&mut self) {
-        self.requests = None;
-        if wait(&mut self.child, EXIT_TIMEOUT).is_none() {
-            let _ = self.child.kill();
-            let _ = self.child.wait();
-        }
+        self.end(EXIT_TIMEOUT);
     }
 }
 
@@ -185,10 +196,10 @@ fn expected(position: &Playthrough) -> String {
     )
 }
 
-/// The first [`SHOWN`] characters of a text.
+/// The first [`SHOWN`] characters of a text, control characters escaped.
 fn shown(text: &str) -> String {
-    let mut beginning: String = text.chars().take(SHOWN).collect();
-    if beginning.len() < text.len() {
+    let mut beginning: String = text.chars().take(SHOWN).flat_map(char::escape_debug).collect();
+    if text.chars().nth(SHOWN).is_some() {
         beginning += "...";
     }
     beginning
@@ -223,7 +234,7 @@ fn write_requests(mut stdin: ChildStdin, requests: &Receiver<String>) {
 }
 
 /// Sends the lines of stdout until the pipe or the channel is closed.
-fn read_replies(stdout: ChildStdout, replies: &Sender<String>) {
+fn read_replies(stdout: ChildStdout, replies: &SyncSender<String>) {
     let mut reader = BufReader::new(stdout);
     while let Some(line) = next_line(&mut reader) {
         if replies.send(line.trim_end().to_string()).is_err() {
@@ -242,10 +253,10 @@ fn keep_last_line(stderr: ChildStderr, kept: &Mutex<String>) {
     }
 }
 
-/// The next line; a line longer than [`MAX_REPLY`] comes in parts. None at the end.
+/// The next line; a line longer than [`MAX_LINE`] comes in parts. None at the end.
 fn next_line(reader: &mut impl BufRead) -> Option<String> {
     let mut line = Vec::new();
-    let read = reader.take(MAX_REPLY).read_until(b'\n', &mut line).ok()?;
+    let read = reader.take(MAX_LINE).read_until(b'\n', &mut line).ok()?;
     (read > 0).then(|| String::from_utf8_lossy(&line).into_owned())
 }
 
@@ -272,6 +283,17 @@ mod tests {
         assert_eq!(split("a 'b c' \"d 'e'\" f\"g h\"i \"\""), ["a", "b c", "d 'e'", "fg hi", ""]);
         assert_eq!(split(" \t"), Vec::<String>::new());
         assert_eq!(words("a 'b"), None);
+    }
+
+    #[test]
+    fn few_lines_wait_and_their_control_characters_are_escaped() {
+        let mut player = ExternalPlayer::start("yes \u{1b}[31m0", Duration::from_secs(60)).expect("starts");
+        let game = crate::batch::any_game("tic_tac_toe", &toml::Table::new()).expect("registered");
+        thread::sleep(Duration::from_millis(200));
+        assert!(player.replies.try_iter().take(100).count() <= 2 * MAX_LINES + 1, "the queue is bounded");
+        let error = player.request(&Playthrough::new(game)).expect_err("no action");
+        assert!(error.to_string().contains("\"\\u{1b}[31m0\""), "{error}");
+        assert_eq!(shown(&"9".repeat(1 << 20)).len(), SHOWN + 3);
     }
 
     #[test]
