@@ -7,6 +7,7 @@ use crate::game::Turn;
 use crate::report::progress::print;
 use clap::Args;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::io::Read;
 
@@ -18,9 +19,11 @@ Examples:
 
 JSON lines, one per position, the initial one included:
   {\"ply\", \"kind\":\"player|chance|over\", \"to_play\", \"legal\":[..], \"chance\":[[action,p],..],
-   \"returns\":[..]|null, \"action_names\":[..], \"scores\":[..]|null}
+   \"returns\":[..]|null, \"action_names\":[..], \"scores\":[..]|null, \"board\":\"..\"}
 `to_play` is null unless a player moves, `chance` is empty unless chance decides; `returns` (one
-per player, in [-1, 1]) and `scores` (raw) are null until the game is over.";
+per player, in [-1, 1]) and `scores` (raw) are null until the game is over. Where the game has
+them, also \"fen\" (chess), \"position_id\" (backgammon, GNU's), and \"sgf\", the point of the move
+that led here (Go, Gomoku).";
 
 /// The arguments of `vecaz inspect`.
 #[derive(Clone, Debug, Args)]
@@ -57,6 +60,14 @@ pub struct PlyRecord {
     pub action_names: Vec<String>,
     /// The raw scores, once the game is over. `[P]`
     pub scores: Option<Vec<f32>>,
+    /// The position drawn for people.
+    pub board: String,
+    /// The point in SGF of the action that led here, in games with such records.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sgf: Option<String>,
+    /// The position in a notation that other programs read, by the notation's name.
+    #[serde(flatten)]
+    pub notation: BTreeMap<&'static str, String>,
 }
 
 impl PlyRecord {
@@ -85,6 +96,9 @@ impl PlyRecord {
             returns: over.then(|| game.returns(state)),
             action_names: legal.iter().map(|&action| game.action_name(state, action)).collect(),
             scores: over.then(|| game.scores(state)),
+            board: game.display(state),
+            sgf: play.actions().last().and_then(|&action| game.sgf_point(action)),
+            notation: game.notation(state).into_iter().collect(),
             legal,
         }
     }
@@ -126,69 +140,140 @@ fn list(values: Option<&[f32]>) -> String {
     format!("[{}]", values.join(", "))
 }
 
-/// Replays the actions and writes every position. An illegal action is refused before anything is written.
+/// Replays the actions and writes every position. Before an illegal action is refused, the positions that lead to it are printed;
+/// a file is written only for a list that is legal as a whole.
 ///
 /// # Errors
 /// [`Error::IllegalAction`] with ply and legal list, those of the configuration and the game's settings, [`Error::Io`].
 pub fn execute(args: InspectArgs) -> Result<()> {
     let config = args.config.resolve(Base::BuiltIn, &[])?;
-    let actions = read_actions(&args.actions)?;
+    let list = read_actions(&args.actions)?;
     let mut play = Playthrough::new(any_game(config.game_name(), &config.game_options())?);
     let mut text = String::new();
-    for ply in 0..=actions.len() {
-        let record = PlyRecord::new(&play);
-        if args.json.is_some() {
+    let replayed = match &args.json {
+        Some(_) => replay(&mut play, &list, |record, _| {
             text += &record.json_line()?;
-        } else {
-            let board = play.game().display(play.state());
-            let _ = writeln!(text, "ply {ply}\n{}\n{}", board.trim_end(), record.describe());
-        }
-        if let Some(action) = actions.get(ply) {
-            play.step_text(action)?;
-            if args.json.is_none() {
-                let played = play.actions()[ply];
-                let name = record.legal.iter().position(|&a| a == played).map(|i| &record.action_names[i]);
-                let _ = writeln!(text, "-> {}\n", label(played, name.map_or("", String::as_str)));
+            Ok(())
+        }),
+        None => replay(&mut play, &list, |record, played| {
+            if let Some(played) = played {
+                let _ = writeln!(text, "-> {played}\n");
             }
+            let _ = writeln!(text, "ply {}\n{}\n{}", record.ply, record.board.trim_end(), record.describe());
+            Ok(())
+        }),
+    };
+    match args.json {
+        Some(JsonTarget::File(_)) if replayed.is_err() => {}
+        Some(target) => target.write(&text)?,
+        None => print(&text)?,
+    }
+    replayed
+}
+
+/// Plays `list` and gives every position, with the action that led to it, to `show`.
+fn replay(
+    play: &mut Playthrough,
+    list: &str,
+    mut show: impl FnMut(PlyRecord, Option<String>) -> Result<()>,
+) -> Result<()> {
+    show(PlyRecord::new(play), None)?;
+    for entry in entries(list) {
+        let mut words: Vec<&str> = entry.split_whitespace().collect();
+        while !words.is_empty() {
+            let (action, taken) = next_action(play, list, &words)?;
+            let played = label(action, &play.game().action_name(play.state(), action));
+            play.step(action)?;
+            words.drain(..taken);
+            show(PlyRecord::new(play), Some(played))?;
         }
     }
-    args.json.map_or_else(|| print(&text), |target| target.write(&text))
+    Ok(())
 }
 
-/// The actions of `--actions`: the list itself, `-` for stdin, or `@FILE`.
-fn read_actions(given: &str) -> Result<Vec<String>> {
-    let text = if given == "-" {
+/// The entries of a list: between commas and line ends.
+fn entries(list: &str) -> impl Iterator<Item = &str> {
+    list.split([',', '\n']).map(str::trim).filter(|entry| !entry.is_empty())
+}
+
+/// The action that `words` begin with, and how many words name it: as many as possible, since "no move" and "bid 1" are two.
+fn next_action(play: &Playthrough, list: &str, words: &[&str]) -> Result<(u16, usize)> {
+    const LONGEST: usize = 3;
+    let named =
+        (1..=words.len().min(LONGEST)).rev().find_map(|n| Some((play.find(&words[..n].join(" "))?, n)));
+    // In a list with commas the whole entry is what was meant.
+    let shown = if list.contains(',') { words.join(" ") } else { words[0].to_string() };
+    named.ok_or_else(|| play.illegal(&shown))
+}
+
+/// The list of `--actions`: itself, `-` for stdin, or `@FILE`.
+fn read_actions(given: &str) -> Result<String> {
+    if given == "-" {
         let mut text = String::new();
         std::io::stdin().read_to_string(&mut text).map_err(|e| Error::io("reading", "stdin", e))?;
-        text
+        Ok(text)
     } else if let Some(path) = given.strip_prefix('@') {
-        std::fs::read_to_string(path).map_err(|e| Error::io("reading", path, e))?
+        std::fs::read_to_string(path).map_err(|e| Error::io("reading", path, e))
     } else {
-        given.to_string()
-    };
-    Ok(split_actions(&text))
-}
-
-/// Splits at commas and line ends, or at blanks if there is no comma. With commas, a name may contain blanks.
-fn split_actions(text: &str) -> Vec<String> {
-    let is_separator: fn(char) -> bool =
-        if text.contains(',') { |c| c == ',' || c == '\n' } else { char::is_whitespace };
-    text.split(is_separator).map(str::trim).filter(|part| !part.is_empty()).map(str::to_string).collect()
+        Ok(given.to_string())
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// The names of what a list plays, and the error at its end.
+    fn replayed(game: &str, list: &str) -> (Vec<String>, Option<String>) {
+        let mut play = Playthrough::new(any_game(game, &toml::Table::new()).expect("a game"));
+        let mut played = Vec::new();
+        let result = replay(&mut play, list, |_, action| {
+            played.extend(action);
+            Ok(())
+        });
+        (played, result.err().map(|error| error.to_string()))
+    }
+
     #[test]
-    fn actions_are_split_at_commas_or_blanks() {
-        for (text, expected) in [
-            ("", vec![]),
-            ("3,3,2", vec!["3", "3", "2"]),
-            ("3 b2\n4 ", vec!["3", "b2", "4"]),
-            ("13/7, no move,\n5,", vec!["13/7", "no move", "5"]),
-        ] {
-            assert_eq!(split_actions(text), expected, "{text:?}");
+    fn any_list_takes_numbers_and_names_with_blanks() {
+        let all = |game, list| {
+            let (played, error) = replayed(game, list);
+            assert_eq!(error, None, "{list:?}");
+            played.join(" ")
+        };
+        for list in ["0,19", "player 0, 6-5", "player 0 6-5", "player 0\n6-5", "0 19\n", " player  0 ,\n19,"]
+        {
+            assert_eq!(all("backgammon", list), "0=player 0 19=6-5", "{list:?}");
         }
+        assert_eq!(all("connect_four", ""), "");
+        assert_eq!(all("connect_four", "3 3\n2 , 1"), "3 3 2 1");
+        assert_eq!(all("chess", "e2e4 e5 Nf3"), all("chess", "e4,e7e5,g1f3"));
+    }
+
+    #[test]
+    fn what_is_legal_is_shown_before_what_is_not() {
+        let (played, error) = replayed("tic_tac_toe", "b2 a1 b2 c3");
+        assert_eq!(played, ["4=b2", "0=a1"]);
+        assert!(error.expect("taken").contains("b2"));
+        let (played, error) = replayed("tic_tac_toe", "b2, no move");
+        assert_eq!(played, ["4=b2"]);
+        assert!(error.expect("no action").contains("no move"));
+    }
+
+    #[test]
+    fn positions_have_the_notations_of_their_game() {
+        let after = |game, list: &str| {
+            let mut play = Playthrough::new(any_game(game, &toml::Table::new()).expect("a game"));
+            replay(&mut play, list, |_, _| Ok(())).expect("legal");
+            PlyRecord::new(&play)
+        };
+        let chess = after("chess", "e4");
+        assert_eq!(chess.notation["fen"], "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 1");
+        assert_eq!(after("backgammon", "").notation["position_id"], "4HPwATDgc/ABMA");
+        assert_eq!(after("go", "D4").sgf.as_deref(), Some("df"));
+        assert_eq!(after("go", "pass").sgf.as_deref(), Some(""));
+        assert_eq!(after("gomoku", "c1").sgf.as_deref(), Some("ca"));
+        let line = after("connect_four", "3").json_line().expect("JSON");
+        assert!(line.contains("\"board\":") && !line.contains("sgf") && !line.contains("fen"), "{line}");
     }
 }

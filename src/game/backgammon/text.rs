@@ -45,6 +45,30 @@ pub(super) fn parse(s: &State, legal: &[u16], text: &str) -> Option<u16> {
     }
 }
 
+/// GNU Backgammon's position ID (its manual, "A technical description of the Position ID"): for the player who waits and then for
+/// the player to move, the checkers on the own points 1 to 24 and on the bar, each count in ones with a zero behind it; 80 bits,
+/// the lowest of each byte first, in base 64.
+pub(super) fn position_id(s: &State) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut key = [0u8; 12];
+    let mut bit = 0;
+    for player in [s.mover ^ 1, s.mover] {
+        let board = s.seen_by(player);
+        for place in (BAR..OTHER_BAR).rev() {
+            for _ in 0..board[place].max(0) {
+                key[bit / 8] |= 1 << (bit % 8);
+                bit += 1;
+            }
+            bit += 1;
+        }
+    }
+    let digits = key.chunks_exact(3).flat_map(|three| {
+        let bits = three.iter().fold(0, |bits, &byte| bits << 8 | usize::from(byte));
+        [18, 12, 6, 0].map(|shift| char::from(DIGITS[bits >> shift & 63]))
+    });
+    digits.take(14).collect()
+}
+
 /// One cell of the display: row 0 is at the border; the count is shown if there are more than five checkers.
 fn cell(count: i8, row: i8) -> String {
     let height = count.abs();

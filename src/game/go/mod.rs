@@ -16,7 +16,7 @@ mod points;
 #[cfg(test)]
 mod tests;
 
-use super::{Game, History, ObsShape, Sizes, Turn, parse_options, to_options};
+use super::{Game, History, ObsShape, Sizes, Turn, board, parse_options, to_options};
 use crate::error::{Error, Result};
 use crate::rng;
 use bytemuck::{Pod, Zeroable};
@@ -455,6 +455,11 @@ impl Game for Go {
             text += "\n";
         }
         text
+    }
+
+    fn sgf_point(&self, action: u16) -> Option<String> {
+        let pass = action == self.points();
+        Some(if pass { String::new() } else { board::sgf_point(action.into(), self.size) })
     }
 
     /// A column letter without I and the row counted from below, as in GTP: `D4`; or `pass`.
