@@ -162,6 +162,8 @@ pub trait AnyGame: Send + Sync {
     fn state_size(&self) -> usize;
     /// The state before the first ply.
     fn init(&self) -> Vec<u8>;
+    /// See [`Game::is_valid`].
+    fn is_valid(&self, state: &[u8]) -> bool;
     /// Who decides next.
     fn turn(&self, state: &[u8]) -> Turn;
     /// The legal actions or outcomes, ascending; empty once the game is over.
@@ -195,6 +197,10 @@ pub trait AnyGame: Send + Sync {
     fn transform_player(&self, player: u8, symmetry: u64) -> u8;
     /// See [`Game::display`].
     fn display(&self, state: &[u8]) -> String;
+    /// See [`Game::notation`].
+    fn notation(&self, state: &[u8]) -> Option<(&'static str, String)>;
+    /// See [`Game::sgf_point`].
+    fn sgf_point(&self, action: u16) -> Option<String>;
     /// See [`Game::action_name`].
     fn action_name(&self, state: &[u8], action: u16) -> String;
     /// See [`Game::parse_action`].
@@ -228,6 +234,10 @@ impl<G: Game> AnyGame for Erased<G> {
 
     fn init(&self) -> Vec<u8> {
         bytemuck::bytes_of(&self.0.init()).to_vec()
+    }
+
+    fn is_valid(&self, state: &[u8]) -> bool {
+        self.0.is_valid(&Self::state(state))
     }
 
     fn turn(&self, state: &[u8]) -> Turn {
@@ -316,6 +326,14 @@ impl<G: Game> AnyGame for Erased<G> {
 
     fn display(&self, state: &[u8]) -> String {
         self.0.display(&Self::state(state))
+    }
+
+    fn notation(&self, state: &[u8]) -> Option<(&'static str, String)> {
+        self.0.notation(&Self::state(state))
+    }
+
+    fn sgf_point(&self, action: u16) -> Option<String> {
+        self.0.sgf_point(action)
     }
 
     fn action_name(&self, state: &[u8], action: u16) -> String {
@@ -448,7 +466,8 @@ impl Playthrough {
         self.actions.iter().map(name).collect()
     }
 
-    fn illegal(&self, action: &str) -> crate::Error {
+    /// The refusal of `action`, with the ply and the legal list.
+    pub fn illegal(&self, action: &str) -> crate::Error {
         let names: Vec<String> = self
             .legal()
             .iter()

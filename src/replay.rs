@@ -6,7 +6,7 @@ use crate::batch::AnyGame;
 use crate::error::{Error, Result};
 use crate::game::Sizes;
 use crate::rng::{Key, Purpose};
-use crate::selfplay::Sample;
+use crate::selfplay::{Sample, is_policy, is_value};
 use rayon::prelude::*;
 use std::collections::HashMap;
 use std::path::Path;
@@ -281,11 +281,11 @@ impl Replay {
         replay.values = bytemuck::allocation::pod_collect_to_vec(&read("values", p, 4)?);
         let added: Vec<u64> = bytemuck::allocation::pod_collect_to_vec(&read("added", 1, 8)?);
         replay.added = added.first().copied().unwrap_or(0);
-        replay.check(path)?;
+        replay.check(game, path)?;
         Ok(replay)
     }
 
-    fn check(&self, path: &Path) -> Result<()> {
+    fn check(&self, game: &dyn AnyGame, path: &Path) -> Result<()> {
         let r = self.len();
         let expected = self.added.min(self.capacity as u64) as usize;
         let (e, p) = (self.sizes.max_legal, self.sizes.num_players);
@@ -295,12 +295,25 @@ impl Replay {
             && self.actions.len() == r * e
             && self.policy.len() == r * e
             && self.values.len() == r * p;
-        let legal = self.num_legal.iter().all(|&n| usize::from(n) <= e)
-            && self.actions.iter().all(|&a| usize::from(a) < self.sizes.num_actions)
-            && self.players.iter().all(|&player| usize::from(player) < p);
-        if fits && legal {
-            return Ok(());
+        if !fits {
+            let what = format!("replay arrays are inconsistent: {r} samples, expected {expected}");
+            return Err(Error::format(path, what));
         }
-        Err(Error::format(path, format!("replay arrays are inconsistent: {r} samples, expected {expected}")))
+        let wrong = (0..r).into_par_iter().find_first(|&at| {
+            let n = usize::from(self.num_legal[at]);
+            let values = &self.values[at * p..][..p];
+            !(n <= e
+                && self.actions[at * e..][..n]
+                    .iter()
+                    .all(|&action| usize::from(action) < self.sizes.num_actions)
+                && is_policy(&self.policy[at * e..][..n])
+                && usize::from(self.players[at]) < p
+                && values.iter().copied().all(is_value)
+                && game.is_valid(&self.states[at * self.state_size..][..self.state_size]))
+        });
+        match wrong {
+            None => Ok(()),
+            Some(at) => Err(Error::format(path, format!("sample {at} of {r} is not one of {}", game.name()))),
+        }
     }
 }

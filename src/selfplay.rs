@@ -7,6 +7,7 @@
 
 mod decisions;
 mod double_buffer;
+mod sample;
 mod slot;
 mod shard;
 mod shard_queue;
@@ -34,22 +35,9 @@ use slot::new_slot;
 use std::sync::Arc;
 use std::time::Instant;
 
+pub use sample::Sample;
+pub(crate) use sample::{is_policy, is_value};
 pub use slot::{GameSlot, Proof};
-
-/// One position to learn from.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Sample {
-    /// The state's bytes.
-    pub state: Vec<u8>,
-    /// The player who moved.
-    pub player: u8,
-    /// The policy target: legal actions.
-    pub actions: Vec<u16>,
-    /// The policy target: probabilities of `actions`, summing to 1.
-    pub policy: Vec<f32>,
-    /// The value target for every player. `[P]`
-    pub values: Vec<f32>,
-}
 
 /// One finished game.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -55,7 +55,7 @@ fn opponent(manner: &str) {
                 say("{\"action\":0}");
             }
             ("swears", 1) => {
-                eprintln!("\u{1b}[31m{}", "#".repeat(1 << 20));
+                eprintln!("{}\n\u{1b}[31m{}", "-".repeat(1 << 20), "#".repeat(1000));
                 std::process::exit(7);
             }
             ("spams", 0) => {

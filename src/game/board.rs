@@ -26,6 +26,11 @@ impl Cells {
         self.0[cell >> 6] >> (cell & 63) & 1 != 0
     }
 
+    /// True if all cells of the set are below `num_cells`.
+    pub fn fits(&self, num_cells: u32) -> bool {
+        self.iter().all(|cell| cell < num_cells as usize)
+    }
+
     /// Inserts `cell`.
     #[inline(always)]
     pub fn insert(&mut self, cell: usize) {
@@ -118,6 +123,11 @@ pub fn transform_cell(cell: u32, side: u32, symmetry: u64) -> u32 {
 /// Column letter and row number, from the top: `a1` is the top left corner.
 pub fn cell_name(cell: u32, side: u32) -> String {
     format!("{}{}", column_letter(cell % side), cell / side + 1)
+}
+
+/// A cell as SGF writes it: column and row letters, from the top left.
+pub fn sgf_point(cell: u32, side: u32) -> String {
+    [cell % side, cell / side].map(column_letter).iter().collect()
 }
 
 fn column_letter(column: u32) -> char {

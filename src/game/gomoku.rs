@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 pub enum Rule {
     /// Five or more.
     Freestyle,
-    /// Five and no more; a longer row is worth nothing.
+    /// Exactly five; a longer row does not win. A move that makes a five and a longer row wins by the five.
     Exact,
 }
 
@@ -217,6 +217,14 @@ impl Game for Gomoku {
         State { stones: [Cells::EMPTY; 2], placed: 0, to_play: 0, black: 0, phase: phase as u8, outcome: 0 }
     }
 
+    fn is_valid(&self, s: &State) -> bool {
+        let last_phase = if self.opening == Opening::Swap2 { LAST_CHOICE } else { ALTERNATE };
+        s.to_play < 2
+            && s.black < 2
+            && s.phase <= last_phase
+            && s.stones.iter().all(|cells| cells.fits(self.num_cells()))
+    }
+
     #[inline]
     fn turn(&self, s: &State) -> Turn {
         if s.outcome == 0 { Turn::Player(s.to_play) } else { Turn::Over }
@@ -281,6 +289,11 @@ impl Game for Gomoku {
             return action;
         }
         board::transform_cell(cell, self.size, symmetry) as u16
+    }
+
+    fn sgf_point(&self, action: u16) -> Option<String> {
+        let cell = u32::from(action);
+        (cell < self.size * self.size).then(|| board::sgf_point(cell, self.size))
     }
 
     /// `X` black, `O` white; in Swap2, a last line has the phase.

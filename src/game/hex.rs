@@ -166,6 +166,10 @@ impl Game for Hex {
         State { stones: [Cells::EMPTY; 2], linked: Cells::EMPTY, plies: 0, to_play: 0, outcome: 0 }
     }
 
+    fn is_valid(&self, s: &State) -> bool {
+        s.to_play < 2 && [s.stones[0], s.stones[1], s.linked].iter().all(|cells| cells.fits(self.num_cells()))
+    }
+
     #[inline]
     fn turn(&self, s: &State) -> Turn {
         if s.outcome == 0 { Turn::Player(s.to_play as u8) } else { Turn::Over }

@@ -150,6 +150,12 @@ pub trait Game: Clone + Send + Sync + 'static {
     /// The state before the first ply.
     fn init(&self) -> Self::State;
 
+    /// Whether a state read from a file, which may be any bytes, can be observed and transformed: whether no number in it is out of the
+    /// range in which [`Game::turn`], [`Game::observe`] and [`Game::transform`] use it. It need not be a position that play reaches.
+    fn is_valid(&self, _state: &Self::State) -> bool {
+        true
+    }
+
     /// Who decides next.
     fn turn(&self, state: &Self::State) -> Turn;
 
@@ -242,6 +248,16 @@ pub trait Game: Clone + Send + Sync + 'static {
 
     /// The position drawn for people, several lines.
     fn display(&self, state: &Self::State) -> String;
+
+    /// The position in a notation that other programs read, after the notation's name: `("fen", ..)`.
+    fn notation(&self, _state: &Self::State) -> Option<(&'static str, String)> {
+        None
+    }
+
+    /// The point of a move in SGF (Smart Game Format 4), where the game has such records; a pass is the empty string.
+    fn sgf_point(&self, _action: u16) -> Option<String> {
+        None
+    }
 
     /// The name of a legal action or outcome, as people write it.
     fn action_name(&self, state: &Self::State, action: u16) -> String;

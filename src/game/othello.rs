@@ -199,6 +199,10 @@ impl Game for Othello {
         State { discs: [black, white], moves: self.moves(black, white), to_play: 0, passed: 0, over: 0 }
     }
 
+    fn is_valid(&self, s: &State) -> bool {
+        s.to_play < 2
+    }
+
     #[inline]
     fn turn(&self, s: &State) -> Turn {
         if s.over == 0 { Turn::Player(s.to_play as u8) } else { Turn::Over }

@@ -39,6 +39,8 @@ struct Progress {
 type Checksums = [u32; OTHERS.len()];
 
 const FORMAT: u32 = 2;
+/// More working seconds than any run has: a thousand years.
+const LONGEST_RUN: f64 = 3.2e10;
 /// The previous format, without [`Checksums`].
 const WITHOUT_CHECKSUMS: u32 = 1;
 const FOLDER: &str = "checkpoints";
@@ -221,6 +223,15 @@ fn read_progress(path: &Path, game: &dyn AnyGame) -> Result<(Progress, Option<Ch
             found: progress.game,
             expected: game.name().to_string(),
         });
+    }
+    let Counters { epoch, seconds, best } = progress.counters;
+    if !(0.0..LONGEST_RUN).contains(&seconds)
+        || best.is_some_and(|(best, rank)| best > epoch || !rank.is_finite())
+    {
+        return Err(Error::format(path, format!("counters that no run has: {:?}", progress.counters)));
+    }
+    for (number, slot) in progress.slots.iter().enumerate() {
+        slot.check(game, number as u64).map_err(|what| Error::format(path, what))?;
     }
     Ok((progress, checksums))
 }

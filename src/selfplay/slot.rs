@@ -58,6 +58,45 @@ impl GameSlot {
         SlotStart { slot, game, plies: self.actions.len() as u32, opening, state }
     }
 
+    /// Replays the game and compares what it gives with what a file says: the way in which a slot that was read is checked.
+    ///
+    /// # Errors
+    /// What differs.
+    pub fn check(&self, game: &dyn AnyGame, slot: u64) -> std::result::Result<(), String> {
+        let sizes = game.sizes();
+        let wrong = |what: &str| Err(format!("slot {slot}: {what}"));
+        if self.slot != slot {
+            return wrong(&format!("is numbered {}", self.slot));
+        }
+        if self.actions.len() > sizes.max_plies || self.opening as usize > self.actions.len() {
+            return wrong("has more plies than a game, or a longer opening than plies");
+        }
+        if self.samples.len() != self.proven.len() {
+            return wrong("has more samples than values or the other way round");
+        }
+        let mut samples = self.samples.iter().peekable();
+        let mut replayed = new_slot(slot);
+        replayed.state = game.init();
+        for (ply, &action) in self.actions.iter().enumerate() {
+            let legal = game.legal(&replayed.state, replayed.history());
+            if !legal.contains(&action) {
+                return wrong(&format!("action {action} is not legal at ply {ply}"));
+            }
+            samples.next_if(|sample| sample.is_of(game, &replayed.state, &legal));
+            replayed.step(game, action);
+        }
+        if samples.peek().is_some() {
+            return wrong("a sample is of no position of the game");
+        }
+        if replayed.state != self.state || replayed.history != self.history {
+            return wrong("the position is not the one to which its actions lead");
+        }
+        match game.turn(&self.state) {
+            Turn::Player(_) => Ok(()),
+            Turn::Chance | Turn::Over => wrong("no player is to move"),
+        }
+    }
+
     pub(super) fn history(&self) -> History<'_> {
         History { played: &self.history, path: &[] }
     }
@@ -167,4 +206,67 @@ impl GameSlot {
 /// True where a ply has the small budget and makes no sample (playout cap randomisation).
 pub(super) fn is_fast(plan: &PlayPlan, key: RowKey) -> bool {
     plan.playout_cap_prob > 0.0 && key.key(Purpose::Budget).stream().uniform() < plan.playout_cap_prob
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::batch::any_game;
+    use crate::config::Config;
+    use crate::rng::Stream;
+
+    /// A game in progress after `plies` decided plies at random, with a sample of each.
+    fn played(game: &dyn AnyGame, plan: &PlayPlan, plies: usize) -> GameSlot {
+        let mut slot = new_slot(5);
+        slot.open(game, plan);
+        let mut rng = Key::new(3, Purpose::Evaluation).stream();
+        for _ in 0..plies {
+            let actions = game.legal(&slot.state, slot.history());
+            let policy = vec![1.0 / actions.len() as f32; actions.len()];
+            let Turn::Player(player) = game.turn(&slot.state) else { panic!("a decision") };
+            let place = rng.below(actions.len());
+            let value = vec![0.25; game.sizes().num_players];
+            let (actions, policy, value) = (&actions[..], &policy[..], &value[..]);
+            slot.play(game, plan, &DecidedPly { player, proven: place == 0, actions, policy, value, place });
+        }
+        slot
+    }
+
+    /// The bytes of a slot as a checkpoint has them, with a few of them changed.
+    fn forged(bytes: &[u8], rng: &mut Stream) -> Option<GameSlot> {
+        let mut bytes = bytes.to_vec();
+        for _ in 0..1 + rng.below(3) {
+            let extremes = [0, 1, 127, 128, 255, rng.below(256) as u8];
+            let place = rng.below(bytes.len());
+            bytes[place] = extremes[rng.below(extremes.len())];
+        }
+        postcard::from_bytes(&bytes).ok()
+    }
+
+    #[test]
+    fn a_slot_is_taken_only_as_the_game_that_its_actions_make() {
+        let mut config = Config::default();
+        config.selfplay.opening_plies = 3;
+        let mut rng = Key::new(4, Purpose::Evaluation).stream();
+        for name in ["clique", "blob", "backgammon", "chess", "go", "gomoku"] {
+            let game = any_game(name, &toml::Table::new()).expect("registered");
+            let plan = PlayPlan::new(&config, &game.sizes());
+            let slot = played(game.as_ref(), &plan, 9);
+            assert_eq!(slot.check(game.as_ref(), 5), Ok(()), "{name}");
+            assert!(slot.check(game.as_ref(), 4).is_err());
+            let bytes = postcard::to_stdvec(&slot).expect("in memory");
+            let (mut refused, mut taken) = (0, 0);
+            for mut changed in (0..400).filter_map(|_| forged(&bytes, &mut rng)) {
+                if changed.check(game.as_ref(), 5).is_err() {
+                    refused += 1;
+                    continue;
+                }
+                // Only what play does not depend on has changed.
+                taken += 1;
+                assert_eq!((&changed.state, &changed.actions), (&slot.state, &slot.actions), "{name}");
+                changed.finish(game.as_ref(), &plan);
+            }
+            assert!(refused > 50, "{name}: {refused} refused, {taken} taken");
+        }
+    }
 }

@@ -234,6 +234,32 @@ pub fn hidden_draws_keep_what_is_seen<G: Game>(game: &G) {
     assert_eq!(changed, sizes.hidden_information, "hidden_information against what determinise does");
 }
 
+/// A file may hold any bytes: what [`Game::is_valid`] accepts of them is observed and transformed without a panic.
+pub fn bytes_that_are_valid_can_be_observed<G: Game>(game: &G) {
+    let sizes = game.sizes();
+    walk(game, |position, rng| {
+        assert!(game.is_valid(&position.state), "refused:\n{}", game.display(&position.state));
+        for changed in [0, 1, 1, 2, 3, size_of::<G::State>()] {
+            let mut state = position.state;
+            let bytes = bytemuck::bytes_of_mut(&mut state);
+            for _ in 0..changed {
+                let extremes = [0, 1, 127, 128, 255, rng.below(256) as u8];
+                bytes[rng.below(bytes.len())] = extremes[rng.below(extremes.len())];
+            }
+            if !game.is_valid(&state) {
+                continue;
+            }
+            let image = game.transform(&state, rng.below(sizes.num_symmetries as usize) as u64);
+            for state in [state, image] {
+                if let Turn::Player(player) = game.turn(&state) {
+                    assert!(usize::from(player) < sizes.num_players, "player {player}");
+                }
+                (0..sizes.num_players as u8).for_each(|player| drop(observe(game, &state, player)));
+            }
+        }
+    });
+}
+
 pub fn canonical_states_share_an_evaluation<G: Game>(game: &G) {
     let mut known: HashMap<Vec<u8>, (Vec<f32>, Vec<u16>)> = HashMap::new();
     walk(game, |position, _| {

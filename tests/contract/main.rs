@@ -41,7 +41,7 @@ check_laws! {
     sizes_are_consistent, options_make_the_same_game, unknown_options_are_refused, play_is_legal_and_ends,
     chance_is_a_distribution, returns_are_bounded, symmetries_are_distinct_bijections,
     symmetries_commute_with_play, observations_are_finite_and_complete, hidden_draws_keep_what_is_seen,
-    canonical_states_share_an_evaluation, history_keys_follow_the_position, names_are_read_back,
+    canonical_states_share_an_evaluation, bytes_that_are_valid_can_be_observed, history_keys_follow_the_position, names_are_read_back,
     erased_play_is_the_same, batches_keep_finished_games,
 }
 
@@ -90,5 +90,45 @@ fn every_game_is_one_file_or_folder_and_one_configuration() {
         assert!(root.join(&file).is_file() || root.join(&folder).is_file(), "neither {file} nor {folder}");
         let config = vecaz::cli::built_in_config(name).unwrap_or_else(|| panic!("no configs/{name}.toml"));
         assert_eq!(config, std::fs::read_to_string(root.join(format!("configs/{name}.toml"))).expect(name));
+    }
+}
+
+/// The table of games in docs/games.md has every option, with the default behind it in parentheses and what the configuration of that
+/// name sets instead.
+#[test]
+fn the_page_on_games_has_the_defaults() {
+    struct Options;
+    impl GameVisitor for Options {
+        type Out = toml::Table;
+        fn visit<G: Game>(self, game: G) -> toml::Table {
+            game.options()
+        }
+    }
+    let shown = |value: &toml::Value| value.as_str().map_or_else(|| value.to_string(), str::to_string);
+    let page = include_str!("../../docs/games.md");
+    let rows: Vec<(&str, &str)> = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `")?.strip_suffix(" |")?.split_once('`'))
+        .filter(|(name, _)| game::NAMES.contains(name))
+        .collect();
+    assert!(rows.len() >= 10, "{rows:?}");
+    for (name, row) in rows {
+        let config: toml::Table = vecaz::cli::built_in_config(name).expect(name).parse().expect(name);
+        for (key, default) in with_game(name, "", Options) {
+            let of_key =
+                row.split("; `").find_map(|part| part.split_once(&format!("{key}`"))).map(|(_, text)| text);
+            let text = of_key.unwrap_or_else(|| panic!("{name}: no `{key}` in {row:?}"));
+            let (_, said) =
+                text.rsplit_once('(').unwrap_or_else(|| panic!("{name}.{key}: no default in {text:?}"));
+            let said = said.replace(['`', ','], "");
+            let mut right = shown(&default);
+            if let Some(set) = config["game"].get(&key).filter(|&set| *set != default) {
+                right += &format!("; in configs/{name}.toml {}", shown(set));
+            }
+            assert!(
+                said.split(')').next().is_some_and(|said| said.starts_with(&right)),
+                "{name}.{key}: {said:?} is not {right:?}"
+            );
+        }
     }
 }

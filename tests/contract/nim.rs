@@ -73,6 +73,10 @@ impl Game for Nim {
         State { stones: self.stones, to_play: 0 }
     }
 
+    fn is_valid(&self, s: &State) -> bool {
+        s.to_play < 2
+    }
+
     fn turn(&self, state: &State) -> Turn {
         if state.stones == 0 { Turn::Over } else { Turn::Player(state.to_play as u8) }
     }

@@ -65,7 +65,7 @@ proptest! {
 }
 
 #[test]
-fn equal_determinisations_say_what_one_says() {
+fn equal_determinisations_equal_one() {
     let game = Backgammon::from_options(&toml::Table::new()).expect("defaults");
     for algorithm in BOTH {
         let config = config(algorithm, 75);
@@ -143,7 +143,7 @@ impl Network for ByBatches {
 
 /// A pass ends where the network has enough to answer, and the next begins with the row after: what rows do is the same.
 #[test]
-fn games_do_not_depend_on_when_the_network_is_asked() {
+fn games_do_not_depend_on_when_the_network_is_evaluated() {
     for (game, simulations, leaves, determinisations) in [
         ("name = \"connect_four\"", 30, 1, 1),
         ("name = \"connect_four\"", 30, 3, 1),

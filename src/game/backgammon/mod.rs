@@ -254,6 +254,13 @@ impl Game for Backgammon {
         }
     }
 
+    fn is_valid(&self, s: &State) -> bool {
+        s.mover < 2
+            && s.phase <= phase::OVER
+            && s.dice.iter().all(|&die| die <= 6)
+            && s.board.iter().all(|n| (-CHECKERS..=CHECKERS).contains(n))
+    }
+
     #[inline]
     fn turn(&self, s: &State) -> Turn {
         match s.phase {
@@ -369,6 +376,10 @@ impl Game for Backgammon {
 
     fn display(&self, s: &State) -> String {
         text::display(s)
+    }
+
+    fn notation(&self, s: &State) -> Option<(&'static str, String)> {
+        Some(("position_id", text::position_id(s)))
     }
 
     /// `13/7`, `bar/22`, `6/off`, `4/off(6)` where a higher die than needed bears off, `no move`; rolls `6-5`; at the very

@@ -134,6 +134,26 @@ impl State {
 }
 
 impl Blob {
+    /// Whether all numbers are in the ranges of this game's seats, rounds, bids and cards.
+    pub(super) fn fits(&self, s: &State) -> bool {
+        let (players, round) = (self.num_players(), usize::from(s.round));
+        if round >= self.num_rounds() || usize::from(s.leader) >= players || s.phase > Phase::Over as u8 {
+            return false;
+        }
+        let cards = self.cards_in(round);
+        let tricks: usize = s.tricks.iter().map(|&n| usize::from(n)).sum();
+        let (most, tricks_begun) = match s.phase() {
+            Phase::Deal => (players * cards, tricks),
+            Phase::Bid => (players, tricks),
+            Phase::Play => (players, tricks + usize::from(s.count > 0)),
+            Phase::Over => (1, tricks),
+        };
+        usize::from(s.count) < most
+            && tricks_begun <= cards
+            && s.bids.iter().all(|&bid| bid == NO_BID || usize::from(bid) <= NUM_CARDS / 4)
+            && s.trick.iter().all(|&card| usize::from(card) < NUM_CARDS)
+    }
+
     /// The player `steps` (at most P) places after `player`.
     #[inline]
     pub(super) fn seat_after(&self, player: usize, steps: usize) -> usize {

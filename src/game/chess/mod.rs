@@ -179,6 +179,10 @@ impl Game for Chess {
         self.start
     }
 
+    fn is_valid(&self, s: &State) -> bool {
+        s.colour < 2 && s.en_passant <= 64
+    }
+
     /// Player 0 is white.
     #[inline]
     fn turn(&self, s: &State) -> Turn {
@@ -252,6 +256,10 @@ impl Game for Chess {
 
     fn display(&self, s: &State) -> String {
         notation::display(s)
+    }
+
+    fn notation(&self, s: &State) -> Option<(&'static str, String)> {
+        Some(("fen", notation::to_fen(s)))
     }
 
     /// The move in UCI notation.

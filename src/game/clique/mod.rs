@@ -196,6 +196,10 @@ impl Game for Clique {
         State { edges: [EdgeSet::default(); 2], plies: 0, outcome: 0 }
     }
 
+    fn is_valid(&self, s: &State) -> bool {
+        s.edges.iter().all(|edges| edges.iter().all(|edge| edge < self.num_edges()))
+    }
+
     #[inline]
     fn turn(&self, s: &State) -> Turn {
         if s.outcome == 0 { Turn::Player((s.plies & 1) as u8) } else { Turn::Over }
