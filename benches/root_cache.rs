@@ -13,6 +13,7 @@ use vecaz::root_cache::{self, CachePlan};
 use vecaz::search::SearchParams;
 use vecaz::search::root::{Exploration, RowKey};
 use vecaz::searcher::{Position, Searchers};
+use vecaz::stop::Stop;
 use vecaz::weights::{NetFile, pack};
 
 #[global_allocator]
@@ -50,7 +51,7 @@ fn main() -> vecaz::Result<()> {
         let nodes = BackendPlan::nodes_for(simulations, &sizes);
         let start = Instant::now();
         let plan = CachePlan { simulations, keep: nodes, params, placement, seed: 1 };
-        let cache = root_cache::build(game.as_ref(), &network, plan)?;
+        let cache = root_cache::build(game.as_ref(), &network, plan, &Stop::default())?;
         let built = start.elapsed().as_secs_f64();
         let mut searchers = Searchers::new(game.as_ref(), &network, params, placement, rows, threads)?;
         let start = Instant::now();

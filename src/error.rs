@@ -5,6 +5,17 @@ use std::path::{Path, PathBuf};
 /// The result of every fallible operation in vecaz.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
+/// Why work ended before it was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StopCause {
+    /// The system's signal of this number.
+    Signal(i32),
+    /// The end of a time limit.
+    TimeLimit,
+    /// A failure of work that runs at the same time, whose error is the one to report.
+    Failure,
+}
+
 /// An error, one variant per kind of cause.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -82,14 +93,16 @@ pub enum Error {
     },
     /// A plan that exceeds the memory allowed.
     #[error(
-        "the plan needs {need_mib} MiB ({detail}), more than the {have_mib} MiB allowed; \
-         the largest selfplay.games that fits is {largest_games}"
+        "the plan needs {need_mib} MiB ({detail}), more than the {have_mib} MiB allowed ({limit}); {}",
+        fitting_games(*largest_games)
     )]
     Memory {
         /// MiB that the plan needs.
         need_mib: u64,
         /// MiB allowed.
         have_mib: u64,
+        /// What allows no more, such as "run.memory_mib".
+        limit: String,
         /// The parts of the plan and their sizes.
         detail: String,
         /// The largest number of games that fits, all else equal.
@@ -122,6 +135,23 @@ pub enum Error {
     /// An error of the tensor library.
     #[error("tensor library: {0}")]
     Candle(#[from] candle_core::Error),
+    /// Work that was ended before it was done.
+    #[error("stopped before the end")]
+    Stopped(StopCause),
+    /// A run whose time limit is over before its first epoch is done.
+    #[error(
+        "the limit of {minutes} minutes is over in epoch {epoch}{}, and an epoch that is not finished is not kept; \
+         give more minutes, or make epochs shorter with selfplay.samples_per_epoch",
+        reached.as_ref().map(|at| format!(" ({at})")).unwrap_or_default()
+    )]
+    TimeLimit {
+        /// The limit, which counts the whole run.
+        minutes: f64,
+        /// The epoch that was given up.
+        epoch: u64,
+        /// How far it was: work, units done, units in total.
+        reached: Option<String>,
+    },
     /// Differences found by `vecaz verify`.
     #[error("verify: {differences} of {checked} checks differ; the first: {first}")]
     Verify {
@@ -153,9 +183,10 @@ impl Error {
     /// Converts the largest number of rows that fits to games of `rows_per_game` rows each. Other errors are unchanged.
     pub(crate) fn in_games(self, rows_per_game: usize) -> Self {
         match self {
-            Self::Memory { need_mib, have_mib, detail, largest_games } => Self::Memory {
+            Self::Memory { need_mib, have_mib, limit, detail, largest_games } => Self::Memory {
                 need_mib,
                 have_mib,
+                limit,
                 detail,
                 largest_games: largest_games / rows_per_game.max(1) as u64,
             },
@@ -166,5 +197,12 @@ impl Error {
     /// An [`Error::Unsupported`].
     pub fn unsupported(what: impl Into<String>, why: impl Into<String>) -> Self {
         Self::Unsupported { what: what.into(), why: why.into() }
+    }
+}
+
+fn fitting_games(largest: u64) -> String {
+    match largest {
+        0 => "not even selfplay.games = 1 fits".into(),
+        games => format!("the largest selfplay.games that fits is {games}"),
     }
 }

@@ -14,6 +14,7 @@ use crate::net::Network;
 use crate::search::SearchParams;
 use crate::search::root::{Exploration, RowKey};
 use crate::searcher::Searcher;
+use crate::stop::Stop;
 use rayon::prelude::*;
 
 /// L while a cache is built.
@@ -53,9 +54,10 @@ impl CachePlan {
 /// The states in which the first player decision of a game can occur, sorted.
 ///
 /// # Errors
-/// [`Error::Unsupported`] if there are more than `MAX_STARTS`, or if the game has hidden information.
+/// [`Error::ConfigText`] if there are more than `MAX_STARTS`, or if the game has hidden information.
 pub fn starts(game: &dyn AnyGame) -> Result<Vec<Vec<u8>>> {
-    let refuse = |why: &str| Err(Error::unsupported(format!("search.root_cache for {}", game.name()), why));
+    let origin = || format!("key search.root_cache for {}", game.name());
+    let refuse = |why: &str| Err(Error::ConfigText { origin: origin(), what: why.into() });
     let too_many = || refuse("it has more than 64 starts, the most that a root cache is built for; use 0");
     if game.sizes().hidden_information {
         return refuse("every game deals new hands, so no two games share a root; use 0");
@@ -84,21 +86,21 @@ pub fn starts(game: &dyn AnyGame) -> Result<Vec<Vec<u8>>> {
 }
 
 /// Builds the tree of every start, each in its own row: in backgammon, one for each opening roll of either player. The trees
-/// are independent: on the CPU they are built in parallel, on a GPU in one batch.
+/// are independent: on the CPU they are built in parallel, on a GPU in one batch. Building ends once `stop` is requested.
 ///
 /// # Errors
-/// Those of [`starts`], of the network and of the device.
-pub fn build(game: &dyn AnyGame, network: &dyn Network, plan: CachePlan) -> Result<RootCache> {
+/// Those of [`starts`], of the network and of the device; [`Error::Stopped`].
+pub fn build(game: &dyn AnyGame, network: &dyn Network, plan: CachePlan, stop: &Stop) -> Result<RootCache> {
     let starts = starts(game)?;
     let make = |arrays| make(game, arrays, plan.placement, 1);
     match plan.placement.devices.first() {
-        DeviceName::Cuda(_) => build_rows(game, network.fork(), plan, &starts, 0, &make),
+        DeviceName::Cuda(_) => build_rows(game, network.fork(), plan, &starts, 0, &make, stop),
         DeviceName::Cpu => {
             let work: Vec<_> =
                 starts.into_iter().enumerate().map(|(i, state)| (i, state, network.fork())).collect();
             let trees: Vec<Result<RootCache>> = work
                 .into_par_iter()
-                .map(|(i, state, network)| build_rows(game, network, plan, &[state], i as u64, &make))
+                .map(|(i, state, network)| build_rows(game, network, plan, &[state], i as u64, &make, stop))
                 .collect();
             trees.into_iter().try_fold(RootCache::new(), |mut all, tree| {
                 all.extend(tree?);
@@ -112,7 +114,7 @@ pub fn build(game: &dyn AnyGame, network: &dyn Network, plan: CachePlan) -> Resu
 /// all.
 ///
 /// # Errors
-/// Those of `make`, the network and the device.
+/// Those of `make`, the network and the device; [`Error::Stopped`] once `stop` is requested.
 pub fn build_rows(
     game: &dyn AnyGame,
     network: Box<dyn Network>,
@@ -120,11 +122,13 @@ pub fn build_rows(
     starts: &[Vec<u8>],
     first: u64,
     make: &dyn Fn(BackendPlan) -> Result<Box<dyn Backend>>,
+    stop: &Stop,
 ) -> Result<RootCache> {
     let params = SearchParams { simulations: plan.simulations, leaves: LEAVES, ..plan.params };
     let nodes = BackendPlan::nodes_for(plan.simulations, &game.sizes());
     let arrays = BackendPlan { rows: starts.len(), nodes, params, reuse: Reuse::Drop };
     let mut searcher = Searcher::with_backend(game, network, make(arrays)?, arrays, plan.placement.devices)?;
+    searcher.stop_by(stop);
     for (b, state) in starts.iter().enumerate() {
         searcher.backend.set_root(b, state, &[])?;
         let key = RowKey { seed: plan.seed, slot: u64::MAX, game: first + b as u64, ..RowKey::default() };

@@ -11,7 +11,8 @@ use crate::report::scaling_plot::{ScalingRow, Share};
 use crate::root_cache::{self, CachePlan};
 use crate::run::memory::{MemoryPlan, peak_bytes};
 use crate::run::network::place;
-use crate::selfplay::{FinishedGame, SelfPlay, backend_plan, num_threads};
+use crate::selfplay::{FinishedGame, SelfPlay, backend_plan, check_nodes, num_threads};
+use crate::stop::Stop;
 use crate::weights::NetFile;
 use rayon::prelude::*;
 use std::time::Instant;
@@ -33,15 +34,17 @@ const PROFILED_PASSES: u32 = 32;
 /// Seconds of self-play before the measurement, to fill trees and caches.
 const WARM_UP_SECONDS: f64 = 0.5;
 
-/// Refuses a configuration whose trees do not fit into memory.
+/// Refuses a configuration whose trees do not fit into memory, or hold fewer nodes than a ply needs.
 ///
 /// # Errors
-/// [`crate::Error::Memory`], or those of the game's and the network's settings.
+/// [`crate::Error::Memory`], or those of the game's, the network's and the search's settings.
 pub fn check_memory(config: &Config) -> Result<()> {
     let game = any_game(config.game_name(), &config.game_options())?;
+    check_nodes(config, &game.sizes())?;
     NetSpec::new(&config.net, &game.sizes()).model().map(drop)?;
-    // A measurement has no replay buffer and no training.
-    MemoryPlan { replay: 0, training: 0, ..MemoryPlan::new(config, game.as_ref())? }.check(config)
+    // A measurement has no replay buffer, no training and no evaluation.
+    MemoryPlan { replay: 0, training: 0, evaluation: 0, ..MemoryPlan::new(config, game.as_ref())? }
+        .check(config)
 }
 
 /// Measures self-play with `config` for at least `seconds`.
@@ -73,7 +76,10 @@ pub fn measure(config: &Config, network: Measured<'_>, threads: usize, seconds: 
     let mut selfplay = SelfPlay::new(&game, config, network.as_ref(), Vec::new(), threads)?;
     let cache = match config.search.root_cache {
         0 => Vec::new(),
-        _ => root_cache::build(game.as_ref(), network.as_ref(), CachePlan::for_run(config, plan, &sizes))?,
+        _ => {
+            let plan = CachePlan::for_run(config, plan, &sizes);
+            root_cache::build(game.as_ref(), network.as_ref(), plan, &Stop::default())?
+        }
     };
     selfplay.set_network(network.as_ref(), cache)?;
     let mut lengths = Lengths::default();

@@ -19,6 +19,7 @@ use crate::pass::{
 };
 use crate::search::root::{Exploration, RootSummary, RowKey};
 use crate::search::{PassStats, SearchParams};
+use crate::stop::Stop;
 use rayon::prelude::*;
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -57,6 +58,7 @@ pub struct Searcher {
     /// Since when the device has been at work on the oldest of them.
     polling_since: Instant,
     buffers: PassBuffers,
+    stop: Stop,
 }
 
 /// Who makes the passes of a poll that was started.
@@ -114,9 +116,15 @@ impl Searcher {
             polls: VecDeque::new(),
             polling_since: Instant::now(),
             buffers: PassBuffers::new(&sizes, plan.rows * plan.params.leaves as usize),
+            stop: Stop::default(),
         };
         searcher.offer_network()?;
         Ok(searcher)
+    }
+
+    /// From now on every pass fails with [`Error::Stopped`] once `stop` is requested.
+    pub fn stop_by(&mut self, stop: &Stop) {
+        self.stop = stop.clone();
     }
 
     /// Replaces the network by another of the same shape.
@@ -147,8 +155,10 @@ impl Searcher {
     /// Those of the network and the device.
     pub fn finish(&mut self) -> Result<()> {
         let passes = if self.is_network_resident { PASSES_PER_CHECK } else { 1 };
-        let Self { backend, network, buffers, clock, .. } = self;
-        while simulate_many(backend.as_mut(), network.as_mut(), buffers, clock, passes)? > 0 {}
+        let Self { backend, network, buffers, clock, stop, .. } = self;
+        while simulate_many(backend.as_mut(), network.as_mut(), buffers, clock, passes)? > 0 {
+            stop.check()?;
+        }
         Ok(())
     }
 
@@ -157,6 +167,7 @@ impl Searcher {
     /// # Errors
     /// Those of the network and the device.
     pub fn pass(&mut self) -> Result<usize> {
+        self.stop.check()?;
         simulate(self.backend.as_mut(), self.network.as_mut(), &mut self.buffers, &mut self.clock)
     }
 
@@ -166,6 +177,7 @@ impl Searcher {
     /// # Errors
     /// Those of the network and the device.
     pub fn pass_with(&mut self, network: &mut dyn Network, budget: RowBudget) -> Result<usize> {
+        self.stop.check()?;
         let Self { backend, buffers, clock, .. } = self;
         Ok(simulate_within(backend.as_mut(), network, buffers, clock, budget)?.visited)
     }
@@ -175,6 +187,7 @@ impl Searcher {
     /// # Errors
     /// Those of the device.
     pub fn begin_pass(&mut self) -> Result<usize> {
+        self.stop.check()?;
         self.selected = begin_pass(self.backend.as_mut(), &mut self.clock)?;
         Ok(self.num_evaluations())
     }
@@ -243,6 +256,7 @@ impl Searcher {
     /// # Errors
     /// What the network and the device say.
     pub fn start_poll(&mut self, network: &mut dyn Network, passes: u32) -> Result<PollPasses> {
+        self.stop.check()?;
         let before = self.copied();
         if self.polls.is_empty() {
             self.polling_since = Instant::now();
@@ -355,6 +369,11 @@ impl Searchers {
         let shards = (0..threads).map(|_| Searcher::new(game, network.fork(), plan, placement));
         let shards = shards.collect::<Result<Vec<_>>>()?;
         Ok(Self { shards })
+    }
+
+    /// [`Searcher::stop_by`] for every shard.
+    pub fn stop_by(&mut self, stop: &Stop) {
+        self.shards.iter_mut().for_each(|shard| shard.stop_by(stop));
     }
 
     /// Searches `positions`; the results are in their order and depend on neither threads nor rows.

@@ -27,6 +27,7 @@ use crate::pass::PassClock;
 use crate::search::SearchParams;
 use crate::search::eval_cache::{EntryShape, EvalCache};
 use crate::searcher::Searcher;
+use crate::stop::Stop;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use shard::Shard;
@@ -87,7 +88,8 @@ impl SelfPlay {
     /// N game slots: those of a checkpoint, or new ones where `slots` is empty.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] where the checkpoint has another number of slots or the network is for another game.
+    /// [`Error::Mismatch`] where the checkpoint has another number of slots or the network is for another game; those of
+    /// [`check_nodes`].
     pub fn new(
         game: &Arc<dyn AnyGame>,
         config: &Config,
@@ -113,6 +115,7 @@ impl SelfPlay {
         make: &dyn Fn(BackendPlan) -> Result<Box<dyn Backend>>,
     ) -> Result<Self> {
         let sizes = game.sizes();
+        check_nodes(config, &sizes)?;
         let n = config.selfplay.games;
         if !slots.is_empty() && slots.len() != n {
             return Err(Error::Mismatch {
@@ -156,6 +159,11 @@ impl SelfPlay {
             selfplay.shards.par_iter_mut().for_each(Shard::start_all);
         }
         Ok(selfplay)
+    }
+
+    /// From now on a poll ends in the middle with [`Error::Stopped`] once `stop` is requested. The games cannot go on then.
+    pub fn stop_by(&mut self, stop: &Stop) {
+        self.shards.iter_mut().for_each(|shard| shard.searcher.stop_by(stop));
     }
 
     /// Takes new weights: all trees are discarded, games in progress go on, new games start from `cache`.
@@ -313,13 +321,33 @@ pub fn backend_plan(config: &Config, sizes: &Sizes, rows: usize) -> BackendPlan 
     let params = SearchParams::new(&config.search, sizes);
     let keeps = !sizes.hidden_information && config.search.engine == SearchEngine::Batched;
     let reuse = if config.search.reuse && keeps { Reuse::Keep } else { Reuse::Drop };
-    let ply = BackendPlan::nodes_for(params.simulations.max(config.selfplay.fast_simulations), sizes);
     let nodes = match (config.search.nodes, reuse) {
-        (0, Reuse::Keep) => 2 * ply,
-        (0, Reuse::Drop) => ply,
-        (nodes, _) => (nodes as usize).max(ply),
+        (0, Reuse::Keep) => 2 * ply_nodes(config, sizes),
+        (0, Reuse::Drop) => ply_nodes(config, sizes),
+        (nodes, _) => nodes as usize,
     };
     BackendPlan { rows, nodes, params, reuse }
+}
+
+/// The least T that a ply of self-play needs.
+fn ply_nodes(config: &Config, sizes: &Sizes) -> usize {
+    BackendPlan::nodes_for(config.search.simulations.max(config.selfplay.fast_simulations), sizes)
+}
+
+/// Refuses trees that a single ply would overflow.
+///
+/// # Errors
+/// [`Error::Config`] with the least `search.nodes`.
+pub fn check_nodes(config: &Config, sizes: &Sizes) -> Result<()> {
+    let (nodes, least) = (config.search.nodes, ply_nodes(config, sizes));
+    if nodes == 0 || nodes as usize >= least {
+        return Ok(());
+    }
+    let simulations = config.search.simulations.max(config.selfplay.fast_simulations);
+    let expected = format!(
+        "at least {least}, the nodes that a ply of {simulations} simulations adds, or 0 for what is needed"
+    );
+    Err(Error::config("search.nodes", nodes, expected))
 }
 
 #[cfg(test)]

@@ -1,6 +1,9 @@
 //! Wrong input and a hostile system: one clear line on stderr, an exit code that is not 0, and nothing of a run lost.
 #![cfg(unix)]
 
+#[path = "bad_input/limits.rs"]
+mod limits;
+
 use assert_cmd::Command;
 use std::collections::BTreeMap;
 use std::fs;
@@ -37,11 +40,12 @@ fn vecaz(arguments: &[&str]) -> Command {
     command
 }
 
-/// Runs what must fail with exit code 1 and gives its one line on stderr.
+/// Runs what must fail, with exit code 2 where a game, a key or its value is wrong, else 1, and gives its one line on stderr.
 fn refusal(command: &mut Command) -> String {
     let output = command.timeout(std::time::Duration::from_secs(60)).output().expect("runs");
     let stderr = String::from_utf8(output.stderr).expect("UTF-8");
-    assert_eq!(output.status.code(), Some(1), "{command:?}: {stderr}");
+    let is_usage = ["error: config ", "error: unknown game "].iter().any(|kind| stderr.starts_with(kind));
+    assert_eq!(output.status.code(), Some(if is_usage { 2 } else { 1 }), "{command:?}: {stderr}");
     assert!(stderr.starts_with("error: ") && stderr.trim_end().lines().count() == 1, "{command:?}: {stderr}");
     assert!(!stderr.contains("panicked"), "{command:?}: {stderr}");
     stderr

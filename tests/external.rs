@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use vecaz::batch::{Playthrough, any_game};
 use vecaz::game::Turn;
 
-/// The variable with the file for the id of the process that the opponent starts.
+/// The variable with the file for the id of the process that the opponent starts, or of the opponent that sleeps.
 const LEFT: &str = "VECAZ_TEST_LEFT";
 
 const CONNECT_FOUR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/assets/connect_four.safetensors");
@@ -22,10 +22,11 @@ fn main() {
     if std::env::args().any(|argument| argument == "--list") {
         return;
     }
-    let checks: [(&str, fn()); 6] = [
+    let checks: [(&str, fn()); 7] = [
         ("numbers and names are valid replies with any number of threads", numbers_and_names),
         ("stronger play wins against it", strength_shows),
         ("mean raw scores are shown for games with points", points_a_game),
+        ("a signal ends a match that waits for a program, and the program", a_signal_ends_both),
         ("every fault is reported in one sentence", misbehaviour),
         ("a slow program is killed at the timeout", slow_ones_are_ended),
         ("a match leaves no process behind", no_process_is_left),
@@ -62,7 +63,12 @@ fn opponent(manner: &str) {
                 let mut stdout = std::io::stdout().lock();
                 while stdout.write_all(b"{\"action\":0}\n").is_ok() {}
             }
-            ("sleeps", 0) => std::thread::sleep(Duration::from_secs(3600)),
+            ("sleeps", 0) => {
+                if let Some(file) = std::env::var_os(LEFT) {
+                    std::fs::write(file, std::process::id().to_string()).expect("written");
+                }
+                std::thread::sleep(Duration::from_secs(3600));
+            }
             ("babbles", 0) => say("Hello, I am a program."),
             ("cheats", 1) => say("{\"action\":1000}"),
             ("floods", 0) => {
@@ -144,7 +150,7 @@ fn backgammon(folder: &Path) -> String {
         "net.blocks=1",
         "net.channels=16",
         "selfplay.samples_per_epoch=200",
-        "train.min_samples=1000000",
+        "train.min_samples=600000",
         "eval.every=0",
     ] {
         command.args(["--set", set]);
@@ -173,7 +179,8 @@ fn points_a_game() {
 
 fn refusal(output: &Output) -> String {
     let line = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(1), "{line}");
+    let code = if line.starts_with("error: config ") { 2 } else { 1 };
+    assert_eq!(output.status.code(), Some(code), "{line}");
     assert!(output.stdout.is_empty() && line.starts_with("error: ") && line.lines().count() == 1, "{line}");
     line
 }
@@ -233,9 +240,45 @@ fn no_process_is_left() {
     let output = command.output().expect("runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let left = std::fs::read_to_string(file).expect("a process was started");
+    wait_until(|| !alive(&left));
+}
+
+fn a_signal_ends_both() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("asleep");
+    let this = std::env::current_exe().expect("known");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_vecaz"));
+    command.args([
+        "eval",
+        CONNECT_FOUR,
+        "--sims",
+        "8",
+        "--games",
+        "2",
+        "--threads",
+        "1",
+        "--patience",
+        "3600",
+    ]);
+    command.args(["--against", &format!("exec:\"{}\" opponent sleeps", this.display())]).env(LEFT, &file);
+    let mut child = command.stderr(std::process::Stdio::piped()).spawn().expect("runs");
+    let asleep = || std::fs::read_to_string(&file).ok().filter(|id| !id.is_empty());
+    wait_until(|| asleep().is_some());
+    assert!(
+        Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill runs").success()
+    );
+    wait_until(|| child.try_wait().expect("known").is_some());
+    let output = child.wait_with_output().expect("ended");
+    assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(130), b"".as_slice()));
+    let id = asleep().expect("it was asked");
+    wait_until(|| !alive(&id));
+}
+
+/// Waits until `done`, for at most a minute.
+fn wait_until(mut done: impl FnMut() -> bool) {
     let start = Instant::now();
-    while alive(&left) {
-        assert!(start.elapsed() < Duration::from_secs(60), "process {left} lives on");
+    while !done() {
+        assert!(start.elapsed() < Duration::from_secs(60), "nothing happened for a minute");
         std::thread::sleep(Duration::from_millis(20));
     }
 }

@@ -1,10 +1,10 @@
 //! A network trained from zero gets stronger against exact play.
 
-use std::sync::atomic::AtomicBool;
 use vecaz::config::Layers;
 use vecaz::report::metrics::EpochRecord;
 use vecaz::report::progress::{Progress, Verbosity};
 use vecaz::run::Run;
+use vecaz::stop::Stop;
 
 const CONFIG: &str = "
 [game]
@@ -39,7 +39,7 @@ fn tic_tac_toe_is_learned_from_zero() {
     let folder = tempfile::tempdir().expect("a folder");
     let config = Layers::default().text(CONFIG, "test").and_then(Layers::resolve).expect("valid");
     let mut run = Run::start(config, &folder.path().join("run"), 2).expect("started");
-    run.go(&mut Progress::new(Verbosity::Quiet), &AtomicBool::new(false)).expect("run");
+    run.go(&mut Progress::new(Verbosity::Quiet), &Stop::default()).expect("run");
     let text = std::fs::read_to_string(folder.path().join("run/metrics.jsonl")).expect("metrics");
     let records: Vec<EpochRecord> =
         text.lines().map(|line| serde_json::from_str(line).expect("a record")).collect();

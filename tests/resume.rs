@@ -1,6 +1,11 @@
 //! A run that is stopped, by whatever and whenever, and resumed ends with the same bytes as one that was never stopped.
 #![cfg(unix)]
 
+#[path = "resume/minutes.rs"]
+mod minutes;
+#[path = "resume/signals.rs"]
+mod signals;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
@@ -136,6 +141,19 @@ fn wait_until(mut done: impl FnMut() -> bool) {
         assert!(start.elapsed() < Duration::from_secs(60), "nothing happened for a minute");
         sleep(Duration::from_millis(2));
     }
+}
+
+/// The output of a process that ends by itself, within a minute.
+fn output_of(mut child: Child) -> Output {
+    let start = Instant::now();
+    while child.try_wait().expect("known").is_none() {
+        if start.elapsed() > Duration::from_secs(60) {
+            child.kill().expect("killed");
+            panic!("it did not end within a minute");
+        }
+        sleep(Duration::from_millis(2));
+    }
+    child.wait_with_output().expect("ended")
 }
 
 fn send(signal: &str, child: &Child) {
@@ -286,29 +304,6 @@ fn overlapped_training_is_an_epoch_behind() {
 }
 
 #[test]
-fn a_signal_ends_it_cleanly_and_it_can_be_resumed() {
-    for signal in ["-INT", "-TERM"] {
-        let (whole, stopped) = (Folder::new(), Folder::new());
-        let child = stopped.command(UNBOUNDED, 2).spawn().expect("runs");
-        wait_until(|| stopped.metrics().len() >= 2);
-        send(signal, &child);
-        let output = child.wait_with_output().expect("ended");
-        let (out, err) = (text(&output.stdout), text(&output.stderr));
-        assert_eq!(output.status.code(), Some(0), "{signal}: {err}");
-        assert_eq!(err, "", "{signal}");
-        let reached = stopped.metrics().len() as u64;
-        assert!(reached >= 2);
-        let last = out.lines().last().unwrap_or_default();
-        let expected = format!("stopped after epoch {reached}; continue with: vecaz run --resume ");
-        assert!(last.starts_with(&expected), "{signal}: {last}");
-        assert_eq!(out.matches("stopped after").count() + out.matches("results are in").count(), 1, "{out}");
-        stopped.finish(reached + 2, 1);
-        whole.finish(reached + 2, 2);
-        assert_same_runs(&whole, &stopped);
-    }
-}
-
-#[test]
 fn a_second_process_in_the_same_folder_is_refused() {
     let folder = Folder::new();
     let mut first = folder.command(UNBOUNDED, 1).spawn().expect("runs");
@@ -316,7 +311,7 @@ fn a_second_process_in_the_same_folder_is_refused() {
     let second = folder.command(UNBOUNDED, 1).output().expect("runs");
     let alive = first.try_wait().expect("asked").is_none();
     send("-INT", &first);
-    assert!(first.wait().expect("ended").success());
+    assert_eq!(first.wait().expect("ended").code(), Some(130));
     let line = text(&second.stderr);
     assert!(alive && second.status.code() == Some(1), "{line}");
     assert!(

@@ -13,6 +13,7 @@ use vecaz::search::SearchParams;
 use vecaz::search::root::{Exploration, RootSummary, RowKey};
 use vecaz::searcher::Searcher;
 use vecaz::selfplay::{FinishedGame, SelfPlay, backend_plan};
+use vecaz::stop::Stop;
 
 const SIMULATIONS: u32 = 300;
 
@@ -35,7 +36,7 @@ fn cache_of(config: &Config, game: &dyn AnyGame) -> Vec<(Vec<u8>, Snapshot)> {
     let mut config = config.clone();
     config.search.root_cache = SIMULATIONS;
     let plan = CachePlan::for_run(&config, backend_plan(&config, &sizes, 1), &sizes);
-    root_cache::build(game, &network(&sizes), plan).expect("built")
+    root_cache::build(game, &network(&sizes), plan, &Stop::default()).expect("built")
 }
 
 /// Equal to the last number: positions, nodes, edges.
@@ -82,7 +83,7 @@ fn where_every_game_is_dealt_anew_it_is_refused() {
     let message = root_cache::starts(game.as_ref()).expect_err("refused").to_string();
     assert_eq!(
         message,
-        "search.root_cache for blob: every game deals new hands, so no two games share a root; use 0"
+        "config key search.root_cache for blob: every game deals new hands, so no two games share a root; use 0"
     );
 }
 

@@ -145,11 +145,12 @@ fn all_of<T>(results: Vec<(DeviceName, Result<T>)>, rows_per_game: usize) -> Res
     for (device, result) in results {
         match result {
             Ok(one) => all.push(one),
-            Err(Error::Memory { need_mib, have_mib, detail, largest_games: rows }) => {
+            Err(Error::Memory { need_mib, have_mib, limit, detail, largest_games: rows }) => {
                 let detail =
                     format!("on {device}{}", detail.strip_prefix("on the device").unwrap_or(&detail));
                 let d = rows_per_game as u64;
-                let error = Error::Memory { need_mib, have_mib, detail, largest_games: rows / d * d * num };
+                let largest_games = rows / d * d * num;
+                let error = Error::Memory { need_mib, have_mib, limit, detail, largest_games };
                 if least.as_ref().is_none_or(|(fewest, _)| rows < *fewest) {
                     least = Some((rows, error));
                 }

@@ -142,7 +142,7 @@ impl fmt::Display for NetChoice {
 /// Those of [`measure`]; [`Error::Io`] if a result cannot be written.
 pub fn execute(args: BenchScalingArgs) -> Result<()> {
     let most = args.threads.iter().copied().max().unwrap_or(0);
-    let cores = start_threads(if args.threads.contains(&0) { 0 } else { most as usize });
+    let cores = start_threads(if args.threads.contains(&0) { 0 } else { most as usize })?;
     let quiet = [&args.json, &args.csv].into_iter().any(|t| *t == Some(JsonTarget::Stdout));
     let source = args.run.as_deref().map(|run| Source::open(Some(run), &[])).transpose()?;
     let subjects: Vec<Subject<'_>> = match &source {

@@ -8,6 +8,7 @@ use crate::eval::elo::Mean;
 use crate::eval::positions;
 use crate::report::progress::print;
 use crate::run::memory::check_search;
+use crate::stop::Stop;
 use clap::{ArgGroup, Args, value_parser};
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -80,20 +81,20 @@ pub struct EvalArgs {
 ///
 /// # Errors
 /// Those of reading the run and of [`positions::read`], [`Error::Mismatch`] for an opponent of another game, and
-/// [`Error::Unsupported`] for a search that does not fit into memory.
-pub fn execute(args: EvalArgs) -> Result<()> {
-    let threads = start_threads(args.threads as usize);
+/// [`Error::Unsupported`] for a search that does not fit into memory; [`Error::Stopped`] once `stop` is requested.
+pub fn execute(args: EvalArgs, stop: &Stop) -> Result<()> {
+    let threads = start_threads(args.threads as usize)?;
     let source = Source::open(Some(&args.run), &args.set)?;
     let rows = ROWS * source.determinisations();
     check_search(source.game.as_ref(), source.params(args.sims), source.placement(), rows)?;
     match (&args.positions, &args.against) {
-        (Some(file), _) => on_positions(&args, &source, file, threads),
-        (_, Some(opponent)) => in_match(&args, &source, opponent, threads),
+        (Some(file), _) => on_positions(&args, &source, file, threads, stop),
+        (_, Some(opponent)) => in_match(&args, &source, opponent, threads, stop),
         _ => Err(Error::unsupported("vecaz eval", "give --positions or --against")),
     }
 }
 
-fn on_positions(args: &EvalArgs, source: &Source, file: &Path, threads: usize) -> Result<()> {
+fn on_positions(args: &EvalArgs, source: &Source, file: &Path, threads: usize, stop: &Stop) -> Result<()> {
     let solved = positions::read(file, &source.game)?;
     let params = source.params(args.sims);
     let (choices, summary) = evaluate_positions(
@@ -103,6 +104,7 @@ fn on_positions(args: &EvalArgs, source: &Source, file: &Path, threads: usize) -
         source.placement(),
         &solved,
         threads,
+        stop,
     )?;
     if let Some(target) = &args.json {
         let mut text = String::new();
@@ -126,10 +128,10 @@ fn on_positions(args: &EvalArgs, source: &Source, file: &Path, threads: usize) -
     print(&line("uniform random".into(), random.outcome_error, random.exact_error))
 }
 
-fn in_match(args: &EvalArgs, source: &Source, opponent: &str, threads: usize) -> Result<()> {
+fn in_match(args: &EvalArgs, source: &Source, opponent: &str, threads: usize, stop: &Stop) -> Result<()> {
     let params = source.params(args.sims);
-    let mut own = searcher(args, source, threads)?;
-    let mut other = opponent_named(args, source, opponent, threads)?;
+    let mut own = searcher(args, source, threads)?.stopped_by(stop);
+    let mut other = opponent_named(args, source, opponent, threads)?.stopped_by(stop);
     let plan = MatchPlan { games: args.games as usize, opening_plies: args.opening_plies, seed: args.seed };
     let outcome = play_match(&source.game, &mut own, &mut other, plan)?;
     let (result, elo) = (outcome.result, outcome.result.elo());
@@ -193,6 +195,8 @@ fn opponent_named(args: &EvalArgs, source: &Source, opponent: &str, threads: usi
         });
     }
     let other = other.for_game(&source.game)?;
+    let rows = ROWS * (source.determinisations() + other.determinisations());
+    check_search(game, other.params(args.sims), other.placement(), rows)?;
     searcher(args, &other, threads)
 }
 

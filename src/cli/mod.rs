@@ -1,7 +1,8 @@
 //! The command line: one file per subcommand, with its arguments and an `execute`.
 //!
-//! Results go to stdout, diagnostics and errors to stderr. Exit codes: 0 success, 1 failure, 2 invalid usage. An error is one
-//! line. This module may use all others; no other module uses it.
+//! Results go to stdout, diagnostics and errors to stderr. Exit codes: 0 success, 1 failure, 2 invalid usage, 128 plus the number
+//! of the signal that ended the program, which is SIGPIPE where the reader of stdout is gone. An error is one line. This module
+//! may use all others; no other module uses it.
 
 pub mod bench_scaling;
 pub mod eval;
@@ -14,15 +15,18 @@ pub mod verify;
 mod layers;
 mod source;
 mod output;
+mod signals;
 
 pub use layers::{Base, ConfigArgs, built_in_config};
 pub use output::JsonTarget;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, StopCause};
 use crate::report::progress::Verbosity;
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
+use signals::OnSignal;
 use std::ffi::OsString;
+use std::io::Write;
 use std::process::ExitCode;
 #[cfg(unix)]
 use std::sync::Arc;
@@ -89,14 +93,31 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     let done =
         start_log(cli.verbosity.into()).and_then(|()| handle_size_limits()).and_then(|()| execute(cli));
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {}", one_line(&error.to_string()));
-            ExitCode::FAILURE
+    done.map_or_else(|error| report(&error), |()| ExitCode::SUCCESS)
+}
+
+/// Writes the error as one line to stderr, unless the user knows the cause: a signal, or a reader that is gone. Returns the exit
+/// code.
+fn report(error: &Error) -> ExitCode {
+    /// The number of SIGPIPE, by which programs that do not handle it end.
+    const SIGPIPE: u8 = 13;
+    match error {
+        Error::Io { source, .. } if source.kind() == std::io::ErrorKind::BrokenPipe => {
+            return ExitCode::from(128 + SIGPIPE);
         }
+        Error::Stopped(StopCause::Signal(signal)) => return ExitCode::from(128 + *signal as u8),
+        _ => {}
     }
+    write_line(&format!("error: {}", one_line(&error.to_string())));
+    match error {
+        Error::Config { .. } | Error::ConfigText { .. } | Error::UnknownGame { .. } => ExitCode::from(2),
+        _ => ExitCode::FAILURE,
+    }
+}
+
+/// Writes a line to stderr, which may be closed or full: then there is nobody to tell.
+fn write_line(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
 }
 
 /// Handles SIGXFSZ, so that a write beyond the file size limit fails with an error instead of killing the program.
@@ -115,13 +136,17 @@ fn handle_size_limits() -> Result<()> {
 }
 
 fn execute(cli: Cli) -> Result<()> {
+    let stop = signals::listen(match cli.command {
+        Command::Run(_) | Command::Eval(_) => OnSignal::Stop,
+        _ => OnSignal::Exit,
+    })?;
     match cli.command {
-        Command::Run(args) => run::execute(args, cli.verbosity.into()),
+        Command::Run(args) => run::execute(args, cli.verbosity.into(), &stop),
         Command::BenchScaling(args) => bench_scaling::execute(args),
-        Command::ExportWeights(args) => export_weights::execute(args),
-        Command::Eval(args) => eval::execute(args),
+        Command::ExportWeights(args) => source::start_threads(0).and_then(|_| export_weights::execute(args)),
+        Command::Eval(args) => eval::execute(args, &stop),
         Command::Play(args) => play::execute(args),
-        Command::Verify(args) => verify::execute(args),
+        Command::Verify(args) => source::start_threads(0).and_then(|_| verify::execute(args)),
         Command::Inspect(args) => inspect::execute(args),
     }
 }
@@ -129,8 +154,8 @@ fn execute(cli: Cli) -> Result<()> {
 /// Prints help and version to stdout. Any other parse error is one line on stderr, with exit code 2.
 fn usage_error(error: &clap::Error) -> ExitCode {
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
-        let _ = error.print(); // the reader may close the pipe early
-        return ExitCode::SUCCESS;
+        let printed = error.print().map_err(|e| Error::io("writing", "stdout", e));
+        return printed.map_or_else(|error| report(&error), |()| ExitCode::SUCCESS);
     }
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         let _ = error.print();
@@ -138,7 +163,7 @@ fn usage_error(error: &clap::Error) -> ExitCode {
     }
     let text = error.render().to_string();
     let facts = text.lines().take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
-    eprintln!("{}", one_line(&facts.collect::<Vec<_>>().join(" ")));
+    write_line(&one_line(&facts.collect::<Vec<_>>().join(" ")));
     ExitCode::from(2)
 }
 
@@ -158,7 +183,11 @@ fn start_log(verbosity: Verbosity) -> Result<()> {
             Verbosity::Verbose => "warn,vecaz=debug",
         }),
     };
-    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    // Errors of stderr are not logged, since the library writes them to stderr and panics where that fails.
+    let subscriber = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .log_internal_errors(false);
     // Fails if a caller of the library has installed a subscriber, which then stays.
     let _ = subscriber.without_time().with_target(false).try_init();
     Ok(())

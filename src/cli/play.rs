@@ -71,7 +71,7 @@ enum Input {
 /// Those of reading the run, [`Error::Config`] for a seat that the game does not have, and [`Error::Unsupported`] for a search
 /// that does not fit into memory.
 pub fn execute(args: PlayArgs) -> Result<()> {
-    let threads = start_threads(args.threads as usize);
+    let threads = start_threads(args.threads as usize)?;
     let source = Source::open(args.run.as_deref(), &args.set)?;
     let players = source.game.sizes().num_players;
     if usize::from(args.seat) >= players {

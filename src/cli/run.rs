@@ -10,11 +10,10 @@ use crate::report::progress::{Progress, Verbosity};
 use crate::run::Run;
 use crate::run::memory::MemoryPlan;
 use crate::run::network::choose;
+use crate::stop::Stop;
 use clap::{Args, value_parser};
 use std::path::Path;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -24,7 +23,8 @@ Examples:
   vecaz run --games 256 --sims 128 --set net.channels=64 --set search.algorithm=puct
   vecaz run --resume runs/ttt --minutes 10           continues, equal to the bit to an uninterrupted run
 
-Ctrl-C stops a run after its current step; finished epochs are kept.";
+Ctrl-C stops a run within a second and keeps the finished epochs, and so does the end of --minutes;
+--resume continues from there.";
 
 /// The arguments of `vecaz run`.
 #[derive(Clone, Debug, Args)]
@@ -40,10 +40,10 @@ pub struct RunArgs {
     #[arg(long, value_name = "S")]
     pub sims: Option<u64>,
     /// Stop after this number of epochs in total (run.epochs)
-    #[arg(long, value_name = "E")]
+    #[arg(long, value_name = "E", value_parser = value_parser!(u64).range(1..))]
     pub epochs: Option<u64>,
-    /// Stop after this number of minutes (run.minutes)
-    #[arg(long, value_name = "M")]
+    /// Stop after this number of minutes in total (run.minutes)
+    #[arg(long, value_name = "M", allow_negative_numbers = true)]
     pub minutes: Option<f64>,
     /// The folder of the run [default: runs/GAME-TIME]
     #[arg(long, value_name = "DIR", conflicts_with = "resume")]
@@ -66,8 +66,13 @@ impl RunArgs {
     /// The configuration of `base` with the flags applied.
     ///
     /// # Errors
-    /// Those of [`ConfigArgs::resolve`].
+    /// Those of [`ConfigArgs::resolve`]; [`Error::Config`] for minutes that are not positive.
     pub fn resolve(&self, base: Base<'_>) -> Result<Config> {
+        if let Some(minutes) = self.minutes
+            && !(minutes > 0.0 && minutes <= 1e7)
+        {
+            return Err(Error::config("--minutes", minutes, "more than 0, at most 10000000"));
+        }
         let flags = [
             ("selfplay.games", self.games.map(|x| x.to_string())),
             ("search.simulations", self.sims.map(|x| x.to_string())),
@@ -82,45 +87,31 @@ impl RunArgs {
     }
 }
 
-/// Starts or resumes a run; ends at its limit or at Ctrl-C.
+/// Starts or resumes a run; ends at its limit or when `stop` is requested.
 ///
 /// # Errors
 /// Those of [`Run::start`], [`Run::resume`] and [`Run::go`].
-pub fn execute(args: RunArgs, verbosity: Verbosity) -> Result<()> {
+pub fn execute(args: RunArgs, verbosity: Verbosity, stop: &Stop) -> Result<()> {
     let mut progress = Progress::new(verbosity);
-    let stop = stop_on_interrupt()?;
     let mut run = match &args.resume {
         Some(dir) => {
             let saved = saved_config(dir)?;
             let text = saved.to_toml();
             let config = args.resolve(Base::Saved { text: &text, origin: "the run's configuration" })?;
             check_same_run(&saved, &config)?;
-            let threads = start_threads(config.run.threads);
+            let threads = start_threads(config.run.threads)?;
             describe(&config, dir, threads, &progress)?;
             Run::resume(config, dir, threads)?
         }
         None => {
             let config = args.resolve(Base::BuiltIn)?;
             let dir = args.out.clone().unwrap_or_else(|| default_dir(config.game_name()));
-            let threads = start_threads(config.run.threads);
+            let threads = start_threads(config.run.threads)?;
             describe(&config, &dir, threads, &progress)?;
             Run::start(config, &dir, threads)?
         }
     };
-    run.go(&mut progress, &stop)
-}
-
-/// A flag that Ctrl-C (or SIGTERM) sets; a second signal exits at once.
-fn stop_on_interrupt() -> Result<Arc<AtomicBool>> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let flag = stop.clone();
-    let set = ctrlc::set_handler(move || {
-        if flag.swap(true, Ordering::Relaxed) {
-            std::process::exit(130);
-        }
-    });
-    set.map_err(|e| Error::unsupported("installing a handler of Ctrl-C", e.to_string()))?;
-    Ok(stop)
+    run.go(&mut progress, stop)
 }
 
 /// `runs/GAME-N` with the lowest free N.
@@ -149,7 +140,16 @@ fn describe(config: &Config, dir: &Path, threads: usize, progress: &Progress) ->
     ))?;
     let (_, executor) = choose(config, &NetSpec::new(net, &game.sizes()).model()?)?;
     progress.note(&format!("network executed by {executor}"))?;
-    progress.note(&format!("memory: {}", memory.describe()))
+    progress.note(&format!("memory: {}", memory.describe()))?;
+    let (epochs, samples) = (config.run.epochs, config.selfplay.samples_per_epoch as u64);
+    match epochs.saturating_mul(samples) {
+        all if epochs > 0 && all < config.train.min_samples as u64 => progress.note(&format!(
+            "{epochs} epochs of about {samples} samples may end before the first update, which needs \
+             train.min_samples = {}",
+            config.train.min_samples
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// Refuses to resume a run with another game, network, optimiser, seed, or other sizes of its arrays.
@@ -213,7 +213,11 @@ mod tests {
         for (line, part) in [
             ("run --games 0", "selfplay.games: got 0"),
             ("run --sims 0", "search.simulations: got 0"),
-            ("run --minutes nan", "run.minutes"),
+            ("run --minutes nan", "--minutes: got NaN, expected more than 0"),
+            ("run --minutes 0", "--minutes: got 0, expected more than 0"),
+            ("run --minutes -1.5", "--minutes: got -1.5, expected more than 0"),
+            ("run --minutes inf", "--minutes: got inf, expected more than 0"),
+            ("run --set run.minutes=-1.0", "run.minutes: got -1, expected 0..="),
             ("run --device gpu", "run.device = \"gpu\": gpu is not a device, expected cpu, cuda, or cuda:N"),
             ("run --set net.device=tpu", "net.device = \"tpu\": tpu is not a device"),
             ("run --games 5 --set selfplay.games=0", "selfplay.games: got 0"),
@@ -226,7 +230,12 @@ mod tests {
 
     #[test]
     fn invalid_flags_are_refused() {
-        for line in ["run --games many", "run --out a --resume b", "run --seed 18446744073709551615"] {
+        for line in [
+            "run --games many",
+            "run --out a --resume b",
+            "run --epochs 0",
+            "run --seed 18446744073709551615",
+        ] {
             assert!(Line::try_parse_from(line.split_whitespace()).is_err(), "{line}");
         }
     }

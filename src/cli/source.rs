@@ -177,10 +177,18 @@ pub fn weights_of(dir: &Path) -> Result<PathBuf> {
 }
 
 /// Creates rayon's pool with this number of threads, 0 for all cores, and returns the number.
-pub fn start_threads(threads: usize) -> usize {
+///
+/// # Errors
+/// [`Error::Unsupported`] if the system gives no such number of threads.
+pub fn start_threads(threads: usize) -> Result<usize> {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let threads = if threads == 0 { cores } else { threads };
-    // Fails if there is a pool already, which is then used.
-    let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
-    threads
+    match rayon::ThreadPoolBuilder::new().num_threads(threads).build_global() {
+        // An error without a source is that of a pool that is there already, which is then used.
+        Err(error) if std::error::Error::source(&error).is_some() => {
+            let why = format!("{error}; set fewer with --threads, or raise `ulimit -u` or `ulimit -v`");
+            Err(Error::unsupported(format!("{threads} threads"), why))
+        }
+        _ => Ok(threads),
+    }
 }

@@ -96,6 +96,29 @@ impl Config {
         Ok(())
     }
 
+    /// Refuses a replay buffer that does not hold the samples of an update, or those that the first update waits for. Only a run
+    /// needs this: the configuration of an old run is still read.
+    ///
+    /// # Errors
+    /// [`Error::Config`] with the key.
+    pub fn check_replay(&self) -> Result<()> {
+        let (t, capacity) = (&self.train, self.replay.capacity);
+        if t.batch * t.accumulate > capacity {
+            let expected = format!(
+                "at least {}, the samples of an update (train.batch = {}, train.accumulate = {})",
+                t.batch * t.accumulate,
+                t.batch,
+                t.accumulate
+            );
+            return Err(Error::config("replay.capacity", capacity, expected));
+        }
+        if t.min_samples > capacity {
+            let expected = format!("at most {capacity}, the samples that replay.capacity holds");
+            return Err(Error::config("train.min_samples", t.min_samples, expected));
+        }
+        Ok(())
+    }
+
     /// Refuses what candle does not have.
     fn check_executor(&self) -> Result<()> {
         if self.net.executor != Executor::Candle {

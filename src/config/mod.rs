@@ -225,7 +225,8 @@ section! {
         simulations: u32 = 64,
         /// L: leaves that a row selects per pass, with virtual loss. More than 1 gives larger network batches for few games.
         leaves: u32 = 1,
-        /// T: nodes of a row's tree; 0 = the most that a ply's simulations can add. Bounds memory when subtrees are kept.
+        /// T: nodes of a row's tree, at least what a ply's simulations can add; 0 = that, twice if subtrees are kept. Bounds memory
+        /// when subtrees are kept.
         nodes: u32 = 0,
         /// Implementation: batched or reference.
         engine: SearchEngine = SearchEngine::Batched,
@@ -293,7 +294,7 @@ section! {
 section! {
     /// `[replay]`: the replay buffer.
     ReplayConfig {
-        /// Samples in the buffer.
+        /// Samples in the buffer; at least those of an update, `train.batch` x `train.accumulate`.
         capacity: usize = 400_000,
     }
 }
@@ -335,7 +336,7 @@ section! {
         accumulate: usize = 1,
         /// Average number of times that a sample is trained on: updates of an epoch = new samples x this / (batch x accumulate).
         replay_ratio: f64 = 4.0,
-        /// Samples in the replay buffer before the first update.
+        /// Samples in the replay buffer before the first update; at most `replay.capacity`.
         min_samples: usize = 10_000,
         /// Weight of the value loss relative to the policy loss; AlphaZero's value. Games whose values differ little may need more.
         value_weight: f64 = 1.0,
@@ -350,7 +351,8 @@ section! {
         seed: u64 = 1,
         /// Epochs in total; 0 = no limit.
         epochs: u64 = 0,
-        /// Minutes until the run stops; 0 = no limit. A run without either limit lasts 10 minutes.
+        /// Minutes that the whole run may take; 0 = no limit. An epoch that is not finished then is given up. A run without either
+        /// limit takes at most 10 minutes.
         minutes: f64 = 0.0,
         /// CPU threads; 0 = all cores.
         threads: usize = 0,
@@ -358,7 +360,7 @@ section! {
         /// training unless `net.device` is given. Self-play splits its games over several GPUs, `cuda:0,cuda:1`; evaluation,
         /// matches, `vecaz play` and the root cache use the first.
         device: Devices = Devices::default(),
-        /// Memory limit of the plan, in MiB; 0 = 0.9 of the machine's free memory.
+        /// Memory limit of the plan, in MiB; 0 = 0.9 of what free memory, control groups and `ulimit` leave.
         memory_mib: u64 = 0,
         /// Number of latest checkpoints kept, besides the best network. More allow a return to an earlier epoch, at a replay buffer each.
         keep_checkpoints: usize = 3,

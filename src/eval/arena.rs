@@ -13,6 +13,7 @@ use crate::rng::{Key, Purpose, Stream};
 use crate::search::SearchParams;
 use crate::search::root::{Exploration, RootSummary, RowKey};
 use crate::searcher::{Position, Searchers, bare_policies};
+use crate::stop::Stop;
 use rayon::prelude::*;
 use std::sync::Arc;
 use std::time::Duration;
@@ -86,6 +87,15 @@ impl Contestant {
     pub fn external(command: &str, timeout: Duration, threads: usize) -> Result<Self> {
         let start = |_| -> Result<Box<dyn Player>> { Ok(Box::new(ExternalPlayer::start(command, timeout)?)) };
         Ok(Self::Plain((0..threads.max(1)).map(start).collect::<Result<_>>()?))
+    }
+
+    /// The same contestant, whose choices end with [`Error::Stopped`] once `stop` is requested.
+    pub fn stopped_by(mut self, stop: &Stop) -> Self {
+        match &mut self {
+            Self::Search { searchers, .. } => searchers.stop_by(stop),
+            Self::Plain(players) => players.iter_mut().for_each(|player| player.stop_by(stop)),
+        }
+        self
     }
 
     /// Chooses one action per playthrough; `keys[i]` is the key of `plays[i]`.
@@ -185,7 +195,7 @@ impl MatchOutcome {
 /// Plays a match of `a` against `b`. With more than two players, `a` has one seat and `b` all others.
 ///
 /// # Errors
-/// Those of the networks and of external programs.
+/// Those of the networks and of external programs; [`Error::Stopped`] of a contestant that is [`Contestant::stopped_by`] it.
 pub fn play_match(
     game: &Arc<dyn AnyGame>,
     a: &mut Contestant,
@@ -295,7 +305,7 @@ pub struct PositionChoice {
 /// Evaluates the bare policy and the search on solved positions.
 ///
 /// # Errors
-/// Those of the network; [`Error::IllegalAction`] for an impossible position; [`Error::Unsupported`] for a game with hidden
+/// Those of the network; [`Error::Stopped`] once `stop` is requested; [`Error::IllegalAction`] for an impossible position; [`Error::Unsupported`] for a game with hidden
 /// information, whose true state the network must not see.
 pub fn evaluate_positions(
     game: &Arc<dyn AnyGame>,
@@ -304,6 +314,7 @@ pub fn evaluate_positions(
     placement: Placement,
     positions: &[SolvedPosition],
     threads: usize,
+    stop: &Stop,
 ) -> Result<(Vec<PositionChoice>, PositionSummary)> {
     if game.sizes().hidden_information {
         let why = "the best action depends on hidden information; measure strength by matches instead";
@@ -315,6 +326,7 @@ pub fn evaluate_positions(
         at.push(position_of(&replay(position, game)?, key));
     }
     let mut searchers = Searchers::new(game.as_ref(), network, params, placement, ROWS, threads)?;
+    searchers.stop_by(stop);
     let bare = bare_policies(game.as_ref(), network.fork().as_mut(), &at)?;
     let found = searchers.search(&at, params.simulations, Exploration::Plain)?;
     let choices: Vec<PositionChoice> = bare

@@ -19,6 +19,7 @@ use crate::batch::Playthrough;
 use crate::error::{Error, Result};
 use crate::game::Turn;
 use crate::rng::Key;
+use crate::stop::Stop;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
@@ -33,6 +34,8 @@ const MAX_LINE: u64 = 1 << 16;
 const MAX_LINES: usize = 2;
 /// How long a program may take to exit after it closed its stdout or its stdin was closed.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
+/// Time between two looks for a requested stop while a reply is awaited.
+const STOP_INTERVAL: Duration = Duration::from_millis(50);
 /// Characters of a line that an error shows.
 const SHOWN: usize = 80;
 
@@ -49,6 +52,7 @@ pub struct ExternalPlayer {
     last_stderr_line: Arc<Mutex<String>>,
     /// Disconnected at the end of stderr.
     stderr_closed: Receiver<()>,
+    stop: Stop,
 }
 
 impl ExternalPlayer {
@@ -83,7 +87,17 @@ impl ExternalPlayer {
             drop(open);
         });
         let (command, requests) = (command.to_string(), Some(requests));
-        Ok(Self { command, timeout, child: Some(child), requests, replies, last_stderr_line, stderr_closed })
+        let stop = Stop::default();
+        Ok(Self {
+            command,
+            timeout,
+            child: Some(child),
+            requests,
+            replies,
+            last_stderr_line,
+            stderr_closed,
+            stop,
+        })
     }
 
     fn request(&mut self, position: &Playthrough) -> Result<u16> {
@@ -92,13 +106,26 @@ impl ExternalPlayer {
         }
         // If the program has exited, the request fails by the missing reply.
         let sent = self.requests.as_ref().map(|requests| requests.send(request_line(position)));
-        match self.replies.recv_timeout(if sent.is_some() { self.timeout } else { Duration::ZERO }) {
+        match self.next_reply(if sent.is_some() { self.timeout } else { Duration::ZERO })? {
             Ok(line) => parse_reply(position, &line)
                 .ok_or_else(|| self.error(format!("replied \"{}\", {}", shown(&line), expected(position)))),
             Err(RecvTimeoutError::Timeout) => {
                 Err(self.error(format!("did not reply within {} s", self.timeout.as_secs_f64())))
             }
             Err(RecvTimeoutError::Disconnected) => Err(self.exit_error()),
+        }
+    }
+
+    /// The next line of stdout, or why there is none within `time`. Fails once a stop is requested.
+    fn next_reply(&self, time: Duration) -> Result<Result<String, RecvTimeoutError>> {
+        let start = Instant::now();
+        loop {
+            self.stop.check()?;
+            let left = time.saturating_sub(start.elapsed());
+            match self.replies.recv_timeout(left.min(STOP_INTERVAL)) {
+                Err(RecvTimeoutError::Timeout) if left > STOP_INTERVAL => {}
+                reply => return Ok(reply),
+            }
         }
     }
 
@@ -140,7 +167,8 @@ impl ExternalPlayer {
 
 impl Player for ExternalPlayer {
     /// # Errors
-    /// [`Error::Opponent`] if the program exits, sends an invalid reply or exceeds the timeout. The program is then killed.
+    /// [`Error::Opponent`] if the program exits, sends an invalid reply or exceeds the timeout, [`Error::Stopped`] once a stop is
+    /// requested. The program is then killed.
     fn choose(&mut self, position: &Playthrough, _key: Key) -> Result<u16> {
         let chosen = self.request(position);
         if chosen.is_err() {
@@ -148,11 +176,15 @@ impl Player for ExternalPlayer {
         }
         chosen
     }
+
+    fn stop_by(&mut self, stop: &Stop) {
+        self.stop = stop.clone();
+    }
 }
 
 impl Drop for ExternalPlayer {
     fn drop(&mut self) {
-        self.end(EXIT_TIMEOUT);
+        self.end(if self.stop.cause().is_some() { Duration::ZERO } else { EXIT_TIMEOUT });
     }
 }
 

@@ -8,6 +8,7 @@ use crate::batch::{AnyGame, Playthrough};
 use crate::error::Result;
 use crate::game::{self, Game, GameVisitor, History, Sizes, Turn};
 use crate::rng::{Key, Stream};
+use crate::stop::Stop;
 
 /// Determinisations among which a search divides its simulations.
 pub const DETERMINISATIONS: usize = 16;
@@ -21,8 +22,11 @@ pub trait Player: Send {
     /// programs.
     ///
     /// # Errors
-    /// Those of an external program.
+    /// Those of an external program; [`crate::Error::Stopped`] after [`Player::stop_by`].
     fn choose(&mut self, position: &Playthrough, key: Key) -> Result<u16>;
+
+    /// From now on a choice that takes long ends once `stop` is requested.
+    fn stop_by(&mut self, _stop: &Stop) {}
 }
 
 /// Plays every legal action with the same probability.
@@ -103,6 +107,7 @@ pub struct RolloutPlayer<G: Game> {
     legal: Vec<u16>,
     /// `[E]`
     probs: Vec<f32>,
+    stop: Stop,
 }
 
 impl<G: Game> RolloutPlayer<G> {
@@ -119,11 +124,12 @@ impl<G: Game> RolloutPlayer<G> {
             edges: Vec::new(),
             path: Vec::new(),
             keys: Vec::new(),
+            stop: Stop::default(),
         }
     }
 
     /// Searches a position and returns (action, visits, sum of returns for the player to move) of each legal action, in the
-    /// order of the legal list.
+    /// order of the legal list. The numbers are of fewer simulations if a stop is requested.
     pub fn search(&mut self, state: &G::State, played: &[u64], key: Key) -> Vec<(u16, u32, f32)> {
         let Turn::Player(player) = self.game.turn(state) else { return Vec::new() };
         let draws = if self.sizes.hidden_information { DETERMINISATIONS } else { 1 };
@@ -154,6 +160,9 @@ impl<G: Game> RolloutPlayer<G> {
         self.keys.clear();
         self.add_node(root, played);
         for _ in 0..simulations {
+            if self.stop.cause().is_some() {
+                return;
+            }
             self.simulate(played, rng);
         }
     }
@@ -297,11 +306,16 @@ impl<G: Game> Player for RolloutPlayer<G> {
     fn choose(&mut self, position: &Playthrough, key: Key) -> Result<u16> {
         let state = bytemuck::pod_read_unaligned(position.state());
         let summary = self.search(&state, position.history(), key);
+        self.stop.check()?;
         let mean = |&(_, visits, sum): &(u16, u32, f32)| sum / visits.max(1) as f32;
         let better = |a: &(u16, u32, f32), b: &(u16, u32, f32)| {
             a.1.cmp(&b.1).then(mean(a).total_cmp(&mean(b))).then(b.0.cmp(&a.0))
         };
         Ok(summary.into_iter().max_by(better).map_or(0, |(action, ..)| action))
+    }
+
+    fn stop_by(&mut self, stop: &Stop) {
+        self.stop = stop.clone();
     }
 }
 

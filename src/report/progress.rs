@@ -7,6 +7,7 @@ use super::metrics::EpochRecord;
 use crate::error::{Error, Result};
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use std::io::{IsTerminal, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// The amount of output.
@@ -88,6 +89,10 @@ pub struct Progress {
     /// True if bars are shown.
     interactive: bool,
     bar: ProgressBar,
+    /// What the bar shows: work, units in total, name of the units.
+    work: (&'static str, u64, &'static str),
+    /// Units done.
+    done: AtomicU64,
     rows: u64,
 }
 
@@ -96,12 +101,14 @@ impl Progress {
     pub fn new(verbosity: Verbosity) -> Self {
         let terminal = std::io::stdout().is_terminal() && std::io::stderr().is_terminal();
         let interactive = terminal && verbosity != Verbosity::Quiet;
-        Self { verbosity, interactive, bar: ProgressBar::hidden(), rows: 0 }
+        let bar = ProgressBar::hidden();
+        Self { verbosity, interactive, bar, work: ("", 0, ""), done: AtomicU64::new(0), rows: 0 }
     }
 
     /// Starts a bar of `total` units, such as ("self-play", 20000, "samples"), and removes the previous one.
     pub fn start(&mut self, work: &'static str, total: u64, unit: &'static str) {
         self.finish();
+        (self.work, self.done) = ((work, total, unit), AtomicU64::new(0));
         if !self.interactive {
             return;
         }
@@ -118,6 +125,7 @@ impl Progress {
 
     /// Sets the number of units done.
     pub fn set(&self, done: u64) {
+        self.done.store(done, Ordering::Relaxed);
         self.bar.set_position(done);
     }
 
@@ -125,6 +133,17 @@ impl Progress {
     pub fn detail(&self, text: impl Into<String>) {
         if self.interactive {
             self.bar.set_message(text.into());
+        }
+    }
+
+    /// How far the work is, such as "self-play: 340 of 20000 samples"; None before the first.
+    pub fn reached(&self) -> Option<String> {
+        let (work, total, unit) = self.work;
+        let done = self.done.load(Ordering::Relaxed);
+        match total {
+            0 => None,
+            1 => Some(work.to_string()),
+            _ => Some(format!("{work}: {done} of {total} {unit}")),
         }
     }
 

@@ -3,11 +3,12 @@
 use super::findings::FindingsLog;
 use super::learner::Learner;
 use crate::config::{Config, TrainingMode};
-use crate::error::Result;
+use crate::error::{Error, Result, StopCause};
 use crate::replay::{BatchPlan, Replay, Symmetries};
 use crate::report::metrics::Losses;
 use crate::report::progress::Progress;
 use crate::selfplay::{FinishedGame, Sample, SelfPlay};
+use crate::stop::Stop;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -83,16 +84,16 @@ pub struct EpochRunner<'a> {
     pub replay: &'a mut Replay,
     /// Terminal output.
     pub progress: &'a mut Progress,
-    /// Set to end the epoch early.
-    pub stop: &'a AtomicBool,
+    /// The request to end the epoch early.
+    pub stop: &'a Stop,
 }
 
 impl EpochRunner<'_> {
-    /// Runs both in the order of `train.mode`; None if `stop` interrupted them.
+    /// Runs both in the order of `train.mode`.
     ///
     /// # Errors
-    /// Those of self-play, training and the disk.
-    pub fn run(self) -> Result<Option<EpochResult>> {
+    /// Those of self-play, training and the disk; [`Error::Stopped`] once a stop is requested.
+    pub fn run(self) -> Result<EpochResult> {
         self.progress.start("self-play", self.collector.target(), "samples");
         match self.training.config.train.mode {
             TrainingMode::InTurns => self.in_turns(),
@@ -101,31 +102,33 @@ impl EpochRunner<'_> {
     }
 
     /// Self-play, then updates on all samples, those of this epoch included.
-    fn in_turns(self) -> Result<Option<EpochResult>> {
+    fn in_turns(self) -> Result<EpochResult> {
         let Self { collector, training, replay, progress, stop } = self;
         let start = Instant::now();
-        let keep_running = || !stop.load(Ordering::Relaxed);
-        let keep = &mut |sample: Sample| replay.push(&sample);
-        let Some(played) = collector.run(progress, &keep_running, keep)? else { return Ok(None) };
+        let check = || stop.check();
+        let played = collector.run(progress, &check, &mut |sample| replay.push(&sample))?;
         let selfplay = start.elapsed().as_secs_f64();
         let due = training.due(replay);
         if due > 0 {
             progress.start("training", due, "updates");
         }
         let report = &|made| progress.set(made);
-        let Some(losses) = training.run(replay, due, &keep_running, report)? else { return Ok(None) };
+        let losses = training.run(replay, due, &check, report)?;
         let times =
             EpochTimes { selfplay, training: start.elapsed().as_secs_f64() - selfplay, overlapped: 0.0 };
-        Ok(Some(EpochResult { played, losses, times }))
+        Ok(EpochResult { played, losses, times })
     }
 
     /// Self-play and, in parallel, the updates that are due for the samples of earlier epochs, on those samples only. The
     /// results do not depend on the speed of either. If one fails, the other ends early.
-    fn overlapped(self) -> Result<Option<EpochResult>> {
+    fn overlapped(self) -> Result<EpochResult> {
         let Self { collector, training, replay, progress, stop } = self;
         let start = Instant::now();
         let failed = AtomicBool::new(false);
-        let keep_running = || !stop.load(Ordering::Relaxed) && !failed.load(Ordering::Relaxed);
+        let check = || match failed.load(Ordering::Relaxed) {
+            true => Err(Error::Stopped(StopCause::Failure)),
+            false => stop.check(),
+        };
         let (sender, made_updates) = mpsc::channel();
         let (due, earlier) = (training.due(replay), &*replay);
         let mut samples = Vec::new();
@@ -133,12 +136,12 @@ impl EpochRunner<'_> {
             let training = scope.spawn(|| {
                 // The receiver is gone if self-play has panicked; the error is then ignored.
                 let report = &|made| sender.send(made).unwrap_or_default();
-                let trained = training.run(earlier, due, &keep_running, report);
+                let trained = training.run(earlier, due, &check, report);
                 drop(sender);
                 failed.fetch_or(trained.is_err(), Ordering::Relaxed);
                 (trained, start.elapsed().as_secs_f64())
             });
-            let played = collector.run(progress, &keep_running, &mut |sample| samples.push(sample));
+            let played = collector.run(progress, &check, &mut |sample| samples.push(sample));
             failed.fetch_or(played.is_err(), Ordering::Relaxed);
             let selfplay = start.elapsed().as_secs_f64();
             if due > 0 {
@@ -148,9 +151,14 @@ impl EpochRunner<'_> {
             let (trained, training) = training.join().unwrap_or_else(|panic| resume_unwind(panic));
             (played, trained, EpochTimes { selfplay, training, overlapped: selfplay.min(training) })
         });
-        let (Some(played), Some(losses)) = (played?, trained?) else { return Ok(None) };
+        let (played, losses) = match (played, trained) {
+            (Ok(played), Ok(losses)) => (played, losses),
+            (Err(Error::Stopped(StopCause::Failure)), Err(error)) | (Err(error), _) | (_, Err(error)) => {
+                return Err(error);
+            }
+        };
         samples.iter().for_each(|sample| replay.push(sample));
-        Ok(Some(EpochResult { played, losses, times }))
+        Ok(EpochResult { played, losses, times })
     }
 }
 
@@ -159,19 +167,17 @@ impl Collector<'_> {
         self.config.selfplay.samples_per_epoch as u64
     }
 
-    /// Plays while `keep_running` returns true, and passes every sample to `keep`; None if it returned false.
+    /// Plays until the target, or an error of `check`, and passes every sample to `keep`.
     fn run(
         self,
         progress: &Progress,
-        keep_running: &dyn Fn() -> bool,
+        check: &dyn Fn() -> Result<()>,
         keep: &mut dyn FnMut(Sample),
-    ) -> Result<Option<SelfPlayCounts>> {
+    ) -> Result<SelfPlayCounts> {
         let target = self.target();
         let mut played = SelfPlayCounts::default();
         while played.samples < target {
-            if !keep_running() {
-                return Ok(None);
-            }
+            check()?;
             for mut game in self.selfplay.poll()? {
                 played.take(&game);
                 game.finding.iter().try_for_each(|finding| self.findings.add(finding))?;
@@ -182,7 +188,7 @@ impl Collector<'_> {
             }
             progress.set(played.samples.min(target));
         }
-        Ok(Some(played))
+        Ok(played)
     }
 }
 
@@ -197,17 +203,16 @@ impl Training<'_> {
         all.saturating_sub(self.trainer.updates())
     }
 
-    /// Makes `due` updates and calls `report` after each with their number. None if `keep_running` returned false; no losses if
-    /// `due` is 0.
+    /// Makes `due` updates, up to an error of `check`, and calls `report` after each with their number. No losses if `due` is 0.
     fn run(
         self,
         replay: &Replay,
         due: u64,
-        keep_running: &dyn Fn() -> bool,
+        check: &dyn Fn() -> Result<()>,
         report: &dyn Fn(u64),
-    ) -> Result<Option<Option<Losses>>> {
+    ) -> Result<Option<Losses>> {
         if due == 0 {
-            return Ok(Some(None));
+            return Ok(None);
         }
         let first = self.trainer.updates();
         let Config { train, run, .. } = self.config;
@@ -219,9 +224,7 @@ impl Training<'_> {
         };
         let mut sum = Losses::default();
         for made in 0..due {
-            if !keep_running() {
-                return Ok(None);
-            }
+            check()?;
             let step = self.trainer.update(replay, BatchPlan { number: first + made, ..plan })?;
             sum.policy += step.policy_cross_entropy;
             sum.policy_kl += step.policy_kl;
@@ -231,13 +234,13 @@ impl Training<'_> {
             report(made + 1);
         }
         let mean = |sum: f64| sum / due as f64;
-        Ok(Some(Some(Losses {
+        Ok(Some(Losses {
             policy: mean(sum.policy),
             policy_kl: mean(sum.policy_kl),
             value: mean(sum.value),
             grad_norm: mean(sum.grad_norm),
             lr: sum.lr,
-        })))
+        }))
     }
 }
 

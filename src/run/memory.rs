@@ -1,10 +1,12 @@
 //! The memory plan of a run, checked before any allocation.
 
+use super::free_memory::{FreeMemory, kib_of};
 use crate::backend::Placement;
 use crate::backend::plan::{BackendPlan, Reuse};
 use crate::batch::AnyGame;
 use crate::config::{Config, DeviceName, TrainingMode};
 use crate::error::{Error, Result};
+use crate::eval::arena::ROWS;
 use crate::net::NetSpec;
 use crate::pass::PassBuffers;
 use crate::replay::Replay;
@@ -13,6 +15,10 @@ use crate::search::SearchParams;
 use crate::selfplay::{backend_plan, entry_shape};
 
 const MIB: u64 = 1 << 20;
+/// MiB of code, tables and small arrays.
+const PROGRAM_MIB: u64 = 40;
+/// MiB of a thread's stack, network and buffers.
+const THREAD_MIB: u64 = 6;
 
 /// The large arrays of a run, in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,8 +33,12 @@ pub struct MemoryPlan {
     pub training: u64,
     /// The root cache while it is built: one tree per start.
     pub cache: u64,
+    /// The searches of an evaluation, whose trees are made beside those of self-play; without trees on a GPU.
+    pub evaluation: u64,
     /// The evaluation cache.
     pub evaluations: u64,
+    /// Code, networks, and the buffers and stacks of threads.
+    pub program: u64,
     /// Bytes per game.
     pub per_game: u64,
 }
@@ -75,6 +85,8 @@ impl MemoryPlan {
             training: on_host
                 * (4 * (parameters * 6 + activations) as u64 + 2 * product(config.train.accumulate, batch)),
             cache: cache as u64,
+            evaluation: evaluation_bytes(config, game),
+            program: program_bytes(),
             evaluations: product(config.search.cache_entries, entry_shape(game).bytes()),
             per_game: product(d, row + pass),
         })
@@ -82,7 +94,13 @@ impl MemoryPlan {
 
     /// Bytes in total.
     pub fn total(&self) -> u64 {
-        [self.trees, self.passes, self.replay, self.training, self.cache, self.evaluations]
+        let fixed = self.fixed();
+        [self.trees, self.passes].into_iter().fold(fixed, u64::saturating_add)
+    }
+
+    /// Bytes that do not depend on the number of games.
+    fn fixed(&self) -> u64 {
+        [self.replay, self.training, self.cache, self.evaluation, self.evaluations, self.program]
             .into_iter()
             .fold(0, u64::saturating_add)
     }
@@ -91,35 +109,38 @@ impl MemoryPlan {
     pub fn describe(&self) -> String {
         let mib = |bytes: u64| bytes.div_ceil(MIB);
         format!(
-            "trees {} MiB, passes {} MiB, replay {} MiB, training {} MiB, root cache {} MiB, evaluation cache {} MiB",
+            "trees {} MiB, passes {} MiB, replay {} MiB, training {} MiB, root cache {} MiB, evaluation {} MiB, \
+             evaluation cache {} MiB, program {} MiB",
             mib(self.trees),
             mib(self.passes),
             mib(self.replay),
             mib(self.training),
             mib(self.cache),
-            mib(self.evaluations)
+            mib(self.evaluation),
+            mib(self.evaluations),
+            mib(self.program)
         )
     }
 
-    /// Refuses a plan that exceeds `run.memory_mib` or 0.9 of the free memory.
+    /// Refuses a plan that exceeds `run.memory_mib`, or 0.9 of what the process may still take.
     ///
     /// # Errors
     /// [`Error::Memory`] with the numbers.
     pub fn check(&self, config: &Config) -> Result<()> {
-        let have = match (config.run.memory_mib, available()) {
+        let (have, limit) = match (config.run.memory_mib, FreeMemory::of_process()) {
             (0, None) => return Ok(()),
-            (0, Some(free)) => free / 10 * 9,
-            (mib, _) => mib.saturating_mul(MIB),
+            (0, Some(free)) => (free.share(), free.describe()),
+            (mib, _) => (mib.saturating_mul(MIB), "run.memory_mib".to_string()),
         };
         if self.total() <= have {
             return Ok(());
         }
-        let fixed = self.replay + self.training + self.cache + self.evaluations;
         Err(Error::Memory {
             need_mib: self.total().div_ceil(MIB),
             have_mib: have / MIB,
+            limit,
             detail: self.describe(),
-            largest_games: have.saturating_sub(fixed) / self.per_game.max(1),
+            largest_games: have.saturating_sub(self.fixed()) / self.per_game.max(1),
         })
     }
 }
@@ -128,8 +149,8 @@ fn product(a: usize, b: usize) -> u64 {
     (a as u64).saturating_mul(b as u64)
 }
 
-/// Refuses a search of `rows` positions at once, each in a new tree, that needs more than 0.9 of the free memory. Trees on a
-/// GPU are not counted, since its backend checks its own memory.
+/// Refuses a search of `rows` positions at once, each in a new tree, that needs more than 0.9 of what the process may still
+/// take. Trees on a GPU are not counted, since its backend checks its own memory.
 ///
 /// # Errors
 /// [`Error::Unsupported`] with the numbers.
@@ -139,6 +160,28 @@ pub fn check_search(
     placement: Placement,
     rows: usize,
 ) -> Result<()> {
+    let need = search_bytes(game, params, placement, rows).saturating_add(program_bytes());
+    match FreeMemory::of_process() {
+        Some(free) if need > free.share() => Err(Error::unsupported(
+            format!("a search of {} simulations in {rows} trees at once", params.simulations),
+            format!(
+                "it needs {} MiB, more than {}; set fewer simulations",
+                need.div_ceil(MIB),
+                free.describe()
+            ),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Bytes of what is not planned in detail; measured with a small network, and more than that.
+fn program_bytes() -> u64 {
+    let threads = rayon::current_num_threads() as u64;
+    (PROGRAM_MIB + threads * THREAD_MIB) * MIB
+}
+
+/// Bytes of a search of `rows` positions at once, each in a new tree.
+fn search_bytes(game: &dyn AnyGame, params: SearchParams, placement: Placement, rows: usize) -> u64 {
     let sizes = game.sizes();
     let nodes = BackendPlan::nodes_for(params.simulations, &sizes);
     let plan = BackendPlan { rows, nodes, params, reuse: Reuse::Drop };
@@ -146,37 +189,28 @@ pub fn check_search(
         DeviceName::Cpu => plan.row_bytes(placement.engine, &sizes, game.state_size()),
         DeviceName::Cuda(_) => 0,
     };
-    let row = tree + PassBuffers::bytes(&sizes, params.leaves as usize);
-    let need = product(rows, row);
-    match available() {
-        Some(free) if need > free / 10 * 9 => Err(Error::unsupported(
-            format!("a search of {} simulations in {rows} trees at once", params.simulations),
-            format!(
-                "it needs {} MiB, more than 0.9 of the {} MiB free; set fewer simulations",
-                need.div_ceil(MIB),
-                free / MIB
-            ),
-        )),
-        _ => Ok(()),
+    product(rows, tree + PassBuffers::bytes(&sizes, params.leaves as usize))
+}
+
+/// Bytes of the searches of an evaluation after an epoch.
+fn evaluation_bytes(config: &Config, game: &dyn AnyGame) -> u64 {
+    if config.eval.every == 0 {
+        return 0;
     }
+    let sizes = game.sizes();
+    let determinisations = if sizes.hidden_information { config.eval_determinisations() } else { 1 };
+    let params = SearchParams {
+        simulations: config.eval.simulations,
+        leaves: 1,
+        ..SearchParams::new(&config.search, &sizes)
+    };
+    search_bytes(game, params, Placement::of_run(config).on_first_device(), ROWS * determinisations)
 }
 
 /// Peak resident memory of this process, in bytes; None if the system does not report it.
 pub fn peak_bytes() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/status").ok()?;
     kib_of(&text, "VmHWM:")
-}
-
-fn kib_of(text: &str, name: &str) -> Option<u64> {
-    let line = text.lines().find(|l| l.starts_with(name))?;
-    let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
-    Some(kib * 1024)
-}
-
-/// Free memory of the machine without swapping, in bytes; None if the system does not report it.
-fn available() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    kib_of(&text, "MemAvailable:")
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@
 pub mod checkpoint;
 mod epoch;
 pub mod findings;
+mod free_memory;
 pub mod learner;
 pub mod factory;
 pub mod memory;
@@ -17,7 +18,7 @@ pub mod strength;
 use crate::backend::device_selfplay::PlayPlan;
 use crate::batch::{AnyGame, any_game};
 use crate::config::Config;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, StopCause};
 use crate::files::{remove_temporaries, write_atomic};
 use crate::net::{NetSpec, Network};
 use crate::replay::Replay;
@@ -26,7 +27,8 @@ use crate::report::metrics::{self, EpochRecord, MetricsLog};
 use crate::report::progress::Progress;
 use crate::report::tensorboard::EventWriter;
 use crate::root_cache::{self, CachePlan};
-use crate::selfplay::{FinishedGame, SelfPlay, backend_plan};
+use crate::selfplay::{FinishedGame, SelfPlay, backend_plan, check_nodes};
+use crate::stop::Stop;
 use crate::weights::NetFile;
 use checkpoint::{Checkpoint, Counters, Parts};
 use epoch::{Collector, EpochResult, EpochRunner, Training};
@@ -37,8 +39,7 @@ use memory::MemoryPlan;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use strength::StrengthMeter;
 
 /// Length of a run without a limit.
@@ -197,48 +198,104 @@ impl Run {
         self.counters.epoch
     }
 
-    /// Runs epochs until the configuration's limit or until `stop` is set. An interrupted epoch is discarded; a resumed run
-    /// repeats it and gives the same bytes.
+    /// Runs epochs until the configuration's limit or until `stop` is requested. An epoch that does not end in time is given up;
+    /// a resumed run repeats it and gives the same bytes. The run cannot go on after an error.
     ///
     /// # Errors
-    /// Those of self-play, training and the disk; the last checkpoint is then unchanged.
-    pub fn go(&mut self, progress: &mut Progress, stop: &AtomicBool) -> Result<()> {
-        let (first, dir) = (self.counters.epoch, self.dir.display().to_string());
-        let mut last = 0.0;
-        while !self.is_done(last) {
-            let began = self.seconds();
-            let Some(record) = self.work(progress, stop)? else {
-                progress.finish();
-                let epoch = self.counters.epoch;
-                return progress
-                    .note(&format!("stopped after epoch {epoch}; continue with: vecaz run --resume {dir}"));
-            };
-            progress.finish();
-            progress.epoch(&record)?;
-            last = self.seconds() - began;
+    /// [`Error::Stopped`] after a signal, [`Error::TimeLimit`] if the time is over before the first of these epochs is done, those
+    /// of self-play, training and the disk; the last checkpoint is then unchanged.
+    pub fn go(&mut self, progress: &mut Progress, stop: &Stop) -> Result<()> {
+        let first = self.counters.epoch;
+        let stop = stop.at(self.deadline());
+        self.selfplay.stop_by(&stop);
+        while !self.is_done() {
+            match self.work(progress, &stop) {
+                Ok(record) => {
+                    progress.finish();
+                    progress.epoch(&record)?;
+                }
+                Err(Error::Stopped(cause)) => return self.end_early(cause, first, progress),
+                Err(error) => return Err(error),
+            }
         }
         if self.counters.epoch == first {
             return progress.note(&format!(
-                "the limit is reached after {first} epochs; set another limit with --epochs or --minutes"
+                "the limit is reached after {first} epochs{}; set another limit with --epochs or --minutes",
+                self.last_epoch_seconds().map(|s| format!(" of about {s:.1} s")).unwrap_or_default()
             ));
         }
-        progress.note(&format!("results are in {dir}; see report.html there"))
+        self.close(progress)
+    }
+
+    /// The last notes of a run that was ended in the middle of an epoch.
+    fn end_early(&self, cause: StopCause, first: u64, progress: &mut Progress) -> Result<()> {
+        let (epoch, reached) = (self.counters.epoch, progress.reached());
+        progress.finish();
+        match (cause, self.time_limit()) {
+            (StopCause::TimeLimit, Some(seconds)) if epoch == first => {
+                Err(Error::TimeLimit { minutes: seconds / 60.0, epoch: epoch + 1, reached })
+            }
+            (StopCause::TimeLimit, _) => {
+                progress.note(&format!("the time is over in epoch {}, which is given up", epoch + 1))?;
+                self.close(progress)
+            }
+            (StopCause::Signal(_) | StopCause::Failure, _) => {
+                let dir = self.dir().display();
+                let note = format!("stopped after epoch {epoch}; continue with: vecaz run --resume {dir}");
+                // Ctrl-C also ends the program that reads a pipe: the note may reach nobody, and the cause is the signal.
+                let _ = progress.note(&note);
+                Err(Error::Stopped(cause))
+            }
+        }
+    }
+
+    fn close(&self, progress: &Progress) -> Result<()> {
+        let least = self.config.train.min_samples as u64;
+        // Not those of an epoch that was given up.
+        let samples: u64 = self.metrics.records().iter().map(|record| record.samples).sum();
+        if samples < least {
+            progress.note(&format!(
+                "nothing was learned: {samples} samples were played, and the first update needs train.min_samples = {least}"
+            ))?;
+        }
+        progress.note(&format!("results are in {}; see report.html there", self.dir().display()))
     }
 
     fn seconds(&self) -> f64 {
         self.seconds_before + self.resumed_at.elapsed().as_secs_f64()
     }
 
-    /// True if the limit is reached. A run limited by minutes stops at the epoch boundary nearest to the limit.
-    fn is_done(&self, last_epoch_seconds: f64) -> bool {
-        let (epochs, minutes) = (self.config.run.epochs, self.config.run.minutes);
-        let minutes = if epochs == 0 && minutes == 0.0 { DEFAULT_MINUTES } else { minutes };
-        (epochs > 0 && self.counters.epoch >= epochs)
-            || (minutes > 0.0 && self.seconds() + last_epoch_seconds / 2.0 >= minutes * 60.0)
+    /// Seconds that the whole run may take.
+    fn time_limit(&self) -> Option<f64> {
+        match (self.config.run.epochs, self.config.run.minutes) {
+            (0, 0.0) => Some(60.0 * DEFAULT_MINUTES),
+            (_, 0.0) => None,
+            (_, minutes) => Some(60.0 * minutes),
+        }
     }
 
-    /// Runs one epoch; None if `stop` interrupted it.
-    fn work(&mut self, progress: &mut Progress, stop: &AtomicBool) -> Result<Option<EpochRecord>> {
+    /// When the time limit is over.
+    fn deadline(&self) -> Option<Instant> {
+        let left = Duration::try_from_secs_f64((self.time_limit()? - self.seconds()).max(0.0));
+        Instant::now().checked_add(left.ok()?)
+    }
+
+    /// Seconds of the last epoch, of this process or of the one before.
+    fn last_epoch_seconds(&self) -> Option<f64> {
+        let [before @ .., last] = self.metrics.records() else { return None };
+        Some(last.seconds - before.last().map_or(0.0, |record| record.seconds))
+    }
+
+    /// True if the limit is reached, or leaves no time for another epoch as long as the last one.
+    fn is_done(&self) -> bool {
+        let epochs = self.config.run.epochs;
+        let ends_late = |limit| self.last_epoch_seconds().is_some_and(|next| self.seconds() + next > limit);
+        (epochs > 0 && self.counters.epoch >= epochs) || self.time_limit().is_some_and(ends_late)
+    }
+
+    /// Runs one epoch.
+    fn work(&mut self, progress: &mut Progress, stop: &Stop) -> Result<EpochRecord> {
+        stop.check()?;
         let started = Instant::now();
         let network = self.network()?;
         let cache = match self.config.search.root_cache {
@@ -247,21 +304,20 @@ impl Run {
                 let sizes = self.game.sizes();
                 let rows = backend_plan(&self.config, &sizes, 1);
                 let plan = CachePlan::for_run(&self.config, rows, &sizes);
-                root_cache::build(self.game.as_ref(), network.as_ref(), plan)?
+                progress.start("root cache", 1, "build");
+                root_cache::build(self.game.as_ref(), network.as_ref(), plan, stop)?
             }
         };
         self.selfplay.set_network(network.as_ref(), cache)?;
         let prepared_at = started.elapsed().as_secs_f64();
-        let Some(EpochResult { played, losses, times }) = self.play_and_train(progress, stop)? else {
-            return Ok(None);
-        };
+        let EpochResult { played, losses, times } = self.play_and_train(progress, stop)?;
         let (clock, trained_at) = (self.selfplay.take_clock(), started.elapsed().as_secs_f64());
         let epoch = self.counters.epoch + 1;
         let every = self.config.eval.every;
         let strength = if every > 0 && epoch.is_multiple_of(every) {
             progress.start("evaluation", 1, "pass");
             let network = self.network()?;
-            Some(self.strength_meter.measure(network.as_ref())?)
+            Some(self.strength_meter.measure(network.as_ref(), stop)?)
         } else {
             None
         };
@@ -289,13 +345,14 @@ impl Run {
             ..EpochRecord::default()
         };
         let record = record.with_rates();
-        self.close_epoch(record.clone(), &played.stored)?;
-        Ok(Some(record))
+        self.close_epoch(record.clone(), &played.stored, stop)?;
+        Ok(record)
     }
 
-    /// Writes the epoch's files, the checkpoint last: a run that is killed before the checkpoint repeats the epoch and writes
-    /// the same files.
-    fn close_epoch(&mut self, record: EpochRecord, games: &[FinishedGame]) -> Result<()> {
+    /// Writes the epoch's files and then its checkpoint: a run that is killed before the checkpoint repeats the epoch and writes
+    /// the same files. The report, which is made of them, comes last, so that a signal may cut it short.
+    fn close_epoch(&mut self, record: EpochRecord, games: &[FinishedGame], stop: &Stop) -> Result<()> {
+        let writing = stop.write_guard();
         self.counters.epoch = record.epoch;
         self.counters.seconds = record.seconds;
         self.store_games(games)?;
@@ -307,12 +364,13 @@ impl Run {
         }
         self.events.append(&record)?;
         self.metrics.append(record)?;
-        write_report(&self.dir.join("report.html"), &self.config, self.metrics.records())?;
-        self.save()
+        self.save()?;
+        drop(writing);
+        write_report(&self.dir.join("report.html"), &self.config, self.metrics.records())
     }
 
-    /// Runs an epoch's self-play and updates; None if `stop` interrupted them.
-    fn play_and_train(&mut self, progress: &mut Progress, stop: &AtomicBool) -> Result<Option<EpochResult>> {
+    /// Runs an epoch's self-play and updates.
+    fn play_and_train(&mut self, progress: &mut Progress, stop: &Stop) -> Result<EpochResult> {
         let Self { config, selfplay, findings, trainer, replay, .. } = self;
         let collector = Collector { selfplay, findings, config };
         let training = Training { trainer: trainer.as_mut(), config };
@@ -367,6 +425,8 @@ impl RunSetup {
     fn new(factory: Box<dyn ComponentFactory>, config: &Config, threads: usize) -> Result<Self> {
         let game = any_game(config.game_name(), &config.game_options())?;
         factory.check(config)?;
+        config.check_replay()?;
+        check_nodes(config, &game.sizes())?;
         let spec = NetSpec::new(&config.net, &game.sizes());
         spec.model()?;
         MemoryPlan::new(config, game.as_ref())?.check(config)?;

@@ -10,6 +10,7 @@ use crate::net::Network;
 use crate::report::metrics::Strength;
 use crate::run::memory::check_search;
 use crate::search::SearchParams;
+use crate::stop::Stop;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -60,8 +61,8 @@ impl StrengthMeter {
     /// The strength of `network`.
     ///
     /// # Errors
-    /// Those of the network.
-    pub fn measure(&self, network: &dyn Network) -> Result<Strength> {
+    /// Those of the network; [`crate::Error::Stopped`] once `stop` is requested.
+    pub fn measure(&self, network: &dyn Network, stop: &Stop) -> Result<Strength> {
         match &self.task {
             Task::Positions(positions) => {
                 let (_, summary) = evaluate_positions(
@@ -71,6 +72,7 @@ impl StrengthMeter {
                     self.placement,
                     positions,
                     self.threads,
+                    stop,
                 )?;
                 Ok(Strength {
                     search_outcome_error: Some(summary.search_outcome_error),
@@ -82,7 +84,7 @@ impl StrengthMeter {
             }
             Task::Match { opponent, determinisations, plan } => {
                 let game = self.game.as_ref();
-                let mut own = Contestant::search(
+                let own = Contestant::search(
                     game,
                     network,
                     self.params,
@@ -90,7 +92,8 @@ impl StrengthMeter {
                     *determinisations,
                     self.threads,
                 )?;
-                let mut other = Contestant::named(game, opponent, "eval.opponent", self.threads)?;
+                let other = Contestant::named(game, opponent, "eval.opponent", self.threads)?;
+                let (mut own, mut other) = (own.stopped_by(stop), other.stopped_by(stop));
                 let outcome = play_match(&self.game, &mut own, &mut other, *plan)?;
                 Ok(Strength {
                     match_score: Some(outcome.result.score()),

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use vecaz::backend::Backend;
 use vecaz::backend::kernels::KernelBackend;
 use vecaz::backend::kernels::collective::Place;
@@ -23,6 +23,7 @@ use vecaz::report::progress::{Progress, Verbosity};
 use vecaz::run::Run;
 use vecaz::run::factory::{ComponentFactory, DefaultFactory};
 use vecaz::run::learner::{Learner, learner_on};
+use vecaz::stop::Stop;
 use vecaz::train::{Losses, Trainer};
 use vecaz::{Error, Result};
 
@@ -118,7 +119,7 @@ fn config(mode: &str, epochs: u64) -> Config {
 /// Goes on to the configuration's end; the records of all epochs.
 fn go(run: Result<Run>) -> Vec<EpochRecord> {
     let mut run = run.expect("there is all that it needs");
-    run.go(&mut Progress::new(Verbosity::Quiet), &AtomicBool::new(false)).expect("nothing fails");
+    run.go(&mut Progress::new(Verbosity::Quiet), &Stop::default()).expect("nothing fails");
     let text = fs::read_to_string(run.dir().join("metrics.jsonl")).expect("written");
     text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
 }
@@ -233,8 +234,8 @@ fn training_that_fails_ends_the_run_and_no_epoch_is_lost() {
         let records = go(Run::start(config(mode, 4), &whole, 2));
         let until = records[2].updates + 3;
         let mut run = Run::start_on(Box::new(Failing(until)), config(mode, 4), &failed, 2).expect("begins");
-        let stop = AtomicBool::new(false);
-        let error = run.go(&mut Progress::new(Verbosity::Quiet), &stop).expect_err("in the fourth epoch");
+        let error =
+            run.go(&mut Progress::new(Verbosity::Quiet), &Stop::default()).expect_err("in the fourth epoch");
         assert_eq!(error.to_string(), "device cuda:7: it fell off the bus", "{mode}");
         assert_eq!(run.epoch(), 3, "{mode}");
         drop(run);
@@ -304,8 +305,7 @@ fn second_epoch(machine: Box<dyn ComponentFactory>, change: &dyn Fn(&mut Config)
     let mut changed = config("overlapped", 2);
     change(&mut changed);
     let mut run = Run::resume_on(machine, changed, &dir, 2).expect("a checkpoint");
-    let stop = AtomicBool::new(false);
-    run.go(&mut Progress::new(Verbosity::Quiet), &stop).expect_err("it fails").to_string()
+    run.go(&mut Progress::new(Verbosity::Quiet), &Stop::default()).expect_err("it fails").to_string()
 }
 
 #[test]

@@ -82,6 +82,13 @@ impl<'a> DeviceNeed<'a> {
             }
         }
         let largest_games = fits as u64;
-        Err(Error::Memory { need_mib: need.div_ceil(MIB), have_mib: have / MIB, detail, largest_games })
+        let limit = "free on the device".to_string();
+        Err(Error::Memory {
+            need_mib: need.div_ceil(MIB),
+            have_mib: have / MIB,
+            limit,
+            detail,
+            largest_games,
+        })
     }
 }

@@ -18,6 +18,7 @@ use vecaz::net::{NetParts, NetSpec, Network};
 use vecaz::rng::{Key, Purpose};
 use vecaz::root_cache::{self, CachePlan};
 use vecaz::selfplay::{GameSlot, SelfPlay, backend_plan};
+use vecaz::stop::Stop;
 use vecaz::{Error, Result};
 
 /// A network for a game, in small.
@@ -59,7 +60,16 @@ pub fn play(
             0 => Vec::new(),
             _ => {
                 let starts = root_cache::starts(game.as_ref()).expect("few");
-                root_cache::build_rows(game.as_ref(), network.fork(), plan, &starts, 0, make).expect("built")
+                root_cache::build_rows(
+                    game.as_ref(),
+                    network.fork(),
+                    plan,
+                    &starts,
+                    0,
+                    make,
+                    &Stop::default(),
+                )
+                .expect("built")
             }
         };
         selfplay.set_network(*network, cache).expect("a network");
@@ -329,7 +339,7 @@ fn check_what_fits(game: &str, network: &str, games: usize) {
     };
     let free = 100 << 20;
     assert!(try_games(games, free, false).is_ok());
-    let Err(Error::Memory { largest_games, detail, need_mib, have_mib }) = try_games(games, free, true)
+    let Err(Error::Memory { largest_games, detail, need_mib, have_mib, .. }) = try_games(games, free, true)
     else {
         panic!("more than there is room for")
     };

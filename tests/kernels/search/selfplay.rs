@@ -18,6 +18,7 @@ use vecaz::pass::PassClock;
 use vecaz::root_cache::{self, CachePlan};
 use vecaz::search::root::{Exploration, RowKey};
 use vecaz::selfplay::{FinishedGame, GameSlot, SelfPlay, backend_plan};
+use vecaz::stop::Stop;
 
 /// Who evaluator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +66,8 @@ pub fn play(
         _ => {
             let plan = backend_plan(config, &sizes, 1);
             let cache_plan = CachePlan::for_run(config, plan, &sizes);
-            root_cache::build(game.as_ref(), network.as_ref(), cache_plan).expect("few starts")
+            root_cache::build(game.as_ref(), network.as_ref(), cache_plan, &Stop::default())
+                .expect("few starts")
         }
     };
     let backends = |plan| make(plan, shape);
@@ -265,13 +267,15 @@ fn the_root_cache_is_the_same_tree_wherever_it_is_built() {
         };
         let rows = backend_plan(&config, &sizes, 1);
         let plan = CachePlan::for_run(&config, rows, &sizes);
-        let right = root_cache::build(game.as_ref(), &HashNet(shape), plan).expect("few starts");
+        let right =
+            root_cache::build(game.as_ref(), &HashNet(shape), plan, &Stop::default()).expect("few starts");
         let make = |plan| -> Result<Box<dyn Backend>> {
             Ok(Box::new(KernelBackend::new(HostDevice::new(9), game.as_ref(), plan)?))
         };
         let starts = root_cache::starts(game.as_ref()).expect("few");
         let network = Box::new(HashNet(shape));
-        let found = root_cache::build_rows(game.as_ref(), network, plan, &starts, 0, &make).expect("built");
+        let found = root_cache::build_rows(game.as_ref(), network, plan, &starts, 0, &make, &Stop::default())
+            .expect("built");
         assert_eq!(found.len(), right.len());
         for ((root, tree), (right_root, right_tree)) in found.iter().zip(&right) {
             assert_eq!((root, &tree.history), (right_root, &right_tree.history));

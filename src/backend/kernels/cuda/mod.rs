@@ -29,6 +29,7 @@ pub use nccl::{NcclSums, linked};
 pub use pinned::CudaPinned;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Once, PoisonError};
 use timing::Timing;
@@ -420,7 +421,9 @@ pub fn code_for(
     let replaced = SourceFolder::of_environment().map(|sources| {
         static SAID: Once = Once::new();
         SAID.call_once(|| {
-            eprintln!(
+            // stderr may be closed.
+            let _ = writeln!(
+                std::io::stderr(),
                 "##### {FOLDER_VARIABLE}: kernels are compiled from {}, not from the sources in this program #####",
                 sources.path().display()
             );

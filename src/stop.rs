@@ -1,0 +1,93 @@
+//! Requests to end work before it is done: a signal, or a time limit. Depends only on the error type.
+//!
+//! The owner of the work makes a [`Stop`] and gives clones to everything that takes long; each calls [`Stop::check`] at least
+//! every few milliseconds and returns its error. Work that was ended so is given up: what it has half done must not be used.
+
+use crate::error::{Error, Result, StopCause};
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+/// A request to stop that clones share; the default is never requested.
+#[derive(Clone, Debug, Default)]
+pub struct Stop {
+    /// The number of the signal that requested it; 0 before.
+    signal: Arc<AtomicI32>,
+    deadline: Option<Instant>,
+    /// Locked during writes that are completed before the process ends.
+    writing: Arc<Mutex<()>>,
+}
+
+impl Stop {
+    /// The same request, which is also made at `deadline`.
+    pub fn at(&self, deadline: Option<Instant>) -> Self {
+        Self { deadline, ..self.clone() }
+    }
+
+    /// Requests the stop in the name of `signal`; false if a signal has requested it before.
+    pub fn request(&self, signal: i32) -> bool {
+        self.signal.compare_exchange(0, signal, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
+
+    /// Why work must stop; None while it may go on. A signal comes before a time limit.
+    pub fn cause(&self) -> Option<StopCause> {
+        match self.signal.load(Ordering::Relaxed) {
+            0 => self.deadline.filter(|deadline| Instant::now() >= *deadline).map(|_| StopCause::TimeLimit),
+            signal => Some(StopCause::Signal(signal)),
+        }
+    }
+
+    /// Ends the caller's work once the stop is requested.
+    ///
+    /// # Errors
+    /// [`Error::Stopped`] with the cause.
+    pub fn check(&self) -> Result<()> {
+        self.cause().map_or(Ok(()), |cause| Err(Error::Stopped(cause)))
+    }
+
+    /// Marks a write that a signal does not cut short, until the guard is dropped.
+    pub fn write_guard(&self) -> MutexGuard<'_, ()> {
+        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// True while a guard of [`Stop::write_guard`] lives.
+    pub fn is_writing(&self) -> bool {
+        self.writing.try_lock().is_err_and(|e| matches!(e, std::sync::TryLockError::WouldBlock))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn clones_share_the_first_signal() {
+        let stop = Stop::default();
+        let shared = stop.at(None);
+        assert_eq!((stop.cause(), stop.check().is_ok()), (None, true));
+        assert!(shared.request(15));
+        assert!(!stop.request(2), "a second signal");
+        assert_eq!(stop.cause(), Some(StopCause::Signal(15)));
+        assert!(matches!(stop.check(), Err(Error::Stopped(StopCause::Signal(15)))));
+    }
+
+    #[test]
+    fn a_deadline_holds_for_its_own_copy_and_a_signal_comes_first() {
+        let (stop, now) = (Stop::default(), Instant::now());
+        let (over, later) = (stop.at(Some(now)), stop.at(Some(now + Duration::from_secs(3600))));
+        assert_eq!([&stop, &over, &later].map(Stop::cause), [None, Some(StopCause::TimeLimit), None]);
+        stop.request(2);
+        assert_eq!(over.cause(), Some(StopCause::Signal(2)));
+    }
+
+    #[test]
+    fn writes_are_known_to_all_clones() {
+        let stop = Stop::default();
+        let shared = stop.clone();
+        let guard = stop.write_guard();
+        assert!(shared.is_writing());
+        drop(guard);
+        assert!(!shared.is_writing());
+    }
+}

@@ -1,0 +1,131 @@
+//! Limits: of memory, of sizes that do not fit together, of what can be written to stderr.
+
+use super::{refusal, run_copy, utf8, vecaz};
+use assert_cmd::Command;
+use std::path::Path;
+
+/// The program under a shell's `setting`, such as `ulimit -v 100000`.
+fn under(setting: &str, arguments: &[&str]) -> Command {
+    let mut command = Command::new("bash");
+    command.args(["-c", &format!("{setting}; exec \"$0\" \"$@\"")]);
+    command.arg(assert_cmd::cargo::cargo_bin("vecaz")).args(arguments).env_remove("VECAZ_LOG");
+    command
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_plan_above_the_limit_of_the_address_space_is_refused_with_its_numbers() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("run");
+    for (limit, shell) in [
+        ("ulimit -v 1000000", "ulimit -v leaves of 976 MiB"),
+        ("ulimit -d 900000", "ulimit -d leaves of 878 MiB"),
+    ] {
+        for (arguments, part) in [
+            (vec!["run", "--games", "8192", "--sims", "800", "--out", utf8(&out)], "the plan needs "),
+            (
+                vec!["bench-scaling", "--games", "8192", "--sims", "800", "--net", "uniform"],
+                "the plan needs ",
+            ),
+            (
+                vec!["eval", EMBEDDED, "--against", "random", "--sims", "100000"],
+                "in 128 trees at once: it needs ",
+            ),
+            (
+                vec!["eval", EMBEDDED, "--against", EMBEDDED, "--sims", "20000"],
+                "in 256 trees at once: it needs ",
+            ),
+        ] {
+            // Of many threads the stacks alone may not fit.
+            let line = refusal(under(limit, &arguments).args(["--threads", "2"]));
+            assert!(line.contains(part) && line.contains(shell), "{limit}: {line}");
+        }
+    }
+    assert!(!out.exists());
+}
+
+const EMBEDDED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/assets/connect_four.safetensors");
+
+#[test]
+fn sizes_that_do_not_fit_together_are_refused_by_key() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("run");
+    for (settings, part) in [
+        (
+            vec!["search.nodes=1"],
+            "search.nodes: got 1, expected at least 65, the nodes that a ply of 64 simulations adds",
+        ),
+        (
+            vec!["search.nodes=65", "selfplay.fast_simulations=70"],
+            "search.nodes: got 65, expected at least 71, the nodes that a ply of 70 simulations adds",
+        ),
+        (
+            vec!["replay.capacity=1"],
+            "replay.capacity: got 1, expected at least 512, the samples of an update (train.batch = 512, train.accumulate = 1)",
+        ),
+        (
+            vec!["train.batch=300", "train.accumulate=2000"],
+            "replay.capacity: got 500000, expected at least 600000, the samples of an update",
+        ),
+        (
+            vec!["replay.capacity=5000", "train.min_samples=5001"],
+            "train.min_samples: got 5001, expected at most 5000, the samples that replay.capacity holds",
+        ),
+    ] {
+        let mut command = vecaz(&["run", "--epochs", "1", "--out", utf8(&out)]);
+        settings.iter().for_each(|setting| {
+            command.args(["--set", setting]);
+        });
+        let line = refusal(&mut command);
+        assert!(line.contains(part), "{settings:?}: {line}");
+    }
+    let bench = ["bench-scaling", "--net", "uniform", "--sims", "64", "--set", "search.nodes=1"];
+    assert!(refusal(&mut vecaz(&bench)).contains("search.nodes: got 1, expected at least 65"));
+    assert!(!out.exists());
+}
+
+#[test]
+fn a_run_whose_first_update_is_never_reached_says_so() {
+    let (_folder, run) = run_copy();
+    let config = run.parent().expect("a folder").join("tiny.toml");
+    std::fs::write(&config, super::CONFIG.replace("min_samples = 100", "min_samples = 900"))
+        .expect("written");
+    let out = run.with_file_name("idle");
+    let arguments = ["run", "--config", utf8(&config), "--epochs", "2", "--out", utf8(&out)];
+    let output = vecaz(&arguments).assert().success();
+    let text = String::from_utf8_lossy(&output.get_output().stdout).into_owned();
+    assert!(text.contains("2 epochs of about 100 samples may end before the first update"), "{text}");
+    assert!(text.contains("nothing was learned: ") && text.contains("train.min_samples = 900"), "{text}");
+}
+
+#[test]
+fn minutes_that_are_none_are_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("run");
+    for minutes in ["0", "nan", "-1", "inf"] {
+        let line = refusal(&mut vecaz(&["run", "--minutes", minutes, "--out", utf8(&out)]));
+        assert!(
+            line.contains("--minutes: got ") && line.contains("expected more than 0"),
+            "{minutes}: {line}"
+        );
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn stderr_that_cannot_be_written_changes_no_exit_code() {
+    assert!(Path::new("/dev/full").exists());
+    for (arguments, code) in [
+        (vec!["inspect", "--game", "chequers"], 2),
+        (vec!["inspect", "--gaem", "hex"], 2),
+        (vec!["inspect", "--actions", "3,9"], 1),
+        (vec!["inspect"], 0),
+    ] {
+        for redirection in ["exec 2>/dev/full", "exec 2>&-"] {
+            let output = under(redirection, &arguments).env("VECAZ_LOG", "trace").output().expect("runs");
+            assert_eq!(output.status.code(), Some(code), "{arguments:?} with {redirection}");
+        }
+    }
+    let output = under("exec >/dev/full", &["--help"]).output().expect("runs");
+    assert_eq!(output.status.code(), Some(1), "help that cannot be written");
+}
