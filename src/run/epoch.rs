@@ -1,6 +1,7 @@
 //! Self-play and updates of an epoch, one after the other or overlapped.
 
 use super::findings::FindingsLog;
+use super::folder::RunFolder;
 use super::learner::Learner;
 use crate::config::{Config, TrainingMode};
 use crate::error::Result;
@@ -63,6 +64,8 @@ pub struct Collector<'a> {
     pub findings: &'a mut FindingsLog,
     /// The configuration.
     pub config: &'a Config,
+    /// The run's folder, without which the epoch ends at once.
+    pub folder: &'a RunFolder,
 }
 
 /// Makes the updates that are due by `train.replay_ratio`.
@@ -71,6 +74,8 @@ pub struct Training<'a> {
     pub trainer: &'a mut dyn Learner,
     /// The configuration.
     pub config: &'a Config,
+    /// The run's folder, without which the epoch ends at once.
+    pub folder: &'a RunFolder,
 }
 
 /// Runs an epoch's self-play and updates.
@@ -168,7 +173,9 @@ impl Collector<'_> {
     ) -> Result<Option<SelfPlayCounts>> {
         let target = self.target();
         let mut played = SelfPlayCounts::default();
+        let mut folder = self.folder.watch();
         while played.samples < target {
+            folder.check()?;
             if !keep_running() {
                 return Ok(None);
             }
@@ -218,7 +225,9 @@ impl Training<'_> {
             symmetries: if train.symmetries { Symmetries::Random } else { Symmetries::Identity },
         };
         let mut sum = Losses::default();
+        let mut folder = self.folder.watch();
         for made in 0..due {
+            folder.check()?;
             if !keep_running() {
                 return Ok(None);
             }
