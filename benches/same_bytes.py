@@ -7,7 +7,7 @@ OLD_PROGRAM and NEW_PROGRAM are `vecaz` executables of two commits. Each setting
 cover every game, algorithm, architecture, number format and instruction set that the machine has. Compared are games, replay, weights,
 trainer and progress of every checkpoint, findings, the configuration and the metrics; then what `eval`, `verify`, `export-weights` and
 `inspect` write. Left out are times: event files, the report, every metric that is a duration or a rate, and the seconds in `progress.bin`
-with the checksum behind them. Keys that one program calls otherwise are given to each as it knows them (RENAMED_KEYS).
+with the checksum behind them, and the manifest, which has the checksums of these files. Keys that one program calls otherwise are given to each as it knows them (RENAMED_KEYS).
 
 The exit code is 1 where a file differs or one program refuses a setting that the other runs. Python 3.11, no packages.
 """
@@ -183,6 +183,8 @@ def content(run):
     for folder, _, names in os.walk(run):
         for name in names:
             path = os.path.join(folder, name)
+            if name == "manifest.jsonl":
+                continue
             with open(path, "rb") as file:
                 data = file.read()
             if name.startswith("events.out") or name == "report.html":
@@ -238,9 +240,10 @@ def resumed(programs, runs, folder):
         for section, table in tables.items():
             lines = (f"{programs[1].spell(f'{section}.{name}={json.dumps(value)}')}" for name, value in table.items())
             file.write(f"[{section}]\n" + "".join(line.split(".", 1)[1] + "\n" for line in lines))
-    done = programs[1].run(["run", "--resume", run])
-    if done.returncode:
-        return [f"resuming the old checkpoint: {last_words(done)}"]
+    for arguments in (["verify", run, "--accept"], ["run", "--resume", run]):
+        done = programs[1].run(arguments)
+        if done.returncode:
+            return [f"resuming the old checkpoint: {last_words(done)}"]
     return [f"resumed: {line}" for line in compare(content(runs[0]), content(run))]
 
 

@@ -1,12 +1,12 @@
-//! Atomic file writes. Depends only on the error type.
+//! Atomic file writes, sizes and checksums of files. Depends only on the error type.
 
 use crate::error::{Error, Result};
-use std::fs::File;
-use std::io::Write;
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read, Write};
 use std::path::Path;
 
 /// Prefix of the names of temporary files.
-const TEMPORARY: &str = ".vecaz-";
+pub const TEMPORARY: &str = ".vecaz-";
 
 /// Writes `bytes` to `path` atomically: a reader, or a restart after a crash, finds either the old or the new content. The bytes
 /// go to a temporary file in the same folder, which is synced and renamed to `path`. Symbolic links are followed. A pipe or
@@ -41,20 +41,82 @@ fn try_write_atomic(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     Ok(())
 }
 
+/// Creates the folder `path` inside an existing one, unless it exists. Unlike [`fs::create_dir_all`], it does not create the
+/// parents, so a run whose folder was moved away does not create it again.
+///
+/// # Errors
+/// [`Error::Io`].
+pub fn create_subfolder(path: &Path) -> Result<()> {
+    match fs::create_dir(path) {
+        Err(e) if e.kind() != ErrorKind::AlreadyExists || !path.is_dir() => {
+            Err(Error::io("creating", path, e))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Size and CRC-32C (Castagnoli) of a file or of its beginning. Not the CRC-32 of zip: a file that ends with its own CRC-32, as
+/// `progress.bin` does, has the same CRC-32 whatever its content.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FileDigest {
+    /// Bytes.
+    pub size: u64,
+    /// CRC-32C of these bytes.
+    pub crc32c: u32,
+}
+
+impl FileDigest {
+    /// The digest of `bytes`.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self { size: bytes.len() as u64, crc32c: crc32c::crc32c(bytes) }
+    }
+
+    /// The digest of the file at `path`.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn of_file(path: &Path) -> Result<Self> {
+        Self::of_beginning(path, u64::MAX)
+    }
+
+    /// The digest of the first `size` bytes of the file at `path`, or of the whole file if it is shorter.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn of_beginning(path: &Path, size: u64) -> Result<Self> {
+        let failed = |e| Error::io("reading", path, e);
+        let mut file = File::open(path).map_err(failed)?.take(size);
+        let mut digest = Self::default();
+        let mut part = vec![0; 1 << 20];
+        loop {
+            match file.read(&mut part).map_err(failed)? {
+                0 => return Ok(digest),
+                count => digest.append(&part[..count]),
+            }
+        }
+    }
+
+    /// Extends the digest by `bytes` that follow, without the bytes before them.
+    pub fn append(&mut self, bytes: &[u8]) {
+        *self =
+            Self { size: self.size + bytes.len() as u64, crc32c: crc32c::crc32c_append(self.crc32c, bytes) };
+    }
+}
+
 /// Removes the temporary files of killed writers from `folder`, which may not exist. No write may be in progress.
 ///
 /// # Errors
 /// [`Error::Io`].
 pub fn remove_temporaries(folder: &Path) -> Result<()> {
-    let entries = match std::fs::read_dir(folder) {
+    let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(()),
         Err(e) => return Err(Error::io("reading", folder, e)),
     };
     for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         if name.starts_with(TEMPORARY) && path.is_file() {
-            std::fs::remove_file(&path).map_err(|e| Error::io("removing", &path, e))?;
+            fs::remove_file(&path).map_err(|e| Error::io("removing", &path, e))?;
         }
     }
     Ok(())
@@ -98,6 +160,33 @@ mod tests {
         let mut left: Vec<String> = left.collect();
         left.sort();
         assert_eq!(left, [".kept", "kept.json"]);
+    }
+
+    #[test]
+    fn a_digest_of_parts_is_that_of_the_whole() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("a");
+        let bytes: Vec<u8> = (0..5000_u32).flat_map(u32::to_le_bytes).collect();
+        std::fs::write(&path, &bytes).expect("written");
+        for cut in [0, 1, 77, bytes.len()] {
+            let mut digest = FileDigest::of(&bytes[..cut]);
+            assert_eq!(FileDigest::of_beginning(&path, cut as u64).expect("read"), digest);
+            digest.append(&bytes[cut..]);
+            assert_eq!(digest, FileDigest::of_file(&path).expect("read"));
+        }
+        // The check value of CRC-32C.
+        assert_eq!(FileDigest::of(b"123456789"), FileDigest { size: 9, crc32c: 0xe306_9283 });
+    }
+
+    #[test]
+    fn a_folder_is_created_in_an_existing_one_only() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("a");
+        assert!(create_subfolder(&path.join("b")).is_err());
+        create_subfolder(&path).expect("created");
+        create_subfolder(&path).expect("is there");
+        std::fs::write(path.join("file"), b"").expect("written");
+        assert!(create_subfolder(&path.join("file")).is_err());
     }
 
     #[cfg(unix)]

@@ -1,6 +1,8 @@
 //! Wrong input and a hostile system: one clear line on stderr, an exit code that is not 0, and nothing of a run lost.
 #![cfg(unix)]
 
+#[path = "bad_input/damage.rs"]
+mod damage;
 #[path = "bad_input/limits.rs"]
 mod limits;
 
@@ -245,119 +247,6 @@ fn measurements_that_do_not_fit_are_refused_before_the_first() {
 }
 
 #[test]
-fn damaged_files_are_named_and_the_run_stays_as_it_was() {
-    let cut = |path: &Path, keep: usize| {
-        let bytes = fs::read(path).expect("read");
-        fs::write(path, &bytes[..keep.min(bytes.len() - 1)]).expect("cut");
-    };
-    let foreign = {
-        let header = br#"{"x":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}"#;
-        [&(header.len() as u64).to_le_bytes(), header.as_slice(), &[0; 4]].concat()
-    };
-    for (file, damage, part) in [
-        ("trainer.safetensors", Some(700), "not a whole safetensors file"),
-        ("trainer.safetensors", None, "a safetensors file, but not one of vecaz"),
-        ("replay.safetensors", Some(700), "not a whole replay file"),
-        ("replay.safetensors", Some(usize::MAX), "not a whole replay file"),
-        ("replay.safetensors", None, "replay array players"),
-        ("progress.bin", Some(90), "truncated or damaged"),
-        ("progress.bin", Some(0), "truncated or damaged"),
-        ("progress.bin", None, "truncated or damaged"),
-    ] {
-        let (_folder, run) = run_copy();
-        let path = checkpoint(&run, file);
-        match damage {
-            Some(keep) => cut(&path, keep),
-            None => fs::write(&path, &foreign).expect("written"),
-        }
-        let before = content(&run);
-        for arguments in [vec!["run", "--epochs", "4", "--resume", utf8(&run)], vec!["verify", utf8(&run)]] {
-            let line = refusal(&mut vecaz(&arguments));
-            assert!(line.contains(part) && line.contains(file), "{file}, {damage:?}, {arguments:?}: {line}");
-        }
-        assert!(content(&run) == before, "{file}, {damage:?}: the run was changed");
-    }
-}
-
-#[test]
-fn a_flipped_bit_is_found_and_the_checkpoint_before_is_offered() {
-    for file in ["weights.safetensors", "trainer.safetensors", "replay.safetensors"] {
-        let (folder, run) = run_copy();
-        let path = checkpoint(&run, file);
-        let mut bytes = fs::read(&path).expect("read");
-        let last = bytes.len() - 1;
-        bytes[last] ^= 1;
-        fs::write(&path, &bytes).expect("written");
-        let resume = ["run", "--resume", utf8(&run), "--epochs", "3"];
-        let line = refusal(&mut vecaz(&resume));
-        assert!(line.contains(file) && line.contains("checksum differs"), "{line}");
-        let damaged = run.join("checkpoints/epoch-000002");
-        let way = format!("to continue from epoch 1, move {} away", damaged.display());
-        assert!(line.contains(&way), "{line}");
-        fs::rename(&damaged, folder.path().join("damaged")).expect("moved");
-        vecaz(&resume).assert().success();
-        let whole = content(&folder.path().join("damaged"));
-        let again = content(&damaged);
-        let same =
-            |name: &str| again[&damaged.join(name)] == whole[&folder.path().join("damaged").join(name)];
-        assert!(!same(file), "the bit was flipped in the one that was moved");
-        for other in ["weights.safetensors", "trainer.safetensors", "replay.safetensors"] {
-            assert!(other == file || same(other), "{other} differs from that of the first time");
-        }
-    }
-}
-
-#[test]
-fn a_missing_file_is_named_and_the_checkpoint_before_is_offered() {
-    for file in ["weights.safetensors", "trainer.safetensors", "replay.safetensors", "progress.bin"] {
-        let (_folder, run) = run_copy();
-        fs::remove_file(checkpoint(&run, file)).expect("removed");
-        let line = refusal(&mut vecaz(&["run", "--resume", utf8(&run), "--epochs", "3"]));
-        let way = "is missing; to continue from epoch 1, move ";
-        assert!(line.contains(file) && line.contains(way), "{line}");
-        for before in ["checkpoints/epoch-000001", "checkpoints/epoch-000000"] {
-            fs::remove_dir_all(run.join(before)).expect("removed");
-        }
-        let line = refusal(&mut vecaz(&["run", "--resume", utf8(&run), "--epochs", "3"]));
-        assert!(line.contains(file) && line.trim_end().ends_with("is missing"), "{line}");
-    }
-}
-
-#[test]
-fn damaged_weights_are_named() {
-    let (folder, run) = run_copy();
-    let bytes = fs::read(run.join("best.safetensors")).expect("read");
-    let mut no_number = bytes.clone();
-    let end = no_number.len();
-    no_number[end - 4..].copy_from_slice(&f32::NAN.to_le_bytes());
-    let header_cut = [&u64::MAX.to_le_bytes(), &bytes[8..]].concat();
-    let replay = fs::read(checkpoint(&run, "replay.safetensors")).expect("read");
-    let trainer = fs::read(checkpoint(&run, "trainer.safetensors")).expect("read");
-    let out = folder.path().join("exported");
-    for (damaged, part) in [
-        (bytes[..bytes.len() - 1].to_vec(), "not a whole safetensors file"),
-        (bytes[..1000].to_vec(), "not a whole safetensors file"),
-        (Vec::new(), "not a whole safetensors file"),
-        (header_cut, "not a whole safetensors file"),
-        (no_number, "NaN"),
-        (replay, "not one of vecaz"),
-        (trainer, "its header is not that of a network"),
-    ] {
-        fs::write(run.join("best.safetensors"), &damaged).expect("written");
-        for arguments in [
-            vec!["export-weights", utf8(&run), "--out", utf8(&out)],
-            vec!["eval", utf8(&run), "--against", "random"],
-            vec!["play", utf8(&run)],
-            vec!["verify", utf8(&run)],
-        ] {
-            let line = refusal(&mut vecaz(&arguments));
-            assert!(line.contains(part) && line.contains("best.safetensors"), "{arguments:?}: {line}");
-        }
-    }
-    assert!(!out.exists());
-}
-
-#[test]
 fn a_run_is_resumed_as_itself_or_not_at_all() {
     let (folder, run) = run_copy();
     let before = content(&run);
@@ -383,17 +272,6 @@ fn a_run_is_resumed_as_itself_or_not_at_all() {
     assert_refused(&["run", "--resume", utf8(&empty)], "not a run");
     assert_refused(&["run", "--resume", utf8(&missing)], "not a run");
     assert!(fs::read_dir(&empty).expect("listed").next().is_none() && !missing.exists());
-}
-
-/// Figures without their checkpoints are not taken for a folder that is free.
-#[test]
-fn a_run_without_checkpoints_is_not_overwritten() {
-    let (_folder, run) = run_copy();
-    fs::remove_dir_all(run.join("checkpoints")).expect("removed");
-    let before = content(&run);
-    assert_refused(&["run", "--resume", utf8(&run), "--epochs", "3"], "holds no checkpoint to resume from");
-    assert_refused(&["run", "--out", utf8(&run), "--epochs", "1"], "the folder already contains a run");
-    assert!(content(&run) == before, "the run was changed");
 }
 
 /// A place below a regular file takes no folder, not even for the superuser.
@@ -485,7 +363,7 @@ fn missing_opponents_and_seats_are_refused() {
     }
     assert_refused(&["play", name, "--seat", "2"], "--seat: got 2, expected 0..=1");
     assert_refused(&["verify", utf8(&empty)], "not a run");
-    assert_refused(&["export-weights", utf8(&empty)], "no checkpoint yet");
+    assert_refused(&["export-weights", utf8(&empty)], "not a run");
     assert_refused(
         &["inspect", "--game", "chess", "--actions", "e2e4,e2e4"],
         "ply 1: action e2e4 is not legal here",

@@ -290,7 +290,15 @@ fn a_run_prints_a_table_and_leaves_what_the_help_says() {
     assert_eq!(epochs, ["1", "2"]);
     assert!(lines[6].starts_with("results are in ") && lines.len() == 7, "{lines:?}");
     let folder = PathBuf::from(run());
-    for name in ["config.toml", "metrics.jsonl", "report.html", "best.safetensors", "checkpoints", "games"] {
+    for name in [
+        "config.toml",
+        "metrics.jsonl",
+        "report.html",
+        "best.safetensors",
+        "manifest.jsonl",
+        "checkpoints",
+        "games",
+    ] {
         assert!(folder.join(name).exists(), "{name}");
     }
     let metrics = std::fs::read_to_string(folder.join("metrics.jsonl")).expect("read");
@@ -305,21 +313,36 @@ fn verify_finds_nothing_in_a_run_and_a_game_that_was_altered() {
     let found = &records(&stdout(&mut vecaz(&["verify", &run(), "--json", "-"])))[0];
     assert_eq!(found["differences"], json!([]));
     let altered = beside("altered");
-    let games = altered.join("games");
-    std::fs::create_dir_all(&games).expect("made");
-    std::fs::copy(PathBuf::from(run()).join("config.toml"), altered.join("config.toml")).expect("copied");
-    let stored =
-        std::fs::read_to_string(PathBuf::from(run()).join("games/epoch-000001.jsonl")).expect("read");
+    copy(Path::new(&run()), &altered);
+    let altered = altered.to_str().expect("UTF-8");
+    let path = Path::new(altered).join("games/epoch-000001.jsonl");
+    let stored = std::fs::read_to_string(&path).expect("read");
     let mut game: Value = records(&stored).swap_remove(0);
     let plies = game["actions"].as_array().map(Vec::len);
     game["returns"] = json!([0.25, -0.25]);
-    std::fs::write(games.join("epoch-000001.jsonl"), format!("{game}\n")).expect("written");
-    let (code, line) = refusal(&mut vecaz(&["verify", altered.to_str().expect("UTF-8")]));
-    assert!(code == 1 && line.contains("1 of 1 checks differ") && line.contains("line 1: returns"), "{line}");
+    std::fs::write(&path, format!("{game}\n")).expect("written");
+    let (code, line) = refusal(&mut vecaz(&["verify", altered]));
+    assert!(code == 1 && line.contains("2 of ") && line.contains("epoch-000001.jsonl: has "), "{line}");
+    // A manifest of it is not made either.
+    let (code, line) = refusal(&mut vecaz(&["verify", altered, "--accept"]));
+    assert!(code == 1 && line.contains("1 of ") && line.contains("line 1: returns"), "{line}");
     game["actions"].as_array_mut().expect("a list").pop();
-    std::fs::write(games.join("epoch-000001.jsonl"), format!("{game}\n")).expect("written");
-    let (_, line) = refusal(&mut vecaz(&["verify", altered.to_str().expect("UTF-8")]));
+    std::fs::write(&path, format!("{game}\n")).expect("written");
+    let (_, line) = refusal(&mut vecaz(&["verify", altered, "--accept"]));
     assert!(line.contains("the game is not over after the stored actions"), "{plies:?}: {line}");
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir(to).expect("made");
+    for entry in std::fs::read_dir(from).expect("listed") {
+        let path = entry.expect("an entry").path();
+        let target = to.join(path.file_name().expect("a name"));
+        if path.is_dir() {
+            copy(&path, &target);
+        } else {
+            std::fs::copy(&path, &target).expect("copied");
+        }
+    }
 }
 
 #[test]

@@ -37,6 +37,7 @@ for ((kill = 1; kill <= kills; kill++)); do
         echo "long_resume: start $kill ended by itself with exit code $code" >&2
         exit 1
     fi
+    if [[ -f $folder/killed/metrics.jsonl ]]; then "$vecaz" verify "$folder/killed"; fi
     echo "kill $kill: $(done_epochs) epochs done"
 done
 epochs=$(($(done_epochs) + 1))
@@ -51,5 +52,7 @@ for checkpoint in "$folder"/whole/checkpoints/*; do
         cmp "$checkpoint/$file.safetensors" "$folder/killed/checkpoints/$(basename "$checkpoint")/$file.safetensors"
     done
 done
+timeless='progress.bin|config.toml|metrics.jsonl'
+diff <(sed '$d' "$folder/whole/manifest.jsonl" | grep -vE "$timeless") <(sed '$d' "$folder/killed/manifest.jsonl" | grep -vE "$timeless")
 "$vecaz" verify "$folder/killed"
 echo "long_resume: $epochs epochs, $kills kills, the same bytes"

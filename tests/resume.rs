@@ -1,6 +1,11 @@
 //! A run that is stopped, by whatever and whenever, and resumed ends with the same bytes as one that was never stopped.
 #![cfg(unix)]
 
+#[path = "resume/folder.rs"]
+mod folder;
+#[cfg(target_os = "linux")]
+#[path = "resume/kills_at_calls.rs"]
+mod kills_at_calls;
 #[path = "resume/minutes.rs"]
 mod minutes;
 #[path = "resume/signals.rs"]
@@ -165,6 +170,33 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
+/// True for the files that hold a time or a setting of the process, such as its threads.
+fn tells_time(name: &str) -> bool {
+    let parts = ["events.out", "metrics.jsonl", "report.html", "config.toml"];
+    parts.iter().any(|part| name.starts_with(part)) || name.ends_with("progress.bin")
+}
+
+/// The entries of the manifest, without the digests of files that hold a time, and without its own checksum.
+fn manifest(run: &Path) -> Vec<serde_json::Value> {
+    let text = fs::read_to_string(run.join("manifest.jsonl")).expect("read");
+    let mut lines: Vec<serde_json::Value> =
+        text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    lines.pop();
+    for line in &mut lines {
+        if line["path"].as_str().is_some_and(tells_time) {
+            *line = line["path"].clone();
+        }
+    }
+    lines
+}
+
+/// What `vecaz verify` says of the run; None if it finds nothing.
+fn difference(run: &Path) -> Option<String> {
+    let mut verify = Command::new(assert_cmd::cargo::cargo_bin("vecaz"));
+    let output = verify.arg("verify").arg(run).output().expect("runs");
+    (!output.status.success()).then(|| text(&output.stderr))
+}
+
 /// Every file whose bytes are a function of configuration and seed, by its path in the run's folder.
 fn content(run: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
@@ -177,8 +209,7 @@ fn content(run: &Path) -> BTreeMap<String, Vec<u8>> {
                 continue;
             }
             let name = path.strip_prefix(run).expect("inside").display().to_string();
-            let tells_time = ["events.out", "metrics.jsonl", "report.html", "config.toml"];
-            if !tells_time.iter().any(|part| name.starts_with(part)) && !name.ends_with("progress.bin") {
+            if !tells_time(&name) && name != "manifest.jsonl" && name != ".lock" {
                 found.insert(name, fs::read(&path).expect("read"));
             }
         }
@@ -194,6 +225,8 @@ fn assert_same_runs(a: &Folder, b: &Folder) {
     for (name, bytes) in &left {
         assert!(*bytes == right[name], "{name} differs");
     }
+    assert_eq!(manifest(&a.run()), manifest(&b.run()));
+    assert_eq!([difference(&a.run()), difference(&b.run())], [None, None]);
     let timeless = |record: &serde_json::Value| {
         let keys = ["epoch", "games", "positions", "samples", "simulations", "updates", "losses", "strength"];
         (keys.map(|key| record[key].clone()), record["findings"].clone())
@@ -231,6 +264,7 @@ fn check_kills(config: &str, kills: u64) {
         child.kill().expect("killed");
         let output = child.wait_with_output().expect("ended");
         assert_eq!(output.status.signal(), Some(9), "it ended by itself: {}", text(&output.stderr));
+        assert_ready(&killed.run());
     }
     let epochs = killed.metrics().len() as u64 + 1;
     killed.finish(epochs, 2);
@@ -238,8 +272,13 @@ fn check_kills(config: &str, kills: u64) {
     let numbers: Vec<u64> = killed.metrics().iter().filter_map(|r| r["epoch"].as_u64()).collect();
     assert_eq!(numbers, (1..=epochs).collect::<Vec<_>>(), "each epoch once");
     assert_same_runs(&whole, &killed);
-    let verify = Command::new(assert_cmd::cargo::cargo_bin("vecaz")).arg("verify").arg(killed.run()).output();
-    assert!(verify.expect("runs").status.success());
+}
+
+/// A killed process leaves nothing that differs from the manifest, or a run that has not begun.
+fn assert_ready(run: &Path) {
+    let begun = ["not a run (it has no config.toml)", "the run has no checkpoint yet"];
+    let found = difference(run).filter(|line| !begun.iter().any(|part| line.contains(part)));
+    assert_eq!(found, None);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! `vecaz bench-scaling`: throughput of self-play over the number of games, leaves per pass and threads.
 
+use super::output::refuse_overwrite;
 use super::source::{Source, start_threads};
 use super::{Base, ConfigArgs, JsonTarget};
 use crate::config::Config;
@@ -10,7 +11,7 @@ use crate::report::scaling_plot::{ScalingRow, scaling_csv, scaling_json, scaling
 use crate::scaling::{Measured, check_memory, measure};
 use clap::{Args, value_parser};
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 const EXAMPLES: &str = "\
@@ -143,6 +144,14 @@ impl fmt::Display for NetChoice {
 pub fn execute(args: BenchScalingArgs) -> Result<()> {
     let most = args.threads.iter().copied().max().unwrap_or(0);
     let cores = start_threads(if args.threads.contains(&0) { 0 } else { most as usize })?;
+    let inputs: Vec<&Path> =
+        [&args.run, &args.config.config].into_iter().flatten().map(PathBuf::as_path).collect();
+    for target in [&args.json, &args.csv].into_iter().flatten() {
+        target.refuse_overwrite(&inputs)?;
+    }
+    if let Some(path) = &args.plot {
+        refuse_overwrite(path, &inputs)?;
+    }
     let quiet = [&args.json, &args.csv].into_iter().any(|t| *t == Some(JsonTarget::Stdout));
     let source = args.run.as_deref().map(|run| Source::open(Some(run), &[])).transpose()?;
     let subjects: Vec<Subject<'_>> = match &source {

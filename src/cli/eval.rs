@@ -81,9 +81,15 @@ pub struct EvalArgs {
 ///
 /// # Errors
 /// Those of reading the run and of [`positions::read`], [`Error::Mismatch`] for an opponent of another game, and
-/// [`Error::Unsupported`] for a search that does not fit into memory; [`Error::Stopped`] once `stop` is requested.
+/// [`Error::Unsupported`] for a search that does not fit into memory or a result that would overwrite a file of a run;
+/// [`Error::Stopped`] once `stop` is requested.
 pub fn execute(args: EvalArgs, stop: &Stop) -> Result<()> {
     let threads = start_threads(args.threads as usize)?;
+    if let Some(target) = &args.json {
+        let inputs =
+            [Some(args.run.as_path()), args.positions.as_deref(), args.against.as_deref().map(Path::new)];
+        target.refuse_overwrite(&inputs.into_iter().flatten().collect::<Vec<_>>())?;
+    }
     let source = Source::open(Some(&args.run), &args.set)?;
     let rows = ROWS * source.determinisations();
     check_search(source.game.as_ref(), source.params(args.sims), source.placement(), rows)?;

@@ -1,6 +1,7 @@
 //! `vecaz export-weights`: writes a run's network as safetensors for other programs.
 
-use super::source::weights_of;
+use super::output::refuse_overwrite;
+use super::source::network_file;
 use crate::error::Result;
 use crate::weights::export;
 use clap::Args;
@@ -29,14 +30,15 @@ pub struct ExportWeightsArgs {
 /// Writes the network of `args.run`.
 ///
 /// # Errors
-/// Those of [`export`]; [`crate::Error::Io`] if the file cannot be written.
+/// Those of [`network_file`] and [`export`]; [`crate::Error::Unsupported`] if `args.out` is a file of a run or the weights file
+/// itself; [`crate::Error::Io`] if the file cannot be written.
 pub fn execute(args: ExportWeightsArgs) -> Result<()> {
-    let from = if args.run.is_dir() { weights_of(&args.run)? } else { args.run.clone() };
-    let out = args.out.unwrap_or_else(|| match args.run.is_dir() {
+    let out = args.out.clone().unwrap_or_else(|| match args.run.is_dir() {
         true => args.run.join("weights.safetensors"),
         false => args.run.with_extension("exported.safetensors"),
     });
-    let file = export(&from, &out)?;
+    refuse_overwrite(&out, &[&args.run])?;
+    let file = export(network_file(&args.run)?, &out)?;
     crate::report::progress::print(&format!(
         "{}: {} after {} updates, {} tensors\n",
         out.display(),

@@ -10,6 +10,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::io::Read;
+use std::path::Path;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -146,6 +147,10 @@ fn list(values: Option<&[f32]>) -> String {
 /// # Errors
 /// [`Error::IllegalAction`] with ply and legal list, those of the configuration and the game's settings, [`Error::Io`].
 pub fn execute(args: InspectArgs) -> Result<()> {
+    if let Some(target) = &args.json {
+        let inputs = [args.config.config.as_deref(), args.actions.strip_prefix('@').map(Path::new)];
+        target.refuse_overwrite(&inputs.into_iter().flatten().collect::<Vec<_>>())?;
+    }
     let config = args.config.resolve(Base::BuiltIn, &[])?;
     let list = read_actions(&args.actions)?;
     let mut play = Playthrough::new(any_game(config.game_name(), &config.game_options())?);

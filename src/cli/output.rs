@@ -1,10 +1,11 @@
 //! Targets of results: stdout, or an atomically written file.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::files::write_atomic;
 use crate::report::progress::print;
+use crate::run::folder::refuse_run_files;
 use std::convert::Infallible;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 /// The value of `--json`: `-` is stdout, anything else a file.
@@ -24,7 +25,36 @@ impl FromStr for JsonTarget {
     }
 }
 
+/// Refuses to write `target` if it is a file of a run or one of `inputs`. Called before any work.
+///
+/// # Errors
+/// [`Error::Unsupported`].
+pub fn refuse_overwrite(target: &Path, inputs: &[&Path]) -> Result<()> {
+    let same = |input: &&&Path| match (target.canonicalize(), input.canonicalize()) {
+        (Ok(target), Ok(input)) => target == input && target.is_file(),
+        _ => false,
+    };
+    match inputs.iter().find(same) {
+        Some(_) => Err(Error::unsupported(
+            format!("writing {}", target.display()),
+            "the command reads this file; choose another path",
+        )),
+        None => refuse_run_files(target),
+    }
+}
+
 impl JsonTarget {
+    /// [`refuse_overwrite`] for a file; stdout is no file.
+    ///
+    /// # Errors
+    /// Those of [`refuse_overwrite`].
+    pub fn refuse_overwrite(&self, inputs: &[&Path]) -> Result<()> {
+        match self {
+            Self::Stdout => Ok(()),
+            Self::File(path) => refuse_overwrite(path, inputs),
+        }
+    }
+
     /// Writes `text` to the target.
     ///
     /// # Errors

@@ -12,8 +12,9 @@ use crate::run::memory::MemoryPlan;
 use crate::run::network::choose;
 use crate::stop::Stop;
 use clap::{Args, value_parser};
-use std::path::Path;
-use std::path::PathBuf;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -45,7 +46,7 @@ pub struct RunArgs {
     /// Stop after this number of minutes in total (run.minutes)
     #[arg(long, value_name = "M", allow_negative_numbers = true)]
     pub minutes: Option<f64>,
-    /// The folder of the run [default: runs/GAME-TIME]
+    /// The folder of the run, new or empty [default: runs/GAME-N with the lowest free N]
     #[arg(long, value_name = "DIR", conflicts_with = "resume")]
     pub out: Option<PathBuf>,
     /// Resume the run in this folder from its last checkpoint, with its configuration
@@ -105,7 +106,13 @@ pub fn execute(args: RunArgs, verbosity: Verbosity, stop: &Stop) -> Result<()> {
         }
         None => {
             let config = args.resolve(Base::BuiltIn)?;
-            let dir = args.out.clone().unwrap_or_else(|| default_dir(config.game_name()));
+            let (dir, _numbered) = match &args.out {
+                Some(dir) => (dir.clone(), None),
+                None => {
+                    let numbered = NumberedFolder::claim(config.game_name())?;
+                    (numbered.0.clone(), Some(numbered))
+                }
+            };
             let threads = start_threads(config.run.threads)?;
             describe(&config, &dir, threads, &progress)?;
             Run::start(config, &dir, threads)?
@@ -114,11 +121,33 @@ pub fn execute(args: RunArgs, verbosity: Verbosity, stop: &Stop) -> Result<()> {
     run.go(&mut progress, stop)
 }
 
-/// `runs/GAME-N` with the lowest free N.
-fn default_dir(game: &str) -> PathBuf {
-    let folder = Path::new("runs");
-    let free = (1u32..).map(|n| folder.join(format!("{game}-{n}"))).find(|path| !path.exists());
-    free.unwrap_or_else(|| folder.join(game))
+/// A folder `runs/GAME-N`, created for one run. Dropped empty, it is removed.
+struct NumberedFolder(PathBuf);
+
+impl NumberedFolder {
+    /// Creates the folder with the lowest free N, so that no other process gets the same.
+    fn claim(game: &str) -> Result<Self> {
+        let runs = Path::new("runs");
+        let mut number = 1_u64;
+        loop {
+            let path = runs.join(format!("{game}-{number}"));
+            fs::create_dir_all(runs).map_err(|e| Error::io("creating", runs, e))?;
+            match fs::create_dir(&path) {
+                Ok(()) => return Ok(Self(path)),
+                Err(e) if e.kind() == ErrorKind::AlreadyExists => number += 1,
+                // Another process has just removed `runs`, which was empty.
+                Err(e) if e.kind() == ErrorKind::NotFound => {}
+                Err(e) => return Err(Error::io("creating", &path, e)),
+            }
+        }
+    }
+}
+
+impl Drop for NumberedFolder {
+    fn drop(&mut self) {
+        // Both fail for a folder that is not empty.
+        let _ = fs::remove_dir(&self.0).and_then(|()| fs::remove_dir("runs"));
+    }
 }
 
 fn describe(config: &Config, dir: &Path, threads: usize, progress: &Progress) -> Result<()> {

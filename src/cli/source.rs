@@ -5,11 +5,13 @@ use crate::batch::{AnyGame, any_game};
 use crate::config::{Config, Layers, NetConfig};
 use crate::error::{Error, Result};
 use crate::net::{NetSpec, Network};
+use crate::run::CONFIG;
+use crate::run::folder::{expect_run, is_unstarted};
+use crate::run::manifest::Manifest;
 use crate::run::network::{check_machine, exact, place};
-use crate::run::{BEST, CONFIG, checkpoint};
 use crate::search::SearchParams;
 use crate::weights::NetFile;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 /// The embedded network: Connect Four, as trained by `vecaz run`.
@@ -43,11 +45,11 @@ impl Source {
             let file = NetFile::from_bytes(Path::new("the embedded network"), EMBEDDED)?;
             return Self::from_file(file);
         };
+        let file = network_file(path)?;
         if !path.is_dir() {
-            return Self::from_file(NetFile::load(path)?);
+            return Self::from_file(file);
         }
         let config = viewed_config(path)?;
-        let file = NetFile::load(&weights_of(path)?)?;
         let game = any_game(config.game_name(), &config.game_options())?;
         let spec = file.spec_for(game.as_ref())?;
         Ok(Self { game, file, spec, config })
@@ -137,10 +139,28 @@ impl Source {
     }
 }
 
+/// The network in `path`: a run's best, otherwise its latest, or that of a weights file. A file of a run is compared with the run's
+/// manifest.
+///
+/// # Errors
+/// Those of [`Manifest::read`] and [`NetFile::load`]; [`Error::Format`] if the run has no checkpoint.
+pub fn network_file(path: &Path) -> Result<NetFile> {
+    let read = |dir: &Path, name: &str, manifest: &Manifest| {
+        NetFile::from_bytes(&dir.join(name), &manifest.read(name)?)
+    };
+    if path.is_dir() {
+        return Manifest::with_current(path, |manifest| read(path, &manifest.network()?, manifest));
+    }
+    match Manifest::listing(path)? {
+        Some((dir, name)) => Manifest::with_current(&dir, |manifest| read(&dir, &name, manifest)),
+        None => NetFile::load(path),
+    }
+}
+
 /// The configuration of the run in `dir`.
 ///
 /// # Errors
-/// [`Error::Format`] if `dir` has no run; those of [`Layers::resolve`].
+/// [`Error::Format`] if `dir` has no run or its configuration differs from the manifest; those of [`Layers::resolve`].
 pub fn saved_config(dir: &Path) -> Result<Config> {
     saved_layers(dir)?.resolve()
 }
@@ -153,27 +173,24 @@ pub fn viewed_config(dir: &Path) -> Result<Config> {
     saved_layers(dir)?.on_cpu().resolve()
 }
 
-fn saved_layers(dir: &Path) -> Result<Layers> {
-    let path = dir.join(CONFIG);
-    if !path.is_file() {
-        return Err(Error::format(dir, format!("not a run (it has no {CONFIG})")));
-    }
-    Layers::default().file(&path)
-}
-
-/// The weights file of the best network of the run in `dir`, otherwise of its latest checkpoint.
+/// [`viewed_config`] without a comparison with the manifest.
 ///
 /// # Errors
-/// [`Error::Format`] if the run has no checkpoint.
-pub fn weights_of(dir: &Path) -> Result<PathBuf> {
-    let best = dir.join(BEST);
-    if best.is_file() {
-        return Ok(best);
+/// [`Error::Format`] if `dir` has no run; those of [`Layers::resolve`].
+pub fn unchecked_config(dir: &Path) -> Result<Config> {
+    expect_run(dir)?;
+    Layers::default().file(&dir.join(CONFIG))?.on_cpu().resolve()
+}
+
+fn saved_layers(dir: &Path) -> Result<Layers> {
+    let path = dir.join(CONFIG);
+    expect_run(dir)?;
+    if is_unstarted(dir)? {
+        return Layers::default().file(&path);
     }
-    match checkpoint::list(dir)?.pop() {
-        Some((_, folder)) => Ok(folder.join(checkpoint::WEIGHTS)),
-        None => Err(Error::format(dir, "the run has no checkpoint yet")),
-    }
+    let bytes = Manifest::with_current(dir, |manifest| manifest.read(CONFIG))?;
+    let text = String::from_utf8(bytes).map_err(|_| Error::format(&path, "not UTF-8"))?;
+    Layers::default().text(&text, &path.display().to_string())
 }
 
 /// Creates rayon's pool with this number of threads, 0 for all cores, and returns the number.

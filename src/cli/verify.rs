@@ -1,13 +1,15 @@
-//! `vecaz verify`: checks a run's stored games against the rules, its networks against their self-check vectors, and its latest
-//! checkpoint.
+//! `vecaz verify`: compares a run's files with its manifest, its stored games with the rules, its networks with their self-check
+//! vectors, and reads its checkpoints.
 
 use super::JsonTarget;
-use super::source::{Source, viewed_config};
+use super::source::{Source, unchecked_config, viewed_config};
 use crate::batch::{AnyGame, Playthrough, any_game};
 use crate::error::{Error, Result};
 use crate::game::Turn;
 use crate::report::progress::print;
-use crate::run::{GAMES, checkpoint};
+use crate::run::folder::RunFolder;
+use crate::run::manifest::{Extent, Manifest};
+use crate::run::{BEST, checkpoint};
 use crate::selfplay::FinishedGame;
 use crate::weights::NetFile;
 use clap::Args;
@@ -19,9 +21,12 @@ const EXAMPLES: &str = "\
 Examples:
   vecaz verify runs/connect_four
   vecaz verify runs/connect_four --json -
+  vecaz verify runs/connect_four --accept     after config.toml was edited, or old games were deleted
 
-Replays the stored games by the rules, runs the self-check vectors through the networks and loads the
-latest checkpoint. The exit code is 1 if anything differs.";
+Compares all files with the run's manifest.jsonl, replays the stored games by the rules, runs the
+self-check vectors through the networks and reads the checkpoints. The exit code is 1 if anything
+differs. With --accept the files that are there are checked in the same way, except against the
+manifest, and a new manifest of them is written.";
 
 /// The arguments of `vecaz verify`.
 #[derive(Clone, Debug, Args)]
@@ -30,6 +35,9 @@ pub struct VerifyArgs {
     /// The folder of a run
     #[arg(value_name = "RUN")]
     pub run: PathBuf,
+    /// Take the files as they are: write a new manifest if nothing else differs
+    #[arg(long)]
+    pub accept: bool,
     /// Write the counts of checks and the differences as JSON, `-` for stdout
     #[arg(long, value_name = "FILE")]
     pub json: Option<JsonTarget>,
@@ -49,55 +57,90 @@ impl Checks {
     }
 }
 
-/// Checks the run's games, networks and latest checkpoint.
+/// Checks the run's files, games, networks and checkpoints.
 ///
 /// # Errors
-/// [`Error::Verify`] if anything differs; [`Error::Io`] or [`Error::Format`] for files that cannot be read.
+/// [`Error::Verify`] if anything differs; [`Error::Io`] or [`Error::Format`] if the configuration or the manifest cannot be read.
 pub fn execute(args: VerifyArgs) -> Result<()> {
-    let config = viewed_config(&args.run)?;
-    let game = any_game(config.game_name(), &config.game_options())?;
+    if let Some(target) = &args.json {
+        target.refuse_overwrite(&[])?;
+    }
     let mut checks = Checks::default();
-    let games = verify_games(&args.run, &game, &mut checks)?;
-    let networks = verify_networks(&args.run, &mut checks)?;
-    if let Some((_, folder)) = checkpoint::list(&args.run)?.pop() {
-        let loaded = checkpoint::load(&folder, game.as_ref(), config.replay.capacity);
-        checks.note(loaded.err().map(|e| e.to_string()));
+    // Locked until the new manifest is written.
+    let folder = args.accept.then(|| RunFolder::open(&args.run)).transpose()?;
+    let (config, mut manifest) = match &folder {
+        Some(_) => (unchecked_config(&args.run)?, Manifest::of_folder(&args.run)?),
+        None => (viewed_config(&args.run)?, Manifest::of_run(&args.run)?),
+    };
+    if folder.is_none() {
+        verify_files(&args.run, &manifest, &mut checks);
+    }
+    let files = manifest.names().len();
+    let game = any_game(config.game_name(), &config.game_options())?;
+    let games = verify_games(&args.run, &manifest, &game, &mut checks);
+    let networks = verify_networks(&args.run, &manifest, &mut checks);
+    for (_, path) in manifest.checkpoints() {
+        let loaded = checkpoint::load(&path, game.as_ref(), config.replay.capacity);
+        checks.note(difference_in(&path, loaded));
     }
     let Checks { checked, differences } = checks;
     if let Some(target) = &args.json {
         let row = json!({
-            "games": games, "networks": networks, "checked": checked, "differences": differences,
+            "files": files, "games": games, "networks": networks, "checked": checked, "differences": differences,
         });
         target.write(&format!("{row}\n"))?;
     }
-    match differences.first() {
-        Some(first) => Err(Error::Verify { differences: differences.len(), checked, first: first.clone() }),
-        None if args.json == Some(JsonTarget::Stdout) => Ok(()),
-        None => print(&format!("{games} games and {networks} networks checked, nothing differs\n")),
+    if let Some(first) = differences.first() {
+        return Err(Error::Verify { differences: differences.len(), checked, first: first.clone() });
+    }
+    if folder.is_some() {
+        let epoch = manifest.checkpoints().last().map_or(0, |(epoch, _)| *epoch);
+        manifest.write(epoch)?;
+    }
+    match args.json == Some(JsonTarget::Stdout) {
+        true => Ok(()),
+        false => print(&format!(
+            "{files} files{}, {games} games and {networks} networks checked, nothing differs\n",
+            if folder.is_some() { " accepted" } else { "" }
+        )),
     }
 }
 
-fn verify_games(dir: &Path, game: &Arc<dyn AnyGame>, checks: &mut Checks) -> Result<usize> {
-    let folder = dir.join(GAMES);
-    if !folder.is_dir() {
-        return Ok(0);
+/// Compares every file with the manifest. A run in progress may replace both.
+fn verify_files(dir: &Path, manifest: &Manifest, checks: &mut Checks) {
+    for name in manifest.names() {
+        let compared = Manifest::with_current(dir, |manifest| manifest.check(&name, Extent::Content));
+        checks.note(compared.err().map(|e| e.to_string()));
     }
-    let entries = std::fs::read_dir(&folder).map_err(|e| Error::io("reading", &folder, e))?;
-    let is_games = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "jsonl");
-    let mut files: Vec<PathBuf> = entries.filter_map(|e| Some(e.ok()?.path())).filter(is_games).collect();
-    files.sort();
+}
+
+/// The error of reading a file in `folder`, unless the folder is gone: the run in progress has removed an old checkpoint, or
+/// [`verify_files`] has named its files.
+fn difference_in<T>(folder: &Path, read: Result<T>) -> Option<String> {
+    read.err().filter(|_| folder.is_dir()).map(|e| e.to_string())
+}
+
+/// Replays the stored games that are there; returns their number.
+fn verify_games(dir: &Path, manifest: &Manifest, game: &Arc<dyn AnyGame>, checks: &mut Checks) -> usize {
     let mut count = 0;
-    for path in files {
-        let text = std::fs::read_to_string(&path).map_err(|e| Error::io("reading", &path, e))?;
+    for path in manifest.games().iter().map(|name| dir.join(name)).filter(|path| path.is_file()) {
+        let text = match std::fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(e) => {
+                checks.note(Some(Error::io("reading", &path, e).to_string()));
+                continue;
+            }
+        };
         for (i, line) in text.lines().enumerate() {
-            let line_name = || format!("{} line {}", path.display(), i + 1);
-            let stored: FinishedGame = serde_json::from_str(line)
-                .map_err(|e| Error::format(&path, format!("line {}: {e}", i + 1)))?;
-            checks.note(replay_difference(game, &stored).map(|what| format!("{}: {what}", line_name())));
+            let difference = match serde_json::from_str::<FinishedGame>(line) {
+                Ok(stored) => replay_difference(game, &stored),
+                Err(e) => Some(e.to_string()),
+            };
+            checks.note(difference.map(|what| format!("{} line {}: {what}", path.display(), i + 1)));
             count += 1;
         }
     }
-    Ok(count)
+    count
 }
 
 /// The difference between a stored game and a replay of its actions, if any.
@@ -116,18 +159,21 @@ fn replay_difference(game: &Arc<dyn AnyGame>, stored: &FinishedGame) -> Option<S
         .then(|| format!("returns {:?} stored, {returns:?} by the rules", stored.returns))
 }
 
-/// Runs every network file's self-check vectors.
-fn verify_networks(dir: &Path, checks: &mut Checks) -> Result<usize> {
-    let mut files: Vec<PathBuf> =
-        checkpoint::list(dir)?.into_iter().map(|(_, folder)| folder.join(checkpoint::WEIGHTS)).collect();
-    files.extend(Some(dir.join(crate::run::BEST)).filter(|path| path.is_file()));
-    for path in &files {
-        let difference = NetFile::load(path).and_then(|file| {
+/// Runs the self-check vectors of every network file that is there; returns their number.
+fn verify_networks(dir: &Path, manifest: &Manifest, checks: &mut Checks) -> usize {
+    let checkpoints = manifest.checkpoints().into_iter().map(|(epoch, _)| checkpoint::weights_name(epoch));
+    let names: Vec<String> = checkpoints.chain([BEST.to_string()]).collect();
+    let paths = names.iter().map(|name| dir.join(name)).filter(|path| path.is_file());
+    let mut count = 0;
+    for path in paths {
+        let difference = NetFile::load(&path).and_then(|file| {
             let source = Source::from_file(file)?;
             let mut exact = source.exact_network()?;
             source.file.verify(exact.as_mut())
         });
-        checks.note(difference.err().map(|e| format!("{}: {e}", path.display())));
+        let difference = difference_in(path.parent().unwrap_or(dir), difference);
+        checks.note(difference.map(|e| format!("{}: {e}", path.display())));
+        count += 1;
     }
-    Ok(files.len())
+    count
 }

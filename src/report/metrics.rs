@@ -1,7 +1,7 @@
 //! The metrics of an epoch, and `metrics.jsonl`: one line of JSON per epoch.
 
 use crate::error::{Error, Result};
-use crate::files::write_atomic;
+use crate::files::{FileDigest, write_atomic};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fs::File;
@@ -191,6 +191,7 @@ fn first_null(value: &Value, name: &str) -> Option<String> {
 pub struct MetricsLog {
     path: PathBuf,
     records: Vec<EpochRecord>,
+    digest: FileDigest,
 }
 
 impl MetricsLog {
@@ -212,7 +213,29 @@ impl MetricsLog {
         if kept != bytes {
             write_atomic(&path, &kept)?;
         }
-        Ok(Self { path, records: lines.into_iter().map(|(_, record)| record).collect() })
+        let digest = FileDigest::of(&kept);
+        Ok(Self { path, records: lines.into_iter().map(|(_, record)| record).collect(), digest })
+    }
+
+    /// Number of bytes at the beginning of the log in `dir` that hold the records up to epoch `last_epoch`.
+    ///
+    /// # Errors
+    /// [`Error::Format`] for a damaged line that is not the last, or if a later record stands before an earlier one;
+    /// [`Error::Io`], also if there is no log.
+    pub fn size_until(dir: &Path, last_epoch: u64) -> Result<u64> {
+        let path = dir.join(FILE_NAME);
+        let bytes = std::fs::read(&path).map_err(|e| Error::io("reading", &path, e))?;
+        let lines = parse(&bytes, &path)?;
+        if !lines.is_sorted_by_key(|(_, record)| record.epoch) {
+            return Err(Error::format(&path, "its epochs are not in ascending order"));
+        }
+        let until = lines.iter().take_while(|(_, record)| record.epoch <= last_epoch);
+        Ok(until.map(|(line, _)| line.len() as u64).sum())
+    }
+
+    /// Size and checksum of the file.
+    pub fn digest(&self) -> FileDigest {
+        self.digest
     }
 
     /// All records, oldest first.
@@ -220,7 +243,7 @@ impl MetricsLog {
         &self.records
     }
 
-    /// Appends a record and syncs the file. Call it before the epoch's checkpoint is written: a crash between the two leaves
+    /// Appends a record and syncs the file. Call it before the epoch's manifest is written: a crash between the two leaves
     /// one record too many, which [`MetricsLog::open`] removes.
     ///
     /// # Errors
@@ -233,6 +256,7 @@ impl MetricsLog {
             file.sync_data()
         };
         write().map_err(|e| Error::io("writing", &self.path, e))?;
+        self.digest.append(line.as_bytes());
         self.records.push(record);
         Ok(())
     }
@@ -317,6 +341,10 @@ mod tests {
         let mut log = MetricsLog::open(dir.path(), 3).expect("opened");
         assert_eq!(log.records(), &written[..3]);
         log.append(written[3].clone()).expect("written");
+        assert_eq!(log.digest(), FileDigest::of_file(&log.path).expect("read"));
+        assert_eq!(MetricsLog::size_until(dir.path(), 4).expect("read"), log.digest().size);
+        let three = MetricsLog::size_until(dir.path(), 3).expect("read");
+        assert!((1..log.digest().size).contains(&three), "{three}");
         assert_eq!(MetricsLog::open(dir.path(), 9).expect("opened").records(), &written[..4]);
     }
 

@@ -10,3 +10,6 @@ pub mod html;
 pub mod scaling_plot;
 
 mod chart;
+
+/// The file of the charts in a run's folder.
+pub const REPORT: &str = "report.html";

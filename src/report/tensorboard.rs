@@ -11,7 +11,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// An event file, open for writing. Each start of a run writes a new file; TensorBoard reads them in order of time.
+/// The beginning of the names of event files.
+pub const PREFIX: &str = "events.out.tfevents.";
+
+/// An event file, open for writing. Each start of a run writes a new file; TensorBoard reads them in order of their names.
 #[derive(Debug)]
 pub struct EventWriter {
     file: File,
@@ -26,8 +29,12 @@ impl EventWriter {
     /// [`Error::Io`].
     pub fn create(dir: &Path, last_epoch: u64) -> Result<Self> {
         std::fs::create_dir_all(dir).map_err(|e| Error::io("creating", dir, e))?;
-        let now = since_1970();
-        let name = format!("events.out.tfevents.{:010}.{:09}.vecaz", now.as_secs(), now.subsec_nanos());
+        let time = match latest(dir)? {
+            // The clock may have been set back since.
+            Some(latest) => since_1970().max(latest.saturating_add(Duration::from_nanos(1))),
+            None => since_1970(),
+        };
+        let name = format!("{PREFIX}{:010}.{:09}{SUFFIX}", time.as_secs(), time.subsec_nanos());
         let path = dir.join(name);
         let file = File::create_new(&path).map_err(|e| Error::io("creating", &path, e))?;
         let mut writer = Self { file, path };
@@ -54,6 +61,19 @@ impl EventWriter {
         let write = self.file.write_all(&frame(&event.0));
         write.map_err(|e| Error::io("writing", &self.path, e))
     }
+}
+
+/// The end of the names of event files.
+const SUFFIX: &str = ".vecaz";
+
+/// The latest time in the names of the event files in `dir`.
+fn latest(dir: &Path) -> Result<Option<Duration>> {
+    let entries = std::fs::read_dir(dir).map_err(|e| Error::io("reading", dir, e))?;
+    let time = |name: &str| {
+        let (seconds, nanos) = name.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?.split_once('.')?;
+        Some(Duration::new(seconds.parse().ok()?, nanos.parse().ok().filter(|&n| n < 1_000_000_000)?))
+    };
+    Ok(entries.filter_map(|entry| time(entry.ok()?.file_name().to_str()?)).max())
 }
 
 fn since_1970() -> Duration {
@@ -213,6 +233,21 @@ mod tests {
             let expected: BTreeMap<String, f32> =
                 record.scalars().iter().map(|(tag, value)| (tag.to_string(), *value as f32)).collect();
             assert_eq!((fields[2].0, read_scalars(bytes(&fields[2].1))), (5, expected));
+        }
+    }
+
+    /// TensorBoard reads event files in order of their names, and an event that starts a resumed run discards those that were
+    /// read before it with the same or a later step: a file named earlier than its predecessors would lose their epochs.
+    #[test]
+    fn a_file_is_named_after_all_earlier_ones_also_if_the_clock_was_set_back() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let ahead = dir.path().join("events.out.tfevents.7999999999.999999999.vecaz");
+        std::fs::write(&ahead, b"").expect("written");
+        let mut before = ahead;
+        for _ in 0..3 {
+            let path = EventWriter::create(dir.path(), 0).expect("created").path;
+            assert!(path.file_name() > before.file_name(), "{} after {}", path.display(), before.display());
+            before = path;
         }
     }
 

@@ -2,11 +2,11 @@
 //!
 //! `checkpoints/epoch-000012/` holds `weights.safetensors` (for other tools), `trainer.safetensors` (weights and the optimiser's
 //! moments), `replay.safetensors` and `progress.bin` (counters, games in progress and checksums of all four files). The folder
-//! is written under another name, synced, and renamed.
+//! is written under another name, synced, and renamed; it counts from when the run's manifest lists it.
 
 use crate::batch::AnyGame;
 use crate::error::{Error, Result};
-use crate::files::write_atomic;
+use crate::files::{FileDigest, create_subfolder, write_atomic};
 use crate::net::Weights;
 use crate::replay::Replay;
 use crate::selfplay::GameSlot;
@@ -43,16 +43,19 @@ const FORMAT: u32 = 2;
 const LONGEST_RUN: f64 = 3.2e10;
 /// The previous format, without [`Checksums`].
 const WITHOUT_CHECKSUMS: u32 = 1;
-const FOLDER: &str = "checkpoints";
+/// The folder of checkpoints in a run's folder.
+pub const FOLDER: &str = "checkpoints";
 const PROGRESS: &str = "progress.bin";
 const TRAINER: &str = "trainer.safetensors";
 const REPLAY: &str = "replay.safetensors";
 
-/// The file of weights in a checkpoint's folder.
-pub const WEIGHTS: &str = "weights.safetensors";
+/// The network.
+const WEIGHTS: &str = "weights.safetensors";
 
 /// The files other than [`PROGRESS`].
 const OTHERS: [&str; 3] = [WEIGHTS, TRAINER, REPLAY];
+/// All files.
+const FILES: [&str; 4] = [WEIGHTS, TRAINER, REPLAY, PROGRESS];
 
 /// A loaded checkpoint.
 pub struct Checkpoint {
@@ -84,37 +87,55 @@ fn name(epoch: u64) -> String {
     format!("epoch-{epoch:06}")
 }
 
-/// The checkpoints of the run in `dir`, oldest first, as (epoch, folder).
+/// The folder of the checkpoint of `epoch` of the run in `dir`.
+pub fn folder(dir: &Path, epoch: u64) -> PathBuf {
+    dir.join(FOLDER).join(name(epoch))
+}
+
+/// The path of a checkpoint's file in the run's folder.
+fn file_name(epoch: u64, file: &str) -> String {
+    format!("{FOLDER}/{}/{file}", name(epoch))
+}
+
+/// The paths of a checkpoint's files in the run's folder.
+pub fn file_names(epoch: u64) -> impl Iterator<Item = String> {
+    FILES.into_iter().map(move |file| file_name(epoch, file))
+}
+
+/// The path of a checkpoint's network in the run's folder.
+pub fn weights_name(epoch: u64) -> String {
+    file_name(epoch, WEIGHTS)
+}
+
+/// The epoch of the checkpoint that has the file at `path` in the run's folder; None for other files.
+pub fn epoch_of(path: &str) -> Option<u64> {
+    let (name, _) = path.strip_prefix(FOLDER)?.strip_prefix("/epoch-")?.split_once('/')?;
+    name.parse().ok()
+}
+
+/// The folders of checkpoints of the run in `dir`, oldest first, as (epoch, folder).
 ///
 /// # Errors
 /// [`Error::Io`].
 pub fn list(dir: &Path) -> Result<Vec<(u64, PathBuf)>> {
-    let folder = dir.join(FOLDER);
-    if !folder.exists() {
-        return Ok(Vec::new());
-    }
-    let entries = fs::read_dir(&folder).map_err(|e| Error::io("reading", &folder, e))?;
-    let mut found: Vec<(u64, PathBuf)> = entries
-        .filter_map(|entry| {
-            let entry = entry.ok()?;
-            let epoch = entry.file_name().to_str()?.strip_prefix("epoch-")?.parse().ok()?;
-            Some((epoch, entry.path()))
-        })
-        .collect();
+    let epoch = |path: &Path| path.file_name()?.to_str()?.strip_prefix("epoch-")?.parse().ok();
+    let mut found: Vec<(u64, PathBuf)> =
+        entries(&dir.join(FOLDER))?.into_iter().filter_map(|path| Some((epoch(&path)?, path))).collect();
     found.sort();
     Ok(found)
 }
 
-/// Writes a checkpoint of the run in `dir` and removes all but the latest `keep`.
+/// Writes a checkpoint of the run in `dir`. Returns its files with their digests, for the manifest.
 ///
 /// # Errors
 /// [`Error::Io`]; the earlier checkpoints are then unchanged.
-pub fn save(dir: &Path, game: &dyn AnyGame, parts: Parts<'_>, keep: usize) -> Result<PathBuf> {
-    let folder = dir.join(FOLDER);
+pub fn save(dir: &Path, game: &dyn AnyGame, parts: Parts<'_>) -> Result<Vec<(String, FileDigest)>> {
+    let all = dir.join(FOLDER);
     let epoch = parts.counters.epoch;
-    let (writing, done) = (folder.join(format!(".writing-{}", name(epoch))), folder.join(name(epoch)));
-    sweep(&folder)?;
-    fs::create_dir_all(&writing).map_err(|e| Error::io("creating", &writing, e))?;
+    let (writing, done) = (all.join(format!(".writing-{}", name(epoch))), folder(dir, epoch));
+    create_subfolder(&all)?;
+    remove(&writing)?;
+    create_subfolder(&writing)?;
     parts.network.save(&writing.join(WEIGHTS))?;
     save_arrays(&writing.join(TRAINER), parts.trainer, "trainer")?;
     parts.replay.save(&writing.join(REPLAY))?;
@@ -125,28 +146,29 @@ pub fn save(dir: &Path, game: &dyn AnyGame, parts: Parts<'_>, keep: usize) -> Re
         slots: parts.slots,
     };
     write_progress(&writing.join(PROGRESS), &progress, &checksums(&writing)?)?;
+    let digest = |file| FileDigest::of_file(&writing.join(file));
+    let digests: Vec<FileDigest> = FILES.into_iter().map(digest).collect::<Result<_>>()?;
     remove(&done)?;
     fs::rename(&writing, &done).map_err(|e| Error::io("renaming to", &done, e))?;
-    let synced = fs::File::open(&folder).and_then(|f| f.sync_all());
-    synced.map_err(|e| Error::io("syncing", &folder, e))?;
-    let all = list(dir)?;
-    for (epoch, old) in &all[..all.len().saturating_sub(keep)] {
-        // Renamed first, so that no checkpoint is visible with only some of its files.
-        let removing = folder.join(format!(".removing-{}", name(*epoch)));
-        fs::rename(old, &removing).map_err(|e| Error::io("removing", old, e))?;
-        remove(&removing)?;
-    }
-    Ok(done)
+    let synced = fs::File::open(&all).and_then(|f| f.sync_all());
+    synced.map_err(|e| Error::io("syncing", &all, e))?;
+    Ok(file_names(epoch).zip(digests).collect())
 }
 
-/// Removes incomplete folders of a killed process.
-fn sweep(folder: &Path) -> Result<()> {
-    let entries = match fs::read_dir(folder) {
-        Ok(entries) => entries,
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-        Err(e) => return Err(Error::io("reading", folder, e)),
-    };
-    for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
+/// Removes all checkpoints of the run in `dir` except `kept`, and what a killed process left of writing or removing one.
+///
+/// # Errors
+/// [`Error::Io`].
+pub fn prune(dir: &Path, kept: &[(u64, PathBuf)]) -> Result<()> {
+    for (epoch, path) in list(dir)? {
+        if !kept.iter().any(|(listed, _)| *listed == epoch) {
+            // Renamed first, so that no checkpoint is visible with only some of its files.
+            let removing = dir.join(FOLDER).join(format!(".removing-{}", name(epoch)));
+            remove(&removing)?;
+            fs::rename(&path, &removing).map_err(|e| Error::io("removing", &path, e))?;
+        }
+    }
+    for path in entries(&dir.join(FOLDER))? {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         if name.starts_with(".writing-") || name.starts_with(".removing-") {
             remove(&path)?;
@@ -155,10 +177,19 @@ fn sweep(folder: &Path) -> Result<()> {
     Ok(())
 }
 
+/// The paths in `folder`; none if it does not exist.
+fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
+    match fs::read_dir(folder) {
+        Ok(entries) => Ok(entries.filter_map(|entry| Some(entry.ok()?.path())).collect()),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(e) => Err(Error::io("reading", folder, e)),
+    }
+}
+
 /// Removes a folder if it exists.
 fn remove(folder: &Path) -> Result<()> {
     match fs::remove_dir_all(folder) {
-        Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(Error::io("removing", folder, e)),
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(Error::io("removing", folder, e)),
         _ => Ok(()),
     }
 }
@@ -257,32 +288,6 @@ pub fn load(folder: &Path, game: &dyn AnyGame, capacity: usize) -> Result<Checkp
     Ok(loaded)
 }
 
-/// Reads the latest checkpoint of the run in `dir`; None if there is none.
-///
-/// # Errors
-/// Those of [`load`]. If there is an earlier checkpoint, the message says how to continue from it.
-pub fn load_latest(dir: &Path, game: &dyn AnyGame, capacity: usize) -> Result<Option<Checkpoint>> {
-    let mut all = list(dir)?;
-    let Some((_, folder)) = all.pop() else { return Ok(None) };
-    let loaded = load(&folder, game, capacity).map_err(|error| {
-        let (path, what) = match error {
-            Error::Format { path, what } => (path, what),
-            Error::Io { path, source, .. } if source.kind() == io::ErrorKind::NotFound => {
-                (path, "is missing".into())
-            }
-            error => return error,
-        };
-        let what = match all.last() {
-            Some((epoch, _)) => {
-                format!("{what}; to continue from epoch {epoch}, move {} away", folder.display())
-            }
-            None => what,
-        };
-        Error::Format { path, what }
-    });
-    loaded.map(Some)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -305,6 +310,21 @@ mod tests {
     fn progress_from_before_checksums_is_read() {
         let (progress, checksums) = read_as(WITHOUT_CHECKSUMS).expect("read");
         assert_eq!((progress.counters.epoch, checksums), (7, None));
+    }
+
+    /// Their CRC-32 would be equal, since each ends with its own.
+    #[test]
+    fn files_of_progress_of_one_size_have_different_digests() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let digests = [7, 8].map(|epoch| {
+            let path = folder.path().join(PROGRESS);
+            let counters = Counters { epoch, ..Counters::default() };
+            let progress = Progress { format: FORMAT, game: "hex".into(), counters, slots: Vec::new() };
+            write_progress(&path, &progress, &Checksums::default()).expect("written");
+            FileDigest::of_file(&path).expect("read")
+        });
+        assert_eq!(digests[0].size, digests[1].size);
+        assert_ne!(digests[0], digests[1]);
     }
 
     #[test]

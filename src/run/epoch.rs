@@ -1,6 +1,7 @@
 //! Self-play and updates of an epoch, one after the other or overlapped.
 
 use super::findings::FindingsLog;
+use super::folder::RunFolder;
 use super::learner::Learner;
 use crate::config::{Config, TrainingMode};
 use crate::error::{Error, Result, StopCause};
@@ -64,6 +65,8 @@ pub struct Collector<'a> {
     pub findings: &'a mut FindingsLog,
     /// The configuration.
     pub config: &'a Config,
+    /// The run's folder, without which the epoch ends at once.
+    pub folder: &'a RunFolder,
 }
 
 /// Makes the updates that are due by `train.replay_ratio`.
@@ -72,6 +75,8 @@ pub struct Training<'a> {
     pub trainer: &'a mut dyn Learner,
     /// The configuration.
     pub config: &'a Config,
+    /// The run's folder, without which the epoch ends at once.
+    pub folder: &'a RunFolder,
 }
 
 /// Runs an epoch's self-play and updates.
@@ -176,7 +181,9 @@ impl Collector<'_> {
     ) -> Result<SelfPlayCounts> {
         let target = self.target();
         let mut played = SelfPlayCounts::default();
+        let mut folder = self.folder.watch();
         while played.samples < target {
+            folder.check()?;
             check()?;
             for mut game in self.selfplay.poll()? {
                 played.take(&game);
@@ -223,7 +230,9 @@ impl Training<'_> {
             symmetries: if train.symmetries { Symmetries::Random } else { Symmetries::Identity },
         };
         let mut sum = Losses::default();
+        let mut folder = self.folder.watch();
         for made in 0..due {
+            folder.check()?;
             check()?;
             let step = self.trainer.update(replay, BatchPlan { number: first + made, ..plan })?;
             sum.policy += step.policy_cross_entropy;

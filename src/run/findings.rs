@@ -5,6 +5,7 @@
 //! same lines in the same order, so the file is equal to that of an uninterrupted run.
 
 use crate::error::{Error, Result};
+use crate::files::FileDigest;
 use serde_json::Value;
 use std::collections::HashSet;
 use std::fs::File;
@@ -20,6 +21,7 @@ pub const FILE_NAME: &str = "findings.jsonl";
 pub struct FindingsLog {
     path: PathBuf,
     known: HashSet<u128>,
+    digest: FileDigest,
     /// Opened with the first new finding.
     file: Option<File>,
 }
@@ -53,7 +55,12 @@ impl FindingsLog {
             let cut = File::options().write(true).open(&path).and_then(|file| file.set_len(whole as u64));
             cut.map_err(|e| Error::io("cutting", &path, e))?;
         }
-        Ok(Self { path, known, file: None })
+        Ok(Self { path, known, digest: FileDigest::of(&bytes[..whole]), file: None })
+    }
+
+    /// Size and checksum of the file.
+    pub fn digest(&self) -> FileDigest {
+        self.digest
     }
 
     /// Number of distinct findings so far.
@@ -72,7 +79,9 @@ impl FindingsLog {
         }
         line.push('\n');
         let written = self.opened().and_then(|file| file.write_all(line.as_bytes()));
-        written.map_err(|e| Error::io("writing", &self.path, e))
+        written.map_err(|e| Error::io("writing", &self.path, e))?;
+        self.digest.append(line.as_bytes());
+        Ok(())
     }
 
     /// Syncs the file. Call it before a checkpoint is written.
@@ -126,6 +135,7 @@ mod tests {
         again.add(&json!({"n": 4})).expect("known");
         again.add(&json!({"n": 6})).expect("written");
         assert_eq!(text(&again), "{\"n\":3}\n{\"n\":5}\n{\"n\":4}\n{\"n\":6}\n");
+        assert_eq!(again.digest(), FileDigest::of_file(&again.path).expect("read"));
     }
 
     #[test]

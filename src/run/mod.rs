@@ -8,8 +8,10 @@
 pub mod checkpoint;
 mod epoch;
 pub mod findings;
+pub mod folder;
 mod free_memory;
 pub mod learner;
+pub mod manifest;
 pub mod factory;
 pub mod memory;
 pub mod network;
@@ -19,9 +21,10 @@ use crate::backend::device_selfplay::PlayPlan;
 use crate::batch::{AnyGame, any_game};
 use crate::config::Config;
 use crate::error::{Error, Result, StopCause};
-use crate::files::{remove_temporaries, write_atomic};
+use crate::files::{FileDigest, create_subfolder, remove_temporaries, write_atomic};
 use crate::net::{NetSpec, Network};
 use crate::replay::Replay;
+use crate::report::REPORT;
 use crate::report::html::write_report;
 use crate::report::metrics::{self, EpochRecord, MetricsLog};
 use crate::report::progress::Progress;
@@ -34,10 +37,11 @@ use checkpoint::{Checkpoint, Counters, Parts};
 use epoch::{Collector, EpochResult, EpochRunner, Training};
 use factory::{ComponentFactory, DefaultFactory};
 use findings::FindingsLog;
+use folder::RunFolder;
 use learner::Learner;
+use manifest::{Extent, Manifest, games_name};
 use memory::MemoryPlan;
-use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use strength::StrengthMeter;
@@ -51,6 +55,8 @@ pub const CONFIG: &str = "config.toml";
 pub const GAMES: &str = "games";
 /// The best network so far, in a run's folder.
 pub const BEST: &str = "best.safetensors";
+/// The list of a run's files, in its folder.
+pub const MANIFEST: &str = "manifest.jsonl";
 
 /// A run in progress, in memory and in its folder.
 pub struct Run {
@@ -58,7 +64,8 @@ pub struct Run {
     config: Config,
     game: Arc<dyn AnyGame>,
     spec: NetSpec,
-    dir: PathBuf,
+    folder: RunFolder,
+    manifest: Manifest,
     trainer: Box<dyn Learner>,
     replay: Replay,
     selfplay: SelfPlay,
@@ -69,15 +76,13 @@ pub struct Run {
     events: EventWriter,
     resumed_at: Instant,
     seconds_before: f64,
-    /// A file lock, so that only one process writes the folder.
-    _lock: File,
 }
 
 impl Run {
-    /// Starts a run in the folder `dir`, which must not contain a run.
+    /// Starts a run in the folder `dir`, which is created or empty.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] if the folder contains a run, [`Error::Memory`], [`Error::Io`], or those of the game's and the
+    /// [`Error::Unsupported`] if the folder is not empty, [`Error::Memory`], [`Error::Io`], or those of the game's and the
     /// network's settings.
     pub fn start(config: Config, dir: &Path, threads: usize) -> Result<Self> {
         Self::start_on(Box::new(DefaultFactory), config, dir, threads)
@@ -94,21 +99,13 @@ impl Run {
         threads: usize,
     ) -> Result<Self> {
         let setup = RunSetup::new(factory, &config, threads)?;
-        fs::create_dir_all(dir).map_err(|e| Error::io("creating", dir, e))?;
-        let lock = lock(dir)?;
-        if !checkpoint::list(dir)?.is_empty() || dir.join(metrics::FILE_NAME).exists() {
-            return Err(Error::unsupported(
-                format!("a new run in {}", dir.display()),
-                "the folder already contains a run; continue it with --resume, or choose another folder",
-            ));
-        }
-        Self::begin(config, setup, dir, lock, threads)
+        Self::begin(config, setup, RunFolder::create(dir)?, Manifest::new(dir), threads)
     }
 
     /// Resumes the run in the folder `dir` from its last checkpoint, with `config`. A run without a checkpoint starts anew.
     ///
     /// # Errors
-    /// [`Error::Format`] if the folder has no run or its checkpoint is damaged; [`Error::Mismatch`] if `config` has another
+    /// [`Error::Format`] if the folder has no run or a file differs from the manifest; [`Error::Mismatch`] if `config` has another
     /// game or network than the run. The folder is then unchanged.
     pub fn resume(config: Config, dir: &Path, threads: usize) -> Result<Self> {
         Self::resume_on(Box::new(DefaultFactory), config, dir, threads)
@@ -125,49 +122,65 @@ impl Run {
         threads: usize,
     ) -> Result<Self> {
         let setup = RunSetup::new(factory, &config, threads)?;
-        let lock = lock(dir)?;
-        let latest = checkpoint::load_latest(dir, setup.game.as_ref(), config.replay.capacity)?;
-        let Some(Checkpoint { counters, slots, trainer: state, replay }) = latest else {
-            let is_new = dir.join(CONFIG).exists() && !dir.join(metrics::FILE_NAME).exists();
-            return match is_new {
-                true => Self::begin(config, setup, dir, lock, threads),
-                false => Err(Error::format(dir, "holds no checkpoint to resume from")),
-            };
+        let folder = RunFolder::open(dir)?;
+        let mut manifest = match Manifest::load(dir)? {
+            None if folder::is_unstarted(dir)? => Manifest::new(dir),
+            _ => Manifest::of_run(dir)?,
         };
+        check_files(&manifest)?;
+        manifest.settle()?;
+        let Some((epoch, latest)) = manifest.checkpoints().pop() else {
+            return Self::begin(config, setup, folder, manifest, threads);
+        };
+        let loaded = checkpoint::load(&latest, setup.game.as_ref(), config.replay.capacity);
+        let Checkpoint { counters, slots, trainer: state, replay } = loaded?;
         let trainer = setup.factory.learner(&config, &setup.game, &setup.spec, Some(&state))?;
-        let state = RunState { trainer, replay, slots, counters, lock };
-        let run = Self::assemble(config, setup, dir, state, threads)?;
+        let state = RunState { trainer, replay, slots, counters, folder, manifest };
+        let mut run = Self::assemble(config, setup, state, threads)?;
         // Written last, so that a refused configuration does not replace the run's own.
-        write_atomic(dir.join(CONFIG), run.config.to_toml().as_bytes())?;
+        run.manifest.replace(CONFIG, run.config.to_toml().as_bytes())?;
+        run.manifest.write(epoch)?;
         Ok(run)
     }
 
     /// Starts a run from epoch 0. The configuration is written first, so that the run can be resumed after a kill at any time.
-    fn begin(config: Config, setup: RunSetup, dir: &Path, lock: File, threads: usize) -> Result<Self> {
-        write_atomic(dir.join(CONFIG), config.to_toml().as_bytes())?;
+    fn begin(
+        config: Config,
+        setup: RunSetup,
+        folder: RunFolder,
+        mut manifest: Manifest,
+        threads: usize,
+    ) -> Result<Self> {
+        let text = config.to_toml();
+        match manifest.names().is_empty() {
+            true => {
+                write_atomic(folder.path().join(CONFIG), text.as_bytes())?;
+                manifest.set(CONFIG, FileDigest::of(text.as_bytes()));
+            }
+            false => manifest.replace(CONFIG, text.as_bytes())?,
+        }
+        manifest.write(0)?;
         let trainer = setup.factory.learner(&config, &setup.game, &setup.spec, None)?;
         let replay = Replay::new(setup.game.as_ref(), config.replay.capacity);
-        let state = RunState { trainer, replay, slots: Vec::new(), counters: Counters::default(), lock };
-        let mut run = Self::assemble(config, setup, dir, state, threads)?;
-        run.save()?;
+        let counters = Counters::default();
+        let state = RunState { trainer, replay, slots: Vec::new(), counters, folder, manifest };
+        let mut run = Self::assemble(config, setup, state, threads)?;
+        let network = run.network_file()?;
+        run.finish_epoch(&network).map_err(|error| run.folder.cause_of(error))?;
         Ok(run)
     }
 
-    fn assemble(
-        config: Config,
-        setup: RunSetup,
-        dir: &Path,
-        state: RunState,
-        threads: usize,
-    ) -> Result<Self> {
+    fn assemble(config: Config, setup: RunSetup, state: RunState, threads: usize) -> Result<Self> {
         let RunSetup { factory, game, spec, strength_meter } = setup;
-        let RunState { trainer, replay, slots, counters, lock } = state;
+        let RunState { trainer, replay, slots, counters, folder, manifest } = state;
         let network = factory.network(&config, game.as_ref(), &spec, &trainer.weights()?)?;
         let d = PlayPlan::new(&config, &game.sizes()).determinisations;
         let make = |plan| factory.backend(&config, game.as_ref(), plan, d);
         let selfplay = SelfPlay::with_backends(&game, &config, network.as_ref(), slots, threads, &make)?;
+        let dir = folder.path();
         remove_temporaries(dir)?;
         remove_temporaries(&dir.join(GAMES))?;
+        checkpoint::prune(dir, &manifest.checkpoints())?;
         Ok(Self {
             factory,
             strength_meter,
@@ -176,8 +189,8 @@ impl Run {
             events: EventWriter::create(dir, counters.epoch)?,
             seconds_before: counters.seconds,
             resumed_at: Instant::now(),
-            dir: dir.to_path_buf(),
-            _lock: lock,
+            folder,
+            manifest,
             config,
             game,
             spec,
@@ -190,7 +203,7 @@ impl Run {
 
     /// The run's folder.
     pub fn dir(&self) -> &Path {
-        &self.dir
+        self.folder.path()
     }
 
     /// Number of finished epochs.
@@ -215,7 +228,7 @@ impl Run {
                     progress.epoch(&record)?;
                 }
                 Err(Error::Stopped(cause)) => return self.end_early(cause, first, progress),
-                Err(error) => return Err(error),
+                Err(error) => return Err(self.folder.cause_of(error)),
             }
         }
         if self.counters.epoch == first {
@@ -349,31 +362,34 @@ impl Run {
         Ok(record)
     }
 
-    /// Writes the epoch's files and then its checkpoint: a run that is killed before the checkpoint repeats the epoch and writes
-    /// the same files. The report, which is made of them, comes last, so that a signal may cut it short.
+    /// Writes the epoch's files, the checkpoint and the manifest last: a run that is killed before the manifest repeats the epoch
+    /// and writes the same files. A signal may cut the report short, which is made of them.
     fn close_epoch(&mut self, record: EpochRecord, games: &[FinishedGame], stop: &Stop) -> Result<()> {
+        self.folder.check()?;
         let writing = stop.write_guard();
         self.counters.epoch = record.epoch;
         self.counters.seconds = record.seconds;
         self.store_games(games)?;
         self.findings.sync()?;
+        let network = self.network_file()?;
         let rank = record.strength.as_ref().and_then(strength::rank);
         if let Some(rank) = rank.filter(|r| self.counters.best.is_none_or(|(_, best)| *r <= best)) {
             self.counters.best = Some((record.epoch, rank));
-            self.network_file()?.save(&self.dir.join(BEST))?;
+            self.manifest.replace(BEST, &network.to_bytes(&self.dir().join(BEST))?)?;
         }
         self.events.append(&record)?;
         self.metrics.append(record)?;
-        self.save()?;
         drop(writing);
-        write_report(&self.dir.join("report.html"), &self.config, self.metrics.records())
+        write_report(&self.dir().join(REPORT), &self.config, self.metrics.records())?;
+        let _writing = stop.write_guard();
+        self.finish_epoch(&network)
     }
 
     /// Runs an epoch's self-play and updates.
     fn play_and_train(&mut self, progress: &mut Progress, stop: &Stop) -> Result<EpochResult> {
-        let Self { config, selfplay, findings, trainer, replay, .. } = self;
-        let collector = Collector { selfplay, findings, config };
-        let training = Training { trainer: trainer.as_mut(), config };
+        let Self { config, selfplay, findings, trainer, replay, folder, .. } = self;
+        let collector = Collector { selfplay, findings, config, folder };
+        let training = Training { trainer: trainer.as_mut(), config, folder };
         EpochRunner { collector, training, replay, progress, stop }.run()
     }
 
@@ -386,31 +402,55 @@ impl Run {
         NetFile::new(self.game.as_ref(), &self.spec, self.trainer.weights()?, self.trainer.updates())
     }
 
-    fn save(&mut self) -> Result<()> {
-        let network = self.network_file()?;
+    /// Writes the checkpoint and the manifest of the current epoch, and removes the checkpoints beyond `run.keep_checkpoints`.
+    fn finish_epoch(&mut self, network: &NetFile) -> Result<()> {
+        let dir = self.folder.path();
         let state = self.trainer.state()?;
         let parts = Parts {
             counters: &self.counters,
             slots: self.selfplay.slots().cloned().collect(),
             trainer: &state,
             replay: &self.replay,
-            network: &network,
+            network,
         };
-        checkpoint::save(&self.dir, self.game.as_ref(), parts, self.config.run.keep_checkpoints)?;
-        Ok(())
+        for (name, digest) in checkpoint::save(dir, self.game.as_ref(), parts)? {
+            self.manifest.set(name, digest);
+        }
+        let logs =
+            [(metrics::FILE_NAME, self.metrics.digest()), (findings::FILE_NAME, self.findings.digest())];
+        for (name, digest) in logs.into_iter().filter(|(_, digest)| digest.size > 0) {
+            self.manifest.set(name, digest);
+        }
+        self.manifest.keep_checkpoints(self.config.run.keep_checkpoints);
+        self.manifest.write(self.counters.epoch)?;
+        checkpoint::prune(dir, &self.manifest.checkpoints())
     }
 
-    fn store_games(&self, games: &[FinishedGame]) -> Result<()> {
-        let folder = self.dir.join(GAMES);
-        fs::create_dir_all(&folder).map_err(|e| Error::io("creating", &folder, e))?;
-        let path = folder.join(format!("epoch-{:06}.jsonl", self.counters.epoch));
+    fn store_games(&mut self, games: &[FinishedGame]) -> Result<()> {
+        let name = games_name(self.counters.epoch);
+        let path = self.dir().join(&name);
+        create_subfolder(&self.dir().join(GAMES))?;
         let mut text = String::new();
         for game in games {
             text += &serde_json::to_string(game).map_err(|e| Error::format(&path, e.to_string()))?;
             text += "\n";
         }
-        write_atomic(path, text.as_bytes())
+        write_atomic(path, text.as_bytes())?;
+        self.manifest.set(name, FileDigest::of(text.as_bytes()));
+        Ok(())
     }
+}
+
+/// Compares a run's files with its manifest: the content of those on which the next epochs depend, the size of all others.
+fn check_files(manifest: &Manifest) -> Result<()> {
+    let latest = manifest.checkpoints().pop().map(|(epoch, _)| epoch);
+    let read = [CONFIG, BEST, metrics::FILE_NAME, findings::FILE_NAME];
+    for name in manifest.names() {
+        let is_read =
+            read.contains(&name.as_str()) || checkpoint::epoch_of(&name).is_some_and(|e| Some(e) == latest);
+        manifest.check(&name, if is_read { Extent::Content } else { Extent::Size })?;
+    }
+    Ok(())
 }
 
 /// The components of a configuration, made and checked before anything is written.
@@ -444,23 +484,6 @@ struct RunState {
     replay: Replay,
     slots: Vec<crate::selfplay::GameSlot>,
     counters: Counters,
-    lock: File,
-}
-
-fn lock(dir: &Path) -> Result<File> {
-    let path = dir.join(".lock");
-    let file = File::options()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(&path)
-        .map_err(|e| Error::io("opening", &path, e))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(fs::TryLockError::WouldBlock) => Err(Error::unsupported(
-            format!("a run in {}", dir.display()),
-            "another vecaz process is using the folder; stop it, or choose another folder",
-        )),
-        Err(fs::TryLockError::Error(e)) => Err(Error::io("locking", &path, e)),
-    }
+    folder: RunFolder,
+    manifest: Manifest,
 }

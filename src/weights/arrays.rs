@@ -16,6 +16,14 @@ const KEY: &str = "vecaz";
 /// # Errors
 /// [`Error::Io`] where the file cannot be written, [`Error::Format`] where an array's shape is not that of its data.
 pub fn save_arrays(path: &Path, arrays: &Weights, metadata: &str) -> Result<()> {
+    write_atomic(path, &serialize_arrays(path, arrays, metadata)?)
+}
+
+/// The bytes of a file of [`save_arrays`]; `path` is named in errors.
+///
+/// # Errors
+/// [`Error::Format`] where an array's shape is not that of its data.
+pub fn serialize_arrays(path: &Path, arrays: &Weights, metadata: &str) -> Result<Vec<u8>> {
     let refused = |e: safetensors::SafeTensorError| Error::format(path, format!("cannot be written: {e}"));
     let bytes: Vec<(&String, &[usize], Vec<u8>)> = arrays
         .iter()
@@ -27,8 +35,7 @@ pub fn save_arrays(path: &Path, arrays: &Weights, metadata: &str) -> Result<()> 
         .collect::<std::result::Result<_, _>>()
         .map_err(refused)?;
     let metadata = HashMap::from([(KEY.to_string(), metadata.to_string())]);
-    let file = safetensors::serialize(views, Some(metadata)).map_err(refused)?;
-    write_atomic(path, &file)
+    safetensors::serialize(views, Some(metadata)).map_err(refused)
 }
 
 /// Reads what [`save_arrays`] wrote.

@@ -10,11 +10,12 @@
 mod arrays;
 mod describe;
 
-pub use arrays::{load_arrays, parse_arrays, save_arrays};
+pub use arrays::{load_arrays, parse_arrays, save_arrays, serialize_arrays};
 
 use crate::batch::AnyGame;
 use crate::config::{NetConfig, Precision};
 use crate::error::{Error, Result};
+use crate::files::write_atomic;
 use crate::model::{Array, NetSpec, Weights};
 use crate::net::fast::{self, FastNet};
 use crate::net::{CandleNet, Network};
@@ -100,6 +101,14 @@ impl NetFile {
     /// # Errors
     /// [`Error::Io`].
     pub fn save(&self, path: &Path) -> Result<()> {
+        write_atomic(path, &self.to_bytes(path)?)
+    }
+
+    /// The bytes of the file; `path` is named in errors.
+    ///
+    /// # Errors
+    /// [`Error::Format`] if the header cannot be written as JSON.
+    pub fn to_bytes(&self, path: &Path) -> Result<Vec<u8>> {
         let mut arrays = self.weights.clone();
         let SelfCheck { obs, logits, values } = &self.check;
         for (name, data) in [(OBS, obs), (LOGITS, logits), (VALUES, values)] {
@@ -108,7 +117,7 @@ impl NetFile {
         }
         let header = serde_json::to_string(&self.header)
             .map_err(|e| Error::format(path, format!("cannot be written: {e}")))?;
-        save_arrays(path, &arrays, &header)
+        serialize_arrays(path, &arrays, &header)
     }
 
     /// Reads a file and checks that it is whole: every tensor there, of its shape, finite, and no other.
@@ -222,13 +231,11 @@ impl NetFile {
     }
 }
 
-/// Reads the network at `checkpoint`, checks it against its own vectors and writes it to `out` for use elsewhere, with a description of
-/// its layers.
+/// Checks a network against its own self-check vectors and writes it to `out` for use elsewhere, with a description of its layers.
 ///
 /// # Errors
-/// As [`NetFile::load`], [`NetFile::verify`] and [`NetFile::save`].
-pub fn export(checkpoint: &Path, out: &Path) -> Result<NetFile> {
-    let mut file = NetFile::load(checkpoint)?;
+/// Those of [`NetFile::verify`] and [`NetFile::save`].
+pub fn export(mut file: NetFile, out: &Path) -> Result<NetFile> {
     let model = file.header.net.model()?;
     let described = serde_json::to_value(&model);
     file.header.model = Some(described.map_err(|e| Error::format(out, format!("cannot be written: {e}")))?);

@@ -51,7 +51,7 @@ fn an_exported_file_describes_its_layers() {
     let (a, b) = (folder.path().join("a"), folder.path().join("b"));
     let file = file("connect_four", Arch::Resnet);
     file.save(&a).expect("saved");
-    let exported = export(&a, &b).expect("exported");
+    let exported = export(NetFile::load(&a).expect("loaded"), &b).expect("exported");
     assert_eq!(NetFile::load(&b).expect("loaded"), exported);
     let described = exported.header.model.as_ref().expect("a description");
     let model = file.header.net.model().expect("a network");

@@ -126,8 +126,8 @@ fn go(run: Result<Run>) -> Vec<EpochRecord> {
 
 /// The files of a run that say nothing of time, by name.
 fn content(dir: &Path, found: &mut BTreeMap<String, Vec<u8>>) {
-    const TELL_TIME: [&str; 5] =
-        ["events.out", "metrics.jsonl", "report.html", "config.toml", "progress.bin"];
+    const TELL_TIME: [&str; 6] =
+        ["events.out", "metrics.jsonl", "report.html", "config.toml", "progress.bin", "manifest.jsonl"];
     for entry in fs::read_dir(dir).expect("listed") {
         let path = entry.expect("an entry").path();
         let name = path.file_name().expect("a name").to_string_lossy().into_owned();

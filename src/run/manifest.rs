@@ -1,0 +1,422 @@
+//! `manifest.jsonl`: the files of a run with their sizes and checksums, as of its last finished epoch.
+//!
+//! Writing the manifest, atomically and after all other files, is what finishes an epoch. Until then the folder may be ahead of it,
+//! by work that a resumed run repeats:
+//!
+//! - in `games/` and `checkpoints/` there are new files, which the manifest does not list;
+//! - `metrics.jsonl` and `findings.jsonl` have grown: the manifest lists their beginning;
+//! - `config.toml` or `best.safetensors` has been replaced: [`Manifest::replace`] lists the new content beside the old one first.
+//!
+//! So a listed file always has a listed content, whenever a process is killed, unless something else has changed it.
+//!
+//! The first line is `{"format":1,"epoch":E}`, the last the CRC-32C of all before it, every other `{"path","size","crc32c"}` with
+//! `"pending":true` for a content that is about to replace another one.
+
+use super::{BEST, CONFIG, GAMES, MANIFEST, checkpoint, findings, folder};
+use crate::error::{Error, Result};
+use crate::files::{FileDigest, write_atomic};
+use crate::report::metrics::{self, MetricsLog};
+use findings::FindingsLog;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+const FORMAT: u32 = 1;
+
+/// The files of a run by their path in its folder, with `/` between folders.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Manifest {
+    dir: PathBuf,
+    epoch: u64,
+    files: BTreeMap<String, FileDigest>,
+    /// Contents that may have replaced the listed ones.
+    pending: BTreeMap<String, FileDigest>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Head {
+    format: u32,
+    epoch: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Entry {
+    path: String,
+    size: u64,
+    /// Eight hexadecimal digits.
+    crc32c: String,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pending: bool,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Tail {
+    crc32c: String,
+}
+
+/// The extent of a check of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// Existence and size.
+    Size,
+    /// All bytes.
+    Content,
+}
+
+impl Manifest {
+    /// The manifest of a run in `dir` that has no files yet.
+    pub fn new(dir: &Path) -> Self {
+        Self { dir: dir.to_path_buf(), epoch: 0, files: BTreeMap::new(), pending: BTreeMap::new() }
+    }
+
+    /// Reads the manifest in `dir`; None if there is none.
+    ///
+    /// # Errors
+    /// [`Error::Format`] if it is damaged, [`Error::Mismatch`] if it is of another version, [`Error::Io`].
+    pub fn load(dir: &Path) -> Result<Option<Self>> {
+        let path = dir.join(MANIFEST);
+        let bytes = match fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(e) => return Err(Error::io("reading", &path, e)),
+        };
+        let damaged = || {
+            let what = format!("truncated or damaged; restore it, or {}", accept(dir));
+            Error::format(&path, what)
+        };
+        let body = checked_body(&bytes).ok_or_else(damaged)?;
+        let mut lines = body.lines();
+        let head = lines.next().and_then(|line| serde_json::from_str::<Head>(line).ok());
+        let Head { format, epoch } = head.ok_or_else(damaged)?;
+        if format != FORMAT {
+            return Err(Error::Mismatch {
+                what: format!("format of {}", path.display()),
+                found: format.to_string(),
+                expected: FORMAT.to_string(),
+            });
+        }
+        let mut manifest = Self { epoch, ..Self::new(dir) };
+        for line in lines {
+            let Entry { path, size, crc32c, pending } = serde_json::from_str(line).map_err(|_| damaged())?;
+            let crc32c = u32::from_str_radix(&crc32c, 16).map_err(|_| damaged())?;
+            let files = if pending { &mut manifest.pending } else { &mut manifest.files };
+            files.insert(path, FileDigest { size, crc32c });
+        }
+        Ok(Some(manifest))
+    }
+
+    /// Reads the manifest of the run in `dir`.
+    ///
+    /// # Errors
+    /// [`Error::Format`] if `dir` has no run, no manifest or no checkpoint yet; those of [`Manifest::load`].
+    pub fn of_run(dir: &Path) -> Result<Self> {
+        folder::expect_run(dir)?;
+        if let Some(manifest) = Self::load(dir)? {
+            return Ok(manifest);
+        }
+        if folder::is_unstarted(dir)? {
+            return Err(Error::format(dir, "the run has no checkpoint yet"));
+        }
+        let what = format!(
+            "has no {MANIFEST} (it was deleted, or the run is of an earlier version); restore it, or {}",
+            accept(dir)
+        );
+        Err(Error::format(dir, what))
+    }
+
+    /// The result of `read` with the manifest of the run in `dir`. If `read` fails and the manifest has been rewritten meanwhile, since
+    /// the run is in progress, it is repeated with the new one.
+    ///
+    /// # Errors
+    /// Those of `read` and [`Manifest::of_run`].
+    pub fn with_current<T>(dir: &Path, mut read: impl FnMut(&Self) -> Result<T>) -> Result<T> {
+        let mut manifest = Self::of_run(dir)?;
+        loop {
+            let failed = match read(&manifest) {
+                Ok(value) => return Ok(value),
+                Err(failed) => failed,
+            };
+            let current = Self::of_run(dir)?;
+            if current == manifest {
+                return Err(failed);
+            }
+            manifest = current;
+        }
+    }
+
+    /// The run whose manifest lists the file at `path`, and the file's path in its folder; None for other files.
+    ///
+    /// # Errors
+    /// Those of [`Manifest::load`].
+    pub fn listing(path: &Path) -> Result<Option<(PathBuf, String)>> {
+        let Ok(full) = path.canonicalize() else { return Ok(None) };
+        for dir in full.ancestors().skip(1).filter(|dir| folder::is_run(dir)) {
+            let name = full.strip_prefix(dir).ok().and_then(Path::to_str);
+            let (Some(name), Some(manifest)) = (name, Self::load(dir)?) else { continue };
+            return Ok(manifest.files.contains_key(name).then(|| (dir.to_path_buf(), name.to_string())));
+        }
+        Ok(None)
+    }
+
+    /// The manifest of the files that are in `dir` now, up to the epoch of the latest checkpoint. An incomplete last line of
+    /// `findings.jsonl` is removed; the folder must be locked.
+    ///
+    /// # Errors
+    /// [`Error::Format`] if there is no checkpoint, or for damaged lines; [`Error::Io`].
+    pub fn of_folder(dir: &Path) -> Result<Self> {
+        let checkpoints = checkpoint::list(dir)?;
+        let Some(&(epoch, _)) = checkpoints.last() else {
+            return Err(Error::format(dir, "has no checkpoint"));
+        };
+        let mut manifest = Self { epoch, ..Self::new(dir) };
+        let mut names = vec![CONFIG.to_string()];
+        names.extend(Some(BEST.to_string()).filter(|name| dir.join(name).is_file()));
+        names.extend(checkpoints.iter().flat_map(|(epoch, _)| checkpoint::file_names(*epoch)));
+        names.extend((1..=epoch).map(games_name).filter(|name| dir.join(name).is_file()));
+        for name in names {
+            let digest = FileDigest::of_file(&dir.join(&name))?;
+            manifest.set(name, digest);
+        }
+        if dir.join(metrics::FILE_NAME).is_file() {
+            let size = MetricsLog::size_until(dir, epoch)?;
+            let digest = FileDigest::of_beginning(&dir.join(metrics::FILE_NAME), size)?;
+            manifest.set(metrics::FILE_NAME, digest);
+        }
+        if dir.join(findings::FILE_NAME).is_file() {
+            manifest.set(findings::FILE_NAME, FindingsLog::open(dir)?.digest());
+        }
+        Ok(manifest)
+    }
+
+    /// The paths of all files, in order.
+    pub fn names(&self) -> Vec<String> {
+        self.files.keys().chain(self.pending.keys()).collect::<BTreeSet<_>>().into_iter().cloned().collect()
+    }
+
+    /// The paths of the stored games, in order.
+    pub fn games(&self) -> Vec<String> {
+        let prefix = format!("{GAMES}/");
+        self.files.keys().filter(|name| name.starts_with(&prefix)).cloned().collect()
+    }
+
+    /// The checkpoints, oldest first, as (epoch, folder).
+    pub fn checkpoints(&self) -> Vec<(u64, PathBuf)> {
+        let epochs: BTreeSet<u64> = self.files.keys().filter_map(|name| checkpoint::epoch_of(name)).collect();
+        epochs.into_iter().map(|epoch| (epoch, checkpoint::folder(&self.dir, epoch))).collect()
+    }
+
+    /// The path of the best network, otherwise of the latest checkpoint's.
+    ///
+    /// # Errors
+    /// [`Error::Format`] if the run has no checkpoint.
+    pub fn network(&self) -> Result<String> {
+        match (self.files.contains_key(BEST), self.checkpoints().last()) {
+            (true, _) => Ok(BEST.to_string()),
+            (false, Some((epoch, _))) => Ok(checkpoint::weights_name(*epoch)),
+            (false, None) => Err(Error::format(&self.dir, "the run has no checkpoint yet")),
+        }
+    }
+
+    /// Compares the file `name` with its entry. A file that is not listed is right.
+    ///
+    /// # Errors
+    /// [`Error::Format`] with the difference and the ways to go on; [`Error::Io`].
+    pub fn check(&self, name: &str, extent: Extent) -> Result<()> {
+        let Some((size, expected)) = self.candidates(name)? else { return Ok(()) };
+        if extent == Extent::Size {
+            return Ok(());
+        }
+        let path = self.dir.join(name);
+        let mut found = FileDigest::default();
+        for digest in &expected {
+            found = FileDigest::of_beginning(&path, if grows(name) { digest.size } else { size })?;
+            if found == *digest {
+                return Ok(());
+            }
+        }
+        Err(self.differs(name, found, expected[0]))
+    }
+
+    /// Reads the file `name`, which is listed and does not grow.
+    ///
+    /// # Errors
+    /// Those of [`Manifest::check`].
+    pub fn read(&self, name: &str) -> Result<Vec<u8>> {
+        let Some((_, expected)) = self.candidates(name)? else {
+            return Err(self.refusal(name, format!("is not in {MANIFEST}")));
+        };
+        let path = self.dir.join(name);
+        let bytes = fs::read(&path).map_err(|e| Error::io("reading", &path, e))?;
+        let found = FileDigest::of(&bytes);
+        match expected.contains(&found) {
+            true => Ok(bytes),
+            false => Err(self.differs(name, found, expected[0])),
+        }
+    }
+
+    /// The size of the file `name` and its listed contents of this size; None if no content is listed.
+    fn candidates(&self, name: &str) -> Result<Option<(u64, Vec<FileDigest>)>> {
+        let listed: Vec<FileDigest> =
+            [&self.files, &self.pending].iter().filter_map(|files| files.get(name).copied()).collect();
+        let Some(&first) = listed.first() else { return Ok(None) };
+        let path = self.dir.join(name);
+        let meta = match fs::metadata(&path) {
+            Ok(meta) => meta,
+            Err(e) if e.kind() == ErrorKind::NotFound => {
+                return match self.files.contains_key(name) {
+                    true => Err(self.refusal(name, "is missing".into())),
+                    false => Ok(None),
+                };
+            }
+            Err(e) => return Err(Error::io("reading", &path, e)),
+        };
+        if !meta.is_file() {
+            return Err(self.refusal(name, "is not a file".into()));
+        }
+        let fits = |digest: &FileDigest| match grows(name) {
+            true => digest.size <= meta.len(),
+            false => digest.size == meta.len(),
+        };
+        let fitting: Vec<FileDigest> = listed.into_iter().filter(fits).collect();
+        if fitting.is_empty() {
+            let least = if grows(name) { "at least " } else { "" };
+            let what = format!("has {} bytes, {MANIFEST} expects {least}{}", meta.len(), first.size);
+            return Err(self.refusal(name, what));
+        }
+        Ok(Some((meta.len(), fitting)))
+    }
+
+    fn differs(&self, name: &str, found: FileDigest, expected: FileDigest) -> Error {
+        let what = format!(
+            "its checksum differs (CRC-32C {:08x}, {MANIFEST} expects {:08x})",
+            found.crc32c, expected.crc32c
+        );
+        self.refusal(name, what)
+    }
+
+    /// An error about the file `name`, with the ways to go on.
+    fn refusal(&self, name: &str, what: String) -> Error {
+        let checkpoints = self.checkpoints();
+        let of_checkpoint =
+            checkpoints.iter().rposition(|(_, folder)| self.dir.join(name).starts_with(folder));
+        let go_on = match of_checkpoint {
+            None => accept(&self.dir),
+            Some(0) if checkpoints.len() == 1 => {
+                return Error::format(self.dir.join(name), format!("{what}; restore it"));
+            }
+            Some(i) => {
+                let from = match checkpoints.len() - 1 == i {
+                    true => format!("to continue from epoch {}, ", checkpoints[i - 1].0),
+                    false => String::new(),
+                };
+                format!(
+                    "{from}move {} away and run: vecaz verify {} --accept",
+                    checkpoints[i].1.display(),
+                    self.dir.display()
+                )
+            }
+        };
+        Error::format(self.dir.join(name), format!("{what}; restore it, or {go_on}"))
+    }
+
+    /// Lists the content of a file.
+    pub fn set(&mut self, name: impl Into<String>, digest: FileDigest) {
+        self.files.insert(name.into(), digest);
+    }
+
+    /// Replaces the file `name` by `bytes`. The new content is listed on disk beside the old one before it is written; the next
+    /// [`Manifest::write`] lists it alone.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn replace(&mut self, name: &str, bytes: &[u8]) -> Result<()> {
+        let digest = FileDigest::of(bytes);
+        if self.files.get(name) == Some(&digest) {
+            return Ok(());
+        }
+        self.pending.insert(name.to_string(), digest);
+        self.write_lines()?;
+        write_atomic(self.dir.join(name), bytes)?;
+        self.pending.remove(name);
+        self.set(name, digest);
+        Ok(())
+    }
+
+    /// Lists for each file with a pending content the one that it has. A resumed run begins with this, since the process before it
+    /// may have been killed before or after it replaced the file.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn settle(&mut self) -> Result<()> {
+        for (name, digest) in std::mem::take(&mut self.pending) {
+            let path = self.dir.join(&name);
+            if path.is_file() && FileDigest::of_file(&path)? == digest {
+                self.set(name, digest);
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes the entries of all but the latest `keep` checkpoints.
+    pub fn keep_checkpoints(&mut self, keep: usize) {
+        let checkpoints = self.checkpoints();
+        let removed = &checkpoints[..checkpoints.len().saturating_sub(keep)];
+        let Some((last_removed, _)) = removed.last() else { return };
+        self.files.retain(|name, _| checkpoint::epoch_of(name).is_none_or(|epoch| epoch > *last_removed));
+    }
+
+    /// Writes the manifest as of the end of `epoch`. Everything that it lists is on disk.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn write(&mut self, epoch: u64) -> Result<()> {
+        self.epoch = epoch;
+        self.pending.clear();
+        self.write_lines()
+    }
+
+    fn write_lines(&self) -> Result<()> {
+        let path = self.dir.join(MANIFEST);
+        let unwritable = |e: serde_json::Error| Error::format(&path, e.to_string());
+        let mut text =
+            serde_json::to_string(&Head { format: FORMAT, epoch: self.epoch }).map_err(unwritable)? + "\n";
+        for (files, pending) in [(&self.files, false), (&self.pending, true)] {
+            for (path, digest) in files {
+                let crc32c = format!("{:08x}", digest.crc32c);
+                let entry = Entry { path: path.clone(), size: digest.size, crc32c, pending };
+                text += &(serde_json::to_string(&entry).map_err(unwritable)? + "\n");
+            }
+        }
+        let crc32c = format!("{:08x}", FileDigest::of(text.as_bytes()).crc32c);
+        text += &(serde_json::to_string(&Tail { crc32c }).map_err(unwritable)? + "\n");
+        write_atomic(&path, text.as_bytes())
+    }
+}
+
+/// The path of the games of `epoch`.
+pub fn games_name(epoch: u64) -> String {
+    format!("{GAMES}/epoch-{epoch:06}.jsonl")
+}
+
+/// True for logs, of which the manifest lists the beginning.
+fn grows(name: &str) -> bool {
+    [metrics::FILE_NAME, findings::FILE_NAME].contains(&name)
+}
+
+fn accept(dir: &Path) -> String {
+    format!("accept the folder as it is: vecaz verify {} --accept", dir.display())
+}
+
+/// The lines before the last one; None if they do not have its checksum.
+fn checked_body(bytes: &[u8]) -> Option<&str> {
+    let text = std::str::from_utf8(bytes).ok()?.strip_suffix('\n')?;
+    let end = text.rfind('\n')? + 1;
+    let (body, tail) = text.split_at(end);
+    let tail: Tail = serde_json::from_str(tail).ok()?;
+    (tail.crc32c == format!("{:08x}", FileDigest::of(body.as_bytes()).crc32c)).then_some(body)
+}
+
+#[cfg(test)]
+mod tests;
