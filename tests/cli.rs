@@ -21,16 +21,22 @@ fn stdout(command: &mut Command) -> String {
     String::from_utf8(output.get_output().stdout.clone()).expect("UTF-8")
 }
 
-/// Runs what must fail; gives the exit code and the one line on stderr.
+/// Runs what must fail before it prints results; gives the exit code and the one line on stderr.
 fn refusal(command: &mut Command) -> (i32, String) {
+    let (code, stderr, stdout) = failure(command);
+    assert_eq!(stdout, "", "{command:?} printed results before it failed");
+    (code, stderr)
+}
+
+/// Runs what must fail; gives the exit code, the one line on stderr, and stdout.
+fn failure(command: &mut Command) -> (i32, String, String) {
     let output = command.output().expect("runs");
-    let stderr = String::from_utf8(output.stderr).expect("UTF-8");
+    let [stderr, stdout] = [output.stderr, output.stdout].map(|text| String::from_utf8(text).expect("UTF-8"));
     let code = output.status.code().expect("no signal");
     assert!(code != 0, "accepted: {command:?}");
-    assert_eq!(output.stdout, b"", "{command:?} printed results before it failed");
     assert!(stderr.starts_with("error: ") && stderr.trim_end().lines().count() == 1, "{command:?}: {stderr}");
     assert!(!stderr.contains("panicked"), "{command:?}: {stderr}");
-    (code, stderr)
+    (code, stderr, stdout)
 }
 
 fn records(text: &str) -> Vec<Value> {
@@ -60,7 +66,9 @@ fn without_a_command_the_help_is_shown() {
 #[test]
 fn inspect_writes_one_record_a_position() {
     let args = ["inspect", "--game", "tic_tac_toe", "--actions", "b2,0,2,b1,6", "--json"];
-    let records = records(&stdout(&mut vecaz(&args)));
+    let mut records = records(&stdout(&mut vecaz(&args)));
+    let board = |record: &mut Value| record.as_object_mut().and_then(|fields| fields.remove("board"));
+    let boards: Vec<Value> = records.iter_mut().filter_map(board).collect();
     let first = json!({
         "ply": 0, "kind": "player", "to_play": 0, "legal": [0, 1, 2, 3, 4, 5, 6, 7, 8], "chance": [], "returns": null,
         "action_names": ["a1", "b1", "c1", "a2", "b2", "c2", "a3", "b3", "c3"], "scores": null,
@@ -75,6 +83,12 @@ fn inspect_writes_one_record_a_position() {
     });
     assert_eq!(records.len(), 6);
     assert_eq!([&records[0], &records[3], &records[5]], [&first, &fourth, &last]);
+    let text = stdout(&mut vecaz(&args[..5]));
+    assert!(
+        boards.iter().all(|board| text.contains(board.as_str().expect("a text").trim_end())),
+        "{boards:?}"
+    );
+    assert_eq!(boards.len(), 6);
 }
 
 #[test]
@@ -205,12 +219,6 @@ fn what_cannot_be_done_is_one_line_and_exit_code_1() {
     for (arguments, part) in [
         (["--config", &missing_config], "none.toml: No such file"),
         (["--config", &foreign], "foreign.toml"),
-        (["--actions", "3,9"], "ply 1: action 9 is not legal here; legal: 0, 1, 2, 3, 4, 5, 6"),
-        (["--actions", "3,-1"], "ply 1: action -1 is not legal here"),
-        (["--actions", "3,99999999999"], "ply 1: action 99999999999 is not legal here"),
-        (["--actions", "3,c7x"], "ply 1: action c7x is not legal here"),
-        (["--actions", "0,0,0,0,0,0,0"], "ply 6: action 0 is not legal here; legal: 1, 2, 3, 4, 5, 6"),
-        (["--actions", "0,1,0,1,0,1,0,1"], "legal: none, the game is over"),
         (["--actions", &missing_actions], "none.txt: No such file"),
         (["--json", &missing_folder], "out.json: No such file"),
         (["--json", &a_folder], "writing "),
@@ -219,6 +227,30 @@ fn what_cannot_be_done_is_one_line_and_exit_code_1() {
         assert!(code == 1 && line.contains(part), "{arguments:?}: {code}, {line}");
     }
     assert_eq!(std::fs::read_dir(folder.path()).expect("listed").count(), 1, "nothing was written");
+}
+
+#[test]
+fn inspect_shows_the_legal_plies_before_it_refuses_the_next() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("game.jsonl").display().to_string();
+    for (actions, part) in [
+        ("3,9", "ply 1: action 9 is not legal here; legal: 0, 1, 2, 3, 4, 5, 6"),
+        ("3,-1", "ply 1: action -1 is not legal here"),
+        ("3,99999999999", "ply 1: action 99999999999 is not legal here"),
+        ("3 c7x", "ply 1: action c7x is not legal here"),
+        ("0,0,0,0,0,0,0", "ply 6: action 0 is not legal here; legal: 1, 2, 3, 4, 5, 6"),
+        ("0,1,0,1,0,1,0,1", "ply 7: action 1 is not legal here; legal: none, the game is over"),
+    ] {
+        let arguments = ["inspect", "--actions", actions, "--json"];
+        let (code, line, shown) = failure(&mut vecaz(&arguments));
+        assert!(code == 1 && line.contains(part), "{actions}: {code}, {line}");
+        let plies = records(&shown).len();
+        assert!(line.contains(&format!("ply {}: ", plies - 1)), "{actions}: {plies} positions, {line}");
+        let (_, _, boards) = failure(&mut vecaz(&arguments[..3]));
+        assert_eq!(boards.matches("ply ").count(), plies, "{boards}");
+        refusal(vecaz(&arguments).arg(&file));
+        assert!(!Path::new(&file).exists(), "a file is whole or absent");
+    }
 }
 
 /// `/sys` refuses new files even to the superuser.

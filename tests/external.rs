@@ -50,9 +50,13 @@ fn opponent(manner: &str) {
             }
             ("closes", 0) => return,
             ("leaves", 0) => {
-                let left = Command::new("sleep").arg("3600").spawn().expect("sleep");
-                let file = std::env::var_os(LEFT).expect("set");
-                std::fs::write(file, left.id().to_string()).expect("written");
+                // In the background, and its number on stdout.
+                let left = Command::new("sh")
+                    .args(["-c", "sleep 3600 > /dev/null & echo $!"])
+                    .output()
+                    .expect("a shell");
+                std::fs::write(std::env::var_os(LEFT).expect("set"), left.stdout.trim_ascii())
+                    .expect("written");
                 say("{\"action\":0}");
             }
             ("swears", 1) => {
