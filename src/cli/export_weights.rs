@@ -30,7 +30,7 @@ pub struct ExportWeightsArgs {
 /// Writes the network of `args.run`.
 ///
 /// # Errors
-/// Those of [`network_file`] and [`export`]; [`crate::Error::Unsupported`] if `args.out` is a file of a run or the weights file
+/// Those of reading the network and of [`export`]; [`crate::Error::Unsupported`] if `args.out` is a file of a run or the weights file
 /// itself; [`crate::Error::Io`] if the file cannot be written.
 pub fn execute(args: ExportWeightsArgs) -> Result<()> {
     let out = args.out.clone().unwrap_or_else(|| match args.run.is_dir() {

@@ -44,10 +44,10 @@ pub fn refuse_overwrite(target: &Path, inputs: &[&Path]) -> Result<()> {
 }
 
 impl JsonTarget {
-    /// [`refuse_overwrite`] for a file; stdout is no file.
+    /// `refuse_overwrite` for a file; stdout is no file.
     ///
     /// # Errors
-    /// Those of [`refuse_overwrite`].
+    /// Those of `refuse_overwrite`.
     pub fn refuse_overwrite(&self, inputs: &[&Path]) -> Result<()> {
         match self {
             Self::Stdout => Ok(()),
