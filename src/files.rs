@@ -1,4 +1,4 @@
-//! Atomic file writes, sizes and checksums of files. Depends only on the error type.
+//! Atomic file writes, bounded reads, sizes and checksums of files. Depends only on the error type.
 
 use crate::error::{Error, Result};
 use std::fs::{self, File};
@@ -39,6 +39,45 @@ fn try_write_atomic(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     #[cfg(unix)]
     File::open(folder)?.sync_all()?; // the new name itself
     Ok(())
+}
+
+/// The text of a file or a pipe of at most `most` bytes, however long it is.
+///
+/// # Errors
+/// The system's; `FileTooLarge` with the bound; `InvalidData` for what is not UTF-8.
+pub fn read_text(path: &Path, most: u64) -> std::io::Result<String> {
+    text_of(File::open(path)?, most)
+}
+
+/// [`read_text`] of an open stream.
+///
+/// # Errors
+/// As [`read_text`].
+pub fn text_of(stream: impl Read, most: u64) -> std::io::Result<String> {
+    let not_text = |e| std::io::Error::new(ErrorKind::InvalidData, e);
+    String::from_utf8(bytes_of(stream, most)?).map_err(not_text)
+}
+
+/// The bytes of a regular file of at most `most`: a pipe or a device, which may never end, is not opened.
+///
+/// # Errors
+/// As [`read_text`], and `InvalidInput` for what is no regular file.
+pub fn read_regular(path: &Path, most: u64) -> std::io::Result<Vec<u8>> {
+    let kind = fs::metadata(path)?.file_type();
+    if !kind.is_file() && !kind.is_dir() {
+        return Err(std::io::Error::new(ErrorKind::InvalidInput, "not a regular file"));
+    }
+    bytes_of(File::open(path)?, most)
+}
+
+fn bytes_of(stream: impl Read, most: u64) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    stream.take(most + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 <= most {
+        return Ok(bytes);
+    }
+    let what = format!("longer than the {most} bytes that such a file may have");
+    Err(std::io::Error::new(ErrorKind::FileTooLarge, what))
 }
 
 /// Creates the folder `path` inside an existing one, unless it exists. Unlike [`fs::create_dir_all`], it does not create the
@@ -199,5 +238,25 @@ mod tests {
         write_atomic(&link, b"new").expect("replaced");
         assert_eq!(std::fs::read(&path).expect("read"), b"new");
         assert!(link.is_symlink());
+    }
+
+    #[test]
+    fn reads_are_bounded_and_devices_are_not_opened() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("file");
+        std::fs::write(&path, "four").expect("written");
+        assert_eq!(read_text(&path, 4).expect("short enough"), "four");
+        assert_eq!(read_regular(&path, 4).expect("short enough"), b"four");
+        let refused = |e: std::io::Error| e.to_string();
+        let too_long = "longer than the 3 bytes that such a file may have";
+        assert_eq!(read_text(&path, 3).map_err(refused), Err(too_long.into()));
+        assert_eq!(read_regular(&path, 3).map_err(refused), Err(too_long.into()));
+        if cfg!(unix) {
+            assert_eq!(read_text(Path::new("/dev/zero"), 3).map_err(refused), Err(too_long.into()));
+            assert_eq!(
+                read_regular(Path::new("/dev/zero"), 3).map_err(refused),
+                Err("not a regular file".into())
+            );
+        }
     }
 }

@@ -3,13 +3,13 @@
 use super::{Base, ConfigArgs, JsonTarget};
 use crate::batch::{Playthrough, any_game};
 use crate::error::{Error, Result};
+use crate::files::{read_text, text_of};
 use crate::game::Turn;
 use crate::report::progress::print;
 use clap::Args;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::io::Read;
 use std::path::Path;
 
 const EXAMPLES: &str = "\
@@ -25,6 +25,9 @@ JSON lines, one per position, the initial one included:
 per player, in [-1, 1]) and `scores` (raw) are null until the game is over. Where the game has
 them, also \"fen\" (chess), \"position_id\" (backgammon, GNU's), and \"sgf\", the point of the move
 that led here (Go, Gomoku).";
+
+/// Bytes that a list of actions may have.
+const MAX_BYTES: u64 = 1 << 24;
 
 /// The arguments of `vecaz inspect`.
 #[derive(Clone, Debug, Args)]
@@ -214,11 +217,9 @@ fn next_action(play: &Playthrough, list: &str, words: &[&str]) -> Result<(u16, u
 /// The list of `--actions`: itself, `-` for stdin, or `@FILE`.
 fn read_actions(given: &str) -> Result<String> {
     if given == "-" {
-        let mut text = String::new();
-        std::io::stdin().read_to_string(&mut text).map_err(|e| Error::io("reading", "stdin", e))?;
-        Ok(text)
+        text_of(std::io::stdin().lock(), MAX_BYTES).map_err(|e| Error::io("reading", "stdin", e))
     } else if let Some(path) = given.strip_prefix('@') {
-        std::fs::read_to_string(path).map_err(|e| Error::io("reading", path, e))
+        read_text(Path::new(path), MAX_BYTES).map_err(|e| Error::io("reading", path, e))
     } else {
         Ok(given.to_string())
     }

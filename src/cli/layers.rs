@@ -1,7 +1,8 @@
 //! From flags to a configuration: a base < `--config` < the flags that are short for keys < `--set`.
 
-use crate::config::{Config, Layers};
+use crate::config::{Config, Layers, MAX_BYTES};
 use crate::error::{Error, Result};
+use crate::files::read_text;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -85,7 +86,7 @@ impl ConfigArgs {
     fn read_file(&self) -> Result<Option<(String, String)>> {
         let Some(path) = &self.config else { return Ok(None) };
         let origin = path.display().to_string();
-        match std::fs::read_to_string(path) {
+        match read_text(path, MAX_BYTES) {
             Ok(text) => Ok(Some((text, origin))),
             Err(e) => match built_in_config(&origin) {
                 Some(text) => Ok(Some((text.to_string(), origin))),

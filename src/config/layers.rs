@@ -2,8 +2,12 @@
 
 use super::Config;
 use crate::error::{Error, Result};
+use crate::files::read_text;
 use serde::Serialize;
 use std::path::Path;
+
+/// Bytes that a configuration may have.
+pub const MAX_BYTES: u64 = 1 << 20;
 
 /// Merged configuration layers; a later layer overrides an earlier one.
 #[derive(Clone, Debug, Default)]
@@ -15,7 +19,7 @@ impl Layers {
     /// # Errors
     /// [`Error::Io`] or [`Error::ConfigText`].
     pub fn file(mut self, path: &Path) -> Result<Self> {
-        let text = std::fs::read_to_string(path).map_err(|e| Error::io("reading", path, e))?;
+        let text = read_text(path, MAX_BYTES).map_err(|e| Error::io("reading", path, e))?;
         merge(&mut self.0, parse_toml(&text, &path.display().to_string())?);
         Ok(self)
     }

@@ -11,7 +11,7 @@ mod layers;
 
 pub use device::{DeviceName, Devices};
 pub use isa_choice::IsaChoice;
-pub use layers::Layers;
+pub use layers::{Layers, MAX_BYTES};
 
 use crate::device_struct::device_enum;
 use bytemuck::NoUninit;

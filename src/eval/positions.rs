@@ -6,6 +6,7 @@
 
 use crate::batch::{AnyGame, Playthrough};
 use crate::error::{Error, Result};
+use crate::files::read_text;
 use crate::game::Turn;
 use serde::{Deserialize, Serialize};
 use std::io::Write;
@@ -65,13 +66,16 @@ impl SolvedPosition {
     }
 }
 
+/// Bytes that a file of positions may have.
+const MAX_BYTES: u64 = 1 << 28;
+
 /// Reads solved positions of `game`, one per line, and checks each against the rules. Empty lines are skipped.
 ///
 /// # Errors
 /// [`Error::Io`] if the file cannot be read; [`Error::Format`] with the line's number for invalid text, illegal actions, a
 /// finished game, or scores that do not match the legal actions; [`Error::Format`] for a file without positions.
 pub fn read(path: &Path, game: &Arc<dyn AnyGame>) -> Result<Vec<SolvedPosition>> {
-    let text = std::fs::read_to_string(path).map_err(|e| Error::io("reading", path, e))?;
+    let text = read_text(path, MAX_BYTES).map_err(|e| Error::io("reading", path, e))?;
     parse_lines(&text, path, game)
 }
 

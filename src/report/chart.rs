@@ -70,12 +70,23 @@ impl LineChart<'_> {
     /// [`Error::Unsupported`] with the plotting library's message.
     pub fn svg(&self) -> Result<String> {
         let mut svg = String::new();
+        let shown = Self { series: self.drawable(), ..*self };
         let drawn = {
             let root = SVGBackend::with_string(&mut svg, self.size).into_drawing_area();
-            self.draw(&root)
+            shown.draw(&root)
         };
         drawn.map_err(|e| Error::unsupported("plotting", e))?;
         Ok(svg)
+    }
+
+    /// The lines without the points that have no place on the axes.
+    fn drawable(&self) -> Vec<Series> {
+        let on_axes = |&(x, y): &(f64, f64)| self.x_axis.has(x) && self.y_axis.has(y);
+        let line = |series: &Series| Series {
+            name: series.name.clone(),
+            points: series.points.iter().copied().filter(on_axes).collect(),
+        };
+        self.series.iter().map(line).collect()
     }
 
     fn draw(&self, root: &Area<'_>) -> Result<(), String> {
@@ -172,6 +183,12 @@ impl LineChart<'_> {
 }
 
 impl Axis {
+    /// Whether a value has a place on the axis. The marks on an axis of astronomic range are never all found.
+    fn has(self, value: f64) -> bool {
+        const MOST: f64 = 1e15;
+        value.abs() <= MOST && (!self.is_log() || value >= 1.0 / MOST)
+    }
+
     fn is_log(self) -> bool {
         matches!(self, Self::Log10 | Self::Log2)
     }
@@ -187,7 +204,9 @@ fn range(values: impl Iterator<Item = f64>, axis: Axis) -> std::ops::Range<f64> 
         return low / 1.3..high * 1.3;
     }
     let low = if axis == Axis::FromZero { low.min(0.0) } else { low };
-    let span = if high > low { high - low } else { high.abs().max(1.0) };
+    // Marks closer than the digits of the values are not found either.
+    let is_wide = high - low > 1e-9 * high.abs().max(low.abs());
+    let span = if is_wide { high - low } else { high.abs().max(1.0) };
     let below = if axis == Axis::FromZero && low == 0.0 { 0.0 } else { 0.04 * span };
     low - below..high + 0.06 * span
 }
@@ -255,6 +274,22 @@ mod tests {
                 assert!(svg.starts_with("<svg") && svg.contains("A title"), "{axis:?} {points:?}");
                 assert_eq!(svg.contains("<circle"), !points.is_empty());
                 assert!(!svg.contains("NaN"), "{axis:?} {points:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn values_beyond_all_measure_are_left_out() {
+        for axis in [Axis::Linear, Axis::FromZero, Axis::Log10, Axis::Log2] {
+            for wild in [1e307, -1e307, 1e-307, f64::MAX, f64::INFINITY, f64::NAN, 1e16, -0.0, 1.0 + 1e-15] {
+                for points in [
+                    vec![(1.0, wild)],
+                    vec![(wild, 1.0), (2.0, 3.0)],
+                    vec![(1.0, 1.0), (2.0, wild), (3.0, wild)],
+                ] {
+                    let svg = chart(&points, axis).svg().expect("drawn");
+                    assert!(!svg.contains("NaN") && !svg.contains("inf"), "{axis:?} {points:?}");
+                }
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Named arrays in safetensors files.
 
 use crate::error::{Error, Result};
-use crate::files::write_atomic;
+use crate::files::{read_regular, write_atomic};
 use crate::model::{Array, Weights};
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
@@ -38,12 +38,15 @@ pub fn serialize_arrays(path: &Path, arrays: &Weights, metadata: &str) -> Result
     safetensors::serialize(views, Some(metadata)).map_err(refused)
 }
 
+/// Bytes that a file of weights may have.
+const MAX_BYTES: u64 = 1 << 32;
+
 /// Reads what [`save_arrays`] wrote.
 ///
 /// # Errors
 /// [`Error::Io`] where the file cannot be read, [`Error::Format`] where it is cut short, damaged or not one of vecaz.
 pub fn load_arrays(path: &Path) -> Result<(Weights, String)> {
-    let bytes = std::fs::read(path).map_err(|e| Error::io("reading", path, e))?;
+    let bytes = read_regular(path, MAX_BYTES).map_err(|e| Error::io("reading", path, e))?;
     parse_arrays(path, &bytes)
 }
 
