@@ -52,7 +52,7 @@ fn opponent(manner: &str) {
             ("leaves", 0) => {
                 // In the background, and its number on stdout.
                 let left = Command::new("sh")
-                    .args(["-c", "sleep 3600 > /dev/null & echo $!"])
+                    .args(["-c", "sleep 3600 > /dev/null 2>&1 & echo $!"])
                     .output()
                     .expect("a shell");
                 std::fs::write(std::env::var_os(LEFT).expect("set"), left.stdout.trim_ascii())
