@@ -163,7 +163,7 @@ fn trees_that_do_not_fit_are_refused_with_the_numbers() {
     let Error::Memory { largest_games, .. } = refused else { panic!("{refused}") };
     let expected = format!(
         "the plan needs {} MiB (on the device: 1000 trees of 5000 nodes at {row} bytes each, games {} MiB), more than the \
-         100 MiB allowed; the largest selfplay.games that fits is {largest_games}",
+         100 MiB allowed (free on the device); the largest selfplay.games that fits is {largest_games}",
         (row * 1000usize + slots).div_ceil(1 << 20),
         slots.div_ceil(1 << 20),
     );

@@ -145,7 +145,7 @@ pub const CASES: [(&str, &str, &str); 9] = [
     ),
     (
         "name = 'connect_four'",
-        "algorithm = 'puct'\nsimulations = 16\nleaves = 4\nnodes = 20\nroot_cache = 60",
+        "algorithm = 'puct'\nsimulations = 16\nleaves = 4\nnodes = 21\nroot_cache = 60",
         "games = 5\npasses_per_poll = 60\nopening_plies = 2\nplayout_cap_prob = 0.2\nfast_simulations = 20",
     ),
     (
