@@ -51,7 +51,7 @@ CONNECT_FOUR = f"game.name=connect_four {RESNET}"
 # Name: keys laid over BASE. Later keys win.
 SETTINGS = {
     "tic_tac_toe gumbel root-cache": f"game.name=tic_tac_toe {MLP} net.precision=f32 search.root_cache=64 search.leaves=3",
-    "tic_tac_toe puct small-trees": f"game.name=tic_tac_toe {MLP} {PUCT} search.fpu=zero search.nodes=12 search.leaves=2",
+    "tic_tac_toe puct small-trees": f"game.name=tic_tac_toe {MLP} {PUCT} search.fpu=zero search.nodes=17 search.leaves=2",
     "connect_four gumbel f32": f"{CONNECT_FOUR} net.precision=f32 search.max_num_considered_actions=5",
     "connect_four gumbel bf16": f"{CONNECT_FOUR} net.precision=bf16 search.leaves=4 selfplay.games=200",
     "connect_four gumbel int8": f"{CONNECT_FOUR} net.precision=int8",
