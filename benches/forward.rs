@@ -129,7 +129,7 @@ fn report(name: &str, net: &FastNet) {
     for threads in [1, 2] {
         for rows in [1, 8, 64, 128] {
             let Paired { least, ratio } = forward_beside_peak(net, rows, threads);
-            let products = (rows * net.products()) as f64;
+            let products = (rows * net.macs_per_sample()) as f64;
             let gflops = |products: f64, seconds: f64| 2.0 * products * threads as f64 / seconds / 1e9;
             let (reached, peak) = (gflops(products, least[0]), gflops(bare, least[1]));
             let (share, positions) = (100.0 * products / bare / ratio, (rows * threads) as f64 / least[0]);

@@ -24,12 +24,12 @@ macro_rules! device_struct {
         #[cfg(test)]
         impl $crate::device_struct::DeviceType for $name {
             fn definition() -> $crate::device_struct::Definition {
-                use $crate::device_struct::{Definition, Member, Members};
+                use $crate::device_struct::{Definition, Item, Body};
                 Definition {
                     name: stringify!($name),
                     docs: &[$($doc),*],
                     size: size_of::<Self>(),
-                    members: Members::Fields(vec![$(Member {
+                    body: Body::Fields(vec![$(Item {
                         docs: &[$($field_doc),*],
                         name: stringify!($field),
                         ty: [stringify!($ty), $($cuda)?].last().copied().unwrap_or_default(),
@@ -59,12 +59,12 @@ macro_rules! device_enum {
         #[cfg(test)]
         impl $crate::device_struct::DeviceType for $name {
             fn definition() -> $crate::device_struct::Definition {
-                use $crate::device_struct::{Definition, Member, Members};
+                use $crate::device_struct::{Definition, Item, Body};
                 Definition {
                     name: stringify!($name),
                     docs: &[$($doc),*],
                     size: size_of::<Self>(),
-                    members: Members::Variants(vec![$(Member {
+                    body: Body::Variants(vec![$(Item {
                         docs: &[$($variant_doc),*],
                         name: stringify!($variant),
                         ty: "",
@@ -78,7 +78,7 @@ macro_rules! device_enum {
 pub(crate) use device_enum;
 
 #[cfg(test)]
-pub(crate) use generate::{Definition, DeviceType, Member, Members, check_header};
+pub(crate) use generate::{Body, Definition, DeviceType, Item, check_header};
 
 #[cfg(test)]
 mod generate {
@@ -99,18 +99,18 @@ mod generate {
         pub name: &'static str,
         pub docs: &'static [&'static str],
         pub size: usize,
-        pub members: Members,
+        pub body: Body,
         pub alignment: Option<usize>,
     }
 
     /// What a definition consists of.
-    pub(crate) enum Members {
-        Fields(Vec<Member>),
-        Variants(Vec<Member>),
+    pub(crate) enum Body {
+        Fields(Vec<Item>),
+        Variants(Vec<Item>),
     }
 
     /// A field, or a variant, which has no type.
-    pub(crate) struct Member {
+    pub(crate) struct Item {
         pub docs: &'static [&'static str],
         pub name: &'static str,
         pub ty: &'static str,
@@ -128,20 +128,20 @@ mod generate {
         }
 
         fn text(&self) -> String {
-            let Self { name, docs, size, members, alignment } = self;
+            let Self { name, docs, size, body, alignment } = self;
             let docs = comment(docs, "");
-            match members {
-                Members::Fields(fields) => {
+            match body {
+                Body::Fields(fields) => {
                     let align = alignment.map_or(String::new(), |bytes| format!("alignas({bytes}) "));
-                    let declare = |field: &Member| format!("{};", declaration(field.ty, field.name));
+                    let declare = |field: &Item| format!("{};", declaration(field.ty, field.name));
                     let declared = fields.iter().filter(|field| !field.ty.is_empty());
                     let fields: String = declared.map(|field| line(&declare(field), field)).collect();
                     let assert =
                         format!("static_assert(sizeof({name}) == {size}, \"must equal the Rust struct\");");
                     format!("{docs}struct {align}{name} {{\n{fields}}};\n{assert}\n")
                 }
-                Members::Variants(variants) => {
-                    let define = |(number, variant): (usize, &Member)| {
+                Body::Variants(variants) => {
+                    let define = |(number, variant): (usize, &Item)| {
                         line(&format!("{} = {number},", variant.name), variant)
                     };
                     let variants: String = variants.iter().enumerate().map(define).collect();
@@ -152,7 +152,7 @@ mod generate {
     }
 
     /// A member with its documentation, behind it where one line holds both.
-    fn line(declared: &str, member: &Member) -> String {
+    fn line(declared: &str, member: &Item) -> String {
         let behind = format!("    {declared} {}", comment(member.docs, ""));
         if member.docs.len() == 1 && behind.trim_end().len() <= WIDTH {
             return behind;

@@ -65,7 +65,7 @@ pub struct FinishedGame {
 /// How batches reach the network.
 enum Batching {
     /// Not known before the first poll with these weights.
-    Unknown,
+    Undecided,
     /// Each thread evaluates the leaves of the shard that it works on.
     Shards,
     /// The network evaluates one half of the shards while all threads work on the other.
@@ -150,7 +150,7 @@ impl SelfPlay {
         let mut selfplay = Self {
             shards,
             networks,
-            batching: Batching::Unknown,
+            batching: Batching::Undecided,
             cache: Arc::default(),
             evaluations,
             passes_per_poll,
@@ -175,7 +175,7 @@ impl SelfPlay {
         if let Some(evaluations) = &self.evaluations {
             evaluations.clear();
         }
-        self.batching = Batching::Unknown;
+        self.batching = Batching::Undecided;
         self.networks.iter_mut().for_each(|old| *old = network.fork());
         self.shards.iter_mut().try_for_each(|shard| shard.searcher.set_network(network))?;
         let cache = &self.cache;
@@ -192,14 +192,14 @@ impl SelfPlay {
     /// # Errors
     /// What the network and the device say; a failure of passes that run ahead is reported here or by the next poll.
     pub fn poll(&mut self) -> Result<Vec<FinishedGame>> {
-        if matches!(self.batching, Batching::Unknown) {
+        if matches!(self.batching, Batching::Undecided) {
             self.batching = self.choose_batching()?;
         }
         match &mut self.batching {
             Batching::DoubleBuffered(network) => {
                 double_buffer::poll(&mut self.shards, network.as_mut(), &self.cache, self.passes_per_poll)?;
             }
-            Batching::Shards | Batching::Unknown => self.poll_by_shards()?,
+            Batching::Shards | Batching::Undecided => self.poll_by_shards()?,
         }
         let mut finished: Vec<(u64, FinishedGame)> =
             self.shards.iter_mut().flat_map(|s| s.finished.drain(..)).collect();

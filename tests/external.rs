@@ -42,7 +42,7 @@ fn main() {
 fn opponent(manner: &str) {
     let stdin = std::io::stdin();
     for (number, line) in stdin.lock().lines().map_while(Result::ok).enumerate() {
-        let asked: Value = serde_json::from_str(&line).expect("JSON");
+        let request: Value = serde_json::from_str(&line).expect("JSON");
         match (manner, number) {
             ("dies", 3) => {
                 eprintln!("some noise\nout of ideas");
@@ -80,8 +80,10 @@ fn opponent(manner: &str) {
                 while stdout.write_all(&[b'9'; 4096]).is_ok() {}
             }
             ("chats", _) => say("{\"action\":0}\n{\"action\":0}"),
-            ("names", _) => say(&json!({ "action": asked["legal_names"][checked(&asked)] }).to_string()),
-            _ => say(&json!({ "action": asked["legal"][checked(&asked)], "why": "no reason" }).to_string()),
+            ("names", _) => say(&json!({ "action": request["legal_names"][checked(&request)] }).to_string()),
+            _ => {
+                say(&json!({ "action": request["legal"][checked(&request)], "why": "no reason" }).to_string())
+            }
         }
     }
 }
@@ -93,22 +95,22 @@ fn say(line: &str) {
 }
 
 /// Replays the question by the rules; gives the place of the lowest legal action.
-fn checked(asked: &Value) -> usize {
-    let options = serde_json::from_value(asked["options"].clone()).expect("options");
+fn checked(request: &Value) -> usize {
+    let options = serde_json::from_value(request["options"].clone()).expect("options");
     let mut play =
-        Playthrough::new(any_game(asked["game"].as_str().expect("a name"), &options).expect("a game"));
+        Playthrough::new(any_game(request["game"].as_str().expect("a name"), &options).expect("a game"));
     let mut by_name = play.clone();
-    let played = asked["actions"].as_array().expect("actions");
-    let names = asked["names"].as_array().expect("names");
+    let played = request["actions"].as_array().expect("actions");
+    let names = request["names"].as_array().expect("names");
     assert_eq!(played.len(), names.len());
     for (action, name) in played.iter().zip(names) {
         play.step(action.as_u64().expect("a number") as u16).expect("legal");
         by_name.step_text(name.as_str().expect("a name")).expect("legal");
     }
     assert_eq!(play.actions(), by_name.actions());
-    assert_eq!(asked["legal"], json!(play.legal()));
-    assert_eq!(play.turn(), Turn::Player(asked["player"].as_u64().expect("a player") as u8));
-    assert_eq!(asked["legal"].as_array().map(Vec::len), asked["legal_names"].as_array().map(Vec::len));
+    assert_eq!(request["legal"], json!(play.legal()));
+    assert_eq!(play.turn(), Turn::Player(request["player"].as_u64().expect("a player") as u8));
+    assert_eq!(request["legal"].as_array().map(Vec::len), request["legal_names"].as_array().map(Vec::len));
     0
 }
 
@@ -274,7 +276,7 @@ fn a_signal_ends_both() {
     wait_until(|| child.try_wait().expect("known").is_some());
     let output = child.wait_with_output().expect("ended");
     assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(130), b"".as_slice()));
-    let id = asleep().expect("it was asked");
+    let id = asleep().expect("it was request");
     wait_until(|| !alive(&id));
 }
 

@@ -34,10 +34,10 @@ namespace net {
 
 // A layer's shape. Twin of `Layer::constants` in src/backend/kernels/forward/layer.rs, which chooses it.
 template <
-    class Numbers_, int TAPS_, int HEIGHT_, int WIDTH_, int ROW_WORDS_, int CHUNK_WORDS_, int CHUNKS_, int WARP_ROWS_,
-    int WARP_COLUMNS_, int ROW_TILES_, int COLUMN_TILES_, int COLUMN_BLOCKS_, int STAGES_, int WARPS_TOGETHER_>
+    class ElementType_, int TAPS_, int HEIGHT_, int WIDTH_, int ROW_WORDS_, int CHUNK_WORDS_, int CHUNKS_, int WARP_ROWS_,
+    int WARP_COLUMNS_, int ROW_TILES_, int COLUMN_TILES_, int COLUMN_BLOCKS_, int STAGES_, int WARPS_PER_MMA_>
 struct Layer {
-    typedef Numbers_ ElementType;
+    typedef ElementType_ ElementType;
     static constexpr int TAPS = TAPS_; // 9 or 1
     static constexpr int HEIGHT = HEIGHT_, WIDTH = WIDTH_;
     static constexpr int ROW_WORDS = ROW_WORDS_; // words of an input square, a multiple of 4
@@ -48,7 +48,7 @@ struct Layer {
     static constexpr int COLUMN_TILES = COLUMN_TILES_; // 16 output channels each, of a warp
     static constexpr int COLUMN_BLOCKS = COLUMN_BLOCKS_; // blocks of threads side by side
     static constexpr int STAGES = STAGES_; // slabs of weights in shared memory
-    static constexpr int WARPS_PER_MMA = WARPS_TOGETHER_; // that issue a product: one by mma.sync, a warpgroup by wgmma
+    static constexpr int WARPS_PER_MMA = WARPS_PER_MMA_; // that issue a product: one by mma.sync, a warpgroup by wgmma
 
     static constexpr int THREADS = WARP * WARP_ROWS * WARP_COLUMNS;
     static constexpr int ROWS = 16 * ROW_TILES * WARP_ROWS; // of a block

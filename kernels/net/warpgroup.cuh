@@ -187,7 +187,7 @@ VZ_DEVICE void init_mbarrier(Place mbarrier) {
                  "fence.proxy.async.shared::cta;" ::"r"(mbarrier)
                  : "memory");
 #else
-    emulator::open_arrival(mbarrier);
+    emulator::open_mbarrier(mbarrier);
 #endif
 }
 
@@ -218,7 +218,7 @@ VZ_DEVICE void wait_mbarrier(Place mbarrier, int round) {
                      : "memory");
     }
 #else
-    emulator::wait_for_arrival(32, mbarrier, (unsigned)round & 1);
+    emulator::wait_on_mbarrier(32, mbarrier, (unsigned)round & 1);
 #endif
 }
 

@@ -64,10 +64,10 @@ mod platform {
         Ok(())
     }
 
-    /// Waits for `time` or until `goes_on` returns false. A signal ends the process.
-    fn wait(signals: &mut Signals, time: Duration, goes_on: impl Fn() -> bool) {
+    /// Waits for `time` or until `keep_waiting` returns false. A signal ends the process.
+    fn wait(signals: &mut Signals, time: Duration, keep_waiting: impl Fn() -> bool) {
         let start = Instant::now();
-        while start.elapsed() < time && goes_on() {
+        while start.elapsed() < time && keep_waiting() {
             if let Some(second) = signals.pending().next() {
                 low_level::exit(128 + second);
             }

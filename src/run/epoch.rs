@@ -181,7 +181,7 @@ impl Collector<'_> {
     ) -> Result<SelfPlayCounts> {
         let target = self.target();
         let mut played = SelfPlayCounts::default();
-        let mut folder = self.folder.watch();
+        let mut folder = self.folder.periodic_check();
         while played.samples < target {
             folder.check()?;
             check()?;
@@ -230,7 +230,7 @@ impl Training<'_> {
             symmetries: if train.symmetries { Symmetries::Random } else { Symmetries::Identity },
         };
         let mut sum = Losses::default();
-        let mut folder = self.folder.watch();
+        let mut folder = self.folder.periodic_check();
         for made in 0..due {
             folder.check()?;
             check()?;

@@ -112,19 +112,19 @@ impl RunFolder {
     }
 
     /// Checks of this folder at intervals.
-    pub fn watch(&self) -> FolderWatch<'_> {
-        FolderWatch { folder: self, due: Instant::now() }
+    pub fn periodic_check(&self) -> FolderCheck<'_> {
+        FolderCheck { folder: self, due: Instant::now() }
     }
 }
 
 /// [`RunFolder::check`] at intervals, for loops that are too fast for a look at the disk each time.
 #[derive(Debug)]
-pub struct FolderWatch<'a> {
+pub struct FolderCheck<'a> {
     folder: &'a RunFolder,
     due: Instant,
 }
 
-impl FolderWatch<'_> {
+impl FolderCheck<'_> {
     /// Checks the folder if the last check is older than the interval.
     ///
     /// # Errors

@@ -349,7 +349,7 @@ impl Manifest {
     ///
     /// # Errors
     /// [`Error::Io`].
-    pub fn settle(&mut self) -> Result<()> {
+    pub fn resolve_pending(&mut self) -> Result<()> {
         for (name, digest) in std::mem::take(&mut self.pending) {
             let path = self.dir.join(&name);
             if path.is_file() && FileDigest::of_file(&path)? == digest {

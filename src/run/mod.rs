@@ -128,7 +128,7 @@ impl Run {
             _ => Manifest::of_run(dir)?,
         };
         check_files(&manifest)?;
-        manifest.settle()?;
+        manifest.resolve_pending()?;
         let Some((epoch, latest)) = manifest.checkpoints().pop() else {
             return Self::begin(config, setup, folder, manifest, threads);
         };

@@ -39,18 +39,18 @@ pub enum Chosen {
 /// [`Error::Config`] if `net.executor` is fused and its kernels do not cover the model, or if the executor lacks the number format;
 /// [`Error::Unsupported`] for candle on a GPU in a build without it.
 pub fn choose(config: &Config, model: &Model) -> Result<(Chosen, String)> {
-    let asked = config.net.executor;
+    let requested = config.net.executor;
     let missing = Tower::of(model).err();
-    match (asked, missing) {
+    match (requested, missing) {
         (Executor::Fused, Some(why)) => {
-            Err(Error::config("net.executor", asked, format!("auto or candle, since {why}")))
+            Err(Error::config("net.executor", requested, format!("auto or candle, since {why}")))
         }
         (Executor::Fused, None) => Ok((Chosen::Fused, "fused kernels, as set by net.executor".into())),
         (Executor::Auto, None) => Ok((Chosen::Fused, "fused kernels, which cover every layer".into())),
         (Executor::Auto | Executor::Candle, why) => {
             check_formats(config)?;
             let device = candle_device(config.network_devices().first())?;
-            let why = match asked {
+            let why = match requested {
                 Executor::Auto => why.unwrap_or_default(),
                 Executor::Candle | Executor::Fused => "as set by net.executor".into(),
             };

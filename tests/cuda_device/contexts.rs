@@ -49,7 +49,7 @@ fn everything_is_freed_where_another_gpu_is_current() {
         device
     });
     let (buffer, graph, pinned) =
-        (first.alloc(64).expect("memory"), recorded(&first), first.pinned(64).expect("room"));
+        (first.alloc(64).expect("memory"), recorded(&first), first.pinned(64).expect("memory"));
     let make_current = || second.free_bytes().map(drop).expect("known");
     make_current();
     drop(buffer);

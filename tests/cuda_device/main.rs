@@ -170,7 +170,7 @@ fn asynchronous_copies_have_arrived_when_their_bytes_are_read() {
     let _driver = driver();
     let device = loaded(None);
     let mut buffer = device.alloc(6).expect("memory");
-    let (mut sent, mut back) = (device.pinned(8).expect("memory"), device.pinned(8).expect("room"));
+    let (mut sent, mut back) = (device.pinned(8).expect("memory"), device.pinned(8).expect("memory"));
     assert_eq!(back.bytes().expect("nothing is copied"), [0; 8]);
     for round in 1..4 {
         sent.bytes_mut().expect("nothing is copied").copy_from_slice(&[round; 8]);
@@ -252,7 +252,7 @@ fn what_one_thread_opens_another_uses() {
         |device, _| {
             device.begin_timing();
             device.launch("crash", LaunchShape { grid: 0, ..SHAPE }, &[]).expect("nothing to do");
-            assert!(device.end_timing().expect("told").is_empty());
+            assert!(device.end_timing().expect("times").is_empty());
         },
     ];
     let mut device = device;
@@ -364,13 +364,13 @@ fn launches_are_timed_by_events() {
     device.begin_timing();
     assert!(device.is_timing());
     (0..3).for_each(|_| launch());
-    let times = device.end_timing().expect("told");
+    let times = device.end_timing().expect("times");
     assert!(!device.is_timing());
     launch();
     let [time] = times.as_slice() else { panic!("{times:?}") };
     assert_eq!((time.kernel.as_str(), time.launches), ("record", 3));
     assert!((time.seconds - 0.75e-3).abs() < 1e-9, "{time:?}");
-    assert!(device.end_timing().expect("told").is_empty());
+    assert!(device.end_timing().expect("times").is_empty());
 }
 
 #[test]

@@ -11,7 +11,7 @@ int nccl_link_result = SUCCESS;
 int nccl_ends = 0;
 
 struct link {
-    int size, asked, left, number, over;
+    int size, arrived, left, number, over;
     const void *given[MOST];
 };
 struct end {
@@ -40,8 +40,8 @@ int ncclAllReduce(const void *from, void *to, size_t count, int type, int operat
     if ((type != FLOAT32 && type != FLOAT64) || operation != 0) return INVALID_ARGUMENT;
     const int number = __atomic_load_n(&link->number, __ATOMIC_SEQ_CST);
     link->given[end->rank] = from;
-    __atomic_add_fetch(&link->asked, 1, __ATOMIC_SEQ_CST);
-    while (__atomic_load_n(&link->asked, __ATOMIC_SEQ_CST) < link->size) {
+    __atomic_add_fetch(&link->arrived, 1, __ATOMIC_SEQ_CST);
+    while (__atomic_load_n(&link->arrived, __ATOMIC_SEQ_CST) < link->size) {
         if (over(link)) return REMOTE_ERROR;
         sched_yield();
     }
@@ -55,7 +55,7 @@ int ncclAllReduce(const void *from, void *to, size_t count, int type, int operat
     // All read before any writes; the last one to read opens the next sum.
     if (__atomic_add_fetch(&link->left, 1, __ATOMIC_SEQ_CST) == link->size) {
         __atomic_store_n(&link->left, 0, __ATOMIC_SEQ_CST);
-        __atomic_store_n(&link->asked, 0, __ATOMIC_SEQ_CST);
+        __atomic_store_n(&link->arrived, 0, __ATOMIC_SEQ_CST);
         __atomic_add_fetch(&link->number, 1, __ATOMIC_SEQ_CST);
     }
     while (__atomic_load_n(&link->number, __ATOMIC_SEQ_CST) == number) sched_yield();

@@ -16,7 +16,7 @@ use vecaz::searcher::Position;
 
 /// Grows a random game below a new place and returns the place's number. Real places come first in `places`, so that
 /// adding chance later leaves their numbers, and with them a [`HashNet`]'s outputs, as they are.
-fn grow(rng: &mut Stream, players: usize, depth: usize, places: &mut Vec<Place>) -> usize {
+fn random_place(rng: &mut Stream, players: usize, depth: usize, places: &mut Vec<Place>) -> usize {
     let here = places.len();
     places.push(Place::Ends(Vec::new()));
     if depth == 0 || (places.len() > 1 && rng.uniform() < 0.2) {
@@ -26,7 +26,7 @@ fn grow(rng: &mut Stream, players: usize, depth: usize, places: &mut Vec<Place>)
         places[here] = Place::Ends((0..players).map(|p| if p == winner { value } else { others }).collect());
     } else {
         let mover = rng.below(players) as u8;
-        let next = (0..2 + rng.below(3)).map(|_| grow(rng, players, depth - 1, places)).collect();
+        let next = (0..2 + rng.below(3)).map(|_| random_place(rng, players, depth - 1, places)).collect();
         places[here] = Place::Moves(mover, next);
     }
     here
@@ -34,7 +34,7 @@ fn grow(rng: &mut Stream, players: usize, depth: usize, places: &mut Vec<Place>)
 
 pub fn random_game(seed: u64, players: usize, depth: usize) -> TreeGame {
     let mut places = Vec::new();
-    grow(&mut Key::new(seed, Purpose::Evaluation).stream(), players, depth, &mut places);
+    random_place(&mut Key::new(seed, Purpose::Evaluation).stream(), players, depth, &mut places);
     TreeGame { players, places }
 }
 

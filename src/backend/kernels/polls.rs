@@ -47,7 +47,7 @@ pub struct Polls<D: Device> {
     /// The decisions of the poll that was collected last, and how many bytes they are.
     decisions: (D::Pinned, usize),
     /// Bytes that `decisions` has room for.
-    room: usize,
+    capacity: usize,
     /// Passes launched since the last poll ended.
     launched: u32,
     ended: u64,
@@ -61,13 +61,13 @@ impl<D: Device> Polls<D> {
     /// What the device says.
     pub fn new(device: &D) -> Result<Self> {
         /// Decisions of a small batch; a poll that has more makes room for them.
-        const ROOM: usize = 1 << 16;
+        const INITIAL: usize = 1 << 16;
         let copy = || -> Result<_> { Ok((device.pinned(size_of::<PollHeader>())?, 0)) };
         Ok(Self {
             header: device.alloc(size_of::<PollHeader>())?,
             copies: [copy()?, copy()?],
-            decisions: (device.pinned(ROOM)?, 0),
-            room: ROOM,
+            decisions: (device.pinned(INITIAL)?, 0),
+            capacity: INITIAL,
             launched: 0,
             ended: 0,
             collected: 0,
@@ -124,9 +124,9 @@ impl<D: Device> Polls<D> {
         let header: PollHeader =
             bytemuck::pod_read_unaligned(&copy.bytes().map_err(named)?[..size_of::<PollHeader>()]);
         let bytes = header.num_decisions as usize * size;
-        if bytes > self.room {
-            self.room = bytes.next_power_of_two();
-            self.decisions = (device.pinned(self.room)?, 0);
+        if bytes > self.capacity {
+            self.capacity = bytes.next_power_of_two();
+            self.decisions = (device.pinned(self.capacity)?, 0);
         }
         let (copied, len) = &mut self.decisions;
         if bytes > 0 {

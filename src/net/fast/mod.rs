@@ -231,7 +231,7 @@ impl FastNet {
     }
 
     /// Multiplications that one observation needs, counting only taps on the board.
-    pub fn products(&self) -> usize {
+    pub fn macs_per_sample(&self) -> usize {
         self.net.model.multiply_adds()
     }
 

@@ -468,7 +468,7 @@ fn products_are_those_on_the_board_on_every_path() {
         let (taps, squares) = ((3 * height - 2) * (3 * width - 2), height * width);
         let expected = taps * (planes * 24 + 4 * 24 * 24) + squares * (24 * 5 + 3 * 7 + 2 * 9) + 9;
         for net in every_net(&spec, &weights(&spec, 18)) {
-            assert_eq!(net.products(), expected, "{}", net.kernel_name());
+            assert_eq!(net.macs_per_sample(), expected, "{}", net.kernel_name());
         }
     }
 }

@@ -141,7 +141,7 @@ impl Tile<'_> {
 pub(super) unsafe fn tile<F: Format, const MR: usize, const NV: usize>(t: &Tile<'_>) {
     // SAFETY: the caller's promise covers every row, vector and tap.
     unsafe {
-        let sums = products::<F, MR, NV>(t);
+        let sums = accumulate::<F, MR, NV>(t);
         finish::<F, _>(t.epilogue, (t, sums));
     }
 }
@@ -228,7 +228,7 @@ unsafe fn store_norm<F: Format>(t: &Tile<'_>, x: Vector<F>, row: usize, lane: us
 
 /// Sums of products over taps and units, in that order.
 #[inline(always)]
-unsafe fn products<F: Format, const MR: usize, const NV: usize>(t: &Tile<'_>) -> [[Vector<F>; NV]; MR] {
+unsafe fn accumulate<F: Format, const MR: usize, const NV: usize>(t: &Tile<'_>) -> [[Vector<F>; NV]; MR] {
     // SAFETY: the caller's promise; x and weights hold `depth` units for every tap.
     unsafe {
         let mut sums = [[F::S::splat(0.0); NV]; MR];

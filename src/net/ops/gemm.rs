@@ -93,31 +93,31 @@ pub fn product(isa: Isa, links: &Links, rows: usize, x: View<'_>, weights: &Pack
     assert_eq!(out.data.len(), links.lists.len() * rows * out.width, "output chunk");
     assert!(x.offset + weights.inputs <= x.width && out.offset + weights.columns <= out.width, "columns");
     assert_eq!(links.taps, weights.taps, "taps");
-    let job = Product { links, rows, x, weights };
+    let product = Product { links, rows, x, weights };
     match isa {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the machine has the instruction set (see `Isa`); `Product::run`'s bounds were checked above.
-        Isa::Amx | Isa::Avx512 => unsafe { product_avx512(&job, out) },
+        Isa::Amx | Isa::Avx512 => unsafe { product_avx512(&product, out) },
         #[cfg(target_arch = "x86_64")]
         // SAFETY: as above.
-        Isa::Avx2 => unsafe { product_avx2(&job, out) },
+        Isa::Avx2 => unsafe { product_avx2(&product, out) },
         // SAFETY: as above.
-        _ => unsafe { job.run::<Portable<4>, 4>(out) },
+        _ => unsafe { product.run::<Portable<4>, 4>(out) },
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
-unsafe fn product_avx512(job: &Product<'_>, out: ViewMut<'_>) {
+unsafe fn product_avx512(product: &Product<'_>, out: ViewMut<'_>) {
     // SAFETY: passed on to the caller.
-    unsafe { job.run::<Avx512, 12>(out) }
+    unsafe { product.run::<Avx512, 12>(out) }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
-unsafe fn product_avx2(job: &Product<'_>, out: ViewMut<'_>) {
+unsafe fn product_avx2(product: &Product<'_>, out: ViewMut<'_>) {
     // SAFETY: passed on to the caller.
-    unsafe { job.run::<Avx2, 6>(out) }
+    unsafe { product.run::<Avx2, 6>(out) }
 }
 
 struct Product<'a> {
@@ -277,31 +277,31 @@ pub fn weight_gradient(
     assert!(x.offset + inputs <= x.width && dy.offset + columns <= dy.width, "columns");
     let (sources, targets) = (x.data.len() / (rows * x.width), dy.data.len() / (rows * dy.width));
     assert!(pairs.iter().all(|&(from, to)| from < sources && to < targets), "positions");
-    let job = WeightGradient { pairs, rows, x, dy, columns };
+    let product = WeightGradient { pairs, rows, x, dy, columns };
     match isa {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the machine has the instruction set (see `Isa`); the bounds were checked above.
-        Isa::Amx | Isa::Avx512 => unsafe { weight_gradient_avx512(&job, out) },
+        Isa::Amx | Isa::Avx512 => unsafe { weight_gradient_avx512(&product, out) },
         #[cfg(target_arch = "x86_64")]
         // SAFETY: as above.
-        Isa::Avx2 => unsafe { weight_gradient_avx2(&job, out) },
+        Isa::Avx2 => unsafe { weight_gradient_avx2(&product, out) },
         // SAFETY: as above.
-        _ => unsafe { job.run::<Portable<4>, 4>(out) },
+        _ => unsafe { product.run::<Portable<4>, 4>(out) },
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
-unsafe fn weight_gradient_avx512(job: &WeightGradient<'_>, out: &mut [f32]) {
+unsafe fn weight_gradient_avx512(product: &WeightGradient<'_>, out: &mut [f32]) {
     // SAFETY: passed on to the caller.
-    unsafe { job.run::<Avx512, 8>(out) }
+    unsafe { product.run::<Avx512, 8>(out) }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
-unsafe fn weight_gradient_avx2(job: &WeightGradient<'_>, out: &mut [f32]) {
+unsafe fn weight_gradient_avx2(product: &WeightGradient<'_>, out: &mut [f32]) {
     // SAFETY: passed on to the caller.
-    unsafe { job.run::<Avx2, 4>(out) }
+    unsafe { product.run::<Avx2, 4>(out) }
 }
 
 struct WeightGradient<'a> {

@@ -83,7 +83,7 @@ fn a_replaced_file_is_right_before_and_after_whenever_the_process_is_killed() {
     for content in [&old, new] {
         fs::write(folder.path().join(BEST), content).expect("written");
         let mut next = announced.clone();
-        next.settle().expect("read");
+        next.resolve_pending().expect("read");
         next.replace(BEST, b"third").expect("replaced");
         let announced = Manifest::load(folder.path()).expect("read").expect("there");
         for content in [content.as_bytes(), b"third"] {

@@ -132,7 +132,7 @@ pub struct Arrays<B> {
     /// The same behind normalisation and ReLU; the last is what the heads read.
     pub active: Vec<B>,
     /// What is known of every normalisation. `[6, width]`
-    pub known: Vec<B>,
+    pub norm_statistics: Vec<B>,
     /// 32-bit floats. `[B, A padded]`; of an edge network `[B area, 8]`, a logit in the first column
     pub logits: B,
     /// Behind the ReLU. `[B, hidden padded]`
@@ -189,7 +189,10 @@ impl<B> Arrays<B> {
             obs: elements(rows * layers.obs.1)?,
             activations: tower.iter().map(|layer| elements(outputs(layer))).collect::<Result<_>>()?,
             active: layers.norms().map(|norm| elements(rows * norm.width)).collect::<Result<_>>()?,
-            known: layers.norms().map(|norm| floats(NUM_STATS * norm.width)).collect::<Result<_>>()?,
+            norm_statistics: layers
+                .norms()
+                .map(|norm| floats(NUM_STATS * norm.width))
+                .collect::<Result<_>>()?,
             logits: floats(outputs(&layers.policy))?,
             hidden: elements(outputs(&layers.hidden))?,
             values: floats(outputs(&layers.values))?,

@@ -245,10 +245,10 @@ impl<D: Device> DeviceTrainer<D> {
         let reports: Vec<Option<Report>> = thread::scope(|scope| {
             let pairs = self.replicas.iter_mut().zip(sources).enumerate();
             let attempt = |(i, (replica, source)): (usize, (&mut Replica<D>, &mut S))| {
-                let watch = replica.watch();
+                let guard = replica.guard_link();
                 let report = work(i, replica, source).map_err(stop_others).ok();
-                if let (Some(_), Some(watch)) = (&report, watch) {
-                    watch.all_went_well();
+                if let (Some(_), Some(guard)) = (&report, guard) {
+                    guard.all_went_well();
                 }
                 report
             };

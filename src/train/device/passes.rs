@@ -210,7 +210,7 @@ impl<D: Device> Pass<'_, D> {
             Arg::Buffer(d, 0),
             Arg::U32(self.rows() as u32),
             Arg::U32(norm.width as u32),
-            Arg::Buffer(&arrays.known[number], 0),
+            Arg::Buffer(&arrays.norm_statistics[number], 0),
             self.is_masked(number),
             Arg::Buffer(&arrays.stream, 0),
             Arg::U32(u32::from(on_stream == OnStream::Running)),
@@ -392,7 +392,7 @@ impl<D: Device> Pass<'_, D> {
             Arg::Buffer(&self.shared.map, norm.maps * 4),
             Arg::Buffer(self.state, 0),
             Arg::Buffer(self.statistics, 0),
-            Arg::Buffer(&arrays.known[number], 0),
+            Arg::Buffer(&arrays.norm_statistics[number], 0),
             Arg::Buffer(&self.shared.report, 0),
         ];
         match self.group {
@@ -415,7 +415,7 @@ impl<D: Device> Pass<'_, D> {
             Arg::Buffer(x, 0),
             Arg::U32(rows as u32),
             Arg::U32(norm.width as u32),
-            Arg::Buffer(&arrays.known[number], 0),
+            Arg::Buffer(&arrays.norm_statistics[number], 0),
             Arg::Buffer(&arrays.active[number], 0),
         ];
         self.launch("norm_relu", elementwise(rows * norm.width), &args)
@@ -425,11 +425,11 @@ impl<D: Device> Pass<'_, D> {
     fn norm_gradient_sums(&self, number: usize, d: &D::Buffer) -> Result<()> {
         let (arrays, rows, norm) = (self.arrays, self.rows(), self.norm(number));
         let before = [Arg::Buffer(&arrays.activations[number], 0), Arg::Buffer(d, 0)];
-        let after = [Arg::Buffer(&arrays.known[number], 0), self.is_masked(number)];
+        let after = [Arg::Buffer(&arrays.norm_statistics[number], 0), self.is_masked(number)];
         self.sum_columns("norm_gradient_sums", rows, norm.width, before, after)?;
         let into = [
             Arg::Buffer(&self.shared.map, norm.maps * 4),
-            Arg::Buffer(&arrays.known[number], 0),
+            Arg::Buffer(&arrays.norm_statistics[number], 0),
             Arg::Buffer(&self.shared.gradient, 0),
         ];
         let Some(group) = self.group else {

@@ -74,7 +74,8 @@ impl<D: Device> Pass<'_, D> {
     pub(super) fn normalise_with_bias(&self, number: usize, bias: &Pooled) -> Result<()> {
         let arrays = self.arrays;
         let width = self.layers.units[number].norm.width as u32;
-        let [x, stats] = [&arrays.activations[number], &arrays.known[number]].map(|x| Arg::Buffer(x, 0));
+        let [x, stats] =
+            [&arrays.activations[number], &arrays.norm_statistics[number]].map(|x| Arg::Buffer(x, 0));
         let scratch = self.scratch(number, 0);
         let args = [x, stats, Arg::U32(1), self.parameters(bias), scratch];
         self.launch_pooling("pool_forward", self.per_board(), (bias, width), &args)?;

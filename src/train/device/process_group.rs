@@ -39,22 +39,22 @@ impl<D: Device> ProcessGroup<D> {
     }
 
     /// What sees to it that nobody waits for this device where something goes wrong on it.
-    pub fn watch(&self) -> Watch<D> {
-        Watch(Some(self.sums.clone()))
+    pub fn guard_link(&self) -> LinkGuard<D> {
+        LinkGuard(Some(self.sums.clone()))
     }
 }
 
-/// Gives the link up where it goes out of scope before [`Watch::all_went_well`], in a panic too.
-pub struct Watch<D: Device>(Option<Arc<dyn Collective<D>>>);
+/// Gives the link up where it goes out of scope before [`LinkGuard::all_went_well`], in a panic too.
+pub struct LinkGuard<D: Device>(Option<Arc<dyn Collective<D>>>);
 
-impl<D: Device> Watch<D> {
+impl<D: Device> LinkGuard<D> {
     /// Nothing is given up.
     pub fn all_went_well(mut self) {
         self.0 = None;
     }
 }
 
-impl<D: Device> Drop for Watch<D> {
+impl<D: Device> Drop for LinkGuard<D> {
     fn drop(&mut self) {
         if let Some(sums) = &self.0 {
             sums.give_up();

@@ -7,7 +7,7 @@
 use super::arrays::{Arrays, Samples};
 use super::layers::{Layer, Layers};
 use super::passes::{Pass, Shared, blocks, elementwise, warps};
-use super::process_group::{ProcessGroup, Watch};
+use super::process_group::{LinkGuard, ProcessGroup};
 use super::step::{Report, Settings};
 use super::{BLOCK, SQUARED, element_bytes};
 use crate::backend::kernels::collective::{Number, Place};
@@ -67,7 +67,7 @@ enum GraphSegment {
 }
 
 impl<D: Device> Replica<D> {
-    /// Nothing but room on the device, which gets the kernels loaded.
+    /// Allocates the arrays on the device, which hold nothing yet, and loads the kernels.
     ///
     /// # Errors
     /// What the device says; so for all below.
@@ -89,12 +89,12 @@ impl<D: Device> Replica<D> {
             settings: device.alloc(size_of::<Settings>())?,
             report: device.alloc(size_of::<Report>())?,
         };
-        let room = |numbers: usize| -> Result<[D::Buffer; 2]> {
+        let pair = |numbers: usize| -> Result<[D::Buffer; 2]> {
             Ok([device.alloc(numbers * 4)?, device.alloc(numbers * 4)?])
         };
         Ok(Self {
-            state: room(3 * count)?,
-            statistics: room(model.num_statistics())?,
+            state: pair(3 * count)?,
+            statistics: pair(model.num_statistics())?,
             decayed: uploaded(&device, &model.decay_mask())?,
             squares: device.alloc(count.div_ceil(SQUARED) * 8)?,
             group: sums.map(|sums| ProcessGroup::new(&device, layers, sums)).transpose()?,
@@ -165,8 +165,8 @@ impl<D: Device> Replica<D> {
     }
 
     /// What tells the others that nothing more comes of this device, unless all went well.
-    pub fn watch(&self) -> Option<Watch<D>> {
-        self.group.as_ref().map(ProcessGroup::watch)
+    pub fn guard_link(&self) -> Option<LinkGuard<D>> {
+        self.group.as_ref().map(ProcessGroup::guard_link)
     }
 
     /// The state after the update is the state.

@@ -25,8 +25,8 @@ pub struct DeviceReplay<B> {
     sizes: Sizes,
     state_size: usize,
     residence: Residence,
-    /// Samples that there is room for: R, or those of a part of a batch.
-    room: usize,
+    /// Samples that fit: R, or those of a part of a batch.
+    capacity: usize,
     /// Samples ever added that are here.
     added: u64,
     /// In the order of [`ReplayArrays`].
@@ -58,19 +58,19 @@ impl<B> DeviceReplay<B> {
                  device has free"
             );
         }
-        let room = match residence {
+        let capacity = match residence {
             Residence::Device => capacity,
             Residence::Host => part,
         };
         let [states, players, num_legal, actions, policy, values] =
-            row_bytes(&sizes, state_size).map(|bytes| device.alloc(room * bytes));
+            row_bytes(&sizes, state_size).map(|bytes| device.alloc(capacity * bytes));
         Ok(Self {
             arrays: [states?, players?, num_legal?, actions?, policy?, values?],
             images: device.alloc(part * state_size)?,
             sizes,
             state_size,
             residence,
-            room,
+            capacity,
             added: 0,
         })
     }
@@ -81,14 +81,14 @@ impl<B> DeviceReplay<B> {
     }
 
     /// Brings what the host has added since the last call.
-    fn follow<D: Device<Buffer = B>>(&mut self, device: &D, replay: &Replay) -> Result<()> {
-        let room = self.room as u64;
-        let begin = self.added.max(replay.added().saturating_sub(room));
-        let (first, last) = ((begin % room) as usize, (replay.added() % room) as usize);
+    fn upload_added<D: Device<Buffer = B>>(&mut self, device: &D, replay: &Replay) -> Result<()> {
+        let capacity = self.capacity as u64;
+        let begin = self.added.max(replay.added().saturating_sub(capacity));
+        let (first, last) = ((begin % capacity) as usize, (replay.added() % capacity) as usize);
         let ranges = match replay.added() - begin {
             0 => [0..0, 0..0],
             _ if first < last => [first..last, 0..0],
-            _ => [first..self.room, 0..last],
+            _ => [first..self.capacity, 0..last],
         };
         for range in ranges {
             for ((array, bytes), to) in self.bytes_of(replay.arrays()).into_iter().zip(&mut self.arrays) {
@@ -145,7 +145,7 @@ impl<B> DeviceReplay<B> {
         out: &Samples<B>,
     ) -> Result<()> {
         match self.residence {
-            Residence::Device => self.follow(device, replay)?,
+            Residence::Device => self.upload_added(device, replay)?,
             Residence::Host => self.send(device, replay, plan, rows.clone())?,
         }
         let mut args = vec![

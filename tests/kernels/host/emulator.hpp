@@ -61,7 +61,7 @@ struct Launch {
     std::vector<Exchanged> buffers[2]; // [threads]
     std::vector<char> shared; // dynamic shared memory and what guards it
     Marks marks; // on dynamic shared memory
-    std::vector<Arrival> arrivals; // in it
+    std::vector<Mbarrier> mbarriers; // in it
     unsigned barriers; // of the block, so far
     Fibre scheduler;
     unsigned current = 0;
@@ -187,40 +187,40 @@ inline void wait_for_groups(unsigned left) {
 }
 
 // What `mbarrier` and `cp.async.bulk` do: a copy happens when somebody waits for it, the latest that a device may do it.
-inline void open_arrival(void* at) {
-    running->arrivals.push_back({at, running->current, running->barriers, 0, nullptr, nullptr, 0});
+inline void open_mbarrier(void* at) {
+    running->mbarriers.push_back({at, running->current, running->barriers, 0, nullptr, nullptr, 0});
 }
-inline Arrival* arrival_at(const void* at) {
-    for (Arrival& arrival : running->arrivals) {
-        const bool known = arrival.thread == running->current || arrival.barriers < running->barriers;
-        if (arrival.at == at && known) return &arrival;
+inline Mbarrier* mbarrier_at(const void* at) {
+    for (Mbarrier& mbarrier : running->mbarriers) {
+        const bool known = mbarrier.thread == running->current || mbarrier.barriers < running->barriers;
+        if (mbarrier.at == at && known) return &mbarrier;
     }
-    running->error = "a place for arrivals that was not opened before a barrier";
+    running->error = "a place for mbarriers that was not opened before a barrier";
     return nullptr;
 }
 inline void copy_for_products(void* to, const void* from, unsigned bytes, const void* at) {
-    Arrival* arrival = arrival_at(at);
-    if (arrival == nullptr) return;
-    if (arrival->to != nullptr) running->error = "a copy before the last one has come";
+    Mbarrier* mbarrier = mbarrier_at(at);
+    if (mbarrier == nullptr) return;
+    if (mbarrier->to != nullptr) running->error = "a copy before the last one has come";
     for (unsigned i = 0; i < bytes / 16; i++) {
         if (running->marks.is_read(unit_of(to) + i)) running->error = "a copy to what a product still reads";
     }
-    arrival->to = to;
-    arrival->from = from;
-    arrival->bytes = bytes;
+    mbarrier->to = to;
+    mbarrier->from = from;
+    mbarrier->bytes = bytes;
 }
-inline void wait_for_arrival(int number, const void* at, unsigned parity) {
+inline void wait_on_mbarrier(int number, const void* at, unsigned parity) {
     if (number == missing_barrier) return;
-    Arrival* arrival = arrival_at(at);
-    if (arrival == nullptr || arrival->rounds % 2 != parity) return; // it has come
-    if (arrival->to == nullptr) {
+    Mbarrier* mbarrier = mbarrier_at(at);
+    if (mbarrier == nullptr || mbarrier->rounds % 2 != parity) return; // it has come
+    if (mbarrier->to == nullptr) {
         running->error = "a wait for a copy that nobody has asked for";
         return;
     }
-    memcpy(arrival->to, arrival->from, arrival->bytes);
-    for (unsigned i = 0; i < arrival->bytes / 16; i++) running->marks.copy(unit_of(arrival->to) + i, Proxy::ASYNCHRONOUS);
-    arrival->to = nullptr;
-    arrival->rounds++;
+    memcpy(mbarrier->to, mbarrier->from, mbarrier->bytes);
+    for (unsigned i = 0; i < mbarrier->bytes / 16; i++) running->marks.copy(unit_of(mbarrier->to) + i, Proxy::ASYNCHRONOUS);
+    mbarrier->to = nullptr;
+    mbarrier->rounds++;
 }
 
 // The fence before products, which the tests leave out by number as they do barriers.
@@ -342,7 +342,7 @@ inline void run_block(Launch& launch) {
         thread.products.clear();
     }
     launch.marks.clear(launch.shared.size());
-    launch.arrivals.clear();
+    launch.mbarriers.clear();
     launch.barriers = 0;
     memset(launch.shared.data(), SHARED_JUNK, launch.shared.size());
     while (launch.error == nullptr) {
@@ -398,10 +398,10 @@ struct Caller<FUNCTION> {
 // Room for stacks, kept from launch to launch: fresh memory costs more than most kernels do.
 inline char* stacks_for(size_t bytes) {
     static thread_local std::unique_ptr<char[]> stacks;
-    static thread_local size_t room = 0;
-    if (bytes > room) {
+    static thread_local size_t allocated = 0;
+    if (bytes > allocated) {
         stacks.reset(new char[bytes]);
-        room = bytes;
+        allocated = bytes;
     }
     return stacks.get();
 }

@@ -88,16 +88,16 @@ fn extreme_weights_are_reported() {
 
 #[test]
 fn without_wgmma_the_refusal_is_one_sentence() {
-    let told = |precision, capability| {
+    let refusal = |precision, capability| {
         Arithmetic::of(precision, TensorCores::Wgmma, capability).expect_err("refused").to_string()
     };
     for capability in [75, 80, 89, 100, 120] {
         let found = format!("{}.{}", capability / 10, capability % 10);
         let why = format!("compute capability 9.0 is needed, and this GPU's is {found}");
-        assert_eq!(told(Precision::Bf16, capability), format!("net.tensor_cores = \"wgmma\": {why}"));
+        assert_eq!(refusal(Precision::Bf16, capability), format!("net.tensor_cores = \"wgmma\": {why}"));
     }
     for precision in [Precision::F32, Precision::Tf32] {
-        assert_eq!(told(precision, 90), "net.tensor_cores = \"wgmma\": it multiplies bf16 and f16");
+        assert_eq!(refusal(precision, 90), "net.tensor_cores = \"wgmma\": it multiplies bf16 and f16");
     }
     let small = case(resnet([2, 3, 3], 1, 5), 1, 1);
     let ampere = host(4).with_limits(Limits { capability: 80, ..hopper(108) });

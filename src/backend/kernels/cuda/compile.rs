@@ -14,9 +14,9 @@ const LOG_LINES: usize = 3;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// Machine code for compute capability major * 10 + minor.
-    Machine(u32),
+    Cubin(u32),
     /// Code for a virtual machine of that capability, which the driver of a newer GPU translates when it loads it.
-    Virtual(u32),
+    Ptx(u32),
 }
 
 impl Target {
@@ -26,7 +26,7 @@ impl Target {
     pub fn choose(gpu: u32, known: &[u32]) -> Option<Self> {
         let fitting = || known.iter().copied().filter(|&k| k <= gpu);
         let same_major = fitting().filter(|k| k / 10 == gpu / 10).max();
-        same_major.map(Self::Machine).or_else(|| fitting().max().map(Self::Virtual))
+        same_major.map(Self::Cubin).or_else(|| fitting().max().map(Self::Ptx))
     }
 
     /// As the compiler's option names it, for such code.
@@ -36,8 +36,8 @@ impl Target {
             Code::OfArchitecture => "a",
         };
         match self {
-            Self::Machine(capability) => format!("sm_{capability}{only}"),
-            Self::Virtual(capability) => format!("compute_{capability}{only}"),
+            Self::Cubin(capability) => format!("sm_{capability}{only}"),
+            Self::Ptx(capability) => format!("compute_{capability}{only}"),
         }
     }
 }
@@ -104,8 +104,8 @@ impl Compiler {
         unit.compile(&options(program, target))
             .map_err(|log| self.failed(program, target, &first_lines(&log)))?;
         let code = match target {
-            Target::Machine(_) => unit.output(sys::nvrtcGetCUBINSize, sys::nvrtcGetCUBIN),
-            Target::Virtual(_) => unit.output(sys::nvrtcGetPTXSize, sys::nvrtcGetPTX),
+            Target::Cubin(_) => unit.output(sys::nvrtcGetCUBINSize, sys::nvrtcGetCUBIN),
+            Target::Ptx(_) => unit.output(sys::nvrtcGetPTXSize, sys::nvrtcGetPTX),
         };
         code.ok_or_else(|| self.failed(program, target, "the compiler gives no code"))
     }
@@ -243,13 +243,13 @@ mod tests {
     fn targets_fit_the_gpu() {
         let known = [75, 80, 86, 89, 90, 100, 120];
         for (gpu, target) in [
-            (75, Some(Target::Machine(75))),
-            (86, Some(Target::Machine(86))),
-            (87, Some(Target::Machine(86))),
-            (90, Some(Target::Machine(90))),
-            (103, Some(Target::Machine(100))),
-            (110, Some(Target::Virtual(100))),
-            (130, Some(Target::Virtual(120))),
+            (75, Some(Target::Cubin(75))),
+            (86, Some(Target::Cubin(86))),
+            (87, Some(Target::Cubin(86))),
+            (90, Some(Target::Cubin(90))),
+            (103, Some(Target::Cubin(100))),
+            (110, Some(Target::Ptx(100))),
+            (130, Some(Target::Ptx(120))),
             (70, None),
         ] {
             assert_eq!(Target::choose(gpu, &known), target, "{gpu}");
@@ -259,9 +259,9 @@ mod tests {
     #[test]
     fn code_of_one_architecture_has_a_name_of_its_own() {
         for (target, code, name) in [
-            (Target::Machine(90), Code::Common, "sm_90"),
-            (Target::Machine(90), Code::OfArchitecture, "sm_90a"),
-            (Target::Virtual(120), Code::Common, "compute_120"),
+            (Target::Cubin(90), Code::Common, "sm_90"),
+            (Target::Cubin(90), Code::OfArchitecture, "sm_90a"),
+            (Target::Ptx(120), Code::Common, "compute_120"),
         ] {
             assert_eq!(target.name(code), name);
             let program = Program {
@@ -287,7 +287,7 @@ mod tests {
                 defines: vec![("SIZE".into(), "8".into())],
                 code: Code::Common,
             };
-            compiler.key(&program, Target::Machine(90))
+            compiler.key(&program, Target::Cubin(90))
         };
         let headers = [
             header("a.cuh", "#pragma once\n  # include \"deep/b.cuh\" // the rules"),
