@@ -2,7 +2,7 @@
 //!
 //! Rows go down in groups, so that the cache misses of one row overlap with the work on the others.
 
-use super::nodes::{FilledNode, GROUP, Group, NeedsNetwork, NewAt, NewNode, NodeData};
+use super::nodes::{Filled, FilledNode, GROUP, Group, NeedsNetwork, NewAt, NewNode, NewNodes, NodeData};
 use super::{Caches, CpuBackend, Leaf, RowData};
 use crate::backend::RowBudget;
 use crate::backend::leaf_dedup::FirstOrDuplicate;
@@ -115,7 +115,7 @@ impl RowData {
         while !descents.is_empty() {
             let expansions = self.descend_all::<S>(first, group, &mut descents, out);
             let pending_evals = self.add_children(isa, first, group, &expansions, &mut descents, out);
-            for PendingEval { place, node, hash } in pending_evals {
+            for &PendingEval { place, node, hash } in &pending_evals {
                 if let Some(row) = &mut group[place] {
                     let needs = self.look_up(first + place, row, node, hash);
                     self.end(first + place, row, node, needs, out);
@@ -175,8 +175,10 @@ impl RowData {
         out: &mut PassStats,
     ) -> ArrayVec<PendingEval, GROUP> {
         let mut pending_evals = ArrayVec::new();
-        let filled = self.game.fill_nodes(isa, &mut self.nodes, first, group, expansions);
-        for FilledNode { place, node, needs } in filled {
+        let mut filled = Filled::new();
+        let new = NewNodes { first, group, nodes: expansions, filled: &mut filled };
+        self.game.fill_nodes(isa, &mut self.nodes, new);
+        for &FilledNode { place, node, needs } in &filled {
             let Some(row) = &mut group[place] else { continue };
             match needs {
                 NeedsNetwork::Yes { hash } => pending_evals.push(PendingEval { place, node, hash }),

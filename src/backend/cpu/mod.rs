@@ -18,7 +18,7 @@ use crate::search::reuse::{ReuseScratch, keep_most_visited};
 use crate::search::root::{RootSummary, Roots, RowKey};
 use crate::search::select::PuctTable;
 use crate::tree::{NO_NODE, ROOT, RowMut, Tree, TreeShape};
-use nodes::{GROUP, GameNodes, Group, NewAt, NewNode, NodeData};
+use nodes::{Filled, GameNodes, NewAt, NewNode, NewNodes, NodeData};
 use std::sync::Arc;
 
 /// One leaf of a pass.
@@ -126,10 +126,9 @@ impl RowData {
     /// Starts a new tree in row `b`: a root filled from its state.
     fn init_root(&mut self, isa: Isa, b: usize, mut row: RowMut<'_>) {
         row.set_root();
-        let mut group: Group<'_> = [const { None }; GROUP];
-        group[0] = Some(row);
         let root = NewNode { place: 0, at: NewAt::Here(ROOT) };
-        self.game.fill_nodes(isa, &mut self.nodes, b, &mut group, &[root]);
+        let new = NewNodes { first: b, group: &mut [Some(row)], nodes: &[root], filled: &mut Filled::new() };
+        self.game.fill_nodes(isa, &mut self.nodes, new);
         self.deactivate(b);
     }
 

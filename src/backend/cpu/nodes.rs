@@ -76,32 +76,30 @@ pub(super) enum NeedsNetwork {
 /// Nodes filled at one call, at most one in each row of a group.
 pub(super) type Filled = ArrayVec<FilledNode, GROUP>;
 
+/// Nodes of a group to fill.
+pub(super) struct NewNodes<'a, 'row> {
+    /// Number of the group's first row.
+    pub first: usize,
+    pub group: &'a mut [Option<RowMut<'row>>],
+    /// At most one in each row.
+    pub nodes: &'a [NewNode],
+    /// Where those that were filled are added.
+    pub filled: &'a mut Filled,
+}
+
 /// A game whose type has been erased, for the nodes of many rows.
 ///
 /// The loops over nodes are functions of this trait, not of the rows, because the compiler puts a trait's function into the codegen
 /// unit of `Self`: each game's copies are compiled beside its own module.
 pub(super) trait GameNodes: Send + Sync {
-    /// Fills `new` nodes of a group whose first row is row `first`: the player to move, the edges, the result. Those that the network
-    /// must evaluate get their key of the evaluation cache, whose entry is prefetched.
-    fn fill_nodes(
-        &self,
-        isa: Isa,
-        data: &mut NodeData,
-        first: usize,
-        group: &mut Group<'_>,
-        new: &[NewNode],
-    ) -> Filled;
+    /// Fills new nodes: the player to move, the edges, the result. Those that the network must evaluate get their key of the evaluation
+    /// cache, whose entry is prefetched.
+    fn fill_nodes(&self, isa: Isa, data: &mut NodeData, new: NewNodes<'_, '_>);
 
     /// # Safety
     /// The machine must have AVX2, FMA and BMI.
     #[cfg(target_arch = "x86_64")]
-    unsafe fn fill_nodes_avx2(
-        &self,
-        data: &mut NodeData,
-        first: usize,
-        group: &mut Group<'_>,
-        new: &[NewNode],
-    ) -> Filled;
+    unsafe fn fill_nodes_avx2(&self, data: &mut NodeData, new: NewNodes<'_, '_>);
 
     /// Writes the observations of the leaves that need the network, in the order of the selection. `[M, F]`
     fn observe_leaves(&self, isa: Isa, rows: &RowData, tree: &mut Tree, obs: &mut [f32]);
@@ -116,35 +114,25 @@ pub(super) trait GameNodes: Send + Sync {
 
     /// True where two states have one evaluation cache key.
     fn have_same_key(&self, states: &States, indices: [usize; 2]) -> bool;
+
+    /// Moves the states of a row whose first is number `first` after their nodes: each to its target, none where it is [`NO_NODE`].
+    fn move_states(&self, states: &mut States, first: usize, targets: &[i32]);
 }
 
 impl<G: Game> GameNodes for G {
-    fn fill_nodes(
-        &self,
-        isa: Isa,
-        data: &mut NodeData,
-        first: usize,
-        group: &mut Group<'_>,
-        new: &[NewNode],
-    ) -> Filled {
+    fn fill_nodes(&self, isa: Isa, data: &mut NodeData, new: NewNodes<'_, '_>) {
         #[cfg(target_arch = "x86_64")]
         if isa != Isa::Portable {
             // SAFETY: every other `Isa` includes AVX2, FMA and BMI, and `Isa::detect` found it.
-            return unsafe { self.fill_nodes_avx2(data, first, group, new) };
+            return unsafe { self.fill_nodes_avx2(data, new) };
         }
-        data.fill_nodes(self, first, group, new)
+        data.fill_nodes(self, new);
     }
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,fma,bmi1,bmi2,popcnt,lzcnt")]
-    unsafe fn fill_nodes_avx2(
-        &self,
-        data: &mut NodeData,
-        first: usize,
-        group: &mut Group<'_>,
-        new: &[NewNode],
-    ) -> Filled {
-        data.fill_nodes(self, first, group, new)
+    unsafe fn fill_nodes_avx2(&self, data: &mut NodeData, new: NewNodes<'_, '_>) {
+        data.fill_nodes(self, new);
     }
 
     fn observe_leaves(&self, isa: Isa, rows: &RowData, tree: &mut Tree, obs: &mut [f32]) {
@@ -163,12 +151,19 @@ impl<G: Game> GameNodes for G {
     }
 
     fn write_key(&self, states: &States, index: usize, key: &mut [u64]) {
-        write_key(self, &states.typed::<G::State>()[index], key);
+        write_key(self, states.get(index), key);
     }
 
     fn have_same_key(&self, states: &States, indices: [usize; 2]) -> bool {
-        let [one, other] = indices.map(|index| self.canonical(&states.typed::<G::State>()[index]));
+        let [one, other] = indices.map(|index| self.canonical(states.get(index)));
         one == other
+    }
+
+    fn move_states(&self, states: &mut States, first: usize, targets: &[i32]) {
+        let row = &mut states.typed_mut::<G::State>()[first..][..targets.len()];
+        for (from, &to) in targets.iter().enumerate().filter(|&(_, &to)| to != NO_NODE) {
+            row[to as usize] = row[from];
+        }
     }
 }
 
@@ -196,15 +191,9 @@ impl NodeData {
 
     /// As [`GameNodes::fill_nodes`].
     #[inline(always)]
-    fn fill_nodes<G: Game>(
-        &mut self,
-        game: &G,
-        first: usize,
-        group: &mut Group<'_>,
-        new: &[NewNode],
-    ) -> Filled {
-        let mut filled = Filled::new();
-        for &NewNode { place, at } in new {
+    fn fill_nodes<G: Game>(&mut self, game: &G, new: NewNodes<'_, '_>) {
+        let NewNodes { first, group, nodes, filled } = new;
+        for &NewNode { place, at } in nodes {
             let Some(row) = &mut group[place] else { continue };
             let b = first + place;
             let node = match at {
@@ -224,7 +213,6 @@ impl NodeData {
             }
             filled.push(FilledNode { place, node, needs });
         }
-        filled
     }
 
     /// Adds the child of `parent` behind `edge`, with its state.
@@ -240,18 +228,18 @@ impl NodeData {
         let action = row.actions(parent)[edge];
         let child = row.add(parent, edge);
         let [from, to] = [self.index(b, parent), self.index(b, child)];
-        let mut state = self.states.typed::<G::State>()[from];
+        let mut state = *self.states.get::<G::State>(from);
         self.set_path(game, b, row, parent);
         let history = History { played: &self.histories[b], path: &self.path };
         game.step(&mut state, action, history);
-        self.states.typed_mut::<G::State>()[to] = state;
+        self.states.set(to, &state);
         child
     }
 
     /// Fills a new `node` from its state: the player to move, the edges, the result. Returns whether its value must come from the network.
     #[inline(always)]
     fn fill<G: Game>(&mut self, game: &G, b: usize, row: &mut RowMut<'_>, node: i32) -> NeedsNetwork {
-        let state = self.states.typed::<G::State>()[self.index(b, node)];
+        let state = *self.states.get::<G::State>(self.index(b, node));
         match game.turn(&state) {
             turn @ (Turn::Over | Turn::Chance) if turn == Turn::Over || game.is_horizon(&state) => {
                 let mut returns = [0.0; MAX_PLAYERS];
@@ -294,7 +282,7 @@ impl NodeData {
     fn hash_of<G: Game>(&mut self, game: &G, b: usize, node: i32) -> u64 {
         let Some(cache) = &self.cache else { return 0 };
         let key = &mut self.cache_keys[b % GROUP];
-        write_key(game, &self.states.typed::<G::State>()[b * self.nodes + node as usize], key);
+        write_key(game, self.states.get(b * self.nodes + node as usize), key);
         let hash = hash(key);
         cache.prefetch(hash);
         hash

@@ -149,12 +149,8 @@ impl CpuBackend {
 
     /// Moves the states after their nodes, which the last compaction moved.
     pub(super) fn move_states(&mut self, b: usize) {
-        let nodes = self.rows.plan.nodes;
-        for (from, &to) in self.reuse.targets().iter().enumerate() {
-            if to != NO_NODE {
-                self.rows.nodes.states.copy(b * nodes + from, b * nodes + to as usize);
-            }
-        }
+        let first = self.rows.nodes.index(b, ROOT);
+        self.rows.game.move_states(&mut self.rows.nodes.states, first, self.reuse.targets());
     }
 
     /// False where the root is proven better than lost but trimming removed the child that proves it.

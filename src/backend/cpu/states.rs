@@ -41,6 +41,27 @@ impl States {
         bytemuck::cast_slice_mut(&mut bytes[..self.count * size_of::<S>()])
     }
 
+    /// State number `index`. One check of the bounds, where [`Self::typed`] checks the whole array.
+    ///
+    /// # Panics
+    /// If S is not the type of [`Self::new`], or out of range.
+    #[inline(always)]
+    pub fn get<S: Pod>(&self, index: usize) -> &S {
+        let size = size_of::<S>();
+        bytemuck::from_bytes(&bytemuck::cast_slice::<u64, u8>(&self.words)[index * size..(index + 1) * size])
+    }
+
+    /// Sets state number `index`.
+    ///
+    /// # Panics
+    /// As [`Self::get`].
+    #[inline(always)]
+    pub fn set<S: Pod>(&mut self, index: usize, state: &S) {
+        let size = size_of::<S>();
+        let bytes = bytemuck::cast_slice_mut::<u64, u8>(&mut self.words);
+        bytes[index * size..(index + 1) * size].copy_from_slice(bytemuck::bytes_of(state));
+    }
+
     /// Bytes of a state.
     pub fn size(&self) -> usize {
         self.size
@@ -55,13 +76,6 @@ impl States {
     pub fn write(&mut self, first: usize, bytes: &[u8]) {
         let all: &mut [u8] = bytemuck::cast_slice_mut(&mut self.words);
         all[first * self.size..][..bytes.len()].copy_from_slice(bytes);
-    }
-
-    /// Copies state `from` to `to`.
-    pub fn copy(&mut self, from: usize, to: usize) {
-        let size = self.size;
-        let all: &mut [u8] = bytemuck::cast_slice_mut(&mut self.words);
-        all.copy_within(from * size..(from + 1) * size, to * size);
     }
 
     /// Prefetches the first cache line of state number `index`, which may be out of range.

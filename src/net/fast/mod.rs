@@ -236,7 +236,7 @@ impl FastNet {
     }
 
     /// Multiplies as fast as this machine can with the tower's kernels, `rounds` rounds, and returns how many multiplications
-    /// that were: the measure of [`FastNet::products`] a second.
+    /// that were: the measure of [`FastNet::macs_per_sample`] a second.
     pub fn measure_peak(&self, rounds: usize) -> usize {
         let kernels = self.net.kernel_set.tower;
         // SAFETY: the kernels' instructions were detected when the network was packed, and the thread is made ready for them.
