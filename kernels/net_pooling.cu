@@ -4,6 +4,7 @@
 #include "math.cuh"
 #include "net/epilogues.cuh"
 #include "net/layer.cuh"
+#include "pooling/layout.cuh"
 
 // A convolution of the tower whose sums are read by a pooling layer: [rows, TOWER_CHANNELS].
 VZ_BLOCK_KERNEL(Tower::THREADS) numbers(
@@ -13,9 +14,9 @@ VZ_BLOCK_KERNEL(Tower::THREADS) numbers(
     net::run_layer<Tower>({input, weights, (VZ_BOARDS).rows<Tower>()}, Numbers{bias, nullptr, output});
 }
 
-// Twins of `PoolStatistics` and `Effect` in src/model/pooling.rs.
-enum PoolStatistics { MEAN = 0, RELU_MEAN_MAX = 1 };
-enum PoolEffect { ADDED = 0, SCALED = 1 };
+using pooling::Effect;
+using pooling::PoolingBlock;
+using pooling::PoolStatistics;
 
 // out[o] = bias[o] + sum over i of x[i] weights[i outputs + o], by the threads of a block.
 VZ_DEVICE void pool_linear(const f32* x, u32 inputs, const f32* weights, const f32* bias, u32 outputs, f32* out) {
@@ -26,66 +27,59 @@ VZ_DEVICE void pool_linear(const f32* x, u32 inputs, const f32* weights, const f
     }
 }
 
-// The biases or scales [boards, scratch_len], the first `outputs` of each row, of the numbers x [boards, SQUARES, TOWER_CHANNELS]. `params` are the
-// hidden layer's weight [inputs, hidden] and bias, where `hidden` is not 0, the output's weight, and its bias if it is a scale.
-// `scratch` [boards, scratch_len] has the statistics and the hidden units. One block a board.
-VZ_KERNEL pool(
-    const f32* x, const f32* params, u32 pooled, u32 statistics, u32 hidden, u32 outputs, u32 effect, f32 factor, u32 scratch_len,
-    f32* scratch, f32* out, VZ_BOARDS_ARGUMENTS
-) {
+// The statistics, the hidden units and the biases or scales, `values` [boards, values_per_board], of the numbers x
+// [boards, SQUARES, TOWER_CHANNELS]; `out` is where the first board's biases or scales begin in it. `params` are the hidden layer's weight
+// [inputs, hidden] and bias, where `hidden` is not 0, the output's weight, and its bias if it is a scale. One block a board.
+VZ_KERNEL pool(const PoolingBlock layer, const f32* x, const f32* params, f32* values, f32* out, VZ_BOARDS_ARGUMENTS) {
     const u64 board = blockIdx.x;
     if (board >= (VZ_BOARDS).num()) return;
-    f32 *inputs = scratch + board * scratch_len, *units = inputs + (statistics == MEAN ? 1 : 3) * pooled;
-    const u32 num_inputs = (u32)(units - inputs);
-    const f32 share = 1.0f / (f32)SQUARES;
-    for (u32 channel = threadIdx.x; channel < pooled; channel += blockDim.x) {
+    f32 *inputs = values + board * layer.values_per_board, *units = inputs + layer.inputs;
+    for (u32 channel = threadIdx.x; channel < layer.pooled; channel += blockDim.x) {
         const f32* from = x + board * SQUARES * TOWER_CHANNELS + channel;
         f32 sum = 0.0f, most = 0.0f;
         for (int square = 0; square < SQUARES; square++) {
             f32 number = from[square * TOWER_CHANNELS];
-            if (statistics == RELU_MEAN_MAX) number = number < 0.0f ? 0.0f : number;
+            if (layer.statistics == PoolStatistics::ReluMeanMax) number = number < 0.0f ? 0.0f : number;
             sum += number;
             most = number > most ? number : most;
         }
-        const f32 mean = sum * share;
+        const f32 mean = sum * layer.per_square;
         inputs[channel] = mean;
-        if (statistics == RELU_MEAN_MAX) {
-            inputs[pooled + channel] = mean * factor;
-            inputs[2 * pooled + channel] = most;
+        if (layer.statistics == PoolStatistics::ReluMeanMax) {
+            inputs[layer.pooled + channel] = mean * layer.board_factor;
+            inputs[2 * layer.pooled + channel] = most;
         }
     }
     __syncthreads();
-    if (hidden > 0) {
-        const f32* bias = params + (u64)num_inputs * hidden;
-        pool_linear(inputs, num_inputs, params, bias, hidden, units);
+    if (layer.hidden > 0) {
+        const f32* bias = params + (u64)layer.inputs * layer.hidden;
+        pool_linear(inputs, layer.inputs, params, bias, layer.hidden, units);
         __syncthreads();
-        for (u32 unit = threadIdx.x; unit < hidden; unit += blockDim.x) units[unit] = units[unit] < 0.0f ? 0.0f : units[unit];
+        for (u32 unit = threadIdx.x; unit < layer.hidden; unit += blockDim.x) units[unit] = units[unit] < 0.0f ? 0.0f : units[unit];
         __syncthreads();
-        params = bias + hidden;
+        params = bias + layer.hidden;
     }
-    const f32* read = hidden > 0 ? units : inputs;
-    const u32 num_read = hidden > 0 ? hidden : num_inputs;
-    const f32* bias = effect == SCALED ? params + (u64)num_read * outputs : nullptr;
-    pool_linear(read, num_read, params, bias, outputs, out + board * scratch_len);
+    const f32* read = layer.hidden > 0 ? units : inputs;
+    const f32* bias = layer.effect == Effect::Scale ? params + (u64)layer.output_inputs * layer.outputs : nullptr;
+    out += board * layer.values_per_board;
+    pool_linear(read, layer.output_inputs, params, bias, layer.outputs, out);
     __syncthreads();
-    if (effect != SCALED) return;
-    for (u32 o = threadIdx.x; o < outputs; o += blockDim.x) {
-        f32& scale = out[board * scratch_len + o];
+    if (layer.effect != Effect::Scale) return;
+    for (u32 o = threadIdx.x; o < layer.outputs; o += blockDim.x) {
+        f32& scale = out[o];
         scale = 1.0f / (1.0f + math::exp(-scale));
     }
 }
 
-// A pooling layer's result for one number: a bias or a scale from channel `first` on. `pools` is what `pool` wrote.
-VZ_DEVICE f32 pooled_number(f32 x, const f32* pools, u32 scratch_len, u32 first, u32 outputs, u32 effect, u64 board, u32 channel) {
-    if (channel < first || channel - first >= outputs) return x;
-    const f32 of = pools[board * scratch_len + channel - first];
-    return effect == SCALED ? x * of : x + of;
+// x with the layer's bias or scale of its channel, which `pool` wrote to `out`.
+VZ_DEVICE f32 pooled_number(f32 x, const PoolingBlock& layer, const f32* out, u64 board, u32 channel) {
+    if (channel < layer.first || channel - layer.first >= layer.outputs) return x;
+    const f32 y = out[board * layer.values_per_board + channel - layer.first];
+    return layer.effect == Effect::Scale ? x * y : x + y;
 }
 
 // output = relu of the pooling layer's result. A thread a word.
-VZ_KERNEL pool_inner(
-    const f32* x, const f32* pools, u32 scratch_len, u32 first_channel, u32 outputs, u32 effect, u32* output, VZ_BOARDS_ARGUMENTS
-) {
+VZ_KERNEL pool_inner(const PoolingBlock layer, const f32* x, const f32* out, u32* output, VZ_BOARDS_ARGUMENTS) {
     const u64 word = thread_in_grid(), row = word / Tower::ROW_WORDS;
     if (row >= (VZ_BOARDS).rows<Tower>()) return;
     u32 packed = 0;
@@ -93,7 +87,7 @@ VZ_UNROLL
     for (int part = 0; part < ElementType::PER_WORD; part++) {
         const u32 channel = (u32)(word % Tower::ROW_WORDS) * ElementType::PER_WORD + part;
         const f32 number = x[row * TOWER_CHANNELS + channel];
-        const f32 y = pooled_number(number, pools, scratch_len, first_channel, outputs, effect, row / SQUARES, channel);
+        const f32 y = pooled_number(number, layer, out, row / SQUARES, channel);
         packed |= ElementType::bits(net::relu(y)) << 16 * part;
     }
     output[word] = packed;
@@ -101,8 +95,8 @@ VZ_UNROLL
 
 // stream += the pooling layer's result; output = relu(scale * stream + offset). A thread a word.
 VZ_KERNEL pool_leave(
-    const f32* x, const f32* pools, u32 scratch_len, u32 first_channel, u32 outputs, u32 effect, const f32* scale, const f32* offset,
-    f32* stream, u32* output, VZ_BOARDS_ARGUMENTS
+    const PoolingBlock layer, const f32* x, const f32* out, const f32* scale, const f32* offset, f32* stream, u32* output,
+    VZ_BOARDS_ARGUMENTS
 ) {
     const u64 word = thread_in_grid(), row = word / Tower::ROW_WORDS;
     if (row >= (VZ_BOARDS).rows<Tower>()) return;
@@ -111,7 +105,7 @@ VZ_UNROLL
     for (int part = 0; part < ElementType::PER_WORD; part++) {
         const u32 channel = (u32)(word % Tower::ROW_WORDS) * ElementType::PER_WORD + part;
         const u64 place = row * TOWER_CHANNELS + channel;
-        const f32 y = pooled_number(x[place], pools, scratch_len, first_channel, outputs, effect, row / SQUARES, channel);
+        const f32 y = pooled_number(x[place], layer, out, row / SQUARES, channel);
         const f32 sum = stream[place] + y;
         stream[place] = sum;
         packed |= ElementType::bits(net::relu(net::fused_multiply_add(scale[channel], sum, offset[channel]))) << 16 * part;

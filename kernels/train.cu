@@ -240,37 +240,37 @@ VZ_KERNEL spread_means(const train::Element* d, u32 boards, u32 area, u32 width,
 
 // The kernels of pooling layers have one block a board, but for those over all rows and parameters.
 VZ_KERNEL pool_forward(
-    VZ_POOLING_ARGUMENTS, const train::Element* x, const f32* stats, u32 has_stats, const f32* params, f32* scratch
+    const pooling::PoolingBlock layer, const train::Element* x, const f32* stats, u32 has_stats, const f32* params, f32* scratch
 ) {
-    train::pool_forward(VZ_POOLING, x, has_stats ? stats : nullptr, params, scratch);
+    train::pool_forward(layer, x, has_stats ? stats : nullptr, params, scratch);
 }
 
 VZ_KERNEL norm_bias_relu(
-    VZ_POOLING_ARGUMENTS, const train::Element* x, u32 boards, const f32* stats, f32* scratch, train::Element* active
+    const pooling::PoolingBlock layer, const train::Element* x, u32 boards, const f32* stats, f32* scratch, train::Element* active
 ) {
-    train::norm_bias_relu(VZ_POOLING, x, boards, stats, scratch, active);
+    train::norm_bias_relu(layer, x, boards, stats, scratch, active);
 }
 
 VZ_KERNEL scale_add(
-    VZ_POOLING_ARGUMENTS, const train::Element* x, u32 boards, f32* scratch, const train::Element* residual, train::Element* out
+    const pooling::PoolingBlock layer, const train::Element* x, u32 boards, f32* scratch, const train::Element* residual, train::Element* out
 ) {
-    train::scale_add(VZ_POOLING, x, boards, scratch, residual, out);
+    train::scale_add(layer, x, boards, scratch, residual, out);
 }
 
 VZ_KERNEL bias_backward(
-    VZ_POOLING_ARGUMENTS, const train::Element* active, const f32* params, f32* scratch, train::Element* d
+    const pooling::PoolingBlock layer, const train::Element* active, const f32* params, f32* scratch, train::Element* d
 ) {
-    train::bias_backward(VZ_POOLING, active, params, scratch, d);
+    train::bias_backward(layer, active, params, scratch, d);
 }
 
 VZ_KERNEL scale_backward(
-    VZ_POOLING_ARGUMENTS, const train::Element* x, const train::Element* d, const f32* params, f32* scratch, train::Element* dx
+    const pooling::PoolingBlock layer, const train::Element* x, const train::Element* d, const f32* params, f32* scratch, train::Element* dx
 ) {
-    train::scale_backward(VZ_POOLING, x, d, params, scratch, dx);
+    train::scale_backward(layer, x, d, params, scratch, dx);
 }
 
-VZ_KERNEL pool_weight_gradient(VZ_POOLING_ARGUMENTS, u32 boards, f32* scratch, f32* gradient) {
-    train::pool_weight_gradient(VZ_POOLING, boards, scratch, gradient);
+VZ_KERNEL pool_weight_gradient(const pooling::PoolingBlock layer, u32 boards, f32* scratch, f32* gradient) {
+    train::pool_weight_gradient(layer, boards, scratch, gradient);
 }
 
 // One warp per sample. Logit i of a sample is at i * logit_stride of its logit_width numbers.

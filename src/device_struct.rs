@@ -21,22 +21,9 @@ macro_rules! device_struct {
         #[repr(C)]
         $vis struct $name { $($(#[doc = $field_doc])* $field_vis $field: $ty,)+ }
 
-        #[cfg(test)]
-        impl $crate::device_struct::DeviceType for $name {
-            fn definition() -> $crate::device_struct::Definition {
-                use $crate::device_struct::{Definition, Item, Body};
-                Definition {
-                    name: stringify!($name),
-                    docs: &[$($doc),*],
-                    size: size_of::<Self>(),
-                    body: Body::Fields(vec![$(Item {
-                        docs: &[$($field_doc),*],
-                        name: stringify!($field),
-                        ty: [stringify!($ty), $($cuda)?].last().copied().unwrap_or_default(),
-                    }),+]),
-                    alignment: None,
-                }
-            }
+        $crate::device_struct::device_type! {
+            $name: [$($doc)*], Fields,
+            $([$($field_doc)*] $field: [stringify!($ty), $($cuda)?].last().copied().unwrap_or_default(),)+
         }
     };
 }
@@ -56,26 +43,28 @@ macro_rules! device_enum {
         #[repr(u32)]
         $vis enum $name { $($(#[doc = $variant_doc])* $(#[serde($($serde)*)])? $variant,)+ }
 
-        #[cfg(test)]
-        impl $crate::device_struct::DeviceType for $name {
-            fn definition() -> $crate::device_struct::Definition {
-                use $crate::device_struct::{Definition, Item, Body};
-                Definition {
-                    name: stringify!($name),
-                    docs: &[$($doc),*],
-                    size: size_of::<Self>(),
-                    body: Body::Variants(vec![$(Item {
-                        docs: &[$($variant_doc),*],
-                        name: stringify!($variant),
-                        ty: "",
-                    }),+]),
-                    alignment: None,
-                }
-            }
+        $crate::device_struct::device_type! {
+            $name: [$($doc)*], Variants, $([$($variant_doc)*] $variant: "",)+
         }
     };
 }
 pub(crate) use device_enum;
+
+/// The CUDA definition of a struct or an enum: its documentation, what its body consists of, and each item with its documentation and type.
+macro_rules! device_type {
+    ($name:ident: [$($doc:literal)*], $body:ident, $([$($item_doc:literal)*] $item:ident: $ty:expr,)+) => {
+        #[cfg(test)]
+        impl $crate::device_struct::DeviceType for $name {
+            fn definition() -> $crate::device_struct::Definition {
+                use $crate::device_struct::{Body, Definition, Item};
+                let items = vec![$(Item { docs: &[$($item_doc),*], name: stringify!($item), ty: $ty }),+];
+                let docs = &[$($doc),*];
+                Definition { name: stringify!($name), docs, size: size_of::<Self>(), body: Body::$body(items), alignment: None }
+            }
+        }
+    };
+}
+pub(crate) use device_type;
 
 #[cfg(test)]
 pub(crate) use generate::{Body, Definition, DeviceType, Item, check_header};

@@ -276,7 +276,7 @@ fn a_signal_ends_both() {
     wait_until(|| child.try_wait().expect("known").is_some());
     let output = child.wait_with_output().expect("ended");
     assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(130), b"".as_slice()));
-    let id = asleep().expect("it was request");
+    let id = asleep().expect("a request");
     wait_until(|| !alive(&id));
 }
 

@@ -1,95 +1,78 @@
 // Pooling layers in training: a bias of channels before a ReLU, a scale of channels behind a convolution, each out of a whole board, forward
 // and backward. Twin of src/net/pooling.rs. A block of threads computes one board; sums are in f32 with a fixed order.
 #pragma once
+#include "pooling/layout.cuh"
 #include "train/graph.cuh"
 #include "train/norm.cuh"
 
 namespace train {
 
-// Twin of `PoolStatistics` in src/model/pooling.rs.
-enum PoolStatistics { POOL_MEAN = 0, POOL_RELU_MEAN_MAX = 1 };
-// Twin of `Effect` in src/model/pooling.rs.
-enum PoolEffect { POOL_BIAS = 0, POOL_SCALE = 1 };
+using pooling::Effect;
+using pooling::PoolingBlock;
+using pooling::PoolStatistics;
 
-// A pooling layer's sizes, and the rows that it reads: `area` squares a board, `width` numbers a row.
-struct Pooling {
-    u32 pooled, statistics, hidden, first, outputs, effect;
-    f32 factor;
-    u32 area, width;
-
-    VZ_DEVICE u32 inputs() const { return statistics == POOL_MEAN ? pooled : 3 * pooled; }
-    VZ_DEVICE u32 half_room() const { return inputs() + hidden + outputs; }
-    VZ_DEVICE f32 share() const { return 1.0f / (f32)area; }
-    // What the output's layer reads.
-    VZ_DEVICE u32 read() const { return hidden > 0 ? hidden : inputs(); }
-};
-#define VZ_POOLING_ARGUMENTS                                                                                            \
-    u32 pooled, u32 statistics, u32 hidden, u32 first, u32 outputs, u32 effect, f32 factor, u32 area, u32 width
-#define VZ_POOLING                                                                                                      \
-    train::Pooling { pooled, statistics, hidden, first, outputs, effect, factor, area, width }
-
-// The parameters, one after the other: hidden weight [hidden, inputs] and bias where `hidden` is not 0, output weight [outputs, read] and,
+// The parameters, one after the other: hidden weight [hidden, inputs] and bias where `hidden` is not 0, output weight [outputs, output_inputs] and,
 // of a scale, bias.
 struct PoolParams {
     const f32 *hidden, *hidden_bias, *output, *output_bias;
 
-    VZ_DEVICE PoolParams(const Pooling& of, const f32* all)
-        : hidden(all), hidden_bias(all + (u64)of.hidden * of.inputs()), output(hidden_bias + of.hidden),
-          output_bias(output + (u64)of.outputs * of.read()) {}
+    VZ_DEVICE PoolParams(const PoolingBlock& of, const f32* all)
+        : hidden(all), hidden_bias(all + (u64)of.hidden * of.inputs), output(hidden_bias + of.hidden),
+          output_bias(output + (u64)of.outputs * of.output_inputs) {}
 };
 
-// One board's part of the scratch [boards, 2, half_room]: values, or their gradients.
+// One board's part of the scratch [boards, 2, values_per_board]: values, or their gradients.
 struct PoolParts {
     f32 *inputs, *hidden, *outputs;
 
-    VZ_DEVICE PoolParts(const Pooling& of, f32* scratch, u32 board, u32 gradient)
-        : inputs(scratch + ((u64)board * 2 + gradient) * of.half_room()), hidden(inputs + of.inputs()),
+    VZ_DEVICE PoolParts(const PoolingBlock& of, f32* scratch, u32 board, u32 gradient)
+        : inputs(scratch + ((u64)board * 2 + gradient) * of.values_per_board), hidden(inputs + of.inputs),
           outputs(hidden + of.hidden) {}
-    VZ_DEVICE f32* read(const Pooling& of) const { return of.hidden > 0 ? hidden : inputs; }
+    VZ_DEVICE f32* read(const PoolingBlock& of) const { return of.hidden > 0 ? hidden : inputs; }
 };
 
-// The bias or scale of each channel of the block's board, out of x [boards, area, width], which `stats` normalise if not null.
-VZ_DEVICE void pool_forward(const Pooling& of, const Element* x, const f32* stats, const f32* params, f32* scratch) {
+// The bias or scale of each channel of the block's board, out of x [boards, squares, width], which `stats` normalise if not null.
+VZ_DEVICE void pool_forward(const PoolingBlock& of, const Element* x, const f32* stats, const f32* params, f32* scratch) {
     const u32 board = blockIdx.x;
     const PoolParams weights(of, params);
     const PoolParts parts(of, scratch, board, 0);
     for (u32 channel = threadIdx.x; channel < of.pooled; channel += blockDim.x) {
         f32 sum = 0.0f, most = 0.0f;
-        for (u32 square = 0; square < of.area; square++) {
-            f32 number = widen(x[((u64)board * of.area + square) * of.width + channel]);
+        for (u32 square = 0; square < of.squares; square++) {
+            f32 number = widen(x[((u64)board * of.squares + square) * of.width + channel]);
             if (stats) number = normalised(stats, of.width, channel, number);
-            if (of.statistics == POOL_RELU_MEAN_MAX) number = number < 0.0f ? 0.0f : number;
+            if (of.statistics == PoolStatistics::ReluMeanMax) number = number < 0.0f ? 0.0f : number;
             sum += number;
             most = number > most ? number : most;
         }
-        const f32 mean = sum * of.share();
+        const f32 mean = sum * of.per_square;
         parts.inputs[channel] = mean;
-        if (of.statistics == POOL_RELU_MEAN_MAX) {
-            parts.inputs[of.pooled + channel] = mean * of.factor;
+        if (of.statistics == PoolStatistics::ReluMeanMax) {
+            parts.inputs[of.pooled + channel] = mean * of.board_factor;
             parts.inputs[2 * of.pooled + channel] = most;
         }
     }
     __syncthreads();
     for (u32 unit = threadIdx.x; unit < of.hidden; unit += blockDim.x) {
         f32 sum = weights.hidden_bias[unit];
-        for (u32 i = 0; i < of.inputs(); i++) sum += parts.inputs[i] * weights.hidden[(u64)unit * of.inputs() + i];
+        for (u32 i = 0; i < of.inputs; i++) sum += parts.inputs[i] * weights.hidden[(u64)unit * of.inputs + i];
         parts.hidden[unit] = sum < 0.0f ? 0.0f : sum;
     }
     __syncthreads();
     const f32* read = parts.read(of);
     for (u32 output = threadIdx.x; output < of.outputs; output += blockDim.x) {
-        f32 sum = of.effect == POOL_SCALE ? weights.output_bias[output] : 0.0f;
-        for (u32 i = 0; i < of.read(); i++) sum += read[i] * weights.output[(u64)output * of.read() + i];
-        parts.outputs[output] = of.effect == POOL_SCALE ? 1.0f / (1.0f + math::exp(-sum)) : sum;
+        f32 sum = of.effect == Effect::Scale ? weights.output_bias[output] : 0.0f;
+        for (u32 i = 0; i < of.output_inputs; i++) sum += read[i] * weights.output[(u64)output * of.output_inputs + i];
+        parts.outputs[output] = of.effect == Effect::Scale ? 1.0f / (1.0f + math::exp(-sum)) : sum;
     }
 }
 
 // active = relu(normalised x + bias), the biases being what `pool_forward` wrote.
 VZ_DEVICE void norm_bias_relu(
-    const Pooling& of, const Element* x, u32 boards, const f32* stats, f32* scratch, Element* active
+    const PoolingBlock& of, const Element* x, u32 boards, const f32* stats, f32* scratch, Element* active
 ) {
-    for_vectors((u64)boards * of.area, of.width, [&](u64 row, u32 column, u64 place) {
-        const PoolParts parts(of, scratch, (u32)(row / of.area), 0);
+    for_vectors((u64)boards * of.squares, of.width, [&](u64 row, u32 column, u64 place) {
+        const PoolParts parts(of, scratch, (u32)(row / of.squares), 0);
         Vector v = load(x + place);
         for (u32 i = 0; i < VEC; i++) {
             const u32 output = column + i - of.first;
@@ -103,10 +86,10 @@ VZ_DEVICE void norm_bias_relu(
 
 // out = residual + x scale, the scales being what `pool_forward` wrote.
 VZ_DEVICE void scale_add(
-    const Pooling& of, const Element* x, u32 boards, f32* scratch, const Element* residual, Element* out
+    const PoolingBlock& of, const Element* x, u32 boards, f32* scratch, const Element* residual, Element* out
 ) {
-    for_vectors((u64)boards * of.area, of.width, [&](u64 row, u32 column, u64 place) {
-        const PoolParts parts(of, scratch, (u32)(row / of.area), 0);
+    for_vectors((u64)boards * of.squares, of.width, [&](u64 row, u32 column, u64 place) {
+        const PoolParts parts(of, scratch, (u32)(row / of.squares), 0);
         const Vector v = load(x + place);
         Vector y = load(residual + place);
         for (u32 i = 0; i < VEC; i++) {
@@ -118,34 +101,34 @@ VZ_DEVICE void scale_add(
 }
 
 // From the gradient of the outputs to that of the statistics, for the block's board.
-VZ_DEVICE void pool_inner_backward(const Pooling& of, const f32* params, const PoolParts& parts, const PoolParts& d) {
+VZ_DEVICE void pool_inner_backward(const PoolingBlock& of, const f32* params, const PoolParts& parts, const PoolParts& d) {
     const PoolParams weights(of, params);
     f32* d_read = d.read(of);
-    for (u32 i = threadIdx.x; i < of.read(); i += blockDim.x) {
+    for (u32 i = threadIdx.x; i < of.output_inputs; i += blockDim.x) {
         f32 sum = 0.0f;
         for (u32 output = 0; output < of.outputs; output++) {
-            sum += d.outputs[output] * weights.output[(u64)output * of.read() + i];
+            sum += d.outputs[output] * weights.output[(u64)output * of.output_inputs + i];
         }
         d_read[i] = of.hidden > 0 && !(parts.hidden[i] > 0.0f) ? 0.0f : sum;
     }
     __syncthreads();
     if (of.hidden == 0) return;
-    for (u32 i = threadIdx.x; i < of.inputs(); i += blockDim.x) {
+    for (u32 i = threadIdx.x; i < of.inputs; i += blockDim.x) {
         f32 sum = 0.0f;
-        for (u32 unit = 0; unit < of.hidden; unit++) sum += d.hidden[unit] * weights.hidden[(u64)unit * of.inputs() + i];
+        for (u32 unit = 0; unit < of.hidden; unit++) sum += d.hidden[unit] * weights.hidden[(u64)unit * of.inputs + i];
         d.inputs[i] = sum;
     }
     __syncthreads();
 }
 
 // d, the gradient of active = relu(x + bias), becomes the gradient of x before the ReLU, that through the statistics included.
-VZ_DEVICE void bias_backward(const Pooling& of, const Element* active, const f32* params, f32* scratch, Element* d) {
+VZ_DEVICE void bias_backward(const PoolingBlock& of, const Element* active, const f32* params, f32* scratch, Element* d) {
     const u32 board = blockIdx.x;
     const PoolParts parts(of, scratch, board, 0), gradient(of, scratch, board, 1);
-    const u64 start = (u64)board * of.area * of.width;
+    const u64 start = (u64)board * of.squares * of.width;
     for (u32 channel = threadIdx.x; channel < of.width; channel += blockDim.x) {
         f32 sum = 0.0f;
-        for (u32 square = 0; square < of.area; square++) {
+        for (u32 square = 0; square < of.squares; square++) {
             const u64 place = start + (u64)square * of.width + channel;
             if (!(widen(active[place]) > 0.0f)) d[place] = narrow<Element>(0.0f);
             sum += widen(d[place]);
@@ -157,15 +140,15 @@ VZ_DEVICE void bias_backward(const Pooling& of, const Element* active, const f32
     for (u32 channel = threadIdx.x; channel < of.pooled; channel += blockDim.x) {
         u32 largest = 0; // the first of equal maxima
         f32 most = 0.0f;
-        for (u32 square = 0; square < of.area; square++) {
+        for (u32 square = 0; square < of.squares; square++) {
             const f32 here = widen(active[start + (u64)square * of.width + channel]);
             if (here > most) {
                 most = here;
                 largest = square;
             }
         }
-        const f32 mean = (gradient.inputs[channel] + gradient.inputs[of.pooled + channel] * of.factor) * of.share();
-        for (u32 square = 0; square < of.area; square++) {
+        const f32 mean = (gradient.inputs[channel] + gradient.inputs[of.pooled + channel] * of.board_factor) * of.per_square;
+        for (u32 square = 0; square < of.squares; square++) {
             const u64 place = start + (u64)square * of.width + channel;
             if (!(widen(active[place]) > 0.0f)) continue;
             const f32 max = square == largest ? gradient.inputs[2 * of.pooled + channel] : 0.0f;
@@ -176,14 +159,14 @@ VZ_DEVICE void bias_backward(const Pooling& of, const Element* active, const f32
 
 // dx, the gradient of x, out of d, that of x scale.
 VZ_DEVICE void scale_backward(
-    const Pooling& of, const Element* x, const Element* d, const f32* params, f32* scratch, Element* dx
+    const PoolingBlock& of, const Element* x, const Element* d, const f32* params, f32* scratch, Element* dx
 ) {
     const u32 board = blockIdx.x;
     const PoolParts parts(of, scratch, board, 0), gradient(of, scratch, board, 1);
-    const u64 start = (u64)board * of.area * of.width;
+    const u64 start = (u64)board * of.squares * of.width;
     for (u32 channel = threadIdx.x; channel < of.outputs; channel += blockDim.x) {
         f32 sum = 0.0f;
-        for (u32 square = 0; square < of.area; square++) {
+        for (u32 square = 0; square < of.squares; square++) {
             const u64 place = start + (u64)square * of.width + channel;
             sum += widen(d[place]) * widen(x[place]);
         }
@@ -194,8 +177,8 @@ VZ_DEVICE void scale_backward(
     pool_inner_backward(of, params, parts, gradient);
     for (u32 channel = threadIdx.x; channel < of.width; channel += blockDim.x) {
         const bool scaled = channel < of.outputs;
-        const f32 scale = scaled ? parts.outputs[channel] : 0.0f, mean = scaled ? gradient.inputs[channel] * of.share() : 0.0f;
-        for (u32 square = 0; square < of.area; square++) {
+        const f32 scale = scaled ? parts.outputs[channel] : 0.0f, mean = scaled ? gradient.inputs[channel] * of.per_square : 0.0f;
+        for (u32 square = 0; square < of.squares; square++) {
             const u64 place = start + (u64)square * of.width + channel;
             dx[place] = narrow<Element>(widen(d[place]) * scale + mean);
         }
@@ -204,21 +187,21 @@ VZ_DEVICE void scale_backward(
 
 // Adds the gradient of the layer's parameters, summed over the boards in order, to `gradient`, which begins with its first. A thread a
 // parameter.
-VZ_DEVICE void pool_weight_gradient(const Pooling& of, u32 boards, f32* scratch, f32* gradient) {
-    const u32 hidden_weights = of.hidden * of.inputs(), outputs_from = hidden_weights + of.hidden;
-    const u32 biases_from = outputs_from + of.outputs * of.read();
-    const u32 count = biases_from + (of.effect == POOL_SCALE ? of.outputs : 0);
+VZ_DEVICE void pool_weight_gradient(const PoolingBlock& of, u32 boards, f32* scratch, f32* gradient) {
+    const u32 hidden_weights = of.hidden * of.inputs, outputs_from = hidden_weights + of.hidden;
+    const u32 biases_from = outputs_from + of.outputs * of.output_inputs;
+    const u32 count = biases_from + (of.effect == Effect::Scale ? of.outputs : 0);
     for (u32 number = (u32)thread_in_grid(); number < count; number += threads_in_grid()) {
         f32 sum = 0.0f;
         for (u32 board = 0; board < boards; board++) {
             const PoolParts parts(of, scratch, board, 0), d(of, scratch, board, 1);
             if (number < hidden_weights) {
-                sum += d.hidden[number / of.inputs()] * parts.inputs[number % of.inputs()];
+                sum += d.hidden[number / of.inputs] * parts.inputs[number % of.inputs];
             } else if (number < outputs_from) {
                 sum += d.hidden[number - hidden_weights];
             } else if (number < biases_from) {
                 const u32 at = number - outputs_from;
-                sum += d.outputs[at / of.read()] * parts.read(of)[at % of.read()];
+                sum += d.outputs[at / of.output_inputs] * parts.read(of)[at % of.output_inputs];
             } else {
                 sum += d.outputs[number - biases_from];
             }

@@ -171,7 +171,7 @@ impl Game for ConnectFour {
         n
     }
 
-    #[inline]
+    #[inline(always)]
     fn step(&self, s: &mut State, action: u16, _history: History<'_>) {
         let player = (s.plies & 1) as usize;
         let taken = s.stones[0] | s.stones[1];

@@ -4,6 +4,9 @@
 //! -> added to that channel at every square, or multiplied with it. The layer's parameters are, in this order: weight and bias of the
 //! hidden layer, where there is one; the output's weight; the output's bias, where the effect is a scale.
 
+use crate::device_struct::device_enum;
+use bytemuck::NoUninit;
+
 /// Such a layer's sizes and forms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pooling {
@@ -21,22 +24,26 @@ pub struct Pooling {
     pub channels: usize,
 }
 
-/// The statistics of a channel over the squares of a board.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PoolStatistics {
-    /// The mean of x.
-    Mean,
-    /// Of relu(x) the mean, the mean times [`board_factor`], and the maximum; first the means of all channels.
-    ReluMeanMax,
+device_enum! {
+    /// The statistics of a channel over the squares of a board.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, NoUninit)]
+    pub enum PoolStatistics {
+        /// The mean of x.
+        Mean,
+        /// Of relu(x) the mean, the mean times `board_factor`, and the maximum; first the means of all channels.
+        ReluMeanMax,
+    }
 }
 
-/// What a pooling layer's output does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Effect {
-    /// It is added.
-    Bias,
-    /// Its sigmoid is a factor.
-    Scale,
+device_enum! {
+    /// What a pooling layer's output does.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, NoUninit)]
+    pub enum Effect {
+        /// It is added.
+        Bias,
+        /// Its sigmoid is a factor.
+        Scale,
+    }
 }
 
 /// The factor by which the mean is repeated, so that a layer can weigh a sum over the board against a mean (Wu 2019, appendix A.1):
@@ -68,6 +75,11 @@ impl Pooling {
     pub fn param_sizes(self) -> [usize; 4] {
         let bias = if self.effect == Effect::Scale { self.outputs() } else { 0 };
         [self.hidden * self.inputs(), self.hidden, self.outputs() * self.output_inputs(), bias]
+    }
+
+    /// Numbers that are computed for one board: statistics, hidden units, outputs.
+    pub fn values_per_board(self) -> usize {
+        self.inputs() + self.hidden + self.outputs()
     }
 
     /// Multiply-adds for one board.

@@ -250,7 +250,7 @@ impl PooledLayer {
 
     /// Scratch floats per board that the methods need.
     pub fn scratch_len(&self) -> usize {
-        2 * (self.shape.inputs() + self.shape.hidden + self.shape.outputs())
+        2 * self.shape.values_per_board()
     }
 
     fn parts<'a>(&self, boards: usize, scratch: &'a mut [f32]) -> (Parts<'a>, &'a mut [f32]) {

@@ -102,9 +102,15 @@ impl RowData {
     /// add their new nodes, then all look these up in the evaluation cache, so that the memory of one row is fetched while the others are
     /// worked on. A descent goes on below a new chance node.
     #[inline(always)]
-    fn descend_group<S: Simd>(&mut self, isa: Isa, first: usize, group: &mut Group<'_>, out: &mut PassStats) {
+    fn descend_group<S: Simd>(
+        &mut self,
+        isa: Isa,
+        first: usize,
+        group: &mut [RowMut<'_>],
+        out: &mut PassStats,
+    ) {
         let mut descents = Descents::new();
-        for (place, row) in group.iter().flatten().enumerate() {
+        for (place, row) in group.iter().enumerate() {
             let b = first + place;
             if self.roots.left(b) > 0 && !self.stopped[b] {
                 row.prefetch(ROOT, ROOT_EDGES);
@@ -116,10 +122,9 @@ impl RowData {
             let expansions = self.descend_all::<S>(first, group, &mut descents, out);
             let pending_evals = self.add_children(isa, first, group, &expansions, &mut descents, out);
             for &PendingEval { place, node, hash } in &pending_evals {
-                if let Some(row) = &mut group[place] {
-                    let needs = self.look_up(first + place, row, node, hash);
-                    self.end(first + place, row, node, needs, out);
-                }
+                let row = &mut group[place];
+                let needs = self.look_up(first + place, row, node, hash);
+                self.end(first + place, row, node, needs, out);
             }
         }
     }
@@ -130,7 +135,7 @@ impl RowData {
     fn descend_all<S: Simd>(
         &mut self,
         first: usize,
-        group: &mut Group<'_>,
+        group: &mut [RowMut<'_>],
         descents: &mut Descents,
         out: &mut PassStats,
     ) -> ArrayVec<NewNode, GROUP> {
@@ -138,15 +143,13 @@ impl RowData {
         let mut choices = [Choice::End; GROUP];
         while !descents.is_empty() {
             for (choice, &Descent { place, node }) in choices.iter_mut().zip(descents.iter()) {
-                if let Some(row) = &group[place] {
-                    *choice = self.choose::<S>(first + place, row, node);
-                }
+                *choice = self.choose::<S>(first + place, &group[place], node);
             }
             // The descents that go on move to the front, which has been read by then.
             let mut left = 0;
             for (&choice, i) in choices.iter().zip(0..descents.len()) {
                 let Descent { place, node } = descents[i];
-                let Some(row) = &mut group[place] else { continue };
+                let row = &mut group[place];
                 match self.take_step(first + place, row, node, choice, out) {
                     Next::Down(child) => {
                         descents[left] = Descent { place, node: child };
@@ -169,7 +172,7 @@ impl RowData {
         &mut self,
         isa: Isa,
         first: usize,
-        group: &mut Group<'_>,
+        group: &mut [RowMut<'_>],
         expansions: &[NewNode],
         descents: &mut Descents,
         out: &mut PassStats,
@@ -179,7 +182,7 @@ impl RowData {
         let new = NewNodes { first, group, nodes: expansions, filled: &mut filled };
         self.game.fill_nodes(isa, &mut self.nodes, new);
         for &FilledNode { place, node, needs } in &filled {
-            let Some(row) = &mut group[place] else { continue };
+            let row = &mut group[place];
             match needs {
                 NeedsNetwork::Yes { hash } => pending_evals.push(PendingEval { place, node, hash }),
                 _ if row.nodes[node as usize].kind() == Kind::Chance => {
@@ -261,8 +264,10 @@ impl CpuBackend {
             if count == 0 {
                 break;
             }
-            let mut group: Group<'_> = [const { None }; GROUP];
-            group.iter_mut().zip(tree.rows_from(first).take(count)).for_each(|(to, row)| *to = Some(row));
+            let mut group = Group::new();
+            for row in tree.rows_from(first).take(count) {
+                group.push(row);
+            }
             for _ in 0..leaves {
                 rows.descend_group::<S>(*isa, first, &mut group, &mut out);
             }

@@ -17,7 +17,7 @@ use std::sync::Arc;
 pub(super) const GROUP: usize = 16;
 
 /// The rows of a group.
-pub(super) type Group<'a> = [Option<RowMut<'a>>; GROUP];
+pub(super) type Group<'a> = ArrayVec<RowMut<'a>, GROUP>;
 
 /// The rows' states, and what new nodes are made with.
 pub(super) struct NodeData {
@@ -80,7 +80,7 @@ pub(super) type Filled = ArrayVec<FilledNode, GROUP>;
 pub(super) struct NewNodes<'a, 'row> {
     /// Number of the group's first row.
     pub first: usize,
-    pub group: &'a mut [Option<RowMut<'row>>],
+    pub group: &'a mut [RowMut<'row>],
     /// At most one in each row.
     pub nodes: &'a [NewNode],
     /// Where those that were filled are added.
@@ -194,7 +194,7 @@ impl NodeData {
     fn fill_nodes<G: Game>(&mut self, game: &G, new: NewNodes<'_, '_>) {
         let NewNodes { first, group, nodes, filled } = new;
         for &NewNode { place, at } in nodes {
-            let Some(row) = &mut group[place] else { continue };
+            let row = &mut group[place];
             let b = first + place;
             let node = match at {
                 NewAt::Here(node) => node,

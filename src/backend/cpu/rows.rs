@@ -40,12 +40,11 @@ impl RowData {
             let m = leaf.slot as usize;
             let values = &values[m * p..(m + 1) * p];
             expand::<S>(row, leaf.node, &logits[m * a..(m + 1) * a], values);
-            let index = self.nodes.index(b, leaf.node);
-            if let NodeData { cache: Some(cache), states, cache_keys, .. } = &mut self.nodes {
+            if let NodeData { cache: Some(cache), states, cache_keys, nodes, .. } = &mut self.nodes {
                 let num_edges = usize::from(row.nodes[leaf.node as usize].num_edges);
                 let priors = &row.edges(leaf.node).prior[..num_edges];
                 let key = &mut cache_keys[b % GROUP];
-                self.game.write_key(states, index, key);
+                self.game.write_key(states, b * *nodes + leaf.node as usize, key);
                 cache.put(leaf.hash, key, values, priors);
             }
         }
@@ -54,17 +53,17 @@ impl RowData {
     /// Prefetches the paths from the leaves of a group of rows to their roots, level by level: a node must have arrived before its parent is
     /// known, so the paths of all rows go up together.
     #[inline(always)]
-    fn prefetch_paths(&self, first: usize, group: &Group<'_>) {
+    fn prefetch_paths(&self, first: usize, group: &[RowMut<'_>]) {
         for l in 0..self.plan.params.leaves as usize {
             let mut paths = Descents::new();
-            for (place, _) in group.iter().flatten().enumerate() {
+            for place in 0..group.len() {
                 if let Some(leaf) = self.leaves_of(first + place).get(l) {
                     paths.push(Descent { place, node: leaf.node });
                 }
             }
             while !paths.is_empty() {
                 paths.retain(|Descent { place, node }| {
-                    *node = group[*place].as_ref().map_or(NO_NODE, |row| row.prefetch_parent(*node));
+                    *node = group[*place].prefetch_parent(*node);
                     *node != NO_NODE
                 });
             }
@@ -116,8 +115,7 @@ impl CpuBackend {
         if rows.caches == Caches::Cold {
             let mut trees = tree.rows_mut();
             for first in (0..rows.plan.rows).step_by(GROUP) {
-                let mut group: Group<'_> = [const { None }; GROUP];
-                group.iter_mut().for_each(|row| *row = trees.next());
+                let group: Group<'_> = trees.by_ref().take(GROUP).collect();
                 rows.prefetch_paths(first, &group);
             }
         }

@@ -1,13 +1,15 @@
-//! Compares `kernels/search/layout.cuh` with the Rust types that it is generated from.
+//! Compares `kernels/search/layout.cuh` and `kernels/pooling/layout.cuh` with the Rust types that they are generated from.
 
 use super::game_slots::{DecisionQueue, GameSlots, PlayNumbers, SlotRow};
 use super::layout::{
     AdvanceCommand, BeginCommand, Leaf, ParameterBlock, RootRow, RowCounts, SetRootCommand, Totals, TreeParts,
 };
 use super::polls::PollHeader;
+use super::pooling::PoolingBlock;
 use crate::backend::decisions::{DecisionHead, SummaryHead};
 use crate::config::{Algorithm, ChanceRule, Fpu};
 use crate::device_struct::{DeviceType, check_header};
+use crate::model::{Effect, PoolStatistics};
 use crate::search::root::RowKey;
 use crate::search::{SearchParams, Solver};
 use crate::tree::Node;
@@ -48,4 +50,10 @@ fn generated_header_of_the_search_kernels_is_up_to_date() {
         GameSlots::definition(),
     ];
     check_header("search/layout.cuh", "search", PREAMBLE, &definitions);
+}
+
+#[test]
+fn generated_header_of_the_pooling_kernels_is_up_to_date() {
+    let definitions = [PoolStatistics::definition(), Effect::definition(), PoolingBlock::definition()];
+    check_header("pooling/layout.cuh", "pooling", "", &definitions);
 }

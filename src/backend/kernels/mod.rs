@@ -19,6 +19,7 @@ pub mod layout; // the structs that kernels share with Rust, sizes of arrays
 pub mod arrays; // the arrays, and a launcher for each kernel
 pub mod queue; // commands to rows, gathered
 pub mod network; // networks on the device
+pub mod pooling; // pooling layers as kernels see them
 pub mod forward; // the network's own kernels
 pub mod batch; // games without trees
 pub mod game_slots; // self-play driven by the device

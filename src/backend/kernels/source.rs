@@ -62,6 +62,7 @@ embed! {
     "net_edge.cu",
     "net_head.cu",
     "net_pooling.cu",
+    "pooling/layout.cuh",
     "net_peak.cu",
     "games/board.cuh",
     "games/defaults.cuh",

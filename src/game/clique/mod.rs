@@ -205,7 +205,7 @@ impl Game for Clique {
         if s.outcome == 0 { Turn::Player((s.plies & 1) as u8) } else { Turn::Over }
     }
 
-    #[inline]
+    #[inline(always)]
     fn legal(&self, s: &State, _history: History<'_>, out: &mut [u16]) -> usize {
         let mut n = 0;
         for edge in s.edges[0].union(s.edges[1]).complement(self.num_edges()).iter() {

@@ -322,7 +322,7 @@ impl Input<'_> {
                 let d_unscaled = &mut self.d_unscaled[..rows * y_floats];
                 let both = [&self.unscaled[out], dy];
                 let scratch = (of_scale, &mut *self.pooling);
-                scale.scale_backward(isa, unit.output_rows(rows), both, d_unscaled, scratch);
+                scale.layer.scale_backward(isa, unit.output_rows(rows), both, d_unscaled, scratch);
                 dy = d_unscaled;
             }
             let here = Chunk { isa, rows, active };
@@ -331,7 +331,7 @@ impl Input<'_> {
             linear.backward(isa, rows, dy, next, norm.width);
             if let Some(bias) = bias {
                 let rows = Rows { boards: rows, width: norm.width };
-                bias.bias_backward(isa, rows, active, next, (of_bias, &mut *self.pooling));
+                bias.layer.bias_backward(isa, rows, active, next, (of_bias, &mut *self.pooling));
             }
             sums.add(isa, linear, rows, View { data: source, width: norm.width, offset: 0 }, dy);
             message.backward(here, dy, next, sums.message, self.message);

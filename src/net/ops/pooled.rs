@@ -8,7 +8,8 @@ use crate::net::pooling::{PooledLayer, Rows};
 /// A pooling layer, its parameters and their gradient.
 #[derive(Clone, Debug)]
 pub(super) struct Pooled {
-    layer: PooledLayer,
+    /// What computes it.
+    pub layer: PooledLayer,
     /// Its parameters among [`Model::params`].
     slots: Vec<usize>,
     /// The gradient of all of them, one after the other.
@@ -48,18 +49,6 @@ impl Pooled {
         norm::relu(isa, active);
     }
 
-    /// Completes the gradient `d` of `active`, see [`PooledLayer::bias_backward`].
-    pub fn bias_backward(
-        &self,
-        isa: Isa,
-        rows: Rows,
-        active: &[f32],
-        d: &mut [f32],
-        scratch: (&mut [f32], &mut [f32]),
-    ) {
-        self.layer.bias_backward(isa, rows, active, d, scratch);
-    }
-
     /// `y = scaled x + stream`, the scale being this layer's.
     pub fn add_scaled(
         &self,
@@ -72,18 +61,6 @@ impl Pooled {
         y.copy_from_slice(x);
         self.layer.forward(isa, rows, y, scratch);
         norm::add(isa, stream, y);
-    }
-
-    /// The gradient `dx` of x out of that of the scaled one, see [`PooledLayer::scale_backward`].
-    pub fn scale_backward(
-        &self,
-        isa: Isa,
-        rows: Rows,
-        x_and_d: [&[f32]; 2],
-        dx: &mut [f32],
-        scratch: (&mut [f32], &mut [f32]),
-    ) {
-        self.layer.scale_backward(isa, rows, x_and_d, dx, scratch);
     }
 
     /// Adds the gradient to the parts of the flat one, one for each of [`Model::params`].

@@ -115,10 +115,9 @@ impl Pooled {
         Some(Self { pooling: model.pooling(layer)?, start })
     }
 
-    /// Numbers of one board's statistics, hidden units and outputs, and of their gradients.
+    /// Numbers of one board's values and of their gradients.
     pub fn scratch_len(&self) -> usize {
-        let Pooling { hidden, .. } = self.pooling;
-        2 * (self.pooling.inputs() + hidden + self.pooling.outputs())
+        2 * self.pooling.values_per_board()
     }
 }
 

@@ -4,14 +4,14 @@
 use super::layers::Pooled;
 use super::passes::{Pass, blocks, elementwise};
 use crate::backend::kernels::device::{Arg, Device, LaunchShape};
+use crate::backend::kernels::pooling::PoolingBlock;
 use crate::error::Result;
-use crate::model::{Effect, PoolStatistics, Pooling, board_factor};
 
 /// Threads of a block that computes one board.
 const BLOCK: u32 = 128;
 
 impl<D: Device> Pass<'_, D> {
-    /// A kernel of the pooling layer `pooled`, which reads rows of `width`; `args` are its arguments after the sizes.
+    /// A kernel of the pooling layer `pooled`, which reads rows of `width`; `args` are its arguments after the layer's block.
     fn launch_pooling(
         &self,
         kernel: &'static str,
@@ -19,28 +19,8 @@ impl<D: Device> Pass<'_, D> {
         (pooled, width): (&Pooled, u32),
         args: &[Arg<'_, D::Buffer>],
     ) -> Result<()> {
-        let Pooling { pooled: channels, statistics, hidden, first, effect, .. } = pooled.pooling;
-        let statistics = match statistics {
-            PoolStatistics::Mean => 0,
-            PoolStatistics::ReluMeanMax => 1,
-        };
-        let effect = match effect {
-            Effect::Bias => 0,
-            Effect::Scale => 1,
-        };
-        let number = |number: usize| Arg::U32(number as u32);
-        let sizes = [
-            number(channels),
-            number(statistics),
-            number(hidden),
-            number(first),
-            number(pooled.pooling.outputs()),
-            number(effect),
-            Arg::F32(board_factor(self.layers.area) as f32),
-            number(self.layers.area),
-            Arg::U32(width),
-        ];
-        self.device.launch(kernel, shape, &[&sizes[..], args].concat())
+        let block = PoolingBlock::new(pooled.pooling, self.layers.area, width as usize);
+        self.device.launch(kernel, shape, &[&[Arg::of(&block)], args].concat())
     }
 
     /// One block a board.

@@ -195,13 +195,13 @@ inline Mbarrier* mbarrier_at(const void* at) {
         const bool known = mbarrier.thread == running->current || mbarrier.barriers < running->barriers;
         if (mbarrier.at == at && known) return &mbarrier;
     }
-    running->error = "a place for mbarriers that was not opened before a barrier";
+    running->error = "an mbarrier that was not initialised before a barrier";
     return nullptr;
 }
 inline void copy_for_products(void* to, const void* from, unsigned bytes, const void* at) {
     Mbarrier* mbarrier = mbarrier_at(at);
     if (mbarrier == nullptr) return;
-    if (mbarrier->to != nullptr) running->error = "a copy before the last one has come";
+    if (mbarrier->to != nullptr) running->error = "a copy before the last one has arrived";
     for (unsigned i = 0; i < bytes / 16; i++) {
         if (running->marks.is_read(unit_of(to) + i)) running->error = "a copy to what a product still reads";
     }
@@ -212,9 +212,9 @@ inline void copy_for_products(void* to, const void* from, unsigned bytes, const 
 inline void wait_on_mbarrier(int number, const void* at, unsigned parity) {
     if (number == missing_barrier) return;
     Mbarrier* mbarrier = mbarrier_at(at);
-    if (mbarrier == nullptr || mbarrier->rounds % 2 != parity) return; // it has come
+    if (mbarrier == nullptr || mbarrier->rounds % 2 != parity) return; // it has arrived
     if (mbarrier->to == nullptr) {
-        running->error = "a wait for a copy that nobody has asked for";
+        running->error = "a wait for a copy that was not issued";
         return;
     }
     memcpy(mbarrier->to, mbarrier->from, mbarrier->bytes);

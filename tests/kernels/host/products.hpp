@@ -101,12 +101,12 @@ struct Marks {
     }
 };
 
-// A place in shared memory that tells when copies have come, one after the other.
-struct Arrival {
+// An mbarrier in shared memory, which completes when a copy has arrived; one copy at a time.
+struct Mbarrier {
     const void* at;
     unsigned thread, barriers; // who opened it, and after how many barriers of the block
-    unsigned rounds; // that have come
-    // The copy that was asked for and has not come; none where `to` is null.
+    unsigned rounds; // completed
+    // The copy in flight; none where `to` is null.
     void* to;
     const void* from;
     unsigned bytes;

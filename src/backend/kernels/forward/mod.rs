@@ -24,7 +24,7 @@ use super::network::{DeviceNetwork, ObsFormat, SlotOrder, Slots};
 use super::source;
 use crate::config::TensorCores;
 use crate::error::{Error, Result};
-use crate::model::{Kind, NetSpec, Shape, Weights, taps_on_board};
+use crate::model::{Kind, NetSpec, Pooling, Shape, Weights, taps_on_board};
 pub use element_type::{Arithmetic, ElementType};
 pub use evaluator::DeviceEvaluator;
 pub use layer::{Layer, LayerSpec, padded_channels};
@@ -101,7 +101,7 @@ struct Work<B> {
     vertices: B,
     /// What a pooling layer reads. `[boards, squares, C]`, 32-bit floats
     numbers: B,
-    /// What a pooling layer computes, see [`pooling::scratch_len`]. `[boards, scratch_len]`, 32-bit floats
+    /// What a pooling layer computes, see [`Pooling::values_per_board`]. `[boards, values_per_board]`, 32-bit floats
     pooling: B,
     /// `[boards, hidden units]`, 32-bit floats
     hidden: B,
@@ -164,7 +164,7 @@ impl WorkBytes {
     fn new(numbers: ElementType, layers: &Layers) -> Self {
         let words = |layer: &Layer, rows: usize| 4 * rows * layer.spec.inputs / numbers.per_word();
         let squares = layers.squares;
-        let pooling = layers.all_pooling().map(pooling::scratch_len).max();
+        let pooling = layers.all_pooling().map(Pooling::values_per_board).max();
         Self {
             planes: words(&layers.stem, squares),
             activations: words(&layers.tower, squares),

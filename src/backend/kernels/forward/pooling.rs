@@ -4,13 +4,9 @@
 use super::pack::LayerPlace;
 use super::{BLOCK, DeviceForward, Layers, Part};
 use crate::backend::kernels::device::{Arg, Device};
+use crate::backend::kernels::pooling::PoolingBlock;
 use crate::error::Result;
-use crate::model::{Effect, PoolStatistics, Pooling, board_factor};
-
-/// The numbers that `pool` writes for one board: statistics, hidden units, outputs.
-pub(super) fn scratch_len(pooling: Pooling) -> usize {
-    pooling.inputs() + pooling.hidden + pooling.outputs()
-}
+use crate::model::Pooling;
 
 impl Layers {
     /// The pooling layer behind layer `half` of block `block`, if there is one.
@@ -26,45 +22,29 @@ impl Layers {
 }
 
 impl<D: Device> DeviceForward<D> {
-    /// The number of the layer `place` of the tower, as f32, and the pooling layer behind it; gives the arguments of the kernels that
-    /// complete it.
+    /// The pooling layer as the kernels see it.
+    fn pooling_block(&self, pooling: Pooling) -> PoolingBlock {
+        PoolingBlock::new(pooling, self.layers.squares, self.layers.tower.spec.inputs)
+    }
+
+    /// The number of the layer `place` of the tower, as f32, and what the pooling layer behind it computes of each board. Returns the
+    /// arguments of the kernels that complete the layer.
     fn pool<'a>(
         &'a self,
         device: &D,
-        pooling: Pooling,
+        block: &'a PoolingBlock,
         [place, params]: [LayerPlace; 2],
         (input, part): (&'a D::Buffer, Part<'a, D::Buffer>),
-    ) -> Result<[Arg<'a, D::Buffer>; 6]> {
+    ) -> Result<[Arg<'a, D::Buffer>; 3]> {
         let (work, layers) = (&self.work, &self.layers);
         let numbers = Arg::Buffer(&work.numbers, 0);
         let rest = [self.parameter(place.bias), numbers];
         self.layer(device, "numbers", (&layers.tower, place), (input, part), &rest)?;
-        let number = |number: usize| Arg::U32(number as u32);
-        let statistics = match pooling.statistics {
-            PoolStatistics::Mean => 0,
-            PoolStatistics::ReluMeanMax => 1,
-        };
-        let effect = number(match pooling.effect {
-            Effect::Bias => 0,
-            Effect::Scale => 1,
-        });
-        let [scratch_len, outputs] = [scratch_len(pooling), pooling.outputs()].map(number);
-        let pools = Arg::Buffer(&work.pooling, 4 * (pooling.inputs() + pooling.hidden));
-        let args = [
-            numbers,
-            self.parameter(params.weights),
-            number(pooling.pooled),
-            number(statistics),
-            number(pooling.hidden),
-            outputs,
-            effect,
-            Arg::F32(board_factor(layers.squares) as f32),
-            scratch_len,
-            Arg::Buffer(&work.pooling, 0),
-            pools,
-        ];
+        let outputs = Arg::Buffer(&work.pooling, 4 * (block.inputs + block.hidden) as usize);
+        let values = Arg::Buffer(&work.pooling, 0);
+        let args = [Arg::of(block), numbers, self.parameter(params.weights), values, outputs];
         self.launch_threads(device, "pool", (part, BLOCK as usize), &args)?;
-        Ok([numbers, pools, scratch_len, number(pooling.first), outputs, effect])
+        Ok([Arg::of(block), numbers, outputs])
     }
 
     /// The first layer of a block, with a pooling layer: `a` -> `b`.
@@ -75,9 +55,9 @@ impl<D: Device> DeviceForward<D> {
         places: [LayerPlace; 2],
         part: Part<'a, D::Buffer>,
     ) -> Result<()> {
-        let work = &self.work;
-        let from = self.pool(device, pooling, places, (&work.a, part))?;
-        let args = [&from[..], &[Arg::Buffer(&work.b, 0)]].concat();
+        let (work, block) = (&self.work, self.pooling_block(pooling));
+        let [block, numbers, outputs] = self.pool(device, &block, places, (&work.a, part))?;
+        let args = [block, numbers, outputs, Arg::Buffer(&work.b, 0)];
         self.launch_threads(device, "pool_inner", (part, self.tower_words()), &args)
     }
 
@@ -90,14 +70,17 @@ impl<D: Device> DeviceForward<D> {
         part: Part<'a, D::Buffer>,
     ) -> Result<()> {
         let (work, [place, _]) = (&self.work, places);
-        let from = self.pool(device, pooling, places, (&work.b, part))?;
-        let into = [
+        let block = self.pooling_block(pooling);
+        let [block, numbers, outputs] = self.pool(device, &block, places, (&work.b, part))?;
+        let args = [
+            block,
+            numbers,
+            outputs,
             self.parameter(place.scale),
             self.parameter(place.offset),
             Arg::Buffer(&work.stream, 0),
             Arg::Buffer(&work.a, 0),
         ];
-        let args = [&from[..], &into].concat();
         self.launch_threads(device, "pool_leave", (part, self.tower_words()), &args)
     }
 
