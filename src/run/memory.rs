@@ -92,34 +92,41 @@ impl MemoryPlan {
         })
     }
 
+    /// The parts: name, bytes, and the keys that set their size.
+    fn parts(&self) -> [(&'static str, u64, &'static str); 8] {
+        [
+            ("trees", self.trees, "selfplay.games, search.simulations and search.nodes"),
+            ("passes", self.passes, "selfplay.games and search.leaves"),
+            ("replay", self.replay, "replay.capacity"),
+            ("training", self.training, "train.batch, train.accumulate and the sizes in [net]"),
+            ("root cache", self.cache, "search.root_cache"),
+            ("evaluation", self.evaluation, "eval.simulations"),
+            ("evaluation cache", self.evaluations, "search.cache_entries"),
+            ("program", self.program, "run.threads"),
+        ]
+    }
+
     /// Bytes in total.
     pub fn total(&self) -> u64 {
-        let fixed = self.fixed();
-        [self.trees, self.passes].into_iter().fold(fixed, u64::saturating_add)
+        self.parts().iter().fold(0, |sum, (_, bytes, _)| sum.saturating_add(*bytes))
     }
 
     /// Bytes that do not depend on the number of games.
     fn fixed(&self) -> u64 {
-        [self.replay, self.training, self.cache, self.evaluation, self.evaluations, self.program]
-            .into_iter()
-            .fold(0, u64::saturating_add)
+        Self { trees: 0, passes: 0, ..self.clone() }.total()
     }
 
     /// The parts of the plan and their sizes, as text.
     pub fn describe(&self) -> String {
-        let mib = |bytes: u64| bytes.div_ceil(MIB);
-        format!(
-            "trees {} MiB, passes {} MiB, replay {} MiB, training {} MiB, root cache {} MiB, evaluation {} MiB, \
-             evaluation cache {} MiB, program {} MiB",
-            mib(self.trees),
-            mib(self.passes),
-            mib(self.replay),
-            mib(self.training),
-            mib(self.cache),
-            mib(self.evaluation),
-            mib(self.evaluations),
-            mib(self.program)
-        )
+        self.parts().map(|(name, bytes, _)| format!("{name} {} MiB", bytes.div_ceil(MIB))).join(", ")
+    }
+
+    /// The largest part and the keys that set its size, as text.
+    fn largest(&self) -> String {
+        let largest = self.parts().into_iter().max_by_key(|(_, bytes, _)| *bytes);
+        largest
+            .map(|(name, _, keys)| format!("the largest part is {name}, set by {keys}"))
+            .unwrap_or_default()
     }
 
     /// Refuses a plan that exceeds `run.memory_mib`, or 0.9 of what the process may still take.
@@ -139,7 +146,7 @@ impl MemoryPlan {
             need_mib: self.total().div_ceil(MIB),
             have_mib: have / MIB,
             limit,
-            detail: self.describe(),
+            detail: format!("{}; {}", self.describe(), self.largest()),
             largest_games: have.saturating_sub(self.fixed()) / self.per_game.max(1),
         })
     }

@@ -53,23 +53,23 @@ fn sizes_that_do_not_fit_together_are_refused_by_key() {
     for (settings, part) in [
         (
             vec!["search.nodes=1"],
-            "search.nodes: got 1, expected at least 65, the nodes that a ply of 64 simulations adds",
+            "search.nodes (--set): got 1, expected at least 65, the nodes that a ply of 64 simulations adds",
         ),
         (
             vec!["search.nodes=65", "selfplay.fast_simulations=70"],
-            "search.nodes: got 65, expected at least 71, the nodes that a ply of 70 simulations adds",
+            "search.nodes (--set): got 65, expected at least 71, the nodes that a ply of 70 simulations adds",
         ),
         (
             vec!["replay.capacity=1"],
-            "replay.capacity: got 1, expected at least 512, the samples of an update (train.batch = 512, train.accumulate = 1)",
+            "replay.capacity (--set): got 1, expected at least 512, the samples of an update (train.batch = 512, train.accumulate = 1)",
         ),
         (
             vec!["train.batch=300", "train.accumulate=2000"],
-            "replay.capacity: got 500000, expected at least 600000, the samples of an update",
+            ": got 500000, expected at least 600000, the samples of an update",
         ),
         (
             vec!["replay.capacity=5000", "train.min_samples=5001"],
-            "train.min_samples: got 5001, expected at most 5000, the samples that replay.capacity holds",
+            "train.min_samples (--set): got 5001, expected at most 5000, the samples that replay.capacity holds",
         ),
     ] {
         let mut command = vecaz(&["run", "--epochs", "1", "--out", utf8(&out)]);
@@ -81,6 +81,32 @@ fn sizes_that_do_not_fit_together_are_refused_by_key() {
     }
     let bench = ["bench-scaling", "--net", "uniform", "--sims", "64", "--set", "search.nodes=1"];
     assert!(refusal(&mut vecaz(&bench)).contains("search.nodes: got 1, expected at least 65"));
+    assert!(!out.exists());
+}
+
+#[test]
+fn the_part_of_a_plan_that_is_too_large_is_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("run");
+    for (setting, part) in [
+        ("replay.capacity=1000000000", "the largest part is replay, set by replay.capacity)"),
+        (
+            "search.cache_entries=4294967296",
+            "the largest part is evaluation cache, set by search.cache_entries)",
+        ),
+        ("net.channels=4096", "the largest part is training, set by train.batch, train.accumulate and"),
+        (
+            "selfplay.games=1048576",
+            "the largest part is trees, set by selfplay.games, search.simulations and",
+        ),
+    ] {
+        let settings = ["--set", "run.memory_mib=300", "--set", setting];
+        let line = refusal(vecaz(&["run", "--epochs", "1", "--out", utf8(&out)]).args(settings));
+        assert!(
+            line.contains(part) && line.contains("more than the 300 MiB allowed (run.memory_mib)"),
+            "{line}"
+        );
+    }
     assert!(!out.exists());
 }
 
