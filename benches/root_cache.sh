@@ -16,6 +16,6 @@ for seed in ${*:-1 2 3}; do
             --set search.root_cache="$cache" --set search.nodes=1024 \
             --set selfplay.opening_plies=0 --set selfplay.temperature_plies=12
         printf 'seed %s, root cache %s: %s epochs\n' "$seed" "$cache" "$(wc -l < "$run/metrics.jsonl")"
-        target/release/vecaz eval "$run" --sims 200 --positions assets/positions/connect_four.jsonl | sed -n 2,3p
+        target/release/vecaz eval "$run" --sims 200 --positions assets/positions/connect_four.jsonl | sed -n 3,4p
     done
 done

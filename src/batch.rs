@@ -4,6 +4,11 @@
 //! states plain bytes, so that everything above the backend is written once for all games. The type is erased once per
 //! batch operation: the loops over states are inside. Knows games, no trees.
 
+mod playthrough;
+
+pub use playthrough::Playthrough;
+
+use crate::config::KeyInfo;
 use crate::error::Result;
 use crate::game::{self, ExactSolver, Game, GameVisitor, History, Sizes, Turn};
 use crate::rng::{Key, Purpose, Stream};
@@ -156,6 +161,10 @@ pub trait AnyGame: Send + Sync {
     fn name(&self) -> &'static str;
     /// All settings, resolved.
     fn options(&self) -> toml::Table;
+    /// See [`Game::keys`].
+    fn keys(&self) -> Vec<KeyInfo>;
+    /// See [`Game::aim`].
+    fn aim(&self, player: u8) -> String;
     /// The sizes of every array.
     fn sizes(&self) -> Sizes;
     /// Bytes of a state.
@@ -222,6 +231,14 @@ impl<G: Game> AnyGame for Erased<G> {
 
     fn options(&self) -> toml::Table {
         self.0.options()
+    }
+
+    fn keys(&self) -> Vec<KeyInfo> {
+        self.0.keys()
+    }
+
+    fn aim(&self, player: u8) -> String {
+        self.0.aim(player)
     }
 
     fn sizes(&self) -> Sizes {
@@ -363,123 +380,4 @@ pub fn any_game(name: &str, options: &toml::Table) -> Result<Arc<dyn AnyGame>> {
 /// `game` with its type erased, whether the registry has it or not.
 pub fn erase<G: Game>(game: G) -> Arc<dyn AnyGame> {
     Arc::new(Erased(game))
-}
-
-/// One game in the making, its type erased: the position, how it came about, and the keys that rules about repetition
-/// need. For command lines and players, not for the hot path.
-#[derive(Clone)]
-pub struct Playthrough {
-    game: Arc<dyn AnyGame>,
-    state: Vec<u8>,
-    history: Vec<u64>,
-    actions: Vec<u16>,
-}
-
-impl Playthrough {
-    /// A game at its start.
-    pub fn new(game: Arc<dyn AnyGame>) -> Self {
-        let state = game.init();
-        Self { game, state, history: Vec::new(), actions: Vec::new() }
-    }
-
-    /// The rules.
-    pub fn game(&self) -> &Arc<dyn AnyGame> {
-        &self.game
-    }
-
-    /// The present position's bytes.
-    pub fn state(&self) -> &[u8] {
-        &self.state
-    }
-
-    /// Keys of the positions before the present one (empty where the game keeps none).
-    pub fn history(&self) -> &[u64] {
-        &self.history
-    }
-
-    /// What has been played and dealt so far.
-    pub fn actions(&self) -> &[u16] {
-        &self.actions
-    }
-
-    /// Who decides next.
-    pub fn turn(&self) -> Turn {
-        self.game.turn(&self.state)
-    }
-
-    /// The legal actions or outcomes, ascending; empty once the game is over.
-    pub fn legal(&self) -> Vec<u16> {
-        self.game.legal(&self.state, History { played: &self.history, path: &[] })
-    }
-
-    /// Plays `action` or deals that outcome.
-    ///
-    /// # Errors
-    /// [`crate::Error::IllegalAction`] with the ply and the legal list.
-    pub fn step(&mut self, action: u16) -> Result<()> {
-        if !self.legal().contains(&action) {
-            return Err(self.illegal(&action.to_string()));
-        }
-        let before = self.game.sizes().uses_history.then(|| self.game.history_key(&self.state));
-        self.game.step(&mut self.state, action, History { played: &self.history, path: &[] });
-        self.history.extend(before);
-        self.actions.push(action);
-        Ok(())
-    }
-
-    /// Plays the action that `text` gives as a number or a name.
-    ///
-    /// # Errors
-    /// [`crate::Error::IllegalAction`] with the ply and the legal list.
-    pub fn step_text(&mut self, text: &str) -> Result<()> {
-        match self.find(text) {
-            Some(action) => self.step(action),
-            None => Err(self.illegal(text.trim())),
-        }
-    }
-
-    /// The legal action that `text` gives as a number or a name.
-    pub fn find(&self, text: &str) -> Option<u16> {
-        let text = text.trim();
-        let legal = self.legal();
-        let number = text.parse::<u16>().ok().filter(|action| legal.contains(action));
-        let named = || {
-            let history = History { played: &self.history, path: &[] };
-            self.game.parse_action(&self.state, history, text)
-        };
-        number
-            .or_else(|| if legal.is_empty() { None } else { named() })
-            .filter(|action| legal.contains(action))
-    }
-
-    /// The names of what has been played and dealt so far.
-    pub fn names(&self) -> Vec<String> {
-        let mut again = Self::new(self.game.clone());
-        let name = |&action: &u16| {
-            let name = self.game.action_name(&again.state, action);
-            let history = History { played: &self.history[..again.history.len()], path: &[] };
-            let before = self.game.sizes().uses_history.then(|| self.game.history_key(&again.state));
-            self.game.step(&mut again.state, action, history);
-            again.history.extend(before);
-            name
-        };
-        self.actions.iter().map(name).collect()
-    }
-
-    /// The refusal of `action`, with the ply and the legal list.
-    pub fn illegal(&self, action: &str) -> crate::Error {
-        let names: Vec<String> = self
-            .legal()
-            .iter()
-            .map(|&a| {
-                let name = self.game.action_name(&self.state, a);
-                if name == a.to_string() { name } else { format!("{a} ({name})") }
-            })
-            .collect();
-        crate::Error::IllegalAction {
-            ply: self.actions.len(),
-            action: action.to_string(),
-            legal: if names.is_empty() { "none, the game is over".into() } else { names.join(", ") },
-        }
-    }
 }

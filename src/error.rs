@@ -19,17 +19,29 @@ pub enum StopCause {
 /// An error, one variant per kind of cause.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A configuration value out of range.
-    #[error("config key {key}: got {got}, expected {expected}")]
+    /// A configuration value that is not valid.
+    #[error("{}{key}{}: got {got}, expected {expected}", what_it_is(key), in_brackets(origin))]
     Config {
-        /// Dotted key, as in the TOML file and `--set`.
+        /// Dotted key, as in the TOML file and `--set`, or a flag with its dashes.
         key: String,
+        /// Where it was set, if that is known: a file and its line, or `--set`.
+        origin: Option<String>,
         /// The value found.
         got: String,
         /// The valid values: a range, a list of names.
         expected: String,
     },
-    /// An unknown configuration key, or text that is not a valid configuration.
+    /// A configuration key that does not exist, or whose value is refused for a reason of its own.
+    #[error("config key {key}{}: {what}", in_brackets(origin))]
+    ConfigKey {
+        /// Dotted key.
+        key: String,
+        /// Where it was set, if that is known: a file and its line, or `--set`.
+        origin: Option<String>,
+        /// The reason, with the way out.
+        what: String,
+    },
+    /// Text that is not a valid configuration.
     #[error("config {origin}: {what}")]
     ConfigText {
         /// The file or flag that contains it.
@@ -38,10 +50,12 @@ pub enum Error {
         what: String,
     },
     /// A game that is not in the registry.
-    #[error("unknown game {name}; the games are {known}")]
+    #[error("unknown game {name}{}; the games are {known}", in_brackets(origin))]
     UnknownGame {
         /// The name given.
         name: String,
+        /// Where it was set, if that is known: a file and its line, or `--set`.
+        origin: Option<String>,
         /// The registered names, comma separated.
         known: String,
     },
@@ -172,7 +186,22 @@ impl Error {
 
     /// An [`Error::Config`] about `key`.
     pub fn config(key: impl Into<String>, got: impl std::fmt::Display, expected: impl Into<String>) -> Self {
-        Self::Config { key: key.into(), got: got.to_string(), expected: expected.into() }
+        Self::Config { key: key.into(), origin: None, got: got.to_string(), expected: expected.into() }
+    }
+
+    /// An [`Error::ConfigKey`] about a key that does not exist. `hint` is the key that was probably meant, or the way to a list.
+    pub fn unknown_key(key: impl Into<String>, hint: impl std::fmt::Display) -> Self {
+        Self::ConfigKey { key: key.into(), origin: None, what: format!("no such key; {hint}") }
+    }
+
+    /// The same error with the place where its configuration key was set, as `find` gives it for the key.
+    pub fn located(mut self, find: impl Fn(&str) -> Option<String>) -> Self {
+        match &mut self {
+            Self::Config { key, origin, .. } | Self::ConfigKey { key, origin, .. } => *origin = find(key),
+            Self::UnknownGame { origin, .. } => *origin = find("game.name"),
+            _ => {}
+        }
+        self
     }
 
     /// An [`Error::Format`] about `path`.
@@ -198,6 +227,15 @@ impl Error {
     pub fn unsupported(what: impl Into<String>, why: impl Into<String>) -> Self {
         Self::Unsupported { what: what.into(), why: why.into() }
     }
+}
+
+/// What an error about `key` begins with.
+fn what_it_is(key: &str) -> &'static str {
+    if key.starts_with("--") { "" } else { "config key " }
+}
+
+fn in_brackets(origin: &Option<String>) -> String {
+    origin.as_ref().map(|origin| format!(" ({origin})")).unwrap_or_default()
 }
 
 fn fitting_games(largest: u64) -> String {

@@ -46,7 +46,8 @@ fn vecaz(arguments: &[&str]) -> Command {
 fn refusal(command: &mut Command) -> String {
     let output = command.timeout(std::time::Duration::from_secs(60)).output().expect("runs");
     let stderr = String::from_utf8(output.stderr).expect("UTF-8");
-    let is_usage = ["error: config ", "error: unknown game "].iter().any(|kind| stderr.starts_with(kind));
+    let is_usage =
+        ["error: config ", "error: unknown game ", "error: --"].iter().any(|kind| stderr.starts_with(kind));
     assert_eq!(output.status.code(), Some(if is_usage { 2 } else { 1 }), "{command:?}: {stderr}");
     assert!(stderr.starts_with("error: ") && stderr.trim_end().lines().count() == 1, "{command:?}: {stderr}");
     assert!(!stderr.contains("panicked"), "{command:?}: {stderr}");
@@ -124,14 +125,14 @@ fn devices_that_cannot_be_are_refused() {
         assert_refused(&["run", "--device", device], why);
     }
     let few = ["run", "--device", "cuda:0,cuda:1,cuda:2", "--games", "2"];
-    assert_refused(&few, "selfplay.games: got 2, expected 3..=1048576");
+    assert_refused(&few, "selfplay.games: got 2, expected a whole number from 3 to 1048576");
     // On a machine with a driver this has something else to refuse, or nothing.
     let driverless = "no NVIDIA driver on this machine (libcuda.so.1 is not found); use --device cpu";
     for (arguments, key) in [
         (["run", "--device", "cuda"], "run.device: got cuda:0"),
         (["bench-scaling", "--device", "cuda:1"], "run.device: got cuda:1"),
         (["run", "--device", "cuda:0,cuda:1"], "run.device: got cuda:0"),
-        (["run", "--set", "net.device=cuda"], "net.device: got cuda:0"),
+        (["run", "--set", "net.device=cuda"], "net.device (--set): got cuda:0"),
     ] {
         if cfg!(feature = "cuda") {
             let precision = ["--set", "net.precision=f32", "--out", "no_such_run"];
@@ -152,48 +153,60 @@ fn devices_that_cannot_be_are_refused() {
 fn values_that_cannot_be_are_refused() {
     for (arguments, part) in [
         (vec!["--set", "selfplay.gmaes=3"], "selfplay.gmaes"),
-        (vec!["--set", "selfplay.games=many"], "selfplay.games = \"many\""),
-        (vec!["--set", "train.lr=[1]"], "train.lr = [1]"),
-        (vec!["--games", "0"], "selfplay.games: got 0, expected 1..="),
+        (
+            vec!["--set", "selfplay.games=many"],
+            "selfplay.games (--set): got \"many\", expected a whole number from 1 to 1048576",
+        ),
+        (vec!["--set", "train.lr=[1]"], "train.lr (--set): got [1], expected a number from 0 to 100"),
+        (vec!["--games", "0"], "selfplay.games: got 0, expected a whole number from 1 to 1048576"),
         (vec!["--sims", "0"], "search.simulations: got 0"),
-        (vec!["--set", "eval.positions=0"], "eval.positions: got 0"),
+        (vec!["--set", "eval.positions=0"], "eval.positions (--set): got 0"),
         (
             vec!["--game", "hex", "--set", "eval.opponent=bob"],
-            "eval.opponent: got bob, expected random, or rollouts:S",
+            "eval.opponent (--set): got bob, expected random, or rollouts:S",
         ),
         (vec!["--game", "go_fish"], "unknown game go_fish; the games are tic_tac_toe, "),
-        (vec!["--game", "hex", "--set", "game.size=99"], "game.size: got 99, expected 3..=19"),
-        (vec!["--game", "clique", "--set", "game.k=7"], "game.k: got 7, expected 3..=6 (at most n)"),
-        (vec!["--game", "blob", "--set", "game.players=9"], "game.players: got 9, expected 3..=8"),
+        (
+            vec!["--game", "hex", "--set", "game.size=99"],
+            "game.size (--set): got 99, expected a whole number from 3 to 19",
+        ),
+        (
+            vec!["--game", "clique", "--set", "game.k=7"],
+            "game.k (--set): got 7, expected a whole number from 3 to 6 (at most n)",
+        ),
+        (
+            vec!["--game", "blob", "--set", "game.players=9"],
+            "game.players (--set): got 9, expected a whole number from 3 to 8",
+        ),
         (
             vec!["--game", "blob", "--set", "game.players=8", "--set", "game.cards=7"],
-            "game.cards: got 7, expected 1..=6, for 8 players share 52 cards",
+            "game.cards (--set): got 7, expected a whole number from 1 to 6, for 8 players share 52 cards",
         ),
         (
             vec!["--set", "net.arch=edge"],
-            "net.arch: got edge, expected resnet or mlp, since the actions of this game are not the edges",
+            "net.arch (--set): got edge, expected resnet or mlp, since the actions of this game are not the edges",
         ),
         (
             vec!["--game", "clique", "--set", "net.arch=edge", "--set", "net.precision=int8"],
-            "net.precision: got int8, expected f32 or bf16",
+            "net.precision (--set): got int8, expected f32 or bf16",
         ),
         (
             vec!["--set", "net.isa=portable", "--set", "net.precision=int8"],
-            "net.isa: got portable, expected one of native",
+            "net.isa (--set): got portable, expected one of native",
         ),
         (
             vec!["--set", "net.isa=amx", "--set", "net.device=cuda"],
-            "net.isa: got amx, expected native for a network on a GPU",
+            "net.isa (--set): got amx, expected native for a network on a GPU",
         ),
         (
             vec!["--set", "net.tensor_cores=wgmma", "--set", "net.precision=bf16"],
-            "net.tensor_cores: got wgmma, expected mma, or net.precision = \"bf16\" or \"f16\" on a GPU",
+            "net.tensor_cores (--set): got wgmma, expected mma, or net.precision = \"bf16\" or \"f16\" on a GPU",
         ),
         (
             vec!["--set", "train.precision=bf16"],
-            "train.precision: got bf16, expected f32 for training on the CPU",
+            "train.precision (--set): got bf16, expected f32 for training on the CPU",
         ),
-        (vec!["--game", "chess", "--set", "game.fen=8/8/8/8 w"], "game.fen: got 8/8/8/8 w, expected"),
+        (vec!["--game", "chess", "--set", "game.fen=8/8/8/8 w"], "game.fen (--set): got 8/8/8/8 w, expected"),
         (vec!["--game", "blob", "--set", "search.root_cache=100"], "search.root_cache for blob: "),
         (vec!["--games", "1000000", "--sims", "100000"], "the largest selfplay.games that fits is "),
         (vec!["--set", "run.memory_mib=1"], "more than the 1 MiB allowed"),
@@ -259,7 +272,7 @@ fn a_run_is_resumed_as_itself_or_not_at_all() {
         (vec!["--games", "9"], "selfplay.games of a resumed run: found 9, expected 8"),
         (vec!["--set", "replay.capacity=50"], "replay.capacity of a resumed run: "),
         (vec!["--set", "train.optimizer=sgd"], "train.optimizer of a resumed run: "),
-        (vec!["--set", "run.memory_mib=0", "--set", "eval.simulations=0"], "eval.simulations: got 0"),
+        (vec!["--set", "run.memory_mib=0", "--set", "eval.simulations=0"], "eval.simulations (--set): got 0"),
         (vec!["--set", "search.simulations=1000000", "--set", "search.nodes=100000000"], "MiB allowed"),
     ] {
         let line = refusal(vecaz(&["run", "--resume", name, "--epochs", "3"]).args(&arguments));
@@ -354,16 +367,16 @@ fn missing_opponents_and_seats_are_refused() {
     let empty = folder.path().join("empty");
     fs::create_dir(&empty).expect("made");
     for (opponent, part) in [
-        ("nonsense", "--against: got nonsense, expected random, or rollouts:S"),
+        ("nonsense", "--against: got nonsense, which is no file or folder"),
         ("rollouts:0", "--against: got rollouts:0"),
         ("rollouts:many", "--against: got rollouts:many"),
-        (utf8(&empty), "not a run"),
+        (utf8(&empty), "neither a run (it has no config.toml) nor a checkpoint"),
     ] {
         assert_refused(&["eval", name, "--against", opponent], part);
     }
-    assert_refused(&["play", name, "--seat", "2"], "--seat: got 2, expected 0..=1");
+    assert_refused(&["play", name, "--seat", "2"], "--seat: got 2, expected a whole number from 0 to 1");
     assert_refused(&["verify", utf8(&empty)], "not a run");
-    assert_refused(&["export-weights", utf8(&empty)], "not a run");
+    assert_refused(&["export-weights", utf8(&empty)], "neither a run (it has no config.toml)");
     assert_refused(
         &["inspect", "--game", "chess", "--actions", "e2e4,e2e4"],
         "ply 1: action e2e4 is not legal here",

@@ -185,7 +185,7 @@ fn points_a_game() {
 
 fn refusal(output: &Output) -> String {
     let line = String::from_utf8_lossy(&output.stderr).into_owned();
-    let code = if line.starts_with("error: config ") { 2 } else { 1 };
+    let code = if line.starts_with("error: --") { 2 } else { 1 };
     assert_eq!(output.status.code(), Some(code), "{line}");
     assert!(output.stdout.is_empty() && line.starts_with("error: ") && line.lines().count() == 1, "{line}");
     line

@@ -3,7 +3,7 @@
 use super::output::refuse_overwrite;
 use super::source::{Source, start_threads};
 use super::{Base, ConfigArgs, JsonTarget};
-use crate::config::Config;
+use crate::config::{Config, Layers};
 use crate::error::{Error, Result};
 use crate::files::write_atomic;
 use crate::report::progress::print;
@@ -244,8 +244,8 @@ fn configure(
     match subject {
         Subject::Listed(_) => args.config.resolve(Base::BuiltIn, &flags),
         Subject::Run(source) => {
-            let text = source.config.to_toml();
-            args.config.resolve(Base::Saved { text: &text, origin: "the run's configuration" }, &flags)
+            let saved = Layers::default().config(&source.config)?;
+            args.config.resolve(Base::Saved(saved), &flags)
         }
     }
 }

@@ -39,14 +39,14 @@ their names, \"legal\", \"legal_names\"}, and writes one line to stdout, {\"acti
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXAMPLES, group = ArgGroup::new("task").required(true))]
 pub struct EvalArgs {
-    /// The folder of a run, or a weights file
+    /// The folder of a run (its best network) or of one of its checkpoints, or a weights file
     #[arg(value_name = "RUN")]
     pub run: PathBuf,
     /// Measure the error rates on these solved positions
     #[arg(long, value_name = "FILE", group = "task")]
     pub positions: Option<PathBuf>,
-    /// Play a match against another run, `random`, `rollouts:S` (Monte Carlo tree search with S rollouts per ply), or
-    /// an external program, `exec:COMMAND`
+    /// Play a match against `random`, `rollouts:S` (Monte Carlo tree search with S rollouts per ply), an external program,
+    /// `exec:COMMAND`, or another network: the path of a run, a checkpoint or a weights file, `./random` if it has such a name
     #[arg(long, value_name = "OPPONENT", group = "task")]
     pub against: Option<String>,
     /// Games of the match
@@ -123,6 +123,7 @@ fn on_positions(args: &EvalArgs, source: &Source, file: &Path, threads: usize, s
     if args.json == Some(JsonTarget::Stdout) {
         return Ok(());
     }
+    print(&format!("network: {}\n", source.label))?;
     let random = positions::random_error_rates(&solved);
     let line = |who: String, outcome: f64, exact: f64| {
         format!("{who:<24}{:>8.2} %{:>8.2} %\n", 100.0 * outcome, 100.0 * exact)
@@ -137,7 +138,8 @@ fn on_positions(args: &EvalArgs, source: &Source, file: &Path, threads: usize, s
 fn in_match(args: &EvalArgs, source: &Source, opponent: &str, threads: usize, stop: &Stop) -> Result<()> {
     let params = source.params(args.sims);
     let mut own = searcher(args, source, threads)?.stopped_by(stop);
-    let mut other = opponent_named(args, source, opponent, threads)?.stopped_by(stop);
+    let (other, label) = opponent_named(args, source, opponent, threads)?;
+    let mut other = other.stopped_by(stop);
     let plan = MatchPlan { games: args.games as usize, opening_plies: args.opening_plies, seed: args.seed };
     let outcome = play_match(&source.game, &mut own, &mut other, plan)?;
     let (result, elo) = (outcome.result, outcome.result.elo());
@@ -159,6 +161,10 @@ fn in_match(args: &EvalArgs, source: &Source, opponent: &str, threads: usize, st
     if args.json == Some(JsonTarget::Stdout) {
         return Ok(());
     }
+    print(&format!("network: {}\n", source.label))?;
+    if let Some(label) = label {
+        print(&format!("opponent: {label}\n"))?;
+    }
     let share = |share: f64, [low, high]: [f64; 2]| format!("{share:.3} [{low:.3} to {high:.3}]");
     print(&format!(
         "against {opponent}: {} won, {} drawn, {} lost; win rate {}; score {}; {elo}{}\n",
@@ -177,8 +183,13 @@ fn in_match(args: &EvalArgs, source: &Source, opponent: &str, threads: usize, st
     ))
 }
 
-/// The opponent of `--against`: an external program, a run or weights file, or a player without a network.
-fn opponent_named(args: &EvalArgs, source: &Source, opponent: &str, threads: usize) -> Result<Contestant> {
+/// The opponent of `--against`: an external program, a player without a network, or a search with another network, which is named.
+fn opponent_named(
+    args: &EvalArgs,
+    source: &Source,
+    opponent: &str,
+    threads: usize,
+) -> Result<(Contestant, Option<String>)> {
     let game = source.game.as_ref();
     if let Some(command) = opponent.strip_prefix("exec:") {
         let timeout = args.patience;
@@ -186,11 +197,16 @@ fn opponent_named(args: &EvalArgs, source: &Source, opponent: &str, threads: usi
             return Err(Error::config("--patience", timeout, "more than 0, at most 86400"));
         }
         let threads = threads.min(args.games as usize);
-        return Contestant::external(command, Duration::from_secs_f64(timeout), threads);
+        return Ok((Contestant::external(command, Duration::from_secs_f64(timeout), threads)?, None));
+    }
+    if opponent == "random" || opponent.starts_with("rollouts:") {
+        return Ok((Contestant::named(game, opponent, "--against", threads)?, None));
     }
     let path = Path::new(opponent);
-    if !path.exists() {
-        return Contestant::named(game, opponent, "--against", threads);
+    if let Err(e) = path.metadata() {
+        let got = format!("{opponent}, which is no file or folder ({e})");
+        let expected = "random, rollouts:S, exec:COMMAND, or the path of a run or of a network's file";
+        return Err(Error::config("--against", got, expected));
     }
     let other = Source::open(Some(path), &[])?;
     if other.game.name() != game.name() {
@@ -203,7 +219,7 @@ fn opponent_named(args: &EvalArgs, source: &Source, opponent: &str, threads: usi
     let other = other.for_game(&source.game)?;
     let rows = ROWS * (source.determinisations() + other.determinisations());
     check_search(game, other.params(args.sims), other.placement(), rows)?;
-    searcher(args, &other, threads)
+    Ok((searcher(args, &other, threads)?, Some(other.label)))
 }
 
 /// The search with the network of `source`.

@@ -1,8 +1,9 @@
 //! `vecaz export-weights`: writes a run's network as safetensors for other programs.
 
 use super::output::refuse_overwrite;
-use super::source::network_file;
+use super::source::{NetworkFile, network_file};
 use crate::error::Result;
+use crate::report::progress::print;
 use crate::weights::export;
 use clap::Args;
 use std::path::PathBuf;
@@ -19,7 +20,7 @@ architecture, training step) and self-check vectors: inputs with the network's e
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct ExportWeightsArgs {
-    /// The folder of a run, or a weights file
+    /// The folder of a run (its best network) or of one of its checkpoints, or a weights file
     #[arg(value_name = "RUN")]
     pub run: PathBuf,
     /// The file to write [default: RUN/weights.safetensors]
@@ -38,12 +39,8 @@ pub fn execute(args: ExportWeightsArgs) -> Result<()> {
         false => args.run.with_extension("exported.safetensors"),
     });
     refuse_overwrite(&out, &[&args.run])?;
-    let file = export(network_file(&args.run)?, &out)?;
-    crate::report::progress::print(&format!(
-        "{}: {} after {} updates, {} tensors\n",
-        out.display(),
-        file.header.game,
-        file.header.updates,
-        file.weights.len()
-    ))
+    let NetworkFile { file, label } = network_file(&args.run)?;
+    let file = export(file, &out)?;
+    let (game, tensors) = (&file.header.game, file.weights.len());
+    print(&format!("{}: {game}, {tensors} tensors of {label}\n", out.display()))
 }

@@ -1,5 +1,6 @@
 //! From flags to a configuration: a base < `--config` < the flags that are short for keys < `--set`.
 
+use crate::batch::any_game;
 use crate::config::{Config, Layers, MAX_BYTES};
 use crate::error::{Error, Result};
 use crate::files::read_text;
@@ -12,6 +13,26 @@ const BUILT_IN: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/configs.rs
 /// The text of the built-in configuration called `name`: a game, or `quick`.
 pub fn built_in_config(name: &str) -> Option<&'static str> {
     BUILT_IN.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+}
+
+/// The names of the built-in configurations, each with the game that it is for and the first sentence of its head.
+///
+/// # Errors
+/// Those of [`Layers::text`].
+pub fn built_in_configs() -> Result<Vec<(&'static str, String, String)>> {
+    let describe = |&(name, text): &(&'static str, &'static str)| {
+        let head: Vec<&str> = text.lines().map_while(|line| line.strip_prefix("# ")).collect();
+        let head = head.join(" ");
+        let sentence = head.split_once(". ").map_or(head.as_str(), |(first, _)| first).trim_end_matches('.');
+        // Not resolved, since a build without CUDA refuses those for GPUs.
+        let table: toml::Table = text.parse().map_err(|e: toml::de::Error| Error::ConfigText {
+            origin: name.into(),
+            what: e.message().into(),
+        })?;
+        let game = table.get("game").and_then(|game| game.get("name")).and_then(toml::Value::as_str);
+        Ok((name, game.unwrap_or("connect_four").to_string(), sentence.to_string()))
+    };
+    BUILT_IN.iter().map(describe).collect()
 }
 
 /// The flags that choose a configuration, shared by the subcommands that need one.
@@ -29,39 +50,47 @@ pub struct ConfigArgs {
 }
 
 /// What the layers are laid over.
-#[derive(Clone, Copy, Debug)]
-pub enum Base<'a> {
+#[derive(Clone, Debug)]
+pub enum Base {
     /// The built-in configuration of the game that the layers name.
     BuiltIn,
     /// The configuration that a run has saved.
-    Saved {
-        /// Its TOML text.
-        text: &'a str,
-        /// The file it came from, for errors.
-        origin: &'a str,
-    },
+    Saved(Layers),
 }
 
 impl ConfigArgs {
-    /// The configuration: `base` < `--config` < `--game` and `flags` < `--set`. `flags` are pairs of a dotted key and
-    /// what was typed for it, `None` where the flag was not given.
+    /// The configuration of [`ConfigArgs::layers`].
     ///
     /// # Errors
-    /// [`Error::Io`] for a file that cannot be read, else as [`Layers::resolve`].
-    pub fn resolve(&self, base: Base<'_>, flags: &[(&str, Option<String>)]) -> Result<Config> {
+    /// Those of [`ConfigArgs::layers`].
+    pub fn resolve(&self, base: Base, flags: &[(&str, Option<String>)]) -> Result<Config> {
+        self.layers(base, flags)?.resolve()
+    }
+
+    /// The layers of a valid configuration: `base` < `--config` < `--game` and `flags` < `--set`. `flags` are pairs of a dotted key
+    /// and what was typed for it, `None` where the flag was not given.
+    ///
+    /// # Errors
+    /// [`Error::Io`] for a file that cannot be read, else as [`Layers::resolve`] and [`any_game`].
+    pub fn layers(&self, base: Base, flags: &[(&str, Option<String>)]) -> Result<Layers> {
         let file = self.read_file()?;
         let over = |base: Layers| self.lay_over(base, &file, flags);
-        let base = match base {
-            Base::Saved { text, origin } => Layers::default().text(text, origin)?,
+        let layers = match base {
+            Base::Saved(layers) => over(layers)?,
             Base::BuiltIn => {
                 let named = over(Layers::default())?.resolve()?;
-                match built_in_config(named.game_name()) {
-                    Some(text) => Layers::default().text(text, "built-in")?,
-                    None => Layers::default(),
+                let name = named.game_name();
+                match built_in_config(name) {
+                    Some(text) => {
+                        over(Layers::default().text(text, &format!("built-in configuration {name}"))?)?
+                    }
+                    None => over(Layers::default())?,
                 }
             }
         };
-        over(base)?.resolve()
+        let config = layers.clone().resolve()?;
+        any_game(config.game_name(), &config.game_options()).map_err(|e| layers.locate(e))?;
+        Ok(layers)
     }
 
     fn lay_over(
@@ -76,7 +105,7 @@ impl ConfigArgs {
         let game = ("game.name", self.game.clone());
         for (key, value) in std::iter::once(&game).chain(flags) {
             if let Some(value) = value {
-                layers = layers.set(&format!("{key}={value}"))?;
+                layers = layers.assign(key, value)?;
             }
         }
         self.set.iter().try_fold(layers, |layers, assignment| layers.set(assignment))
@@ -99,7 +128,6 @@ impl ConfigArgs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::batch::any_game;
     use crate::game;
 
     #[test]
@@ -148,7 +176,8 @@ mod tests {
 
     #[test]
     fn a_saved_configuration_replaces_the_built_in_one() {
-        let base = Base::Saved { text: "[train]\nbatch = 17", origin: "run/config.toml" };
+        let base =
+            Base::Saved(Layers::default().text("[train]\nbatch = 17", "run/config.toml").expect("TOML"));
         let config = ConfigArgs::default().resolve(base, &[]).expect("valid");
         assert_eq!(config.train.batch, 17);
         let expected = Layers::default().set("train.batch=17").and_then(Layers::resolve).expect("valid");

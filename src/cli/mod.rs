@@ -5,8 +5,10 @@
 //! may use all others; no other module uses it.
 
 pub mod bench_scaling;
+pub mod config;
 pub mod eval;
 pub mod export_weights;
+pub mod games;
 pub mod inspect;
 pub mod play;
 pub mod run;
@@ -22,8 +24,8 @@ pub use output::JsonTarget;
 
 use crate::error::{Error, Result, StopCause};
 use crate::report::progress::Verbosity;
-use clap::error::ErrorKind;
-use clap::{Args, Parser, Subcommand};
+use clap::error::{ContextKind, ErrorKind};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 use signals::OnSignal;
 use std::ffi::OsString;
 use std::io::Write;
@@ -83,6 +85,10 @@ pub enum Command {
     Verify(verify::VerifyArgs),
     /// Replay actions and show every position, as boards or JSON lines
     Inspect(inspect::InspectArgs),
+    /// List the games, with their settings and built-in configurations
+    Games(games::GamesArgs),
+    /// List the configuration keys, with their meaning, valid values and defaults
+    Config(config::ConfigKeysArgs),
 }
 
 /// Parses `arguments` (the program's name first), runs the subcommand, and reports an error in one line on stderr.
@@ -110,7 +116,10 @@ fn report(error: &Error) -> ExitCode {
     }
     write_line(&format!("error: {}", one_line(&error.to_string())));
     match error {
-        Error::Config { .. } | Error::ConfigText { .. } | Error::UnknownGame { .. } => ExitCode::from(2),
+        Error::Config { .. }
+        | Error::ConfigText { .. }
+        | Error::ConfigKey { .. }
+        | Error::UnknownGame { .. } => ExitCode::from(2),
         _ => ExitCode::FAILURE,
     }
 }
@@ -148,6 +157,8 @@ fn execute(cli: Cli) -> Result<()> {
         Command::Play(args) => play::execute(args),
         Command::Verify(args) => source::start_threads(0).and_then(|_| verify::execute(args)),
         Command::Inspect(args) => inspect::execute(args),
+        Command::Games(args) => games::execute(&args),
+        Command::Config(args) => config::execute(&args),
     }
 }
 
@@ -161,10 +172,55 @@ fn usage_error(error: &clap::Error) -> ExitCode {
         let _ = error.print();
         return ExitCode::from(2);
     }
+    write_line(&describe_usage(error));
+    ExitCode::from(2)
+}
+
+/// A parse error in one sentence: what was typed, and what was expected there.
+fn describe_usage(error: &clap::Error) -> String {
+    let context = |kind| error.get(kind).map(ToString::to_string).unwrap_or_default();
+    if error.kind() == ErrorKind::ValueValidation {
+        let (argument, got) = (context(ContextKind::InvalidArg), context(ContextKind::InvalidValue));
+        let what = std::error::Error::source(error).map(|e| e.to_string()).unwrap_or_default();
+        return format!("error: {argument}: got {got}, {}", expected_value(&what));
+    }
     let text = error.render().to_string();
     let facts = text.lines().take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
-    write_line(&one_line(&facts.collect::<Vec<_>>().join(" ")));
-    ExitCode::from(2)
+    // clap's other tip, to put `--` before a value, is wrong where no argument takes such a value.
+    let (tips, facts): (Vec<&str>, Vec<&str>) =
+        facts.map(str::trim).filter(|line| !line.is_empty()).partition(|line| line.starts_with("tip: "));
+    let mut sentence = one_line(&facts.join(" "));
+    if error.kind() == ErrorKind::InvalidSubcommand {
+        let command = Cli::command();
+        let names: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
+        sentence += &format!("; the commands are {}", names.join(", "));
+    }
+    for tip in tips {
+        if let Some((_, known)) = tip.split_once(" exists: ") {
+            sentence += &format!("; the nearest is {}", known.trim_matches('\''));
+        }
+    }
+    sentence
+}
+
+/// What a value that cannot be parsed should be, from the parser's message.
+fn expected_value(what: &str) -> String {
+    if let Some((_, range)) = what.split_once(" is not in ") {
+        let (first, last) = range.split_once("..").unwrap_or((range, ""));
+        // The end of `a..b` is excluded, that of `a..=b` is not.
+        let is_included = last.starts_with('=');
+        let last = last.trim_start_matches('=').parse::<u64>().unwrap_or(u64::MAX);
+        return match if is_included { last } else { last - 1 } {
+            last if last < i64::MAX as u64 => format!("expected a whole number from {first} to {last}"),
+            _ => format!("expected a whole number, {first} or more"),
+        };
+    }
+    let is_whole = what.contains("digit") || what.contains("integer") || what.contains("number too");
+    match (is_whole, what.contains("float")) {
+        (true, _) => "expected a whole number, 0 or more".into(),
+        (_, true) => "expected a number".into(),
+        _ => what.to_string(),
+    }
 }
 
 fn one_line(text: &str) -> String {

@@ -43,6 +43,28 @@ pub fn refuse_overwrite(target: &Path, inputs: &[&Path]) -> Result<()> {
     }
 }
 
+/// `text` in lines of at most 78 characters, the first indented by `first` and the others by `rest`.
+pub fn wrapped(text: &str, first: usize, rest: usize) -> String {
+    const WIDTH: usize = 78;
+    let mut out = String::new();
+    let mut line = " ".repeat(first);
+    let mut words = 0;
+    for word in text.split_whitespace() {
+        if words > 0 && line.chars().count() + 1 + word.chars().count() > WIDTH {
+            out += &line;
+            out += "\n";
+            line = " ".repeat(rest);
+            words = 0;
+        }
+        if words > 0 {
+            line += " ";
+        }
+        line += word;
+        words += 1;
+    }
+    out + &line + "\n"
+}
+
 impl JsonTarget {
     /// `refuse_overwrite` for a file; stdout is no file.
     ///

@@ -1,9 +1,9 @@
 //! `vecaz run`: self-play, training, evaluation, checkpoints.
 
-use super::source::{saved_config, start_threads};
+use super::source::{saved_layers, start_threads};
 use super::{Base, ConfigArgs};
 use crate::batch::any_game;
-use crate::config::{Config, NetConfig};
+use crate::config::{Config, Layers, NetConfig};
 use crate::error::{Error, Result};
 use crate::model::NetSpec;
 use crate::report::progress::{Progress, Verbosity};
@@ -64,11 +64,11 @@ pub struct RunArgs {
 }
 
 impl RunArgs {
-    /// The configuration of `base` with the flags applied.
+    /// The layers of `base` with the flags applied.
     ///
     /// # Errors
-    /// Those of [`ConfigArgs::resolve`]; [`Error::Config`] for minutes that are not positive.
-    pub fn resolve(&self, base: Base<'_>) -> Result<Config> {
+    /// Those of [`ConfigArgs::layers`]; [`Error::Config`] for minutes that are not positive.
+    pub fn layers(&self, base: Base) -> Result<Layers> {
         if let Some(minutes) = self.minutes
             && !(minutes > 0.0 && minutes <= 1e7)
         {
@@ -84,7 +84,7 @@ impl RunArgs {
             ("run.device", self.device.clone()),
             ("run.seed", self.seed.map(|x| x.to_string())),
         ];
-        self.config.resolve(base, &flags)
+        self.config.layers(base, &flags)
     }
 }
 
@@ -96,16 +96,20 @@ pub fn execute(args: RunArgs, verbosity: Verbosity, stop: &Stop) -> Result<()> {
     let mut progress = Progress::new(verbosity);
     let mut run = match &args.resume {
         Some(dir) => {
-            let saved = saved_config(dir)?;
-            let text = saved.to_toml();
-            let config = args.resolve(Base::Saved { text: &text, origin: "the run's configuration" })?;
-            check_same_run(&saved, &config)?;
-            let threads = start_threads(config.run.threads)?;
-            describe(&config, dir, threads, &progress)?;
-            Run::resume(config, dir, threads)?
+            let saved = saved_layers(dir)?;
+            let layers = args.layers(Base::Saved(saved.clone()))?;
+            let config = layers.clone().resolve()?;
+            check_same_run(&saved.resolve()?, &config)?;
+            let resume = |config: Config| {
+                let threads = start_threads(config.run.threads)?;
+                describe(&config, dir, threads, &progress)?;
+                Run::resume(config, dir, threads)
+            };
+            resume(config).map_err(|e| layers.locate(e))?
         }
         None => {
-            let config = args.resolve(Base::BuiltIn)?;
+            let layers = args.layers(Base::BuiltIn)?;
+            let config = layers.clone().resolve()?;
             let (dir, _numbered) = match &args.out {
                 Some(dir) => (dir.clone(), None),
                 None => {
@@ -113,9 +117,12 @@ pub fn execute(args: RunArgs, verbosity: Verbosity, stop: &Stop) -> Result<()> {
                     (numbered.0.clone(), Some(numbered))
                 }
             };
-            let threads = start_threads(config.run.threads)?;
-            describe(&config, &dir, threads, &progress)?;
-            Run::start(config, &dir, threads)?
+            let start = |config: Config| {
+                let threads = start_threads(config.run.threads)?;
+                describe(&config, &dir, threads, &progress)?;
+                Run::start(config, &dir, threads)
+            };
+            start(config).map_err(|e| layers.locate(e))?
         }
     };
     run.go(&mut progress, stop)
@@ -230,7 +237,7 @@ mod tests {
     #[test]
     fn flags_reach_their_keys() {
         let line = "run --game tic_tac_toe --games 5 --sims 6 --epochs 7 --minutes 8 --threads 3 --device cpu --seed 9";
-        let config = parse(line).resolve(Base::BuiltIn).expect("valid");
+        let config = parse(line).layers(Base::BuiltIn).and_then(Layers::resolve).expect("valid");
         assert_eq!(config.game_name(), "tic_tac_toe");
         assert_eq!((config.selfplay.games, config.search.simulations), (5, 6));
         assert_eq!((config.run.epochs, config.run.minutes, config.run.threads), (7, 8.0, 3));
@@ -246,13 +253,14 @@ mod tests {
             ("run --minutes 0", "--minutes: got 0, expected more than 0"),
             ("run --minutes -1.5", "--minutes: got -1.5, expected more than 0"),
             ("run --minutes inf", "--minutes: got inf, expected more than 0"),
-            ("run --set run.minutes=-1.0", "run.minutes: got -1, expected 0..="),
-            ("run --device gpu", "run.device = \"gpu\": gpu is not a device, expected cpu, cuda, or cuda:N"),
-            ("run --set net.device=tpu", "net.device = \"tpu\": tpu is not a device"),
-            ("run --games 5 --set selfplay.games=0", "selfplay.games: got 0"),
+            ("run --set run.minutes=-1.0", "run.minutes (--set): got -1, expected a number from 0 to"),
+            ("run --device gpu", "config key run.device: gpu is not a device, expected cpu, cuda, or cuda:N"),
+            ("run --set net.device=tpu", "config key net.device (--set): tpu is not a device"),
+            ("run --games 5 --set selfplay.games=0", "selfplay.games (--set): got 0"),
             ("run --game chequers_of_old --config none.toml", "none.toml"),
         ] {
-            let message = parse(line).resolve(Base::BuiltIn).expect_err(line).to_string();
+            let message =
+                parse(line).layers(Base::BuiltIn).and_then(Layers::resolve).expect_err(line).to_string();
             assert!(message.contains(part), "{line}: {message}");
         }
     }

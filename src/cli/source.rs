@@ -2,13 +2,16 @@
 
 use crate::backend::Placement;
 use crate::batch::{AnyGame, any_game};
+use crate::config::keys::Section;
 use crate::config::{Config, Layers, NetConfig};
 use crate::error::{Error, Result};
 use crate::net::{NetSpec, Network};
-use crate::run::CONFIG;
-use crate::run::folder::{expect_run, is_unstarted};
+use crate::report::metrics::{self, EpochRecord};
+use crate::run::checkpoint;
+use crate::run::folder::{expect_run, is_run, is_unstarted};
 use crate::run::manifest::Manifest;
 use crate::run::network::{check_machine, exact, place};
+use crate::run::{BEST, CONFIG};
 use crate::search::SearchParams;
 use crate::weights::NetFile;
 use std::path::Path;
@@ -27,6 +30,8 @@ pub struct Source {
     pub spec: NetSpec,
     /// The run's configuration; for a weights file, the game's built-in configuration.
     pub config: Config,
+    /// The network as named to people: its file, epoch and updates.
+    pub label: String,
 }
 
 impl Source {
@@ -42,54 +47,54 @@ impl Source {
 
     fn read(path: Option<&Path>) -> Result<Self> {
         let Some(path) = path else {
-            let file = NetFile::from_bytes(Path::new("the embedded network"), EMBEDDED)?;
-            return Self::from_file(file);
+            let name = Path::new("the embedded network");
+            return Self::from_file(NetworkFile::new(name, NetFile::from_bytes(name, EMBEDDED)?, None));
         };
-        let file = network_file(path)?;
-        if !path.is_dir() {
-            return Self::from_file(file);
+        let found = network_file(path)?;
+        if !is_run(path) {
+            return Self::from_file(found);
         }
+        let NetworkFile { file, label } = found;
         let config = viewed_config(path)?;
         let game = any_game(config.game_name(), &config.game_options())?;
         let spec = file.spec_for(game.as_ref())?;
-        Ok(Self { game, file, spec, config })
+        Ok(Self { game, file, spec, config, label })
     }
 
     /// A weights file with its game and the game's built-in configuration.
     ///
     /// # Errors
     /// Those of [`any_game`].
-    pub fn from_file(file: NetFile) -> Result<Self> {
+    pub fn from_file(found: NetworkFile) -> Result<Self> {
+        let NetworkFile { file, label } = found;
         let header = &file.header;
         let game = any_game(&header.game, &header.options)?;
         let mut layers = Layers::default();
         if let Some(text) = super::built_in_config(&header.game) {
             layers = layers.text(text, "built-in")?;
         }
-        let mut config = layers.resolve()?;
+        let mut config = layers.clone().resolve()?;
         config.game = header.options.clone();
         config.game.insert("name".into(), header.game.clone().into());
         let spec = file.spec_for(game.as_ref())?;
-        Ok(Self { game, file, spec, config })
+        Ok(Self { game, file, spec, config, label })
     }
 
     fn set(self, assignments: &[String]) -> Result<Self> {
         if assignments.is_empty() {
             return Ok(self);
         }
-        let base = Layers::default().text(&self.config.to_toml(), "the run's configuration")?;
-        let config =
-            assignments.iter().try_fold(base, |layers, assignment| layers.set(assignment))?.resolve()?;
-        let NetConfig { executor, precision, isa, tensor_cores, device, .. } = config.net;
-        if config.net
-            != (NetConfig { executor, precision, isa, tensor_cores, device, ..self.config.net.clone() })
-        {
-            let expected = "the sizes of the weights; only net.executor, net.precision, net.isa, \
-                            net.tensor_cores and net.device can be set";
-            return Err(Error::config("net", "other sizes", expected));
+        let base = Layers::default().config(&self.config)?;
+        let layers = assignments.iter().try_fold(base, |layers, assignment| layers.set(assignment))?;
+        let config = layers.clone().resolve()?;
+        if let Some((key, got, made)) = other_size(&config.net, &self.config.net) {
+            let expected = format!(
+                "{made}, as the weights have it; net.executor, net.precision, net.isa, net.tensor_cores and net.device can be set"
+            );
+            return Err(layers.locate(Error::config(format!("net.{key}"), got, expected)));
         }
         check_machine(&config)?;
-        let game = any_game(config.game_name(), &config.game_options())?;
+        let game = any_game(config.game_name(), &config.game_options()).map_err(|e| layers.locate(e))?;
         Self { config, ..self }.for_game(&game)
     }
 
@@ -139,36 +144,79 @@ impl Source {
     }
 }
 
-/// The network in `path`: a run's best, otherwise its latest, or that of a weights file. A file of a run is compared with the run's
-/// manifest.
-///
-/// # Errors
-/// Those of [`Manifest::read`] and [`NetFile::load`]; [`Error::Format`] if the run has no checkpoint.
-pub fn network_file(path: &Path) -> Result<NetFile> {
-    let read = |dir: &Path, name: &str, manifest: &Manifest| {
-        NetFile::from_bytes(&dir.join(name), &manifest.read(name)?)
-    };
-    if path.is_dir() {
-        return Manifest::with_current(path, |manifest| read(path, &manifest.network()?, manifest));
-    }
-    match Manifest::listing(path)? {
-        Some((dir, name)) => Manifest::with_current(&dir, |manifest| read(&dir, &name, manifest)),
-        None => NetFile::load(path),
+/// The first key of the network's sizes that differs, with both values: that of `net` and that of the network `made`.
+fn other_size(net: &NetConfig, made: &NetConfig) -> Option<(&'static str, String, String)> {
+    let NetConfig { executor, precision, isa, tensor_cores, device, .. } = *net;
+    let made = NetConfig { executor, precision, isa, tensor_cores, device, ..made.clone() };
+    let keys = net.keys().into_iter().zip(made.keys());
+    keys.map(|(key, made)| (key.name, key.value, made.value)).find(|(_, got, made)| got != made)
+}
+
+/// A network read from a file.
+pub struct NetworkFile {
+    /// The network.
+    pub file: NetFile,
+    /// The file, epoch and updates, as named to people.
+    pub label: String,
+}
+
+impl NetworkFile {
+    /// The network `file` that was read from `path`, made in `epoch` of its run if that is known.
+    pub fn new(path: &Path, file: NetFile, epoch: Option<u64>) -> Self {
+        let epoch = epoch.map(|epoch| format!("epoch {epoch}, ")).unwrap_or_default();
+        let label = format!("{} ({epoch}{} updates)", path.display(), file.header.updates);
+        Self { file, label }
     }
 }
 
-/// The configuration of the run in `dir`.
+/// The network in `path`: a run's best, otherwise its latest; that of a checkpoint's folder; or that of a weights file. A file of a run
+/// is compared with the run's manifest.
 ///
 /// # Errors
-/// [`Error::Format`] if `dir` has no run or its configuration differs from the manifest; those of [`Layers::resolve`].
-pub fn saved_config(dir: &Path) -> Result<Config> {
-    saved_layers(dir)?.resolve()
+/// Those of [`Manifest::read`] and [`NetFile::load`]; [`Error::Format`] if the run has no checkpoint.
+pub fn network_file(path: &Path) -> Result<NetworkFile> {
+    let of_run = |shown: &Path, dir: &Path, name: &str, manifest: &Manifest| {
+        let file = NetFile::from_bytes(&dir.join(name), &manifest.read(name)?)?;
+        let epoch = epoch_of(manifest, name, &file);
+        Ok(NetworkFile::new(shown, file, epoch))
+    };
+    if is_run(path) {
+        return Manifest::with_current(path, |manifest| {
+            let name = manifest.network()?;
+            of_run(&path.join(&name), path, &name, manifest)
+        });
+    }
+    let of_checkpoint = path.join(checkpoint::WEIGHTS);
+    let path = if of_checkpoint.is_file() { &of_checkpoint } else { path };
+    if path.is_dir() {
+        let what = format!(
+            "neither a run (it has no {CONFIG}) nor a checkpoint (it has no {})",
+            checkpoint::WEIGHTS
+        );
+        return Err(Error::format(path, what));
+    }
+    match Manifest::listing(path)? {
+        Some((dir, name)) => Manifest::with_current(&dir, |manifest| of_run(path, &dir, &name, manifest)),
+        None => Ok(NetworkFile::new(path, NetFile::load(path)?, None)),
+    }
+}
+
+/// The epoch whose network the file `name` of a run is: a checkpoint's by its folder, the best by its updates, which the metrics have.
+fn epoch_of(manifest: &Manifest, name: &str, file: &NetFile) -> Option<u64> {
+    if name != BEST {
+        return checkpoint::epoch_of(name);
+    }
+    let text = String::from_utf8(manifest.read(metrics::FILE_NAME).ok()?).ok()?;
+    let records = text.lines().filter_map(|line| serde_json::from_str::<EpochRecord>(line).ok());
+    let evaluated =
+        records.filter(|record| record.strength.is_some() && record.updates == file.header.updates);
+    evaluated.map(|record| record.epoch).next_back()
 }
 
 /// The configuration of the run in `dir` for use on the CPU, without its GPU settings.
 ///
 /// # Errors
-/// Those of [`saved_config`].
+/// Those of [`saved_layers`] and [`Layers::resolve`].
 pub fn viewed_config(dir: &Path) -> Result<Config> {
     saved_layers(dir)?.on_cpu().resolve()
 }
@@ -182,7 +230,11 @@ pub fn unchecked_config(dir: &Path) -> Result<Config> {
     Layers::default().file(&dir.join(CONFIG))?.on_cpu().resolve()
 }
 
-fn saved_layers(dir: &Path) -> Result<Layers> {
+/// The configuration of the run in `dir` as a layer.
+///
+/// # Errors
+/// [`Error::Format`] if `dir` has no run or its configuration differs from the manifest; [`Error::ConfigText`].
+pub fn saved_layers(dir: &Path) -> Result<Layers> {
     let path = dir.join(CONFIG);
     expect_run(dir)?;
     if is_unstarted(dir)? {

@@ -2,7 +2,7 @@
 //! vectors, and reads its checkpoints.
 
 use super::JsonTarget;
-use super::source::{Source, unchecked_config, viewed_config};
+use super::source::{NetworkFile, Source, unchecked_config, viewed_config};
 use crate::batch::{AnyGame, Playthrough, any_game};
 use crate::error::{Error, Result};
 use crate::game::Turn;
@@ -167,7 +167,7 @@ fn verify_networks(dir: &Path, manifest: &Manifest, checks: &mut Checks) -> usiz
     let mut count = 0;
     for path in paths {
         let difference = NetFile::load(&path).and_then(|file| {
-            let source = Source::from_file(file)?;
+            let source = Source::from_file(NetworkFile::new(&path, file, None))?;
             let mut exact = source.exact_network()?;
             source.file.verify(exact.as_mut())
         });

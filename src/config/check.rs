@@ -1,18 +1,11 @@
-//! Checks of a configuration, by section and across sections.
+//! Checks of values that depend on other keys. Those of single keys are in their definitions.
 
+use super::keys::within;
 use super::{Arch, Config, Executor, IsaChoice, Precision, SearchEngine, TensorCores, TrainPrecision};
 use crate::error::{Error, Result};
-use std::ops::RangeInclusive;
-
-fn within<T: PartialOrd + std::fmt::Display>(key: &str, got: T, range: RangeInclusive<T>) -> Result<()> {
-    if range.contains(&got) {
-        return Ok(());
-    }
-    Err(Error::config(key, got, format!("{}..={}", range.start(), range.end())))
-}
 
 impl Config {
-    /// Checks all keys.
+    /// Checks all values that depend on others.
     ///
     /// # Errors
     /// [`Error::Config`] with the first key whose value is invalid.
@@ -20,79 +13,28 @@ impl Config {
         if let Some(name) = self.game.get("name")
             && name.as_str().is_none()
         {
-            return Err(Error::config("game.name", name, "a string"));
+            return Err(Error::config("game.name", name, "a text"));
         }
-        let n = &self.net;
-        within("net.blocks", n.blocks, 1..=256)?;
-        within("net.channels", n.channels, 1..=4096)?;
-        within("net.policy_channels", n.policy_channels, 1..=1024)?;
-        within("net.value_channels", n.value_channels, 1..=1024)?;
-        within("net.value_hidden", n.value_hidden, 1..=4096)?;
         self.check_executor()?;
         self.check_precision()?;
         self.check_isa()?;
         self.check_tensor_cores()?;
         let s = &self.search;
-        within("search.simulations", s.simulations, 1..=1_000_000)?;
-        within("search.leaves", s.leaves, 1..=4096)?;
-        within("search.nodes", s.nodes, 0..=100_000_000)?;
-        within("search.c_init", s.c_init, 0.0..=100.0)?;
-        within("search.c_base", s.c_base, 1.0..=1e9)?;
-        within("search.fpu_reduction", s.fpu_reduction, 0.0..=2.0)?;
-        within("search.dirichlet_epsilon", s.dirichlet_epsilon, 0.0..=1.0)?;
-        within("search.dirichlet_alpha", s.dirichlet_alpha, 0.0..=1000.0)?;
-        within("search.max_num_considered_actions", s.max_num_considered_actions, 1..=65_536)?;
-        within("search.c_visit", s.c_visit, 0.0..=1e6)?;
-        within("search.c_scale", s.c_scale, 0.0..=1e3)?;
-        within("search.inherit_cap", s.inherit_cap, 0.0..=1000.0)?;
-        within("search.min_simulations", s.min_simulations, 1..=1_000_000)?;
-        within("search.determinisations", s.determinisations, 1..=4096)?;
-        within("search.cache_entries", s.cache_entries, 0..=1 << 32)?;
-        within("search.root_cache", s.root_cache, 0..=10_000_000)?;
         if s.engine == SearchEngine::Reference && s.root_cache > 0 {
             let expected = "0, since search.engine = \"reference\" keeps no trees";
             return Err(Error::config("search.root_cache", s.root_cache, expected));
         }
-        let p = &self.selfplay;
         let playing = self.run.device.all().len();
-        within("selfplay.games", p.games, playing..=1_048_576)?;
-        within("selfplay.samples_per_epoch", p.samples_per_epoch, 1..=1_000_000_000)?;
-        within("selfplay.passes_per_poll", p.passes_per_poll, 1..=1_000_000)?;
-        within("selfplay.opening_plies", p.opening_plies, 0..=10_000)?;
-        within("selfplay.opening_none", p.opening_none, 0.0..=1.0)?;
-        within("selfplay.value_mix", p.value_mix, 0.0..=1.0)?;
-        within("selfplay.playout_cap_prob", p.playout_cap_prob, 0.0..=0.99)?;
-        within("selfplay.fast_simulations", p.fast_simulations, 1..=1_000_000)?;
-        within("replay.capacity", self.replay.capacity, 1..=1_000_000_000)?;
+        within("selfplay.games", self.selfplay.games, playing..=1_048_576)?;
         let t = &self.train;
         let training = self.training_devices();
         if training.is_cpu() && t.precision != TrainPrecision::F32 {
             let expected = "f32 for training on the CPU, or a GPU in net.device";
             return Err(Error::config("train.precision", t.precision, expected));
         }
-        within("train.lr", t.lr, 0.0..=100.0)?;
-        within("train.momentum", t.momentum, 0.0..=0.9999)?;
-        within("train.beta2", t.beta2, 0.0..=0.999_999)?;
-        within("train.weight_decay", t.weight_decay, 0.0..=10.0)?;
-        within("train.clip_norm", t.clip_norm, 0.0..=1e6)?;
-        within("train.lr_updates", t.lr_updates, 1..=1_000_000_000_000)?;
-        within("train.lr_final", t.lr_final, 0.0..=1.0)?;
-        within("train.lr_step_factor", t.lr_step_factor, 1.0..=1e6)?;
         within("train.batch", t.batch, training.all().len()..=1_048_576)?;
-        within("train.accumulate", t.accumulate, 1..=4096)?;
-        within("train.replay_ratio", t.replay_ratio, 0.0..=1000.0)?;
-        within("train.min_samples", t.min_samples, 1..=1_000_000_000)?;
-        within("train.value_weight", t.value_weight, 0.0..=1000.0)?;
-        let r = &self.run;
-        within("run.minutes", r.minutes, 0.0..=1e7)?;
-        within("run.threads", r.threads, 0..=4096)?;
-        within("run.keep_checkpoints", r.keep_checkpoints, 1..=100_000)?;
-        r.device.check("run.device")?;
+        self.run.device.check("run.device")?;
         self.network_devices().check("net.device")?;
-        within("eval.simulations", self.eval.simulations, 1..=1_000_000)?;
-        within("eval.determinisations", self.eval.determinisations, 0..=4096)?;
-        within("eval.positions", self.eval.positions, 1..=1_000_000)?;
-        within("eval.match_games", self.eval.match_games, 1..=1_000_000)?;
         Ok(())
     }
 

@@ -1,5 +1,6 @@
 //! Names of devices and lists of them.
 
+use super::keys::Value;
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -86,6 +87,12 @@ impl Devices {
 impl Default for Devices {
     fn default() -> Self {
         DeviceName::default().into()
+    }
+}
+
+impl Value for Devices {
+    fn any() -> String {
+        "cpu, cuda or cuda:N, or several GPUs, cuda:0,cuda:1".into()
     }
 }
 

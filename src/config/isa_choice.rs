@@ -1,5 +1,6 @@
 //! `net.isa`: an instruction set by its name, or the machine's fastest.
 
+use super::keys::{Value, one_of};
 use crate::isa::Isa;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::fmt;
@@ -23,6 +24,12 @@ impl IsaChoice {
             Self::Native => Self::NATIVE,
             Self::Only(isa) => isa.name(),
         }
+    }
+}
+
+impl Value for IsaChoice {
+    fn any() -> String {
+        one_of(&Self::NAMES)
     }
 }
 

@@ -1,59 +1,104 @@
 //! Configuration layers: TOML files and single assignments, merged in order.
 
-use super::Config;
+use super::{Config, keys};
 use crate::error::{Error, Result};
 use crate::files::read_text;
-use serde::Serialize;
+use std::collections::BTreeMap;
 use std::path::Path;
+use toml::de::DeTable;
 
 /// Bytes that a configuration may have.
 pub const MAX_BYTES: u64 = 1 << 20;
 
+/// The name of the key of `--set`, for errors.
+const SET: &str = "--set";
+
 /// Merged configuration layers; a later layer overrides an earlier one.
 #[derive(Clone, Debug, Default)]
-pub struct Layers(toml::Table);
+pub struct Layers {
+    table: toml::Table,
+    /// Where each key was set last, by dotted key: a file and its line, or `--set`. Keys set by other flags have none.
+    origins: BTreeMap<String, String>,
+}
 
 impl Layers {
     /// Adds the file at `path` as the next layer.
     ///
     /// # Errors
     /// [`Error::Io`] or [`Error::ConfigText`].
-    pub fn file(mut self, path: &Path) -> Result<Self> {
+    pub fn file(self, path: &Path) -> Result<Self> {
         let text = read_text(path, MAX_BYTES).map_err(|e| Error::io("reading", path, e))?;
-        merge(&mut self.0, parse_toml(&text, &path.display().to_string())?);
-        Ok(self)
+        self.text(&text, &path.display().to_string())
     }
 
-    /// Adds TOML `text` as the next layer. Errors name `origin`.
+    /// Adds TOML `text` as the next layer. Errors name `origin` and the line.
     ///
     /// # Errors
     /// [`Error::ConfigText`].
     pub fn text(mut self, text: &str, origin: &str) -> Result<Self> {
-        merge(&mut self.0, parse_toml(text, origin)?);
+        let broken = |e: toml::de::Error| {
+            let at = e.span().map(|span| format!(", line {}", line_of(text, span.start))).unwrap_or_default();
+            Error::ConfigText { origin: format!("{origin}{at}"), what: e.message().replace('\n', " ") }
+        };
+        let spanned = DeTable::parse(text).map_err(broken)?;
+        for (section, value) in spanned.get_ref() {
+            let at = |offset: usize| format!("{origin}, line {}", line_of(text, offset));
+            let name = section.get_ref();
+            self.origins.insert(name.to_string(), at(section.span().start));
+            for (key, _) in value.get_ref().as_table().into_iter().flatten() {
+                self.origins.insert(format!("{name}.{}", key.get_ref()), at(key.span().start));
+            }
+        }
+        merge(&mut self.table, text.parse().map_err(broken)?);
         Ok(self)
     }
 
-    /// Sets one dotted key to a TOML value. A bare word is a string.
+    /// Adds a configuration as the next layer.
+    ///
+    /// # Errors
+    /// [`Error::ConfigText`] for numbers that TOML does not have.
+    pub fn config(mut self, config: &Config) -> Result<Self> {
+        let table = toml::Table::try_from(config)
+            .map_err(|e| Error::ConfigText { origin: "the configuration".into(), what: e.to_string() })?;
+        merge(&mut self.table, table);
+        Ok(self)
+    }
+
+    /// Sets one dotted key, as `--set` does, to a TOML value. A bare word is a text.
     ///
     /// # Errors
     /// [`Error::ConfigText`] if the assignment has no `=` or no key.
     pub fn set(mut self, assignment: &str) -> Result<Self> {
-        let bad = |what: &str| Error::ConfigText { origin: format!("--set {assignment}"), what: what.into() };
+        let bad = |what: &str| Error::ConfigText { origin: format!("{SET} {assignment}"), what: what.into() };
         let (key, value) = assignment.split_once('=').ok_or_else(|| bad("expected key=value"))?;
-        let value = parse_toml(&format!("v={value}"), "").or_else(|_| {
-            let quoted = toml::Value::String(value.trim().to_string());
-            parse_toml(&format!("v={quoted}"), "")
-        })?;
-        let mut value = value.into_iter().next().map(|(_, v)| v).ok_or_else(|| bad("empty value"))?;
-        for part in key.trim().rsplit('.') {
+        let key = key.trim();
+        self = self.assign(key, value)?;
+        self.origins.insert(key.to_string(), SET.into());
+        Ok(self)
+    }
+
+    /// Sets one dotted key, given by a flag of its own, to a TOML value. A bare word is a text.
+    ///
+    /// # Errors
+    /// [`Error::ConfigText`] if there is no key or no value.
+    pub fn assign(mut self, key: &str, value: &str) -> Result<Self> {
+        let bad =
+            |what: &str| Error::ConfigText { origin: format!("{SET} {key}={value}"), what: what.into() };
+        let parse = |value: &str| format!("v={value}").parse::<toml::Table>();
+        let parsed =
+            parse(value).or_else(|_| parse(&toml::Value::String(value.trim().to_string()).to_string()));
+        let parsed = parsed.map_err(|e| bad(e.message()))?;
+        let mut value = parsed.into_iter().next().map(|(_, v)| v).ok_or_else(|| bad("empty value"))?;
+        for part in key.rsplit('.') {
             if part.is_empty() {
                 return Err(bad("expected section.key=value"));
             }
             value = toml::Value::Table(toml::Table::from_iter([(part.to_string(), value)]));
         }
         if let toml::Value::Table(table) = value {
-            merge(&mut self.0, table);
+            merge(&mut self.table, table);
         }
+        self.origins.remove(key);
         Ok(self)
     }
 
@@ -67,7 +112,9 @@ impl Layers {
             ("net", "precision", &["f16", "tf32"]),
         ];
         for (section, key, values) in gpu_only {
-            let Some(table) = self.0.get_mut(section).and_then(toml::Value::as_table_mut) else { continue };
+            let Some(table) = self.table.get_mut(section).and_then(toml::Value::as_table_mut) else {
+                continue;
+            };
             let found = table.get(key).and_then(toml::Value::as_str).unwrap_or_default();
             if values.is_empty() || values.contains(&found) {
                 table.remove(key);
@@ -79,28 +126,24 @@ impl Layers {
     /// The checked configuration.
     ///
     /// # Errors
-    /// [`Error::ConfigText`] for unknown keys and wrong types, [`Error::Config`] for values out of range.
+    /// [`Error::ConfigKey`] for unknown keys, [`Error::Config`] or [`Error::ConfigKey`] for wrong values, each with the place
+    /// where the key was set.
     pub fn resolve(self) -> Result<Config> {
+        self.read().map_err(|error| self.locate(error))
+    }
+
+    /// `error` with the place where its key was set.
+    pub fn locate(&self, error: Error) -> Error {
+        error.located(|key| self.origins.get(key).cloned())
+    }
+
+    fn read(&self) -> Result<Config> {
         let mut config = Config::default();
-        let sections: Vec<(String, toml::Value)> = self.0.into_iter().collect();
-        for (name, value) in sections {
-            let table = match value {
-                toml::Value::Table(table) => table,
-                other => return Err(Error::config(name, other, "a table of keys")),
-            };
-            match name.as_str() {
-                "game" => config.game = table,
-                "net" => config.net = section(&name, table)?,
-                "search" => config.search = section(&name, table)?,
-                "selfplay" => config.selfplay = section(&name, table)?,
-                "replay" => config.replay = section(&name, table)?,
-                "train" => config.train = section(&name, table)?,
-                "run" => config.run = section(&name, table)?,
-                "eval" => config.eval = section(&name, table)?,
-                _ => {
-                    let expected = "one of game, net, search, selfplay, replay, train, run, eval";
-                    return Err(Error::config(name, "an unknown section", expected));
-                }
+        for (name, value) in &self.table {
+            match value {
+                toml::Value::Table(table) => config.read_section(name, table.clone())?,
+                other if is_section(name) => return Err(Error::config(name, other, "a table of keys")),
+                _ => return Err(unknown_key(name.clone())),
             }
         }
         config.check()?;
@@ -108,11 +151,9 @@ impl Layers {
     }
 }
 
-fn parse_toml(text: &str, origin: &str) -> Result<toml::Table> {
-    text.parse().map_err(|e: toml::de::Error| Error::ConfigText {
-        origin: origin.to_string(),
-        what: e.to_string().split_whitespace().collect::<Vec<_>>().join(" "),
-    })
+/// The line of the byte at `offset`, from 1.
+fn line_of(text: &str, offset: usize) -> usize {
+    1 + text.bytes().take(offset).filter(|&byte| byte == b'\n').count()
 }
 
 fn merge(base: &mut toml::Table, over: toml::Table) {
@@ -126,37 +167,46 @@ fn merge(base: &mut toml::Table, over: toml::Table) {
     }
 }
 
-/// Renamed keys: section, old key, new key.
-const RENAMED: [(&str, &str, &str); 7] = [
-    ("search", "noise_fraction", "dirichlet_epsilon"),
-    ("search", "noise_alpha", "dirichlet_alpha"),
-    ("search", "considered", "max_num_considered_actions"),
-    ("selfplay", "stride", "passes_per_poll"),
-    ("selfplay", "fast_fraction", "playout_cap_prob"),
-    ("train", "reuse", "replay_ratio"),
-    ("train", "order", "mode"),
+fn is_section(name: &str) -> bool {
+    name == "game" || Config::default().sections().iter().any(|(section, ..)| *section == name)
+}
+
+/// Renamed keys: old key, new key.
+const RENAMED: [(&str, &str); 7] = [
+    ("search.noise_fraction", "search.dirichlet_epsilon"),
+    ("search.noise_alpha", "search.dirichlet_alpha"),
+    ("search.considered", "search.max_num_considered_actions"),
+    ("selfplay.stride", "selfplay.passes_per_poll"),
+    ("selfplay.fast_fraction", "selfplay.playout_cap_prob"),
+    ("train.reuse", "train.replay_ratio"),
+    ("train.order", "train.mode"),
 ];
 
-/// Reads one section key by key, so that an error names the key.
-fn section<T>(name: &str, table: toml::Table) -> Result<T>
-where
-    T: Default + Serialize + serde::de::DeserializeOwned,
-{
-    for (key, value) in &table {
-        if let Some((_, _, new)) = RENAMED.iter().find(|(section, old, _)| *section == name && old == key) {
-            let what = format!("this key is now {name}.{new}");
-            return Err(Error::ConfigText { origin: format!("key {name}.{key} = {value}"), what });
-        }
-        let one = toml::Table::from_iter([(key.clone(), value.clone())]);
-        one.try_into::<T>().map_err(|e: toml::de::Error| {
-            let what = e.message().split('\n').next().unwrap_or_default().to_string();
-            Error::ConfigText { origin: format!("key {name}.{key} = {value}"), what }
-        })?;
+/// The hint for a key that does not exist.
+pub(super) fn suggest(key: &str) -> String {
+    if let Some((_, new)) = RENAMED.iter().find(|(old, _)| *old == key) {
+        return format!("this key is now {new}");
     }
-    table.try_into().map_err(|e: toml::de::Error| Error::ConfigText {
-        origin: format!("[{name}]"),
-        what: e.message().to_string(),
-    })
+    let sections = Config::default().sections();
+    let keys = sections.iter().flat_map(|(section, _, keys)| keys.iter().map(move |key| (section, key.name)));
+    let known: Vec<String> = keys.map(|(section, name)| format!("{section}.{name}")).collect();
+    match keys::nearest(key, known.iter().map(String::as_str)) {
+        Some(nearest) => format!("the nearest is {nearest}, `vecaz config` lists all"),
+        None => "`vecaz config` lists all".into(),
+    }
+}
+
+fn unknown_key(key: String) -> Error {
+    let hint = suggest(&key);
+    Error::unknown_key(key, hint)
+}
+
+/// The error for a section that does not exist, which is about its first key.
+pub(super) fn unknown_section(name: &str, table: &toml::Table) -> Error {
+    match table.keys().next() {
+        Some(key) => unknown_key(format!("{name}.{key}")),
+        None => Error::unknown_key(name, "`vecaz config` lists all"),
+    }
 }
 
 #[cfg(test)]
@@ -187,25 +237,97 @@ mod tests {
     #[test]
     fn wrong_input_is_one_sentence_with_the_key() {
         for (assignment, part) in [
-            ("search.simulations=0", "search.simulations: got 0, expected 1..=1000000"),
-            ("search.simulatons=5", "search.simulatons"),
-            ("selfplay.games=many", "selfplay.games"),
-            ("selfplay.games=0", "selfplay.games: got 0"),
-            ("serch.simulations=5", "serch"),
-            ("search=5", "search: got 5"),
-            ("eval.positions=0", "eval.positions: got 0"),
-            ("eval.match_games=0", "eval.match_games: got 0"),
-            ("train.lr=nan", "train.lr"),
-            ("search.algorithm=uct", "search.algorithm"),
+            (
+                "search.simulations=0",
+                "config key search.simulations (--set): got 0, expected a whole number from 1 to 1000000",
+            ),
+            ("search.simulations=-1", "got -1, expected a whole number from 1 to 1000000"),
+            ("search.simulations=2.5", "got 2.5, expected a whole number from 1 to 1000000"),
+            ("selfplay.games=many", "got \"many\", expected a whole number from 1 to 1048576"),
+            ("run.seed=-1", "got -1, expected a whole number from 0 to 9223372036854775807"),
+            ("train.lr=[1]", "got [1], expected a number from 0 to 100"),
+            ("train.lr=nan", "got NaN, expected a number from 0 to 100"),
+            ("train.lr_steps=3", "got 3, expected a list of whole numbers"),
+            ("search.solver=maybe", "got \"maybe\", expected true or false"),
+            ("search.algorithm=uct", "got \"uct\", expected puct or gumbel"),
+            ("run.device=gpu", "run.device (--set): gpu is not a device"),
+            ("search.simulatons=5", "no such key; the nearest is search.simulations"),
+            ("search.sims=5", "no such key; the nearest is search.simulations"),
+            ("search.samples_per_epoch=5", "no such key; the nearest is selfplay.samples_per_epoch"),
+            ("serch.simulations=5", "no such key; the nearest is search.simulations"),
+            ("train.channel=5", "no such key; the nearest is net.channels"),
+            ("evl.simulations=5", "no such key; the nearest is eval.simulations"),
+            ("batch_size=5", "no such key; the nearest is train.batch"),
+            ("train.qqq=5", "no such key; `vecaz config` lists all"),
+            (
+                "train.reuse=2",
+                "config key train.reuse (--set): no such key; this key is now train.replay_ratio",
+            ),
+            ("search=5", "search (--set): got 5, expected a table of keys"),
             ("nothing", "expected key=value"),
-            ("run.device=gpu", "run.device"),
-            ("net.precision=f16", "net.precision: got f16, expected f32, bf16 or int8 on the CPU"),
-            ("net.precision=tf32", "net.precision: got tf32, expected f32, bf16 or int8 on the CPU"),
-            ("train.reuse=2", "key train.reuse = 2: this key is now train.replay_ratio"),
+            ("net.precision=f16", "net.precision (--set): got f16, expected f32, bf16 or int8 on the CPU"),
         ] {
             let message = error(assignment);
             assert!(message.contains(part) && !message.contains('\n'), "{assignment}: {message}");
         }
+    }
+
+    #[test]
+    fn a_wrong_key_of_a_file_is_named_with_its_line() {
+        let error = |text: &str| {
+            let layers = Layers::default().text("[search]\nleaves = 2", "base.toml").expect("TOML");
+            let resolved = layers.text(text, "my.toml").and_then(Layers::resolve);
+            resolved.expect_err(text).to_string()
+        };
+        for (text, part) in [
+            ("# mine\n\n[search]\nleaves = 3\nsims = 5\n", "key search.sims (my.toml, line 5): no such key"),
+            ("[net]\nblocks = 3\nchannels = 0", "key net.channels (my.toml, line 3): got 0"),
+            ("run.seed = 1\nrun.threads = 'all'", "key run.threads (my.toml, line 2): got \"all\""),
+            ("search = { leaves = 0 }", "key search.leaves (my.toml, line 1): got 0"),
+            (
+                "[[net]]\nblocks = 3",
+                "key net (my.toml, line 1): got [{ blocks = 3 }], expected a table of keys",
+            ),
+            ("[train]\nprecision = 'bf16'", "key train.precision (my.toml, line 2): got bf16, expected f32"),
+            (
+                "\n[serch]\nleaves = 1",
+                "key serch.leaves (my.toml, line 3): no such key; the nearest is search.leaves",
+            ),
+            ("[net]\n\nblocks = = 3", "config my.toml, line 3: "),
+            ("[net]\nblocks = 3\nblocks = 4", "config my.toml, line 3: duplicate key"),
+        ] {
+            let message = error(text);
+            assert!(message.contains(part) && !message.contains('\n'), "{text}: {message}");
+        }
+        let later = Layers::default()
+            .text("[net]\nblocks = 0", "my.toml")
+            .and_then(|layers| layers.assign("net.blocks", "0"));
+        let message = later.and_then(Layers::resolve).expect_err("0 blocks").to_string();
+        assert!(
+            message.contains("config key net.blocks: got 0"),
+            "the file's value is overridden: {message}"
+        );
+    }
+
+    #[test]
+    fn every_key_has_a_meaning_values_and_a_default_that_is_read_back() {
+        for (section, purpose, keys) in Config::default().sections() {
+            assert!(!purpose.is_empty() && !keys.is_empty(), "{section}");
+            for key in keys {
+                assert!(key.meaning.len() > 5 && !key.values.is_empty(), "{section}: {key:?}");
+                assert_eq!(key.value, key.default);
+                if key.default != "none" {
+                    let set = Layers::default().assign(&format!("{section}.{}", key.name), &key.default);
+                    assert_eq!(set.and_then(Layers::resolve).expect(key.name), Config::default());
+                }
+            }
+        }
+        let changed = Layers::default().set("search.leaves=7").and_then(Layers::resolve).expect("valid");
+        let sections = changed.sections();
+        let leaves =
+            sections.iter().flat_map(|(.., keys)| keys).find(|key| key.name == "leaves").expect("a key");
+        assert_eq!((leaves.default.as_str(), leaves.value.as_str()), ("1", "7"));
+        assert_eq!(leaves.values, "a whole number from 1 to 4096");
     }
 
     #[test]

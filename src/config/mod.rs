@@ -1,40 +1,39 @@
 //! The configuration: a TOML file and `--set key=value`, merged, checked, resolved.
 //!
 //! Every key has a default, so an empty file is a run of Connect Four. Unknown keys, wrong types and values out of range are
-//! refused with the key, the value found and the values expected. Depends only on the error type and
+//! refused with the key, where it was set, the value found and the values expected. Depends only on the error type and
 //! [`Isa`](crate::isa::Isa).
 
 mod check;
 mod device;
 mod isa_choice;
+pub mod keys;
 mod layers;
 
 pub use device::{DeviceName, Devices};
 pub use isa_choice::IsaChoice;
+pub use keys::KeyInfo;
 pub use layers::{Layers, MAX_BYTES};
 
 use crate::device_struct::device_enum;
+use crate::error::Result;
 use bytemuck::NoUninit;
+use keys::{Section, names, section, show_names};
 use serde::{Deserialize, Serialize};
 
-macro_rules! names {
+/// Defines an enum that is also a type of the kernels, whose values are typed by their names.
+macro_rules! device_names {
     ($(#[doc = $doc:literal])* $name:ident { $($(#[doc = $vdoc:literal])* $variant:ident = $text:literal),+ $(,)? }) => {
         device_enum! {
             $(#[doc = $doc])*
             #[derive(Clone, Copy, Debug, PartialEq, Eq, NoUninit, Serialize, Deserialize)]
             pub enum $name { $($(#[doc = $vdoc])* #[serde(rename = $text)] $variant,)+ }
         }
-
-        impl std::fmt::Display for $name {
-            /// The name as typed in a configuration.
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str(match self { $(Self::$variant => $text),+ })
-            }
-        }
+        show_names! { $name { $($variant = $text),+ } }
     };
 }
 
-names! {
+device_names! {
     /// The search algorithm: the selection rule and the policy target.
     Algorithm {
         /// PUCT with Dirichlet noise (AlphaZero, Silver et al. 2018); the target is the visit distribution.
@@ -52,7 +51,7 @@ names! {
         Reference = "reference",
     }
 }
-names! {
+device_names! {
     /// First-play urgency: Q of an edge without visits. PUCT only.
     Fpu {
         /// 0, a draw.
@@ -65,7 +64,7 @@ names! {
         Loss = "loss",
     }
 }
-names! {
+device_names! {
     /// Selection at chance nodes.
     ChanceRule {
         /// An outcome sampled by its probability.
@@ -162,40 +161,28 @@ names! {
     }
 }
 
-macro_rules! section {
-    ($(#[$doc:meta])* $name:ident { $($(#[$fdoc:meta])* $field:ident : $ty:ty = $default:expr),+ $(,)? }) => {
-        $(#[$doc])*
-        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-        #[serde(deny_unknown_fields, default)]
-        pub struct $name { $($(#[$fdoc])* pub $field: $ty),+ }
-        impl Default for $name {
-            fn default() -> Self { Self { $($field: $default),+ } }
-        }
-    };
-}
-
 section! {
     /// `[net]`: the network.
     NetConfig {
         /// Architecture.
         arch: Arch = Arch::Resnet,
         /// Residual blocks.
-        blocks: usize = 2,
+        blocks: usize [1..=256] = 2,
         /// Channels of the tower (resnet), features of an edge (edge), or width of a layer (mlp).
-        channels: usize = 32,
+        channels: usize [1..=4096] = 32,
         /// Channels of the policy head's 1x1 convolution (resnet).
-        policy_channels: usize = 8,
+        policy_channels: usize [1..=1024] = 8,
         /// Channels of the value head's 1x1 convolution (resnet).
-        value_channels: usize = 4,
+        value_channels: usize [1..=1024] = 4,
         /// Hidden units of the value head.
-        value_hidden: usize = 64,
+        value_hidden: usize [1..=4096] = 64,
         /// Global-pooling bias in every second block, the last one included (resnet, Wu 2019): channels of the block's first
         /// convolution whose means and maxima over the board set a bias of its other channels; 0: none. KataGo pools 1/4 to 1/3
         /// of the channels. For properties of the whole board: ko fights, ladders, the score, threats far apart.
-        global_pool: usize = 0,
+        global_pool: usize [0..=4095] = 0,
         /// Squeeze-and-excitation in every block (resnet, Hu et al. 2018): units of the layer between the channels' means
         /// over the board and their factors; 0: none. Usual is channels / 4 to channels / 16.
-        se: usize = 0,
+        se: usize [0..=4096] = 0,
         /// What executes the network: `auto`, `candle` or `fused`.
         executor: Executor = Executor::Auto,
         /// Number format in self-play and evaluation: `f32`, `bf16` or `int8` on the CPU; `f32`, `tf32`, `bf16` or `f16` on a
@@ -222,80 +209,80 @@ section! {
         /// PUCT or Gumbel.
         algorithm: Algorithm = Algorithm::Gumbel,
         /// S: new simulations a ply.
-        simulations: u32 = 64,
+        simulations: u32 [1..=1_000_000] = 64,
         /// L: leaves that a row selects per pass, with virtual loss. More than 1 gives larger network batches for few games.
-        leaves: u32 = 1,
+        leaves: u32 [1..=4096] = 1,
         /// T: nodes of a row's tree, at least what a ply's simulations can add; 0 = that, twice if subtrees are kept. Bounds memory
         /// when subtrees are kept.
-        nodes: u32 = 0,
+        nodes: u32 [0..=100_000_000] = 0,
         /// Implementation: batched or reference.
         engine: SearchEngine = SearchEngine::Batched,
         /// PUCT: c_init of AlphaZero's exploration factor.
-        c_init: f32 = 1.25,
+        c_init: f32 [0.0..=100.0] = 1.25,
         /// PUCT: c_base of AlphaZero's exploration factor; AlphaZero's value.
-        c_base: f32 = 19652.0,
+        c_base: f32 [1.0..=1e9] = 19652.0,
         /// PUCT: Q of edges without visits. The other rules are those of other engines, for comparisons.
         fpu: Fpu = Fpu::Reduced,
         /// PUCT: factor of the reduced first-play urgency; KataGo's value.
-        fpu_reduction: f32 = 0.2,
+        fpu_reduction: f32 [0.0..=2.0] = 0.2,
         /// PUCT: weight of Dirichlet noise in the root priors of self-play.
-        dirichlet_epsilon: f32 = 0.25,
+        dirichlet_epsilon: f32 [0.0..=1.0] = 0.25,
         /// PUCT: Dirichlet alpha; 0 = 10 / (number of legal actions), close to AlphaZero's values for its games.
-        dirichlet_alpha: f32 = 0.0,
+        dirichlet_alpha: f32 [0.0..=1000.0] = 0.0,
         /// Gumbel: the most actions considered at the root.
-        max_num_considered_actions: u32 = 16,
+        max_num_considered_actions: u32 [1..=65_536] = 16,
         /// Gumbel: c_visit of sigma, the monotone transformation of Q; the paper's value.
-        c_visit: f32 = 50.0,
+        c_visit: f32 [0.0..=1e6] = 50.0,
         /// Gumbel: c_scale of sigma.
-        c_scale: f32 = 1.0,
+        c_scale: f32 [0.0..=1e3] = 1.0,
         /// Backs up proven wins, draws and losses exactly (MCTS-Solver, Winands et al. 2008). Two-player zero-sum games only.
         solver: bool = true,
         /// Entries of the evaluation cache shared by all games; 0 = none.
-        cache_entries: usize = 1 << 19,
+        cache_entries: usize [0..=1 << 32] = 1 << 19,
         /// Keeps the played action's subtree for the next ply.
         reuse: bool = true,
         /// The most inherited visits that count against the budget and in the policy target, relative to `simulations`. It
         /// bounds the weight of a deep root cache.
-        inherit_cap: f32 = 1.0,
+        inherit_cap: f32 [0.0..=1000.0] = 1.0,
         /// PUCT: the fewest new simulations of a ply with inherited visits.
-        min_simulations: u32 = 16,
+        min_simulations: u32 [1..=1_000_000] = 16,
         /// Selection at chance nodes: sampled or stratified.
         chance: ChanceRule = ChanceRule::Stratified,
         /// D: determinisations of one game with hidden information.
-        determinisations: u32 = 1,
+        determinisations: u32 [1..=4096] = 1,
         /// Simulations of the tree built once per set of weights and cloned to every new game; 0 = none.
-        root_cache: u32 = 0,
+        root_cache: u32 [0..=10_000_000] = 0,
     }
 }
 section! {
     /// `[selfplay]`: the games that produce samples.
     SelfPlayConfig {
         /// N: number of games played at once.
-        games: usize = 128,
+        games: usize [1..=1_048_576] = 128,
         /// The fewest samples of an epoch, which ends with the poll that reaches them.
-        samples_per_epoch: usize = 20_000,
+        samples_per_epoch: usize [1..=1_000_000_000] = 20_000,
         /// Passes between two polls of the sample count.
-        passes_per_poll: u32 = 64,
+        passes_per_poll: u32 [1..=1_000_000] = 64,
         /// Uniformly random opening plies: each game draws a number in 0..=this. Opening positions are not samples.
-        opening_plies: u32 = 0,
+        opening_plies: u32 [0..=10_000] = 0,
         /// Fraction of games without random opening plies.
-        opening_none: f32 = 0.25,
+        opening_none: f32 [0.0..=1.0] = 0.25,
         /// Plies of a game whose action is sampled from the policy target; later plies play the best action.
         temperature_plies: u32 = 8,
         /// Weight of the search's root value in the value target; the rest is the game's result. A proven root value is the
         /// whole target. 0.5 did not raise the points in Blob (`benches/results/2026-11-20-smoke.md`).
-        value_mix: f32 = 0.0,
+        value_mix: f32 [0.0..=1.0] = 0.0,
         /// Fraction of plies that are searched with `fast_simulations` and give no sample (playout cap randomisation, Wu 2019).
-        playout_cap_prob: f32 = 0.0,
+        playout_cap_prob: f32 [0.0..=0.99] = 0.0,
         /// Simulations of a fast ply.
-        fast_simulations: u32 = 16,
+        fast_simulations: u32 [1..=1_000_000] = 16,
     }
 }
 section! {
     /// `[replay]`: the replay buffer.
     ReplayConfig {
         /// Samples in the buffer; at least those of an update, `train.batch` x `train.accumulate`.
-        capacity: usize = 400_000,
+        capacity: usize [1..=1_000_000_000] = 400_000,
     }
 }
 section! {
@@ -309,37 +296,37 @@ section! {
         /// AdamW or SGD.
         optimizer: OptimizerKind = OptimizerKind::AdamW,
         /// Peak learning rate.
-        lr: f64 = 2e-3,
+        lr: f64 [0.0..=100.0] = 2e-3,
         /// Momentum (SGD), or decay of the first moment (AdamW). AlphaZero's and Adam's value.
-        momentum: f64 = 0.9,
+        momentum: f64 [0.0..=0.9999] = 0.9,
         /// Decay of the second moment (AdamW). Adam's value.
-        beta2: f64 = 0.999,
+        beta2: f64 [0.0..=0.999_999] = 0.999,
         /// Weight decay: decoupled (AdamW) or added to the gradient (SGD). AlphaZero's value.
-        weight_decay: f64 = 1e-4,
+        weight_decay: f64 [0.0..=10.0] = 1e-4,
         /// Gradient norm above which the gradient is scaled down to it, which limits the effect of an outlier batch; 0 = off.
-        clip_norm: f64 = 1.0,
+        clip_norm: f64 [0.0..=1e6] = 1.0,
         /// Updates of the linear warm-up from rate 0.
         warmup_updates: u64 = 100,
         /// Learning-rate schedule after the warm-up.
         schedule: Schedule = Schedule::Cosine,
         /// Cosine: updates until the rate is `lr_final`.
-        lr_updates: u64 = 20_000,
+        lr_updates: u64 [1..=1_000_000_000_000] = 20_000,
         /// Cosine: the final rate, relative to `lr`.
-        lr_final: f64 = 0.05,
+        lr_final: f64 [0.0..=1.0] = 0.05,
         /// Step: updates after which the rate falls.
         lr_steps: Vec<u64> = vec![],
         /// Step: the divisor; AlphaZero's value.
-        lr_step_factor: f64 = 10.0,
+        lr_step_factor: f64 [1.0..=1e6] = 10.0,
         /// Samples per batch.
-        batch: usize = 512,
+        batch: usize [1..=1_048_576] = 512,
         /// Batches whose gradients are accumulated into one update, for batches beyond a device's memory.
-        accumulate: usize = 1,
+        accumulate: usize [1..=4096] = 1,
         /// Average number of times that a sample is trained on: updates of an epoch = new samples x this / (batch x accumulate).
-        replay_ratio: f64 = 4.0,
+        replay_ratio: f64 [0.0..=1000.0] = 4.0,
         /// Samples in the replay buffer before the first update; at most `replay.capacity`.
-        min_samples: usize = 10_000,
+        min_samples: usize [1..=1_000_000_000] = 10_000,
         /// Weight of the value loss relative to the policy loss; AlphaZero's value. Games whose values differ little may need more.
-        value_weight: f64 = 1.0,
+        value_weight: f64 [0.0..=1000.0] = 1.0,
         /// Applies a random symmetry of the game to each sample.
         symmetries: bool = true,
     }
@@ -353,9 +340,9 @@ section! {
         epochs: u64 = 0,
         /// Minutes that the whole run may take; 0 = no limit. An epoch that is not finished then is given up. A run without either
         /// limit takes at most 10 minutes.
-        minutes: f64 = 0.0,
+        minutes: f64 [0.0..=1e7] = 0.0,
         /// CPU threads; 0 = all cores.
-        threads: usize = 0,
+        threads: usize [0..=4096] = 0,
         /// Device of games and trees in self-play and evaluation: `cpu`, `cuda` or `cuda:N`; also of the network and of
         /// training unless `net.device` is given. Self-play splits its games over several GPUs, `cuda:0,cuda:1`; evaluation,
         /// matches, `vecaz play` and the root cache use the first.
@@ -363,7 +350,7 @@ section! {
         /// Memory limit of the plan, in MiB; 0 = 0.9 of what free memory, control groups and `ulimit` leave.
         memory_mib: u64 = 0,
         /// Number of latest checkpoints kept, besides the best network. More allow a return to an earlier epoch, at a replay buffer each.
-        keep_checkpoints: usize = 3,
+        keep_checkpoints: usize [1..=100_000] = 3,
     }
 }
 section! {
@@ -375,37 +362,65 @@ section! {
         /// noise, PUCT's most visited action has a lower error than the final action of Gumbel's sequential halving.
         algorithm: Algorithm = Algorithm::Puct,
         /// Simulations per move.
-        simulations: u32 = 64,
+        simulations: u32 [1..=1_000_000] = 64,
         /// Determinisations per move, each with `simulations`; 0 = `search.determinisations`.
-        determinisations: u32 = 0,
+        determinisations: u32 [0..=4096] = 0,
         /// Solved positions per evaluation (games with an exact solver).
-        positions: usize = 200,
+        positions: usize [1..=1_000_000] = 200,
         /// Match games per evaluation (games without an exact solver).
-        match_games: usize = 32,
+        match_games: usize [1..=1_000_000] = 32,
         /// The opponent of such matches: "random" or "rollouts:S".
         opponent: String = "rollouts:100".to_string(),
     }
 }
-section! {
-    /// A whole configuration file.
-    Config {
-        /// `[game]`: `name` and the game's own settings.
-        game: toml::Table = toml::Table::new(),
-        /// `[net]`
-        net: NetConfig = NetConfig::default(),
-        /// `[search]`
-        search: SearchConfig = SearchConfig::default(),
-        /// `[selfplay]`
-        selfplay: SelfPlayConfig = SelfPlayConfig::default(),
-        /// `[replay]`
-        replay: ReplayConfig = ReplayConfig::default(),
-        /// `[train]`
-        train: TrainConfig = TrainConfig::default(),
-        /// `[run]`
-        run: RunConfig = RunConfig::default(),
-        /// `[eval]`
-        eval: EvalConfig = EvalConfig::default(),
-    }
+
+macro_rules! config {
+    ($($(#[doc = $doc:literal])* $section:ident: $ty:ident),+ $(,)?) => {
+        /// A whole configuration file.
+        #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+        #[serde(deny_unknown_fields, default)]
+        pub struct Config {
+            /// `name` and the game's own settings
+            pub game: toml::Table,
+            $($(#[doc = $doc])* pub $section: $ty),+
+        }
+
+        impl Config {
+            /// The sections whose keys are the same for every game, which is all but `[game]`: name, purpose and keys.
+            pub fn sections(&self) -> Vec<(&'static str, &'static str, Vec<KeyInfo>)> {
+                vec![$((stringify!($section), concat!($($doc),*).trim(), self.$section.keys())),+]
+            }
+
+            /// Reads the section called `name`.
+            fn read_section(&mut self, name: &str, table: toml::Table) -> Result<()> {
+                if name == "game" {
+                    self.game = table;
+                    return Ok(());
+                }
+                $(if name == stringify!($section) {
+                    self.$section = keys::read(name, table, layers::suggest)?;
+                    return Ok(());
+                })+
+                Err(layers::unknown_section(name, &table))
+            }
+        }
+    };
+}
+config! {
+    /// the network
+    net: NetConfig,
+    /// one search
+    search: SearchConfig,
+    /// the games that produce samples
+    selfplay: SelfPlayConfig,
+    /// the replay buffer
+    replay: ReplayConfig,
+    /// optimisation
+    train: TrainConfig,
+    /// seed, length, threads, devices, memory
+    run: RunConfig,
+    /// playing strength after each epoch
+    eval: EvalConfig,
 }
 
 impl Config {

@@ -2,9 +2,8 @@
 //!
 //! Cells are numbered row-major, 0 top left. Independent of any game's rules.
 
-use crate::error::{Error, Result};
 use bytemuck::{Pod, Zeroable};
-use std::ops::{BitOr, RangeInclusive};
+use std::ops::BitOr;
 
 /// The longest side of a board.
 pub const MAX_SIDE: u32 = 19;
@@ -145,17 +144,6 @@ pub fn display(side: u32, slant: usize, mark: impl Fn(u32) -> char) -> String {
         text += "\n";
     }
     text
-}
-
-/// Checks that `side` is in `range`.
-///
-/// # Errors
-/// [`Error::Config`] about `game.size`.
-pub fn check_side(side: u32, range: RangeInclusive<u32>) -> Result<u32> {
-    if range.contains(&side) {
-        return Ok(side);
-    }
-    Err(Error::config("game.size", side, format!("{}..={}", range.start(), range.end())))
 }
 
 #[cfg(test)]

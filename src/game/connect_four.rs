@@ -6,26 +6,20 @@
 pub mod solver;
 
 use super::{ExactSolver, Game, History, ObsShape, Sizes, Turn, parse_options, to_options};
+use crate::config::keys::{KeyInfo, Section, section, within};
 use crate::error::{Error, Result};
 use bytemuck::{Pod, Zeroable};
-use serde::{Deserialize, Serialize};
 use solver::ConnectFourSolver;
 
-/// The settings of Connect Four.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct ConnectFour {
-    /// Rows of the board, 2 to 12.
-    pub rows: u32,
-    /// Columns of the board, 2 to 12; (rows + 1) * columns is at most 64.
-    pub columns: u32,
-    /// Stones in a row that win, 2 to the larger side.
-    pub connect: u32,
-}
-
-impl Default for ConnectFour {
-    fn default() -> Self {
-        Self { rows: 6, columns: 7, connect: 4 }
+section! {
+    /// The settings of Connect Four.
+    ConnectFour {
+        /// Rows of the board.
+        rows: u32 [2..=12] = 6,
+        /// Columns of the board; (rows + 1) * columns is at most 64.
+        columns: u32 [2..=12] = 7,
+        /// Stones in a row that win; at most the larger side.
+        connect: u32 [2..=12] = 4,
     }
 }
 
@@ -111,12 +105,6 @@ impl Game for ConnectFour {
 
     fn from_options(options: &toml::Table) -> Result<Self> {
         let g: Self = parse_options(Self::NAME, options)?;
-        if !(2..=12).contains(&g.rows) {
-            return Err(Error::config("game.rows", g.rows, "2..=12"));
-        }
-        if !(2..=12).contains(&g.columns) {
-            return Err(Error::config("game.columns", g.columns, "2..=12"));
-        }
         if (g.rows + 1) * g.columns > 64 {
             return Err(Error::config(
                 "game.columns",
@@ -124,14 +112,24 @@ impl Game for ConnectFour {
                 format!("(rows + 1) * columns at most 64, with rows = {}", g.rows),
             ));
         }
-        if !(2..=g.rows.max(g.columns)).contains(&g.connect) {
-            return Err(Error::config("game.connect", g.connect, format!("2..={}", g.rows.max(g.columns))));
-        }
+        within("game.connect", g.connect, 2..=g.rows.max(g.columns))?;
         Ok(g)
     }
 
     fn options(&self) -> toml::Table {
         to_options(self)
+    }
+
+    fn keys(&self) -> Vec<KeyInfo> {
+        Section::keys(self)
+    }
+
+    fn aim(&self, player: u8) -> String {
+        format!(
+            "{} makes {} in a row, across, down or diagonally",
+            ["X", "O"][usize::from(player)],
+            self.connect
+        )
     }
 
     fn sizes(&self) -> Sizes {

@@ -7,47 +7,41 @@
 //! white and a black stone and leaves the choice of colours to player 0. The player with white then moves. So players move
 //! several times in a row here, and player 0 may end up with white.
 
-use super::board::{self, Cells, check_side};
+use super::board::{self, Cells};
 use super::{Game, History, ObsShape, Sizes, Turn, parse_options, to_options};
+use crate::config::keys::{KeyInfo, Section, names, section};
 use crate::error::Result;
 use bytemuck::{Pod, Zeroable};
-use serde::{Deserialize, Serialize};
 
-/// Which rows win.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Rule {
-    /// Five or more.
-    Freestyle,
-    /// Exactly five; a longer row does not win. A move that makes a five and a longer row wins by the five.
-    Exact,
-}
-
-/// How the game is opened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Opening {
-    /// Black moves anywhere.
-    None,
-    /// Three stones by player 0, then player 1 chooses; see the module's head.
-    Swap2,
-}
-
-/// The settings of Gomoku.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Gomoku {
-    /// Side of the board, 5 to 19.
-    pub size: u32,
+names! {
     /// Which rows win.
-    pub rule: Rule,
-    /// How the game is opened.
-    pub opening: Opening,
+    Rule {
+        /// Five or more.
+        Freestyle = "freestyle",
+        /// Exactly five; a longer row does not win. A move that makes a five and a longer row wins by the five.
+        Exact = "exact",
+    }
 }
 
-impl Default for Gomoku {
-    fn default() -> Self {
-        Self { size: 15, rule: Rule::Freestyle, opening: Opening::None }
+names! {
+    /// How the game is opened.
+    Opening {
+        /// Black moves anywhere.
+        None = "none",
+        /// Three stones by player 0, then player 1 chooses; see the module's head.
+        Swap2 = "swap2",
+    }
+}
+
+section! {
+    /// The settings of Gomoku.
+    Gomoku {
+        /// Side of the board.
+        size: u32 [5..=board::MAX_SIDE] = 15,
+        /// Which rows win: five or more, or exactly five; a move that makes a five and a longer row wins by the five.
+        rule: Rule = Rule::Freestyle,
+        /// How the game is opened: black moves anywhere, or player 0 puts down three stones and player 1 chooses (Swap2).
+        opening: Opening = Opening::None,
     }
 }
 
@@ -179,13 +173,26 @@ impl Game for Gomoku {
         &["size = 7", "size = 9\nrule = 'exact'", "size = 15\nopening = 'swap2'"];
 
     fn from_options(options: &toml::Table) -> Result<Self> {
-        let g: Self = parse_options(Self::NAME, options)?;
-        check_side(g.size, 5..=board::MAX_SIDE)?;
-        Ok(g)
+        parse_options(Self::NAME, options)
     }
 
     fn options(&self) -> toml::Table {
         to_options(self)
+    }
+
+    fn keys(&self) -> Vec<KeyInfo> {
+        Section::keys(self)
+    }
+
+    fn aim(&self, player: u8) -> String {
+        let row = match self.rule {
+            Rule::Freestyle => "five or more in a row",
+            Rule::Exact => "exactly five in a row",
+        };
+        match self.opening {
+            Opening::None => format!("{} makes {row}", ["X", "O"][usize::from(player)]),
+            Opening::Swap2 => format!("makes {row}, with the colour that the opening gives"),
+        }
     }
 
     fn sizes(&self) -> Sizes {

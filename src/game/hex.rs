@@ -9,25 +9,19 @@
 //! Connection is updated incrementally: the set of stones linked to their owner's first edge grows by a flood fill that visits
 //! each stone once per game. The game is won when it reaches the far edge.
 
-use super::board::{self, Cells, check_side};
+use super::board::{self, Cells};
 use super::{Game, History, ObsShape, Sizes, Turn, parse_options, to_options};
+use crate::config::keys::{KeyInfo, Section, section};
 use crate::error::Result;
 use bytemuck::{Pod, Zeroable};
-use serde::{Deserialize, Serialize};
 
-/// The settings of Hex.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Hex {
-    /// Side of the board, 3 to 19.
-    pub size: u32,
-    /// Whether the second player may swap instead of a first stone.
-    pub swap: bool,
-}
-
-impl Default for Hex {
-    fn default() -> Self {
-        Self { size: 11, swap: false }
+section! {
+    /// The settings of Hex.
+    Hex {
+        /// Side of the board.
+        size: u32 [3..=board::MAX_SIDE] = 11,
+        /// Whether the second player may swap instead of a first stone.
+        swap: bool = false,
     }
 }
 
@@ -135,13 +129,22 @@ impl Game for Hex {
         &["size = 3", "size = 4\nswap = true", "size = 13", "size = 19"];
 
     fn from_options(options: &toml::Table) -> Result<Self> {
-        let g: Self = parse_options(Self::NAME, options)?;
-        check_side(g.size, 3..=board::MAX_SIDE)?;
-        Ok(g)
+        parse_options(Self::NAME, options)
     }
 
     fn options(&self) -> toml::Table {
         to_options(self)
+    }
+
+    fn keys(&self) -> Vec<KeyInfo> {
+        Section::keys(self)
+    }
+
+    fn aim(&self, player: u8) -> String {
+        match player {
+            0 => "X connects the top edge with the bottom edge".into(),
+            _ => "O connects the left edge with the right edge".into(),
+        }
     }
 
     fn sizes(&self) -> Sizes {
@@ -431,9 +434,9 @@ mod tests {
     #[test]
     fn bad_options_name_the_key() {
         for (options, part) in [
-            ("size = 2", "game.size: got 2, expected 3..=19"),
-            ("size = 20", "game.size: got 20, expected 3..=19"),
-            ("swap = 'pie'", "game.swap: got \"pie\", expected a boolean"),
+            ("size = 2", "game.size: got 2, expected a whole number from 3 to 19"),
+            ("size = 20", "game.size: got 20, expected a whole number from 3 to 19"),
+            ("swap = 'pie'", "game.swap: got \"pie\", expected true or false"),
         ] {
             let table = options.parse().expect("TOML");
             let message = Hex::from_options(&table).expect_err(options).to_string();

@@ -17,6 +17,7 @@ pub mod clique;
 pub mod backgammon;
 pub mod blob;
 
+use crate::config::keys::{self, KeyInfo, Section};
 use crate::error::{Error, Result};
 use crate::rng::Stream;
 use bytemuck::Pod;
@@ -143,6 +144,15 @@ pub trait Game: Clone + Send + Sync + 'static {
 
     /// All settings, resolved, such that `from_options(options())` is this game again.
     fn options(&self) -> toml::Table;
+
+    /// The keys of the `[game]` table, `name` excepted, with their present values.
+    fn keys(&self) -> Vec<KeyInfo> {
+        Vec::new()
+    }
+
+    /// What `player` plays for, in a sentence without a full stop: "X connects the top edge with the bottom edge". It begins with the
+    /// player's mark in [`Game::display`], or with the verb where players have none.
+    fn aim(&self, player: u8) -> String;
 
     /// The sizes of every array.
     fn sizes(&self) -> Sizes;
@@ -307,7 +317,7 @@ macro_rules! registry {
             $(if name == <$game as Game>::NAME {
                 return Ok(visitor.visit(<$game as Game>::from_options(options)?));
             })+
-            Err(Error::UnknownGame { name: name.to_string(), known: NAMES.join(", ") })
+            Err(Error::UnknownGame { name: name.to_string(), origin: None, known: NAMES.join(", ") })
         }
     };
 }
@@ -325,25 +335,19 @@ registry! {
     blob::Blob,
 }
 
-/// Reads a game's settings out of its options table, with unknown keys refused.
+/// Reads a game's settings out of its options table and checks their values.
 ///
 /// # Errors
-/// [`Error::Config`] with the key that does not exist or has a wrong value; [`Error::ConfigText`] with the parser's own
-/// words where no single key is to blame.
-pub fn parse_options<T: serde::de::DeserializeOwned>(game: &str, options: &toml::Table) -> Result<T> {
-    options.clone().try_into().map_err(|whole: toml::de::Error| {
-        let blamed = options.iter().find_map(|(key, value)| {
-            let alone = toml::Table::from_iter([(key.clone(), value.clone())]);
-            let error = alone.try_into::<T>().err()?;
-            let (what, expected) = error.message().split_once(", expected ")?;
-            let got =
-                if what.starts_with("unknown field") { "an unknown key".into() } else { value.to_string() };
-            Some(Error::config(format!("game.{key}"), got, expected.replace('\n', " ")))
-        });
-        blamed.unwrap_or_else(|| Error::ConfigText {
-            origin: format!("[game] of {game}"),
-            what: whole.message().replace('\n', " "),
-        })
+/// [`Error::ConfigKey`] with the nearest key or all keys of the game; [`Error::Config`] with the key that has a wrong value;
+/// [`Error::ConfigText`] where no single key is to blame.
+pub fn parse_options<T: Section>(game: &str, options: &toml::Table) -> Result<T> {
+    keys::read("game", options.clone(), |typed| {
+        let known: Vec<String> = T::default().keys().iter().map(|key| format!("game.{}", key.name)).collect();
+        match keys::nearest(typed, known.iter().map(String::as_str)) {
+            Some(nearest) => format!("the nearest is {nearest}"),
+            None if known.is_empty() => format!("{game} has no settings"),
+            None => format!("{game} has {}", known.join(", ")),
+        }
     })
 }
 

@@ -10,33 +10,27 @@
 
 use super::board::{self};
 use super::{Game, History, ObsShape, Sizes, Turn, parse_options, to_options};
-use crate::error::{Error, Result};
+use crate::config::keys::{KeyInfo, Section, names, section};
+use crate::error::Result;
 use bytemuck::{Pod, Zeroable};
-use serde::{Deserialize, Serialize};
 
-/// How a game ends in which neither player can move and cells are free.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum End {
-    /// At once.
-    NoMove,
-    /// After a pass by each player; at once where a colour is gone.
-    TwoPasses,
+names! {
+    /// How a game ends in which neither player can move and cells are free.
+    End {
+        /// At once.
+        NoMove = "no_move",
+        /// After a pass by each player; at once where a colour is gone.
+        TwoPasses = "two_passes",
+    }
 }
 
-/// The settings of Othello.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Othello {
-    /// Side of the board, 6 or 8.
-    pub size: u32,
-    /// How a game ends before the board is full.
-    pub end: End,
-}
-
-impl Default for Othello {
-    fn default() -> Self {
-        Self { size: 8, end: End::NoMove }
+section! {
+    /// The settings of Othello.
+    Othello {
+        /// Side of the board.
+        size: u32 [[6, 8]] = 8,
+        /// How a game ends in which neither player can move and cells are free: at once, or after a pass by each player.
+        end: End = End::NoMove,
     }
 }
 
@@ -161,15 +155,20 @@ impl Game for Othello {
         &["size = 6", "size = 6\nend = 'two_passes'", "size = 8\nend = 'no_move'"];
 
     fn from_options(options: &toml::Table) -> Result<Self> {
-        let g: Self = parse_options(Self::NAME, options)?;
-        if g.size != 6 && g.size != 8 {
-            return Err(Error::config("game.size", g.size, "6 or 8"));
-        }
-        Ok(g)
+        parse_options(Self::NAME, options)
     }
 
     fn options(&self) -> toml::Table {
         to_options(self)
+    }
+
+    fn keys(&self) -> Vec<KeyInfo> {
+        Section::keys(self)
+    }
+
+    fn aim(&self, player: u8) -> String {
+        let name = ["X (black)", "O (white)"][usize::from(player)];
+        format!("{name} ends with more discs")
     }
 
     fn sizes(&self) -> Sizes {
@@ -460,9 +459,9 @@ mod tests {
     fn bad_options_name_the_key() {
         for (options, part) in [
             ("size = 7", "game.size: got 7, expected 6 or 8"),
-            ("end = 'never'", "game.end: got \"never\", expected `no_move` or `two_passes`"),
-            ("side = 8", "game.side: got an unknown key, expected `size` or `end`"),
-            ("size = -8", "game.size: got -8, expected u32"),
+            ("end = 'never'", "game.end: got \"never\", expected no_move or two_passes"),
+            ("side = 8", "game.side: no such key; the nearest is game.size"),
+            ("size = -8", "game.size: got -8, expected 6 or 8"),
         ] {
             let table = options.parse().expect("TOML");
             let message = Othello::from_options(&table).expect_err(options).to_string();

@@ -1,9 +1,9 @@
 //! Tic-tac-toe: three in a row on a 3x3 board. Actions are cells, row-major (0 top left), as in pgx and OpenSpiel.
 
 use super::{ExactSolver, Game, History, ObsShape, Sizes, Turn, parse_options, to_options};
+use crate::config::keys::{KeyInfo, Section, section};
 use crate::error::Result;
 use bytemuck::{Pod, Zeroable};
-use serde::{Deserialize, Serialize};
 
 const LINES: [u16; 8] = [
     0b000_000_111,
@@ -17,10 +17,10 @@ const LINES: [u16; 8] = [
 ];
 const FULL: u16 = 0b111_111_111;
 
-/// Tic-tac-toe has no settings.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct TicTacToe {}
+section! {
+    /// Tic-tac-toe has no settings.
+    TicTacToe {}
+}
 
 /// The cells of each player as bits; the player to move follows from their number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
@@ -59,6 +59,14 @@ impl Game for TicTacToe {
 
     fn options(&self) -> toml::Table {
         to_options(self)
+    }
+
+    fn keys(&self) -> Vec<KeyInfo> {
+        Section::keys(self)
+    }
+
+    fn aim(&self, player: u8) -> String {
+        format!("{} makes three in a row", ["X", "O"][usize::from(player)])
     }
 
     fn sizes(&self) -> Sizes {

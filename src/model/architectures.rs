@@ -40,7 +40,7 @@ fn check_pooling(spec: &NetSpec) -> Result<()> {
             return Err(Error::config(key, found, "0, or net.arch = \"resnet\""));
         }
         if found > most {
-            return Err(Error::config(key, found, format!("0..={most}{why}")));
+            return Err(Error::config(key, found, format!("a whole number from 0 to {most}{why}")));
         }
     }
     Ok(())

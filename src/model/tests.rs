@@ -107,9 +107,13 @@ fn pooling_layers_stand_in_their_blocks() {
 fn pooling_layers_that_no_network_has_are_refused() {
     let refused = |spec: NetSpec| spec.model().expect_err("must be refused").to_string();
     let all = refused(NetSpec { global_pool: 4, ..spec(Arch::Resnet) });
-    assert_eq!(all, "config key net.global_pool: got 4, expected 0..=3 (fewer than net.channels)");
+    assert_eq!(
+        all,
+        "config key net.global_pool: got 4, expected a whole number from 0 to 3 (fewer than net.channels)"
+    );
     assert!(
-        refused(NetSpec { se: 5000, ..spec(Arch::Resnet) }).contains("net.se: got 5000, expected 0..=4096")
+        refused(NetSpec { se: 5000, ..spec(Arch::Resnet) })
+            .contains("net.se: got 5000, expected a whole number from 0 to 4096")
     );
     for arch in [Arch::Mlp, Arch::Edge] {
         assert!(refused(NetSpec { se: 2, ..spec(arch) }).contains("net.arch"));

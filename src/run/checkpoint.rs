@@ -50,7 +50,7 @@ const TRAINER: &str = "trainer.safetensors";
 const REPLAY: &str = "replay.safetensors";
 
 /// The network.
-const WEIGHTS: &str = "weights.safetensors";
+pub const WEIGHTS: &str = "weights.safetensors";
 
 /// The files other than [`PROGRESS`].
 const OTHERS: [&str; 3] = [WEIGHTS, TRAINER, REPLAY];

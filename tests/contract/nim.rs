@@ -2,28 +2,22 @@
 //! enough, for search too.
 
 use crate::support::{io_shape, plan, search};
-use serde::{Deserialize, Serialize};
+use vecaz::Result;
 use vecaz::backend::cpu::CpuBackend;
 use vecaz::config::SearchConfig;
+use vecaz::config::keys::{KeyInfo, Section, section};
 use vecaz::game::{Game, History, ObsShape, Sizes, Turn, parse_options, to_options};
 use vecaz::net::UniformNet;
 use vecaz::search::root::Exploration;
 use vecaz::searcher::Position;
-use vecaz::{Error, Result};
 
-/// One heap; a player takes 1 to `most` stones; who takes the last one wins.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Nim {
-    /// Stones at the start, 1 to 100.
-    pub stones: u32,
-    /// Most stones that a player may take, 1 to 9.
-    pub most: u32,
-}
-
-impl Default for Nim {
-    fn default() -> Self {
-        Self { stones: 17, most: 3 }
+section! {
+    /// One heap; a player takes 1 to `most` stones; who takes the last one wins.
+    Nim {
+        /// Stones at the start.
+        stones: u32 [1..=100] = 17,
+        /// Most stones that a player may take.
+        most: u32 [1..=9] = 3,
     }
 }
 
@@ -40,16 +34,19 @@ impl Game for Nim {
     const VARIANTS: &'static [&'static str] = &["stones = 30\nmost = 5"];
 
     fn from_options(options: &toml::Table) -> Result<Self> {
-        let game: Self = parse_options(Self::NAME, options)?;
-        match (game.stones, game.most) {
-            (1..=100, 1..=9) => Ok(game),
-            (1..=100, most) => Err(Error::config("game.most", most, "1..=9")),
-            (stones, _) => Err(Error::config("game.stones", stones, "1..=100")),
-        }
+        parse_options(Self::NAME, options)
     }
 
     fn options(&self) -> toml::Table {
         to_options(self)
+    }
+
+    fn keys(&self) -> Vec<KeyInfo> {
+        Section::keys(self)
+    }
+
+    fn aim(&self, player: u8) -> String {
+        format!("player {player} takes the last stone")
     }
 
     fn sizes(&self) -> Sizes {

@@ -35,6 +35,10 @@ impl Game for TreeGame {
         toml::Table::new()
     }
 
+    fn aim(&self, player: u8) -> String {
+        format!("player {player} reaches the place with its highest value")
+    }
+
     fn sizes(&self) -> Sizes {
         let count = |deals: bool| {
             let lens = self.places.iter().map(|place| match place {

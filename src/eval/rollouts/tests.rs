@@ -45,6 +45,10 @@ impl Game for Written {
         toml::Table::new()
     }
 
+    fn aim(&self, player: u8) -> String {
+        format!("player {player} reaches the end with its highest value")
+    }
+
     fn sizes(&self) -> Sizes {
         Sizes {
             num_players: 3,

@@ -21,10 +21,10 @@ mod tests;
 mod text;
 
 use super::{Game, History, ObsShape, Sizes, Turn, parse_options, to_options};
+use crate::config::keys::{KeyInfo, Section, section};
 use crate::error::{Error, Result};
 use bytemuck::{Pod, Zeroable};
 use moves::Movers;
-use serde::{Deserialize, Serialize};
 
 /// Places of [`State::board`].
 pub const PLACES: usize = 28;
@@ -71,22 +71,16 @@ const START: [i8; PLACES] =
 const SHORT_START: [i8; PLACES] =
     [0, 0, 0, -1, -3, 0, 2, -3, 0, -3, -2, 0, 0, -1, 1, 0, 0, 2, 3, 0, 3, -2, 0, 3, 1, 0, 0, 0];
 
-/// The settings of backgammon.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Backgammon {
-    /// Start from a later position: same pieces and rules, shorter games.
-    pub short_game: bool,
-    /// Every roll is a double, each with probability 1/6, the first roll too.
-    pub simple_doubles: bool,
-    /// Plies (chance outcomes count) after which a game ends as a draw, 100 to 1,000,000. Of 60,000 random games the mean was
-    /// 302 and the longest 1,215.
-    pub ply_limit: u32,
-}
-
-impl Default for Backgammon {
-    fn default() -> Self {
-        Self { short_game: false, simple_doubles: false, ply_limit: 20_000 }
+section! {
+    /// The settings of backgammon.
+    Backgammon {
+        /// Start from a later position: same pieces and rules, shorter games.
+        short_game: bool = false,
+        /// Every roll is a double, each with probability 1/6, the first roll too.
+        simple_doubles: bool = false,
+        /// Plies (chance outcomes count) after which a game ends as a draw. Of 60,000 random games the mean was 302 and the longest
+        /// 1,215.
+        ply_limit: u32 [100..=1_000_000] = 20_000,
     }
 }
 
@@ -215,15 +209,23 @@ impl Game for Backgammon {
         &["short_game = true", "simple_doubles = true", "short_game = true\nsimple_doubles = true"];
 
     fn from_options(options: &toml::Table) -> Result<Self> {
-        let g: Self = parse_options(Self::NAME, options)?;
-        if !(100..=1_000_000).contains(&g.ply_limit) {
-            return Err(Error::config("game.ply_limit", g.ply_limit, "100..=1000000"));
-        }
-        Ok(g)
+        parse_options(Self::NAME, options)
     }
 
     fn options(&self) -> toml::Table {
         to_options(self)
+    }
+
+    fn keys(&self) -> Vec<KeyInfo> {
+        Section::keys(self)
+    }
+
+    fn aim(&self, player: u8) -> String {
+        match player {
+            0 => "X bears off all 15 checkers first, moving from point 24 to point 1".into(),
+            _ => "O bears off all 15 checkers first, moving from point 1 to point 24; its moves count from its own side"
+                .into(),
+        }
     }
 
     fn sizes(&self) -> Sizes {

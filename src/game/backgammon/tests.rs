@@ -226,7 +226,9 @@ fn wrong_settings_and_positions_are_refused_in_a_sentence() {
         Ok(_) => panic!("{options} was accepted"),
         Err(e) => e.to_string(),
     };
-    assert!(error("ply_limit = 5").contains("game.ply_limit: got 5, expected 100..=1000000"));
+    assert!(
+        error("ply_limit = 5").contains("game.ply_limit: got 5, expected a whole number from 100 to 1000000")
+    );
     assert!(error("short_game = 3").contains("game.short_game: got 3"));
     assert!(error("cube = true").contains("cube"));
     let mut short = START;

@@ -39,60 +39,54 @@ mod tests;
 pub use rules::{NO_BID, NUM_CARDS, Phase, State};
 
 use super::{Game, History, ObsShape, Sizes, Turn, parse_options, to_options};
+use crate::config::keys::{KeyInfo, Section, names, section, within};
 use crate::error::{Error, Result};
 use crate::rng::Stream;
-use serde::{Deserialize, Serialize};
 
 /// The most players.
 const MAX_PLAYERS: usize = 8;
 
-/// The trump of a round, in the order of the rotation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Trump {
-    /// ♠
-    Spades,
-    /// ♥
-    Hearts,
-    /// ♣
-    Clubs,
-    /// ♦
-    Diamonds,
-    /// No suit is trump.
-    None,
+names! {
+    /// The trump of a round, in the order of the rotation.
+    Trump {
+        /// ♠
+        Spades = "spades",
+        /// ♥
+        Hearts = "hearts",
+        /// ♣
+        Clubs = "clubs",
+        /// ♦
+        Diamonds = "diamonds",
+        /// No suit is trump.
+        None = "none",
+    }
 }
 
-/// The hands in an observation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Sight {
-    /// The observer's own.
-    Hand,
-    /// All hands of the state, which search never shows but for deals that it has drawn.
-    Deal,
+names! {
+    /// The hands in an observation.
+    Sight {
+        /// The observer's own.
+        Hand = "hand",
+        /// All hands of the state, which search never shows but for deals that it has drawn.
+        Deal = "deal",
+    }
 }
 
-/// The settings of Blob.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Blob {
-    /// P, 3 to 8.
-    pub players: u32,
-    /// Cards each player holds in the first (or only) round, 1 to 13; `players * cards` is at most 52.
-    pub cards: u32,
-    /// The full game; otherwise a single round.
-    pub full: bool,
-    /// Trump of the first (or only) round.
-    pub trump: Trump,
-    /// Dealer of the first (or only) round; the next player bids and leads first.
-    pub dealer: u32,
-    /// The hands in the network's observation.
-    pub network_sees: Sight,
-}
-
-impl Default for Blob {
-    fn default() -> Self {
-        Self { players: 4, cards: 5, full: false, trump: Trump::Spades, dealer: 0, network_sees: Sight::Hand }
+section! {
+    /// The settings of Blob.
+    Blob {
+        /// Number of players.
+        players: u32 [3..=MAX_PLAYERS as u32] = 4,
+        /// Cards each player holds in the first (or only) round; players * cards is at most 52.
+        cards: u32 [1..=13] = 5,
+        /// The full game; otherwise a single round.
+        full: bool = false,
+        /// Trump of the first (or only) round.
+        trump: Trump = Trump::Spades,
+        /// Dealer of the first (or only) round, below `players`; the next player bids and leads first.
+        dealer: u32 [0..=MAX_PLAYERS as u32 - 1] = 0,
+        /// The hands in the network's observation: the player's own, or all hands of the deal that is searched.
+        network_sees: Sight = Sight::Hand,
     }
 }
 
@@ -159,18 +153,15 @@ impl Blob {
     }
 
     fn check(&self) -> Result<()> {
-        if !(3..=MAX_PLAYERS as u32).contains(&self.players) {
-            return Err(Error::config("game.players", self.players, "3..=8"));
-        }
         let most = 13.min(NUM_CARDS as u32 / self.players);
         if !(1..=most).contains(&self.cards) {
-            let expected = format!("1..={most}, for {} players share {NUM_CARDS} cards", self.players);
+            let expected = format!(
+                "a whole number from 1 to {most}, for {} players share {NUM_CARDS} cards",
+                self.players
+            );
             return Err(Error::config("game.cards", self.cards, expected));
         }
-        if self.dealer >= self.players {
-            return Err(Error::config("game.dealer", self.dealer, format!("0..={}", self.players - 1)));
-        }
-        Ok(())
+        within("game.dealer", self.dealer, 0..=self.players - 1)
     }
 }
 
@@ -194,6 +185,14 @@ impl Game for Blob {
 
     fn options(&self) -> toml::Table {
         to_options(self)
+    }
+
+    fn keys(&self) -> Vec<KeyInfo> {
+        Section::keys(self)
+    }
+
+    fn aim(&self, _player: u8) -> String {
+        "takes exactly the tricks that it bids, for 10 points and one for each trick".into()
     }
 
     fn sizes(&self) -> Sizes {

@@ -24,8 +24,8 @@ pub use moves::{OTHER_LONG, OTHER_SHORT, OWN_LONG, OWN_SHORT, State};
 pub use notation::START_FEN;
 
 use super::{Game, History, ObsShape, Sizes, Turn, parse_options, to_options};
+use crate::config::keys::{KeyInfo, Section, section};
 use crate::error::{Error, Result};
-use serde::{Deserialize, Serialize};
 
 /// The most legal moves that any position with promoted pieces out of at most eight pawns has (chessprogramming wiki).
 const MAX_LEGAL: usize = 218;
@@ -53,21 +53,17 @@ pub enum Outcome {
     TooLong = 7,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct Options {
-    fen: String,
-    max_plies: u16,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self { fen: START_FEN.to_string(), max_plies: 512 }
+section! {
+    /// The settings of chess.
+    Options {
+        /// The position that every game starts from, in Forsyth-Edwards Notation.
+        fen: String = START_FEN.to_string(),
+        /// Plies after which a game is drawn; 512 as in AlphaZero and pgx.
+        max_plies: u16 [1..=10_000] = 512,
     }
 }
 
-/// The settings of chess: `fen`, the position every game starts from, and `max_plies` (1 to 10000, 512 as in AlphaZero and
-/// pgx), the plies after which a game is drawn.
+/// Chess with its settings, [`Options`].
 #[derive(Clone, Debug)]
 pub struct Chess {
     start: State,
@@ -75,6 +71,10 @@ pub struct Chess {
 }
 
 impl Chess {
+    fn settings(&self) -> Options {
+        Options { fen: self.to_fen(&self.start), max_plies: self.max_plies }
+    }
+
     /// Reads a position in Forsyth-Edwards Notation; the clocks are optional.
     ///
     /// # Errors
@@ -147,16 +147,24 @@ impl Game for Chess {
 
     fn from_options(options: &toml::Table) -> Result<Self> {
         let o: Options = parse_options(Self::NAME, options)?;
-        if !(1..=10_000).contains(&o.max_plies) {
-            return Err(Error::config("game.max_plies", o.max_plies, "1..=10000"));
-        }
         let mut game = Self { start: bytemuck::Zeroable::zeroed(), max_plies: o.max_plies };
         game.start = game.from_fen(&o.fen)?;
         Ok(game)
     }
 
     fn options(&self) -> toml::Table {
-        to_options(&Options { fen: self.to_fen(&self.start), max_plies: self.max_plies })
+        to_options(&self.settings())
+    }
+
+    fn keys(&self) -> Vec<KeyInfo> {
+        self.settings().keys()
+    }
+
+    fn aim(&self, player: u8) -> String {
+        match player {
+            0 => "White (capital letters) checkmates the black king".into(),
+            _ => "Black (small letters) checkmates the white king".into(),
+        }
     }
 
     fn sizes(&self) -> Sizes {

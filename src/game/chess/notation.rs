@@ -30,7 +30,7 @@ pub fn from_fen(fen: &str) -> Result<State, String> {
         None => Ok(default),
         Some(text) => {
             let value = text.parse().ok().filter(|&v: &u16| v <= most && v >= default);
-            value.ok_or(format!("a {name} of {default}..={most}, not {text}"))
+            value.ok_or(format!("a {name} from {default} to {most}, not {text}"))
         }
     };
     s.halfmove_clock = number(4, "halfmove clock", 0, 99)?;

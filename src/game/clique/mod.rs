@@ -19,46 +19,41 @@ mod edges;
 mod tests;
 
 use super::{Game, History, ObsShape, Sizes, Turn, parse_options, to_options};
+use crate::config::keys::{KeyInfo, Section, names, section};
 use crate::error::{Error, Result};
 use bytemuck::{Pod, Zeroable};
 use edges::{edge_ends, edge_number};
-use serde::{Deserialize, Serialize};
 
 pub use edges::{EdgeSet, MAX_VERTICES};
 
 /// Planes of an observation.
 const CHANNELS: usize = 4;
 
-/// The effect of a clique.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Mode {
-    /// The first player with a clique wins.
-    Symmetric,
-    /// Player 0 wants a clique, player 1 wants none.
-    Asymmetric,
-    /// The player who completes a clique loses.
-    AvoidClique,
-    /// A clique of one owner ends the game for both, the later the better; a full board without one is won by both.
-    Ramsey,
+names! {
+    /// The effect of a clique.
+    Mode {
+        /// The first player with a clique wins.
+        Symmetric = "symmetric",
+        /// Player 0 wants a clique, player 1 wants none.
+        Asymmetric = "asymmetric",
+        /// The player who completes a clique loses.
+        AvoidClique = "avoid_clique",
+        /// A clique of one owner ends the game for both, the later the better; a full board without one is won by both.
+        Ramsey = "ramsey",
+    }
 }
 
-/// The settings of the clique game.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Clique {
-    /// Vertices, 3 to 17.
-    pub n: usize,
-    /// Vertices of a clique, 3 to n.
-    pub k: usize,
-    /// The effect of a clique; `game_mode` and `variant` are aliases.
-    #[serde(alias = "game_mode", alias = "variant")]
-    pub mode: Mode,
-}
-
-impl Default for Clique {
-    fn default() -> Self {
-        Self { n: 6, k: 3, mode: Mode::Symmetric }
+section! {
+    /// The settings of the clique game.
+    Clique {
+        /// Vertices.
+        n: usize [3..=MAX_VERTICES] = 6,
+        /// Vertices of a clique; at most n.
+        k: usize [3..=MAX_VERTICES] = 3,
+        /// The effect of a clique: the first wins, only player 0 wants one, the player who completes one loses, or it ends the game for
+        /// both. `game_mode` and `variant` are other names of this key.
+        #[serde(alias = "game_mode", alias = "variant")]
+        mode: Mode = Mode::Symmetric,
     }
 }
 
@@ -162,17 +157,36 @@ impl Game for Clique {
 
     fn from_options(options: &toml::Table) -> Result<Self> {
         let g: Self = parse_options(Self::NAME, options)?;
-        if !(3..=MAX_VERTICES).contains(&g.n) {
-            return Err(Error::config("game.n", g.n, format!("3..={MAX_VERTICES}")));
-        }
         if !(3..=g.n).contains(&g.k) {
-            return Err(Error::config("game.k", g.k, format!("3..={} (at most n)", g.n)));
+            return Err(Error::config(
+                "game.k",
+                g.k,
+                format!("a whole number from 3 to {} (at most n)", g.n),
+            ));
         }
         Ok(g)
     }
 
     fn options(&self) -> toml::Table {
         to_options(self)
+    }
+
+    fn keys(&self) -> Vec<KeyInfo> {
+        Section::keys(self)
+    }
+
+    fn aim(&self, player: u8) -> String {
+        let mark = ["X", "O"][usize::from(player)];
+        let clique = format!("every edge between {} of the {} vertices", self.k, self.n);
+        match self.mode {
+            Mode::Symmetric => format!("{mark} is the first to own {clique}"),
+            Mode::Asymmetric if player == 0 => format!("X comes to own {clique}"),
+            Mode::Asymmetric => format!("O prevents that X owns {clique}"),
+            Mode::AvoidClique => format!("{mark} makes the other the first to own {clique}"),
+            Mode::Ramsey => {
+                format!("{mark} keeps both players from owning {clique}, until all edges are taken")
+            }
+        }
     }
 
     fn sizes(&self) -> Sizes {

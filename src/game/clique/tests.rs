@@ -209,9 +209,12 @@ fn wrong_sizes_are_refused_in_a_sentence() {
         Ok(_) => panic!("{options} was accepted"),
         Err(e) => e.to_string(),
     };
-    assert_eq!(error("n = 18"), "config key game.n: got 18, expected 3..=17");
-    assert_eq!(error("n = 5\nk = 6"), "config key game.k: got 6, expected 3..=5 (at most n)");
-    assert_eq!(error("k = 2"), "config key game.k: got 2, expected 3..=6 (at most n)");
+    assert_eq!(error("n = 18"), "config key game.n: got 18, expected a whole number from 3 to 17");
+    assert_eq!(
+        error("n = 5\nk = 6"),
+        "config key game.k: got 6, expected a whole number from 3 to 5 (at most n)"
+    );
+    assert_eq!(error("k = 2"), "config key game.k: got 2, expected a whole number from 3 to 17");
     assert!(error("mode = 'misere'").contains("avoid_clique"));
     assert!(error("n = -1").contains("game.n: got -1"));
 }

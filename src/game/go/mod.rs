@@ -17,31 +17,25 @@ mod points;
 mod tests;
 
 use super::{Game, History, ObsShape, Sizes, Turn, board, parse_options, to_options};
-use crate::error::{Error, Result};
+use crate::config::keys::{KeyInfo, Section, section};
+use crate::error::Result;
 use crate::rng;
 use bytemuck::{Pod, Zeroable};
 use points::{Grid, MAX_POINTS, Points, WORDS, with_words};
-use serde::{Deserialize, Serialize};
 
 const PLANES: usize = 8;
 /// No point: at the start and after a pass.
 const NOWHERE: u16 = u16::MAX;
 
-/// The settings of Go.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Go {
-    /// Rows and columns of the board, 5 to 19.
-    pub size: u32,
-    /// Points white gets for moving second, -361 to 361; 7.5 on every size unless set, as in pgx and OpenSpiel.
-    pub komi: f32,
-    /// Plies after which the current position is scored, up to 10000; 0 = twice the points of the board.
-    pub max_plies: u32,
-}
-
-impl Default for Go {
-    fn default() -> Self {
-        Self { size: 9, komi: 7.5, max_plies: 0 }
+section! {
+    /// The settings of Go.
+    Go {
+        /// Rows and columns of the board.
+        size: u32 [5..=19] = 9,
+        /// Points white gets for moving second; 7.5 on every size unless set, as in pgx and OpenSpiel.
+        komi: f32 [-361.0..=361.0] = 7.5,
+        /// Plies after which the current position is scored; 0 = twice the points of the board.
+        max_plies: u32 [0..=10_000] = 0,
     }
 }
 
@@ -287,21 +281,22 @@ impl Game for Go {
         &["size = 5", "size = 9", "size = 13\nkomi = 0.5\nmax_plies = 300"];
 
     fn from_options(options: &toml::Table) -> Result<Self> {
-        let g: Self = parse_options(Self::NAME, options)?;
-        if !(5..=19).contains(&g.size) {
-            return Err(Error::config("game.size", g.size, "5..=19"));
-        }
-        if !(-361.0..=361.0).contains(&g.komi) {
-            return Err(Error::config("game.komi", g.komi, "-361..=361"));
-        }
-        if g.max_plies > 10_000 {
-            return Err(Error::config("game.max_plies", g.max_plies, "0..=10000"));
-        }
-        Ok(g)
+        parse_options(Self::NAME, options)
     }
 
     fn options(&self) -> toml::Table {
         to_options(self)
+    }
+
+    fn keys(&self) -> Vec<KeyInfo> {
+        Section::keys(self)
+    }
+
+    fn aim(&self, player: u8) -> String {
+        match player {
+            0 => format!("X (black) ends with more points than O (white) with its komi of {}", self.komi),
+            _ => format!("O (white) with its komi of {} ends with more points than X (black)", self.komi),
+        }
     }
 
     fn sizes(&self) -> Sizes {

@@ -282,7 +282,7 @@ fn wrong_settings_are_refused() {
         fn visit<G: Game>(self, _game: G) {}
     }
     for (options, part) in [
-        ("size = 4", "game.size: got 4, expected 5..=19"),
+        ("size = 4", "game.size: got 4, expected a whole number from 5 to 19"),
         ("size = 20", "game.size: got 20"),
         ("komi = 400", "game.komi: got 400"),
         ("komi = nan", "game.komi: got NaN"),

@@ -1,0 +1,62 @@
+//! `vecaz games`: the games, their settings, and the configurations that come with the program.
+
+use super::layers::built_in_configs;
+use super::output::wrapped;
+use crate::batch::{AnyGame, any_game};
+use crate::error::Result;
+use crate::game;
+use crate::report::progress::print;
+use clap::Args;
+
+const EXAMPLES: &str = "\
+Examples:
+  vecaz games
+  vecaz games hex
+  vecaz run --game hex --set game.size=7      with a setting of the game
+  vecaz run --config hex13                    with a built-in configuration";
+
+/// The arguments of `vecaz games`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct GamesArgs {
+    /// The game to list [default: all]
+    #[arg(value_name = "GAME")]
+    pub game: Option<String>,
+}
+
+/// Prints a paragraph per game: aims, settings, configurations.
+///
+/// # Errors
+/// [`crate::Error::UnknownGame`].
+pub fn execute(args: &GamesArgs) -> Result<()> {
+    let configs = built_in_configs()?;
+    let names: Vec<&str> = match &args.game {
+        Some(name) => vec![name],
+        None => game::NAMES.to_vec(),
+    };
+    let mut text = String::new();
+    for name in names {
+        let game = any_game(name, &toml::Table::new())?;
+        text += &describe(game.as_ref());
+        for (config, _, sentence) in configs.iter().filter(|(_, of, _)| of == game.name()) {
+            text += &wrapped(&format!("--config {config}: {sentence}"), 2, 6);
+        }
+        text += "\n";
+    }
+    print(text.trim_end()).and_then(|()| print("\n"))
+}
+
+fn describe(game: &dyn AnyGame) -> String {
+    let players = game.sizes().num_players as u8;
+    let aims: Vec<String> = (0..players).map(|player| game.aim(player)).collect();
+    let aims = match aims.iter().all(|aim| *aim == aims[0]) {
+        true => format!("each of {players} players {}", aims[0]),
+        false => aims.join("; "),
+    };
+    let mut text = wrapped(&format!("{}: {aims}", game.name()), 0, 2);
+    for key in game.keys() {
+        let line = format!("game.{}: {}, default {}", key.name, key.values, key.default);
+        text += &wrapped(&format!("{line}. {}", key.meaning), 2, 6);
+    }
+    text
+}
