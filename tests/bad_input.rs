@@ -143,7 +143,7 @@ fn devices_that_cannot_be_are_refused() {
                 assert!(!Path::new("no_such_run").exists());
             }
         } else {
-            let how = "expected cpu; this program was built without CUDA, `cargo build --release`";
+            let how = "expected cpu: this program was built without CUDA (--no-default-features)";
             assert_refused(&arguments, &format!("config key {key}, {how}"));
         }
     }

@@ -1,5 +1,6 @@
 //! `vecaz play`: a game against a network in the terminal.
 
+use super::output::wrapped;
 use super::source::{Source, start_threads};
 use crate::act::sum_determinisations;
 use crate::batch::Playthrough;
@@ -21,14 +22,16 @@ Examples:
   vecaz play runs/connect_four --sims 2000 --seat 1
   vecaz play runs/clique-1 --set game.n=8
 
-Type an action's number or name; `undo` takes back your last move, `hint` shows the search's result,
-`quit` exits.";
+Type a move's name or number. `hint` shows the search's result, `undo` takes
+back your last move, `help` or `?` lists the legal moves, `quit` exits. The last
+move is in brackets on the board.";
 
 /// The arguments of `vecaz play`.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct PlayArgs {
-    /// The folder of a run, or a weights file [default: the embedded network]
+    /// The folder of a run (its best network) or of one of its checkpoints, or a weights file [default: the embedded
+    /// network]
     #[arg(value_name = "RUN")]
     pub run: Option<PathBuf>,
     /// Simulations per move
@@ -75,7 +78,7 @@ pub fn execute(args: PlayArgs) -> Result<()> {
     let source = Source::open(args.run.as_deref(), &args.set)?;
     let players = source.game.sizes().num_players;
     if usize::from(args.seat) >= players {
-        return Err(Error::config("--seat", args.seat, format!("0..={}", players - 1)));
+        return Err(Error::config("--seat", args.seat, format!("a whole number from 0 to {}", players - 1)));
     }
     let rows = source.determinisations();
     let params = source.params(Some(args.sims));
@@ -94,19 +97,14 @@ pub fn execute(args: PlayArgs) -> Result<()> {
 
 impl Session {
     fn run(&mut self) -> Result<()> {
-        let game = self.source.game.clone();
-        print(&format!(
-            "{}; you are player {}. Type an action's number or name, undo, hint or quit.\n",
-            game.name(),
-            self.args.seat
-        ))?;
+        print(&self.introduction())?;
         let mut lines = std::io::stdin().lock().lines();
         loop {
             match self.play.turn() {
                 Turn::Over => return self.close(),
                 Turn::Chance => self.deal()?,
                 Turn::Player(seat) if seat == self.args.seat => {
-                    print(&format!("\n{}", game.display(self.play.state())))?;
+                    print(&format!("\n{}", self.board()?))?;
                     loop {
                         print("> ")?;
                         let Some(line) = lines.next() else { return print("\n") };
@@ -123,6 +121,58 @@ impl Session {
         }
     }
 
+    /// The game with its settings, the network, and the aim of every player.
+    fn introduction(&self) -> String {
+        let Source { game, label, .. } = &self.source;
+        let settings: Vec<String> =
+            game.keys().iter().map(|key| format!("{} = {}", key.name, key.value)).collect();
+        let mut text = game.name().to_string();
+        if !settings.is_empty() {
+            text += &format!(" ({})", settings.join(", "));
+        }
+        text += &format!(", {} simulations a move by {label}", self.args.sims);
+        text = wrapped(&text, 0, 2);
+        for player in 0..game.sizes().num_players as u8 {
+            text += &format!("{}: {}.\n", self.name_of(player), game.aim(player));
+        }
+        text + "Type a move, or help.\n"
+    }
+
+    /// The number of a player, and who that is.
+    fn name_of(&self, player: u8) -> String {
+        let who = if player == self.args.seat { "you" } else { "the network" };
+        format!("player {player} ({who})")
+    }
+
+    /// The aim, the commands, and the names of all legal moves.
+    fn help(&self) -> String {
+        let game = &self.source.game;
+        let legal = self.play.legal();
+        let text = format!(
+            "{}: {}.\nhint: what the search finds; undo: takes back your last move; quit.\n",
+            self.name_of(self.args.seat),
+            game.aim(self.args.seat)
+        );
+        let names: Vec<String> =
+            legal.iter().map(|&action| game.action_name(self.play.state(), action)).collect();
+        text + &wrapped(&format!("{} legal moves: {}", legal.len(), names.join(" ")), 0, 2)
+    }
+
+    /// The position, with the last player's move marked.
+    fn board(&self) -> Result<String> {
+        let game = &self.source.game;
+        let mut play = Playthrough::new(game.clone());
+        let mut before = None;
+        for &action in self.play.actions() {
+            if play.turn() != Turn::Chance {
+                before = Some(game.display(play.state()));
+            }
+            play.step(action)?;
+        }
+        let board = game.display(self.play.state());
+        Ok(before.map_or(board.clone(), |before| mark_last_move(&before, &board)))
+    }
+
     fn deal(&mut self) -> Result<()> {
         let game = self.source.game.clone();
         let outcomes = self.play.legal();
@@ -137,18 +187,19 @@ impl Session {
     }
 
     fn input(&mut self, text: &str) -> Result<Input> {
-        match text {
-            "quit" | "q" => Ok(Input::Quit),
+        match text.to_lowercase().as_str() {
+            "quit" | "q" | "exit" => Ok(Input::Quit),
             "" => Ok(Input::Again),
+            "help" | "?" => print(&self.help()).map(|()| Input::Again),
             "hint" => {
                 let found = self.search()?;
                 self.explain(&found).map(|()| Input::Again)
             }
             "undo" => {
                 self.undo()?;
-                print(&self.source.game.display(self.play.state())).map(|()| Input::Again)
+                print(&self.board()?).map(|()| Input::Again)
             }
-            text => match self.play.step_text(text) {
+            _ => match self.play.step_text(text) {
                 Ok(()) => Ok(Input::Moved),
                 Err(e) => print(&format!("{e}\n")).map(|()| Input::Again),
             },
@@ -189,7 +240,7 @@ impl Session {
         }
         let action = found.actions[found.best];
         let name = self.source.game.action_name(self.play.state(), action);
-        print(&format!("player {} plays {name}\n", found.player))?;
+        print(&format!("{} plays {name}\n", self.name_of(found.player)))?;
         self.play.step(action)
     }
 
@@ -198,15 +249,19 @@ impl Session {
         let game = self.source.game.clone();
         let value = found.value[usize::from(found.player)];
         let proven = if found.proven { " (proven)" } else { "" };
-        print(&format!("value {value:+.3}{proven} for player {}\n", found.player))?;
+        print(&format!("value {value:+.3}{proven} for {}\n", self.name_of(found.player)))?;
         let mut order: Vec<usize> = (0..found.actions.len()).collect();
         order.sort_by_key(|&i| (i != found.best, -found.visits[i]));
         for &i in order.iter().take(7) {
+            // A move without visits has no value of its own; `q` has that of the position.
+            let value = match found.visits[i] {
+                0 => "-".to_string(),
+                _ => format!("{:+.3}", found.q[i]),
+            };
             print(&format!(
-                "  {:>8}  visits {:>6}  value {:+.3}  prior {:.3}\n",
+                "  {:>8}  visits {:>6}  value {value:>6}  prior {:.3}\n",
                 game.action_name(self.play.state(), found.actions[i]),
                 found.visits[i],
-                found.q[i],
                 found.prior[i]
             ))?;
         }
@@ -225,11 +280,102 @@ impl Session {
 
     fn close(&self) -> Result<()> {
         let game = &self.source.game;
-        let scores: Vec<String> = game.scores(self.play.state()).iter().map(|s| s.to_string()).collect();
-        print(&format!(
-            "\n{}game over, scores by player: {}\n",
-            game.display(self.play.state()),
-            scores.join(", ")
-        ))
+        let (returns, scores) = (game.returns(self.play.state()), game.scores(self.play.state()));
+        let scores = match scores == returns {
+            true => String::new(),
+            false => {
+                let list: Vec<String> = scores.iter().map(f32::to_string).collect();
+                format!("; scores by player: {}", list.join(", "))
+            }
+        };
+        print(&format!("\n{}game over: {}{scores}\n", self.board()?, self.result(&returns)))
+    }
+
+    /// The winner or winners by the returns of all players.
+    fn result(&self, returns: &[f32]) -> String {
+        let best = returns.iter().copied().fold(f32::MIN, f32::max);
+        let first: Vec<u8> =
+            (0..).zip(returns).filter(|(_, value)| **value == best).map(|(player, _)| player).collect();
+        match first.as_slice() {
+            [player] => format!("{} wins", self.name_of(*player)),
+            all if all.len() < returns.len() => {
+                let names: Vec<String> = all.iter().map(|&player| self.name_of(player)).collect();
+                format!("{} share the win", names.join(" and "))
+            }
+            _ if self.source.game.sizes().zero_sum => "a draw".into(),
+            // The players of such a game win and lose together.
+            _ => match best > 0.0 {
+                true => "all players win".into(),
+                false => "all players lose".into(),
+            },
+        }
+    }
+}
+
+/// `after` with brackets around the pieces that appeared since `before`: on a cell that was free if there is such a one, since pieces
+/// that are flipped or taken change as well. A piece is a character between blanks; free cells are `.`, or `*` where Othello allows a move.
+fn mark_last_move(before: &str, after: &str) -> String {
+    const FREE: [char; 2] = ['.', '*'];
+    let mut lines: Vec<Vec<char>> = after.lines().map(|line| line.chars().collect()).collect();
+    let mut appeared = Vec::new();
+    for (row, (old, new)) in before.lines().zip(&lines).enumerate() {
+        let old: Vec<char> = old.chars().collect();
+        if old.len() != new.len() {
+            continue;
+        }
+        for (column, (&was, &is)) in old.iter().zip(new).enumerate() {
+            let alone = column > 0
+                && [' ', '('].contains(&new[column - 1])
+                && new.get(column + 1).is_none_or(|&next| next == ' ');
+            if alone && was != is && is != ' ' && !FREE.contains(&is) {
+                appeared.push((row, column, FREE.contains(&was)));
+            }
+        }
+    }
+    let on_free = appeared.iter().any(|(.., was_free)| *was_free);
+    for (row, column, was_free) in appeared {
+        if was_free || !on_free {
+            let line = &mut lines[row];
+            line[column - 1] = '(';
+            line.resize(line.len().max(column + 2), ' ');
+            line[column + 1] = ')';
+        }
+    }
+    lines.into_iter().map(|line| line.into_iter().chain(['\n']).collect::<String>()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::mark_last_move;
+    use crate::batch::{Playthrough, any_game};
+
+    /// The board after `actions` of the game with `options`, with the last of them marked.
+    fn marked(game: &str, options: &str, actions: &[&str]) -> String {
+        let game = any_game(game, &options.parse().expect("TOML")).expect("registered");
+        let mut play = Playthrough::new(game.clone());
+        let mut before = String::new();
+        for action in actions {
+            before = game.display(play.state());
+            play.step_text(action).expect(action);
+        }
+        mark_last_move(&before, &game.display(play.state()))
+    }
+
+    #[test]
+    fn the_last_move_is_in_brackets_and_nothing_else() {
+        let board = marked("tic_tac_toe", "", &["b2", "c1"]);
+        assert_eq!(board, "   a b c\n1  . .(O)\n2  . X .\n3  . . .\n");
+        let board = marked("hex", "size = 3", &["b2", "c3", "a3"]);
+        assert_eq!(board, "   a b c\n 1 . . .\n  2 . X .\n   3(X). O\n");
+        let flipped = marked("othello", "size = 6", &["c2"]);
+        assert_eq!((flipped.matches('(').count(), flipped.contains("(X)")), (1, true), "{flipped}");
+        let go = marked("go", "size = 5", &["C3", "D3"]);
+        assert_eq!((go.matches("(O)").count(), go.matches('(').count()), (1, 1), "{go}");
+        let chess = marked("chess", "", &["e2e4", "d7d5", "e4d5"]);
+        assert_eq!((chess.matches("(P)").count(), chess.matches('(').count()), (1, 1), "{chess}");
+        let castling = marked("chess", "fen = '4k3/8/8/8/8/8/8/4K2R w K - 0 1'", &["e1g1"]);
+        assert!(castling.contains(".(R)K)") || castling.contains("(R(K)"), "{castling}");
+        let clique = marked("clique", "n = 4", &["0-2"]);
+        assert!(clique.contains(" (X)"), "{clique}");
     }
 }
