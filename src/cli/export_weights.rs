@@ -1,6 +1,6 @@
 //! `vecaz export-weights`: writes a run's network as safetensors for other programs.
 
-use super::output::refuse_overwrite;
+use super::output::check_target;
 use super::source::network_file;
 use crate::error::Result;
 use crate::weights::export;
@@ -12,8 +12,8 @@ Examples:
   vecaz export-weights runs/connect_four
   vecaz export-weights runs/connect_four --out net.safetensors
 
-The file has f32 tensors named as in PyTorch, metadata (game, sizes, observation, action map,
-architecture, training step) and self-check vectors: inputs with the network's expected outputs.";
+The file has f32 tensors named as in PyTorch, metadata (game, sizes, observation, action map, architecture, training \
+step) and self-check vectors: inputs with the network's expected outputs.";
 
 /// The arguments of `vecaz export-weights`.
 #[derive(Clone, Debug, Args)]
@@ -37,8 +37,9 @@ pub fn execute(args: ExportWeightsArgs) -> Result<()> {
         true => args.run.join("weights.safetensors"),
         false => args.run.with_extension("exported.safetensors"),
     });
-    refuse_overwrite(&out, &[&args.run])?;
-    let file = export(network_file(&args.run)?, &out)?;
+    let network = network_file(&args.run)?;
+    check_target(&out, &[&args.run])?;
+    let file = export(network, &out)?;
     crate::report::progress::print(&format!(
         "{}: {} after {} updates, {} tensors\n",
         out.display(),
