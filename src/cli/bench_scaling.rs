@@ -23,12 +23,12 @@ Examples:
   vecaz bench-scaling --run runs/connect_four --set net.precision=int8
   vecaz bench-scaling --device cuda --net 6x128 --games 1,128,4096
 
-Per row: simulations/s, moves/s, speed-up over the smallest N, fractions of time in select, forward, expand, backup and \
-the rest, positions/s of the forward alone and the fraction of it reached, depths, idle slots and peak memory; the table \
-has as many of these columns as fit into the terminal (80 characters in a pipe), --json and --csv have all. On a GPU \
-also the bytes copied between it and the host, within passes and in total per move. With trees and network on a GPU, \
-fractions and forward are from some passes with a synchronisation after each stage, and kernels are timed individually: \
-`busy` is the fraction of time in which a kernel runs; the JSON lists all kernels. With only the network on a GPU, the \
+Per row: simulations/s, moves/s, speed-up over the smallest N, fractions of time in select, forward, expand, backup and
+the rest, positions/s of the forward alone and the fraction of it reached, depths, idle slots and peak memory; the table
+has as many of these columns as fit into the terminal (80 characters in a pipe), --json and --csv have all. On a GPU
+also the bytes copied between it and the host, within passes and in total per move. With trees and network on a GPU,
+fractions and forward are from some passes with a synchronisation after each stage, and kernels are timed individually:
+`busy` is the fraction of time in which a kernel runs; the JSON lists all kernels. With only the network on a GPU, the
 copies to and from it are timed as well.";
 
 /// The arguments of `vecaz bench-scaling`. Every combination of the lists gives one row.

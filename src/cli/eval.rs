@@ -24,18 +24,18 @@ Examples:
   vecaz eval runs/clique-1 --against rollouts:800 --set game.n=8
   vecaz eval runs/hex --against 'exec:./my_player --level 3' --opening-plies 0
 
-A positions file has one JSON object per line: {\"actions\":[..], \"scores\":[number or null per action]}, the exact score \
-of each action for the player to move: > 0 wins, 0 draws, < 0 loses. Output per position: {\"index\", \"policy_action\", \
-\"search_action\", \"value\"}, then a summary {\"positions\", \"policy_outcome_error\", \"policy_exact_error\", \
-\"search_outcome_error\", \"search_exact_error\"}. An outcome error is an action that turns a win or a draw into something \
+A positions file has one JSON object per line: {\"actions\":[..], \"scores\":[number or null per action]}, the exact score
+of each action for the player to move: > 0 wins, 0 draws, < 0 loses. Output per position: {\"index\", \"policy_action\",
+\"search_action\", \"value\"}, then a summary {\"positions\", \"policy_outcome_error\", \"policy_exact_error\",
+\"search_outcome_error\", \"search_exact_error\"}. An outcome error is an action that turns a win or a draw into something
 worse; an exact error is an action whose score is not the best.
 
-A match alternates the seats and prints the fraction of games won and the Elo difference with 95 % intervals, and the mean \
-raw score per game for games with points (backgammon, Blob, Go's area). Ctrl-C ends it with the result of the games that \
+A match alternates the seats and prints the fraction of games won and the Elo difference with 95 % intervals, and the mean
+raw score per game for games with points (backgammon, Blob, Go's area). Ctrl-C ends it with the result of the games that
 are over; a JSON file is written for whole matches only.
 
-exec:COMMAND starts one process of an external program per thread, without a shell. For each move it reads one line of \
-JSON from stdin, {\"game\", \"options\", \"player\", \"actions\": all so far, \"names\": their names, \"legal\", \
+exec:COMMAND starts one process of an external program per thread, without a shell. For each move it reads one line of
+JSON from stdin, {\"game\", \"options\", \"player\", \"actions\": all so far, \"names\": their names, \"legal\",
 \"legal_names\"}, and writes one line to stdout, {\"action\": number or name}.";
 
 /// The arguments of `vecaz eval`.
@@ -163,7 +163,7 @@ fn in_match(
     let mut reached = MatchResult::default();
     let played = play_match(&source.game, &mut own, &mut other, plan, &mut |so_far| {
         reached = so_far.result;
-        progress.set_with(reached.games(), so_far.fraction, format!("score {:.3}", reached.score()));
+        progress.set_with(reached.games(), so_far.fraction, reached.score_so_far());
     });
     progress.finish();
     let outcome = match played {

@@ -12,7 +12,7 @@ Examples:
   vecaz export-weights runs/connect_four
   vecaz export-weights runs/connect_four --out net.safetensors
 
-The file has f32 tensors named as in PyTorch, metadata (game, sizes, observation, action map, architecture, training \
+The file has f32 tensors named as in PyTorch, metadata (game, sizes, observation, action map, architecture, training
 step) and self-check vectors: inputs with the network's expected outputs.";
 
 /// The arguments of `vecaz export-weights`.

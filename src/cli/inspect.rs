@@ -22,8 +22,8 @@ JSON lines, one per position, the initial one included:
   {\"ply\", \"kind\":\"player|chance|over\", \"to_play\", \"legal\":[..],
    \"chance\":[[action,p],..], \"returns\":[..]|null, \"action_names\":[..],
    \"scores\":[..]|null, \"board\":\"..\"}
-`to_play` is null unless a player moves, `chance` is empty unless chance decides; `returns` (one per player, in [-1, 1]) \
-and `scores` (raw) are null until the game is over. Where the game has them, also \"fen\" (chess), \"position_id\" \
+`to_play` is null unless a player moves, `chance` is empty unless chance decides; `returns` (one per player, in [-1, 1])
+and `scores` (raw) are null until the game is over. Where the game has them, also \"fen\" (chess), \"position_id\"
 (backgammon, GNU's), and \"sgf\", the point of the move that led here (Go, Gomoku).";
 
 /// Bytes that a list of actions may have.

@@ -21,10 +21,10 @@ pub use layers::{Base, ConfigArgs, built_in_config};
 pub use output::JsonTarget;
 
 use crate::error::{Error, Result, StopCause};
-use crate::report::layout::sentence_width;
+use crate::report::layout::{join_paragraphs, sentence_width};
 use crate::report::progress::Verbosity;
 use clap::error::ErrorKind;
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use signals::OnSignal;
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
@@ -88,13 +88,22 @@ pub enum Command {
 
 /// Parses `arguments` (the program's name first), runs the subcommand, and reports an error in one line on stderr.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let cli = match Cli::try_parse_from(arguments) {
+    let parsed = command().try_get_matches_from(arguments);
+    let cli = match parsed.and_then(|mut matches| Cli::from_arg_matches_mut(&mut matches)) {
         Ok(cli) => cli,
         Err(error) => return usage_error(&error),
     };
     let done = start_log(cli.verbosity.into())
         .and_then(|verbosity| handle_size_limits().and_then(|()| execute(cli, verbosity)));
     done.map_or_else(|error| report(&error), |()| ExitCode::SUCCESS)
+}
+
+/// The commands, with the examples of each as text that is broken once, for the terminal.
+fn command() -> clap::Command {
+    Cli::command().mut_subcommands(|command| {
+        let examples = command.get_after_help().map(|text| join_paragraphs(&text.to_string()));
+        command.after_help(examples.unwrap_or_default())
+    })
 }
 
 /// Writes the error as one line to stderr, unless the user knows the cause: a signal, or a reader that is gone. Returns the exit

@@ -24,7 +24,7 @@ Examples:
   vecaz run --games 256 --sims 128 --set net.channels=64
   vecaz run --resume runs/ttt --minutes 10
 
-A resumed run ends with the same bytes as one that was never stopped. Ctrl-C stops a run within a second and keeps the \
+A resumed run ends with the same bytes as one that was never stopped. Ctrl-C stops a run within a second and keeps the
 finished epochs, and so does the end of --minutes; --resume continues from there.";
 
 /// The arguments of `vecaz run`.

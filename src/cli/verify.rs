@@ -23,9 +23,9 @@ Examples:
   vecaz verify runs/connect_four --json -
   vecaz verify runs/connect_four --accept     after config.toml was edited
 
-Compares all files with the run's manifest.jsonl, replays the stored games by the rules, runs the self-check vectors \
-through the networks and reads the checkpoints. The exit code is 1 if anything differs. With --accept (config.toml was \
-edited, or old games were deleted) the files that are there are checked in the same way, except against the manifest, and \
+Compares all files with the run's manifest.jsonl, replays the stored games by the rules, runs the self-check vectors
+through the networks and reads the checkpoints. The exit code is 1 if anything differs. With --accept (config.toml was
+edited, or old games were deleted) the files that are there are checked in the same way, except against the manifest, and
 a new manifest of them is written.";
 
 /// The arguments of `vecaz verify`.

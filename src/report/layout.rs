@@ -47,6 +47,22 @@ pub fn wrap(text: &str, width: usize) -> String {
     out
 }
 
+/// Joins the lines of each paragraph of `text`, which are broken for readers of the source, so that they can be broken anew for a
+/// terminal. Lines that begin with a blank stay as they are.
+pub fn join_paragraphs(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut joins = false;
+    for line in text.lines() {
+        let is_prose = !line.is_empty() && !line.starts_with(' ');
+        if !out.is_empty() {
+            out.push(if joins && is_prose { ' ' } else { '\n' });
+        }
+        out += line;
+        joins = is_prose;
+    }
+    out
+}
+
 /// A column of a table, aligned to the right.
 #[derive(Clone, Copy, Debug)]
 pub struct Column {
@@ -111,6 +127,12 @@ mod tests {
         assert_eq!(wrap(text, 9), expected);
         assert_eq!(wrap(text, 60), text);
         assert_eq!(wrap("ä ö ü", 5), "ä ö ü", "characters, not bytes");
+    }
+
+    #[test]
+    fn paragraphs_are_joined_and_indented_lines_are_not() {
+        let text = "Examples:\n  one\n  two\n\nLong\nparagraph.\n  table\nShort\none.\n";
+        assert_eq!(join_paragraphs(text), "Examples:\n  one\n  two\n\nLong paragraph.\n  table\nShort one.");
     }
 
     #[test]

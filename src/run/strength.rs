@@ -83,11 +83,7 @@ impl StrengthMeter {
                 progress.start("evaluation", plan.games as u64, "games");
                 let report = &mut |so_far: MatchProgress| {
                     let result = so_far.result;
-                    progress.set_with(
-                        result.games(),
-                        so_far.fraction,
-                        format!("score {:.3}", result.score()),
-                    );
+                    progress.set_with(result.games(), so_far.fraction, result.score_so_far());
                 };
                 let game = self.game.as_ref();
                 let SearchSetup { params, placement, threads } = self.setup;
