@@ -36,17 +36,6 @@ th { background: var(--head); font-weight: 600; } .best td { font-weight: 600; }
 .settings { columns: 3 300px; } .settings table { break-inside: avoid; width: 100%; margin-bottom: .75rem; }
 ";
 
-/// What uniformly random play reaches in the measurement of strength.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum RandomPlay {
-    /// This outcome error on the solved positions, a fraction.
-    OutcomeError(f64),
-    /// This score in the match, a fraction.
-    MatchScore(f64),
-    /// Not known: no match of random play against the opponent is played.
-    Unknown,
-}
-
 /// A run as its page shows it.
 #[derive(Clone, Copy, Debug)]
 pub struct Report<'a> {
@@ -54,8 +43,8 @@ pub struct Report<'a> {
     pub config: &'a Config,
     /// All epochs, oldest first.
     pub records: &'a [EpochRecord],
-    /// The strength of random play.
-    pub random_play: RandomPlay,
+    /// Fraction of the solved positions where uniformly random play changes the outcome, if there are positions.
+    pub random_outcome_error: Option<f64>,
 }
 
 impl Report<'_> {
@@ -180,9 +169,10 @@ impl Report<'_> {
         ];
         let mut html = format!("<div class=\"charts {}\">\n", x.class);
         for (title, meaning, lines) in all {
-            let reference = match (title, self.random_play) {
-                (ERRORS, RandomPlay::OutcomeError(share)) => Some(("random play, outcome", 100.0 * share)),
-                (MATCH, RandomPlay::MatchScore(share)) => Some(("random play", 100.0 * share)),
+            let reference = match title {
+                ERRORS => self.random_outcome_error.map(|share| ("random play, outcome", 100.0 * share)),
+                MATCH if opponent == "random" => Some(("random play", 50.0)),
+                MATCH => Some(("equal strength", 50.0)),
                 _ => None,
             };
             let chart = LineChart {
@@ -351,7 +341,7 @@ mod tests {
     }
 
     fn page(config: &Config, records: &[EpochRecord]) -> String {
-        Report { config, records, random_play: RandomPlay::OutcomeError(0.4321) }.page().expect("made")
+        Report { config, records, random_outcome_error: Some(0.4321) }.page().expect("made")
     }
 
     #[test]
@@ -383,12 +373,13 @@ mod tests {
         for record in &mut records {
             record.strength = Some(Strength { match_score: Some(0.6), ..Strength::default() });
         }
-        let config = config("eval.opponent=random");
-        let of =
-            |random_play| Report { config: &config, records: &records, random_play }.page().expect("made");
-        let known = of(RandomPlay::MatchScore(0.5));
-        assert!(known.contains("random play") && known.contains("Points per game against random"));
-        assert!(!of(RandomPlay::Unknown).contains("random play"));
+        for (opponent, line, other) in
+            [("random", "random play", "equal strength"), ("rollouts:9", "equal strength", "random play")]
+        {
+            let page = page(&config(&format!("eval.opponent={opponent}")), &records);
+            assert!(page.contains(&format!("Points per game against {opponent}")));
+            assert_eq!([line, other].map(|name| page.matches(name).count()), [2, 0], "{opponent}");
+        }
     }
 
     #[test]
@@ -447,7 +438,7 @@ mod tests {
         let dir = tempfile::tempdir().expect("a folder");
         let path = dir.path().join(FILE_NAME);
         let (config, records) = (config("train.batch=321"), sample_records(3));
-        let report = Report { config: &config, records: &records, random_play: RandomPlay::Unknown };
+        let report = Report { config: &config, records: &records, random_outcome_error: None };
         report.write(&path).expect("written");
         assert!(std::fs::read_to_string(&path).expect("read").ends_with("</html>\n"));
     }

@@ -370,7 +370,7 @@ impl Run {
         let report = Report {
             config: &self.config,
             records: self.metrics.records(),
-            random_play: self.strength_meter.random_play(),
+            random_outcome_error: self.strength_meter.random_outcome_error(),
         };
         report.write(&self.dir().join(REPORT))?;
         let _writing = stop.write_guard();

@@ -9,7 +9,6 @@ use crate::eval::arena::{
 };
 use crate::eval::positions::{self, SolvedPosition, random_error_rates};
 use crate::net::Network;
-use crate::report::html::RandomPlay;
 use crate::report::metrics::Strength;
 use crate::report::progress::Progress;
 use crate::run::memory::check_search;
@@ -100,14 +99,11 @@ impl StrengthMeter {
         }
     }
 
-    /// What uniformly random play would reach.
-    pub fn random_play(&self) -> RandomPlay {
+    /// Fraction of the solved positions where uniformly random play changes the outcome; None for a match.
+    pub fn random_outcome_error(&self) -> Option<f64> {
         match &self.task {
-            Task::Positions(positions) => {
-                RandomPlay::OutcomeError(random_error_rates(positions).outcome_error)
-            }
-            Task::Match { opponent, .. } if opponent == "random" => RandomPlay::MatchScore(0.5),
-            Task::Match { .. } => RandomPlay::Unknown,
+            Task::Positions(positions) => Some(random_error_rates(positions).outcome_error),
+            Task::Match { .. } => None,
         }
     }
 }
