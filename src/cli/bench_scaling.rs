@@ -318,7 +318,10 @@ impl Printer {
 
     fn lines(&mut self, row: &ScalingRow) -> String {
         let cache = if row.root_cache { ", root cache" } else { "" };
-        let kind = format!("{}: forward by {}{cache}\n", row.net, row.path);
+        let kind = match row.net.as_str() {
+            "uniform" => format!("uniform: no network{cache}\n"),
+            net => format!("{net}: forward by {}{cache}\n", row.path),
+        };
         let mut text = match kind == self.kind {
             true => String::new(),
             false => wrap(&kind, sentence_width()),

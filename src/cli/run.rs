@@ -185,7 +185,11 @@ fn describe(config: &Config, dir: &Path, threads: usize, progress: &Progress) ->
 /// When the run will end.
 fn describe_end(config: &Config) -> String {
     let minutes = limits::minutes(config).map(|minutes| format!("at most {minutes} minutes"));
-    let epochs = (config.run.epochs > 0).then(|| format!("{} epochs", config.run.epochs));
+    let epochs = match config.run.epochs {
+        0 => None,
+        1 => Some("1 epoch".to_string()),
+        epochs => Some(format!("{epochs} epochs")),
+    };
     epochs.into_iter().chain(minutes).collect::<Vec<_>>().join(", ")
 }
 

@@ -109,18 +109,18 @@ fn first_line(child: &mut Child) -> String {
 #[test]
 fn in_a_pipe_a_line_tells_how_far_a_match_and_the_first_epoch_are() {
     let against = opponent("sleeping.sh", "sleep 60");
-    let args = ["eval", &run(), "--against", &against, "--games", "2", "--sims", "8", "--opening-plies", "0"];
+    let args = ["eval", &run(), "--against", &against, "--games", "2", "--sims", "8", "--patience", "30"];
     let mut playing = process(&args).spawn().expect("runs");
     let out = beside("endless").display().to_string();
     let mut running =
-        process(&["run", "--game", "tic_tac_toe", "--minutes", "30", "--out", &out, "--threads", "1"]);
+        process(&["run", "--game", "tic_tac_toe", "--minutes", "2", "--out", &out, "--threads", "1"]);
     TINY.iter().chain(&["selfplay.samples_per_epoch=1000000000"]).for_each(|setting| {
         running.args(["--set", setting]);
     });
     let mut running = running.spawn().expect("runs");
     let line = first_line(&mut running);
     assert!(line.starts_with("self-play: ") && line.contains(" of 1000000000 samples, "), "{line}");
-    assert!(line.ends_with(" left; epoch 1, run 30m left\n"), "{line}");
+    assert!(line.ends_with(" left; epoch 1, run 2m left\n"), "{line}");
     assert_eq!(first_line(&mut playing), "match: 0 of 2 games\n");
     for child in [playing, running] {
         assert_eq!(interrupt(child).status.code(), Some(130));
