@@ -199,14 +199,15 @@ fn in_match(
 /// The counts of a match, and below them a line each for win rate, score and Elo difference with their 95 % intervals.
 fn describe(result: MatchResult) -> String {
     let share = |share: f64, [low, high]: [f64; 2]| format!("{share:.3} [{low:.3} to {high:.3}]");
+    let elo = result.elo().to_string();
     format!(
-        "{} won, {} drawn, {} lost\n  win rate  {}\n  score     {}\n  {}\n",
+        "{} won, {} drawn, {} lost\n  win rate  {}\n  score     {}\n  Elo       {}\n",
         result.wins,
         result.draws,
         result.losses,
         share(result.win_rate(), result.win_rate_interval()),
         share(result.score(), result.score_interval()),
-        result.elo().to_string().replacen("Elo ", "Elo       ", 1)
+        elo.trim_start_matches("Elo ")
     )
 }
 

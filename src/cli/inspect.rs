@@ -5,6 +5,7 @@ use crate::batch::{Playthrough, any_game};
 use crate::error::{Error, Result};
 use crate::files::{read_text, text_of};
 use crate::game::Turn;
+use crate::report::layout::{sentence_width, wrap};
 use crate::report::progress::print;
 use clap::Args;
 use serde::Serialize;
@@ -167,7 +168,8 @@ pub fn execute(args: InspectArgs) -> Result<()> {
             if let Some(played) = played {
                 let _ = writeln!(text, "-> {played}\n");
             }
-            let _ = writeln!(text, "ply {}\n{}\n{}", record.ply, record.board.trim_end(), record.describe());
+            let to_move = wrap(&record.describe(), sentence_width());
+            let _ = writeln!(text, "ply {}\n{}\n{to_move}", record.ply, record.board.trim_end());
             Ok(())
         }),
     };

@@ -18,6 +18,7 @@ fn nothing_in_a_pipe_is_wider_than_80_characters() {
         stdout(&mut vecaz(&["eval", &run, "--positions", positions, "--sims", "8"])),
         stdout(vecaz(&["bench-scaling"]).args(quick)),
         stdout(&mut vecaz(&["verify", &run])),
+        stdout(&mut vecaz(&["inspect", "--game", "go", "--actions", "0 1"])),
     ];
     for text in &texts {
         assert!(widest(text) <= 80 && text.lines().count() >= 1, "{}:\n{text}", widest(text));
