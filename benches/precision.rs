@@ -130,7 +130,7 @@ fn strength(
     let mut a = Contestant::search(game.as_ref(), net, params, Placement::default(), 1, THREADS)?;
     let mut b = Contestant::search(game.as_ref(), exact, params, Placement::default(), 1, THREADS)?;
     let plan = MatchPlan { games, opening_plies: 4, seed: SEED };
-    let result = play_match(game, &mut a, &mut b, plan)?.result;
+    let result = play_match(game, &mut a, &mut b, plan, &mut |_| {})?.result;
     let [low, high] = result.score_interval();
     println!(
         "  strength at {simulations} simulations, {games} games from random openings of 4 plies: +{} ={} -{}, score {:.4} \

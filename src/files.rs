@@ -3,7 +3,8 @@
 use crate::error::{Error, Result};
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
 
 /// Prefix of the names of temporary files.
 pub const TEMPORARY: &str = ".vecaz-";
@@ -19,19 +20,50 @@ pub fn write_atomic(path: impl AsRef<Path>, bytes: &[u8]) -> Result<()> {
     try_write_atomic(path, bytes).map_err(|e| Error::io("writing", path, e))
 }
 
-fn try_write_atomic(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+/// Opens what [`write_atomic`] would write, and leaves it unchanged: a place that takes no file is known before the work whose result
+/// will go there. A pipe is not opened, since that waits for its reader.
+///
+/// # Errors
+/// [`Error::Io`] with `path`, as of [`write_atomic`].
+pub fn check_writable(path: &Path) -> Result<()> {
+    let (target, is_regular) = write_target(path);
+    let opened = match (is_regular, target.is_dir()) {
+        (true, _) => temporary_in(folder_of(&target)).map(drop),
+        (false, true) => File::options().write(true).open(&target).map(drop),
+        (false, false) => Ok(()),
+    };
+    opened.map_err(|e| Error::io("writing", path, e))
+}
+
+/// The file behind `path`, and false if there is one that is not a regular file.
+fn write_target(path: &Path) -> (PathBuf, bool) {
     let target = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
-    if target.metadata().is_ok_and(|meta| !meta.is_file()) {
-        return File::options().write(true).open(&target)?.write_all(bytes);
-    }
-    let folder = match target.parent() {
+    let is_regular = target.metadata().map_or(true, |meta| meta.is_file());
+    (target, is_regular)
+}
+
+fn folder_of(target: &Path) -> &Path {
+    match target.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
-    };
+    }
+}
+
+/// A temporary file, which is removed when it is dropped.
+fn temporary_in(folder: &Path) -> std::io::Result<NamedTempFile<File>> {
     let mut cause = None; // the library's error has the name of the temporary file, which is meaningless to a user
     let create = |path: &Path| File::create_new(path).inspect_err(|e| cause = e.raw_os_error());
     let temporary = tempfile::Builder::new().prefix(TEMPORARY).make_in(folder, create);
-    let mut file = temporary.map_err(|e| cause.map_or(e, std::io::Error::from_raw_os_error))?;
+    temporary.map_err(|e| cause.map_or(e, std::io::Error::from_raw_os_error))
+}
+
+fn try_write_atomic(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let (target, is_regular) = write_target(path);
+    if !is_regular {
+        return File::options().write(true).open(&target)?.write_all(bytes);
+    }
+    let folder = folder_of(&target);
+    let mut file = temporary_in(folder)?;
     // Written through the plain file, since the library's own errors have the temporary path.
     file.as_file_mut().write_all(bytes)?;
     file.as_file().sync_all()?;
@@ -183,6 +215,22 @@ mod tests {
             assert!(message.starts_with(&format!("writing {}: ", path.display())), "{message}");
             assert!(!message.contains(".vecaz-"), "{message}");
         }
+    }
+
+    #[test]
+    fn a_place_that_takes_no_file_is_known_before() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for path in [folder.path().join("none").join("a.json"), folder.path().to_path_buf()] {
+            let [before, after] = [check_writable(&path), write_atomic(&path, b"x")];
+            assert_eq!(before.expect_err("known").to_string(), after.expect_err("refused").to_string());
+        }
+        let path = folder.path().join("a.json");
+        check_writable(&path).expect("a new file");
+        assert_eq!(std::fs::read_dir(folder.path()).expect("listed").count(), 0);
+        write_atomic(&path, b"old").expect("written");
+        check_writable(&path).expect("an old file");
+        assert_eq!(std::fs::read(&path).expect("read"), b"old");
+        assert_eq!(std::fs::read_dir(folder.path()).expect("listed").count(), 1);
     }
 
     #[test]

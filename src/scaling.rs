@@ -72,7 +72,7 @@ pub fn measure(config: &Config, network: Measured<'_>, threads: usize, seconds: 
     };
     let rows = config.selfplay.games;
     let plan = backend_plan(config, &sizes, rows);
-    let threads = num_threads(config, threads);
+    let (max_threads, threads) = (threads, num_threads(config, threads));
     let mut selfplay = SelfPlay::new(&game, config, network.as_ref(), Vec::new(), threads)?;
     let cache = match config.search.root_cache {
         0 => Vec::new(),
@@ -116,6 +116,7 @@ pub fn measure(config: &Config, network: Measured<'_>, threads: usize, seconds: 
         sims: config.search.simulations,
         leaves: leaves as u32,
         threads,
+        max_threads,
         device: config.run.device.to_string(),
         net: name,
         root_cache: config.search.root_cache > 0,

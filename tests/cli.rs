@@ -2,10 +2,16 @@
 
 #[path = "cli/listing.rs"]
 mod listing;
+#[path = "cli/long_work.rs"]
+mod long_work;
 #[path = "cli/play.rs"]
 mod play;
+#[path = "cli/report.rs"]
+mod report;
 #[path = "cli/verify.rs"]
 mod verify;
+#[path = "cli/width.rs"]
+mod width;
 
 use assert_cmd::Command;
 use clap::CommandFactory;
@@ -19,7 +25,7 @@ use vecaz::weights::NetFile;
 
 fn vecaz(arguments: &[&str]) -> Command {
     let mut command = Command::cargo_bin("vecaz").expect("the program is built");
-    command.args(arguments).env_remove("VECAZ_LOG");
+    command.args(arguments).env_remove("VECAZ_LOG").env_remove("COLUMNS");
     command
 }
 
@@ -306,12 +312,17 @@ fn a_run_prints_a_table_and_leaves_what_the_help_says() {
     let _ = run();
     let lines: Vec<&str> = RUN.1.lines().collect();
     assert!(lines[0].starts_with("tic_tac_toe: 8 games at once, 12 simulations"), "{lines:?}");
-    assert_eq!(lines[1], "network executed by fused kernels, which cover every layer");
-    assert!(lines[2].starts_with("memory: trees "), "{lines:?}");
-    assert!(lines[3].trim_start().starts_with("epoch  minutes"), "{lines:?}");
-    let epochs: Vec<&str> = lines[4..6].iter().filter_map(|line| line.split_whitespace().next()).collect();
-    assert_eq!(epochs, ["1", "2"]);
-    assert!(lines[6].starts_with("results are in ") && lines.len() == 7, "{lines:?}");
+    let from = |start: &str| {
+        let found = lines.iter().position(|line| line.trim_start().starts_with(start));
+        found.unwrap_or_else(|| panic!("no {start} in {lines:?}"))
+    };
+    let (network, memory, table) =
+        (from("network executed by"), from("memory: trees "), from("epoch  minutes"));
+    assert_eq!(lines[network], "network executed by fused kernels, which cover every layer");
+    assert!(lines[..network].concat().contains("2 epochs, folder ") && memory < table, "{lines:?}");
+    let [first, second, last] = &lines[table + 1..] else { panic!("{lines:?}") };
+    assert_eq!([first, second].map(|line| line.split_whitespace().next()), [Some("1"), Some("2")]);
+    assert!(last.starts_with("results are in "), "{lines:?}");
     let folder = PathBuf::from(run());
     for name in [
         "config.toml",
@@ -422,7 +433,8 @@ fn bench_scaling_writes_a_row_for_each_combination() {
         for (key, value) in [("game", "tic_tac_toe"), ("net", "uniform"), ("device", "cpu")] {
             assert_eq!(row[key], value);
         }
-        assert_eq!((&row["sims"], &row["leaves"], &row["threads"]), (&json!(16), &json!(1), &json!(1)));
+        let sizes = ["sims", "leaves", "threads", "max_threads"].map(|key| row[key].as_u64());
+        assert_eq!(sizes, [16, 1, 1, 1].map(Some));
         for key in ["simulations_per_second", "moves_per_second", "forward_positions_per_second"] {
             assert!(row[key].as_f64().is_some_and(|rate| rate > 0.0), "{key}: {row}");
         }

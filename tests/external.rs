@@ -179,8 +179,9 @@ fn points_a_game() {
     assert!(low < mean && mean < high, "{row}");
     let text = eval(&run, "names", &["--games", "12", "--opening-plies", "0"]);
     let text = String::from_utf8_lossy(&text.stdout).into_owned();
-    assert!(text.contains(&format!("; points per game {mean:+.3} [{low:+.3} to {high:+.3}]")), "{text}");
-    assert!(text.contains("; win rate "), "{text}");
+    let points = format!("\n  points    {mean:+.3} [{low:+.3} to {high:+.3}] per game, of the opponents ");
+    assert!(text.contains(&points) && text.contains("\n  lead      "), "{text}");
+    assert!(text.contains("\n  win rate  "), "{text}");
 }
 
 fn refusal(output: &Output) -> String {

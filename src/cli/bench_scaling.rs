@@ -1,11 +1,12 @@
 //! `vecaz bench-scaling`: throughput of self-play over the number of games, leaves per pass and threads.
 
-use super::output::refuse_overwrite;
+use super::output::check_target;
 use super::source::{Source, start_threads};
 use super::{Base, ConfigArgs, JsonTarget};
 use crate::config::{Config, Layers};
 use crate::error::{Error, Result};
 use crate::files::write_atomic;
+use crate::report::layout::{Column, Table, sentence_width, width, wrap};
 use crate::report::progress::print;
 use crate::report::scaling_plot::{ScalingRow, scaling_csv, scaling_json, scaling_svg};
 use crate::scaling::{Measured, check_memory, measure};
@@ -17,18 +18,18 @@ use std::str::FromStr;
 const EXAMPLES: &str = "\
 Examples:
   vecaz bench-scaling --net uniform --games 1,16,128,512 --sims 800
-  vecaz bench-scaling --net 2x32,6x64 --threads 1,2 --json rows.json --plot scaling.svg
-  vecaz bench-scaling --root-cache 0,5000 --csv -
-  vecaz bench-scaling --run runs/connect_four --games 128 --set net.precision=int8
-  vecaz bench-scaling --device cuda --net 6x128 --games 1,128,4096 --set net.precision=f16
+  vecaz bench-scaling --net 2x32,6x64 --threads 1,2 --json rows.json
+  vecaz bench-scaling --root-cache 0,5000 --csv - --plot scaling.svg
+  vecaz bench-scaling --run runs/connect_four --set net.precision=int8
+  vecaz bench-scaling --device cuda --net 6x128 --games 1,128,4096
 
-Per row: simulations/s, moves/s, speed-up over the smallest N, fractions of time in select, forward,
-expand, backup and the rest, positions/s of the forward alone and the fraction of it reached, depths,
-idle slots and peak memory; on a GPU also the bytes copied between it and the host, within passes and
-in total per move. With trees and network on a GPU, fractions and forward are from some passes with a
-synchronisation after each stage, and kernels are timed individually: `busy` is the fraction of time
-in which a kernel runs; the JSON lists all kernels. With only the network on a GPU, the copies to and
-from it are timed as well.";
+Per row: simulations/s, moves/s, speed-up over the smallest N, fractions of time in select, forward, expand, backup and
+the rest, positions/s of the forward alone and the fraction of it reached, depths, idle slots and peak memory; the table
+has as many of these columns as fit into the terminal (80 characters in a pipe), --json and --csv have all. On a GPU
+also the bytes copied between it and the host, within passes and in total per move. With trees and network on a GPU,
+fractions and forward are from some passes with a synchronisation after each stage, and kernels are timed individually:
+`busy` is the fraction of time in which a kernel runs; the JSON lists all kernels. With only the network on a GPU, the
+copies to and from it are timed as well.";
 
 /// The arguments of `vecaz bench-scaling`. Every combination of the lists gives one row.
 #[derive(Clone, Debug, Args)]
@@ -147,10 +148,10 @@ pub fn execute(args: BenchScalingArgs) -> Result<()> {
     let inputs: Vec<&Path> =
         [&args.run, &args.config.config].into_iter().flatten().map(PathBuf::as_path).collect();
     for target in [&args.json, &args.csv].into_iter().flatten() {
-        target.refuse_overwrite(&inputs)?;
+        target.check(&inputs)?;
     }
     if let Some(path) = &args.plot {
-        refuse_overwrite(path, &inputs)?;
+        check_target(path, &inputs)?;
     }
     let quiet = [&args.json, &args.csv].into_iter().any(|t| *t == Some(JsonTarget::Stdout));
     let source = args.run.as_deref().map(|run| Source::open(Some(run), &[])).transpose()?;
@@ -160,9 +161,7 @@ pub fn execute(args: BenchScalingArgs) -> Result<()> {
     };
     check(&args, &subjects)?;
     let mut rows: Vec<ScalingRow> = Vec::new();
-    if !quiet {
-        print(&header())?;
-    }
+    let mut printer = if quiet { None } else { Some(Printer::start(width())?) };
     for &subject in &subjects {
         for &threads in &args.threads {
             for &leaves in &args.leaves {
@@ -175,8 +174,8 @@ pub fn execute(args: BenchScalingArgs) -> Result<()> {
                         row.commit = env!("VECAZ_COMMIT").to_string();
                         let base = rows.get(first).unwrap_or(&row).simulations_per_second;
                         row.speedup = row.simulations_per_second / base;
-                        if !quiet {
-                            print(&line(&row))?;
+                        if let Some(printer) = &mut printer {
+                            printer.row(&row)?;
                         }
                         rows.push(row);
                         // Written after every row, so that a later failure does not lose rows.
@@ -250,71 +249,100 @@ fn configure(
     }
 }
 
-fn header() -> String {
-    format!(
-        "{:>8} {:>7} {:>7} {:>4} {:>5} {:>12} {:>10} {:>7}  {:>6} {:>6} {:>6} {:>6} {:>6} {:>11} {:>6} {:>6} {:>5} {:>6} {:>8}  path\n",
-        "net",
-        "N",
-        "S",
-        "L",
-        "thr",
-        "sims/s",
-        "moves/s",
-        "x",
-        "select",
-        "fwd",
-        "expand",
-        "backup",
-        "other",
-        "forward/s",
-        "of it",
-        "depth",
-        "max",
-        "idle",
-        "MiB"
-    )
-}
+/// The table's columns, as many as fit.
+const COLUMNS: [Column; 19] = [
+    Column::new("net", 12, 0),
+    Column::new("N", 7, 0),
+    Column::new("S", 5, 0),
+    Column::new("L", 4, 0),
+    Column::new("thr", 4, 0),
+    Column::new("sims/s", 10, 0),
+    Column::new("moves/s", 9, 0),
+    Column::new("x", 7, 0),
+    Column::new("select", 6, 4),
+    Column::new("fwd", 5, 1),
+    Column::new("expand", 6, 4),
+    Column::new("backup", 6, 4),
+    Column::new("other", 5, 4),
+    Column::new("forward/s", 10, 3),
+    Column::new("of it", 5, 3),
+    Column::new("depth", 6, 2),
+    Column::new("max", 4, 5),
+    Column::new("idle", 6, 5),
+    Column::new("MiB", 8, 5),
+];
 
-fn line(row: &ScalingRow) -> String {
+fn cells(row: &ScalingRow) -> [String; COLUMNS.len()] {
     let share = &row.share;
-    format!(
-        "{:>8} {:>7} {:>7} {:>4} {:>5} {:>12.0} {:>10.1} {:>7.2}  {:>6.3} {:>6.3} {:>6.3} {:>6.3} {:>6.3} {:>11.0} {:>6.3} {:>6.2} {:>5} {:>6.2} {:>8.1}  {}{}{}\n",
-        row.net,
-        row.games,
-        row.sims,
-        row.leaves,
-        row.threads,
-        row.simulations_per_second,
-        row.moves_per_second,
-        row.speedup,
-        share.select,
-        share.forward,
-        share.expand,
-        share.backup,
-        share.other,
-        row.forward_positions_per_second,
-        row.forward_fraction,
-        row.mean_depth,
-        row.max_depth,
-        row.idle_lanes,
-        row.peak_memory_mib,
-        row.path,
-        if row.root_cache { ", root cache" } else { "" },
-        copied(row),
-    )
+    [
+        row.net.clone(),
+        row.games.to_string(),
+        row.sims.to_string(),
+        row.leaves.to_string(),
+        row.threads.to_string(),
+        format!("{:.0}", row.simulations_per_second),
+        format!("{:.1}", row.moves_per_second),
+        format!("{:.2}", row.speedup),
+        format!("{:.3}", share.select),
+        format!("{:.3}", share.forward),
+        format!("{:.3}", share.expand),
+        format!("{:.3}", share.backup),
+        format!("{:.3}", share.other),
+        format!("{:.0}", row.forward_positions_per_second),
+        format!("{:.3}", row.forward_fraction),
+        format!("{:.2}", row.mean_depth),
+        row.max_depth.to_string(),
+        format!("{:.2}", row.idle_lanes),
+        format!("{:.1}", row.peak_memory_mib),
+    ]
 }
 
-/// The copies between host and device; empty on the CPU.
+/// The rows as they are measured: a line each, and before those of a network one that says how its forward is computed.
+struct Printer {
+    table: Table,
+    /// The last such line.
+    kind: String,
+}
+
+impl Printer {
+    /// Prints the header.
+    fn start(width: usize) -> Result<Self> {
+        let table = Table::fitting(&COLUMNS, width);
+        print(&format!("{}\n", table.header(&COLUMNS)))?;
+        Ok(Self { table, kind: String::new() })
+    }
+
+    fn row(&mut self, row: &ScalingRow) -> Result<()> {
+        print(&self.lines(row))
+    }
+
+    fn lines(&mut self, row: &ScalingRow) -> String {
+        let cache = if row.root_cache { ", root cache" } else { "" };
+        let kind = match row.net.as_str() {
+            "uniform" => format!("uniform: no network{cache}\n"),
+            net => format!("{net}: forward by {}{cache}\n", row.path),
+        };
+        let mut text = match kind == self.kind {
+            true => String::new(),
+            false => wrap(&kind, sentence_width()),
+        };
+        self.kind = kind;
+        text += &format!("{}\n", self.table.line(&cells(row)));
+        text + &copied(row)
+    }
+}
+
+/// A line about the copies between host and device; empty on the CPU.
 fn copied(row: &ScalingRow) -> String {
     let percent = |share: Option<f64>, of: &str| {
-        share.map(|share| format!(", {:.0} % {of}", 100.0 * share)).unwrap_or_default()
+        share.map(|share| format!("{:.0} % {of}, ", 100.0 * share)).unwrap_or_default()
     };
     if row.device == "cpu" && row.transfers.is_none() {
         return String::new();
     }
     let (busy, transfers) = (percent(row.device_busy, "busy"), percent(row.transfers, "in copies"));
     let (inside, a_move) = (row.copied_in_passes, row.copied_per_move);
-    format!("{busy}{transfers}, {inside} B copied in passes, {a_move:.0} B per move")
+    format!("  {busy}{transfers}{inside} B copied in passes, {a_move:.0} B per move\n")
 }
 
 #[cfg(test)]
@@ -343,6 +371,39 @@ mod tests {
     fn invalid_lists_are_refused() {
         for line in ["b --games 0", "b --games 1,x", "b --net 2y3", "b --net 0x32", "b --leaves 0"] {
             assert!(Line::try_parse_from(line.split(' ')).is_err(), "{line}");
+        }
+    }
+
+    #[test]
+    fn rows_fit_into_80_columns_and_a_wide_terminal_has_all_columns() {
+        let row = ScalingRow {
+            net: "20x256@1".into(),
+            games: 1_048_576,
+            sims: 800,
+            leaves: 16,
+            threads: 128,
+            simulations_per_second: 281_582_000.4,
+            moves_per_second: 351_977.5,
+            speedup: 1234.5,
+            forward_positions_per_second: 28_752_642.0,
+            path: "amx-int8".into(),
+            device: "cpu".into(),
+            ..ScalingRow::default()
+        };
+        for (width, columns) in [(80, 9), (87, 10), (106, 12), (160, 16), (161, 19)] {
+            let mut printer = Printer { table: Table::fitting(&COLUMNS, width), kind: String::new() };
+            let text = printer.lines(&row);
+            let [kind, line] = text.lines().collect::<Vec<_>>()[..] else { panic!("{text}") };
+            assert_eq!(kind, "20x256@1: forward by amx-int8");
+            assert!(line.chars().count() <= width, "{width}: {line}");
+            assert_eq!(line.split_whitespace().count(), columns, "{width}: {line}");
+            assert_eq!(
+                printer.lines(&row).lines().count(),
+                1,
+                "what is as in the line before is not said again"
+            );
+            let gpu = ScalingRow { device: "cuda".into(), device_busy: Some(0.93), ..row.clone() };
+            assert!(printer.lines(&gpu).ends_with("\n  93 % busy, 0 B copied in passes, 0 B per move\n"));
         }
     }
 

@@ -1,13 +1,13 @@
 //! `vecaz config`: every configuration key with its meaning, valid values and default, as a TOML file.
 
 use super::layers::built_in_configs;
-use super::output::wrapped;
 use super::{Base, ConfigArgs};
 use crate::batch::any_game;
 use crate::config::KeyInfo;
 use crate::config::keys::{nearest, one_of, toml_text};
 use crate::error::{Error, Result};
 use crate::game;
+use crate::report::layout::{fill, sentence_width};
 use crate::report::progress::print;
 use clap::Args;
 
@@ -99,5 +99,5 @@ fn describe(key: &KeyInfo) -> String {
 }
 
 fn commented(text: &str) -> String {
-    wrapped(text, 0, 0).lines().map(|line| format!("# {line}\n")).collect()
+    fill(text, sentence_width().saturating_sub(2), [0, 0]).lines().map(|line| format!("# {line}\n")).collect()
 }

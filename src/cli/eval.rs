@@ -3,37 +3,40 @@
 use super::JsonTarget;
 use super::source::{Source, start_threads};
 use crate::error::{Error, Result};
-use crate::eval::arena::{Contestant, MatchPlan, ROWS, evaluate_positions, play_match};
-use crate::eval::elo::Mean;
+use crate::eval::arena::{Contestant, MatchPlan, ROWS, SearchSetup, evaluate_positions, play_match};
+use crate::eval::elo::{MatchResult, Mean};
 use crate::eval::positions;
-use crate::report::progress::print;
+use crate::report::layout::{sentence_width, wrap};
+use crate::report::progress::{Progress, Verbosity, print};
 use crate::run::memory::check_search;
 use crate::stop::Stop;
 use clap::{ArgGroup, Args, value_parser};
 use serde_json::json;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const EXAMPLES: &str = "\
 Examples:
-  vecaz eval runs/connect_four --positions solved.jsonl --sims 800 --json result.jsonl
+  vecaz eval runs/connect_four --positions solved.jsonl --json result.jsonl
   vecaz eval runs/a --against runs/b --games 200 --sims 200
   vecaz eval runs/a --against rollouts:800
   vecaz eval runs/clique-1 --against rollouts:800 --set game.n=8
-  vecaz eval runs/backgammon --against 'exec:python3 tests/opponents/gnubg.py' --opening-plies 0
+  vecaz eval runs/hex --against 'exec:./my_player --level 3' --opening-plies 0
 
-A positions file has one JSON object per line: {\"actions\":[..], \"scores\":[number or null per
-action]}, the exact score of each action for the player to move: > 0 wins, 0 draws, < 0 loses.
-Output per position: {\"index\", \"policy_action\", \"search_action\", \"value\"}, then a summary
-{\"positions\", \"policy_outcome_error\", \"policy_exact_error\", \"search_outcome_error\",
-\"search_exact_error\"}. An outcome error is an action that turns a win or a draw into something
+A positions file has one JSON object per line: {\"actions\":[..], \"scores\":[number or null per action]}, the exact score
+of each action for the player to move: > 0 wins, 0 draws, < 0 loses. Output per position: {\"index\", \"policy_action\",
+\"search_action\", \"value\"}, then a summary {\"positions\", \"policy_outcome_error\", \"policy_exact_error\",
+\"search_outcome_error\", \"search_exact_error\"}. An outcome error is an action that turns a win or a draw into something
 worse; an exact error is an action whose score is not the best.
-A match alternates the seats and prints the fraction of games won and the Elo difference with 95 %
-intervals, and the mean raw score per game for games with points (backgammon, Blob, Go's area).
 
-exec:COMMAND starts one process of an external program per thread, without a shell. For each move it
-reads one line of JSON from stdin, {\"game\", \"options\", \"player\", \"actions\": all so far, \"names\":
-their names, \"legal\", \"legal_names\"}, and writes one line to stdout, {\"action\": number or name}.";
+A match alternates the seats and prints the fraction of games won and the Elo difference with 95 % intervals, and the mean
+raw score per game for games with points (backgammon, Blob, Go's area). Ctrl-C ends it with the result of the games that
+are over; a JSON file is written for whole matches only.
+
+exec:COMMAND starts one process of an external program per thread, without a shell. For each move it reads one line of
+JSON from stdin, {\"game\", \"options\", \"player\", \"actions\": all so far, \"names\": their names, \"legal\",
+\"legal_names\"}, and writes one line to stdout, {\"action\": number or name}.";
 
 /// The arguments of `vecaz eval`.
 #[derive(Clone, Debug, Args)]
@@ -83,104 +86,158 @@ pub struct EvalArgs {
 /// Those of reading the run and of [`positions::read`], [`Error::Mismatch`] for an opponent of another game, and
 /// [`Error::Unsupported`] for a search that does not fit into memory or a result that would overwrite a file of a run;
 /// [`Error::Stopped`] once `stop` is requested.
-pub fn execute(args: EvalArgs, stop: &Stop) -> Result<()> {
+pub fn execute(args: EvalArgs, verbosity: Verbosity, stop: &Stop) -> Result<()> {
     let threads = start_threads(args.threads as usize)?;
     if let Some(target) = &args.json {
         let inputs =
             [Some(args.run.as_path()), args.positions.as_deref(), args.against.as_deref().map(Path::new)];
-        target.refuse_overwrite(&inputs.into_iter().flatten().collect::<Vec<_>>())?;
+        target.check(&inputs.into_iter().flatten().collect::<Vec<_>>())?;
     }
     let source = Source::open(Some(&args.run), &args.set)?;
     let rows = ROWS * source.determinisations();
     check_search(source.game.as_ref(), source.params(args.sims), source.placement(), rows)?;
+    announce(&args, "network", &source.label)?;
+    let mut progress = Progress::new(verbosity);
     match (&args.positions, &args.against) {
-        (Some(file), _) => on_positions(&args, &source, file, threads, stop),
-        (_, Some(opponent)) => in_match(&args, &source, opponent, threads, stop),
+        (Some(file), _) => on_positions(&args, &source, file, threads, stop, &mut progress),
+        (_, Some(opponent)) => in_match(&args, &source, opponent, threads, stop, &mut progress),
         _ => Err(Error::unsupported("vecaz eval", "give --positions or --against")),
     }
 }
 
-fn on_positions(args: &EvalArgs, source: &Source, file: &Path, threads: usize, stop: &Stop) -> Result<()> {
-    let solved = positions::read(file, &source.game)?;
-    let params = source.params(args.sims);
-    let (choices, summary) = evaluate_positions(
-        &source.game,
-        source.network()?.as_ref(),
-        params,
-        source.placement(),
-        &solved,
-        threads,
-        stop,
-    )?;
-    if let Some(target) = &args.json {
-        let mut text = String::new();
-        for choice in &choices {
-            text += &format!("{}\n", json!(choice));
-        }
-        text += &format!("{}\n", json!(summary));
-        target.write(&text)?;
+/// Prints which network is measured or played against, unless JSON goes to stdout.
+fn announce(args: &EvalArgs, who: &str, label: &str) -> Result<()> {
+    match args.json {
+        Some(JsonTarget::Stdout) => Ok(()),
+        _ => print(&wrap(&format!("{who}: {label}\n"), sentence_width())),
     }
-    if args.json == Some(JsonTarget::Stdout) {
-        return Ok(());
-    }
-    print(&format!("network: {}\n", source.label))?;
-    let random = positions::random_error_rates(&solved);
-    let line = |who: String, outcome: f64, exact: f64| {
-        format!("{who:<24}{:>8.2} %{:>8.2} %\n", 100.0 * outcome, 100.0 * exact)
-    };
-    let search = format!("search, {} simulations", params.simulations);
-    print(&format!("{:<24}{:>10}{:>10}\n", format!("{} positions", solved.len()), "outcome", "exact"))?;
-    print(&line(search, summary.search_outcome_error, summary.search_exact_error))?;
-    print(&line("bare policy".into(), summary.policy_outcome_error, summary.policy_exact_error))?;
-    print(&line("uniform random".into(), random.outcome_error, random.exact_error))
 }
 
-fn in_match(args: &EvalArgs, source: &Source, opponent: &str, threads: usize, stop: &Stop) -> Result<()> {
-    let params = source.params(args.sims);
+/// Prints `text`, unless JSON goes to stdout, and writes `json` to its target. Each is done even if the other fails.
+fn publish(args: &EvalArgs, text: &str, json: &str) -> Result<()> {
+    let printed = match args.json {
+        Some(JsonTarget::Stdout) => Ok(()),
+        _ => print(&wrap(text, sentence_width())),
+    };
+    let written = args.json.as_ref().map_or(Ok(()), |target| target.write(json));
+    written.and(printed)
+}
+
+fn on_positions(
+    args: &EvalArgs,
+    source: &Source,
+    file: &Path,
+    threads: usize,
+    stop: &Stop,
+    progress: &mut Progress,
+) -> Result<()> {
+    let solved = positions::read(file, &source.game)?;
+    let setup = SearchSetup { params: source.params(args.sims), placement: source.placement(), threads };
+    let network = source.network()?;
+    progress.start("evaluation", solved.len() as u64, "positions");
+    let report = &mut |done| progress.set(done);
+    let (choices, summary) =
+        evaluate_positions(&source.game, network.as_ref(), setup, &solved, stop, report)?;
+    progress.finish();
+    let random = positions::random_error_rates(&solved);
+    let line = |who: &str, outcome: f64, exact: f64| {
+        format!("{who:<24}{:>8.2} %{:>8.2} %\n", 100.0 * outcome, 100.0 * exact)
+    };
+    let text = [
+        format!("{:<24}{:>10}{:>10}\n", format!("{} positions", solved.len()), "outcome", "exact"),
+        line(
+            &format!("search, {} simulations", setup.params.simulations),
+            summary.search_outcome_error,
+            summary.search_exact_error,
+        ),
+        line("bare policy", summary.policy_outcome_error, summary.policy_exact_error),
+        line("uniform random", random.outcome_error, random.exact_error),
+    ];
+    let rows = choices.iter().map(|choice| json!(choice)).chain([json!(summary)]);
+    publish(args, &text.concat(), &rows.map(|row| format!("{row}\n")).collect::<String>())
+}
+
+fn in_match(
+    args: &EvalArgs,
+    source: &Source,
+    opponent: &str,
+    threads: usize,
+    stop: &Stop,
+    progress: &mut Progress,
+) -> Result<()> {
     let mut own = searcher(args, source, threads)?.stopped_by(stop);
     let (other, label) = opponent_named(args, source, opponent, threads)?;
+    if let Some(label) = label {
+        announce(args, "opponent", &label)?;
+    }
     let mut other = other.stopped_by(stop);
     let plan = MatchPlan { games: args.games as usize, opening_plies: args.opening_plies, seed: args.seed };
-    let outcome = play_match(&source.game, &mut own, &mut other, plan)?;
-    let (result, elo) = (outcome.result, outcome.result.elo());
-    let (points, lead) = (outcome.points(), outcome.lead());
-    if let Some(target) = &args.json {
-        let row = json!({
-            "against": opponent, "games": result.games(), "simulations": params.simulations,
-            "wins": result.wins, "draws": result.draws, "losses": result.losses,
-            "win_rate": result.win_rate(), "win_rate_interval": result.win_rate_interval(),
-            "score": result.score(), "score_interval": result.score_interval(),
-            "elo": elo, "raw_score": Mean::of(&outcome.scores),
-            "points_per_game": points.map(|p| p.mean), "points_interval": points.and_then(|p| p.interval()),
-            "opponent_points_per_game": points.map(|_| Mean::of(&outcome.other_scores).mean),
-            "lead_per_game": lead.map(|lead| lead.mean), "lead_interval": lead.and_then(|lead| lead.interval()),
-            "seed": args.seed, "opening_plies": args.opening_plies,
-        });
-        target.write(&format!("{row}\n"))?;
+    progress.start("match", args.games, "games");
+    let mut reached = MatchResult::default();
+    let played = play_match(&source.game, &mut own, &mut other, plan, &mut |so_far| {
+        reached = so_far.result;
+        progress.set_with(reached.games(), so_far.fraction, reached.score_so_far());
+    });
+    progress.finish();
+    let outcome = match played {
+        Ok(outcome) => outcome,
+        Err(error) => {
+            if matches!(error, Error::Stopped(_)) {
+                // Ctrl-C also ends the program that reads a pipe: the text may reach nobody, and the cause is the signal.
+                let _ = print_partial(args, opponent, reached);
+            }
+            return Err(error);
+        }
+    };
+    let (result, points, lead) = (outcome.result, outcome.points(), outcome.lead());
+    let row = json!({
+        "against": opponent, "games": result.games(), "simulations": source.params(args.sims).simulations,
+        "wins": result.wins, "draws": result.draws, "losses": result.losses,
+        "win_rate": result.win_rate(), "win_rate_interval": result.win_rate_interval(),
+        "score": result.score(), "score_interval": result.score_interval(),
+        "elo": result.elo(), "raw_score": Mean::of(&outcome.scores),
+        "points_per_game": points.map(|p| p.mean), "points_interval": points.and_then(|p| p.interval()),
+        "opponent_points_per_game": points.map(|_| Mean::of(&outcome.other_scores).mean),
+        "lead_per_game": lead.map(|lead| lead.mean), "lead_interval": lead.and_then(|lead| lead.interval()),
+        "seed": args.seed, "opening_plies": args.opening_plies,
+    });
+    let mut text = format!("against {opponent}: {}", describe(result));
+    if let Some((points, lead)) = points.zip(lead) {
+        let others = Mean::of(&outcome.other_scores).mean;
+        text += &format!("  points    {points} per game, of the opponents {others:.2}\n  lead      {lead}\n");
     }
-    if args.json == Some(JsonTarget::Stdout) {
-        return Ok(());
-    }
-    print(&format!("network: {}\n", source.label))?;
-    if let Some(label) = label {
-        print(&format!("opponent: {label}\n"))?;
-    }
+    publish(args, &text, &format!("{row}\n"))
+}
+
+/// The counts of a match, and below them a line each for win rate, score and Elo difference with their 95 % intervals.
+fn describe(result: MatchResult) -> String {
     let share = |share: f64, [low, high]: [f64; 2]| format!("{share:.3} [{low:.3} to {high:.3}]");
-    print(&format!(
-        "against {opponent}: {} won, {} drawn, {} lost; win rate {}; score {}; {elo}{}\n",
+    let elo = result.elo().to_string();
+    format!(
+        "{} won, {} drawn, {} lost\n  win rate  {}\n  score     {}\n  Elo       {}\n",
         result.wins,
         result.draws,
         result.losses,
         share(result.win_rate(), result.win_rate_interval()),
         share(result.score(), result.score_interval()),
-        points
-            .zip(lead)
-            .map(|(points, lead)| format!(
-                "; points per game {points}, of the opponents {:.2}, difference {lead}",
-                Mean::of(&outcome.other_scores).mean
-            ))
-            .unwrap_or_default()
-    ))
+        elo.trim_start_matches("Elo ")
+    )
+}
+
+/// Prints the result of a match that was stopped, to stderr where JSON goes to stdout. A JSON file is written for whole matches only.
+fn print_partial(args: &EvalArgs, opponent: &str, reached: MatchResult) -> Result<()> {
+    let mut text = format!("stopped after {} of {} games", reached.games(), args.games);
+    text += &match reached.games() {
+        0 => "\n".into(),
+        _ => format!(", the shorter ones first; against {opponent}: {}", describe(reached)),
+    };
+    let text = wrap(&text, sentence_width());
+    match args.json {
+        Some(JsonTarget::Stdout) => {
+            std::io::stderr().write_all(text.as_bytes()).map_err(|e| Error::io("writing", "stderr", e))
+        }
+        _ => print(&text),
+    }
 }
 
 /// The opponent of `--against`: an external program, a player without a network, or a search with another network, which is named.

@@ -1,6 +1,6 @@
 //! `vecaz export-weights`: writes a run's network as safetensors for other programs.
 
-use super::output::refuse_overwrite;
+use super::output::check_target;
 use super::source::{NetworkFile, network_file};
 use crate::error::Result;
 use crate::report::progress::print;
@@ -13,8 +13,8 @@ Examples:
   vecaz export-weights runs/connect_four
   vecaz export-weights runs/connect_four --out net.safetensors
 
-The file has f32 tensors named as in PyTorch, metadata (game, sizes, observation, action map,
-architecture, training step) and self-check vectors: inputs with the network's expected outputs.";
+The file has f32 tensors named as in PyTorch, metadata (game, sizes, observation, action map, architecture, training
+step) and self-check vectors: inputs with the network's expected outputs.";
 
 /// The arguments of `vecaz export-weights`.
 #[derive(Clone, Debug, Args)]
@@ -38,8 +38,8 @@ pub fn execute(args: ExportWeightsArgs) -> Result<()> {
         true => args.run.join("weights.safetensors"),
         false => args.run.with_extension("exported.safetensors"),
     });
-    refuse_overwrite(&out, &[&args.run])?;
     let NetworkFile { file, label } = network_file(&args.run)?;
+    check_target(&out, &[&args.run])?;
     let file = export(file, &out)?;
     let (game, tensors) = (&file.header.game, file.weights.len());
     print(&format!("{}: {game}, {tensors} tensors of {label}\n", out.display()))

@@ -1,10 +1,10 @@
 //! `vecaz games`: the games, their settings, and the configurations that come with the program.
 
 use super::layers::built_in_configs;
-use super::output::wrapped;
 use crate::batch::{AnyGame, any_game};
 use crate::error::Result;
 use crate::game;
+use crate::report::layout::{fill, sentence_width};
 use crate::report::progress::print;
 use clap::Args;
 
@@ -39,7 +39,7 @@ pub fn execute(args: &GamesArgs) -> Result<()> {
         let game = any_game(name, &toml::Table::new())?;
         text += &describe(game.as_ref());
         for (config, _, sentence) in configs.iter().filter(|(_, of, _)| of == game.name()) {
-            text += &wrapped(&format!("--config {config}: {sentence}"), 2, 6);
+            text += &fill(&format!("--config {config}: {sentence}"), sentence_width(), [2, 6]);
         }
         text += "\n";
     }
@@ -53,10 +53,10 @@ fn describe(game: &dyn AnyGame) -> String {
         true => format!("each of {players} players {}", aims[0]),
         false => aims.join("; "),
     };
-    let mut text = wrapped(&format!("{}: {aims}", game.name()), 0, 2);
+    let mut text = fill(&format!("{}: {aims}", game.name()), sentence_width(), [0, 2]);
     for key in game.keys() {
         let line = format!("game.{}: {}, default {}", key.name, key.values, key.default);
-        text += &wrapped(&format!("{line}. {}", key.meaning), 2, 6);
+        text += &fill(&format!("{line}. {}", key.meaning), sentence_width(), [2, 6]);
     }
     text
 }

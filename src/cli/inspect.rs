@@ -5,6 +5,7 @@ use crate::batch::{Playthrough, any_game};
 use crate::error::{Error, Result};
 use crate::files::{read_text, text_of};
 use crate::game::Turn;
+use crate::report::layout::{sentence_width, wrap};
 use crate::report::progress::print;
 use clap::Args;
 use serde::Serialize;
@@ -16,15 +17,15 @@ const EXAMPLES: &str = "\
 Examples:
   vecaz inspect --game connect_four --actions 3,3,2
   vecaz inspect --game tic_tac_toe --actions b2,a1 --json -
-  vecaz inspect --set game.rows=8 --set game.columns=5 --actions @game.txt --json game.jsonl
+  vecaz inspect --set game.rows=8 --actions @game.txt --json game.jsonl
 
 JSON lines, one per position, the initial one included:
-  {\"ply\", \"kind\":\"player|chance|over\", \"to_play\", \"legal\":[..], \"chance\":[[action,p],..],
-   \"returns\":[..]|null, \"action_names\":[..], \"scores\":[..]|null, \"board\":\"..\"}
-`to_play` is null unless a player moves, `chance` is empty unless chance decides; `returns` (one
-per player, in [-1, 1]) and `scores` (raw) are null until the game is over. Where the game has
-them, also \"fen\" (chess), \"position_id\" (backgammon, GNU's), and \"sgf\", the point of the move
-that led here (Go, Gomoku).";
+  {\"ply\", \"kind\":\"player|chance|over\", \"to_play\", \"legal\":[..],
+   \"chance\":[[action,p],..], \"returns\":[..]|null, \"action_names\":[..],
+   \"scores\":[..]|null, \"board\":\"..\"}
+`to_play` is null unless a player moves, `chance` is empty unless chance decides; `returns` (one per player, in [-1, 1])
+and `scores` (raw) are null until the game is over. Where the game has them, also \"fen\" (chess), \"position_id\"
+(backgammon, GNU's), and \"sgf\", the point of the move that led here (Go, Gomoku).";
 
 /// Bytes that a list of actions may have.
 const MAX_BYTES: u64 = 1 << 24;
@@ -152,7 +153,7 @@ fn list(values: Option<&[f32]>) -> String {
 pub fn execute(args: InspectArgs) -> Result<()> {
     if let Some(target) = &args.json {
         let inputs = [args.config.config.as_deref(), args.actions.strip_prefix('@').map(Path::new)];
-        target.refuse_overwrite(&inputs.into_iter().flatten().collect::<Vec<_>>())?;
+        target.check(&inputs.into_iter().flatten().collect::<Vec<_>>())?;
     }
     let config = args.config.resolve(Base::BuiltIn, &[])?;
     let list = read_actions(&args.actions)?;
@@ -167,7 +168,8 @@ pub fn execute(args: InspectArgs) -> Result<()> {
             if let Some(played) = played {
                 let _ = writeln!(text, "-> {played}\n");
             }
-            let _ = writeln!(text, "ply {}\n{}\n{}", record.ply, record.board.trim_end(), record.describe());
+            let to_move = wrap(&record.describe(), sentence_width());
+            let _ = writeln!(text, "ply {}\n{}\n{to_move}", record.ply, record.board.trim_end());
             Ok(())
         }),
     };

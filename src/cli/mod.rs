@@ -23,19 +23,20 @@ pub use layers::{Base, ConfigArgs, built_in_config};
 pub use output::JsonTarget;
 
 use crate::error::{Error, Result, StopCause};
+use crate::report::layout::{join_paragraphs, sentence_width};
 use crate::report::progress::Verbosity;
 use clap::error::{ContextKind, ErrorKind};
-use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use signals::OnSignal;
 use std::ffi::OsString;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 #[cfg(unix)]
 use std::sync::Arc;
 
 /// A fully vectorised AlphaZero engine: N games and N search trees played at once.
 #[derive(Debug, Parser)]
-#[command(name = "vecaz", version, about, max_term_width = 110, disable_help_subcommand = true)]
+#[command(name = "vecaz", version, about, term_width = sentence_width(), disable_help_subcommand = true)]
 #[command(after_help = "`vecaz COMMAND --help` shows a command's options and examples. \
                         VECAZ_LOG sets the log filter of stderr, e.g. VECAZ_LOG=vecaz=debug.")]
 pub struct Cli {
@@ -53,7 +54,7 @@ pub struct VerbosityArgs {
     /// Print errors and results only
     #[arg(long, short, global = true, display_order = 900, conflicts_with = "verbose")]
     pub quiet: bool,
-    /// Log diagnostics to stderr
+    /// Log diagnostics to stderr: what is read, made and written, with times
     #[arg(long, short, global = true, display_order = 901)]
     pub verbose: bool,
 }
@@ -93,13 +94,22 @@ pub enum Command {
 
 /// Parses `arguments` (the program's name first), runs the subcommand, and reports an error in one line on stderr.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let cli = match Cli::try_parse_from(arguments) {
+    let parsed = command().try_get_matches_from(arguments);
+    let cli = match parsed.and_then(|mut matches| Cli::from_arg_matches_mut(&mut matches)) {
         Ok(cli) => cli,
         Err(error) => return usage_error(&error),
     };
-    let done =
-        start_log(cli.verbosity.into()).and_then(|()| handle_size_limits()).and_then(|()| execute(cli));
+    let done = start_log(cli.verbosity.into())
+        .and_then(|verbosity| handle_size_limits().and_then(|()| execute(cli, verbosity)));
     done.map_or_else(|error| report(&error), |()| ExitCode::SUCCESS)
+}
+
+/// The commands, with the examples of each as text that is broken once, for the terminal.
+fn command() -> clap::Command {
+    Cli::command().mut_subcommands(|command| {
+        let examples = command.get_after_help().map(|text| join_paragraphs(&text.to_string()));
+        command.after_help(examples.unwrap_or_default())
+    })
 }
 
 /// Writes the error as one line to stderr, unless the user knows the cause: a signal, or a reader that is gone. Returns the exit
@@ -144,16 +154,17 @@ fn handle_size_limits() -> Result<()> {
     Ok(())
 }
 
-fn execute(cli: Cli) -> Result<()> {
+fn execute(cli: Cli, verbosity: Verbosity) -> Result<()> {
+    tracing::info!("vecaz {} of commit {}", env!("CARGO_PKG_VERSION"), env!("VECAZ_COMMIT"));
     let stop = signals::listen(match cli.command {
         Command::Run(_) | Command::Eval(_) => OnSignal::Stop,
         _ => OnSignal::Exit,
     })?;
     match cli.command {
-        Command::Run(args) => run::execute(args, cli.verbosity.into(), &stop),
+        Command::Run(args) => run::execute(args, verbosity, &stop),
         Command::BenchScaling(args) => bench_scaling::execute(args),
         Command::ExportWeights(args) => source::start_threads(0).and_then(|_| export_weights::execute(args)),
-        Command::Eval(args) => eval::execute(args, &stop),
+        Command::Eval(args) => eval::execute(args, verbosity, &stop),
         Command::Play(args) => play::execute(args),
         Command::Verify(args) => source::start_threads(0).and_then(|_| verify::execute(args)),
         Command::Inspect(args) => inspect::execute(args),
@@ -227,24 +238,30 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Sends diagnostics to stderr, filtered by `VECAZ_LOG`, otherwise by `verbosity`.
-fn start_log(verbosity: Verbosity) -> Result<()> {
+/// Sends diagnostics to stderr, filtered by `VECAZ_LOG`, otherwise by `verbosity`. Returns the verbosity, which `VECAZ_LOG` raises
+/// from normal to verbose.
+fn start_log(verbosity: Verbosity) -> Result<Verbosity> {
     use tracing_subscriber::EnvFilter;
-    let filter = match std::env::var("VECAZ_LOG") {
-        Ok(text) => EnvFilter::try_new(&text)
-            .map_err(|e| Error::ConfigText { origin: format!("VECAZ_LOG={text}"), what: e.to_string() })?,
-        Err(_) => EnvFilter::new(match verbosity {
-            Verbosity::Quiet => "error",
-            Verbosity::Normal => "warn",
-            Verbosity::Verbose => "warn,vecaz=debug",
-        }),
+    let (filter, verbosity) = match (std::env::var("VECAZ_LOG"), verbosity) {
+        (Ok(text), _) => {
+            let filter = EnvFilter::try_new(&text).map_err(|e| Error::ConfigText {
+                origin: format!("VECAZ_LOG={text}"),
+                what: e.to_string(),
+            })?;
+            (filter, if verbosity == Verbosity::Quiet { verbosity } else { Verbosity::Verbose })
+        }
+        (Err(_), Verbosity::Quiet) => (EnvFilter::new("error"), verbosity),
+        (Err(_), Verbosity::Normal) => (EnvFilter::new("warn"), verbosity),
+        (Err(_), Verbosity::Verbose) => (EnvFilter::new("warn,vecaz=debug"), verbosity),
     };
+    let has_no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     // Errors of stderr are not logged, since the library writes them to stderr and panics where that fails.
     let subscriber = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal() && !has_no_color)
         .log_internal_errors(false);
     // Fails if a caller of the library has installed a subscriber, which then stays.
     let _ = subscriber.without_time().with_target(false).try_init();
-    Ok(())
+    Ok(verbosity)
 }

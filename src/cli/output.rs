@@ -1,7 +1,7 @@
 //! Targets of results: stdout, or an atomically written file.
 
 use crate::error::{Error, Result};
-use crate::files::write_atomic;
+use crate::files::{check_writable, write_atomic};
 use crate::report::progress::print;
 use crate::run::folder::refuse_run_files;
 use std::convert::Infallible;
@@ -25,11 +25,12 @@ impl FromStr for JsonTarget {
     }
 }
 
-/// Refuses to write `target` if it is a file of a run or one of `inputs`. Called before any work.
+/// Checks before any work that the result can be written to `target`: that it is neither a file of a run nor one of `inputs`, and that
+/// the place takes a file.
 ///
 /// # Errors
-/// [`Error::Unsupported`].
-pub fn refuse_overwrite(target: &Path, inputs: &[&Path]) -> Result<()> {
+/// [`Error::Unsupported`] and [`Error::Io`].
+pub fn check_target(target: &Path, inputs: &[&Path]) -> Result<()> {
     let same = |input: &&&Path| match (target.canonicalize(), input.canonicalize()) {
         (Ok(target), Ok(input)) => target == input && target.is_file(),
         _ => false,
@@ -39,41 +40,19 @@ pub fn refuse_overwrite(target: &Path, inputs: &[&Path]) -> Result<()> {
             format!("writing {}", target.display()),
             "the command reads this file; choose another path",
         )),
-        None => refuse_run_files(target),
+        None => refuse_run_files(target).and_then(|()| check_writable(target)),
     }
-}
-
-/// `text` in lines of at most 78 characters, the first indented by `first` and the others by `rest`.
-pub fn wrapped(text: &str, first: usize, rest: usize) -> String {
-    const WIDTH: usize = 78;
-    let mut out = String::new();
-    let mut line = " ".repeat(first);
-    let mut words = 0;
-    for word in text.split_whitespace() {
-        if words > 0 && line.chars().count() + 1 + word.chars().count() > WIDTH {
-            out += &line;
-            out += "\n";
-            line = " ".repeat(rest);
-            words = 0;
-        }
-        if words > 0 {
-            line += " ";
-        }
-        line += word;
-        words += 1;
-    }
-    out + &line + "\n"
 }
 
 impl JsonTarget {
-    /// `refuse_overwrite` for a file; stdout is no file.
+    /// [`check_target`] for a file; stdout is no file.
     ///
     /// # Errors
-    /// Those of `refuse_overwrite`.
-    pub fn refuse_overwrite(&self, inputs: &[&Path]) -> Result<()> {
+    /// Those of [`check_target`].
+    pub fn check(&self, inputs: &[&Path]) -> Result<()> {
         match self {
             Self::Stdout => Ok(()),
-            Self::File(path) => refuse_overwrite(path, inputs),
+            Self::File(path) => check_target(path, inputs),
         }
     }
 

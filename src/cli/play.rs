@@ -1,12 +1,12 @@
 //! `vecaz play`: a game against a network in the terminal.
 
-use super::output::wrapped;
 use super::source::{Source, start_threads};
 use crate::act::sum_determinisations;
 use crate::batch::Playthrough;
 use crate::error::{Error, Result};
 use crate::eval::arena::determinised;
 use crate::game::Turn;
+use crate::report::layout::{fill, sentence_width};
 use crate::report::progress::print;
 use crate::rng::{Key, Purpose};
 use crate::run::memory::check_search;
@@ -131,7 +131,7 @@ impl Session {
             text += &format!(" ({})", settings.join(", "));
         }
         text += &format!(", {} simulations a move by {label}", self.args.sims);
-        text = wrapped(&text, 0, 2);
+        text = fill(&text, sentence_width(), [0, 2]);
         for player in 0..game.sizes().num_players as u8 {
             text += &format!("{}: {}.\n", self.name_of(player), game.aim(player));
         }
@@ -155,7 +155,7 @@ impl Session {
         );
         let names: Vec<String> =
             legal.iter().map(|&action| game.action_name(self.play.state(), action)).collect();
-        text + &wrapped(&format!("{} legal moves: {}", legal.len(), names.join(" ")), 0, 2)
+        text + &fill(&format!("{} legal moves: {}", legal.len(), names.join(" ")), sentence_width(), [0, 2])
     }
 
     /// The position, with the last player's move marked.

@@ -7,9 +7,9 @@ use crate::config::{Config, Layers, NetConfig};
 use crate::error::{Error, Result};
 use crate::model::NetSpec;
 use crate::report::progress::{Progress, Verbosity};
-use crate::run::Run;
 use crate::run::memory::MemoryPlan;
 use crate::run::network::choose;
+use crate::run::{Run, limits};
 use crate::stop::Stop;
 use clap::{Args, value_parser};
 use std::fs;
@@ -18,14 +18,14 @@ use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
 Examples:
-  vecaz run                                          Connect Four from zero, about 10 minutes on 2 cores
-  vecaz run --config quick                           the same in a minute
+  vecaz run                    Connect Four, in about 10 minutes on 2 cores
+  vecaz run --config quick     the same in a minute
   vecaz run --game tic_tac_toe --minutes 2 --out runs/ttt
-  vecaz run --games 256 --sims 128 --set net.channels=64 --set search.algorithm=puct
-  vecaz run --resume runs/ttt --minutes 10           continues, equal to the bit to an uninterrupted run
+  vecaz run --games 256 --sims 128 --set net.channels=64
+  vecaz run --resume runs/ttt --minutes 10
 
-Ctrl-C stops a run within a second and keeps the finished epochs, and so does the end of --minutes;
---resume continues from there.";
+A resumed run ends with the same bytes as one that was never stopped. Ctrl-C stops a run within a second and keeps the
+finished epochs, and so does the end of --minutes; --resume continues from there.";
 
 /// The arguments of `vecaz run`.
 #[derive(Clone, Debug, Args)]
@@ -162,7 +162,7 @@ fn describe(config: &Config, dir: &Path, threads: usize, progress: &Progress) ->
     let memory = MemoryPlan::new(config, game.as_ref())?;
     let (net, search) = (&config.net, &config.search);
     progress.note(&format!(
-        "{}: {} games at once, {} simulations ({:?}), network {:?} {}x{}, {} threads, seed {}, folder {}",
+        "{}: {} games at once, {} simulations ({:?}), network {:?} {}x{}, {} threads, seed {}, {}, folder {}",
         game.name(),
         config.selfplay.games,
         search.simulations,
@@ -172,6 +172,7 @@ fn describe(config: &Config, dir: &Path, threads: usize, progress: &Progress) ->
         net.channels,
         threads,
         config.run.seed,
+        describe_end(config),
         dir.display()
     ))?;
     let (_, executor) = choose(config, &NetSpec::new(net, &game.sizes()).model()?)?;
@@ -186,6 +187,17 @@ fn describe(config: &Config, dir: &Path, threads: usize, progress: &Progress) ->
         )),
         _ => Ok(()),
     }
+}
+
+/// When the run will end.
+fn describe_end(config: &Config) -> String {
+    let minutes = limits::minutes(config).map(|minutes| format!("at most {minutes} minutes"));
+    let epochs = match config.run.epochs {
+        0 => None,
+        1 => Some("1 epoch".to_string()),
+        epochs => Some(format!("{epochs} epochs")),
+    };
+    epochs.into_iter().chain(minutes).collect::<Vec<_>>().join(", ")
 }
 
 /// Refuses to resume a run with another game, network, optimiser, seed, or other sizes of its arrays.

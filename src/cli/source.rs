@@ -112,7 +112,15 @@ impl Source {
     /// # Errors
     /// Those of [`place`].
     pub fn network(&self) -> Result<Box<dyn Network>> {
-        Ok(place(&self.config, self.game.as_ref(), &self.spec, &self.file.weights)?.0)
+        let (network, path) = place(&self.config, self.game.as_ref(), &self.spec, &self.file.weights)?;
+        let (spec, updates) = (&self.spec, self.file.header.updates);
+        tracing::debug!(
+            "{} network {}x{} after {updates} updates: {path}",
+            self.game.name(),
+            spec.blocks,
+            spec.channels
+        );
+        Ok(network)
     }
 
     /// The network in f32, independent of the configuration: the format of the self-check vectors.

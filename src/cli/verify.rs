@@ -21,12 +21,12 @@ const EXAMPLES: &str = "\
 Examples:
   vecaz verify runs/connect_four
   vecaz verify runs/connect_four --json -
-  vecaz verify runs/connect_four --accept     after config.toml was edited, or old games were deleted
+  vecaz verify runs/connect_four --accept     after config.toml was edited
 
-Compares all files with the run's manifest.jsonl, replays the stored games by the rules, runs the
-self-check vectors through the networks and reads the checkpoints. The exit code is 1 if anything
-differs. With --accept the files that are there are checked in the same way, except against the
-manifest, and a new manifest of them is written.";
+Compares all files with the run's manifest.jsonl, replays the stored games by the rules, runs the self-check vectors
+through the networks and reads the checkpoints. The exit code is 1 if anything differs. With --accept (config.toml was
+edited, or old games were deleted) the files that are there are checked in the same way, except against the manifest, and
+a new manifest of them is written.";
 
 /// The arguments of `vecaz verify`.
 #[derive(Clone, Debug, Args)]
@@ -63,7 +63,7 @@ impl Checks {
 /// [`Error::Verify`] if anything differs; [`Error::Io`] or [`Error::Format`] if the configuration or the manifest cannot be read.
 pub fn execute(args: VerifyArgs) -> Result<()> {
     if let Some(target) = &args.json {
-        target.refuse_overwrite(&[])?;
+        target.check(&[])?;
     }
     let mut checks = Checks::default();
     // Locked until the new manifest is written.

@@ -21,6 +21,9 @@ use std::time::Duration;
 /// Number of positions that an evaluation searches at once.
 pub const ROWS: usize = 128;
 
+/// Number of games that a match plays at once: a batch for each side, since about half of the games wait for each.
+pub const GAMES_AT_ONCE: usize = 2 * ROWS;
+
 /// The current position of a playthrough.
 pub fn position_of(play: &Playthrough, key: RowKey) -> Position {
     Position { state: play.state().to_vec(), history: play.history().to_vec(), key }
@@ -165,7 +168,7 @@ pub struct MatchPlan {
 }
 
 /// The outcome of a match.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct MatchOutcome {
     /// Results from the first contestant's side.
     pub result: MatchResult,
@@ -178,6 +181,18 @@ pub struct MatchOutcome {
 }
 
 impl MatchOutcome {
+    /// The outcome of a match of these games, in their order.
+    fn of<'a>(games: impl Iterator<Item = &'a GameOutcome>) -> Self {
+        let mut outcome = Self::default();
+        for game in games {
+            outcome.result.add(game.margin);
+            outcome.scores.push(game.score);
+            outcome.other_scores.push(game.other_score);
+            outcome.returns.push(game.own_return);
+        }
+        outcome
+    }
+
     /// The first contestant's mean raw score per game, for games whose scores differ from the returns: backgammon, Blob, the
     /// area in Go.
     pub fn points(&self) -> Option<Mean> {
@@ -192,7 +207,35 @@ impl MatchOutcome {
     }
 }
 
-/// Plays a match of `a` against `b`. With more than two players, `a` has one seat and `b` all others.
+/// How far a match is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MatchProgress {
+    /// Results of the games that are over, from the first contestant's side.
+    pub result: MatchResult,
+    /// Estimated fraction of the match's plies that have been played; None until a game is over.
+    pub fraction: Option<f64>,
+}
+
+/// A game of a match in progress.
+struct MatchGame {
+    /// Its number, from 0.
+    number: usize,
+    play: Playthrough,
+}
+
+/// The outcome of one game for the first contestant.
+#[derive(Clone, Copy)]
+struct GameOutcome {
+    /// Its return minus the best one of the other seats.
+    margin: f32,
+    score: f64,
+    other_score: f64,
+    own_return: f64,
+    plies: usize,
+}
+
+/// Plays a match of `a` against `b`, at most [`GAMES_AT_ONCE`] games at once, and passes its progress to `report` after every ply. With
+/// more than two players, `a` has one seat and `b` all others. The outcome does not depend on the number of games at once.
 ///
 /// # Errors
 /// Those of the networks and of external programs; [`Error::Stopped`] of a contestant that is [`Contestant::stopped_by`] it.
@@ -201,56 +244,88 @@ pub fn play_match(
     a: &mut Contestant,
     b: &mut Contestant,
     plan: MatchPlan,
+    report: &mut dyn FnMut(MatchProgress),
 ) -> Result<MatchOutcome> {
     let p = game.sizes().num_players;
-    let mut plays: Vec<Playthrough> =
-        (0..plan.games).map(|g| opening(game, plan, (g / p) as u64)).collect::<Result<_>>()?;
-    let seat = |g: usize| (g % p) as u8;
-    let row_key = |g: usize, play: &Playthrough| RowKey {
-        seed: plan.seed,
-        slot: g as u64,
-        ply: play.actions().len() as u64,
-        ..RowKey::default()
-    };
+    let seat = |number: usize| (number % p) as u8;
+    let mut outcomes: Vec<Option<GameOutcome>> = vec![None; plan.games];
+    let (mut over, mut playing, mut started) = (Over::default(), Vec::<MatchGame>::new(), 0);
     loop {
-        deal(&mut plays, plan.seed)?;
-        let mut moved = 0;
+        while playing.len() < GAMES_AT_ONCE && started < plan.games {
+            playing.push(MatchGame { number: started, play: opening(game, plan, (started / p) as u64)? });
+            started += 1;
+        }
+        deal(&mut playing, plan.seed)?;
         for (is_a, contestant) in [(true, &mut *a), (false, &mut *b)] {
-            let due: Vec<usize> = (0..plays.len())
-                .filter(|&g| matches!(plays[g].turn(), Turn::Player(q) if (q == seat(g)) == is_a))
-                .collect();
-            let keys: Vec<RowKey> = due.iter().map(|&g| row_key(g, &plays[g])).collect();
-            let at: Vec<&Playthrough> = due.iter().map(|&g| &plays[g]).collect();
+            let is_due = |game: &&mut MatchGame| matches!(game.play.turn(), Turn::Player(q) if (q == seat(game.number)) == is_a);
+            let mut due: Vec<&mut MatchGame> = playing.iter_mut().filter(is_due).collect();
+            let keys: Vec<RowKey> = due.iter().map(|game| game.key(plan.seed)).collect();
+            let at: Vec<&Playthrough> = due.iter().map(|game| &game.play).collect();
             let actions = contestant.choose(&at, &keys)?;
-            for (&g, action) in due.iter().zip(actions) {
-                plays[g].step(action)?;
-                moved += 1;
-            }
-            deal(&mut plays, plan.seed)?;
+            due.iter_mut().zip(actions).try_for_each(|(game, action)| game.play.step(action))?;
+            deal(&mut playing, plan.seed)?;
         }
-        if moved == 0 {
-            break;
+        for MatchGame { number, play } in playing.extract_if(.., |game| game.play.turn() == Turn::Over) {
+            let outcome = GameOutcome::new(&play, usize::from(seat(number)));
+            over.add(outcome);
+            outcomes[number] = Some(outcome);
+        }
+        report(over.progress(&playing, plan.games - started));
+        if playing.is_empty() && started == plan.games {
+            return Ok(MatchOutcome::of(outcomes.iter().flatten()));
         }
     }
-    let mut outcome = MatchOutcome {
-        result: MatchResult::default(),
-        scores: Vec::new(),
-        other_scores: Vec::new(),
-        returns: Vec::new(),
-    };
-    for (g, play) in plays.iter().enumerate() {
-        let mine = usize::from(seat(g));
-        let returns = game.returns(play.state());
-        let others = returns.iter().enumerate().filter(|(q, _)| *q != mine).map(|(_, r)| r);
+}
+
+/// Sums over the games that are over.
+#[derive(Default)]
+struct Over {
+    result: MatchResult,
+    plies: usize,
+}
+
+impl Over {
+    fn add(&mut self, game: GameOutcome) {
+        self.result.add(game.margin);
+        self.plies += game.plies;
+    }
+
+    /// The progress of a match with `playing` in progress and `not_started` games to come. A game that is not over is taken to be as
+    /// long as those that are over on average, and at least a quarter longer than it is.
+    fn progress(&self, playing: &[MatchGame], not_started: usize) -> MatchProgress {
+        let (result, games, over) = (self.result, self.result.games() as f64, self.plies as f64);
+        let lengths = || playing.iter().map(|game| game.play.actions().len() as f64);
+        let length = over / games;
+        let to_come =
+            lengths().map(|plies| length.max(1.25 * plies)).sum::<f64>() + not_started as f64 * length;
+        let fraction = (over + lengths().sum::<f64>()) / (over + to_come).max(1.0);
+        MatchProgress { result, fraction: (games > 0.0).then_some(fraction) }
+    }
+}
+
+impl MatchGame {
+    /// The key of the next ply's random numbers.
+    fn key(&self, seed: u64) -> RowKey {
+        let ply = self.play.actions().len() as u64;
+        RowKey { seed, slot: self.number as u64, ply, ..RowKey::default() }
+    }
+}
+
+impl GameOutcome {
+    /// The outcome of a finished game in which the first contestant had the seat `own`.
+    fn new(play: &Playthrough, own: usize) -> Self {
+        let (returns, scores) = (play.game().returns(play.state()), play.game().scores(play.state()));
+        let others = returns.iter().enumerate().filter(|(seat, _)| *seat != own).map(|(_, r)| r);
         let best_other = others.fold(f32::NEG_INFINITY, |m, &r| m.max(r));
-        outcome.result.add(if p == 1 { returns[0] } else { returns[mine] - best_other });
-        let scores = game.scores(play.state());
         let total: f32 = scores.iter().sum();
-        outcome.scores.push(f64::from(scores[mine]));
-        outcome.other_scores.push(f64::from(total - scores[mine]) / (p - 1).max(1) as f64);
-        outcome.returns.push(f64::from(returns[mine]));
+        Self {
+            margin: if returns.len() == 1 { returns[0] } else { returns[own] - best_other },
+            score: f64::from(scores[own]),
+            other_score: f64::from(total - scores[own]) / (returns.len() - 1).max(1) as f64,
+            own_return: f64::from(returns[own]),
+            plies: play.actions().len(),
+        }
     }
-    Ok(outcome)
 }
 
 fn opening(game: &Arc<dyn AnyGame>, plan: MatchPlan, pair: u64) -> Result<Playthrough> {
@@ -279,10 +354,11 @@ fn random_step(play: &mut Playthrough, rng: &mut Stream) -> Result<()> {
     play.step(legal[index])
 }
 
-fn deal(plays: &mut [Playthrough], seed: u64) -> Result<()> {
-    for (g, play) in plays.iter_mut().enumerate() {
+/// Deals the chance outcomes that are due.
+fn deal(playing: &mut [MatchGame], seed: u64) -> Result<()> {
+    for MatchGame { number, play } in playing {
         while play.turn() == Turn::Chance {
-            let key = Key::new(seed, Purpose::Chance).with(g as u64).with(play.actions().len() as u64);
+            let key = Key::new(seed, Purpose::Chance).with(*number as u64).with(play.actions().len() as u64);
             random_step(play, &mut key.stream())?;
         }
     }
@@ -302,20 +378,31 @@ pub struct PositionChoice {
     pub value: f32,
 }
 
-/// Evaluates the bare policy and the search on solved positions.
+/// How positions are searched.
+#[derive(Clone, Copy, Debug)]
+pub struct SearchSetup {
+    /// The search.
+    pub params: SearchParams,
+    /// Where it runs.
+    pub placement: Placement,
+    /// Threads on a CPU.
+    pub threads: usize,
+}
+
+/// Evaluates the bare policy and the search on solved positions. Passes the number of positions done to `report`.
 ///
 /// # Errors
-/// Those of the network; [`Error::Stopped`] once `stop` is requested; [`Error::IllegalAction`] for an impossible position; [`Error::Unsupported`] for a game with hidden
-/// information, whose true state the network must not see.
+/// Those of the network; [`Error::Stopped`] once `stop` is requested; [`Error::IllegalAction`] for an impossible position;
+/// [`Error::Unsupported`] for a game with hidden information, whose true state the network must not see.
 pub fn evaluate_positions(
     game: &Arc<dyn AnyGame>,
     network: &dyn Network,
-    params: SearchParams,
-    placement: Placement,
+    setup: SearchSetup,
     positions: &[SolvedPosition],
-    threads: usize,
     stop: &Stop,
+    report: &mut dyn FnMut(u64),
 ) -> Result<(Vec<PositionChoice>, PositionSummary)> {
+    let SearchSetup { params, placement, threads } = setup;
     if game.sizes().hidden_information {
         let why = "the best action depends on hidden information; measure strength by matches instead";
         return Err(Error::unsupported(format!("solved positions of {}", game.name()), why));
@@ -328,7 +415,11 @@ pub fn evaluate_positions(
     let mut searchers = Searchers::new(game.as_ref(), network, params, placement, ROWS, threads)?;
     searchers.stop_by(stop);
     let bare = bare_policies(game.as_ref(), network.fork().as_mut(), &at)?;
-    let found = searchers.search(&at, params.simulations, Exploration::Plain)?;
+    let mut found = Vec::with_capacity(at.len());
+    for rows in at.chunks(ROWS) {
+        found.extend(searchers.search(rows, params.simulations, Exploration::Plain)?);
+        report(found.len() as u64);
+    }
     let choices: Vec<PositionChoice> = bare
         .iter()
         .zip(&found)
@@ -357,6 +448,29 @@ mod tests {
         let mut play = Playthrough::new(game.clone());
         names.split_whitespace().for_each(|name| play.step_text(name).expect("legal"));
         play
+    }
+
+    #[test]
+    fn a_match_does_not_depend_on_the_games_at_once_and_reports_every_game() {
+        let game = any_game("tic_tac_toe", &toml::Table::new()).expect("registered");
+        let play = |games: usize| {
+            let player = || Contestant::named(game.as_ref(), "random", "opponent", 2).expect("known");
+            let (mut reports, plan) = (Vec::new(), MatchPlan { games, opening_plies: 0, seed: 7 });
+            let outcome =
+                play_match(&game, &mut player(), &mut player(), plan, &mut |so_far| reports.push(so_far));
+            (outcome.expect("played"), reports)
+        };
+        let (few, _) = play(GAMES_AT_ONCE);
+        let (many, reports) = play(2 * GAMES_AT_ONCE + 5);
+        assert_eq!(many.scores[..GAMES_AT_ONCE], few.scores);
+        assert_eq!(many.result.games(), 2 * GAMES_AT_ONCE as u64 + 5);
+        let last = reports.last().expect("reports");
+        assert_eq!((last.result, last.fraction), (many.result, Some(1.0)));
+        assert_eq!(reports[0].fraction, None, "no game of tic-tac-toe is over after two plies");
+        assert!(reports.is_sorted_by_key(|report| report.result.games()));
+        let near = |report: &&MatchProgress| report.result.games() > many.result.games() / 2;
+        let middle = reports.iter().find(near).and_then(|report| report.fraction).expect("an estimate");
+        assert!((0.5..0.9).contains(&middle), "{middle}");
     }
 
     #[test]

@@ -39,6 +39,11 @@ impl MatchResult {
         }
     }
 
+    /// The score in words, such as "score 0.620"; empty before the first game.
+    pub fn score_so_far(&self) -> String {
+        if self.games() == 0 { String::new() } else { format!("score {:.3}", self.score()) }
+    }
+
     /// The 95 % interval of [`MatchResult::score`]: Wilson's (1927, <https://doi.org/10.2307/2276774>) with an effective
     /// number of games.
     ///

@@ -4,28 +4,47 @@ use crate::error::{Error, Result};
 use plotters::coord::ranged1d::{AsRangedCoord, Ranged, ValueFormatter};
 use plotters::prelude::*;
 
-const COLORS: [RGBColor; 8] = [
-    RGBColor(31, 119, 180),
-    RGBColor(214, 90, 20),
-    RGBColor(44, 140, 60),
-    RGBColor(148, 80, 170),
-    RGBColor(200, 40, 60),
-    RGBColor(120, 85, 60),
-    RGBColor(20, 160, 170),
-    RGBColor(110, 110, 110),
+/// Colours of the lines, on white and on a dark page.
+const COLORS: [(RGBColor, RGBColor); 8] = [
+    (RGBColor(31, 119, 180), RGBColor(90, 170, 235)),
+    (RGBColor(214, 90, 20), RGBColor(245, 145, 75)),
+    (RGBColor(44, 140, 60), RGBColor(95, 195, 110)),
+    (RGBColor(148, 80, 170), RGBColor(195, 140, 220)),
+    (RGBColor(200, 40, 60), RGBColor(240, 105, 120)),
+    (RGBColor(120, 85, 60), RGBColor(190, 155, 125)),
+    (RGBColor(20, 160, 170), RGBColor(80, 205, 215)),
+    (RGBColor(110, 110, 110), RGBColor(165, 165, 165)),
 ];
+/// The colour of the reference line: the last one.
+const REFERENCE: RGBColor = COLORS[COLORS.len() - 1].0;
 type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
 
 const INK: RGBColor = RGBColor(60, 60, 60);
 const GRID: RGBColor = RGBColor(232, 232, 232);
 
+/// Style rules of a page with charts: its variables `--axis`, `--line` and `--paper` replace the colours of ink, grid and ground, and
+/// lines are brighter where the reader prefers dark pages.
+pub(super) fn page_style() -> String {
+    let hex = |RGBColor(r, g, b): RGBColor| format!("#{r:02X}{g:02X}{b:02X}");
+    let rule = |property: &str, from: RGBColor, to: &str| {
+        format!("svg [{property}=\"{}\"] {{ {property}: {to}; }}\n", hex(from))
+    };
+    let mut style = rule("stroke", INK, "var(--axis)") + &rule("fill", INK, "var(--axis)");
+    style += &(rule("stroke", GRID, "var(--line)") + &rule("fill", WHITE, "var(--paper)"));
+    style += "@media (prefers-color-scheme: dark) {\n";
+    for (light, dark) in COLORS {
+        style += &(rule("stroke", light, &hex(dark)) + &rule("fill", light, &hex(dark)));
+    }
+    style + "}\n"
+}
+
 /// The scale of an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Axis {
-    /// Linear, from the smallest value to the largest.
-    Linear,
     /// Linear, with 0 in the range.
     FromZero,
+    /// [`Axis::FromZero`] with labels at whole numbers only.
+    Whole,
     /// Logarithmic to base 10; all values must be positive.
     Log10,
     /// Logarithmic to base 2; all values must be positive.
@@ -54,6 +73,8 @@ pub(super) struct LineChart<'a> {
     pub y_axis: Axis,
     /// The lines.
     pub series: Vec<Series>,
+    /// A horizontal line for comparison: name and value.
+    pub reference: Option<(&'a str, f64)>,
     /// Width and height in pixels.
     pub size: (u32, u32),
 }
@@ -91,19 +112,23 @@ impl LineChart<'_> {
 
     fn draw(&self, root: &Area<'_>) -> Result<(), String> {
         let all = || self.series.iter().flat_map(|series| series.points.iter());
-        let (x, y) = (range(all().map(|p| p.0), self.x_axis), range(all().map(|p| p.1), self.y_axis));
+        let reference = self.reference.iter().map(|(_, y)| *y);
+        let x = range(all().map(|p| p.0), self.x_axis);
+        let y = range(all().map(|p| p.1).chain(reference), self.y_axis);
         let log = |range: std::ops::Range<f64>, axis| {
             range.log_scale().base(if axis == Axis::Log2 { 2.0 } else { 10.0 })
         };
+        let ends = (x.start, x.end);
         match (self.x_axis.is_log(), self.y_axis.is_log()) {
-            (false, false) => self.draw_on(root, x, y),
-            (false, true) => self.draw_on(root, x, log(y, self.y_axis)),
-            (true, false) => self.draw_on(root, log(x, self.x_axis), y),
-            (true, true) => self.draw_on(root, log(x, self.x_axis), log(y, self.y_axis)),
+            (false, false) => self.draw_on(root, x, y, ends),
+            (false, true) => self.draw_on(root, x, log(y, self.y_axis), ends),
+            (true, false) => self.draw_on(root, log(x, self.x_axis), y, ends),
+            (true, true) => self.draw_on(root, log(x, self.x_axis), log(y, self.y_axis), ends),
         }
     }
 
-    fn draw_on<X, Y>(&self, root: &Area<'_>, x: X, y: Y) -> Result<(), String>
+    /// Draws on axes of which `ends` are the ends of the horizontal one.
+    fn draw_on<X, Y>(&self, root: &Area<'_>, x: X, y: Y, ends: (f64, f64)) -> Result<(), String>
     where
         X: AsRangedCoord<Value = f64>,
         Y: AsRangedCoord<Value = f64>,
@@ -130,13 +155,17 @@ impl LineChart<'_> {
             .axis_style(INK)
             .x_desc(self.x_label)
             .label_style(("sans-serif", 12).into_font().color(&INK))
-            .x_labels(8)
+            .x_labels(self.x_axis.labels(ends.1))
             .y_labels(7)
-            .x_label_formatter(&|value| compact(*value))
+            .x_label_formatter(&|value| self.x_axis.label(*value))
             .y_label_formatter(&|value| compact(*value))
             .draw()
             .map_err(|e| words(&e))?;
-        for (series, color) in self.series.iter().zip(COLORS.iter().cycle()) {
+        if let Some((_, value)) = self.reference {
+            let line = LineSeries::new([(ends.0, value), (ends.1, value)], REFERENCE.stroke_width(1));
+            chart.draw_series(line).map_err(|e| words(&e))?;
+        }
+        for (series, (color, _)) in self.series.iter().zip(COLORS.iter().cycle()) {
             if series.points.is_empty() {
                 continue;
             }
@@ -156,14 +185,18 @@ impl LineChart<'_> {
         const LEFT: i32 = 62;
         const SWATCH: i32 = 16;
         const LETTER_WIDTH: f64 = 6.6; // estimate for 12 pixels; the viewer's font is unknown
-        if self.series.len() < 2 {
+        let colors = COLORS.iter().map(|(color, _)| *color).cycle();
+        let lines = self.series.iter().map(|series| series.name.as_str()).zip(colors);
+        let entries: Vec<(&str, RGBColor)> =
+            lines.chain(self.reference.map(|(name, _)| (name, REFERENCE))).collect();
+        if entries.len() < 2 {
             return Ok(area.clone());
         }
         let right = area.dim_in_pixel().0 as i32 - 10;
         let mut positions = vec![];
         let (mut x, mut row) = (LEFT, 0);
-        for series in &self.series {
-            let width = SWATCH + 22 + (series.name.chars().count() as f64 * LETTER_WIDTH) as i32;
+        for (name, _) in &entries {
+            let width = SWATCH + 22 + (name.chars().count() as f64 * LETTER_WIDTH) as i32;
             if x + width > right && x > LEFT {
                 (x, row) = (LEFT, row + 1);
             }
@@ -171,10 +204,10 @@ impl LineChart<'_> {
             x += width;
         }
         let (legend, rest) = area.split_vertically(ROW * (row + 1) + 4);
-        for ((series, color), (x, y)) in self.series.iter().zip(COLORS.iter().cycle()).zip(positions) {
+        for ((name, color), (x, y)) in entries.into_iter().zip(positions) {
             let swatch = PathElement::new([(x, y), (x + SWATCH, y)], color.stroke_width(3));
             let font = ("sans-serif", 12).into_font().color(&INK);
-            let name = Text::new(series.name.clone(), (x + SWATCH + 6, y - 5), font);
+            let name = Text::new(name.to_string(), (x + SWATCH + 6, y - 5), font);
             let drawn = legend.draw(&swatch).and_then(|()| legend.draw(&name));
             drawn.map_err(|e| e.to_string())?;
         }
@@ -187,6 +220,27 @@ impl Axis {
     fn has(self, value: f64) -> bool {
         const MOST: f64 = 1e15;
         value.abs() <= MOST && (!self.is_log() || value >= 1.0 / MOST)
+    }
+
+    /// The most labels of a horizontal axis that ends at `end`.
+    fn labels(self, end: f64) -> usize {
+        const MOST: usize = 8;
+        match self {
+            Self::Whole => MOST.min(end.max(1.0) as usize + 1),
+            _ => MOST,
+        }
+    }
+
+    fn label(self, value: f64) -> String {
+        match self {
+            Self::Whole if value.fract() != 0.0 => String::new(),
+            Self::Whole => value.to_string(),
+            _ => compact(value),
+        }
+    }
+
+    fn starts_at_zero(self) -> bool {
+        matches!(self, Self::FromZero | Self::Whole)
     }
 
     fn is_log(self) -> bool {
@@ -203,11 +257,11 @@ fn range(values: impl Iterator<Item = f64>, axis: Axis) -> std::ops::Range<f64> 
     if axis.is_log() {
         return low / 1.3..high * 1.3;
     }
-    let low = if axis == Axis::FromZero { low.min(0.0) } else { low };
+    let low = if axis.starts_at_zero() { low.min(0.0) } else { low };
     // Marks closer than the digits of the values are not found either.
     let is_wide = high - low > 1e-9 * high.abs().max(low.abs());
     let span = if is_wide { high - low } else { high.abs().max(1.0) };
-    let below = if axis == Axis::FromZero && low == 0.0 { 0.0 } else { 0.04 * span };
+    let below = if axis.starts_at_zero() && low == 0.0 { 0.0 } else { 0.04 * span };
     low - below..high + 0.06 * span
 }
 
@@ -262,13 +316,14 @@ mod tests {
             x_axis: axis,
             y_axis: axis,
             series: vec![series("first"), series("second")],
+            reference: None,
             size: (400, 300),
         }
     }
 
     #[test]
     fn any_number_of_points_can_be_drawn_on_any_axis() {
-        for axis in [Axis::Linear, Axis::FromZero, Axis::Log10, Axis::Log2] {
+        for axis in [Axis::FromZero, Axis::Whole, Axis::Log10, Axis::Log2] {
             for points in [&[][..], &[(1.0, 5.0)], &[(1.0, 5.0), (2.0, 5.0)], &[(1.0, 0.5), (512.0, 1e7)]] {
                 let svg = chart(points, axis).svg().expect("drawn");
                 assert!(svg.starts_with("<svg") && svg.contains("A title"), "{axis:?} {points:?}");
@@ -278,9 +333,43 @@ mod tests {
         }
     }
 
+    /// The texts of the horizontal axis, without its name.
+    fn marks(points: &[(f64, f64)], axis: Axis) -> Vec<String> {
+        let svg = LineChart { x_axis: axis, ..chart(points, Axis::FromZero) }.svg().expect("drawn");
+        let texts = svg.split("<text ").skip(1).filter(|text| text.contains("text-anchor=\"middle\""));
+        let texts = texts.filter_map(|text| text.split_once('>')?.1.split_once('<'));
+        let texts = texts.map(|(text, _)| text.trim().to_string());
+        texts.filter(|text| text.parse::<f64>().is_ok()).collect()
+    }
+
+    #[test]
+    fn an_axis_of_few_epochs_has_whole_numbers_from_zero() {
+        let points = |epochs: i32| (1..=epochs).map(|x| (f64::from(x), 0.5)).collect::<Vec<_>>();
+        assert_eq!(marks(&points(1), Axis::Whole), ["0", "1"]);
+        assert_eq!(marks(&points(3), Axis::Whole), ["0", "1", "2", "3"]);
+        for epochs in [5, 12, 45, 1000, 20_000] {
+            let marks = marks(&points(epochs), Axis::Whole);
+            assert!((3..=8).contains(&marks.len()) && marks[0] == "0", "{epochs}: {marks:?}");
+        }
+        let one = marks(&[(0.15, 0.5)], Axis::FromZero);
+        assert!(one.len() >= 3 && one.iter().all(|mark| !mark.starts_with('-')), "{one:?}");
+    }
+
+    #[test]
+    fn a_reference_line_is_within_the_chart_and_named() {
+        let with = LineChart {
+            reference: Some(("random", 40.0)),
+            ..chart(&[(1.0, 5.0), (2.0, 6.0)], Axis::FromZero)
+        };
+        let (with, without) = (with.svg().expect("drawn"), chart(&[(1.0, 5.0), (2.0, 6.0)], Axis::FromZero));
+        let without = without.svg().expect("drawn");
+        assert!(with.contains("\nrandom\n") && with.contains("\n40\n"), "{with}");
+        assert!(!without.contains("random") && !without.contains("\n40\n"));
+    }
+
     #[test]
     fn values_beyond_all_measure_are_left_out() {
-        for axis in [Axis::Linear, Axis::FromZero, Axis::Log10, Axis::Log2] {
+        for axis in [Axis::FromZero, Axis::Whole, Axis::Log10, Axis::Log2] {
             for wild in [1e307, -1e307, 1e-307, f64::MAX, f64::INFINITY, f64::NAN, 1e16, -0.0, 1.0 + 1e-15] {
                 for points in [
                     vec![(1.0, wild)],

@@ -1,10 +1,11 @@
 //! `report.html`: a self-contained page about a run, rewritten after each epoch from all its records.
 
-use super::chart::{Axis, LineChart, Series, compact};
+use super::chart::{self, Axis, LineChart, Series, compact};
 use super::metrics::{EpochRecord, Losses, Strength};
 use crate::config::Config;
 use crate::error::Result;
 use crate::files::write_atomic;
+use indicatif::HumanCount;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -12,77 +13,246 @@ use std::path::Path;
 pub const FILE_NAME: &str = "report.html";
 
 const STYLE: &str = "
-:root { color-scheme: light; }
-body { font: 15px/1.5 system-ui, sans-serif; color: #333; background: #fafafa; margin: 0 auto; max-width: 1240px;
+:root { color-scheme: light dark; --ink: #333; --axis: #3c3c3c; --faint: #777; --page: #fafafa; --paper: #fff; --head: #f4f4f4;
+  --line: #e4e4e4; }
+@media (prefers-color-scheme: dark) { :root { --ink: #ddd; --axis: #c8c8c8; --faint: #999; --page: #161616; --paper: #202020;
+  --head: #2a2a2a; --line: #3a3a3a; } }
+body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--page); margin: 0 auto; max-width: 1240px;
   padding: 1.5rem; }
 h1 { font-size: 1.5rem; margin: 0 0 .25rem; } h2 { font-size: 1.1rem; margin: 2rem 0 .5rem; }
 .facts { display: flex; flex-wrap: wrap; gap: .75rem; margin: 1rem 0; padding: 0; list-style: none; }
-.facts li { background: #fff; border: 1px solid #e4e4e4; border-radius: 6px; padding: .4rem .9rem; }
-.facts b { display: block; font-size: 1.15rem; } .facts span { color: #777; font-size: .85rem; }
+.facts li { background: var(--paper); border: 1px solid var(--line); border-radius: 6px; padding: .4rem .9rem; }
+.facts b { display: block; font-size: 1.15rem; } .facts span, figcaption { color: var(--faint); font-size: .85rem; }
 .charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(460px, 100%), 1fr)); gap: .9rem; }
-.charts svg { width: 100%; height: auto; background: #fff; border: 1px solid #e4e4e4; border-radius: 6px; }
+figure { margin: 0; padding: 0 0 .6rem; background: var(--paper); border: 1px solid var(--line); border-radius: 6px; }
+figcaption { padding: 0 1rem; } svg { width: 100%; height: auto; }
 fieldset { border: 0; padding: 0; margin: 0 0 .6rem; } label { margin-right: 1rem; }
 body:has(#by-minutes:checked) .by-epochs, body:has(#by-epochs:checked) .by-minutes { display: none; }
-.wide { overflow-x: auto; }
-table { border-collapse: collapse; background: #fff; font-size: .85rem; font-variant-numeric: tabular-nums; }
-th, td { border: 1px solid #e4e4e4; padding: .15rem .5rem; text-align: right; white-space: nowrap; }
-th { background: #f4f4f4; font-weight: 600; } .settings td, .settings th { text-align: left; }
+.wide { overflow-x: auto; } @media print { .wide { overflow-x: visible; } }
+table { border-collapse: collapse; background: var(--paper); font-size: .85rem; font-variant-numeric: tabular-nums; }
+th, td { border: 1px solid var(--line); padding: .15rem .5rem; text-align: right; } .epochs td { white-space: nowrap; }
+th { background: var(--head); font-weight: 600; } .best td { font-weight: 600; }
+.settings td, .settings th { text-align: left; overflow-wrap: anywhere; }
 .settings { columns: 3 300px; } .settings table { break-inside: avoid; width: 100%; margin-bottom: .75rem; }
 ";
 
-/// Writes the page for a run to `path`.
-///
-/// # Errors
-/// [`crate::Error::Io`]; the previous page is then unchanged.
-pub fn write_report(path: &Path, config: &Config, records: &[EpochRecord]) -> Result<()> {
-    write_atomic(path, report(config, records)?.as_bytes())
+/// A run as its page shows it.
+#[derive(Clone, Copy, Debug)]
+pub struct Report<'a> {
+    /// The settings.
+    pub config: &'a Config,
+    /// All epochs, oldest first.
+    pub records: &'a [EpochRecord],
+    /// Fraction of the solved positions where uniformly random play changes the outcome, if there are positions.
+    pub random_outcome_error: Option<f64>,
 }
 
-/// The page: facts, charts over minutes or epochs, a table of epochs, the settings.
-///
-/// # Errors
-/// [`crate::Error::Unsupported`] with the plotting library's message.
-pub fn report(config: &Config, records: &[EpochRecord]) -> Result<String> {
-    let title = format!("vecaz: {}", escape(config.game_name()));
-    let mut page = format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n"
-    );
-    page += &facts(records);
-    page += "<fieldset>Over\n\
-        <label><input type=\"radio\" name=\"over\" id=\"by-minutes\" checked> minutes</label>\n\
-        <label><input type=\"radio\" name=\"over\" id=\"by-epochs\"> epochs</label>\n</fieldset>\n";
-    page += &charts("by-minutes", "minutes", records, EpochRecord::minutes)?;
-    page += &charts("by-epochs", "epoch", records, |record| record.epoch as f64)?;
-    page += &epoch_table(records);
-    page += &settings(config);
-    page += "</body>\n</html>\n";
-    Ok(page)
+impl Report<'_> {
+    /// Writes the page to `path`.
+    ///
+    /// # Errors
+    /// Those of [`Report::page`]; [`crate::Error::Io`]; the previous page is then unchanged.
+    pub fn write(&self, path: &Path) -> Result<()> {
+        write_atomic(path, self.page()?.as_bytes())
+    }
+
+    /// The page: facts, charts over minutes or epochs, a table of epochs, the settings.
+    ///
+    /// # Errors
+    /// [`crate::Error::Unsupported`] with the plotting library's message.
+    pub fn page(&self) -> Result<String> {
+        let title = format!("vecaz: {}", escape(self.config.game_name()));
+        let mut page = format!(
+            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+             <title>{title}</title>\n<style>{STYLE}{}</style>\n</head>\n<body>\n<h1>{title}</h1>\n",
+            chart::page_style()
+        );
+        page += &facts(self.records);
+        page += "<fieldset>Over\n\
+            <label><input type=\"radio\" name=\"over\" id=\"by-minutes\" checked> minutes</label>\n\
+            <label><input type=\"radio\" name=\"over\" id=\"by-epochs\"> epochs</label>\n</fieldset>\n";
+        let minutes = Horizontal {
+            class: "by-minutes",
+            label: "minutes",
+            axis: Axis::FromZero,
+            of: EpochRecord::minutes,
+        };
+        let epochs =
+            Horizontal { class: "by-epochs", label: "epoch", axis: Axis::Whole, of: |r| r.epoch as f64 };
+        page += &self.charts(&minutes)?;
+        page += &self.charts(&epochs)?;
+        page += &epoch_table(self.records);
+        page += &settings(self.config);
+        page += "</body>\n</html>\n";
+        Ok(page)
+    }
+
+    /// All charts over `x`, each with a sentence about its meaning; those without a point are omitted.
+    fn charts(&self, x: &Horizontal) -> Result<String> {
+        let loss = |pick: fn(&Losses) -> f64| move |r: &EpochRecord| r.losses.as_ref().map(pick);
+        let percent = |pick: fn(&Strength) -> Option<f64>| {
+            move |r: &EpochRecord| r.strength.as_ref().and_then(pick).map(|share| 100.0 * share)
+        };
+        let share = |pick: fn(&EpochRecord) -> Option<f64>| move |r: &EpochRecord| pick(r).map(|s| 100.0 * s);
+        let plain = |pick: fn(&EpochRecord) -> f64| move |r: &EpochRecord| Some(pick(r));
+        let opponent = &self.config.eval.opponent;
+        let match_meaning = format!(
+            "Points per game against {opponent}, a draw being half a point: at 50 % both are equally strong."
+        );
+        let all: [(&str, &str, &[Line<'_>]); 10] = [
+            (
+                "Losses",
+                "The policy's cross-entropy to the search's policy, the part of it that training can remove (KL), and the squared \
+                 error of the value: they fall while the network learns what the search finds.",
+                &[
+                    ("policy", &loss(|l| l.policy)),
+                    ("policy, KL", &loss(|l| l.policy_kl)),
+                    ("value", &loss(|l| l.value)),
+                ],
+            ),
+            (
+                ERRORS,
+                "Share of solved positions where the chosen action gives away a win or a draw (outcome), or is not the best one \
+                 (exact), with search and by the policy alone: lower is stronger.",
+                &[
+                    ("search, outcome", &percent(|s| s.search_outcome_error)),
+                    ("policy, outcome", &percent(|s| s.policy_outcome_error)),
+                    ("search, exact", &percent(|s| s.search_exact_error)),
+                    ("policy, exact", &percent(|s| s.policy_exact_error)),
+                ],
+            ),
+            (MATCH, &match_meaning, &[("score", &percent(|s| s.match_score))]),
+            (
+                "Positions per second",
+                "Plies per second of self-play in all games: how fast samples are made.",
+                &[("positions", &plain(|r| r.positions_per_second))],
+            ),
+            (
+                "Simulations per second",
+                "New simulations per second of self-play in all games: the speed of search and network.",
+                &[("simulations", &plain(|r| r.simulations_per_second))],
+            ),
+            (
+                "Mean game length, plies",
+                "Plies of the games that ended in the epoch: more where both sides defend better, fewer where wins are found \
+                 sooner.",
+                &[("plies", &|r| r.mean_game_length)],
+            ),
+            (
+                "Outcomes, % of games",
+                "Share of the epoch's games that the first player won and of those that were drawn; other players won the rest.",
+                &[
+                    ("first player wins", &share(|r| r.first_player_win_share)),
+                    ("draws", &share(|r| r.draw_share)),
+                ],
+            ),
+            (
+                "Seconds an epoch",
+                "Where an epoch's time goes; with train.mode = overlapped, self-play and training run at the same time.",
+                &[
+                    ("self-play", &plain(|r| r.selfplay_seconds)),
+                    ("training", &plain(|r| r.train_seconds)),
+                    ("evaluation", &plain(|r| r.eval_seconds)),
+                ],
+            ),
+            (
+                "Gradient norm",
+                "Norm of the gradient before clipping, mean of the epoch's updates: peaks are updates that disturb the network.",
+                &[("norm", &loss(|l| l.grad_norm))],
+            ),
+            (
+                "Learning rate",
+                "Step size of the epoch's last update, as train.schedule sets it.",
+                &[("rate", &loss(|l| l.lr))],
+            ),
+        ];
+        let mut html = format!("<div class=\"charts {}\">\n", x.class);
+        for (title, meaning, lines) in all {
+            let reference = match title {
+                ERRORS => self.random_outcome_error.map(|share| ("random play, outcome", 100.0 * share)),
+                MATCH if opponent == "random" => Some(("random play", 50.0)),
+                MATCH => Some(("equal strength", 50.0)),
+                _ => None,
+            };
+            let chart = LineChart {
+                title,
+                x_label: x.label,
+                x_axis: x.axis,
+                y_axis: Axis::FromZero,
+                series: lines
+                    .iter()
+                    .filter_map(|(name, pick)| series(name, self.records, x.of, pick))
+                    .collect(),
+                reference,
+                size: (560, 320),
+            };
+            if !chart.is_empty() {
+                let _ = write!(
+                    html,
+                    "<figure>\n{}<figcaption>{}</figcaption>\n</figure>\n",
+                    chart.svg()?,
+                    escape(meaning)
+                );
+            }
+        }
+        Ok(html + "</div>\n")
+    }
+}
+
+/// The horizontal axis of all charts.
+struct Horizontal {
+    class: &'static str,
+    label: &'static str,
+    axis: Axis,
+    of: fn(&EpochRecord) -> f64,
+}
+
+/// Titles of the charts of strength.
+const ERRORS: &str = "Errors on solved positions, %";
+const MATCH: &str = "Match score, %";
+
+fn percent_text(share: f64) -> String {
+    format!("{:.1} %", 100.0 * share)
+}
+
+/// The epoch with the best network, the later of two equal ones, as `best.safetensors` has it.
+fn best_epoch(records: &[EpochRecord]) -> Option<(u64, Strength)> {
+    let ranked = records.iter().filter_map(|record| {
+        let strength = record.strength?;
+        Some((strength.rank()?, record.epoch, strength))
+    });
+    let best = ranked.reduce(|best, next| if next.0 <= best.0 { next } else { best });
+    best.map(|(_, epoch, strength)| (epoch, strength))
 }
 
 /// Totals and latest results, in a row of boxes.
 fn facts(records: &[EpochRecord]) -> String {
     let Some(last) = records.last() else { return "<p>No epoch is finished yet.</p>\n".to_string() };
-    let sum = |count: fn(&EpochRecord) -> u64| records.iter().map(count).sum::<u64>() as f64;
+    let sum = |count: fn(&EpochRecord) -> u64| HumanCount(records.iter().map(count).sum()).to_string();
     let mut facts = vec![
         ("epochs", last.epoch.to_string()),
         ("minutes", format!("{:.1}", last.minutes())),
-        ("games", compact(sum(|r| r.games))),
-        ("positions", compact(sum(|r| r.positions))),
-        ("simulations", compact(sum(|r| r.simulations))),
-        ("updates", compact(sum(|r| r.updates))),
+        ("games", sum(|r| r.games)),
+        ("positions", sum(|r| r.positions)),
+        ("simulations", sum(|r| r.simulations)),
+        // A running total, unlike the counts above.
+        ("updates", HumanCount(last.updates).to_string()),
         ("games a day", compact(last.games_per_day)),
     ];
     if let Some(strength) = records.iter().rev().find_map(|record| record.strength) {
-        let percent = |share: f64| format!("{:.1} %", 100.0 * share);
+        let percent = |share: Option<f64>| share.map(percent_text).unwrap_or_default();
         facts.extend([
-            ("outcome error, search", strength.search_outcome_error.map(percent).unwrap_or_default()),
-            ("outcome error, policy", strength.policy_outcome_error.map(percent).unwrap_or_default()),
-            ("match score", strength.match_score.map(percent).unwrap_or_default()),
+            ("latest outcome error, search", percent(strength.search_outcome_error)),
+            ("latest outcome error, policy", percent(strength.policy_outcome_error)),
+            ("latest match score", percent(strength.match_score)),
         ]);
     }
-    facts.extend(last.findings.map(|count| ("findings", compact(count as f64))));
+    if let Some((epoch, strength)) = best_epoch(records) {
+        let reached = strength.search_outcome_error.or(strength.match_score).map(percent_text);
+        facts.extend([("best epoch", epoch.to_string()), ("of the best epoch", reached.unwrap_or_default())]);
+    }
+    facts.extend(last.findings.map(|count| ("findings", HumanCount(count).to_string())));
     let present = facts.iter().filter(|(_, value)| !value.is_empty());
     let items: String =
         present.map(|(name, value)| format!("<li><b>{value}</b><span>{name}</span></li>\n")).collect();
@@ -94,90 +264,25 @@ type Pick<'a> = &'a dyn Fn(&EpochRecord) -> Option<f64>;
 /// A line of a chart: name and metric.
 type Line<'a> = (&'a str, Pick<'a>);
 
-/// All charts over `x`; those without a point are omitted.
-fn charts(class: &str, x_label: &str, records: &[EpochRecord], x: fn(&EpochRecord) -> f64) -> Result<String> {
-    let loss = |pick: fn(&Losses) -> f64| move |r: &EpochRecord| r.losses.as_ref().map(pick);
-    let percent = |pick: fn(&Strength) -> Option<f64>| {
-        move |r: &EpochRecord| r.strength.as_ref().and_then(pick).map(|share| 100.0 * share)
-    };
-    let share = |pick: fn(&EpochRecord) -> Option<f64>| move |r: &EpochRecord| pick(r).map(|s| 100.0 * s);
-    let plain = |pick: fn(&EpochRecord) -> f64| move |r: &EpochRecord| Some(pick(r));
-    let all: [(&str, &[Line<'_>]); 10] = [
-        (
-            "Losses",
-            &[
-                ("policy", &loss(|l| l.policy)),
-                ("policy, KL", &loss(|l| l.policy_kl)),
-                ("value", &loss(|l| l.value)),
-            ],
-        ),
-        (
-            "Errors on solved positions, %",
-            &[
-                ("search, outcome", &percent(|s| s.search_outcome_error)),
-                ("policy, outcome", &percent(|s| s.policy_outcome_error)),
-                ("search, exact", &percent(|s| s.search_exact_error)),
-                ("policy, exact", &percent(|s| s.policy_exact_error)),
-            ],
-        ),
-        ("Match score, %", &[("score", &percent(|s| s.match_score))]),
-        ("Positions per second", &[("positions", &plain(|r| r.positions_per_second))]),
-        ("Simulations per second", &[("simulations", &plain(|r| r.simulations_per_second))]),
-        ("Mean game length, plies", &[("plies", &|r| r.mean_game_length)]),
-        (
-            "Outcomes, % of games",
-            &[
-                ("first player wins", &share(|r| r.first_player_win_share)),
-                ("draws", &share(|r| r.draw_share)),
-            ],
-        ),
-        (
-            "Seconds an epoch",
-            &[
-                ("self-play", &plain(|r| r.selfplay_seconds)),
-                ("training", &plain(|r| r.train_seconds)),
-                ("evaluation", &plain(|r| r.eval_seconds)),
-            ],
-        ),
-        ("Gradient norm", &[("norm", &loss(|l| l.grad_norm))]),
-        ("Learning rate", &[("rate", &loss(|l| l.lr))]),
-    ];
-    let mut html = format!("<div class=\"charts {class}\">\n");
-    for (title, lines) in all {
-        let chart = LineChart {
-            title,
-            x_label,
-            x_axis: Axis::Linear,
-            y_axis: Axis::FromZero,
-            series: lines.iter().filter_map(|(name, pick)| series(name, records, x, pick)).collect(),
-            size: (560, 320),
-        };
-        if !chart.is_empty() {
-            html += &chart.svg()?;
-        }
-    }
-    Ok(html + "</div>\n")
-}
-
 /// A line through the epochs that have the metric; None if no epoch has it.
 fn series(name: &str, records: &[EpochRecord], x: fn(&EpochRecord) -> f64, pick: Pick<'_>) -> Option<Series> {
     let points: Vec<(f64, f64)> = records.iter().filter_map(|r| pick(r).map(|y| (x(r), y))).collect();
     (!points.is_empty()).then(|| Series { name: name.to_string(), points })
 }
 
-/// A table of the latest epochs.
+/// A table of all epochs.
 fn epoch_table(records: &[EpochRecord]) -> String {
-    const ROWS: usize = 30;
     if records.is_empty() {
         return String::new();
     }
     let number = |value: Option<f64>| value.map(compact).unwrap_or_default();
     let mut html = String::from(
-        "<h2>Epochs, the latest first</h2>\n<div class=\"wide\"><table>\n<tr><th>epoch<th>minutes<th>games<th>positions/s\
+        "<h2>Epochs, the latest first</h2>\n<div class=\"wide\"><table class=\"epochs\">\n<tr><th>epoch<th>minutes<th>games<th>positions/s\
          <th>simulations/s<th>games/day<th>updates<th>policy<th>KL<th>value<th>search err %<th>policy err %\
          <th>match %<th>length<th>draws %</tr>\n",
     );
-    for r in records.iter().rev().take(ROWS) {
+    let best = best_epoch(records).map(|(epoch, _)| epoch);
+    for r in records.iter().rev() {
         let (losses, strength) = (r.losses, r.strength.unwrap_or_default());
         let percent = |share: Option<f64>| share.map(|s| format!("{:.1}", 100.0 * s)).unwrap_or_default();
         let nats = |loss: Option<f64>| loss.map(|l| format!("{l:.4}")).unwrap_or_default();
@@ -198,14 +303,16 @@ fn epoch_table(records: &[EpochRecord]) -> String {
             number(r.mean_game_length),
             percent(r.draw_share),
         ];
-        let _ = writeln!(html, "<tr><td>{}</tr>", cells.join("<td>"));
+        let class = if best == Some(r.epoch) { " class=\"best\"" } else { "" };
+        let _ = writeln!(html, "<tr{class}><td>{}</tr>", cells.join("<td>"));
     }
     html + "</table></div>\n"
 }
 
-/// All keys of the configuration, one table per section.
+/// All keys of the configuration, one table per section. Read from its text, which has the digits of `config.toml`: as a table the
+/// f32 0.2 is 0.20000000298023224.
 fn settings(config: &Config) -> String {
-    let sections = toml::Table::try_from(config).unwrap_or_default();
+    let sections: toml::Table = config.to_toml().parse().unwrap_or_default();
     let mut html = String::from("<h2>Settings</h2>\n<div class=\"settings\">\n");
     for (name, section) in &sections {
         let Some(keys) = section.as_table().filter(|keys| !keys.is_empty()) else { continue };
@@ -233,12 +340,16 @@ mod tests {
         Layers::default().set(assignment).and_then(Layers::resolve).expect("valid")
     }
 
+    fn page(config: &Config, records: &[EpochRecord]) -> String {
+        Report { config, records, random_outcome_error: Some(0.4321) }.page().expect("made")
+    }
+
     #[test]
     fn the_page_is_self_contained_and_shows_all_present_metrics() {
-        let page = report(&config("train.batch=321"), &sample_records(45)).expect("made");
-        for part in
-            ["Losses", "Errors on solved", "Mean game length", "<td>batch<td>321", "outcome error, search"]
-        {
+        let page = page(&config("train.batch=321"), &sample_records(45));
+        let parts =
+            ["Losses", "Errors on solved", "Mean game length", "<td>batch<td>321", "outcome error, search"];
+        for part in parts {
             assert!(page.contains(part), "{part} is missing");
         }
         assert!(!page.contains("Match score"), "a chart without a point");
@@ -248,24 +359,87 @@ mod tests {
     }
 
     #[test]
-    fn a_run_of_no_epochs_or_one_has_a_page() {
-        let none = report(&config("train.batch=321"), &[]).expect("made");
-        assert!(none.contains("No epoch is finished yet") && !none.contains("<svg"));
-        let one = report(&config("train.batch=321"), &sample_records(1)).expect("made");
-        assert!(one.contains("<svg") && !one.contains("Losses") && !one.contains("NaN"));
+    fn every_chart_has_a_sentence_and_that_of_errors_a_line_for_random_play() {
+        let mut records = sample_records(5);
+        let page_of_errors = page(&config("train.batch=321"), &records);
+        let sentences: Vec<&str> = page_of_errors
+            .split("<figcaption>")
+            .skip(1)
+            .filter_map(|rest| Some(rest.split_once("</figcaption>")?.0))
+            .collect();
+        assert_eq!(sentences.len(), page_of_errors.matches("<svg").count());
+        assert!(sentences.iter().all(|text| text.ends_with('.') && text.matches(". ").count() == 0));
+        assert_eq!(page_of_errors.matches("random play, outcome").count(), 2, "over minutes and over epochs");
+        for record in &mut records {
+            record.strength = Some(Strength { match_score: Some(0.6), ..Strength::default() });
+        }
+        for (opponent, line, other) in
+            [("random", "random play", "equal strength"), ("rollouts:9", "equal strength", "random play")]
+        {
+            let page = page(&config(&format!("eval.opponent={opponent}")), &records);
+            assert!(page.contains(&format!("Points per game against {opponent}")));
+            assert_eq!([line, other].map(|name| page.matches(name).count()), [2, 0], "{opponent}");
+        }
     }
 
     #[test]
-    fn settings_are_escaped() {
-        let page = report(&config("game.name=\"<b>&\""), &sample_records(2)).expect("made");
+    fn the_best_epoch_is_the_one_whose_network_is_kept() {
+        let mut records = sample_records(4);
+        let errors = [0.3, 0.1, 0.1, 0.2];
+        for (record, error) in records.iter_mut().zip(errors) {
+            record.strength = Some(Strength { search_outcome_error: Some(error), ..Strength::default() });
+        }
+        let page = page(&config("train.batch=321"), &records);
+        assert!(page.contains("<b>3</b><span>best epoch</span>"), "the later of two equal ones");
+        assert!(page.contains("<b>10.0 %</b><span>of the best epoch</span>"));
+        assert!(page.contains("<tr class=\"best\"><td>3<td>"));
+        assert!(
+            page.contains("<b>468</b><span>updates</span>"),
+            "the total after four epochs, not a sum of totals"
+        );
+    }
+
+    #[test]
+    fn a_run_of_no_epochs_or_one_has_a_page() {
+        let config = config("train.batch=321");
+        let none = page(&config, &[]);
+        assert!(none.contains("No epoch is finished yet") && !none.contains("<svg"));
+        let one = page(&config, &sample_records(1));
+        assert!(one.contains("<svg") && !one.contains("Losses") && !one.contains("NaN"));
+        assert!(
+            one.matches("<tr>").count() > 1
+                && page(&config, &sample_records(99)).contains("<td>1<td>0.4<td>")
+        );
+    }
+
+    #[test]
+    fn settings_have_the_digits_that_were_typed_and_are_escaped() {
+        let page_of = |assignment: &str| page(&config(assignment), &sample_records(2));
+        assert!(page_of("train.lr=0.00001").contains("<td>lr<td>0.00001</tr>"));
+        assert!(page_of("train.lr=0.001").contains("<td>lr<td>0.001</tr>"));
+        assert!(page_of("search.fpu_reduction=0.3").contains("<td>fpu_reduction<td>0.3</tr>"));
+        let page = page_of("game.name=\"<b>&\"");
         assert!(page.contains("&lt;b&gt;&amp;") && !page.contains("<b>&<"));
+    }
+
+    #[test]
+    fn colours_follow_the_preference_of_the_reader() {
+        let page = page(&config("train.batch=321"), &sample_records(3));
+        assert_eq!(page.matches("@media (prefers-color-scheme: dark)").count(), 2);
+        let (style, body) = page.split_once("</style>").expect("a style");
+        let drawn = body.split(['"', ' ']).filter(|word| word.len() == 7 && word.starts_with('#'));
+        for colour in drawn {
+            assert!(style.contains(&format!("=\"{colour}\"]")), "{colour} is the same in the dark");
+        }
     }
 
     #[test]
     fn the_page_is_written_whole() {
         let dir = tempfile::tempdir().expect("a folder");
         let path = dir.path().join(FILE_NAME);
-        write_report(&path, &config("train.batch=321"), &sample_records(3)).expect("written");
+        let (config, records) = (config("train.batch=321"), sample_records(3));
+        let report = Report { config: &config, records: &records, random_outcome_error: None };
+        report.write(&path).expect("written");
         assert!(std::fs::read_to_string(&path).expect("read").ends_with("</html>\n"));
     }
 }

@@ -109,6 +109,13 @@ pub struct Strength {
     pub match_elo: Option<f64>,
 }
 
+impl Strength {
+    /// The rank of an epoch's network; lower is better.
+    pub fn rank(&self) -> Option<f64> {
+        self.search_outcome_error.or(self.match_score.map(|score| -score))
+    }
+}
+
 impl EpochRecord {
     /// The record with all its rates computed from its counts and seconds.
     pub fn with_rates(mut self) -> Self {
@@ -307,7 +314,7 @@ pub(super) fn sample_records(epochs: u64) -> Vec<EpochRecord> {
             selfplay_seconds: if epoch.is_multiple_of(3) { 8.0 } else { 16.0 },
             train_seconds: 12.0,
             eval_seconds: 4.0,
-            updates: 156,
+            updates: 156 * (epoch - 1),
             replay_fill: short((0.05 * x).min(1.0)),
             losses: (epoch > 1).then_some(losses),
             mean_game_length: Some(short(22.0 + x.ln())),

@@ -1,8 +1,9 @@
-//! Output of a run: the table and progress bars in the terminal, `metrics.jsonl`, TensorBoard events, `report.html`, the plot
+//! Output of a run: the table, progress bars and lines in the terminal, `metrics.jsonl`, TensorBoard events, `report.html`, the plot
 //! of a scaling benchmark.
 //!
 //! Input: metrics. Output: text and files. Depends on no game, tree or network.
 
+pub mod layout;
 pub mod metrics;
 pub mod progress;
 pub mod tensorboard;
@@ -10,6 +11,7 @@ pub mod html;
 pub mod scaling_plot;
 
 mod chart;
+mod work;
 
 /// The file of the charts in a run's folder.
 pub const REPORT: &str = "report.html";

@@ -1,21 +1,27 @@
-//! Terminal output of a run in progress: one table line per epoch, and progress bars.
+//! Terminal output of work in progress: a table line per epoch of a run, and how far the work is.
 //!
-//! The table goes to stdout. The bars go to stderr, only if both are terminals; redirected output has table lines only.
+//! The table goes to stdout. Bars go to stderr, only if both are terminals and diagnostics are off, which would tear them; otherwise a
+//! line goes there now and then.
 
 use super::chart::compact;
+use super::layout::{Column, Table, sentence_width, width, wrap};
 use super::metrics::EpochRecord;
+pub use super::work::RunOutlook;
+use super::work::Work;
 use crate::error::{Error, Result};
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use std::io::{IsTerminal, Write};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// The amount of output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Verbosity {
     /// Errors and results only.
     Quiet,
-    /// Also the table and progress bars.
+    /// Also the table and progress.
     #[default]
     Normal,
     /// Also diagnostics.
@@ -32,43 +38,46 @@ pub fn print(text: &str) -> Result<()> {
     written.map_err(|e| Error::io("writing", "stdout", e))
 }
 
-/// The table's columns: name and width.
-const COLUMNS: [(&str, usize); 8] = [
-    ("epoch", 5),
-    ("minutes", 7),
-    ("games/s", 8),
-    ("positions/s", 11),
-    ("policy loss", 11),
-    ("value loss", 10),
-    ("strength", 12),
-    ("games/day", 9),
+/// The table's columns. In 80 characters all of them fit but the time left, which bars and lines show as well; findings, which few runs
+/// have, replace the games a day.
+const COLUMNS: [Column; 10] = [
+    Column::new("epoch", 5, 0),
+    Column::new("minutes", 7, 0),
+    Column::new("left", 5, 4),
+    Column::new("games/s", 7, 2),
+    Column::new("pos/s", 6, 2),
+    Column::new("policy loss", 11, 0),
+    Column::new("value loss", 10, 0),
+    Column::new("strength", 11, 0),
+    Column::new("games/day", 9, 3),
+    Column::new("findings", 8, 1),
 ];
+/// The column that a run without findings lacks.
+const FINDINGS: usize = COLUMNS.len() - 1;
 /// Table lines between two headers in a terminal.
 const ROWS_PER_HEADER: u64 = 25;
 
-/// The table's header line.
-pub fn header() -> String {
-    align(COLUMNS.map(|(name, _)| name.to_string()))
+/// The columns for `record` in this width, with the findings if there are any.
+fn columns(record: &EpochRecord) -> &'static [Column] {
+    if record.findings.is_some() { &COLUMNS } else { &COLUMNS[..FINDINGS] }
 }
 
-/// The table line of one epoch. Strength is the search's outcome error on solved positions ("4.5 % err"), or the score of a
-/// match ("73 % won"). If the run has findings, the line ends with their number.
-pub fn row(record: &EpochRecord) -> String {
+/// The cells of one epoch. Strength is the search's outcome error on solved positions ("4.5 % err"), or the score of a match
+/// ("73 % won").
+fn cells(record: &EpochRecord, left: Option<String>) -> [String; COLUMNS.len()] {
     let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_string());
-    let line = align([
+    [
         record.epoch.to_string(),
         format!("{:.1}", record.minutes()),
+        or_dash(left),
         compact(record.games_per_second),
         compact(record.positions_per_second),
         or_dash(record.losses.map(|losses| format!("{:.4}", losses.policy))),
         or_dash(record.losses.map(|losses| format!("{:.4}", losses.value))),
         or_dash(strength(record)),
         compact(record.games_per_day),
-    ]);
-    match record.findings {
-        Some(count) => format!("{line}  {count} findings"),
-        None => line,
-    }
+        or_dash(record.findings.map(|count| count.to_string())),
+    ]
 }
 
 fn strength(record: &EpochRecord) -> Option<String> {
@@ -77,98 +86,117 @@ fn strength(record: &EpochRecord) -> Option<String> {
     error.or_else(|| strength.match_score.map(|share| format!("{:.0} % won", 100.0 * share)))
 }
 
-fn align(cells: [String; COLUMNS.len()]) -> String {
-    let cells = cells.iter().zip(COLUMNS).map(|(cell, (_, width))| format!("{cell:>width$}"));
-    cells.collect::<Vec<_>>().join("  ")
+/// How progress is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shown {
+    Nothing,
+    Bars,
+    Lines,
 }
 
-/// The terminal output of a run in progress.
+/// The terminal output of work in progress.
 #[derive(Debug)]
 pub struct Progress {
     verbosity: Verbosity,
-    /// True if bars are shown.
-    interactive: bool,
+    shown: Shown,
     bar: ProgressBar,
-    /// What the bar shows: work, units in total, name of the units.
-    work: (&'static str, u64, &'static str),
-    /// Units done.
-    done: AtomicU64,
+    work: Arc<Mutex<Work>>,
+    /// Dropped, it ends the thread that writes the lines; None before the first work.
+    lines: Option<Sender<()>>,
+    table: Table,
     rows: u64,
 }
 
 impl Progress {
-    /// Output of this `verbosity`, with bars if stdout and stderr are terminals.
+    /// Output of this `verbosity`: bars if stdout and stderr are terminals.
     pub fn new(verbosity: Verbosity) -> Self {
         let terminal = std::io::stdout().is_terminal() && std::io::stderr().is_terminal();
-        let interactive = terminal && verbosity != Verbosity::Quiet;
+        let shown = match verbosity {
+            Verbosity::Quiet => Shown::Nothing,
+            Verbosity::Normal if terminal => Shown::Bars,
+            Verbosity::Normal | Verbosity::Verbose => Shown::Lines,
+        };
+        let work = Arc::new(Mutex::new(Work::new("", 0, "", None)));
         let bar = ProgressBar::hidden();
-        Self { verbosity, interactive, bar, work: ("", 0, ""), done: AtomicU64::new(0), rows: 0 }
+        Self { verbosity, shown, bar, work, lines: None, table: Table::default(), rows: 0 }
     }
 
-    /// Starts a bar of `total` units, such as ("self-play", 20000, "samples"), and removes the previous one.
-    pub fn start(&mut self, work: &'static str, total: u64, unit: &'static str) {
+    /// Starts work of `total` units, such as ("self-play", 20000, "samples"), after the work before.
+    pub fn start(&mut self, name: &'static str, total: u64, unit: &'static str) {
         self.finish();
-        (self.work, self.done) = ((work, total, unit), AtomicU64::new(0));
-        if !self.interactive {
-            return;
+        {
+            let mut work = lock(&self.work);
+            *work = Work::new(name, total, unit, work.run);
         }
-        let template = format!(
-            "{work:>10} {{bar:30.cyan/blue}} {{human_pos}}/{{human_len}} {unit}  {{rate}}  {{eta}} left  {{msg}}"
-        );
-        let style = ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar());
-        let rate = |state: &ProgressState, out: &mut dyn std::fmt::Write| {
-            let _ = write!(out, "{}/s", compact(state.per_sec()));
-        };
-        self.bar = ProgressBar::new(total).with_style(style.with_key("rate", rate).progress_chars("━╸─"));
-        self.bar.enable_steady_tick(Duration::from_millis(500));
+        match self.shown {
+            Shown::Nothing => {}
+            Shown::Bars => self.bar = bar(name, total, unit, self.work.clone()),
+            Shown::Lines if self.lines.is_none() => {
+                let (end, ended) = channel();
+                let work = self.work.clone();
+                let named = thread::Builder::new().name("progress".into()).stack_size(1 << 17);
+                // Where the system gives no more threads there are no lines.
+                self.lines = named.spawn(move || write_lines(&work, &ended)).is_ok().then_some(end);
+            }
+            Shown::Lines => {}
+        }
+    }
+
+    /// Sets the epoch of the run of which all further work is a part, and the run's end.
+    pub fn set_run(&self, run: RunOutlook) {
+        lock(&self.work).run = Some(run);
     }
 
     /// Sets the number of units done.
     pub fn set(&self, done: u64) {
-        self.done.store(done, Ordering::Relaxed);
+        lock(&self.work).done = done;
         self.bar.set_position(done);
     }
 
-    /// Sets the text after the bar, such as a rate in other units.
-    pub fn detail(&self, text: impl Into<String>) {
-        if self.interactive {
-            self.bar.set_message(text.into());
+    /// Sets the number of units done, the fraction of the time that is over if it is not that of the units, and a result so far.
+    pub fn set_with(&self, done: u64, fraction: Option<f64>, detail: String) {
+        {
+            let mut work = lock(&self.work);
+            (work.fraction, work.detail) = (fraction, detail);
         }
+        self.set(done);
     }
 
-    /// How far the work is, such as "self-play: 340 of 20000 samples"; None before the first.
+    /// How far the work is, such as "self-play: 340 of 20000 samples"; None between two pieces of work.
     pub fn reached(&self) -> Option<String> {
-        let (work, total, unit) = self.work;
-        let done = self.done.load(Ordering::Relaxed);
-        match total {
-            0 => None,
-            1 => Some(work.to_string()),
-            _ => Some(format!("{work}: {done} of {total} {unit}")),
-        }
+        lock(&self.work).reached()
     }
 
-    /// Removes the bar.
+    /// Ends the work and removes its bar.
     pub fn finish(&mut self) {
+        let mut work = lock(&self.work);
+        *work = Work::new("", 0, "", work.run);
+        drop(work);
         std::mem::replace(&mut self.bar, ProgressBar::hidden()).finish_and_clear();
     }
 
-    /// Prints the epoch's table line, at intervals with the header before it.
+    /// Prints the epoch's table line, before it the header where the columns differ from the line before, in a terminal also at
+    /// intervals.
     ///
     /// # Errors
     /// [`Error::Io`] if stdout cannot be written.
     pub fn epoch(&mut self, record: &EpochRecord) -> Result<()> {
-        let due = if self.interactive { self.rows.is_multiple_of(ROWS_PER_HEADER) } else { self.rows == 0 };
-        self.rows += 1;
-        let header = if due { header() + "\n" } else { String::new() };
-        self.print(&format!("{header}{}\n", row(record)))
+        let columns = columns(record);
+        let table = Table::fitting(columns, width());
+        let is_due = self.shown == Shown::Bars && self.rows.is_multiple_of(ROWS_PER_HEADER);
+        let header = if is_due || table != self.table { table.header(columns) + "\n" } else { String::new() };
+        let left = lock(&self.work).run.and_then(|run| run.left(Instant::now()));
+        let line = table.line(&cells(record, left));
+        (self.table, self.rows) = (table, self.rows + 1);
+        self.print(&format!("{header}{line}\n"))
     }
 
-    /// Prints a sentence about the run.
+    /// Prints a sentence about the work, in the width of the terminal.
     ///
     /// # Errors
     /// [`Error::Io`] if stdout cannot be written.
     pub fn note(&self, sentence: &str) -> Result<()> {
-        self.print(&format!("{sentence}\n"))
+        self.print(&wrap(&format!("{sentence}\n"), sentence_width()))
     }
 
     fn print(&self, text: &str) -> Result<()> {
@@ -179,25 +207,80 @@ impl Progress {
     }
 }
 
+fn lock(work: &Mutex<Work>) -> MutexGuard<'_, Work> {
+    work.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A bar that takes the width that its texts leave.
+fn bar(name: &'static str, total: u64, unit: &str, work: Arc<Mutex<Work>>) -> ProgressBar {
+    let template = match total {
+        1 => "{prefix:>10} {spinner} {elapsed}{outlook}".to_string(),
+        _ => format!("{{prefix:>10}} {{wide_bar:.cyan/blue}} {{human_pos}}/{{human_len}} {unit}{{outlook}}"),
+    };
+    let style = ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    let outlook = move |_: &ProgressState, out: &mut dyn std::fmt::Write| {
+        let _ = write!(out, "{}", lock(&work).outlook(Instant::now()));
+    };
+    let bar = ProgressBar::new(total).with_prefix(name);
+    bar.set_style(style.with_key("outlook", outlook).progress_chars("━╸─"));
+    bar.enable_steady_tick(Duration::from_millis(500));
+    bar
+}
+
+/// Writes a line to stderr 10 s after the first work began, then at intervals that double up to 10 minutes, until the sender of `ended`
+/// is dropped.
+fn write_lines(work: &Mutex<Work>, ended: &Receiver<()>) {
+    const FIRST: Duration = Duration::from_secs(10);
+    const LONGEST: Duration = Duration::from_secs(600);
+    let mut interval = FIRST;
+    while ended.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
+        let line = lock(work).line(Instant::now());
+        if let Some(line) = line {
+            let _ = writeln!(std::io::stderr(), "{}", wrap(&line, sentence_width())); // stderr may be closed
+        }
+        interval = (2 * interval).min(LONGEST);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::metrics::{Strength, sample_records};
     use super::*;
 
+    fn table(records: &[EpochRecord], width: usize) -> Vec<String> {
+        let columns = columns(&records[0]);
+        let table = Table::fitting(columns, width);
+        let rows = records.iter().map(|record| table.line(&cells(record, Some("12m".into()))));
+        std::iter::once(table.header(columns)).chain(rows).collect()
+    }
+
     #[test]
-    fn the_table_is_aligned() {
+    fn the_table_is_aligned_in_80_columns() {
         let mut records = sample_records(3);
         records[1].strength = Some(Strength { match_score: Some(0.734), ..Strength::default() });
-        assert!(
-            row(&EpochRecord { findings: Some(12), ..records[0].clone() }).ends_with("1.89M  12 findings")
-        );
-        let lines: Vec<String> = std::iter::once(header()).chain(records.iter().map(row)).collect();
+        records[2].strength = Some(Strength { search_outcome_error: Some(1.0), ..Strength::default() });
+        let lines = table(&records, 80);
         insta::assert_snapshot!(lines.join("\n"), @r"
-        epoch  minutes   games/s  positions/s  policy loss  value loss      strength  games/day
-            1      0.4      43.8         1251            -           -    33.0 % err      1.89M
-            2      0.8      43.9         1251       1.5000      0.6500      73 % won       1.9M
-            3      1.2      87.9         2504       1.3667      0.5667    13.0 % err      2.53M
+        epoch  minutes  games/s   pos/s  policy loss  value loss     strength  games/day
+            1      0.4     43.8    1251            -           -   33.0 % err      1.89M
+            2      0.8     43.9    1251       1.5000      0.6500     73 % won       1.9M
+            3      1.2     87.9    2504       1.3667      0.5667  100.0 % err      2.53M
         ");
-        assert!(lines.iter().all(|line| line.chars().count() == lines[0].chars().count()));
+        assert!(lines.iter().all(|line| line.chars().count() == 80));
+    }
+
+    #[test]
+    fn columns_follow_the_width_and_the_findings() {
+        let records = sample_records(1);
+        let wide = table(&records, 87);
+        assert!(
+            wide[0].starts_with("epoch  minutes   left  games/s") && wide[1].contains("  12m  "),
+            "{wide:?}"
+        );
+        assert!(table(&records, 60).iter().all(|line| line.chars().count() <= 60));
+        let found = [EpochRecord { findings: Some(12), ..records[0].clone() }];
+        let lines = table(&found, 80);
+        assert!(lines[0].ends_with("  strength  findings") && lines[1].ends_with("        12"), "{lines:?}");
+        assert!(lines.iter().all(|line| line.chars().count() <= 80), "{lines:?}");
     }
 }

@@ -19,8 +19,10 @@ pub struct ScalingRow {
     pub leaves: u32,
     /// T: nodes of a game's tree.
     pub nodes: u32,
-    /// Threads.
+    /// Threads; fewer than allowed where there are fewer games.
     pub threads: usize,
+    /// Threads that were allowed.
+    pub max_threads: usize,
     /// Device of games, trees and network.
     pub device: String,
     /// The network: "uniform", blocks x channels, or blocks x channels @ updates for a trained one.
@@ -140,8 +142,8 @@ fn not_written(error: serde_json::Error) -> Error {
     Error::unsupported("writing a row", error.to_string())
 }
 
-/// Simulations per second over N as an SVG document with logarithmic axes. One line per network, L, number of threads, and
-/// root cache on or off.
+/// Simulations per second over N as an SVG document with logarithmic axes. One line per network, L, number of threads that were allowed,
+/// and root cache on or off.
 ///
 /// # Errors
 /// [`Error::Unsupported`] with the plotting library's message.
@@ -158,22 +160,28 @@ pub fn scaling_svg(rows: &[ScalingRow]) -> Result<String> {
     for series in &mut series {
         series.points.sort_by(|a, b| a.0.total_cmp(&b.0));
     }
-    let title = rows.first().map(|r| format!("{}, S = {}, {}: simulations/s", r.game, r.sims, r.device));
+    let only = match series.as_slice() {
+        [only] => format!("{}, ", only.name), // which a legend of one line does not say
+        _ => String::new(),
+    };
+    let title =
+        rows.first().map(|r| format!("{}, S = {}, {only}{}: simulations/s", r.game, r.sims, r.device));
     let chart = LineChart {
         title: title.as_deref().unwrap_or_default(),
         x_label: "N, games at once",
         x_axis: Axis::Log2,
         y_axis: Axis::Log10,
         series,
+        reference: None,
         size: (860, 520),
     };
     chart.svg()
 }
 
 fn line_name(row: &ScalingRow) -> String {
-    let threads = if row.threads == 1 { "thread" } else { "threads" };
+    let threads = if row.max_threads == 1 { "thread" } else { "threads" };
     let cache = if row.root_cache { ", root cache" } else { "" };
-    format!("{}, L = {}, {} {threads}{cache}", row.net, row.leaves, row.threads)
+    format!("{}, L = {}, {} {threads}{cache}", row.net, row.leaves, row.max_threads)
 }
 
 #[cfg(test)]
@@ -189,7 +197,8 @@ mod tests {
                     games,
                     sims: 800,
                     leaves: 4,
-                    threads,
+                    threads: threads.min(games),
+                    max_threads: threads,
                     device: "cpu".into(),
                     net: net.into(),
                     simulations_per_second: (rate * (threads * games) as f64 / (1.0 + games as f64 / 100.0))
@@ -217,13 +226,36 @@ mod tests {
         let text = scaling_csv(&rows()).expect("written");
         let mut lines = text.lines();
         let header: Vec<&str> = lines.next().expect("a header").split(',').collect();
-        assert_eq!(header.len(), 34);
+        assert_eq!(header.len(), 35);
         let column = |name: &str| header.iter().position(|h| *h == name).expect("a column");
         let first = lines.next().expect("a row");
         let cells: Vec<&str> = first.split(',').collect();
         assert_eq!((cells[column("games")], cells[column("share_forward")]), ("1", "0.5"));
         assert!(first.ends_with(",\"a \"\"dirty\"\", tree\""), "{first}");
         assert_eq!(lines.count() + 1, rows().len());
+    }
+
+    #[test]
+    fn rows_that_differ_in_the_number_of_games_only_are_one_line() {
+        let row = |(games, threads)| ScalingRow {
+            games,
+            threads,
+            max_threads: 8,
+            leaves: 1,
+            net: "uniform".into(),
+            simulations_per_second: 1e3 * games as f64,
+            ..ScalingRow::default()
+        };
+        let svg = scaling_svg(&[(1, 1), (16, 8), (4, 4), (512, 8)].map(row)).expect("drawn");
+        assert_eq!(svg.matches("<polyline").count() - svg_axes(&svg), 1, "{svg}");
+        assert!(svg.contains("uniform, L = 1, 8 threads"), "the title says what the line is");
+    }
+
+    /// Lines of the axes and their marks: black, not of a colour of the chart's lines.
+    fn svg_axes(svg: &str) -> usize {
+        svg.lines()
+            .filter(|line| line.starts_with("<polyline") && line.contains("stroke=\"#3C3C3C\""))
+            .count()
     }
 
     #[test]

@@ -139,6 +139,7 @@ impl MemoryPlan {
             (0, Some(free)) => (free.share(), free.describe()),
             (mib, _) => (mib.saturating_mul(MIB), "run.memory_mib".to_string()),
         };
+        tracing::debug!("memory: {} MiB are planned, at most {limit}", self.total().div_ceil(MIB));
         if self.total() <= have {
             return Ok(());
         }

@@ -11,6 +11,7 @@ pub mod findings;
 pub mod folder;
 mod free_memory;
 pub mod learner;
+pub mod limits;
 pub mod manifest;
 pub mod factory;
 pub mod memory;
@@ -25,7 +26,7 @@ use crate::files::{FileDigest, create_subfolder, remove_temporaries, write_atomi
 use crate::net::{NetSpec, Network};
 use crate::replay::Replay;
 use crate::report::REPORT;
-use crate::report::html::write_report;
+use crate::report::html::Report;
 use crate::report::metrics::{self, EpochRecord, MetricsLog};
 use crate::report::progress::Progress;
 use crate::report::tensorboard::EventWriter;
@@ -43,11 +44,8 @@ use manifest::{Extent, Manifest, games_name};
 use memory::MemoryPlan;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use strength::StrengthMeter;
-
-/// Length of a run without a limit.
-const DEFAULT_MINUTES: f64 = 10.0;
 
 /// The configuration's file in a run's folder.
 pub const CONFIG: &str = "config.toml";
@@ -178,6 +176,13 @@ impl Run {
         let make = |plan| factory.backend(&config, game.as_ref(), plan, d);
         let selfplay = SelfPlay::with_backends(&game, &config, network.as_ref(), slots, threads, &make)?;
         let dir = folder.path();
+        tracing::info!(
+            "{} after epoch {}: {} updates, {} samples in the replay buffer, {threads} threads",
+            dir.display(),
+            counters.epoch,
+            trainer.updates(),
+            replay.len()
+        );
         remove_temporaries(dir)?;
         remove_temporaries(&dir.join(GAMES))?;
         checkpoint::prune(dir, &manifest.checkpoints())?;
@@ -225,6 +230,7 @@ impl Run {
             match self.work(progress, &stop) {
                 Ok(record) => {
                     progress.finish();
+                    progress.set_run(self.outlook());
                     progress.epoch(&record)?;
                 }
                 Err(Error::Stopped(cause)) => return self.end_early(cause, first, progress),
@@ -254,7 +260,7 @@ impl Run {
             }
             (StopCause::Signal(_) | StopCause::Failure, _) => {
                 let dir = self.dir().display();
-                let note = format!("stopped after epoch {epoch}; continue with: vecaz run --resume {dir}");
+                let note = format!("stopped after epoch {epoch}; continue with:\n  vecaz run --resume {dir}");
                 // Ctrl-C also ends the program that reads a pipe: the note may reach nobody, and the cause is the signal.
                 let _ = progress.note(&note);
                 Err(Error::Stopped(cause))
@@ -274,41 +280,10 @@ impl Run {
         progress.note(&format!("results are in {}; see report.html there", self.dir().display()))
     }
 
-    fn seconds(&self) -> f64 {
-        self.seconds_before + self.resumed_at.elapsed().as_secs_f64()
-    }
-
-    /// Seconds that the whole run may take.
-    fn time_limit(&self) -> Option<f64> {
-        match (self.config.run.epochs, self.config.run.minutes) {
-            (0, 0.0) => Some(60.0 * DEFAULT_MINUTES),
-            (_, 0.0) => None,
-            (_, minutes) => Some(60.0 * minutes),
-        }
-    }
-
-    /// When the time limit is over.
-    fn deadline(&self) -> Option<Instant> {
-        let left = Duration::try_from_secs_f64((self.time_limit()? - self.seconds()).max(0.0));
-        Instant::now().checked_add(left.ok()?)
-    }
-
-    /// Seconds of the last epoch, of this process or of the one before.
-    fn last_epoch_seconds(&self) -> Option<f64> {
-        let [before @ .., last] = self.metrics.records() else { return None };
-        Some(last.seconds - before.last().map_or(0.0, |record| record.seconds))
-    }
-
-    /// True if the limit is reached, or leaves no time for another epoch as long as the last one.
-    fn is_done(&self) -> bool {
-        let epochs = self.config.run.epochs;
-        let ends_late = |limit| self.last_epoch_seconds().is_some_and(|next| self.seconds() + next > limit);
-        (epochs > 0 && self.counters.epoch >= epochs) || self.time_limit().is_some_and(ends_late)
-    }
-
     /// Runs one epoch.
     fn work(&mut self, progress: &mut Progress, stop: &Stop) -> Result<EpochRecord> {
         stop.check()?;
+        progress.set_run(self.outlook());
         let started = Instant::now();
         let network = self.network()?;
         let cache = match self.config.search.root_cache {
@@ -328,9 +303,8 @@ impl Run {
         let epoch = self.counters.epoch + 1;
         let every = self.config.eval.every;
         let strength = if every > 0 && epoch.is_multiple_of(every) {
-            progress.start("evaluation", 1, "pass");
             let network = self.network()?;
-            Some(self.strength_meter.measure(network.as_ref(), stop)?)
+            Some(self.strength_meter.measure(network.as_ref(), stop, progress)?)
         } else {
             None
         };
@@ -358,7 +332,20 @@ impl Run {
             ..EpochRecord::default()
         };
         let record = record.with_rates();
+        let written_from = Instant::now();
         self.close_epoch(record.clone(), &played.stored, stop)?;
+        tracing::debug!(
+            "epoch {epoch}: {} games of {} plies, {} simulations in {} passes; preparation {prepared_at:.3} s, self-play {:.3} s, \
+             training {:.3} s, evaluation {:.3} s, files {:.3} s",
+            played.games,
+            played.plies,
+            clock.simulations,
+            clock.passes,
+            times.selfplay,
+            times.training,
+            record.eval_seconds,
+            written_from.elapsed().as_secs_f64()
+        );
         Ok(record)
     }
 
@@ -372,7 +359,7 @@ impl Run {
         self.store_games(games)?;
         self.findings.sync()?;
         let network = self.network_file()?;
-        let rank = record.strength.as_ref().and_then(strength::rank);
+        let rank = record.strength.and_then(|strength| strength.rank());
         if let Some(rank) = rank.filter(|r| self.counters.best.is_none_or(|(_, best)| *r <= best)) {
             self.counters.best = Some((record.epoch, rank));
             self.manifest.replace(BEST, &network.to_bytes(&self.dir().join(BEST))?)?;
@@ -380,7 +367,12 @@ impl Run {
         self.events.append(&record)?;
         self.metrics.append(record)?;
         drop(writing);
-        write_report(&self.dir().join(REPORT), &self.config, self.metrics.records())?;
+        let report = Report {
+            config: &self.config,
+            records: self.metrics.records(),
+            random_outcome_error: self.strength_meter.random_outcome_error(),
+        };
+        report.write(&self.dir().join(REPORT))?;
         let _writing = stop.write_guard();
         self.finish_epoch(&network)
     }

@@ -4,10 +4,13 @@ use crate::backend::Placement;
 use crate::batch::AnyGame;
 use crate::config::Config;
 use crate::error::Result;
-use crate::eval::arena::{Contestant, MatchPlan, ROWS, evaluate_positions, play_match};
-use crate::eval::positions::{self, SolvedPosition};
+use crate::eval::arena::{
+    Contestant, MatchPlan, MatchProgress, ROWS, SearchSetup, evaluate_positions, play_match,
+};
+use crate::eval::positions::{self, SolvedPosition, random_error_rates};
 use crate::net::Network;
 use crate::report::metrics::Strength;
+use crate::report::progress::Progress;
 use crate::run::memory::check_search;
 use crate::search::SearchParams;
 use crate::stop::Stop;
@@ -17,9 +20,7 @@ use std::sync::Arc;
 /// Measures the strength of a network, in the same way after every epoch.
 pub struct StrengthMeter {
     game: Arc<dyn AnyGame>,
-    params: SearchParams,
-    placement: Placement,
-    threads: usize,
+    setup: SearchSetup,
     task: Task,
 }
 
@@ -55,25 +56,20 @@ impl StrengthMeter {
                 Task::Match { opponent, determinisations, plan }
             }
         };
-        Ok(Self { game: game.clone(), params, placement, threads, task })
+        Ok(Self { game: game.clone(), setup: SearchSetup { params, placement, threads }, task })
     }
 
-    /// The strength of `network`.
+    /// The strength of `network`. Shows its progress.
     ///
     /// # Errors
     /// Those of the network; [`crate::Error::Stopped`] once `stop` is requested.
-    pub fn measure(&self, network: &dyn Network, stop: &Stop) -> Result<Strength> {
+    pub fn measure(&self, network: &dyn Network, stop: &Stop, progress: &mut Progress) -> Result<Strength> {
         match &self.task {
             Task::Positions(positions) => {
-                let (_, summary) = evaluate_positions(
-                    &self.game,
-                    network,
-                    self.params,
-                    self.placement,
-                    positions,
-                    self.threads,
-                    stop,
-                )?;
+                progress.start("evaluation", positions.len() as u64, "positions");
+                let report = &mut |done| progress.set(done);
+                let (_, summary) =
+                    evaluate_positions(&self.game, network, self.setup, positions, stop, report)?;
                 Ok(Strength {
                     search_outcome_error: Some(summary.search_outcome_error),
                     policy_outcome_error: Some(summary.policy_outcome_error),
@@ -83,18 +79,17 @@ impl StrengthMeter {
                 })
             }
             Task::Match { opponent, determinisations, plan } => {
+                progress.start("evaluation", plan.games as u64, "games");
+                let report = &mut |so_far: MatchProgress| {
+                    let result = so_far.result;
+                    progress.set_with(result.games(), so_far.fraction, result.score_so_far());
+                };
                 let game = self.game.as_ref();
-                let own = Contestant::search(
-                    game,
-                    network,
-                    self.params,
-                    self.placement,
-                    *determinisations,
-                    self.threads,
-                )?;
-                let other = Contestant::named(game, opponent, "eval.opponent", self.threads)?;
+                let SearchSetup { params, placement, threads } = self.setup;
+                let own = Contestant::search(game, network, params, placement, *determinisations, threads)?;
+                let other = Contestant::named(game, opponent, "eval.opponent", threads)?;
                 let (mut own, mut other) = (own.stopped_by(stop), other.stopped_by(stop));
-                let outcome = play_match(&self.game, &mut own, &mut other, *plan)?;
+                let outcome = play_match(&self.game, &mut own, &mut other, *plan, report)?;
                 Ok(Strength {
                     match_score: Some(outcome.result.score()),
                     match_elo: outcome.result.elo().difference,
@@ -103,11 +98,14 @@ impl StrengthMeter {
             }
         }
     }
-}
 
-/// The rank of an epoch's network; lower is better.
-pub fn rank(strength: &Strength) -> Option<f64> {
-    strength.search_outcome_error.or(strength.match_score.map(|score| -score))
+    /// Fraction of the solved positions where uniformly random play changes the outcome; None for a match.
+    pub fn random_outcome_error(&self) -> Option<f64> {
+        match &self.task {
+            Task::Positions(positions) => Some(random_error_rates(positions).outcome_error),
+            Task::Match { .. } => None,
+        }
+    }
 }
 
 /// The embedded solved positions of this game, at most `wanted`, evenly spaced.

@@ -37,9 +37,8 @@ fn interrupted_runs_end_with_a_checkpoint_and_the_code_of_the_signal() {
         );
         let reached = stopped.metrics().len() as u64;
         assert!(reached >= 2);
-        let last = out.lines().last().unwrap_or_default();
-        let expected = format!("stopped after epoch {reached}; continue with: vecaz run --resume ");
-        assert!(last.starts_with(&expected), "{signal}: {last}");
+        let expected = format!("\nstopped after epoch {reached}; continue with:\n  vecaz run --resume ");
+        assert!(out.contains(&expected), "{signal}: {out}");
         assert_eq!(out.matches("stopped after").count() + out.matches("results are in").count(), 1, "{out}");
         stopped.finish(reached + 2, 1);
         whole.finish(reached + 2, 2);

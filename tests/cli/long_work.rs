@@ -1,0 +1,158 @@
+//! Work that takes long shows how far it is, tells what it has when it is stopped, and learns before it begins that a result has no place.
+
+use super::*;
+use std::io::Read;
+use std::process::{Child, Command as Process, Output};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// A program that plays the first legal action, after `each` has run for a request with `$line`.
+fn opponent(name: &str, each: &str) -> String {
+    let path = beside(name);
+    let reply = r#"echo "$line" | sed 's/.*"legal":\[\([0-9]*\).*/{"action":\1}/'"#;
+    std::fs::write(&path, format!("while read -r line; do\n{each}\n{reply}\ndone\n")).expect("written");
+    format!("exec:sh '{}'", path.display())
+}
+
+fn process(arguments: &[&str]) -> Process {
+    let mut process = Process::new(assert_cmd::cargo::cargo_bin("vecaz"));
+    process.args(arguments).env_remove("VECAZ_LOG").env_remove("COLUMNS");
+    process.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    process
+}
+
+fn wait_for(mut done: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !done() {
+        assert!(start.elapsed() < Duration::from_secs(60), "nothing happened for a minute");
+        sleep(Duration::from_millis(5));
+    }
+}
+
+fn interrupt(child: Child) -> Output {
+    let sent = Process::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill runs");
+    assert!(sent.success());
+    child.wait_with_output().expect("ends")
+}
+
+#[cfg(unix)]
+#[test]
+fn a_place_that_takes_no_result_is_known_before_the_first_game() {
+    let marker = beside("first_game");
+    let against = opponent("marking.sh", &format!("touch '{}'", marker.display()));
+    let missing = beside("none/out.json").display().to_string();
+    let args = ["eval", &run(), "--against", &against, "--games", "2", "--sims", "8", "--json", &missing];
+    let (code, line) = refusal(&mut vecaz(&args));
+    assert!(code == 1 && line.contains("out.json: No such file"), "{line}");
+    assert!(!marker.exists(), "the match was played before");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_result_that_cannot_be_written_is_printed_all_the_same() {
+    let args = ["eval", &run(), "--against", "random", "--games", "4", "--sims", "8", "--json", "/dev/full"];
+    let (code, line, printed) = failure(&mut vecaz(&args));
+    assert!(code == 1 && line.contains("/dev/full: No space left"), "{line}");
+    assert!(printed.contains("against random: "), "{printed}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_match_that_is_interrupted_prints_the_games_that_are_over() {
+    let marker = beside("waiting");
+    // Waits for ever in the first game that has seven plies.
+    let each = format!(
+        "case \"$line\" in *'\"actions\":['[0-9],[0-9],[0-9],[0-9],[0-9],[0-9],[0-9]*) touch '{}'; sleep 60;; esac",
+        marker.display()
+    );
+    let against = opponent("waiting.sh", &each);
+    let target = beside("partial.json").display().to_string();
+    let args =
+        ["eval", &run(), "--against", &against, "--games", "40", "--sims", "8", "--threads", "1", "--json"];
+    for (json, in_json) in [(target.as_str(), false), ("-", true)] {
+        let _ = std::fs::remove_file(&marker);
+        let child = process(&args).arg(json).spawn().expect("runs");
+        wait_for(|| marker.exists());
+        let output = interrupt(child);
+        let [stdout, stderr] =
+            [output.stdout, output.stderr].map(|text| String::from_utf8(text).expect("UTF-8"));
+        let (text, other) = if in_json { (stderr, stdout) } else { (stdout, stderr) };
+        assert_eq!((output.status.code(), other.as_str()), (Some(130), ""), "{text}");
+        let text = &text[text.find("stopped after ").expect("a partial result")..];
+        let over = text
+            .strip_prefix("stopped after ")
+            .and_then(|rest| rest.split_once(" of 40 games,")?.0.parse().ok());
+        assert!(over.is_some_and(|over: u64| (1..40).contains(&over)), "{text}");
+        let [won, drawn, lost] = [" won,", " drawn,", " lost"].map(|word| {
+            let before = text.split_once(word).expect("a count").0;
+            before.rsplit([' ', '\n']).next().and_then(|count| count.parse::<u64>().ok()).expect("a number")
+        });
+        assert_eq!((Some(won + drawn + lost), drawn), (over, 0), "a draw has nine plies: {text}");
+    }
+    assert!(!Path::new(&target).exists(), "a file has whole matches only");
+}
+
+/// The first line of stderr, which comes after ten seconds.
+fn first_line(child: &mut Child) -> String {
+    let mut line = Vec::new();
+    let stderr = child.stderr.as_mut().expect("a pipe");
+    while line.last() != Some(&b'\n') {
+        let mut byte = [0];
+        assert_eq!(stderr.read(&mut byte).expect("read"), 1, "it ended: {}", String::from_utf8_lossy(&line));
+        line.push(byte[0]);
+    }
+    String::from_utf8(line).expect("UTF-8")
+}
+
+/// The run waits in the same way as the match, so that the test takes the machine's cores for its first moments only.
+#[cfg(unix)]
+#[test]
+fn in_a_pipe_a_line_tells_how_far_a_match_and_the_first_epoch_are() {
+    let against = opponent("sleeping.sh", "sleep 60");
+    let args = ["eval", &run(), "--against", &against, "--games", "2", "--sims", "8", "--patience", "30"];
+    let mut playing = process(&args).spawn().expect("runs");
+    let out = beside("endless").display().to_string();
+    let mut running =
+        process(&["run", "--game", "tic_tac_toe", "--minutes", "2", "--out", &out, "--threads", "1"]);
+    TINY.iter().chain(&["selfplay.samples_per_epoch=1000000000"]).for_each(|setting| {
+        running.args(["--set", setting]);
+    });
+    let mut running = running.spawn().expect("runs");
+    let line = first_line(&mut running);
+    assert!(line.starts_with("self-play: ") && line.contains(" of 1000000000 samples, "), "{line}");
+    assert!(line.ends_with(" left; epoch 1, run 2m left\n"), "{line}");
+    assert_eq!(first_line(&mut playing), "match: 0 of 2 games\n");
+    for child in [playing, running] {
+        assert_eq!(interrupt(child).status.code(), Some(130));
+    }
+}
+
+#[test]
+fn diagnostics_say_what_is_done_on_the_cpu_and_have_no_colours_in_a_pipe() {
+    let run = run();
+    let eval = ["eval", &run, "--against", "random", "--games", "2", "--sims", "8"];
+    let out = beside("logged").display().to_string();
+    let mut train = vecaz(&["run", "--verbose", "--game", "tic_tac_toe", "--epochs", "1", "--out", &out]);
+    TINY.iter().for_each(|setting| {
+        train.args(["--set", setting]);
+    });
+    let commands = [
+        (vecaz(&eval), "", ""),
+        (train, "INFO vecaz ", "DEBUG epoch 1: "),
+        (vecaz(&[eval.as_slice(), &["-v"]].concat()), "INFO vecaz ", "tic_tac_toe network 1x16 after "),
+        (vecaz(&["inspect", "-v"]), "INFO vecaz ", " of commit "),
+    ];
+    for (mut command, start, part) in commands {
+        let output = command.output().expect("runs");
+        let text = String::from_utf8(output.stderr).expect("UTF-8");
+        assert!(
+            output.status.success() && text.trim_start().starts_with(start) && text.contains(part),
+            "{text}"
+        );
+        assert!(!text.contains('\u{1b}') && text.is_empty() == part.is_empty(), "{text}");
+    }
+    let mut logged = vecaz(&eval);
+    let text = logged.env("VECAZ_LOG", "vecaz=debug").output().expect("runs").stderr;
+    let text = String::from_utf8(text).expect("UTF-8");
+    assert!(text.contains(" network 1x16 after ") && !text.contains('\u{1b}'), "{text}");
+}

@@ -1,0 +1,126 @@
+//! Every figure of `report.html` is that of `metrics.jsonl`.
+
+use super::*;
+use std::collections::BTreeMap;
+
+/// The texts between `open` and `close`, in their order.
+fn between<'a>(page: &'a str, open: &str, close: &str) -> Vec<&'a str> {
+    page.split(open).skip(1).filter_map(|rest| Some(rest.split_once(close)?.0)).collect()
+}
+
+/// The number that a figure stands for, and half of its last digit: 12.3k is 12,300 give or take 50.
+fn read(figure: &str) -> (f64, f64) {
+    let plain = figure.replace(',', "");
+    let plain = plain.trim_end_matches(" %");
+    let (digits, unit) = match plain.strip_suffix(['k', 'M', 'G']) {
+        Some(digits) => (
+            digits,
+            if plain.ends_with('k') {
+                1e3
+            } else if plain.ends_with('M') {
+                1e6
+            } else {
+                1e9
+            },
+        ),
+        None => (plain, 1.0),
+    };
+    let value: f64 = digits.parse().unwrap_or_else(|_| panic!("{figure} is no number"));
+    let decimals = digits.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+    // A zero at the end may have been cut off, so that the last digit stands for more than it seems.
+    (value * unit, 0.5 * unit * 0.1_f64.powi(decimals as i32) + 1e-9)
+}
+
+#[track_caller]
+fn assert_is(figure: &str, expected: &Value, what: &str) {
+    let (value, margin) = read(figure);
+    let expected = expected.as_f64().unwrap_or_else(|| panic!("{what} is {expected} in metrics.jsonl"));
+    assert!((value - expected).abs() <= margin, "{what}: {figure} on the page, {expected} in metrics.jsonl");
+}
+
+fn percent(share: &Value) -> Value {
+    share.as_f64().map_or(Value::Null, |share| json!(100.0 * share))
+}
+
+#[test]
+fn every_figure_is_that_of_metrics_jsonl() {
+    let folder = PathBuf::from(run());
+    let text = |name: &str| std::fs::read_to_string(folder.join(name)).expect("read");
+    let (page, records) = (text("report.html"), records(&text("metrics.jsonl")));
+    let last = records.last().expect("an epoch");
+    let sum = |key: &str| json!(records.iter().filter_map(|record| record[key].as_u64()).sum::<u64>());
+    let minutes = |record: &Value| json!(record["seconds"].as_f64().expect("a time") / 60.0);
+    let error = |record: &Value| percent(&record["strength"]["search_outcome_error"]);
+    let best = records
+        .iter()
+        .rev()
+        .min_by(|a, b| error(a).as_f64().partial_cmp(&error(b).as_f64()).expect("numbers"));
+    let best = best.expect("an epoch");
+
+    let facts: BTreeMap<&str, &str> = between(&page, "<li><b>", "</li>")
+        .into_iter()
+        .filter_map(|fact| fact.trim_end_matches("</span>").split_once("</b><span>"))
+        .map(|(value, name)| (name, value))
+        .collect();
+    let expected = BTreeMap::from([
+        ("epochs", json!(records.len())),
+        ("minutes", minutes(last)),
+        ("games", sum("games")),
+        ("positions", sum("positions")),
+        ("simulations", sum("simulations")),
+        ("updates", last["updates"].clone()),
+        ("games a day", last["games_per_day"].clone()),
+        ("latest outcome error, search", error(last)),
+        ("latest outcome error, policy", percent(&last["strength"]["policy_outcome_error"])),
+        ("best epoch", best["epoch"].clone()),
+        ("of the best epoch", error(best)),
+    ]);
+    assert_eq!(facts.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>());
+    facts.iter().for_each(|(name, figure)| assert_is(figure, &expected[name], name));
+
+    let table = between(&page, "<table class=\"epochs\">", "</table>")[0];
+    let rows = between(table, "<tr", "</tr>");
+    let names: Vec<&str> = rows[0].split("<th>").skip(1).map(str::trim).collect();
+    assert_eq!(rows.len(), records.len() + 1, "all epochs");
+    for (row, record) in rows[1..].iter().zip(records.iter().rev()) {
+        let cells: Vec<&str> = row.split("<td>").skip(1).collect();
+        let (losses, strength) = (&record["losses"], &record["strength"]);
+        let expected = [
+            ("epoch", record["epoch"].clone()),
+            ("minutes", minutes(record)),
+            ("games", record["games"].clone()),
+            ("positions/s", record["positions_per_second"].clone()),
+            ("simulations/s", record["simulations_per_second"].clone()),
+            ("games/day", record["games_per_day"].clone()),
+            ("updates", record["updates"].clone()),
+            ("policy", losses["policy"].clone()),
+            ("KL", losses["policy_kl"].clone()),
+            ("value", losses["value"].clone()),
+            ("search err %", percent(&strength["search_outcome_error"])),
+            ("policy err %", percent(&strength["policy_outcome_error"])),
+            ("match %", percent(&strength["match_score"])),
+            ("length", record["mean_game_length"].clone()),
+            ("draws %", percent(&record["draw_share"])),
+        ];
+        assert_eq!(names, expected.iter().map(|(name, _)| *name).collect::<Vec<_>>());
+        for (cell, (name, value)) in cells.iter().zip(&expected) {
+            match value {
+                Value::Null => assert_eq!(*cell, "", "{name}"),
+                value => assert_is(cell, value, name),
+            }
+        }
+    }
+    // A point of each line for each epoch that has the metric, over minutes and over epochs.
+    let points = |title: &str| -> usize {
+        let charts = between(&page, "<figure>", "</figure>");
+        charts
+            .iter()
+            .filter(|chart| chart.contains(title))
+            .map(|chart| chart.matches("<circle").count())
+            .sum()
+    };
+    let with = |key: &str| records.iter().filter(|record| record[key].is_object()).count();
+    assert_eq!(points("\nLosses\n"), 2 * 3 * with("losses"));
+    assert_eq!(points("\nErrors on solved positions, %\n"), 2 * 4 * with("strength"));
+    assert_eq!(points("\nSeconds an epoch\n"), 2 * 3 * records.len());
+}
