@@ -90,16 +90,36 @@ pub fn text_of(stream: impl Read, most: u64) -> std::io::Result<String> {
     String::from_utf8(bytes_of(stream, most)?).map_err(not_text)
 }
 
-/// The bytes of a regular file of at most `most`: a pipe or a device, which may never end, is not opened.
+/// Opens a regular file. A pipe or a device, which may never end, is not opened.
 ///
 /// # Errors
-/// As [`read_text`], and `InvalidInput` for what is no regular file.
-pub fn read_regular(path: &Path, most: u64) -> std::io::Result<Vec<u8>> {
+/// The system's; `InvalidInput` for what is no regular file.
+pub fn open_regular(path: &Path) -> std::io::Result<File> {
     let kind = fs::metadata(path)?.file_type();
     if !kind.is_file() && !kind.is_dir() {
         return Err(std::io::Error::new(ErrorKind::InvalidInput, "not a regular file"));
     }
-    bytes_of(File::open(path)?, most)
+    File::open(path)
+}
+
+/// The bytes of a regular file, however many they are: for the files that a run itself writes.
+///
+/// # Errors
+/// As [`open_regular`]; `OutOfMemory` if they do not fit.
+pub fn read_whole(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut file = open_regular(path)?;
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(file.metadata()?.len() as usize)?;
+    file.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// The bytes of a regular file of at most `most`.
+///
+/// # Errors
+/// As [`read_text`] and [`open_regular`].
+pub fn read_regular(path: &Path, most: u64) -> std::io::Result<Vec<u8>> {
+    bytes_of(open_regular(path)?, most)
 }
 
 fn bytes_of(stream: impl Read, most: u64) -> std::io::Result<Vec<u8>> {
@@ -156,7 +176,7 @@ impl FileDigest {
     /// [`Error::Io`].
     pub fn of_beginning(path: &Path, size: u64) -> Result<Self> {
         let failed = |e| Error::io("reading", path, e);
-        let mut file = File::open(path).map_err(failed)?.take(size);
+        let mut file = open_regular(path).map_err(failed)?.take(size);
         let mut digest = Self::default();
         let mut part = vec![0; 1 << 20];
         loop {

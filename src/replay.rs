@@ -255,7 +255,7 @@ impl Replay {
     /// # Errors
     /// [`Error::Io`]; [`Error::Format`] if the file is truncated, of another format, or of another game.
     pub fn load(game: &dyn AnyGame, capacity: usize, path: &Path) -> Result<Self> {
-        let bytes = std::fs::read(path).map_err(|e| Error::io("reading", path, e))?;
+        let bytes = crate::files::read_whole(path).map_err(|e| Error::io("reading", path, e))?;
         let file = safetensors::SafeTensors::deserialize(&bytes)
             .map_err(|e| Error::format(path, format!("not a whole replay file ({e})")))?;
         let mut replay = Self::new(game, capacity);

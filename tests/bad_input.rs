@@ -381,4 +381,9 @@ fn missing_opponents_and_seats_are_refused() {
         &["inspect", "--game", "chess", "--actions", "e2e4,e2e4"],
         "ply 1: action e2e4 is not legal here",
     );
+    // What turns the direction of writing or controls the terminal is shown, not obeyed.
+    assert_refused(
+        &["inspect", "--game", "chess", "--actions", "\u{202e}e4\u{1b}[31m"],
+        r"action \u{202e}e4\u{1b}[31m is not legal here",
+    );
 }

@@ -234,8 +234,19 @@ fn expected_value(what: &str) -> String {
     }
 }
 
+/// `text` on one line, its characters without a picture of their own escaped: those that control the terminal or the direction of writing.
 fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    let escaped = |c: char| match c {
+        c if c.is_control() => c.escape_unicode().to_string(),
+        '\u{61c}'
+        | '\u{200b}'..='\u{200f}'
+        | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}'
+        | '\u{feff}' => c.escape_unicode().to_string(),
+        c => c.to_string(),
+    };
+    let words = text.split_whitespace().map(|word| word.chars().map(escaped).collect::<String>());
+    words.collect::<Vec<_>>().join(" ")
 }
 
 /// Sends diagnostics to stderr, filtered by `VECAZ_LOG`, otherwise by `verbosity`. Returns the verbosity, which `VECAZ_LOG` raises

@@ -5,6 +5,7 @@ use super::JsonTarget;
 use super::source::{NetworkFile, Source, unchecked_config, viewed_config};
 use crate::batch::{AnyGame, Playthrough, any_game};
 use crate::error::{Error, Result};
+use crate::files::read_whole;
 use crate::game::Turn;
 use crate::report::progress::print;
 use crate::run::folder::RunFolder;
@@ -124,7 +125,9 @@ fn difference_in<T>(folder: &Path, read: Result<T>) -> Option<String> {
 fn verify_games(dir: &Path, manifest: &Manifest, game: &Arc<dyn AnyGame>, checks: &mut Checks) -> usize {
     let mut count = 0;
     for path in manifest.games().iter().map(|name| dir.join(name)).filter(|path| path.is_file()) {
-        let text = match std::fs::read_to_string(&path) {
+        let text = match read_whole(&path)
+            .and_then(|bytes| String::from_utf8(bytes).map_err(std::io::Error::other))
+        {
             Ok(text) => text,
             Err(e) => {
                 checks.note(Some(Error::io("reading", &path, e).to_string()));

@@ -2,7 +2,7 @@
 
 use super::{Config, keys};
 use crate::error::{Error, Result};
-use crate::files::read_text;
+use crate::files::{open_regular, text_of};
 use std::collections::BTreeMap;
 use std::path::Path;
 use toml::de::DeTable;
@@ -27,7 +27,8 @@ impl Layers {
     /// # Errors
     /// [`Error::Io`] or [`Error::ConfigText`].
     pub fn file(self, path: &Path) -> Result<Self> {
-        let text = read_text(path, MAX_BYTES).map_err(|e| Error::io("reading", path, e))?;
+        let opened = open_regular(path).and_then(|file| text_of(file, MAX_BYTES));
+        let text = opened.map_err(|e| Error::io("reading", path, e))?;
         self.text(&text, &path.display().to_string())
     }
 

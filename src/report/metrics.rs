@@ -1,7 +1,7 @@
 //! The metrics of an epoch, and `metrics.jsonl`: one line of JSON per epoch.
 
 use crate::error::{Error, Result};
-use crate::files::{FileDigest, write_atomic};
+use crate::files::{FileDigest, read_whole, write_atomic};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fs::File;
@@ -209,7 +209,7 @@ impl MetricsLog {
     /// [`Error::Format`] for a damaged line that is not the last, [`Error::Io`].
     pub fn open(dir: &Path, last_epoch: u64) -> Result<Self> {
         let path = dir.join(FILE_NAME);
-        let bytes = match std::fs::read(&path) {
+        let bytes = match read_whole(&path) {
             Ok(bytes) => bytes,
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => Vec::new(),
             Err(e) => return Err(Error::io("reading", &path, e)),
@@ -231,7 +231,7 @@ impl MetricsLog {
     /// [`Error::Io`], also if there is no log.
     pub fn size_until(dir: &Path, last_epoch: u64) -> Result<u64> {
         let path = dir.join(FILE_NAME);
-        let bytes = std::fs::read(&path).map_err(|e| Error::io("reading", &path, e))?;
+        let bytes = read_whole(&path).map_err(|e| Error::io("reading", &path, e))?;
         let lines = parse(&bytes, &path)?;
         if !lines.is_sorted_by_key(|(_, record)| record.epoch) {
             return Err(Error::format(&path, "its epochs are not in ascending order"));

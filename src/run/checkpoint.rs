@@ -6,7 +6,7 @@
 
 use crate::batch::AnyGame;
 use crate::error::{Error, Result};
-use crate::files::{FileDigest, create_subfolder, write_atomic};
+use crate::files::{FileDigest, create_subfolder, open_regular, read_whole, write_atomic};
 use crate::net::Weights;
 use crate::replay::Replay;
 use crate::selfplay::GameSlot;
@@ -206,7 +206,7 @@ fn checksums(folder: &Path) -> Result<Checksums> {
 /// A file's CRC-32.
 fn checksum(path: &Path) -> Result<u32> {
     let failed = |e| Error::io("reading", path, e);
-    let mut file = fs::File::open(path).map_err(failed)?;
+    let mut file = open_regular(path).map_err(failed)?;
     let mut sum = crc32fast::Hasher::new();
     let mut part = vec![0; 1 << 20];
     loop {
@@ -227,7 +227,7 @@ fn write_progress(path: &Path, progress: &Progress, checksums: &Checksums) -> Re
 
 /// Reads a file of [`write_progress`]; the checksums are None in the previous format.
 fn read_progress(path: &Path, game: &dyn AnyGame) -> Result<(Progress, Option<Checksums>)> {
-    let bytes = fs::read(path).map_err(|e| Error::io("reading", path, e))?;
+    let bytes = read_whole(path).map_err(|e| Error::io("reading", path, e))?;
     let whole =
         bytes.split_last_chunk::<4>().filter(|(body, sum)| crc32fast::hash(body).to_le_bytes() == **sum);
     let Some((body, _)) = whole else {

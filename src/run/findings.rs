@@ -5,7 +5,7 @@
 //! same lines in the same order, so the file is equal to that of an uninterrupted run.
 
 use crate::error::{Error, Result};
-use crate::files::FileDigest;
+use crate::files::{FileDigest, read_whole};
 use serde_json::Value;
 use std::collections::HashSet;
 use std::fs::File;
@@ -33,7 +33,7 @@ impl FindingsLog {
     /// [`Error::Format`] for a damaged line that is not the last, [`Error::Io`].
     pub fn open(dir: &Path) -> Result<Self> {
         let path = dir.join(FILE_NAME);
-        let bytes = match std::fs::read(&path) {
+        let bytes = match read_whole(&path) {
             Ok(bytes) => bytes,
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => Vec::new(),
             Err(e) => return Err(Error::io("reading", &path, e)),

@@ -14,7 +14,7 @@
 
 use super::{BEST, CONFIG, GAMES, MANIFEST, checkpoint, findings, folder};
 use crate::error::{Error, Result};
-use crate::files::{FileDigest, write_atomic};
+use crate::files::{FileDigest, read_whole, write_atomic};
 use crate::report::metrics::{self, MetricsLog};
 use findings::FindingsLog;
 use serde::{Deserialize, Serialize};
@@ -77,7 +77,7 @@ impl Manifest {
     /// [`Error::Format`] if it is damaged, [`Error::Mismatch`] if it is of another version, [`Error::Io`].
     pub fn load(dir: &Path) -> Result<Option<Self>> {
         let path = dir.join(MANIFEST);
-        let bytes = match fs::read(&path) {
+        let bytes = match read_whole(&path) {
             Ok(bytes) => bytes,
             Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
             Err(e) => return Err(Error::io("reading", &path, e)),
@@ -248,7 +248,7 @@ impl Manifest {
             return Err(self.refusal(name, format!("is not in {MANIFEST}")));
         };
         let path = self.dir.join(name);
-        let bytes = fs::read(&path).map_err(|e| Error::io("reading", &path, e))?;
+        let bytes = read_whole(&path).map_err(|e| Error::io("reading", &path, e))?;
         let found = FileDigest::of(&bytes);
         match expected.contains(&found) {
             true => Ok(bytes),

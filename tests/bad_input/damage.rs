@@ -61,6 +61,34 @@ fn a_flipped_bit_in_any_file_is_found_and_the_run_stays_as_it_was() {
 }
 
 #[test]
+fn a_pipe_or_a_device_in_place_of_a_file_is_refused_unread() {
+    for file in FILES.iter().map(|(file, _)| *file).chain(["manifest.jsonl"]) {
+        for kind in ["pipe", "device"] {
+            let (_folder, run) = run_copy();
+            let path = run.join(file);
+            fs::remove_file(&path).expect("removed");
+            match kind {
+                "pipe" => {
+                    assert!(std::process::Command::new("mkfifo").arg(&path).status().expect("runs").success())
+                }
+                _ => std::os::unix::fs::symlink("/dev/zero", &path).expect("linked"),
+            }
+            for arguments in
+                [vec!["verify", utf8(&run)], vec!["verify", utf8(&run), "--accept"], resume(&run)]
+            {
+                let line = refusal(&mut vecaz(&arguments));
+                let size_differs = line.contains(" bytes, "); // which is looked at first
+                assert!(
+                    line.contains("not a regular file") || size_differs,
+                    "{file}, {kind}, {arguments:?}: {line}"
+                );
+                assert!(line.contains(file.rsplit('/').next().expect("a name")), "{file}, {kind}: {line}");
+            }
+        }
+    }
+}
+
+#[test]
 fn a_missing_or_cut_file_is_named_with_the_way_to_go_on() {
     for (file, _) in FILES {
         for cut in [false, true] {

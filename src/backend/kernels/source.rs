@@ -7,6 +7,7 @@ use super::device::{Code, Program};
 use crate::batch::AnyGame;
 use crate::config::TrainPrecision;
 use crate::error::{Error, Result};
+use crate::files::{open_regular, text_of};
 use std::fs;
 use std::path::PathBuf;
 
@@ -214,7 +215,9 @@ impl SourceFolder {
             let content = match text(name) {
                 Some(_) => {
                     let path = self.0.join(name);
-                    fs::read_to_string(&path).map_err(|e| Error::io(READING, path, e))?
+                    open_regular(&path)
+                        .and_then(|file| text_of(file, MAX_BYTES))
+                        .map_err(|e| Error::io(READING, path, e))?
                 }
                 None => content.clone(),
             };
@@ -223,6 +226,9 @@ impl SourceFolder {
         Ok(Program { headers: headers.collect::<Result<_>>()?, ..program.clone() })
     }
 }
+
+/// The most bytes of a source file.
+const MAX_BYTES: u64 = 1 << 20;
 
 /// What errors say is being done with a [`SourceFolder`].
 const READING: &str = "VECAZ_KERNELS: reading the kernel sources";

@@ -4,7 +4,7 @@
 //! belongs to another key counts as none. Files are whole or absent. Nothing is ever removed.
 
 use crate::error::{Error, Result};
-use crate::files::write_atomic;
+use crate::files::{read_whole, write_atomic};
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
@@ -41,7 +41,7 @@ impl Store {
         make: impl FnOnce() -> Result<Vec<u8>>,
     ) -> Result<Vec<u8>> {
         let path = self.path(name, key);
-        if let Some(program) = fs::read(&path).ok().and_then(|file| unwrap(&file, key)) {
+        if let Some(program) = read_whole(&path).ok().and_then(|file| unwrap(&file, key)) {
             return Ok(program);
         }
         let start = Instant::now();
