@@ -198,6 +198,6 @@ fn a_root_cache_is_refused_with_the_reference_engine() {
         .text("[search]\nengine = \"reference\"\nroot_cache = 700", "test")
         .and_then(Layers::resolve)
         .expect_err("no trees to cache");
-    let expected = "config key search.root_cache: got 700, expected 0, since search.engine = \"reference\" keeps no trees";
+    let expected = "config key search.root_cache (test, line 3): got 700, expected 0, since search.engine = \"reference\" keeps no trees";
     assert_eq!(refused.to_string(), expected);
 }

@@ -13,10 +13,10 @@ use clap::Args;
 
 const EXAMPLES: &str = "\
 Examples:
-  vecaz config                          every key, with the values of Connect Four's configuration
+  vecaz config                          every key, as `vecaz run` has it
   vecaz config search                   a section
-  vecaz config train.lr --game hex      a key, with the value that `vecaz run --game hex` has
-  vecaz config --game hex > mine.toml   a file to change, for vecaz run --config mine.toml";
+  vecaz config train.lr --game hex      a key, as `vecaz run --game hex` has it
+  vecaz config --game hex > mine.toml   for vecaz run --config mine.toml";
 
 /// The arguments of `vecaz config`.
 #[derive(Clone, Debug, Args)]

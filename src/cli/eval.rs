@@ -96,7 +96,6 @@ pub fn execute(args: EvalArgs, verbosity: Verbosity, stop: &Stop) -> Result<()> 
     let source = Source::open(Some(&args.run), &args.set)?;
     let rows = ROWS * source.determinisations();
     check_search(source.game.as_ref(), source.params(args.sims), source.placement(), rows)?;
-    announce(&args, "network", &source.label)?;
     let mut progress = Progress::new(verbosity);
     match (&args.positions, &args.against) {
         (Some(file), _) => on_positions(&args, &source, file, threads, stop, &mut progress),
@@ -105,19 +104,12 @@ pub fn execute(args: EvalArgs, verbosity: Verbosity, stop: &Stop) -> Result<()> 
     }
 }
 
-/// Prints which network is measured or played against, unless JSON goes to stdout.
-fn announce(args: &EvalArgs, who: &str, label: &str) -> Result<()> {
-    match args.json {
-        Some(JsonTarget::Stdout) => Ok(()),
-        _ => print(&wrap(&format!("{who}: {label}\n"), sentence_width())),
-    }
-}
-
-/// Prints `text`, unless JSON goes to stdout, and writes `json` to its target. Each is done even if the other fails.
-fn publish(args: &EvalArgs, text: &str, json: &str) -> Result<()> {
+/// Prints `networks`, a line with the file of each, and `text`, unless JSON goes to stdout, and writes `json` to its target. Each is done
+/// even if the other fails.
+fn publish(args: &EvalArgs, networks: &str, text: &str, json: &str) -> Result<()> {
     let printed = match args.json {
         Some(JsonTarget::Stdout) => Ok(()),
-        _ => print(&wrap(text, sentence_width())),
+        _ => print(&(networks.to_string() + &wrap(text, sentence_width()))),
     };
     let written = args.json.as_ref().map_or(Ok(()), |target| target.write(json));
     written.and(printed)
@@ -154,7 +146,8 @@ fn on_positions(
         line("uniform random", random.outcome_error, random.exact_error),
     ];
     let rows = choices.iter().map(|choice| json!(choice)).chain([json!(summary)]);
-    publish(args, &text.concat(), &rows.map(|row| format!("{row}\n")).collect::<String>())
+    let network = format!("network: {}\n", source.label);
+    publish(args, &network, &text.concat(), &rows.map(|row| format!("{row}\n")).collect::<String>())
 }
 
 fn in_match(
@@ -167,9 +160,6 @@ fn in_match(
 ) -> Result<()> {
     let mut own = searcher(args, source, threads)?.stopped_by(stop);
     let (other, label) = opponent_named(args, source, opponent, threads)?;
-    if let Some(label) = label {
-        announce(args, "opponent", &label)?;
-    }
     let mut other = other.stopped_by(stop);
     let plan = MatchPlan { games: args.games as usize, opening_plies: args.opening_plies, seed: args.seed };
     progress.start("match", args.games, "games");
@@ -206,7 +196,8 @@ fn in_match(
         let others = Mean::of(&outcome.other_scores).mean;
         text += &format!("  points    {points} per game, of the opponents {others:.2}\n  lead      {lead}\n");
     }
-    publish(args, &text, &format!("{row}\n"))
+    let opponent = label.map(|label| format!("opponent: {label}\n")).unwrap_or_default();
+    publish(args, &format!("network: {}\n{opponent}", source.label), &text, &format!("{row}\n"))
 }
 
 /// The counts of a match, and below them a line each for win rate, score and Elo difference with their 95 % intervals.
