@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import time
+import unicodedata
 
 # Seconds after which a command counts as hanging.
 HANG = 10.0
@@ -63,6 +64,12 @@ def message(outcome):
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
+def controls_terminal(character):
+    """True for control characters and those that change the direction of writing."""
+    turns = ("LRE", "RLE", "PDF", "LRO", "RLO", "LRI", "RLI", "FSI", "PDI")
+    return unicodedata.category(character) == "Cc" or unicodedata.bidirectional(character) in turns
+
+
 def faults(outcome, may_work_long=False, logs=False):
     """What is wrong with the end of a command, one phrase each.
 
@@ -88,6 +95,6 @@ def faults(outcome, may_work_long=False, logs=False):
             found.append("the line on stderr is no sentence")
     if len(text) > LONGEST_MESSAGE and not logs:
         found.append(f"{len(text)} characters on stderr")
-    if any(not c.isprintable() and c not in "\n\t" for c in text) and not logs:
+    if any(controls_terminal(c) for c in text if c not in "\n\t") and not logs:
         found.append("control characters on stderr")
     return found
