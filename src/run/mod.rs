@@ -130,7 +130,7 @@ impl Run {
         let Some((epoch, latest)) = manifest.checkpoints().pop() else {
             return Self::begin(config, setup, folder, manifest, threads);
         };
-        let loaded = checkpoint::load(&latest, setup.game.as_ref(), config.replay.capacity);
+        let loaded = checkpoint::load(&latest, epoch, setup.game.as_ref(), config.replay.capacity);
         let Checkpoint { counters, slots, trainer: state, replay } = loaded?;
         let trainer = setup.factory.learner(&config, &setup.game, &setup.spec, Some(&state))?;
         let state = RunState { trainer, replay, slots, counters, folder, manifest };
