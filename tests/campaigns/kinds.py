@@ -42,7 +42,7 @@ EVAL_AGAINST = Command("eval", "net.safetensors", "--against", "run", *MATCH)
 EXPORT = Command("export-weights", "run", "--out", "exported")
 PLAY = Command("play", "run", "--sims", "2", *SMALL, stdin=PLIES)
 BENCH = Command("bench-scaling", "--run", "run", "--games", "2", "--sims", "2", "--seconds", "0.01", *SMALL)
-INSPECT = Command("inspect", "--config", "run/config.toml")
+INSPECT = Command("inspect", "--config", "run/config.toml", long=True)  # waits for a pipe, as --config <(...) needs it
 
 STATE = (VERIFY, RESUME, RESUME, ACCEPT)  # readers of logs, games and checkpoints
 NETWORK = (VERIFY, EVAL, EVAL_AGAINST, EXPORT, PLAY, RESUME, ACCEPT)
