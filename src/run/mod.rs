@@ -250,9 +250,9 @@ impl Run {
     fn end_early(&self, cause: StopCause, first: u64, progress: &mut Progress) -> Result<()> {
         let (epoch, reached) = (self.counters.epoch, progress.reached());
         progress.finish();
-        match (cause, self.time_limit()) {
-            (StopCause::TimeLimit, Some(seconds)) if epoch == first => {
-                Err(Error::TimeLimit { minutes: seconds / 60.0, epoch: epoch + 1, reached })
+        match (cause, limits::minutes(&self.config)) {
+            (StopCause::TimeLimit, Some(minutes)) if epoch == first => {
+                Err(Error::TimeLimit { minutes, epoch: epoch + 1, reached })
             }
             (StopCause::TimeLimit, _) => {
                 progress.note(&format!("the time is over in epoch {}, which is given up", epoch + 1))?;
