@@ -390,3 +390,14 @@ fn a_checkpoint_in_the_folder_of_another_epoch_is_refused() {
     assert_refused(&["verify", utf8(&run), "--accept"], "progress.bin: found 1, expected 2");
     assert!(content(&run) == before, "the run was changed");
 }
+
+#[test]
+fn a_pipe_in_place_of_the_lock_is_refused() {
+    let (_folder, run) = run_copy();
+    let lock = run.join(".lock");
+    fs::remove_file(&lock).expect("removed");
+    assert!(std::process::Command::new("mkfifo").arg(&lock).status().expect("runs").success());
+    for arguments in [vec!["verify", utf8(&run), "--accept"], resume(&run)] {
+        assert_refused(&arguments, ".lock: not a regular file");
+    }
+}
