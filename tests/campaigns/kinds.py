@@ -397,7 +397,7 @@ def arguments(rng, sources, folder):
 def opponent(rng, sources, folder):
     """The output of an external program."""
     copy(sources[game_of(rng)], folder)
-    program = f"exec:{sys.executable} -B -S -E {os.path.join(HERE, 'opponent.py')} {rng.randrange(10**9)}"
+    program = f"exec:{sys.executable} -B -S -E {os.path.join(HERE, 'opponent.py')} {rng.randrange(10**8, 10**9)}"
     threads = ["--threads", rng.choice(("1", "2"))]
     match = ["--against", program, "--patience", "0.4", "--games", "3", "--sims", "2", *threads]
     return Input([Command("eval", "run", *match, *rng.choice(([], ["--json", "-"])))], program)

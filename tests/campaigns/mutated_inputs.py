@@ -97,7 +97,7 @@ def check(program, seed, number, made, folder):
         wrong = faults(done, command.long, command.logs) + wrong_changes(command, done, given.damaged, before, files(folder))
         if command.arguments == kinds.VERIFY.arguments and given.damaged and done.code == 0:
             wrong.append("verify takes a file that differs from the manifest")
-        if kind == "exec: opponent" and left_processes(given.note.removeprefix("exec:").split(" ", 1)[1]):
+        if kind == "exec: opponent" and left_processes(given.note.split()[-1]):
             wrong.append("left a process of the opponent")
         codes.append("after SIGINT" if done.interrupted else str(done.code))
         found += [(shlex.join(command.arguments), what, f"{given.note}: {message(done)[:600]}") for what in wrong]
