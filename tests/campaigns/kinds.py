@@ -382,8 +382,8 @@ def arguments(rng, sources, folder):
         act = rng.randrange(6)
         if act <= 2:
             values = [i for i in range(1, len(line)) if not line[i].startswith("--")]
-            line[rng.choice(values)] = hostile_text(rng)
-        elif act == 3:
+            line[rng.choice(values or [at])] = hostile_text(rng)
+        elif act == 3 and len(line) > 2:
             del line[at]
         elif act == 4:
             line.insert(at, rng.choice(("--quiet", "-v", "--help", "--version", "--", "-", "--accept", "--json", "--minutes", "--x", hostile_text(rng))))

@@ -25,6 +25,8 @@ from program import accept_interrupts, faults, message, start
 MIB = 1 << 20
 GAME = "connect_four"
 TINY = sources.assignments(f"{sources.BASE} {sources.GAMES[GAME]}")
+# An epoch of a second, with the default's network, games, replay and caches.
+SHORT = sources.assignments("selfplay.samples_per_epoch=200 train.min_samples=100 eval.positions=2")
 TWO = ["--threads", "2"]
 MATCH = ["--games", "2", "--sims", "2", *TWO]
 MOVES = b"0\n1\n2\n3\n4\n" * 10
@@ -35,14 +37,14 @@ POSITIONS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../fixture
 # Name -> arguments. The run `run` is a tiny one.
 COMMANDS = {
     "run tiny": ["run", "--game", GAME, *TINY, "--out", "new"],
-    "run default": ["run", "--out", "new", "--minutes", "0.03", *TWO],
+    "run default": ["run", "--out", "new", "--epochs", "1", *SHORT, *TWO],
     "run large": ["run", "--out", "new", "--minutes", "0.03", "--games", "8192", "--sims", "800", *TWO],
     "run --resume": ["run", "--resume", "run", "--epochs", "3", "--set", "run.epochs=3", *TWO],
     "eval match": ["eval", "run", "--against", "random", *MATCH],
     "eval run": ["eval", "run", "--against", "run", *MATCH],
     "eval json": ["eval", "run", "--against", "random", *MATCH, "--json", "result.json"],
     "eval exec": ["eval", "run", "--against", REPLY, "--patience", "2", *MATCH],
-    "eval large": ["eval", "run", "--against", "random", "--games", "1", "--sims", "100000", *TWO],
+    "eval large": ["eval", "run", "--against", "random", "--games", "1", "--sims", "20000", *TWO],
     "eval default": ["eval", "embedded.safetensors", "--positions", "positions.jsonl", "--sims", "4", *TWO],
     "verify": ["verify", "run"],
     "verify --accept": ["verify", "run", "--accept"],
