@@ -14,6 +14,7 @@ pub mod play;
 pub mod run;
 pub mod verify;
 
+mod address_space;
 mod layers;
 mod source;
 mod output;
@@ -90,6 +91,14 @@ pub enum Command {
     Games(games::GamesArgs),
     /// List the configuration keys, with their meaning, valid values and defaults
     Config(config::ConfigKeysArgs),
+}
+
+/// The program: [`main`] with the arguments of the process, within its limits of the address space.
+pub fn program() -> ExitCode {
+    match address_space::start_within_limits() {
+        Ok(()) => main(std::env::args_os()),
+        Err(error) => report(&error),
+    }
 }
 
 /// Parses `arguments` (the program's name first), runs the subcommand, and reports an error in one line on stderr.

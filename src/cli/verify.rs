@@ -80,8 +80,8 @@ pub fn execute(args: VerifyArgs) -> Result<()> {
     let game = any_game(config.game_name(), &config.game_options())?;
     let games = verify_games(&args.run, &manifest, &game, &mut checks);
     let networks = verify_networks(&args.run, &manifest, &mut checks);
-    for (_, path) in manifest.checkpoints() {
-        let loaded = checkpoint::load(&path, game.as_ref(), config.replay.capacity);
+    for (epoch, path) in manifest.checkpoints() {
+        let loaded = checkpoint::load(&path, epoch, game.as_ref(), config.replay.capacity);
         checks.note(difference_in(&path, loaded));
     }
     let Checks { checked, differences } = checks;

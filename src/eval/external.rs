@@ -80,12 +80,21 @@ impl ExternalPlayer {
         let (read, replies) = sync_channel(MAX_LINES);
         let last_stderr_line = Arc::new(Mutex::new(String::new()));
         let (kept, (open, stderr_closed)) = (last_stderr_line.clone(), channel());
-        thread::spawn(move || write_requests(stdin, &to_write));
-        thread::spawn(move || read_replies(stdout, &read));
-        thread::spawn(move || {
-            keep_last_line(stderr, &kept);
-            drop(open);
-        });
+        let threads: [Box<dyn FnOnce() + Send>; 3] = [
+            Box::new(move || write_requests(stdin, &to_write)),
+            Box::new(move || read_replies(stdout, &read)),
+            Box::new(move || {
+                keep_last_line(stderr, &kept);
+                drop(open);
+            }),
+        ];
+        for work in threads {
+            if let Err(e) = thread::Builder::new().spawn(work) {
+                let _ = child.kill(); // fails where it has exited already
+                let _ = child.wait();
+                return Err(fail(format!("has no thread for its pipes: {e}")));
+            }
+        }
         let (command, requests) = (command.to_string(), Some(requests));
         let stop = Stop::default();
         Ok(Self {

@@ -267,12 +267,20 @@ fn read_progress(path: &Path, game: &dyn AnyGame) -> Result<(Progress, Option<Ch
     Ok((progress, checksums))
 }
 
-/// Reads the checkpoint in `folder`.
+/// Reads the checkpoint of `epoch` in `folder`.
 ///
 /// # Errors
-/// [`Error::Io`], [`Error::Format`] or [`Error::Mismatch`] naming the file.
-pub fn load(folder: &Path, game: &dyn AnyGame, capacity: usize) -> Result<Checkpoint> {
+/// [`Error::Io`], [`Error::Format`] or [`Error::Mismatch`] naming the file. The checkpoint of another epoch is a mismatch: the run
+/// would write over the games of the epochs after it.
+pub fn load(folder: &Path, epoch: u64, game: &dyn AnyGame, capacity: usize) -> Result<Checkpoint> {
     let (progress, checksums) = read_progress(&folder.join(PROGRESS), game)?;
+    if progress.counters.epoch != epoch {
+        return Err(Error::Mismatch {
+            what: format!("epoch of {}", folder.join(PROGRESS).display()),
+            found: progress.counters.epoch.to_string(),
+            expected: epoch.to_string(),
+        });
+    }
     let loaded = Checkpoint {
         counters: progress.counters,
         slots: progress.slots,

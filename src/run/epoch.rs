@@ -137,8 +137,8 @@ impl EpochRunner<'_> {
         let (sender, made_updates) = mpsc::channel();
         let (due, earlier) = (training.due(replay), &*replay);
         let mut samples = Vec::new();
-        let (played, trained, times) = thread::scope(|scope| {
-            let training = scope.spawn(|| {
+        let (played, trained, times) = thread::scope(|scope| -> Result<_> {
+            let training = thread::Builder::new().spawn_scoped(scope, || {
                 // The receiver is gone if self-play has panicked; the error is then ignored.
                 let report = &|made| sender.send(made).unwrap_or_default();
                 let trained = training.run(earlier, due, &check, report);
@@ -146,6 +146,8 @@ impl EpochRunner<'_> {
                 failed.fetch_or(trained.is_err(), Ordering::Relaxed);
                 (trained, start.elapsed().as_secs_f64())
             });
+            let training =
+                training.map_err(|e| Error::unsupported("a thread for training", e.to_string()))?;
             let played = collector.run(progress, &check, &mut |sample| samples.push(sample));
             failed.fetch_or(played.is_err(), Ordering::Relaxed);
             let selfplay = start.elapsed().as_secs_f64();
@@ -154,8 +156,8 @@ impl EpochRunner<'_> {
                 made_updates.iter().for_each(|made| progress.set(made));
             }
             let (trained, training) = training.join().unwrap_or_else(|panic| resume_unwind(panic));
-            (played, trained, EpochTimes { selfplay, training, overlapped: selfplay.min(training) })
-        });
+            Ok((played, trained, EpochTimes { selfplay, training, overlapped: selfplay.min(training) }))
+        })?;
         let (played, losses) = match (played, trained) {
             (Ok(played), Ok(losses)) => (played, losses),
             (Err(Error::Stopped(StopCause::Failure)), Err(error)) | (Err(error), _) | (_, Err(error)) => {

@@ -51,6 +51,10 @@ impl RunFolder {
 
     fn lock(dir: &Path) -> Result<Self> {
         let path = dir.join(LOCK);
+        // Opening a pipe would wait for its reader.
+        if fs::metadata(&path).is_ok_and(|meta| !meta.is_file()) {
+            return Err(Error::format(&path, "not a regular file; remove it"));
+        }
         let lock = File::options()
             .create(true)
             .truncate(false)

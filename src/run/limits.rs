@@ -24,7 +24,7 @@ impl Run {
     }
 
     /// Seconds that the whole run may take.
-    pub(super) fn time_limit(&self) -> Option<f64> {
+    fn time_limit(&self) -> Option<f64> {
         minutes(&self.config).map(|minutes| 60.0 * minutes)
     }
 

@@ -174,7 +174,7 @@ impl Manifest {
         let mut names = vec![CONFIG.to_string()];
         names.extend(Some(BEST.to_string()).filter(|name| dir.join(name).is_file()));
         names.extend(checkpoints.iter().flat_map(|(epoch, _)| checkpoint::file_names(*epoch)));
-        names.extend((1..=epoch).map(games_name).filter(|name| dir.join(name).is_file()));
+        names.extend(stored_games(dir, epoch)?);
         for name in names {
             let digest = FileDigest::of_file(&dir.join(&name))?;
             manifest.set(name, digest);
@@ -398,6 +398,24 @@ impl Manifest {
 /// The path of the games of `epoch`.
 pub fn games_name(epoch: u64) -> String {
     format!("{GAMES}/epoch-{epoch:06}.jsonl")
+}
+
+/// The paths of the games up to `epoch` that are in `dir`, in order. They are looked up in the folder, since the name of a checkpoint
+/// may give an epoch that no run reaches.
+fn stored_games(dir: &Path, epoch: u64) -> Result<Vec<String>> {
+    let folder = dir.join(GAMES);
+    let entries = match fs::read_dir(&folder) {
+        Ok(entries) => entries,
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(e) => return Err(Error::io("reading", &folder, e)),
+    };
+    let number = |entry: std::io::Result<fs::DirEntry>| -> Option<u64> {
+        let name = entry.ok()?.file_name().into_string().ok()?;
+        name.strip_prefix("epoch-")?.strip_suffix(".jsonl")?.parse().ok()
+    };
+    let epochs: BTreeSet<u64> =
+        entries.filter_map(number).filter(|number| (1..=epoch).contains(number)).collect();
+    Ok(epochs.into_iter().map(games_name).filter(|name| dir.join(name).is_file()).collect())
 }
 
 /// True for logs, of which the manifest lists the beginning.

@@ -130,7 +130,7 @@ impl Run {
         let Some((epoch, latest)) = manifest.checkpoints().pop() else {
             return Self::begin(config, setup, folder, manifest, threads);
         };
-        let loaded = checkpoint::load(&latest, setup.game.as_ref(), config.replay.capacity);
+        let loaded = checkpoint::load(&latest, epoch, setup.game.as_ref(), config.replay.capacity);
         let Checkpoint { counters, slots, trainer: state, replay } = loaded?;
         let trainer = setup.factory.learner(&config, &setup.game, &setup.spec, Some(&state))?;
         let state = RunState { trainer, replay, slots, counters, folder, manifest };
@@ -250,9 +250,9 @@ impl Run {
     fn end_early(&self, cause: StopCause, first: u64, progress: &mut Progress) -> Result<()> {
         let (epoch, reached) = (self.counters.epoch, progress.reached());
         progress.finish();
-        match (cause, self.time_limit()) {
-            (StopCause::TimeLimit, Some(seconds)) if epoch == first => {
-                Err(Error::TimeLimit { minutes: seconds / 60.0, epoch: epoch + 1, reached })
+        match (cause, limits::minutes(&self.config)) {
+            (StopCause::TimeLimit, Some(minutes)) if epoch == first => {
+                Err(Error::TimeLimit { minutes, epoch: epoch + 1, reached })
             }
             (StopCause::TimeLimit, _) => {
                 progress.note(&format!("the time is over in epoch {}, which is given up", epoch + 1))?;

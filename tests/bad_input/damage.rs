@@ -371,3 +371,34 @@ fn no_command_overwrites_a_file_of_a_run_or_its_own_input() {
     }
     vecaz(&["verify", name]).assert().success();
 }
+
+/// The epoch in a folder's name is taken as it is: nothing counts up to it.
+#[test]
+fn a_checkpoint_of_an_epoch_that_no_run_reaches_is_refused() {
+    let (_folder, run) = run_copy();
+    let path = run.join("checkpoints").join(format!("epoch-{}", u64::MAX));
+    fs::rename(run.join("checkpoints/epoch-000002"), path).expect("moved");
+    let line = refusal(&mut vecaz(&["verify", utf8(&run), "--accept"]));
+    assert!(line.contains(&u64::MAX.to_string()), "{line}");
+}
+
+/// A run that took it would repeat the epoch after it and write over its games.
+#[test]
+fn a_checkpoint_in_the_folder_of_another_epoch_is_refused() {
+    let (_folder, run) = run_copy();
+    copy(&run.join("checkpoints/epoch-000001"), &run.join("checkpoints/epoch-000002"));
+    let before = content(&run);
+    assert_refused(&["verify", utf8(&run), "--accept"], "progress.bin: found 1, expected 2");
+    assert!(content(&run) == before, "the run was changed");
+}
+
+#[test]
+fn a_pipe_in_place_of_the_lock_is_refused() {
+    let (_folder, run) = run_copy();
+    let lock = run.join(".lock");
+    fs::remove_file(&lock).expect("removed");
+    assert!(std::process::Command::new("mkfifo").arg(&lock).status().expect("runs").success());
+    for arguments in [vec!["verify", utf8(&run), "--accept"], resume(&run)] {
+        assert_refused(&arguments, ".lock: not a regular file");
+    }
+}

@@ -155,3 +155,25 @@ fn stderr_that_cannot_be_written_changes_no_exit_code() {
     let output = under("exec >/dev/full", &["--help"]).output().expect("runs");
     assert_eq!(output.status.code(), Some(1), "help that cannot be written");
 }
+
+/// The allocators map up to 1 GiB ahead. Under limits just above it the stacks of threads did not fit, which aborted the program.
+#[cfg(target_os = "linux")]
+#[test]
+fn any_limit_of_the_address_space_leaves_a_result_or_a_sentence() {
+    let (_folder, run) = run_copy();
+    for kib in [32_768, 49_152, 65_536, 90_112, 155_648, 286_720, 1_073_152] {
+        for arguments in [
+            vec!["verify", utf8(&run)],
+            vec!["eval", utf8(&run), "--against", "random", "--games", "2", "--sims", "2", "--threads", "2"],
+            vec!["run", "--resume", utf8(&run), "--epochs", "2", "--threads", "2"],
+        ] {
+            let output = under(&format!("ulimit -v {kib}"), &arguments).output().expect("runs");
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            let lines = stderr.lines().count();
+            let ended = matches!((output.status.code(), lines), (Some(0), 0) | (Some(1), 1));
+            assert!(ended, "{kib} KiB, {arguments:?}: {:?}: {stderr}", output.status);
+        }
+    }
+    // What the limit of 1048 MiB leaves is more than enough for these.
+    under("ulimit -v 1073152", &["verify", utf8(&run)]).assert().success();
+}

@@ -9,7 +9,7 @@ fn output_with(mut command: Command, more: &[&str]) -> Output {
     output_of(command.args(more).spawn().expect("runs"))
 }
 
-const ENDLESS: &[&str] = &["--set", "selfplay.samples_per_epoch=1000000000", "--minutes", "0.05"];
+const ENDLESS: &[&str] = &["--set", "selfplay.samples_per_epoch=1000000000", "--minutes", "0.06"];
 
 #[test]
 fn a_time_limit_ends_the_first_epoch_with_an_error() {
@@ -17,7 +17,7 @@ fn a_time_limit_ends_the_first_epoch_with_an_error() {
     let output = output_with(folder.command(UNBOUNDED, 2), ENDLESS);
     let line = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{line}");
-    assert!(line.starts_with("error: the limit of 0.05 minutes is over in epoch 1 (self-play: "), "{line}");
+    assert!(line.starts_with("error: the limit of 0.06 minutes is over in epoch 1 (self-play: "), "{line}");
     assert!(line.contains(" of 1000000000 samples)") && line.contains("samples_per_epoch"), "{line}");
     assert_eq!(line.lines().count(), 1, "{line}");
 }
