@@ -22,7 +22,7 @@ use crate::rng::Key;
 use crate::stop::Stop;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStderr, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -275,7 +275,7 @@ fn write_requests(mut stdin: ChildStdin, requests: &Receiver<String>) {
 }
 
 /// Sends the lines of stdout until the pipe or the channel is closed.
-fn read_replies(stdout: ChildStdout, replies: &SyncSender<String>) {
+fn read_replies(stdout: impl Read, replies: &SyncSender<String>) {
     let mut reader = BufReader::new(stdout);
     while let Some(line) = next_line(&mut reader) {
         if replies.send(line.trim_end().to_string()).is_err() {
@@ -316,6 +316,7 @@ fn wait(child: &mut Child, time: Duration) -> Option<std::process::ExitStatus> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     #[test]
     fn a_command_is_split_at_blanks_outside_quotes() {
@@ -326,12 +327,33 @@ mod tests {
         assert_eq!(words("a 'b"), None);
     }
 
+    /// Lines without end, counted.
+    struct Lines(Arc<AtomicUsize>);
+
+    impl Read for Lines {
+        fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            out[..2].copy_from_slice(b"9\n");
+            Ok(2)
+        }
+    }
+
     #[test]
-    fn few_lines_wait_and_their_control_characters_are_escaped() {
+    fn lines_that_nobody_waits_for_are_not_read() {
+        let made = Arc::new(AtomicUsize::new(0));
+        let (lines, (send, replies)) = (Lines(made.clone()), sync_channel(MAX_LINES));
+        let reader = thread::spawn(move || read_replies(lines, &send));
+        assert_eq!(replies.iter().take(1000).count(), 1000);
+        drop(replies);
+        reader.join().expect("no panic");
+        let made = made.load(Ordering::Relaxed);
+        assert!(made <= 1000 + MAX_LINES + 1, "{made} lines for 1000");
+    }
+
+    #[test]
+    fn control_characters_are_escaped() {
         let mut player = ExternalPlayer::start("yes \u{1b}[31m0", Duration::from_secs(60)).expect("starts");
         let game = crate::batch::any_game("tic_tac_toe", &toml::Table::new()).expect("registered");
-        thread::sleep(Duration::from_millis(200));
-        assert!(player.replies.try_iter().take(100).count() <= 2 * MAX_LINES + 1, "the queue is bounded");
         let error = player.request(&Playthrough::new(game)).expect_err("no action");
         assert!(error.to_string().contains("\"\\u{1b}[31m0\""), "{error}");
         assert_eq!(shown(&"9".repeat(1 << 20)).len(), SHOWN + 3);
