@@ -391,6 +391,10 @@ impl Manifest {
         }
         let crc32c = format!("{:08x}", FileDigest::of(text.as_bytes()).crc32c);
         text += &(serde_json::to_string(&Tail { crc32c }).map_err(unwritable)? + "\n");
+        if path.metadata().is_ok_and(|found| !found.is_file()) {
+            let other = std::io::Error::new(ErrorKind::InvalidInput, "not a regular file");
+            return Err(Error::io("writing", &path, other));
+        }
         write_atomic(&path, text.as_bytes())
     }
 }

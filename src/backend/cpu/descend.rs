@@ -119,27 +119,23 @@ impl RowData {
             }
         }
         while !descents.is_empty() {
-            let expansions = self.descend_all::<S>(first, group, &mut descents, out);
-            let pending_evals = self.add_children(isa, first, group, &expansions, &mut descents, out);
-            for &PendingEval { place, node, hash } in &pending_evals {
-                let row = &mut group[place];
-                let needs = self.look_up(first + place, row, node, hash);
-                self.end(first + place, row, node, needs, out);
-            }
+            let mut expansions = Expansions::new();
+            self.descend_all::<S>(first, group, &mut descents, &mut expansions, out);
+            self.add_children(isa, first, group, &expansions, &mut descents, out);
         }
     }
 
-    /// Takes all descents to their leaves or to edges without a child, which it returns. At each level the edges of all descents are chosen
-    /// before any is taken: the branch after a choice is unpredictable, and the choices of the other rows need not wait for it.
+    /// Takes all descents to their leaves or to edges without a child, which become `expansions`. At each level the edges of all descents
+    /// are chosen before any is taken: the branch after a choice is unpredictable, and the choices of the other rows need not wait for it.
     #[inline(always)]
     fn descend_all<S: Simd>(
         &mut self,
         first: usize,
         group: &mut [RowMut<'_>],
         descents: &mut Descents,
+        expansions: &mut Expansions,
         out: &mut PassStats,
-    ) -> ArrayVec<NewNode, GROUP> {
-        let mut expansions = ArrayVec::new();
+    ) {
         let mut choices = [Choice::End; GROUP];
         while !descents.is_empty() {
             for (choice, &Descent { place, node }) in choices.iter_mut().zip(descents.iter()) {
@@ -163,10 +159,9 @@ impl RowData {
             }
             descents.truncate(left);
         }
-        expansions
     }
 
-    /// Adds the nodes of `expansions`. Returns the new nodes that the evaluation cache may have; descents go on below chance nodes.
+    /// Adds the nodes of `expansions`, then looks them up in the evaluation cache; descents go on below chance nodes.
     #[inline(always)]
     fn add_children(
         &mut self,
@@ -176,22 +171,22 @@ impl RowData {
         expansions: &[NewNode],
         descents: &mut Descents,
         out: &mut PassStats,
-    ) -> ArrayVec<PendingEval, GROUP> {
-        let mut pending_evals = ArrayVec::new();
+    ) {
         let mut filled = Filled::new();
         let new = NewNodes { first, group, nodes: expansions, filled: &mut filled };
         self.game.fill_nodes(isa, &mut self.nodes, new);
         for &FilledNode { place, node, needs } in &filled {
-            let row = &mut group[place];
-            match needs {
-                NeedsNetwork::Yes { hash } => pending_evals.push(PendingEval { place, node, hash }),
+            let (b, row) = (first + place, &mut group[place]);
+            let needs = match needs {
+                NeedsNetwork::Yes { hash } => self.look_up(b, row, node, hash),
                 _ if row.nodes[node as usize].kind() == Kind::Chance => {
                     descents.push(Descent { place, node });
+                    continue;
                 }
-                needs => self.end(first + place, row, node, needs, out),
-            }
+                needs => needs,
+            };
+            self.end(b, row, node, needs, out);
         }
-        pending_evals
     }
 
     /// Ends row `b`'s descent at `node`, the leaf of a simulation.
@@ -304,10 +299,5 @@ pub(super) struct Descent {
 /// At most one descent for each row of a group.
 pub(super) type Descents = ArrayVec<Descent, GROUP>;
 
-/// A new node that the evaluation cache may have, in row `place` of the group.
-#[derive(Clone, Copy)]
-struct PendingEval {
-    place: usize,
-    node: i32,
-    hash: u64,
-}
+/// At most one node to add in each row of a group.
+type Expansions = ArrayVec<NewNode, GROUP>;
