@@ -196,12 +196,12 @@ impl NodeData {
         for &NewNode { place, at } in nodes {
             let row = &mut group[place];
             let b = first + place;
-            let node = match at {
-                NewAt::Here(node) => node,
+            let (node, state) = match at {
+                NewAt::Here(node) => (node, *self.states.get::<G::State>(self.index(b, node))),
                 NewAt::Below { parent, edge } => self.add_child(game, b, row, parent, edge),
             };
-            let needs = match self.fill(game, b, row, node) {
-                NeedsNetwork::Yes { .. } => NeedsNetwork::Yes { hash: self.hash_of(game, b, node) },
+            let needs = match self.fill(game, b, row, node, &state) {
+                NeedsNetwork::Yes { .. } => NeedsNetwork::Yes { hash: self.hash_of(game, b, &state) },
                 no => no,
             };
             if let NewAt::Below { parent, .. } = at
@@ -215,7 +215,7 @@ impl NodeData {
         }
     }
 
-    /// Adds the child of `parent` behind `edge`, with its state.
+    /// Adds the child of `parent` behind `edge`, with its state, and returns both.
     #[inline(always)]
     fn add_child<G: Game>(
         &mut self,
@@ -224,7 +224,7 @@ impl NodeData {
         row: &mut RowMut<'_>,
         parent: i32,
         edge: usize,
-    ) -> i32 {
+    ) -> (i32, G::State) {
         let action = row.actions(parent)[edge];
         let child = row.add(parent, edge);
         let [from, to] = [self.index(b, parent), self.index(b, child)];
@@ -233,18 +233,24 @@ impl NodeData {
         let history = History { played: &self.histories[b], path: &self.path };
         game.step(&mut state, action, history);
         self.states.set(to, &state);
-        child
+        (child, state)
     }
 
-    /// Fills a new `node` from its state: the player to move, the edges, the result. Returns whether its value must come from the network.
+    /// Fills a new `node` from its `state`: the player to move, the edges, the result. Returns whether its value must come from the network.
     #[inline(always)]
-    fn fill<G: Game>(&mut self, game: &G, b: usize, row: &mut RowMut<'_>, node: i32) -> NeedsNetwork {
-        let state = *self.states.get::<G::State>(self.index(b, node));
-        match game.turn(&state) {
-            turn @ (Turn::Over | Turn::Chance) if turn == Turn::Over || game.is_horizon(&state) => {
+    fn fill<G: Game>(
+        &mut self,
+        game: &G,
+        b: usize,
+        row: &mut RowMut<'_>,
+        node: i32,
+        state: &G::State,
+    ) -> NeedsNetwork {
+        match game.turn(state) {
+            turn @ (Turn::Over | Turn::Chance) if turn == Turn::Over || game.is_horizon(state) => {
                 let mut returns = [0.0; MAX_PLAYERS];
                 let returns = &mut returns[..self.sizes.num_players];
-                game.returns(&state, returns);
+                game.returns(state, returns);
                 row.value_mut(node).copy_from_slice(returns);
                 let scalars = &mut row.nodes[node as usize];
                 scalars.set_kind(if turn == Turn::Over { Kind::Terminal } else { Kind::Horizon });
@@ -261,14 +267,14 @@ impl NodeData {
             turn => {
                 self.set_path(game, b, row, node);
                 let history = History { played: &self.histories[b], path: &self.path };
-                let num_edges = game.legal(&state, history, row.actions_mut(node));
+                let num_edges = game.legal(state, history, row.actions_mut(node));
                 row.init_edges(node, num_edges);
                 if let Turn::Player(player) = turn {
                     row.nodes[node as usize].player = player;
                     return NeedsNetwork::Yes { hash: 0 };
                 }
                 let probs = &mut self.probs[..num_edges];
-                game.chance_probs(&state, &row.actions(node)[..num_edges], probs);
+                game.chance_probs(state, &row.actions(node)[..num_edges], probs);
                 row.edges_mut(node).prior[..num_edges].copy_from_slice(probs);
                 row.nodes[node as usize].set_kind(Kind::Chance);
                 NeedsNetwork::No
@@ -276,13 +282,13 @@ impl NodeData {
         }
     }
 
-    /// Writes `node`'s key of the evaluation cache to row `b`'s key buffer and prefetches the entry. Returns the key's hash, 0 where there
-    /// is no cache.
+    /// Writes the evaluation cache key of `state` to row `b`'s key buffer and prefetches the entry. Returns the key's hash, 0 where there is
+    /// no cache.
     #[inline(always)]
-    fn hash_of<G: Game>(&mut self, game: &G, b: usize, node: i32) -> u64 {
+    fn hash_of<G: Game>(&mut self, game: &G, b: usize, state: &G::State) -> u64 {
         let Some(cache) = &self.cache else { return 0 };
         let key = &mut self.cache_keys[b % GROUP];
-        write_key(game, self.states.get(b * self.nodes + node as usize), key);
+        write_key(game, state, key);
         let hash = hash(key);
         cache.prefetch(hash);
         hash
