@@ -381,6 +381,7 @@ fn missing_opponents_and_seats_are_refused() {
         &["inspect", "--game", "chess", "--actions", "e2e4,e2e4"],
         "ply 1: action e2e4 is not legal here",
     );
+    assert_refused(&["play", "--threads", "\u{202e}\n1"], r"got \u{202e} 1, expected a whole number");
     // What turns the direction of writing or controls the terminal is shown, not obeyed.
     assert_refused(
         &["inspect", "--game", "chess", "--actions", "\u{202e}e4\u{1b}[31m"],

@@ -202,7 +202,7 @@ fn describe_usage(error: &clap::Error) -> String {
     if error.kind() == ErrorKind::ValueValidation {
         let (argument, got) = (context(ContextKind::InvalidArg), context(ContextKind::InvalidValue));
         let what = std::error::Error::source(error).map(|e| e.to_string()).unwrap_or_default();
-        return format!("error: {argument}: got {got}, {}", expected_value(&what));
+        return one_line(&format!("error: {argument}: got {got}, {}", expected_value(&what)));
     }
     let text = error.render().to_string();
     let facts = text.lines().take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
