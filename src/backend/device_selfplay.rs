@@ -23,8 +23,6 @@ pub struct PlayPlan {
     pub playout_cap_prob: f32,
     /// S of a ply with the small budget.
     pub fast_simulations: u32,
-    /// Weight of the search's value in a value target; the rest is the game's result.
-    pub value_mix: f32,
 }
 
 impl PlayPlan {
@@ -40,7 +38,6 @@ impl PlayPlan {
             temperature_plies: selfplay.temperature_plies,
             playout_cap_prob: selfplay.playout_cap_prob,
             fast_simulations: selfplay.fast_simulations,
-            value_mix: selfplay.value_mix,
         }
     }
 }

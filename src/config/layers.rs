@@ -1,6 +1,6 @@
 //! Configuration layers: TOML files and single assignments, merged in order.
 
-use super::{Config, keys};
+use super::{Config, keys, old_keys};
 use crate::error::{Error, Result};
 use crate::files::{open_regular, text_of};
 use std::collections::BTreeMap;
@@ -124,6 +124,13 @@ impl Layers {
         self
     }
 
+    /// Removes the keys that earlier versions had and that are set to the value which every run now has. For the configuration that a
+    /// run has saved, which has all keys of its version.
+    pub fn without_removed_keys(mut self) -> Self {
+        old_keys::drop_removed(&mut self.table);
+        self
+    }
+
     /// The checked configuration.
     ///
     /// # Errors
@@ -172,21 +179,10 @@ fn is_section(name: &str) -> bool {
     name == "game" || Config::default().sections().iter().any(|(section, ..)| *section == name)
 }
 
-/// Renamed keys: old key, new key.
-const RENAMED: [(&str, &str); 7] = [
-    ("search.noise_fraction", "search.dirichlet_epsilon"),
-    ("search.noise_alpha", "search.dirichlet_alpha"),
-    ("search.considered", "search.max_num_considered_actions"),
-    ("selfplay.stride", "selfplay.passes_per_poll"),
-    ("selfplay.fast_fraction", "selfplay.playout_cap_prob"),
-    ("train.reuse", "train.replay_ratio"),
-    ("train.order", "train.mode"),
-];
-
 /// The hint for a key that does not exist.
 pub(super) fn suggest(key: &str) -> String {
-    if let Some((_, new)) = RENAMED.iter().find(|(old, _)| *old == key) {
-        return format!("this key is now {new}");
+    if let Some(hint) = old_keys::hint(key) {
+        return hint;
     }
     let sections = Config::default().sections();
     let keys = sections.iter().flat_map(|(section, _, keys)| keys.iter().map(move |key| (section, key.name)));
@@ -260,10 +256,6 @@ mod tests {
             ("evl.simulations=5", "no such key; the nearest is eval.simulations"),
             ("batch_size=5", "no such key; the nearest is train.batch"),
             ("train.qqq=5", "no such key; `vecaz config` lists all"),
-            (
-                "train.reuse=2",
-                "config key train.reuse (--set): no such key; this key is now train.replay_ratio",
-            ),
             ("search=5", "search (--set): got 5, expected a table of keys"),
             ("nothing", "expected key=value"),
             ("net.precision=f16", "net.precision (--set): got f16, expected f32, bf16 or int8 on the CPU"),

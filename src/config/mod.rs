@@ -9,6 +9,7 @@ mod device;
 mod isa_choice;
 pub mod keys;
 mod layers;
+mod old_keys;
 
 pub use device::{DeviceName, Devices};
 pub use isa_choice::IsaChoice;
@@ -269,9 +270,6 @@ section! {
         opening_none: f32 [0.0..=1.0] = 0.25,
         /// Plies of a game whose action is sampled from the policy target; later plies play the best action.
         temperature_plies: u32 = 8,
-        /// Weight of the search's root value in the value target; the rest is the game's result. A proven root value is the
-        /// whole target. 0.5 did not raise the points in Blob (`benches/results/2026-11-20-smoke.md`).
-        value_mix: f32 [0.0..=1.0] = 0.0,
         /// Fraction of plies that are searched with `fast_simulations` and give no sample (playout cap randomisation, Wu 2019).
         playout_cap_prob: f32 [0.0..=0.99] = 0.0,
         /// Simulations of a fast ply.

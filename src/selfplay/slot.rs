@@ -160,7 +160,7 @@ impl GameSlot {
         if game.turn(&self.state) != Turn::Over {
             return None;
         }
-        let finished = self.finish(game, plan);
+        let finished = self.finish(game);
         self.open(game, plan);
         Some(finished)
     }
@@ -178,14 +178,15 @@ impl GameSlot {
     }
 
     /// Takes the finished game out of the slot, whose next game has the next number.
-    fn finish(&mut self, game: &dyn AnyGame, plan: &PlayPlan) -> FinishedGame {
+    fn finish(&mut self, game: &dyn AnyGame) -> FinishedGame {
         let returns = game.returns(&self.state);
         let mut samples = std::mem::take(&mut self.samples);
         let proven = std::mem::take(&mut self.proven);
         for (sample, proven) in samples.iter_mut().zip(proven) {
             if proven == Proof::None {
+                // Adding 0 times the search's value lets a draw's zero keep the sign that it has had in every replay buffer.
                 for (value, z) in sample.values.iter_mut().zip(&returns) {
-                    *value = (1.0 - plan.value_mix) * z + plan.value_mix * *value;
+                    *value = z + 0.0 * *value;
                 }
             }
         }
@@ -264,7 +265,7 @@ mod tests {
                 // Only what play does not depend on has changed.
                 taken += 1;
                 assert_eq!((&changed.state, &changed.actions), (&slot.state, &slot.actions), "{name}");
-                changed.finish(game.as_ref(), &plan);
+                changed.finish(game.as_ref());
             }
             assert!(refused > 50, "{name}: {refused} refused, {taken} taken");
         }

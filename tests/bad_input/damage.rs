@@ -228,6 +228,28 @@ fn what_was_edited_is_accepted_when_told_and_what_is_wrong_is_not() {
     assert_eq!(fs::read(run.join("manifest.jsonl")).expect("read"), before, "nothing was accepted");
 }
 
+#[test]
+fn a_run_of_an_earlier_version_is_resumed_unless_it_used_a_removed_key() {
+    let (_folder, run) = run_copy();
+    let config = run.join("config.toml");
+    let text = fs::read_to_string(&config).expect("read");
+    let earlier = |value: &str| {
+        fs::write(&config, text.replace("[selfplay]\n", &format!("[selfplay]\nvalue_mix = {value}\n")))
+            .expect("edited");
+    };
+    earlier("0.5");
+    let line = refusal(&mut vecaz(&["verify", utf8(&run), "--accept"]));
+    let key = format!("config key selfplay.value_mix ({}, line ", config.display());
+    assert!(line.contains(&key) && line.contains("this key was removed and is 0.0 in every run"), "{line}");
+    earlier("0.0");
+    accept(&run);
+    vecaz(&["eval", utf8(&run), "--against", "random", "--games", "2"]).assert().success();
+    let typed = [resume(&run), vec!["--set", "selfplay.value_mix=0.0"]].concat();
+    assert_refused(&typed, "config key selfplay.value_mix (--set): no such key; this key was removed");
+    vecaz(&resume(&run)).assert().success();
+    assert!(!fs::read_to_string(&config).expect("read").contains("value_mix"));
+}
+
 /// As of a run that an earlier version wrote.
 #[test]
 fn a_run_without_a_manifest_is_taken_when_told() {
