@@ -291,14 +291,10 @@ section! {
         /// Order of self-play and updates: `in_turns`, or `overlapped` with the self-play of the next epoch. Overlapping keeps a
         /// GPU busy while one of the two waits for the host, and uses two devices if games and training are on different ones.
         mode: TrainingMode = TrainingMode::InTurns,
-        /// AdamW or SGD.
+        /// AdamW (decays 0.9 and 0.999, Adam's values) or SGD (momentum 0.9, AlphaZero's value).
         optimizer: OptimizerKind = OptimizerKind::AdamW,
         /// Peak learning rate.
         lr: f64 [0.0..=100.0] = 2e-3,
-        /// Momentum (SGD), or decay of the first moment (AdamW). AlphaZero's and Adam's value.
-        momentum: f64 [0.0..=0.9999] = 0.9,
-        /// Decay of the second moment (AdamW). Adam's value.
-        beta2: f64 [0.0..=0.999_999] = 0.999,
         /// Weight decay: decoupled (AdamW) or added to the gradient (SGD). AlphaZero's value.
         weight_decay: f64 [0.0..=10.0] = 1e-4,
         /// Gradient norm above which the gradient is scaled down to it, which limits the effect of an outlier batch; 0 = off.

@@ -13,12 +13,16 @@ const RENAMED: [(&str, &str); 7] = [
     ("train.order", "train.mode"),
 ];
 
-/// Removed keys: key, the value as TOML that every run now has, and what replaces the key.
-const REMOVED: [(&str, &str, &str); 1] = [(
-    "selfplay.value_mix",
-    "0.0",
-    "a value target is the game's result, or the root's value if that is proven",
-)];
+/// Removed keys: key, the value as TOML that every run now has, and what that is or what replaces the key.
+const REMOVED: [(&str, &str, &str); 3] = [
+    (
+        "selfplay.value_mix",
+        "0.0",
+        "a value target is the game's result, or the root's value if that is proven",
+    ),
+    ("train.momentum", "0.9", "this is AlphaZero's momentum and the decay of Adam's first moment"),
+    ("train.beta2", "0.999", "this is the decay of Adam's second moment"),
+];
 
 /// The hint for a key of an earlier version.
 pub(super) fn hint(key: &str) -> Option<String> {

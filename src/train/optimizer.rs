@@ -5,6 +5,10 @@ use rayon::prelude::*;
 
 /// Keeps AdamW's denominator from 0, as PyTorch's default.
 pub(super) const EPS: f32 = 1e-8;
+/// SGD's momentum and the decay of AdamW's first moment: AlphaZero's and Adam's value.
+const MOMENTUM: f64 = 0.9;
+/// The decay of AdamW's second moment: Adam's value.
+const BETA2: f64 = 0.999;
 /// Parameters of one task.
 const PART: usize = 16_384;
 
@@ -80,11 +84,11 @@ impl Rule {
             kind: config.optimizer,
             rate: learning_rate as f32,
             scale: scale as f32,
-            momentum: config.momentum as f32,
-            beta2: config.beta2 as f32,
+            momentum: MOMENTUM as f32,
+            beta2: BETA2 as f32,
             decay: config.weight_decay as f32,
-            first_correction: correction(config.momentum),
-            second_correction: correction(config.beta2),
+            first_correction: correction(MOMENTUM),
+            second_correction: correction(BETA2),
         }
     }
 
