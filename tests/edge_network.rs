@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use vecaz::batch::{AnyGame, Playthrough, any_game};
-use vecaz::config::{Arch, NetConfig, Precision, Schedule, TrainConfig};
+use vecaz::config::{Arch, NetConfig, Precision, TrainConfig};
 use vecaz::game::Turn;
 use vecaz::net::fast::FastNet;
 use vecaz::net::{CandleNet, NetSpec, Network, Weights, reference};
@@ -151,7 +151,7 @@ fn threats(game: &Arc<dyn AnyGame>, rows: usize, rng: &mut Stream) -> TrainBatch
 fn it_learns_to_see_triangles_and_sees_them_on_more_vertices() {
     let (small, large) = (clique(6, 3, "symmetric"), clique(8, 3, "symmetric"));
     let spec = NetSpec { channels: 16, ..spec(&*small) };
-    let config = TrainConfig { lr: 5e-3, schedule: Schedule::Constant, ..TrainConfig::default() };
+    let config = TrainConfig { lr: 5e-3, lr_final: 1.0, ..TrainConfig::default() };
     let mut trainer = Trainer::new(&spec, &config, 5).expect("trainer");
     let mut rng = stream(6);
     let first = trainer.step(&threats(&small, 64, &mut rng)).expect("finite");

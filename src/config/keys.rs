@@ -105,7 +105,6 @@ values! {
     f64: "a number",
     bool: "true or false",
     String: "a text",
-    Vec<u64>: "a list of whole numbers",
 }
 
 impl Number for f32 {

@@ -244,7 +244,6 @@ mod tests {
             ("run.seed=-1", "got -1, expected a whole number from 0 to 9223372036854775807"),
             ("train.lr=[1]", "got [1], expected a number from 0 to 100"),
             ("train.lr=nan", "got NaN, expected a number from 0 to 100"),
-            ("train.lr_steps=3", "got 3, expected a list of whole numbers"),
             ("search.solver=maybe", "got \"maybe\", expected true or false"),
             ("search.algorithm=uct", "got \"uct\", expected puct or gumbel"),
             ("run.device=gpu", "run.device (--set): gpu is not a device"),

@@ -150,17 +150,6 @@ names! {
         Sgd = "sgd",
     }
 }
-names! {
-    /// The learning-rate schedule after the warm-up.
-    Schedule {
-        /// The rate is constant.
-        Constant = "constant",
-        /// The rate falls along half a cosine to `lr_final` at `lr_updates`.
-        Cosine = "cosine",
-        /// The rate is divided by `lr_step_factor` at each of `lr_steps`: AlphaZero's schedule.
-        Step = "step",
-    }
-}
 
 section! {
     /// `[net]`: the network.
@@ -301,16 +290,10 @@ section! {
         clip_norm: f64 [0.0..=1e6] = 1.0,
         /// Updates of the linear warm-up from rate 0.
         warmup_updates: u64 = 100,
-        /// Learning-rate schedule after the warm-up.
-        schedule: Schedule = Schedule::Cosine,
-        /// Cosine: updates until the rate is `lr_final`.
+        /// Updates until the rate is `lr_final`, to which it falls along half a cosine after the warm-up.
         lr_updates: u64 [1..=1_000_000_000_000] = 20_000,
-        /// Cosine: the final rate, relative to `lr`.
+        /// The final rate, relative to `lr`; 1: the rate is constant.
         lr_final: f64 [0.0..=1.0] = 0.05,
-        /// Step: updates after which the rate falls.
-        lr_steps: Vec<u64> = vec![],
-        /// Step: the divisor; AlphaZero's value.
-        lr_step_factor: f64 [1.0..=1e6] = 10.0,
         /// Samples per batch.
         batch: usize [1..=1_048_576] = 512,
         /// Batches whose gradients are accumulated into one update, for batches beyond a device's memory.

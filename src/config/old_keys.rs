@@ -14,7 +14,7 @@ const RENAMED: [(&str, &str); 7] = [
 ];
 
 /// Removed keys: key, the value as TOML that every run now has, and what that is or what replaces the key.
-const REMOVED: [(&str, &str, &str); 3] = [
+const REMOVED: [(&str, &str, &str); 6] = [
     (
         "selfplay.value_mix",
         "0.0",
@@ -22,6 +22,9 @@ const REMOVED: [(&str, &str, &str); 3] = [
     ),
     ("train.momentum", "0.9", "this is AlphaZero's momentum and the decay of Adam's first moment"),
     ("train.beta2", "0.999", "this is the decay of Adam's second moment"),
+    ("train.schedule", "\"cosine\"", "train.lr_final = 1 makes the rate constant"),
+    ("train.lr_steps", "[]", "the rate falls along half a cosine"),
+    ("train.lr_step_factor", "10.0", "the rate falls along half a cosine"),
 ];
 
 /// The hint for a key of an earlier version.

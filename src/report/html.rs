@@ -163,7 +163,7 @@ impl Report<'_> {
             ),
             (
                 "Learning rate",
-                "Step size of the epoch's last update, as train.schedule sets it.",
+                "Step size of the epoch's last update, as train.lr, train.lr_updates and train.lr_final set it.",
                 &[("rate", &loss(|l| l.lr))],
             ),
         ];

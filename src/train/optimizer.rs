@@ -1,6 +1,6 @@
 //! AdamW and SGD with momentum over flat parameters, and the learning rate's schedule.
 
-use crate::config::{OptimizerKind, Schedule, TrainConfig};
+use crate::config::{OptimizerKind, TrainConfig};
 use rayon::prelude::*;
 
 /// Keeps AdamW's denominator from 0, as PyTorch's default.
@@ -31,26 +31,16 @@ impl State {
     }
 }
 
-/// The learning rate of the update after `updates` updates: a linear warm-up, then the schedule.
+/// The learning rate of the update after `updates` updates: a linear warm-up, then half a cosine down to the final rate.
 pub fn learning_rate(config: &TrainConfig, updates: u64) -> f64 {
     let after = updates + 1;
     let warmup =
         if after < config.warmup_updates { after as f64 / config.warmup_updates as f64 } else { 1.0 };
-    let share = match config.schedule {
-        Schedule::Constant => 1.0,
-        Schedule::Cosine => {
-            let start = config.warmup_updates.min(config.lr_updates);
-            let length = (config.lr_updates - start).max(1);
-            let progress = (updates.saturating_sub(start) as f64 / length as f64).min(1.0);
-            let cosine = 0.5 * (1.0 + (std::f64::consts::PI * progress).cos());
-            config.lr_final + (1.0 - config.lr_final) * cosine
-        }
-        Schedule::Step => {
-            let falls = config.lr_steps.iter().filter(|&&step| updates >= step).count();
-            config.lr_step_factor.powi(-(falls as i32))
-        }
-    };
-    config.lr * warmup * share
+    let start = config.warmup_updates.min(config.lr_updates);
+    let length = (config.lr_updates - start).max(1);
+    let progress = (updates.saturating_sub(start) as f64 / length as f64).min(1.0);
+    let cosine = 0.5 * (1.0 + (std::f64::consts::PI * progress).cos());
+    config.lr * warmup * (config.lr_final + (1.0 - config.lr_final) * cosine)
 }
 
 /// The Euclidean norm, summed in a fixed order.

@@ -8,7 +8,7 @@ pub mod several;
 mod updates;
 
 use crate::host_device::HostDevice;
-use vecaz::config::{Arch, Schedule, TrainConfig};
+use vecaz::config::{Arch, TrainConfig};
 use vecaz::game::ObsShape;
 use vecaz::model::{Array, NetSpec, Weights};
 use vecaz::rng::{Key, Purpose};
@@ -67,7 +67,7 @@ fn on_edges(vertices: usize, spec: NetSpec) -> NetSpec {
 }
 
 fn config() -> TrainConfig {
-    TrainConfig { lr: 3e-3, warmup_updates: 3, schedule: Schedule::Constant, ..TrainConfig::default() }
+    TrainConfig { lr: 3e-3, warmup_updates: 3, lr_final: 1.0, ..TrainConfig::default() }
 }
 
 /// `rows` random samples; some actions are illegal in each, and weights differ.
