@@ -1,141 +1,23 @@
 //! A device made of the host: kernels compiled with the machine's C++ compiler and run by the emulator, threads in an order
 //! that every launch draws anew.
 
+mod memory;
+mod module;
+mod recording;
+
+pub use memory::HostBuffer;
+
 use super::host_compiler::{self, Effort};
-use libloading::{Library, Symbol};
-use std::alloc::{Layout, alloc_zeroed, dealloc};
+use memory::{Buffers, HostPinned, guards_are_whole};
+use module::{Arguments, Emulation, HostModule};
+use recording::{HostGraph, Recorded};
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
-use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
-use std::ptr::NonNull;
-use std::sync::{Arc, Mutex, Weak};
+use std::ffi::c_int;
+use std::sync::Arc;
 use std::time::Instant;
-use vecaz::backend::kernels::device::{Arg, Device, LaunchShape, Limits, Pinned, Program};
+use vecaz::backend::kernels::device::{Arg, Device, LaunchShape, Limits, Program};
 use vecaz::kernel_times::{COPY_IN, COPY_OUT, KernelTime};
 use vecaz::{Error, Result};
-
-/// Bytes that lie behind every buffer and must never change.
-const GUARD: [u8; 64] = [0xA7; 64];
-const ALIGNMENT: usize = 256;
-
-/// Host memory, with a guard behind it.
-pub struct HostBuffer {
-    start: NonNull<u8>,
-    bytes: usize,
-    all: Buffers,
-}
-
-/// Address and bytes of every buffer of a device.
-type Buffers = Arc<Mutex<BTreeMap<usize, usize>>>;
-
-// SAFETY: the buffer owns its memory; nothing else holds the address beyond a call.
-unsafe impl Send for HostBuffer {}
-
-impl HostBuffer {
-    fn layout(bytes: usize) -> Layout {
-        Layout::from_size_align(bytes + GUARD.len(), ALIGNMENT).expect("a size that memory has")
-    }
-
-    fn new(bytes: usize, all: Buffers) -> Self {
-        // SAFETY: the layout's size is not 0, since the guard is part of it.
-        let start = NonNull::new(unsafe { alloc_zeroed(Self::layout(bytes)) }).expect("memory");
-        // SAFETY: the guard lies within the allocation.
-        unsafe { start.add(bytes).as_ptr().copy_from_nonoverlapping(GUARD.as_ptr(), GUARD.len()) };
-        all.lock().expect("no panic").insert(start.as_ptr() as usize, bytes);
-        Self { start, bytes, all }
-    }
-
-    /// The bytes.
-    pub fn bytes(&self) -> &[u8] {
-        // SAFETY: the allocation holds so many initialised bytes, and kernels run only within `launch`.
-        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.bytes) }
-    }
-
-    /// The bytes, to be written.
-    pub fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as for `bytes`; `self` is borrowed for writing.
-        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.bytes) }
-    }
-
-    /// Where it is, for work that is recorded.
-    pub fn place(&self) -> HostPlace {
-        HostPlace { start: self.start, bytes: self.bytes }
-    }
-}
-
-/// The memory of a [`HostBuffer`] that outlives it.
-#[derive(Clone, Copy)]
-pub struct HostPlace {
-    start: NonNull<u8>,
-    bytes: usize,
-}
-
-// SAFETY: it is used by one thread at a time, that of the device.
-unsafe impl Send for HostPlace {}
-
-impl HostPlace {
-    /// The bytes.
-    pub fn bytes(&self) -> &'static [u8] {
-        // SAFETY: as for the buffer, which a recording does not outlive.
-        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.bytes) }
-    }
-
-    /// The bytes, to be written.
-    pub fn bytes_mut(self) -> &'static mut [u8] {
-        // SAFETY: as for `bytes`; nobody else looks while the device is at work.
-        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.bytes) }
-    }
-}
-
-impl Drop for HostBuffer {
-    fn drop(&mut self) {
-        self.all.lock().expect("no panic").remove(&(self.start.as_ptr() as usize));
-        // SAFETY: allocated with the same layout.
-        unsafe { dealloc(self.start.as_ptr(), Self::layout(self.bytes)) };
-    }
-}
-
-/// Host memory for copies, which are made when they are started.
-pub struct HostPinned {
-    /// As words, so that the bytes are aligned.
-    words: Vec<u128>,
-    bytes: usize,
-}
-
-impl Pinned for HostPinned {
-    fn bytes(&self) -> Result<&[u8]> {
-        Ok(&bytemuck::cast_slice(&self.words)[..self.bytes])
-    }
-
-    fn bytes_mut(&mut self) -> Result<&mut [u8]> {
-        Ok(self.all())
-    }
-}
-
-impl HostPinned {
-    fn all(&mut self) -> &mut [u8] {
-        &mut bytemuck::cast_slice_mut(&mut self.words)[..self.bytes]
-    }
-}
-
-type LaunchFn = unsafe extern "C" fn(
-    *const c_char,
-    c_uint,
-    c_uint,
-    u64,
-    c_int,
-    *const *mut c_void,
-    *const c_uint,
-    c_uint,
-    c_uint,
-) -> *const c_char;
-
-/// A compiled program.
-#[derive(Clone)]
-pub struct HostModule {
-    library: Arc<Library>,
-    name: String,
-}
 
 /// The host as a device.
 pub struct HostDevice {
@@ -157,33 +39,6 @@ pub struct HostDevice {
     allocations: Cell<u64>,
     /// Every launch and its seconds since timing began.
     timed: RefCell<Option<Vec<(&'static str, f64)>>>,
-}
-
-/// A step of a recording: a launch with its arguments' bytes, or work of a host network.
-enum Recorded {
-    Launch {
-        library: Weak<Library>,
-        name: String,
-        kernel: &'static str,
-        shape: LaunchShape,
-        values: Vec<Vec<u64>>,
-        sizes: Vec<c_uint>,
-    },
-    Work(Box<dyn Fn() + Send>),
-}
-
-/// What [`HostDevice`] has recorded. As on a GPU it does not keep the programs that it launches, and is to go before they do.
-pub struct HostGraph(Vec<Recorded>);
-
-impl Drop for HostGraph {
-    fn drop(&mut self) {
-        let goes_late =
-            |step: &Recorded| matches!(step, Recorded::Launch { library, .. } if library.strong_count() == 0);
-        assert!(
-            !self.0.iter().any(goes_late) || std::thread::panicking(),
-            "a recording outlives a program that it launches"
-        );
-    }
 }
 
 impl HostDevice {
@@ -284,25 +139,6 @@ impl HostDevice {
     }
 }
 
-/// An argument's bytes, as words so that they are aligned, and how many they are.
-fn bytes_of(arg: &Arg<'_, HostBuffer>) -> (Vec<u64>, c_uint) {
-    match *arg {
-        Arg::Buffer(buffer, offset) => {
-            assert!(offset <= buffer.bytes, "an argument begins {offset} bytes into {} bytes", buffer.bytes);
-            (vec![buffer.start.as_ptr() as u64 + offset as u64], 8)
-        }
-        Arg::I32(x) => (vec![u64::from(x as u32)], 4),
-        Arg::U32(x) => (vec![u64::from(x)], 4),
-        Arg::U64(x) => (vec![x], 8),
-        Arg::F32(x) => (vec![u64::from(x.to_bits())], 4),
-        Arg::Struct(bytes) => {
-            let mut words = vec![0; bytes.len().div_ceil(8)];
-            bytemuck::cast_slice_mut(&mut words)[..bytes.len()].copy_from_slice(bytes);
-            (words, bytes.len() as c_uint)
-        }
-    }
-}
-
 impl Device for HostDevice {
     type Buffer = HostBuffer;
     type Graph = HostGraph;
@@ -332,7 +168,7 @@ impl Device for HostDevice {
     }
 
     fn address(&self, buffer: &HostBuffer) -> u64 {
-        buffer.start.as_ptr() as u64
+        buffer.address()
     }
 
     fn free_bytes(&self) -> Result<usize> {
@@ -356,7 +192,7 @@ impl Device for HostDevice {
     }
 
     fn pinned(&self, bytes: usize) -> Result<HostPinned> {
-        Ok(HostPinned { words: vec![0; bytes.div_ceil(16)], bytes })
+        Ok(HostPinned::new(bytes))
     }
 
     fn start_upload(&self, to: &mut HostBuffer, from: &mut HostPinned, bytes: usize) -> Result<()> {
@@ -399,18 +235,18 @@ impl Device for HostDevice {
         shape: LaunchShape,
         args: &[Arg<'_, HostBuffer>],
     ) -> Result<()> {
-        let (values, sizes): (Vec<Vec<u64>>, Vec<c_uint>) = args.iter().map(bytes_of).unzip();
+        let arguments = Arguments::new(args);
         if let Some(recorded) = self.recording.borrow_mut().as_mut() {
             let HostModule { library, name } = module;
             let (library, name) = (Arc::downgrade(library), name.clone());
-            recorded.push(Recorded::Launch { library, name, kernel, shape, values, sizes });
+            recorded.push(Recorded::Launch { library, name, kernel, shape, arguments });
             return Ok(());
         }
         self.launches.set(self.launches.get() + 1);
         let start = Instant::now();
-        self.run(module, kernel, shape, values, &sizes)?;
+        self.run(module, kernel, shape, arguments)?;
         self.note_time(kernel, start);
-        if !self.guards_are_whole() {
+        if !guards_are_whole(&self.buffers) {
             return Err(self.failed(module, kernel, shape, "wrote past the end of a buffer"));
         }
         Ok(())
@@ -432,10 +268,10 @@ impl Device for HostDevice {
         for step in &graph.0 {
             match step {
                 Recorded::Work(work) => work(),
-                Recorded::Launch { library, name, kernel, shape, values, sizes } => {
+                Recorded::Launch { library, name, kernel, shape, arguments } => {
                     let library = library.upgrade().expect("the program is there");
                     let module = HostModule { library, name: name.clone() };
-                    self.run(&module, kernel, *shape, values.clone(), sizes)?;
+                    self.run(&module, kernel, *shape, arguments.clone())?;
                 }
             }
         }
@@ -467,39 +303,19 @@ impl HostDevice {
         }
     }
 
-    /// True where no kernel has written past the end of a buffer.
-    fn guards_are_whole(&self) -> bool {
-        let buffers = self.buffers.lock().expect("no panic");
-        // SAFETY: the guards lie within allocations, which are listed as long as they exist.
-        let guard = |start: usize, bytes: usize| unsafe { *((start + bytes) as *const [u8; GUARD.len()]) };
-        buffers.iter().all(|(&start, &bytes)| guard(start, bytes) == GUARD)
-    }
-
-    /// Runs a kernel with arguments of these bytes and sizes.
+    /// Runs a kernel with these arguments.
     fn run(
         &self,
         module: &HostModule,
         kernel: &'static str,
         shape: LaunchShape,
-        mut values: Vec<Vec<u64>>,
-        sizes: &[c_uint],
+        arguments: Arguments,
     ) -> Result<()> {
-        let pointers: Vec<*mut c_void> = values.iter_mut().map(|value| value.as_mut_ptr().cast()).collect();
-        let name = CString::new(kernel).expect("a name");
-        self.seed.set(self.seed.get().wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
-        // SAFETY: the function has this signature in `host/emulator.hpp`; it checks the number of arguments and their sizes,
-        // and every buffer outlives the call: those of a recording as long as it may be replayed.
-        let failure = unsafe {
-            let launch: Symbol<'_, LaunchFn> =
-                module.library.get(b"emulator_launch\0").map_err(|e| self.error(e.to_string()))?;
-            let num = sizes.len() as c_uint;
-            let seed = self.seed.get();
-            let (missing, arguments) = (self.missing_barrier, pointers.as_ptr());
-            let LaunchShape { grid, block, shared } = shape;
-            let failure =
-                launch(name.as_ptr(), grid, block, seed, missing, arguments, sizes.as_ptr(), num, shared);
-            (!failure.is_null()).then(|| CStr::from_ptr(failure).to_string_lossy().into_owned())
-        };
+        let seed = self.seed.get().wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        self.seed.set(seed);
+        let emulation = Emulation { seed, missing_barrier: self.missing_barrier };
+        // SAFETY: every buffer outlives the call, those of a recording as long as it may be replayed.
+        let failure = unsafe { module.run(kernel, shape, arguments, emulation) };
         failure.map_or(Ok(()), |what| Err(self.failed(module, kernel, shape, &what)))
     }
 

@@ -1,0 +1,32 @@
+//! Launches that are recorded and replayed, as a CUDA graph's.
+
+use super::module::Arguments;
+use libloading::Library;
+use std::sync::Weak;
+use vecaz::backend::kernels::device::LaunchShape;
+
+/// A step of a recording: a launch with its arguments' bytes, or work of a host network.
+pub enum Recorded {
+    Launch {
+        library: Weak<Library>,
+        name: String,
+        kernel: &'static str,
+        shape: LaunchShape,
+        arguments: Arguments,
+    },
+    Work(Box<dyn Fn() + Send>),
+}
+
+/// What [`HostDevice`] has recorded. As on a GPU it does not keep the programs that it launches, and is to go before they do.
+pub struct HostGraph(pub Vec<Recorded>);
+
+impl Drop for HostGraph {
+    fn drop(&mut self) {
+        let goes_late =
+            |step: &Recorded| matches!(step, Recorded::Launch { library, .. } if library.strong_count() == 0);
+        assert!(
+            !self.0.iter().any(goes_late) || std::thread::panicking(),
+            "a recording outlives a program that it launches"
+        );
+    }
+}
