@@ -43,6 +43,7 @@
 // From the ground up: a module uses only modules above it in this list (`tests/floors.rs`).
 pub mod error; // one error type; variants carry facts
 pub mod stop; // requests to end work early: a signal, a time limit
+mod threads; // scoped threads that may not start
 pub mod files; // files that are whole or absent
 pub mod isa; // instruction sets: which the machine has, code compiled for each
 pub mod math; // exp, ln, pow: the same bits on every backend

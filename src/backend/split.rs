@@ -15,11 +15,10 @@ use crate::net::NetParts;
 use crate::search::PassStats;
 use crate::search::eval_cache::EvalCache;
 use crate::search::root::RootSummary;
+use crate::threads;
 use rayon::prelude::*;
 use std::ops::Range;
-use std::panic::resume_unwind;
 use std::sync::Arc;
-use std::thread;
 
 /// The rows of one device.
 struct Part {
@@ -69,15 +68,21 @@ impl SplitBackend {
     }
 
     /// Does `work` on all parts at the same time.
+    ///
+    /// # Errors
+    /// Those of `work`, and [`Error::Unsupported`] if a part has no thread.
     fn at_once<T: Send>(&mut self, work: impl Fn(&mut Part) -> Result<T> + Sync) -> Result<Vec<T>> {
         let work = &work;
-        let done = thread::scope(|scope| {
-            let threads: Vec<_> =
-                self.parts.iter_mut().map(|part| (part.device, scope.spawn(move || work(part)))).collect();
-            let wait = |(device, thread): (DeviceName, thread::ScopedJoinHandle<'_, Result<T>>)| {
-                (device, thread.join().unwrap_or_else(|panic| resume_unwind(panic)))
-            };
-            threads.into_iter().map(wait).collect()
+        let done = std::thread::scope(|scope| {
+            let threads: Vec<_> = self
+                .parts
+                .iter_mut()
+                .map(|part| {
+                    let purpose = format!("the games on {}", part.device);
+                    (part.device, threads::start(scope, &purpose, move || work(part)))
+                })
+                .collect();
+            threads.into_iter().map(|(device, thread)| (device, thread.and_then(threads::join))).collect()
         });
         all_of(done, self.rows_per_game)
     }

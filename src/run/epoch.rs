@@ -10,10 +10,9 @@ use crate::report::metrics::Losses;
 use crate::report::progress::Progress;
 use crate::selfplay::{FinishedGame, Sample, SelfPlay};
 use crate::stop::Stop;
-use std::panic::resume_unwind;
+use crate::threads;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
-use std::thread;
 use std::time::Instant;
 
 /// Number of finished games per epoch that are stored, for `vecaz inspect` and `vecaz verify`.
@@ -137,17 +136,15 @@ impl EpochRunner<'_> {
         let (sender, made_updates) = mpsc::channel();
         let (due, earlier) = (training.due(replay), &*replay);
         let mut samples = Vec::new();
-        let (played, trained, times) = thread::scope(|scope| -> Result<_> {
-            let training = thread::Builder::new().spawn_scoped(scope, || {
+        let (played, trained, times) = std::thread::scope(|scope| -> Result<_> {
+            let training = threads::start(scope, "training", || {
                 // The receiver is gone if self-play has panicked; the error is then ignored.
                 let report = &|made| sender.send(made).unwrap_or_default();
                 let trained = training.run(earlier, due, &check, report);
                 drop(sender);
                 failed.fetch_or(trained.is_err(), Ordering::Relaxed);
                 (trained, start.elapsed().as_secs_f64())
-            });
-            let training =
-                training.map_err(|e| Error::unsupported("a thread for training", e.to_string()))?;
+            })?;
             let played = collector.run(progress, &check, &mut |sample| samples.push(sample));
             failed.fetch_or(played.is_err(), Ordering::Relaxed);
             let selfplay = start.elapsed().as_secs_f64();
@@ -155,7 +152,7 @@ impl EpochRunner<'_> {
                 progress.start("training", due, "updates");
                 made_updates.iter().for_each(|made| progress.set(made));
             }
-            let (trained, training) = training.join().unwrap_or_else(|panic| resume_unwind(panic));
+            let (trained, training) = threads::join(training);
             Ok((played, trained, EpochTimes { selfplay, training, overlapped: selfplay.min(training) }))
         })?;
         let (played, losses) = match (played, trained) {

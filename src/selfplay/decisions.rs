@@ -2,9 +2,9 @@
 
 use super::GameSlot;
 use crate::backend::decisions::{Decision, DecisionBlock};
+use crate::error::Result;
+use crate::threads;
 use std::ops::Range;
-use std::panic::resume_unwind;
-use std::thread;
 
 /// The fewest decisions that are worth a thread.
 const WORTH_A_THREAD: usize = 512;
@@ -18,29 +18,32 @@ pub(super) fn threads_for(decisions: usize) -> usize {
 ///
 /// Each of `threads` threads reads all decisions and applies those of its own range of slots, so that nothing is sorted or copied.
 /// The threads are not the pool's: a thread of the pool that waits for the others could take up a pass of another shard meanwhile.
+///
+/// # Errors
+/// [`Error::Unsupported`](crate::Error::Unsupported) if a thread cannot be started; some of the slots are then without their decisions.
 pub(super) fn apply_decisions<T: Send>(
     slots: &mut [GameSlot],
     decisions: &[DecisionBlock<'_>],
     threads: usize,
     apply: impl Fn(&mut GameSlot, &Decision<'_>) -> Option<T> + Sync,
-) -> Vec<T> {
+) -> Result<Vec<T>> {
     let of_range = |slots: &mut [GameSlot], range: Range<usize>| -> Vec<T> {
         let own = decisions.iter().flat_map(|block| block.iter()).filter(|one| range.contains(&one.slot));
         own.filter_map(|decision| apply(&mut slots[decision.slot - range.start], &decision)).collect()
     };
     let all = slots.len();
     if threads == 1 {
-        return of_range(slots, 0..all);
+        return Ok(of_range(slots, 0..all));
     }
     let each = all.div_ceil(threads).max(1);
-    thread::scope(|scope| {
+    std::thread::scope(|scope| {
         let of_range = &of_range;
         let mut parts = Vec::with_capacity(threads);
         for (i, slots) in slots.chunks_mut(each).enumerate() {
             let range = i * each..i * each + slots.len();
-            parts.push(scope.spawn(move || of_range(slots, range)));
+            parts.push(threads::start(scope, "a device's decisions", move || of_range(slots, range))?);
         }
-        parts.into_iter().flat_map(|part| part.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
+        Ok(parts.into_iter().flat_map(threads::join).collect())
     })
 }
 
@@ -77,7 +80,8 @@ mod tests {
                 assert_eq!(slot.slot, decision.slot as u64);
                 slot.actions.push(decision.pass as u16);
                 (decision.pass % 2 == 0).then_some((slot.slot, decision.pass))
-            });
+            })
+            .expect("threads");
             found.sort_unstable();
             (found, slots)
         };

@@ -116,7 +116,7 @@ impl Shard {
             let finished = slot.play(game, plan, &decision.ply)?;
             Some((attached_at + u64::from(decision.pass), finished))
         };
-        self.finished.extend(apply_decisions(&mut self.slots, &decisions, threads, play));
+        self.finished.extend(apply_decisions(&mut self.slots, &decisions, threads, play)?);
         Ok(())
     }
 

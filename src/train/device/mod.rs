@@ -30,14 +30,14 @@ use crate::config::{TrainConfig, TrainPrecision};
 use crate::error::{Error, Result};
 use crate::model::{NetSpec, Weights};
 use crate::replay::{BatchPlan, Replay};
+use crate::threads;
 pub use arrays::Samples;
 pub use layers::{Layer, Layers, Mode, Shape};
+use process_group::LinkGuard;
 use replica::{Plan, Replica};
 pub use samples::{DeviceReplay, Residence};
 use std::ops::Range;
-use std::panic::resume_unwind;
 use std::sync::{Mutex, PoisonError};
-use std::thread;
 use step::Settings;
 pub use step::{LossScale, Report};
 pub use tiling::Tiling;
@@ -242,9 +242,9 @@ impl<D: Device> DeviceTrainer<D> {
             first.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
         };
         let (work, stop_others) = (&work, &stop_others);
-        let reports: Vec<Option<Report>> = thread::scope(|scope| {
+        let reports: Vec<Option<Report>> = std::thread::scope(|scope| {
             let pairs = self.replicas.iter_mut().zip(sources).enumerate();
-            let attempt = |(i, (replica, source)): (usize, (&mut Replica<D>, &mut S))| {
+            let attempt = |i: usize, replica: &mut Replica<D>, source: &mut S| {
                 let guard = replica.guard_link();
                 let report = work(i, replica, source).map_err(stop_others).ok();
                 if let (Some(_), Some(guard)) = (&report, guard) {
@@ -252,11 +252,19 @@ impl<D: Device> DeviceTrainer<D> {
                 }
                 report
             };
-            let threads: Vec<_> = pairs.map(|one| scope.spawn(move || attempt(one))).collect();
-            let wait = |thread: thread::ScopedJoinHandle<'_, _>| {
-                thread.join().unwrap_or_else(|panic| resume_unwind(panic))
-            };
-            threads.into_iter().map(wait).collect()
+            let mut started = Vec::with_capacity(num);
+            for (i, (replica, source)) in pairs {
+                // Without its thread, a replica gives its link up, which ends the waits of the others.
+                let guard = replica.guard_link();
+                match threads::start(scope, "training on a device", move || attempt(i, replica, source)) {
+                    Ok(thread) => {
+                        guard.into_iter().for_each(LinkGuard::all_went_well);
+                        started.push(thread);
+                    }
+                    Err(error) => stop_others(error),
+                }
+            }
+            started.into_iter().map(threads::join).collect()
         });
         match first.into_inner().unwrap_or_else(PoisonError::into_inner) {
             Some(error) => Err(error),
