@@ -6,6 +6,9 @@
 
 use crate::error::{Error, Result};
 
+/// The variable with the names, separated by blanks, of those that the program has set for itself alone.
+const SET_BY_PROGRAM: &str = "VECAZ_SET_VARIABLES";
+
 /// The least address space in which every command starts or is refused, in MiB.
 const LEAST_MIB: u64 = 48;
 
@@ -28,16 +31,27 @@ pub fn start_within_limits() -> Result<()> {
     if are_set || (space.is_none() && data.is_none()) {
         return Ok(());
     }
-    let unset = SETTINGS.iter().filter(|(name, _)| std::env::var_os(name).is_none());
+    let unset: Vec<_> = SETTINGS.into_iter().filter(|(name, _)| std::env::var_os(name).is_none()).collect();
+    let names: Vec<&str> = unset.iter().map(|(name, _)| *name).collect();
     let mut arguments = std::env::args_os();
     let mut again = Command::new("/proc/self/exe");
-    again.arg0(arguments.next().unwrap_or_default()).args(arguments).envs(unset.copied());
+    again
+        .arg0(arguments.next().unwrap_or_default())
+        .args(arguments)
+        .envs(unset)
+        .env(SET_BY_PROGRAM, names.join(" "));
     let error = again.exec();
     let names = SETTINGS.map(|(name, value)| format!("{name}={value}")).join(" ");
     Err(Error::unsupported(
         "starting again with the allocators' settings for `ulimit -v`",
         format!("{error}; set {names} in the environment"),
     ))
+}
+
+/// The environment's variables that the program has set for itself alone, which other programs must not get.
+pub fn variables_to_withhold() -> Vec<String> {
+    let Ok(names) = std::env::var(SET_BY_PROGRAM) else { return Vec::new() };
+    names.split(' ').chain([SET_BY_PROGRAM]).map(String::from).collect()
 }
 
 /// Other systems have no such limits, or allocators that need no settings.

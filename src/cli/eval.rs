@@ -1,6 +1,7 @@
 //! `vecaz eval`: strength on solved positions, or in a match.
 
 use super::JsonTarget;
+use super::address_space::variables_to_withhold;
 use super::source::{Source, start_threads};
 use crate::error::{Error, Result};
 use crate::eval::arena::{Contestant, MatchPlan, ROWS, SearchSetup, evaluate_positions, play_match};
@@ -244,8 +245,8 @@ fn opponent_named(
         if !(timeout > 0.0 && timeout <= 86_400.0) {
             return Err(Error::config("--patience", timeout, "more than 0, at most 86400"));
         }
-        let threads = threads.min(args.games as usize);
-        return Ok((Contestant::external(command, Duration::from_secs_f64(timeout), threads)?, None));
+        let (timeout, threads) = (Duration::from_secs_f64(timeout), threads.min(args.games as usize));
+        return Ok((Contestant::external(command, timeout, threads, &variables_to_withhold())?, None));
     }
     if opponent == "random" || opponent.starts_with("rollouts:") {
         return Ok((Contestant::named(game, opponent, "--against", threads)?, None));

@@ -83,12 +83,15 @@ impl Contestant {
         Ok(Self::Plain((0..threads.max(1)).map(|_| make()).collect::<Result<_>>()?))
     }
 
-    /// The external program that `command` starts, one process per thread, with `timeout` per reply.
+    /// The external program that `command` starts, one process per thread, with `timeout` per reply and without the variables
+    /// `withheld` in its environment.
     ///
     /// # Errors
     /// Those of [`ExternalPlayer::start`].
-    pub fn external(command: &str, timeout: Duration, threads: usize) -> Result<Self> {
-        let start = |_| -> Result<Box<dyn Player>> { Ok(Box::new(ExternalPlayer::start(command, timeout)?)) };
+    pub fn external(command: &str, timeout: Duration, threads: usize, withheld: &[String]) -> Result<Self> {
+        let start = |_| -> Result<Box<dyn Player>> {
+            Ok(Box::new(ExternalPlayer::start(command, timeout, withheld)?))
+        };
         Ok(Self::Plain((0..threads.max(1)).map(start).collect::<Result<_>>()?))
     }
 

@@ -57,16 +57,19 @@ pub struct ExternalPlayer {
 
 impl ExternalPlayer {
     /// Starts `command`: the program and its arguments, separated by blanks; an argument with blanks is quoted. No shell is
-    /// used. `timeout` is the time limit of one reply.
+    /// used. `timeout` is the time limit of one reply, `withheld` are variables of the environment that it does not get.
     ///
     /// # Errors
     /// [`Error::Opponent`] if it cannot be started.
-    pub fn start(command: &str, timeout: Duration) -> Result<Self> {
+    pub fn start(command: &str, timeout: Duration, withheld: &[String]) -> Result<Self> {
         let fail = |what: String| Error::Opponent { command: command.to_string(), what };
         let words = words(command).ok_or_else(|| fail("a quote is not closed".into()))?;
         let (program, arguments) = words.split_first().ok_or_else(|| fail("no program is named".into()))?;
         let mut process = Command::new(program);
         process.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        for name in withheld {
+            process.env_remove(name);
+        }
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut process, 0);
         let mut child = process.spawn().map_err(|e| fail(format!("{program} cannot be started: {e}")))?;
@@ -352,7 +355,8 @@ mod tests {
 
     #[test]
     fn control_characters_are_escaped() {
-        let mut player = ExternalPlayer::start("yes \u{1b}[31m0", Duration::from_secs(60)).expect("starts");
+        let mut player =
+            ExternalPlayer::start("yes \u{1b}[31m0", Duration::from_secs(60), &[]).expect("starts");
         let game = crate::batch::any_game("tic_tac_toe", &toml::Table::new()).expect("registered");
         let error = player.request(&Playthrough::new(game)).expect_err("no action");
         assert!(error.to_string().contains("\"\\u{1b}[31m0\""), "{error}");

@@ -156,6 +156,30 @@ fn stderr_that_cannot_be_written_changes_no_exit_code() {
     assert_eq!(output.status.code(), Some(1), "help that cannot be written");
 }
 
+/// Under a limit the program starts itself again with variables for its allocators, which are not for the programs that it starts.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_opponent_gets_the_environment_that_the_user_had() {
+    let (folder, run) = run_copy();
+    let file = folder.path().join("environment");
+    let opponent = format!("exec:sh -c 'env > {}'", utf8(&file));
+    let arguments = ["eval", utf8(&run), "--against", &opponent, "--games", "1", "--threads", "1"];
+    let environment = |setting: &str, variables: &[(&str, &str)]| {
+        let mut command = under(setting, &arguments);
+        command.envs(variables.iter().copied());
+        assert!(refusal(&mut command).contains("before it replied"));
+        let text = std::fs::read_to_string(&file).expect("written");
+        let mut lines: Vec<String> = text.lines().map(String::from).collect();
+        lines.sort();
+        lines
+    };
+    for variables in [&[][..], &[("MALLOC_ARENA_MAX", "2")], &[("MIMALLOC_ARENA_RESERVE", "1024")]] {
+        let unlimited = environment("true", variables);
+        assert_eq!(environment("ulimit -v 4000000", variables), unlimited, "{variables:?}");
+        assert!(unlimited.iter().filter(|line| line.contains("ARENA")).count() == variables.len());
+    }
+}
+
 /// The allocators map up to 1 GiB ahead. Under limits just above it the stacks of threads did not fit, which aborted the program.
 #[cfg(target_os = "linux")]
 #[test]
