@@ -282,7 +282,7 @@ def check(name, programs, folder, root):
                 with open(out, "rb") as file:
                     outputs.append({command: file.read()})
             else:
-                outputs.append({command: json_lines(done.stdout, ("seconds", "run")).encode()})
+                outputs.append({command: json_lines(done.stdout, ("seconds", "run", "network")).encode()})
         differences += compare(*outputs) if len(outputs) == 2 else []
     return ("same" if not differences else "DIFFERS"), differences or [f"{len(old)} files"]
 

@@ -354,8 +354,13 @@ fn exported_weights_are_what_the_other_commands_take() {
     assert!(exported.header.model.take().is_some(), "the list of layers is only there");
     assert_eq!(exported, best);
     let args = ["--against", "random", "--games", "4", "--sims", "8", "--json", "-"];
-    let of_file = stdout(vecaz(&["eval", out]).args(args));
-    assert_eq!(of_file, stdout(vecaz(&["eval", &run()]).args(args)), "the same network, the same match");
+    let result_of = |network: &str| {
+        let mut row = records(&stdout(vecaz(&["eval", network]).args(args))).remove(0);
+        let label = row["network"].take();
+        assert!(label.as_str().is_some_and(|label| label.starts_with(network)), "{label}");
+        row
+    };
+    assert_eq!(result_of(out), result_of(&run()), "the same network, the same match");
 }
 
 #[test]
@@ -377,6 +382,8 @@ fn eval_writes_a_line_a_position_and_a_summary() {
     }
     let summary = &rows[12];
     assert_eq!(summary["positions"], 12);
+    let network = format!("{}/best.safetensors (epoch ", run());
+    assert!(summary["network"].as_str().is_some_and(|label| label.starts_with(&network)), "{summary}");
     for key in ["policy_outcome_error", "policy_exact_error", "search_outcome_error", "search_exact_error"] {
         assert!(summary[key].as_f64().is_some_and(|share| (0.0..=1.0).contains(&share)), "{summary}");
     }
@@ -393,6 +400,10 @@ fn a_match_counts_every_game() {
         let points = ["wins", "draws", "losses"].map(|key| row[key].as_u64().expect("a count"));
         assert_eq!((points.iter().sum::<u64>(), &row["games"]), (6, &json!(6)), "{row}");
         assert!(row["elo"].is_object(), "{row}");
+        let is_run = |label: &Value| label.as_str().is_some_and(|label| label.starts_with(&run()));
+        assert!(is_run(&row["network"]), "{row}");
+        let named = &row["opponent_network"];
+        assert!(if opponent == run() { is_run(named) } else { named.is_null() }, "{row}");
     }
     let args = ["eval", &run(), "--against", "random", "--games", "2", "--sims", "8"];
     let text = stdout(&mut vecaz(&args));

@@ -6,12 +6,13 @@ use super::source::{Source, start_threads};
 use crate::error::{Error, Result};
 use crate::eval::arena::{Contestant, MatchPlan, ROWS, SearchSetup, evaluate_positions, play_match};
 use crate::eval::elo::{MatchResult, Mean};
-use crate::eval::positions;
+use crate::eval::positions::{self, PositionSummary};
 use crate::report::layout::{sentence_width, wrap};
 use crate::report::progress::{Progress, Verbosity, print};
 use crate::run::memory::check_search;
 use crate::stop::Stop;
 use clap::{ArgGroup, Args, value_parser};
+use serde::Serialize;
 use serde_json::json;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -27,13 +28,14 @@ Examples:
 
 A positions file has one JSON object per line: {\"actions\":[..], \"scores\":[number or null per action]}, the exact score
 of each action for the player to move: > 0 wins, 0 draws, < 0 loses. Output per position: {\"index\", \"policy_action\",
-\"search_action\", \"value\"}, then a summary {\"positions\", \"policy_outcome_error\", \"policy_exact_error\",
-\"search_outcome_error\", \"search_exact_error\"}. An outcome error is an action that turns a win or a draw into something
-worse; an exact error is an action whose score is not the best.
+\"search_action\", \"value\"}, then a summary {\"network\": file, epoch and updates, \"positions\", \"policy_outcome_error\",
+\"policy_exact_error\", \"search_outcome_error\", \"search_exact_error\"}. An outcome error is an action that turns a win or a draw
+into something worse; an exact error is an action whose score is not the best.
 
 A match alternates the seats and prints the fraction of games won and the Elo difference with 95 % intervals, and the mean
 raw score per game for games with points (backgammon, Blob, Go's area). Ctrl-C ends it with the result of the games that
-are over; a JSON file is written for whole matches only.
+are over; a JSON file is written for whole matches only. It names the networks: {\"network\", \"against\", \"opponent_network\": null
+for an opponent without one, ..}.
 
 exec:COMMAND starts one process of an external program per thread, without a shell. For each move it reads one line of
 JSON from stdin, {\"game\", \"options\", \"player\", \"actions\": all so far, \"names\": their names, \"legal\",
@@ -105,6 +107,14 @@ pub fn execute(args: EvalArgs, verbosity: Verbosity, stop: &Stop) -> Result<()> 
     }
 }
 
+/// The last line of the JSON on solved positions.
+#[derive(Serialize)]
+struct SummaryRow<'a> {
+    network: &'a str,
+    #[serde(flatten)]
+    summary: PositionSummary,
+}
+
 /// Prints `networks`, a line with the file of each, and `text`, unless JSON goes to stdout, and writes `json` to its target. Each is done
 /// even if the other fails.
 fn publish(args: &EvalArgs, networks: &str, text: &str, json: &str) -> Result<()> {
@@ -146,6 +156,7 @@ fn on_positions(
         line("bare policy", summary.policy_outcome_error, summary.policy_exact_error),
         line("uniform random", random.outcome_error, random.exact_error),
     ];
+    let summary = SummaryRow { network: &source.label, summary };
     let rows = choices.iter().map(|choice| json!(choice)).chain([json!(summary)]);
     let network = format!("network: {}\n", source.label);
     publish(args, &network, &text.concat(), &rows.map(|row| format!("{row}\n")).collect::<String>())
@@ -182,7 +193,7 @@ fn in_match(
     };
     let (result, points, lead) = (outcome.result, outcome.points(), outcome.lead());
     let row = json!({
-        "against": opponent, "games": result.games(), "simulations": source.params(args.sims).simulations,
+        "network": source.label, "against": opponent, "opponent_network": label, "games": result.games(), "simulations": source.params(args.sims).simulations,
         "wins": result.wins, "draws": result.draws, "losses": result.losses,
         "win_rate": result.win_rate(), "win_rate_interval": result.win_rate_interval(),
         "score": result.score(), "score_interval": result.score_interval(),
