@@ -36,11 +36,11 @@ RENAMED_KEYS = {
 }
 # Fields of the lines of games, findings and metrics that the old program calls otherwise.
 RENAMED_FIELDS = {"lane": "slot"}
-# Metrics that hold a time. The evaluation cache is shared by threads, so its rate depends on their timing.
-TIMED = ("seconds", "per_second", "games_per_day", "cache_hit_rate")
+# Metrics that hold a time. The evaluation cache is shared by threads, so its rate, and what the network evaluates, depend on their timing.
+TIMED = ("seconds", "per_second", "games_per_day", "cache_hit_rate", "evaluations")
 
 BASE = """run.seed=7 run.threads=2 run.epochs=2 selfplay.games=24 selfplay.samples_per_epoch=200 selfplay.passes_per_poll=8
-    search.simulations=8 search.cache_entries=4096 replay.capacity=1000 train.batch=32 train.min_samples=150 train.warmup_updates=4
+    search.simulations=8 search.cache_entries=4096 search.root_cache=0 replay.capacity=1000 train.batch=32 train.min_samples=150 train.warmup_updates=4
     train.replay_ratio=2.0 eval.every=1 eval.simulations=6 eval.positions=6 eval.match_games=4 eval.opponent=random"""
 RESNET = "net.arch=resnet net.blocks=1 net.channels=16 net.value_hidden=16"
 MLP = "net.arch=mlp net.blocks=1 net.channels=32 net.value_hidden=16"

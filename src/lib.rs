@@ -62,7 +62,7 @@ pub mod backend; // where the arrays live
 pub mod pass; // one lockstep pass: select, evaluate, expand, backup on all rows
 pub mod searcher; // positions -> search results
 pub mod act; // root summary -> action
-pub mod root_cache; // one deep tree per set of weights
+pub mod root_cache; // trees of the positions in which many games begin
 pub mod selfplay; // the stream of passes over N games
 pub mod replay; // ring buffer of samples
 pub mod train; // loss and optimiser step

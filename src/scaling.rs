@@ -1,5 +1,6 @@
 //! Throughput of self-play and its breakdown by stage: one row of `vecaz bench-scaling`.
 
+use crate::backend::RootCache;
 use crate::backend::pass_parts::PassParts;
 use crate::batch::{AnyGame, any_game};
 use crate::config::Config;
@@ -74,14 +75,20 @@ pub fn measure(config: &Config, network: Measured<'_>, threads: usize, seconds: 
     let plan = backend_plan(config, &sizes, rows);
     let (max_threads, threads) = (threads, num_threads(config, threads));
     let mut selfplay = SelfPlay::new(&game, config, network.as_ref(), Vec::new(), threads)?;
-    let cache = match config.search.root_cache {
-        0 => Vec::new(),
-        _ => {
-            let plan = CachePlan::for_run(config, plan, &sizes);
-            root_cache::build(game.as_ref(), network.as_ref(), plan, &Stop::default())?
-        }
+    selfplay.replace_network(network.as_ref())?;
+    let games = root_cache::expected_games(config, &sizes, 0, 0);
+    let cache = match CachePlan::for_run(config, plan, &sizes, games) {
+        None => RootCache::default(),
+        Some(plan) => root_cache::build(
+            game.as_ref(),
+            network.as_ref(),
+            plan,
+            selfplay.evaluations(),
+            &Stop::default(),
+        )?,
     };
-    selfplay.set_network(network.as_ref(), cache)?;
+    let root_cache = !cache.trees().is_empty();
+    selfplay.begin_plies(cache)?;
     let mut lengths = Lengths::default();
     let start = Instant::now();
     while start.elapsed().as_secs_f64() < WARM_UP_SECONDS {
@@ -119,7 +126,7 @@ pub fn measure(config: &Config, network: Measured<'_>, threads: usize, seconds: 
         max_threads,
         device: config.run.device.to_string(),
         net: name,
-        root_cache: config.search.root_cache > 0,
+        root_cache,
         simulations_per_second: simulations / wall,
         moves_per_second: clock.plies as f64 / wall,
         plies_per_game: lengths.mean(),

@@ -171,13 +171,36 @@ impl SelfPlay {
     /// # Errors
     /// What the device says.
     pub fn set_network(&mut self, network: &dyn Network, cache: RootCache) -> Result<()> {
-        self.cache = Arc::new(cache);
+        self.replace_network(network)?;
+        self.begin_plies(cache)
+    }
+
+    /// The first half of [`SelfPlay::set_network`]: takes the weights and clears the table of evaluations, which can be filled before
+    /// [`SelfPlay::begin_plies`].
+    ///
+    /// # Errors
+    /// What the device says.
+    pub fn replace_network(&mut self, network: &dyn Network) -> Result<()> {
         if let Some(evaluations) = &self.evaluations {
             evaluations.clear();
         }
         self.batching = Batching::Undecided;
         self.networks.iter_mut().for_each(|old| *old = network.fork());
-        self.shards.iter_mut().try_for_each(|shard| shard.searcher.set_network(network))?;
+        self.shards.iter_mut().try_for_each(|shard| shard.searcher.set_network(network))
+    }
+
+    /// The table of evaluations that all games share, if there is one.
+    pub fn evaluations(&self) -> Option<&Arc<EvalCache>> {
+        self.evaluations.as_ref()
+    }
+
+    /// The second half of [`SelfPlay::set_network`]: every game in progress begins its ply with a new tree, new games start from
+    /// `cache`.
+    ///
+    /// # Errors
+    /// What the device says.
+    pub fn begin_plies(&mut self, cache: RootCache) -> Result<()> {
+        self.cache = Arc::new(cache);
         let cache = &self.cache;
         self.shards.par_iter_mut().try_for_each(|shard| {
             (0..shard.slots.len()).try_for_each(|i| shard.begin_ply(i, cache))?;

@@ -207,7 +207,6 @@ fn values_that_cannot_be_are_refused() {
             "train.precision (--set): got bf16, expected f32 for training on the CPU",
         ),
         (vec!["--game", "chess", "--set", "game.fen=8/8/8/8 w"], "game.fen (--set): got 8/8/8/8 w, expected"),
-        (vec!["--game", "blob", "--set", "search.root_cache=100"], "search.root_cache for blob: "),
         (vec!["--games", "1000000", "--sims", "100000"], "the largest selfplay.games that fits is "),
         (vec!["--set", "run.memory_mib=1"], "more than the 1 MiB allowed"),
     ] {

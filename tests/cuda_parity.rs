@@ -8,6 +8,7 @@ mod parity;
 use parity::{BATCH, GAMES, HALF, PART, RESIDENT, RESIDENT_LEAVES, ResidentCase, networks};
 
 use std::sync::Arc;
+use vecaz::backend::RootCache;
 use vecaz::backend::kernels::batch::DeviceBatch;
 use vecaz::backend::kernels::cuda::CudaDevice;
 use vecaz::backend::kernels::cuda_network;
@@ -107,7 +108,7 @@ fn selfplay(
     let game = rules(config.game_name(), &config.game_options().to_string());
     let network = network(game.as_ref());
     let mut selfplay = SelfPlay::new(&game, &config, network.as_ref(), Vec::new(), 2).expect("fits");
-    selfplay.set_network(network.as_ref(), Vec::new()).expect("a network");
+    selfplay.set_network(network.as_ref(), RootCache::default()).expect("a network");
     let games = (0..3).flat_map(|_| selfplay.poll().expect("played")).collect();
     let inside = selfplay.take_clock().copied.inside;
     (games, selfplay.slots().cloned().collect(), inside)

@@ -4,7 +4,7 @@
 mod support;
 
 use support::{io_shape, plan, search};
-use vecaz::backend::{cpu_backend_on, reference_backend};
+use vecaz::backend::{RootCache, cpu_backend_on, reference_backend};
 use vecaz::batch::{AnyGame, Playthrough, any_game};
 use vecaz::config::{Algorithm, ChanceRule, Config, Fpu, Layers, SearchConfig};
 use vecaz::game::Turn;
@@ -177,7 +177,7 @@ fn selfplay(engine: &str) -> Vec<FinishedGame> {
     let game = any_game(config.game_name(), &config.game_options()).expect("registered");
     let network = HashNet(io_shape(&game.sizes()));
     let mut selfplay = SelfPlay::new(&game, &config, &network, Vec::new(), 2).expect("fits");
-    selfplay.set_network(&network, Vec::new()).expect("a network");
+    selfplay.set_network(&network, RootCache::default()).expect("a network");
     let mut games = Vec::new();
     for _ in 0..4 {
         games.extend(selfplay.poll().expect("finite"));
@@ -190,14 +190,4 @@ fn the_engine_setting_selects_it_and_self_play_is_the_same() {
     let games = selfplay("batched");
     assert!(games.len() > 5, "{}", games.len());
     assert_eq!(games, selfplay("reference"));
-}
-
-#[test]
-fn a_root_cache_is_refused_with_the_reference_engine() {
-    let refused = Layers::default()
-        .text("[search]\nengine = \"reference\"\nroot_cache = 700", "test")
-        .and_then(Layers::resolve)
-        .expect_err("no trees to cache");
-    let expected = "config key search.root_cache (test, line 3): got 700, expected 0, since search.engine = \"reference\" keeps no trees";
-    assert_eq!(refused.to_string(), expected);
 }

@@ -228,16 +228,24 @@ VZ_DEVICE_CALL void act(const Rows& rows, const GameSlots& slots, u32 i) {
     if (lane() == 0) slots.all[i] = row;
 }
 
-// The tree that games at `state` are cloned from, or NO_PLACE.
-VZ_DEVICE int start_of(const GameSlots& slots, const State& state) {
+// The tree that games at `state`, after positions with these keys, are cloned from, or NO_PLACE. Twin of `RootCache::find`.
+VZ_DEVICE int start_of(
+    const GameSlots& slots, const State& state, [[maybe_unused]] const u64* keys, [[maybe_unused]] u32 num_keys
+) {
     const u32 num = slots.play->num_starts;
     for (u32 first = 0; first < num; first += WARP) {
         const u32 k = first + lane();
         bool same = k < num;
         if (same) {
-            const u8* root = slots.trees + slots.starts[k].states;
+            const TreeParts& start = slots.starts[k];
+            const u8* root = slots.trees + start.states;
             const u8* found = (const u8*)&state;
             for (int at = 0; at < VZ_STATE_BYTES && same; at++) same = root[at] == found[at];
+#if VZ_USES_HISTORY
+            const u64* history = (const u64*)(slots.trees + start.history);
+            same = same && start.num_history == num_keys;
+            for (u32 at = 0; at < num_keys && same; at++) same = history[at] == keys[at];
+#endif
         }
         const u32 mask = __ballot_sync(ALL_LANES, same);
         if (mask != 0) return (int)first + trailing_zeros(mask);
@@ -277,7 +285,7 @@ VZ_DEVICE void set_slot_root(const Rows& rows, const GameSlots& slots, u32 b, [[
     const State state = row.states[ROOT];
     // `start_of` ends with a vote of all lanes, so all have read the row before a copy overwrites it; `set_root_state` takes lane
     // 0's state.
-    const int start = start_of(slots, state);
+    const int start = start_of(slots, state, rows.history(b), num_history);
     if (start != NO_PLACE) {
         clone_start(rows, slots, b, slots.starts[start]);
     } else {

@@ -27,7 +27,7 @@ use std::sync::Arc;
 
 pub use make::{Placement, cpu_backend, cpu_backend_on, make, reference_backend};
 pub use row_budget::RowBudget;
-pub use snapshot::{RootCache, Snapshot};
+pub use snapshot::{CachedTree, RootCache, Snapshot};
 
 /// The search of one ply in one row.
 #[derive(Clone, Copy, Debug)]

@@ -1,6 +1,7 @@
 //! Trees apart from any backend.
 
-use crate::tree::Tree;
+use crate::tree::{ROOT, Tree};
+use std::cmp::Ordering;
 
 /// One tree with its states.
 pub struct Snapshot {
@@ -12,5 +13,61 @@ pub struct Snapshot {
     pub history: Vec<u64>,
 }
 
-/// The trees that new games start from, each with the bytes of its root's state.
-pub type RootCache = Vec<(Vec<u8>, Snapshot)>;
+impl Snapshot {
+    /// The root's state.
+    pub fn root_state(&self) -> &[u8] {
+        &self.states[..self.states.len() / self.tree.count(0)]
+    }
+
+    fn compare(&self, state: &[u8], history: &[u64]) -> Ordering {
+        (self.root_state(), self.history.as_slice()).cmp(&(state, history))
+    }
+}
+
+/// A tree that new games start from.
+pub struct CachedTree {
+    /// The tree.
+    pub snapshot: Snapshot,
+    /// Visits that a game inherits: those of the root's edges, as far as they count against its budget.
+    pub inherited: u32,
+}
+
+/// The trees that new games start from.
+#[derive(Default)]
+pub struct RootCache {
+    /// By the root's state and history.
+    trees: Vec<CachedTree>,
+    simulations: u64,
+}
+
+impl RootCache {
+    /// A cache of these trees, no two of which have the same root. `simulations` were made to build them; of a root's visits at most
+    /// `most_inherited` count in a game.
+    pub fn new(trees: Vec<Snapshot>, simulations: u64, most_inherited: u32) -> Self {
+        let cached = |mut snapshot: Snapshot| {
+            let visits = snapshot.tree.row_mut(0).used_edges(ROOT).visits.iter().sum::<i32>() as u32;
+            CachedTree { snapshot, inherited: visits.min(most_inherited) }
+        };
+        let mut trees: Vec<CachedTree> = trees.into_iter().map(cached).collect();
+        trees.sort_unstable_by(|CachedTree { snapshot: a, .. }, CachedTree { snapshot: b, .. }| {
+            a.compare(b.root_state(), &b.history)
+        });
+        Self { trees, simulations }
+    }
+
+    /// The trees, in a fixed order.
+    pub fn trees(&self) -> &[CachedTree] {
+        &self.trees
+    }
+
+    /// Simulations that were made to build them.
+    pub fn simulations(&self) -> u64 {
+        self.simulations
+    }
+
+    /// The tree of the position with this state and these keys of the positions before it.
+    pub fn find(&self, state: &[u8], history: &[u64]) -> Option<&CachedTree> {
+        let place = self.trees.binary_search_by(|tree| tree.snapshot.compare(state, history));
+        place.ok().map(|place| &self.trees[place])
+    }
+}

@@ -7,6 +7,7 @@ use crate::config::{Config, Layers, NetConfig};
 use crate::error::{Error, Result};
 use crate::model::NetSpec;
 use crate::report::progress::{Progress, Verbosity};
+use crate::root_cache;
 use crate::run::memory::MemoryPlan;
 use crate::run::network::choose;
 use crate::run::{Run, limits};
@@ -177,6 +178,12 @@ fn describe(config: &Config, dir: &Path, threads: usize, progress: &Progress) ->
     ))?;
     let (_, executor) = choose(config, &NetSpec::new(net, &game.sizes()).model()?)?;
     progress.note(&format!("network executed by {executor}"))?;
+    progress.note(&match root_cache::obstacle(config, &game.sizes()) {
+        None => {
+            "root cache: new games are clones of a tree wherever several begin in one position".to_string()
+        }
+        Some(obstacle) => format!("no root cache: {obstacle}"),
+    })?;
     progress.note(&format!("memory: {}", memory.describe()))?;
     let (epochs, samples) = (config.run.epochs, config.selfplay.samples_per_epoch as u64);
     match epochs.saturating_mul(samples) {

@@ -1,7 +1,7 @@
 //! Checks of values that depend on other keys. Those of single keys are in their definitions.
 
 use super::keys::within;
-use super::{Arch, Config, Executor, IsaChoice, Precision, SearchEngine, TensorCores, TrainPrecision};
+use super::{Arch, Config, Executor, IsaChoice, Precision, TensorCores, TrainPrecision};
 use crate::error::{Error, Result};
 
 impl Config {
@@ -19,11 +19,6 @@ impl Config {
         self.check_precision()?;
         self.check_isa()?;
         self.check_tensor_cores()?;
-        let s = &self.search;
-        if s.engine == SearchEngine::Reference && s.root_cache > 0 {
-            let expected = "0, since search.engine = \"reference\" keeps no trees";
-            return Err(Error::config("search.root_cache", s.root_cache, expected));
-        }
         let playing = self.run.device.all().len();
         within("selfplay.games", self.selfplay.games, playing..=1_048_576)?;
         let t = &self.train;

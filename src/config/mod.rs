@@ -231,8 +231,8 @@ section! {
         cache_entries: usize [0..=1 << 32] = 1 << 19,
         /// Keeps the played action's subtree for the next ply.
         reuse: bool = true,
-        /// The most inherited visits that count against the budget and in the policy target, relative to `simulations`. It
-        /// bounds the weight of a deep root cache.
+        /// The most inherited visits that count: against the budget, relative to `simulations`, and in the policy target of PUCT,
+        /// relative to the new simulations. It bounds the weight of a deep root cache.
         inherit_cap: f32 [0.0..=1000.0] = 1.0,
         /// PUCT: the fewest new simulations of a ply with inherited visits.
         min_simulations: u32 [1..=1_000_000] = 16,
@@ -240,8 +240,9 @@ section! {
         chance: ChanceRule = ChanceRule::Stratified,
         /// D: determinisations of one game with hidden information.
         determinisations: u32 [1..=4096] = 1,
-        /// Simulations of the tree built once per set of weights and cloned to every new game; 0 = none.
-        root_cache: u32 [0..=10_000_000] = 0,
+        /// The most simulations of a tree of the root cache: trees of the positions in which many games begin, built once per set of
+        /// weights and cloned into new games; 0 = none. Gumbel: at most `inherit_cap` x `simulations`.
+        root_cache: u32 [0..=10_000_000] = 1000,
     }
 }
 section! {

@@ -33,6 +33,10 @@ pub struct PassClock {
     pub depth_sum: u64,
     /// Depth of the deepest leaf.
     pub depth_max: u64,
+    /// Games that began with a tree of the root cache.
+    pub cached_starts: u64,
+    /// Visits that these games inherited, as far as they count against a budget.
+    pub inherited_visits: u64,
     /// Bytes copied between host and device, both ways.
     pub copied: Copied,
 }
@@ -56,6 +60,12 @@ impl PassClock {
         self.depth_max = self.depth_max.max(stats.depth_max);
     }
 
+    /// Counts a game that began, with the visits that it inherited from the root cache, if any.
+    pub(crate) fn count_start(&mut self, inherited: Option<u32>) {
+        self.cached_starts += u64::from(inherited.is_some());
+        self.inherited_visits += u64::from(inherited.unwrap_or(0));
+    }
+
     /// Adds another clock's seconds and counts.
     pub fn add(&mut self, other: &Self) {
         self.select += other.select;
@@ -71,6 +81,8 @@ impl PassClock {
         self.plies += other.plies;
         self.depth_sum += other.depth_sum;
         self.depth_max = self.depth_max.max(other.depth_max);
+        self.cached_starts += other.cached_starts;
+        self.inherited_visits += other.inherited_visits;
         self.copied.inside += other.copied.inside;
         self.copied.total += other.copied.total;
     }

@@ -1,7 +1,7 @@
 //! `report.html`: a self-contained page about a run, rewritten after each epoch from all its records.
 
 use super::chart::{self, Axis, LineChart, Series, compact};
-use super::metrics::{EpochRecord, Losses, Strength};
+use super::metrics::{EpochRecord, Losses, RootCacheUse, Strength};
 use crate::config::Config;
 use crate::error::Result;
 use crate::files::write_atomic;
@@ -230,12 +230,19 @@ fn best_epoch(records: &[EpochRecord]) -> Option<(u64, Strength)> {
 fn facts(records: &[EpochRecord]) -> String {
     let Some(last) = records.last() else { return "<p>No epoch is finished yet.</p>\n".to_string() };
     let sum = |count: fn(&EpochRecord) -> u64| HumanCount(records.iter().map(count).sum()).to_string();
+    let caches: Vec<RootCacheUse> = records.iter().filter_map(|r| r.root_cache).collect();
+    let of_cache = |count: fn(&RootCacheUse) -> u64| match caches.as_slice() {
+        [] => String::new(),
+        all => HumanCount(all.iter().map(count).sum()).to_string(),
+    };
     let mut facts = vec![
         ("epochs", last.epoch.to_string()),
         ("minutes", format!("{:.1}", last.minutes())),
         ("games", sum(|r| r.games)),
         ("positions", sum(|r| r.positions)),
         ("simulations", sum(|r| r.simulations)),
+        ("simulations for root caches", of_cache(|c| c.simulations)),
+        ("visits inherited from them", of_cache(|c| c.inherited_visits)),
         // A running total, unlike the counts above.
         ("updates", HumanCount(last.updates).to_string()),
         ("games a day", compact(last.games_per_day)),

@@ -65,9 +65,29 @@ pub struct EpochRecord {
     /// Fraction of leaves whose evaluation came from the cache, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_hit_rate: Option<f64>,
+    /// Positions that the network evaluated in self-play.
+    pub evaluations: u64,
+    /// The root cache, if the epoch had one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub root_cache: Option<RootCacheUse>,
     /// Distinct findings of the run so far (`findings.jsonl`), if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub findings: Option<u64>,
+}
+
+/// What the root cache of an epoch cost, and what games got from it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RootCacheUse {
+    /// Trees that were built.
+    pub trees: u64,
+    /// Simulations that they took, which are not among those of self-play.
+    pub simulations: u64,
+    /// Seconds that they took.
+    pub seconds: f64,
+    /// Games that began with one of them.
+    pub games: u64,
+    /// Visits that these games inherited, as far as they count against the budget of a ply.
+    pub inherited_visits: u64,
 }
 
 /// Means over an epoch's updates.
@@ -138,6 +158,7 @@ impl EpochRecord {
     pub fn scalars(&self) -> Vec<(&'static str, f64)> {
         let losses = |pick: fn(&Losses) -> f64| self.losses.as_ref().map(pick);
         let strength = |pick: fn(&Strength) -> Option<f64>| self.strength.as_ref().and_then(pick);
+        let cache = |pick: fn(&RootCacheUse) -> f64| self.root_cache.as_ref().map(pick);
         let all = [
             ("loss/policy", losses(|l| l.policy)),
             ("loss/policy_kl", losses(|l| l.policy_kl)),
@@ -155,8 +176,14 @@ impl EpochRecord {
             ("speed/games_per_second", Some(self.games_per_second)),
             ("speed/positions_per_second", Some(self.positions_per_second)),
             ("speed/simulations_per_second", Some(self.simulations_per_second)),
+            ("games/evaluations", Some(self.evaluations as f64)),
             ("speed/games_per_day", Some(self.games_per_day)),
             ("speed/cache_hit_rate", self.cache_hit_rate),
+            ("root_cache/trees", cache(|c| c.trees as f64)),
+            ("root_cache/simulations", cache(|c| c.simulations as f64)),
+            ("root_cache/games", cache(|c| c.games as f64)),
+            ("root_cache/inherited_visits", cache(|c| c.inherited_visits as f64)),
+            ("seconds/root_cache", cache(|c| c.seconds)),
             ("seconds/selfplay", Some(self.selfplay_seconds)),
             ("seconds/train", Some(self.train_seconds)),
             ("seconds/overlapped", Some(self.overlapped_seconds)),

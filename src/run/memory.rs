@@ -31,7 +31,7 @@ pub struct MemoryPlan {
     pub replay: u64,
     /// Weights, moments, gradients and activations of a training batch; 0 on a GPU.
     pub training: u64,
-    /// The root cache while it is built: one tree per start.
+    /// The root cache, and the arrays in which its trees are built.
     pub cache: u64,
     /// The searches of an evaluation, whose trees are made beside those of self-play; without trees on a GPU.
     pub evaluation: u64,
@@ -64,15 +64,6 @@ impl MemoryPlan {
         let activations = 2 * config.train.batch * model.activations();
         let on_host = u64::from(config.training_devices().is_cpu());
         let batch = 4 * config.train.batch * (sizes.obs.len() + 2 * sizes.num_actions + sizes.num_players);
-        let cache = match config.search.root_cache {
-            0 => 0,
-            simulations => {
-                let nodes = BackendPlan::nodes_for(simulations, &sizes);
-                let starts = root_cache::starts(game).map_or(1, |starts| starts.len());
-                let tree = BackendPlan { rows: 1, nodes, ..plan };
-                tree.row_bytes(config.search.engine, &sizes, game.state_size()) * starts
-            }
-        };
         let sample = Replay::sample_bytes(&sizes, game.state_size());
         let waiting = match config.train.mode {
             TrainingMode::InTurns => 0,
@@ -84,7 +75,7 @@ impl MemoryPlan {
             replay: 2 * product(config.replay.capacity, sample) + product(waiting, sample),
             training: on_host
                 * (4 * (parameters * 6 + activations) as u64 + 2 * product(config.train.accumulate, batch)),
-            cache: cache as u64,
+            cache: root_cache::most_bytes(config, plan, game),
             evaluation: evaluation_bytes(config, game),
             program: program_bytes(),
             evaluations: product(config.search.cache_entries, entry_shape(game).bytes()),

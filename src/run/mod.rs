@@ -18,6 +18,7 @@ pub mod memory;
 pub mod network;
 pub mod strength;
 
+use crate::backend::RootCache;
 use crate::backend::device_selfplay::PlayPlan;
 use crate::batch::{AnyGame, any_game};
 use crate::config::Config;
@@ -27,7 +28,7 @@ use crate::net::{NetSpec, Network};
 use crate::replay::Replay;
 use crate::report::REPORT;
 use crate::report::html::Report;
-use crate::report::metrics::{self, EpochRecord, MetricsLog};
+use crate::report::metrics::{self, EpochRecord, MetricsLog, RootCacheUse};
 use crate::report::progress::Progress;
 use crate::report::tensorboard::EventWriter;
 use crate::root_cache::{self, CachePlan};
@@ -286,17 +287,12 @@ impl Run {
         progress.set_run(self.outlook());
         let started = Instant::now();
         let network = self.network()?;
-        let cache = match self.config.search.root_cache {
-            0 => Vec::new(),
-            _ => {
-                let sizes = self.game.sizes();
-                let rows = backend_plan(&self.config, &sizes, 1);
-                let plan = CachePlan::for_run(&self.config, rows, &sizes);
-                progress.start("root cache", 1, "build");
-                root_cache::build(self.game.as_ref(), network.as_ref(), plan, stop)?
-            }
-        };
-        self.selfplay.set_network(network.as_ref(), cache)?;
+        self.selfplay.replace_network(network.as_ref())?;
+        let cache_from = Instant::now();
+        let cache = self.root_cache(network.as_ref(), progress, stop)?;
+        let cache_seconds = cache_from.elapsed().as_secs_f64();
+        let (trees, cache_simulations) = (cache.trees().len() as u64, cache.simulations());
+        self.selfplay.begin_plies(cache)?;
         let prepared_at = started.elapsed().as_secs_f64();
         let EpochResult { played, losses, times } = self.play_and_train(progress, stop)?;
         let (clock, trained_at) = (self.selfplay.take_clock(), started.elapsed().as_secs_f64());
@@ -328,6 +324,14 @@ impl Run {
             first_player_win_share: share(played.first_player_wins),
             strength,
             cache_hit_rate: clock.cache_hit_rate(),
+            evaluations: clock.evaluations,
+            root_cache: (trees > 0).then_some(RootCacheUse {
+                trees,
+                simulations: cache_simulations,
+                seconds: cache_seconds,
+                games: clock.cached_starts,
+                inherited_visits: clock.inherited_visits,
+            }),
             findings: (self.findings.count() > 0).then(|| self.findings.count()),
             ..EpochRecord::default()
         };
@@ -375,6 +379,20 @@ impl Run {
         report.write(&self.dir().join(REPORT))?;
         let _writing = stop.write_guard();
         self.finish_epoch(&network)
+    }
+
+    /// The trees that games begin with until the next weights.
+    fn root_cache(&self, network: &dyn Network, progress: &mut Progress, stop: &Stop) -> Result<RootCache> {
+        let (config, sizes) = (&self.config, self.game.sizes());
+        let finished = self.selfplay.slots().map(|slot| slot.game).sum();
+        let games = root_cache::expected_games(config, &sizes, finished, self.counters.epoch);
+        match CachePlan::for_run(config, backend_plan(config, &sizes, 1), &sizes, games) {
+            None => Ok(RootCache::default()),
+            Some(plan) => {
+                progress.start("root cache", 1, "build");
+                root_cache::build(self.game.as_ref(), network, plan, self.selfplay.evaluations(), stop)
+            }
+        }
     }
 
     /// Runs an epoch's self-play and updates.
@@ -462,9 +480,6 @@ impl RunSetup {
         let spec = NetSpec::new(&config.net, &game.sizes());
         spec.model()?;
         MemoryPlan::new(config, game.as_ref())?.check(config)?;
-        if config.search.root_cache > 0 {
-            root_cache::starts(game.as_ref())?;
-        }
         let strength_meter = StrengthMeter::new(config, &game, threads)?;
         Ok(Self { factory, game, spec, strength_meter })
     }

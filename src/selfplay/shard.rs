@@ -6,7 +6,7 @@ use super::slot::{GameSlot, is_fast};
 use crate::act::{Choice, choose, sum_determinisations};
 use crate::backend::decisions::Decision;
 use crate::backend::device_selfplay::{DecidedPly, PassDriver, PlayPlan, SlotStart};
-use crate::backend::{PlyPlan, RootCache, RowBudget};
+use crate::backend::{CachedTree, PlyPlan, RootCache, RowBudget};
 use crate::batch::AnyGame;
 use crate::error::Result;
 use crate::game::Turn;
@@ -78,7 +78,7 @@ impl Shard {
         match self.driver {
             PassDriver::Caller => self.step(left, network, cache),
             PassDriver::Backend { most_passes } => {
-                self.poll_device(network, left, most_passes).map(|()| left)
+                self.poll_device(network, cache, left, most_passes).map(|()| left)
             }
         }
     }
@@ -88,7 +88,13 @@ impl Shard {
     /// The next poll is started before the decisions of a poll are read and applied, so that the device never waits for the host.
     /// The passes of a poll that is started and never applied are lost with the trees when new weights come: the host's slots are
     /// those after the last applied poll.
-    fn poll_device(&mut self, network: &mut dyn Network, passes: u32, most_passes: u32) -> Result<()> {
+    fn poll_device(
+        &mut self,
+        network: &mut dyn Network,
+        cache: &RootCache,
+        passes: u32,
+        most_passes: u32,
+    ) -> Result<()> {
         let mut left = passes;
         while left > 0 {
             let now = left.min(most_passes);
@@ -101,22 +107,26 @@ impl Shard {
             if made == PollPasses::UnderWay {
                 self.searcher.start_poll(network, next)?;
             }
-            self.apply_poll()?;
+            self.apply_poll(cache)?;
             self.pass += u64::from(now);
         }
         Ok(())
     }
 
     /// Waits for the oldest poll that was started, and plays in the host's slots what it decided.
-    fn apply_poll(&mut self) -> Result<()> {
+    fn apply_poll(&mut self, cache: &RootCache) -> Result<()> {
         let (plan, game, attached_at) = (&self.plan, self.game.as_ref(), self.attached_at);
         let decisions = self.searcher.finish_poll()?;
         let threads = threads_for(decisions.iter().map(|block| block.len()).sum());
         let play = |slot: &mut GameSlot, decision: &Decision<'_>| {
             let finished = slot.play(game, plan, &decision.ply)?;
-            Some((attached_at + u64::from(decision.pass), finished))
+            let inherited = cache.find(&slot.state, &slot.history).map(|tree| tree.inherited);
+            Some((attached_at + u64::from(decision.pass), finished, inherited))
         };
-        self.finished.extend(apply_decisions(&mut self.slots, &decisions, threads, play)?);
+        for (pass, finished, inherited) in apply_decisions(&mut self.slots, &decisions, threads, play)? {
+            self.finished.push((pass, finished));
+            self.searcher.clock.count_start(inherited);
+        }
         Ok(())
     }
 
@@ -223,8 +233,9 @@ impl Shard {
                 let state = self.game.determinise(&slot.state, player, &mut rng);
                 backend.set_root(i * d + j, &state, &slot.history)?;
             }
-        } else if let Some((_, snapshot)) = cache.iter().find(|(root, _)| *root == slot.state) {
+        } else if let Some(CachedTree { snapshot, inherited }) = cache.find(&slot.state, &slot.history) {
             backend.set_root_tree(i, snapshot)?;
+            self.searcher.clock.count_start(Some(*inherited));
         } else {
             backend.set_root(i, &slot.state, &slot.history)?;
         }

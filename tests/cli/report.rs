@@ -49,6 +49,13 @@ fn every_figure_is_that_of_metrics_jsonl() {
     let (page, records) = (text("report.html"), records(&text("metrics.jsonl")));
     let last = records.last().expect("an epoch");
     let sum = |key: &str| json!(records.iter().filter_map(|record| record[key].as_u64()).sum::<u64>());
+    let of_cache =
+        |key: &str| records.iter().filter_map(|record| record["root_cache"][key].as_u64()).sum::<u64>();
+    let sum_of_cache = |key: &str| json!(of_cache(key));
+    assert!(
+        of_cache("inherited_visits") > of_cache("simulations"),
+        "trees cost more than games get from them"
+    );
     let minutes = |record: &Value| json!(record["seconds"].as_f64().expect("a time") / 60.0);
     let error = |record: &Value| percent(&record["strength"]["search_outcome_error"]);
     let best = records
@@ -68,6 +75,8 @@ fn every_figure_is_that_of_metrics_jsonl() {
         ("games", sum("games")),
         ("positions", sum("positions")),
         ("simulations", sum("simulations")),
+        ("simulations for root caches", sum_of_cache("simulations")),
+        ("visits inherited from them", sum_of_cache("inherited_visits")),
         ("updates", last["updates"].clone()),
         ("games a day", last["games_per_day"].clone()),
         ("latest outcome error, search", error(last)),

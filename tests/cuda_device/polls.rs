@@ -6,7 +6,6 @@ use libloading::Symbol;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::sync::Mutex;
 use vecaz::Result;
-use vecaz::backend::Backend;
 use vecaz::backend::decisions::SummaryFormat;
 use vecaz::backend::kernels::KernelBackend;
 use vecaz::backend::kernels::cuda::CudaDevice;
@@ -15,6 +14,7 @@ use vecaz::backend::kernels::game_slots::{DecisionQueue, GameSlots};
 use vecaz::backend::kernels::layout::ParameterBlock;
 use vecaz::backend::kernels::network::{DeviceNetwork, ObsFormat, Slots};
 use vecaz::backend::split::SplitBackend;
+use vecaz::backend::{Backend, RootCache};
 use vecaz::batch::any_game;
 use vecaz::config::{Config, DeviceName, Layers};
 use vecaz::net::{IoShape, UniformNet};
@@ -225,7 +225,7 @@ fn the_next_passes_are_launched_before_decisions_are_read() {
         let driver = driver();
         add_kernels(&driver);
         let (mut selfplay, network) = selfplay(1, leaves);
-        selfplay.set_network(&network, Vec::new()).expect("attached");
+        selfplay.set_network(&network, RootCache::default()).expect("attached");
         let games = selfplay.poll().expect("played");
         check_slots(&selfplay, &games, 1);
         let mut started = calls(&driver).iter().filter(|(name, _)| name == "record").map(|call| call.1).max();
@@ -258,7 +258,7 @@ fn the_next_passes_are_launched_before_decisions_are_read() {
         }
         // New weights: the poll that is under way is discarded.
         let before: Vec<_> = selfplay.slots().cloned().collect();
-        selfplay.set_network(&network, Vec::new()).expect("attached");
+        selfplay.set_network(&network, RootCache::default()).expect("attached");
         assert!(selfplay.slots().eq(&before), "nothing of the poll under way is applied");
     }
 }
@@ -268,7 +268,7 @@ fn all_gpus_have_their_next_passes_before_any_is_waited_for() {
     let driver = driver();
     add_kernels(&driver);
     let (mut selfplay, network) = selfplay(2, Leaves::Constant);
-    selfplay.set_network(&network, Vec::new()).expect("attached");
+    selfplay.set_network(&network, RootCache::default()).expect("attached");
     for polls in 1..6 {
         calls(&driver);
         let games = selfplay.poll().expect("played");
@@ -288,13 +288,13 @@ fn a_pass_that_fails_is_reported_by_its_poll_or_the_one_before() {
         let driver = driver();
         add_kernels(&driver);
         let (mut selfplay, network) = selfplay(1, Leaves::Constant);
-        selfplay.set_network(&network, Vec::new()).expect("attached");
+        selfplay.set_network(&network, RootCache::default()).expect("attached");
         *FAILS_AT.lock().expect("no panic") = Some(fails_at);
         let (poll, error) =
             (0..10).find_map(|poll| Some((poll, selfplay.poll().err()?.to_string()))).expect("a pass fails");
         let own = fails_at / PASSES;
         assert!(poll == own || poll + 1 == own, "poll {poll} reports a pass of poll {own}");
         assert!(error.contains("simulate_rows (") && error.contains("an illegal memory access"), "{error}");
-        assert!(selfplay.set_network(&network, Vec::new()).is_err(), "the failure stays");
+        assert!(selfplay.set_network(&network, RootCache::default()).is_err(), "the failure stays");
     }
 }

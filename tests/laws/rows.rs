@@ -5,6 +5,7 @@ use super::{BOTH, algorithm, config};
 use proptest::prelude::*;
 use std::sync::{Arc, Mutex};
 use vecaz::act::sum_determinisations;
+use vecaz::backend::RootCache;
 use vecaz::backend::cpu::CpuBackend;
 use vecaz::batch::{Playthrough, any_game};
 use vecaz::config::{Config, Layers, SearchConfig};
@@ -106,7 +107,7 @@ fn play_polls(
     let game = any_game(config.game_name(), &config.game_options()).expect("registered");
     let network = make(io_shape(&game.sizes()));
     let mut selfplay = SelfPlay::new(&game, &config, network.as_ref(), Vec::new(), threads).expect("fits");
-    selfplay.set_network(network.as_ref(), Vec::new()).expect("a network");
+    selfplay.set_network(network.as_ref(), RootCache::default()).expect("a network");
     let mut poll = || {
         let finished = selfplay.poll().expect("finite");
         Poll { finished, in_progress: selfplay.slots().cloned().collect() }

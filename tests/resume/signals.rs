@@ -65,7 +65,10 @@ fn a_signal_is_heard_in_the_middle_of_everything_that_takes_long() {
     let overlapped = endless().replace("1_000_000_000", "5_000_000"); // which are held in memory until the end
     let overlapped = overlapped.replace("[train]", "[train]\nmode = 'overlapped'");
     let long_poll = endless().replace("passes_per_poll = 4", "passes_per_poll = 1_000_000");
-    let root_cache = CONFIG.replace("root_cache = 64", "root_cache = 400_000").replace("tic_tac_toe", "hex");
+    let deep = "algorithm = 'puct'\nroot_cache = 400_000\nnodes = 100_001";
+    let root_cache = CONFIG.replace("root_cache = 64", deep).replace("tic_tac_toe", "hex");
+    let root_cache = root_cache.replace("simulations = 12", "simulations = 100_000");
+    let root_cache = root_cache.replace("games = 13", "games = 2").replace("opening_plies = 3", "");
     let root_cache = root_cache.replace("blocks = 1\nchannels = 16", "blocks = 4\nchannels = 256");
     let root_cache = root_cache.replace("[eval]", "[eval]\nevery = 0");
     let match_play = RAMSEY.replace("every = 0", "opponent = 'rollouts:1000000'");

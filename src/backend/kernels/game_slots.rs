@@ -279,8 +279,8 @@ impl PackedStarts {
 
 fn pack_starts(starts: &RootCache) -> (Vec<u8>, Vec<TreeParts>) {
     let mut all = Vec::new();
-    let places = starts.iter().map(|(_, snapshot)| {
-        let (bytes, parts) = pack_snapshot(snapshot);
+    let places = starts.trees().iter().map(|tree| {
+        let (bytes, parts) = pack_snapshot(&tree.snapshot);
         let first = all.len() as u64;
         all.extend_from_slice(&bytes);
         parts.behind(first)

@@ -5,6 +5,7 @@ use super::resident::{CASES, RESNET, evaluator, parts};
 use super::selfplay::{Played, config};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use vecaz::backend::RootCache;
 use vecaz::backend::kernels::forward::DeviceEvaluator;
 use vecaz::batch::any_game;
 use vecaz::config::{Config, Precision};
@@ -106,7 +107,7 @@ fn play(config: &Config, networks: &[&dyn Network], threads: usize) -> Result<Pl
     let mut selfplay = SelfPlay::new(&game, config, networks[0], Vec::new(), threads)?;
     let mut games = Vec::new();
     for network in networks {
-        selfplay.set_network(*network, Vec::new())?;
+        selfplay.set_network(*network, RootCache::default())?;
         for _ in 0..2 {
             games.extend(selfplay.poll()?);
         }
@@ -148,7 +149,7 @@ fn one_batch_is_evaluated_while_the_other_is_made() {
     let network = evaluator(parts(game.as_ref(), RESNET, Precision::Bf16, 1), &Arc::default());
     let network = DoubleBuffered { network: Box::new(network), calls: calls.clone() };
     let mut selfplay = SelfPlay::new(&game, &config, &network, Vec::new(), 2).expect("fits");
-    selfplay.set_network(&network, Vec::new()).expect("finite weights");
+    selfplay.set_network(&network, RootCache::default()).expect("finite weights");
     selfplay.poll().expect("finite");
     let pass = [Call::Start(1), Call::Finish(0), Call::Start(0), Call::Finish(1)];
     let mut expected = vec![Call::Start(0)];
@@ -168,7 +169,7 @@ fn what_travels_there_and_back_is_counted_and_timed() {
     let game = any_game("connect_four", &toml::Table::new()).expect("registered");
     let network = evaluator(parts(game.as_ref(), RESNET, Precision::Bf16, 1), &Arc::default());
     let mut selfplay = SelfPlay::new(&game, &config, &network, Vec::new(), 2).expect("fits");
-    selfplay.set_network(&network, Vec::new()).expect("finite weights");
+    selfplay.set_network(&network, RootCache::default()).expect("finite weights");
     assert!(selfplay.timed_poll().expect("no forward").is_none(), "before the first poll");
     selfplay.poll().expect("finite");
     // Of each game observations of 16 bits, logits and values; of each half the word that tells numbers.

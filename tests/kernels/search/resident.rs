@@ -2,7 +2,7 @@
 //! games led on the CPU that ask the same kernels through the host.
 
 use super::scenario::{assert_same, cpu, facts, finish, kernels};
-use super::selfplay::{Played, config};
+use super::selfplay::{Played, cache_by, config};
 use super::{Noisy, scenario};
 use crate::host_device::{HostBuffer, HostDevice};
 use std::sync::Arc;
@@ -11,14 +11,12 @@ use vecaz::backend::kernels::KernelBackend;
 use vecaz::backend::kernels::forward::{DeviceEvaluator, DeviceForward, ElementType};
 use vecaz::backend::kernels::network::{DeviceNetwork, ObsFormat, SlotOrder, Slots};
 use vecaz::backend::plan::BackendPlan;
-use vecaz::backend::{Backend, DevicePasses, PlyPlan, TreeRows, cpu_backend};
+use vecaz::backend::{Backend, DevicePasses, PlyPlan, RootCache, TreeRows, cpu_backend};
 use vecaz::batch::{AnyGame, any_game};
 use vecaz::config::{Algorithm, Config, DeviceName, Precision};
 use vecaz::net::{NetParts, NetSpec, Network};
 use vecaz::rng::{Key, Purpose};
-use vecaz::root_cache::{self, CachePlan};
-use vecaz::selfplay::{GameSlot, SelfPlay, backend_plan};
-use vecaz::stop::Stop;
+use vecaz::selfplay::{GameSlot, SelfPlay};
 use vecaz::{Error, Result};
 
 /// A network for a game, in small.
@@ -39,7 +37,7 @@ pub fn evaluator(parts: NetParts, opened: &Arc<AtomicUsize>) -> DeviceEvaluator<
     })
 }
 
-pub type Make<'a> = &'a dyn Fn(BackendPlan) -> Result<Box<dyn Backend>>;
+pub type Make<'a> = &'a (dyn Fn(BackendPlan) -> Result<Box<dyn Backend>> + Sync);
 
 /// Self-play with two sets of weights, two polls each, from `slots` on; the slots after the first set too.
 pub fn play(
@@ -49,29 +47,12 @@ pub fn play(
     make: Make<'_>,
 ) -> (Played, Vec<GameSlot>, u64) {
     let game = any_game(config.game_name(), &config.game_options()).expect("registered");
-    let sizes = game.sizes();
     let mut selfplay =
         SelfPlay::with_backends(&game, config, networks[0], slots, 1, make).expect("a backend");
     let (mut games, mut between) = (Vec::new(), Vec::new());
     for network in networks {
         between = selfplay.slots().cloned().collect();
-        let plan = CachePlan::for_run(config, backend_plan(config, &sizes, 1), &sizes);
-        let cache = match config.search.root_cache {
-            0 => Vec::new(),
-            _ => {
-                let starts = root_cache::starts(game.as_ref()).expect("few");
-                root_cache::build_rows(
-                    game.as_ref(),
-                    network.fork(),
-                    plan,
-                    &starts,
-                    0,
-                    make,
-                    &Stop::default(),
-                )
-                .expect("built")
-            }
-        };
+        let cache = cache_by(config, game.as_ref(), *network, make);
         selfplay.set_network(*network, cache).expect("a network");
         for _ in 0..2 {
             games.extend(selfplay.poll().expect("finite"));
@@ -282,7 +263,7 @@ fn the_parts_of_a_pass_are_timed_apart() {
     let parts_of = |make: Make<'_>| {
         let mut selfplay =
             SelfPlay::with_backends(&game, &config, &network, Vec::new(), 1, make).expect("fits");
-        selfplay.set_network(&network, Vec::new()).expect("finite weights");
+        selfplay.set_network(&network, RootCache::default()).expect("finite weights");
         selfplay.poll().expect("finite");
         selfplay.profile_last_passes(5).expect("finite")
     };
@@ -308,7 +289,7 @@ fn weights_that_give_no_number_stop_self_play() {
     let network = evaluator(huge, &Arc::default());
     let make: Make<'_> = &|plan| Ok(Box::new(KernelBackend::new(HostDevice::new(6), game.as_ref(), plan)?));
     let mut selfplay = SelfPlay::with_backends(&game, &config, &network, Vec::new(), 1, make).expect("fits");
-    selfplay.set_network(&network, Vec::new()).expect("finite weights");
+    selfplay.set_network(&network, RootCache::default()).expect("finite weights");
     let error = selfplay.poll().expect_err("infinite logits");
     assert_eq!(error.to_string(), "a logit or value of the network is not finite (NaN)");
 }

@@ -10,8 +10,8 @@ use vecaz::backend::device_selfplay::{PlayPlan, SlotStart};
 use vecaz::backend::kernels::KernelBackend;
 use vecaz::backend::kernels::network::{ObsFormat, SlotOrder};
 use vecaz::backend::plan::BackendPlan;
-use vecaz::backend::{Backend, DevicePasses, PlyPlan, TreeRows};
-use vecaz::batch::any_game;
+use vecaz::backend::{Backend, DevicePasses, PlyPlan, RootCache, TreeRows};
+use vecaz::batch::{AnyGame, any_game};
 use vecaz::config::{Config, Layers};
 use vecaz::net::{HashNet, IoShape, Network, UniformNet};
 use vecaz::pass::PassClock;
@@ -47,6 +47,30 @@ pub fn layered(text: &str) -> Config {
     Layers::default().text(text, "test").and_then(Layers::resolve).expect("valid")
 }
 
+/// Games for which root caches are planned: some of their random openings are shared.
+pub const GAMES: f64 = 64.0;
+
+/// The root cache of `config`, if it has one, built by backends that `make` makes.
+pub fn cache_by(
+    config: &Config,
+    game: &dyn AnyGame,
+    network: &dyn Network,
+    make: &(dyn Fn(BackendPlan) -> Result<Box<dyn Backend>> + Sync),
+) -> RootCache {
+    let sizes = game.sizes();
+    let plan = CachePlan::for_run(config, backend_plan(config, &sizes, 1), &sizes, GAMES);
+    let Some(plan) = plan else { return RootCache::default() };
+    let (mut snapshots, mut simulations) = (Vec::new(), 0);
+    for batch in plan.trees(game).chunk_by(|a, b| a.leaves == b.leaves) {
+        let stop = Stop::default();
+        let built = root_cache::build_batch(game, network.fork(), &plan, batch, make, &stop).expect("built");
+        snapshots.extend(built.snapshots);
+        simulations += built.simulations;
+    }
+    let counted = (config.search.inherit_cap * config.search.simulations as f32) as u32;
+    RootCache::new(snapshots, simulations, counted)
+}
+
 /// A number of polls, with new weights in between, by backends that `make` makes.
 pub fn play(
     config: &Config,
@@ -61,14 +85,10 @@ pub fn play(
         Evaluator::Constant => Box::new(UniformNet(shape)),
         Evaluator::Host | Evaluator::ResidentNetwork => Box::new(HashNet(shape)),
     };
-    let cache = || match config.search.root_cache {
-        0 => Vec::new(),
-        _ => {
-            let plan = backend_plan(config, &sizes, 1);
-            let cache_plan = CachePlan::for_run(config, plan, &sizes);
-            root_cache::build(game.as_ref(), network.as_ref(), cache_plan, &Stop::default())
-                .expect("few starts")
-        }
+    let cache = || match CachePlan::for_run(config, backend_plan(config, &sizes, 1), &sizes, GAMES) {
+        None => RootCache::default(),
+        Some(plan) => root_cache::build(game.as_ref(), network.as_ref(), plan, None, &Stop::default())
+            .expect("no failure"),
     };
     let backends = |plan| make(plan, shape);
     let mut selfplay = SelfPlay::with_backends(&game, config, network.as_ref(), Vec::new(), 1, &backends)
@@ -118,7 +138,10 @@ fn compare(config: &Config, evaluator: Evaluator) -> Vec<FinishedGame> {
         assert_eq!(found, right, "{what}");
     }
     assert_eq!(found.slots, right.slots, "{what}");
-    let counts = |c: PassClock| [c.passes, c.simulations, c.plies, c.idle_rows, c.depth_sum, c.depth_max];
+    let counts = |c: PassClock| {
+        let starts = [c.cached_starts, c.inherited_visits];
+        ([c.passes, c.simulations, c.plies, c.idle_rows, c.depth_sum, c.depth_max], starts)
+    };
     assert_eq!(counts(clock), counts(right_clock), "{what}");
     let inside = clock.copied.inside;
     assert_eq!(inside > 0, evaluator == Evaluator::Host, "{inside} bytes were copied within passes, {what}");
@@ -156,7 +179,7 @@ pub const CASES: [(&str, &str, &str); 9] = [
     (
         "name = 'go'\nsize = 5\nmax_plies = 14",
         "simulations = 8\nleaves = 2",
-        "games = 3\npasses_per_poll = 40",
+        "games = 3\npasses_per_poll = 40\nopening_plies = 1\nopening_none = 0.0",
     ),
     (
         "name = 'backgammon'\nply_limit = 100",
@@ -205,7 +228,7 @@ fn two_polls_are_under_way_at_most_and_are_collected_in_their_order() {
             let ply = PlyPlan { simulations: 4, exploration: Exploration::Noisy, key };
             backend.begin(b, ply).expect("a device");
         }
-        backend.attach_selfplay(&plan, &[0, 1, 2].map(start), &Vec::new()).expect("memory");
+        backend.attach_selfplay(&plan, &[0, 1, 2].map(start), &RootCache::default()).expect("memory");
     };
     let (logits, values) = (vec![0.0; sizes.num_actions], vec![0.0; sizes.num_players]);
     let poll = |backend: &mut KernelBackend<HostDevice>, passes| {
@@ -253,11 +276,22 @@ fn without_the_barriers_between_plies_results_differ() {
 
 #[test]
 fn the_root_cache_is_the_same_tree_wherever_it_is_built() {
-    for (game, search) in [
-        ("name = 'backgammon'", "algorithm = 'puct'\nroot_cache = 40\nsimulations = 9"),
-        ("name = 'connect_four'", "algorithm = 'gumbel'\nroot_cache = 300\nsimulations = 40\nnodes = 100"),
+    for (game, search, selfplay, num_trees) in [
+        ("name = 'backgammon'", "algorithm = 'puct'\nroot_cache = 40\nsimulations = 90", "games = 40", 30),
+        (
+            "name = 'connect_four'",
+            "algorithm = 'gumbel'\nroot_cache = 300\nsimulations = 40\nnodes = 100",
+            "games = 40\nopening_plies = 2",
+            8,
+        ),
+        (
+            "name = 'go'\nsize = 5",
+            "algorithm = 'puct'\nroot_cache = 300\nsimulations = 40",
+            "games = 40\nopening_plies = 1\nopening_none = 0.0",
+            26,
+        ),
     ] {
-        let config = config(game, search, "games = 2");
+        let config = config(game, search, selfplay);
         let game = any_game(config.game_name(), &config.game_options()).expect("registered");
         let sizes = game.sizes();
         let shape = IoShape {
@@ -266,21 +300,20 @@ fn the_root_cache_is_the_same_tree_wherever_it_is_built() {
             num_players: sizes.num_players,
         };
         let rows = backend_plan(&config, &sizes, 1);
-        let plan = CachePlan::for_run(&config, rows, &sizes);
-        let right =
-            root_cache::build(game.as_ref(), &HashNet(shape), plan, &Stop::default()).expect("few starts");
+        let plan = CachePlan::for_run(&config, rows, &sizes, GAMES).expect("one");
+        let right = root_cache::build(game.as_ref(), &HashNet(shape), plan, None, &Stop::default())
+            .expect("no failure");
         let make = |plan| -> Result<Box<dyn Backend>> {
             Ok(Box::new(KernelBackend::new(HostDevice::new(9), game.as_ref(), plan)?))
         };
-        let starts = root_cache::starts(game.as_ref()).expect("few");
-        let network = Box::new(HashNet(shape));
-        let found = root_cache::build_rows(game.as_ref(), network, plan, &starts, 0, &make, &Stop::default())
-            .expect("built");
-        assert_eq!(found.len(), right.len());
-        for ((root, tree), (right_root, right_tree)) in found.iter().zip(&right) {
-            assert_eq!((root, &tree.history), (right_root, &right_tree.history));
-            assert_eq!(tree_bytes(tree), tree_bytes(right_tree), "{search}");
-            assert!(tree.tree.count(0) > 30);
+        let found = cache_by(&config, game.as_ref(), &HashNet(shape), &make);
+        assert_eq!([found.trees().len(), right.trees().len()], [num_trees; 2], "{search}");
+        assert_eq!(found.simulations(), right.simulations());
+        for (tree, right) in found.trees().iter().zip(right.trees()) {
+            assert_eq!(tree.snapshot.history, right.snapshot.history);
+            assert_eq!(tree_bytes(&tree.snapshot), tree_bytes(&right.snapshot), "{search}");
+            assert_eq!(tree.inherited, right.inherited);
+            assert!(tree.snapshot.tree.count(0) > 4);
         }
     }
 }
@@ -303,7 +336,7 @@ fn too_many_games_are_refused_with_the_number_that_fits() {
     let try_games = |games: u64| {
         let selfplay =
             SelfPlay::with_backends(&game, &config(games), &UniformNet(shape), Vec::new(), 1, &make);
-        selfplay.and_then(|mut selfplay| selfplay.set_network(&UniformNet(shape), Vec::new()))
+        selfplay.and_then(|mut selfplay| selfplay.set_network(&UniformNet(shape), RootCache::default()))
     };
     let refused = try_games(games).expect_err("too many");
     let vecaz::Error::Memory { largest_games, detail, .. } = refused else { panic!("{refused}") };

@@ -1,0 +1,123 @@
+//! The positions in which games begin, and the share of games that begin in each.
+
+use crate::backend::device_selfplay::PlayPlan;
+use crate::batch::AnyGame;
+use crate::game::{History, Turn};
+use std::collections::BTreeMap;
+
+/// How many random plies games are opened with.
+#[derive(Clone, Copy, Debug)]
+pub struct Openings {
+    /// The most random plies.
+    pub most_plies: u32,
+    /// The share of games without any.
+    pub none: f64,
+}
+
+impl Openings {
+    /// Those of self-play.
+    pub fn new(plan: &PlayPlan) -> Self {
+        let none = if plan.opening_plies == 0 { 1.0 } else { f64::from(plan.opening_none) };
+        Self { most_plies: plan.opening_plies, none }
+    }
+
+    /// The share of games with exactly `plies` random plies.
+    fn share(&self, plies: u32) -> f64 {
+        match plies {
+            0 => self.none,
+            _ => (1.0 - self.none) / f64::from(self.most_plies),
+        }
+    }
+
+    /// The share of games with more than `plies` random plies.
+    fn share_beyond(&self, plies: u32) -> f64 {
+        f64::from(self.most_plies - plies) * self.share(self.most_plies)
+    }
+}
+
+/// A position in which games begin; a player is to move.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Start {
+    /// The state.
+    pub state: Vec<u8>,
+    /// Keys of the positions before it.
+    pub history: Vec<u64>,
+    /// The share of games that begin here.
+    pub share: f64,
+}
+
+/// A state with the keys of the positions before it.
+type Position = (Vec<u8>, Vec<u64>);
+/// The share of games that pass through each position.
+type Shares = BTreeMap<Position, f64>;
+
+/// The positions in which at least the share `least` of all games begins, the most frequent first.
+///
+/// Paths that fewer games take are not followed, so a position that is reached only by many rare paths is not found. Openings that
+/// end a game, which are drawn again, are counted as any other; the shares are too low by so much.
+pub fn starts(game: &dyn AnyGame, openings: Openings, least: f64) -> Vec<Start> {
+    let mut found = Shares::new();
+    let mut reached = deal(game, Shares::from([((game.init(), Vec::new()), 1.0)]), least);
+    for plies in 0..=openings.most_plies {
+        for (position, share) in &reached {
+            *found.entry(position.clone()).or_default() += share * openings.share(plies);
+        }
+        let least = least / openings.share_beyond(plies);
+        reached = deal(game, play_at_random(game, &reached, least), least);
+        if reached.is_empty() {
+            break;
+        }
+    }
+    let starts = found.into_iter().filter(|(_, share)| *share >= least);
+    let mut starts: Vec<Start> =
+        starts.map(|((state, history), share)| Start { state, history, share }).collect();
+    // Stable: equal shares stay in the order of their states.
+    starts.sort_by(|a, b| b.share.total_cmp(&a.share));
+    starts
+}
+
+/// The positions one random ply on, but for those of a share below `least`.
+fn play_at_random(game: &dyn AnyGame, positions: &Shares, least: f64) -> Shares {
+    let mut next = Shares::new();
+    for (position, share) in positions {
+        let legal = game.legal(&position.0, History { played: &position.1, path: &[] });
+        let share = share / legal.len() as f64;
+        if share >= least {
+            for action in legal {
+                *next.entry(step(game, position, action)).or_default() += share;
+            }
+        }
+    }
+    next
+}
+
+/// The positions, of a share of at least `least`, in which a player is to move once chance has dealt.
+fn deal(game: &dyn AnyGame, mut open: Shares, least: f64) -> Shares {
+    let mut dealt = Shares::new();
+    while let Some((position, share)) = open.pop_first() {
+        match game.turn(&position.0) {
+            Turn::Player(_) => *dealt.entry(position).or_default() += share,
+            Turn::Over => {}
+            Turn::Chance => {
+                let outcomes = game.legal(&position.0, History { played: &position.1, path: &[] });
+                let probs = game.chance_probs(&position.0, &outcomes);
+                for (outcome, prob) in outcomes.into_iter().zip(probs) {
+                    let share = share * f64::from(prob);
+                    if share >= least {
+                        *open.entry(step(game, &position, outcome)).or_default() += share;
+                    }
+                }
+            }
+        }
+    }
+    dealt
+}
+
+fn step(game: &dyn AnyGame, (state, history): &Position, action: u16) -> Position {
+    let (mut next, mut keys) = (state.clone(), history.clone());
+    game.step(&mut next, action, History { played: history, path: &[] });
+    if game.sizes().uses_history {
+        keys.push(game.history_key(state));
+    }
+    (next, keys)
+}
