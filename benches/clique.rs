@@ -7,6 +7,7 @@
 //! estimates the time of a game on an idle machine.
 
 use std::time::Instant;
+use vecaz::backend::RootCache;
 use vecaz::batch::any_game;
 use vecaz::config::{Config, Layers};
 use vecaz::net::NetSpec;
@@ -111,7 +112,7 @@ fn measure(config: &Config, threads: usize) -> vecaz::Result<()> {
     let weights = spec.model().expect("a network").initial_weights(config.run.seed);
     let network = pack(game.as_ref(), &spec, &weights, &config.net)?;
     let mut selfplay = SelfPlay::new(&game, config, &network, Vec::new(), threads)?;
-    selfplay.set_network(&network, Vec::new())?;
+    selfplay.set_network(&network, RootCache::default())?;
     window(&mut selfplay, config)?;
     selfplay.take_clock();
     let mut windows = Vec::new();

@@ -1,21 +1,87 @@
 #!/usr/bin/env bash
-# Strength per minute with and without the root cache: equal minutes from zero, every game from the empty board (random
-# openings leave the cached root), the same seeds.
+# Is the root cache worth it? From zero with it and without it, in three games of different shapes, for equal minutes: both runs at the
+# same moment, each on half of the cores. Then their strength: errors on solved positions, or a match between the two.
 #
-#   benches/root_cache.sh [SEED]...      MINUTES=2 OUT=runs/root_cache benches/root_cache.sh 1 2 3
+#   benches/root_cache.sh [SEED]...      MINUTES=10 OUT=runs/root_cache GAMES="connect_four hex backgammon" benches/root_cache.sh 1 2 3
+#
+# Prints a table in Markdown; runs that are there already are not made again.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-minutes=${MINUTES:-2}
+minutes=${MINUTES:-10}
 out=${OUT:-runs/root_cache}
+threads=$(($(nproc) / 2))
+games=${GAMES:-connect_four hex backgammon}
 cargo build --release --locked
 mkdir -p "$out"
-for seed in ${*:-1 2 3}; do
-    for cache in 0 1000 5000; do
-        run="$out/seed-$seed-cache-$cache"
-        target/release/vecaz --quiet run --minutes "$minutes" --seed "$seed" --out "$run" \
-            --set search.root_cache="$cache" --set search.nodes=1024 \
-            --set selfplay.opening_plies=0 --set selfplay.temperature_plies=12
-        printf 'seed %s, root cache %s: %s epochs\n' "$seed" "$cache" "$(wc -l < "$run/metrics.jsonl")"
-        target/release/vecaz eval "$run" --sims 200 --positions assets/positions/connect_four.jsonl | sed -n 3,4p
+
+settings() {
+    case $1 in
+    hex) echo "--sims 200 --set search.algorithm=puct --set selfplay.playout_cap_prob=0" ;;
+    esac
+}
+
+run() { # game seed simulations-of-a-tree
+    local folder="$out/$1-seed-$2-cache-$3"
+    [ -e "$folder/report.html" ] && return
+    # shellcheck disable=SC2046
+    target/release/vecaz --quiet run --config "$1" $(settings "$1") --minutes "$minutes" --seed "$2" --threads "$threads" \
+        --out "$folder" --set eval.every=0 --set search.root_cache="$3"
+}
+
+for game in $games; do
+    for seed in ${*:-1 2 3}; do
+        run "$game" "$seed" 0 &
+        run "$game" "$seed" 1000 &
+        wait
+        on="$out/$game-seed-$seed-cache-1000" off="$out/$game-seed-$seed-cache-0"
+        if [ "$game" = connect_four ]; then
+            for folder in "$on" "$off"; do
+                target/release/vecaz --quiet eval "$folder" --positions assets/positions/connect_four.jsonl --json "$folder.json" > /dev/null
+            done
+        else
+            target/release/vecaz --quiet eval "$on" --against "$off" --games 400 --json "$on.json" > /dev/null
+        fi
     done
 done
+
+python3 - "$out" "$games" "${*:-1 2 3}" <<'PY'
+import json
+import sys
+
+out, games, seeds = sys.argv[1], sys.argv[2].split(), sys.argv[3].split()
+
+
+def records(folder):
+    with open(f"{folder}/metrics.jsonl") as lines:
+        return [json.loads(line) for line in lines]
+
+
+def strength(game, folder, cache):
+    if game != "connect_four" and cache == 0:
+        return ""
+    with open(f"{folder}.json") as file:
+        result = json.loads(file.readlines()[-1])
+    if game == "connect_four":
+        return f"{100 * result['search_outcome_error']:.1f} / {100 * result['policy_outcome_error']:.1f} % errors"
+    low, high = result["score_interval"]
+    return f"{100 * result['score']:.1f} % [{100 * low:.1f}, {100 * high:.1f}] of {result['games']} games"
+
+
+print("| game, seed, root cache | strength | games/s | plies with inherited visits | simulations a sample | evaluations a sample | built | inherited |")
+print("|---|---|---|---|---|---|---|---|")
+for game in games:
+    for seed in seeds:
+        for cache in (0, 1000):
+            folder = f"{out}/{game}-seed-{seed}-cache-{cache}"
+            epochs = records(folder)
+            total = lambda key: sum(epoch[key] for epoch in epochs)
+            caches = [epoch["root_cache"] for epoch in epochs if "root_cache" in epoch]
+            cached = lambda key: sum(use[key] for use in caches)
+            # Subtrees are kept, so only the first plies of games begin without visits.
+            share = 1 - (total("games") - cached("games")) / total("positions")
+            print(
+                f"| {game}, {seed}, {cache} | {strength(game, folder, cache)} | {total('games') / total('selfplay_seconds'):.1f} "
+                f"| {100 * share:.1f} % | {total('simulations') / total('samples'):.1f} | {total('evaluations') / total('samples'):.1f} "
+                f"| {cached('simulations'):,} | {cached('inherited_visits'):,} |"
+            )
+PY

@@ -3,6 +3,7 @@
 //! `cargo bench --bench search -- [GAME] [N] [S] [THREADS] [SECONDS] [key=value]...`
 
 use std::time::Instant;
+use vecaz::backend::RootCache;
 use vecaz::batch::any_game;
 use vecaz::config::Layers;
 use vecaz::net::{IoShape, UniformNet};
@@ -33,7 +34,7 @@ fn main() -> vecaz::Result<()> {
         num_players: sizes.num_players,
     });
     let mut selfplay = SelfPlay::new(&game, &config, &network, Vec::new(), threads)?;
-    selfplay.set_network(&network, Vec::new())?;
+    selfplay.set_network(&network, RootCache::default())?;
     for _ in 0..3 {
         selfplay.poll()?;
     }
