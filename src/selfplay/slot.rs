@@ -184,10 +184,7 @@ impl GameSlot {
         let proven = std::mem::take(&mut self.proven);
         for (sample, proven) in samples.iter_mut().zip(proven) {
             if proven == Proof::None {
-                // Adding 0 times the search's value lets a draw's zero keep the sign that it has had in every replay buffer.
-                for (value, z) in sample.values.iter_mut().zip(&returns) {
-                    *value = z + 0.0 * *value;
-                }
+                sample.values.clone_from(&returns);
             }
         }
         let finished = FinishedGame {
