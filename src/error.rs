@@ -146,6 +146,14 @@ pub enum Error {
         /// Its value.
         value: f32,
     },
+    /// A server between machines that is missing, refuses, or holds something else than expected.
+    #[error("{server}: {what}")]
+    Server {
+        /// The server and the run, as typed, without a password.
+        server: String,
+        /// What was found, and what would be right.
+        what: String,
+    },
     /// An error of the tensor library.
     #[error("tensor library: {0}")]
     Candle(#[from] candle_core::Error),

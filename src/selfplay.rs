@@ -7,6 +7,7 @@
 
 mod decisions;
 mod double_buffer;
+mod record;
 mod sample;
 mod slot;
 mod shard;
@@ -36,9 +37,10 @@ use slot::new_slot;
 use std::sync::Arc;
 use std::time::Instant;
 
+pub use record::GameRecord;
 pub use sample::Sample;
 pub(crate) use sample::{is_policy, is_value};
-pub use slot::{GameSlot, Proof};
+pub use slot::{GameSlot, Proof, new_slots};
 
 /// One finished game.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

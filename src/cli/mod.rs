@@ -13,6 +13,7 @@ pub mod inspect;
 pub mod play;
 pub mod run;
 pub mod verify;
+pub mod work;
 
 mod address_space;
 mod layers;
@@ -75,6 +76,8 @@ impl From<VerbosityArgs> for Verbosity {
 pub enum Command {
     /// Learn a game from zero: self-play, training, evaluation, checkpoints
     Run(run::RunArgs),
+    /// Play games of a run that another process leads
+    Work(work::WorkArgs),
     /// Measure self-play throughput over the number of games, leaves and threads
     BenchScaling(bench_scaling::BenchScalingArgs),
     /// Write a run's network as safetensors for other tools
@@ -167,10 +170,12 @@ fn execute(cli: Cli, verbosity: Verbosity) -> Result<()> {
     tracing::info!("vecaz {} of commit {}", env!("CARGO_PKG_VERSION"), env!("VECAZ_COMMIT"));
     let stop = signals::listen(match cli.command {
         Command::Run(_) | Command::Eval(_) => OnSignal::Stop,
+        Command::Work(_) => OnSignal::Finish,
         _ => OnSignal::Exit,
     })?;
     match cli.command {
         Command::Run(args) => run::execute(args, verbosity, &stop),
+        Command::Work(args) => work::execute(args, verbosity, &stop),
         Command::BenchScaling(args) => bench_scaling::execute(args),
         Command::ExportWeights(args) => source::start_threads(0).and_then(|_| export_weights::execute(args)),
         Command::Eval(args) => eval::execute(args, verbosity, &stop),

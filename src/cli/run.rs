@@ -3,11 +3,15 @@
 use super::source::{saved_layers, start_threads};
 use super::{Base, ConfigArgs};
 use crate::batch::any_game;
+use crate::cluster::address::{Address, password};
+use crate::cluster::learner::{Begin, LearnerFactory, LearnerPlay};
+use crate::cluster::server::Server;
 use crate::config::{Config, Layers, NetConfig};
 use crate::error::{Error, Result};
 use crate::model::NetSpec;
 use crate::report::progress::{Progress, Verbosity};
 use crate::root_cache;
+use crate::run::factory::{ComponentFactory, DefaultFactory};
 use crate::run::memory::MemoryPlan;
 use crate::run::network::choose;
 use crate::run::{Run, limits};
@@ -24,6 +28,7 @@ Examples:
   vecaz run --game tic_tac_toe --minutes 2 --out runs/ttt
   vecaz run --games 256 --sims 128 --set net.channels=64
   vecaz run --resume runs/ttt --minutes 10
+  vecaz run --game hex --cluster redis://10.0.0.1/hex-9
 
 A resumed run ends with the same bytes as one that was never stopped. Ctrl-C stops a run within a second and keeps the
 finished epochs, and so does the end of --minutes; --resume continues from there.";
@@ -59,6 +64,17 @@ pub struct RunArgs {
     /// Device of games, trees and network: cpu, cuda, cuda:N, or several GPUs as cuda:0,cuda:1 (run.device)
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<String>,
+    /// Take games of workers on other machines too, which find the run here: redis://HOST:PORT/RUN, rediss:// for TLS, USER@HOST for
+    /// a user of the server
+    #[arg(long, value_name = "URL")]
+    pub cluster: Option<String>,
+    /// With --cluster: 1 to play games in this process too, 0 to leave all of them to workers
+    #[arg(long, value_name = "0|1", requires = "cluster", default_value_t = 1)]
+    #[arg(value_parser = value_parser!(u64).range(..=1))]
+    pub play: u64,
+    /// With --cluster: a file whose first line is the server's password [default: the environment's VECAZ_REDIS_PASSWORD]
+    #[arg(long, value_name = "FILE", requires = "cluster")]
+    pub password_file: Option<PathBuf>,
     /// The seed of all random numbers (run.seed)
     #[arg(long, value_name = "X", value_parser = value_parser!(u64).range(..=i64::MAX as u64))]
     pub seed: Option<u64>,
@@ -87,6 +103,15 @@ impl RunArgs {
         ];
         self.config.layers(base, &flags)
     }
+
+    /// What makes the run's components: on this machine alone, or with workers on others.
+    fn factory(&self, begin: Begin) -> Result<Box<dyn ComponentFactory>> {
+        let Some(url) = &self.cluster else { return Ok(Box::new(DefaultFactory)) };
+        let password = password(self.password_file.as_deref())?;
+        let server = Server::new(Address::typed("--cluster", url)?, password.as_deref())?;
+        let play = if self.play == 0 { LearnerPlay::Idle } else { LearnerPlay::Plays };
+        Ok(Box::new(LearnerFactory { server, play, begin }))
+    }
 }
 
 /// Starts or resumes a run; ends at its limit or when `stop` is requested.
@@ -101,16 +126,18 @@ pub fn execute(args: RunArgs, verbosity: Verbosity, stop: &Stop) -> Result<()> {
             let layers = args.layers(Base::Saved(saved.clone()))?;
             let config = layers.clone().resolve()?;
             check_same_run(&saved.resolve()?, &config)?;
+            let factory = args.factory(Begin::Resumed)?;
             let resume = |config: Config| {
                 let threads = start_threads(config.run.threads)?;
                 describe(&config, dir, threads, &progress)?;
-                Run::resume(config, dir, threads)
+                Run::resume_on(factory, config, dir, threads)
             };
             resume(config).map_err(|e| layers.locate(e))?
         }
         None => {
             let layers = args.layers(Base::BuiltIn)?;
             let config = layers.clone().resolve()?;
+            let factory = args.factory(Begin::New)?;
             let (dir, _numbered) = match &args.out {
                 Some(dir) => (dir.clone(), None),
                 None => {
@@ -121,7 +148,7 @@ pub fn execute(args: RunArgs, verbosity: Verbosity, stop: &Stop) -> Result<()> {
             let start = |config: Config| {
                 let threads = start_threads(config.run.threads)?;
                 describe(&config, &dir, threads, &progress)?;
-                Run::start(config, &dir, threads)
+                Run::start_on(factory, config, &dir, threads)
             };
             start(config).map_err(|e| layers.locate(e))?
         }

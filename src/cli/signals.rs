@@ -3,7 +3,7 @@
 //!
 //! The first signal either ends the process at once, or requests the command to stop. A command that does not stop within
 //! a second is ended wherever it is: files are whole at every moment, and the end waits only for a checkpoint that is being written.
-//! A second signal ends the process at once. The exit code is 128 plus the signal's number.
+//! A worker takes the time that it needs, since what it has is nowhere else. A second signal ends the process at once. The exit code is 128 plus the signal's number.
 
 use crate::error::{Error, Result};
 use crate::stop::Stop;
@@ -15,6 +15,8 @@ pub enum OnSignal {
     Exit,
     /// It requests the command to stop.
     Stop,
+    /// It requests the command to stop, which takes its time.
+    Finish,
 }
 
 /// Handles the signals from now on. The returned request is made by the first one.
@@ -58,6 +60,10 @@ mod platform {
                     wait(&mut signals, Duration::MAX, || stop.is_writing());
                     wait(&mut signals, GRACE, || true);
                 }
+            }
+            if on_signal == OnSignal::Finish {
+                stop.request(first);
+                wait(&mut signals, Duration::MAX, || true);
             }
             low_level::exit(128 + first);
         })?;

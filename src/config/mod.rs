@@ -351,16 +351,33 @@ section! {
         opponent: String = "rollouts:100".to_string(),
     }
 }
+section! {
+    /// `[cluster]`: workers on other machines.
+    ClusterConfig {
+        /// The oldest weights, in versions before the newest, with which a worker may have finished the games that are still taken. A
+        /// version is an epoch.
+        max_lag: u64 [0..=1_000_000] = 2,
+        /// Bytes of games that workers together may have sent and the learner not yet stored in a checkpoint; at least twice
+        /// those of an epoch.
+        max_queued_bytes: u64 [1 << 20..=1 << 40] = 256 << 20,
+    }
+}
+impl ClusterConfig {
+    /// True if no key was set: then the configuration of a run on one machine has no such section.
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
 
 macro_rules! config {
-    ($($(#[doc = $doc:literal])* $section:ident: $ty:ident),+ $(,)?) => {
+    ($($(#[doc = $doc:literal])* $(#[serde($($serde:tt)*)])? $section:ident: $ty:ident),+ $(,)?) => {
         /// A whole configuration file.
         #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
         #[serde(deny_unknown_fields, default)]
         pub struct Config {
             /// `name` and the game's own settings
             pub game: toml::Table,
-            $($(#[doc = $doc])* pub $section: $ty),+
+            $($(#[doc = $doc])* $(#[serde($($serde)*)])? pub $section: $ty),+
         }
 
         impl Config {
@@ -399,6 +416,9 @@ config! {
     run: RunConfig,
     /// playing strength after each epoch
     eval: EvalConfig,
+    /// workers on other machines
+    #[serde(skip_serializing_if = "ClusterConfig::is_default")]
+    cluster: ClusterConfig,
 }
 
 impl Config {

@@ -35,9 +35,9 @@ pub struct EpochRecord {
     pub overlapped_seconds: f64,
     /// Seconds of evaluation.
     pub eval_seconds: f64,
-    /// Games per second of self-play.
+    /// Games per second of self-play; of the whole epoch if the run has workers.
     pub games_per_second: f64,
-    /// Positions per second of self-play.
+    /// Positions per second of self-play; of the whole epoch if the run has workers.
     pub positions_per_second: f64,
     /// New simulations per second of self-play.
     pub simulations_per_second: f64,
@@ -73,6 +73,33 @@ pub struct EpochRecord {
     /// Distinct findings of the run so far (`findings.jsonl`), if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub findings: Option<u64>,
+    /// What workers on other machines sent, if the run has any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workers: Option<WorkerCounts>,
+}
+
+/// What workers on other machines sent in an epoch. A chunk holds some games of one worker.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct WorkerCounts {
+    /// Workers whose chunks were taken.
+    pub active: u64,
+    /// Chunks taken.
+    pub chunks: u64,
+    /// Games taken, which are among those of the epoch.
+    pub games: u64,
+    /// Samples taken.
+    pub samples: u64,
+    /// Bytes of all chunks that were read.
+    pub bytes: u64,
+    /// Chunks refused for weights older than `cluster.max_lag` allows.
+    pub stale: u64,
+    /// Chunks that came again after they were taken.
+    pub repeated: u64,
+    /// Chunks refused because an earlier one of their worker is missing. The worker sends both again.
+    pub gaps: u64,
+    /// Chunks refused as damaged, of another configuration, or with games that the rules do not give.
+    pub refused: u64,
 }
 
 /// What the root cache of an epoch cost, and what games got from it.
@@ -142,8 +169,10 @@ impl EpochRecord {
         let per = |count: u64, seconds: f64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
         let play_and_train = self.selfplay_seconds + self.train_seconds - self.overlapped_seconds;
         let all_seconds = play_and_train + self.eval_seconds;
-        self.games_per_second = per(self.games, self.selfplay_seconds);
-        self.positions_per_second = per(self.positions, self.selfplay_seconds);
+        // Workers go on playing while the learner trains and evaluates.
+        let playing = if self.workers.is_some() { all_seconds } else { self.selfplay_seconds };
+        self.games_per_second = per(self.games, playing);
+        self.positions_per_second = per(self.positions, playing);
         self.simulations_per_second = per(self.simulations, self.selfplay_seconds);
         self.games_per_day = 86_400.0 * per(self.games, all_seconds);
         self
@@ -158,6 +187,7 @@ impl EpochRecord {
     pub fn scalars(&self) -> Vec<(&'static str, f64)> {
         let losses = |pick: fn(&Losses) -> f64| self.losses.as_ref().map(pick);
         let strength = |pick: fn(&Strength) -> Option<f64>| self.strength.as_ref().and_then(pick);
+        let workers = |pick: fn(&WorkerCounts) -> u64| self.workers.as_ref().map(|w| pick(w) as f64);
         let cache = |pick: fn(&RootCacheUse) -> f64| self.root_cache.as_ref().map(pick);
         let all = [
             ("loss/policy", losses(|l| l.policy)),
@@ -194,6 +224,12 @@ impl EpochRecord {
             ("games/draw_share", self.draw_share),
             ("games/first_player_win_share", self.first_player_win_share),
             ("games/findings", self.findings.map(|count| count as f64)),
+            ("workers/active", workers(|w| w.active)),
+            ("workers/games", workers(|w| w.games)),
+            ("workers/bytes", workers(|w| w.bytes)),
+            ("workers/stale", workers(|w| w.stale)),
+            ("workers/repeated", workers(|w| w.repeated)),
+            ("workers/refused", workers(|w| w.refused)),
         ];
         all.into_iter().filter_map(|(name, value)| value.map(|value| (name, value))).collect()
     }

@@ -39,6 +39,8 @@ struct Progress {
 type Checksums = [u32; OTHERS.len()];
 
 const FORMAT: u32 = 2;
+/// The format of a run with workers: what they sent is stored after [`Checksums`].
+const WITH_WORKERS: u32 = 3;
 /// More working seconds than any run has: a thousand years.
 const LONGEST_RUN: f64 = 3.2e10;
 /// The previous format, without [`Checksums`].
@@ -63,6 +65,8 @@ pub struct Checkpoint {
     pub counters: Counters,
     /// Games in progress. `[N]`
     pub slots: Vec<GameSlot>,
+    /// What was received from workers, in the bytes of [`super::workers::Workers::received`]; empty without workers.
+    pub received: Vec<u8>,
     /// Weights and optimiser state.
     pub trainer: Weights,
     /// The replay buffer.
@@ -75,6 +79,8 @@ pub struct Parts<'a> {
     pub counters: &'a Counters,
     /// Games in progress. `[N]`
     pub slots: Vec<GameSlot>,
+    /// What was received from workers; empty without workers.
+    pub received: &'a [u8],
     /// Weights and optimiser state.
     pub trainer: &'a Weights,
     /// The replay buffer.
@@ -140,12 +146,12 @@ pub fn save(dir: &Path, game: &dyn AnyGame, parts: Parts<'_>) -> Result<Vec<(Str
     save_arrays(&writing.join(TRAINER), parts.trainer, "trainer")?;
     parts.replay.save(&writing.join(REPLAY))?;
     let progress = Progress {
-        format: FORMAT,
+        format: if parts.received.is_empty() { FORMAT } else { WITH_WORKERS },
         game: game.name().to_string(),
         counters: parts.counters.clone(),
         slots: parts.slots,
     };
-    write_progress(&writing.join(PROGRESS), &progress, &checksums(&writing)?)?;
+    write_progress(&writing.join(PROGRESS), &progress, &checksums(&writing)?, parts.received)?;
     let digest = |file| FileDigest::of_file(&writing.join(file));
     let digests: Vec<FileDigest> = FILES.into_iter().map(digest).collect::<Result<_>>()?;
     remove(&done)?;
@@ -217,16 +223,20 @@ fn checksum(path: &Path) -> Result<u32> {
     }
 }
 
-fn write_progress(path: &Path, progress: &Progress, checksums: &Checksums) -> Result<()> {
+fn write_progress(path: &Path, progress: &Progress, checksums: &Checksums, received: &[u8]) -> Result<()> {
     let mut bytes =
         postcard::to_stdvec(&(progress, checksums)).map_err(|e| Error::format(path, e.to_string()))?;
+    bytes.extend_from_slice(received);
     let sum = crc32fast::hash(&bytes);
     bytes.extend_from_slice(&sum.to_le_bytes());
     write_atomic(path, &bytes)
 }
 
-/// Reads a file of [`write_progress`]; the checksums are None in the previous format.
-fn read_progress(path: &Path, game: &dyn AnyGame) -> Result<(Progress, Option<Checksums>)> {
+/// What a file of [`write_progress`] holds; no checksums in the oldest format.
+type ReadProgress = (Progress, Option<Checksums>, Vec<u8>);
+
+/// Reads a file of [`write_progress`].
+fn read_progress(path: &Path, game: &dyn AnyGame) -> Result<ReadProgress> {
     let bytes = read_whole(path).map_err(|e| Error::io("reading", path, e))?;
     let whole =
         bytes.split_last_chunk::<4>().filter(|(body, sum)| crc32fast::hash(body).to_le_bytes() == **sum);
@@ -236,17 +246,20 @@ fn read_progress(path: &Path, game: &dyn AnyGame) -> Result<(Progress, Option<Ch
     let malformed = |e: postcard::Error| Error::format(path, e.to_string());
     // The format number comes first in every format.
     let (format, _) = postcard::take_from_bytes::<u32>(body).map_err(malformed)?;
-    if !(WITHOUT_CHECKSUMS..=FORMAT).contains(&format) {
+    if !(WITHOUT_CHECKSUMS..=WITH_WORKERS).contains(&format) {
         return Err(Error::Mismatch {
             what: format!("format of {}", path.display()),
             found: format.to_string(),
-            expected: FORMAT.to_string(),
+            expected: format!("{WITHOUT_CHECKSUMS} to {WITH_WORKERS}"),
         });
     }
     let (progress, rest) = postcard::take_from_bytes::<Progress>(body).map_err(malformed)?;
-    let checksums = match format {
-        WITHOUT_CHECKSUMS => None,
-        _ => Some(postcard::from_bytes(rest).map_err(malformed)?),
+    let (checksums, received) = match format {
+        WITHOUT_CHECKSUMS => (None, Vec::new()),
+        _ => {
+            let (checksums, rest) = postcard::take_from_bytes(rest).map_err(malformed)?;
+            (Some(checksums), if format == WITH_WORKERS { rest.to_vec() } else { Vec::new() })
+        }
     };
     if progress.game != game.name() || progress.slots.iter().any(|l| l.state.len() != game.state_size()) {
         return Err(Error::Mismatch {
@@ -264,7 +277,7 @@ fn read_progress(path: &Path, game: &dyn AnyGame) -> Result<(Progress, Option<Ch
     for (number, slot) in progress.slots.iter().enumerate() {
         slot.check(game, number as u64).map_err(|what| Error::format(path, what))?;
     }
-    Ok((progress, checksums))
+    Ok((progress, checksums, received))
 }
 
 /// Reads the checkpoint of `epoch` in `folder`.
@@ -273,7 +286,7 @@ fn read_progress(path: &Path, game: &dyn AnyGame) -> Result<(Progress, Option<Ch
 /// [`Error::Io`], [`Error::Format`] or [`Error::Mismatch`] naming the file. The checkpoint of another epoch is a mismatch: the run
 /// would write over the games of the epochs after it.
 pub fn load(folder: &Path, epoch: u64, game: &dyn AnyGame, capacity: usize) -> Result<Checkpoint> {
-    let (progress, checksums) = read_progress(&folder.join(PROGRESS), game)?;
+    let (progress, checksums, received) = read_progress(&folder.join(PROGRESS), game)?;
     if progress.counters.epoch != epoch {
         return Err(Error::Mismatch {
             what: format!("epoch of {}", folder.join(PROGRESS).display()),
@@ -284,6 +297,7 @@ pub fn load(folder: &Path, epoch: u64, game: &dyn AnyGame, capacity: usize) -> R
     let loaded = Checkpoint {
         counters: progress.counters,
         slots: progress.slots,
+        received,
         trainer: load_arrays(&folder.join(TRAINER))?.0,
         replay: Replay::load(game, capacity, &folder.join(REPLAY))?,
     };
@@ -302,7 +316,7 @@ mod tests {
     use crate::batch::any_game;
 
     /// The result of [`read_progress`] for a file with this format number and no checksums.
-    fn read_as(format: u32) -> Result<(Progress, Option<Checksums>)> {
+    fn read_as(format: u32) -> Result<ReadProgress> {
         let game = any_game("tic_tac_toe", &toml::Table::new())?;
         let counters = Counters { epoch: 7, ..Counters::default() };
         let progress = Progress { format, game: "tic_tac_toe".into(), counters, slots: Vec::new() };
@@ -316,7 +330,7 @@ mod tests {
 
     #[test]
     fn progress_from_before_checksums_is_read() {
-        let (progress, checksums) = read_as(WITHOUT_CHECKSUMS).expect("read");
+        let (progress, checksums, _) = read_as(WITHOUT_CHECKSUMS).expect("read");
         assert_eq!((progress.counters.epoch, checksums), (7, None));
     }
 
@@ -328,7 +342,7 @@ mod tests {
             let path = folder.path().join(PROGRESS);
             let counters = Counters { epoch, ..Counters::default() };
             let progress = Progress { format: FORMAT, game: "hex".into(), counters, slots: Vec::new() };
-            write_progress(&path, &progress, &Checksums::default()).expect("written");
+            write_progress(&path, &progress, &Checksums::default(), &[]).expect("written");
             FileDigest::of_file(&path).expect("read")
         });
         assert_eq!(digests[0].size, digests[1].size);
@@ -337,10 +351,24 @@ mod tests {
 
     #[test]
     fn progress_of_other_formats_is_refused() {
-        for format in [0, FORMAT + 1] {
+        for format in [0, WITH_WORKERS + 1] {
             let error = read_as(format).map(drop).expect_err("refused").to_string();
-            assert!(error.contains(&format!("found {format}, expected {FORMAT}")), "{error}");
+            assert!(error.contains(&format!("found {format}, expected 1 to 3")), "{error}");
         }
         assert!(matches!(read_as(FORMAT), Err(Error::Format { .. })), "the checksums are missing");
+    }
+
+    #[test]
+    fn progress_keeps_what_workers_sent() {
+        let game = any_game("hex", &toml::Table::new()).expect("registered");
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join(PROGRESS);
+        for (format, sent) in [(FORMAT, &[][..]), (WITH_WORKERS, &[3, 1, 4])] {
+            let counters = Counters { epoch: 7, ..Counters::default() };
+            let progress = Progress { format, game: "hex".into(), counters, slots: Vec::new() };
+            write_progress(&path, &progress, &Checksums::default(), sent).expect("written");
+            let (read, checksums, received) = read_progress(&path, game.as_ref()).expect("read");
+            assert_eq!((read.counters.epoch, checksums, &received[..]), (7, Some([0; 3]), sent));
+        }
     }
 }

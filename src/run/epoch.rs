@@ -3,20 +3,24 @@
 use super::findings::FindingsLog;
 use super::folder::RunFolder;
 use super::learner::Learner;
+use super::own_play::OwnPlay;
+use super::workers::Workers;
 use crate::config::{Config, TrainingMode};
 use crate::error::{Error, Result, StopCause};
 use crate::replay::{BatchPlan, Replay, Symmetries};
 use crate::report::metrics::Losses;
 use crate::report::progress::Progress;
-use crate::selfplay::{FinishedGame, Sample, SelfPlay};
+use crate::selfplay::{FinishedGame, Sample};
 use crate::stop::Stop;
 use crate::threads;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Number of finished games per epoch that are stored, for `vecaz inspect` and `vecaz verify`.
 const STORED_GAMES: usize = 64;
+/// How long a run that plays no games itself waits for those of workers between two looks at requests to stop.
+const IDLE_WAIT: Duration = Duration::from_millis(50);
 
 /// Counts of an epoch's self-play.
 #[derive(Default)]
@@ -58,8 +62,10 @@ pub struct EpochTimes {
 
 /// Plays until an epoch's samples are collected.
 pub struct Collector<'a> {
-    /// The games.
-    pub selfplay: &'a mut SelfPlay,
+    /// The games of this process.
+    pub own_play: &'a mut OwnPlay,
+    /// Other processes that play games of this run.
+    pub workers: Option<&'a mut (dyn Workers + 'static)>,
     /// The log of findings.
     pub findings: &'a mut FindingsLog,
     /// The configuration.
@@ -173,7 +179,7 @@ impl Collector<'_> {
 
     /// Plays until the target, or an error of `check`, and passes every sample to `keep`.
     fn run(
-        self,
+        mut self,
         progress: &Progress,
         check: &dyn Fn() -> Result<()>,
         keep: &mut dyn FnMut(Sample),
@@ -184,12 +190,26 @@ impl Collector<'_> {
         while played.samples < target {
             folder.check()?;
             check()?;
-            for mut game in self.selfplay.poll()? {
-                played.take(&game);
-                game.finding.iter().try_for_each(|finding| self.findings.add(finding))?;
-                game.samples.drain(..).for_each(&mut *keep);
-                if played.stored.len() < STORED_GAMES {
-                    played.stored.push(game);
+            let mut take = |games: Vec<FinishedGame>| -> Result<bool> {
+                for mut game in games {
+                    played.take(&game);
+                    game.finding.iter().try_for_each(|finding| self.findings.add(finding))?;
+                    game.samples.drain(..).for_each(&mut *keep);
+                    if played.stored.len() < STORED_GAMES {
+                        played.stored.push(game);
+                    }
+                }
+                Ok(played.samples < target)
+            };
+            let mut goes_on = take(self.own_play.poll()?)?;
+            if let Some(workers) = &mut self.workers {
+                let mut wait = match self.own_play {
+                    OwnPlay::Playing(_) => Duration::ZERO,
+                    OwnPlay::Idle(_) => IDLE_WAIT,
+                };
+                while goes_on && let Some(games) = workers.receive(wait)? {
+                    goes_on = take(games)?;
+                    wait = Duration::ZERO;
                 }
             }
             progress.set(played.samples.min(target));

@@ -2,6 +2,7 @@
 
 use super::learner::{Learner, learner};
 use super::network::{check_machine, place};
+use super::workers::{Workers, WorkersSetup};
 use crate::backend::kernels::check_devices;
 use crate::backend::plan::BackendPlan;
 use crate::backend::{self, Backend, Placement};
@@ -62,6 +63,19 @@ pub trait ComponentFactory: Send {
         rows_per_game: usize,
     ) -> Result<Box<dyn Backend>> {
         backend::make(game, plan, Placement::of_run(config), rows_per_game)
+    }
+
+    /// Whether the run plays games in its own process.
+    fn plays_itself(&self) -> bool {
+        true
+    }
+
+    /// The workers of the run, if it has any.
+    ///
+    /// # Errors
+    /// Where they cannot be reached.
+    fn workers(&self, _setup: WorkersSetup<'_>) -> Result<Option<Box<dyn Workers>>> {
+        Ok(None)
     }
 }
 

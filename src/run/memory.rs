@@ -83,6 +83,14 @@ impl MemoryPlan {
         })
     }
 
+    /// The plan of a worker of the run, which neither stores samples nor trains nor evaluates.
+    ///
+    /// # Errors
+    /// Those of [`MemoryPlan::new`].
+    pub fn of_worker(config: &Config, game: &dyn AnyGame) -> Result<Self> {
+        Ok(Self { replay: 0, training: 0, evaluation: 0, ..Self::new(config, game)? })
+    }
+
     /// The parts: name, bytes, and the keys that set their size.
     fn parts(&self) -> [(&'static str, u64, &'static str); 8] {
         [

@@ -16,11 +16,12 @@ pub mod manifest;
 pub mod factory;
 pub mod memory;
 pub mod network;
+pub mod own_play;
+mod setup;
 pub mod strength;
+pub mod workers;
 
-use crate::backend::RootCache;
-use crate::backend::device_selfplay::PlayPlan;
-use crate::batch::{AnyGame, any_game};
+use crate::batch::AnyGame;
 use crate::config::Config;
 use crate::error::{Error, Result, StopCause};
 use crate::files::{FileDigest, create_subfolder, remove_temporaries, write_atomic};
@@ -31,8 +32,7 @@ use crate::report::html::Report;
 use crate::report::metrics::{self, EpochRecord, MetricsLog, RootCacheUse};
 use crate::report::progress::Progress;
 use crate::report::tensorboard::EventWriter;
-use crate::root_cache::{self, CachePlan};
-use crate::selfplay::{FinishedGame, SelfPlay, backend_plan, check_nodes};
+use crate::selfplay::FinishedGame;
 use crate::stop::Stop;
 use crate::weights::NetFile;
 use checkpoint::{Checkpoint, Counters, Parts};
@@ -42,11 +42,13 @@ use findings::FindingsLog;
 use folder::RunFolder;
 use learner::Learner;
 use manifest::{Extent, Manifest, games_name};
-use memory::MemoryPlan;
+use own_play::{NewWeights, OwnPlay, take_weights};
+use setup::{RunSetup, RunState};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 use strength::StrengthMeter;
+use workers::{Workers, WorkersSetup};
 
 /// The configuration's file in a run's folder.
 pub const CONFIG: &str = "config.toml";
@@ -67,7 +69,10 @@ pub struct Run {
     manifest: Manifest,
     trainer: Box<dyn Learner>,
     replay: Replay,
-    selfplay: SelfPlay,
+    own_play: OwnPlay,
+    workers: Option<Box<dyn Workers>>,
+    /// [`Workers::received`] of the checkpoint, for the next ones of a run that has no workers now.
+    received: Vec<u8>,
     counters: Counters,
     strength_meter: StrengthMeter,
     metrics: MetricsLog,
@@ -132,13 +137,18 @@ impl Run {
             return Self::begin(config, setup, folder, manifest, threads);
         };
         let loaded = checkpoint::load(&latest, epoch, setup.game.as_ref(), config.replay.capacity);
-        let Checkpoint { counters, slots, trainer: state, replay } = loaded?;
+        let Checkpoint { counters, slots, received, trainer: state, replay } = loaded?;
         let trainer = setup.factory.learner(&config, &setup.game, &setup.spec, Some(&state))?;
-        let state = RunState { trainer, replay, slots, counters, folder, manifest };
+        let state = RunState { trainer, replay, slots, received, counters, folder, manifest };
         let mut run = Self::assemble(config, setup, state, threads)?;
         // Written last, so that a refused configuration does not replace the run's own.
         run.manifest.replace(CONFIG, run.config.to_toml().as_bytes())?;
         run.manifest.write(epoch)?;
+        if let Some(workers) = &mut run.workers {
+            let weights = run.trainer.weights()?;
+            let network = NetFile::new(run.game.as_ref(), &run.spec, weights, run.trainer.updates())?;
+            workers.publish(epoch, &network)?;
+        }
         Ok(run)
     }
 
@@ -162,7 +172,8 @@ impl Run {
         let trainer = setup.factory.learner(&config, &setup.game, &setup.spec, None)?;
         let replay = Replay::new(setup.game.as_ref(), config.replay.capacity);
         let counters = Counters::default();
-        let state = RunState { trainer, replay, slots: Vec::new(), counters, folder, manifest };
+        let (slots, received) = (Vec::new(), Vec::new());
+        let state = RunState { trainer, replay, slots, received, counters, folder, manifest };
         let mut run = Self::assemble(config, setup, state, threads)?;
         let network = run.network_file()?;
         run.finish_epoch(&network).map_err(|error| run.folder.cause_of(error))?;
@@ -171,11 +182,15 @@ impl Run {
 
     fn assemble(config: Config, setup: RunSetup, state: RunState, threads: usize) -> Result<Self> {
         let RunSetup { factory, game, spec, strength_meter } = setup;
-        let RunState { trainer, replay, slots, counters, folder, manifest } = state;
-        let network = factory.network(&config, game.as_ref(), &spec, &trainer.weights()?)?;
-        let d = PlayPlan::new(&config, &game.sizes()).determinisations;
-        let make = |plan| factory.backend(&config, game.as_ref(), plan, d);
-        let selfplay = SelfPlay::with_backends(&game, &config, network.as_ref(), slots, threads, &make)?;
+        let RunState { trainer, replay, slots, received, counters, folder, manifest } = state;
+        let workers = factory.workers(WorkersSetup { config: &config, game: &game, received: &received })?;
+        let own_play = match factory.plays_itself() {
+            true => {
+                let network = factory.network(&config, game.as_ref(), &spec, &trainer.weights()?)?;
+                OwnPlay::playing(factory.as_ref(), &config, &game, network.as_ref(), slots, threads)?
+            }
+            false => OwnPlay::Idle(slots),
+        };
         let dir = folder.path();
         tracing::info!(
             "{} after epoch {}: {} updates, {} samples in the replay buffer, {threads} threads",
@@ -202,7 +217,9 @@ impl Run {
             spec,
             trainer,
             replay,
-            selfplay,
+            own_play,
+            workers,
+            received,
             counters,
         })
     }
@@ -226,7 +243,7 @@ impl Run {
     pub fn go(&mut self, progress: &mut Progress, stop: &Stop) -> Result<()> {
         let first = self.counters.epoch;
         let stop = stop.at(self.deadline());
-        self.selfplay.stop_by(&stop);
+        self.own_play.stop_by(&stop);
         while !self.is_done() {
             match self.work(progress, &stop) {
                 Ok(record) => {
@@ -286,16 +303,10 @@ impl Run {
         stop.check()?;
         progress.set_run(self.outlook());
         let started = Instant::now();
-        let network = self.network()?;
-        self.selfplay.replace_network(network.as_ref())?;
-        let cache_from = Instant::now();
-        let cache = self.root_cache(network.as_ref(), progress, stop)?;
-        let cache_seconds = cache_from.elapsed().as_secs_f64();
-        let (trees, cache_simulations) = (cache.trees().len() as u64, cache.simulations());
-        self.selfplay.begin_plies(cache)?;
+        let cache = self.play_with_new_weights(progress, stop)?;
         let prepared_at = started.elapsed().as_secs_f64();
         let EpochResult { played, losses, times } = self.play_and_train(progress, stop)?;
-        let (clock, trained_at) = (self.selfplay.take_clock(), started.elapsed().as_secs_f64());
+        let (clock, trained_at) = (self.own_play.take_clock(), started.elapsed().as_secs_f64());
         let epoch = self.counters.epoch + 1;
         let every = self.config.eval.every;
         let strength = if every > 0 && epoch.is_multiple_of(every) {
@@ -325,14 +336,13 @@ impl Run {
             strength,
             cache_hit_rate: clock.cache_hit_rate(),
             evaluations: clock.evaluations,
-            root_cache: (trees > 0).then_some(RootCacheUse {
-                trees,
-                simulations: cache_simulations,
-                seconds: cache_seconds,
+            root_cache: (cache.trees > 0).then_some(RootCacheUse {
                 games: clock.cached_starts,
                 inherited_visits: clock.inherited_visits,
+                ..cache
             }),
             findings: (self.findings.count() > 0).then(|| self.findings.count()),
+            workers: self.workers.as_mut().map(|workers| workers.take_counts()),
             ..EpochRecord::default()
         };
         let record = record.with_rates();
@@ -381,24 +391,32 @@ impl Run {
         self.finish_epoch(&network)
     }
 
-    /// The trees that games begin with until the next weights.
-    fn root_cache(&self, network: &dyn Network, progress: &mut Progress, stop: &Stop) -> Result<RootCache> {
-        let (config, sizes) = (&self.config, self.game.sizes());
-        let finished = self.selfplay.slots().map(|slot| slot.game).sum();
-        let games = root_cache::expected_games(config, &sizes, finished, self.counters.epoch);
-        match CachePlan::for_run(config, backend_plan(config, &sizes, 1), &sizes, games) {
-            None => Ok(RootCache::default()),
-            Some(plan) => {
-                progress.start("root cache", 1, "build");
-                root_cache::build(self.game.as_ref(), network, plan, self.selfplay.evaluations(), stop)
+    /// Gives self-play the current weights, and the root cache of these, whose cost is returned.
+    fn play_with_new_weights(&mut self, progress: &mut Progress, stop: &Stop) -> Result<RootCacheUse> {
+        if matches!(self.own_play, OwnPlay::Idle(_)) {
+            return Ok(RootCacheUse::default());
+        }
+        let network = self.network()?;
+        let Self { config, game, own_play, counters, .. } = self;
+        match own_play {
+            OwnPlay::Idle(_) => Ok(RootCacheUse::default()),
+            OwnPlay::Playing(selfplay) => {
+                let weights = NewWeights {
+                    config,
+                    game: game.as_ref(),
+                    network: network.as_ref(),
+                    epochs: counters.epoch,
+                };
+                take_weights(selfplay, weights, &mut || progress.start("root cache", 1, "build"), stop)
             }
         }
     }
 
     /// Runs an epoch's self-play and updates.
     fn play_and_train(&mut self, progress: &mut Progress, stop: &Stop) -> Result<EpochResult> {
-        let Self { config, selfplay, findings, trainer, replay, folder, .. } = self;
-        let collector = Collector { selfplay, findings, config, folder };
+        let Self { config, own_play, workers, findings, trainer, replay, folder, .. } = self;
+        let workers = workers.as_deref_mut();
+        let collector = Collector { own_play, workers, findings, config, folder };
         let training = Training { trainer: trainer.as_mut(), config, folder };
         EpochRunner { collector, training, replay, progress, stop }.run()
     }
@@ -416,9 +434,13 @@ impl Run {
     fn finish_epoch(&mut self, network: &NetFile) -> Result<()> {
         let dir = self.folder.path();
         let state = self.trainer.state()?;
+        if let Some(workers) = &self.workers {
+            self.received = workers.received();
+        }
         let parts = Parts {
             counters: &self.counters,
-            slots: self.selfplay.slots().cloned().collect(),
+            slots: self.own_play.slots(),
+            received: &self.received,
             trainer: &state,
             replay: &self.replay,
             network,
@@ -433,6 +455,9 @@ impl Run {
         }
         self.manifest.keep_checkpoints(self.config.run.keep_checkpoints);
         self.manifest.write(self.counters.epoch)?;
+        if let Some(workers) = &mut self.workers {
+            workers.publish(self.counters.epoch, network)?;
+        }
         checkpoint::prune(dir, &self.manifest.checkpoints())
     }
 
@@ -461,36 +486,4 @@ fn check_files(manifest: &Manifest) -> Result<()> {
         manifest.check(&name, if is_read { Extent::Content } else { Extent::Size })?;
     }
     Ok(())
-}
-
-/// The components of a configuration, made and checked before anything is written.
-struct RunSetup {
-    factory: Box<dyn ComponentFactory>,
-    game: Arc<dyn AnyGame>,
-    spec: NetSpec,
-    strength_meter: StrengthMeter,
-}
-
-impl RunSetup {
-    fn new(factory: Box<dyn ComponentFactory>, config: &Config, threads: usize) -> Result<Self> {
-        let game = any_game(config.game_name(), &config.game_options())?;
-        factory.check(config)?;
-        config.check_replay()?;
-        check_nodes(config, &game.sizes())?;
-        let spec = NetSpec::new(&config.net, &game.sizes());
-        spec.model()?;
-        MemoryPlan::new(config, game.as_ref())?.check(config)?;
-        let strength_meter = StrengthMeter::new(config, &game, threads)?;
-        Ok(Self { factory, game, spec, strength_meter })
-    }
-}
-
-/// The initial state of a run: new, or from a checkpoint.
-struct RunState {
-    trainer: Box<dyn Learner>,
-    replay: Replay,
-    slots: Vec<crate::selfplay::GameSlot>,
-    counters: Counters,
-    folder: RunFolder,
-    manifest: Manifest,
 }

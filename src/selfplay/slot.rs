@@ -42,6 +42,16 @@ pub(super) fn new_slot(slot: u64) -> GameSlot {
     GameSlot { slot, ..GameSlot::default() }
 }
 
+/// `count` slots at the start of their first games, numbered from `first` on.
+pub fn new_slots(first: u64, count: usize, game: &dyn AnyGame, plan: &PlayPlan) -> Vec<GameSlot> {
+    let opened = |slot| {
+        let mut slot = new_slot(slot);
+        slot.open(game, plan);
+        slot
+    };
+    (first..first + count as u64).map(opened).collect()
+}
+
 impl GameSlot {
     pub(super) fn key(&self, plan: &PlayPlan, determinisation: u64) -> RowKey {
         RowKey {
@@ -144,9 +154,20 @@ impl GameSlot {
         }
     }
 
-    /// Plays a decided ply: keeps its sample, steps the game, deals the chance outcomes that follow, and opens the next game where
-    /// this one is over, which is returned.
+    /// Plays a decided ply as [`GameSlot::play_on`], and opens the next game where this one is over, which is returned.
     pub(super) fn play(
+        &mut self,
+        game: &dyn AnyGame,
+        plan: &PlayPlan,
+        ply: &DecidedPly<'_>,
+    ) -> Option<FinishedGame> {
+        let finished = self.play_on(game, plan, ply)?;
+        self.open(game, plan);
+        Some(finished)
+    }
+
+    /// Plays a decided ply: keeps its sample, steps the game and deals the chance outcomes that follow. Returns the game if it is over.
+    pub(super) fn play_on(
         &mut self,
         game: &dyn AnyGame,
         plan: &PlayPlan,
@@ -160,9 +181,7 @@ impl GameSlot {
         if game.turn(&self.state) != Turn::Over {
             return None;
         }
-        let finished = self.finish(game);
-        self.open(game, plan);
-        Some(finished)
+        Some(self.finish(game))
     }
 
     /// Keeps the searched position as a sample; its value target is the search's until the game's result is known.

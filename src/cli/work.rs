@@ -1,0 +1,88 @@
+//! `vecaz work`: plays games of a run that is led by another process.
+
+use super::source::start_threads;
+use crate::cluster::address::{Address, password};
+use crate::cluster::server::Server;
+use crate::cluster::worker::Worker;
+use crate::error::{Error, Result};
+use crate::report::progress::{Progress, Verbosity};
+use crate::stop::Stop;
+use clap::Args;
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  vecaz work redis://10.0.0.1/hex-9
+  vecaz work redis://10.0.0.1/hex-9 --threads 8
+  vecaz work rediss://me@10.0.0.1:6380/hex-9 --password-file secret.txt
+
+The game, the configuration and the weights come from the run, which `vecaz run --cluster` has begun. Workers come and go
+at any time. Ctrl-C or SIGTERM ends the passes in progress, sends what is finished and leaves; a second one ends at once.";
+
+/// The arguments of `vecaz work`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct WorkArgs {
+    /// The server and the run's name there: redis://HOST:PORT/RUN, rediss:// for TLS, USER@HOST for a user of the server
+    #[arg(value_name = "URL")]
+    pub url: String,
+    /// Threads, 0 for all cores
+    #[arg(long, value_name = "T", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=4096))]
+    pub threads: u64,
+    /// Games played at once [default: the run's selfplay.games]
+    #[arg(long, value_name = "N")]
+    pub games: Option<u64>,
+    /// Device of games, trees and network: cpu, cuda, cuda:N, or several GPUs as cuda:0,cuda:1
+    #[arg(long, value_name = "DEVICE")]
+    pub device: Option<String>,
+    /// The worker's name in the learner's messages [default: the machine's and the process's number]
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+    /// A file whose first line is the server's password [default: the environment's VECAZ_REDIS_PASSWORD]
+    #[arg(long, value_name = "FILE")]
+    pub password_file: Option<PathBuf>,
+}
+
+/// Plays until `stop` is requested.
+///
+/// # Errors
+/// Those of [`Worker::find`] and [`Worker::play`]; [`Error::Stopped`] with the signal that ended it.
+pub fn execute(args: WorkArgs, verbosity: Verbosity, stop: &Stop) -> Result<()> {
+    let progress = Progress::new(verbosity);
+    let password = password(args.password_file.as_deref())?;
+    let server = Server::new(Address::typed("URL", &args.url)?, password.as_deref())?;
+    let set = [
+        ("run.threads", Some(args.threads.to_string())),
+        ("selfplay.games", args.games.map(|games| games.to_string())),
+        ("run.device", args.device),
+        // The learner's limit says nothing of this machine.
+        ("run.memory_mib", Some("0".into())),
+    ];
+    let worker = Worker::find(server, &set)?;
+    let threads = start_threads(worker.config().run.threads)?;
+    progress.note(&worker.describe(threads))?;
+    let name = args.name.unwrap_or_else(default_name);
+    let done = worker.play(&name, threads, stop)?;
+    let unsent = match done.unsent {
+        0 => String::new(),
+        unsent => format!(", {unsent} chunks could not be sent"),
+    };
+    let note =
+        format!("{} games with {} samples in {} chunks{unsent}", done.games, done.samples, done.sent.chunks);
+    // Ctrl-C also ends the program that reads a pipe: the note may reach nobody, and the cause is the signal.
+    let _ = progress.note(&note);
+    match (done.unsent, stop.cause()) {
+        (0, Some(cause)) => Err(Error::Stopped(cause)),
+        (0, None) => Ok(()),
+        (unsent, _) => {
+            Err(Error::unsupported(format!("{unsent} chunks"), "not sent, since the server is away"))
+        }
+    }
+}
+
+/// The machine's name and the process's number.
+fn default_name() -> String {
+    let machine = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let machine = machine.trim();
+    format!("{}-{}", if machine.is_empty() { "worker" } else { machine }, std::process::id())
+}

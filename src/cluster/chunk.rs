@@ -1,0 +1,347 @@
+//! Chunks: some finished games as the bytes that a worker sends.
+//!
+//! A chunk is a header of [`HEADER_BYTES`] bytes and a body. The header, little-endian and without padding: magic `VZCK`, protocol u32,
+//! digest of the configuration `[32]`, incarnation u64, sequence u64, weights version u64, games u32, samples u32, bytes of the body
+//! before compression u32, bytes of the body u32, the worker's name `[32]` in UTF-8 filled with zeros, CRC-32C u32 of header (this
+//! field as 0) and body, and a u32 that is 0. The body is one zstd frame of [`GameRecord`]s by postcard, one behind the other.
+//!
+//! Everything in a chunk is checked: sizes and counts are compared with [`ChunkLimits`] before memory is taken, and games are replayed.
+
+use super::{Incarnation, PROTOCOL};
+use crate::backend::device_selfplay::PlayPlan;
+use crate::batch::AnyGame;
+use crate::error::{Error, Result};
+use crate::selfplay::{FinishedGame, GameRecord};
+use bytemuck::{Pod, Zeroable};
+use zstd::bulk::{Compressor, Decompressor};
+
+/// Bytes of games, before compression, from which on a chunk is sent.
+pub const FULL_CHUNK: usize = 256 << 10;
+/// The most bytes that a single game may need: the server's own bound of a value is 512 MiB.
+const LARGEST_GAME: usize = 64 << 20;
+const MAGIC: [u8; 4] = *b"VZCK";
+/// The fastest level: policies are nearly random bits, which a higher one does not make smaller.
+const COMPRESSION: i32 = 1;
+
+/// Bytes of a header.
+pub const HEADER_BYTES: usize = size_of::<Header>();
+
+/// The header of a chunk, as it is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct Header {
+    magic: [u8; 4],
+    protocol: u32,
+    /// The configuration and the game; see [`super::digest()`].
+    pub digest: [u8; 32],
+    /// The process that played the games.
+    pub incarnation: u64,
+    /// The chunk's number among those of its incarnation, from 1.
+    pub sequence: u64,
+    /// The version of the weights with which the games were finished.
+    pub version: u64,
+    /// Games in the body.
+    pub games: u32,
+    /// Samples of these games.
+    pub samples: u32,
+    raw_bytes: u32,
+    body_bytes: u32,
+    name: [u8; 32],
+    crc32c: u32,
+    zero: u32,
+}
+
+impl Header {
+    /// The worker's name, for people.
+    pub fn name(&self) -> String {
+        let text = String::from_utf8_lossy(&self.name);
+        text.trim_end_matches('\0').chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+    }
+
+    /// The checksum of this header and `body`.
+    fn checksum(&self, body: &[u8]) -> u32 {
+        let header = Self { crc32c: 0, ..*self };
+        crc32c::crc32c_append(crc32c::crc32c(bytemuck::bytes_of(&header)), body)
+    }
+}
+
+/// The bounds of a chunk's sizes in one game.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChunkLimits {
+    /// Bytes of the body before compression: [`FULL_CHUNK`] and the game that exceeds it.
+    pub raw_bytes: usize,
+    /// Bytes of the body.
+    pub body_bytes: usize,
+}
+
+impl ChunkLimits {
+    /// The bounds for `game`.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] if a single game may be larger than 64 MiB.
+    pub fn of(game: &dyn AnyGame) -> Result<Self> {
+        let largest = GameRecord::most_bytes(game);
+        if largest > LARGEST_GAME {
+            return Err(Error::unsupported(
+                format!("workers for {}", game.name()),
+                format!(
+                    "a game of it may need {} MiB on the wire, expected at most {} MiB",
+                    largest.div_ceil(1 << 20),
+                    LARGEST_GAME >> 20
+                ),
+            ));
+        }
+        let raw_bytes = FULL_CHUNK + largest;
+        Ok(Self { raw_bytes, body_bytes: zstd::zstd_safe::compress_bound(raw_bytes) })
+    }
+
+    /// Bytes of the largest chunk.
+    pub fn bytes(&self) -> usize {
+        HEADER_BYTES + self.body_bytes
+    }
+}
+
+/// What a worker's chunks have in common.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sender {
+    /// The worker's name.
+    pub name: String,
+    /// The process.
+    pub incarnation: Incarnation,
+    /// The configuration and the game.
+    pub digest: [u8; 32],
+}
+
+/// Collects games until they fill a chunk.
+pub struct ChunkWriter {
+    sender: Sender,
+    limits: ChunkLimits,
+    compressor: Compressor<'static>,
+    sequence: u64,
+    games: u32,
+    samples: u32,
+    raw: Vec<u8>,
+}
+
+impl ChunkWriter {
+    /// A writer of the sender's chunks, the first of which has number 1.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] if there is no memory for the compressor.
+    pub fn new(sender: Sender, limits: ChunkLimits) -> Result<Self> {
+        let compressor =
+            Compressor::new(COMPRESSION).map_err(|e| Error::unsupported("compression", e.to_string()))?;
+        Ok(Self { sender, limits, compressor, sequence: 0, games: 0, samples: 0, raw: Vec::new() })
+    }
+
+    /// Adds a game with its samples.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for a game larger than any of these rules.
+    pub fn push(&mut self, finished: &FinishedGame) -> Result<()> {
+        let record = GameRecord::of(finished);
+        let wrong = |e: String| Error::unsupported("sending a game", e);
+        self.raw =
+            postcard::to_extend(&record, std::mem::take(&mut self.raw)).map_err(|e| wrong(e.to_string()))?;
+        self.games += 1;
+        self.samples += finished.samples.len() as u32;
+        match self.raw.len() > self.limits.raw_bytes {
+            true => Err(wrong(format!("{} bytes, at most {}", self.raw.len(), self.limits.raw_bytes))),
+            false => Ok(()),
+        }
+    }
+
+    /// True if there is no game.
+    pub fn is_empty(&self) -> bool {
+        self.games == 0
+    }
+
+    /// True if the games fill a chunk.
+    pub fn is_full(&self) -> bool {
+        self.raw.len() >= FULL_CHUNK
+    }
+
+    /// The chunk of the games so far, finished with the weights of `version`, and its number. The next chunk is empty.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] if compression fails.
+    pub fn finish(&mut self, version: u64) -> Result<(u64, Vec<u8>)> {
+        let body = self
+            .compressor
+            .compress(&self.raw)
+            .map_err(|e| Error::unsupported("compression", e.to_string()))?;
+        self.sequence += 1;
+        let Sender { name, incarnation, digest } = &self.sender;
+        let mut header = Header {
+            magic: MAGIC,
+            protocol: PROTOCOL,
+            digest: *digest,
+            incarnation: incarnation.0,
+            sequence: self.sequence,
+            version,
+            games: std::mem::take(&mut self.games),
+            samples: std::mem::take(&mut self.samples),
+            raw_bytes: self.raw.len() as u32,
+            body_bytes: body.len() as u32,
+            name: name_bytes(name),
+            crc32c: 0,
+            zero: 0,
+        };
+        header.crc32c = header.checksum(&body);
+        self.raw.clear();
+        Ok((self.sequence, [bytemuck::bytes_of(&header), &body].concat()))
+    }
+}
+
+/// The first 32 bytes of a name, cut between two characters.
+fn name_bytes(name: &str) -> [u8; 32] {
+    let mut bytes = [0; 32];
+    let mut length = name.len().min(bytes.len());
+    while !name.is_char_boundary(length) {
+        length -= 1;
+    }
+    bytes[..length].copy_from_slice(&name.as_bytes()[..length]);
+    bytes
+}
+
+/// Why a chunk is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The bytes are not those that were sent: too few, too many, or of another checksum.
+    Damaged(String),
+    /// Of another version of this format.
+    Protocol(u32),
+    /// Of another game or configuration.
+    Configuration,
+    /// The bytes are those that were sent, and its games are not those of the rules.
+    Games(String),
+}
+
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Damaged(what) => write!(f, "damaged: {what}"),
+            Self::Protocol(found) => write!(f, "protocol {found}, expected {PROTOCOL}"),
+            Self::Configuration => write!(f, "of another game or configuration"),
+            Self::Games(what) => write!(f, "{what}"),
+        }
+    }
+}
+
+/// A chunk that is whole; its games are not read yet.
+#[derive(Clone, Copy, Debug)]
+pub struct Chunk<'a> {
+    /// The header.
+    pub header: Header,
+    body: &'a [u8],
+}
+
+impl<'a> Chunk<'a> {
+    /// The chunk in `bytes`, of this configuration.
+    ///
+    /// # Errors
+    /// All refusals but [`Refusal::Games`].
+    pub fn parse(bytes: &'a [u8], digest: &[u8; 32], limits: &ChunkLimits) -> Result<Self, Refusal> {
+        let damaged = |what: String| Err(Refusal::Damaged(what));
+        let Some((header, body)) = bytes.split_at_checked(HEADER_BYTES) else {
+            return damaged(format!("{} bytes, the header alone has {HEADER_BYTES}", bytes.len()));
+        };
+        let header: Header = bytemuck::pod_read_unaligned(header);
+        if header.magic != MAGIC {
+            return damaged("does not begin with VZCK".into());
+        }
+        if header.protocol != PROTOCOL {
+            return Err(Refusal::Protocol(header.protocol));
+        }
+        if body.len() != header.body_bytes as usize || body.len() > limits.body_bytes {
+            return damaged(format!(
+                "a body of {} bytes, the header says {}, at most {}",
+                body.len(),
+                header.body_bytes,
+                limits.body_bytes
+            ));
+        }
+        if header.raw_bytes as usize > limits.raw_bytes {
+            return damaged(format!(
+                "{} bytes before compression, at most {}",
+                header.raw_bytes, limits.raw_bytes
+            ));
+        }
+        if header.checksum(body) != header.crc32c {
+            return damaged("its checksum differs".into());
+        }
+        match header.digest == *digest {
+            true => Ok(Self { header, body }),
+            false => Err(Refusal::Configuration),
+        }
+    }
+}
+
+/// Reads the games of chunks. Keeps its buffers from one chunk to the next.
+pub struct ChunkReader {
+    decompressor: Decompressor<'static>,
+    raw: Vec<u8>,
+}
+
+impl ChunkReader {
+    /// A reader.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] if there is no memory for it.
+    pub fn new() -> Result<Self> {
+        let decompressor =
+            Decompressor::new().map_err(|e| Error::unsupported("decompression", e.to_string()))?;
+        Ok(Self { decompressor, raw: Vec::new() })
+    }
+
+    /// The games of a chunk, replayed. One that the rules do not give refuses all of them.
+    ///
+    /// # Errors
+    /// [`Refusal::Games`].
+    pub fn games(
+        &mut self,
+        chunk: &Chunk<'_>,
+        game: &dyn AnyGame,
+        plan: &PlayPlan,
+    ) -> Result<Vec<FinishedGame>, Refusal> {
+        self.read(chunk, game, plan).map_err(Refusal::Games)
+    }
+
+    fn read(
+        &mut self,
+        chunk: &Chunk<'_>,
+        game: &dyn AnyGame,
+        plan: &PlayPlan,
+    ) -> Result<Vec<FinishedGame>, String> {
+        let header = &chunk.header;
+        self.raw.resize(header.raw_bytes as usize, 0); // at most the limit, by `Chunk::parse`
+        let size = self.decompressor.decompress_to_buffer(chunk.body, &mut self.raw[..]);
+        match size {
+            Ok(size) if size == self.raw.len() => {}
+            Ok(size) => return Err(format!("{size} bytes decompressed, expected {}", header.raw_bytes)),
+            Err(e) => return Err(format!("its body is not whole: {e}")),
+        }
+        let own = Incarnation(header.incarnation);
+        let (mut rest, mut games, mut samples) = (&self.raw[..], Vec::new(), 0);
+        while !rest.is_empty() {
+            let (record, after) = postcard::take_from_bytes::<GameRecord>(rest)
+                .map_err(|e| format!("game {} is no record: {e}", games.len()))?;
+            if !own.has_slot(record.slot) {
+                return Err(format!("slot {} is not one of its sender", record.slot));
+            }
+            let finished = record.replay(game, plan)?;
+            samples += finished.samples.len();
+            games.push(finished);
+            rest = after;
+        }
+        match (games.len(), samples) == (header.games as usize, header.samples as usize) {
+            true => Ok(games),
+            false => Err(format!(
+                "{} games with {samples} samples, the header says {} with {}",
+                games.len(),
+                header.games,
+                header.samples
+            )),
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! A run whose games also come from workers: [`LearnerFactory`] makes the components of such a run, among them its workers.
+
+use super::chunk::{ChunkLimits, ChunkReader};
+use super::published::{Keys, State, sha256};
+use super::reader::{
+    Arrival, Bounds, LinkState, Outcome, Publication, Reader, Refused, Shared, of_another_run, thread_is_gone,
+};
+use super::received::Received;
+use super::server::{Failure, Server};
+use super::{digest, random};
+use crate::backend::device_selfplay::PlayPlan;
+use crate::backend::kernels::check_devices;
+use crate::batch::any_game;
+use crate::config::Config;
+use crate::error::{Error, Result};
+use crate::report::metrics::WorkerCounts;
+use crate::run::factory::ComponentFactory;
+use crate::run::network::check_machine;
+use crate::run::workers::{Workers, WorkersSetup};
+use crate::selfplay::{FinishedGame, GameRecord};
+use crate::weights::NetFile;
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, sync_channel};
+use std::sync::{Arc, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+/// Chunks that were read and wait for the run.
+const WAITING_CHUNKS: usize = 32;
+
+/// Whether the learner plays games besides its workers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LearnerPlay {
+    /// It plays.
+    Plays,
+    /// It only trains.
+    Idle,
+}
+
+/// Whether a run of this name may be at the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Begin {
+    /// The run is new.
+    New,
+    /// The run goes on.
+    Resumed,
+}
+
+/// Makes the components of a run with workers.
+pub struct LearnerFactory {
+    /// Where workers find the run.
+    pub server: Server,
+    /// Whether it plays itself.
+    pub play: LearnerPlay,
+    /// Whether it is new.
+    pub begin: Begin,
+}
+
+impl ComponentFactory for LearnerFactory {
+    fn check(&self, config: &Config) -> Result<()> {
+        check_machine(config)?;
+        check_devices(&config.training_devices())?;
+        let game = any_game(config.game_name(), &config.game_options())?;
+        ChunkLimits::of(game.as_ref())?;
+        check_queue(config)?;
+        let keys = Keys::new(self.server.address().run());
+        let found = self.server.connect().and_then(|mut link| State::read(&mut link, &keys));
+        match found.map_err(|failure| self.server.error(&failure))? {
+            Some(_) if self.begin == Begin::New => {
+                Err(self.server.error(&Failure::Final(of_another_run(&keys))))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn plays_itself(&self) -> bool {
+        self.play == LearnerPlay::Plays
+    }
+
+    fn workers(&self, setup: WorkersSetup<'_>) -> Result<Option<Box<dyn Workers>>> {
+        let feed = Feed::start(&self.server, setup)?;
+        Ok(Some(Box::new(feed)))
+    }
+}
+
+/// Refuses a queue that cannot hold the games of two epochs: workers would wait for a checkpoint, and it for their games.
+fn check_queue(config: &Config) -> Result<()> {
+    let game = any_game(config.game_name(), &config.game_options())?;
+    let sizes = game.sizes();
+    let ply = GameRecord::most_bytes(game.as_ref()) / sizes.max_plies.max(1);
+    let least = 2 * (config.selfplay.samples_per_epoch as u64).saturating_mul(ply as u64);
+    let queued = config.cluster.max_queued_bytes;
+    if queued >= least {
+        return Ok(());
+    }
+    let expected =
+        format!("at least {least}, twice what selfplay.samples_per_epoch samples of this game may need");
+    Err(Error::config("cluster.max_queued_bytes", queued, expected))
+}
+
+/// The workers of a run, reached through the server.
+struct Feed {
+    server: Server,
+    shared: Arc<Shared>,
+    /// None once the run is over.
+    arrivals: Option<Receiver<Result<Arrival>>>,
+    reader: Option<JoinHandle<()>>,
+    /// What the run has taken.
+    received: Received,
+    max_lag: u64,
+    counts: WorkerCounts,
+    active: BTreeSet<u64>,
+}
+
+impl Feed {
+    fn start(server: &Server, setup: WorkersSetup<'_>) -> Result<Self> {
+        let WorkersSetup { config, game, received } = setup;
+        let received = match received {
+            [] => Received { run: random(), generation: random(), ..Received::default() },
+            bytes => Received::from_bytes(bytes)?,
+        };
+        let shared = Arc::new(Shared::default());
+        let (sender, arrivals) = sync_channel(WAITING_CHUNKS);
+        let reader = Reader {
+            server: server.clone(),
+            keys: Keys::new(server.address().run()),
+            game: game.clone(),
+            plan: PlayPlan::new(config, &game.sizes()),
+            bounds: Bounds {
+                limits: ChunkLimits::of(game.as_ref())?,
+                max_lag: config.cluster.max_lag,
+                max_queued_bytes: config.cluster.max_queued_bytes,
+            },
+            digest: digest(config, game.as_ref()),
+            config: config.to_toml(),
+            chunks: ChunkReader::new()?,
+            shared: shared.clone(),
+            arrivals: sender,
+            read: received.clone(),
+            known: LinkState::default(),
+        };
+        let reader = thread::Builder::new().name("chunks".into()).spawn(move || reader.run());
+        let reader = reader.map_err(|e| Error::unsupported("a thread for chunks", e.to_string()))?;
+        Ok(Self {
+            server: server.clone(),
+            shared,
+            arrivals: Some(arrivals),
+            reader: Some(reader),
+            received,
+            max_lag: config.cluster.max_lag,
+            counts: WorkerCounts::default(),
+            active: BTreeSet::new(),
+        })
+    }
+
+    /// Counts what arrived, marks it as taken, and returns its games.
+    fn take(&mut self, arrival: Arrival) -> Vec<FinishedGame> {
+        let Arrival { generation, id, bytes, outcome } = arrival;
+        (self.received.generation, self.received.position) = (generation, id);
+        let counts = &mut self.counts;
+        counts.bytes += bytes as u64;
+        let (version, games) = match outcome {
+            Outcome::Next { incarnation, sequence, version, games } => {
+                self.received.take(incarnation, sequence);
+                self.active.insert(incarnation);
+                (version, games)
+            }
+            Outcome::Repeated => {
+                counts.repeated += 1;
+                return Vec::new();
+            }
+            Outcome::Gap => {
+                counts.gaps += 1;
+                return Vec::new();
+            }
+            Outcome::Refused => {
+                counts.refused += 1;
+                return Vec::new();
+            }
+        };
+        // Newer weights may have been published since it was read.
+        let is_stale = version.saturating_add(self.max_lag) < self.shared.version.load(Ordering::Relaxed);
+        match games {
+            Ok(games) if !is_stale => {
+                counts.chunks += 1;
+                counts.games += games.len() as u64;
+                counts.samples += games.iter().map(|game| game.samples.len() as u64).sum::<u64>();
+                games
+            }
+            Ok(_) | Err(Refused::Stale) => {
+                counts.stale += 1;
+                Vec::new()
+            }
+            Err(Refused::Games) => {
+                counts.refused += 1;
+                Vec::new()
+            }
+        }
+    }
+}
+
+impl Workers for Feed {
+    fn receive(&mut self, wait: Duration) -> Result<Option<Vec<FinishedGame>>> {
+        let Some(arrivals) = &self.arrivals else { return Ok(None) };
+        let arrival = match wait.is_zero() {
+            true => arrivals.try_recv().map_err(|e| e == TryRecvError::Disconnected),
+            false => arrivals.recv_timeout(wait).map_err(|e| e == RecvTimeoutError::Disconnected),
+        };
+        match arrival {
+            Ok(arrival) => Ok(Some(self.take(arrival?))),
+            Err(true) => Err(thread_is_gone(&self.server)),
+            Err(false) => Ok(None),
+        }
+    }
+
+    fn received(&self) -> Vec<u8> {
+        self.received.to_bytes()
+    }
+
+    fn publish(&mut self, epoch: u64, network: &NetFile) -> Result<()> {
+        let weights = network.to_bytes(Path::new("weights for workers"))?;
+        let publication = Publication {
+            version: epoch,
+            sha256: sha256(&weights),
+            weights,
+            received: self.received.clone(),
+        };
+        let mut newest = self.shared.publication.lock().unwrap_or_else(PoisonError::into_inner);
+        *newest = Some(Arc::new(publication));
+        self.shared.version.store(epoch, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn take_counts(&mut self) -> WorkerCounts {
+        let active = std::mem::take(&mut self.active).len() as u64;
+        WorkerCounts { active, ..std::mem::take(&mut self.counts) }
+    }
+}
+
+impl Drop for Feed {
+    fn drop(&mut self) {
+        self.shared.ended.store(true, Ordering::Relaxed);
+        self.arrivals = None;
+        if let Some(reader) = self.reader.take() {
+            // A panic of the thread was reported by it.
+            let _ = reader.join();
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! What the learner publishes under the run's keys, and how both sides read it.
+//!
+//! | key | type | content |
+//! |---|---|---|
+//! | `RUN:state` | hash | the fields of [`State`] |
+//! | `RUN:weights:VERSION` | string | the network's file (safetensors) of that version |
+//! | `RUN:games` | stream | one entry per chunk, with the field `c` |
+//! | `RUN:marks` | hash | incarnation: number of its last chunk that is in a checkpoint |
+//! | `RUN:resend` | hash | incarnation: a number that changes when its chunks are wanted again |
+
+use super::server::{Failure, Link, bytes_of, list_of, number_of};
+use super::{Incarnation, PROTOCOL};
+use crate::config::MAX_BYTES;
+use redis::{Value, cmd, pipe};
+use sha2::{Digest, Sha256};
+
+/// The field of a stream's entry that holds the chunk.
+pub const CHUNK_FIELD: &str = "c";
+/// Versions of the weights that are kept: a worker may be fetching one while the next comes.
+const KEPT_VERSIONS: u64 = 3;
+/// Older versions that are removed with each new one, if something kept them from being removed before.
+const REMOVED_VERSIONS: u64 = 16;
+
+/// The keys of a run.
+#[derive(Clone, Debug)]
+pub struct Keys {
+    run: String,
+    /// The hash of [`State`].
+    pub state: String,
+    /// The stream of chunks.
+    pub games: String,
+    /// The hash of marks.
+    pub marks: String,
+    /// The hash of requests to send again.
+    pub resend: String,
+}
+
+impl Keys {
+    /// The keys of the run of this name.
+    pub fn new(run: &str) -> Self {
+        let [state, games, marks, resend] =
+            ["state", "games", "marks", "resend"].map(|name| format!("{run}:{name}"));
+        Self { run: run.to_string(), state, games, marks, resend }
+    }
+
+    /// The key of a version of the weights.
+    pub fn weights(&self, version: u64) -> String {
+        format!("{}:weights:{version}", self.run)
+    }
+
+    /// The keys of the versions that a new `version` makes superfluous.
+    pub fn old_weights(&self, version: u64) -> Vec<String> {
+        let last = (version + 1).saturating_sub(KEPT_VERSIONS);
+        (last.saturating_sub(REMOVED_VERSIONS)..last).map(|old| self.weights(old)).collect()
+    }
+}
+
+/// The state of a run as its workers see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct State {
+    /// The version of everything that is sent.
+    pub protocol: u32,
+    /// The run's identity.
+    pub run: u64,
+    /// The stream's generation: another number after the server has lost data.
+    pub generation: u64,
+    /// The configuration and the game; see [`super::digest()`].
+    pub digest: [u8; 32],
+    /// The newest version of the weights.
+    pub version: u64,
+    /// SHA-256 of their file.
+    pub sha256: [u8; 32],
+    /// Bytes that one worker may have sent without a mark that covers them.
+    pub window: u64,
+}
+
+impl State {
+    const FIELDS: [&'static str; 7] =
+        ["protocol", "run", "generation", "digest", "version", "sha256", "window"];
+
+    /// The fields with their values, for HSET.
+    pub fn fields(&self) -> [(&'static str, String); 7] {
+        let Self { protocol, run, generation, digest, version, sha256, window } = self;
+        let values = [
+            protocol.to_string(),
+            format!("{run:016x}"),
+            format!("{generation:016x}"),
+            hex(digest),
+            version.to_string(),
+            hex(sha256),
+            window.to_string(),
+        ];
+        let mut values = values.into_iter();
+        Self::FIELDS.map(|name| (name, values.next().unwrap_or_default()))
+    }
+
+    /// The state of the run; None where it has none.
+    ///
+    /// # Errors
+    /// Those of the server; a final one for another protocol, and for fields that no learner writes.
+    pub fn read(link: &mut Link, keys: &Keys) -> Result<Option<Self>, Failure> {
+        Self::of_reply(link.command(cmd("HMGET").arg(&keys.state).arg(&Self::FIELDS))?)
+    }
+
+    fn of_reply(reply: Value) -> Result<Option<Self>, Failure> {
+        let values: Vec<Option<Vec<u8>>> =
+            list_of(reply).unwrap_or_default().into_iter().map(bytes_of).collect();
+        if values.iter().all(Option::is_none) {
+            return Ok(None);
+        }
+        Self::parse(&values).map(Some).map_err(Failure::Final)
+    }
+
+    fn parse(values: &[Option<Vec<u8>>]) -> Result<Self, String> {
+        let text = |i: usize| {
+            let bytes = values.get(i).and_then(Option::as_deref).unwrap_or_default();
+            std::str::from_utf8(bytes).unwrap_or_default()
+        };
+        let wrong = |i: usize| format!("field {} of the run's state is {:?}", Self::FIELDS[i], text(i));
+        let number = |i: usize| text(i).parse::<u64>().map_err(|_| wrong(i));
+        let key = |i: usize| u64::from_str_radix(text(i), 16).map_err(|_| wrong(i));
+        let protocol = number(0)?;
+        if protocol != u64::from(PROTOCOL) {
+            return Err(format!(
+                "the run's learner speaks protocol {protocol}, expected {PROTOCOL}: learner and workers need the same vecaz"
+            ));
+        }
+        Ok(Self {
+            protocol: PROTOCOL,
+            run: key(1)?,
+            generation: key(2)?,
+            digest: from_hex(text(3)).ok_or_else(|| wrong(3))?,
+            version: number(4)?,
+            sha256: from_hex(text(5)).ok_or_else(|| wrong(5))?,
+            window: number(6)?,
+        })
+    }
+}
+
+/// What a worker looks at, all of one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkerView {
+    /// The state of the run.
+    pub state: State,
+    /// The number of the worker's last chunk that is in a checkpoint.
+    pub mark: u64,
+    /// The number of requests to send its chunks again.
+    pub resend: u64,
+}
+
+impl WorkerView {
+    /// What the run says to the worker of this `incarnation`; None where the run has no state.
+    ///
+    /// # Errors
+    /// As [`State::read`].
+    pub fn read(link: &mut Link, keys: &Keys, incarnation: Incarnation) -> Result<Option<Self>, Failure> {
+        let mut all = pipe();
+        all.atomic().cmd("HMGET").arg(&keys.state).arg(&State::FIELDS);
+        all.cmd("HGET").arg(&keys.marks).arg(incarnation.field());
+        all.cmd("HGET").arg(&keys.resend).arg(incarnation.field());
+        let mut replies = link.pipeline(&all)?.into_iter();
+        let mut next = || replies.next().unwrap_or(Value::Nil);
+        let Some(state) = State::of_reply(next())? else { return Ok(None) };
+        let [mark, resend] = [next(), next()].map(|reply| number_of(reply).unwrap_or(0));
+        Ok(Some(Self { state, mark, resend }))
+    }
+}
+
+/// The configuration of the run, as TOML; None where it has none.
+///
+/// # Errors
+/// Those of the server; a final one for a text longer than a configuration may be.
+pub fn read_config(link: &mut Link, keys: &Keys) -> Result<Option<String>, Failure> {
+    let length = link.command(cmd("HSTRLEN").arg(&keys.state).arg("config"))?;
+    if number_of(length).unwrap_or(0) > MAX_BYTES {
+        return Err(Failure::Final(format!("the run's configuration is longer than {MAX_BYTES} bytes")));
+    }
+    let text = bytes_of(link.command(cmd("HGET").arg(&keys.state).arg("config"))?);
+    text.map(|text| {
+        String::from_utf8(text).map_err(|_| Failure::Final("the run's configuration is no text".into()))
+    })
+    .transpose()
+}
+
+/// The file of the weights that `state` names, of at most `most` bytes. None where it is gone, since a newer one has come.
+///
+/// # Errors
+/// Those of the server; a final one for a file that is too long or has another checksum.
+pub fn read_weights(
+    link: &mut Link,
+    keys: &Keys,
+    state: &State,
+    most: u64,
+) -> Result<Option<Vec<u8>>, Failure> {
+    let key = keys.weights(state.version);
+    let length = number_of(link.command(cmd("STRLEN").arg(&key))?).unwrap_or(0);
+    if length > most {
+        return Err(Failure::Final(format!(
+            "weights of version {} have {length} bytes, expected at most {most}",
+            state.version
+        )));
+    }
+    let Some(bytes) = bytes_of(link.command(cmd("GET").arg(&key))?) else { return Ok(None) };
+    match sha256(&bytes) == state.sha256 {
+        true => Ok(Some(bytes)),
+        false => Err(Failure::Final(format!(
+            "weights of version {} have SHA-256 {}, expected {}",
+            state.version,
+            hex(&sha256(&bytes)),
+            hex(&state.sha256)
+        ))),
+    }
+}
+
+/// The SHA-256 of `bytes`.
+pub fn sha256(bytes: &[u8]) -> [u8; 32] {
+    Sha256::digest(bytes).into()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn from_hex(text: &str) -> Option<[u8; 32]> {
+    let mut bytes = [0; 32];
+    let digits = text.as_bytes();
+    if digits.len() != 64 || !text.is_ascii() {
+        return None;
+    }
+    for (byte, pair) in bytes.iter_mut().zip(digits.chunks(2)) {
+        *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn state() -> State {
+        State {
+            protocol: PROTOCOL,
+            run: 7,
+            generation: u64::MAX,
+            digest: [0xa5; 32],
+            version: 12,
+            sha256: sha256(b"weights"),
+            window: 1 << 20,
+        }
+    }
+
+    #[test]
+    fn a_state_is_read_as_it_was_written() {
+        let values = state().fields().map(|(_, value)| Some(value.into_bytes()));
+        assert_eq!(State::parse(&values), Ok(state()));
+    }
+
+    #[test]
+    fn a_state_of_another_protocol_and_wrong_fields_are_refused() {
+        let refused = |field: usize, value: Option<&str>| {
+            let mut values = state().fields().map(|(_, value)| Some(value.into_bytes()));
+            values[field] = value.map(|text| text.as_bytes().to_vec());
+            State::parse(&values).expect_err("refused")
+        };
+        assert!(refused(0, Some("2")).contains("speaks protocol 2, expected 1"));
+        assert_eq!(refused(1, Some("xyz")), "field run of the run's state is \"xyz\"");
+        assert_eq!(refused(3, Some("00")), "field digest of the run's state is \"00\"");
+        assert_eq!(refused(4, None), "field version of the run's state is \"\"");
+        assert!(refused(5, Some(&"é".repeat(32))).contains("field sha256"));
+    }
+
+    #[test]
+    fn some_versions_are_kept() {
+        let keys = Keys::new("r");
+        assert!(keys.old_weights(2).is_empty());
+        assert_eq!(keys.old_weights(4), ["r:weights:0", "r:weights:1"]);
+        assert_eq!(keys.old_weights(40).len(), REMOVED_VERSIONS as usize);
+    }
+}

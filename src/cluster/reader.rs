@@ -1,0 +1,418 @@
+//! The learner's thread at the server: publishes weights and marks, reads chunks and replays their games.
+//!
+//! It outlives failures of the connection and the loss of the server's data: then everything is published again, and workers send what
+//! no mark covers. What it reads goes to the run in the order of the stream, bounded in number.
+
+use super::chunk::{Chunk, ChunkLimits, ChunkReader};
+use super::published::{CHUNK_FIELD, Keys, State};
+use super::received::{Order, Received, StreamId};
+use super::server::{Failure, Link, Server, bytes_of, list_of};
+use super::{Incarnation, PROTOCOL, random};
+use crate::backend::device_selfplay::PlayPlan;
+use crate::batch::AnyGame;
+use crate::error::{Error, Result};
+use crate::selfplay::FinishedGame;
+use redis::{Value, cmd, pipe};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{SyncSender, TrySendError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// Entries of one read.
+const READ_ENTRIES: usize = 8;
+/// How long a read waits for an entry, in milliseconds.
+const READ_WAIT: u64 = 100;
+/// Time between two attempts to connect.
+const RETRY: Duration = Duration::from_millis(500);
+/// Time between two looks at a full queue.
+const QUEUE_WAIT: Duration = Duration::from_millis(2);
+/// A worker without a chunk in this time has no share of the bytes that may be queued.
+const ACTIVE: Duration = Duration::from_secs(30);
+/// Time between two changes of the window, and between two warnings or requests of one kind.
+const WARN_INTERVAL: Duration = Duration::from_secs(1);
+
+/// What became of a chunk.
+#[derive(Debug)]
+pub(super) enum Outcome {
+    /// The next chunk of its incarnation, with its games: none if they are refused.
+    Next {
+        /// The process that sent it.
+        incarnation: u64,
+        /// Its number.
+        sequence: u64,
+        /// The weights.
+        version: u64,
+        /// The games.
+        games: std::result::Result<Vec<FinishedGame>, Refused>,
+    },
+    /// It came before.
+    Repeated,
+    /// An earlier one is missing.
+    Gap,
+    /// It is damaged, of another configuration or protocol, or of too many incarnations.
+    Refused,
+}
+
+/// Why the games of a chunk that is the next one are not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refused {
+    /// Their weights are too old.
+    Stale,
+    /// The rules do not give them.
+    Games,
+}
+
+/// An entry of the stream that was read.
+#[derive(Debug)]
+pub(super) struct Arrival {
+    /// The stream's generation.
+    pub generation: u64,
+    /// Its place there.
+    pub id: StreamId,
+    /// Its bytes.
+    pub bytes: usize,
+    /// What became of it.
+    pub outcome: Outcome,
+}
+
+/// What the run publishes.
+pub(super) struct Publication {
+    /// The version of the weights: the epoch.
+    pub version: u64,
+    /// Their file.
+    pub weights: Vec<u8>,
+    /// Its SHA-256.
+    pub sha256: [u8; 32],
+    /// The chunks that are in the checkpoint.
+    pub received: Received,
+}
+
+/// What the run and the thread share.
+#[derive(Default)]
+pub(super) struct Shared {
+    /// The newest publication.
+    pub publication: Mutex<Option<Arc<Publication>>>,
+    /// Its version.
+    pub version: AtomicU64,
+    /// The run is over.
+    pub ended: AtomicBool,
+}
+
+impl Shared {
+    fn newest(&self) -> Option<Arc<Publication>> {
+        self.publication.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn is_ended(&self) -> bool {
+        self.ended.load(Ordering::Relaxed)
+    }
+}
+
+/// The bounds of a run's chunks.
+#[derive(Clone, Copy)]
+pub(super) struct Bounds {
+    /// Sizes of a chunk.
+    pub limits: ChunkLimits,
+    /// See [`crate::config::ClusterConfig::max_lag`].
+    pub max_lag: u64,
+    /// See [`crate::config::ClusterConfig::max_queued_bytes`].
+    pub max_queued_bytes: u64,
+}
+
+/// The thread.
+pub(super) struct Reader {
+    pub server: Server,
+    pub keys: Keys,
+    pub game: Arc<dyn AnyGame>,
+    pub plan: PlayPlan,
+    pub bounds: Bounds,
+    pub digest: [u8; 32],
+    /// The configuration, as TOML.
+    pub config: String,
+    pub chunks: ChunkReader,
+    pub shared: Arc<Shared>,
+    pub arrivals: SyncSender<Result<Arrival>>,
+    /// What was read, which is ahead of what the run has taken.
+    pub read: Received,
+    pub known: LinkState,
+}
+
+/// What the thread remembers of workers and of its own messages.
+#[derive(Default)]
+pub(super) struct LinkState {
+    /// The version that is published; None where nothing is.
+    published: Option<u64>,
+    /// When a chunk of the incarnation came last.
+    seen: BTreeMap<u64, Instant>,
+    window: u64,
+    window_at: Option<Instant>,
+    warned_at: Option<Instant>,
+    /// When chunks of an incarnation were requested again last.
+    requested_at: BTreeMap<u64, Instant>,
+}
+
+impl Reader {
+    /// Works until the run is over, or until a failure that does not pass, which the run gets.
+    pub(super) fn run(mut self) {
+        let mut link = None;
+        while !self.shared.is_ended() {
+            let Some(publication) = self.shared.newest() else {
+                sleep(QUEUE_WAIT);
+                continue;
+            };
+            match self.step(&mut link, &publication) {
+                Ok(()) => {}
+                Err(Failure::Passing(what)) => {
+                    link = None;
+                    self.warn(&format!("{what}; it is tried again"));
+                    sleep(RETRY);
+                }
+                Err(failure) => {
+                    let mut error = Err(self.server.error(&failure));
+                    while !self.shared.is_ended() {
+                        match self.arrivals.try_send(error) {
+                            Ok(()) | Err(TrySendError::Disconnected(_)) => return,
+                            Err(TrySendError::Full(back)) => error = back,
+                        }
+                        sleep(QUEUE_WAIT);
+                    }
+                }
+            }
+        }
+    }
+
+    /// One step: connect if there is no connection, publish what is new or lost, read chunks.
+    fn step(&mut self, open: &mut Option<Link>, publication: &Publication) -> Result<(), Failure> {
+        let link = match open {
+            Some(link) => link,
+            None => {
+                let link = open.insert(self.server.connect()?);
+                self.check_position(link)?;
+                self.known.published = None;
+                link
+            }
+        };
+        match State::read(link, &self.keys)? {
+            Some(state) if state.run != self.read.run => {
+                return Err(Failure::Final(of_another_run(&self.keys)));
+            }
+            Some(state) if state.generation == self.read.generation => {}
+            // The server has lost its data, or a learner that is gone has begun another generation after its last checkpoint.
+            _ => {
+                self.begin_generation();
+            }
+        }
+        if self.known.published != Some(publication.version) {
+            self.publish(link, publication)?;
+        }
+        self.set_window(link)?;
+        self.read_chunks(link)
+    }
+
+    /// A stream that ends before the place that was read has lost its end.
+    fn check_position(&mut self, link: &mut Link) -> Result<(), Failure> {
+        let last =
+            link.command(cmd("XREVRANGE").arg(&self.keys.games).arg("+").arg("-").arg("COUNT").arg(1))?;
+        let last = entries_of(last).pop().map(|(id, _)| id);
+        if last.is_some_and(|last| last < self.read.position) {
+            self.begin_generation();
+        }
+        Ok(())
+    }
+
+    /// Begins a generation of the stream, which is read from its first entry. Workers send what no mark covers; chunks that come again
+    /// are recognised by their numbers.
+    fn begin_generation(&mut self) {
+        self.read.generation = random();
+        self.read.position = StreamId::default();
+        self.known.published = None;
+    }
+
+    /// Publishes weights first, then the state that names them together with the marks, and removes what is not needed any more.
+    fn publish(&mut self, link: &mut Link, publication: &Publication) -> Result<(), Failure> {
+        let Publication { version, weights, sha256, received } = publication;
+        link.command(cmd("SET").arg(self.keys.weights(*version)).arg(&weights[..]))?;
+        let window = self.share();
+        let state = State {
+            protocol: PROTOCOL,
+            run: self.read.run,
+            generation: self.read.generation,
+            digest: self.digest,
+            version: *version,
+            sha256: *sha256,
+            window,
+        };
+        let mut all = pipe();
+        all.atomic();
+        all.cmd("HSET").arg(&self.keys.state).arg("config").arg(&self.config);
+        for (name, value) in state.fields() {
+            all.cmd("HSET").arg(&self.keys.state).arg(name).arg(value);
+        }
+        all.cmd("DEL").arg(&self.keys.marks).arg(&self.keys.resend);
+        for (incarnation, mark) in &received.marks {
+            all.cmd("HSET").arg(&self.keys.marks).arg(Incarnation(*incarnation).field()).arg(*mark);
+        }
+        link.pipeline(&all)?;
+        if received.generation == self.read.generation {
+            let first = received.position.next().to_string();
+            link.command(cmd("XTRIM").arg(&self.keys.games).arg("MINID").arg(first))?;
+        }
+        let old = self.keys.old_weights(*version);
+        if !old.is_empty() {
+            link.command(cmd("DEL").arg(old))?;
+        }
+        (self.known.window, self.known.published) = (window, Some(*version));
+        Ok(())
+    }
+
+    /// Bytes of one worker's chunks without a mark: an equal share for each that is active.
+    fn share(&mut self) -> u64 {
+        self.known.seen.retain(|_, at| at.elapsed() < ACTIVE);
+        self.bounds.max_queued_bytes / self.known.seen.len().max(1) as u64
+    }
+
+    /// Publishes another window where the number of active workers has changed.
+    fn set_window(&mut self, link: &mut Link) -> Result<(), Failure> {
+        if !is_due(&mut self.known.window_at) {
+            return Ok(());
+        }
+        let window = self.share();
+        if window != self.known.window {
+            link.command(cmd("HSET").arg(&self.keys.state).arg("window").arg(window))?;
+            self.known.window = window;
+        }
+        Ok(())
+    }
+
+    /// Reads the next entries and delivers them to the run.
+    fn read_chunks(&mut self, link: &mut Link) -> Result<(), Failure> {
+        let mut read = cmd("XREAD");
+        read.arg("COUNT").arg(READ_ENTRIES).arg("BLOCK").arg(READ_WAIT);
+        read.arg("STREAMS").arg(&self.keys.games).arg(self.read.position.to_string());
+        // [[key, entries]], or nil where nothing came.
+        let streams = list_of(link.command(&read)?).unwrap_or_default();
+        let entries = streams.into_iter().filter_map(list_of).filter_map(|mut stream| stream.pop());
+        for (id, chunk) in entries.flat_map(entries_of) {
+            if self.shared.is_ended() {
+                return Ok(());
+            }
+            self.read.position = id;
+            let outcome = self.outcome(link, &chunk)?;
+            self.deliver(link, Arrival { generation: self.read.generation, id, bytes: chunk.len(), outcome });
+        }
+        Ok(())
+    }
+
+    /// Checks a chunk, and replays its games where it is the next one of its worker.
+    fn outcome(&mut self, link: &mut Link, bytes: &[u8]) -> Result<Outcome, Failure> {
+        let chunk = match Chunk::parse(bytes, &self.digest, &self.bounds.limits) {
+            Ok(chunk) => chunk,
+            Err(refusal) => {
+                self.warn(&format!("a chunk of {} bytes is refused: {refusal}", bytes.len()));
+                return Ok(Outcome::Refused);
+            }
+        };
+        let header = chunk.header;
+        let (incarnation, sequence, version) = (header.incarnation, header.sequence, header.version);
+        match self.read.order(incarnation, sequence) {
+            Order::Repeated => return Ok(Outcome::Repeated),
+            Order::Gap => {
+                self.request_resend(link, incarnation)?;
+                return Ok(Outcome::Gap);
+            }
+            Order::TooMany => {
+                self.warn(&format!("a chunk of {} is refused: too many workers have begun", header.name()));
+                return Ok(Outcome::Refused);
+            }
+            Order::Next => {}
+        }
+        self.read.take(incarnation, sequence);
+        self.known.seen.insert(incarnation, Instant::now());
+        let newest = self.shared.version.load(Ordering::Relaxed);
+        let games = match version.saturating_add(self.bounds.max_lag) < newest {
+            true => Err(Refused::Stale),
+            false => self.chunks.games(&chunk, self.game.as_ref(), &self.plan).map_err(|refusal| {
+                self.warn(&format!("chunk {sequence} of {} is refused: {refusal}", header.name()));
+                Refused::Games
+            }),
+        };
+        Ok(Outcome::Next { incarnation, sequence, version, games })
+    }
+
+    /// Requests, at most once a second, the chunks of a worker that have no mark.
+    fn request_resend(&mut self, link: &mut Link, incarnation: u64) -> Result<(), Failure> {
+        self.known.requested_at.retain(|_, at| at.elapsed() < WARN_INTERVAL);
+        if self.known.requested_at.contains_key(&incarnation) {
+            return Ok(());
+        }
+        self.known.requested_at.insert(incarnation, Instant::now());
+        let field = Incarnation(incarnation).field();
+        link.command(cmd("HINCRBY").arg(&self.keys.resend).arg(field).arg(1)).map(drop)
+    }
+
+    /// Queues an arrival for the run. While the queue is full, new weights are published. The arrival is dropped where the run is over.
+    fn deliver(&mut self, link: &mut Link, arrival: Arrival) {
+        let (mut waiting, mut is_broken) = (Ok(arrival), false);
+        while !self.shared.is_ended() {
+            match self.arrivals.try_send(waiting) {
+                Ok(()) | Err(TrySendError::Disconnected(_)) => return,
+                Err(TrySendError::Full(back)) => waiting = back,
+            }
+            if let Some(publication) = self.shared.newest()
+                && self.known.published != Some(publication.version)
+                && !is_broken
+            {
+                // The next command on this connection meets the failure again.
+                is_broken = self.publish(link, &publication).is_err();
+            }
+            sleep(QUEUE_WAIT);
+        }
+    }
+
+    /// A warning, at most one a second.
+    fn warn(&mut self, what: &str) {
+        if is_due(&mut self.known.warned_at) {
+            tracing::warn!("{}: {what}", self.server.address());
+        }
+    }
+}
+
+/// True at most once a second.
+fn is_due(last: &mut Option<Instant>) -> bool {
+    let due = last.is_none_or(|at| at.elapsed() >= WARN_INTERVAL);
+    if due {
+        *last = Some(Instant::now());
+    }
+    due
+}
+
+/// The error where the keys of this name belong to another run.
+pub(super) fn of_another_run(keys: &Keys) -> String {
+    format!(
+        "the name is used by another run, expected another name (or delete that run's keys, which begin with {})",
+        keys.state.trim_end_matches("state")
+    )
+}
+
+/// The entries of a reply, with their chunks; those of other fields are empty.
+fn entries_of(reply: Value) -> Vec<(StreamId, Vec<u8>)> {
+    let entry = |value: Value| {
+        let [id, fields]: [Value; 2] = list_of(value)?.try_into().ok()?;
+        let id = StreamId::parse(&String::from_utf8(bytes_of(id)?).ok()?)?;
+        let mut fields = list_of(fields)?.into_iter();
+        while let (Some(name), Some(value)) = (fields.next(), fields.next()) {
+            if bytes_of(name)? == CHUNK_FIELD.as_bytes() {
+                return Some((id, bytes_of(value)?));
+            }
+        }
+        Some((id, Vec::new()))
+    };
+    list_of(reply).unwrap_or_default().into_iter().filter_map(entry).collect()
+}
+
+/// The error of a run whose thread at the server is gone.
+pub(super) fn thread_is_gone(server: &Server) -> Error {
+    server.error(&Failure::Final("the thread that reads chunks has ended".into()))
+}

@@ -1,0 +1,221 @@
+//! The connection to the server: opening, checks of its settings, and errors as one sentence. Knows nothing of a run.
+
+use super::address::{Address, PASSWORD};
+use crate::error::{Error, Result};
+use redis::{Cmd, Connection, ErrorKind, Pipeline, RedisError, Value};
+use std::time::Duration;
+
+/// How long opening a connection may take.
+const CONNECT: Duration = Duration::from_secs(5);
+/// How long a reply may take, or a part of a long one. Longer than any blocking read.
+const REPLY: Duration = Duration::from_secs(15);
+/// Redis 6.2 trims streams by id.
+const OLDEST: (u32, u32) = (6, 2);
+/// The only eviction policy by which a full server refuses new data and keeps the old.
+const POLICY: &str = "noeviction";
+
+/// Why a command failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// It may succeed later: no connection, a full or a starting server.
+    Passing(String),
+    /// It fails until a setting of the server, the run or this command is changed.
+    Final(String),
+}
+
+impl Failure {
+    /// What was found, and what would be right.
+    pub fn text(&self) -> &str {
+        match self {
+            Self::Passing(text) | Self::Final(text) => text,
+        }
+    }
+}
+
+impl From<RedisError> for Failure {
+    fn from(error: RedisError) -> Self {
+        let text = error.to_string().replace(['\n', '\r'], " ");
+        if error.kind() == ErrorKind::Io {
+            return Self::Passing(match error.is_connection_refusal() {
+                true => format!("no server there ({text}), expected Redis or Valkey"),
+                false => format!("the connection failed ({text})"),
+            });
+        }
+        if error.kind() == ErrorKind::AuthenticationFailed {
+            return Self::Final(refused_credentials(&text));
+        }
+        match code_of(error).as_str() {
+            "WRONGPASS" => Self::Final(refused_credentials(&text)),
+            "NOAUTH" => Self::Final(format!(
+                "the server wants a password, expected it in {PASSWORD} or in the file of --password-file"
+            )),
+            "NOPERM" => Self::Final(format!(
+                "the user lacks a permission ({text}), expected those of docs/cluster.md"
+            )),
+            "OOM" => Self::Passing(
+                "the server is full (maxmemory), expected room for cluster.max_queued_bytes and the weights"
+                    .into(),
+            ),
+            "MISCONF" => Self::Passing(format!("the server cannot write its disk ({text})")),
+            "LOADING" | "TRYAGAIN" | "MASTERDOWN" | "READONLY" | "BUSY" => {
+                Self::Passing(format!("the server does not take commands now ({text})"))
+            }
+            _ => Self::Final(format!("the server refuses a command ({text}), expected Redis 6.2 or Valkey")),
+        }
+    }
+}
+
+fn refused_credentials(text: &str) -> String {
+    format!(
+        "the server refuses the user or the password ({text}), expected that of {PASSWORD} or --password-file"
+    )
+}
+
+/// The code of the server's error, such as "OOM": of the first one, where it is about a transaction.
+fn code_of(error: RedisError) -> String {
+    let code = error.code().map(str::to_string);
+    let first = error.into_server_errors().and_then(|all| all.first().map(|(_, e)| e.code().to_string()));
+    first.or(code).unwrap_or_default()
+}
+
+/// A server and the credentials for it.
+#[derive(Clone)]
+pub struct Server {
+    address: Address,
+    client: redis::Client,
+}
+
+impl Server {
+    /// The server at `address`; nothing is connected yet.
+    ///
+    /// # Errors
+    /// [`Error::Server`] for a host that is no name.
+    pub fn new(address: Address, password: Option<&str>) -> Result<Self> {
+        let info = address.connection(password)?;
+        let wrong = |e: RedisError| Error::Server { server: address.to_string(), what: e.to_string() };
+        let client = redis::Client::open(info).map_err(wrong)?;
+        Ok(Self { address, client })
+    }
+
+    /// The server and the run's name.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// `failure` as an error about this server.
+    pub fn error(&self, failure: &Failure) -> Error {
+        Error::Server { server: self.address.to_string(), what: failure.text().to_string() }
+    }
+
+    /// A new connection to a server whose settings keep what it was given.
+    ///
+    /// # Errors
+    /// Where there is none, where it refuses the credentials, and where it is too old, read-only, or evicts keys.
+    pub fn connect(&self) -> Result<Link, Failure> {
+        let connection = self.client.get_connection_with_timeout(CONNECT)?;
+        connection.set_read_timeout(Some(REPLY))?;
+        connection.set_write_timeout(Some(REPLY))?;
+        let mut link = Link { connection };
+        let info = link.command(&redis::cmd("INFO"))?;
+        check_info(&String::from_utf8_lossy(&bytes_of(info).unwrap_or_default())).map_err(Failure::Final)?;
+        Ok(link)
+    }
+}
+
+/// Checks what the server says of itself.
+fn check_info(info: &str) -> std::result::Result<(), String> {
+    let value = |key: &str| info.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':'));
+    let version = value("redis_version").unwrap_or("unknown");
+    let mut numbers = version.split('.').map_while(|part| part.parse::<u32>().ok());
+    let found = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    if found < OLDEST {
+        return Err(format!(
+            "the server is of version {version}, expected Redis {}.{} or newer",
+            OLDEST.0, OLDEST.1
+        ));
+    }
+    if value("role") == Some("slave") {
+        return Err("the server is a read-only replica, expected its primary".into());
+    }
+    match value("maxmemory_policy") {
+        None | Some(POLICY) => Ok(()),
+        Some(policy) => Err(format!(
+            "the server's maxmemory-policy is {policy}, by which it may drop games, expected {POLICY} \
+             (redis-cli CONFIG SET maxmemory-policy {POLICY})"
+        )),
+    }
+}
+
+/// An open connection.
+pub struct Link {
+    connection: Connection,
+}
+
+impl Link {
+    /// The reply to a command.
+    ///
+    /// # Errors
+    /// The server's, and those of the connection.
+    pub fn command(&mut self, command: &Cmd) -> Result<Value, Failure> {
+        Ok(command.query(&mut self.connection)?)
+    }
+
+    /// The replies to several commands.
+    ///
+    /// # Errors
+    /// As [`Link::command`].
+    pub fn pipeline(&mut self, pipeline: &Pipeline) -> Result<Vec<Value>, Failure> {
+        Ok(pipeline.query(&mut self.connection)?)
+    }
+}
+
+/// The bytes of a reply that is a text; None for any other.
+pub fn bytes_of(value: Value) -> Option<Vec<u8>> {
+    match value {
+        Value::BulkString(bytes) => Some(bytes),
+        Value::SimpleString(text) | Value::VerbatimString { text, .. } => Some(text.into_bytes()),
+        _ => None,
+    }
+}
+
+/// A reply that is a number or the text of one.
+pub fn number_of(value: Value) -> Option<u64> {
+    match value {
+        Value::Int(number) => u64::try_from(number).ok(),
+        other => String::from_utf8(bytes_of(other)?).ok()?.parse().ok(),
+    }
+}
+
+/// A reply that is a list.
+pub fn list_of(value: Value) -> Option<Vec<Value>> {
+    match value {
+        Value::Array(values) => Some(values),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_that_may_lose_data_are_refused() {
+        let info = |version: &str, role: &str, policy: &str| {
+            check_info(&format!(
+                "# Server\r\nredis_version:{version}\r\nrole:{role}\r\nmaxmemory_policy:{policy}\r\n"
+            ))
+        };
+        assert_eq!(info("7.0.15", "master", "noeviction"), Ok(()));
+        assert_eq!(info("6.2.0", "master", "noeviction"), Ok(()));
+        for (version, role, policy, part) in [
+            ("6.0.16", "master", "noeviction", "of version 6.0.16, expected Redis 6.2"),
+            ("7.0.15", "slave", "noeviction", "a read-only replica"),
+            ("7.0.15", "master", "allkeys-lru", "maxmemory-policy is allkeys-lru"),
+            ("7.0.15", "master", "volatile-ttl", "maxmemory-policy is volatile-ttl"),
+            ("none", "master", "noeviction", "of version none"),
+        ] {
+            let error = info(version, role, policy).expect_err(policy);
+            assert!(error.contains(part), "{error}");
+        }
+    }
+}

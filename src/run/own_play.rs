@@ -1,0 +1,121 @@
+//! The games that a run plays in its own process.
+
+use super::factory::ComponentFactory;
+use crate::backend::RootCache;
+use crate::backend::device_selfplay::PlayPlan;
+use crate::batch::AnyGame;
+use crate::config::Config;
+use crate::error::Result;
+use crate::net::Network;
+use crate::pass::PassClock;
+use crate::report::metrics::RootCacheUse;
+use crate::root_cache::{self, CachePlan};
+use crate::selfplay::{FinishedGame, GameSlot, SelfPlay, backend_plan};
+use crate::stop::Stop;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// The games that a run plays in its own process.
+pub enum OwnPlay {
+    /// Games in progress.
+    Playing(SelfPlay),
+    /// None, since workers play all games. The slots of an earlier part of the run wait for a part that plays again.
+    Idle(Vec<GameSlot>),
+}
+
+impl OwnPlay {
+    /// Self-play in the slots of a checkpoint, or in new ones where there are none.
+    ///
+    /// # Errors
+    /// Those of [`SelfPlay::with_backends`].
+    pub fn playing(
+        factory: &dyn ComponentFactory,
+        config: &Config,
+        game: &Arc<dyn AnyGame>,
+        network: &dyn Network,
+        slots: Vec<GameSlot>,
+        threads: usize,
+    ) -> Result<Self> {
+        let d = PlayPlan::new(config, &game.sizes()).determinisations;
+        let make = |plan| factory.backend(config, game.as_ref(), plan, d);
+        SelfPlay::with_backends(game, config, network, slots, threads, &make).map(Self::Playing)
+    }
+
+    /// See [`SelfPlay::stop_by`].
+    pub fn stop_by(&mut self, stop: &Stop) {
+        if let Self::Playing(selfplay) = self {
+            selfplay.stop_by(stop);
+        }
+    }
+
+    /// One poll, where games are played.
+    ///
+    /// # Errors
+    /// Those of [`SelfPlay::poll`].
+    pub fn poll(&mut self) -> Result<Vec<FinishedGame>> {
+        match self {
+            Self::Playing(selfplay) => selfplay.poll(),
+            Self::Idle(_) => Ok(Vec::new()),
+        }
+    }
+
+    /// See [`SelfPlay::take_clock`].
+    pub fn take_clock(&mut self) -> PassClock {
+        match self {
+            Self::Playing(selfplay) => selfplay.take_clock(),
+            Self::Idle(_) => PassClock::default(),
+        }
+    }
+
+    /// The games in progress, for a checkpoint. `[N]`
+    pub fn slots(&self) -> Vec<GameSlot> {
+        match self {
+            Self::Playing(selfplay) => selfplay.slots().cloned().collect(),
+            Self::Idle(slots) => slots.clone(),
+        }
+    }
+}
+
+/// Weights with which self-play goes on.
+pub struct NewWeights<'a> {
+    /// The configuration.
+    pub config: &'a Config,
+    /// The game.
+    pub game: &'a dyn AnyGame,
+    /// The network with the weights.
+    pub network: &'a dyn Network,
+    /// Sets of weights before these with which the games were played.
+    pub epochs: u64,
+}
+
+/// Goes on with new weights and the root cache of these. `begin` is called before trees are built. Returns what they cost.
+///
+/// # Errors
+/// Those of [`root_cache::build`] and of the device.
+pub fn take_weights(
+    selfplay: &mut SelfPlay,
+    weights: NewWeights<'_>,
+    begin: &mut dyn FnMut(),
+    stop: &Stop,
+) -> Result<RootCacheUse> {
+    let NewWeights { config, game, network, epochs } = weights;
+    selfplay.replace_network(network)?;
+    let (from, sizes) = (Instant::now(), game.sizes());
+    let finished = selfplay.slots().map(|slot| slot.game).sum();
+    let games = root_cache::expected_games(config, &sizes, finished, epochs);
+    let cache = match CachePlan::for_run(config, backend_plan(config, &sizes, 1), &sizes, games) {
+        None => RootCache::default(),
+        Some(plan) => {
+            begin();
+            root_cache::build(game, network, plan, selfplay.evaluations(), stop)?
+        }
+    };
+    let cost = RootCacheUse {
+        trees: cache.trees().len() as u64,
+        simulations: cache.simulations(),
+        seconds: from.elapsed().as_secs_f64(),
+        ..RootCacheUse::default()
+    };
+    selfplay.begin_plies(cache)?;
+    Ok(cost)
+}

@@ -1,0 +1,49 @@
+//! What a run begins with: components that were checked before anything is written, and its state, new or from a checkpoint.
+
+use super::checkpoint::Counters;
+use super::factory::ComponentFactory;
+use super::folder::RunFolder;
+use super::learner::Learner;
+use super::manifest::Manifest;
+use super::memory::MemoryPlan;
+use super::strength::StrengthMeter;
+use crate::batch::{AnyGame, any_game};
+use crate::config::Config;
+use crate::error::Result;
+use crate::net::NetSpec;
+use crate::replay::Replay;
+use crate::selfplay::{GameSlot, check_nodes};
+use std::sync::Arc;
+
+/// The components of a configuration, made and checked before anything is written.
+pub(super) struct RunSetup {
+    pub(super) factory: Box<dyn ComponentFactory>,
+    pub(super) game: Arc<dyn AnyGame>,
+    pub(super) spec: NetSpec,
+    pub(super) strength_meter: StrengthMeter,
+}
+
+impl RunSetup {
+    pub(super) fn new(factory: Box<dyn ComponentFactory>, config: &Config, threads: usize) -> Result<Self> {
+        let game = any_game(config.game_name(), &config.game_options())?;
+        factory.check(config)?;
+        config.check_replay()?;
+        check_nodes(config, &game.sizes())?;
+        let spec = NetSpec::new(&config.net, &game.sizes());
+        spec.model()?;
+        MemoryPlan::new(config, game.as_ref())?.check(config)?;
+        let strength_meter = StrengthMeter::new(config, &game, threads)?;
+        Ok(Self { factory, game, spec, strength_meter })
+    }
+}
+
+/// The initial state of a run: new, or from a checkpoint.
+pub(super) struct RunState {
+    pub(super) trainer: Box<dyn Learner>,
+    pub(super) replay: Replay,
+    pub(super) slots: Vec<GameSlot>,
+    pub(super) received: Vec<u8>,
+    pub(super) counters: Counters,
+    pub(super) folder: RunFolder,
+    pub(super) manifest: Manifest,
+}

@@ -1,0 +1,19 @@
+//! Many machines: what a worker sends, and runs of a learner with workers over a Redis server that the tests start. Without a
+//! redis-server those are skipped, and fail under VECAZ_REQUIRE_REDIS=1.
+
+#[path = "cluster/chunks.rs"]
+mod chunks;
+#[path = "cluster/play.rs"]
+mod play;
+#[cfg(unix)]
+#[path = "cluster/failures.rs"]
+mod failures;
+#[cfg(unix)]
+#[path = "cluster/runs.rs"]
+mod runs;
+#[cfg(unix)]
+#[path = "cluster/sentences.rs"]
+mod sentences;
+#[cfg(unix)]
+#[path = "cluster/server.rs"]
+mod server;

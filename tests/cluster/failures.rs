@@ -1,0 +1,289 @@
+//! Whatever fails, every game that a worker has finished and still holds, or that the learner has taken, counts once.
+//!
+//! The learner here is the real one's connection to its workers with a ledger in place of a replay buffer. A worker's chunks are taken
+//! in order and none is left out: so the games of each slot in the ledger must be 0, 1, 2, ... without a gap and without a repetition.
+//! `VECAZ_KILLS=60` makes it longer.
+
+use super::play::Setting;
+use super::server::{Redis, TINY, Vecaz};
+use std::collections::BTreeMap;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+use vecaz::cluster::learner::{Begin, LearnerFactory, LearnerPlay};
+use vecaz::cluster::server::Server;
+use vecaz::cluster::worker::{WorkDone, Worker};
+use vecaz::error::StopCause;
+use vecaz::model::NetSpec;
+use vecaz::report::metrics::WorkerCounts;
+use vecaz::rng::{Key, Purpose};
+use vecaz::run::factory::ComponentFactory;
+use vecaz::run::learner::learner;
+use vecaz::run::workers::{Workers, WorkersSetup};
+use vecaz::stop::Stop;
+use vecaz::weights::NetFile;
+
+/// What a checkpoint keeps.
+#[derive(Clone, Default)]
+struct Ledger {
+    epoch: u64,
+    received: Vec<u8>,
+    /// Slot and number of every game that was taken.
+    games: Vec<(u64, u64)>,
+}
+
+struct Learner {
+    setting: Setting,
+    factory: LearnerFactory,
+    network: NetFile,
+    workers: Option<Box<dyn Workers>>,
+    ledger: Ledger,
+    durable: Ledger,
+    counts: WorkerCounts,
+}
+
+impl Learner {
+    fn new(redis: &Redis, run: &str) -> Self {
+        let setting = Setting::new(TINY);
+        let spec = NetSpec::new(&setting.config.net, &setting.game.sizes());
+        let trained = learner(&setting.config, &setting.game, &spec, None).expect("a network");
+        let weights = trained.weights().expect("weights");
+        let network = NetFile::new(setting.game.as_ref(), &spec, weights, 0).expect("a file");
+        let factory =
+            LearnerFactory { server: redis.server(run), play: LearnerPlay::Idle, begin: Begin::New };
+        factory.check(&setting.config).expect("a server that fits");
+        let mut new = Self {
+            setting,
+            factory,
+            network,
+            workers: None,
+            ledger: Ledger::default(),
+            durable: Ledger::default(),
+            counts: WorkerCounts::default(),
+        };
+        new.restart();
+        new.checkpoint();
+        new
+    }
+
+    /// Ends without a checkpoint and goes on from the last one.
+    fn restart(&mut self) {
+        self.workers = None;
+        self.ledger = self.durable.clone();
+        let setup = WorkersSetup {
+            config: &self.setting.config,
+            game: &self.setting.game,
+            received: &self.ledger.received,
+        };
+        let mut workers = self.factory.workers(setup).expect("a server").expect("workers");
+        workers.publish(self.ledger.epoch, &self.network).expect("published");
+        self.workers = Some(workers);
+    }
+
+    /// Takes games for `time`, or until nothing has come for so long where `until_idle`.
+    fn take(&mut self, time: Duration, end: End) -> usize {
+        let workers = self.workers.as_mut().expect("at work");
+        let (mut start, mut taken) = (Instant::now(), 0);
+        while start.elapsed() < time {
+            let Some(games) = workers.receive(Duration::from_millis(20)).expect("no final failure") else {
+                continue;
+            };
+            if end == End::Idle {
+                start = Instant::now();
+            }
+            taken += games.len();
+            self.ledger.games.extend(games.iter().map(|game| (game.slot, game.game)));
+        }
+        taken
+    }
+
+    fn checkpoint(&mut self) {
+        let workers = self.workers.as_mut().expect("at work");
+        self.ledger.epoch += 1;
+        self.ledger.received = workers.received();
+        self.durable = self.ledger.clone();
+        workers.publish(self.ledger.epoch, &self.network).expect("published");
+        let counts = workers.take_counts();
+        self.counts.repeated += counts.repeated;
+        self.counts.gaps += counts.gaps;
+        assert_eq!((counts.refused, counts.stale), (0, 0), "{counts:?}");
+    }
+
+    /// Takes games, checkpoint after checkpoint, until `least` have come.
+    fn work(&mut self, least: usize) {
+        let (start, mut taken) = (Instant::now(), 0);
+        while taken < least {
+            assert!(start.elapsed() < Duration::from_secs(60), "{taken} games of {least} within a minute");
+            taken += self.take(Duration::from_millis(150), End::Time);
+            self.checkpoint();
+        }
+    }
+
+    /// Checks that the games of every slot are there from the first on, each once; returns the number of games by incarnation.
+    fn audit(&self) -> BTreeMap<u64, u64> {
+        let mut slots: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
+        self.ledger.games.iter().for_each(|(slot, game)| slots.entry(*slot).or_default().push(*game));
+        let mut by_process = BTreeMap::new();
+        for (slot, mut games) in slots {
+            games.sort_unstable();
+            let expected: Vec<u64> = (0..games.len() as u64).collect();
+            assert_eq!(games, expected, "slot {slot}");
+            *by_process.entry(slot >> 20).or_default() += games.len() as u64;
+        }
+        by_process
+    }
+}
+
+/// When [`Learner::take`] ends.
+#[derive(Clone, Copy, PartialEq)]
+enum End {
+    /// After a time.
+    Time,
+    /// Where nothing comes for a time.
+    Idle,
+}
+
+/// A worker in this process, which ends as by SIGTERM.
+struct Thread {
+    stop: Stop,
+    thread: JoinHandle<WorkDone>,
+}
+
+impl Thread {
+    fn start(server: Server) -> Self {
+        let stop = Stop::default();
+        let requested = stop.clone();
+        let thread = thread::spawn(move || {
+            let worker = loop {
+                match Worker::find(server.clone(), &[("run.threads", Some("1".into()))]) {
+                    Ok(worker) => break worker,
+                    Err(_) => thread::sleep(Duration::from_millis(50)),
+                }
+            };
+            worker.play("thread", 1, &requested).expect("played")
+        });
+        Self { stop, thread }
+    }
+
+    fn end(self) -> WorkDone {
+        self.stop.request(15);
+        assert!(matches!(self.stop.cause(), Some(StopCause::Signal(15))));
+        self.thread.join().expect("no panic")
+    }
+}
+
+/// Takes what is on its way, and checks that all games of these workers have come.
+fn settle(learner: &mut Learner, ended: &[WorkDone]) {
+    for round in 0.. {
+        learner.take(Duration::from_secs(1), End::Idle);
+        learner.checkpoint();
+        let by_process = learner.audit();
+        let all: Vec<u64> = by_process.values().copied().collect();
+        if ended.iter().all(|done| done.unsent == 0 && all.contains(&done.games)) {
+            return;
+        }
+        assert!(round < 10, "{ended:?} ended, and the learner has {by_process:?}");
+    }
+}
+
+#[test]
+fn games_count_once_whatever_fails() {
+    let Some(mut redis) = Redis::start(&["--appendfsync", "everysec"]) else { return };
+    let mut learner = Learner::new(&redis, "chaos");
+    let threads = [(); 1].map(|()| Thread::start(redis.server("chaos")));
+    let url = redis.url("chaos");
+    let start = || Vecaz::spawn(&["work", &url, "--threads", "1"]);
+    let mut worker = start();
+    let mut rng = Key::new(5, Purpose::Evaluation).stream();
+    let kills = std::env::var("VECAZ_KILLS").ok().and_then(|text| text.parse().ok());
+    for _ in 0..kills.unwrap_or(12_usize).div_ceil(6) {
+        let mut failures = [0, 1, 2, 3, 4, 5];
+        (1..failures.len()).for_each(|i| failures.swap(i, rng.below(i + 1)));
+        for failure in failures {
+            learner.work(500);
+            // Chunks that are taken and in no checkpoint.
+            learner.take(Duration::from_millis(300 + rng.below(200) as u64), End::Time);
+            match failure {
+                0 => worker.kill(),
+                1 => learner.restart(),
+                2 => redis.kill(Duration::from_millis(200)),
+                3 => drop(redis.command(&["FLUSHALL"])),
+                4 => redis.freeze(Duration::from_millis(1500)),
+                _ => {
+                    // Chunks that were read and not taken are in no checkpoint. Then both fail at once.
+                    thread::sleep(Duration::from_millis(800));
+                    learner.checkpoint();
+                    thread::sleep(Duration::from_millis(500));
+                    learner.workers = None;
+                    redis.command(&["FLUSHALL"]);
+                    learner.restart();
+                }
+            }
+            if failure == 0 {
+                worker = start();
+            }
+            learner.audit();
+        }
+    }
+    learner.work(500);
+    worker.kill();
+    let ended = threads.map(Thread::end);
+    settle(&mut learner, &ended);
+    println!("{} games, {:?}, {ended:?}", learner.ledger.games.len(), learner.counts);
+    assert!(ended[0].sent.resent > 0, "nothing was sent again: {ended:?}");
+    assert!(learner.counts.repeated > 0, "nothing came again: {:?}", learner.counts);
+}
+
+#[test]
+fn a_worker_waits_for_a_learner_that_is_away_and_its_games_are_not_lost() {
+    let Some(redis) = Redis::start(&[]) else { return };
+    let mut learner = Learner::new(&redis, "away");
+    let worker = Thread::start(redis.server("away"));
+    learner.work(200);
+    learner.workers = None;
+    // The worker fills its share of the queue and waits.
+    thread::sleep(Duration::from_secs(2));
+    let queued = |redis: &Redis| match redis.command(&["MEMORY", "USAGE", "away:games", "SAMPLES", "0"]) {
+        redis::Value::Int(bytes) => bytes,
+        other => panic!("{other:?}"),
+    };
+    let full = queued(&redis);
+    assert!(full > 700_000, "{full} bytes are queued");
+    thread::sleep(Duration::from_secs(1));
+    let later = queued(&redis);
+    assert!(later < 2_500_000, "{later} bytes are queued, with cluster.max_queued_bytes = 1048576");
+    learner.restart();
+    learner.work(500);
+    let ended = [worker.end()];
+    settle(&mut learner, &ended);
+    // Everything is in a checkpoint: nothing is left in the stream.
+    super::server::wait_until("trimmed stream", || {
+        redis.command(&["XLEN", "away:games"]) == redis::Value::Int(0)
+    });
+}
+
+#[test]
+fn a_full_server_and_hostile_entries_lose_nothing() {
+    let Some(redis) = Redis::start(&[]) else { return };
+    let mut learner = Learner::new(&redis, "hostile");
+    let worker = Thread::start(redis.server("hostile"));
+    learner.work(200);
+    for junk in ["", "VZCK", "VZCKxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"] {
+        redis.command(&["XADD", "hostile:games", "*", "c", junk]);
+        redis.command(&["XADD", "hostile:games", "*", "other", junk]);
+    }
+    let workers = learner.workers.as_mut().expect("at work");
+    let mut refused = 0;
+    super::server::wait_until("refused chunks", || {
+        if let Some(games) = workers.receive(Duration::from_millis(20)).expect("no final failure") {
+            learner.ledger.games.extend(games.iter().map(|game| (game.slot, game.game)));
+        }
+        refused += workers.take_counts().refused;
+        refused == 6
+    });
+    redis.command(&["CONFIG", "SET", "maxmemory", "1mb"]);
+    learner.take(Duration::from_secs(1), End::Time);
+    redis.command(&["CONFIG", "SET", "maxmemory", "0"]);
+    learner.work(500);
+    let ended = [worker.end()];
+    settle(&mut learner, &ended);
+}

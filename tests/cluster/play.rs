@@ -1,0 +1,66 @@
+//! Games for the tests of this folder.
+
+use std::sync::Arc;
+use vecaz::backend::RootCache;
+use vecaz::backend::device_selfplay::PlayPlan;
+use vecaz::batch::{AnyGame, any_game};
+use vecaz::cluster::Incarnation;
+use vecaz::cluster::chunk::{ChunkLimits, ChunkReader, ChunkWriter, Sender};
+use vecaz::cluster::digest;
+use vecaz::config::{Config, Layers};
+use vecaz::net::{IoShape, UniformNet};
+use vecaz::selfplay::{FinishedGame, SelfPlay, new_slots};
+
+/// A configuration with its game and the limits that follow.
+pub struct Setting {
+    pub config: Config,
+    pub game: Arc<dyn AnyGame>,
+    pub plan: PlayPlan,
+    pub limits: ChunkLimits,
+    pub digest: [u8; 32],
+    pub reader: ChunkReader,
+}
+
+impl Setting {
+    pub fn new(text: &str) -> Self {
+        let config = Layers::default().text(text, "test").and_then(Layers::resolve).expect("valid");
+        let game = any_game(config.game_name(), &config.game_options()).expect("registered");
+        Self {
+            plan: PlayPlan::new(&config, &game.sizes()),
+            limits: ChunkLimits::of(game.as_ref()).expect("small"),
+            digest: digest(&config, game.as_ref()),
+            reader: ChunkReader::new().expect("memory"),
+            config,
+            game,
+        }
+    }
+
+    pub fn sender(&self, incarnation: Incarnation) -> Sender {
+        Sender { name: "worker".into(), incarnation, digest: self.digest }
+    }
+
+    pub fn writer(&self, incarnation: Incarnation) -> ChunkWriter {
+        ChunkWriter::new(self.sender(incarnation), self.limits).expect("memory")
+    }
+
+    /// The first games of a process, searched with a network that knows nothing.
+    pub fn play(&self, incarnation: Incarnation, count: usize) -> Vec<FinishedGame> {
+        let sizes = self.game.sizes();
+        let shape = IoShape {
+            obs_len: sizes.obs.len(),
+            num_actions: sizes.num_actions,
+            num_players: sizes.num_players,
+        };
+        let slots =
+            new_slots(incarnation.first_slot(), self.config.selfplay.games, self.game.as_ref(), &self.plan);
+        let network = UniformNet(shape);
+        let mut selfplay = SelfPlay::new(&self.game, &self.config, &network, slots, 1).expect("fits");
+        selfplay.set_network(&network, RootCache::default()).expect("a network");
+        let mut games = Vec::new();
+        while games.len() < count {
+            games.extend(selfplay.poll().expect("played"));
+        }
+        games.truncate(count);
+        games
+    }
+}

@@ -1,0 +1,114 @@
+//! Wrong input is one sentence with what would be right, and a failure.
+
+use super::server::{Redis, Vecaz, tiny};
+
+/// The error of a command that fails.
+fn error(arguments: &[&str]) -> String {
+    let output = Vecaz::spawn(arguments).output();
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code().is_some_and(|code| code > 0), "{arguments:?} did not fail: {text}");
+    assert_eq!(text.trim().lines().count(), 1, "{arguments:?}: {text}");
+    text
+}
+
+fn expect(arguments: &[&str], parts: &[&str]) {
+    let text = error(arguments);
+    for part in parts {
+        assert!(text.contains(part), "{arguments:?}: {part:?} is not in {text}");
+    }
+}
+
+#[test]
+fn addresses_without_a_server_and_with_a_password_are_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("run").display().to_string();
+    // Port 1 is nobody's.
+    expect(
+        &["work", "redis://127.0.0.1:1/run"],
+        &["redis://127.0.0.1:1/run: no server there", "expected Redis"],
+    );
+    expect(
+        &["run", "--cluster", "redis://127.0.0.1:1/run", "--out", &out],
+        &["redis://127.0.0.1:1/run: no server there"],
+    );
+    assert!(!folder.path().join("run").exists(), "nothing was begun");
+    let text = error(&["work", "redis://me:secret@127.0.0.1:1/run"]);
+    assert!(text.contains("expected it in VECAZ_REDIS_PASSWORD") && !text.contains("secret"), "{text}");
+    expect(&["work", "http://127.0.0.1/run"], &["http:// is no scheme of it, expected redis://"]);
+    expect(&["work", "redis://127.0.0.1/run", "--password-file", "none.txt"], &["reading none.txt"]);
+    expect(&["run", "--play", "0"], &["--cluster"]);
+}
+
+#[test]
+fn servers_and_runs_that_do_not_fit_are_refused() {
+    let Some(redis) = Redis::start(&[]) else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let (config, out) = (tiny(&folder).display().to_string(), folder.path().join("run"));
+    let (url, out_text) = (redis.url("first"), out.display().to_string());
+    expect(&["work", &url], &["no run of this name, expected one that `vecaz run --cluster"]);
+    let run = [
+        "run",
+        "--cluster",
+        &url,
+        "--config",
+        &config,
+        "--threads",
+        "1",
+        "--epochs",
+        "1",
+        "--out",
+        &out_text,
+    ];
+    let output = Vecaz::spawn(&run).output();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+
+    // The name is taken, by a run that another folder does not continue.
+    let other = folder.path().join("other").display().to_string();
+    let second = ["run", "--cluster", &url, "--config", &config, "--epochs", "1", "--out", &other];
+    expect(&second, &["the name is used by another run, expected another name"]);
+    assert!(!folder.path().join("other").exists(), "nothing was begun");
+    let few = ["run", "--cluster", &redis.url("few"), "--config", &config, "--out", &other];
+    expect(
+        &[&few[..], &["--set", "selfplay.samples_per_epoch=100000"]].concat(),
+        &["config key cluster.max_queued_bytes", "got 1048576, expected at least"],
+    );
+
+    // What a worker of another version, or of another build of the game, finds.
+    redis.command(&["HSET", "first:state", "protocol", "2"]);
+    expect(&["work", &url], &["the run's learner speaks protocol 2, expected 1"]);
+    redis.command(&["HSET", "first:state", "protocol", "1", "digest", &"00".repeat(32)]);
+    expect(&["work", &url], &["expected the same vecaz as the learner's"]);
+    redis.command(&["HSET", "first:state", "digest", "00"]);
+    expect(&["work", &url], &["field digest of the run's state is \"00\""]);
+    redis.command(&["HSET", "first:state", "config", "[game]\nname = 'ludo'"]);
+    redis.command(&["HSET", "first:state", "digest", &"00".repeat(32)]);
+    expect(&["work", &url], &["unknown game ludo"]);
+
+    // Settings of the server.
+    redis.command(&["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"]);
+    expect(&["work", &url], &["maxmemory-policy is allkeys-lru", "expected noeviction"]);
+    redis.command(&["CONFIG", "SET", "maxmemory-policy", "volatile-lru"]);
+    expect(&["run", "--cluster", &url, "--resume", &out_text], &["maxmemory-policy is volatile-lru"]);
+    redis.command(&["CONFIG", "SET", "maxmemory-policy", "noeviction"]);
+    let Some(replica) = Redis::start(&["--replicaof", &format!("127.0.0.1 {}", redis.port())]) else {
+        return;
+    };
+    expect(&["work", &replica.url("first")], &["a read-only replica"]);
+}
+
+#[test]
+fn passwords_come_from_the_environment_or_a_file() {
+    let Some(redis) = Redis::start(&["--requirepass", "right"]) else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let (wrong, right) = (folder.path().join("wrong"), folder.path().join("right"));
+    std::fs::write(&wrong, "wrong\n").expect("written");
+    std::fs::write(&right, "right\n").expect("written");
+    let url = redis.url("run");
+    expect(&["work", &url], &["the server wants a password, expected it in VECAZ_REDIS_PASSWORD"]);
+    let with = |file: &std::path::Path| {
+        ["work", &url, "--password-file", &file.display().to_string()].map(String::from)
+    };
+    let of = |words: &[String; 4]| error(&words.each_ref().map(String::as_str));
+    assert!(of(&with(&wrong)).contains("the server refuses the user or the password"));
+    assert!(of(&with(&right)).contains("no run of this name"));
+}

@@ -1,0 +1,214 @@
+//! A Redis server of a test's own, on a free port of the loopback, and processes of vecaz that use it.
+
+use std::io::Read;
+use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+use vecaz::cluster::server::Server;
+
+/// The longest that anything takes here.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub struct Redis {
+    folder: tempfile::TempDir,
+    process: Child,
+    port: u16,
+    settings: Vec<String>,
+}
+
+impl Redis {
+    /// A server with these settings besides an append-only file; None, loudly, where there is no redis-server.
+    pub fn start(settings: &[&str]) -> Option<Self> {
+        let found = Command::new("redis-server").arg("--version").output().is_ok();
+        if !found {
+            let required = std::env::var_os("VECAZ_REQUIRE_REDIS").is_some_and(|value| value == "1");
+            assert!(!required, "VECAZ_REQUIRE_REDIS=1, and there is no redis-server");
+            eprintln!("SKIPPED: there is no redis-server, so this test of many machines has not run");
+            return None;
+        }
+        let folder = tempfile::tempdir().expect("a folder");
+        let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+        let port = free.expect("a free port").port();
+        let settings: Vec<String> = settings.iter().map(|text| text.to_string()).collect();
+        let process = Self::spawn(&folder, port, &settings);
+        let redis = Self { folder, process, port, settings };
+        redis.wait();
+        Some(redis)
+    }
+
+    fn spawn(folder: &tempfile::TempDir, port: u16, settings: &[String]) -> Child {
+        let mut command = Command::new("redis-server");
+        command.args([
+            "--port",
+            &port.to_string(),
+            "--bind",
+            "127.0.0.1",
+            "--save",
+            "",
+            "--appendonly",
+            "yes",
+        ]);
+        command.arg("--dir").arg(folder.path()).args(settings);
+        command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("redis-server starts")
+    }
+
+    fn wait(&self) {
+        wait_until("a port", || TcpStream::connect(("127.0.0.1", self.port)).is_ok());
+    }
+
+    pub fn url(&self, run: &str) -> String {
+        format!("redis://127.0.0.1:{}/{run}", self.port)
+    }
+
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The server for a run, in this process.
+    pub fn server(&self, run: &str) -> Server {
+        Server::new(self.url(run).parse().expect("an address"), None).expect("a client")
+    }
+
+    /// A command by a client of the test's own, once the server takes commands.
+    pub fn command(&self, words: &[&str]) -> redis::Value {
+        let client = redis::Client::open(format!("redis://127.0.0.1:{}", self.port)).expect("a client");
+        let start = Instant::now();
+        loop {
+            let reply = client.get_connection().and_then(|mut connection| {
+                let mut command = redis::cmd(words[0]);
+                command.arg(&words[1..]);
+                command.query(&mut connection)
+            });
+            match reply {
+                Ok(value) => return value,
+                Err(e) => assert!(start.elapsed() < PATIENCE, "{words:?}: {e}"),
+            }
+            sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Ends the server at once, and starts it again after `pause`.
+    pub fn kill(&mut self, pause: Duration) {
+        self.process.kill().expect("killed");
+        self.process.wait().expect("ended");
+        sleep(pause);
+        self.process = Self::spawn(&self.folder, self.port, &self.settings);
+        self.wait();
+    }
+
+    /// Stops the server, without closing its connections, for `pause`.
+    pub fn freeze(&self, pause: Duration) {
+        send("-STOP", &self.process);
+        sleep(pause);
+        send("-CONT", &self.process);
+    }
+}
+
+impl Drop for Redis {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// A process of vecaz; killed when it is dropped.
+pub struct Vecaz(Child);
+
+impl Vecaz {
+    pub fn spawn(arguments: &[&str]) -> Self {
+        let mut command = Command::new(assert_cmd::cargo::cargo_bin("vecaz"));
+        command.args(arguments).env_remove("VECAZ_LOG").env_remove("VECAZ_REDIS_PASSWORD");
+        Self(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("vecaz starts"))
+    }
+
+    pub fn kill(&mut self) {
+        self.0.kill().expect("killed");
+        self.0.wait().expect("ended");
+    }
+
+    pub fn terminate(&self) {
+        send("-TERM", &self.0);
+    }
+
+    pub fn is_over(&mut self) -> bool {
+        self.0.try_wait().expect("known").is_some()
+    }
+
+    /// Its output, once it ends by itself.
+    pub fn output(mut self) -> Output {
+        let start = Instant::now();
+        while !self.is_over() {
+            assert!(start.elapsed() < PATIENCE, "it did not end within a minute");
+            sleep(Duration::from_millis(5));
+        }
+        let read = |stream: Option<&mut dyn Read>| {
+            let mut bytes = Vec::new();
+            stream.map(|stream| stream.read_to_end(&mut bytes));
+            bytes
+        };
+        let stdout = read(self.0.stdout.as_mut().map(|stream| stream as &mut dyn Read));
+        let stderr = read(self.0.stderr.as_mut().map(|stream| stream as &mut dyn Read));
+        Output { status: self.0.wait().expect("ended"), stdout, stderr }
+    }
+}
+
+impl Drop for Vecaz {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+pub fn send(signal: &str, child: &Child) {
+    let sent = Command::new("kill").args([signal, &child.id().to_string()]).status();
+    assert!(sent.expect("kill runs").success());
+}
+
+pub fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !done() {
+        assert!(start.elapsed() < PATIENCE, "no {what} within a minute");
+        sleep(Duration::from_millis(5));
+    }
+}
+
+/// A small run of tic-tac-toe: epochs of a fraction of a second.
+pub const TINY: &str = "
+[game]
+name = 'tic_tac_toe'
+[net]
+arch = 'mlp'
+blocks = 1
+channels = 16
+value_hidden = 8
+[search]
+simulations = 8
+cache_entries = 512
+[selfplay]
+games = 16
+samples_per_epoch = 3000
+passes_per_poll = 8
+opening_plies = 2
+playout_cap_prob = 0.25
+fast_simulations = 4
+[replay]
+capacity = 5000
+[train]
+batch = 32
+min_samples = 300
+replay_ratio = 1.0
+[eval]
+every = 0
+[cluster]
+max_queued_bytes = 1048576
+max_lag = 1000000
+";
+
+/// The file of [`TINY`] in `folder`.
+pub fn tiny(folder: &tempfile::TempDir) -> PathBuf {
+    let path = folder.path().join("tiny.toml");
+    std::fs::write(&path, TINY).expect("written");
+    path
+}
