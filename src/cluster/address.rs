@@ -33,9 +33,9 @@ impl Address {
     /// The address that was typed for `argument`. Errors do not show it, since it may have a password.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] with what would be right.
+    /// [`Error::ConfigText`] with what would be right.
     pub fn typed(argument: &str, text: &str) -> Result<Self> {
-        text.parse().map_err(|what: String| Error::unsupported(argument, what))
+        text.parse().map_err(|what| Error::ConfigText { origin: argument.to_string(), what })
     }
 
     /// The run's name, which begins all of its keys.

@@ -79,6 +79,11 @@ impl ComponentFactory for LearnerFactory {
         self.play == LearnerPlay::Plays
     }
 
+    fn resume_arguments(&self) -> String {
+        let play = if self.plays_itself() { "" } else { " --play 0" };
+        format!(" --cluster {}{play}", self.server.address())
+    }
+
     fn workers(&self, setup: WorkersSetup<'_>) -> Result<Option<Box<dyn Workers>>> {
         let feed = Feed::start(&self.server, setup)?;
         Ok(Some(Box::new(feed)))

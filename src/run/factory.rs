@@ -70,6 +70,11 @@ pub trait ComponentFactory: Send {
         true
     }
 
+    /// What `vecaz run --resume RUN` needs besides to go on with the same components.
+    fn resume_arguments(&self) -> String {
+        String::new()
+    }
+
     /// The workers of the run, if it has any.
     ///
     /// # Errors

@@ -278,7 +278,9 @@ impl Run {
             }
             (StopCause::Signal(_) | StopCause::Failure, _) => {
                 let dir = self.dir().display();
-                let note = format!("stopped after epoch {epoch}; continue with:\n  vecaz run --resume {dir}");
+                let rest = self.factory.resume_arguments();
+                let note =
+                    format!("stopped after epoch {epoch}; continue with:\n  vecaz run --resume {dir}{rest}");
                 // Ctrl-C also ends the program that reads a pipe: the note may reach nobody, and the cause is the signal.
                 let _ = progress.note(&note);
                 Err(Error::Stopped(cause))

@@ -4,11 +4,15 @@ use super::server::{Redis, Vecaz, tiny};
 
 /// The error of a command that fails.
 fn error(arguments: &[&str]) -> String {
+    error_and_code(arguments).0
+}
+
+fn error_and_code(arguments: &[&str]) -> (String, Option<i32>) {
     let output = Vecaz::spawn(arguments).output();
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.code().is_some_and(|code| code > 0), "{arguments:?} did not fail: {text}");
     assert_eq!(text.trim().lines().count(), 1, "{arguments:?}: {text}");
-    text
+    (text, output.status.code())
 }
 
 fn expect(arguments: &[&str], parts: &[&str]) {
@@ -32,7 +36,8 @@ fn addresses_without_a_server_and_with_a_password_are_refused() {
         &["redis://127.0.0.1:1/run: no server there"],
     );
     assert!(!folder.path().join("run").exists(), "nothing was begun");
-    let text = error(&["work", "redis://me:secret@127.0.0.1:1/run"]);
+    let (text, code) = error_and_code(&["work", "redis://me:secret@127.0.0.1:1/run"]);
+    assert_eq!(code, Some(2), "a wrong argument");
     assert!(text.contains("expected it in VECAZ_REDIS_PASSWORD") && !text.contains("secret"), "{text}");
     expect(&["work", "http://127.0.0.1/run"], &["http:// is no scheme of it, expected redis://"]);
     expect(&["work", "redis://127.0.0.1/run", "--password-file", "none.txt"], &["reading none.txt"]);
