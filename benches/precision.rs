@@ -61,9 +61,9 @@ fn own_positions(game: &Arc<dyn AnyGame>, net: &mut FastNet) -> vecaz::Result<Ve
     let mut positions = Vec::new();
     for ply in 0u64.. {
         let mut moved = 0;
-        for (lane, play) in plays.iter_mut().enumerate().filter(|(_, play)| play.turn() != Turn::Over) {
+        for (slot, play) in plays.iter_mut().enumerate().filter(|(_, play)| play.turn() != Turn::Over) {
             moved += 1;
-            let mut rng = Key::new(SEED, Purpose::Evaluation).with(lane as u64).with(ply).stream();
+            let mut rng = Key::new(SEED, Purpose::Evaluation).with(slot as u64).with(ply).stream();
             let legal = play.legal();
             if play.turn() == Turn::Chance {
                 play.step(legal[rng.below(legal.len())])?;

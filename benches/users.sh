@@ -6,7 +6,7 @@
 #
 # NAMEs: backgammon clique6 clique14 hex blob gomoku (all where none is given). Weights are random: what a simulation costs does
 # not depend on them, the length of a game does. Games a second are plies a second over the mean plies of a game. Where N is so
-# large that few games would finish in the time, the length is measured with fewer games, whose lanes are the same games.
+# large that few games would finish in the time, the length is measured with fewer games, whose slots play the same games.
 # Hex is to have more than 1,000 positions in one thread's batch, so N is 2560 (HEX_GAMES) and the time long enough for whole games
 # (HEX_SECONDS=900): a short one would see openings alone. Needs about 4 GB for Hex, and python3 for the table.
 set -euo pipefail

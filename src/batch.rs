@@ -86,7 +86,7 @@ impl<G: Game> Batch<G> {
     pub fn step(&mut self, actions: &[u16]) {
         for (slot, &action) in actions.iter().enumerate() {
             if self.num_legal[slot] > 0 {
-                self.step_lane(slot, action);
+                self.step_slot(slot, action);
             }
         }
     }
@@ -109,7 +109,7 @@ impl<G: Game> Batch<G> {
             } else {
                 rng.below(legal.len())
             };
-            self.step_lane(slot, legal[place]);
+            self.step_slot(slot, legal[place]);
             if self.num_legal[slot] == 0 {
                 self.refill_lane(slot);
             }
@@ -123,7 +123,7 @@ impl<G: Game> Batch<G> {
         over.len()
     }
 
-    fn step_lane(&mut self, slot: usize, action: u16) {
+    fn step_slot(&mut self, slot: usize, action: u16) {
         let before = self.sizes.uses_history.then(|| self.game.history_key(&self.states[slot]));
         let history = History { played: &self.histories[slot], path: &[] };
         self.game.step(&mut self.states[slot], action, history);

@@ -201,14 +201,14 @@ impl Collector<'_> {
                 }
                 Ok(played.samples < target)
             };
-            let mut goes_on = take(self.own_play.poll()?)?;
+            let mut keep_running = take(self.own_play.poll()?)?;
             if let Some(workers) = &mut self.workers {
                 let mut wait = match self.own_play {
                     OwnPlay::Playing(_) => Duration::ZERO,
                     OwnPlay::Idle(_) => IDLE_WAIT,
                 };
-                while goes_on && let Some(games) = workers.receive(wait)? {
-                    goes_on = take(games)?;
+                while keep_running && let Some(games) = workers.receive(wait)? {
+                    keep_running = take(games)?;
                     wait = Duration::ZERO;
                 }
             }

@@ -172,7 +172,7 @@ impl Thread {
 }
 
 /// Takes what is on its way, and checks that all games of these workers have come.
-fn settle(learner: &mut Learner, ended: &[WorkDone]) {
+fn take_rest(learner: &mut Learner, ended: &[WorkDone]) {
     for round in 0.. {
         learner.take(Duration::from_secs(1), End::Idle);
         learner.checkpoint();
@@ -234,7 +234,7 @@ fn games_count_once_whatever_fails() {
     });
     worker.kill();
     let ended = threads.map(Thread::end);
-    settle(&mut learner, &ended);
+    take_rest(&mut learner, &ended);
     println!("{} games, {:?}, {ended:?}", learner.ledger.games.len(), learner.counts);
     assert!(ended[0].sent.resent > 0, "nothing was sent again: {ended:?}");
 }
@@ -258,7 +258,7 @@ fn a_worker_waits_for_a_learner_that_is_away_and_its_games_are_not_lost() {
     learner.restart();
     learner.work(500);
     let ended = [worker.end()];
-    settle(&mut learner, &ended);
+    take_rest(&mut learner, &ended);
     // Everything is in a checkpoint: nothing is left in the stream.
     super::server::wait_until("trimmed stream", || {
         redis.command(&["XLEN", "away:games"]) == redis::Value::Int(0)
@@ -289,5 +289,5 @@ fn a_full_server_and_hostile_entries_lose_nothing() {
     redis.command(&["CONFIG", "SET", "maxmemory", "0"]);
     learner.work(500);
     let ended = [worker.end()];
-    settle(&mut learner, &ended);
+    take_rest(&mut learner, &ended);
 }

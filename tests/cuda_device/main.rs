@@ -339,17 +339,17 @@ fn captured_launches_are_launched_again() {
     device.begin_capture().expect("state");
     launch(&buffers[0], 7);
     launch(&buffers[1], 8);
-    let recording = device.end_capture().expect("recorded");
+    let graph = device.end_capture().expect("recorded");
     let found = || [0, 1].map(|i| numbers(&device, &buffers[i]));
     assert_eq!(found(), [[0; 3]; 2], "recorded, and not made");
     for _ in 0..2 {
-        device.launch_graph(&recording).expect("made");
+        device.launch_graph(&graph).expect("made");
         assert_eq!(found(), [[7, u32::MAX, 0], [8, u32::MAX, 0]]);
         launch(&buffers[0], 9);
         assert_eq!(found(), [[9, u32::MAX, 0], [8, u32::MAX, 0]], "made at once");
     }
     assert_eq!(count(&driver, "driver_graphs"), 2, "the graph, and the one that is launched");
-    drop(recording);
+    drop(graph);
     assert_eq!(count(&driver, "driver_graphs"), 0);
 }
 
@@ -390,9 +390,9 @@ fn a_capture_that_fails_is_reported_and_ends() {
 
     device.begin_capture().expect("state");
     device.launch("crash", SHAPE, &[]).expect("recorded");
-    let recording = device.end_capture().expect("recorded");
+    let graph = device.end_capture().expect("recorded");
     device.synchronise().expect("nothing was launched");
-    device.launch_graph(&recording).expect("it fails later");
+    device.launch_graph(&graph).expect("it fails later");
     let named = "device cuda:0: kernel crash (7 blocks of 96 threads, 0 bytes of shared memory) of chequers failed: \
                  an illegal memory access was encountered (CUDA_ERROR_ILLEGAL_ADDRESS)";
     assert_eq!(sentence(device.synchronise()), named);

@@ -34,7 +34,7 @@ pub type FillPart<'a, D> = dyn FnMut(&D, &mut Samples<<D as Device>::Buffer>, us
 pub struct Replica<D: Device> {
     /// What has been recorded of every [`GraphSegment`], for each of the two places that the state can be in. First, since it is to be
     /// dropped before the program that it launches.
-    recordings: [[Option<D::Graph>; 3]; 2],
+    graphs: [[Option<D::Graph>; 3]; 2],
     pub device: D,
     limits: Limits,
     /// The others, where there are some.
@@ -100,7 +100,7 @@ impl<D: Device> Replica<D> {
             group: sums.map(|sums| ProcessGroup::new(&device, layers, sums)).transpose()?,
             shared,
             arrays: None,
-            recordings: Default::default(),
+            graphs: Default::default(),
             turn: 0,
             is_warm: false,
             limits,
@@ -139,21 +139,21 @@ impl<D: Device> Replica<D> {
         if !self.is_warm || self.group.is_some() || self.device.is_timing() {
             return self.launch(plan, segment);
         }
-        let recording = match self.recordings[self.turn][segment as usize].take() {
-            Some(recording) => recording,
+        let graph = match self.graphs[self.turn][segment as usize].take() {
+            Some(graph) => graph,
             None => self.record(plan, segment)?,
         };
-        self.device.launch_graph(&recording)?;
-        self.recordings[self.turn][segment as usize] = Some(recording);
+        self.device.launch_graph(&graph)?;
+        self.graphs[self.turn][segment as usize] = Some(graph);
         Ok(())
     }
 
-    /// A recording that fails is ended all the same.
+    /// A capture that fails is ended all the same.
     fn record(&self, plan: &Plan, segment: GraphSegment) -> Result<D::Graph> {
         self.device.begin_capture()?;
         let launched = self.launch(plan, segment);
-        let recording = self.device.end_capture();
-        launched.and(recording)
+        let graph = self.device.end_capture();
+        launched.and(graph)
     }
 
     fn launch(&self, plan: &Plan, segment: GraphSegment) -> Result<()> {
@@ -164,7 +164,7 @@ impl<D: Device> Replica<D> {
         }
     }
 
-    /// What tells the others that nothing more comes of this device, unless all went well.
+    /// Ends the sums of all devices when it is dropped, unless the update succeeded.
     pub fn guard_link(&self) -> Option<LinkGuard<D>> {
         self.group.as_ref().map(ProcessGroup::guard_link)
     }
@@ -178,7 +178,7 @@ impl<D: Device> Replica<D> {
 
     fn resize(&mut self, plan: &Plan, boards: usize) -> Result<()> {
         if self.arrays.as_ref().is_none_or(|arrays| arrays.boards != boards) {
-            self.recordings = Default::default();
+            self.graphs = Default::default();
             self.arrays = None;
             let bytes = element_bytes(plan.config.precision);
             self.arrays = Some(Arrays::new(&self.device, &plan.spec, &plan.layers, boards, bytes)?);

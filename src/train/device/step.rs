@@ -83,7 +83,7 @@ device_struct! {
 }
 
 impl Report {
-    /// What an update on several devices tells: sums of losses in the order of the devices, and what they have alike.
+    /// The results of an update on several devices: sums of losses in the order of the devices, and what is equal on all.
     ///
     /// # Errors
     /// [`Error::Unsupported`] where the gradient, summed over all of them, is not the same on each.

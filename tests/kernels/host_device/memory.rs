@@ -83,7 +83,7 @@ unsafe impl Send for HostPlace {}
 impl HostPlace {
     /// The bytes.
     pub fn bytes(&self) -> &'static [u8] {
-        // SAFETY: as for the buffer, which a recording does not outlive.
+        // SAFETY: as for the buffer, which a graph does not outlive.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.bytes) }
     }
 

@@ -3,14 +3,14 @@
 
 mod memory;
 mod module;
-mod recording;
+mod graph;
 
 pub use memory::HostBuffer;
 
 use super::host_compiler::{self, Effort};
+use graph::{HostGraph, Recorded};
 use memory::{Buffers, HostPinned, guards_are_whole};
 use module::{Arguments, Emulation, HostModule};
-use recording::{HostGraph, Recorded};
 use std::cell::{Cell, RefCell};
 use std::ffi::c_int;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ pub struct HostDevice {
     downloads: Cell<u64>,
     copied: Cell<u64>,
     replays: Cell<u64>,
-    recording: RefCell<Option<Vec<Recorded>>>,
+    capture: RefCell<Option<Vec<Recorded>>>,
     uploads: Cell<u64>,
     allocations: Cell<u64>,
     /// Every launch and its seconds since timing began.
@@ -58,7 +58,7 @@ impl HostDevice {
             downloads: Cell::new(0),
             copied: Cell::new(0),
             replays: Cell::new(0),
-            recording: RefCell::default(),
+            capture: RefCell::default(),
             uploads: Cell::new(0),
             allocations: Cell::new(0),
             timed: RefCell::default(),
@@ -121,14 +121,14 @@ impl HostDevice {
         self.downloads.get()
     }
 
-    /// Recordings replayed so far.
+    /// Graphs launched so far.
     pub fn replays(&self) -> u64 {
         self.replays.get()
     }
 
     /// Does `work`, or records it: what a network of the host does between two launches.
     pub fn work(&self, work: impl Fn() + Send + 'static) {
-        match self.recording.borrow_mut().as_mut() {
+        match self.capture.borrow_mut().as_mut() {
             Some(recorded) => recorded.push(Recorded::Work(Box::new(work))),
             None => work(),
         }
@@ -177,7 +177,7 @@ impl Device for HostDevice {
 
     fn upload(&self, to: &mut HostBuffer, offset: usize, from: &[u8]) -> Result<()> {
         self.copied.set(self.copied.get() + from.len() as u64);
-        assert!(self.recording.borrow().is_none(), "a copy while launches are recorded");
+        assert!(self.capture.borrow().is_none(), "a copy while launches are recorded");
         self.uploads.set(self.uploads.get() + 1);
         to.bytes_mut()[offset..offset + from.len()].copy_from_slice(from);
         Ok(())
@@ -186,7 +186,7 @@ impl Device for HostDevice {
     fn download(&self, from: &HostBuffer, offset: usize, to: &mut [u8]) -> Result<()> {
         self.downloads.set(self.downloads.get() + 1);
         self.copied.set(self.copied.get() + to.len() as u64);
-        assert!(self.recording.borrow().is_none(), "a copy while launches are recorded");
+        assert!(self.capture.borrow().is_none(), "a copy while launches are recorded");
         to.copy_from_slice(&from.bytes()[offset..offset + to.len()]);
         Ok(())
     }
@@ -236,7 +236,7 @@ impl Device for HostDevice {
         args: &[Arg<'_, HostBuffer>],
     ) -> Result<()> {
         let arguments = Arguments::new(args);
-        if let Some(recorded) = self.recording.borrow_mut().as_mut() {
+        if let Some(recorded) = self.capture.borrow_mut().as_mut() {
             let HostModule { library, name } = module;
             let (library, name) = (Arc::downgrade(library), name.clone());
             recorded.push(Recorded::Launch { library, name, kernel, shape, arguments });
@@ -253,14 +253,14 @@ impl Device for HostDevice {
     }
 
     fn begin_capture(&self) -> Result<()> {
-        let before = self.recording.replace(Some(Vec::new()));
-        assert!(before.is_none(), "a recording within a recording");
-        assert!(!self.is_timing(), "a recording while launches are timed");
+        let before = self.capture.replace(Some(Vec::new()));
+        assert!(before.is_none(), "a capture within a capture");
+        assert!(!self.is_timing(), "a capture while launches are timed");
         Ok(())
     }
 
     fn end_capture(&self) -> Result<HostGraph> {
-        Ok(HostGraph(self.recording.take().expect("a recording was state")))
+        Ok(HostGraph(self.capture.take().expect("a capture was begun")))
     }
 
     fn launch_graph(&self, graph: &HostGraph) -> Result<()> {
@@ -314,7 +314,7 @@ impl HostDevice {
         let seed = self.seed.get().wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         self.seed.set(seed);
         let emulation = Emulation { seed, missing_barrier: self.missing_barrier };
-        // SAFETY: every buffer outlives the call, those of a recording as long as it may be replayed.
+        // SAFETY: every buffer outlives the call, those of a graph as long as it may be launched.
         let failure = unsafe { module.run(kernel, shape, arguments, emulation) };
         failure.map_or(Ok(()), |what| Err(self.failed(module, kernel, shape, &what)))
     }

@@ -113,7 +113,7 @@ fn recorded_updates_are_those_launched_one_by_one() {
         let first = Trainer::with_weights(&spec, &config, &weights(&spec)).expect("a trainer").state();
         let mut recorded = on_device(&spec, &config, &first);
         let mut state = first;
-        // The size changes in the middle: arrays are others then, and so are recordings.
+        // The size changes in the middle: arrays are others then, and so are graphs.
         for (update, rows) in [12, 12, 12, 12, 18, 18, 18].into_iter().enumerate() {
             let samples = batch(&spec, rows, update as u64);
             let mut fresh = on_device(&spec, &config, &state); // launches all by itself, since nothing was before

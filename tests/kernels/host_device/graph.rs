@@ -1,11 +1,11 @@
-//! Launches that are recorded and replayed, as a CUDA graph's.
+//! Launches that are captured and launched again, as a CUDA graph.
 
 use super::module::Arguments;
 use libloading::Library;
 use std::sync::Weak;
 use vecaz::backend::kernels::device::LaunchShape;
 
-/// A step of a recording: a launch with its arguments' bytes, or work of a host network.
+/// A node of a graph: a launch with its arguments' bytes, or work of a host network.
 pub enum Recorded {
     Launch {
         library: Weak<Library>,
@@ -17,7 +17,7 @@ pub enum Recorded {
     Work(Box<dyn Fn() + Send>),
 }
 
-/// What [`HostDevice`] has recorded. As on a GPU it does not keep the programs that it launches, and is to go before they do.
+/// What [`HostDevice`] has captured. As on a GPU it does not keep the programs that it launches, and is to go before they do.
 pub struct HostGraph(pub Vec<Recorded>);
 
 impl Drop for HostGraph {
@@ -26,7 +26,7 @@ impl Drop for HostGraph {
             |step: &Recorded| matches!(step, Recorded::Launch { library, .. } if library.strong_count() == 0);
         assert!(
             !self.0.iter().any(goes_late) || std::thread::panicking(),
-            "a recording outlives a program that it launches"
+            "a graph outlives a program that it launches"
         );
     }
 }
