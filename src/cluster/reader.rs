@@ -6,7 +6,7 @@
 use super::chunk::{Chunk, ChunkLimits, ChunkReader};
 use super::published::{CHUNK_FIELD, Keys, State};
 use super::received::{Order, Received, StreamId};
-use super::server::{Failure, Link, Server, bytes_of, list_of};
+use super::server::{Failure, Link, RETRY, Server, bytes_of, list_of};
 use super::{Incarnation, PROTOCOL, random};
 use crate::backend::device_selfplay::PlayPlan;
 use crate::batch::AnyGame;
@@ -24,8 +24,6 @@ use std::time::{Duration, Instant};
 const READ_ENTRIES: usize = 8;
 /// How long a read waits for an entry, in milliseconds.
 const READ_WAIT: u64 = 100;
-/// Time between two attempts to connect.
-const RETRY: Duration = Duration::from_millis(500);
 /// Time between two looks at a full queue.
 const QUEUE_WAIT: Duration = Duration::from_millis(2);
 /// A worker without a chunk in this time has no share of the bytes that may be queued.

@@ -5,7 +5,7 @@
 
 use super::Incarnation;
 use super::published::{CHUNK_FIELD, Keys, State, WorkerView, read_weights};
-use super::server::{Failure, Link, Server};
+use super::server::{Failure, Link, RETRY, Server};
 use crate::error::Error;
 use redis::cmd;
 use std::collections::VecDeque;
@@ -17,8 +17,6 @@ use std::time::{Duration, Instant};
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 /// How long the thread waits for a chunk between two reads.
 const WAIT: Duration = Duration::from_millis(50);
-/// Time between two attempts to connect.
-const RETRY: Duration = Duration::from_millis(500);
 /// How long marks may be lower than before: a server that has lost the last second gets them again from the learner.
 const GAP: Duration = Duration::from_secs(5);
 /// Time between two warnings.

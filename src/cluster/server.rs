@@ -7,6 +7,8 @@ use std::time::Duration;
 
 /// How long opening a connection may take.
 const CONNECT: Duration = Duration::from_secs(5);
+/// Time between two attempts to connect.
+pub const RETRY: Duration = Duration::from_millis(500);
 /// How long a reply may take, or a part of a long one. Longer than any blocking read.
 const REPLY: Duration = Duration::from_secs(15);
 /// Redis 6.2 trims streams by id.
