@@ -33,7 +33,6 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use shard::Shard;
 use shard_queue::ShardQueue;
-use slot::new_slot;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -127,8 +126,7 @@ impl SelfPlay {
             });
         }
         let plan = PlayPlan::new(config, &sizes);
-        let is_new = slots.is_empty();
-        let mut slots = if is_new { (0..n as u64).map(new_slot).collect() } else { slots };
+        let mut slots = if slots.is_empty() { new_slots(0, n, game.as_ref(), &plan) } else { slots };
         let num_threads = num_threads(config, threads);
         let num_shards = num_shards(config, num_threads, network.whole_batch());
         let mut shards = Vec::with_capacity(num_shards);
@@ -149,18 +147,14 @@ impl SelfPlay {
         }
         let passes_per_poll = config.selfplay.passes_per_poll;
         let networks = (0..num_threads).map(|_| network.fork()).collect();
-        let mut selfplay = Self {
+        Ok(Self {
             shards,
             networks,
             batching: Batching::Undecided,
             cache: Arc::default(),
             evaluations,
             passes_per_poll,
-        };
-        if is_new {
-            selfplay.shards.par_iter_mut().for_each(Shard::start_all);
-        }
-        Ok(selfplay)
+        })
     }
 
     /// From now on a poll ends in the middle with [`Error::Stopped`] once `stop` is requested. The games cannot go on then.

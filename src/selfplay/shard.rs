@@ -59,12 +59,6 @@ impl Shard {
         }
     }
 
-    pub(super) fn start_all(&mut self) {
-        for slot in &mut self.slots {
-            slot.open(self.game.as_ref(), &self.plan);
-        }
-    }
-
     /// Attaches the slots to the backend, where it can drive them.
     pub(super) fn attach_device(&mut self, cache: &RootCache) -> Result<()> {
         let starts: Vec<SlotStart<'_>> = self.slots.iter().map(GameSlot::start).collect();

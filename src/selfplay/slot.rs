@@ -6,6 +6,7 @@ use crate::batch::AnyGame;
 use crate::game::{History, Turn};
 use crate::rng::{Key, Purpose};
 use crate::search::root::RowKey;
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 /// A game in progress: everything that a checkpoint keeps of a slot.
@@ -49,7 +50,7 @@ pub fn new_slots(first: u64, count: usize, game: &dyn AnyGame, plan: &PlayPlan) 
         slot.open(game, plan);
         slot
     };
-    (first..first + count as u64).map(opened).collect()
+    (first..first + count as u64).into_par_iter().map(opened).collect()
 }
 
 impl GameSlot {
