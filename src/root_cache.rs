@@ -34,6 +34,8 @@ const SHARE_OF_FIRST_PLIES: f64 = 0.25;
 const MOST_TREES: usize = 1024;
 /// The most trees of which each has the most simulations.
 const MOST_DEEPEST_TREES: usize = 64;
+/// The most simulations of a tree for Gumbel search, relative to those of a ply.
+const GUMBEL_SHARE: f32 = 0.25;
 /// The most leaves that a tree selects in a pass.
 const MOST_LEAVES: u32 = 32;
 /// A tree has at least so many simulations for each leaf of a pass: with fewer, virtual loss would decide where they go.
@@ -166,12 +168,14 @@ impl CachePlan {
 }
 
 /// The most simulations of a tree. A search by Gumbel has new simulations for its whole budget whatever it inherits, and the largest
-/// number of visits scales its Q-values: more visits than `search.inherit_cap` allows would leave nothing to noise and priors.
+/// number of visits scales its Q-values: with many more, games that begin alike stay alike for longer
+/// (`benches/results/2026-11-23-root-cache.md`).
 fn most_simulations(config: &Config, params: &SearchParams) -> u32 {
-    match params.rule {
-        Rule::Puct => config.search.root_cache,
-        Rule::Gumbel => config.search.root_cache.min(most_inherited(params)).max(1),
-    }
+    let most = match params.rule {
+        Rule::Puct => return config.search.root_cache,
+        Rule::Gumbel => most_inherited(params).min((GUMBEL_SHARE * params.simulations as f32) as u32),
+    };
+    config.search.root_cache.min(most).max(1)
 }
 
 /// The most visits that a ply inherits and counts.
