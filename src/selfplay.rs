@@ -118,12 +118,8 @@ impl SelfPlay {
         let sizes = game.sizes();
         check_nodes(config, &sizes)?;
         let n = config.selfplay.games;
-        if !slots.is_empty() && slots.len() != n {
-            return Err(Error::Mismatch {
-                what: "games in progress in the checkpoint".into(),
-                found: slots.len().to_string(),
-                expected: n.to_string(),
-            });
+        if !slots.is_empty() {
+            check_number(slots.len(), n)?;
         }
         let plan = PlayPlan::new(config, &sizes);
         let mut slots = if slots.is_empty() { new_slots(0, n, game.as_ref(), &plan) } else { slots };
@@ -180,6 +176,14 @@ impl SelfPlay {
         if let Some(evaluations) = &self.evaluations {
             evaluations.clear();
         }
+        self.set_network_alone(network)
+    }
+
+    /// [`SelfPlay::replace_network`] that leaves the table of evaluations as it is: they are by this network.
+    ///
+    /// # Errors
+    /// What the device says.
+    pub fn set_network_alone(&mut self, network: &dyn Network) -> Result<()> {
         self.batching = Batching::Undecided;
         self.networks.iter_mut().for_each(|old| *old = network.fork());
         self.shards.iter_mut().try_for_each(|shard| shard.searcher.set_network(network))
@@ -190,13 +194,33 @@ impl SelfPlay {
         self.evaluations.as_ref()
     }
 
+    /// The table of evaluations that all games share becomes `evaluations`, which is by the same network.
+    pub fn share_evaluations(&mut self, evaluations: &Arc<EvalCache>) {
+        let backends = self.shards.iter_mut().map(|shard| &mut shard.searcher.backend);
+        backends.for_each(|backend| backend.set_eval_cache(evaluations.clone()));
+        self.evaluations = Some(evaluations.clone());
+    }
+
+    /// Replaces the games in progress by others, which [`SelfPlay::begin_plies`] begins.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] for another number of them.
+    pub fn replace_slots(&mut self, slots: Vec<GameSlot>) -> Result<()> {
+        check_number(slots.len(), self.shards.iter().map(|shard| shard.slots.len()).sum())?;
+        let mut slots = slots.into_iter();
+        for shard in &mut self.shards {
+            shard.slots = slots.by_ref().take(shard.slots.len()).collect();
+        }
+        Ok(())
+    }
+
     /// The second half of [`SelfPlay::set_network`]: every game in progress begins its ply with a new tree, new games start from
     /// `cache`.
     ///
     /// # Errors
     /// What the device says.
-    pub fn begin_plies(&mut self, cache: RootCache) -> Result<()> {
-        self.cache = Arc::new(cache);
+    pub fn begin_plies(&mut self, cache: impl Into<Arc<RootCache>>) -> Result<()> {
+        self.cache = cache.into();
         let cache = &self.cache;
         self.shards.par_iter_mut().try_for_each(|shard| {
             (0..shard.slots.len()).try_for_each(|i| shard.begin_ply(i, cache))?;
@@ -211,6 +235,15 @@ impl SelfPlay {
     /// # Errors
     /// What the network and the device say; a failure of passes that run ahead is reported here or by the next poll.
     pub fn poll(&mut self) -> Result<Vec<FinishedGame>> {
+        Ok(self.poll_by_pass()?.into_iter().map(|(_, game)| game).collect())
+    }
+
+    /// [`SelfPlay::poll`] with the number of the pass, counted from the poll's first one, that finished each game.
+    ///
+    /// # Errors
+    /// Those of [`SelfPlay::poll`].
+    pub fn poll_by_pass(&mut self) -> Result<Vec<(u64, FinishedGame)>> {
+        let before = self.shards.first().map_or(0, |shard| shard.pass);
         if matches!(self.batching, Batching::Undecided) {
             self.batching = self.choose_batching()?;
         }
@@ -220,10 +253,11 @@ impl SelfPlay {
             }
             Batching::Shards | Batching::Undecided => self.poll_by_shards()?,
         }
+        let finished = self.shards.iter_mut().flat_map(|s| s.finished.drain(..));
         let mut finished: Vec<(u64, FinishedGame)> =
-            self.shards.iter_mut().flat_map(|s| s.finished.drain(..)).collect();
+            finished.map(|(pass, game)| (pass - before, game)).collect();
         finished.sort_by_key(|(pass, game)| (*pass, game.slot));
-        Ok(finished.into_iter().map(|(_, game)| game).collect())
+        Ok(finished)
     }
 
     /// Double buffering where the network has it and the caller drives the passes.
@@ -289,6 +323,18 @@ impl SelfPlay {
             sum.add(&std::mem::take(&mut shard.searcher.clock));
         }
         sum
+    }
+}
+
+/// Refuses another number of games in progress than there are slots.
+fn check_number(found: usize, expected: usize) -> Result<()> {
+    match found == expected {
+        true => Ok(()),
+        false => Err(Error::Mismatch {
+            what: "games in progress in the checkpoint".into(),
+            found: found.to_string(),
+            expected: expected.to_string(),
+        }),
     }
 }
 

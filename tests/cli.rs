@@ -188,7 +188,10 @@ fn what_was_not_understood_is_one_line_and_exit_code_2() {
             vec!["inspect", "--gaem", "hex"],
             "error: unexpected argument '--gaem' found; the nearest is --game\n",
         ),
-        (vec!["rnu"], "error: unrecognized subcommand 'rnu'; the commands are run, work, bench-scaling, "),
+        (
+            vec!["rnu"],
+            "error: unrecognized subcommand 'rnu'; the commands are run, work, top, bench-scaling, ",
+        ),
         (vec!["run", "--sims", "many"], "error: --sims <S>: got many, expected a whole number, 0 or more\n"),
         (vec!["run", "--epochs", "0"], "error: --epochs <E>: got 0, expected a whole number, 1 or more\n"),
         (

@@ -3,6 +3,8 @@
 
 #[path = "cluster/chunks.rs"]
 mod chunks;
+#[path = "cluster/lockstep.rs"]
+mod lockstep;
 #[path = "cluster/play.rs"]
 mod play;
 #[cfg(unix)]
@@ -17,3 +19,6 @@ mod sentences;
 #[cfg(unix)]
 #[path = "cluster/server.rs"]
 mod server;
+#[cfg(unix)]
+#[path = "cluster/strict.rs"]
+mod strict;

@@ -13,6 +13,7 @@ pub mod inspect;
 pub mod play;
 pub mod run;
 pub mod verify;
+pub mod top;
 pub mod work;
 
 mod address_space;
@@ -78,6 +79,8 @@ pub enum Command {
     Run(run::RunArgs),
     /// Play games of a run that another process leads
     Work(work::WorkArgs),
+    /// Watch a run with workers
+    Top(top::TopArgs),
     /// Measure self-play throughput over the number of games, leaves and threads
     BenchScaling(bench_scaling::BenchScalingArgs),
     /// Write a run's network as safetensors for other tools
@@ -176,6 +179,7 @@ fn execute(cli: Cli, verbosity: Verbosity) -> Result<()> {
     match cli.command {
         Command::Run(args) => run::execute(args, verbosity, &stop),
         Command::Work(args) => work::execute(args, verbosity, &stop),
+        Command::Top(args) => top::execute(args),
         Command::BenchScaling(args) => bench_scaling::execute(args),
         Command::ExportWeights(args) => source::start_threads(0).and_then(|_| export_weights::execute(args)),
         Command::Eval(args) => eval::execute(args, verbosity, &stop),

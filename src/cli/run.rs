@@ -10,6 +10,7 @@ use crate::config::{Config, Layers, NetConfig};
 use crate::error::{Error, Result};
 use crate::model::NetSpec;
 use crate::report::progress::{Progress, Verbosity};
+use crate::report::prometheus::Exporter;
 use crate::root_cache;
 use crate::run::factory::{ComponentFactory, DefaultFactory};
 use crate::run::memory::MemoryPlan;
@@ -75,6 +76,9 @@ pub struct RunArgs {
     /// With --cluster: a file whose first line is the server's password [default: the environment's VECAZ_REDIS_PASSWORD]
     #[arg(long, value_name = "FILE", requires = "cluster")]
     pub password_file: Option<PathBuf>,
+    /// Serve metrics for Prometheus: a port of this machine alone, or an address with a port such as 0.0.0.0:9464
+    #[arg(long, value_name = "ADDR")]
+    pub metrics: Option<String>,
     /// The seed of all random numbers (run.seed)
     #[arg(long, value_name = "X", value_parser = value_parser!(u64).range(..=i64::MAX as u64))]
     pub seed: Option<u64>,
@@ -120,6 +124,7 @@ impl RunArgs {
 /// Those of [`Run::start`], [`Run::resume`] and [`Run::go`].
 pub fn execute(args: RunArgs, verbosity: Verbosity, stop: &Stop) -> Result<()> {
     let mut progress = Progress::new(verbosity);
+    let exporter = args.metrics.as_deref().map(Exporter::serve).transpose()?;
     let mut run = match &args.resume {
         Some(dir) => {
             let saved = saved_layers(dir)?;
@@ -153,6 +158,9 @@ pub fn execute(args: RunArgs, verbosity: Verbosity, stop: &Stop) -> Result<()> {
             start(config).map_err(|e| layers.locate(e))?
         }
     };
+    if let Some(exporter) = exporter {
+        run.export_metrics(exporter);
+    }
     run.go(&mut progress, stop)
 }
 

@@ -3,12 +3,15 @@
 use super::source::start_threads;
 use crate::cluster::address::{Address, password};
 use crate::cluster::server::Server;
+use crate::cluster::status::WorkerStatus;
 use crate::cluster::worker::Worker;
 use crate::error::{Error, Result};
 use crate::report::progress::{Progress, Verbosity};
+use crate::report::prometheus::Exporter;
 use crate::stop::Stop;
 use clap::Args;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -18,6 +21,9 @@ Examples:
 
 The game, the configuration and the weights come from the run, which `vecaz run --cluster` has begun. Workers come and go
 at any time. Ctrl-C or SIGTERM ends the passes in progress, sends what is finished and leaves; a second one ends at once.";
+
+/// Time between two lines about the games played.
+const NOTE_INTERVAL: Duration = Duration::from_secs(30);
 
 /// The arguments of `vecaz work`.
 #[derive(Clone, Debug, Args)]
@@ -38,6 +44,9 @@ pub struct WorkArgs {
     /// The worker's name in the learner's messages [default: the machine's and the process's number]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
+    /// Serve metrics for Prometheus: a port of this machine alone, or an address with a port such as 0.0.0.0:9464
+    #[arg(long, value_name = "ADDR")]
+    pub metrics: Option<String>,
     /// A file whose first line is the server's password [default: the environment's VECAZ_REDIS_PASSWORD]
     #[arg(long, value_name = "FILE")]
     pub password_file: Option<PathBuf>,
@@ -49,6 +58,7 @@ pub struct WorkArgs {
 /// Those of [`Worker::find`] and [`Worker::play`]; [`Error::Stopped`] with the signal that ended it.
 pub fn execute(args: WorkArgs, verbosity: Verbosity, stop: &Stop) -> Result<()> {
     let progress = Progress::new(verbosity);
+    let exporter = args.metrics.as_deref().map(Exporter::serve).transpose()?;
     let password = password(args.password_file.as_deref())?;
     let server = Server::new(Address::typed("URL", &args.url)?, password.as_deref())?;
     let set = [
@@ -62,7 +72,18 @@ pub fn execute(args: WorkArgs, verbosity: Verbosity, stop: &Stop) -> Result<()> 
     let threads = start_threads(worker.config().run.threads)?;
     progress.note(&worker.describe(threads))?;
     let name = args.name.unwrap_or_else(default_name);
-    let done = worker.play(&name, threads, stop)?;
+    let mut noted = Instant::now();
+    let mut note_status = |status: &WorkerStatus| {
+        if let Some(exporter) = &exporter {
+            exporter.set(status.metrics());
+        }
+        if noted.elapsed() >= NOTE_INTERVAL {
+            noted = Instant::now();
+            // A reader that is gone does not end a worker.
+            let _ = progress.note(&status.to_string());
+        }
+    };
+    let done = worker.play(&name, threads, stop, &mut note_status)?;
     let unsent = match done.unsent {
         0 => String::new(),
         unsent => format!(", {unsent} chunks could not be sent"),

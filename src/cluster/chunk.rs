@@ -17,8 +17,8 @@ use zstd::bulk::{Compressor, Decompressor};
 
 /// Bytes of games, before compression, from which on a chunk is sent.
 pub const FULL_CHUNK: usize = 256 << 10;
-/// The most bytes that a single game may need: the server's own bound of a value is 512 MiB.
-const LARGEST_GAME: usize = 64 << 20;
+/// The most bytes that a chunk may need: the server's own bound of a value is 512 MiB.
+pub const MOST_BYTES: usize = 64 << 20;
 const MAGIC: [u8; 4] = *b"VZCK";
 /// The fastest level: policies are nearly random bits, which a higher one does not make smaller.
 const COMPRESSION: i32 = 1;
@@ -80,18 +80,25 @@ impl ChunkLimits {
     /// # Errors
     /// [`Error::Unsupported`] if a single game may be larger than 64 MiB.
     pub fn of(game: &dyn AnyGame) -> Result<Self> {
-        let largest = GameRecord::most_bytes(game);
-        if largest > LARGEST_GAME {
+        Self::with(game, GameRecord::most_bytes(game), "a game")
+    }
+
+    /// The bounds of chunks that have up to `most` bytes of `what` besides [`FULL_CHUNK`].
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] if that is more than 64 MiB.
+    pub fn with(game: &dyn AnyGame, most: usize, what: &str) -> Result<Self> {
+        if most > MOST_BYTES {
             return Err(Error::unsupported(
                 format!("workers for {}", game.name()),
                 format!(
-                    "a game of it may need {} MiB on the wire, expected at most {} MiB",
-                    largest.div_ceil(1 << 20),
-                    LARGEST_GAME >> 20
+                    "{what} of it may need {} MiB on the wire, expected at most {} MiB",
+                    most.div_ceil(1 << 20),
+                    MOST_BYTES >> 20
                 ),
             ));
         }
-        let raw_bytes = FULL_CHUNK + largest;
+        let raw_bytes = FULL_CHUNK + most;
         Ok(Self { raw_bytes, body_bytes: zstd::zstd_safe::compress_bound(raw_bytes) })
     }
 
@@ -112,11 +119,69 @@ pub struct Sender {
     pub digest: [u8; 32],
 }
 
+/// What a header says of a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Contents {
+    /// The chunk's number.
+    pub sequence: u64,
+    /// The version of the weights.
+    pub version: u64,
+    /// Games in the body.
+    pub games: u32,
+    /// Their samples.
+    pub samples: u32,
+}
+
+/// Makes chunks of bodies.
+pub struct Sealer {
+    sender: Sender,
+    compressor: Compressor<'static>,
+}
+
+impl Sealer {
+    /// For chunks of `sender`.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] if there is no memory for the compressor.
+    pub fn new(sender: Sender) -> Result<Self> {
+        let compressor =
+            Compressor::new(COMPRESSION).map_err(|e| Error::unsupported("compression", e.to_string()))?;
+        Ok(Self { sender, compressor })
+    }
+
+    /// The chunk whose body is `raw` before compression.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] if compression fails.
+    pub fn seal(&mut self, raw: &[u8], contents: Contents) -> Result<Vec<u8>> {
+        let body =
+            self.compressor.compress(raw).map_err(|e| Error::unsupported("compression", e.to_string()))?;
+        let Sender { name, incarnation, digest } = &self.sender;
+        let Contents { sequence, version, games, samples } = contents;
+        let mut header = Header {
+            magic: MAGIC,
+            protocol: PROTOCOL,
+            digest: *digest,
+            incarnation: incarnation.0,
+            sequence,
+            version,
+            games,
+            samples,
+            raw_bytes: raw.len() as u32,
+            body_bytes: body.len() as u32,
+            name: name_bytes(name),
+            crc32c: 0,
+            zero: 0,
+        };
+        header.crc32c = header.checksum(&body);
+        Ok([bytemuck::bytes_of(&header), &body].concat())
+    }
+}
+
 /// Collects games until they fill a chunk.
 pub struct ChunkWriter {
-    sender: Sender,
+    sealer: Sealer,
     limits: ChunkLimits,
-    compressor: Compressor<'static>,
     sequence: u64,
     games: u32,
     samples: u32,
@@ -129,9 +194,8 @@ impl ChunkWriter {
     /// # Errors
     /// [`Error::Unsupported`] if there is no memory for the compressor.
     pub fn new(sender: Sender, limits: ChunkLimits) -> Result<Self> {
-        let compressor =
-            Compressor::new(COMPRESSION).map_err(|e| Error::unsupported("compression", e.to_string()))?;
-        Ok(Self { sender, limits, compressor, sequence: 0, games: 0, samples: 0, raw: Vec::new() })
+        let sealer = Sealer::new(sender)?;
+        Ok(Self { sealer, limits, sequence: 0, games: 0, samples: 0, raw: Vec::new() })
     }
 
     /// Adds a game with its samples.
@@ -166,30 +230,16 @@ impl ChunkWriter {
     /// # Errors
     /// [`Error::Unsupported`] if compression fails.
     pub fn finish(&mut self, version: u64) -> Result<(u64, Vec<u8>)> {
-        let body = self
-            .compressor
-            .compress(&self.raw)
-            .map_err(|e| Error::unsupported("compression", e.to_string()))?;
         self.sequence += 1;
-        let Sender { name, incarnation, digest } = &self.sender;
-        let mut header = Header {
-            magic: MAGIC,
-            protocol: PROTOCOL,
-            digest: *digest,
-            incarnation: incarnation.0,
+        let contents = Contents {
             sequence: self.sequence,
             version,
             games: std::mem::take(&mut self.games),
             samples: std::mem::take(&mut self.samples),
-            raw_bytes: self.raw.len() as u32,
-            body_bytes: body.len() as u32,
-            name: name_bytes(name),
-            crc32c: 0,
-            zero: 0,
         };
-        header.crc32c = header.checksum(&body);
+        let chunk = self.sealer.seal(&self.raw, contents)?;
         self.raw.clear();
-        Ok((self.sequence, [bytemuck::bytes_of(&header), &body].concat()))
+        Ok((self.sequence, chunk))
     }
 }
 
@@ -307,6 +357,20 @@ impl ChunkReader {
         self.read(chunk, game, plan).map_err(Refusal::Games)
     }
 
+    /// The body of a chunk before compression.
+    ///
+    /// # Errors
+    /// What is wrong with the compressed one.
+    pub fn body(&mut self, chunk: &Chunk<'_>) -> Result<&[u8], String> {
+        let expected = chunk.header.raw_bytes as usize;
+        self.raw.resize(expected, 0); // at most the limit, by `Chunk::parse`
+        match self.decompressor.decompress_to_buffer(chunk.body, &mut self.raw[..]) {
+            Ok(size) if size == expected => Ok(&self.raw),
+            Ok(size) => Err(format!("{size} bytes decompressed, expected {expected}")),
+            Err(e) => Err(format!("its body is not whole: {e}")),
+        }
+    }
+
     fn read(
         &mut self,
         chunk: &Chunk<'_>,
@@ -314,15 +378,8 @@ impl ChunkReader {
         plan: &PlayPlan,
     ) -> Result<Vec<FinishedGame>, String> {
         let header = &chunk.header;
-        self.raw.resize(header.raw_bytes as usize, 0); // at most the limit, by `Chunk::parse`
-        let size = self.decompressor.decompress_to_buffer(chunk.body, &mut self.raw[..]);
-        match size {
-            Ok(size) if size == self.raw.len() => {}
-            Ok(size) => return Err(format!("{size} bytes decompressed, expected {}", header.raw_bytes)),
-            Err(e) => return Err(format!("its body is not whole: {e}")),
-        }
         let own = Incarnation(header.incarnation);
-        let (mut rest, mut games, mut samples) = (&self.raw[..], Vec::new(), 0);
+        let (mut rest, mut games, mut samples) = (self.body(chunk)?, Vec::new(), 0);
         while !rest.is_empty() {
             let (record, after) = postcard::take_from_bytes::<GameRecord>(rest)
                 .map_err(|e| format!("game {} is no record: {e}", games.len()))?;

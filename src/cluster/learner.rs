@@ -1,23 +1,29 @@
 //! A run whose games also come from workers: [`LearnerFactory`] makes the components of such a run, among them its workers.
 
 use super::chunk::{ChunkLimits, ChunkReader};
+use super::own_worker::OwnWorker;
 use super::published::{Keys, State, sha256};
 use super::reader::{
-    Arrival, Bounds, LinkState, Outcome, Publication, Reader, Refused, Shared, of_another_run, thread_is_gone,
+    Arrival, Bounds, LinkState, Outcome, Publication, Reader, Refused as RefusedGames, Shared,
+    of_another_run, thread_is_gone,
 };
 use super::received::Received;
 use super::server::{Failure, Server};
+use super::strict::lockstep::{Lockstep, Offered, Refused};
+use super::strict::parts;
+use super::strict::poll::{self, PartPoll};
+use super::strict::starts::Starts;
 use super::{digest, random};
 use crate::backend::device_selfplay::PlayPlan;
 use crate::backend::kernels::check_devices;
-use crate::batch::any_game;
-use crate::config::Config;
+use crate::batch::{AnyGame, any_game};
+use crate::config::{ClusterOrder, Config, SelfPlayConfig};
 use crate::error::{Error, Result};
-use crate::report::metrics::WorkerCounts;
+use crate::report::metrics::{EpochRecord, WorkerCounts};
 use crate::run::factory::ComponentFactory;
 use crate::run::network::check_machine;
 use crate::run::workers::{Workers, WorkersSetup};
-use crate::selfplay::{FinishedGame, GameRecord};
+use crate::selfplay::{FinishedGame, GameRecord, GameSlot, new_slots};
 use crate::weights::NetFile;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -63,8 +69,13 @@ impl ComponentFactory for LearnerFactory {
         check_machine(config)?;
         check_devices(&config.training_devices())?;
         let game = any_game(config.game_name(), &config.game_options())?;
-        ChunkLimits::of(game.as_ref())?;
-        check_queue(config)?;
+        match config.cluster.order {
+            ClusterOrder::Free => {
+                ChunkLimits::of(game.as_ref())?;
+                check_queue(config)?;
+            }
+            ClusterOrder::Strict => drop(poll_limits(config, game.as_ref())?),
+        }
         let keys = Keys::new(self.server.address().run());
         let found = self.server.connect().and_then(|mut link| State::read(&mut link, &keys));
         match found.map_err(|failure| self.server.error(&failure))? {
@@ -75,19 +86,29 @@ impl ComponentFactory for LearnerFactory {
         }
     }
 
-    fn plays_itself(&self) -> bool {
-        self.play == LearnerPlay::Plays
+    fn plays_itself(&self, config: &Config) -> bool {
+        // In strict order by a worker of its own.
+        self.play == LearnerPlay::Plays && config.cluster.order == ClusterOrder::Free
     }
 
     fn resume_arguments(&self) -> String {
-        let play = if self.plays_itself() { "" } else { " --play 0" };
+        let play = match self.play {
+            LearnerPlay::Plays => "",
+            LearnerPlay::Idle => " --play 0",
+        };
         format!(" --cluster {}{play}", self.server.address())
     }
 
     fn workers(&self, setup: WorkersSetup<'_>) -> Result<Option<Box<dyn Workers>>> {
-        let feed = Feed::start(&self.server, setup)?;
+        let feed = Feed::start(&self.server, setup, self.play)?;
         Ok(Some(Box::new(feed)))
     }
+}
+
+/// The bounds of a part's poll.
+fn poll_limits(config: &Config, game: &dyn AnyGame) -> Result<ChunkLimits> {
+    let SelfPlayConfig { games, passes_per_poll, .. } = config.selfplay;
+    poll::limits(game, parts(games).map(|part| part.len()).max().unwrap_or(0), passes_per_poll)
 }
 
 /// Refuses a queue that cannot hold the games of two epochs: workers would wait for a checkpoint, and it for their games.
@@ -114,14 +135,19 @@ struct Feed {
     reader: Option<JoinHandle<()>>,
     /// What the run has taken.
     received: Received,
+    /// In strict order.
+    lockstep: Option<Lockstep>,
+    /// In strict order, where the learner plays.
+    own: Option<OwnWorker>,
     max_lag: u64,
     counts: WorkerCounts,
     active: BTreeSet<u64>,
 }
 
 impl Feed {
-    fn start(server: &Server, setup: WorkersSetup<'_>) -> Result<Self> {
-        let WorkersSetup { config, game, received } = setup;
+    fn start(server: &Server, setup: WorkersSetup<'_>, play: LearnerPlay) -> Result<Self> {
+        let WorkersSetup { config, game, received, slots } = setup;
+        let (order, plan) = (config.cluster.order, PlayPlan::new(config, &game.sizes()));
         let received = match received {
             [] => Received { run: random(), generation: random(), ..Received::default() },
             bytes => Received::from_bytes(bytes)?,
@@ -132,9 +158,13 @@ impl Feed {
             server: server.clone(),
             keys: Keys::new(server.address().run()),
             game: game.clone(),
-            plan: PlayPlan::new(config, &game.sizes()),
+            plan,
             bounds: Bounds {
-                limits: ChunkLimits::of(game.as_ref())?,
+                limits: match order {
+                    ClusterOrder::Free => ChunkLimits::of(game.as_ref())?,
+                    ClusterOrder::Strict => poll_limits(config, game.as_ref())?,
+                },
+                order,
                 max_lag: config.cluster.max_lag,
                 max_queued_bytes: config.cluster.max_queued_bytes,
             },
@@ -148,8 +178,21 @@ impl Feed {
         };
         let reader = thread::Builder::new().name("chunks".into()).spawn(move || reader.run());
         let reader = reader.map_err(|e| Error::unsupported("a thread for chunks", e.to_string()))?;
+        let (mut lockstep, mut own) = (None, None);
+        if order == ClusterOrder::Strict {
+            let slots = match slots {
+                [] => new_slots(0, config.selfplay.games, game.as_ref(), &plan),
+                slots => slots.to_vec(),
+            };
+            lockstep = Some(Lockstep::new(game.clone(), plan, slots));
+            if play == LearnerPlay::Plays {
+                own = Some(OwnWorker::start(server, config, &shared)?);
+            }
+        }
         Ok(Self {
             server: server.clone(),
+            lockstep,
+            own,
             shared,
             arrivals: Some(arrivals),
             reader: Some(reader),
@@ -158,6 +201,47 @@ impl Feed {
             counts: WorkerCounts::default(),
             active: BTreeSet::new(),
         })
+    }
+
+    /// The games of the next poll, where all parts of it are there.
+    fn take_poll(&mut self) -> Option<Vec<FinishedGame>> {
+        let lockstep = self.lockstep.as_mut()?;
+        loop {
+            match lockstep.take()? {
+                Ok(games) => {
+                    self.shared.polls.store(lockstep.taken(), Ordering::Relaxed);
+                    count(&mut self.counts, &games);
+                    return Some(games);
+                }
+                Err(Refused { sender, incarnation, part, what }) => {
+                    self.counts.refused += 1;
+                    tracing::warn!("{}: a poll of {sender} is refused: {what}", self.server.address());
+                    let refused = &self.shared.refused;
+                    refused.lock().unwrap_or_else(PoisonError::into_inner).push((incarnation, part));
+                }
+            }
+        }
+    }
+
+    /// Counts a part's poll that arrived, which waits for those of the other parts.
+    fn offer(&mut self, poll: PartPoll) {
+        let Some(lockstep) = &mut self.lockstep else { return };
+        let (sender, incarnation, counts) = (poll.sender.clone(), poll.incarnation, &mut self.counts);
+        match lockstep.offer(poll) {
+            Offered::Waits => {
+                counts.chunks += 1;
+                self.active.insert(incarnation);
+            }
+            Offered::Repeated => counts.repeated += 1,
+            Offered::OtherVersion => counts.stale += 1,
+            Offered::Impossible => {
+                counts.refused += 1;
+                tracing::warn!(
+                    "{}: a poll of {sender} is refused: no worker plays it",
+                    self.server.address()
+                );
+            }
+        }
     }
 
     /// Counts what arrived, marks it as taken, and returns its games.
@@ -171,6 +255,10 @@ impl Feed {
                 self.received.take(incarnation, sequence);
                 self.active.insert(incarnation);
                 (version, games)
+            }
+            Outcome::Poll(poll) => {
+                self.offer(poll);
+                return Vec::new();
             }
             Outcome::Repeated => {
                 counts.repeated += 1;
@@ -190,15 +278,14 @@ impl Feed {
         match games {
             Ok(games) if !is_stale => {
                 counts.chunks += 1;
-                counts.games += games.len() as u64;
-                counts.samples += games.iter().map(|game| game.samples.len() as u64).sum::<u64>();
+                count(counts, &games);
                 games
             }
-            Ok(_) | Err(Refused::Stale) => {
+            Ok(_) | Err(RefusedGames::Stale) => {
                 counts.stale += 1;
                 Vec::new()
             }
-            Err(Refused::Games) => {
+            Err(RefusedGames::Games) => {
                 counts.refused += 1;
                 Vec::new()
             }
@@ -206,8 +293,18 @@ impl Feed {
     }
 }
 
+/// Counts games that are taken.
+fn count(counts: &mut WorkerCounts, games: &[FinishedGame]) {
+    counts.games += games.len() as u64;
+    counts.samples += games.iter().map(|game| game.samples.len() as u64).sum::<u64>();
+}
+
 impl Workers for Feed {
     fn receive(&mut self, wait: Duration) -> Result<Option<Vec<FinishedGame>>> {
+        self.own.as_ref().map_or(Ok(()), OwnWorker::check)?;
+        if let Some(games) = self.take_poll() {
+            return Ok(Some(games));
+        }
         let Some(arrivals) = &self.arrivals else { return Ok(None) };
         let arrival = match wait.is_zero() {
             true => arrivals.try_recv().map_err(|e| e == TryRecvError::Disconnected),
@@ -224,18 +321,28 @@ impl Workers for Feed {
         self.received.to_bytes()
     }
 
-    fn publish(&mut self, epoch: u64, network: &NetFile) -> Result<()> {
+    fn publish(&mut self, epoch: u64, network: &NetFile, record: Option<&EpochRecord>) -> Result<()> {
         let weights = network.to_bytes(Path::new("weights for workers"))?;
         let publication = Publication {
             version: epoch,
             sha256: sha256(&weights),
             weights,
             received: self.received.clone(),
+            record: record.and_then(|record| serde_json::to_vec(record).ok()),
+            starts: self.lockstep.as_ref().map(|lockstep| Starts::of(lockstep.slots())),
         };
+        if let Some(lockstep) = &mut self.lockstep {
+            lockstep.begin(epoch);
+            self.shared.polls.store(0, Ordering::Relaxed);
+        }
         let mut newest = self.shared.publication.lock().unwrap_or_else(PoisonError::into_inner);
         *newest = Some(Arc::new(publication));
         self.shared.version.store(epoch, Ordering::Relaxed);
         Ok(())
+    }
+
+    fn slots(&self) -> Option<Vec<GameSlot>> {
+        self.lockstep.as_ref().map(|lockstep| lockstep.slots().to_vec())
     }
 
     fn take_counts(&mut self) -> WorkerCounts {
@@ -246,6 +353,7 @@ impl Workers for Feed {
 
 impl Drop for Feed {
     fn drop(&mut self) {
+        self.own = None;
         self.shared.ended.store(true, Ordering::Relaxed);
         self.arrivals = None;
         if let Some(reader) = self.reader.take() {

@@ -6,16 +6,22 @@
 pub mod address;
 pub mod chunk;
 pub mod learner;
+pub mod overview;
+mod own_worker;
 pub mod published;
 mod reader;
 pub mod received;
 mod sender;
 pub mod server;
+pub mod status;
+pub mod strict;
 pub mod worker;
+mod worker_play;
 
 use crate::batch::AnyGame;
 use crate::config::{
-    ClusterConfig, Config, EvalConfig, NetConfig, ReplayConfig, RunConfig, SelfPlayConfig, TrainConfig,
+    ClusterConfig, ClusterOrder, Config, EvalConfig, NetConfig, ReplayConfig, RunConfig, SelfPlayConfig,
+    TrainConfig,
 };
 use sha2::{Digest, Sha256};
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -55,11 +61,19 @@ pub fn random() -> u64 {
 }
 
 /// What determines games and their meaning: the game's settings, the network's sizes, search, self-play and the seed. Devices,
-/// number formats, threads and the number of games at once may differ from one process to the other.
+/// number formats, threads and the number of games at once may differ from one process to the other; in strict order all but the number
+/// of threads are the same.
 pub fn digest(config: &Config, game: &dyn AnyGame) -> [u8; 32] {
     let (net, selfplay, default) = (&config.net, &config.selfplay, Config::default());
     let NetConfig { executor, precision, isa, tensor_cores, device, .. } = default.net;
     let SelfPlayConfig { games, samples_per_epoch, passes_per_poll, .. } = default.selfplay;
+    let machine = match config.cluster.order {
+        ClusterOrder::Free => String::new(),
+        ClusterOrder::Strict => {
+            let SelfPlayConfig { games, passes_per_poll, .. } = *selfplay;
+            format!("{}, {games}, {passes_per_poll}", strict::platform(config))
+        }
+    };
     let common = Config {
         game: toml::Table::new(), // its settings stand beside
         net: NetConfig { executor, precision, isa, tensor_cores, device, ..net.clone() },
@@ -71,6 +85,6 @@ pub fn digest(config: &Config, game: &dyn AnyGame) -> [u8; 32] {
         cluster: ClusterConfig::default(),
         ..config.clone()
     };
-    let text = format!("{PROTOCOL}\n{}\n{}\n{}", game.name(), game.options(), common.to_toml());
+    let text = format!("{PROTOCOL}\n{}\n{}\n{}\n{machine}", game.name(), game.options(), common.to_toml());
     Sha256::digest(text).into()
 }

@@ -7,6 +7,11 @@
 //! | `RUN:games` | stream | one entry per chunk, with the field `c` |
 //! | `RUN:marks` | hash | incarnation: number of its last chunk that is in a checkpoint |
 //! | `RUN:resend` | hash | incarnation: a number that changes when its chunks are wanted again |
+//! | `RUN:workers` | hash | incarnation: the worker's [`super::status::WorkerStatus`] as JSON |
+//! | `RUN:slots:VERSION` | hash | strict order: part: its slots at the start; `finished`: games before it |
+//! | `RUN:polls` | string | strict order: the version, and how many of its polls are taken |
+//! | `RUN:lease:VERSION:PART` | string | strict order: the incarnation that plays the part, for some seconds |
+//! | `RUN:refused` | hash | strict order: incarnation: 1 if a game of it was refused |
 
 use super::server::{Failure, Link, bytes_of, list_of, number_of};
 use super::{Incarnation, PROTOCOL};
@@ -33,14 +38,31 @@ pub struct Keys {
     pub marks: String,
     /// The hash of requests to send again.
     pub resend: String,
+    /// The hash of workers' statuses, for people.
+    pub workers: String,
+    /// In strict order: how many polls are taken.
+    pub polls: String,
+    /// In strict order: the hash of processes whose games were refused.
+    pub refused: String,
 }
 
 impl Keys {
     /// The keys of the run of this name.
     pub fn new(run: &str) -> Self {
-        let [state, games, marks, resend] =
-            ["state", "games", "marks", "resend"].map(|name| format!("{run}:{name}"));
-        Self { run: run.to_string(), state, games, marks, resend }
+        let [state, games, marks, resend, workers, polls, refused] =
+            ["state", "games", "marks", "resend", "workers", "polls", "refused"]
+                .map(|name| format!("{run}:{name}"));
+        Self { run: run.to_string(), state, games, marks, resend, workers, polls, refused }
+    }
+
+    /// The hash of the slots at the start of an epoch.
+    pub fn slots(&self, version: u64) -> String {
+        format!("{}:slots:{version}", self.run)
+    }
+
+    /// The key of the lease of a part.
+    pub fn lease(&self, version: u64, part: usize) -> String {
+        format!("{}:lease:{version}:{part}", self.run)
     }
 
     /// The key of a version of the weights.
@@ -49,9 +71,10 @@ impl Keys {
     }
 
     /// The keys of the versions that a new `version` makes superfluous.
-    pub fn old_weights(&self, version: u64) -> Vec<String> {
+    pub fn of_old_versions(&self, version: u64) -> Vec<String> {
         let last = (version + 1).saturating_sub(KEPT_VERSIONS);
-        (last.saturating_sub(REMOVED_VERSIONS)..last).map(|old| self.weights(old)).collect()
+        let old = last.saturating_sub(REMOVED_VERSIONS)..last;
+        old.flat_map(|old| [self.weights(old), self.slots(old)]).collect()
     }
 }
 
@@ -212,6 +235,27 @@ pub fn read_weights(
     }
 }
 
+/// A field of what an epoch in strict order begins with, of at most `most` bytes. None where it is gone, since a newer one has come.
+///
+/// # Errors
+/// Those of the server; a final one for a field that is too long.
+pub fn read_starts(
+    link: &mut Link,
+    keys: &Keys,
+    version: u64,
+    field: &str,
+    most: u64,
+) -> Result<Option<Vec<u8>>, Failure> {
+    let key = keys.slots(version);
+    let length = number_of(link.command(cmd("HSTRLEN").arg(&key).arg(field))?).unwrap_or(0);
+    if length > most {
+        return Err(Failure::Final(format!(
+            "field {field} of the slots of version {version} has {length} bytes, expected at most {most}"
+        )));
+    }
+    Ok(bytes_of(link.command(cmd("HGET").arg(&key).arg(field))?))
+}
+
 /// The SHA-256 of `bytes`.
 pub fn sha256(bytes: &[u8]) -> [u8; 32] {
     Sha256::digest(bytes).into()
@@ -272,8 +316,8 @@ mod tests {
     #[test]
     fn some_versions_are_kept() {
         let keys = Keys::new("r");
-        assert!(keys.old_weights(2).is_empty());
-        assert_eq!(keys.old_weights(4), ["r:weights:0", "r:weights:1"]);
-        assert_eq!(keys.old_weights(40).len(), REMOVED_VERSIONS as usize);
+        assert!(keys.of_old_versions(2).is_empty());
+        assert_eq!(keys.of_old_versions(3), ["r:weights:0", "r:slots:0"]);
+        assert_eq!(keys.of_old_versions(40).len(), 2 * REMOVED_VERSIONS as usize);
     }
 }

@@ -7,9 +7,12 @@ use super::chunk::{Chunk, ChunkLimits, ChunkReader};
 use super::published::{CHUNK_FIELD, Keys, State};
 use super::received::{Order, Received, StreamId};
 use super::server::{Failure, Link, RETRY, Server, bytes_of, list_of};
+use super::strict::poll::{PartPoll, open};
+use super::strict::starts::{FINISHED, Starts};
 use super::{Incarnation, PROTOCOL, random};
 use crate::backend::device_selfplay::PlayPlan;
 use crate::batch::AnyGame;
+use crate::config::ClusterOrder;
 use crate::error::{Error, Result};
 use crate::selfplay::FinishedGame;
 use redis::{Value, cmd, pipe};
@@ -24,10 +27,14 @@ use std::time::{Duration, Instant};
 const READ_ENTRIES: usize = 8;
 /// How long a read waits for an entry, in milliseconds.
 const READ_WAIT: u64 = 100;
+/// The same in strict order, where workers wait to hear how many polls are taken.
+const STRICT_READ_WAIT: u64 = 5;
 /// Time between two looks at a full queue.
 const QUEUE_WAIT: Duration = Duration::from_millis(2);
 /// A worker without a chunk in this time has no share of the bytes that may be queued.
 const ACTIVE: Duration = Duration::from_secs(30);
+/// Time after which statuses of workers are removed.
+const FORGOTTEN: Duration = Duration::from_secs(60);
 /// Time between two changes of the window, and between two warnings or requests of one kind.
 const WARN_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -45,6 +52,8 @@ pub(super) enum Outcome {
         /// The games.
         games: std::result::Result<Vec<FinishedGame>, Refused>,
     },
+    /// In strict order: a part's poll.
+    Poll(PartPoll),
     /// It came before.
     Repeated,
     /// An earlier one is missing.
@@ -85,6 +94,10 @@ pub(super) struct Publication {
     pub sha256: [u8; 32],
     /// The chunks that are in the checkpoint.
     pub received: Received,
+    /// The record of the last epoch as JSON, for people.
+    pub record: Option<Vec<u8>>,
+    /// In strict order: what the epoch begins with.
+    pub starts: Option<Starts>,
 }
 
 /// What the run and the thread share.
@@ -94,6 +107,12 @@ pub(super) struct Shared {
     pub publication: Mutex<Option<Arc<Publication>>>,
     /// Its version.
     pub version: AtomicU64,
+    /// It is published.
+    pub is_published: AtomicBool,
+    /// In strict order: polls of this version that the run has taken.
+    pub polls: AtomicU64,
+    /// In strict order: processes whose games were refused, and the part which each has, until they are published.
+    pub refused: Mutex<Vec<(u64, usize)>>,
     /// The run is over.
     pub ended: AtomicBool,
 }
@@ -117,6 +136,8 @@ pub(super) struct Bounds {
     pub max_lag: u64,
     /// See [`crate::config::ClusterConfig::max_queued_bytes`].
     pub max_queued_bytes: u64,
+    /// See [`crate::config::ClusterConfig::order`].
+    pub order: ClusterOrder,
 }
 
 /// The thread.
@@ -142,11 +163,15 @@ pub(super) struct Reader {
 pub(super) struct LinkState {
     /// The version that is published; None where nothing is.
     published: Option<u64>,
+    /// The polls of it that are published as taken.
+    polls: u64,
     /// When a chunk of the incarnation came last.
     seen: BTreeMap<u64, Instant>,
     window: u64,
     window_at: Option<Instant>,
     warned_at: Option<Instant>,
+    /// When statuses of workers were removed last.
+    cleared_at: Option<Instant>,
     /// When chunks of an incarnation were requested again last.
     requested_at: BTreeMap<u64, Instant>,
 }
@@ -205,8 +230,27 @@ impl Reader {
         if self.known.published != Some(publication.version) {
             self.publish(link, publication)?;
         }
-        self.set_window(link)?;
+        match self.bounds.order {
+            ClusterOrder::Free => self.set_window(link)?,
+            ClusterOrder::Strict => self.set_polls(link, publication.version)?,
+        }
         self.read_chunks(link)
+    }
+
+    /// Publishes how many polls are taken, and whose games were refused: another worker plays their part.
+    fn set_polls(&mut self, link: &mut Link, version: u64) -> Result<(), Failure> {
+        let polls = self.shared.polls.load(Ordering::Relaxed);
+        if polls != self.known.polls {
+            link.command(cmd("SET").arg(&self.keys.polls).arg(format!("{version} {polls}")))?;
+            self.known.polls = polls;
+        }
+        let refused =
+            std::mem::take(&mut *self.shared.refused.lock().unwrap_or_else(PoisonError::into_inner));
+        for (incarnation, part) in refused {
+            link.command(cmd("HSET").arg(&self.keys.refused).arg(Incarnation(incarnation).field()).arg(1))?;
+            link.command(cmd("DEL").arg(self.keys.lease(version, part)))?;
+        }
+        Ok(())
     }
 
     /// A stream that ends before the place that was read has lost its end.
@@ -230,8 +274,16 @@ impl Reader {
 
     /// Publishes weights first, then the state that names them together with the marks, and removes what is not needed any more.
     fn publish(&mut self, link: &mut Link, publication: &Publication) -> Result<(), Failure> {
-        let Publication { version, weights, sha256, received } = publication;
+        let Publication { version, weights, sha256, received, record, starts } = publication;
         link.command(cmd("SET").arg(self.keys.weights(*version)).arg(&weights[..]))?;
+        if let Some(Starts { finished, parts }) = starts {
+            let mut slots = cmd("HSET");
+            slots.arg(self.keys.slots(*version)).arg(FINISHED).arg(*finished);
+            for (part, bytes) in parts.iter().enumerate() {
+                slots.arg(part).arg(&bytes[..]);
+            }
+            link.command(&slots)?;
+        }
         let window = self.share();
         let state = State {
             protocol: PROTOCOL,
@@ -248,7 +300,15 @@ impl Reader {
         for (name, value) in state.fields() {
             all.cmd("HSET").arg(&self.keys.state).arg(name).arg(value);
         }
+        if let Some(record) = record {
+            all.cmd("HSET").arg(&self.keys.state).arg("record").arg(&record[..]);
+        }
         all.cmd("DEL").arg(&self.keys.marks).arg(&self.keys.resend);
+        if self.known.cleared_at.is_none_or(|at| at.elapsed() >= FORGOTTEN) {
+            // Workers that are there publish theirs again within two seconds.
+            all.cmd("DEL").arg(&self.keys.workers);
+            self.known.cleared_at = Some(Instant::now());
+        }
         for (incarnation, mark) in &received.marks {
             all.cmd("HSET").arg(&self.keys.marks).arg(Incarnation(*incarnation).field()).arg(*mark);
         }
@@ -257,11 +317,13 @@ impl Reader {
             let first = received.position.next().to_string();
             link.command(cmd("XTRIM").arg(&self.keys.games).arg("MINID").arg(first))?;
         }
-        let old = self.keys.old_weights(*version);
+        let old = self.keys.of_old_versions(*version);
         if !old.is_empty() {
             link.command(cmd("DEL").arg(old))?;
         }
-        (self.known.window, self.known.published) = (window, Some(*version));
+        // Polls that are taken are told anew.
+        (self.known.window, self.known.published, self.known.polls) = (window, Some(*version), u64::MAX);
+        self.shared.is_published.store(true, Ordering::Relaxed);
         Ok(())
     }
 
@@ -287,7 +349,11 @@ impl Reader {
     /// Reads the next entries and delivers them to the run.
     fn read_chunks(&mut self, link: &mut Link) -> Result<(), Failure> {
         let mut read = cmd("XREAD");
-        read.arg("COUNT").arg(READ_ENTRIES).arg("BLOCK").arg(READ_WAIT);
+        let wait = match self.bounds.order {
+            ClusterOrder::Free => READ_WAIT,
+            ClusterOrder::Strict => STRICT_READ_WAIT,
+        };
+        read.arg("COUNT").arg(READ_ENTRIES).arg("BLOCK").arg(wait);
         read.arg("STREAMS").arg(&self.keys.games).arg(self.read.position.to_string());
         // [[key, entries]], or nil where nothing came.
         let streams = list_of(link.command(&read)?).unwrap_or_default();
@@ -313,6 +379,16 @@ impl Reader {
             }
         };
         let header = chunk.header;
+        if self.bounds.order == ClusterOrder::Strict {
+            self.known.seen.insert(header.incarnation, Instant::now());
+            return Ok(match open(&mut self.chunks, &chunk) {
+                Ok(poll) => Outcome::Poll(poll),
+                Err(what) => {
+                    self.warn(&format!("a poll of {} is refused: {what}", header.name()));
+                    Outcome::Refused
+                }
+            });
+        }
         let (incarnation, sequence, version) = (header.incarnation, header.sequence, header.version);
         match self.read.order(incarnation, sequence) {
             Order::Repeated => return Ok(Outcome::Repeated),

@@ -47,6 +47,8 @@ struct SendQueue {
     window: u64,
     weights: Option<Weights>,
     failure: Option<Failure>,
+    /// The worker's newest status, until it is sent.
+    status: Option<Vec<u8>>,
     /// When the thread ends, at the latest; earlier once all is sent. None while the worker plays.
     until: Option<Instant>,
     /// Whether the run's state was there at the last read.
@@ -128,6 +130,17 @@ impl Sender {
             Some(failure) => Err(self.server.error(failure)),
             None => Ok(queue.weights.take()),
         }
+    }
+
+    /// Publishes the worker's status at the next read of the run's state.
+    pub(super) fn set_status(&self, status: Vec<u8>) {
+        self.queue().status = Some(status);
+    }
+
+    /// True while chunks wait to be sent.
+    pub(super) fn is_behind(&self) -> bool {
+        let queue = self.queue();
+        queue.sent < queue.unmarked.len()
     }
 
     /// True while the chunks without a mark fill their share of the queue: the learner does not keep up, or is away.
@@ -290,6 +303,10 @@ impl SenderThread {
         {
             let mut queue = self.queue();
             (queue.window, queue.ready) = (state.window, true);
+        }
+        let status = self.queue().status.take();
+        if let Some(status) = status {
+            link.command(cmd("HSET").arg(&self.keys.workers).arg(self.incarnation.field()).arg(status))?;
         }
         if self.fetched != Some(state.version)
             && let Some(file) = read_weights(link, &self.keys, &state, self.most_weights)?

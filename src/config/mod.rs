@@ -142,6 +142,15 @@ names! {
     }
 }
 names! {
+    /// The order in which a learner takes the games of its workers.
+    ClusterOrder {
+        /// As they come.
+        Free = "free",
+        /// In that of a run on one machine, whose bytes the run then has.
+        Strict = "strict",
+    }
+}
+names! {
     /// The optimiser.
     OptimizerKind {
         /// AdamW (Loshchilov and Hutter 2019).
@@ -241,7 +250,7 @@ section! {
         /// D: determinisations of one game with hidden information.
         determinisations: u32 [1..=4096] = 1,
         /// The most simulations of a tree of the root cache: trees of the positions in which many games begin, built once per set of
-        /// weights and cloned into new games; 0 = none. Gumbel: at most `inherit_cap` x `simulations`.
+        /// weights and cloned into new games; 0 = none. Gumbel: at most a quarter of `simulations`.
         root_cache: u32 [0..=10_000_000] = 1000,
     }
 }
@@ -354,6 +363,9 @@ section! {
 section! {
     /// `[cluster]`: workers on other machines.
     ClusterConfig {
+        /// "free": games of workers are taken as they come. "strict": any number of workers, all with one instruction set, ends with the
+        /// same weights and replay buffer as a run on one machine.
+        order: ClusterOrder = ClusterOrder::Free,
         /// The oldest weights, in versions before the newest, with which a worker may have finished the games that are still taken. A
         /// version is an epoch.
         max_lag: u64 [0..=1_000_000] = 2,

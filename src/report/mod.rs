@@ -1,11 +1,12 @@
-//! Output of a run: the table, progress bars and lines in the terminal, `metrics.jsonl`, TensorBoard events, `report.html`, the plot
-//! of a scaling benchmark.
+//! Output of a run: the table, progress bars and lines in the terminal, `metrics.jsonl`, TensorBoard events, `report.html`, metrics for
+//! Prometheus, the plot of a scaling benchmark.
 //!
 //! Input: metrics. Output: text and files. Depends on no game, tree or network.
 
 pub mod layout;
 pub mod metrics;
 pub mod progress;
+pub mod prometheus;
 pub mod tensorboard;
 pub mod html;
 pub mod scaling_plot;

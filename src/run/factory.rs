@@ -65,8 +65,8 @@ pub trait ComponentFactory: Send {
         backend::make(game, plan, Placement::of_run(config), rows_per_game)
     }
 
-    /// Whether the run plays games in its own process.
-    fn plays_itself(&self) -> bool {
+    /// Whether the run plays games besides its workers.
+    fn plays_itself(&self, _config: &Config) -> bool {
         true
     }
 

@@ -31,6 +31,7 @@ use crate::report::REPORT;
 use crate::report::html::Report;
 use crate::report::metrics::{self, EpochRecord, MetricsLog, RootCacheUse};
 use crate::report::progress::Progress;
+use crate::report::prometheus::{Exporter, MetricsText};
 use crate::report::tensorboard::EventWriter;
 use crate::selfplay::FinishedGame;
 use crate::stop::Stop;
@@ -42,7 +43,7 @@ use findings::FindingsLog;
 use folder::RunFolder;
 use learner::Learner;
 use manifest::{Extent, Manifest, games_name};
-use own_play::{NewWeights, OwnPlay, take_weights};
+use own_play::{NewWeights, OwnPlay, finished_in, take_weights};
 use setup::{RunSetup, RunState};
 use std::path::Path;
 use std::sync::Arc;
@@ -78,6 +79,7 @@ pub struct Run {
     metrics: MetricsLog,
     findings: FindingsLog,
     events: EventWriter,
+    exporter: Option<Exporter>,
     resumed_at: Instant,
     seconds_before: f64,
 }
@@ -147,7 +149,7 @@ impl Run {
         if let Some(workers) = &mut run.workers {
             let weights = run.trainer.weights()?;
             let network = NetFile::new(run.game.as_ref(), &run.spec, weights, run.trainer.updates())?;
-            workers.publish(epoch, &network)?;
+            workers.publish(epoch, &network, run.metrics.records().last())?;
         }
         Ok(run)
     }
@@ -183,8 +185,13 @@ impl Run {
     fn assemble(config: Config, setup: RunSetup, state: RunState, threads: usize) -> Result<Self> {
         let RunSetup { factory, game, spec, strength_meter } = setup;
         let RunState { trainer, replay, slots, received, counters, folder, manifest } = state;
-        let workers = factory.workers(WorkersSetup { config: &config, game: &game, received: &received })?;
-        let own_play = match factory.plays_itself() {
+        let workers = factory.workers(WorkersSetup {
+            config: &config,
+            game: &game,
+            received: &received,
+            slots: &slots,
+        })?;
+        let own_play = match factory.plays_itself(&config) {
             true => {
                 let network = factory.network(&config, game.as_ref(), &spec, &trainer.weights()?)?;
                 OwnPlay::playing(factory.as_ref(), &config, &game, network.as_ref(), slots, threads)?
@@ -208,6 +215,7 @@ impl Run {
             metrics: MetricsLog::open(dir, counters.epoch)?,
             findings: FindingsLog::open(dir)?,
             events: EventWriter::create(dir, counters.epoch)?,
+            exporter: None,
             seconds_before: counters.seconds,
             resumed_at: Instant::now(),
             folder,
@@ -222,6 +230,12 @@ impl Run {
             received,
             counters,
         })
+    }
+
+    /// Gives the run's metrics to `exporter` from now on, at the end of every epoch.
+    pub fn export_metrics(&mut self, exporter: Exporter) {
+        exporter.set(MetricsText::of_run(self.metrics.records()));
+        self.exporter = Some(exporter);
     }
 
     /// The run's folder.
@@ -250,6 +264,9 @@ impl Run {
                     progress.finish();
                     progress.set_run(self.outlook());
                     progress.epoch(&record)?;
+                    if let Some(exporter) = &self.exporter {
+                        exporter.set(MetricsText::of_run(self.metrics.records()));
+                    }
                 }
                 Err(Error::Stopped(cause)) => return self.end_early(cause, first, progress),
                 Err(error) => return Err(self.folder.cause_of(error)),
@@ -408,8 +425,9 @@ impl Run {
                     game: game.as_ref(),
                     network: network.as_ref(),
                     epochs: counters.epoch,
+                    finished: finished_in(selfplay.slots()),
                 };
-                take_weights(selfplay, weights, &mut || progress.start("root cache", 1, "build"), stop)
+                take_weights(selfplay, &weights, &mut || progress.start("root cache", 1, "build"), stop)
             }
         }
     }
@@ -439,9 +457,10 @@ impl Run {
         if let Some(workers) = &self.workers {
             self.received = workers.received();
         }
+        let of_workers = self.workers.as_ref().and_then(|workers| workers.slots());
         let parts = Parts {
             counters: &self.counters,
-            slots: self.own_play.slots(),
+            slots: of_workers.unwrap_or_else(|| self.own_play.slots()),
             received: &self.received,
             trainer: &state,
             replay: &self.replay,
@@ -458,7 +477,7 @@ impl Run {
         self.manifest.keep_checkpoints(self.config.run.keep_checkpoints);
         self.manifest.write(self.counters.epoch)?;
         if let Some(workers) = &mut self.workers {
-            workers.publish(self.counters.epoch, network)?;
+            workers.publish(self.counters.epoch, network, self.metrics.records().last())?;
         }
         checkpoint::prune(dir, &self.manifest.checkpoints())
     }

@@ -10,6 +10,7 @@ use crate::net::Network;
 use crate::pass::PassClock;
 use crate::report::metrics::RootCacheUse;
 use crate::root_cache::{self, CachePlan};
+use crate::search::eval_cache::EvalCache;
 use crate::selfplay::{FinishedGame, GameSlot, SelfPlay, backend_plan};
 use crate::stop::Stop;
 use std::sync::Arc;
@@ -86,6 +87,45 @@ pub struct NewWeights<'a> {
     pub network: &'a dyn Network,
     /// Sets of weights before these with which the games were played.
     pub epochs: u64,
+    /// Games that were finished with them.
+    pub finished: u64,
+}
+
+impl NewWeights<'_> {
+    /// The root cache of the weights, whose evaluations also fill `evaluations`, and what it costs. `begin` is called before trees are
+    /// built.
+    ///
+    /// # Errors
+    /// Those of [`root_cache::build`].
+    pub fn root_cache(
+        &self,
+        evaluations: Option<&Arc<EvalCache>>,
+        begin: &mut dyn FnMut(),
+        stop: &Stop,
+    ) -> Result<(RootCache, RootCacheUse)> {
+        let Self { config, game, network, epochs, finished } = *self;
+        let (from, sizes) = (Instant::now(), game.sizes());
+        let games = root_cache::expected_games(config, &sizes, finished, epochs);
+        let cache = match CachePlan::for_run(config, backend_plan(config, &sizes, 1), &sizes, games) {
+            None => RootCache::default(),
+            Some(plan) => {
+                begin();
+                root_cache::build(game, network, plan, evaluations, stop)?
+            }
+        };
+        let cost = RootCacheUse {
+            trees: cache.trees().len() as u64,
+            simulations: cache.simulations(),
+            seconds: from.elapsed().as_secs_f64(),
+            ..RootCacheUse::default()
+        };
+        Ok((cache, cost))
+    }
+}
+
+/// Games that were finished in these slots.
+pub fn finished_in<'a>(slots: impl Iterator<Item = &'a GameSlot>) -> u64 {
+    slots.map(|slot| slot.game).sum()
 }
 
 /// Goes on with new weights and the root cache of these. `begin` is called before trees are built. Returns what they cost.
@@ -94,28 +134,12 @@ pub struct NewWeights<'a> {
 /// Those of [`root_cache::build`] and of the device.
 pub fn take_weights(
     selfplay: &mut SelfPlay,
-    weights: NewWeights<'_>,
+    weights: &NewWeights<'_>,
     begin: &mut dyn FnMut(),
     stop: &Stop,
 ) -> Result<RootCacheUse> {
-    let NewWeights { config, game, network, epochs } = weights;
-    selfplay.replace_network(network)?;
-    let (from, sizes) = (Instant::now(), game.sizes());
-    let finished = selfplay.slots().map(|slot| slot.game).sum();
-    let games = root_cache::expected_games(config, &sizes, finished, epochs);
-    let cache = match CachePlan::for_run(config, backend_plan(config, &sizes, 1), &sizes, games) {
-        None => RootCache::default(),
-        Some(plan) => {
-            begin();
-            root_cache::build(game, network, plan, selfplay.evaluations(), stop)?
-        }
-    };
-    let cost = RootCacheUse {
-        trees: cache.trees().len() as u64,
-        simulations: cache.simulations(),
-        seconds: from.elapsed().as_secs_f64(),
-        ..RootCacheUse::default()
-    };
+    selfplay.replace_network(weights.network)?;
+    let (cache, cost) = weights.root_cache(selfplay.evaluations(), begin, stop)?;
     selfplay.begin_plies(cache)?;
     Ok(cost)
 }

@@ -4,8 +4,8 @@
 use crate::batch::AnyGame;
 use crate::config::Config;
 use crate::error::Result;
-use crate::report::metrics::WorkerCounts;
-use crate::selfplay::FinishedGame;
+use crate::report::metrics::{EpochRecord, WorkerCounts};
+use crate::selfplay::{FinishedGame, GameSlot};
 use crate::weights::NetFile;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,11 +21,15 @@ pub trait Workers: Send {
     /// Which games were taken, as bytes for the checkpoint: a run that is resumed from it takes those that follow, each once.
     fn received(&self) -> Vec<u8>;
 
-    /// Publishes the weights of `epoch`, once its checkpoint is durable. The games taken until then are not needed again.
+    /// Publishes the weights of `epoch`, once its checkpoint is durable, and the `record` of that epoch. The games taken until then are
+    /// not needed again.
     ///
     /// # Errors
     /// Those of [`NetFile::to_bytes`].
-    fn publish(&mut self, epoch: u64, network: &NetFile) -> Result<()>;
+    fn publish(&mut self, epoch: u64, network: &NetFile, record: Option<&EpochRecord>) -> Result<()>;
+
+    /// The games in progress for the checkpoint, where workers play those of the run. `[N]`
+    fn slots(&self) -> Option<Vec<GameSlot>>;
 
     /// What was received since the last call.
     fn take_counts(&mut self) -> WorkerCounts;
@@ -39,4 +43,6 @@ pub struct WorkersSetup<'a> {
     pub game: &'a Arc<dyn AnyGame>,
     /// [`Workers::received`] of its checkpoint; empty in a new run.
     pub received: &'a [u8],
+    /// The games in progress of its checkpoint; empty in a new run. `[N]`
+    pub slots: &'a [GameSlot],
 }

@@ -1,24 +1,29 @@
 //! Records of finished games: what does not follow from a game's key and the rules, and the replay that gives back the rest.
 
-use super::slot::{is_fast, new_slot};
-use super::{FinishedGame, is_policy, is_value};
+use super::slot::{GameSlot, Proof, is_fast, new_slot};
+use super::{FinishedGame, Sample, is_policy, is_value};
 use crate::backend::device_selfplay::{DecidedPly, PlayPlan};
 use crate::batch::AnyGame;
 use crate::game::Turn;
 use serde::{Deserialize, Serialize};
+use std::iter::{Copied, Peekable};
+use std::slice::Iter;
 
-/// A finished game without what its key and the rules give: the opening, positions, legal actions, players and results.
+/// Plies of one game, without what its key and the rules give: the opening, positions, legal actions, players and results. They are
+/// those after the opening, or those that follow earlier records of the same game.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct GameRecord {
     /// The slot it was played in.
     pub slot: u64,
     /// Its number in the slot.
     pub game: u64,
-    /// Everything played and dealt after the opening.
+    /// The number in the game of the first of these actions: after the opening, or after those of earlier records.
+    pub first: u32,
+    /// Everything played and dealt in these plies.
     pub actions: Vec<u16>,
-    /// The policy targets of all samples, one after the other. `[samples][legal actions]`
+    /// The policy targets of the plies' samples, one after the other. `[samples][legal actions]`
     pub policy: Vec<f32>,
-    /// The samples, ascending, whose value target is not the game's result, since the search has proven another.
+    /// The samples, ascending and counted from the record's first one, whose value target is not the game's result, since the search has proven another.
     pub valued: Vec<u32>,
     /// The value targets of these samples. `[valued, P]`
     pub values: Vec<f32>,
@@ -27,19 +32,42 @@ pub struct GameRecord {
 impl GameRecord {
     /// The record of a game with its samples.
     pub fn of(finished: &FinishedGame) -> Self {
-        let FinishedGame { slot, game, ref actions, opening, ref returns, ref samples, .. } = *finished;
-        let mut record =
-            Self { slot, game, actions: actions[opening as usize..].to_vec(), ..Self::default() };
-        record.policy.reserve(samples.iter().map(|sample| sample.policy.len()).sum());
-        for (i, sample) in (0..).zip(samples) {
-            record.policy.extend_from_slice(&sample.policy);
-            let follows = |(value, z): (&f32, &f32)| value.to_bits() == z.to_bits();
-            if !sample.values.iter().zip(returns).all(follows) {
-                record.valued.push(i);
-                record.values.extend_from_slice(&sample.values);
+        Self::end_of(finished, finished.opening as usize, 0)
+    }
+
+    /// The record of the end of a game, from these numbers of an action and a sample on.
+    pub fn end_of(finished: &FinishedGame, action: usize, sample: usize) -> Self {
+        let FinishedGame { slot, game, ref actions, ref returns, ref samples, .. } = *finished;
+        let follows = |(value, z): (&f32, &f32)| value.to_bits() == z.to_bits();
+        let is_valued = |i: usize| !samples[i].values.iter().zip(returns).all(follows);
+        Self { slot, game, first: action as u32, ..Self::default() }.with(actions, samples, sample, is_valued)
+    }
+
+    /// The record of the last plies of a game in progress, from these numbers of an action and a sample on.
+    pub fn in_progress(of: &GameSlot, action: usize, sample: usize) -> Self {
+        let is_valued = |i: usize| of.proven[i] == Proof::Exact;
+        let &GameSlot { slot, game, ref actions, ref samples, .. } = of;
+        Self { slot, game, first: action as u32, ..Self::default() }.with(actions, samples, sample, is_valued)
+    }
+
+    /// This record with the game's `actions` from its first one on, and the samples from number `first` on.
+    fn with(
+        mut self,
+        actions: &[u16],
+        samples: &[Sample],
+        first: usize,
+        is_valued: impl Fn(usize) -> bool,
+    ) -> Self {
+        self.actions.extend_from_slice(&actions[self.first as usize..]);
+        self.policy.reserve(samples[first..].iter().map(|sample| sample.policy.len()).sum());
+        for (i, sample) in samples.iter().enumerate().skip(first) {
+            self.policy.extend_from_slice(&sample.policy);
+            if is_valued(i) {
+                self.valued.push((i - first) as u32);
+                self.values.extend_from_slice(&sample.values);
             }
         }
-        record
+        self
     }
 
     /// The most bytes of a record, as postcard writes it, in a game with these sizes.
@@ -48,7 +76,7 @@ impl GameRecord {
         const NUMBER: usize = 10;
         let sizes = game.sizes();
         let ply = 3 + 4 * sizes.max_legal + 5 + 4 * sizes.num_players;
-        sizes.max_plies.saturating_mul(ply).saturating_add(6 * NUMBER)
+        sizes.max_plies.saturating_mul(ply).saturating_add(7 * NUMBER)
     }
 
     /// Plays the game again: opening and chance outcomes by its key, each action only where it is legal. The samples and the result
@@ -57,21 +85,58 @@ impl GameRecord {
     /// # Errors
     /// What the record says that the game does not give.
     pub fn replay(&self, game: &dyn AnyGame, plan: &PlayPlan) -> Result<FinishedGame, String> {
-        let num_players = game.sizes().num_players;
-        let wrong = |what: String| format!("slot {}, game {}: {what}", self.slot, self.game);
-        let mut policies = Parts { rest: &self.policy };
-        let mut values = Parts { rest: &self.values };
-        let mut valued = self.valued.iter().copied().peekable();
         let mut slot = new_slot(self.slot);
         slot.game = self.game;
         slot.open(game, plan);
-        let opening = slot.opening as usize;
-        let no_value = vec![0.0; num_players];
-        loop {
+        let finished = self.extend(&mut slot, game, plan)?;
+        finished
+            .ok_or_else(|| self.wrong(format!("ends at ply {}, where it is not over", slot.actions.len())))
+    }
+
+    /// Plays the record's plies in `slot`, and opens its next game where they end this one, which is returned. After an error the slot is
+    /// of no use.
+    ///
+    /// # Errors
+    /// What the record says that the game does not give.
+    pub fn play_in(
+        &self,
+        slot: &mut GameSlot,
+        game: &dyn AnyGame,
+        plan: &PlayPlan,
+    ) -> Result<Option<FinishedGame>, String> {
+        let finished = self.extend(slot, game, plan)?;
+        if finished.is_some() {
+            slot.open(game, plan);
+        }
+        Ok(finished)
+    }
+
+    /// Plays the record's plies in `slot`. Returns the game where they end it; the slot has none then.
+    fn extend(
+        &self,
+        slot: &mut GameSlot,
+        game: &dyn AnyGame,
+        plan: &PlayPlan,
+    ) -> Result<Option<FinishedGame>, String> {
+        let wrong = |what: String| self.wrong(what);
+        if (slot.slot, slot.game) != (self.slot, self.game) {
+            return Err(wrong(format!("where slot {} has game {}", slot.slot, slot.game)));
+        }
+        let (first, first_sample) = (self.first as usize, slot.samples.len());
+        if !(slot.opening as usize..=slot.actions.len()).contains(&first) {
+            return Err(wrong(format!(
+                "action {first} is the first one, where {} were played",
+                slot.actions.len()
+            )));
+        }
+        let mut targets = Targets {
+            policies: Parts { rest: &self.policy },
+            values: Parts { rest: &self.values },
+            valued: self.valued.iter().copied().peekable(),
+            no_value: vec![0.0; game.sizes().num_players],
+        };
+        while let Some(&action) = self.actions.get(slot.actions.len() - first) {
             let ply = slot.actions.len();
-            let Some(&action) = self.actions.get(ply - opening) else {
-                return Err(wrong(format!("ends at ply {ply}, where it is not over")));
-            };
             let Turn::Player(player) = game.turn(&slot.state) else {
                 return Err(wrong(format!("no player is to move at ply {ply}")));
             };
@@ -79,35 +144,78 @@ impl GameRecord {
             let Ok(place) = actions.binary_search(&action) else {
                 return Err(wrong(format!("action {action} is not legal at ply {ply}")));
             };
-            let (mut policy, mut value): (&[f32], &[f32]) = (&[], &no_value);
-            let mut proven = false;
-            if !is_fast(plan, slot.key(plan, 0)) {
-                policy = policies.take(actions.len()).map_err(wrong)?;
-                if !is_policy(policy) {
-                    return Err(wrong(format!("no probabilities that sum to 1 at ply {ply}")));
-                }
-                if valued.next_if(|&i| i as usize == slot.samples.len()).is_some() {
-                    (value, proven) = (values.take(num_players).map_err(wrong)?, true);
-                    if !value.iter().copied().all(is_value) {
-                        return Err(wrong(format!("a value target beyond [-1, 1] at ply {ply}")));
-                    }
-                }
-            }
+            let Target { policy, value, proven } = match is_fast(plan, slot.key(plan, 0)) {
+                true => Target { policy: &[], value: &[], proven: false },
+                false => targets
+                    .take(actions.len(), slot.samples.len() - first_sample)
+                    .map_err(|what| wrong(format!("{what} at ply {ply}")))?,
+            };
             let decided = DecidedPly { player, proven, actions: &actions, policy, value, place };
-            let Some(finished) = slot.play_on(game, plan, &decided) else { continue };
-            if finished.actions[opening..] != self.actions {
-                return Err(wrong(
-                    "has chance outcomes that its key does not deal, or plies after its end".into(),
-                ));
+            if let Some(finished) = slot.play_on(game, plan, &decided) {
+                self.check_dealt(&finished.actions[first..])?;
+                targets.check_end().map_err(wrong)?;
+                return Ok(Some(finished));
             }
-            if !(policies.rest.is_empty() && values.rest.is_empty() && valued.peek().is_none()) {
-                return Err(wrong(format!(
-                    "has targets of more than its {} samples",
-                    finished.samples.len()
-                )));
-            }
-            return Ok(finished);
         }
+        self.check_dealt(&slot.actions[first..])?;
+        targets.check_end().map_err(wrong)?;
+        Ok(None)
+    }
+
+    /// Compares the record's actions with those that its plies and the key gave.
+    fn check_dealt(&self, played: &[u16]) -> Result<(), String> {
+        match played == self.actions {
+            true => Ok(()),
+            false => {
+                Err(self
+                    .wrong("has chance outcomes that its key does not deal, or plies after its end".into()))
+            }
+        }
+    }
+
+    fn wrong(&self, what: String) -> String {
+        format!("slot {}, game {}: {what}", self.slot, self.game)
+    }
+}
+
+/// The targets of one sample.
+struct Target<'a> {
+    policy: &'a [f32],
+    value: &'a [f32],
+    proven: bool,
+}
+
+/// The targets of a record's samples that are not taken yet.
+struct Targets<'a> {
+    policies: Parts<'a>,
+    values: Parts<'a>,
+    valued: Peekable<Copied<Iter<'a, u32>>>,
+    /// The value of a sample that has the game's result.
+    no_value: Vec<f32>,
+}
+
+impl<'a> Targets<'a> {
+    /// The targets of the record's sample number `sample`, which has so many legal actions.
+    fn take(&mut self, actions: usize, sample: usize) -> Result<Target<'_>, String> {
+        let policy = self.policies.take(actions)?;
+        if !is_policy(policy) {
+            return Err("no probabilities that sum to 1".into());
+        }
+        if self.valued.next_if(|&i| i as usize == sample).is_none() {
+            return Ok(Target { policy, value: &self.no_value, proven: false });
+        }
+        let value = self.values.take(self.no_value.len())?;
+        match value.iter().copied().all(is_value) {
+            true => Ok(Target { policy, value, proven: true }),
+            false => Err("a value target beyond [-1, 1]".into()),
+        }
+    }
+
+    /// Refuses targets that no sample has taken.
+    fn check_end(&mut self) -> Result<(), String> {
+        let all =
+            self.policies.rest.is_empty() && self.values.rest.is_empty() && self.valued.peek().is_none();
+        if all { Ok(()) } else { Err("has targets of more samples than it has".into()) }
     }
 }
 
@@ -131,7 +239,6 @@ mod tests {
     use crate::batch::any_game;
     use crate::config::Config;
     use crate::rng::{Key, Purpose};
-    use crate::selfplay::slot::GameSlot;
 
     /// A finished game at random, some of whose plies are fast and some of whose values are proven.
     fn finished(game: &dyn AnyGame, plan: &PlayPlan, seed: u64) -> FinishedGame {
@@ -186,14 +293,18 @@ mod tests {
             assert!(error.contains(part), "{error}");
         };
         refused(&|record| record.game += 1, "slot 7, game 4: ");
-        refused(&|record| record.actions.truncate(record.actions.len() - 1), "where it is not over");
+        refused(&|record| record.actions.truncate(record.actions.len() - 1), "targets of more samples");
+        let first = (record.slot, record.game, record.first);
+        let begun = |(slot, game, first)| GameRecord { slot, game, first, ..GameRecord::default() };
+        refused(&|record| *record = begun(first), "where it is not over");
+        refused(&|record| record.first += 1, "is the first one, where");
         refused(&|record| record.actions.push(0), "plies after its end");
         refused(&|record| record.actions[0] = u16::MAX, "action 65535 is not legal");
         refused(&|record| record.policy[0] = f32::NAN, "no probabilities that sum to 1");
         refused(&|record| record.policy[0] += 0.5, "no probabilities that sum to 1");
-        refused(&|record| record.policy.push(0.0), "targets of more than its");
+        refused(&|record| record.policy.push(0.0), "targets of more samples");
         refused(&|record| record.policy.clear(), "targets of too few samples");
-        refused(&|record| record.valued.push(u32::MAX), "targets of more than its");
+        refused(&|record| record.valued.push(u32::MAX), "targets of more samples");
         refused(&|record| record.values[0] = 1.5, "a value target beyond [-1, 1]");
         let dice = record.actions.iter().position(|&action| action != record.actions[0]).expect("two kinds");
         refused(&|record| record.actions[dice] ^= 1, "slot 7, game 3: ");

@@ -29,7 +29,7 @@ pub(super) struct Shard {
     /// Finished games, each with the number of the pass that finished it.
     pub(super) finished: Vec<(u64, FinishedGame)>,
     /// Passes that all slots have made.
-    pass: u64,
+    pub(super) pass: u64,
     /// The first rows, which have made one pass more: a pass ends where there are enough leaves for the network, not at the last row.
     visited: usize,
     parts: Vec<RootSummary>,

@@ -108,6 +108,13 @@ impl GameSlot {
         }
     }
 
+    /// The game without its samples: all that search and rules need of it.
+    pub fn without_samples(&self) -> Self {
+        let Self { slot, game, ref state, ref history, ref actions, opening, .. } = *self;
+        let (state, history, actions) = (state.clone(), history.clone(), actions.clone());
+        Self { slot, game, state, history, actions, opening, ..Self::default() }
+    }
+
     pub(super) fn history(&self) -> History<'_> {
         History { played: &self.history, path: &[] }
     }

@@ -109,7 +109,7 @@ fn sign(bytes: &mut [u8]) {
     bytes[CHECKSUM].copy_from_slice(&sum.to_le_bytes());
 }
 
-fn change(bytes: &mut Vec<u8>, rng: &mut Stream) {
+pub fn change(bytes: &mut Vec<u8>, rng: &mut Stream) {
     for _ in 0..1 + rng.below(3) {
         let place = rng.below(bytes.len());
         let extremes = [0, 1, 127, 128, 255, bytes[place] ^ 1 << rng.below(8), rng.below(256) as u8];

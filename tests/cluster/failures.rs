@@ -73,9 +73,10 @@ impl Learner {
             config: &self.setting.config,
             game: &self.setting.game,
             received: &self.ledger.received,
+            slots: &[],
         };
         let mut workers = self.factory.workers(setup).expect("a server").expect("workers");
-        workers.publish(self.ledger.epoch, &self.network).expect("published");
+        workers.publish(self.ledger.epoch, &self.network, None).expect("published");
         self.workers = Some(workers);
     }
 
@@ -101,7 +102,7 @@ impl Learner {
         self.ledger.epoch += 1;
         self.ledger.received = workers.received();
         self.durable = self.ledger.clone();
-        workers.publish(self.ledger.epoch, &self.network).expect("published");
+        workers.publish(self.ledger.epoch, &self.network, None).expect("published");
         let counts = workers.take_counts();
         self.counts.repeated += counts.repeated;
         self.counts.gaps += counts.gaps;
@@ -159,7 +160,7 @@ impl Thread {
                     Err(_) => thread::sleep(Duration::from_millis(50)),
                 }
             };
-            worker.play("thread", 1, &requested).expect("played")
+            worker.play("thread", 1, &requested, &mut |_| ()).expect("played")
         });
         Self { stop, thread }
     }

@@ -41,6 +41,10 @@ fn a_learner_that_does_not_play_learns_from_two_workers() {
         let records = metrics(&run);
         records.len() >= 4 && records.iter().any(|record| record["workers"]["active"] == 2)
     });
+    wait_until("both workers in the overview", || {
+        let text = success("top", Vecaz::spawn(&["top", &url, "--once"]));
+        ["2 workers: ", "\none  ", "\ntwo  ", "\nepoch ", "limited by"].iter().all(|part| text.contains(part))
+    });
     let stopped = interrupted("learner", learner);
     assert!(stopped.contains(&format!("vecaz run --resume {out} --cluster {url} --play 0\n")), "{stopped}");
     let records = metrics(&run);
@@ -104,6 +108,8 @@ fn the_recommended_user_suffices() {
     wait_until("state of the run", || redis.command(&["EXISTS", "acl:state"]) == redis::Value::Int(1));
     let worker = Vecaz::spawn(&[&["work", &url][..], &credentials].concat());
     success("learner", learner);
+    let top = success("top", Vecaz::spawn(&["top", &url, "--password-file", &password]));
+    assert!(top.contains("/acl: weights ") && top.contains("\n0 workers: 0.0 games/s"), "{top}");
     worker.terminate();
     assert_eq!(worker.output().status.code(), Some(143));
     let other =

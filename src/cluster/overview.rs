@@ -1,0 +1,156 @@
+//! A run with workers as its server shows it to people: the last epoch, the queue, the workers.
+
+use super::published::{Keys, State};
+use super::server::{Failure, Link, Server, bytes_of, list_of, number_of};
+use super::status::WorkerStatus;
+use crate::error::Result;
+use crate::report::metrics::EpochRecord;
+use redis::{Value, cmd, pipe};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::{Duration, Instant};
+
+/// A worker whose status has stood still for so long is gone.
+const GONE: Duration = Duration::from_secs(10);
+
+/// What there is to see at one moment.
+#[derive(Clone, Debug)]
+pub struct Overview {
+    /// The server and the run's name.
+    pub address: String,
+    /// The version of the weights: finished epochs.
+    pub version: u64,
+    /// The last epoch; None before its end.
+    pub record: Option<EpochRecord>,
+    /// Chunks on the server that no checkpoint has.
+    pub queued_chunks: u64,
+    /// The workers that are there, by name.
+    pub workers: Vec<WorkerStatus>,
+}
+
+/// Looks at a run again and again.
+pub struct Watch {
+    server: Server,
+    keys: Keys,
+    link: Link,
+    /// The number of the last status of each process, and when it came.
+    seen: BTreeMap<Vec<u8>, (u64, Instant)>,
+}
+
+impl Watch {
+    /// Connects to the server.
+    ///
+    /// # Errors
+    /// [`crate::Error::Server`].
+    pub fn new(server: Server) -> Result<Self> {
+        let link = server.connect().map_err(|failure| server.error(&failure))?;
+        Ok(Self { keys: Keys::new(server.address().run()), server, link, seen: BTreeMap::new() })
+    }
+
+    /// The run now.
+    ///
+    /// # Errors
+    /// [`crate::Error::Server`], also where there is no such run.
+    pub fn look(&mut self) -> Result<Overview> {
+        self.read().map_err(|failure| self.server.error(&failure))
+    }
+
+    fn read(&mut self) -> Result<Overview, Failure> {
+        let Some(state) = State::read(&mut self.link, &self.keys)? else {
+            return Err(Failure::Final(
+                "no run of this name, expected one that `vecaz run --cluster` has begun".into(),
+            ));
+        };
+        let mut all = pipe();
+        all.cmd("HGET").arg(&self.keys.state).arg("record");
+        all.cmd("XLEN").arg(&self.keys.games);
+        let mut replies = self.link.pipeline(&all)?.into_iter();
+        let mut next = || replies.next().unwrap_or(Value::Nil);
+        let record = bytes_of(next()).and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        let queued_chunks = number_of(next()).unwrap_or(0);
+        let statuses = read_statuses(&mut self.link, &self.keys)?;
+        let now = Instant::now();
+        self.seen.retain(|process, _| statuses.contains_key(process));
+        let mut workers = Vec::new();
+        for (process, status) in statuses {
+            let (number, at) = self.seen.entry(process).or_insert((status.number, now));
+            if *number != status.number {
+                (*number, *at) = (status.number, now);
+            }
+            if at.elapsed() < GONE {
+                workers.push(status);
+            }
+        }
+        workers.sort_by(|a, b| a.name.cmp(&b.name));
+        let address = self.server.address().to_string();
+        Ok(Overview { address, version: state.version, record, queued_chunks, workers })
+    }
+}
+
+/// The statuses of all processes that have published one.
+pub(super) fn read_statuses(
+    link: &mut Link,
+    keys: &Keys,
+) -> Result<BTreeMap<Vec<u8>, WorkerStatus>, Failure> {
+    let reply = match link.command(cmd("HGETALL").arg(&keys.workers))? {
+        Value::Map(pairs) => pairs.into_iter().flat_map(|(field, value)| [field, value]).collect(),
+        other => list_of(other).unwrap_or_default(),
+    };
+    let mut fields = reply.into_iter().map(bytes_of);
+    let mut statuses = BTreeMap::new();
+    while let (Some(field), Some(value)) = (fields.next(), fields.next()) {
+        if let Some((process, status)) = field.zip(value.and_then(|bytes| WorkerStatus::read(&bytes))) {
+            statuses.insert(process, status);
+        }
+    }
+    Ok(statuses)
+}
+
+impl fmt::Display for Overview {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rate =
+            |rate: fn(&WorkerStatus) -> f64| self.workers.iter().map(rate).fold(0.0, |sum, rate| sum + rate);
+        writeln!(f, "{}: weights {}, {} chunks queued", self.address, self.version, self.queued_chunks)?;
+        if let Some(record) = &self.record {
+            writeln!(
+                f,
+                "epoch {} after {:.1} minutes: {} games, {} samples, {} updates",
+                record.epoch,
+                record.seconds / 60.0,
+                record.games,
+                record.samples,
+                record.updates
+            )?;
+        }
+        writeln!(
+            f,
+            "{} workers: {:.1} games/s, {:.0} samples/s\n",
+            self.workers.len(),
+            rate(|worker| worker.games_per_second),
+            rate(|worker| worker.samples_per_second)
+        )?;
+        writeln!(
+            f,
+            "{:<32} {:>8} {:>10} {:>9} {:>9}  limited by",
+            "worker", "weights", "games", "games/s", "samples/s"
+        )?;
+        for worker in &self.workers {
+            let WorkerStatus {
+                name,
+                version,
+                games,
+                games_per_second,
+                samples_per_second,
+                limit,
+                limit_share,
+                ..
+            } = worker;
+            writeln!(
+                f,
+                "{name:<32} {version:>8} {games:>10} {games_per_second:>9.1} {samples_per_second:>9.0}  {limit} ({:.0} %)",
+                100.0 * limit_share
+            )?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,90 @@
+//! The worker of a learner that plays itself: in strict order its games go the way of all others.
+
+use super::reader::Shared;
+use super::server::Server;
+use super::worker::Worker;
+use crate::config::Config;
+use crate::error::{Error, Result};
+use crate::stop::Stop;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle, sleep};
+use std::time::Duration;
+
+/// The worker's name in messages.
+const NAME: &str = "the learner's own";
+/// The number of the signal by which a worker is ended.
+const SIGTERM: i32 = 15;
+/// Time between two looks whether the run is published.
+const WAIT: Duration = Duration::from_millis(5);
+
+/// A worker on a thread of this process.
+pub(super) struct OwnWorker {
+    stop: Stop,
+    thread: Option<JoinHandle<()>>,
+    failure: Arc<Mutex<Option<Error>>>,
+}
+
+impl OwnWorker {
+    /// Begins as soon as the run is published.
+    pub(super) fn start(server: &Server, config: &Config, shared: &Arc<Shared>) -> Result<Self> {
+        let (stop, failure) = (Stop::default(), Arc::<Mutex<Option<Error>>>::default());
+        let work = Work {
+            server: server.clone(),
+            devices: [("run.device", &config.run.device), ("net.device", &config.network_devices())]
+                .map(|(key, devices)| (key, Some(devices.to_string()))),
+            shared: shared.clone(),
+            stop: stop.clone(),
+        };
+        let failed = failure.clone();
+        let thread = thread::Builder::new().name("own games".into()).spawn(move || {
+            if let Err(error) = work.run() {
+                *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+            }
+        });
+        let thread = thread.map_err(|e| Error::unsupported("a thread for games", e.to_string()))?;
+        Ok(Self { stop, thread: Some(thread), failure })
+    }
+
+    /// The failure that has ended the worker.
+    ///
+    /// # Errors
+    /// That failure, once.
+    pub(super) fn check(&self) -> Result<()> {
+        match self.failure.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for OwnWorker {
+    fn drop(&mut self) {
+        self.stop.request(SIGTERM);
+        if let Some(thread) = self.thread.take() {
+            // A panic of the thread was reported by it.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What the thread needs.
+struct Work {
+    server: Server,
+    devices: [(&'static str, Option<String>); 2],
+    shared: Arc<Shared>,
+    stop: Stop,
+}
+
+impl Work {
+    fn run(self) -> Result<()> {
+        while !self.shared.is_published.load(Ordering::Relaxed) {
+            if self.stop.cause().is_some() {
+                return Ok(());
+            }
+            sleep(WAIT);
+        }
+        let worker = Worker::find(self.server, &self.devices)?;
+        worker.play(NAME, rayon::current_num_threads(), &self.stop, &mut |_| ()).map(drop)
+    }
+}

@@ -1,0 +1,144 @@
+//! The learner's side of an epoch: takes the polls of all parts, each when all parts have sent it.
+
+use super::poll::PartPoll;
+use super::{POLLS_AHEAD, parts};
+use crate::backend::device_selfplay::PlayPlan;
+use crate::batch::AnyGame;
+use crate::selfplay::{FinishedGame, GameSlot};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// What became of a part's poll.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Offered {
+    /// It waits until all parts have sent it.
+    Waits,
+    /// It came before.
+    Repeated,
+    /// Its weights are not those of this epoch.
+    OtherVersion,
+    /// There is no such part, or it is further ahead than a worker plays.
+    Impossible,
+}
+
+/// A part's poll that the rules do not give.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// The worker's name.
+    pub sender: String,
+    /// The worker's process.
+    pub incarnation: u64,
+    /// The part, which another worker plays.
+    pub part: usize,
+    /// What is wrong.
+    pub what: String,
+}
+
+/// The game slots of a run, and the polls that wait for others.
+pub struct Lockstep {
+    game: Arc<dyn AnyGame>,
+    plan: PlayPlan,
+    parts: Vec<Range<usize>>,
+    /// After the last poll that was taken. `[N]`
+    slots: Vec<GameSlot>,
+    version: u64,
+    /// Polls of the epoch that were taken.
+    taken: u64,
+    /// By poll. `[parts]`
+    waiting: Vec<BTreeMap<u64, PartPoll>>,
+}
+
+impl Lockstep {
+    /// Begins with these slots.
+    pub fn new(game: Arc<dyn AnyGame>, plan: PlayPlan, slots: Vec<GameSlot>) -> Self {
+        let parts: Vec<Range<usize>> = parts(slots.len()).collect();
+        let waiting = vec![BTreeMap::new(); parts.len()];
+        Self { game, plan, parts, slots, version: 0, taken: 0, waiting }
+    }
+
+    /// Begins the epoch that is played with the weights of `version`.
+    pub fn begin(&mut self, version: u64) {
+        (self.version, self.taken) = (version, 0);
+        self.waiting.iter_mut().for_each(BTreeMap::clear);
+    }
+
+    /// The games in progress after the last poll that was taken. `[N]`
+    pub fn slots(&self) -> &[GameSlot] {
+        &self.slots
+    }
+
+    /// Polls of the epoch that were taken.
+    pub fn taken(&self) -> u64 {
+        self.taken
+    }
+
+    /// Keeps a part's poll until all parts have sent it.
+    pub fn offer(&mut self, poll: PartPoll) -> Offered {
+        if poll.version != self.version {
+            return Offered::OtherVersion;
+        }
+        if poll.poll <= self.taken {
+            return Offered::Repeated;
+        }
+        let Some(waiting) = self.waiting.get_mut(poll.part).filter(|_| poll.poll <= self.taken + POLLS_AHEAD)
+        else {
+            return Offered::Impossible;
+        };
+        if waiting.contains_key(&poll.poll) {
+            return Offered::Repeated;
+        }
+        waiting.insert(poll.poll, poll);
+        Offered::Waits
+    }
+
+    /// Takes the next poll if all parts have sent it: plays its plies and returns the games that it has ended, by pass and slot. If the
+    /// rules do not give them in some part, that part's poll is dropped and no slot has changed.
+    pub fn take(&mut self) -> Option<Result<Vec<FinishedGame>, Refused>> {
+        let poll = self.taken + 1;
+        let sent: Option<Vec<&PartPoll>> = self.waiting.iter().map(|waiting| waiting.get(&poll)).collect();
+        let mut slots = Vec::with_capacity(self.slots.len());
+        let mut ended = Vec::new();
+        for (range, sent) in self.parts.iter().zip(sent?) {
+            slots.extend_from_slice(&self.slots[range.clone()]);
+            if let Err(what) = self.play(&mut slots, range, sent, &mut ended) {
+                let PartPoll { sender, incarnation, part, .. } = sent;
+                let refused =
+                    Refused { sender: sender.clone(), incarnation: *incarnation, part: *part, what };
+                self.waiting[refused.part].remove(&poll);
+                return Some(Err(refused));
+            }
+        }
+        self.slots = slots;
+        self.taken = poll;
+        self.waiting.iter_mut().for_each(|waiting| drop(waiting.remove(&poll)));
+        ended.sort_by_key(|(pass, game): &(u64, FinishedGame)| (*pass, game.slot));
+        Some(Ok(ended.into_iter().map(|(_, game)| game).collect()))
+    }
+
+    /// Plays in `slots [N]` what a poll decided in the part with the slots of `range`.
+    fn play(
+        &self,
+        slots: &mut [GameSlot],
+        range: &Range<usize>,
+        poll: &PartPoll,
+        ended: &mut Vec<(u64, FinishedGame)>,
+    ) -> Result<(), String> {
+        for plies in &poll.plies {
+            let number = plies.record.slot as usize;
+            if !range.contains(&number) {
+                return Err(format!("slot {number} is not one of part {}", poll.part));
+            }
+            let finished = plies.record.play_in(&mut slots[number], self.game.as_ref(), &self.plan)?;
+            match (finished, plies.ended_by) {
+                (Some(game), Some(pass)) => ended.push((pass, game)),
+                (None, None) => {}
+                (finished, _) => {
+                    let is = if finished.is_some() { "is" } else { "is not" };
+                    return Err(format!("slot {number}: the game {is} over, and the poll says otherwise"));
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,158 @@
+//! One poll of one part: the plies that it decided, as the bytes that a worker sends.
+//!
+//! The bytes are a chunk ([`super::super::chunk`]) whose number is that of the poll in its epoch, from 1, whose games are those that the
+//! poll has ended, and whose body is the part's number and a list of [`SlotPlies`], by postcard.
+
+use crate::batch::AnyGame;
+use crate::cluster::chunk::{Chunk, ChunkLimits, ChunkReader, Contents, MOST_BYTES, Sealer};
+use crate::error::{Error, Result};
+use crate::selfplay::{FinishedGame, GameRecord, GameSlot};
+use serde::{Deserialize, Serialize};
+
+/// Plies of one game in one poll.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SlotPlies {
+    /// The pass of the poll that ended the game; None where it goes on.
+    pub ended_by: Option<u64>,
+    /// The plies.
+    pub record: GameRecord,
+}
+
+/// What a poll decided in a part.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PartPoll {
+    /// The worker's name.
+    pub sender: String,
+    /// The worker's process.
+    pub incarnation: u64,
+    /// The version of the weights.
+    pub version: u64,
+    /// The part.
+    pub part: usize,
+    /// The poll, from 1.
+    pub poll: u64,
+    /// The plies; those of one slot in their order.
+    pub plies: Vec<SlotPlies>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Body {
+    part: u32,
+    plies: Vec<SlotPlies>,
+}
+
+/// The bounds of the chunks of parts with up to `slots` slots and so many passes of a poll, each of which decides one ply at most.
+///
+/// # Errors
+/// [`Error::Unsupported`] if that is more than a chunk may have.
+pub fn limits(game: &dyn AnyGame, slots: usize, passes: u32) -> Result<ChunkLimits> {
+    /// Of a record without its lists.
+    const RECORD: usize = 80;
+    let sizes = game.sizes();
+    // A ply may be followed by as many chance outcomes as a game has plies.
+    let ply = RECORD + 3 * sizes.max_plies + 4 * sizes.max_legal + 5 + 4 * sizes.num_players;
+    let most = slots.saturating_mul(passes as usize + 1).saturating_mul(ply);
+    ChunkLimits::with(game, most.min(MOST_BYTES), "a poll")
+}
+
+/// How far the game of a slot was recorded.
+#[derive(Clone, Copy, Debug)]
+struct Recorded {
+    game: u64,
+    actions: usize,
+    samples: usize,
+}
+
+impl Recorded {
+    /// Where the plies of game number `game` begin that were not recorded: after the opening, if none was.
+    fn from(self, game: u64, opening: u32) -> (usize, usize) {
+        match self.game == game {
+            true => (self.actions, self.samples),
+            false => (opening as usize, 0),
+        }
+    }
+}
+
+/// Records what polls decide in a part, each ply once.
+pub struct Recorder {
+    first: u64,
+    slots: Vec<Recorded>,
+}
+
+impl Recorder {
+    /// From the present positions of `slots` on.
+    pub fn new(slots: &[GameSlot]) -> Self {
+        let recorded = |slot: &GameSlot| Recorded {
+            game: slot.game,
+            actions: slot.actions.len(),
+            samples: slot.samples.len(),
+        };
+        Self { first: slots.first().map_or(0, |slot| slot.slot), slots: slots.iter().map(recorded).collect() }
+    }
+
+    /// The plies of a poll that has ended `finished`, by pass and slot, and left `slots`.
+    pub fn record<'a>(
+        &mut self,
+        finished: &[(u64, FinishedGame)],
+        slots: impl Iterator<Item = &'a GameSlot>,
+    ) -> Vec<SlotPlies> {
+        let mut plies = Vec::new();
+        for (pass, game) in finished {
+            let recorded = self.slots[(game.slot - self.first) as usize];
+            let (action, sample) = recorded.from(game.game, game.opening);
+            plies.push(SlotPlies { ended_by: Some(*pass), record: GameRecord::end_of(game, action, sample) });
+        }
+        for (recorded, slot) in self.slots.iter_mut().zip(slots) {
+            let (action, sample) = recorded.from(slot.game, slot.opening);
+            if slot.actions.len() > action {
+                let record = GameRecord::in_progress(slot, action, sample);
+                plies.push(SlotPlies { ended_by: None, record });
+            }
+            *recorded =
+                Recorded { game: slot.game, actions: slot.actions.len(), samples: slot.samples.len() };
+        }
+        plies
+    }
+}
+
+/// The chunk of a poll.
+///
+/// # Errors
+/// [`Error::Unsupported`] if it is larger than these rules allow, or compression fails.
+pub fn seal(
+    sealer: &mut Sealer,
+    limits: &ChunkLimits,
+    (version, poll): (u64, u64),
+    part: usize,
+    plies: Vec<SlotPlies>,
+) -> Result<Vec<u8>> {
+    let ended = plies.iter().filter(|plies| plies.ended_by.is_some()).count();
+    let raw = postcard::to_stdvec(&Body { part: part as u32, plies });
+    let raw = raw.map_err(|e| Error::unsupported("sending a poll", e.to_string()))?;
+    if raw.len() > limits.raw_bytes {
+        let what = format!("{} bytes, at most {}", raw.len(), limits.raw_bytes);
+        return Err(Error::unsupported("sending a poll", what));
+    }
+    sealer.seal(&raw, Contents { sequence: poll, version, games: ended as u32, samples: 0 })
+}
+
+/// What a chunk says; its plies are not played yet.
+///
+/// # Errors
+/// What is wrong with its body.
+pub fn open(reader: &mut ChunkReader, chunk: &Chunk<'_>) -> std::result::Result<PartPoll, String> {
+    let header = chunk.header;
+    let (Body { part, plies }, rest) = postcard::take_from_bytes::<Body>(reader.body(chunk)?)
+        .map_err(|e| format!("its body is no poll: {e}"))?;
+    if !rest.is_empty() {
+        return Err("its body has bytes after the poll".into());
+    }
+    Ok(PartPoll {
+        sender: header.name(),
+        incarnation: header.incarnation,
+        version: header.version,
+        part: part as usize,
+        poll: header.sequence,
+        plies,
+    })
+}

@@ -1,0 +1,169 @@
+//! A worker's play: in free order here, in strict order by [`super::strict`].
+
+use super::chunk::{ChunkLimits, ChunkWriter, Sealer, Sender as Sending};
+use super::sender::{Sender, Weights};
+use super::status::{Limit, StatusMeter, WorkerStatus};
+use super::strict::worker::StrictPlay;
+use super::worker::{WorkDone, Worker};
+use super::{Incarnation, random};
+use crate::backend::device_selfplay::PlayPlan;
+use crate::config::ClusterOrder;
+use crate::error::{Error, Result};
+use crate::net::Network;
+use crate::run::network::place;
+use crate::run::own_play::{NewWeights, finished_in, take_weights};
+use crate::selfplay::{FinishedGame, SelfPlay, new_slots};
+use crate::stop::Stop;
+use crate::weights::NetFile;
+use std::path::PathBuf;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// The oldest game of a chunk that is sent before it is full.
+const OLDEST_GAME: Duration = Duration::from_secs(2);
+/// How long a worker that was stopped tries to send what it has.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Time between two looks at requests to stop where there is nothing to do.
+const IDLE: Duration = Duration::from_millis(20);
+
+impl Worker {
+    /// Plays until `stop` is requested, and reports its status every two seconds; then ends the passes of the poll and sends what it has.
+    ///
+    /// # Errors
+    /// Those of self-play; [`Error::Server`] where the server or the run refuses this worker for a reason that does not pass.
+    pub fn play(
+        self,
+        name: &str,
+        threads: usize,
+        stop: &Stop,
+        report: &mut dyn FnMut(&WorkerStatus),
+    ) -> Result<WorkDone> {
+        let incarnation = Incarnation(random());
+        let most_weights = self.most_weights()?;
+        let sending = Sending { name: name.to_string(), incarnation, digest: self.state.digest };
+        if self.config.cluster.order == ClusterOrder::Strict {
+            let sealer = Sealer::new(sending)?;
+            let field = incarnation.field();
+            let mut meter = StatusMeter::new(name, threads);
+            let play = StrictPlay::new(&self, sealer, most_weights, field, threads, stop)?;
+            return play.run(&mut meter, report);
+        }
+        let limits = ChunkLimits::of(self.game.as_ref())?;
+        let sender =
+            Sender::start(&self.server, self.keys.clone(), self.state.clone(), incarnation, most_weights)?;
+        let mut games = Games {
+            writer: ChunkWriter::new(sending, limits)?,
+            sender: &sender,
+            version: 0,
+            oldest: None,
+            meter: StatusMeter::new(name, threads),
+        };
+        let (mut selfplay, mut epochs) = (None, 0);
+        while stop.cause().is_none() {
+            if let Some(weights) = sender.take_weights()? {
+                games.flush()?;
+                games.version = weights.version;
+                self.take_weights(&weights, epochs, &mut selfplay, incarnation, threads, stop)?;
+                epochs += 1;
+            }
+            match &mut selfplay {
+                Some(selfplay) if !sender.is_full() => {
+                    let finished = selfplay.poll()?;
+                    games.meter.played(&selfplay.take_clock());
+                    games.take(&finished)?;
+                }
+                _ => {
+                    let on = if sender.is_behind() { Limit::Link } else { Limit::Learner };
+                    games.meter.waited(on, IDLE);
+                    sleep(IDLE);
+                }
+            }
+            games.flush_old()?;
+            if let Some(status) = games.meter.due(games.version) {
+                report(&status);
+                sender.set_status(serde_json::to_vec(&status).unwrap_or_default());
+            }
+        }
+        games.flush()?;
+        let (finished, samples) = games.meter.totals();
+        let sent = sender.counts();
+        let unsent = sender.leave(PATIENCE);
+        Ok(WorkDone { games: finished, samples, sent, unsent })
+    }
+
+    /// Goes on with new weights; the first begin the games.
+    fn take_weights(
+        &self,
+        weights: &Weights,
+        epochs: u64,
+        selfplay: &mut Option<SelfPlay>,
+        incarnation: Incarnation,
+        threads: usize,
+        stop: &Stop,
+    ) -> Result<()> {
+        let name = PathBuf::from(format!("weights of version {}", weights.version));
+        let file = NetFile::from_bytes(&name, &weights.file)?;
+        let (config, game) = (&self.config, self.game.as_ref());
+        let (network, executor) = place(config, game, &self.spec, &file.weights)?;
+        tracing::debug!("weights of version {}, executed by {executor}", weights.version);
+        let playing = match selfplay {
+            Some(selfplay) => selfplay,
+            None => selfplay.insert(self.begin(network.as_ref(), incarnation, threads)?),
+        };
+        let finished = finished_in(playing.slots());
+        let new = NewWeights { config, game, network: network.as_ref(), epochs, finished };
+        match take_weights(playing, &new, &mut || (), stop) {
+            Ok(_) | Err(Error::Stopped(_)) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The first games of this process.
+    fn begin(&self, network: &dyn Network, incarnation: Incarnation, threads: usize) -> Result<SelfPlay> {
+        let (config, game) = (&self.config, self.game.as_ref());
+        let plan = PlayPlan::new(config, &game.sizes());
+        let slots = new_slots(incarnation.first_slot(), config.selfplay.games, game, &plan);
+        SelfPlay::new(&self.game, config, network, slots, threads)
+    }
+}
+
+/// The finished games on their way into chunks.
+struct Games<'a> {
+    writer: ChunkWriter,
+    sender: &'a Sender,
+    /// The version of the weights that play now.
+    version: u64,
+    /// When the first game of the present chunk came.
+    oldest: Option<Instant>,
+    meter: StatusMeter,
+}
+
+impl Games<'_> {
+    fn take(&mut self, finished: &[FinishedGame]) -> Result<()> {
+        for game in finished {
+            self.writer.push(game)?;
+            self.oldest.get_or_insert_with(Instant::now);
+            self.meter.count(1, game.samples.len());
+            if self.writer.is_full() {
+                self.flush()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn flush_old(&mut self) -> Result<()> {
+        match self.oldest.is_some_and(|at| at.elapsed() >= OLDEST_GAME) {
+            true => self.flush(),
+            false => Ok(()),
+        }
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        if !self.writer.is_empty() {
+            let (sequence, bytes) = self.writer.finish(self.version)?;
+            self.sender.send(sequence, bytes);
+        }
+        self.oldest = None;
+        Ok(())
+    }
+}

@@ -1,0 +1,193 @@
+//! The parts of a run in strict order, played apart, give the games of self-play in one piece; nothing else is taken.
+
+use super::play::Setting;
+use std::ops::Range;
+use vecaz::backend::RootCache;
+use vecaz::cluster::Incarnation;
+use vecaz::cluster::chunk::{Chunk, ChunkLimits, ChunkReader, Sealer};
+use vecaz::cluster::strict::lockstep::{Lockstep, Offered};
+use vecaz::cluster::strict::parts;
+use vecaz::cluster::strict::poll::{PartPoll, Recorder, limits, open, seal};
+use vecaz::config::{Config, SelfPlayConfig};
+use vecaz::net::{IoShape, UniformNet};
+use vecaz::rng::{Key, Purpose};
+use vecaz::selfplay::{FinishedGame, GameSlot, SelfPlay, new_slots};
+
+const WORKER: Incarnation = Incarnation(5);
+const VERSION: u64 = 3;
+
+const COMMON: &str = "
+[search]
+simulations = 6
+cache_entries = 0
+[selfplay]
+games = 70
+passes_per_poll = 40
+opening_plies = 3
+playout_cap_prob = 0.25
+fast_simulations = 2
+";
+
+fn settings() -> Vec<Setting> {
+    [
+        "name = 'connect_four'",
+        "name = 'hex'\nsize = 4",
+        "name = 'backgammon'\nshort_game = true",
+        "name = 'blob'",
+    ]
+    .map(|game| Setting::new(&format!("[game]\n{game}\n{COMMON}")))
+    .into()
+}
+
+/// Self-play in these slots, searched with a network that knows nothing.
+fn selfplay(setting: &Setting, slots: Vec<GameSlot>) -> SelfPlay {
+    let sizes = setting.game.sizes();
+    let network = UniformNet(IoShape {
+        obs_len: sizes.obs.len(),
+        num_actions: sizes.num_actions,
+        num_players: sizes.num_players,
+    });
+    let selfplay = SelfPlayConfig { games: slots.len(), ..setting.config.selfplay.clone() };
+    let config = Config { selfplay, ..setting.config.clone() };
+    let mut selfplay = SelfPlay::new(&setting.game, &config, &network, slots, 1).expect("fits");
+    selfplay.set_network(&network, RootCache::default()).expect("a network");
+    selfplay
+}
+
+fn starts(setting: &Setting) -> Vec<GameSlot> {
+    new_slots(0, setting.config.selfplay.games, setting.game.as_ref(), &setting.plan)
+}
+
+fn bounds(setting: &Setting) -> ChunkLimits {
+    let most = parts(setting.config.selfplay.games).map(|part| part.len()).max().expect("a part");
+    limits(setting.game.as_ref(), most, setting.config.selfplay.passes_per_poll).expect("small")
+}
+
+/// The chunks of the first `polls` polls of a part whose slots are `range`.
+fn chunks(setting: &Setting, part: usize, range: Range<usize>, polls: u64) -> Vec<Vec<u8>> {
+    let slots: Vec<GameSlot> = starts(setting)[range].iter().map(GameSlot::without_samples).collect();
+    let mut recorder = Recorder::new(&slots);
+    let mut selfplay = selfplay(setting, slots);
+    let mut sealer = Sealer::new(setting.sender(WORKER)).expect("memory");
+    let poll = |poll| {
+        let finished = selfplay.poll_by_pass().expect("played");
+        let plies = recorder.record(&finished, selfplay.slots());
+        seal(&mut sealer, &bounds(setting), (VERSION, poll), part, plies).expect("fits")
+    };
+    (1..=polls).map(poll).collect()
+}
+
+fn read(setting: &Setting, bytes: &[u8]) -> Option<PartPoll> {
+    let chunk = Chunk::parse(bytes, &setting.digest, &bounds(setting)).ok()?;
+    open(&mut ChunkReader::new().expect("memory"), &chunk).ok()
+}
+
+fn lockstep(setting: &Setting, starts: &[GameSlot]) -> Lockstep {
+    let mut lockstep = Lockstep::new(setting.game.clone(), setting.plan, starts.to_vec());
+    lockstep.begin(VERSION);
+    lockstep
+}
+
+/// All polls that can be taken.
+fn take_all(lockstep: &mut Lockstep) -> Vec<Vec<FinishedGame>> {
+    std::iter::from_fn(|| lockstep.take()).map(|poll| poll.expect("by the rules")).collect()
+}
+
+#[test]
+fn parts_played_apart_give_the_games_of_one_piece() {
+    const POLLS: u64 = 12;
+    let mut rng = Key::new(2, Purpose::Evaluation).stream();
+    let mut ended = 0;
+    for setting in settings() {
+        let name = setting.game.name();
+        let mut whole = selfplay(&setting, starts(&setting));
+        let expected: Vec<Vec<FinishedGame>> = (0..POLLS).map(|_| whole.poll().expect("played")).collect();
+        ended += expected.iter().flatten().count();
+        let games = setting.config.selfplay.games;
+        let mut sent: Vec<Vec<u8>> =
+            parts(games).enumerate().flat_map(|(part, range)| chunks(&setting, part, range, POLLS)).collect();
+        assert_eq!(sent.len(), 2 * POLLS as usize, "two parts");
+        // In any order, and some of them again.
+        (1..sent.len()).for_each(|i| sent.swap(i, rng.below(i + 1)));
+        let mut lockstep = lockstep(&setting, &starts(&setting));
+        let (mut found, mut repeated) = (Vec::new(), 0);
+        for bytes in sent.iter().chain(&sent[..7]) {
+            let poll = read(&setting, bytes).expect("whole");
+            repeated += u64::from(lockstep.offer(poll) == Offered::Repeated);
+            found.extend(take_all(&mut lockstep));
+        }
+        assert_eq!((lockstep.taken(), repeated), (POLLS, 7), "{name}");
+        assert!(found == expected, "{name}: other games");
+        for (found, expected) in lockstep.slots().iter().zip(whole.slots()) {
+            assert_eq!((&found.actions, &found.state), (&expected.actions, &expected.state), "{name}");
+            let policies = |slot: &GameSlot| -> Vec<_> {
+                slot.samples.iter().map(|sample| (sample.state.clone(), sample.policy.clone())).collect()
+            };
+            assert!(policies(found) == policies(expected), "{name}: other samples");
+        }
+    }
+    assert!(ended > 500, "{ended} games ended");
+}
+
+#[test]
+fn polls_of_other_versions_parts_and_times_are_not_taken() {
+    let setting = &settings()[1];
+    let poll = read(setting, &chunks(setting, 1, 35..70, 1)[0]).expect("whole");
+    let mut lockstep = lockstep(setting, &starts(setting));
+    let mut offered = |change: &dyn Fn(&mut PartPoll)| {
+        let mut changed = poll.clone();
+        change(&mut changed);
+        lockstep.offer(changed)
+    };
+    assert_eq!(offered(&|poll| poll.version += 1), Offered::OtherVersion);
+    assert_eq!(offered(&|poll| poll.poll = 0), Offered::Repeated);
+    assert_eq!(offered(&|poll| poll.poll = 1000), Offered::Impossible);
+    assert_eq!(offered(&|poll| poll.part = 2), Offered::Impossible);
+    assert_eq!(offered(&|_| ()), Offered::Waits);
+    assert!(lockstep.take().is_none(), "the other part is missing");
+}
+
+#[test]
+fn changed_polls_give_no_games_outside_the_rules() {
+    let mut rng = Key::new(12, Purpose::Evaluation).stream();
+    let (mut refused, mut taken) = (0, 0);
+    for setting in settings() {
+        let all: Vec<Vec<u8>> = parts(setting.config.selfplay.games)
+            .enumerate()
+            .map(|(part, range)| chunks(&setting, part, range, 1).remove(0))
+            .collect();
+        let [first, second] = [0, 1].map(|i| read(&setting, &all[i]).expect("whole"));
+        let starts = starts(&setting);
+        let mut right = lockstep(&setting, &starts);
+        right.offer(first.clone());
+        right.offer(second.clone());
+        right.take().expect("both parts").expect("by the rules");
+        let raw = postcard::to_stdvec(&(1_u32, &second.plies)).expect("in memory");
+        for _ in 0..4_000 {
+            let mut bytes = raw.clone();
+            super::chunks::change(&mut bytes, &mut rng);
+            let Ok((part, plies)) = postcard::from_bytes(&bytes) else {
+                refused += 1;
+                continue;
+            };
+            let part: u32 = part;
+            let mut lockstep = lockstep(&setting, &starts);
+            lockstep.offer(first.clone());
+            let offered = lockstep.offer(PartPoll { part: part as usize, plies, ..second.clone() });
+            match (offered, lockstep.take()) {
+                (Offered::Waits, Some(Ok(_))) => {
+                    taken += 1;
+                    for slot in lockstep.slots() {
+                        slot.check(setting.game.as_ref(), slot.slot).expect("a game of the rules");
+                    }
+                }
+                (_, None | Some(Err(_))) => {
+                    refused += 1;
+                    assert!(lockstep.slots() == starts, "nothing has changed");
+                }
+                (offered, Some(Ok(_))) => panic!("{offered:?} and taken"),
+            }
+        }
+    }
+    assert!(refused > 8_000 && taken > 500, "{refused} refused, {taken} taken");
+}
