@@ -111,6 +111,7 @@ fn config(mode: &str, epochs: u64) -> Config {
         simulations = 4
         positions = 120
         [run]
+        seed = 5
         epochs = {epochs}
         "
     ))
