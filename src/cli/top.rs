@@ -1,7 +1,7 @@
 //! `vecaz top`: a run with workers as it goes.
 
 use crate::cluster::address::{Address, password};
-use crate::cluster::overview::{Overview, Watch};
+use crate::cluster::overview::{Overview, OverviewReader};
 use crate::cluster::server::Server;
 use crate::error::{Error, Result};
 use crate::report::progress::print;
@@ -45,14 +45,14 @@ pub struct TopArgs {
 pub fn execute(args: TopArgs) -> Result<()> {
     let password = password(args.password_file.as_deref())?;
     let server = Server::new(Address::typed("URL", &args.url)?, password.as_deref())?;
-    let mut watch = Watch::new(server)?;
+    let mut reader = OverviewReader::new(server)?;
     if args.once || !std::io::stdout().is_terminal() {
-        return print(&watch.look()?.to_string());
+        return print(&reader.read()?.to_string());
     }
     let terminal = Term::stdout();
     let mut shown = 0;
     loop {
-        let text = fitted(&watch.look()?, &terminal);
+        let text = fitted(&reader.read()?, &terminal);
         terminal.clear_last_lines(shown).map_err(|e| Error::io("writing", "stdout", e))?;
         print(&text)?;
         shown = text.lines().count();

@@ -28,8 +28,8 @@ pub struct Overview {
     pub workers: Vec<WorkerStatus>,
 }
 
-/// Looks at a run again and again.
-pub struct Watch {
+/// Reads overviews of a run, one after the other.
+pub struct OverviewReader {
     server: Server,
     keys: Keys,
     link: Link,
@@ -37,7 +37,7 @@ pub struct Watch {
     seen: BTreeMap<Vec<u8>, (u64, Instant)>,
 }
 
-impl Watch {
+impl OverviewReader {
     /// Connects to the server.
     ///
     /// # Errors
@@ -51,11 +51,11 @@ impl Watch {
     ///
     /// # Errors
     /// [`crate::Error::Server`], also where there is no such run.
-    pub fn look(&mut self) -> Result<Overview> {
-        self.read().map_err(|failure| self.server.error(&failure))
+    pub fn read(&mut self) -> Result<Overview> {
+        self.read_once().map_err(|failure| self.server.error(&failure))
     }
 
-    fn read(&mut self) -> Result<Overview, Failure> {
+    fn read_once(&mut self) -> Result<Overview, Failure> {
         let Some(state) = State::read(&mut self.link, &self.keys)? else {
             return Err(Failure::Final(
                 "no run of this name, expected one that `vecaz run --cluster` has begun".into(),

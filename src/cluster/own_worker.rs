@@ -1,8 +1,8 @@
-//! The worker of a learner that plays itself: in strict order its games go the way of all others.
+//! Runs a worker in the learner's process: in strict order the learner's own games are sent and taken as those of all workers.
 
 use super::reader::Shared;
-use super::server::Server;
-use super::worker::Worker;
+use super::server::{Failure, RETRY, Server};
+use super::worker::{FoundRun, Worker};
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::stop::Stop;
@@ -78,13 +78,23 @@ struct Work {
 
 impl Work {
     fn run(self) -> Result<()> {
-        while !self.shared.is_published.load(Ordering::Relaxed) {
-            if self.stop.cause().is_some() {
-                return Ok(());
+        while self.stop.cause().is_none() {
+            let found = match self.shared.is_published.load(Ordering::Relaxed) {
+                true => FoundRun::read(&self.server),
+                false => Ok(None),
+            };
+            match found {
+                Ok(Some(run)) => {
+                    let worker = Worker::of(run, self.server, &self.devices)?;
+                    let threads = rayon::current_num_threads();
+                    return worker.play(NAME, threads, &self.stop, &mut |_| ()).map(drop);
+                }
+                // Not published yet, or lost, in which case the learner publishes it again.
+                Ok(None) => sleep(WAIT),
+                Err(Failure::Passing(_)) => sleep(RETRY),
+                Err(failure) => return Err(self.server.error(&failure)),
             }
-            sleep(WAIT);
         }
-        let worker = Worker::find(self.server, &self.devices)?;
-        worker.play(NAME, rayon::current_num_threads(), &self.stop, &mut |_| ()).map(drop)
+        Ok(())
     }
 }

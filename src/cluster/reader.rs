@@ -321,7 +321,7 @@ impl Reader {
         if !old.is_empty() {
             link.command(cmd("DEL").arg(old))?;
         }
-        // Polls that are taken are told anew.
+        // The number of polls that are taken is published again.
         (self.known.window, self.known.published, self.known.polls) = (window, Some(*version), u64::MAX);
         self.shared.is_published.store(true, Ordering::Relaxed);
         Ok(())

@@ -23,6 +23,23 @@ pub struct Worker {
     pub(super) spec: NetSpec,
 }
 
+/// What a run has published for its workers.
+pub(super) struct FoundRun {
+    state: State,
+    /// The configuration, as TOML.
+    text: String,
+}
+
+impl FoundRun {
+    /// The run at `server`; None where there is none of this name.
+    pub(super) fn read(server: &Server) -> std::result::Result<Option<Self>, Failure> {
+        let (mut link, keys) = (server.connect()?, Keys::new(server.address().run()));
+        let state = State::read(&mut link, &keys)?;
+        let text = read_config(&mut link, &keys)?;
+        Ok(state.zip(text).map(|(state, text)| Self { state, text }))
+    }
+}
+
 /// What a worker has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorkDone {
@@ -44,17 +61,22 @@ impl Worker {
     /// [`crate::Error::Server`] where there is no such run or it is of another protocol; those of the game, the device, the instruction set and
     /// the memory.
     pub fn find(server: Server, set: &[(&str, Option<String>)]) -> Result<Self> {
-        let keys = Keys::new(server.address().run());
-        let fails = |failure: Failure| server.error(&failure);
-        let mut link = server.connect().map_err(fails)?;
-        let found = State::read(&mut link, &keys).map_err(fails)?;
-        let text = read_config(&mut link, &keys).map_err(fails)?;
-        let Some((state, text)) = found.zip(text) else {
-            return Err(fails(Failure::Final(format!(
+        let found = FoundRun::read(&server).map_err(|failure| server.error(&failure))?;
+        let Some(run) = found else {
+            return Err(server.error(&Failure::Final(format!(
                 "no run of this name, expected one that `vecaz run --cluster {}` has begun",
                 server.address()
             ))));
         };
+        Self::of(run, server, set)
+    }
+
+    /// [`Worker::find`] for a run that was found.
+    ///
+    /// # Errors
+    /// Those of [`Worker::find`].
+    pub(super) fn of(run: FoundRun, server: Server, set: &[(&str, Option<String>)]) -> Result<Self> {
+        let (FoundRun { state, text }, keys) = (run, Keys::new(server.address().run()));
         let mut layers = Layers::default().text(&text, "the run's configuration")?.on_cpu();
         for (key, value) in set {
             if let Some(value) = value {
@@ -70,7 +92,7 @@ impl Worker {
                     " and, as cluster.order is strict, its instruction set, number format and games at once"
                 }
             };
-            return Err(fails(Failure::Final(format!(
+            return Err(server.error(&Failure::Final(format!(
                 "the run's game or configuration means something else here, expected the same vecaz as the learner's{strict}"
             ))));
         }

@@ -127,7 +127,7 @@ impl Worker {
     }
 }
 
-/// The finished games on their way into chunks.
+/// Collects finished games into chunks.
 struct Games<'a> {
     writer: ChunkWriter,
     sender: &'a Sender,

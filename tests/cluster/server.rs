@@ -174,10 +174,9 @@ pub fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
-/// A small run of tic-tac-toe: epochs of a fraction of a second.
-pub const TINY: &str = "
-[game]
-name = 'tic_tac_toe'
+macro_rules! small_search {
+    () => {
+        "
 [net]
 arch = 'mlp'
 blocks = 1
@@ -186,7 +185,19 @@ value_hidden = 8
 [search]
 simulations = 8
 cache_entries = 512
-[selfplay]
+"
+    };
+}
+/// A network and a search of a few microseconds.
+pub const SMALL_SEARCH: &str = small_search!();
+
+/// A small run of tic-tac-toe: epochs of a fraction of a second.
+pub const TINY: &str = concat!(
+    "
+[game]
+name = 'tic_tac_toe'",
+    small_search!(),
+    "[selfplay]
 games = 16
 samples_per_epoch = 3000
 passes_per_poll = 8
@@ -204,7 +215,8 @@ every = 0
 [cluster]
 max_queued_bytes = 1048576
 max_lag = 1000000
-";
+"
+);
 
 /// The file of [`TINY`] in `folder`.
 pub fn tiny(folder: &tempfile::TempDir) -> PathBuf {

@@ -1,6 +1,6 @@
 //! Strict order: whoever plays the games, and whatever fails, the run ends with the bytes of a run on one machine.
 
-use super::server::{Redis, Vecaz, wait_until};
+use super::server::{Redis, SMALL_SEARCH, Vecaz, wait_until};
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -10,14 +10,6 @@ use vecaz::rng::{Key, Purpose};
 const EPOCHS: u64 = 4;
 /// 7 parts, so that each of 7 workers has one; two updates in 3 samples.
 const COMMON: &str = "
-[net]
-arch = 'mlp'
-blocks = 1
-channels = 16
-value_hidden = 8
-[search]
-simulations = 8
-cache_entries = 512
 [selfplay]
 games = 230
 samples_per_epoch = 6000
@@ -43,7 +35,7 @@ struct Run<'a> {
 impl<'a> Run<'a> {
     fn new(folder: &'a Path, game: &str) -> Self {
         let config = folder.join("config.toml");
-        std::fs::write(&config, format!("[game]\n{game}{COMMON}")).expect("written");
+        std::fs::write(&config, format!("[game]\n{game}{SMALL_SEARCH}{COMMON}")).expect("written");
         Self { folder, config: config.display().to_string() }
     }
 

@@ -55,8 +55,8 @@ struct Epoch {
 }
 
 /// What an exchange has brought.
-enum News {
-    None,
+enum Exchanged {
+    Nothing,
     /// Weights of another version.
     Weights {
         state: State,
@@ -146,7 +146,7 @@ impl<'a> StrictPlay<'a> {
         let mut link = None;
         while self.stop.cause().is_none() {
             let from = Instant::now();
-            let played = match self.exchange(&mut link).and_then(|news| self.take_news(news)) {
+            let played = match self.exchange(&mut link).and_then(|exchanged| self.apply_exchange(exchanged)) {
                 Ok(()) => {
                     meter.waited(Limit::Link, from.elapsed());
                     self.play_poll(meter)
@@ -184,26 +184,26 @@ impl<'a> StrictPlay<'a> {
     }
 
     /// Exchanges with the server if it is time to, and again after failures that pass.
-    fn exchange(&mut self, open: &mut Option<Link>) -> Result<News> {
+    fn exchange(&mut self, open: &mut Option<Link>) -> Result<Exchanged> {
         let interval = if self.next_part().is_some() { EXCHANGE } else { IDLE };
         if self.exchanged_at.is_some_and(|at| at.elapsed() < interval) {
-            return Ok(News::None);
+            return Ok(Exchanged::Nothing);
         }
-        let news = match self.exchange_on(open) {
-            Ok(news) => news,
+        let exchanged = match self.exchange_on(open) {
+            Ok(exchanged) => exchanged,
             Err(Failure::Passing(what)) => {
                 *open = None;
                 tracing::warn!("{}: {what}; it is tried again", self.server().address());
                 sleep(RETRY);
-                News::None
+                Exchanged::Nothing
             }
             Err(failure) => return Err(self.server().error(&failure)),
         };
         self.exchanged_at = Some(Instant::now());
-        Ok(news)
+        Ok(exchanged)
     }
 
-    fn exchange_on(&mut self, open: &mut Option<Link>) -> Result<News, Failure> {
+    fn exchange_on(&mut self, open: &mut Option<Link>) -> Result<Exchanged, Failure> {
         let link = match open {
             Some(link) => link,
             None => {
@@ -211,15 +211,15 @@ impl<'a> StrictPlay<'a> {
                 open.insert(self.server().connect()?)
             }
         };
-        let Some(state) = self.read_state(link)? else { return Ok(News::None) };
+        let Some(state) = self.read_state(link)? else { return Ok(Exchanged::Nothing) };
         if self.epoch.is_none() || state.version != self.state.version {
             let starts = read_starts(link, self.keys(), state.version, super::starts::FINISHED, 20)?;
             let finished = starts.and_then(|text| String::from_utf8(text).ok()?.parse().ok());
             let file = read_weights(link, self.keys(), &state, self.most_weights)?;
             // None where a newer version has come meanwhile.
             return Ok(match finished.zip(file) {
-                Some((finished, file)) => News::Weights { state, file, finished },
-                None => News::None,
+                Some((finished, file)) => Exchanged::Weights { state, file, finished },
+                None => Exchanged::Nothing,
             });
         }
         self.state = state;
@@ -230,7 +230,7 @@ impl<'a> StrictPlay<'a> {
         self.renew(link)?;
         match self.next_part() {
             None => self.take_lease(link),
-            Some(_) => Ok(News::None),
+            Some(_) => Ok(Exchanged::Nothing),
         }
     }
 
@@ -335,7 +335,7 @@ impl<'a> StrictPlay<'a> {
     }
 
     /// Takes the lease of a part that nobody has.
-    fn take_lease(&mut self, link: &mut Link) -> Result<News, Failure> {
+    fn take_lease(&mut self, link: &mut Link) -> Result<Exchanged, Failure> {
         let mut all = pipe();
         for part in 0..self.parts.len() {
             all.cmd("GET").arg(self.lease_key(part));
@@ -350,9 +350,9 @@ impl<'a> StrictPlay<'a> {
             }
             let most = Starts::most_bytes(self.worker.game.as_ref(), self.parts[part].len());
             let bytes = read_starts(link, self.keys(), self.state.version, &part.to_string(), most)?;
-            return Ok(bytes.map_or(News::None, |bytes| News::Part { part, bytes }));
+            return Ok(bytes.map_or(Exchanged::Nothing, |bytes| Exchanged::Part { part, bytes }));
         }
-        Ok(News::None)
+        Ok(Exchanged::Nothing)
     }
 
     /// Gives the leases back, after sending what is finished.
@@ -368,11 +368,11 @@ impl<'a> StrictPlay<'a> {
         Ok(())
     }
 
-    fn take_news(&mut self, news: News) -> Result<()> {
-        match news {
-            News::None => Ok(()),
-            News::Weights { state, file, finished } => self.begin_epoch(state, &file, finished),
-            News::Part { part, bytes } => {
+    fn apply_exchange(&mut self, exchanged: Exchanged) -> Result<()> {
+        match exchanged {
+            Exchanged::Nothing => Ok(()),
+            Exchanged::Weights { state, file, finished } => self.begin_epoch(state, &file, finished),
+            Exchanged::Part { part, bytes } => {
                 let (game, range) = (self.worker.game.as_ref(), self.parts[part].clone());
                 let slots = Starts::read(&bytes, range, game).map_err(|what| {
                     self.server().error(&Failure::Final(format!("the slots of part {part}: {what}")))
