@@ -1,17 +1,18 @@
 #!/usr/bin/env bash
-# Is the root cache worth it? From zero with it and without it, in three games of different shapes, for equal minutes: both runs at the
-# same moment, each on half of the cores. Then their strength: errors on solved positions, or a match between the two.
+# Is the root cache worth it? From zero with it and without it, in three games of different shapes, for equal minutes of processor time on one
+# thread each, both at the same moment, so that other work on the machine slows both alike. Then their strength: errors on solved positions, or
+# a match between the two.
 #
 #   benches/root_cache.sh [SEED]...      MINUTES=10 OUT=runs/root_cache GAMES="connect_four hex backgammon" benches/root_cache.sh 1 2 3
 #
-# Prints a table in Markdown; runs that are there already are not made again.
+# Prints a table in Markdown; runs that are there already are not made again. Linux only (/proc).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 minutes=${MINUTES:-10}
 out=${OUT:-runs/root_cache}
-threads=$(($(nproc) / 2))
 games=${GAMES:-connect_four hex backgammon}
-cargo build --release --locked
+vecaz=${VECAZ:-target/release/vecaz}
+[ -n "${VECAZ:-}" ] || cargo build --release --locked
 mkdir -p "$out"
 
 settings() {
@@ -21,11 +22,20 @@ settings() {
 }
 
 run() { # game seed simulations-of-a-tree
-    local folder="$out/$1-seed-$2-cache-$3"
+    local folder="$out/$1-seed-$2-cache-$3" process ticks=0
     [ -e "$folder/report.html" ] && return
+    rm -rf "$folder"
     # shellcheck disable=SC2046
-    target/release/vecaz --quiet run --config "$1" $(settings "$1") --minutes "$minutes" --seed "$2" --threads "$threads" \
-        --out "$folder" --set eval.every=0 --set search.root_cache="$3"
+    "$vecaz" --quiet run --config "$1" $(settings "$1") --seed "$2" --threads 1 --out "$folder" --set eval.every=0 \
+        --set search.root_cache="$3" > "$folder.log" 2>&1 &
+    process=$!
+    # The 14th and 15th fields are the time in user and in system mode; the name, the second field, has no space.
+    while ticks=$(awk '{ print $14 + $15 }' "/proc/$process/stat") && [ "$ticks" -lt $((minutes * 60 * $(getconf CLK_TCK))) ]; do
+        sleep 0.2
+    done
+    kill -TERM "$process"
+    wait "$process" || true
+    [ -e "$folder/report.html" ]
 }
 
 for game in $games; do
@@ -36,10 +46,10 @@ for game in $games; do
         on="$out/$game-seed-$seed-cache-1000" off="$out/$game-seed-$seed-cache-0"
         if [ "$game" = connect_four ]; then
             for folder in "$on" "$off"; do
-                target/release/vecaz --quiet eval "$folder" --positions assets/positions/connect_four.jsonl --json "$folder.json" > /dev/null
+                "$vecaz" --quiet eval "$folder" --positions assets/positions/connect_four.jsonl --json "$folder.json" > /dev/null
             done
         else
-            target/release/vecaz --quiet eval "$on" --against "$off" --games 400 --json "$on.json" > /dev/null
+            "$vecaz" --quiet eval "$on" --against "$off" --games 400 --json "$on.json" > /dev/null
         fi
     done
 done
