@@ -26,7 +26,7 @@ run() { # game seed simulations-of-a-tree
     [ -e "$folder/report.html" ] && return
     rm -rf "$folder"
     # shellcheck disable=SC2046
-    "$vecaz" --quiet run --config "$1" $(settings "$1") --seed "$2" --threads 1 --out "$folder" --set eval.every=0 \
+    "$vecaz" --quiet run --config "$1" $(settings "$1") --minutes 100000 --seed "$2" --threads 1 --out "$folder" --set eval.every=0 \
         --set search.root_cache="$3" > "$folder.log" 2>&1 &
     process=$!
     # The 14th and 15th fields are the time in user and in system mode; the name, the second field, has no space.

@@ -3,6 +3,8 @@
 
 #[path = "cluster/chunks.rs"]
 mod chunks;
+#[path = "cluster/evaluation.rs"]
+mod evaluation;
 #[path = "cluster/lockstep.rs"]
 mod lockstep;
 #[path = "cluster/play.rs"]

@@ -4,8 +4,10 @@ use super::JsonTarget;
 use super::address_space::variables_to_withhold;
 use super::source::{Source, start_threads};
 use crate::error::{Error, Result};
-use crate::eval::arena::{Contestant, MatchPlan, ROWS, SearchSetup, evaluate_positions, play_match};
+use crate::eval::arena::{Contestant, ROWS};
+use crate::eval::choices::{SearchSetup, choices, summarise};
 use crate::eval::elo::{MatchResult, Mean};
+use crate::eval::matches::{MatchPlan, play_match};
 use crate::eval::positions::{self, PositionSummary};
 use crate::report::layout::{sentence_width, wrap};
 use crate::report::progress::{Progress, Verbosity, print};
@@ -139,8 +141,9 @@ fn on_positions(
     let network = source.network()?;
     progress.start("evaluation", solved.len() as u64, "positions");
     let report = &mut |done| progress.set(done);
-    let (choices, summary) =
-        evaluate_positions(&source.game, network.as_ref(), setup, &solved, stop, report)?;
+    let all = 0..solved.len();
+    let choices = choices(&source.game, network.as_ref(), setup, &solved, all, stop, report)?;
+    let summary = summarise(&solved, &choices)?;
     progress.finish();
     let random = positions::random_error_rates(&solved);
     let line = |who: &str, outcome: f64, exact: f64| {

@@ -1,6 +1,8 @@
 //! A run whose games also come from workers: [`LearnerFactory`] makes the components of such a run, among them its workers.
 
 use super::chunk::{ChunkLimits, ChunkReader};
+use super::evaluation::shared::OfferedEvaluation;
+use super::evaluation::{self, Offer};
 use super::own_worker::OwnWorker;
 use super::published::{Keys, State, sha256};
 use super::reader::{
@@ -22,7 +24,7 @@ use crate::error::{Error, Result};
 use crate::report::metrics::{EpochRecord, WorkerCounts};
 use crate::run::factory::ComponentFactory;
 use crate::run::network::check_machine;
-use crate::run::workers::{Workers, WorkersSetup};
+use crate::run::workers::{EvaluationOffer, SharedEvaluation, Workers, WorkersSetup};
 use crate::selfplay::{FinishedGame, GameRecord, GameSlot, new_slots};
 use crate::weights::NetFile;
 use std::collections::BTreeSet;
@@ -129,6 +131,8 @@ fn check_queue(config: &Config) -> Result<()> {
 /// The workers of a run, reached through the server.
 struct Feed {
     server: Server,
+    game: Arc<dyn AnyGame>,
+    digest: [u8; 32],
     shared: Arc<Shared>,
     /// None once the run is over.
     arrivals: Option<Receiver<Result<Arrival>>>,
@@ -148,6 +152,7 @@ impl Feed {
     fn start(server: &Server, setup: WorkersSetup<'_>, play: LearnerPlay) -> Result<Self> {
         let WorkersSetup { config, game, received, slots } = setup;
         let (order, plan) = (config.cluster.order, PlayPlan::new(config, &game.sizes()));
+        let digest = digest(config, game.as_ref());
         let received = match received {
             [] => Received { run: random(), generation: random(), ..Received::default() },
             bytes => Received::from_bytes(bytes)?,
@@ -168,7 +173,7 @@ impl Feed {
                 max_lag: config.cluster.max_lag,
                 max_queued_bytes: config.cluster.max_queued_bytes,
             },
-            digest: digest(config, game.as_ref()),
+            digest,
             config: config.to_toml(),
             chunks: ChunkReader::new()?,
             shared: shared.clone(),
@@ -191,6 +196,8 @@ impl Feed {
         }
         Ok(Self {
             server: server.clone(),
+            game: game.clone(),
+            digest,
             lockstep,
             own,
             shared,
@@ -339,6 +346,19 @@ impl Workers for Feed {
         *newest = Some(Arc::new(publication));
         self.shared.version.store(epoch, Ordering::Relaxed);
         Ok(())
+    }
+
+    fn share_evaluation(
+        &mut self,
+        epoch: u64,
+        network: &NetFile,
+        offer: EvaluationOffer,
+    ) -> Result<Box<dyn SharedEvaluation + '_>> {
+        let weights = network.to_bytes(Path::new("weights for workers"))?;
+        let limits = evaluation::limits(self.game.as_ref(), offer.most_bytes)?;
+        let (digest, counts) = (self.digest, &mut self.counts);
+        let evaluation = Offer { id: random(), version: epoch, sha256: sha256(&weights), parts: offer.parts };
+        Ok(Box::new(OfferedEvaluation::new(&self.server, evaluation, &weights, (digest, limits), counts)?))
     }
 
     fn slots(&self) -> Option<Vec<GameSlot>> {

@@ -5,6 +5,7 @@
 
 pub mod address;
 pub mod chunk;
+pub mod evaluation;
 pub mod learner;
 pub mod overview;
 mod own_worker;

@@ -12,7 +12,11 @@
 //! | `RUN:polls` | string | strict order: the version, and how many of its polls are taken |
 //! | `RUN:lease:VERSION:PART` | string | strict order: the incarnation that plays the part, for some seconds |
 //! | `RUN:refused` | hash | strict order: incarnation: 1 if a game of it was refused |
+//! | `RUN:evaluation` | hash | the fields of [`super::evaluation::Offer`], while an evaluation goes on |
+//! | `RUN:parts` | stream | its parts, claimed by the consumer group `workers` |
+//! | `RUN:results:EVALUATION` | hash | part: what was measured of it |
 
+use super::received::StreamId;
 use super::server::{Failure, Link, bytes_of, list_of, number_of};
 use super::{Incarnation, PROTOCOL};
 use crate::config::MAX_BYTES;
@@ -44,15 +48,28 @@ pub struct Keys {
     pub polls: String,
     /// In strict order: the hash of processes whose games were refused.
     pub refused: String,
+    /// The hash of the evaluation that goes on.
+    pub evaluation: String,
+    /// The stream of its parts.
+    pub parts: String,
 }
 
 impl Keys {
     /// The keys of the run of this name.
     pub fn new(run: &str) -> Self {
-        let [state, games, marks, resend, workers, polls, refused] =
-            ["state", "games", "marks", "resend", "workers", "polls", "refused"]
-                .map(|name| format!("{run}:{name}"));
-        Self { run: run.to_string(), state, games, marks, resend, workers, polls, refused }
+        let key = |name: &str| format!("{run}:{name}");
+        Self {
+            run: run.to_string(),
+            state: key("state"),
+            games: key("games"),
+            marks: key("marks"),
+            resend: key("resend"),
+            workers: key("workers"),
+            polls: key("polls"),
+            refused: key("refused"),
+            evaluation: key("evaluation"),
+            parts: key("parts"),
+        }
     }
 
     /// The hash of the slots at the start of an epoch.
@@ -63,6 +80,11 @@ impl Keys {
     /// The key of the lease of a part.
     pub fn lease(&self, version: u64, part: usize) -> String {
         format!("{}:lease:{version}:{part}", self.run)
+    }
+
+    /// The hash of the results of the evaluation with this number.
+    pub fn results(&self, evaluation: u64) -> String {
+        format!("{}:results:{evaluation:016x}", self.run)
     }
 
     /// The key of a version of the weights.
@@ -205,32 +227,30 @@ pub fn read_config(link: &mut Link, keys: &Keys) -> Result<Option<String>, Failu
     .transpose()
 }
 
-/// The file of the weights that `state` names, of at most `most` bytes. None where it is gone, since a newer one has come.
+/// The file of the weights of `version`, of at most `most` bytes. None where it is gone, since a newer one has come.
 ///
 /// # Errors
 /// Those of the server; a final one for a file that is too long or has another checksum.
 pub fn read_weights(
     link: &mut Link,
     keys: &Keys,
-    state: &State,
+    (version, checksum): (u64, [u8; 32]),
     most: u64,
 ) -> Result<Option<Vec<u8>>, Failure> {
-    let key = keys.weights(state.version);
+    let key = keys.weights(version);
     let length = number_of(link.command(cmd("STRLEN").arg(&key))?).unwrap_or(0);
     if length > most {
         return Err(Failure::Final(format!(
-            "weights of version {} have {length} bytes, expected at most {most}",
-            state.version
+            "weights of version {version} have {length} bytes, expected at most {most}"
         )));
     }
     let Some(bytes) = bytes_of(link.command(cmd("GET").arg(&key))?) else { return Ok(None) };
-    match sha256(&bytes) == state.sha256 {
+    match sha256(&bytes) == checksum {
         true => Ok(Some(bytes)),
         false => Err(Failure::Final(format!(
-            "weights of version {} have SHA-256 {}, expected {}",
-            state.version,
+            "weights of version {version} have SHA-256 {}, expected {}",
             hex(&sha256(&bytes)),
-            hex(&state.sha256)
+            hex(&checksum)
         ))),
     }
 }
@@ -256,16 +276,34 @@ pub fn read_starts(
     Ok(bytes_of(link.command(cmd("HGET").arg(&key).arg(field))?))
 }
 
+/// The entries of a reply, with their chunks; those of other fields are empty.
+pub fn entries_of(reply: Value) -> Vec<(StreamId, Vec<u8>)> {
+    let entry = |value: Value| {
+        let [id, fields]: [Value; 2] = list_of(value)?.try_into().ok()?;
+        let id = StreamId::parse(&String::from_utf8(bytes_of(id)?).ok()?)?;
+        let mut fields = list_of(fields)?.into_iter();
+        while let (Some(name), Some(value)) = (fields.next(), fields.next()) {
+            if bytes_of(name)? == CHUNK_FIELD.as_bytes() {
+                return Some((id, bytes_of(value)?));
+            }
+        }
+        Some((id, Vec::new()))
+    };
+    list_of(reply).unwrap_or_default().into_iter().filter_map(entry).collect()
+}
+
 /// The SHA-256 of `bytes`.
 pub fn sha256(bytes: &[u8]) -> [u8; 32] {
     Sha256::digest(bytes).into()
 }
 
-fn hex(bytes: &[u8]) -> String {
+/// `bytes` as hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn from_hex(text: &str) -> Option<[u8; 32]> {
+/// The SHA-256 that has these hexadecimal digits.
+pub fn from_hex(text: &str) -> Option<[u8; 32]> {
     let mut bytes = [0; 32];
     let digits = text.as_bytes();
     if digits.len() != 64 || !text.is_ascii() {

@@ -4,9 +4,9 @@
 //! no mark covers. What it reads goes to the run in the order of the stream, bounded in number.
 
 use super::chunk::{Chunk, ChunkLimits, ChunkReader};
-use super::published::{CHUNK_FIELD, Keys, State};
+use super::published::{Keys, State, entries_of};
 use super::received::{Order, Received, StreamId};
-use super::server::{Failure, Link, RETRY, Server, bytes_of, list_of};
+use super::server::{Failure, Link, RETRY, Server, list_of};
 use super::strict::poll::{PartPoll, open};
 use super::strict::starts::{FINISHED, Starts};
 use super::{Incarnation, PROTOCOL, random};
@@ -15,7 +15,7 @@ use crate::batch::AnyGame;
 use crate::config::ClusterOrder;
 use crate::error::{Error, Result};
 use crate::selfplay::FinishedGame;
-use redis::{Value, cmd, pipe};
+use redis::{cmd, pipe};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError};
@@ -468,22 +468,6 @@ pub(super) fn of_another_run(keys: &Keys) -> String {
         "the name is used by another run, expected another name (or delete that run's keys, which begin with {})",
         keys.state.trim_end_matches("state")
     )
-}
-
-/// The entries of a reply, with their chunks; those of other fields are empty.
-fn entries_of(reply: Value) -> Vec<(StreamId, Vec<u8>)> {
-    let entry = |value: Value| {
-        let [id, fields]: [Value; 2] = list_of(value)?.try_into().ok()?;
-        let id = StreamId::parse(&String::from_utf8(bytes_of(id)?).ok()?)?;
-        let mut fields = list_of(fields)?.into_iter();
-        while let (Some(name), Some(value)) = (fields.next(), fields.next()) {
-            if bytes_of(name)? == CHUNK_FIELD.as_bytes() {
-                return Some((id, bytes_of(value)?));
-            }
-        }
-        Some((id, Vec::new()))
-    };
-    list_of(reply).unwrap_or_default().into_iter().filter_map(entry).collect()
 }
 
 /// The error of a run whose thread at the server is gone.

@@ -309,7 +309,8 @@ impl SenderThread {
             link.command(cmd("HSET").arg(&self.keys.workers).arg(self.incarnation.field()).arg(status))?;
         }
         if self.fetched != Some(state.version)
-            && let Some(file) = read_weights(link, &self.keys, &state, self.most_weights)?
+            && let Some(file) =
+                read_weights(link, &self.keys, (state.version, state.sha256), self.most_weights)?
         {
             self.fetched = Some(state.version);
             self.queue().weights = Some(Weights { version: state.version, file });

@@ -14,6 +14,7 @@ use crate::selfplay::check_nodes;
 use std::sync::Arc;
 
 /// A run as a worker found it.
+#[derive(Clone)]
 pub struct Worker {
     pub(super) server: Server,
     pub(super) keys: Keys,
@@ -21,6 +22,8 @@ pub struct Worker {
     pub(super) config: Config,
     pub(super) game: Arc<dyn AnyGame>,
     pub(super) spec: NetSpec,
+    /// Assignments over the run's configuration.
+    set: Vec<(String, String)>,
 }
 
 /// What a run has published for its workers.
@@ -38,6 +41,15 @@ impl FoundRun {
         let text = read_config(&mut link, &keys)?;
         Ok(state.zip(text).map(|(state, text)| Self { state, text }))
     }
+}
+
+/// The run's configuration on this machine.
+fn layers_of(text: &str, set: &Vec<(String, String)>) -> Result<Layers> {
+    let mut layers = Layers::default().text(text, "the run's configuration")?.on_cpu();
+    for (key, value) in set {
+        layers = layers.assign(key, value)?;
+    }
+    Ok(layers)
 }
 
 /// What a worker has done.
@@ -77,12 +89,8 @@ impl Worker {
     /// Those of [`Worker::find`].
     pub(super) fn of(run: FoundRun, server: Server, set: &[(&str, Option<String>)]) -> Result<Self> {
         let (FoundRun { state, text }, keys) = (run, Keys::new(server.address().run()));
-        let mut layers = Layers::default().text(&text, "the run's configuration")?.on_cpu();
-        for (key, value) in set {
-            if let Some(value) = value {
-                layers = layers.assign(key, value)?;
-            }
-        }
+        let set = set.iter().filter_map(|(key, value)| Some((key.to_string(), value.clone()?))).collect();
+        let layers = layers_of(&text, &set)?;
         let config = layers.clone().resolve()?;
         let game = any_game(config.game_name(), &config.game_options())?;
         if digest(&config, game.as_ref()) != state.digest {
@@ -100,12 +108,21 @@ impl Worker {
         check_nodes(&config, &game.sizes())?;
         MemoryPlan::of_worker(&config, game.as_ref())?.check(&config)?;
         let spec = NetSpec::new(&config.net, &game.sizes());
-        Ok(Self { server, keys, state, config, game, spec })
+        Ok(Self { server, keys, state, config, game, spec, set })
     }
 
     /// The run's configuration on this machine.
     pub fn config(&self) -> &Config {
         &self.config
+    }
+
+    /// [`Worker::config`] with the `[eval]` of `text`, the run's configuration now.
+    ///
+    /// # Errors
+    /// Those of reading a configuration.
+    pub(super) fn evaluation_config(&self, text: &str) -> Result<Config> {
+        let eval = layers_of(text, &self.set)?.resolve()?.eval;
+        Ok(Config { eval, ..self.config.clone() })
     }
 
     /// The game and how it is played, on one line.

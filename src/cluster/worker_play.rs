@@ -1,6 +1,7 @@
 //! A worker's play: in free order here, in strict order by [`super::strict`].
 
 use super::chunk::{ChunkLimits, ChunkWriter, Sealer, Sender as Sending};
+use super::evaluation::evaluator::Evaluator;
 use super::sender::{Sender, Weights};
 use super::status::{Limit, StatusMeter, WorkerStatus};
 use super::strict::worker::StrictPlay;
@@ -27,6 +28,23 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const IDLE: Duration = Duration::from_millis(20);
 
 impl Worker {
+    /// [`Worker::play`], and measures parts of evaluations beside it.
+    ///
+    /// # Errors
+    /// Those of [`Worker::play`].
+    pub fn work(
+        self,
+        name: &str,
+        threads: usize,
+        stop: &Stop,
+        report: &mut dyn FnMut(&WorkerStatus),
+    ) -> Result<WorkDone> {
+        let (name, digest) = (name.to_string(), self.state.digest);
+        let sender = Sending { name: name.clone(), incarnation: Incarnation(random()), digest };
+        let _evaluator = Evaluator::start(&self, sender, self.most_weights()?, threads, stop)?;
+        self.play(&name, threads, stop, report)
+    }
+
     /// Plays until `stop` is requested, and reports its status every two seconds; then ends the passes of the poll and sends what it has.
     ///
     /// # Errors

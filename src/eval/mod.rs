@@ -1,12 +1,14 @@
 //! Evaluation of playing strength: exact solvers, solved positions, opponents without a network, Elo.
 //!
 //! Input: games, networks, chosen actions, match results. Output: exact scores, error rates, Elo differences with intervals.
-//! Only [`arena`] depends on networks and search.
+//! Only [`arena`], [`choices`] and [`matches`] depend on networks and search.
 
 pub mod arena;
+pub mod choices;
 pub mod elo;
 pub mod external;
 pub mod generate;
+pub mod matches;
 pub mod positions;
 pub mod rollouts;
 pub mod solver;

@@ -100,6 +100,9 @@ pub struct WorkerCounts {
     pub gaps: u64,
     /// Chunks refused as damaged, of another configuration, or with games that the rules do not give.
     pub refused: u64,
+    /// Parts of the evaluation that workers have measured.
+    #[serde(default)]
+    pub evaluated: u64,
 }
 
 /// What the root cache of an epoch cost, and what games got from it.

@@ -83,12 +83,12 @@ impl MemoryPlan {
         })
     }
 
-    /// The plan of a worker of the run, which neither stores samples nor trains nor evaluates.
+    /// The plan of a worker of the run, which neither stores samples nor trains.
     ///
     /// # Errors
     /// Those of [`MemoryPlan::new`].
     pub fn of_worker(config: &Config, game: &dyn AnyGame) -> Result<Self> {
-        Ok(Self { replay: 0, training: 0, evaluation: 0, ..Self::new(config, game)? })
+        Ok(Self { replay: 0, training: 0, ..Self::new(config, game)? })
     }
 
     /// The parts: name, bytes, and the keys that set their size.

@@ -8,6 +8,7 @@
 pub mod checkpoint;
 mod ending;
 mod epoch;
+pub mod evaluation;
 pub mod findings;
 pub mod folder;
 mod free_memory;
@@ -30,7 +31,7 @@ use crate::net::{NetSpec, Network};
 use crate::replay::Replay;
 use crate::report::REPORT;
 use crate::report::html::Report;
-use crate::report::metrics::{self, EpochRecord, MetricsLog, RootCacheUse};
+use crate::report::metrics::{self, EpochRecord, MetricsLog, RootCacheUse, Strength};
 use crate::report::progress::Progress;
 use crate::report::prometheus::{Exporter, MetricsText};
 use crate::report::tensorboard::EventWriter;
@@ -292,13 +293,7 @@ impl Run {
         let EpochResult { played, losses, times } = self.play_and_train(progress, stop)?;
         let (clock, trained_at) = (self.own_play.take_clock(), started.elapsed().as_secs_f64());
         let epoch = self.counters.epoch + 1;
-        let every = self.config.eval.every;
-        let strength = if every > 0 && epoch.is_multiple_of(every) {
-            let network = self.network()?;
-            Some(self.strength_meter.measure(network.as_ref(), stop, progress)?)
-        } else {
-            None
-        };
+        let strength = self.evaluate(epoch, progress, stop)?;
         let share = |n: u64| (played.games > 0).then(|| n as f64 / played.games as f64);
         let record = EpochRecord {
             epoch,
@@ -345,6 +340,25 @@ impl Run {
             written_from.elapsed().as_secs_f64()
         );
         Ok(record)
+    }
+
+    /// The strength of the network after `epoch`, if it is to be measured then.
+    fn evaluate(&mut self, epoch: u64, progress: &mut Progress, stop: &Stop) -> Result<Option<Strength>> {
+        let every = self.config.eval.every;
+        if every == 0 || !epoch.is_multiple_of(every) {
+            return Ok(None);
+        }
+        let network = self.network()?;
+        let file = self.workers.is_some().then(|| self.network_file()).transpose()?;
+        let (meter, network) = (&self.strength_meter, network.as_ref());
+        let strength = match self.workers.as_mut().zip(file) {
+            None => evaluation::alone(meter, network, stop, progress),
+            Some((workers, file)) => {
+                let mut shared = workers.share_evaluation(epoch, &file, evaluation::offer(meter))?;
+                evaluation::with_workers(meter, network, shared.as_mut(), stop, progress)
+            }
+        };
+        strength.map(Some)
     }
 
     /// Writes the epoch's files, the checkpoint and the manifest last: a run that is killed before the manifest repeats the epoch

@@ -1,19 +1,21 @@
-//! Strength after an epoch: error rates on solved positions if the game has an exact solver, otherwise a match.
+//! Strength of a network: error rates on solved positions if the game has an exact solver, otherwise a match. It is measured item by
+//! item (a position, a game of the match), so that several processes may measure some each.
 
 use crate::backend::Placement;
 use crate::batch::AnyGame;
 use crate::config::Config;
-use crate::error::Result;
-use crate::eval::arena::{
-    Contestant, MatchPlan, MatchProgress, ROWS, SearchSetup, evaluate_positions, play_match,
-};
+use crate::error::{Error, Result};
+use crate::eval::arena::{Contestant, ROWS};
+use crate::eval::choices::{PositionChoice, SearchSetup, choices, summarise};
+use crate::eval::matches::{MatchOutcome, MatchPlan, check_game, play_part};
 use crate::eval::positions::{self, SolvedPosition, random_error_rates};
 use crate::net::Network;
 use crate::report::metrics::Strength;
-use crate::report::progress::Progress;
 use crate::run::memory::check_search;
 use crate::search::SearchParams;
 use crate::stop::Stop;
+use serde::{Deserialize, Serialize};
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -27,6 +29,25 @@ pub struct StrengthMeter {
 enum Task {
     Positions(Vec<SolvedPosition>),
     Match { opponent: String, determinisations: usize, plan: MatchPlan },
+}
+
+/// What was measured of some items.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Measured {
+    /// The choices on solved positions.
+    Positions(Vec<PositionChoice>),
+    /// The actions of games of the match, chance outcomes included.
+    Games(Vec<Vec<u16>>),
+}
+
+/// How far a measurement of some items is.
+pub struct ItemProgress {
+    /// Items that are done.
+    pub done: u64,
+    /// Estimated fraction of the work; None where it is that of the items, or not known yet.
+    pub fraction: Option<f64>,
+    /// What is known so far, for people.
+    pub detail: String,
 }
 
 impl StrengthMeter {
@@ -59,17 +80,104 @@ impl StrengthMeter {
         Ok(Self { game: game.clone(), setup: SearchSetup { params, placement, threads }, task })
     }
 
-    /// The strength of `network`. Shows its progress.
+    /// The number of items.
+    pub fn items(&self) -> usize {
+        match &self.task {
+            Task::Positions(positions) => positions.len(),
+            Task::Match { plan, .. } => plan.games,
+        }
+    }
+
+    /// What the items are.
+    pub fn unit(&self) -> &'static str {
+        match &self.task {
+            Task::Positions(_) => "positions",
+            Task::Match { .. } => "games",
+        }
+    }
+
+    /// Measures the items that have these `numbers`. What comes of an item does not depend on which others are measured with it.
     ///
     /// # Errors
     /// Those of the network; [`crate::Error::Stopped`] once `stop` is requested.
-    pub fn measure(&self, network: &dyn Network, stop: &Stop, progress: &mut Progress) -> Result<Strength> {
+    pub fn measure(
+        &self,
+        network: &dyn Network,
+        numbers: Range<usize>,
+        stop: &Stop,
+        report: &mut dyn FnMut(ItemProgress),
+    ) -> Result<Measured> {
         match &self.task {
             Task::Positions(positions) => {
-                progress.start("evaluation", positions.len() as u64, "positions");
-                let report = &mut |done| progress.set(done);
-                let (_, summary) =
-                    evaluate_positions(&self.game, network, self.setup, positions, stop, report)?;
+                let report = &mut |done| report(ItemProgress { done, fraction: None, detail: String::new() });
+                let choices = choices(&self.game, network, self.setup, positions, numbers, stop, report)?;
+                Ok(Measured::Positions(choices))
+            }
+            Task::Match { opponent, determinisations, plan } => {
+                let game = self.game.as_ref();
+                let SearchSetup { params, placement, threads } = self.setup;
+                let own = Contestant::search(game, network, params, placement, *determinisations, threads)?;
+                let other = Contestant::named(game, opponent, "eval.opponent", threads)?;
+                let (mut own, mut other) = (own.stopped_by(stop), other.stopped_by(stop));
+                let records = play_part(&self.game, &mut own, &mut other, *plan, numbers, &mut |so_far| {
+                    let (result, fraction) = (so_far.result, so_far.fraction);
+                    let detail = result.score_so_far();
+                    report(ItemProgress { done: result.games(), fraction, detail });
+                })?;
+                Ok(Measured::Games(records))
+            }
+        }
+    }
+
+    /// Checks that `measured`, of another process, may be what the items with these `numbers` give: choices are legal, games go by the
+    /// rules to their end, with the openings and the chance outcomes of this match.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn check(&self, numbers: Range<usize>, measured: &Measured) -> std::result::Result<(), String> {
+        let found = match measured {
+            Measured::Positions(choices) => choices.len(),
+            Measured::Games(records) => records.len(),
+        };
+        if found != numbers.len() {
+            return Err(format!("{found} {}, expected {}", self.unit(), numbers.len()));
+        }
+        match (&self.task, measured) {
+            (Task::Positions(positions), Measured::Positions(choices)) => {
+                numbers.zip(choices).try_for_each(|(number, choice)| check_choice(number, positions, choice))
+            }
+            (Task::Match { plan, .. }, Measured::Games(records)) => numbers
+                .zip(records)
+                .try_for_each(|(number, actions)| check_game(&self.game, *plan, number, actions)),
+            _ => Err(format!("it is not about {}", self.unit())),
+        }
+    }
+
+    /// The most bytes of what is measured of so many items, as it is sent.
+    pub fn most_bytes(&self, items: usize) -> usize {
+        /// Bytes of a choice, or of the lengths of lists.
+        const LEAST: usize = 24;
+        /// Bytes of an action.
+        const ACTION: usize = 3;
+        items.saturating_mul(LEAST + ACTION * self.game.sizes().max_plies)
+    }
+
+    /// The strength, from what was measured of all items in their order.
+    ///
+    /// # Errors
+    /// Where items are missing, or not those of this measurement.
+    pub fn strength(&self, all: Vec<Measured>) -> Result<Strength> {
+        let wrong = |what: String| Error::unsupported("this evaluation", what);
+        let (mut choices, mut records) = (Vec::new(), Vec::new());
+        for measured in all {
+            match measured {
+                Measured::Positions(more) => choices.extend(more),
+                Measured::Games(more) => records.extend(more),
+            }
+        }
+        match &self.task {
+            Task::Positions(positions) => {
+                let summary = summarise(positions, &choices)?;
                 Ok(Strength {
                     search_outcome_error: Some(summary.search_outcome_error),
                     policy_outcome_error: Some(summary.policy_outcome_error),
@@ -78,18 +186,11 @@ impl StrengthMeter {
                     ..Strength::default()
                 })
             }
-            Task::Match { opponent, determinisations, plan } => {
-                progress.start("evaluation", plan.games as u64, "games");
-                let report = &mut |so_far: MatchProgress| {
-                    let result = so_far.result;
-                    progress.set_with(result.games(), so_far.fraction, result.score_so_far());
-                };
-                let game = self.game.as_ref();
-                let SearchSetup { params, placement, threads } = self.setup;
-                let own = Contestant::search(game, network, params, placement, *determinisations, threads)?;
-                let other = Contestant::named(game, opponent, "eval.opponent", threads)?;
-                let (mut own, mut other) = (own.stopped_by(stop), other.stopped_by(stop));
-                let outcome = play_match(&self.game, &mut own, &mut other, *plan, report)?;
+            Task::Match { plan, .. } => {
+                if records.len() != plan.games {
+                    return Err(wrong(format!("{} games, expected {}", records.len(), plan.games)));
+                }
+                let outcome = MatchOutcome::of_records(&self.game, *plan, &records).map_err(wrong)?;
                 Ok(Strength {
                     match_score: Some(outcome.result.score()),
                     match_elo: outcome.result.elo().difference,
@@ -106,6 +207,20 @@ impl StrengthMeter {
             Task::Match { .. } => None,
         }
     }
+}
+
+fn check_choice(
+    number: usize,
+    positions: &[SolvedPosition],
+    choice: &PositionChoice,
+) -> std::result::Result<(), String> {
+    let PositionChoice { index, policy_action, search_action, value } = *choice;
+    let is_legal =
+        |action: u16| positions[number].scores.get(usize::from(action)).is_some_and(Option::is_some);
+    if index != number || !is_legal(policy_action) || !is_legal(search_action) || !value.is_finite() {
+        return Err(format!("{choice:?} is no choice on position {number}"));
+    }
+    Ok(())
 }
 
 /// The embedded solved positions of this game, at most `wanted`, evenly spaced.

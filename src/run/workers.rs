@@ -1,6 +1,7 @@
 //! Other processes that play games of a run, as the run sees them: where finished games come from besides its own self-play, and who
 //! receives new weights. It does not know how they are reached.
 
+use super::strength::Measured;
 use crate::batch::AnyGame;
 use crate::config::Config;
 use crate::error::Result;
@@ -28,11 +29,43 @@ pub trait Workers: Send {
     /// Those of [`NetFile::to_bytes`].
     fn publish(&mut self, epoch: u64, network: &NetFile, record: Option<&EpochRecord>) -> Result<()>;
 
+    /// Offers an evaluation of the `network` of `epoch`, whose weights are not published yet, to the workers.
+    ///
+    /// # Errors
+    /// Those of [`NetFile::to_bytes`].
+    fn share_evaluation(
+        &mut self,
+        epoch: u64,
+        network: &NetFile,
+        offer: EvaluationOffer,
+    ) -> Result<Box<dyn SharedEvaluation + '_>>;
+
     /// The games in progress for the checkpoint, where workers play those of the run. `[N]`
     fn slots(&self) -> Option<Vec<GameSlot>>;
 
     /// What was received since the last call.
     fn take_counts(&mut self) -> WorkerCounts;
+}
+
+/// The size of an evaluation in parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EvaluationOffer {
+    /// The number of parts.
+    pub parts: usize,
+    /// The most bytes of what is measured of a part.
+    pub most_bytes: usize,
+}
+
+/// Says what is wrong with what a worker has measured of a part.
+pub type CheckPart<'a> = &'a dyn Fn(usize, &Measured) -> std::result::Result<(), String>;
+
+/// An evaluation in parts, which workers measure as far as they come to it. Where they cannot be reached, there are no claims and no results.
+pub trait SharedEvaluation {
+    /// The next part that nobody has begun, which is then this process's; None where there is none.
+    fn claim(&mut self) -> Option<usize>;
+
+    /// What workers have measured since the last call and `check` finds no fault with: part and content.
+    fn results(&mut self, check: CheckPart<'_>) -> Vec<(usize, Measured)>;
 }
 
 /// A run for which workers are wanted.

@@ -3,7 +3,8 @@
 use super::play::Setting;
 use vecaz::batch::Playthrough;
 use vecaz::cluster::Incarnation;
-use vecaz::cluster::chunk::{Chunk, FULL_CHUNK, HEADER_BYTES, Refusal};
+pub use vecaz::cluster::chunk::HEADER_BYTES;
+use vecaz::cluster::chunk::{Chunk, FULL_CHUNK, Refusal};
 use vecaz::game::Turn;
 use vecaz::rng::{Key, Purpose, Stream};
 use vecaz::search::root::RowKey;
@@ -103,7 +104,7 @@ fn another_configuration_another_slot_and_another_protocol_are_refused() {
 }
 
 /// Sets the checksum to that of the bytes.
-fn sign(bytes: &mut [u8]) {
+pub fn sign(bytes: &mut [u8]) {
     bytes[CHECKSUM].fill(0);
     let sum = crc32c::crc32c(bytes);
     bytes[CHECKSUM].copy_from_slice(&sum.to_le_bytes());

@@ -215,7 +215,7 @@ impl<'a> StrictPlay<'a> {
         if self.epoch.is_none() || state.version != self.state.version {
             let starts = read_starts(link, self.keys(), state.version, super::starts::FINISHED, 20)?;
             let finished = starts.and_then(|text| String::from_utf8(text).ok()?.parse().ok());
-            let file = read_weights(link, self.keys(), &state, self.most_weights)?;
+            let file = read_weights(link, self.keys(), (state.version, state.sha256), self.most_weights)?;
             // None where a newer version has come meanwhile.
             return Ok(match finished.zip(file) {
                 Some((finished, file)) => Exchanged::Weights { state, file, finished },

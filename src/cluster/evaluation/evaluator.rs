@@ -1,0 +1,198 @@
+//! A worker's side of evaluations: a thread that measures parts beside self-play, on the same threads of the pool.
+
+use super::{Claim, Offer, limits, seal};
+use crate::cluster::chunk::{Sealer, Sender};
+use crate::cluster::published::{read_config, read_weights};
+use crate::cluster::server::{Failure, Link, RETRY};
+use crate::cluster::worker::Worker;
+use crate::error::{Error, Result};
+use crate::net::Network;
+use crate::run::evaluation::parts;
+use crate::run::network::place;
+use crate::run::strength::StrengthMeter;
+use crate::stop::Stop;
+use crate::weights::NetFile;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, sleep};
+use std::time::Duration;
+
+/// Time between two looks for an evaluation, or for a part of it.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// The thread; it ends with its part when this is dropped, or at once when the stop is requested.
+pub(in super::super) struct Evaluator {
+    ended: Arc<AtomicBool>,
+}
+
+impl Evaluator {
+    /// Starts it for `worker`, whose results are sent as `sender`'s.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] if there is no thread or no memory for it.
+    pub(in super::super) fn start(
+        worker: &Worker,
+        sender: Sender,
+        most_weights: u64,
+        threads: usize,
+        stop: &Stop,
+    ) -> Result<Self> {
+        let ended = Arc::new(AtomicBool::new(false));
+        let evaluations = Evaluations {
+            worker: worker.clone(),
+            consumer: sender.incarnation.field(),
+            sealer: Sealer::new(sender)?,
+            most_weights,
+            threads,
+            stop: stop.clone(),
+            ended: ended.clone(),
+            current: None,
+            refused: None,
+        };
+        let started = thread::Builder::new().name("evaluation".into()).spawn(move || evaluations.run());
+        started.map_err(|e| Error::unsupported("a thread for evaluations", e.to_string()))?;
+        Ok(Self { ended })
+    }
+}
+
+impl Drop for Evaluator {
+    fn drop(&mut self) {
+        self.ended.store(true, Ordering::Relaxed);
+    }
+}
+
+/// What one evaluation needs.
+struct Current {
+    id: u64,
+    meter: StrengthMeter,
+    network: Box<dyn Network>,
+}
+
+struct Evaluations {
+    worker: Worker,
+    consumer: String,
+    sealer: Sealer,
+    most_weights: u64,
+    threads: usize,
+    stop: Stop,
+    ended: Arc<AtomicBool>,
+    current: Option<Current>,
+    /// An evaluation that this machine cannot make.
+    refused: Option<u64>,
+}
+
+impl Evaluations {
+    fn run(mut self) {
+        let mut link = None;
+        while self.stop.cause().is_none() && !self.ended.load(Ordering::Relaxed) {
+            match self.step(&mut link) {
+                Ok(true) => {}
+                Ok(false) => sleep(LOOK),
+                Err(Failure::Passing(_)) => {
+                    // The sender of games has said so.
+                    link = None;
+                    sleep(RETRY);
+                }
+                Err(Failure::Final(what)) => {
+                    return tracing::warn!(
+                        "{}: {what}; this worker measures no parts of evaluations",
+                        self.worker.server.address()
+                    );
+                }
+            }
+        }
+    }
+
+    /// Measures a part; false where there is none.
+    fn step(&mut self, open: &mut Option<Link>) -> std::result::Result<bool, Failure> {
+        let link = match open {
+            Some(link) => link,
+            None => open.insert(self.worker.server.connect()?),
+        };
+        let Some(offer) = Offer::read(link, &self.worker.keys)? else {
+            self.current = None;
+            return Ok(false);
+        };
+        if self.refused == Some(offer.id) {
+            return Ok(false);
+        }
+        let keys = &self.worker.keys;
+        let claim = match offer.claim(link, keys, &self.consumer)? {
+            Some(claim) => Some(claim),
+            None => offer.take_over(link, keys, &self.consumer)?,
+        };
+        let Some(claim) = claim else { return Ok(false) };
+        if !self.is_ready(link, &offer)? {
+            return Ok(false);
+        }
+        match self.measure(&offer, claim) {
+            Ok(chunk) => offer.send(link, &self.worker.keys, &claim, &chunk).map(|()| true),
+            Err(Error::Stopped(_)) => Ok(false),
+            Err(error) => Ok(self.refuse(&offer, &error)),
+        }
+    }
+
+    /// Fetches what the evaluation needs; false where it is over, or this machine cannot make it.
+    fn is_ready(&mut self, link: &mut Link, offer: &Offer) -> std::result::Result<bool, Failure> {
+        if self.current.as_ref().is_some_and(|current| current.id == offer.id) {
+            return Ok(true);
+        }
+        self.current = None;
+        let keys = &self.worker.keys;
+        let weights = read_weights(link, keys, (offer.version, offer.sha256), self.most_weights);
+        let weights = match weights {
+            Ok(weights) => weights,
+            // Those of the same number that are published after it may have replaced them.
+            Err(Failure::Final(_)) => None,
+            Err(failure) => return Err(failure),
+        };
+        let Some((text, weights)) = read_config(link, keys)?.zip(weights) else { return Ok(false) };
+        match self.prepare(offer, &text, &weights) {
+            Ok(current) => {
+                self.current = Some(current);
+                Ok(true)
+            }
+            Err(error) => Ok(self.refuse(offer, &error)),
+        }
+    }
+
+    fn refuse(&mut self, offer: &Offer, error: &Error) -> bool {
+        self.refused = Some(offer.id);
+        let server = self.worker.server.address();
+        tracing::warn!(
+            "{server}: this worker does not measure the network of epoch {}: {error}",
+            offer.version
+        );
+        false
+    }
+
+    fn prepare(&self, offer: &Offer, text: &str, weights: &[u8]) -> Result<Current> {
+        let Worker { game, spec, .. } = &self.worker;
+        let config = self.worker.evaluation_config(text)?;
+        let meter = StrengthMeter::new(&config, game, self.threads)?;
+        if parts(meter.items()).len() != offer.parts {
+            let what = format!("{} parts, expected {}", offer.parts, parts(meter.items()).len());
+            return Err(Error::unsupported("this evaluation", what));
+        }
+        let name = PathBuf::from(format!("weights of version {}", offer.version));
+        let file = NetFile::from_bytes(&name, weights)?;
+        let (network, _) = place(&config, game.as_ref(), spec, &file.weights)?;
+        Ok(Current { id: offer.id, meter, network })
+    }
+
+    /// The chunk of what is measured of the part.
+    fn measure(&mut self, offer: &Offer, claim: Claim) -> Result<Vec<u8>> {
+        let Some(Current { meter, network, .. }) = &self.current else {
+            return Err(Error::unsupported("this evaluation", "its network is not there"));
+        };
+        let numbers = parts(meter.items()).swap_remove(claim.part); // below the number of parts
+        let most = limits(self.worker.game.as_ref(), meter.most_bytes(numbers.len()))?;
+        let measured = meter.measure(network.as_ref(), numbers, &self.stop, &mut |_| ())?;
+        let chunk = seal(&mut self.sealer, offer, claim.part, &measured)?;
+        match chunk.len() > most.bytes() {
+            true => Err(Error::unsupported("this evaluation", format!("a part of {} bytes", chunk.len()))),
+            false => Ok(chunk),
+        }
+    }
+}

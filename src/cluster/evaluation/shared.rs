@@ -1,0 +1,135 @@
+//! The learner's side of an evaluation with workers. A connection that fails leaves the rest of the evaluation to the learner.
+
+use super::{Offer, open};
+use crate::cluster::chunk::{ChunkLimits, ChunkReader};
+use crate::cluster::published::Keys;
+use crate::cluster::server::{Failure, Link, Server, bytes_of, number_of};
+use crate::error::Result;
+use crate::report::metrics::WorkerCounts;
+use crate::run::strength::Measured;
+use crate::run::workers::{CheckPart, SharedEvaluation};
+use redis::{cmd, pipe};
+use std::collections::BTreeSet;
+
+/// The learner's name in the consumer group.
+const CONSUMER: &str = "learner";
+
+/// An evaluation that was offered to workers.
+pub struct OfferedEvaluation<'a> {
+    server: &'a Server,
+    keys: Keys,
+    /// None where the server is away.
+    link: Option<Link>,
+    offer: Offer,
+    digest: [u8; 32],
+    limits: ChunkLimits,
+    chunks: ChunkReader,
+    /// Parts without a result.
+    missing: BTreeSet<usize>,
+    counts: &'a mut WorkerCounts,
+}
+
+impl<'a> OfferedEvaluation<'a> {
+    /// Offers an evaluation of a network with these `weights`.
+    ///
+    /// # Errors
+    /// [`crate::Error::Unsupported`] if there is no memory for reading results.
+    pub fn new(
+        server: &'a Server,
+        offer: Offer,
+        weights: &[u8],
+        (digest, limits): ([u8; 32], ChunkLimits),
+        counts: &'a mut WorkerCounts,
+    ) -> Result<Self> {
+        let (keys, missing) = (Keys::new(server.address().run()), (0..offer.parts).collect());
+        let chunks = ChunkReader::new()?;
+        let mut offered = Self { server, keys, link: None, offer, digest, limits, chunks, missing, counts };
+        match server.connect() {
+            Ok(link) => {
+                offered.link = Some(link);
+                offered.attempt(|link, offer, keys| offer.publish(link, keys, weights));
+            }
+            Err(failure) => offered.warn(failure.text()),
+        }
+        Ok(offered)
+    }
+
+    fn warn(&self, what: &str) {
+        tracing::warn!("{}: {what}; the learner evaluates alone", self.server.address());
+    }
+
+    /// A command on the connection; None where there is none any more.
+    fn attempt<T>(
+        &mut self,
+        command: impl FnOnce(&mut Link, &Offer, &Keys) -> std::result::Result<T, Failure>,
+    ) -> Option<T> {
+        match command(self.link.as_mut()?, &self.offer, &self.keys) {
+            Ok(value) => Some(value),
+            Err(failure) => {
+                self.link = None;
+                self.warn(failure.text());
+                None
+            }
+        }
+    }
+
+    /// The chunk of a part's result, if it is there: None in it for one that is longer than it may be.
+    fn fetch(&mut self) -> Vec<(usize, Option<Vec<u8>>)> {
+        let (wanted, most) = (self.missing.clone(), self.limits.bytes() as u64);
+        let found = self.attempt(|link, offer, keys| {
+            let (results, mut all) = (keys.results(offer.id), pipe());
+            for part in &wanted {
+                all.cmd("HSTRLEN").arg(&results).arg(part);
+            }
+            let lengths = link.pipeline(&all)?.into_iter().map(|length| number_of(length).unwrap_or(0));
+            let there = wanted.iter().zip(lengths).filter(|(_, length)| *length > 0);
+            let mut found = Vec::new();
+            for (part, length) in there {
+                let chunk = match length <= most {
+                    true => bytes_of(link.command(cmd("HGET").arg(&results).arg(part))?),
+                    false => None,
+                };
+                found.push((*part, chunk));
+            }
+            Ok(found)
+        });
+        found.unwrap_or_default()
+    }
+}
+
+impl SharedEvaluation for OfferedEvaluation<'_> {
+    fn claim(&mut self) -> Option<usize> {
+        self.attempt(|link, offer, keys| offer.claim(link, keys, CONSUMER))?.map(|claim| claim.part)
+    }
+
+    fn results(&mut self, check: CheckPart<'_>) -> Vec<(usize, Measured)> {
+        let mut results = Vec::new();
+        for (part, chunk) in self.fetch() {
+            self.missing.remove(&part);
+            let measured = chunk.ok_or_else(|| "it is longer than any".to_string()).and_then(|bytes| {
+                let bounds = (&self.digest, &self.limits);
+                let measured = open(&mut self.chunks, &bytes, bounds, &self.offer, part)?;
+                check(part, &measured).map(|()| measured)
+            });
+            match measured {
+                Ok(measured) => {
+                    self.counts.evaluated += 1;
+                    results.push((part, measured));
+                }
+                Err(what) => {
+                    self.counts.refused += 1;
+                    let server = self.server.address();
+                    tracing::warn!("{server}: a result of part {part} of the evaluation is refused: {what}");
+                }
+            }
+        }
+        results
+    }
+}
+
+impl Drop for OfferedEvaluation<'_> {
+    fn drop(&mut self) {
+        // A failure leaves keys that the next evaluation replaces, and results that expire.
+        self.attempt(|link, offer, keys| offer.withdraw(link, keys));
+    }
+}

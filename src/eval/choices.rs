@@ -1,0 +1,92 @@
+//! The choices of a network, and of a search with it, on solved positions.
+
+use super::arena::{ROWS, position_of};
+use super::positions::{ErrorRates, PositionSummary, SolvedPosition, error_rates, replay};
+use crate::backend::Placement;
+use crate::batch::AnyGame;
+use crate::error::{Error, Result};
+use crate::net::Network;
+use crate::search::SearchParams;
+use crate::search::root::{Exploration, RootSummary, RowKey, argmax};
+use crate::searcher::{Searchers, bare_policies};
+use crate::stop::Stop;
+use serde::{Deserialize, Serialize};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// The choices of a network and its search on one solved position.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PositionChoice {
+    /// Index of the position.
+    pub index: usize,
+    /// The action with the highest prior.
+    pub policy_action: u16,
+    /// The action chosen by the search.
+    pub search_action: u16,
+    /// The search's value for the player to move.
+    pub value: f32,
+}
+
+/// How positions are searched.
+#[derive(Clone, Copy, Debug)]
+pub struct SearchSetup {
+    /// The search.
+    pub params: SearchParams,
+    /// Where it runs.
+    pub placement: Placement,
+    /// Threads on a CPU.
+    pub threads: usize,
+}
+
+/// The choices of the bare policy and the search on the solved positions that have these `numbers`. Passes the number of positions done to
+/// `report`. A choice does not depend on which others are made.
+///
+/// # Errors
+/// Those of the network; [`Error::Stopped`] once `stop` is requested; [`Error::IllegalAction`] for an impossible position;
+/// [`Error::Unsupported`] for a game with hidden information, whose true state the network must not see.
+pub fn choices(
+    game: &Arc<dyn AnyGame>,
+    network: &dyn Network,
+    setup: SearchSetup,
+    positions: &[SolvedPosition],
+    numbers: Range<usize>,
+    stop: &Stop,
+    report: &mut dyn FnMut(u64),
+) -> Result<Vec<PositionChoice>> {
+    let SearchSetup { params, placement, threads } = setup;
+    if game.sizes().hidden_information {
+        let why = "the best action depends on hidden information; measure strength by matches instead";
+        return Err(Error::unsupported(format!("solved positions of {}", game.name()), why));
+    }
+    let mut at = Vec::with_capacity(numbers.len());
+    for i in numbers.clone() {
+        let key = RowKey { slot: i as u64, ..RowKey::default() };
+        at.push(position_of(&replay(&positions[i], game)?, key));
+    }
+    let mut searchers = Searchers::new(game.as_ref(), network, params, placement, ROWS, threads)?;
+    searchers.stop_by(stop);
+    let bare = bare_policies(game.as_ref(), network.fork().as_mut(), &at)?;
+    let mut found = Vec::with_capacity(at.len());
+    for rows in at.chunks(ROWS) {
+        found.extend(searchers.search(rows, params.simulations, Exploration::Plain)?);
+        report(found.len() as u64);
+    }
+    let choice = |(index, ((priors, _), summary)): (usize, (&(Vec<f32>, _), &RootSummary))| PositionChoice {
+        index,
+        policy_action: summary.actions[argmax(priors)],
+        search_action: summary.actions[summary.best],
+        value: summary.value[usize::from(summary.player)],
+    };
+    Ok(numbers.zip(bare.iter().zip(&found)).map(choice).collect())
+}
+
+/// The error rates of choices on all `positions`.
+///
+/// # Errors
+/// Those of [`error_rates`].
+pub fn summarise(positions: &[SolvedPosition], choices: &[PositionChoice]) -> Result<PositionSummary> {
+    let rates = |of: fn(&PositionChoice) -> u16| -> Result<ErrorRates> {
+        error_rates(positions, &choices.iter().map(of).collect::<Vec<_>>())
+    };
+    Ok(PositionSummary::new(rates(|c| c.policy_action)?, rates(|c| c.search_action)?))
+}

@@ -1,0 +1,391 @@
+//! Matches: games between two contestants by a plan, as a whole or in parts, and checks of games that another process has played.
+
+use super::arena::{Contestant, ROWS};
+use super::elo::{MatchResult, Mean};
+use crate::batch::{AnyGame, Playthrough};
+use crate::error::Result;
+use crate::game::Turn;
+use crate::rng::{Key, Purpose, Stream};
+use crate::search::root::RowKey;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Number of games that a match plays at once: a batch for each side, since about half of the games wait for each.
+pub const GAMES_AT_ONCE: usize = 2 * ROWS;
+
+/// The number of games, openings and seed of a match.
+#[derive(Clone, Copy, Debug)]
+pub struct MatchPlan {
+    /// Number of games. Each group of P consecutive games has the same opening, with the seats rotated.
+    pub games: usize,
+    /// Uniformly random plies at the start of a game.
+    pub opening_plies: u32,
+    /// The seed of openings, chance and players.
+    pub seed: u64,
+}
+
+/// The outcome of a match.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct MatchOutcome {
+    /// Results from the first contestant's side.
+    pub result: MatchResult,
+    /// The first contestant's raw score in each game.
+    pub scores: Vec<f64>,
+    /// The mean raw score of the other seats in each game; 0 in one-player games.
+    pub other_scores: Vec<f64>,
+    /// The first contestant's return in each game.
+    pub returns: Vec<f64>,
+}
+
+impl MatchOutcome {
+    /// The outcome of a match of these games, in their order.
+    fn of<'a>(games: impl Iterator<Item = &'a GameOutcome>) -> Self {
+        let mut outcome = Self::default();
+        for game in games {
+            outcome.result.add(game.margin);
+            outcome.scores.push(game.score);
+            outcome.other_scores.push(game.other_score);
+            outcome.returns.push(game.own_return);
+        }
+        outcome
+    }
+
+    /// The outcome of the match of these games, by [`play_part`], in their order.
+    ///
+    /// # Errors
+    /// Those of [`check_game`].
+    pub fn of_records(
+        game: &Arc<dyn AnyGame>,
+        plan: MatchPlan,
+        records: &[Vec<u16>],
+    ) -> std::result::Result<Self, String> {
+        let outcome = |(number, actions): (usize, &Vec<u16>)| replay(game, plan, number, actions);
+        let outcomes: Vec<GameOutcome> = records.iter().enumerate().map(outcome).collect::<Result<_, _>>()?;
+        Ok(Self::of(outcomes.iter()))
+    }
+
+    /// The first contestant's mean raw score per game, for games whose scores differ from the returns: backgammon, Blob, the
+    /// area in Go.
+    pub fn points(&self) -> Option<Mean> {
+        (self.scores != self.returns).then(|| Mean::of(&self.scores))
+    }
+
+    /// The first contestant's mean raw score per game minus that of the other seats, for the games of [`Self::points`].
+    pub fn lead(&self) -> Option<Mean> {
+        let leads: Vec<f64> =
+            self.scores.iter().zip(&self.other_scores).map(|(own, other)| own - other).collect();
+        self.points().map(|_| Mean::of(&leads))
+    }
+}
+
+/// How far a match is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MatchProgress {
+    /// Results of the games that are over, from the first contestant's side.
+    pub result: MatchResult,
+    /// Estimated fraction of the match's plies that have been played; None until a game is over.
+    pub fraction: Option<f64>,
+}
+
+/// A game of a match.
+struct MatchGame {
+    /// Its number, from 0.
+    number: usize,
+    play: Playthrough,
+}
+
+/// The outcome of one game for the first contestant.
+#[derive(Clone, Copy)]
+struct GameOutcome {
+    /// Its return minus the best one of the other seats.
+    margin: f32,
+    score: f64,
+    other_score: f64,
+    own_return: f64,
+    plies: usize,
+}
+
+/// Plays a match of `a` against `b`, at most [`GAMES_AT_ONCE`] games at once, and passes its progress to `report` after every ply. With
+/// more than two players, `a` has one seat and `b` all others. The outcome does not depend on the number of games at once.
+///
+/// # Errors
+/// Those of the networks and of external programs; [`Error::Stopped`] of a contestant that is [`Contestant::stopped_by`] it.
+pub fn play_match(
+    game: &Arc<dyn AnyGame>,
+    a: &mut Contestant,
+    b: &mut Contestant,
+    plan: MatchPlan,
+    report: &mut dyn FnMut(MatchProgress),
+) -> Result<MatchOutcome> {
+    let mut outcomes: Vec<Option<GameOutcome>> = vec![None; plan.games];
+    let mut keep = |over: &MatchGame, outcome| outcomes[over.number] = Some(outcome);
+    play_games(game, a, b, plan, 0..plan.games, &mut keep, report)?;
+    Ok(MatchOutcome::of(outcomes.iter().flatten()))
+}
+
+/// Plays the games of a match that have these `numbers`, as [`play_match`] plays them, and returns the actions of each, chance outcomes
+/// included.
+///
+/// # Errors
+/// Those of [`play_match`].
+pub fn play_part(
+    game: &Arc<dyn AnyGame>,
+    a: &mut Contestant,
+    b: &mut Contestant,
+    plan: MatchPlan,
+    numbers: Range<usize>,
+    report: &mut dyn FnMut(MatchProgress),
+) -> Result<Vec<Vec<u16>>> {
+    let mut records = vec![Vec::new(); numbers.len()];
+    let first = numbers.start;
+    let mut keep = |over: &MatchGame, _| records[over.number - first] = over.play.actions().to_vec();
+    play_games(game, a, b, plan, numbers, &mut keep, report)?;
+    Ok(records)
+}
+
+/// Plays the games of these `numbers` and passes each to `keep` when it is over.
+fn play_games(
+    game: &Arc<dyn AnyGame>,
+    a: &mut Contestant,
+    b: &mut Contestant,
+    plan: MatchPlan,
+    numbers: Range<usize>,
+    keep: &mut dyn FnMut(&MatchGame, GameOutcome),
+    report: &mut dyn FnMut(MatchProgress),
+) -> Result<()> {
+    let (mut over, mut playing, mut to_come) = (Over::default(), Vec::<MatchGame>::new(), numbers);
+    loop {
+        while playing.len() < GAMES_AT_ONCE
+            && let Some(number) = to_come.next()
+        {
+            playing.push(MatchGame::begin(game, plan, number)?);
+        }
+        deal(&mut playing, plan.seed)?;
+        for (is_a, contestant) in [(true, &mut *a), (false, &mut *b)] {
+            let is_due = |game: &&mut MatchGame| matches!(game.play.turn(), Turn::Player(q) if (q == game.seat()) == is_a);
+            let mut due: Vec<&mut MatchGame> = playing.iter_mut().filter(is_due).collect();
+            let keys: Vec<RowKey> = due.iter().map(|game| game.key(plan.seed)).collect();
+            let at: Vec<&Playthrough> = due.iter().map(|game| &game.play).collect();
+            let actions = contestant.choose(&at, &keys)?;
+            due.iter_mut().zip(actions).try_for_each(|(game, action)| game.play.step(action))?;
+            deal(&mut playing, plan.seed)?;
+        }
+        for game in playing.extract_if(.., |game| game.play.turn() == Turn::Over) {
+            let outcome = GameOutcome::new(&game);
+            over.add(outcome);
+            keep(&game, outcome);
+        }
+        report(over.progress(&playing, to_come.len()));
+        if playing.is_empty() && to_come.is_empty() {
+            return Ok(());
+        }
+    }
+}
+
+/// Checks that game number `number` of the match may have gone this way: its opening, its chance outcomes, legal actions to the end.
+///
+/// # Errors
+/// What is wrong.
+pub fn check_game(
+    game: &Arc<dyn AnyGame>,
+    plan: MatchPlan,
+    number: usize,
+    actions: &[u16],
+) -> std::result::Result<(), String> {
+    replay(game, plan, number, actions).map(drop)
+}
+
+fn replay(
+    game: &Arc<dyn AnyGame>,
+    plan: MatchPlan,
+    number: usize,
+    actions: &[u16],
+) -> std::result::Result<GameOutcome, String> {
+    let wrong = |what: String| format!("game {number} of the match: {what}");
+    let mut played = MatchGame::begin(game, plan, number).map_err(|e| wrong(e.to_string()))?;
+    let opening = played.play.actions();
+    let Some(rest) = actions.strip_prefix(opening) else {
+        return Err(wrong(format!("it does not begin with the opening {opening:?}")));
+    };
+    for &action in rest {
+        match played.play.turn() {
+            Turn::Chance => {
+                played.deal_once(plan.seed).map_err(|e| wrong(e.to_string()))?;
+                let drawn = played.play.actions().last();
+                if drawn != Some(&action) {
+                    return Err(wrong(format!("the chance outcome {action}, expected {drawn:?}")));
+                }
+            }
+            Turn::Player(_) | Turn::Over => played.play.step(action).map_err(|e| wrong(e.to_string()))?,
+        }
+    }
+    match played.play.turn() {
+        Turn::Over => Ok(GameOutcome::new(&played)),
+        Turn::Player(_) | Turn::Chance => Err(wrong("it is not over".into())),
+    }
+}
+
+/// Sums over the games that are over.
+#[derive(Default)]
+struct Over {
+    result: MatchResult,
+    plies: usize,
+}
+
+impl Over {
+    fn add(&mut self, game: GameOutcome) {
+        self.result.add(game.margin);
+        self.plies += game.plies;
+    }
+
+    /// The progress of a match with `playing` in progress and `not_started` games to come. A game that is not over is taken to be as
+    /// long as those that are over on average, and at least a quarter longer than it is.
+    fn progress(&self, playing: &[MatchGame], not_started: usize) -> MatchProgress {
+        let (result, games, over) = (self.result, self.result.games() as f64, self.plies as f64);
+        let lengths = || playing.iter().map(|game| game.play.actions().len() as f64);
+        let length = over / games;
+        let to_come =
+            lengths().map(|plies| length.max(1.25 * plies)).sum::<f64>() + not_started as f64 * length;
+        let fraction = (over + lengths().sum::<f64>()) / (over + to_come).max(1.0);
+        MatchProgress { result, fraction: (games > 0.0).then_some(fraction) }
+    }
+}
+
+impl MatchGame {
+    /// The game at the end of its opening.
+    fn begin(game: &Arc<dyn AnyGame>, plan: MatchPlan, number: usize) -> Result<Self> {
+        let pair = number / game.sizes().num_players;
+        Ok(Self { number, play: opening(game, plan, pair as u64)? })
+    }
+
+    /// The first contestant's seat.
+    fn seat(&self) -> u8 {
+        (self.number % self.play.game().sizes().num_players) as u8
+    }
+
+    /// Deals one chance outcome.
+    fn deal_once(&mut self, seed: u64) -> Result<()> {
+        let ply = self.play.actions().len() as u64;
+        let key = Key::new(seed, Purpose::Chance).with(self.number as u64).with(ply);
+        random_step(&mut self.play, &mut key.stream())
+    }
+
+    /// The key of the next ply's random numbers.
+    fn key(&self, seed: u64) -> RowKey {
+        let ply = self.play.actions().len() as u64;
+        RowKey { seed, slot: self.number as u64, ply, ..RowKey::default() }
+    }
+}
+
+impl GameOutcome {
+    /// The outcome of a finished game.
+    fn new(game: &MatchGame) -> Self {
+        let (play, own) = (&game.play, usize::from(game.seat()));
+        let (returns, scores) = (play.game().returns(play.state()), play.game().scores(play.state()));
+        let others = returns.iter().enumerate().filter(|(seat, _)| *seat != own).map(|(_, r)| r);
+        let best_other = others.fold(f32::NEG_INFINITY, |m, &r| m.max(r));
+        let total: f32 = scores.iter().sum();
+        Self {
+            margin: if returns.len() == 1 { returns[0] } else { returns[own] - best_other },
+            score: f64::from(scores[own]),
+            other_score: f64::from(total - scores[own]) / (returns.len() - 1).max(1) as f64,
+            own_return: f64::from(returns[own]),
+            plies: play.actions().len(),
+        }
+    }
+}
+
+fn opening(game: &Arc<dyn AnyGame>, plan: MatchPlan, pair: u64) -> Result<Playthrough> {
+    for attempt in 0u64.. {
+        let mut rng = Key::new(plan.seed, Purpose::Opening).with(pair).with(attempt).stream();
+        let mut play = Playthrough::new(game.clone());
+        let mut left = plan.opening_plies;
+        while left > 0 && play.turn() != Turn::Over {
+            left -= u32::from(play.turn() != Turn::Chance);
+            random_step(&mut play, &mut rng)?;
+        }
+        if play.turn() != Turn::Over || attempt > 100 {
+            return Ok(play);
+        }
+    }
+    Ok(Playthrough::new(game.clone()))
+}
+
+fn random_step(play: &mut Playthrough, rng: &mut Stream) -> Result<()> {
+    let legal = play.legal();
+    let index = if play.turn() == Turn::Chance {
+        rng.weighted(&play.game().chance_probs(play.state(), &legal))
+    } else {
+        rng.below(legal.len())
+    };
+    play.step(legal[index])
+}
+
+/// Deals the chance outcomes that are due.
+fn deal(playing: &mut [MatchGame], seed: u64) -> Result<()> {
+    for game in playing {
+        while game.play.turn() == Turn::Chance {
+            game.deal_once(seed)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::batch::any_game;
+
+    fn random(game: &Arc<dyn AnyGame>) -> Contestant {
+        Contestant::named(game.as_ref(), "random", "opponent", 2).expect("known")
+    }
+
+    #[test]
+    fn a_match_does_not_depend_on_the_games_at_once_and_reports_every_game() {
+        let game = any_game("tic_tac_toe", &toml::Table::new()).expect("registered");
+        let play = |games: usize| {
+            let player = || random(&game);
+            let (mut reports, plan) = (Vec::new(), MatchPlan { games, opening_plies: 0, seed: 7 });
+            let outcome =
+                play_match(&game, &mut player(), &mut player(), plan, &mut |so_far| reports.push(so_far));
+            (outcome.expect("played"), reports)
+        };
+        let (few, _) = play(GAMES_AT_ONCE);
+        let (many, reports) = play(2 * GAMES_AT_ONCE + 5);
+        assert_eq!(many.scores[..GAMES_AT_ONCE], few.scores);
+        assert_eq!(many.result.games(), 2 * GAMES_AT_ONCE as u64 + 5);
+        let last = reports.last().expect("reports");
+        assert_eq!((last.result, last.fraction), (many.result, Some(1.0)));
+        assert_eq!(reports[0].fraction, None, "no game of tic-tac-toe is over after two plies");
+        assert!(reports.is_sorted_by_key(|report| report.result.games()));
+        let near = |report: &&MatchProgress| report.result.games() > many.result.games() / 2;
+        let middle = reports.iter().find(near).and_then(|report| report.fraction).expect("an estimate");
+        assert!((0.5..0.9).contains(&middle), "{middle}");
+    }
+
+    #[test]
+    fn parts_of_a_match_are_the_match_and_changed_games_are_refused() {
+        for (name, options) in [("connect_four", ""), ("backgammon", ""), ("blob", "players = 3\ncards = 2")]
+        {
+            let game = any_game(name, &options.parse().expect("TOML")).expect("registered");
+            let plan = MatchPlan { games: 10, opening_plies: 3, seed: 11 };
+            let whole =
+                play_match(&game, &mut random(&game), &mut random(&game), plan, &mut |_| ()).expect("played");
+            let part = |numbers| {
+                play_part(&game, &mut random(&game), &mut random(&game), plan, numbers, &mut |_| ())
+                    .expect("played")
+            };
+            let records = [part(0..3), part(3..4), part(4..10)].concat();
+            assert_eq!(MatchOutcome::of_records(&game, plan, &records), Ok(whole), "{name}");
+            for (number, record) in records.iter().enumerate() {
+                let refused = |actions: &[u16]| check_game(&game, plan, number, actions).expect_err(name);
+                assert!(refused(&record[..record.len() - 1]).ends_with("it is not over"), "{name}");
+                assert!(refused(&[record.as_slice(), &[0]].concat()).contains("not legal"), "{name}");
+                assert!(refused(&[u16::MAX]).contains("opening"), "{name}");
+            }
+            let other_seed = MatchPlan { seed: 12, ..plan };
+            let fits = (0..10).filter(|&i| check_game(&game, other_seed, i, &records[i]).is_ok());
+            assert_eq!(fits.count(), 0, "{name}: openings and dice are those of the seed");
+        }
+    }
+}
