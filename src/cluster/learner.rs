@@ -15,19 +15,20 @@ use super::strict::lockstep::{Lockstep, Offered, Refused};
 use super::strict::parts;
 use super::strict::poll::{self, PartPoll};
 use super::strict::starts::Starts;
+use super::tally::{Taken, Tally};
 use super::{digest, random};
 use crate::backend::device_selfplay::PlayPlan;
 use crate::backend::kernels::check_devices;
 use crate::batch::{AnyGame, any_game};
 use crate::config::{ClusterOrder, Config, SelfPlayConfig};
 use crate::error::{Error, Result};
-use crate::report::metrics::{EpochRecord, WorkerCounts};
+use crate::report::metrics::EpochRecord;
+use crate::report::workers::WorkerCounts;
 use crate::run::factory::ComponentFactory;
 use crate::run::network::check_machine;
 use crate::run::workers::{EvaluationOffer, SharedEvaluation, Workers, WorkersSetup};
 use crate::selfplay::{FinishedGame, GameRecord, GameSlot, new_slots};
 use crate::weights::NetFile;
-use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, sync_channel};
@@ -144,8 +145,7 @@ struct Feed {
     /// In strict order, where the learner plays.
     own: Option<OwnWorker>,
     max_lag: u64,
-    counts: WorkerCounts,
-    active: BTreeSet<u64>,
+    tally: Tally,
 }
 
 impl Feed {
@@ -205,8 +205,7 @@ impl Feed {
             reader: Some(reader),
             received,
             max_lag: config.cluster.max_lag,
-            counts: WorkerCounts::default(),
-            active: BTreeSet::new(),
+            tally: Tally::new(),
         })
     }
 
@@ -217,11 +216,11 @@ impl Feed {
             match lockstep.take()? {
                 Ok(games) => {
                     self.shared.polls.store(lockstep.taken(), Ordering::Relaxed);
-                    count(&mut self.counts, &games);
+                    count(&mut self.tally.counts, &games);
                     return Some(games);
                 }
                 Err(Refused { sender, incarnation, part, what }) => {
-                    self.counts.refused += 1;
+                    self.tally.counts.refused += 1;
                     tracing::warn!("{}: a poll of {sender} is refused: {what}", self.server.address());
                     let refused = &self.shared.refused;
                     refused.lock().unwrap_or_else(PoisonError::into_inner).push((incarnation, part));
@@ -231,13 +230,13 @@ impl Feed {
     }
 
     /// Counts a part's poll that arrived, which waits for those of the other parts.
-    fn offer(&mut self, poll: PartPoll) {
+    fn offer(&mut self, poll: PartPoll, bytes: usize, waited: Duration) {
         let Some(lockstep) = &mut self.lockstep else { return };
-        let (sender, incarnation, counts) = (poll.sender.clone(), poll.incarnation, &mut self.counts);
+        let (sender, incarnation, counts) = (poll.sender.clone(), poll.incarnation, &mut self.tally.counts);
+        let games = poll.plies.iter().filter(|plies| plies.ended_by.is_some()).count() as u64;
         match lockstep.offer(poll) {
             Offered::Waits => {
-                counts.chunks += 1;
-                self.active.insert(incarnation);
+                self.tally.take(&Taken { sender: &sender, incarnation, games, bytes, lag: 0, waited });
             }
             Offered::Repeated => counts.repeated += 1,
             Offered::OtherVersion => counts.stale += 1,
@@ -253,18 +252,18 @@ impl Feed {
 
     /// Counts what arrived, marks it as taken, and returns its games.
     fn take(&mut self, arrival: Arrival) -> Vec<FinishedGame> {
-        let Arrival { generation, id, bytes, outcome } = arrival;
+        let Arrival { generation, id, bytes, since, outcome } = arrival;
         (self.received.generation, self.received.position) = (generation, id);
-        let counts = &mut self.counts;
+        let waited = since.elapsed();
+        let counts = &mut self.tally.counts;
         counts.bytes += bytes as u64;
-        let (version, games) = match outcome {
-            Outcome::Next { incarnation, sequence, version, games } => {
+        let (sender, incarnation, version, games) = match outcome {
+            Outcome::Next { sender, incarnation, sequence, version, games } => {
                 self.received.take(incarnation, sequence);
-                self.active.insert(incarnation);
-                (version, games)
+                (sender, incarnation, version, games)
             }
             Outcome::Poll(poll) => {
-                self.offer(poll);
+                self.offer(poll, bytes, waited);
                 return Vec::new();
             }
             Outcome::Repeated => {
@@ -281,11 +280,12 @@ impl Feed {
             }
         };
         // Newer weights may have been published since it was read.
-        let is_stale = version.saturating_add(self.max_lag) < self.shared.version.load(Ordering::Relaxed);
+        let lag = self.shared.version.load(Ordering::Relaxed).saturating_sub(version);
         match games {
-            Ok(games) if !is_stale => {
-                counts.chunks += 1;
+            Ok(games) if lag <= self.max_lag => {
                 count(counts, &games);
+                let number = games.len() as u64;
+                self.tally.take(&Taken { sender: &sender, incarnation, games: number, bytes, lag, waited });
                 games
             }
             Ok(_) | Err(RefusedGames::Stale) => {
@@ -356,7 +356,7 @@ impl Workers for Feed {
     ) -> Result<Box<dyn SharedEvaluation + '_>> {
         let weights = network.to_bytes(Path::new("weights for workers"))?;
         let limits = evaluation::limits(self.game.as_ref(), offer.most_bytes)?;
-        let (digest, counts) = (self.digest, &mut self.counts);
+        let (digest, counts) = (self.digest, &mut self.tally.counts);
         let evaluation = Offer { id: random(), version: epoch, sha256: sha256(&weights), parts: offer.parts };
         Ok(Box::new(OfferedEvaluation::new(&self.server, evaluation, &weights, (digest, limits), counts)?))
     }
@@ -366,8 +366,8 @@ impl Workers for Feed {
     }
 
     fn take_counts(&mut self) -> WorkerCounts {
-        let active = std::mem::take(&mut self.active).len() as u64;
-        WorkerCounts { active, ..std::mem::take(&mut self.counts) }
+        let bytes_out = self.shared.bytes_out.swap(0, Ordering::Relaxed);
+        WorkerCounts { bytes_out, ..self.tally.end() }
     }
 }
 

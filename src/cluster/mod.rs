@@ -16,6 +16,7 @@ mod sender;
 pub mod server;
 pub mod status;
 pub mod strict;
+mod tally;
 pub mod worker;
 mod worker_play;
 

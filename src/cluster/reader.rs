@@ -6,7 +6,7 @@
 use super::chunk::{Chunk, ChunkLimits, ChunkReader};
 use super::published::{Keys, State, entries_of};
 use super::received::{Order, Received, StreamId};
-use super::server::{Failure, Link, RETRY, Server, list_of};
+use super::server::{Failure, Link, RETRY, Server, list_of, number_of};
 use super::strict::poll::{PartPoll, open};
 use super::strict::starts::{FINISHED, Starts};
 use super::{Incarnation, PROTOCOL, random};
@@ -15,7 +15,7 @@ use crate::batch::AnyGame;
 use crate::config::ClusterOrder;
 use crate::error::{Error, Result};
 use crate::selfplay::FinishedGame;
-use redis::{cmd, pipe};
+use redis::{Value, cmd, pipe};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError};
@@ -43,6 +43,8 @@ const WARN_INTERVAL: Duration = Duration::from_secs(1);
 pub(super) enum Outcome {
     /// The next chunk of its incarnation, with its games: none if they are refused.
     Next {
+        /// The worker's name.
+        sender: String,
         /// The process that sent it.
         incarnation: u64,
         /// Its number.
@@ -80,6 +82,8 @@ pub(super) struct Arrival {
     pub id: StreamId,
     /// Its bytes.
     pub bytes: usize,
+    /// When it came to the server, by this process's clock.
+    pub since: Instant,
     /// What became of it.
     pub outcome: Outcome,
 }
@@ -113,6 +117,8 @@ pub(super) struct Shared {
     pub polls: AtomicU64,
     /// In strict order: processes whose games were refused, and the part which each has, until they are published.
     pub refused: Mutex<Vec<(u64, usize)>>,
+    /// Bytes that were published since the run has asked.
+    pub bytes_out: AtomicU64,
     /// The run is over.
     pub ended: AtomicBool,
 }
@@ -276,7 +282,9 @@ impl Reader {
     fn publish(&mut self, link: &mut Link, publication: &Publication) -> Result<(), Failure> {
         let Publication { version, weights, sha256, received, record, starts } = publication;
         link.command(cmd("SET").arg(self.keys.weights(*version)).arg(&weights[..]))?;
+        let mut bytes_out = weights.len();
         if let Some(Starts { finished, parts }) = starts {
+            bytes_out += parts.iter().map(Vec::len).sum::<usize>();
             let mut slots = cmd("HSET");
             slots.arg(self.keys.slots(*version)).arg(FINISHED).arg(*finished);
             for (part, bytes) in parts.iter().enumerate() {
@@ -323,6 +331,7 @@ impl Reader {
         }
         // The number of polls that are taken is published again.
         (self.known.window, self.known.published, self.known.polls) = (window, Some(*version), u64::MAX);
+        self.shared.bytes_out.fetch_add(bytes_out as u64, Ordering::Relaxed);
         self.shared.is_published.store(true, Ordering::Relaxed);
         Ok(())
     }
@@ -355,8 +364,12 @@ impl Reader {
         };
         read.arg("COUNT").arg(READ_ENTRIES).arg("BLOCK").arg(wait);
         read.arg("STREAMS").arg(&self.keys.games).arg(self.read.position.to_string());
-        // [[key, entries]], or nil where nothing came.
-        let streams = list_of(link.command(&read)?).unwrap_or_default();
+        let mut all = pipe();
+        all.add_command(read).cmd("TIME");
+        let mut replies = link.pipeline(&all)?.into_iter();
+        // [[key, entries]], or nil where nothing came; the server's clock, by which entries have their numbers.
+        let streams = replies.next().and_then(list_of).unwrap_or_default();
+        let (now, clock) = (Instant::now(), replies.next().and_then(milliseconds));
         let entries = streams.into_iter().filter_map(list_of).filter_map(|mut stream| stream.pop());
         for (id, chunk) in entries.flat_map(entries_of) {
             if self.shared.is_ended() {
@@ -364,7 +377,10 @@ impl Reader {
             }
             self.read.position = id;
             let outcome = self.outcome(link, &chunk)?;
-            self.deliver(link, Arrival { generation: self.read.generation, id, bytes: chunk.len(), outcome });
+            let age = Duration::from_millis(clock.unwrap_or(id.0).saturating_sub(id.0));
+            let since = now.checked_sub(age).unwrap_or(now);
+            let generation = self.read.generation;
+            self.deliver(link, Arrival { generation, id, bytes: chunk.len(), since, outcome });
         }
         Ok(())
     }
@@ -412,7 +428,7 @@ impl Reader {
                 Refused::Games
             }),
         };
-        Ok(Outcome::Next { incarnation, sequence, version, games })
+        Ok(Outcome::Next { sender: header.name(), incarnation, sequence, version, games })
     }
 
     /// Requests, at most once a second, the chunks of a worker that have no mark.
@@ -451,6 +467,13 @@ impl Reader {
             tracing::warn!("{}: {what}", self.server.address());
         }
     }
+}
+
+/// The reply to TIME, seconds and microseconds, in milliseconds.
+fn milliseconds(reply: Value) -> Option<u64> {
+    let mut parts = list_of(reply)?.into_iter().map(number_of);
+    let (seconds, micros) = (parts.next()??, parts.next()??);
+    seconds.checked_mul(1000)?.checked_add(micros / 1000)
 }
 
 /// True at most once a second.

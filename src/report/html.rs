@@ -83,6 +83,9 @@ impl Report<'_> {
         page += &self.charts(&minutes)?;
         page += &self.charts(&epochs)?;
         page += &epoch_table(self.records);
+        if let Some(workers) = self.records.last().and_then(|record| record.workers.as_ref()) {
+            page += &workers.html(escape);
+        }
         page += &settings(self.config);
         page += "</body>\n</html>\n";
         Ok(page)
@@ -340,6 +343,7 @@ fn escape(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::metrics::sample_records;
+    use super::super::workers::{WorkerCounts, WorkerShare};
     use super::*;
     use crate::config::Layers;
 
@@ -417,6 +421,21 @@ mod tests {
             one.matches("<tr>").count() > 1
                 && page(&config, &sample_records(99)).contains("<td>1<td>0.4<td>")
         );
+    }
+
+    #[test]
+    fn workers_of_the_last_epoch_are_listed_by_name() {
+        let mut records = sample_records(2);
+        let share = WorkerShare { name: "a<b".into(), games: 12, lag: 0.5, ..WorkerShare::default() };
+        let counts = WorkerCounts { refused: 3, each: vec![share], ..WorkerCounts::default() };
+        assert!(!page(&config("train.batch=321"), &records).contains("Workers"));
+        records[1].workers = Some(counts);
+        let page = page(&config("train.batch=321"), &records);
+        for part in
+            ["Workers in the last epoch", "3 were refused", "<tr><td>a&lt;b<td>0<td>12<td>0<td>0.50</tr>"]
+        {
+            assert!(page.contains(part), "{part} is missing");
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The metrics of an epoch, and `metrics.jsonl`: one line of JSON per epoch.
 
+use super::workers::WorkerCounts;
 use crate::error::{Error, Result};
 use crate::files::{FileDigest, read_whole, write_atomic};
 use serde::{Deserialize, Serialize};
@@ -76,33 +77,6 @@ pub struct EpochRecord {
     /// What workers on other machines sent, if the run has any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workers: Option<WorkerCounts>,
-}
-
-/// What workers on other machines sent in an epoch. A chunk holds some games of one worker.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct WorkerCounts {
-    /// Workers whose chunks were taken.
-    pub active: u64,
-    /// Chunks taken.
-    pub chunks: u64,
-    /// Games taken, which are among those of the epoch.
-    pub games: u64,
-    /// Samples taken.
-    pub samples: u64,
-    /// Bytes of all chunks that were read.
-    pub bytes: u64,
-    /// Chunks refused for weights older than `cluster.max_lag` allows.
-    pub stale: u64,
-    /// Chunks that came again after they were taken.
-    pub repeated: u64,
-    /// Chunks refused because an earlier one of their worker is missing. The worker sends both again.
-    pub gaps: u64,
-    /// Chunks refused as damaged, of another configuration, or with games that the rules do not give.
-    pub refused: u64,
-    /// Parts of the evaluation that workers have measured.
-    #[serde(default)]
-    pub evaluated: u64,
 }
 
 /// What the root cache of an epoch cost, and what games got from it.
@@ -230,6 +204,11 @@ impl EpochRecord {
             ("workers/active", workers(|w| w.active)),
             ("workers/games", workers(|w| w.games)),
             ("workers/bytes", workers(|w| w.bytes)),
+            ("workers/bytes_out", workers(|w| w.bytes_out)),
+            ("workers/queue_seconds", self.workers.as_ref().map(|w| w.queue_seconds)),
+            ("workers/queue_bytes", self.workers.as_ref().map(|w| w.queue_bytes)),
+            ("workers/lag", self.workers.as_ref().map(|w| w.lag)),
+            ("workers/evaluated", workers(|w| w.evaluated)),
             ("workers/stale", workers(|w| w.stale)),
             ("workers/repeated", workers(|w| w.repeated)),
             ("workers/refused", workers(|w| w.refused)),

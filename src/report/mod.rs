@@ -10,6 +10,7 @@ pub mod prometheus;
 pub mod tensorboard;
 pub mod html;
 pub mod scaling_plot;
+pub mod workers;
 
 mod chart;
 mod work;

@@ -38,9 +38,9 @@ pub fn print(text: &str) -> Result<()> {
     written.map_err(|e| Error::io("writing", "stdout", e))
 }
 
-/// The table's columns. In 80 characters all of them fit but the time left, which bars and lines show as well; findings, which few runs
-/// have, replace the games a day.
-const COLUMNS: [Column; 10] = [
+/// The table's columns. In 80 characters all of them fit but the time left, which bars and lines show as well; what few runs have,
+/// findings and workers, replaces the games a day.
+const COLUMNS: [Column; 13] = [
     Column::new("epoch", 5, 0),
     Column::new("minutes", 7, 0),
     Column::new("left", 5, 4),
@@ -51,21 +51,32 @@ const COLUMNS: [Column; 10] = [
     Column::new("strength", 11, 0),
     Column::new("games/day", 9, 3),
     Column::new("findings", 8, 1),
+    Column::new("workers", 7, 1),
+    Column::new("queue s", 7, 3),
+    Column::new("lag", 4, 3),
 ];
-/// The column that a run without findings lacks.
-const FINDINGS: usize = COLUMNS.len() - 1;
 /// Table lines between two headers in a terminal.
 const ROWS_PER_HEADER: u64 = 25;
 
-/// The columns for `record` in this width, with the findings if there are any.
-fn columns(record: &EpochRecord) -> &'static [Column] {
-    if record.findings.is_some() { &COLUMNS } else { &COLUMNS[..FINDINGS] }
+/// Whether runs such as that of `record` have the column.
+fn has(column: &Column, record: &EpochRecord) -> bool {
+    match column.name {
+        "findings" => record.findings.is_some(),
+        "workers" | "queue s" | "lag" => record.workers.is_some(),
+        _ => true,
+    }
+}
+
+/// The columns for `record` with their cells.
+fn row(record: &EpochRecord, left: Option<String>) -> (Vec<Column>, Vec<String>) {
+    COLUMNS.into_iter().zip(cells(record, left)).filter(|(column, _)| has(column, record)).unzip()
 }
 
 /// The cells of one epoch. Strength is the search's outcome error on solved positions ("4.5 % err"), or the score of a match
 /// ("73 % won").
 fn cells(record: &EpochRecord, left: Option<String>) -> [String; COLUMNS.len()] {
     let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_string());
+    let workers = record.workers.as_ref();
     [
         record.epoch.to_string(),
         format!("{:.1}", record.minutes()),
@@ -77,6 +88,9 @@ fn cells(record: &EpochRecord, left: Option<String>) -> [String; COLUMNS.len()] 
         or_dash(strength(record)),
         compact(record.games_per_day),
         or_dash(record.findings.map(|count| count.to_string())),
+        or_dash(workers.map(|workers| workers.active.to_string())),
+        or_dash(workers.map(|workers| format!("{:.2}", workers.queue_seconds))),
+        or_dash(workers.map(|workers| format!("{:.1}", workers.lag))),
     ]
 }
 
@@ -181,12 +195,13 @@ impl Progress {
     /// # Errors
     /// [`Error::Io`] if stdout cannot be written.
     pub fn epoch(&mut self, record: &EpochRecord) -> Result<()> {
-        let columns = columns(record);
-        let table = Table::fitting(columns, width());
-        let is_due = self.shown == Shown::Bars && self.rows.is_multiple_of(ROWS_PER_HEADER);
-        let header = if is_due || table != self.table { table.header(columns) + "\n" } else { String::new() };
         let left = lock(&self.work).run.and_then(|run| run.left(Instant::now()));
-        let line = table.line(&cells(record, left));
+        let (columns, cells) = row(record, left);
+        let table = Table::fitting(&columns, width());
+        let is_due = self.shown == Shown::Bars && self.rows.is_multiple_of(ROWS_PER_HEADER);
+        let header =
+            if is_due || table != self.table { table.header(&columns) + "\n" } else { String::new() };
+        let line = table.line(&cells);
         (self.table, self.rows) = (table, self.rows + 1);
         self.print(&format!("{header}{line}\n"))
     }
@@ -245,13 +260,14 @@ fn write_lines(work: &Mutex<Work>, ended: &Receiver<()>) {
 #[cfg(test)]
 mod tests {
     use super::super::metrics::{Strength, sample_records};
+    use super::super::workers::WorkerCounts;
     use super::*;
 
     fn table(records: &[EpochRecord], width: usize) -> Vec<String> {
-        let columns = columns(&records[0]);
-        let table = Table::fitting(columns, width);
-        let rows = records.iter().map(|record| table.line(&cells(record, Some("12m".into()))));
-        std::iter::once(table.header(columns)).chain(rows).collect()
+        let (columns, _) = row(&records[0], None);
+        let table = Table::fitting(&columns, width);
+        let rows = records.iter().map(|record| table.line(&row(record, Some("12m".into())).1));
+        std::iter::once(table.header(&columns)).chain(rows).collect()
     }
 
     #[test]
@@ -282,5 +298,12 @@ mod tests {
         let lines = table(&found, 80);
         assert!(lines[0].ends_with("  strength  findings") && lines[1].ends_with("        12"), "{lines:?}");
         assert!(lines.iter().all(|line| line.chars().count() <= 80), "{lines:?}");
+        let counts = WorkerCounts { active: 7, queue_seconds: 0.25, lag: 1.5, ..WorkerCounts::default() };
+        let workers = [EpochRecord { workers: Some(counts), ..records[0].clone() }];
+        let lines = table(&workers, 80);
+        assert!(lines[0].ends_with("  strength  workers") && lines[1].ends_with("        7"), "{lines:?}");
+        let lines = table(&workers, 120);
+        assert!(lines[0].ends_with("  workers  queue s   lag"), "{lines:?}");
+        assert!(lines[1].ends_with("        7     0.25   1.5"), "{lines:?}");
     }
 }

@@ -99,7 +99,7 @@ impl MetricsText {
             text.add(Gauge, "vecaz_match_score", "The score of the last match.", score);
         }
         if let Some(workers) = &last.workers {
-            let of = |count: fn(&super::metrics::WorkerCounts) -> u64| {
+            let of = |count: fn(&super::workers::WorkerCounts) -> u64| {
                 records.iter().filter_map(|record| record.workers.as_ref()).map(count).sum::<u64>() as f64
             };
             let active = workers.active as f64;
@@ -114,6 +114,30 @@ impl MetricsText {
             text.add_labelled(Counter, "vecaz_worker_chunks_total", "Chunks by their fate.", &chunks);
             let bytes = of(|workers| workers.bytes);
             text.add(Counter, "vecaz_worker_bytes_total", "Bytes of chunks that were read.", bytes);
+            let out = of(|workers| workers.bytes_out);
+            text.add(Counter, "vecaz_published_bytes_total", "Bytes that were published for workers.", out);
+            let parts = of(|workers| workers.evaluated);
+            text.add(
+                Counter,
+                "vecaz_evaluated_parts_total",
+                "Parts of evaluations that workers measured.",
+                parts,
+            );
+            for (name, help, value) in [
+                (
+                    "vecaz_queue_seconds",
+                    "Seconds that a chunk of the last epoch waited.",
+                    workers.queue_seconds,
+                ),
+                (
+                    "vecaz_queue_bytes",
+                    "Bytes that waited in the last epoch, on average.",
+                    workers.queue_bytes,
+                ),
+                ("vecaz_worker_lag", "Versions that the weights of its chunks were old.", workers.lag),
+            ] {
+                text.add(Gauge, name, help, value);
+            }
         }
         text
     }

@@ -14,7 +14,7 @@ use vecaz::cluster::server::Server;
 use vecaz::cluster::worker::{WorkDone, Worker};
 use vecaz::error::StopCause;
 use vecaz::model::NetSpec;
-use vecaz::report::metrics::WorkerCounts;
+use vecaz::report::workers::WorkerCounts;
 use vecaz::rng::{Key, Purpose};
 use vecaz::run::factory::ComponentFactory;
 use vecaz::run::learner::learner;

@@ -5,7 +5,7 @@ use crate::cluster::chunk::{ChunkLimits, ChunkReader};
 use crate::cluster::published::Keys;
 use crate::cluster::server::{Failure, Link, Server, bytes_of, number_of};
 use crate::error::Result;
-use crate::report::metrics::WorkerCounts;
+use crate::report::workers::WorkerCounts;
 use crate::run::strength::Measured;
 use crate::run::workers::{CheckPart, SharedEvaluation};
 use redis::{cmd, pipe};

@@ -1,0 +1,307 @@
+"""A learner and its workers, measured as processes on one machine, with a redis-server of their own on a free port of the loopback.
+
+    benches/many_machines.py weights                     seconds until 8 workers play with new weights
+    benches/many_machines.py overhead                    what a worker's processor time goes to besides games
+    benches/many_machines.py link                        a worker behind a link of 100 ms with 1 % loss, against one without
+    benches/many_machines.py learning --seeds 1 2 3      a learner with two workers against one process, at equal samples
+    benches/many_machines.py soak --minutes 60           memory of all processes while workers are killed every minute, and an audit
+
+Only Python's standard library; Linux (/proc). The link is a proxy that delays every byte by 50 ms each way and, with 1 % for each 1,448 bytes,
+holds the stream for 200 ms more, TCP's shortest time until a lost segment is sent again.
+"""
+
+import argparse
+import asyncio
+import collections
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import socket
+import statistics
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+TICKS = os.sysconf("SC_CLK_TCK")
+PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+def free_port():
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+class Setting:
+    """A server and the processes that use it; all of them end with it."""
+
+    def __init__(self, args):
+        self.args, self.port, self.processes = args, free_port(), []
+        shutil.rmtree(args.out, ignore_errors=True)
+        args.out.mkdir(parents=True)
+        command = ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "yes"]
+        command += ["--dir", str(args.out)]
+        self.server = self.start(command)
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", self.port)).close()
+                return
+            except OSError:
+                time.sleep(0.02)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for process in reversed(self.processes):
+            process.kill()
+            process.wait()
+
+    def start(self, command, log=subprocess.DEVNULL, environment=None):
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, env={**os.environ, **(environment or {})}
+        )
+        self.processes.append(process)
+        return process
+
+    def url(self, run, port=None):
+        return f"redis://127.0.0.1:{port or self.port}/{run}"
+
+    def learner(self, run, *more):
+        with open(self.args.out / f"{run}.log", "w") as log:
+            line = [self.args.vecaz, "run", "--cluster", self.url(run), "--config", self.args.game, "--out", str(self.args.out / run)]
+            process = self.start(line + ["--threads", "1", *more], log)
+        while self.redis("EXISTS", f"{run}:state") != b":1\r\n":
+            assert process.poll() is None, (self.args.out / f"{run}.log").read_text()
+            time.sleep(0.02)
+        return process
+
+    def worker(self, run, name, port=None):
+        """A worker whose messages are read by the caller."""
+        line = [self.args.vecaz, "work", self.url(run, port), "--threads", "1", "--name", name]
+        return self.start(line, subprocess.PIPE, {"VECAZ_LOG": "debug"})
+
+    def redis(self, *words):
+        with socket.create_connection(("127.0.0.1", self.port)) as connection:
+            connection.sendall((" ".join(words) + "\r\n").encode())
+            return connection.recv(1 << 16)
+
+    def status(self, run):
+        """The statuses of all workers, by name."""
+        text = self.redis("HVALS", f"{run}:workers").decode()
+        return {status["name"]: status for status in map(json.loads, re.findall(r"^\{.*\}$", text, re.MULTILINE | re.ASCII))}
+
+
+def records(folder):
+    with open(folder / "metrics.jsonl") as lines:
+        return [json.loads(line) for line in lines]
+
+
+def processor_seconds(process):
+    """Seconds by the name of the thread."""
+    seconds = collections.Counter()
+    for task in Path(f"/proc/{process.pid}/task").iterdir():
+        name, fields = re.match(r"\d+ \((.*)\) (.*)", (task / "stat").read_text()).groups()
+        fields = fields.split()
+        seconds[name] += (int(fields[11]) + int(fields[12])) / TICKS
+    return seconds
+
+
+def resident_mib(process):
+    return int(Path(f"/proc/{process.pid}/statm").read_text().split()[1]) * PAGE / 2**20
+
+
+def drain(process):
+    threading.Thread(target=lambda: [None for _ in process.stdout], daemon=True).start()
+
+
+def weights(args):
+    """Seconds from the publication of a version, which the state names, until each of 8 workers says that it has it."""
+    seen, lock = collections.defaultdict(list), threading.Lock()
+
+    def read(worker):
+        for line in worker.stdout:
+            if found := re.search(rb"weights of version (\d+), executed", line):
+                with lock:
+                    seen[int(found[1])].append(time.monotonic())
+
+    with Setting(args) as setting:
+        setting.learner("weights", "--play", "0", "--minutes", "1000", "--set", "eval.every=0")
+        for number in range(8):
+            threading.Thread(target=read, args=(setting.worker("weights", f"w{number}"),), daemon=True).start()
+        published, connection = {}, socket.create_connection(("127.0.0.1", setting.port))
+        end = time.monotonic() + args.minutes * 60
+        while time.monotonic() < end:
+            connection.sendall(b"HGET weights:state version\r\n")
+            version = int(connection.recv(64).split(b"\r\n")[1])
+            published.setdefault(version, time.monotonic())
+            time.sleep(0.002)
+    # The first version was there before the workers, the last one may not have reached all of them.
+    rows = [(version, [at - published[version] for at in seen[version]]) for version in sorted(published)[2:-1]]
+    print("| version | workers | median, s | last, s |\n|---|---|---|---|")
+    for version, after in rows:
+        print(f"| {version} | {len(after)} | {statistics.median(after):.3f} | {max(after):.3f} |")
+    print(f"\nslowest of all: {max(max(after) for _, after in rows):.3f} s")
+
+
+def overhead(args):
+    with Setting(args) as setting:
+        setting.learner("overhead", "--play", "0", "--minutes", "1000", "--set", "cluster.max_lag=1000000", "--set", "train.replay_ratio=0.01")
+        worker = setting.worker("overhead", "one")
+        drain(worker)
+        time.sleep(args.minutes * 60)
+        seconds = processor_seconds(worker)
+        all_seconds = sum(seconds.values())
+        for name, part in seconds.most_common():
+            print(f"{name:<20} {part:>9.2f} s  {100 * part / all_seconds:>6.2f} %")
+        print(json.dumps(setting.status("overhead")))
+
+
+async def proxy(port, target, delay, loss):
+    """Passes bytes on after `delay` seconds, in their order."""
+
+    async def pass_on(reader, writer):
+        queue, loop = asyncio.Queue(), asyncio.get_running_loop()
+
+        async def write():
+            while (entry := await queue.get()) is not None:
+                at, data = entry
+                await asyncio.sleep(max(0.0, at - loop.time()))
+                writer.write(data)
+                await writer.drain()
+            writer.close()
+
+        writing, held = asyncio.create_task(write()), 0.0
+        while data := await reader.read(1 << 16):
+            lost = any(random.random() < loss for _ in range(0, len(data), 1448))
+            held = max(held, loop.time() + delay + (0.2 if lost else 0.0))
+            queue.put_nowait((held, data))
+        queue.put_nowait(None)
+        await writing
+
+    async def connected(reader, writer):
+        there = await asyncio.open_connection("127.0.0.1", target)
+        await asyncio.gather(pass_on(reader, there[1]), pass_on(there[0], writer), return_exceptions=True)
+
+    server = await asyncio.start_server(connected, "127.0.0.1", port)
+    await server.serve_forever()
+
+
+def link(args):
+    """Both workers at the same time, so that both have the same share of the machine."""
+    with Setting(args) as setting:
+        far = free_port()
+        threading.Thread(target=lambda: asyncio.run(proxy(far, setting.port, 0.05, 0.01)), daemon=True).start()
+        options = ["--play", "0", "--minutes", "1000", "--set", f"cluster.order={args.order}"]
+        setting.learner("link", *options, "--set", "train.replay_ratio=0.05", "--set", "eval.every=0")
+        workers = {"near": setting.worker("link", "near"), "far": setting.worker("link", "far", far)}
+        for worker in workers.values():
+            drain(worker)
+        time.sleep(20)
+        first = setting.status("link")
+        used = {name: sum(processor_seconds(worker).values()) for name, worker in workers.items()}
+        time.sleep(args.minutes * 60)
+        last = setting.status("link")
+        rates = {}
+        for name, worker in workers.items():
+            samples = last[name]["samples"] - first[name]["samples"]
+            seconds = sum(processor_seconds(worker).values()) - used[name]
+            rates[name] = samples / (args.minutes * 60)
+            print(f"{name:<5} {samples} samples, {rates[name]:.0f} a second, {seconds:.1f} s of processor time; {last[name]}")
+        print(f"far / near: {rates['far'] / rates['near']:.3f}")
+
+
+def learning(args):
+    """The same epochs, and so the same number of samples, alone and with two workers beside a learner that plays too."""
+    print("| seed | arm | epochs | samples | of workers | updates | minutes | search error, last 3 | policy error, last 3 |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    for seed in args.seeds:
+        for arm in ("alone", "workers"):
+            with Setting(args) as setting:
+                common = ["--seed", str(seed), "--epochs", str(args.epochs), "--minutes", "1000"]
+                if arm == "alone":
+                    out = str(args.out / arm)
+                    line = [args.vecaz, "--quiet", "run", "--config", args.game, "--threads", "1", "--out", out, *common]
+                    run = setting.start(line)
+                else:
+                    run = setting.learner(arm, *common)
+                    for name in ("one", "two"):
+                        drain(setting.worker(arm, name))
+                assert run.wait() == 0
+                epochs = records(args.out / arm)
+                total = lambda key: sum(epoch[key] for epoch in epochs)
+                of_workers = sum(epoch.get("workers", {}).get("samples", 0) for epoch in epochs)
+                mean = lambda key: 100 * statistics.mean(epoch["strength"][key] for epoch in [e for e in epochs if e.get("strength")][-3:])
+                print(
+                    f"| {seed} | {arm} | {len(epochs)} | {total('samples'):,} | {of_workers:,} | {epochs[-1]['updates']:,} "
+                    f"| {epochs[-1]['seconds'] / 60:.1f} | {mean('search_outcome_error'):.1f} % | {mean('policy_outcome_error'):.1f} % |",
+                    flush=True,
+                )
+
+
+def soak(args):
+    rng = random.Random(1)
+    with Setting(args) as setting:
+        learner = setting.learner("soak", "--minutes", "100000", "--set", "run.keep_checkpoints=2")
+        workers = [setting.worker("soak", f"w{number}") for number in range(3)]
+        for worker in workers:
+            drain(worker)
+        killed, start = 0, time.monotonic()
+        print("| minute | epochs | learner, MiB | server, MiB | workers, MiB | killed |\n|---|---|---|---|---|---|", flush=True)
+        for minute in range(1, int(args.minutes) + 1):
+            time.sleep(max(0.0, start + 60 * minute - time.monotonic()))
+            assert learner.poll() is None and all(worker.poll() is None for worker in workers), "a process has ended by itself"
+            if minute <= 3 or minute % 5 == 0:
+                sizes = [resident_mib(worker) for worker in workers]
+                print(
+                    f"| {minute} | {len(records(args.out / 'soak'))} | {resident_mib(learner):.0f} | {resident_mib(setting.server):.0f} "
+                    f"| {min(sizes):.0f} to {max(sizes):.0f} | {killed} |",
+                    flush=True,
+                )
+            which = rng.randrange(len(workers))
+            workers[which].kill()
+            workers[which].wait()
+            workers[which] = setting.worker("soak", f"w{which}")
+            drain(workers[which])
+            killed += 1
+        learner.send_signal(signal.SIGTERM)
+        learner.wait()
+        audit(args.out / "soak", args.vecaz)
+
+
+def audit(run, vecaz):
+    """What the run's own files say: no stored game twice, and all counts add up."""
+    epochs, seen = records(run), collections.Counter()
+    for file in sorted((run / "games").glob("*.jsonl")):
+        with open(file) as lines:
+            seen.update((game["slot"], game["game"]) for game in map(json.loads, lines))
+    twice = sum(count > 1 for count in seen.values())
+    fates = {key: sum(epoch["workers"][key] for epoch in epochs) for key in ("chunks", "stale", "repeated", "gaps", "refused")}
+    verified = subprocess.run([vecaz, "verify", str(run)], capture_output=True, text=True)
+    games = sum(epoch["games"] for epoch in epochs)
+    print(f"\n{len(epochs)} epochs, {games:,} games; of {len(seen):,} stored games {twice} twice; chunks: {fates}")
+    print(f"vecaz verify: code {verified.returncode}; {verified.stdout.strip().splitlines()[-1]}")
+    assert twice == 0 and verified.returncode == 0 and fates["refused"] == 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["weights", "overhead", "link", "learning", "soak"])
+    parser.add_argument("--game", default="connect_four", help="a game or a configuration's file")
+    parser.add_argument("--minutes", type=float, default=1.0)
+    parser.add_argument("--epochs", type=int, default=30, help="of learning")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
+    parser.add_argument("--order", choices=["free", "strict"], default="free", help="of link")
+    parser.add_argument("--out", type=Path, default=ROOT / "runs" / "many_machines")
+    parser.add_argument("--vecaz", default=str(ROOT / "target" / "release" / "vecaz"))
+    args = parser.parse_args()
+    globals()[args.what](args)
+
+
+if __name__ == "__main__":
+    main()
