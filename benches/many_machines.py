@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """A learner and its workers, measured as processes on one machine, with a redis-server of their own on a free port of the loopback.
 
     benches/many_machines.py weights                     seconds until 8 workers play with new weights
@@ -94,7 +95,7 @@ class Setting:
     def status(self, run):
         """The statuses of all workers, by name."""
         text = self.redis("HVALS", f"{run}:workers").decode()
-        return {status["name"]: status for status in map(json.loads, re.findall(r"^\{.*\}$", text, re.MULTILINE | re.ASCII))}
+        return {status["name"]: status for status in map(json.loads, re.findall(r"\{.*\}", text))}
 
 
 def records(folder):
@@ -131,7 +132,9 @@ def weights(args):
                     seen[int(found[1])].append(time.monotonic())
 
     with Setting(args) as setting:
-        setting.learner("weights", "--play", "0", "--minutes", "1000", "--set", "eval.every=0")
+        options = ["eval.every=0", "selfplay.samples_per_epoch=2000", "train.replay_ratio=0.1", "train.min_samples=1000"]
+        sets = [word for option in options for word in ("--set", option)]
+        setting.learner("weights", "--play", "0", "--minutes", "1000", *sets)
         for number in range(8):
             threading.Thread(target=read, args=(setting.worker("weights", f"w{number}"),), daemon=True).start()
         published, connection = {}, socket.create_connection(("127.0.0.1", setting.port))
@@ -151,7 +154,7 @@ def weights(args):
 
 def overhead(args):
     with Setting(args) as setting:
-        setting.learner("overhead", "--play", "0", "--minutes", "1000", "--set", "cluster.max_lag=1000000", "--set", "train.replay_ratio=0.01")
+        setting.learner("overhead", "--play", "0", "--minutes", "1000", "--set", "eval.every=0", "--set", "train.replay_ratio=0.01")
         worker = setting.worker("overhead", "one")
         drain(worker)
         time.sleep(args.minutes * 60)

@@ -1,6 +1,7 @@
 //! Wrong input is one sentence with what would be right, and a failure.
 
-use super::server::{Redis, Vecaz, tiny};
+use super::server::{Redis, Vecaz, free_port, tiny, wait_until};
+use std::path::Path;
 
 /// The error of a command that fails.
 fn error(arguments: &[&str]) -> String {
@@ -116,4 +117,31 @@ fn passwords_come_from_the_environment_or_a_file() {
     let of = |words: &[String; 4]| error(&words.each_ref().map(String::as_str));
     assert!(of(&with(&wrong)).contains("the server refuses the user or the password"));
     assert!(of(&with(&right)).contains("no run of this name"));
+}
+
+/// `rediss://`: a run with a worker where the server's certificate is trusted, one sentence where it is not.
+#[test]
+fn tls_servers_need_a_certificate_that_is_trusted() {
+    let files = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/tls");
+    let [authority, certificate, key] = ["ca.pem", "server.pem", "server.key"].map(|name| files.join(name));
+    let port = free_port();
+    let (port_text, certificate, key) =
+        (port.to_string(), certificate.display().to_string(), key.display().to_string());
+    let settings = ["--tls-port", &port_text, "--tls-cert-file", &certificate, "--tls-key-file", &key];
+    let Some(redis) = Redis::start(&[&settings[..], &["--tls-auth-clients", "no"]].concat()) else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let (config, out) =
+        (tiny(&folder).display().to_string(), folder.path().join("run").display().to_string());
+    let url = format!("rediss://127.0.0.1:{port}/tls");
+    expect(&["work", &url], &[&url, "certificate"]);
+    let trusting = [("SSL_CERT_FILE", authority.as_path())];
+    let run = ["run", "--cluster", &url, "--play", "0", "--config", &config, "--epochs", "2", "--out", &out];
+    let learner = Vecaz::spawn_with(&trusting, &[&run[..], &["--threads", "1"]].concat());
+    wait_until("state of the run", || redis.command(&["EXISTS", "tls:state"]) == redis::Value::Int(1));
+    let _worker = Vecaz::spawn_with(&trusting, &["work", &url, "--threads", "1"]);
+    let output = learner.output();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    // The port without TLS is no server for it.
+    let plain = redis.url("tls").replace("redis://", "rediss://");
+    expect(&["work", &plain], &["the connection failed"]);
 }

@@ -2,7 +2,7 @@
 
 use std::io::Read;
 use std::net::{TcpListener, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -29,8 +29,7 @@ impl Redis {
             return None;
         }
         let folder = tempfile::tempdir().expect("a folder");
-        let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
-        let port = free.expect("a free port").port();
+        let port = free_port();
         let settings: Vec<String> = settings.iter().map(|text| text.to_string()).collect();
         let process = Self::spawn(&folder, port, &settings);
         let redis = Self { folder, process, port, settings };
@@ -118,8 +117,14 @@ pub struct Vecaz(Child);
 
 impl Vecaz {
     pub fn spawn(arguments: &[&str]) -> Self {
+        Self::spawn_with(&[], arguments)
+    }
+
+    /// With these variables in its environment.
+    pub fn spawn_with(variables: &[(&str, &Path)], arguments: &[&str]) -> Self {
         let mut command = Command::new(assert_cmd::cargo::cargo_bin("vecaz"));
         command.args(arguments).env_remove("VECAZ_LOG").env_remove("VECAZ_REDIS_PASSWORD");
+        command.envs(variables.iter().copied());
         Self(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("vecaz starts"))
     }
 
@@ -159,6 +164,11 @@ impl Drop for Vecaz {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
+}
+
+pub fn free_port() -> u16 {
+    let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+    free.expect("a free port").port()
 }
 
 pub fn send(signal: &str, child: &Child) {
