@@ -99,6 +99,9 @@ class Setting:
 
 
 def records(folder):
+    """The epochs so far."""
+    if not (folder / "metrics.jsonl").exists():
+        return []
     with open(folder / "metrics.jsonl") as lines:
         return [json.loads(line) for line in lines]
 
@@ -227,6 +230,7 @@ def learning(args):
         for arm in ("alone", "workers"):
             with Setting(args) as setting:
                 common = ["--seed", str(seed), "--epochs", str(args.epochs), "--minutes", "1000"]
+                common += [word for option in args.set for word in ("--set", option)]
                 if arm == "alone":
                     out = str(args.out / arm)
                     line = [args.vecaz, "--quiet", "run", "--config", args.game, "--threads", "1", "--out", out, *common]
@@ -250,7 +254,7 @@ def learning(args):
 def soak(args):
     rng = random.Random(1)
     with Setting(args) as setting:
-        learner = setting.learner("soak", "--minutes", "100000", "--set", "run.keep_checkpoints=2")
+        learner = setting.learner("soak", "--minutes", "100000", "--set", "run.keep_checkpoints=2", "--set", "selfplay.samples_per_epoch=5000")
         workers = [setting.worker("soak", f"w{number}") for number in range(3)]
         for worker in workers:
             drain(worker)
@@ -299,6 +303,7 @@ def main():
     parser.add_argument("--minutes", type=float, default=1.0)
     parser.add_argument("--epochs", type=int, default=30, help="of learning")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="of learning")
     parser.add_argument("--order", choices=["free", "strict"], default="free", help="of link")
     parser.add_argument("--out", type=Path, default=ROOT / "runs" / "many_machines")
     parser.add_argument("--vecaz", default=str(ROOT / "target" / "release" / "vecaz"))

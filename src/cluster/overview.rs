@@ -5,6 +5,7 @@ use super::server::{Failure, Link, Server, bytes_of, list_of, number_of};
 use super::status::WorkerStatus;
 use crate::error::Result;
 use crate::report::metrics::EpochRecord;
+use crate::report::workers::WorkerCounts;
 use redis::{Value, cmd, pipe};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -106,6 +107,25 @@ pub(super) fn read_statuses(
     Ok(statuses)
 }
 
+/// What the learner took in the last epoch, and what it refused.
+fn write_counts(f: &mut fmt::Formatter<'_>, counts: &WorkerCounts) -> fmt::Result {
+    writeln!(
+        f,
+        "of workers {} games in {} chunks, {:.1} MB in, {:.1} MB out; queue {:.2} s and {:.2} MB, lag {:.1}; {} stale, {} repeated, {} gaps, {} refused",
+        counts.games,
+        counts.chunks,
+        counts.bytes as f64 / 1e6,
+        counts.bytes_out as f64 / 1e6,
+        counts.queue_seconds,
+        counts.queue_bytes / 1e6,
+        counts.lag,
+        counts.stale,
+        counts.repeated,
+        counts.gaps,
+        counts.refused
+    )
+}
+
 impl fmt::Display for Overview {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let rate =
@@ -121,6 +141,9 @@ impl fmt::Display for Overview {
                 record.samples,
                 record.updates
             )?;
+            if let Some(counts) = &record.workers {
+                write_counts(f, counts)?;
+            }
         }
         writeln!(
             f,

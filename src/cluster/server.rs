@@ -59,6 +59,7 @@ impl From<RedisError> for Failure {
                     .into(),
             ),
             "MISCONF" => Self::Passing(format!("the server cannot write its disk ({text})")),
+            "NOGROUP" => Self::Passing("the evaluation is not there any more".into()),
             "LOADING" | "TRYAGAIN" | "MASTERDOWN" | "READONLY" | "BUSY" => {
                 Self::Passing(format!("the server does not take commands now ({text})"))
             }

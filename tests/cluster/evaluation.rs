@@ -288,4 +288,25 @@ order = 'strict'
         assert_eq!(sum(&run.out("lost"), "/workers/evaluated"), 0);
         assert_eq!(sum(&run.out("lost"), "/workers/refused"), 2, "one in each epoch");
     }
+
+    #[test]
+    fn a_server_that_loses_the_parts_costs_one_evaluation() {
+        let Some(redis) = Redis::start(&[]) else { return };
+        let run = Run::new("name = 'hex'\nsize = 5");
+        success(run.start("alone", &[]));
+        let url = redis.url("flushed");
+        let learner = run.start("flushed", &["--cluster", &url, "--play", "0"]);
+        wait_until("state of the run", || {
+            redis.command(&["EXISTS", "flushed:state"]) == redis::Value::Int(1)
+        });
+        let mut worker = Vecaz::spawn(&["work", &url, "--threads", "1"]);
+        // The worker finds an evaluation whose parts are gone.
+        wait_until("parts", || redis.command(&["DEL", "flushed:parts"]) == redis::Value::Int(1));
+        success(learner);
+        let (alone, flushed) = (run.out("alone"), run.out("flushed"));
+        assert_eq!(column(&alone, "/strength"), column(&flushed, "/strength"));
+        let evaluated = column(&flushed, "/workers/evaluated");
+        assert!(evaluated[1].as_u64() > Some(0), "the next evaluation is shared again: {evaluated:?}");
+        assert!(!worker.is_over());
+    }
 }

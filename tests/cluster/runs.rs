@@ -43,7 +43,9 @@ fn a_learner_that_does_not_play_learns_from_two_workers() {
     });
     wait_until("both workers in the overview", || {
         let text = success("top", Vecaz::spawn(&["top", &url, "--once"]));
-        ["2 workers: ", "\none  ", "\ntwo  ", "\nepoch ", "limited by"].iter().all(|part| text.contains(part))
+        ["2 workers: ", "\none  ", "\ntwo  ", "\nepoch ", "\nof workers ", " 0 refused", "limited by"]
+            .iter()
+            .all(|part| text.contains(part))
     });
     let stopped = interrupted("learner", learner);
     assert!(stopped.contains(&format!("vecaz run --resume {out} --cluster {url} --play 0\n")), "{stopped}");
