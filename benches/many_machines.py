@@ -23,6 +23,7 @@ import signal
 import socket
 import statistics
 import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -82,9 +83,9 @@ class Setting:
             time.sleep(0.02)
         return process
 
-    def worker(self, run, name, port=None):
+    def worker(self, run, name, port=None, *more):
         """A worker whose messages are read by the caller."""
-        line = [self.args.vecaz, "work", self.url(run, port), "--threads", "1", "--name", name]
+        line = [self.args.vecaz, "work", self.url(run, port), "--threads", "1", "--name", name, *more]
         return self.start(line, subprocess.PIPE, {"VECAZ_LOG": "debug"})
 
     def redis(self, *words):
@@ -223,11 +224,12 @@ def link(args):
 
 
 def learning(args):
-    """The same epochs, and so the same number of samples, alone and with two workers beside a learner that plays too."""
-    print("| seed | arm | epochs | samples | of workers | updates | minutes | search error, last 3 | policy error, last 3 |")
-    print("|---|---|---|---|---|---|---|---|---|")
+    """The same epochs, and so about the same number of samples: alone; with two workers beside a learner that plays too, each with as many
+    games at once as the run alone; and with the games of the run alone divided among the three (split)."""
+    print("| seed | arm | epochs | samples | of workers | lag | updates | minutes | search error, last 3 | policy error, last 3 |")
+    print("|---|---|---|---|---|---|---|---|---|---|")
     for seed in args.seeds:
-        for arm in ("alone", "workers"):
+        for arm in args.arms:
             with Setting(args) as setting:
                 common = ["--seed", str(seed), "--epochs", str(args.epochs), "--minutes", "1000"]
                 common += [word for option in args.set for word in ("--set", option)]
@@ -236,16 +238,18 @@ def learning(args):
                     line = [args.vecaz, "--quiet", "run", "--config", args.game, "--threads", "1", "--out", out, *common]
                     run = setting.start(line)
                 else:
-                    run = setting.learner(arm, *common)
+                    games = ["--games", "43"] if arm == "split" else []
+                    run = setting.learner(arm, *common, *games)
                     for name in ("one", "two"):
-                        drain(setting.worker(arm, name))
+                        drain(setting.worker(arm, name, None, *games))
                 assert run.wait() == 0
                 epochs = records(args.out / arm)
                 total = lambda key: sum(epoch[key] for epoch in epochs)
-                of_workers = sum(epoch.get("workers", {}).get("samples", 0) for epoch in epochs)
+                workers = [epoch["workers"] for epoch in epochs if epoch.get("workers")]
+                of_workers, lag = sum(epoch["samples"] for epoch in workers), statistics.mean([epoch["lag"] for epoch in workers] or [0.0])
                 mean = lambda key: 100 * statistics.mean(epoch["strength"][key] for epoch in [e for e in epochs if e.get("strength")][-3:])
                 print(
-                    f"| {seed} | {arm} | {len(epochs)} | {total('samples'):,} | {of_workers:,} | {epochs[-1]['updates']:,} "
+                    f"| {seed} | {arm} | {len(epochs)} | {total('samples'):,} | {of_workers:,} | {lag:.1f} | {epochs[-1]['updates']:,} "
                     f"| {epochs[-1]['seconds'] / 60:.1f} | {mean('search_outcome_error'):.1f} % | {mean('policy_outcome_error'):.1f} % |",
                     flush=True,
                 )
@@ -303,11 +307,14 @@ def main():
     parser.add_argument("--minutes", type=float, default=1.0)
     parser.add_argument("--epochs", type=int, default=30, help="of learning")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
+    parser.add_argument("--arms", nargs="+", choices=["alone", "workers", "split"], default=["alone", "workers", "split"], help="of learning")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="of learning")
     parser.add_argument("--order", choices=["free", "strict"], default="free", help="of link")
     parser.add_argument("--out", type=Path, default=ROOT / "runs" / "many_machines")
     parser.add_argument("--vecaz", default=str(ROOT / "target" / "release" / "vecaz"))
     args = parser.parse_args()
+    # All processes end with this one.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     globals()[args.what](args)
 
 

@@ -3,10 +3,14 @@
 
 #[path = "cluster/chunks.rs"]
 mod chunks;
+#[cfg(unix)]
 #[path = "cluster/evaluation.rs"]
 mod evaluation;
 #[path = "cluster/lockstep.rs"]
 mod lockstep;
+#[cfg(unix)]
+#[path = "cluster/weights.rs"]
+mod weights;
 #[path = "cluster/play.rs"]
 mod play;
 #[cfg(unix)]

@@ -170,7 +170,6 @@ fn changed_results_give_no_games_outside_the_rules() {
     assert!(refused > 60_000 && taken > 1_000, "{refused} refused, {taken} taken");
 }
 
-#[cfg(unix)]
 mod with_a_server {
     use super::super::server::{Redis, SMALL_SEARCH, Vecaz, wait_until};
     use std::path::{Path, PathBuf};
