@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use vecaz::backend::kernels::device::Program;
 
 /// No contraction: the results are to be those of Rust to the bit. Nothing is visible to other libraries but what says so.
-const FLAGS: [&str; 5] = ["-std=c++17", "-ffp-contract=off", "-fPIC", "-shared", "-fvisibility=hidden"];
+const FLAGS: [&str; 4] = ["-std=c++17", "-ffp-contract=off", "-fPIC", "-fvisibility=hidden"];
 
 /// How hard the compiler tries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,11 +29,15 @@ impl Effort {
     }
 }
 
-/// The emulator's sources.
-const EMULATOR: [(&str, &str); 3] = [
-    ("emulator.hpp", include_str!("host/emulator.hpp")),
+/// What every program includes of the emulator.
+const EMULATOR_HEADER: (&str, &str) = ("emulator.hpp", include_str!("host/emulator.hpp"));
+
+/// The emulator's sources, of which emulator.cpp is the one that is compiled.
+const EMULATOR: [(&str, &str); 4] = [
+    EMULATOR_HEADER,
     ("fibre.hpp", include_str!("host/fibre.hpp")),
     ("products.hpp", include_str!("host/products.hpp")),
+    ("emulator.cpp", include_str!("host/emulator.cpp")),
 ];
 
 /// The names of the kernels in `text`: what follows `VZ_KERNEL`, `VZ_DENSE_KERNEL` or `VZ_BLOCK_KERNEL(threads)` at the
@@ -85,22 +89,50 @@ pub fn library(program: &Program, below: &str, effort: Effort) -> Result<Library
         program.source
     );
     let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".into());
+    let emulator = emulator(&compiler, &program.defines)?;
     let mut hasher = DefaultHasher::new();
     let headers = included(&unit, &program.headers);
-    (FLAGS, effort.flag(), EMULATOR, &compiler, &unit, &headers, &program.defines).hash(&mut hasher);
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let path = target.join(format!("{}-{:016x}.so", program.game, hasher.finish()));
+    (FLAGS, effort.flag(), &emulator, &compiler, &unit, &headers, &program.defines).hash(&mut hasher);
+    let path = built_once(&format!("{}-{:016x}.so", program.game, hasher.finish()), |folder| {
+        for (name, text) in headers {
+            write(folder, name, text)?;
+        }
+        write(folder, EMULATOR_HEADER.0, EMULATOR_HEADER.1)?;
+        write(folder, "unit.cpp", &unit)?;
+        let mut command = compile(&compiler, &program.defines, folder, "unit.cpp");
+        finish(command.args(["-shared", effort.flag()]).arg(&emulator))
+    })?;
+    // SAFETY: the library was compiled from sources here; loading it runs no code of theirs.
+    unsafe { Library::new(&path) }.map_err(|e| e.to_string())
+}
+
+/// The emulator as an object file that programs are linked with, compiled as those of `defines` say that are the emulator's.
+fn emulator(compiler: &str, defines: &[(String, String)]) -> Result<PathBuf, String> {
+    let defines: Vec<_> = defines.iter().filter(|(name, _)| name.starts_with("EMULATOR_")).cloned().collect();
+    let mut hasher = DefaultHasher::new();
+    (FLAGS, EMULATOR, compiler, &defines).hash(&mut hasher);
+    built_once(&format!("emulator-{:016x}.o", hasher.finish()), |folder| {
+        for (name, text) in EMULATOR {
+            write(folder, name, text)?;
+        }
+        finish(compile(compiler, &defines, folder, "emulator.cpp").args(["-c", Effort::Much.flag()]))
+    })
+}
+
+/// The file `name` among those that are kept; where it is not there yet, `build` makes it as `built` in the folder that it is given.
+fn built_once(name: &str, build: impl FnOnce(&Path) -> Result<(), String>) -> Result<PathBuf, String> {
+    let kept = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let path = kept.join(name);
     // Of several threads that want it, one builds it.
     static AT_WORK: Mutex<BTreeMap<PathBuf, Arc<Mutex<()>>>> = Mutex::new(BTreeMap::new());
     let at_work = lock(&AT_WORK).entry(path.clone()).or_default().clone();
     let _alone = lock(&at_work);
     if !path.exists() {
-        let folder = tempfile::tempdir_in(target).map_err(|e| e.to_string())?;
-        let built = build(&compiler, program, &headers, &unit, effort, folder.path())?;
-        std::fs::rename(built, &path).map_err(|e| e.to_string())?;
+        let folder = tempfile::tempdir_in(kept).map_err(|e| e.to_string())?;
+        build(folder.path())?;
+        std::fs::rename(folder.path().join("built"), &path).map_err(|e| e.to_string())?;
     }
-    // SAFETY: the library was compiled from sources here; loading it runs no code of theirs.
-    unsafe { Library::new(&path) }.map_err(|e| e.to_string())
+    Ok(path)
 }
 
 /// A thread that failed has left nothing half done.
@@ -108,37 +140,22 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn build(
-    compiler: &str,
-    program: &Program,
-    headers: &[&(String, String)],
-    unit: &str,
-    effort: Effort,
-    folder: &Path,
-) -> Result<PathBuf, String> {
-    let write = |name: &str, text: &str| {
-        let path = folder.join(name);
-        let parent = path.parent().unwrap_or(folder);
-        std::fs::create_dir_all(parent).and_then(|()| std::fs::write(&path, text)).map_err(|e| e.to_string())
-    };
-    for (name, text) in EMULATOR {
-        write(name, text)?;
-    }
-    for (name, text) in headers {
-        write(name, text)?;
-    }
-    write("unit.cpp", unit)?;
-    let built = folder.join("unit.so");
-    let output = Command::new(compiler)
-        .args(FLAGS)
-        .arg(effort.flag())
-        .args(program.defines.iter().map(|(name, value)| format!("-D{name}={value}")))
-        .arg("-I")
-        .arg(folder)
-        .arg(folder.join("unit.cpp"))
-        .arg("-o")
-        .arg(&built)
-        .output()
-        .map_err(|e| format!("running the C++ compiler {compiler}: {e}"))?;
-    if output.status.success() { Ok(built) } else { Err(String::from_utf8_lossy(&output.stderr).into()) }
+fn write(folder: &Path, name: &str, text: &str) -> Result<(), String> {
+    let path = folder.join(name);
+    let parent = path.parent().unwrap_or(folder);
+    std::fs::create_dir_all(parent).and_then(|()| std::fs::write(&path, text)).map_err(|e| e.to_string())
+}
+
+/// The compiler's command that makes `built` of `source`, both in `folder`, without what it is to make.
+fn compile(compiler: &str, defines: &[(String, String)], folder: &Path, source: &str) -> Command {
+    let mut command = Command::new(compiler);
+    command.args(FLAGS).args(defines.iter().map(|(name, value)| format!("-D{name}={value}")));
+    command.arg("-I").arg(folder).arg("-o").arg(folder.join("built")).arg(folder.join(source));
+    command
+}
+
+fn finish(command: &mut Command) -> Result<(), String> {
+    let output = command.output();
+    let output = output.map_err(|e| format!("running the C++ compiler {:?}: {e}", command.get_program()))?;
+    if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).into()) }
 }

@@ -28,15 +28,19 @@ void entry_observe(const State* s, int player, f32* out) {
 
 // What 32 lanes write, one after another. Gives -1, or the first entry that a wrong lane wrote.
 int entry_observe_lanes(const State* s, int player, f32* out) {
-    static thread_local f32 seen[OBSERVED];
-    for (int i = 0; i < OBSERVED; i++) out[i] = from_bits(UNWRITTEN);
+    static thread_local f32 seen_by_lane[OBSERVED];
+    f32* const seen = seen_by_lane;
+    for (int i = 0; i < OBSERVED; i++) out[i] = seen[i] = from_bits(UNWRITTEN);
     for (int lane = 0; lane < 32; lane++) {
-        for (int i = 0; i < OBSERVED; i++) seen[i] = from_bits(UNWRITTEN);
         game_observe(*s, player, lane, 32, seen);
-        for (int i = 0; i < OBSERVED; i++) {
-            if (to_bits(seen[i]) == UNWRITTEN) continue;
-            if (i % 32 != lane) return i;
+        for (int i = lane; i < OBSERVED; i += 32) {
             out[i] = seen[i];
+            seen[i] = from_bits(UNWRITTEN);
+        }
+        // What is left was written by a wrong lane; mostly nothing is, and all entries are the same.
+        if (to_bits(seen[0]) == UNWRITTEN && memcmp(seen, seen + 1, (OBSERVED - 1) * sizeof *seen) == 0) continue;
+        for (int i = 0; i < OBSERVED; i++) {
+            if (to_bits(seen[i]) != UNWRITTEN) return i;
         }
     }
     return -1;

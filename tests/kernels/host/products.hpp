@@ -3,38 +3,10 @@
 // numbers. What it reads of shared memory is marked from its beginning on, so that a copy which comes too early is found out, and so
 // is one by the generic proxy. Copies for it are made when they are waited for, too.
 #pragma once
-#include <cstddef>
-#include <cstdint>
+#include "emulator.hpp"
 #include <vector>
 
 namespace emulator {
-
-// The right operand, as the bits of its descriptor say: blocks of 8 columns by 16 bytes, not swizzled.
-struct Described {
-    unsigned first, next_numbers, next_columns; // bytes
-
-    explicit Described(uint64_t bits) : first(field(bits, 0)), next_numbers(field(bits, 16)), next_columns(field(bits, 32)) {}
-    static unsigned field(uint64_t bits, int from) { return static_cast<unsigned>(bits >> from & 0x3FFF) << 4; }
-    // Neither a swizzling mode nor a base offset, nor anything in between.
-    static bool is_plain(uint64_t bits) { return (bits & ~0x00003FFF3FFF3FFFull) == 0; }
-    // Where the 16 bytes `half` of column `column` lie.
-    unsigned at(unsigned column, unsigned half) const {
-        return first + half * next_numbers + column / 8 * next_columns + column % 8 * 16;
-    }
-};
-
-// What one lane knows of a product.
-struct Product {
-    // Makes it for a warp, whose lanes' sums and left operands are given.
-    void (*multiply)(float* const* sums, const unsigned* const* left, const unsigned char* shared, const Described& right);
-    float* sums;
-    const unsigned* left;
-    uint64_t right;
-    unsigned num_sums;
-
-    // The instruction's columns: a lane has 4 sums of each 8.
-    unsigned columns() const { return num_sums * 2; }
-};
 
 // A lane's sums that products on their way add to.
 struct Sums {
