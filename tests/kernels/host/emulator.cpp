@@ -3,7 +3,7 @@
 #include "emulator.hpp"
 #include "fibre.hpp"
 #include "products.hpp"
-#include <deque>
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -23,25 +23,30 @@ struct Copy {
 
 struct Thread {
     Fibre fibre;
-    Wait wait;
     unsigned exchanges; // by their parity the buffer of the next
-    std::deque<std::vector<Copy>> copies; // groups, the last one open
+    std::vector<Copy> copies; // that have not happened, oldest first
+    std::vector<size_t> groups; // where each closed group of them ends
     Products products;
 };
 
+// A launch. Its arrays are kept for the next one: fresh memory costs more than most kernels do.
 struct Launch : View {
     std::vector<Thread> threads;
-    char* stacks = nullptr;
+    std::vector<Wait> waits; // [threads]
+    // The lanes of a warp that run until its next barrier, in their order, and how many have begun.
+    unsigned order[WARP], num_lanes, begun;
+    std::unique_ptr<char[]> stacks;
+    size_t num_stacks = 0;
     std::vector<Exchanged> buffers[2]; // [threads]
     std::vector<char> shared_bytes; // dynamic shared memory and what guards it
     Marks marks; // on dynamic shared memory
     std::vector<Mbarrier> mbarriers; // in it
     unsigned barriers; // of the block, so far
     Fibre scheduler;
-    void (*body)(void* const*) = nullptr;
-    void* const* arguments = nullptr;
-    uint64_t random = 1;
-    const char* error = nullptr;
+    void (*body)(void* const*);
+    void* const* arguments;
+    uint64_t random;
+    const char* error;
 
     unsigned draw() {
         random ^= random << 13;
@@ -59,11 +64,19 @@ static __thread int missing_barrier = 0;
 static Launch& current() { return *static_cast<Launch*>(running); }
 static Thread& self() { return current().threads[running->thread]; }
 
-void wait_for(Wait what) {
-    Thread& thread = self();
-    thread.wait = what;
-    switch_fibres(thread.fibre, current().scheduler);
+// Goes on with the warp's next lane, or after its last with the launch.
+static void wait_in(Launch& launch, Wait what) {
+    launch.waits[launch.thread] = what;
+    Fibre& mine = launch.threads[launch.thread].fibre;
+    if (launch.begun < launch.num_lanes) {
+        launch.thread = launch.order[launch.begun++];
+        switch_fibres(mine, launch.threads[launch.thread].fibre);
+    } else {
+        switch_fibres(mine, launch.scheduler);
+    }
 }
+
+void wait_for(Wait what) { wait_in(current(), what); }
 
 void wait_at(int barrier) {
     if (barrier != missing_barrier) wait_for(Wait::WARP_BARRIER);
@@ -78,13 +91,15 @@ static void thread_main() {
     wait_for(Wait::THE_END);
 }
 
-static void need_all_lanes(unsigned mask) {
-    if (mask != 0xFFFFFFFFu) current().error = "an operation of a part of a warp, which is not emulated";
-}
-
-Exchanged* next_exchange(unsigned mask) {
-    need_all_lanes(mask);
-    return &current().buffers[self().exchanges++ % 2][running->thread / WARP * WARP];
+// A buffer is written again only after every lane has come to the next exchange, and so has read it.
+Warp exchange_bytes(unsigned mask, const Exchanged& mine, Wait what) {
+    Launch& launch = current();
+    if (mask != 0xFFFFFFFFu) launch.error = "an operation of a part of a warp, which is not emulated";
+    const unsigned lane = launch.thread % WARP;
+    Exchanged* lanes = &launch.buffers[launch.threads[launch.thread].exchanges++ % 2][launch.thread - lane];
+    lanes[lane] = mine;
+    wait_in(launch, what);
+    return {lanes, lane};
 }
 
 unsigned ballot(unsigned mask, bool vote) {
@@ -99,22 +114,25 @@ static size_t unit_of(const void* at) { return static_cast<size_t>(static_cast<c
 
 void copy_later(void* to, const void* from) {
     if (current().marks.is_read(unit_of(to))) current().error = "a copy to what a product still reads";
-    self().copies.back().push_back({to, from});
+    self().copies.push_back({to, from});
 }
-void end_group() { self().copies.emplace_back(); }
+void end_group() { self().groups.push_back(self().copies.size()); }
 void wait_for_groups(unsigned left) {
-    std::deque<std::vector<Copy>>& groups = self().copies;
-    while (groups.size() > left + 1) {
-        for (const Copy& copy : groups.front()) {
-            if (copy.from == nullptr) {
-                memset(copy.to, 0, 16);
-            } else {
-                memcpy(copy.to, copy.from, 16);
-            }
-            current().marks.copy(unit_of(copy.to), Proxy::GENERIC);
+    std::vector<Copy>& copies = self().copies;
+    std::vector<size_t>& groups = self().groups;
+    if (groups.size() <= left) return;
+    const size_t done = groups.size() - left, end = groups[done - 1];
+    for (size_t i = 0; i < end; i++) {
+        if (copies[i].from == nullptr) {
+            memset(copies[i].to, 0, 16);
+        } else {
+            memcpy(copies[i].to, copies[i].from, 16);
         }
-        groups.pop_front();
+        current().marks.copy(unit_of(copies[i].to), Proxy::GENERIC);
     }
+    copies.erase(copies.begin(), copies.begin() + static_cast<ptrdiff_t>(end));
+    groups.erase(groups.begin(), groups.begin() + static_cast<ptrdiff_t>(done));
+    for (size_t& group : groups) group -= end;
 }
 
 void open_mbarrier(void* at) {
@@ -233,26 +251,27 @@ static void check_products(Launch& launch) {
     }
 }
 
-static void resume(Launch& launch, unsigned thread) {
-    launch.thread = thread;
-    switch_fibres(launch.scheduler, launch.threads[thread].fibre);
-}
-
 // Runs one warp until it waits for the block or has ended.
 static void run_warp(Launch& launch, unsigned first) {
-    Thread* lanes = &launch.threads[first];
+    const Wait* waits = &launch.waits[first];
     while (launch.error == nullptr) {
         const unsigned start = launch.draw(), step = launch.draw() | 1;
+        launch.num_lanes = 0;
         for (unsigned i = 0; i < WARP; i++) {
             const unsigned lane = (start + i * step) % WARP;
-            if (lanes[lane].wait == Wait::NOTHING) resume(launch, first + lane);
+            if (waits[lane] == Wait::NOTHING) launch.order[launch.num_lanes++] = first + lane;
         }
-        const Wait what = lanes[0].wait;
+        if (launch.num_lanes > 0) {
+            launch.begun = 1;
+            launch.thread = launch.order[0];
+            switch_fibres(launch.scheduler, launch.threads[launch.thread].fibre);
+        }
+        const Wait what = waits[0];
         for (unsigned lane = 1; lane < WARP; lane++) {
-            if (lanes[lane].wait != what) launch.error = "lanes of a warp wait for different things";
+            if (waits[lane] != what) launch.error = "lanes of a warp wait for different things";
         }
         if (what == Wait::BLOCK_BARRIER || what == Wait::THE_END) return;
-        for (unsigned lane = 0; lane < WARP; lane++) lanes[lane].wait = Wait::NOTHING;
+        std::fill_n(&launch.waits[first], WARP, Wait::NOTHING);
     }
 }
 
@@ -260,14 +279,15 @@ static void run_block(Launch& launch) {
     const unsigned num = static_cast<unsigned>(launch.threads.size()), warps = num / WARP;
     for (unsigned i = 0; i < num; i++) {
         Thread& thread = launch.threads[i];
-        char* stack = launch.stacks + i * STACK_BYTES;
+        char* stack = launch.stacks.get() + i * STACK_BYTES;
         memcpy(stack, &CANARY, sizeof CANARY);
         thread.fibre.prepare(stack, STACK_BYTES, thread_main);
-        thread.wait = Wait::NOTHING;
         thread.exchanges = 0;
-        thread.copies.assign(1, {});
+        thread.copies.clear();
+        thread.groups.clear();
         thread.products.clear();
     }
+    launch.waits.assign(num, Wait::NOTHING);
     launch.marks.clear(launch.shared_bytes.size());
     launch.mbarriers.clear();
     launch.barriers = 0;
@@ -276,13 +296,13 @@ static void run_block(Launch& launch) {
         const unsigned start = launch.draw();
         for (unsigned i = 0; i < warps; i++) {
             const unsigned first = (start + i) % warps * WARP;
-            if (launch.threads[first].wait == Wait::NOTHING) run_warp(launch, first);
+            if (launch.waits[first] == Wait::NOTHING) run_warp(launch, first);
         }
         bool at_barrier = false;
-        for (Thread& thread : launch.threads) {
-            if (thread.wait == Wait::BLOCK_BARRIER) {
+        for (Wait& wait : launch.waits) {
+            if (wait == Wait::BLOCK_BARRIER) {
                 at_barrier = true;
-                thread.wait = Wait::NOTHING;
+                wait = Wait::NOTHING;
             }
         }
         if (!at_barrier) break;
@@ -293,19 +313,8 @@ static void run_block(Launch& launch) {
         if (launch.shared_bytes[i] != SHARED_JUNK) launch.error = "wrote past the end of shared memory";
     }
     for (unsigned i = 0; i < num; i++) {
-        if (memcmp(launch.stacks + i * STACK_BYTES, &CANARY, sizeof CANARY) != 0) launch.error = "a stack is too small";
+        if (memcmp(launch.stacks.get() + i * STACK_BYTES, &CANARY, sizeof CANARY) != 0) launch.error = "a stack is too small";
     }
-}
-
-// Room for stacks, kept from launch to launch: fresh memory costs more than most kernels do.
-static char* stacks_for(size_t bytes) {
-    static thread_local std::unique_ptr<char[]> stacks;
-    static thread_local size_t allocated = 0;
-    if (bytes > allocated) {
-        stacks.reset(new char[bytes]);
-        allocated = bytes;
-    }
-    return stacks.get();
 }
 
 static const char* run(
@@ -317,9 +326,12 @@ static const char* run(
     for (unsigned i = 0; i < num_arguments; i++) {
         if (sizes[i] != kernel.sizes[i]) return "an argument's size is not the kernel's";
     }
-    Launch launch;
+    static thread_local Launch launch;
     launch.threads.resize(block);
-    launch.stacks = stacks_for(block * STACK_BYTES);
+    if (launch.num_stacks < block) {
+        launch.stacks.reset(new char[block * STACK_BYTES]);
+        launch.num_stacks = block;
+    }
     launch.buffers[0].resize(block);
     launch.buffers[1].resize(block);
     launch.shared_bytes.resize(shared + SHARED_GUARD);
@@ -329,6 +341,7 @@ static const char* run(
     launch.body = kernel.call;
     launch.arguments = arguments;
     launch.random = seed * 2 + 1;
+    launch.error = nullptr;
     running = &launch;
     for (unsigned i = 0; i < grid && launch.error == nullptr; i++) {
         launch.block = Dim3{i, 0, 0};

@@ -49,40 +49,46 @@ struct Exchanged {
     alignas(8) char bytes[EXCHANGED];
 };
 
-// The buffer of the caller's warp for its next exchange, which must be one of all lanes.
-Exchanged* next_exchange(unsigned mask);
+// What the lanes of a warp brought to an exchange, for the one that is `lane`.
+struct Warp {
+    const Exchanged* lanes;
+    unsigned lane;
+};
 
-// What the lanes of the caller's warp brought to an exchange.
+// Brings `mine` to an exchange with all lanes of the caller's warp.
+Warp exchange_bytes(unsigned mask, const Exchanged& mine, Wait what);
+
+// The same, read as values of type T.
 template <class T>
 struct Lanes {
-    const Exchanged* all;
+    Warp warp;
     T operator[](unsigned lane) const {
         T value;
-        memcpy(&value, all[lane].bytes, sizeof value);
+        memcpy(&value, warp.lanes[lane].bytes, sizeof value);
         return value;
     }
 };
 
-// Every lane brings a value; returns all lanes' values. A buffer is written again only after every lane has come to the
-// next exchange, and so has read it.
+// Every lane brings a value; returns all lanes' values.
 template <class T>
 Lanes<T> exchange(unsigned mask, const T& value, Wait what) {
     static_assert(sizeof(T) <= EXCHANGED, "so many bytes do not go from lane to lane");
-    Exchanged* warp = next_exchange(mask);
-    memcpy(warp[running->thread % WARP].bytes, &value, sizeof value);
-    wait_for(what);
-    return {warp};
+    Exchanged mine;
+    memcpy(mine.bytes, &value, sizeof value);
+    return {exchange_bytes(mask, mine, what)};
 }
 
 template <class T>
 T shuffle(unsigned mask, T value, int source) {
     static_assert(sizeof(T) <= sizeof(uint64_t), "at most 8 bytes go from lane to lane");
-    return exchange(mask, value, Wait::SHUFFLE)[static_cast<unsigned>(source) & (WARP - 1)];
+    return exchange(mask, value, Wait::SHUFFLE)[static_cast<unsigned>(source) % WARP];
 }
 
 template <class T>
 T shuffle_xor(unsigned mask, T value, int distance) {
-    return shuffle(mask, value, static_cast<int>(running->thread % WARP) ^ distance);
+    static_assert(sizeof(T) <= sizeof(uint64_t), "at most 8 bytes go from lane to lane");
+    const Lanes<T> all = exchange(mask, value, Wait::SHUFFLE);
+    return all[(all.warp.lane ^ static_cast<unsigned>(distance)) % WARP];
 }
 
 unsigned ballot(unsigned mask, bool vote);

@@ -23,7 +23,8 @@ struct Products {
     uint64_t asked_for; // what, so far: the same for all warps of a warpgroup
 
     void clear() {
-        groups.assign(1, {});
+        groups.resize(1);
+        groups[0].clear();
         sums.clear();
         registers_shown = false;
         asked_for = 0;
