@@ -7,6 +7,7 @@ mod double_buffer;
 mod networks;
 mod scenario;
 pub mod selfplay;
+mod shared;
 pub mod split;
 
 use crate::host_device::HostDevice;

@@ -3,6 +3,7 @@
 
 use super::scenario::{assert_same, cpu, facts, finish, kernels};
 use super::selfplay::{Played, cache_by, config};
+use super::shared::Shared;
 use super::{Noisy, scenario};
 use crate::host_device::{HostBuffer, HostDevice};
 use std::sync::Arc;
@@ -68,8 +69,10 @@ const MLP: &str = "arch = 'mlp'\nblocks = 1\nchannels = 24\nvalue_hidden = 8";
 
 const EDGE: &str = "arch = 'edge'\nblocks = 1\nchannels = 12\nvalue_hidden = 8";
 
-/// Games, how they are searched and played, networks and their formats.
-pub const CASES: [(&str, &str, &str, &str, Precision); 7] = [
+/// A game, how it is searched and played, the network and its format.
+type Case = (&'static str, &'static str, &'static str, &'static str, Precision);
+
+pub const CASES: [Case; 7] = [
     (
         "name = 'tic_tac_toe'",
         "algorithm = 'puct'\nsimulations = 10",
@@ -121,21 +124,39 @@ pub const CASES: [(&str, &str, &str, &str, Precision); 7] = [
     ),
 ];
 
-#[test]
-fn games_are_those_of_the_cpu_with_the_weights_swapped_and_nothing_copied() {
-    for (game, search, selfplay, net, precision) in CASES {
+/// What [`play`] gives, and how often networks were opened for the host.
+type PlayedCase = ((Played, Vec<GameSlot>, u64), usize);
+
+/// [`play`] with two sets of weights.
+pub fn play_case(case: Case, make: Make<'_>) -> PlayedCase {
+    let (game, search, selfplay, net, precision) = case;
+    let config = config(game, search, selfplay);
+    let rules = any_game(config.game_name(), &config.game_options()).expect("registered");
+    let opened = Arc::new(AtomicUsize::new(0));
+    let [old, new] = [1, 2].map(|seed| evaluator(parts(rules.as_ref(), net, precision, seed), &opened));
+    (play(&config, &[&old, &new], Vec::new(), make), opened.load(Ordering::Relaxed))
+}
+
+/// The same on one device, played once for all tests that compare with it.
+pub fn on_one_device(case: Case) -> PlayedCase {
+    static PLAYED: Shared<PlayedCase> = Shared::new();
+    PLAYED.get(format!("{case:?}"), || {
+        let (game, search, selfplay, ..) = case;
         let config = config(game, search, selfplay);
         let rules = any_game(config.game_name(), &config.game_options()).expect("registered");
-        let played = |make: Make<'_>| {
-            let opened = Arc::new(AtomicUsize::new(0));
-            let [old, new] =
-                [1, 2].map(|seed| evaluator(parts(rules.as_ref(), net, precision, seed), &opened));
-            (play(&config, &[&old, &new], Vec::new(), make), opened.load(Ordering::Relaxed))
-        };
-        let ((right, ..), num_calls) = played(&|plan| cpu_backend(rules.as_ref(), plan));
+        play_case(case, &|plan| Ok(Box::new(KernelBackend::new(HostDevice::new(6), rules.as_ref(), plan)?)))
+    })
+}
+
+#[test]
+fn games_are_those_of_the_cpu_with_the_weights_swapped_and_nothing_copied() {
+    for case in CASES {
+        let (game, search, selfplay, net, precision) = case;
+        let config = config(game, search, selfplay);
+        let rules = any_game(config.game_name(), &config.game_options()).expect("registered");
+        let ((right, ..), num_calls) = play_case(case, &|plan| cpu_backend(rules.as_ref(), plan));
         assert_eq!(num_calls, 2, "the CPU calls both through the host");
-        let ((found, between, inside), num_calls) =
-            played(&|plan| Ok(Box::new(KernelBackend::new(HostDevice::new(6), rules.as_ref(), plan)?)));
+        let ((found, between, inside), num_calls) = on_one_device(case);
         assert!(found.games.iter().any(|game| game.game > 0), "{game}: {} games", found.games.len());
         assert_eq!(found, right, "{game} {precision:?}");
         assert_eq!(

@@ -3,6 +3,7 @@
 
 use super::networks::OnDevice;
 use super::scenario::tree_bytes;
+use super::shared::Shared;
 use crate::host_device::HostDevice;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use vecaz::Result;
@@ -110,7 +111,7 @@ fn on_cpu(config: &Config, evaluator: Evaluator) -> (Played, PassClock) {
     play(config, evaluator, &|plan, _| vecaz::backend::cpu_backend(game.as_ref(), plan))
 }
 
-pub fn on_device(config: &Config, evaluator: Evaluator, missing_barrier: i32) -> (Played, PassClock) {
+fn on_device(config: &Config, evaluator: Evaluator, missing_barrier: i32) -> (Played, PassClock) {
     let game = any_game(config.game_name(), &config.game_options()).expect("registered");
     play(config, evaluator, &|plan, shape| {
         let device = HostDevice::new(6).without_barrier(missing_barrier);
@@ -128,10 +129,16 @@ pub fn on_device(config: &Config, evaluator: Evaluator, missing_barrier: i32) ->
     })
 }
 
+/// The same with all barriers, played once for all tests that compare with it.
+pub fn on_one_device(config: &Config, evaluator: Evaluator) -> (Played, PassClock) {
+    static PLAYED: Shared<(Played, PassClock)> = Shared::new();
+    PLAYED.get(format!("{config:?} {evaluator:?}"), || on_device(config, evaluator, 0))
+}
+
 /// Fails where device and CPU differ; returns the games.
 fn compare(config: &Config, evaluator: Evaluator) -> Vec<FinishedGame> {
     let (right, right_clock) = on_cpu(config, evaluator);
-    let (found, clock) = on_device(config, evaluator, 0);
+    let (found, clock) = on_one_device(config, evaluator);
     let what = format!("{} with {evaluator:?}, {:?}", config.game_name(), config.search);
     assert_eq!(found.games.len(), right.games.len(), "{what}");
     for (found, right) in found.games.iter().zip(&right.games) {

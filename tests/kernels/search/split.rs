@@ -2,10 +2,9 @@
 //! to the bit, wherever the network is evaluated.
 
 use super::networks::OnDevice;
-use super::resident::{self, Make, evaluator, parts};
-use super::selfplay::{CASES, Evaluator, config, on_device, play};
+use super::resident::{self, Make};
+use super::selfplay::{CASES, Evaluator, config, on_one_device, play};
 use crate::host_device::HostDevice;
-use std::sync::Arc;
 use vecaz::backend::device_selfplay::PlayPlan;
 use vecaz::backend::kernels::KernelBackend;
 use vecaz::backend::kernels::network::{ObsFormat, SlotOrder};
@@ -55,7 +54,7 @@ fn compare(config: &Config, evaluator: Evaluator, num: u32) {
             Ok(Box::new(backend))
         })
     });
-    let (right, right_clock) = on_device(config, evaluator, 0);
+    let (right, right_clock) = on_one_device(config, evaluator);
     let what = format!("{} on {num} devices with {evaluator:?}", config.game_name());
     assert!(right.games.iter().any(|game| !game.samples.is_empty()), "{what}: nothing was played");
     assert_eq!(found.games.len(), right.games.len(), "{what}");
@@ -96,21 +95,16 @@ fn seven_games_are_split_over_three_devices() {
 
 #[test]
 fn every_device_has_the_network_and_its_new_weights() {
-    for (game, search, selfplay, net, precision) in resident::CASES {
+    for case in resident::CASES {
+        let (game, search, selfplay, _, precision) = case;
         let config = config(game, search, selfplay);
         let rules = any_game(config.game_name(), &config.game_options()).expect("registered");
-        let played = |make: Make<'_>| {
-            let [old, new] =
-                [1, 2].map(|seed| evaluator(parts(rules.as_ref(), net, precision, seed), &Arc::default()));
-            resident::play(&config, &[&old, &new], Vec::new(), make)
-        };
-        let one: Make<'_> =
-            &|plan| Ok(Box::new(KernelBackend::new(HostDevice::new(6), rules.as_ref(), plan)?));
-        let (right, right_between, _) = played(one);
+        let ((right, right_between, _), _) = resident::on_one_device(case);
         for num in [2, 3].into_iter().filter(|&num| num as usize <= config.selfplay.games) {
-            let (found, between, inside) = played(&|plan| {
+            let ((found, between, inside), _) = resident::play_case(case, &|plan| {
                 if plan.rows == 1 {
-                    return one(plan); // the root cache
+                    // The root cache.
+                    return Ok(Box::new(KernelBackend::new(HostDevice::new(6), rules.as_ref(), plan)?));
                 }
                 split(&config, plan, num, &|device, plan| {
                     Ok(Box::new(kernels(rules.as_ref(), device, plan)?))
