@@ -1,5 +1,6 @@
 //! Whole searches of several plies, done by the CPU engine and by kernels, and all that can be seen of them.
 
+use crate::host_compiler::Effort;
 use crate::host_device::HostDevice;
 use std::sync::Arc;
 use vecaz::backend::kernels::KernelBackend;
@@ -232,6 +233,8 @@ pub fn cpu(scenario: &Scenario) -> Box<dyn Backend> {
 
 /// Kernels for a scenario.
 pub fn kernels(scenario: &Scenario, device: HostDevice) -> KernelBackend<HostDevice> {
+    // Most programs run for two or three short scenarios.
+    let device = device.with_effort(Effort::Little);
     KernelBackend::new(device, scenario.game().as_ref(), scenario.plan()).expect("compiles")
 }
 

@@ -1,6 +1,7 @@
 //! Batches out of the replay against [`Replay::batch`]: the same bits.
 
 use super::config;
+use crate::host_compiler::Effort;
 use crate::host_device::{HostBuffer, HostDevice};
 use std::sync::Arc;
 use vecaz::backend::kernels::device::Device;
@@ -74,7 +75,8 @@ fn devices() -> [(HostDevice, Residence); 2] {
 
 fn compare(game: &Arc<dyn AnyGame>) {
     let spec = NetSpec::new(&NetConfig::default(), &game.sizes());
-    for (mut device, residence) in devices() {
+    for (device, residence) in devices() {
+        let mut device = device.with_effort(Effort::Little);
         device.load(&program(game.as_ref(), "gather").expect("kernels")).expect("a program");
         let mut on_device = DeviceReplay::new(&device, game.as_ref(), CAPACITY, BATCH / 2).expect("memory");
         assert_eq!(on_device.residence(), residence);
