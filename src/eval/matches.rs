@@ -109,7 +109,7 @@ struct GameOutcome {
 /// more than two players, `a` has one seat and `b` all others. The outcome does not depend on the number of games at once.
 ///
 /// # Errors
-/// Those of the networks and of external programs; [`Error::Stopped`] of a contestant that is [`Contestant::stopped_by`] it.
+/// Those of the networks and of external programs; [`crate::Error::Stopped`] of a contestant that is [`Contestant::stopped_by`] it.
 pub fn play_match(
     game: &Arc<dyn AnyGame>,
     a: &mut Contestant,

@@ -1,7 +1,7 @@
 //! Evaluation of playing strength: exact solvers, solved positions, opponents without a network, Elo.
 //!
 //! Input: games, networks, chosen actions, match results. Output: exact scores, error rates, Elo differences with intervals.
-//! Only [`arena`], [`choices`] and [`matches`] depend on networks and search.
+//! Only [`arena`], [`choices`] and [`mod@matches`] depend on networks and search.
 
 pub mod arena;
 pub mod choices;
