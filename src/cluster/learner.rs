@@ -16,6 +16,7 @@ use super::strict::parts;
 use super::strict::poll::{self, PartPoll};
 use super::strict::starts::Starts;
 use super::tally::{Taken, Tally};
+use super::window::Window;
 use super::{digest, random};
 use crate::backend::device_selfplay::PlayPlan;
 use crate::backend::kernels::check_devices;
@@ -171,7 +172,6 @@ impl Feed {
                 },
                 order,
                 max_lag: config.cluster.max_lag,
-                max_queued_bytes: config.cluster.max_queued_bytes,
             },
             digest,
             config: config.to_toml(),
@@ -180,6 +180,7 @@ impl Feed {
             arrivals: sender,
             read: received.clone(),
             known: LinkState::default(),
+            window: Window::new(config.cluster.max_queued_bytes, config.cluster.max_lag),
         };
         let reader = thread::Builder::new().name("chunks".into()).spawn(move || reader.run());
         let reader = reader.map_err(|e| Error::unsupported("a thread for chunks", e.to_string()))?;
@@ -281,6 +282,7 @@ impl Feed {
         };
         // Newer weights may have been published since it was read.
         let lag = self.shared.version.load(Ordering::Relaxed).saturating_sub(version);
+        self.shared.lag.store(lag, Ordering::Relaxed);
         match games {
             Ok(games) if lag <= self.max_lag => {
                 count(counts, &games);
@@ -320,7 +322,10 @@ impl Workers for Feed {
         match arrival {
             Ok(arrival) => Ok(Some(self.take(arrival?))),
             Err(true) => Err(thread_is_gone(&self.server)),
-            Err(false) => Ok(None),
+            Err(false) => {
+                self.shared.has_waited.store(true, Ordering::Relaxed);
+                Ok(None)
+            }
         }
     }
 

@@ -17,6 +17,7 @@ pub mod server;
 pub mod status;
 pub mod strict;
 mod tally;
+mod window;
 pub mod worker;
 mod worker_play;
 

@@ -9,6 +9,7 @@ use super::received::{Order, Received, StreamId};
 use super::server::{Failure, Link, RETRY, Server, list_of, number_of};
 use super::strict::poll::{PartPoll, open};
 use super::strict::starts::{FINISHED, Starts};
+use super::window::Window;
 use super::{Incarnation, PROTOCOL, random};
 use crate::backend::device_selfplay::PlayPlan;
 use crate::batch::AnyGame;
@@ -31,8 +32,6 @@ const READ_WAIT: u64 = 100;
 const STRICT_READ_WAIT: u64 = 5;
 /// Time between two looks at a full queue.
 const QUEUE_WAIT: Duration = Duration::from_millis(2);
-/// A worker without a chunk in this time has no share of the bytes that may be queued.
-const ACTIVE: Duration = Duration::from_secs(30);
 /// Time after which statuses of workers are removed.
 const FORGOTTEN: Duration = Duration::from_secs(60);
 /// Time between two changes of the window, and between two warnings or requests of one kind.
@@ -117,6 +116,10 @@ pub(super) struct Shared {
     pub polls: AtomicU64,
     /// In strict order: processes whose games were refused, and the part which each has, until they are published.
     pub refused: Mutex<Vec<(u64, usize)>>,
+    /// The run has waited for chunks.
+    pub has_waited: AtomicBool,
+    /// Versions by which the weights of the last chunk that it has taken, or refused as too old, were old.
+    pub lag: AtomicU64,
     /// Bytes that were published since the run has asked.
     pub bytes_out: AtomicU64,
     /// The run is over.
@@ -140,8 +143,6 @@ pub(super) struct Bounds {
     pub limits: ChunkLimits,
     /// See [`crate::config::ClusterConfig::max_lag`].
     pub max_lag: u64,
-    /// See [`crate::config::ClusterConfig::max_queued_bytes`].
-    pub max_queued_bytes: u64,
     /// See [`crate::config::ClusterConfig::order`].
     pub order: ClusterOrder,
 }
@@ -162,6 +163,7 @@ pub(super) struct Reader {
     /// What was read, which is ahead of what the run has taken.
     pub read: Received,
     pub known: LinkState,
+    pub window: Window,
 }
 
 /// What the thread remembers of workers and of its own messages.
@@ -171,8 +173,7 @@ pub(super) struct LinkState {
     published: Option<u64>,
     /// The polls of it that are published as taken.
     polls: u64,
-    /// When a chunk of the incarnation came last.
-    seen: BTreeMap<u64, Instant>,
+    /// The window that is published.
     window: u64,
     window_at: Option<Instant>,
     warned_at: Option<Instant>,
@@ -292,7 +293,7 @@ impl Reader {
             }
             link.command(&slots)?;
         }
-        let window = self.share();
+        let window = self.window.bytes();
         let state = State {
             protocol: PROTOCOL,
             run: self.read.run,
@@ -336,18 +337,14 @@ impl Reader {
         Ok(())
     }
 
-    /// Bytes of one worker's chunks without a mark: an equal share for each that is active.
-    fn share(&mut self) -> u64 {
-        self.known.seen.retain(|_, at| at.elapsed() < ACTIVE);
-        self.bounds.max_queued_bytes / self.known.seen.len().max(1) as u64
-    }
-
-    /// Publishes another window where the number of active workers has changed.
+    /// Publishes another window where the number of active workers has changed, or where the learner takes faster or slower.
     fn set_window(&mut self, link: &mut Link) -> Result<(), Failure> {
         if !is_due(&mut self.known.window_at) {
             return Ok(());
         }
-        let window = self.share();
+        let has_waited = self.shared.has_waited.swap(false, Ordering::Relaxed);
+        self.window.adapt(has_waited, self.shared.lag.load(Ordering::Relaxed));
+        let window = self.window.bytes();
         if window != self.known.window {
             link.command(cmd("HSET").arg(&self.keys.state).arg("window").arg(window))?;
             self.known.window = window;
@@ -396,7 +393,7 @@ impl Reader {
         };
         let header = chunk.header;
         if self.bounds.order == ClusterOrder::Strict {
-            self.known.seen.insert(header.incarnation, Instant::now());
+            self.window.see(header.incarnation);
             return Ok(match open(&mut self.chunks, &chunk) {
                 Ok(poll) => Outcome::Poll(poll),
                 Err(what) => {
@@ -419,7 +416,7 @@ impl Reader {
             Order::Next => {}
         }
         self.read.take(incarnation, sequence);
-        self.known.seen.insert(incarnation, Instant::now());
+        self.window.see(incarnation);
         let newest = self.shared.version.load(Ordering::Relaxed);
         let games = match version.saturating_add(self.bounds.max_lag) < newest {
             true => Err(Refused::Stale),
