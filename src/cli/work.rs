@@ -55,7 +55,7 @@ pub struct WorkArgs {
 /// Plays until `stop` is requested.
 ///
 /// # Errors
-/// Those of [`Worker::find`] and [`Worker::work`]; [`Error::Stopped`] with the signal that ended it.
+/// Those of [`Worker::find`], [`Worker::start_evaluator`] and [`Worker::play`]; [`Error::Stopped`] with the signal that ended it.
 pub fn execute(args: WorkArgs, verbosity: Verbosity, stop: &Stop) -> Result<()> {
     let progress = Progress::new(verbosity);
     let exporter = args.metrics.as_deref().map(Exporter::serve).transpose()?;
@@ -83,7 +83,8 @@ pub fn execute(args: WorkArgs, verbosity: Verbosity, stop: &Stop) -> Result<()> 
             let _ = progress.note(&status.to_string());
         }
     };
-    let done = worker.work(&name, threads, stop, &mut note_status)?;
+    let _evaluator = worker.start_evaluator(&name, threads, stop)?;
+    let done = worker.play(&name, threads, stop, &mut note_status)?;
     let unsent = match done.unsent {
         0 => String::new(),
         unsent => format!(", {unsent} chunks could not be sent"),

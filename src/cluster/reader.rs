@@ -28,7 +28,7 @@ use std::time::{Duration, Instant};
 const READ_ENTRIES: usize = 8;
 /// How long a read waits for an entry, in milliseconds.
 const READ_WAIT: u64 = 100;
-/// The same in strict order, where workers wait to hear how many polls are taken.
+/// The same in strict order, where workers wait for the number of polls that are taken.
 const STRICT_READ_WAIT: u64 = 5;
 /// Time between two looks at a full queue.
 const QUEUE_WAIT: Duration = Duration::from_millis(2);
@@ -120,7 +120,7 @@ pub(super) struct Shared {
     pub has_waited: AtomicBool,
     /// Versions by which the weights of the last chunk that it has taken, or refused as too old, were old.
     pub lag: AtomicU64,
-    /// Bytes that were published since the run has asked.
+    /// Bytes that were published since the run has counted them.
     pub bytes_out: AtomicU64,
     /// The run is over.
     pub ended: AtomicBool,

@@ -28,21 +28,14 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const IDLE: Duration = Duration::from_millis(20);
 
 impl Worker {
-    /// [`Worker::play`], and measures parts of evaluations beside it.
+    /// Starts the thread that measures parts of evaluations beside [`Worker::play`].
     ///
     /// # Errors
-    /// Those of [`Worker::play`].
-    pub fn work(
-        self,
-        name: &str,
-        threads: usize,
-        stop: &Stop,
-        report: &mut dyn FnMut(&WorkerStatus),
-    ) -> Result<WorkDone> {
-        let (name, digest) = (name.to_string(), self.state.digest);
-        let sender = Sending { name: name.clone(), incarnation: Incarnation(random()), digest };
-        let _evaluator = Evaluator::start(&self, sender, self.most_weights()?, threads, stop)?;
-        self.play(&name, threads, stop, report)
+    /// [`Error::Unsupported`] if there is no thread or no memory for it; those of the network's sizes.
+    pub fn start_evaluator(&self, name: &str, threads: usize, stop: &Stop) -> Result<Evaluator> {
+        let incarnation = Incarnation(random());
+        let sender = Sending { name: name.to_string(), incarnation, digest: self.state.digest };
+        Evaluator::start(self, sender, self.most_weights()?, threads, stop)
     }
 
     /// Plays until `stop` is requested, and reports its status every two seconds; then ends the passes of the poll and sends what it has.

@@ -62,7 +62,7 @@ pub type CheckPart<'a> = &'a dyn Fn(usize, &Measured) -> std::result::Result<(),
 
 /// An evaluation in parts, which workers measure as far as they come to it. Where they cannot be reached, there are no claims and no results.
 pub trait SharedEvaluation {
-    /// The next part that nobody has begun, which is then this process's; None where there is none.
+    /// Claims the next free part for this process; None where there is none.
     fn claim(&mut self) -> Option<usize>;
 
     /// What workers have measured since the last call and `check` finds no fault with: part and content.

@@ -104,10 +104,20 @@ fn another_configuration_another_slot_and_another_protocol_are_refused() {
 }
 
 /// Sets the checksum to that of the bytes.
-pub fn sign(bytes: &mut [u8]) {
+fn sign(bytes: &mut [u8]) {
     bytes[CHECKSUM].fill(0);
     let sum = crc32c::crc32c(bytes);
     bytes[CHECKSUM].copy_from_slice(&sum.to_le_bytes());
+}
+
+/// Replaces a chunk's body by `raw`, compressed, with true sizes and checksum.
+pub fn replace_body(chunk: &mut Vec<u8>, raw: &[u8]) {
+    let body = zstd::bulk::compress(raw, 1).expect("in memory");
+    chunk.truncate(HEADER_BYTES);
+    chunk[72..76].copy_from_slice(&(raw.len() as u32).to_le_bytes());
+    chunk[76..80].copy_from_slice(&(body.len() as u32).to_le_bytes());
+    chunk.extend(body);
+    sign(chunk);
 }
 
 pub fn change(bytes: &mut Vec<u8>, rng: &mut Stream) {
@@ -146,12 +156,7 @@ fn forged(bytes: &[u8], raw: &[u8], rng: &mut Stream) -> Vec<u8> {
         _ => {
             let mut games = raw.to_vec();
             change(&mut games, rng);
-            let body = zstd::bulk::compress(&games, 1).expect("in memory");
-            out.truncate(HEADER_BYTES);
-            out[72..76].copy_from_slice(&(games.len() as u32).to_le_bytes());
-            out[76..80].copy_from_slice(&(body.len() as u32).to_le_bytes());
-            out.extend(body);
-            sign(&mut out);
+            replace_body(&mut out, &games);
         }
     }
     out

@@ -1,6 +1,6 @@
 //! Evaluations in parts: whoever measures them, the strength is that of one machine, and wrong results are measured again.
 
-use super::chunks::{HEADER_BYTES, change, sign};
+use super::chunks::{HEADER_BYTES, change, replace_body};
 use super::server::SMALL_SEARCH;
 use std::ops::Range;
 use std::sync::Arc;
@@ -133,12 +133,7 @@ impl Sent {
         }
         let mut raw = self.raw.clone();
         change(&mut raw, rng);
-        let body = zstd::bulk::compress(&raw, 1).expect("in memory");
-        out.truncate(HEADER_BYTES);
-        out[72..76].copy_from_slice(&(raw.len() as u32).to_le_bytes());
-        out[76..80].copy_from_slice(&(body.len() as u32).to_le_bytes());
-        out.extend(body);
-        sign(&mut out);
+        replace_body(&mut out, &raw);
         out
     }
 }
@@ -171,7 +166,7 @@ fn changed_results_give_no_games_outside_the_rules() {
 }
 
 mod with_a_server {
-    use super::super::server::{Redis, SMALL_SEARCH, Vecaz, wait_until};
+    use super::super::server::{Redis, SMALL_SEARCH, SMALL_TRAINING, Vecaz, wait_until};
     use std::path::{Path, PathBuf};
 
     /// Evaluations of more than a second.
@@ -180,12 +175,6 @@ mod with_a_server {
 games = 64
 samples_per_epoch = 1500
 passes_per_poll = 16
-[replay]
-capacity = 9000
-[train]
-batch = 32
-min_samples = 300
-replay_ratio = 0.1
 [eval]
 every = 1
 simulations = 3000
@@ -205,7 +194,8 @@ order = 'strict'
         fn new(game: &str) -> Self {
             let folder = tempfile::tempdir().expect("a folder");
             let config = folder.path().join("config.toml");
-            std::fs::write(&config, format!("[game]\n{game}{SMALL_SEARCH}{COMMON}")).expect("written");
+            std::fs::write(&config, format!("[game]\n{game}{SMALL_SEARCH}{SMALL_TRAINING}{COMMON}"))
+                .expect("written");
             Self { config: config.display().to_string(), folder }
         }
 

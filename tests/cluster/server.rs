@@ -201,6 +201,16 @@ cache_entries = 512
 /// A network and a search of a few microseconds.
 pub const SMALL_SEARCH: &str = small_search!();
 
+/// A buffer of some epochs, and little training.
+pub const SMALL_TRAINING: &str = "
+[replay]
+capacity = 9000
+[train]
+batch = 32
+min_samples = 300
+replay_ratio = 0.1
+";
+
 /// A small run of tic-tac-toe: epochs of a fraction of a second.
 pub const TINY: &str = concat!(
     "

@@ -1,6 +1,6 @@
 //! Strict order: whoever plays the games, and whatever fails, the run ends with the bytes of a run on one machine.
 
-use super::server::{Redis, SMALL_SEARCH, Vecaz, wait_until};
+use super::server::{Redis, SMALL_SEARCH, SMALL_TRAINING, Vecaz, wait_until};
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -17,12 +17,6 @@ passes_per_poll = 16
 opening_plies = 2
 playout_cap_prob = 0.25
 fast_simulations = 4
-[replay]
-capacity = 9000
-[train]
-batch = 32
-min_samples = 300
-replay_ratio = 0.1
 [eval]
 every = 0
 ";
@@ -35,7 +29,8 @@ struct Run<'a> {
 impl<'a> Run<'a> {
     fn new(folder: &'a Path, game: &str) -> Self {
         let config = folder.join("config.toml");
-        std::fs::write(&config, format!("[game]\n{game}{SMALL_SEARCH}{COMMON}")).expect("written");
+        std::fs::write(&config, format!("[game]\n{game}{SMALL_SEARCH}{SMALL_TRAINING}{COMMON}"))
+            .expect("written");
         Self { folder, config: config.display().to_string() }
     }
 

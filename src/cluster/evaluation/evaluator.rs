@@ -22,7 +22,7 @@ use std::time::Duration;
 const LOOK: Duration = Duration::from_millis(100);
 
 /// The thread; it ends with its part when this is dropped, or at once when the stop is requested.
-pub(in super::super) struct Evaluator {
+pub struct Evaluator {
     ended: Arc<AtomicBool>,
 }
 

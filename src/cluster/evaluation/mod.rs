@@ -4,7 +4,7 @@
 //! Parts are claimed by a consumer group; one that is claimed by a worker that dies is claimed again, by another worker after some time or by
 //! the learner when nothing else is left. A part that is measured twice gives the same result, so the first one is kept.
 
-pub(super) mod evaluator;
+pub mod evaluator;
 pub mod shared;
 
 use super::chunk::{Chunk, ChunkLimits, ChunkReader, Contents, Sealer};
@@ -88,7 +88,7 @@ impl Offer {
         link.command(&delete).map(drop)
     }
 
-    /// Claims the next part that nobody has; None where there is none.
+    /// Claims the next part that is free; None where there is none.
     fn claim(&self, link: &mut Link, keys: &Keys, consumer: &str) -> Result<Option<Claim>, Failure> {
         let mut read = cmd("XREADGROUP");
         read.arg("GROUP")
