@@ -282,7 +282,7 @@ impl Feed {
         };
         // Newer weights may have been published since it was read.
         let lag = self.shared.version.load(Ordering::Relaxed).saturating_sub(version);
-        self.shared.lag.store(lag, Ordering::Relaxed);
+        self.shared.lag.fetch_max(lag, Ordering::Relaxed);
         match games {
             Ok(games) if lag <= self.max_lag => {
                 count(counts, &games);

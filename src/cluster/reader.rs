@@ -118,7 +118,7 @@ pub(super) struct Shared {
     pub refused: Mutex<Vec<(u64, usize)>>,
     /// The run has waited for chunks.
     pub has_waited: AtomicBool,
-    /// Versions by which the weights of the last chunk that it has taken, or refused as too old, were old.
+    /// The most versions by which the weights of a chunk were old that it has taken or refused since the last change of the window.
     pub lag: AtomicU64,
     /// Bytes that were published since the run has counted them.
     pub bytes_out: AtomicU64,
@@ -176,6 +176,8 @@ pub(super) struct LinkState {
     /// The window that is published.
     window: u64,
     window_at: Option<Instant>,
+    /// A read has found the stream empty since then.
+    was_empty: bool,
     warned_at: Option<Instant>,
     /// When statuses of workers were removed last.
     cleared_at: Option<Instant>,
@@ -343,7 +345,8 @@ impl Reader {
             return Ok(());
         }
         let has_waited = self.shared.has_waited.swap(false, Ordering::Relaxed);
-        self.window.adapt(has_waited, self.shared.lag.load(Ordering::Relaxed));
+        let was_empty = std::mem::take(&mut self.known.was_empty);
+        self.window.adapt(has_waited && was_empty, self.shared.lag.swap(0, Ordering::Relaxed));
         let window = self.window.bytes();
         if window != self.known.window {
             link.command(cmd("HSET").arg(&self.keys.state).arg("window").arg(window))?;
@@ -367,6 +370,7 @@ impl Reader {
         // [[key, entries]], or nil where nothing came; the server's clock, by which entries have their numbers.
         let streams = replies.next().and_then(list_of).unwrap_or_default();
         let (now, clock) = (Instant::now(), replies.next().and_then(milliseconds));
+        self.known.was_empty |= streams.is_empty();
         let entries = streams.into_iter().filter_map(list_of).filter_map(|mut stream| stream.pop());
         for (id, chunk) in entries.flat_map(entries_of) {
             if self.shared.is_ended() {

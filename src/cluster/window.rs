@@ -46,13 +46,14 @@ impl Window {
         self.most / self.seen.len().max(1) as u64
     }
 
-    /// Grows where the learner has waited for chunks since the last call, and shrinks where the last one that it took was old.
+    /// Grows where the learner has waited at an empty queue since the last call, whatever its chunks were: it may need more than all windows
+    /// hold. Otherwise shrinks where a chunk that it took was old by `lag` versions, since the queue made it so.
     pub(super) fn adapt(&mut self, has_waited: bool, lag: u64) {
         let largest = self.largest();
         let bytes = self.bytes.min(largest);
-        self.bytes = match (lag >= self.old, has_waited) {
-            (true, _) => (bytes / 4 * 3).max(LEAST),
-            (false, true) => bytes.saturating_mul(2),
+        self.bytes = match (has_waited, lag >= self.old) {
+            (true, _) => bytes.saturating_mul(2),
+            (false, true) => (bytes / 4 * 3).max(LEAST),
             (false, false) => bytes,
         }
         .min(largest);
@@ -72,12 +73,12 @@ mod tests {
         assert_eq!(window.bytes(), 1 << 19, "two workers");
         window.adapt(false, 1);
         assert_eq!(window.bytes(), 1 << 19, "what plays during training is old by one");
-        window.adapt(true, 2);
-        assert_eq!(window.bytes(), 3 << 17, "old ones come first");
+        window.adapt(false, 2);
+        assert_eq!(window.bytes(), 3 << 17);
         (0..99).for_each(|_| window.adapt(false, 7));
         assert_eq!(window.bytes(), LEAST);
-        window.adapt(true, 0);
-        assert_eq!(window.bytes(), 2 * LEAST);
+        window.adapt(true, 7);
+        assert_eq!(window.bytes(), 2 * LEAST, "an empty queue does not make chunks old");
         (0..99).for_each(|_| window.adapt(true, 0));
         assert_eq!(window.bytes(), 1 << 19);
         // No lag is allowed: chunks that are old by one would be refused.
