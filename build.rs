@@ -30,10 +30,6 @@ fn list_configs() -> std::io::Result<()> {
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
-    // Line tables are most of the program otherwise; backtraces read them as well.
-    if env::var("CARGO_CFG_TARGET_OS").is_ok_and(|os| os == "linux") {
-        println!("cargo:rustc-link-arg-bins=-Wl,--compress-debug-sections=zlib");
-    }
     list_configs().expect("configs/ is readable and OUT_DIR writable");
     let branch = git(&["rev-parse", "--symbolic-full-name", "HEAD"]).unwrap_or_default();
     // A path that does not exist would have the crate built anew every time.

@@ -105,8 +105,9 @@ pub fn backup(row: &mut RowMut<'_>, leaf: i32, virtual_loss: VirtualLoss, root_s
 }
 
 /// Propagates the changed bounds of `child` behind `edge` to its parent, a decision node. If the parent's bounds meet, `value`
-/// becomes its proven value. Idempotent. Not inlined, since bounds change rarely.
-#[inline(never)]
+/// becomes its proven value. Idempotent. Cold, since bounds change rarely.
+#[cold]
+#[inline]
 fn propagate_bounds(
     row: &mut RowMut<'_>,
     child: i32,
