@@ -1,4 +1,4 @@
-// The blocks and heads of an edge network; included after net.cu. The formulas are in src/net/edge.rs; VZ_VERTEX shapes the layer at
+// The blocks and heads of an edge network; included after net.cu. The formulas are in src/model/kind.rs; VZ_VERTEX shapes the layer at
 // vertices, and the first VZ_NET_TRIANGLES channels are multiplied around triangles.
 #include "net/graph.cuh"
 
