@@ -3,7 +3,7 @@
 //!
 //! Letters in shape comments, everywhere: N games · D determinisations of one game · B = N·D rows · L leaves a row
 //! selects per pass · M leaves that need the network in one pass · T nodes in a row's tree · E edges of a node (the most
-//! legal actions) · A actions of the policy head · C chance outcomes · P players · F numbers in an observation.
+//! legal actions or chance outcomes) · A actions of the policy head · C chance outcomes · P players · F numbers in an observation.
 //! Arrays are row-major, batch first.
 //!
 //! Sixteen games of Hex, searched in 16 rows by 2 threads and stepped together:
@@ -68,7 +68,7 @@ pub mod replay; // ring buffer of samples
 pub mod train; // loss and optimiser step
 pub mod weights; // safetensors: save, load, export
 pub mod eval; // exact solvers, matches, Elo
-pub mod report; // what people see: progress, metrics, plots
+pub mod report; // what people see: tables, progress, metrics, plots, report.html
 pub mod run; // self-play -> replay -> train -> evaluate -> checkpoint
 pub mod cluster; // many machines: workers play, one learner trains
 pub mod scaling; // how fast self-play is, and where the time goes

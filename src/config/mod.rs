@@ -1,8 +1,8 @@
 //! The configuration: a TOML file and `--set key=value`, merged, checked, resolved.
 //!
 //! Every key has a default, so an empty file is a run of Connect Four. Unknown keys, wrong types and values out of range are
-//! refused with the key, where it was set, the value found and the values expected. Depends only on the error type and
-//! [`Isa`](crate::isa::Isa).
+//! refused with the key, where it was set, the value found and the values expected. It knows no game and no machine, but the
+//! names of instruction sets ([`Isa`](crate::isa::Isa)) and devices.
 
 mod check;
 mod device;
@@ -189,8 +189,9 @@ section! {
         /// by 5e-5 nats of policy and 0.002 of value, in int8 by 8e-4 nats and 0.011, and plays equally strong in both
         /// (`benches/precision.rs`).
         precision: Precision = Precision::F32,
-        /// Instruction set of the forward on the CPU. The last bits of bf16 sums differ between AMX, AVX-512 and the others:
-        /// set it to reproduce another machine's results to the bit, or to measure an instruction set.
+        /// Instruction set of the forward on the CPU. The last bits of AMX differ in bf16, those of `portable` in f32 and bf16, from
+        /// those of AVX-512 and AVX2, which are the same: set it to reproduce another machine's results to the bit, or to measure an
+        /// instruction set.
         isa: IsaChoice = IsaChoice::Native,
         /// Tensor-core instruction for bf16 and f16 on a GPU: `mma`, or on Hopper (compute capability 9.0) `wgmma`, which is
         /// needed for more than 0.6 of Hopper's peak. `wgmma` is tested in emulation and with NVIDIA's compiler; IT HAS NOT

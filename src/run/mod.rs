@@ -2,8 +2,8 @@
 //!
 //! An epoch plays until it has its samples, makes the updates that are due (with `overlapped`: those that were due when it
 //! began), measures strength and writes a checkpoint. A resumed run continues from the last checkpoint and gives the same bytes
-//! as an uninterrupted one: results depend only on the configuration, the seed and counters. The clock only decides when to
-//! stop.
+//! as an uninterrupted one: results depend only on the configuration, the seed and counters, unless workers on other machines play
+//! in free order. The clock only decides when to stop.
 
 pub mod checkpoint;
 mod ending;

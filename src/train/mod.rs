@@ -1,6 +1,7 @@
 //! The training step: a batch in, new weights out.
 //!
-//! Knows networks as flat parameters and batches as arrays; never sees a tree, a game or a file. A step is a function of
+//! Knows networks as flat parameters and batches as arrays; never sees a tree or a file, nor a game, except that a GPU's copy of the
+//! replay buffer (`device`) has the game's kernels make observations. A step is a function of
 //! the trainer's state and the batch alone, to the bit, whatever the number of threads.
 
 pub mod device; // the same on a GPU

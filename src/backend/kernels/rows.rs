@@ -1,5 +1,5 @@
 //! The rows of a [`super::KernelBackend`]: the arrays on the device, the commands that wait to be launched, and what the host has
-//! read of the rows. Every method may fail.
+//! read of the rows. What reaches the device may fail, with the errors of the device.
 
 mod passes; // whole passes on the device
 

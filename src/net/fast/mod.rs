@@ -1,4 +1,4 @@
-//! The fused CPU forward: same weights as the candle module, many times its speed on small boards.
+//! The fused CPU forward of a [`crate::model::Tower`]. [`super::reference`] is the truth to which tests compare it.
 //!
 //! A chunk of boards small enough for the L2 cache goes through the whole network, stem to heads, before the next one
 //! starts. Activations lie as `[position, board, channel]`, so each output position and tap on the board is a small matrix

@@ -299,7 +299,7 @@ unsafe fn step<F: Format, const MR: usize, const NV: usize>(
     w: *const f32,
     sums: &mut [[Vector<F>; NV]; MR],
 ) {
-    // SAFETY: as for `products`.
+    // SAFETY: as for `accumulate`.
     unsafe {
         let mut b = [F::S::splat(0.0); NV];
         for (j, b) in b.iter_mut().enumerate() {

@@ -11,7 +11,7 @@ impl Layer {
     /// # Safety
     /// The machine has the kernels' instructions. `source`, `stream` and `out` hold `boards` rows for each position of
     /// the layer's input and output: source rows of `depth` units, and after them as many more as [`Kernels::matrices`]
-    /// may read, stream rows of whole vectors, out rows of whole vectors of activations or numbers (Output: of `outputs`
+    /// may read, stream rows of whole vectors, out rows of whole vectors of activations or numbers (BiasF32: of `outputs`
     /// numbers); `ends` rows of whole vectors for every vertex (VertexAddRelu). The source is in the blocked layout only for kernels that
     /// multiply matrices. Writes do not overlap the source.
     pub(super) unsafe fn run(&self, boards: usize, buffers: Buffers) {

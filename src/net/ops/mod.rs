@@ -1,8 +1,7 @@
-//! The training step's arithmetic on CPU: fused forward and backward passes of the candle networks.
+//! The training step's arithmetic on CPU: fused forward and backward passes of a [`Tower`](crate::model::Tower).
 //!
 //! In: parameters as flat arrays, observations, gradients of the outputs. Out: outputs, gradients of the parameters.
-//! Knows nothing of losses, optimisers or games. The candle modules are the truth; the tests hold these passes to their
-//! outputs and to their gradients by autograd.
+//! Knows nothing of losses, optimisers or games. The tests compare outputs and gradients with candle's, the latter by autograd.
 //!
 //! Every layer with weights is one kind of operation: its `Geometry` lists which input positions are connected to which output
 //! positions by which tap. A 3x3 convolution has nine taps, a 1x1 convolution one, a linear layer on a flattened board one for each
