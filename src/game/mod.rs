@@ -298,9 +298,9 @@ pub trait PositionSolver: Send {
 
 /// Something to be done with a game whose type is known only at run time.
 pub trait GameVisitor {
-    /// What it gives.
+    /// The type of its result.
     type Out;
-    /// Does it.
+    /// Does it with `game`.
     fn visit<G: Game>(self, game: G) -> Self::Out;
 }
 

@@ -1,7 +1,7 @@
 //! Training of a run's network: fused on the CPU or on one or several GPUs, or by candle.
 
 use super::network::{Chosen, choose};
-use crate::backend::kernels::collective::Place;
+use crate::backend::kernels::collective::LinkedDevice;
 use crate::backend::kernels::device::Device;
 use crate::backend::kernels::source::has_game;
 use crate::backend::kernels::{OnDevices, on_cuda};
@@ -73,14 +73,14 @@ pub fn learner(
 /// # Errors
 /// Those of [`learner`].
 pub fn learner_on<D: Device + 'static>(
-    places: Vec<Place<D>>,
+    devices: Vec<LinkedDevice<D>>,
     config: &Config,
     game: &Arc<dyn AnyGame>,
     spec: &NetSpec,
     state: &Weights,
 ) -> Result<Box<dyn Learner>> {
-    let batch_per_device = config.train.batch.div_ceil(places.len().max(1));
-    let trainer = DeviceTrainer::on_places(places, spec, &config.train, Some(game.as_ref()), state)?;
+    let batch_per_device = config.train.batch.div_ceil(devices.len().max(1));
+    let trainer = DeviceTrainer::on_devices(devices, spec, &config.train, Some(game.as_ref()), state)?;
     let replay = |device| DeviceReplay::new(device, game.as_ref(), config.replay.capacity, batch_per_device);
     let samples = has_game(game.name()).then(|| trainer.devices().map(replay).collect::<Result<_>>());
     Ok(Box::new(DeviceLearner { game: game.clone(), trainer, samples: samples.transpose()? }))
@@ -161,7 +161,7 @@ struct NewLearner<'a> {
 impl OnDevices for NewLearner<'_> {
     type Out = Box<dyn Learner>;
 
-    fn run<D: Device + 'static>(self, places: Vec<Place<D>>) -> Result<Box<dyn Learner>> {
-        learner_on(places, self.config, self.game, self.spec, self.state)
+    fn run<D: Device + 'static>(self, devices: Vec<LinkedDevice<D>>) -> Result<Box<dyn Learner>> {
+        learner_on(devices, self.config, self.game, self.spec, self.state)
     }
 }

@@ -103,7 +103,7 @@ pub fn gradients(
     Gradients { logits, values, sums: total }
 }
 
-/// ShardQueue a row of logits into `share` times the gradient of its cross-entropy; gives the cross-entropy and the target's
+/// Replaces a row of logits by `share` times the gradient of its cross-entropy. Returns the cross-entropy and the target's
 /// entropy. Illegal actions take no part.
 fn policy_row(logits: &mut [f32], target: &[f32], legal: &[u8], share: f32) -> (f64, f64) {
     let mut max = f32::NEG_INFINITY;
@@ -132,7 +132,7 @@ fn policy_row(logits: &mut [f32], target: &[f32], legal: &[u8], share: f32) -> (
     (cross_entropy, entropy)
 }
 
-/// ShardQueue a row of values into `scale` times the gradient of their mean squared error; gives that error.
+/// Replaces a row of values by `scale` times the gradient of their mean squared error. Returns that error.
 fn value_row(values: &mut [f32], target: &[f32], scale: f32) -> f64 {
     let count = values.len() as f32;
     let mut error = 0.0f64;

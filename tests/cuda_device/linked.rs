@@ -5,7 +5,7 @@ use libloading::Library;
 use std::sync::{Arc, LazyLock};
 use std::thread;
 use vecaz::Result;
-use vecaz::backend::kernels::collective::{Collective, Number, Place};
+use vecaz::backend::kernels::collective::{Collective, LinkedDevice, Number};
 use vecaz::backend::kernels::cuda::{CudaDevice, linked};
 use vecaz::backend::kernels::device::Device;
 
@@ -31,7 +31,7 @@ fn gpus(num: u32) -> Vec<CudaDevice> {
 fn pair(bytes: [&[u8]; 2]) -> [(CudaDevice, Sums, Buffer); 2] {
     set(&NCCL, "nccl_link_result", 0i32);
     let mut bytes = bytes.into_iter();
-    let places = linked(gpus(2)).expect("linked").into_iter().map(|Place { device, sums }| {
+    let places = linked(gpus(2)).expect("linked").into_iter().map(|LinkedDevice { device, sums }| {
         let bytes = bytes.next().expect("two");
         let mut buffer = device.alloc(bytes.len()).expect("memory");
         device.upload(&mut buffer, 0, bytes).expect("copied");
@@ -103,7 +103,7 @@ fn a_gpu_that_gives_up_ends_the_waits_of_the_others() {
     let linked = pair([&[0; 8], &[0; 8]]);
     let done = both(linked, |device, sums, buffer| -> Result<()> {
         if sums.rank() == 1 {
-            sums.give_up();
+            sums.abort();
         }
         sums.all_reduce_sum(device, buffer, Number::F64, 1)
     });
@@ -127,5 +127,5 @@ fn a_failure_to_link_is_reported_and_one_gpu_needs_no_link() {
     let reach = || unsafe { **driver.get::<*mut i32>(b"driver_reach").expect("in driver.c") };
     assert_eq!(reach(), 1 << 1 | 1 << 4, "each reaches the other's memory");
     let alone = linked(gpus(1)).expect("no link is made");
-    assert!(matches!(alone.as_slice(), [Place { sums: None, .. }]));
+    assert!(matches!(alone.as_slice(), [LinkedDevice { sums: None, .. }]));
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use vecaz::backend::Backend;
 use vecaz::backend::kernels::KernelBackend;
-use vecaz::backend::kernels::collective::Place;
+use vecaz::backend::kernels::collective::LinkedDevice;
 use vecaz::backend::kernels::forward::DeviceEvaluator;
 use vecaz::backend::plan::BackendPlan;
 use vecaz::batch::AnyGame;
@@ -56,7 +56,7 @@ impl ComponentFactory for HostMachine {
     ) -> Result<Box<dyn Learner>> {
         let first = Trainer::new(spec, &config.train, config.run.seed)?.state();
         let places = match self.0 {
-            1 => vec![Place { device: HostDevice::new(4), sums: None }],
+            1 => vec![LinkedDevice { device: HostDevice::new(4), sums: None }],
             num => linked(num as usize, 4),
         };
         learner_on(places, config, game, spec, state.unwrap_or(&first))

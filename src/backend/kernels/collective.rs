@@ -1,4 +1,4 @@
-//! Sums over devices that work on one thing together: what training on several of them needs.
+//! Sums over several devices, which training on them needs: gradients and the statistics of normalisations.
 
 use super::device::Device;
 use crate::error::Result;
@@ -31,20 +31,20 @@ pub trait Collective<D: Device>: Send + Sync {
     /// How many are linked.
     fn size(&self) -> usize;
 
-    /// Makes the first `count` numbers of `buffer` the sums of those of all devices, the same bits on each. All devices ask for
-    /// the same sums in the same order, each from a thread of its own; on the device it happens in the order of all else that is
-    /// asked for.
+    /// Makes the first `count` numbers of `buffer` the sums of those of all devices, the same bits on each. All devices call
+    /// this for the same sums in the same order, each from a thread of its own. Like a launch it is asynchronous and keeps the order of
+    /// the device's other work.
     ///
     /// # Errors
-    /// What the library or a device says; where another device has given up.
+    /// Those of the library and of the device; [`Collective::abort`] on another device.
     fn all_reduce_sum(&self, device: &D, buffer: &mut D::Buffer, number: Number, count: usize) -> Result<()>;
 
-    /// Ends all sums for good, those that others wait for too: this device asks for no more, since something failed on it.
-    fn give_up(&self);
+    /// Ends all sums of all devices for good, also those that are being waited for: something failed on this device.
+    fn abort(&self);
 }
 
 /// A device, and its end of the link where it is one of several.
-pub struct Place<D: Device> {
+pub struct LinkedDevice<D: Device> {
     /// The device.
     pub device: D,
     /// None where it is alone.

@@ -2,7 +2,7 @@
 
 use super::super::Backend;
 use super::super::plan::BackendPlan;
-use super::collective::Place;
+use super::collective::LinkedDevice;
 use super::device::Device;
 use crate::batch::AnyGame;
 use crate::config::{DeviceName, Devices};
@@ -23,14 +23,14 @@ pub fn cuda_backend(game: &dyn AnyGame, plan: BackendPlan, number: u32) -> Resul
 
 /// Work on one or several devices of any kind.
 pub trait OnDevices {
-    /// Its result.
+    /// The type of its result.
     type Out;
 
-    /// Does it.
+    /// Does the work on `devices`, which are linked where they are several.
     ///
     /// # Errors
-    /// Its own.
-    fn run<D: Device + 'static>(self, places: Vec<Place<D>>) -> Result<Self::Out>;
+    /// Those of the work.
+    fn run<D: Device + 'static>(self, devices: Vec<LinkedDevice<D>>) -> Result<Self::Out>;
 }
 
 /// Does `work` on the GPUs with these numbers, linked by NCCL where they are several.

@@ -23,7 +23,7 @@ mod tiling;
 
 use super::state::Snapshot;
 use super::{Losses, TrainBatch, Trainer};
-use crate::backend::kernels::collective::Place;
+use crate::backend::kernels::collective::LinkedDevice;
 use crate::backend::kernels::device::Device;
 use crate::batch::AnyGame;
 use crate::config::{TrainConfig, TrainPrecision};
@@ -42,7 +42,7 @@ use step::Settings;
 pub use step::{LossScale, Report};
 pub use tiling::Tiling;
 
-/// ElementType of the gradient that one block squares: `SQUARED` of kernels/train/optimizer.cuh.
+/// Numbers of the gradient that one block squares: `SQUARED` of kernels/train/optimizer.cuh.
 const SQUARED: usize = 4096;
 /// Threads of a block that sums for itself.
 const BLOCK: u32 = 128;
@@ -92,26 +92,26 @@ impl<D: Device> DeviceTrainer<D> {
         game: Option<&dyn AnyGame>,
         state: &Weights,
     ) -> Result<Self> {
-        Self::on_places(vec![Place { device, sums: None }], spec, config, game, state)
+        Self::on_devices(vec![LinkedDevice { device, sums: None }], spec, config, game, state)
     }
 
     /// The same on one device or on several that are linked, in the order of their ranks.
     ///
     /// # Errors
-    /// As [`DeviceTrainer::with_state`], and [`Error::Mismatch`] where the places are not all those of one link.
-    pub fn on_places(
-        places: Vec<Place<D>>,
+    /// As [`DeviceTrainer::with_state`], and [`Error::Mismatch`] where the devices are not all those of one link.
+    pub fn on_devices(
+        devices: Vec<LinkedDevice<D>>,
         spec: &NetSpec,
         config: &TrainConfig,
         game: Option<&dyn AnyGame>,
         state: &Weights,
     ) -> Result<Self> {
-        check_places(&places)?;
+        check_links(&devices)?;
         let model = spec.model()?;
         let layers = Layers::new(&model)?;
         let plan = Plan { spec: spec.clone(), config: config.clone(), model, layers };
         let replicas =
-            places.into_iter().map(|place| Replica::new(place, &plan, game)).collect::<Result<_>>()?;
+            devices.into_iter().map(|device| Replica::new(device, &plan, game)).collect::<Result<_>>()?;
         let loss_scale = LossScale::new(config.precision);
         let mut trainer = Self { plan, replicas, updates: 0, loss_scale };
         trainer.restore(state)?;
@@ -248,7 +248,7 @@ impl<D: Device> DeviceTrainer<D> {
                 let guard = replica.guard_link();
                 let report = work(i, replica, source).map_err(stop_others).ok();
                 if let (Some(_), Some(guard)) = (&report, guard) {
-                    guard.all_went_well();
+                    guard.disarm();
                 }
                 report
             };
@@ -258,7 +258,7 @@ impl<D: Device> DeviceTrainer<D> {
                 let guard = replica.guard_link();
                 match threads::start(scope, "training on a device", move || attempt(i, replica, source)) {
                     Ok(thread) => {
-                        guard.into_iter().for_each(LinkGuard::all_went_well);
+                        guard.into_iter().for_each(LinkGuard::disarm);
                         started.push(thread);
                     }
                     Err(error) => stop_others(error),
@@ -367,13 +367,13 @@ impl<D: Device> DeviceTrainer<D> {
 type Fill<'a, D, S> =
     dyn Fn(&mut S, &D, &mut Samples<<D as Device>::Buffer>, Range<usize>) -> Result<()> + Sync + 'a;
 
-/// Refuses places that are not all ends of one link, in their order.
-fn check_places<D: Device>(places: &[Place<D>]) -> Result<()> {
-    let link = |place: &Place<D>| place.sums.as_ref().map(|sums| (sums.rank(), sums.size()));
-    let found: Vec<_> = places.iter().map(link).collect();
+/// Refuses devices that are not all those of one link, in their order.
+fn check_links<D: Device>(devices: &[LinkedDevice<D>]) -> Result<()> {
+    let link = |device: &LinkedDevice<D>| device.sums.as_ref().map(|sums| (sums.rank(), sums.size()));
+    let found: Vec<_> = devices.iter().map(link).collect();
     let alone = found == [None];
-    let expected: Vec<_> = (0..places.len()).map(|rank| Some((rank, places.len()))).collect();
-    if alone || (found == expected && !places.is_empty()) {
+    let expected: Vec<_> = (0..devices.len()).map(|rank| Some((rank, devices.len()))).collect();
+    if alone || (found == expected && !devices.is_empty()) {
         return Ok(());
     }
     let found = format!("{found:?}");

@@ -29,7 +29,7 @@ impl<D: Device> ProcessGroup<D> {
         Ok(Self { sums, statistics })
     }
 
-    /// Sums what all devices tell of the columns of a normalisation of `width` columns.
+    /// Sums the statistics of all devices for a normalisation of `width` columns.
     ///
     /// # Errors
     /// What the link says.
@@ -38,18 +38,18 @@ impl<D: Device> ProcessGroup<D> {
         self.sums.all_reduce_sum(device, &mut self.statistics.borrow_mut(), Number::F64, count)
     }
 
-    /// What sees to it that nobody waits for this device where something goes wrong on it.
+    /// A guard that aborts the sums of all devices where it is dropped armed: no other device then waits for this one.
     pub fn guard_link(&self) -> LinkGuard<D> {
         LinkGuard(Some(self.sums.clone()))
     }
 }
 
-/// Gives the link up where it goes out of scope before [`LinkGuard::all_went_well`], in a panic too.
+/// Aborts the link where it goes out of scope before [`LinkGuard::disarm`], in a panic too.
 pub struct LinkGuard<D: Device>(Option<Arc<dyn Collective<D>>>);
 
 impl<D: Device> LinkGuard<D> {
-    /// Nothing is given up.
-    pub fn all_went_well(mut self) {
+    /// The link stays: this device's part of the update succeeded.
+    pub fn disarm(mut self) {
         self.0 = None;
     }
 }
@@ -57,7 +57,7 @@ impl<D: Device> LinkGuard<D> {
 impl<D: Device> Drop for LinkGuard<D> {
     fn drop(&mut self) {
         if let Some(sums) = &self.0 {
-            sums.give_up();
+            sums.abort();
         }
     }
 }

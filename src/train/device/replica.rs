@@ -10,7 +10,7 @@ use super::passes::{Pass, Shared, blocks, elementwise, warps};
 use super::process_group::{LinkGuard, ProcessGroup};
 use super::step::{Report, Settings};
 use super::{BLOCK, SQUARED, element_bytes};
-use crate::backend::kernels::collective::{Number, Place};
+use crate::backend::kernels::collective::{LinkedDevice, Number};
 use crate::backend::kernels::device::{Arg, Device, Limits};
 use crate::backend::kernels::source;
 use crate::batch::AnyGame;
@@ -71,8 +71,8 @@ impl<D: Device> Replica<D> {
     ///
     /// # Errors
     /// What the device says; so for all below.
-    pub fn new(place: Place<D>, plan: &Plan, game: Option<&dyn AnyGame>) -> Result<Self> {
-        let Place { mut device, sums } = place;
+    pub fn new(linked: LinkedDevice<D>, plan: &Plan, game: Option<&dyn AnyGame>) -> Result<Self> {
+        let LinkedDevice { mut device, sums } = linked;
         let Plan { config, model, layers, .. } = plan;
         let limits = device.limits()?;
         if config.precision == TrainPrecision::Bf16 && limits.capability < 80 {

@@ -7,7 +7,7 @@ use super::{batch, config, difference, on_device, spec, specs, weights};
 use crate::host_device::{HostBuffer, HostDevice};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
-use vecaz::backend::kernels::collective::{Collective, Number, Place};
+use vecaz::backend::kernels::collective::{Collective, LinkedDevice, Number};
 use vecaz::backend::kernels::device::Device;
 use vecaz::batch::any_game;
 use vecaz::config::{Arch, NetConfig, OptimizerKind, TrainConfig, TrainPrecision};
@@ -120,32 +120,32 @@ impl Collective<HostDevice> for HostSums {
         device.upload(buffer, 0, &made)
     }
 
-    fn give_up(&self) {
+    fn abort(&self) {
         self.sum().is_over = true;
         self.link.changed.notify_all();
     }
 }
 
 /// Devices that are linked.
-pub fn linked(num: usize, seed: u64) -> Vec<Place<HostDevice>> {
+pub fn linked(num: usize, seed: u64) -> Vec<LinkedDevice<HostDevice>> {
     places(num, seed, Fault::None)
 }
 
 /// The same, whose threads run in orders drawn from `seed`; `fault` is that of the second.
-fn places(num: usize, seed: u64, fault: Fault) -> Vec<Place<HostDevice>> {
+fn places(num: usize, seed: u64, fault: Fault) -> Vec<LinkedDevice<HostDevice>> {
     let sum = Mutex::new(Sum { given: vec![None; num], ..Sum::default() });
     let link = Arc::new(Link { size: num, sum, changed: Condvar::new() });
     let place = |rank| {
         let fault = if rank == 1 { fault } else { Fault::None };
         let sums = HostSums { link: link.clone(), rank, num_calls: AtomicUsize::new(0), fault };
         let sums: Arc<dyn Collective<HostDevice>> = Arc::new(sums);
-        Place { device: HostDevice::new(seed + rank as u64), sums: Some(sums) }
+        LinkedDevice { device: HostDevice::new(seed + rank as u64), sums: Some(sums) }
     };
     (0..num).map(place).collect()
 }
 
 fn several(num: usize, spec: &NetSpec, config: &TrainConfig, state: &Weights) -> DeviceTrainer<HostDevice> {
-    DeviceTrainer::on_places(places(num, 3, Fault::None), spec, config, None, state).expect("a trainer")
+    DeviceTrainer::on_devices(places(num, 3, Fault::None), spec, config, None, state).expect("a trainer")
 }
 
 fn first_state(spec: &NetSpec, config: &TrainConfig) -> Weights {
@@ -222,7 +222,8 @@ fn any_order_of_threads_gives_the_same_bits_and_a_state_goes_on() {
     let start = first_state(&spec, &config());
     let run = |seed: u64, state: &Weights, updates: std::ops::Range<u64>| {
         let places = places(3, seed, Fault::None);
-        let mut trainer = DeviceTrainer::on_places(places, &spec, &config(), None, state).expect("a trainer");
+        let mut trainer =
+            DeviceTrainer::on_devices(places, &spec, &config(), None, state).expect("a trainer");
         for i in updates {
             trainer.step(&batch(&spec, 20, i)).expect("finite");
         }
@@ -245,7 +246,7 @@ fn batches_are_drawn_from_the_replay_on_every_device() {
     let (mut plies, mut replay) = (Plies::new(&game), Replay::new(game.as_ref(), CAPACITY));
     let trainer = || {
         let places = places(3, 5, Fault::None);
-        DeviceTrainer::on_places(places, &spec, &config, Some(game.as_ref()), &state).expect("a trainer")
+        DeviceTrainer::on_devices(places, &spec, &config, Some(game.as_ref()), &state).expect("a trainer")
     };
     let (mut found, mut right) = (trainer(), trainer());
     let share = (BATCH / 2).div_ceil(3);
@@ -290,7 +291,7 @@ fn a_device_that_fails_or_differs_ends_the_update_on_all() {
     let broken = |fault| {
         let places = places(3, 1, fault);
         let mut trainer =
-            DeviceTrainer::on_places(places, &spec, &config(), None, &state).expect("a trainer");
+            DeviceTrainer::on_devices(places, &spec, &config(), None, &state).expect("a trainer");
         let error = trainer.step(&batch(&spec, 12, 1)).expect_err("broken").to_string();
         (trainer, error)
     };
@@ -323,7 +324,7 @@ fn devices_without_samples_or_links_are_refused() {
     let part = "samples in each of train.accumulate parts of a batch: found 2, expected at least 3";
     assert_eq!(few, format!("{part}, one for each device"));
     let refused = |places| {
-        let refused = DeviceTrainer::on_places(places, &spec, &config(), None, &state).err();
+        let refused = DeviceTrainer::on_devices(places, &spec, &config(), None, &state).err();
         refused.expect("refused").to_string()
     };
     let mut two_of_three = places(3, 1, Fault::None);

@@ -6,7 +6,7 @@
 use super::driver::words;
 use super::libraries::CudaLibrary;
 use super::{CudaBuffer, CudaDevice};
-use crate::backend::kernels::collective::{Collective, Number, Place};
+use crate::backend::kernels::collective::{Collective, LinkedDevice, Number};
 use crate::backend::kernels::device::Device;
 use crate::error::{Error, Result};
 use cudarc::driver::sys;
@@ -118,9 +118,9 @@ pub struct NcclSums {
 ///
 /// # Errors
 /// [`Error::Device`] where there is no NCCL, or it cannot link them.
-pub fn linked(devices: Vec<CudaDevice>) -> Result<Vec<Place<CudaDevice>>> {
+pub fn linked(devices: Vec<CudaDevice>) -> Result<Vec<LinkedDevice<CudaDevice>>> {
     if let [_] = devices.as_slice() {
-        return Ok(devices.into_iter().map(|device| Place { device, sums: None }).collect());
+        return Ok(devices.into_iter().map(|device| LinkedDevice { device, sums: None }).collect());
     }
     let names = devices.iter().map(|device| device.name.to_string()).collect::<Vec<_>>().join(",");
     let functions = Functions::get(&names)?;
@@ -135,11 +135,11 @@ pub fn linked(devices: Vec<CudaDevice>) -> Result<Vec<Place<CudaDevice>>> {
     }
     let comms = comms.into_iter().map(|comm| Mutex::new(Some(Comm(comm)))).collect();
     let link = Arc::new(Link { functions, comms });
-    let place = |(rank, device)| {
+    let linked = |(rank, device)| {
         let sums: Arc<dyn Collective<CudaDevice>> = Arc::new(NcclSums { link: link.clone(), rank });
-        Place { device, sums: Some(sums) }
+        LinkedDevice { device, sums: Some(sums) }
     };
-    Ok(devices.into_iter().enumerate().map(place).collect())
+    Ok(devices.into_iter().enumerate().map(linked).collect())
 }
 
 /// Gives each of `devices` access to the memory of the others that it can reach: stream-ordered allocations are otherwise accessible to
@@ -220,7 +220,7 @@ impl Collective<CudaDevice> for NcclSums {
     }
 
     /// This GPU's communicator first, which ends the waits of other GPUs' threads within NCCL.
-    fn give_up(&self) {
+    fn abort(&self) {
         let own = self.rank;
         let others = (0..self.link.comms.len()).filter(|&rank| rank != own);
         for rank in std::iter::once(own).chain(others) {
