@@ -104,17 +104,17 @@ VZ_KERNEL start_rows(VZ_BY_VALUE search::Rows rows, VZ_BY_VALUE search::GameSlot
     if (b < rows.num_rows) search::start_ply(rows, slots, b);
 }
 
-// Ends a poll: writes its header, and sets the queue to the other half of `decisions`, which holds `half` decisions.
+// Ends a poll: writes its header, and sets the queue to the other poll's room in `decisions`, of `poll_capacity` decisions each.
 // `not_finite`: the network's word, which is cleared, or null. One thread.
 VZ_KERNEL end_poll(
-    VZ_BY_VALUE search::Rows rows, VZ_BY_VALUE search::GameSlots slots, const search::Totals* totals, u32* not_finite, u32 half,
-    search::PollHeader* out
+    VZ_BY_VALUE search::Rows rows, VZ_BY_VALUE search::GameSlots slots, const search::Totals* totals, u32* not_finite,
+    u32 poll_capacity, search::PollHeader* out
 ) {
     if (thread_in_grid() != 0) return;
     search::DecisionQueue& queue = *slots.queue;
     *out = search::PollHeader{*totals, queue.num, not_finite == nullptr ? 0 : *not_finite};
     if (not_finite != nullptr) *not_finite = 0;
-    queue = search::DecisionQueue{0, queue.first == 0 ? half : 0};
+    queue = search::DecisionQueue{0, queue.first == 0 ? poll_capacity : 0};
 }
 
 // One warp for each row of `list` [num].

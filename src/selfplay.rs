@@ -124,7 +124,7 @@ impl SelfPlay {
         let plan = PlayPlan::new(config, &sizes);
         let mut slots = if slots.is_empty() { new_slots(0, n, game.as_ref(), &plan) } else { slots };
         let num_threads = num_threads(config, threads);
-        let num_shards = num_shards(config, num_threads, network.whole_batch());
+        let num_shards = num_shards(config, num_threads, network.batch_multiple());
         let mut shards = Vec::with_capacity(num_shards);
         for i in 0..num_shards {
             let share = n * (i + 1) / num_shards - n * i / num_shards;
@@ -347,15 +347,15 @@ pub fn num_threads(config: &Config, threads: usize) -> usize {
 }
 
 /// The number of shards: more than there are threads where each still has enough slots, so that threads end a poll at nearly the
-/// same time. `whole_batch`: see [`Network::whole_batch`].
-fn num_shards(config: &Config, threads: usize, whole_batch: Option<usize>) -> usize {
+/// same time. `batch_multiple`: see [`Network::batch_multiple`].
+fn num_shards(config: &Config, threads: usize, batch_multiple: Option<usize>) -> usize {
     /// The fewest slots of a shard, so that network batches stay large.
     const FEWEST_SLOTS: usize = 32;
     /// The most shards a thread.
     const MOST: usize = 4;
     let games = config.selfplay.games;
     // A third of the leaves may need no evaluation.
-    let several = match whole_batch {
+    let several = match batch_multiple {
         Some(batch) if batch >= FEWEST_SLOTS => (2 * games + batch) / (3 * batch),
         _ => games / FEWEST_SLOTS,
     };
@@ -421,10 +421,10 @@ mod tests {
 
     #[test]
     fn slots_are_split_into_shards() {
-        let shards = |games: usize, threads: usize, whole_batch: Option<usize>| {
+        let shards = |games: usize, threads: usize, batch_multiple: Option<usize>| {
             let mut config = Config::default();
             config.selfplay.games = games;
-            num_shards(&config, threads, whole_batch)
+            num_shards(&config, threads, batch_multiple)
         };
         assert_eq!([1, 2, 3, 16].map(|threads| shards(128, threads, None)), [1, 4, 4, 16]);
         assert_eq!([1, 2, 3, 16].map(|threads| shards(128, threads, Some(32))), [1, 3, 3, 16]);

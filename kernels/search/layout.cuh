@@ -211,11 +211,11 @@ struct DecisionHead {
 };
 static_assert(sizeof(DecisionHead) == 16, "must equal the Rust struct");
 
-// Where the next decision is written. Two halves of the array take turns, one poll each: the host copies one half while the passes
-// of the next poll fill the other.
+// Where the next decision is written. The array has room for the decisions of two polls, which take turns: the host copies those of
+// one while the passes of the next fill the other's.
 struct DecisionQueue {
     u32 num; // Decisions of this poll.
-    u32 first; // Where its half begins.
+    u32 first; // Where those of this poll begin.
 };
 static_assert(sizeof(DecisionQueue) == 8, "must equal the Rust struct");
 

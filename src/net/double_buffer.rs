@@ -72,23 +72,23 @@ pub struct NetOutputs<'a> {
 /// A network with two batches, 0 and 1, of which one is evaluated while the other is made. For each batch in turn:
 /// [`Self::input_buffer`], [`Self::start`], [`Self::finish`].
 pub trait DoubleBufferedNetwork: Send {
-    /// Room for the observations of `leaves` leaves of batch `half`, which is not being evaluated. `[leaves, F]`
+    /// Room for the observations of `leaves` leaves of batch `batch`, which is not being evaluated. `[leaves, F]`
     ///
     /// # Errors
     /// What the device says.
-    fn input_buffer(&mut self, half: usize, leaves: usize) -> Result<ObsBuffer<'_>>;
+    fn input_buffer(&mut self, batch: usize, leaves: usize) -> Result<ObsBuffer<'_>>;
 
     /// Starts to evaluate a batch and returns.
     ///
     /// # Errors
     /// What the device says.
-    fn start(&mut self, half: usize) -> Result<()>;
+    fn start(&mut self, batch: usize) -> Result<()>;
 
     /// Waits for the outputs of a batch that was started.
     ///
     /// # Errors
     /// [`crate::Error::NotFinite`] where an output is not a finite number, and what the device says.
-    fn finish(&mut self, half: usize) -> Result<NetOutputs<'_>>;
+    fn finish(&mut self, batch: usize) -> Result<NetOutputs<'_>>;
 
     /// Bytes copied to where the network is and back so far.
     fn copied(&self) -> u64;

@@ -59,7 +59,7 @@ pub trait Network: Send {
     }
 
     /// Observations in a batch that wastes nothing, as one of any multiple does; None where that hardly matters.
-    fn whole_batch(&self) -> Option<usize> {
+    fn batch_multiple(&self) -> Option<usize> {
         None
     }
 

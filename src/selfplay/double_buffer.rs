@@ -1,4 +1,4 @@
-//! Double-buffered passes: while the network, on another device, evaluates the leaves of one half of the shards, all threads work on
+//! Double-buffered passes: while the network, on another device, evaluates the batch of one half of the shards, all threads work on
 //! the trees of the other half.
 
 use super::shard::Shard;
@@ -42,15 +42,15 @@ pub(super) fn poll(
 
 /// The shards whose leaves are evaluated as one batch.
 struct Group<'a> {
-    half: usize,
+    batch: usize,
     shards: &'a mut [Shard],
     /// M: leaves that the network evaluates.
     num_evals: usize,
 }
 
 impl<'a> Group<'a> {
-    fn new(half: usize, shards: &'a mut [Shard]) -> Self {
-        Self { half, shards, num_evals: 0 }
+    fn new(batch: usize, shards: &'a mut [Shard]) -> Self {
+        Self { batch, shards, num_evals: 0 }
     }
 
     /// Selects in all shards and starts the evaluation of their leaves.
@@ -60,8 +60,8 @@ impl<'a> Group<'a> {
         if self.num_evals == 0 {
             return Ok(());
         }
-        observe(self.shards, network.input_buffer(self.half, self.num_evals)?)?;
-        network.start(self.half)
+        observe(self.shards, network.input_buffer(self.batch, self.num_evals)?)?;
+        network.start(self.batch)
     }
 
     /// Waits for the evaluations, and expands, backs up and plays in all shards.
@@ -70,7 +70,7 @@ impl<'a> Group<'a> {
             return end(self.shards, NetOutputs { logits: &[], values: &[] }, cache);
         }
         let start = Instant::now();
-        let outputs = network.finish(self.half)?;
+        let outputs = network.finish(self.batch)?;
         // All threads waited.
         let waited = start.elapsed().as_secs_f64() * rayon::current_num_threads() as f64;
         self.shards[0].searcher.clock.forward += waited;

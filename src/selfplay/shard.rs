@@ -141,7 +141,7 @@ impl Shard {
 
     /// The most leaves that the network evaluates in a pass. All rows of a slot of several rows belong to one pass.
     fn batch_limit(&self, network: &dyn Network) -> usize {
-        match (self.plan.determinisations, network.whole_batch()) {
+        match (self.plan.determinisations, network.batch_multiple()) {
             (1, Some(batch)) => (self.searcher.most_leaves() / batch / 2).max(1) * batch,
             _ => usize::MAX,
         }

@@ -132,7 +132,7 @@ impl Network for ByBatches {
         self.network.forward(obs, logits, values)
     }
 
-    fn whole_batch(&self) -> Option<usize> {
+    fn batch_multiple(&self) -> Option<usize> {
         Some(self.batch)
     }
 

@@ -288,7 +288,7 @@ impl<D: Device> Arrays<D> {
             Arg::of(&game_slots.block),
             Arg::Buffer(&self.totals, 0),
             not_finite.map_or(Arg::U64(NULL), |word| Arg::Buffer(word, 0)),
-            Arg::U32(game_slots.half() as u32),
+            Arg::U32(game_slots.poll_capacity() as u32),
             Arg::Buffer(game_slots.header(), 0),
         ];
         self.launch("end_poll", 1, WARP as u32, more)

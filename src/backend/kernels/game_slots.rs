@@ -67,13 +67,13 @@ device_struct! {
 }
 
 device_struct! {
-    /// Where the next decision is written. Two halves of the array take turns, one poll each: the host copies one half while the passes
-    /// of the next poll fill the other.
+    /// Where the next decision is written. The array has room for the decisions of two polls, which take turns: the host copies those of
+    /// one while the passes of the next fill the other's.
     #[derive(Clone, Copy, Debug, Pod, Zeroable)]
     pub struct DecisionQueue {
         /// Decisions of this poll.
         pub num: u32,
-        /// Where its half begins.
+        /// Where those of this poll begin.
         pub first: u32,
     }
 }
@@ -179,7 +179,7 @@ impl<D: Device> DeviceGameSlots<D> {
     }
 
     /// Decisions that a poll has room for.
-    pub fn half(&self) -> usize {
+    pub fn poll_capacity(&self) -> usize {
         self.most_passes as usize * self.num
     }
 
@@ -198,8 +198,8 @@ impl<D: Device> DeviceGameSlots<D> {
     /// # Errors
     /// As `Polls::collect`.
     pub fn collect_poll(&mut self, device: &D, layout: &Layout) -> Result<PollCounts> {
-        let (half, size) = (self.half(), decision_bytes(layout));
-        self.polls.collect(device, &self.decisions, half * size, size)
+        let size = decision_bytes(layout);
+        self.polls.collect(device, &self.decisions, self.poll_capacity() * size, size)
     }
 
     /// What the poll that was collected last decided.

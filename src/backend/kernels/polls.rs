@@ -3,7 +3,7 @@
 //!
 //! The last kernel of a poll writes its header, which is copied to page-locked memory in the order of the launches. The host waits
 //! for that copy alone, then copies as many decisions as the header says, beside the launches of the next poll. So that nothing is
-//! overwritten on the way, two polls in turn have a header on the host and a half of the decisions on the device each.
+//! overwritten on the way, two polls in turn have a header on the host and room for decisions on the device each.
 
 use super::device::{Device, Pinned};
 use super::layout::Totals;
@@ -103,8 +103,8 @@ impl<D: Device> Polls<D> {
         Ok(())
     }
 
-    /// Waits for the oldest poll that has ended, and for its decisions, which are among `decisions` in halves of `half` bytes and
-    /// of `size` bytes each.
+    /// Waits for the oldest poll that has ended, and for its decisions, which lie in `decisions`: `poll_bytes` bytes for each of
+    /// two polls, `size` bytes for a decision.
     ///
     /// # Errors
     /// [`Error::Mismatch`] where none has ended, and what the device says, with the kernels of which one failed.
@@ -112,7 +112,7 @@ impl<D: Device> Polls<D> {
         &mut self,
         device: &D,
         decisions: &D::Buffer,
-        half: usize,
+        poll_bytes: usize,
         size: usize,
     ) -> Result<PollCounts> {
         if self.ended == self.collected {
@@ -130,7 +130,7 @@ impl<D: Device> Polls<D> {
         }
         let (copied, len) = &mut self.decisions;
         if bytes > 0 {
-            device.start_concurrent_download(decisions, turn * half, copied, bytes)?;
+            device.start_concurrent_download(decisions, turn * poll_bytes, copied, bytes)?;
             copied.bytes().map_err(named)?;
         }
         *len = bytes;

@@ -258,7 +258,7 @@ impl Network for FastNet {
         self.forward_with_hook(obs, [logits, values], &mut |_, _| {})
     }
 
-    fn whole_batch(&self) -> Option<usize> {
+    fn batch_multiple(&self) -> Option<usize> {
         let Net { packed, kernel_set, .. } = self.net.as_ref();
         (packed.graph.is_none() && kernel_set.tower.matrices.is_some()).then(|| kernel_set.tower.tile_rows())
     }

@@ -488,7 +488,7 @@ fn whole_batches_are_those_of_matrices() {
         for isa in available_isas(Precision::Bf16) {
             let net = FastNet::with_isa(&spec, &weights, Precision::Bf16, isa).expect("the machine has it");
             let expected = (is_board && isa == Isa::Amx).then_some(32);
-            assert_eq!(net.whole_batch(), expected, "{isa} {is_board}");
+            assert_eq!(net.batch_multiple(), expected, "{isa} {is_board}");
         }
     }
 }

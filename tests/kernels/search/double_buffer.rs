@@ -74,18 +74,18 @@ struct Noting {
 }
 
 impl DoubleBufferedNetwork for Noting {
-    fn input_buffer(&mut self, half: usize, leaves: usize) -> Result<ObsBuffer<'_>> {
-        self.batches.input_buffer(half, leaves)
+    fn input_buffer(&mut self, batch: usize, leaves: usize) -> Result<ObsBuffer<'_>> {
+        self.batches.input_buffer(batch, leaves)
     }
 
-    fn start(&mut self, half: usize) -> Result<()> {
-        self.calls.lock().expect("no panic").push(Call::Start(half));
-        self.batches.start(half)
+    fn start(&mut self, batch: usize) -> Result<()> {
+        self.calls.lock().expect("no panic").push(Call::Start(batch));
+        self.batches.start(batch)
     }
 
-    fn finish(&mut self, half: usize) -> Result<NetOutputs<'_>> {
-        self.calls.lock().expect("no panic").push(Call::Finish(half));
-        self.batches.finish(half)
+    fn finish(&mut self, batch: usize) -> Result<NetOutputs<'_>> {
+        self.calls.lock().expect("no panic").push(Call::Finish(batch));
+        self.batches.finish(batch)
     }
 
     fn copied(&self) -> u64 {

@@ -89,8 +89,8 @@ fn element_bytes(format: ObsFormat) -> usize {
 }
 
 impl<D: Device> DoubleBufferedNetwork for DoubleBufferedForward<D> {
-    fn input_buffer(&mut self, half: usize, leaves: usize) -> Result<ObsBuffer<'_>> {
-        let batch = &mut self.batches[half];
+    fn input_buffer(&mut self, batch: usize, leaves: usize) -> Result<ObsBuffer<'_>> {
+        let batch = &mut self.batches[batch];
         if leaves > batch.most {
             return Err(Error::Mismatch {
                 what: "leaves of a batch".into(),
@@ -107,9 +107,9 @@ impl<D: Device> DoubleBufferedNetwork for DoubleBufferedForward<D> {
         })
     }
 
-    fn start(&mut self, half: usize) -> Result<()> {
+    fn start(&mut self, batch: usize) -> Result<()> {
         let IoShape { obs_len, num_actions, num_players } = self.io;
-        let Batch { device, forward, most, leaves, obs, logits, values, host } = &mut self.batches[half];
+        let Batch { device, forward, most, leaves, obs, logits, values, host } = &mut self.batches[batch];
         device.start_upload(obs, &mut host.obs, element_bytes(forward.format()) * *leaves * obs_len)?;
         forward.forward_first(device, Slots { num: *most, live: None, obs, logits, values }, *leaves)?;
         device.start_download(logits, &mut host.logits, 4 * *leaves * num_actions)?;
@@ -117,9 +117,9 @@ impl<D: Device> DoubleBufferedNetwork for DoubleBufferedForward<D> {
         device.start_download(&forward.work.not_finite, &mut host.not_finite, 4)
     }
 
-    fn finish(&mut self, half: usize) -> Result<NetOutputs<'_>> {
+    fn finish(&mut self, batch: usize) -> Result<NetOutputs<'_>> {
         let IoShape { num_actions, num_players, .. } = self.io;
-        let Batch { device, host, leaves, .. } = &self.batches[half];
+        let Batch { device, host, leaves, .. } = &self.batches[batch];
         device.synchronise()?;
         all_finite(bytemuck::pod_read_unaligned(&host.not_finite.bytes()?[..4]))?;
         Ok(NetOutputs {
