@@ -196,7 +196,7 @@ static_assert(sizeof(BeginCommand) == 56, "must equal the Rust struct");
 // The scalars of a row's summary, in front of its arrays.
 struct SummaryHead {
     u32 num_edges; // E of the root.
-    u32 best; // Place of the best action.
+    u32 best; // Index of the best action.
     u32 player; // The player to move.
     u32 proven; // 1 where the value is proven.
 };
@@ -206,7 +206,7 @@ static_assert(sizeof(SummaryHead) == 16, "must equal the Rust struct");
 struct DecisionHead {
     u32 slot; // The game slot.
     u32 pass; // Passes since the slots were attached, this one included.
-    u32 place; // Place of the action in the legal list.
+    u32 action_index; // Index of the action in the legal list.
     u32 padding;
 };
 static_assert(sizeof(DecisionHead) == 16, "must equal the Rust struct");

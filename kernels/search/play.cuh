@@ -150,13 +150,13 @@ VZ_DEVICE u32 decide(const Rows& rows, const GameSlots& slots, u32 i, const Slot
     u32 action = 0;
     if (lane() == 0) {
         const u32 last = row.opening + play.temperature_plies;
-        u32 place = out.summary.head.best;
+        u32 action_index = out.summary.head.best;
         if (last < row.opening || row.plies < last) {
             Stream stream = key_of(slot_key(play, row, 0), Purpose::ACT).stream();
-            place = (u32)stream.weighted(out.summary.policy, (int)out.summary.head.num_edges);
+            action_index = (u32)stream.weighted(out.summary.policy, (int)out.summary.head.num_edges);
         }
-        out.head = DecisionHead{i, row.passes, place, 0};
-        action = out.summary.actions[place];
+        out.head = DecisionHead{i, row.passes, action_index, 0};
+        action = out.summary.actions[action_index];
     }
     return from_lane(action, 0);
 }

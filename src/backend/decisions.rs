@@ -11,7 +11,7 @@ device_struct! {
     pub(super) struct SummaryHead {
         /// E of the root.
         num_edges: u32,
-        /// Place of the best action.
+        /// Index of the best action.
         best: u32,
         /// The player to move.
         player: u32,
@@ -66,7 +66,7 @@ impl<'a> SummaryView<'a> {
         self.head().num_edges as usize
     }
 
-    /// Place of the best action.
+    /// Index of the best action.
     pub fn best(&self) -> usize {
         self.head().best as usize
     }
@@ -132,8 +132,8 @@ device_struct! {
         slot: u32,
         /// Passes since the slots were attached, this one included.
         pass: u32,
-        /// Place of the action in the legal list.
-        place: u32,
+        /// Index of the action in the legal list.
+        action_index: u32,
         padding: u32,
     }
 }
@@ -141,7 +141,7 @@ device_struct! {
 /// One decided ply of one game slot.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Decision<'a> {
-    /// The slot's place among the attached ones.
+    /// The slot's index among the attached ones.
     pub slot: usize,
     /// Passes since the slots were attached, this one included.
     pub pass: u32,
@@ -191,7 +191,7 @@ impl<'a> DecisionBlock<'a> {
                 actions: summary.actions(),
                 policy: summary.policy(),
                 value: summary.value(),
-                place: head.place as usize,
+                action_index: head.action_index as usize,
             };
             Decision { slot: first_slot + head.slot as usize, pass: head.pass, ply }
         })
@@ -223,7 +223,7 @@ mod tests {
         let block = DecisionBlock::new(bytemuck::cast_slice(&words), FORMAT).behind(20);
         let found: Vec<Decision<'_>> = block.iter().collect();
         assert_eq!((block.len(), found.len(), found[0].slot, found[1].slot), (2, 2, 24, 22));
-        assert_eq!((found[0].pass, found[0].ply.place), (100, 1));
+        assert_eq!((found[0].pass, found[0].ply.action_index), (100, 1));
         assert_eq!(found[0].ply.actions, [100, 101, 102]);
         assert_eq!(found[0].ply.policy, [140.0, 141.0, 142.0]);
         assert_eq!(found[0].ply.value, [100.0, 101.0, 102.0]);

@@ -83,15 +83,15 @@ pub struct DecidedPly<'a> {
     pub policy: &'a [f32],
     /// The root's value for every player. `[P]`
     pub value: &'a [f32],
-    /// The place, in `actions`, of the action that is played.
-    pub place: usize,
+    /// The index, in `actions`, of the action that is played.
+    pub action_index: usize,
 }
 
 impl<'a> DecidedPly<'a> {
-    /// The ply of a search that found `summary` and plays the action at `place`.
-    pub fn new(summary: &'a RootSummary, place: usize) -> Self {
+    /// The ply of a search that found `summary` and plays the action at `action_index`.
+    pub fn new(summary: &'a RootSummary, action_index: usize) -> Self {
         let RootSummary { player, proven, actions, policy, value, .. } = summary;
-        Self { player: *player, proven: *proven, actions, policy, value, place }
+        Self { player: *player, proven: *proven, actions, policy, value, action_index }
     }
 }
 

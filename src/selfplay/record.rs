@@ -141,7 +141,7 @@ impl GameRecord {
                 return Err(wrong(format!("no player is to move at ply {ply}")));
             };
             let actions = game.legal(&slot.state, slot.history());
-            let Ok(place) = actions.binary_search(&action) else {
+            let Ok(action_index) = actions.binary_search(&action) else {
                 return Err(wrong(format!("action {action} is not legal at ply {ply}")));
             };
             let Target { policy, value, proven } = match is_fast(plan, slot.key(plan, 0)) {
@@ -150,7 +150,7 @@ impl GameRecord {
                     .take(actions.len(), slot.samples.len() - first_sample)
                     .map_err(|what| wrong(format!("{what} at ply {ply}")))?,
             };
-            let decided = DecidedPly { player, proven, actions: &actions, policy, value, place };
+            let decided = DecidedPly { player, proven, actions: &actions, policy, value, action_index };
             if let Some(finished) = slot.play_on(game, plan, &decided) {
                 self.check_dealt(&finished.actions[first..])?;
                 targets.check_end().map_err(wrong)?;
@@ -248,12 +248,12 @@ mod tests {
         loop {
             let Turn::Player(player) = game.turn(&slot.state) else { panic!("a decision") };
             let actions = game.legal(&slot.state, slot.history());
-            let place = rng.below(actions.len());
+            let action_index = rng.below(actions.len());
             let mut policy = vec![0.5 / actions.len() as f32; actions.len()];
-            policy[place] += 0.5;
+            policy[action_index] += 0.5;
             let value = vec![rng.uniform() - 0.5; game.sizes().num_players];
             let (proven, policy, value) = (rng.below(4) == 0, &policy[..], &value[..]);
-            let ply = DecidedPly { player, proven, actions: &actions, policy, value, place };
+            let ply = DecidedPly { player, proven, actions: &actions, policy, value, action_index };
             if let Some(game) = slot.play(game, plan, &ply) {
                 return game;
             }

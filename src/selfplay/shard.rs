@@ -187,9 +187,9 @@ impl Shard {
             Choice::Best
         };
         let mut rng = slot.key(&self.plan, 0).key(Purpose::Act).stream();
-        let place = choose(&self.summary, choice, &mut rng);
+        let action_index = choose(&self.summary, choice, &mut rng);
         self.searcher.clock.plies += 1;
-        let ply = DecidedPly::new(&self.summary, place);
+        let ply = DecidedPly::new(&self.summary, action_index);
         let finished = self.slots[i].play(self.game.as_ref(), &self.plan, &ply);
         let is_new = finished.is_some();
         let pass = self.pass + u64::from(i < self.visited);

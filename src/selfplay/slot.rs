@@ -184,7 +184,7 @@ impl GameSlot {
         if !is_fast(plan, self.key(plan, 0)) {
             self.record(ply);
         }
-        self.step(game, ply.actions[ply.place]);
+        self.step(game, ply.actions[ply.action_index]);
         self.deal(game, plan);
         if game.turn(&self.state) != Turn::Over {
             return None;
@@ -249,10 +249,14 @@ mod tests {
             let actions = game.legal(&slot.state, slot.history());
             let policy = vec![1.0 / actions.len() as f32; actions.len()];
             let Turn::Player(player) = game.turn(&slot.state) else { panic!("a decision") };
-            let place = rng.below(actions.len());
+            let action_index = rng.below(actions.len());
             let value = vec![0.25; game.sizes().num_players];
             let (actions, policy, value) = (&actions[..], &policy[..], &value[..]);
-            slot.play(game, plan, &DecidedPly { player, proven: place == 0, actions, policy, value, place });
+            slot.play(
+                game,
+                plan,
+                &DecidedPly { player, proven: action_index == 0, actions, policy, value, action_index },
+            );
         }
         slot
     }
