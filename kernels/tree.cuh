@@ -122,7 +122,7 @@ VZ_DEVICE Key key_of(const RowKey& row, Purpose purpose) {
     return Key::of(row.seed, purpose).with(row.slot).with(row.game).with(row.determinisation).with(row.ply);
 }
 
-// Ends the ply of a row. Twin of `Roots::finish`.
+// Ends the ply of a row. Twin of `Roots::end_ply`.
 VZ_DEVICE void finish(RootRow& root) {
     root.budget -= root.left;
     root.left = 0;

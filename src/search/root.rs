@@ -107,7 +107,7 @@ pub struct Roots {
     /// Sum of all values backed up to the root. `[B, P]`
     value_sum: Vec<f32>,
     /// New simulations of the ply that have not started. `[B]`
-    left: Vec<u32>,
+    simulations_left: Vec<u32>,
     /// New simulations of the ply in total. `[B]`
     budget: Vec<u32>,
     /// Index into `schedules`. `[B]`
@@ -126,7 +126,7 @@ impl Roots {
             dirichlet_epsilon: vec![0.0; b],
             base_visits: vec![0; b * ep],
             value_sum: vec![0.0; b * shape.players],
-            left: vec![0; b],
+            simulations_left: vec![0; b],
             budget: vec![0; b],
             schedule: vec![0; b],
             schedules: Vec::new(),
@@ -140,31 +140,31 @@ impl Roots {
 
     /// New simulations of row `b`'s ply that have not started.
     #[inline(always)]
-    pub fn left(&self, b: usize) -> u32 {
-        self.left[b]
+    pub fn simulations_left(&self, b: usize) -> u32 {
+        self.simulations_left[b]
     }
 
     /// True if any row has no simulations left in its ply.
     pub fn any_done(&self) -> bool {
-        self.left.contains(&0)
+        self.simulations_left.contains(&0)
     }
 
     /// New simulations of row `b`'s ply that have started.
-    pub fn run(&self, b: usize) -> u32 {
-        self.budget[b] - self.left[b]
+    pub fn simulations_started(&self, b: usize) -> u32 {
+        self.budget[b] - self.simulations_left[b]
     }
 
     /// Counts the start of one simulation of row `b`.
     #[inline(always)]
-    pub fn count(&mut self, b: usize) {
-        self.left[b] -= 1;
+    pub fn start_simulation(&mut self, b: usize) {
+        self.simulations_left[b] -= 1;
     }
 
     /// Ends row `b`'s ply early and reduces its budget to the simulations already started: its root is proven.
     #[inline(always)]
-    pub fn finish(&mut self, b: usize) {
-        self.budget[b] -= self.left[b];
-        self.left[b] = 0;
+    pub fn end_ply(&mut self, b: usize) {
+        self.budget[b] -= self.simulations_left[b];
+        self.simulations_left[b] = 0;
     }
 
     /// Row `b`'s value sum. `[P]`
@@ -189,7 +189,7 @@ impl Roots {
             Rule::Gumbel => {
                 let considered = num_edges.min(params.max_num_considered_actions as usize);
                 self.schedules[usize::from(self.schedule[b])]
-                    .visits(considered, self.budget[b] - self.left[b])
+                    .visits(considered, self.budget[b] - self.simulations_left[b])
             }
         };
         RootView {
@@ -226,7 +226,7 @@ impl Roots {
                 simulations.saturating_sub(counted).max(params.min_simulations.min(simulations))
             }
         };
-        self.left[b] = self.budget[b];
+        self.simulations_left[b] = self.budget[b];
         self.schedule[b] = self.schedule_for(simulations, params);
         self.reset_value_sum(b, row);
         let num_edges = usize::from(row.nodes[ROOT as usize].num_edges);
@@ -251,7 +251,7 @@ impl Roots {
             }
         }
         if row.nodes[ROOT as usize].is_proven() {
-            self.finish(b);
+            self.end_ply(b);
         }
     }
 

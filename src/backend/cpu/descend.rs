@@ -50,7 +50,7 @@ impl RowData {
     fn choose<S: Simd>(&mut self, b: usize, row: &RowMut<'_>, at: i32) -> Choice {
         let Self { plan, roots, puct_table, scratch, keys, .. } = self;
         let draw = || {
-            let key = keys[b].key(Purpose::SearchChance).with(u64::from(roots.run(b)));
+            let key = keys[b].key(Purpose::SearchChance).with(u64::from(roots.simulations_started(b)));
             key.with(at as u64).stream().uniform()
         };
         if at != ROOT {
@@ -112,7 +112,7 @@ impl RowData {
         let mut descents = Descents::new();
         for (place, row) in group.iter().enumerate() {
             let b = first + place;
-            if self.roots.left(b) > 0 && !self.stopped[b] {
+            if self.roots.simulations_left(b) > 0 && !self.stopped[b] {
                 row.prefetch(ROOT, ROOT_EDGES);
                 self.roots.prefetch(b);
                 descents.push(Descent { place, node: ROOT });
@@ -192,7 +192,7 @@ impl RowData {
     /// Ends row `b`'s descent at `node`, the leaf of a simulation.
     #[inline(always)]
     fn end(&mut self, b: usize, row: &mut RowMut<'_>, node: i32, needs: NeedsNetwork, out: &mut PassStats) {
-        self.roots.count(b);
+        self.roots.start_simulation(b);
         if self.plan.params.leaves > 1 {
             apply_virtual_loss(row, node);
         }

@@ -120,7 +120,7 @@ impl RowData {
     /// Ends row `b`'s ply.
     fn deactivate(&mut self, b: usize) {
         self.num_leaves[b] = 0;
-        self.roots.finish(b);
+        self.roots.end_ply(b);
     }
 
     /// Starts a new tree in row `b`: a root filled from its state.
@@ -195,7 +195,7 @@ impl TreeRows for CpuBackend {
     }
 
     fn is_done(&mut self, b: usize) -> Result<bool> {
-        Ok(self.rows.roots.left(b) == 0)
+        Ok(self.rows.roots.simulations_left(b) == 0)
     }
 
     fn any_done(&mut self) -> Result<bool> {

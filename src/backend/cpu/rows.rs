@@ -88,7 +88,7 @@ impl RowData {
             let virtual_loss = if is_new_root { VirtualLoss::None } else { virtual_loss };
             backup(row, leaf.node, virtual_loss, self.roots.value_sum_mut(b));
             if row.nodes[ROOT as usize].is_proven() {
-                self.roots.finish(b);
+                self.roots.end_ply(b);
             }
         }
     }
