@@ -62,7 +62,7 @@ impl Tower {
         let mut walk = Walk { model, seen: vec![false; model.layers.len()] };
         let tower = walk.tower()?;
         match walk.seen.iter().position(|seen| !seen) {
-            Some(index) => Err(walk.surprise(index, "a layer of a residual tower")),
+            Some(index) => Err(walk.mismatch(index, "a layer of a residual tower")),
             None => Ok(tower),
         }
     }
@@ -75,7 +75,7 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn surprise(&self, index: usize, expected: &str) -> String {
+    fn mismatch(&self, index: usize, expected: &str) -> String {
         let Layer { kind, name, .. } = &self.model.layers[index];
         let name = if name.is_empty() { String::new() } else { format!(" ({name})") };
         format!("layer {index} is {}{name} where the fused kernels have {expected}", kind.name())
@@ -87,23 +87,23 @@ impl<'a> Walk<'a> {
     }
 
     /// The layer that `index`, which must be of a kind that `is` takes, reads.
-    fn before(&mut self, index: usize, expected: &str, is: fn(Kind) -> bool) -> Result<usize, String> {
+    fn input_of(&mut self, index: usize, expected: &str, is: fn(Kind) -> bool) -> Result<usize, String> {
         let layer = self.layer(index);
-        if is(layer.kind) { Ok(layer.inputs[0]) } else { Err(self.surprise(index, expected)) }
+        if is(layer.kind) { Ok(layer.inputs[0]) } else { Err(self.mismatch(index, expected)) }
     }
 
     /// The BatchNorm under the ReLU `index`.
     fn norm_of(&mut self, index: usize) -> Result<usize, String> {
-        self.before(index, "a ReLU", |kind| kind == Kind::Relu)
+        self.input_of(index, "a ReLU", |kind| kind == Kind::Relu)
     }
 
     /// What the BatchNorm `index` reads.
-    fn before_norm(&mut self, index: usize) -> Result<usize, String> {
-        self.before(index, "BatchNorm", |kind| kind == Kind::BatchNorm)
+    fn input_of_norm(&mut self, index: usize) -> Result<usize, String> {
+        self.input_of(index, "BatchNorm", |kind| kind == Kind::BatchNorm)
     }
 
     /// What a layer of a block reads, which maps the tower's shape to itself.
-    fn before_inner(&mut self, index: usize, stream: Shape) -> Result<usize, String> {
+    fn input_of_inner(&mut self, index: usize, stream: Shape) -> Result<usize, String> {
         let layer = &self.model.layers[index];
         let fits = match stream {
             Shape::Vector(_) => matches!(layer.kind, Kind::Linear { .. }),
@@ -111,7 +111,7 @@ impl<'a> Walk<'a> {
             Shape::Edges { .. } => matches!(layer.kind, Kind::EdgeMessage | Kind::Conv1x1 { .. }),
         };
         if !fits || layer.shape != stream {
-            return Err(self.surprise(index, &format!("a layer from {stream} to as many")));
+            return Err(self.mismatch(index, &format!("a layer from {stream} to as many")));
         }
         Ok(self.layer(index).inputs[0])
     }
@@ -119,17 +119,17 @@ impl<'a> Walk<'a> {
     fn tower(&mut self) -> Result<Tower, String> {
         let model = self.model;
         let linear = |kind: Kind| matches!(kind, Kind::Linear { .. });
-        let values = self.before(model.value, "a tanh", |kind| kind == Kind::Tanh)?;
-        let relu = self.before(values, "a linear layer", linear)?;
+        let values = self.input_of(model.value, "a tanh", |kind| kind == Kind::Tanh)?;
+        let relu = self.input_of(values, "a linear layer", linear)?;
         let hidden = self.norm_of(relu)?;
-        let value_input = self.before(hidden, "a linear layer", linear)?;
+        let value_input = self.input_of(hidden, "a linear layer", linear)?;
         let (heads, policy, end) = self.heads(value_input)?;
         let norm = self.norm_of(end)?;
-        let mut x = self.before_norm(norm)?;
+        let mut x = self.input_of_norm(norm)?;
         let stream = model.layers[x].shape;
         let mut blocks = Vec::new();
         while model.layers[x].kind == Kind::Add {
-            let [start, sum] = self.layer(x).inputs[..] else { return Err(self.surprise(x, "a sum of two")) };
+            let [start, sum] = self.layer(x).inputs[..] else { return Err(self.mismatch(x, "a sum of two")) };
             blocks.push(self.block(start, sum, stream)?);
             x = start;
         }
@@ -145,7 +145,7 @@ impl<'a> Walk<'a> {
             Kind::Flatten => {
                 let policy = model.policy;
                 let policy_input =
-                    self.before(policy, "a linear layer", |kind| matches!(kind, Kind::Linear { .. }))?;
+                    self.input_of(policy, "a linear layer", |kind| matches!(kind, Kind::Linear { .. }))?;
                 let (policy_conv, end) = self.head_conv(policy_input)?;
                 let (value_conv, same) = self.head_conv(value_input)?;
                 self.same_end(end, same)?;
@@ -153,16 +153,17 @@ impl<'a> Walk<'a> {
             }
             Kind::MeanOverEdges => {
                 let end = self.layer(value_input).inputs[0];
-                let policy = self.before(model.policy, "one logit an edge", |kind| kind == Kind::Flatten)?;
+                let policy =
+                    self.input_of(model.policy, "one logit an edge", |kind| kind == Kind::Flatten)?;
                 let one = |kind: Kind| matches!(kind, Kind::Conv1x1 { outputs: 1, .. });
-                let same = self.before(policy, "one logit an edge", one)?;
+                let same = self.input_of(policy, "one logit an edge", one)?;
                 self.same_end(end, same)?;
                 Ok((None, policy, end))
             }
             _ => {
                 let policy = model.policy;
                 let same =
-                    self.before(policy, "a linear layer", |kind| matches!(kind, Kind::Linear { .. }))?;
+                    self.input_of(policy, "a linear layer", |kind| matches!(kind, Kind::Linear { .. }))?;
                 self.same_end(value_input, same)?;
                 Ok((None, policy, value_input))
             }
@@ -170,20 +171,20 @@ impl<'a> Walk<'a> {
     }
 
     fn same_end(&self, value: usize, policy: usize) -> Result<(), String> {
-        if value == policy { Ok(()) } else { Err(self.surprise(policy, "what the value head reads too")) }
+        if value == policy { Ok(()) } else { Err(self.mismatch(policy, "what the value head reads too")) }
     }
 
     fn head_conv(&mut self, flat: usize) -> Result<(HeadConv, usize), String> {
-        let relu = self.before(flat, "a flattened board", |kind| kind == Kind::Flatten)?;
+        let relu = self.input_of(flat, "a flattened board", |kind| kind == Kind::Flatten)?;
         let norm = self.norm_of(relu)?;
-        let conv = self.before_norm(norm)?;
-        let end = self.before(conv, "a 1x1 convolution", |kind| matches!(kind, Kind::Conv1x1 { .. }))?;
+        let conv = self.input_of_norm(norm)?;
+        let end = self.input_of(conv, "a 1x1 convolution", |kind| matches!(kind, Kind::Conv1x1 { .. }))?;
         Ok((HeadConv { conv, norm }, end))
     }
 
     fn block(&mut self, start: usize, sum: usize, stream: Shape) -> Result<Block, String> {
         let (scale, second) = self.pooling(sum, Effect::Scale);
-        let mut relu = self.before_inner(second, stream)?;
+        let mut relu = self.input_of_inner(second, stream)?;
         let mut triangle_channels = 0;
         if let Kind::TriangleMix { channels } = self.model.layers[relu].kind {
             triangle_channels = channels;
@@ -193,12 +194,12 @@ impl<'a> Walk<'a> {
             let behind_norm = self.norm_of(relu)?;
             self.pooling(behind_norm, Effect::Bias)
         };
-        let first = self.before_norm(second_norm)?;
-        let relu = self.before_inner(first, stream)?;
+        let first = self.input_of_norm(second_norm)?;
+        let relu = self.input_of_inner(first, stream)?;
         let first_norm = self.norm_of(relu)?;
-        let stream_start = self.before_norm(first_norm)?;
+        let stream_start = self.input_of_norm(first_norm)?;
         if stream_start != start {
-            return Err(self.surprise(stream_start, "the input of the block's sum"));
+            return Err(self.mismatch(stream_start, "the input of the block's sum"));
         }
         let (norms, layers) = ([first_norm, second_norm], [first, second]);
         Ok(Block { norms, layers, triangle_channels, pooling: [bias, scale] })
@@ -226,7 +227,7 @@ impl<'a> Walk<'a> {
         if fits && input == 0 {
             Ok(())
         } else {
-            Err(self.surprise(stem, "a stem that reads the observation"))
+            Err(self.mismatch(stem, "a stem that reads the observation"))
         }
     }
 }
