@@ -5,7 +5,7 @@
 //! number of rows and columns side by side. Plain Rust compiled for each instruction set; sums have one fixed order and
 //! no fused multiply-adds, so the bits are the same on all.
 
-use super::number::{Bf16, Number};
+use super::number::{Activation, Bf16};
 use crate::isa::for_each_isa;
 use crate::model::{Edges, MAX_VERTICES};
 
@@ -28,33 +28,33 @@ pub struct TriangleColumns {
 }
 
 #[inline(always)]
-fn load<N: Number>(x: &[N]) -> Lanes {
+fn load<N: Activation>(x: &[N]) -> Lanes {
     let mut out = [0.0; LANES];
     match <&[N; LANES]>::try_from(x) {
         Ok(x) => {
             for i in 0..LANES {
-                out[i] = x[i].get();
+                out[i] = x[i].to_f32();
             }
         }
-        Err(_) => out.iter_mut().zip(x).for_each(|(out, x)| *out = x.get()),
+        Err(_) => out.iter_mut().zip(x).for_each(|(out, x)| *out = x.to_f32()),
     }
     out
 }
 
 #[inline(always)]
-fn store<N: Number>(x: &mut [N], lanes: &Lanes) {
+fn store<N: Activation>(x: &mut [N], lanes: &Lanes) {
     match <&mut [N; LANES]>::try_from(&mut *x) {
         Ok(x) => {
             for i in 0..LANES {
-                x[i] = N::put(lanes[i]);
+                x[i] = N::from_f32(lanes[i]);
             }
         }
-        Err(_) => x.iter_mut().zip(lanes).for_each(|(x, &lane)| *x = N::put(lane)),
+        Err(_) => x.iter_mut().zip(lanes).for_each(|(x, &lane)| *x = N::from_f32(lane)),
     }
 }
 
 #[inline(always)]
-fn vertex_sums_of<N: Number>(edges: &Edges, x: &[N], scale: f32, out: &mut [N]) {
+fn vertex_sums_of<N: Activation>(edges: &Edges, x: &[N], scale: f32, out: &mut [N]) {
     let len = x.len() / edges.len();
     for first in (0..len).step_by(LANES) {
         let lanes = LANES.min(len - first);
@@ -73,7 +73,7 @@ fn vertex_sums_of<N: Number>(edges: &Edges, x: &[N], scale: f32, out: &mut [N]) 
 }
 
 #[inline(always)]
-fn mean_of<N: Number>(edges: &Edges, x: &[N], out: &mut [f32]) {
+fn mean_of<N: Activation>(edges: &Edges, x: &[N], out: &mut [f32]) {
     let len = x.len() / edges.len();
     let scale = 1.0 / edges.len() as f32;
     for first in (0..len).step_by(LANES) {
@@ -91,7 +91,14 @@ fn mean_of<N: Number>(edges: &Edges, x: &[N], out: &mut [f32]) {
 }
 
 #[inline(always)]
-fn take_grid<N: Number>(edges: &Edges, x: &[N], step: usize, first: usize, lanes: usize, grid: &mut Grid) {
+fn take_grid<N: Activation>(
+    edges: &Edges,
+    x: &[N],
+    step: usize,
+    first: usize,
+    lanes: usize,
+    grid: &mut Grid,
+) {
     for (edge, &[i, j]) in edges.ends.iter().enumerate() {
         let x = load(&x[edge * step + first..][..lanes]);
         grid[i][j] = x;
@@ -116,7 +123,7 @@ fn row_products<const J: usize>(n: usize, a: &Grid, b: &Grid, i: usize, j: usize
 }
 
 #[inline(always)]
-fn triangles_of<N: Number>(edges: &Edges, shape: TriangleColumns, x: &mut [N]) {
+fn triangles_of<N: Activation>(edges: &Edges, shape: TriangleColumns, x: &mut [N]) {
     const GROUP: usize = 4;
     let TriangleColumns { width, columns, scale } = shape;
     let n = edges.vertices;
@@ -308,14 +315,14 @@ mod tests {
     #[test]
     fn bf16_rounds_the_same_sums() {
         let edges = Edges::of_complete_graph(5);
-        let x: Vec<Bf16> = numbers(edges.len() * 40, 1).into_iter().map(Bf16::put).collect();
-        let wide: Vec<f32> = x.iter().map(|x| x.get()).collect();
-        let round = |x: &[f32]| -> Vec<Bf16> { x.iter().map(|&x| Bf16::put(x)).collect() };
+        let x: Vec<Bf16> = numbers(edges.len() * 40, 1).into_iter().map(Bf16::from_f32).collect();
+        let wide: Vec<f32> = x.iter().map(|x| x.to_f32()).collect();
+        let round = |x: &[f32]| -> Vec<Bf16> { x.iter().map(|&x| Bf16::from_f32(x)).collect() };
         let (mut a, mut b) = (x.clone(), wide.clone());
         triangles_bf16(Isa::detect(), &edges, SHAPE, &mut a);
         triangles(Isa::detect(), &edges, SHAPE, &mut b);
         assert_eq!(a, round(&b));
-        let (mut a, mut b) = (vec![Bf16::put(0.0); 5 * 40], vec![0.0; 5 * 40]);
+        let (mut a, mut b) = (vec![Bf16::from_f32(0.0); 5 * 40], vec![0.0; 5 * 40]);
         vertex_sums_bf16(Isa::detect(), &edges, &x, 1.0, &mut a);
         vertex_sums(Isa::detect(), &edges, &wide, 1.0, &mut b);
         assert_eq!(a, round(&b));

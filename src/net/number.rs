@@ -3,21 +3,21 @@
 use bytemuck::{Pod, Zeroable};
 
 /// A number format of activations.
-pub trait Number: Copy {
-    /// As f32.
-    fn get(self) -> f32;
-    /// From f32, rounded to nearest even.
-    fn put(x: f32) -> Self;
+pub trait Activation: Copy {
+    /// The number as f32.
+    fn to_f32(self) -> f32;
+    /// The number nearest to `x`, ties to even.
+    fn from_f32(x: f32) -> Self;
 }
 
-impl Number for f32 {
+impl Activation for f32 {
     #[inline(always)]
-    fn get(self) -> f32 {
+    fn to_f32(self) -> f32 {
         self
     }
 
     #[inline(always)]
-    fn put(x: f32) -> Self {
+    fn from_f32(x: f32) -> Self {
         x
     }
 }
@@ -27,14 +27,14 @@ impl Number for f32 {
 #[repr(transparent)]
 pub struct Bf16(u16);
 
-impl Number for Bf16 {
+impl Activation for Bf16 {
     #[inline(always)]
-    fn get(self) -> f32 {
+    fn to_f32(self) -> f32 {
         f32::from_bits(u32::from(self.0) << 16)
     }
 
     #[inline(always)]
-    fn put(x: f32) -> Self {
+    fn from_f32(x: f32) -> Self {
         Self(bf16_bits(x) as u16)
     }
 }

@@ -171,12 +171,12 @@ impl FastNet {
         Ok(largest.into_iter().map(|x| if x > 0.0 { x / 255.0 } else { 1.0 }).collect())
     }
 
-    /// [`Network::forward`] that shows `watch` each tower layer's number and activations.
+    /// [`Network::forward`] that shows `hook` each tower layer's number and activations.
     fn forward_with_hook(
         &mut self,
         obs: &[f32],
         [logits, values]: [&mut [f32]; 2],
-        watch: LayerHook<'_>,
+        hook: LayerHook<'_>,
     ) -> Result<()> {
         let IoShape { obs_len, num_actions, num_players } = self.shape();
         let rows = obs.len() / obs_len;
@@ -192,8 +192,8 @@ impl FastNet {
                 &mut values[first * num_players..end * num_players],
             ];
             match self.net.whole_tiles(boards) {
-                whole if whole == boards => self.net.chunk(&mut self.work, obs, outputs, watch)?,
-                whole => self.padded_chunk(whole, obs, outputs, watch)?,
+                whole if whole == boards => self.net.chunk(&mut self.work, obs, outputs, hook)?,
+                whole => self.padded_chunk(whole, obs, outputs, hook)?,
             }
             first = end;
         }
@@ -207,7 +207,7 @@ impl FastNet {
         whole: usize,
         obs: &[f32],
         outputs: [&mut [f32]; 2],
-        watch: LayerHook<'_>,
+        hook: LayerHook<'_>,
     ) -> Result<()> {
         let IoShape { obs_len, num_actions, num_players } = self.shape();
         let lengths = [obs_len, num_actions, num_players].map(|each| whole * each);
@@ -218,7 +218,7 @@ impl FastNet {
         all_obs[..obs.len()].copy_from_slice(obs);
         let last = &obs[obs.len() - obs_len..];
         all_obs[obs.len()..].chunks_exact_mut(obs_len).for_each(|board| board.copy_from_slice(last));
-        self.net.chunk(&mut self.work, all_obs, [&mut *logits, &mut *values], watch)?;
+        self.net.chunk(&mut self.work, all_obs, [&mut *logits, &mut *values], hook)?;
         for (to, from) in outputs.into_iter().zip([logits, values]) {
             to.copy_from_slice(&from[..to.len()]);
         }
@@ -299,7 +299,7 @@ impl Net {
         Work { arrays, boards: squares }: &mut Work,
         obs: &[f32],
         outputs: [&mut [f32]; 2],
-        watch: LayerHook<'_>,
+        hook: LayerHook<'_>,
     ) -> Result<()> {
         if self.kernel_set.tower.unit == 4 {
             // Bytes would hide what is no number.
@@ -346,7 +346,7 @@ impl Net {
             };
             let matrices = self.kernel_set.tower.matrices.as_ref();
             matrices.inspect(|m| (m.begin)(m.rows));
-            self.tower(boards, planes, [stream, a, b], (rows, pooling), watch);
+            self.tower(boards, planes, [stream, a, b], (rows, pooling), hook);
             match &self.packed.graph {
                 Some(graph) => self.edge_heads(boards, graph, [a, hidden, logits, out], rows),
                 None => self.heads(boards, [a, heads, hidden, logits, out]),
@@ -393,7 +393,7 @@ impl Net {
         planes: Rows,
         [stream, a, b]: [Rows; 3],
         (graph_rows, pooling): (GraphRows, PoolingRows),
-        watch: LayerHook<'_>,
+        hook: LayerHook<'_>,
     ) {
         let ends = graph_rows.ends;
         let words = self.layout().positions * a.position;
@@ -405,7 +405,7 @@ impl Net {
             strips.filter(|_| planes.is_blocked()).inspect(|(m, rows)| (m.begin)(*rows));
             self.packed.stem.run(boards, Buffers { source: planes, stream, out: a, ends });
             strips.filter(|_| a.is_blocked()).inspect(|(m, rows)| (m.begin)(*rows));
-            watch(0, std::slice::from_raw_parts(a.start, words));
+            hook(0, std::slice::from_raw_parts(a.start, words));
             for (i, [inner, leave]) in self.packed.blocks.iter().enumerate() {
                 let [bias, scale] = self.packed.pooled[i].each_ref().map(Option::as_ref);
                 if let Some(graph) = &self.packed.graph {
@@ -413,13 +413,13 @@ impl Net {
                 }
                 let buffers = Buffers { source: a, stream, out: b, ends };
                 Pooled::run_behind(bias, inner, boards, buffers, pooling);
-                watch(2 * i + 1, std::slice::from_raw_parts(b.start, words));
+                hook(2 * i + 1, std::slice::from_raw_parts(b.start, words));
                 if let Some(graph) = &self.packed.graph {
                     graph.mix(i, boards, self.activations(), b);
                 }
                 let buffers = Buffers { source: b, stream, out: a, ends };
                 Pooled::run_behind(scale, leave, boards, buffers, pooling);
-                watch(2 * i + 2, std::slice::from_raw_parts(a.start, words));
+                hook(2 * i + 2, std::slice::from_raw_parts(a.start, words));
             }
         }
     }
