@@ -26,7 +26,7 @@ pub struct Rows {
     pub width: usize,
 }
 
-/// What a layer computes for some boards on the way to its output, board by board.
+/// Intermediate results of a layer for some boards, board by board.
 struct Parts<'a> {
     /// `[boards, inputs]`
     statistics: &'a mut [f32],
@@ -291,7 +291,7 @@ impl PooledLayer {
         apply(isa, self.shape.effect, parts.output, self.shape.first, rows, x);
     }
 
-    /// The way back where the layer's output goes through a ReLU, whose output is `active`: adds to `d`, the gradient of that, the
+    /// Backward pass of a layer whose output goes through a ReLU with the output `active`: adds to `d`, the gradient of that, the
     /// gradient of the statistics, so that passed back through the ReLU it is the gradient of the layer's input. Adds the gradient of
     /// the parameters to `params`.
     pub fn bias_backward(
@@ -311,7 +311,7 @@ impl PooledLayer {
         statistics_gradient(isa, gradient.statistics, active, rows, self.shape, d);
     }
 
-    /// The way back where the output scales `x`: `dx` out of the gradient `d` of the product. Adds the gradient of the parameters to
+    /// Backward pass of a layer whose output scales `x`: `dx` out of the gradient `d` of the product. Adds the gradient of the parameters to
     /// `params`.
     pub fn scale_backward(
         &self,

@@ -5,7 +5,7 @@ use libloading::Library;
 use std::sync::{Arc, LazyLock};
 use std::thread;
 use vecaz::Result;
-use vecaz::backend::kernels::collective::{Collective, LinkedDevice, Number};
+use vecaz::backend::kernels::collective::{Collective, DataType, LinkedDevice};
 use vecaz::backend::kernels::cuda::{CudaDevice, linked};
 use vecaz::backend::kernels::device::Device;
 
@@ -73,8 +73,8 @@ fn numbers_of_both_formats_are_summed_on_all() {
     assert_eq!(ends(), 2);
     let done = both(linked, |device, sums, buffer| {
         assert_eq!(sums.size(), 2);
-        sums.all_reduce_sum(device, buffer, Number::F32, 2)?;
-        sums.all_reduce_sum(device, buffer, Number::F32, 1)
+        sums.all_reduce_sum(device, buffer, DataType::F32, 2)?;
+        sums.all_reduce_sum(device, buffer, DataType::F32, 1)
     });
     for (rank, (device, sums, buffer, result)) in done.iter().enumerate() {
         result.as_ref().expect("summed");
@@ -87,13 +87,13 @@ fn numbers_of_both_formats_are_summed_on_all() {
     let doubles = [[1.0f64, 1e-12], [2.0, 3e-12]];
     let given = [bytemuck::cast_slice(&doubles[0]), bytemuck::cast_slice(&doubles[1])];
     let linked = pair(given);
-    let done = both(linked, |device, sums, buffer| sums.all_reduce_sum(device, buffer, Number::F64, 2));
+    let done = both(linked, |device, sums, buffer| sums.all_reduce_sum(device, buffer, DataType::F64, 2));
     for (device, _, buffer, result) in &done {
         result.as_ref().expect("summed");
         assert_eq!(bytes_of(device, buffer), bytemuck::cast_slice::<f64, u8>(&[3.0, 1e-12 + 3e-12]));
     }
     let (device, sums, mut buffer, _) = done.into_iter().next().expect("two");
-    let outside = sentence(sums.all_reduce_sum(&device, &mut buffer, Number::F64, 3));
+    let outside = sentence(sums.all_reduce_sum(&device, &mut buffer, DataType::F64, 3));
     assert_eq!(outside, "device cuda:0: 24 bytes at 0 are outside a buffer of 16");
 }
 
@@ -105,7 +105,7 @@ fn a_gpu_that_gives_up_ends_the_waits_of_the_others() {
         if sums.rank() == 1 {
             sums.abort();
         }
-        sums.all_reduce_sum(device, buffer, Number::F64, 1)
+        sums.all_reduce_sum(device, buffer, DataType::F64, 1)
     });
     let [first, second] = done.map(|(_, _, _, result)| sentence(result));
     let given_up = "another GPU has given up the sums over all of them";

@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 /// The format of numbers that are summed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Number {
+pub enum DataType {
     /// 32-bit floats.
     F32,
     /// 64-bit floats.
     F64,
 }
 
-impl Number {
+impl DataType {
     /// Bytes of one.
     pub fn bytes(self) -> usize {
         match self {
@@ -37,7 +37,13 @@ pub trait Collective<D: Device>: Send + Sync {
     ///
     /// # Errors
     /// Those of the library and of the device; [`Collective::abort`] on another device.
-    fn all_reduce_sum(&self, device: &D, buffer: &mut D::Buffer, number: Number, count: usize) -> Result<()>;
+    fn all_reduce_sum(
+        &self,
+        device: &D,
+        buffer: &mut D::Buffer,
+        number: DataType,
+        count: usize,
+    ) -> Result<()>;
 
     /// Ends all sums of all devices for good, also those that are being waited for: something failed on this device.
     fn abort(&self);

@@ -15,22 +15,22 @@ use crate::net::pooling::Rows;
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// A layer's output and the residual stream in the backward pass.
+/// What a layer's output is to the gradient of the residual stream in the backward pass.
 #[derive(Clone, Copy)]
-enum OnStream {
-    /// The output is not added to the stream.
-    Off,
+enum ResidualGrad {
+    /// Nothing: the output is not added to the stream.
+    None,
     /// The output is the last one added: the stream's gradient starts here.
-    First,
-    /// The output is added to the stream.
-    Running,
+    Start,
+    /// The output is added to the stream: its gradient accumulates here.
+    Accumulate,
 }
 
-/// A partition's part of the residual stream's gradient at a layer's output; see [`OnStream`].
+/// A partition's part of the residual stream's gradient at a layer's output; see [`ResidualGrad`].
 enum Stream<'a> {
-    Off,
-    First(&'a mut [f32]),
-    Running(&'a mut [f32]),
+    None,
+    Start(&'a mut [f32]),
+    Accumulate(&'a mut [f32]),
 }
 
 /// One partition at the output of a layer.
@@ -154,15 +154,16 @@ impl Tower {
     fn backward_unit(&mut self, number: usize) {
         let Self { split, units, tail, arrays, isa, blocks, .. } = self;
         let Arrays { activations, unscaled, flow, scratch, .. } = arrays;
-        let on_stream = match number + 1 {
-            above if above > 2 * *blocks || above % 2 == 1 => OnStream::Off,
-            above if above == 2 * *blocks => OnStream::First,
-            _ => OnStream::Running,
+        let residual_grad = match number + 1 {
+            above if above > 2 * *blocks || above % 2 == 1 => ResidualGrad::None,
+            above if above == 2 * *blocks => ResidualGrad::Start,
+            _ => ResidualGrad::Accumulate,
         };
         let above = units.get(number + 1).map_or(&*tail, |unit| &unit.norm);
         let unit = &units[number];
         let x_floats = unit.linear.geometry.inputs * unit.norm.width;
-        let outputs = outputs(*isa, split, above, &unit.linear, &activations[number + 1], flow, on_stream);
+        let outputs =
+            outputs(*isa, split, above, &unit.linear, &activations[number + 1], flow, residual_grad);
         let (outputs, next) = outputs;
         let inputs =
             split.parts(&activations[number], x_floats).into_iter().zip(split.parts_mut(next, x_floats));
@@ -211,10 +212,10 @@ impl Tower {
         let Self { split, units, tail, arrays, isa, stem, .. } = self;
         let Arrays { activations, flow, scratch, obs, .. } = arrays;
         let above = units.first().map_or(&*tail, |unit| &unit.norm);
-        let on_stream = if self.blocks == 0 { OnStream::First } else { OnStream::Running };
+        let residual_grad = if self.blocks == 0 { ResidualGrad::Start } else { ResidualGrad::Accumulate };
         let x_floats = stem.geometry.inputs * stem.inputs.len();
         let y_floats = stem.geometry.outputs * stem.columns;
-        let (outputs, _) = outputs(*isa, split, above, stem, &activations[0], flow, on_stream);
+        let (outputs, _) = outputs(*isa, split, above, stem, &activations[0], flow, residual_grad);
         let jobs: Vec<_> = outputs.into_iter().zip(split.parts(obs, x_floats)).zip(scratch).collect();
         let sums =
             jobs.into_par_iter().zip(&split.partitions).map(|(((mut output, x), scratch), partition)| {
@@ -260,14 +261,16 @@ fn outputs<'a>(
     linear: &Linear,
     y: &'a [f32],
     flow: &'a mut GradBuffers,
-    on_stream: OnStream,
+    residual_grad: ResidualGrad,
 ) -> (Vec<Output<'a>>, &'a mut Vec<f32>) {
     let floats = linear.geometry.outputs * linear.columns;
     let GradBuffers { dz, next, stream } = flow;
-    let streams: Vec<Stream<'a>> = match on_stream {
-        OnStream::Off => split.partitions.iter().map(|_| Stream::Off).collect(),
-        OnStream::First => split.parts_mut(stream, floats).into_iter().map(Stream::First).collect(),
-        OnStream::Running => split.parts_mut(stream, floats).into_iter().map(Stream::Running).collect(),
+    let streams: Vec<Stream<'a>> = match residual_grad {
+        ResidualGrad::None => split.partitions.iter().map(|_| Stream::None).collect(),
+        ResidualGrad::Start => split.parts_mut(stream, floats).into_iter().map(Stream::Start).collect(),
+        ResidualGrad::Accumulate => {
+            split.parts_mut(stream, floats).into_iter().map(Stream::Accumulate).collect()
+        }
     };
     let arrays = split.parts(y, floats).into_iter().zip(split.parts_mut(dz, floats)).zip(streams);
     let outputs = arrays.map(|((y, dz), stream)| Output { isa, above, y, dz, stream }).collect();
@@ -280,12 +283,12 @@ impl Output<'_> {
         let dz = &mut self.dz[part.clone()];
         norm::input_gradient(self.isa, &self.y[part.clone()], &self.above.gradient_columns(), dz);
         match &mut self.stream {
-            Stream::Off => dz,
-            Stream::First(stream) => {
+            Stream::None => dz,
+            Stream::Start(stream) => {
                 stream[part].copy_from_slice(dz);
                 dz
             }
-            Stream::Running(stream) => {
+            Stream::Accumulate(stream) => {
                 let stream = &mut stream[part];
                 norm::add(self.isa, dz, stream);
                 stream

@@ -39,13 +39,13 @@ pub(super) struct Arrays {
     pub hidden: Vec<f32>,
     /// Before the tanh. `[B, V padded]`
     pub values: Vec<f32>,
-    /// Gradients on their way down.
+    /// Gradients of activations in the backward pass.
     pub flow: GradBuffers,
     /// Every partition's own scratch.
     pub scratch: Vec<Scratch>,
 }
 
-/// Gradients on their way down. `[boards, positions, width]` in chunks, as many floats as the widest layer needs.
+/// Gradients of activations in the backward pass. `[boards, positions, width]` in chunks, as many floats as the widest layer needs.
 #[derive(Clone, Debug, Default)]
 pub(super) struct GradBuffers {
     /// Gradient behind the ReLU of the normalisation above.

@@ -85,9 +85,9 @@ impl Unit {
 /// Whether a unit's output is added to the residual stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Skip {
-    /// It stands alone.
+    /// It is not.
     None,
-    /// The input of the unit before is added.
+    /// It is: the input of the unit before, where the block begins, is added.
     Residual,
 }
 

@@ -112,7 +112,7 @@ impl<'p, D: Device> Pass<'p, D> {
         Ok(Some(&arrays.at_edges))
     }
 
-    /// The way back through unit `number` of an edge network: the gradient `dx` of its activations out of `dy`, that of its sums.
+    /// Backward pass of unit `number` of an edge network: the gradient `dx` of its activations out of `dy`, that of its sums.
     pub(super) fn pass_back(
         &self,
         on: OnGraph<'p, D::Buffer>,

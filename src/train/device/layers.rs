@@ -353,7 +353,7 @@ impl Builder<'_> {
             self.map.extend((0..columns).map(|column| parameter(tap, input, column)));
         }
         for (tap, column) in order(mode, taps, columns) {
-            // The way back through a neighbour is the opposite tap.
+            // The backward pass reads a neighbour's gradient by the opposite tap.
             let tap = if mode == Mode::Conv3x3 { 8 - tap } else { tap };
             self.map.extend((0..wide).map(|input| parameter(tap, input, column)));
         }

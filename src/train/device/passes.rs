@@ -56,18 +56,18 @@ pub struct Pass<'a, D: Device> {
     pub group: Option<&'a ProcessGroup<D>>,
 }
 
-/// How a layer's output stands to the residual stream, on the way down.
+/// What a layer's output is to the gradient of the residual stream in the backward pass.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum OnStream {
-    /// It is not on the stream.
-    Off,
-    /// It is where the stream ends.
-    First,
-    /// It is added to the stream.
-    Running,
+enum ResidualGrad {
+    /// Nothing: the output is not added to the stream.
+    None,
+    /// The output is the last one added: the stream's gradient starts here.
+    Start,
+    /// The output is added to the stream: its gradient accumulates here.
+    Accumulate,
 }
 
-/// Two buffers that change places.
+/// Ping-pong buffers of the gradients of activations: a unit reads `d` and writes `next`, and then they are exchanged.
 struct GradBuffers<'a, B> {
     d: &'a B,
     next: &'a B,
@@ -175,7 +175,7 @@ impl<D: Device> Pass<'_, D> {
         self.layer_gradient(0, &arrays.obs, dy)
     }
 
-    /// The way back through the heads: the gradient `d` of the tail.
+    /// Backward pass of the heads: the gradient `d` of the tail.
     fn backward_heads(&self, d: &D::Buffer) -> Result<()> {
         let (layers, arrays) = (self.layers, self.arrays);
         let last = layers.units.len();
@@ -198,12 +198,12 @@ impl<D: Device> Pass<'_, D> {
     /// The gradient of the output number `number` of the tower, out of that behind the ReLU of the normalisation above it.
     fn output_gradient(&self, number: usize, d: &D::Buffer) -> Result<&D::Buffer> {
         let (arrays, stream_end) = (self.arrays, 2 * self.layers.blocks);
-        let on_stream = match number {
-            above if above > stream_end || above % 2 == 1 => OnStream::Off,
-            above if above == stream_end => OnStream::First,
-            _ => OnStream::Running,
+        let residual_grad = match number {
+            above if above > stream_end || above % 2 == 1 => ResidualGrad::None,
+            above if above == stream_end => ResidualGrad::Start,
+            _ => ResidualGrad::Accumulate,
         };
-        let out = if on_stream == OnStream::Off { &arrays.dy } else { &arrays.stream };
+        let out = if residual_grad == ResidualGrad::None { &arrays.dy } else { &arrays.stream };
         let norm = self.norm(number);
         let args = [
             Arg::Buffer(&arrays.activations[number], 0),
@@ -213,7 +213,7 @@ impl<D: Device> Pass<'_, D> {
             Arg::Buffer(&arrays.norm_statistics[number], 0),
             self.is_masked(number),
             Arg::Buffer(&arrays.stream, 0),
-            Arg::U32(u32::from(on_stream == OnStream::Running)),
+            Arg::U32(u32::from(residual_grad == ResidualGrad::Accumulate)),
             Arg::Buffer(out, 0),
         ];
         self.launch("norm_gradient", elementwise(self.rows() * norm.width), &args)?;

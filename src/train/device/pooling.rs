@@ -63,7 +63,7 @@ impl<D: Device> Pass<'_, D> {
         self.launch_pooling("norm_bias_relu", self.over_rows(width), (bias, width), &args)
     }
 
-    /// The way back through the bias of unit `number`: `d`, the gradient of its activations, becomes that of its normalised input.
+    /// Backward pass of the bias of unit `number`: `d`, the gradient of its activations, becomes that of its normalised input.
     pub(super) fn bias_backward(&self, number: usize, bias: &Pooled, d: &D::Buffer) -> Result<()> {
         let width = self.layers.units[number].norm.width as u32;
         let active = Arg::Buffer(&self.arrays.active[number], 0);

@@ -1,7 +1,7 @@
 //! The link between devices that train together.
 
 use super::layers::Layers;
-use crate::backend::kernels::collective::{Collective, Number};
+use crate::backend::kernels::collective::{Collective, DataType};
 use crate::backend::kernels::device::Device;
 use crate::error::Result;
 use std::cell::RefCell;
@@ -35,7 +35,7 @@ impl<D: Device> ProcessGroup<D> {
     /// What the link says.
     pub fn all_reduce(&self, device: &D, width: usize) -> Result<()> {
         let count = self.sums.size() * NUM_SYNCED * width;
-        self.sums.all_reduce_sum(device, &mut self.statistics.borrow_mut(), Number::F64, count)
+        self.sums.all_reduce_sum(device, &mut self.statistics.borrow_mut(), DataType::F64, count)
     }
 
     /// A guard that aborts the sums of all devices where it is dropped armed: no other device then waits for this one.

@@ -10,7 +10,7 @@ use super::passes::{Pass, Shared, blocks, elementwise, warps};
 use super::process_group::{LinkGuard, ProcessGroup};
 use super::step::{Report, Settings};
 use super::{BLOCK, SQUARED, element_bytes};
-use crate::backend::kernels::collective::{LinkedDevice, Number};
+use crate::backend::kernels::collective::{DataType, LinkedDevice};
 use crate::backend::kernels::device::{Arg, Device, Limits};
 use crate::backend::kernels::source;
 use crate::batch::AnyGame;
@@ -19,7 +19,7 @@ use crate::error::Result;
 use crate::model::{Model, NetSpec};
 use crate::train::state::Snapshot;
 
-/// What all devices know alike.
+/// What is the same on all devices.
 pub struct Plan {
     pub spec: NetSpec,
     pub config: TrainConfig,
@@ -32,8 +32,8 @@ pub type FillPart<'a, D> = dyn FnMut(&D, &mut Samples<<D as Device>::Buffer>, us
 
 /// A network in training on one device, with its optimiser.
 pub struct Replica<D: Device> {
-    /// What has been recorded of every [`GraphSegment`], for each of the two places that the state can be in. First, since it is to be
-    /// dropped before the program that it launches.
+    /// The captured [`GraphSegment`]s, for each of the two buffers that the state can be in. The first field, so that they are dropped
+    /// before the program that they launch.
     graphs: [[Option<D::Graph>; 3]; 2],
     pub device: D,
     limits: Limits,
@@ -49,7 +49,7 @@ pub struct Replica<D: Device> {
     squares: D::Buffer,
     shared: Shared<D::Buffer>,
     arrays: Option<Arrays<D::Buffer>>,
-    /// Which of them the state is in.
+    /// Which of the two captured sets launches on the state as it lies: they take turns with the buffers of the state.
     turn: usize,
     /// True once all kernels of an update have been launched.
     is_warm: bool,
@@ -133,23 +133,23 @@ impl<D: Device> Replica<D> {
         Ok(report)
     }
 
-    /// Makes the launches of `segment`: recorded ones, once all kernels have been launched, where no other device is waited for in
-    /// between and nobody times them.
+    /// Makes the launches of `segment`: as a captured graph, once all kernels have been launched, where no other device is waited for in
+    /// between and kernels are not timed.
     fn run(&mut self, plan: &Plan, segment: GraphSegment) -> Result<()> {
         if !self.is_warm || self.group.is_some() || self.device.is_timing() {
             return self.launch(plan, segment);
         }
         let graph = match self.graphs[self.turn][segment as usize].take() {
             Some(graph) => graph,
-            None => self.record(plan, segment)?,
+            None => self.capture(plan, segment)?,
         };
         self.device.launch_graph(&graph)?;
         self.graphs[self.turn][segment as usize] = Some(graph);
         Ok(())
     }
 
-    /// A capture that fails is ended all the same.
-    fn record(&self, plan: &Plan, segment: GraphSegment) -> Result<D::Graph> {
+    /// Captures `segment`. A capture that fails is ended as well.
+    fn capture(&self, plan: &Plan, segment: GraphSegment) -> Result<D::Graph> {
         self.device.begin_capture()?;
         let launched = self.launch(plan, segment);
         let graph = self.device.end_capture();
@@ -169,7 +169,7 @@ impl<D: Device> Replica<D> {
         self.group.as_ref().map(ProcessGroup::guard_link)
     }
 
-    /// The state after the update is the state.
+    /// Makes the state after the update the current one.
     pub fn accept(&mut self) {
         self.state.swap(0, 1);
         self.statistics.swap(0, 1);
@@ -257,7 +257,7 @@ impl<D: Device> Replica<D> {
     fn sum_gradients(&mut self, plan: &Plan) -> Result<()> {
         let Some(group) = &self.group else { return Ok(()) };
         let count = plan.model.num_parameters();
-        group.sums.all_reduce_sum(&self.device, &mut self.shared.gradient, Number::F32, count)
+        group.sums.all_reduce_sum(&self.device, &mut self.shared.gradient, DataType::F32, count)
     }
 
     /// The gradient's norm, and the state after the update.

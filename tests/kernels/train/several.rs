@@ -7,7 +7,7 @@ use super::{batch, config, difference, on_device, spec, specs, weights};
 use crate::host_device::{HostBuffer, HostDevice};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
-use vecaz::backend::kernels::collective::{Collective, LinkedDevice, Number};
+use vecaz::backend::kernels::collective::{Collective, DataType, LinkedDevice};
 use vecaz::backend::kernels::device::Device;
 use vecaz::batch::any_game;
 use vecaz::config::{Arch, NetConfig, OptimizerKind, TrainConfig, TrainPrecision};
@@ -52,12 +52,12 @@ struct Sum {
 
 impl Sum {
     /// The sum of what was given, if all is there.
-    fn make(&mut self, number: Number) {
+    fn make(&mut self, number: DataType) {
         let given: Option<Vec<Vec<u8>>> = self.given.iter().cloned().collect();
         let Some(given) = given else { return };
         self.made = match number {
-            Number::F32 => added::<f32>(&given),
-            Number::F64 => added::<f64>(&given),
+            DataType::F32 => added::<f32>(&given),
+            DataType::F64 => added::<f64>(&given),
         };
         self.given.fill(None);
         self.number += 1;
@@ -93,7 +93,7 @@ impl Collective<HostDevice> for HostSums {
         &self,
         device: &HostDevice,
         buffer: &mut HostBuffer,
-        number: Number,
+        number: DataType,
         count: usize,
     ) -> Result<()> {
         let num_calls = self.num_calls.fetch_add(1, Ordering::Relaxed);

@@ -6,7 +6,7 @@
 use super::driver::words;
 use super::libraries::CudaLibrary;
 use super::{CudaBuffer, CudaDevice};
-use crate::backend::kernels::collective::{Collective, LinkedDevice, Number};
+use crate::backend::kernels::collective::{Collective, DataType, LinkedDevice};
 use crate::backend::kernels::device::Device;
 use crate::error::{Error, Result};
 use cudarc::driver::sys;
@@ -193,15 +193,15 @@ impl Collective<CudaDevice> for NcclSums {
         &self,
         device: &CudaDevice,
         buffer: &mut CudaBuffer,
-        number: Number,
+        number: DataType,
         count: usize,
     ) -> Result<()> {
         if count * number.bytes() > buffer.len() {
             return Err(device.outside(0, count * number.bytes(), buffer));
         }
         let kind = match number {
-            Number::F32 => FLOAT32,
-            Number::F64 => FLOAT64,
+            DataType::F32 => FLOAT32,
+            DataType::F64 => FLOAT64,
         };
         device.context.bind_to_thread().map_err(|e| device.lost(e))?;
         let address = device.address(buffer) as *mut c_void;
