@@ -230,7 +230,7 @@ impl Searcher {
     /// that were started and not finished are discarded.
     ///
     /// # Errors
-    /// What the device says.
+    /// Those of the device.
     pub fn attach_selfplay(
         &mut self,
         plan: &PlayPlan,
@@ -254,7 +254,7 @@ impl Searcher {
     /// Starts a poll of `passes` passes in the attached game slots, with an evaluator that several searchers share.
     ///
     /// # Errors
-    /// What the network and the device say.
+    /// Those of the network and of the device.
     pub fn start_poll(&mut self, network: &mut dyn Network, passes: u32) -> Result<PollPasses> {
         self.stop.check()?;
         let before = self.copied();
@@ -277,7 +277,7 @@ impl Searcher {
     /// Waits for the oldest poll that was started: what it decided, one block a device.
     ///
     /// # Errors
-    /// What the network and the device say.
+    /// Those of the network and of the device.
     pub fn finish_poll(&mut self) -> Result<Vec<DecisionBlock<'_>>> {
         let before = self.copied();
         let stats = device_of(self.backend.as_mut())?.collect_poll()?;

@@ -161,7 +161,7 @@ impl SelfPlay {
     /// Takes new weights: all trees are discarded, games in progress go on, new games start from `cache`.
     ///
     /// # Errors
-    /// What the device says.
+    /// Those of the device.
     pub fn set_network(&mut self, network: &dyn Network, cache: RootCache) -> Result<()> {
         self.replace_network(network)?;
         self.begin_plies(cache)
@@ -171,7 +171,7 @@ impl SelfPlay {
     /// [`SelfPlay::begin_plies`].
     ///
     /// # Errors
-    /// What the device says.
+    /// Those of the device.
     pub fn replace_network(&mut self, network: &dyn Network) -> Result<()> {
         if let Some(evaluations) = &self.evaluations {
             evaluations.clear();
@@ -182,7 +182,7 @@ impl SelfPlay {
     /// [`SelfPlay::replace_network`] that leaves the table of evaluations as it is: they are by this network.
     ///
     /// # Errors
-    /// What the device says.
+    /// Those of the device.
     pub fn set_network_alone(&mut self, network: &dyn Network) -> Result<()> {
         self.batching = Batching::Undecided;
         self.networks.iter_mut().for_each(|old| *old = network.fork());
@@ -218,7 +218,7 @@ impl SelfPlay {
     /// `cache`.
     ///
     /// # Errors
-    /// What the device says.
+    /// Those of the device.
     pub fn begin_plies(&mut self, cache: impl Into<Arc<RootCache>>) -> Result<()> {
         self.cache = cache.into();
         let cache = &self.cache;
@@ -233,7 +233,7 @@ impl SelfPlay {
     /// A device that drives self-play has then been given the passes of the next poll, which it makes while the caller goes on.
     ///
     /// # Errors
-    /// What the network and the device say; a failure of passes that run ahead is reported here or by the next poll.
+    /// Those of the network and of the device; a failure of passes that run ahead is reported here or by the next poll.
     pub fn poll(&mut self) -> Result<Vec<FinishedGame>> {
         Ok(self.poll_by_pass()?.into_iter().map(|(_, game)| game).collect())
     }
@@ -290,7 +290,7 @@ impl SelfPlay {
     /// resident network. The games end here: the passes are timed, not played on the host.
     ///
     /// # Errors
-    /// What the network and the device say.
+    /// Those of the network and of the device.
     pub fn profile_last_passes(mut self, passes: u32) -> Result<Option<PassParts>> {
         let [shard] = self.shards.as_mut_slice() else { return Ok(None) };
         let PassDriver::Backend { most_passes } = shard.driver else { return Ok(None) };

@@ -43,8 +43,8 @@ mod platform {
 
     /// How long a command may take to stop after the first signal, or after a write that was completed.
     const GRACE: Duration = Duration::from_millis(800);
-    /// Time between two looks for a second signal.
-    const TICK: Duration = Duration::from_millis(20);
+    /// Polling interval for a second signal.
+    const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
     pub(super) fn listen(on_signal: OnSignal, stop: Stop) -> Result<()> {
         let handled = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| !is_ignored(signal));
@@ -77,7 +77,7 @@ mod platform {
             if let Some(second) = signals.pending().next() {
                 low_level::exit(128 + second);
             }
-            thread::sleep(TICK);
+            thread::sleep(POLL_INTERVAL);
         }
     }
 

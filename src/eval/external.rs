@@ -34,7 +34,7 @@ const MAX_LINE: u64 = 1 << 16;
 const MAX_LINES: usize = 2;
 /// How long a program may take to exit after it closed its stdout or its stdin was closed.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
-/// Time between two looks for a requested stop while a reply is awaited.
+/// Polling interval for a requested stop while a reply is awaited.
 const STOP_INTERVAL: Duration = Duration::from_millis(50);
 /// Characters of a line that an error shows.
 const SHOWN: usize = 80;

@@ -75,19 +75,19 @@ pub trait DoubleBufferedNetwork: Send {
     /// Room for the observations of `leaves` leaves of batch `batch`, which is not being evaluated. `[leaves, F]`
     ///
     /// # Errors
-    /// What the device says.
+    /// Those of the device.
     fn input_buffer(&mut self, batch: usize, leaves: usize) -> Result<ObsBuffer<'_>>;
 
     /// Starts to evaluate a batch and returns.
     ///
     /// # Errors
-    /// What the device says.
+    /// Those of the device.
     fn start(&mut self, batch: usize) -> Result<()>;
 
     /// Waits for the outputs of a batch that was started.
     ///
     /// # Errors
-    /// [`crate::Error::NotFinite`] where an output is not a finite number, and what the device says.
+    /// [`crate::Error::NotFinite`] where an output is not a finite number, and those of the device.
     fn finish(&mut self, batch: usize) -> Result<NetOutputs<'_>>;
 
     /// Bytes copied to where the network is and back so far.
@@ -100,7 +100,7 @@ pub trait DoubleBufferedNetwork: Send {
     /// longest first.
     ///
     /// # Errors
-    /// What the device says.
+    /// Those of the device.
     fn end_timing(&mut self) -> Result<Vec<KernelTime>>;
 }
 

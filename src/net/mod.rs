@@ -74,7 +74,7 @@ pub trait Network: Send {
     /// None where [`Network::forward`] is all there is.
     ///
     /// # Errors
-    /// What the device says.
+    /// Those of the device.
     fn double_buffered(&self, most: usize) -> Result<Option<Box<dyn DoubleBufferedNetwork>>> {
         let _ = most;
         Ok(None)

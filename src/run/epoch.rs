@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 /// Number of finished games per epoch that are stored, for `vecaz inspect` and `vecaz verify`.
 const STORED_GAMES: usize = 64;
-/// How long a run that plays no games itself waits for those of workers between two looks at requests to stop.
+/// Polling interval for requests to stop in a run that plays no games itself and waits for those of workers.
 const IDLE_WAIT: Duration = Duration::from_millis(50);
 
 /// Counts of an epoch's self-play.

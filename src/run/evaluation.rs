@@ -17,8 +17,8 @@ const MOST_PARTS: usize = 32;
 const LEAST_ITEMS: usize = 8;
 /// How long results of workers are waited for where this process has measured no part itself.
 const FIRST_PATIENCE: Duration = Duration::from_millis(500);
-/// Time between two looks for results.
-const LOOK: Duration = Duration::from_millis(5);
+/// Polling interval for results.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// The items of each part of an evaluation of so many items.
 pub fn parts(items: usize) -> Vec<Range<usize>> {
@@ -81,7 +81,7 @@ pub fn with_workers(
             Some(part) => part,
             None if waited_since.get_or_insert_with(Instant::now).elapsed() < patience => {
                 stop.check()?;
-                sleep(LOOK);
+                sleep(POLL_INTERVAL);
                 continue;
             }
             // A worker has it for as long as this process takes for one, or is gone.

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 /// The file whose lock a process holds while it writes the folder.
 const LOCK: &str = ".lock";
-/// Time between two looks at the folder of a run in progress.
+/// Polling interval for changes of the folder of a run in progress.
 const WATCH_INTERVAL: Duration = Duration::from_millis(200);
 
 /// A run's folder, locked: only one process writes it.

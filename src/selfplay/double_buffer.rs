@@ -12,7 +12,7 @@ use std::time::Instant;
 /// `passes` passes in every shard.
 ///
 /// # Errors
-/// What the network and the backends say.
+/// Those of the network and of the backends.
 pub(super) fn poll(
     shards: &mut [Shard],
     network: &mut dyn DoubleBufferedNetwork,

@@ -55,7 +55,7 @@ impl<D: Device> Arrays<D> {
     /// Zeroed arrays on `device`, which has the program of `search.cu` loaded; `passes` is that of `passes.cu`.
     ///
     /// # Errors
-    /// What the device says.
+    /// Those of the device.
     pub fn new(
         device: D,
         layout: &Layout,
@@ -104,7 +104,7 @@ impl<D: Device> Arrays<D> {
     /// Replaces the schedules of sequential halving. Passes captured before have the old ones.
     ///
     /// # Errors
-    /// What the device says.
+    /// Those of the device.
     pub fn set_schedules(&mut self, schedules: &[u16]) -> Result<()> {
         let bytes = bytemuck::cast_slice(schedules);
         self.tables = self.device.alloc(bytes.len().max(4))?;

@@ -108,7 +108,7 @@ impl<D: Device> DeviceBatch<D> {
     /// Sets every game to its start and the number of finished games to 0.
     ///
     /// # Errors
-    /// What the device says.
+    /// Those of the device.
     pub fn restart(&mut self) -> Result<()> {
         let args = [self.count(), buffer(&self.states), buffer(&self.plies), buffer(&self.games)];
         self.device.launch("batch_init", self.shape(1), &args)
@@ -117,7 +117,7 @@ impl<D: Device> DeviceBatch<D> {
     /// The legal actions (or outcomes) of every game.
     ///
     /// # Errors
-    /// What the device says.
+    /// Those of the device.
     pub fn legal(&mut self) -> Result<LegalLists> {
         let args = [
             self.count(),
@@ -135,7 +135,7 @@ impl<D: Device> DeviceBatch<D> {
     /// Makes one ply in every game. `actions` is `[N]`, each one of [`DeviceBatch::legal`].
     ///
     /// # Errors
-    /// [`Error::Mismatch`] where there are not N actions; what the device says.
+    /// [`Error::Mismatch`] where there are not N actions; those of the device.
     pub fn step(&mut self, actions: &[u16]) -> Result<Stepped> {
         if actions.len() != self.num_games {
             return Err(Error::Mismatch {
@@ -163,7 +163,7 @@ impl<D: Device> DeviceBatch<D> {
     /// The observation of the player to move in every game; player 0's at chance nodes. `[N, obs]`
     ///
     /// # Errors
-    /// What the device says.
+    /// Those of the device.
     pub fn observe(&mut self) -> Result<Vec<f32>> {
         let args = [self.count(), buffer(&self.states), buffer(&self.observations)];
         self.device.launch("batch_observe", self.shape(OBSERVE_THREADS), &args)?;
@@ -174,7 +174,7 @@ impl<D: Device> DeviceBatch<D> {
     /// same seed.
     ///
     /// # Errors
-    /// What the device says.
+    /// Those of the device.
     pub fn random_play(&mut self, seed: u64, num_plies: u32) -> Result<()> {
         let args = [
             self.count(),
@@ -191,7 +191,7 @@ impl<D: Device> DeviceBatch<D> {
     /// The states' bytes. `[N, state bytes]`
     ///
     /// # Errors
-    /// What the device says.
+    /// Those of the device.
     pub fn states(&self) -> Result<Vec<u8>> {
         self.download(&self.states, self.state_bytes)
     }
@@ -199,7 +199,7 @@ impl<D: Device> DeviceBatch<D> {
     /// Plies of each game in progress. `[N]`
     ///
     /// # Errors
-    /// What the device says.
+    /// Those of the device.
     pub fn plies(&self) -> Result<Vec<u32>> {
         self.download(&self.plies, 1)
     }
@@ -207,7 +207,7 @@ impl<D: Device> DeviceBatch<D> {
     /// Games finished in each place. `[N]`
     ///
     /// # Errors
-    /// What the device says.
+    /// Those of the device.
     pub fn finished(&self) -> Result<Vec<u64>> {
         self.download(&self.games, 1)
     }

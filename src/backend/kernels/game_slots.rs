@@ -125,7 +125,7 @@ impl<D: Device> DeviceGameSlots<D> {
     /// The arrays of `game_slots` on `device`. `schedules` are the places of the schedules of both budgets.
     ///
     /// # Errors
-    /// What the device says.
+    /// Those of the device.
     pub fn new(
         device: &D,
         layout: &Layout,
@@ -205,7 +205,7 @@ impl<D: Device> DeviceGameSlots<D> {
     /// What the poll that was collected last decided.
     ///
     /// # Errors
-    /// What the device says.
+    /// Those of the device.
     pub fn decisions(&self, layout: &Layout) -> Result<DecisionBlock<'_>> {
         Ok(DecisionBlock::new(self.polls.decisions()?, layout.summary_format()))
     }

@@ -103,7 +103,7 @@ impl<D: Device> KernelBackend<D> {
     /// Rows whose ply is done wait.
     ///
     /// # Errors
-    /// What the network and the device say.
+    /// Those of the network and of the device.
     pub fn simulate(&mut self, network: &mut dyn DeviceNetwork<D>, passes: u32) -> Result<PassStats> {
         self.rows.forget_graphs();
         let totals = self.rows.simulate(network, passes);
@@ -125,7 +125,7 @@ impl<D: Device> KernelBackend<D> {
     /// Rows with simulations left.
     ///
     /// # Errors
-    /// What the device says.
+    /// Those of the device.
     pub fn num_unfinished(&mut self) -> Result<usize> {
         self.rows.num_unfinished()
     }

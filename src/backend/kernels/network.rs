@@ -50,7 +50,7 @@ pub trait DeviceNetwork<D: Device>: Send {
     /// Evaluates all slots, or the live ones.
     ///
     /// # Errors
-    /// What the device says.
+    /// Those of the device.
     fn forward(&mut self, device: &D, slots: Slots<'_, D::Buffer>) -> Result<()>;
 
     /// One word on the device that is not 0 once an output was no finite number; None where the network has no such output.
@@ -61,7 +61,7 @@ pub trait DeviceNetwork<D: Device>: Send {
     /// Waits for the device and refuses outputs that were no finite numbers.
     ///
     /// # Errors
-    /// [`Error::NotFinite`], and what the device says.
+    /// [`Error::NotFinite`], and those of the device.
     fn check(&self, device: &D) -> Result<()> {
         let Some(word) = self.not_finite() else { return Ok(()) };
         let mut found = [0; 4];

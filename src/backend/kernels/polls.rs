@@ -58,7 +58,7 @@ impl<D: Device> Polls<D> {
     /// No poll so far.
     ///
     /// # Errors
-    /// What the device says.
+    /// Those of the device.
     pub fn new(device: &D) -> Result<Self> {
         /// Decisions of a small batch; a poll that has more makes room for them.
         const INITIAL: usize = 1 << 16;
@@ -94,7 +94,7 @@ impl<D: Device> Polls<D> {
     /// Starts the copy of the header, which a launched kernel writes.
     ///
     /// # Errors
-    /// What the device says.
+    /// Those of the device.
     pub fn end(&mut self, device: &D) -> Result<()> {
         let (copy, passes) = &mut self.copies[(self.ended % UNDER_WAY) as usize];
         device.start_download(&self.header, copy, size_of::<PollHeader>())?;
@@ -107,7 +107,7 @@ impl<D: Device> Polls<D> {
     /// two polls, `size` bytes for a decision.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] where none has ended, and what the device says, with the kernels of which one failed.
+    /// [`Error::Mismatch`] where none has ended, and those of the device, with the kernels of which one failed.
     pub fn collect(
         &mut self,
         device: &D,
@@ -141,7 +141,7 @@ impl<D: Device> Polls<D> {
     /// The bytes of the decisions of the poll that was collected last.
     ///
     /// # Errors
-    /// What the device says.
+    /// Those of the device.
     pub fn decisions(&self) -> Result<&[u8]> {
         let (copied, len) = &self.decisions;
         Ok(&copied.bytes()?[..*len])

@@ -19,7 +19,7 @@ impl<B> UploadedSnapshot<B> {
     /// Copies `snapshot` to the device.
     ///
     /// # Errors
-    /// What the device says.
+    /// Those of the device.
     pub fn new<D: Device<Buffer = B>>(device: &D, snapshot: &Snapshot) -> Result<Self> {
         let (bytes, parts) = pack_snapshot(snapshot);
         let mut buffer = device.alloc(bytes.len())?;
@@ -38,7 +38,7 @@ impl<B> UploadedSnapshot<B> {
 /// Copies row `b` to the host.
 ///
 /// # Errors
-/// What the device says.
+/// Those of the device.
 pub fn download<D: Device>(
     arrays: &Arrays<D>,
     layout: &Layout,

@@ -36,7 +36,7 @@ impl<B> Samples<B> {
     /// Room for `boards` samples.
     ///
     /// # Errors
-    /// What the device says.
+    /// Those of the device.
     pub fn new<D: Device<Buffer = B>>(device: &D, spec: &NetSpec, boards: usize) -> Result<Self> {
         let floats = |per_board: usize| device.alloc(4 * boards * per_board);
         Ok(Self {
@@ -61,7 +61,7 @@ impl<B> PoolingArrays<B> {
     /// Arrays of `unit` for `boards` samples of `area` squares, in numbers of `bytes` bytes.
     ///
     /// # Errors
-    /// What the device says.
+    /// Those of the device.
     pub fn new<D: Device<Buffer = B>>(
         device: &D,
         unit: &Unit,
@@ -98,7 +98,7 @@ impl<B> GraphArrays<B> {
     /// Arrays for `boards` samples of `area` edges and `width` columns, in numbers of `bytes` bytes.
     ///
     /// # Errors
-    /// What the device says.
+    /// Those of the device.
     pub fn new<D: Device<Buffer = B>>(
         device: &D,
         graph: &Graph,

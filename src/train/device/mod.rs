@@ -69,7 +69,7 @@ impl<D: Device> DeviceTrainer<D> {
     /// samples of `game`, if there is one that has them.
     ///
     /// # Errors
-    /// Those of [`Layers::new`], and what the device says.
+    /// Those of [`Layers::new`], and those of the device.
     pub fn new(
         device: D,
         spec: &NetSpec,
@@ -156,7 +156,7 @@ impl<D: Device> DeviceTrainer<D> {
     /// One update, as [`Trainer::step`].
     ///
     /// # Errors
-    /// As [`Trainer::step`], and what the device says. Where a device of several failed, the trainer can do no more.
+    /// As [`Trainer::step`], and those of the device. Where a device of several failed, the trainer can do no more.
     pub fn step(&mut self, batch: &TrainBatch) -> Result<Losses> {
         let accumulate = self.plan.config.accumulate;
         let part = batch.check(&self.plan.spec, accumulate)? / accumulate;
@@ -301,7 +301,7 @@ impl<D: Device> DeviceTrainer<D> {
     /// The present weights, by one copy to the host.
     ///
     /// # Errors
-    /// What the device says.
+    /// Those of the device.
     pub fn weights(&self) -> Result<Weights> {
         let model = &self.plan.model;
         let parameters = self.replicas[0].state(model.num_parameters())?;
@@ -312,7 +312,7 @@ impl<D: Device> DeviceTrainer<D> {
     /// The gradient of the last update, flat as in [`Model::flatten`](crate::model::Model::flatten), times the loss scale.
     ///
     /// # Errors
-    /// What the device says.
+    /// Those of the device.
     pub fn gradient(&self) -> Result<Vec<f32>> {
         self.replicas[0].gradient(self.plan.model.num_parameters())
     }
@@ -321,7 +321,7 @@ impl<D: Device> DeviceTrainer<D> {
     /// too.
     ///
     /// # Errors
-    /// What the device says; [`Error::Unsupported`] where several devices do not hold the same bits any more.
+    /// Those of the device; [`Error::Unsupported`] where several devices do not hold the same bits any more.
     pub fn state(&self) -> Result<Weights> {
         let count = self.plan.model.num_parameters();
         let on = |replica: &Replica<D>| -> Result<Snapshot> {
@@ -350,7 +350,7 @@ impl<D: Device> DeviceTrainer<D> {
     /// Takes over what [`DeviceTrainer::state`] or [`Trainer::state`] gave.
     ///
     /// # Errors
-    /// As [`Trainer::restore`], and what the device says.
+    /// As [`Trainer::restore`], and those of the device.
     pub fn restore(&mut self, state: &Weights) -> Result<()> {
         let snapshot = Snapshot::from_arrays(&self.plan.model, state)?;
         self.replicas.iter_mut().try_for_each(|replica| replica.restore(&snapshot))?;

@@ -106,7 +106,7 @@ impl<D: Device> Pass<'_, D> {
     /// Logits and values of the samples, normalised by their own statistics.
     ///
     /// # Errors
-    /// What the device says; so for all below.
+    /// Those of the device; so for all below.
     pub fn forward(&self) -> Result<()> {
         let (layers, arrays) = (self.layers, self.arrays);
         self.take_observations()?;

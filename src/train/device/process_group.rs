@@ -22,7 +22,7 @@ impl<D: Device> ProcessGroup<D> {
     /// Allocates the statistics of the widest normalisation on `device`.
     ///
     /// # Errors
-    /// What the device says.
+    /// Those of the device.
     pub fn new(device: &D, layers: &Layers, sums: Arc<dyn Collective<D>>) -> Result<Self> {
         let widest = layers.norms().map(|norm| norm.width).max().unwrap_or(0);
         let statistics = device.alloc(8 * sums.size() * NUM_SYNCED * widest)?.into();
@@ -32,7 +32,7 @@ impl<D: Device> ProcessGroup<D> {
     /// Sums the statistics of all devices for a normalisation of `width` columns.
     ///
     /// # Errors
-    /// What the link says.
+    /// Those of the link.
     pub fn all_reduce(&self, device: &D, width: usize) -> Result<()> {
         let count = self.sums.size() * NUM_SYNCED * width;
         self.sums.all_reduce_sum(device, &mut self.statistics.borrow_mut(), DataType::F64, count)

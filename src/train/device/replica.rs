@@ -70,7 +70,7 @@ impl<D: Device> Replica<D> {
     /// Allocates the arrays on the device, which hold nothing yet, and loads the kernels.
     ///
     /// # Errors
-    /// What the device says; so for all below.
+    /// Those of the device; so for all below.
     pub fn new(linked: LinkedDevice<D>, plan: &Plan, game: Option<&dyn AnyGame>) -> Result<Self> {
         let LinkedDevice { mut device, sums } = linked;
         let Plan { config, model, layers, .. } = plan;

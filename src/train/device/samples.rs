@@ -40,7 +40,7 @@ impl<B> DeviceReplay<B> {
     /// for the samples of one of the parts of `part` samples that batches are made in.
     ///
     /// # Errors
-    /// What the device says.
+    /// Those of the device.
     pub fn new<D: Device<Buffer = B>>(
         device: &D,
         game: &dyn AnyGame,
@@ -135,7 +135,7 @@ impl<B> DeviceReplay<B> {
     /// Makes rows `rows` of the batch that [`Replay::batch`] makes of `plan`.
     ///
     /// # Errors
-    /// What the device says.
+    /// Those of the device.
     pub fn gather<D: Device<Buffer = B>>(
         &mut self,
         device: &D,
@@ -171,7 +171,7 @@ fn row_bytes(sizes: &Sizes, state_size: usize) -> [usize; 6] {
 /// Copies rows `rows` of a batch from the host.
 ///
 /// # Errors
-/// What the device says.
+/// Those of the device.
 pub(super) fn upload<D: Device>(
     device: &D,
     samples: &mut Samples<D::Buffer>,

@@ -28,7 +28,7 @@ impl<D: Device> Rows<D> {
     /// Refuses a network that does not fit beside the rows and their game slots, before it is allocated.
     ///
     /// # Errors
-    /// [`Error::Memory`] with the numbers, and what the device says.
+    /// [`Error::Memory`] with the numbers, and those of the device.
     pub fn make_room(&mut self, network: NetworkNeed) -> Result<()> {
         let game_slots = self.game_slots.as_ref();
         let need =
