@@ -77,11 +77,11 @@ impl Subject {
             let nodes = BackendPlan::nodes_for(simulations, &sizes);
             let plan = CachePlan {
                 simulations,
-                openings: Openings { most_plies: 0, none: 1.0 },
+                openings: Openings { max_plies: 0, none: 1.0 },
                 games: ROWS as f64,
                 ply_simulations: f64::from(simulations),
                 keep: nodes,
-                most_nodes: nodes,
+                max_nodes: nodes,
                 params,
                 placement,
                 seed: 1,

@@ -49,13 +49,13 @@ VZ_DENSE_KERNEL select_rows(VZ_BY_VALUE search::Rows rows) {
 
 // One block.
 VZ_KERNEL number_leaves(VZ_BY_VALUE search::Rows rows, u32* num_live) {
-    __shared__ u32 shared[search::MOST_WARPS];
+    __shared__ u32 shared[search::MAX_WARPS];
     search::number_leaves(rows, shared, num_live);
 }
 
 // One block.
 VZ_KERNEL count_rows(VZ_BY_VALUE search::Rows rows, search::Totals* out) {
-    __shared__ search::Totals shared[search::MOST_WARPS];
+    __shared__ search::Totals shared[search::MAX_WARPS];
     search::count_rows(rows, shared, out);
 }
 

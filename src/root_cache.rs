@@ -31,13 +31,13 @@ const LEAST_GAMES: f64 = 2.0;
 /// Simulations of a tree, relative to those of the first plies of all games that begin with it.
 const SHARE_OF_FIRST_PLIES: f64 = 0.25;
 /// The most trees.
-const MOST_TREES: usize = 1024;
+const MAX_TREES: usize = 1024;
 /// The most trees of which each has the most simulations.
-const MOST_DEEPEST_TREES: usize = 64;
+const MAX_DEEPEST_TREES: usize = 64;
 /// The most simulations of a tree for Gumbel search, relative to those of a ply.
 const GUMBEL_SHARE: f32 = 0.25;
 /// The most leaves that a tree selects in a pass.
-const MOST_LEAVES: u32 = 32;
+const MAX_LEAVES: u32 = 32;
 /// A tree has at least so many simulations for each leaf of a pass: with fewer, virtual loss would decide where they go.
 const SIMULATIONS_PER_LEAF: u32 = 16;
 
@@ -55,7 +55,7 @@ pub struct CachePlan {
     /// The most nodes that are cloned into a game.
     pub keep: usize,
     /// The most nodes of all trees, as they are built and as they are kept.
-    pub most_nodes: usize,
+    pub max_nodes: usize,
     /// Parameters of the search.
     pub params: SearchParams,
     /// Where the trees are built.
@@ -108,7 +108,7 @@ impl CachePlan {
         let fast = f64::from(selfplay.playout_cap_prob);
         let ply_simulations =
             (1.0 - fast) * f64::from(search.simulations) + fast * f64::from(selfplay.fast_simulations);
-        let simulations = most_simulations(config, &plan.params);
+        let simulations = max_simulations(config, &plan.params);
         let ply_nodes = BackendPlan::nodes_for(plan.params.simulations, sizes) - 1;
         Some(Self {
             simulations,
@@ -116,7 +116,7 @@ impl CachePlan {
             games,
             ply_simulations,
             keep: plan.nodes.saturating_sub(ply_nodes).max(1),
-            most_nodes: most_nodes(config, plan, sizes),
+            max_nodes: max_nodes(config, plan, sizes),
             params: plan.params,
             placement: Placement::of_run(config).on_first_device(),
             seed: config.run.seed,
@@ -130,14 +130,14 @@ impl CachePlan {
         let planned = starts(game, self.openings, LEAST_GAMES / self.games).into_iter().map(|start| {
             let first_plies = self.games * start.share * self.ply_simulations;
             let simulations = ((SHARE_OF_FIRST_PLIES * first_plies) as u32).clamp(1, self.simulations);
-            let leaves = (simulations / SIMULATIONS_PER_LEAF).clamp(1, MOST_LEAVES);
+            let leaves = (simulations / SIMULATIONS_PER_LEAF).clamp(1, MAX_LEAVES);
             PlannedTree { start, simulations, leaves }
         });
         let fits = |tree: &PlannedTree| {
             nodes += BackendPlan::nodes_for(tree.simulations, &sizes);
-            nodes <= self.most_nodes
+            nodes <= self.max_nodes
         };
-        planned.take(MOST_TREES).take_while(fits).collect()
+        planned.take(MAX_TREES).take_while(fits).collect()
     }
 
     /// The arrays in which the trees of `batch` are built, a row each.
@@ -151,13 +151,13 @@ impl CachePlan {
     /// Parts of `trees` that are built in arrays of their own: trees of equal L, about as many in each as there are for one of
     /// `threads`, with at most the nodes that each thread has.
     fn batches(&self, trees: &[PlannedTree], sizes: &Sizes, threads: usize) -> Vec<Range<usize>> {
-        let most_rows = trees.len().div_ceil(threads);
+        let max_rows = trees.len().div_ceil(threads);
         let mut batches = Vec::new();
         let mut first = 0;
         while first < trees.len() {
             let PlannedTree { simulations, leaves, .. } = trees[first];
-            let that_fit = self.most_nodes / threads / BackendPlan::nodes_for(simulations, sizes);
-            let rows = that_fit.clamp(1, most_rows);
+            let that_fit = self.max_nodes / threads / BackendPlan::nodes_for(simulations, sizes);
+            let rows = that_fit.clamp(1, max_rows);
             let alike = trees[first..].iter().take(rows).take_while(|tree| tree.leaves == leaves);
             let end = first + alike.count();
             batches.push(first..end);
@@ -170,25 +170,25 @@ impl CachePlan {
 /// The most simulations of a tree. A search by Gumbel has new simulations for its whole budget whatever it inherits, and the largest
 /// number of visits scales its Q-values: with many more, games that begin alike stay alike for longer
 /// (`benches/results/2026-11-23-root-cache.md`).
-fn most_simulations(config: &Config, params: &SearchParams) -> u32 {
+fn max_simulations(config: &Config, params: &SearchParams) -> u32 {
     let most = match params.rule {
         Rule::Puct => return config.search.root_cache,
-        Rule::Gumbel => most_inherited(params).min((GUMBEL_SHARE * params.simulations as f32) as u32),
+        Rule::Gumbel => max_inherited(params).min((GUMBEL_SHARE * params.simulations as f32) as u32),
     };
     config.search.root_cache.min(most).max(1)
 }
 
 /// The most visits that a ply inherits and counts.
-fn most_inherited(params: &SearchParams) -> u32 {
+fn max_inherited(params: &SearchParams) -> u32 {
     (params.inherit_cap * params.simulations as f32) as u32
 }
 
 /// The most nodes of all trees of a root cache: a quarter of those of all games, but those of one of the deepest trees at least and of
-/// [`MOST_DEEPEST_TREES`] at most.
-fn most_nodes(config: &Config, plan: BackendPlan, sizes: &Sizes) -> usize {
+/// [`MAX_DEEPEST_TREES`] at most.
+fn max_nodes(config: &Config, plan: BackendPlan, sizes: &Sizes) -> usize {
     let games = config.selfplay.games.saturating_mul(plan.nodes);
-    let deepest = BackendPlan::nodes_for(most_simulations(config, &plan.params), sizes);
-    (games / 4).clamp(deepest, MOST_DEEPEST_TREES * deepest)
+    let deepest = BackendPlan::nodes_for(max_simulations(config, &plan.params), sizes);
+    (games / 4).clamp(deepest, MAX_DEEPEST_TREES * deepest)
 }
 
 /// The most bytes of a root cache: its trees and the arrays in which they are built.
@@ -197,7 +197,7 @@ pub fn most_bytes(config: &Config, plan: BackendPlan, game: &dyn AnyGame) -> u64
     if obstacle(config, &sizes).is_some() {
         return 0;
     }
-    let nodes = most_nodes(config, plan, &sizes);
+    let nodes = max_nodes(config, plan, &sizes);
     let tree = BackendPlan { rows: 1, nodes, ..plan };
     2 * tree.row_bytes(config.search.engine, &sizes, game.state_size()) as u64
 }
@@ -238,7 +238,7 @@ pub fn build(
         snapshots.extend(part.snapshots);
         simulations += part.simulations;
     }
-    Ok(RootCache::new(snapshots, simulations, most_inherited(&plan.params)))
+    Ok(RootCache::new(snapshots, simulations, max_inherited(&plan.params)))
 }
 
 /// Trees that were built together.

@@ -193,7 +193,7 @@ impl Searcher {
     }
 
     /// The most leaves of a pass.
-    pub fn most_leaves(&self) -> usize {
+    pub fn max_leaves(&self) -> usize {
         self.buffers.max_leaves()
     }
 
@@ -240,7 +240,7 @@ impl Searcher {
         self.polls.clear();
         match self.backend.device() {
             Some(device) => {
-                Ok(PassDriver::Backend { most_passes: device.attach_selfplay(plan, slots, starts)? })
+                Ok(PassDriver::Backend { max_passes: device.attach_selfplay(plan, slots, starts)? })
             }
             None => Ok(PassDriver::Caller),
         }

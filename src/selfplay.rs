@@ -267,7 +267,7 @@ impl SelfPlay {
         {
             return Ok(Batching::Shards);
         }
-        let leaves = |shards: &[Shard]| -> usize { shards.iter().map(|s| s.searcher.most_leaves()).sum() };
+        let leaves = |shards: &[Shard]| -> usize { shards.iter().map(|s| s.searcher.max_leaves()).sum() };
         let (first, second) = self.shards.split_at(self.shards.len() / 2);
         let network = self.networks[0].double_buffered(leaves(first).max(leaves(second)))?;
         Ok(network.map_or(Batching::Shards, Batching::DoubleBuffered))
@@ -293,9 +293,9 @@ impl SelfPlay {
     /// Those of the network and of the device.
     pub fn profile_last_passes(mut self, passes: u32) -> Result<Option<PassParts>> {
         let [shard] = self.shards.as_mut_slice() else { return Ok(None) };
-        let PassDriver::Backend { most_passes } = shard.driver else { return Ok(None) };
+        let PassDriver::Backend { max_passes } = shard.driver else { return Ok(None) };
         let Some(device) = shard.searcher.backend.device() else { return Ok(None) };
-        device.profile_passes(passes.min(most_passes))
+        device.profile_passes(passes.min(max_passes))
     }
 
     /// What kernels and copies took in one more poll, and the poll's seconds, where the network is double buffered; None elsewhere.

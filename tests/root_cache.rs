@@ -61,7 +61,7 @@ fn every_start_of_the_game_is_found() {
         ("name = \"chess\"\nfen = \"8/8/8/8/8/4k3/4p3/4K2R w - - 0 1\"", 1),
     ] {
         let (_, game) = setup(&format!("[game]\n{options}"));
-        let found = root_cache::starts(game.as_ref(), Openings { most_plies: 0, none: 1.0 }, 1e-9);
+        let found = root_cache::starts(game.as_ref(), Openings { max_plies: 0, none: 1.0 }, 1e-9);
         assert_eq!(found.len(), starts, "{options}");
         assert!(found.iter().all(|start| matches!(game.turn(&start.state), Turn::Player(_))), "{options}");
         let share: f64 = found.iter().map(|start| start.share).sum();
@@ -82,7 +82,7 @@ fn drawn_starts(config: &Config, game: &Arc<dyn AnyGame>) -> BTreeMap<(Vec<u8>, 
 #[test]
 fn games_begin_in_the_starts_as_often_as_their_shares_say() {
     const GAMES: usize = 40_000;
-    for (name, selfplay, most_starts) in [
+    for (name, selfplay, max_starts) in [
         ("name = \"connect_four\"", "opening_plies = 3\nopening_none = 0.2", 1 + 7 + 49 + 343),
         ("name = \"go\"\nsize = 5\nmax_plies = 9", "opening_plies = 2\nopening_none = 0.0", 26 + 26 * 26),
         ("name = \"backgammon\"", "opening_plies = 1\nopening_none = 0.5", usize::MAX),
@@ -92,12 +92,12 @@ fn games_begin_in_the_starts_as_often_as_their_shares_say() {
         );
         let (config, game) = setup(&text);
         let openings = Openings {
-            most_plies: config.selfplay.opening_plies,
+            max_plies: config.selfplay.opening_plies,
             none: f64::from(config.selfplay.opening_none),
         };
         let drawn = drawn_starts(&config, &game);
         let starts = root_cache::starts(game.as_ref(), openings, 2e-4);
-        assert!(starts.len() > 8 && starts.len() <= most_starts, "{name}: {} starts", starts.len());
+        assert!(starts.len() > 8 && starts.len() <= max_starts, "{name}: {} starts", starts.len());
         assert!(starts.is_sorted_by(|a, b| a.share >= b.share), "{name}");
         for start in &starts {
             let found = drawn.get(&(start.state.clone(), start.history.clone())).copied().unwrap_or(0);
@@ -176,7 +176,7 @@ fn trees_fit_a_quarter_of_the_nodes_of_all_games() {
     assert_eq!(nodes(&config), 1001, "one tree always fits");
     config.search.root_cache = 60;
     config.selfplay.games = 100_000;
-    let most = plan_for(&config, game.as_ref(), 2000.0).most_nodes;
+    let most = plan_for(&config, game.as_ref(), 2000.0).max_nodes;
     assert_eq!(most, 64 * 61);
 }
 

@@ -24,7 +24,7 @@ constexpr int MAX_PLAYERS = 8;
 constexpr int CARDS = VZ_OPT_CARDS;
 constexpr int NUM_CARDS = 52;
 constexpr int NUM_ROUNDS = VZ_OPT_FULL ? 2 * CARDS + PLAYERS - 2 : 1;
-constexpr int MOST_POINTS = 10 * NUM_ROUNDS + (VZ_OPT_FULL ? CARDS * (CARDS + 1) + PLAYERS - 2 : CARDS);
+constexpr int MAX_POINTS = 10 * NUM_ROUNDS + (VZ_OPT_FULL ? CARDS * (CARDS + 1) + PLAYERS - 2 : CARDS);
 constexpr u8 NO_BID = 255;
 constexpr u64 PACK = (1ull << NUM_CARDS) - 1;
 constexpr u64 SPADES = (1ull << 13) - 1;
@@ -57,7 +57,7 @@ VZ_DEVICE int trump_in(int round) { return (TRUMP + round) % 5; }
 VZ_DEVICE int dealer_in(int round) { return (VZ_OPT_DEALER + round) % PLAYERS; }
 
 // The most points one player can make in the rounds after `round`.
-VZ_DEVICE int most_points_after(int round) {
+VZ_DEVICE int max_points_after(int round) {
     int sum = 0;
     for (int later = round + 1; later < NUM_ROUNDS; later++) sum += 10 + cards_in(later);
     return sum;
@@ -67,7 +67,7 @@ VZ_DEVICE int most_points_after(int round) {
 VZ_DEVICE f32 lead(const State& s, int player) {
     int total = 0;
     for (int p = 0; p < PLAYERS; p++) total += s.scores[p];
-    return f32(PLAYERS * s.scores[player] - total) / f32((PLAYERS - 1) * MOST_POINTS);
+    return f32(PLAYERS * s.scores[player] - total) / f32((PLAYERS - 1) * MAX_POINTS);
 }
 
 VZ_DEVICE u64 suit_cards(int suit) { return SPADES << (13 * suit); }
@@ -270,7 +270,7 @@ VZ_DEVICE f32 round_number(const State& s, int i) {
     case 15: return share(sum - cards, 13);
     case 16: return share(PLAYERS - num_bids, 8);
     case 17: return share(NUM_ROUNDS - 1 - s.round, NUM_ROUNDS);
-    default: return share(most_points_after(s.round), MOST_POINTS);
+    default: return share(max_points_after(s.round), MAX_POINTS);
     }
 }
 

@@ -5,9 +5,9 @@
 
 namespace search {
 
-constexpr int MOST_WARPS = 32;
+constexpr int MAX_WARPS = 32;
 
-// The exclusive prefix sum of `value` over a block's threads; `total` is the sum over all. `shared` [MOST_WARPS]. All threads of the block.
+// The exclusive prefix sum of `value` over a block's threads; `total` is the sum over all. `shared` [MAX_WARPS]. All threads of the block.
 VZ_DEVICE u32 sum_before(u32 value, u32* shared, u32& total) {
     u32 inclusive = value;
     for (int distance = 1; distance < WARP; distance *= 2) {
@@ -72,7 +72,7 @@ VZ_DEVICE Totals warp_totals(Totals mine) {
     return mine;
 }
 
-// Sums the counts of all rows and sets them to 0; behind the totals it writes one bit a row, set where simulations are left. `shared` [MOST_WARPS]. One block.
+// Sums the counts of all rows and sets them to 0; behind the totals it writes one bit a row, set where simulations are left. `shared` [MAX_WARPS]. One block.
 VZ_DEVICE void count_rows(const Rows& rows, Totals* shared, Totals* out) {
     Totals mine{};
     u32* bits = (u32*)(out + 1);

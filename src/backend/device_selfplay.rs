@@ -65,7 +65,7 @@ pub enum PassDriver {
     /// The backend itself.
     Backend {
         /// The most passes of one poll ([`super::DevicePasses::end_poll`]).
-        most_passes: u32,
+        max_passes: u32,
     },
 }
 

@@ -42,11 +42,11 @@ pub struct RootCache {
 
 impl RootCache {
     /// A cache of these trees, no two of which have the same root. `simulations` were made to build them; of a root's visits at most
-    /// `most_inherited` count in a game.
-    pub fn new(trees: Vec<Snapshot>, simulations: u64, most_inherited: u32) -> Self {
+    /// `max_inherited` count in a game.
+    pub fn new(trees: Vec<Snapshot>, simulations: u64, max_inherited: u32) -> Self {
         let cached = |mut snapshot: Snapshot| {
             let visits = snapshot.tree.row_mut(0).used_edges(ROOT).visits.iter().sum::<i32>() as u32;
-            CachedTree { snapshot, inherited: visits.min(most_inherited) }
+            CachedTree { snapshot, inherited: visits.min(max_inherited) }
         };
         let mut trees: Vec<CachedTree> = trees.into_iter().map(cached).collect();
         trees.sort_unstable_by(|CachedTree { snapshot: a, .. }, CachedTree { snapshot: b, .. }| {

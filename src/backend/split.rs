@@ -329,11 +329,11 @@ impl DevicePasses for SplitBackend {
                 expected: format!("{} of {d}", self.rows() / d),
             });
         }
-        let most_passes = self.at_once(|part| {
+        let max_passes = self.at_once(|part| {
             let slots = &slots[part.rows.start / d..part.rows.end / d];
             part.device()?.attach_selfplay(plan, slots, starts)
         })?;
-        Ok(most_passes.into_iter().min().unwrap_or(0))
+        Ok(max_passes.into_iter().min().unwrap_or(0))
     }
 
     fn act(&mut self) -> Result<()> {

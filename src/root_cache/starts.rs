@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, Debug)]
 pub struct Openings {
     /// The most random plies.
-    pub most_plies: u32,
+    pub max_plies: u32,
     /// The share of games without any.
     pub none: f64,
 }
@@ -18,20 +18,20 @@ impl Openings {
     /// Those of self-play.
     pub fn new(plan: &PlayPlan) -> Self {
         let none = if plan.opening_plies == 0 { 1.0 } else { f64::from(plan.opening_none) };
-        Self { most_plies: plan.opening_plies, none }
+        Self { max_plies: plan.opening_plies, none }
     }
 
     /// The share of games with exactly `plies` random plies.
     fn share(&self, plies: u32) -> f64 {
         match plies {
             0 => self.none,
-            _ => (1.0 - self.none) / f64::from(self.most_plies),
+            _ => (1.0 - self.none) / f64::from(self.max_plies),
         }
     }
 
     /// The share of games with more than `plies` random plies.
     fn share_beyond(&self, plies: u32) -> f64 {
-        f64::from(self.most_plies - plies) * self.share(self.most_plies)
+        f64::from(self.max_plies - plies) * self.share(self.max_plies)
     }
 }
 
@@ -58,7 +58,7 @@ type Shares = BTreeMap<Position, f64>;
 pub fn starts(game: &dyn AnyGame, openings: Openings, least: f64) -> Vec<Start> {
     let mut found = Shares::new();
     let mut reached = deal(game, Shares::from([((game.init(), Vec::new()), 1.0)]), least);
-    for plies in 0..=openings.most_plies {
+    for plies in 0..=openings.max_plies {
         for (position, share) in &reached {
             *found.entry(position.clone()).or_default() += share * openings.share(plies);
         }

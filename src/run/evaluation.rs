@@ -29,8 +29,8 @@ pub fn parts(items: usize) -> Vec<Range<usize>> {
 /// The evaluation of `meter` in parts.
 pub fn offer(meter: &StrengthMeter) -> EvaluationOffer {
     let parts = parts(meter.items());
-    let most_items = parts.first().map_or(0, ExactSizeIterator::len);
-    EvaluationOffer { parts: parts.len(), most_bytes: meter.most_bytes(most_items) }
+    let max_items = parts.first().map_or(0, ExactSizeIterator::len);
+    EvaluationOffer { parts: parts.len(), most_bytes: meter.most_bytes(max_items) }
 }
 
 /// Measures all items in this process. Shows its progress.

@@ -71,13 +71,13 @@ impl Shard {
     pub(super) fn advance(&mut self, left: u32, network: &mut dyn Network, cache: &RootCache) -> Result<u32> {
         match self.driver {
             PassDriver::Caller => self.step(left, network, cache),
-            PassDriver::Backend { most_passes } => {
-                self.poll_device(network, cache, left, most_passes).map(|()| left)
+            PassDriver::Backend { max_passes } => {
+                self.poll_device(network, cache, left, max_passes).map(|()| left)
             }
         }
     }
 
-    /// Makes `passes` passes that the backend drives, in polls of at most `most_passes`, and applies what they decided.
+    /// Makes `passes` passes that the backend drives, in polls of at most `max_passes`, and applies what they decided.
     ///
     /// The next poll is started before the decisions of a poll are read and applied, so that the device never waits for the host.
     /// The passes of a poll that is started and never applied are lost with the trees when new weights come: the host's slots are
@@ -87,13 +87,13 @@ impl Shard {
         network: &mut dyn Network,
         cache: &RootCache,
         passes: u32,
-        most_passes: u32,
+        max_passes: u32,
     ) -> Result<()> {
         let mut left = passes;
         while left > 0 {
-            let now = left.min(most_passes);
+            let now = left.min(max_passes);
             left -= now;
-            let next = if left > 0 { left } else { passes }.min(most_passes);
+            let next = if left > 0 { left } else { passes }.min(max_passes);
             let made = match self.searcher.polls_under_way() {
                 0 => self.searcher.start_poll(network, now)?,
                 _ => PollPasses::UnderWay,
@@ -142,7 +142,7 @@ impl Shard {
     /// The most leaves that the network evaluates in a pass. All rows of a slot of several rows belong to one pass.
     fn batch_limit(&self, network: &dyn Network) -> usize {
         match (self.plan.determinisations, network.batch_multiple()) {
-            (1, Some(batch)) => (self.searcher.most_leaves() / batch / 2).max(1) * batch,
+            (1, Some(batch)) => (self.searcher.max_leaves() / batch / 2).max(1) * batch,
             _ => usize::MAX,
         }
     }

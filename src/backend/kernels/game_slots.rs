@@ -16,7 +16,7 @@ use bytemuck::{Pod, Zeroable};
 /// 11 has 11.
 const DECISIONS_BYTES: [usize; 2] = [64 << 20, 1 << 30];
 /// The most passes of a poll.
-const MOST_PASSES: usize = 4096;
+const MAX_PASSES: usize = 4096;
 
 device_struct! {
     /// One game in progress.
@@ -114,7 +114,7 @@ pub struct DeviceGameSlots<D: Device> {
     /// D.
     pub determinisations: usize,
     /// The most passes of a poll.
-    pub most_passes: u32,
+    pub max_passes: u32,
     /// Bytes of the trees that new games are cloned from.
     pub starts_bytes: u64,
     /// Bytes of all arrays.
@@ -135,7 +135,7 @@ impl<D: Device> DeviceGameSlots<D> {
         starts: &PackedStarts,
     ) -> Result<Self> {
         let n = game_slots.len();
-        let most_passes = most_passes(layout, n);
+        let max_passes = max_passes(layout, n);
         let filled = |bytes: &[u8]| -> Result<D::Buffer> {
             let mut buffer = device.alloc(bytes.len().max(8))?;
             device.upload(&mut buffer, 0, bytes)?;
@@ -145,7 +145,7 @@ impl<D: Device> DeviceGameSlots<D> {
         let positions: Vec<u8> = game_slots.iter().flat_map(|slot| slot.state).copied().collect();
         let PackedStarts { trees, places } = starts;
         let numbers = PlayNumbers::new(plan, schedules, places.len());
-        let decisions = 2 * most_passes * n * decision_bytes(layout);
+        let decisions = 2 * max_passes * n * decision_bytes(layout);
         let parts = layout.shape.rows * layout.summary_bytes();
         let bytes = size_of_val(rows.as_slice()) + positions.len() + decisions + parts;
         let numbers = filled(bytemuck::bytes_of(&numbers))?;
@@ -172,7 +172,7 @@ impl<D: Device> DeviceGameSlots<D> {
             polls: Polls::new(device)?,
             num: n,
             determinisations: plan.determinisations,
-            most_passes: most_passes as u32,
+            max_passes: max_passes as u32,
             starts_bytes: starts.bytes(),
             bytes: bytes as u64 + starts.bytes(),
         })
@@ -180,7 +180,7 @@ impl<D: Device> DeviceGameSlots<D> {
 
     /// Decisions that a poll has room for.
     pub fn poll_capacity(&self) -> usize {
-        self.most_passes as usize * self.num
+        self.max_passes as usize * self.num
     }
 
     /// Where the device writes a poll's header.
@@ -212,21 +212,21 @@ impl<D: Device> DeviceGameSlots<D> {
 }
 
 /// The most bytes that the game slots of `rows` rows take, without the trees that new games are cloned from. It grows with `rows`.
-pub fn most_game_slot_bytes(layout: &Layout, rows: usize) -> usize {
+pub fn max_game_slot_bytes(layout: &Layout, rows: usize) -> usize {
     let slot = size_of::<SlotRow>() + layout.state_size + layout.summary_bytes();
-    rows * slot + most_decision_bytes(layout, rows.max(1))
+    rows * slot + max_decision_bytes(layout, rows.max(1))
 }
 
 /// The most passes of a poll of `n` game slots.
-fn most_passes(layout: &Layout, n: usize) -> usize {
-    most_decision_bytes(layout, n) / (2 * n * decision_bytes(layout))
+fn max_passes(layout: &Layout, n: usize) -> usize {
+    max_decision_bytes(layout, n) / (2 * n * decision_bytes(layout))
 }
 
 /// Bytes for the decisions of two polls of `n` game slots, of which whole passes are allocated.
-fn most_decision_bytes(layout: &Layout, n: usize) -> usize {
+fn max_decision_bytes(layout: &Layout, n: usize) -> usize {
     let [least, most] = DECISIONS_BYTES;
     let pass = 2 * n * decision_bytes(layout);
-    (n * layout.row_bytes().total() / 8).clamp(least, most).clamp(pass, MOST_PASSES * pass)
+    (n * layout.row_bytes().total() / 8).clamp(least, most).clamp(pass, MAX_PASSES * pass)
 }
 
 fn decision_bytes(layout: &Layout) -> usize {
@@ -301,7 +301,7 @@ mod tests {
         let config = Layers::default().text(config, "test").and_then(Layers::resolve).expect("valid");
         let game = any_game(config.game_name(), &config.game_options()).expect("registered");
         let plan = backend_plan(&config, &game.sizes(), config.selfplay.games);
-        most_passes(&Layout::new(&plan, &game.sizes(), game.state_size()), config.selfplay.games)
+        max_passes(&Layout::new(&plan, &game.sizes(), game.state_size()), config.selfplay.games)
     }
 
     #[test]
@@ -313,7 +313,7 @@ mod tests {
 
     #[test]
     fn a_poll_has_at_least_one_pass_and_at_most_a_bounded_number() {
-        assert_eq!(passes("game.name = \"tic_tac_toe\"\nselfplay.games = 1"), MOST_PASSES);
+        assert_eq!(passes("game.name = \"tic_tac_toe\"\nselfplay.games = 1"), MAX_PASSES);
         assert_eq!(passes("game.name = \"go\"\ngame.size = 19\nselfplay.games = 1048576"), 1);
     }
 }

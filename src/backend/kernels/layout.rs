@@ -358,7 +358,7 @@ impl Layout {
     }
 
     /// The most bytes of commands that one launch takes for `rows` rows: new trees in all of them.
-    pub fn most_staged_bytes(&self, rows: usize) -> usize {
+    pub fn max_staged_bytes(&self, rows: usize) -> usize {
         (rows * (size_of::<SetRootCommand>() + self.state_size + 8 * self.history_len)).next_power_of_two()
     }
 

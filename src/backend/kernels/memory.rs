@@ -1,6 +1,6 @@
 //! The memory that a plan needs on a device, computed before anything is allocated.
 
-use super::game_slots::most_game_slot_bytes;
+use super::game_slots::max_game_slot_bytes;
 use super::layout::Layout;
 use crate::error::{Error, Result};
 
@@ -14,13 +14,13 @@ pub struct NetworkNeed {
     /// Bytes of one board's activations.
     pub board: u64,
     /// The most boards whose activations exist at the same time.
-    pub most_boards: usize,
+    pub max_boards: usize,
 }
 
 impl NetworkNeed {
     /// Bytes for `slots` evaluation slots.
     pub fn bytes(&self, slots: usize) -> u64 {
-        self.parameters + self.board * slots.min(self.most_boards) as u64
+        self.parameters + self.board * slots.min(self.max_boards) as u64
     }
 }
 
@@ -49,7 +49,7 @@ impl<'a> DeviceNeed<'a> {
 
     /// Bytes of game slots and commands; with several rows a game slot it is an upper bound.
     fn game_slots(&self, rows: usize) -> u64 {
-        (most_game_slot_bytes(self.layout, rows) + self.layout.most_staged_bytes(rows)) as u64
+        (max_game_slot_bytes(self.layout, rows) + self.layout.max_staged_bytes(rows)) as u64
     }
 
     /// Refuses a plan that does not fit into `have` bytes.

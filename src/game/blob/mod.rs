@@ -133,14 +133,14 @@ impl Blob {
 
     /// The most points one player can make in the game: 10 + cards, summed over the rounds.
     #[inline]
-    fn most_points(&self) -> usize {
+    fn max_points(&self) -> usize {
         let (cards, players) = (self.cards as usize, self.num_players());
         let all_cards = if self.full { cards * (cards + 1) + players - 2 } else { cards };
         10 * self.num_rounds() + all_cards
     }
 
     /// The most points one player can make in the rounds after `round`.
-    fn most_points_after(&self, round: usize) -> usize {
+    fn max_points_after(&self, round: usize) -> usize {
         (round + 1..self.num_rounds()).map(|later| 10 + self.cards_in(later)).sum()
     }
 
@@ -149,7 +149,7 @@ impl Blob {
         let players = self.num_players();
         let total: i32 = s.scores[..players].iter().map(|&points| i32::from(points)).sum();
         let ahead = players as i32 * i32::from(s.scores[player]) - total;
-        ahead as f32 / ((players - 1) * self.most_points()) as f32
+        ahead as f32 / ((players - 1) * self.max_points()) as f32
     }
 
     fn check(&self) -> Result<()> {

@@ -159,7 +159,7 @@ fn write_round(game: &Blob, s: &State, w: &mut Writer) {
     w.number((sum as f32 - cards as f32) / 13.0);
     w.share(players - num_bids, 8);
     w.share(game.num_rounds() - 1 - round, game.num_rounds());
-    w.share(game.most_points_after(round), game.most_points());
+    w.share(game.max_points_after(round), game.max_points());
 }
 
 /// The card that wins the current trick so far, as a set.

@@ -84,8 +84,8 @@ fn a_full_game_goes_down_and_up_again() {
     let game = Blob { players: 3, cards: 4, full: true, ..Blob::default() };
     let cards: Vec<usize> = (0..game.num_rounds()).map(|round| game.cards_in(round)).collect();
     assert_eq!(cards, [4, 3, 2, 1, 1, 1, 2, 3, 4]);
-    assert_eq!(game.most_points(), cards.iter().map(|n| n + 10).sum::<usize>());
-    assert_eq!(game.most_points_after(5), 12 + 13 + 14);
+    assert_eq!(game.max_points(), cards.iter().map(|n| n + 10).sum::<usize>());
+    assert_eq!(game.max_points_after(5), 12 + 13 + 14);
     let trumps: Vec<Trump> = (0..6).map(|round| game.trump_in(round)).collect();
     use Trump::{Clubs, Diamonds, Hearts, None, Spades};
     assert_eq!(trumps, [Spades, Hearts, Clubs, Diamonds, None, Spades]);

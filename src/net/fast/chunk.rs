@@ -86,7 +86,7 @@ impl Layout {
 impl Net {
     /// The chunks of a batch of `rows` boards.
     pub(super) fn chunks(&self, rows: usize) -> Chunks {
-        Chunks::new(rows, self.most_boards(), self.batch_multiple(), self.tail_limit())
+        Chunks::new(rows, self.max_boards(), self.batch_multiple(), self.tail_limit())
     }
 
     pub(super) fn layout(&self) -> Layout {
@@ -146,7 +146,7 @@ impl Net {
     }
 
     /// The most boards of a chunk.
-    fn most_boards(&self) -> usize {
+    fn max_boards(&self) -> usize {
         let layout = self.layout();
         let words = |boards| layout.words(boards).iter().sum::<usize>();
         let most = (self.kernel_set.chunk_words() / (words(1) - words(0))).clamp(1, MAX_BOARDS);

@@ -31,7 +31,7 @@ pub(super) struct Boards {
 
 impl Im2col {
     /// The most planes for which a patch is no longer than nine rows of planes.
-    const MOST_PLANES: usize = 31;
+    const MAX_PLANES: usize = 31;
 
     /// None for too many planes.
     pub(super) fn new(obs: ObsShape) -> Option<Self> {
@@ -42,7 +42,7 @@ impl Im2col {
         };
         let masks = |block| [0, 1, 2].map(|w| mask(block, w));
         let blocks = (3 * window).div_ceil(NUMBERS);
-        (obs.channels <= Self::MOST_PLANES).then(|| Self { obs, masks: (0..blocks).map(masks).collect() })
+        (obs.channels <= Self::MAX_PLANES).then(|| Self { obs, masks: (0..blocks).map(masks).collect() })
     }
 
     /// Numbers of a row, padding included.

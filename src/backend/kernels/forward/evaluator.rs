@@ -12,7 +12,7 @@ use crate::net::{DoubleBufferedNetwork, IoShape, NetParts, Network};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The most boards of one forward.
-const MOST_SLOTS: usize = 4096;
+const MAX_SLOTS: usize = 4096;
 
 /// Opens the device at the first forward.
 type Opener<D> = dyn Fn() -> Result<D> + Send + Sync;
@@ -96,7 +96,7 @@ impl<D: Device> Arrays<D> {
 impl<D: Device> Open<D> {
     /// The network for at least `wanted` slots, or the most there are.
     fn arrays(&mut self, parts: &NetParts, wanted: usize) -> Result<(&D, &mut Arrays<D>)> {
-        let slots = wanted.next_power_of_two().min(MOST_SLOTS);
+        let slots = wanted.next_power_of_two().min(MAX_SLOTS);
         let Self { device, arrays } = self;
         if arrays.as_ref().is_none_or(|there| there.slots < slots) {
             *arrays = None; // its memory first

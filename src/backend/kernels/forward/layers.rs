@@ -9,7 +9,7 @@ use crate::model::{Model, NetSpec, Shape, Tower};
 
 /// The most squares that go through the network together: it bounds the memory of activations, and more squares fill the device no
 /// better.
-const MOST_ROWS: usize = 1 << 19;
+const MAX_ROWS: usize = 1 << 19;
 
 /// A network's layers for a number of slots.
 #[derive(Clone, Debug)]
@@ -55,7 +55,7 @@ impl Layers {
         let squares = height * width;
         let planes = model.obs().len() / squares;
         // Parts of nearly the same size.
-        let boards = slots.max(1).div_ceil(slots.max(1).div_ceil(most_boards(squares)));
+        let boards = slots.max(1).div_ceil(slots.max(1).div_ceil(max_boards(squares)));
         let outputs = stream.channels();
         let tower_row = padded_channels(numbers, outputs);
         let base = LayerSpec { numbers, cores, taps, height, width, inputs: tower_row, outputs };
@@ -102,8 +102,8 @@ impl Layers {
     }
 
     /// The most boards that go through the network together, whatever the number of slots.
-    pub fn most_boards(&self) -> usize {
-        most_boards(self.squares)
+    pub fn max_boards(&self) -> usize {
+        max_boards(self.squares)
     }
 
     /// Every layer and how often it is launched for a part of the batch.
@@ -133,6 +133,6 @@ impl Layers {
     }
 }
 
-fn most_boards(squares: usize) -> usize {
-    (MOST_ROWS / squares).max(1)
+fn max_boards(squares: usize) -> usize {
+    (MAX_ROWS / squares).max(1)
 }

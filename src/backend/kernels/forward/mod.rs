@@ -143,7 +143,7 @@ impl ForwardPlan {
         NetworkNeed {
             parameters: self.places.bytes.len() as u64,
             board: WorkBytes::new(self.arithmetic.numbers, &self.layers).board() as u64,
-            most_boards: self.layers.most_boards(),
+            max_boards: self.layers.max_boards(),
         }
     }
 }

@@ -227,9 +227,9 @@ impl<D: Device> Rows<D> {
         need.check((self.arrays.device.free_bytes()? as u64).saturating_add(there))?;
         let attached =
             DeviceGameSlots::new(&self.arrays.device, &self.layout, plan, schedules, game_slots, &trees)?;
-        let most_passes = attached.most_passes;
+        let max_passes = attached.max_passes;
         self.game_slots = Some(attached);
-        Ok(most_passes)
+        Ok(max_passes)
     }
 
     /// Ends a pass in the attached game slots, if there are any.
