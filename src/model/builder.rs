@@ -1,7 +1,7 @@
 //! Adds layers to a list, and numbers their parameters.
 
 use super::kind::{Kind, Shape};
-use super::params::{Param, Places};
+use super::params::{FlatRanges, Param};
 use super::role::Gain;
 use super::{Layer, Model};
 
@@ -10,7 +10,7 @@ use super::{Layer, Model};
 pub struct Builder {
     layers: Vec<Layer>,
     params: Vec<Param>,
-    places: Places,
+    places: FlatRanges,
 }
 
 impl Builder {

@@ -21,12 +21,12 @@ pub struct Param {
 
 /// Numbers of the flat arrays that are taken so far.
 #[derive(Default)]
-pub(super) struct Places {
+pub(super) struct FlatRanges {
     parameters: usize,
     statistics: usize,
 }
 
-impl Places {
+impl FlatRanges {
     /// The next place for a tensor of this shape.
     pub fn take(&mut self, role: Role, shape: &[usize]) -> Range<usize> {
         let end = if role.is_statistic() { &mut self.statistics } else { &mut self.parameters };

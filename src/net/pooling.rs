@@ -19,7 +19,7 @@ pub struct PooledLayer {
 
 /// Some boards' rows.
 #[derive(Clone, Copy, Debug)]
-pub struct Rows {
+pub struct BoardRows {
     /// Boards.
     pub boards: usize,
     /// Numbers of a row.
@@ -38,8 +38,8 @@ struct Parts<'a> {
 
 for_each_isa! {
     /// The statistics `out [boards, inputs]` of `x [squares, boards, width]`.
-    fn statistics(x: &[f32], rows: Rows, shape: Pooling, out: &mut [f32]) {
-        let Rows { boards, width } = rows;
+    fn statistics(x: &[f32], rows: BoardRows, shape: Pooling, out: &mut [f32]) {
+        let BoardRows { boards, width } = rows;
         let squares = x.len() / (boards * width);
         let pooled = shape.pooled;
         let share = 1.0 / squares as f32;
@@ -101,7 +101,7 @@ for_each_isa! {
 
 for_each_isa! {
     /// Adds `output [boards, outputs]` to the channels from `first` on of `x`, or multiplies them with it.
-    fn apply(effect: Effect, output: &[f32], first: usize, rows: Rows, x: &mut [f32]) {
+    fn apply(effect: Effect, output: &[f32], first: usize, rows: BoardRows, x: &mut [f32]) {
         let outputs = output.len() / rows.boards;
         for boards in x.chunks_exact_mut(rows.boards * rows.width) {
             for (row, output) in boards.chunks_exact_mut(rows.width).zip(output.chunks_exact(outputs)) {
@@ -117,7 +117,7 @@ for_each_isa! {
 
 for_each_isa! {
     /// The sums over the squares of `d` where `active` is positive: `out [boards, outputs]`, of channels from `first` on.
-    fn bias_gradient(d: &[f32], active: &[f32], first: usize, rows: Rows, out: &mut [f32]) {
+    fn bias_gradient(d: &[f32], active: &[f32], first: usize, rows: BoardRows, out: &mut [f32]) {
         let outputs = out.len() / rows.boards;
         out.fill(0.0);
         let of_square = rows.boards * rows.width;
@@ -134,7 +134,7 @@ for_each_isa! {
 
 for_each_isa! {
     /// The sums over the squares of d x, and `dx = d scale`. `scale` and `out` are `[boards, channels]`.
-    fn scale_gradient(d: &[f32], x: &[f32], scale: &[f32], rows: Rows, dx: &mut [f32], out: &mut [f32]) {
+    fn scale_gradient(d: &[f32], x: &[f32], scale: &[f32], rows: BoardRows, dx: &mut [f32], out: &mut [f32]) {
         let channels = out.len() / rows.boards;
         out.fill(0.0);
         let of_square = rows.boards * rows.width;
@@ -156,8 +156,8 @@ for_each_isa! {
 
 for_each_isa! {
     /// Adds to `dx` what the gradients `d [boards, inputs]` of the statistics of `x` give, regardless of their ReLU.
-    fn statistics_gradient(d: &[f32], x: &[f32], rows: Rows, shape: Pooling, dx: &mut [f32]) {
-        let Rows { boards, width } = rows;
+    fn statistics_gradient(d: &[f32], x: &[f32], rows: BoardRows, shape: Pooling, dx: &mut [f32]) {
+        let BoardRows { boards, width } = rows;
         let squares = x.len() / (boards * width);
         let pooled = shape.pooled;
         let share = 1.0 / squares as f32;
@@ -262,7 +262,7 @@ impl PooledLayer {
     }
 
     /// Statistics, hidden layer, and the bias or scale of each channel.
-    fn compute(&self, isa: Isa, x: &[f32], rows: Rows, parts: &mut Parts<'_>) {
+    fn compute(&self, isa: Isa, x: &[f32], rows: BoardRows, parts: &mut Parts<'_>) {
         let [_, hidden_bias, _, output_bias] = split(self.shape.param_sizes(), &self.params);
         let start = |out: &mut [f32], bias: &[f32]| match bias {
             [] => out.fill(0.0),
@@ -285,7 +285,7 @@ impl PooledLayer {
     }
 
     /// Computes the layer on `x`, in place.
-    pub fn forward(&self, isa: Isa, rows: Rows, x: &mut [f32], scratch: &mut [f32]) {
+    pub fn forward(&self, isa: Isa, rows: BoardRows, x: &mut [f32], scratch: &mut [f32]) {
         let (mut parts, _) = self.parts(rows.boards, scratch);
         self.compute(isa, x, rows, &mut parts);
         apply(isa, self.shape.effect, parts.output, self.shape.first, rows, x);
@@ -297,7 +297,7 @@ impl PooledLayer {
     pub fn bias_backward(
         &self,
         isa: Isa,
-        rows: Rows,
+        rows: BoardRows,
         active: &[f32],
         d: &mut [f32],
         (params, scratch): (&mut [f32], &mut [f32]),
@@ -316,7 +316,7 @@ impl PooledLayer {
     pub fn scale_backward(
         &self,
         isa: Isa,
-        rows: Rows,
+        rows: BoardRows,
         [x, d]: [&[f32]; 2],
         dx: &mut [f32],
         (params, scratch): (&mut [f32], &mut [f32]),
@@ -359,7 +359,7 @@ mod tests {
     use super::*;
 
     /// Two squares of two boards, rows of two channels and a number that is no channel.
-    const ROWS: Rows = Rows { boards: 2, width: 3 };
+    const ROWS: BoardRows = BoardRows { boards: 2, width: 3 };
     const X: [f32; 12] = [1.0, 5.0, 9.0, 0.0, 1.0, 9.0, -3.0, 6.0, 9.0, 2.0, -1.0, 9.0];
 
     fn forward(shape: Pooling, params: &[f32]) -> Vec<f32> {

@@ -69,7 +69,7 @@ unsafe fn store_relu<F: Format<S = Avx512>, const VECTORS: usize>(out: *mut f32,
 
 /// The outputs of a tile.
 #[derive(Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct TileOutputs {
     pub stream: *mut f32,
     pub out: *mut f32,
     pub out_row: usize,
@@ -104,7 +104,7 @@ epilogue_ops!(StemBnRelu ResidualAddBnRelu BiasRelu BiasReluF32 BiasF32);
 pub(super) unsafe fn end<F: Format<S = Avx512>, E: EpilogueOp, const VECTORS: usize>(
     t: &Columns,
     channels: &Channels<F, VECTORS>,
-    place: Place,
+    place: TileOutputs,
     row: usize,
     mut sums: [Vector<F>; VECTORS],
 ) {

@@ -5,7 +5,7 @@
 //! stall least. A matrix is loaded as soon as its tile's last product has been issued, and the channels' constants stay in registers.
 
 use super::amx_epilogue::{
-    BiasF32, BiasRelu, BiasReluF32, Channels, EpilogueOp, Place, ResidualAddBnRelu, StemBnRelu, end,
+    BiasF32, BiasRelu, BiasReluF32, Channels, EpilogueOp, ResidualAddBnRelu, StemBnRelu, TileOutputs, end,
 };
 use super::amx_mma::{Reads, first_mma_step, load_first, mma_step, store_all};
 use super::amx_tile::{Multiply, SIDE, Stored};
@@ -31,7 +31,7 @@ struct Cursor {
 /// A tile whose epilogue is due; of no rows at the start of a strip.
 #[derive(Clone, Copy)]
 struct PendingTile {
-    place: Place,
+    place: TileOutputs,
     rows: usize,
 }
 
@@ -177,9 +177,9 @@ impl<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize> StripContext<'_, F
     }
 
     #[inline(always)]
-    fn place(&self, at: Cursor) -> Place {
+    fn place(&self, at: Cursor) -> TileOutputs {
         let Strip { start, stream_position, out_position, .. } = *self.s;
-        Place {
+        TileOutputs {
             stream: start.stream.wrapping_add(self.words(at, stream_position, CHANNEL_BLOCK)),
             out: start.out.wrapping_add(self.words(at, out_position, start.out_row)),
             out_row: start.out_row,
@@ -317,7 +317,7 @@ impl<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize> StripContext<'_, F
 
     /// A further multiplication, and EACH rows of the pending tile from `row` on.
     #[inline(always)]
-    unsafe fn step<const EACH: usize>(&self, next: Reads, place: Place, row: usize) {
+    unsafe fn step<const EACH: usize>(&self, next: Reads, place: TileOutputs, row: usize) {
         // SAFETY: the caller's promise.
         unsafe {
             mma_step::<F, VECTORS, 0>(next);
@@ -333,7 +333,7 @@ impl<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize> StripContext<'_, F
 
     /// A quarter of EACH rows, the first quarters being the larger ones.
     #[inline(always)]
-    unsafe fn finish_part<const EACH: usize, const PART: usize>(&self, place: Place, row: usize) {
+    unsafe fn finish_part<const EACH: usize, const PART: usize>(&self, place: TileOutputs, row: usize) {
         for i in (EACH * PART).div_ceil(4)..(EACH * (PART + 1)).div_ceil(4) {
             // SAFETY: the caller's promise.
             unsafe { self.finish(place, row + i) }
@@ -342,7 +342,7 @@ impl<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize> StripContext<'_, F
 
     /// Applies the epilogue to a row of stored sums.
     #[inline(always)]
-    unsafe fn finish(&self, place: Place, row: usize) {
+    unsafe fn finish(&self, place: TileOutputs, row: usize) {
         // SAFETY: the caller's promise; the sums are stored.
         unsafe {
             let mut sums = [Avx512::splat(0.0); VECTORS];

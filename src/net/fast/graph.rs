@@ -1,7 +1,7 @@
 //! What an edge network does between its layers, and its heads.
 
 use super::Net;
-use super::layer::{Buffers, Layer, Rows};
+use super::layer::{Buffers, PackedLayer, RowLayout};
 use crate::isa::Isa;
 use crate::model::Edges;
 use crate::net::edges::{self, TriangleColumns};
@@ -14,27 +14,27 @@ pub(super) struct Graph {
     /// For every block the channels that are mixed around triangles.
     pub triangle_channels: Vec<usize>,
     /// For every block what is sent from each vertex to its edges.
-    pub vertex: Vec<Layer>,
+    pub vertex: Vec<PackedLayer>,
 }
 
 /// Arrays of an edge network for one chunk.
 #[derive(Clone, Copy)]
 pub(super) struct GraphRows {
     /// Sums of activations at every vertex.
-    pub sums: Rows,
+    pub sums: RowLayout,
     /// What is sent from every vertex, f32.
-    pub ends: Rows,
+    pub ends: RowLayout,
     /// Means of activations over all edges, f32.
-    pub pooled: Rows,
+    pub pooled: RowLayout,
     /// One logit an edge, `[E, boards]`.
-    pub logits: Rows,
+    pub logits: RowLayout,
 }
 
 /// `positions` times `boards` rows as a slice.
 ///
 /// # Safety
 /// The rows are there, as numbers of type T, and nothing else refers to them.
-unsafe fn slice<'a, T>(rows: Rows, positions: usize, boards: usize) -> &'a mut [T] {
+unsafe fn slice<'a, T>(rows: RowLayout, positions: usize, boards: usize) -> &'a mut [T] {
     let words = positions * boards * rows.row;
     // SAFETY: the caller's promise; T is a plain number no larger than a word.
     unsafe { std::slice::from_raw_parts_mut(rows.start.cast(), words * size_of::<f32>() / size_of::<T>()) }
@@ -50,7 +50,7 @@ impl Graph {
         number: usize,
         boards: usize,
         format: Activations,
-        a: Rows,
+        a: RowLayout,
         rows: GraphRows,
     ) {
         let (edges, n) = (&self.edges, self.edges.vertices);
@@ -66,7 +66,8 @@ impl Graph {
                     edges::vertex_sums_bf16(self.isa, edges, a, 1.0, sums);
                 }
             }
-            let buffers = Buffers { source: rows.sums, stream: rows.ends, out: rows.ends, ends: Rows::NONE };
+            let buffers =
+                Buffers { source: rows.sums, stream: rows.ends, out: rows.ends, ends: RowLayout::NONE };
             self.vertex[number].run(boards, buffers);
         }
     }
@@ -75,7 +76,7 @@ impl Graph {
     ///
     /// # Safety
     /// As for [`Graph::send`].
-    pub(super) unsafe fn mix(&self, number: usize, boards: usize, format: Activations, b: Rows) {
+    pub(super) unsafe fn mix(&self, number: usize, boards: usize, format: Activations, b: RowLayout) {
         let shape = |width| TriangleColumns { width, columns: self.triangle_channels[number], scale: 1.0 };
         // SAFETY: the caller's promise.
         unsafe {
@@ -101,7 +102,7 @@ impl Graph {
     ///
     /// # Safety
     /// As for [`Graph::send`].
-    unsafe fn pool(&self, boards: usize, format: Activations, a: Rows, pooled: Rows) {
+    unsafe fn pool(&self, boards: usize, format: Activations, a: RowLayout, pooled: RowLayout) {
         let edges = &self.edges;
         // SAFETY: the caller's promise; a row of `pooled` has as many numbers as one of `a`.
         unsafe {
@@ -135,11 +136,12 @@ impl Net {
         &self,
         boards: usize,
         graph: &Graph,
-        [a, hidden, logits, out]: [Rows; 4],
+        [a, hidden, logits, out]: [RowLayout; 4],
         rows: GraphRows,
     ) {
         let packed = &self.packed;
-        let place = |source: Rows, out: Rows| Buffers { source, stream: out, out, ends: Rows::NONE };
+        let place =
+            |source: RowLayout, out: RowLayout| Buffers { source, stream: out, out, ends: RowLayout::NONE };
         // SAFETY: the caller's promise.
         unsafe {
             packed.policy.run(boards, place(a, rows.logits));

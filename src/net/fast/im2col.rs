@@ -1,7 +1,7 @@
 //! im2col patches of observations: with few planes a 3x3 convolution is one short product of them, while its taps one by one would
 //! be mostly padding.
 
-use super::layer::Rows;
+use super::layer::RowLayout;
 use super::tile::CHANNEL_BLOCK;
 use crate::game::ObsShape;
 use crate::isa::{Isa, for_each_isa};
@@ -57,11 +57,11 @@ impl Im2col {
     }
 
     /// `[board, plane, position]` -> rows of [`Im2col::inputs`] numbers in the layout `to`.
-    pub(super) fn rows(&self, obs: &[f32], boards: &mut Boards, rows: &mut [f32], to: Rows) {
+    pub(super) fn rows(&self, obs: &[f32], boards: &mut Boards, rows: &mut [f32], to: RowLayout) {
         self.rows_with(Isa::detect(), obs, boards, rows, to);
     }
 
-    fn rows_with(&self, isa: Isa, obs: &[f32], boards: &mut Boards, rows: &mut [f32], to: Rows) {
+    fn rows_with(&self, isa: Isa, obs: &[f32], boards: &mut Boards, rows: &mut [f32], to: RowLayout) {
         let len = self.obs.len();
         boards.numbers.resize(AT_ONCE * len, 0);
         boards.padded.resize(self.before() + AT_ONCE * self.board() + NUMBERS, 0);
@@ -209,7 +209,7 @@ mod tests {
             let obs: Vec<f32> = (0..boards * shape.len()).map(|i| (i % 251) as f32 + 1.0).collect();
             let row = im2col.inputs() / 2;
             let mut numbers = vec![f32::NAN; boards * height * width * row];
-            for lay in [Rows::whole, Rows::blocked] {
+            for lay in [RowLayout::whole, RowLayout::blocked] {
                 let to = lay(&mut numbers, boards, row);
                 for isa in Isa::available() {
                     numbers.fill(f32::NAN);
@@ -220,7 +220,7 @@ mod tests {
         }
     }
 
-    fn check(im2col: &Im2col, obs: &[f32], rows: &[f32], to: Rows) {
+    fn check(im2col: &Im2col, obs: &[f32], rows: &[f32], to: RowLayout) {
         let ObsShape { channels, height, width } = im2col.obs;
         for (board, obs) in obs.chunks_exact(im2col.obs.len()).enumerate() {
             for (y, x) in (0..height).flat_map(|y| (0..width).map(move |x| (y, x))) {

@@ -60,7 +60,7 @@ impl Dense<'_> {
 }
 
 /// A layer ready to run.
-pub(super) struct Layer {
+pub(super) struct PackedLayer {
     pub(super) kernels: &'static Kernels,
     pub(super) runs: Runs,
     pub(super) epilogue: Epilogue,
@@ -80,7 +80,7 @@ pub(super) struct Layer {
 /// The layout of an array of `boards` rows per position, each made of channel blocks: its start, and the words from one position, row
 /// and channel block to the next.
 #[derive(Clone, Copy)]
-pub(super) struct Rows {
+pub(super) struct RowLayout {
     pub start: *mut f32,
     pub position: usize,
     pub row: usize,
@@ -88,9 +88,9 @@ pub(super) struct Rows {
 }
 
 /// How so many boards' rows of so many words lie in an array.
-pub(super) type Lay = fn(&mut [f32], usize, usize) -> Rows;
+pub(super) type Lay = fn(&mut [f32], usize, usize) -> RowLayout;
 
-impl Rows {
+impl RowLayout {
     /// No rows.
     pub(super) const NONE: Self = Self { start: std::ptr::null_mut(), position: 0, row: 0, block_stride: 0 };
 
@@ -119,13 +119,13 @@ impl Rows {
 /// vertex being a position.
 #[derive(Clone, Copy)]
 pub(super) struct Buffers {
-    pub source: Rows,
-    pub stream: Rows,
-    pub out: Rows,
-    pub ends: Rows,
+    pub source: RowLayout,
+    pub stream: RowLayout,
+    pub out: RowLayout,
+    pub ends: RowLayout,
 }
 
-impl Layer {
+impl PackedLayer {
     /// Packs `dense`.
     ///
     /// # Errors

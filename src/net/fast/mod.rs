@@ -52,7 +52,7 @@ use chunk::Layout;
 use graph::GraphRows;
 use im2col::Boards;
 use kernel_set::KernelSet;
-use layer::{Buffers, LINE, Lay, Line, Rows, lines};
+use layer::{Buffers, LINE, Lay, Line, RowLayout, lines};
 use observe::Observations;
 use pack::Packed;
 use pooled::{Pooled, PoolingRows};
@@ -323,11 +323,11 @@ impl Net {
         // SAFETY: the kernels' instructions were detected when the network was packed; the arrays are those of the layout,
         // each for `boards` boards, and distinct.
         unsafe {
-            let at = |array: &mut [f32], row| Rows::whole(array, boards, row);
+            let at = |array: &mut [f32], row| RowLayout::whole(array, boards, row);
             // What an edge network does between its layers reads whole rows.
             let is_blocked =
                 self.packed.graph.is_none() && self.kernel_set.tower.strip_rows(boards).is_some();
-            let tower = if is_blocked { Rows::blocked } else { Rows::whole };
+            let tower = if is_blocked { RowLayout::blocked } else { RowLayout::whole };
             let planes = self.observe(&layout, obs, squares, (planes, tower));
             let stream = tower(stream, boards, layout.stream_row);
             let [a, b] = [a, b].map(|array| tower(array, boards, layout.act_row));
@@ -367,7 +367,7 @@ impl Net {
         obs: &[f32],
         squares: &mut Boards,
         (planes, tower): (&mut [f32], Lay),
-    ) -> Rows {
+    ) -> RowLayout {
         let (len, positions) = (self.model.obs().len(), layout.positions);
         let (boards, channels) = (obs.len() / len, len / positions);
         if let Some(im2col) = &self.packed.im2col {
@@ -380,7 +380,7 @@ impl Net {
             1 => sizes.f32_units(obs, planes),
             _ => sizes.bf16_units(obs, planes),
         }
-        Rows::whole(planes, boards, layout.obs_row)
+        RowLayout::whole(planes, boards, layout.obs_row)
     }
 
     /// Stem and blocks: observations -> normalised activations in `a`.
@@ -390,8 +390,8 @@ impl Net {
     unsafe fn tower(
         &self,
         boards: usize,
-        planes: Rows,
-        [stream, a, b]: [Rows; 3],
+        planes: RowLayout,
+        [stream, a, b]: [RowLayout; 3],
         (graph_rows, pooling): (GraphRows, PoolingRows),
         hook: LayerHook<'_>,
     ) {
@@ -428,16 +428,16 @@ impl Net {
     ///
     /// # Safety
     /// As for `tower`.
-    unsafe fn heads(&self, boards: usize, [a, heads, hidden, logits, out]: [Rows; 5]) {
+    unsafe fn heads(&self, boards: usize, [a, heads, hidden, logits, out]: [RowLayout; 5]) {
         let packed = &self.packed;
-        let place = |source, out| Buffers { source, stream: out, out, ends: Rows::NONE };
+        let place = |source, out| Buffers { source, stream: out, out, ends: RowLayout::NONE };
         // SAFETY: the caller's promise; value channels follow the policy channels in a row of `heads`.
         unsafe {
             let (policy, value) = match (&packed.head, self.tower.heads) {
                 (Some(head), Some([policy, _])) => {
                     head.run(boards, place(a, heads));
                     let start = heads.start.add(self.model.outputs(policy.conv));
-                    (heads, Rows { start, ..heads })
+                    (heads, RowLayout { start, ..heads })
                 }
                 _ => (a, a),
             };

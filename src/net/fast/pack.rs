@@ -5,7 +5,7 @@ use super::graph::Graph;
 use super::im2col::Im2col;
 use super::kernel_set::KernelSet;
 use super::kernels::Kernels;
-use super::layer::{Dense, Layer};
+use super::layer::{Dense, PackedLayer};
 use super::pooled::Pooled;
 use super::tile::Epilogue;
 use crate::error::{Error, Result};
@@ -18,17 +18,17 @@ use crate::net::pooling::PooledLayer;
 pub(super) struct Packed {
     /// How the stem reads observations, if not plane by plane.
     pub im2col: Option<Im2col>,
-    pub stem: Layer,
-    pub blocks: Vec<[Layer; 2]>,
+    pub stem: PackedLayer,
+    pub blocks: Vec<[PackedLayer; 2]>,
     /// The pooling layers behind the layers of each block.
     pub pooled: Vec<[Option<Pooled>; 2]>,
     /// The 1x1 convolutions of both heads as one: policy channels, then value channels.
-    pub head: Option<Layer>,
+    pub head: Option<PackedLayer>,
     /// What an edge network does between layers.
     pub graph: Option<Graph>,
-    pub policy: Layer,
-    pub hidden: Layer,
-    pub value: Layer,
+    pub policy: PackedLayer,
+    pub hidden: PackedLayer,
+    pub value: PackedLayer,
 }
 
 /// Packs `weights`. `steps`: the dequantisation scale of each layer's byte activations, stem first; none for floats.
@@ -172,7 +172,7 @@ impl Packer<'_> {
         })
     }
 
-    fn block(&self, i: usize) -> Result<[Layer; 2]> {
+    fn block(&self, i: usize) -> Result<[PackedLayer; 2]> {
         let block = &self.tower.blocks[i];
         let epilogue = if self.edges.is_some() { Epilogue::VertexAddRelu } else { Epilogue::BiasRelu };
         // A pooling layer reads numbers.
@@ -232,7 +232,7 @@ impl Packer<'_> {
     }
 
     /// A layer of stem or blocks.
-    fn tower_layer(&self, at: TowerLayer) -> Result<Layer> {
+    fn tower_layer(&self, at: TowerLayer) -> Result<PackedLayer> {
         let data = self.matrix(at.layer);
         let channels = self.stream.channels();
         let (taps, runs) = match (self.stream, &self.edges) {
@@ -264,11 +264,11 @@ impl Packer<'_> {
         let (norm, epilogue, width) = (at.norm, at.epilogue, self.width());
         let dense = Dense { outputs, width, taps, inputs, weight: &weight, bias, norm, epilogue, steps };
         let kernels = if at.index == 0 { self.kernel_set.stem_of(inputs) } else { self.kernel_set.tower };
-        Layer::new(kernels, runs, &dense)
+        PackedLayer::new(kernels, runs, &dense)
     }
 
     /// The first convolution as a product of im2col rows.
-    fn im2col_stem(&self, im2col: &Im2col, at: TowerLayer) -> Result<Layer> {
+    fn im2col_stem(&self, im2col: &Im2col, at: TowerLayer) -> Result<PackedLayer> {
         let (data, planes) = (self.matrix(at.layer), self.model.obs().channels());
         let weight = |co: usize, _: usize, number: usize| {
             im2col.source(number).map_or(0.0, |(plane, tap)| data[(co * planes + plane) * 9 + tap])
@@ -284,11 +284,11 @@ impl Packer<'_> {
             epilogue: at.epilogue,
             steps: [1.0; 2],
         };
-        Layer::new(self.kernel_set.tower, Runs::pointwise(self.stream.positions()), &dense)
+        PackedLayer::new(self.kernel_set.tower, Runs::pointwise(self.stream.positions()), &dense)
     }
 
     /// Both heads' 1x1 convolutions with their BatchNorms.
-    fn head(&self) -> Result<Layer> {
+    fn head(&self) -> Result<PackedLayer> {
         let Some(heads) = self.tower.heads else {
             return Err(Error::unsupported("a head's convolution", "the model has none"));
         };
@@ -315,7 +315,7 @@ impl Packer<'_> {
             epilogue: Epilogue::BiasReluF32,
             steps: [self.last_step(), 1.0],
         };
-        Layer::new(self.kernel_set.tower, Runs::pointwise(self.stream.positions()), &dense)
+        PackedLayer::new(self.kernel_set.tower, Runs::pointwise(self.stream.positions()), &dense)
     }
 
     fn graph(&self, edges: &Edges) -> Result<Graph> {
@@ -329,7 +329,7 @@ impl Packer<'_> {
     }
 
     /// One logit an edge, without bias.
-    fn edge_logits(&self, layer: usize, edges: &Edges) -> Result<Layer> {
+    fn edge_logits(&self, layer: usize, edges: &Edges) -> Result<PackedLayer> {
         let policy = self.matrix(layer);
         let dense = Dense {
             outputs: 1,
@@ -342,11 +342,11 @@ impl Packer<'_> {
             epilogue: Epilogue::BiasF32,
             steps: [1.0; 2],
         };
-        Layer::new(self.kernel_set.tower, Runs::pointwise(edges.len()), &dense)
+        PackedLayer::new(self.kernel_set.tower, Runs::pointwise(edges.len()), &dense)
     }
 
     /// What block `i` sends from every vertex, out of sums over its edges; whole vectors, so that padding is 0.
-    fn vertex(&self, i: usize, edges: &Edges) -> Result<Layer> {
+    fn vertex(&self, i: usize, edges: &Edges) -> Result<PackedLayer> {
         let (block, channels) = (&self.tower.blocks[i], self.stream.channels());
         let data = self.param(self.model.param_index(block.layers[0], 1));
         let fold = self.norm(block.norms[1])?;
@@ -366,7 +366,7 @@ impl Packer<'_> {
             epilogue: Epilogue::BiasF32,
             steps: [1.0; 2],
         };
-        Layer::new(self.kernel_set.tower, Runs::pointwise(edges.vertices), &dense)
+        PackedLayer::new(self.kernel_set.tower, Runs::pointwise(edges.vertices), &dense)
     }
 
     /// A linear layer on flattened `[inputs, positions]`, each position a tap; reads activations of `step`.
@@ -377,7 +377,7 @@ impl Packer<'_> {
         [positions, inputs]: [usize; 2],
         epilogue: Epilogue,
         step: f32,
-    ) -> Result<Layer> {
+    ) -> Result<PackedLayer> {
         let (data, outputs) = (self.matrix(layer), self.model.outputs(layer));
         let weight = |co: usize, p: usize, ci: usize| data[(co * inputs + ci) * positions + p];
         let dense = Dense {
@@ -391,6 +391,6 @@ impl Packer<'_> {
             epilogue,
             steps: [step, 1.0],
         };
-        Layer::new(kernels, Runs::dense(positions), &dense)
+        PackedLayer::new(kernels, Runs::dense(positions), &dense)
     }
 }

@@ -1,6 +1,6 @@
 //! The pooling layers of a block. The convolution before one writes f32 rows, which become activations once the whole board is there.
 
-use super::layer::{Buffers, Layer, Rows};
+use super::layer::{Buffers, PackedLayer, RowLayout};
 use super::tile::{CHANNEL_BLOCK, in_row};
 use crate::isa::{Isa, for_each_isa};
 use crate::model::fold::Affine;
@@ -25,18 +25,18 @@ pub(super) struct Pooled {
 #[derive(Clone, Copy)]
 pub(super) struct PoolingRows {
     /// What they read, f32.
-    pub numbers: Rows,
+    pub numbers: RowLayout,
     /// Scratch, a row for each board.
-    pub scratch: Rows,
+    pub scratch: RowLayout,
 }
 
 /// Rows of f32 and where their activations go, in words of the arrays.
 #[derive(Clone, Copy)]
-pub(super) struct Places {
+pub(super) struct PooledRows {
     boards: usize,
-    numbers: Rows,
-    stream: Rows,
-    out: Rows,
+    numbers: RowLayout,
+    stream: RowLayout,
+    out: RowLayout,
 }
 
 impl Pooled {
@@ -48,10 +48,10 @@ impl Pooled {
     /// The convolution `layer`, and behind it the pooling layer `pooled` if there is one.
     ///
     /// # Safety
-    /// As for [`Layer::run`]; the arrays of `rows` are those of the layout for `boards` boards, and distinct.
+    /// As for [`PackedLayer::run`]; the arrays of `rows` are those of the layout for `boards` boards, and distinct.
     pub(super) unsafe fn run_behind(
         pooled: Option<&Self>,
-        layer: &Layer,
+        layer: &PackedLayer,
         boards: usize,
         buffers: Buffers,
         rows: PoolingRows,
@@ -70,14 +70,14 @@ impl Pooled {
     /// As for [`Pooled::run_behind`].
     unsafe fn finish(&self, squares: usize, boards: usize, buffers: Buffers, rows: PoolingRows) {
         let PoolingRows { numbers, scratch } = rows;
-        let words = |rows: Rows| squares * rows.position;
+        let words = |rows: RowLayout| squares * rows.position;
         // SAFETY: the caller's promise: each array has all rows of its positions, and nothing else refers to it.
         unsafe {
             let x = std::slice::from_raw_parts_mut(numbers.start, words(numbers));
             let scratch = std::slice::from_raw_parts_mut(scratch.start, boards * scratch.row);
             let out = std::slice::from_raw_parts_mut(buffers.out.start, words(buffers.out));
-            self.layer.forward(self.isa, pooling::Rows { boards, width: numbers.row }, x, scratch);
-            let places = Places { boards, numbers, stream: buffers.stream, out: buffers.out };
+            self.layer.forward(self.isa, pooling::BoardRows { boards, width: numbers.row }, x, scratch);
+            let places = PooledRows { boards, numbers, stream: buffers.stream, out: buffers.out };
             match &self.norm {
                 None => activate(self.isa, self, places, x, out),
                 Some(norm) => {
@@ -113,7 +113,7 @@ fn blocks(width: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..width).step_by(CHANNEL_BLOCK).map(move |first| (first, CHANNEL_BLOCK.min(width - first)))
 }
 
-impl Places {
+impl PooledRows {
     /// The first words of every row: of f32, of the stream and of activations.
     #[inline(always)]
     fn rows(self, words: usize) -> impl Iterator<Item = [usize; 3]> {
@@ -128,7 +128,7 @@ impl Places {
 
 for_each_isa! {
     /// Activations of relu(x).
-    fn activate(pooled: &Pooled, places: Places, x: &[f32], out: &mut [f32]) {
+    fn activate(pooled: &Pooled, places: PooledRows, x: &[f32], out: &mut [f32]) {
         for [from, _, to] in places.rows(x.len()) {
             for (first, channels) in blocks(pooled.width) {
                 let to = to + in_row(first / pooled.per_word, places.out.block_stride);
@@ -143,7 +143,7 @@ for_each_isa! {
     fn activate_sum(
         pooled: &Pooled,
         norm: &Affine,
-        places: Places,
+        places: PooledRows,
         arrays: (&[f32], &mut [f32]),
         out: &mut [f32],
     ) {

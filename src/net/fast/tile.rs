@@ -235,7 +235,7 @@ unsafe fn accumulate<F: Format, const MR: usize, const NV: usize>(t: &Tile<'_>) 
         let row = t.block_vectors * F::S::LANES;
         for tap in t.taps {
             // Not unrolled: the compiler would move broadcasts ahead of their step and spill them.
-            let mut rows = Rows::new(t.x.offset(tap.shift * t.x_position), t.x_row);
+            let mut rows = TileRows::new(t.x.offset(tap.shift * t.x_position), t.x_row);
             let mut w = t.weights.add(tap.index * t.depth * row);
             for _ in 0..t.depth {
                 step::<F, MR, NV>(t, &rows, w, &mut sums);
@@ -253,12 +253,12 @@ const AHEAD: usize = 8;
 /// Addresses of the current units of a tile's rows. Every third row has a pointer of its own; the two rows after it are one and two
 /// strides further, which an x86 addressing mode expresses. Twelve addresses derived one from another would take instructions that
 /// compete with the multiplications.
-struct Rows {
+struct TileRows {
     thirds: [*const f32; 4],
     stride: usize,
 }
 
-impl Rows {
+impl TileRows {
     #[inline(always)]
     fn new(x: *const f32, stride: usize) -> Self {
         Self { thirds: [0, 3, 6, 9].map(|first| x.wrapping_add(first * stride)), stride }
@@ -295,7 +295,7 @@ fn opaque(p: *const f32) -> *const f32 {
 #[inline(always)]
 unsafe fn step<F: Format, const MR: usize, const NV: usize>(
     t: &Tile<'_>,
-    rows: &Rows,
+    rows: &TileRows,
     w: *const f32,
     sums: &mut [[Vector<F>; NV]; MR],
 ) {

@@ -2,10 +2,10 @@
 
 use super::board::{NO_POSITIONS, Run};
 use super::kernels::{Matrices, Strip, row_tiles};
-use super::layer::{Buffers, Layer};
+use super::layer::{Buffers, PackedLayer};
 use super::tile::{BLOCK, Columns, Epilogue, Tile, in_row};
 
-impl Layer {
+impl PackedLayer {
     /// Runs the layer on a chunk.
     ///
     /// # Safety
@@ -26,7 +26,7 @@ impl Layer {
 
 /// Two weight blocks of a layer's output channels, applied to all rows of a chunk.
 pub(super) struct Walk<'a> {
-    pub layer: &'a Layer,
+    pub layer: &'a PackedLayer,
     pub buffers: &'a Buffers,
     /// Columns from vector `first` on, and from the block after it.
     pub columns: &'a [Columns; 2],
@@ -35,7 +35,7 @@ pub(super) struct Walk<'a> {
 
 /// Rows from position `i` of a run on.
 #[derive(Clone, Copy)]
-struct Place<'a> {
+struct RunPosition<'a> {
     run: &'a Run,
     i: usize,
 }
@@ -44,7 +44,7 @@ impl<'a> Walk<'a> {
     /// Computes all tiles.
     ///
     /// # Safety
-    /// As for [`Layer::run`].
+    /// As for [`PackedLayer::run`].
     unsafe fn run(&self) {
         // SAFETY: the caller's promise.
         unsafe {
@@ -70,7 +70,7 @@ impl<'a> Walk<'a> {
     unsafe fn by_columns(&self, matrices: &Matrices, rows: usize) {
         for vector in (self.first..self.end()).step_by(BLOCK) {
             let strip = Strip {
-                start: self.tile(Place { run: &NO_POSITIONS, i: 0 }, vector, 0, 0),
+                start: self.tile(RunPosition { run: &NO_POSITIONS, i: 0 }, vector, 0, 0),
                 rows,
                 runs: &self.layer.runs.many,
                 stream_position: self.buffers.stream.position,
@@ -90,13 +90,13 @@ impl<'a> Walk<'a> {
             let together = if whole { run.count } else { 1 };
             for i in (0..run.count).step_by(together) {
                 // SAFETY: the rows lie inside the arrays.
-                unsafe { self.rows(Place { run, i }, together * boards) }
+                unsafe { self.rows(RunPosition { run, i }, together * boards) }
             }
         }
     }
 
     /// `count` rows.
-    unsafe fn rows(&self, place: Place<'a>, count: usize) {
+    unsafe fn rows(&self, place: RunPosition<'a>, count: usize) {
         let mut vector = self.first;
         while vector < self.end() {
             let class = self.width_class(self.layer.vectors - vector, count);
@@ -122,7 +122,13 @@ impl<'a> Walk<'a> {
     /// The tile of `rows` rows from `row` on, counted from the first row of `place`. Pointers to arrays that the layer does not
     /// access keep their channel offset at 0.
     #[inline]
-    fn tile(&self, Place { run, i }: Place<'a>, vector: usize, row: usize, rows: usize) -> Tile<'a> {
+    fn tile(
+        &self,
+        RunPosition { run, i }: RunPosition<'a>,
+        vector: usize,
+        row: usize,
+        rows: usize,
+    ) -> Tile<'a> {
         let Buffers { source, stream, out, ends } = self.buffers;
         let (layer, columns) = (self.layer, &self.columns[(vector - self.first) / BLOCK]);
         let (position, lane) = (run.first + i * run.step, vector * layer.kernels.lanes);

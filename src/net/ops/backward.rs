@@ -8,10 +8,10 @@ use super::layer::{Linear, Norm};
 use super::message::{Chunk, add_mean_gradient};
 use super::norm;
 use super::split::Split;
-use super::tower::{Arrays, GradBuffers, Outputs, Tower};
+use super::tower::{GradBuffers, Outputs, Tower, TowerArrays};
 use super::unit::{Scratch, Unit};
 use crate::isa::Isa;
-use crate::net::pooling::Rows;
+use crate::net::pooling::BoardRows;
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -153,7 +153,7 @@ impl Tower {
 
     fn backward_unit(&mut self, number: usize) {
         let Self { split, units, tail, arrays, isa, blocks, .. } = self;
-        let Arrays { activations, unscaled, flow, scratch, .. } = arrays;
+        let TowerArrays { activations, unscaled, flow, scratch, .. } = arrays;
         let residual_grad = match number + 1 {
             above if above > 2 * *blocks || above % 2 == 1 => ResidualGrad::None,
             above if above == 2 * *blocks => ResidualGrad::Start,
@@ -210,7 +210,7 @@ impl Tower {
 
     fn backward_stem(&mut self) {
         let Self { split, units, tail, arrays, isa, stem, .. } = self;
-        let Arrays { activations, flow, scratch, obs, .. } = arrays;
+        let TowerArrays { activations, flow, scratch, obs, .. } = arrays;
         let above = units.first().map_or(&*tail, |unit| &unit.norm);
         let residual_grad = if self.blocks == 0 { ResidualGrad::Start } else { ResidualGrad::Accumulate };
         let x_floats = stem.geometry.inputs * stem.inputs.len();
@@ -333,7 +333,7 @@ impl Input<'_> {
             next.fill(0.0);
             linear.backward(isa, rows, dy, next, norm.width);
             if let Some(bias) = bias {
-                let rows = Rows { boards: rows, width: norm.width };
+                let rows = BoardRows { boards: rows, width: norm.width };
                 bias.layer.bias_backward(isa, rows, active, next, (of_bias, &mut *self.pooling));
             }
             sums.add(isa, linear, rows, View { data: source, width: norm.width, offset: 0 }, dy);

@@ -3,7 +3,7 @@
 use super::norm::{self, Columns};
 use crate::isa::Isa;
 use crate::model::{Model, Pooling};
-use crate::net::pooling::{PooledLayer, Rows};
+use crate::net::pooling::{BoardRows, PooledLayer};
 
 /// A pooling layer, its parameters and their gradient.
 #[derive(Clone, Debug)]
@@ -45,7 +45,7 @@ impl Pooled {
         scratch: &mut [f32],
     ) {
         norm::normalize(isa, x, columns, active);
-        self.layer.forward(isa, Rows { boards, width: columns.mean.len() }, active, scratch);
+        self.layer.forward(isa, BoardRows { boards, width: columns.mean.len() }, active, scratch);
         norm::relu(isa, active);
     }
 
@@ -53,7 +53,7 @@ impl Pooled {
     pub fn add_scaled(
         &self,
         isa: Isa,
-        rows: Rows,
+        rows: BoardRows,
         [x, stream]: [&[f32]; 2],
         y: &mut [f32],
         scratch: &mut [f32],

@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 /// The arrays of one forward and backward pass; `[boards, positions, width]` in chunks, see the module [`super`].
 #[derive(Clone, Debug, Default)]
-pub(super) struct Arrays {
+pub(super) struct TowerArrays {
     /// Observations, a position's channels together.
     pub obs: Vec<f32>,
     /// Output of the stem and of every unit.
@@ -81,7 +81,7 @@ pub struct Tower {
     pub(super) policy: Linear,
     pub(super) hidden: Linear,
     pub(super) values: Linear,
-    pub(super) arrays: Arrays,
+    pub(super) arrays: TowerArrays,
 }
 
 impl Tower {
@@ -163,7 +163,7 @@ impl Tower {
         let hidden = linear(&[form.hidden], flat, hidden_inputs);
         let values = linear(&[form.values], Geometry::pointwise(1), 0..model.outputs(form.hidden));
         let split = Split::new(0, 1);
-        let arrays = Arrays::default();
+        let arrays = TowerArrays::default();
         let blocks = form.blocks.len();
         Ok(Self { model, blocks, isa, split, stem, units, tail, pool, policy, hidden, values, arrays })
     }
@@ -212,7 +212,7 @@ impl Tower {
         };
         let widest = activations.iter().map(Vec::len).max().unwrap_or(0);
         let sums = || vec![0.0; widest];
-        self.arrays = Arrays {
+        self.arrays = TowerArrays {
             flow: GradBuffers { dz: sums(), next: sums(), stream: sums() },
             scratch: vec![scratch; self.split.partitions.len()],
             obs: vec![0.0; boards * self.model.obs().len()],
@@ -329,7 +329,7 @@ impl Tower {
         let Self { split, units, arrays, isa, .. } = self;
         let unit = &units[number];
         let Unit { norm, linear, skip, .. } = unit;
-        let Arrays { activations, unscaled, scratch, .. } = arrays;
+        let TowerArrays { activations, unscaled, scratch, .. } = arrays;
         let (before, after) = activations.split_at_mut(number + 1);
         let x_floats = linear.geometry.inputs * norm.width;
         let y_floats = linear.geometry.outputs * linear.columns;

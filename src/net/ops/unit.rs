@@ -6,7 +6,7 @@ use super::message::{Chunk, Message};
 use super::norm;
 use super::pooled::Pooled;
 use crate::isa::Isa;
-use crate::net::pooling::Rows;
+use crate::net::pooling::BoardRows;
 
 /// `y = linear(relu(norm(x)))`, plus what comes in as a message and on the residual stream.
 #[derive(Clone, Debug)]
@@ -40,8 +40,8 @@ impl Unit {
     }
 
     /// The rows of the linear layer's output.
-    pub fn output_rows(&self, boards: usize) -> Rows {
-        Rows { boards, width: self.linear.columns }
+    pub fn output_rows(&self, boards: usize) -> BoardRows {
+        BoardRows { boards, width: self.linear.columns }
     }
 
     /// The unit on one chunk of `boards` boards: `y`, and `unscaled` where it has a scale. `stream` is what a residual unit adds.
