@@ -18,7 +18,7 @@ const COUNTING_THREADS: usize = 512;
 const COPYING_THREADS: u32 = 256;
 
 /// Everything that stays on the device.
-pub struct Arrays<D: Device> {
+pub struct SearchArrays<D: Device> {
     /// The device, with the program loaded.
     pub device: D,
     /// The program of whole passes in one launch; it is loaded at its first launch.
@@ -51,7 +51,7 @@ pub struct DeviceTree<B> {
     pub parts: TreeParts,
 }
 
-impl<D: Device> Arrays<D> {
+impl<D: Device> SearchArrays<D> {
     /// Zeroed arrays on `device`, which has the program of `search.cu` loaded; `passes` is that of `passes.cu`.
     ///
     /// # Errors
@@ -153,7 +153,7 @@ impl<D: Device> Arrays<D> {
     /// Begins plies. `staged` holds `num` commands.
     ///
     /// # Errors
-    /// As [`Arrays::set_roots`].
+    /// As [`SearchArrays::set_roots`].
     pub fn begin_rows(&self, staged: &D::Buffer, num: usize) -> Result<()> {
         self.launch_warps("begin_rows", num, [Arg::Buffer(staged, 0), Arg::U32(num as u32)])
     }
@@ -161,7 +161,7 @@ impl<D: Device> Arrays<D> {
     /// Plays actions. `staged` holds `num` commands.
     ///
     /// # Errors
-    /// As [`Arrays::set_roots`].
+    /// As [`SearchArrays::set_roots`].
     pub fn advance_rows(&self, staged: &D::Buffer, num: usize) -> Result<()> {
         self.launch_warps("advance_rows", num, [Arg::Buffer(staged, 0), Arg::U32(num as u32)])
     }
@@ -169,7 +169,7 @@ impl<D: Device> Arrays<D> {
     /// Stops the search of rows. `staged` lists `num` rows.
     ///
     /// # Errors
-    /// As [`Arrays::set_roots`].
+    /// As [`SearchArrays::set_roots`].
     pub fn deactivate_rows(&self, staged: &D::Buffer, num: usize) -> Result<()> {
         self.launch_warps("deactivate_rows", num, [Arg::Buffer(staged, 0), Arg::U32(num as u32)])
     }
@@ -177,7 +177,7 @@ impl<D: Device> Arrays<D> {
     /// Selects up to L leaves in every row that has simulations left.
     ///
     /// # Errors
-    /// As [`Arrays::set_roots`].
+    /// As [`SearchArrays::set_roots`].
     pub fn select_rows(&self) -> Result<()> {
         self.launch_warps("select_rows", self.num_rows(), [])
     }
@@ -185,7 +185,7 @@ impl<D: Device> Arrays<D> {
     /// Numbers the leaves that need the network, 0..M in row order; M goes to `num_live`.
     ///
     /// # Errors
-    /// As [`Arrays::set_roots`].
+    /// As [`SearchArrays::set_roots`].
     pub fn number_leaves(&self) -> Result<()> {
         self.launch("number_leaves", 1, self.counting_threads(), [Arg::Buffer(&self.num_live, 0)])
     }
@@ -193,7 +193,7 @@ impl<D: Device> Arrays<D> {
     /// Sums the counts of all rows and resets them.
     ///
     /// # Errors
-    /// As [`Arrays::set_roots`].
+    /// As [`SearchArrays::set_roots`].
     pub fn count_rows(&self) -> Result<()> {
         self.launch("count_rows", 1, self.counting_threads(), [Arg::Buffer(&self.totals, 0)])
     }
@@ -216,7 +216,7 @@ impl<D: Device> Arrays<D> {
     /// Writes the observations of the leaves, each into its evaluation slot.
     ///
     /// # Errors
-    /// As [`Arrays::set_roots`].
+    /// As [`SearchArrays::set_roots`].
     pub fn observe_leaves(&self, kernel: &'static str, out: &D::Buffer) -> Result<()> {
         self.launch_warps(kernel, self.num_leaves(), [Arg::Buffer(out, 0)])
     }
@@ -224,7 +224,7 @@ impl<D: Device> Arrays<D> {
     /// Writes the evaluations into the new nodes.
     ///
     /// # Errors
-    /// As [`Arrays::set_roots`].
+    /// As [`SearchArrays::set_roots`].
     pub fn expand_leaves(&self) -> Result<()> {
         let values = [Arg::Buffer(&self.logits, 0), Arg::Buffer(&self.values, 0)];
         self.launch_warps("expand_leaves", self.num_leaves(), values)
@@ -233,16 +233,16 @@ impl<D: Device> Arrays<D> {
     /// Backs all leaves of the pass up to their roots.
     ///
     /// # Errors
-    /// As [`Arrays::set_roots`].
+    /// As [`SearchArrays::set_roots`].
     pub fn backup_rows(&self) -> Result<()> {
         self.launch_warps("backup_rows", self.num_rows(), [])
     }
 
     /// Makes whole passes in one launch with the constant network output in the first slot of `logits` and `values`. Where there
-    /// are game slots, of one row each, every pass ends as in [`Arrays::act_game_slots`]. The first call loads the program.
+    /// are game slots, of one row each, every pass ends as in [`SearchArrays::act_game_slots`]. The first call loads the program.
     ///
     /// # Errors
-    /// As [`Arrays::set_roots`] and [`Device::module`].
+    /// As [`SearchArrays::set_roots`] and [`Device::module`].
     pub fn simulate_rows(&mut self, game_slots: Option<&DeviceGameSlots<D>>, passes: u32) -> Result<()> {
         let module = match self.passes.1.take() {
             Some(module) => module,
@@ -269,7 +269,7 @@ impl<D: Device> Arrays<D> {
     /// Ends a pass in the game slots: plays the decided plies and begins the next.
     ///
     /// # Errors
-    /// As [`Arrays::set_roots`].
+    /// As [`SearchArrays::set_roots`].
     pub fn act_game_slots(&self, game_slots: &DeviceGameSlots<D>) -> Result<()> {
         let slots = Arg::of(&game_slots.block);
         self.launch_warps("act_game_slots", game_slots.num, [slots, Arg::U32(game_slots.num as u32)])?;
@@ -280,7 +280,7 @@ impl<D: Device> Arrays<D> {
     /// cleared.
     ///
     /// # Errors
-    /// As [`Arrays::set_roots`].
+    /// As [`SearchArrays::set_roots`].
     pub fn end_poll(&self, game_slots: &DeviceGameSlots<D>, not_finite: Option<&D::Buffer>) -> Result<()> {
         const NULL: u64 = 0;
         self.count_rows()?;
@@ -297,7 +297,7 @@ impl<D: Device> Arrays<D> {
     /// Summarises the `num` rows that `staged` lists.
     ///
     /// # Errors
-    /// As [`Arrays::set_roots`].
+    /// As [`SearchArrays::set_roots`].
     pub fn summarise_rows(&self, staged: &D::Buffer, num: usize) -> Result<()> {
         let list = [Arg::Buffer(staged, 0), Arg::U32(num as u32), Arg::Buffer(&self.summaries, 0)];
         self.launch_warps("summarise_rows", num, list)
@@ -306,7 +306,7 @@ impl<D: Device> Arrays<D> {
     /// Keeps the most visited nodes of one row.
     ///
     /// # Errors
-    /// As [`Arrays::set_roots`].
+    /// As [`SearchArrays::set_roots`].
     pub fn trim_row(&self, b: usize, limit: usize) -> Result<()> {
         self.launch("trim_row", 1, WARP as u32, [Arg::U32(b as u32), Arg::U32(limit as u32)])
     }
@@ -314,7 +314,7 @@ impl<D: Device> Arrays<D> {
     /// Gives the `num` rows that `staged` lists a copy of `tree`.
     ///
     /// # Errors
-    /// As [`Arrays::set_roots`].
+    /// As [`SearchArrays::set_roots`].
     pub fn clone_rows(&self, staged: &D::Buffer, num: usize, tree: &DeviceTree<D::Buffer>) -> Result<()> {
         self.launch(
             "clone_rows",

@@ -46,12 +46,12 @@ use layout::{BeginCommand, Layout, Totals};
 use memory::DeviceNeed;
 use network::{DeviceNetwork, all_finite};
 pub use open::{OnDevices, check_devices, cuda_backend, cuda_network, on_cuda};
-use rows::Rows;
+use rows::DeviceRows;
 
 /// B rows of one game on a device.
 pub struct KernelBackend<D: Device> {
     sizes: Sizes,
-    rows: Rows<D>,
+    rows: DeviceRows<D>,
     /// The states at the roots, where the host knows them. `[B]`
     root_states: Vec<Option<Vec<u8>>>,
     /// Keys of the positions before the roots, where the host knows them. `[B]`
@@ -92,7 +92,7 @@ impl<D: Device> KernelBackend<D> {
         let passes = source::program(game, "passes")?;
         Ok(Self {
             sizes,
-            rows: Rows::new(device, layout, plan, &sizes, passes)?,
+            rows: DeviceRows::new(device, layout, plan, &sizes, passes)?,
             root_states: vec![None; plan.rows],
             root_histories: vec![None; plan.rows],
             network: ResidentNetwork::None,

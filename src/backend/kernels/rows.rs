@@ -3,7 +3,7 @@
 
 mod passes; // whole passes on the device
 
-use super::arrays::Arrays;
+use super::arrays::SearchArrays;
 use super::device::{Device, Program};
 use super::game_slots::DeviceGameSlots;
 use super::layout::{BeginCommand, Layout, RootRow, Totals, keep_limit};
@@ -45,10 +45,10 @@ struct Schedules {
 }
 
 /// B rows.
-pub struct Rows<D: Device> {
+pub struct DeviceRows<D: Device> {
     /// Captured passes with the resident network. The first field, so that it is dropped before the programs it launches.
     graphs: PassGraphs<D::Graph>,
-    pub arrays: Arrays<D>,
+    pub arrays: SearchArrays<D>,
     layout: Layout,
     params: SearchParams,
     queue: Queue,
@@ -83,14 +83,14 @@ impl<G> Default for PassGraphs<G> {
     }
 }
 
-impl<D: Device> Rows<D> {
+impl<D: Device> DeviceRows<D> {
     pub fn new(device: D, layout: Layout, plan: BackendPlan, sizes: &Sizes, passes: Program) -> Result<Self> {
         let keep_limit = keep_limit(&plan, sizes);
         let staged_bytes = 1 << 12;
         let staged = device.alloc(staged_bytes)?;
         let b = plan.rows;
         Ok(Self {
-            arrays: Arrays::new(device, &layout, passes, plan.params, keep_limit)?,
+            arrays: SearchArrays::new(device, &layout, passes, plan.params, keep_limit)?,
             layout,
             params: plan.params,
             queue: Queue::new(b),
@@ -234,7 +234,7 @@ impl<D: Device> Rows<D> {
     /// Counts what the rows have done since the last count, and waits for it.
     fn count(&mut self) -> Result<Totals> {
         self.arrays.count_rows()?;
-        let mut bytes = vec![0; Arrays::<D>::totals_bytes(self.layout.shape.rows)];
+        let mut bytes = vec![0; SearchArrays::<D>::totals_bytes(self.layout.shape.rows)];
         self.arrays.device.download(&self.arrays.totals, 0, &mut bytes)?;
         let (totals, bits) = bytes.split_at(size_of::<Totals>());
         let totals: Totals = bytemuck::pod_read_unaligned(totals);

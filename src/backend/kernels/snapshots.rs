@@ -1,6 +1,6 @@
 //! Copies of one row's tree between device and host.
 
-use super::arrays::{Arrays, DeviceTree};
+use super::arrays::{DeviceTree, SearchArrays};
 use super::device::Device;
 use super::layout::Layout;
 use super::packing::pack_snapshot;
@@ -40,12 +40,12 @@ impl<B> UploadedSnapshot<B> {
 /// # Errors
 /// Those of the device.
 pub fn download<D: Device>(
-    arrays: &Arrays<D>,
+    arrays: &SearchArrays<D>,
     layout: &Layout,
     b: usize,
     history: &[u64],
 ) -> Result<Snapshot> {
-    let Arrays { device, rows, .. } = arrays;
+    let SearchArrays { device, rows, .. } = arrays;
     let mut count = [0u8; 4];
     device.download(&rows.counts, 4 * b, &mut count)?;
     let nodes = u32::from_ne_bytes(count) as usize;

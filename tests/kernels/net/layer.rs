@@ -2,7 +2,7 @@
 
 use super::{download_words, host, upload};
 use vecaz::backend::kernels::device::{Arg, Device, LaunchShape, Program};
-use vecaz::backend::kernels::forward::{ElementType, Layer, LayerSpec, padded_channels};
+use vecaz::backend::kernels::forward::{ElementType, ForwardLayer, LayerSpec, padded_channels};
 use vecaz::backend::kernels::source;
 use vecaz::config::TensorCores;
 use vecaz::rng::{Key, Purpose, Stream};
@@ -82,7 +82,7 @@ fn words(numbers: ElementType, x: &[f32]) -> Vec<u16> {
     x.iter().map(|&x| numbers.bits(x) as u16).collect()
 }
 
-fn program(layer: &Layer, numbers: ElementType) -> Program {
+fn program(layer: &ForwardLayer, numbers: ElementType) -> Program {
     let channels = padded_channels(numbers, layer.spec.outputs);
     let defines = [
         ("VZ_LAYER", layer.constants()),
@@ -108,7 +108,7 @@ fn a_layer_by_itself_is_a_convolution() {
         let conv = Conv::new((numbers, cores), board, channels, boards);
         let device = host(9);
         let rows = conv.rows();
-        let layer = Layer::new(conv.spec, rows, device.limits().expect("known")).expect("fits");
+        let layer = ForwardLayer::new(conv.spec, rows, device.limits().expect("known")).expect("fits");
         let module = device.module(&program(&layer, numbers)).expect("compiles");
         let packed = layer.pack(conv.inputs, |o, t, i| conv.weight(o, t, i));
         let mut by_kernel = device.alloc(4 * packed.len()).expect("memory");
@@ -163,7 +163,7 @@ fn by_every_tile(conv: &Conv) -> Vec<([usize; 2], Vec<u32>)> {
     let (numbers, rows) = (conv.spec.numbers, conv.rows());
     let device = host(9);
     let outputs = conv.residual.len();
-    let by_tile = |layer: &Layer| {
+    let by_tile = |layer: &ForwardLayer| {
         let module = device.module(&program(layer, numbers)).expect("compiles");
         let packed = layer.pack(conv.inputs, |o, t, i| conv.weight(o, t, i));
         let [x, residual] =
@@ -177,7 +177,7 @@ fn by_every_tile(conv: &Conv) -> Vec<([usize; 2], Vec<u32>)> {
         device.launch_in(&module, "full", layer.launch_shape(rows), &args).expect("runs");
         (layer.block_shape(), download_words(&device, &output, outputs / 2))
     };
-    let layers = Layer::candidates(conv.spec, device.limits().expect("known")).expect("fit");
+    let layers = ForwardLayer::candidates(conv.spec, device.limits().expect("known")).expect("fit");
     layers.iter().map(by_tile).collect()
 }
 

@@ -1,7 +1,7 @@
 //! What an edge network has besides the layers of a perceptron at every edge: a layer at the vertices, and its own heads.
 //! `kernels/net_edge.cu` and `kernels/net/graph.cuh` are the kernels, [`crate::net::edges`] is the reference.
 
-use super::{DeviceForward, Layer, LayerSpec, Part};
+use super::{DeviceForward, ForwardLayer, LayerSpec, Part};
 use crate::backend::kernels::device::{Arg, Device, Limits};
 use crate::error::{Error, Result};
 use crate::model::Tower;
@@ -13,14 +13,14 @@ pub(super) struct EdgeGraph {
     /// Channels that are multiplied around triangles.
     pub triangle_channels: usize,
     /// The message of a vertex to its edges, from the mean over them.
-    pub layer: Layer,
+    pub layer: ForwardLayer,
 }
 
 impl EdgeGraph {
     /// Those of `tower` on K_n, whose layers at edges are as `edges`, for `boards` boards.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] where blocks mix different numbers of channels around triangles, and as [`Layer::new`].
+    /// [`Error::Unsupported`] where blocks mix different numbers of channels around triangles, and as [`ForwardLayer::new`].
     pub fn new(
         tower: &Tower,
         vertices: usize,
@@ -35,7 +35,7 @@ impl EdgeGraph {
             return Err(Error::unsupported("the network's kernels on a GPU", why));
         }
         let layer = LayerSpec { height: vertices, width: 1, ..edges };
-        Ok(Self { vertices, triangle_channels, layer: Layer::new(layer, boards * vertices, limits)? })
+        Ok(Self { vertices, triangle_channels, layer: ForwardLayer::new(layer, boards * vertices, limits)? })
     }
 }
 

@@ -29,11 +29,11 @@ pub struct DeviceEvaluator<D: Device> {
 /// The device, once there is one.
 struct Open<D: Device> {
     device: D,
-    arrays: Option<Arrays<D>>,
+    arrays: Option<EvaluatorArrays<D>>,
 }
 
 /// The network for a number of slots, with its input and output.
-struct Arrays<D: Device> {
+struct EvaluatorArrays<D: Device> {
     forward: DeviceForward<D>,
     slots: usize,
     obs: D::Buffer,
@@ -53,7 +53,7 @@ impl<D: Device> DeviceEvaluator<D> {
     }
 }
 
-impl<D: Device> Arrays<D> {
+impl<D: Device> EvaluatorArrays<D> {
     fn new(device: &D, parts: &NetParts, slots: usize) -> Result<Self> {
         let arithmetic = Arithmetic::of(parts.precision, parts.tensor_cores, device.limits()?.capability)?;
         let IoShape { obs_len, num_actions, num_players } = parts.spec.io();
@@ -95,7 +95,7 @@ impl<D: Device> Arrays<D> {
 
 impl<D: Device> Open<D> {
     /// The network for at least `wanted` slots, or the most there are.
-    fn arrays(&mut self, parts: &NetParts, wanted: usize) -> Result<(&D, &mut Arrays<D>)> {
+    fn arrays(&mut self, parts: &NetParts, wanted: usize) -> Result<(&D, &mut EvaluatorArrays<D>)> {
         let slots = wanted.next_power_of_two().min(MAX_SLOTS);
         let Self { device, arrays } = self;
         if arrays.as_ref().is_none_or(|there| there.slots < slots) {
@@ -103,7 +103,7 @@ impl<D: Device> Open<D> {
         }
         let there = match arrays.take() {
             Some(there) => there,
-            None => Arrays::new(device, parts, slots)?,
+            None => EvaluatorArrays::new(device, parts, slots)?,
         };
         Ok((device, arrays.insert(there)))
     }

@@ -34,7 +34,7 @@ pub struct LayerSpec {
 
 /// A layer's kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Layer {
+pub struct ForwardLayer {
     /// What it computes.
     pub spec: LayerSpec,
     /// Words of an input square in one slab of weights.
@@ -51,12 +51,12 @@ pub fn padded_channels(numbers: ElementType, channels: usize) -> usize {
     channels.next_multiple_of(4 * numbers.per_word())
 }
 
-impl Layer {
+impl ForwardLayer {
     /// The kernel of `spec` with the tile of the lowest computed cost for `rows` squares of all boards together. Of tiles that
     /// cost about the same it takes the largest.
     ///
     /// # Errors
-    /// As [`Layer::candidates`].
+    /// As [`ForwardLayer::candidates`].
     pub fn new(spec: LayerSpec, rows: usize, limits: Limits) -> Result<Self> {
         let all = Self::candidates(spec, limits)?;
         let lowest = all.iter().map(|layer| layer.cycles(rows, limits)).fold(f64::INFINITY, f64::min);
@@ -300,7 +300,7 @@ mod tests {
         let together = [20, 70, 200].map(|channels| by_warpgroups(channels, 7));
         for spec in specs.into_iter().chain(together) {
             let (numbers, channels) = (spec.numbers, spec.outputs);
-            let layer = Layer::new(spec, 42_000, H200).expect("fits");
+            let layer = ForwardLayer::new(spec, 42_000, H200).expect("fits");
             let packed = layer.pack(channels, |_, _, _| 1.0);
             let one = numbers.bits(1.0);
             let ones: usize = packed
@@ -321,7 +321,7 @@ mod tests {
     fn two_blocks_fit_a_multiprocessor_where_it_counts() {
         for (channels, width, stages) in [(32, 7, 3), (64, 19, 3), (128, 7, 3), (128, 19, 3), (256, 7, 3)] {
             for spec in [conv(ElementType::Bf16, channels, width), by_warpgroups(channels, width)] {
-                let layer = Layer::new(spec, 1 << 20, H200).expect("fits");
+                let layer = ForwardLayer::new(spec, 1 << 20, H200).expect("fits");
                 assert_eq!(layer.stages, stages, "{layer:?}");
                 assert!(2 * (layer.shared() + 1024) <= 228 << 10, "{layer:?}");
             }
@@ -336,7 +336,7 @@ mod tests {
                 for taps in [1, 9] {
                     let spec = LayerSpec { outputs, taps, ..by_warpgroups(64, 7) };
                     let Tile { warp_rows, warp_columns, row_tiles, column_tiles } =
-                        Layer::new(spec, rows, H200).expect("fits").tile;
+                        ForwardLayer::new(spec, rows, H200).expect("fits").tile;
                     assert!(warp_rows % WARPGROUP == 0 && warp_columns == 1, "{outputs} {rows} {taps}");
                     assert!(
                         column_tiles <= 8 && 8 * row_tiles * column_tiles <= 64,
@@ -353,7 +353,8 @@ mod tests {
             let limits = Limits { shared: shared << 10, ..H200 };
             for numbers in [ElementType::Bf16, ElementType::F32] {
                 for channels in [1, 32, 64, 100, 128, 512] {
-                    let layer = Layer::new(conv(numbers, channels, 19), 1 << 20, limits).expect("fits");
+                    let layer =
+                        ForwardLayer::new(conv(numbers, channels, 19), 1 << 20, limits).expect("fits");
                     assert!(layer.shared() <= limits.shared as usize, "{layer:?}");
                 }
             }

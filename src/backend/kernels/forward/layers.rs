@@ -1,7 +1,7 @@
 //! All layers of a network with their tiles, for a number of slots.
 
 use super::edge::EdgeGraph;
-use super::{Arithmetic, Layer, LayerSpec, padded_channels, slot_order};
+use super::{Arithmetic, ForwardLayer, LayerSpec, padded_channels, slot_order};
 use crate::backend::kernels::device::Limits;
 use crate::backend::kernels::network::SlotOrder;
 use crate::error::{Error, Result};
@@ -13,14 +13,14 @@ const MAX_ROWS: usize = 1 << 19;
 
 /// A network's layers for a number of slots.
 #[derive(Clone, Debug)]
-pub(super) struct Layers {
-    pub stem: Layer,
-    pub tower: Layer,
+pub(super) struct ForwardLayers {
+    pub stem: ForwardLayer,
+    pub tower: ForwardLayer,
     /// The 1x1 convolutions of both heads, if there are any.
-    pub head: Option<Layer>,
+    pub head: Option<ForwardLayer>,
     /// Vertices and their layer, on the edges of a graph.
     pub graph: Option<EdgeGraph>,
-    pub dense: Layer,
+    pub dense: ForwardLayer,
     /// Logits among the outputs of `dense`.
     pub dense_logits: usize,
     /// Squares of a board, edges of a graph, or 1.
@@ -37,7 +37,7 @@ pub(super) struct Layers {
     pub form: Tower,
 }
 
-impl Layers {
+impl ForwardLayers {
     /// The layers of `spec` for `slots` slots.
     ///
     /// # Errors
@@ -59,7 +59,7 @@ impl Layers {
         let outputs = stream.channels();
         let tower_row = padded_channels(numbers, outputs);
         let base = LayerSpec { numbers, cores, taps, height, width, inputs: tower_row, outputs };
-        let on_boards = |layer: LayerSpec| Layer::new(layer, boards * squares, limits);
+        let on_boards = |layer: LayerSpec| ForwardLayer::new(layer, boards * squares, limits);
         let (head, dense_inputs) = match form.heads {
             None => (None, tower_row),
             Some(heads) => {
@@ -87,7 +87,7 @@ impl Layers {
             tower: on_boards(base)?,
             head,
             graph,
-            dense: Layer::new(dense, boards, limits)?,
+            dense: ForwardLayer::new(dense, boards, limits)?,
             dense_logits,
             squares,
             planes,
@@ -107,7 +107,7 @@ impl Layers {
     }
 
     /// Every layer and how often it is launched for a part of the batch.
-    fn each(&self) -> impl Iterator<Item = (&Layer, usize)> {
+    fn each(&self) -> impl Iterator<Item = (&ForwardLayer, usize)> {
         let blocks = self.form.blocks.len();
         let vertices = self.graph.iter().map(move |graph| (&graph.layer, blocks));
         let once = [(&self.stem, 1), (&self.tower, 2 * blocks), (&self.dense, 1)];
@@ -123,7 +123,7 @@ impl Layers {
     pub fn cycles(&self, slots: usize, live: usize, limits: Limits) -> f64 {
         let part = |first: usize| {
             let boards = live.saturating_sub(first).min(self.boards);
-            let launch = |(layer, times): (&Layer, usize)| {
+            let launch = |(layer, times): (&ForwardLayer, usize)| {
                 let rows = boards * layer.spec.height * layer.spec.width;
                 times as f64 * layer.cycles(rows, limits)
             };

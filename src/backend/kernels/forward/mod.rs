@@ -27,8 +27,8 @@ use crate::error::{Error, Result};
 use crate::model::{Kind, NetSpec, Pooling, Shape, Weights, taps_on_board};
 pub use element_type::{Arithmetic, ElementType};
 pub use evaluator::DeviceEvaluator;
-pub use layer::{Layer, LayerSpec, padded_channels};
-use layers::Layers;
+pub use layer::{ForwardLayer, LayerSpec, padded_channels};
+use layers::ForwardLayers;
 use pack::{LayerPlace, Packed};
 
 /// Threads of a block of all kernels but those of layers.
@@ -47,7 +47,7 @@ pub fn program(
     limits: Limits,
 ) -> Result<Program> {
     let arithmetic = arithmetic.into();
-    let layers = Layers::new(spec, arithmetic, slots, limits)?;
+    let layers = ForwardLayers::new(spec, arithmetic, slots, limits)?;
     let mut units = match (&layers.head, &layers.graph) {
         (_, Some(_)) => vec!["net.cu", "net_edge.cu"],
         (Some(_), None) => vec!["net.cu", "net_tower.cu", "net_head.cu"],
@@ -77,7 +77,7 @@ pub const PEAK_PRODUCTS: u64 = 16 * (16 * 8 * 16);
 pub struct DeviceForward<D: Device> {
     spec: NetSpec,
     arithmetic: Arithmetic,
-    layers: Layers,
+    layers: ForwardLayers,
     module: D::Module,
     slots: usize,
     places: Packed,
@@ -113,7 +113,7 @@ struct Work<B> {
 pub struct ForwardPlan {
     spec: NetSpec,
     arithmetic: Arithmetic,
-    layers: Layers,
+    layers: ForwardLayers,
     slots: usize,
     places: Packed,
     program: Program,
@@ -132,7 +132,7 @@ impl ForwardPlan {
         limits: Limits,
     ) -> Result<Self> {
         let arithmetic = arithmetic.into();
-        let layers = Layers::new(spec, arithmetic, slots, limits)?;
+        let layers = ForwardLayers::new(spec, arithmetic, slots, limits)?;
         let places = pack::pack(weights, &layers)?;
         let program = program(spec, arithmetic, slots, limits)?;
         Ok(Self { spec: spec.clone(), arithmetic, layers, slots, places, program })
@@ -161,8 +161,8 @@ struct WorkBytes {
 }
 
 impl WorkBytes {
-    fn new(numbers: ElementType, layers: &Layers) -> Self {
-        let words = |layer: &Layer, rows: usize| 4 * rows * layer.spec.inputs / numbers.per_word();
+    fn new(numbers: ElementType, layers: &ForwardLayers) -> Self {
+        let words = |layer: &ForwardLayer, rows: usize| 4 * rows * layer.spec.inputs / numbers.per_word();
         let squares = layers.squares;
         let pooling = layers.all_pooling().map(Pooling::values_per_board).max();
         Self {
@@ -295,7 +295,7 @@ impl<D: Device> DeviceForward<D> {
         &'a self,
         device: &D,
         kernel: &'static str,
-        (layer, place): (&Layer, LayerPlace),
+        (layer, place): (&ForwardLayer, LayerPlace),
         (input, part): (&'a D::Buffer, Part<'a, D::Buffer>),
         rest: &[Arg<'a, D::Buffer>],
     ) -> Result<()> {
@@ -324,7 +324,7 @@ impl<D: Device> DeviceForward<D> {
         &'a self,
         device: &D,
         kernel: &'static str,
-        (layer, place): (&Layer, LayerPlace),
+        (layer, place): (&ForwardLayer, LayerPlace),
         source: (&'a D::Buffer, Part<'a, D::Buffer>),
     ) -> Result<()> {
         let Work { stream, a, .. } = &self.work;

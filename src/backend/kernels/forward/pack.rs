@@ -1,9 +1,9 @@
-//! A network's weights as the kernels read them: BatchNorm folded away, in the order of [`Layer::place`], all in one array.
+//! A network's weights as the kernels read them: BatchNorm folded away, in the order of [`ForwardLayer::place`], all in one array.
 //!
 //! Twin of `net/fast/pack.rs` for the CPU.
 
-use super::layer::Layer;
-use super::{ElementType, Layers};
+use super::layer::ForwardLayer;
+use super::{ElementType, ForwardLayers};
 use crate::error::Result;
 use crate::model::fold::{self, Affine};
 use crate::model::{HeadConv, Model, Pooling, Weights};
@@ -41,8 +41,8 @@ pub(super) struct Packed {
 ///
 /// # Errors
 /// Those of [`crate::model::Model::check`]; [`crate::Error::NotFinite`] where folding makes a number infinite.
-pub(super) fn pack(weights: &Weights, layers: &Layers) -> Result<Packed> {
-    let Layers { model, form, .. } = layers;
+pub(super) fn pack(weights: &Weights, layers: &ForwardLayers) -> Result<Packed> {
+    let ForwardLayers { model, form, .. } = layers;
     model.check(weights)?;
     let mut packer = Packer { model, weights, layers, bytes: Vec::new() };
     let norm = |layer: usize| fold::norm(model, weights, layer);
@@ -76,7 +76,7 @@ pub(super) fn pack(weights: &Weights, layers: &Layers) -> Result<Packed> {
 struct Packer<'a> {
     model: &'a Model,
     weights: &'a Weights,
-    layers: &'a Layers,
+    layers: &'a ForwardLayers,
     bytes: Vec<u8>,
 }
 
@@ -106,7 +106,7 @@ impl<'a> Packer<'a> {
 
     fn layer(
         &mut self,
-        layer: &Layer,
+        layer: &ForwardLayer,
         inputs: usize,
         weight: impl Fn(usize, usize, usize) -> f32,
         bias: &[f32],
@@ -127,7 +127,7 @@ impl<'a> Packer<'a> {
     fn tower(
         &mut self,
         of: usize,
-        layer: &Layer,
+        layer: &ForwardLayer,
         folded: Option<&Affine>,
         norm: Option<&Affine>,
     ) -> Result<LayerPlace> {
@@ -149,7 +149,7 @@ impl<'a> Packer<'a> {
     }
 
     /// The weights of the messages from vertices to edges, with the scale of the BatchNorm behind the sum; its offset is with the edges.
-    fn vertices(&mut self, message: usize, layer: &Layer, folded: &Affine) -> Result<LayerPlace> {
+    fn vertices(&mut self, message: usize, layer: &ForwardLayer, folded: &Affine) -> Result<LayerPlace> {
         let (data, inputs) = (self.param(self.model.param_index(message, 1)), layer.spec.outputs);
         let weight =
             |output: usize, _: usize, input: usize| folded.scale[output] * data[output * inputs + input];
@@ -174,7 +174,7 @@ impl<'a> Packer<'a> {
     }
 
     /// Both heads' 1x1 convolutions with their BatchNorms.
-    fn head(&mut self, layer: &Layer, heads: [HeadConv; 2]) -> Result<LayerPlace> {
+    fn head(&mut self, layer: &ForwardLayer, heads: [HeadConv; 2]) -> Result<LayerPlace> {
         let (channels, policy_channels) = (self.layers.tower.spec.outputs, self.model.outputs(heads[0].conv));
         let [policy, value] = heads.map(|head| self.matrix(head.conv));
         let folded = fold::head_norm(self.model, self.weights, heads)?;
@@ -193,7 +193,7 @@ impl<'a> Packer<'a> {
     /// R channels; policy channels come before value channels (resnet), or both read the same (perceptron). An edge network's
     /// has no logits and reads one row, the mean over all edges.
     fn dense(&mut self) -> Result<LayerPlace> {
-        let Layers { form, dense: layer, dense_logits: logits, .. } = self.layers;
+        let ForwardLayers { form, dense: layer, dense_logits: logits, .. } = self.layers;
         let logits = *logits;
         let (squares, policy, hidden) = match form.heads {
             None => {
@@ -243,7 +243,7 @@ fn packed_params(pooling: Pooling, params: &[f32]) -> Vec<f32> {
     [parts.concat(), transposed(output, pooling.output_inputs()), bias.to_vec()].concat()
 }
 
-impl Layers {
+impl ForwardLayers {
     /// The constants of `net.cu`.
     pub(super) fn defines(&self, numbers: ElementType) -> Vec<(String, String)> {
         let text = |name: &str, value: String| (name.to_string(), value);

@@ -2,13 +2,13 @@
 //! last launch turns both into activations. `kernels/net_pooling.cu` has the kernels, [`crate::net::pooling`] is the reference.
 
 use super::pack::LayerPlace;
-use super::{BLOCK, DeviceForward, Layers, Part};
+use super::{BLOCK, DeviceForward, ForwardLayers, Part};
 use crate::backend::kernels::device::{Arg, Device};
 use crate::backend::kernels::pooling::PoolingBlock;
 use crate::error::Result;
 use crate::model::Pooling;
 
-impl Layers {
+impl ForwardLayers {
     /// The pooling layer behind layer `half` of block `block`, if there is one.
     pub(super) fn pooling(&self, block: usize, half: usize) -> Option<Pooling> {
         self.model.pooling(self.form.blocks[block].pooling[half]?)

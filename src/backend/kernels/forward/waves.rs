@@ -1,8 +1,8 @@
 //! The computed waves and slots of Connect Four's networks on an H200, as `docs/gpu-waves.md` lists them.
 
-use super::layers::Layers;
+use super::layers::ForwardLayers;
 use super::slot_order::LIVE_SHARES;
-use super::{Arithmetic, ElementType, Layer};
+use super::{Arithmetic, ElementType, ForwardLayer};
 use crate::backend::kernels::device::Limits;
 use crate::backend::kernels::network::SlotOrder;
 use crate::config::{Arch, NetConfig, TensorCores};
@@ -31,7 +31,7 @@ fn spec(blocks: usize, channels: usize) -> NetSpec {
 }
 
 /// Tile, blocks, waves and thousands of cycles of the tower's layer.
-fn facts(layer: &Layer, rows: usize) -> String {
+fn facts(layer: &ForwardLayer, rows: usize) -> String {
     let [tile_rows, columns] = layer.block_shape();
     let (grid, waves) = (layer.launch_shape(rows).grid, layer.waves(rows, h200()));
     format!("{tile_rows} x {columns} | {grid} | {waves:.2} | {:.1}", layer.cycles(rows, h200()) / 1e3)
@@ -46,8 +46,9 @@ fn table() -> String {
     for (blocks, channels, cores, before) in NETWORKS {
         let arithmetic = Arithmetic { numbers: ElementType::Bf16, cores };
         for (slots, shape) in SLOTS.into_iter().zip(before) {
-            let layers = Layers::new(&spec(blocks, channels), arithmetic, slots, h200()).expect("fits");
-            let candidates = Layer::candidates(layers.tower.spec, h200()).expect("fits");
+            let layers =
+                ForwardLayers::new(&spec(blocks, channels), arithmetic, slots, h200()).expect("fits");
+            let candidates = ForwardLayer::candidates(layers.tower.spec, h200()).expect("fits");
             let old = candidates.iter().find(|layer| layer.block_shape() == shape).expect("a candidate");
             let rows = 42 * slots;
             let live = match layers.order {
@@ -75,10 +76,10 @@ fn no_tile_costs_more_than_a_few_percent_above_the_cheapest_and_programs_are_few
         let spec = spec(blocks, channels);
         let mut programs = Vec::new();
         for slots in (0..17).map(|power| 1 << power) {
-            let layers = Layers::new(&spec, arithmetic, slots, h200()).expect("fits");
-            let all = Layer::candidates(layers.tower.spec, h200()).expect("fits");
+            let layers = ForwardLayers::new(&spec, arithmetic, slots, h200()).expect("fits");
+            let all = ForwardLayer::candidates(layers.tower.spec, h200()).expect("fits");
             let rows = 42 * layers.boards;
-            let cycles = |layer: &Layer| layer.cycles(rows, h200());
+            let cycles = |layer: &ForwardLayer| layer.cycles(rows, h200());
             let lowest = all.iter().map(cycles).fold(f64::INFINITY, f64::min);
             assert!(cycles(&layers.tower) <= 1.03 * lowest, "{slots} slots of {spec:?}");
             let defines = layers.defines(ElementType::Bf16);
@@ -94,7 +95,7 @@ fn no_tile_costs_more_than_a_few_percent_above_the_cheapest_and_programs_are_few
 fn slots_are_compact_where_whole_waves_are_saved() {
     let order = |blocks, channels, slots| {
         let arithmetic = Arithmetic { numbers: ElementType::Bf16, cores: TensorCores::Mma };
-        Layers::new(&spec(blocks, channels), arithmetic, slots, h200()).expect("fits").order
+        ForwardLayers::new(&spec(blocks, channels), arithmetic, slots, h200()).expect("fits").order
     };
     // One wave takes as long with fewer rows; of many, 9 % fewer rows are fewer waves.
     assert_eq!([1, 16, 128].map(|slots| order(6, 128, slots)), [SlotOrder::ByLeaf; 3]);

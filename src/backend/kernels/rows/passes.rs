@@ -1,11 +1,11 @@
 //! Whole passes on the device, with the resident network or with a constant network output, with attached game slots or
 //! without; the polls of those slots; and whether all of it fits into memory.
 
-use super::{PassGraphs, Result, Rows};
+use super::{DeviceRows, PassGraphs, Result};
 use crate::backend::RootCache;
 use crate::backend::decisions::DecisionBlock;
 use crate::backend::device_selfplay::{PlayPlan, SlotStart};
-use crate::backend::kernels::arrays::Arrays;
+use crate::backend::kernels::arrays::SearchArrays;
 use crate::backend::kernels::device::Device;
 use crate::backend::kernels::game_slots::{DeviceGameSlots, PackedStarts};
 use crate::backend::kernels::layout::Totals;
@@ -19,7 +19,7 @@ use std::time::Instant;
 /// Passes in one graph where many are made: a search of 200 simulations is some 20 calls.
 pub(super) const SEVERAL: u32 = 16;
 
-impl<D: Device> Rows<D> {
+impl<D: Device> DeviceRows<D> {
     /// B L.
     pub fn num_slots(&self) -> usize {
         self.layout.shape.rows * self.layout.leaves
@@ -136,7 +136,7 @@ impl<D: Device> Rows<D> {
     fn pass(
         &mut self,
         network: &mut dyn DeviceNetwork<D>,
-        after: &mut dyn FnMut(&Arrays<D>) -> Result<()>,
+        after: &mut dyn FnMut(&SearchArrays<D>) -> Result<()>,
     ) -> Result<()> {
         let kernel = match network.format() {
             ObsFormat::F32 => "observe_leaves",
@@ -149,7 +149,7 @@ impl<D: Device> Rows<D> {
         }
         self.arrays.observe_leaves(kernel, &self.arrays.obs)?;
         after(&self.arrays)?;
-        let Arrays { device, num_live, obs, logits, values, .. } = &mut self.arrays;
+        let SearchArrays { device, num_live, obs, logits, values, .. } = &mut self.arrays;
         let live = (order == SlotOrder::Compact).then_some(&*num_live);
         network.forward(device, Slots { num, live, obs, logits, values })?;
         after(&self.arrays)?;
