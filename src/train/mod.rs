@@ -19,9 +19,9 @@ use crate::net::ops::Tower;
 pub use crate::replay::TrainBatch;
 use candle_core::Device;
 use loss::LossSums;
-use optimizer::State;
+use optimizer::OptimizerState;
 use pass::{CandlePass, Pass};
-use state::Snapshot;
+use state::TrainerSnapshot;
 
 impl TrainBatch {
     /// The number of samples.
@@ -128,7 +128,7 @@ pub struct Trainer {
     spec: NetSpec,
     config: TrainConfig,
     pass: Pass,
-    state: State,
+    state: OptimizerState,
     /// Running means and variances.
     statistics: Vec<f32>,
     updates: u64,
@@ -136,7 +136,7 @@ pub struct Trainer {
     decayed: Vec<f32>,
     /// Room for the gradient and for the state after the update.
     gradient: Vec<f32>,
-    next: State,
+    next: OptimizerState,
 }
 
 impl Trainer {
@@ -169,7 +169,7 @@ impl Trainer {
     fn with_pass(spec: &NetSpec, config: &TrainConfig, weights: &Weights, pass: Pass) -> Result<Self> {
         let (parameters, statistics) = pass.model().flatten(weights)?;
         let decayed = pass.model().decay_mask();
-        let state = State::new(parameters);
+        let state = OptimizerState::new(parameters);
         Ok(Self {
             spec: spec.clone(),
             config: config.clone(),
@@ -255,10 +255,16 @@ impl Trainer {
     /// Everything that the next step depends on beside the configuration: `weights.*`, `first.*`, `second.*` by tensor name,
     /// and `updates` as two 24-bit digits.
     pub fn state(&self) -> Weights {
-        let State { parameters, first, second } = self.state.clone();
+        let OptimizerState { parameters, first, second } = self.state.clone();
         let statistics = self.statistics.clone();
-        let snapshot =
-            Snapshot { parameters, first, second, statistics, updates: self.updates, loss_scale: None };
+        let snapshot = TrainerSnapshot {
+            parameters,
+            first,
+            second,
+            statistics,
+            updates: self.updates,
+            loss_scale: None,
+        };
         snapshot.to_arrays(self.pass.model())
     }
 
@@ -267,9 +273,9 @@ impl Trainer {
     /// # Errors
     /// [`Error::Mismatch`] where an array is missing, surplus or of another shape. The trainer is then as it was before.
     pub fn restore(&mut self, state: &Weights) -> Result<()> {
-        let Snapshot { parameters, first, second, statistics, updates, .. } =
-            Snapshot::from_arrays(self.pass.model(), state)?;
-        self.state = State { parameters, first, second };
+        let TrainerSnapshot { parameters, first, second, statistics, updates, .. } =
+            TrainerSnapshot::from_arrays(self.pass.model(), state)?;
+        self.state = OptimizerState { parameters, first, second };
         self.statistics = statistics;
         self.updates = updates;
         Ok(())

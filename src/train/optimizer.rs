@@ -14,7 +14,7 @@ const PART: usize = 16_384;
 
 /// Parameters, and what the optimiser remembers of earlier gradients, one number a parameter each.
 #[derive(Clone, Debug, PartialEq)]
-pub struct State {
+pub struct OptimizerState {
     /// The parameters.
     pub parameters: Vec<f32>,
     /// First moment (AdamW), velocity (SGD).
@@ -23,7 +23,7 @@ pub struct State {
     pub second: Vec<f32>,
 }
 
-impl State {
+impl OptimizerState {
     /// Before the first update.
     pub fn new(parameters: Vec<f32>) -> Self {
         let zeros = vec![0.0; parameters.len()];
@@ -83,7 +83,13 @@ impl Rule {
     }
 
     /// Writes the state after the update to `next`. `decayed` is 1 for parameters subject to weight decay, else 0.
-    pub fn apply(&self, state: &State, gradient: &[f32], decayed: &[f32], next: &mut State) {
+    pub fn apply(
+        &self,
+        state: &OptimizerState,
+        gradient: &[f32],
+        decayed: &[f32],
+        next: &mut OptimizerState,
+    ) {
         let from = state
             .parameters
             .par_chunks(PART)

@@ -5,7 +5,7 @@ use crate::model::{Array, Model, Weights};
 
 /// Everything that the next step depends on beside the configuration; arrays flat as in [`Model::flatten`].
 #[derive(Clone, Debug, PartialEq)]
-pub struct Snapshot {
+pub struct TrainerSnapshot {
     /// The parameters.
     pub parameters: Vec<f32>,
     /// First moment (AdamW), velocity (SGD).
@@ -23,7 +23,7 @@ pub struct Snapshot {
 const DIGIT: u64 = 0xFF_FFFF;
 const LOSS_SCALE: &str = "loss_scale";
 
-impl Snapshot {
+impl TrainerSnapshot {
     /// `weights.*`, `first.*`, `second.*` by tensor name, `updates` as two 24-bit digits, and `loss_scale` where there is one.
     pub fn to_arrays(&self, model: &Model) -> Weights {
         let mut state = prefixed("weights", model.unflatten(&self.parameters, &self.statistics));
@@ -40,7 +40,7 @@ impl Snapshot {
         state
     }
 
-    /// What [`Snapshot::to_arrays`] gave.
+    /// What [`TrainerSnapshot::to_arrays`] gave.
     ///
     /// # Errors
     /// [`Error::Mismatch`] where an array is missing, surplus or of another shape.

@@ -1,6 +1,6 @@
 //! The arrays of a training pass on the device.
 
-use super::layers::{Graph, Layer, Layers, Norm, Unit};
+use super::layers::{Graph, Norm, TrainLayer, TrainLayers, Unit};
 use super::tiling::splits;
 use crate::backend::kernels::device::Device;
 use crate::error::Result;
@@ -120,7 +120,7 @@ impl<B> GraphArrays<B> {
 }
 
 /// What one pass of `boards` samples writes. Rows are positions, a board's together.
-pub struct Arrays<B> {
+pub struct TrainArrays<B> {
     /// B.
     pub boards: usize,
     /// The samples.
@@ -163,20 +163,20 @@ pub struct Arrays<B> {
     pub pooling: Vec<PoolingArrays<B>>,
 }
 
-impl<B> Arrays<B> {
+impl<B> TrainArrays<B> {
     /// Arrays for `boards` samples in numbers of `bytes` bytes.
     pub fn new<D: Device<Buffer = B>>(
         device: &D,
         spec: &NetSpec,
-        layers: &Layers,
+        layers: &TrainLayers,
         boards: usize,
         bytes: usize,
     ) -> Result<Self> {
         let rows = boards * layers.area;
         let elements = |numbers: usize| device.alloc(numbers * bytes);
         let floats = |numbers: usize| device.alloc(numbers * 4);
-        let outputs = |layer: &Layer| boards * layer.positions * layer.forward.columns as usize;
-        let tower: Vec<&Layer> =
+        let outputs = |layer: &TrainLayer| boards * layer.positions * layer.forward.columns as usize;
+        let tower: Vec<&TrainLayer> =
             std::iter::once(&layers.stem).chain(layers.units.iter().map(|unit| &unit.linear)).collect();
         let widest = tower.iter().map(|layer| outputs(layer)).max().unwrap_or(0);
         let parts = layers.linears().map(|layer| Self::part_floats(layer, boards));
@@ -219,7 +219,7 @@ impl<B> Arrays<B> {
     }
 
     /// Floats of all parts of a layer's gradient, weights or bias.
-    fn part_floats(layer: &Layer, boards: usize) -> usize {
+    fn part_floats(layer: &TrainLayer, boards: usize) -> usize {
         let rows = boards * layer.positions;
         let bias = rows.div_ceil(chunk_rows(rows)) * layer.forward.columns as usize;
         (splits(&layer.forward, rows) * layer.weights.len()).max(bias)

@@ -60,7 +60,7 @@ device_struct! {
 
 /// A layer with weights.
 #[derive(Clone, Debug)]
-pub struct Layer {
+pub struct TrainLayer {
     /// The shape of the forward direction.
     pub forward: Shape,
     /// The shape of the backward direction.
@@ -92,7 +92,7 @@ pub struct Unit {
     /// The normalisation.
     pub norm: Norm,
     /// The layer.
-    pub linear: Layer,
+    pub linear: TrainLayer,
     /// Whether the residual stream goes through it.
     pub skips: bool,
     /// The bias of channels before its ReLU, and the scale of those that the layer puts out.
@@ -131,24 +131,24 @@ pub struct Graph {
     /// What the sums at vertices and around triangles are multiplied by.
     pub scales: [f32; 2],
     /// The layer of every block that reads the means at vertices.
-    pub layers: Vec<Layer>,
+    pub layers: Vec<TrainLayer>,
 }
 
 /// All layers of a network in training.
 #[derive(Clone, Debug)]
-pub struct Layers {
+pub struct TrainLayers {
     /// The first.
-    pub stem: Layer,
+    pub stem: TrainLayer,
     /// The tower, and the convolutions of the heads.
     pub units: Vec<Unit>,
     /// What the heads' linear layers read behind its ReLU.
     pub tail: Norm,
     /// Logits.
-    pub policy: Layer,
+    pub policy: TrainLayer,
     /// Hidden layer of the values.
-    pub hidden: Layer,
+    pub hidden: TrainLayer,
     /// Values before the hyperbolic tangent.
-    pub values: Layer,
+    pub values: TrainLayer,
     /// What an edge network has besides.
     pub graph: Option<Graph>,
     /// Positions of a board.
@@ -191,7 +191,7 @@ fn order(mode: Mode, taps: usize, inputs: usize) -> impl Iterator<Item = (usize,
     (0..inputs).step_by(chunk).flat_map(move |first| (0..taps).flat_map(move |tap| of_chunk(first, tap)))
 }
 
-impl Layers {
+impl TrainLayers {
     /// The layers of `model`.
     ///
     /// # Errors
@@ -271,7 +271,7 @@ impl Layers {
         norms.for_each(|norm| norm.maps += packed);
     }
 
-    fn linears_mut(&mut self) -> impl Iterator<Item = &mut Layer> {
+    fn linears_mut(&mut self) -> impl Iterator<Item = &mut TrainLayer> {
         let units = self.units.iter_mut().map(|unit| &mut unit.linear);
         let heads = [&mut self.policy, &mut self.hidden, &mut self.values];
         let at_vertices = self.graph.as_mut().map_or(&mut [][..], |graph| &mut graph.layers[..]);
@@ -279,19 +279,19 @@ impl Layers {
     }
 
     /// All layers with weights, from input to output, then those at vertices.
-    pub fn linears(&self) -> impl Iterator<Item = &Layer> {
+    pub fn linears(&self) -> impl Iterator<Item = &TrainLayer> {
         let units = self.units.iter().map(|unit| &unit.linear);
         let heads = [&self.policy, &self.hidden, &self.values];
         std::iter::once(&self.stem).chain(units).chain(heads).chain(self.at_vertices())
     }
 
     /// The layers at vertices.
-    fn at_vertices(&self) -> &[Layer] {
+    fn at_vertices(&self) -> &[TrainLayer] {
         self.graph.as_ref().map_or(&[], |graph| &graph.layers)
     }
 
-    /// Layer `number` of [`Layers::linears`].
-    pub fn linear(&self, number: usize) -> &Layer {
+    /// Layer `number` of [`TrainLayers::linears`].
+    pub fn linear(&self, number: usize) -> &TrainLayer {
         let units = self.units.len();
         match number {
             0 => &self.stem,
@@ -316,13 +316,13 @@ impl Layers {
 
 impl Builder<'_> {
     /// The model's layers `layers` side by side, which read some columns of `from`.
-    fn layer(&mut self, layers: &[usize], mode: Mode, from: Columns) -> Layer {
+    fn layer(&mut self, layers: &[usize], mode: Mode, from: Columns) -> TrainLayer {
         let weights: Vec<usize> = layers.iter().map(|&layer| self.model.param_index(layer, 0)).collect();
         self.linear(&weights, self.model.bias_index(layers[0]), mode, from)
     }
 
     /// A layer of these weights side by side, with a bias of the first; both by their index in [`Model::params`].
-    fn linear(&mut self, weights: &[usize], bias: Option<usize>, mode: Mode, from: Columns) -> Layer {
+    fn linear(&mut self, weights: &[usize], bias: Option<usize>, mode: Mode, from: Columns) -> TrainLayer {
         let area = self.height * self.width;
         let (taps, positions) = match mode {
             Mode::Pointwise | Mode::Spread => (1, area),
@@ -375,7 +375,7 @@ impl Builder<'_> {
                 biases: 0,
             };
         let forward = shape(mode, [wide, columns, from.width, from.offset, columns, 0]);
-        Layer {
+        TrainLayer {
             forward: Shape { biases: biases as u32, ..forward },
             backward: shape(back, [columns, wide, columns, 0, from.width, from.offset]),
             positions,

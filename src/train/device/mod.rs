@@ -21,7 +21,7 @@ mod step;
 mod process_group; // the link between them
 mod tiling;
 
-use super::state::Snapshot;
+use super::state::TrainerSnapshot;
 use super::{Losses, TrainBatch, Trainer};
 use crate::backend::kernels::collective::LinkedDevice;
 use crate::backend::kernels::device::Device;
@@ -32,7 +32,7 @@ use crate::model::{NetSpec, Weights};
 use crate::replay::{BatchPlan, Replay};
 use crate::threads;
 pub use arrays::Samples;
-pub use layers::{Layer, Layers, Mode, Shape};
+pub use layers::{Mode, Shape, TrainLayer, TrainLayers};
 use process_group::LinkGuard;
 use replica::{Plan, Replica};
 pub use samples::{DeviceReplay, Residence};
@@ -69,7 +69,7 @@ impl<D: Device> DeviceTrainer<D> {
     /// samples of `game`, if there is one that has them.
     ///
     /// # Errors
-    /// Those of [`Layers::new`], and those of the device.
+    /// Those of [`TrainLayers::new`], and those of the device.
     pub fn new(
         device: D,
         spec: &NetSpec,
@@ -108,7 +108,7 @@ impl<D: Device> DeviceTrainer<D> {
     ) -> Result<Self> {
         check_links(&devices)?;
         let model = spec.model()?;
-        let layers = Layers::new(&model)?;
+        let layers = TrainLayers::new(&model)?;
         let plan = Plan { spec: spec.clone(), config: config.clone(), model, layers };
         let replicas =
             devices.into_iter().map(|device| Replica::new(device, &plan, game)).collect::<Result<_>>()?;
@@ -324,9 +324,9 @@ impl<D: Device> DeviceTrainer<D> {
     /// Those of the device; [`Error::Unsupported`] where several devices do not hold the same bits any more.
     pub fn state(&self) -> Result<Weights> {
         let count = self.plan.model.num_parameters();
-        let on = |replica: &Replica<D>| -> Result<Snapshot> {
+        let on = |replica: &Replica<D>| -> Result<TrainerSnapshot> {
             let all = replica.state(3 * count)?;
-            Ok(Snapshot {
+            Ok(TrainerSnapshot {
                 parameters: all[..count].to_vec(),
                 first: all[count..2 * count].to_vec(),
                 second: all[2 * count..].to_vec(),
@@ -352,7 +352,7 @@ impl<D: Device> DeviceTrainer<D> {
     /// # Errors
     /// As [`Trainer::restore`], and those of the device.
     pub fn restore(&mut self, state: &Weights) -> Result<()> {
-        let snapshot = Snapshot::from_arrays(&self.plan.model, state)?;
+        let snapshot = TrainerSnapshot::from_arrays(&self.plan.model, state)?;
         self.replicas.iter_mut().try_for_each(|replica| replica.restore(&snapshot))?;
         self.updates = snapshot.updates;
         self.loss_scale = LossScale::new(self.plan.config.precision);

@@ -1,8 +1,8 @@
 //! Forward and backward through all layers: one launcher for each kernel of `kernels/train.cu`, of the same name, and their
 //! order.
 
-use super::arrays::{Arrays, chunk_rows};
-use super::layers::{Layer, Layers, Norm, Shape};
+use super::arrays::{TrainArrays, chunk_rows};
+use super::layers::{Norm, Shape, TrainLayer, TrainLayers};
 use super::process_group::ProcessGroup;
 use super::tiling::{Tiling, splits};
 use crate::backend::kernels::device::{Arg, Device, LaunchShape, Limits};
@@ -22,7 +22,7 @@ const MAX_BLOCKS: usize = 4096;
 pub struct Shared<B> {
     /// `Shape`s: forward and backward of every layer in order.
     pub shapes: B,
-    /// [`Layers::map`]
+    /// [`TrainLayers::map`]
     pub map: B,
     /// Packed weights.
     pub packed: B,
@@ -41,7 +41,7 @@ pub struct Pass<'a, D: Device> {
     /// What it has.
     pub limits: Limits,
     /// The network.
-    pub layers: &'a Layers,
+    pub layers: &'a TrainLayers,
     /// Bytes of a number of activations and packed weights.
     pub bytes: usize,
     /// Parameters, then moments.
@@ -51,7 +51,7 @@ pub struct Pass<'a, D: Device> {
     /// What passes share.
     pub shared: &'a Shared<D::Buffer>,
     /// What this pass writes.
-    pub arrays: &'a Arrays<D::Buffer>,
+    pub arrays: &'a TrainArrays<D::Buffer>,
     /// The other devices, whose rows normalisations are of too, where there are some.
     pub group: Option<&'a ProcessGroup<D>>,
 }
@@ -238,7 +238,7 @@ impl<D: Device> Pass<'_, D> {
         Arg::Buffer(&self.shared.packed, first * self.bytes)
     }
 
-    fn bias(&self, layer: &Layer) -> Arg<'_, D::Buffer> {
+    fn bias(&self, layer: &TrainLayer) -> Arg<'_, D::Buffer> {
         Arg::Buffer(self.state, layer.bias.map_or(0, |(first, _)| first * 4))
     }
 

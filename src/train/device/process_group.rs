@@ -1,6 +1,6 @@
 //! The link between devices that train together.
 
-use super::layers::Layers;
+use super::layers::TrainLayers;
 use crate::backend::kernels::collective::{Collective, DataType};
 use crate::backend::kernels::device::Device;
 use crate::error::Result;
@@ -23,7 +23,7 @@ impl<D: Device> ProcessGroup<D> {
     ///
     /// # Errors
     /// Those of the device.
-    pub fn new(device: &D, layers: &Layers, sums: Arc<dyn Collective<D>>) -> Result<Self> {
+    pub fn new(device: &D, layers: &TrainLayers, sums: Arc<dyn Collective<D>>) -> Result<Self> {
         let widest = layers.norms().map(|norm| norm.width).max().unwrap_or(0);
         let statistics = device.alloc(8 * sums.size() * NUM_SYNCED * widest)?.into();
         Ok(Self { sums, statistics })

@@ -4,8 +4,8 @@
 //! normalisation knows of a column and the gradient are summed over all, so that an update is that of one device but for the
 //! order of sums. All then make the same update by themselves.
 
-use super::arrays::{Arrays, Samples};
-use super::layers::{Layer, Layers};
+use super::arrays::{Samples, TrainArrays};
+use super::layers::{TrainLayer, TrainLayers};
 use super::passes::{Pass, Shared, blocks, elementwise, warps};
 use super::process_group::{LinkGuard, ProcessGroup};
 use super::step::{Report, Settings};
@@ -17,14 +17,14 @@ use crate::batch::AnyGame;
 use crate::config::{TrainConfig, TrainPrecision};
 use crate::error::Result;
 use crate::model::{Model, NetSpec};
-use crate::train::state::Snapshot;
+use crate::train::state::TrainerSnapshot;
 
 /// What is the same on all devices.
 pub struct Plan {
     pub spec: NetSpec,
     pub config: TrainConfig,
     pub model: Model,
-    pub layers: Layers,
+    pub layers: TrainLayers,
 }
 
 /// Writes the samples that a device is to make of the part of this number.
@@ -48,7 +48,7 @@ pub struct Replica<D: Device> {
     /// Parts of the gradient's squares.
     squares: D::Buffer,
     shared: Shared<D::Buffer>,
-    arrays: Option<Arrays<D::Buffer>>,
+    arrays: Option<TrainArrays<D::Buffer>>,
     /// Which of the two captured sets launches on the state as it lies: they take turns with the buffers of the state.
     turn: usize,
     /// True once all kernels of an update have been launched.
@@ -181,7 +181,7 @@ impl<D: Device> Replica<D> {
             self.graphs = Default::default();
             self.arrays = None;
             let bytes = element_bytes(plan.config.precision);
-            self.arrays = Some(Arrays::new(&self.device, &plan.spec, &plan.layers, boards, bytes)?);
+            self.arrays = Some(TrainArrays::new(&self.device, &plan.spec, &plan.layers, boards, bytes)?);
         }
         Ok(())
     }
@@ -221,7 +221,7 @@ impl<D: Device> Replica<D> {
             arrays,
         };
         pass.forward()?;
-        let width = |layer: &Layer| Arg::U32(layer.positions as u32 * layer.forward.columns);
+        let width = |layer: &TrainLayer| Arg::U32(layer.positions as u32 * layer.forward.columns);
         let sizes = [arrays.boards, plan.spec.num_actions, plan.spec.num_players, plan.spec.num_values()];
         let [rows, actions, players, outputs] = sizes.map(|n| Arg::U32(n as u32));
         let args = [
@@ -287,7 +287,7 @@ impl<D: Device> Replica<D> {
     }
 
     /// Takes over a state.
-    pub fn restore(&mut self, snapshot: &Snapshot) -> Result<()> {
+    pub fn restore(&mut self, snapshot: &TrainerSnapshot) -> Result<()> {
         let parts = [&snapshot.parameters, &snapshot.first, &snapshot.second];
         for (number, part) in parts.into_iter().enumerate() {
             let at = 4 * number * snapshot.parameters.len();
