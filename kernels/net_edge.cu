@@ -20,13 +20,15 @@ VZ_BLOCK_KERNEL(Tower::THREADS) edges(
     net::run_layer<Tower>({input, weights, rows}, net::WithEnds<ElementType, TOWER_CHANNELS>{bias, at_vertices, output});
 }
 
-VZ_BLOCK_KERNEL(Tower::THREADS) leave(
+// The last layer of a block, of products around triangles: `stream` += sum + bias; `output` = relu(scale * stream + offset).
+VZ_BLOCK_KERNEL(Tower::THREADS) residual_add_bn_relu(
     const u32* input, const u32* weights, VZ_BOARDS_ARGUMENTS, const f32* bias, const f32* scale, const f32* offset,
     f32* stream, u32* output
 ) {
-    typedef net::IntoStream<ElementType, TOWER_CHANNELS, net::Stream::GOES_ON> Leave;
+    typedef net::IntoStream<ElementType, TOWER_CHANNELS, net::Stream::GOES_ON> ResidualAddBnRelu;
     typedef net::AroundTriangles<VZ_NET_TRIANGLES> Mixed;
-    net::run_layer<Tower, Mixed>({input, weights, (VZ_BOARDS).rows<Tower>()}, Leave{bias, scale, offset, stream, output});
+    const u32 rows = (VZ_BOARDS).rows<Tower>();
+    net::run_layer<Tower, Mixed>({input, weights, rows}, ResidualAddBnRelu{bias, scale, offset, stream, output});
 }
 
 // One logit an edge, `weights` [TOWER_CHANNELS] times its channels. A thread an edge.

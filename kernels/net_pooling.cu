@@ -1,17 +1,17 @@
 // Pooling layers of a residual network, a bias or a scale of each channel out of a whole board; included after net_tower.cu. Twin of
 // src/net/pooling.rs, whose order of sums this has. The convolution before such a layer writes 32-bit floats, `pool` computes the bias or
-// scale, and `pool_inner` or `pool_leave` turns both into activations.
+// scale, and `pool_relu` or `pool_residual_add` turns both into activations.
 #include "math.cuh"
 #include "net/epilogues.cuh"
 #include "net/layer.cuh"
 #include "pooling/layout.cuh"
 
 // A convolution of the tower whose sums are read by a pooling layer: [rows, TOWER_CHANNELS].
-VZ_BLOCK_KERNEL(Tower::THREADS) numbers(
+VZ_BLOCK_KERNEL(Tower::THREADS) conv_f32(
     const u32* input, const u32* weights, VZ_BOARDS_ARGUMENTS, const f32* bias, u32* output
 ) {
-    typedef net::Plain<net::F32, TOWER_CHANNELS, net::Bias::ADDED, net::Residual::NONE, net::Relu::NONE> Numbers;
-    net::run_layer<Tower>({input, weights, (VZ_BOARDS).rows<Tower>()}, Numbers{bias, nullptr, output});
+    typedef net::Plain<net::F32, TOWER_CHANNELS, net::Bias::ADDED, net::Residual::NONE, net::Relu::NONE> BiasF32;
+    net::run_layer<Tower>({input, weights, (VZ_BOARDS).rows<Tower>()}, BiasF32{bias, nullptr, output});
 }
 
 using pooling::Effect;
@@ -79,7 +79,7 @@ VZ_DEVICE f32 pooled_number(f32 x, const PoolingBlock& layer, const f32* out, u6
 }
 
 // output = relu of the pooling layer's result. A thread a word.
-VZ_KERNEL pool_inner(const PoolingBlock layer, const f32* x, const f32* out, u32* output, VZ_BOARDS_ARGUMENTS) {
+VZ_KERNEL pool_relu(const PoolingBlock layer, const f32* x, const f32* out, u32* output, VZ_BOARDS_ARGUMENTS) {
     const u64 word = thread_in_grid(), row = word / Tower::ROW_WORDS;
     if (row >= (VZ_BOARDS).rows<Tower>()) return;
     u32 packed = 0;
@@ -94,7 +94,7 @@ VZ_UNROLL
 }
 
 // stream += the pooling layer's result; output = relu(scale * stream + offset). A thread a word.
-VZ_KERNEL pool_leave(
+VZ_KERNEL pool_residual_add(
     const PoolingBlock layer, const f32* x, const f32* out, const f32* scale, const f32* offset, f32* stream, u32* output,
     VZ_BOARDS_ARGUMENTS
 ) {

@@ -2,17 +2,19 @@
 #include "net/epilogues.cuh"
 #include "net/layer.cuh"
 
-VZ_BLOCK_KERNEL(Tower::THREADS) inner(
+// The first layer of a block: `output` = relu(sum + bias).
+VZ_BLOCK_KERNEL(Tower::THREADS) bias_relu(
     const u32* input, const u32* weights, VZ_BOARDS_ARGUMENTS, const f32* bias, u32* output
 ) {
-    typedef net::Plain<ElementType, TOWER_CHANNELS, net::Bias::ADDED, net::Residual::NONE, net::Relu::APPLIED> Inner;
-    net::run_layer<Tower>({input, weights, (VZ_BOARDS).rows<Tower>()}, Inner{bias, nullptr, output});
+    typedef net::Plain<ElementType, TOWER_CHANNELS, net::Bias::ADDED, net::Residual::NONE, net::Relu::APPLIED> BiasRelu;
+    net::run_layer<Tower>({input, weights, (VZ_BOARDS).rows<Tower>()}, BiasRelu{bias, nullptr, output});
 }
 
-VZ_BLOCK_KERNEL(Tower::THREADS) leave(
+// The last layer of a block: `stream` += sum + bias; `output` = relu(scale * stream + offset).
+VZ_BLOCK_KERNEL(Tower::THREADS) residual_add_bn_relu(
     const u32* input, const u32* weights, VZ_BOARDS_ARGUMENTS, const f32* bias, const f32* scale, const f32* offset,
     f32* stream, u32* output
 ) {
-    typedef net::IntoStream<ElementType, TOWER_CHANNELS, net::Stream::GOES_ON> Leave;
-    net::run_layer<Tower>({input, weights, (VZ_BOARDS).rows<Tower>()}, Leave{bias, scale, offset, stream, output});
+    typedef net::IntoStream<ElementType, TOWER_CHANNELS, net::Stream::GOES_ON> ResidualAddBnRelu;
+    net::run_layer<Tower>({input, weights, (VZ_BOARDS).rows<Tower>()}, ResidualAddBnRelu{bias, scale, offset, stream, output});
 }

@@ -270,7 +270,8 @@ mod tests {
     #[test]
     fn copy_time_is_not_kernel_time() {
         let time = |kernel: &str, seconds| KernelTime { kernel: kernel.into(), launches: 1, seconds };
-        let kernels = vec![time("inner", 3.0), time(COPY_IN, 0.5), time(COPY_OUT, 0.25), time("dense", 1.0)];
+        let kernels =
+            vec![time("bias_relu", 3.0), time(COPY_IN, 0.5), time(COPY_OUT, 0.25), time("dense", 1.0)];
         let parts = Breakdown::of_threads(7.0, [0.25; 4], Some((kernels.clone(), 5.0)));
         assert_eq!((parts.busy, parts.transfers), (Some(0.8), Some(0.15)));
         assert_eq!((parts.forward, parts.shares, parts.kernels), (7.0, [0.25; 4], kernels));

@@ -150,7 +150,7 @@ def deep(_tests):
     bench = ("{bin}/vecaz", "bench-scaling", "--device", "cuda", *PROFILED)
     of_network = [
         ncu(2 + rank, f"{{kernel:profile-search:6x128:{rank}:{other}}}", *bench, *WITH_NETWORK)
-        for rank, other in enumerate(("inner", "leave", "select_rows"))
+        for rank, other in enumerate(("bias_relu", "residual_add_bn_relu", "select_rows"))
     ]
     alone = ("--net", "uniform", "--sims", "24", "--games", "5")
     network = ("--net", "2x32", "--set", "net.precision=bf16", "--sims", "8", "--games", "16", "--game", "connect_four")

@@ -176,36 +176,36 @@ impl Packer<'_> {
         let block = &self.tower.blocks[i];
         let epilogue = if self.edges.is_some() { Epilogue::VertexAddRelu } else { Epilogue::BiasRelu };
         // A pooling layer reads numbers.
-        let [inner_epilogue, leave_epilogue] = [(0, epilogue), (1, Epilogue::ResidualAddBnRelu)]
-            .map(|(half, own)| if block.pooling[half].is_some() { Epilogue::BiasF32 } else { own });
-        let inner = TowerLayer {
+        let [first_epilogue, last_epilogue] = [(0, epilogue), (1, Epilogue::ResidualAddBnRelu)]
+            .map(|(layer, own)| if block.pooling[layer].is_some() { Epilogue::BiasF32 } else { own });
+        let first = TowerLayer {
             layer: block.layers[0],
             fold: Some(self.norm(block.norms[1])?),
             norm: None,
-            epilogue: inner_epilogue,
+            epilogue: first_epilogue,
             index: 2 * i + 1,
             triangle_channels: 0,
         };
-        let leave = TowerLayer {
+        let last = TowerLayer {
             layer: block.layers[1],
             fold: None,
-            norm: Some(self.norm_after(i)?).filter(|_| leave_epilogue == Epilogue::ResidualAddBnRelu),
-            epilogue: leave_epilogue,
+            norm: Some(self.norm_after(i)?).filter(|_| last_epilogue == Epilogue::ResidualAddBnRelu),
+            epilogue: last_epilogue,
             index: 2 * i + 2,
             triangle_channels: block.triangle_channels,
         };
-        Ok([self.tower_layer(inner)?, self.tower_layer(leave)?])
+        Ok([self.tower_layer(first)?, self.tower_layer(last)?])
     }
 
     /// The pooling layers of block `i`.
     fn pooled(&self, i: usize) -> Result<[Option<Pooled>; 2]> {
         let tower = self.kernel_set.tower;
-        let layer = |half: usize| {
-            let index = self.tower.blocks[i].pooling[half]?;
+        let layer = |of: usize| {
+            let index = self.tower.blocks[i].pooling[of]?;
             let mut layer = PooledLayer::new(self.model.pooling(index)?);
             let params = self.model.layers[index].params.clone();
             layer.set_params(params.flat_map(|param| self.param(param)).copied().collect());
-            let step = self.source_step(2 * i + 2 + half);
+            let step = self.source_step(2 * i + 2 + of);
             let (isa, per_word, width) = (self.kernel_set.isa, tower.out, self.width());
             Some(Pooled { layer, isa, norm: None, step, per_word, width })
         };

@@ -49,11 +49,11 @@ impl<D: Device> DeviceForward<D> {
     ) -> Result<()> {
         let (tower, work) = (&self.layers.tower, &self.work);
         let messages = Arg::Buffer(&work.vertices, 0);
-        for ([inner, leave], place) in self.places.blocks.iter().zip(&self.places.vertices) {
+        for ([first_layer, last_layer], place) in self.places.blocks.iter().zip(&self.places.vertices) {
             self.layer(device, "vertices", (&graph.layer, *place), (&work.a, part), &[messages])?;
-            let rest = [self.parameter(inner.bias), messages, Arg::Buffer(&work.b, 0)];
-            self.layer(device, "edges", (tower, *inner), (&work.a, part), &rest)?;
-            self.stream_layer(device, "leave", (tower, *leave), (&work.b, part))?;
+            let rest = [self.parameter(first_layer.bias), messages, Arg::Buffer(&work.b, 0)];
+            self.layer(device, "edges", (tower, *first_layer), (&work.a, part), &rest)?;
+            self.stream_layer(device, "residual_add_bn_relu", (tower, *last_layer), (&work.b, part))?;
         }
         Ok(())
     }

@@ -341,18 +341,20 @@ impl<D: Device> DeviceForward<D> {
     /// The blocks of a residual network or perceptron.
     fn tower<'a>(&'a self, device: &D, part: Part<'a, D::Buffer>) -> Result<()> {
         let (tower, work) = (&self.layers.tower, &self.work);
-        for (block, [inner, leave]) in self.places.blocks.iter().enumerate() {
-            let [first, last] = [0, 1].map(|half| self.layers.pooling(block, half));
+        for (block, [first_layer, last_layer]) in self.places.blocks.iter().enumerate() {
+            let [first_pooling, last_pooling] = [0, 1].map(|layer| self.layers.pooling(block, layer));
             let [bias, scale] = self.places.pooling[block];
-            if let Some(pooling) = first {
-                self.pool_inner(device, pooling, [*inner, bias], part)?;
+            if let Some(pooling) = first_pooling {
+                self.pool_relu(device, pooling, [*first_layer, bias], part)?;
             } else {
-                let rest = [self.parameter(inner.bias), Arg::Buffer(&work.b, 0)];
-                self.layer(device, "inner", (tower, *inner), (&work.a, part), &rest)?;
+                let rest = [self.parameter(first_layer.bias), Arg::Buffer(&work.b, 0)];
+                self.layer(device, "bias_relu", (tower, *first_layer), (&work.a, part), &rest)?;
             }
-            match last {
-                Some(pooling) => self.pool_leave(device, pooling, [*leave, scale], part)?,
-                None => self.stream_layer(device, "leave", (tower, *leave), (&work.b, part))?,
+            match last_pooling {
+                Some(pooling) => self.pool_residual_add(device, pooling, [*last_layer, scale], part)?,
+                None => {
+                    self.stream_layer(device, "residual_add_bn_relu", (tower, *last_layer), (&work.b, part))?
+                }
             }
         }
         Ok(())

@@ -52,9 +52,9 @@ pub(super) fn pack(weights: &Weights, layers: &ForwardLayers) -> Result<Packed> 
     for (i, block) in form.blocks.iter().enumerate() {
         let folded = norm(block.norms[1])?;
         let after = norm(form.stream_norm(i + 1))?;
-        let inner = packer.tower(block.layers[0], &layers.tower, Some(&folded), None)?;
-        let leave = packer.tower(block.layers[1], &layers.tower, None, Some(&after))?;
-        blocks.push([inner, leave]);
+        let first = packer.tower(block.layers[0], &layers.tower, Some(&folded), None)?;
+        let last = packer.tower(block.layers[1], &layers.tower, None, Some(&after))?;
+        blocks.push([first, last]);
         pooling.push(block.pooling.map(|layer| packer.pooling(layer)));
         if let Some(graph) = &layers.graph {
             vertices.push(packer.vertices(block.layers[0], &graph.layer, &folded)?);

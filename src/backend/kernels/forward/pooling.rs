@@ -9,15 +9,15 @@ use crate::error::Result;
 use crate::model::Pooling;
 
 impl ForwardLayers {
-    /// The pooling layer behind layer `half` of block `block`, if there is one.
-    pub(super) fn pooling(&self, block: usize, half: usize) -> Option<Pooling> {
-        self.model.pooling(self.form.blocks[block].pooling[half]?)
+    /// The pooling layer behind layer `layer`, 0 or 1, of block `block`, if there is one.
+    pub(super) fn pooling(&self, block: usize, layer: usize) -> Option<Pooling> {
+        self.model.pooling(self.form.blocks[block].pooling[layer]?)
     }
 
     /// All pooling layers.
     pub(super) fn all_pooling(&self) -> impl Iterator<Item = Pooling> {
         let layers = (0..self.form.blocks.len()).flat_map(|block| [(block, 0), (block, 1)]);
-        layers.filter_map(|(block, half)| self.pooling(block, half))
+        layers.filter_map(|(block, layer)| self.pooling(block, layer))
     }
 }
 
@@ -39,7 +39,7 @@ impl<D: Device> DeviceForward<D> {
         let (work, layers) = (&self.work, &self.layers);
         let numbers = Arg::Buffer(&work.numbers, 0);
         let rest = [self.parameter(place.bias), numbers];
-        self.layer(device, "numbers", (&layers.tower, place), (input, part), &rest)?;
+        self.layer(device, "conv_f32", (&layers.tower, place), (input, part), &rest)?;
         let outputs = Arg::Buffer(&work.pooling, 4 * (block.inputs + block.hidden) as usize);
         let values = Arg::Buffer(&work.pooling, 0);
         let args = [Arg::of(block), numbers, self.parameter(params.weights), values, outputs];
@@ -48,7 +48,7 @@ impl<D: Device> DeviceForward<D> {
     }
 
     /// The first layer of a block, with a pooling layer: `a` -> `b`.
-    pub(super) fn pool_inner<'a>(
+    pub(super) fn pool_relu<'a>(
         &'a self,
         device: &D,
         pooling: Pooling,
@@ -58,11 +58,11 @@ impl<D: Device> DeviceForward<D> {
         let (work, block) = (&self.work, self.pooling_block(pooling));
         let [block, numbers, outputs] = self.pool(device, &block, places, (&work.a, part))?;
         let args = [block, numbers, outputs, Arg::Buffer(&work.b, 0)];
-        self.launch_threads(device, "pool_inner", (part, self.tower_words()), &args)
+        self.launch_threads(device, "pool_relu", (part, self.tower_words()), &args)
     }
 
     /// The last layer of a block, with a pooling layer: `b` -> the residual stream and `a`.
-    pub(super) fn pool_leave<'a>(
+    pub(super) fn pool_residual_add<'a>(
         &'a self,
         device: &D,
         pooling: Pooling,
@@ -81,7 +81,7 @@ impl<D: Device> DeviceForward<D> {
             Arg::Buffer(&work.stream, 0),
             Arg::Buffer(&work.a, 0),
         ];
-        self.launch_threads(device, "pool_leave", (part, self.tower_words()), &args)
+        self.launch_threads(device, "pool_residual_add", (part, self.tower_words()), &args)
     }
 
     /// Words of a board's activations in the tower.
