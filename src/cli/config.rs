@@ -3,8 +3,8 @@
 use super::layers::built_in_configs;
 use super::{Base, ConfigArgs};
 use crate::batch::any_game;
-use crate::config::KeyInfo;
 use crate::config::keys::{nearest, one_of, toml_text};
+use crate::config::{DEFAULT_GAME, KeyInfo};
 use crate::error::{Error, Result};
 use crate::game;
 use crate::report::layout::{fill, sentence_width};
@@ -41,7 +41,7 @@ pub fn execute(args: &ConfigKeysArgs) -> Result<()> {
         name: "name",
         meaning: "The game; `vecaz games` tells what each is about.",
         values: one_of(game::NAMES),
-        default: toml_text(&"connect_four"),
+        default: toml_text(&DEFAULT_GAME),
         value: toml_text(&game.name()),
     }];
     keys.extend(game.keys());

@@ -1,7 +1,7 @@
 //! From flags to a configuration: a base < `--config` < the flags that are short for keys < `--set`.
 
 use crate::batch::any_game;
-use crate::config::{Config, Layers, MAX_BYTES};
+use crate::config::{Config, DEFAULT_GAME, Layers, MAX_BYTES};
 use crate::error::{Error, Result};
 use crate::files::read_text;
 use clap::Args;
@@ -30,7 +30,7 @@ pub fn built_in_configs() -> Result<Vec<(&'static str, String, String)>> {
             what: e.message().into(),
         })?;
         let game = table.get("game").and_then(|game| game.get("name")).and_then(toml::Value::as_str);
-        Ok((name, game.unwrap_or("connect_four").to_string(), sentence.to_string()))
+        Ok((name, game.unwrap_or(DEFAULT_GAME).to_string(), sentence.to_string()))
     };
     BUILT_IN.iter().map(describe).collect()
 }

@@ -17,10 +17,13 @@ pub use keys::KeyInfo;
 pub use layers::{Layers, MAX_BYTES};
 
 use crate::device_struct::device_enum;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use bytemuck::NoUninit;
 use keys::{Section, names, section, show_names};
 use serde::{Deserialize, Serialize};
+
+/// The game of a configuration that names none.
+pub const DEFAULT_GAME: &str = "connect_four";
 
 /// Defines an enum that is also a type of the kernels, whose values are typed by their names.
 macro_rules! device_names {
@@ -182,7 +185,8 @@ section! {
         /// Squeeze-and-excitation in every block (resnet, Hu et al. 2018): units of the layer between the channels' means
         /// over the board and their factors; 0: none. Usual is channels / 4 to channels / 16.
         se: usize [0..=4096] = 0,
-        /// What executes the network: `auto`, `candle` or `fused`.
+        /// What executes the network: `auto`, `candle` or `fused`. `candle` is for comparisons with another implementation; `fused` makes
+        /// it an error where vecaz's own kernels lack a layer of the network.
         executor: Executor = Executor::Auto,
         /// Number format in self-play and evaluation: `f32`, `bf16` or `int8` on the CPU; `f32`, `tf32`, `bf16` or `f16` on a
         /// GPU. The format of training is `train.precision`. Compared with f32, a trained Connect Four network in bf16 differs
@@ -215,7 +219,7 @@ section! {
         /// T: nodes of a row's tree, at least what a ply's simulations can add; 0 = that, twice if subtrees are kept. Bounds memory
         /// when subtrees are kept.
         nodes: u32 [0..=100_000_000] = 0,
-        /// Implementation: batched or reference.
+        /// Implementation: batched, or reference, a plain and slow one to compare it with.
         engine: SearchEngine = SearchEngine::Batched,
         /// PUCT: c_init of AlphaZero's exploration factor.
         c_init: f32 [0.0..=100.0] = 1.25,
@@ -237,7 +241,8 @@ section! {
         c_scale: f32 [0.0..=1e3] = 1.0,
         /// Backs up proven wins, draws and losses exactly (MCTS-Solver, Winands et al. 2008). Two-player zero-sum games only.
         solver: bool = true,
-        /// Entries of the evaluation cache shared by all games; 0 = none.
+        /// Entries of the evaluation cache shared by all games; 0 = none, to save its memory or to measure the network. More hold the
+        /// evaluations of longer epochs, whose network is the same.
         cache_entries: usize [0..=1 << 32] = 1 << 19,
         /// Keeps the played action's subtree for the next ply.
         reuse: bool = true,
@@ -262,7 +267,8 @@ section! {
         games: usize [1..=1_048_576] = 128,
         /// The fewest samples of an epoch, which ends with the poll that reaches them.
         samples_per_epoch: usize [1..=1_000_000_000] = 20_000,
-        /// Passes between two polls of the sample count.
+        /// Passes between two polls of the sample count. With fewer an epoch ends nearer to `samples_per_epoch`; with more the host reads
+        /// the decisions of a GPU less often.
         passes_per_poll: u32 [1..=1_000_000] = 64,
         /// Uniformly random opening plies: each game draws a number in 0..=this. Opening positions are not samples.
         opening_plies: u32 [0..=10_000] = 0,
@@ -291,7 +297,8 @@ section! {
         /// Order of self-play and updates: `in_turns`, or `overlapped` with the self-play of the next epoch. Overlapping keeps a
         /// GPU busy while one of the two waits for the host, and uses two devices if games and training are on different ones.
         mode: TrainingMode = TrainingMode::InTurns,
-        /// AdamW (decays 0.9 and 0.999, Adam's values) or SGD (momentum 0.9, AlphaZero's value).
+        /// AdamW (decays 0.9 and 0.999, Adam's values), or SGD (momentum 0.9, AlphaZero's value), for comparisons with AlphaZero; SGD
+        /// needs a larger `lr`.
         optimizer: OptimizerKind = OptimizerKind::AdamW,
         /// Peak learning rate.
         lr: f64 [0.0..=100.0] = 2e-3,
@@ -435,9 +442,9 @@ config! {
 }
 
 impl Config {
-    /// The game's name; default: `connect_four`.
+    /// The game's name; default: [`DEFAULT_GAME`].
     pub fn game_name(&self) -> &str {
-        self.game.get("name").and_then(toml::Value::as_str).unwrap_or("connect_four")
+        self.game.get("name").and_then(toml::Value::as_str).unwrap_or(DEFAULT_GAME)
     }
 
     /// The game's settings: `[game]` without `name`.
@@ -465,8 +472,19 @@ impl Config {
         self.network_devices()
     }
 
-    /// The whole configuration as TOML; reading it gives an equal configuration.
+    /// The whole configuration as TOML; reading it gives an equal configuration. Empty where [`Config::file_text`] fails.
     pub fn to_toml(&self) -> String {
-        toml::to_string(self).unwrap_or_default()
+        self.file_text().unwrap_or_default()
+    }
+
+    /// The same for a file that must hold the configuration.
+    ///
+    /// # Errors
+    /// [`Error::ConfigText`] where a value has no form in TOML.
+    pub fn file_text(&self) -> Result<String> {
+        toml::to_string(self).map_err(|e| Error::ConfigText {
+            origin: "as a file".into(),
+            what: format!("cannot be written: {e}"),
+        })
     }
 }

@@ -55,11 +55,6 @@ impl ObsShape {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
-
-    /// True for a plain vector.
-    pub fn is_vector(&self) -> bool {
-        self.height == 1 && self.width == 1
-    }
 }
 
 /// The sizes that fix every array. They are fields of the game's settings: one type serves every board size.

@@ -146,7 +146,7 @@ impl Run {
         let state = RunState { trainer, replay, slots, received, counters, folder, manifest };
         let mut run = Self::assemble(config, setup, state, threads)?;
         // Written last, so that a refused configuration does not replace the run's own.
-        run.manifest.replace(CONFIG, run.config.to_toml().as_bytes())?;
+        run.manifest.replace(CONFIG, run.config.file_text()?.as_bytes())?;
         run.manifest.write(epoch)?;
         if let Some(workers) = &mut run.workers {
             let weights = run.trainer.weights()?;
@@ -164,7 +164,7 @@ impl Run {
         mut manifest: Manifest,
         threads: usize,
     ) -> Result<Self> {
-        let text = config.to_toml();
+        let text = config.file_text()?;
         match manifest.names().is_empty() {
             true => {
                 write_atomic(folder.path().join(CONFIG), text.as_bytes())?;
