@@ -32,7 +32,7 @@
 
 namespace net {
 
-// A layer's shape. Twin of `Layer::constants` in src/backend/kernels/forward/layer.rs, which chooses it.
+// A layer's shape. Twin of `ForwardLayer::constants` in src/backend/kernels/forward/layer.rs, which chooses it.
 template <
     class ElementType_, int TAPS_, int HEIGHT_, int WIDTH_, int ROW_WORDS_, int CHUNK_WORDS_, int CHUNKS_, int WARP_ROWS_,
     int WARP_COLUMNS_, int ROW_TILES_, int COLUMN_TILES_, int COLUMN_BLOCKS_, int STAGES_, int WARPS_PER_MMA_>
@@ -111,7 +111,7 @@ VZ_DEVICE int place_in_fragments(int column, int word) {
     return owner * 4 + part;
 }
 
-// The position of input word `word` of output `column` and tap `tap` in the packed weights. Twin of `Layer::place`.
+// The position of input word `word` of output `column` and tap `tap` in the packed weights. Twin of `ForwardLayer::place`.
 template <class L>
 VZ_DEVICE u64 weight_place(int column, int tap, int word) {
     const int block = column / (16 * L::COLUMN_16), sixteen = column / 16 % L::COLUMN_16, within = column % 16;

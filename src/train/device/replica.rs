@@ -49,7 +49,7 @@ pub struct Replica<D: Device> {
     squares: D::Buffer,
     shared: Shared<D::Buffer>,
     arrays: Option<TrainArrays<D::Buffer>>,
-    /// Which of the two captured sets launches on the state as it lies: they take turns with the buffers of the state.
+    /// Index of the captured set for the present state: the sets are exchanged whenever the buffers of the state are.
     turn: usize,
     /// True once all kernels of an update have been launched.
     is_warm: bool,
