@@ -13,7 +13,6 @@ use crate::report::progress::{Progress, Verbosity};
 use crate::report::prometheus::Exporter;
 use crate::root_cache;
 use crate::run::factory::{ComponentFactory, DefaultFactory};
-use crate::run::memory::MemoryPlan;
 use crate::run::network::choose;
 use crate::run::{Run, limits};
 use crate::stop::Stop;
@@ -134,7 +133,7 @@ pub fn execute(args: RunArgs, verbosity: Verbosity, stop: &Stop) -> Result<()> {
             let factory = args.factory(Begin::Resumed)?;
             let resume = |config: Config| {
                 let threads = start_threads(config.run.threads)?;
-                describe(&config, dir, threads, &progress)?;
+                describe(&config, dir, threads, factory.as_ref(), &progress)?;
                 Run::resume_on(factory, config, dir, threads)
             };
             resume(config).map_err(|e| layers.locate(e))?
@@ -152,7 +151,7 @@ pub fn execute(args: RunArgs, verbosity: Verbosity, stop: &Stop) -> Result<()> {
             };
             let start = |config: Config| {
                 let threads = start_threads(config.run.threads)?;
-                describe(&config, &dir, threads, &progress)?;
+                describe(&config, &dir, threads, factory.as_ref(), &progress)?;
                 Run::start_on(factory, config, &dir, threads)
             };
             start(config).map_err(|e| layers.locate(e))?
@@ -193,9 +192,15 @@ impl Drop for NumberedFolder {
     }
 }
 
-fn describe(config: &Config, dir: &Path, threads: usize, progress: &Progress) -> Result<()> {
+fn describe(
+    config: &Config,
+    dir: &Path,
+    threads: usize,
+    factory: &dyn ComponentFactory,
+    progress: &Progress,
+) -> Result<()> {
     let game = any_game(config.game_name(), &config.game_options())?;
-    let memory = MemoryPlan::new(config, game.as_ref())?;
+    let memory = factory.memory(config, game.as_ref())?;
     let (net, search) = (&config.net, &config.search);
     progress.note(&format!(
         "{}: {} games at once, {} simulations ({:?}), network {:?} {}x{}, {} threads, seed {}, {}, folder {}",

@@ -5,17 +5,16 @@ use super::evaluation::shared::OfferedEvaluation;
 use super::evaluation::{self, Offer};
 use super::own_worker::OwnWorker;
 use super::published::{Keys, State, sha256};
-use super::reader::{
-    Arrival, Bounds, LinkState, Outcome, Publication, Reader, Refused as RefusedGames, Shared,
-    of_another_run, thread_is_gone,
-};
+use super::reader::{Bounds, LinkState, Reader, of_another_run, thread_is_gone};
 use super::received::Received;
 use super::server::{Failure, Server};
+use super::shared::{Publication, Shared};
 use super::strict::lockstep::{Lockstep, Offered, Refused};
 use super::strict::parts;
 use super::strict::poll::{self, PartPoll};
 use super::strict::starts::Starts;
 use super::tally::{Taken, Tally};
+use super::waiting::{self, Arrival, ArrivalReceiver, Outcome, Refused as RefusedGames};
 use super::window::Window;
 use super::{digest, random};
 use crate::backend::device_selfplay::PlayPlan;
@@ -26,19 +25,20 @@ use crate::error::{Error, Result};
 use crate::report::metrics::EpochRecord;
 use crate::report::workers::WorkerCounts;
 use crate::run::factory::ComponentFactory;
+use crate::run::memory::MemoryPlan;
 use crate::run::network::check_machine;
 use crate::run::workers::{EvaluationOffer, SharedEvaluation, Workers, WorkersSetup};
 use crate::selfplay::{FinishedGame, GameRecord, GameSlot, new_slots};
 use crate::weights::NetFile;
 use std::path::Path;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, sync_channel};
+use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Arc, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// Chunks that were read and wait for the run.
-const WAITING_CHUNKS: usize = 32;
+/// Processes that are refused in one part of an epoch until the run ends: one may be damaged or hostile, several in turn are not.
+const MOST_REFUSED: usize = 3;
 
 /// Whether the learner plays games besides its workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +76,7 @@ impl ComponentFactory for LearnerFactory {
         match config.cluster.order {
             ClusterOrder::Free => {
                 ChunkLimits::of(game.as_ref())?;
-                check_queue(config)?;
+                check_queue(config, game.as_ref())?;
             }
             ClusterOrder::Strict => drop(poll_limits(config, game.as_ref())?),
         }
@@ -88,6 +88,14 @@ impl ComponentFactory for LearnerFactory {
             }
             _ => Ok(()),
         }
+    }
+
+    fn memory(&self, config: &Config, game: &dyn AnyGame) -> Result<MemoryPlan> {
+        let plan = MemoryPlan { workers: waiting::MOST_BYTES, ..MemoryPlan::new(config, game)? };
+        Ok(match self.play {
+            LearnerPlay::Plays => plan,
+            LearnerPlay::Idle => plan.without_play(),
+        })
     }
 
     fn plays_itself(&self, config: &Config) -> bool {
@@ -115,12 +123,15 @@ fn poll_limits(config: &Config, game: &dyn AnyGame) -> Result<ChunkLimits> {
     poll::limits(game, parts(games).map(|part| part.len()).max().unwrap_or(0), passes_per_poll)
 }
 
+/// The most bytes of an epoch's games, as records.
+fn epoch_bytes(config: &Config, game: &dyn AnyGame) -> u64 {
+    let ply = GameRecord::most_bytes(game) / game.sizes().max_plies.max(1);
+    (config.selfplay.samples_per_epoch as u64).saturating_mul(ply as u64)
+}
+
 /// Refuses a queue that cannot hold the games of two epochs: workers would wait for a checkpoint, and it for their games.
-fn check_queue(config: &Config) -> Result<()> {
-    let game = any_game(config.game_name(), &config.game_options())?;
-    let sizes = game.sizes();
-    let ply = GameRecord::most_bytes(game.as_ref()) / sizes.max_plies.max(1);
-    let least = 2 * (config.selfplay.samples_per_epoch as u64).saturating_mul(ply as u64);
+fn check_queue(config: &Config, game: &dyn AnyGame) -> Result<()> {
+    let least = epoch_bytes(config, game).saturating_mul(2);
     let queued = config.cluster.max_queued_bytes;
     if queued >= least {
         return Ok(());
@@ -137,7 +148,7 @@ struct Feed {
     digest: [u8; 32],
     shared: Arc<Shared>,
     /// None once the run is over.
-    arrivals: Option<Receiver<Result<Arrival>>>,
+    arrivals: Option<ArrivalReceiver>,
     reader: Option<JoinHandle<()>>,
     /// What the run has taken.
     received: Received,
@@ -159,7 +170,7 @@ impl Feed {
             bytes => Received::from_bytes(bytes)?,
         };
         let shared = Arc::new(Shared::default());
-        let (sender, arrivals) = sync_channel(WAITING_CHUNKS);
+        let (sender, arrivals) = waiting::channel();
         let reader = Reader {
             server: server.clone(),
             keys: Keys::new(server.address().run()),
@@ -180,7 +191,7 @@ impl Feed {
             arrivals: sender,
             read: received.clone(),
             known: LinkState::default(),
-            window: Window::new(config.cluster.max_queued_bytes, config.cluster.max_lag),
+            window: Window::new(epoch_bytes(config, game.as_ref()), &config.cluster),
         };
         let reader = thread::Builder::new().name("chunks".into()).spawn(move || reader.run());
         let reader = reader.map_err(|e| Error::unsupported("a thread for chunks", e.to_string()))?;
@@ -190,7 +201,7 @@ impl Feed {
                 [] => new_slots(0, config.selfplay.games, game.as_ref(), &plan),
                 slots => slots.to_vec(),
             };
-            lockstep = Some(Lockstep::new(game.clone(), plan, slots));
+            lockstep = Some(Lockstep::new(game.clone(), plan, slots, config.selfplay.passes_per_poll));
             if play == LearnerPlay::Plays {
                 own = Some(OwnWorker::start(server, config, &shared)?);
             }
@@ -211,18 +222,28 @@ impl Feed {
     }
 
     /// The games of the next poll, where all parts of it are there.
-    fn take_poll(&mut self) -> Option<Vec<FinishedGame>> {
-        let lockstep = self.lockstep.as_mut()?;
+    ///
+    /// # Errors
+    /// [`Error::Server`] where several processes in turn play a part otherwise than the polls of it that were taken.
+    fn take_poll(&mut self) -> Result<Option<Vec<FinishedGame>>> {
+        let Some(lockstep) = &mut self.lockstep else { return Ok(None) };
         loop {
-            match lockstep.take()? {
-                Ok(games) => {
+            match lockstep.take() {
+                None => return Ok(None),
+                Some(Ok(games)) => {
                     self.shared.polls.store(lockstep.taken(), Ordering::Relaxed);
                     count(&mut self.tally.counts, &games);
-                    return Some(games);
+                    return Ok(Some(games));
                 }
-                Err(Refused { sender, incarnation, part, what }) => {
+                Some(Err(Refused { sender, incarnation, part, what, processes })) => {
                     self.tally.counts.refused += 1;
                     tracing::warn!("{}: a poll of {sender} is refused: {what}", self.server.address());
+                    if processes >= MOST_REFUSED {
+                        return Err(self.server.error(&Failure::Final(format!(
+                            "{processes} workers in turn do not go on from what was taken of part {part}, so that is not what a sound \
+                             worker plays, expected vecaz run --resume, which begins the epoch again"
+                        ))));
+                    }
                     let refused = &self.shared.refused;
                     refused.lock().unwrap_or_else(PoisonError::into_inner).push((incarnation, part));
                 }
@@ -311,18 +332,14 @@ fn count(counts: &mut WorkerCounts, games: &[FinishedGame]) {
 impl Workers for Feed {
     fn receive(&mut self, wait: Duration) -> Result<Option<Vec<FinishedGame>>> {
         self.own.as_ref().map_or(Ok(()), OwnWorker::check)?;
-        if let Some(games) = self.take_poll() {
+        if let Some(games) = self.take_poll()? {
             return Ok(Some(games));
         }
         let Some(arrivals) = &self.arrivals else { return Ok(None) };
-        let arrival = match wait.is_zero() {
-            true => arrivals.try_recv().map_err(|e| e == TryRecvError::Disconnected),
-            false => arrivals.recv_timeout(wait).map_err(|e| e == RecvTimeoutError::Disconnected),
-        };
-        match arrival {
+        match arrivals.receive(wait) {
             Ok(arrival) => Ok(Some(self.take(arrival?))),
-            Err(true) => Err(thread_is_gone(&self.server)),
-            Err(false) => {
+            Err(RecvTimeoutError::Disconnected) => Err(thread_is_gone(&self.server)),
+            Err(RecvTimeoutError::Timeout) => {
                 self.shared.has_waited.store(true, Ordering::Relaxed);
                 Ok(None)
             }

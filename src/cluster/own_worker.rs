@@ -1,7 +1,7 @@
 //! Runs a worker in the learner's process: in strict order the learner's own games are sent and taken as those of all workers.
 
-use super::reader::Shared;
 use super::server::{Failure, RETRY, Server};
+use super::shared::Shared;
 use super::worker::{FoundRun, Worker};
 use crate::config::Config;
 use crate::error::{Error, Result};
@@ -91,7 +91,7 @@ impl Work {
                 }
                 // Not published yet, or lost, in which case the learner publishes it again.
                 Ok(None) => sleep(WAIT),
-                Err(Failure::Passing(_)) => sleep(RETRY),
+                Err(Failure::Passing(_) | Failure::Busy(_)) => sleep(RETRY),
                 Err(failure) => return Err(self.server.error(&failure)),
             }
         }

@@ -139,7 +139,7 @@ impl State {
         Self::FIELDS.map(|name| (name, values.next().unwrap_or_default()))
     }
 
-    /// The state of the run; None where it has none.
+    /// The state of the run; None where it has none, or a server that has lost it has since got some field of it.
     ///
     /// # Errors
     /// Those of the server; a final one for another protocol, and for fields that no learner writes.
@@ -150,7 +150,7 @@ impl State {
     fn of_reply(reply: Value) -> Result<Option<Self>, Failure> {
         let values: Vec<Option<Vec<u8>>> =
             list_of(reply).unwrap_or_default().into_iter().map(bytes_of).collect();
-        if values.iter().all(Option::is_none) {
+        if values.first().is_none_or(Option::is_none) {
             return Ok(None);
         }
         Self::parse(&values).map(Some).map_err(Failure::Final)
@@ -335,6 +335,17 @@ mod tests {
     fn a_state_is_read_as_it_was_written() {
         let values = state().fields().map(|(_, value)| Some(value.into_bytes()));
         assert_eq!(State::parse(&values), Ok(state()));
+    }
+
+    #[test]
+    fn a_state_that_was_lost_is_none_although_a_window_was_published_since() {
+        let reply = |fields: [Value; 7]| State::of_reply(Value::Array(fields.into()));
+        let mut fields = [const { Value::Nil }; 7];
+        assert_eq!(reply(fields.clone()), Ok(None));
+        fields[6] = Value::BulkString(b"4096".to_vec());
+        assert_eq!(reply(fields), Ok(None));
+        let written = state().fields().map(|(_, value)| Value::BulkString(value.into_bytes()));
+        assert_eq!(reply(written), Ok(Some(state())));
     }
 
     #[test]

@@ -1,26 +1,27 @@
 //! The learner's thread at the server: publishes weights and marks, reads chunks and replays their games.
 //!
 //! It outlives failures of the connection and the loss of the server's data: then everything is published again, and workers send what
-//! no mark covers. What it reads goes to the run in the order of the stream, bounded in number.
+//! no mark covers. What it reads goes to the run in the order of the stream.
 
 use super::chunk::{Chunk, ChunkLimits, ChunkReader};
 use super::published::{Keys, State, entries_of};
 use super::received::{Order, Received, StreamId};
 use super::server::{Failure, Link, RETRY, Server, list_of, number_of};
-use super::strict::poll::{PartPoll, open};
+use super::shared::{Publication, Shared};
+use super::strict::poll::open;
 use super::strict::starts::{FINISHED, Starts};
-use super::window::Window;
+use super::waiting::{Arrival, ArrivalSender, Outcome, Refused};
+use super::window::{Waiting, Window};
 use super::{Incarnation, PROTOCOL, random};
 use crate::backend::device_selfplay::PlayPlan;
 use crate::batch::AnyGame;
 use crate::config::ClusterOrder;
 use crate::error::{Error, Result};
-use crate::selfplay::FinishedGame;
 use redis::{Value, cmd, pipe};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{SyncSender, TrySendError};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::TrySendError;
+use std::sync::{Arc, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -34,107 +35,12 @@ const STRICT_READ_WAIT: u64 = 5;
 const QUEUE_WAIT: Duration = Duration::from_millis(2);
 /// Time after which statuses of workers are removed.
 const FORGOTTEN: Duration = Duration::from_secs(60);
+/// How long the last publication may take once the run is over.
+const LAST_PATIENCE: Duration = Duration::from_millis(500);
+/// How far an entry's id may be ahead of the server's clock: entries get theirs from it, but for those of somebody who gives an id.
+const MOST_AHEAD: Duration = Duration::from_secs(3600);
 /// Time between two changes of the window, and between two warnings or requests of one kind.
 const WARN_INTERVAL: Duration = Duration::from_secs(1);
-
-/// What became of a chunk.
-#[derive(Debug)]
-pub(super) enum Outcome {
-    /// The next chunk of its incarnation, with its games: none if they are refused.
-    Next {
-        /// The worker's name.
-        sender: String,
-        /// The process that sent it.
-        incarnation: u64,
-        /// Its number.
-        sequence: u64,
-        /// The weights.
-        version: u64,
-        /// The games.
-        games: std::result::Result<Vec<FinishedGame>, Refused>,
-    },
-    /// In strict order: a part's poll.
-    Poll(PartPoll),
-    /// It came before.
-    Repeated,
-    /// An earlier one is missing.
-    Gap,
-    /// It is damaged, of another configuration or protocol, or of too many incarnations.
-    Refused,
-}
-
-/// Why the games of a chunk that is the next one are not taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Refused {
-    /// Their weights are too old.
-    Stale,
-    /// The rules do not give them.
-    Games,
-}
-
-/// An entry of the stream that was read.
-#[derive(Debug)]
-pub(super) struct Arrival {
-    /// The stream's generation.
-    pub generation: u64,
-    /// Its place there.
-    pub id: StreamId,
-    /// Its bytes.
-    pub bytes: usize,
-    /// When it came to the server, by this process's clock.
-    pub since: Instant,
-    /// What became of it.
-    pub outcome: Outcome,
-}
-
-/// What the run publishes.
-pub(super) struct Publication {
-    /// The version of the weights: the epoch.
-    pub version: u64,
-    /// Their file.
-    pub weights: Vec<u8>,
-    /// Its SHA-256.
-    pub sha256: [u8; 32],
-    /// The chunks that are in the checkpoint.
-    pub received: Received,
-    /// The record of the last epoch as JSON, for people.
-    pub record: Option<Vec<u8>>,
-    /// In strict order: what the epoch begins with.
-    pub starts: Option<Starts>,
-}
-
-/// What the run and the thread share.
-#[derive(Default)]
-pub(super) struct Shared {
-    /// The newest publication.
-    pub publication: Mutex<Option<Arc<Publication>>>,
-    /// Its version.
-    pub version: AtomicU64,
-    /// It is published.
-    pub is_published: AtomicBool,
-    /// In strict order: polls of this version that the run has taken.
-    pub polls: AtomicU64,
-    /// In strict order: processes whose games were refused, and the part which each has, until they are published.
-    pub refused: Mutex<Vec<(u64, usize)>>,
-    /// The run has waited for chunks.
-    pub has_waited: AtomicBool,
-    /// The most versions by which the weights of a chunk were old that it has taken or refused since the last change of the window.
-    pub lag: AtomicU64,
-    /// Bytes that were published since the run has counted them.
-    pub bytes_out: AtomicU64,
-    /// The run is over.
-    pub ended: AtomicBool,
-}
-
-impl Shared {
-    fn newest(&self) -> Option<Arc<Publication>> {
-        self.publication.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn is_ended(&self) -> bool {
-        self.ended.load(Ordering::Relaxed)
-    }
-}
 
 /// The bounds of a run's chunks.
 #[derive(Clone, Copy)]
@@ -159,7 +65,7 @@ pub(super) struct Reader {
     pub config: String,
     pub chunks: ChunkReader,
     pub shared: Arc<Shared>,
-    pub arrivals: SyncSender<Result<Arrival>>,
+    pub arrivals: ArrivalSender,
     /// What was read, which is ahead of what the run has taken.
     pub read: Received,
     pub known: LinkState,
@@ -176,6 +82,10 @@ pub(super) struct LinkState {
     /// The window that is published.
     window: u64,
     window_at: Option<Instant>,
+    /// When the server was too busy for a publication.
+    busy_at: Option<Instant>,
+    /// When the server was seen last to have what is published.
+    checked_at: Option<Instant>,
     /// A read has found the stream empty since then.
     was_empty: bool,
     warned_at: Option<Instant>,
@@ -196,9 +106,11 @@ impl Reader {
             };
             match self.step(&mut link, &publication) {
                 Ok(()) => {}
-                Err(Failure::Passing(what)) => {
-                    link = None;
-                    self.warn(&format!("{what}; it is tried again"));
+                Err(failure @ (Failure::Passing(_) | Failure::Busy(_))) => {
+                    if let Failure::Passing(_) = failure {
+                        link = None;
+                    }
+                    self.warn(&format!("{}; it is tried again", failure.text()));
                     sleep(RETRY);
                 }
                 Err(failure) => {
@@ -213,9 +125,21 @@ impl Reader {
                 }
             }
         }
+        if let Some(mut link) = link {
+            self.publish_last(&mut link);
+        }
     }
 
-    /// One step: connect if there is no connection, publish what is new or lost, read chunks.
+    /// Publishes what the run has ended with, if the server answers soon: a resumed run publishes it otherwise.
+    fn publish_last(&mut self, link: &mut Link) {
+        let Some(publication) = self.shared.newest() else { return };
+        if self.known.published != Some(publication.version) && link.set_patience(LAST_PATIENCE).is_ok() {
+            let _ = self.publish_known(link, &publication);
+        }
+    }
+
+    /// One step: connect if there is no connection, publish what is new or lost, read chunks. A server that is too full for a publication is
+    /// read on, since the next checkpoint frees what it covers.
     fn step(&mut self, open: &mut Option<Link>, publication: &Publication) -> Result<(), Failure> {
         let link = match open {
             Some(link) => link,
@@ -226,28 +150,64 @@ impl Reader {
                 link
             }
         };
-        match State::read(link, &self.keys)? {
-            Some(state) if state.run != self.read.run => {
-                return Err(Failure::Final(of_another_run(&self.keys)));
+        if self.has_lost_state(link)? {
+            self.begin_generation();
+        }
+        if self.known.busy_at.is_none_or(|at| at.elapsed() >= RETRY) {
+            self.known.busy_at = None;
+            match self.publish_all(link, publication) {
+                Err(Failure::Busy(what)) => {
+                    self.known.busy_at = Some(Instant::now());
+                    self.warn(&format!("{what}; it is tried again"));
+                }
+                published => published?,
             }
-            Some(state) if state.generation == self.read.generation => {}
-            // The server has lost its data, or a learner that is gone has begun another generation after its last checkpoint.
-            _ => {
-                self.begin_generation();
+        }
+        self.read_chunks(link)
+    }
+
+    /// Whether the server has lost its data, or a learner that is gone has begun another generation after its last checkpoint.
+    fn has_lost_state(&self, link: &mut Link) -> Result<bool, Failure> {
+        match State::read(link, &self.keys)? {
+            Some(state) if state.run != self.read.run => Err(Failure::Final(of_another_run(&self.keys))),
+            Some(state) => Ok(state.generation != self.read.generation),
+            None => Ok(true),
+        }
+    }
+
+    /// Publishes what the server does not have: the publication, the window or the polls.
+    fn publish_all(&mut self, link: &mut Link, publication: &Publication) -> Result<(), Failure> {
+        if is_due(&mut self.known.checked_at) {
+            let mut lengths = pipe();
+            lengths.cmd("STRLEN").arg(self.keys.weights(publication.version));
+            if publication.starts.is_some() {
+                lengths.cmd("HSTRLEN").arg(self.keys.slots(publication.version)).arg(FINISHED);
+            }
+            if link.pipeline(&lengths)?.into_iter().any(|length| number_of(length) == Some(0)) {
+                self.known.published = None;
             }
         }
         if self.known.published != Some(publication.version) {
             self.publish(link, publication)?;
         }
         match self.bounds.order {
-            ClusterOrder::Free => self.set_window(link)?,
-            ClusterOrder::Strict => self.set_polls(link, publication.version)?,
+            ClusterOrder::Free => self.set_window(link),
+            ClusterOrder::Strict => self.set_polls(link, publication),
         }
-        self.read_chunks(link)
     }
 
-    /// Publishes how many polls are taken, and whose games were refused: another worker plays their part.
-    fn set_polls(&mut self, link: &mut Link, version: u64) -> Result<(), Failure> {
+    /// Publishes a newer publication where the server has its data; where it has lost them, the next step begins a generation.
+    fn publish_known(&mut self, link: &mut Link, publication: &Publication) -> Result<(), Failure> {
+        match self.has_lost_state(link)? {
+            true => Ok(()),
+            false => self.publish(link, publication),
+        }
+    }
+
+    /// Publishes how many polls are taken, and whose games were refused: another worker plays their part, or has played it, so what was
+    /// sent in this epoch is read again.
+    fn set_polls(&mut self, link: &mut Link, publication: &Publication) -> Result<(), Failure> {
+        let version = publication.version;
         let polls = self.shared.polls.load(Ordering::Relaxed);
         if polls != self.known.polls {
             link.command(cmd("SET").arg(&self.keys.polls).arg(format!("{version} {polls}")))?;
@@ -255,6 +215,11 @@ impl Reader {
         }
         let refused =
             std::mem::take(&mut *self.shared.refused.lock().unwrap_or_else(PoisonError::into_inner));
+        if !refused.is_empty() {
+            let Received { generation, position, .. } = publication.received;
+            self.read.position =
+                if generation == self.read.generation { position } else { StreamId::default() };
+        }
         for (incarnation, part) in refused {
             link.command(cmd("HSET").arg(&self.keys.refused).arg(Incarnation(incarnation).field()).arg(1))?;
             link.command(cmd("DEL").arg(self.keys.lease(version, part)))?;
@@ -281,9 +246,18 @@ impl Reader {
         self.known.published = None;
     }
 
-    /// Publishes weights first, then the state that names them together with the marks, and removes what is not needed any more.
+    /// Removes what is not needed any more, so that a full server has room, then publishes weights, then the state that names them together
+    /// with the marks.
     fn publish(&mut self, link: &mut Link, publication: &Publication) -> Result<(), Failure> {
         let Publication { version, weights, sha256, received, record, starts } = publication;
+        if received.generation == self.read.generation {
+            let first = received.position.next().to_string();
+            link.command(cmd("XTRIM").arg(&self.keys.games).arg("MINID").arg(first))?;
+        }
+        let old = self.keys.of_old_versions(*version);
+        if !old.is_empty() {
+            link.command(cmd("DEL").arg(old))?;
+        }
         link.command(cmd("SET").arg(self.keys.weights(*version)).arg(&weights[..]))?;
         let mut bytes_out = weights.len();
         if let Some(Starts { finished, parts }) = starts {
@@ -324,14 +298,7 @@ impl Reader {
             all.cmd("HSET").arg(&self.keys.marks).arg(Incarnation(*incarnation).field()).arg(*mark);
         }
         link.pipeline(&all)?;
-        if received.generation == self.read.generation {
-            let first = received.position.next().to_string();
-            link.command(cmd("XTRIM").arg(&self.keys.games).arg("MINID").arg(first))?;
-        }
-        let old = self.keys.of_old_versions(*version);
-        if !old.is_empty() {
-            link.command(cmd("DEL").arg(old))?;
-        }
+        self.window.end_epoch();
         // The number of polls that are taken is published again.
         (self.known.window, self.known.published, self.known.polls) = (window, Some(*version), u64::MAX);
         self.shared.bytes_out.fetch_add(bytes_out as u64, Ordering::Relaxed);
@@ -346,7 +313,8 @@ impl Reader {
         }
         let has_waited = self.shared.has_waited.swap(false, Ordering::Relaxed);
         let was_empty = std::mem::take(&mut self.known.was_empty);
-        self.window.adapt(has_waited && was_empty, self.shared.lag.swap(0, Ordering::Relaxed));
+        let waiting = if has_waited && was_empty { Waiting::AtEmptyQueue } else { Waiting::No };
+        self.window.adapt(waiting, self.shared.lag.swap(0, Ordering::Relaxed));
         let window = self.window.bytes();
         if window != self.known.window {
             link.command(cmd("HSET").arg(&self.keys.state).arg("window").arg(window))?;
@@ -376,6 +344,13 @@ impl Reader {
             if self.shared.is_ended() {
                 return Ok(());
             }
+            if clock.is_some_and(|clock| id.0 > clock.saturating_add(MOST_AHEAD.as_millis() as u64)) {
+                // After the last possible id the server would take no other.
+                self.warn("an entry has an id of its own; the stream is removed, and workers send again");
+                link.command(cmd("DEL").arg(&self.keys.games))?;
+                self.begin_generation();
+                return Ok(());
+            }
             self.read.position = id;
             let outcome = self.outcome(link, &chunk)?;
             let age = Duration::from_millis(clock.unwrap_or(id.0).saturating_sub(id.0));
@@ -397,7 +372,6 @@ impl Reader {
         };
         let header = chunk.header;
         if self.bounds.order == ClusterOrder::Strict {
-            self.window.see(header.incarnation);
             return Ok(match open(&mut self.chunks, &chunk) {
                 Ok(poll) => Outcome::Poll(poll),
                 Err(what) => {
@@ -419,16 +393,27 @@ impl Reader {
             }
             Order::Next => {}
         }
+        let newest = self.shared.version.load(Ordering::Relaxed);
+        // Newer than the newest are weights of a run that was set back.
+        let fits = version <= newest && newest - version <= self.bounds.max_lag;
+        let mut games = Err(Refused::Stale);
+        // An incarnation is remembered for good, and so only once it has sent a game.
+        let is_first = sequence == 1;
+        if fits || is_first {
+            match self.chunks.games(&chunk, self.game.as_ref(), &self.plan) {
+                Ok(played) if fits => games = Ok(played),
+                Ok(_) => {}
+                Err(refusal) => {
+                    self.warn(&format!("chunk {sequence} of {} is refused: {refusal}", header.name()));
+                    if is_first {
+                        return Ok(Outcome::Refused);
+                    }
+                    games = Err(Refused::Games);
+                }
+            }
+        }
         self.read.take(incarnation, sequence);
         self.window.see(incarnation);
-        let newest = self.shared.version.load(Ordering::Relaxed);
-        let games = match version.saturating_add(self.bounds.max_lag) < newest {
-            true => Err(Refused::Stale),
-            false => self.chunks.games(&chunk, self.game.as_ref(), &self.plan).map_err(|refusal| {
-                self.warn(&format!("chunk {sequence} of {} is refused: {refusal}", header.name()));
-                Refused::Games
-            }),
-        };
         Ok(Outcome::Next { sender: header.name(), incarnation, sequence, version, games })
     }
 
@@ -443,7 +428,7 @@ impl Reader {
         link.command(cmd("HINCRBY").arg(&self.keys.resend).arg(field).arg(1)).map(drop)
     }
 
-    /// Queues an arrival for the run. While the queue is full, new weights are published. The arrival is dropped where the run is over.
+    /// Queues an arrival for the run. While there is no room, new weights are published. The arrival is dropped where the run is over.
     fn deliver(&mut self, link: &mut Link, arrival: Arrival) {
         let (mut waiting, mut is_broken) = (Ok(arrival), false);
         while !self.shared.is_ended() {
@@ -456,7 +441,7 @@ impl Reader {
                 && !is_broken
             {
                 // The next command on this connection meets the failure again.
-                is_broken = self.publish(link, &publication).is_err();
+                is_broken = self.publish_known(link, &publication).is_err();
             }
             sleep(QUEUE_WAIT);
         }

@@ -207,9 +207,11 @@ impl SenderThread {
         loop {
             match self.step(&mut link) {
                 Ok(()) => {}
-                Err(Failure::Passing(what)) => {
-                    link = None;
-                    self.warn(&format!("{what}; it is tried again"));
+                Err(failure @ (Failure::Passing(_) | Failure::Busy(_))) => {
+                    if let Failure::Passing(_) = failure {
+                        link = None;
+                    }
+                    self.warn(&format!("{}; it is tried again", failure.text()));
                     sleep(RETRY);
                 }
                 Err(failure) => {

@@ -16,11 +16,17 @@ const OLDEST: (u32, u32) = (6, 2);
 /// The only eviction policy by which a full server refuses new data and keeps the old.
 const POLICY: &str = "noeviction";
 
+/// What errors without a code of their own say that pass: too many connections, and an entry whose id leaves no room for another, which the
+/// learner removes with its stream.
+const PASSING: [&str; 2] = ["max number of clients", "last possible ID"];
+
 /// Why a command failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// It may succeed later: no connection, a full or a starting server.
+    /// It may succeed later, on a new connection.
     Passing(String),
+    /// It may succeed later, also on this connection: the server is full or starting.
+    Busy(String),
     /// It fails until a setting of the server, the run or this command is changed.
     Final(String),
 }
@@ -29,7 +35,7 @@ impl Failure {
     /// What was found, and what would be right.
     pub fn text(&self) -> &str {
         match self {
-            Self::Passing(text) | Self::Final(text) => text,
+            Self::Passing(text) | Self::Busy(text) | Self::Final(text) => text,
         }
     }
 }
@@ -54,14 +60,21 @@ impl From<RedisError> for Failure {
             "NOPERM" => Self::Final(format!(
                 "the user lacks a permission ({text}), expected those of docs/cluster.md"
             )),
-            "OOM" => Self::Passing(
+            "OOM" => Self::Busy(
                 "the server is full (maxmemory), expected room for cluster.max_queued_bytes and the weights"
                     .into(),
             ),
-            "MISCONF" => Self::Passing(format!("the server cannot write its disk ({text})")),
+            "MISCONF" => Self::Busy(format!("the server cannot write its disk ({text})")),
             "NOGROUP" => Self::Passing("the evaluation is not there any more".into()),
-            "LOADING" | "TRYAGAIN" | "MASTERDOWN" | "READONLY" | "BUSY" => {
+            "LOADING" | "TRYAGAIN" | "BUSY" => {
+                Self::Busy(format!("the server does not take commands now ({text})"))
+            }
+            // Another server may have taken its place.
+            "MASTERDOWN" | "READONLY" => {
                 Self::Passing(format!("the server does not take commands now ({text})"))
+            }
+            _ if PASSING.iter().any(|part| text.contains(part)) => {
+                Self::Passing(format!("the server refuses a command ({text})"))
             }
             _ => Self::Final(format!("the server refuses a command ({text}), expected Redis 6.2 or Valkey")),
         }
@@ -155,6 +168,15 @@ pub struct Link {
 }
 
 impl Link {
+    /// Waits for replies no longer than this from now on.
+    ///
+    /// # Errors
+    /// Those of the connection.
+    pub fn set_patience(&mut self, patience: Duration) -> Result<(), Failure> {
+        self.connection.set_read_timeout(Some(patience))?;
+        Ok(self.connection.set_write_timeout(Some(patience))?)
+    }
+
     /// The reply to a command.
     ///
     /// # Errors

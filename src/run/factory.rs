@@ -1,6 +1,7 @@
 //! Construction of a run's components: on the configured devices, or by tests on others.
 
 use super::learner::{Learner, learner};
+use super::memory::MemoryPlan;
 use super::network::{check_machine, place};
 use super::workers::{Workers, WorkersSetup};
 use crate::backend::kernels::check_devices;
@@ -21,6 +22,14 @@ pub trait ComponentFactory: Send {
     fn check(&self, config: &Config) -> Result<()> {
         check_machine(config)?;
         check_devices(&config.training_devices())
+    }
+
+    /// The memory plan of the run's process.
+    ///
+    /// # Errors
+    /// Those of [`MemoryPlan::new`].
+    fn memory(&self, config: &Config, game: &dyn AnyGame) -> Result<MemoryPlan> {
+        MemoryPlan::new(config, game)
     }
 
     /// The network of self-play and evaluation.

@@ -37,6 +37,8 @@ pub struct MemoryPlan {
     pub evaluation: u64,
     /// The evaluation cache.
     pub evaluations: u64,
+    /// Chunks of workers that wait for the run.
+    pub workers: u64,
     /// Code, networks, and the buffers and stacks of threads.
     pub program: u64,
     /// Bytes per game.
@@ -77,6 +79,7 @@ impl MemoryPlan {
                 * (4 * (parameters * 6 + activations) as u64 + 2 * product(config.train.accumulate, batch)),
             cache: root_cache::most_bytes(config, plan, game),
             evaluation: evaluation_bytes(config, game),
+            workers: 0,
             program: program_bytes(),
             evaluations: product(config.search.cache_entries, entry_shape(game).bytes()),
             per_game: product(d, row + pass),
@@ -91,9 +94,15 @@ impl MemoryPlan {
         Ok(Self { replay: 0, training: 0, ..Self::new(config, game)? })
     }
 
-    /// The parts: name, bytes, and the keys that set their size.
-    fn parts(&self) -> [(&'static str, u64, &'static str); 8] {
-        [
+    /// The plan of a run whose games are all those of workers.
+    pub fn without_play(self) -> Self {
+        Self { trees: 0, passes: 0, cache: 0, evaluations: 0, ..self }
+    }
+
+    /// The parts: name, bytes, and the keys that set their size. Those of workers are there only where there are any.
+    fn parts(&self) -> impl Iterator<Item = (&'static str, u64, &'static str)> {
+        let workers = (self.workers > 0).then_some(("chunks of workers", self.workers, "vecaz"));
+        let parts = [
             ("trees", self.trees, "selfplay.games, search.simulations and search.nodes"),
             ("passes", self.passes, "selfplay.games and search.leaves"),
             ("replay", self.replay, "replay.capacity"),
@@ -102,12 +111,13 @@ impl MemoryPlan {
             ("evaluation", self.evaluation, "eval.simulations"),
             ("evaluation cache", self.evaluations, "search.cache_entries"),
             ("program", self.program, "run.threads"),
-        ]
+        ];
+        parts.into_iter().chain(workers)
     }
 
     /// Bytes in total.
     pub fn total(&self) -> u64 {
-        self.parts().iter().fold(0, |sum, (_, bytes, _)| sum.saturating_add(*bytes))
+        self.parts().fold(0, |sum: u64, (_, bytes, _)| sum.saturating_add(bytes))
     }
 
     /// Bytes that do not depend on the number of games.
@@ -117,12 +127,13 @@ impl MemoryPlan {
 
     /// The parts of the plan and their sizes, as text.
     pub fn describe(&self) -> String {
-        self.parts().map(|(name, bytes, _)| format!("{name} {} MiB", bytes.div_ceil(MIB))).join(", ")
+        let parts = self.parts().map(|(name, bytes, _)| format!("{name} {} MiB", bytes.div_ceil(MIB)));
+        parts.collect::<Vec<_>>().join(", ")
     }
 
     /// The largest part and the keys that set its size, as text.
     fn largest(&self) -> String {
-        let largest = self.parts().into_iter().max_by_key(|(_, bytes, _)| *bytes);
+        let largest = self.parts().max_by_key(|(_, bytes, _)| *bytes);
         largest
             .map(|(name, _, keys)| format!("the largest part is {name}, set by {keys}"))
             .unwrap_or_default()

@@ -5,7 +5,6 @@ use super::factory::ComponentFactory;
 use super::folder::RunFolder;
 use super::learner::Learner;
 use super::manifest::Manifest;
-use super::memory::MemoryPlan;
 use super::strength::StrengthMeter;
 use crate::batch::{AnyGame, any_game};
 use crate::config::Config;
@@ -31,7 +30,7 @@ impl RunSetup {
         check_nodes(config, &game.sizes())?;
         let spec = NetSpec::new(&config.net, &game.sizes());
         spec.model()?;
-        MemoryPlan::new(config, game.as_ref())?.check(config)?;
+        factory.memory(config, game.as_ref())?.check(config)?;
         let strength_meter = StrengthMeter::new(config, &game, threads)?;
         Ok(Self { factory, game, spec, strength_meter })
     }

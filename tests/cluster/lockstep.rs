@@ -83,7 +83,12 @@ fn read(setting: &Setting, bytes: &[u8]) -> Option<PartPoll> {
 }
 
 fn lockstep(setting: &Setting, starts: &[GameSlot]) -> Lockstep {
-    let mut lockstep = Lockstep::new(setting.game.clone(), setting.plan, starts.to_vec());
+    let mut lockstep = Lockstep::new(
+        setting.game.clone(),
+        setting.plan,
+        starts.to_vec(),
+        setting.config.selfplay.passes_per_poll,
+    );
     lockstep.begin(VERSION);
     lockstep
 }
@@ -143,8 +148,46 @@ fn polls_of_other_versions_parts_and_times_are_not_taken() {
     assert_eq!(offered(&|poll| poll.poll = 0), Offered::Repeated);
     assert_eq!(offered(&|poll| poll.poll = 1000), Offered::Impossible);
     assert_eq!(offered(&|poll| poll.part = 2), Offered::Impossible);
+    let most = 35 * (setting.config.selfplay.passes_per_poll as usize + 1);
+    let repeat = |poll: &mut PartPoll| poll.plies = vec![poll.plies[0].clone(); most + 1];
+    assert_eq!(offered(&repeat), Offered::Impossible);
     assert_eq!(offered(&|_| ()), Offered::Waits);
     assert!(lockstep.take().is_none(), "the other part is missing");
+}
+
+/// A process that sends what no worker plays may have kept the polls of another from being taken; what was sent is then read again.
+#[test]
+fn a_part_goes_on_when_its_polls_come_again_after_those_of_a_process_that_is_refused() {
+    const POLLS: u64 = 3;
+    let setting = &settings()[0];
+    let mut whole = selfplay(setting, starts(setting));
+    let expected: Vec<Vec<FinishedGame>> = (0..POLLS).map(|_| whole.poll().expect("played")).collect();
+    let sent: Vec<PartPoll> = parts(setting.config.selfplay.games)
+        .enumerate()
+        .flat_map(|(part, range)| chunks(setting, part, range, POLLS))
+        .map(|bytes| read(setting, &bytes).expect("whole"))
+        .collect();
+    let hostile = |number: u64| {
+        let mut poll = sent.iter().find(|poll| (poll.part, poll.poll) == (1, number)).expect("sent").clone();
+        (poll.incarnation, poll.plies) = (99, Vec::new());
+        let stolen = sent.iter().find(|poll| poll.part == 0).expect("sent");
+        poll.plies.extend(stolen.plies.iter().take(1).cloned());
+        poll
+    };
+    let mut lockstep = lockstep(setting, &starts(setting));
+    for number in 1..=POLLS {
+        assert_eq!(lockstep.offer(hostile(number)), Offered::Waits);
+    }
+    let offered: Vec<Offered> = sent.iter().map(|poll| lockstep.offer(poll.clone())).collect();
+    assert_eq!(offered[POLLS as usize..], [Offered::Repeated; POLLS as usize]);
+    let refused = lockstep.take().expect("both parts").expect_err("a slot of another part");
+    assert_eq!((refused.incarnation, refused.part, refused.processes), (99, 1, 1));
+    assert!(lockstep.take().is_none(), "nothing of that part waits");
+    assert_eq!(lockstep.offer(hostile(1)), Offered::Impossible);
+    for poll in &sent {
+        lockstep.offer(poll.clone());
+    }
+    assert!(take_all(&mut lockstep) == expected, "other games");
 }
 
 #[test]

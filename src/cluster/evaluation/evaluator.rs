@@ -89,8 +89,9 @@ impl Evaluations {
             match self.step(&mut link) {
                 Ok(true) => {}
                 Ok(false) => sleep(LOOK),
+                // The sender of games has warned of these.
+                Err(Failure::Busy(_)) => sleep(RETRY),
                 Err(Failure::Passing(_)) => {
-                    // The sender of games has said so.
                     link = None;
                     sleep(RETRY);
                 }

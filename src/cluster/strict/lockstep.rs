@@ -5,7 +5,7 @@ use super::{POLLS_AHEAD, parts};
 use crate::backend::device_selfplay::PlayPlan;
 use crate::batch::AnyGame;
 use crate::selfplay::{FinishedGame, GameSlot};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub enum Offered {
     Repeated,
     /// Its weights are not those of this epoch.
     OtherVersion,
-    /// There is no such part, or it is further ahead than a worker plays.
+    /// There is no such part, it is further ahead than a worker plays, has more plies than a poll, or its worker was refused in this epoch.
     Impossible,
 }
 
@@ -33,6 +33,9 @@ pub struct Refused {
     pub part: usize,
     /// What is wrong.
     pub what: String,
+    /// Processes that were refused in this part and this epoch, with this one. More than a few say that a poll which was taken before is not
+    /// what they play.
+    pub processes: usize,
 }
 
 /// The game slots of a run, and the polls that wait for others.
@@ -47,20 +50,27 @@ pub struct Lockstep {
     taken: u64,
     /// By poll. `[parts]`
     waiting: Vec<BTreeMap<u64, PartPoll>>,
+    /// Processes of which a poll was refused in this epoch. `[parts]`
+    refused: Vec<BTreeSet<u64>>,
+    /// The most plies that a slot has in a poll, counted by records: one for each game that it ends, and that in progress.
+    slot_records: usize,
 }
 
 impl Lockstep {
-    /// Begins with these slots.
-    pub fn new(game: Arc<dyn AnyGame>, plan: PlayPlan, slots: Vec<GameSlot>) -> Self {
+    /// Begins with these slots, whose polls have so many passes.
+    pub fn new(game: Arc<dyn AnyGame>, plan: PlayPlan, slots: Vec<GameSlot>, passes_per_poll: u32) -> Self {
         let parts: Vec<Range<usize>> = parts(slots.len()).collect();
         let waiting = vec![BTreeMap::new(); parts.len()];
-        Self { game, plan, parts, slots, version: 0, taken: 0, waiting }
+        let refused = vec![BTreeSet::new(); parts.len()];
+        let slot_records = passes_per_poll as usize + 1;
+        Self { game, plan, parts, slots, version: 0, taken: 0, waiting, refused, slot_records }
     }
 
     /// Begins the epoch that is played with the weights of `version`.
     pub fn begin(&mut self, version: u64) {
         (self.version, self.taken) = (version, 0);
         self.waiting.iter_mut().for_each(BTreeMap::clear);
+        self.refused.iter_mut().for_each(BTreeSet::clear);
     }
 
     /// The games in progress after the last poll that was taken. `[N]`
@@ -85,6 +95,10 @@ impl Lockstep {
         else {
             return Offered::Impossible;
         };
+        let most_records = self.parts[poll.part].len().saturating_mul(self.slot_records);
+        if poll.plies.len() > most_records || self.refused[poll.part].contains(&poll.incarnation) {
+            return Offered::Impossible;
+        }
         if waiting.contains_key(&poll.poll) {
             return Offered::Repeated;
         }
@@ -93,7 +107,7 @@ impl Lockstep {
     }
 
     /// Takes the next poll if all parts have sent it: plays its plies and returns the games that it has ended, by pass and slot. If the
-    /// rules do not give them in some part, that part's poll is dropped and no slot has changed.
+    /// rules do not give them in some part, no slot has changed, and all that waits of that part is dropped: it is offered again.
     pub fn take(&mut self) -> Option<Result<Vec<FinishedGame>, Refused>> {
         let poll = self.taken + 1;
         let sent: Option<Vec<&PartPoll>> = self.waiting.iter().map(|waiting| waiting.get(&poll)).collect();
@@ -102,11 +116,11 @@ impl Lockstep {
         for (range, sent) in self.parts.iter().zip(sent?) {
             slots.extend_from_slice(&self.slots[range.clone()]);
             if let Err(what) = self.play(&mut slots, range, sent, &mut ended) {
-                let PartPoll { sender, incarnation, part, .. } = sent;
-                let refused =
-                    Refused { sender: sender.clone(), incarnation: *incarnation, part: *part, what };
-                self.waiting[refused.part].remove(&poll);
-                return Some(Err(refused));
+                let (sender, incarnation, part) = (sent.sender.clone(), sent.incarnation, sent.part);
+                self.waiting[part].clear();
+                self.refused[part].insert(incarnation);
+                let processes = self.refused[part].len();
+                return Some(Err(Refused { sender, incarnation, part, what, processes }));
             }
         }
         self.slots = slots;

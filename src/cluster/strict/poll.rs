@@ -35,6 +35,21 @@ pub struct PartPoll {
     pub plies: Vec<SlotPlies>,
 }
 
+impl PartPoll {
+    /// Bytes in memory.
+    pub fn bytes(&self) -> usize {
+        let plies = |SlotPlies { record, .. }: &SlotPlies| {
+            let GameRecord { slot: _, game: _, first: _, actions, policy, valued, values } = record;
+            size_of::<SlotPlies>()
+                + size_of_val(&actions[..])
+                + size_of_val(&policy[..])
+                + size_of_val(&valued[..])
+                + size_of_val(&values[..])
+        };
+        size_of::<Self>() + self.plies.iter().map(plies).sum::<usize>()
+    }
+}
+
 #[derive(Serialize, Deserialize)]
 struct Body {
     part: u32,

@@ -191,8 +191,11 @@ impl<'a> StrictPlay<'a> {
         }
         let exchanged = match self.exchange_on(open) {
             Ok(exchanged) => exchanged,
-            Err(Failure::Passing(what)) => {
-                *open = None;
+            Err(failure @ (Failure::Passing(_) | Failure::Busy(_))) => {
+                if let Failure::Passing(_) = failure {
+                    *open = None;
+                }
+                let what = failure.text();
                 tracing::warn!("{}: {what}; it is tried again", self.server().address());
                 sleep(RETRY);
                 Exchanged::Nothing

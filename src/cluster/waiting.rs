@@ -1,0 +1,201 @@
+//! Chunks that were read and wait for the run: a channel with a bound of bytes as well as of chunks, since a chunk of many short games
+//! takes several times its bytes once they are replayed.
+
+use super::received::StreamId;
+use super::strict::poll::PartPoll;
+use crate::error::Result;
+use crate::selfplay::{FinishedGame, Sample};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, TrySendError, sync_channel};
+use std::time::{Duration, Instant};
+
+/// The most chunks that wait.
+const MOST_CHUNKS: usize = 32;
+/// The most bytes of their games, and one chunk more.
+pub(super) const MOST_BYTES: u64 = 64 << 20;
+/// Bytes that the allocator takes besides those of a list.
+const LIST: usize = 16;
+
+/// What became of a chunk.
+#[derive(Debug)]
+pub(super) enum Outcome {
+    /// The next chunk of its incarnation, with its games: none if they are refused.
+    Next {
+        /// The worker's name.
+        sender: String,
+        /// The process that sent it.
+        incarnation: u64,
+        /// Its number.
+        sequence: u64,
+        /// The weights.
+        version: u64,
+        /// The games.
+        games: std::result::Result<Vec<FinishedGame>, Refused>,
+    },
+    /// In strict order: a part's poll.
+    Poll(PartPoll),
+    /// It came before.
+    Repeated,
+    /// An earlier one is missing.
+    Gap,
+    /// It is damaged, of another configuration or protocol, or of too many incarnations.
+    Refused,
+}
+
+/// Why the games of a chunk that is the next one are not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refused {
+    /// Their weights are too old.
+    Stale,
+    /// The rules do not give them.
+    Games,
+}
+
+/// An entry of the stream that was read.
+#[derive(Debug)]
+pub(super) struct Arrival {
+    /// The stream's generation.
+    pub generation: u64,
+    /// Its place there.
+    pub id: StreamId,
+    /// Its bytes.
+    pub bytes: usize,
+    /// When it came to the server, by this process's clock.
+    pub since: Instant,
+    /// What became of it.
+    pub outcome: Outcome,
+}
+
+/// The end of the thread that reads.
+pub(super) struct ArrivalSender {
+    sender: SyncSender<Result<Arrival>>,
+    waiting: Arc<AtomicU64>,
+}
+
+/// The run's end.
+pub(super) struct ArrivalReceiver {
+    receiver: Receiver<Result<Arrival>>,
+    waiting: Arc<AtomicU64>,
+}
+
+/// Both ends.
+pub(super) fn channel() -> (ArrivalSender, ArrivalReceiver) {
+    let (sender, receiver) = sync_channel(MOST_CHUNKS);
+    let waiting = Arc::new(AtomicU64::new(0));
+    (ArrivalSender { sender, waiting: waiting.clone() }, ArrivalReceiver { receiver, waiting })
+}
+
+impl ArrivalSender {
+    /// Queues an arrival, or gives it back where there is no room for it.
+    pub(super) fn try_send(&self, arrival: Result<Arrival>) -> Result<(), TrySendError<Result<Arrival>>> {
+        let bytes = bytes_of(&arrival);
+        // Only this end adds, so what waits can only have become less since.
+        let waiting = self.waiting.load(Ordering::Relaxed);
+        if waiting > 0 && waiting + bytes > MOST_BYTES {
+            return Err(TrySendError::Full(arrival));
+        }
+        self.waiting.fetch_add(bytes, Ordering::Relaxed);
+        self.sender.try_send(arrival).inspect_err(|_| {
+            self.waiting.fetch_sub(bytes, Ordering::Relaxed);
+        })
+    }
+}
+
+impl ArrivalReceiver {
+    /// The next arrival, after at most `wait`.
+    ///
+    /// # Errors
+    /// [`RecvTimeoutError`] where there is none.
+    pub(super) fn receive(&self, wait: Duration) -> Result<Result<Arrival>, RecvTimeoutError> {
+        let arrival = match wait.is_zero() {
+            true => self.receiver.try_recv().map_err(|e| match e {
+                TryRecvError::Empty => RecvTimeoutError::Timeout,
+                TryRecvError::Disconnected => RecvTimeoutError::Disconnected,
+            }),
+            false => self.receiver.recv_timeout(wait),
+        }?;
+        self.waiting.fetch_sub(bytes_of(&arrival), Ordering::Relaxed);
+        Ok(arrival)
+    }
+}
+
+/// Bytes of an arrival in memory.
+fn bytes_of(arrival: &Result<Arrival>) -> u64 {
+    let bytes = match arrival.as_ref().map(|arrival| &arrival.outcome) {
+        Ok(Outcome::Next { games: Ok(games), .. }) => games.iter().map(game_bytes).sum(),
+        Ok(Outcome::Poll(poll)) => poll.bytes(),
+        _ => 0,
+    };
+    bytes as u64
+}
+
+fn game_bytes(game: &FinishedGame) -> usize {
+    size_of::<FinishedGame>() + 2 * game.actions.len() + game.samples.iter().map(sample_bytes).sum::<usize>()
+}
+
+fn sample_bytes(sample: &Sample) -> usize {
+    let Sample { state, player: _, actions, policy, values } = sample;
+    size_of::<Sample>()
+        + 4 * LIST
+        + state.len()
+        + size_of_val(&actions[..])
+        + size_of_val(&policy[..])
+        + size_of_val(&values[..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A chunk of one game that takes about `bytes`.
+    fn arrival(bytes: usize) -> Result<Arrival> {
+        let sample = Sample {
+            state: vec![0; bytes],
+            player: 0,
+            actions: Vec::new(),
+            policy: Vec::new(),
+            values: Vec::new(),
+        };
+        let game = FinishedGame {
+            slot: 0,
+            game: 0,
+            actions: Vec::new(),
+            opening: 0,
+            returns: Vec::new(),
+            samples: vec![sample],
+            finding: None,
+        };
+        let outcome = Outcome::Next {
+            sender: String::new(),
+            incarnation: 1,
+            sequence: 1,
+            version: 1,
+            games: Ok(vec![game]),
+        };
+        Ok(Arrival { generation: 1, id: StreamId(1, 1), bytes, since: Instant::now(), outcome })
+    }
+
+    #[test]
+    fn bytes_and_chunks_that_wait_are_bounded_and_one_chunk_of_any_size_passes() {
+        let (sender, receiver) = channel();
+        let most = MOST_BYTES as usize;
+        let half = most / 2;
+        sender.try_send(arrival(2 * most)).expect("nothing waits");
+        assert!(matches!(sender.try_send(arrival(1)), Err(TrySendError::Full(_))));
+        receiver.receive(Duration::ZERO).expect("waits").expect("a chunk");
+        assert!(matches!(receiver.receive(Duration::ZERO), Err(RecvTimeoutError::Timeout)));
+        sender.try_send(arrival(half - 1000)).expect("half");
+        sender.try_send(arrival(half - 1000)).expect("both halves");
+        assert!(matches!(sender.try_send(arrival(half)), Err(TrySendError::Full(_))));
+        (0..2).for_each(|_| drop(receiver.receive(Duration::from_millis(1)).expect("waits")));
+        for chunk in 0..MOST_CHUNKS {
+            sender.try_send(arrival(1)).unwrap_or_else(|_| panic!("chunk {chunk}"));
+        }
+        assert!(matches!(sender.try_send(arrival(1)), Err(TrySendError::Full(_))));
+        (0..MOST_CHUNKS).for_each(|_| drop(receiver.receive(Duration::ZERO).expect("waits")));
+        assert_eq!(receiver.waiting.load(Ordering::Relaxed), 0);
+        drop(receiver);
+        assert!(matches!(sender.try_send(arrival(1)), Err(TrySendError::Disconnected(_))));
+    }
+}
