@@ -158,20 +158,13 @@ impl fmt::Display for Overview {
             "worker", "weights", "games", "games/s", "samples/s"
         )?;
         for worker in &self.workers {
-            let WorkerStatus {
-                name,
-                version,
-                games,
-                games_per_second,
-                samples_per_second,
-                limit,
-                limit_share,
-                ..
-            } = worker;
+            let WorkerStatus { name, version, games, games_per_second, samples_per_second, shares, .. } =
+                worker;
+            let limit = shares.largest();
             writeln!(
                 f,
                 "{name:<32} {version:>8} {games:>10} {games_per_second:>9.1} {samples_per_second:>9.0}  {limit} ({:.0} %)",
-                100.0 * limit_share
+                100.0 * shares.share(limit)
             )?;
         }
         Ok(())

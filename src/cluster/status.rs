@@ -11,9 +11,8 @@ const INTERVAL: Duration = Duration::from_secs(2);
 /// The longest name.
 const NAME_CHARS: usize = 32;
 
-/// What took most of a worker's time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+/// What may take most of a worker's time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     /// Games and trees: selection, expansion, backup.
     Game,
@@ -36,6 +35,63 @@ impl fmt::Display for Limit {
     }
 }
 
+impl Limit {
+    const ALL: [Self; 4] = [Self::Game, Self::Network, Self::Link, Self::Learner];
+
+    /// Its name in metrics.
+    const fn label(self) -> &'static str {
+        match self {
+            Self::Game => "game",
+            Self::Network => "network",
+            Self::Link => "link",
+            Self::Learner => "learner",
+        }
+    }
+}
+
+/// The shares of a worker's time that each [`Limit`] took. Together 1, or all 0 where it has done nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TimeShares {
+    /// That of [`Limit::Game`].
+    pub game: f64,
+    /// That of [`Limit::Network`].
+    pub network: f64,
+    /// That of [`Limit::Link`].
+    pub link: f64,
+    /// That of [`Limit::Learner`].
+    pub learner: f64,
+}
+
+impl TimeShares {
+    /// The shares of `all` seconds: the waiting ones as they are, the rest as play is divided between games and network.
+    fn of([game, network, link, learner]: [f64; 4], all: f64) -> Self {
+        let (play, waiting) = (game + network, link + learner);
+        let (per_play, all) = match play > 0.0 {
+            true => ((all - waiting).max(0.0) / play, all.max(waiting)),
+            false => (0.0, waiting),
+        };
+        let [game, network, link, learner] = [game * per_play, network * per_play, link, learner]
+            .map(|seconds| if all > 0.0 { (seconds / all).clamp(0.0, 1.0) } else { 0.0 });
+        Self { game, network, link, learner }
+    }
+
+    /// The share of a limit.
+    pub fn share(&self, of: Limit) -> f64 {
+        match of {
+            Limit::Game => self.game,
+            Limit::Network => self.network,
+            Limit::Link => self.link,
+            Limit::Learner => self.learner,
+        }
+    }
+
+    /// What took most of the time.
+    pub fn largest(&self) -> Limit {
+        let shares = Limit::ALL.into_iter();
+        shares.max_by(|a, b| self.share(*a).total_cmp(&self.share(*b))).unwrap_or(Limit::Learner)
+    }
+}
+
 /// A worker's last seconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WorkerStatus {
@@ -53,10 +109,8 @@ pub struct WorkerStatus {
     pub games_per_second: f64,
     /// Samples a second.
     pub samples_per_second: f64,
-    /// What took most of its time.
-    pub limit: Limit,
-    /// The share of the time that this took.
-    pub limit_share: f64,
+    /// What took its time.
+    pub shares: TimeShares,
 }
 
 impl WorkerStatus {
@@ -72,19 +126,12 @@ impl WorkerStatus {
             "The version of the weights that it plays with.",
             version,
         );
-        let share = |of: Limit| if of == self.limit { self.limit_share } else { 0.0 };
-        let limits = [
-            ("game", Limit::Game),
-            ("network", Limit::Network),
-            ("link", Limit::Link),
-            ("learner", Limit::Learner),
-        ]
-        .map(|(name, limit)| ("limit", name, share(limit)));
+        let shares = Limit::ALL.map(|limit| ("limit", limit.label(), self.shares.share(limit)));
         text.add_labelled(
             Kind::Gauge,
             "vecaz_worker_limit_share",
-            "The share of the time of what takes most of it; 0 for all else.",
-            &limits,
+            "The share of its time in the last two seconds; all of them together are 1.",
+            &shares,
         );
         text
     }
@@ -95,7 +142,7 @@ impl WorkerStatus {
         let is_rate = |rate: f64| (0.0..1e15).contains(&rate);
         let bounded = is_rate(status.games_per_second)
             && is_rate(status.samples_per_second)
-            && (0.0..=1.0).contains(&status.limit_share);
+            && Limit::ALL.iter().all(|limit| (0.0..=1.0).contains(&status.shares.share(*limit)));
         let name = status.name.chars().take(NAME_CHARS);
         let name = name.map(|c| if c.is_control() { '?' } else { c }).collect();
         bounded.then_some(Self { name, ..status })
@@ -104,12 +151,13 @@ impl WorkerStatus {
 
 impl fmt::Display for WorkerStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { version, games, games_per_second, samples_per_second, limit, limit_share, .. } = self;
+        let Self { version, games, games_per_second, samples_per_second, shares, .. } = self;
+        let limit = shares.largest();
         write!(
             f,
             "{games} games, {games_per_second:.1} games/s, {samples_per_second:.0} samples/s with weights {version}; \
              {:.0} % of the time goes to {limit}",
-            100.0 * limit_share
+            100.0 * shares.share(limit)
         )
     }
 }
@@ -117,22 +165,21 @@ impl fmt::Display for WorkerStatus {
 /// Counts what a worker does between two statuses.
 pub(super) struct StatusMeter {
     name: String,
-    threads: usize,
     number: u64,
     games: u64,
     samples: u64,
     since: Instant,
     /// Games and samples at `since`.
     before: (u64, u64),
-    /// Seconds of all threads, since then.
+    /// Seconds since then, in the order of [`Limit::ALL`]. The first two are only compared with each other, since a device's stages are
+    /// counted once and those of the CPU by thread; the others are of the clock.
     seconds: [f64; 4],
 }
 
 impl StatusMeter {
-    pub(super) fn new(name: &str, threads: usize) -> Self {
+    pub(super) fn new(name: &str) -> Self {
         Self {
             name: name.to_string(),
-            threads,
             number: 0,
             games: 0,
             samples: 0,
@@ -156,7 +203,7 @@ impl StatusMeter {
 
     /// Counts time in which all threads waited.
     pub(super) fn waited(&mut self, on: Limit, time: Duration) {
-        self.seconds[on as usize] += time.as_secs_f64() * self.threads as f64;
+        self.seconds[on as usize] += time.as_secs_f64();
     }
 
     /// Games and samples since the beginning.
@@ -170,10 +217,6 @@ impl StatusMeter {
             return None;
         }
         let seconds = self.since.elapsed().as_secs_f64();
-        let limits = [Limit::Game, Limit::Network, Limit::Link, Limit::Learner];
-        let spent = |limit: &Limit| self.seconds[*limit as usize];
-        let limit = limits.into_iter().max_by(|a, b| spent(a).total_cmp(&spent(b))).unwrap_or(Limit::Learner);
-        let all: f64 = self.seconds.iter().sum();
         self.number += 1;
         let status = WorkerStatus {
             name: self.name.clone(),
@@ -183,8 +226,7 @@ impl StatusMeter {
             samples: self.samples,
             games_per_second: (self.games - self.before.0) as f64 / seconds,
             samples_per_second: (self.samples - self.before.1) as f64 / seconds,
-            limit,
-            limit_share: if all > 0.0 { spent(&limit) / all } else { 0.0 },
+            shares: TimeShares::of(self.seconds, seconds),
         };
         (self.since, self.before, self.seconds) = (Instant::now(), (self.games, self.samples), [0.0; 4]);
         Some(status)
@@ -197,29 +239,59 @@ mod tests {
 
     #[test]
     fn a_status_says_what_took_most_of_the_time() {
-        let mut meter = StatusMeter::new("one", 2);
+        let mut meter = StatusMeter::new("one");
         assert_eq!(meter.due(3), None, "too early");
         meter.count(5, 70);
-        meter.played(&PassClock { forward: 0.5, select: 0.25, ..PassClock::default() });
-        meter.waited(Limit::Learner, Duration::from_millis(625));
+        // Seconds of 4 threads, in 2 seconds of which most were waited.
+        meter.played(&PassClock { forward: 2.0, select: 0.5, backup: 0.5, ..PassClock::default() });
+        meter.waited(Limit::Learner, Duration::from_millis(1250));
         meter.since -= INTERVAL;
         let status = meter.due(3).expect("two seconds");
-        assert_eq!((status.limit, status.limit_share), (Limit::Learner, 0.625));
+        let TimeShares { game, network, link, learner } = status.shares;
+        assert!(
+            (0.124..0.14).contains(&game) && (0.249..0.26).contains(&network) && link == 0.0,
+            "{status:?}"
+        );
+        assert!(
+            (0.6..=0.625).contains(&learner) && (game + network + learner - 1.0).abs() < 1e-9,
+            "{status:?}"
+        );
+        assert!(status.to_string().ends_with(" % of the time goes to the learner"), "{status}");
         assert!((2.0..2.6).contains(&status.games_per_second), "{status:?}");
-        assert_eq!(WorkerStatus::read(&serde_json::to_vec(&status).expect("in memory")), Some(status));
+        // Numbers that JSON has exactly.
+        let shares = TimeShares { game: 0.25, network: 0.5, link: 0.0, learner: 0.25 };
+        let sent = WorkerStatus { shares, games_per_second: 2.5, samples_per_second: 35.0, ..status };
+        assert_eq!(WorkerStatus::read(&serde_json::to_vec(&sent).expect("in memory")), Some(sent));
         meter.count(1, 7);
         meter.since -= INTERVAL;
         let next = meter.due(4).expect("two seconds");
-        assert_eq!((next.number, next.games, next.samples, next.limit_share), (2, 6, 77, 0.0));
+        assert_eq!((next.number, next.games, next.samples, next.shares), (2, 6, 77, TimeShares::default()));
         assert!((0.4..0.6).contains(&next.games_per_second), "{next:?}");
+        meter.waited(Limit::Link, Duration::from_secs(1));
+        meter.since -= INTERVAL;
+        let waiting = meter.due(4).expect("two seconds").shares;
+        assert_eq!((waiting.link, waiting.largest()), (1.0, Limit::Link), "nothing else was done");
+    }
+
+    #[test]
+    fn the_metrics_have_the_share_of_each_limit() {
+        let shares = TimeShares { game: 0.25, network: 0.5, link: 0.0, learner: 0.25 };
+        let mut meter = StatusMeter::new("one");
+        meter.since -= INTERVAL;
+        let status = WorkerStatus { shares, ..meter.due(1).expect("two seconds") };
+        let text = format!("{:?}", status.metrics()).replace("\\n", "\n").replace('\\', "");
+        for (limit, share) in [("game", "0.25"), ("network", "0.5"), ("link", "0"), ("learner", "0.25")] {
+            let line = format!("\nvecaz_worker_limit_share{{limit=\"{limit}\"}} {share}\n");
+            assert!(text.contains(&line), "{line}: {text}");
+        }
     }
 
     #[test]
     fn foreign_statuses_are_bounded() {
         let text = r#"{"name":"a\u0007b","number":1,"version":2,"games":3,"samples":4,"games_per_second":1.5,
-                       "samples_per_second":20.0,"limit":"network","limit_share":0.5}"#;
+                       "samples_per_second":20.0,"shares":{"game":0.25,"network":0.5,"link":0.0,"learner":0.25}}"#;
         assert_eq!(WorkerStatus::read(text.as_bytes()).map(|status| status.name), Some("a?b".into()));
-        for (from, to) in [("1.5", "-1"), ("20.0", "1e300"), ("0.5", "7"), ("network", "moon"), ("}", "")] {
+        for (from, to) in [("1.5", "-1"), ("20.0", "1e300"), ("0.5", "7"), ("link", "moon"), ("}", "")] {
             assert_eq!(WorkerStatus::read(text.replace(from, to).as_bytes()), None, "{to}");
         }
     }

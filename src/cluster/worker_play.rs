@@ -55,7 +55,7 @@ impl Worker {
         if self.config.cluster.order == ClusterOrder::Strict {
             let sealer = Sealer::new(sending)?;
             let field = incarnation.field();
-            let mut meter = StatusMeter::new(name, threads);
+            let mut meter = StatusMeter::new(name);
             let play = StrictPlay::new(&self, sealer, most_weights, field, threads, stop)?;
             return play.run(&mut meter, report);
         }
@@ -67,7 +67,7 @@ impl Worker {
             sender: &sender,
             version: 0,
             oldest: None,
-            meter: StatusMeter::new(name, threads),
+            meter: StatusMeter::new(name),
         };
         let (mut selfplay, mut epochs) = (None, 0);
         while stop.cause().is_none() {
