@@ -102,6 +102,14 @@ impl MetricsText {
             let of = |count: fn(&super::workers::WorkerCounts) -> u64| {
                 records.iter().filter_map(|record| record.workers.as_ref()).map(count).sum::<u64>() as f64
             };
+            let waiting = last.selfplay_seconds - last.overlapped_seconds;
+            let all = waiting + last.train_seconds;
+            text.add(
+                Gauge,
+                "vecaz_learner_wait_share",
+                "The share of the last epoch, but for its evaluation, without training. A learner that does not play waits for games then.",
+                if all > 0.0 { (waiting / all).clamp(0.0, 1.0) } else { 0.0 },
+            );
             let active = workers.active as f64;
             text.add(Gauge, "vecaz_workers", "Workers whose chunks were taken in the last epoch.", active);
             let chunks = [
@@ -230,6 +238,24 @@ mod tests {
             assert!(answer.contains(part), "{part}: {answer}");
         }
         drop(exporter);
+    }
+
+    #[test]
+    fn a_learner_waits_where_it_neither_trains_nor_evaluates() {
+        for (selfplay, train, overlapped, share) in
+            [(3.0, 1.0, 0.0, "0.75"), (4.0, 3.0, 3.0, "0.25"), (0.0, 0.0, 0.0, "0")]
+        {
+            let record = EpochRecord {
+                selfplay_seconds: selfplay,
+                train_seconds: train,
+                overlapped_seconds: overlapped,
+                eval_seconds: 9.0,
+                workers: Some(Default::default()),
+                ..EpochRecord::default()
+            };
+            let MetricsText(text) = MetricsText::of_run(&[record]);
+            assert!(text.contains(&format!("\nvecaz_learner_wait_share {share}\n")), "{share}: {text}");
+        }
     }
 
     #[test]
