@@ -1,7 +1,7 @@
 //! `vecaz top`: a run with workers as it goes.
 
 use crate::cluster::address::{Address, password};
-use crate::cluster::overview::{Overview, OverviewReader};
+use crate::cluster::overview::OverviewReader;
 use crate::cluster::server::Server;
 use crate::error::{Error, Result};
 use crate::report::progress::print;
@@ -17,8 +17,8 @@ Examples:
   vecaz top redis://10.0.0.1/hex-9
   vecaz top redis://10.0.0.1/hex-9 --once
 
-Shows the last epoch, the queue, and every worker with its games a second and what limits it, each second until Ctrl-C.
-Where stdout is no terminal, once, as with --once.";
+Shows the last epoch, the queue, and every worker with its games a second and what limits it, each second until Ctrl-C. Where the
+server fails after the first look, it says so and tries again. Where stdout is no terminal, once, as with --once.";
 
 /// Time between two looks.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -38,10 +38,10 @@ pub struct TopArgs {
     pub password_file: Option<PathBuf>,
 }
 
-/// Shows the run, once or until the process is ended.
+/// Shows the run, once or until the process is ended, whatever fails after the first look.
 ///
 /// # Errors
-/// [`Error::Server`] where there is no such run.
+/// [`Error::Server`] where there is no such run at first.
 pub fn execute(args: TopArgs) -> Result<()> {
     let password = password(args.password_file.as_deref())?;
     let server = Server::new(Address::typed("URL", &args.url)?, password.as_deref())?;
@@ -50,19 +50,27 @@ pub fn execute(args: TopArgs) -> Result<()> {
         return print(&reader.read()?.to_string());
     }
     let terminal = Term::stdout();
-    let mut shown = 0;
+    let (mut newest, mut shown) = (reader.read()?.to_string(), 0);
+    let mut failure = String::new();
     loop {
-        let text = fitted(&reader.read()?, &terminal);
+        let text = fitted(&(failure + &newest), &terminal);
         terminal.clear_last_lines(shown).map_err(|e| Error::io("writing", "stdout", e))?;
         print(&text)?;
         shown = text.lines().count();
         sleep(INTERVAL);
+        failure = match reader.read() {
+            Ok(overview) => {
+                newest = overview.to_string();
+                String::new()
+            }
+            Err(error) => format!("{error}; it is tried again, and this was before:\n"),
+        };
     }
 }
 
 /// The lines that fit on the terminal, none of them longer than it is wide.
-fn fitted(overview: &Overview, terminal: &Term) -> String {
+fn fitted(text: &str, terminal: &Term) -> String {
     let (rows, columns) = terminal.size();
     let line = |line: &str| line.chars().take(columns as usize).chain(['\n']).collect::<String>();
-    overview.to_string().lines().take(rows.saturating_sub(1) as usize).map(line).collect()
+    text.lines().take(rows.saturating_sub(1) as usize).map(line).collect()
 }

@@ -33,7 +33,8 @@ pub struct Overview {
 pub struct OverviewReader {
     server: Server,
     keys: Keys,
-    link: Link,
+    /// None after a failure.
+    link: Option<Link>,
     /// The number of the last status of each process, and when it came.
     seen: BTreeMap<Vec<u8>, (u64, Instant)>,
 }
@@ -45,19 +46,25 @@ impl OverviewReader {
     /// [`crate::Error::Server`].
     pub fn new(server: Server) -> Result<Self> {
         let link = server.connect().map_err(|failure| server.error(&failure))?;
-        Ok(Self { keys: Keys::new(server.address().run()), server, link, seen: BTreeMap::new() })
+        Ok(Self { keys: Keys::new(server.address().run()), server, link: Some(link), seen: BTreeMap::new() })
     }
 
-    /// The run now.
+    /// The run now, on a new connection after an error.
     ///
     /// # Errors
     /// [`crate::Error::Server`], also where there is no such run.
     pub fn read(&mut self) -> Result<Overview> {
-        self.read_once().map_err(|failure| self.server.error(&failure))
+        let link = self.link.take().map_or_else(|| self.server.connect(), Ok);
+        let read = link.and_then(|mut link| {
+            let overview = self.read_on(&mut link)?;
+            self.link = Some(link);
+            Ok(overview)
+        });
+        read.map_err(|failure| self.server.error(&failure))
     }
 
-    fn read_once(&mut self) -> Result<Overview, Failure> {
-        let Some(state) = State::read(&mut self.link, &self.keys)? else {
+    fn read_on(&mut self, link: &mut Link) -> Result<Overview, Failure> {
+        let Some(state) = State::read(link, &self.keys)? else {
             return Err(Failure::Final(
                 "no run of this name, expected one that `vecaz run --cluster` has begun".into(),
             ));
@@ -65,11 +72,11 @@ impl OverviewReader {
         let mut all = pipe();
         all.cmd("HGET").arg(&self.keys.state).arg("record");
         all.cmd("XLEN").arg(&self.keys.games);
-        let mut replies = self.link.pipeline(&all)?.into_iter();
+        let mut replies = link.pipeline(&all)?.into_iter();
         let mut next = || replies.next().unwrap_or(Value::Nil);
         let record = bytes_of(next()).and_then(|bytes| serde_json::from_slice(&bytes).ok());
         let queued_chunks = number_of(next()).unwrap_or(0);
-        let statuses = read_statuses(&mut self.link, &self.keys)?;
+        let statuses = read_statuses(link, &self.keys)?;
         let now = Instant::now();
         self.seen.retain(|process, _| statuses.contains_key(process));
         let mut workers = Vec::new();
