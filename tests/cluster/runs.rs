@@ -2,7 +2,9 @@
 
 use super::server::{Redis, Vecaz, tiny, wait_until};
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use vecaz::cluster::overview::OverviewReader;
 
 fn metrics(run: &Path) -> Vec<serde_json::Value> {
     let text = std::fs::read_to_string(run.join("metrics.jsonl")).unwrap_or_default();
@@ -90,32 +92,156 @@ fn a_learner_that_does_not_play_learns_from_two_workers() {
     success("verify", Vecaz::spawn(&["verify", &out]));
 }
 
-/// The user that docs/cluster.md describes can do all that learner and workers do, and nothing with another run.
-#[test]
-fn the_recommended_user_suffices() {
-    let Some(redis) = Redis::start(&[]) else { return };
-    let line =
-        include_str!("../../docs/cluster.md").lines().find(|line| line.trim().starts_with("ACL SETUSER"));
-    let line = line.expect("in the page").replace("hex-9", "acl").replace("SECRET", "right");
-    redis.command(&line.split_whitespace().collect::<Vec<_>>());
-    let folder = tempfile::tempdir().expect("a folder");
-    let (config, out) =
-        (tiny(&folder).display().to_string(), folder.path().join("run").display().to_string());
-    let password = folder.path().join("password");
-    std::fs::write(&password, "right").expect("written");
-    let (password, url) = (password.display().to_string(), redis.url("acl").replace("//", "//hex@"));
-    let credentials = ["--password-file", &password, "--threads", "1"];
-    let run = ["run", "--cluster", &url, "--play", "0", "--config", &config, "--epochs", "2", "--out", &out];
-    let learner = Vecaz::spawn(&[&run[..], &credentials].concat());
-    wait_until("state of the run", || redis.command(&["EXISTS", "acl:state"]) == redis::Value::Int(1));
-    let worker = Vecaz::spawn(&[&["work", &url][..], &credentials].concat());
-    success("learner", learner);
-    let top = success("top", Vecaz::spawn(&["top", &url, "--password-file", &password]));
-    assert!(top.contains("/acl: weights ") && top.contains("\n0 workers: 0.0 games/s"), "{top}");
+/// The users that docs/cluster.md describes, `hex` of the learner and `hex-worker`, for the run `acl`, with passwords in files.
+struct Users {
+    folder: tempfile::TempDir,
+    learner: String,
+    worker: String,
+}
+
+impl Users {
+    fn new(redis: &Redis) -> Self {
+        let lines = include_str!("../../docs/cluster.md").lines().map(str::trim);
+        let lines: Vec<&str> = lines.filter(|line| line.starts_with("ACL SETUSER")).collect();
+        let [learner, worker] = lines[..] else { panic!("two users in the page: {lines:?}") };
+        assert!(learner.contains(" hex on >SECRET ") && worker.contains(" hex-worker reset on >SECRET2 "));
+        for line in lines {
+            let line = line.replace("hex-9", "acl").replace("SECRET", "right");
+            redis.command(&line.split_whitespace().collect::<Vec<_>>());
+        }
+        let folder = tempfile::tempdir().expect("a folder");
+        let [learner, worker] = ["right", "right2"].map(|password| {
+            let file = folder.path().join(password);
+            std::fs::write(&file, password).expect("written");
+            file.display().to_string()
+        });
+        Self { folder, learner, worker }
+    }
+
+    /// A learner of the run that does not play.
+    fn learn(&self, redis: &Redis, more: &[&str]) -> (Vecaz, PathBuf) {
+        let (config, out) = (tiny(&self.folder).display().to_string(), self.folder.path().join("run"));
+        let url = redis.url("acl").replace("//", "//hex@");
+        let out_text = out.display().to_string();
+        let run = ["run", "--cluster", &url, "--play", "0", "--config", &config, "--out", &out_text];
+        let credentials = ["--password-file", &self.learner, "--threads", "1"];
+        let learner = Vecaz::spawn(&[&run[..], &credentials, more].concat());
+        wait_until("state of the run", || redis.command(&["EXISTS", "acl:state"]) == redis::Value::Int(1));
+        (learner, out)
+    }
+
+    fn work(&self, redis: &Redis, run: &str) -> Vecaz {
+        let url = redis.url(run).replace("//", "//hex-worker@");
+        Vecaz::spawn(&["work", &url, "--password-file", &self.worker, "--threads", "1"])
+    }
+}
+
+/// Ends a worker, which has lacked no permission.
+fn end_work(worker: Vecaz) {
     worker.terminate();
-    assert_eq!(worker.output().status.code(), Some(143));
-    let other =
-        Vecaz::spawn(&[&["work", &url.replace("/acl", "/other")][..], &credentials].concat()).output();
-    let text = String::from_utf8_lossy(&other.stderr).into_owned();
-    assert!(!other.status.success() && text.contains("the user lacks a permission"), "{text}");
+    let output = worker.output();
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(143) && !text.contains("permission"), "{text}");
+}
+
+#[test]
+fn the_recommended_users_suffice() {
+    let Some(redis) = Redis::start(&[]) else { return };
+    let users = Users::new(&redis);
+    let eval = ["--set", "eval.every=1", "--set", "eval.positions=500", "--set", "eval.simulations=500"];
+    let (learner, out) = users.learn(&redis, &[&["--minutes", "5"][..], &eval].concat());
+    let worker = users.work(&redis, "acl");
+    wait_until("games and parts of an evaluation by the worker", || {
+        let records = metrics(&out);
+        records.len() >= 2
+            && records.iter().any(|record| record["workers"]["evaluated"].as_u64() > Some(0))
+            && redis.command(&["HLEN", "acl:workers"]) == redis::Value::Int(1)
+    });
+    interrupted("learner", learner);
+    let url = redis.url("acl").replace("//", "//hex@");
+    let top = success("top", Vecaz::spawn(&["top", &url, "--password-file", &users.learner]));
+    assert!(top.contains("/acl: weights ") && top.contains("\n1 workers: "), "{top}");
+    end_work(worker);
+}
+
+#[test]
+fn the_recommended_users_suffice_in_strict_order() {
+    let Some(redis) = Redis::start(&[]) else { return };
+    let users = Users::new(&redis);
+    let strict = ["--epochs", "2", "--set", "cluster.order=strict"];
+    let (learner, _) = users.learn(&redis, &strict);
+    let worker = users.work(&redis, "acl");
+    success("learner", learner);
+    end_work(worker);
+}
+
+#[test]
+fn the_user_of_a_worker_writes_nothing_that_is_the_learners() {
+    let Some(redis) = Redis::start(&[]) else { return };
+    let users = Users::new(&redis);
+    let client =
+        redis::Client::open(redis.url("acl").replace("//", "//hex-worker:right2@").replace("/acl", ""));
+    let mut link = client.and_then(|client| client.get_connection()).expect("the user is there");
+    let mut send = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        redis::cmd(words[0]).arg(&words[1..]).query::<redis::Value>(&mut link)
+    };
+    for allowed in
+        ["XADD acl:games * c junk", "HSET acl:workers 1 junk", "HMGET acl:state version", "GET acl:weights:1"]
+    {
+        send(allowed).unwrap_or_else(|e| panic!("{allowed}: {e}"));
+    }
+    for line in [
+        "HSET acl:state version 9",
+        "HSET acl:marks 1 9",
+        "DEL acl:marks",
+        "DEL acl:state",
+        "SET acl:weights:1 junk",
+        "HSET acl:resend 1 1",
+        "HSET acl:slots:1 0 junk",
+        "SET acl:polls 1",
+        "HSET acl:refused 1 1",
+        "HSET acl:evaluation id 1",
+        "DEL acl:games",
+        "EXPIRE acl:games 1",
+        "XTRIM acl:games MAXLEN 0",
+        "XREAD STREAMS acl:games 0",
+        "HGETALL acl:marks",
+        "HGETALL acl:workers",
+        "HGET acl:results:1 0",
+        "XADD other:games * c junk",
+        "GET other:weights:1",
+        "FLUSHALL",
+        "KEYS *",
+        "CONFIG GET maxmemory",
+    ] {
+        let error = send(line).expect_err(line);
+        assert_eq!(error.code(), Some("NOPERM"), "{line}: {error}");
+    }
+    let output = users.work(&redis, "other").output();
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && text.contains("the user lacks a permission"), "{text}");
+}
+
+#[test]
+fn an_overview_is_read_again_after_the_server_was_away() {
+    let Some(mut redis) = Redis::start(&[]) else { return };
+    let missing = OverviewReader::new(redis.server("away")).expect("a server").read();
+    assert!(missing.expect_err("no run yet").to_string().contains("no run of this name"));
+    let folder = tempfile::tempdir().expect("a folder");
+    let (config, out) = (tiny(&folder).display().to_string(), folder.path().join("run"));
+    let (url, out) = (redis.url("away"), out.display().to_string());
+    let _learner =
+        Vecaz::spawn(&["run", "--cluster", &url, "--play", "0", "--config", &config, "--out", &out]);
+    wait_until("state of the run", || redis.command(&["EXISTS", "away:state"]) == redis::Value::Int(1));
+    let mut reader = OverviewReader::new(redis.server("away")).expect("a server");
+    let before = reader.read().expect("a run");
+    redis.kill(Duration::from_millis(50));
+    assert!(reader.read().is_err(), "the connection is broken");
+    let mut after = None;
+    wait_until("an overview", || {
+        after = reader.read().ok();
+        after.is_some()
+    });
+    assert_eq!(after.expect("read").version, before.version);
 }
