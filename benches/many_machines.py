@@ -2,7 +2,7 @@
 """A learner and its workers, measured as processes on one machine, with a redis-server of their own on a free port of the loopback.
 
     benches/many_machines.py weights                     seconds until 8 workers play with new weights
-    benches/many_machines.py overhead                    what a worker's processor time goes to besides games
+    benches/many_machines.py overhead                    a worker's samples a second of processor time beside a run alone
     benches/many_machines.py link                        a worker behind a link of 100 ms with 1 % loss, against one without
     benches/many_machines.py learning --seeds 1 2 3      a learner with two workers against one process, at equal samples
     benches/many_machines.py soak --minutes 60           memory of all processes while workers are killed every minute, and an audit
@@ -15,6 +15,7 @@ import argparse
 import asyncio
 import collections
 import json
+import math
 import os
 import random
 import re
@@ -104,7 +105,7 @@ def records(folder):
     if not (folder / "metrics.jsonl").exists():
         return []
     with open(folder / "metrics.jsonl") as lines:
-        return [json.loads(line) for line in lines]
+        return [json.loads(line) for line in lines if line.endswith("\n")]
 
 
 def processor_seconds(process):
@@ -126,46 +127,88 @@ def drain(process):
 
 
 def weights(args):
-    """Seconds from the publication of a version, which the state names, until each of 8 workers says that it has it."""
-    seen, lock = collections.defaultdict(list), threading.Lock()
+    """Seconds from the publication of a version, which the state names, until each of 8 workers says that it has it or a newer one."""
+    workers = [f"w{number}" for number in range(8)]
+    seen, lock = {name: [] for name in workers}, threading.Lock()
 
-    def read(worker):
+    def read(name, worker):
         for line in worker.stdout:
             if found := re.search(rb"weights of version (\d+), executed", line):
                 with lock:
-                    seen[int(found[1])].append(time.monotonic())
+                    seen[name].append((int(found[1]), time.monotonic()))
 
     with Setting(args) as setting:
         options = ["eval.every=0", "selfplay.samples_per_epoch=2000", "train.replay_ratio=0.1", "train.min_samples=1000"]
         sets = [word for option in options for word in ("--set", option)]
         setting.learner("weights", "--play", "0", "--minutes", "1000", *sets)
-        for number in range(8):
-            threading.Thread(target=read, args=(setting.worker("weights", f"w{number}"),), daemon=True).start()
+        for name in workers:
+            threading.Thread(target=read, args=(name, setting.worker("weights", name)), daemon=True).start()
         published, connection = {}, socket.create_connection(("127.0.0.1", setting.port))
         end = time.monotonic() + args.minutes * 60
-        while time.monotonic() < end:
+        # Versions of the last ten seconds are not counted: workers have that time for those before.
+        while (now := time.monotonic()) < end + 10:
             connection.sendall(b"HGET weights:state version\r\n")
             version = int(connection.recv(64).split(b"\r\n")[1])
-            published.setdefault(version, time.monotonic())
+            published.setdefault(version, now)
             time.sleep(0.002)
-    # The first version was there before the workers, the last one may not have reached all of them.
-    rows = [(version, [at - published[version] for at in seen[version]]) for version in sorted(published)[2:-1]]
-    print("| version | workers | median, s | last, s |\n|---|---|---|---|")
-    for version, after in rows:
-        print(f"| {version} | {len(after)} | {statistics.median(after):.3f} | {max(after):.3f} |")
-    print(f"\nslowest of all: {max(max(after) for _, after in rows):.3f} s")
+    begun = max((versions[0][1] for versions in seen.values() if versions), default=0.0)
+    assert all(seen.values()), f"never reported any: {[name for name in workers if not seen[name]]}"
+    # From the first version that came when all workers were there.
+    counted = [version for version, at in sorted(published.items()) if begun < at < end]
+    print("| version | reported | skipped for a newer one | missing | median, s | last, s |\n|---|---|---|---|---|---|")
+    slowest, missing = 0.0, 0
+    for version in counted:
+        first = [next(((found, at) for found, at in seen[name] if found >= version), None) for name in workers]
+        after = [at - published[version] for _, at in filter(None, first)]
+        reported = sum(found == version for found, _ in filter(None, first))
+        print(
+            f"| {version} | {reported} | {len(after) - reported} | {len(workers) - len(after)} "
+            f"| {statistics.median(after or [math.inf]):.3f} | {max(after, default=math.inf):.3f} |"
+        )
+        slowest, missing = max(slowest, *after), missing + len(workers) - len(after)
+    print(f"\n{len(counted)} versions, {len(workers)} workers; slowest of all: {slowest:.3f} s")
+    assert counted and missing == 0, f"{missing} times a worker did not get a version or a newer one"
+
+
+def rate(process, samples, seconds):
+    """Samples for a second of processor time: between the first and the last change of `samples()`."""
+    points, end = [], time.monotonic() + seconds
+    while time.monotonic() < end:
+        if (now := samples()) > (points[-1][0] if points else 0):
+            points.append((now, sum(processor_seconds(process).values())))
+        time.sleep(0.05)
+    assert len(points) > 1, "one epoch at most, expected two: give it more --minutes"
+    return (points[-1][0] - points[0][0]) / (points[-1][1] - points[0][1])
 
 
 def overhead(args):
+    """A worker and a run alone, which play the same games with the same network at the same time, since nothing is trained."""
+    sets = ["eval.every=0", "replay.capacity=500000", "train.min_samples=500000", "run.keep_checkpoints=1"]
+    options = ["--minutes", "1000", *(word for option in sets for word in ("--set", option))]
     with Setting(args) as setting:
-        setting.learner("overhead", "--play", "0", "--minutes", "1000", "--set", "eval.every=0", "--set", "train.replay_ratio=0.01")
+        setting.learner("overhead", "--play", "0", *options)
         worker = setting.worker("overhead", "one")
         drain(worker)
-        time.sleep(args.minutes * 60)
-        seconds = processor_seconds(worker)
-        all_seconds = sum(seconds.values())
-        for name, part in seconds.most_common():
-            print(f"{name:<20} {part:>9.2f} s  {100 * part / all_seconds:>6.2f} %")
+        folder = args.out / "alone"
+        line = [args.vecaz, "--quiet", "run", "--config", args.game, "--out", str(folder), "--threads", "1", *options]
+        alone, rates = setting.start(line), {}
+        taken = lambda: sum(epoch["samples"] for epoch in records(folder))
+        sent = lambda: setting.status("overhead").get("one", {"samples": 0})["samples"]
+        measured = [
+            threading.Thread(target=lambda name, *of: rates.update({name: rate(*of, args.minutes * 60)}), args=of)
+            for of in (("alone", alone, taken), ("worker", worker, sent))
+        ]
+        for thread in measured:
+            thread.start()
+        for thread in measured:
+            thread.join()
+        for what, process in (("worker", worker), ("alone", alone)):
+            seconds = processor_seconds(process)
+            all_seconds = sum(seconds.values())
+            print(f"{what}: {rates[what]:.0f} samples for a second of processor time")
+            for name, part in seconds.most_common():
+                print(f"    {name:<20} {part:>9.2f} s  {100 * part / all_seconds:>6.2f} %")
+        print(f"worker / alone: {rates['worker'] / rates['alone']:.4f}")
         print(json.dumps(setting.status("overhead")))
 
 
