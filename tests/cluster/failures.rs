@@ -296,6 +296,14 @@ fn a_full_server_and_hostile_entries_lose_nothing() {
         let value = info.lines().find_map(|line| line.strip_prefix(name));
         value.map_or(0, |value| value.trim().parse().expect("a number"))
     };
+    // As many versions of the weights as are kept.
+    for _ in 0..4 {
+        learner.checkpoint();
+        let version = learner.ledger.epoch.to_string().into_bytes();
+        super::server::wait_until("publication", || {
+            bytes_of(redis.command(&["HGET", "hostile:state", "version"])).as_ref() == Some(&version)
+        });
+    }
     let most = number("memory", "used_memory:") + 60_000;
     redis.command(&["CONFIG", "SET", "maxmemory", &most.to_string()]);
     super::server::wait_until("full server", || number("errorstats", "errorstat_OOM:count=") > 0);
