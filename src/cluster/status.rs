@@ -242,22 +242,13 @@ mod tests {
         let mut meter = StatusMeter::new("one");
         assert_eq!(meter.due(3), None, "too early");
         meter.count(5, 70);
-        // Seconds of 4 threads, in 2 seconds of which most were waited.
         meter.played(&PassClock { forward: 2.0, select: 0.5, backup: 0.5, ..PassClock::default() });
-        meter.waited(Limit::Learner, Duration::from_millis(1250));
+        meter.waited(Limit::Learner, INTERVAL);
         meter.since -= INTERVAL;
         let status = meter.due(3).expect("two seconds");
-        let TimeShares { game, network, link, learner } = status.shares;
-        assert!(
-            (0.124..0.14).contains(&game) && (0.249..0.26).contains(&network) && link == 0.0,
-            "{status:?}"
-        );
-        assert!(
-            (0.6..=0.625).contains(&learner) && (game + network + learner - 1.0).abs() < 1e-9,
-            "{status:?}"
-        );
+        assert_eq!(status.shares.largest(), Limit::Learner);
         assert!(status.to_string().ends_with(" % of the time goes to the learner"), "{status}");
-        assert!((2.0..2.6).contains(&status.games_per_second), "{status:?}");
+        assert!(0.0 < status.games_per_second && status.games_per_second <= 2.5, "{status:?}");
         // Numbers that JSON has exactly.
         let shares = TimeShares { game: 0.25, network: 0.5, link: 0.0, learner: 0.25 };
         let sent = WorkerStatus { shares, games_per_second: 2.5, samples_per_second: 35.0, ..status };
@@ -266,11 +257,24 @@ mod tests {
         meter.since -= INTERVAL;
         let next = meter.due(4).expect("two seconds");
         assert_eq!((next.number, next.games, next.samples, next.shares), (2, 6, 77, TimeShares::default()));
-        assert!((0.4..0.6).contains(&next.games_per_second), "{next:?}");
+        assert!(0.0 < next.games_per_second && next.games_per_second <= 0.5, "{next:?}");
         meter.waited(Limit::Link, Duration::from_secs(1));
         meter.since -= INTERVAL;
         let waiting = meter.due(4).expect("two seconds").shares;
         assert_eq!((waiting.link, waiting.largest()), (1.0, Limit::Link), "nothing else was done");
+    }
+
+    #[test]
+    fn play_is_divided_as_its_stages_are_and_waiting_is_time_of_the_clock() {
+        let shares = |seconds, all| {
+            let TimeShares { game, network, link, learner } = TimeShares::of(seconds, all);
+            [game, network, link, learner]
+        };
+        // Stages of four threads, in two seconds of which half was waited.
+        assert_eq!(shares([1.0, 3.0, 0.0, 1.0], 2.0), [0.125, 0.375, 0.0, 0.5]);
+        assert_eq!(shares([0.0, 0.0, 0.5, 0.5], 4.0), [0.0, 0.0, 0.5, 0.5], "nothing else was done");
+        assert_eq!(shares([1.0, 0.0, 0.0, 3.0], 2.0), [0.0, 0.0, 0.0, 1.0], "clocks that do not agree");
+        assert_eq!(shares([0.0; 4], 0.0), [0.0; 4]);
     }
 
     #[test]
