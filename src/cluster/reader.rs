@@ -20,7 +20,6 @@ use crate::error::{Error, Result};
 use redis::{Value, cmd, pipe};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::TrySendError;
 use std::sync::{Arc, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -117,8 +116,8 @@ impl Reader {
                     let mut error = Err(self.server.error(&failure));
                     while !self.shared.is_ended() {
                         match self.arrivals.try_send(error) {
-                            Ok(()) | Err(TrySendError::Disconnected(_)) => return,
-                            Err(TrySendError::Full(back)) => error = back,
+                            Some(back) => error = back,
+                            None => return,
                         }
                         sleep(QUEUE_WAIT);
                     }
@@ -433,8 +432,8 @@ impl Reader {
         let (mut waiting, mut is_broken) = (Ok(arrival), false);
         while !self.shared.is_ended() {
             match self.arrivals.try_send(waiting) {
-                Ok(()) | Err(TrySendError::Disconnected(_)) => return,
-                Err(TrySendError::Full(back)) => waiting = back,
+                Some(back) => waiting = back,
+                None => return,
             }
             if let Some(publication) = self.shared.newest()
                 && self.known.published != Some(publication.version)

@@ -87,18 +87,22 @@ pub(super) fn channel() -> (ArrivalSender, ArrivalReceiver) {
 }
 
 impl ArrivalSender {
-    /// Queues an arrival, or gives it back where there is no room for it.
-    pub(super) fn try_send(&self, arrival: Result<Arrival>) -> Result<(), TrySendError<Result<Arrival>>> {
+    /// Queues an arrival, or gives it back where there is no room for it. It is dropped where the run is over.
+    pub(super) fn try_send(&self, arrival: Result<Arrival>) -> Option<Result<Arrival>> {
         let bytes = bytes_of(&arrival);
         // Only this end adds, so what waits can only have become less since.
         let waiting = self.waiting.load(Ordering::Relaxed);
         if waiting > 0 && waiting + bytes > MOST_BYTES {
-            return Err(TrySendError::Full(arrival));
+            return Some(arrival);
         }
         self.waiting.fetch_add(bytes, Ordering::Relaxed);
-        self.sender.try_send(arrival).inspect_err(|_| {
-            self.waiting.fetch_sub(bytes, Ordering::Relaxed);
-        })
+        match self.sender.try_send(arrival) {
+            Err(TrySendError::Full(arrival)) => {
+                self.waiting.fetch_sub(bytes, Ordering::Relaxed);
+                Some(arrival)
+            }
+            Ok(()) | Err(TrySendError::Disconnected(_)) => None,
+        }
     }
 }
 
@@ -181,21 +185,21 @@ mod tests {
         let (sender, receiver) = channel();
         let most = MOST_BYTES as usize;
         let half = most / 2;
-        sender.try_send(arrival(2 * most)).expect("nothing waits");
-        assert!(matches!(sender.try_send(arrival(1)), Err(TrySendError::Full(_))));
+        assert!(sender.try_send(arrival(2 * most)).is_none(), "nothing waits");
+        assert!(sender.try_send(arrival(1)).is_some(), "too many bytes wait");
         receiver.receive(Duration::ZERO).expect("waits").expect("a chunk");
         assert!(matches!(receiver.receive(Duration::ZERO), Err(RecvTimeoutError::Timeout)));
-        sender.try_send(arrival(half - 1000)).expect("half");
-        sender.try_send(arrival(half - 1000)).expect("both halves");
-        assert!(matches!(sender.try_send(arrival(half)), Err(TrySendError::Full(_))));
+        assert!(sender.try_send(arrival(half - 1000)).is_none(), "half");
+        assert!(sender.try_send(arrival(half - 1000)).is_none(), "both halves");
+        assert!(sender.try_send(arrival(half)).is_some(), "a third half");
         (0..2).for_each(|_| drop(receiver.receive(Duration::from_millis(1)).expect("waits")));
         for chunk in 0..MOST_CHUNKS {
-            sender.try_send(arrival(1)).unwrap_or_else(|_| panic!("chunk {chunk}"));
+            assert!(sender.try_send(arrival(1)).is_none(), "chunk {chunk}");
         }
-        assert!(matches!(sender.try_send(arrival(1)), Err(TrySendError::Full(_))));
+        assert!(sender.try_send(arrival(1)).is_some(), "too many chunks wait");
         (0..MOST_CHUNKS).for_each(|_| drop(receiver.receive(Duration::ZERO).expect("waits")));
         assert_eq!(receiver.waiting.load(Ordering::Relaxed), 0);
         drop(receiver);
-        assert!(matches!(sender.try_send(arrival(1)), Err(TrySendError::Disconnected(_))));
+        assert!(sender.try_send(arrival(1)).is_none(), "nobody takes it");
     }
 }
