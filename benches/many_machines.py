@@ -5,7 +5,7 @@
     benches/many_machines.py overhead                    a worker's samples a second of processor time beside a run alone
     benches/many_machines.py link                        a worker behind a link of 100 ms with 1 % loss, against one without
     benches/many_machines.py learning --seeds 1 2 3      a learner with two workers against one process, at equal samples
-    benches/many_machines.py soak --minutes 60           memory of all processes while workers are killed every minute, and an audit
+    benches/many_machines.py soak --minutes 60           memory of all processes while processes are killed, and an audit
 
 Only Python's standard library; Linux (/proc). The link is a proxy that delays every byte by 50 ms each way and, with 1 % for each 1,448 bytes,
 holds the stream for 200 ms more, TCP's shortest time until a lost segment is sent again.
@@ -83,6 +83,12 @@ class Setting:
             assert process.poll() is None, (self.args.out / f"{run}.log").read_text()
             time.sleep(0.02)
         return process
+
+    def resumed(self, run):
+        """The learner of a run whose learner has ended, from its last checkpoint."""
+        with open(self.args.out / f"{run}.log", "a") as log:
+            line = [self.args.vecaz, "run", "--cluster", self.url(run), "--resume", str(self.args.out / run)]
+            return self.start(line + ["--minutes", "100000", "--threads", "1"], log)
 
     def worker(self, run, name, port=None, *more):
         """A worker whose messages are read by the caller."""
@@ -299,32 +305,42 @@ def learning(args):
 
 
 def soak(args):
+    """Every `--kill-every` seconds a worker, or the learner where `--kill-learner`, is killed (SIGKILL) and started again."""
     rng = random.Random(1)
     with Setting(args) as setting:
-        learner = setting.learner("soak", "--minutes", "100000", "--set", "run.keep_checkpoints=2", "--set", "selfplay.samples_per_epoch=5000")
+        begin = ["--minutes", "100000", "--set", "run.keep_checkpoints=2", "--set", "selfplay.samples_per_epoch=5000"]
+        learner = setting.learner("soak", *begin)
         workers = [setting.worker("soak", f"w{number}") for number in range(3)]
         for worker in workers:
             drain(worker)
-        killed, start = 0, time.monotonic()
+        killed, start, minute = collections.Counter(), time.monotonic(), 0
         print("| minute | epochs | learner, MiB | server, MiB | workers, MiB | killed |\n|---|---|---|---|---|---|", flush=True)
-        for minute in range(1, int(args.minutes) + 1):
-            time.sleep(max(0.0, start + 60 * minute - time.monotonic()))
+        while time.monotonic() < start + 60 * args.minutes:
+            time.sleep(args.kill_every)
             assert learner.poll() is None and all(worker.poll() is None for worker in workers), "a process has ended by itself"
-            if minute <= 3 or minute % 5 == 0:
-                sizes = [resident_mib(worker) for worker in workers]
+            now = int((time.monotonic() - start) / 60)
+            if now > minute and (now <= 3 or now % 5 == 0):
+                minute, sizes = now, [resident_mib(worker) for worker in workers]
                 print(
                     f"| {minute} | {len(records(args.out / 'soak'))} | {resident_mib(learner):.0f} | {resident_mib(setting.server):.0f} "
-                    f"| {min(sizes):.0f} to {max(sizes):.0f} | {killed} |",
+                    f"| {min(sizes):.0f} to {max(sizes):.0f} | {killed.total()} |",
                     flush=True,
                 )
-            which = rng.randrange(len(workers))
+            which = rng.randrange(len(workers) + args.kill_learner)
+            if which == len(workers):
+                learner.kill()
+                learner.wait()
+                learner = setting.resumed("soak")
+                killed["learner"] += 1
+                continue
             workers[which].kill()
             workers[which].wait()
             workers[which] = setting.worker("soak", f"w{which}")
             drain(workers[which])
-            killed += 1
+            killed["worker"] += 1
         learner.send_signal(signal.SIGTERM)
         learner.wait()
+        print(f"\nkilled: {dict(killed)}")
         audit(args.out / "soak", args.vecaz)
 
 
@@ -354,6 +370,8 @@ def main():
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="of learning")
     parser.add_argument("--order", choices=["free", "strict"], default="free", help="of link")
     parser.add_argument("--out", type=Path, default=ROOT / "runs" / "many_machines")
+    parser.add_argument("--kill-every", type=float, default=60.0, metavar="SECONDS", help="of soak")
+    parser.add_argument("--kill-learner", action="store_true", help="of soak: kill the learner as well")
     parser.add_argument("--vecaz", default=str(ROOT / "target" / "release" / "vecaz"))
     args = parser.parse_args()
     # All processes end with this one.

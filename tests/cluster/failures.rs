@@ -97,6 +97,19 @@ impl Learner {
         taken
     }
 
+    /// Takes games until `number` entries were refused.
+    fn take_refused(&mut self, number: u64) {
+        let workers = self.workers.as_mut().expect("at work");
+        let mut refused = 0;
+        super::server::wait_until("refused chunks", || {
+            if let Some(games) = workers.receive(Duration::from_millis(20)).expect("no final failure") {
+                self.ledger.games.extend(games.iter().map(|game| (game.slot, game.game)));
+            }
+            refused += workers.take_counts().refused;
+            refused == number
+        });
+    }
+
     fn checkpoint(&mut self) {
         let workers = self.workers.as_mut().expect("at work");
         self.ledger.epoch += 1;
@@ -280,33 +293,22 @@ fn a_full_server_and_hostile_entries_lose_nothing() {
         redis.command(&["XADD", "hostile:games", "*", "c", junk]);
         redis.command(&["XADD", "hostile:games", "*", "other", junk]);
     }
-    let workers = learner.workers.as_mut().expect("at work");
-    let mut refused = 0;
-    super::server::wait_until("refused chunks", || {
-        if let Some(games) = workers.receive(Duration::from_millis(20)).expect("no final failure") {
-            learner.ledger.games.extend(games.iter().map(|game| (game.slot, game.game)));
-        }
-        refused += workers.take_counts().refused;
-        refused == 6
-    });
-    // While nobody takes games the stream fills the server; then a checkpoint alone makes room for the next games and weights.
+    learner.take_refused(6);
+    // Junk fills the server to its double; then a checkpoint alone makes room for weights and games.
     let number = |section: &str, name: &str| -> u64 {
         let info = bytes_of(redis.command(&["INFO", section])).expect("a text");
         let info = String::from_utf8(info).expect("a text");
         let value = info.lines().find_map(|line| line.strip_prefix(name));
         value.map_or(0, |value| value.trim().parse().expect("a number"))
     };
-    // As many versions of the weights as are kept.
-    for _ in 0..4 {
-        learner.checkpoint();
-        let version = learner.ledger.epoch.to_string().into_bytes();
-        super::server::wait_until("publication", || {
-            bytes_of(redis.command(&["HGET", "hostile:state", "version"])).as_ref() == Some(&version)
-        });
+    let junk = "x".repeat(100_000);
+    for _ in 0..40 {
+        redis.command(&["XADD", "hostile:games", "*", "c", &junk]);
     }
-    let most = number("memory", "used_memory:") + 60_000;
+    let most = number("memory", "used_memory:") - 2_000_000;
     redis.command(&["CONFIG", "SET", "maxmemory", &most.to_string()]);
     super::server::wait_until("full server", || number("errorstats", "errorstat_OOM:count=") > 0);
+    learner.take_refused(40);
     learner.work(2_000);
     redis.command(&["CONFIG", "SET", "maxmemory", "0"]);
     learner.work(500);
