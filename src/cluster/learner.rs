@@ -12,6 +12,7 @@ use super::shared::{Publication, Shared};
 use super::strict::lockstep::{Lockstep, Offered, Refused};
 use super::strict::parts;
 use super::strict::poll::{self, PartPoll};
+use super::strict::refusals::RefusedProcess;
 use super::strict::starts::Starts;
 use super::tally::{Taken, Tally};
 use super::waiting::{self, Arrival, ArrivalReceiver, Outcome, Refused as RefusedGames};
@@ -244,8 +245,8 @@ impl Feed {
                              worker plays, expected vecaz run --resume, which begins the epoch again"
                         ))));
                     }
-                    let refused = &self.shared.refused;
-                    refused.lock().unwrap_or_else(PoisonError::into_inner).push((incarnation, part));
+                    let process = RefusedProcess { incarnation, part, version: lockstep.version() };
+                    self.shared.refused.lock().unwrap_or_else(PoisonError::into_inner).push(process);
                 }
             }
         }

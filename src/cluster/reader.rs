@@ -9,6 +9,7 @@ use super::received::{Order, Received, StreamId};
 use super::server::{Failure, Link, RETRY, Server, list_of, number_of};
 use super::shared::{Publication, Shared};
 use super::strict::poll::open;
+use super::strict::refusals::Refusals;
 use super::strict::starts::{FINISHED, Starts};
 use super::waiting::{Arrival, ArrivalSender, Outcome, Refused};
 use super::window::{Waiting, Window};
@@ -19,8 +20,8 @@ use crate::config::ClusterOrder;
 use crate::error::{Error, Result};
 use redis::{Value, cmd, pipe};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -78,6 +79,8 @@ pub(super) struct LinkState {
     published: Option<u64>,
     /// The polls of it that are published as taken.
     polls: u64,
+    /// In strict order: processes of which a poll was refused.
+    refusals: Refusals,
     /// The window that is published.
     window: u64,
     window_at: Option<Instant>,
@@ -203,27 +206,22 @@ impl Reader {
         }
     }
 
-    /// Publishes how many polls are taken, and whose games were refused: another worker plays their part, or has played it, so what was
+    /// Publishes how many polls are taken, and of whom one was refused: another worker plays the part, or has played it, so what was
     /// sent in this epoch is read again.
     fn set_polls(&mut self, link: &mut Link, publication: &Publication) -> Result<(), Failure> {
         let version = publication.version;
+        // Once for each refusal, whatever becomes of the commands below: what was taken here stays known until it is published.
+        if self.known.refusals.add(self.shared.take_refused(), version) {
+            let Received { generation, position, .. } = publication.received;
+            self.read.position =
+                if generation == self.read.generation { position } else { StreamId::default() };
+        }
         let polls = self.shared.polls.load(Ordering::Relaxed);
         if polls != self.known.polls {
             link.command(cmd("SET").arg(&self.keys.polls).arg(format!("{version} {polls}")))?;
             self.known.polls = polls;
         }
-        let refused =
-            std::mem::take(&mut *self.shared.refused.lock().unwrap_or_else(PoisonError::into_inner));
-        if !refused.is_empty() {
-            let Received { generation, position, .. } = publication.received;
-            self.read.position =
-                if generation == self.read.generation { position } else { StreamId::default() };
-        }
-        for (incarnation, part) in refused {
-            link.command(cmd("HSET").arg(&self.keys.refused).arg(Incarnation(incarnation).field()).arg(1))?;
-            link.command(cmd("DEL").arg(self.keys.lease(version, part)))?;
-        }
-        Ok(())
+        self.known.refusals.publish(link, &self.keys)
     }
 
     /// A stream that ends before the place that was read has lost its end.
@@ -298,6 +296,7 @@ impl Reader {
         }
         link.pipeline(&all)?;
         self.window.end_epoch();
+        self.known.refusals.begin(*version);
         // The number of polls that are taken is published again.
         (self.known.window, self.known.published, self.known.polls) = (window, Some(*version), u64::MAX);
         self.shared.bytes_out.fetch_add(bytes_out as u64, Ordering::Relaxed);

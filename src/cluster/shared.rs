@@ -1,6 +1,7 @@
 //! What the run and its thread at the server share.
 
 use super::received::Received;
+use super::strict::refusals::RefusedProcess;
 use super::strict::starts::Starts;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -32,8 +33,8 @@ pub(super) struct Shared {
     pub is_published: AtomicBool,
     /// In strict order: polls of this version that the run has taken.
     pub polls: AtomicU64,
-    /// In strict order: processes whose games were refused, and the part which each has, until they are published.
-    pub refused: Mutex<Vec<(u64, usize)>>,
+    /// In strict order: processes of which a poll was refused, until the thread takes them.
+    pub refused: Mutex<Vec<RefusedProcess>>,
     /// The run has waited for chunks.
     pub has_waited: AtomicBool,
     /// The most versions by which the weights of a chunk were old that it has taken or refused since the last change of the window.
@@ -48,6 +49,11 @@ impl Shared {
     /// What is to be published.
     pub(super) fn newest(&self) -> Option<Arc<Publication>> {
         self.publication.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Processes of which a poll was refused since the last call.
+    pub(super) fn take_refused(&self) -> Vec<RefusedProcess> {
+        std::mem::take(&mut *self.refused.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The run is over.

@@ -10,14 +10,12 @@ use std::collections::BTreeMap;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use vecaz::cluster::learner::{Begin, LearnerFactory, LearnerPlay};
-use vecaz::cluster::server::{Server, bytes_of};
+use vecaz::cluster::server::Server;
 use vecaz::cluster::worker::{WorkDone, Worker};
 use vecaz::error::StopCause;
-use vecaz::model::NetSpec;
 use vecaz::report::workers::WorkerCounts;
 use vecaz::rng::{Key, Purpose};
 use vecaz::run::factory::ComponentFactory;
-use vecaz::run::learner::learner;
 use vecaz::run::workers::{Workers, WorkersSetup};
 use vecaz::stop::Stop;
 use vecaz::weights::NetFile;
@@ -44,10 +42,7 @@ struct Learner {
 impl Learner {
     fn new(redis: &Redis, run: &str) -> Self {
         let setting = Setting::new(TINY);
-        let spec = NetSpec::new(&setting.config.net, &setting.game.sizes());
-        let trained = learner(&setting.config, &setting.game, &spec, None).expect("a network");
-        let weights = trained.weights().expect("weights");
-        let network = NetFile::new(setting.game.as_ref(), &spec, weights, 0).expect("a file");
+        let network = setting.network();
         let factory =
             LearnerFactory { server: redis.server(run), play: LearnerPlay::Idle, begin: Begin::New };
         factory.check(&setting.config).expect("a server that fits");
@@ -295,19 +290,13 @@ fn a_full_server_and_hostile_entries_lose_nothing() {
     }
     learner.take_refused(6);
     // Junk fills the server to its double; then a checkpoint alone makes room for weights and games.
-    let number = |section: &str, name: &str| -> u64 {
-        let info = bytes_of(redis.command(&["INFO", section])).expect("a text");
-        let info = String::from_utf8(info).expect("a text");
-        let value = info.lines().find_map(|line| line.strip_prefix(name));
-        value.map_or(0, |value| value.trim().parse().expect("a number"))
-    };
     let junk = "x".repeat(100_000);
     for _ in 0..40 {
         redis.command(&["XADD", "hostile:games", "*", "c", &junk]);
     }
-    let most = number("memory", "used_memory:") - 2_000_000;
+    let most = redis.number("memory", "used_memory:") - 2_000_000;
     redis.command(&["CONFIG", "SET", "maxmemory", &most.to_string()]);
-    super::server::wait_until("full server", || number("errorstats", "errorstat_OOM:count=") > 0);
+    super::server::wait_until("full server", || redis.number("errorstats", "errorstat_OOM:count=") > 0);
     learner.take_refused(40);
     learner.work(2_000);
     redis.command(&["CONFIG", "SET", "maxmemory", "0"]);

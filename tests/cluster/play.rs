@@ -8,8 +8,10 @@ use vecaz::cluster::Incarnation;
 use vecaz::cluster::chunk::{ChunkLimits, ChunkReader, ChunkWriter, Sender};
 use vecaz::cluster::digest;
 use vecaz::config::{Config, Layers};
-use vecaz::net::{IoShape, UniformNet};
+use vecaz::net::{IoShape, NetSpec, UniformNet};
+use vecaz::run::learner::learner;
 use vecaz::selfplay::{FinishedGame, SelfPlay, new_slots};
+use vecaz::weights::NetFile;
 
 /// A configuration with its game and the limits that follow.
 pub struct Setting {
@@ -41,6 +43,13 @@ impl Setting {
 
     pub fn writer(&self, incarnation: Incarnation) -> ChunkWriter {
         ChunkWriter::new(self.sender(incarnation), self.limits).expect("memory")
+    }
+
+    /// A network with its first weights.
+    pub fn network(&self) -> NetFile {
+        let spec = NetSpec::new(&self.config.net, &self.game.sizes());
+        let weights = learner(&self.config, &self.game, &spec, None).and_then(|learner| learner.weights());
+        NetFile::new(self.game.as_ref(), &spec, weights.expect("weights"), 0).expect("a file")
     }
 
     /// The first games of a process, searched with a network that knows nothing.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
-use vecaz::cluster::server::Server;
+use vecaz::cluster::server::{Server, bytes_of};
 
 /// The longest that anything takes here.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -70,14 +70,32 @@ impl Redis {
         Server::new(self.url(run).parse().expect("an address"), None).expect("a client")
     }
 
+    /// A number of the server's INFO.
+    pub fn number(&self, section: &str, name: &str) -> u64 {
+        let info = bytes_of(self.command(&["INFO", section])).expect("a text");
+        let info = String::from_utf8(info).expect("a text");
+        let value = info.lines().find_map(|line| line.strip_prefix(name));
+        let digits = value.unwrap_or("0").trim().split(',').next().unwrap_or_default();
+        digits.parse().expect("a number")
+    }
+
     /// A command by a client of the test's own, once the server takes commands.
     pub fn command(&self, words: &[&str]) -> redis::Value {
+        self.command_of(words, &[])
+    }
+
+    /// The same with bytes as its last argument.
+    pub fn command_with(&self, words: &[&str], bytes: &[u8]) -> redis::Value {
+        self.command_of(words, &[bytes])
+    }
+
+    fn command_of(&self, words: &[&str], more: &[&[u8]]) -> redis::Value {
         let client = redis::Client::open(format!("redis://127.0.0.1:{}", self.port)).expect("a client");
         let start = Instant::now();
         loop {
             let reply = client.get_connection().and_then(|mut connection| {
                 let mut command = redis::cmd(words[0]);
-                command.arg(&words[1..]);
+                command.arg(&words[1..]).arg(more);
                 command.query(&mut connection)
             });
             match reply {

@@ -78,6 +78,11 @@ impl Lockstep {
         &self.slots
     }
 
+    /// The version of the weights with which the epoch is played.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
     /// Polls of the epoch that were taken.
     pub fn taken(&self) -> u64 {
         self.taken

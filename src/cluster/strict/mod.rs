@@ -8,6 +8,7 @@
 
 pub mod lockstep;
 pub mod poll;
+pub(super) mod refusals;
 pub(super) mod starts;
 pub(super) mod worker;
 
