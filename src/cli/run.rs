@@ -113,7 +113,8 @@ impl RunArgs {
         let password = password(self.password_file.as_deref())?;
         let server = Server::new(Address::typed("--cluster", url)?, password.as_deref())?;
         let play = if self.play == 0 { LearnerPlay::Idle } else { LearnerPlay::Plays };
-        Ok(Box::new(LearnerFactory { server, play, begin }))
+        let password_file = self.password_file.clone();
+        Ok(Box::new(LearnerFactory { server, play, begin, password_file }))
     }
 }
 
@@ -321,6 +322,21 @@ mod tests {
             let message =
                 parse(line).layers(Base::BuiltIn).and_then(Layers::resolve).expect_err(line).to_string();
             assert!(message.contains(part), "{line}: {message}");
+        }
+    }
+
+    #[test]
+    fn a_resumed_run_needs_the_flags_by_which_it_reaches_its_workers() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let secret = folder.path().join("secret.txt");
+        fs::write(&secret, "secret\n").expect("written");
+        let with_file =
+            format!(" --cluster rediss://me@host:7000/r --play 0 --password-file {}", secret.display());
+        for flags in
+            ["", " --cluster redis://host:6379/r", " --cluster redis://host:6379/r --play 0", &with_file]
+        {
+            let factory = parse(&format!("run --out runs/r{flags}")).factory(Begin::New).expect("valid");
+            assert_eq!(factory.resume_arguments(), flags);
         }
     }
 

@@ -31,7 +31,7 @@ use crate::run::network::check_machine;
 use crate::run::workers::{EvaluationOffer, SharedEvaluation, Workers, WorkersSetup};
 use crate::selfplay::{FinishedGame, GameRecord, GameSlot, new_slots};
 use crate::weights::NetFile;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Arc, PoisonError};
@@ -67,6 +67,8 @@ pub struct LearnerFactory {
     pub play: LearnerPlay,
     /// Whether it is new.
     pub begin: Begin,
+    /// The file with the server's password, if it comes from one.
+    pub password_file: Option<PathBuf>,
 }
 
 impl ComponentFactory for LearnerFactory {
@@ -109,7 +111,8 @@ impl ComponentFactory for LearnerFactory {
             LearnerPlay::Plays => "",
             LearnerPlay::Idle => " --play 0",
         };
-        format!(" --cluster {}{play}", self.server.address())
+        let file = self.password_file.iter().map(|file| format!(" --password-file {}", file.display()));
+        format!(" --cluster {}{play}{}", self.server.address(), file.collect::<String>())
     }
 
     fn workers(&self, setup: WorkersSetup<'_>) -> Result<Option<Box<dyn Workers>>> {

@@ -43,8 +43,12 @@ impl Learner {
     fn new(redis: &Redis, run: &str) -> Self {
         let setting = Setting::new(TINY);
         let network = setting.network();
-        let factory =
-            LearnerFactory { server: redis.server(run), play: LearnerPlay::Idle, begin: Begin::New };
+        let factory = LearnerFactory {
+            server: redis.server(run),
+            play: LearnerPlay::Idle,
+            begin: Begin::New,
+            password_file: None,
+        };
         factory.check(&setting.config).expect("a server that fits");
         let mut new = Self {
             setting,

@@ -28,8 +28,12 @@ struct Learner<'a> {
 impl<'a> Learner<'a> {
     fn new(redis: &'a Redis) -> Self {
         let setting = Setting::new(&format!("{TINY}order = 'strict'\n"));
-        let factory =
-            LearnerFactory { server: redis.server("run"), play: LearnerPlay::Idle, begin: Begin::New };
+        let factory = LearnerFactory {
+            server: redis.server("run"),
+            play: LearnerPlay::Idle,
+            begin: Begin::New,
+            password_file: None,
+        };
         let setup = WorkersSetup { config: &setting.config, game: &setting.game, received: &[], slots: &[] };
         let mut workers = factory.workers(setup).expect("a server").expect("workers");
         workers.publish(EPOCH, &setting.network(), None).expect("published");
