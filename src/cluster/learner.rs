@@ -21,7 +21,7 @@ use super::{digest, random};
 use crate::backend::device_selfplay::PlayPlan;
 use crate::backend::kernels::check_devices;
 use crate::batch::{AnyGame, any_game};
-use crate::config::{ClusterOrder, Config, SelfPlayConfig};
+use crate::config::{ClusterOrder, Config};
 use crate::error::{Error, Result};
 use crate::report::metrics::EpochRecord;
 use crate::report::workers::WorkerCounts;
@@ -121,10 +121,14 @@ impl ComponentFactory for LearnerFactory {
     }
 }
 
+/// Slots of the largest part.
+fn part_slots(config: &Config) -> usize {
+    parts(config.selfplay.games).map(|part| part.len()).max().unwrap_or(0)
+}
+
 /// The bounds of a part's poll.
 fn poll_limits(config: &Config, game: &dyn AnyGame) -> Result<ChunkLimits> {
-    let SelfPlayConfig { games, passes_per_poll, .. } = config.selfplay;
-    poll::limits(game, parts(games).map(|part| part.len()).max().unwrap_or(0), passes_per_poll)
+    poll::limits(game, part_slots(config), config.selfplay.passes_per_poll)
 }
 
 /// The most bytes of an epoch's games, as records.
@@ -185,6 +189,7 @@ impl Feed {
                     ClusterOrder::Free => ChunkLimits::of(game.as_ref())?,
                     ClusterOrder::Strict => poll_limits(config, game.as_ref())?,
                 },
+                records: poll::most_records(part_slots(config), config.selfplay.passes_per_poll),
                 order,
                 max_lag: config.cluster.max_lag,
             },

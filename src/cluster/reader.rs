@@ -47,6 +47,8 @@ const WARN_INTERVAL: Duration = Duration::from_secs(1);
 pub(super) struct Bounds {
     /// Sizes of a chunk.
     pub limits: ChunkLimits,
+    /// In strict order: the most records of a poll.
+    pub records: usize,
     /// See [`crate::config::ClusterConfig::max_lag`].
     pub max_lag: u64,
     /// See [`crate::config::ClusterConfig::order`].
@@ -370,7 +372,7 @@ impl Reader {
         };
         let header = chunk.header;
         if self.bounds.order == ClusterOrder::Strict {
-            return Ok(match open(&mut self.chunks, &chunk) {
+            return Ok(match open(&mut self.chunks, &chunk, self.bounds.records) {
                 Ok(poll) => Outcome::Poll(poll),
                 Err(what) => {
                     self.warn(&format!("a poll of {} is refused: {what}", header.name()));

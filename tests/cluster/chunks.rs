@@ -135,7 +135,7 @@ pub fn change(bytes: &mut Vec<u8>, rng: &mut Stream) {
 
 /// The bytes of a chunk after changes: anywhere, anywhere but with a true checksum, or in the games before they are compressed,
 /// with true sizes and checksum.
-fn forged(bytes: &[u8], raw: &[u8], rng: &mut Stream) -> Vec<u8> {
+pub fn forged(bytes: &[u8], raw: &[u8], rng: &mut Stream) -> Vec<u8> {
     let mut out = bytes.to_vec();
     match rng.below(5) {
         0 => change(&mut out, rng),

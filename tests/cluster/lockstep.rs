@@ -1,5 +1,6 @@
 //! The parts of a run in strict order, played apart, give the games of self-play in one piece; nothing else is taken.
 
+use super::chunks::forged;
 use super::play::Setting;
 use std::ops::Range;
 use vecaz::backend::RootCache;
@@ -7,11 +8,11 @@ use vecaz::cluster::Incarnation;
 use vecaz::cluster::chunk::{Chunk, ChunkLimits, ChunkReader, Sealer};
 use vecaz::cluster::strict::lockstep::{Lockstep, Offered};
 use vecaz::cluster::strict::parts;
-use vecaz::cluster::strict::poll::{PartPoll, Recorder, limits, open, seal};
+use vecaz::cluster::strict::poll::{PartPoll, Recorder, SlotPlies, limits, most_records, open, seal};
 use vecaz::config::{Config, SelfPlayConfig};
 use vecaz::net::{IoShape, UniformNet};
 use vecaz::rng::{Key, Purpose};
-use vecaz::selfplay::{FinishedGame, GameSlot, SelfPlay, new_slots};
+use vecaz::selfplay::{FinishedGame, GameRecord, GameSlot, SelfPlay, new_slots};
 
 const WORKER: Incarnation = Incarnation(5);
 const VERSION: u64 = 3;
@@ -78,8 +79,13 @@ fn chunks(setting: &Setting, part: usize, range: Range<usize>, polls: u64) -> Ve
 }
 
 fn read(setting: &Setting, bytes: &[u8]) -> Option<PartPoll> {
-    let chunk = Chunk::parse(bytes, &setting.digest, &bounds(setting)).ok()?;
-    open(&mut ChunkReader::new().expect("memory"), &chunk).ok()
+    read_by(&mut ChunkReader::new().expect("memory"), setting, bytes).ok()
+}
+
+/// What the learner does with an entry of the stream.
+fn read_by(reader: &mut ChunkReader, setting: &Setting, bytes: &[u8]) -> Result<PartPoll, String> {
+    let chunk = Chunk::parse(bytes, &setting.digest, &bounds(setting)).map_err(|e| e.to_string())?;
+    open(reader, &chunk, most_records(35, setting.config.selfplay.passes_per_poll))
 }
 
 fn lockstep(setting: &Setting, starts: &[GameSlot]) -> Lockstep {
@@ -148,7 +154,7 @@ fn polls_of_other_versions_parts_and_times_are_not_taken() {
     assert_eq!(offered(&|poll| poll.poll = 0), Offered::Repeated);
     assert_eq!(offered(&|poll| poll.poll = 1000), Offered::Impossible);
     assert_eq!(offered(&|poll| poll.part = 2), Offered::Impossible);
-    let most = 35 * (setting.config.selfplay.passes_per_poll as usize + 1);
+    let most = most_records(35, setting.config.selfplay.passes_per_poll);
     let repeat = |poll: &mut PartPoll| poll.plies = vec![poll.plies[0].clone(); most + 1];
     assert_eq!(offered(&repeat), Offered::Impossible);
     assert_eq!(offered(&|_| ()), Offered::Waits);
@@ -191,8 +197,27 @@ fn a_part_goes_on_when_its_polls_come_again_after_those_of_a_process_that_is_ref
 }
 
 #[test]
+fn a_poll_of_many_empty_records_is_refused_before_they_are_read() {
+    let setting = &settings()[1];
+    let poll = read(setting, &chunks(setting, 1, 35..70, 1)[0]).expect("whole");
+    let most = most_records(35, setting.config.selfplay.passes_per_poll);
+    let mut sealer = Sealer::new(setting.sender(WORKER)).expect("memory");
+    let mut read_with = |records: usize| {
+        let empty = SlotPlies { ended_by: None, record: GameRecord::default() };
+        let plies = vec![empty; records];
+        let chunk = seal(&mut sealer, &bounds(setting), (VERSION, 1), 1, plies).expect("a few bytes each");
+        read_by(&mut ChunkReader::new().expect("memory"), setting, &chunk)
+    };
+    assert_eq!(read_with(most).map(|read| (read.part, read.plies.len())), Ok((poll.part, most)));
+    let error = read_with(most + 1).expect_err("one too many");
+    assert_eq!(error, format!("{} records of games, at most {most}", most + 1));
+}
+
+/// Entries of the stream as a hostile worker may send them.
+#[test]
 fn changed_polls_give_no_games_outside_the_rules() {
     let mut rng = Key::new(12, Purpose::Evaluation).stream();
+    let mut reader = ChunkReader::new().expect("memory");
     let (mut refused, mut taken) = (0, 0);
     for setting in settings() {
         let all: Vec<Vec<u8>> = parts(setting.config.selfplay.games)
@@ -206,23 +231,28 @@ fn changed_polls_give_no_games_outside_the_rules() {
         right.offer(second.clone());
         right.take().expect("both parts").expect("by the rules");
         let raw = postcard::to_stdvec(&(1_u32, &second.plies)).expect("in memory");
-        for _ in 0..4_000 {
-            let mut bytes = raw.clone();
-            super::chunks::change(&mut bytes, &mut rng);
-            let Ok((part, plies)) = postcard::from_bytes(&bytes) else {
-                refused += 1;
-                continue;
+        let mut lockstep = lockstep(&setting, &starts);
+        for number in 0..7_000 {
+            let poll = match read_by(&mut reader, &setting, &forged(&all[1], &raw, &mut rng)) {
+                Ok(poll) => poll,
+                Err(what) => {
+                    refused += 1;
+                    assert_eq!(what.lines().count(), 1, "{what}");
+                    continue;
+                }
             };
-            let part: u32 = part;
-            let mut lockstep = lockstep(&setting, &starts);
+            lockstep.begin(VERSION);
             lockstep.offer(first.clone());
-            let offered = lockstep.offer(PartPoll { part: part as usize, plies, ..second.clone() });
+            let offered = lockstep.offer(poll);
             match (offered, lockstep.take()) {
                 (Offered::Waits, Some(Ok(_))) => {
                     taken += 1;
                     for slot in lockstep.slots() {
-                        slot.check(setting.game.as_ref(), slot.slot).expect("a game of the rules");
+                        let name = setting.game.name();
+                        slot.check(setting.game.as_ref(), slot.slot)
+                            .unwrap_or_else(|e| panic!("{name} {number}: {e}"));
                     }
+                    lockstep = self::lockstep(&setting, &starts);
                 }
                 (_, None | Some(Err(_))) => {
                     refused += 1;
@@ -232,5 +262,5 @@ fn changed_polls_give_no_games_outside_the_rules() {
             }
         }
     }
-    assert!(refused > 8_000 && taken > 500, "{refused} refused, {taken} taken");
+    assert!(refused > 14_000 && taken > 500, "{refused} refused, {taken} taken");
 }

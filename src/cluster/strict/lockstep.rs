@@ -1,6 +1,6 @@
 //! The learner's side of an epoch: takes the polls of all parts, each when all parts have sent it.
 
-use super::poll::PartPoll;
+use super::poll::{PartPoll, most_records};
 use super::{POLLS_AHEAD, parts};
 use crate::backend::device_selfplay::PlayPlan;
 use crate::batch::AnyGame;
@@ -52,8 +52,7 @@ pub struct Lockstep {
     waiting: Vec<BTreeMap<u64, PartPoll>>,
     /// Processes of which a poll was refused in this epoch. `[parts]`
     refused: Vec<BTreeSet<u64>>,
-    /// The most plies that a slot has in a poll, counted by records: one for each game that it ends, and that in progress.
-    slot_records: usize,
+    passes_per_poll: u32,
 }
 
 impl Lockstep {
@@ -62,8 +61,7 @@ impl Lockstep {
         let parts: Vec<Range<usize>> = parts(slots.len()).collect();
         let waiting = vec![BTreeMap::new(); parts.len()];
         let refused = vec![BTreeSet::new(); parts.len()];
-        let slot_records = passes_per_poll as usize + 1;
-        Self { game, plan, parts, slots, version: 0, taken: 0, waiting, refused, slot_records }
+        Self { game, plan, parts, slots, version: 0, taken: 0, waiting, refused, passes_per_poll }
     }
 
     /// Begins the epoch that is played with the weights of `version`.
@@ -100,8 +98,8 @@ impl Lockstep {
         else {
             return Offered::Impossible;
         };
-        let most_records = self.parts[poll.part].len().saturating_mul(self.slot_records);
-        if poll.plies.len() > most_records || self.refused[poll.part].contains(&poll.incarnation) {
+        let most = most_records(self.parts[poll.part].len(), self.passes_per_poll);
+        if poll.plies.len() > most || self.refused[poll.part].contains(&poll.incarnation) {
             return Offered::Impossible;
         }
         if waiting.contains_key(&poll.poll) {

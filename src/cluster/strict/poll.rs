@@ -50,10 +50,9 @@ impl PartPoll {
     }
 }
 
-#[derive(Serialize, Deserialize)]
-struct Body {
-    part: u32,
-    plies: Vec<SlotPlies>,
+/// The most records of a poll of a part with so many slots: one for each game that a pass ends, and that in progress.
+pub fn most_records(slots: usize, passes: u32) -> usize {
+    slots.saturating_mul(passes as usize + 1)
 }
 
 /// The bounds of the chunks of parts with up to `slots` slots and so many passes of a poll, each of which decides one ply at most.
@@ -66,7 +65,7 @@ pub fn limits(game: &dyn AnyGame, slots: usize, passes: u32) -> Result<ChunkLimi
     let sizes = game.sizes();
     // A ply may be followed by as many chance outcomes as a game has plies.
     let ply = RECORD + 3 * sizes.max_plies + 4 * sizes.max_legal + 5 + 4 * sizes.num_players;
-    let most = slots.saturating_mul(passes as usize + 1).saturating_mul(ply);
+    let most = most_records(slots, passes).saturating_mul(ply);
     ChunkLimits::with(game, most.min(MOST_BYTES), "a poll")
 }
 
@@ -142,7 +141,7 @@ pub fn seal(
     plies: Vec<SlotPlies>,
 ) -> Result<Vec<u8>> {
     let ended = plies.iter().filter(|plies| plies.ended_by.is_some()).count();
-    let raw = postcard::to_stdvec(&Body { part: part as u32, plies });
+    let raw = postcard::to_stdvec(&(part as u32, plies));
     let raw = raw.map_err(|e| Error::unsupported("sending a poll", e.to_string()))?;
     if raw.len() > limits.raw_bytes {
         let what = format!("{} bytes, at most {}", raw.len(), limits.raw_bytes);
@@ -151,14 +150,24 @@ pub fn seal(
     sealer.seal(&raw, Contents { sequence: poll, version, games: ended as u32, samples: 0 })
 }
 
-/// What a chunk says; its plies are not played yet.
+/// What a chunk says; its plies are not played yet. Their number is compared with `most`, that of [`most_records`], before memory is
+/// taken: a record without plies has a few bytes on the wire and many in memory.
 ///
 /// # Errors
 /// What is wrong with its body.
-pub fn open(reader: &mut ChunkReader, chunk: &Chunk<'_>) -> std::result::Result<PartPoll, String> {
-    let header = chunk.header;
-    let (Body { part, plies }, rest) = postcard::take_from_bytes::<Body>(reader.body(chunk)?)
-        .map_err(|e| format!("its body is no poll: {e}"))?;
+pub fn open(
+    reader: &mut ChunkReader,
+    chunk: &Chunk<'_>,
+    most: usize,
+) -> std::result::Result<PartPoll, String> {
+    let (header, no_poll) = (chunk.header, |e| format!("its body is no poll: {e}"));
+    let body = reader.body(chunk)?;
+    let (part, list) = postcard::take_from_bytes::<u32>(body).map_err(no_poll)?;
+    let (records, _) = postcard::take_from_bytes::<usize>(list).map_err(no_poll)?;
+    if records > most {
+        return Err(format!("{records} records of games, at most {most}"));
+    }
+    let (plies, rest) = postcard::take_from_bytes::<Vec<SlotPlies>>(list).map_err(no_poll)?;
     if !rest.is_empty() {
         return Err("its body has bytes after the poll".into());
     }
