@@ -156,7 +156,11 @@ impl State {
         Self::parse(&values).map(Some).map_err(Failure::Final)
     }
 
-    fn parse(values: &[Option<Vec<u8>>]) -> Result<Self, String> {
+    /// The state with these values of its fields, in the order of [`State::fields`].
+    ///
+    /// # Errors
+    /// What is wrong with a field.
+    pub fn parse(values: &[Option<Vec<u8>>]) -> Result<Self, String> {
         let text = |i: usize| {
             let bytes = values.get(i).and_then(Option::as_deref).unwrap_or_default();
             std::str::from_utf8(bytes).unwrap_or_default()
@@ -180,6 +184,12 @@ impl State {
             window: number(6)?,
         })
     }
+}
+
+/// The number of polls of `version` that are taken, by the text of `RUN:polls`; None where it is about another version.
+pub fn taken_polls(text: &[u8], version: u64) -> Option<u64> {
+    let (of, taken) = std::str::from_utf8(text).ok()?.split_once(' ')?;
+    (of.parse() == Ok(version)).then(|| taken.parse().ok())?
 }
 
 /// What a worker looks at, all of one moment.

@@ -297,7 +297,7 @@ impl SenderThread {
             false if is_requested && self.gap_since.is_some_and(|at| at.elapsed() > GAP) => {
                 return Err(Failure::Final(format!(
                     "the run was set back to before chunk {} of this worker, which has dropped it, expected a new start of the worker",
-                    mark + 1
+                    mark.saturating_add(1)
                 )));
             }
             false => drop(self.gap_since.get_or_insert_with(Instant::now)),
@@ -329,7 +329,7 @@ impl SenderThread {
             queue.bytes -= first.bytes.len() as u64;
             queue.sent = queue.sent.saturating_sub(1);
         }
-        queue.unmarked.front().is_none_or(|first| first.sequence == mark + 1)
+        queue.unmarked.front().is_none_or(|first| first.sequence == mark.saturating_add(1))
     }
 
     /// A warning, at most one in five seconds.

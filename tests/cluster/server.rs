@@ -70,6 +70,12 @@ impl Redis {
         Server::new(self.url(run).parse().expect("an address"), None).expect("a client")
     }
 
+    /// A connection of the test's own.
+    pub fn client(&self) -> redis::Connection {
+        let client = redis::Client::open(format!("redis://127.0.0.1:{}", self.port)).expect("a client");
+        client.get_connection().expect("a connection")
+    }
+
     /// A number of the server's INFO.
     pub fn number(&self, section: &str, name: &str) -> u64 {
         let info = bytes_of(self.command(&["INFO", section])).expect("a text");

@@ -9,7 +9,7 @@
 pub mod lockstep;
 pub mod poll;
 pub(super) mod refusals;
-pub(super) mod starts;
+pub mod starts;
 pub(super) mod worker;
 
 use crate::config::{Config, DeviceName};

@@ -3,7 +3,7 @@
 //! It talks with the server between two polls, and holds what it has sent until the epoch is over: whatever is lost, it is sent again.
 
 use super::super::chunk::{ChunkLimits, Sealer};
-use super::super::published::{CHUNK_FIELD, Keys, State, read_starts, read_weights};
+use super::super::published::{CHUNK_FIELD, Keys, State, read_starts, read_weights, taken_polls};
 use super::super::sender::SentCounts;
 use super::super::server::{Failure, Link, RETRY, Server, bytes_of, number_of};
 use super::super::status::{Limit, StatusMeter, WorkerStatus};
@@ -260,9 +260,7 @@ impl<'a> StrictPlay<'a> {
                     .into(),
             ));
         }
-        let polls = String::from_utf8(polls).unwrap_or_default();
-        let taken = polls.split_once(' ').filter(|(version, _)| version.parse() == Ok(state.version));
-        self.taken = taken.and_then(|(_, taken)| taken.parse().ok()).unwrap_or(0);
+        self.taken = taken_polls(&polls, state.version).unwrap_or(0);
         Ok(Some(state))
     }
 
@@ -447,7 +445,7 @@ impl<'a> StrictPlay<'a> {
 
     /// The part that is the furthest behind, among those that are not too far ahead of the learner.
     fn next_part(&self) -> Option<usize> {
-        let most = (self.taken + POLLS_AHEAD) as usize;
+        let most = self.taken.saturating_add(POLLS_AHEAD) as usize;
         let open = (0..self.held.len()).filter(|&i| self.held[i].chunks.len() < most);
         open.min_by_key(|&i| (self.held[i].chunks.len(), self.held[i].part))
     }
