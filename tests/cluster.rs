@@ -17,6 +17,9 @@ mod play;
 #[path = "cluster/failures.rs"]
 mod failures;
 #[cfg(unix)]
+#[path = "cluster/memory.rs"]
+mod memory;
+#[cfg(unix)]
 #[path = "cluster/mutated.rs"]
 mod mutated;
 #[cfg(unix)]

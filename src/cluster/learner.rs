@@ -1,5 +1,6 @@
 //! A run whose games also come from workers: [`LearnerFactory`] makes the components of such a run, among them its workers.
 
+use super::bounds::{kept_by_worker, kept_polls};
 use super::chunk::{ChunkLimits, ChunkReader};
 use super::evaluation::shared::OfferedEvaluation;
 use super::evaluation::{self, Offer};
@@ -16,7 +17,7 @@ use super::strict::refusals::RefusedProcess;
 use super::strict::starts::Starts;
 use super::tally::{Taken, Tally};
 use super::waiting::{self, Arrival, ArrivalReceiver, Outcome, Refused as RefusedGames};
-use super::window::Window;
+use super::window::{Window, epoch_bytes};
 use super::{digest, random};
 use crate::backend::device_selfplay::PlayPlan;
 use crate::backend::kernels::check_devices;
@@ -29,7 +30,7 @@ use crate::run::factory::ComponentFactory;
 use crate::run::memory::MemoryPlan;
 use crate::run::network::check_machine;
 use crate::run::workers::{EvaluationOffer, SharedEvaluation, Workers, WorkersSetup};
-use crate::selfplay::{FinishedGame, GameRecord, GameSlot, new_slots};
+use crate::selfplay::{FinishedGame, GameSlot, new_slots};
 use crate::weights::NetFile;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -94,7 +95,15 @@ impl ComponentFactory for LearnerFactory {
     }
 
     fn memory(&self, config: &Config, game: &dyn AnyGame) -> Result<MemoryPlan> {
-        let plan = MemoryPlan { workers: waiting::MOST_BYTES, ..MemoryPlan::new(config, game)? };
+        let plan = MemoryPlan::new(config, game)?;
+        let mut workers = waiting::MOST_BYTES;
+        if config.cluster.order == ClusterOrder::Strict {
+            workers = workers.saturating_add(kept_polls(config, game));
+            if self.play == LearnerPlay::Plays {
+                workers = workers.saturating_add(kept_by_worker(config, game)?);
+            }
+        }
+        let plan = MemoryPlan { workers, ..plan };
         Ok(match self.play {
             LearnerPlay::Plays => plan,
             LearnerPlay::Idle => plan.without_play(),
@@ -129,12 +138,6 @@ fn part_slots(config: &Config) -> usize {
 /// The bounds of a part's poll.
 fn poll_limits(config: &Config, game: &dyn AnyGame) -> Result<ChunkLimits> {
     poll::limits(game, part_slots(config), config.selfplay.passes_per_poll)
-}
-
-/// The most bytes of an epoch's games, as records.
-fn epoch_bytes(config: &Config, game: &dyn AnyGame) -> u64 {
-    let ply = GameRecord::most_bytes(game) / game.sizes().max_plies.max(1);
-    (config.selfplay.samples_per_epoch as u64).saturating_mul(ply as u64)
 }
 
 /// Refuses a queue that cannot hold the games of two epochs: workers would wait for a checkpoint, and it for their games.
@@ -241,6 +244,10 @@ impl Feed {
                 None => return Ok(None),
                 Some(Ok(games)) => {
                     self.shared.polls.store(lockstep.taken(), Ordering::Relaxed);
+                    if lockstep.wants_again() {
+                        let wanted = &self.shared.read_again;
+                        *wanted.lock().unwrap_or_else(PoisonError::into_inner) = Some(lockstep.version());
+                    }
                     count(&mut self.tally.counts, &games);
                     return Ok(Some(games));
                 }
@@ -269,6 +276,7 @@ impl Feed {
             Offered::Waits => {
                 self.tally.take(&Taken { sender: &sender, incarnation, games, bytes, lag: 0, waited });
             }
+            Offered::NoRoom => {}
             Offered::Repeated => counts.repeated += 1,
             Offered::OtherVersion => counts.stale += 1,
             Offered::Impossible => {

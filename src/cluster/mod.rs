@@ -4,6 +4,7 @@
 //! ([`crate::run::Run`]) whose games also come from workers; a worker holds nothing that is not lost without harm.
 
 pub mod address;
+mod bounds;
 pub mod chunk;
 pub mod evaluation;
 pub mod learner;

@@ -209,11 +209,12 @@ impl Reader {
     }
 
     /// Publishes how many polls are taken, and of whom one was refused: another worker plays the part, or has played it, so what was
-    /// sent in this epoch is read again.
+    /// sent in this epoch is read again; so it is where there was no room for some polls.
     fn set_polls(&mut self, link: &mut Link, publication: &Publication) -> Result<(), Failure> {
         let version = publication.version;
         // Once for each refusal, whatever becomes of the commands below: what was taken here stays known until it is published.
-        if self.known.refusals.add(self.shared.take_refused(), version) {
+        let is_refused = self.known.refusals.add(self.shared.take_refused(), version);
+        if self.shared.take_read_again(version) || is_refused {
             let Received { generation, position, .. } = publication.received;
             self.read.position =
                 if generation == self.read.generation { position } else { StreamId::default() };

@@ -37,6 +37,15 @@ struct Unmarked {
     bytes: Arc<Vec<u8>>,
 }
 
+/// What a worker believes of the run's numbers, in bytes.
+#[derive(Clone, Copy)]
+pub(super) struct SenderBounds {
+    /// The most of a file of weights.
+    pub weights: u64,
+    /// The most of a window: chunks without a mark are kept in memory.
+    pub window: u64,
+}
+
 /// What the worker and its thread share.
 #[derive(Default)]
 struct SendQueue {
@@ -74,7 +83,7 @@ pub(super) struct Sender {
 }
 
 impl Sender {
-    /// Starts the thread. `state` is that of the run whose games are played, `most_weights` bounds the weights' bytes.
+    /// Starts the thread. `state` is that of the run whose games are played.
     ///
     /// # Errors
     /// [`Error::Unsupported`] where the system gives no thread.
@@ -83,10 +92,10 @@ impl Sender {
         keys: Keys,
         state: State,
         incarnation: Incarnation,
-        most_weights: u64,
+        bounds: SenderBounds,
     ) -> crate::error::Result<Self> {
         let shared = Arc::new((
-            Mutex::new(SendQueue { window: state.window, ..SendQueue::default() }),
+            Mutex::new(SendQueue { window: state.window.min(bounds.window), ..SendQueue::default() }),
             Condvar::new(),
         ));
         let sender_thread = SenderThread {
@@ -94,7 +103,7 @@ impl Sender {
             incarnation,
             keys,
             state,
-            most_weights,
+            bounds,
             shared: shared.clone(),
             fetched: None,
             resend: 0,
@@ -185,7 +194,7 @@ struct SenderThread {
     incarnation: Incarnation,
     /// The state at the last read.
     state: State,
-    most_weights: u64,
+    bounds: SenderBounds,
     shared: Arc<(Mutex<SendQueue>, Condvar)>,
     /// The version of the weights that were fetched last.
     fetched: Option<u64>,
@@ -304,7 +313,7 @@ impl SenderThread {
         }
         {
             let mut queue = self.queue();
-            (queue.window, queue.ready) = (state.window, true);
+            (queue.window, queue.ready) = (state.window.min(self.bounds.window), true);
         }
         let status = self.queue().status.take();
         if let Some(status) = status {
@@ -312,7 +321,7 @@ impl SenderThread {
         }
         if self.fetched != Some(state.version)
             && let Some(file) =
-                read_weights(link, &self.keys, (state.version, state.sha256), self.most_weights)?
+                read_weights(link, &self.keys, (state.version, state.sha256), self.bounds.weights)?
         {
             self.fetched = Some(state.version);
             self.queue().weights = Some(Weights { version: state.version, file });

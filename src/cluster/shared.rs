@@ -35,6 +35,8 @@ pub(super) struct Shared {
     pub polls: AtomicU64,
     /// In strict order: processes of which a poll was refused, until the thread takes them.
     pub refused: Mutex<Vec<RefusedProcess>>,
+    /// In strict order: the epoch whose polls are to be read again, until the thread has begun to.
+    pub read_again: Mutex<Option<u64>>,
     /// The run has waited for chunks.
     pub has_waited: AtomicBool,
     /// The most versions by which the weights of a chunk were old that it has taken or refused since the last change of the window.
@@ -54,6 +56,12 @@ impl Shared {
     /// Processes of which a poll was refused since the last call.
     pub(super) fn take_refused(&self) -> Vec<RefusedProcess> {
         std::mem::take(&mut *self.refused.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Whether polls of the epoch of `version`, or a later one, are to be read again. True once for a request.
+    pub(super) fn take_read_again(&self, version: u64) -> bool {
+        let wanted = self.read_again.lock().unwrap_or_else(PoisonError::into_inner).take();
+        wanted.is_some_and(|wanted| wanted >= version)
     }
 
     /// The run is over.

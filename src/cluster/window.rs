@@ -2,7 +2,9 @@
 //! played with new weights. Workers that are faster than the learner would otherwise fill the queue, and all that is taken from it
 //! would be old.
 
-use crate::config::ClusterConfig;
+use crate::batch::AnyGame;
+use crate::config::{ClusterConfig, Config};
+use crate::selfplay::GameRecord;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -15,6 +17,19 @@ const LEAST: u64 = 4096;
 const OLD: u64 = 2;
 /// The fewest epochs whose games the largest window holds: a run waits for a whole epoch's games while no mark covers those before.
 const LEAST_EPOCHS: u64 = 2;
+
+/// The most bytes of an epoch's games, as records.
+pub(super) fn epoch_bytes(config: &Config, game: &dyn AnyGame) -> u64 {
+    let ply = GameRecord::most_bytes(game) / game.sizes().max_plies.max(1);
+    (config.selfplay.samples_per_epoch as u64).saturating_mul(ply as u64)
+}
+
+/// The largest window of a worker that is alone, where the games of an epoch have so many bytes at most.
+pub(super) fn most_bytes(epoch_bytes: u64, config: &ClusterConfig) -> u64 {
+    let &ClusterConfig { max_lag, max_queued_bytes, .. } = config;
+    let epochs = max_lag.saturating_add(1).max(LEAST_EPOCHS);
+    epoch_bytes.saturating_mul(epochs).min(max_queued_bytes).max(LEAST)
+}
 
 /// The window of every worker.
 pub(super) struct Window {
@@ -35,12 +50,10 @@ pub(super) struct Window {
 impl Window {
     /// Begins with half an epoch, whose games have at most `epoch_bytes`.
     pub(super) fn new(epoch_bytes: u64, config: &ClusterConfig) -> Self {
-        let &ClusterConfig { max_lag, max_queued_bytes, .. } = config;
-        let epochs = max_lag.saturating_add(1).max(LEAST_EPOCHS);
-        let max = epoch_bytes.saturating_mul(epochs).min(max_queued_bytes);
+        let max = most_bytes(epoch_bytes, config);
         Self {
             max,
-            old: OLD.min(max_lag / 2 + 1),
+            old: OLD.min(config.max_lag / 2 + 1),
             bytes: (epoch_bytes / 2).min(max),
             seen: BTreeMap::new(),
             epoch_began: Instant::now(),

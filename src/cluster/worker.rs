@@ -1,5 +1,6 @@
 //! A worker: a run as it finds it; `worker_play.rs` has how it plays. It holds no state of the run.
 
+use super::bounds::kept_by_worker;
 use super::digest;
 use super::published::{Keys, State, read_config};
 use super::sender::SentCounts;
@@ -106,7 +107,8 @@ impl Worker {
         }
         check_machine(&config).map_err(|e| layers.locate(e))?;
         check_nodes(&config, &game.sizes())?;
-        MemoryPlan::of_worker(&config, game.as_ref())?.check(&config)?;
+        let workers = kept_by_worker(&config, game.as_ref())?;
+        MemoryPlan { workers, ..MemoryPlan::of_worker(&config, game.as_ref())? }.check(&config)?;
         let spec = NetSpec::new(&config.net, &game.sizes());
         Ok(Self { server, keys, state, config, game, spec, set })
     }

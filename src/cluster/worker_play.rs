@@ -1,8 +1,9 @@
 //! A worker's play: in free order here, in strict order by [`super::strict`].
 
+use super::bounds::most_window;
 use super::chunk::{ChunkLimits, ChunkWriter, Sealer, Sender as Sending};
 use super::evaluation::evaluator::Evaluator;
-use super::sender::{Sender, Weights};
+use super::sender::{Sender, SenderBounds, Weights};
 use super::status::{Limit, StatusMeter, WorkerStatus};
 use super::strict::worker::StrictPlay;
 use super::worker::{WorkDone, Worker};
@@ -60,8 +61,9 @@ impl Worker {
             return play.run(&mut meter, report);
         }
         let limits = ChunkLimits::of(self.game.as_ref())?;
-        let sender =
-            Sender::start(&self.server, self.keys.clone(), self.state.clone(), incarnation, most_weights)?;
+        let bounds =
+            SenderBounds { weights: most_weights, window: most_window(&self.config, self.game.as_ref()) };
+        let sender = Sender::start(&self.server, self.keys.clone(), self.state.clone(), incarnation, bounds)?;
         let mut games = Games {
             writer: ChunkWriter::new(sending, limits)?,
             sender: &sender,

@@ -37,7 +37,7 @@ pub struct MemoryPlan {
     pub evaluation: u64,
     /// The evaluation cache.
     pub evaluations: u64,
-    /// Chunks of workers that wait for the run.
+    /// Chunks of workers that wait for the run; in a worker those that it keeps until the learner has them.
     pub workers: u64,
     /// Code, networks, and the buffers and stacks of threads.
     pub program: u64,
@@ -101,7 +101,8 @@ impl MemoryPlan {
 
     /// The parts: name, bytes, and the keys that set their size. Those of workers are there only where there are any.
     fn parts(&self) -> impl Iterator<Item = (&'static str, u64, &'static str)> {
-        let workers = (self.workers > 0).then_some(("chunks of workers", self.workers, "vecaz"));
+        let keys = "cluster.max_queued_bytes, selfplay.games and selfplay.passes_per_poll";
+        let workers = (self.workers > 0).then_some(("chunks of workers", self.workers, keys));
         let parts = [
             ("trees", self.trees, "selfplay.games, search.simulations and search.nodes"),
             ("passes", self.passes, "selfplay.games and search.leaves"),

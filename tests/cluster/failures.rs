@@ -259,7 +259,8 @@ fn a_worker_waits_for_a_learner_that_is_away_and_its_games_are_not_lost() {
     let worker = Thread::start(redis.server("away"));
     learner.work(200);
     learner.workers = None;
-    // The worker fills its share of the queue and waits.
+    // The worker fills its share of the queue and waits, at cluster.max_queued_bytes whatever the server says.
+    redis.command(&["HSET", "away:state", "window", "1000000000000"]);
     let queued = |redis: &Redis| match redis.command(&["MEMORY", "USAGE", "away:games", "SAMPLES", "0"]) {
         redis::Value::Int(bytes) => bytes,
         other => panic!("{other:?}"),

@@ -196,6 +196,43 @@ fn a_part_goes_on_when_its_polls_come_again_after_those_of_a_process_that_is_ref
     assert!(take_all(&mut lockstep) == expected, "other games");
 }
 
+/// The parts are sent one after the other, each whole, so that all polls of the first wait for those of the second.
+#[test]
+fn polls_without_room_are_taken_when_they_are_read_again() {
+    const POLLS: u64 = 12;
+    let setting = &settings()[0];
+    let mut whole = selfplay(setting, starts(setting));
+    let expected: Vec<Vec<FinishedGame>> = (0..POLLS).map(|_| whole.poll().expect("played")).collect();
+    let sent: Vec<PartPoll> = parts(setting.config.selfplay.games)
+        .enumerate()
+        .flat_map(|(part, range)| chunks(setting, part, range, POLLS))
+        .map(|bytes| read(setting, &bytes).expect("whole"))
+        .collect();
+    let most = sent.iter().map(PartPoll::bytes).max().expect("polls") as u64;
+    let mut lockstep = lockstep(setting, &starts(setting)).with_room(3 * most);
+    let (mut found, mut left_out) = (Vec::new(), 0);
+    let mut rounds = 0;
+    while lockstep.taken() < POLLS {
+        for poll in &sent {
+            left_out += u64::from(lockstep.offer(poll.clone()) == Offered::NoRoom);
+            assert!(lockstep.bytes() <= 3 * most, "{} bytes", lockstep.bytes());
+            found.extend(take_all(&mut lockstep));
+        }
+        rounds += 1;
+        assert!(lockstep.wants_again() || lockstep.taken() == POLLS, "{} taken", lockstep.taken());
+        assert!(!lockstep.wants_again(), "once");
+    }
+    assert!(rounds > 2 && left_out > POLLS, "{rounds} rounds, {left_out} left out");
+    assert!(found == expected, "other games");
+    assert_eq!(lockstep.bytes(), 0);
+
+    // The next polls always have room.
+    let mut lockstep = self::lockstep(setting, &starts(setting)).with_room(0);
+    let offered: Vec<Offered> = sent.iter().map(|poll| lockstep.offer(poll.clone())).collect();
+    let waits = offered.iter().filter(|offered| **offered == Offered::Waits).count();
+    assert_eq!((waits, take_all(&mut lockstep).len()), (2, 1));
+}
+
 #[test]
 fn a_poll_of_many_empty_records_is_refused_before_they_are_read() {
     let setting = &settings()[1];

@@ -3,7 +3,7 @@
 
 use super::chunks::change;
 use super::play::Setting;
-use super::server::{Redis, TINY};
+use super::server::{Redis, TINY, publish};
 use vecaz::batch::any_game;
 use vecaz::cluster::digest;
 use vecaz::cluster::overview::Overview;
@@ -242,25 +242,9 @@ fn a_worker_of_a_run_with_a_changed_configuration_says_what_is_wrong_or_can_play
     let Some(redis) = Redis::start(&[]) else { return };
     let setting = Setting::new(TINY);
     let text = setting.config.to_toml();
-    let state = State {
-        protocol: 1,
-        run: 7,
-        generation: 8,
-        digest: setting.digest,
-        version: 1,
-        sha256: [0; 32],
-        window: 1 << 20,
-    };
     let mut rng = random();
     let mut client = redis.client();
-    let mut publish = |text: &str, digest: [u8; 32]| {
-        let mut set = redis::cmd("HSET");
-        set.arg("run:state").arg("config").arg(text);
-        for (name, value) in (State { digest, ..state.clone() }).fields() {
-            set.arg(name).arg(value);
-        }
-        set.query::<()>(&mut client).expect("set");
-    };
+    let mut publish = |text: &str, digest| publish(&mut client, text, digest);
     let before = peak_bytes();
     let find = || Worker::find(redis.server("run"), &[("run.threads", Some("1".into()))]);
     publish(&text, setting.digest);

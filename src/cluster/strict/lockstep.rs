@@ -1,5 +1,6 @@
 //! The learner's side of an epoch: takes the polls of all parts, each when all parts have sent it.
 
+use super::super::bounds::KEPT_BYTES;
 use super::poll::{PartPoll, most_records};
 use super::{POLLS_AHEAD, parts};
 use crate::backend::device_selfplay::PlayPlan;
@@ -14,6 +15,8 @@ use std::sync::Arc;
 pub enum Offered {
     /// It waits until all parts have sent it.
     Waits,
+    /// It is further ahead than the polls for which there is room. It is needed later.
+    NoRoom,
     /// It came before.
     Repeated,
     /// Its weights are not those of this epoch.
@@ -50,6 +53,14 @@ pub struct Lockstep {
     taken: u64,
     /// By poll. `[parts]`
     waiting: Vec<BTreeMap<u64, PartPoll>>,
+    /// Bytes of the polls that wait.
+    bytes: u64,
+    /// The most of them, but for the next poll of each part, which always has room.
+    most_bytes: u64,
+    /// A poll of this epoch was left out for lack of room since the last one that was taken.
+    left_out: bool,
+    /// A poll was taken since, so that there may be room for them.
+    wanted: bool,
     /// Processes of which a poll was refused in this epoch. `[parts]`
     refused: Vec<BTreeSet<u64>>,
     passes_per_poll: u32,
@@ -61,12 +72,32 @@ impl Lockstep {
         let parts: Vec<Range<usize>> = parts(slots.len()).collect();
         let waiting = vec![BTreeMap::new(); parts.len()];
         let refused = vec![BTreeSet::new(); parts.len()];
-        Self { game, plan, parts, slots, version: 0, taken: 0, waiting, refused, passes_per_poll }
+        Self {
+            game,
+            plan,
+            parts,
+            slots,
+            version: 0,
+            taken: 0,
+            waiting,
+            bytes: 0,
+            most_bytes: KEPT_BYTES,
+            left_out: false,
+            wanted: false,
+            refused,
+            passes_per_poll,
+        }
+    }
+
+    /// The same with room for so many bytes of polls that wait.
+    pub fn with_room(self, most_bytes: u64) -> Self {
+        Self { most_bytes, ..self }
     }
 
     /// Begins the epoch that is played with the weights of `version`.
     pub fn begin(&mut self, version: u64) {
-        (self.version, self.taken) = (version, 0);
+        (self.version, self.taken, self.bytes) = (version, 0, 0);
+        (self.left_out, self.wanted) = (false, false);
         self.waiting.iter_mut().for_each(BTreeMap::clear);
         self.refused.iter_mut().for_each(BTreeSet::clear);
     }
@@ -105,8 +136,38 @@ impl Lockstep {
         if waiting.contains_key(&poll.poll) {
             return Offered::Repeated;
         }
-        waiting.insert(poll.poll, poll);
-        Offered::Waits
+        let (part, number) = (poll.part, poll.poll);
+        self.bytes += poll.bytes() as u64;
+        waiting.insert(number, poll);
+        self.make_room();
+        match self.waiting[part].contains_key(&number) {
+            true => Offered::Waits,
+            false => Offered::NoRoom,
+        }
+    }
+
+    /// Leaves out the polls that are the furthest ahead until the others have room.
+    fn make_room(&mut self) {
+        let next = self.taken + 1;
+        while self.bytes > self.most_bytes {
+            let last = |(part, waiting): (usize, &BTreeMap<u64, PartPoll>)| {
+                waiting.last_key_value().map(|(number, _)| (*number, part))
+            };
+            let furthest = self.waiting.iter().enumerate().filter_map(last).max();
+            let Some((number, part)) = furthest.filter(|(number, _)| *number > next) else { return };
+            self.waiting[part].remove(&number).iter().for_each(|poll| self.bytes -= poll.bytes() as u64);
+            self.left_out = true;
+        }
+    }
+
+    /// Bytes of the polls that wait.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Whether polls of this epoch are to be offered again, after one was taken: there was no room for some. True once.
+    pub fn wants_again(&mut self) -> bool {
+        std::mem::take(&mut self.wanted)
     }
 
     /// Takes the next poll if all parts have sent it: plays its plies and returns the games that it has ended, by pass and slot. If the
@@ -120,7 +181,8 @@ impl Lockstep {
             slots.extend_from_slice(&self.slots[range.clone()]);
             if let Err(what) = self.play(&mut slots, range, sent, &mut ended) {
                 let (sender, incarnation, part) = (sent.sender.clone(), sent.incarnation, sent.part);
-                self.waiting[part].clear();
+                let dropped = std::mem::take(&mut self.waiting[part]);
+                self.bytes -= dropped.values().map(|poll| poll.bytes() as u64).sum::<u64>();
                 self.refused[part].insert(incarnation);
                 let processes = self.refused[part].len();
                 return Some(Err(Refused { sender, incarnation, part, what, processes }));
@@ -128,7 +190,9 @@ impl Lockstep {
         }
         self.slots = slots;
         self.taken = poll;
-        self.waiting.iter_mut().for_each(|waiting| drop(waiting.remove(&poll)));
+        let played = self.waiting.iter_mut().filter_map(|waiting| waiting.remove(&poll));
+        self.bytes -= played.map(|poll| poll.bytes() as u64).sum::<u64>();
+        self.wanted |= std::mem::take(&mut self.left_out);
         ended.sort_by_key(|(pass, game): &(u64, FinishedGame)| (*pass, game.slot));
         Some(Ok(ended.into_iter().map(|(_, game)| game).collect()))
     }

@@ -6,6 +6,7 @@
 //! start. The learner takes a poll when it has all parts of it, and ends the epoch after the poll that fills it, as a run on one machine
 //! does.
 
+mod kept;
 pub mod lockstep;
 pub mod poll;
 pub(super) mod refusals;

@@ -3,11 +3,14 @@
 //! The bytes are a chunk ([`super::super::chunk`]) whose number is that of the poll in its epoch, from 1, whose games are those that the
 //! poll has ended, and whose body is the part's number and a list of [`SlotPlies`], by postcard.
 
+use super::super::bounds::{RECORD, poll_bytes};
 use crate::batch::AnyGame;
 use crate::cluster::chunk::{Chunk, ChunkLimits, ChunkReader, Contents, MOST_BYTES, Sealer};
 use crate::error::{Error, Result};
 use crate::selfplay::{FinishedGame, GameRecord, GameSlot};
 use serde::{Deserialize, Serialize};
+
+pub use super::super::bounds::most_records;
 
 /// Plies of one game in one poll.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -17,6 +20,8 @@ pub struct SlotPlies {
     /// The plies.
     pub record: GameRecord,
 }
+
+const _: () = assert!(size_of::<SlotPlies>() <= RECORD);
 
 /// What a poll decided in a part.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,23 +55,12 @@ impl PartPoll {
     }
 }
 
-/// The most records of a poll of a part with so many slots: one for each game that a pass ends, and that in progress.
-pub fn most_records(slots: usize, passes: u32) -> usize {
-    slots.saturating_mul(passes as usize + 1)
-}
-
 /// The bounds of the chunks of parts with up to `slots` slots and so many passes of a poll, each of which decides one ply at most.
 ///
 /// # Errors
 /// [`Error::Unsupported`] if that is more than a chunk may have.
 pub fn limits(game: &dyn AnyGame, slots: usize, passes: u32) -> Result<ChunkLimits> {
-    /// Of a record without its lists.
-    const RECORD: usize = 80;
-    let sizes = game.sizes();
-    // A ply may be followed by as many chance outcomes as a game has plies.
-    let ply = RECORD + 3 * sizes.max_plies + 4 * sizes.max_legal + 5 + 4 * sizes.num_players;
-    let most = most_records(slots, passes).saturating_mul(ply);
-    ChunkLimits::with(game, most.min(MOST_BYTES), "a poll")
+    ChunkLimits::with(game, poll_bytes(game, slots, passes).min(MOST_BYTES), "a poll")
 }
 
 /// How far the game of a slot was recorded.

@@ -1,13 +1,16 @@
 //! A worker of a run in strict order: holds the leases of some parts, plays their polls and sends them.
 //!
-//! It talks with the server between two polls, and holds what it has sent until the epoch is over: whatever is lost, it is sent again.
+//! It talks with the server between two polls, and keeps what it has sent until the epoch is over, or until the learner has taken it where
+//! that is much: whatever is lost, it is sent again.
 
+use super::super::bounds::KEPT_BYTES;
 use super::super::chunk::{ChunkLimits, Sealer};
 use super::super::published::{CHUNK_FIELD, Keys, State, read_starts, read_weights, taken_polls};
 use super::super::sender::SentCounts;
 use super::super::server::{Failure, Link, RETRY, Server, bytes_of, number_of};
 use super::super::status::{Limit, StatusMeter, WorkerStatus};
 use super::super::worker::{WorkDone, Worker};
+use super::kept::KeptPolls;
 use super::poll::{Recorder, limits, seal};
 use super::starts::Starts;
 use super::{POLLS_AHEAD, parts};
@@ -42,10 +45,8 @@ struct PartPlay {
     part: usize,
     selfplay: SelfPlay,
     recorder: Recorder,
-    /// The chunks of its polls.
-    chunks: Vec<Vec<u8>>,
-    /// How many of them were sent since they may have been lost.
-    sent: usize,
+    /// Its polls.
+    kept: KeptPolls,
 }
 
 /// The weights of an epoch, and what follows from them.
@@ -229,6 +230,7 @@ impl<'a> StrictPlay<'a> {
         if let Some(status) = self.status.take() {
             link.command(cmd("HSET").arg(&self.worker.keys.workers).arg(&self.incarnation).arg(status))?;
         }
+        self.drop_taken();
         self.send(link)?;
         self.renew(link)?;
         match self.next_part() {
@@ -260,35 +262,59 @@ impl<'a> StrictPlay<'a> {
                     .into(),
             ));
         }
-        self.taken = taken_polls(&polls, state.version).unwrap_or(0);
+        // A server that has lost the number gets it again.
+        let known = if state.version == self.state.version { self.taken } else { 0 };
+        self.taken = taken_polls(&polls, state.version).unwrap_or(known);
         Ok(Some(state))
     }
 
     /// Every chunk is to be sent again.
     fn send_again(&mut self) {
         for part in &mut self.held {
-            self.sent.resent += part.sent as u64;
-            part.sent = 0;
+            self.sent.resent += part.kept.send_again();
         }
     }
 
     fn send(&mut self, link: &mut Link) -> Result<(), Failure> {
         let games = &self.worker.keys.games;
-        for part in &mut self.held {
-            while part.sent < part.chunks.len() {
-                let (mut all, mut bytes, mut end) = (pipe(), 0, part.sent);
-                while let Some(chunk) = part.chunks.get(end).filter(|_| bytes < SENT_AT_ONCE) {
-                    all.cmd("XADD").arg(games).arg("*").arg(CHUNK_FIELD).arg(&chunk[..]).ignore();
+        for PartPlay { kept, .. } in &mut self.held {
+            loop {
+                let (mut all, mut bytes, mut count) = (pipe(), 0, 0);
+                for chunk in kept.unsent() {
+                    if bytes >= SENT_AT_ONCE {
+                        break;
+                    }
+                    all.cmd("XADD").arg(games).arg("*").arg(CHUNK_FIELD).arg(chunk).ignore();
                     bytes += chunk.len();
-                    end += 1;
+                    count += 1;
+                }
+                if count == 0 {
+                    break;
                 }
                 link.pipeline(&all)?;
-                self.sent.chunks += (end - part.sent) as u64;
+                self.sent.chunks += count as u64;
                 self.sent.bytes += bytes as u64;
-                part.sent = end;
+                kept.mark_sent(count);
             }
         }
         Ok(())
+    }
+
+    /// Bytes of the chunks that are kept.
+    fn kept_bytes(&self) -> u64 {
+        self.held.iter().map(|held| held.kept.bytes()).sum()
+    }
+
+    /// Drops polls that the learner has taken where there are many, and gives up the parts of which it wants those again: it was killed,
+    /// and has begun the epoch anew. Their leases end, and then they are played from their start.
+    fn drop_taken(&mut self) {
+        let taken = self.taken;
+        if self.kept_bytes() >= KEPT_BYTES / 2 {
+            self.held.iter_mut().for_each(|held| held.kept.drop_taken(taken));
+        }
+        let lacks = self.held.iter().filter(|held| held.kept.lacks(taken));
+        let lost: Vec<usize> = lacks.map(|held| held.part).collect();
+        lost.into_iter().for_each(|part| self.give_up(part));
     }
 
     /// Milliseconds that a lease lasts.
@@ -426,7 +452,7 @@ impl<'a> StrictPlay<'a> {
         };
         selfplay.stop_by(self.stop);
         selfplay.begin_plies(cache.clone())?;
-        self.held.push(PartPlay { part, selfplay, recorder, chunks: Vec::new(), sent: 0 });
+        self.held.push(PartPlay { part, selfplay, recorder, kept: KeptPolls::default() });
         Ok(())
     }
 
@@ -443,24 +469,26 @@ impl<'a> StrictPlay<'a> {
         Ok(selfplay)
     }
 
-    /// The part that is the furthest behind, among those that are not too far ahead of the learner.
+    /// The part that is the furthest behind, among those that are not too far ahead of the learner. Where many bytes are kept, only polls that
+    /// the learner takes next are played.
     fn next_part(&self) -> Option<usize> {
-        let most = self.taken.saturating_add(POLLS_AHEAD) as usize;
-        let open = (0..self.held.len()).filter(|&i| self.held[i].chunks.len() < most);
-        open.min_by_key(|&i| (self.held[i].chunks.len(), self.held[i].part))
+        let ahead = if self.kept_bytes() < KEPT_BYTES { POLLS_AHEAD } else { 1 };
+        let most = self.taken.saturating_add(ahead);
+        let open = (0..self.held.len()).filter(|&i| self.held[i].kept.played() < most);
+        open.min_by_key(|&i| (self.held[i].kept.played(), self.held[i].part))
     }
 
     /// Plays a poll of one part; false if there is none to play.
     fn play_poll(&mut self, meter: &mut StatusMeter) -> Result<bool> {
         let Some(i) = self.next_part() else { return Ok(false) };
         let start = Instant::now();
-        let PartPlay { part, selfplay, recorder, chunks, .. } = &mut self.held[i];
+        let PartPlay { part, selfplay, recorder, kept } = &mut self.held[i];
         let finished = selfplay.poll_by_pass()?;
         meter.played(&selfplay.take_clock());
         meter.count(finished.len(), finished.iter().map(|(_, game)| game.samples.len()).sum());
         let plies = recorder.record(&finished, selfplay.slots());
-        let number = (self.state.version, chunks.len() as u64 + 1);
-        chunks.push(seal(&mut self.sealer, &self.limits, number, *part, plies)?);
+        let number = (self.state.version, kept.played() + 1);
+        kept.push(seal(&mut self.sealer, &self.limits, number, *part, plies)?);
         self.longest_poll = self.longest_poll.max(start.elapsed());
         Ok(true)
     }
