@@ -426,7 +426,8 @@ impl Reader {
         }
         self.known.requested_at.insert(incarnation, Instant::now());
         let field = Incarnation(incarnation).field();
-        link.command(cmd("HINCRBY").arg(&self.keys.resend).arg(field).arg(1)).map(drop)
+        // Not a counter, which would begin again after each publication: the worker may not have seen it in between.
+        link.command(cmd("HSET").arg(&self.keys.resend).arg(field).arg(random())).map(drop)
     }
 
     /// Queues an arrival for the run. While there is no room, new weights are published. The arrival is dropped where the run is over.

@@ -9,8 +9,9 @@ use super::server::{Redis, TINY, Vecaz};
 use std::collections::BTreeMap;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
+use vecaz::cluster::Incarnation;
 use vecaz::cluster::learner::{Begin, LearnerFactory, LearnerPlay};
-use vecaz::cluster::server::Server;
+use vecaz::cluster::server::{Server, bytes_of};
 use vecaz::cluster::worker::{WorkDone, Worker};
 use vecaz::error::StopCause;
 use vecaz::report::workers::WorkerCounts;
@@ -308,4 +309,35 @@ fn a_full_server_and_hostile_entries_lose_nothing() {
     learner.work(500);
     let ended = [worker.end()];
     take_rest(&mut learner, &ended);
+}
+
+/// A worker that has not looked since the last publication sees a request that it does not know.
+#[test]
+fn a_request_to_send_again_is_none_of_those_before_the_last_checkpoint() {
+    let Some(redis) = Redis::start(&[]) else { return };
+    let mut learner = Learner::new(&redis, "gap");
+    // The second chunk of a process whose first one is missing.
+    let process = Incarnation(9);
+    let mut writer = learner.setting.writer(process);
+    let mut chunks = learner.setting.play(process, 2).into_iter().map(|game| {
+        writer.push(&game).expect("fits");
+        writer.finish(1).expect("compressed").1
+    });
+    let gap = chunks.nth(1).expect("two chunks");
+    let request = |learner: &mut Learner| {
+        let mut found = None;
+        super::server::wait_until("request", || {
+            redis.command_with(&["XADD", "gap:games", "*", "c"], &gap);
+            learner.take(Duration::from_millis(20), End::Time);
+            found = bytes_of(redis.command(&["HGET", "gap:resend", &process.field()]));
+            found.is_some()
+        });
+        found
+    };
+    let first = request(&mut learner);
+    learner.checkpoint();
+    super::server::wait_until("publication", || {
+        bytes_of(redis.command(&["HGET", "gap:state", "version"])) == Some(b"2".to_vec())
+    });
+    assert_ne!(request(&mut learner), first);
 }
