@@ -6,7 +6,7 @@ use super::evaluation::shared::OfferedEvaluation;
 use super::evaluation::{self, Offer};
 use super::own_worker::OwnWorker;
 use super::published::{Keys, State, sha256};
-use super::reader::{Bounds, LinkState, Reader, of_another_run, thread_is_gone};
+use super::reader::{Bounds, LinkState, Reader, is_due, of_another_run, thread_is_gone};
 use super::received::Received;
 use super::server::{Failure, Server};
 use super::shared::{Publication, Shared};
@@ -37,7 +37,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Arc, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Processes that are refused in one part of an epoch until the run ends: one may be damaged or hostile, several in turn are not.
 const MOST_REFUSED: usize = 3;
@@ -169,6 +169,8 @@ struct Feed {
     own: Option<OwnWorker>,
     max_lag: u64,
     tally: Tally,
+    /// When a refused poll was reported last.
+    warned_at: Option<Instant>,
 }
 
 impl Feed {
@@ -230,6 +232,7 @@ impl Feed {
             received,
             max_lag: config.cluster.max_lag,
             tally: Tally::new(),
+            warned_at: None,
         })
     }
 
@@ -253,7 +256,9 @@ impl Feed {
                 }
                 Some(Err(Refused { sender, incarnation, part, what, processes })) => {
                     self.tally.counts.refused += 1;
-                    tracing::warn!("{}: a poll of {sender} is refused: {what}", self.server.address());
+                    if is_due(&mut self.warned_at) {
+                        tracing::warn!("{}: a poll of {sender} is refused: {what}", self.server.address());
+                    }
                     if processes >= MOST_REFUSED {
                         return Err(self.server.error(&Failure::Final(format!(
                             "{processes} workers in turn do not go on from what was taken of part {part}, so that is not what a sound \
@@ -281,10 +286,10 @@ impl Feed {
             Offered::OtherVersion => counts.stale += 1,
             Offered::Impossible => {
                 counts.refused += 1;
-                tracing::warn!(
-                    "{}: a poll of {sender} is refused: no worker plays it",
-                    self.server.address()
-                );
+                if is_due(&mut self.warned_at) {
+                    let server = self.server.address();
+                    tracing::warn!("{server}: a poll of {sender} is refused: no worker plays it");
+                }
             }
         }
     }

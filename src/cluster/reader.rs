@@ -465,7 +465,7 @@ fn milliseconds(reply: Value) -> Option<u64> {
 }
 
 /// True at most once a second.
-fn is_due(last: &mut Option<Instant>) -> bool {
+pub(super) fn is_due(last: &mut Option<Instant>) -> bool {
     let due = last.is_none_or(|at| at.elapsed() >= WARN_INTERVAL);
     if due {
         *last = Some(Instant::now());
