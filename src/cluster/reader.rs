@@ -148,10 +148,11 @@ impl Reader {
         let link = match open {
             Some(link) => link,
             None => {
-                let link = open.insert(self.server.connect()?);
-                self.check_position(link)?;
+                // Not kept before the position is checked, which a server that is loading its data refuses.
+                let mut link = self.server.connect()?;
+                self.check_position(&mut link)?;
                 self.known.published = None;
-                link
+                open.insert(link)
             }
         };
         if self.has_lost_state(link)? {
