@@ -196,8 +196,9 @@ struct SenderThread {
     state: State,
     bounds: SenderBounds,
     shared: Arc<(Mutex<SendQueue>, Condvar)>,
-    /// The version of the weights that were fetched last.
-    fetched: Option<u64>,
+    /// The version and the checksum of the weights that were fetched last: a run that goes on from an earlier checkpoint may make other weights of
+    /// the same version.
+    fetched: Option<(u64, [u8; 32])>,
     /// The last request to send again.
     resend: u64,
     /// Since when marks are lower than those that chunks were dropped for.
@@ -319,11 +320,11 @@ impl SenderThread {
         if let Some(status) = status {
             link.command(cmd("HSET").arg(&self.keys.workers).arg(self.incarnation.field()).arg(status))?;
         }
-        if self.fetched != Some(state.version)
-            && let Some(file) =
-                read_weights(link, &self.keys, (state.version, state.sha256), self.bounds.weights)?
+        let newest = (state.version, state.sha256);
+        if self.fetched != Some(newest)
+            && let Some(file) = read_weights(link, &self.keys, newest, self.bounds.weights)?
         {
-            self.fetched = Some(state.version);
+            self.fetched = Some(newest);
             self.queue().weights = Some(Weights { version: state.version, file });
         }
         self.state = state;
