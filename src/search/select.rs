@@ -315,7 +315,10 @@ fn gumbel_root_edge<S: Simd>(
             .update(group, new_visits.select_eq(root.considered_visits, score, F8::splat(f32::NEG_INFINITY)));
         any.update(group, score);
     }
-    scheduled.index().or_else(|| any.index()).unwrap_or(0)
+    match scheduled.index() {
+        Some(edge) => edge,
+        None => any.index().unwrap_or(0),
+    }
 }
 
 /// The outcome that a descent takes at a chance node.

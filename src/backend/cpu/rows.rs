@@ -62,10 +62,17 @@ impl RowData {
                 }
             }
             while !paths.is_empty() {
-                paths.retain(|Descent { place, node }| {
-                    *node = group[*place].prefetch_parent(*node);
-                    *node != NO_NODE
-                });
+                // Those that go on move to the front.
+                let mut left = 0;
+                for i in 0..paths.len() {
+                    let Descent { place, node } = paths[i];
+                    let parent = group[place].prefetch_parent(node);
+                    if parent != NO_NODE {
+                        paths[left] = Descent { place, node: parent };
+                        left += 1;
+                    }
+                }
+                paths.truncate(left);
             }
         }
     }
@@ -115,7 +122,10 @@ impl CpuBackend {
         if rows.caches == Caches::Cold {
             let mut trees = tree.rows_mut();
             for first in (0..rows.plan.rows).step_by(GROUP) {
-                let group: Group<'_> = trees.by_ref().take(GROUP).collect();
+                let mut group = Group::new();
+                for row in trees.by_ref().take(GROUP) {
+                    group.push(row);
+                }
                 rows.prefetch_paths(first, &group);
             }
         }
