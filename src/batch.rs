@@ -161,6 +161,8 @@ pub trait AnyGame: Send + Sync {
     fn name(&self) -> &'static str;
     /// All settings, resolved.
     fn options(&self) -> toml::Table;
+    /// See [`Game::SIZE_OPTION`].
+    fn size_option(&self) -> Option<&'static str>;
     /// See [`Game::keys`].
     fn keys(&self) -> Vec<KeyInfo>;
     /// See [`Game::aim`].
@@ -231,6 +233,10 @@ impl<G: Game> AnyGame for Erased<G> {
 
     fn options(&self) -> toml::Table {
         self.0.options()
+    }
+
+    fn size_option(&self) -> Option<&'static str> {
+        G::SIZE_OPTION
     }
 
     fn keys(&self) -> Vec<KeyInfo> {

@@ -1,7 +1,7 @@
 //! Checks of values that depend on other keys. Those of single keys are in their definitions.
 
 use super::keys::within;
-use super::{Arch, Config, Executor, IsaChoice, Precision, TensorCores, TrainPrecision};
+use super::{Config, Executor, IsaChoice, Precision, TensorCores, TrainPrecision};
 use crate::error::{Error, Result};
 
 impl Config {
@@ -74,17 +74,15 @@ impl Config {
         Ok(())
     }
 
-    /// Refuses a number format that is not implemented for the network's architecture and device.
+    /// Refuses a number format that the network's device lacks. Whether it is there for the network's layers, its executor knows.
     fn check_precision(&self) -> Result<()> {
         let on_gpu = !self.network_devices().is_cpu();
-        let expected = match (on_gpu, self.net.arch, self.net.precision) {
-            (_, _, Precision::F32)
-            | (false, _, Precision::Bf16)
-            | (false, Arch::Resnet | Arch::Mlp, Precision::Int8)
-            | (true, _, Precision::Bf16 | Precision::F16 | Precision::Tf32) => return Ok(()),
-            (false, Arch::Edge, _) => "f32 or bf16 where net.arch = \"edge\"",
-            (false, ..) => "f32, bf16 or int8 on the CPU",
-            (true, ..) => "f32, tf32, bf16 or f16 on a GPU, or net.device = \"cpu\"",
+        let expected = match (on_gpu, self.net.precision) {
+            (_, Precision::F32)
+            | (false, Precision::Bf16 | Precision::Int8)
+            | (true, Precision::Bf16 | Precision::F16 | Precision::Tf32) => return Ok(()),
+            (false, _) => "f32, bf16 or int8 on the CPU",
+            (true, _) => "f32, tf32, bf16 or f16 on a GPU, or net.device = \"cpu\"",
         };
         Err(Error::config("net.precision", self.net.precision, expected))
     }

@@ -6,15 +6,12 @@
 
 use crate::batch::{AnyGame, Playthrough};
 use crate::error::Result;
-use crate::game::{self, Game, GameVisitor, History, Sizes, Turn};
+use crate::game::{self, Game, GameVisitor, History, MAX_PLAYERS, Sizes, Turn};
 use crate::rng::{Key, Stream};
 use crate::stop::Stop;
 
 /// Determinisations among which a search divides its simulations.
 pub const DETERMINISATIONS: usize = 16;
-
-/// The most players of any game.
-const MAX_PLAYERS: usize = 8;
 
 /// A player without a network.
 pub trait Player: Send {

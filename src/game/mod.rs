@@ -23,6 +23,9 @@ use crate::rng::Stream;
 use bytemuck::Pod;
 use serde::{Deserialize, Serialize};
 
+/// The most players of any game.
+pub const MAX_PLAYERS: usize = 8;
+
 /// Who decides next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
@@ -130,6 +133,10 @@ pub trait Game: Clone + Send + Sync + 'static {
 
     /// Options, as TOML text, that change rules or sizes: the contract tests play each of them, and the default game.
     const VARIANTS: &'static [&'static str] = &[];
+
+    /// The option that sets the size of the board and nothing else: a network whose parameters do not depend on that size serves all its
+    /// values. None where no network of [`crate::config::Arch`] could, or the rules change too.
+    const SIZE_OPTION: Option<&'static str> = None;
 
     /// The game with the settings of the `[game]` table (its `name` taken out).
     ///

@@ -29,19 +29,17 @@ pub(super) fn build(spec: &NetSpec) -> Result<Model> {
     }
 }
 
-/// Refuses sizes of pooling layers that no network has.
+/// Refuses pooling layers outside a residual network, and a bias of more channels than there are.
 fn check_pooling(spec: &NetSpec) -> Result<()> {
-    let sizes = [
-        ("net.global_pool", spec.global_pool, spec.channels.saturating_sub(1), " (fewer than net.channels)"),
-        ("net.se", spec.se, 4096, ""),
-    ];
-    for (key, found, most, why) in sizes {
+    for (key, found) in [("net.global_pool", spec.global_pool), ("net.se", spec.se)] {
         if found > 0 && spec.arch != Arch::Resnet {
             return Err(Error::config(key, found, "0, or net.arch = \"resnet\""));
         }
-        if found > most {
-            return Err(Error::config(key, found, format!("a whole number from 0 to {most}{why}")));
-        }
+    }
+    let most = spec.channels.saturating_sub(1);
+    if spec.global_pool > most {
+        let expected = format!("a whole number from 0 to {most} (fewer than net.channels)");
+        return Err(Error::config("net.global_pool", spec.global_pool, expected));
     }
     Ok(())
 }

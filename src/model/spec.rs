@@ -1,6 +1,7 @@
 //! The sizes of a network, as a configuration gives them and files keep them.
 
 use super::{IoShape, Model};
+use crate::config::keys::Section;
 use crate::config::{Arch, NetConfig};
 use crate::error::Result;
 use crate::game::ObsShape;
@@ -76,6 +77,25 @@ impl NetSpec {
             num_players: 2,
             zero_sum_pair: true,
         }
+    }
+
+    /// Checks the sizes of the layers against the ranges of the configuration's keys, as one does for a spec that a file gives.
+    ///
+    /// # Errors
+    /// [`crate::Error::Config`] with the first key out of range.
+    pub fn check_layers(&self) -> Result<()> {
+        let net = NetConfig {
+            arch: self.arch,
+            blocks: self.blocks,
+            channels: self.channels,
+            policy_channels: self.policy_channels,
+            value_channels: self.value_channels,
+            value_hidden: self.value_hidden,
+            global_pool: self.global_pool,
+            se: self.se,
+            ..NetConfig::default()
+        };
+        net.check_values("net")
     }
 
     /// Sizes of the input and output.

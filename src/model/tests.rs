@@ -111,9 +111,10 @@ fn pooling_layers_that_no_network_has_are_refused() {
         all,
         "config key net.global_pool: got 4, expected a whole number from 0 to 3 (fewer than net.channels)"
     );
+    let large = NetSpec { se: 5000, ..spec(Arch::Resnet) }.check_layers().expect_err("out of range");
     assert!(
-        refused(NetSpec { se: 5000, ..spec(Arch::Resnet) })
-            .contains("net.se: got 5000, expected a whole number from 0 to 4096")
+        large.to_string().contains("net.se: got 5000, expected a whole number from 0 to 4096"),
+        "{large}"
     );
     for arch in [Arch::Mlp, Arch::Edge] {
         assert!(refused(NetSpec { se: 2, ..spec(arch) }).contains("net.arch"));

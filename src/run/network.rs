@@ -5,7 +5,7 @@ use crate::batch::AnyGame;
 use crate::config::{Config, DeviceName, Executor, NetConfig, Precision, TensorCores, TrainPrecision};
 use crate::error::{Error, Result};
 use crate::model::{Model, Tower};
-use crate::net::fast::{FastNet, choose_isa};
+use crate::net::fast::{FastNet, check_precision, choose_isa};
 use crate::net::{CandleNet, NetParts, NetSpec, Network, Weights};
 use crate::weights::pack;
 use candle_core::Device;
@@ -41,6 +41,9 @@ pub enum Chosen {
 pub fn choose(config: &Config, model: &Model) -> Result<(Chosen, String)> {
     let requested = config.net.executor;
     let missing = Tower::of(model).err();
+    if requested != Executor::Candle && missing.is_none() && config.network_devices().is_cpu() {
+        check_precision(model, config.net.precision)?;
+    }
     match (requested, missing) {
         (Executor::Fused, Some(why)) => {
             Err(Error::config("net.executor", requested, format!("auto or candle, since {why}")))

@@ -6,6 +6,7 @@
 //! never taken has upper bound 1. A node whose bounds meet is proven, as in MCTS-Solver (Winands, Bjornsson, Saito 2008): its
 //! edge then has the exact value, and an edge proven lost is never selected again.
 
+use crate::game::MAX_PLAYERS;
 use crate::tree::{Kind, NO_NODE, REFUTED, RowMut};
 
 /// Whether selection has already counted the leaf's visits and applied a virtual loss to its path.
@@ -19,9 +20,6 @@ pub enum VirtualLoss {
 
 /// The loss subtracted from each edge on the path of a pending leaf, so that the next leaves of the pass take other paths.
 const VIRTUAL_LOSS: f32 = 1.0;
-
-/// The most players of any game.
-pub const MAX_PLAYERS: usize = 8;
 
 /// Counts a visit of every node on the path to `leaf` and subtracts a virtual loss from the path's decision edges.
 #[inline(always)]

@@ -16,6 +16,7 @@ use crate::batch::AnyGame;
 use crate::config::{NetConfig, Precision};
 use crate::error::{Error, Result};
 use crate::files::write_atomic;
+use crate::game::MAX_PLAYERS;
 use crate::model::{Array, NetSpec, Weights};
 use crate::net::fast::{self, FastNet};
 use crate::net::{CandleNet, Network};
@@ -184,14 +185,22 @@ impl NetFile {
             expect_sizes(game, net)?;
             return Ok(net.clone());
         }
-        let only_vertices =
-            self.header.game == game.name() && without_vertices(trained) == without_vertices(&expected);
-        match net.for_sizes(&game.sizes()).filter(|_| only_vertices) {
+        let size = game.size_option().filter(|size| {
+            let others = |options: &toml::Table| {
+                let mut options = options.clone();
+                options.remove(*size);
+                options
+            };
+            self.header.game == game.name() && others(trained) == others(&expected)
+        });
+        match net.for_sizes(&game.sizes()).filter(|_| size.is_some()) {
             Some(spec) => Ok(spec),
             None => Err(Error::Mismatch {
-                what: match only_vertices {
-                    true => "the network's game (only an edge network serves another game.n)".into(),
-                    false => "the network's game".into(),
+                what: match size {
+                    Some(size) => {
+                        format!("the network's game (only an edge network serves another game.{size})")
+                    }
+                    None => "the network's game".into(),
                 },
                 found: describe(&self.header.game, &self.header.options),
                 expected: describe(game.name(), &expected),
@@ -249,7 +258,7 @@ pub fn export(mut file: NetFile, out: &Path) -> Result<NetFile> {
 ///
 /// # Errors
 /// As [`FastNet::new`] and [`FastNet::int8`]; [`Error::Unsupported`] for a format that only GPUs have, and
-/// [`Error::Config`] for instructions that this machine or the format lacks.
+/// [`Error::Config`] for instructions that this machine or the format lacks, and for a format that the network's layers lack.
 pub fn pack(game: &dyn AnyGame, net: &NetSpec, weights: &Weights, config: &NetConfig) -> Result<FastNet> {
     let precision = config.precision;
     let isa = || fast::choose_isa(config.isa, precision);
@@ -279,11 +288,6 @@ fn evaluate(net: &NetSpec, weights: &Weights, obs: Vec<f32>) -> Result<SelfCheck
     Ok(SelfCheck { obs, logits, values })
 }
 
-/// The settings of a game but for its number of vertices, `n`.
-fn without_vertices(options: &toml::Table) -> toml::Table {
-    options.iter().filter(|(key, _)| *key != "n").map(|(key, value)| (key.clone(), value.clone())).collect()
-}
-
 fn expect_sizes(game: &dyn AnyGame, net: &NetSpec) -> Result<()> {
     let sizes = game.sizes();
     let expected = (sizes.obs, sizes.num_actions, sizes.num_players);
@@ -300,26 +304,18 @@ fn expect_sizes(game: &dyn AnyGame, net: &NetSpec) -> Result<()> {
 
 /// Refuses sizes that no network of vecaz has, before anything is made of them.
 fn check_sizes(path: &Path, net: &NetSpec) -> Result<()> {
+    net.check_layers().map_err(|e| Error::format(path, e.to_string()))?;
     let sizes = [
-        ("blocks", net.blocks, 0..=256),
-        ("channels", net.channels, 1..=4096),
-        ("policy_channels", net.policy_channels, 1..=1024),
-        ("value_channels", net.value_channels, 1..=1024),
-        ("value_hidden", net.value_hidden, 1..=4096),
-        ("obs.channels", net.obs.channels, 1..=65_536),
-        ("obs.height", net.obs.height, 1..=256),
-        ("obs.width", net.obs.width, 1..=256),
-        ("num_actions", net.num_actions, 1..=65_536),
-        ("num_players", net.num_players, 1..=8),
+        ("obs.channels", net.obs.channels, 65_536),
+        ("obs.height", net.obs.height, 256),
+        ("obs.width", net.obs.width, 256),
+        ("num_actions", net.num_actions, 65_536),
+        ("num_players", net.num_players, MAX_PLAYERS),
     ];
-    for (key, found, range) in sizes {
-        if !range.contains(&found) {
-            let what = format!("{key} is {found}, expected {}..={}", range.start(), range.end());
-            return Err(Error::format(path, what));
+    for (key, found, most) in sizes {
+        if !(1..=most).contains(&found) {
+            return Err(Error::format(path, format!("{key} is {found}, expected 1..={most}")));
         }
-    }
-    if net.zero_sum_pair && net.num_players != 2 {
-        return Err(Error::format(path, format!("a zero-sum pair of {} players", net.num_players)));
     }
     Ok(())
 }

@@ -128,7 +128,7 @@ fn absurd_sizes_are_refused_before_anything_is_made_of_them() {
     file.header.net.blocks = usize::MAX;
     file.save(&path).expect("saved");
     let error = NetFile::load(&path).expect_err("absurd").to_string();
-    assert!(error.contains("blocks is"), "{error}");
+    assert!(error.contains("net.blocks: got 18446744073709551615, expected"), "{error}");
 }
 
 #[test]

@@ -6,10 +6,11 @@ use super::nodes::{Filled, FilledNode, GROUP, Group, NeedsNetwork, NewAt, NewNod
 use super::{Caches, CpuBackend, Leaf, RowData};
 use crate::backend::RowBudget;
 use crate::backend::leaf_dedup::FirstOrDuplicate;
+use crate::game::MAX_PLAYERS;
 use crate::isa::{Isa, per_isa};
 use crate::rng::Purpose;
 use crate::search::PassStats;
-use crate::search::backup::{MAX_PLAYERS, apply_virtual_loss};
+use crate::search::backup::apply_virtual_loss;
 use crate::search::eval_cache::hash;
 use crate::search::expand::seat_values;
 use crate::search::select::{Choice, choose_edge};

@@ -4,10 +4,9 @@
 use super::RowData;
 use super::states::States;
 use crate::backend::plan::BackendPlan;
-use crate::game::{Game, History, Sizes, Turn};
+use crate::game::{Game, History, MAX_PLAYERS, Sizes, Turn};
 use crate::isa::Isa;
 use crate::search::Solver;
-use crate::search::backup::MAX_PLAYERS;
 use crate::search::eval_cache::{EvalCache, hash};
 use crate::tree::{Kind, NO_NODE, RowMut, Tree, TreeShape};
 use arrayvec::ArrayVec;

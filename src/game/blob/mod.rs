@@ -38,13 +38,10 @@ mod tests;
 
 pub use rules::{NO_BID, NUM_CARDS, Phase, State};
 
-use super::{Game, History, ObsShape, Sizes, Turn, parse_options, to_options};
+use super::{Game, History, MAX_PLAYERS, ObsShape, Sizes, Turn, parse_options, to_options};
 use crate::config::keys::{KeyInfo, Section, names, section, within};
 use crate::error::{Error, Result};
 use crate::rng::Stream;
-
-/// The most players.
-const MAX_PLAYERS: usize = 8;
 
 names! {
     /// The trump of a round, in the order of the rotation.

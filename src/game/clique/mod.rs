@@ -155,6 +155,8 @@ impl Game for Clique {
         "n = 3\nk = 3",
     ];
 
+    const SIZE_OPTION: Option<&'static str> = Some("n");
+
     fn from_options(options: &toml::Table) -> Result<Self> {
         let g: Self = parse_options(Self::NAME, options)?;
         if !(3..=g.n).contains(&g.k) {

@@ -7,6 +7,7 @@ use crate::config::{IsaChoice, Precision};
 use crate::error::{Error, Result};
 use crate::game::ObsShape;
 use crate::isa::Isa;
+use crate::model::{Model, Shape};
 
 /// The kernels of a network's parts.
 #[derive(Clone, Copy)]
@@ -92,6 +93,20 @@ pub fn choose_isa(choice: IsaChoice, precision: Precision) -> Result<Isa> {
             let expected = format!("one of native{names}: what this machine has in {precision}");
             Err(Error::config("net.isa", isa, expected))
         }
+    }
+}
+
+/// Refuses a number format in which layers of `model` have no kernels.
+///
+/// # Errors
+/// [`Error::Config`].
+pub fn check_precision(model: &Model, precision: Precision) -> Result<()> {
+    match (precision, model.obs()) {
+        (Precision::Int8, Shape::Edges { .. }) => {
+            let expected = "f32 or bf16, since products around triangles have no 8-bit kernels";
+            Err(Error::config("net.precision", precision, expected))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -47,7 +47,7 @@ use super::{IoShape, NetSpec, Network, Weights};
 use crate::config::{IsaChoice, Precision};
 use crate::error::{Error, Result};
 use crate::isa::Isa;
-use crate::model::{Model, Shape, Tower};
+use crate::model::{Model, Tower};
 use chunk::Layout;
 use graph::GraphRows;
 use im2col::Boards;
@@ -58,7 +58,7 @@ use pack::Packed;
 use pooled::{Pooled, PoolingRows};
 use std::sync::Arc;
 
-pub use kernel_set::{available_isas, choose_isa};
+pub use kernel_set::{available_isas, check_precision, choose_isa};
 
 /// Sees the number and activations of a tower layer.
 type LayerHook<'a> = &'a mut dyn FnMut(usize, &[f32]);
@@ -119,7 +119,7 @@ impl FastNet {
     /// f32. Results are the same to the bit with every instruction set.
     ///
     /// # Errors
-    /// Those of [`FastNet::new`] and [`Network::forward`]; [`Error::Unsupported`] without AVX-512 VNNI;
+    /// Those of [`FastNet::new`], [`check_precision`] and [`Network::forward`]; [`Error::Unsupported`] without AVX-512 VNNI;
     /// [`Error::Mismatch`] where there are no observations.
     pub fn int8(spec: &NetSpec, weights: &Weights, observations: &[f32]) -> Result<Self> {
         let isa = choose_isa(IsaChoice::Native, Precision::Int8)?;
@@ -131,10 +131,7 @@ impl FastNet {
     /// # Errors
     /// Those of [`FastNet::int8`]; [`Error::Unsupported`] also if this machine has no kernels of `isa`.
     pub fn int8_with_isa(spec: &NetSpec, weights: &Weights, observations: &[f32], isa: Isa) -> Result<Self> {
-        if let Shape::Edges { .. } = spec.model()?.obs() {
-            let reason = "its products around triangles have no 8-bit kernels; take f32 or bf16";
-            return Err(Error::unsupported("the edge network in int8", reason));
-        }
+        check_precision(&spec.model()?, Precision::Int8)?;
         let kernel_set = KernelSet::of(isa, Precision::Int8);
         let kernel_set = kernel_set
             .ok_or_else(|| Error::unsupported("the CPU network in int8", "no AVX-512 VNNI here"))?;

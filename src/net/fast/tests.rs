@@ -437,7 +437,7 @@ fn int8_without_observations_says_what_it_needs() {
     assert!(matches!(error, Error::Unsupported { .. }));
     let edge = edge_spec(4, 8);
     let error = FastNet::int8(&edge, &weights(&edge, 11), &observations(&edge, 3, 1)).err().expect("refused");
-    assert!(error.to_string().contains("edge network in int8"), "{error}");
+    assert!(error.to_string().contains("net.precision: got int8, expected f32 or bf16"), "{error}");
 }
 
 #[test]
