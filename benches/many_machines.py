@@ -309,6 +309,7 @@ def soak(args):
     rng = random.Random(1)
     with Setting(args) as setting:
         begin = ["--minutes", "100000", "--set", "run.keep_checkpoints=2", "--set", "selfplay.samples_per_epoch=5000"]
+        begin += [word for setting in args.set for word in ("--set", setting)]
         learner = setting.learner("soak", *begin)
         workers = [setting.worker("soak", f"w{number}") for number in range(3)]
         for worker in workers:
@@ -345,18 +346,35 @@ def soak(args):
 
 
 def audit(run, vecaz):
-    """What the run's own files say: no stored game twice, and all counts add up."""
-    epochs, seen = records(run), collections.Counter()
-    for file in sorted((run / "games").glob("*.jsonl")):
-        with open(file) as lines:
-            seen.update((game["slot"], game["game"]) for game in map(json.loads, lines))
-    twice = sum(count > 1 for count in seen.values())
+    """What the run's own files say: no stored game twice, and all counts add up. Where epochs are so small that all their games are stored,
+    `audit.tsv` has every game with its fate: the games of a slot are numbered from 0, so that a number left out is a lost game, unless
+    its chunk was refused as too old."""
+    epochs, stored = records(run), collections.defaultdict(list)
+    for epoch in epochs:
+        with open(run / "games" / f"epoch-{epoch['epoch']:06}.jsonl") as lines:
+            for game in map(json.loads, lines):
+                stored[game["slot"], game["game"]].append(epoch["epoch"])
+    twice = sum(len(epochs) > 1 for epochs in stored.values())
     fates = {key: sum(epoch["workers"][key] for epoch in epochs) for key in ("chunks", "stale", "repeated", "gaps", "refused")}
     verified = subprocess.run([vecaz, "verify", str(run)], capture_output=True, text=True)
     games = sum(epoch["games"] for epoch in epochs)
-    print(f"\n{len(epochs)} epochs, {games:,} games; of {len(seen):,} stored games {twice} twice; chunks: {fates}")
+    print(f"\n{len(epochs)} epochs, {games:,} games; of {len(stored):,} stored games {twice} twice; chunks: {fates}")
     print(f"vecaz verify: code {verified.returncode}; {verified.stdout.strip().splitlines()[-1]}")
     assert twice == 0 and verified.returncode == 0 and fates["refused"] == 0
+    if games == len(stored):
+        lost, last = [], {}
+        for slot, game in stored:
+            last[slot] = max(game, last.get(slot, 0))
+        with open(run / "audit.tsv", "w") as file:
+            for slot, most in sorted(last.items()):
+                for game in range(most + 1):
+                    fate = stored.get((slot, game))
+                    if not fate:
+                        lost.append((slot, game))
+                    print(slot, game, f"epoch {fate[0]}" if fate else "lost", sep="\t", file=file)
+        processes = len({slot >> 20 for slot in last})
+        print(f"every game is in audit.tsv: {games:,} games of {len(last):,} slots of {processes} processes, {len(lost)} left out")
+        assert not lost or fates["stale"], lost[:10]
 
 
 def main():
@@ -367,7 +385,7 @@ def main():
     parser.add_argument("--epochs", type=int, default=30, help="of learning")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--arms", nargs="+", choices=["alone", "workers", "split"], default=["alone", "workers", "split"], help="of learning")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="of learning")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="of learning and soak")
     parser.add_argument("--order", choices=["free", "strict"], default="free", help="of link")
     parser.add_argument("--out", type=Path, default=ROOT / "runs" / "many_machines")
     parser.add_argument("--kill-every", type=float, default=60.0, metavar="SECONDS", help="of soak")
