@@ -46,7 +46,8 @@ pub struct PlyPlan {
 /// [`TreeRows::is_done`], [`TreeRows::summarise`], [`TreeRows::advance`].
 ///
 /// # Errors
-/// Those of the device, where the rows are on one; the CPU has none. A device may report an error of one call in a later one.
+/// Those of the device, where the rows are on one; the CPU has none. No error is kept for later: a call returns what it meets. But on a device
+/// commands to rows are launched together by the next call that needs their results, and CUDA reports a kernel's failure after its launch.
 pub trait TreeRows {
     /// The sizes of the game.
     fn sizes(&self) -> &Sizes;
