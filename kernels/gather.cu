@@ -1,44 +1,41 @@
 // A training batch out of the replay's samples. Twin of src/replay.rs `Replay::batch`; launched by src/train/device/samples.rs. It
 // is compiled with the game, since samples hold its states.
+#include "gather/layout.cuh"
 #include "rng.cuh"
 
 // One warp a row of the batch from `first_row` on. Row r is sample `draw(r)` of `len`; where `drawn`, the arrays hold the
-// batch's own samples, that of row `first_row` first. `images` [rows, state bytes] is scratch for states after a symmetry. Outputs:
-// obs [rows, F], targets policy [rows, A], legal [rows, A], values [rows, P] and weights [rows].
-VZ_KERNEL gather_samples(
-    u32 rows, u32 first_row, u64 seed, u64 number, u64 len, u32 drawn, u32 symmetries, const u8* states, const u8* players,
-    const u16* num_legal, const u16* actions, const f32* policy, const f32* values, State* images, f32* out_obs, f32* out_policy,
-    u8* out_legal, f32* out_values, f32* out_weight
-) {
+// batch's own samples, that of row `first_row` first.
+VZ_KERNEL gather_samples(VZ_BY_VALUE gather::GatherBlock args) {
     const u32 warp = (u32)(thread_in_grid() / 32);
     const int lane = (int)(threadIdx.x % 32);
-    if (warp >= rows) return;
-    const u64 row = (u64)first_row + warp;
-    const u64 at = drawn ? warp : Key::of(seed, Purpose::BATCH).with(number).with(row).stream().below(len);
+    if (warp >= args.rows) return;
+    const u64 row = (u64)args.first_row + warp;
+    const u64 at = args.drawn ? warp : Key::of(args.seed, Purpose::BATCH).with(args.number).with(row).stream().below(args.len);
     const u64 symmetry =
-        symmetries ? Key::of(seed, Purpose::SYMMETRY).with(number).with(row).stream().below(VZ_SYMMETRIES) : 0;
+        args.symmetries ? Key::of(args.seed, Purpose::SYMMETRY).with(args.number).with(row).stream().below(VZ_SYMMETRIES) : 0;
 
-    out_policy += (u64)warp * VZ_ACTIONS;
-    out_legal += (u64)warp * VZ_ACTIONS;
+    f32* out_policy = args.out_policy + (u64)warp * VZ_ACTIONS;
+    u8* out_legal = args.out_legal + (u64)warp * VZ_ACTIONS;
     for (int i = lane; i < VZ_ACTIONS; i += 32) {
         out_policy[i] = 0.0f;
         out_legal[i] = 0;
     }
+    State& image = args.images[warp];
     if (lane == 0) {
-        game_transform(read_pod<State>(states + at * VZ_STATE_BYTES), symmetry, images[warp]);
-        const int observer = game_transform_player(players[at], symmetry);
+        game_transform(read_pod<State>(args.states + at * VZ_STATE_BYTES), symmetry, image);
+        const int observer = game_transform_player(args.players[at], symmetry);
         for (int player = 0; player < VZ_PLAYERS; player++) {
             const int seat = (game_transform_player(player, symmetry) + VZ_PLAYERS - observer) % VZ_PLAYERS;
-            out_values[(u64)warp * VZ_PLAYERS + seat] = values[at * VZ_PLAYERS + player];
+            args.out_values[(u64)warp * VZ_PLAYERS + seat] = args.values[at * VZ_PLAYERS + player];
         }
-        out_weight[warp] = 1.0f;
+        args.out_weight[warp] = 1.0f;
     }
     __syncwarp();
-    for (int i = lane; i < num_legal[at]; i += 32) {
-        const u16 image = game_transform_action(actions[at * VZ_MAX_LEGAL + i], symmetry);
-        out_policy[image] = policy[at * VZ_MAX_LEGAL + i];
-        out_legal[image] = 1;
+    for (int i = lane; i < args.num_legal[at]; i += 32) {
+        const u16 action = game_transform_action(args.actions[at * VZ_MAX_LEGAL + i], symmetry);
+        out_policy[action] = args.policy[at * VZ_MAX_LEGAL + i];
+        out_legal[action] = 1;
     }
-    const int turn = game_turn(images[warp]);
-    game_observe(images[warp], turn < 0 ? 0 : turn, lane, 32, out_obs + (u64)warp * VZ_OBS_CHANNELS * VZ_OBS_HEIGHT * VZ_OBS_WIDTH);
+    const int turn = game_turn(image);
+    game_observe(image, turn < 0 ? 0 : turn, lane, 32, args.out_obs + (u64)warp * VZ_OBS_CHANNELS * VZ_OBS_HEIGHT * VZ_OBS_WIDTH);
 }

@@ -40,6 +40,7 @@ embed! {
     "search.cu",
     "passes.cu",
     "batch.cu",
+    "gather/layout.cuh",
     "gather.cu",
     "train.cu",
     "train/layout.cuh",

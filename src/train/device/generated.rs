@@ -1,6 +1,7 @@
-//! Compares `kernels/train/layout.cuh` with the Rust types that it is generated from.
+//! Compares `kernels/train/layout.cuh` and `kernels/gather/layout.cuh` with the Rust types that they are generated from.
 
 use super::layers::{Mode, Shape};
+use super::samples::GatherBlock;
 use super::step::{Report, Settings};
 use crate::device_struct::{DeviceType, check_header};
 
@@ -13,4 +14,9 @@ fn generated_header_of_the_training_kernels_is_up_to_date() {
         Report::definition(),
     ];
     check_header("train/layout.cuh", "train", "", &definitions);
+}
+
+#[test]
+fn generated_header_of_the_gathering_kernel_is_up_to_date() {
+    check_header("gather/layout.cuh", "gather", "", &[GatherBlock::definition()]);
 }

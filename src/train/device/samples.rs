@@ -4,11 +4,12 @@ use super::arrays::Samples;
 use super::passes::warps;
 use crate::backend::kernels::device::{Arg, Device};
 use crate::batch::AnyGame;
+use crate::device_struct::device_struct;
 use crate::error::Result;
 use crate::game::Sizes;
 use crate::replay::{BatchPlan, Replay, ReplayArrays, Symmetries};
 use crate::train::TrainBatch;
-use bytemuck::cast_slice;
+use bytemuck::{NoUninit, cast_slice};
 use std::ops::Range;
 
 /// Where the samples are that a batch is drawn from.
@@ -18,6 +19,52 @@ pub enum Residence {
     Device,
     /// On the host, which sends those of each batch.
     Host,
+}
+
+device_struct! {
+    /// The parameter block of `gather_samples`: the rows to make of a batch, the samples that they are made of, and where they go.
+    /// Addresses are those on the device; R is the number of samples that the arrays hold.
+    #[derive(Clone, Copy, Debug, NoUninit)]
+    pub(super) struct GatherBlock {
+        /// Rows to make.
+        rows: u32,
+        /// Index of the first of them in the batch.
+        first_row: u32,
+        /// The run's seed.
+        seed: u64,
+        /// The batch's number. It and the seed key all draws.
+        number: u64,
+        /// Samples that are drawn from.
+        len: u64,
+        /// 1 where the arrays hold the rows' own samples, in their order; 0 where each row draws one of `len`.
+        drawn: u32,
+        /// 1 where each row draws a symmetry of the game.
+        symmetries: u32,
+        /// `[R, state bytes]`
+        states: u64 as "const u8*",
+        /// The players to move. `[R]`
+        players: u64 as "const u8*",
+        /// Legal actions. `[R]`
+        num_legal: u64 as "const u16*",
+        /// `[R, most legal actions]`
+        actions: u64 as "const u16*",
+        /// `[R, most legal actions]`
+        policy: u64 as "const f32*",
+        /// `[R, P]`
+        values: u64 as "const f32*",
+        /// Scratch for the states after a symmetry. `[rows]`
+        images: u64 as "State*",
+        /// `[rows, F]`
+        out_obs: u64 as "f32*",
+        /// `[rows, A]`
+        out_policy: u64 as "f32*",
+        /// `[rows, A]`
+        out_legal: u64 as "u8*",
+        /// `[rows, P]`
+        out_values: u64 as "f32*",
+        /// `[rows]`
+        out_weight: u64 as "f32*",
+    }
 }
 
 /// The replay's samples on the device.
@@ -148,18 +195,30 @@ impl<B> DeviceReplay<B> {
             Residence::Device => self.upload_added(device, replay)?,
             Residence::Host => self.send(device, replay, plan, rows.clone())?,
         }
-        let mut args = vec![
-            Arg::U32(rows.len() as u32),
-            Arg::U32(rows.start as u32),
-            Arg::U64(plan.seed),
-            Arg::U64(plan.number),
-            Arg::U64(replay.len() as u64),
-            Arg::U32(u32::from(self.residence == Residence::Host)),
-            Arg::U32(u32::from(plan.symmetries == Symmetries::Random)),
-        ];
-        let written = [&self.images, &out.obs, &out.policy, &out.legal, &out.values, &out.weight];
-        args.extend(self.arrays.iter().chain(written).map(|buffer| Arg::Buffer(buffer, 0)));
-        device.launch("gather_samples", warps(rows.len()), &args)
+        let [states, players, num_legal, actions, policy, values] =
+            self.arrays.each_ref().map(|array| device.address(array));
+        let block = GatherBlock {
+            rows: rows.len() as u32,
+            first_row: rows.start as u32,
+            seed: plan.seed,
+            number: plan.number,
+            len: replay.len() as u64,
+            drawn: u32::from(self.residence == Residence::Host),
+            symmetries: u32::from(plan.symmetries == Symmetries::Random),
+            states,
+            players,
+            num_legal,
+            actions,
+            policy,
+            values,
+            images: device.address(&self.images),
+            out_obs: device.address(&out.obs),
+            out_policy: device.address(&out.policy),
+            out_legal: device.address(&out.legal),
+            out_values: device.address(&out.values),
+            out_weight: device.address(&out.weight),
+        };
+        device.launch("gather_samples", warps(rows.len()), &[Arg::of(&block)])
     }
 }
 
