@@ -273,17 +273,10 @@ VZ_KERNEL pool_weight_gradient(const pooling::PoolingBlock layer, u32 boards, f3
     train::pool_weight_gradient(layer, boards, scratch, gradient);
 }
 
-// One warp per sample. Logit i of a sample is at i * logit_stride of its logit_width numbers.
-VZ_KERNEL sample_losses(
-    const train::Settings* settings, u32 rows, u32 actions, u32 players, u32 outputs, const f32* policy, const u8* legal,
-    const f32* targets, const f32* weight, const f32* logits, u32 logit_width, u32 logit_stride, const f32* values,
-    u32 value_width, train::Element* d_logits, train::Element* d_values, f64* losses
-) {
+// One warp per sample.
+VZ_KERNEL sample_losses(VZ_BY_VALUE train::LossBlock args) {
     const u32 row = (u32)(thread_in_grid() / 32);
-    if (row >= rows) return;
-    const train::Targets all = {policy, legal, targets, weight, actions, players, outputs};
-    const train::Logits of = {logits, logit_width, logit_stride, d_logits};
-    train::losses_of(*settings, all, row, of, values, value_width, d_values, losses);
+    if (row < args.rows) train::losses_of(args, row);
 }
 
 // One block.

@@ -5,6 +5,13 @@
 
 namespace train {
 
+// A number of the activations; format.cuh has the definition.
+#if VZ_TRAIN_FORMAT == 0
+typedef f32 Element;
+#else
+struct Element;
+#endif
+
 // How a layer's input and output positions are linked.
 enum class Mode : u32 {
     Pointwise = 0, // The same weights at every position: an output row reads the same input row.
@@ -58,5 +65,28 @@ struct Report {
     f64 bad_statistic; // The same for the running statistics.
 };
 static_assert(sizeof(Report) == 64, "must equal the Rust struct");
+
+// The parameter block of `sample_losses`: the targets of B samples, the network's outputs for them, and where the losses and
+// their gradients go. Addresses are those on the device.
+struct LossBlock {
+    const Settings* settings; // One.
+    const f32* target_policy; // 0 for illegal actions. `[B, A]`
+    const u8* legal; // 1 for legal actions. `[B, A]`
+    const f32* target_values; // `[B, P]`
+    const f32* weight; // Weights of the samples. `[B]`
+    const f32* logits; // The policy layer's outputs. `[B, logit_width]`
+    const f32* values; // The value layer's outputs, of which the hyperbolic tangent is taken. `[B, value_width]`
+    Element* d_logits; // Gradient of the logits. `[B, logit_width]`
+    Element* d_values; // Gradient of the values. `[B, value_width]`
+    f64* losses; // Cross-entropy, entropy of the target and squared error, times the sample's weight. `[B, 3]`
+    u32 rows; // B.
+    u32 actions; // A.
+    u32 players; // P.
+    u32 outputs; // Values of a sample that the network has: the first of a row.
+    u32 logit_width; // Numbers in a row of the logits.
+    u32 logit_stride; // Logit i of a row is at i * `logit_stride`.
+    u32 value_width; // Numbers in a row of the values.
+};
+static_assert(sizeof(LossBlock) == 112, "must equal the Rust struct");
 
 } // namespace train

@@ -20,40 +20,22 @@ VZ_DEVICE f32 hyperbolic_tangent(f32 x) {
     return x < 0.0f ? -large : large;
 }
 
-// The targets of B samples.
-struct Targets {
-    const f32* policy;  // [B, A], 0 for illegal actions
-    const u8* legal;    // [B, A]
-    const f32* values;  // [B, P]
-    const f32* weight;  // [B]
-    u32 actions, players, outputs;
-};
-
-// The policy layer's outputs and their gradient, [B, width]. Logit i of a row is at i * stride.
-struct Logits {
-    const f32* at;
-    u32 width, stride;
-    Element* gradient;
-};
-
 // Writes the gradient of row `row`'s cross-entropy with respect to its logits; returns the cross-entropy and the target's entropy.
 // Illegal actions are excluded.
-VZ_DEVICE void policy_loss(
-    const Targets& targets, f32 loss_scale, u32 row, f32 share, const Logits& all, f64& cross_entropy, f64& entropy
-) {
-    const u32 lane = threadIdx.x % 32, stride = all.stride;
-    const f32* logits = all.at + (u64)row * all.width;
-    Element* gradient = all.gradient + (u64)row * all.width;
-    const f32* target = targets.policy + (u64)row * targets.actions;
-    const u8* legal = targets.legal + (u64)row * targets.actions;
+VZ_DEVICE void policy_loss(const LossBlock& args, f32 loss_scale, u32 row, f32 share, f64& cross_entropy, f64& entropy) {
+    const u32 lane = threadIdx.x % 32, width = args.logit_width, stride = args.logit_stride;
+    const f32* logits = args.logits + (u64)row * width;
+    Element* gradient = args.d_logits + (u64)row * width;
+    const f32* target = args.target_policy + (u64)row * args.actions;
+    const u8* legal = args.legal + (u64)row * args.actions;
     f32 max = from_bits(0xFF800000u); // -inf
-    for (u32 i = lane; i < targets.actions; i += 32) {
+    for (u32 i = lane; i < args.actions; i += 32) {
         const f32 logit = logits[i * stride];
         max = legal[i] && logit > max ? logit : max;
     }
     max = warp_largest(max);
     f32 sum = 0.0f, mass = 0.0f;
-    for (u32 i = lane; i < targets.actions; i += 32) {
+    for (u32 i = lane; i < args.actions; i += 32) {
         if (!legal[i]) continue;
         sum += math::exp(logits[i * stride] - max);
         mass += target[i];
@@ -63,9 +45,9 @@ VZ_DEVICE void policy_loss(
     const f64 log_sum = (f64)math::ln(sum);
     cross_entropy = 0.0;
     entropy = 0.0;
-    for (u32 place = lane; place < all.width; place += 32) {
+    for (u32 place = lane; place < width; place += 32) {
         const u32 i = place / stride;
-        const bool counts = place % stride == 0 && i < targets.actions && legal[i];
+        const bool counts = place % stride == 0 && i < args.actions && legal[i];
         f32 d = 0.0f;
         if (counts) {
             const f32 shifted = logits[place] - max, t = target[i];
@@ -81,42 +63,38 @@ VZ_DEVICE void policy_loss(
     entropy = warp_sum(entropy);
 }
 
-// Writes the gradient of row `row`'s mean squared error with respect to `values` [B, value_width], the inputs of the hyperbolic
-// tangent; returns the error.
-VZ_DEVICE f64 value_loss(
-    const Targets& targets, f32 loss_scale, u32 row, f32 scale, const f32* values, u32 value_width, Element* gradient
-) {
-    const u32 lane = threadIdx.x % 32;
-    const f32 count = (f32)targets.outputs;
+// Writes the gradient of row `row`'s mean squared error with respect to the values, the inputs of the hyperbolic tangent; returns
+// the error.
+VZ_DEVICE f64 value_loss(const LossBlock& args, f32 loss_scale, u32 row, f32 scale) {
+    const u32 lane = threadIdx.x % 32, width = args.value_width;
+    const f32 count = (f32)args.outputs;
     f64 error = 0.0;
-    for (u32 i = lane; i < value_width; i += 32) {
+    for (u32 i = lane; i < width; i += 32) {
         f32 d = 0.0f;
-        if (i < targets.outputs) {
-            const f32 value = hyperbolic_tangent(values[(u64)row * value_width + i]);
-            const f32 difference = value - targets.values[(u64)row * targets.players + i];
+        if (i < args.outputs) {
+            const f32 value = hyperbolic_tangent(args.values[(u64)row * width + i]);
+            const f32 difference = value - args.target_values[(u64)row * args.players + i];
             error += (f64)(difference * difference) / (f64)count;
             d = scale * 2.0f * difference / count * (1.0f - value * value);
         }
-        gradient[(u64)row * value_width + i] = narrow<Element>(d * loss_scale);
+        args.d_values[(u64)row * width + i] = narrow<Element>(d * loss_scale);
     }
     return warp_sum(error);
 }
 
-// Writes the weighted losses of row `row` to losses [B, 3], and the gradients of the mean loss.
-VZ_DEVICE void losses_of(
-    const Settings& settings, const Targets& targets, u32 row, const Logits& logits, const f32* values, u32 value_width,
-    Element* d_values, f64* losses
-) {
-    const f64 weight = (f64)targets.weight[row];
+// Writes the weighted losses of row `row`, and the gradients of the mean loss.
+VZ_DEVICE void losses_of(const LossBlock& args, u32 row) {
+    const Settings& settings = *args.settings;
+    const f64 weight = (f64)args.weight[row];
     const f32 share = (f32)(weight / settings.total_weight);
     f64 cross_entropy, entropy;
     const f32 loss_scale = settings.loss_scale;
-    policy_loss(targets, loss_scale, row, share, logits, cross_entropy, entropy);
-    const f64 error = value_loss(targets, loss_scale, row, share * settings.value_weight, values, value_width, d_values);
+    policy_loss(args, loss_scale, row, share, cross_entropy, entropy);
+    const f64 error = value_loss(args, loss_scale, row, share * settings.value_weight);
     if (threadIdx.x % 32 != 0) return;
-    losses[(u64)row * 3] = weight * cross_entropy;
-    losses[(u64)row * 3 + 1] = weight * entropy;
-    losses[(u64)row * 3 + 2] = weight * error;
+    args.losses[(u64)row * 3] = weight * cross_entropy;
+    args.losses[(u64)row * 3 + 1] = weight * entropy;
+    args.losses[(u64)row * 3 + 2] = weight * error;
 }
 
 // The sum of term(0) .. term(n - 1) in a fixed order, by one block of at most 32 warps; the result is in thread 0.

@@ -2,8 +2,18 @@
 
 use super::layers::{Mode, Shape};
 use super::samples::GatherBlock;
-use super::step::{Report, Settings};
+use super::step::{LossBlock, Report, Settings};
 use crate::device_struct::{DeviceType, check_header};
+
+/// What the addresses point to and Rust does not define.
+const PREAMBLE: &str = "
+// A number of the activations; format.cuh has the definition.
+#if VZ_TRAIN_FORMAT == 0
+typedef f32 Element;
+#else
+struct Element;
+#endif
+";
 
 #[test]
 fn generated_header_of_the_training_kernels_is_up_to_date() {
@@ -12,8 +22,9 @@ fn generated_header_of_the_training_kernels_is_up_to_date() {
         Shape::definition().base("ShapeFields"),
         Settings::definition(),
         Report::definition(),
+        LossBlock::definition(),
     ];
-    check_header("train/layout.cuh", "train", "", &definitions);
+    check_header("train/layout.cuh", "train", PREAMBLE, &definitions);
 }
 
 #[test]

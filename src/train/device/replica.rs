@@ -8,7 +8,7 @@ use super::arrays::{Samples, TrainArrays};
 use super::layers::{TrainLayer, TrainLayers};
 use super::passes::{Pass, Shared, blocks, elementwise, warps};
 use super::process_group::{LinkGuard, ProcessGroup};
-use super::step::{Report, Settings};
+use super::step::{LossBlock, Report, Settings};
 use super::{BLOCK, SQUARED, element_bytes};
 use crate::backend::kernels::collective::{DataType, LinkedDevice};
 use crate::backend::kernels::device::{Arg, Device, Limits};
@@ -221,29 +221,30 @@ impl<D: Device> Replica<D> {
             arrays,
         };
         pass.forward()?;
-        let width = |layer: &TrainLayer| Arg::U32(layer.positions as u32 * layer.forward.columns);
-        let sizes = [arrays.boards, plan.spec.num_actions, plan.spec.num_players, plan.spec.num_values()];
-        let [rows, actions, players, outputs] = sizes.map(|n| Arg::U32(n as u32));
-        let args = [
-            Arg::Buffer(&self.shared.settings, 0),
-            rows,
-            actions,
-            players,
-            outputs,
-            Arg::Buffer(&arrays.samples.policy, 0),
-            Arg::Buffer(&arrays.samples.legal, 0),
-            Arg::Buffer(&arrays.samples.values, 0),
-            Arg::Buffer(&arrays.samples.weight, 0),
-            Arg::Buffer(&arrays.logits, 0),
-            width(&plan.layers.policy),
-            Arg::U32(plan.layers.logit_stride()),
-            Arg::Buffer(&arrays.values, 0),
-            width(&plan.layers.values),
-            Arg::Buffer(&arrays.d_logits, 0),
-            Arg::Buffer(&arrays.d_values, 0),
-            Arg::Buffer(&arrays.losses, 0),
-        ];
-        self.device.launch("sample_losses", warps(arrays.boards), &args)?;
+        let width = |layer: &TrainLayer| layer.positions as u32 * layer.forward.columns;
+        let address = |buffer| self.device.address(buffer);
+        let samples = &arrays.samples;
+        let block = LossBlock {
+            settings: address(&self.shared.settings),
+            target_policy: address(&samples.policy),
+            legal: address(&samples.legal),
+            target_values: address(&samples.values),
+            weight: address(&samples.weight),
+            logits: address(&arrays.logits),
+            values: address(&arrays.values),
+            d_logits: address(&arrays.d_logits),
+            d_values: address(&arrays.d_values),
+            losses: address(&arrays.losses),
+            rows: arrays.boards as u32,
+            actions: plan.spec.num_actions as u32,
+            players: plan.spec.num_players as u32,
+            outputs: plan.spec.num_values() as u32,
+            logit_width: width(&plan.layers.policy),
+            logit_stride: plan.layers.logit_stride(),
+            value_width: width(&plan.layers.values),
+            padding: [0; 4],
+        };
+        self.device.launch("sample_losses", warps(arrays.boards), &[Arg::of(&block)])?;
         let args = [
             Arg::Buffer(&arrays.losses, 0),
             Arg::U32(arrays.boards as u32),

@@ -4,7 +4,7 @@ use crate::config::{OptimizerKind, TrainConfig, TrainPrecision};
 use crate::device_struct::device_struct;
 use crate::error::{Error, Result};
 use crate::train::optimizer::{EPS, Rule};
-use bytemuck::{Pod, Zeroable};
+use bytemuck::{NoUninit, Pod, Zeroable};
 
 device_struct! {
     /// The parameters that change with every update; all other arguments of kernels are constant, so that launches can be captured.
@@ -79,6 +79,50 @@ device_struct! {
         pub bad_moment: f64,
         /// The same for the running statistics.
         pub bad_statistic: f64,
+    }
+}
+
+device_struct! {
+    /// The parameter block of `sample_losses`: the targets of B samples, the network's outputs for them, and where the losses and
+    /// their gradients go. Addresses are those on the device.
+    #[derive(Clone, Copy, Debug, NoUninit)]
+    pub struct LossBlock {
+        /// One.
+        pub settings: u64 as "const Settings*",
+        /// 0 for illegal actions. `[B, A]`
+        pub target_policy: u64 as "const f32*",
+        /// 1 for legal actions. `[B, A]`
+        pub legal: u64 as "const u8*",
+        /// `[B, P]`
+        pub target_values: u64 as "const f32*",
+        /// Weights of the samples. `[B]`
+        pub weight: u64 as "const f32*",
+        /// The policy layer's outputs. `[B, logit_width]`
+        pub logits: u64 as "const f32*",
+        /// The value layer's outputs, of which the hyperbolic tangent is taken. `[B, value_width]`
+        pub values: u64 as "const f32*",
+        /// Gradient of the logits. `[B, logit_width]`
+        pub d_logits: u64 as "Element*",
+        /// Gradient of the values. `[B, value_width]`
+        pub d_values: u64 as "Element*",
+        /// Cross-entropy, entropy of the target and squared error, times the sample's weight. `[B, 3]`
+        pub losses: u64 as "f64*",
+        /// B.
+        pub rows: u32,
+        /// A.
+        pub actions: u32,
+        /// P.
+        pub players: u32,
+        /// Values of a sample that the network has: the first of a row.
+        pub outputs: u32,
+        /// Numbers in a row of the logits.
+        pub logit_width: u32,
+        /// Logit i of a row is at i * `logit_stride`.
+        pub logit_stride: u32,
+        /// Numbers in a row of the values.
+        pub value_width: u32,
+        /// Up to a multiple of 8 bytes, as CUDA pads a struct that has addresses.
+        pub padding: [u8; 4] as "",
     }
 }
 
