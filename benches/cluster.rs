@@ -6,7 +6,7 @@ use std::hint::black_box;
 use vecaz::backend::RootCache;
 use vecaz::backend::device_selfplay::PlayPlan;
 use vecaz::batch::any_game;
-use vecaz::cluster::chunk::{Chunk, ChunkLimits, ChunkReader, ChunkWriter, Sender};
+use vecaz::cluster::chunk::{Chunk, ChunkLimits, ChunkReader, ChunkWriter, Origin};
 use vecaz::cluster::{Incarnation, digest};
 use vecaz::config::Layers;
 use vecaz::model::NetSpec;
@@ -46,7 +46,7 @@ fn measure(criterion: &mut Criterion) {
         let samples: usize = finished.iter().map(|game| game.samples.len()).sum();
         let digest = digest(&config, game.as_ref());
         let write = || {
-            let sender = Sender { name: "bench".into(), incarnation: WORKER, digest };
+            let sender = Origin { name: "bench".into(), incarnation: WORKER, digest };
             let mut writer = ChunkWriter::new(sender, limits).expect("memory");
             let mut chunks = Vec::new();
             for game in &finished {

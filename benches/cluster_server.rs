@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use vecaz::backend::RootCache;
 use vecaz::backend::device_selfplay::PlayPlan;
 use vecaz::batch::any_game;
-use vecaz::cluster::chunk::{ChunkLimits, ChunkWriter, Sender};
+use vecaz::cluster::chunk::{ChunkLimits, ChunkWriter, Origin};
 use vecaz::cluster::server::{Link, Server, list_of};
 use vecaz::cluster::{Incarnation, digest};
 use vecaz::config::Layers;
@@ -88,7 +88,7 @@ fn chunk() -> Vec<u8> {
     let slots = new_slots(WORKER.first_slot(), config.selfplay.games, game.as_ref(), &plan);
     let mut selfplay = SelfPlay::new(&game, &config, network.as_ref(), slots, 1).expect("fits");
     selfplay.set_network(network.as_ref(), RootCache::default()).expect("a network");
-    let sender = Sender { name: "bench".into(), incarnation: WORKER, digest: digest(&config, game.as_ref()) };
+    let sender = Origin { name: "bench".into(), incarnation: WORKER, digest: digest(&config, game.as_ref()) };
     let limits = ChunkLimits::of(game.as_ref()).expect("small");
     let mut writer = ChunkWriter::new(sender, limits).expect("memory");
     loop {

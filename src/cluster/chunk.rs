@@ -110,7 +110,7 @@ impl ChunkLimits {
 
 /// What a worker's chunks have in common.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sender {
+pub struct Origin {
     /// The worker's name.
     pub name: String,
     /// The process.
@@ -134,19 +134,19 @@ pub struct Contents {
 
 /// Makes chunks of bodies.
 pub struct Sealer {
-    sender: Sender,
+    origin: Origin,
     compressor: Compressor<'static>,
 }
 
 impl Sealer {
-    /// For chunks of `sender`.
+    /// For chunks of `origin`.
     ///
     /// # Errors
     /// [`Error::Unsupported`] if there is no memory for the compressor.
-    pub fn new(sender: Sender) -> Result<Self> {
+    pub fn new(origin: Origin) -> Result<Self> {
         let compressor =
             Compressor::new(COMPRESSION).map_err(|e| Error::unsupported("compression", e.to_string()))?;
-        Ok(Self { sender, compressor })
+        Ok(Self { origin, compressor })
     }
 
     /// The chunk whose body is `raw` before compression.
@@ -156,7 +156,7 @@ impl Sealer {
     pub fn seal(&mut self, raw: &[u8], contents: Contents) -> Result<Vec<u8>> {
         let body =
             self.compressor.compress(raw).map_err(|e| Error::unsupported("compression", e.to_string()))?;
-        let Sender { name, incarnation, digest } = &self.sender;
+        let Origin { name, incarnation, digest } = &self.origin;
         let Contents { sequence, version, games, samples } = contents;
         let mut header = Header {
             magic: MAGIC,
@@ -189,12 +189,12 @@ pub struct ChunkWriter {
 }
 
 impl ChunkWriter {
-    /// A writer of the sender's chunks, the first of which has number 1.
+    /// A writer of chunks of `origin`, the first of which has number 1.
     ///
     /// # Errors
     /// [`Error::Unsupported`] if there is no memory for the compressor.
-    pub fn new(sender: Sender, limits: ChunkLimits) -> Result<Self> {
-        let sealer = Sealer::new(sender)?;
+    pub fn new(origin: Origin, limits: ChunkLimits) -> Result<Self> {
+        let sealer = Sealer::new(origin)?;
         Ok(Self { sealer, limits, sequence: 0, games: 0, samples: 0, raw: Vec::new() })
     }
 

@@ -16,7 +16,7 @@ use super::strict::poll::{self, PartPoll};
 use super::strict::refusals::RefusedProcess;
 use super::strict::starts::Starts;
 use super::tally::{Taken, Tally};
-use super::waiting::{self, Arrival, ArrivalReceiver, Outcome, Refused as RefusedGames};
+use super::waiting::{self, Arrival, ArrivalReceiver, Outcome, RefusedGames};
 use super::window::{Window, epoch_bytes};
 use super::{digest, random};
 use crate::backend::device_selfplay::PlayPlan;

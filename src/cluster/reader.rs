@@ -11,7 +11,7 @@ use super::shared::{Publication, Shared};
 use super::strict::poll::open;
 use super::strict::refusals::Refusals;
 use super::strict::starts::{FINISHED, Starts};
-use super::waiting::{Arrival, ArrivalSender, Outcome, Refused};
+use super::waiting::{Arrival, ArrivalSender, Outcome, RefusedGames};
 use super::window::{Waiting, Window};
 use super::{Incarnation, PROTOCOL, random};
 use crate::backend::device_selfplay::PlayPlan;
@@ -398,7 +398,7 @@ impl Reader {
         let newest = self.shared.version.load(Ordering::Relaxed);
         // Newer than the newest are weights of a run that was set back.
         let fits = version <= newest && newest - version <= self.bounds.max_lag;
-        let mut games = Err(Refused::Stale);
+        let mut games = Err(RefusedGames::Stale);
         // An incarnation is remembered for good, and so only once it has sent a game.
         let is_first = sequence == 1;
         if fits || is_first {
@@ -410,7 +410,7 @@ impl Reader {
                     if is_first {
                         return Ok(Outcome::Refused);
                     }
-                    games = Err(Refused::Games);
+                    games = Err(RefusedGames::Games);
                 }
             }
         }

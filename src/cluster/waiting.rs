@@ -31,7 +31,7 @@ pub(super) enum Outcome {
         /// The weights.
         version: u64,
         /// The games.
-        games: std::result::Result<Vec<FinishedGame>, Refused>,
+        games: std::result::Result<Vec<FinishedGame>, RefusedGames>,
     },
     /// In strict order: a part's poll.
     Poll(PartPoll),
@@ -45,7 +45,7 @@ pub(super) enum Outcome {
 
 /// Why the games of a chunk that is the next one are not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Refused {
+pub(super) enum RefusedGames {
     /// Their weights are too old.
     Stale,
     /// The rules do not give them.

@@ -1,7 +1,7 @@
 //! A worker's play: in free order here, in strict order by [`super::strict`].
 
 use super::bounds::most_window;
-use super::chunk::{ChunkLimits, ChunkWriter, Sealer, Sender as Sending};
+use super::chunk::{ChunkLimits, ChunkWriter, Origin, Sealer};
 use super::evaluation::evaluator::Evaluator;
 use super::sender::{Sender, SenderBounds, Weights};
 use super::status::{Limit, StatusMeter, WorkerStatus};
@@ -35,7 +35,7 @@ impl Worker {
     /// [`Error::Unsupported`] if there is no thread or no memory for it; those of the network's sizes.
     pub fn start_evaluator(&self, name: &str, threads: usize, stop: &Stop) -> Result<Evaluator> {
         let incarnation = Incarnation(random());
-        let sender = Sending { name: name.to_string(), incarnation, digest: self.state.digest };
+        let sender = Origin { name: name.to_string(), incarnation, digest: self.state.digest };
         Evaluator::start(self, sender, self.most_weights()?, threads, stop)
     }
 
@@ -52,7 +52,7 @@ impl Worker {
     ) -> Result<WorkDone> {
         let incarnation = Incarnation(random());
         let most_weights = self.most_weights()?;
-        let sending = Sending { name: name.to_string(), incarnation, digest: self.state.digest };
+        let sending = Origin { name: name.to_string(), incarnation, digest: self.state.digest };
         if self.config.cluster.order == ClusterOrder::Strict {
             let sealer = Sealer::new(sending)?;
             let field = incarnation.field();

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use vecaz::batch::{AnyGame, Playthrough, any_game};
 use vecaz::cluster::Incarnation;
-use vecaz::cluster::chunk::{ChunkLimits, ChunkReader, Sealer, Sender};
+use vecaz::cluster::chunk::{ChunkLimits, ChunkReader, Origin, Sealer};
 use vecaz::cluster::evaluation::{Offer, limits, open, seal};
 use vecaz::config::{Config, Layers};
 use vecaz::game::Turn;
@@ -110,7 +110,7 @@ impl Sent {
     fn new(setting: &Setting, measured: &Measured, items: usize) -> Self {
         let offer = Offer { id: 77, version: 5, sha256: [3; 32], parts: 4 };
         let digest = vecaz::cluster::digest(&setting.config, setting.game.as_ref());
-        let sender = Sender { name: "worker".into(), incarnation: Incarnation(9), digest };
+        let sender = Origin { name: "worker".into(), incarnation: Incarnation(9), digest };
         let mut sealer = Sealer::new(sender).expect("memory");
         let bytes = seal(&mut sealer, &offer, Self::PART, measured).expect("compressed");
         let limits = limits(setting.game.as_ref(), setting.meter.most_bytes(items)).expect("small");

@@ -5,7 +5,7 @@ use vecaz::backend::RootCache;
 use vecaz::backend::device_selfplay::PlayPlan;
 use vecaz::batch::{AnyGame, any_game};
 use vecaz::cluster::Incarnation;
-use vecaz::cluster::chunk::{ChunkLimits, ChunkReader, ChunkWriter, Sender};
+use vecaz::cluster::chunk::{ChunkLimits, ChunkReader, ChunkWriter, Origin};
 use vecaz::cluster::digest;
 use vecaz::config::{Config, Layers};
 use vecaz::net::{IoShape, NetSpec, UniformNet};
@@ -37,8 +37,8 @@ impl Setting {
         }
     }
 
-    pub fn sender(&self, incarnation: Incarnation) -> Sender {
-        Sender { name: "worker".into(), incarnation, digest: self.digest }
+    pub fn sender(&self, incarnation: Incarnation) -> Origin {
+        Origin { name: "worker".into(), incarnation, digest: self.digest }
     }
 
     pub fn writer(&self, incarnation: Incarnation) -> ChunkWriter {

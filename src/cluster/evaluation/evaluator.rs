@@ -1,7 +1,7 @@
 //! A worker's side of evaluations: a thread that measures parts beside self-play, on the same threads of the pool.
 
 use super::{Claim, Offer, limits, seal};
-use crate::cluster::chunk::{Sealer, Sender};
+use crate::cluster::chunk::{Origin, Sealer};
 use crate::cluster::published::{read_config, read_weights};
 use crate::cluster::server::{Failure, Link, RETRY};
 use crate::cluster::worker::Worker;
@@ -33,7 +33,7 @@ impl Evaluator {
     /// [`Error::Unsupported`] if there is no thread or no memory for it.
     pub(in super::super) fn start(
         worker: &Worker,
-        sender: Sender,
+        sender: Origin,
         most_weights: u64,
         threads: usize,
         stop: &Stop,
