@@ -158,7 +158,8 @@ fn measure(
     let mut logits = device.alloc(4 * num * spec.num_actions)?;
     let mut values = device.alloc(4 * num * spec.num_players)?;
     let operations = |products: usize| 2.0 * products as f64 * num as f64;
-    let (flops, on_board) = (operations(net.macs_per_sample()), operations(net.macs_per_sample_on_board()));
+    let (flops, on_board) =
+        (operations(net.executed_macs_per_sample()), operations(net.weight_macs_per_sample()));
     let work = || {
         net.forward(device, Slots { num, live: None, obs: &obs, logits: &mut logits, values: &mut values })
     };

@@ -12,7 +12,7 @@ use vecaz::batch::Batch;
 use vecaz::game::{self, Game, GameVisitor};
 
 /// Games in a batch.
-const LANES: [usize; 2] = [128, 1024];
+const SLOTS: [usize; 2] = [128, 1024];
 const THREADS: [usize; 2] = [1, 2];
 const RUNS: usize = 3;
 
@@ -37,7 +37,7 @@ struct Args {
 /// Measures one game.
 struct Measure<'a> {
     args: &'a Args,
-    lanes: usize,
+    slots: usize,
     threads: usize,
 }
 
@@ -64,9 +64,9 @@ impl Measure<'_> {
         let end = start + Duration::from_secs_f64(self.args.seconds);
         let counts: Vec<(u64, u64)> = std::thread::scope(|scope| {
             let work = |thread: usize| {
-                let lanes = self.lanes / self.threads;
+                let slots = self.slots / self.threads;
                 let seed = self.args.seed + thread as u64;
-                scope.spawn(move || play_until(end, Batch::new(game.clone(), lanes), seed))
+                scope.spawn(move || play_until(end, Batch::new(game.clone(), slots), seed))
             };
             let handles: Vec<_> = (0..self.threads).map(work).collect();
             handles.into_iter().map(|handle| handle.join().expect("random play")).collect()
@@ -112,15 +112,15 @@ fn main() {
         if !args.games.is_empty() && !args.games.iter().any(|wanted| wanted == name) {
             continue;
         }
-        for (lanes, threads) in LANES.iter().flat_map(|&lanes| THREADS.map(|threads| (lanes, threads))) {
+        for (slots, threads) in SLOTS.iter().flat_map(|&slots| THREADS.map(|threads| (slots, threads))) {
             let table = options.parse().expect("options are TOML");
-            let measure = Measure { args: &args, lanes, threads };
+            let measure = Measure { args: &args, slots, threads };
             let run = game::dispatch(name, &table, measure).unwrap_or_else(|e| panic!("{name}: {e}"));
             let settings =
                 if options.is_empty() { "its own".to_string() } else { options.replace('\n', ", ") };
             let rate = run.plies as f64 / run.seconds;
             let length = run.plies as f64 / run.games.max(1) as f64;
-            println!("| {name} | {settings} | {lanes} | {threads} | {rate:.3e} | {length:.1} |");
+            println!("| {name} | {settings} | {slots} | {threads} | {rate:.3e} | {length:.1} |");
         }
     }
 }

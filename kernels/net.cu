@@ -42,7 +42,7 @@ VZ_BLOCK_KERNEL(Stem::THREADS) stem(
     const u32* input, const u32* weights, VZ_BOARDS_ARGUMENTS, const f32* bias, const f32* scale, const f32* offset,
     f32* stream, u32* output
 ) {
-    typedef net::IntoStream<ElementType, TOWER_CHANNELS, net::Stream::BEGINS> StemBnRelu;
+    typedef net::IntoStream<ElementType, TOWER_CHANNELS, net::Stream::START> StemBnRelu;
     net::run_layer<Stem>({input, weights, (VZ_BOARDS).rows<Stem>()}, StemBnRelu{bias, scale, offset, stream, output});
 }
 

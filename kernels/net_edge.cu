@@ -25,7 +25,7 @@ VZ_BLOCK_KERNEL(Tower::THREADS) residual_add_bn_relu(
     const u32* input, const u32* weights, VZ_BOARDS_ARGUMENTS, const f32* bias, const f32* scale, const f32* offset,
     f32* stream, u32* output
 ) {
-    typedef net::IntoStream<ElementType, TOWER_CHANNELS, net::Stream::GOES_ON> ResidualAddBnRelu;
+    typedef net::IntoStream<ElementType, TOWER_CHANNELS, net::Stream::ACCUMULATE> ResidualAddBnRelu;
     typedef net::AroundTriangles<VZ_NET_TRIANGLES> Mixed;
     const u32 rows = (VZ_BOARDS).rows<Tower>();
     net::run_layer<Tower, Mixed>({input, weights, rows}, ResidualAddBnRelu{bias, scale, offset, stream, output});

@@ -15,6 +15,6 @@ VZ_BLOCK_KERNEL(Tower::THREADS) residual_add_bn_relu(
     const u32* input, const u32* weights, VZ_BOARDS_ARGUMENTS, const f32* bias, const f32* scale, const f32* offset,
     f32* stream, u32* output
 ) {
-    typedef net::IntoStream<ElementType, TOWER_CHANNELS, net::Stream::GOES_ON> ResidualAddBnRelu;
+    typedef net::IntoStream<ElementType, TOWER_CHANNELS, net::Stream::ACCUMULATE> ResidualAddBnRelu;
     net::run_layer<Tower>({input, weights, (VZ_BOARDS).rows<Tower>()}, ResidualAddBnRelu{bias, scale, offset, stream, output});
 }

@@ -1,8 +1,8 @@
 //! From one game to N: the only "vmap" in vecaz.
 //!
 //! [`Batch`] plays N games at once with finished slots refilled; [`AnyGame`] is a game whose type has been erased, its
-//! states plain bytes, so that everything above the backend is written once for all games. The type is erased once per
-//! batch operation: the loops over states are inside. Knows games, no trees.
+//! states plain bytes, so that everything above the backend is written once for all games. The `*_batch` operations
+//! cost one dynamic call each, with the loop over states inside; what happens once a ply of a game, as a step of its record, costs one call each. Knows games, no trees.
 
 mod playthrough;
 
@@ -111,7 +111,7 @@ impl<G: Game> Batch<G> {
             };
             self.step_slot(slot, legal[place]);
             if self.num_legal[slot] == 0 {
-                self.refill_lane(slot);
+                self.refill_slot(slot);
             }
         }
     }
@@ -119,7 +119,7 @@ impl<G: Game> Batch<G> {
     /// Starts a new game in every slot whose game is over; returns how many.
     pub fn refill(&mut self) -> usize {
         let over: Vec<usize> = (0..self.len()).filter(|&slot| self.num_legal[slot] == 0).collect();
-        over.iter().for_each(|&slot| self.refill_lane(slot));
+        over.iter().for_each(|&slot| self.refill_slot(slot));
         over.len()
     }
 
@@ -132,7 +132,7 @@ impl<G: Game> Batch<G> {
         self.list_legal(slot);
     }
 
-    fn refill_lane(&mut self, slot: usize) {
+    fn refill_slot(&mut self, slot: usize) {
         self.states[slot] = self.game.init();
         self.histories[slot].clear();
         self.plies[slot] = 0;

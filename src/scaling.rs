@@ -145,7 +145,7 @@ pub fn measure(config: &Config, network: Measured<'_>, threads: usize, seconds: 
         forward_fraction: clock.evaluations as f64 / wall / forward,
         mean_depth: clock.depth_sum as f64 / simulations.max(1.0),
         max_depth: clock.depth_max as u32,
-        idle_lanes: (clock.idle_rows * rows as u64) as f64 / clock.visited_rows.max(1) as f64,
+        idle_rows: (clock.idle_rows * rows as u64) as f64 / clock.visited_rows.max(1) as f64,
         copied_in_passes: clock.copied.inside,
         copied_per_move: clock.copied.total as f64 / clock.plies.max(1) as f64,
         peak_memory_mib: peak_bytes().unwrap_or(0) as f64 / f64::from(1 << 20),

@@ -36,9 +36,9 @@ VZ_UNROLL
     }
 };
 
-enum class Stream { BEGINS, GOES_ON };
+enum class Stream { START, ACCUMULATE };
 
-// stream = sum + bias (BEGINS) or stream += sum + bias (GOES_ON), in f32; output = relu(scale * stream + offset), the BatchNorm that
+// stream = sum + bias (START) or stream += sum + bias (ACCUMULATE), in f32; output = relu(scale * stream + offset), the BatchNorm that
 // reads the residual stream. Twin of `Epilogue::StemBnRelu` and `ResidualAddBnRelu` in src/net/fast/tile.rs.
 template <class ElementType, int CHANNELS, Stream STREAM>
 struct IntoStream {
@@ -58,11 +58,11 @@ struct IntoStream {
         if (channel >= CHANNELS) return;
         const u64 place = row * CHANNELS + channel;
         Four before = {{0.0f, 0.0f, 0.0f, 0.0f}}, out;
-        if (STREAM == Stream::GOES_ON) before = read_four(stream + place);
+        if (STREAM == Stream::ACCUMULATE) before = read_four(stream + place);
 VZ_UNROLL
         for (int e = 0; e < 4; e++) {
             sum.at[e] += terms.bias.at[e];
-            if (STREAM == Stream::GOES_ON) sum.at[e] += before.at[e];
+            if (STREAM == Stream::ACCUMULATE) sum.at[e] += before.at[e];
             out.at[e] = relu(fused_multiply_add(terms.scale.at[e], sum.at[e], terms.offset.at[e]));
         }
         write_four(stream + place, sum);

@@ -187,7 +187,7 @@ VZ_UNROLL
             for (int i = 0; i < L::SLAB_WORDS / 4; i += L::THREADS) {
                 const int at = i + (int)threadIdx.x;
                 if (L::SLAB_WORDS / 4 % L::THREADS == 0 || at < L::SLAB_WORDS / 4) {
-                    copy_four_words(to + 16 * at, from + 4 * at, Source::THERE);
+                    copy_four_words(to + 16 * at, from + 4 * at, Source::GLOBAL);
                 }
             }
         }
@@ -211,7 +211,7 @@ VZ_UNROLL
             const bool there = square >= 0 && square < operands.num_rows && word < L::ROW_WORDS;
             const Place place = to + row * L::PITCH + 16 * unit;
             Input::template load_async<L>(
-                operands, place, there ? (u32)square : 0, there ? word : 0, there ? Source::THERE : Source::ZEROS
+                operands, place, there ? (u32)square : 0, there ? word : 0, there ? Source::GLOBAL : Source::ZEROS
             );
         }
     }

@@ -160,17 +160,17 @@ VZ_DEVICE void store_four_words(Place to, u32 a, u32 b, u32 c, u32 d) {
 #endif
 }
 
-enum class Source { THERE, ZEROS };
+enum class Source { GLOBAL, ZEROS };
 
 // Copies 16 bytes, or writes zeros; complete when its group of copies is waited for (before sm_80 at once).
 VZ_DEVICE void copy_four_words(Place to, const u32* from, Source source) {
 #if !defined(__CUDACC__)
-    emulator::copy_later(to, source == Source::THERE ? from : nullptr);
+    emulator::copy_later(to, source == Source::GLOBAL ? from : nullptr);
 #elif VZ_ARCH >= 800
-    const u32 bytes = source == Source::THERE ? 16 : 0;
+    const u32 bytes = source == Source::GLOBAL ? 16 : 0;
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(__cvta_generic_to_global(from)), "r"(bytes));
 #else
-    const uint4 x = source == Source::THERE ? *(const uint4*)from : make_uint4(0, 0, 0, 0);
+    const uint4 x = source == Source::GLOBAL ? *(const uint4*)from : make_uint4(0, 0, 0, 0);
     store_four_words(to, x.x, x.y, x.z, x.w);
 #endif
 }

@@ -85,7 +85,7 @@ struct Depth {
 // Copies 16 bytes through L1 (cp.async.ca), since the other taps read the same rows. Otherwise as `net::copy_four_words`.
 VZ_DEVICE void copy_shared_rows(Place to, const Element* from, Source source) {
 #if defined(__CUDACC__) && VZ_ARCH >= 800
-    const u32 bytes = source == Source::THERE ? UNIT : 0;
+    const u32 bytes = source == Source::GLOBAL ? UNIT : 0;
     asm volatile("cp.async.ca.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(__cvta_generic_to_global(from)), "r"(bytes));
 #else
     net::copy_four_words(to, (const u32*)from, source);
@@ -176,7 +176,7 @@ VZ_UNROLL
         for (int i = 0; i < P::LINE_COPIES; i++) {
             const bool there = inside && taps[i] >> bit & 1;
             const Element* row = there ? from + i * step : first;
-            copy_shared_rows(to + P::place((int)threadIdx.x, i, 0), row, there ? Source::THERE : Source::ZEROS);
+            copy_shared_rows(to + P::place((int)threadIdx.x, i, 0), row, there ? Source::GLOBAL : Source::ZEROS);
         }
         depth.advance(shape);
     }
@@ -224,7 +224,7 @@ VZ_UNROLL
             for (int u = 0; u < P::UNIT_COPIES; u++) {
                 const bool there = taps >> bit[u] & 1;
                 const Element* unit = there ? from + distance[u] : first;
-                copy_shared_rows(to + P::place((int)threadIdx.x, l, u), unit, there ? Source::THERE : Source::ZEROS);
+                copy_shared_rows(to + P::place((int)threadIdx.x, l, u), unit, there ? Source::GLOBAL : Source::ZEROS);
             }
             move(y[l], x[l]);
         }
@@ -268,7 +268,7 @@ VZ_UNROLL
                 const bool there = line + l * P::LINES_AT_ONCE < end && column + along < columns;
                 net::copy_four_words(
                     to + P::place((int)threadIdx.x, l, u), (const u32*)(there ? from + along : first),
-                    there ? Source::THERE : Source::ZEROS
+                    there ? Source::GLOBAL : Source::ZEROS
                 );
             }
         }

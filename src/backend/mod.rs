@@ -160,7 +160,7 @@ pub trait DevicePasses {
     /// neither.
     fn launch_passes(&mut self, output: Option<(&[f32], &[f32])>, passes: u32) -> Result<bool>;
 
-    /// Ends a poll: what the attached game slots did and decided since the last one goes to the host, for which this does not wait.
+    /// Ends a poll: starts to copy its counts and decisions to the host, without waiting.
     /// The passes of the next poll can be launched at once; at most two polls are under way.
     fn end_poll(&mut self) -> Result<()>;
 

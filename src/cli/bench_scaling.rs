@@ -292,7 +292,7 @@ fn cells(row: &ScalingRow) -> [String; COLUMNS.len()] {
         format!("{:.3}", row.forward_fraction),
         format!("{:.2}", row.mean_depth),
         row.max_depth.to_string(),
-        format!("{:.2}", row.idle_lanes),
+        format!("{:.2}", row.idle_rows),
         format!("{:.1}", row.peak_memory_mib),
     ]
 }

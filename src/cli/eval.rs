@@ -35,7 +35,7 @@ of each action for the player to move: > 0 wins, 0 draws, < 0 loses. Output per 
 into something worse; an exact error is an action whose score is not the best.
 
 A match alternates the seats and prints the fraction of games won and the Elo difference with 95 % intervals, and the mean
-raw score per game for games with points (backgammon, Blob, Go's area). Ctrl-C ends it with the result of the games that
+raw score per game for games with points (backgammon's, Blob's, discs in Othello, the area in Go). Ctrl-C ends it with the result of the games that
 are over; a JSON file is written for whole matches only. It names the networks: {\"network\", \"against\", \"opponent_network\": null
 for an opponent without one, ..}.
 

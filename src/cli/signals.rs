@@ -3,7 +3,8 @@
 //!
 //! The first signal either ends the process at once, or requests the command to stop. A command that does not stop within
 //! a second is ended wherever it is: files are whole at every moment, and the end waits only for a checkpoint that is being written.
-//! A worker takes the time that it needs, since what it has is nowhere else. A second signal ends the process at once. The exit code is 128 plus the signal's number.
+//! A worker takes the time that it needs, since what it has is nowhere else. A second signal ends the process at once.
+//! The exit code is 128 plus the signal's number.
 
 use crate::error::{Error, Result};
 use crate::stop::Stop;

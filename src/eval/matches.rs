@@ -64,8 +64,7 @@ impl MatchOutcome {
         Ok(Self::of(outcomes.iter()))
     }
 
-    /// The first contestant's mean raw score per game, for games whose scores differ from the returns: backgammon, Blob, the
-    /// area in Go.
+    /// The first contestant's mean raw score per game, for games whose scores differ from the returns ([`crate::game::Game::scores`]).
     pub fn points(&self) -> Option<Mean> {
         (self.scores != self.returns).then(|| Mean::of(&self.scores))
     }

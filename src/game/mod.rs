@@ -3,7 +3,7 @@
 //! In: options from the configuration, states and actions. Out: rules, observations, symmetries, names. Knows nothing of
 //! batches, trees, networks or training. Rules are scalar and pure; [`crate::batch`] makes N of them.
 //!
-//! A new game is one file here, one line in the `registry!` call below, one file under `configs/`.
+//! A new game is one file here, its `pub mod` and one line in the `registry!` call below, one file under `configs/`.
 
 pub mod board; // cell sets, symmetries and coordinates of square boards
 pub mod tic_tac_toe;

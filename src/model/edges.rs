@@ -55,7 +55,7 @@ impl Edges {
         self.ends.is_empty()
     }
 
-    /// What a mean over the edges at a vertex multiplies their sum by.
+    /// 1 / (n - 1): turns the sum over a vertex's edges into their mean.
     pub fn vertex_scale(&self) -> f32 {
         1.0 / (self.vertices - 1) as f32
     }

@@ -1,5 +1,4 @@
-//! BatchNorm with its running statistics as one product and one sum a channel, for the forwards that fold it into what stands
-//! beside it.
+//! BatchNorm with its running statistics as a scale and an offset per channel, for the forwards that fold it into adjacent layers.
 
 use super::{BN_EPS, HeadConv, Model, Weights};
 use crate::error::{Error, Result};

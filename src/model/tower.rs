@@ -59,22 +59,29 @@ impl Tower {
     /// # Errors
     /// In words what of the model has no place in it.
     pub fn of(model: &Model) -> Result<Self, String> {
-        let mut walk = Walk { model, seen: vec![false; model.layers.len()] };
-        let tower = walk.tower()?;
-        match walk.seen.iter().position(|seen| !seen) {
-            Some(index) => Err(walk.mismatch(index, "a layer of a residual tower")),
+        let mut matcher = Matcher { model, seen: vec![false; model.layers.len()] };
+        let tower = matcher.tower()?;
+        match matcher.seen.iter().position(|seen| !seen) {
+            Some(index) => Err(matcher.mismatch(index, "a layer of a residual tower")),
             None => Ok(tower),
         }
     }
 }
 
+/// One of a block's two layers.
+#[derive(Clone, Copy)]
+enum BlockLayer {
+    First,
+    Second,
+}
+
 /// Goes from the outputs back to the observation.
-struct Walk<'a> {
+struct Matcher<'a> {
     model: &'a Model,
     seen: Vec<bool>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> Matcher<'a> {
     fn mismatch(&self, index: usize, expected: &str) -> String {
         let Layer { kind, name, .. } = &self.model.layers[index];
         let name = if name.is_empty() { String::new() } else { format!(" ({name})") };
@@ -103,12 +110,13 @@ impl<'a> Walk<'a> {
     }
 
     /// What a layer of a block reads, which maps the tower's shape to itself.
-    fn input_of_inner(&mut self, index: usize, stream: Shape) -> Result<usize, String> {
+    fn input_of_inner(&mut self, index: usize, order: BlockLayer, stream: Shape) -> Result<usize, String> {
         let layer = &self.model.layers[index];
-        let fits = match stream {
-            Shape::Vector(_) => matches!(layer.kind, Kind::Linear { .. }),
-            Shape::Board { .. } => matches!(layer.kind, Kind::Conv3x3 { .. }),
-            Shape::Edges { .. } => matches!(layer.kind, Kind::EdgeMessage | Kind::Conv1x1 { .. }),
+        let fits = match (stream, order) {
+            (Shape::Vector(_), _) => matches!(layer.kind, Kind::Linear { .. }),
+            (Shape::Board { .. }, _) => matches!(layer.kind, Kind::Conv3x3 { .. }),
+            (Shape::Edges { .. }, BlockLayer::First) => layer.kind == Kind::EdgeMessage,
+            (Shape::Edges { .. }, BlockLayer::Second) => matches!(layer.kind, Kind::Conv1x1 { .. }),
         };
         if !fits || layer.shape != stream {
             return Err(self.mismatch(index, &format!("a layer from {stream} to as many")));
@@ -127,6 +135,9 @@ impl<'a> Walk<'a> {
         let norm = self.norm_of(end)?;
         let mut x = self.input_of_norm(norm)?;
         let stream = model.layers[x].shape;
+        if heads.is_some() != matches!(stream, Shape::Board { .. }) {
+            return Err(self.mismatch(value_input, &format!("the value head of {stream}")));
+        }
         let mut blocks = Vec::new();
         while model.layers[x].kind == Kind::Add {
             let [start, sum] = self.layer(x).inputs[..] else { return Err(self.mismatch(x, "a sum of two")) };
@@ -184,7 +195,7 @@ impl<'a> Walk<'a> {
 
     fn block(&mut self, start: usize, sum: usize, stream: Shape) -> Result<Block, String> {
         let (scale, second) = self.pooling(sum, Effect::Scale);
-        let mut relu = self.input_of_inner(second, stream)?;
+        let mut relu = self.input_of_inner(second, BlockLayer::Second, stream)?;
         let mut triangle_channels = 0;
         if let Kind::TriangleMix { channels } = self.model.layers[relu].kind {
             triangle_channels = channels;
@@ -195,7 +206,7 @@ impl<'a> Walk<'a> {
             self.pooling(behind_norm, Effect::Bias)
         };
         let first = self.input_of_norm(second_norm)?;
-        let relu = self.input_of_inner(first, stream)?;
+        let relu = self.input_of_inner(first, BlockLayer::First, stream)?;
         let first_norm = self.norm_of(relu)?;
         let stream_start = self.input_of_norm(first_norm)?;
         if stream_start != start {
@@ -303,5 +314,19 @@ mod tests {
         b.linear("aside", x, 3);
         let reason = heads(b, end);
         assert!(reason.contains("linear (aside)"), "{reason}");
+    }
+
+    /// Executors read a block's first layer on edges as a message and its second as a convolution.
+    #[test]
+    fn the_layers_of_a_block_on_edges_have_an_order() {
+        let mut model = spec(Arch::Edge).model().expect("a network");
+        let Block { layers: [first, second], .. } = Tower::of(&model).expect("a tower").blocks[0];
+        let kinds = [first, second].map(|layer| model.layers[layer].kind);
+        model.layers[first].kind = kinds[1];
+        let reason = Tower::of(&model).expect_err("two convolutions");
+        assert!(reason.contains("layer from"), "{reason}");
+        (model.layers[first].kind, model.layers[second].kind) = (kinds[0], kinds[0]);
+        let reason = Tower::of(&model).expect_err("two messages");
+        assert!(reason.contains("layer from"), "{reason}");
     }
 }

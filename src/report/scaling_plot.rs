@@ -56,7 +56,7 @@ pub struct ScalingRow {
     /// Number of edges of the deepest descent.
     pub max_depth: u32,
     /// Mean number of game slots that were idle in a pass.
-    pub idle_lanes: f64,
+    pub idle_rows: f64,
     /// Bytes copied between host and device within passes, both directions.
     pub copied_in_passes: u64,
     /// Bytes copied between host and device in total, per ply.

@@ -52,8 +52,8 @@ pub fn alone(
     meter.strength(vec![measured])
 }
 
-/// Measures all parts, those of them here that no worker measures: it takes one after the other, and at last, after as long as it takes for
-/// one, those that workers have begun and not finished. The result is that of [`alone`].
+/// Measures parts that no worker has claimed, one after the other; then waits as long as one part takes and measures the claimed parts whose results
+/// are still missing. The result is that of [`alone`].
 ///
 /// # Errors
 /// Those of [`StrengthMeter::measure`].

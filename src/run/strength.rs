@@ -96,7 +96,7 @@ impl StrengthMeter {
         }
     }
 
-    /// Measures the items that have these `numbers`. What comes of an item does not depend on which others are measured with it.
+    /// Measures the items that have these `numbers`. An item's result does not depend on the other items measured with it.
     ///
     /// # Errors
     /// Those of the network; [`crate::Error::Stopped`] once `stop` is requested.
@@ -153,7 +153,7 @@ impl StrengthMeter {
         }
     }
 
-    /// The most bytes of what is measured of so many items, as it is sent.
+    /// Upper bound on the serialised size of the results of so many items, in bytes.
     pub fn most_bytes(&self, items: usize) -> usize {
         /// Bytes of a choice, or of the lengths of lists.
         const LEAST: usize = 24;

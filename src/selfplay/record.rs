@@ -23,7 +23,7 @@ pub struct GameRecord {
     pub actions: Vec<u16>,
     /// The policy targets of the plies' samples, one after the other. `[samples][legal actions]`
     pub policy: Vec<f32>,
-    /// The samples, ascending and counted from the record's first one, whose value target is not the game's result, since the search has proven another.
+    /// Indices of samples, ascending from the record's first, whose value target is a proven value in place of the game's result.
     pub valued: Vec<u32>,
     /// The value targets of these samples. `[valued, P]`
     pub values: Vec<f32>,

@@ -124,8 +124,8 @@ impl Shard {
         Ok(())
     }
 
-    /// A pass through as many rows as give the network a whole batch, at most through what the `left` passes of all rows leave, and
-    /// the plies that it decides. Rows are independent, so results do not depend on where a pass ends.
+    /// Makes one pass over enough rows to fill a network batch, at most over those that `left` passes over all rows allow, and plays the plies
+    /// that are decided. Rows are independent, so results do not depend on where a pass ends.
     fn step(&mut self, left: u32, network: &mut dyn Network, cache: &RootCache) -> Result<u32> {
         let rows = self.searcher.backend.rows();
         let first = self.visited;

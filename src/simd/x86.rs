@@ -41,6 +41,9 @@ macro_rules! tree_reduce {
 }
 
 /// Four floats in the order that the immediate gives.
+///
+/// # Safety
+/// The caller enables AVX2.
 #[inline(always)]
 unsafe fn permute<const ORDER: i32>(a: __m128) -> __m128 {
     // SAFETY: the caller enables AVX2.

@@ -143,7 +143,7 @@ impl Trainer {
     /// A network at its first weights, which `seed` fixes.
     ///
     /// # Errors
-    /// None in practice: the first weights are those of `spec`.
+    /// Those of [`NetSpec::model`], and [`Error::Unsupported`] where fused training does not cover the network.
     pub fn new(spec: &NetSpec, config: &TrainConfig, seed: u64) -> Result<Self> {
         Self::with_weights(spec, config, &spec.model()?.initial_weights(seed))
     }

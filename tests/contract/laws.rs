@@ -331,14 +331,14 @@ pub fn erased_play_is_the_same<G: Game>(game: &G) {
 }
 
 pub fn batches_keep_finished_games<G: Game>(game: &G) {
-    const LANES: usize = 5;
-    let mut batch = Batch::new(game.clone(), LANES);
-    let mut rng: Vec<Stream> = (0..LANES as u64).map(draws).collect();
-    let mut lone: Vec<Position<G>> = (0..LANES).map(|_| Position::start(game)).collect();
+    const SLOTS: usize = 5;
+    let mut batch = Batch::new(game.clone(), SLOTS);
+    let mut rng: Vec<Stream> = (0..SLOTS as u64).map(draws).collect();
+    let mut lone: Vec<Position<G>> = (0..SLOTS).map(|_| Position::start(game)).collect();
     while lone.iter().any(|position| !position.is_over()) {
         // Finished slots get an action that must not be read.
-        let mut actions = [u16::MAX; LANES];
-        for slot in 0..LANES {
+        let mut actions = [u16::MAX; SLOTS];
+        for slot in 0..SLOTS {
             assert_eq!(batch.states()[slot], lone[slot].state, "slot {slot}");
             assert_eq!(batch.legal(slot), lone[slot].legal, "slot {slot}");
             if !lone[slot].is_over() {
@@ -352,6 +352,6 @@ pub fn batches_keep_finished_games<G: Game>(game: &G) {
         assert_eq!(batch.states()[slot], position.state, "slot {slot} moved on after its end");
         assert_eq!(batch.plies()[slot] as usize, position.before.len(), "slot {slot}");
     }
-    assert_eq!(batch.refill(), LANES);
-    assert_eq!(batch.states(), vec![game.init(); LANES]);
+    assert_eq!(batch.refill(), SLOTS);
+    assert_eq!(batch.states(), vec![game.init(); SLOTS]);
 }

@@ -189,8 +189,8 @@ pub trait Device: Send + Sized {
     /// The driver's.
     fn start_download(&self, from: &Self::Buffer, to: &mut Self::Pinned, bytes: usize) -> Result<()>;
 
-    /// Starts a copy of `bytes` bytes from `offset` on in `from` to the beginning of `to`, which waits for no launch and for which
-    /// no launch waits. The caller has waited for whatever wrote the bytes, and launches nothing that writes them before
+    /// Starts a copy of `bytes` bytes from `offset` on in `from` to the beginning of `to`, which is not ordered with launches, in
+    /// either direction. The caller has waited for whatever wrote the bytes, and launches nothing that writes them before
     /// [`Pinned::bytes`] of `to`.
     ///
     /// # Errors

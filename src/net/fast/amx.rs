@@ -57,12 +57,16 @@ static CONFIGS: [TileConfig; SIDE] = {
     all
 };
 
+/// # Safety
+/// The machine has AMX, and the system lets the process use it.
 unsafe fn begin(rows: usize) {
     let config = &raw const CONFIGS[rows - 1];
     // SAFETY: the caller has AMX; the configuration is a whole one.
     unsafe { asm!("ldtilecfg [{}]", in(reg) config, options(nostack, preserves_flags)) }
 }
 
+/// # Safety
+/// The machine has AMX, and the system lets the process use it.
 unsafe fn end() {
     // SAFETY: the caller has AMX.
     unsafe { asm!("tilerelease", options(nomem, nostack, preserves_flags)) }
@@ -99,6 +103,9 @@ impl At {
 
 /// One multiplication. Weights are loaded with the hint that they need not stay in the L1 cache, where the rows of neighbouring
 /// positions stay.
+///
+/// # Safety
+/// As for [`begin`], which this thread has called; what is read and written are whole tiles inside their arrays.
 #[inline(always)]
 unsafe fn step<F: Multiply, const ROWS: usize, const VECTORS: usize>(at: At) {
     let row_bytes = at.x_row * size_of::<f32>();
@@ -135,6 +142,9 @@ unsafe fn step<F: Multiply, const ROWS: usize, const VECTORS: usize>(at: At) {
 }
 
 /// Multiplies tiles of loaded numbers: tiles of zeros are multiplied twice as fast on a busy machine.
+///
+/// # Safety
+/// As for [`begin`], which this thread has called; what is read and written are whole tiles inside their arrays.
 unsafe fn peak<F: Multiply>(rounds: usize) -> f32 {
     let numbers = Stored([f32::from_bits(0x3F00_3F00); 4 * TILE]).0;
     // SAFETY: the caller has AMX, and this thread its configuration; there are four tiles of numbers.
@@ -162,6 +172,8 @@ macro_rules! kernels {
             use super::*;
 
             impl Multiply for $format {
+                /// # Safety
+                /// As for [`begin`], which this thread has called; what is read and written are whole tiles inside their arrays.
                 #[inline(always)]
                 unsafe fn product<const S: usize, const X: usize, const W: usize>() {
                     // SAFETY: the caller's promise.
@@ -173,6 +185,8 @@ macro_rules! kernels {
             }
 
             impl ScheduledFormat for $format {
+                /// # Safety
+                /// As for [`TileSchedule::go`].
                 #[target_feature(enable = $features)]
                 #[inline(never)]
                 unsafe fn go<C: TileSchedule, E: EpilogueOp, const VECTORS: usize>(
@@ -184,6 +198,8 @@ macro_rules! kernels {
                 }
             }
 
+            /// # Safety
+            /// As for [`begin`], which this thread has called; what is read and written are whole tiles inside their arrays.
             #[target_feature(enable = $features)]
             unsafe fn kernel<const ROWS: usize, const VECTORS: usize>(t: &Tile<'_>) {
                 let mut sums = MaybeUninit::<Stored>::uninit();
@@ -203,6 +219,8 @@ macro_rules! kernels {
                 }
             }
 
+            /// # Safety
+            /// As for [`begin`], which this thread has called; what is read and written are whole tiles inside their arrays.
             #[target_feature(enable = $features)]
             unsafe fn strip<const VECTORS: usize>(s: &Strip<'_>) {
                 // SAFETY: the caller's promise, and this function enables the instructions.

@@ -16,6 +16,8 @@ pub(super) struct Channels<F: Format, const VECTORS: usize> {
 }
 
 impl<F: Format<S = Avx512>, const VECTORS: usize> Channels<F, VECTORS> {
+    /// # Safety
+    /// The machine has AVX-512, and the constants of `t` are padded to VECTORS vectors.
     #[inline(always)]
     pub(super) unsafe fn of(t: &Columns) -> Self {
         // SAFETY: the caller's promise; constants are padded to whole vectors.
@@ -39,6 +41,9 @@ impl<F: Format<S = Avx512>, const VECTORS: usize> Channels<F, VECTORS> {
     }
 
     /// Writes relu(scale * x + offset) as activations.
+    ///
+    /// # Safety
+    /// The machine has the format's instructions, and `out` holds VECTORS vectors of activations.
     #[inline(always)]
     unsafe fn store_norm(&self, out: *mut f32, mut x: [Vector<F>; VECTORS]) {
         // SAFETY: the caller's promise.
@@ -52,6 +57,9 @@ impl<F: Format<S = Avx512>, const VECTORS: usize> Channels<F, VECTORS> {
 }
 
 /// Writes relu(x) as contiguous activations.
+///
+/// # Safety
+/// The machine has the format's instructions, and `out` holds VECTORS vectors of activations.
 #[inline(always)]
 unsafe fn store_relu<F: Format<S = Avx512>, const VECTORS: usize>(out: *mut f32, x: [Vector<F>; VECTORS]) {
     // SAFETY: the caller's promise.

@@ -88,6 +88,8 @@ struct Generic<const EACH: usize>;
 macro_rules! tile_schedules {
     ($($schedule:ident<$(const $number:ident),+> as $method:ident;)*) => {
         $(impl<$(const $number: usize),+> TileSchedule for $schedule<$($number),+> {
+            /// # Safety
+            /// As for [`strip`]: the thread has configured its tiles, and the strip's rows lie inside their arrays.
             #[inline(always)]
             unsafe fn go<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize>(
                 context: &StripContext<'_, F, E, VECTORS>,
@@ -124,6 +126,9 @@ impl<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize> StripContext<'_, F
     }
 
     /// Computes all tiles.
+    ///
+    /// # Safety
+    /// As for [`strip`]: the thread has configured its tiles, and the strip's rows lie inside their arrays.
     #[inline(always)]
     unsafe fn run(&self) {
         let mut now = Cursor { run: 0, i: 0, row: 0 };
@@ -187,6 +192,9 @@ impl<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize> StripContext<'_, F
     }
 
     /// Runs a task by the schedule that fits it.
+    ///
+    /// # Safety
+    /// As for [`strip`]: the thread has configured its tiles, and the strip's rows lie inside their arrays.
     #[inline(always)]
     unsafe fn tile(&self, task: TileTask<'_>) {
         let (depth, taps, rows) = (self.columns.depth / SIDE, task.taps.len(), task.pending.rows);
@@ -216,6 +224,9 @@ impl<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize> StripContext<'_, F
 
     /// TAPS taps with DEPTH multiplications each, unrolled, for boards with up to 64 channels: a branch costs as much as finishing a row.
     /// During each multiplication but the first, EACH rows are finished.
+    ///
+    /// # Safety
+    /// As for [`strip`]: the thread has configured its tiles, and the strip's rows lie inside their arrays.
     #[inline(always)]
     unsafe fn unrolled<const DEPTH: usize, const TAPS: usize, const EACH: usize>(&self, task: TileTask<'_>) {
         let TileTask { taps, x, next, pending } = task;
@@ -240,6 +251,9 @@ impl<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize> StripContext<'_, F
     }
 
     /// The Nth multiplication, counted from 0, if there are so many, with its rows of the pending tile.
+    ///
+    /// # Safety
+    /// As for [`strip`]: the thread has configured its tiles, and the strip's rows lie inside their arrays.
     #[inline(always)]
     unsafe fn nth<const N: usize, const EACH: usize>(&self, count: usize, next: Reads, pending: PendingTile) {
         let row = (N - 1) * EACH;
@@ -258,6 +272,9 @@ impl<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize> StripContext<'_, F
 
     /// Any number of taps and multiplications. EACH rows are finished during every multiplication from the second tap on while enough
     /// are left.
+    ///
+    /// # Safety
+    /// As for [`strip`]: the thread has configured its tiles, and the strip's rows lie inside their arrays.
     #[inline(always)]
     unsafe fn generic<const EACH: usize>(&self, TileTask { taps, x, next, pending }: TileTask<'_>) {
         let t = &self.columns;
@@ -304,6 +321,9 @@ impl<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize> StripContext<'_, F
     }
 
     /// The first multiplication of a tile.
+    ///
+    /// # Safety
+    /// As for [`strip`]: the thread has configured its tiles, and the strip's rows lie inside their arrays.
     #[inline(always)]
     unsafe fn begin(&self, next: Reads) {
         // SAFETY: the caller's promise.
@@ -316,6 +336,9 @@ impl<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize> StripContext<'_, F
     }
 
     /// A further multiplication, and EACH rows of the pending tile from `row` on.
+    ///
+    /// # Safety
+    /// As for [`strip`]: the thread has configured its tiles, and the strip's rows lie inside their arrays.
     #[inline(always)]
     unsafe fn step<const EACH: usize>(&self, next: Reads, place: TileOutputs, row: usize) {
         // SAFETY: the caller's promise.
@@ -332,6 +355,9 @@ impl<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize> StripContext<'_, F
     }
 
     /// A quarter of EACH rows, the first quarters being the larger ones.
+    ///
+    /// # Safety
+    /// As for [`strip`]: the thread has configured its tiles, and the strip's rows lie inside their arrays.
     #[inline(always)]
     unsafe fn finish_part<const EACH: usize, const PART: usize>(&self, place: TileOutputs, row: usize) {
         for i in (EACH * PART).div_ceil(4)..(EACH * (PART + 1)).div_ceil(4) {
@@ -341,6 +367,9 @@ impl<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize> StripContext<'_, F
     }
 
     /// Applies the epilogue to a row of stored sums.
+    ///
+    /// # Safety
+    /// As for [`strip`]: the thread has configured its tiles, and the strip's rows lie inside their arrays.
     #[inline(always)]
     unsafe fn finish(&self, place: TileOutputs, row: usize) {
         // SAFETY: the caller's promise; the sums are stored.

@@ -17,13 +17,22 @@ pub(super) trait Format {
     /// Activations in a 32-bit unit as written.
     const OUT: usize;
     /// acc + the product of units.
+    ///
+    /// # Safety
+    /// The caller enables the format's instructions; pointers are those of a tile, and lie inside its arrays.
     unsafe fn dot(a: Vector<Self>, b: Vector<Self>, acc: Vector<Self>) -> Vector<Self>;
     /// A sum as f32 plus its bias. A sum of byte products is multiplied by its channel's `dequant_scale` first.
+    ///
+    /// # Safety
+    /// The caller enables the format's instructions; pointers are those of a tile, and lie inside its arrays.
     #[inline(always)]
     unsafe fn with_bias(sum: Vector<Self>, _dequant_scale: Vector<Self>, bias: Vector<Self>) -> Vector<Self> {
         Self::S::add(sum, bias)
     }
     /// The residual stream plus a sum.
+    ///
+    /// # Safety
+    /// The caller enables the format's instructions; pointers are those of a tile, and lie inside its arrays.
     #[inline(always)]
     unsafe fn add_to_stream(
         stream: Vector<Self>,
@@ -33,8 +42,14 @@ pub(super) trait Format {
         Self::S::add(stream, sum)
     }
     /// Writes the lanes as activations: LANES / OUT words.
+    ///
+    /// # Safety
+    /// The caller enables the format's instructions; pointers are those of a tile, and lie inside its arrays.
     unsafe fn store_units(p: *mut f32, a: Vector<Self>);
     /// Writes the lanes of `a`, then those of `b`.
+    ///
+    /// # Safety
+    /// The caller enables the format's instructions; pointers are those of a tile, and lie inside its arrays.
     #[inline(always)]
     unsafe fn store_pair(p: *mut f32, a: Vector<Self>, b: Vector<Self>) {
         // SAFETY: the caller's promise.
@@ -58,11 +73,15 @@ impl<S: Simd> Format for F32<S> {
     type S = S;
     const OUT: usize = 1;
 
+    /// # Safety
+    /// The caller enables the format's instructions; pointers are those of a tile, and lie inside its arrays.
     #[inline(always)]
     unsafe fn dot(a: S::F32, b: S::F32, acc: S::F32) -> S::F32 {
         S::mul_add(a, b, acc)
     }
 
+    /// # Safety
+    /// The caller enables the format's instructions; pointers are those of a tile, and lie inside its arrays.
     #[inline(always)]
     unsafe fn store_units(p: *mut f32, a: S::F32) {
         // SAFETY: the caller's promise.

@@ -87,8 +87,8 @@ pub(super) struct RowLayout {
     pub block_stride: usize,
 }
 
-/// How so many boards' rows of so many words lie in an array.
-pub(super) type Lay = fn(&mut [f32], usize, usize) -> RowLayout;
+/// Lays out the rows of so many boards, each of so many words, in an array.
+pub(super) type RowPlacement = fn(&mut [f32], usize, usize) -> RowLayout;
 
 impl RowLayout {
     /// No rows.
@@ -141,7 +141,7 @@ impl PackedLayer {
         let depth = dense.inputs.div_ceil(kernels.unit).next_multiple_of(kernels.units());
         let weight_steps = if kernels.unit == 4 { dense.weight_steps() } else { vec![1.0; dense.outputs] };
         let [source, out] = dense.steps;
-        // What leaves the layer as activations is counted in their steps.
+        // Activations are stored in units of the output's quantisation step.
         let inner = if dense.epilogue == Epilogue::BiasRelu { out } else { 1.0 };
         let divided = |numbers: &[f32], by: f32| numbers.iter().map(|x| x / by).collect::<Vec<f32>>();
         let padded = |numbers: &[f32]| padded(numbers, vectors * kernels.lanes);

@@ -52,7 +52,7 @@ use chunk::Layout;
 use graph::GraphRows;
 use im2col::Boards;
 use kernel_set::KernelSet;
-use layer::{Buffers, LINE, Lay, Line, RowLayout, lines};
+use layer::{Buffers, LINE, Line, RowLayout, RowPlacement, lines};
 use observe::Observations;
 use pack::Packed;
 use pooled::{Pooled, PoolingRows};
@@ -197,8 +197,7 @@ impl FastNet {
         Ok(())
     }
 
-    /// Evaluates one chunk as one of `whole` boards, the last ones like the last that counts: what they give is finite where
-    /// that is.
+    /// Pads a chunk to `whole` boards and evaluates it. The padding repeats the last board, so that it makes nothing infinite that was finite.
     fn padded_chunk(
         &mut self,
         whole: usize,
@@ -363,7 +362,7 @@ impl Net {
         layout: &Layout,
         obs: &[f32],
         squares: &mut Boards,
-        (planes, tower): (&mut [f32], Lay),
+        (planes, tower): (&mut [f32], RowPlacement),
     ) -> RowLayout {
         let (len, positions) = (self.model.obs().len(), layout.positions);
         let (boards, channels) = (obs.len() / len, len / positions);

@@ -220,7 +220,7 @@ impl Packer<'_> {
         Ok([bias, scale])
     }
 
-    /// The BatchNorm after block `block`, with the biases that the last layers of the blocks up to it would have added to the stream.
+    /// The BatchNorm after block `block`, with the biases of the second layers of blocks 0 to `block` folded into its offset.
     fn norm_after(&self, block: usize) -> Result<Affine> {
         let mut norm = self.norm(self.tower.stream_norm(block + 1))?;
         for block in &self.tower.blocks[..=block] {

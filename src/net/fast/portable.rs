@@ -8,11 +8,15 @@ use crate::simd::Simd;
 /// Four lanes: baseline vectors of x86-64 and aarch64.
 pub(super) type Portable = crate::simd::Portable<4>;
 
+/// # Safety
+/// The machine has the kernel's instructions, and the tile's rows, vectors and taps lie inside their arrays.
 unsafe fn portable<const MR: usize, const NV: usize>(t: &Tile<'_>) {
     // SAFETY: the caller's promise.
     unsafe { tile::<F32<Portable>, MR, NV>(t) }
 }
 
+/// # Safety
+/// None: plain Rust. The type is that of all kernels.
 unsafe fn portable_peak(rounds: usize) -> f32 {
     // SAFETY: plain Rust needs no instructions of its own.
     unsafe { peak::<F32<Portable>, 12>(rounds) }

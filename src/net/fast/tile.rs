@@ -211,12 +211,17 @@ pub(super) unsafe fn finish<F: Format, S: Sums<F>>(epilogue: Epilogue, sums: S) 
 }
 
 /// [`Format::with_bias`] with the constants of the channels from `lane`.
+///
+/// # Safety
+/// The machine has the kernel's instructions, and the tile's rows, vectors and taps lie inside their arrays.
 #[inline(always)]
 unsafe fn with_bias_of<F: Format>(t: &Tile<'_>, sum: Vector<F>, lane: usize) -> Vector<F> {
     // SAFETY: dequant_scale and bias are padded to whole vectors.
     unsafe { F::with_bias(sum, F::S::load(t.dequant_scale.add(lane)), F::S::load(t.bias.add(lane))) }
 }
 
+/// # Safety
+/// The machine has the kernel's instructions, and the tile's rows, vectors and taps lie inside their arrays.
 #[inline(always)]
 unsafe fn store_norm<F: Format>(t: &Tile<'_>, x: Vector<F>, row: usize, lane: usize) {
     // SAFETY: scale and offset are padded to whole vectors; out holds the row.
@@ -227,6 +232,9 @@ unsafe fn store_norm<F: Format>(t: &Tile<'_>, x: Vector<F>, row: usize, lane: us
 }
 
 /// Sums of products over taps and units, in that order.
+///
+/// # Safety
+/// The machine has the kernel's instructions, and the tile's rows, vectors and taps lie inside their arrays.
 #[inline(always)]
 unsafe fn accumulate<F: Format, const MR: usize, const NV: usize>(t: &Tile<'_>) -> [[Vector<F>; NV]; MR] {
     // SAFETY: the caller's promise; x and weights hold `depth` units for every tap.
@@ -292,6 +300,9 @@ fn opaque(p: *const f32) -> *const f32 {
 }
 
 /// One unit of every row times the weights of NV vectors.
+///
+/// # Safety
+/// The machine has the kernel's instructions, and the tile's rows, vectors and taps lie inside their arrays.
 #[inline(always)]
 unsafe fn step<F: Format, const MR: usize, const NV: usize>(
     t: &Tile<'_>,

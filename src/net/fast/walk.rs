@@ -17,7 +17,7 @@ impl PackedLayer {
     pub(super) unsafe fn run(&self, boards: usize, buffers: Buffers) {
         for first in (0..self.vectors).step_by(2 * BLOCK) {
             let columns = [first, first + BLOCK].map(|vector| self.columns(boards, &buffers, vector));
-            let walk = Walk { layer: self, buffers: &buffers, columns: &columns, first };
+            let walk = TileWalk { layer: self, buffers: &buffers, columns: &columns, first };
             // SAFETY: the caller's promise.
             unsafe { walk.run() }
         }
@@ -25,7 +25,7 @@ impl PackedLayer {
 }
 
 /// Two weight blocks of a layer's output channels, applied to all rows of a chunk.
-pub(super) struct Walk<'a> {
+pub(super) struct TileWalk<'a> {
     pub layer: &'a PackedLayer,
     pub buffers: &'a Buffers,
     /// Columns from vector `first` on, and from the block after it.
@@ -40,7 +40,7 @@ struct RunPosition<'a> {
     i: usize,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> TileWalk<'a> {
     /// Computes all tiles.
     ///
     /// # Safety
@@ -67,6 +67,9 @@ impl<'a> Walk<'a> {
     }
 
     /// All rows for one block of channels, whose weights stay in the L1 cache, then for the next block.
+    ///
+    /// # Safety
+    /// As for [`PackedLayer::run`].
     unsafe fn by_columns(&self, matrices: &Matrices, rows: usize) {
         for vector in (self.first..self.end()).step_by(BLOCK) {
             let strip = Strip {
@@ -82,6 +85,9 @@ impl<'a> Walk<'a> {
     }
 
     /// Both blocks for some rows, then for the next rows. Rows of several positions are one range if they are contiguous.
+    ///
+    /// # Safety
+    /// As for [`PackedLayer::run`].
     unsafe fn by_rows(&self) {
         let boards = self.columns[0].boards;
         let Buffers { source, stream, out, .. } = self.buffers;
@@ -96,6 +102,9 @@ impl<'a> Walk<'a> {
     }
 
     /// `count` rows.
+    ///
+    /// # Safety
+    /// As for [`PackedLayer::run`].
     unsafe fn rows(&self, place: RunPosition<'a>, count: usize) {
         let mut vector = self.first;
         while vector < self.end() {

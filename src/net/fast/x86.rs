@@ -5,12 +5,16 @@ use super::kernels::{Kernels, tiles};
 use super::tile::{Tile, tile};
 use crate::simd::{Avx2, Avx512, Simd};
 
+/// # Safety
+/// The machine has the kernel's instructions, and the tile's rows, vectors and taps lie inside their arrays.
 #[target_feature(enable = "avx512f")]
 unsafe fn avx512<const MR: usize, const NV: usize>(t: &Tile<'_>) {
     // SAFETY: the caller's promise, and this function enables the instructions.
     unsafe { tile::<F32<Avx512>, MR, NV>(t) }
 }
 
+/// # Safety
+/// The machine has these instructions.
 #[target_feature(enable = "avx512f")]
 unsafe fn avx512_peak(rounds: usize) -> f32 {
     // SAFETY: this function enables the instructions.
@@ -32,12 +36,16 @@ pub(super) static AVX512: Kernels = Kernels {
     matrices: None,
 };
 
+/// # Safety
+/// The machine has the kernel's instructions, and the tile's rows, vectors and taps lie inside their arrays.
 #[target_feature(enable = "avx2,fma")]
 unsafe fn avx2<const MR: usize, const NV: usize>(t: &Tile<'_>) {
     // SAFETY: the caller's promise, and this function enables the instructions.
     unsafe { tile::<F32<Avx2>, MR, NV>(t) }
 }
 
+/// # Safety
+/// The machine has these instructions.
 #[target_feature(enable = "avx2,fma")]
 unsafe fn avx2_peak(rounds: usize) -> f32 {
     // SAFETY: this function enables the instructions.

@@ -99,12 +99,16 @@ pub(super) static STEM: Kernels = Kernels {
     matrices: None,
 };
 
+/// # Safety
+/// The machine has the kernel's instructions, and the tile's rows, vectors and taps lie inside their arrays.
 #[target_feature(enable = "avx512f,avx512vnni")]
 unsafe fn bytes<const MR: usize, const NV: usize>(t: &Tile<'_>) {
     // SAFETY: the caller's promise, and this function enables the instructions.
     unsafe { tile::<Bytes, MR, NV>(t) }
 }
 
+/// # Safety
+/// The machine has these instructions.
 #[target_feature(enable = "avx512f,avx512vnni")]
 unsafe fn bytes_peak(rounds: usize) -> f32 {
     // SAFETY: this function enables the instructions.

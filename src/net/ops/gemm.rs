@@ -106,6 +106,8 @@ pub fn product(isa: Isa, links: &Links, rows: usize, x: View<'_>, weights: &Pack
     }
 }
 
+/// # Safety
+/// The machine has these instructions. Views lie inside their arrays.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
 unsafe fn product_avx512(product: &Product<'_>, out: ViewMut<'_>) {
@@ -113,6 +115,8 @@ unsafe fn product_avx512(product: &Product<'_>, out: ViewMut<'_>) {
     unsafe { product.run::<Avx512, 12>(out) }
 }
 
+/// # Safety
+/// The machine has these instructions. Views lie inside their arrays.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 unsafe fn product_avx2(product: &Product<'_>, out: ViewMut<'_>) {
@@ -290,6 +294,8 @@ pub fn weight_gradient(
     }
 }
 
+/// # Safety
+/// The machine has these instructions. Views lie inside their arrays.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
 unsafe fn weight_gradient_avx512(product: &WeightGradient<'_>, out: &mut [f32]) {
@@ -297,6 +303,8 @@ unsafe fn weight_gradient_avx512(product: &WeightGradient<'_>, out: &mut [f32]) 
     unsafe { product.run::<Avx512, 8>(out) }
 }
 
+/// # Safety
+/// The machine has these instructions. Views lie inside their arrays.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 unsafe fn weight_gradient_avx2(product: &WeightGradient<'_>, out: &mut [f32]) {

@@ -6,8 +6,8 @@
 //! Every layer with weights is one kind of operation: its `Geometry` lists which input positions are connected to which output
 //! positions by which tap. A 3x3 convolution has nine taps, a 1x1 convolution one, a linear layer on a flattened board one for each
 //! position. Activations are position-major in chunks of boards, `[chunks, positions, boards of the chunk, width]`, with the width
-//! padded to a multiple of 16. So each (position, tap) is a plain matrix product, and a chunk stays in the L2 cache from one normalisation to the moments of the next. Messages between edges over shared vertices are
-//! computed beside a layer, as a `Message`.
+//! padded to a multiple of 16. So each (position, tap) is a plain matrix product, and a chunk stays in the L2 cache from one
+//! normalisation to the moments of the next. Messages between edges over shared vertices are computed beside a layer, as a `Message`.
 //!
 //! Sums are added over chunks in order within a fixed number of partitions, then over partitions in order: the result does not depend
 //! on the number of threads.

@@ -1,4 +1,4 @@
-//! A unit of the tower, `y = linear(relu(norm(x)))`, with what may stand beside its linear layer, and its forward pass on one chunk.
+//! A unit of the tower, `y = linear(relu(norm(x)))`, with optional messages, residual sum and pooling layers, and its forward pass on one chunk.
 
 use super::gemm::{View, ViewMut};
 use super::layer::{Linear, Norm};

@@ -93,9 +93,9 @@ impl<'p, D: Device> Pass<'p, D> {
         self.device.launch(kernel, elementwise(numbers), &args)
     }
 
-    /// Makes what the layer of unit `number` reads besides its activations, and gives what is to be added to its sums: a block's
-    /// first layer is sent something by both ends, its second reads products around triangles.
-    pub(super) fn pass_over(
+    /// Computes what the layer of unit `number` of an edge network reads besides its activations: triangle products for a block's second layer,
+    /// or, for its first, the messages of both endpoints, which are returned to be added to the layer's sums.
+    pub(super) fn graph_forward(
         &self,
         on: OnGraph<'p, D::Buffer>,
         number: usize,
@@ -113,7 +113,7 @@ impl<'p, D: Device> Pass<'p, D> {
     }
 
     /// Backward pass of unit `number` of an edge network: the gradient `dx` of its activations out of `dy`, that of its sums.
-    pub(super) fn pass_back(
+    pub(super) fn graph_backward(
         &self,
         on: OnGraph<'p, D::Buffer>,
         number: usize,

@@ -190,8 +190,7 @@ impl<D: Device> DeviceTrainer<D> {
         })
     }
 
-    /// One update on `train.accumulate` parts of `part` samples, of which `fill` writes the rows that a device is to make, out of
-    /// the source that is its own.
+    /// Makes one update on `train.accumulate` parts of `part` samples; `fill` writes a device's rows from that device's source.
     fn update<S: Send>(
         &mut self,
         total_weight: f64,
@@ -218,7 +217,7 @@ impl<D: Device> DeviceTrainer<D> {
         }
     }
 
-    /// The update on all devices at the same time, a thread each, but for the last step; what they tell together.
+    /// Runs the update up to its last step, one thread per device; returns the merged report.
     fn attempt<S: Send>(
         &mut self,
         settings: &Settings,

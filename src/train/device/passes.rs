@@ -115,7 +115,7 @@ impl<D: Device> Pass<'_, D> {
             self.normalise(number)?;
             let skipped = unit.skips.then(|| &arrays.activations[number - 1]);
             let sent = match self.on_graph() {
-                Some(on) => self.pass_over(on, number)?,
+                Some(on) => self.graph_forward(on, number)?,
                 None => None,
             };
             let input = self.input_of(number);
@@ -162,7 +162,7 @@ impl<D: Device> Pass<'_, D> {
             let dy = self.scale_backward(number, self.output_gradient(number + 1, flow.d)?)?;
             self.layer_gradient(number + 1, self.input_of(number), dy)?;
             match self.on_graph() {
-                Some(on) => self.pass_back(on, number, dy, flow.next)?,
+                Some(on) => self.graph_backward(on, number, dy, flow.next)?,
                 None => self.linear_backward(number + 1, dy, 0, None, flow.next)?,
             }
             if let Some(bias) = self.bias_of(number) {
@@ -220,7 +220,7 @@ impl<D: Device> Pass<'_, D> {
         Ok(out)
     }
 
-    /// Whether gradients above the output number `number` are those before the ReLU: where a bias comes between.
+    /// True if the gradient above output `number` is taken before the ReLU: a pooling bias precedes it.
     fn is_masked(&self, number: usize) -> Arg<'_, D::Buffer> {
         Arg::U32(u32::from(self.bias_of(number).is_some()))
     }
@@ -310,7 +310,7 @@ impl<D: Device> Pass<'_, D> {
         number: usize,
         dy: &D::Buffer,
         adds: u32,
-        opened: Option<&D::Buffer>,
+        relu_mask: Option<&D::Buffer>,
         dx: &D::Buffer,
     ) -> Result<()> {
         let layer = self.layers.linear(number);
@@ -321,8 +321,8 @@ impl<D: Device> Pass<'_, D> {
             Arg::Buffer(dy, 0),
             self.weights(layer.transposed.start),
             Arg::U32(adds),
-            Arg::Buffer(opened.unwrap_or(dx), 0),
-            Arg::U32(u32::from(opened.is_some())),
+            Arg::Buffer(relu_mask.unwrap_or(dx), 0),
+            Arg::U32(u32::from(relu_mask.is_some())),
             Arg::Buffer(dx, 0),
         ];
         let kernels = ["linear_backward_wide", "linear_backward_tall", "linear_backward_narrow"];

@@ -1,8 +1,7 @@
 //! One device of those that train a network: its weights, optimiser and arrays, and its share of every batch.
 //!
-//! Several devices hold the same parameters, moments and statistics, to the bit. Each makes its rows of a batch; what batch
-//! normalisation knows of a column and the gradient are summed over all, so that an update is that of one device but for the
-//! order of sums. All then make the same update by themselves.
+//! Several devices hold the same parameters, moments and statistics, to the bit. Each makes its rows of a batch; sums of batch
+//! normalisation and the gradient are all-reduced, so that an update is that of one device but for the order of sums. All then make the same update by themselves.
 
 use super::arrays::{Samples, TrainArrays};
 use super::layers::{TrainLayer, TrainLayers};

@@ -70,9 +70,9 @@ impl Tiling {
     pub fn of_product(shape: &Shape, rows: usize, bytes: usize, limits: Limits) -> Self {
         let cost = |tiling: &Self| {
             let blocks = tiling.product_blocks(shape, rows).div_ceil(limits.multiprocessors as usize);
-            // While a block by itself waits, nobody computes.
-            let halves = if blocks == 1 { 3 } else { 2 * blocks };
-            halves * tiling.cost_of_tile()
+            // A lone block leaves its multiprocessor idle while it waits for memory, and so costs 1.5 times as much.
+            let doubled_cost = if blocks == 1 { 3 } else { 2 * blocks };
+            doubled_cost * tiling.cost_of_tile()
         };
         let fitting =
             Self::ALL.into_iter().filter(|tiling| tiling.product_bytes(bytes) <= limits.shared as usize);

@@ -1,4 +1,4 @@
-//! The network's kernels against the candle module and against themselves: the same sources as on a GPU, compiled as host C++,
+//! The network's kernels against the reference and against themselves: the same sources as on a GPU, compiled as host C++,
 //! the tensor cores' instruction included with the fragments that PTX says 32 lanes hold.
 
 mod layer;
@@ -14,7 +14,7 @@ use vecaz::backend::kernels::network::{DeviceNetwork, ObsFormat, Slots};
 use vecaz::config::Arch;
 use vecaz::game::ObsShape;
 use vecaz::model::{NetSpec, Weights};
-use vecaz::net::{CandleNet, Network};
+use vecaz::net::reference;
 use vecaz::rng::{Key, Purpose};
 
 /// Shape, weights and observations of a case.
@@ -78,12 +78,9 @@ impl Case {
         self.obs.len() / self.spec.obs.len()
     }
 
-    fn candle(&self) -> Outputs {
-        let mut net = CandleNet::new(&self.spec, &self.weights).expect("weights of this shape");
-        let mut logits = vec![0.0; self.boards() * self.spec.num_actions];
-        let mut values = vec![0.0; self.boards() * self.spec.num_players];
-        net.forward(&self.obs, &mut logits, &mut values).expect("finite");
-        (logits, values)
+    fn reference(&self) -> Outputs {
+        let model = self.spec.model().expect("a network");
+        reference::forward(&model, &self.weights, &self.obs).expect("weights of this shape")
     }
 
     fn on(&self, device: &HostDevice, arithmetic: impl Into<Arithmetic>) -> Outputs {
@@ -184,7 +181,7 @@ fn cases() -> Vec<Case> {
 #[test]
 fn f32_is_candle() {
     for case in cases() {
-        let (logits, values) = case.candle();
+        let (logits, values) = case.reference();
         let (l, v) = case.on(&host(5), ElementType::F32);
         assert!(difference(&l, &logits) < 1e-5, "{:?}: {}", case.spec, difference(&l, &logits));
         assert!(difference(&v, &values) < 1e-5, "{:?}: {}", case.spec, difference(&v, &values));
@@ -214,7 +211,7 @@ fn check_rounded(case: &Case, device: &HostDevice, numbers: ElementType) {
 }
 
 fn check_outputs(case: &Case, numbers: ElementType, (l, v): &Outputs) {
-    let (logits, values) = case.candle();
+    let (logits, values) = case.reference();
     let (most, off) = (bound(case, numbers), difference(l, &logits));
     assert!(off < most, "{numbers:?} {:?}: logits off by {off}, at most {most}", case.spec);
     assert!(difference(v, &values) < most, "{numbers:?} {:?}: {}", case.spec, difference(v, &values));

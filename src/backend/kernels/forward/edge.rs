@@ -29,7 +29,7 @@ impl EdgeGraph {
         limits: Limits,
     ) -> Result<Self> {
         let mut mixed = tower.blocks.iter().map(|block| block.triangle_channels);
-        let triangle_channels = mixed.next().unwrap_or(edges.outputs / 2);
+        let triangle_channels = mixed.next().unwrap_or(0);
         if mixed.any(|channels| channels != triangle_channels) {
             let why = "its blocks mix different numbers of channels around triangles";
             return Err(Error::unsupported("the network's kernels on a GPU", why));

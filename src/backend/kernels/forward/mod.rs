@@ -248,7 +248,7 @@ impl<D: Device> DeviceForward<D> {
 
     /// Multiply-adds of one board with all taps, those off the board included. Products around an edge network's triangles have no
     /// weights and are not counted.
-    pub fn macs_per_sample(&self) -> usize {
+    pub fn executed_macs_per_sample(&self) -> usize {
         let model = &self.layers.model;
         let off_board = |index: usize| match (model.layers[index].kind, &model.input_shapes(index)[..]) {
             (Kind::Conv3x3 { outputs }, &[Shape::Board { channels, height, width }]) => {
@@ -256,11 +256,11 @@ impl<D: Device> DeviceForward<D> {
             }
             _ => 0,
         };
-        self.macs_per_sample_on_board() + (0..model.layers.len()).map(off_board).sum::<usize>()
+        self.weight_macs_per_sample() + (0..model.layers.len()).map(off_board).sum::<usize>()
     }
 
     /// The same without the taps off the board.
-    pub fn macs_per_sample_on_board(&self) -> usize {
+    pub fn weight_macs_per_sample(&self) -> usize {
         let model = &self.layers.model;
         let has_weights = |&index: &usize| !matches!(model.layers[index].kind, Kind::TriangleMix { .. });
         (0..model.layers.len()).filter(has_weights).map(|index| model.layer_multiply_adds(index)).sum()

@@ -27,8 +27,7 @@ impl<D: Device> DeviceForward<D> {
         PoolingBlock::new(pooling, self.layers.squares, self.layers.tower.spec.inputs)
     }
 
-    /// The number of the layer `place` of the tower, as f32, and what the pooling layer behind it computes of each board. Returns the
-    /// arguments of the kernels that complete the layer.
+    /// Runs the tower's layer at `place` with f32 output, then the pooling layer that reads it, board by board. Returns the arguments of the kernels that complete the layer.
     fn pool<'a>(
         &'a self,
         device: &D,

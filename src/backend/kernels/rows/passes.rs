@@ -110,7 +110,7 @@ impl<D: Device> DeviceRows<D> {
         self.arrays.device.begin_timing();
         let mut seconds = [0.0; 4];
         let passed = (0..passes).try_for_each(|_| {
-            let parts = self.pass_in_parts(network)?;
+            let parts = self.profile_pass(network)?;
             seconds.iter_mut().zip(parts).for_each(|(sum, part)| *sum += part / f64::from(passes));
             Ok(())
         });
@@ -119,7 +119,7 @@ impl<D: Device> DeviceRows<D> {
     }
 
     /// Makes one pass, waiting for each of its four parts; the seconds of each.
-    fn pass_in_parts(&mut self, network: &mut dyn DeviceNetwork<D>) -> Result<[f64; 4]> {
+    fn profile_pass(&mut self, network: &mut dyn DeviceNetwork<D>) -> Result<[f64; 4]> {
         self.arrays.device.synchronise()?;
         let (mut seconds, mut part, mut start) = ([0.0; 4], 0, Instant::now());
         self.pass(network, &mut |arrays| {
