@@ -140,8 +140,8 @@ fn mma_peak(args: &Args, device: &CudaDevice, numbers: ElementType) -> Result<f6
     let work = || device.launch_in(&module, "measure_peak", shape, &[Arg::Buffer(&out, 0), Arg::U32(rounds)]);
     let seconds = seconds_of(args.seconds, work, || device.synchronise())?;
     let warps = u64::from(blocks * PEAK_BLOCK / 32);
-    let halves = if numbers.per_word() == 2 { 1.0 } else { 0.5 };
-    Ok(2.0 * halves * (warps * u64::from(rounds) * PEAK_PRODUCTS) as f64 / seconds)
+    let products_of_pairs = if numbers.per_word() == 2 { 1.0 } else { 0.5 };
+    Ok(2.0 * products_of_pairs * (warps * u64::from(rounds) * PEAK_PRODUCTS) as f64 / seconds)
 }
 
 /// The forward of `num` positions at once through `spec`.

@@ -16,7 +16,7 @@ use super::strict::poll::{self, PartPoll};
 use super::strict::refusals::RefusedProcess;
 use super::strict::starts::Starts;
 use super::tally::{Taken, Tally};
-use super::waiting::{self, Arrival, ArrivalReceiver, Outcome, RefusedGames};
+use super::waiting::{self, EntryReceiver, Outcome, RefusedGames, StreamEntry};
 use super::window::{Window, epoch_bytes};
 use super::{digest, random};
 use crate::backend::device_selfplay::PlayPlan;
@@ -159,7 +159,7 @@ struct Feed {
     digest: [u8; 32],
     shared: Arc<Shared>,
     /// None once the run is over.
-    arrivals: Option<ArrivalReceiver>,
+    entries: Option<EntryReceiver>,
     reader: Option<JoinHandle<()>>,
     /// What the run has taken.
     received: Received,
@@ -183,7 +183,7 @@ impl Feed {
             bytes => Received::from_bytes(bytes)?,
         };
         let shared = Arc::new(Shared::default());
-        let (sender, arrivals) = waiting::channel();
+        let (sender, entries) = waiting::channel();
         let reader = Reader {
             server: server.clone(),
             keys: Keys::new(server.address().run()),
@@ -202,7 +202,7 @@ impl Feed {
             config: config.to_toml(),
             chunks: ChunkReader::new()?,
             shared: shared.clone(),
-            arrivals: sender,
+            entries: sender,
             read: received.clone(),
             known: LinkState::default(),
             window: Window::new(epoch_bytes(config, game.as_ref()), &config.cluster),
@@ -227,7 +227,7 @@ impl Feed {
             lockstep,
             own,
             shared,
-            arrivals: Some(arrivals),
+            entries: Some(entries),
             reader: Some(reader),
             received,
             max_lag: config.cluster.max_lag,
@@ -295,8 +295,8 @@ impl Feed {
     }
 
     /// Counts what arrived, marks it as taken, and returns its games.
-    fn take(&mut self, arrival: Arrival) -> Vec<FinishedGame> {
-        let Arrival { generation, id, bytes, since, outcome } = arrival;
+    fn take(&mut self, entry: StreamEntry) -> Vec<FinishedGame> {
+        let StreamEntry { generation, id, bytes, since, outcome } = entry;
         (self.received.generation, self.received.position) = (generation, id);
         let waited = since.elapsed();
         let counts = &mut self.tally.counts;
@@ -357,9 +357,9 @@ impl Workers for Feed {
         if let Some(games) = self.take_poll()? {
             return Ok(Some(games));
         }
-        let Some(arrivals) = &self.arrivals else { return Ok(None) };
-        match arrivals.receive(wait) {
-            Ok(arrival) => Ok(Some(self.take(arrival?))),
+        let Some(entries) = &self.entries else { return Ok(None) };
+        match entries.receive(wait) {
+            Ok(entry) => Ok(Some(self.take(entry?))),
             Err(RecvTimeoutError::Disconnected) => Err(thread_is_gone(&self.server)),
             Err(RecvTimeoutError::Timeout) => {
                 self.shared.has_waited.store(true, Ordering::Relaxed);
@@ -419,7 +419,7 @@ impl Drop for Feed {
     fn drop(&mut self) {
         self.own = None;
         self.shared.ended.store(true, Ordering::Relaxed);
-        self.arrivals = None;
+        self.entries = None;
         if let Some(reader) = self.reader.take() {
             // A panic of the thread was reported by it.
             let _ = reader.join();

@@ -11,7 +11,7 @@ use super::shared::{Publication, Shared};
 use super::strict::poll::open;
 use super::strict::refusals::Refusals;
 use super::strict::starts::{FINISHED, Starts};
-use super::waiting::{Arrival, ArrivalSender, Outcome, RefusedGames};
+use super::waiting::{EntrySender, Outcome, RefusedGames, StreamEntry};
 use super::window::{Waiting, Window};
 use super::{Incarnation, PROTOCOL, random};
 use crate::backend::device_selfplay::PlayPlan;
@@ -67,7 +67,7 @@ pub(super) struct Reader {
     pub config: String,
     pub chunks: ChunkReader,
     pub shared: Arc<Shared>,
-    pub arrivals: ArrivalSender,
+    pub entries: EntrySender,
     /// What was read, which is ahead of what the run has taken.
     pub read: Received,
     pub known: LinkState,
@@ -120,7 +120,7 @@ impl Reader {
                 Err(failure) => {
                     let mut error = Err(self.server.error(&failure));
                     while !self.shared.is_ended() {
-                        match self.arrivals.try_send(error) {
+                        match self.entries.try_send(error) {
                             Some(back) => error = back,
                             None => return,
                         }
@@ -358,7 +358,7 @@ impl Reader {
             let age = Duration::from_millis(clock.unwrap_or(id.0).saturating_sub(id.0));
             let since = now.checked_sub(age).unwrap_or(now);
             let generation = self.read.generation;
-            self.deliver(link, Arrival { generation, id, bytes: chunk.len(), since, outcome });
+            self.deliver(link, StreamEntry { generation, id, bytes: chunk.len(), since, outcome });
         }
         Ok(())
     }
@@ -431,11 +431,11 @@ impl Reader {
         link.command(cmd("HSET").arg(&self.keys.resend).arg(field).arg(random())).map(drop)
     }
 
-    /// Queues an arrival for the run. While there is no room, new weights are published. The arrival is dropped where the run is over.
-    fn deliver(&mut self, link: &mut Link, arrival: Arrival) {
-        let (mut waiting, mut is_broken) = (Ok(arrival), false);
+    /// Queues an entry for the run. While there is no room, new weights are published. The entry is dropped where the run is over.
+    fn deliver(&mut self, link: &mut Link, entry: StreamEntry) {
+        let (mut waiting, mut is_broken) = (Ok(entry), false);
         while !self.shared.is_ended() {
-            match self.arrivals.try_send(waiting) {
+            match self.entries.try_send(waiting) {
                 Some(back) => waiting = back,
                 None => return,
             }

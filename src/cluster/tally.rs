@@ -19,7 +19,7 @@ pub(super) struct Taken<'a> {
     pub bytes: usize,
     /// Versions that its weights are old.
     pub lag: u64,
-    /// Time from its arrival at the server until now.
+    /// Time from its entry at the server until now.
     pub waited: Duration,
 }
 

@@ -54,7 +54,7 @@ pub(super) enum RefusedGames {
 
 /// An entry of the stream that was read.
 #[derive(Debug)]
-pub(super) struct Arrival {
+pub(super) struct StreamEntry {
     /// The stream's generation.
     pub generation: u64,
     /// Its place there.
@@ -68,65 +68,65 @@ pub(super) struct Arrival {
 }
 
 /// The end of the thread that reads.
-pub(super) struct ArrivalSender {
-    sender: SyncSender<Result<Arrival>>,
+pub(super) struct EntrySender {
+    sender: SyncSender<Result<StreamEntry>>,
     waiting: Arc<AtomicU64>,
 }
 
 /// The run's end.
-pub(super) struct ArrivalReceiver {
-    receiver: Receiver<Result<Arrival>>,
+pub(super) struct EntryReceiver {
+    receiver: Receiver<Result<StreamEntry>>,
     waiting: Arc<AtomicU64>,
 }
 
 /// Both ends.
-pub(super) fn channel() -> (ArrivalSender, ArrivalReceiver) {
+pub(super) fn channel() -> (EntrySender, EntryReceiver) {
     let (sender, receiver) = sync_channel(MOST_CHUNKS);
     let waiting = Arc::new(AtomicU64::new(0));
-    (ArrivalSender { sender, waiting: waiting.clone() }, ArrivalReceiver { receiver, waiting })
+    (EntrySender { sender, waiting: waiting.clone() }, EntryReceiver { receiver, waiting })
 }
 
-impl ArrivalSender {
-    /// Queues an arrival, or gives it back where there is no room for it. It is dropped where the run is over.
-    pub(super) fn try_send(&self, arrival: Result<Arrival>) -> Option<Result<Arrival>> {
-        let bytes = bytes_of(&arrival);
+impl EntrySender {
+    /// Queues an entry, or gives it back where there is no room for it. It is dropped where the run is over.
+    pub(super) fn try_send(&self, entry: Result<StreamEntry>) -> Option<Result<StreamEntry>> {
+        let bytes = bytes_of(&entry);
         // Only this end adds, so what waits can only have become less since.
         let waiting = self.waiting.load(Ordering::Relaxed);
         if waiting > 0 && waiting + bytes > MOST_BYTES {
-            return Some(arrival);
+            return Some(entry);
         }
         self.waiting.fetch_add(bytes, Ordering::Relaxed);
-        match self.sender.try_send(arrival) {
-            Err(TrySendError::Full(arrival)) => {
+        match self.sender.try_send(entry) {
+            Err(TrySendError::Full(entry)) => {
                 self.waiting.fetch_sub(bytes, Ordering::Relaxed);
-                Some(arrival)
+                Some(entry)
             }
             Ok(()) | Err(TrySendError::Disconnected(_)) => None,
         }
     }
 }
 
-impl ArrivalReceiver {
-    /// The next arrival, after at most `wait`.
+impl EntryReceiver {
+    /// The next entry, after at most `wait`.
     ///
     /// # Errors
     /// [`RecvTimeoutError`] where there is none.
-    pub(super) fn receive(&self, wait: Duration) -> Result<Result<Arrival>, RecvTimeoutError> {
-        let arrival = match wait.is_zero() {
+    pub(super) fn receive(&self, wait: Duration) -> Result<Result<StreamEntry>, RecvTimeoutError> {
+        let entry = match wait.is_zero() {
             true => self.receiver.try_recv().map_err(|e| match e {
                 TryRecvError::Empty => RecvTimeoutError::Timeout,
                 TryRecvError::Disconnected => RecvTimeoutError::Disconnected,
             }),
             false => self.receiver.recv_timeout(wait),
         }?;
-        self.waiting.fetch_sub(bytes_of(&arrival), Ordering::Relaxed);
-        Ok(arrival)
+        self.waiting.fetch_sub(bytes_of(&entry), Ordering::Relaxed);
+        Ok(entry)
     }
 }
 
-/// Bytes of an arrival in memory.
-fn bytes_of(arrival: &Result<Arrival>) -> u64 {
-    let bytes = match arrival.as_ref().map(|arrival| &arrival.outcome) {
+/// Bytes of an entry in memory.
+fn bytes_of(entry: &Result<StreamEntry>) -> u64 {
+    let bytes = match entry.as_ref().map(|entry| &entry.outcome) {
         Ok(Outcome::Next { games: Ok(games), .. }) => games.iter().map(game_bytes).sum(),
         Ok(Outcome::Poll(poll)) => poll.bytes(),
         _ => 0,
@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     /// A chunk of one game that takes about `bytes`.
-    fn arrival(bytes: usize) -> Result<Arrival> {
+    fn entry(bytes: usize) -> Result<StreamEntry> {
         let sample = Sample {
             state: vec![0; bytes],
             player: 0,
@@ -177,7 +177,7 @@ mod tests {
             version: 1,
             games: Ok(vec![game]),
         };
-        Ok(Arrival { generation: 1, id: StreamId(1, 1), bytes, since: Instant::now(), outcome })
+        Ok(StreamEntry { generation: 1, id: StreamId(1, 1), bytes, since: Instant::now(), outcome })
     }
 
     #[test]
@@ -185,21 +185,21 @@ mod tests {
         let (sender, receiver) = channel();
         let most = MOST_BYTES as usize;
         let half = most / 2;
-        assert!(sender.try_send(arrival(2 * most)).is_none(), "nothing waits");
-        assert!(sender.try_send(arrival(1)).is_some(), "too many bytes wait");
+        assert!(sender.try_send(entry(2 * most)).is_none(), "nothing waits");
+        assert!(sender.try_send(entry(1)).is_some(), "too many bytes wait");
         receiver.receive(Duration::ZERO).expect("waits").expect("a chunk");
         assert!(matches!(receiver.receive(Duration::ZERO), Err(RecvTimeoutError::Timeout)));
-        assert!(sender.try_send(arrival(half - 1000)).is_none(), "half");
-        assert!(sender.try_send(arrival(half - 1000)).is_none(), "both halves");
-        assert!(sender.try_send(arrival(half)).is_some(), "a third half");
+        assert!(sender.try_send(entry(half - 1000)).is_none(), "half");
+        assert!(sender.try_send(entry(half - 1000)).is_none(), "both halves");
+        assert!(sender.try_send(entry(half)).is_some(), "a third half");
         (0..2).for_each(|_| drop(receiver.receive(Duration::from_millis(1)).expect("waits")));
         for chunk in 0..MOST_CHUNKS {
-            assert!(sender.try_send(arrival(1)).is_none(), "chunk {chunk}");
+            assert!(sender.try_send(entry(1)).is_none(), "chunk {chunk}");
         }
-        assert!(sender.try_send(arrival(1)).is_some(), "too many chunks wait");
+        assert!(sender.try_send(entry(1)).is_some(), "too many chunks wait");
         (0..MOST_CHUNKS).for_each(|_| drop(receiver.receive(Duration::ZERO).expect("waits")));
         assert_eq!(receiver.waiting.load(Ordering::Relaxed), 0);
         drop(receiver);
-        assert!(sender.try_send(arrival(1)).is_none(), "nobody takes it");
+        assert!(sender.try_send(entry(1)).is_none(), "nobody takes it");
     }
 }

@@ -349,9 +349,9 @@ mod tests {
                 play_match(&game, &mut player(), &mut player(), plan, &mut |so_far| reports.push(so_far));
             (outcome.expect("played"), reports)
         };
-        let (few, _) = play(GAMES_AT_ONCE);
+        let (small, _) = play(GAMES_AT_ONCE);
         let (many, reports) = play(2 * GAMES_AT_ONCE + 5);
-        assert_eq!(many.scores[..GAMES_AT_ONCE], few.scores);
+        assert_eq!(many.scores[..GAMES_AT_ONCE], small.scores);
         assert_eq!(many.result.games(), 2 * GAMES_AT_ONCE as u64 + 5);
         let last = reports.last().expect("reports");
         assert_eq!((last.result, last.fraction), (many.result, Some(1.0)));

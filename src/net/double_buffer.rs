@@ -116,15 +116,15 @@ mod tests {
         rest.fill(&obs[1..]);
         first.fill(&obs[..1]);
         assert_eq!(floats, obs);
-        let mut halves = [0; 4];
-        let (first, rest) = ObsBuffer::Bf16(&mut halves).split_at(3);
+        let mut bf16 = [0; 4];
+        let (first, rest) = ObsBuffer::Bf16(&mut bf16).split_at(3);
         first.fill(&obs[..3]);
         rest.fill(&obs[3..]);
-        assert_eq!(halves, obs.map(|x| half::bf16::from_f32(x).to_bits()));
-        let (mut floats_by, mut halves_by) = ([0.0; 4], [0; 4]);
-        for buffer in [ObsBuffer::F32(&mut floats_by), ObsBuffer::Bf16(&mut halves_by)] {
+        assert_eq!(bf16, obs.map(|x| half::bf16::from_f32(x).to_bits()));
+        let (mut floats_by, mut bf16_by) = ([0.0; 4], [0; 4]);
+        for buffer in [ObsBuffer::F32(&mut floats_by), ObsBuffer::Bf16(&mut bf16_by)] {
             buffer.fill_by(&mut [7.0; 4], |numbers| numbers.copy_from_slice(&obs));
         }
-        assert_eq!((floats_by, halves_by), (floats, halves));
+        assert_eq!((floats_by, bf16_by), (floats, bf16));
     }
 }

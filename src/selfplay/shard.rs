@@ -129,9 +129,9 @@ impl Shard {
     fn step(&mut self, left: u32, network: &mut dyn Network, cache: &RootCache) -> Result<u32> {
         let rows = self.searcher.backend.rows();
         let first = self.visited;
-        let reach =
+        let budget =
             RowBudget { first, rows: left as usize * rows - first, evaluations: self.batch_limit(network) };
-        let end = first + self.searcher.pass_with(network, reach)?;
+        let end = first + self.searcher.pass_with(network, budget)?;
         let made = end / rows;
         self.visited = end % rows;
         self.pass += made as u64;

@@ -161,18 +161,24 @@ fn polls_of_other_versions_parts_and_times_are_not_taken() {
     assert!(lockstep.take().is_none(), "the other part is missing");
 }
 
+/// The first `polls` polls of every part, part after part, and the games of a run on one machine, by poll.
+fn polls_of_all_parts(setting: &Setting, polls: u64) -> (Vec<PartPoll>, Vec<Vec<FinishedGame>>) {
+    let mut whole = selfplay(setting, starts(setting));
+    let games = (0..polls).map(|_| whole.poll().expect("played")).collect();
+    let sent = parts(setting.config.selfplay.games)
+        .enumerate()
+        .flat_map(|(part, range)| chunks(setting, part, range, polls))
+        .map(|bytes| read(setting, &bytes).expect("whole"))
+        .collect();
+    (sent, games)
+}
+
 /// A process that sends what no worker plays may have kept the polls of another from being taken; what was sent is then read again.
 #[test]
 fn a_part_goes_on_when_its_polls_come_again_after_those_of_a_process_that_is_refused() {
     const POLLS: u64 = 3;
     let setting = &settings()[0];
-    let mut whole = selfplay(setting, starts(setting));
-    let expected: Vec<Vec<FinishedGame>> = (0..POLLS).map(|_| whole.poll().expect("played")).collect();
-    let sent: Vec<PartPoll> = parts(setting.config.selfplay.games)
-        .enumerate()
-        .flat_map(|(part, range)| chunks(setting, part, range, POLLS))
-        .map(|bytes| read(setting, &bytes).expect("whole"))
-        .collect();
+    let (sent, expected) = polls_of_all_parts(setting, POLLS);
     let hostile = |number: u64| {
         let mut poll = sent.iter().find(|poll| (poll.part, poll.poll) == (1, number)).expect("sent").clone();
         (poll.incarnation, poll.plies) = (99, Vec::new());
@@ -201,13 +207,7 @@ fn a_part_goes_on_when_its_polls_come_again_after_those_of_a_process_that_is_ref
 fn polls_without_room_are_taken_when_they_are_read_again() {
     const POLLS: u64 = 12;
     let setting = &settings()[0];
-    let mut whole = selfplay(setting, starts(setting));
-    let expected: Vec<Vec<FinishedGame>> = (0..POLLS).map(|_| whole.poll().expect("played")).collect();
-    let sent: Vec<PartPoll> = parts(setting.config.selfplay.games)
-        .enumerate()
-        .flat_map(|(part, range)| chunks(setting, part, range, POLLS))
-        .map(|bytes| read(setting, &bytes).expect("whole"))
-        .collect();
+    let (sent, expected) = polls_of_all_parts(setting, POLLS);
     let most = sent.iter().map(PartPoll::bytes).max().expect("polls") as u64;
     let mut lockstep = lockstep(setting, &starts(setting)).with_room(3 * most);
     let (mut found, mut left_out) = (Vec::new(), 0);

@@ -1,23 +1,44 @@
-//! Weights from the wire: whatever their bytes, they are refused or a network of the run's sizes.
+//! Weights from the wire: whatever their bytes, they are refused or a network of the run's sizes, and workers fetch the newest.
 
 use super::chunks::change;
 use super::play::Setting;
-use super::server::TINY;
+use super::server::{Redis, TINY, Vecaz, publish, wait_until};
 use std::path::Path;
+use vecaz::cluster::published::{hex, sha256};
 use vecaz::net::NetSpec;
 use vecaz::rng::{Key, Purpose};
-use vecaz::run::learner::learner;
 use vecaz::run::network::place;
 use vecaz::weights::NetFile;
 
+/// A run that goes on from an earlier checkpoint may make other weights of the same version.
+#[test]
+fn a_worker_fetches_other_weights_of_the_same_version() {
+    let Some(redis) = Redis::start(&[]) else { return };
+    let setting = Setting::new(TINY);
+    let mut network = setting.network();
+    let mut set_weights = |updates: u64| {
+        network.header.updates = updates;
+        let bytes = network.to_bytes(Path::new("weights")).expect("in memory");
+        redis.command_with(&["SET", "run:weights:1"], &bytes);
+        redis.command(&["HSET", "run:state", "sha256", &hex(&sha256(&bytes))]);
+    };
+    publish(&mut redis.client(), &setting.config.to_toml(), setting.digest);
+    set_weights(0);
+    let fetched = || redis.number("commandstats", "cmdstat_get:calls=");
+    let _worker = Vecaz::spawn(&["work", &redis.url("run"), "--threads", "1"]);
+    wait_until("chunk", || redis.command(&["XLEN", "run:games"]) != redis::Value::Int(0));
+    assert_eq!(fetched(), 1, "the weights are fetched once, and nothing else by GET");
+    set_weights(1);
+    wait_until("second fetch", || fetched() == 2);
+}
+
 #[test]
 fn changed_weights_are_refused_or_a_network_of_the_same_sizes() {
-    let Setting { config, game, .. } = Setting::new(TINY);
-    let spec = NetSpec::new(&config.net, &game.sizes());
-    let weights = learner(&config, &game, &spec, None).and_then(|learner| learner.weights());
-    let weights = weights.expect("weights");
+    let setting = Setting::new(TINY);
+    let file = setting.network();
+    let Setting { config, game, .. } = setting;
+    let (spec, weights) = (NetSpec::new(&config.net, &game.sizes()), &file.weights);
     let name = Path::new("weights of version 3");
-    let file = NetFile::new(game.as_ref(), &spec, weights.clone(), 0).expect("a file");
     let bytes = file.to_bytes(name).expect("in memory");
     let header = 8 + u64::from_le_bytes(bytes[..8].try_into().expect("eight")) as usize;
     let shapes = |weights: &vecaz::net::Weights| -> Vec<(String, Vec<usize>)> {
@@ -54,7 +75,7 @@ fn changed_weights_are_refused_or_a_network_of_the_same_sizes() {
                 Err(_) => refused += 1,
                 Ok(_) => {
                     taken += 1;
-                    assert_eq!(shapes(&found.weights), shapes(&weights), "{number}");
+                    assert_eq!(shapes(&found.weights), shapes(weights), "{number}");
                     let mut numbers = found.weights.values().flat_map(|array| &array.data);
                     assert!(numbers.all(|number| number.is_finite()), "{number}");
                 }

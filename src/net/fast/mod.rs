@@ -402,19 +402,19 @@ impl Net {
             self.packed.stem.run(boards, Buffers { source: planes, stream, out: a, ends });
             strips.filter(|_| a.is_blocked()).inspect(|(m, rows)| (m.begin)(*rows));
             hook(0, std::slice::from_raw_parts(a.start, words));
-            for (i, [inner, leave]) in self.packed.blocks.iter().enumerate() {
+            for (i, [first, second]) in self.packed.blocks.iter().enumerate() {
                 let [bias, scale] = self.packed.pooled[i].each_ref().map(Option::as_ref);
                 if let Some(graph) = &self.packed.graph {
                     graph.send(i, boards, self.activations(), a, graph_rows);
                 }
                 let buffers = Buffers { source: a, stream, out: b, ends };
-                Pooled::run_behind(bias, inner, boards, buffers, pooling);
+                Pooled::run_behind(bias, first, boards, buffers, pooling);
                 hook(2 * i + 1, std::slice::from_raw_parts(b.start, words));
                 if let Some(graph) = &self.packed.graph {
                     graph.mix(i, boards, self.activations(), b);
                 }
                 let buffers = Buffers { source: b, stream, out: a, ends };
-                Pooled::run_behind(scale, leave, boards, buffers, pooling);
+                Pooled::run_behind(scale, second, boards, buffers, pooling);
                 hook(2 * i + 2, std::slice::from_raw_parts(a.start, words));
             }
         }

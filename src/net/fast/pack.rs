@@ -118,7 +118,8 @@ impl Packer<'_> {
         };
         let norm = Some(self.norm(self.tower.stream_norm(0))?);
         let epilogue = Epilogue::StemBnRelu;
-        let enter = TowerLayer { layer: *stem, fold: None, norm, epilogue, index: 0, triangle_channels: 0 };
+        let stem_layer =
+            TowerLayer { layer: *stem, fold: None, norm, epilogue, index: 0, triangle_channels: 0 };
         let block = |i: usize| self.block(i);
         let positions = self.stream.positions();
         let full = self.kernel_set.full;
@@ -152,8 +153,8 @@ impl Packer<'_> {
         };
         Ok(Packed {
             stem: match &im2col {
-                Some(im2col) => self.im2col_stem(im2col, enter)?,
-                None => self.tower_layer(enter)?,
+                Some(im2col) => self.im2col_stem(im2col, stem_layer)?,
+                None => self.tower_layer(stem_layer)?,
             },
             im2col,
             blocks: (0..blocks.len()).map(block).collect::<Result<_>>()?,

@@ -210,8 +210,8 @@ fn rows_keep_their_bits_on_any_board_with_any_channels() {
         let obs = observations(&spec, 39, 8);
         for mut net in every_net(&spec, &weights) {
             let (logits, values) = evaluate(&mut net, &obs).expect("finite");
-            let few = obs.chunks(3 * spec.obs.len()).map(|few| evaluate(&mut net, few).expect("finite"));
-            let (l, v): (Vec<_>, Vec<_>) = few.unzip();
+            let small = obs.chunks(3 * spec.obs.len()).map(|obs| evaluate(&mut net, obs).expect("finite"));
+            let (l, v): (Vec<_>, Vec<_>) = small.unzip();
             let what = format!("{}, {board:?}, {channels} channels", net.kernel_name());
             assert_eq!(bits(&logits), bits(&l.concat()), "{what}");
             assert_eq!(bits(&values), bits(&v.concat()), "{what}");
@@ -441,12 +441,14 @@ fn int8_without_observations_says_what_it_needs() {
 }
 
 #[test]
-fn chunks_hold_all_rows_and_are_whole_grains_but_for_the_last() {
-    for (batch_multiple, few) in
-        [1, 16, 32].into_iter().flat_map(|batch_multiple| [0, 3].map(|few| (batch_multiple, few)))
+fn chunks_hold_all_rows_and_are_batch_multiples_but_for_the_last() {
+    for (batch_multiple, tail_limit) in [1, 16, 32]
+        .into_iter()
+        .flat_map(|batch_multiple| [0, 3].map(|tail_limit| (batch_multiple, tail_limit)))
     {
         for (rows, most) in (0..300).flat_map(|rows| [1, 16, 32, 96, 192].map(|most| (rows, most))) {
-            let chunks: Vec<usize> = super::chunk::Chunks::new(rows, most, batch_multiple, few).collect();
+            let chunks: Vec<usize> =
+                super::chunk::Chunks::new(rows, most, batch_multiple, tail_limit).collect();
             assert_eq!(chunks.iter().sum::<usize>(), rows);
             assert!(chunks.iter().all(|boards| (1..=most).contains(boards)), "{rows} {most}: {chunks:?}");
             let whole = chunks

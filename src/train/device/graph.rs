@@ -95,7 +95,7 @@ impl<'p, D: Device> Pass<'p, D> {
 
     /// Computes what the layer of unit `number` of an edge network reads besides its activations: triangle products for a block's second layer,
     /// or, for its first, the messages of both endpoints, which are returned to be added to the layer's sums.
-    pub(super) fn graph_forward(
+    pub(super) fn edge_network_forward(
         &self,
         on: OnGraph<'p, D::Buffer>,
         number: usize,
@@ -113,7 +113,7 @@ impl<'p, D: Device> Pass<'p, D> {
     }
 
     /// Backward pass of unit `number` of an edge network: the gradient `dx` of its activations out of `dy`, that of its sums.
-    pub(super) fn graph_backward(
+    pub(super) fn edge_network_backward(
         &self,
         on: OnGraph<'p, D::Buffer>,
         number: usize,

@@ -115,7 +115,7 @@ impl<D: Device> Pass<'_, D> {
             self.normalise(number)?;
             let skipped = unit.skips.then(|| &arrays.activations[number - 1]);
             let sent = match self.on_graph() {
-                Some(on) => self.graph_forward(on, number)?,
+                Some(on) => self.edge_network_forward(on, number)?,
                 None => None,
             };
             let input = self.input_of(number);
@@ -162,7 +162,7 @@ impl<D: Device> Pass<'_, D> {
             let dy = self.scale_backward(number, self.output_gradient(number + 1, flow.d)?)?;
             self.layer_gradient(number + 1, self.input_of(number), dy)?;
             match self.on_graph() {
-                Some(on) => self.graph_backward(on, number, dy, flow.next)?,
+                Some(on) => self.edge_network_backward(on, number, dy, flow.next)?,
                 None => self.linear_backward(number + 1, dy, 0, None, flow.next)?,
             }
             if let Some(bias) = self.bias_of(number) {

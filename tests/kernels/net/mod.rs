@@ -135,8 +135,8 @@ fn ask_live(
     let obs = match net.format() {
         ObsFormat::F32 => upload(device, bytemuck::cast_slice(obs)),
         ObsFormat::Bf16 => {
-            let halves: Vec<u16> = obs.iter().map(|&x| ElementType::Bf16.bits(x) as u16).collect();
-            upload(device, bytemuck::cast_slice(&halves))
+            let bf16: Vec<u16> = obs.iter().map(|&x| ElementType::Bf16.bits(x) as u16).collect();
+            upload(device, bytemuck::cast_slice(&bf16))
         }
     };
     let (logits, values) = (num * spec.num_actions, num * spec.num_players);

@@ -39,8 +39,8 @@ impl<N: Network + Clone + 'static> DeviceNetwork<HostDevice> for OnDevice<N> {
             let obs: Vec<f32> = match format {
                 ObsFormat::F32 => bytemuck::cast_slice(obs.bytes()).to_vec(),
                 ObsFormat::Bf16 => {
-                    let halves: &[u16] = &bytemuck::cast_slice(obs.bytes())[..num * shape.obs_len];
-                    halves.iter().map(|&bits| f32::from_bits(u32::from(bits) << 16)).collect()
+                    let bf16: &[u16] = &bytemuck::cast_slice(obs.bytes())[..num * shape.obs_len];
+                    bf16.iter().map(|&bits| f32::from_bits(u32::from(bits) << 16)).collect()
                 }
             };
             let [logits, outputs] =

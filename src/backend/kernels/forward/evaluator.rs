@@ -77,9 +77,9 @@ impl<D: Device> EvaluatorArrays<D> {
         match self.forward.format() {
             ObsFormat::F32 => device.upload(&mut self.obs, 0, bytemuck::cast_slice(obs))?,
             ObsFormat::Bf16 => {
-                let mut halves = vec![0; obs.len()];
-                ObsBuffer::Bf16(&mut halves).fill(obs);
-                device.upload(&mut self.obs, 0, bytemuck::cast_slice(&halves[..]))?;
+                let mut bf16 = vec![0; obs.len()];
+                ObsBuffer::Bf16(&mut bf16).fill(obs);
+                device.upload(&mut self.obs, 0, bytemuck::cast_slice(&bf16[..]))?;
             }
         }
         let Self { forward, slots, obs, logits: all_logits, values: all_values } = self;
