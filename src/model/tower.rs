@@ -329,4 +329,20 @@ mod tests {
         let reason = Tower::of(&model).expect_err("two messages");
         assert!(reason.contains("layer from"), "{reason}");
     }
+
+    #[test]
+    fn heads_of_a_board_have_no_place_on_edges() {
+        let mut b = Builder::new(Shape::Edges { channels: 5, vertices: 4 });
+        let x = b.conv1x1("stem", 0, 4);
+        let x = b.norm_relu("bn", x);
+        let mut head = |name: &str| {
+            let y = b.conv1x1(format!("{name}.conv"), x, 2);
+            let y = b.norm_relu(format!("{name}.bn"), y);
+            b.flatten(y)
+        };
+        let [policy, value] = ["policy", "value"].map(&mut head);
+        let (policy, value) = (b.logits(policy, 6), b.values(value, 7, 1));
+        let reason = Tower::of(&b.build(policy, value, 2)).expect_err("no tower");
+        assert!(reason.contains("where the fused kernels have the value head of"), "{reason}");
+    }
 }

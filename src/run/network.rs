@@ -137,6 +137,7 @@ pub fn exact(spec: &NetSpec, weights: &Weights) -> Result<Box<dyn Network>> {
 mod tests {
     use super::*;
     use crate::batch::any_game;
+    use crate::config::Arch;
 
     #[test]
     fn the_executor_follows_the_configuration_and_gives_its_reason() {
@@ -154,5 +155,15 @@ mod tests {
         config.net.precision = Precision::Bf16;
         let error = choose(&config, &model).expect_err("candle has f32").to_string();
         assert!(error.contains("net.precision"), "{error}");
+    }
+
+    /// Before a run begins, and not when its network is packed.
+    #[test]
+    fn a_format_without_kernels_for_a_layer_is_refused() {
+        let game = any_game("clique", &toml::Table::new()).expect("registered");
+        let net = NetConfig { arch: Arch::Edge, precision: Precision::Int8, ..NetConfig::default() };
+        let model = NetSpec::new(&net, &game.sizes()).model().expect("a network");
+        let error = choose(&Config { net, ..Config::default() }, &model).expect_err("no kernels").to_string();
+        assert!(error.contains("net.precision: got int8, expected f32 or bf16"), "{error}");
     }
 }

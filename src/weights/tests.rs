@@ -122,13 +122,22 @@ fn cut_short_and_foreign_files_are_refused() {
 
 #[test]
 fn absurd_sizes_are_refused_before_anything_is_made_of_them() {
-    let mut file = file("tic_tac_toe", Arch::Mlp);
     let folder = tempfile::tempdir().expect("folder");
     let path = folder.path().join("net.safetensors");
-    file.header.net.blocks = usize::MAX;
-    file.save(&path).expect("saved");
-    let error = NetFile::load(&path).expect_err("absurd").to_string();
-    assert!(error.contains("net.blocks: got 18446744073709551615, expected"), "{error}");
+    let whole = file("tic_tac_toe", Arch::Mlp);
+    let cases: [(fn(&mut NetSpec), &str); 4] = [
+        (|net| net.blocks = usize::MAX, "net.blocks: got 18446744073709551615, expected"),
+        (|net| net.obs.channels = usize::MAX, "obs.channels is 18446744073709551615, expected 1..=65536"),
+        (|net| net.num_actions = 0, "num_actions is 0, expected 1..=65536"),
+        (|net| net.num_players = 9, "num_players is 9, expected 1..=8"),
+    ];
+    for (change, what) in cases {
+        let mut file = whole.clone();
+        change(&mut file.header.net);
+        file.save(&path).expect("saved");
+        let error = NetFile::load(&path).expect_err("absurd").to_string();
+        assert!(error.contains(what), "{error}");
+    }
 }
 
 #[test]
