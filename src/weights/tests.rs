@@ -125,7 +125,8 @@ fn absurd_sizes_are_refused_before_anything_is_made_of_them() {
     let folder = tempfile::tempdir().expect("folder");
     let path = folder.path().join("net.safetensors");
     let whole = file("tic_tac_toe", Arch::Mlp);
-    let cases: [(fn(&mut NetSpec), &str); 4] = [
+    type Change = fn(&mut NetSpec);
+    let cases: [(Change, &str); 4] = [
         (|net| net.blocks = usize::MAX, "net.blocks: got 18446744073709551615, expected"),
         (|net| net.obs.channels = usize::MAX, "obs.channels is 18446744073709551615, expected 1..=65536"),
         (|net| net.num_actions = 0, "num_actions is 0, expected 1..=65536"),
