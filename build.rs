@@ -1,36 +1,54 @@
-//! Puts two things into the program: the git commit, where there is one, so that figures name the code they were measured on; and
-//! every file under `configs/`, by its name.
+//! Puts three things into the program: the git commit, where there is one, so that figures name the code they were measured on; every
+//! file under `configs/` by its name; and every kernel source under `kernels/` by its path.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::{env, fs};
+use std::{env, fs, io};
 
 fn git(args: &[&str]) -> Option<String> {
     let output = Command::new("git").args(args).output().ok().filter(|o| o.status.success())?;
     String::from_utf8(output.stdout).ok().map(|text| text.trim().to_string())
 }
 
-/// Writes `configs.rs`: a list of (name, text) of every `configs/<name>.toml`, sorted by name.
-fn list_configs() -> std::io::Result<()> {
-    let folder = Path::new(&env::var("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("configs");
+/// Every file under `folder` with one of these extensions, and the folders inside.
+fn files_under(folder: &Path, extensions: &[&str]) -> io::Result<Vec<PathBuf>> {
     println!("cargo:rerun-if-changed={}", folder.display());
-    let mut paths: Vec<_> = fs::read_dir(&folder)?.map(|e| e.map(|e| e.path())).collect::<Result<_, _>>()?;
-    paths.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
-    paths.sort();
-    let entry = |path: &Path| {
-        format!(
-            "    ({:?}, include_str!({path:?})),\n",
-            path.file_stem().unwrap_or_default().to_string_lossy()
-        )
-    };
-    let entries: String = paths.iter().map(|path| entry(path)).collect();
-    let out = Path::new(&env::var("OUT_DIR").expect("cargo sets it")).join("configs.rs");
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let extension = path.extension().unwrap_or_default().to_string_lossy();
+        if path.is_dir() {
+            files.extend(files_under(&path, extensions)?);
+        } else if extensions.contains(&&*extension) {
+            files.push(path);
+        }
+    }
+    Ok(files)
+}
+
+/// Writes `<list>.rs`: a list of (name, text) of every such file under `folder`, sorted by name.
+fn embed(list: &str, folder: &str, extensions: &[&str], name: impl Fn(&Path) -> PathBuf) -> io::Result<()> {
+    let folder = Path::new(&env::var("CARGO_MANIFEST_DIR").expect("cargo sets it")).join(folder);
+    let mut files: Vec<_> = files_under(&folder, extensions)?
+        .into_iter()
+        .map(|path| {
+            let name = name(path.strip_prefix(&folder).expect("a file under the folder"));
+            (name.to_string_lossy().replace('\\', "/"), path)
+        })
+        .collect();
+    files.sort();
+    let entry = |(name, path): &(String, PathBuf)| format!("    ({name:?}, include_str!({path:?})),\n");
+    let entries: String = files.iter().map(entry).collect();
+    let out = Path::new(&env::var("OUT_DIR").expect("cargo sets it")).join(list);
     fs::write(out, format!("&[\n{entries}]\n"))
 }
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
-    list_configs().expect("configs/ is readable and OUT_DIR writable");
+    embed("configs.rs", "configs", &["toml"], |path| path.with_extension(""))
+        .expect("configs/ is readable and OUT_DIR writable");
+    embed("kernels.rs", "kernels", &["cu", "cuh"], Path::to_path_buf)
+        .expect("kernels/ is readable and OUT_DIR writable");
     let branch = git(&["rev-parse", "--symbolic-full-name", "HEAD"]).unwrap_or_default();
     // A path that does not exist would have the crate built anew every time.
     for name in ["HEAD", &branch, "packed-refs"] {

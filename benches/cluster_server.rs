@@ -16,7 +16,7 @@ use vecaz::backend::RootCache;
 use vecaz::backend::device_selfplay::PlayPlan;
 use vecaz::batch::any_game;
 use vecaz::cluster::chunk::{ChunkLimits, ChunkWriter, Origin};
-use vecaz::cluster::server::{Link, Server, list_of};
+use vecaz::cluster::server::{Connection, Server, list_of};
 use vecaz::cluster::{Incarnation, digest};
 use vecaz::config::Layers;
 use vecaz::model::NetSpec;
@@ -65,7 +65,7 @@ fn start() -> (Started, String) {
     (Started(child), format!("redis://127.0.0.1:{port}/bench"))
 }
 
-fn connect(server: &Server) -> Link {
+fn connect(server: &Server) -> Connection {
     let start = Instant::now();
     loop {
         match server.connect() {

@@ -11,7 +11,7 @@ use vecaz::game::{Game, ObsShape};
 use vecaz::isa::Isa;
 use vecaz::model::NetSpec;
 use vecaz::net::Network;
-use vecaz::net::fast::{FastNet, choose_isa};
+use vecaz::net::cpu::{CpuNet, choose_isa};
 use vecaz::rng::{Key, Purpose};
 
 /// Time spent on one measurement.
@@ -90,7 +90,7 @@ fn seconds_of_rounds(
 }
 
 /// Alternates batches of `rows` positions with the peak loop on every thread.
-fn forward_beside_peak(net: &FastNet, rows: usize, threads: usize) -> Paired {
+fn forward_beside_peak(net: &CpuNet, rows: usize, threads: usize) -> Paired {
     paired(threads, |thread| {
         let (mut net, bare) = (net.clone(), net.clone());
         let io = net.shape();
@@ -104,11 +104,11 @@ fn forward_beside_peak(net: &FastNet, rows: usize, threads: usize) -> Paired {
 }
 
 /// The network with random weights, 8-bit ones calibrated on random boards.
-fn pack(spec: &NetSpec, precision: Precision, isa: Isa) -> vecaz::Result<FastNet> {
+fn pack(spec: &NetSpec, precision: Precision, isa: Isa) -> vecaz::Result<CpuNet> {
     let weights = spec.model().expect("a network").random_weights(Key::new(1, Purpose::Weights));
     match precision {
-        Precision::Int8 => FastNet::int8_with_isa(spec, &weights, &boards(spec.obs.len(), 200, 99), isa),
-        _ => FastNet::with_isa(spec, &weights, precision, isa),
+        Precision::Int8 => CpuNet::int8_with_isa(spec, &weights, &boards(spec.obs.len(), 200, 99), isa),
+        _ => CpuNet::with_isa(spec, &weights, precision, isa),
     }
 }
 
@@ -124,7 +124,7 @@ fn commit() -> String {
 }
 
 /// Prints a line for each number of threads and rows. The fraction of the peak is the median over rounds.
-fn report(name: &str, net: &FastNet) {
+fn report(name: &str, net: &CpuNet) {
     let bare = net.measure_peak(FLAT_OUT) as f64;
     for threads in [1, 2] {
         for rows in [1, 8, 64, 128] {

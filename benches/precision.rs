@@ -12,7 +12,7 @@ use vecaz::config::{Algorithm, NetConfig, Precision, SearchConfig};
 use vecaz::eval::arena::{Contestant, position_of};
 use vecaz::eval::matches::{MatchPlan, play_match};
 use vecaz::game::Turn;
-use vecaz::net::fast::FastNet;
+use vecaz::net::cpu::CpuNet;
 use vecaz::rng::{Key, Purpose};
 use vecaz::search::SearchParams;
 use vecaz::search::root::{RowKey, argmax};
@@ -57,7 +57,7 @@ fn main() -> vecaz::Result<()> {
 }
 
 /// Every position with more than one legal action, in games sampled from the network's policy.
-fn own_positions(game: &Arc<dyn AnyGame>, net: &mut FastNet) -> vecaz::Result<Vec<Position>> {
+fn own_positions(game: &Arc<dyn AnyGame>, net: &mut CpuNet) -> vecaz::Result<Vec<Position>> {
     let mut plays: Vec<Playthrough> = (0..GAMES).map(|_| Playthrough::new(game.clone())).collect();
     let mut positions = Vec::new();
     for ply in 0u64.. {
@@ -91,8 +91,8 @@ fn own_positions(game: &Arc<dyn AnyGame>, net: &mut FastNet) -> vecaz::Result<Ve
 
 fn compare(
     game: &Arc<dyn AnyGame>,
-    exact: &mut FastNet,
-    net: &mut FastNet,
+    exact: &mut CpuNet,
+    net: &mut CpuNet,
     positions: &[Position],
     precision: Precision,
 ) -> vecaz::Result<()> {
@@ -121,8 +121,8 @@ fn compare(
 
 fn strength(
     game: &Arc<dyn AnyGame>,
-    exact: &FastNet,
-    net: &FastNet,
+    exact: &CpuNet,
+    net: &CpuNet,
     games: usize,
     simulations: u32,
 ) -> vecaz::Result<()> {

@@ -7,8 +7,6 @@
 
 constexpr int BATCH_HISTORY = VZ_USES_HISTORY ? VZ_MAX_PLIES : 0;
 constexpr int BATCH_OBS = VZ_OBS_CHANNELS * VZ_OBS_HEIGHT * VZ_OBS_WIDTH;
-// Threads per observation.
-constexpr int BATCH_LANES = 32;
 
 VZ_DEVICE u64* batch_keys(u64* histories, i64 game) { return histories + game * BATCH_HISTORY; }
 
@@ -80,13 +78,13 @@ VZ_KERNEL batch_step(
     for (int player = 0; player < VZ_PLAYERS; player++) returns[game * VZ_PLAYERS + player] = result[player];
 }
 
-// Writes the observation of the player to move (player 0 at chance states): out [N, obs]. BATCH_LANES threads per game.
+// Writes the observation of the player to move (player 0 at chance states): out [N, obs]. A warp per game.
 VZ_KERNEL batch_observe(u32 num_games, const State* states, f32* out) {
-    const i64 game = thread_in_grid() / BATCH_LANES;
-    const int lane = (int)(thread_in_grid() % BATCH_LANES);
+    const i64 game = thread_in_grid() / WARP;
+    const int lane = (int)(thread_in_grid() % WARP);
     if (game >= num_games) return;
     const int turn = game_turn(states[game]);
-    game_observe(states[game], turn < 0 ? 0 : turn, lane, BATCH_LANES, out + game * BATCH_OBS);
+    game_observe(states[game], turn < 0 ? 0 : turn, lane, WARP, out + game * BATCH_OBS);
 }
 
 // Makes num_plies random plies in every game and replaces finished games by new ones. The draws are those of `Batch::step_random`:
@@ -99,7 +97,7 @@ VZ_KERNEL batch_random_play(
     u32 made = plies[game];
     u64 number = games[game];
     u64* keys = batch_keys(histories, game);
-    const Key place = Key::of(seed, Purpose::EVALUATION).with((u64)game);
+    const Key place = Key::of(seed, Purpose::Evaluation).with((u64)game);
     for (u32 i = 0; i < num_plies; i++) {
         const Stream stream = place.with(number).with(made).stream();
         const u16 action = batch_random_action(s, batch_history(keys, made), stream);

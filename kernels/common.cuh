@@ -37,6 +37,9 @@ static_assert(sizeof(u16) == 2 && sizeof(u32) == 4 && sizeof(u64) == 8 && sizeof
 
 // On the host, tests/kernels/host emulates threadIdx, barriers and shuffles.
 
+// Threads of a warp.
+constexpr int WARP = 32;
+
 // The thread's index in the (one-dimensional) grid.
 VZ_DEVICE i64 thread_in_grid() { return (i64)blockIdx.x * blockDim.x + threadIdx.x; }
 

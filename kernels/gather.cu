@@ -10,9 +10,9 @@ VZ_KERNEL gather_samples(VZ_BY_VALUE gather::GatherBlock args) {
     const int lane = (int)(threadIdx.x % 32);
     if (warp >= args.rows) return;
     const u64 row = (u64)args.first_row + warp;
-    const u64 at = args.drawn ? warp : Key::of(args.seed, Purpose::BATCH).with(args.number).with(row).stream().below(args.len);
+    const u64 at = args.drawn ? warp : Key::of(args.seed, Purpose::Batch).with(args.number).with(row).stream().below(args.len);
     const u64 symmetry =
-        args.symmetries ? Key::of(args.seed, Purpose::SYMMETRY).with(args.number).with(row).stream().below(VZ_SYMMETRIES) : 0;
+        args.symmetries ? Key::of(args.seed, Purpose::Symmetry).with(args.number).with(row).stream().below(VZ_SYMMETRIES) : 0;
 
     f32* out_policy = args.out_policy + (u64)warp * VZ_ACTIONS;
     u8* out_legal = args.out_legal + (u64)warp * VZ_ACTIONS;

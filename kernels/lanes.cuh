@@ -6,12 +6,13 @@
 // warp together.
 #pragma once
 #include "math.cuh"
+#include "search/layout.cuh"
 
 #ifdef __CUDACC__
 #define VZ_UNROLL _Pragma("unroll")
-// A kernel of 128 threads a block that is bound by memory latency: few enough registers for 32 warps on each multiprocessor, so that
+// A kernel of ROW_BLOCK threads a block that is bound by memory latency: few enough registers for 32 warps on each multiprocessor, so that
 // 4,096 rows run at once on a GPU with 132 of them.
-#define VZ_DENSE_KERNEL extern "C" __global__ void __launch_bounds__(128, 8)
+#define VZ_DENSE_KERNEL extern "C" __global__ void __launch_bounds__(search::ROW_BLOCK, 8)
 #else
 #define VZ_UNROLL
 #define VZ_DENSE_KERNEL VZ_KERNEL
@@ -19,10 +20,7 @@
 
 namespace search {
 
-constexpr int WARP = 32;
 constexpr u32 ALL_LANES = 0xFFFFFFFFu;
-// Partial sums of a sum over edges, as in src/simd.rs.
-constexpr int LANES = 8;
 // Ep: E rounded up to a whole number of partial sums.
 constexpr int PADDED = (VZ_TREE_EDGES + LANES - 1) / LANES * LANES;
 constexpr int SLICES = (PADDED + WARP - 1) / WARP;
@@ -129,4 +127,4 @@ VZ_UNROLL
 } // namespace search
 
 // The number of the caller's warp in the grid.
-VZ_DEVICE u32 warp_in_grid() { return (u32)(thread_in_grid() / search::WARP); }
+VZ_DEVICE u32 warp_in_grid() { return (u32)(thread_in_grid() / WARP); }

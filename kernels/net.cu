@@ -66,21 +66,21 @@ VZ_KERNEL values(
     const f32* hidden, const f32* weights, const f32* bias, const f32* logits, f32* values, u32* not_finite,
     VZ_BOARDS_ARGUMENTS
 ) {
-    const u64 slot = thread_in_grid() / net::WARP;
+    const u64 slot = thread_in_grid() / WARP;
     if (slot >= (VZ_BOARDS).num()) return;
     const int lane = net::lane();
     bool finite = true;
-    for (int action = lane; action < VZ_NET_ACTIONS; action += net::WARP) {
+    for (int action = lane; action < VZ_NET_ACTIONS; action += WARP) {
         finite = finite && is_finite(logits[slot * VZ_NET_ACTIONS + action]);
     }
     for (int value = 0; value < VZ_NET_VALUES; value++) {
         f32 sum = 0.0f;
-        for (int unit = lane; unit < VZ_NET_HIDDEN; unit += net::WARP) {
+        for (int unit = lane; unit < VZ_NET_HIDDEN; unit += WARP) {
             const f32 x = hidden[slot * VZ_NET_HIDDEN + unit];
             sum = net::fused_multiply_add(x, weights[value * VZ_NET_HIDDEN + unit], sum);
         }
 VZ_UNROLL
-        for (int distance = net::WARP / 2; distance > 0; distance /= 2) {
+        for (int distance = WARP / 2; distance > 0; distance /= 2) {
             sum += __shfl_xor_sync(0xFFFFFFFFu, sum, distance);
         }
         sum += bias[value];

@@ -2,10 +2,9 @@
 // counters, a `Stream` numbers the draws at a key. SplitMix64 (Steele, Lea, Flood 2014).
 #pragma once
 #include "math.cuh"
+#include "rng/layout.cuh"
 
 namespace rng {
-
-constexpr u64 GOLDEN = 0x9E3779B97F4A7C15ull;
 
 VZ_DEVICE u64 mix(u64 z) {
     z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9ull;
@@ -18,22 +17,7 @@ VZ_DEVICE u64 table_entry(u64 seed, u64 i) { return mix(mix(seed) + GOLDEN * (i 
 
 } // namespace rng
 
-// The purpose of a random number. Two purposes never share a draw.
-enum class Purpose : u64 {
-    ROOT_NOISE = 1,
-    GUMBEL = 2,
-    ACT = 3,
-    CHANCE = 4,
-    SEARCH_CHANCE = 5,
-    DETERMINISE = 6,
-    OPENING = 7,
-    BUDGET = 8,
-    WEIGHTS = 9,
-    BATCH = 10,
-    SYMMETRY = 11,
-    EVALUATION = 12,
-    ROLLOUT = 13,
-};
+using rng::Purpose;
 
 // The sequence of draws at one `Key`.
 struct Stream {

@@ -6,10 +6,10 @@
 #include "train/pooling.cuh"
 
 // Zeroes gradient [count] and the report, and copies `statistics` to next [num_statistics].
-VZ_KERNEL begin_update(f32* gradient, u32 count, const f32* statistics, f32* next, u32 num_statistics, train::Report* report) {
+VZ_KERNEL begin_update(f32* gradient, u32 count, const f32* statistics, f32* next, u32 num_statistics, train::UpdateReport* report) {
     for (u32 i = (u32)thread_in_grid(); i < count; i += train::threads_in_grid()) gradient[i] = 0.0f;
     for (u32 i = (u32)thread_in_grid(); i < num_statistics; i += train::threads_in_grid()) next[i] = statistics[i];
-    if (thread_in_grid() == 0) *report = train::Report{};
+    if (thread_in_grid() == 0) *report = train::UpdateReport{};
 }
 
 // Packs the weights for products: out[i] is parameter map[i], or 0 if map[i] is NOWHERE.
@@ -42,22 +42,22 @@ VZ_KERNEL take_observations(const f32* obs, u32 boards, u32 channels, u32 area, 
 // Each product has three tile shapes; src/train/device/tiling.rs chooses one per launch.
 
 // A layer's forward, with the residual if `has_residual`.
-VZ_BLOCK_KERNEL(train::THREADS) linear_forward_wide(
-    const train::Shape* shape, u32 rows, const train::Element* x, const train::Element* weights, const f32* bias,
+VZ_BLOCK_KERNEL(train::TILE_THREADS) linear_forward_wide(
+    const train::LinearShape* shape, u32 rows, const train::Element* x, const train::Element* weights, const f32* bias,
     const train::Element* residual, u32 has_residual, u32 relu, train::Element* out
 ) {
     const train::Epilogue epilogue = {bias, has_residual ? residual : nullptr, nullptr, relu ? 0.0f : train::no_minimum()};
     train::product<train::Wide>(*shape, rows, x, weights, epilogue, out);
 }
-VZ_BLOCK_KERNEL(train::THREADS) linear_forward_tall(
-    const train::Shape* shape, u32 rows, const train::Element* x, const train::Element* weights, const f32* bias,
+VZ_BLOCK_KERNEL(train::TILE_THREADS) linear_forward_tall(
+    const train::LinearShape* shape, u32 rows, const train::Element* x, const train::Element* weights, const f32* bias,
     const train::Element* residual, u32 has_residual, u32 relu, train::Element* out
 ) {
     const train::Epilogue epilogue = {bias, has_residual ? residual : nullptr, nullptr, relu ? 0.0f : train::no_minimum()};
     train::product<train::Tall>(*shape, rows, x, weights, epilogue, out);
 }
-VZ_BLOCK_KERNEL(train::THREADS) linear_forward_narrow(
-    const train::Shape* shape, u32 rows, const train::Element* x, const train::Element* weights, const f32* bias,
+VZ_BLOCK_KERNEL(train::TILE_THREADS) linear_forward_narrow(
+    const train::LinearShape* shape, u32 rows, const train::Element* x, const train::Element* weights, const f32* bias,
     const train::Element* residual, u32 has_residual, u32 relu, train::Element* out
 ) {
     const train::Epilogue epilogue = {bias, has_residual ? residual : nullptr, nullptr, relu ? 0.0f : train::no_minimum()};
@@ -65,30 +65,30 @@ VZ_BLOCK_KERNEL(train::THREADS) linear_forward_narrow(
 }
 
 // A head's forward with f32 outputs, for the losses.
-VZ_BLOCK_KERNEL(train::THREADS) linear_outputs(
-    const train::Shape* shape, u32 rows, const train::Element* x, const train::Element* weights, const f32* bias, f32* out
+VZ_BLOCK_KERNEL(train::TILE_THREADS) linear_outputs(
+    const train::LinearShape* shape, u32 rows, const train::Element* x, const train::Element* weights, const f32* bias, f32* out
 ) {
     const train::Epilogue epilogue = {bias, nullptr, nullptr, train::no_minimum()};
     train::product<train::Narrow>(*shape, rows, x, weights, epilogue, out);
 }
 
 // A layer's backward: dx = dy W^T, added to dx if `adds`, and 0 where `relu_mask` is not positive if `has_relu_mask`.
-VZ_BLOCK_KERNEL(train::THREADS) linear_backward_wide(
-    const train::Shape* shape, u32 rows, const train::Element* dy, const train::Element* weights, u32 adds,
+VZ_BLOCK_KERNEL(train::TILE_THREADS) linear_backward_wide(
+    const train::LinearShape* shape, u32 rows, const train::Element* dy, const train::Element* weights, u32 adds,
     const train::Element* relu_mask, u32 has_relu_mask, train::Element* dx
 ) {
     const train::Epilogue epilogue = {nullptr, adds ? dx : nullptr, has_relu_mask ? relu_mask : nullptr, train::no_minimum()};
     train::product<train::Wide>(*shape, rows, dy, weights, epilogue, dx);
 }
-VZ_BLOCK_KERNEL(train::THREADS) linear_backward_tall(
-    const train::Shape* shape, u32 rows, const train::Element* dy, const train::Element* weights, u32 adds,
+VZ_BLOCK_KERNEL(train::TILE_THREADS) linear_backward_tall(
+    const train::LinearShape* shape, u32 rows, const train::Element* dy, const train::Element* weights, u32 adds,
     const train::Element* relu_mask, u32 has_relu_mask, train::Element* dx
 ) {
     const train::Epilogue epilogue = {nullptr, adds ? dx : nullptr, has_relu_mask ? relu_mask : nullptr, train::no_minimum()};
     train::product<train::Tall>(*shape, rows, dy, weights, epilogue, dx);
 }
-VZ_BLOCK_KERNEL(train::THREADS) linear_backward_narrow(
-    const train::Shape* shape, u32 rows, const train::Element* dy, const train::Element* weights, u32 adds,
+VZ_BLOCK_KERNEL(train::TILE_THREADS) linear_backward_narrow(
+    const train::LinearShape* shape, u32 rows, const train::Element* dy, const train::Element* weights, u32 adds,
     const train::Element* relu_mask, u32 has_relu_mask, train::Element* dx
 ) {
     const train::Epilogue epilogue = {nullptr, adds ? dx : nullptr, has_relu_mask ? relu_mask : nullptr, train::no_minimum()};
@@ -96,18 +96,18 @@ VZ_BLOCK_KERNEL(train::THREADS) linear_backward_narrow(
 }
 
 // Partial sums of the gradient of a layer's weights. `shape` is that of its forward.
-VZ_BLOCK_KERNEL(train::THREADS) linear_gradient_wide(
-    const train::Shape* shape, u32 rows, u32 splits, const train::Element* x, const train::Element* dy, f32* parts
+VZ_BLOCK_KERNEL(train::TILE_THREADS) linear_gradient_wide(
+    const train::LinearShape* shape, u32 rows, u32 splits, const train::Element* x, const train::Element* dy, f32* parts
 ) {
     train::weight_gradient<train::Wide>(*shape, rows, splits, x, dy, parts);
 }
-VZ_BLOCK_KERNEL(train::THREADS) linear_gradient_tall(
-    const train::Shape* shape, u32 rows, u32 splits, const train::Element* x, const train::Element* dy, f32* parts
+VZ_BLOCK_KERNEL(train::TILE_THREADS) linear_gradient_tall(
+    const train::LinearShape* shape, u32 rows, u32 splits, const train::Element* x, const train::Element* dy, f32* parts
 ) {
     train::weight_gradient<train::Tall>(*shape, rows, splits, x, dy, parts);
 }
-VZ_BLOCK_KERNEL(train::THREADS) linear_gradient_narrow(
-    const train::Shape* shape, u32 rows, u32 splits, const train::Element* x, const train::Element* dy, f32* parts
+VZ_BLOCK_KERNEL(train::TILE_THREADS) linear_gradient_narrow(
+    const train::LinearShape* shape, u32 rows, u32 splits, const train::Element* x, const train::Element* dy, f32* parts
 ) {
     train::weight_gradient<train::Narrow>(*shape, rows, splits, x, dy, parts);
 }
@@ -122,14 +122,14 @@ VZ_KERNEL sum_parts(const f32* parts, u32 num, u32 count, const u32* map, f32* g
     }
 }
 
-// The kernels that sum columns have blocks of `train::SUMMING_THREADS`.
+// The kernels that sum columns have blocks of `train::BLOCK`.
 VZ_KERNEL sum_columns(const train::Element* x, u32 rows, u32 chunk_rows, u32 width, f32* parts) {
-    __shared__ f32 shared[train::SLOTS][train::GROUP];
+    __shared__ f32 shared[train::ROW_SLOTS][train::GROUP];
     train::column_sums(x, rows, chunk_rows, width, parts, shared);
 }
 
 VZ_KERNEL norm_moments(const train::Element* x, u32 rows, u32 chunk_rows, u32 width, f32* parts) {
-    __shared__ f32 shared[train::SLOTS][train::GROUP];
+    __shared__ f32 shared[train::ROW_SLOTS][train::GROUP];
     __shared__ f32 means[train::GROUP];
     train::moments(x, rows, chunk_rows, width, parts, shared, means);
 }
@@ -137,7 +137,7 @@ VZ_KERNEL norm_moments(const train::Element* x, u32 rows, u32 chunk_rows, u32 wi
 // One warp per column.
 VZ_KERNEL norm_prepare(
     u32 width, u32 rows, u32 chunk_rows, const f32* parts, const u32* maps, const f32* parameters, f32* statistics, f32* stats,
-    train::Report* report
+    train::UpdateReport* report
 ) {
     const u32 column = (u32)(thread_in_grid() / 32);
     if (column >= width) return;
@@ -158,7 +158,7 @@ VZ_KERNEL norm_local_moments(u32 width, u32 rows, u32 chunk_rows, const f32* par
 }
 VZ_KERNEL norm_prepare_synced(
     u32 width, f64* sync_stats, u32 devices, const u32* maps, const f32* parameters, f32* statistics, f32* stats,
-    train::Report* report
+    train::UpdateReport* report
 ) {
     const u32 column = (u32)thread_in_grid();
     if (column >= width) return;
@@ -175,7 +175,7 @@ VZ_KERNEL norm_relu(const train::Element* x, u32 rows, u32 width, const f32* sta
 VZ_KERNEL norm_gradient_sums(
     const train::Element* x, const train::Element* d, u32 rows, u32 chunk_rows, u32 width, const f32* stats, u32 masked, f32* parts
 ) {
-    __shared__ f32 shared[train::SLOTS][train::GROUP];
+    __shared__ f32 shared[train::ROW_SLOTS][train::GROUP];
     train::gradient_sums(x, d, rows, chunk_rows, width, stats, masked, parts, shared);
 }
 
@@ -280,7 +280,7 @@ VZ_KERNEL sample_losses(VZ_BY_VALUE train::LossBlock args) {
 }
 
 // One block.
-VZ_KERNEL sum_losses(const f64* losses, u32 rows, train::Report* report) {
+VZ_KERNEL sum_losses(const f64* losses, u32 rows, train::UpdateReport* report) {
     __shared__ f64 shared[32];
     train::sum_losses(losses, rows, *report, shared);
 }
@@ -292,14 +292,14 @@ VZ_KERNEL square_gradient(const f32* gradient, u32 count, f64* parts) {
 }
 
 // One block.
-VZ_KERNEL measure_gradient(const train::Settings* settings, const f64* parts, u32 count, train::Report* report) {
+VZ_KERNEL measure_gradient(const train::Settings* settings, const f64* parts, u32 count, train::UpdateReport* report) {
     __shared__ f64 shared[32];
     train::measure_gradient(*settings, parts, count, *report, shared);
 }
 
 VZ_KERNEL optimise(
     const train::Settings* settings, u32 count, const f32* from, const f32* gradient, const f32* decayed, f32* to,
-    train::Report* report
+    train::UpdateReport* report
 ) {
     train::optimise(*settings, count, from, gradient, decayed, to, *report);
 }

@@ -6,7 +6,6 @@
 #pragma once
 #include "lanes.cuh"
 #include "rng.cuh"
-#include "search/layout.cuh"
 
 // A barrier of one warp: __syncwarp(). Tests define it to omit one by its number and check that results then differ.
 #ifndef VZ_SYNC
@@ -15,12 +14,8 @@
 
 namespace search {
 
-constexpr i32 ROOT = 0;
-constexpr i32 NO_NODE = -1;
-constexpr u32 REFUTED_BITS = 0xFF800000u; // -inf
+// Value sum of an edge that selection must skip: padding, or proven lost.
 VZ_DEVICE f32 refuted() { return from_bits(REFUTED_BITS); }
-
-enum Kind : u8 { UNEVALUATED = 0, DECISION = 1, CHANCE = 2, TERMINAL = 3, HORIZON = 4 };
 
 VZ_DEVICE bool is_proven(const Node& node) { return node.lower >= node.upper; }
 
@@ -38,7 +33,7 @@ VZ_DEVICE void set_bounds(Node& node, f32 least, f32 most) {
 VZ_DEVICE f32 mean_of(const Node& node) { return node.visits > 0 ? node.value_sum / (f32)node.visits : 0.0f; }
 
 VZ_DEVICE Node new_node(i32 parent, u16 parent_edge) {
-    return Node{parent, 0, 0.0f, -1.0f, 1.0f, parent_edge, 0, 0, 0, UNEVALUATED, 0, {0, 0, 0}};
+    return Node{parent, 0, 0.0f, -1.0f, 1.0f, parent_edge, 0, 0, 0, NodeKind::Unevaluated, 0, {0, 0, 0}};
 }
 
 // One number of an edge block.

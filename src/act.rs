@@ -5,7 +5,7 @@ use crate::search::root::RootSummary;
 
 /// How an action is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Choice {
+pub enum ActionChoice {
     /// Sampled from the policy target: early plies of self-play.
     Drawn,
     /// The best one.
@@ -13,10 +13,10 @@ pub enum Choice {
 }
 
 /// Chooses the action to play and returns its index in the legal list.
-pub fn choose(summary: &RootSummary, choice: Choice, rng: &mut Stream) -> usize {
+pub fn choose(summary: &RootSummary, choice: ActionChoice, rng: &mut Stream) -> usize {
     match choice {
-        Choice::Drawn => rng.weighted(&summary.policy),
-        Choice::Best => summary.best,
+        ActionChoice::Drawn => rng.weighted(&summary.policy),
+        ActionChoice::Best => summary.best,
     }
 }
 

@@ -1,5 +1,5 @@
-//! Structs and enums that kernels share with Rust. Each is defined once, in Rust; tests generate the CUDA definitions from them and
-//! compare them with the committed files in `kernels/`.
+//! Structs, enums and constants that kernels share with Rust. Each is defined once, in Rust; tests generate the CUDA definitions from
+//! them and compare them with the committed files in `kernels/`.
 //!
 //! `bytemuck` refuses padding between fields at compile time, and the generated file asserts that CUDA has the same size, so the fields
 //! have the same offsets on both sides.
@@ -23,51 +23,85 @@ macro_rules! device_struct {
 
         $crate::device_struct::device_type! {
             $name: [$($doc)*], Fields,
-            $([$($field_doc)*] $field: [stringify!($ty), $($cuda)?].last().copied().unwrap_or_default(),)+
+            $([$($field_doc)*] $crate::device_struct::field(stringify!($field), &[stringify!($ty), $($cuda)?]),)+
         }
     };
 }
 pub(crate) use device_struct;
 
-/// Defines a `#[repr(u32)]` enum with a CUDA definition; variants are numbered from 0. It derives `bytemuck::NoUninit`.
+/// Defines an enum with a CUDA definition and the integer type behind its name as its representation. A variant without a number
+/// has the number after that of the variant before it, from 0 on.
 macro_rules! device_enum {
     (
         $(#[doc = $doc:literal])*
         #[derive($($derive:tt)*)]
-        $vis:vis enum $name:ident {
-            $($(#[doc = $variant_doc:literal])* $(#[serde($($serde:tt)*)])? $variant:ident,)+
+        $vis:vis enum $name:ident: $repr:ident {
+            $($(#[doc = $variant_doc:literal])* $(#[serde($($serde:tt)*)])? $variant:ident $(= $number:literal)?,)+
         }
     ) => {
         $(#[doc = $doc])*
         #[derive($($derive)*)]
-        #[repr(u32)]
-        $vis enum $name { $($(#[doc = $variant_doc])* $(#[serde($($serde)*)])? $variant,)+ }
+        #[repr($repr)]
+        $vis enum $name { $($(#[doc = $variant_doc])* $(#[serde($($serde)*)])? $variant $(= $number)?,)+ }
+        // A variant that only kernels use is no dead code.
+        const _: &[$name] = &[$($name::$variant),+];
 
         $crate::device_struct::device_type! {
-            $name: [$($doc)*], Variants, $([$($variant_doc)*] $variant: "",)+
+            $name: [$($doc)*], Variants(stringify!($repr)),
+            $([$($variant_doc)*] format!("{} = {},", stringify!($variant), Self::$variant as u64),)+
         }
     };
 }
 pub(crate) use device_enum;
 
-/// The CUDA definition of a struct or an enum: its documentation, what its body consists of, and each item with its documentation and type.
+/// Implements `DeviceType`: the documentation of a type, what its body consists of, and each item's documentation and CUDA text.
 macro_rules! device_type {
-    ($name:ident: [$($doc:literal)*], $body:ident, $([$($item_doc:literal)*] $item:ident: $ty:expr,)+) => {
+    (
+        $name:ident: [$($doc:literal)*], $body:ident $(($repr:expr))?, $([$($item_doc:literal)*] $text:expr,)+
+    ) => {
         #[cfg(test)]
         impl $crate::device_struct::DeviceType for $name {
             fn definition() -> $crate::device_struct::Definition {
                 use $crate::device_struct::{Body, Definition, Item};
-                let items = vec![$(Item { docs: &[$($item_doc),*], name: stringify!($item), ty: $ty }),+];
-                let docs = &[$($doc),*];
-                Definition { name: stringify!($name), docs, size: size_of::<Self>(), body: Body::$body(items), alignment: None }
+                let items = vec![$(Item { docs: &[$($item_doc),*], text: $text }),+];
+                let body = Body::$body { items, $(repr: $repr)? };
+                Definition { name: stringify!($name), docs: &[$($doc),*], size: size_of::<Self>(), body, alignment: None }
             }
         }
     };
 }
 pub(crate) use device_type;
 
+/// Defines constants with CUDA definitions, and a function that returns these. The CUDA type has the name of the Rust type, or the
+/// name behind `as`.
+macro_rules! device_constants {
+    (
+        fn $definition:ident;
+        $($(#[doc = $doc:literal])* $vis:vis const $name:ident: $ty:ident $(as $cuda:literal)? = $value:expr;)+
+    ) => {
+        $(
+            $(#[doc = $doc])*
+            $vis const $name: $ty = $value;
+            // A constant that only kernels read is no dead code.
+            const _: $ty = $name;
+        )+
+
+        /// The CUDA definitions of this module's constants.
+        #[cfg(test)]
+        pub(crate) fn $definition() -> $crate::device_struct::Definition {
+            use $crate::device_struct::{Body, Definition, Item, constant};
+            let items = vec![$({
+                let ty = [stringify!($ty), $($cuda)?].last().copied().unwrap_or_default();
+                Item { docs: &[$($doc),*], text: constant(ty, stringify!($name), &$name) }
+            }),+];
+            Definition { name: "", docs: &[], size: 0, body: Body::Constants { items }, alignment: None }
+        }
+    };
+}
+pub(crate) use device_constants;
+
 #[cfg(test)]
-pub(crate) use generate::{Body, Definition, DeviceType, Item, check_header};
+pub(crate) use generate::{Body, Definition, DeviceType, Item, check_header, constant, field};
 
 #[cfg(test)]
 mod generate {
@@ -83,7 +117,7 @@ mod generate {
         fn definition() -> Definition;
     }
 
-    /// A struct or an enum.
+    /// A struct, an enum, or the constants of a module, which have no name.
     pub(crate) struct Definition {
         pub name: &'static str,
         pub docs: &'static [&'static str],
@@ -94,15 +128,34 @@ mod generate {
 
     /// What a definition consists of.
     pub(crate) enum Body {
-        Fields(Vec<Item>),
-        Variants(Vec<Item>),
+        Fields { items: Vec<Item> },
+        Variants { items: Vec<Item>, repr: &'static str },
+        Constants { items: Vec<Item> },
     }
 
-    /// A field, or a variant, which has no type.
+    /// A field, a variant or a constant, and its CUDA text; a field that CUDA adds by itself has no text.
     pub(crate) struct Item {
         pub docs: &'static [&'static str],
-        pub name: &'static str,
-        pub ty: &'static str,
+        pub text: String,
+    }
+
+    /// A field's CUDA text; its type is the last of `types`.
+    pub(crate) fn field(name: &str, types: &[&str]) -> String {
+        match types.last() {
+            None | Some(&"") => String::new(),
+            Some(ty) => format!("{};", declaration(ty, name)),
+        }
+    }
+
+    /// A constant's CUDA text.
+    pub(crate) fn constant(ty: &str, name: &str, value: &impl std::fmt::Debug) -> String {
+        let suffix = match ty {
+            "u32" => "u",
+            "u64" => "ull",
+            "f32" => "f",
+            _ => "",
+        };
+        format!("constexpr {ty} {name} = {value:?}{suffix};")
     }
 
     impl Definition {
@@ -119,34 +172,32 @@ mod generate {
         fn text(&self) -> String {
             let Self { name, docs, size, body, alignment } = self;
             let docs = comment(docs, "");
+            let lines = |items: &[Item], indent: &str| -> String {
+                items.iter().filter(|item| !item.text.is_empty()).map(|item| line(item, indent)).collect()
+            };
             match body {
-                Body::Fields(fields) => {
+                Body::Fields { items } => {
                     let align = alignment.map_or(String::new(), |bytes| format!("alignas({bytes}) "));
-                    let declare = |field: &Item| format!("{};", declaration(field.ty, field.name));
-                    let declared = fields.iter().filter(|field| !field.ty.is_empty());
-                    let fields: String = declared.map(|field| line(&declare(field), field)).collect();
+                    let fields = lines(items, "    ");
                     let assert =
                         format!("static_assert(sizeof({name}) == {size}, \"must equal the Rust struct\");");
                     format!("{docs}struct {align}{name} {{\n{fields}}};\n{assert}\n")
                 }
-                Body::Variants(variants) => {
-                    let define = |(number, variant): (usize, &Item)| {
-                        line(&format!("{} = {number},", variant.name), variant)
-                    };
-                    let variants: String = variants.iter().enumerate().map(define).collect();
-                    format!("{docs}enum class {name} : u32 {{\n{variants}}};\n")
+                Body::Variants { items, repr } => {
+                    format!("{docs}enum class {name} : {repr} {{\n{}}};\n", lines(items, "    "))
                 }
+                Body::Constants { items } => lines(items, ""),
             }
         }
     }
 
-    /// A member with its documentation, behind it where one line holds both.
-    fn line(declared: &str, member: &Item) -> String {
-        let behind = format!("    {declared} {}", comment(member.docs, ""));
-        if member.docs.len() == 1 && behind.trim_end().len() <= WIDTH {
+    /// An item with its documentation, behind it where one line holds both.
+    fn line(item: &Item, indent: &str) -> String {
+        let behind = format!("{indent}{} {}", item.text, comment(item.docs, ""));
+        if item.docs.len() == 1 && behind.trim_end().len() <= WIDTH {
             return behind;
         }
-        format!("{}    {declared}\n", comment(member.docs, "    "))
+        format!("{}{indent}{}\n", comment(item.docs, indent), item.text)
     }
 
     /// Documentation as lines of a CUDA comment.

@@ -8,14 +8,19 @@
 //! The mixing function is the finaliser of SplitMix64 (Steele, Lea, Flood 2014, <https://doi.org/10.1145/2660193.2660195>),
 //! applied once per counter. A stream is SplitMix64 with the key as its initial state.
 
+use crate::device_struct::{device_constants, device_enum};
 use crate::math;
 
-const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
+device_constants! {
+    fn device_constants;
+    /// 2^64 divided by the golden ratio, odd: the increment of SplitMix64.
+    const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
+}
 
+device_enum! {
 /// The purpose of a random number. Two purposes never share a draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u64)]
-pub enum Purpose {
+pub enum Purpose: u64 {
     /// Dirichlet noise at a root.
     RootNoise = 1,
     /// Gumbel noise at a root.
@@ -42,6 +47,7 @@ pub enum Purpose {
     Evaluation = 12,
     /// Rollouts of Monte Carlo players without a network.
     Rollout = 13,
+}
 }
 
 #[inline]
@@ -194,6 +200,12 @@ impl Stream {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::device_struct::{DeviceType, check_header};
+
+    #[test]
+    fn generated_header_of_random_numbers_is_up_to_date() {
+        check_header("rng/layout.cuh", "rng", "", &[device_constants(), Purpose::definition()]);
+    }
 
     #[test]
     fn table_entries_are_distinct() {

@@ -9,7 +9,7 @@ mod starts;
 
 use crate::backend::device_selfplay::PlayPlan;
 use crate::backend::plan::{BackendPlan, Reuse};
-use crate::backend::{Backend, Placement, PlyPlan, RootCache, Snapshot, make};
+use crate::backend::{Backend, Placement, PlyPlan, RootCache, TreeSnapshot, make};
 use crate::batch::AnyGame;
 use crate::config::{Config, DeviceName, SearchEngine};
 use crate::error::Result;
@@ -244,7 +244,7 @@ pub fn build(
 /// Trees that were built together.
 pub struct BuiltBatch {
     /// The trees, in the order of the plan.
-    pub snapshots: Vec<Snapshot>,
+    pub snapshots: Vec<TreeSnapshot>,
     /// Simulations that were made.
     pub simulations: u64,
 }

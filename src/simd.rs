@@ -8,6 +8,8 @@ mod row;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
+#[cfg(test)]
+pub(crate) use row::device_constants;
 pub use row::{Argmax, F8, I8, LANES};
 #[cfg(target_arch = "x86_64")]
 pub(crate) use x86::{Avx2, Avx512};

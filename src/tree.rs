@@ -17,34 +17,41 @@
 
 mod row;
 
-use crate::device_struct::device_struct;
+use crate::device_struct::{device_constants, device_enum, device_struct};
 use crate::simd::LANES;
 use bytemuck::{Pod, Zeroable};
 use std::slice::{ChunksExactMut, IterMut};
 
 pub use row::{Edges, EdgesMut, RowMut};
 
-/// The root's index in every row.
-pub const ROOT: i32 = 0;
-/// The absent node: child of an edge that was never taken, parent of the root.
-pub const NO_NODE: i32 = -1;
-/// Value sum of an edge that selection must skip: padding, or proven lost.
-pub const REFUTED: f32 = f32::NEG_INFINITY;
+device_constants! {
+    fn device_constants;
+    /// The root's index in every row.
+    pub const ROOT: i32 = 0;
+    /// The absent node: child of an edge that was never taken, parent of the root.
+    pub const NO_NODE: i32 = -1;
+    /// The bits of [`REFUTED`], -inf.
+    const REFUTED_BITS: u32 = f32::NEG_INFINITY.to_bits();
+}
 
-/// The kind of a node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Kind {
-    /// Added in this pass; its network evaluation is pending.
-    Unevaluated = 0,
-    /// A player moves.
-    Decision = 1,
-    /// Chance draws an outcome.
-    Chance = 2,
-    /// The game is over.
-    Terminal = 3,
-    /// A new deal begins. The node is a leaf whose value is the current score.
-    Horizon = 4,
+/// Value sum of an edge that selection must skip: padding, or proven lost.
+pub const REFUTED: f32 = f32::from_bits(REFUTED_BITS);
+
+device_enum! {
+    /// The kind of a node.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum NodeKind: u8 {
+        /// Added in this pass; its network evaluation is pending.
+        Unevaluated = 0,
+        /// A player moves.
+        Decision = 1,
+        /// Chance draws an outcome.
+        Chance = 2,
+        /// The game is over.
+        Terminal = 3,
+        /// A new deal begins. The node is a leaf whose value is the current score.
+        Horizon = 4,
+    }
 }
 
 device_struct! {
@@ -69,7 +76,7 @@ device_struct! {
         pub depth: u16,
         /// The player to move; 0 at chance and terminal nodes.
         pub player: u8,
-        kind: u8,
+        kind: u8 as "NodeKind",
         /// 1 if the bounds have changed since they were last propagated to the parent.
         bounds_dirty: u8,
         padding: [u8; 3],
@@ -84,19 +91,19 @@ impl Node {
 
     /// The kind of the node.
     #[inline(always)]
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> NodeKind {
         match self.kind {
-            1 => Kind::Decision,
-            2 => Kind::Chance,
-            3 => Kind::Terminal,
-            4 => Kind::Horizon,
-            _ => Kind::Unevaluated,
+            1 => NodeKind::Decision,
+            2 => NodeKind::Chance,
+            3 => NodeKind::Terminal,
+            4 => NodeKind::Horizon,
+            _ => NodeKind::Unevaluated,
         }
     }
 
     /// Sets the kind of the node.
     #[inline(always)]
-    pub fn set_kind(&mut self, kind: Kind) {
+    pub fn set_kind(&mut self, kind: NodeKind) {
         self.kind = kind as u8;
     }
 

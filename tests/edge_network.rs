@@ -4,7 +4,7 @@ use std::sync::Arc;
 use vecaz::batch::{AnyGame, Playthrough, any_game};
 use vecaz::config::{Arch, NetConfig, Precision, TrainConfig};
 use vecaz::game::Turn;
-use vecaz::net::fast::FastNet;
+use vecaz::net::cpu::CpuNet;
 use vecaz::net::{CandleNet, NetSpec, Network, Weights, reference};
 use vecaz::rng::{Key, Purpose, Stream};
 use vecaz::train::{TrainBatch, Trainer};
@@ -57,8 +57,8 @@ fn evaluate(net: &mut dyn Network, obs: &[f32]) -> (Vec<f32>, Vec<f32>) {
 fn networks(spec: &NetSpec, weights: &Weights) -> Vec<(&'static str, Box<dyn Network>)> {
     vec![
         ("candle", Box::new(CandleNet::new(spec, weights).expect("network"))),
-        ("f32", Box::new(FastNet::new(spec, weights, Precision::F32).expect("network"))),
-        ("bf16", Box::new(FastNet::new(spec, weights, Precision::Bf16).expect("network"))),
+        ("f32", Box::new(CpuNet::new(spec, weights, Precision::F32).expect("network"))),
+        ("bf16", Box::new(CpuNet::new(spec, weights, Precision::Bf16).expect("network"))),
     ]
 }
 
@@ -162,7 +162,7 @@ fn it_learns_to_see_triangles_and_sees_them_on_more_vertices() {
     assert!(last.policy_kl < 0.1 * first.policy_kl && last.value_mse < 0.3, "{first:?} {last:?}");
 
     let spec = spec.for_sizes(&large.sizes()).expect("edges of K_8");
-    let mut net = FastNet::new(&spec, &trainer.weights(), Precision::F32).expect("network");
+    let mut net = CpuNet::new(&spec, &trainer.weights(), Precision::F32).expect("network");
     let batch = threats(&large, 200, &mut rng);
     let (f, a) = (spec.obs.len(), spec.num_actions);
     let (mut seen, mut there) = (0, 0);

@@ -11,7 +11,7 @@ use vecaz::config::{Algorithm, Fpu, SearchConfig};
 use vecaz::net::UniformNet;
 use vecaz::search::root::Exploration;
 use vecaz::searcher::Position;
-use vecaz::tree::{Kind, NO_NODE, ROOT, RowMut};
+use vecaz::tree::{NO_NODE, NodeKind, ROOT, RowMut};
 
 /// The tree below node `n`, one line a node.
 fn draw(
@@ -24,7 +24,7 @@ fn draw(
     out: &mut String,
 ) {
     let node = &row.nodes[n as usize];
-    let mover = if node.kind() == Kind::Terminal { "over" } else { ["X", "O"][usize::from(node.player)] };
+    let mover = if node.kind() == NodeKind::Terminal { "over" } else { ["X", "O"][usize::from(node.player)] };
     let proven = if node.is_proven() { format!(", proven {}", row.value(n)[0]) } else { String::new() };
     let mean = node.mean();
     writeln!(out, "{:indent$}{name}: {} visits, {mover} {mean:.3}{proven}", "", node.visits).expect("text");

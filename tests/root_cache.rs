@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use vecaz::backend::plan::{BackendPlan, Reuse};
-use vecaz::backend::{Placement, PlyPlan, RootCache, Snapshot};
+use vecaz::backend::{Placement, PlyPlan, RootCache, TreeSnapshot};
 use vecaz::batch::{AnyGame, any_game};
 use vecaz::config::{Config, Layers};
 use vecaz::game::{Sizes, Turn};
@@ -41,7 +41,7 @@ fn build(game: &dyn AnyGame, plan: CachePlan) -> RootCache {
 }
 
 /// Equal to the last number: positions, nodes, edges.
-fn assert_same_trees(a: &Snapshot, b: &Snapshot, what: &str) {
+fn assert_same_trees(a: &TreeSnapshot, b: &TreeSnapshot, what: &str) {
     assert_eq!((a.tree.count(0), &a.states, &a.history), (b.tree.count(0), &b.states, &b.history), "{what}");
     for (i, (x, y)) in a.tree.row_bytes(0).into_iter().zip(b.tree.row_bytes(0)).enumerate() {
         assert!(x == y, "{what}: array {i} of the tree");
@@ -267,7 +267,7 @@ fn first_ply(
     config: &Config,
     game: &dyn AnyGame,
     played: &FinishedGame,
-    tree: Option<&Snapshot>,
+    tree: Option<&TreeSnapshot>,
 ) -> RootSummary {
     let sizes = game.sizes();
     let network = Box::new(network(&sizes));

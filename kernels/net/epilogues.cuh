@@ -39,7 +39,7 @@ VZ_UNROLL
 enum class Stream { START, ACCUMULATE };
 
 // stream = sum + bias (START) or stream += sum + bias (ACCUMULATE), in f32; output = relu(scale * stream + offset), the BatchNorm that
-// reads the residual stream. Twin of `Epilogue::StemBnRelu` and `ResidualAddBnRelu` in src/net/fast/tile.rs.
+// reads the residual stream. Twin of `Epilogue::StemBnRelu` and `ResidualAddBnRelu` in src/net/cpu/tile.rs.
 template <class ElementType, int CHANNELS, Stream STREAM>
 struct IntoStream {
     const f32* bias; // [channels]

@@ -27,7 +27,6 @@
 
 namespace net {
 
-constexpr int WARP = 32;
 VZ_DEVICE int lane() { return (int)(threadIdx.x % WARP); }
 
 // A place in shared memory, in bytes.

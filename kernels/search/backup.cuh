@@ -6,8 +6,6 @@
 
 namespace search {
 
-constexpr f32 VIRTUAL_LOSS = 1.0f;
-
 // Up to 32 nodes of the path from a node to the root: lane i has node i of it (node 0 is the node itself), or NO_NODE. All lanes.
 VZ_DEVICE i32 climb(const Row& row, i32 from) {
     i32 mine = NO_NODE, at = from;
@@ -36,7 +34,7 @@ VZ_DEVICE void apply_virtual_loss(const Row& row, i32 leaf) {
         node.visits += 1;
         if (parent == NO_NODE) return;
         row.visits(parent)[node.parent_edge].integer += 1;
-        if (row.nodes[parent].kind == DECISION) row.value_sum(parent)[node.parent_edge].real -= VIRTUAL_LOSS;
+        if (row.nodes[parent].kind == NodeKind::Decision) row.value_sum(parent)[node.parent_edge].real -= VIRTUAL_LOSS;
     });
 }
 
@@ -95,11 +93,11 @@ VZ_DEVICE i32 backup_proof(const Row& row, i32 child, const Node& child_node, i3
         visits += visit;
         f32& sum = row.value_sum(parent)[child_node.parent_edge].real;
         const f32 value = row.value(source)[node.player];
-        if (node.kind == DECISION) {
+        if (node.kind == NodeKind::Decision) {
             sum = is_proven(child_node) && sum != refuted() ? value * (f32)visits : sum + (undo + value);
         }
     }
-    if (node.kind != DECISION || child_node.bounds_dirty == 0) return source;
+    if (node.kind != NodeKind::Decision || child_node.bounds_dirty == 0) return source;
     VZ_SYNC(8); // every lane has read both nodes
     return propagate_bounds(row, child, child_node, parent, node) ? parent : source;
 }
@@ -125,7 +123,7 @@ VZ_DEVICE void backup(const Row& row, i32 leaf, bool counted, f32* root_sum) {
         if (here && lane() < first_proof && node.parent != NO_NODE) {
             const Node& above = row.nodes[node.parent];
             row.visits(node.parent)[node.parent_edge].integer += visit;
-            if (above.kind == DECISION) {
+            if (above.kind == NodeKind::Decision) {
                 row.value_sum(node.parent)[node.parent_edge].real += undo + value[above.player];
             }
         }

@@ -9,7 +9,7 @@ namespace search {
 struct NodeFacts {
     int player;
     int num_edges;
-    Kind kind;
+    NodeKind kind;
 };
 
 // Writes the actions of node `n` with state `state`, or its value where the game is over; returns the facts of the node. One lane.
@@ -17,37 +17,37 @@ VZ_DEVICE NodeFacts inspect_state(const Row& row, i32 n, const State& state, con
     const int turn = game_turn(state);
     if (turn == TURN_OVER || (turn == TURN_CHANCE && game_is_horizon(state))) {
         game_returns(state, row.value(n));
-        return NodeFacts{0, 0, turn == TURN_OVER ? TERMINAL : HORIZON};
+        return NodeFacts{0, 0, turn == TURN_OVER ? NodeKind::Terminal : NodeKind::Horizon};
     }
 #if VZ_CHANCE_RUN == 0
-    if (turn == TURN_CHANCE) return NodeFacts{0, 0, CHANCE};
+    if (turn == TURN_CHANCE) return NodeFacts{0, 0, NodeKind::Chance};
 #endif
     const int num_edges = game_legal(state, history, row.actions(n));
-    return NodeFacts{turn == TURN_CHANCE ? 0 : turn, num_edges, turn == TURN_CHANCE ? CHANCE : UNEVALUATED};
+    return NodeFacts{turn == TURN_CHANCE ? 0 : turn, num_edges, turn == TURN_CHANCE ? NodeKind::Chance : NodeKind::Unevaluated};
 }
 
 // Writes node `n` with its edges. `node` has its parent, edge and depth; lane 0 has the `facts` of `state`. Returns whether the node
 // needs the network. All lanes.
 VZ_DEVICE bool init_node(const Rows& rows, const Row& row, i32 n, Node node, NodeFacts facts, const State& state) {
-    const Kind kind = (Kind)from_lane((u32)facts.kind, 0);
+    const NodeKind kind = (NodeKind)from_lane((u32)facts.kind, 0);
     const int num_edges = from_lane(facts.num_edges, 0);
-    if (kind == UNEVALUATED || kind == CHANCE) {
+    if (kind == NodeKind::Unevaluated || kind == NodeKind::Chance) {
         init_edges(row, n, num_edges);
         node.num_edges = (u16)num_edges;
-        if (kind == CHANCE && num_edges > 0) {
+        if (kind == NodeKind::Chance && num_edges > 0) {
             VZ_SYNC(1); // the priors of `init_edges` are overwritten
             if (lane() == 0) game_chance_probs(state, row.actions(n), num_edges, &row.prior(n)->real);
         }
     }
     if (lane() == 0) {
-        const bool is_over = kind == TERMINAL || kind == HORIZON;
-        if (is_over && rows.params.solver == Solver::On) set_bounds(node, row.value(n)[0], row.value(n)[0]);
+        const bool is_over = kind == NodeKind::Terminal || kind == NodeKind::Horizon;
+        if (is_over && rows.params.solver == MctsSolver::On) set_bounds(node, row.value(n)[0], row.value(n)[0]);
         node.kind = kind;
         node.player = (u8)facts.player;
         row.nodes[n] = node;
     }
     VZ_SYNC(2);
-    return kind == UNEVALUATED;
+    return kind == NodeKind::Unevaluated;
 }
 
 // Writes the history keys of the nodes above `n`, from the root down, behind the row's own; returns how many. All lanes.
@@ -100,7 +100,7 @@ VZ_DEVICE bool add_child(const Rows& rows, const Row& row, u32 b, u32& count, i3
     const bool needs_eval = init_node(rows, row, child, node, facts, state);
 #if VZ_CHANCE_RUN > 0
     // The value where no node fits below it.
-    if (row.nodes[child].kind == CHANCE && lane() < VZ_PLAYERS) row.value(child)[lane()] = row.value(parent)[lane()];
+    if (row.nodes[child].kind == NodeKind::Chance && lane() < VZ_PLAYERS) row.value(child)[lane()] = row.value(parent)[lane()];
 #endif
     return needs_eval;
 }
@@ -132,7 +132,7 @@ VZ_DEVICE Found find_leaf(
     const RootView view = root_view(rows, b, root, root_edges);
     Key key{0};
 #if VZ_CHANCE_RUN > 0
-    key = key_of(rows.keys[b], Purpose::SEARCH_CHANCE).with(root.budget - root.left);
+    key = key_of(rows.keys[b], Purpose::SearchChance).with(root.budget - root.left);
 #endif
     i32 at = ROOT;
     for (u32 depth = 0;; depth++) {
@@ -145,7 +145,7 @@ VZ_DEVICE Found find_leaf(
         }
         const bool needs_eval = add_child(rows, row, b, count, at, level.edge);
         at = (i32)count - 1;
-        if (row.nodes[at].kind != CHANCE) return Found{false, needs_eval, at, depth + 1};
+        if (row.nodes[at].kind != NodeKind::Chance) return Found{false, needs_eval, at, depth + 1};
     }
 }
 
@@ -168,7 +168,7 @@ VZ_DEVICE void select(const Rows& rows, u32 b) {
     u64 depth_sum = 0;
     while (root.left > 0 && simulations < rows.params.leaves) {
         const Node top = row.nodes[ROOT];
-        if (top.kind == UNEVALUATED) {
+        if (top.kind == NodeKind::Unevaluated) {
             push_leaf(rows, b, root, ROOT, true);
             break;
         }

@@ -28,7 +28,7 @@ VZ_UNROLL
     }
     const f32 inverse = 1.0f / sum.total();
     for_own_edges([&](int slice, int e) { row.prior(n)[e].real = prior[slice] * inverse; });
-    if (lane() == 0) row.nodes[n].kind = DECISION;
+    if (lane() == 0) row.nodes[n].kind = NodeKind::Decision;
 }
 
 } // namespace search

@@ -9,6 +9,17 @@ union Word;      // tree.cuh
 struct Summary;  // root.cuh
 struct Decision; // play.cuh
 
+constexpr i32 ROOT = 0; // The root's index in every row.
+constexpr i32 NO_NODE = -1; // The absent node: child of an edge that was never taken, parent of the root.
+constexpr u32 REFUTED_BITS = 4286578688u; // The bits of `REFUTED`, -inf.
+
+// The loss subtracted from each edge on the path of a pending leaf, so that the next leaves of the pass take other paths.
+constexpr f32 VIRTUAL_LOSS = 1.0f;
+
+constexpr int LANES = 8; // Lanes of the row loops: partial sums of a sum over edges.
+
+constexpr int ROW_BLOCK = 128; // Threads of a block whose warps work each on its own row.
+
 // The search algorithm: the selection rule and the policy target.
 enum class Algorithm : u32 {
     Puct = 0, // PUCT with Dirichlet noise (AlphaZero, Silver et al. 2018); the target is the visit distribution.
@@ -30,7 +41,7 @@ enum class Fpu : u32 {
 };
 
 // Whether proven values are kept.
-enum class Solver : u32 {
+enum class MctsSolver : u32 {
     Off = 0, // Every value is an estimate.
     On = 1, // MCTS-Solver, for two-player zero-sum games without chance and hidden information.
 };
@@ -49,12 +60,21 @@ struct SearchParams {
     u32 max_num_considered_actions; // The most actions that sequential halving considers.
     f32 c_visit; // c_visit of Gumbel.
     f32 c_scale; // c_scale of Gumbel, for Q mapped to [0, 1].
-    Solver solver; // Whether proven values are backed up.
+    MctsSolver solver; // Whether proven values are backed up.
     f32 inherit_cap; // The share of `simulations` up to which inherited visits replace new simulations.
     u32 min_simulations; // Fewest new simulations of one ply.
     ChanceRule chance; // How descents pass chance nodes.
 };
 static_assert(sizeof(SearchParams) == 64, "must equal the Rust struct");
+
+// The kind of a node.
+enum class NodeKind : u8 {
+    Unevaluated = 0, // Added in this pass; its network evaluation is pending.
+    Decision = 1, // A player moves.
+    Chance = 2, // Chance draws an outcome.
+    Terminal = 3, // The game is over.
+    Horizon = 4, // A new deal begins. The node is a leaf whose value is the current score.
+};
 
 // One node's scalars.
 struct alignas(16) Node {
@@ -67,7 +87,7 @@ struct alignas(16) Node {
     u16 num_edges; // Edges in use.
     u16 depth; // Edges from the row's first root to here. Subtree reuse does not renumber it, so only differences are meaningful.
     u8 player; // The player to move; 0 at chance and terminal nodes.
-    u8 kind;
+    NodeKind kind;
     u8 bounds_dirty; // 1 if the bounds have changed since they were last propagated to the parent.
     u8 padding[3];
 };
@@ -227,6 +247,13 @@ struct PollHeader {
 };
 static_assert(sizeof(PollHeader) == 72, "must equal the Rust struct");
 
+// What a slot's rows do after a pass. Devices set all but the first.
+enum class SlotTask : u32 {
+    SearchOn = 0, // They go on with the ply's search.
+    SetRoot = 1, // They get a new root and begin a ply.
+    BeginPly = 2, // They begin a ply at the root they have.
+};
+
 // One game in progress.
 struct SlotRow {
     u64 slot; // Its number over the whole run.
@@ -234,7 +261,7 @@ struct SlotRow {
     u32 plies; // Played and dealt so far.
     u32 opening; // Plies at the front that were drawn at random.
     u32 passes; // Passes since the slots were attached.
-    u32 task; // What its rows do after the pass: a `Task` of play.cuh.
+    SlotTask task; // What its rows do after the pass.
 };
 static_assert(sizeof(SlotRow) == 32, "must equal the Rust struct");
 

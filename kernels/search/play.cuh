@@ -12,9 +12,6 @@ namespace search {
 
 static_assert(!(VZ_HIDDEN && VZ_USES_HISTORY), "a game slot's history is that of its row");
 
-// What the rows of a game slot do after a pass.
-enum Task : u32 { SEARCH_ON = 0, SET_ROOT = 1, BEGIN_PLY = 2 };
-
 // One decided ply.
 struct Decision {
     DecisionHead head;
@@ -52,7 +49,7 @@ VZ_DEVICE_CALL u16 dealt_outcome(
     f32 probs[VZ_CHANCE];
     const int n = game_legal(state, history, outcomes);
     game_chance_probs(state, outcomes, n, probs);
-    Stream stream = key_of(key, Purpose::CHANCE).stream();
+    Stream stream = key_of(key, Purpose::Chance).stream();
     return outcomes[stream.weighted(probs, n)];
 #else
     return 0;
@@ -68,7 +65,7 @@ VZ_DEVICE_CALL void deal(const PlayNumbers& play, SlotRow& row, Stepped& game) {
 
 // Twin of `GameSlot::open`: the slot's next game from its start, with its random opening. One lane.
 VZ_DEVICE_CALL void open_game(const PlayNumbers& play, SlotRow& row, Stepped& game) {
-    const Key openings = Key::of(play.seed, Purpose::OPENING).with(row.slot).with(row.game);
+    const Key openings = Key::of(play.seed, Purpose::Opening).with(row.slot).with(row.game);
     for (u64 attempt = 0;; attempt++) {
         game_init(game.state);
         game.num_keys = 0;
@@ -152,7 +149,7 @@ VZ_DEVICE u32 decide(const Rows& rows, const GameSlots& slots, u32 i, const Slot
         const u32 last = row.opening + play.temperature_plies;
         u32 action_index = out.summary.head.best;
         if (last < row.opening || row.plies < last) {
-            Stream stream = key_of(slot_key(play, row, 0), Purpose::ACT).stream();
+            Stream stream = key_of(slot_key(play, row, 0), Purpose::Act).stream();
             action_index = (u32)stream.weighted(out.summary.policy, (int)out.summary.head.num_edges);
         }
         out.head = DecisionHead{i, row.passes, action_index, 0};
@@ -164,7 +161,7 @@ VZ_DEVICE u32 decide(const Rows& rows, const GameSlots& slots, u32 i, const Slot
 // The slot's game is over: opens the next one where its rows take their roots from.
 VZ_DEVICE void next_game(const Rows& rows, const GameSlots& slots, u32 i, SlotRow& row) {
     row.game += 1;
-    row.task = SET_ROOT;
+    row.task = SlotTask::SetRoot;
     if (lane() != 0) return;
     const u32 first = i * slots.play->determinisations;
     Stepped game{State{}, rows.history(first), 0};
@@ -177,7 +174,7 @@ VZ_DEVICE void next_game(const Rows& rows, const GameSlots& slots, u32 i, SlotRo
 VZ_DEVICE void play_ply(const Rows& rows, const GameSlots& slots, u32 i, SlotRow& row, u32 action) {
 #if VZ_HIDDEN
     // New hands are drawn for every ply, so no row keeps its tree.
-    row.task = SET_ROOT;
+    row.task = SlotTask::SetRoot;
     int turn = 0;
     if (lane() == 0) {
         Stepped game{slots.positions[i], nullptr, 0};
@@ -188,7 +185,7 @@ VZ_DEVICE void play_ply(const Rows& rows, const GameSlots& slots, u32 i, SlotRow
     }
     if (from_lane(turn, 0) == TURN_OVER) next_game(rows, slots, i, row);
 #else
-    row.task = BEGIN_PLY;
+    row.task = SlotTask::BeginPly;
     const State& state = rows.row(i).states[ROOT];
     // Read by lane 0 alone: it may run ahead of the other lanes and write the next game there.
     const auto turn = [&] { return from_lane(lane() == 0 ? (int)game_turn(state) : 0, 0); };
@@ -217,7 +214,7 @@ VZ_DEVICE_CALL void act(const Rows& rows, const GameSlots& slots, u32 i) {
     const u32 d = slots.play->determinisations;
     SlotRow row = slots.all[i];
     row.passes += 1;
-    row.task = SEARCH_ON;
+    row.task = SlotTask::SearchOn;
     u32 left = 0;
     for (u32 j = 0; j < d; j++) left |= rows.roots[i * d + j].left;
     if (left == 0) {
@@ -275,7 +272,7 @@ VZ_DEVICE void set_slot_root(const Rows& rows, const GameSlots& slots, u32 b, [[
     State state;
     if (lane() == 0) {
         const State& position = slots.positions[b / slots.play->determinisations];
-        Stream stream = key_of(key, Purpose::DETERMINISE).stream();
+        Stream stream = key_of(key, Purpose::Determinise).stream();
         game_determinise(position, larger(game_turn(position), 0), stream, state);
     }
     set_root_state(rows, row, b, state, 0);
@@ -299,13 +296,13 @@ VZ_DEVICE void set_slot_root(const Rows& rows, const GameSlots& slots, u32 b, [[
 VZ_DEVICE_CALL void start_ply(const Rows& rows, const GameSlots& slots, u32 b) {
     const PlayNumbers& play = *slots.play;
     const SlotRow row = slots.all[b / play.determinisations];
-    if (row.task == SEARCH_ON) return;
+    if (row.task == SlotTask::SearchOn) return;
     const RowKey key = slot_key(play, row, b % play.determinisations);
-    if (row.task == SET_ROOT) {
+    if (row.task == SlotTask::SetRoot) {
         set_slot_root(rows, slots, b, key);
         VZ_SYNC(24);
     }
-    Stream stream = key_of(slot_key(play, row, 0), Purpose::BUDGET).stream();
+    Stream stream = key_of(slot_key(play, row, 0), Purpose::Budget).stream();
     const bool fast = play.playout_cap_prob > 0.0f && stream.uniform() < play.playout_cap_prob;
     const u32 simulations = fast ? play.fast_simulations : play.simulations;
     begin(rows, BeginCommand{b, simulations, fast ? 0u : 1u, fast ? play.fast_schedule : play.schedule, key});

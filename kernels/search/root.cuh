@@ -15,7 +15,7 @@ VZ_DEVICE f32 draw_noise(const Rows& rows, const RowKey& key, int num_edges, f32
     for_own_edges([&](int, int e) { noise[e] = 0.0f; });
     if (rows.params.rule == Algorithm::Gumbel) {
         // Draw e of the stream, by the lane that has edge e.
-        const Key gumbel = key_of(key, Purpose::GUMBEL);
+        const Key gumbel = key_of(key, Purpose::Gumbel);
         for_own_edges([&](int, int e) {
             Stream stream{gumbel.value + rng::GOLDEN * (u64)e};
             if (e < num_edges) noise[e] = stream.gumbel();
@@ -25,7 +25,7 @@ VZ_DEVICE f32 draw_noise(const Rows& rows, const RowKey& key, int num_edges, f32
     VZ_SYNC(10); // one lane draws, since rejection sampling makes the draws one sequence
     const f32 alpha = rows.params.dirichlet_alpha > 0.0f ? rows.params.dirichlet_alpha : 10.0f / (f32)larger(num_edges, 1);
     if (lane() == 0) {
-        Stream stream = key_of(key, Purpose::ROOT_NOISE).stream();
+        Stream stream = key_of(key, Purpose::RootNoise).stream();
         stream.dirichlet(alpha, noise, num_edges);
     }
     return rows.params.dirichlet_epsilon;
@@ -49,7 +49,7 @@ VZ_DEVICE_CALL void begin(const Rows& rows, const BeginCommand& command) {
     const u32 b = command.row;
     const Row row = rows.row(b);
     const Node node = row.nodes[ROOT];
-    const bool fresh = node.kind == UNEVALUATED;
+    const bool fresh = node.kind == NodeKind::Unevaluated;
     const u64 first = (u64)b * PADDED;
     i32 inherited = 0;
     for_own_edges([&](int, int e) {

@@ -53,7 +53,7 @@ VZ_DEVICE int edge_of_action(const Row& row, u32 action) {
 // False where the root is proven better than a loss but trimming removed the child that proves it.
 VZ_DEVICE bool proof_stands(const Row& row) {
     const Node node = row.nodes[ROOT];
-    if (!is_proven(node) || node.kind != DECISION || node.lower <= -1.0f) return true;
+    if (!is_proven(node) || node.kind != NodeKind::Decision || node.lower <= -1.0f) return true;
     const Edges edges(row, ROOT);
     bool holds = false;
     VZ_UNROLL
@@ -69,7 +69,7 @@ VZ_DEVICE bool keep(const Rows& rows, const Row& row, u32 b, u32 action) {
     const int edge = edge_of_action(row, action);
     if (edge == NO_PLACE || rows.keep_limit == 0) return false;
     const i32 child = row.child(ROOT)[edge].integer;
-    if (child == NO_NODE || row.nodes[child].kind == UNEVALUATED) return false;
+    if (child == NO_NODE || row.nodes[child].kind == NodeKind::Unevaluated) return false;
     keep_subtree(row, child, rows.keep_limit, rows.targets + (u64)b * rows.num_nodes);
     return proof_stands(row);
 }

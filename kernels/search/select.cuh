@@ -213,10 +213,10 @@ VZ_DEVICE Level descend(
     // Both are loaded before either is used: one memory latency a level.
     const Node node = row.nodes[n];
     const Edges edges(row, n);
-    if (node.kind == UNEVALUATED) return Level{AT_COLLISION, NO_NODE, 0};
-    if (node.kind == TERMINAL || node.kind == HORIZON || is_proven(node)) return Level{AT_END, NO_NODE, 0};
+    if (node.kind == NodeKind::Unevaluated) return Level{AT_COLLISION, NO_NODE, 0};
+    if (node.kind == NodeKind::Terminal || node.kind == NodeKind::Horizon || is_proven(node)) return Level{AT_END, NO_NODE, 0};
     int edge;
-    if (node.kind == CHANCE) {
+    if (node.kind == NodeKind::Chance) {
         edge = chance_edge(rows, row, n, node, edges, chance_key);
     } else if (n == ROOT) {
         edge = root_edge(rows, row, node, edges, root);

@@ -9,36 +9,30 @@ namespace train {
 using net::Place;
 using net::Source;
 
-constexpr int THREADS = 128; // of a block
-constexpr int UNIT = 16;     // bytes of one copy
-constexpr int PER_UNIT = UNIT / (int)sizeof(Element);
-constexpr int DEPTH_UNITS = 4; // units of a row per step
-constexpr int DEPTH = DEPTH_UNITS * PER_UNIT; // K of a step
-constexpr int STAGES = 3; // steps in shared memory: one in use, the others being loaded
-// Inputs of a chunk: a convolution takes all taps of a chunk before the next one. One or two steps.
-constexpr u32 CHUNK = 32;
+constexpr int PER_COPY = COPY_BYTES / (int)sizeof(Element); // numbers of one copy
+constexpr int DEPTH = COPIES_PER_STEP * PER_COPY;          // K of a step
 
 // A layer's sizes, with its methods.
-struct Shape : ShapeFields {
+struct LinearShape : LinearShapeFields {
     VZ_DEVICE u32 area() const { return height * width; }
 
     // Numbers from the first input row of an output row to that of the next.
-    VZ_DEVICE u32 row_step() const { return mode == Mode::Flatten ? area() * x_width : x_width; }
+    VZ_DEVICE u32 row_step() const { return mode == Connectivity::Flatten ? area() * x_width : x_width; }
 
     // Numbers from an output row's first input row to input number `input` of a tap.
     VZ_DEVICE i64 distance(u32 tap, u32 input) const {
         i64 rows = 0;
-        if (mode == Mode::Flatten) rows = tap;
-        if (mode == Mode::Conv3x3) rows = ((i64)(tap / 3) - 1) * width + (tap % 3) - 1;
+        if (mode == Connectivity::Flatten) rows = tap;
+        if (mode == Connectivity::Conv3x3) rows = ((i64)(tap / 3) - 1) * width + (tap % 3) - 1;
         return rows * x_width + x_offset + input;
     }
 
     // The bit of a tap in the mask of `taps_of`.
-    VZ_DEVICE u32 bit(u32 tap) const { return mode == Mode::Conv3x3 ? tap : 0; }
+    VZ_DEVICE u32 bit(u32 tap) const { return mode == Connectivity::Conv3x3 ? tap : 0; }
 
     // A mask of the taps that are on the board for a position.
     VZ_DEVICE u32 taps_of(u32 y, u32 x) const {
-        if (mode != Mode::Conv3x3) return 1;
+        if (mode != Connectivity::Conv3x3) return 1;
         const u32 lines = (y > 0 ? 0007 : 0) | 0070 | (y + 1 < height ? 0700 : 0);
         const u32 columns = (x > 0 ? 0111 : 0) | 0222 | (x + 1 < width ? 0444 : 0);
         return lines & columns;
@@ -52,8 +46,8 @@ struct Depth {
     u32 tap;
     u32 input; // in the chunk
 
-    VZ_DEVICE Depth(const Shape& shape, u32 number) : begin(0), width(shape.inputs), tap(0), input(number) {
-        if (shape.mode == Mode::Conv3x3) {
+    VZ_DEVICE Depth(const LinearShape& shape, u32 number) : begin(0), width(shape.inputs), tap(0), input(number) {
+        if (shape.mode == Connectivity::Conv3x3) {
             const u32 chunk = number / (shape.taps * CHUNK);
             begin = smaller(chunk * CHUNK, shape.inputs);
             width = smaller(CHUNK, shape.inputs - begin);
@@ -67,10 +61,10 @@ struct Depth {
     }
 
     // True past the last index.
-    VZ_DEVICE bool ended(const Shape& shape) const { return begin >= shape.inputs; }
+    VZ_DEVICE bool ended(const LinearShape& shape) const { return begin >= shape.inputs; }
 
     // Advances by one step.
-    VZ_DEVICE void advance(const Shape& shape) {
+    VZ_DEVICE void advance(const LinearShape& shape) {
         input += DEPTH;
         while (!ended(shape) && input >= width) {
             input -= width;
@@ -85,7 +79,7 @@ struct Depth {
 // Copies 16 bytes through L1 (cp.async.ca), since the other taps read the same rows. Otherwise as `net::copy_four_words`.
 VZ_DEVICE void copy_shared_rows(Place to, const Element* from, Source source) {
 #if defined(__CUDACC__) && VZ_ARCH >= 800
-    const u32 bytes = source == Source::GLOBAL ? UNIT : 0;
+    const u32 bytes = source == Source::GLOBAL ? COPY_BYTES : 0;
     asm volatile("cp.async.ca.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(__cvta_generic_to_global(from)), "r"(bytes));
 #else
     net::copy_four_words(to, (const u32*)from, source);
@@ -98,10 +92,10 @@ VZ_DEVICE void copy_shared_rows(Place to, const Element* from, Source source) {
 template <int LINES_, int UNITS_>
 struct Panel {
     static constexpr int LINES = LINES_, UNITS = UNITS_;
-    static constexpr int PITCH = UNIT * (UNITS + 1);
+    static constexpr int PITCH = COPY_BYTES * (UNITS + 1);
     static constexpr int BYTES = LINES * PITCH;
     static constexpr int UNITS_AT_ONCE = UNITS == 4 ? 4 : 8;
-    static constexpr int LINES_AT_ONCE = THREADS / UNITS_AT_ONCE;
+    static constexpr int LINES_AT_ONCE = TILE_THREADS / UNITS_AT_ONCE;
     static constexpr int LINE_COPIES = LINES / LINES_AT_ONCE, UNIT_COPIES = UNITS / UNITS_AT_ONCE;
 
     // The first line and unit of a thread. Eight threads that write at once write to different banks: one line of eight units, or
@@ -113,18 +107,18 @@ struct Panel {
 
     // The offset of the thread's unit number (`line_copy`, `unit_copy`).
     VZ_DEVICE static constexpr int place(int thread, int line_copy, int unit_copy) {
-        return (line(thread) + line_copy * LINES_AT_ONCE) * PITCH + (unit(thread) + unit_copy * UNITS_AT_ONCE) * UNIT;
+        return (line(thread) + line_copy * LINES_AT_ONCE) * PITCH + (unit(thread) + unit_copy * UNITS_AT_ONCE) * COPY_BYTES;
     }
 };
 
 // True if eight threads that copy at once, and eight lines that are read at once, use different banks.
 template <class P>
 VZ_DEVICE constexpr bool is_bank_conflict_free() {
-    for (int first = 0; first < THREADS; first += 8) {
+    for (int first = 0; first < TILE_THREADS; first += 8) {
         u32 written = 0, read = 0;
         for (int i = 0; i < 8; i++) {
-            written |= 1u << P::place(first + i, 0, 0) / UNIT % 8;
-            read |= 1u << i * P::PITCH / UNIT % 8;
+            written |= 1u << P::place(first + i, 0, 0) / COPY_BYTES % 8;
+            read |= 1u << i * P::PITCH / COPY_BYTES % 8;
         }
         if (written != 0xFF || read != 0xFF) return false;
     }
@@ -135,7 +129,7 @@ VZ_DEVICE constexpr bool is_bank_conflict_free() {
 template <class P>
 VZ_DEVICE constexpr bool is_covered() {
     u32 units[P::LINES_AT_ONCE] = {};
-    for (int thread = 0; thread < THREADS; thread++) {
+    for (int thread = 0; thread < TILE_THREADS; thread++) {
         if (units[P::line(thread)] >> P::unit(thread) & 1) return false;
         units[P::line(thread)] |= 1u << P::unit(thread);
     }
@@ -148,21 +142,21 @@ VZ_DEVICE constexpr bool is_covered() {
 // Loads the left operand of a product: one line per output row, with K of a step in its units.
 template <class P>
 struct InputRowLoader {
-    const Shape& shape;
+    const LinearShape& shape;
     const Element* first; // this thread's first row
     u64 step;             // between its rows, in numbers
     u32 taps[P::LINE_COPIES];
     Depth depth;
 
     // `first_row`, of `rows`, is the panel's first line.
-    VZ_DEVICE InputRowLoader(const Shape& given, const Element* x, u32 first_row, u32 rows)
+    VZ_DEVICE InputRowLoader(const LinearShape& given, const Element* x, u32 first_row, u32 rows)
         : shape(given), step((u64)P::LINES_AT_ONCE * given.row_step()),
-          depth(given, (u32)P::unit((int)threadIdx.x) * PER_UNIT) {
+          depth(given, (u32)P::unit((int)threadIdx.x) * PER_COPY) {
         const u32 row = first_row + P::line((int)threadIdx.x);
         first = x + (u64)row * shape.row_step();
 VZ_UNROLL
         for (int i = 0; i < P::LINE_COPIES; i++) {
-            const u32 at = row + i * P::LINES_AT_ONCE, square = shape.mode == Mode::Conv3x3 ? at % shape.area() : 0;
+            const u32 at = row + i * P::LINES_AT_ONCE, square = shape.mode == Connectivity::Conv3x3 ? at % shape.area() : 0;
             taps[i] = at < rows ? shape.taps_of(square / shape.width, square % shape.width) : 0;
         }
     }
@@ -186,7 +180,7 @@ VZ_UNROLL
 // the matrix of weights.
 template <class P>
 struct InputPatchLoader {
-    const Shape& shape;
+    const LinearShape& shape;
     const Element* first; // the start of this thread's next line
     u32 row, end;         // the next output row, and the end of the range
     u32 y[P::LINE_COPIES], x[P::LINE_COPIES], jump_y, jump_x;
@@ -194,7 +188,7 @@ struct InputPatchLoader {
     u32 bit[P::UNIT_COPIES];
 
     // Output rows `begin` to `end_` - 1, matrix rows from `first_row` on.
-    VZ_DEVICE InputPatchLoader(const Shape& given, const Element* input, u32 first_row, u32 begin, u32 end_)
+    VZ_DEVICE InputPatchLoader(const LinearShape& given, const Element* input, u32 first_row, u32 begin, u32 end_)
         : shape(given), row(begin + P::line((int)threadIdx.x)), end(end_) {
         first = input + (u64)row * shape.row_step();
         const u32 area = shape.area();
@@ -208,7 +202,7 @@ VZ_UNROLL
         }
 VZ_UNROLL
         for (int i = 0; i < P::UNIT_COPIES; i++) {
-            const Depth at(shape, first_row + (P::unit((int)threadIdx.x) + i * P::UNITS_AT_ONCE) * PER_UNIT);
+            const Depth at(shape, first_row + (P::unit((int)threadIdx.x) + i * P::UNITS_AT_ONCE) * PER_COPY);
             distance[i] = (i32)shape.distance(at.tap, at.begin + at.input);
             bit[i] = at.ended(shape) ? 31 : shape.bit(at.tap);
         }
@@ -253,7 +247,7 @@ struct MatrixLoader {
     // Lines `begin` to `end_` - 1, columns from `first_column` on.
     VZ_DEVICE MatrixLoader(const Element* matrix, u32 begin, u32 end_, u32 first_column, u32 columns_)
         : line(begin + P::line((int)threadIdx.x)), end(end_),
-          column(first_column + P::unit((int)threadIdx.x) * PER_UNIT), columns(columns_) {
+          column(first_column + P::unit((int)threadIdx.x) * PER_COPY), columns(columns_) {
         first = matrix + (u64)line * columns + column;
     }
 
@@ -264,7 +258,7 @@ VZ_UNROLL
             const Element* from = first + (u64)l * P::LINES_AT_ONCE * columns;
 VZ_UNROLL
             for (int u = 0; u < P::UNIT_COPIES; u++) {
-                const u32 along = u * P::UNITS_AT_ONCE * PER_UNIT;
+                const u32 along = u * P::UNITS_AT_ONCE * PER_COPY;
                 const bool there = line + l * P::LINES_AT_ONCE < end && column + along < columns;
                 net::copy_four_words(
                     to + P::place((int)threadIdx.x, l, u), (const u32*)(there ? from + along : first),

@@ -6,11 +6,6 @@
 
 namespace train {
 
-// Numbers that a thread reads or writes at once; all arrays' rows are a multiple of it.
-constexpr int VEC = 8;
-// The absent index in a map.
-constexpr u32 NOWHERE = 0xFFFFFFFFu;
-
 #if VZ_TRAIN_FORMAT == 0
 
 typedef f32 Element;

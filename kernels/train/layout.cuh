@@ -12,8 +12,24 @@ typedef f32 Element;
 struct Element;
 #endif
 
+constexpr u32 BLOCK = 128u; // Threads of a block, but for those that make tiles of products.
+constexpr int VEC = 8; // Numbers that a thread reads or writes at once; all arrays' rows are a multiple of it.
+constexpr u32 NOWHERE = 4294967295u; // The absent index in a map.
+constexpr int GROUP = 64; // Columns that one block sums.
+constexpr int ROW_SLOTS = 16; // Rows that such a block reads at once.
+constexpr int NUM_STATS = 6; // Statistics of every column of a normalisation.
+constexpr u32 SQUARED = 4096u; // Numbers of the gradient that one block squares.
+constexpr u32 CHUNK = 32u; // Inputs of a chunk: a convolution takes all taps of a chunk before the next one. One or two steps.
+constexpr int TILE_THREADS = 128; // Threads of a block that makes a tile of products.
+constexpr int COPY_BYTES = 16; // Bytes of one copy to shared memory.
+constexpr int COPIES_PER_STEP = 4; // Copies of a row in a step along K.
+constexpr int STAGES = 3; // Steps in shared memory: one in use, the others being loaded.
+
+constexpr f64 BN_EPS = 1e-5; // Added to the variance in every BatchNorm, as PyTorch's default.
+constexpr f64 BN_MOMENTUM = 0.1; // Share of the new batch in BatchNorm's running statistics, as PyTorch's default.
+
 // How a layer's input and output positions are linked.
-enum class Mode : u32 {
+enum class Connectivity : u32 {
     Pointwise = 0, // The same weights at every position: an output row reads the same input row.
     Conv3x3 = 1, // A 3x3 convolution with a border of zeros: nine taps read the neighbours on the board.
     Flatten = 2, // A linear layer on the flattened board: one output row per board, one tap per position.
@@ -21,8 +37,8 @@ enum class Mode : u32 {
 };
 
 // A layer's sizes.
-struct ShapeFields {
-    Mode mode; // How its positions are linked.
+struct LinearShapeFields {
+    Connectivity mode; // How its positions are linked.
     u32 height; // The board's.
     u32 width; // The board's.
     u32 taps; // Matrices.
@@ -34,7 +50,7 @@ struct ShapeFields {
     u32 out_offset; // Where in it the columns go.
     u32 biases; // Columns that have a bias.
 };
-static_assert(sizeof(ShapeFields) == 44, "must equal the Rust struct");
+static_assert(sizeof(LinearShapeFields) == 44, "must equal the Rust struct");
 
 // The parameters that change with every update; all other arguments of kernels are constant, so that launches can be captured.
 struct Settings {
@@ -54,7 +70,7 @@ struct Settings {
 static_assert(sizeof(Settings) == 56, "must equal the Rust struct");
 
 // The statistics of an update.
-struct Report {
+struct UpdateReport {
     f64 cross_entropy; // Weighted sum over samples.
     f64 target_entropy; // Weighted sum over samples.
     f64 squared_error; // Weighted sum over samples.
@@ -64,7 +80,7 @@ struct Report {
     f64 bad_moment; // The same for the optimiser's moments.
     f64 bad_statistic; // The same for the running statistics.
 };
-static_assert(sizeof(Report) == 64, "must equal the Rust struct");
+static_assert(sizeof(UpdateReport) == 64, "must equal the Rust struct");
 
 // The parameter block of `sample_losses`: the targets of B samples, the network's outputs for them, and where the losses and
 // their gradients go. Addresses are those on the device.

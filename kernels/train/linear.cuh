@@ -1,4 +1,4 @@
-// Linear layers, forward and backward, as implicit GEMMs. Twin of src/net/ops: a layer has one matrix [inputs, columns] per tap;
+// Linear layers, forward and backward, as implicit GEMMs. Twin of src/net/cpu_train: a layer has one matrix [inputs, columns] per tap;
 // its geometry gives the row of the input that a row of the output reads through each tap.
 //
 // Rows are positions of boards, boards in sequence. A block computes one output tile. Each step of the K loop is 64 bytes of a
@@ -41,7 +41,7 @@ struct Epilogue {
         u32 place;  // offset of the columns in the first row
         f32 bias[4];
     };
-    VZ_DEVICE ColumnTerms terms(const Shape& shape, u32 position, u32 column) const {
+    VZ_DEVICE ColumnTerms terms(const LinearShape& shape, u32 position, u32 column) const {
         ColumnTerms terms = {column < shape.columns, position * shape.out_width + shape.out_offset + column, {}};
 VZ_UNROLL
         for (u32 e = 0; e < 4; e++) {
@@ -100,18 +100,18 @@ VZ_DEVICE void main_loop(S& sums, bool used, Left& left, Right& right, u32 steps
 // out = x W for all `rows` of the output. `weights` is [taps * inputs, columns] in the order of `Depth`, for `Spread` [taps, inputs,
 // columns]. Shared memory holds STAGES steps.
 template <class T, class Out>
-VZ_DEVICE void product(const Shape shape, u32 rows, const Element* x, const Element* weights, const Epilogue& epilogue, Out* out) {
+VZ_DEVICE void product(const LinearShape shape, u32 rows, const Element* x, const Element* weights, const Epilogue& epilogue, Out* out) {
     typedef Accumulators<T, Line::ROW> S;
     const u32 column_tiles = (shape.columns + T::COLUMNS - 1) / T::COLUMNS;
     const u32 tile = blockIdx.x / column_tiles, first_column = blockIdx.x % column_tiles * T::COLUMNS;
     // `Spread`: a tile has rows of one position, which has its own weights.
-    const bool spread = shape.mode == Mode::Spread;
+    const bool spread = shape.mode == Connectivity::Spread;
     const u32 area = shape.area(), position = spread ? tile % area : 0;
     const u32 units = spread ? rows / area : rows, first = (spread ? tile / area : tile) * T::ROWS;
     const u32 depth = (spread ? 1 : shape.taps) * shape.inputs;
 
     S sums;
-    Shape read = shape;
+    LinearShape read = shape;
     if (spread) read.taps = 1;
     InputRowLoader<typename S::S::Left> left(read, x, first, units);
     const Element* matrix = weights + (u64)position * shape.inputs * shape.columns;
@@ -140,7 +140,7 @@ VZ_DEVICE void product(const Shape shape, u32 rows, const Element* x, const Elem
 // the weights. `shape` is that of the forward, `rows` the number of its output rows.
 template <class T>
 VZ_DEVICE void weight_gradient(
-    const Shape shape, u32 rows, u32 splits, const Element* x, const Element* dy, f32* parts
+    const LinearShape shape, u32 rows, u32 splits, const Element* x, const Element* dy, f32* parts
 ) {
     typedef Accumulators<T, Line::DEPTH> S;
     const u32 height = shape.taps * shape.inputs;

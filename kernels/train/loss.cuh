@@ -114,7 +114,7 @@ VZ_DEVICE f64 block_sum(u32 n, f64 (&shared)[32], Term term) {
 }
 
 // Adds the losses [B, 3] of all rows to the report. One block.
-VZ_DEVICE void sum_losses(const f64* losses, u32 rows, Report& report, f64 (&shared)[32]) {
+VZ_DEVICE void sum_losses(const f64* losses, u32 rows, UpdateReport& report, f64 (&shared)[32]) {
     const f64 cross_entropy = block_sum(rows, shared, [&](u32 row) { return losses[(u64)row * 3]; });
     const f64 entropy = block_sum(rows, shared, [&](u32 row) { return losses[(u64)row * 3 + 1]; });
     const f64 error = block_sum(rows, shared, [&](u32 row) { return losses[(u64)row * 3 + 2]; });

@@ -1,20 +1,13 @@
-// Batch normalisation (Ioffe and Szegedy 2015) with the ReLU after it, forward and backward. Twin of src/net/ops/norm.rs and of
-// `Norm` in src/net/ops/layer.rs: a block sums a chunk of rows in f32; totals over chunks are in f64, in a fixed order.
+// Batch normalisation (Ioffe and Szegedy 2015) with the ReLU after it, forward and backward. Twin of src/net/cpu_train/norm.rs and of
+// `Norm` in src/net/cpu_train/layer.rs: a block sums a chunk of rows in f32; totals over chunks are in f64, in a fixed order.
 #pragma once
 #include "train/format.cuh"
 
 namespace train {
 
-// Columns and row slots of a block that sums columns.
-constexpr int GROUP = 64;
-constexpr int SLOTS = 16;
-constexpr int SUMMING_THREADS = GROUP / VEC * SLOTS;
-
-// The statistics of a normalisation's columns, each [width]. Twin of src/train/device/arrays.rs.
-enum ColumnStats { MEAN, SCALE, SHIFT, VARIANCE, SLOPE, OFFSET, NUM_STATS };
-
-constexpr f64 EPSILON = 1e-5;
-constexpr f64 MOMENTUM = 0.1;
+// The statistics of a normalisation's columns, each [width].
+enum ColumnStats { MEAN, SCALE, SHIFT, VARIANCE, SLOPE, OFFSET };
+static_assert(OFFSET + 1 == NUM_STATS, "must equal the launcher's arrays");
 
 // The rows of a chunk and the vector of columns of a thread in a summing block.
 struct Chunk {
@@ -35,17 +28,17 @@ struct Chunk {
 
     // The sum of each column's terms over the chunk; thread i < GROUP gets that of column i of the group.
     template <class Term>
-    VZ_DEVICE f32 sum(f32 (&shared)[SLOTS][GROUP], Term term) const {
+    VZ_DEVICE f32 sum(f32 (&shared)[ROW_SLOTS][GROUP], Term term) const {
         f32 sums[VEC] = {};
         if (inside) {
-            for (u32 row = begin + slot; row < end; row += SLOTS) term(row, sums);
+            for (u32 row = begin + slot; row < end; row += ROW_SLOTS) term(row, sums);
         }
         __syncthreads();
         for (int i = 0; i < VEC; i++) shared[slot][lane + i] = sums[i];
         __syncthreads();
         f32 total = 0.0f;
         if (threadIdx.x < GROUP) {
-            for (int i = 0; i < SLOTS; i++) total += shared[i][threadIdx.x];
+            for (int i = 0; i < ROW_SLOTS; i++) total += shared[i][threadIdx.x];
         }
         return total;
     }
@@ -61,7 +54,7 @@ struct Chunk {
 
 // Writes mean and sum of squared deviations of each column of each chunk: parts [chunks, 2, width].
 VZ_DEVICE void moments(
-    const Element* x, u32 rows, u32 chunk_rows, u32 width, f32* parts, f32 (&shared)[SLOTS][GROUP], f32 (&means)[GROUP]
+    const Element* x, u32 rows, u32 chunk_rows, u32 width, f32* parts, f32 (&shared)[ROW_SLOTS][GROUP], f32 (&means)[GROUP]
 ) {
     const Chunk chunk(rows, chunk_rows, width);
     const f32 sum = chunk.sum(shared, [&](u32 row, f32* sums) {
@@ -95,7 +88,7 @@ struct Moments {
 };
 
 // Moves a running statistic towards that of the batch.
-VZ_DEVICE void update_running(f32& old, f64 now) { old = (f32)((1.0 - MOMENTUM) * (f64)old + MOMENTUM * now); }
+VZ_DEVICE void update_running(f32& old, f64 now) { old = (f32)((1.0 - BN_MOMENTUM) * (f64)old + BN_MOMENTUM * now); }
 
 // The moments of all rows of a column from those of the chunks. One warp per column; the result is in lane 0.
 VZ_DEVICE Moments moments_of(u32 column, u32 width, u32 rows, u32 chunk_rows, const f32* parts) {
@@ -123,7 +116,7 @@ VZ_DEVICE void prepare_norm(
     stats[MEAN * width + column] = (f32)all.mean;
     stats[VARIANCE * width + column] = (f32)variance;
     const bool used = maps[column] != NOWHERE;
-    stats[SCALE * width + column] = used ? (f32)((f64)parameters[maps[column]] / square_root(variance + EPSILON)) : 0.0f;
+    stats[SCALE * width + column] = used ? (f32)((f64)parameters[maps[column]] / square_root(variance + BN_EPS)) : 0.0f;
     stats[SHIFT * width + column] = used ? parameters[maps[width + column]] : 0.0f;
     if (!used) return;
     update_running(statistics[maps[2 * width + column]], all.mean);
@@ -131,7 +124,7 @@ VZ_DEVICE void prepare_norm(
 }
 
 // Sets `bad_statistic` of the report if a column's running statistics are not finite.
-VZ_DEVICE void check_statistics(u32 column, u32 width, const u32* maps, const f32* statistics, Report& report) {
+VZ_DEVICE void check_statistics(u32 column, u32 width, const u32* maps, const f32* statistics, UpdateReport& report) {
     if (maps[column] == NOWHERE) return;
     const f32 mean = statistics[maps[2 * width + column]], variance = statistics[maps[3 * width + column]];
     if (!(is_finite(mean) && is_finite(variance))) report.bad_statistic = 1.0;
@@ -192,7 +185,7 @@ VZ_DEVICE void normalise_relu(const Element* x, u32 rows, u32 width, const f32* 
 // it: parts [chunks, 2, width].
 VZ_DEVICE void gradient_sums(
     const Element* x, const Element* d, u32 rows, u32 chunk_rows, u32 width, const f32* stats, u32 masked, f32* parts,
-    f32 (&shared)[SLOTS][GROUP]
+    f32 (&shared)[ROW_SLOTS][GROUP]
 ) {
     const Chunk chunk(rows, chunk_rows, width);
     // Both sums in one pass; the second is reduced after the first.
@@ -212,7 +205,7 @@ VZ_DEVICE void gradient_sums(
     __syncthreads();
     f32 product = 0.0f;
     if (threadIdx.x < GROUP) {
-        for (int i = 0; i < SLOTS; i++) product += shared[i][threadIdx.x];
+        for (int i = 0; i < ROW_SLOTS; i++) product += shared[i][threadIdx.x];
     }
     if (f32* place = chunk.place(parts, width, 2, 0)) *place = sum;
     if (f32* place = chunk.place(parts, width, 2, 1)) *place = product;
@@ -241,7 +234,7 @@ VZ_DEVICE GradientSums gradient_sums_of(u32 column, u32 width, u32 rows, u32 chu
 VZ_DEVICE void prepare_norm_gradient(
     u32 column, u32 width, const GradientSums& all, const GradientSums& own, const u32* maps, f32* stats, f32* gradient
 ) {
-    const f64 variance = (f64)stats[VARIANCE * width + column] + EPSILON, scale = (f64)stats[SCALE * width + column];
+    const f64 variance = (f64)stats[VARIANCE * width + column] + BN_EPS, scale = (f64)stats[SCALE * width + column];
     stats[SLOPE * width + column] = (f32)(scale * all.product / (all.count * variance));
     stats[OFFSET * width + column] = (f32)(scale * all.sum / all.count);
     if (maps[column] == NOWHERE) return;
@@ -285,7 +278,7 @@ VZ_DEVICE void input_gradient(
 
 // Writes the sums of each column over each chunk: parts [chunks, width].
 VZ_DEVICE void column_sums(
-    const Element* x, u32 rows, u32 chunk_rows, u32 width, f32* parts, f32 (&shared)[SLOTS][GROUP]
+    const Element* x, u32 rows, u32 chunk_rows, u32 width, f32* parts, f32 (&shared)[ROW_SLOTS][GROUP]
 ) {
     const Chunk chunk(rows, chunk_rows, width);
     const f32 sum = chunk.sum(shared, [&](u32 row, f32* sums) {

@@ -4,9 +4,6 @@
 
 namespace train {
 
-// Numbers of the gradient per block of `square_part`.
-constexpr u32 SQUARED = 4096;
-
 // The sum of squares of one part of the gradient per block.
 VZ_DEVICE void square_part(const f32* gradient, u32 count, f64* parts, f64 (&shared)[32]) {
     const u32 begin = blockIdx.x * SQUARED, n = smaller(count - begin, SQUARED);
@@ -20,7 +17,7 @@ VZ_DEVICE void square_part(const f32* gradient, u32 count, f64* parts, f64 (&sha
 // The gradient's norm, and its factor before it is applied: 1 / loss_scale, times clip / norm if the norm is above `clip` > 0. One
 // block.
 VZ_DEVICE void measure_gradient(
-    const Settings& settings, const f64* parts, u32 count, Report& report, f64 (&shared)[32]
+    const Settings& settings, const f64* parts, u32 count, UpdateReport& report, f64 (&shared)[32]
 ) {
     const f64 sum = block_sum(count, shared, [&](u32 i) { return parts[i]; });
     if (threadIdx.x != 0) return;
@@ -32,7 +29,7 @@ VZ_DEVICE void measure_gradient(
 // The state after the update: parameters, first and second moments, [3, count] in `from` and `to`. `decayed` is 1 for parameters
 // with weight decay, 0 for others.
 VZ_DEVICE void optimise(
-    const Settings& rule, u32 count, const f32* from, const f32* gradient, const f32* decayed, f32* to, Report& report
+    const Settings& rule, u32 count, const f32* from, const f32* gradient, const f32* decayed, f32* to, UpdateReport& report
 ) {
     for (u32 i = (u32)thread_in_grid(); i < count; i += threads_in_grid()) {
         f32 x = from[i], m = from[count + i], v = from[2 * (u64)count + i];

@@ -12,7 +12,7 @@ struct Tiling {
     static constexpr int ROW_TILES = ROW_TILES_;       // per warp, of 16 rows each
     static constexpr int COLUMN_TILES = COLUMN_TILES_; // per warp, of 16 columns each
     static constexpr int ROWS = 16 * ROW_TILES * WARP_ROWS, COLUMNS = 16 * COLUMN_TILES * WARP_COLUMNS;
-    static_assert(WARP_ROWS * WARP_COLUMNS * net::WARP == THREADS, "a block's warps");
+    static_assert(WARP_ROWS * WARP_COLUMNS * WARP == TILE_THREADS, "a block's warps");
 };
 typedef Tiling<2, 2, 4, 4> Wide;   // 128 x 128
 typedef Tiling<4, 1, 4, 4> Tall;   // 256 x 64
@@ -33,8 +33,8 @@ struct Conditional<false, A, B> {
 // Both operands of one stage in shared memory.
 template <class T, Line LINE>
 struct Step {
-    typedef typename Conditional<LINE == Line::ROW, Panel<T::ROWS, DEPTH_UNITS>, Panel<DEPTH, T::ROWS / PER_UNIT>>::Type Left;
-    typedef Panel<DEPTH, T::COLUMNS / PER_UNIT> Right;
+    typedef typename Conditional<LINE == Line::ROW, Panel<T::ROWS, COPIES_PER_STEP>, Panel<DEPTH, T::ROWS / PER_COPY>>::Type Left;
+    typedef Panel<DEPTH, T::COLUMNS / PER_COPY> Right;
     static constexpr int BYTES = Left::BYTES + Right::BYTES;
     static_assert(is_covered<Left>() && is_covered<Right>(), "each unit is copied by one thread");
     static_assert(is_bank_conflict_free<Left>() && is_bank_conflict_free<Right>(), "bank conflict");
@@ -90,8 +90,8 @@ struct Accumulators {
     f32 at[ROW_TILES][2 * COLUMN_TILES][4] = {};
 
     VZ_DEVICE Accumulators()
-        : first_row((int)threadIdx.x / net::WARP / T::WARP_COLUMNS * 16 * ROW_TILES),
-          first_column((int)threadIdx.x / net::WARP % T::WARP_COLUMNS * 16 * COLUMN_TILES) {}
+        : first_row((int)threadIdx.x / WARP / T::WARP_COLUMNS * 16 * ROW_TILES),
+          first_column((int)threadIdx.x / WARP % T::WARP_COLUMNS * 16 * COLUMN_TILES) {}
 
     // True if part of the warp's tile lies within `rows` rows and `columns` columns.
     VZ_DEVICE bool within(u32 rows, u32 columns) const { return (u32)first_row < rows && (u32)first_column < columns; }
@@ -109,15 +109,15 @@ struct Accumulators {
     // rows 8 to 15, and both again at K + 8.
     VZ_DEVICE Place left_line(Place step) const {
         const int low = net::lane() % 16, high = net::lane() / 16;
-        if (LINE == Line::ROW) return step + (first_row + low) * S::Left::PITCH + high * UNIT;
-        return step + (net::lane() % 8 + high * 8) * S::Left::PITCH + first_row * 2 + low / 8 * UNIT;
+        if (LINE == Line::ROW) return step + (first_row + low) * S::Left::PITCH + high * COPY_BYTES;
+        return step + (net::lane() % 8 + high * 8) * S::Left::PITCH + first_row * 2 + low / 8 * COPY_BYTES;
     }
 
     VZ_DEVICE void add_by_tensor_cores(Place step) {
 #if VZ_TRAIN_FORMAT != 0
         const Place left = left_line(step);
         // The blocks are eight columns at K and K + 8, then the next eight columns.
-        const Place right = step + S::Left::BYTES + net::lane() % 16 * S::Right::PITCH + first_column * 2 + net::lane() / 16 * UNIT;
+        const Place right = step + S::Left::BYTES + net::lane() % 16 * S::Right::PITCH + first_column * 2 + net::lane() / 16 * COPY_BYTES;
 VZ_UNROLL
         for (int k = 0; k < DEPTH; k += 16) {
             u32 a[ROW_TILES][4], b[COLUMN_TILES][4];

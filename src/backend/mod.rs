@@ -27,7 +27,7 @@ use std::sync::Arc;
 
 pub use make::{Placement, cpu_backend, cpu_backend_on, make, reference_backend};
 pub use row_budget::RowBudget;
-pub use snapshot::{CachedTree, RootCache, Snapshot};
+pub use snapshot::{CachedTree, RootCache, TreeSnapshot};
 
 /// The search of one ply in one row.
 #[derive(Clone, Copy, Debug)]
@@ -59,10 +59,10 @@ pub trait TreeRows {
     fn set_root(&mut self, b: usize, state: &[u8], history: &[u64]) -> Result<()>;
 
     /// Gives row `b` a copy of `snapshot`.
-    fn set_root_tree(&mut self, b: usize, snapshot: &Snapshot) -> Result<()>;
+    fn set_root_tree(&mut self, b: usize, snapshot: &TreeSnapshot) -> Result<()>;
 
     /// A copy of row `b` with its `limit` most visited nodes.
-    fn snapshot(&mut self, b: usize, limit: usize) -> Result<Snapshot>;
+    fn snapshot(&mut self, b: usize, limit: usize) -> Result<TreeSnapshot>;
 
     /// Begins a ply in row `b`.
     fn begin(&mut self, b: usize, plan: PlyPlan) -> Result<()>;

@@ -3,7 +3,7 @@
 //! Every ply is searched in a new tree: the played subtree is not kept, and a snapshot has the root alone.
 
 use super::plan::BackendPlan;
-use super::{Backend, PassStages, PlyPlan, RowBudget, Snapshot, TreeRows};
+use super::{Backend, PassStages, PlyPlan, RowBudget, TreeRows, TreeSnapshot};
 use crate::error::Result;
 use crate::game::{Game, Sizes};
 use crate::search::PassStats;
@@ -40,18 +40,18 @@ impl<G: Game> TreeRows for ReferenceBackend<G> {
         Ok(())
     }
 
-    fn set_root_tree(&mut self, b: usize, snapshot: &Snapshot) -> Result<()> {
+    fn set_root_tree(&mut self, b: usize, snapshot: &TreeSnapshot) -> Result<()> {
         self.set_root(b, &snapshot.states[..size_of::<G::State>()], &snapshot.history)
     }
 
-    fn snapshot(&mut self, b: usize, _limit: usize) -> Result<Snapshot> {
+    fn snapshot(&mut self, b: usize, _limit: usize) -> Result<TreeSnapshot> {
         let shape =
             TreeShape { rows: 1, nodes: 1, edges: self.sizes.tree_edges(), players: self.sizes.num_players };
         let mut tree = Tree::new(shape);
         tree.row_mut(0).set_root();
         let row = &self.rows[b];
         let states = bytemuck::bytes_of(row.root_state()).to_vec();
-        Ok(Snapshot { tree, states, history: row.root_history().to_vec() })
+        Ok(TreeSnapshot { tree, states, history: row.root_history().to_vec() })
     }
 
     fn begin(&mut self, b: usize, plan: PlyPlan) -> Result<()> {

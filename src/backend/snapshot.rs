@@ -4,7 +4,7 @@ use crate::tree::{ROOT, Tree};
 use std::cmp::Ordering;
 
 /// One tree with its states.
-pub struct Snapshot {
+pub struct TreeSnapshot {
     /// The tree, of one row.
     pub tree: Tree,
     /// `[nodes in use, state bytes]`
@@ -13,7 +13,7 @@ pub struct Snapshot {
     pub history: Vec<u64>,
 }
 
-impl Snapshot {
+impl TreeSnapshot {
     /// The root's state.
     pub fn root_state(&self) -> &[u8] {
         &self.states[..self.states.len() / self.tree.count(0)]
@@ -27,7 +27,7 @@ impl Snapshot {
 /// A tree that new games start from.
 pub struct CachedTree {
     /// The tree.
-    pub snapshot: Snapshot,
+    pub snapshot: TreeSnapshot,
     /// Visits that a game inherits: those of the root's edges, as far as they count against its budget.
     pub inherited: u32,
 }
@@ -43,8 +43,8 @@ pub struct RootCache {
 impl RootCache {
     /// A cache of these trees, no two of which have the same root. `simulations` were made to build them; of a root's visits at most
     /// `max_inherited` count in a game.
-    pub fn new(trees: Vec<Snapshot>, simulations: u64, max_inherited: u32) -> Self {
-        let cached = |mut snapshot: Snapshot| {
+    pub fn new(trees: Vec<TreeSnapshot>, simulations: u64, max_inherited: u32) -> Self {
+        let cached = |mut snapshot: TreeSnapshot| {
             let visits = snapshot.tree.row_mut(0).used_edges(ROOT).visits.iter().sum::<i32>() as u32;
             CachedTree { snapshot, inherited: visits.min(max_inherited) }
         };

@@ -7,7 +7,7 @@ use super::decisions::DecisionBlock;
 use super::device_selfplay::{Copied, PlayPlan, SlotStart};
 use super::pass_parts::PassParts;
 use super::plan::BackendPlan;
-use super::{Backend, DevicePasses, PassStages, PlyPlan, RootCache, RowBudget, Snapshot, TreeRows};
+use super::{Backend, DevicePasses, PassStages, PlyPlan, RootCache, RowBudget, TreeRows, TreeSnapshot};
 use crate::config::DeviceName;
 use crate::error::{Error, Result};
 use crate::game::Sizes;
@@ -21,7 +21,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// The rows of one device.
-struct Part {
+struct DeviceRows {
     device: DeviceName,
     backend: Box<dyn Backend>,
     rows: Range<usize>,
@@ -31,7 +31,7 @@ struct Part {
 
 /// B rows on several devices.
 pub struct SplitBackend {
-    parts: Vec<Part>,
+    parts: Vec<DeviceRows>,
     sizes: Sizes,
     rows_per_game: usize,
 }
@@ -58,7 +58,7 @@ impl SplitBackend {
         let made = devices.iter().enumerate().map(|(i, &device)| {
             let rows = d * (games * i / num)..d * (games * (i + 1) / num);
             let made = make(device, BackendPlan { rows: rows.len(), ..plan });
-            (device, made.map(|backend| Part { device, backend, rows, selected: PassStats::default() }))
+            (device, made.map(|backend| DeviceRows { device, backend, rows, selected: PassStats::default() }))
         });
         let mut parts = all_of(made.collect(), d)?;
         let by_themselves = parts.iter_mut().map(|part| part.backend.device().map(drop)).collect();
@@ -71,7 +71,7 @@ impl SplitBackend {
     ///
     /// # Errors
     /// Those of `work`, and [`Error::Unsupported`] if a part has no thread.
-    fn at_once<T: Send>(&mut self, work: impl Fn(&mut Part) -> Result<T> + Sync) -> Result<Vec<T>> {
+    fn at_once<T: Send>(&mut self, work: impl Fn(&mut DeviceRows) -> Result<T> + Sync) -> Result<Vec<T>> {
         let work = &work;
         let done = std::thread::scope(|scope| {
             let threads: Vec<_> = self
@@ -99,7 +99,7 @@ impl SplitBackend {
     }
 }
 
-impl Part {
+impl DeviceRows {
     /// [`PassStages::observe`] on all `parts`, each with its share of `obs`: `width` numbers for each leaf that needs the network.
     fn observe(parts: &mut [Self], obs: &mut [f32], width: usize) -> Result<()> {
         if let [part] = parts {
@@ -203,12 +203,12 @@ impl TreeRows for SplitBackend {
         backend.set_root(b, state, history)
     }
 
-    fn set_root_tree(&mut self, b: usize, snapshot: &Snapshot) -> Result<()> {
+    fn set_root_tree(&mut self, b: usize, snapshot: &TreeSnapshot) -> Result<()> {
         let (backend, b) = self.at(b);
         backend.set_root_tree(b, snapshot)
     }
 
-    fn snapshot(&mut self, b: usize, limit: usize) -> Result<Snapshot> {
+    fn snapshot(&mut self, b: usize, limit: usize) -> Result<TreeSnapshot> {
         let (backend, b) = self.at(b);
         backend.snapshot(b, limit)
     }
@@ -282,12 +282,12 @@ impl PassStages for SplitBackend {
     }
 
     fn observe(&mut self, obs: &mut [f32]) -> Result<()> {
-        Part::observe(&mut self.parts, obs, self.sizes.obs.len())
+        DeviceRows::observe(&mut self.parts, obs, self.sizes.obs.len())
     }
 
     fn expand(&mut self, logits: &[f32], values: &[f32]) -> Result<()> {
         let widths = [self.sizes.num_actions, self.sizes.num_players];
-        Part::expand(&mut self.parts, [logits, values], widths)
+        DeviceRows::expand(&mut self.parts, [logits, values], widths)
     }
 
     fn backup(&mut self) -> Result<()> {

@@ -60,7 +60,7 @@ struct Session {
 }
 
 /// The effect of a line of input.
-enum Input {
+enum InputEffect {
     /// An action was played.
     Moved,
     /// The user is still to move.
@@ -110,9 +110,9 @@ impl Session {
                         let Some(line) = lines.next() else { return print("\n") };
                         let line = line.map_err(|e| Error::io("reading", "stdin", e))?;
                         match self.input(line.trim())? {
-                            Input::Moved => break,
-                            Input::Again => {}
-                            Input::Quit => return Ok(()),
+                            InputEffect::Moved => break,
+                            InputEffect::Again => {}
+                            InputEffect::Quit => return Ok(()),
                         }
                     }
                 }
@@ -186,22 +186,22 @@ impl Session {
         self.play.step(outcome)
     }
 
-    fn input(&mut self, text: &str) -> Result<Input> {
+    fn input(&mut self, text: &str) -> Result<InputEffect> {
         match text.to_lowercase().as_str() {
-            "quit" | "q" | "exit" => Ok(Input::Quit),
-            "" => Ok(Input::Again),
-            "help" | "?" => print(&self.help()).map(|()| Input::Again),
+            "quit" | "q" | "exit" => Ok(InputEffect::Quit),
+            "" => Ok(InputEffect::Again),
+            "help" | "?" => print(&self.help()).map(|()| InputEffect::Again),
             "hint" => {
                 let found = self.search()?;
-                self.explain(&found).map(|()| Input::Again)
+                self.explain(&found).map(|()| InputEffect::Again)
             }
             "undo" => {
                 self.undo()?;
-                print(&self.board()?).map(|()| Input::Again)
+                print(&self.board()?).map(|()| InputEffect::Again)
             }
             _ => match self.play.step_text(text) {
-                Ok(()) => Ok(Input::Moved),
-                Err(e) => print(&format!("{e}\n")).map(|()| Input::Again),
+                Ok(()) => Ok(InputEffect::Moved),
+                Err(e) => print(&format!("{e}\n")).map(|()| InputEffect::Again),
             },
         }
     }

@@ -24,12 +24,12 @@ const MAGIC: [u8; 4] = *b"VZCK";
 const COMPRESSION: i32 = 1;
 
 /// Bytes of a header.
-pub const HEADER_BYTES: usize = size_of::<Header>();
+pub const HEADER_BYTES: usize = size_of::<ChunkHeader>();
 
 /// The header of a chunk, as it is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
-pub struct Header {
+pub struct ChunkHeader {
     magic: [u8; 4],
     protocol: u32,
     /// The configuration and the game; see [`super::digest()`].
@@ -51,7 +51,7 @@ pub struct Header {
     zero: u32,
 }
 
-impl Header {
+impl ChunkHeader {
     /// The worker's name, for people.
     pub fn name(&self) -> String {
         let text = String::from_utf8_lossy(&self.name);
@@ -158,7 +158,7 @@ impl Sealer {
             self.compressor.compress(raw).map_err(|e| Error::unsupported("compression", e.to_string()))?;
         let Origin { name, incarnation, digest } = &self.origin;
         let Contents { sequence, version, games, samples } = contents;
-        let mut header = Header {
+        let mut header = ChunkHeader {
             magic: MAGIC,
             protocol: PROTOCOL,
             digest: *digest,
@@ -282,7 +282,7 @@ impl std::fmt::Display for Refusal {
 #[derive(Clone, Copy, Debug)]
 pub struct Chunk<'a> {
     /// The header.
-    pub header: Header,
+    pub header: ChunkHeader,
     body: &'a [u8],
 }
 
@@ -296,7 +296,7 @@ impl<'a> Chunk<'a> {
         let Some((header, body)) = bytes.split_at_checked(HEADER_BYTES) else {
             return damaged(format!("{} bytes, the header alone has {HEADER_BYTES}", bytes.len()));
         };
-        let header: Header = bytemuck::pod_read_unaligned(header);
+        let header: ChunkHeader = bytemuck::pod_read_unaligned(header);
         if header.magic != MAGIC {
             return damaged("does not begin with VZCK".into());
         }

@@ -6,7 +6,7 @@ use super::evaluation::shared::OfferedEvaluation;
 use super::evaluation::{self, Offer};
 use super::own_worker::OwnWorker;
 use super::published::{Keys, State, sha256};
-use super::reader::{Bounds, LinkState, Reader, is_due, of_another_run, thread_is_gone};
+use super::reader::{ChunkBounds, LinkState, Reader, is_due, of_another_run, thread_is_gone};
 use super::received::Received;
 use super::server::{Failure, Server};
 use super::shared::{Publication, Shared};
@@ -16,7 +16,7 @@ use super::strict::poll::{self, PartPoll};
 use super::strict::refusals::RefusedProcess;
 use super::strict::starts::Starts;
 use super::tally::{Taken, Tally};
-use super::waiting::{self, EntryReceiver, Outcome, RefusedGames, StreamEntry};
+use super::waiting::{self, ChunkOutcome, EntryReceiver, RefusedGames, StreamEntry};
 use super::window::{Window, epoch_bytes};
 use super::{digest, random};
 use crate::backend::device_selfplay::PlayPlan;
@@ -189,7 +189,7 @@ impl Feed {
             keys: Keys::new(server.address().run()),
             game: game.clone(),
             plan,
-            bounds: Bounds {
+            bounds: ChunkBounds {
                 limits: match order {
                     ClusterOrder::Free => ChunkLimits::of(game.as_ref())?,
                     ClusterOrder::Strict => poll_limits(config, game.as_ref())?,
@@ -302,23 +302,23 @@ impl Feed {
         let counts = &mut self.tally.counts;
         counts.bytes += bytes as u64;
         let (sender, incarnation, version, games) = match outcome {
-            Outcome::Next { sender, incarnation, sequence, version, games } => {
+            ChunkOutcome::Next { sender, incarnation, sequence, version, games } => {
                 self.received.take(incarnation, sequence);
                 (sender, incarnation, version, games)
             }
-            Outcome::Poll(poll) => {
+            ChunkOutcome::Poll(poll) => {
                 self.offer(poll, bytes, waited);
                 return Vec::new();
             }
-            Outcome::Repeated => {
+            ChunkOutcome::Repeated => {
                 counts.repeated += 1;
                 return Vec::new();
             }
-            Outcome::Gap => {
+            ChunkOutcome::Gap => {
                 counts.gaps += 1;
                 return Vec::new();
             }
-            Outcome::Refused => {
+            ChunkOutcome::Refused => {
                 counts.refused += 1;
                 return Vec::new();
             }

@@ -1,7 +1,7 @@
 //! A run with workers as its server shows it to people: the last epoch, the queue, the workers.
 
 use super::published::{Keys, State};
-use super::server::{Failure, Link, Server, bytes_of, list_of, number_of};
+use super::server::{Connection, Failure, Server, bytes_of, list_of, number_of};
 use super::status::WorkerStatus;
 use crate::error::Result;
 use crate::report::metrics::EpochRecord;
@@ -34,7 +34,7 @@ pub struct OverviewReader {
     server: Server,
     keys: Keys,
     /// None after a failure.
-    link: Option<Link>,
+    link: Option<Connection>,
     /// The number of the last status of each process, and when it came.
     seen: BTreeMap<Vec<u8>, (u64, Instant)>,
 }
@@ -63,7 +63,7 @@ impl OverviewReader {
         read.map_err(|failure| self.server.error(&failure))
     }
 
-    fn read_on(&mut self, link: &mut Link) -> Result<Overview, Failure> {
+    fn read_on(&mut self, link: &mut Connection) -> Result<Overview, Failure> {
         let Some(state) = State::read(link, &self.keys)? else {
             return Err(Failure::Final(
                 "no run of this name, expected one that `vecaz run --cluster` has begun".into(),
@@ -97,7 +97,7 @@ impl OverviewReader {
 
 /// The statuses of all processes that have published one.
 pub(super) fn read_statuses(
-    link: &mut Link,
+    link: &mut Connection,
     keys: &Keys,
 ) -> Result<BTreeMap<Vec<u8>, WorkerStatus>, Failure> {
     let reply = match link.command(cmd("HGETALL").arg(&keys.workers))? {

@@ -29,7 +29,7 @@ impl OwnWorker {
     /// Begins as soon as the run is published.
     pub(super) fn start(server: &Server, config: &Config, shared: &Arc<Shared>) -> Result<Self> {
         let (stop, failure) = (Stop::default(), Arc::<Mutex<Option<Error>>>::default());
-        let work = Work {
+        let work = WorkerInputs {
             server: server.clone(),
             devices: [("run.device", &config.run.device), ("net.device", &config.network_devices())]
                 .map(|(key, devices)| (key, Some(devices.to_string()))),
@@ -69,14 +69,14 @@ impl Drop for OwnWorker {
 }
 
 /// What the thread needs.
-struct Work {
+struct WorkerInputs {
     server: Server,
     devices: [(&'static str, Option<String>); 2],
     shared: Arc<Shared>,
     stop: Stop,
 }
 
-impl Work {
+impl WorkerInputs {
     fn run(self) -> Result<()> {
         while self.stop.cause().is_none() {
             let found = match self.shared.is_published.load(Ordering::Relaxed) {

@@ -17,7 +17,7 @@
 //! | `RUN:results:EVALUATION` | hash | part: what was measured of it |
 
 use super::received::StreamId;
-use super::server::{Failure, Link, bytes_of, list_of, number_of};
+use super::server::{Connection, Failure, bytes_of, list_of, number_of};
 use super::{Incarnation, PROTOCOL};
 use crate::config::MAX_BYTES;
 use redis::{Value, cmd, pipe};
@@ -143,7 +143,7 @@ impl State {
     ///
     /// # Errors
     /// Those of the server; a final one for another protocol, and for fields that no learner writes.
-    pub fn read(link: &mut Link, keys: &Keys) -> Result<Option<Self>, Failure> {
+    pub fn read(link: &mut Connection, keys: &Keys) -> Result<Option<Self>, Failure> {
         Self::of_reply(link.command(cmd("HMGET").arg(&keys.state).arg(&Self::FIELDS))?)
     }
 
@@ -208,7 +208,11 @@ impl WorkerView {
     ///
     /// # Errors
     /// As [`State::read`].
-    pub fn read(link: &mut Link, keys: &Keys, incarnation: Incarnation) -> Result<Option<Self>, Failure> {
+    pub fn read(
+        link: &mut Connection,
+        keys: &Keys,
+        incarnation: Incarnation,
+    ) -> Result<Option<Self>, Failure> {
         let mut all = pipe();
         all.atomic().cmd("HMGET").arg(&keys.state).arg(&State::FIELDS);
         all.cmd("HGET").arg(&keys.marks).arg(incarnation.field());
@@ -225,7 +229,7 @@ impl WorkerView {
 ///
 /// # Errors
 /// Those of the server; a final one for a text longer than a configuration may be.
-pub fn read_config(link: &mut Link, keys: &Keys) -> Result<Option<String>, Failure> {
+pub fn read_config(link: &mut Connection, keys: &Keys) -> Result<Option<String>, Failure> {
     let length = link.command(cmd("HSTRLEN").arg(&keys.state).arg("config"))?;
     if number_of(length).unwrap_or(0) > MAX_BYTES {
         return Err(Failure::Final(format!("the run's configuration is longer than {MAX_BYTES} bytes")));
@@ -242,7 +246,7 @@ pub fn read_config(link: &mut Link, keys: &Keys) -> Result<Option<String>, Failu
 /// # Errors
 /// Those of the server; a final one for a file that is too long or has another checksum.
 pub fn read_weights(
-    link: &mut Link,
+    link: &mut Connection,
     keys: &Keys,
     (version, checksum): (u64, [u8; 32]),
     most: u64,
@@ -270,7 +274,7 @@ pub fn read_weights(
 /// # Errors
 /// Those of the server; a final one for a field that is too long.
 pub fn read_starts(
-    link: &mut Link,
+    link: &mut Connection,
     keys: &Keys,
     version: u64,
     field: &str,

@@ -6,12 +6,12 @@
 use super::chunk::{Chunk, ChunkLimits, ChunkReader};
 use super::published::{Keys, State, entries_of};
 use super::received::{Order, Received, StreamId};
-use super::server::{Failure, Link, RETRY, Server, list_of, number_of};
+use super::server::{Connection, Failure, RETRY, Server, list_of, number_of};
 use super::shared::{Publication, Shared};
 use super::strict::poll::open;
 use super::strict::refusals::Refusals;
 use super::strict::starts::{FINISHED, Starts};
-use super::waiting::{EntrySender, Outcome, RefusedGames, StreamEntry};
+use super::waiting::{ChunkOutcome, EntrySender, RefusedGames, StreamEntry};
 use super::window::{Waiting, Window};
 use super::{Incarnation, PROTOCOL, random};
 use crate::backend::device_selfplay::PlayPlan;
@@ -44,7 +44,7 @@ const WARN_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The bounds of a run's chunks.
 #[derive(Clone, Copy)]
-pub(super) struct Bounds {
+pub(super) struct ChunkBounds {
     /// Sizes of a chunk.
     pub limits: ChunkLimits,
     /// In strict order: the most records of a poll.
@@ -61,7 +61,7 @@ pub(super) struct Reader {
     pub keys: Keys,
     pub game: Arc<dyn AnyGame>,
     pub plan: PlayPlan,
-    pub bounds: Bounds,
+    pub bounds: ChunkBounds,
     pub digest: [u8; 32],
     /// The configuration, as TOML.
     pub config: String,
@@ -135,7 +135,7 @@ impl Reader {
     }
 
     /// Publishes what the run has ended with, if the server answers soon: a resumed run publishes it otherwise.
-    fn publish_last(&mut self, link: &mut Link) {
+    fn publish_last(&mut self, link: &mut Connection) {
         let Some(publication) = self.shared.newest() else { return };
         if self.known.published != Some(publication.version) && link.set_patience(LAST_PATIENCE).is_ok() {
             let _ = self.publish_known(link, &publication);
@@ -144,7 +144,7 @@ impl Reader {
 
     /// One step: connect if there is no connection, publish what is new or lost, read chunks. A server that is too full for a publication is
     /// read on, since the next checkpoint frees what it covers.
-    fn step(&mut self, open: &mut Option<Link>, publication: &Publication) -> Result<(), Failure> {
+    fn step(&mut self, open: &mut Option<Connection>, publication: &Publication) -> Result<(), Failure> {
         let link = match open {
             Some(link) => link,
             None => {
@@ -172,7 +172,7 @@ impl Reader {
     }
 
     /// Whether the server has lost its data, or a learner that is gone has begun another generation after its last checkpoint.
-    fn has_lost_state(&self, link: &mut Link) -> Result<bool, Failure> {
+    fn has_lost_state(&self, link: &mut Connection) -> Result<bool, Failure> {
         match State::read(link, &self.keys)? {
             Some(state) if state.run != self.read.run => Err(Failure::Final(of_another_run(&self.keys))),
             Some(state) => Ok(state.generation != self.read.generation),
@@ -181,7 +181,7 @@ impl Reader {
     }
 
     /// Publishes what the server does not have: the publication, the window or the polls.
-    fn publish_all(&mut self, link: &mut Link, publication: &Publication) -> Result<(), Failure> {
+    fn publish_all(&mut self, link: &mut Connection, publication: &Publication) -> Result<(), Failure> {
         if is_due(&mut self.known.checked_at) {
             let mut lengths = pipe();
             lengths.cmd("STRLEN").arg(self.keys.weights(publication.version));
@@ -202,7 +202,7 @@ impl Reader {
     }
 
     /// Publishes a newer publication where the server has its data; where it has lost them, the next step begins a generation.
-    fn publish_known(&mut self, link: &mut Link, publication: &Publication) -> Result<(), Failure> {
+    fn publish_known(&mut self, link: &mut Connection, publication: &Publication) -> Result<(), Failure> {
         match self.has_lost_state(link)? {
             true => Ok(()),
             false => self.publish(link, publication),
@@ -211,7 +211,7 @@ impl Reader {
 
     /// Publishes how many polls are taken, and of whom one was refused: another worker plays the part, or has played it, so what was
     /// sent in this epoch is read again; so it is where there was no room for some polls.
-    fn set_polls(&mut self, link: &mut Link, publication: &Publication) -> Result<(), Failure> {
+    fn set_polls(&mut self, link: &mut Connection, publication: &Publication) -> Result<(), Failure> {
         let version = publication.version;
         // Once for each refusal, whatever becomes of the commands below: what was taken here stays known until it is published.
         let is_refused = self.known.refusals.add(self.shared.take_refused(), version);
@@ -229,7 +229,7 @@ impl Reader {
     }
 
     /// A stream that ends before the place that was read has lost its end.
-    fn check_position(&mut self, link: &mut Link) -> Result<(), Failure> {
+    fn check_position(&mut self, link: &mut Connection) -> Result<(), Failure> {
         let last =
             link.command(cmd("XREVRANGE").arg(&self.keys.games).arg("+").arg("-").arg("COUNT").arg(1))?;
         let last = entries_of(last).pop().map(|(id, _)| id);
@@ -249,7 +249,7 @@ impl Reader {
 
     /// Removes what is not needed any more, so that a full server has room, then publishes weights, then the state that names them together
     /// with the marks.
-    fn publish(&mut self, link: &mut Link, publication: &Publication) -> Result<(), Failure> {
+    fn publish(&mut self, link: &mut Connection, publication: &Publication) -> Result<(), Failure> {
         let Publication { version, weights, sha256, received, record, starts } = publication;
         if received.generation == self.read.generation {
             let first = received.position.next().to_string();
@@ -309,7 +309,7 @@ impl Reader {
     }
 
     /// Publishes another window where the number of active workers has changed, or where the learner takes faster or slower.
-    fn set_window(&mut self, link: &mut Link) -> Result<(), Failure> {
+    fn set_window(&mut self, link: &mut Connection) -> Result<(), Failure> {
         if !is_due(&mut self.known.window_at) {
             return Ok(());
         }
@@ -326,7 +326,7 @@ impl Reader {
     }
 
     /// Reads the next entries and delivers them to the run.
-    fn read_chunks(&mut self, link: &mut Link) -> Result<(), Failure> {
+    fn read_chunks(&mut self, link: &mut Connection) -> Result<(), Failure> {
         let mut read = cmd("XREAD");
         let wait = match self.bounds.order {
             ClusterOrder::Free => READ_WAIT,
@@ -364,34 +364,34 @@ impl Reader {
     }
 
     /// Checks a chunk, and replays its games where it is the next one of its worker.
-    fn outcome(&mut self, link: &mut Link, bytes: &[u8]) -> Result<Outcome, Failure> {
+    fn outcome(&mut self, link: &mut Connection, bytes: &[u8]) -> Result<ChunkOutcome, Failure> {
         let chunk = match Chunk::parse(bytes, &self.digest, &self.bounds.limits) {
             Ok(chunk) => chunk,
             Err(refusal) => {
                 self.warn(&format!("a chunk of {} bytes is refused: {refusal}", bytes.len()));
-                return Ok(Outcome::Refused);
+                return Ok(ChunkOutcome::Refused);
             }
         };
         let header = chunk.header;
         if self.bounds.order == ClusterOrder::Strict {
             return Ok(match open(&mut self.chunks, &chunk, self.bounds.records) {
-                Ok(poll) => Outcome::Poll(poll),
+                Ok(poll) => ChunkOutcome::Poll(poll),
                 Err(what) => {
                     self.warn(&format!("a poll of {} is refused: {what}", header.name()));
-                    Outcome::Refused
+                    ChunkOutcome::Refused
                 }
             });
         }
         let (incarnation, sequence, version) = (header.incarnation, header.sequence, header.version);
         match self.read.order(incarnation, sequence) {
-            Order::Repeated => return Ok(Outcome::Repeated),
+            Order::Repeated => return Ok(ChunkOutcome::Repeated),
             Order::Gap => {
                 self.request_resend(link, incarnation)?;
-                return Ok(Outcome::Gap);
+                return Ok(ChunkOutcome::Gap);
             }
             Order::TooMany => {
                 self.warn(&format!("a chunk of {} is refused: too many workers have begun", header.name()));
-                return Ok(Outcome::Refused);
+                return Ok(ChunkOutcome::Refused);
             }
             Order::Next => {}
         }
@@ -408,7 +408,7 @@ impl Reader {
                 Err(refusal) => {
                     self.warn(&format!("chunk {sequence} of {} is refused: {refusal}", header.name()));
                     if is_first {
-                        return Ok(Outcome::Refused);
+                        return Ok(ChunkOutcome::Refused);
                     }
                     games = Err(RefusedGames::Games);
                 }
@@ -416,11 +416,11 @@ impl Reader {
         }
         self.read.take(incarnation, sequence);
         self.window.see(incarnation);
-        Ok(Outcome::Next { sender: header.name(), incarnation, sequence, version, games })
+        Ok(ChunkOutcome::Next { sender: header.name(), incarnation, sequence, version, games })
     }
 
     /// Requests, at most once a second, the chunks of a worker that have no mark.
-    fn request_resend(&mut self, link: &mut Link, incarnation: u64) -> Result<(), Failure> {
+    fn request_resend(&mut self, link: &mut Connection, incarnation: u64) -> Result<(), Failure> {
         self.known.requested_at.retain(|_, at| at.elapsed() < WARN_INTERVAL);
         if self.known.requested_at.contains_key(&incarnation) {
             return Ok(());
@@ -432,7 +432,7 @@ impl Reader {
     }
 
     /// Queues an entry for the run. While there is no room, new weights are published. The entry is dropped where the run is over.
-    fn deliver(&mut self, link: &mut Link, entry: StreamEntry) {
+    fn deliver(&mut self, link: &mut Connection, entry: StreamEntry) {
         let (mut waiting, mut is_broken) = (Ok(entry), false);
         while !self.shared.is_ended() {
             match self.entries.try_send(waiting) {

@@ -5,7 +5,7 @@
 
 use super::Incarnation;
 use super::published::{CHUNK_FIELD, Keys, State, WorkerView, read_weights};
-use super::server::{Failure, Link, RETRY, Server};
+use super::server::{Connection, Failure, RETRY, Server};
 use crate::error::Error;
 use redis::cmd;
 use std::collections::VecDeque;
@@ -24,7 +24,7 @@ const WARN_INTERVAL: Duration = Duration::from_secs(5);
 
 /// A version of the weights.
 #[derive(Debug)]
-pub(super) struct Weights {
+pub(super) struct WeightsVersion {
     /// The version.
     pub version: u64,
     /// The network's file.
@@ -54,7 +54,7 @@ struct SendQueue {
     sent: usize,
     bytes: u64,
     window: u64,
-    weights: Option<Weights>,
+    weights: Option<WeightsVersion>,
     failure: Option<Failure>,
     /// The worker's newest status, until it is sent.
     status: Option<Vec<u8>>,
@@ -133,7 +133,7 @@ impl Sender {
     ///
     /// # Errors
     /// The failure that has ended the thread.
-    pub(super) fn take_weights(&self) -> crate::error::Result<Option<Weights>> {
+    pub(super) fn take_weights(&self) -> crate::error::Result<Option<WeightsVersion>> {
         let mut queue = self.queue();
         match &queue.failure {
             Some(failure) => Err(self.server.error(failure)),
@@ -242,7 +242,7 @@ impl SenderThread {
     }
 
     /// One step: connect if there is no connection, read the run's state at intervals, send a chunk.
-    fn step(&mut self, open: &mut Option<Link>) -> Result<(), Failure> {
+    fn step(&mut self, open: &mut Option<Connection>) -> Result<(), Failure> {
         let link = match open {
             Some(link) => link,
             None => {
@@ -278,7 +278,7 @@ impl SenderThread {
     }
 
     /// Reads the run's state: marks, requests, the window, new weights.
-    fn poll_state(&mut self, link: &mut Link) -> Result<(), Failure> {
+    fn poll_state(&mut self, link: &mut Connection) -> Result<(), Failure> {
         let Some(WorkerView { state, mark, resend }) = WorkerView::read(link, &self.keys, self.incarnation)?
         else {
             // The server has lost its data. The learner gives it out again when it is there.
@@ -325,7 +325,7 @@ impl SenderThread {
             && let Some(file) = read_weights(link, &self.keys, newest, self.bounds.weights)?
         {
             self.fetched = Some(newest);
-            self.queue().weights = Some(Weights { version: state.version, file });
+            self.queue().weights = Some(WeightsVersion { version: state.version, file });
         }
         self.state = state;
         Ok(())

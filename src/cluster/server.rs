@@ -2,7 +2,7 @@
 
 use super::address::{Address, PASSWORD};
 use crate::error::{Error, Result};
-use redis::{Cmd, Connection, ErrorKind, Pipeline, RedisError, Value};
+use redis::{Cmd, ErrorKind, Pipeline, RedisError, Value};
 use std::time::Duration;
 
 /// How long opening a connection may take.
@@ -127,11 +127,11 @@ impl Server {
     ///
     /// # Errors
     /// Where there is none, where it refuses the credentials, and where it is too old, read-only, or evicts keys.
-    pub fn connect(&self) -> Result<Link, Failure> {
+    pub fn connect(&self) -> Result<Connection, Failure> {
         let connection = self.client.get_connection_with_timeout(CONNECT)?;
         connection.set_read_timeout(Some(REPLY))?;
         connection.set_write_timeout(Some(REPLY))?;
-        let mut link = Link { connection };
+        let mut link = Connection { connection };
         let info = link.command(&redis::cmd("INFO"))?;
         check_info(&String::from_utf8_lossy(&bytes_of(info).unwrap_or_default())).map_err(Failure::Final)?;
         Ok(link)
@@ -163,11 +163,11 @@ fn check_info(info: &str) -> std::result::Result<(), String> {
 }
 
 /// An open connection.
-pub struct Link {
-    connection: Connection,
+pub struct Connection {
+    connection: redis::Connection,
 }
 
-impl Link {
+impl Connection {
     /// Waits for replies no longer than this from now on.
     ///
     /// # Errors
@@ -188,7 +188,7 @@ impl Link {
     /// The replies to several commands.
     ///
     /// # Errors
-    /// As [`Link::command`].
+    /// As [`Connection::command`].
     pub fn pipeline(&mut self, pipeline: &Pipeline) -> Result<Vec<Value>, Failure> {
         Ok(pipeline.query(&mut self.connection)?)
     }

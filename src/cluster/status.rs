@@ -1,7 +1,7 @@
 //! What a worker says of itself, for people: how fast it plays, and what limits it. Nothing of a run depends on it.
 
 use crate::pass::PassClock;
-use crate::report::prometheus::{Kind, MetricsText};
+use crate::report::prometheus::{MetricKind, MetricsText};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -117,18 +117,23 @@ impl WorkerStatus {
     /// The status for Prometheus.
     pub fn metrics(&self) -> MetricsText {
         let mut text = MetricsText::default();
-        text.add(Kind::Counter, "vecaz_worker_games_total", "Games finished.", self.games as f64);
-        text.add(Kind::Counter, "vecaz_worker_samples_total", "Samples of these games.", self.samples as f64);
+        text.add(MetricKind::Counter, "vecaz_worker_games_total", "Games finished.", self.games as f64);
+        text.add(
+            MetricKind::Counter,
+            "vecaz_worker_samples_total",
+            "Samples of these games.",
+            self.samples as f64,
+        );
         let version = self.version as f64;
         text.add(
-            Kind::Gauge,
+            MetricKind::Gauge,
             "vecaz_worker_weights",
             "The version of the weights that it plays with.",
             version,
         );
         let shares = Limit::ALL.map(|limit| ("limit", limit.label(), self.shares.share(limit)));
         text.add_labelled(
-            Kind::Gauge,
+            MetricKind::Gauge,
             "vecaz_worker_limit_share",
             "The share of its time in the last two seconds; all of them together are 1.",
             &shares,

@@ -19,7 +19,7 @@ const LIST: usize = 16;
 
 /// What became of a chunk.
 #[derive(Debug)]
-pub(super) enum Outcome {
+pub(super) enum ChunkOutcome {
     /// The next chunk of its incarnation, with its games: none if they are refused.
     Next {
         /// The worker's name.
@@ -64,7 +64,7 @@ pub(super) struct StreamEntry {
     /// When it came to the server, by this process's clock.
     pub since: Instant,
     /// What became of it.
-    pub outcome: Outcome,
+    pub outcome: ChunkOutcome,
 }
 
 /// The end of the thread that reads.
@@ -127,8 +127,8 @@ impl EntryReceiver {
 /// Bytes of an entry in memory.
 fn bytes_of(entry: &Result<StreamEntry>) -> u64 {
     let bytes = match entry.as_ref().map(|entry| &entry.outcome) {
-        Ok(Outcome::Next { games: Ok(games), .. }) => games.iter().map(game_bytes).sum(),
-        Ok(Outcome::Poll(poll)) => poll.bytes(),
+        Ok(ChunkOutcome::Next { games: Ok(games), .. }) => games.iter().map(game_bytes).sum(),
+        Ok(ChunkOutcome::Poll(poll)) => poll.bytes(),
         _ => 0,
     };
     bytes as u64
@@ -170,7 +170,7 @@ mod tests {
             samples: vec![sample],
             finding: None,
         };
-        let outcome = Outcome::Next {
+        let outcome = ChunkOutcome::Next {
             sender: String::new(),
             incarnation: 1,
             sequence: 1,

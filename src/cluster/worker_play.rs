@@ -3,7 +3,7 @@
 use super::bounds::most_window;
 use super::chunk::{ChunkLimits, ChunkWriter, Origin, Sealer};
 use super::evaluation::evaluator::Evaluator;
-use super::sender::{Sender, SenderBounds, Weights};
+use super::sender::{Sender, SenderBounds, WeightsVersion};
 use super::status::{Limit, StatusMeter, WorkerStatus};
 use super::strict::worker::StrictPlay;
 use super::worker::{WorkDone, Worker};
@@ -107,7 +107,7 @@ impl Worker {
     /// Goes on with new weights; the first begin the games.
     fn take_weights(
         &self,
-        weights: &Weights,
+        weights: &WeightsVersion,
         epochs: u64,
         selfplay: &mut Option<SelfPlay>,
         incarnation: Incarnation,

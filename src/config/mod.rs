@@ -31,7 +31,7 @@ macro_rules! device_names {
         device_enum! {
             $(#[doc = $doc])*
             #[derive(Clone, Copy, Debug, PartialEq, Eq, NoUninit, Serialize, Deserialize)]
-            pub enum $name { $($(#[doc = $vdoc])* #[serde(rename = $text)] $variant,)+ }
+            pub enum $name: u32 { $($(#[doc = $vdoc])* #[serde(rename = $text)] $variant,)+ }
         }
         show_names! { $name { $($variant = $text),+ } }
     };

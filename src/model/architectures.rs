@@ -4,9 +4,9 @@
 //! of AlphaGo Zero (Silver et al. 2017). The order of the layers is that of the parameters, from input to output, on which the first
 //! weights depend.
 
-use super::builder::Builder;
-use super::edges::Edges;
-use super::kind::{Kind, Shape};
+use super::builder::ModelBuilder;
+use super::complete_graph::CompleteGraph;
+use super::kind::{ActivationShape, LayerKind};
 use super::role::Gain;
 use super::{Model, NetSpec};
 use crate::config::Arch;
@@ -46,26 +46,30 @@ fn check_pooling(spec: &NetSpec) -> Result<()> {
 
 /// A residual tower of 3x3 convolutions; each head begins with a 1x1 convolution.
 fn resnet(spec: &NetSpec) -> Model {
-    let mut b = Builder::new(spec.obs.into());
+    let mut b = ModelBuilder::new(spec.obs.into());
     let mut x = b.conv3x3("stem", 0, spec.channels);
     for i in 0..spec.blocks {
         let block = format!("blocks.{i}");
         let y = b.norm_relu(format!("{block}.bn1"), x);
         let y = b.conv3x3(format!("{block}.conv1"), y, spec.channels);
-        let mut y = b.layer(format!("{block}.bn2"), Kind::BatchNorm, &[y]);
+        let mut y = b.layer(format!("{block}.bn2"), LayerKind::BatchNorm, &[y]);
         // The last block and every second one before it.
         if spec.global_pool > 0 && (spec.blocks - i) % 2 == 1 {
-            y = b.layer(format!("{block}.pool"), Kind::GlobalPoolBias { pooled: spec.global_pool }, &[y]);
+            y = b.layer(
+                format!("{block}.pool"),
+                LayerKind::GlobalPoolBias { pooled: spec.global_pool },
+                &[y],
+            );
         }
-        let y = b.layer("", Kind::Relu, &[y]);
+        let y = b.layer("", LayerKind::Relu, &[y]);
         let mut y = b.conv3x3(format!("{block}.conv2"), y, spec.channels);
         if spec.se > 0 {
-            y = b.layer(format!("{block}.se"), Kind::SqueezeExcite { squeezed: spec.se }, &[y]);
+            y = b.layer(format!("{block}.se"), LayerKind::SqueezeExcite { squeezed: spec.se }, &[y]);
         }
         x = b.add(x, y);
     }
     let x = b.norm_relu("bn", x);
-    let head = |b: &mut Builder, name: &str, channels: usize| {
+    let head = |b: &mut ModelBuilder, name: &str, channels: usize| {
         let x = b.conv1x1(format!("{name}.conv"), x, channels);
         let x = b.norm_relu(format!("{name}.bn"), x);
         b.flatten(x)
@@ -79,7 +83,7 @@ fn resnet(spec: &NetSpec) -> Model {
 
 /// The residual tower's blocks with linear layers in place of convolutions.
 fn mlp(spec: &NetSpec) -> Model {
-    let mut b = Builder::new(spec.obs.into());
+    let mut b = ModelBuilder::new(spec.obs.into());
     let obs = b.flatten(0);
     let mut x = b.linear("stem", obs, spec.channels);
     for block in (0..spec.blocks).map(|i| format!("blocks.{i}")) {
@@ -101,21 +105,21 @@ fn mlp(spec: &NetSpec) -> Model {
 /// Sums at vertices alone cannot tell two triangles from a hexagon; the products around triangles can, and cost little beside the
 /// products with weights. No parameter's shape depends on n, so that one network serves every n.
 fn edge(spec: &NetSpec) -> Result<Model> {
-    let vertices = Edges::of_observation(spec.obs, spec.num_actions)?.vertices;
-    let mut b = Builder::new(Shape::Edges { channels: spec.obs.channels, vertices });
+    let vertices = CompleteGraph::of_observation(spec.obs, spec.num_actions)?.vertices;
+    let mut b = ModelBuilder::new(ActivationShape::Edges { channels: spec.obs.channels, vertices });
     let mut x = b.conv1x1("stem", 0, spec.channels);
     for block in (0..spec.blocks).map(|i| format!("blocks.{i}")) {
         let y = b.norm_relu(format!("{block}.bn1"), x);
-        let y = b.layer(&block, Kind::EdgeMessage, &[y]);
+        let y = b.layer(&block, LayerKind::EdgeMessage, &[y]);
         let y = b.norm_relu(format!("{block}.bn2"), y);
-        let y = b.layer("", Kind::TriangleMix { channels: spec.channels / 2 }, &[y]);
+        let y = b.layer("", LayerKind::TriangleMix { channels: spec.channels / 2 }, &[y]);
         let y = b.conv1x1(format!("{block}.out"), y, spec.channels);
         x = b.add(x, y);
     }
     let x = b.norm_relu("bn", x);
-    let policy = b.layer("policy.linear", Kind::Conv1x1 { outputs: 1, gain: Gain::Output }, &[x]);
+    let policy = b.layer("policy.linear", LayerKind::Conv1x1 { outputs: 1, gain: Gain::Output }, &[x]);
     let policy = b.flatten(policy);
-    let pooled = b.layer("", Kind::MeanOverEdges, &[x]);
+    let pooled = b.layer("", LayerKind::MeanOverEdges, &[x]);
     let value = b.values(pooled, spec.value_hidden, spec.num_values());
     Ok(b.build(policy, value, spec.num_players))
 }

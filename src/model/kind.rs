@@ -9,7 +9,7 @@ use std::fmt;
 /// The shape of one sample's activations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Shape {
+pub enum ActivationShape {
     /// So many numbers. `[features]`
     Vector(usize),
     /// A board. `[channels, height, width]`
@@ -30,7 +30,7 @@ pub enum Shape {
     },
 }
 
-impl Shape {
+impl ActivationShape {
     /// Numbers at one position.
     pub fn channels(self) -> usize {
         match self {
@@ -68,13 +68,13 @@ impl Shape {
     }
 }
 
-impl From<ObsShape> for Shape {
+impl From<ObsShape> for ActivationShape {
     fn from(ObsShape { channels, height, width }: ObsShape) -> Self {
         Self::Board { channels, height, width }
     }
 }
 
-impl fmt::Display for Shape {
+impl fmt::Display for ActivationShape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Vector(features) => write!(f, "a vector of {features}"),
@@ -89,7 +89,7 @@ impl fmt::Display for Shape {
 /// What a layer computes. `[..]` are the shapes of its parameters, in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Kind {
+pub enum LayerKind {
     /// The observation.
     Input,
     /// A 3x3 convolution with zeros around the board. `weight [outputs, inputs, 3, 3]`
@@ -156,7 +156,7 @@ pub fn taps_on_board(height: usize, width: usize) -> usize {
     (3 * height - 2) * (3 * width - 2)
 }
 
-impl Kind {
+impl LayerKind {
     /// The kind's name, as in exported files and messages.
     pub fn name(self) -> &'static str {
         match self {
@@ -178,33 +178,44 @@ impl Kind {
     }
 
     /// The shape of the output for inputs of these shapes; None where the kind does not take them.
-    pub fn output(self, inputs: &[Shape]) -> Option<Shape> {
+    pub fn output(self, inputs: &[ActivationShape]) -> Option<ActivationShape> {
         Some(match (self, inputs) {
-            (Self::Conv3x3 { outputs }, &[x @ Shape::Board { .. }]) => x.with_channels(outputs),
-            (Self::Conv1x1 { outputs, .. }, &[x @ (Shape::Board { .. } | Shape::Edges { .. })]) => {
-                x.with_channels(outputs)
-            }
-            (Self::Linear { outputs, .. }, [Shape::Vector(_)]) => Shape::Vector(outputs),
+            (Self::Conv3x3 { outputs }, &[x @ ActivationShape::Board { .. }]) => x.with_channels(outputs),
+            (
+                Self::Conv1x1 { outputs, .. },
+                &[x @ (ActivationShape::Board { .. } | ActivationShape::Edges { .. })],
+            ) => x.with_channels(outputs),
+            (Self::Linear { outputs, .. }, [ActivationShape::Vector(_)]) => ActivationShape::Vector(outputs),
             (Self::BatchNorm | Self::Relu | Self::Tanh, &[x]) => x,
             (Self::Add, &[x, y]) if x == y => x,
-            (Self::Flatten, [x]) => Shape::Vector(x.len()),
-            (Self::EdgeMessage, &[x @ Shape::Edges { .. }]) => x,
-            (Self::TriangleMix { channels }, &[x @ Shape::Edges { .. }]) if channels <= x.channels() => x,
-            (Self::MeanOverEdges, &[x @ Shape::Edges { .. }]) => Shape::Vector(x.channels()),
-            (Self::GlobalPoolBias { pooled }, &[x @ Shape::Board { .. }]) if pooled < x.channels() => x,
-            (Self::SqueezeExcite { .. }, &[x @ Shape::Board { .. }]) => x,
+            (Self::Flatten, [x]) => ActivationShape::Vector(x.len()),
+            (Self::EdgeMessage, &[x @ ActivationShape::Edges { .. }]) => x,
+            (Self::TriangleMix { channels }, &[x @ ActivationShape::Edges { .. }])
+                if channels <= x.channels() =>
+            {
+                x
+            }
+            (Self::MeanOverEdges, &[x @ ActivationShape::Edges { .. }]) => {
+                ActivationShape::Vector(x.channels())
+            }
+            (Self::GlobalPoolBias { pooled }, &[x @ ActivationShape::Board { .. }])
+                if pooled < x.channels() =>
+            {
+                x
+            }
+            (Self::SqueezeExcite { .. }, &[x @ ActivationShape::Board { .. }]) => x,
             _ => return None,
         })
     }
 
     /// Name, shape and role of every parameter, for inputs of these shapes.
-    pub fn params(self, inputs: &[Shape]) -> Vec<(&'static str, Vec<usize>, Role)> {
+    pub fn params(self, inputs: &[ActivationShape]) -> Vec<(&'static str, Vec<usize>, Role)> {
         let inner = Role::Matrix(Gain::Hidden);
         match (self, inputs) {
             (Self::Conv3x3 { outputs }, [x]) => vec![("weight", vec![outputs, x.channels(), 3, 3], inner)],
             (Self::Conv1x1 { outputs, gain }, [x]) => {
                 let mut shape = vec![outputs, x.channels()];
-                if let Shape::Board { .. } = x {
+                if let ActivationShape::Board { .. } = x {
                     shape.extend([1, 1]);
                 }
                 vec![("weight", shape, Role::Matrix(gain))]
@@ -237,7 +248,7 @@ impl Kind {
     }
 
     /// What fused executors need to know of a layer that computes a bias or a scale of each channel out of a whole board.
-    pub fn pooling(self, input: Shape) -> Option<Pooling> {
+    pub fn pooling(self, input: ActivationShape) -> Option<Pooling> {
         let channels = input.channels();
         match self {
             Self::GlobalPoolBias { pooled } => Some(Pooling {
@@ -261,16 +272,16 @@ impl Kind {
     }
 
     /// Multiply-adds for inputs and an output of these shapes; what is done number by number does not count.
-    pub fn multiply_adds(self, inputs: &[Shape], output: Shape) -> usize {
+    pub fn multiply_adds(self, inputs: &[ActivationShape], output: ActivationShape) -> usize {
         match (self, inputs) {
-            (Self::Conv3x3 { outputs }, [Shape::Board { channels, height, width }]) => {
+            (Self::Conv3x3 { outputs }, [ActivationShape::Board { channels, height, width }]) => {
                 taps_on_board(*height, *width) * channels * outputs
             }
             (Self::Conv1x1 { .. } | Self::Linear { .. }, [x]) => x.channels() * output.len(),
-            (Self::EdgeMessage, [Shape::Edges { channels, vertices }]) => {
+            (Self::EdgeMessage, [ActivationShape::Edges { channels, vertices }]) => {
                 (output.positions() + vertices) * channels * channels
             }
-            (Self::TriangleMix { channels }, [Shape::Edges { vertices, .. }]) => {
+            (Self::TriangleMix { channels }, [ActivationShape::Edges { vertices, .. }]) => {
                 output.positions() * (vertices - 2) * channels
             }
             (_, &[x]) => self.pooling(x).map_or(0, Pooling::multiply_adds),

@@ -8,7 +8,7 @@
 
 mod architectures; // the networks: one function each
 mod builder; // adds layers to a list
-mod edges; // the edges of K_n
+mod complete_graph; // the edges of K_n
 pub(crate) mod fold; // BatchNorm as scale and offset
 mod kind; // what a layer computes: its parameters, shape and multiply-adds
 mod pooling; // a bias or scale of each channel out of a whole board
@@ -20,14 +20,15 @@ mod array; // named arrays
 mod weights; // named arrays: first weights, checks
 
 pub use array::{Array, Weights};
-pub use edges::{Edges, MAX_VERTICES};
-pub use kind::{Kind, Shape, taps_on_board};
+pub use complete_graph::{CompleteGraph, MAX_VERTICES};
+pub use kind::{ActivationShape, LayerKind, taps_on_board};
 pub use params::Param;
 pub use pooling::{Effect, PoolStatistics, Pooling, board_factor};
 pub use role::{Gain, Role};
 pub use spec::NetSpec;
-pub use tower::{Block, HeadConv, Tower};
+pub use tower::{HeadConv, ResidualBlock, Tower};
 
+use crate::device_struct::device_constants;
 use crate::error::Result;
 use serde::Serialize;
 use std::ops::Range;
@@ -43,10 +44,13 @@ pub struct IoShape {
     pub num_players: usize,
 }
 
-/// Added to the variance in every BatchNorm, as PyTorch's default.
-pub const BN_EPS: f64 = 1e-5;
-/// Share of the new batch in BatchNorm's running statistics, as PyTorch's default.
-pub const BN_MOMENTUM: f64 = 0.1;
+device_constants! {
+    fn device_constants;
+    /// Added to the variance in every BatchNorm, as PyTorch's default.
+    pub const BN_EPS: f64 = 1e-5;
+    /// Share of the new batch in BatchNorm's running statistics, as PyTorch's default.
+    pub const BN_MOMENTUM: f64 = 0.1;
+}
 
 /// One layer: what it computes, of which earlier layers, and which parameters are its own.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -55,11 +59,11 @@ pub struct Layer {
     pub name: String,
     /// What it computes.
     #[serde(flatten)]
-    pub kind: Kind,
+    pub kind: LayerKind,
     /// The layers that it reads, by their index in [`Model::layers`].
     pub inputs: Vec<usize>,
     /// The shape of its output.
-    pub shape: Shape,
+    pub shape: ActivationShape,
     /// Its parameters among [`Model::params`].
     #[serde(skip)]
     pub params: Range<usize>,
@@ -97,7 +101,7 @@ impl Model {
     }
 
     /// The shape of an observation.
-    pub fn obs(&self) -> Shape {
+    pub fn obs(&self) -> ActivationShape {
         self.layers[0].shape
     }
 
@@ -123,7 +127,7 @@ impl Model {
     }
 
     /// The shapes of what layer `index` reads.
-    pub fn input_shapes(&self, index: usize) -> Vec<Shape> {
+    pub fn input_shapes(&self, index: usize) -> Vec<ActivationShape> {
         self.layers[index].inputs.iter().map(|&input| self.layers[input].shape).collect()
     }
 

@@ -2,7 +2,7 @@
 
 use super::array::{Array, Weights};
 use super::role::Role;
-use super::{Kind, Model};
+use super::{LayerKind, Model};
 use crate::error::Result;
 use std::ops::Range;
 
@@ -57,14 +57,14 @@ impl Model {
         self.statistics().last().map_or(0, |param| param.range.end)
     }
 
-    /// The index in [`Model::params`] of parameter `number` of layer `layer`, in the order of [`super::Kind::params`].
+    /// The index in [`Model::params`] of parameter `number` of layer `layer`, in the order of [`super::LayerKind::params`].
     pub fn param_index(&self, layer: usize, number: usize) -> usize {
         self.layers[layer].params.start + number
     }
 
     /// The index of the bias of layer `layer`, where it is a linear layer.
     pub fn bias_index(&self, layer: usize) -> Option<usize> {
-        matches!(self.layers[layer].kind, Kind::Linear { .. }).then(|| self.param_index(layer, 1))
+        matches!(self.layers[layer].kind, LayerKind::Linear { .. }).then(|| self.param_index(layer, 1))
     }
 
     /// 1 for every flat parameter that is subject to weight decay, else 0. `[num_parameters]`

@@ -27,7 +27,7 @@ pub struct Pooling {
 device_enum! {
     /// The statistics of a channel over the squares of a board.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, NoUninit)]
-    pub enum PoolStatistics {
+    pub enum PoolStatistics: u32 {
         /// The mean of x.
         Mean,
         /// Of relu(x) the mean, the mean times `board_factor`, and the maximum; first the means of all channels.
@@ -38,7 +38,7 @@ device_enum! {
 device_enum! {
     /// What a pooling layer's output does.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, NoUninit)]
-    pub enum Effect {
+    pub enum Effect: u32 {
         /// It is added.
         Bias,
         /// Its sigmoid is a factor.

@@ -15,7 +15,7 @@ fn is_zero(size: &usize) -> bool {
 /// Everything that fixes a network's layers, as a configuration gives it and files keep it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NetSpec {
-    /// Kind of network.
+    /// LayerKind of network.
     pub arch: Arch,
     /// Residual blocks.
     pub blocks: usize,
@@ -33,7 +33,7 @@ pub struct NetSpec {
     /// Units of the squeezed layer in every block (resnet); 0: no squeeze-and-excitation.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub se: usize,
-    /// Shape of one observation.
+    /// ActivationShape of one observation.
     pub obs: ObsShape,
     /// A: logits.
     pub num_actions: usize,

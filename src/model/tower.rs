@@ -3,7 +3,7 @@
 //! [`Tower`] says which layers of a [`Model`] are the stem, the blocks, the last normalisation and the heads. Fused executors read kinds,
 //! shapes and parameters of those layers; they know no architecture and no parameter's name.
 
-use super::{Effect, Kind, Layer, Model, Shape};
+use super::{ActivationShape, Effect, Layer, LayerKind, Model};
 
 /// A residual tower with a policy and a value head. All numbers are indices of [`Model::layers`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub struct Tower {
     /// The first layer with weights: a convolution, a linear layer on the flattened observation, or one at every edge.
     pub stem: usize,
     /// The residual blocks.
-    pub blocks: Vec<Block>,
+    pub blocks: Vec<ResidualBlock>,
     /// The BatchNorm (with a ReLU) after the last block.
     pub norm: usize,
     /// 1x1 convolutions with BatchNorm and ReLU before the policy and the value head; None where both read the tower itself.
@@ -27,7 +27,7 @@ pub struct Tower {
 /// `x + second(relu(bn(first(relu(bn(x))))))`; on boards perhaps with a bias of channels before the second ReLU and a scale of channels
 /// before the sum, see [`super::Pooling`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Block {
+pub struct ResidualBlock {
     /// The BatchNorm before each layer.
     pub norms: [usize; 2],
     /// The layers: of one kind, but on edges a message and a layer at every edge.
@@ -94,29 +94,36 @@ impl<'a> Matcher<'a> {
     }
 
     /// The layer that `index`, which must be of a kind that `is` takes, reads.
-    fn input_of(&mut self, index: usize, expected: &str, is: fn(Kind) -> bool) -> Result<usize, String> {
+    fn input_of(&mut self, index: usize, expected: &str, is: fn(LayerKind) -> bool) -> Result<usize, String> {
         let layer = self.layer(index);
         if is(layer.kind) { Ok(layer.inputs[0]) } else { Err(self.mismatch(index, expected)) }
     }
 
     /// The BatchNorm under the ReLU `index`.
     fn norm_of(&mut self, index: usize) -> Result<usize, String> {
-        self.input_of(index, "a ReLU", |kind| kind == Kind::Relu)
+        self.input_of(index, "a ReLU", |kind| kind == LayerKind::Relu)
     }
 
     /// What the BatchNorm `index` reads.
     fn input_of_norm(&mut self, index: usize) -> Result<usize, String> {
-        self.input_of(index, "BatchNorm", |kind| kind == Kind::BatchNorm)
+        self.input_of(index, "BatchNorm", |kind| kind == LayerKind::BatchNorm)
     }
 
     /// What a layer of a block reads, which maps the tower's shape to itself.
-    fn input_of_inner(&mut self, index: usize, order: BlockLayer, stream: Shape) -> Result<usize, String> {
+    fn input_of_inner(
+        &mut self,
+        index: usize,
+        order: BlockLayer,
+        stream: ActivationShape,
+    ) -> Result<usize, String> {
         let layer = &self.model.layers[index];
         let fits = match (stream, order) {
-            (Shape::Vector(_), _) => matches!(layer.kind, Kind::Linear { .. }),
-            (Shape::Board { .. }, _) => matches!(layer.kind, Kind::Conv3x3 { .. }),
-            (Shape::Edges { .. }, BlockLayer::First) => layer.kind == Kind::EdgeMessage,
-            (Shape::Edges { .. }, BlockLayer::Second) => matches!(layer.kind, Kind::Conv1x1 { .. }),
+            (ActivationShape::Vector(_), _) => matches!(layer.kind, LayerKind::Linear { .. }),
+            (ActivationShape::Board { .. }, _) => matches!(layer.kind, LayerKind::Conv3x3 { .. }),
+            (ActivationShape::Edges { .. }, BlockLayer::First) => layer.kind == LayerKind::EdgeMessage,
+            (ActivationShape::Edges { .. }, BlockLayer::Second) => {
+                matches!(layer.kind, LayerKind::Conv1x1 { .. })
+            }
         };
         if !fits || layer.shape != stream {
             return Err(self.mismatch(index, &format!("a layer from {stream} to as many")));
@@ -126,8 +133,8 @@ impl<'a> Matcher<'a> {
 
     fn tower(&mut self) -> Result<Tower, String> {
         let model = self.model;
-        let linear = |kind: Kind| matches!(kind, Kind::Linear { .. });
-        let values = self.input_of(model.value, "a tanh", |kind| kind == Kind::Tanh)?;
+        let linear = |kind: LayerKind| matches!(kind, LayerKind::Linear { .. });
+        let values = self.input_of(model.value, "a tanh", |kind| kind == LayerKind::Tanh)?;
         let relu = self.input_of(values, "a linear layer", linear)?;
         let hidden = self.norm_of(relu)?;
         let value_input = self.input_of(hidden, "a linear layer", linear)?;
@@ -135,11 +142,11 @@ impl<'a> Matcher<'a> {
         let norm = self.norm_of(end)?;
         let mut x = self.input_of_norm(norm)?;
         let stream = model.layers[x].shape;
-        if heads.is_some() != matches!(stream, Shape::Board { .. }) {
+        if heads.is_some() != matches!(stream, ActivationShape::Board { .. }) {
             return Err(self.mismatch(value_input, &format!("the value head of {stream}")));
         }
         let mut blocks = Vec::new();
-        while model.layers[x].kind == Kind::Add {
+        while model.layers[x].kind == LayerKind::Add {
             let [start, sum] = self.layer(x).inputs[..] else { return Err(self.mismatch(x, "a sum of two")) };
             blocks.push(self.block(start, sum, stream)?);
             x = start;
@@ -153,20 +160,20 @@ impl<'a> Matcher<'a> {
     fn heads(&mut self, value_input: usize) -> Result<(Option<[HeadConv; 2]>, usize, usize), String> {
         let model = self.model;
         match model.layers[value_input].kind {
-            Kind::Flatten => {
+            LayerKind::Flatten => {
                 let policy = model.policy;
                 let policy_input =
-                    self.input_of(policy, "a linear layer", |kind| matches!(kind, Kind::Linear { .. }))?;
+                    self.input_of(policy, "a linear layer", |kind| matches!(kind, LayerKind::Linear { .. }))?;
                 let (policy_conv, end) = self.head_conv(policy_input)?;
                 let (value_conv, same) = self.head_conv(value_input)?;
                 self.same_end(end, same)?;
                 Ok((Some([policy_conv, value_conv]), policy, end))
             }
-            Kind::MeanOverEdges => {
+            LayerKind::MeanOverEdges => {
                 let end = self.layer(value_input).inputs[0];
                 let policy =
-                    self.input_of(model.policy, "one logit an edge", |kind| kind == Kind::Flatten)?;
-                let one = |kind: Kind| matches!(kind, Kind::Conv1x1 { outputs: 1, .. });
+                    self.input_of(model.policy, "one logit an edge", |kind| kind == LayerKind::Flatten)?;
+                let one = |kind: LayerKind| matches!(kind, LayerKind::Conv1x1 { outputs: 1, .. });
                 let same = self.input_of(policy, "one logit an edge", one)?;
                 self.same_end(end, same)?;
                 Ok((None, policy, end))
@@ -174,7 +181,7 @@ impl<'a> Matcher<'a> {
             _ => {
                 let policy = model.policy;
                 let same =
-                    self.input_of(policy, "a linear layer", |kind| matches!(kind, Kind::Linear { .. }))?;
+                    self.input_of(policy, "a linear layer", |kind| matches!(kind, LayerKind::Linear { .. }))?;
                 self.same_end(value_input, same)?;
                 Ok((None, policy, value_input))
             }
@@ -186,18 +193,19 @@ impl<'a> Matcher<'a> {
     }
 
     fn head_conv(&mut self, flat: usize) -> Result<(HeadConv, usize), String> {
-        let relu = self.input_of(flat, "a flattened board", |kind| kind == Kind::Flatten)?;
+        let relu = self.input_of(flat, "a flattened board", |kind| kind == LayerKind::Flatten)?;
         let norm = self.norm_of(relu)?;
         let conv = self.input_of_norm(norm)?;
-        let end = self.input_of(conv, "a 1x1 convolution", |kind| matches!(kind, Kind::Conv1x1 { .. }))?;
+        let end =
+            self.input_of(conv, "a 1x1 convolution", |kind| matches!(kind, LayerKind::Conv1x1 { .. }))?;
         Ok((HeadConv { conv, norm }, end))
     }
 
-    fn block(&mut self, start: usize, sum: usize, stream: Shape) -> Result<Block, String> {
+    fn block(&mut self, start: usize, sum: usize, stream: ActivationShape) -> Result<ResidualBlock, String> {
         let (scale, second) = self.pooling(sum, Effect::Scale);
         let mut relu = self.input_of_inner(second, BlockLayer::Second, stream)?;
         let mut triangle_channels = 0;
-        if let Kind::TriangleMix { channels } = self.model.layers[relu].kind {
+        if let LayerKind::TriangleMix { channels } = self.model.layers[relu].kind {
             triangle_channels = channels;
             relu = self.layer(relu).inputs[0];
         }
@@ -213,7 +221,7 @@ impl<'a> Matcher<'a> {
             return Err(self.mismatch(stream_start, "the input of the block's sum"));
         }
         let (norms, layers) = ([first_norm, second_norm], [first, second]);
-        Ok(Block { norms, layers, triangle_channels, pooling: [bias, scale] })
+        Ok(ResidualBlock { norms, layers, triangle_channels, pooling: [bias, scale] })
     }
 
     /// Layer `index` if it computes this effect out of a whole board, and what it reads; else none, and `index`.
@@ -228,10 +236,10 @@ impl<'a> Matcher<'a> {
         let mut input = self.layer(stem).inputs.first().copied().unwrap_or(stem);
         let fits = matches!(
             (self.model.layers[stem].kind, self.model.obs()),
-            (Kind::Conv3x3 { .. } | Kind::Linear { .. }, Shape::Board { .. })
-                | (Kind::Conv1x1 { .. }, Shape::Edges { .. })
+            (LayerKind::Conv3x3 { .. } | LayerKind::Linear { .. }, ActivationShape::Board { .. })
+                | (LayerKind::Conv1x1 { .. }, ActivationShape::Edges { .. })
         );
-        if self.model.layers[input].kind == Kind::Flatten {
+        if self.model.layers[input].kind == LayerKind::Flatten {
             input = self.layer(input).inputs[0];
         }
         self.seen[input] = true;
@@ -245,7 +253,7 @@ impl<'a> Matcher<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::builder::Builder;
+    use super::super::builder::ModelBuilder;
     use super::*;
     use crate::config::Arch;
     use crate::game::ObsShape;
@@ -276,7 +284,7 @@ mod tests {
         ] {
             let model = spec(arch).model().expect("a network");
             let tower = Tower::of(&model).expect("a tower");
-            let Block { norms, layers, triangle_channels, .. } = tower.blocks[1];
+            let ResidualBlock { norms, layers, triangle_channels, .. } = tower.blocks[1];
             let found = [tower.stem, norms[1], layers[1], tower.norm, tower.hidden];
             assert_eq!(found.map(|index| model.layers[index].name.as_str()), names);
             assert_eq!((tower.blocks.len(), tower.heads.is_some()), (2, arch == Arch::Resnet));
@@ -289,25 +297,26 @@ mod tests {
         let spec = NetSpec { global_pool: 1, se: 2, ..spec(Arch::Resnet) };
         let model = spec.model().expect("a network");
         let tower = Tower::of(&model).expect("a tower");
-        let names = |block: &Block| block.pooling.map(|layer| layer.map(|l| model.layers[l].name.as_str()));
+        let names =
+            |block: &ResidualBlock| block.pooling.map(|layer| layer.map(|l| model.layers[l].name.as_str()));
         assert_eq!(names(&tower.blocks[0]), [None, Some("blocks.0.se")]);
         assert_eq!(names(&tower.blocks[1]), [Some("blocks.1.pool"), Some("blocks.1.se")]);
     }
 
     #[test]
     fn what_is_no_tower_is_named() {
-        let heads = |mut b: Builder, x: usize| {
+        let heads = |mut b: ModelBuilder, x: usize| {
             let policy = b.logits(x, 7);
             let value = b.values(x, 5, 1);
             Tower::of(&b.build(policy, value, 1)).expect_err("no tower")
         };
-        let mut b = Builder::new(Shape::Vector(9));
+        let mut b = ModelBuilder::new(ActivationShape::Vector(9));
         let x = b.linear("stem", 0, 4);
-        let x = b.layer("", Kind::Relu, &[x]);
+        let x = b.layer("", LayerKind::Relu, &[x]);
         let reason = heads(b, x);
         assert!(reason.contains("linear (stem) where the fused kernels have BatchNorm"), "{reason}");
         // A second reader of the stem.
-        let mut b = Builder::new(Shape::Board { channels: 3, height: 2, width: 5 });
+        let mut b = ModelBuilder::new(ActivationShape::Board { channels: 3, height: 2, width: 5 });
         let flat = b.flatten(0);
         let x = b.linear("stem", flat, 4);
         let end = b.norm_relu("bn", x);
@@ -320,7 +329,7 @@ mod tests {
     #[test]
     fn the_layers_of_a_block_on_edges_have_an_order() {
         let mut model = spec(Arch::Edge).model().expect("a network");
-        let Block { layers: [first, second], .. } = Tower::of(&model).expect("a tower").blocks[0];
+        let ResidualBlock { layers: [first, second], .. } = Tower::of(&model).expect("a tower").blocks[0];
         let kinds = [first, second].map(|layer| model.layers[layer].kind);
         model.layers[first].kind = kinds[1];
         let reason = Tower::of(&model).expect_err("two convolutions");
@@ -332,7 +341,7 @@ mod tests {
 
     #[test]
     fn heads_of_a_board_have_no_place_on_edges() {
-        let mut b = Builder::new(Shape::Edges { channels: 5, vertices: 4 });
+        let mut b = ModelBuilder::new(ActivationShape::Edges { channels: 5, vertices: 4 });
         let x = b.conv1x1("stem", 0, 4);
         let x = b.norm_relu("bn", x);
         let mut head = |name: &str| {

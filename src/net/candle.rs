@@ -1,11 +1,11 @@
 //! The executor of every model on any device of candle (the CPU; a GPU with the feature `candle-cuda`), forward and by autograd: where
 //! a new kind of layer runs and trains first, and the independent check of the fused executors.
 
-pub use super::candle_layers::Mode;
-use super::candle_layers::{Graph, Op};
+pub use super::candle_layers::BatchNormMode;
+use super::candle_layers::{GraphTensors, Op};
 use super::{IoShape, Network};
 use crate::error::{Error, Result};
-use crate::model::{Model, NetSpec, Param, Shape, Weights};
+use crate::model::{ActivationShape, Model, NetSpec, Param, Weights};
 use candle_core::{Device, Tensor};
 use std::sync::Arc;
 
@@ -54,8 +54,8 @@ impl CandleNet {
     /// [`Error::Candle`] where a normalisation's tensor has another shape.
     pub fn from_tensors(device: &Device, model: Arc<Model>, params: &[Tensor]) -> Result<Self> {
         let graph = match model.obs() {
-            Shape::Edges { vertices, .. } => Some(Arc::new(Graph::new(vertices, device)?)),
-            Shape::Vector(_) | Shape::Board { .. } => None,
+            ActivationShape::Edges { vertices, .. } => Some(Arc::new(GraphTensors::new(vertices, device)?)),
+            ActivationShape::Vector(_) | ActivationShape::Board { .. } => None,
         };
         let op = |layer: &crate::model::Layer| {
             let input = layer.inputs.first().map_or(layer.shape, |&input| model.layers[input].shape);
@@ -69,13 +69,13 @@ impl CandleNet {
     ///
     /// # Errors
     /// [`Error::Candle`].
-    pub fn forward_t(&self, obs: &Tensor, mode: Mode) -> Result<(Tensor, Tensor)> {
+    pub fn forward_t(&self, obs: &Tensor, mode: BatchNormMode) -> Result<(Tensor, Tensor)> {
         let done = self.layers_t(obs, mode)?;
         Ok((done[self.model.policy].clone(), done[self.model.value].clone()))
     }
 
     /// The outputs of all layers.
-    pub(super) fn layers_t(&self, obs: &Tensor, mode: Mode) -> Result<Vec<Tensor>> {
+    pub(super) fn layers_t(&self, obs: &Tensor, mode: BatchNormMode) -> Result<Vec<Tensor>> {
         let mut done: Vec<Tensor> = Vec::with_capacity(self.ops.len());
         for (layer, op) in self.model.layers.iter().zip(self.ops.iter()) {
             let inputs: Vec<&Tensor> = match layer.inputs[..] {
@@ -106,7 +106,7 @@ impl CandleNet {
         let mut padded = obs.to_vec();
         padded.resize(rows * features, 0.0);
         let obs = Tensor::from_vec(padded, (rows, features), &self.device)?;
-        let (l, v) = self.forward_t(&obs, Mode::Eval)?;
+        let (l, v) = self.forward_t(&obs, BatchNormMode::Eval)?;
         let l = l.flatten_all()?.to_vec1::<f32>()?;
         logits.copy_from_slice(&l[..logits.len()]);
         let v = v.flatten_all()?.to_vec1::<f32>()?;

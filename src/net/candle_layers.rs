@@ -2,14 +2,14 @@
 //!
 //! Boards are `[B, C, H, W]`, edges `[B, E, C]`, vectors `[B, F]`.
 
-use crate::model::{BN_EPS, BN_MOMENTUM, Edges, Kind, Shape, board_factor};
+use crate::model::{ActivationShape, BN_EPS, BN_MOMENTUM, CompleteGraph, LayerKind, board_factor};
 use candle_core::{D, DType, Device, Result, Tensor};
 use candle_nn::{BatchNorm, Conv2d, Conv2dConfig, Linear, Module, ModuleT};
 use std::sync::Arc;
 
 /// Which statistics normalise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
+pub enum BatchNormMode {
     /// The batch's own; the running statistics move towards them.
     Train,
     /// The running statistics.
@@ -18,7 +18,7 @@ pub enum Mode {
 
 /// A layer with its parameters as tensors.
 pub(super) enum Op {
-    Input(Shape),
+    Input(ActivationShape),
     Conv(Conv2d),
     Linear(Linear),
     BatchNorm(BatchNorm),
@@ -26,53 +26,62 @@ pub(super) enum Op {
     Tanh,
     Add,
     Flatten,
-    EdgeMessage { graph: Arc<Graph>, edge: Linear, vertex: Linear },
-    TriangleMix { graph: Arc<Graph>, channels: usize },
+    EdgeMessage { graph: Arc<GraphTensors>, edge: Linear, vertex: Linear },
+    TriangleMix { graph: Arc<GraphTensors>, channels: usize },
     MeanOverEdges,
     GlobalPoolBias { pooled: usize, linear: Linear },
     SqueezeExcite { squeeze: Linear, excite: Linear },
 }
 
 impl Op {
-    /// The layer of this kind, given the shape of its first input and its parameters in the order of [`Kind::params`].
-    pub fn new(kind: Kind, input: Shape, params: &[Tensor], graph: Option<&Arc<Graph>>) -> Result<Self> {
+    /// The layer of this kind, given the shape of its first input and its parameters in the order of [`LayerKind::params`].
+    pub fn new(
+        kind: LayerKind,
+        input: ActivationShape,
+        params: &[Tensor],
+        graph: Option<&Arc<GraphTensors>>,
+    ) -> Result<Self> {
         let graph = || match graph {
             Some(graph) => Ok(graph.clone()),
             None => candle_core::bail!("{} needs the edges of a complete graph", kind.name()),
         };
         Ok(match (kind, params) {
-            (Kind::Input, _) => Self::Input(input),
-            (Kind::Conv3x3 { .. }, [weight]) => {
+            (LayerKind::Input, _) => Self::Input(input),
+            (LayerKind::Conv3x3 { .. }, [weight]) => {
                 let config = Conv2dConfig { padding: 1, ..Default::default() };
                 Self::Conv(Conv2d::new(weight.clone(), None, config))
             }
-            (Kind::Conv1x1 { .. }, [weight]) => match input {
-                Shape::Board { .. } => Self::Conv(Conv2d::new(weight.clone(), None, Conv2dConfig::default())),
-                Shape::Edges { .. } | Shape::Vector(_) => Self::Linear(Linear::new(weight.clone(), None)),
+            (LayerKind::Conv1x1 { .. }, [weight]) => match input {
+                ActivationShape::Board { .. } => {
+                    Self::Conv(Conv2d::new(weight.clone(), None, Conv2dConfig::default()))
+                }
+                ActivationShape::Edges { .. } | ActivationShape::Vector(_) => {
+                    Self::Linear(Linear::new(weight.clone(), None))
+                }
             },
-            (Kind::Linear { .. }, [weight, bias]) => {
+            (LayerKind::Linear { .. }, [weight, bias]) => {
                 Self::Linear(Linear::new(weight.clone(), Some(bias.clone())))
             }
-            (Kind::BatchNorm, [weight, bias, mean, variance]) => {
+            (LayerKind::BatchNorm, [weight, bias, mean, variance]) => {
                 let [weight, bias, mean, variance] = [weight, bias, mean, variance].map(Tensor::clone);
                 let channels = input.channels();
                 let norm = BatchNorm::new_with_momentum;
                 Self::BatchNorm(norm(channels, mean, variance, weight, bias, BN_EPS, BN_MOMENTUM)?)
             }
-            (Kind::Relu, _) => Self::Relu,
-            (Kind::Tanh, _) => Self::Tanh,
-            (Kind::Add, _) => Self::Add,
-            (Kind::Flatten, _) => Self::Flatten,
-            (Kind::EdgeMessage, [edge, vertex]) => {
+            (LayerKind::Relu, _) => Self::Relu,
+            (LayerKind::Tanh, _) => Self::Tanh,
+            (LayerKind::Add, _) => Self::Add,
+            (LayerKind::Flatten, _) => Self::Flatten,
+            (LayerKind::EdgeMessage, [edge, vertex]) => {
                 let linear = |weight: &Tensor| Linear::new(weight.clone(), None);
                 Self::EdgeMessage { graph: graph()?, edge: linear(edge), vertex: linear(vertex) }
             }
-            (Kind::TriangleMix { channels }, _) => Self::TriangleMix { graph: graph()?, channels },
-            (Kind::MeanOverEdges, _) => Self::MeanOverEdges,
-            (Kind::GlobalPoolBias { pooled }, [weight]) => {
+            (LayerKind::TriangleMix { channels }, _) => Self::TriangleMix { graph: graph()?, channels },
+            (LayerKind::MeanOverEdges, _) => Self::MeanOverEdges,
+            (LayerKind::GlobalPoolBias { pooled }, [weight]) => {
                 Self::GlobalPoolBias { pooled, linear: Linear::new(weight.clone(), None) }
             }
-            (Kind::SqueezeExcite { .. }, [squeeze, squeeze_bias, excite, excite_bias]) => {
+            (LayerKind::SqueezeExcite { .. }, [squeeze, squeeze_bias, excite, excite_bias]) => {
                 let linear = |weight: &Tensor, bias: &Tensor| Linear::new(weight.clone(), Some(bias.clone()));
                 let (squeeze, excite) = (linear(squeeze, squeeze_bias), linear(excite, excite_bias));
                 Self::SqueezeExcite { squeeze, excite }
@@ -82,14 +91,14 @@ impl Op {
     }
 
     /// The layer's output. `inputs` are those of the layer; the first layer reads observations `[B, F]`.
-    pub fn forward(&self, inputs: &[&Tensor], mode: Mode) -> Result<Tensor> {
+    pub fn forward(&self, inputs: &[&Tensor], mode: BatchNormMode) -> Result<Tensor> {
         let x = inputs[0];
         match self {
-            Self::Input(Shape::Vector(_)) => Ok(x.clone()),
-            Self::Input(Shape::Board { channels, height, width }) => {
+            Self::Input(ActivationShape::Vector(_)) => Ok(x.clone()),
+            Self::Input(ActivationShape::Board { channels, height, width }) => {
                 x.reshape(((), *channels, *height, *width))
             }
-            Self::Input(shape @ Shape::Edges { channels, .. }) => {
+            Self::Input(shape @ ActivationShape::Edges { channels, .. }) => {
                 x.reshape(((), *channels, shape.positions()))?.transpose(1, 2)?.contiguous()
             }
             Self::Conv(conv) => conv.forward(x),
@@ -127,8 +136,8 @@ impl Op {
 }
 
 /// Normalisation channel by channel; edges have theirs last.
-fn batch_norm(norm: &BatchNorm, x: &Tensor, mode: Mode) -> Result<Tensor> {
-    let train = mode == Mode::Train;
+fn batch_norm(norm: &BatchNorm, x: &Tensor, mode: BatchNormMode) -> Result<Tensor> {
+    let train = mode == BatchNormMode::Train;
     let Ok((boards, edges, channels)) = x.dims3() else { return norm.forward_t(x, train) };
     let flat = x.reshape((boards * edges, channels))?;
     norm.forward_t(&flat, train)?.reshape((boards, edges, channels))
@@ -159,7 +168,7 @@ fn global_pool_bias(linear: &Linear, x: &Tensor, pooled: usize) -> Result<Tensor
 }
 
 /// K_n as tensors.
-pub(super) struct Graph {
+pub(super) struct GraphTensors {
     vertices: usize,
     triangle_scale: f64,
     /// 1 / (n - 1) where the edge is at the vertex. `[1, n, E]`
@@ -172,10 +181,10 @@ pub(super) struct Graph {
     place: Tensor,
 }
 
-impl Graph {
+impl GraphTensors {
     /// K_n of `vertices` vertices.
     pub fn new(vertices: usize, device: &Device) -> Result<Self> {
-        let edges = Edges::of_complete_graph(vertices);
+        let edges = CompleteGraph::new(vertices);
         let (n, count) = (edges.vertices, edges.len());
         let mut ends = vec![0.0_f32; count * n];
         let mut number = vec![count as u32; n * n];

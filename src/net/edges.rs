@@ -7,7 +7,7 @@
 
 use super::number::{Activation, Bf16};
 use crate::isa::for_each_isa;
-use crate::model::{Edges, MAX_VERTICES};
+use crate::model::{CompleteGraph, MAX_VERTICES};
 
 /// Numbers that the kernels take at once.
 const LANES: usize = 16;
@@ -54,7 +54,7 @@ fn store<N: Activation>(x: &mut [N], lanes: &Lanes) {
 }
 
 #[inline(always)]
-fn vertex_sums_of<N: Activation>(edges: &Edges, x: &[N], scale: f32, out: &mut [N]) {
+fn vertex_sums_of<N: Activation>(edges: &CompleteGraph, x: &[N], scale: f32, out: &mut [N]) {
     let len = x.len() / edges.len();
     for first in (0..len).step_by(LANES) {
         let lanes = LANES.min(len - first);
@@ -73,7 +73,7 @@ fn vertex_sums_of<N: Activation>(edges: &Edges, x: &[N], scale: f32, out: &mut [
 }
 
 #[inline(always)]
-fn mean_of<N: Activation>(edges: &Edges, x: &[N], out: &mut [f32]) {
+fn mean_of<N: Activation>(edges: &CompleteGraph, x: &[N], out: &mut [f32]) {
     let len = x.len() / edges.len();
     let scale = 1.0 / edges.len() as f32;
     for first in (0..len).step_by(LANES) {
@@ -92,7 +92,7 @@ fn mean_of<N: Activation>(edges: &Edges, x: &[N], out: &mut [f32]) {
 
 #[inline(always)]
 fn take_grid<N: Activation>(
-    edges: &Edges,
+    edges: &CompleteGraph,
     x: &[N],
     step: usize,
     first: usize,
@@ -123,7 +123,7 @@ fn row_products<const J: usize>(n: usize, a: &Grid, b: &Grid, i: usize, j: usize
 }
 
 #[inline(always)]
-fn triangles_of<N: Activation>(edges: &Edges, shape: TriangleColumns, x: &mut [N]) {
+fn triangles_of<N: Activation>(edges: &CompleteGraph, shape: TriangleColumns, x: &mut [N]) {
     const GROUP: usize = 4;
     let TriangleColumns { width, columns, scale } = shape;
     let n = edges.vertices;
@@ -156,28 +156,28 @@ fn triangles_of<N: Activation>(edges: &Edges, shape: TriangleColumns, x: &mut [N
 
 for_each_isa! {
     /// The sum of the edges at every vertex, times `scale`. `x [E, L]`, `out [n, L]`.
-    fn vertex_sums(edges: &Edges, x: &[f32], scale: f32, out: &mut [f32]) {
+    fn vertex_sums(edges: &CompleteGraph, x: &[f32], scale: f32, out: &mut [f32]) {
         vertex_sums_of(edges, x, scale, out);
     }
 }
 
 for_each_isa! {
     /// As [`vertex_sums`] for bfloat16, summed in f32.
-    fn vertex_sums_bf16(edges: &Edges, x: &[Bf16], scale: f32, out: &mut [Bf16]) {
+    fn vertex_sums_bf16(edges: &CompleteGraph, x: &[Bf16], scale: f32, out: &mut [Bf16]) {
         vertex_sums_of(edges, x, scale, out);
     }
 }
 
 for_each_isa! {
     /// The mean over all edges. `x [E, L]`, `out [L]`.
-    fn mean(edges: &Edges, x: &[f32], out: &mut [f32]) {
+    fn mean(edges: &CompleteGraph, x: &[f32], out: &mut [f32]) {
         mean_of(edges, x, out);
     }
 }
 
 for_each_isa! {
     /// As [`mean`] for bfloat16, summed in f32.
-    fn mean_bf16(edges: &Edges, x: &[Bf16], out: &mut [f32]) {
+    fn mean_bf16(edges: &CompleteGraph, x: &[Bf16], out: &mut [f32]) {
         mean_of(edges, x, out);
     }
 }
@@ -185,7 +185,7 @@ for_each_isa! {
 for_each_isa! {
     /// Adds to every edge the sum over its two ends, times `scale`. `x [n, L]`, `y [E, L]`. With the same scale the
     /// transpose of [`vertex_sums`].
-    fn add_ends(edges: &Edges, x: &[f32], scale: f32, y: &mut [f32]) {
+    fn add_ends(edges: &CompleteGraph, x: &[f32], scale: f32, y: &mut [f32]) {
         let len = y.len() / edges.len();
         for (y, &[i, j]) in y.chunks_exact_mut(len).zip(&edges.ends) {
             let (a, b) = (&x[i * len..][..len], &x[j * len..][..len]);
@@ -199,14 +199,14 @@ for_each_isa! {
 for_each_isa! {
     /// Replaces the first columns of every edge (i, j) by `scale` times the sum over k of (i, k) (j, k), column by column
     /// (the product of matrices in Maron et al. 2019, Provably Powerful Graph Networks). `x [E, rows, width]`.
-    fn triangles(edges: &Edges, shape: TriangleColumns, x: &mut [f32]) {
+    fn triangles(edges: &CompleteGraph, shape: TriangleColumns, x: &mut [f32]) {
         triangles_of(edges, shape, x);
     }
 }
 
 for_each_isa! {
     /// As [`triangles`] for bfloat16, summed in f32.
-    fn triangles_bf16(edges: &Edges, shape: TriangleColumns, x: &mut [Bf16]) {
+    fn triangles_bf16(edges: &CompleteGraph, shape: TriangleColumns, x: &mut [Bf16]) {
         triangles_of(edges, shape, x);
     }
 }
@@ -214,7 +214,7 @@ for_each_isa! {
 for_each_isa! {
     /// The gradient of [`triangles`] at `x`, in place of that of its output: at (i, j) `scale` times the sum over k of
     /// d(i, k) (j, k) + (i, k) d(j, k). `x` and `d` are `[E, rows, width]`.
-    fn triangle_gradient(edges: &Edges, shape: TriangleColumns, x: &[f32], d: &mut [f32]) {
+    fn triangle_gradient(edges: &CompleteGraph, shape: TriangleColumns, x: &[f32], d: &mut [f32]) {
         let TriangleColumns { width, columns, scale } = shape;
         let n = edges.vertices;
         let step = x.len() / edges.len();
@@ -258,7 +258,7 @@ mod tests {
     fn sums_and_products_are_those_of_their_definitions_on_every_instruction_set() {
         for isa in Isa::available() {
             for n in [3, 6, 9, 17] {
-                let edges = Edges::of_complete_graph(n);
+                let edges = CompleteGraph::new(n);
                 let x = numbers(edges.len() * 40, 1);
                 let number = |i: usize, j: usize| {
                     edges.ends.iter().position(|&ends| ends == [i.min(j), i.max(j)]).expect("an edge")
@@ -288,7 +288,7 @@ mod tests {
 
     #[test]
     fn ends_are_the_transpose_of_sums() {
-        let edges = Edges::of_complete_graph(7);
+        let edges = CompleteGraph::new(7);
         let (x, y) = (numbers(edges.len() * 21, 1), numbers(7 * 21, 2));
         let (mut sums, mut spread) = (vec![0.0; 7 * 21], vec![0.0; edges.len() * 21]);
         vertex_sums(Isa::detect(), &edges, &x, 0.3, &mut sums);
@@ -298,7 +298,7 @@ mod tests {
 
     #[test]
     fn the_triangles_gradient_is_a_finite_difference() {
-        let edges = Edges::of_complete_graph(6);
+        let edges = CompleteGraph::new(6);
         let len = edges.len() * 40;
         let (x, weight, direction) = (numbers(len, 1), numbers(len, 2), numbers(len, 3));
         let loss = |step: f32| {
@@ -314,7 +314,7 @@ mod tests {
 
     #[test]
     fn bf16_rounds_the_same_sums() {
-        let edges = Edges::of_complete_graph(5);
+        let edges = CompleteGraph::new(5);
         let x: Vec<Bf16> = numbers(edges.len() * 40, 1).into_iter().map(Bf16::from_f32).collect();
         let wide: Vec<f32> = x.iter().map(|x| x.to_f32()).collect();
         let round = |x: &[f32]| -> Vec<Bf16> { x.iter().map(|&x| Bf16::from_f32(x)).collect() };

@@ -10,8 +10,8 @@ mod candle_layers; // the layers as candle's operations
 pub mod number; // f32 and bfloat16 in memory
 pub mod edges; // what passes between the edges of K_n
 pub mod pooling; // biases and scales of channels out of a whole board
-pub mod ops; // fused training passes
-pub mod fast; // the fused CPU forward
+pub mod cpu_train; // fused training passes
+pub mod cpu; // the fused CPU forward
 pub mod double_buffer; // two batches in turn
 
 pub use crate::model::{IoShape, NetSpec, Weights};

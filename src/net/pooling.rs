@@ -27,7 +27,7 @@ pub struct BoardRows {
 }
 
 /// Intermediate results of a layer for some boards, board by board.
-struct Parts<'a> {
+struct PoolingBuffers<'a> {
     /// `[boards, inputs]`
     statistics: &'a mut [f32],
     /// `[boards, hidden]`
@@ -253,22 +253,22 @@ impl PooledLayer {
         2 * self.shape.values_per_board()
     }
 
-    fn parts<'a>(&self, boards: usize, scratch: &'a mut [f32]) -> (Parts<'a>, &'a mut [f32]) {
+    fn parts<'a>(&self, boards: usize, scratch: &'a mut [f32]) -> (PoolingBuffers<'a>, &'a mut [f32]) {
         let Pooling { hidden, .. } = self.shape;
         let (statistics, rest) = scratch.split_at_mut(boards * self.shape.inputs());
         let (hidden, rest) = rest.split_at_mut(boards * hidden);
         let (output, rest) = rest.split_at_mut(boards * self.shape.outputs());
-        (Parts { statistics, hidden, output }, rest)
+        (PoolingBuffers { statistics, hidden, output }, rest)
     }
 
     /// Statistics, hidden layer, and the bias or scale of each channel.
-    fn compute(&self, isa: Isa, x: &[f32], rows: BoardRows, parts: &mut Parts<'_>) {
+    fn compute(&self, isa: Isa, x: &[f32], rows: BoardRows, parts: &mut PoolingBuffers<'_>) {
         let [_, hidden_bias, _, output_bias] = split(self.shape.param_sizes(), &self.params);
         let start = |out: &mut [f32], bias: &[f32]| match bias {
             [] => out.fill(0.0),
             _ => out.chunks_exact_mut(bias.len()).for_each(|row| row.copy_from_slice(bias)),
         };
-        let Parts { statistics: inputs, hidden, output } = parts;
+        let PoolingBuffers { statistics: inputs, hidden, output } = parts;
         statistics(isa, x, rows, self.shape, inputs);
         let mut read = &**inputs;
         if self.shape.hidden > 0 {
@@ -331,11 +331,17 @@ impl PooledLayer {
     }
 
     /// From the gradient of the output before its sigmoid to that of the statistics.
-    fn inner_backward(&self, isa: Isa, forward: &Parts<'_>, gradient: &mut Parts<'_>, params: &mut [f32]) {
+    fn inner_backward(
+        &self,
+        isa: Isa,
+        forward: &PoolingBuffers<'_>,
+        gradient: &mut PoolingBuffers<'_>,
+        params: &mut [f32],
+    ) {
         let sizes = self.shape.param_sizes();
         let [hidden_weight, _, output_weight, _] = split(sizes, &self.params);
         let [d_hidden_weight, d_hidden_bias, d_output_weight, d_output_bias] = split_mut(sizes, params);
-        let Parts { statistics: d_statistics, hidden: d_hidden, output: d_output } = gradient;
+        let PoolingBuffers { statistics: d_statistics, hidden: d_hidden, output: d_output } = gradient;
         add_rows(d_output, d_output_bias);
         d_statistics.fill(0.0);
         if self.shape.hidden == 0 {

@@ -2,7 +2,7 @@
 //! held to it in tests.
 
 use crate::error::Result;
-use crate::model::{Array, BN_EPS, Edges, Kind, Layer, Model, Shape, Weights};
+use crate::model::{ActivationShape, Array, BN_EPS, CompleteGraph, Layer, LayerKind, Model, Weights};
 
 /// Evaluates one observation `[F]`: logits `[A]` and values `[P]` relative to the observer.
 ///
@@ -28,12 +28,12 @@ pub fn activations(model: &Model, weights: &Weights, obs: &[f32]) -> Result<Vec<
     for layer in &model.layers {
         let params: Vec<&Array> =
             model.params[layer.params.clone()].iter().map(|param| &weights[&param.name]).collect();
-        let inputs: Vec<Input<'_>> = layer
+        let inputs: Vec<LayerInput<'_>> = layer
             .inputs
             .iter()
-            .map(|&input| Input { shape: model.layers[input].shape, x: &done[input] })
+            .map(|&input| LayerInput { shape: model.layers[input].shape, x: &done[input] })
             .collect();
-        let out = if layer.kind == Kind::Input {
+        let out = if layer.kind == LayerKind::Input {
             obs.iter().map(|&x| f64::from(x)).collect()
         } else {
             run(layer, &params, &inputs)
@@ -44,39 +44,39 @@ pub fn activations(model: &Model, weights: &Weights, obs: &[f32]) -> Result<Vec<
 }
 
 /// What a layer reads. `x [channels, positions]`
-struct Input<'a> {
-    shape: Shape,
+struct LayerInput<'a> {
+    shape: ActivationShape,
     x: &'a [f64],
 }
 
-/// One layer. `params` as [`Kind::params`] lists them.
-fn run(layer: &Layer, params: &[&Array], inputs: &[Input<'_>]) -> Vec<f64> {
-    let Input { shape, x } = inputs[0];
+/// One layer. `params` as [`LayerKind::params`] lists them.
+fn run(layer: &Layer, params: &[&Array], inputs: &[LayerInput<'_>]) -> Vec<f64> {
+    let LayerInput { shape, x } = inputs[0];
     let map = |f: fn(f64) -> f64| x.iter().map(|&x| f(x)).collect();
     match layer.kind {
-        Kind::Input | Kind::Flatten => x.to_vec(),
-        Kind::Conv3x3 { .. } => conv3x3(params[0], x, shape),
-        Kind::Conv1x1 { .. } => pointwise(params[0], x, shape.positions()),
-        Kind::Linear { .. } => {
+        LayerKind::Input | LayerKind::Flatten => x.to_vec(),
+        LayerKind::Conv3x3 { .. } => conv3x3(params[0], x, shape),
+        LayerKind::Conv1x1 { .. } => pointwise(params[0], x, shape.positions()),
+        LayerKind::Linear { .. } => {
             let sums = pointwise(params[0], x, 1);
             sums.iter().zip(&params[1].data).map(|(sum, &bias)| sum + f64::from(bias)).collect()
         }
-        Kind::BatchNorm => batch_norm(params, x, shape),
-        Kind::Relu => map(|x| x.max(0.0)),
-        Kind::Tanh => map(f64::tanh),
-        Kind::Add => x.iter().zip(inputs[1].x).map(|(x, y)| x + y).collect(),
-        Kind::EdgeMessage => edge_message(params, x, &edges_of(shape)),
-        Kind::TriangleMix { channels } => triangle_mix(x, channels, &edges_of(shape)),
-        Kind::MeanOverEdges => x.chunks_exact(shape.positions()).map(mean).collect(),
-        Kind::GlobalPoolBias { pooled } => global_pool_bias(params[0], x, shape, pooled),
-        Kind::SqueezeExcite { .. } => squeeze_excite(params, x, shape),
+        LayerKind::BatchNorm => batch_norm(params, x, shape),
+        LayerKind::Relu => map(|x| x.max(0.0)),
+        LayerKind::Tanh => map(f64::tanh),
+        LayerKind::Add => x.iter().zip(inputs[1].x).map(|(x, y)| x + y).collect(),
+        LayerKind::EdgeMessage => edge_message(params, x, &edges_of(shape)),
+        LayerKind::TriangleMix { channels } => triangle_mix(x, channels, &edges_of(shape)),
+        LayerKind::MeanOverEdges => x.chunks_exact(shape.positions()).map(mean).collect(),
+        LayerKind::GlobalPoolBias { pooled } => global_pool_bias(params[0], x, shape, pooled),
+        LayerKind::SqueezeExcite { .. } => squeeze_excite(params, x, shape),
     }
 }
 
-fn edges_of(shape: Shape) -> Edges {
+fn edges_of(shape: ActivationShape) -> CompleteGraph {
     match shape {
-        Shape::Edges { vertices, .. } => Edges::of_complete_graph(vertices),
-        Shape::Vector(_) | Shape::Board { .. } => panic!("{shape} are no edges of K_n"),
+        ActivationShape::Edges { vertices, .. } => CompleteGraph::new(vertices),
+        ActivationShape::Vector(_) | ActivationShape::Board { .. } => panic!("{shape} are no edges of K_n"),
     }
 }
 
@@ -85,8 +85,8 @@ fn mean(x: &[f64]) -> f64 {
 }
 
 /// Convolution with zeros around the board. `weight [outputs, inputs, 3, 3]`
-fn conv3x3(weight: &Array, x: &[f64], shape: Shape) -> Vec<f64> {
-    let Shape::Board { channels, height, width } = shape else { panic!("{shape} are no boards") };
+fn conv3x3(weight: &Array, x: &[f64], shape: ActivationShape) -> Vec<f64> {
+    let ActivationShape::Board { channels, height, width } = shape else { panic!("{shape} are no boards") };
     let sum = |output: usize, row: usize, column: usize| -> f64 {
         let taps = (0..channels * 9).filter_map(|tap| {
             let (input, y, z) = (tap / 9, row + tap / 3 % 3, column + tap % 3);
@@ -112,7 +112,7 @@ fn pointwise(weight: &Array, x: &[f64], positions: usize) -> Vec<f64> {
 }
 
 /// With the running statistics.
-fn batch_norm(params: &[&Array], x: &[f64], shape: Shape) -> Vec<f64> {
+fn batch_norm(params: &[&Array], x: &[f64], shape: ActivationShape) -> Vec<f64> {
     let normalised = x.iter().enumerate().map(|(at, x)| {
         let [weight, bias, mean, variance] =
             [0, 1, 2, 3].map(|number: usize| f64::from(params[number].data[at / shape.positions()]));
@@ -121,7 +121,7 @@ fn batch_norm(params: &[&Array], x: &[f64], shape: Shape) -> Vec<f64> {
     normalised.collect()
 }
 
-fn edge_message(params: &[&Array], x: &[f64], edges: &Edges) -> Vec<f64> {
+fn edge_message(params: &[&Array], x: &[f64], edges: &CompleteGraph) -> Vec<f64> {
     let means: Vec<f64> = x
         .chunks_exact(edges.len())
         .flat_map(|channel| {
@@ -140,7 +140,7 @@ fn edge_message(params: &[&Array], x: &[f64], edges: &Edges) -> Vec<f64> {
     out
 }
 
-fn triangle_mix(x: &[f64], channels: usize, edges: &Edges) -> Vec<f64> {
+fn triangle_mix(x: &[f64], channels: usize, edges: &CompleteGraph) -> Vec<f64> {
     let n = edges.vertices;
     let value = |channel: &[f64], i: usize, j: usize| -> f64 {
         let same = |ends: &&[usize; 2]| ends.contains(&i) && ends.contains(&j);
@@ -157,7 +157,7 @@ fn triangle_mix(x: &[f64], channels: usize, edges: &Edges) -> Vec<f64> {
     out
 }
 
-fn global_pool_bias(weight: &Array, x: &[f64], shape: Shape, pooled: usize) -> Vec<f64> {
+fn global_pool_bias(weight: &Array, x: &[f64], shape: ActivationShape, pooled: usize) -> Vec<f64> {
     let squares = shape.positions();
     let active: Vec<f64> = x[..pooled * squares].iter().map(|x| x.max(0.0)).collect();
     let of_channels = |f: &dyn Fn(&[f64]) -> f64| active.chunks_exact(squares).map(f).collect::<Vec<_>>();
@@ -172,7 +172,7 @@ fn global_pool_bias(weight: &Array, x: &[f64], shape: Shape, pooled: usize) -> V
     x.iter().enumerate().map(|(at, x)| x + bias(at)).collect()
 }
 
-fn squeeze_excite(params: &[&Array], x: &[f64], shape: Shape) -> Vec<f64> {
+fn squeeze_excite(params: &[&Array], x: &[f64], shape: ActivationShape) -> Vec<f64> {
     let linear = |weight: &Array, bias: &Array, x: &[f64]| -> Vec<f64> {
         pointwise(weight, x, 1).iter().zip(&bias.data).map(|(sum, &bias)| sum + f64::from(bias)).collect()
     };

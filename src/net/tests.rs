@@ -1,12 +1,12 @@
 //! All executors on the same models, weights and observations: every kind of layer, every number format, within stated bounds of the
 //! reference. The kernels of GPUs are held to the same networks in `tests/kernels/net`.
 
-use super::candle::Mode;
-use super::fast::{FastNet, available_isas};
+use super::candle::BatchNormMode;
+use super::cpu::{CpuNet, available_isas};
 use super::{CandleNet, Network, reference};
 use crate::config::{Arch, Precision};
 use crate::game::ObsShape;
-use crate::model::{Kind, Model, NetSpec, Tower, Weights};
+use crate::model::{LayerKind, Model, NetSpec, Tower, Weights};
 use crate::rng::{Key, Purpose};
 use candle_core::{Device, Tensor};
 use std::collections::BTreeSet;
@@ -57,7 +57,7 @@ impl Case {
         let model = spec.model().expect("a network");
         let mut weights = model.random_weights(Key::new(7, Purpose::Weights));
         // What is multiplied around triangles must not grow from block to block.
-        for layer in model.layers.iter().filter(|layer| layer.kind == Kind::EdgeMessage) {
+        for layer in model.layers.iter().filter(|layer| layer.kind == LayerKind::EdgeMessage) {
             for param in &model.params[layer.params.clone()] {
                 let array = weights.get_mut(&param.name).expect("its own");
                 array.data.iter_mut().for_each(|x| *x *= 0.3);
@@ -122,13 +122,13 @@ fn every_executor_agrees_with_the_reference() {
         }
         for precision in [Precision::F32, Precision::Bf16] {
             for isa in available_isas(precision) {
-                let mut net = FastNet::with_isa(spec, weights, precision, isa).expect("available");
+                let mut net = CpuNet::with_isa(spec, weights, precision, isa).expect("available");
                 case.check(&mut net, &expected, bound(precision), &format!("{isa:?} in {precision}"));
             }
         }
         if spec.arch != Arch::Edge {
             for isa in available_isas(Precision::Int8) {
-                let mut net = FastNet::int8_with_isa(spec, weights, &case.obs, isa).expect("available");
+                let mut net = CpuNet::int8_with_isa(spec, weights, &case.obs, isa).expect("available");
                 case.check(&mut net, &expected, bound(Precision::Int8), &format!("{isa:?} in int8"));
             }
         }
@@ -141,7 +141,7 @@ fn candle_computes_every_layer_as_the_reference_does() {
     for case in specs().into_iter().map(Case::new) {
         let net = CandleNet::new(&case.spec, &case.weights).expect("every layer");
         let obs = Tensor::from_slice(&case.obs, (ROWS, case.spec.obs.len()), &Device::Cpu).expect("tensor");
-        let found = net.layers_t(&obs, Mode::Eval).expect("forward");
+        let found = net.layers_t(&obs, BatchNormMode::Eval).expect("forward");
         for (row, obs) in case.rows().enumerate() {
             let expected = reference::activations(&case.model, &case.weights, obs).expect("finite");
             for ((layer, expected), found) in case.model.layers.iter().zip(&expected).zip(&found) {
@@ -175,12 +175,17 @@ const KINDS: [&str; 14] = [
     "squeeze_excite",
 ];
 
-fn listed(kind: Kind) -> &'static str {
+fn listed(kind: LayerKind) -> &'static str {
     match kind {
-        Kind::Input | Kind::Conv3x3 { .. } | Kind::Conv1x1 { .. } | Kind::Linear { .. } => kind.name(),
-        Kind::BatchNorm | Kind::Relu | Kind::Tanh | Kind::Add | Kind::Flatten => kind.name(),
-        Kind::EdgeMessage | Kind::TriangleMix { .. } | Kind::MeanOverEdges => kind.name(),
-        Kind::GlobalPoolBias { .. } | Kind::SqueezeExcite { .. } => kind.name(),
+        LayerKind::Input
+        | LayerKind::Conv3x3 { .. }
+        | LayerKind::Conv1x1 { .. }
+        | LayerKind::Linear { .. } => kind.name(),
+        LayerKind::BatchNorm | LayerKind::Relu | LayerKind::Tanh | LayerKind::Add | LayerKind::Flatten => {
+            kind.name()
+        }
+        LayerKind::EdgeMessage | LayerKind::TriangleMix { .. } | LayerKind::MeanOverEdges => kind.name(),
+        LayerKind::GlobalPoolBias { .. } | LayerKind::SqueezeExcite { .. } => kind.name(),
     }
 }
 

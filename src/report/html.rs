@@ -1,7 +1,7 @@
 //! `report.html`: a self-contained page about a run, rewritten after each epoch from all its records.
 
 use super::chart::{self, Axis, LineChart, Series, compact};
-use super::metrics::{EpochRecord, Losses, RootCacheUse, Strength};
+use super::metrics::{EpochLosses, EpochRecord, RootCacheUse, Strength};
 use crate::config::Config;
 use crate::error::Result;
 use crate::files::write_atomic;
@@ -93,7 +93,7 @@ impl Report<'_> {
 
     /// All charts over `x`, each with a sentence about its meaning; those without a point are omitted.
     fn charts(&self, x: &Horizontal) -> Result<String> {
-        let loss = |pick: fn(&Losses) -> f64| move |r: &EpochRecord| r.losses.as_ref().map(pick);
+        let loss = |pick: fn(&EpochLosses) -> f64| move |r: &EpochRecord| r.losses.as_ref().map(pick);
         let percent = |pick: fn(&Strength) -> Option<f64>| {
             move |r: &EpochRecord| r.strength.as_ref().and_then(pick).map(|share| 100.0 * share)
         };

@@ -50,7 +50,7 @@ pub struct EpochRecord {
     pub replay_fill: f64,
     /// The losses, if the epoch had updates.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub losses: Option<Losses>,
+    pub losses: Option<EpochLosses>,
     /// Mean plies of the games finished.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mean_game_length: Option<f64>,
@@ -96,7 +96,7 @@ pub struct RootCacheUse {
 
 /// Means over an epoch's updates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Losses {
+pub struct EpochLosses {
     /// Cross-entropy of the policy to its target, in nats.
     pub policy: f64,
     /// Kullback-Leibler divergence of the policy from its target (cross-entropy minus the target's entropy), in nats.
@@ -162,7 +162,7 @@ impl EpochRecord {
 
     /// All metrics that are present, with `group/name` tags.
     pub fn scalars(&self) -> Vec<(&'static str, f64)> {
-        let losses = |pick: fn(&Losses) -> f64| self.losses.as_ref().map(pick);
+        let losses = |pick: fn(&EpochLosses) -> f64| self.losses.as_ref().map(pick);
         let strength = |pick: fn(&Strength) -> Option<f64>| self.strength.as_ref().and_then(pick);
         let workers = |pick: fn(&WorkerCounts) -> u64| self.workers.as_ref().map(|w| pick(w) as f64);
         let cache = |pick: fn(&RootCacheUse) -> f64| self.root_cache.as_ref().map(pick);
@@ -337,7 +337,7 @@ pub(super) fn sample_records(epochs: u64) -> Vec<EpochRecord> {
     let short = |value: f64| (value * 1e4).round() / 1e4;
     let record = |epoch: u64| {
         let x = epoch as f64;
-        let losses = Losses {
+        let losses = EpochLosses {
             policy: short(1.1 + 0.8 / x),
             policy_kl: short(0.2 + 0.5 / x),
             value: short(0.4 + 0.5 / x),
@@ -433,7 +433,7 @@ mod tests {
         let dir = tempfile::tempdir().expect("a folder");
         let mut log = MetricsLog::open(dir.path(), 0).expect("opened");
         let mut record = sample_records(2).remove(1);
-        record.losses = record.losses.map(|losses| Losses { value: f64::NAN, ..losses });
+        record.losses = record.losses.map(|losses| EpochLosses { value: f64::NAN, ..losses });
         let message = log.append(record).expect_err("refused").to_string();
         assert!(message.contains("metric.losses.value"), "{message}");
         assert!(log.records().is_empty());

@@ -7,7 +7,7 @@ use super::chart::compact;
 use super::layout::{Column, Table, sentence_width, width, wrap};
 use super::metrics::EpochRecord;
 pub use super::work::RunOutlook;
-use super::work::Work;
+use super::work::WorkItem;
 use crate::error::{Error, Result};
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use std::io::{IsTerminal, Write};
@@ -114,7 +114,7 @@ pub struct Progress {
     verbosity: Verbosity,
     shown: Shown,
     bar: ProgressBar,
-    work: Arc<Mutex<Work>>,
+    work: Arc<Mutex<WorkItem>>,
     /// Dropped, it ends the thread that writes the lines; None before the first work.
     lines: Option<Sender<()>>,
     table: Table,
@@ -130,7 +130,7 @@ impl Progress {
             Verbosity::Normal if terminal => Shown::Bars,
             Verbosity::Normal | Verbosity::Verbose => Shown::Lines,
         };
-        let work = Arc::new(Mutex::new(Work::new("", 0, "", None)));
+        let work = Arc::new(Mutex::new(WorkItem::new("", 0, "", None)));
         let bar = ProgressBar::hidden();
         Self { verbosity, shown, bar, work, lines: None, table: Table::default(), rows: 0 }
     }
@@ -140,7 +140,7 @@ impl Progress {
         self.finish();
         {
             let mut work = lock(&self.work);
-            *work = Work::new(name, total, unit, work.run);
+            *work = WorkItem::new(name, total, unit, work.run);
         }
         match self.shown {
             Shown::Nothing => {}
@@ -184,7 +184,7 @@ impl Progress {
     /// Ends the work and removes its bar.
     pub fn finish(&mut self) {
         let mut work = lock(&self.work);
-        *work = Work::new("", 0, "", work.run);
+        *work = WorkItem::new("", 0, "", work.run);
         drop(work);
         std::mem::replace(&mut self.bar, ProgressBar::hidden()).finish_and_clear();
     }
@@ -222,12 +222,12 @@ impl Progress {
     }
 }
 
-fn lock(work: &Mutex<Work>) -> MutexGuard<'_, Work> {
+fn lock(work: &Mutex<WorkItem>) -> MutexGuard<'_, WorkItem> {
     work.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A bar that takes the width that its texts leave.
-fn bar(name: &'static str, total: u64, unit: &str, work: Arc<Mutex<Work>>) -> ProgressBar {
+fn bar(name: &'static str, total: u64, unit: &str, work: Arc<Mutex<WorkItem>>) -> ProgressBar {
     let template = match total {
         1 => "{prefix:>10} {spinner} {elapsed}{outlook}".to_string(),
         _ => format!("{{prefix:>10}} {{wide_bar:.cyan/blue}} {{human_pos}}/{{human_len}} {unit}{{outlook}}"),
@@ -244,7 +244,7 @@ fn bar(name: &'static str, total: u64, unit: &str, work: Arc<Mutex<Work>>) -> Pr
 
 /// Writes a line to stderr 10 s after the first work began, then at intervals that double up to 10 minutes, until the sender of `ended`
 /// is dropped.
-fn write_lines(work: &Mutex<Work>, ended: &Receiver<()>) {
+fn write_lines(work: &Mutex<WorkItem>, ended: &Receiver<()>) {
     const FIRST: Duration = Duration::from_secs(10);
     const LONGEST: Duration = Duration::from_secs(600);
     let mut interval = FIRST;

@@ -13,7 +13,7 @@ const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// How a metric behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum MetricKind {
     /// It only grows, and begins at 0 with the process or the run.
     Counter,
     /// It goes up and down.
@@ -26,15 +26,15 @@ pub struct MetricsText(String);
 
 impl MetricsText {
     /// Adds a metric, with one value.
-    pub fn add(&mut self, kind: Kind, name: &str, help: &str, value: f64) {
+    pub fn add(&mut self, kind: MetricKind, name: &str, help: &str, value: f64) {
         self.add_labelled(kind, name, help, &[("", "", value)]);
     }
 
     /// Adds a metric with a value for each label: its name, what it says, and the value.
-    pub fn add_labelled(&mut self, kind: Kind, name: &str, help: &str, values: &[(&str, &str, f64)]) {
+    pub fn add_labelled(&mut self, kind: MetricKind, name: &str, help: &str, values: &[(&str, &str, f64)]) {
         let kind = match kind {
-            Kind::Counter => "counter",
-            Kind::Gauge => "gauge",
+            MetricKind::Counter => "counter",
+            MetricKind::Gauge => "gauge",
         };
         // Writing to a String does not fail.
         let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
@@ -49,7 +49,7 @@ impl MetricsText {
 
     /// The metrics of a run: of its last epoch, and sums over all of them.
     pub fn of_run(records: &[EpochRecord]) -> Self {
-        use Kind::{Counter, Gauge};
+        use MetricKind::{Counter, Gauge};
         let mut text = Self::default();
         let total = |count: fn(&EpochRecord) -> u64| records.iter().map(count).sum::<u64>() as f64;
         let Some(last) = records.last() else { return text };
@@ -261,7 +261,7 @@ mod tests {
     #[test]
     fn labels_are_escaped() {
         let mut text = MetricsText::default();
-        text.add_labelled(Kind::Gauge, "vecaz_x", "What.", &[("name", "a\"b\\c\nd", 0.25)]);
+        text.add_labelled(MetricKind::Gauge, "vecaz_x", "What.", &[("name", "a\"b\\c\nd", 0.25)]);
         assert_eq!(
             text.0,
             "# HELP vecaz_x What.\n# TYPE vecaz_x gauge\nvecaz_x{name=\"a\\\"b\\\\c\\nd\"} 0.25\n"

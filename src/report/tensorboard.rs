@@ -39,7 +39,7 @@ impl EventWriter {
         let file = File::create_new(&path).map_err(|e| Error::io("creating", &path, e))?;
         let mut writer = Self { file, path };
         writer.write_event(0, |event| event.bytes(3, b"brain.Event:2"))?;
-        let started = Message::default().varint(1, 1); // SessionLog.status = START
+        let started = ProtoMessage::default().varint(1, 1); // SessionLog.status = START
         writer.write_event(last_epoch + 1, |event| event.bytes(7, &started.0))?;
         Ok(writer)
     }
@@ -49,15 +49,15 @@ impl EventWriter {
     /// # Errors
     /// [`Error::Io`].
     pub fn append(&mut self, record: &EpochRecord) -> Result<()> {
-        let summary = record.scalars().iter().fold(Message::default(), |summary, (tag, value)| {
-            let value = Message::default().bytes(1, tag.as_bytes()).float(2, *value as f32);
+        let summary = record.scalars().iter().fold(ProtoMessage::default(), |summary, (tag, value)| {
+            let value = ProtoMessage::default().bytes(1, tag.as_bytes()).float(2, *value as f32);
             summary.bytes(1, &value.0)
         });
         self.write_event(record.epoch, |event| event.bytes(5, &summary.0))
     }
 
-    fn write_event(&mut self, step: u64, fill: impl FnOnce(Message) -> Message) -> Result<()> {
-        let event = fill(Message::default().double(1, since_1970().as_secs_f64()).varint(2, step));
+    fn write_event(&mut self, step: u64, fill: impl FnOnce(ProtoMessage) -> ProtoMessage) -> Result<()> {
+        let event = fill(ProtoMessage::default().double(1, since_1970().as_secs_f64()).varint(2, step));
         let write = self.file.write_all(&frame(&event.0));
         write.map_err(|e| Error::io("writing", &self.path, e))
     }
@@ -94,9 +94,9 @@ fn masked_crc(data: &[u8]) -> u32 {
 
 /// A protocol buffer under construction.
 #[derive(Default)]
-struct Message(Vec<u8>);
+struct ProtoMessage(Vec<u8>);
 
-impl Message {
+impl ProtoMessage {
     fn raw_varint(mut self, mut value: u64) -> Self {
         while value >= 0x80 {
             self.0.push(value as u8 | 0x80);

@@ -23,7 +23,7 @@ impl RunOutlook {
 
 /// A piece of work in progress.
 #[derive(Clone, Debug)]
-pub(super) struct Work {
+pub(super) struct WorkItem {
     /// Its name; empty between two pieces.
     pub name: &'static str,
     /// Units in total.
@@ -42,7 +42,7 @@ pub(super) struct Work {
     pub run: Option<RunOutlook>,
 }
 
-impl Work {
+impl WorkItem {
     /// `total` units of work that begins now.
     pub fn new(name: &'static str, total: u64, unit: &'static str, run: Option<RunOutlook>) -> Self {
         let started = Instant::now();
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn the_time_left_follows_from_the_fraction_done() {
-        let mut work = Work::new("self-play", 200, "samples", None);
+        let mut work = WorkItem::new("self-play", 200, "samples", None);
         let now = work.started + Duration::from_secs(30);
         assert_eq!(work.line(now).as_deref(), Some("self-play: 0 of 200 samples"));
         work.done = 50;
@@ -120,11 +120,11 @@ mod tests {
         let outlook = |epochs, seconds: Option<u64>| {
             let end = seconds.map(|seconds| start + Duration::from_secs(seconds));
             let run = Some(RunOutlook { epoch: 3, epochs, end });
-            Work::new("root cache", 1, "build", run).line(start).expect("work")
+            WorkItem::new("root cache", 1, "build", run).line(start).expect("work")
         };
         assert_eq!(outlook(20, Some(720)), "root cache; epoch 3 of 20, run 12m left");
         assert_eq!(outlook(0, Some(0)), "root cache; epoch 3, run 0s left");
         assert_eq!(outlook(0, None), "root cache; epoch 3");
-        assert_eq!(Work::new("", 0, "", None).line(start), None);
+        assert_eq!(WorkItem::new("", 0, "", None).line(start), None);
     }
 }

@@ -28,14 +28,14 @@ pub struct Counters {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Progress {
+struct SavedProgress {
     format: u32,
     game: String,
     counters: Counters,
     slots: Vec<GameSlot>,
 }
 
-/// CRC-32 of each of [`OTHERS`], stored after [`Progress`] in its file.
+/// CRC-32 of each of [`OTHERS`], stored after [`SavedProgress`] in its file.
 type Checksums = [u32; OTHERS.len()];
 
 const FORMAT: u32 = 2;
@@ -74,7 +74,7 @@ pub struct Checkpoint {
 }
 
 /// The state that a checkpoint stores.
-pub struct Parts<'a> {
+pub struct CheckpointState<'a> {
     /// The counters.
     pub counters: &'a Counters,
     /// Games in progress. `[N]`
@@ -135,7 +135,7 @@ pub fn list(dir: &Path) -> Result<Vec<(u64, PathBuf)>> {
 ///
 /// # Errors
 /// [`Error::Io`]; the earlier checkpoints are then unchanged.
-pub fn save(dir: &Path, game: &dyn AnyGame, parts: Parts<'_>) -> Result<Vec<(String, FileDigest)>> {
+pub fn save(dir: &Path, game: &dyn AnyGame, parts: CheckpointState<'_>) -> Result<Vec<(String, FileDigest)>> {
     let all = dir.join(FOLDER);
     let epoch = parts.counters.epoch;
     let (writing, done) = (all.join(format!(".writing-{}", name(epoch))), folder(dir, epoch));
@@ -145,7 +145,7 @@ pub fn save(dir: &Path, game: &dyn AnyGame, parts: Parts<'_>) -> Result<Vec<(Str
     parts.network.save(&writing.join(WEIGHTS))?;
     save_arrays(&writing.join(TRAINER), parts.trainer, "trainer")?;
     parts.replay.save(&writing.join(REPLAY))?;
-    let progress = Progress {
+    let progress = SavedProgress {
         format: if parts.received.is_empty() { FORMAT } else { WITH_WORKERS },
         game: game.name().to_string(),
         counters: parts.counters.clone(),
@@ -223,7 +223,12 @@ fn checksum(path: &Path) -> Result<u32> {
     }
 }
 
-fn write_progress(path: &Path, progress: &Progress, checksums: &Checksums, received: &[u8]) -> Result<()> {
+fn write_progress(
+    path: &Path,
+    progress: &SavedProgress,
+    checksums: &Checksums,
+    received: &[u8],
+) -> Result<()> {
     let mut bytes =
         postcard::to_stdvec(&(progress, checksums)).map_err(|e| Error::format(path, e.to_string()))?;
     bytes.extend_from_slice(received);
@@ -233,7 +238,7 @@ fn write_progress(path: &Path, progress: &Progress, checksums: &Checksums, recei
 }
 
 /// What a file of [`write_progress`] holds; no checksums in the oldest format.
-type ReadProgress = (Progress, Option<Checksums>, Vec<u8>);
+type ReadProgress = (SavedProgress, Option<Checksums>, Vec<u8>);
 
 /// Reads a file of [`write_progress`].
 fn read_progress(path: &Path, game: &dyn AnyGame) -> Result<ReadProgress> {
@@ -253,7 +258,7 @@ fn read_progress(path: &Path, game: &dyn AnyGame) -> Result<ReadProgress> {
             expected: format!("{WITHOUT_CHECKSUMS} to {WITH_WORKERS}"),
         });
     }
-    let (progress, rest) = postcard::take_from_bytes::<Progress>(body).map_err(malformed)?;
+    let (progress, rest) = postcard::take_from_bytes::<SavedProgress>(body).map_err(malformed)?;
     let (checksums, received) = match format {
         WITHOUT_CHECKSUMS => (None, Vec::new()),
         _ => {
@@ -319,7 +324,7 @@ mod tests {
     fn read_as(format: u32) -> Result<ReadProgress> {
         let game = any_game("tic_tac_toe", &toml::Table::new())?;
         let counters = Counters { epoch: 7, ..Counters::default() };
-        let progress = Progress { format, game: "tic_tac_toe".into(), counters, slots: Vec::new() };
+        let progress = SavedProgress { format, game: "tic_tac_toe".into(), counters, slots: Vec::new() };
         let mut bytes = postcard::to_stdvec(&progress).expect("in memory");
         bytes.extend_from_slice(&crc32fast::hash(&bytes).to_le_bytes());
         let folder = tempfile::tempdir().expect("a folder");
@@ -341,7 +346,7 @@ mod tests {
         let digests = [7, 8].map(|epoch| {
             let path = folder.path().join(PROGRESS);
             let counters = Counters { epoch, ..Counters::default() };
-            let progress = Progress { format: FORMAT, game: "hex".into(), counters, slots: Vec::new() };
+            let progress = SavedProgress { format: FORMAT, game: "hex".into(), counters, slots: Vec::new() };
             write_progress(&path, &progress, &Checksums::default(), &[]).expect("written");
             FileDigest::of_file(&path).expect("read")
         });
@@ -365,7 +370,7 @@ mod tests {
         let path = folder.path().join(PROGRESS);
         for (format, sent) in [(FORMAT, &[][..]), (WITH_WORKERS, &[3, 1, 4])] {
             let counters = Counters { epoch: 7, ..Counters::default() };
-            let progress = Progress { format, game: "hex".into(), counters, slots: Vec::new() };
+            let progress = SavedProgress { format, game: "hex".into(), counters, slots: Vec::new() };
             write_progress(&path, &progress, &Checksums::default(), sent).expect("written");
             let (read, checksums, received) = read_progress(&path, game.as_ref()).expect("read");
             assert_eq!((read.counters.epoch, checksums, &received[..]), (7, Some([0; 3]), sent));

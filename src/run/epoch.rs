@@ -8,7 +8,7 @@ use super::workers::Workers;
 use crate::config::{Config, TrainingMode};
 use crate::error::{Error, Result, StopCause};
 use crate::replay::{BatchPlan, Replay, Symmetries};
-use crate::report::metrics::Losses;
+use crate::report::metrics::EpochLosses;
 use crate::report::progress::Progress;
 use crate::selfplay::{FinishedGame, Sample};
 use crate::stop::Stop;
@@ -44,7 +44,7 @@ pub struct EpochResult {
     /// Counts of self-play.
     pub played: SelfPlayCounts,
     /// Means over the updates; None if no update was due.
-    pub losses: Option<Losses>,
+    pub losses: Option<EpochLosses>,
     /// Durations.
     pub times: EpochTimes,
 }
@@ -236,7 +236,7 @@ impl Training<'_> {
         due: u64,
         check: &dyn Fn() -> Result<()>,
         report: &dyn Fn(u64),
-    ) -> Result<Option<Losses>> {
+    ) -> Result<Option<EpochLosses>> {
         if due == 0 {
             return Ok(None);
         }
@@ -248,7 +248,7 @@ impl Training<'_> {
             number: first,
             symmetries: if train.symmetries { Symmetries::Random } else { Symmetries::Identity },
         };
-        let mut sum = Losses::default();
+        let mut sum = EpochLosses::default();
         let mut folder = self.folder.periodic_check();
         for made in 0..due {
             folder.check()?;
@@ -262,7 +262,7 @@ impl Training<'_> {
             report(made + 1);
         }
         let mean = |sum: f64| sum / due as f64;
-        Ok(Some(Losses {
+        Ok(Some(EpochLosses {
             policy: mean(sum.policy),
             policy_kl: mean(sum.policy_kl),
             value: mean(sum.value),

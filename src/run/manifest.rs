@@ -42,7 +42,7 @@ struct Head {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Entry {
+struct FileEntry {
     path: String,
     size: u64,
     /// Eight hexadecimal digits.
@@ -99,7 +99,8 @@ impl Manifest {
         }
         let mut manifest = Self { epoch, ..Self::new(dir) };
         for line in lines {
-            let Entry { path, size, crc32c, pending } = serde_json::from_str(line).map_err(|_| damaged())?;
+            let FileEntry { path, size, crc32c, pending } =
+                serde_json::from_str(line).map_err(|_| damaged())?;
             let crc32c = u32::from_str_radix(&crc32c, 16).map_err(|_| damaged())?;
             let files = if pending { &mut manifest.pending } else { &mut manifest.files };
             files.insert(path, FileDigest { size, crc32c });
@@ -385,7 +386,7 @@ impl Manifest {
         for (files, pending) in [(&self.files, false), (&self.pending, true)] {
             for (path, digest) in files {
                 let crc32c = format!("{:08x}", digest.crc32c);
-                let entry = Entry { path: path.clone(), size: digest.size, crc32c, pending };
+                let entry = FileEntry { path: path.clone(), size: digest.size, crc32c, pending };
                 text += &(serde_json::to_string(&entry).map_err(unwritable)? + "\n");
             }
         }

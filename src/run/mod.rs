@@ -38,7 +38,7 @@ use crate::report::tensorboard::EventWriter;
 use crate::selfplay::FinishedGame;
 use crate::stop::Stop;
 use crate::weights::NetFile;
-use checkpoint::{Checkpoint, Counters, Parts};
+use checkpoint::{Checkpoint, CheckpointState, Counters};
 use epoch::{Collector, EpochResult, EpochRunner, Training};
 use factory::{ComponentFactory, DefaultFactory};
 use findings::FindingsLog;
@@ -437,7 +437,7 @@ impl Run {
             self.received = workers.received();
         }
         let of_workers = self.workers.as_ref().and_then(|workers| workers.slots());
-        let parts = Parts {
+        let parts = CheckpointState {
             counters: &self.counters,
             slots: of_workers.unwrap_or_else(|| self.own_play.slots()),
             received: &self.received,

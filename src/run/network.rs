@@ -5,7 +5,7 @@ use crate::batch::AnyGame;
 use crate::config::{Config, DeviceName, Executor, NetConfig, Precision, TensorCores, TrainPrecision};
 use crate::error::{Error, Result};
 use crate::model::{Model, Tower};
-use crate::net::fast::{FastNet, check_precision, choose_isa};
+use crate::net::cpu::{CpuNet, check_precision, choose_isa};
 use crate::net::{CandleNet, NetParts, NetSpec, Network, Weights};
 use crate::weights::pack;
 use candle_core::Device;
@@ -124,11 +124,11 @@ pub fn place(
 /// The network on the CPU in f32, independent of any configuration: fused if its kernels cover it, otherwise by candle.
 ///
 /// # Errors
-/// Those of [`FastNet::new`] and [`CandleNet::on`].
+/// Those of [`CpuNet::new`] and [`CandleNet::on`].
 pub fn exact(spec: &NetSpec, weights: &Weights) -> Result<Box<dyn Network>> {
     let model = spec.model()?;
     match Tower::of(&model) {
-        Ok(_) => Ok(Box::new(FastNet::new(spec, weights, Precision::F32)?)),
+        Ok(_) => Ok(Box::new(CpuNet::new(spec, weights, Precision::F32)?)),
         Err(_) => Ok(Box::new(CandleNet::on(&Device::Cpu, model, weights)?)),
     }
 }

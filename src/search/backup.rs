@@ -6,8 +6,9 @@
 //! never taken has upper bound 1. A node whose bounds meet is proven, as in MCTS-Solver (Winands, Bjornsson, Saito 2008): its
 //! edge then has the exact value, and an edge proven lost is never selected again.
 
+use crate::device_struct::device_constants;
 use crate::game::MAX_PLAYERS;
-use crate::tree::{Kind, NO_NODE, REFUTED, RowMut};
+use crate::tree::{NO_NODE, NodeKind, REFUTED, RowMut};
 
 /// Whether selection has already counted the leaf's visits and applied a virtual loss to its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,8 +19,11 @@ pub enum VirtualLoss {
     Applied,
 }
 
-/// The loss subtracted from each edge on the path of a pending leaf, so that the next leaves of the pass take other paths.
-const VIRTUAL_LOSS: f32 = 1.0;
+device_constants! {
+    fn device_constants;
+    /// The loss subtracted from each edge on the path of a pending leaf, so that the next leaves of the pass take other paths.
+    pub(super) const VIRTUAL_LOSS: f32 = 1.0;
+}
 
 /// Counts a visit of every node on the path to `leaf` and subtracts a virtual loss from the path's decision edges.
 #[inline(always)]
@@ -32,7 +36,7 @@ pub fn apply_virtual_loss(row: &mut RowMut<'_>, leaf: i32) {
             return;
         }
         row.nodes[parent as usize].visits += 1;
-        let decides = row.nodes[parent as usize].kind() == Kind::Decision;
+        let decides = row.nodes[parent as usize].kind() == NodeKind::Decision;
         let (visits, value_sum) = row.edge_mut(parent, edge);
         *visits += 1;
         if decides {
@@ -79,7 +83,7 @@ pub fn backup(row: &mut RowMut<'_>, leaf: i32, virtual_loss: VirtualLoss, root_s
             value[..players].copy_from_slice(row.value(n));
         }
         let mover = usize::from(row.nodes[parent as usize].player);
-        let decides = row.nodes[parent as usize].kind() == Kind::Decision;
+        let decides = row.nodes[parent as usize].kind() == NodeKind::Decision;
         let (visits, value_sum) = row.edge_mut(parent, edge);
         *visits += visit;
         if decides {

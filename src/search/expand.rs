@@ -1,7 +1,7 @@
 //! Writing the network's output into ONE new node.
 
 use crate::simd::{F8, LANES, Simd};
-use crate::tree::{Kind, RowMut};
+use crate::tree::{NodeKind, RowMut};
 
 /// Converts values in seats relative to the observer to values per player: `relative [P]` -> `absolute [P]`.
 #[inline(always)]
@@ -28,7 +28,7 @@ pub fn expand<S: Simd>(row: &mut RowMut<'_>, n: i32, logits: &[f32], values: &[f
         Ok(group) => softmax::<S>(group),
         Err(_) => softmax::<S>(prior),
     }
-    row.nodes[n as usize].set_kind(Kind::Decision);
+    row.nodes[n as usize].set_kind(NodeKind::Decision);
 }
 
 /// Softmax of `logits [Ep]` in place, to the bit as [`crate::math::softmax`].

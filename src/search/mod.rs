@@ -20,5 +20,5 @@ pub mod reuse;
 pub mod eval_cache;
 pub mod reference;
 
-pub use params::{Rule, SearchParams, Solver};
+pub use params::{MctsSolver, Rule, SearchParams};
 pub use pass_stats::PassStats;

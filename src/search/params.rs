@@ -37,7 +37,7 @@ device_struct! {
         /// c_scale of Gumbel, for Q mapped to [0, 1].
         pub c_scale: f32,
         /// Whether proven values are backed up.
-        pub solver: Solver,
+        pub solver: MctsSolver,
         /// The share of `simulations` up to which inherited visits replace new simulations.
         pub inherit_cap: f32,
         /// Fewest new simulations of one ply.
@@ -50,7 +50,7 @@ device_struct! {
 device_enum! {
     /// Whether proven values are kept.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, NoUninit)]
-    pub enum Solver {
+    pub enum MctsSolver: u32 {
         /// Every value is an estimate.
         Off,
         /// MCTS-Solver, for two-player zero-sum games without chance and hidden information.
@@ -77,7 +77,7 @@ impl SearchParams {
             max_num_considered_actions: config.max_num_considered_actions.min(sizes.tree_edges() as u32),
             c_visit: config.c_visit,
             c_scale: config.c_scale,
-            solver: if config.solver && solvable { Solver::On } else { Solver::Off },
+            solver: if config.solver && solvable { MctsSolver::On } else { MctsSolver::Off },
             inherit_cap: config.inherit_cap,
             min_simulations: config.min_simulations,
             chance: config.chance,

@@ -10,7 +10,7 @@ use crate::isa::prefetch;
 use crate::math;
 use crate::rng::{Key, Purpose};
 use crate::simd::Portable;
-use crate::tree::{Kind, REFUTED, ROOT, RowMut, TreeShape};
+use crate::tree::{NodeKind, REFUTED, ROOT, RowMut, TreeShape};
 use bytemuck::{Pod, Zeroable};
 
 device_struct! {
@@ -211,7 +211,7 @@ impl Roots {
         key: RowKey,
     ) {
         let at = b * self.padded..(b + 1) * self.padded;
-        let fresh = row.nodes[ROOT as usize].kind() == Kind::Unevaluated;
+        let fresh = row.nodes[ROOT as usize].kind() == NodeKind::Unevaluated;
         let base = &mut self.base_visits[at.clone()];
         base.fill(0);
         if !fresh {

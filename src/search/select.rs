@@ -10,7 +10,7 @@ use super::{Rule, SearchParams};
 use crate::config::{ChanceRule, Fpu};
 use crate::math;
 use crate::simd::{Argmax, F8, I8, LANES, Simd};
-use crate::tree::{Edges, Kind, REFUTED, ROOT, RowMut};
+use crate::tree::{Edges, NodeKind, REFUTED, ROOT, RowMut};
 
 /// The root's arrays outside the tree that selection reads. All slices are `[Ep]`.
 #[derive(Clone, Copy, Debug)]
@@ -47,7 +47,7 @@ fn q<S: Simd>(visits: I8<S>, value_sum: F8<S>, unvisited: f32) -> F8<S> {
 
 /// How a descent continues at one node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Choice {
+pub enum DescentStep {
     /// Through this edge.
     Edge(usize),
     /// It ends here: the node's value is known (terminal, proven, or a horizon).
@@ -69,14 +69,14 @@ pub fn choose_edge<S: Simd>(
     node: i32,
     scratch: &mut [f32],
     chance_draw: impl FnOnce() -> f32,
-) -> Choice {
+) -> DescentStep {
     let scalars = &row.nodes[node as usize];
-    Choice::Edge(match scalars.kind() {
-        Kind::Unevaluated => return Choice::Collision,
-        Kind::Terminal | Kind::Horizon => return Choice::End,
-        Kind::Decision | Kind::Chance if scalars.is_proven() => return Choice::End,
-        Kind::Chance => chance_edge::<S>(row, node, params.chance, chance_draw),
-        Kind::Decision => match (root, params.rule) {
+    DescentStep::Edge(match scalars.kind() {
+        NodeKind::Unevaluated => return DescentStep::Collision,
+        NodeKind::Terminal | NodeKind::Horizon => return DescentStep::End,
+        NodeKind::Decision | NodeKind::Chance if scalars.is_proven() => return DescentStep::End,
+        NodeKind::Chance => chance_edge::<S>(row, node, params.chance, chance_draw),
+        NodeKind::Decision => match (root, params.rule) {
             (Some(root), _) => root_edge::<S>(row, root, params, puct_table, scratch),
             (None, Rule::Puct) => puct_edge::<S>(row, node, params, puct_table, None),
             (None, Rule::Gumbel) => gumbel_edge::<S>(row, node, params, scratch),

@@ -21,7 +21,7 @@ pub(super) fn poll(
 ) -> Result<()> {
     let before = network.copied();
     let (first, second) = shards.split_at_mut(shards.len() / 2);
-    let (mut first, mut second) = (Group::new(0, first), Group::new(1, second));
+    let (mut first, mut second) = (ShardGroup::new(0, first), ShardGroup::new(1, second));
     for pass in 0..passes {
         if pass == 0 {
             first.begin(network)?;
@@ -41,14 +41,14 @@ pub(super) fn poll(
 }
 
 /// The shards whose leaves are evaluated as one batch.
-struct Group<'a> {
+struct ShardGroup<'a> {
     batch: usize,
     shards: &'a mut [Shard],
     /// M: leaves that the network evaluates.
     num_evals: usize,
 }
 
-impl<'a> Group<'a> {
+impl<'a> ShardGroup<'a> {
     fn new(batch: usize, shards: &'a mut [Shard]) -> Self {
         Self { batch, shards, num_evals: 0 }
     }

@@ -130,8 +130,8 @@ impl GameRecord {
             )));
         }
         let mut targets = Targets {
-            policies: Parts { rest: &self.policy },
-            values: Parts { rest: &self.values },
+            policies: RecordArrays { rest: &self.policy },
+            values: RecordArrays { rest: &self.values },
             valued: self.valued.iter().copied().peekable(),
             no_value: vec![0.0; game.sizes().num_players],
         };
@@ -187,8 +187,8 @@ struct Target<'a> {
 
 /// The targets of a record's samples that are not taken yet.
 struct Targets<'a> {
-    policies: Parts<'a>,
-    values: Parts<'a>,
+    policies: RecordArrays<'a>,
+    values: RecordArrays<'a>,
     valued: Peekable<Copied<Iter<'a, u32>>>,
     /// The value of a sample that has the game's result.
     no_value: Vec<f32>,
@@ -220,11 +220,11 @@ impl<'a> Targets<'a> {
 }
 
 /// Arrays that lie one behind the other.
-struct Parts<'a> {
+struct RecordArrays<'a> {
     rest: &'a [f32],
 }
 
-impl<'a> Parts<'a> {
+impl<'a> RecordArrays<'a> {
     fn take(&mut self, count: usize) -> Result<&'a [f32], String> {
         let (part, rest) =
             self.rest.split_at_checked(count).ok_or_else(|| "has targets of too few samples".to_string())?;

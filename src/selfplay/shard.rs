@@ -3,7 +3,7 @@
 use super::FinishedGame;
 use super::decisions::{apply_decisions, threads_for};
 use super::slot::{GameSlot, is_fast};
-use crate::act::{Choice, choose, sum_determinisations};
+use crate::act::{ActionChoice, choose, sum_determinisations};
 use crate::backend::decisions::Decision;
 use crate::backend::device_selfplay::{DecidedPly, PassDriver, PlayPlan, SlotStart};
 use crate::backend::{CachedTree, PlyPlan, RootCache, RowBudget};
@@ -182,9 +182,9 @@ impl Shard {
         self.summarise(i)?;
         let (slot, before) = (&self.slots[i], self.slots[i].actions.len());
         let choice = if before < slot.opening.saturating_add(self.plan.temperature_plies) as usize {
-            Choice::Drawn
+            ActionChoice::Drawn
         } else {
-            Choice::Best
+            ActionChoice::Best
         };
         let mut rng = slot.key(&self.plan, 0).key(Purpose::Act).stream();
         let action_index = choose(&self.summary, choice, &mut rng);

@@ -6,12 +6,16 @@
 #![allow(clippy::excessive_precision)] // the published coefficients, digit for digit
 
 use super::{Register, Simd};
+use crate::device_struct::device_constants;
 use crate::math;
 use std::marker::PhantomData;
 use std::ops::{Add, Div, Mul, Sub};
 
-/// Lanes of the row loops.
-pub const LANES: usize = 8;
+device_constants! {
+    fn device_constants;
+    /// Lanes of the row loops: partial sums of a sum over edges.
+    pub const LANES: usize as "int" = 8;
+}
 
 /// Eight floats, operated on by the instructions of `S`.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -3,7 +3,7 @@
 use super::TrainBatch;
 use crate::math;
 use crate::model::NetSpec;
-use crate::net::ops::Outputs;
+use crate::net::cpu_train::Outputs;
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -27,7 +27,7 @@ impl LossSums {
 }
 
 /// Some rows of a batch. Shapes as in [`TrainBatch`].
-pub struct Targets<'a> {
+pub struct TargetRows<'a> {
     policy: &'a [f32],
     legal: &'a [u8],
     values: &'a [f32],
@@ -37,7 +37,7 @@ pub struct Targets<'a> {
     num_values: usize,
 }
 
-impl<'a> Targets<'a> {
+impl<'a> TargetRows<'a> {
     pub fn new(spec: &NetSpec, batch: &'a TrainBatch, rows: Range<usize>) -> Self {
         let (a, p) = (spec.num_actions, spec.num_players);
         Self {
@@ -63,12 +63,12 @@ pub struct Gradients {
 
 /// The loss is the weighted mean over `total_weight` of `CE + value_weight * MSE`.
 pub fn gradients(
-    targets: &Targets<'_>,
+    targets: &TargetRows<'_>,
     outputs: &Outputs,
     total_weight: f64,
     value_weight: f64,
 ) -> Gradients {
-    let Targets { num_actions, num_players, num_values, .. } = *targets;
+    let TargetRows { num_actions, num_players, num_values, .. } = *targets;
     let mut logits = outputs.logits.clone();
     let mut values = outputs.values.clone();
     let arrays = logits

@@ -15,12 +15,12 @@ pub use optimizer::learning_rate;
 use crate::config::TrainConfig;
 use crate::error::{Error, Result};
 use crate::model::{NetSpec, Weights};
-use crate::net::ops::Tower;
+use crate::net::cpu_train::CpuTrainNet;
 pub use crate::replay::TrainBatch;
 use candle_core::Device;
 use loss::LossSums;
 use optimizer::OptimizerState;
-use pass::{CandlePass, Pass};
+use pass::{AutogradPass, CandlePass};
 use state::TrainerSnapshot;
 
 impl TrainBatch {
@@ -127,7 +127,7 @@ impl Losses {
 pub struct Trainer {
     spec: NetSpec,
     config: TrainConfig,
-    pass: Pass,
+    pass: AutogradPass,
     state: OptimizerState,
     /// Running means and variances.
     statistics: Vec<f32>,
@@ -153,7 +153,7 @@ impl Trainer {
     /// # Errors
     /// [`Error::Mismatch`] where the weights are not those of `spec`.
     pub fn with_weights(spec: &NetSpec, config: &TrainConfig, weights: &Weights) -> Result<Self> {
-        Self::with_pass(spec, config, weights, Pass::Fused(Box::new(Tower::new(spec)?)))
+        Self::with_pass(spec, config, weights, AutogradPass::Fused(Box::new(CpuTrainNet::new(spec)?)))
     }
 
     /// A network at its first weights that candle trains on one of its devices, whatever layers it has.
@@ -163,10 +163,15 @@ impl Trainer {
     pub fn on_candle(spec: &NetSpec, config: &TrainConfig, seed: u64, device: Device) -> Result<Self> {
         let model = spec.model()?;
         let weights = model.initial_weights(seed);
-        Self::with_pass(spec, config, &weights, Pass::Candle(CandlePass::new(model, device)))
+        Self::with_pass(spec, config, &weights, AutogradPass::Candle(CandlePass::new(model, device)))
     }
 
-    fn with_pass(spec: &NetSpec, config: &TrainConfig, weights: &Weights, pass: Pass) -> Result<Self> {
+    fn with_pass(
+        spec: &NetSpec,
+        config: &TrainConfig,
+        weights: &Weights,
+        pass: AutogradPass,
+    ) -> Result<Self> {
         let (parameters, statistics) = pass.model().flatten(weights)?;
         let decayed = pass.model().decay_mask();
         let state = OptimizerState::new(parameters);
@@ -220,7 +225,7 @@ impl Trainer {
             let features = self.spec.obs.len();
             let obs = &batch.obs[start * features..(start + part) * features];
             let outputs = self.pass.forward(&self.state.parameters, &statistics, obs)?;
-            let targets = loss::Targets::new(&self.spec, batch, start..start + part);
+            let targets = loss::TargetRows::new(&self.spec, batch, start..start + part);
             let gradients = loss::gradients(&targets, &outputs, total_weight, self.config.value_weight);
             sums.add(&gradients.sums);
             self.pass.backward(&outputs, &gradients.logits, &gradients.values, &mut self.gradient)?;
@@ -238,7 +243,7 @@ impl Trainer {
         }
         let clip = self.config.clip_norm;
         let scale = if clip > 0.0 && losses.gradient_norm > clip { clip / losses.gradient_norm } else { 1.0 };
-        let rule = optimizer::Rule::new(&self.config, losses.learning_rate, scale, self.updates + 1);
+        let rule = optimizer::UpdateRule::new(&self.config, losses.learning_rate, scale, self.updates + 1);
         rule.apply(&self.state, &self.gradient, &self.decayed, &mut self.next);
         let arrays = [("a weight", &self.next.parameters), ("a moment of the optimiser", &self.next.second)];
         for (what, array) in arrays {

@@ -53,7 +53,7 @@ pub fn norm(gradient: &[f32]) -> f64 {
 }
 
 /// One update's arithmetic.
-pub struct Rule {
+pub struct UpdateRule {
     pub kind: OptimizerKind,
     pub rate: f32,
     /// The gradient is multiplied by this first.
@@ -66,7 +66,7 @@ pub struct Rule {
     pub second_correction: f32,
 }
 
-impl Rule {
+impl UpdateRule {
     /// Update number `update`, from 1.
     pub fn new(config: &TrainConfig, learning_rate: f64, scale: f64, update: u64) -> Self {
         let correction = |beta: f64| (1.0 - beta.powf(update as f64)) as f32;

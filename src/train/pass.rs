@@ -3,21 +3,21 @@
 use crate::error::{Error, Result};
 use crate::model::Model;
 use crate::net::CandleNet;
-use crate::net::candle::Mode;
-use crate::net::ops::{Outputs, Tower};
+use crate::net::candle::BatchNormMode;
+use crate::net::cpu_train::{CpuTrainNet, Outputs};
 use candle_core::{Device, Tensor, Var};
 use std::sync::Arc;
 
 /// A model's forward and backward pass in training mode, normalised by the batch.
 #[derive(Clone, Debug)]
-pub(super) enum Pass {
+pub(super) enum AutogradPass {
     /// The fused passes on the CPU.
-    Fused(Box<Tower>),
+    Fused(Box<CpuTrainNet>),
     /// candle's operations on any of its devices.
     Candle(CandlePass),
 }
 
-impl Pass {
+impl AutogradPass {
     pub fn model(&self) -> &Model {
         match self {
             Self::Fused(tower) => tower.model(),
@@ -69,12 +69,12 @@ impl Pass {
 pub(super) struct CandlePass {
     model: Arc<Model>,
     device: Device,
-    recorded: Option<Recorded>,
+    recorded: Option<ForwardTape>,
 }
 
 /// A forward pass, as autograd needs it.
 #[derive(Clone)]
-struct Recorded {
+struct ForwardTape {
     net: CandleNet,
     /// Variables for the parameters, tensors for the statistics; in the order of [`Model::params`].
     params: Vec<Tensor>,
@@ -107,15 +107,15 @@ impl CandlePass {
         let net = CandleNet::from_tensors(device, self.model.clone(), &params)?;
         let features = self.model.obs().len();
         let obs = Tensor::from_slice(obs, (obs.len() / features, features), device)?;
-        let (logits, values) = net.forward_t(&obs, Mode::Train)?;
+        let (logits, values) = net.forward_t(&obs, BatchNormMode::Train)?;
         let numbers = |tensor: &Tensor| Ok::<_, Error>(tensor.flatten_all()?.to_vec1::<f32>()?);
         let outputs = Outputs { logits: numbers(&logits)?, values: numbers(&values)? };
-        self.recorded = Some(Recorded { net, params, logits, values });
+        self.recorded = Some(ForwardTape { net, params, logits, values });
         Ok(outputs)
     }
 
     fn backward(&mut self, d_logits: &[f32], d_values: &[f32], gradient: &mut [f32]) -> Result<()> {
-        let Some(Recorded { params, logits, values, .. }) = &self.recorded else { return Ok(()) };
+        let Some(ForwardTape { params, logits, values, .. }) = &self.recorded else { return Ok(()) };
         // The gradient of sum(outputs * d) is what `d` at the outputs gives.
         let weighted = |output: &Tensor, d: &[f32]| -> Result<Tensor> {
             Ok((output * Tensor::from_slice(d, output.dims(), &self.device)?)?.sum_all()?)

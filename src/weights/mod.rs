@@ -5,7 +5,7 @@
 //!
 //! A file holds the tensors of [`crate::model::Model::params`] under their names, three tensors of the self-check
 //! (`selfcheck.obs [8, F]`, `selfcheck.logits [8, A]`, `selfcheck.values [8, P]`), and one metadata entry `vecaz`: the
-//! [`Header`] as JSON.
+//! [`NetworkHeader`] as JSON.
 
 mod arrays;
 mod describe;
@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::files::write_atomic;
 use crate::game::MAX_PLAYERS;
 use crate::model::{Array, NetSpec, Weights};
-use crate::net::fast::{self, FastNet};
+use crate::net::cpu::{self, CpuNet};
 use crate::net::{CandleNet, Network};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -32,7 +32,7 @@ pub const TOLERANCE: f32 = 1e-3;
 
 /// What a network is for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Header {
+pub struct NetworkHeader {
     /// Version of the file's layout.
     pub version: u32,
     /// The game's name.
@@ -67,7 +67,7 @@ pub struct SelfCheck {
 #[derive(Clone, Debug, PartialEq)]
 pub struct NetFile {
     /// What the network is for.
-    pub header: Header,
+    pub header: NetworkHeader,
     /// Its weights.
     pub weights: Weights,
     /// The outputs.
@@ -81,7 +81,7 @@ impl NetFile {
     /// [`Error::Mismatch`] where the weights are not those of `net` or `net` is not for this game, [`Error::NotFinite`] where
     /// the network's outputs are no numbers.
     pub fn new(game: &dyn AnyGame, net: &NetSpec, weights: Weights, updates: u64) -> Result<Self> {
-        let header = Header {
+        let header = NetworkHeader {
             version: VERSION,
             game: game.name().to_string(),
             options: game.options(),
@@ -140,7 +140,7 @@ impl NetFile {
     }
 
     fn from_arrays(path: &Path, mut arrays: Weights, header: &str) -> Result<Self> {
-        let header: Header = serde_json::from_str(header)
+        let header: NetworkHeader = serde_json::from_str(header)
             .map_err(|e| Error::format(path, format!("its header is not that of a network: {e}")))?;
         if header.version != VERSION {
             let what = format!("layout version {}, expected {VERSION}", header.version);
@@ -257,16 +257,16 @@ pub fn export(mut file: NetFile, out: &Path) -> Result<NetFile> {
 /// positions of random games.
 ///
 /// # Errors
-/// As [`FastNet::new`] and [`FastNet::int8`]; [`Error::Unsupported`] for a format that only GPUs have, and
+/// As [`CpuNet::new`] and [`CpuNet::int8`]; [`Error::Unsupported`] for a format that only GPUs have, and
 /// [`Error::Config`] for instructions that this machine or the format lacks, and for a format that the network's layers lack.
-pub fn pack(game: &dyn AnyGame, net: &NetSpec, weights: &Weights, config: &NetConfig) -> Result<FastNet> {
+pub fn pack(game: &dyn AnyGame, net: &NetSpec, weights: &Weights, config: &NetConfig) -> Result<CpuNet> {
     let precision = config.precision;
-    let isa = || fast::choose_isa(config.isa, precision);
+    let isa = || cpu::choose_isa(config.isa, precision);
     match precision {
         Precision::Int8 => {
-            FastNet::int8_with_isa(net, weights, &describe::observations(game, CALIBRATION), isa()?)
+            CpuNet::int8_with_isa(net, weights, &describe::observations(game, CALIBRATION), isa()?)
         }
-        Precision::F32 | Precision::Bf16 => FastNet::with_isa(net, weights, precision, isa()?),
+        Precision::F32 | Precision::Bf16 => CpuNet::with_isa(net, weights, precision, isa()?),
         Precision::F16 | Precision::Tf32 => Err(Error::unsupported(
             format!("a network in {precision} on the CPU"),
             "it takes f32, bf16 and int8 there",

@@ -59,7 +59,7 @@ fn an_exported_file_describes_its_layers() {
     assert_eq!(described["layers"][1]["kind"], "conv3x3");
     assert_eq!(described["layers"][1]["name"], "stem");
     assert_eq!(described["policy"], model.policy);
-    let header = Header { model: None, ..exported.header.clone() };
+    let header = NetworkHeader { model: None, ..exported.header.clone() };
     assert_eq!(NetFile { header, ..exported }, file);
 }
 
@@ -187,9 +187,9 @@ fn a_network_is_packed_for_the_instructions_that_are_named() {
             .expect("any machine")
             .kernel_name()
     };
-    let fastest = fast::available_isas(Precision::Bf16)[0];
+    let fastest = cpu::available_isas(Precision::Bf16)[0];
     let by_path =
-        FastNet::with_isa(&file.header.net, &file.weights, Precision::Bf16, fastest).expect("available");
+        CpuNet::with_isa(&file.header.net, &file.weights, Precision::Bf16, fastest).expect("available");
     assert_eq!(packed(IsaChoice::Native), by_path.kernel_name());
     assert!(
         packed(IsaChoice::Only(Isa::Portable)).starts_with("portable"),

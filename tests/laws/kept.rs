@@ -15,7 +15,7 @@ use vecaz::game::{Game, Turn};
 use vecaz::net::HashNet;
 use vecaz::rng::{Key, Purpose};
 use vecaz::search::root::{Exploration, RootSummary, RowKey};
-use vecaz::tree::{Kind, NO_NODE, Tree};
+use vecaz::tree::{NO_NODE, NodeKind, Tree};
 
 /// What a tree has been through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,11 +44,11 @@ pub fn check_tree(tree: &mut Tree, grown: Grown) {
         }
         let below: i32 = edges.visits[..num_edges].iter().sum();
         match node.kind() {
-            Kind::Decision if !node.is_proven() => assert_eq!(node.visits, 1 + below, "node {n}"),
-            Kind::Decision => assert!(node.visits > below, "node {n}"),
-            Kind::Chance => assert_eq!(node.visits, below, "node {n}"),
-            Kind::Terminal | Kind::Horizon => assert!(node.visits > 0, "node {n}"),
-            Kind::Unevaluated => panic!("node {n} was never evaluated"),
+            NodeKind::Decision if !node.is_proven() => assert_eq!(node.visits, 1 + below, "node {n}"),
+            NodeKind::Decision => assert!(node.visits > below, "node {n}"),
+            NodeKind::Chance => assert_eq!(node.visits, below, "node {n}"),
+            NodeKind::Terminal | NodeKind::Horizon => assert!(node.visits > 0, "node {n}"),
+            NodeKind::Unevaluated => panic!("node {n} was never evaluated"),
         }
         for edge in 0..num_edges {
             let (child, visits) = (edges.child[edge], edges.visits[edge]);

@@ -2,7 +2,7 @@
 //!
 //! Rows go down in groups, so that the cache misses of one row overlap with the work on the others.
 
-use super::nodes::{Filled, FilledNode, GROUP, Group, NeedsNetwork, NewAt, NewNode, NewNodes, NodeData};
+use super::nodes::{Filled, FilledNode, GROUP, NeedsNetwork, NewAt, NewNode, NewNodes, NodeData, RowGroup};
 use super::{Caches, CpuBackend, Leaf, RowData};
 use crate::backend::RowBudget;
 use crate::backend::leaf_dedup::FirstOrDuplicate;
@@ -13,9 +13,9 @@ use crate::search::PassStats;
 use crate::search::backup::apply_virtual_loss;
 use crate::search::eval_cache::hash;
 use crate::search::expand::seat_values;
-use crate::search::select::{Choice, choose_edge};
+use crate::search::select::{DescentStep, choose_edge};
 use crate::simd::{Portable, Simd};
-use crate::tree::{Kind, NO_NODE, ROOT, RowMut};
+use crate::tree::{NO_NODE, NodeKind, ROOT, RowMut};
 use arrayvec::ArrayVec;
 
 impl RowData {
@@ -29,7 +29,7 @@ impl RowData {
     }
 
     /// Writes the evaluation cache's values and priors to a new decision node whose key has the hash `hash` of [`Self::hash_of`]. The
-    /// node stays [`Kind::Unevaluated`] until backup, like a node that needs the network: whether another leaf of the pass may descend
+    /// node stays [`NodeKind::Unevaluated`] until backup, like a node that needs the network: whether another leaf of the pass may descend
     /// through it must not depend on the cache.
     #[inline(always)]
     fn look_up(&mut self, b: usize, row: &mut RowMut<'_>, node: i32, hash: u64) -> NeedsNetwork {
@@ -48,7 +48,7 @@ impl RowData {
 
     /// Chooses the edge that row `b`'s descent takes at node `at`.
     #[inline(always)]
-    fn choose<S: Simd>(&mut self, b: usize, row: &RowMut<'_>, at: i32) -> Choice {
+    fn choose<S: Simd>(&mut self, b: usize, row: &RowMut<'_>, at: i32) -> DescentStep {
         let Self { plan, roots, puct_table, scratch, keys, .. } = self;
         let draw = || {
             let key = keys[b].key(Purpose::SearchChance).with(u64::from(roots.simulations_started(b)));
@@ -69,11 +69,11 @@ impl RowData {
         b: usize,
         row: &mut RowMut<'_>,
         node: i32,
-        choice: Choice,
+        choice: DescentStep,
         out: &mut PassStats,
     ) -> Next {
         match choice {
-            Choice::Edge(edge) => match row.child(node, edge) {
+            DescentStep::Edge(edge) => match row.child(node, edge) {
                 NO_NODE if row.is_full() => self.end(b, row, node, NeedsNetwork::No, out),
                 NO_NODE => {
                     row.prefetch_child(node);
@@ -86,8 +86,8 @@ impl RowData {
                     return Next::Down(child);
                 }
             },
-            Choice::End => self.end(b, row, node, NeedsNetwork::No, out),
-            Choice::Collision => {
+            DescentStep::End => self.end(b, row, node, NeedsNetwork::No, out),
+            DescentStep::Collision => {
                 if node == ROOT && self.num_leaves[b] == 0 {
                     let hash = self.hash_of_root(b);
                     let needs = self.look_up(b, row, ROOT, hash);
@@ -137,7 +137,7 @@ impl RowData {
         expansions: &mut Expansions,
         out: &mut PassStats,
     ) {
-        let mut choices = [Choice::End; GROUP];
+        let mut choices = [DescentStep::End; GROUP];
         while !descents.is_empty() {
             for (choice, &Descent { place, node }) in choices.iter_mut().zip(descents.iter()) {
                 *choice = self.choose::<S>(first + place, &group[place], node);
@@ -180,7 +180,7 @@ impl RowData {
             let (b, row) = (first + place, &mut group[place]);
             let needs = match needs {
                 NeedsNetwork::Yes { hash } => self.look_up(b, row, node, hash),
-                _ if row.nodes[node as usize].kind() == Kind::Chance => {
+                _ if row.nodes[node as usize].kind() == NodeKind::Chance => {
                     descents.push(Descent { place, node });
                     continue;
                 }
@@ -260,7 +260,7 @@ impl CpuBackend {
             if count == 0 {
                 break;
             }
-            let mut group = Group::new();
+            let mut group = RowGroup::new();
             for row in tree.rows_from(first).take(count) {
                 group.push(row);
             }

@@ -8,7 +8,7 @@ mod states;
 
 use super::leaf_dedup::LeafDedup;
 use super::plan::{BackendPlan, Reuse};
-use super::{Backend, PassStages, PlyPlan, RowBudget, Snapshot, TreeRows};
+use super::{Backend, PassStages, PlyPlan, RowBudget, TreeRows, TreeSnapshot};
 use crate::error::Result;
 use crate::game::{Game, Sizes};
 use crate::isa::Isa;
@@ -162,7 +162,7 @@ impl TreeRows for CpuBackend {
         Ok(())
     }
 
-    fn set_root_tree(&mut self, b: usize, snapshot: &Snapshot) -> Result<()> {
+    fn set_root_tree(&mut self, b: usize, snapshot: &TreeSnapshot) -> Result<()> {
         self.tree.copy_row(b, &snapshot.tree, 0);
         let root = self.rows.nodes.index(b, ROOT);
         self.rows.nodes.states.write(root, &snapshot.states);
@@ -171,7 +171,7 @@ impl TreeRows for CpuBackend {
         Ok(())
     }
 
-    fn snapshot(&mut self, b: usize, limit: usize) -> Result<Snapshot> {
+    fn snapshot(&mut self, b: usize, limit: usize) -> Result<TreeSnapshot> {
         keep_most_visited(&mut self.tree.row_mut(b), limit, &mut self.reuse);
         self.move_states(b);
         let nodes = self.tree.count(b);
@@ -179,7 +179,7 @@ impl TreeRows for CpuBackend {
         tree.copy_row(0, &self.tree, b);
         tree.row_mut(0).clear_unused_edges();
         let data = &self.rows.nodes;
-        Ok(Snapshot {
+        Ok(TreeSnapshot {
             tree,
             states: data.states.bytes(data.index(b, ROOT), nodes).to_vec(),
             history: data.histories[b].clone(),

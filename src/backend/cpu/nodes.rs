@@ -6,9 +6,9 @@ use super::states::States;
 use crate::backend::plan::BackendPlan;
 use crate::game::{Game, History, MAX_PLAYERS, Sizes, Turn};
 use crate::isa::Isa;
-use crate::search::Solver;
+use crate::search::MctsSolver;
 use crate::search::eval_cache::{EvalCache, hash};
-use crate::tree::{Kind, NO_NODE, RowMut, Tree, TreeShape};
+use crate::tree::{NO_NODE, NodeKind, RowMut, Tree, TreeShape};
 use arrayvec::ArrayVec;
 use std::sync::Arc;
 
@@ -16,12 +16,12 @@ use std::sync::Arc;
 pub(super) const GROUP: usize = 16;
 
 /// The rows of a group.
-pub(super) type Group<'a> = ArrayVec<RowMut<'a>, GROUP>;
+pub(super) type RowGroup<'a> = ArrayVec<RowMut<'a>, GROUP>;
 
 /// The rows' states, and what new nodes are made with.
 pub(super) struct NodeData {
     pub sizes: Sizes,
-    pub solver: Solver,
+    pub solver: MctsSolver,
     /// T.
     pub nodes: usize,
     /// `[B, T]`
@@ -205,7 +205,7 @@ impl NodeData {
             };
             if let NewAt::Below { parent, .. } = at
                 && self.sizes.max_chance_run > 0
-                && row.nodes[node as usize].kind() == Kind::Chance
+                && row.nodes[node as usize].kind() == NodeKind::Chance
             {
                 // The value of a descent that ends here because the tree is full.
                 row.inherit_value(node, parent);
@@ -252,15 +252,15 @@ impl NodeData {
                 game.returns(state, returns);
                 row.value_mut(node).copy_from_slice(returns);
                 let scalars = &mut row.nodes[node as usize];
-                scalars.set_kind(if turn == Turn::Over { Kind::Terminal } else { Kind::Horizon });
-                if self.solver == Solver::On {
+                scalars.set_kind(if turn == Turn::Over { NodeKind::Terminal } else { NodeKind::Horizon });
+                if self.solver == MctsSolver::On {
                     scalars.set_bounds(returns[0], returns[0]);
                 }
                 NeedsNetwork::No
             }
             Turn::Chance if self.sizes.max_chance_run == 0 => {
                 row.init_edges(node, 0);
-                row.nodes[node as usize].set_kind(Kind::Chance);
+                row.nodes[node as usize].set_kind(NodeKind::Chance);
                 NeedsNetwork::No
             }
             turn => {
@@ -275,7 +275,7 @@ impl NodeData {
                 let probs = &mut self.probs[..num_edges];
                 game.chance_probs(state, &row.actions(node)[..num_edges], probs);
                 row.edges_mut(node).prior[..num_edges].copy_from_slice(probs);
-                row.nodes[node as usize].set_kind(Kind::Chance);
+                row.nodes[node as usize].set_kind(NodeKind::Chance);
                 NeedsNetwork::No
             }
         }

@@ -1,7 +1,7 @@
 //! Expansion and backup over all rows, and keeping a row's tree from ply to ply.
 
 use super::descend::{Descent, Descents};
-use super::nodes::{GROUP, Group, NodeData};
+use super::nodes::{GROUP, NodeData, RowGroup};
 use super::{Caches, CpuBackend, RowData, edge_holds};
 use crate::backend::plan::BackendPlan;
 use crate::isa::per_isa;
@@ -9,7 +9,7 @@ use crate::search::backup::{VirtualLoss, backup};
 use crate::search::expand::expand;
 use crate::search::reuse::keep_subtree;
 use crate::simd::{Portable, Simd};
-use crate::tree::{Kind, NO_NODE, ROOT, RowMut};
+use crate::tree::{NO_NODE, NodeKind, ROOT, RowMut};
 
 /// How many leaves ahead of the current one are prefetched: the network's forward has evicted them from the caches.
 const AHEAD: usize = 8;
@@ -85,8 +85,8 @@ impl RowData {
         let leaves = &self.leaves[first..first + self.num_leaves[b] as usize];
         for leaf in leaves {
             let node = &mut row.nodes[leaf.node as usize];
-            if node.kind() == Kind::Unevaluated {
-                node.set_kind(Kind::Decision); // its evaluation came from the cache
+            if node.kind() == NodeKind::Unevaluated {
+                node.set_kind(NodeKind::Decision); // its evaluation came from the cache
             }
         }
         for leaf in leaves {
@@ -122,7 +122,7 @@ impl CpuBackend {
         if rows.caches == Caches::Cold {
             let mut trees = tree.rows_mut();
             for first in (0..rows.plan.rows).step_by(GROUP) {
-                let mut group = Group::new();
+                let mut group = RowGroup::new();
                 for row in trees.by_ref().take(GROUP) {
                     group.push(row);
                 }
@@ -143,7 +143,7 @@ impl CpuBackend {
             return false;
         };
         let child = row.edges(ROOT).child[edge];
-        if child == NO_NODE || row.nodes[child as usize].kind() == Kind::Unevaluated {
+        if child == NO_NODE || row.nodes[child as usize].kind() == NodeKind::Unevaluated {
             return false;
         }
         let ply = BackendPlan::nodes_for(self.rows.plan.params.simulations, &self.rows.nodes.sizes) - 1;
@@ -167,7 +167,7 @@ impl CpuBackend {
         let root = &row.nodes[ROOT as usize];
         let num_edges = usize::from(root.num_edges);
         !root.is_proven()
-            || root.kind() != Kind::Decision
+            || root.kind() != NodeKind::Decision
             || root.lower <= -1.0
             || (0..num_edges).any(|edge| edge_holds(&row, ROOT, edge))
     }

@@ -1,19 +1,25 @@
 //! The arrays of all rows on the device, and the launchers: one for each kernel of `kernels/search.cu` and `kernels/passes.cu`, with
 //! the kernel's name.
 
-use super::device::{Arg, Device, LaunchShape, Program};
+use super::device::{Arg, Device, LaunchShape, Program, WARP};
 use super::game_slots::{DeviceGameSlots, GameSlots};
-use super::layout::{Layout, PARAMS_PADDING, ParameterBlock, RowArrays, RowBytes, Totals, TreeParts};
+use super::layout::{PARAMS_PADDING, ParameterBlock, RowArrays, RowBytes, SearchLayout, Totals, TreeParts};
+use crate::device_struct::device_constants;
 use crate::error::Result;
 use crate::search::SearchParams;
 use bytemuck::Zeroable;
 
-/// Threads of a warp.
-const WARP: usize = 32;
 /// Warps of a block where each warp works on its own.
-const WARPS: usize = 4;
+const WARPS: usize = ROW_BLOCK as usize / WARP;
+
+device_constants! {
+    fn device_constants;
+    /// Threads of a block whose warps work each on its own row.
+    const ROW_BLOCK: u32 as "int" = 128;
+}
+
 /// The most threads of the one block that counts rows or numbers leaves.
-const COUNTING_THREADS: usize = 512;
+pub(super) const COUNTING_THREADS: usize = 512;
 /// Threads of the block that copies one tree.
 const COPYING_THREADS: u32 = 256;
 
@@ -58,7 +64,7 @@ impl<D: Device> SearchArrays<D> {
     /// Those of the device.
     pub fn new(
         device: D,
-        layout: &Layout,
+        layout: &SearchLayout,
         passes: Program,
         params: SearchParams,
         keep_limit: u32,
@@ -138,7 +144,7 @@ impl<D: Device> SearchArrays<D> {
         warps: usize,
         more: impl IntoIterator<Item = Arg<'a, D::Buffer>>,
     ) -> Result<()> {
-        self.launch(kernel, warps.div_ceil(WARPS), (WARPS * WARP) as u32, more)
+        self.launch(kernel, warps.div_ceil(WARPS), ROW_BLOCK, more)
     }
 
     /// Sets the roots of rows. `staged` holds `num` commands, the states at byte `states` and the histories at byte `keys`.
@@ -256,11 +262,7 @@ impl<D: Device> SearchArrays<D> {
             Arg::Buffer(&self.values, 0),
             Arg::U32(passes),
         ];
-        let shape = LaunchShape {
-            grid: self.num_rows().div_ceil(WARPS) as u32,
-            block: (WARPS * WARP) as u32,
-            shared: 0,
-        };
+        let shape = LaunchShape { grid: self.num_rows().div_ceil(WARPS) as u32, block: ROW_BLOCK, shared: 0 };
         let launched = self.device.launch_in(&module, "simulate_rows", shape, &arguments);
         self.passes.1 = Some(module);
         launched

@@ -1,6 +1,6 @@
 //! N games on a device, without trees: the device's [`crate::batch::Batch`], with the kernels of `kernels/batch.cu`.
 
-use super::device::{Arg, Device, LaunchShape};
+use super::device::{Arg, Device, LaunchShape, WARP};
 use super::source;
 use crate::batch::AnyGame;
 use crate::error::{Error, Result};
@@ -9,8 +9,6 @@ use bytemuck::Pod;
 
 /// Threads of a block.
 const BLOCK: u32 = 128;
-/// Threads that write one observation together: `BATCH_LANES` of batch.cu.
-const OBSERVE_THREADS: usize = 32;
 
 /// The most games of a batch: their threads are numbered by 32 bits.
 pub const MAX_GAMES: usize = 1 << 26;
@@ -166,7 +164,7 @@ impl<D: Device> DeviceBatch<D> {
     /// Those of the device.
     pub fn observe(&mut self) -> Result<Vec<f32>> {
         let args = [self.count(), buffer(&self.states), buffer(&self.observations)];
-        self.device.launch("batch_observe", self.shape(OBSERVE_THREADS), &args)?;
+        self.device.launch("batch_observe", self.shape(WARP), &args)?;
         self.download(&self.observations, self.sizes.obs.len())
     }
 

@@ -4,6 +4,9 @@ use crate::error::Result;
 use crate::kernel_times::KernelTime;
 use bytemuck::NoUninit;
 
+/// Threads of a warp, on every GPU.
+pub(crate) const WARP: usize = 32;
+
 /// A compiled program's source: one game, or one network, with its sizes as constants.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {

@@ -1,13 +1,13 @@
 //! The N game slots of self-play on the device: their structs, which `kernels/search/layout.cuh` is generated from, and their arrays.
 
 use super::device::Device;
-use super::layout::{Layout, TreeParts};
+use super::layout::{SearchLayout, TreeParts};
 use super::packing::pack_snapshot;
 use super::polls::{PollCounts, Polls};
 use crate::backend::RootCache;
 use crate::backend::decisions::DecisionBlock;
 use crate::backend::device_selfplay::{PlayPlan, SlotStart};
-use crate::device_struct::device_struct;
+use crate::device_struct::{device_enum, device_struct};
 use crate::error::Result;
 use bytemuck::{Pod, Zeroable};
 
@@ -17,6 +17,19 @@ use bytemuck::{Pod, Zeroable};
 const DECISIONS_BYTES: [usize; 2] = [64 << 20, 1 << 30];
 /// The most passes of a poll.
 const MAX_PASSES: usize = 4096;
+
+device_enum! {
+    /// What a slot's rows do after a pass. Devices set all but the first.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(super) enum SlotTask: u32 {
+        /// They go on with the ply's search.
+        SearchOn,
+        /// They get a new root and begin a ply.
+        SetRoot,
+        /// They begin a ply at the root they have.
+        BeginPly,
+    }
+}
 
 device_struct! {
     /// One game in progress.
@@ -32,8 +45,8 @@ device_struct! {
         opening: u32,
         /// Passes since the slots were attached.
         passes: u32,
-        /// What its rows do after the pass: a `Task` of play.cuh.
-        task: u32,
+        /// What its rows do after the pass.
+        task: u32 as "SlotTask",
     }
 }
 
@@ -128,7 +141,7 @@ impl<D: Device> DeviceGameSlots<D> {
     /// Those of the device.
     pub fn new(
         device: &D,
-        layout: &Layout,
+        layout: &SearchLayout,
         plan: &PlayPlan,
         schedules: [u32; 2],
         game_slots: &[SlotStart<'_>],
@@ -197,7 +210,7 @@ impl<D: Device> DeviceGameSlots<D> {
     ///
     /// # Errors
     /// As `Polls::collect`.
-    pub fn collect_poll(&mut self, device: &D, layout: &Layout) -> Result<PollCounts> {
+    pub fn collect_poll(&mut self, device: &D, layout: &SearchLayout) -> Result<PollCounts> {
         let size = decision_bytes(layout);
         self.polls.collect(device, &self.decisions, self.poll_capacity() * size, size)
     }
@@ -206,37 +219,37 @@ impl<D: Device> DeviceGameSlots<D> {
     ///
     /// # Errors
     /// Those of the device.
-    pub fn decisions(&self, layout: &Layout) -> Result<DecisionBlock<'_>> {
+    pub fn decisions(&self, layout: &SearchLayout) -> Result<DecisionBlock<'_>> {
         Ok(DecisionBlock::new(self.polls.decisions()?, layout.summary_format()))
     }
 }
 
 /// The most bytes that the game slots of `rows` rows take, without the trees that new games are cloned from. It grows with `rows`.
-pub fn max_game_slot_bytes(layout: &Layout, rows: usize) -> usize {
+pub fn max_game_slot_bytes(layout: &SearchLayout, rows: usize) -> usize {
     let slot = size_of::<SlotRow>() + layout.state_size + layout.summary_bytes();
     rows * slot + max_decision_bytes(layout, rows.max(1))
 }
 
 /// The most passes of a poll of `n` game slots.
-fn max_passes(layout: &Layout, n: usize) -> usize {
+fn max_passes(layout: &SearchLayout, n: usize) -> usize {
     max_decision_bytes(layout, n) / (2 * n * decision_bytes(layout))
 }
 
 /// Bytes for the decisions of two polls of `n` game slots, of which whole passes are allocated.
-fn max_decision_bytes(layout: &Layout, n: usize) -> usize {
+fn max_decision_bytes(layout: &SearchLayout, n: usize) -> usize {
     let [least, most] = DECISIONS_BYTES;
     let pass = 2 * n * decision_bytes(layout);
     (n * layout.row_bytes().total() / 8).clamp(least, most).clamp(pass, MAX_PASSES * pass)
 }
 
-fn decision_bytes(layout: &Layout) -> usize {
+fn decision_bytes(layout: &SearchLayout) -> usize {
     layout.summary_format().decision_bytes()
 }
 
 impl SlotRow {
     fn new(start: &SlotStart<'_>) -> Self {
         let SlotStart { slot, game, plies, opening, .. } = *start;
-        Self { slot, game, plies, opening, passes: 0, task: 0 }
+        Self { slot, game, plies, opening, passes: 0, task: SlotTask::SearchOn as u32 }
     }
 }
 
@@ -301,7 +314,7 @@ mod tests {
         let config = Layers::default().text(config, "test").and_then(Layers::resolve).expect("valid");
         let game = any_game(config.game_name(), &config.game_options()).expect("registered");
         let plan = backend_plan(&config, &game.sizes(), config.selfplay.games);
-        max_passes(&Layout::new(&plan, &game.sizes(), game.state_size()), config.selfplay.games)
+        max_passes(&SearchLayout::new(&plan, &game.sizes(), game.state_size()), config.selfplay.games)
     }
 
     #[test]

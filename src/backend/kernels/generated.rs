@@ -1,6 +1,7 @@
 //! Compares `kernels/search/layout.cuh` and `kernels/pooling/layout.cuh` with the Rust types that they are generated from.
 
-use super::game_slots::{DecisionQueue, GameSlots, PlayNumbers, SlotRow};
+use super::arrays;
+use super::game_slots::{DecisionQueue, GameSlots, PlayNumbers, SlotRow, SlotTask};
 use super::layout::{
     AdvanceCommand, BeginCommand, Leaf, ParameterBlock, RootRow, RowCounts, SetRootCommand, Totals, TreeParts,
 };
@@ -11,8 +12,9 @@ use crate::config::{Algorithm, ChanceRule, Fpu};
 use crate::device_struct::{DeviceType, check_header};
 use crate::model::{Effect, PoolStatistics};
 use crate::search::root::RowKey;
-use crate::search::{SearchParams, Solver};
-use crate::tree::Node;
+use crate::search::{MctsSolver, SearchParams, backup};
+use crate::simd;
+use crate::tree::{self, Node, NodeKind};
 
 /// What the addresses point to and Rust does not define.
 const PREAMBLE: &str = "
@@ -24,11 +26,16 @@ struct Decision; // play.cuh
 #[test]
 fn generated_header_of_the_search_kernels_is_up_to_date() {
     let definitions = [
+        tree::device_constants(),
+        backup::device_constants(),
+        simd::device_constants(),
+        arrays::device_constants(),
         Algorithm::definition(),
         ChanceRule::definition(),
         Fpu::definition(),
-        Solver::definition(),
+        MctsSolver::definition(),
         SearchParams::definition(),
+        NodeKind::definition(),
         // Two loads of 16 bytes on a device.
         Node::definition().aligned(16),
         RowKey::definition(),
@@ -45,6 +52,7 @@ fn generated_header_of_the_search_kernels_is_up_to_date() {
         DecisionHead::definition(),
         DecisionQueue::definition(),
         PollHeader::definition(),
+        SlotTask::definition(),
         SlotRow::definition(),
         PlayNumbers::definition(),
         GameSlots::definition(),

@@ -292,7 +292,7 @@ pub struct RowBytes {
 
 /// The sizes of one plan's arrays.
 #[derive(Clone, Copy, Debug)]
-pub struct Layout {
+pub struct SearchLayout {
     /// B, T, E, P.
     pub shape: TreeShape,
     /// L.
@@ -307,7 +307,7 @@ pub struct Layout {
     pub num_actions: usize,
 }
 
-impl Layout {
+impl SearchLayout {
     /// The layout of a plan.
     pub fn new(plan: &BackendPlan, sizes: &Sizes, state_size: usize) -> Self {
         Self {

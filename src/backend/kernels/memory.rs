@@ -1,7 +1,7 @@
 //! The memory that a plan needs on a device, computed before anything is allocated.
 
 use super::game_slots::max_game_slot_bytes;
-use super::layout::Layout;
+use super::layout::SearchLayout;
 use crate::error::{Error, Result};
 
 const MIB: u64 = 1 << 20;
@@ -28,7 +28,7 @@ impl NetworkNeed {
 #[derive(Clone, Copy, Debug)]
 pub struct DeviceNeed<'a> {
     /// The rows.
-    pub layout: &'a Layout,
+    pub layout: &'a SearchLayout,
     /// Bytes of the trees that new games are cloned from.
     pub starts: u64,
     /// The resident network.
@@ -37,7 +37,7 @@ pub struct DeviceNeed<'a> {
 
 impl<'a> DeviceNeed<'a> {
     /// Rows with room for game slots, without a network and without trees that new games are cloned from.
-    pub fn of_rows(layout: &'a Layout) -> Self {
+    pub fn of_rows(layout: &'a SearchLayout) -> Self {
         Self { layout, starts: 0, network: NetworkNeed::default() }
     }
 

@@ -33,7 +33,7 @@ use super::decisions::DecisionBlock;
 use super::device_selfplay::{Copied, PlayPlan, SlotStart};
 use super::pass_parts::PassParts;
 use super::plan::BackendPlan;
-use super::{Backend, DevicePasses, PassStages, PlyPlan, RootCache, RowBudget, Snapshot, TreeRows};
+use super::{Backend, DevicePasses, PassStages, PlyPlan, RootCache, RowBudget, TreeRows, TreeSnapshot};
 use crate::batch::AnyGame;
 use crate::error::Result;
 use crate::game::Sizes;
@@ -42,7 +42,7 @@ use crate::search::PassStats;
 use crate::search::root::RootSummary;
 use device::Device;
 use forward::{Arithmetic, DeviceForward, ForwardPlan};
-use layout::{BeginCommand, Layout, Totals};
+use layout::{BeginCommand, SearchLayout, Totals};
 use memory::DeviceNeed;
 use network::{DeviceNetwork, all_finite};
 pub use open::{OnDevices, check_devices, cuda_backend, cuda_network, on_cuda};
@@ -86,7 +86,7 @@ impl<D: Device> KernelBackend<D> {
     /// says.
     pub fn new(mut device: D, game: &dyn AnyGame, plan: BackendPlan) -> Result<Self> {
         let sizes = game.sizes();
-        let layout = Layout::new(&plan, &sizes, game.state_size());
+        let layout = SearchLayout::new(&plan, &sizes, game.state_size());
         DeviceNeed::of_rows(&layout).check(device.free_bytes()? as u64)?;
         device.load(&source::program(game, "search")?)?;
         let passes = source::program(game, "passes")?;
@@ -171,12 +171,12 @@ impl<D: Device> TreeRows for KernelBackend<D> {
         self.rows.set_root(b, state, history)
     }
 
-    fn set_root_tree(&mut self, b: usize, snapshot: &Snapshot) -> Result<()> {
+    fn set_root_tree(&mut self, b: usize, snapshot: &TreeSnapshot) -> Result<()> {
         self.forget_root(b);
         self.rows.set_root_tree(b, snapshot)
     }
 
-    fn snapshot(&mut self, b: usize, limit: usize) -> Result<Snapshot> {
+    fn snapshot(&mut self, b: usize, limit: usize) -> Result<TreeSnapshot> {
         let history = self.root_history(b)?.to_vec();
         self.rows.snapshot(b, Some(limit), &history)
     }

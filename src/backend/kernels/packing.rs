@@ -1,7 +1,7 @@
 //! Several arrays in one buffer, so that one copy takes them to the device.
 
 use super::layout::TreeParts;
-use crate::backend::Snapshot;
+use crate::backend::TreeSnapshot;
 
 /// Every part of a buffer begins at a multiple of this many bytes.
 const ALIGNMENT: usize = 256;
@@ -21,7 +21,7 @@ pub fn pack<const N: usize>(parts: [&[u8]; N]) -> (Vec<u8>, [usize; N]) {
 }
 
 /// The bytes of `snapshot`, and where its parts begin in them.
-pub fn pack_snapshot(snapshot: &Snapshot) -> (Vec<u8>, TreeParts) {
+pub fn pack_snapshot(snapshot: &TreeSnapshot) -> (Vec<u8>, TreeParts) {
     let [nodes, edges, actions, values] = snapshot.tree.row_bytes(0);
     let parts = [nodes, edges, actions, values, &snapshot.states, bytemuck::cast_slice(&snapshot.history)];
     let (bytes, starts) = pack(parts);

@@ -7,7 +7,7 @@ use super::layout::{AdvanceCommand, BeginCommand, SetRootCommand};
 
 /// Commands of one kind, at most one a row.
 #[derive(Clone, Debug)]
-pub enum Batch {
+pub enum CommandBatch {
     /// Rows get new roots.
     SetRoot(RootBatch),
     /// Rows get copies of the uploaded snapshot.
@@ -34,7 +34,7 @@ pub struct RootBatch {
 /// Batches in the order in which they are to run.
 #[derive(Debug)]
 pub struct Queue {
-    batches: Vec<Batch>,
+    batches: Vec<CommandBatch>,
     /// The first batch that the row's next command may join. `[B]`
     after: Vec<u32>,
 }
@@ -52,17 +52,22 @@ impl Queue {
 
     /// True where some row waits for a copy of the uploaded snapshot.
     pub fn has_clones(&self) -> bool {
-        self.batches.iter().any(|batch| matches!(batch, Batch::Clone(_)))
+        self.batches.iter().any(|batch| matches!(batch, CommandBatch::Clone(_)))
     }
 
     /// Takes all batches out.
-    pub fn take(&mut self) -> Vec<Batch> {
+    pub fn take(&mut self) -> Vec<CommandBatch> {
         self.after.fill(0);
         std::mem::take(&mut self.batches)
     }
 
     /// The batch that row `b`'s next command joins: the first that `fits`, or `new`.
-    fn batch(&mut self, b: usize, fits: impl Fn(&Batch) -> bool, new: Batch) -> &mut Batch {
+    fn batch(
+        &mut self,
+        b: usize,
+        fits: impl Fn(&CommandBatch) -> bool,
+        new: CommandBatch,
+    ) -> &mut CommandBatch {
         let after = self.after[b] as usize;
         let found = self.batches[after..].iter().position(fits).map(|place| after + place);
         let place = found.unwrap_or_else(|| {
@@ -75,8 +80,10 @@ impl Queue {
 
     /// Row `b` gets a new root.
     pub fn set_root(&mut self, b: usize, state: &[u8], history: &[u64]) {
-        let new = Batch::SetRoot(RootBatch::default());
-        if let Batch::SetRoot(batch) = self.batch(b, |batch| matches!(batch, Batch::SetRoot(_)), new) {
+        let new = CommandBatch::SetRoot(RootBatch::default());
+        if let CommandBatch::SetRoot(batch) =
+            self.batch(b, |batch| matches!(batch, CommandBatch::SetRoot(_)), new)
+        {
             let first_key = batch.keys.len() as u64;
             batch.commands.push(SetRootCommand {
                 row: b as u32,
@@ -90,33 +97,40 @@ impl Queue {
 
     /// Row `b` gets a copy of the uploaded snapshot.
     pub fn clone_snapshot(&mut self, b: usize) {
-        let new = Batch::Clone(Vec::new());
-        if let Batch::Clone(rows) = self.batch(b, |batch| matches!(batch, Batch::Clone(_)), new) {
+        let new = CommandBatch::Clone(Vec::new());
+        if let CommandBatch::Clone(rows) = self.batch(b, |batch| matches!(batch, CommandBatch::Clone(_)), new)
+        {
             rows.push(b as u32);
         }
     }
 
     /// The command's row begins a ply.
     pub fn begin(&mut self, command: BeginCommand) {
-        let new = Batch::Begin(Vec::new());
+        let new = CommandBatch::Begin(Vec::new());
         let b = command.row as usize;
-        if let Batch::Begin(commands) = self.batch(b, |batch| matches!(batch, Batch::Begin(_)), new) {
+        if let CommandBatch::Begin(commands) =
+            self.batch(b, |batch| matches!(batch, CommandBatch::Begin(_)), new)
+        {
             commands.push(command);
         }
     }
 
     /// Row `b` plays `action`.
     pub fn advance(&mut self, b: usize, action: u16) {
-        let new = Batch::Advance(Vec::new());
-        if let Batch::Advance(commands) = self.batch(b, |batch| matches!(batch, Batch::Advance(_)), new) {
+        let new = CommandBatch::Advance(Vec::new());
+        if let CommandBatch::Advance(commands) =
+            self.batch(b, |batch| matches!(batch, CommandBatch::Advance(_)), new)
+        {
             commands.push(AdvanceCommand { row: b as u32, action: u32::from(action) });
         }
     }
 
     /// Row `b` stops searching.
     pub fn deactivate(&mut self, b: usize) {
-        let new = Batch::Deactivate(Vec::new());
-        if let Batch::Deactivate(rows) = self.batch(b, |batch| matches!(batch, Batch::Deactivate(_)), new) {
+        let new = CommandBatch::Deactivate(Vec::new());
+        if let CommandBatch::Deactivate(rows) =
+            self.batch(b, |batch| matches!(batch, CommandBatch::Deactivate(_)), new)
+        {
             rows.push(b as u32);
         }
     }
@@ -128,12 +142,12 @@ mod tests {
     use crate::search::root::RowKey;
 
     fn kinds(queue: &Queue) -> String {
-        let one = |batch: &Batch| match batch {
-            Batch::SetRoot(batch) => format!("P{}", batch.commands.len()),
-            Batch::Clone(rows) => format!("C{}", rows.len()),
-            Batch::Begin(commands) => format!("B{}", commands.len()),
-            Batch::Advance(commands) => format!("A{}", commands.len()),
-            Batch::Deactivate(rows) => format!("S{}", rows.len()),
+        let one = |batch: &CommandBatch| match batch {
+            CommandBatch::SetRoot(batch) => format!("P{}", batch.commands.len()),
+            CommandBatch::Clone(rows) => format!("C{}", rows.len()),
+            CommandBatch::Begin(commands) => format!("B{}", commands.len()),
+            CommandBatch::Advance(commands) => format!("A{}", commands.len()),
+            CommandBatch::Deactivate(rows) => format!("S{}", rows.len()),
         };
         queue.batches.iter().map(one).collect()
     }

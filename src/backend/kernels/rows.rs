@@ -6,19 +6,19 @@ mod passes; // whole passes on the device
 use super::arrays::SearchArrays;
 use super::device::{Device, Program};
 use super::game_slots::DeviceGameSlots;
-use super::layout::{BeginCommand, Layout, RootRow, Totals, keep_limit};
+use super::layout::{BeginCommand, RootRow, SearchLayout, Totals, keep_limit};
 use super::memory::NetworkNeed;
 use super::packing::pack;
-use super::queue::{Batch, Queue, RootBatch};
+use super::queue::{CommandBatch, Queue, RootBatch};
 use super::snapshots::{self, UploadedSnapshot};
-use crate::backend::Snapshot;
+use crate::backend::TreeSnapshot;
 use crate::backend::device_selfplay::Copied;
 use crate::backend::plan::BackendPlan;
 use crate::error::{Error, Result};
 use crate::game::Sizes;
 use crate::search::Rule;
 use crate::search::root::{RootSummary, SequentialHalvingSchedule};
-use crate::search::{SearchParams, Solver};
+use crate::search::{MctsSolver, SearchParams};
 use bytemuck::Zeroable;
 
 /// What the host has read of the rows since the last pass.
@@ -49,7 +49,7 @@ pub struct DeviceRows<D: Device> {
     /// Captured passes with the resident network. The first field, so that it is dropped before the programs it launches.
     graphs: PassGraphs<D::Graph>,
     pub arrays: SearchArrays<D>,
-    layout: Layout,
+    layout: SearchLayout,
     params: SearchParams,
     queue: Queue,
     /// The commands of the next launch.
@@ -84,7 +84,13 @@ impl<G> Default for PassGraphs<G> {
 }
 
 impl<D: Device> DeviceRows<D> {
-    pub fn new(device: D, layout: Layout, plan: BackendPlan, sizes: &Sizes, passes: Program) -> Result<Self> {
+    pub fn new(
+        device: D,
+        layout: SearchLayout,
+        plan: BackendPlan,
+        sizes: &Sizes,
+        passes: Program,
+    ) -> Result<Self> {
         let keep_limit = keep_limit(&plan, sizes);
         let staged_bytes = 1 << 12;
         let staged = device.alloc(staged_bytes)?;
@@ -128,7 +134,7 @@ impl<D: Device> DeviceRows<D> {
         Ok(())
     }
 
-    pub fn set_root_tree(&mut self, b: usize, snapshot: &Snapshot) -> Result<()> {
+    pub fn set_root_tree(&mut self, b: usize, snapshot: &TreeSnapshot) -> Result<()> {
         if !self.snapshot.as_ref().is_some_and(|known| known.is(snapshot)) {
             if self.queue.has_clones() {
                 self.flush()?;
@@ -191,20 +197,20 @@ impl<D: Device> DeviceRows<D> {
         }
         for batch in self.queue.take() {
             match batch {
-                Batch::SetRoot(batch) => self.flush_roots(&batch)?,
-                Batch::Begin(commands) => {
+                CommandBatch::SetRoot(batch) => self.flush_roots(&batch)?,
+                CommandBatch::Begin(commands) => {
                     self.stage(bytemuck::cast_slice(&commands))?;
                     self.arrays.begin_rows(&self.staged, commands.len())?;
                 }
-                Batch::Advance(commands) => {
+                CommandBatch::Advance(commands) => {
                     self.stage(bytemuck::cast_slice(&commands))?;
                     self.arrays.advance_rows(&self.staged, commands.len())?;
                 }
-                Batch::Deactivate(rows) => {
+                CommandBatch::Deactivate(rows) => {
                     self.stage(bytemuck::cast_slice(&rows))?;
                     self.arrays.deactivate_rows(&self.staged, rows.len())?;
                 }
-                Batch::Clone(rows) => {
+                CommandBatch::Clone(rows) => {
                     self.stage(bytemuck::cast_slice(&rows))?;
                     if let Some(snapshot) = &self.snapshot {
                         self.arrays.clone_rows(&self.staged, rows.len(), &snapshot.tree)?;
@@ -305,7 +311,7 @@ impl<D: Device> DeviceRows<D> {
     pub fn backup(&mut self) -> Result<()> {
         self.num_evals = 0;
         // Only a proof ends a ply in a backup.
-        self.view.is_fresh = self.params.solver == Solver::Off;
+        self.view.is_fresh = self.params.solver == MctsSolver::Off;
         self.arrays.backup_rows()
     }
 
@@ -341,7 +347,7 @@ impl<D: Device> DeviceRows<D> {
     }
 
     /// Copies row `b` to the host, after keeping its `limit` most visited nodes where there is a limit.
-    pub fn snapshot(&mut self, b: usize, limit: Option<usize>, history: &[u64]) -> Result<Snapshot> {
+    pub fn snapshot(&mut self, b: usize, limit: Option<usize>, history: &[u64]) -> Result<TreeSnapshot> {
         self.flush()?;
         if let Some(limit) = limit {
             self.arrays.trim_row(b, limit.max(1))?;

@@ -2,9 +2,9 @@
 
 use super::arrays::{DeviceTree, SearchArrays};
 use super::device::Device;
-use super::layout::Layout;
+use super::layout::SearchLayout;
 use super::packing::pack_snapshot;
-use crate::backend::Snapshot;
+use crate::backend::TreeSnapshot;
 use crate::error::Result;
 use crate::tree::{Tree, TreeShape};
 
@@ -20,7 +20,7 @@ impl<B> UploadedSnapshot<B> {
     ///
     /// # Errors
     /// Those of the device.
-    pub fn new<D: Device<Buffer = B>>(device: &D, snapshot: &Snapshot) -> Result<Self> {
+    pub fn new<D: Device<Buffer = B>>(device: &D, snapshot: &TreeSnapshot) -> Result<Self> {
         let (bytes, parts) = pack_snapshot(snapshot);
         let mut buffer = device.alloc(bytes.len())?;
         device.upload(&mut buffer, 0, &bytes)?;
@@ -28,7 +28,7 @@ impl<B> UploadedSnapshot<B> {
     }
 
     /// True where `snapshot` has the same bytes.
-    pub fn is(&self, snapshot: &Snapshot) -> bool {
+    pub fn is(&self, snapshot: &TreeSnapshot) -> bool {
         self.tree.parts.count as usize == snapshot.tree.count(0)
             && self.tree.parts.num_history as usize == snapshot.history.len()
             && pack_snapshot(snapshot).0 == self.bytes
@@ -41,10 +41,10 @@ impl<B> UploadedSnapshot<B> {
 /// Those of the device.
 pub fn download<D: Device>(
     arrays: &SearchArrays<D>,
-    layout: &Layout,
+    layout: &SearchLayout,
     b: usize,
     history: &[u64],
-) -> Result<Snapshot> {
+) -> Result<TreeSnapshot> {
     let SearchArrays { device, rows, .. } = arrays;
     let mut count = [0u8; 4];
     device.download(&rows.counts, 4 * b, &mut count)?;
@@ -62,5 +62,5 @@ pub fn download<D: Device>(
     }
     let mut states = vec![0; nodes * layout.state_size];
     device.download(&rows.states, b * row.states, &mut states)?;
-    Ok(Snapshot { tree, states, history: history.to_vec() })
+    Ok(TreeSnapshot { tree, states, history: history.to_vec() })
 }

@@ -1,6 +1,6 @@
 //! The kernel sources, which are embedded in the program, and the constants that a game gives them.
 //!
-//! A new game's kernels are one file `kernels/games/<name>.cuh` and one line in the list of files. For work on a machine that
+//! A new game's kernels are one file `kernels/games/<name>.cuh`. For work on a machine that
 //! cannot build the program, [`SourceFolder`] replaces the embedded sources by those of a folder.
 
 use super::device::{Code, Program};
@@ -14,72 +14,8 @@ use std::path::PathBuf;
 /// The variable that names a folder of kernel sources to compile instead of the embedded ones.
 pub const FOLDER_VARIABLE: &str = "VECAZ_KERNELS";
 
-macro_rules! embed {
-    ($($path:literal,)+) => {
-        /// Every embedded file of `kernels/`: the name by which sources include it, and its text.
-        pub const FILES: &[(&str, &str)] = &[$(($path, include_str!(concat!("../../../kernels/", $path)))),+];
-    };
-}
-
-embed! {
-    "common.cuh",
-    "math.cuh",
-    "rng.cuh",
-    "lanes.cuh",
-    "tree.cuh",
-    "search/layout.cuh",
-    "search/select.cuh",
-    "search/expand.cuh",
-    "search/backup.cuh",
-    "search/descend.cuh",
-    "search/reuse.cuh",
-    "search/rows.cuh",
-    "search/root.cuh",
-    "search/play.cuh",
-    "search/count.cuh",
-    "search.cu",
-    "passes.cu",
-    "batch.cu",
-    "gather/layout.cuh",
-    "gather.cu",
-    "train.cu",
-    "train/layout.cuh",
-    "train/format.cuh",
-    "train/factors.cuh",
-    "train/sums.cuh",
-    "train/linear.cuh",
-    "train/norm.cuh",
-    "train/loss.cuh",
-    "train/graph.cuh",
-    "train/optimizer.cuh",
-    "train/pooling.cuh",
-    "net/numbers.cuh",
-    "net/mma.cuh",
-    "net/warpgroup.cuh",
-    "net/layer.cuh",
-    "net/epilogues.cuh",
-    "net/graph.cuh",
-    "net.cu",
-    "net_tower.cu",
-    "net_edge.cu",
-    "net_head.cu",
-    "net_pooling.cu",
-    "pooling/layout.cuh",
-    "net_peak.cu",
-    "games/board.cuh",
-    "games/defaults.cuh",
-    "games/tic_tac_toe.cuh",
-    "games/connect_four.cuh",
-    "games/othello.cuh",
-    "games/hex.cuh",
-    "games/gomoku.cuh",
-    "games/go.cuh",
-    "games/chess.cuh",
-    "games/clique.cuh",
-    "games/backgammon.cuh",
-    "games/blob.cuh",
-    "games/blob_deal.cuh",
-}
+/// Every embedded file of `kernels/`: the name by which sources include it, and its text. Sorted by name.
+pub const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/kernels.rs"));
 
 /// The files `<unit>.cu` whose kernels depend on a game's rules: [`program`] makes a program of each.
 pub const GAME_UNITS: &[&str] = &["search", "passes", "batch", "gather"];

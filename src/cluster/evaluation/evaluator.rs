@@ -3,7 +3,7 @@
 use super::{Claim, Offer, limits, seal};
 use crate::cluster::chunk::{Origin, Sealer};
 use crate::cluster::published::{read_config, read_weights};
-use crate::cluster::server::{Failure, Link, RETRY};
+use crate::cluster::server::{Connection, Failure, RETRY};
 use crate::cluster::worker::Worker;
 use crate::error::{Error, Result};
 use crate::net::Network;
@@ -106,7 +106,7 @@ impl Evaluations {
     }
 
     /// Measures a part; false where there is none.
-    fn step(&mut self, open: &mut Option<Link>) -> std::result::Result<bool, Failure> {
+    fn step(&mut self, open: &mut Option<Connection>) -> std::result::Result<bool, Failure> {
         let link = match open {
             Some(link) => link,
             None => open.insert(self.worker.server.connect()?),
@@ -135,7 +135,7 @@ impl Evaluations {
     }
 
     /// Fetches what the evaluation needs; false where it is over, or this machine cannot make it.
-    fn is_ready(&mut self, link: &mut Link, offer: &Offer) -> std::result::Result<bool, Failure> {
+    fn is_ready(&mut self, link: &mut Connection, offer: &Offer) -> std::result::Result<bool, Failure> {
         if self.current.as_ref().is_some_and(|current| current.id == offer.id) {
             return Ok(true);
         }

@@ -10,7 +10,7 @@ pub mod shared;
 use super::chunk::{Chunk, ChunkLimits, ChunkReader, Contents, Sealer};
 use super::published::{CHUNK_FIELD, Keys, entries_of, from_hex, hex};
 use super::received::StreamId;
-use super::server::{Failure, Link, bytes_of, list_of};
+use super::server::{Connection, Failure, bytes_of, list_of};
 use crate::batch::AnyGame;
 use crate::error::{Error, Result};
 use crate::run::strength::Measured;
@@ -43,7 +43,7 @@ impl Offer {
     const FIELDS: [&'static str; 4] = ["id", "version", "sha256", "parts"];
 
     /// Publishes weights and parts.
-    fn publish(&self, link: &mut Link, keys: &Keys, weights: &[u8]) -> Result<(), Failure> {
+    fn publish(&self, link: &mut Connection, keys: &Keys, weights: &[u8]) -> Result<(), Failure> {
         link.command(cmd("SET").arg(keys.weights(self.version)).arg(weights))?;
         let mut all = pipe();
         all.atomic().cmd("DEL").arg(&keys.evaluation).arg(&keys.parts);
@@ -65,7 +65,7 @@ impl Offer {
     }
 
     /// The evaluation that goes on; None where there is none.
-    fn read(link: &mut Link, keys: &Keys) -> Result<Option<Self>, Failure> {
+    fn read(link: &mut Connection, keys: &Keys) -> Result<Option<Self>, Failure> {
         let reply = link.command(cmd("HMGET").arg(&keys.evaluation).arg(&Self::FIELDS))?;
         let texts = list_of(reply).unwrap_or_default().into_iter().map(|value| {
             let bytes = bytes_of(value).unwrap_or_default();
@@ -82,14 +82,14 @@ impl Offer {
     }
 
     /// Deletes it with its parts and results.
-    fn withdraw(&self, link: &mut Link, keys: &Keys) -> Result<(), Failure> {
+    fn withdraw(&self, link: &mut Connection, keys: &Keys) -> Result<(), Failure> {
         let mut delete = cmd("DEL");
         delete.arg(&keys.evaluation).arg(&keys.parts).arg(keys.results(self.id));
         link.command(&delete).map(drop)
     }
 
     /// Claims the next part that is free; None where there is none.
-    fn claim(&self, link: &mut Link, keys: &Keys, consumer: &str) -> Result<Option<Claim>, Failure> {
+    fn claim(&self, link: &mut Connection, keys: &Keys, consumer: &str) -> Result<Option<Claim>, Failure> {
         let mut read = cmd("XREADGROUP");
         read.arg("GROUP")
             .arg(GROUP)
@@ -106,7 +106,12 @@ impl Offer {
     }
 
     /// Claims a part that another process has had for too long; None where there is none.
-    fn take_over(&self, link: &mut Link, keys: &Keys, consumer: &str) -> Result<Option<Claim>, Failure> {
+    fn take_over(
+        &self,
+        link: &mut Connection,
+        keys: &Keys,
+        consumer: &str,
+    ) -> Result<Option<Claim>, Failure> {
         let mut claim = cmd("XAUTOCLAIM");
         claim.arg(&keys.parts).arg(GROUP).arg(consumer).arg(TAKEN_OVER.as_millis() as u64).arg(0);
         let reply = link.command(claim.arg("COUNT").arg(1))?;
@@ -124,7 +129,7 @@ impl Offer {
     }
 
     /// Sends what was measured of a part, unless it is there already.
-    fn send(&self, link: &mut Link, keys: &Keys, claim: &Claim, chunk: &[u8]) -> Result<(), Failure> {
+    fn send(&self, link: &mut Connection, keys: &Keys, claim: &Claim, chunk: &[u8]) -> Result<(), Failure> {
         let (mut all, results) = (pipe(), keys.results(self.id));
         all.atomic().cmd("HSETNX").arg(&results).arg(claim.part).arg(chunk);
         all.cmd("EXPIRE").arg(&results).arg(KEPT_SECONDS);

@@ -3,7 +3,7 @@
 use super::{Offer, open};
 use crate::cluster::chunk::{ChunkLimits, ChunkReader};
 use crate::cluster::published::Keys;
-use crate::cluster::server::{Failure, Link, Server, bytes_of, number_of};
+use crate::cluster::server::{Connection, Failure, Server, bytes_of, number_of};
 use crate::error::Result;
 use crate::report::workers::WorkerCounts;
 use crate::run::strength::Measured;
@@ -19,7 +19,7 @@ pub struct OfferedEvaluation<'a> {
     server: &'a Server,
     keys: Keys,
     /// None where the server is away.
-    link: Option<Link>,
+    link: Option<Connection>,
     offer: Offer,
     digest: [u8; 32],
     limits: ChunkLimits,
@@ -61,7 +61,7 @@ impl<'a> OfferedEvaluation<'a> {
     /// A command on the connection; None where there is none any more.
     fn attempt<T>(
         &mut self,
-        command: impl FnOnce(&mut Link, &Offer, &Keys) -> std::result::Result<T, Failure>,
+        command: impl FnOnce(&mut Connection, &Offer, &Keys) -> std::result::Result<T, Failure>,
     ) -> Option<T> {
         match command(self.link.as_mut()?, &self.offer, &self.keys) {
             Ok(value) => Some(value),

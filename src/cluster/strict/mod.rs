@@ -14,7 +14,7 @@ pub mod starts;
 pub(super) mod worker;
 
 use crate::config::{Config, DeviceName};
-use crate::net::fast::choose_isa;
+use crate::net::cpu::choose_isa;
 use std::ops::Range;
 
 /// The fewest slots of a part, where there are as many.

@@ -65,13 +65,13 @@ pub fn limits(game: &dyn AnyGame, slots: usize, passes: u32) -> Result<ChunkLimi
 
 /// How far the game of a slot was recorded.
 #[derive(Clone, Copy, Debug)]
-struct Recorded {
+struct RecordedPlies {
     game: u64,
     actions: usize,
     samples: usize,
 }
 
-impl Recorded {
+impl RecordedPlies {
     /// Where the plies of game number `game` begin that were not recorded: after the opening, if none was.
     fn from(self, game: u64, opening: u32) -> (usize, usize) {
         match self.game == game {
@@ -84,13 +84,13 @@ impl Recorded {
 /// Records what polls decide in a part, each ply once.
 pub struct Recorder {
     first: u64,
-    slots: Vec<Recorded>,
+    slots: Vec<RecordedPlies>,
 }
 
 impl Recorder {
     /// From the present positions of `slots` on.
     pub fn new(slots: &[GameSlot]) -> Self {
-        let recorded = |slot: &GameSlot| Recorded {
+        let recorded = |slot: &GameSlot| RecordedPlies {
             game: slot.game,
             actions: slot.actions.len(),
             samples: slot.samples.len(),
@@ -117,7 +117,7 @@ impl Recorder {
                 plies.push(SlotPlies { ended_by: None, record });
             }
             *recorded =
-                Recorded { game: slot.game, actions: slot.actions.len(), samples: slot.samples.len() };
+                RecordedPlies { game: slot.game, actions: slot.actions.len(), samples: slot.samples.len() };
         }
         plies
     }

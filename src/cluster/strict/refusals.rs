@@ -2,7 +2,7 @@
 
 use super::super::Incarnation;
 use super::super::published::Keys;
-use super::super::server::{Failure, Link, bytes_of};
+use super::super::server::{Connection, Failure, bytes_of};
 use redis::{cmd, pipe};
 
 /// A process of which a poll was refused.
@@ -18,7 +18,7 @@ pub(in super::super) struct RefusedProcess {
 
 impl RefusedProcess {
     /// Publishes that it is refused and removes its lease, both or neither. A lease of another process stays.
-    fn publish(&self, link: &mut Link, keys: &Keys) -> Result<(), Failure> {
+    fn publish(&self, link: &mut Connection, keys: &Keys) -> Result<(), Failure> {
         let (field, lease) = (Incarnation(self.incarnation).field(), keys.lease(self.version, self.part));
         let holder = bytes_of(link.command(cmd("GET").arg(&lease))?);
         let mut all = pipe();
@@ -48,7 +48,7 @@ impl Refusals {
     }
 
     /// Publishes those that are not published; after a failure the rest is published by the next call.
-    pub(in super::super) fn publish(&mut self, link: &mut Link, keys: &Keys) -> Result<(), Failure> {
+    pub(in super::super) fn publish(&mut self, link: &mut Connection, keys: &Keys) -> Result<(), Failure> {
         while let Some(refused) = self.all.get(self.published) {
             refused.publish(link, keys)?;
             self.published += 1;

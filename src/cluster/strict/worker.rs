@@ -7,7 +7,7 @@ use super::super::bounds::KEPT_BYTES;
 use super::super::chunk::{ChunkLimits, Sealer};
 use super::super::published::{CHUNK_FIELD, Keys, State, read_starts, read_weights, taken_polls};
 use super::super::sender::SentCounts;
-use super::super::server::{Failure, Link, RETRY, Server, bytes_of, number_of};
+use super::super::server::{Connection, Failure, RETRY, Server, bytes_of, number_of};
 use super::super::status::{Limit, StatusMeter, WorkerStatus};
 use super::super::worker::{WorkDone, Worker};
 use super::kept::KeptPolls;
@@ -185,7 +185,7 @@ impl<'a> StrictPlay<'a> {
     }
 
     /// Exchanges with the server if it is time to, and again after failures that pass.
-    fn exchange(&mut self, open: &mut Option<Link>) -> Result<Exchanged> {
+    fn exchange(&mut self, open: &mut Option<Connection>) -> Result<Exchanged> {
         let interval = if self.next_part().is_some() { EXCHANGE } else { IDLE };
         if self.exchanged_at.is_some_and(|at| at.elapsed() < interval) {
             return Ok(Exchanged::Nothing);
@@ -207,7 +207,7 @@ impl<'a> StrictPlay<'a> {
         Ok(exchanged)
     }
 
-    fn exchange_on(&mut self, open: &mut Option<Link>) -> Result<Exchanged, Failure> {
+    fn exchange_on(&mut self, open: &mut Option<Connection>) -> Result<Exchanged, Failure> {
         let link = match open {
             Some(link) => link,
             None => {
@@ -240,7 +240,7 @@ impl<'a> StrictPlay<'a> {
     }
 
     /// The run's state, and how far its learner is; None where the server has lost it.
-    fn read_state(&mut self, link: &mut Link) -> Result<Option<State>, Failure> {
+    fn read_state(&mut self, link: &mut Connection) -> Result<Option<State>, Failure> {
         let Some(state) = State::read(link, self.keys())? else { return Ok(None) };
         if state.run != self.state.run || state.digest != self.state.digest {
             return Err(Failure::Final(
@@ -275,7 +275,7 @@ impl<'a> StrictPlay<'a> {
         }
     }
 
-    fn send(&mut self, link: &mut Link) -> Result<(), Failure> {
+    fn send(&mut self, link: &mut Connection) -> Result<(), Failure> {
         let games = &self.worker.keys.games;
         for PartPlay { kept, .. } in &mut self.held {
             loop {
@@ -327,7 +327,7 @@ impl<'a> StrictPlay<'a> {
     }
 
     /// Renews the leases, takes again those that have ended, and gives up the parts that another worker has.
-    fn renew(&mut self, link: &mut Link) -> Result<(), Failure> {
+    fn renew(&mut self, link: &mut Connection) -> Result<(), Failure> {
         if self.held.is_empty() {
             return Ok(());
         }
@@ -362,7 +362,7 @@ impl<'a> StrictPlay<'a> {
     }
 
     /// Takes the lease of a part that nobody has.
-    fn take_lease(&mut self, link: &mut Link) -> Result<Exchanged, Failure> {
+    fn take_lease(&mut self, link: &mut Connection) -> Result<Exchanged, Failure> {
         let mut all = pipe();
         for part in 0..self.parts.len() {
             all.cmd("GET").arg(self.lease_key(part));
@@ -383,7 +383,7 @@ impl<'a> StrictPlay<'a> {
     }
 
     /// Gives the leases back, after sending what is finished.
-    fn give_back(&mut self, link: &mut Link) -> Result<(), Failure> {
+    fn give_back(&mut self, link: &mut Connection) -> Result<(), Failure> {
         self.send(link)?;
         for held in &self.held {
             let key = self.lease_key(held.part);

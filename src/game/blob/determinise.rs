@@ -136,7 +136,7 @@ impl Piles {
 
 /// Hands that may hold the same cards, and not all cards.
 #[derive(Clone, Copy)]
-struct Group {
+struct HandGroup {
     /// Bit p: player p is one of them.
     players: u32,
     /// Bit s: none of them holds suit s.
@@ -148,12 +148,12 @@ struct Group {
 }
 
 struct Groups {
-    groups: [Group; MAX_PLAYERS],
+    groups: [HandGroup; MAX_PLAYERS],
     len: usize,
 }
 
 impl Groups {
-    fn list(&self) -> &[Group] {
+    fn list(&self) -> &[HandGroup] {
         &self.groups[..self.len]
     }
 
@@ -171,7 +171,7 @@ impl Groups {
 
 /// The groups, those that may hold the fewest suits first, and the `unseen` cards by class.
 fn sort_unseen(s: &State, observer: usize, unseen: u64) -> (Groups, Piles) {
-    let none = Group { players: 0, voids: 0, classes: 0, size: 0 };
+    let none = HandGroup { players: 0, voids: 0, classes: 0, size: 0 };
     let mut groups = Groups { groups: [none; MAX_PLAYERS], len: 0 };
     let suits =
         (0..4).filter(|&suit| unseen & suit_cards(suit) != 0).fold(0, |suits, suit| suits | 1 << suit);
@@ -243,7 +243,7 @@ fn below(n: u128, rng: &mut Stream) -> u128 {
 }
 
 /// Calls `visit` with every way to make up the cards of `group` from the classes it may hold, out of `left`.
-fn for_each_split(group: &Group, left: Counts, mut visit: impl FnMut(Counts) -> ControlFlow<()>) {
+fn for_each_split(group: &HandGroup, left: Counts, mut visit: impl FnMut(Counts) -> ControlFlow<()>) {
     let most: Counts = std::array::from_fn(|c| if group.classes >> c & 1 == 1 { left[c] } else { 0 });
     // The fewest and the most of a class, with `need` cards wanted of it and the `after` later classes.
     let range = |class: usize, need: u8, after: u8| need.saturating_sub(after)..=need.min(most[class]);
@@ -262,7 +262,7 @@ fn for_each_split(group: &Group, left: Counts, mut visit: impl FnMut(Counts) -> 
 
 /// The numbers of deals of the groups from g on, given the cards left of each class; memoised.
 struct Ways<'a> {
-    groups: &'a [Group],
+    groups: &'a [HandGroup],
     start: Counts,
     /// Per group the counts by what has been taken of the first three classes (the fourth follows). Groups without a
     /// table, the first and the last, have no entries.
@@ -272,7 +272,7 @@ struct Ways<'a> {
 }
 
 impl<'a> Ways<'a> {
-    fn new(groups: &'a [Group], start: Counts) -> Self {
+    fn new(groups: &'a [HandGroup], start: Counts) -> Self {
         let mut layout = [(0, [0; 3]); MAX_PLAYERS];
         let mut len = 0;
         let mut taken = 0;

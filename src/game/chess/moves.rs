@@ -57,7 +57,7 @@ struct Restraints {
 }
 
 /// One piece and its legal targets.
-pub(super) struct Targets {
+pub(super) struct LegalTargets {
     /// [`PAWN`] to [`KING`].
     pub kind: usize,
     /// The piece's square.
@@ -208,7 +208,7 @@ impl State {
     #[inline(always)]
     pub(super) fn visit_moves(
         &self,
-        mut visit: impl FnMut(Targets) -> ControlFlow<()>,
+        mut visit: impl FnMut(LegalTargets) -> ControlFlow<()>,
     ) -> (ControlFlow<()>, bool) {
         let r = self.restraints();
         let occupied = self.occupied();
@@ -238,7 +238,7 @@ impl State {
                     to |= bit(en_passant);
                 }
             }
-            if to != 0 && visit(Targets { kind, from, to }).is_break() {
+            if to != 0 && visit(LegalTargets { kind, from, to }).is_break() {
                 return (ControlFlow::Break(()), r.in_check);
             }
         }
@@ -248,7 +248,7 @@ impl State {
     /// Writes the legal actions, ascending, and returns the count.
     pub(super) fn legal(&self, out: &mut [u16]) -> usize {
         let mut n = 0;
-        let _ = self.visit_moves(|Targets { kind, from, to }| {
+        let _ = self.visit_moves(|LegalTargets { kind, from, to }| {
             let first = from as u16 * 73;
             if kind == PAWN && to & board::RANK_8 != 0 {
                 // Rook, bishop, knight, each straight on, to the right, to the left.

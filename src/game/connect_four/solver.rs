@@ -141,7 +141,7 @@ fn gaps_of_four(stones: u64, step: u32) -> u64 {
 
 /// A transposition-table entry: the score lies in `lower..=upper`.
 #[derive(Clone, Copy, Default)]
-struct Entry {
+struct TableEntry {
     /// [`Board::key`] plus one; 0 in an unused entry.
     key: u64,
     lower: i8,
@@ -151,13 +151,13 @@ struct Entry {
 }
 
 /// A transposition table with buckets of two entries: one for the costliest result, one for the latest.
-struct Table {
-    buckets: Vec<[Entry; 2]>,
+struct TranspositionTable {
+    buckets: Vec<[TableEntry; 2]>,
 }
 
-impl Table {
+impl TranspositionTable {
     fn new(log2_buckets: u32) -> Self {
-        Self { buckets: vec![[Entry::default(); 2]; 1 << log2_buckets] }
+        Self { buckets: vec![[TableEntry::default(); 2]; 1 << log2_buckets] }
     }
 
     fn bucket(&self, key: u64) -> usize {
@@ -165,7 +165,7 @@ impl Table {
         (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - bits)) as usize
     }
 
-    fn get(&self, key: u64) -> Option<Entry> {
+    fn get(&self, key: u64) -> Option<TableEntry> {
         self.buckets[self.bucket(key)].iter().find(|entry| entry.key == key + 1).copied()
     }
 
@@ -173,7 +173,7 @@ impl Table {
         let bucket = self.bucket(key);
         let [costly, latest] = &mut self.buckets[bucket];
         let work = nodes.max(1).ilog2() as u8;
-        let entry = Entry { key: key + 1, lower: lower as i8, upper: upper as i8, work };
+        let entry = TableEntry { key: key + 1, lower: lower as i8, upper: upper as i8, work };
         if costly.key == entry.key || work >= costly.work {
             if costly.key != entry.key {
                 *latest = *costly;
@@ -188,7 +188,7 @@ impl Table {
 /// The solver of one board size. Its transposition table persists between calls.
 pub struct ConnectFourSolver {
     board: Board,
-    table: Table,
+    table: TranspositionTable,
     nodes: u64,
 }
 
@@ -198,7 +198,7 @@ impl ConnectFourSolver {
 
     /// A solver for this board. Only the pages of its table that are used take memory.
     pub fn new(game: &ConnectFour) -> Self {
-        Self { board: Board::new(game), table: Table::new(Self::LOG2_BUCKETS), nodes: 0 }
+        Self { board: Board::new(game), table: TranspositionTable::new(Self::LOG2_BUCKETS), nodes: 0 }
     }
 
     /// Positions searched so far.

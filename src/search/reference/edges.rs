@@ -14,13 +14,13 @@ pub(super) struct Edge {
     /// Sum of values for the player to move.
     pub(super) value_sum: f32,
     /// Proven bounds for the player to move, as of the last simulation that passed here.
-    pub(super) bounds: Bounds,
+    pub(super) bounds: ProvenBounds,
     pub(super) child: Option<usize>,
 }
 
 impl Edge {
     pub(super) fn new(action: u16, prior: f32) -> Self {
-        Self { action, prior, visits: 0, value_sum: 0.0, bounds: Bounds::OPEN, child: None }
+        Self { action, prior, visits: 0, value_sum: 0.0, bounds: ProvenBounds::OPEN, child: None }
     }
 
     /// True if the edge is proven lost; selection then skips it.
@@ -67,12 +67,12 @@ pub(super) fn argmax(scores: impl Iterator<Item = Option<f32>>) -> usize {
 
 /// Proven bounds of a value, for one player of a two-player zero-sum game.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Bounds {
+pub(super) struct ProvenBounds {
     pub(super) lower: f32,
     pub(super) upper: f32,
 }
 
-impl Bounds {
+impl ProvenBounds {
     /// Nothing is proven.
     pub(super) const OPEN: Self = Self { lower: -1.0, upper: 1.0 };
 

@@ -12,30 +12,19 @@ mod edges;
 mod rules;
 
 use super::PassStats;
+use super::backup::VIRTUAL_LOSS;
 use super::root::{Exploration, RootSummary, RowKey};
-use super::{Rule, SearchParams, Solver};
+use super::{MctsSolver, Rule, SearchParams};
 use crate::game::{Game, History, Sizes, Turn};
 use crate::math;
 use crate::rng::Purpose;
-use edges::{Bounds, CompletedQ, Edge, argmax};
-
-/// The kind of a node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    /// A player moves; the network evaluation is pending.
-    Unevaluated,
-    /// A player moves.
-    Decision,
-    /// Chance draws an outcome.
-    Chance,
-    /// The game is over, or a new deal begins.
-    End,
-}
+use crate::tree::NodeKind;
+use edges::{CompletedQ, Edge, ProvenBounds, argmax};
 
 #[derive(Clone, Debug)]
 struct Node<S> {
     state: S,
-    kind: Kind,
+    kind: NodeKind,
     /// The player to move; 0 at chance and end nodes.
     player: usize,
     edges: Vec<Edge>,
@@ -45,7 +34,7 @@ struct Node<S> {
     /// Sum of the values backed up through here, for `player`.
     value_sum: f32,
     /// Proven bounds of the value, for `player`.
-    bounds: Bounds,
+    bounds: ProvenBounds,
 }
 
 impl<S> Node<S> {
@@ -100,9 +89,6 @@ pub struct ReferenceSearch<G: Game> {
     ply: Ply,
     leaf_paths: Vec<LeafPath>,
 }
-
-/// The loss subtracted from each edge on the path of a pending leaf, if L > 1.
-const VIRTUAL_LOSS: f32 = 1.0;
 
 impl<G: Game> ReferenceSearch<G> {
     /// A search from the start of `game` with at most `max_nodes` nodes, idle until [`Self::begin`].
@@ -189,7 +175,7 @@ impl<G: Game> ReferenceSearch<G> {
         if self.is_done() {
             return;
         }
-        if self.nodes[0].kind == Kind::Unevaluated {
+        if self.nodes[0].kind == NodeKind::Unevaluated {
             self.leaf_paths.push(LeafPath { path: Vec::new(), leaf: 0, needs_eval: true });
         } else {
             while self.leaf_paths.len() < self.params.leaves as usize && !self.is_done() {
@@ -236,7 +222,7 @@ impl<G: Game> ReferenceSearch<G> {
                 edge.prior = prior;
             }
             node.value = (0..p).map(|player| values[(player + p - node.player) % p]).collect();
-            node.kind = Kind::Decision;
+            node.kind = NodeKind::Decision;
         }
     }
 
@@ -253,12 +239,14 @@ impl<G: Game> ReferenceSearch<G> {
         let (mut at, mut path) = (0, Vec::new());
         loop {
             match self.nodes[at].kind {
-                Kind::Unevaluated => return None,
-                Kind::End => return Some(LeafPath { path, leaf: at, needs_eval: false }),
-                Kind::Decision | Kind::Chance if self.nodes[at].is_proven() => {
+                NodeKind::Unevaluated => return None,
+                NodeKind::Terminal | NodeKind::Horizon => {
                     return Some(LeafPath { path, leaf: at, needs_eval: false });
                 }
-                Kind::Decision | Kind::Chance => {}
+                NodeKind::Decision | NodeKind::Chance if self.nodes[at].is_proven() => {
+                    return Some(LeafPath { path, leaf: at, needs_eval: false });
+                }
+                NodeKind::Decision | NodeKind::Chance => {}
             }
             let edge = self.choose(at);
             if let Some(child) = self.nodes[at].edges[edge].child {
@@ -271,7 +259,7 @@ impl<G: Game> ReferenceSearch<G> {
             }
             path.push((at, edge));
             at = self.add_child(&path);
-            if self.nodes[at].kind == Kind::Unevaluated {
+            if self.nodes[at].kind == NodeKind::Unevaluated {
                 return Some(LeafPath { path, leaf: at, needs_eval: true });
             }
         }
@@ -286,7 +274,7 @@ impl<G: Game> ReferenceSearch<G> {
         let action = self.nodes[parent].edges[edge].action;
         self.game.step(&mut state, action, History { played: &self.history, path: &keys });
         let mut node = self.make_node(state, path);
-        if node.kind == Kind::Chance {
+        if node.kind == NodeKind::Chance {
             node.value.clone_from(&self.nodes[parent].value);
         }
         let child = self.nodes.len();
@@ -306,25 +294,25 @@ impl<G: Game> ReferenceSearch<G> {
     fn make_node(&self, state: G::State, path: &[(usize, usize)]) -> Node<G::State> {
         let mut node = Node {
             state,
-            kind: Kind::Unevaluated,
+            kind: NodeKind::Unevaluated,
             player: 0,
             edges: Vec::new(),
             value: vec![0.0; self.sizes.num_players],
             visits: 0,
             value_sum: 0.0,
-            bounds: Bounds::OPEN,
+            bounds: ProvenBounds::OPEN,
         };
         let turn = self.game.turn(&state);
         if turn == Turn::Over || (turn == Turn::Chance && self.game.is_horizon(&state)) {
-            node.kind = Kind::End;
+            node.kind = if turn == Turn::Over { NodeKind::Terminal } else { NodeKind::Horizon };
             self.game.returns(&state, &mut node.value);
-            if self.params.solver == Solver::On {
-                node.bounds = Bounds::exact(node.value[0]);
+            if self.params.solver == MctsSolver::On {
+                node.bounds = ProvenBounds::exact(node.value[0]);
             }
             return node;
         }
         if turn == Turn::Chance && self.sizes.max_chance_run == 0 {
-            node.kind = Kind::Chance;
+            node.kind = NodeKind::Chance;
             return node;
         }
         let keys = self.path_keys(path);
@@ -335,7 +323,7 @@ impl<G: Game> ReferenceSearch<G> {
         match turn {
             Turn::Player(player) => node.player = usize::from(player),
             Turn::Chance | Turn::Over => {
-                node.kind = Kind::Chance;
+                node.kind = NodeKind::Chance;
                 self.game.chance_probs(&state, &actions, &mut probs);
             }
         }
@@ -351,7 +339,7 @@ impl<G: Game> ReferenceSearch<G> {
             let node = &mut self.nodes[n];
             node.visits += 1;
             node.edges[edge].visits += 1;
-            if node.kind == Kind::Decision {
+            if node.kind == NodeKind::Decision {
                 node.edges[edge].value_sum -= loss;
             }
         }
@@ -379,7 +367,7 @@ impl<G: Game> ReferenceSearch<G> {
             }
             let node = &mut self.nodes[n];
             let mover = node.player;
-            if node.kind == Kind::Decision {
+            if node.kind == NodeKind::Decision {
                 let edge = &mut node.edges[edge];
                 if bounds.is_exact() {
                     edge.value_sum = value[mover] * edge.visits as f32;
@@ -388,7 +376,7 @@ impl<G: Game> ReferenceSearch<G> {
                 }
                 edge.bounds = if player == mover { bounds } else { bounds.opposite() };
                 let was_proven = node.is_proven();
-                node.bounds = Bounds::of_choice(&node.edges);
+                node.bounds = ProvenBounds::of_choice(&node.edges);
                 if node.is_proven() && !was_proven {
                     node.value = vec![-node.bounds.lower; 2];
                     node.value[mover] = node.bounds.lower;

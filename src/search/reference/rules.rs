@@ -1,7 +1,7 @@
 //! Selection of edges.
 
 use super::edges::{self, CompletedQ, argmax};
-use super::{Kind, ReferenceSearch};
+use super::{NodeKind, ReferenceSearch};
 use crate::config::ChanceRule;
 use crate::game::Game;
 use crate::math;
@@ -11,7 +11,7 @@ use crate::search::Rule;
 impl<G: Game> ReferenceSearch<G> {
     pub(super) fn choose(&self, at: usize) -> usize {
         match (self.nodes[at].kind, self.params.rule) {
-            (Kind::Chance, _) => self.choose_outcome(at),
+            (NodeKind::Chance, _) => self.choose_outcome(at),
             (_, Rule::Puct) => self.choose_puct(at),
             (_, Rule::Gumbel) if at == 0 => self.choose_gumbel_root(),
             (_, Rule::Gumbel) => self.choose_gumbel(at),

@@ -1,13 +1,12 @@
 //! The arrays of a training pass on the device.
 
-use super::layers::{Graph, Norm, TrainLayer, TrainLayers, Unit};
+use super::constants::NUM_STATS;
+use super::layers::{Norm, TrainLayer, TrainLayers, Unit, VertexLayers};
 use super::tiling::splits;
 use crate::backend::kernels::device::Device;
 use crate::error::Result;
 use crate::model::NetSpec;
 
-/// Statistics of every column of a normalisation: `NUM_STATS` of kernels/train/norm.cuh.
-const NUM_STATS: usize = 6;
 /// Rows of a chunk of which columns are summed, at least.
 const CHUNK_ROWS: usize = 64;
 /// Chunks at most.
@@ -101,7 +100,7 @@ impl<B> GraphArrays<B> {
     /// Those of the device.
     pub fn new<D: Device<Buffer = B>>(
         device: &D,
-        graph: &Graph,
+        graph: &VertexLayers,
         [boards, area, width]: [usize; 3],
         bytes: usize,
     ) -> Result<Self> {

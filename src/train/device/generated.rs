@@ -1,9 +1,11 @@
 //! Compares `kernels/train/layout.cuh` and `kernels/gather/layout.cuh` with the Rust types that they are generated from.
 
-use super::layers::{Mode, Shape};
+use super::constants;
+use super::layers::{Connectivity, LinearShape};
 use super::samples::GatherBlock;
-use super::step::{LossBlock, Report, Settings};
+use super::step::{LossBlock, Settings, UpdateReport};
 use crate::device_struct::{DeviceType, check_header};
+use crate::model;
 
 /// What the addresses point to and Rust does not define.
 const PREAMBLE: &str = "
@@ -18,10 +20,12 @@ struct Element;
 #[test]
 fn generated_header_of_the_training_kernels_is_up_to_date() {
     let definitions = [
-        Mode::definition(),
-        Shape::definition().base("ShapeFields"),
+        constants::definition(),
+        model::device_constants(),
+        Connectivity::definition(),
+        LinearShape::definition().base("LinearShapeFields"),
         Settings::definition(),
-        Report::definition(),
+        UpdateReport::definition(),
         LossBlock::definition(),
     ];
     check_header("train/layout.cuh", "train", PREAMBLE, &definitions);

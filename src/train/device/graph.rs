@@ -2,18 +2,18 @@
 //! mean that the value layers read. The kernels are `kernels/train/graph.cuh`; [`crate::net::edges`] is the truth.
 
 use super::arrays::GraphArrays;
-use super::layers::Graph;
-use super::passes::{Pass, elementwise};
+use super::layers::VertexLayers;
+use super::passes::{TrainPass, elementwise};
 use crate::backend::kernels::device::{Arg, Device};
 use crate::error::Result;
 
 /// Both parts of an edge network: its layers and its arrays.
 pub struct OnGraph<'a, B> {
-    graph: &'a Graph,
+    graph: &'a VertexLayers,
     arrays: &'a GraphArrays<B>,
 }
 
-impl<'p, D: Device> Pass<'p, D> {
+impl<'p, D: Device> TrainPass<'p, D> {
     /// What an edge network has; none for another.
     pub(super) fn on_graph(&self) -> Option<OnGraph<'p, D::Buffer>> {
         let (graph, arrays) = (self.layers.graph.as_ref()?, self.arrays.graph.as_ref()?);
@@ -30,24 +30,24 @@ impl<'p, D: Device> Pass<'p, D> {
     }
 
     /// Boards, vertices, columns.
-    fn sizes(&self, graph: &Graph) -> [Arg<'_, D::Buffer>; 3] {
+    fn sizes(&self, graph: &VertexLayers) -> [Arg<'_, D::Buffer>; 3] {
         [Arg::U32(self.arrays.boards as u32), Arg::U32(graph.vertices as u32), Arg::U32(self.columns())]
     }
 
     /// `out` = `scale` times the sum of the edges `x` at every vertex.
-    fn vertex_sums(&self, graph: &Graph, x: &D::Buffer, scale: f32, out: &D::Buffer) -> Result<()> {
+    fn vertex_sums(&self, graph: &VertexLayers, x: &D::Buffer, scale: f32, out: &D::Buffer) -> Result<()> {
         self.over_ends(graph, ("vertex_sums", graph.vertices), x, scale, out)
     }
 
     /// `out` = `scale` times the sum of `x` over both ends of every edge.
-    fn sums_of_ends(&self, graph: &Graph, x: &D::Buffer, scale: f32, out: &D::Buffer) -> Result<()> {
+    fn sums_of_ends(&self, graph: &VertexLayers, x: &D::Buffer, scale: f32, out: &D::Buffer) -> Result<()> {
         self.over_ends(graph, ("sums_of_ends", self.layers.area), x, scale, out)
     }
 
     /// A kernel that writes `rows` rows a board.
     fn over_ends(
         &self,
-        graph: &Graph,
+        graph: &VertexLayers,
         (kernel, rows): (&'static str, usize),
         x: &D::Buffer,
         scale: f32,
@@ -62,7 +62,7 @@ impl<'p, D: Device> Pass<'p, D> {
     /// `out` = the triangles of `a` and `b`, or, where `b`'s gradient is wanted, both ways round.
     fn around_triangles(
         &self,
-        (graph, block): (&Graph, usize),
+        (graph, block): (&VertexLayers, usize),
         [a, b]: [&D::Buffer; 2],
         both: u32,
         out: &D::Buffer,

@@ -1,23 +1,17 @@
 //! A network as the kernels see it: layers with their shapes, and maps from the flat parameters to the arrays that products
 //! read. Columns of every array are padded to whole vectors.
 
+use super::constants::{CHUNK, NOWHERE, VEC};
 use crate::device_struct::{device_enum, device_struct};
 use crate::error::{Error, Result};
-use crate::model::{self, Edges, Model, Param, Pooling, Tower};
+use crate::model::{self, CompleteGraph, Model, Param, Pooling, Tower};
 use bytemuck::NoUninit;
 use std::ops::Range;
-
-/// Columns of every array are a multiple of this: `VEC` of kernels/train/format.cuh.
-const VEC: usize = 8;
-/// Inputs of which a convolution takes all taps before it goes on: `CHUNK` of kernels/train/factors.cuh.
-const CHUNK: usize = 32;
-/// In a map: no parameter.
-pub const NOWHERE: u32 = u32::MAX;
 
 device_enum! {
     /// How a layer's input and output positions are linked.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, NoUninit)]
-    pub enum Mode {
+    pub enum Connectivity: u32 {
         /// The same weights at every position: an output row reads the same input row.
         Pointwise,
         /// A 3x3 convolution with a border of zeros: nine taps read the neighbours on the board.
@@ -32,9 +26,9 @@ device_enum! {
 device_struct! {
     /// A layer's sizes.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, NoUninit)]
-    pub struct Shape {
+    pub struct LinearShape {
         /// How its positions are linked.
-        pub mode: Mode,
+        pub mode: Connectivity,
         /// The board's.
         pub height: u32,
         /// The board's.
@@ -62,9 +56,9 @@ device_struct! {
 #[derive(Clone, Debug)]
 pub struct TrainLayer {
     /// The shape of the forward direction.
-    pub forward: Shape,
+    pub forward: LinearShape,
     /// The shape of the backward direction.
-    pub backward: Shape,
+    pub backward: LinearShape,
     /// Positions of an output board.
     pub positions: usize,
     /// Positions of an input board.
@@ -123,7 +117,7 @@ impl Pooled {
 
 /// The vertices of K_n, and the layers at them.
 #[derive(Clone, Debug)]
-pub struct Graph {
+pub struct VertexLayers {
     /// n.
     pub vertices: usize,
     /// Columns of every block that are multiplied around triangles: the first ones.
@@ -150,7 +144,7 @@ pub struct TrainLayers {
     /// Values before the hyperbolic tangent.
     pub values: TrainLayer,
     /// What an edge network has besides.
-    pub graph: Option<Graph>,
+    pub graph: Option<VertexLayers>,
     /// Positions of a board.
     pub area: usize,
     /// Channels of an observation, and the same padded.
@@ -170,7 +164,7 @@ struct Columns {
     offset: usize,
 }
 
-struct Builder<'a> {
+struct LayersBuilder<'a> {
     model: &'a Model,
     map: Vec<u32>,
     /// What comes behind the packed numbers.
@@ -184,8 +178,8 @@ fn padded(columns: usize) -> usize {
 }
 
 /// Tap and input of every row of a layer's matrix, which is the order of its sums. Twin of `Depth` in kernels/train/factors.cuh.
-fn order(mode: Mode, taps: usize, inputs: usize) -> impl Iterator<Item = (usize, usize)> {
-    let chunk = if mode == Mode::Conv3x3 { CHUNK } else { inputs };
+fn order(mode: Connectivity, taps: usize, inputs: usize) -> impl Iterator<Item = (usize, usize)> {
+    let chunk = if mode == Connectivity::Conv3x3 { CHUNK } else { inputs };
     let of_chunk =
         move |first: usize, tap: usize| (first..inputs.min(first + chunk)).map(move |input| (tap, input));
     (0..inputs).step_by(chunk).flat_map(move |first| (0..taps).flat_map(move |tap| of_chunk(first, tap)))
@@ -201,11 +195,13 @@ impl TrainLayers {
             Tower::of(model).map_err(|why| Error::unsupported("training by kernels on a GPU", why))?;
         let stream = model.layers[tower.stem].shape;
         let (height, width, square) = match stream {
-            model::Shape::Board { height, width, .. } => (height, width, Mode::Conv3x3),
-            model::Shape::Vector(_) | model::Shape::Edges { .. } => (stream.positions(), 1, Mode::Pointwise),
+            model::ActivationShape::Board { height, width, .. } => (height, width, Connectivity::Conv3x3),
+            model::ActivationShape::Vector(_) | model::ActivationShape::Edges { .. } => {
+                (stream.positions(), 1, Connectivity::Pointwise)
+            }
         };
         let area = height * width;
-        let mut build = Builder { model, map: Vec::new(), more: Vec::new(), height, width };
+        let mut build = LayersBuilder { model, map: Vec::new(), more: Vec::new(), height, width };
         let whole = |width: usize| Columns { width, offset: 0 };
         let (channels, c) = (model.obs().len() / area, padded(stream.channels()));
         let stem = build.layer(&[tower.stem], square, whole(padded(channels)));
@@ -222,7 +218,7 @@ impl TrainLayers {
         let last = build.norm(&[tower.norm]);
         let (tail, policy, hidden) = match tower.heads {
             Some([policy, value]) => {
-                let linear = build.layer(&[policy.conv, value.conv], Mode::Pointwise, whole(c));
+                let linear = build.layer(&[policy.conv, value.conv], Connectivity::Pointwise, whole(c));
                 units.push(Unit { norm: last, linear, skips: false, pooled: [None; 2] });
                 let tail = build.norm(&[policy.norm, value.norm]);
                 let read = |offset: usize| Columns { width: tail.width, offset };
@@ -230,18 +226,22 @@ impl TrainLayers {
             }
             None => (last, whole(c), whole(c)),
         };
-        let per_logit = if let model::Shape::Edges { .. } = stream { Mode::Pointwise } else { Mode::Flatten };
+        let per_logit = if let model::ActivationShape::Edges { .. } = stream {
+            Connectivity::Pointwise
+        } else {
+            Connectivity::Flatten
+        };
         let policy = build.layer(&[tower.policy], per_logit, policy);
-        if let model::Shape::Edges { .. } = stream {
+        if let model::ActivationShape::Edges { .. } = stream {
             (build.height, build.width) = (1, 1); // the value layers read a mean
         }
-        let hidden = build.layer(&[tower.hidden], Mode::Flatten, hidden);
+        let hidden = build.layer(&[tower.hidden], Connectivity::Flatten, hidden);
         let read = whole(hidden.forward.columns as usize);
         (build.height, build.width) = (1, 1);
-        let values = build.layer(&[tower.values], Mode::Pointwise, read);
+        let values = build.layer(&[tower.values], Connectivity::Pointwise, read);
         let graph = match stream {
-            model::Shape::Edges { vertices, .. } => Some(build.graph(&tower, vertices, whole(c))),
-            model::Shape::Vector(_) | model::Shape::Board { .. } => None,
+            model::ActivationShape::Edges { vertices, .. } => Some(build.graph(&tower, vertices, whole(c))),
+            model::ActivationShape::Vector(_) | model::ActivationShape::Board { .. } => None,
         };
         let packed = build.map.len();
         let mut layers = Self {
@@ -314,20 +314,26 @@ impl TrainLayers {
     }
 }
 
-impl Builder<'_> {
+impl LayersBuilder<'_> {
     /// The model's layers `layers` side by side, which read some columns of `from`.
-    fn layer(&mut self, layers: &[usize], mode: Mode, from: Columns) -> TrainLayer {
+    fn layer(&mut self, layers: &[usize], mode: Connectivity, from: Columns) -> TrainLayer {
         let weights: Vec<usize> = layers.iter().map(|&layer| self.model.param_index(layer, 0)).collect();
         self.linear(&weights, self.model.bias_index(layers[0]), mode, from)
     }
 
     /// A layer of these weights side by side, with a bias of the first; both by their index in [`Model::params`].
-    fn linear(&mut self, weights: &[usize], bias: Option<usize>, mode: Mode, from: Columns) -> TrainLayer {
+    fn linear(
+        &mut self,
+        weights: &[usize],
+        bias: Option<usize>,
+        mode: Connectivity,
+        from: Columns,
+    ) -> TrainLayer {
         let area = self.height * self.width;
         let (taps, positions) = match mode {
-            Mode::Pointwise | Mode::Spread => (1, area),
-            Mode::Conv3x3 => (9, area),
-            Mode::Flatten => (area, 1),
+            Connectivity::Pointwise | Connectivity::Spread => (1, area),
+            Connectivity::Conv3x3 => (9, area),
+            Connectivity::Flatten => (area, 1),
         };
         let mut blocks = Vec::new(); // (first column, outputs, first parameter)
         let (mut columns, mut inputs) = (0, 0);
@@ -354,29 +360,31 @@ impl Builder<'_> {
         }
         for (tap, column) in order(mode, taps, columns) {
             // The backward pass reads a neighbour's gradient by the opposite tap.
-            let tap = if mode == Mode::Conv3x3 { 8 - tap } else { tap };
+            let tap = if mode == Connectivity::Conv3x3 { 8 - tap } else { tap };
             self.map.extend((0..wide).map(|input| parameter(tap, input, column)));
         }
         let bias = bias.map(|index| self.bias(index, columns));
         let biases = bias.map_or(0, |_| blocks[0].1);
-        let back = if mode == Mode::Flatten { Mode::Spread } else { mode };
+        let back = if mode == Connectivity::Flatten { Connectivity::Spread } else { mode };
         let shape =
-            |mode: Mode, [inputs, columns, x_width, x_offset, out_width, out_offset]: [usize; 6]| Shape {
-                mode,
-                height: self.height as u32,
-                width: self.width as u32,
-                taps: taps as u32,
-                inputs: inputs as u32,
-                columns: columns as u32,
-                x_width: x_width as u32,
-                x_offset: x_offset as u32,
-                out_width: out_width as u32,
-                out_offset: out_offset as u32,
-                biases: 0,
+            |mode: Connectivity, [inputs, columns, x_width, x_offset, out_width, out_offset]: [usize; 6]| {
+                LinearShape {
+                    mode,
+                    height: self.height as u32,
+                    width: self.width as u32,
+                    taps: taps as u32,
+                    inputs: inputs as u32,
+                    columns: columns as u32,
+                    x_width: x_width as u32,
+                    x_offset: x_offset as u32,
+                    out_width: out_width as u32,
+                    out_offset: out_offset as u32,
+                    biases: 0,
+                }
             };
         let forward = shape(mode, [wide, columns, from.width, from.offset, columns, 0]);
         TrainLayer {
-            forward: Shape { biases: biases as u32, ..forward },
+            forward: LinearShape { biases: biases as u32, ..forward },
             backward: shape(back, [columns, wide, columns, 0, from.width, from.offset]),
             positions,
             sources: area,
@@ -387,16 +395,19 @@ impl Builder<'_> {
     }
 
     /// The layers at the vertices, whose board is one of vertices from now on.
-    fn graph(&mut self, tower: &Tower, vertices: usize, from: Columns) -> Graph {
-        let edges = Edges::of_complete_graph(vertices);
+    fn graph(&mut self, tower: &Tower, vertices: usize, from: Columns) -> VertexLayers {
+        let edges = CompleteGraph::new(vertices);
         (self.height, self.width) = (vertices, 1);
         let vertex_weight = |layer: usize| self.model.param_index(layer, 1);
         let weights: Vec<usize> = tower.blocks.iter().map(|block| vertex_weight(block.layers[0])).collect();
-        Graph {
+        VertexLayers {
             vertices,
             triangle_columns: tower.blocks.iter().map(|block| block.triangle_channels).collect(),
             scales: [edges.vertex_scale(), edges.triangle_scale()],
-            layers: weights.iter().map(|&index| self.linear(&[index], None, Mode::Pointwise, from)).collect(),
+            layers: weights
+                .iter()
+                .map(|&index| self.linear(&[index], None, Connectivity::Pointwise, from))
+                .collect(),
         }
     }
 

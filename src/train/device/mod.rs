@@ -1,5 +1,5 @@
 //! The training step on a device: forward, losses, backward and optimiser as kernels (`kernels/train.cu`), for every network. The
-//! passes of [`crate::net::ops`] and the losses and optimiser of [`super`] are the truth.
+//! passes of [`crate::net::cpu_train`] and the losses and optimiser of [`super`] are the truth.
 //!
 //! Parameters, moments and statistics are 32-bit floats and stay on the device; activations, their gradients and the weights
 //! that products read are in `train.precision`. Sums have a fixed order: a step is a function of the trainer's state and the
@@ -9,6 +9,7 @@
 //! it can be, and every sample counts alike, whatever the size of its share. Normalisation is that of the whole part.
 
 mod arrays;
+mod constants; // shared with the kernels
 #[cfg(test)]
 mod generated;
 mod graph; // what an edge network has besides
@@ -32,24 +33,19 @@ use crate::model::{NetSpec, Weights};
 use crate::replay::{BatchPlan, Replay};
 use crate::threads;
 pub use arrays::Samples;
-pub use layers::{Mode, Shape, TrainLayer, TrainLayers};
+pub use layers::{Connectivity, LinearShape, TrainLayer, TrainLayers};
 use process_group::LinkGuard;
-use replica::{Plan, Replica};
+use replica::{Replica, TrainPlan};
 pub use samples::{DeviceReplay, Residence};
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 use step::Settings;
-pub use step::{LossScale, Report};
+pub use step::{LossScale, UpdateReport};
 pub use tiling::Tiling;
-
-/// Numbers of the gradient that one block squares: `SQUARED` of kernels/train/optimizer.cuh.
-const SQUARED: usize = 4096;
-/// Threads of a block that sums for itself.
-const BLOCK: u32 = 128;
 
 /// A network in training on a device, or on several, with its optimiser.
 pub struct DeviceTrainer<D: Device> {
-    plan: Plan,
+    plan: TrainPlan,
     /// One at least.
     replicas: Vec<Replica<D>>,
     updates: u64,
@@ -109,7 +105,7 @@ impl<D: Device> DeviceTrainer<D> {
         check_links(&devices)?;
         let model = spec.model()?;
         let layers = TrainLayers::new(&model)?;
-        let plan = Plan { spec: spec.clone(), config: config.clone(), model, layers };
+        let plan = TrainPlan { spec: spec.clone(), config: config.clone(), model, layers };
         let replicas =
             devices.into_iter().map(|device| Replica::new(device, &plan, game)).collect::<Result<_>>()?;
         let loss_scale = LossScale::new(config.precision);
@@ -224,7 +220,7 @@ impl<D: Device> DeviceTrainer<D> {
         part: usize,
         sources: &mut [S],
         fill: &Fill<'_, D, S>,
-    ) -> Result<Report> {
+    ) -> Result<UpdateReport> {
         let (plan, num) = (&self.plan, self.replicas.len());
         let work = |i: usize, replica: &mut Replica<D>, source: &mut S| {
             let share = part * i / num..part * (i + 1) / num;
@@ -241,7 +237,7 @@ impl<D: Device> DeviceTrainer<D> {
             first.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
         };
         let (work, stop_others) = (&work, &stop_others);
-        let reports: Vec<Option<Report>> = std::thread::scope(|scope| {
+        let reports: Vec<Option<UpdateReport>> = std::thread::scope(|scope| {
             let pairs = self.replicas.iter_mut().zip(sources).enumerate();
             let attempt = |i: usize, replica: &mut Replica<D>, source: &mut S| {
                 let guard = replica.guard_link();
@@ -267,11 +263,11 @@ impl<D: Device> DeviceTrainer<D> {
         });
         match first.into_inner().unwrap_or_else(PoisonError::into_inner) {
             Some(error) => Err(error),
-            None => Report::of_all(reports.into_iter().flatten()),
+            None => UpdateReport::of_all(reports.into_iter().flatten()),
         }
     }
 
-    fn losses(&self, report: &Report, total_weight: f64) -> Result<Losses> {
+    fn losses(&self, report: &UpdateReport, total_weight: f64) -> Result<Losses> {
         let sums = super::loss::LossSums {
             cross_entropy: report.cross_entropy,
             target_entropy: report.target_entropy,
@@ -281,7 +277,7 @@ impl<D: Device> DeviceTrainer<D> {
     }
 
     /// Takes over the state after the update, if all of it is finite.
-    fn accept(&mut self, report: &Report, losses: Losses) -> Result<Losses> {
+    fn accept(&mut self, report: &UpdateReport, losses: Losses) -> Result<Losses> {
         let losses = losses.finite()?;
         let checks = [
             ("a running statistic of the network", report.bad_statistic),
@@ -340,7 +336,7 @@ impl<D: Device> DeviceTrainer<D> {
         let snapshot = on(&self.replicas[0])?;
         for replica in &self.replicas[1..] {
             if on(replica)? != snapshot {
-                return Err(Report::devices_differ("weights"));
+                return Err(UpdateReport::devices_differ("weights"));
             }
         }
         Ok(snapshot.to_arrays(&self.plan.model))

@@ -2,25 +2,20 @@
 //! order.
 
 use super::arrays::{TrainArrays, chunk_rows};
-use super::layers::{Norm, Shape, TrainLayer, TrainLayers};
+use super::constants::{BLOCK, GROUP, VEC};
+use super::layers::{LinearShape, Norm, TrainLayer, TrainLayers};
 use super::process_group::ProcessGroup;
 use super::tiling::{Tiling, splits};
-use crate::backend::kernels::device::{Arg, Device, LaunchShape, Limits};
+use crate::backend::kernels::device::{Arg, Device, LaunchShape, Limits, WARP};
 use crate::error::Result;
 
-/// Threads of a block, but for those that make tiles of products.
-const BLOCK: u32 = 128;
-/// Columns that one block sums.
-const GROUP: usize = 64;
-/// Numbers that a thread of an elementwise kernel reads at once.
-const VEC: usize = 8;
-/// Vectors of such a thread at least, and blocks at most.
+/// Vectors of a thread of an elementwise kernel at least, and blocks at most.
 const VECTORS: usize = 4;
 const MAX_BLOCKS: usize = 4096;
 
 /// The arrays that all passes share.
-pub struct Shared<B> {
-    /// `Shape`s: forward and backward of every layer in order.
+pub struct PassBuffers<B> {
+    /// `LinearShape`s: forward and backward of every layer in order.
     pub shapes: B,
     /// [`TrainLayers::map`]
     pub map: B,
@@ -35,7 +30,7 @@ pub struct Shared<B> {
 }
 
 /// One pass over one part of a batch.
-pub struct Pass<'a, D: Device> {
+pub struct TrainPass<'a, D: Device> {
     /// The device, with the program loaded.
     pub device: &'a D,
     /// What it has.
@@ -49,7 +44,7 @@ pub struct Pass<'a, D: Device> {
     /// Running statistics, being moved.
     pub statistics: &'a D::Buffer,
     /// What passes share.
-    pub shared: &'a Shared<D::Buffer>,
+    pub shared: &'a PassBuffers<D::Buffer>,
     /// What this pass writes.
     pub arrays: &'a TrainArrays<D::Buffer>,
     /// The other devices, whose rows normalisations are of too, where there are some.
@@ -90,10 +85,10 @@ pub fn blocks(num: usize, block: u32) -> LaunchShape {
 
 /// The launch of `num` warps.
 pub fn warps(num: usize) -> LaunchShape {
-    blocks(num.div_ceil(BLOCK as usize / 32), BLOCK)
+    blocks(num.div_ceil(BLOCK as usize / WARP), BLOCK)
 }
 
-impl<D: Device> Pass<'_, D> {
+impl<D: Device> TrainPass<'_, D> {
     fn launch(&self, kernel: &'static str, shape: LaunchShape, args: &[Arg<'_, D::Buffer>]) -> Result<()> {
         self.device.launch(kernel, shape, args)
     }
@@ -231,7 +226,7 @@ impl<D: Device> Pass<'_, D> {
     }
 
     fn shape_of(&self, number: usize, direction: usize) -> Arg<'_, D::Buffer> {
-        Arg::Buffer(&self.shared.shapes, (2 * number + direction) * size_of::<Shape>())
+        Arg::Buffer(&self.shared.shapes, (2 * number + direction) * size_of::<LinearShape>())
     }
 
     fn weights(&self, first: usize) -> Arg<'_, D::Buffer> {
@@ -255,7 +250,7 @@ impl<D: Device> Pass<'_, D> {
     fn launch_product(
         &self,
         kernels: [&'static str; 3],
-        shape: &Shape,
+        shape: &LinearShape,
         rows: usize,
         args: &[Arg<'_, D::Buffer>],
     ) -> Result<()> {

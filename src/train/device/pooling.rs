@@ -1,16 +1,14 @@
 //! The pooling layers of a block in training, forward and backward. The kernels are `kernels/train/pooling.cuh`;
 //! [`crate::net::pooling`] is the reference.
 
+use super::constants::BLOCK;
 use super::layers::Pooled;
-use super::passes::{Pass, blocks, elementwise};
+use super::passes::{TrainPass, blocks, elementwise};
 use crate::backend::kernels::device::{Arg, Device, LaunchShape};
 use crate::backend::kernels::pooling::PoolingBlock;
 use crate::error::Result;
 
-/// Threads of a block that computes one board.
-const BLOCK: u32 = 128;
-
-impl<D: Device> Pass<'_, D> {
+impl<D: Device> TrainPass<'_, D> {
     /// A kernel of the pooling layer `pooled`, which reads rows of `width`; `args` are its arguments after the layer's block.
     fn launch_pooling(
         &self,

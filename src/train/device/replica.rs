@@ -4,11 +4,12 @@
 //! normalisation and the gradient are all-reduced, so that an update is that of one device but for the order of sums. All then make the same update by themselves.
 
 use super::arrays::{Samples, TrainArrays};
+use super::constants::{BLOCK, SQUARED};
+use super::element_bytes;
 use super::layers::{TrainLayer, TrainLayers};
-use super::passes::{Pass, Shared, blocks, elementwise, warps};
+use super::passes::{PassBuffers, TrainPass, blocks, elementwise, warps};
 use super::process_group::{LinkGuard, ProcessGroup};
-use super::step::{LossBlock, Report, Settings};
-use super::{BLOCK, SQUARED, element_bytes};
+use super::step::{LossBlock, Settings, UpdateReport};
 use crate::backend::kernels::collective::{DataType, LinkedDevice};
 use crate::backend::kernels::device::{Arg, Device, Limits};
 use crate::backend::kernels::source;
@@ -19,7 +20,7 @@ use crate::model::{Model, NetSpec};
 use crate::train::state::TrainerSnapshot;
 
 /// What is the same on all devices.
-pub struct Plan {
+pub struct TrainPlan {
     pub spec: NetSpec,
     pub config: TrainConfig,
     pub model: Model,
@@ -46,7 +47,7 @@ pub struct Replica<D: Device> {
     decayed: D::Buffer,
     /// Parts of the gradient's squares.
     squares: D::Buffer,
-    shared: Shared<D::Buffer>,
+    shared: PassBuffers<D::Buffer>,
     arrays: Option<TrainArrays<D::Buffer>>,
     /// Index of the captured set for the present state: the sets are exchanged whenever the buffers of the state are.
     turn: usize,
@@ -70,9 +71,9 @@ impl<D: Device> Replica<D> {
     ///
     /// # Errors
     /// Those of the device; so for all below.
-    pub fn new(linked: LinkedDevice<D>, plan: &Plan, game: Option<&dyn AnyGame>) -> Result<Self> {
+    pub fn new(linked: LinkedDevice<D>, plan: &TrainPlan, game: Option<&dyn AnyGame>) -> Result<Self> {
         let LinkedDevice { mut device, sums } = linked;
-        let Plan { config, model, layers, .. } = plan;
+        let TrainPlan { config, model, layers, .. } = plan;
         let limits = device.limits()?;
         if config.precision == TrainPrecision::Bf16 && limits.capability < 80 {
             tracing::warn!("this GPU's tensor cores have no bf16: train.precision = \"f16\" is faster on it");
@@ -80,13 +81,13 @@ impl<D: Device> Replica<D> {
         device.load(&source::training(game, config.precision)?)?;
         let shapes: Vec<_> = layers.linears().flat_map(|layer| [layer.forward, layer.backward]).collect();
         let count = model.num_parameters();
-        let shared = Shared {
+        let shared = PassBuffers {
             shapes: uploaded(&device, &shapes)?,
             map: uploaded(&device, &layers.map)?,
             packed: device.alloc(layers.packed * element_bytes(config.precision))?,
             gradient: device.alloc(count * 4)?,
             settings: device.alloc(size_of::<Settings>())?,
-            report: device.alloc(size_of::<Report>())?,
+            report: device.alloc(size_of::<UpdateReport>())?,
         };
         let pair = |numbers: usize| -> Result<[D::Buffer; 2]> {
             Ok([device.alloc(numbers * 4)?, device.alloc(numbers * 4)?])
@@ -111,11 +112,11 @@ impl<D: Device> Replica<D> {
     /// after it is there beside the one before, and the statistics of the update are downloaded.
     pub fn attempt(
         &mut self,
-        plan: &Plan,
+        plan: &TrainPlan,
         settings: &Settings,
         boards: usize,
         fill: &mut FillPart<'_, D>,
-    ) -> Result<Report> {
+    ) -> Result<UpdateReport> {
         self.resize(plan, boards)?;
         self.device.upload(&mut self.shared.settings, 0, bytemuck::bytes_of(settings))?;
         for part in 0..plan.config.accumulate {
@@ -127,14 +128,14 @@ impl<D: Device> Replica<D> {
         self.sum_gradients(plan)?;
         self.run(plan, GraphSegment::Last)?;
         self.is_warm = true;
-        let mut report = Report::default();
+        let mut report = UpdateReport::default();
         self.device.download(&self.shared.report, 0, bytemuck::bytes_of_mut(&mut report))?;
         Ok(report)
     }
 
     /// Makes the launches of `segment`: as a captured graph, once all kernels have been launched, where no other device is waited for in
     /// between and kernels are not timed.
-    fn run(&mut self, plan: &Plan, segment: GraphSegment) -> Result<()> {
+    fn run(&mut self, plan: &TrainPlan, segment: GraphSegment) -> Result<()> {
         if !self.is_warm || self.group.is_some() || self.device.is_timing() {
             return self.launch(plan, segment);
         }
@@ -148,14 +149,14 @@ impl<D: Device> Replica<D> {
     }
 
     /// Captures `segment`. A capture that fails is ended as well.
-    fn capture(&self, plan: &Plan, segment: GraphSegment) -> Result<D::Graph> {
+    fn capture(&self, plan: &TrainPlan, segment: GraphSegment) -> Result<D::Graph> {
         self.device.begin_capture()?;
         let launched = self.launch(plan, segment);
         let graph = self.device.end_capture();
         launched.and(graph)
     }
 
-    fn launch(&self, plan: &Plan, segment: GraphSegment) -> Result<()> {
+    fn launch(&self, plan: &TrainPlan, segment: GraphSegment) -> Result<()> {
         match segment {
             GraphSegment::First => self.begin(plan).and_then(|()| self.run_part(plan)),
             GraphSegment::Next => self.run_part(plan),
@@ -175,7 +176,7 @@ impl<D: Device> Replica<D> {
         self.turn = 1 - self.turn;
     }
 
-    fn resize(&mut self, plan: &Plan, boards: usize) -> Result<()> {
+    fn resize(&mut self, plan: &TrainPlan, boards: usize) -> Result<()> {
         if self.arrays.as_ref().is_none_or(|arrays| arrays.boards != boards) {
             self.graphs = Default::default();
             self.arrays = None;
@@ -186,7 +187,7 @@ impl<D: Device> Replica<D> {
     }
 
     /// Zeroes sums and packs the weights.
-    fn begin(&self, plan: &Plan) -> Result<()> {
+    fn begin(&self, plan: &TrainPlan) -> Result<()> {
         let args = [
             Arg::Buffer(&self.shared.gradient, 0),
             Arg::U32(plan.model.num_parameters() as u32),
@@ -206,9 +207,9 @@ impl<D: Device> Replica<D> {
     }
 
     /// Forward, losses and backward of the part that is in the arrays.
-    fn run_part(&self, plan: &Plan) -> Result<()> {
+    fn run_part(&self, plan: &TrainPlan) -> Result<()> {
         let Some(arrays) = &self.arrays else { return Ok(()) };
-        let pass = Pass {
+        let pass = TrainPass {
             device: &self.device,
             limits: self.limits,
             layers: &plan.layers,
@@ -254,14 +255,14 @@ impl<D: Device> Replica<D> {
     }
 
     /// Sums the gradients of all devices.
-    fn sum_gradients(&mut self, plan: &Plan) -> Result<()> {
+    fn sum_gradients(&mut self, plan: &TrainPlan) -> Result<()> {
         let Some(group) = &self.group else { return Ok(()) };
         let count = plan.model.num_parameters();
         group.sums.all_reduce_sum(&self.device, &mut self.shared.gradient, DataType::F32, count)
     }
 
     /// The gradient's norm, and the state after the update.
-    fn optimise(&self, plan: &Plan) -> Result<()> {
+    fn optimise(&self, plan: &TrainPlan) -> Result<()> {
         let count = plan.model.num_parameters();
         let parts = count.div_ceil(SQUARED);
         let gradient = Arg::Buffer(&self.shared.gradient, 0);

@@ -3,7 +3,7 @@
 use crate::config::{OptimizerKind, TrainConfig, TrainPrecision};
 use crate::device_struct::device_struct;
 use crate::error::{Error, Result};
-use crate::train::optimizer::{EPS, Rule};
+use crate::train::optimizer::{EPS, UpdateRule};
 use bytemuck::{NoUninit, Pod, Zeroable};
 
 device_struct! {
@@ -41,7 +41,7 @@ impl Settings {
     /// Of the update after `updates`, on samples of `total_weight` in all.
     pub fn new(config: &TrainConfig, updates: u64, total_weight: f64, loss_scale: f32) -> Self {
         let rate = crate::train::learning_rate(config, updates);
-        let rule = Rule::new(config, rate, 1.0, updates + 1);
+        let rule = UpdateRule::new(config, rate, 1.0, updates + 1);
         Self {
             total_weight,
             clip: config.clip_norm,
@@ -62,7 +62,7 @@ impl Settings {
 device_struct! {
     /// The statistics of an update.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
-    pub struct Report {
+    pub struct UpdateReport {
         /// Weighted sum over samples.
         pub cross_entropy: f64,
         /// Weighted sum over samples.
@@ -126,7 +126,7 @@ device_struct! {
     }
 }
 
-impl Report {
+impl UpdateReport {
     /// The results of an update on several devices: sums of losses in the order of the devices, and what is equal on all.
     ///
     /// # Errors

@@ -1,16 +1,10 @@
 //! How products of matrices are cut into tiles, a block of threads each. Twin of `Tiling`, `Step` and `Panel` in kernels/train,
 //! where linear.cuh counts what each tile costs.
 
-use super::layers::{Mode, Shape};
+use super::constants::{COPIES_PER_STEP, COPY_BYTES, STAGES, TILE_THREADS};
+use super::layers::{Connectivity, LinearShape};
 use crate::backend::kernels::device::{LaunchShape, Limits};
 
-/// Threads of a block: `THREADS` of kernels/train/factors.cuh.
-const THREADS: u32 = 128;
-/// Bytes that are copied at once, and how many of them a step takes of a row.
-const UNIT: usize = 16;
-const DEPTH_UNITS: usize = 4;
-/// Steps in shared memory.
-const STAGES: usize = 3;
 /// Blocks that keep a large GPU busy: two for each multiprocessor.
 const BUSY_BLOCKS: usize = 264;
 /// Rows of a part of a weight gradient, at least: fewer would be summed in less time than a part is written and read again.
@@ -67,7 +61,7 @@ impl Tiling {
 
     /// The tiling for `rows` rows of the output of `shape`, in numbers of `bytes` bytes: of those that fit the device the one that
     /// costs least on the multiprocessor that has most of its blocks. Sums do not depend on it.
-    pub fn of_product(shape: &Shape, rows: usize, bytes: usize, limits: Limits) -> Self {
+    pub fn of_product(shape: &LinearShape, rows: usize, bytes: usize, limits: Limits) -> Self {
         let cost = |tiling: &Self| {
             let blocks = tiling.product_blocks(shape, rows).div_ceil(limits.multiprocessors as usize);
             // A lone block leaves its multiprocessor idle while it waits for memory, and so costs 1.5 times as much.
@@ -80,9 +74,9 @@ impl Tiling {
     }
 
     /// Blocks for `rows` rows of the output of `shape`.
-    fn product_blocks(self, shape: &Shape, rows: usize) -> usize {
+    fn product_blocks(self, shape: &LinearShape, rows: usize) -> usize {
         let (area, columns) = ((shape.height * shape.width) as usize, shape.columns as usize);
-        if shape.mode == Mode::Spread {
+        if shape.mode == Connectivity::Spread {
             area * self.tiles(rows / area, columns)
         } else {
             self.tiles(rows, columns)
@@ -90,46 +84,46 @@ impl Tiling {
     }
 
     /// How `product` is launched for `rows` rows of the output of `shape`, in numbers of `bytes` bytes.
-    pub fn product(self, shape: &Shape, rows: usize, bytes: usize) -> LaunchShape {
+    pub fn product(self, shape: &LinearShape, rows: usize, bytes: usize) -> LaunchShape {
         let (grid, shared) = (self.product_blocks(shape, rows), self.product_bytes(bytes));
-        LaunchShape { grid: grid as u32, block: THREADS, shared: shared as u32 }
+        LaunchShape { grid: grid as u32, block: TILE_THREADS, shared: shared as u32 }
     }
 
     /// The tiling for the gradient of the weights of `shape`.
-    pub fn of_gradient(shape: &Shape) -> Self {
+    pub fn of_gradient(shape: &LinearShape) -> Self {
         let cost = |tiling: &Self| tiling.gradient_tiles(shape) * tiling.cost_of_tile();
         Self::ALL.into_iter().min_by_key(cost).unwrap_or(Self::Narrow)
     }
 
     /// Tiles of the gradient of the weights of `shape`.
-    fn gradient_tiles(self, shape: &Shape) -> usize {
+    fn gradient_tiles(self, shape: &LinearShape) -> usize {
         self.tiles((shape.taps * shape.inputs) as usize, shape.columns as usize)
     }
 
     /// How `weight_gradient` is launched for a sum in `splits` parts, in numbers of `bytes` bytes.
-    pub fn gradient(self, shape: &Shape, splits: usize, bytes: usize) -> LaunchShape {
+    pub fn gradient(self, shape: &LinearShape, splits: usize, bytes: usize) -> LaunchShape {
         let [rows, columns] = self.sides();
-        let (depth, per_unit) = (DEPTH_UNITS * UNIT / bytes, UNIT / bytes);
+        let (depth, per_unit) = (COPIES_PER_STEP * COPY_BYTES / bytes, COPY_BYTES / bytes);
         let shared = STAGES * (panel(depth, rows / per_unit) + panel(depth, columns / per_unit));
         let grid = splits * self.gradient_tiles(shape);
-        LaunchShape { grid: grid as u32, block: THREADS, shared: shared as u32 }
+        LaunchShape { grid: grid as u32, block: TILE_THREADS, shared: shared as u32 }
     }
 
     /// Bytes of shared memory of `product`.
     fn product_bytes(self, bytes: usize) -> usize {
         let [rows, columns] = self.sides();
-        let depth = DEPTH_UNITS * UNIT / bytes;
-        STAGES * (panel(rows, DEPTH_UNITS) + panel(depth, columns * bytes / UNIT))
+        let depth = COPIES_PER_STEP * COPY_BYTES / bytes;
+        STAGES * (panel(rows, COPIES_PER_STEP) + panel(depth, columns * bytes / COPY_BYTES))
     }
 }
 
 /// Bytes of so many lines of so many units in shared memory.
 fn panel(lines: usize, units: usize) -> usize {
-    lines * UNIT * (units + 1)
+    lines * COPY_BYTES * (units + 1)
 }
 
 /// In how many ranges of rows the gradient of the weights of `shape` is summed: depends on the sizes alone.
-pub fn splits(shape: &Shape, rows: usize) -> usize {
+pub fn splits(shape: &LinearShape, rows: usize) -> usize {
     let tiles = Tiling::of_gradient(shape).gradient_tiles(shape);
     (BUSY_BLOCKS / tiles).clamp(1, rows.div_ceil(SPLIT_ROWS))
 }
@@ -140,9 +134,9 @@ mod tests {
 
     const H100: Limits = Limits { capability: 90, multiprocessors: 132, shared: 227 << 10 };
 
-    fn conv(inputs: u32, columns: u32) -> Shape {
-        Shape {
-            mode: Mode::Conv3x3,
+    fn conv(inputs: u32, columns: u32) -> LinearShape {
+        LinearShape {
+            mode: Connectivity::Conv3x3,
             height: 6,
             width: 7,
             taps: 9,

@@ -58,7 +58,7 @@ u64 entry_history_key(const State* s) { return game_history_key(*s); }
 
 // Draws from the stream at (seed, DETERMINISE, number, ply); gives the stream's next number after that.
 u64 entry_determinise(const State* s, int player, u64 seed, u64 number, u64 ply, State* out) {
-    Stream stream = Key::of(seed, Purpose::DETERMINISE).with(number).with(ply).stream();
+    Stream stream = Key::of(seed, Purpose::Determinise).with(number).with(ply).stream();
     game_determinise(*s, player, stream, *out);
     return stream.next_u64();
 }

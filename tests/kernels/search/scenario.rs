@@ -5,7 +5,7 @@ use crate::host_device::HostDevice;
 use std::sync::Arc;
 use vecaz::backend::kernels::KernelBackend;
 use vecaz::backend::plan::{BackendPlan, Reuse};
-use vecaz::backend::{Backend, PlyPlan, Snapshot, cpu_backend};
+use vecaz::backend::{Backend, PlyPlan, TreeSnapshot, cpu_backend};
 use vecaz::batch::{AnyGame, Playthrough, any_game};
 use vecaz::config::SearchConfig;
 use vecaz::game::{History, Turn};
@@ -115,7 +115,7 @@ fn counts(clock: &PassClock) -> Counts {
 }
 
 /// The arrays of a snapshot; what no edge has does not count.
-pub fn tree_bytes(snapshot: &Snapshot) -> [Vec<u8>; 5] {
+pub fn tree_bytes(snapshot: &TreeSnapshot) -> [Vec<u8>; 5] {
     let [nodes, mut edges, mut actions, values] = snapshot.tree.row_bytes(0).map(<[u8]>::to_vec);
     let scalars: &[Node] = bytemuck::cast_slice(&nodes);
     let padded = snapshot.tree.shape().padded();

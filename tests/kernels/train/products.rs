@@ -11,12 +11,12 @@ use vecaz::game::ObsShape;
 use vecaz::model::{NetSpec, Weights};
 use vecaz::rng::{Key, Purpose, Stream};
 use vecaz::train::Trainer;
-use vecaz::train::device::{DeviceTrainer, Mode, Shape, Tiling};
+use vecaz::train::device::{Connectivity, DeviceTrainer, LinearShape, Tiling};
 
 /// A layer with random operands.
 struct Case {
-    mode: Mode,
-    shape: Shape,
+    mode: Connectivity,
+    shape: LinearShape,
     boards: usize,
     precision: TrainPrecision,
     x: Vec<f32>,
@@ -65,7 +65,7 @@ fn unpacked(precision: TrainPrecision, bytes: &[u8]) -> Vec<f32> {
 impl Case {
     /// A layer of `inputs` to `columns` with columns of others beside both, on boards of this height and width.
     fn new(
-        mode: Mode,
+        mode: Connectivity,
         [height, width]: [usize; 2],
         [inputs, columns]: [usize; 2],
         boards: usize,
@@ -73,15 +73,15 @@ impl Case {
     ) -> Self {
         let area = height * width;
         let taps = match mode {
-            Mode::Pointwise => 1,
-            Mode::Conv3x3 => 9,
-            Mode::Flatten | Mode::Spread => area,
+            Connectivity::Pointwise => 1,
+            Connectivity::Conv3x3 => 9,
+            Connectivity::Flatten | Connectivity::Spread => area,
         };
         let (x_width, out_width) = (inputs + 24, columns + 16);
         let numbers = [height, width, taps, inputs, columns, x_width, 16, out_width, 8, columns - 3];
         let [height, width, taps, inputs, columns, x_width, x_offset, out_width, out_offset, biases] =
             numbers.map(|n| n as u32);
-        let shape = Shape {
+        let shape = LinearShape {
             mode,
             height,
             width,
@@ -99,9 +99,9 @@ impl Case {
             (0..num).map(|_| rounded(precision, stream.normal())).collect()
         };
         let [sources, positions] = match mode {
-            Mode::Pointwise | Mode::Conv3x3 => [area, area],
-            Mode::Flatten => [area, 1],
-            Mode::Spread => [1, area],
+            Connectivity::Pointwise | Connectivity::Conv3x3 => [area, area],
+            Connectivity::Flatten => [area, 1],
+            Connectivity::Spread => [1, area],
         };
         let outputs = boards * positions * out_width as usize;
         Self {
@@ -126,7 +126,7 @@ impl Case {
     fn order(&self) -> Vec<(usize, usize)> {
         let (taps, inputs) = (self.shape.taps as usize, self.shape.inputs as usize);
         let mut all: Vec<_> = (0..taps).flat_map(|tap| (0..inputs).map(move |input| (tap, input))).collect();
-        if self.mode == Mode::Conv3x3 {
+        if self.mode == Connectivity::Conv3x3 {
             all.sort_by_key(|&(tap, input)| (input / 32, tap, input));
         }
         all
@@ -137,11 +137,11 @@ impl Case {
         let [height, width] = [self.shape.height, self.shape.width].map(|n| n as usize);
         let area = height * width;
         let source = match self.mode {
-            Mode::Pointwise => row,
-            Mode::Flatten => row * area + tap,
-            Mode::Spread if tap != row % area => return 0.0,
-            Mode::Spread => row / area,
-            Mode::Conv3x3 => {
+            Connectivity::Pointwise => row,
+            Connectivity::Flatten => row * area + tap,
+            Connectivity::Spread if tap != row % area => return 0.0,
+            Connectivity::Spread => row / area,
+            Connectivity::Conv3x3 => {
                 let (y, x) = (row % area / width + tap / 3, row % width + tap % 3);
                 if y == 0 || y > height || x == 0 || x > width {
                     return 0.0;
@@ -222,7 +222,7 @@ impl Case {
             let launch = tiling.product(&self.shape, self.rows(), bytes);
             check("forward", uploaded.forward(tiling, launch, &beside), &forward);
             check("backward", uploaded.backward(tiling, launch), &backward);
-            if self.mode != Mode::Spread {
+            if self.mode != Connectivity::Spread {
                 let launch = tiling.gradient(&self.shape, 3, bytes);
                 check("gradient", uploaded.gradient(tiling, launch, parts.len()), &parts);
             }
@@ -258,7 +258,7 @@ impl<'a> Uploaded<'a> {
         let operands = [&case.x, &case.weights, &case.added, &case.opened, &case.dy];
         Self {
             case,
-            shapes: [case.shape, Shape { biases: 0, ..case.shape }]
+            shapes: [case.shape, LinearShape { biases: 0, ..case.shape }]
                 .map(|shape| upload(&device, bytemuck::bytes_of(&shape))),
             operands: operands.map(|numbers| upload(&device, &packed(case.precision, numbers))),
             bias: upload(&device, bytemuck::cast_slice(&case.bias)),
@@ -333,19 +333,19 @@ impl<'a> Uploaded<'a> {
 
 /// Modes, boards, inputs and columns, and numbers of boards, of which each needs less than a tile, a step or a chunk of inputs
 /// somewhere, or some and a part.
-const LAYERS: [(Mode, [usize; 2], [usize; 2], usize); 12] = [
-    (Mode::Conv3x3, [3, 5], [8, 24], 1),
-    (Mode::Conv3x3, [3, 5], [8, 136], 19),
-    (Mode::Conv3x3, [6, 7], [40, 72], 7),
-    (Mode::Conv3x3, [1, 2], [72, 8], 66),
-    (Mode::Conv3x3, [9, 4], [24, 40], 8),
-    (Mode::Pointwise, [3, 5], [136, 8], 18),
-    (Mode::Pointwise, [1, 1], [40, 200], 131),
-    (Mode::Flatten, [3, 5], [8, 40], 1),
-    (Mode::Flatten, [4, 3], [40, 136], 137),
-    (Mode::Spread, [3, 5], [8, 24], 1),
-    (Mode::Spread, [2, 3], [72, 40], 131),
-    (Mode::Spread, [1, 2], [24, 136], 260),
+const LAYERS: [(Connectivity, [usize; 2], [usize; 2], usize); 12] = [
+    (Connectivity::Conv3x3, [3, 5], [8, 24], 1),
+    (Connectivity::Conv3x3, [3, 5], [8, 136], 19),
+    (Connectivity::Conv3x3, [6, 7], [40, 72], 7),
+    (Connectivity::Conv3x3, [1, 2], [72, 8], 66),
+    (Connectivity::Conv3x3, [9, 4], [24, 40], 8),
+    (Connectivity::Pointwise, [3, 5], [136, 8], 18),
+    (Connectivity::Pointwise, [1, 1], [40, 200], 131),
+    (Connectivity::Flatten, [3, 5], [8, 40], 1),
+    (Connectivity::Flatten, [4, 3], [40, 136], 137),
+    (Connectivity::Spread, [3, 5], [8, 24], 1),
+    (Connectivity::Spread, [2, 3], [72, 40], 131),
+    (Connectivity::Spread, [1, 2], [24, 136], 260),
 ];
 
 #[test]

@@ -12,14 +12,14 @@ const LOG_LINES: usize = 3;
 
 /// What a program is compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Target {
+pub enum CompileTarget {
     /// Machine code for compute capability major * 10 + minor.
     Cubin(u32),
     /// Code for a virtual machine of that capability, which the driver of a newer GPU translates when it loads it.
     Ptx(u32),
 }
 
-impl Target {
+impl CompileTarget {
     /// The best that the compiler, which knows the capabilities `known`, can do for a GPU of capability `gpu`: machine code
     /// of the highest known capability of the same major number, since a GPU runs that of lower minor numbers; else virtual
     /// code of the highest known. None where the GPU is older than all.
@@ -83,7 +83,7 @@ impl Compiler {
 
     /// Everything that the result of [`Compiler::compile`] depends on: version, options, source, and the text of every header
     /// that the source includes, directly or through others. A change to another header leaves the key as it is.
-    pub fn key(&self, program: &Program, target: Target) -> Vec<u8> {
+    pub fn key(&self, program: &Program, target: CompileTarget) -> Vec<u8> {
         format!(
             "nvrtc {}.{}\n{:?}\n{:?}\n{}",
             self.version.0,
@@ -99,18 +99,18 @@ impl Compiler {
     ///
     /// # Errors
     /// [`Error::Device`] with the game's name and the first lines of the compiler's log.
-    pub fn compile(&self, program: &Program, target: Target) -> Result<Vec<u8>> {
-        let unit = Unit::new(program).map_err(|what| self.failed(program, target, &what))?;
+    pub fn compile(&self, program: &Program, target: CompileTarget) -> Result<Vec<u8>> {
+        let unit = TranslationUnit::new(program).map_err(|what| self.failed(program, target, &what))?;
         unit.compile(&options(program, target))
             .map_err(|log| self.failed(program, target, &first_lines(&log)))?;
         let code = match target {
-            Target::Cubin(_) => unit.output(sys::nvrtcGetCUBINSize, sys::nvrtcGetCUBIN),
-            Target::Ptx(_) => unit.output(sys::nvrtcGetPTXSize, sys::nvrtcGetPTX),
+            CompileTarget::Cubin(_) => unit.output(sys::nvrtcGetCUBINSize, sys::nvrtcGetCUBIN),
+            CompileTarget::Ptx(_) => unit.output(sys::nvrtcGetPTXSize, sys::nvrtcGetPTX),
         };
         code.ok_or_else(|| self.failed(program, target, "the compiler gives no code"))
     }
 
-    fn failed(&self, program: &Program, target: Target, what: &str) -> Error {
+    fn failed(&self, program: &Program, target: CompileTarget, what: &str) -> Error {
         let what = format!(
             "the kernels of {} do not compile for {}: {what}",
             program.game,
@@ -144,7 +144,7 @@ fn include_of(line: &str) -> Option<&str> {
 }
 
 /// The compiler's options. No contraction (`--fmad=false`): results are to equal Rust's to the bit.
-fn options(program: &Program, target: Target) -> Vec<String> {
+fn options(program: &Program, target: CompileTarget) -> Vec<String> {
     let mut options = ["--std=c++17", "--fmad=false", "--generate-line-info"].map(String::from).to_vec();
     options.push(format!("--gpu-architecture={}", target.name(program.code)));
     options.extend(program.defines.iter().map(|(name, value)| format!("--define-macro={name}={value}")));
@@ -160,9 +160,9 @@ fn first_lines(log: &str) -> String {
 }
 
 /// A translation unit in the compiler.
-struct Unit(sys::nvrtcProgram);
+struct TranslationUnit(sys::nvrtcProgram);
 
-impl Unit {
+impl TranslationUnit {
     fn new(program: &Program) -> Result<Self, String> {
         let text = |text: &str| CString::new(text).map_err(|_| "a source holds a zero byte".to_string());
         let source = text(&program.source)?;
@@ -221,7 +221,7 @@ impl Unit {
     }
 }
 
-impl Drop for Unit {
+impl Drop for TranslationUnit {
     fn drop(&mut self) {
         // SAFETY: the unit is alive and is not used after this.
         let _ = unsafe { sys::nvrtcDestroyProgram(&mut self.0) };
@@ -243,25 +243,25 @@ mod tests {
     fn targets_fit_the_gpu() {
         let known = [75, 80, 86, 89, 90, 100, 120];
         for (gpu, target) in [
-            (75, Some(Target::Cubin(75))),
-            (86, Some(Target::Cubin(86))),
-            (87, Some(Target::Cubin(86))),
-            (90, Some(Target::Cubin(90))),
-            (103, Some(Target::Cubin(100))),
-            (110, Some(Target::Ptx(100))),
-            (130, Some(Target::Ptx(120))),
+            (75, Some(CompileTarget::Cubin(75))),
+            (86, Some(CompileTarget::Cubin(86))),
+            (87, Some(CompileTarget::Cubin(86))),
+            (90, Some(CompileTarget::Cubin(90))),
+            (103, Some(CompileTarget::Cubin(100))),
+            (110, Some(CompileTarget::Ptx(100))),
+            (130, Some(CompileTarget::Ptx(120))),
             (70, None),
         ] {
-            assert_eq!(Target::choose(gpu, &known), target, "{gpu}");
+            assert_eq!(CompileTarget::choose(gpu, &known), target, "{gpu}");
         }
     }
 
     #[test]
     fn code_of_one_architecture_has_a_name_of_its_own() {
         for (target, code, name) in [
-            (Target::Cubin(90), Code::Common, "sm_90"),
-            (Target::Cubin(90), Code::OfArchitecture, "sm_90a"),
-            (Target::Ptx(120), Code::Common, "compute_120"),
+            (CompileTarget::Cubin(90), Code::Common, "sm_90"),
+            (CompileTarget::Cubin(90), Code::OfArchitecture, "sm_90a"),
+            (CompileTarget::Ptx(120), Code::Common, "compute_120"),
         ] {
             assert_eq!(target.name(code), name);
             let program = Program {
@@ -287,7 +287,7 @@ mod tests {
                 defines: vec![("SIZE".into(), "8".into())],
                 code: Code::Common,
             };
-            compiler.key(&program, Target::Cubin(90))
+            compiler.key(&program, CompileTarget::Cubin(90))
         };
         let headers = [
             header("a.cuh", "#pragma once\n  # include \"deep/b.cuh\" // the rules"),

@@ -16,7 +16,7 @@ use super::store::Store;
 use crate::config::DeviceName;
 use crate::error::{Error, Result};
 use crate::kernel_times::{COPY_IN, COPY_OUT, KernelTime};
-use compile::{Compiler, Target};
+use compile::{CompileTarget, Compiler};
 use cudarc::driver::{CudaContext, CudaStream, DevicePtr, DriverError, sys};
 pub use driver::check_driver;
 use driver::{driver_version, failure, words};
@@ -24,7 +24,7 @@ pub use libraries::CudaLibrary;
 use libraries::version_name;
 pub use memory::{CudaBuffer, CudaGraphExec};
 pub use module::Loaded;
-use module::{Kernel, Word};
+use module::{ArgumentBytes, Kernel};
 pub use nccl::{NcclSums, linked};
 pub use pinned::CudaPinned;
 use std::cell::RefCell;
@@ -294,8 +294,8 @@ impl Device for CudaDevice {
             return Ok(());
         }
         let found = self.kernel(module, kernel)?;
-        let mut passed: Vec<Word<'_>> = args.iter().map(|arg| self.word(arg)).collect();
-        let sizes: Vec<usize> = passed.iter().map(Word::bytes).collect();
+        let mut passed: Vec<ArgumentBytes<'_>> = args.iter().map(|arg| self.word(arg)).collect();
+        let sizes: Vec<usize> = passed.iter().map(ArgumentBytes::bytes).collect();
         if sizes != found.parameters {
             let launch = describe_launch(kernel, shape);
             let expected = &found.parameters;
@@ -394,14 +394,14 @@ impl CudaDevice {
         copied.map_err(|e| self.lost(e))
     }
 
-    fn word<'a>(&self, arg: &Arg<'a, CudaBuffer>) -> Word<'a> {
+    fn word<'a>(&self, arg: &Arg<'a, CudaBuffer>) -> ArgumentBytes<'a> {
         match *arg {
-            Arg::Buffer(buffer, offset) => Word::Eight(self.address(buffer) + offset as u64),
-            Arg::I32(x) => Word::Four(x.cast_unsigned()),
-            Arg::U32(x) => Word::Four(x),
-            Arg::U64(x) => Word::Eight(x),
-            Arg::F32(x) => Word::Four(x.to_bits()),
-            Arg::Struct(bytes) => Word::Bytes(bytes),
+            Arg::Buffer(buffer, offset) => ArgumentBytes::Eight(self.address(buffer) + offset as u64),
+            Arg::I32(x) => ArgumentBytes::Four(x.cast_unsigned()),
+            Arg::U32(x) => ArgumentBytes::Four(x),
+            Arg::U64(x) => ArgumentBytes::Eight(x),
+            Arg::F32(x) => ArgumentBytes::Four(x.to_bits()),
+            Arg::Struct(bytes) => ArgumentBytes::Bytes(bytes),
         }
     }
 }
@@ -433,7 +433,7 @@ pub fn code_for(
     let replaced = replaced.transpose()?;
     let program = replaced.as_ref().unwrap_or(program);
     let compiler = Compiler::open(&device.to_string())?;
-    let target = Target::choose(capability, compiler.known()).ok_or_else(|| {
+    let target = CompileTarget::choose(capability, compiler.known()).ok_or_else(|| {
         let name = |c: u32| format!("{}.{}", c / 10, c % 10);
         let (found, oldest) = (name(capability), name(compiler.known().iter().min().copied().unwrap_or(0)));
         let what = format!("the GPU's compute capability {found} is too old; {oldest} or newer is needed");

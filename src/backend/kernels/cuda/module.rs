@@ -41,7 +41,7 @@ unsafe impl Send for Kernel {}
 unsafe impl Sync for Kernel {}
 
 /// The bytes of an argument.
-pub enum Word<'a> {
+pub enum ArgumentBytes<'a> {
     /// Of 4 bytes.
     Four(u32),
     /// Of 8 bytes.
@@ -50,7 +50,7 @@ pub enum Word<'a> {
     Bytes(&'a [u8]),
 }
 
-impl Word<'_> {
+impl ArgumentBytes<'_> {
     /// How many they are.
     pub fn bytes(&self) -> usize {
         match self {
@@ -135,15 +135,15 @@ impl Kernel {
         &self,
         stream: &CudaStream,
         shape: LaunchShape,
-        words: &mut [Word<'_>],
+        words: &mut [ArgumentBytes<'_>],
     ) -> Result<(), DriverError> {
         stream.context().bind_to_thread()?;
         self.allow_shared(shape.shared)?;
         // The driver only reads what these point to.
-        let place = |word: &mut Word<'_>| match word {
-            Word::Four(x) => ptr::from_mut(x).cast::<c_void>(),
-            Word::Eight(x) => ptr::from_mut(x).cast(),
-            Word::Bytes(bytes) => bytes.as_ptr().cast_mut().cast(),
+        let place = |word: &mut ArgumentBytes<'_>| match word {
+            ArgumentBytes::Four(x) => ptr::from_mut(x).cast::<c_void>(),
+            ArgumentBytes::Eight(x) => ptr::from_mut(x).cast(),
+            ArgumentBytes::Bytes(bytes) => bytes.as_ptr().cast_mut().cast(),
         };
         let mut places: Vec<*mut c_void> = words.iter_mut().map(place).collect();
         let (grid, block) = ((shape.grid, 1, 1), (shape.block, 1, 1));

@@ -85,19 +85,19 @@ impl Functions {
 }
 
 /// The communicators of all GPUs.
-struct Link {
+struct Communicators {
     functions: &'static Functions,
     /// None once one GPU has given up.
     comms: Vec<Mutex<Option<Comm>>>,
 }
 
-impl Link {
+impl Communicators {
     fn comm(&self, rank: usize) -> MutexGuard<'_, Option<Comm>> {
         self.comms[rank].lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for Link {
+impl Drop for Communicators {
     fn drop(&mut self) {
         for rank in 0..self.comms.len() {
             if let Some(Comm(comm)) = self.comm(rank).take() {
@@ -110,7 +110,7 @@ impl Drop for Link {
 
 /// The communicator of one GPU.
 pub struct NcclSums {
-    link: Arc<Link>,
+    link: Arc<Communicators>,
     rank: usize,
 }
 
@@ -134,7 +134,7 @@ pub fn linked(devices: Vec<CudaDevice>) -> Result<Vec<LinkedDevice<CudaDevice>>>
         return Err(Error::Device { device: names, what });
     }
     let comms = comms.into_iter().map(|comm| Mutex::new(Some(Comm(comm)))).collect();
-    let link = Arc::new(Link { functions, comms });
+    let link = Arc::new(Communicators { functions, comms });
     let linked = |(rank, device)| {
         let sums: Arc<dyn Collective<CudaDevice>> = Arc::new(NcclSums { link: link.clone(), rank });
         LinkedDevice { device, sums: Some(sums) }

@@ -12,12 +12,12 @@ use crate::net::{DoubleBufferedNetwork, IoShape, NetParts};
 
 /// A network on a device for two batches.
 pub(super) struct DoubleBufferedForward<D: Device> {
-    batches: [Batch<D>; 2],
+    batches: [BatchBuffers<D>; 2],
     io: IoShape,
 }
 
 /// One batch: its stream, and its arrays on the device and on the host.
-struct Batch<D: Device> {
+struct BatchBuffers<D: Device> {
     device: D,
     forward: DeviceForward<D>,
     /// The most leaves.
@@ -49,13 +49,13 @@ impl<D: Device> DoubleBufferedForward<D> {
     /// As [`DeviceForward::new`], and what `open` says.
     pub(super) fn new(parts: &NetParts, most: usize, open: impl Fn() -> Result<D>) -> Result<Self> {
         Ok(Self {
-            batches: [Batch::new(open()?, parts, most)?, Batch::new(open()?, parts, most)?],
+            batches: [BatchBuffers::new(open()?, parts, most)?, BatchBuffers::new(open()?, parts, most)?],
             io: parts.spec.io(),
         })
     }
 }
 
-impl<D: Device> Batch<D> {
+impl<D: Device> BatchBuffers<D> {
     fn new(device: D, parts: &NetParts, most: usize) -> Result<Self> {
         let IoShape { obs_len, num_actions, num_players } = parts.spec.io();
         let arithmetic = Arithmetic::of(parts.precision, parts.tensor_cores, device.limits()?.capability)?;
@@ -109,7 +109,8 @@ impl<D: Device> DoubleBufferedNetwork for DoubleBufferedForward<D> {
 
     fn start(&mut self, batch: usize) -> Result<()> {
         let IoShape { obs_len, num_actions, num_players } = self.io;
-        let Batch { device, forward, most, leaves, obs, logits, values, host } = &mut self.batches[batch];
+        let BatchBuffers { device, forward, most, leaves, obs, logits, values, host } =
+            &mut self.batches[batch];
         device.start_upload(obs, &mut host.obs, element_bytes(forward.format()) * *leaves * obs_len)?;
         forward.forward_first(device, Slots { num: *most, live: None, obs, logits, values }, *leaves)?;
         device.start_download(logits, &mut host.logits, 4 * *leaves * num_actions)?;
@@ -119,7 +120,7 @@ impl<D: Device> DoubleBufferedNetwork for DoubleBufferedForward<D> {
 
     fn finish(&mut self, batch: usize) -> Result<NetOutputs<'_>> {
         let IoShape { num_actions, num_players, .. } = self.io;
-        let Batch { device, host, leaves, .. } = &self.batches[batch];
+        let BatchBuffers { device, host, leaves, .. } = &self.batches[batch];
         device.synchronise()?;
         all_finite(bytemuck::pod_read_unaligned(&host.not_finite.bytes()?[..4]))?;
         Ok(NetOutputs {

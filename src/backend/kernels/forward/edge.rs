@@ -1,7 +1,7 @@
 //! What an edge network has besides the layers of a perceptron at every edge: a layer at the vertices, and its own heads.
 //! `kernels/net_edge.cu` and `kernels/net/graph.cuh` are the kernels, [`crate::net::edges`] is the reference.
 
-use super::{DeviceForward, ForwardLayer, LayerSpec, Part};
+use super::{BoardRange, DeviceForward, ForwardLayer, LayerSpec};
 use crate::backend::kernels::device::{Arg, Device, Limits};
 use crate::error::{Error, Result};
 use crate::model::Tower;
@@ -45,7 +45,7 @@ impl<D: Device> DeviceForward<D> {
         &'a self,
         device: &D,
         graph: &EdgeGraph,
-        part: Part<'a, D::Buffer>,
+        part: BoardRange<'a, D::Buffer>,
     ) -> Result<()> {
         let (tower, work) = (&self.layers.tower, &self.work);
         let messages = Arg::Buffer(&work.vertices, 0);
@@ -62,7 +62,7 @@ impl<D: Device> DeviceForward<D> {
     pub(super) fn edge_heads<'a>(
         &'a self,
         device: &D,
-        part: Part<'a, D::Buffer>,
+        part: BoardRange<'a, D::Buffer>,
         logits: Arg<'a, D::Buffer>,
     ) -> Result<()> {
         let a = Arg::Buffer(&self.work.a, 0);

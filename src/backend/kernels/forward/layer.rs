@@ -2,7 +2,7 @@
 //! Twin of `kernels/net/layer.cuh`, whose head gives the reasons.
 
 use super::element_type::{Arithmetic, ElementType};
-use super::tile::{BlockCost, BlockWork, SIXTEEN, Tile, WARPGROUP, tiles};
+use super::tile::{BlockCost, BlockWork, SIXTEEN, TileShape, WARPGROUP, tiles};
 use crate::backend::kernels::device::{LaunchShape, Limits};
 use crate::config::TensorCores;
 use crate::error::{Error, Result};
@@ -39,7 +39,7 @@ pub struct ForwardLayer {
     pub spec: LayerSpec,
     /// Words of an input square in one slab of weights.
     chunk_words: usize,
-    tile: Tile,
+    tile: TileShape,
     /// Blocks of threads side by side, which share the output channels.
     column_blocks: usize,
     /// Slabs of weights in shared memory.
@@ -335,7 +335,7 @@ mod tests {
             for rows in [42, 4_000, 1 << 20] {
                 for taps in [1, 9] {
                     let spec = LayerSpec { outputs, taps, ..by_warpgroups(64, 7) };
-                    let Tile { warp_rows, warp_columns, row_tiles, column_tiles } =
+                    let TileShape { warp_rows, warp_columns, row_tiles, column_tiles } =
                         ForwardLayer::new(spec, rows, H200).expect("fits").tile;
                     assert!(warp_rows % WARPGROUP == 0 && warp_columns == 1, "{outputs} {rows} {taps}");
                     assert!(

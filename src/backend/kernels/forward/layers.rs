@@ -5,7 +5,7 @@ use super::{Arithmetic, ForwardLayer, LayerSpec, padded_channels, slot_order};
 use crate::backend::kernels::device::Limits;
 use crate::backend::kernels::network::SlotOrder;
 use crate::error::{Error, Result};
-use crate::model::{Model, NetSpec, Shape, Tower};
+use crate::model::{ActivationShape, Model, NetSpec, Tower};
 
 /// The most squares that go through the network together: it bounds the memory of activations, and more squares fill the device no
 /// better.
@@ -49,8 +49,8 @@ impl ForwardLayers {
         let Arithmetic { numbers, cores } = arithmetic.on(limits.capability)?;
         let stream = model.layers[form.stem].shape;
         let (taps, height, width) = match stream {
-            Shape::Board { height, width, .. } => (9, height, width),
-            Shape::Vector(_) | Shape::Edges { .. } => (1, stream.positions(), 1),
+            ActivationShape::Board { height, width, .. } => (9, height, width),
+            ActivationShape::Vector(_) | ActivationShape::Edges { .. } => (1, stream.positions(), 1),
         };
         let squares = height * width;
         let planes = model.obs().len() / squares;
@@ -69,10 +69,10 @@ impl ForwardLayers {
             }
         };
         let (graph, dense_logits) = match stream {
-            Shape::Edges { vertices, .. } => {
+            ActivationShape::Edges { vertices, .. } => {
                 (Some(EdgeGraph::new(&form, vertices, base, boards, limits)?), 0)
             }
-            Shape::Vector(_) | Shape::Board { .. } => (None, model.num_actions()),
+            ActivationShape::Vector(_) | ActivationShape::Board { .. } => (None, model.num_actions()),
         };
         let dense = LayerSpec {
             taps: 1,

@@ -18,22 +18,21 @@ mod pooling; // biases and scales of channels out of a whole board
 mod evaluator; // for callers on the host
 mod double_buffer; // for callers on the host that prepare one batch while another is evaluated
 
-use super::device::{Arg, Code, Device, LaunchShape, Limits, Program};
+use super::device::{Arg, Code, Device, LaunchShape, Limits, Program, WARP};
 use super::memory::NetworkNeed;
 use super::network::{DeviceNetwork, ObsFormat, SlotOrder, Slots};
 use super::source;
 use crate::config::TensorCores;
 use crate::error::{Error, Result};
-use crate::model::{Kind, NetSpec, Pooling, Shape, Weights, taps_on_board};
+use crate::model::{ActivationShape, LayerKind, NetSpec, Pooling, Weights, taps_on_board};
 pub use element_type::{Arithmetic, ElementType};
 pub use evaluator::DeviceEvaluator;
 pub use layer::{ForwardLayer, LayerSpec, padded_channels};
 use layers::ForwardLayers;
-use pack::{LayerPlace, Packed};
+use pack::{LayerPlace, PackedParameters};
 
 /// Threads of a block of all kernels but those of layers.
 const BLOCK: u32 = 128;
-const WARP: usize = 32;
 
 /// The program of `spec` for `slots` slots on a device of these limits.
 ///
@@ -65,13 +64,20 @@ pub fn program(
 /// The program of kernel `measure_peak(out, rounds)`: [`PEAK_BLOCK`] threads a block, of which each warp adds up
 /// [`PEAK_PRODUCTS`] products of `numbers` a round and each thread writes one float to `out`.
 pub fn peak_program(numbers: ElementType) -> Program {
-    source::compose("a product", &["net_peak.cu"], vec![("VZ_NUMBERS".into(), numbers.name().into())])
+    let defines = [
+        ("VZ_NUMBERS", numbers.name().into()),
+        ("VZ_THREADS", PEAK_BLOCK.to_string()),
+        ("VZ_CHAINS", PEAK_CHAINS.to_string()),
+    ];
+    source::compose("a product", &["net_peak.cu"], defines.map(|(name, value)| (name.into(), value)).into())
 }
 
 /// Threads of a block of [`peak_program`].
 pub const PEAK_BLOCK: u32 = 256;
 /// Products of 16-bit numbers that a warp adds up in a round of [`peak_program`].
-pub const PEAK_PRODUCTS: u64 = 16 * (16 * 8 * 16);
+pub const PEAK_PRODUCTS: u64 = PEAK_CHAINS * (16 * 8 * 16);
+/// Independent sums of a warp of it, which hide the instruction's latency.
+const PEAK_CHAINS: u64 = 16;
 
 /// A network on the device `D`, for a fixed number of slots.
 pub struct DeviceForward<D: Device> {
@@ -80,13 +86,13 @@ pub struct DeviceForward<D: Device> {
     layers: ForwardLayers,
     module: D::Module,
     slots: usize,
-    places: Packed,
+    places: PackedParameters,
     parameters: D::Buffer,
-    work: Work<D::Buffer>,
+    work: ActivationBuffers<D::Buffer>,
 }
 
 /// Activations of the boards that go through the network together.
-struct Work<B> {
+struct ActivationBuffers<B> {
     /// `[boards, squares, planes]` as words
     planes: B,
     /// `[boards, squares, C]` as words
@@ -115,7 +121,7 @@ pub struct ForwardPlan {
     arithmetic: Arithmetic,
     layers: ForwardLayers,
     slots: usize,
-    places: Packed,
+    places: PackedParameters,
     program: Program,
 }
 
@@ -148,7 +154,7 @@ impl ForwardPlan {
     }
 }
 
-/// Bytes of one board in each of the arrays of [`Work`].
+/// Bytes of one board in each of the arrays of [`ActivationBuffers`].
 struct WorkBytes {
     planes: usize,
     activations: usize,
@@ -212,7 +218,7 @@ impl<D: Device> DeviceForward<D> {
         device.upload(&mut parameters, 0, &places.bytes)?;
         let boards = layers.boards;
         let bytes = WorkBytes::new(arithmetic.numbers, &layers);
-        let work = Work {
+        let work = ActivationBuffers {
             planes: device.alloc(boards * bytes.planes)?,
             a: device.alloc(boards * bytes.activations)?,
             b: device.alloc(boards * bytes.activations)?,
@@ -251,7 +257,7 @@ impl<D: Device> DeviceForward<D> {
     pub fn executed_macs_per_sample(&self) -> usize {
         let model = &self.layers.model;
         let off_board = |index: usize| match (model.layers[index].kind, &model.input_shapes(index)[..]) {
-            (Kind::Conv3x3 { outputs }, &[Shape::Board { channels, height, width }]) => {
+            (LayerKind::Conv3x3 { outputs }, &[ActivationShape::Board { channels, height, width }]) => {
                 (9 * height * width - taps_on_board(height, width)) * channels * outputs
             }
             _ => 0,
@@ -262,7 +268,7 @@ impl<D: Device> DeviceForward<D> {
     /// The same without the taps off the board.
     pub fn weight_macs_per_sample(&self) -> usize {
         let model = &self.layers.model;
-        let has_weights = |&index: &usize| !matches!(model.layers[index].kind, Kind::TriangleMix { .. });
+        let has_weights = |&index: &usize| !matches!(model.layers[index].kind, LayerKind::TriangleMix { .. });
         (0..model.layers.len()).filter(has_weights).map(|index| model.layer_multiply_adds(index)).sum()
     }
 
@@ -281,7 +287,7 @@ impl<D: Device> DeviceForward<D> {
         }
         for first in (0..num).step_by(self.layers.boards) {
             let boards = self.layers.boards.min(num - first);
-            self.part(device, Part { first, boards, live: slots.live }, &slots)?;
+            self.part(device, BoardRange { first, boards, live: slots.live }, &slots)?;
         }
         Ok(())
     }
@@ -296,7 +302,7 @@ impl<D: Device> DeviceForward<D> {
         device: &D,
         kernel: &'static str,
         (layer, place): (&ForwardLayer, LayerPlace),
-        (input, part): (&'a D::Buffer, Part<'a, D::Buffer>),
+        (input, part): (&'a D::Buffer, BoardRange<'a, D::Buffer>),
         rest: &[Arg<'a, D::Buffer>],
     ) -> Result<()> {
         let mut args = vec![Arg::Buffer(input, 0), self.parameter(place.weights)];
@@ -311,7 +317,7 @@ impl<D: Device> DeviceForward<D> {
         &'a self,
         device: &D,
         kernel: &'static str,
-        (part, threads): (Part<'a, D::Buffer>, usize),
+        (part, threads): (BoardRange<'a, D::Buffer>, usize),
         args: &[Arg<'a, D::Buffer>],
     ) -> Result<()> {
         let args = [args, &part.arguments()].concat();
@@ -325,9 +331,9 @@ impl<D: Device> DeviceForward<D> {
         device: &D,
         kernel: &'static str,
         (layer, place): (&ForwardLayer, LayerPlace),
-        source: (&'a D::Buffer, Part<'a, D::Buffer>),
+        source: (&'a D::Buffer, BoardRange<'a, D::Buffer>),
     ) -> Result<()> {
-        let Work { stream, a, .. } = &self.work;
+        let ActivationBuffers { stream, a, .. } = &self.work;
         let rest = [
             self.parameter(place.bias),
             self.parameter(place.scale),
@@ -339,7 +345,7 @@ impl<D: Device> DeviceForward<D> {
     }
 
     /// The blocks of a residual network or perceptron.
-    fn tower<'a>(&'a self, device: &D, part: Part<'a, D::Buffer>) -> Result<()> {
+    fn tower<'a>(&'a self, device: &D, part: BoardRange<'a, D::Buffer>) -> Result<()> {
         let (tower, work) = (&self.layers.tower, &self.work);
         for (block, [first_layer, last_layer]) in self.places.blocks.iter().enumerate() {
             let [first_pooling, last_pooling] = [0, 1].map(|layer| self.layers.pooling(block, layer));
@@ -364,11 +370,11 @@ impl<D: Device> DeviceForward<D> {
     fn part<'a>(
         &'a self,
         device: &D,
-        part: Part<'a, D::Buffer>,
+        part: BoardRange<'a, D::Buffer>,
         slots: &'a Slots<'_, D::Buffer>,
     ) -> Result<()> {
         let (layers, work, places, spec) = (&self.layers, &self.work, &self.places, &self.spec);
-        let Part { first, .. } = part;
+        let BoardRange { first, .. } = part;
         let logits = Arg::Buffer(&*slots.logits, 4 * first * spec.num_actions);
         let values = Arg::Buffer(&*slots.values, 4 * first * spec.num_players);
         self.observe(device, part, slots.obs)?;
@@ -405,7 +411,7 @@ impl<D: Device> DeviceForward<D> {
     }
 
     /// Transposes observations into rows of words.
-    fn observe<'a>(&'a self, device: &D, part: Part<'a, D::Buffer>, obs: &'a D::Buffer) -> Result<()> {
+    fn observe<'a>(&'a self, device: &D, part: BoardRange<'a, D::Buffer>, obs: &'a D::Buffer) -> Result<()> {
         let (kernel, bytes) = match self.format() {
             ObsFormat::F32 => ("take_observations_f32", 4),
             ObsFormat::Bf16 => ("take_observations_bf16", 2),
@@ -418,7 +424,7 @@ impl<D: Device> DeviceForward<D> {
 }
 
 /// Boards that go through the network together: the batch, or a part of it.
-struct Part<'a, B> {
+struct BoardRange<'a, B> {
     /// The slot of the first board.
     first: usize,
     boards: usize,
@@ -426,15 +432,15 @@ struct Part<'a, B> {
     live: Option<&'a B>,
 }
 
-impl<B> Clone for Part<'_, B> {
+impl<B> Clone for BoardRange<'_, B> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<B> Copy for Part<'_, B> {}
+impl<B> Copy for BoardRange<'_, B> {}
 
-impl<'a, B> Part<'a, B> {
+impl<'a, B> BoardRange<'a, B> {
     /// In the order of `VZ_BOARDS_ARGUMENTS`.
     fn arguments(&self) -> [Arg<'a, B>; 3] {
         const NULL: u64 = 0;

@@ -1,6 +1,6 @@
 //! A network's weights as the kernels read them: BatchNorm folded away, in the order of [`ForwardLayer::place`], all in one array.
 //!
-//! Twin of `net/fast/pack.rs` for the CPU.
+//! Twin of `net/cpu/pack.rs` for the CPU.
 
 use super::layer::ForwardLayer;
 use super::{ElementType, ForwardLayers};
@@ -22,7 +22,7 @@ pub(super) struct LayerPlace {
 }
 
 /// All parameters.
-pub(super) struct Packed {
+pub(super) struct PackedParameters {
     pub bytes: Vec<u8>,
     pub stem: LayerPlace,
     pub blocks: Vec<[LayerPlace; 2]>,
@@ -41,7 +41,7 @@ pub(super) struct Packed {
 ///
 /// # Errors
 /// Those of [`crate::model::Model::check`]; [`crate::Error::NotFinite`] where folding makes a number infinite.
-pub(super) fn pack(weights: &Weights, layers: &ForwardLayers) -> Result<Packed> {
+pub(super) fn pack(weights: &Weights, layers: &ForwardLayers) -> Result<PackedParameters> {
     let ForwardLayers { model, form, .. } = layers;
     model.check(weights)?;
     let mut packer = Packer { model, weights, layers, bytes: Vec::new() };
@@ -70,7 +70,7 @@ pub(super) fn pack(weights: &Weights, layers: &ForwardLayers) -> Result<Packed> 
     };
     let dense = packer.dense()?;
     let values = packer.values(form.values);
-    Ok(Packed { bytes: packer.bytes, stem, blocks, pooling, vertices, head, policy, dense, values })
+    Ok(PackedParameters { bytes: packer.bytes, stem, blocks, pooling, vertices, head, policy, dense, values })
 }
 
 struct Packer<'a> {

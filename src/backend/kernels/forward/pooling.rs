@@ -2,7 +2,7 @@
 //! last launch turns both into activations. `kernels/net_pooling.cu` has the kernels, [`crate::net::pooling`] is the reference.
 
 use super::pack::LayerPlace;
-use super::{BLOCK, DeviceForward, ForwardLayers, Part};
+use super::{BLOCK, BoardRange, DeviceForward, ForwardLayers};
 use crate::backend::kernels::device::{Arg, Device};
 use crate::backend::kernels::pooling::PoolingBlock;
 use crate::error::Result;
@@ -33,7 +33,7 @@ impl<D: Device> DeviceForward<D> {
         device: &D,
         block: &'a PoolingBlock,
         [place, params]: [LayerPlace; 2],
-        (input, part): (&'a D::Buffer, Part<'a, D::Buffer>),
+        (input, part): (&'a D::Buffer, BoardRange<'a, D::Buffer>),
     ) -> Result<[Arg<'a, D::Buffer>; 3]> {
         let (work, layers) = (&self.work, &self.layers);
         let numbers = Arg::Buffer(&work.numbers, 0);
@@ -52,7 +52,7 @@ impl<D: Device> DeviceForward<D> {
         device: &D,
         pooling: Pooling,
         places: [LayerPlace; 2],
-        part: Part<'a, D::Buffer>,
+        part: BoardRange<'a, D::Buffer>,
     ) -> Result<()> {
         let (work, block) = (&self.work, self.pooling_block(pooling));
         let [block, numbers, outputs] = self.pool(device, &block, places, (&work.a, part))?;
@@ -66,7 +66,7 @@ impl<D: Device> DeviceForward<D> {
         device: &D,
         pooling: Pooling,
         places: [LayerPlace; 2],
-        part: Part<'a, D::Buffer>,
+        part: BoardRange<'a, D::Buffer>,
     ) -> Result<()> {
         let (work, [place, _]) = (&self.work, places);
         let block = self.pooling_block(pooling);

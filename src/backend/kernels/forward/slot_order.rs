@@ -3,6 +3,7 @@
 //! Blocks past the last live slot leave at once, but a launch's time goes in whole waves, so that fewer rows gain nothing where the
 //! busiest multiprocessor keeps as many blocks: always where all slots are one wave, and for some numbers of slots above.
 
+use crate::backend::kernels::arrays::COUNTING_THREADS;
 use crate::backend::kernels::network::SlotOrder;
 
 /// Shares of slots whose leaf needs the network, equally likely. Self-play of Connect Four with a network without training needs it for
@@ -12,8 +13,6 @@ pub(super) const LIVE_SHARES: [f64; 4] = [0.87, 0.90, 0.93, 0.96];
 const NUMBERING_LATENCY: f64 = 5000.0;
 /// Cycles of a thread of it for each of its rows: loads that overlap, one store. Assumed.
 const NUMBERING_ROW: f64 = 60.0;
-/// Threads of it: `COUNTING_THREADS` of `arrays.rs`.
-const NUMBERING_THREADS: usize = 512;
 /// Cycles in which every launch reads the number of live slots before its first loads. Assumed.
 const READING_LIVE: f64 = 700.0;
 
@@ -30,6 +29,6 @@ pub(super) fn cheapest(slots: usize, launches: usize, cycles: impl Fn(usize) -> 
 /// The mean computed cost of a forward with compact slots, the numbering of leaves included.
 pub(super) fn compact_cycles(slots: usize, launches: usize, cycles: impl Fn(usize) -> f64) -> f64 {
     let forward: f64 = LIVE_SHARES.iter().map(|share| cycles((slots as f64 * share).ceil() as usize)).sum();
-    let numbering = NUMBERING_LATENCY + NUMBERING_ROW * slots.div_ceil(NUMBERING_THREADS) as f64;
+    let numbering = NUMBERING_LATENCY + NUMBERING_ROW * slots.div_ceil(COUNTING_THREADS) as f64;
     forward / LIVE_SHARES.len() as f64 + numbering + READING_LIVE * launches as f64
 }

@@ -6,11 +6,9 @@
 //! fitted to a measurement.
 
 use super::element_type::{Arithmetic, ElementType};
-use crate::backend::kernels::device::Limits;
+use crate::backend::kernels::device::{Limits, WARP};
 use crate::config::TensorCores;
 
-/// Threads of a warp.
-pub(super) const WARP: usize = 32;
 /// Warps of a warpgroup, which issue wgmma together.
 pub(super) const WARPGROUP: usize = 4;
 /// Rows and columns of the smallest tile of a warp.
@@ -32,7 +30,7 @@ const L2_BYTES: f64 = 28.0;
 
 /// The warps of a block and the share of the block's sums that each of them computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Tile {
+pub(super) struct TileShape {
     /// Warps along the rows.
     pub warp_rows: usize,
     /// Warps along the columns.
@@ -43,7 +41,7 @@ pub(super) struct Tile {
     pub column_tiles: usize,
 }
 
-impl Tile {
+impl TileShape {
     const fn new(warps: [usize; 2], tiles: [usize; 2]) -> Self {
         let ([warp_rows, warp_columns], [row_tiles, column_tiles]) = (warps, tiles);
         Self { warp_rows, warp_columns, row_tiles, column_tiles }
@@ -88,7 +86,7 @@ impl Tile {
 /// What one block of a layer reads, multiplies and writes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BlockWork {
-    pub tile: Tile,
+    pub tile: TileShape,
     /// Words of K: all taps and channels, with those that only fill the last slab.
     pub words: usize,
     /// Slabs of weights.
@@ -115,7 +113,7 @@ impl BlockWork {
 
     /// The cost of a block.
     pub fn cost(&self, arithmetic: Arithmetic, limits: Limits) -> BlockCost {
-        let Tile { row_tiles, column_tiles, .. } = self.tile;
+        let TileShape { row_tiles, column_tiles, .. } = self.tile;
         let (rows, columns) = (self.tile.rows(), self.tile.columns());
         let steps = self.words / 8;
         let read = match arithmetic.cores {
@@ -183,7 +181,7 @@ fn words_per_cycle(Arithmetic { numbers, cores }: Arithmetic, capability: u32) -
 ///
 /// Programs depend on the tile, so there are few: one for each range of rows a block that the computed cost tells apart by more than
 /// a few percent.
-pub(super) fn tiles(cores: TensorCores, taps: usize, outputs: usize) -> Vec<Tile> {
+pub(super) fn tiles(cores: TensorCores, taps: usize, outputs: usize) -> Vec<TileShape> {
     let sixteens = outputs.div_ceil(SIXTEEN);
     match cores {
         TensorCores::Mma => tiles_of_warps(taps, sixteens),
@@ -193,9 +191,9 @@ pub(super) fn tiles(cores: TensorCores, taps: usize, outputs: usize) -> Vec<Tile
 
 /// Those of wgmma. A warpgroup takes all columns of its block. A thread has 64 sums at most, so that two blocks of two warpgroups fit
 /// a multiprocessor.
-fn tiles_of_warpgroups(taps: usize, sixteens: usize) -> Vec<Tile> {
+fn tiles_of_warpgroups(taps: usize, sixteens: usize) -> Vec<TileShape> {
     let tile = |warpgroups, row_tiles, column_tiles| {
-        Tile::new([WARPGROUP * warpgroups, 1], [row_tiles, column_tiles])
+        TileShape::new([WARPGROUP * warpgroups, 1], [row_tiles, column_tiles])
     };
     let large = if sixteens > 4 {
         let blocks = sixteens.div_ceil(8);
@@ -211,26 +209,26 @@ fn tiles_of_warpgroups(taps: usize, sixteens: usize) -> Vec<Tile> {
 }
 
 /// Those of mma.sync, which a warp issues by itself.
-fn tiles_of_warps(taps: usize, sixteens: usize) -> Vec<Tile> {
+fn tiles_of_warps(taps: usize, sixteens: usize) -> Vec<TileShape> {
     let large = if sixteens > 4 {
         // As wide as leaves the fewest channels empty: 128, 112 where four warps share the columns, or 96 rows.
         let wide = sixteens.div_ceil(sixteens.div_ceil(8));
         let two = wide.div_ceil(2);
-        let four = wide.is_multiple_of(4).then(|| Tile::new([1, 4], [7, wide / 4]));
-        let [first, last] = [4, 3].map(|row_tiles| Tile::new([2, 2], [row_tiles, two]));
+        let four = wide.is_multiple_of(4).then(|| TileShape::new([1, 4], [7, wide / 4]));
+        let [first, last] = [4, 3].map(|row_tiles| TileShape::new([2, 2], [row_tiles, two]));
         [first].into_iter().chain(four).chain([last]).collect()
     } else if taps == 9 {
-        let of = |warps, row_tiles| Tile::new([warps, 1], [row_tiles, sixteens]);
+        let of = |warps, row_tiles| TileShape::new([warps, 1], [row_tiles, sixteens]);
         vec![of(4, 4), of(4, 3), of(2, 4)]
     } else {
-        vec![Tile::new([4, 1], [2, sixteens])]
+        vec![TileShape::new([4, 1], [2, sixteens])]
     };
     let narrow = sixteens.min(4);
     let small = [
-        Tile::new([2, 1], [3, narrow]),
-        Tile::new([2, 1], [2, narrow]),
-        Tile::new([2, 1], [1, narrow.min(2)]),
-        Tile::new([1, 1], [1, 1]),
+        TileShape::new([2, 1], [3, narrow]),
+        TileShape::new([2, 1], [2, narrow]),
+        TileShape::new([2, 1], [1, narrow.min(2)]),
+        TileShape::new([1, 1], [1, 1]),
     ];
     large.into_iter().chain(small).collect()
 }

@@ -127,7 +127,7 @@ fn late_positions_of_real_games_are_uniform() {
 }
 
 /// The number of ways to deal the groups' cards one by one in order, counted without any splits, divided by the orders.
-fn count_card_by_card(groups: &[Group], left: Counts) -> f64 {
+fn count_card_by_card(groups: &[HandGroup], left: Counts) -> f64 {
     let mut counts = BTreeMap::from([(left, 1.0f64)]);
     for group in groups {
         for place in 0..group.size {

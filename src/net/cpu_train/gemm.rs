@@ -41,14 +41,14 @@ pub struct ViewMut<'a> {
 
 /// The weights of a product: for each block of 32 columns (the last may have 16) `[taps, inputs, columns]`.
 #[derive(Clone, Debug, Default)]
-pub struct Packed {
+pub struct PackedWeights {
     taps: usize,
     inputs: usize,
     columns: usize,
     data: Vec<f32>,
 }
 
-impl Packed {
+impl PackedWeights {
     /// Room for `taps x inputs x columns` weights, `columns` a multiple of [`LANES`].
     pub fn new(taps: usize, inputs: usize, columns: usize) -> Self {
         assert!(columns.is_multiple_of(LANES), "padded columns");
@@ -88,7 +88,7 @@ impl Packed {
 /// # Shapes
 /// `x [links.sources, rows, x.width]` from column `x.offset`, `weights [taps, inputs, columns]`,
 /// `out [links.lists.len(), rows, out.width]` from column `out.offset`.
-pub fn product(isa: Isa, links: &Links, rows: usize, x: View<'_>, weights: &Packed, out: ViewMut<'_>) {
+pub fn product(isa: Isa, links: &Links, rows: usize, x: View<'_>, weights: &PackedWeights, out: ViewMut<'_>) {
     assert_eq!(x.data.len(), links.sources * rows * x.width, "input chunk");
     assert_eq!(out.data.len(), links.lists.len() * rows * out.width, "output chunk");
     assert!(x.offset + weights.inputs <= x.width && out.offset + weights.columns <= out.width, "columns");
@@ -128,12 +128,12 @@ struct Product<'a> {
     links: &'a Links,
     rows: usize,
     x: View<'a>,
-    weights: &'a Packed,
+    weights: &'a PackedWeights,
 }
 
 /// Some columns of a product at one written position.
 #[derive(Clone, Copy)]
-struct Strip<'a> {
+struct OutputStrip<'a> {
     taps: &'a [Tap],
     /// First row and column of the input at position 0.
     x: *const f32,
@@ -155,14 +155,14 @@ impl Product<'_> {
     /// Code compiled for `V`; lengths as asserted in [`product`].
     #[inline(always)]
     unsafe fn run<V: Simd, const ROWS: usize>(&self, out: ViewMut<'_>) {
-        let Packed { taps, inputs, columns, ref data } = *self.weights;
+        let PackedWeights { taps, inputs, columns, ref data } = *self.weights;
         let out_start = out.data.as_mut_ptr();
         for first in (0..columns).step_by(BLOCK) {
             let block = BLOCK.min(columns - first);
             for (position, list) in self.links.lists.iter().enumerate() {
                 // SAFETY: the views' columns lie inside their rows, the block inside the packed weights.
                 let strip = unsafe {
-                    Strip {
+                    OutputStrip {
                         taps: list,
                         x: self.x.data.as_ptr().add(self.x.offset),
                         x_width: self.x.width,
@@ -181,7 +181,7 @@ impl Product<'_> {
     }
 }
 
-impl Strip<'_> {
+impl OutputStrip<'_> {
     /// # Safety
     /// Code compiled for `V`; the strip has `rows` rows and `block` columns.
     #[inline(always)]
@@ -207,7 +207,7 @@ impl Strip<'_> {
     /// All rows of `WIDE` vectors of columns.
     ///
     /// # Safety
-    /// As [`Strip::run`].
+    /// As [`OutputStrip::run`].
     #[inline(always)]
     unsafe fn columns<V: Simd, const ROWS: usize, const WIDE: usize>(&self, rows: usize) {
         let mut row = 0;
@@ -229,7 +229,7 @@ impl Strip<'_> {
     }
 
     /// # Safety
-    /// As [`Strip::run`]; rows `row..row + ROWS` exist.
+    /// As [`OutputStrip::run`]; rows `row..row + ROWS` exist.
     #[inline(always)]
     unsafe fn tile<V: Simd, const ROWS: usize, const WIDE: usize>(&self, row: usize) {
         // SAFETY: positions and taps are below `links.sources` and `links.taps`, which the lengths were checked against;

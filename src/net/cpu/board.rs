@@ -4,12 +4,12 @@
 //! the kernel. Taps off the board are left out and cost nothing.
 
 use super::tile::Tap;
-use crate::model::Edges;
+use crate::model::CompleteGraph;
 
 /// The `count` positions `first`, `first + step`, ..., all with these taps, in the order of the layer's weights. In a network on the
 /// edges of K_n the positions are edges: all share the vertex `ends[0]`, and the other vertex counts up from `ends[1]`.
 #[derive(Debug, PartialEq)]
-pub(super) struct Run {
+pub(super) struct PositionRun {
     pub first: usize,
     pub count: usize,
     pub step: usize,
@@ -18,19 +18,20 @@ pub(super) struct Run {
 }
 
 /// No positions.
-pub(super) static NO_POSITIONS: Run = Run { first: 0, count: 0, step: 1, taps: Vec::new(), ends: [0; 2] };
+pub(super) static NO_POSITIONS: PositionRun =
+    PositionRun { first: 0, count: 0, step: 1, taps: Vec::new(), ends: [0; 2] };
 
 /// The runs of a layer.
 pub(super) struct Runs {
     /// For any number of boards.
-    pub many: Vec<Run>,
+    pub many: Vec<PositionRun>,
     /// For one board, if longer runs are possible then. Only these may have a step over 1.
-    single: Option<Vec<Run>>,
+    single: Option<Vec<PositionRun>>,
 }
 
 impl Runs {
     /// The runs for a chunk of `boards`.
-    pub(super) fn of(&self, boards: usize) -> &[Run] {
+    pub(super) fn of(&self, boards: usize) -> &[PositionRun] {
         match &self.single {
             Some(single) if boards == 1 => single,
             _ => &self.many,
@@ -50,12 +51,15 @@ impl Runs {
     /// A 1x1 convolution on `positions`.
     pub(super) fn pointwise(positions: usize) -> Self {
         let taps = vec![Tap { shift: 0, index: 0 }];
-        Self { many: vec![Run { first: 0, count: positions, step: 1, taps, ends: [0; 2] }], single: None }
+        Self {
+            many: vec![PositionRun { first: 0, count: positions, step: 1, taps, ends: [0; 2] }],
+            single: None,
+        }
     }
 
     /// The same weights at every edge of a complete graph.
-    pub(super) fn edges(edges: &Edges) -> Self {
-        let run = |vertex: usize| Run {
+    pub(super) fn edges(edges: &CompleteGraph) -> Self {
+        let run = |vertex: usize| PositionRun {
             first: edges.ends.partition_point(|ends| ends[0] < vertex),
             count: edges.vertices - 1 - vertex,
             step: 1,
@@ -68,14 +72,14 @@ impl Runs {
     /// A linear layer on the flattened board: one output position with a tap for each of `positions`.
     pub(super) fn dense(positions: usize) -> Self {
         let taps = (0..positions).map(|p| Tap { shift: p as isize, index: p }).collect();
-        Self { many: vec![Run { first: 0, count: 1, step: 1, taps, ends: [0; 2] }], single: None }
+        Self { many: vec![PositionRun { first: 0, count: 1, step: 1, taps, ends: [0; 2] }], single: None }
     }
 }
 
 /// A 3x3 convolution: in every board row one run each for the first column, the middle and the last column.
-fn conv3x3(height: usize, width: usize) -> Vec<Run> {
+fn conv3x3(height: usize, width: usize) -> Vec<PositionRun> {
     let stripes = stripes(width);
-    let run = |y: usize, &(x, count): &(usize, usize)| Run {
+    let run = |y: usize, &(x, count): &(usize, usize)| PositionRun {
         first: y * width + x,
         count,
         step: 1,
@@ -87,17 +91,17 @@ fn conv3x3(height: usize, width: usize) -> Vec<Run> {
 
 /// The same for a single board: the single squares of the left and right border are joined into runs along the column, so that the
 /// kernel has more independent sums in flight.
-fn conv3x3_single(height: usize, width: usize) -> Vec<Run> {
+fn conv3x3_single(height: usize, width: usize) -> Vec<PositionRun> {
     let (mut runs, rest): (Vec<_>, Vec<_>) =
         conv3x3(height, width).into_iter().partition(|run| run.count > 1);
-    let mut edges: Vec<Run> = Vec::new();
+    let mut edges: Vec<PositionRun> = Vec::new();
     for run in rest {
         let above = edges
             .iter_mut()
             .find(|edge| edge.taps == run.taps && run.first == edge.first + edge.count * width);
         match above {
             Some(edge) => edge.count += 1,
-            None => edges.push(Run { step: width, ..run }),
+            None => edges.push(PositionRun { step: width, ..run }),
         }
     }
     runs.extend(edges);
@@ -150,7 +154,7 @@ mod tests {
 
     #[test]
     fn a_single_board_has_few_runs_of_one_square() {
-        let singles = |runs: Vec<Run>| runs.iter().filter(|run| run.count == 1).count();
+        let singles = |runs: Vec<PositionRun>| runs.iter().filter(|run| run.count == 1).count();
         assert_eq!(singles(conv3x3(6, 7)), 12);
         assert_eq!(singles(conv3x3_single(6, 7)), 4);
     }

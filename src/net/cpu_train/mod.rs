@@ -1,4 +1,4 @@
-//! The training step's arithmetic on CPU: fused forward and backward passes of a [`Tower`](crate::model::Tower).
+//! The training step's arithmetic on CPU: fused forward and backward passes of a [`CpuTrainNet`](crate::model::Tower).
 //!
 //! In: parameters as flat arrays, observations, gradients of the outputs. Out: outputs, gradients of the parameters.
 //! Knows nothing of losses, optimisers or games. The tests compare outputs and gradients with candle's, the latter by autograd.
@@ -23,7 +23,7 @@ mod split;
 mod tower;
 mod unit;
 
-pub use tower::{Outputs, Tower};
+pub use tower::{CpuTrainNet, Outputs};
 
 #[cfg(test)]
 mod tests;

@@ -1,9 +1,9 @@
 //! The loop over a layer's tiles on a chunk: which tiles, and in which order.
 
-use super::board::{NO_POSITIONS, Run};
+use super::board::{NO_POSITIONS, PositionRun};
 use super::kernels::{Matrices, Strip, row_tiles};
 use super::layer::{Buffers, PackedLayer};
-use super::tile::{BLOCK, Columns, Epilogue, Tile, in_row};
+use super::tile::{BLOCK, Epilogue, Tile, TileColumns, in_row};
 
 impl PackedLayer {
     /// Runs the layer on a chunk.
@@ -29,14 +29,14 @@ pub(super) struct TileWalk<'a> {
     pub layer: &'a PackedLayer,
     pub buffers: &'a Buffers,
     /// Columns from vector `first` on, and from the block after it.
-    pub columns: &'a [Columns; 2],
+    pub columns: &'a [TileColumns; 2],
     pub first: usize,
 }
 
 /// Rows from position `i` of a run on.
 #[derive(Clone, Copy)]
 struct RunPosition<'a> {
-    run: &'a Run,
+    run: &'a PositionRun,
     i: usize,
 }
 

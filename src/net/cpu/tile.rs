@@ -47,7 +47,7 @@ pub(super) enum Epilogue {
 
 /// What the tiles of a layer that begin at the same output channel share. Strides are in 32-bit words.
 #[derive(Clone, Copy)]
-pub(super) struct Columns {
+pub(super) struct TileColumns {
     /// Units of a tap.
     pub depth: usize,
     /// From one channel block of a source row to the next, and from one position to the next.
@@ -76,7 +76,7 @@ pub(super) struct Columns {
 /// The operands of one kernel call: some rows of some columns. Strides are in 32-bit words.
 #[derive(Clone, Copy)]
 pub(super) struct Tile<'a> {
-    pub columns: &'a Columns,
+    pub columns: &'a TileColumns,
     pub taps: &'a [Tap],
     /// Source row of the tile's first output row for a shift of 0.
     pub x: *const f32,
@@ -98,9 +98,9 @@ pub(super) struct Tile<'a> {
 }
 
 impl Deref for Tile<'_> {
-    type Target = Columns;
+    type Target = TileColumns;
 
-    fn deref(&self) -> &Columns {
+    fn deref(&self) -> &TileColumns {
         self.columns
     }
 }

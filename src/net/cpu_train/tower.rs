@@ -7,14 +7,14 @@
 use super::gemm::{LANES, View, ViewMut};
 use super::geometry::Geometry;
 use super::layer::{Linear, Moments, Norm};
-use super::message::Message;
+use super::message::UnitMessage;
 use super::norm;
 use super::pooled::Pooled;
 use super::split::Split;
 use super::unit::{Scratch, Skip, Unit};
 use crate::error::{Error, Result};
 use crate::isa::Isa;
-use crate::model::{self, Edges, Model, NetSpec, Shape};
+use crate::model::{self, ActivationShape, CompleteGraph, Model, NetSpec};
 use crate::net::edges::{self, TriangleColumns};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -67,7 +67,7 @@ pub struct Outputs {
 
 /// A network in training mode (normalised by the batch), forward and backward.
 #[derive(Clone, Debug)]
-pub struct Tower {
+pub struct CpuTrainNet {
     pub(super) model: Model,
     /// Residual blocks, of two units each.
     pub(super) blocks: usize,
@@ -77,14 +77,14 @@ pub struct Tower {
     pub(super) units: Vec<Unit>,
     pub(super) tail: Norm,
     /// Where the value layers read the mean over all edges.
-    pub(super) pool: Option<Arc<Edges>>,
+    pub(super) pool: Option<Arc<CompleteGraph>>,
     pub(super) policy: Linear,
     pub(super) hidden: Linear,
     pub(super) values: Linear,
     pub(super) arrays: TowerArrays,
 }
 
-impl Tower {
+impl CpuTrainNet {
     /// The network of `spec`, with the best instructions this machine has.
     ///
     /// # Errors
@@ -93,7 +93,7 @@ impl Tower {
         Self::build(spec, Isa::detect())
     }
 
-    /// As [`Tower::new`] with other instructions; those that this machine lacks become the portable ones.
+    /// As [`CpuTrainNet::new`] with other instructions; those that this machine lacks become the portable ones.
     ///
     /// # Errors
     /// As [`Model::new`]; [`Error::Unsupported`] where the model is no [`model::Tower`].
@@ -111,10 +111,10 @@ impl Tower {
         let stream = model.layers[form.stem].shape;
         let (positions, c) = (stream.positions(), 0..stream.channels());
         let (square, pool) = match stream {
-            Shape::Board { height, width, .. } => (Geometry::conv3x3(height, width), None),
-            Shape::Vector(_) => (Geometry::pointwise(1), None),
-            Shape::Edges { vertices, .. } => {
-                (Geometry::pointwise(positions), Some(Arc::new(Edges::of_complete_graph(vertices))))
+            ActivationShape::Board { height, width, .. } => (Geometry::conv3x3(height, width), None),
+            ActivationShape::Vector(_) => (Geometry::pointwise(1), None),
+            ActivationShape::Edges { vertices, .. } => {
+                (Geometry::pointwise(positions), Some(Arc::new(CompleteGraph::new(vertices))))
             }
         };
         let stem = linear(&[form.stem], square.clone(), 0..model.obs().len() / positions);
@@ -122,17 +122,17 @@ impl Tower {
         for block in &form.blocks {
             for (number, skip) in [Skip::None, Skip::Residual].into_iter().enumerate() {
                 let norm = Norm::new(&model, &[block.norms[number]]);
-                let message = pool.as_ref().map_or(Message::None, |edges| match skip {
+                let message = pool.as_ref().map_or(UnitMessage::None, |edges| match skip {
                     Skip::None => {
                         let vertex = model.param_index(block.layers[number], 1);
                         let geometry = Geometry::pointwise(edges.vertices);
                         let linear = Linear::new(&model, &[vertex], None, geometry, c.clone());
-                        Message::Vertex(edges.clone(), Box::new(linear))
+                        UnitMessage::Vertex(edges.clone(), Box::new(linear))
                     }
                     Skip::Residual => {
                         let (columns, scale) = (block.triangle_channels, edges.triangle_scale());
                         let shape = TriangleColumns { width: norm.width, columns, scale };
-                        Message::Triangle(edges.clone(), shape)
+                        UnitMessage::Triangle(edges.clone(), shape)
                     }
                 });
                 let linear = linear(&[block.layers[number]], square.clone(), c.clone());
@@ -148,7 +148,7 @@ impl Tower {
         let (tail, policy_inputs, hidden_inputs) = match form.heads {
             Some([policy, value]) => {
                 let linear = linear(&[policy.conv, value.conv], Geometry::pointwise(positions), c);
-                let (message, skip) = (Message::None, Skip::None);
+                let (message, skip) = (UnitMessage::None, Skip::None);
                 units.push(Unit { norm: last, linear, message, skip, bias: None, scale: None });
                 let tail = Norm::new(&model, &[policy.norm, value.norm]);
                 let first = model.outputs(policy.conv).next_multiple_of(LANES);
@@ -197,8 +197,8 @@ impl Tower {
         let pooling_weights =
             units.clone().map(|unit| unit.pooled().map(|pooled| pooled.gradient.len()).sum());
         let unscaled = units.clone().map(Unit::unscaled_floats).max();
-        let scratch = messages.clone().map(Message::scratch_len).max().unwrap_or(0);
-        let of_messages = messages.filter_map(Message::linear).map(|linear| linear.gradient.len()).max();
+        let scratch = messages.clone().map(UnitMessage::scratch_len).max().unwrap_or(0);
+        let of_messages = messages.filter_map(UnitMessage::linear).map(|linear| linear.gradient.len()).max();
         let linears = units.map(|unit| &unit.linear).chain([&self.stem]);
         let gradient = linears.map(|linear| linear.gradient.len()).max().unwrap_or(0);
         let scratch = Scratch {

@@ -1,14 +1,14 @@
-//! The backward pass of [`Tower`].
+//! The backward pass of [`CpuTrainNet`].
 //!
 //! One parallel pass over the partitions for each unit: the normalisation above it turns dz into dy; dy and the recomputed input give
 //! the weights' gradient; dy through the transposed weights gives the next dz and the sums that its normalisation needs.
 
 use super::gemm::{View, weight_gradient};
 use super::layer::{Linear, Norm};
-use super::message::{Chunk, add_mean_gradient};
+use super::message::{UnitChunk, add_mean_gradient};
 use super::norm;
 use super::split::Split;
-use super::tower::{GradBuffers, Outputs, Tower, TowerArrays};
+use super::tower::{CpuTrainNet, GradBuffers, Outputs, TowerArrays};
 use super::unit::{Scratch, Unit};
 use crate::isa::Isa;
 use crate::net::pooling::BoardRows;
@@ -27,23 +27,23 @@ enum ResidualGrad {
 }
 
 /// A partition's part of the residual stream's gradient at a layer's output; see [`ResidualGrad`].
-enum Stream<'a> {
+enum StreamGrad<'a> {
     None,
     Start(&'a mut [f32]),
     Accumulate(&'a mut [f32]),
 }
 
 /// One partition at the output of a layer.
-struct Output<'a> {
+struct LayerOutput<'a> {
     isa: Isa,
     above: &'a Norm,
     y: &'a [f32],
     dz: &'a mut [f32],
-    stream: Stream<'a>,
+    stream: StreamGrad<'a>,
 }
 
 /// One partition at the input of a unit.
-struct Input<'a> {
+struct UnitInput<'a> {
     unit: &'a Unit,
     x: &'a [f32],
     /// Output: dz of the unit's normalisation.
@@ -73,8 +73,8 @@ struct PartitionSums<'a> {
     norm: Vec<Vec<f32>>,
 }
 
-impl Tower {
-    /// Adds to `gradient` the gradient of the parameters for the last [`Tower::forward`], given the gradients of its outputs.
+impl CpuTrainNet {
+    /// Adds to `gradient` the gradient of the parameters for the last [`CpuTrainNet::forward`], given the gradients of its outputs.
     ///
     /// # Shapes
     /// `outputs` as that forward pass gave them; `d_logits [B, A]`, `d_values [B, V]` (of the values after the tanh);
@@ -181,7 +181,7 @@ impl Tower {
                 sums.pooling = &mut pooling_weights[..pooled];
                 sums.pooling.fill(0.0);
                 let d_unscaled = &mut scratch.unscaled[..];
-                (output, Input { unit, x, next, active, message, unscaled, d_unscaled, pooling }, sums)
+                (output, UnitInput { unit, x, next, active, message, unscaled, d_unscaled, pooling }, sums)
             })
             .collect();
         let sums: Vec<PartitionSums<'_>> = jobs
@@ -262,33 +262,33 @@ fn outputs<'a>(
     y: &'a [f32],
     flow: &'a mut GradBuffers,
     residual_grad: ResidualGrad,
-) -> (Vec<Output<'a>>, &'a mut Vec<f32>) {
+) -> (Vec<LayerOutput<'a>>, &'a mut Vec<f32>) {
     let floats = linear.geometry.outputs * linear.columns;
     let GradBuffers { dz, next, stream } = flow;
-    let streams: Vec<Stream<'a>> = match residual_grad {
-        ResidualGrad::None => split.partitions.iter().map(|_| Stream::None).collect(),
-        ResidualGrad::Start => split.parts_mut(stream, floats).into_iter().map(Stream::Start).collect(),
+    let streams: Vec<StreamGrad<'a>> = match residual_grad {
+        ResidualGrad::None => split.partitions.iter().map(|_| StreamGrad::None).collect(),
+        ResidualGrad::Start => split.parts_mut(stream, floats).into_iter().map(StreamGrad::Start).collect(),
         ResidualGrad::Accumulate => {
-            split.parts_mut(stream, floats).into_iter().map(Stream::Accumulate).collect()
+            split.parts_mut(stream, floats).into_iter().map(StreamGrad::Accumulate).collect()
         }
     };
     let arrays = split.parts(y, floats).into_iter().zip(split.parts_mut(dz, floats)).zip(streams);
-    let outputs = arrays.map(|((y, dz), stream)| Output { isa, above, y, dz, stream }).collect();
+    let outputs = arrays.map(|((y, dz), stream)| LayerOutput { isa, above, y, dz, stream }).collect();
     (outputs, next)
 }
 
-impl Output<'_> {
+impl LayerOutput<'_> {
     /// Turns a chunk's dz of the normalisation above into the gradient of the layer's output and updates the stream's gradient.
     fn gradient(&mut self, part: Range<usize>) -> &[f32] {
         let dz = &mut self.dz[part.clone()];
         norm::input_gradient(self.isa, &self.y[part.clone()], &self.above.gradient_columns(), dz);
         match &mut self.stream {
-            Stream::None => dz,
-            Stream::Start(stream) => {
+            StreamGrad::None => dz,
+            StreamGrad::Start(stream) => {
                 stream[part].copy_from_slice(dz);
                 dz
             }
-            Stream::Accumulate(stream) => {
+            StreamGrad::Accumulate(stream) => {
                 let stream = &mut stream[part];
                 norm::add(self.isa, dz, stream);
                 stream
@@ -297,12 +297,12 @@ impl Output<'_> {
     }
 }
 
-impl Input<'_> {
+impl UnitInput<'_> {
     fn run<'s>(
         self,
         split: &Split,
         partition: &Range<usize>,
-        mut output: Output<'_>,
+        mut output: LayerOutput<'_>,
         mut sums: PartitionSums<'s>,
     ) -> PartitionSums<'s> {
         let unit = self.unit;
@@ -328,7 +328,7 @@ impl Input<'_> {
                 scale.layer.scale_backward(isa, unit.output_rows(rows), both, d_unscaled, scratch);
                 dy = d_unscaled;
             }
-            let here = Chunk { isa, rows, active };
+            let here = UnitChunk { isa, rows, active };
             let source = message.source(here, self.message);
             next.fill(0.0);
             linear.backward(isa, rows, dy, next, norm.width);

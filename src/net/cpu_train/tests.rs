@@ -5,7 +5,7 @@ use crate::config::Arch;
 use crate::game::ObsShape;
 use crate::isa::Isa;
 use crate::model::{Array, NetSpec, Weights};
-use crate::net::candle::{CandleNet, Mode};
+use crate::net::candle::{BatchNormMode, CandleNet};
 use crate::rng::{Key, Purpose};
 use candle_core::{Device, Tensor, Var};
 use proptest::prelude::*;
@@ -81,7 +81,7 @@ fn by_candle(spec: &NetSpec, obs: &[f32], d_logits: &[f32], d_values: &[f32]) ->
     let tensors: Vec<Tensor> = vars.iter().map(|var| var.as_tensor().clone()).collect();
     let net = CandleNet::from_tensors(&device, Arc::new(model.clone()), &tensors).expect("network");
     let (logits, values) =
-        net.forward_t(&tensor(obs, &[rows, spec.obs.len()]), Mode::Train).expect("forward");
+        net.forward_t(&tensor(obs, &[rows, spec.obs.len()]), BatchNormMode::Train).expect("forward");
     let loss = (&logits * tensor(d_logits, logits.dims())).and_then(|x| x.sum_all()).expect("loss");
     let loss = (&values * tensor(d_values, values.dims())).and_then(|x| x.sum_all() + loss).expect("loss");
     let gradients = loss.backward().expect("backward");
@@ -126,7 +126,7 @@ fn worst_error(spec: &NetSpec, rows: usize, isa: Isa, seed: u64) -> (f64, String
     let obs = numbers(rows * spec.obs.len(), seed);
     let (d_logits, d_values) = (numbers(rows * spec.num_actions, 2), numbers(rows * spec.num_values(), 3));
     let (outputs, gradient) = by_candle(spec, &obs, &d_logits, &d_values);
-    let mut tower = Tower::with_isa(spec, isa).expect("a network");
+    let mut tower = CpuTrainNet::with_isa(spec, isa).expect("a network");
     let (parameters, _) = tower.model().flatten(&weights(spec)).expect("weights");
     let found = tower.forward(&parameters, &obs);
     let mut flat = vec![0.0; parameters.len()];
@@ -208,7 +208,7 @@ fn gradients_are_finite_differences() {
 
 fn check_differences(spec: &NetSpec) {
     let rows = 13;
-    let mut tower = Tower::new(spec).expect("a network");
+    let mut tower = CpuTrainNet::new(spec).expect("a network");
     let (parameters, _) = tower.model().flatten(&weights(spec)).expect("weights");
     let obs = numbers(rows * spec.obs.len(), 1);
     let (d_logits, d_values) = (numbers(rows * spec.num_actions, 2), numbers(rows * spec.num_values(), 3));
@@ -238,7 +238,7 @@ fn check_differences(spec: &NetSpec) {
 fn running_statistics_are_those_of_candle() {
     for spec in specs() {
         let obs = numbers(17 * spec.obs.len(), 1);
-        let mut tower = Tower::new(&spec).expect("a network");
+        let mut tower = CpuTrainNet::new(&spec).expect("a network");
         let weights = weights(&spec);
         let (parameters, mut statistics) = tower.model().flatten(&weights).expect("weights");
         let outputs = tower.forward(&parameters, &obs);
@@ -247,11 +247,11 @@ fn running_statistics_are_those_of_candle() {
         let ours = CandleNet::new(&spec, &ours).expect("network");
         let theirs = CandleNet::new(&spec, &weights).expect("network");
         let obs = Tensor::from_slice(&obs, (17, spec.obs.len()), &Device::Cpu).expect("tensor");
-        let (trained, _) = theirs.forward_t(&obs, Mode::Train).expect("forward");
+        let (trained, _) = theirs.forward_t(&obs, BatchNormMode::Train).expect("forward");
         let vec = |t: Tensor| t.flatten_all().and_then(|t| t.to_vec1::<f32>()).expect("numbers");
         assert_close("training mode", &outputs.logits, &vec(trained));
-        let (a, _) = ours.forward_t(&obs, Mode::Eval).expect("forward");
-        let (b, _) = theirs.forward_t(&obs, Mode::Eval).expect("forward");
+        let (a, _) = ours.forward_t(&obs, BatchNormMode::Eval).expect("forward");
+        let (b, _) = theirs.forward_t(&obs, BatchNormMode::Eval).expect("forward");
         assert_close(&format!("running statistics of {spec:?}"), &vec(a), &vec(b));
     }
 }

@@ -1,7 +1,7 @@
 //! The [`Epilogue`] of a strip's rows, with the channels' constants in registers.
 
 use super::format::{Format, Vector, relu};
-use super::tile::{CHANNEL_BLOCK, Columns, Epilogue};
+use super::tile::{CHANNEL_BLOCK, Epilogue, TileColumns};
 use crate::simd::{Avx512, Simd};
 
 /// Numbers of a vector.
@@ -19,7 +19,7 @@ impl<F: Format<S = Avx512>, const VECTORS: usize> Channels<F, VECTORS> {
     /// # Safety
     /// The machine has AVX-512, and the constants of `t` are padded to VECTORS vectors.
     #[inline(always)]
-    pub(super) unsafe fn of(t: &Columns) -> Self {
+    pub(super) unsafe fn of(t: &TileColumns) -> Self {
         // SAFETY: the caller's promise; constants are padded to whole vectors.
         unsafe {
             let zeros = [Avx512::splat(0.0); VECTORS];
@@ -110,7 +110,7 @@ epilogue_ops!(StemBnRelu ResidualAddBnRelu BiasRelu BiasReluF32 BiasF32);
 /// The machine has F's instructions; the arrays have the row and its channels, the last vector a valid one.
 #[inline(always)]
 pub(super) unsafe fn end<F: Format<S = Avx512>, E: EpilogueOp, const VECTORS: usize>(
-    t: &Columns,
+    t: &TileColumns,
     channels: &Channels<F, VECTORS>,
     place: TileOutputs,
     row: usize,

@@ -1,7 +1,7 @@
 //! The products of one multiplication of a strip's tile, and the loads that replace its operands.
 
 use super::amx_tile::{LINE_BYTES, Multiply, SIDE, TILE, flush, load, load_passing, store};
-use super::tile::{Columns, Tap};
+use super::tile::{Tap, TileColumns};
 
 /// The addresses that one multiplication of a tile reads: contiguous rows, `below` words from one matrix of them to the other, and the
 /// weights' matrices.
@@ -15,7 +15,7 @@ pub(super) struct Reads {
 impl Reads {
     /// The first multiplication of a tap, for the tile at `x`.
     #[inline(always)]
-    pub(super) fn new(t: &Columns, x: *const f32, below: usize, tap: &Tap) -> Self {
+    pub(super) fn new(t: &TileColumns, x: *const f32, below: usize, tap: &Tap) -> Self {
         Self {
             x: x.wrapping_offset(tap.shift * t.x_position),
             below,
@@ -25,7 +25,7 @@ impl Reads {
 
     /// The multiplication `n` later, of the same tap.
     #[inline(always)]
-    pub(super) fn later(self, t: &Columns, n: usize) -> Self {
+    pub(super) fn later(self, t: &TileColumns, n: usize) -> Self {
         let weights = self.weights.wrapping_add(n * t.block_vectors * TILE);
         Self { x: self.x.wrapping_add(n * t.x_block_stride), weights, ..self }
     }

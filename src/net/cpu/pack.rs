@@ -1,7 +1,7 @@
 //! A network's weights -> layers ready to run, BatchNorm folded away.
 
 use super::board::Runs;
-use super::graph::Graph;
+use super::graph::EdgeMessages;
 use super::im2col::Im2col;
 use super::kernel_set::KernelSet;
 use super::kernels::Kernels;
@@ -11,11 +11,11 @@ use super::tile::Epilogue;
 use crate::error::{Error, Result};
 use crate::game::ObsShape;
 use crate::model::fold::{self, Affine};
-use crate::model::{Edges, Model, Shape, Tower, Weights};
+use crate::model::{ActivationShape, CompleteGraph, Model, Tower, Weights};
 use crate::net::pooling::PooledLayer;
 
 /// All layers of one network.
-pub(super) struct Packed {
+pub(super) struct PackedLayers {
     /// How the stem reads observations, if not plane by plane.
     pub im2col: Option<Im2col>,
     pub stem: PackedLayer,
@@ -25,7 +25,7 @@ pub(super) struct Packed {
     /// The 1x1 convolutions of both heads as one: policy channels, then value channels.
     pub head: Option<PackedLayer>,
     /// What an edge network does between layers.
-    pub graph: Option<Graph>,
+    pub graph: Option<EdgeMessages>,
     pub policy: PackedLayer,
     pub hidden: PackedLayer,
     pub value: PackedLayer,
@@ -38,12 +38,12 @@ pub(super) fn pack(
     weights: &Weights,
     kernel_set: KernelSet,
     steps: &[f32],
-) -> Result<Packed> {
+) -> Result<PackedLayers> {
     model.check(weights)?;
     let stream = model.layers[tower.stem].shape;
     let edges = match stream {
-        Shape::Edges { vertices, .. } => Some(Edges::of_complete_graph(vertices)),
-        Shape::Vector(_) | Shape::Board { .. } => None,
+        ActivationShape::Edges { vertices, .. } => Some(CompleteGraph::new(vertices)),
+        ActivationShape::Vector(_) | ActivationShape::Board { .. } => None,
     };
     Packer { model, tower, weights, kernel_set, steps, stream, edges }.pack()
 }
@@ -55,9 +55,9 @@ struct Packer<'a> {
     kernel_set: KernelSet,
     steps: &'a [f32],
     /// Of the residual stream.
-    stream: Shape,
+    stream: ActivationShape,
     /// K_n, where the stream is on its edges.
-    edges: Option<Edges>,
+    edges: Option<CompleteGraph>,
 }
 
 /// One layer of the tower: which of the model's it is, its BatchNorm to fold in, the norm after it, what becomes of its sums, its
@@ -108,10 +108,10 @@ impl Packer<'_> {
         self.stream.channels().next_multiple_of(self.kernel_set.tower.written())
     }
 
-    fn pack(&self) -> Result<Packed> {
+    fn pack(&self) -> Result<PackedLayers> {
         let Tower { stem, blocks, heads, policy, hidden, values, .. } = self.tower;
         let im2col = match (self.model.obs(), self.stream) {
-            (Shape::Board { channels, height, width }, Shape::Board { .. }) => {
+            (ActivationShape::Board { channels, height, width }, ActivationShape::Board { .. }) => {
                 self.kernel_set.im2col(ObsShape { channels, height, width })
             }
             _ => None,
@@ -151,7 +151,7 @@ impl Packer<'_> {
                 [linear(*policy, Epilogue::BiasF32)?, linear(*hidden, Epilogue::BiasReluF32)?]
             }
         };
-        Ok(Packed {
+        Ok(PackedLayers {
             stem: match &im2col {
                 Some(im2col) => self.im2col_stem(im2col, stem_layer)?,
                 None => self.tower_layer(stem_layer)?,
@@ -237,12 +237,12 @@ impl Packer<'_> {
         let data = self.matrix(at.layer);
         let channels = self.stream.channels();
         let (taps, runs) = match (self.stream, &self.edges) {
-            (Shape::Board { height, width, .. }, _) => (9, Runs::conv3x3(height, width)),
+            (ActivationShape::Board { height, width, .. }, _) => (9, Runs::conv3x3(height, width)),
             (_, Some(edges)) => (1, Runs::edges(edges)),
             (_, None) => (1, Runs::pointwise(1)),
         };
         let inputs = data.len() / channels / taps;
-        let triangle_scale = self.edges.as_ref().map_or(1.0, Edges::triangle_scale);
+        let triangle_scale = self.edges.as_ref().map_or(1.0, CompleteGraph::triangle_scale);
         // Numbers for a pooling layer are written with their padding, which must be 0.
         let outputs = if at.epilogue == Epilogue::BiasF32 { self.width() } else { channels };
         let factor = |co: usize| at.fold.as_ref().map_or(1.0, |f| f.scale[co]);
@@ -319,9 +319,9 @@ impl Packer<'_> {
         PackedLayer::new(self.kernel_set.tower, Runs::pointwise(self.stream.positions()), &dense)
     }
 
-    fn graph(&self, edges: &Edges) -> Result<Graph> {
+    fn graph(&self, edges: &CompleteGraph) -> Result<EdgeMessages> {
         let blocks = &self.tower.blocks;
-        Ok(Graph {
+        Ok(EdgeMessages {
             edges: edges.clone(),
             isa: self.kernel_set.isa,
             triangle_channels: blocks.iter().map(|block| block.triangle_channels).collect(),
@@ -330,7 +330,7 @@ impl Packer<'_> {
     }
 
     /// One logit an edge, without bias.
-    fn edge_logits(&self, layer: usize, edges: &Edges) -> Result<PackedLayer> {
+    fn edge_logits(&self, layer: usize, edges: &CompleteGraph) -> Result<PackedLayer> {
         let policy = self.matrix(layer);
         let dense = Dense {
             outputs: 1,
@@ -347,7 +347,7 @@ impl Packer<'_> {
     }
 
     /// What block `i` sends from every vertex, out of sums over its edges; whole vectors, so that padding is 0.
-    fn vertex(&self, i: usize, edges: &Edges) -> Result<PackedLayer> {
+    fn vertex(&self, i: usize, edges: &CompleteGraph) -> Result<PackedLayer> {
         let (block, channels) = (&self.tower.blocks[i], self.stream.channels());
         let data = self.param(self.model.param_index(block.layers[0], 1));
         let fold = self.norm(block.norms[1])?;

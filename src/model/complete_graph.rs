@@ -8,7 +8,7 @@ pub const MAX_VERTICES: usize = 23;
 
 /// The edges of K_n in lexicographic order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Edges {
+pub struct CompleteGraph {
     /// n: vertices.
     pub vertices: usize,
     /// The ends (i, j), i < j, of every edge. `[n (n - 1) / 2][2]`
@@ -17,9 +17,9 @@ pub struct Edges {
     pub(crate) at: Vec<Vec<usize>>,
 }
 
-impl Edges {
+impl CompleteGraph {
     /// The edges of K_n.
-    pub fn of_complete_graph(vertices: usize) -> Self {
+    pub fn new(vertices: usize) -> Self {
         let ends: Vec<[usize; 2]> =
             (0..vertices).flat_map(|i| (i + 1..vertices).map(move |j| [i, j])).collect();
         let at = |v: usize| (0..ends.len()).filter(|&e| ends[e].contains(&v)).collect();
@@ -34,9 +34,7 @@ impl Edges {
     pub fn of_observation(obs: ObsShape, num_actions: usize) -> Result<Self> {
         let vertices = (3..=MAX_VERTICES).find(|n| n * (n - 1) / 2 == obs.height);
         match vertices {
-            Some(vertices) if obs.width == 1 && num_actions == obs.height => {
-                Ok(Self::of_complete_graph(vertices))
-            }
+            Some(vertices) if obs.width == 1 && num_actions == obs.height => Ok(Self::new(vertices)),
             _ => Err(Error::config(
                 "net.arch",
                 "edge",
@@ -73,11 +71,14 @@ mod tests {
     #[test]
     fn edges_are_found_by_their_number_and_nothing_else_is() {
         let shape = |height, width| ObsShape { channels: 4, height, width };
-        let edges = Edges::of_observation(shape(15, 1), 15).expect("K_6");
+        let edges = CompleteGraph::of_observation(shape(15, 1), 15).expect("K_6");
         assert_eq!((edges.vertices, edges.len(), edges.ends[5]), (6, 15, [1, 2]));
         assert_eq!(edges.at[2], [1, 5, 9, 10, 11]);
         for (height, width, actions) in [(14, 1, 14), (15, 1, 16), (5, 3, 15), (1, 1, 1), (276, 1, 276)] {
-            assert!(Edges::of_observation(shape(height, width), actions).is_err(), "{height}x{width}");
+            assert!(
+                CompleteGraph::of_observation(shape(height, width), actions).is_err(),
+                "{height}x{width}"
+            );
         }
     }
 }

@@ -9,10 +9,10 @@ use super::amx_epilogue::{
 };
 use super::amx_mma::{Reads, first_mma_step, load_first, mma_step, store_all};
 use super::amx_tile::{Multiply, SIDE, Stored};
-use super::board::Run;
+use super::board::PositionRun;
 use super::format::Format;
 use super::kernels::Strip;
-use super::tile::{CHANNEL_BLOCK, Columns, Epilogue, Tap};
+use super::tile::{CHANNEL_BLOCK, Epilogue, Tap, TileColumns};
 use crate::simd::{Avx512, Simd};
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -110,7 +110,7 @@ tile_schedules! {
 /// A strip on its context. Assembly may write anywhere for all that the compiler knows: what is read between its blocks is a copy.
 pub(super) struct StripContext<'a, F: Format, E, const VECTORS: usize> {
     s: &'a Strip<'a>,
-    columns: Columns,
+    columns: TileColumns,
     /// Rows of a tile, and words from one matrix of them to the other.
     rows: usize,
     below: usize,
@@ -153,7 +153,7 @@ impl<F: ScheduledFormat, E: EpilogueOp, const VECTORS: usize> StripContext<'_, F
 
     /// The tile after one of `run`.
     #[inline(always)]
-    fn after(&self, now: Cursor, run: &Run) -> Cursor {
+    fn after(&self, now: Cursor, run: &PositionRun) -> Cursor {
         if now.row + self.rows < self.columns.boards {
             Cursor { row: now.row + self.rows, ..now }
         } else if now.i + 1 < run.count {

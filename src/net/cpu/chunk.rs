@@ -3,7 +3,7 @@
 use super::Net;
 use super::layer::LINE;
 use super::pooled::Pooled;
-use crate::model::Shape;
+use crate::model::ActivationShape;
 
 /// Most boards of a chunk.
 const MAX_BOARDS: usize = 192;
@@ -40,7 +40,7 @@ impl Iterator for Chunks {
 }
 
 /// Row sizes of a chunk's arrays in 32-bit words.
-pub(super) struct Layout {
+pub(super) struct ChunkLayout {
     pub positions: usize,
     pub obs_row: usize,
     pub stream_row: usize,
@@ -57,7 +57,7 @@ pub(super) struct Layout {
     overread: usize,
 }
 
-impl Layout {
+impl ChunkLayout {
     /// Words of each array for `boards`, each a whole number of cache lines: observations, stream, activations twice, heads, hidden,
     /// value; for an edge network also sums at the vertices, vertex messages, pooled activations, logits by edge; for pooling layers what
     /// they read, and scratch.
@@ -89,15 +89,15 @@ impl Net {
         Chunks::new(rows, self.max_boards(), self.batch_multiple(), self.tail_limit())
     }
 
-    pub(super) fn layout(&self) -> Layout {
+    pub(super) fn layout(&self) -> ChunkLayout {
         let (model, stream) = (&self.model, self.model.layers[self.tower.stem].shape);
         let positions = stream.positions();
         let planes = model.obs().len() / positions;
         let heads: usize =
             self.tower.heads.map_or(0, |heads| heads.iter().map(|head| model.outputs(head.conv)).sum());
         let board_width = match stream {
-            Shape::Board { width, .. } => width,
-            Shape::Vector(_) | Shape::Edges { .. } => 1,
+            ActivationShape::Board { width, .. } => width,
+            ActivationShape::Vector(_) | ActivationShape::Edges { .. } => 1,
         };
         let vertices = self.packed.graph.as_ref().map_or(0, |graph| graph.edges.vertices);
         let (tower, stem) = (self.kernel_set.tower, self.kernel_set.stem_of(planes));
@@ -105,7 +105,7 @@ impl Net {
         let pooled = || self.packed.pooled.iter().flatten().flatten();
         // A tile's rows may be a board's width apart.
         let overread = (tower.batch_multiple() - 1) * board_width;
-        Layout {
+        ChunkLayout {
             positions,
             obs_row: match &self.packed.im2col {
                 Some(im2col) => im2col.inputs() / tower.unit,

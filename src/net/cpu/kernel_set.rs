@@ -7,7 +7,7 @@ use crate::config::{IsaChoice, Precision};
 use crate::error::{Error, Result};
 use crate::game::ObsShape;
 use crate::isa::Isa;
-use crate::model::{Model, Shape};
+use crate::model::{ActivationShape, Model};
 
 /// The kernels of a network's parts.
 #[derive(Clone, Copy)]
@@ -102,7 +102,7 @@ pub fn choose_isa(choice: IsaChoice, precision: Precision) -> Result<Isa> {
 /// [`Error::Config`].
 pub fn check_precision(model: &Model, precision: Precision) -> Result<()> {
     match (precision, model.obs()) {
-        (Precision::Int8, Shape::Edges { .. }) => {
+        (Precision::Int8, ActivationShape::Edges { .. }) => {
             let expected = "f32 or bf16, since products around triangles have no 8-bit kernels";
             Err(Error::config("net.precision", precision, expected))
         }

@@ -2,7 +2,7 @@
 
 use super::board::Runs;
 use super::kernels::Kernels;
-use super::tile::{BLOCK, CHANNEL_BLOCK, Columns, Epilogue};
+use super::tile::{BLOCK, CHANNEL_BLOCK, Epilogue, TileColumns};
 use crate::error::Result;
 use crate::model::fold::{Affine, check_folded};
 use crate::net::number::bf16_pair;
@@ -165,10 +165,10 @@ impl PackedLayer {
     }
 
     /// What tiles from `vector` on share.
-    pub(super) fn columns(&self, boards: usize, buffers: &Buffers, vector: usize) -> Columns {
+    pub(super) fn columns(&self, boards: usize, buffers: &Buffers, vector: usize) -> TileColumns {
         let lane = vector * self.kernels.lanes;
         let from = |numbers: &[Line]| words(numbers).wrapping_add(lane);
-        Columns {
+        TileColumns {
             depth: self.depth,
             x_block_stride: buffers.source.block_stride,
             x_position: buffers.source.position as isize,

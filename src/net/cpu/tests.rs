@@ -1,6 +1,6 @@
 //! Every instruction set against the naive forward, and a row's bits against the batch around it.
 
-use super::{FastNet, available_isas};
+use super::{CpuNet, available_isas};
 use crate::config::{Arch, Precision};
 use crate::error::Error;
 use crate::game::ObsShape;
@@ -71,17 +71,17 @@ fn difference(a: &[f32], b: &[f32]) -> f32 {
 }
 
 /// The network on every instruction set and in every precision that this machine has.
-fn every_net(spec: &NetSpec, weights: &Weights) -> Vec<FastNet> {
+fn every_net(spec: &NetSpec, weights: &Weights) -> Vec<CpuNet> {
     let floats = [Precision::F32, Precision::Bf16].into_iter().flat_map(|precision| {
         available_isas(precision)
             .into_iter()
-            .map(move |isa| FastNet::with_isa(spec, weights, precision, isa).expect("available"))
+            .map(move |isa| CpuNet::with_isa(spec, weights, precision, isa).expect("available"))
     });
-    let mut nets: Vec<FastNet> = floats.collect();
+    let mut nets: Vec<CpuNet> = floats.collect();
     if spec.arch != Arch::Edge {
         let obs = observations(spec, 20, 99);
         let isas = available_isas(Precision::Int8).into_iter();
-        nets.extend(isas.map(|isa| FastNet::int8_with_isa(spec, weights, &obs, isa).expect("available")));
+        nets.extend(isas.map(|isa| CpuNet::int8_with_isa(spec, weights, &obs, isa).expect("available")));
     }
     nets
 }
@@ -97,7 +97,7 @@ fn check_against_naive(spec: &NetSpec, rows: usize, seed: u64) {
         values.extend(v);
     }
     for isa in available_isas(Precision::F32) {
-        let mut net = FastNet::with_isa(spec, &weights, Precision::F32, isa).expect("available");
+        let mut net = CpuNet::with_isa(spec, &weights, Precision::F32, isa).expect("available");
         let (l, v) = evaluate(&mut net, &obs).expect("finite");
         assert_eq!((l.len(), v.len()), (logits.len(), values.len()));
         assert!(difference(&l, &logits) < 2e-5, "{isa:?} {spec:?}: logits {l:?}, naive {logits:?}");
@@ -241,7 +241,7 @@ fn boards_beyond_the_batch_change_no_output() {
     }
     for precision in [Precision::F32, Precision::Bf16] {
         for isa in available_isas(precision) {
-            let mut net = FastNet::with_isa(&spec, &weights, precision, isa).expect("available");
+            let mut net = CpuNet::with_isa(&spec, &weights, precision, isa).expect("available");
             assert!(evaluate(&mut net, &[0.0]).is_err(), "{isa:?}");
             assert!(evaluate(&mut net, &[1.0; 7]).is_ok(), "{isa:?}");
         }
@@ -260,7 +260,7 @@ fn check_fused_paths(spec: &NetSpec) {
     let obs = observations(spec, 21, 13);
     for precision in [Precision::F32, Precision::Bf16] {
         let outputs = |isa| -> Option<(Vec<u32>, Vec<u32>)> {
-            let mut net = FastNet::with_isa(spec, &weights, precision, isa).ok()?;
+            let mut net = CpuNet::with_isa(spec, &weights, precision, isa).ok()?;
             evaluate(&mut net, &obs).ok().map(|(l, v)| (bits(&l), bits(&v)))
         };
         let fused: Vec<_> = [Isa::Avx512, Isa::Avx2].into_iter().filter_map(outputs).collect();
@@ -276,10 +276,10 @@ fn bf16_is_near_f32_on_every_path() {
     for spec in specs.into_iter().chain([edge_spec(7, 33)]) {
         let weights = weights(&spec, 14);
         let obs = observations(&spec, 9, 15);
-        let mut exact = FastNet::new(&spec, &weights, Precision::F32).expect("f32 is everywhere");
+        let mut exact = CpuNet::new(&spec, &weights, Precision::F32).expect("f32 is everywhere");
         let (logits, values) = evaluate(&mut exact, &obs).expect("finite");
         for isa in available_isas(Precision::Bf16) {
-            let mut net = FastNet::with_isa(&spec, &weights, Precision::Bf16, isa).expect("available");
+            let mut net = CpuNet::with_isa(&spec, &weights, Precision::Bf16, isa).expect("available");
             let (l, v) = evaluate(&mut net, &obs).expect("finite");
             for (found, expected) in [(l, &logits), (v, &values)] {
                 let off = difference(&found, expected);
@@ -297,7 +297,7 @@ fn bf16_without_hardware_is_the_same_arithmetic() {
     let obs = observations(&spec, 40, 17);
     let outputs: Vec<Vec<f32>> = available_isas(Precision::Bf16)
         .into_iter()
-        .map(|isa| FastNet::with_isa(&spec, &weights, Precision::Bf16, isa).expect("available"))
+        .map(|isa| CpuNet::with_isa(&spec, &weights, Precision::Bf16, isa).expect("available"))
         .map(|mut net| evaluate(&mut net, &obs).expect("finite").0)
         .collect();
     for other in &outputs {
@@ -311,7 +311,7 @@ fn denormal_weights_are_computed_with_and_huge_ones_reported() {
     let spec = spec(Arch::Resnet, [2, 3, 3], 20);
     let obs = observations(&spec, 3, 7);
     for isa in available_isas(Precision::F32) {
-        let net = |weights: &Weights| FastNet::with_isa(&spec, weights, Precision::F32, isa);
+        let net = |weights: &Weights| CpuNet::with_isa(&spec, weights, Precision::F32, isa);
         let mut tiny = weights(&spec, 8);
         tiny.get_mut("stem.weight").expect("there").data.fill(1e-41);
         let (logits, _) = evaluate(&mut net(&tiny).expect("finite"), &obs).expect("finite");
@@ -389,20 +389,20 @@ fn int8_is_near_f32_on_observations_like_those_it_was_calibrated_on() {
         let spec = NetSpec { num_actions: 50, ..spec(arch, board, 37) };
         let weights = weights(&spec, 18);
         if available_isas(Precision::Int8).is_empty() {
-            let error = FastNet::int8(&spec, &weights, &observations(&spec, 1, 1)).err();
+            let error = CpuNet::int8(&spec, &weights, &observations(&spec, 1, 1)).err();
             assert!(matches!(error, Some(Error::Unsupported { .. })));
             continue;
         }
         let obs = observations(&spec, 19, 19);
-        let mut exact = FastNet::new(&spec, &weights, Precision::F32).expect("f32 is everywhere");
-        let mut bytes = FastNet::int8(&spec, &weights, &observations(&spec, 200, 20)).expect("available");
+        let mut exact = CpuNet::new(&spec, &weights, Precision::F32).expect("f32 is everywhere");
+        let mut bytes = CpuNet::int8(&spec, &weights, &observations(&spec, 200, 20)).expect("available");
         let (expected, found) = (evaluate(&mut exact, &obs), evaluate(&mut bytes, &obs));
         let ((logits, values), (l, v)) = (expected.expect("finite"), found.expect("finite"));
         for (found, expected) in [(l, logits), (v, values)] {
             let off = difference(&found, &expected);
             assert!((1e-5..6e-2).contains(&off), "{arch:?}: off by {off}");
         }
-        let none = FastNet::int8(&spec, &weights, &[]).err();
+        let none = CpuNet::int8(&spec, &weights, &[]).err();
         assert!(matches!(none, Some(Error::Mismatch { .. })));
     }
 }
@@ -417,7 +417,7 @@ fn int8_paths_agree_to_the_bit() {
         for rows in [1, 7, 16, 32, 40, 97] {
             let obs = observations(&spec, rows, 23);
             let outputs = available_isas(Precision::Int8).into_iter().map(|isa| {
-                let mut net = FastNet::int8_with_isa(&spec, &weights, &calibration, isa).expect("available");
+                let mut net = CpuNet::int8_with_isa(&spec, &weights, &calibration, isa).expect("available");
                 let (logits, values) = evaluate(&mut net, &obs).expect("finite");
                 (isa, bits(&logits), bits(&values))
             });
@@ -433,10 +433,10 @@ fn int8_paths_agree_to_the_bit() {
 #[test]
 fn int8_without_observations_says_what_it_needs() {
     let spec = spec(Arch::Mlp, [5, 1, 1], 4);
-    let error = FastNet::new(&spec, &weights(&spec, 11), Precision::Int8).err().expect("must be refused");
+    let error = CpuNet::new(&spec, &weights(&spec, 11), Precision::Int8).err().expect("must be refused");
     assert!(matches!(error, Error::Unsupported { .. }));
     let edge = edge_spec(4, 8);
-    let error = FastNet::int8(&edge, &weights(&edge, 11), &observations(&edge, 3, 1)).err().expect("refused");
+    let error = CpuNet::int8(&edge, &weights(&edge, 11), &observations(&edge, 3, 1)).err().expect("refused");
     assert!(error.to_string().contains("net.precision: got int8, expected f32 or bf16"), "{error}");
 }
 
@@ -478,7 +478,7 @@ fn products_are_those_on_the_board_on_every_path() {
 #[test]
 fn arrays_of_the_wrong_length_are_refused() {
     let spec = spec(Arch::Mlp, [5, 1, 1], 4);
-    let mut net = FastNet::new(&spec, &weights(&spec, 11), Precision::F32).expect("f32 is everywhere");
+    let mut net = CpuNet::new(&spec, &weights(&spec, 11), Precision::F32).expect("f32 is everywhere");
     let error = net.forward(&[0.0; 10], &mut [0.0; 13], &mut [0.0; 4]).expect_err("13 logits for two rows");
     assert!(error.to_string().contains("found 13, expected 14"), "{error}");
 }
@@ -488,7 +488,7 @@ fn whole_batches_are_those_of_matrices() {
     for (spec, is_board) in [(spec(Arch::Resnet, [2, 6, 7], 16), true), (edge_spec(4, 16), false)] {
         let weights = weights(&spec, 1);
         for isa in available_isas(Precision::Bf16) {
-            let net = FastNet::with_isa(&spec, &weights, Precision::Bf16, isa).expect("the machine has it");
+            let net = CpuNet::with_isa(&spec, &weights, Precision::Bf16, isa).expect("the machine has it");
             let expected = (is_board && isa == Isa::Amx).then_some(32);
             assert_eq!(net.batch_multiple(), expected, "{isa} {is_board}");
         }

@@ -8,7 +8,7 @@
 //! layout, `[position, channel block, board, 16 words]`, and a layer goes over all rows with one block of its weights after the other;
 //! its stem alone reads im2col patches (`im2col`).
 //!
-//! Single-threaded on purpose: callers run one evaluator per thread ([`FastNet::fork`]) on their own rows. The result is
+//! Single-threaded on purpose: callers run one evaluator per thread ([`CpuNet::fork`]) on their own rows. The result is
 //! batch-invariant to the bit: each sum takes its products in one fixed order, whatever the batch.
 
 #[cfg(target_arch = "x86_64")]
@@ -48,13 +48,13 @@ use crate::config::{IsaChoice, Precision};
 use crate::error::{Error, Result};
 use crate::isa::Isa;
 use crate::model::{Model, Tower};
-use chunk::Layout;
+use chunk::ChunkLayout;
 use graph::GraphRows;
 use im2col::Boards;
 use kernel_set::KernelSet;
 use layer::{Buffers, LINE, Line, RowLayout, RowPlacement, lines};
 use observe::Observations;
-use pack::Packed;
+use pack::PackedLayers;
 use pooled::{Pooled, PoolingRows};
 use std::sync::Arc;
 
@@ -64,16 +64,16 @@ pub use kernel_set::{available_isas, check_precision, choose_isa};
 type LayerHook<'a> = &'a mut dyn FnMut(usize, &[f32]);
 
 /// A network packed for the CPU. Clones share the weights and own their work space.
-pub struct FastNet {
+pub struct CpuNet {
     net: Arc<Net>,
-    work: Work,
+    work: Workspace,
     /// Observations, logits and values of a chunk with boards that do not count.
     padded: [Vec<f32>; 3],
 }
 
 /// Work space of one chunk; grows to the largest chunk met.
 #[derive(Default)]
-struct Work {
+struct Workspace {
     /// Observations as the stem reads them, and activations.
     arrays: Vec<Line>,
     /// Between observations and im2col patches.
@@ -83,11 +83,11 @@ struct Work {
 struct Net {
     model: Model,
     tower: Tower,
-    packed: Packed,
+    packed: PackedLayers,
     kernel_set: KernelSet,
 }
 
-impl FastNet {
+impl CpuNet {
     /// Packs `weights` for the fastest instruction set of this machine. bf16 rounds the tower's weights and activations;
     /// sums, the residual stream and, on boards, all linear layers stay f32. Without AVX-512 BF16 it is emulated, with
     /// the same rounding but no faster than f32.
@@ -102,7 +102,7 @@ impl FastNet {
     /// Packs `weights` for one instruction set.
     ///
     /// # Errors
-    /// Those of [`FastNet::new`]; [`Error::Unsupported`] also if this machine has no kernels of `isa`.
+    /// Those of [`CpuNet::new`]; [`Error::Unsupported`] also if this machine has no kernels of `isa`.
     pub fn with_isa(spec: &NetSpec, weights: &Weights, precision: Precision, isa: Isa) -> Result<Self> {
         let what = || format!("the CPU network in {precision} with {isa}");
         if precision == Precision::Int8 {
@@ -119,17 +119,17 @@ impl FastNet {
     /// f32. Results are the same to the bit with every instruction set.
     ///
     /// # Errors
-    /// Those of [`FastNet::new`], [`check_precision`] and [`Network::forward`]; [`Error::Unsupported`] without AVX-512 VNNI;
+    /// Those of [`CpuNet::new`], [`check_precision`] and [`Network::forward`]; [`Error::Unsupported`] without AVX-512 VNNI;
     /// [`Error::Mismatch`] where there are no observations.
     pub fn int8(spec: &NetSpec, weights: &Weights, observations: &[f32]) -> Result<Self> {
         let isa = choose_isa(IsaChoice::Native, Precision::Int8)?;
         Self::int8_with_isa(spec, weights, observations, isa)
     }
 
-    /// [`FastNet::int8`] for one instruction set.
+    /// [`CpuNet::int8`] for one instruction set.
     ///
     /// # Errors
-    /// Those of [`FastNet::int8`]; [`Error::Unsupported`] also if this machine has no kernels of `isa`.
+    /// Those of [`CpuNet::int8`]; [`Error::Unsupported`] also if this machine has no kernels of `isa`.
     pub fn int8_with_isa(spec: &NetSpec, weights: &Weights, observations: &[f32], isa: Isa) -> Result<Self> {
         check_precision(&spec.model()?, Precision::Int8)?;
         let kernel_set = KernelSet::of(isa, Precision::Int8);
@@ -153,7 +153,7 @@ impl FastNet {
 
     /// An evaluator with no work space yet.
     fn of(net: Arc<Net>) -> Self {
-        Self { net, work: Work::default(), padded: Default::default() }
+        Self { net, work: Workspace::default(), padded: Default::default() }
     }
 
     /// For each layer of the tower the step that makes its largest activation 255.
@@ -232,7 +232,7 @@ impl FastNet {
     }
 
     /// Multiplies as fast as this machine can with the tower's kernels, `rounds` rounds, and returns how many multiplications
-    /// that were: the measure of [`FastNet::macs_per_sample`] a second.
+    /// that were: the measure of [`CpuNet::macs_per_sample`] a second.
     pub fn measure_peak(&self, rounds: usize) -> usize {
         let kernels = self.net.kernel_set.tower;
         // SAFETY: the kernels' instructions were detected when the network was packed, and the thread is made ready for them.
@@ -245,7 +245,7 @@ impl FastNet {
     }
 }
 
-impl Network for FastNet {
+impl Network for CpuNet {
     fn shape(&self) -> IoShape {
         self.net.model.io()
     }
@@ -264,7 +264,7 @@ impl Network for FastNet {
     }
 }
 
-impl Clone for FastNet {
+impl Clone for CpuNet {
     /// Shares the weights; the work space is the clone's own.
     fn clone(&self) -> Self {
         Self::of(self.net.clone())
@@ -292,7 +292,7 @@ impl Net {
     /// Evaluates one chunk.
     fn chunk(
         &self,
-        Work { arrays, boards: squares }: &mut Work,
+        Workspace { arrays, boards: squares }: &mut Workspace,
         obs: &[f32],
         outputs: [&mut [f32]; 2],
         hook: LayerHook<'_>,
@@ -359,7 +359,7 @@ impl Net {
     /// Writes what the stem reads. `tower` lays out rows as the tower has them.
     fn observe(
         &self,
-        layout: &Layout,
+        layout: &ChunkLayout,
         obs: &[f32],
         squares: &mut Boards,
         (planes, tower): (&mut [f32], RowPlacement),

@@ -1,6 +1,6 @@
 //! The two kinds of layer: a linear map over a [`Geometry`], and a normalisation with its statistics.
 
-use super::gemm::{Packed, View, ViewMut, padded, product};
+use super::gemm::{PackedWeights, View, ViewMut, padded, product};
 use super::geometry::Geometry;
 use super::norm::{Columns, GradientColumns};
 use crate::isa::Isa;
@@ -9,7 +9,7 @@ use std::ops::Range;
 
 /// A weight tensor `[outputs, inputs, taps]` and the columns it makes.
 #[derive(Clone, Debug)]
-struct Block {
+struct WeightTensor {
     slot: usize,
     column: usize,
 }
@@ -22,10 +22,10 @@ pub struct Linear {
     pub inputs: Range<usize>,
     /// Columns of the output, padded.
     pub columns: usize,
-    blocks: Vec<Block>,
+    blocks: Vec<WeightTensor>,
     bias_slot: Option<usize>,
-    weights: Packed,
-    transposed: Packed,
+    weights: PackedWeights,
+    transposed: PackedWeights,
     /// `[columns]`, empty where there is none.
     bias: Vec<f32>,
     /// `[taps, inputs, columns]`
@@ -47,13 +47,13 @@ impl Linear {
         let mut columns = 0;
         let mut blocks = Vec::new();
         for &slot in weights {
-            blocks.push(Block { slot, column: columns });
+            blocks.push(WeightTensor { slot, column: columns });
             columns += padded(model.params[slot].shape[0]);
         }
         let (taps, width) = (geometry.taps, inputs.len());
         Self {
-            weights: Packed::new(taps, width, columns),
-            transposed: Packed::new(taps, columns, padded(width)),
+            weights: PackedWeights::new(taps, width, columns),
+            transposed: PackedWeights::new(taps, columns, padded(width)),
             bias: vec![0.0; if bias_slot.is_some() { columns } else { 0 }],
             gradient: vec![0.0; taps * width * columns],
             bias_gradient: vec![0.0; columns],

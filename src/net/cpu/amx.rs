@@ -227,7 +227,7 @@ macro_rules! kernels {
                 unsafe { amx_strip::strip::<$format, VECTORS>(s) }
             }
 
-            pub(in crate::net::fast) static KERNELS: Kernels = Kernels {
+            pub(in crate::net::cpu) static KERNELS: Kernels = Kernels {
                 name: concat!("amx-", stringify!($module)),
                 lanes: SIDE,
                 unit: <$format as Format>::OUT,

@@ -3,30 +3,30 @@
 use super::gemm::{View, ViewMut, weight_gradient};
 use super::layer::Linear;
 use crate::isa::Isa;
-use crate::model::Edges;
+use crate::model::CompleteGraph;
 use crate::net::edges::{self, TriangleColumns};
 use std::sync::Arc;
 
 /// The message beside a unit's linear layer.
 #[derive(Clone, Debug)]
-pub(super) enum Message {
+pub(super) enum UnitMessage {
     /// Nothing.
     None,
     /// The mean over the edges of each vertex, through a linear layer of its own, is added to every edge from both its endpoints.
-    Vertex(Arc<Edges>, Box<Linear>),
+    Vertex(Arc<CompleteGraph>, Box<Linear>),
     /// The first input columns of the linear layer become products summed over triangles.
-    Triangle(Arc<Edges>, TriangleColumns),
+    Triangle(Arc<CompleteGraph>, TriangleColumns),
 }
 
 /// One chunk at a unit: its rows and the unit's normalised input. `[E, rows, width]`
 #[derive(Clone, Copy)]
-pub(super) struct Chunk<'a> {
+pub(super) struct UnitChunk<'a> {
     pub isa: Isa,
     pub rows: usize,
     pub active: &'a [f32],
 }
 
-impl Message {
+impl UnitMessage {
     /// The message's own linear layer.
     pub fn linear(&self) -> Option<&Linear> {
         match self {
@@ -55,7 +55,7 @@ impl Message {
     }
 
     /// The linear layer's input: `chunk.active`, or a transformed copy of it in `scratch`.
-    pub fn source<'a>(&self, chunk: Chunk<'a>, scratch: &'a mut [f32]) -> &'a [f32] {
+    pub fn source<'a>(&self, chunk: UnitChunk<'a>, scratch: &'a mut [f32]) -> &'a [f32] {
         let Self::Triangle(edges, shape) = self else { return chunk.active };
         let copy = &mut scratch[..chunk.active.len()];
         copy.copy_from_slice(chunk.active);
@@ -64,9 +64,9 @@ impl Message {
     }
 
     /// Adds the vertex messages to the linear layer's output `y [E, rows, columns]`.
-    pub fn add(&self, chunk: Chunk<'_>, y: &mut [f32], scratch: &mut [f32]) {
+    pub fn add(&self, chunk: UnitChunk<'_>, y: &mut [f32], scratch: &mut [f32]) {
         let Self::Vertex(edges, linear) = self else { return };
-        let Chunk { isa, rows, active } = chunk;
+        let UnitChunk { isa, rows, active } = chunk;
         let width = active.len() / (edges.len() * rows);
         let (means, rest) = scratch.split_at_mut(edges.vertices * rows * width);
         let out = &mut rest[..edges.vertices * rows * linear.columns];
@@ -81,13 +81,13 @@ impl Message {
     /// message's own layer to `weights`. `dy [E, rows, columns]` is the gradient of the unit's output.
     pub fn backward(
         &self,
-        chunk: Chunk<'_>,
+        chunk: UnitChunk<'_>,
         dy: &[f32],
         dx: &mut [f32],
         weights: &mut [f32],
         scratch: &mut [f32],
     ) {
-        let Chunk { isa, rows, active } = chunk;
+        let UnitChunk { isa, rows, active } = chunk;
         match self {
             Self::None => {}
             Self::Triangle(edges, shape) => edges::triangle_gradient(isa, edges, *shape, active, dx),
@@ -112,7 +112,7 @@ impl Message {
 }
 
 /// Adds to every edge's `dx [E, L]` its share of the gradient `d [L]` of their mean.
-pub(super) fn add_mean_gradient(edges: &Edges, d: &[f32], dx: &mut [f32]) {
+pub(super) fn add_mean_gradient(edges: &CompleteGraph, d: &[f32], dx: &mut [f32]) {
     let share = 1.0 / edges.len() as f32;
     for dx in dx.chunks_exact_mut(d.len()) {
         dx.iter_mut().zip(d).for_each(|(dx, d)| *dx += d * share);

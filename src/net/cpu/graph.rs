@@ -3,13 +3,13 @@
 use super::Net;
 use super::layer::{Buffers, PackedLayer, RowLayout};
 use crate::isa::Isa;
-use crate::model::Edges;
+use crate::model::CompleteGraph;
 use crate::net::edges::{self, TriangleColumns};
 use crate::net::number::Bf16;
 
 /// The messages of an edge network; the factors of its means are folded into the weights that read them.
-pub(super) struct Graph {
-    pub edges: Edges,
+pub(super) struct EdgeMessages {
+    pub edges: CompleteGraph,
     pub isa: Isa,
     /// For every block the channels that are mixed around triangles.
     pub triangle_channels: Vec<usize>,
@@ -40,7 +40,7 @@ unsafe fn slice<'a, T>(rows: RowLayout, positions: usize, boards: usize) -> &'a 
     unsafe { std::slice::from_raw_parts_mut(rows.start.cast(), words * size_of::<f32>() / size_of::<T>()) }
 }
 
-impl Graph {
+impl EdgeMessages {
     /// Sends the activations `a` of block `number` over the vertices: `rows.ends`.
     ///
     /// # Safety
@@ -75,7 +75,7 @@ impl Graph {
     /// Mixes the first channels of the activations `b` of block `number` around triangles.
     ///
     /// # Safety
-    /// As for [`Graph::send`].
+    /// As for [`EdgeMessages::send`].
     pub(super) unsafe fn mix(&self, number: usize, boards: usize, format: Activations, b: RowLayout) {
         let shape = |width| TriangleColumns { width, columns: self.triangle_channels[number], scale: 1.0 };
         // SAFETY: the caller's promise.
@@ -101,7 +101,7 @@ impl Graph {
     /// The means of the activations `a` over all edges.
     ///
     /// # Safety
-    /// As for [`Graph::send`].
+    /// As for [`EdgeMessages::send`].
     unsafe fn pool(&self, boards: usize, format: Activations, a: RowLayout, pooled: RowLayout) {
         let edges = &self.edges;
         // SAFETY: the caller's promise; a row of `pooled` has as many numbers as one of `a`.
@@ -135,7 +135,7 @@ impl Net {
     pub(super) unsafe fn edge_heads(
         &self,
         boards: usize,
-        graph: &Graph,
+        graph: &EdgeMessages,
         [a, hidden, logits, out]: [RowLayout; 4],
         rows: GraphRows,
     ) {

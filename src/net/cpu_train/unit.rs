@@ -2,7 +2,7 @@
 
 use super::gemm::{View, ViewMut};
 use super::layer::{Linear, Norm};
-use super::message::{Chunk, Message};
+use super::message::{UnitChunk, UnitMessage};
 use super::norm;
 use super::pooled::Pooled;
 use crate::isa::Isa;
@@ -13,7 +13,7 @@ use crate::net::pooling::BoardRows;
 pub(super) struct Unit {
     pub norm: Norm,
     pub linear: Linear,
-    pub message: Message,
+    pub message: UnitMessage,
     pub skip: Skip,
     /// Added to channels before the ReLU, and multiplied with those that the linear layer puts out.
     pub bias: Option<Pooled>,
@@ -56,7 +56,7 @@ impl Unit {
         let Self { norm, linear, message, scale, .. } = self;
         let active = &mut scratch.active[..x.len()];
         self.activate(isa, x, boards, active, &mut scratch.pooling);
-        let here = Chunk { isa, rows: boards, active };
+        let here = UnitChunk { isa, rows: boards, active };
         let source = message.source(here, &mut scratch.message);
         let view = View { data: source, width: norm.width, offset: 0 };
         let forward = |out: &mut [f32]| {
