@@ -114,16 +114,19 @@ VZ_DEVICE f32 multiply_add(f32 a, f32 b, f32 c) {
 // The sum over the lanes of a warp, equal to the bit in every lane.
 template <class T>
 VZ_DEVICE T warp_sum(T value) {
-    for (int distance = 16; distance > 0; distance /= 2) value += __shfl_xor_sync(0xFFFFFFFFu, value, distance);
+    for (int distance = WARP / 2; distance > 0; distance /= 2) value += __shfl_xor_sync(0xFFFFFFFFu, value, distance);
     return value;
 }
 
 VZ_DEVICE f32 warp_largest(f32 value) {
-    for (int distance = 16; distance > 0; distance /= 2) {
+    for (int distance = WARP / 2; distance > 0; distance /= 2) {
         value = larger(value, __shfl_xor_sync(0xFFFFFFFFu, value, distance));
     }
     return value;
 }
+
+// Warps of a block of BLOCK threads.
+constexpr int BLOCK_WARPS = BLOCK / WARP;
 
 VZ_DEVICE u32 threads_in_grid() { return gridDim.x * blockDim.x; }
 

@@ -6,7 +6,7 @@
 namespace train {
 
 // K_n: `vertices` is n.
-struct Graph {
+struct CompleteGraph {
     u32 vertices;
 
     VZ_DEVICE u32 edges() const { return vertices * (vertices - 1) / 2; }
@@ -45,42 +45,46 @@ VZ_DEVICE void add_vector(f32 (&sums)[VEC], const Element* from) {
     for (int i = 0; i < VEC; i++) sums[i] += widen(v.x[i]);
 }
 
-// out [boards, n, width] = scale times the sum of x [boards, edges, width] over the edges of each vertex.
-VZ_DEVICE void vertex_sums(const Element* x, u32 boards, Graph graph, u32 width, f32 scale, Element* out) {
-    for_vectors((u64)boards * graph.vertices, width, [&](u64 row, u32 column, u64 place) {
+// out [boards, n, width] = scale times the sum of a [boards, edges, width] over the edges of each vertex.
+VZ_DEVICE void vertex_sums(const MessageBlock& args) {
+    const CompleteGraph graph = {args.vertices};
+    const u32 width = args.width;
+    for_vectors((u64)args.boards * graph.vertices, width, [&](u64 row, u32 column, u64 place) {
         const u32 vertex = (u32)(row % graph.vertices);
-        const Element* board = x + row / graph.vertices * graph.edges() * width + column;
+        const Element* board = args.a + row / graph.vertices * graph.edges() * width + column;
         f32 sums[VEC] = {};
         for (u32 other = 0; other < graph.vertices; other++) {
             if (other != vertex) add_vector(sums, board + (u64)graph.edge(vertex, other) * width);
         }
-        store_scaled(out + place, sums, scale);
+        store_scaled(args.out + place, sums, args.scale);
     });
 }
 
-// out [boards, edges, width] = scale times the sum of x [boards, n, width] over both ends of each edge.
-VZ_DEVICE void sums_of_ends(const Element* x, u32 boards, Graph graph, u32 width, f32 scale, Element* out) {
-    for_vectors((u64)boards * graph.edges(), width, [&](u64 row, u32 column, u64 place) {
+// out [boards, edges, width] = scale times the sum of a [boards, n, width] over both ends of each edge.
+VZ_DEVICE void sums_of_ends(const MessageBlock& args) {
+    const CompleteGraph graph = {args.vertices};
+    const u32 width = args.width;
+    for_vectors((u64)args.boards * graph.edges(), width, [&](u64 row, u32 column, u64 place) {
         u32 i, j;
         graph.ends((u32)(row % graph.edges()), i, j);
-        const Element* board = x + row / graph.edges() * graph.vertices * width + column;
+        const Element* board = args.a + row / graph.edges() * graph.vertices * width + column;
         f32 sums[VEC] = {};
         add_vector(sums, board + (u64)i * width);
         add_vector(sums, board + (u64)j * width);
-        store_scaled(out + place, sums, scale);
+        store_scaled(args.out + place, sums, args.scale);
     });
 }
 
-// In the first `columns` columns: out (i, j) = scale times the sum over k of a (i, k) b (j, k), with `both` plus b (i, k) a (j, k).
-// In the other columns: out (i, j) = a (i, j). All arrays are [boards, edges, width]. With `both`, and the gradient of the output
-// as a, the result is the gradient of the input b.
-VZ_DEVICE void around_triangles(
-    const Element* a, const Element* b, u32 both, u32 boards, Graph graph, u32 width, u32 columns, f32 scale, Element* out
-) {
-    for_vectors((u64)boards * graph.edges(), width, [&](u64 row, u32 column, u64 place) {
+// In the first `columns` columns: out (i, j) = scale times the sum over k of the products that the block names. In the other columns:
+// out (i, j) = a (i, j). All arrays are [boards, edges, width].
+VZ_DEVICE void triangle_sums(const MessageBlock& args) {
+    const CompleteGraph graph = {args.vertices};
+    const Element *a = args.a, *b = args.b;
+    const u32 width = args.width, columns = args.columns;
+    for_vectors((u64)args.boards * graph.edges(), width, [&](u64 row, u32 column, u64 place) {
         const Vector own = load(a + place);
         if (column >= columns) {
-            store(out + place, own);
+            store(args.out + place, own);
             return;
         }
         u32 i, j;
@@ -92,13 +96,13 @@ VZ_DEVICE void around_triangles(
             const u64 ik = first + (u64)graph.edge(i, k) * width, jk = first + (u64)graph.edge(j, k) * width;
             const Vector x = load(a + ik), y = load(b + jk);
             for (int m = 0; m < VEC; m++) sums[m] = multiply_add(widen(x.x[m]), widen(y.x[m]), sums[m]);
-            if (!both) continue;
+            if (args.terms == TriangleTerms::Forward) continue;
             const Vector z = load(b + ik), w = load(a + jk);
             for (int m = 0; m < VEC; m++) sums[m] = multiply_add(widen(z.x[m]), widen(w.x[m]), sums[m]);
         }
         Vector v;
-        for (int m = 0; m < VEC; m++) v.x[m] = column + m < columns ? narrow<Element>(sums[m] * scale) : own.x[m];
-        store(out + place, v);
+        for (int m = 0; m < VEC; m++) v.x[m] = column + m < columns ? narrow<Element>(sums[m] * args.scale) : own.x[m];
+        store(args.out + place, v);
     });
 }
 

@@ -11,6 +11,7 @@ typedef f32 Element;
 #else
 struct Element;
 #endif
+struct LinearShape; // factors.cuh
 
 constexpr u32 BLOCK = 128u; // Threads of a block, but for those that make tiles of products.
 constexpr int VEC = 8; // Numbers that a thread reads or writes at once; all arrays' rows are a multiple of it.
@@ -18,6 +19,10 @@ constexpr u32 NOWHERE = 4294967295u; // The absent index in a map.
 constexpr int GROUP = 64; // Columns that one block sums.
 constexpr int ROW_SLOTS = 16; // Rows that such a block reads at once.
 constexpr int NUM_STATS = 6; // Statistics of every column of a normalisation.
+constexpr int SUMS_PER_COLUMN = 2; // Sums of a column that a normalisation takes over a chunk of rows.
+constexpr int NUM_SYNCED = 3; // Statistics of a column that devices exchange.
+constexpr int NUM_LOSSES = 3; // Losses of a sample: cross-entropy, entropy of the target, squared error.
+constexpr int SCRATCH_ROWS = 2; // Rows of a pooling layer's scratch memory: values and their gradients.
 constexpr u32 SQUARED = 4096u; // Numbers of the gradient that one block squares.
 constexpr u32 CHUNK = 32u; // Inputs of a chunk: a convolution takes all taps of a chunk before the next one. One or two steps.
 constexpr int TILE_THREADS = 128; // Threads of a block that makes a tile of products.
@@ -104,5 +109,118 @@ struct LossBlock {
     u32 value_width; // Numbers in a row of the values.
 };
 static_assert(sizeof(LossBlock) == 112, "must equal the Rust struct");
+
+// The activation function of a linear layer.
+enum class Activation : u32 {
+    Identity = 0, // None.
+    Relu = 1, // max(0, x).
+};
+
+// A linear layer, forward, or backward to its input: `out = activation(x W + bias + residual)`, and 0 where `relu_mask` is not
+// positive. Rows are those of the output.
+struct LinearBlock {
+    const LinearShape* shape; // One.
+    const Element* x; // `[rows of the input, x_width]`
+    const Element* weights; // `[taps * inputs, columns]`
+    const f32* bias; // `[biases]`
+    const Element* residual; // Added to the sums; may be `out`. `[rows, out_width]`, or 0
+    const Element* relu_mask; // `[rows, out_width]`, or 0
+    Element* out; // `[rows, out_width]`
+    f32* outputs; // The outputs of a head, instead of `out`. `[rows, out_width]`
+    u32 rows; // Rows.
+    Activation activation; // The activation function.
+};
+static_assert(sizeof(LinearBlock) == 72, "must equal the Rust struct");
+
+// The gradient of a layer's weights, as partial sums over ranges of rows.
+struct WeightGradientBlock {
+    const LinearShape* shape; // That of the layer's forward. One.
+    const Element* x; // `[rows of the input, x_width]`
+    const Element* dy; // Gradient of the output. `[rows, out_width]`
+    f32* parts; // `[splits, taps * inputs, columns]`
+    u32 rows; // Rows of the output.
+    u32 splits; // Ranges of rows.
+};
+static_assert(sizeof(WeightGradientBlock) == 40, "must equal the Rust struct");
+
+// Which gradient a normalisation with a ReLU is given.
+enum class GradientOf : u32 {
+    ReluOutput = 0, // That of the ReLU's output.
+    ReluInput = 1, // That of the ReLU's input: the mask has been applied.
+};
+
+// A normalisation with its ReLU, forward and backward.
+struct NormBlock {
+    const Element* x; // The input. `[rows, width]`
+    const Element* d; // The gradient given. `[rows, width]`
+    const Element* residual; // Added to the gradient of the input; may be `out`. `[rows, width]`, or 0
+    Element* out; // The output, or the gradient of the input. `[rows, width]`
+    f32* parts; // Sums over chunks of rows. `[chunks, SUMS_PER_COLUMN, width]`
+    const u32* maps; // Indices of weight and bias in `parameters`, of running mean and variance in `running`. `[4, width]`
+    const f32* parameters; // The flat parameters.
+    f32* running; // The flat running statistics.
+    f32* stats; // The statistics of this batch. `[NUM_STATS, width]`
+    f64* sync_stats; // Sums of all devices, where there are several. `[devices, NUM_SYNCED, width]`
+    f32* gradient; // The gradient of the flat parameters.
+    UpdateReport* report; // One.
+    u32 rows; // Rows.
+    u32 chunk_rows; // Rows of a chunk.
+    u32 width; // Columns.
+    GradientOf gradient_of; // What `d` is the gradient of.
+    u32 device; // This device's index among all.
+    u32 devices; // Devices.
+};
+static_assert(sizeof(NormBlock) == 120, "must equal the Rust struct");
+
+// Which products around a triangle are summed.
+enum class TriangleTerms : u32 {
+    Forward = 0, // a (i, k) b (j, k): the forward.
+    Backward = 1, // The same and b (i, k) a (j, k): with the output's gradient as a, the gradient of b.
+};
+
+// Message passing on K_n: sums at vertices, over the endpoints of edges, and over triangles. Rows are edges or vertices.
+struct MessageBlock {
+    const Element* a; // `[boards, edges or vertices, width]`
+    const Element* b; // The second factor of triangles. `[boards, edges, width]`
+    Element* out; // `[boards, edges or vertices, width]`
+    u32 boards; // Boards.
+    u32 vertices; // n.
+    u32 width; // Elements of a row.
+    u32 columns; // The first columns, which are mixed over triangles.
+    f32 scale; // Factor of all sums.
+    TriangleTerms terms; // Which products are summed.
+};
+static_assert(sizeof(MessageBlock) == 48, "must equal the Rust struct");
+
+// The arrays of a pooling layer in training.
+struct PoolArrays {
+    const Element* x; // The numbers that are pooled; backward, the activations after a bias. `[boards, squares, width]`
+    const Element* d; // The gradient of scaled numbers. `[boards, squares, width]`
+    const Element* residual; // Added to scaled numbers. `[boards, squares, width]`
+    Element* out; // The output, or the gradient of the input. `[boards, squares, width]`
+    const f32* stats; // The statistics of the normalisation before the pooling. `[NUM_STATS, width]`, or 0 where there is none
+    const f32* params; // The layer's parameters.
+    f32* scratch; // Intermediate values, then their gradients. `[boards, SCRATCH_ROWS, values_per_board]`
+    f32* gradient; // The gradient of the layer's parameters.
+    u32 boards; // Boards.
+};
+static_assert(sizeof(PoolArrays) == 72, "must equal the Rust struct");
+
+// What an update begins and ends with: sums set to zero, the gradient's norm, the optimiser.
+struct UpdateBlock {
+    const Settings* settings; // One.
+    const f32* from; // Parameters, first and second moments before the update. `[3, num_parameters]`
+    f32* to; // The same after it. `[3, num_parameters]`
+    const f32* decayed; // 1 for parameters with weight decay, 0 for others. `[num_parameters]`
+    f32* gradient; // `[num_parameters]`
+    f64* squares; // Sums of squares of the gradient's parts. `[num_parts]`
+    const f32* old_statistics; // Running statistics before the update. `[num_statistics]`
+    f32* new_statistics; // The same after it. `[num_statistics]`
+    UpdateReport* report; // One.
+    u32 num_parameters; // Parameters of the network.
+    u32 num_statistics; // Running statistics of the network.
+    u32 num_parts; // Parts of the gradient, of `SQUARED` numbers each.
+};
+static_assert(sizeof(UpdateBlock) == 88, "must equal the Rust struct");
 
 } // namespace train

@@ -29,7 +29,7 @@
 namespace train {
 
 // The operations on an accumulator before it is stored: bias, residual, ReLU, ReLU gradient.
-struct Epilogue {
+struct EpilogueArgs {
     const f32* bias;       // [biases]
     const Element* residual;  // [rows, out_width], or null
     const Element* relu_mask; // [rows, out_width], or null: the result is 0 where it is not positive
@@ -97,10 +97,16 @@ VZ_DEVICE void main_loop(S& sums, bool used, Left& left, Right& right, u32 steps
     }
 }
 
-// out = x W for all `rows` of the output. `weights` is [taps * inputs, columns] in the order of `Depth`, for `Spread` [taps, inputs,
-// columns]. Shared memory holds STAGES steps.
+// The layer's rows `out`. Its weights are in the order of `Depth`, for `Spread` [taps, inputs, columns]. Shared memory holds STAGES
+// steps.
 template <class T, class Out>
-VZ_DEVICE void product(const LinearShape shape, u32 rows, const Element* x, const Element* weights, const Epilogue& epilogue, Out* out) {
+VZ_DEVICE void product(const LinearBlock& args, Out* out) {
+    const LinearShape shape = *args.shape;
+    const u32 rows = args.rows;
+    const Element *x = args.x, *weights = args.weights;
+    const EpilogueArgs epilogue = {
+        args.bias, args.residual, args.relu_mask, args.activation == Activation::Relu ? 0.0f : no_minimum()
+    };
     typedef Accumulators<T, Line::ROW> S;
     const u32 column_tiles = (shape.columns + T::COLUMNS - 1) / T::COLUMNS;
     const u32 tile = blockIdx.x / column_tiles, first_column = blockIdx.x % column_tiles * T::COLUMNS;
@@ -119,10 +125,10 @@ VZ_DEVICE void product(const LinearShape shape, u32 rows, const Element* x, cons
     const bool used = sums.within(units - first, shape.columns - first_column);
     main_loop(sums, used, left, right, (depth + DEPTH - 1) / DEPTH);
     const u32 row_step = spread ? area * shape.out_width : shape.out_width;
-    const auto store_tile = [&](const Epilogue& by) {
+    const auto store_tile = [&](const EpilogueArgs& by) {
         sums.store_tile(
             [&](int along) { return by.terms(shape, position, first_column + along); },
-            [&](const Epilogue::ColumnTerms& terms, int row, const net::Four& four) {
+            [&](const EpilogueArgs::ColumnTerms& terms, int row, const net::Four& four) {
                 const u32 unit = first + row;
                 if (terms.there && unit < units) by.store(terms, four, (u64)unit * row_step + terms.place, out);
             }
@@ -139,9 +145,10 @@ VZ_DEVICE void product(const LinearShape shape, u32 rows, const Element* x, cons
 // The gradient of the weights, x^T dy, as one partial sum per range of rows: parts [splits, taps * inputs, columns] in the order of
 // the weights. `shape` is that of the forward, `rows` the number of its output rows.
 template <class T>
-VZ_DEVICE void weight_gradient(
-    const LinearShape shape, u32 rows, u32 splits, const Element* x, const Element* dy, f32* parts
-) {
+VZ_DEVICE void weight_gradient(const WeightGradientBlock& args) {
+    const LinearShape shape = *args.shape;
+    const u32 rows = args.rows, splits = args.splits;
+    const Element *x = args.x, *dy = args.dy;
     typedef Accumulators<T, Line::DEPTH> S;
     const u32 height = shape.taps * shape.inputs;
     const u32 row_tiles = (height + T::ROWS - 1) / T::ROWS, column_tiles = (shape.columns + T::COLUMNS - 1) / T::COLUMNS;
@@ -160,7 +167,7 @@ VZ_DEVICE void weight_gradient(
         [&](u32 column, int along, const net::Four& four) {
             const u32 row = first_row + along;
             if (row >= height || column >= shape.columns) return;
-            net::write_four(parts + ((u64)split * height + row) * shape.columns + column, four);
+            net::write_four(args.parts + ((u64)split * height + row) * shape.columns + column, four);
         }
     );
 }

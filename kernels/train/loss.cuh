@@ -23,19 +23,19 @@ VZ_DEVICE f32 hyperbolic_tangent(f32 x) {
 // Writes the gradient of row `row`'s cross-entropy with respect to its logits; returns the cross-entropy and the target's entropy.
 // Illegal actions are excluded.
 VZ_DEVICE void policy_loss(const LossBlock& args, f32 loss_scale, u32 row, f32 share, f64& cross_entropy, f64& entropy) {
-    const u32 lane = threadIdx.x % 32, width = args.logit_width, stride = args.logit_stride;
+    const u32 lane = threadIdx.x % WARP, width = args.logit_width, stride = args.logit_stride;
     const f32* logits = args.logits + (u64)row * width;
     Element* gradient = args.d_logits + (u64)row * width;
     const f32* target = args.target_policy + (u64)row * args.actions;
     const u8* legal = args.legal + (u64)row * args.actions;
     f32 max = from_bits(0xFF800000u); // -inf
-    for (u32 i = lane; i < args.actions; i += 32) {
+    for (u32 i = lane; i < args.actions; i += WARP) {
         const f32 logit = logits[i * stride];
         max = legal[i] && logit > max ? logit : max;
     }
     max = warp_largest(max);
     f32 sum = 0.0f, mass = 0.0f;
-    for (u32 i = lane; i < args.actions; i += 32) {
+    for (u32 i = lane; i < args.actions; i += WARP) {
         if (!legal[i]) continue;
         sum += math::exp(logits[i * stride] - max);
         mass += target[i];
@@ -45,7 +45,7 @@ VZ_DEVICE void policy_loss(const LossBlock& args, f32 loss_scale, u32 row, f32 s
     const f64 log_sum = (f64)math::ln(sum);
     cross_entropy = 0.0;
     entropy = 0.0;
-    for (u32 place = lane; place < width; place += 32) {
+    for (u32 place = lane; place < width; place += WARP) {
         const u32 i = place / stride;
         const bool counts = place % stride == 0 && i < args.actions && legal[i];
         f32 d = 0.0f;
@@ -66,10 +66,10 @@ VZ_DEVICE void policy_loss(const LossBlock& args, f32 loss_scale, u32 row, f32 s
 // Writes the gradient of row `row`'s mean squared error with respect to the values, the inputs of the hyperbolic tangent; returns
 // the error.
 VZ_DEVICE f64 value_loss(const LossBlock& args, f32 loss_scale, u32 row, f32 scale) {
-    const u32 lane = threadIdx.x % 32, width = args.value_width;
+    const u32 lane = threadIdx.x % WARP, width = args.value_width;
     const f32 count = (f32)args.outputs;
     f64 error = 0.0;
-    for (u32 i = lane; i < width; i += 32) {
+    for (u32 i = lane; i < width; i += WARP) {
         f32 d = 0.0f;
         if (i < args.outputs) {
             const f32 value = hyperbolic_tangent(args.values[(u64)row * width + i]);
@@ -91,33 +91,34 @@ VZ_DEVICE void losses_of(const LossBlock& args, u32 row) {
     const f32 loss_scale = settings.loss_scale;
     policy_loss(args, loss_scale, row, share, cross_entropy, entropy);
     const f64 error = value_loss(args, loss_scale, row, share * settings.value_weight);
-    if (threadIdx.x % 32 != 0) return;
-    args.losses[(u64)row * 3] = weight * cross_entropy;
-    args.losses[(u64)row * 3 + 1] = weight * entropy;
-    args.losses[(u64)row * 3 + 2] = weight * error;
+    if (threadIdx.x % WARP != 0) return;
+    f64* losses = args.losses + (u64)row * NUM_LOSSES;
+    losses[0] = weight * cross_entropy;
+    losses[1] = weight * entropy;
+    losses[2] = weight * error;
 }
 
-// The sum of term(0) .. term(n - 1) in a fixed order, by one block of at most 32 warps; the result is in thread 0.
+// The sum of term(0) .. term(n - 1) in a fixed order, by one block of BLOCK threads; the result is in thread 0.
 template <class Term>
-VZ_DEVICE f64 block_sum(u32 n, f64 (&shared)[32], Term term) {
+VZ_DEVICE f64 block_sum(u32 n, f64 (&shared)[BLOCK_WARPS], Term term) {
     f64 sum = 0.0;
-    for (u32 i = threadIdx.x; i < n; i += blockDim.x) sum += term(i);
+    for (u32 i = threadIdx.x; i < n; i += BLOCK) sum += term(i);
     sum = warp_sum(sum);
     __syncthreads();
-    if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = sum;
+    if (threadIdx.x % WARP == 0) shared[threadIdx.x / WARP] = sum;
     __syncthreads();
     f64 total = 0.0;
     if (threadIdx.x == 0) {
-        for (u32 i = 0; i < blockDim.x / 32; i++) total += shared[i];
+        for (int i = 0; i < BLOCK_WARPS; i++) total += shared[i];
     }
     return total;
 }
 
-// Adds the losses [B, 3] of all rows to the report. One block.
-VZ_DEVICE void sum_losses(const f64* losses, u32 rows, UpdateReport& report, f64 (&shared)[32]) {
-    const f64 cross_entropy = block_sum(rows, shared, [&](u32 row) { return losses[(u64)row * 3]; });
-    const f64 entropy = block_sum(rows, shared, [&](u32 row) { return losses[(u64)row * 3 + 1]; });
-    const f64 error = block_sum(rows, shared, [&](u32 row) { return losses[(u64)row * 3 + 2]; });
+// Adds the losses [B, NUM_LOSSES] of all rows to the report. One block.
+VZ_DEVICE void sum_losses(const f64* losses, u32 rows, UpdateReport& report, f64 (&shared)[BLOCK_WARPS]) {
+    const f64 cross_entropy = block_sum(rows, shared, [&](u32 row) { return losses[(u64)row * NUM_LOSSES]; });
+    const f64 entropy = block_sum(rows, shared, [&](u32 row) { return losses[(u64)row * NUM_LOSSES + 1]; });
+    const f64 error = block_sum(rows, shared, [&](u32 row) { return losses[(u64)row * NUM_LOSSES + 2]; });
     if (threadIdx.x != 0) return;
     report.cross_entropy += cross_entropy;
     report.target_entropy += entropy;

@@ -52,11 +52,11 @@ struct Chunk {
     }
 };
 
-// Writes mean and sum of squared deviations of each column of each chunk: parts [chunks, 2, width].
-VZ_DEVICE void moments(
-    const Element* x, u32 rows, u32 chunk_rows, u32 width, f32* parts, f32 (&shared)[ROW_SLOTS][GROUP], f32 (&means)[GROUP]
-) {
-    const Chunk chunk(rows, chunk_rows, width);
+// Writes mean and sum of squared deviations of each column of each chunk: parts [chunks, SUMS_PER_COLUMN, width].
+VZ_DEVICE void moments(const NormBlock& args, f32 (&shared)[ROW_SLOTS][GROUP], f32 (&means)[GROUP]) {
+    const Element* x = args.x;
+    const u32 width = args.width;
+    const Chunk chunk(args.rows, args.chunk_rows, width);
     const f32 sum = chunk.sum(shared, [&](u32 row, f32* sums) {
         const Vector v = load(x + (u64)row * width + chunk.column);
         for (int i = 0; i < VEC; i++) sums[i] += widen(v.x[i]);
@@ -70,8 +70,8 @@ VZ_DEVICE void moments(
             sums[i] += d * d;
         }
     });
-    if (f32* place = chunk.place(parts, width, 2, 0)) *place = means[threadIdx.x];
-    if (f32* place = chunk.place(parts, width, 2, 1)) *place = square;
+    if (f32* place = chunk.place(args.parts, width, SUMS_PER_COLUMN, 0)) *place = means[threadIdx.x];
+    if (f32* place = chunk.place(args.parts, width, SUMS_PER_COLUMN, 1)) *place = square;
 }
 
 // Number of rows, their mean, and the sum of squared deviations from it (Chan, Golub, LeVeque 1983).
@@ -91,14 +91,15 @@ struct Moments {
 VZ_DEVICE void update_running(f32& old, f64 now) { old = (f32)((1.0 - BN_MOMENTUM) * (f64)old + BN_MOMENTUM * now); }
 
 // The moments of all rows of a column from those of the chunks. One warp per column; the result is in lane 0.
-VZ_DEVICE Moments moments_of(u32 column, u32 width, u32 rows, u32 chunk_rows, const f32* parts) {
-    const u32 lane = threadIdx.x % 32, chunks = (rows + chunk_rows - 1) / chunk_rows;
+VZ_DEVICE Moments moments_of(const NormBlock& args, u32 column) {
+    const u32 rows = args.rows, chunk_rows = args.chunk_rows, width = args.width;
+    const u32 lane = threadIdx.x % WARP, chunks = (rows + chunk_rows - 1) / chunk_rows;
     Moments all = {0.0, 0.0, 0.0};
-    for (u32 chunk = lane; chunk < chunks; chunk += 32) {
-        const f32* part = parts + (u64)chunk * 2 * width + column;
+    for (u32 chunk = lane; chunk < chunks; chunk += WARP) {
+        const f32* part = args.parts + (u64)chunk * SUMS_PER_COLUMN * width + column;
         all.join((f64)(smaller((chunk + 1) * chunk_rows, rows) - chunk * chunk_rows), (f64)part[0], (f64)part[width]);
     }
-    for (int distance = 16; distance > 0; distance /= 2) {
+    for (int distance = WARP / 2; distance > 0; distance /= 2) {
         const f64 n = __shfl_xor_sync(0xFFFFFFFFu, all.count, distance);
         const f64 m = __shfl_xor_sync(0xFFFFFFFFu, all.mean, distance);
         const f64 s = __shfl_xor_sync(0xFFFFFFFFu, all.square, distance);
@@ -107,52 +108,46 @@ VZ_DEVICE Moments moments_of(u32 column, u32 width, u32 rows, u32 chunk_rows, co
     return all;
 }
 
-// Computes a column's forward statistics from the moments of all rows of the batch, and updates the running ones. `maps` [4, width]
-// has the indices of weight and bias in `parameters`, and of running mean and variance in `statistics`.
-VZ_DEVICE void prepare_norm(
-    u32 column, u32 width, const Moments& all, const u32* maps, const f32* parameters, f32* statistics, f32* stats
-) {
+// Computes a column's forward statistics from the moments of all rows of the batch, and updates the running ones.
+VZ_DEVICE void prepare_norm(const NormBlock& args, u32 column, const Moments& all) {
+    const u32 width = args.width, *maps = args.maps;
+    f32* stats = args.stats;
     const f64 variance = all.square / all.count;
     stats[MEAN * width + column] = (f32)all.mean;
     stats[VARIANCE * width + column] = (f32)variance;
     const bool used = maps[column] != NOWHERE;
-    stats[SCALE * width + column] = used ? (f32)((f64)parameters[maps[column]] / square_root(variance + BN_EPS)) : 0.0f;
-    stats[SHIFT * width + column] = used ? parameters[maps[width + column]] : 0.0f;
+    stats[SCALE * width + column] = used ? (f32)((f64)args.parameters[maps[column]] / square_root(variance + BN_EPS)) : 0.0f;
+    stats[SHIFT * width + column] = used ? args.parameters[maps[width + column]] : 0.0f;
     if (!used) return;
-    update_running(statistics[maps[2 * width + column]], all.mean);
-    update_running(statistics[maps[3 * width + column]], variance * (all.count / (larger(all.count, 2.0) - 1.0)));
+    update_running(args.running[maps[2 * width + column]], all.mean);
+    update_running(args.running[maps[3 * width + column]], variance * (all.count / (larger(all.count, 2.0) - 1.0)));
 }
 
 // Sets `bad_statistic` of the report if a column's running statistics are not finite.
-VZ_DEVICE void check_statistics(u32 column, u32 width, const u32* maps, const f32* statistics, UpdateReport& report) {
+VZ_DEVICE void check_statistics(const NormBlock& args, u32 column) {
+    const u32 width = args.width, *maps = args.maps;
     if (maps[column] == NOWHERE) return;
-    const f32 mean = statistics[maps[2 * width + column]], variance = statistics[maps[3 * width + column]];
-    if (!(is_finite(mean) && is_finite(variance))) report.bad_statistic = 1.0;
+    const f32 mean = args.running[maps[2 * width + column]], variance = args.running[maps[3 * width + column]];
+    if (!(is_finite(mean) && is_finite(variance))) args.report->bad_statistic = 1.0;
 }
 
-// Synchronised batch-norm statistics of several devices, [devices, 3, width]. Each device writes its own part and zeros elsewhere,
-// so that an all-reduce (sum) gives the parts of all devices.
-struct SyncStats {
-    f64* all;
-    u32 width, devices;
+// Synchronised batch-norm statistics of several devices: `sync_stats` [devices, NUM_SYNCED, width]. Each device writes its own part and
+// zeros elsewhere, so that an all-reduce (sum) gives the parts of all devices.
+VZ_DEVICE f64* synced(const NormBlock& args, u32 device, u32 number, u32 column) {
+    return args.sync_stats + ((u64)device * NUM_SYNCED + number) * args.width + column;
+}
 
-    VZ_DEVICE f64* at(u32 device, u32 number, u32 column) const {
-        return all + ((u64)device * 3 + number) * width + column;
+VZ_DEVICE void write_synced(const NormBlock& args, u32 column, const f64 (&own)[NUM_SYNCED]) {
+    for (u32 device = 0; device < args.devices; device++) {
+        for (u32 i = 0; i < NUM_SYNCED; i++) *synced(args, device, i, column) = device == args.device ? own[i] : 0.0;
     }
-
-    VZ_DEVICE void write(u32 own, u32 column, f64 first, f64 second, f64 third) const {
-        const f64 numbers[3] = {first, second, third};
-        for (u32 device = 0; device < devices; device++) {
-            for (u32 i = 0; i < 3; i++) *at(device, i, column) = device == own ? numbers[i] : 0.0;
-        }
-    }
-};
+}
 
 // The moments of all devices' rows, joined in the order of the devices.
-VZ_DEVICE Moments synced_moments(const SyncStats& sync_stats, u32 column) {
+VZ_DEVICE Moments synced_moments(const NormBlock& args, u32 column) {
     Moments all = {0.0, 0.0, 0.0};
-    for (u32 device = 0; device < sync_stats.devices; device++) {
-        all.join(*sync_stats.at(device, 0, column), *sync_stats.at(device, 1, column), *sync_stats.at(device, 2, column));
+    for (u32 device = 0; device < args.devices; device++) {
+        all.join(*synced(args, device, 0, column), *synced(args, device, 1, column), *synced(args, device, 2, column));
     }
     return all;
 }
@@ -162,32 +157,32 @@ VZ_DEVICE f32 normalised(const f32* stats, u32 width, u32 column, f32 x) {
     return (x - stats[MEAN * width + column]) * stats[SCALE * width + column] + stats[SHIFT * width + column];
 }
 
-// The gradient before the ReLU, given the gradient `d` behind it, or, if `masked`, before it.
-VZ_DEVICE f32 relu_gradient(const f32* stats, u32 width, u32 column, f32 x, f32 d, u32 masked) {
-    return masked || normalised(stats, width, column, x) > 0.0f ? d : 0.0f;
+// The gradient of the ReLU's input in one element, whose input is `x`, out of the gradient `d` that the block names.
+VZ_DEVICE f32 relu_gradient(const NormBlock& args, u32 column, f32 x, f32 d) {
+    return args.gradient_of == GradientOf::ReluInput || normalised(args.stats, args.width, column, x) > 0.0f ? d : 0.0f;
 }
 
 // out = max(0, (x - mean) scale + shift) for all rows.
-VZ_DEVICE void normalise_relu(const Element* x, u32 rows, u32 width, const f32* stats, Element* out) {
-    const u32 vectors = width / VEC;
-    for (u64 i = (u64)thread_in_grid(); i < (u64)rows * vectors; i += threads_in_grid()) {
+VZ_DEVICE void normalise_relu(const NormBlock& args) {
+    const u32 vectors = args.width / VEC;
+    for (u64 i = (u64)thread_in_grid(); i < (u64)args.rows * vectors; i += threads_in_grid()) {
         const u32 column = (u32)(i % vectors) * VEC;
-        Vector v = load(x + i * VEC);
+        Vector v = load(args.x + i * VEC);
         for (int j = 0; j < VEC; j++) {
-            const f32 y = normalised(stats, width, column + j, widen(v.x[j]));
+            const f32 y = normalised(args.stats, args.width, column + j, widen(v.x[j]));
             v.x[j] = narrow<Element>(y < 0.0f ? 0.0f : y);
         }
-        store(out + i * VEC, v);
+        store(args.out + i * VEC, v);
     }
 }
 
-// Writes the sums of dz and of dz (x - mean) over each chunk, where dz is the gradient before the ReLU and `d` the gradient behind
-// it: parts [chunks, 2, width].
-VZ_DEVICE void gradient_sums(
-    const Element* x, const Element* d, u32 rows, u32 chunk_rows, u32 width, const f32* stats, u32 masked, f32* parts,
-    f32 (&shared)[ROW_SLOTS][GROUP]
-) {
-    const Chunk chunk(rows, chunk_rows, width);
+// Writes the sums of dz and of dz (x - mean) over each chunk, where dz is the gradient of the ReLU's input:
+// parts [chunks, SUMS_PER_COLUMN, width].
+VZ_DEVICE void gradient_sums(const NormBlock& args, f32 (&shared)[ROW_SLOTS][GROUP]) {
+    const Element *x = args.x, *d = args.d;
+    const f32* stats = args.stats;
+    const u32 width = args.width;
+    const Chunk chunk(args.rows, args.chunk_rows, width);
     // Both sums in one pass; the second is reduced after the first.
     f32 products[VEC] = {};
     const f32 sum = chunk.sum(shared, [&](u32 row, f32* sums) {
@@ -195,7 +190,7 @@ VZ_DEVICE void gradient_sums(
         const Vector v = load(x + at), g = load(d + at);
         for (int i = 0; i < VEC; i++) {
             const f32 value = widen(v.x[i]);
-            const f32 dz = relu_gradient(stats, width, chunk.column + i, value, widen(g.x[i]), masked);
+            const f32 dz = relu_gradient(args, chunk.column + i, value, widen(g.x[i]));
             sums[i] += dz;
             products[i] += dz * (value - stats[MEAN * width + chunk.column + i]);
         }
@@ -207,8 +202,8 @@ VZ_DEVICE void gradient_sums(
     if (threadIdx.x < GROUP) {
         for (int i = 0; i < ROW_SLOTS; i++) product += shared[i][threadIdx.x];
     }
-    if (f32* place = chunk.place(parts, width, 2, 0)) *place = sum;
-    if (f32* place = chunk.place(parts, width, 2, 1)) *place = product;
+    if (f32* place = chunk.place(args.parts, width, SUMS_PER_COLUMN, 0)) *place = sum;
+    if (f32* place = chunk.place(args.parts, width, SUMS_PER_COLUMN, 1)) *place = product;
 }
 
 // Totals of `gradient_sums` over a number of rows.
@@ -217,23 +212,24 @@ struct GradientSums {
 };
 
 // The totals over all rows of a column from those of the chunks. One warp per column.
-VZ_DEVICE GradientSums gradient_sums_of(u32 column, u32 width, u32 rows, u32 chunk_rows, const f32* parts) {
-    const u32 lane = threadIdx.x % 32, chunks = (rows + chunk_rows - 1) / chunk_rows;
+VZ_DEVICE GradientSums gradient_sums_of(const NormBlock& args, u32 column) {
+    const u32 lane = threadIdx.x % WARP, chunks = (args.rows + args.chunk_rows - 1) / args.chunk_rows;
     f64 sum = 0.0, product = 0.0;
-    for (u32 chunk = lane; chunk < chunks; chunk += 32) {
-        sum += (f64)parts[(u64)chunk * 2 * width + column];
-        product += (f64)parts[((u64)chunk * 2 + 1) * width + column];
+    for (u32 chunk = lane; chunk < chunks; chunk += WARP) {
+        const f32* part = args.parts + (u64)chunk * SUMS_PER_COLUMN * args.width + column;
+        sum += (f64)part[0];
+        product += (f64)part[args.width];
     }
     sum = warp_sum(sum);
     product = warp_sum(product);
-    return {(f64)rows, sum, product};
+    return {(f64)args.rows, sum, product};
 }
 
 // Computes a column's backward statistics from the totals over all rows of the batch, and adds the gradients of weight and bias,
 // from the totals over this device's rows, to `gradient`.
-VZ_DEVICE void prepare_norm_gradient(
-    u32 column, u32 width, const GradientSums& all, const GradientSums& own, const u32* maps, f32* stats, f32* gradient
-) {
+VZ_DEVICE void prepare_norm_gradient(const NormBlock& args, u32 column, const GradientSums& all, const GradientSums& own) {
+    const u32 width = args.width, *maps = args.maps;
+    f32 *stats = args.stats, *gradient = args.gradient;
     const f64 variance = (f64)stats[VARIANCE * width + column] + BN_EPS, scale = (f64)stats[SCALE * width + column];
     stats[SLOPE * width + column] = (f32)(scale * all.product / (all.count * variance));
     stats[OFFSET * width + column] = (f32)(scale * all.sum / all.count);
@@ -243,13 +239,13 @@ VZ_DEVICE void prepare_norm_gradient(
 }
 
 // The totals of one device, and those of all devices, summed in their order.
-VZ_DEVICE GradientSums synced_gradient_sums(const SyncStats& sync_stats, u32 device, u32 column) {
-    return {*sync_stats.at(device, 0, column), *sync_stats.at(device, 1, column), *sync_stats.at(device, 2, column)};
+VZ_DEVICE GradientSums synced_gradient_sums(const NormBlock& args, u32 device, u32 column) {
+    return {*synced(args, device, 0, column), *synced(args, device, 1, column), *synced(args, device, 2, column)};
 }
-VZ_DEVICE GradientSums synced_gradient_sums(const SyncStats& sync_stats, u32 column) {
+VZ_DEVICE GradientSums synced_gradient_sums(const NormBlock& args, u32 column) {
     GradientSums all = {0.0, 0.0, 0.0};
-    for (u32 device = 0; device < sync_stats.devices; device++) {
-        const GradientSums one = synced_gradient_sums(sync_stats, device, column);
+    for (u32 device = 0; device < args.devices; device++) {
+        const GradientSums one = synced_gradient_sums(args, device, column);
         all = {all.count + one.count, all.sum + one.sum, all.product + one.product};
     }
     return all;
@@ -257,22 +253,21 @@ VZ_DEVICE GradientSums synced_gradient_sums(const SyncStats& sync_stats, u32 col
 
 // The gradient of the normalisation's input, out = dz scale - offset - (x - mean) slope, plus `residual` if it is not null. `out` may
 // alias `residual`.
-VZ_DEVICE void input_gradient(
-    const Element* x, const Element* d, u32 rows, u32 width, const f32* stats, u32 masked, const Element* residual, Element* out
-) {
-    const u32 vectors = width / VEC;
-    for (u64 i = (u64)thread_in_grid(); i < (u64)rows * vectors; i += threads_in_grid()) {
+VZ_DEVICE void input_gradient(const NormBlock& args) {
+    const f32* stats = args.stats;
+    const u32 width = args.width, vectors = width / VEC;
+    for (u64 i = (u64)thread_in_grid(); i < (u64)args.rows * vectors; i += threads_in_grid()) {
         const u32 first = (u32)(i % vectors) * VEC;
-        const Vector v = load(x + i * VEC), g = load(d + i * VEC);
-        Vector o = residual ? load(residual + i * VEC) : zeros();
+        const Vector v = load(args.x + i * VEC), g = load(args.d + i * VEC);
+        Vector o = args.residual ? load(args.residual + i * VEC) : zeros();
         for (int j = 0; j < VEC; j++) {
             const u32 column = first + j;
-            const f32 value = widen(v.x[j]), dz = relu_gradient(stats, width, column, value, widen(g.x[j]), masked);
+            const f32 value = widen(v.x[j]), dz = relu_gradient(args, column, value, widen(g.x[j]));
             const f32 dx = dz * stats[SCALE * width + column] -
                 (value - stats[MEAN * width + column]) * stats[SLOPE * width + column] - stats[OFFSET * width + column];
             o.x[j] = narrow<Element>(widen(o.x[j]) + dx);
         }
-        store(out + i * VEC, o);
+        store(args.out + i * VEC, o);
     }
 }
 

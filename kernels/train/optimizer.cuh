@@ -5,35 +5,36 @@
 namespace train {
 
 // The sum of squares of one part of the gradient per block.
-VZ_DEVICE void square_part(const f32* gradient, u32 count, f64* parts, f64 (&shared)[32]) {
-    const u32 begin = blockIdx.x * SQUARED, n = smaller(count - begin, SQUARED);
+VZ_DEVICE void square_part(const UpdateBlock& args, f64 (&shared)[BLOCK_WARPS]) {
+    const u32 begin = blockIdx.x * SQUARED, n = smaller(args.num_parameters - begin, SQUARED);
     const f64 sum = block_sum(n, shared, [&](u32 i) {
-        const f64 g = (f64)gradient[begin + i];
+        const f64 g = (f64)args.gradient[begin + i];
         return g * g;
     });
-    if (threadIdx.x == 0) parts[blockIdx.x] = sum;
+    if (threadIdx.x == 0) args.squares[blockIdx.x] = sum;
 }
 
 // The gradient's norm, and its factor before it is applied: 1 / loss_scale, times clip / norm if the norm is above `clip` > 0. One
 // block.
-VZ_DEVICE void measure_gradient(
-    const Settings& settings, const f64* parts, u32 count, UpdateReport& report, f64 (&shared)[32]
-) {
-    const f64 sum = block_sum(count, shared, [&](u32 i) { return parts[i]; });
+VZ_DEVICE void measure_gradient(const UpdateBlock& args, f64 (&shared)[BLOCK_WARPS]) {
+    const f64 sum = block_sum(args.num_parts, shared, [&](u32 i) { return args.squares[i]; });
     if (threadIdx.x != 0) return;
+    const Settings& settings = *args.settings;
+    UpdateReport& report = *args.report;
     const f64 scale = (f64)settings.loss_scale, norm = square_root(sum) / scale;
     report.norm = norm;
     report.factor = (settings.clip > 0.0 && norm > settings.clip ? settings.clip / norm : 1.0) / scale;
 }
 
-// The state after the update: parameters, first and second moments, [3, count] in `from` and `to`. `decayed` is 1 for parameters
-// with weight decay, 0 for others.
-VZ_DEVICE void optimise(
-    const Settings& rule, u32 count, const f32* from, const f32* gradient, const f32* decayed, f32* to, UpdateReport& report
-) {
+// The state after the update.
+VZ_DEVICE void optimise(const UpdateBlock& args) {
+    const Settings& rule = *args.settings;
+    UpdateReport& report = *args.report;
+    const f32 *from = args.from, *decayed = args.decayed;
+    const u32 count = args.num_parameters;
     for (u32 i = (u32)thread_in_grid(); i < count; i += threads_in_grid()) {
         f32 x = from[i], m = from[count + i], v = from[2 * (u64)count + i];
-        const f32 g = gradient[i] * (f32)report.factor;
+        const f32 g = args.gradient[i] * (f32)report.factor;
         if (rule.adamw) {
             m = rule.momentum * m + (1.0f - rule.momentum) * g;
             v = rule.beta2 * v + (1.0f - rule.beta2) * g * g;
@@ -45,9 +46,9 @@ VZ_DEVICE void optimise(
         }
         if (!is_finite(x)) report.bad_weight = 1.0;
         if (!is_finite(v)) report.bad_moment = 1.0;
-        to[i] = x;
-        to[count + i] = m;
-        to[2 * (u64)count + i] = v;
+        args.to[i] = x;
+        args.to[count + i] = m;
+        args.to[2 * (u64)count + i] = v;
     }
 }
 

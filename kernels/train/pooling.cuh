@@ -1,4 +1,4 @@
-// Pooling layers in training: a bias of channels before a ReLU, a scale of channels behind a convolution, each out of a whole board, forward
+// Pooling layers in training: a bias of channels before a ReLU, a scale of channels after a convolution, each out of a whole board, forward
 // and backward. Twin of src/net/pooling.rs. A block of threads computes one board; sums are in f32 with a fixed order.
 #pragma once
 #include "pooling/layout.cuh"
@@ -21,21 +21,23 @@ struct PoolParams {
           output_bias(output + (u64)of.outputs * of.output_inputs) {}
 };
 
-// One board's part of the scratch [boards, 2, values_per_board]: values, or their gradients.
+// One board's part of the scratch [boards, SCRATCH_ROWS, values_per_board]: values, or their gradients.
 struct PoolParts {
     f32 *inputs, *hidden, *outputs;
 
     VZ_DEVICE PoolParts(const PoolingBlock& of, f32* scratch, u32 board, u32 gradient)
-        : inputs(scratch + ((u64)board * 2 + gradient) * of.values_per_board), hidden(inputs + of.inputs),
+        : inputs(scratch + ((u64)board * SCRATCH_ROWS + gradient) * of.values_per_board), hidden(inputs + of.inputs),
           outputs(hidden + of.hidden) {}
     VZ_DEVICE f32* read(const PoolingBlock& of) const { return of.hidden > 0 ? hidden : inputs; }
 };
 
 // The bias or scale of each channel of the block's board, out of x [boards, squares, width], which `stats` normalise if not null.
-VZ_DEVICE void pool_forward(const PoolingBlock& of, const Element* x, const f32* stats, const f32* params, f32* scratch) {
+VZ_DEVICE void pool_forward(const PoolingBlock& of, const PoolArrays& arrays) {
     const u32 board = blockIdx.x;
-    const PoolParams weights(of, params);
-    const PoolParts parts(of, scratch, board, 0);
+    const Element* x = arrays.x;
+    const f32* stats = arrays.stats;
+    const PoolParams weights(of, arrays.params);
+    const PoolParts parts(of, arrays.scratch, board, 0);
     for (u32 channel = threadIdx.x; channel < of.pooled; channel += blockDim.x) {
         f32 sum = 0.0f, most = 0.0f;
         for (u32 square = 0; square < of.squares; square++) {
@@ -67,36 +69,32 @@ VZ_DEVICE void pool_forward(const PoolingBlock& of, const Element* x, const f32*
     }
 }
 
-// active = relu(normalised x + bias), the biases being what `pool_forward` wrote.
-VZ_DEVICE void norm_bias_relu(
-    const PoolingBlock& of, const Element* x, u32 boards, const f32* stats, f32* scratch, Element* active
-) {
-    for_vectors((u64)boards * of.squares, of.width, [&](u64 row, u32 column, u64 place) {
-        const PoolParts parts(of, scratch, (u32)(row / of.squares), 0);
-        Vector v = load(x + place);
+// out = relu(normalised x + bias), the biases being what `pool_forward` wrote.
+VZ_DEVICE void norm_bias_relu(const PoolingBlock& of, const PoolArrays& arrays) {
+    for_vectors((u64)arrays.boards * of.squares, of.width, [&](u64 row, u32 column, u64 place) {
+        const PoolParts parts(of, arrays.scratch, (u32)(row / of.squares), 0);
+        Vector v = load(arrays.x + place);
         for (u32 i = 0; i < VEC; i++) {
             const u32 output = column + i - of.first;
-            f32 y = normalised(stats, of.width, column + i, widen(v.x[i]));
+            f32 y = normalised(arrays.stats, of.width, column + i, widen(v.x[i]));
             if (column + i >= of.first && output < of.outputs) y += parts.outputs[output];
             v.x[i] = narrow<Element>(y < 0.0f ? 0.0f : y);
         }
-        store(active + place, v);
+        store(arrays.out + place, v);
     });
 }
 
 // out = residual + x scale, the scales being what `pool_forward` wrote.
-VZ_DEVICE void scale_add(
-    const PoolingBlock& of, const Element* x, u32 boards, f32* scratch, const Element* residual, Element* out
-) {
-    for_vectors((u64)boards * of.squares, of.width, [&](u64 row, u32 column, u64 place) {
-        const PoolParts parts(of, scratch, (u32)(row / of.squares), 0);
-        const Vector v = load(x + place);
-        Vector y = load(residual + place);
+VZ_DEVICE void scale_add(const PoolingBlock& of, const PoolArrays& arrays) {
+    for_vectors((u64)arrays.boards * of.squares, of.width, [&](u64 row, u32 column, u64 place) {
+        const PoolParts parts(of, arrays.scratch, (u32)(row / of.squares), 0);
+        const Vector v = load(arrays.x + place);
+        Vector y = load(arrays.residual + place);
         for (u32 i = 0; i < VEC; i++) {
             if (column + i >= of.outputs) continue;
             y.x[i] = narrow<Element>(widen(y.x[i]) + widen(v.x[i]) * parts.outputs[column + i]);
         }
-        store(out + place, y);
+        store(arrays.out + place, y);
     });
 }
 
@@ -121,10 +119,14 @@ VZ_DEVICE void pool_inner_backward(const PoolingBlock& of, const f32* params, co
     __syncthreads();
 }
 
-// d, the gradient of active = relu(x + bias), becomes the gradient of x before the ReLU, that through the statistics included.
-VZ_DEVICE void bias_backward(const PoolingBlock& of, const Element* active, const f32* params, f32* scratch, Element* d) {
+// `out`, the gradient of x, the activations after a bias and its ReLU, becomes the gradient of the ReLU's input without the bias, that
+// through the statistics included.
+VZ_DEVICE void bias_backward(const PoolingBlock& of, const PoolArrays& arrays) {
     const u32 board = blockIdx.x;
-    const PoolParts parts(of, scratch, board, 0), gradient(of, scratch, board, 1);
+    const Element* active = arrays.x;
+    Element* d = arrays.out;
+    const f32* params = arrays.params;
+    const PoolParts parts(of, arrays.scratch, board, 0), gradient(of, arrays.scratch, board, 1);
     const u64 start = (u64)board * of.squares * of.width;
     for (u32 channel = threadIdx.x; channel < of.width; channel += blockDim.x) {
         f32 sum = 0.0f;
@@ -157,12 +159,12 @@ VZ_DEVICE void bias_backward(const PoolingBlock& of, const Element* active, cons
     }
 }
 
-// dx, the gradient of x, out of d, that of x scale.
-VZ_DEVICE void scale_backward(
-    const PoolingBlock& of, const Element* x, const Element* d, const f32* params, f32* scratch, Element* dx
-) {
+// `out`, the gradient of x, from d, that of x scale.
+VZ_DEVICE void scale_backward(const PoolingBlock& of, const PoolArrays& arrays) {
     const u32 board = blockIdx.x;
-    const PoolParts parts(of, scratch, board, 0), gradient(of, scratch, board, 1);
+    const Element *x = arrays.x, *d = arrays.d;
+    const f32* params = arrays.params;
+    const PoolParts parts(of, arrays.scratch, board, 0), gradient(of, arrays.scratch, board, 1);
     const u64 start = (u64)board * of.squares * of.width;
     for (u32 channel = threadIdx.x; channel < of.outputs; channel += blockDim.x) {
         f32 sum = 0.0f;
@@ -180,21 +182,21 @@ VZ_DEVICE void scale_backward(
         const f32 scale = scaled ? parts.outputs[channel] : 0.0f, mean = scaled ? gradient.inputs[channel] * of.per_square : 0.0f;
         for (u32 square = 0; square < of.squares; square++) {
             const u64 place = start + (u64)square * of.width + channel;
-            dx[place] = narrow<Element>(widen(d[place]) * scale + mean);
+            arrays.out[place] = narrow<Element>(widen(d[place]) * scale + mean);
         }
     }
 }
 
 // Adds the gradient of the layer's parameters, summed over the boards in order, to `gradient`, which begins with its first. A thread a
 // parameter.
-VZ_DEVICE void pool_weight_gradient(const PoolingBlock& of, u32 boards, f32* scratch, f32* gradient) {
+VZ_DEVICE void pool_weight_gradient(const PoolingBlock& of, const PoolArrays& arrays) {
     const u32 hidden_weights = of.hidden * of.inputs, outputs_from = hidden_weights + of.hidden;
     const u32 biases_from = outputs_from + of.outputs * of.output_inputs;
     const u32 count = biases_from + (of.effect == Effect::Scale ? of.outputs : 0);
     for (u32 number = (u32)thread_in_grid(); number < count; number += threads_in_grid()) {
         f32 sum = 0.0f;
-        for (u32 board = 0; board < boards; board++) {
-            const PoolParts parts(of, scratch, board, 0), d(of, scratch, board, 1);
+        for (u32 board = 0; board < arrays.boards; board++) {
+            const PoolParts parts(of, arrays.scratch, board, 0), d(of, arrays.scratch, board, 1);
             if (number < hidden_weights) {
                 sum += d.hidden[number / of.inputs] * parts.inputs[number % of.inputs];
             } else if (number < outputs_from) {
@@ -206,7 +208,7 @@ VZ_DEVICE void pool_weight_gradient(const PoolingBlock& of, u32 boards, f32* scr
                 sum += d.outputs[number - biases_from];
             }
         }
-        gradient[number] += sum;
+        arrays.gradient[number] += sum;
     }
 }
 

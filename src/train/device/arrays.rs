@@ -1,6 +1,6 @@
 //! The arrays of a training pass on the device.
 
-use super::constants::NUM_STATS;
+use super::constants::{NUM_LOSSES, NUM_STATS, SUMS_PER_COLUMN};
 use super::layers::{Norm, TrainLayer, TrainLayers, Unit, VertexLayers};
 use super::tiling::splits;
 use crate::backend::kernels::device::Device;
@@ -203,7 +203,7 @@ impl<B> TrainArrays<B> {
             dy: elements(widest)?,
             stream: elements(widest)?,
             parts: floats(parts.chain(sums).max().unwrap_or(0))?,
-            losses: device.alloc(boards * 24)?,
+            losses: device.alloc(size_of::<f64>() * NUM_LOSSES * boards)?,
             graph: match &layers.graph {
                 Some(graph) => {
                     let sizes = [boards, layers.area, layers.stem.forward.columns as usize];
@@ -225,6 +225,6 @@ impl<B> TrainArrays<B> {
     }
 
     fn sum_floats(norm: &Norm, rows: usize) -> usize {
-        2 * rows.div_ceil(chunk_rows(rows)) * norm.width
+        SUMS_PER_COLUMN * rows.div_ceil(chunk_rows(rows)) * norm.width
     }
 }

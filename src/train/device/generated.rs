@@ -1,5 +1,9 @@
 //! Compares `kernels/train/layout.cuh` and `kernels/gather/layout.cuh` with the Rust types that they are generated from.
 
+use super::blocks::{
+    Activation, GradientOf, LinearBlock, MessageBlock, NormBlock, PoolArrays, TriangleTerms, UpdateBlock,
+    WeightGradientBlock,
+};
 use super::constants;
 use super::layers::{Connectivity, LinearShape};
 use super::samples::GatherBlock;
@@ -15,6 +19,7 @@ typedef f32 Element;
 #else
 struct Element;
 #endif
+struct LinearShape; // factors.cuh
 ";
 
 #[test]
@@ -27,6 +32,15 @@ fn generated_header_of_the_training_kernels_is_up_to_date() {
         Settings::definition(),
         UpdateReport::definition(),
         LossBlock::definition(),
+        Activation::definition(),
+        LinearBlock::definition(),
+        WeightGradientBlock::definition(),
+        GradientOf::definition(),
+        NormBlock::definition(),
+        TriangleTerms::definition(),
+        MessageBlock::definition(),
+        PoolArrays::definition(),
+        UpdateBlock::definition(),
     ];
     check_header("train/layout.cuh", "train", PREAMBLE, &definitions);
 }

@@ -2,8 +2,9 @@
 //! mean that the value layers read. The kernels are `kernels/train/graph.cuh`; [`crate::net::edges`] is the truth.
 
 use super::arrays::GraphArrays;
+use super::blocks::{MessageBlock, TriangleTerms};
 use super::layers::VertexLayers;
-use super::passes::{TrainPass, elementwise};
+use super::passes::{InputGradient, TrainPass, elementwise};
 use crate::backend::kernels::device::{Arg, Device};
 use crate::error::Result;
 
@@ -29,9 +30,19 @@ impl<'p, D: Device> TrainPass<'p, D> {
         self.layers.stem.forward.columns
     }
 
-    /// Boards, vertices, columns.
-    fn sizes(&self, graph: &VertexLayers) -> [Arg<'_, D::Buffer>; 3] {
-        [Arg::U32(self.arrays.boards as u32), Arg::U32(graph.vertices as u32), Arg::U32(self.columns())]
+    /// A block that reads `a` and writes `out`.
+    fn message_block(&self, graph: &VertexLayers, a: &D::Buffer, out: &D::Buffer) -> MessageBlock {
+        MessageBlock {
+            a: self.address(a),
+            b: 0,
+            out: self.address(out),
+            boards: self.arrays.boards as u32,
+            vertices: graph.vertices as u32,
+            width: self.columns(),
+            columns: 0,
+            scale: 1.0,
+            terms: TriangleTerms::Forward,
+        }
     }
 
     /// `out` = `scale` times the sum of the edges `x` at every vertex.
@@ -53,34 +64,28 @@ impl<'p, D: Device> TrainPass<'p, D> {
         scale: f32,
         out: &D::Buffer,
     ) -> Result<()> {
-        let [boards, vertices, width] = self.sizes(graph);
-        let args = [Arg::Buffer(x, 0), boards, vertices, width, Arg::F32(scale), Arg::Buffer(out, 0)];
+        let block = MessageBlock { scale, ..self.message_block(graph, x, out) };
         let numbers = self.arrays.boards * rows * self.columns() as usize;
-        self.device.launch(kernel, elementwise(numbers), &args)
+        self.device.launch(kernel, elementwise(numbers), &[Arg::of(&block)])
     }
 
-    /// `out` = the triangles of `a` and `b`, or, where `b`'s gradient is wanted, both ways round.
-    fn around_triangles(
+    /// `out` = the sums of `terms` over the triangles of `a` and `b`.
+    fn triangle_sums(
         &self,
         (graph, block): (&VertexLayers, usize),
         [a, b]: [&D::Buffer; 2],
-        both: u32,
+        terms: TriangleTerms,
         out: &D::Buffer,
     ) -> Result<()> {
-        let [boards, vertices, width] = self.sizes(graph);
-        let args = [
-            Arg::Buffer(a, 0),
-            Arg::Buffer(b, 0),
-            Arg::U32(both),
-            boards,
-            vertices,
-            width,
-            Arg::U32(graph.triangle_columns[block] as u32),
-            Arg::F32(graph.scales[1]),
-            Arg::Buffer(out, 0),
-        ];
+        let block = MessageBlock {
+            b: self.address(b),
+            columns: graph.triangle_columns[block] as u32,
+            scale: graph.scales[1],
+            terms,
+            ..self.message_block(graph, a, out)
+        };
         let numbers = self.arrays.boards * self.layers.area * self.columns() as usize;
-        self.device.launch("around_triangles", elementwise(numbers), &args)
+        self.device.launch("triangle_sums", elementwise(numbers), &[Arg::of(&block)])
     }
 
     /// The mean over the edges of `x`, or the gradient of that spread over them.
@@ -103,7 +108,7 @@ impl<'p, D: Device> TrainPass<'p, D> {
         let OnGraph { graph, arrays } = on;
         let (block, x) = (number / 2, &self.arrays.active[number]);
         if number % 2 == 1 {
-            self.around_triangles((graph, block), [x, x], 0, &arrays.mixed[block])?;
+            self.triangle_sums((graph, block), [x, x], TriangleTerms::Forward, &arrays.mixed[block])?;
             return Ok(None);
         }
         self.vertex_sums(graph, x, graph.scales[0], &arrays.means[block])?;
@@ -123,20 +128,20 @@ impl<'p, D: Device> TrainPass<'p, D> {
         let OnGraph { graph, arrays } = on;
         let block = number / 2;
         if number % 2 == 1 {
-            self.linear_backward(number + 1, dy, 0, None, &arrays.at_edges)?;
-            return self.around_triangles(
+            self.linear_backward(number + 1, dy, InputGradient::Written, None, &arrays.at_edges)?;
+            return self.triangle_sums(
                 (graph, block),
                 [&arrays.at_edges, &self.arrays.active[number]],
-                1,
+                TriangleTerms::Backward,
                 dx,
             );
         }
         let vertices = self.at_vertices(block);
         self.vertex_sums(graph, dy, 1.0, &arrays.sent)?;
         self.layer_gradient(vertices, &arrays.means[block], &arrays.sent)?;
-        self.linear_backward(vertices, &arrays.sent, 0, None, &arrays.d_means)?;
+        self.linear_backward(vertices, &arrays.sent, InputGradient::Written, None, &arrays.d_means)?;
         self.sums_of_ends(graph, &arrays.d_means, graph.scales[0], dx)?;
-        self.linear_backward(number + 1, dy, 1, None, dx)
+        self.linear_backward(number + 1, dy, InputGradient::Added, None, dx)
     }
 
     /// What the value layers read, out of the tail.

@@ -1,7 +1,7 @@
 //! A network as the kernels see it: layers with their shapes, and maps from the flat parameters to the arrays that products
 //! read. Columns of every array are padded to whole vectors.
 
-use super::constants::{CHUNK, NOWHERE, VEC};
+use super::constants::{CHUNK, NOWHERE, SCRATCH_ROWS, VEC};
 use crate::device_struct::{device_enum, device_struct};
 use crate::error::{Error, Result};
 use crate::model::{self, CompleteGraph, Model, Param, Pooling, Tower};
@@ -111,7 +111,7 @@ impl Pooled {
 
     /// Numbers of one board's values and of their gradients.
     pub fn scratch_len(&self) -> usize {
-        2 * self.pooling.values_per_board()
+        SCRATCH_ROWS * self.pooling.values_per_board()
     }
 }
 

@@ -9,6 +9,7 @@
 //! it can be, and every sample counts alike, whatever the size of its share. Normalisation is that of the whole part.
 
 mod arrays;
+pub mod blocks; // parameter blocks of the kernels
 mod constants; // shared with the kernels
 #[cfg(test)]
 mod generated;

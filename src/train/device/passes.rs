@@ -2,8 +2,9 @@
 //! order.
 
 use super::arrays::{TrainArrays, chunk_rows};
+use super::blocks::{Activation, GradientOf, LinearBlock, NormBlock, WeightGradientBlock};
 use super::constants::{BLOCK, GROUP, VEC};
-use super::layers::{LinearShape, Norm, TrainLayer, TrainLayers};
+use super::layers::{LinearShape, Norm, TrainLayers};
 use super::process_group::ProcessGroup;
 use super::tiling::{Tiling, splits};
 use crate::backend::kernels::device::{Arg, Device, LaunchShape, Limits, WARP};
@@ -62,14 +63,19 @@ enum ResidualGrad {
     Accumulate,
 }
 
+/// How the gradient of a layer's input is stored.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum InputGradient {
+    /// It replaces the array.
+    Written,
+    /// It is added to what the array has.
+    Added,
+}
+
 /// Ping-pong buffers of the gradients of activations: a unit reads `d` and writes `next`, and then they are exchanged.
 struct GradBuffers<'a, B> {
     d: &'a B,
     next: &'a B,
-}
-
-fn norm_width<'a, B>(norm: Norm) -> Arg<'a, B> {
-    Arg::U32(norm.width as u32)
 }
 
 /// The launch of an elementwise kernel for `numbers` numbers.
@@ -83,6 +89,11 @@ pub fn blocks(num: usize, block: u32) -> LaunchShape {
     LaunchShape { grid: num as u32, block, shared: 0 }
 }
 
+/// The launch of the kernels that sum columns over chunks of rows.
+fn chunks_of_columns(rows: usize, width: usize) -> LaunchShape {
+    blocks(rows.div_ceil(chunk_rows(rows)) * width.div_ceil(GROUP), BLOCK)
+}
+
 /// The launch of `num` warps.
 pub fn warps(num: usize) -> LaunchShape {
     blocks(num.div_ceil(BLOCK as usize / WARP), BLOCK)
@@ -91,6 +102,11 @@ pub fn warps(num: usize) -> LaunchShape {
 impl<D: Device> TrainPass<'_, D> {
     fn launch(&self, kernel: &'static str, shape: LaunchShape, args: &[Arg<'_, D::Buffer>]) -> Result<()> {
         self.device.launch(kernel, shape, args)
+    }
+
+    /// The address of an array on the device.
+    pub(super) fn address(&self, buffer: &D::Buffer) -> u64 {
+        self.device.address(buffer)
     }
 
     /// Rows of the tower.
@@ -158,7 +174,7 @@ impl<D: Device> TrainPass<'_, D> {
             self.layer_gradient(number + 1, self.input_of(number), dy)?;
             match self.on_graph() {
                 Some(on) => self.edge_network_backward(on, number, dy, flow.next)?,
-                None => self.linear_backward(number + 1, dy, 0, None, flow.next)?,
+                None => self.linear_backward(number + 1, dy, InputGradient::Written, None, flow.next)?,
             }
             if let Some(bias) = self.bias_of(number) {
                 self.bias_backward(number, bias, flow.next)?;
@@ -175,19 +191,21 @@ impl<D: Device> TrainPass<'_, D> {
         let (layers, arrays) = (self.layers, self.arrays);
         let last = layers.units.len();
         self.layer_gradient(last + 3, &arrays.hidden, &arrays.d_values)?;
-        self.linear_backward(last + 3, &arrays.d_values, 0, Some(&arrays.hidden), &arrays.d_hidden)?;
+        let mask = Some(&arrays.hidden);
+        self.linear_backward(last + 3, &arrays.d_values, InputGradient::Written, mask, &arrays.d_hidden)?;
         self.layer_gradient(last + 2, self.value_input(), &arrays.d_hidden)?;
         match self.on_graph().map(|on| &on.arrays().d_pooled) {
             Some(d_pooled) => {
-                self.linear_backward(last + 2, &arrays.d_hidden, 0, None, d_pooled)?;
+                self.linear_backward(last + 2, &arrays.d_hidden, InputGradient::Written, None, d_pooled)?;
                 self.spread(d_pooled, d)?;
             }
-            None => self.linear_backward(last + 2, &arrays.d_hidden, 0, None, d)?,
+            None => self.linear_backward(last + 2, &arrays.d_hidden, InputGradient::Written, None, d)?,
         }
         self.layer_gradient(last + 1, &arrays.active[last], &arrays.d_logits)?;
         // Both heads of all but a residual network read the same columns.
-        let adds = u32::from(layers.policy.forward.x_offset == layers.hidden.forward.x_offset);
-        self.linear_backward(last + 1, &arrays.d_logits, adds, None, d)
+        let same_columns = layers.policy.forward.x_offset == layers.hidden.forward.x_offset;
+        let input_gradient = if same_columns { InputGradient::Added } else { InputGradient::Written };
+        self.linear_backward(last + 1, &arrays.d_logits, input_gradient, None, d)
     }
 
     /// The gradient of the output number `number` of the tower, out of that behind the ReLU of the normalisation above it.
@@ -200,24 +218,43 @@ impl<D: Device> TrainPass<'_, D> {
         };
         let out = if residual_grad == ResidualGrad::None { &arrays.dy } else { &arrays.stream };
         let norm = self.norm(number);
-        let args = [
-            Arg::Buffer(&arrays.activations[number], 0),
-            Arg::Buffer(d, 0),
-            Arg::U32(self.rows() as u32),
-            Arg::U32(norm.width as u32),
-            Arg::Buffer(&arrays.norm_statistics[number], 0),
-            self.is_masked(number),
-            Arg::Buffer(&arrays.stream, 0),
-            Arg::U32(u32::from(residual_grad == ResidualGrad::Accumulate)),
-            Arg::Buffer(out, 0),
-        ];
-        self.launch("norm_gradient", elementwise(self.rows() * norm.width), &args)?;
+        let residual = match residual_grad {
+            ResidualGrad::Accumulate => self.address(&arrays.stream),
+            ResidualGrad::None | ResidualGrad::Start => 0,
+        };
+        let block =
+            NormBlock { d: self.address(d), residual, out: self.address(out), ..self.norm_block(number) };
+        self.launch("norm_gradient", elementwise(self.rows() * norm.width), &[Arg::of(&block)])?;
         Ok(out)
     }
 
-    /// True if the gradient above output `number` is taken before the ReLU: a pooling bias precedes it.
-    fn is_masked(&self, number: usize) -> Arg<'_, D::Buffer> {
-        Arg::U32(u32::from(self.bias_of(number).is_some()))
+    /// The block of the normalisation above output `number` of the tower: its input, statistics and maps.
+    fn norm_block(&self, number: usize) -> NormBlock {
+        let (arrays, norm, rows) = (self.arrays, self.norm(number), self.rows());
+        // A pooling bias before the ReLU has applied the ReLU's mask.
+        let gradient_of =
+            if self.bias_of(number).is_some() { GradientOf::ReluInput } else { GradientOf::ReluOutput };
+        let (device, devices) = self.group.map_or((0, 1), |group| (group.sums.rank(), group.sums.size()));
+        NormBlock {
+            x: self.address(&arrays.activations[number]),
+            d: 0,
+            residual: 0,
+            out: 0,
+            parts: self.address(&arrays.parts),
+            maps: self.address(&self.shared.map) + norm.maps as u64 * 4,
+            parameters: self.address(self.state),
+            running: self.address(self.statistics),
+            stats: self.address(&arrays.norm_statistics[number]),
+            sync_stats: self.group.map_or(0, |group| self.address(&group.statistics.borrow())),
+            gradient: self.address(&self.shared.gradient),
+            report: self.address(&self.shared.report),
+            rows: rows as u32,
+            chunk_rows: chunk_rows(rows) as u32,
+            width: norm.width as u32,
+            gradient_of,
+            device: device as u32,
+            devices: devices as u32,
+        }
     }
 
     /// The normalisation above the output number `number` of the tower.
@@ -225,16 +262,13 @@ impl<D: Device> TrainPass<'_, D> {
         self.layers.units.get(number).map_or(self.layers.tail, |unit| unit.norm)
     }
 
-    fn shape_of(&self, number: usize, direction: usize) -> Arg<'_, D::Buffer> {
-        Arg::Buffer(&self.shared.shapes, (2 * number + direction) * size_of::<LinearShape>())
+    /// The address of the shape of layer `number`, 0: forward, 1: backward.
+    fn shape_of(&self, number: usize, direction: usize) -> u64 {
+        self.address(&self.shared.shapes) + ((2 * number + direction) * size_of::<LinearShape>()) as u64
     }
 
-    fn weights(&self, first: usize) -> Arg<'_, D::Buffer> {
-        Arg::Buffer(&self.shared.packed, first * self.bytes)
-    }
-
-    fn bias(&self, layer: &TrainLayer) -> Arg<'_, D::Buffer> {
-        Arg::Buffer(self.state, layer.bias.map_or(0, |(first, _)| first * 4))
+    fn weights(&self, first: usize) -> u64 {
+        self.address(&self.shared.packed) + (first * self.bytes) as u64
     }
 
     fn take_observations(&self) -> Result<()> {
@@ -251,11 +285,29 @@ impl<D: Device> TrainPass<'_, D> {
         &self,
         kernels: [&'static str; 3],
         shape: &LinearShape,
-        rows: usize,
-        args: &[Arg<'_, D::Buffer>],
+        block: &LinearBlock,
     ) -> Result<()> {
+        let rows = block.rows as usize;
         let tiling = Tiling::of_product(shape, rows, self.bytes, self.limits);
-        self.launch(tiling.choose(kernels), tiling.product(shape, rows, self.bytes), args)
+        self.launch(tiling.choose(kernels), tiling.product(shape, rows, self.bytes), &[Arg::of(block)])
+    }
+
+    /// The block of layer `number`'s forward on `x`, without an output yet.
+    fn forward_block(&self, number: usize, x: &D::Buffer) -> LinearBlock {
+        let layer = self.layers.linear(number);
+        let bias = layer.bias.map_or(0, |(first, _)| self.address(self.state) + first as u64 * 4);
+        LinearBlock {
+            shape: self.shape_of(number, 0),
+            x: self.address(x),
+            weights: self.weights(layer.weights.start),
+            bias,
+            residual: 0,
+            relu_mask: 0,
+            out: 0,
+            outputs: 0,
+            rows: (self.arrays.boards * layer.positions) as u32,
+            activation: Activation::Identity,
+        }
     }
 
     /// `out = x W + bias (+ added)`; the hidden layer of the values has a ReLU.
@@ -266,37 +318,23 @@ impl<D: Device> TrainPass<'_, D> {
         added: Option<&D::Buffer>,
         out: &D::Buffer,
     ) -> Result<()> {
-        let layer = self.layers.linear(number);
-        let rows = self.arrays.boards * layer.positions;
-        let relu = number == self.layers.units.len() + 2;
-        let args = [
-            self.shape_of(number, 0),
-            Arg::U32(rows as u32),
-            Arg::Buffer(x, 0),
-            self.weights(layer.weights.start),
-            self.bias(layer),
-            Arg::Buffer(added.unwrap_or(out), 0),
-            Arg::U32(u32::from(added.is_some())),
-            Arg::U32(u32::from(relu)),
-            Arg::Buffer(out, 0),
-        ];
+        let is_hidden = number == self.layers.units.len() + 2;
+        let block = LinearBlock {
+            residual: added.map_or(0, |added| self.address(added)),
+            out: self.address(out),
+            activation: if is_hidden { Activation::Relu } else { Activation::Identity },
+            ..self.forward_block(number, x)
+        };
         let kernels = ["linear_forward_wide", "linear_forward_tall", "linear_forward_narrow"];
-        self.launch_product(kernels, &layer.forward, rows, &args)
+        self.launch_product(kernels, &self.layers.linear(number).forward, &block)
     }
 
     /// The same in 32-bit floats.
     fn linear_outputs(&self, number: usize, x: &D::Buffer, out: &D::Buffer) -> Result<()> {
-        let layer = self.layers.linear(number);
-        let rows = self.arrays.boards * layer.positions;
-        let args = [
-            self.shape_of(number, 0),
-            Arg::U32(rows as u32),
-            Arg::Buffer(x, 0),
-            self.weights(layer.weights.start),
-            self.bias(layer),
-            Arg::Buffer(out, 0),
-        ];
-        self.launch("linear_outputs", Tiling::Narrow.product(&layer.forward, rows, self.bytes), &args)
+        let block = LinearBlock { outputs: self.address(out), ..self.forward_block(number, x) };
+        let shape = &self.layers.linear(number).forward;
+        let launch = Tiling::Narrow.product(shape, block.rows as usize, self.bytes);
+        self.launch("linear_outputs", launch, &[Arg::of(&block)])
     }
 
     /// `dx = dy W^T`.
@@ -304,24 +342,26 @@ impl<D: Device> TrainPass<'_, D> {
         &self,
         number: usize,
         dy: &D::Buffer,
-        adds: u32,
+        input_gradient: InputGradient,
         relu_mask: Option<&D::Buffer>,
         dx: &D::Buffer,
     ) -> Result<()> {
         let layer = self.layers.linear(number);
-        let rows = self.arrays.boards * layer.sources;
-        let args = [
-            self.shape_of(number, 1),
-            Arg::U32(rows as u32),
-            Arg::Buffer(dy, 0),
-            self.weights(layer.transposed.start),
-            Arg::U32(adds),
-            Arg::Buffer(relu_mask.unwrap_or(dx), 0),
-            Arg::U32(u32::from(relu_mask.is_some())),
-            Arg::Buffer(dx, 0),
-        ];
+        let dx = self.address(dx);
+        let block = LinearBlock {
+            shape: self.shape_of(number, 1),
+            x: self.address(dy),
+            weights: self.weights(layer.transposed.start),
+            bias: 0,
+            residual: if input_gradient == InputGradient::Added { dx } else { 0 },
+            relu_mask: relu_mask.map_or(0, |mask| self.address(mask)),
+            out: dx,
+            outputs: 0,
+            rows: (self.arrays.boards * layer.sources) as u32,
+            activation: Activation::Identity,
+        };
         let kernels = ["linear_backward_wide", "linear_backward_tall", "linear_backward_narrow"];
-        self.launch_product(kernels, &layer.backward, rows, &args)
+        self.launch_product(kernels, &layer.backward, &block)
     }
 
     /// Adds a layer's gradient, out of its input and its output's gradient.
@@ -330,20 +370,25 @@ impl<D: Device> TrainPass<'_, D> {
         let rows = self.arrays.boards * layer.positions;
         let shape = &layer.forward;
         let (splits, tiling) = (splits(shape, rows), Tiling::of_gradient(shape));
-        let args = [
-            self.shape_of(number, 0),
-            Arg::U32(rows as u32),
-            Arg::U32(splits as u32),
-            Arg::Buffer(x, 0),
-            Arg::Buffer(dy, 0),
-            Arg::Buffer(&self.arrays.parts, 0),
-        ];
+        let block = WeightGradientBlock {
+            shape: self.shape_of(number, 0),
+            x: self.address(x),
+            dy: self.address(dy),
+            parts: self.address(&self.arrays.parts),
+            rows: rows as u32,
+            splits: splits as u32,
+        };
         let kernels = ["linear_gradient_wide", "linear_gradient_tall", "linear_gradient_narrow"];
-        self.launch(tiling.choose(kernels), tiling.gradient(shape, splits, self.bytes), &args)?;
+        let launch = tiling.gradient(shape, splits, self.bytes);
+        self.launch(tiling.choose(kernels), launch, &[Arg::of(&block)])?;
         self.sum_parts(splits, layer.weights.len(), layer.weights.start)?;
         let Some((_, map)) = layer.bias else { return Ok(()) };
         let columns = shape.columns as usize;
-        let chunks = self.sum_columns("sum_columns", rows, columns, [Arg::Buffer(dy, 0)], [])?;
+        let (chunk, parts) = (chunk_rows(rows), Arg::Buffer(&self.arrays.parts, 0));
+        let [all, each, width] = [rows, chunk, columns].map(|n| Arg::U32(n as u32));
+        let args = [Arg::Buffer(dy, 0), all, each, width, parts];
+        self.launch("sum_columns", chunks_of_columns(rows, columns), &args)?;
+        let chunks = rows.div_ceil(chunk);
         self.sum_parts(chunks, columns, map)
     }
 
@@ -360,100 +405,42 @@ impl<D: Device> TrainPass<'_, D> {
         self.launch("sum_parts", elementwise(count * VEC * VECTORS), &args)
     }
 
-    /// One of the kernels that sum columns over chunks of rows; gives the number of chunks.
-    fn sum_columns<'a, const N: usize, const M: usize>(
-        &'a self,
-        kernel: &'static str,
-        rows: usize,
-        width: usize,
-        before: [Arg<'a, D::Buffer>; N],
-        after: [Arg<'a, D::Buffer>; M],
-    ) -> Result<usize> {
-        let chunk = chunk_rows(rows);
-        let chunks = rows.div_ceil(chunk);
-        let sizes = [rows, chunk, width].map(|n| Arg::U32(n as u32));
-        let parts = [Arg::Buffer(&self.arrays.parts, 0)];
-        let args: Vec<_> = before.into_iter().chain(sizes).chain(after).chain(parts).collect();
-        self.launch(kernel, blocks(chunks * width.div_ceil(GROUP), BLOCK), &args)?;
-        Ok(chunks)
-    }
-
     /// Normalisation and ReLU of output number `number` of the tower.
     fn normalise(&self, number: usize) -> Result<()> {
-        let (arrays, rows, norm) = (self.arrays, self.rows(), self.norm(number));
-        let x = &arrays.activations[number];
-        self.sum_columns("norm_moments", rows, norm.width, [Arg::Buffer(x, 0)], [])?;
-        let into = [
-            Arg::Buffer(&self.shared.map, norm.maps * 4),
-            Arg::Buffer(self.state, 0),
-            Arg::Buffer(self.statistics, 0),
-            Arg::Buffer(&arrays.norm_statistics[number], 0),
-            Arg::Buffer(&self.shared.report, 0),
-        ];
+        let (rows, norm) = (self.rows(), self.norm(number));
+        let block = NormBlock { out: self.address(&self.arrays.active[number]), ..self.norm_block(number) };
+        self.launch("norm_moments", chunks_of_columns(rows, norm.width), &[Arg::of(&block)])?;
         match self.group {
-            None => {
-                self.launch("norm_prepare", warps(norm.width), &[&self.chunks(norm)[..], &into].concat())?
-            }
+            None => self.launch("norm_prepare", warps(norm.width), &[Arg::of(&block)])?,
             Some(group) => {
-                self.exchange("norm_local_moments", norm, group)?;
-                let statistics = group.statistics.borrow();
-                let from =
-                    [norm_width(norm), Arg::Buffer(&*statistics, 0), Arg::U32(group.sums.size() as u32)];
+                self.exchange("norm_local_moments", &block, group)?;
                 let shape = blocks(norm.width.div_ceil(BLOCK as usize), BLOCK);
-                self.launch("norm_prepare_synced", shape, &[&from[..], &into].concat())?;
+                self.launch("norm_prepare_synced", shape, &[Arg::of(&block)])?;
             }
         }
         if let Some(bias) = self.bias_of(number) {
             return self.normalise_with_bias(number, bias);
         }
-        let args = [
-            Arg::Buffer(x, 0),
-            Arg::U32(rows as u32),
-            Arg::U32(norm.width as u32),
-            Arg::Buffer(&arrays.norm_statistics[number], 0),
-            Arg::Buffer(&arrays.active[number], 0),
-        ];
-        self.launch("norm_relu", elementwise(rows * norm.width), &args)
+        self.launch("norm_relu", elementwise(rows * norm.width), &[Arg::of(&block)])
     }
 
     /// What the backward direction of normalisation number `number` needs, and the gradients of its weights.
     fn norm_gradient_sums(&self, number: usize, d: &D::Buffer) -> Result<()> {
-        let (arrays, rows, norm) = (self.arrays, self.rows(), self.norm(number));
-        let before = [Arg::Buffer(&arrays.activations[number], 0), Arg::Buffer(d, 0)];
-        let after = [Arg::Buffer(&arrays.norm_statistics[number], 0), self.is_masked(number)];
-        self.sum_columns("norm_gradient_sums", rows, norm.width, before, after)?;
-        let into = [
-            Arg::Buffer(&self.shared.map, norm.maps * 4),
-            Arg::Buffer(&arrays.norm_statistics[number], 0),
-            Arg::Buffer(&self.shared.gradient, 0),
-        ];
+        let (rows, norm) = (self.rows(), self.norm(number));
+        let block = NormBlock { d: self.address(d), ..self.norm_block(number) };
+        self.launch("norm_gradient_sums", chunks_of_columns(rows, norm.width), &[Arg::of(&block)])?;
         let Some(group) = self.group else {
-            let args = [&self.chunks(norm)[..], &into].concat();
-            return self.launch("norm_gradient_prepare", warps(norm.width), &args);
+            return self.launch("norm_gradient_prepare", warps(norm.width), &[Arg::of(&block)]);
         };
-        self.exchange("norm_local_gradient_sums", norm, group)?;
-        let statistics = group.statistics.borrow();
-        let [own, devices] = [group.sums.rank(), group.sums.size()].map(|n| Arg::U32(n as u32));
-        let from = [norm_width(norm), Arg::Buffer(&*statistics, 0), own, devices];
+        self.exchange("norm_local_gradient_sums", &block, group)?;
         let shape = blocks(norm.width.div_ceil(BLOCK as usize), BLOCK);
-        self.launch("norm_gradient_prepare_synced", shape, &[&from[..], &into].concat())
-    }
-
-    /// The sums over chunks of rows of a normalisation's columns, as kernels take them.
-    fn chunks(&self, norm: Norm) -> [Arg<'_, D::Buffer>; 4] {
-        let rows = self.rows();
-        let sizes = [rows, chunk_rows(rows)].map(|n| Arg::U32(n as u32));
-        [norm_width(norm), sizes[0], sizes[1], Arg::Buffer(&self.arrays.parts, 0)]
+        self.launch("norm_gradient_prepare_synced", shape, &[Arg::of(&block)])
     }
 
     /// Writes this device's statistics by `kernel` and exchanges them with all devices.
-    fn exchange(&self, kernel: &'static str, norm: Norm, group: &ProcessGroup<D>) -> Result<()> {
-        {
-            let statistics = group.statistics.borrow();
-            let [own, devices] = [group.sums.rank(), group.sums.size()].map(|n| Arg::U32(n as u32));
-            let args = [&self.chunks(norm)[..], &[own, devices, Arg::Buffer(&*statistics, 0)]].concat();
-            self.launch(kernel, warps(norm.width), &args)?;
-        }
-        group.all_reduce(self.device, norm.width)
+    fn exchange(&self, kernel: &'static str, block: &NormBlock, group: &ProcessGroup<D>) -> Result<()> {
+        let width = block.width as usize;
+        self.launch(kernel, warps(width), &[Arg::of(block)])?;
+        group.all_reduce(self.device, width)
     }
 }

@@ -1,6 +1,7 @@
 //! The pooling layers of a block in training, forward and backward. The kernels are `kernels/train/pooling.cuh`;
 //! [`crate::net::pooling`] is the reference.
 
+use super::blocks::PoolArrays;
 use super::constants::BLOCK;
 use super::layers::Pooled;
 use super::passes::{TrainPass, blocks, elementwise};
@@ -9,16 +10,16 @@ use crate::backend::kernels::pooling::PoolingBlock;
 use crate::error::Result;
 
 impl<D: Device> TrainPass<'_, D> {
-    /// A kernel of the pooling layer `pooled`, which reads rows of `width`; `args` are its arguments after the layer's block.
+    /// A kernel of the pooling layer `pooled`, which reads rows of `width`.
     fn launch_pooling(
         &self,
         kernel: &'static str,
         shape: LaunchShape,
         (pooled, width): (&Pooled, u32),
-        args: &[Arg<'_, D::Buffer>],
+        arrays: &PoolArrays,
     ) -> Result<()> {
         let block = PoolingBlock::new(pooled.pooling, self.layers.area, width as usize);
-        self.device.launch(kernel, shape, &[&[Arg::of(&block)], args].concat())
+        self.device.launch(kernel, shape, &[Arg::of(&block), Arg::of(arrays)])
     }
 
     /// One block a board.
@@ -31,16 +32,21 @@ impl<D: Device> TrainPass<'_, D> {
         elementwise(self.arrays.boards * self.layers.area * width as usize)
     }
 
-    fn boards(&self) -> Arg<'_, D::Buffer> {
-        Arg::U32(self.arrays.boards as u32)
-    }
-
-    fn scratch(&self, number: usize, half: usize) -> Arg<'_, D::Buffer> {
-        Arg::Buffer(&self.arrays.pooling[number].scratch[half], 0)
-    }
-
-    fn parameters(&self, pooled: &Pooled) -> Arg<'_, D::Buffer> {
-        Arg::Buffer(self.state, 4 * pooled.start)
+    /// The arrays of pooling layer `pooled`, the first (0) or second (1) of unit `number`, on `x`.
+    fn pool_arrays(&self, number: usize, half: usize, pooled: &Pooled, x: &D::Buffer) -> PoolArrays {
+        let start = 4 * pooled.start as u64;
+        PoolArrays {
+            x: self.address(x),
+            d: 0,
+            residual: 0,
+            out: 0,
+            stats: 0,
+            params: self.address(self.state) + start,
+            scratch: self.address(&self.arrays.pooling[number].scratch[half]),
+            gradient: self.address(&self.shared.gradient) + start,
+            boards: self.arrays.boards as u32,
+            padding: 0,
+        }
     }
 
     /// The bias before the ReLU of unit `number`, if it has one.
@@ -48,26 +54,26 @@ impl<D: Device> TrainPass<'_, D> {
         self.layers.units.get(number)?.pooled[0].as_ref()
     }
 
-    /// The activations of unit `number` behind its normalisation, whose statistics are known, and its `bias`.
+    /// The activations of unit `number` after its normalisation, whose statistics are ready, and its `bias`.
     pub(super) fn normalise_with_bias(&self, number: usize, bias: &Pooled) -> Result<()> {
         let arrays = self.arrays;
-        let width = self.layers.units[number].norm.width as u32;
-        let [x, stats] =
-            [&arrays.activations[number], &arrays.norm_statistics[number]].map(|x| Arg::Buffer(x, 0));
-        let scratch = self.scratch(number, 0);
-        let args = [x, stats, Arg::U32(1), self.parameters(bias), scratch];
-        self.launch_pooling("pool_forward", self.per_board(), (bias, width), &args)?;
-        let args = [x, self.boards(), stats, scratch, Arg::Buffer(&arrays.active[number], 0)];
-        self.launch_pooling("norm_bias_relu", self.over_rows(width), (bias, width), &args)
+        let of = (bias, self.layers.units[number].norm.width as u32);
+        let block = PoolArrays {
+            stats: self.address(&arrays.norm_statistics[number]),
+            out: self.address(&arrays.active[number]),
+            ..self.pool_arrays(number, 0, bias, &arrays.activations[number])
+        };
+        self.launch_pooling("pool_forward", self.per_board(), of, &block)?;
+        self.launch_pooling("norm_bias_relu", self.over_rows(of.1), of, &block)
     }
 
     /// Backward pass of the bias of unit `number`: `d`, the gradient of its activations, becomes that of its normalised input.
     pub(super) fn bias_backward(&self, number: usize, bias: &Pooled, d: &D::Buffer) -> Result<()> {
-        let width = self.layers.units[number].norm.width as u32;
-        let active = Arg::Buffer(&self.arrays.active[number], 0);
-        let args = [active, self.parameters(bias), self.scratch(number, 0), Arg::Buffer(d, 0)];
-        self.launch_pooling("bias_backward", self.per_board(), (bias, width), &args)?;
-        self.pool_weight_gradient(number, 0, (bias, width))
+        let of = (bias, self.layers.units[number].norm.width as u32);
+        let arrays = self.pool_arrays(number, 0, bias, &self.arrays.active[number]);
+        let block = PoolArrays { out: self.address(d), ..arrays };
+        self.launch_pooling("bias_backward", self.per_board(), of, &block)?;
+        self.pool_weight_gradient(of, &block)
     }
 
     /// The layer of unit `number` on `input`, with its `scale`, added to `residual`.
@@ -77,35 +83,35 @@ impl<D: Device> TrainPass<'_, D> {
         scale: &Pooled,
         [input, residual]: [&D::Buffer; 2],
     ) -> Result<()> {
-        let (arrays, width) = (self.arrays, self.layers.units[number].linear.forward.columns);
-        let unscaled = &arrays.pooling[number].unscaled;
+        let of = (scale, self.layers.units[number].linear.forward.columns);
+        let unscaled = &self.arrays.pooling[number].unscaled;
         self.linear_forward(number + 1, input, None, unscaled)?;
-        let (x, scratch) = (Arg::Buffer(unscaled, 0), self.scratch(number, 1));
-        let args = [x, x, Arg::U32(0), self.parameters(scale), scratch];
-        self.launch_pooling("pool_forward", self.per_board(), (scale, width), &args)?;
-        let out = Arg::Buffer(&arrays.activations[number + 1], 0);
-        let args = [x, self.boards(), scratch, Arg::Buffer(residual, 0), out];
-        self.launch_pooling("scale_add", self.over_rows(width), (scale, width), &args)
+        let block = PoolArrays {
+            residual: self.address(residual),
+            out: self.address(&self.arrays.activations[number + 1]),
+            ..self.pool_arrays(number, 1, scale, unscaled)
+        };
+        self.launch_pooling("pool_forward", self.per_board(), of, &block)?;
+        self.launch_pooling("scale_add", self.over_rows(of.1), of, &block)
     }
 
     /// The gradient of the output of unit `number`'s layer out of `dy`, that of its scaled output.
     pub(super) fn scale_backward<'a>(&'a self, number: usize, dy: &'a D::Buffer) -> Result<&'a D::Buffer> {
         let unit = &self.layers.units[number];
         let Some(scale) = &unit.pooled[1] else { return Ok(dy) };
-        let (arrays, width) = (self.arrays, unit.linear.forward.columns);
-        let [x, d, dx] =
-            [&arrays.pooling[number].unscaled, dy, &arrays.dy].map(|array| Arg::Buffer(array, 0));
-        let args = [x, d, self.parameters(scale), self.scratch(number, 1), dx];
-        self.launch_pooling("scale_backward", self.per_board(), (scale, width), &args)?;
-        self.pool_weight_gradient(number, 1, (scale, width))?;
-        Ok(&arrays.dy)
+        let of = (scale, unit.linear.forward.columns);
+        let block = PoolArrays {
+            d: self.address(dy),
+            out: self.address(&self.arrays.dy),
+            ..self.pool_arrays(number, 1, scale, &self.arrays.pooling[number].unscaled)
+        };
+        self.launch_pooling("scale_backward", self.per_board(), of, &block)?;
+        self.pool_weight_gradient(of, &block)?;
+        Ok(&self.arrays.dy)
     }
 
-    fn pool_weight_gradient(&self, number: usize, half: usize, of: (&Pooled, u32)) -> Result<()> {
-        let (pooled, _) = of;
-        let gradient = Arg::Buffer(&self.shared.gradient, 4 * pooled.start);
-        let params: usize = pooled.pooling.param_sizes().iter().sum();
-        let args = [self.boards(), self.scratch(number, half), gradient];
-        self.launch_pooling("pool_weight_gradient", blocks(params.div_ceil(BLOCK as usize), BLOCK), of, &args)
+    fn pool_weight_gradient(&self, of: (&Pooled, u32), block: &PoolArrays) -> Result<()> {
+        let params: usize = of.0.pooling.param_sizes().iter().sum();
+        self.launch_pooling("pool_weight_gradient", blocks(params.div_ceil(BLOCK as usize), BLOCK), of, block)
     }
 }

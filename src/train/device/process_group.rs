@@ -1,14 +1,12 @@
 //! The link between devices that train together.
 
+use super::constants::NUM_SYNCED;
 use super::layers::TrainLayers;
 use crate::backend::kernels::collective::{Collective, DataType};
 use crate::backend::kernels::device::Device;
 use crate::error::Result;
 use std::cell::RefCell;
 use std::sync::Arc;
-
-/// Statistics of a column that a device shares: those of a column in kernels/train/norm.cuh.
-const NUM_SYNCED: usize = 3;
 
 /// A device's end of the link.
 pub struct ProcessGroup<D: Device> {

@@ -4,6 +4,7 @@
 //! normalisation and the gradient are all-reduced, so that an update is that of one device but for the order of sums. All then make the same update by themselves.
 
 use super::arrays::{Samples, TrainArrays};
+use super::blocks::UpdateBlock;
 use super::constants::{BLOCK, SQUARED};
 use super::element_bytes;
 use super::layers::{TrainLayer, TrainLayers};
@@ -186,17 +187,31 @@ impl<D: Device> Replica<D> {
         Ok(())
     }
 
+    /// The block of the kernels that begin and end an update.
+    fn update_block(&self, plan: &TrainPlan) -> UpdateBlock {
+        let address = |buffer| self.device.address(buffer);
+        let count = plan.model.num_parameters();
+        UpdateBlock {
+            settings: address(&self.shared.settings),
+            from: address(&self.state[0]),
+            to: address(&self.state[1]),
+            decayed: address(&self.decayed),
+            gradient: address(&self.shared.gradient),
+            squares: address(&self.squares),
+            old_statistics: address(&self.statistics[0]),
+            new_statistics: address(&self.statistics[1]),
+            report: address(&self.shared.report),
+            num_parameters: count as u32,
+            num_statistics: plan.model.num_statistics() as u32,
+            num_parts: count.div_ceil(SQUARED) as u32,
+            padding: 0,
+        }
+    }
+
     /// Zeroes sums and packs the weights.
     fn begin(&self, plan: &TrainPlan) -> Result<()> {
-        let args = [
-            Arg::Buffer(&self.shared.gradient, 0),
-            Arg::U32(plan.model.num_parameters() as u32),
-            Arg::Buffer(&self.statistics[0], 0),
-            Arg::Buffer(&self.statistics[1], 0),
-            Arg::U32(plan.model.num_statistics() as u32),
-            Arg::Buffer(&self.shared.report, 0),
-        ];
-        self.device.launch("begin_update", elementwise(plan.model.num_parameters()), &args)?;
+        let block = self.update_block(plan);
+        self.device.launch("begin_update", elementwise(plan.model.num_parameters()), &[Arg::of(&block)])?;
         let args = [
             Arg::Buffer(&self.state[0], 0),
             Arg::Buffer(&self.shared.map, 0),
@@ -264,26 +279,10 @@ impl<D: Device> Replica<D> {
     /// The gradient's norm, and the state after the update.
     fn optimise(&self, plan: &TrainPlan) -> Result<()> {
         let count = plan.model.num_parameters();
-        let parts = count.div_ceil(SQUARED);
-        let gradient = Arg::Buffer(&self.shared.gradient, 0);
-        let args = [gradient, Arg::U32(count as u32), Arg::Buffer(&self.squares, 0)];
-        self.device.launch("square_gradient", blocks(parts, BLOCK), &args)?;
-        let args = [
-            Arg::Buffer(&self.shared.settings, 0),
-            Arg::Buffer(&self.squares, 0),
-            Arg::U32(parts as u32),
-            Arg::Buffer(&self.shared.report, 0),
-        ];
+        let block = self.update_block(plan);
+        let args = [Arg::of(&block)];
+        self.device.launch("square_gradient", blocks(block.num_parts as usize, BLOCK), &args)?;
         self.device.launch("measure_gradient", blocks(1, BLOCK), &args)?;
-        let args = [
-            Arg::Buffer(&self.shared.settings, 0),
-            Arg::U32(count as u32),
-            Arg::Buffer(&self.state[0], 0),
-            Arg::Buffer(&self.shared.gradient, 0),
-            Arg::Buffer(&self.decayed, 0),
-            Arg::Buffer(&self.state[1], 0),
-            Arg::Buffer(&self.shared.report, 0),
-        ];
         self.device.launch("optimise", elementwise(count), &args)
     }
 

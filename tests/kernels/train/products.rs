@@ -3,6 +3,7 @@
 
 use super::{batch, config, spec, weights};
 use crate::host_device::HostDevice;
+use bytemuck::NoUninit;
 use half::{bf16, f16};
 use vecaz::backend::kernels::device::{Arg, Device, LaunchShape, Limits};
 use vecaz::backend::kernels::source::training;
@@ -11,6 +12,7 @@ use vecaz::game::ObsShape;
 use vecaz::model::{NetSpec, Weights};
 use vecaz::rng::{Key, Purpose, Stream};
 use vecaz::train::Trainer;
+use vecaz::train::device::blocks::{Activation, LinearBlock, WeightGradientBlock};
 use vecaz::train::device::{Connectivity, DeviceTrainer, LinearShape, Tiling};
 
 /// A layer with random operands.
@@ -266,67 +268,72 @@ impl<'a> Uploaded<'a> {
         }
     }
 
-    fn launch(
-        &self,
-        kernel: &'static str,
-        launch: LaunchShape,
-        args: &[Arg<'_, <HostDevice as Device>::Buffer>],
-    ) {
-        let rows = Arg::U32(self.case.rows() as u32);
-        let shape = &self.shapes[usize::from(kernel.starts_with("linear_backward"))];
-        let all = [&[Arg::Buffer(shape, 0), rows][..], args].concat();
-        self.device.launch(kernel, launch, &all).expect("a launch");
+    /// The block of a layer, 0: forward, 1: backward, without bias, residual or mask.
+    fn block(&self, direction: usize, out: &<HostDevice as Device>::Buffer) -> LinearBlock {
+        let [x, weights, ..] = &self.operands;
+        LinearBlock {
+            shape: self.shapes[direction].address(),
+            x: x.address(),
+            weights: weights.address(),
+            bias: 0,
+            residual: 0,
+            relu_mask: 0,
+            out: out.address(),
+            outputs: out.address(),
+            rows: self.case.rows() as u32,
+            activation: Activation::Identity,
+        }
     }
 
-    /// With bias, what is added and the ReLU, over `beside`.
+    fn launch(&self, kernel: &'static str, launch: LaunchShape, block: &impl NoUninit) {
+        self.device.launch(kernel, launch, &[Arg::of(block)]).expect("a launch");
+    }
+
+    /// With bias, residual and the ReLU, over `beside`.
     fn forward(&self, tiling: Tiling, launch: LaunchShape, beside: &[f32]) -> Vec<f32> {
-        let [x, weights, added, ..] = &self.operands;
         let out = upload(&self.device, &packed(self.case.precision, beside));
-        let args = [
-            Arg::Buffer(x, 0),
-            Arg::Buffer(weights, 0),
-            Arg::Buffer(&self.bias, 0),
-            Arg::Buffer(added, 0),
-            Arg::U32(1),
-            Arg::U32(1),
-            Arg::Buffer(&out, 0),
-        ];
+        let block = LinearBlock {
+            bias: self.bias.address(),
+            residual: self.operands[2].address(),
+            activation: Activation::Relu,
+            ..self.block(0, &out)
+        };
         let kernels = ["linear_forward_wide", "linear_forward_tall", "linear_forward_narrow"];
-        self.launch(tiling.choose(kernels), launch, &args);
+        self.launch(tiling.choose(kernels), launch, &block);
         unpacked(self.case.precision, out.bytes())
     }
 
     /// Added to what is there, where it is opened.
     fn backward(&self, tiling: Tiling, launch: LaunchShape) -> Vec<f32> {
-        let [x, weights, added, opened, _] = &self.operands;
+        let [_, _, added, opened, _] = &self.operands;
         let out = upload(&self.device, added.bytes());
-        let args = [
-            Arg::Buffer(x, 0),
-            Arg::Buffer(weights, 0),
-            Arg::U32(1),
-            Arg::Buffer(opened, 0),
-            Arg::U32(1),
-            Arg::Buffer(&out, 0),
-        ];
+        let block =
+            LinearBlock { residual: out.address(), relu_mask: opened.address(), ..self.block(1, &out) };
         let kernels = ["linear_backward_wide", "linear_backward_tall", "linear_backward_narrow"];
-        self.launch(tiling.choose(kernels), launch, &args);
+        self.launch(tiling.choose(kernels), launch, &block);
         unpacked(self.case.precision, out.bytes())
     }
 
     fn outputs(&self, launch: LaunchShape) -> Vec<f32> {
-        let [x, weights, ..] = &self.operands;
         let out = upload(&self.device, bytemuck::cast_slice(&vec![0.5f32; self.case.added.len()]));
-        let args = [x, weights, &self.bias, &out].map(|buffer| Arg::Buffer(buffer, 0));
-        self.launch("linear_outputs", launch, &args);
+        let block = LinearBlock { bias: self.bias.address(), ..self.block(0, &out) };
+        self.launch("linear_outputs", launch, &block);
         bytemuck::pod_collect_to_vec(out.bytes())
     }
 
     fn gradient(&self, tiling: Tiling, launch: LaunchShape, numbers: usize) -> Vec<f32> {
         let [x, _, _, _, dy] = &self.operands;
         let out = self.device.alloc(4 * numbers).expect("memory");
-        let args = [Arg::U32(3), Arg::Buffer(x, 0), Arg::Buffer(dy, 0), Arg::Buffer(&out, 0)];
+        let block = WeightGradientBlock {
+            shape: self.shapes[0].address(),
+            x: x.address(),
+            dy: dy.address(),
+            parts: out.address(),
+            rows: self.case.rows() as u32,
+            splits: 3,
+        };
         let kernels = ["linear_gradient_wide", "linear_gradient_tall", "linear_gradient_narrow"];
-        self.launch(tiling.choose(kernels), launch, &args);
+        self.launch(tiling.choose(kernels), launch, &block);
         bytemuck::pod_collect_to_vec(out.bytes())
     }
 }
