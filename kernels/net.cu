@@ -31,27 +31,22 @@ VZ_UNROLL
     }
     out[(slot * SQUARES + square) * Stem::ROW_WORDS + word] = packed;
 }
-VZ_KERNEL take_observations_f32(const f32* obs, u32* out, VZ_BOARDS_ARGUMENTS) {
-    take_observations(obs, out, (VZ_BOARDS).num());
+VZ_KERNEL take_observations_f32(const f32* obs, u32* out, VZ_BY_VALUE net::BoardRange boards) {
+    take_observations(obs, out, net::Boards(boards).num());
 }
-VZ_KERNEL take_observations_bf16(const u16* obs, u32* out, VZ_BOARDS_ARGUMENTS) {
-    take_observations(obs, out, (VZ_BOARDS).num());
+VZ_KERNEL take_observations_bf16(const u16* obs, u32* out, VZ_BY_VALUE net::BoardRange boards) {
+    take_observations(obs, out, net::Boards(boards).num());
 }
 
-VZ_BLOCK_KERNEL(Stem::THREADS) stem(
-    const u32* input, const u32* weights, VZ_BOARDS_ARGUMENTS, const f32* bias, const f32* scale, const f32* offset,
-    f32* stream, u32* output
-) {
-    typedef net::IntoStream<ElementType, TOWER_CHANNELS, net::Stream::START> StemBnRelu;
-    net::run_layer<Stem>({input, weights, (VZ_BOARDS).rows<Stem>()}, StemBnRelu{bias, scale, offset, stream, output});
+VZ_BLOCK_KERNEL(Stem::THREADS) stem(VZ_BY_VALUE net::LayerBlock args) {
+    typedef net::StreamBnRelu<ElementType, TOWER_CHANNELS, net::StreamUpdate::WRITE> StemBnRelu;
+    net::run_layer<Stem>(net::operands_of<Stem>(args), StemBnRelu{args.bias, args.scale, args.offset, args.stream, args.output});
 }
 
 // The linear layers that read a whole board: the value head's hidden units and, but for edge networks, the logits.
-VZ_BLOCK_KERNEL(Dense::THREADS) dense(
-    const u32* input, const u32* weights, VZ_BOARDS_ARGUMENTS, const f32* bias, f32* logits, f32* hidden
-) {
+VZ_BLOCK_KERNEL(Dense::THREADS) dense(VZ_BY_VALUE net::LayerBlock args) {
     typedef net::Heads<VZ_NET_DENSE_LOGITS, VZ_NET_HIDDEN> Heads;
-    net::run_layer<Dense>({input, weights, (VZ_BOARDS).rows<Dense>()}, Heads{bias, logits, hidden});
+    net::run_layer<Dense>(net::operands_of<Dense>(args), Heads{args.bias, args.logits, args.hidden});
 }
 
 VZ_DEVICE bool is_finite(f32 x) { return x - x == 0.0f; }
@@ -59,37 +54,32 @@ VZ_DEVICE bool is_finite(f32 x) { return x - x == 0.0f; }
 // tanh(x) = 1 - 2 / (exp(2 x) + 1).
 VZ_DEVICE f32 tanh_of(f32 x) { return x != x ? x : 1.0f - 2.0f / (math::exp(2.0f * x) + 1.0f); }
 
-// The value head's last layer and its tanh: `hidden` [slots, VZ_NET_HIDDEN], `weights` [VZ_NET_VALUES, VZ_NET_HIDDEN] ->
-// `values` [slots, VZ_NET_PLAYERS]; where one value stands for two players, (v, -v). A value or one of the `logits`
-// [slots, VZ_NET_ACTIONS] that is not finite sets `not_finite`. One warp a slot.
-VZ_KERNEL values(
-    const f32* hidden, const f32* weights, const f32* bias, const f32* logits, f32* values, u32* not_finite,
-    VZ_BOARDS_ARGUMENTS
-) {
+// The value head's last layer and its tanh; where one value stands for two players, (v, -v). One warp a slot.
+VZ_KERNEL values(VZ_BY_VALUE net::ValuesBlock args) {
     const u64 slot = thread_in_grid() / WARP;
-    if (slot >= (VZ_BOARDS).num()) return;
+    if (slot >= net::Boards(args.boards).num()) return;
     const int lane = net::lane();
     bool finite = true;
     for (int action = lane; action < VZ_NET_ACTIONS; action += WARP) {
-        finite = finite && is_finite(logits[slot * VZ_NET_ACTIONS + action]);
+        finite = finite && is_finite(args.logits[slot * VZ_NET_ACTIONS + action]);
     }
     for (int value = 0; value < VZ_NET_VALUES; value++) {
         f32 sum = 0.0f;
         for (int unit = lane; unit < VZ_NET_HIDDEN; unit += WARP) {
-            const f32 x = hidden[slot * VZ_NET_HIDDEN + unit];
-            sum = net::fused_multiply_add(x, weights[value * VZ_NET_HIDDEN + unit], sum);
+            const f32 x = args.hidden[slot * VZ_NET_HIDDEN + unit];
+            sum = net::fused_multiply_add(x, args.weights[value * VZ_NET_HIDDEN + unit], sum);
         }
 VZ_UNROLL
         for (int distance = WARP / 2; distance > 0; distance /= 2) {
             sum += __shfl_xor_sync(0xFFFFFFFFu, sum, distance);
         }
-        sum += bias[value];
+        sum += args.bias[value];
         finite = finite && is_finite(sum);
         if (lane == 0) {
             const f32 value_of_player = tanh_of(sum);
-            values[slot * VZ_NET_PLAYERS + value] = value_of_player;
-            if (VZ_NET_VALUES < VZ_NET_PLAYERS) values[slot * VZ_NET_PLAYERS + 1] = -value_of_player;
+            args.values[slot * VZ_NET_PLAYERS + value] = value_of_player;
+            if (VZ_NET_VALUES < VZ_NET_PLAYERS) args.values[slot * VZ_NET_PLAYERS + 1] = -value_of_player;
         }
     }
-    if (!finite) *not_finite = 1;
+    if (!finite) *args.not_finite = 1;
 }

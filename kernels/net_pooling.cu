@@ -7,11 +7,9 @@
 #include "pooling/layout.cuh"
 
 // A convolution of the tower whose sums are read by a pooling layer: [rows, TOWER_CHANNELS].
-VZ_BLOCK_KERNEL(Tower::THREADS) conv_f32(
-    const u32* input, const u32* weights, VZ_BOARDS_ARGUMENTS, const f32* bias, u32* output
-) {
-    typedef net::Plain<net::F32, TOWER_CHANNELS, net::Bias::ADDED, net::Residual::NONE, net::Relu::NONE> BiasF32;
-    net::run_layer<Tower>({input, weights, (VZ_BOARDS).rows<Tower>()}, BiasF32{bias, nullptr, output});
+VZ_BLOCK_KERNEL(Tower::THREADS) conv_f32(VZ_BY_VALUE net::LayerBlock args) {
+    typedef net::BiasResidualRelu<net::F32, TOWER_CHANNELS, net::Bias::ADDED, net::Residual::NONE, net::Relu::NONE> BiasF32;
+    net::run_layer<Tower>(net::operands_of<Tower>(args), BiasF32{args.bias, nullptr, args.output});
 }
 
 using pooling::Effect;
@@ -27,15 +25,14 @@ VZ_DEVICE void pool_linear(const f32* x, u32 inputs, const f32* weights, const f
     }
 }
 
-// The statistics, the hidden units and the biases or scales, `values` [boards, values_per_board], of the numbers x
-// [boards, SQUARES, TOWER_CHANNELS]; `out` is where the first board's biases or scales begin in it. `params` are the hidden layer's weight
-// [inputs, hidden] and bias, where `hidden` is not 0, the output's weight, and its bias if it is a scale. One block a board.
-VZ_KERNEL pool(const PoolingBlock layer, const f32* x, const f32* params, f32* values, f32* out, VZ_BOARDS_ARGUMENTS) {
+// The statistics, the hidden units and the biases or scales of a board. One block a board.
+VZ_KERNEL pool(VZ_BY_VALUE PoolingBlock layer, VZ_BY_VALUE net::PoolArrays arrays) {
     const u64 board = blockIdx.x;
-    if (board >= (VZ_BOARDS).num()) return;
-    f32 *inputs = values + board * layer.values_per_board, *units = inputs + layer.inputs;
+    if (board >= net::Boards(arrays.boards).num()) return;
+    const f32* params = arrays.params;
+    f32 *inputs = arrays.values + board * layer.values_per_board, *units = inputs + layer.inputs;
     for (u32 channel = threadIdx.x; channel < layer.pooled; channel += blockDim.x) {
-        const f32* from = x + board * SQUARES * TOWER_CHANNELS + channel;
+        const f32* from = arrays.x + board * SQUARES * TOWER_CHANNELS + channel;
         f32 sum = 0.0f, most = 0.0f;
         for (int square = 0; square < SQUARES; square++) {
             f32 number = from[square * TOWER_CHANNELS];
@@ -61,7 +58,7 @@ VZ_KERNEL pool(const PoolingBlock layer, const f32* x, const f32* params, f32* v
     }
     const f32* read = layer.hidden > 0 ? units : inputs;
     const f32* bias = layer.effect == Effect::Scale ? params + (u64)layer.output_inputs * layer.outputs : nullptr;
-    out += board * layer.values_per_board;
+    f32* out = arrays.outputs + board * layer.values_per_board;
     pool_linear(read, layer.output_inputs, params, bias, layer.outputs, out);
     __syncthreads();
     if (layer.effect != Effect::Scale) return;
@@ -79,36 +76,34 @@ VZ_DEVICE f32 pooled_number(f32 x, const PoolingBlock& layer, const f32* out, u6
 }
 
 // output = relu of the pooling layer's result. A thread a word.
-VZ_KERNEL pool_relu(const PoolingBlock layer, const f32* x, const f32* out, u32* output, VZ_BOARDS_ARGUMENTS) {
+VZ_KERNEL pool_relu(VZ_BY_VALUE PoolingBlock layer, VZ_BY_VALUE net::PoolArrays arrays) {
     const u64 word = thread_in_grid(), row = word / Tower::ROW_WORDS;
-    if (row >= (VZ_BOARDS).rows<Tower>()) return;
+    if (row >= net::Boards(arrays.boards).rows<Tower>()) return;
     u32 packed = 0;
 VZ_UNROLL
     for (int part = 0; part < ElementType::PER_WORD; part++) {
         const u32 channel = (u32)(word % Tower::ROW_WORDS) * ElementType::PER_WORD + part;
-        const f32 number = x[row * TOWER_CHANNELS + channel];
-        const f32 y = pooled_number(number, layer, out, row / SQUARES, channel);
+        const f32 number = arrays.x[row * TOWER_CHANNELS + channel];
+        const f32 y = pooled_number(number, layer, arrays.outputs, row / SQUARES, channel);
         packed |= ElementType::bits(net::relu(y)) << 16 * part;
     }
-    output[word] = packed;
+    arrays.output[word] = packed;
 }
 
 // stream += the pooling layer's result; output = relu(scale * stream + offset). A thread a word.
-VZ_KERNEL pool_residual_add(
-    const PoolingBlock layer, const f32* x, const f32* out, const f32* scale, const f32* offset, f32* stream, u32* output,
-    VZ_BOARDS_ARGUMENTS
-) {
+VZ_KERNEL pool_residual_add(VZ_BY_VALUE PoolingBlock layer, VZ_BY_VALUE net::PoolArrays arrays) {
     const u64 word = thread_in_grid(), row = word / Tower::ROW_WORDS;
-    if (row >= (VZ_BOARDS).rows<Tower>()) return;
+    if (row >= net::Boards(arrays.boards).rows<Tower>()) return;
     u32 packed = 0;
 VZ_UNROLL
     for (int part = 0; part < ElementType::PER_WORD; part++) {
         const u32 channel = (u32)(word % Tower::ROW_WORDS) * ElementType::PER_WORD + part;
         const u64 place = row * TOWER_CHANNELS + channel;
-        const f32 y = pooled_number(x[place], layer, out, row / SQUARES, channel);
-        const f32 sum = stream[place] + y;
-        stream[place] = sum;
-        packed |= ElementType::bits(net::relu(net::fused_multiply_add(scale[channel], sum, offset[channel]))) << 16 * part;
+        const f32 y = pooled_number(arrays.x[place], layer, arrays.outputs, row / SQUARES, channel);
+        const f32 sum = arrays.stream[place] + y;
+        arrays.stream[place] = sum;
+        const f32 z = net::fused_multiply_add(arrays.scale[channel], sum, arrays.offset[channel]);
+        packed |= ElementType::bits(net::relu(z)) << 16 * part;
     }
-    output[word] = packed;
+    arrays.output[word] = packed;
 }

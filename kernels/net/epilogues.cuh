@@ -9,9 +9,9 @@ enum class Bias { NONE, ADDED };
 enum class Residual { NONE, ADDED };
 enum class Relu { NONE, APPLIED };
 
-// output = relu(sum + bias + residual), each of them optional: the plain layer.
+// output = relu(sum + bias + residual), each of them optional.
 template <class ElementType, int CHANNELS, Bias BIAS, Residual RESIDUAL, Relu RELU>
-struct Plain {
+struct BiasResidualRelu {
     const f32* bias; // [channels]
     const u32* residual; // [rows, CHANNELS]
     u32* output; // [rows, CHANNELS]
@@ -36,12 +36,13 @@ VZ_UNROLL
     }
 };
 
-enum class Stream { START, ACCUMULATE };
+// How a layer changes the residual stream.
+enum class StreamUpdate { WRITE, ADD };
 
-// stream = sum + bias (START) or stream += sum + bias (ACCUMULATE), in f32; output = relu(scale * stream + offset), the BatchNorm that
+// stream = sum + bias (WRITE) or stream += sum + bias (ADD), in f32; output = relu(scale * stream + offset), the BatchNorm that
 // reads the residual stream. Twin of `Epilogue::StemBnRelu` and `ResidualAddBnRelu` in src/net/cpu/tile.rs.
-template <class ElementType, int CHANNELS, Stream STREAM>
-struct IntoStream {
+template <class ElementType, int CHANNELS, StreamUpdate UPDATE>
+struct StreamBnRelu {
     const f32* bias; // [channels]
     const f32* scale; // [channels]
     const f32* offset; // [channels]
@@ -58,11 +59,11 @@ struct IntoStream {
         if (channel >= CHANNELS) return;
         const u64 place = row * CHANNELS + channel;
         Four before = {{0.0f, 0.0f, 0.0f, 0.0f}}, out;
-        if (STREAM == Stream::ACCUMULATE) before = read_four(stream + place);
+        if (UPDATE == StreamUpdate::ADD) before = read_four(stream + place);
 VZ_UNROLL
         for (int e = 0; e < 4; e++) {
             sum.at[e] += terms.bias.at[e];
-            if (STREAM == Stream::ACCUMULATE) sum.at[e] += before.at[e];
+            if (UPDATE == StreamUpdate::ADD) sum.at[e] += before.at[e];
             out.at[e] = relu(fused_multiply_add(terms.scale.at[e], sum.at[e], terms.offset.at[e]));
         }
         write_four(stream + place, sum);

@@ -79,7 +79,7 @@ VZ_UNROLL
 }
 
 // Input rows are the vertices of all boards, each the mean over the n - 1 edges at it; `operands.input` has the edges.
-struct MeanAtVertex {
+struct VertexMeanInput {
     template <class L>
     VZ_DEVICE static int made(int) {
         return 0; // all of them alike
@@ -108,7 +108,7 @@ VZ_UNROLL
 // Input row (i, j) has in its first CHANNELS channels the sum over k of (i, k) (j, k), divided by the root of n - 2; the others are
 // copied.
 template <int CHANNELS>
-struct AroundTriangles {
+struct TriangleMixInput {
     template <class L>
     VZ_DEVICE static int made(int chunk) {
         constexpr int NUMBERS = Unit<typename L::ElementType>::SIZE, UNITS = L::CHUNK_WORDS / 4;
@@ -141,9 +141,9 @@ VZ_UNROLL
 
 // output = relu(sum + bias + the messages of both endpoints): an edge network's layer between a block's normalisations.
 template <class ElementType, int CHANNELS>
-struct WithEnds {
+struct VertexAddRelu {
     const f32* bias; // [channels]
-    const f32* at_vertices; // [boards, VERTICES, CHANNELS]
+    const f32* messages; // [boards, VERTICES, CHANNELS]
     u32* output; // [rows, CHANNELS]
 
     typedef Four Terms;
@@ -151,7 +151,7 @@ struct WithEnds {
     VZ_DEVICE void store(const Terms& terms, u64 row, int channel, Four sum) const {
         if (channel >= CHANNELS) return;
         const u32 board = (u32)row / EDGES, edge = (u32)row % EDGES;
-        const f32* vertices = at_vertices + (u64)board * VERTICES * CHANNELS + channel;
+        const f32* vertices = messages + (u64)board * VERTICES * CHANNELS + channel;
         const Four a = read_four(vertices + ENDS.of[edge][0] * CHANNELS);
         const Four b = read_four(vertices + ENDS.of[edge][1] * CHANNELS);
 VZ_UNROLL

@@ -28,6 +28,7 @@
 // Every sum takes its products in one order (channels by slab, in a slab by tap, in a tap ascending), whatever the batch, the
 // slot in it and the tile: a board's results are the same bits anywhere.
 #pragma once
+#include "net/layout.cuh"
 #include "net/warpgroup.cuh"
 
 namespace net {
@@ -75,12 +76,9 @@ struct Layer {
     static_assert(WARPS_PER_MMA == 1 || STAGES >= 3, "a barrier stands between the request of weights and the wait for them");
 };
 
-// The boards of a launch: `boards` slots of the batch from slot `first` on, of which the slots below `*live` are evaluated; all of
-// them where `live` is null. The grid of a captured launch is for all boards.
-struct Boards {
-    u32 boards;
-    const u32* live; // [1] or null
-    u32 first;
+// The boards of a launch, with its methods.
+struct Boards : BoardRange {
+    VZ_DEVICE Boards(const BoardRange& range) : BoardRange(range) {}
 
     VZ_DEVICE u32 num() const {
         if (live == nullptr) return boards;
@@ -93,16 +91,18 @@ struct Boards {
         return num() * (L::HEIGHT * L::WIDTH);
     }
 };
-#define VZ_BOARDS_ARGUMENTS u32 boards, const u32 *live, u32 first
-#define VZ_BOARDS                                                                                                      \
-    net::Boards { boards, live, first }
-
 // What a layer reads.
 struct Operands {
     const u32* input; // [rows, ROW_WORDS], rows being squares board by board
     const u32* weights; // [COLUMN_BLOCKS, CHUNKS, TAPS, SLAB_WORDS]
     u32 num_rows;
 };
+
+// What layer L reads in the launch of `args`.
+template <class L>
+VZ_DEVICE Operands operands_of(const LayerBlock& args) {
+    return {args.input, args.weights, Boards(args.boards).rows<L>()};
+}
 
 // The position of word `word` of 8 of column `column` of 16 in the order of mma.sync's fragments. Column 4 t + e is column
 // 2 t + e % 2 of instruction e / 2.

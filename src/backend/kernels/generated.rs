@@ -1,6 +1,7 @@
 //! Compares `kernels/search/layout.cuh` and `kernels/pooling/layout.cuh` with the Rust types that they are generated from.
 
 use super::arrays;
+use super::forward::blocks::{Boards, LayerBlock, PoolArrays, ValuesBlock};
 use super::game_slots::{DecisionQueue, GameSlots, PlayNumbers, SlotRow, SlotTask};
 use super::layout::{
     AdvanceCommand, BeginCommand, Leaf, ParameterBlock, RootRow, RowCounts, SetRootCommand, Totals, TreeParts,
@@ -58,6 +59,17 @@ fn generated_header_of_the_search_kernels_is_up_to_date() {
         GameSlots::definition(),
     ];
     check_header("search/layout.cuh", "search", PREAMBLE, &definitions);
+}
+
+#[test]
+fn generated_header_of_the_forward_kernels_is_up_to_date() {
+    let definitions = [
+        Boards::definition().base("BoardRange"),
+        LayerBlock::definition(),
+        ValuesBlock::definition(),
+        PoolArrays::definition(),
+    ];
+    check_header("net/layout.cuh", "net", "", &definitions);
 }
 
 #[test]

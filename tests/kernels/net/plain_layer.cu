@@ -4,14 +4,14 @@
 typedef net::Layer<net::VZ_NUMBERS, VZ_LAYER> Layer;
 
 VZ_BLOCK_KERNEL(Layer::THREADS) plain(const u32* input, const u32* weights, u32 rows, u32* output) {
-    typedef net::Plain<net::VZ_NUMBERS, VZ_CHANNELS, net::Bias::NONE, net::Residual::NONE, net::Relu::NONE> Plain;
+    typedef net::BiasResidualRelu<net::VZ_NUMBERS, VZ_CHANNELS, net::Bias::NONE, net::Residual::NONE, net::Relu::NONE> Plain;
     net::run_layer<Layer>({input, weights, rows}, Plain{nullptr, nullptr, output});
 }
 
 VZ_BLOCK_KERNEL(Layer::THREADS) full(
     const u32* input, const u32* weights, u32 rows, const f32* bias, const u32* residual, u32* output
 ) {
-    typedef net::Plain<net::VZ_NUMBERS, VZ_CHANNELS, net::Bias::ADDED, net::Residual::ADDED, net::Relu::APPLIED> Plain;
+    typedef net::BiasResidualRelu<net::VZ_NUMBERS, VZ_CHANNELS, net::Bias::ADDED, net::Residual::ADDED, net::Relu::APPLIED> Plain;
     net::run_layer<Layer>({input, weights, rows}, Plain{bias, residual, output});
 }
 

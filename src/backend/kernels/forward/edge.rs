@@ -1,6 +1,7 @@
 //! What an edge network has besides the layers of a perceptron at every edge: a layer at the vertices, and its own heads.
 //! `kernels/net_edge.cu` and `kernels/net/graph.cuh` are the kernels, [`crate::net::edges`] is the reference.
 
+use super::blocks::LayerBlock;
 use super::{BoardRange, DeviceForward, ForwardLayer, LayerSpec};
 use crate::backend::kernels::device::{Arg, Device, Limits};
 use crate::error::{Error, Result};
@@ -41,34 +42,39 @@ impl EdgeGraph {
 
 impl<D: Device> DeviceForward<D> {
     /// The blocks: three launches each.
-    pub(super) fn edge_tower<'a>(
-        &'a self,
+    pub(super) fn edge_tower(
+        &self,
         device: &D,
         graph: &EdgeGraph,
-        part: BoardRange<'a, D::Buffer>,
+        part: BoardRange<'_, D::Buffer>,
     ) -> Result<()> {
         let (tower, work) = (&self.layers.tower, &self.work);
-        let messages = Arg::Buffer(&work.vertices, 0);
+        let messages = device.address(&work.vertices);
         for ([first_layer, last_layer], place) in self.places.blocks.iter().zip(&self.places.vertices) {
-            self.layer(device, "vertices", (&graph.layer, *place), (&work.a, part), &[messages])?;
-            let rest = [self.parameter(first_layer.bias), messages, Arg::Buffer(&work.b, 0)];
-            self.layer(device, "edges", (tower, *first_layer), (&work.a, part), &rest)?;
+            let input = (&work.a, part);
+            let block = LayerBlock { output: messages, ..self.block(device, *place, input) };
+            self.layer(device, "vertices", &graph.layer, &block)?;
+            let output = device.address(&work.b);
+            let block = LayerBlock { messages, output, ..self.block(device, *first_layer, input) };
+            self.layer(device, "edges", tower, &block)?;
             self.stream_layer(device, "residual_add_bn_relu", (tower, *last_layer), (&work.b, part))?;
         }
         Ok(())
     }
 
     /// The logits, and each board's mean over edges for the value head.
-    pub(super) fn edge_heads<'a>(
-        &'a self,
+    pub(super) fn edge_heads(
+        &self,
         device: &D,
-        part: BoardRange<'a, D::Buffer>,
-        logits: Arg<'a, D::Buffer>,
+        part: BoardRange<'_, D::Buffer>,
+        logits: (&D::Buffer, usize),
     ) -> Result<()> {
-        let a = Arg::Buffer(&self.work.a, 0);
-        let args = [a, self.parameter(self.places.policy.weights), logits];
-        self.launch_threads(device, "logits", (part, self.layers.squares), &args)?;
+        let (work, boards) = (&self.work, part.boards(device));
+        let weights = Arg::Buffer(&self.parameters, self.places.policy.weights);
+        let args = [Arg::Buffer(&work.a, 0), weights, Arg::Buffer(logits.0, logits.1), Arg::of(&boards)];
+        self.launch_threads(device, "logits", (boards, self.layers.squares), &args)?;
         let words = self.layers.dense.spec.inputs / self.numbers().per_word();
-        self.launch_threads(device, "mean_of_edges", (part, words), &[a, Arg::Buffer(&self.work.heads, 0)])
+        let args = [Arg::Buffer(&work.a, 0), Arg::Buffer(&work.heads, 0), Arg::of(&boards)];
+        self.launch_threads(device, "mean_of_edges", (boards, words), &args)
     }
 }

@@ -13,6 +13,7 @@ mod slot_order; // whether compact slots pay
 #[cfg(test)]
 mod waves; // the table of docs/gpu-waves.md
 mod pack; // weights as the kernels read them
+pub(super) mod blocks; // parameter blocks of the kernels
 mod edge; // what an edge network has besides
 mod pooling; // biases and scales of channels out of a whole board
 mod evaluator; // for callers on the host
@@ -25,6 +26,7 @@ use super::source;
 use crate::config::TensorCores;
 use crate::error::{Error, Result};
 use crate::model::{ActivationShape, LayerKind, NetSpec, Pooling, Weights, taps_on_board};
+use blocks::{Boards, LayerBlock, ValuesBlock};
 pub use element_type::{Arithmetic, ElementType};
 pub use evaluator::DeviceEvaluator;
 pub use layer::{ForwardLayer, LayerSpec, padded_channels};
@@ -292,60 +294,75 @@ impl<D: Device> DeviceForward<D> {
         Ok(())
     }
 
-    fn parameter(&self, at: usize) -> Arg<'_, D::Buffer> {
-        Arg::Buffer(&self.parameters, at)
+    /// The address of the parameters from byte `at` on.
+    fn parameter(&self, device: &D, at: usize) -> u64 {
+        device.address(&self.parameters) + at as u64
     }
 
-    /// One layer on `part`, whose activations before it are in `input`; `rest` are the kernel's arguments after the boards.
-    fn layer<'a>(
-        &'a self,
+    /// The block of a layer on `part`, whose activations before it are in `input`, without outputs yet.
+    fn block(
+        &self,
+        device: &D,
+        place: LayerPlace,
+        (input, part): (&D::Buffer, BoardRange<'_, D::Buffer>),
+    ) -> LayerBlock {
+        LayerBlock {
+            input: device.address(input),
+            weights: self.parameter(device, place.weights),
+            bias: self.parameter(device, place.bias),
+            scale: self.parameter(device, place.scale),
+            offset: self.parameter(device, place.offset),
+            messages: 0,
+            stream: 0,
+            output: 0,
+            logits: 0,
+            hidden: 0,
+            boards: part.boards(device),
+        }
+    }
+
+    /// Launches a layer on the boards of `block`.
+    fn layer(
+        &self,
+        device: &D,
+        kernel: &'static str,
+        layer: &ForwardLayer,
+        block: &LayerBlock,
+    ) -> Result<()> {
+        let rows = block.boards.boards as usize * layer.spec.height * layer.spec.width;
+        device.launch_in(&self.module, kernel, layer.launch_shape(rows), &[Arg::of(block)])
+    }
+
+    /// Launches a kernel of `threads` threads for every board.
+    fn launch_threads(
+        &self,
+        device: &D,
+        kernel: &'static str,
+        (boards, threads): (Boards, usize),
+        args: &[Arg<'_, D::Buffer>],
+    ) -> Result<()> {
+        let grid = (boards.boards as usize * threads).div_ceil(BLOCK as usize) as u32;
+        device.launch_in(&self.module, kernel, LaunchShape { grid, block: BLOCK, shared: 0 }, args)
+    }
+
+    /// Launches a layer that ends in the residual stream; activations go to `a`.
+    fn stream_layer(
+        &self,
         device: &D,
         kernel: &'static str,
         (layer, place): (&ForwardLayer, LayerPlace),
-        (input, part): (&'a D::Buffer, BoardRange<'a, D::Buffer>),
-        rest: &[Arg<'a, D::Buffer>],
+        source: (&D::Buffer, BoardRange<'_, D::Buffer>),
     ) -> Result<()> {
-        let mut args = vec![Arg::Buffer(input, 0), self.parameter(place.weights)];
-        args.extend(part.arguments());
-        args.extend_from_slice(rest);
-        let rows = part.boards * layer.spec.height * layer.spec.width;
-        device.launch_in(&self.module, kernel, layer.launch_shape(rows), &args)
-    }
-
-    /// A kernel of `threads` threads for every board of `part`; `args` are its arguments before the boards.
-    fn launch_threads<'a>(
-        &'a self,
-        device: &D,
-        kernel: &'static str,
-        (part, threads): (BoardRange<'a, D::Buffer>, usize),
-        args: &[Arg<'a, D::Buffer>],
-    ) -> Result<()> {
-        let args = [args, &part.arguments()].concat();
-        let grid = (part.boards * threads).div_ceil(BLOCK as usize) as u32;
-        device.launch_in(&self.module, kernel, LaunchShape { grid, block: BLOCK, shared: 0 }, &args)
-    }
-
-    /// A layer that ends in the residual stream; activations go to `a`.
-    fn stream_layer<'a>(
-        &'a self,
-        device: &D,
-        kernel: &'static str,
-        (layer, place): (&ForwardLayer, LayerPlace),
-        source: (&'a D::Buffer, BoardRange<'a, D::Buffer>),
-    ) -> Result<()> {
-        let ActivationBuffers { stream, a, .. } = &self.work;
-        let rest = [
-            self.parameter(place.bias),
-            self.parameter(place.scale),
-            self.parameter(place.offset),
-            Arg::Buffer(stream, 0),
-            Arg::Buffer(a, 0),
-        ];
-        self.layer(device, kernel, (layer, place), source, &rest)
+        let block = LayerBlock {
+            stream: device.address(&self.work.stream),
+            output: device.address(&self.work.a),
+            ..self.block(device, place, source)
+        };
+        self.layer(device, kernel, layer, &block)
     }
 
     /// The blocks of a residual network or perceptron.
-    fn tower<'a>(&'a self, device: &D, part: BoardRange<'a, D::Buffer>) -> Result<()> {
+    fn tower(&self, device: &D, part: BoardRange<'_, D::Buffer>) -> Result<()> {
         let (tower, work) = (&self.layers.tower, &self.work);
         for (block, [first_layer, last_layer]) in self.places.blocks.iter().enumerate() {
             let [first_pooling, last_pooling] = [0, 1].map(|layer| self.layers.pooling(block, layer));
@@ -353,8 +370,9 @@ impl<D: Device> DeviceForward<D> {
             if let Some(pooling) = first_pooling {
                 self.pool_relu(device, pooling, [*first_layer, bias], part)?;
             } else {
-                let rest = [self.parameter(first_layer.bias), Arg::Buffer(&work.b, 0)];
-                self.layer(device, "bias_relu", (tower, *first_layer), (&work.a, part), &rest)?;
+                let output = device.address(&work.b);
+                let block = LayerBlock { output, ..self.block(device, *first_layer, (&work.a, part)) };
+                self.layer(device, "bias_relu", tower, &block)?;
             }
             match last_pooling {
                 Some(pooling) => self.pool_residual_add(device, pooling, [*last_layer, scale], part)?,
@@ -367,28 +385,25 @@ impl<D: Device> DeviceForward<D> {
     }
 
     /// Evaluates one part of the batch.
-    fn part<'a>(
-        &'a self,
-        device: &D,
-        part: BoardRange<'a, D::Buffer>,
-        slots: &'a Slots<'_, D::Buffer>,
-    ) -> Result<()> {
+    fn part(&self, device: &D, part: BoardRange<'_, D::Buffer>, slots: &Slots<'_, D::Buffer>) -> Result<()> {
         let (layers, work, places, spec) = (&self.layers, &self.work, &self.places, &self.spec);
         let BoardRange { first, .. } = part;
-        let logits = Arg::Buffer(&*slots.logits, 4 * first * spec.num_actions);
-        let values = Arg::Buffer(&*slots.values, 4 * first * spec.num_players);
+        let logits_at = 4 * first * spec.num_actions;
+        let logits = device.address(slots.logits) + logits_at as u64;
+        let values = device.address(slots.values) + (4 * first * spec.num_players) as u64;
         self.observe(device, part, slots.obs)?;
         self.stream_layer(device, "stem", (&layers.stem, places.stem), (&work.planes, part))?;
         let board = match (&layers.head, &layers.graph) {
             (_, Some(graph)) => {
                 self.edge_tower(device, graph, part)?;
-                self.edge_heads(device, part, logits)?;
+                self.edge_heads(device, part, (slots.logits, logits_at))?;
                 &work.heads
             }
             (Some(head), None) => {
                 self.tower(device, part)?;
-                let rest = [self.parameter(places.head.bias), Arg::Buffer(&work.heads, 0)];
-                self.layer(device, "head", (head, places.head), (&work.a, part), &rest)?;
+                let output = device.address(&work.heads);
+                let block = LayerBlock { output, ..self.block(device, places.head, (&work.a, part)) };
+                self.layer(device, "head", head, &block)?;
                 &work.heads
             }
             (None, None) => {
@@ -396,30 +411,32 @@ impl<D: Device> DeviceForward<D> {
                 &work.a
             }
         };
-        let hidden = Arg::Buffer(&work.hidden, 0);
-        let rest = [self.parameter(places.dense.bias), logits, hidden];
-        self.layer(device, "dense", (&layers.dense, places.dense), (board, part), &rest)?;
-        let args = [
+        let hidden = device.address(&work.hidden);
+        let block = LayerBlock { logits, hidden, ..self.block(device, places.dense, (board, part)) };
+        self.layer(device, "dense", &layers.dense, &block)?;
+        let block = ValuesBlock {
             hidden,
-            self.parameter(places.values.weights),
-            self.parameter(places.values.bias),
+            weights: self.parameter(device, places.values.weights),
+            bias: self.parameter(device, places.values.bias),
             logits,
             values,
-            Arg::Buffer(&work.not_finite, 0),
-        ];
-        self.launch_threads(device, "values", (part, WARP), &args)
+            not_finite: device.address(&work.not_finite),
+            boards: part.boards(device),
+        };
+        self.launch_threads(device, "values", (block.boards, WARP), &[Arg::of(&block)])
     }
 
     /// Transposes observations into rows of words.
-    fn observe<'a>(&'a self, device: &D, part: BoardRange<'a, D::Buffer>, obs: &'a D::Buffer) -> Result<()> {
+    fn observe(&self, device: &D, part: BoardRange<'_, D::Buffer>, obs: &D::Buffer) -> Result<()> {
         let (kernel, bytes) = match self.format() {
             ObsFormat::F32 => ("take_observations_f32", 4),
             ObsFormat::Bf16 => ("take_observations_bf16", 2),
         };
         let words = self.layers.stem.spec.inputs / self.numbers().per_word();
         let from = Arg::Buffer(obs, bytes * part.first * self.spec.obs.len());
-        let args = [from, Arg::Buffer(&self.work.planes, 0)];
-        self.launch_threads(device, kernel, (part, self.layers.squares * words), &args)
+        let boards = part.boards(device);
+        let args = [from, Arg::Buffer(&self.work.planes, 0), Arg::of(&boards)];
+        self.launch_threads(device, kernel, (boards, self.layers.squares * words), &args)
     }
 }
 
@@ -440,12 +457,11 @@ impl<B> Clone for BoardRange<'_, B> {
 
 impl<B> Copy for BoardRange<'_, B> {}
 
-impl<'a, B> BoardRange<'a, B> {
-    /// In the order of `VZ_BOARDS_ARGUMENTS`.
-    fn arguments(&self) -> [Arg<'a, B>; 3] {
-        const NULL: u64 = 0;
-        let live = self.live.map_or(Arg::U64(NULL), |live| Arg::Buffer(live, 0));
-        [Arg::U32(self.boards as u32), live, Arg::U32(self.first as u32)]
+impl<B> BoardRange<'_, B> {
+    /// As kernels take them.
+    fn boards<D: Device<Buffer = B>>(&self, device: &D) -> Boards {
+        let live = self.live.map_or(0, |live| device.address(live));
+        Boards { live, boards: self.boards as u32, first: self.first as u32 }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The pooling layers of a network: the convolution before each writes f32, a block of threads a board computes the bias or scale, and a
 //! last launch turns both into activations. `kernels/net_pooling.cu` has the kernels, [`crate::net::pooling`] is the reference.
 
+use super::blocks::{LayerBlock, PoolArrays};
 use super::pack::LayerPlace;
 use super::{BLOCK, BoardRange, DeviceForward, ForwardLayers};
 use crate::backend::kernels::device::{Arg, Device};
@@ -27,60 +28,63 @@ impl<D: Device> DeviceForward<D> {
         PoolingBlock::new(pooling, self.layers.squares, self.layers.tower.spec.inputs)
     }
 
-    /// Runs the tower's layer at `place` with f32 output, then the pooling layer that reads it, board by board. Returns the arguments of the kernels that complete the layer.
-    fn pool<'a>(
-        &'a self,
+    /// Runs the tower's layer at `place` with f32 output, then the pooling layer with these parameters that reads it, board by board.
+    /// Returns the arrays for the kernel that completes the layer.
+    fn pool(
+        &self,
         device: &D,
-        block: &'a PoolingBlock,
+        layer: &PoolingBlock,
         [place, params]: [LayerPlace; 2],
-        (input, part): (&'a D::Buffer, BoardRange<'a, D::Buffer>),
-    ) -> Result<[Arg<'a, D::Buffer>; 3]> {
+        source: (&D::Buffer, BoardRange<'_, D::Buffer>),
+    ) -> Result<PoolArrays> {
         let (work, layers) = (&self.work, &self.layers);
-        let numbers = Arg::Buffer(&work.numbers, 0);
-        let rest = [self.parameter(place.bias), numbers];
-        self.layer(device, "conv_f32", (&layers.tower, place), (input, part), &rest)?;
-        let outputs = Arg::Buffer(&work.pooling, 4 * (block.inputs + block.hidden) as usize);
-        let values = Arg::Buffer(&work.pooling, 0);
-        let args = [Arg::of(block), numbers, self.parameter(params.weights), values, outputs];
-        self.launch_threads(device, "pool", (part, BLOCK as usize), &args)?;
-        Ok([Arg::of(block), numbers, outputs])
+        let block = LayerBlock { output: device.address(&work.numbers), ..self.block(device, place, source) };
+        self.layer(device, "conv_f32", &layers.tower, &block)?;
+        let values = device.address(&work.pooling);
+        let arrays = PoolArrays {
+            x: block.output,
+            params: self.parameter(device, params.weights),
+            values,
+            outputs: values + 4 * u64::from(layer.inputs + layer.hidden),
+            scale: block.scale,
+            offset: block.offset,
+            stream: device.address(&work.stream),
+            output: 0,
+            boards: block.boards,
+        };
+        let args = [Arg::of(layer), Arg::of(&arrays)];
+        self.launch_threads(device, "pool", (arrays.boards, BLOCK as usize), &args)?;
+        Ok(arrays)
     }
 
     /// The first layer of a block, with a pooling layer: `a` -> `b`.
-    pub(super) fn pool_relu<'a>(
-        &'a self,
+    pub(super) fn pool_relu(
+        &self,
         device: &D,
         pooling: Pooling,
         places: [LayerPlace; 2],
-        part: BoardRange<'a, D::Buffer>,
+        part: BoardRange<'_, D::Buffer>,
     ) -> Result<()> {
-        let (work, block) = (&self.work, self.pooling_block(pooling));
-        let [block, numbers, outputs] = self.pool(device, &block, places, (&work.a, part))?;
-        let args = [block, numbers, outputs, Arg::Buffer(&work.b, 0)];
-        self.launch_threads(device, "pool_relu", (part, self.tower_words()), &args)
+        let (work, layer) = (&self.work, self.pooling_block(pooling));
+        let arrays = self.pool(device, &layer, places, (&work.a, part))?;
+        let arrays = PoolArrays { output: device.address(&work.b), ..arrays };
+        let args = [Arg::of(&layer), Arg::of(&arrays)];
+        self.launch_threads(device, "pool_relu", (arrays.boards, self.tower_words()), &args)
     }
 
     /// The last layer of a block, with a pooling layer: `b` -> the residual stream and `a`.
-    pub(super) fn pool_residual_add<'a>(
-        &'a self,
+    pub(super) fn pool_residual_add(
+        &self,
         device: &D,
         pooling: Pooling,
         places: [LayerPlace; 2],
-        part: BoardRange<'a, D::Buffer>,
+        part: BoardRange<'_, D::Buffer>,
     ) -> Result<()> {
-        let (work, [place, _]) = (&self.work, places);
-        let block = self.pooling_block(pooling);
-        let [block, numbers, outputs] = self.pool(device, &block, places, (&work.b, part))?;
-        let args = [
-            block,
-            numbers,
-            outputs,
-            self.parameter(place.scale),
-            self.parameter(place.offset),
-            Arg::Buffer(&work.stream, 0),
-            Arg::Buffer(&work.a, 0),
-        ];
-        self.launch_threads(device, "pool_residual_add", (part, self.tower_words()), &args)
+        let (work, layer) = (&self.work, self.pooling_block(pooling));
+        let arrays = self.pool(device, &layer, places, (&work.b, part))?;
+        let arrays = PoolArrays { output: device.address(&work.a), ..arrays };
+        let args = [Arg::of(&layer), Arg::of(&arrays)];
+        self.launch_threads(device, "pool_residual_add", (arrays.boards, self.tower_words()), &args)
     }
 
     /// Words of a board's activations in the tower.
