@@ -1,8 +1,7 @@
 // N games as arrays on the device, without trees. Twin of src/batch.rs `Batch`; launched by src/backend/kernels/batch.rs.
 //
-// One thread plays one game; there is no barrier. Arrays: states [N], histories [N, BATCH_HISTORY] (the keys of a game's
-// earlier positions, oldest first, one per ply), plies [N] of the game in progress, games [N] finished before it. A finished
-// game is replaced by a new one at once, so no state is terminal.
+// One thread plays one game; there is no barrier. A finished game is replaced by a new one at once, so no state is terminal.
+#include "batch/layout.cuh"
 #include "rng.cuh"
 
 constexpr int BATCH_HISTORY = VZ_USES_HISTORY ? VZ_MAX_PLIES : 0;
@@ -38,65 +37,61 @@ VZ_DEVICE u16 batch_random_action(const State& s, const History& history, Stream
 }
 
 // Resets every game to its start.
-VZ_KERNEL batch_init(u32 num_games, State* states, u32* plies, u64* games) {
+VZ_KERNEL batch_init(VZ_BY_VALUE batch::BatchBlock args) {
     const i64 game = thread_in_grid();
-    if (game >= num_games) return;
-    game_init(states[game]);
-    plies[game] = 0;
-    games[game] = 0;
+    if (game >= args.num_games) return;
+    game_init(args.states[game]);
+    args.plies[game] = 0;
+    args.games[game] = 0;
 }
 
-// Lists the legal actions or outcomes, ascending: the first num_legal [N] entries of legal [N, E].
-VZ_KERNEL batch_legal(
-    u32 num_games, const State* states, const u64* histories, const u32* plies, u16* legal, u16* num_legal) {
+// Lists the legal actions or outcomes.
+VZ_KERNEL batch_legal(VZ_BY_VALUE batch::BatchBlock args) {
     const i64 game = thread_in_grid();
-    if (game >= num_games) return;
-    const State s = states[game];
-    const History history = batch_history(histories + game * BATCH_HISTORY, plies[game]);
-    num_legal[game] = (u16)game_legal(s, history, legal + game * VZ_NUM_EDGES);
+    if (game >= args.num_games) return;
+    const State s = args.states[game];
+    const History history = batch_history(args.histories + game * BATCH_HISTORY, args.plies[game]);
+    args.num_legal[game] = (u16)game_legal(s, history, args.legal + game * VZ_NUM_EDGES);
 }
 
-// Makes one ply in every game: actions [N]. over [N] is 1 if it ended the game; returns [N, P] then has the result, otherwise 0, and
-// a new game begins.
-VZ_KERNEL batch_step(
-    u32 num_games, const u16* actions, State* states, u64* histories, u32* plies, u64* games, u8* over, f32* returns) {
+// Makes one ply in every game. Where it ends the game, a new one begins.
+VZ_KERNEL batch_step(VZ_BY_VALUE batch::BatchBlock args) {
     const i64 game = thread_in_grid();
-    if (game >= num_games) return;
-    State s = states[game];
-    u32 made = plies[game];
+    if (game >= args.num_games) return;
+    State s = args.states[game];
+    u32 made = args.plies[game];
     f32 result[VZ_PLAYERS] = {};
-    const bool ended = batch_ply(s, actions[game], batch_keys(histories, game), made);
+    const bool ended = batch_ply(s, args.actions[game], batch_keys(args.histories, game), made);
     if (ended) {
         game_returns(s, result);
         game_init(s);
         made = 0;
-        games[game] += 1;
+        args.games[game] += 1;
     }
-    states[game] = s;
-    plies[game] = made;
-    over[game] = ended;
-    for (int player = 0; player < VZ_PLAYERS; player++) returns[game * VZ_PLAYERS + player] = result[player];
+    args.states[game] = s;
+    args.plies[game] = made;
+    args.over[game] = ended;
+    for (int player = 0; player < VZ_PLAYERS; player++) args.returns[game * VZ_PLAYERS + player] = result[player];
 }
 
-// Writes the observation of the player to move (player 0 at chance states): out [N, obs]. A warp per game.
-VZ_KERNEL batch_observe(u32 num_games, const State* states, f32* out) {
+// Writes the observation of the player to move, player 0's at chance states. A warp per game.
+VZ_KERNEL batch_observe(VZ_BY_VALUE batch::BatchBlock args) {
     const i64 game = thread_in_grid() / WARP;
     const int lane = (int)(thread_in_grid() % WARP);
-    if (game >= num_games) return;
-    const int turn = game_turn(states[game]);
-    game_observe(states[game], turn < 0 ? 0 : turn, lane, WARP, out + game * BATCH_OBS);
+    if (game >= args.num_games) return;
+    const int turn = game_turn(args.states[game]);
+    game_observe(args.states[game], turn < 0 ? 0 : turn, lane, WARP, args.observations + game * BATCH_OBS);
 }
 
 // Makes num_plies random plies in every game and replaces finished games by new ones. The draws are those of `Batch::step_random`:
 // they depend on the seed, the game's index in the batch, its number and the ply.
-VZ_KERNEL batch_random_play(
-    u32 num_games, u32 num_plies, u64 seed, State* states, u64* histories, u32* plies, u64* games) {
+VZ_KERNEL batch_random_play(VZ_BY_VALUE batch::BatchBlock args, u32 num_plies, u64 seed) {
     const i64 game = thread_in_grid();
-    if (game >= num_games) return;
-    State s = states[game];
-    u32 made = plies[game];
-    u64 number = games[game];
-    u64* keys = batch_keys(histories, game);
+    if (game >= args.num_games) return;
+    State s = args.states[game];
+    u32 made = args.plies[game];
+    u64 number = args.games[game];
+    u64* keys = batch_keys(args.histories, game);
     const Key place = Key::of(seed, Purpose::Evaluation).with((u64)game);
     for (u32 i = 0; i < num_plies; i++) {
         const Stream stream = place.with(number).with(made).stream();
@@ -107,7 +102,7 @@ VZ_KERNEL batch_random_play(
             number += 1;
         }
     }
-    states[game] = s;
-    plies[game] = made;
-    games[game] = number;
+    args.states[game] = s;
+    args.plies[game] = made;
+    args.games[game] = number;
 }

@@ -35,12 +35,6 @@ VZ_KERNEL advance_rows(VZ_BY_VALUE search::Rows rows, const search::AdvanceComma
     if (i < num) search::advance(rows, commands[i]);
 }
 
-// One warp for each row of `list` [num].
-VZ_KERNEL deactivate_rows(VZ_BY_VALUE search::Rows rows, const u32* list, u32 num) {
-    const u32 i = warp_in_grid();
-    if (i < num) search::deactivate(rows, list[i], rows.roots[list[i]].num_history);
-}
-
 // One warp a row.
 VZ_DENSE_KERNEL select_rows(VZ_BY_VALUE search::Rows rows) {
     const u32 b = warp_in_grid();

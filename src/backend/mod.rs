@@ -73,9 +73,6 @@ pub trait TreeRows {
     /// True where some row has no simulations left in its ply.
     fn any_done(&mut self) -> Result<bool>;
 
-    /// Ends row `b`'s ply: no pass selects in it before the next [`TreeRows::begin`].
-    fn deactivate(&mut self, b: usize) -> Result<()>;
-
     /// Writes the result of row `b`'s search to `out`.
     fn summarise(&mut self, b: usize, out: &mut RootSummary) -> Result<()>;
 

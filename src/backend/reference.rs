@@ -67,11 +67,6 @@ impl<G: Game> TreeRows for ReferenceBackend<G> {
         Ok(self.rows.iter().any(ReferenceSearch::is_done))
     }
 
-    fn deactivate(&mut self, b: usize) -> Result<()> {
-        self.rows[b].deactivate();
-        Ok(())
-    }
-
     fn summarise(&mut self, b: usize, out: &mut RootSummary) -> Result<()> {
         self.rows[b].summarise(out);
         Ok(())

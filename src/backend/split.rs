@@ -232,11 +232,6 @@ impl TreeRows for SplitBackend {
         Ok(false)
     }
 
-    fn deactivate(&mut self, b: usize) -> Result<()> {
-        let (backend, b) = self.at(b);
-        backend.deactivate(b)
-    }
-
     fn summarise(&mut self, b: usize, out: &mut RootSummary) -> Result<()> {
         let (backend, b) = self.at(b);
         backend.summarise(b, out)

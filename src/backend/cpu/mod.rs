@@ -202,11 +202,6 @@ impl TreeRows for CpuBackend {
         Ok(self.rows.roots.any_done())
     }
 
-    fn deactivate(&mut self, b: usize) -> Result<()> {
-        self.rows.deactivate(b);
-        Ok(())
-    }
-
     fn summarise(&mut self, b: usize, out: &mut RootSummary) -> Result<()> {
         self.rows.roots.summarise(b, &self.tree.row_mut(b), &self.rows.plan.params, out);
         Ok(())

@@ -172,14 +172,6 @@ impl<D: Device> SearchArrays<D> {
         self.launch_warps("advance_rows", num, [Arg::Buffer(staged, 0), Arg::U32(num as u32)])
     }
 
-    /// Stops the search of rows. `staged` lists `num` rows.
-    ///
-    /// # Errors
-    /// As [`SearchArrays::set_roots`].
-    pub fn deactivate_rows(&self, staged: &D::Buffer, num: usize) -> Result<()> {
-        self.launch_warps("deactivate_rows", num, [Arg::Buffer(staged, 0), Arg::U32(num as u32)])
-    }
-
     /// Selects up to L leaves in every row that has simulations left.
     ///
     /// # Errors

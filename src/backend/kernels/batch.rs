@@ -3,15 +3,47 @@
 use super::device::{Arg, Device, LaunchShape, WARP};
 use super::source;
 use crate::batch::AnyGame;
+use crate::device_struct::device_struct;
 use crate::error::{Error, Result};
 use crate::game::Sizes;
-use bytemuck::Pod;
+use bytemuck::{NoUninit, Pod};
 
 /// Threads of a block.
 const BLOCK: u32 = 128;
 
 /// The most games of a batch: their threads are numbered by 32 bits.
 pub const MAX_GAMES: usize = 1 << 26;
+
+device_struct! {
+    /// The parameter block of the kernels: the arrays of N games. Addresses are those on the device.
+    #[derive(Clone, Copy, Debug, NoUninit)]
+    pub(super) struct BatchBlock {
+        /// `[N]`
+        states: u64 as "State*",
+        /// Keys of earlier positions, oldest first, one per ply. `[N, history]`
+        histories: u64 as "u64*",
+        /// Plies of each game in progress. `[N]`
+        plies: u64 as "u32*",
+        /// Games finished in each place. `[N]`
+        games: u64 as "u64*",
+        /// Legal actions or outcomes, ascending. `[N, E]`
+        legal: u64 as "u16*",
+        /// `[N]`
+        num_legal: u64 as "u16*",
+        /// The actions to play. `[N]`
+        actions: u64 as "const u16*",
+        /// 1 where a game has ended. `[N]`
+        over: u64 as "u8*",
+        /// The results of the games that have ended, 0 elsewhere. `[N, P]`
+        returns: u64 as "f32*",
+        /// `[N, obs]`
+        observations: u64 as "f32*",
+        /// N.
+        num_games: u32,
+        /// Up to a multiple of 8 bytes, as CUDA pads a struct that has addresses.
+        padding: u32 as "",
+    }
+}
 
 /// N games of one kind on a device, stepped together. A new game replaces a finished one at once.
 pub struct DeviceBatch<D: Device> {
@@ -108,8 +140,7 @@ impl<D: Device> DeviceBatch<D> {
     /// # Errors
     /// Those of the device.
     pub fn restart(&mut self) -> Result<()> {
-        let args = [self.count(), buffer(&self.states), buffer(&self.plies), buffer(&self.games)];
-        self.device.launch("batch_init", self.shape(1), &args)
+        self.launch("batch_init", 1)
     }
 
     /// The legal actions (or outcomes) of every game.
@@ -117,15 +148,7 @@ impl<D: Device> DeviceBatch<D> {
     /// # Errors
     /// Those of the device.
     pub fn legal(&mut self) -> Result<LegalLists> {
-        let args = [
-            self.count(),
-            buffer(&self.states),
-            buffer(&self.histories),
-            buffer(&self.plies),
-            buffer(&self.legal),
-            buffer(&self.num_legal),
-        ];
-        self.device.launch("batch_legal", self.shape(1), &args)?;
+        self.launch("batch_legal", 1)?;
         let actions = self.download(&self.legal, self.sizes.num_edges())?;
         Ok(LegalLists { actions, lengths: self.download(&self.num_legal, 1)? })
     }
@@ -143,17 +166,7 @@ impl<D: Device> DeviceBatch<D> {
             });
         }
         self.device.upload(&mut self.actions, 0, bytemuck::cast_slice(actions))?;
-        let args = [
-            self.count(),
-            buffer(&self.actions),
-            buffer(&self.states),
-            buffer(&self.histories),
-            buffer(&self.plies),
-            buffer(&self.games),
-            buffer(&self.over),
-            buffer(&self.returns),
-        ];
-        self.device.launch("batch_step", self.shape(1), &args)?;
+        self.launch("batch_step", 1)?;
         let returns = self.download(&self.returns, self.sizes.num_players)?;
         Ok(Stepped { over: self.download(&self.over, 1)?, returns })
     }
@@ -163,8 +176,7 @@ impl<D: Device> DeviceBatch<D> {
     /// # Errors
     /// Those of the device.
     pub fn observe(&mut self) -> Result<Vec<f32>> {
-        let args = [self.count(), buffer(&self.states), buffer(&self.observations)];
-        self.device.launch("batch_observe", self.shape(WARP), &args)?;
+        self.launch("batch_observe", WARP)?;
         self.download(&self.observations, self.sizes.obs.len())
     }
 
@@ -174,15 +186,8 @@ impl<D: Device> DeviceBatch<D> {
     /// # Errors
     /// Those of the device.
     pub fn random_play(&mut self, seed: u64, num_plies: u32) -> Result<()> {
-        let args = [
-            self.count(),
-            Arg::U32(num_plies),
-            Arg::U64(seed),
-            buffer(&self.states),
-            buffer(&self.histories),
-            buffer(&self.plies),
-            buffer(&self.games),
-        ];
+        let block = self.block();
+        let args = [Arg::of(&block), Arg::U32(num_plies), Arg::U64(seed)];
         self.device.launch("batch_random_play", self.shape(1), &args)
     }
 
@@ -210,8 +215,27 @@ impl<D: Device> DeviceBatch<D> {
         self.download(&self.games, 1)
     }
 
-    fn count(&self) -> Arg<'_, D::Buffer> {
-        Arg::U32(self.num_games as u32)
+    fn block(&self) -> BatchBlock {
+        let address = |buffer| self.device.address(buffer);
+        BatchBlock {
+            states: address(&self.states),
+            histories: address(&self.histories),
+            plies: address(&self.plies),
+            games: address(&self.games),
+            legal: address(&self.legal),
+            num_legal: address(&self.num_legal),
+            actions: address(&self.actions),
+            over: address(&self.over),
+            returns: address(&self.returns),
+            observations: address(&self.observations),
+            num_games: self.num_games as u32,
+            padding: 0,
+        }
+    }
+
+    /// Launches `kernel` with `threads` threads a game.
+    fn launch(&self, kernel: &'static str, threads: usize) -> Result<()> {
+        self.device.launch(kernel, self.shape(threads), &[Arg::of(&self.block())])
     }
 
     /// `threads` threads a game, at least one block.
@@ -226,9 +250,4 @@ impl<D: Device> DeviceBatch<D> {
         self.device.download(from, 0, bytemuck::cast_slice_mut(&mut out))?;
         Ok(out)
     }
-}
-
-/// A whole buffer as an argument.
-fn buffer<B>(buffer: &B) -> Arg<'_, B> {
-    Arg::Buffer(buffer, 0)
 }

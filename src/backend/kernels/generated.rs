@@ -1,6 +1,7 @@
 //! Compares `kernels/search/layout.cuh` and `kernels/pooling/layout.cuh` with the Rust types that they are generated from.
 
 use super::arrays;
+use super::batch::BatchBlock;
 use super::forward::blocks::{Boards, LayerBlock, PoolArrays, ValuesBlock};
 use super::game_slots::{DecisionQueue, GameSlots, PlayNumbers, SlotRow, SlotTask};
 use super::layout::{
@@ -70,6 +71,11 @@ fn generated_header_of_the_forward_kernels_is_up_to_date() {
         PoolArrays::definition(),
     ];
     check_header("net/layout.cuh", "net", "", &definitions);
+}
+
+#[test]
+fn generated_header_of_the_batch_kernels_is_up_to_date() {
+    check_header("batch/layout.cuh", "batch", "", &[BatchBlock::definition()]);
 }
 
 #[test]

@@ -196,11 +196,6 @@ impl<D: Device> TreeRows for KernelBackend<D> {
         Ok(self.rows.num_unfinished()? < self.root_states.len())
     }
 
-    fn deactivate(&mut self, b: usize) -> Result<()> {
-        self.rows.deactivate(b);
-        Ok(())
-    }
-
     fn summarise(&mut self, b: usize, out: &mut RootSummary) -> Result<()> {
         self.rows.summarise(b, out)
     }

@@ -16,8 +16,6 @@ pub enum CommandBatch {
     Begin(Vec<BeginCommand>),
     /// Rows play an action.
     Advance(Vec<AdvanceCommand>),
-    /// Rows stop searching.
-    Deactivate(Vec<u32>),
 }
 
 /// New roots with their states and histories.
@@ -124,16 +122,6 @@ impl Queue {
             commands.push(AdvanceCommand { row: b as u32, action: u32::from(action) });
         }
     }
-
-    /// Row `b` stops searching.
-    pub fn deactivate(&mut self, b: usize) {
-        let new = CommandBatch::Deactivate(Vec::new());
-        if let CommandBatch::Deactivate(rows) =
-            self.batch(b, |batch| matches!(batch, CommandBatch::Deactivate(_)), new)
-        {
-            rows.push(b as u32);
-        }
-    }
 }
 
 #[cfg(test)]
@@ -147,7 +135,6 @@ mod tests {
             CommandBatch::Clone(rows) => format!("C{}", rows.len()),
             CommandBatch::Begin(commands) => format!("B{}", commands.len()),
             CommandBatch::Advance(commands) => format!("A{}", commands.len()),
-            CommandBatch::Deactivate(rows) => format!("S{}", rows.len()),
         };
         queue.batches.iter().map(one).collect()
     }
@@ -168,9 +155,8 @@ mod tests {
         queue.begin(begin(2));
         queue.advance(3, 6);
         queue.begin(begin(3));
-        queue.deactivate(4);
-        assert_eq!(kinds(&queue), "P2B2A2A1B2S1");
-        assert_eq!(queue.take().len(), 6);
+        assert_eq!(kinds(&queue), "P2B2A2A1B2");
+        assert_eq!(queue.take().len(), 5);
         assert!(queue.is_empty());
         queue.clone_snapshot(2);
         queue.begin(begin(2));

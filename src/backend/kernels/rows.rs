@@ -154,12 +154,6 @@ impl<D: Device> DeviceRows<D> {
         self.queue.begin(command);
     }
 
-    pub fn deactivate(&mut self, b: usize) {
-        self.close(b);
-        self.view.is_fresh = false;
-        self.queue.deactivate(b);
-    }
-
     pub fn advance(&mut self, b: usize, action: u16) {
         self.close(b);
         self.queue.advance(b, action);
@@ -205,10 +199,6 @@ impl<D: Device> DeviceRows<D> {
                 CommandBatch::Advance(commands) => {
                     self.stage(bytemuck::cast_slice(&commands))?;
                     self.arrays.advance_rows(&self.staged, commands.len())?;
-                }
-                CommandBatch::Deactivate(rows) => {
-                    self.stage(bytemuck::cast_slice(&rows))?;
-                    self.arrays.deactivate_rows(&self.staged, rows.len())?;
                 }
                 CommandBatch::Clone(rows) => {
                     self.stage(bytemuck::cast_slice(&rows))?;

@@ -144,7 +144,7 @@ impl<G: Game> ReferenceSearch<G> {
     }
 
     /// Stops the ply's search.
-    pub fn deactivate(&mut self) {
+    fn deactivate(&mut self) {
         self.ply.done = true;
         self.leaf_paths.clear();
     }
