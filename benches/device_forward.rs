@@ -1,7 +1,7 @@
 //! Positions per second of the network's kernels on a GPU: one JSON object per line for each network, batch and tensor-core instruction.
 //!
 //!     cargo bench --bench device_forward
-//!     cargo bench --bench device_forward -- 6x128 --slots 4096,32768 --numbers f16
+//!     cargo bench --bench device_forward -- 6x128 --slots 4096,32768 --element-type f16
 //!     cargo bench --bench device_forward -- 6x128 --tensor-cores mma,wgmma
 //!
 //! `tflops` counts all nine taps of every square, `tflops_on_board` those on the board only. The last line has two peaks to compare
@@ -50,7 +50,7 @@ struct Args {
     slots: Vec<usize>,
     /// bf16, f16, tf32 or f32.
     #[arg(long, default_value = "bf16")]
-    numbers: String,
+    element_type: String,
     /// mma, wgmma on Hopper, or both: all networks by the first, then all by the second.
     #[arg(long, value_delimiter = ',', default_value = "mma")]
     tensor_cores: Vec<String>,
@@ -131,8 +131,8 @@ fn gemm_peak(args: &Args) -> Result<f64> {
 }
 
 /// Operations per second of mma.sync, the instruction of the layers.
-fn mma_peak(args: &Args, device: &CudaDevice, numbers: ElementType) -> Result<f64> {
-    let module = device.module(&peak_program(numbers))?;
+fn mma_peak(args: &Args, device: &CudaDevice, element_type: ElementType) -> Result<f64> {
+    let module = device.module(&peak_program(element_type))?;
     let blocks = 8 * device.limits()?.multiprocessors;
     let out = device.alloc(4 * (blocks * PEAK_BLOCK) as usize)?;
     let rounds = 20_000u32;
@@ -140,7 +140,7 @@ fn mma_peak(args: &Args, device: &CudaDevice, numbers: ElementType) -> Result<f6
     let work = || device.launch_in(&module, "measure_peak", shape, &[Arg::Buffer(&out, 0), Arg::U32(rounds)]);
     let seconds = seconds_of(args.seconds, work, || device.synchronise())?;
     let warps = u64::from(blocks * PEAK_BLOCK / 32);
-    let products_of_pairs = if numbers.per_word() == 2 { 1.0 } else { 0.5 };
+    let products_of_pairs = if element_type.per_word() == 2 { 1.0 } else { 0.5 };
     Ok(2.0 * products_of_pairs * (warps * u64::from(rounds) * PEAK_PRODUCTS) as f64 / seconds)
 }
 
@@ -154,7 +154,7 @@ fn measure(
     let weights = spec.model().expect("a network").random_weights(Key::new(1, Purpose::Weights));
     let mut net = DeviceForward::new(device, spec, &weights, arithmetic, num)?;
     let mut obs = device.alloc(4 * num * spec.obs.len())?;
-    device.upload(&mut obs, 0, &random_planes(num * spec.obs.len(), net.format(), net.numbers()))?;
+    device.upload(&mut obs, 0, &random_planes(num * spec.obs.len(), net.format(), net.element_type()))?;
     let mut logits = device.alloc(4 * num * spec.num_actions)?;
     let mut values = device.alloc(4 * num * spec.num_players)?;
     let operations = |products: usize| 2.0 * products as f64 * num as f64;
@@ -171,12 +171,12 @@ fn measure(
 }
 
 /// Squares of random 0 and 1, as a network reads them: a GPU is faster on zeros alone.
-fn random_planes(squares: usize, format: ObsFormat, numbers: ElementType) -> Vec<u8> {
+fn random_planes(squares: usize, format: ObsFormat, element_type: ElementType) -> Vec<u8> {
     let mut random = Key::new(2, Purpose::Evaluation).stream();
     let squares = (0..squares).map(|_| random.uniform().round());
     match format {
         ObsFormat::F32 => squares.flat_map(f32::to_ne_bytes).collect(),
-        ObsFormat::Bf16 => squares.flat_map(|x| (numbers.bits(x) as u16).to_ne_bytes()).collect(),
+        ObsFormat::Bf16 => squares.flat_map(|x| (element_type.bits(x) as u16).to_ne_bytes()).collect(),
     }
 }
 
@@ -188,13 +188,16 @@ fn main() -> Result<()> {
         other => Err(Error::unsupported(format!("tensor cores {other}"), "expected mma or wgmma")),
     });
     let cores = cores.collect::<Result<Vec<_>>>()?;
-    let numbers = match args.numbers.as_str() {
+    let element_type = match args.element_type.as_str() {
         "bf16" => ElementType::Bf16,
         "f16" => ElementType::F16,
         "tf32" => ElementType::Tf32,
         "f32" => ElementType::F32,
         other => {
-            return Err(Error::unsupported(format!("numbers {other}"), "expected bf16, f16, tf32 or f32"));
+            return Err(Error::unsupported(
+                format!("element type {other}"),
+                "expected bf16, f16, tf32 or f32",
+            ));
         }
     };
     let device = CudaDevice::open(args.gpu, Store::of_user())?;
@@ -207,9 +210,9 @@ fn main() -> Result<()> {
             }
             for &num in &args.slots {
                 let mut line = json!({
-                    "network": name, "numbers": args.numbers, "tensor_cores": cores, "slots": num, "gpu": gpu,
+                    "network": name, "element_type": args.element_type, "tensor_cores": cores, "slots": num, "gpu": gpu,
                 });
-                match measure(&args, &device, &spec, (Arithmetic { numbers, cores }, num)) {
+                match measure(&args, &device, &spec, (Arithmetic { element_type, cores }, num)) {
                     Ok(figures) => merge(&mut line, figures),
                     Err(error) => {
                         merge(&mut line, json!({ "error": error.to_string() }));
@@ -221,9 +224,11 @@ fn main() -> Result<()> {
         }
     }
     let mut line = json!({});
-    let mma = match numbers {
+    let mma = match element_type {
         ElementType::F32 => None, // not a product of the tensor cores
-        ElementType::Bf16 | ElementType::F16 | ElementType::Tf32 => Some(mma_peak(&args, &device, numbers)),
+        ElementType::Bf16 | ElementType::F16 | ElementType::Tf32 => {
+            Some(mma_peak(&args, &device, element_type))
+        }
     };
     for (name, peak) in [("mma", mma), ("gemm_bf16", Some(gemm_peak(&args)))] {
         match peak {

@@ -55,7 +55,7 @@ const NETWORKS: [NetworkCase; 15] = [
 ];
 
 fn print_networks() -> Result<()> {
-    for (label, arch, [planes, height, width], [blocks, channels], numbers, slots) in NETWORKS {
+    for (label, arch, [planes, height, width], [blocks, channels], element_type, slots) in NETWORKS {
         let spec = NetSpec {
             arch,
             blocks,
@@ -73,10 +73,10 @@ fn print_networks() -> Result<()> {
         };
         for (capability, multiprocessors) in GENERATIONS {
             let limits = Limits::of(capability, multiprocessors);
-            let program = forward::program(&spec, numbers, slots, limits)?;
+            let program = forward::program(&spec, element_type, slots, limits)?;
             print_network(label, &capability.to_string(), &program);
             // Also with wgmma on Hopper.
-            let arithmetic = Arithmetic { numbers, cores: TensorCores::Wgmma };
+            let arithmetic = Arithmetic { element_type, cores: TensorCores::Wgmma };
             if arithmetic.on(capability).is_ok() {
                 let program = forward::program(&spec, arithmetic, slots, limits)?;
                 print_network(&format!("{label}, wgmma"), &format!("{capability}a"), &program);

@@ -107,7 +107,7 @@ fn parity_programs(limits: Limits) -> Result<Vec<Program>> {
     for precision in [TrainPrecision::F32, TrainPrecision::Bf16, TrainPrecision::F16] {
         all.push(source::training(None, precision)?);
     }
-    let mma = |numbers| Arithmetic { numbers, cores: TensorCores::Mma };
+    let mma = |element_type| Arithmetic { element_type, cores: TensorCores::Mma };
     for beside in &RESIDENT {
         let (arch, blocks, channels) = beside.net;
         let game = any_game(beside.game.0, &beside.game.1.parse().expect("TOML"))?;
@@ -116,19 +116,19 @@ fn parity_programs(limits: Limits) -> Result<Vec<Program>> {
         // On the device as many slots as leaves; asked by the host, the next power of two.
         let leaves = beside.slots * RESIDENT_LEAVES;
         for slots in [leaves, leaves.next_power_of_two()] {
-            all.push(forward::program(&spec, mma(beside.numbers), slots, limits)?);
+            all.push(forward::program(&spec, mma(beside.element_type), slots, limits)?);
         }
     }
     for spec in networks() {
-        for numbers in [ElementType::F16, ElementType::Bf16, ElementType::Tf32, ElementType::F32] {
+        for element_type in [ElementType::F16, ElementType::Bf16, ElementType::Tf32, ElementType::F32] {
             for slots in [BATCH, PART, HALF] {
-                all.push(forward::program(&spec, mma(numbers), slots, limits)?);
+                all.push(forward::program(&spec, mma(element_type), slots, limits)?);
             }
         }
         if limits.capability == 90 {
-            for numbers in [ElementType::F16, ElementType::Bf16] {
+            for element_type in [ElementType::F16, ElementType::Bf16] {
                 for slots in [BATCH, 1] {
-                    let by = Arithmetic { numbers, cores: TensorCores::Wgmma };
+                    let by = Arithmetic { element_type, cores: TensorCores::Wgmma };
                     all.push(forward::program(&spec, by, slots, limits)?);
                 }
             }

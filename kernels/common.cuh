@@ -27,18 +27,21 @@ static_assert(sizeof(u16) == 2 && sizeof(u32) == 4 && sizeof(u64) == 8 && sizeof
 #define VZ_KERNEL extern "C" __global__ void
 // A struct that a kernel takes by value: functions refer to it where it was passed, without a copy in each thread.
 #define VZ_BY_VALUE const __grid_constant__
+#define VZ_UNROLL _Pragma("unroll")
 #else
 #define VZ_DEVICE inline
 #define VZ_DEVICE_CALL static __attribute__((unused))
 #define VZ_TABLE [[maybe_unused]] static const
 #define VZ_KERNEL extern "C" void
 #define VZ_BY_VALUE const
+#define VZ_UNROLL
 #endif
 
 // On the host, tests/kernels/host emulates threadIdx, barriers and shuffles.
 
 // Threads of a warp.
 constexpr int WARP = 32;
+VZ_DEVICE int lane() { return (int)(threadIdx.x % WARP); }
 
 // The thread's index in the (one-dimensional) grid.
 VZ_DEVICE i64 thread_in_grid() { return (i64)blockIdx.x * blockDim.x + threadIdx.x; }
@@ -46,6 +49,9 @@ VZ_DEVICE i64 thread_in_grid() { return (i64)blockIdx.x * blockDim.x + threadIdx
 // The results of `game_turn` other than a player's number.
 constexpr int TURN_CHANCE = -1;
 constexpr int TURN_OVER = -2;
+
+// Whose point of view an observation takes.
+enum class View { MOVER, OTHER };
 
 // Twin of src/game/mod.rs `History`: the history keys of the positions before a state, oldest first.
 struct History {

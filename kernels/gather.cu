@@ -6,8 +6,8 @@
 // One warp a row of the batch from `first_row` on. Row r is sample `draw(r)` of `len`; where `drawn`, the arrays hold the
 // batch's own samples, that of row `first_row` first.
 VZ_KERNEL gather_samples(VZ_BY_VALUE gather::GatherBlock args) {
-    const u32 warp = (u32)(thread_in_grid() / 32);
-    const int lane = (int)(threadIdx.x % 32);
+    const u32 warp = (u32)(thread_in_grid() / WARP);
+    const int lane = (int)(threadIdx.x % WARP);
     if (warp >= args.rows) return;
     const u64 row = (u64)args.first_row + warp;
     const u64 at = args.drawn ? warp : Key::of(args.seed, Purpose::Batch).with(args.number).with(row).stream().below(args.len);
@@ -16,7 +16,7 @@ VZ_KERNEL gather_samples(VZ_BY_VALUE gather::GatherBlock args) {
 
     f32* out_policy = args.out_policy + (u64)warp * VZ_ACTIONS;
     u8* out_legal = args.out_legal + (u64)warp * VZ_ACTIONS;
-    for (int i = lane; i < VZ_ACTIONS; i += 32) {
+    for (int i = lane; i < VZ_ACTIONS; i += WARP) {
         out_policy[i] = 0.0f;
         out_legal[i] = 0;
     }
@@ -31,11 +31,11 @@ VZ_KERNEL gather_samples(VZ_BY_VALUE gather::GatherBlock args) {
         args.out_weight[warp] = 1.0f;
     }
     __syncwarp();
-    for (int i = lane; i < args.num_legal[at]; i += 32) {
+    for (int i = lane; i < args.num_legal[at]; i += WARP) {
         const u16 action = game_transform_action(args.actions[at * VZ_MAX_LEGAL + i], symmetry);
         out_policy[action] = args.policy[at * VZ_MAX_LEGAL + i];
         out_legal[action] = 1;
     }
     const int turn = game_turn(image);
-    game_observe(image, turn < 0 ? 0 : turn, lane, 32, args.out_obs + (u64)warp * VZ_OBS_CHANNELS * VZ_OBS_HEIGHT * VZ_OBS_WIDTH);
+    game_observe(image, turn < 0 ? 0 : turn, lane, WARP, args.out_obs + (u64)warp * VZ_OBS_CHANNELS * VZ_OBS_HEIGHT * VZ_OBS_WIDTH);
 }

@@ -9,12 +9,10 @@
 #include "search/layout.cuh"
 
 #ifdef __CUDACC__
-#define VZ_UNROLL _Pragma("unroll")
 // A kernel of ROW_BLOCK threads a block that is bound by memory latency: few enough registers for 32 warps on each multiprocessor, so that
 // 4,096 rows run at once on a GPU with 132 of them.
 #define VZ_DENSE_KERNEL extern "C" __global__ void __launch_bounds__(search::ROW_BLOCK, 8)
 #else
-#define VZ_UNROLL
 #define VZ_DENSE_KERNEL VZ_KERNEL
 #endif
 
@@ -26,8 +24,6 @@ constexpr int PADDED = (VZ_TREE_EDGES + LANES - 1) / LANES * LANES;
 constexpr int SLICES = (PADDED + WARP - 1) / WARP;
 // Lanes that hold different edges.
 constexpr int WIDTH = PADDED == 8 ? 8 : PADDED == 16 ? 16 : 32;
-
-VZ_DEVICE int lane() { return (int)(threadIdx.x % WARP); }
 
 // The edge that this lane holds in a slice; it exists where it is below PADDED.
 VZ_DEVICE int edge_in(int slice) { return slice * WARP + lane() % WIDTH; }

@@ -5,7 +5,7 @@
 #include "net/epilogues.cuh"
 #include "net/layer.cuh"
 
-typedef net::VZ_NUMBERS ElementType;
+typedef net::VZ_ELEMENT_TYPE ElementType;
 typedef net::Layer<ElementType, VZ_STEM> Stem;
 typedef net::Layer<ElementType, VZ_TOWER> Tower;
 typedef net::Layer<ElementType, VZ_DENSE> Dense;
@@ -58,7 +58,7 @@ VZ_DEVICE f32 tanh_of(f32 x) { return x != x ? x : 1.0f - 2.0f / (math::exp(2.0f
 VZ_KERNEL values(VZ_BY_VALUE net::ValuesBlock args) {
     const u64 slot = thread_in_grid() / WARP;
     if (slot >= net::Boards(args.boards).num()) return;
-    const int lane = net::lane();
+    const int lane = ::lane();
     bool finite = true;
     for (int action = lane; action < VZ_NET_ACTIONS; action += WARP) {
         finite = finite && is_finite(args.logits[slot * VZ_NET_ACTIONS + action]);

@@ -29,7 +29,7 @@ VZ_KERNEL logits(const u32* input, const f32* weights, f32* out, VZ_BY_VALUE net
     if (row >= net::Boards(boards).rows<Tower>()) return;
     f32 sum = 0.0f;
     for (int word = 0; word < Tower::ROW_WORDS; word += 4) {
-        const net::Unit<ElementType> x = net::read_unit<ElementType>(input + row * Tower::ROW_WORDS + word);
+        const net::WordQuad<ElementType> x = net::read_quad<ElementType>(input + row * Tower::ROW_WORDS + word);
 VZ_UNROLL
         for (int i = 0; i < x.SIZE; i++) {
             sum = net::fused_multiply_add(x.at[i], weights[word * ElementType::PER_WORD + i], sum);

@@ -82,7 +82,7 @@ struct Stream {
     VZ_DEVICE void dirichlet(f32 alpha, f32* out, int n) {
         f32 sum = 0.0f;
         for (int i = 0; i < n; i++) {
-            out[i] = larger(gamma(alpha), 1e-30f);
+            out[i] = larger(gamma(alpha), rng::MIN_GAMMA);
             sum += out[i];
         }
         for (int i = 0; i < n; i++) out[i] /= sum;

@@ -62,7 +62,7 @@ VZ_DEVICE void observe_leaf(const search::Rows& rows, u32 place, Out* out) {
     const search::Row row = rows.row(b);
     const u64 len = (u64)VZ_OBS_CHANNELS * VZ_OBS_HEIGHT * VZ_OBS_WIDTH;
     const int player = row.nodes[leaf.node].player;
-    game_observe(row.states[leaf.node], player, search::lane(), WARP, out + leaf.slot * len);
+    game_observe(row.states[leaf.node], player, lane(), WARP, out + leaf.slot * len);
 }
 
 // One warp a leaf; its observation goes to its slot of `out` [slots, F].
@@ -139,6 +139,6 @@ VZ_KERNEL clone_rows(VZ_BY_VALUE search::Rows rows, const u32* list, const u8* f
     copy_block(row.states, (const State*)(from + parts.states), count);
     copy_block(rows.history(b), (const u64*)(from + parts.history), parts.num_history);
     if (threadIdx.x >= WARP) return;
-    if (search::lane() == 0) *row.count = parts.count;
+    if (lane() == 0) *row.count = parts.count;
     search::deactivate(rows, b, parts.num_history);
 }

@@ -15,6 +15,8 @@ device_constants! {
     fn device_constants;
     /// 2^64 divided by the golden ratio, odd: the increment of SplitMix64.
     const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
+    /// The least entry of a Dirichlet vector before it is normalised.
+    const MIN_GAMMA: f32 = 1e-30;
 }
 
 device_enum! {
@@ -171,7 +173,7 @@ impl Stream {
     pub fn dirichlet(&mut self, alpha: f32, out: &mut [f32]) {
         let mut sum = 0.0;
         for x in out.iter_mut() {
-            *x = self.gamma(alpha).max(1e-30);
+            *x = self.gamma(alpha).max(MIN_GAMMA);
             sum += *x;
         }
         for x in out.iter_mut() {

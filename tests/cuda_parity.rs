@@ -139,8 +139,9 @@ fn a_resident_network_plays_the_games_that_it_plays_through_the_host() {
     if gpu().is_none() {
         return;
     }
-    for ResidentCase { game: (name, options), net: (arch, blocks, channels), numbers, slots } in RESIDENT {
-        let precision = precision_of(numbers);
+    for ResidentCase { game: (name, options), net: (arch, blocks, channels), element_type, slots } in RESIDENT
+    {
+        let precision = precision_of(element_type);
         let text = format!(
             "[game]\nname = '{name}'\n{options}\n[search]\nsimulations = 20\nleaves = {RESIDENT_LEAVES}\n[selfplay]\n\
              games = {slots}\npasses_per_poll = 60"
@@ -159,8 +160,8 @@ fn a_resident_network_plays_the_games_that_it_plays_through_the_host() {
     }
 }
 
-fn precision_of(numbers: ElementType) -> Precision {
-    match numbers {
+fn precision_of(element_type: ElementType) -> Precision {
+    match element_type {
         ElementType::F32 => Precision::F32,
         ElementType::Tf32 => Precision::Tf32,
         ElementType::Bf16 => Precision::Bf16,
@@ -260,10 +261,10 @@ fn ask(
 ) -> (Vec<f32>, Vec<f32>) {
     let num = obs.len() / spec.obs.len();
     let mut net = DeviceForward::new(device, spec, weights, arithmetic, num).expect("fits");
-    let numbers = net.numbers();
+    let element_type = net.element_type();
     let bytes: Vec<u8> = match net.format() {
         ObsFormat::F32 => bytemuck::cast_slice(obs).to_vec(),
-        ObsFormat::Bf16 => obs.iter().flat_map(|&x| (numbers.bits(x) as u16).to_ne_bytes()).collect(),
+        ObsFormat::Bf16 => obs.iter().flat_map(|&x| (element_type.bits(x) as u16).to_ne_bytes()).collect(),
     };
     let mut on_device = device.alloc(bytes.len()).expect("fits");
     device.upload(&mut on_device, 0, &bytes).expect("copied");
@@ -299,12 +300,13 @@ fn wgmma_is_mma_within_its_rounding_in_any_slot() {
         let obs: Vec<f32> = (0..BATCH * spec.obs.len()).map(|_| stream.uniform() * 2.0 - 1.0).collect();
         let a_block = if spec.arch == Arch::Edge { 4 } else { 2 };
         let layers = (a_block * spec.blocks + 3) as f32;
-        for (numbers, steps) in [(ElementType::F16, 2048.0), (ElementType::Bf16, 512.0)] {
-            let by = |cores, obs: &[f32]| ask(&device, &spec, &weights, Arithmetic { numbers, cores }, obs);
+        for (element_type, steps) in [(ElementType::F16, 2048.0), (ElementType::Bf16, 512.0)] {
+            let by =
+                |cores, obs: &[f32]| ask(&device, &spec, &weights, Arithmetic { element_type, cores }, obs);
             let ((l, v), (logits, values)) = (by(TensorCores::Wgmma, &obs), by(TensorCores::Mma, &obs));
             let most = 3.0 * (2.0 * layers).sqrt() / steps;
-            assert!(difference(&l, &logits) < most, "{numbers:?} {spec:?}: {}", difference(&l, &logits));
-            assert!(difference(&v, &values) < most, "{numbers:?} {spec:?}: {}", difference(&v, &values));
+            assert!(difference(&l, &logits) < most, "{element_type:?} {spec:?}: {}", difference(&l, &logits));
+            assert!(difference(&v, &values) < most, "{element_type:?} {spec:?}: {}", difference(&v, &values));
             let last_board = BATCH - 1;
             let (first, last) = by(TensorCores::Wgmma, &obs[last_board * spec.obs.len()..]);
             assert_eq!(
@@ -330,20 +332,33 @@ fn the_networks_kernels_are_candle_within_their_rounding() {
         let a_block = if spec.arch == Arch::Edge { 4 } else { 2 };
         let layers = (a_block * spec.blocks + 3) as f32;
         let rounded = [(ElementType::F16, 2048.0), (ElementType::Bf16, 512.0), (ElementType::Tf32, 2048.0)];
-        let bounds = rounded.map(|(numbers, steps)| (numbers, 3.0 * (2.0 * layers).sqrt() / steps));
-        for (numbers, most) in bounds.into_iter().chain([(ElementType::F32, 2e-5)]) {
-            let (l, v) = ask(&device, &spec, &weights, numbers, &obs);
+        let bounds = rounded.map(|(element_type, steps)| (element_type, 3.0 * (2.0 * layers).sqrt() / steps));
+        for (element_type, most) in bounds.into_iter().chain([(ElementType::F32, 2e-5)]) {
+            let (l, v) = ask(&device, &spec, &weights, element_type, &obs);
             let off = [difference(&l, &logits), difference(&v, &values)];
             assert!(
                 off[0] < most && off[1] < most,
-                "{numbers:?} on {capability}, {spec:?}: off by {off:?}, at most {most}"
+                "{element_type:?} on {capability}, {spec:?}: off by {off:?}, at most {most}"
             );
             // The same boards in other slots of a smaller batch.
             let (first, last) = (7, 7 + PART);
-            let part =
-                ask(&device, &spec, &weights, numbers, &obs[first * spec.obs.len()..last * spec.obs.len()]);
-            assert_eq!(part.0, l[first * spec.num_actions..last * spec.num_actions], "{numbers:?} {spec:?}");
-            assert_eq!(part.1, v[first * spec.num_players..last * spec.num_players], "{numbers:?} {spec:?}");
+            let part = ask(
+                &device,
+                &spec,
+                &weights,
+                element_type,
+                &obs[first * spec.obs.len()..last * spec.obs.len()],
+            );
+            assert_eq!(
+                part.0,
+                l[first * spec.num_actions..last * spec.num_actions],
+                "{element_type:?} {spec:?}"
+            );
+            assert_eq!(
+                part.1,
+                v[first * spec.num_players..last * spec.num_players],
+                "{element_type:?} {spec:?}"
+            );
         }
     }
 }
@@ -364,8 +379,8 @@ fn double_buffering_changes_no_output() {
         let mut stream = Key::new(2, Purpose::Evaluation).stream();
         for round in 0..3 {
             let batches = [HALF - round, PART + round].map(|leaves| {
-                let numbers = leaves * spec.obs.len();
-                (leaves, (0..numbers).map(|_| stream.uniform() * 2.0 - 1.0).collect::<Vec<f32>>())
+                let element_type = leaves * spec.obs.len();
+                (leaves, (0..element_type).map(|_| stream.uniform() * 2.0 - 1.0).collect::<Vec<f32>>())
             });
             for (half, (leaves, obs)) in batches.iter().enumerate() {
                 double_buffered.input_buffer(half, *leaves).expect("memory").fill(obs);

@@ -190,14 +190,14 @@ VZ_DEVICE void advance(State& s, int source, u8 die) {
 }
 
 // The checkers on a place from the view of the mover, or of the other player.
-VZ_DEVICE int seen(const State& s, bool by_mover, int place) {
-    return by_mover ? s.board[place] : -s.board[PLACES - 1 - place];
+VZ_DEVICE int seen(const State& s, View view, int place) {
+    return view == View::MOVER ? s.board[place] : -s.board[PLACES - 1 - place];
 }
 
-VZ_DEVICE int pips(const State& s, bool by_mover) {
+VZ_DEVICE int pips(const State& s, View view) {
     int sum = 0;
     for (int place = BAR; place <= ACE; place++) {
-        const int n = seen(s, by_mover, place);
+        const int n = seen(s, view, place);
         sum += (26 - place) * (n > 0 ? n : 0);
     }
     return sum;
@@ -210,8 +210,8 @@ VZ_DEVICE f32 point_unit(int n, int unit) {
 }
 
 // Number `i` after those of the points.
-VZ_DEVICE f32 rest_number(const State& s, bool by_mover, int i) {
-    const int bar = seen(s, by_mover, BAR), other_bar = -seen(s, by_mover, OTHER_BAR);
+VZ_DEVICE f32 rest_number(const State& s, View view, int i) {
+    const int bar = seen(s, view, BAR), other_bar = -seen(s, view, OTHER_BAR);
     int left = 0, has_face = 0;
     for (int d = 0; d < 4; d++) {
         left += s.dice[d] > 0;
@@ -222,11 +222,11 @@ VZ_DEVICE f32 rest_number(const State& s, bool by_mover, int i) {
     case 1: return f32(bar) * 0.5f;
     case 2: return f32(other_bar > 0);
     case 3: return f32(other_bar) * 0.5f;
-    case 4: return f32(seen(s, by_mover, OFF)) / 15.0f;
-    case 5: return f32(-seen(s, by_mover, OTHER_OFF)) / 15.0f;
-    case 16: return f32(pips(s, by_mover)) / 167.0f;
-    case 17: return f32(pips(s, !by_mover)) / 167.0f;
-    case 18: return f32(by_mover);
+    case 4: return f32(seen(s, view, OFF)) / 15.0f;
+    case 5: return f32(-seen(s, view, OTHER_OFF)) / 15.0f;
+    case 16: return f32(pips(s, view)) / 167.0f;
+    case 17: return f32(pips(s, view == View::MOVER ? View::OTHER : View::MOVER)) / 167.0f;
+    case 18: return f32(view == View::MOVER);
     default: return f32(i < 12 ? has_face : left == i - 11);
     }
 }
@@ -263,14 +263,14 @@ VZ_DEVICE void game_step(State& s, u16 action, const History&) {
 
 template <class Out>
 VZ_DEVICE void game_observe(const State& s, int player, int lane, int lanes, Out* out) {
-    const bool by_mover = player == s.mover;
+    const View view = player == s.mover ? View::MOVER : View::OTHER;
     for (int i = lane; i < VZ_OBS_CHANNELS; i += lanes) {
         f32 x;
         if (i < 24 * 8) {
-            const int n = backgammon::seen(s, by_mover, 2 + i / 8);
+            const int n = backgammon::seen(s, view, 2 + i / 8);
             x = backgammon::point_unit(i % 8 < 4 ? n : -n, i % 4);
         } else {
-            x = backgammon::rest_number(s, by_mover, i - 24 * 8);
+            x = backgammon::rest_number(s, view, i - 24 * 8);
         }
         out[i] = Out(x);
     }

@@ -43,7 +43,7 @@ constexpr int TRUMP = 3;
 #elif defined(VZ_OPT_TRUMP_NONE)
 constexpr int TRUMP = 4;
 #else
-#error "a trump that is not known"
+#error "an unknown value of option trump"
 #endif
 
 VZ_DEVICE int cards_in(int round) {
@@ -218,11 +218,11 @@ VZ_DEVICE int tricks_made(const State& s) {
 }
 
 // Cards that `player` holds, from public facts only.
-VZ_DEVICE int hand_size(const State& s, int player, bool has_card_in_trick) {
+VZ_DEVICE int hand_size(const State& s, int player, int cards_in_trick) {
     switch (s.phase) {
     case PHASE_DEAL: return (s.count + PLAYERS - 1 - player) / PLAYERS;
     case PHASE_BID: return cards_in(s.round);
-    case PHASE_PLAY: return cards_in(s.round) - tricks_made(s) - has_card_in_trick;
+    case PHASE_PLAY: return cards_in(s.round) - tricks_made(s) - cards_in_trick;
     default: return 0;
     }
 }

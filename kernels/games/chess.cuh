@@ -270,15 +270,19 @@ VZ_DEVICE u64 free_targets(const State& s, int kind, int from, u64 occupied) {
     return straight | (kind == ROOK ? 0 : bishop_attacks(from, occupied));
 }
 
-// Calls `visit` with every piece that can move, by ascending square, and its legal targets, until it returns false. Returns true if
-// it did; `in_check` is set to whether the side to move is in check.
+// What `visit_moves` found.
+struct Visited {
+    bool stopped;  // the visitor returned false
+    bool in_check; // the side to move is in check
+};
+
+// Calls `visit` with every piece that can move, by ascending square, and its legal targets, until it returns false.
 template <class Visit>
-VZ_DEVICE bool visit_moves(const State& s, bool& in_check, Visit visit) {
+VZ_DEVICE Visited visit_moves(const State& s, Visit visit) {
     const Restraints r = restraints_of(s);
     const u64 occupied = occupied_of(s);
     const int en_passant = int(s.en_passant) - 1;
     const u64 takers = en_passant < 0 ? 0 : en_passant_takers(s, en_passant);
-    in_check = r.in_check;
     for (u64 rest = r.allowed == 0 ? bit(r.king) : s.sides[0]; rest != 0; rest &= rest - 1) {
         const int from = trailing_zeros(rest);
         const int kind = kind_on(s, from);
@@ -290,9 +294,9 @@ VZ_DEVICE bool visit_moves(const State& s, bool& in_check, Visit visit) {
             if (r.pinned & bit(from)) to &= line_through(r.king, from);
             if (takers & bit(from)) to |= bit(en_passant);
         }
-        if (to != 0 && !visit(kind, from, to)) return true;
+        if (to != 0 && !visit(kind, from, to)) return {true, r.in_check};
     }
-    return false;
+    return {false, r.in_check};
 }
 
 // Writes the actions of one piece, ascending, to `out` and returns the count.
@@ -405,9 +409,9 @@ struct ListAll {
 
 // Whether the game is over; mate comes before every draw.
 VZ_DEVICE u8 outcome_of(const State& s) {
-    bool in_check;
-    if (!visit_moves(s, in_check, StopAtFirst{})) {
-        if (!in_check) return STALEMATE;
+    const Visited found = visit_moves(s, StopAtFirst{});
+    if (!found.stopped) {
+        if (!found.in_check) return STALEMATE;
         return s.colour == 0 ? BLACK_MATES : WHITE_MATES;
     }
     if (insufficient_material(s)) return INSUFFICIENT_MATERIAL;
@@ -416,11 +420,11 @@ VZ_DEVICE u8 outcome_of(const State& s) {
     return s.plies >= VZ_OPT_MAX_PLIES ? TOO_LONG : OUTCOME_NONE;
 }
 
-// One number of an observation; `square` as `s` has it, `is_mover` where the side to move looks.
-VZ_DEVICE f32 observed(const State& s, int player, bool is_mover, int plane, int square) {
-    const u8 castling = is_mover ? s.castling : turned_castling(s.castling);
+// One number of an observation; `square` as `s` has it.
+VZ_DEVICE f32 observed(const State& s, int player, View view, int plane, int square) {
+    const u8 castling = view == View::MOVER ? s.castling : turned_castling(s.castling);
     if (plane < 12) {
-        const int side = (plane >= 6) == is_mover;
+        const int side = (plane >= 6) == (view == View::MOVER);
         return f32((s.pieces[plane % 6] & s.sides[side]) >> square & 1);
     }
     switch (plane) {
@@ -442,8 +446,7 @@ VZ_DEVICE int game_turn(const State& s) { return s.outcome == chess::OUTCOME_NON
 
 VZ_DEVICE int game_legal(const State& s, const History&, u16* out) {
     int n = 0;
-    bool in_check;
-    chess::visit_moves(s, in_check, chess::ListAll{out, &n});
+    chess::visit_moves(s, chess::ListAll{out, &n});
     return n;
 }
 
@@ -455,11 +458,11 @@ VZ_DEVICE void game_step(State& s, u16 action, const History& h) {
 
 template <class Out>
 VZ_DEVICE void game_observe(const State& s, int player, int lane, int lanes, Out* out) {
-    const bool is_mover = player == s.colour;
+    const View view = player == s.colour ? View::MOVER : View::OTHER;
     for (int i = lane; i < VZ_OBS_CHANNELS * 64; i += lanes) {
         const int rank = 7 - i / 8 % 8, file = i % 8;
-        const int square = file * 8 + (is_mover ? rank : 7 - rank);
-        out[i] = Out(chess::observed(s, player, is_mover, i / 64, square));
+        const int square = file * 8 + (view == View::MOVER ? rank : 7 - rank);
+        out[i] = Out(chess::observed(s, player, view, i / 64, square));
     }
 }
 

@@ -33,8 +33,10 @@ constexpr bool ASYMMETRIC = true, AVOID = false, RAMSEY = false;
 constexpr bool ASYMMETRIC = false, AVOID = true, RAMSEY = false;
 #elif defined(VZ_OPT_MODE_RAMSEY)
 constexpr bool ASYMMETRIC = false, AVOID = false, RAMSEY = true;
-#else
+#elif defined(VZ_OPT_MODE_SYMMETRIC)
 constexpr bool ASYMMETRIC = false, AVOID = false, RAMSEY = false;
+#else
+#error "an unknown value of option mode"
 #endif
 
 // The index of edge (i, i + 1), the first edge from i upwards.

@@ -4,15 +4,19 @@
 
 namespace gomoku {
 
-#ifdef VZ_OPT_RULE_EXACT
+#if defined(VZ_OPT_RULE_EXACT)
 constexpr bool EXACT = true;
-#else
+#elif defined(VZ_OPT_RULE_FREESTYLE)
 constexpr bool EXACT = false;
-#endif
-#ifdef VZ_OPT_OPENING_SWAP2
-constexpr bool SWAP2 = true;
 #else
+#error "an unknown value of option rule"
+#endif
+#if defined(VZ_OPT_OPENING_SWAP2)
+constexpr bool SWAP2 = true;
+#elif defined(VZ_OPT_OPENING_NONE)
 constexpr bool SWAP2 = false;
+#else
+#error "an unknown value of option opening"
 #endif
 constexpr int SIDE = VZ_OPT_SIZE;
 constexpr int CELLS = SIDE * SIDE;

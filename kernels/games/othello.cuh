@@ -13,10 +13,12 @@ static_assert(sizeof(State) == VZ_STATE_BYTES, "the state is that of Rust");
 
 namespace othello {
 
-#ifdef VZ_OPT_END_TWO_PASSES
+#if defined(VZ_OPT_END_TWO_PASSES)
 constexpr bool TWO_PASSES = true;
-#else
+#elif defined(VZ_OPT_END_NO_MOVE)
 constexpr bool TWO_PASSES = false;
+#else
+#error "an unknown value of option end"
 #endif
 constexpr int SIDE = VZ_OPT_SIZE;
 constexpr u16 PASS = SIDE * SIDE;
@@ -79,10 +81,10 @@ VZ_DEVICE u64 transform_bits(u64 bits, u64 symmetry) {
     return image;
 }
 
-// True if the game ends, given that `own` is to move and has no moves.
-VZ_DEVICE bool ends_game(u64 own, u64 other, bool passed) {
+// True if the game ends, given that `own` is to move and has no moves, after `passes` passes in a row, at most 2.
+VZ_DEVICE bool ends_game(u64 own, u64 other, int passes) {
     if (!TWO_PASSES) return moves_of(other, own) == 0;
-    return passed || own == 0 || other == 0 || (own | other) == BOARD;
+    return passes == 2 || own == 0 || other == 0 || (own | other) == BOARD;
 }
 
 } // namespace othello
@@ -101,7 +103,7 @@ VZ_DEVICE int game_legal(const State& s, const History&, u16* out) {
 
 VZ_DEVICE void game_step(State& s, u16 action, const History&) {
     const int player = s.to_play, waiting = 1 - s.to_play;
-    const bool was_passed = s.passed != 0;
+    const int passes_before = s.passed != 0;
     u64 mine = pick(s.discs, player), theirs = pick(s.discs, waiting);
     s.passed = action == othello::PASS;
     if (s.passed == 0) {
@@ -114,7 +116,7 @@ VZ_DEVICE void game_step(State& s, u16 action, const History&) {
     }
     s.to_play = (u16)waiting;
     s.moves = othello::moves_of(theirs, mine);
-    if (s.moves == 0) s.over = othello::ends_game(theirs, mine, was_passed && s.passed != 0);
+    if (s.moves == 0) s.over = othello::ends_game(theirs, mine, s.passed != 0 ? passes_before + 1 : 0);
 }
 
 // Planes: own discs, the other player's discs. [2, size, size]

@@ -39,14 +39,14 @@ VZ_DEVICE int edge_number(int a, int b) {
 
 // The elements of four words.
 template <class ElementType>
-struct Unit {
+struct WordQuad {
     static constexpr int SIZE = 4 * ElementType::PER_WORD;
     f32 at[SIZE];
 };
 
 // The unit that begins at `from`, a multiple of 16 bytes.
 template <class ElementType>
-VZ_DEVICE Unit<ElementType> read_unit(const u32* from) {
+VZ_DEVICE WordQuad<ElementType> read_quad(const u32* from) {
 #ifdef __CUDACC__
     const uint4 all = *(const uint4*)from;
     const u32 words[4] = {all.x, all.y, all.z, all.w};
@@ -54,7 +54,7 @@ VZ_DEVICE Unit<ElementType> read_unit(const u32* from) {
     u32 words[4];
     for (int i = 0; i < 4; i++) words[i] = from[i];
 #endif
-    Unit<ElementType> out;
+    WordQuad<ElementType> out;
 VZ_UNROLL
     for (int i = 0; i < out.SIZE; i++) out.at[i] = ElementType::number(words[i / ElementType::PER_WORD], i % ElementType::PER_WORD);
     return out;
@@ -71,7 +71,7 @@ VZ_DEVICE u32 pack_word(const f32* numbers) {
 }
 
 template <class ElementType>
-VZ_DEVICE void store_unit(Place to, const Unit<ElementType>& x) {
+VZ_DEVICE void store_quad(SmemAddr to, const WordQuad<ElementType>& x) {
     u32 words[4];
 VZ_UNROLL
     for (int i = 0; i < 4; i++) words[i] = pack_word<ElementType>(x.at + i * ElementType::PER_WORD);
@@ -85,23 +85,23 @@ struct VertexMeanInput {
         return 0; // all of them alike
     }
     template <class L>
-    VZ_DEVICE static void load_async(const Operands& operands, Place to, u32 square, int word, Source source) {
+    VZ_DEVICE static void load_async(const Operands& operands, SmemAddr to, u32 square, int word, Source source) {
         typedef typename L::ElementType ElementType;
         constexpr f32 SCALE = 1.0f / (f32)(VERTICES - 1);
         if (source == Source::ZEROS) return DirectInput::load_async<L>(operands, to, square, word, source);
         const int vertex = (int)(square % VERTICES);
         const u32* edges = operands.input + (u64)(square / VERTICES) * EDGES * L::ROW_WORDS + word;
-        Unit<ElementType> sum = {};
+        WordQuad<ElementType> sum = {};
 VZ_UNROLL
         for (int k = 0; k < VERTICES - 1; k++) {
             const int other = k + (k >= vertex ? 1 : 0);
-            const Unit<ElementType> x = read_unit<ElementType>(edges + edge_number(vertex, other) * L::ROW_WORDS);
+            const WordQuad<ElementType> x = read_quad<ElementType>(edges + edge_number(vertex, other) * L::ROW_WORDS);
 VZ_UNROLL
             for (int i = 0; i < sum.SIZE; i++) sum.at[i] += x.at[i];
         }
 VZ_UNROLL
         for (int i = 0; i < sum.SIZE; i++) sum.at[i] *= SCALE;
-        store_unit<ElementType>(to, sum);
+        store_quad<ElementType>(to, sum);
     }
 };
 
@@ -111,31 +111,31 @@ template <int CHANNELS>
 struct TriangleMixInput {
     template <class L>
     VZ_DEVICE static int made(int chunk) {
-        constexpr int NUMBERS = Unit<typename L::ElementType>::SIZE, UNITS = L::CHUNK_WORDS / 4;
+        constexpr int NUMBERS = WordQuad<typename L::ElementType>::SIZE, UNITS = L::K_TILE_WORDS / 4;
         return larger(0, smaller(UNITS, (CHANNELS + NUMBERS - 1) / NUMBERS - chunk * UNITS));
     }
     template <class L>
-    VZ_DEVICE static void load_async(const Operands& operands, Place to, u32 square, int word, Source source) {
+    VZ_DEVICE static void load_async(const Operands& operands, SmemAddr to, u32 square, int word, Source source) {
         typedef typename L::ElementType ElementType;
         const int channel = word * ElementType::PER_WORD;
         if (source == Source::ZEROS || channel >= CHANNELS) return DirectInput::load_async<L>(operands, to, square, word, source);
         const u32 edge = square % EDGES;
         const u32* edges = operands.input + (u64)(square - edge) * L::ROW_WORDS + word;
         const int i = ENDS.of[edge][0], j = ENDS.of[edge][1];
-        Unit<ElementType> sum = {};
+        WordQuad<ElementType> sum = {};
 VZ_UNROLL
         for (int place = 0; place < VERTICES - 2; place++) {
             const int above_i = place + (place >= i ? 1 : 0), k = above_i + (above_i >= j ? 1 : 0);
-            const Unit<ElementType> x = read_unit<ElementType>(edges + edge_number(i, k) * L::ROW_WORDS);
-            const Unit<ElementType> y = read_unit<ElementType>(edges + edge_number(j, k) * L::ROW_WORDS);
+            const WordQuad<ElementType> x = read_quad<ElementType>(edges + edge_number(i, k) * L::ROW_WORDS);
+            const WordQuad<ElementType> y = read_quad<ElementType>(edges + edge_number(j, k) * L::ROW_WORDS);
 VZ_UNROLL
             for (int m = 0; m < sum.SIZE; m++) sum.at[m] = fused_multiply_add(x.at[m], y.at[m], sum.at[m]);
         }
         const f32 scale = 1.0f / square_root((f32)(VERTICES - 2));
-        Unit<ElementType> out = read_unit<ElementType>(edges + edge * L::ROW_WORDS);
+        WordQuad<ElementType> out = read_quad<ElementType>(edges + edge * L::ROW_WORDS);
 VZ_UNROLL
         for (int m = 0; m < out.SIZE; m++) out.at[m] = channel + m < CHANNELS ? sum.at[m] * scale : out.at[m];
-        store_unit<ElementType>(to, out);
+        store_quad<ElementType>(to, out);
     }
 };
 

@@ -11,7 +11,7 @@
 //   (src/backend/kernels/forward/tile.rs). Its squares and W + 1 on either side go to shared memory once;
 //   the nine taps read them there at nine offsets. A tap off the board reads a row of zeros: ldmatrix takes an address for
 //   each row, so this costs one selection a row and tap.
-// - Weights stream from L2, laid out as the instruction's fragments, in slabs of one tap and 64 channels (16 KiB), three in
+// - Weights stream from L2, laid out as the instruction's fragments, in weight tiles of one tap and 64 channels (16 KiB), three in
 //   flight: 128 rows a block make 128 operations a byte, at half of the peak 4 TB/s, some 60 % of what L2 gives; 256 rows,
 //   where there are at most 64 channels, half of that.
 // - A warp takes 64 x 64 sums: per step of 16 channels it reads 4 KiB of shared memory for 65,536 products, 32 cycles of the
@@ -22,10 +22,10 @@
 //   while the other begins or ends.
 //
 // Rows of shared memory are an odd number of 16-byte units long and zeros are there in eight copies, one for each position in
-// that pattern: ldmatrix meets no bank conflict at any tap. Output channels are assigned to the columns of the instruction so that
+// that pattern: ldmatrix has no bank conflicts at any tap. Output channels are assigned to the columns of the instruction so that
 // a thread has four consecutive ones: it stores 8 or 16 bytes, a group of four threads a whole sector.
 //
-// Every sum takes its products in one order (channels by slab, in a slab by tap, in a tap ascending), whatever the batch, the
+// Every sum takes its products in one order (channels by weight tile, in a weight tile by tap, in a tap ascending), whatever the batch, the
 // slot in it and the tile: a board's results are the same bits anywhere.
 #pragma once
 #include "net/layout.cuh"
@@ -35,41 +35,43 @@ namespace net {
 
 // A layer's shape. Twin of `ForwardLayer::constants` in src/backend/kernels/forward/layer.rs, which chooses it.
 template <
-    class ElementType_, int TAPS_, int HEIGHT_, int WIDTH_, int ROW_WORDS_, int CHUNK_WORDS_, int CHUNKS_, int WARP_ROWS_,
-    int WARP_COLUMNS_, int ROW_TILES_, int COLUMN_TILES_, int COLUMN_BLOCKS_, int STAGES_, int WARPS_PER_MMA_>
+    class ElementType_, int TAPS_, int HEIGHT_, int WIDTH_, int ROW_WORDS_, int K_TILE_WORDS_, int K_TILES_, int WARP_ROWS_,
+    int WARP_COLUMNS_, int ROW_TILES_, int COLUMN_TILES_, int COLUMN_BLOCKS_, int STAGES_, int WARPS_PER_MMA_, int THREADS_,
+    int SHARED_>
 struct Layer {
     typedef ElementType_ ElementType;
     static constexpr int TAPS = TAPS_; // 9 or 1
     static constexpr int HEIGHT = HEIGHT_, WIDTH = WIDTH_;
     static constexpr int ROW_WORDS = ROW_WORDS_; // words of an input square, a multiple of 4
-    static constexpr int CHUNK_WORDS = CHUNK_WORDS_; // words of it in a slab, a multiple of 8
-    static constexpr int CHUNKS = CHUNKS_; // slabs of a tap; words past ROW_WORDS are zeros
+    static constexpr int K_TILE_WORDS = K_TILE_WORDS_; // words of it in a weight tile, a multiple of 8
+    static constexpr int K_TILES = K_TILES_; // weight tiles of a tap; words past ROW_WORDS are zeros
     static constexpr int WARP_ROWS = WARP_ROWS_, WARP_COLUMNS = WARP_COLUMNS_; // warps of a block
     static constexpr int ROW_TILES = ROW_TILES_; // 16 rows each, of a warp
     static constexpr int COLUMN_TILES = COLUMN_TILES_; // 16 output channels each, of a warp
     static constexpr int COLUMN_BLOCKS = COLUMN_BLOCKS_; // blocks of threads side by side
-    static constexpr int STAGES = STAGES_; // slabs of weights in shared memory
+    static constexpr int STAGES = STAGES_; // weight tiles in shared memory
     static constexpr int WARPS_PER_MMA = WARPS_PER_MMA_; // that issue a product: one by mma.sync, a warpgroup by wgmma
 
     static constexpr int THREADS = WARP * WARP_ROWS * WARP_COLUMNS;
     static constexpr int ROWS = 16 * ROW_TILES * WARP_ROWS; // of a block
-    static constexpr int COLUMN_16 = COLUMN_TILES * WARP_COLUMNS; // of a block, in units of 16 channels
+    static constexpr int N_TILES = COLUMN_TILES * WARP_COLUMNS; // of a block, in units of 16 channels
     static constexpr int HALO = TAPS == 9 ? WIDTH + 1 : 0;
     static constexpr int INPUT_ROWS = ROWS + 2 * HALO;
-    static constexpr int PITCH = 4 * CHUNK_WORDS + 16; // bytes of an input row
-    static constexpr int STEPS = CHUNK_WORDS / 8;
-    static constexpr int SLAB_WORDS = STEPS * COLUMN_16 * 128;
-    static constexpr int SLABS = CHUNKS * TAPS;
-    // Inputs of the next slabs are fetched while a slab is multiplied.
-    static constexpr int INPUTS = TAPS == 1 ? STAGES : CHUNKS > 1 ? 2 : 1;
+    static constexpr int PITCH = 4 * K_TILE_WORDS + 16; // bytes of an input row
+    static constexpr int STEPS = K_TILE_WORDS / 8;
+    static constexpr int WEIGHT_TILE_WORDS = STEPS * N_TILES * 128;
+    static constexpr int WEIGHT_TILES = K_TILES * TAPS;
+    // Inputs of the next weight tiles are fetched while a weight tile is multiplied.
+    static constexpr int INPUTS = TAPS == 1 ? STAGES : K_TILES > 1 ? 2 : 1;
     static constexpr int ZEROS_AT = 0;
     static constexpr int INPUTS_AT = 8 * PITCH;
     static constexpr int WEIGHTS_AT = INPUTS_AT + INPUTS * INPUT_ROWS * PITCH;
-    static constexpr int MBARRIERS_AT = WEIGHTS_AT + STAGES * SLAB_WORDS * 4; // of wgmma's slabs of weights, 8 bytes each
+    static constexpr int MBARRIERS_AT = WEIGHTS_AT + STAGES * WEIGHT_TILE_WORDS * 4; // of wgmma's weight tiles, 8 bytes each
     static constexpr int SHARED = MBARRIERS_AT + (WARPS_PER_MMA == 1 ? 0 : 8 * STAGES);
 
+    static_assert(THREADS == THREADS_ && SHARED == SHARED_, "must equal the launcher's block");
     static_assert(TAPS == 9 || TAPS == 1, "3x3 or 1x1");
-    static_assert(ROW_WORDS % 4 == 0 && CHUNK_WORDS % 8 == 0 && CHUNKS * CHUNK_WORDS >= ROW_WORDS, "words");
+    static_assert(ROW_WORDS % 4 == 0 && K_TILE_WORDS % 8 == 0 && K_TILES * K_TILE_WORDS >= ROW_WORDS, "words");
     static_assert(STAGES >= 2 && STAGES <= 9, "inputs are fetched once a round of taps");
     static_assert(WARPS_PER_MMA == 1 || (WARPS_PER_MMA == WARPGROUP && ElementType::PER_WORD == 2), "16 bits by warpgroups");
     static_assert(WARPS_PER_MMA == 1 || (WARP_COLUMNS == 1 && WARP_ROWS % WARPGROUP == 0), "whole warpgroups, one by one");
@@ -94,7 +96,7 @@ struct Boards : BoardRange {
 // What a layer reads.
 struct Operands {
     const u32* input; // [rows, ROW_WORDS], rows being squares board by board
-    const u32* weights; // [COLUMN_BLOCKS, CHUNKS, TAPS, SLAB_WORDS]
+    const u32* weights; // [COLUMN_BLOCKS, K_TILES, TAPS, WEIGHT_TILE_WORDS]
     u32 num_rows;
 };
 
@@ -106,7 +108,7 @@ VZ_DEVICE Operands operands_of(const LayerBlock& args) {
 
 // The position of word `word` of 8 of column `column` of 16 in the order of mma.sync's fragments. Column 4 t + e is column
 // 2 t + e % 2 of instruction e / 2.
-VZ_DEVICE int place_in_fragments(int column, int word) {
+VZ_DEVICE int fragment_offset(int column, int word) {
     const int owner = (column / 4 * 2 + column % 2) * 4 + word % 4, part = column / 2 % 2 * 2 + word / 4;
     return owner * 4 + part;
 }
@@ -114,15 +116,15 @@ VZ_DEVICE int place_in_fragments(int column, int word) {
 // The position of input word `word` of output `column` and tap `tap` in the packed weights. Twin of `ForwardLayer::place`.
 template <class L>
 VZ_DEVICE u64 weight_place(int column, int tap, int word) {
-    const int block = column / (16 * L::COLUMN_16), sixteen = column / 16 % L::COLUMN_16, within = column % 16;
-    const int chunk = word / L::CHUNK_WORDS, step = word % L::CHUNK_WORDS / 8, k = word % 8;
-    const int place = L::WARPS_PER_MMA == 1 ? place_in_fragments(within, k) : place_in_blocks(within, k);
-    const u64 slab = ((u64)block * L::CHUNKS + chunk) * L::TAPS + tap;
-    return slab * L::SLAB_WORDS + (step * L::COLUMN_16 + sixteen) * 128 + place;
+    const int block = column / (16 * L::N_TILES), sixteen = column / 16 % L::N_TILES, within = column % 16;
+    const int k_tile = word / L::K_TILE_WORDS, step = word % L::K_TILE_WORDS / 8, k = word % 8;
+    const int place = L::WARPS_PER_MMA == 1 ? fragment_offset(within, k) : core_matrix_offset(within, k);
+    const u64 tile = ((u64)block * L::K_TILES + k_tile) * L::TAPS + tap;
+    return tile * L::WEIGHT_TILE_WORDS + (step * L::N_TILES + sixteen) * 128 + place;
 }
 
 // A layer's input: `load_async<L>` writes words `word` to `word` + 3 of input row `square` of layer L, or zeros, to `to`; its copies are
-// asynchronous, its own stores are not. Of a row's units of four words in chunk `chunk` the first `made<L>(chunk)` are computed and take
+// asynchronous, its own stores are not. Of a row's units of four words in K tile `k_tile` the first `made<L>(k_tile)` are computed and take
 // much longer than the others. This one copies rows from memory.
 struct DirectInput {
     template <class L>
@@ -130,32 +132,32 @@ struct DirectInput {
         return 0;
     }
     template <class L>
-    VZ_DEVICE static void load_async(const Operands& operands, Place to, u32 square, int word, Source source) {
+    VZ_DEVICE static void load_async(const Operands& operands, SmemAddr to, u32 square, int word, Source source) {
         copy_four_words(to, operands.input + (u64)square * L::ROW_WORDS + word, source);
     }
 };
 
 // The work of one block of threads.
 template <class L, class Input>
-struct Tile {
+struct BlockTile {
     typedef L Shape;
     typedef typename L::ElementType ElementType;
     static constexpr int ROW_TILES = L::ROW_TILES, COLUMN_TILES = L::COLUMN_TILES;
 
     const Operands operands;
-    const Place shared;
+    const SmemAddr shared;
     const int column_block;
     const i64 first_row; // of the block
-    const int warp_row, warp_sixteen; // the warp's first row and column in the block, the latter in units of 16
+    const int warp_row, warp_n_tile; // the warp's first row and column in the block, the latter in units of 16
     f32 sums[ROW_TILES][2 * COLUMN_TILES][4] = {};
     // Taps on the board, a bit each, of the rows whose addresses this lane gives to ldmatrix.
     u32 taps[ROW_TILES];
 
-    VZ_DEVICE explicit Tile(const Operands& given)
+    VZ_DEVICE explicit BlockTile(const Operands& given)
         : operands(given), shared(dynamic_shared()), column_block((int)(blockIdx.x % L::COLUMN_BLOCKS)),
           first_row((i64)(blockIdx.x / L::COLUMN_BLOCKS) * L::ROWS),
           warp_row((int)(threadIdx.x / WARP) / L::WARP_COLUMNS * 16 * ROW_TILES),
-          warp_sixteen((int)(threadIdx.x / WARP) % L::WARP_COLUMNS * COLUMN_TILES) {
+          warp_n_tile((int)(threadIdx.x / WARP) % L::WARP_COLUMNS * COLUMN_TILES) {
 VZ_UNROLL
         for (int i = 0; i < ROW_TILES; i++) taps[i] = taps_of(warp_row + 16 * i + lane() % 16);
         // Rows of zeros: eight, so that each lies as the row that it stands for.
@@ -176,64 +178,64 @@ VZ_UNROLL
         return lines & columns;
     }
 
-    // Begins to fetch slab number `slab` of the weights.
-    VZ_DEVICE void fetch_weights(int slab) {
-        const u32* from = operands.weights + ((u64)column_block * L::SLABS + slab) * L::SLAB_WORDS;
-        const Place to = weights(slab);
+    // Begins to fetch weight tile number `tile` of the weights.
+    VZ_DEVICE void fetch_weights(int tile) {
+        const u32* from = operands.weights + ((u64)column_block * L::WEIGHT_TILES + tile) * L::WEIGHT_TILE_WORDS;
+        const SmemAddr to = weights(tile);
         if constexpr (L::WARPS_PER_MMA > 1) {
-            if (threadIdx.x == 0) copy_bulk(to, from, L::SLAB_WORDS * 4, mbarrier(slab));
+            if (threadIdx.x == 0) copy_bulk(to, from, L::WEIGHT_TILE_WORDS * 4, mbarrier(tile));
         } else {
 VZ_UNROLL
-            for (int i = 0; i < L::SLAB_WORDS / 4; i += L::THREADS) {
+            for (int i = 0; i < L::WEIGHT_TILE_WORDS / 4; i += L::THREADS) {
                 const int at = i + (int)threadIdx.x;
-                if (L::SLAB_WORDS / 4 % L::THREADS == 0 || at < L::SLAB_WORDS / 4) {
+                if (L::WEIGHT_TILE_WORDS / 4 % L::THREADS == 0 || at < L::WEIGHT_TILE_WORDS / 4) {
                     copy_four_words(to + 16 * at, from + 4 * at, Source::GLOBAL);
                 }
             }
         }
     }
 
-    // Begins to fetch the input's words of chunk `chunk`: computed units apart from the others, so that the threads of a warp have equal
+    // Begins to fetch the input's words of K tile `k_tile`: computed units apart from the others, so that the threads of a warp have equal
     // work.
-    VZ_DEVICE void fetch_input(int chunk) {
-        const int made = Input::template made<L>(L::CHUNKS == 1 ? 0 : chunk);
-        fetch_units(chunk, made, L::CHUNK_WORDS / 4);
-        fetch_units(chunk, 0, made);
+    VZ_DEVICE void fetch_input(int k_tile) {
+        const int made = Input::template made<L>(L::K_TILES == 1 ? 0 : k_tile);
+        fetch_units(k_tile, made, L::K_TILE_WORDS / 4);
+        fetch_units(k_tile, 0, made);
     }
 
-    // Begins to fetch units `first` to `end` - 1 of a chunk of every row.
-    VZ_DEVICE void fetch_units(int chunk, int first, int end) {
+    // Begins to fetch units `first` to `end` - 1 of a K tile of every row.
+    VZ_DEVICE void fetch_units(int k_tile, int first, int end) {
         const int units = end - first;
-        const Place to = input(chunk);
+        const SmemAddr to = input(k_tile);
         for (int at = (int)threadIdx.x; at < L::INPUT_ROWS * units; at += L::THREADS) {
-            const int row = at / units, unit = first + at % units, word = chunk * L::CHUNK_WORDS + 4 * unit;
+            const int row = at / units, unit = first + at % units, word = k_tile * L::K_TILE_WORDS + 4 * unit;
             const i64 square = first_row + row - L::HALO;
             const bool there = square >= 0 && square < operands.num_rows && word < L::ROW_WORDS;
-            const Place place = to + row * L::PITCH + 16 * unit;
+            const SmemAddr place = to + row * L::PITCH + 16 * unit;
             Input::template load_async<L>(
                 operands, place, there ? (u32)square : 0, there ? word : 0, there ? Source::GLOBAL : Source::ZEROS
             );
         }
     }
 
-    VZ_DEVICE Place input(int chunk) const {
-        return shared + L::INPUTS_AT + chunk % L::INPUTS * (L::INPUT_ROWS * L::PITCH);
+    VZ_DEVICE SmemAddr input(int k_tile) const {
+        return shared + L::INPUTS_AT + k_tile % L::INPUTS * (L::INPUT_ROWS * L::PITCH);
     }
 
-    VZ_DEVICE Place weights(int slab) const { return shared + L::WEIGHTS_AT + slab % L::STAGES * L::SLAB_WORDS * 4; }
+    VZ_DEVICE SmemAddr weights(int tile) const { return shared + L::WEIGHTS_AT + tile % L::STAGES * L::WEIGHT_TILE_WORDS * 4; }
 
-    VZ_DEVICE Place mbarrier(int slab) const { return shared + L::MBARRIERS_AT + slab % L::STAGES * 8; }
+    VZ_DEVICE SmemAddr mbarrier(int tile) const { return shared + L::MBARRIERS_AT + tile % L::STAGES * 8; }
 
-    // Begins the copies that are in flight while slab `slab` - STAGES + 1 is multiplied.
-    VZ_DEVICE void fetch(int slab) {
-        if (slab < L::SLABS) {
-            fetch_weights(slab);
-            if (L::TAPS == 1) fetch_input(slab);
+    // Begins the copies that are in flight while weight tile `tile` - STAGES + 1 is multiplied.
+    VZ_DEVICE void fetch(int tile) {
+        if (tile < L::WEIGHT_TILES) {
+            fetch_weights(tile);
+            if (L::TAPS == 1) fetch_input(tile);
         }
         // In a round of taps, as soon as the last round's input is no longer read.
-        if (L::TAPS == 9 && slab % L::TAPS == L::STAGES - 1) {
-            const int chunk = slab / L::TAPS + 1;
-            if (chunk < L::CHUNKS) fetch_input(chunk);
+        if (L::TAPS == 9 && tile % L::TAPS == L::STAGES - 1) {
+            const int k_tile = tile / L::TAPS + 1;
+            if (k_tile < L::K_TILES) fetch_input(k_tile);
         }
         end_copies();
     }
@@ -242,39 +244,39 @@ VZ_UNROLL
     VZ_DEVICE static int offset(int tap) { return L::TAPS == 1 ? 0 : (tap / 3 - 1) * L::WIDTH + tap % 3 - 1; }
 
     // The address of the square of tap `tap` for row `row` of the block; of zeros where that is off the board.
-    VZ_DEVICE Place source(Place input, int row, int tap, u32 on_board) const {
+    VZ_DEVICE SmemAddr source(SmemAddr input, int row, int tap, u32 on_board) const {
         const int at = row + L::HALO + offset(tap);
         return on_board >> tap & 1 ? input + at * L::PITCH : shared + L::ZEROS_AT + at % 8 * L::PITCH;
     }
 
     // The addresses that this lane gives to ldmatrix for tap `tap`.
-    VZ_DEVICE void find_rows(Place (&rows)[ROW_TILES], Place input, int tap) const {
+    VZ_DEVICE void find_rows(SmemAddr (&rows)[ROW_TILES], SmemAddr input, int tap) const {
 VZ_UNROLL
         for (int i = 0; i < ROW_TILES; i++) {
             rows[i] = source(input, warp_row + 16 * i + lane() % 16, tap, taps[i]) + lane() / 16 * 16;
         }
     }
 
-    // Adds the products of one slab.
-    VZ_DEVICE void multiply(int slab, int chunk, int tap) {
+    // Adds the products of one weight tile.
+    VZ_DEVICE void multiply(int tile, int k_tile, int tap) {
         if constexpr (TENSOR_CORES<ElementType>) {
-            multiply_by_tensor_cores(input(chunk), weights(slab), tap);
+            multiply_by_tensor_cores(input(k_tile), weights(tile), tap);
         } else {
-            multiply_one_by_one(input(chunk), weights(slab), tap);
+            multiply_one_by_one(input(k_tile), weights(tile), tap);
         }
     }
 
-    VZ_DEVICE void multiply_by_tensor_cores(Place input, Place weights, int tap) {
-        Place rows[ROW_TILES];
+    VZ_DEVICE void multiply_by_tensor_cores(SmemAddr input, SmemAddr weights, int tap) {
+        SmemAddr rows[ROW_TILES];
         find_rows(rows, input, tap);
-        const Place columns = weights + (warp_sixteen * 32 + lane()) * 16;
+        const SmemAddr columns = weights + (warp_n_tile * 32 + lane()) * 16;
 VZ_UNROLL
         for (int step = 0; step < L::STEPS; step++) {
             u32 a[ROW_TILES][4], b[COLUMN_TILES][4];
 VZ_UNROLL
             for (int i = 0; i < ROW_TILES; i++) load_blocks(a[i], rows[i] + 32 * step);
 VZ_UNROLL
-            for (int j = 0; j < COLUMN_TILES; j++) load_four_words(b[j], columns + (step * L::COLUMN_16 + j) * 512);
+            for (int j = 0; j < COLUMN_TILES; j++) load_four_words(b[j], columns + (step * L::N_TILES + j) * 512);
 VZ_UNROLL
             for (int i = 0; i < ROW_TILES; i++) {
 VZ_UNROLL
@@ -287,9 +289,9 @@ VZ_UNROLL
     }
 
     // The same sums by the same lanes, product by product.
-    VZ_DEVICE void multiply_one_by_one(Place input, Place weights, int tap) {
+    VZ_DEVICE void multiply_one_by_one(SmemAddr input, SmemAddr weights, int tap) {
         const int g = lane() / 4, t = lane() % 4;
-        Place rows[ROW_TILES][2];
+        SmemAddr rows[ROW_TILES][2];
 VZ_UNROLL
         for (int i = 0; i < ROW_TILES; i++) {
 VZ_UNROLL
@@ -298,7 +300,7 @@ VZ_UNROLL
                 rows[i][half] = source(input, row, tap, taps_of(row));
             }
         }
-        for (int word = 0; word < L::CHUNK_WORDS; word++) {
+        for (int word = 0; word < L::K_TILE_WORDS; word++) {
             u32 a[ROW_TILES][2];
 VZ_UNROLL
             for (int i = 0; i < ROW_TILES; i++) {
@@ -307,7 +309,7 @@ VZ_UNROLL
             }
 VZ_UNROLL
             for (int j = 0; j < COLUMN_TILES; j++) {
-                const Place columns = weights + (word / 8 * L::COLUMN_16 + warp_sixteen + j) * 512;
+                const SmemAddr columns = weights + (word / 8 * L::N_TILES + warp_n_tile + j) * 512;
 VZ_UNROLL
                 for (int e = 0; e < 4; e++) {
                     // This lane's column 4 t + e of 16.
@@ -334,22 +336,22 @@ VZ_UNROLL
     VZ_DEVICE void begin() {
         fetch_input(0);
 VZ_UNROLL
-        for (int slab = 0; slab < L::STAGES - 1; slab++) {
-            if (slab < L::SLABS) fetch_weights(slab);
-            if (L::TAPS == 1 && slab > 0 && slab < L::SLABS) fetch_input(slab);
+        for (int tile = 0; tile < L::STAGES - 1; tile++) {
+            if (tile < L::WEIGHT_TILES) fetch_weights(tile);
+            if (L::TAPS == 1 && tile > 0 && tile < L::WEIGHT_TILES) fetch_input(tile);
             end_copies();
         }
     }
 
     VZ_DEVICE void multiply_all() {
         begin();
-        int slab = 0;
-        for (int chunk = 0; chunk < L::CHUNKS; chunk++) {
-            for (int tap = 0; tap < L::TAPS; tap++, slab++) {
+        int tile = 0;
+        for (int k_tile = 0; k_tile < L::K_TILES; k_tile++) {
+            for (int tap = 0; tap < L::TAPS; tap++, tile++) {
                 wait_for_copies<L::STAGES - 2>();
-                VZ_BLOCK_SYNC(30); // all copies for this slab are done, and no warp reads the last slab any more
-                fetch(slab + L::STAGES - 1);
-                multiply(slab, chunk, tap);
+                VZ_BLOCK_SYNC(30); // all copies for this weight tile are done, and no warp reads the last weight tile any more
+                fetch(tile + L::STAGES - 1);
+                multiply(tile, k_tile, tap);
             }
         }
     }
@@ -360,7 +362,7 @@ VZ_UNROLL
         const int g = lane() / 4, t = lane() % 4;
 VZ_UNROLL
         for (int j = 0; j < COLUMN_TILES; j++) {
-            const int channel = (column_block * L::COLUMN_16 + warp_sixteen + j) * 16 + 4 * t;
+            const int channel = (column_block * L::N_TILES + warp_n_tile + j) * 16 + 4 * t;
             const typename Epilogue::Terms terms = epilogue.terms(channel);
 VZ_UNROLL
             for (int i = 0; i < ROW_TILES; i++) {
@@ -385,11 +387,11 @@ template <class L, class Input = DirectInput, class Epilogue>
 VZ_DEVICE void run_layer(const Operands& operands, const Epilogue& epilogue) {
     if ((u64)(blockIdx.x / L::COLUMN_BLOCKS) * L::ROWS >= operands.num_rows) return;
     if constexpr (L::WARPS_PER_MMA == 1) {
-        Tile<L, Input> tile(operands);
+        BlockTile<L, Input> tile(operands);
         tile.multiply_all();
         tile.finish(epilogue);
     } else {
-        WarpgroupTile<Tile<L, Input>> tile(operands);
+        WarpgroupTile<BlockTile<L, Input>> tile(operands);
         tile.multiply_all();
         tile.finish(epilogue);
     }

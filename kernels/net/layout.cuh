@@ -17,7 +17,7 @@ static_assert(sizeof(BoardRange) == 16, "must equal the Rust struct");
 // One layer of the network.
 struct LayerBlock {
     const u32* input; // `[rows, ROW_WORDS]`, rows being squares board by board
-    const u32* weights; // `[COLUMN_BLOCKS, CHUNKS, TAPS, SLAB_WORDS]`
+    const u32* weights; // `[COLUMN_BLOCKS, K_TILES, TAPS, WEIGHT_TILE_WORDS]`
     const f32* bias; // `[channels]`
     const f32* scale; // Of the BatchNorm that reads the residual stream. `[channels]`
     const f32* offset; // Of the BatchNorm that reads the residual stream. `[channels]`

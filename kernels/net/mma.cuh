@@ -3,10 +3,9 @@
 // emulator's twins have the same fragment layouts across 32 lanes (PTX ISA,
 // "Matrix Fragments for mma.m16n8k16" and "ldmatrix"), so that index maps are tested there.
 #pragma once
-#include "net/numbers.cuh"
+#include "net/element_type.cuh"
 
 #ifdef __CUDACC__
-#define VZ_UNROLL _Pragma("unroll")
 #ifdef __CUDA_ARCH__
 #define VZ_ARCH __CUDA_ARCH__
 #else
@@ -15,7 +14,6 @@
 // A kernel of blocks of so many threads.
 #define VZ_BLOCK_KERNEL(threads) extern "C" __global__ void __launch_bounds__(threads)
 #else
-#define VZ_UNROLL
 #define VZ_ARCH 10000
 #define VZ_BLOCK_KERNEL(threads) extern "C" void
 #endif
@@ -27,18 +25,17 @@
 
 namespace net {
 
-VZ_DEVICE int lane() { return (int)(threadIdx.x % WARP); }
 
 // A place in shared memory, in bytes.
 #ifdef __CUDACC__
-typedef u32 Place;
-VZ_DEVICE Place dynamic_shared() {
+typedef u32 SmemAddr;
+VZ_DEVICE SmemAddr dynamic_shared() {
     extern __shared__ __align__(128) u8 shared[];
     return (u32)__cvta_generic_to_shared(shared);
 }
 #else
-typedef u8* Place;
-VZ_DEVICE Place dynamic_shared() { return (u8*)emulator::dynamic_shared(); }
+typedef u8* SmemAddr;
+VZ_DEVICE SmemAddr dynamic_shared() { return (u8*)emulator::dynamic_shared(); }
 #endif
 
 // True where tensor cores multiply `ElementType`.
@@ -115,7 +112,7 @@ VZ_DEVICE void multiply_add(f32 (&d)[4], const u32 (&a)[4], u32 b0, u32 b1) {
 
 // ldmatrix: four 8 x 8 blocks of 16-bit elements (8 rows of 4 words). Lanes 8 i .. 8 i + 7 give the addresses of block i's rows; lane l
 // gets word l % 4 of row l / 4 of each.
-VZ_DEVICE void load_blocks(u32 (&out)[4], Place row) {
+VZ_DEVICE void load_blocks(u32 (&out)[4], SmemAddr row) {
 #ifdef __CUDACC__
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(out[0]), "=r"(out[1]), "=r"(out[2]), "=r"(out[3])
@@ -130,7 +127,7 @@ VZ_DEVICE void load_blocks(u32 (&out)[4], Place row) {
 }
 
 // Four words, of which the first lies at a multiple of 16 bytes.
-VZ_DEVICE void load_four_words(u32 (&out)[4], Place from) {
+VZ_DEVICE void load_four_words(u32 (&out)[4], SmemAddr from) {
 #ifdef __CUDACC__
     asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
                  : "=r"(out[0]), "=r"(out[1]), "=r"(out[2]), "=r"(out[3])
@@ -140,7 +137,7 @@ VZ_DEVICE void load_four_words(u32 (&out)[4], Place from) {
 #endif
 }
 
-VZ_DEVICE u32 load_word(Place from) {
+VZ_DEVICE u32 load_word(SmemAddr from) {
 #ifdef __CUDACC__
     u32 word;
     asm volatile("ld.shared.u32 %0, [%1];" : "=r"(word) : "r"(from));
@@ -150,7 +147,7 @@ VZ_DEVICE u32 load_word(Place from) {
 #endif
 }
 
-VZ_DEVICE void store_four_words(Place to, u32 a, u32 b, u32 c, u32 d) {
+VZ_DEVICE void store_four_words(SmemAddr to, u32 a, u32 b, u32 c, u32 d) {
 #ifdef __CUDACC__
     asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(a), "r"(b), "r"(c), "r"(d));
 #else
@@ -162,7 +159,7 @@ VZ_DEVICE void store_four_words(Place to, u32 a, u32 b, u32 c, u32 d) {
 enum class Source { GLOBAL, ZEROS };
 
 // Copies 16 bytes, or writes zeros; complete when its group of copies is waited for (before sm_80 at once).
-VZ_DEVICE void copy_four_words(Place to, const u32* from, Source source) {
+VZ_DEVICE void copy_four_words(SmemAddr to, const u32* from, Source source) {
 #if !defined(__CUDACC__)
     emulator::copy_later(to, source == Source::GLOBAL ? from : nullptr);
 #elif VZ_ARCH >= 800

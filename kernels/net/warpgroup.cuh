@@ -20,12 +20,12 @@
 // So shared memory allows all of the products with 128 columns, 0.89 with 64 and 0.6 with 32, and L2, of some 6.5 TB/s, 0.9 with 128. Half
 // of the peak takes half of all that: 64 bytes a cycle and 3.6 TB/s with 128 columns.
 //
-// A slab of weights is one bulk copy that one thread issues. It goes through the asynchronous proxy, with which products read, so that
+// A weight tile is one bulk copy that one thread issues. It goes through the asynchronous proxy, with which products read, so that
 // no proxy fence is needed; rows are copied by all threads as in the other layers, and read by ldmatrix.
 //
-// Products of the first 32 channels of a slab are issued together, and copies of later slabs begin behind them. Those of the next 16
+// Products of the first 32 channels of a weight tile are issued together, and copies of later weight tiles begin after them. Those of the next 16
 // follow when the products before the last are done, whose registers their rows reuse, so that one product runs while rows are read. At a
-// slab's end the block waits for all of them, since its weights are overwritten next; meanwhile the multiprocessor runs its other
+// weight tile's end the block waits for all of them, since its weights are overwritten next; meanwhile the multiprocessor runs its other
 // block: 64 x 128 sums of four warps are 64 registers a thread, and two blocks of 8 warps fit as long as a thread has no more than 128.
 #pragma once
 #include "net/mma.cuh"
@@ -38,7 +38,7 @@ constexpr int WARPGROUP = 4; // warps
 constexpr u32 NEXT_NUMBERS = 128, NEXT_COLUMNS = 256;
 
 // The matrix descriptor of a right operand that begins at `first`, a multiple of 16 bytes.
-VZ_DEVICE u64 describe(Place first) {
+VZ_DEVICE u64 describe(SmemAddr first) {
 #ifdef __CUDACC__
     const u32 address = first;
 #else
@@ -48,8 +48,8 @@ VZ_DEVICE u64 describe(Place first) {
 }
 
 // The position of word `word` of 8 of column `column` among 16 elements of 16 columns, as `describe` has it. Column 4 t + e of the
-// layer is column 2 t + e % 2 of core matrix e / 2. Twin of `place_in_blocks` in src/backend/kernels/forward/layer.rs.
-VZ_DEVICE int place_in_blocks(int column, int word) {
+// layer is column 2 t + e % 2 of core matrix e / 2. Twin of `core_matrix_offset` in src/backend/kernels/forward/layer.rs.
+VZ_DEVICE int core_matrix_offset(int column, int word) {
     const int in_block = column / 4 * 2 + column % 2, block = column / 2 % 2;
     return block * (int)(NEXT_COLUMNS / 4) + word / 4 * (int)(NEXT_NUMBERS / 4) + in_block * 4 + word % 4;
 }
@@ -180,7 +180,7 @@ VZ_UNROLL
 }
 
 // Initialises the mbarrier of 8 bytes at `mbarrier` for one copy at a time. Other threads may wait on it after a barrier.
-VZ_DEVICE void init_mbarrier(Place mbarrier) {
+VZ_DEVICE void init_mbarrier(SmemAddr mbarrier) {
 #ifdef __CUDACC__
     asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;\n"
                  "fence.mbarrier_init.release.cluster;\n"
@@ -192,7 +192,7 @@ VZ_DEVICE void init_mbarrier(Place mbarrier) {
 }
 
 // Begins to copy `bytes` bytes, a multiple of 16, through the asynchronous proxy. One thread calls it.
-VZ_DEVICE void copy_bulk(Place to, const u32* from, u32 bytes, Place mbarrier) {
+VZ_DEVICE void copy_bulk(SmemAddr to, const u32* from, u32 bytes, SmemAddr mbarrier) {
 #ifdef __CUDACC__
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%3], %2;\n"
                  "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to),
@@ -204,7 +204,7 @@ VZ_DEVICE void copy_bulk(Place to, const u32* from, u32 bytes, Place mbarrier) {
 }
 
 // Waits for copy number `round` of `mbarrier`, counted from 0.
-VZ_DEVICE void wait_mbarrier(Place mbarrier, int round) {
+VZ_DEVICE void wait_mbarrier(SmemAddr mbarrier, int round) {
 #ifdef __CUDACC__
     u32 here = 0;
     while (here == 0) {
@@ -222,25 +222,25 @@ VZ_DEVICE void wait_mbarrier(Place mbarrier, int round) {
 #endif
 }
 
-// The work of one block by wgmma; `Base`, a `Tile`, has everything but the products. Warps have the same rows as by mma.sync: row tile
+// The work of one block by wgmma; `Base`, a `BlockTile`, has everything but the products. Warps have the same rows as by mma.sync: row tile
 // i of the four warps together is the 64 rows of a product.
 template <class Base>
 struct WarpgroupTile : Base {
     typedef typename Base::Shape L;
     typedef typename L::ElementType ElementType;
-    static constexpr u32 STEP_BYTES = L::COLUMN_16 * 512;
+    static constexpr u32 STEP_BYTES = L::N_TILES * 512;
 
     u32 rows_of[2][L::ROW_TILES][4]; // of this step and the one before, whose product may still run
 
     using Base::Base;
 
-    // Reads the rows' fragments of step `step` of a slab.
-    VZ_DEVICE void load(const Place (&rows)[L::ROW_TILES], int step) {
+    // Reads the rows' fragments of step `step` of a weight tile.
+    VZ_DEVICE void load(const SmemAddr (&rows)[L::ROW_TILES], int step) {
 VZ_UNROLL
         for (int i = 0; i < L::ROW_TILES; i++) load_blocks(rows_of[step % 2][i], rows[i] + 32 * step);
     }
 
-    // Issues the products of step `step` of a slab.
+    // Issues the products of step `step` of a weight tile.
     VZ_DEVICE void multiply(u64 weights, int step) {
 VZ_UNROLL
         for (int i = 0; i < L::ROW_TILES; i++) {
@@ -249,22 +249,22 @@ VZ_UNROLL
         warpgroup_commit_batch();
     }
 
-    // One slab's products; it does not wait for those of the last two steps.
-    VZ_DEVICE void multiply_slab(int slab, int chunk, int tap) {
+    // One weight tile's products; it does not wait for those of the last two steps.
+    VZ_DEVICE void multiply_tile(int tile, int k_tile, int tap) {
         constexpr int FIRST = L::STEPS < 2 ? L::STEPS : 2;
-        Place rows[L::ROW_TILES];
-        this->find_rows(rows, this->input(chunk), tap);
-        const u64 weights = describe(this->weights(slab));
+        SmemAddr rows[L::ROW_TILES];
+        this->find_rows(rows, this->input(k_tile), tap);
+        const u64 weights = describe(this->weights(tile));
         wait_for_copies<L::STAGES - 2>();
-        wait_mbarrier(this->mbarrier(slab), slab / L::STAGES);
+        wait_mbarrier(this->mbarrier(tile), tile / L::STAGES);
         warpgroup_wait<0>();
-        VZ_BLOCK_SYNC(30); // all copies of rows are done, and no product reads the last slab's weights any more
+        VZ_BLOCK_SYNC(30); // all copies of rows are done, and no product reads the last weight tile's weights any more
 VZ_UNROLL
         for (int step = 0; step < FIRST; step++) load(rows, step);
         warpgroup_arrive();
 VZ_UNROLL
         for (int step = 0; step < FIRST; step++) multiply(weights, step);
-        this->fetch(slab + L::STAGES - 1);
+        this->fetch(tile + L::STAGES - 1);
 VZ_UNROLL
         for (int step = FIRST; step < L::STEPS; step++) {
             warpgroup_wait<1>();
@@ -281,9 +281,9 @@ VZ_UNROLL
         this->begin();
         VZ_BLOCK_SYNC(31); // mbarriers are initialised, and their first copies issued
         warpgroup_fence_operand(this->sums);
-        int slab = 0;
-        for (int chunk = 0; chunk < L::CHUNKS; chunk++) {
-            for (int tap = 0; tap < L::TAPS; tap++, slab++) multiply_slab(slab, chunk, tap);
+        int tile = 0;
+        for (int k_tile = 0; k_tile < L::K_TILES; k_tile++) {
+            for (int tap = 0; tap < L::TAPS; tap++, tile++) multiply_tile(tile, k_tile, tap);
         }
         warpgroup_wait<0>();
         warpgroup_fence_operand(this->sums);

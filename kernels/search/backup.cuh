@@ -102,11 +102,10 @@ VZ_DEVICE i32 backup_proof(const Row& row, i32 child, const Node& child_node, i3
     return propagate_bounds(row, child, child_node, parent, node) ? parent : source;
 }
 
-// Backs the value of `leaf` up to the root and adds it to `root_sum` [P]. `counted`: the selection has counted its visits and applied
-// a virtual loss on its path. All lanes.
-VZ_DEVICE void backup(const Row& row, i32 leaf, bool counted, f32* root_sum) {
-    const i32 visit = counted ? 0 : 1;
-    const f32 undo = counted ? VIRTUAL_LOSS : 0.0f;
+// Backs the value of `leaf` up to the root and adds it to `root_sum` [P]. All lanes.
+VZ_DEVICE void backup(const Row& row, i32 leaf, VirtualLoss virtual_loss, f32* root_sum) {
+    const i32 visit = virtual_loss == VirtualLoss::Applied ? 0 : 1;
+    const f32 undo = virtual_loss == VirtualLoss::Applied ? VIRTUAL_LOSS : 0.0f;
     i32 from = leaf, source = leaf;
     while (from != NO_NODE) {
         const i32 mine = climb(row, from);

@@ -5,7 +5,7 @@
 
 namespace search {
 
-constexpr int MAX_WARPS = 32;
+constexpr int MAX_WARPS = COUNTING_THREADS / WARP;
 
 // The exclusive prefix sum of `value` over a block's threads; `total` is the sum over all. `shared` [MAX_WARPS]. All threads of the block.
 VZ_DEVICE u32 sum_before(u32 value, u32* shared, u32& total) {

@@ -149,13 +149,16 @@ VZ_DEVICE Found find_leaf(
     }
 }
 
-// Adds a leaf to the pass. A leaf that needs the network gets its own index among B x L as its slot, until `number_leaves` compacts
-// them. All lanes; lane 0 writes.
-VZ_DEVICE void push_leaf(const Rows& rows, u32 b, RootRow& root, i32 node, bool needs_eval) {
-    const u32 place = b * rows.params.leaves + root.num_leaves;
-    if (lane() == 0) rows.leaves[place] = Leaf{node, needs_eval ? (i32)place : -1};
+// Adds a leaf with this evaluation slot to the pass. All lanes; lane 0 writes.
+VZ_DEVICE void push_leaf(const Rows& rows, u32 b, RootRow& root, i32 node, i32 slot) {
+    if (lane() == 0) rows.leaves[b * rows.params.leaves + root.num_leaves] = Leaf{node, slot};
     root.num_leaves += 1;
-    root.num_evals += needs_eval ? 1 : 0;
+}
+
+// Adds a leaf that needs the network: its slot is its index among B x L, until `number_leaves` compacts them. All lanes.
+VZ_DEVICE void push_eval(const Rows& rows, u32 b, RootRow& root, i32 node) {
+    push_leaf(rows, b, root, node, (i32)(b * rows.params.leaves + root.num_leaves));
+    root.num_evals += 1;
 }
 
 // Up to L leaves of row `b`, if it has simulations left. All lanes.
@@ -169,7 +172,7 @@ VZ_DEVICE void select(const Rows& rows, u32 b) {
     while (root.left > 0 && simulations < rows.params.leaves) {
         const Node top = row.nodes[ROOT];
         if (top.kind == NodeKind::Unevaluated) {
-            push_leaf(rows, b, root, ROOT, true);
+            push_eval(rows, b, root, ROOT);
             break;
         }
         const Found found = find_leaf(rows, row, b, root, top.num_edges, count);
@@ -179,7 +182,11 @@ VZ_DEVICE void select(const Rows& rows, u32 b) {
             apply_virtual_loss(row, found.node);
             VZ_SYNC(5);
         }
-        push_leaf(rows, b, root, found.node, found.needs_eval);
+        if (found.needs_eval) {
+            push_eval(rows, b, root, found.node);
+        } else {
+            push_leaf(rows, b, root, found.node, NO_SLOT);
+        }
         simulations += 1;
         depth_sum += found.depth;
         depth_max = larger(depth_max, found.depth);

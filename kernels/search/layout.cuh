@@ -16,9 +16,25 @@ constexpr u32 REFUTED_BITS = 4286578688u; // The bits of `REFUTED`, -inf.
 // The loss subtracted from each edge on the path of a pending leaf, so that the next leaves of the pass take other paths.
 constexpr f32 VIRTUAL_LOSS = 1.0f;
 
+// Whether selection has already counted the leaf's visits and applied a virtual loss to its path.
+enum class VirtualLoss : u32 {
+    None = 0, // No: the leaf is the only one of its row in this pass.
+    Applied = 1, // Yes: the row has several leaves in this pass.
+};
+
+// The least scale of completed Q values. Never 0: the value sum -inf of a refuted edge stays -inf.
+constexpr f32 MIN_SCALE = 1e-30f;
+constexpr f32 MIN_SCORE = -1e30f; // The least score, that of a node without a legal edge.
+
+// Random openings that are tried until one does not end the game; a game then starts without one.
+constexpr u64 MAX_OPENING_ATTEMPTS = 100ull;
+
+constexpr i32 NO_SLOT = -1; // The absent evaluation slot: the leaf needs no evaluation.
+
 constexpr int LANES = 8; // Lanes of the row loops: partial sums of a sum over edges.
 
 constexpr int ROW_BLOCK = 128; // Threads of a block whose warps work each on its own row.
+constexpr int COUNTING_THREADS = 512; // The most threads of the one block that counts rows or numbers leaves.
 
 // The search algorithm: the selection rule and the policy target.
 enum class Algorithm : u32 {
@@ -119,7 +135,7 @@ static_assert(sizeof(RootRow) == 32, "must equal the Rust struct");
 // A leaf of a pass.
 struct Leaf {
     i32 node; // Its node.
-    i32 slot; // Index of its evaluation in the network's output, or -1.
+    i32 slot; // Index of its evaluation in the network's output, or `NO_SLOT`.
 };
 static_assert(sizeof(Leaf) == 8, "must equal the Rust struct");
 

@@ -72,7 +72,7 @@ VZ_DEVICE_CALL void open_game(const PlayNumbers& play, SlotRow& row, Stepped& ga
         row.plies = 0;
         deal(play, row, game);
         Stream stream = openings.with(attempt).stream();
-        const bool none = play.opening_plies == 0 || stream.uniform() < play.opening_none || attempt > 100;
+        const bool none = play.opening_plies == 0 || stream.uniform() < play.opening_none || attempt > MAX_OPENING_ATTEMPTS;
         const u32 plies = none ? 0 : 1 + (u32)stream.below(play.opening_plies);
         for (u32 ply = 0; ply < plies && game_turn(game.state) != TURN_OVER; ply++) {
             u16 legal[VZ_NUM_EDGES];

@@ -102,7 +102,8 @@ VZ_DEVICE void backup_leaves(const Rows& rows, u32 b) {
         const i32 leaf = rows.leaves[b * rows.params.leaves + place].node;
         // A new root's own evaluation is no simulation: its selection counted no visit.
         const bool is_new_root = from_lane(row.nodes[leaf].visits, 0) == 0;
-        backup(row, leaf, rows.params.leaves > 1 && !is_new_root, rows.root_sum(b));
+        const bool is_applied = rows.params.leaves > 1 && !is_new_root;
+        backup(row, leaf, is_applied ? VirtualLoss::Applied : VirtualLoss::None, rows.root_sum(b));
         VZ_SYNC(19);
     }
     if (num_leaves > 0 && is_proven(row.nodes[ROOT]) && lane() == 0) finish(rows.roots[b]);

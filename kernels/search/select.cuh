@@ -93,10 +93,9 @@ VZ_UNROLL
         }
         const f32 total = mass.total(), weighted_total = weighted.total();
         const f32 mean = total > 0.0f ? weighted_total / total : own_value;
-        const f32 least_scale = 1e-30f; // never 0: a refuted edge's -inf must stay what it is
         visits = (f32)sum_of_integers(sum);
         scale = (rows.params.c_visit + (f32)largest_of(most)) * rows.params.c_scale * 0.5f;
-        scale = scale > least_scale ? scale : least_scale;
+        scale = scale > MIN_SCALE ? scale : MIN_SCALE;
         mixed = (own_value + visits * mean) / (1.0f + visits);
     }
 
@@ -114,7 +113,7 @@ VZ_UNROLL
             most = out[slice] > most ? out[slice] : most;
         }
         most = largest_of(most);
-        most = most > -1e30f ? most : -1e30f;
+        most = most > MIN_SCORE ? most : MIN_SCORE;
         Sum sum;
 VZ_UNROLL
         for (int slice = 0; slice < SLICES; slice++) {

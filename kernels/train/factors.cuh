@@ -6,7 +6,7 @@
 
 namespace train {
 
-using net::Place;
+using net::SmemAddr;
 using net::Source;
 
 constexpr int PER_COPY = COPY_BYTES / (int)sizeof(Element); // numbers of one copy
@@ -77,7 +77,7 @@ struct Depth {
 };
 
 // Copies 16 bytes through L1 (cp.async.ca), since the other taps read the same rows. Otherwise as `net::copy_four_words`.
-VZ_DEVICE void copy_shared_rows(Place to, const Element* from, Source source) {
+VZ_DEVICE void copy_shared_rows(SmemAddr to, const Element* from, Source source) {
 #if defined(__CUDACC__) && VZ_ARCH >= 800
     const u32 bytes = source == Source::GLOBAL ? COPY_BYTES : 0;
     asm volatile("cp.async.ca.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(__cvta_generic_to_global(from)), "r"(bytes));
@@ -162,7 +162,7 @@ VZ_UNROLL
     }
 
     // Starts the copies of the next step.
-    VZ_DEVICE void load_async(Place to) {
+    VZ_DEVICE void load_async(SmemAddr to) {
         const bool inside = !depth.ended(shape);
         const u32 bit = shape.bit(depth.tap);
         const Element* from = first + shape.distance(depth.tap, depth.begin + depth.input);
@@ -209,7 +209,7 @@ VZ_UNROLL
     }
 
     // Starts the copies of the next step.
-    VZ_DEVICE void load_async(Place to) {
+    VZ_DEVICE void load_async(SmemAddr to) {
 VZ_UNROLL
         for (int l = 0; l < P::LINE_COPIES; l++) {
             const u32 taps = row + l * P::LINES_AT_ONCE < end ? shape.taps_of(y[l], x[l]) : 0;
@@ -252,7 +252,7 @@ struct MatrixLoader {
     }
 
     // Starts the copies of the next step.
-    VZ_DEVICE void load_async(Place to) {
+    VZ_DEVICE void load_async(SmemAddr to) {
 VZ_UNROLL
         for (int l = 0; l < P::LINE_COPIES; l++) {
             const Element* from = first + (u64)l * P::LINES_AT_ONCE * columns;

@@ -72,12 +72,15 @@ VZ_UNROLL
 // The `min_value` without a ReLU.
 VZ_DEVICE f32 no_minimum() { return from_bits(0xFF800000u); }
 
-// The K loop: `steps` steps with asynchronous loads. A warp whose tile is not `used` takes part in loads only.
+// Whether a warp's tile has any sums.
+enum class WarpTile { USED, EMPTY };
+
+// The K loop: `steps` steps with asynchronous loads. A warp whose tile is empty takes part in loads only.
 template <class S, class Left, class Right>
-VZ_DEVICE void main_loop(S& sums, bool used, Left& left, Right& right, u32 steps) {
-    const Place shared = net::dynamic_shared();
+VZ_DEVICE void main_loop(S& sums, WarpTile tile, Left& left, Right& right, u32 steps) {
+    const SmemAddr shared = net::dynamic_shared();
     constexpr int BYTES = S::S::BYTES;
-    const auto load_async = [&](Place stage) {
+    const auto load_async = [&](SmemAddr stage) {
         left.load_async(stage);
         right.load_async(stage + S::S::Left::BYTES);
     };
@@ -91,7 +94,7 @@ VZ_DEVICE void main_loop(S& sums, bool used, Left& left, Right& right, u32 steps
         VZ_BLOCK_SYNC(40); // all threads' copies of this step have arrived, and all warps have read the previous step
         if (step + STAGES - 1 < steps) load_async(shared + next * BYTES);
         net::end_copies();
-        if (used) sums.add(shared + current * BYTES);
+        if (tile == WarpTile::USED) sums.add(shared + current * BYTES);
         next = current;
         current = current + 1 == STAGES ? 0 : current + 1;
     }
@@ -122,8 +125,8 @@ VZ_DEVICE void product(const LinearBlock& args, Out* out) {
     InputRowLoader<typename S::S::Left> left(read, x, first, units);
     const Element* matrix = weights + (u64)position * shape.inputs * shape.columns;
     MatrixLoader<typename S::S::Right> right(matrix, 0, depth, first_column, shape.columns);
-    const bool used = sums.within(units - first, shape.columns - first_column);
-    main_loop(sums, used, left, right, (depth + DEPTH - 1) / DEPTH);
+    const bool is_used = sums.within(units - first, shape.columns - first_column);
+    main_loop(sums, is_used ? WarpTile::USED : WarpTile::EMPTY, left, right, (depth + DEPTH - 1) / DEPTH);
     const u32 row_step = spread ? area * shape.out_width : shape.out_width;
     const auto store_tile = [&](const EpilogueArgs& by) {
         sums.store_tile(
@@ -160,8 +163,8 @@ VZ_DEVICE void weight_gradient(const WeightGradientBlock& args) {
     S sums;
     InputPatchLoader<typename S::S::Left> left(shape, x, first_row, begin, end);
     MatrixLoader<typename S::S::Right> right(dy, begin, end, first_column, shape.columns);
-    const bool used = sums.within(height - first_row, shape.columns - first_column);
-    main_loop(sums, used, left, right, (end - begin + DEPTH - 1) / DEPTH);
+    const bool is_used = sums.within(height - first_row, shape.columns - first_column);
+    main_loop(sums, is_used ? WarpTile::USED : WarpTile::EMPTY, left, right, (end - begin + DEPTH - 1) / DEPTH);
     sums.store_tile(
         [&](int along) { return first_column + along; },
         [&](u32 column, int along, const net::Four& four) {

@@ -53,7 +53,7 @@ constexpr bool BY_TENSOR_CORES = net::TENSOR_CORES<ElementType>;
 
 // Loads four transposed 8 x 8 blocks of 16-bit numbers. Lanes 8 i .. 8 i + 7 pass the addresses of the lines of block i. Lane l
 // gets of each block the numbers at index l / 4 of lines 2 (l % 4) and 2 (l % 4) + 1. (PTX ISA, "ldmatrix" with .trans.)
-VZ_DEVICE void load_transposed(u32 (&out)[4], Place line) {
+VZ_DEVICE void load_transposed(u32 (&out)[4], SmemAddr line) {
 #ifdef __CUDACC__
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(out[0]), "=r"(out[1]), "=r"(out[2]), "=r"(out[3])
@@ -61,14 +61,14 @@ VZ_DEVICE void load_transposed(u32 (&out)[4], Place line) {
 #else
     const auto lines = emulator::exchange(0xFFFFFFFFu, line, emulator::Wait::SHUFFLE);
     for (int block = 0; block < 4; block++) {
-        const u32 low = (u32)(block * 8 + net::lane() % 4 * 2);
-        const int at = net::lane() / 4 * 2;
+        const u32 low = (u32)(block * 8 + lane() % 4 * 2);
+        const int at = lane() / 4 * 2;
         out[block] = read_pod<u16>(lines[low] + at) | (u32)read_pod<u16>(lines[low + 1] + at) << 16;
     }
 #endif
 }
 
-VZ_DEVICE f32 load_number(Place from) {
+VZ_DEVICE f32 load_number(SmemAddr from) {
 #if VZ_TRAIN_FORMAT == 0
     return from_bits(net::load_word(from));
 #elif defined(__CUDACC__)
@@ -97,7 +97,7 @@ struct Accumulators {
     VZ_DEVICE bool within(u32 rows, u32 columns) const { return (u32)first_row < rows && (u32)first_column < columns; }
 
     // Multiplies and accumulates the stage at `step`.
-    VZ_DEVICE void add(Place step) {
+    VZ_DEVICE void add(SmemAddr step) {
         if constexpr (BY_TENSOR_CORES) {
             add_by_tensor_cores(step);
         } else {
@@ -107,17 +107,17 @@ struct Accumulators {
 
     // The address that this lane passes to ldmatrix for the left operand's first 16 x 16 numbers. The blocks are rows 0 to 7,
     // rows 8 to 15, and both again at K + 8.
-    VZ_DEVICE Place left_line(Place step) const {
-        const int low = net::lane() % 16, high = net::lane() / 16;
+    VZ_DEVICE SmemAddr left_line(SmemAddr step) const {
+        const int low = lane() % 16, high = lane() / 16;
         if (LINE == Line::ROW) return step + (first_row + low) * S::Left::PITCH + high * COPY_BYTES;
-        return step + (net::lane() % 8 + high * 8) * S::Left::PITCH + first_row * 2 + low / 8 * COPY_BYTES;
+        return step + (lane() % 8 + high * 8) * S::Left::PITCH + first_row * 2 + low / 8 * COPY_BYTES;
     }
 
-    VZ_DEVICE void add_by_tensor_cores(Place step) {
+    VZ_DEVICE void add_by_tensor_cores(SmemAddr step) {
 #if VZ_TRAIN_FORMAT != 0
-        const Place left = left_line(step);
+        const SmemAddr left = left_line(step);
         // The blocks are eight columns at K and K + 8, then the next eight columns.
-        const Place right = step + S::Left::BYTES + net::lane() % 16 * S::Right::PITCH + first_column * 2 + net::lane() / 16 * COPY_BYTES;
+        const SmemAddr right = step + S::Left::BYTES + lane() % 16 * S::Right::PITCH + first_column * 2 + lane() / 16 * COPY_BYTES;
 VZ_UNROLL
         for (int k = 0; k < DEPTH; k += 16) {
             u32 a[ROW_TILES][4], b[COLUMN_TILES][4];
@@ -144,11 +144,11 @@ VZ_UNROLL
     }
 
     // The same sums in the same lanes, by scalar arithmetic.
-    VZ_DEVICE void add_scalar(Place step) {
+    VZ_DEVICE void add_scalar(SmemAddr step) {
         constexpr int ALONG_ROW = LINE == Line::ROW ? S::Left::PITCH : (int)sizeof(Element);
         constexpr int ALONG_DEPTH = LINE == Line::ROW ? (int)sizeof(Element) : S::Left::PITCH;
-        const Place left = step + (first_row + net::lane() / 4) * ALONG_ROW;
-        const Place right = step + S::Left::BYTES + (first_column + net::lane() % 4 * 2) * (int)sizeof(Element);
+        const SmemAddr left = step + (first_row + lane() / 4) * ALONG_ROW;
+        const SmemAddr right = step + S::Left::BYTES + (first_column + lane() % 4 * 2) * (int)sizeof(Element);
         for (int k = 0; k < DEPTH; k++) {
             f32 a[ROW_TILES][2];
 VZ_UNROLL
@@ -172,7 +172,7 @@ VZ_UNROLL
     // exchange sums, so that four lanes have 16 columns of a row and stores fill whole sectors.
     template <class Terms, class Store>
     VZ_DEVICE void store_tile(Terms terms, Store store) const {
-        const int lane = net::lane();
+        const int lane = ::lane();
         const bool odd = lane % 2 == 1;
 VZ_UNROLL
         for (int j = 0; j < COLUMN_TILES; j++) {

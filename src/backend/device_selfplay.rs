@@ -1,8 +1,15 @@
 //! Self-play that a device drives by itself: what it takes from the host when game slots are attached, and what it gives back.
 
 use crate::config::Config;
+use crate::device_struct::device_constants;
 use crate::game::Sizes;
 use crate::search::root::RootSummary;
+
+device_constants! {
+    fn device_constants;
+    /// Random openings that are tried until one does not end the game; a game then starts without one.
+    pub const MAX_OPENING_ATTEMPTS: u64 = 100;
+}
 
 /// The configuration of self-play.
 #[derive(Clone, Copy, Debug)]

@@ -6,17 +6,19 @@
 //! never taken has upper bound 1. A node whose bounds meet is proven, as in MCTS-Solver (Winands, Bjornsson, Saito 2008): its
 //! edge then has the exact value, and an edge proven lost is never selected again.
 
-use crate::device_struct::device_constants;
+use crate::device_struct::{device_constants, device_enum};
 use crate::game::MAX_PLAYERS;
 use crate::tree::{NO_NODE, NodeKind, REFUTED, RowMut};
 
-/// Whether selection has already counted the leaf's visits and applied a virtual loss to its path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum VirtualLoss {
-    /// No: the leaf is the only one of its row in this pass.
-    None,
-    /// Yes: the row has several leaves in this pass.
-    Applied,
+device_enum! {
+    /// Whether selection has already counted the leaf's visits and applied a virtual loss to its path.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum VirtualLoss: u32 {
+        /// No: the leaf is the only one of its row in this pass.
+        None,
+        /// Yes: the row has several leaves in this pass.
+        Applied,
+    }
 }
 
 device_constants! {

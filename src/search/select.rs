@@ -8,6 +8,7 @@
 
 use super::{Rule, SearchParams};
 use crate::config::{ChanceRule, Fpu};
+use crate::device_struct::device_constants;
 use crate::math;
 use crate::simd::{Argmax, F8, I8, LANES, Simd};
 use crate::tree::{Edges, NodeKind, REFUTED, ROOT, RowMut};
@@ -192,8 +193,13 @@ pub struct CompletedQ {
     pub mixed: f32,
 }
 
-/// The smallest scale. It is positive, so that scale times -inf stays -inf.
-const MIN_SCALE: f32 = 1e-30;
+device_constants! {
+    fn device_constants;
+    /// The least scale of completed Q values. Never 0: the value sum -inf of a refuted edge stays -inf.
+    pub(super) const MIN_SCALE: f32 = 1e-30;
+    /// The least score, that of a node without a legal edge.
+    pub(super) const MIN_SCORE: f32 = -1e30;
+}
 
 impl CompletedQ {
     /// Computes the completed Q of a node from its edges and its own evaluation.
@@ -235,7 +241,7 @@ impl CompletedQ {
             *out = sigma.0;
             max = max.max(sigma);
         }
-        let max = F8::<S>::splat(max.reduce_max().max(-1e30));
+        let max = F8::<S>::splat(max.reduce_max().max(MIN_SCORE));
         let mut sum = F8::splat(0.0);
         for (&p, out) in lanes(edges.prior).iter().zip(out) {
             let weight = F8::of(p) * (F8::of(*out) - max).exp();

@@ -1,7 +1,7 @@
 //! One game slot: the game in progress, its random opening, its chance outcomes, its samples.
 
 use super::{FinishedGame, Sample};
-use crate::backend::device_selfplay::{DecidedPly, PlayPlan, SlotStart};
+use crate::backend::device_selfplay::{DecidedPly, MAX_OPENING_ATTEMPTS, PlayPlan, SlotStart};
 use crate::batch::AnyGame;
 use crate::game::{History, Turn};
 use crate::rng::{Key, Purpose};
@@ -145,7 +145,9 @@ impl GameSlot {
             self.deal(game, plan);
             let mut rng =
                 Key::new(plan.seed, Purpose::Opening).with(self.slot).with(self.game).with(attempt).stream();
-            let none = plan.opening_plies == 0 || rng.uniform() < plan.opening_none || attempt > 100;
+            let none = plan.opening_plies == 0
+                || rng.uniform() < plan.opening_none
+                || attempt > MAX_OPENING_ATTEMPTS;
             let plies = if none { 0 } else { 1 + rng.below(plan.opening_plies as usize) };
             for _ in 0..plies {
                 if game.turn(&self.state) == Turn::Over {

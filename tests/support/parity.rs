@@ -63,7 +63,7 @@ pub struct ResidentCase {
     /// The network.
     pub net: (Arch, usize, usize),
     /// What it computes in.
-    pub numbers: ElementType,
+    pub element_type: ElementType,
     /// N; each game selects [`RESIDENT_LEAVES`] leaves a pass.
     pub slots: usize,
 }
@@ -76,21 +76,26 @@ pub const RESIDENT: [ResidentCase; 5] = [
     ResidentCase {
         game: ("connect_four", ""),
         net: (Arch::Resnet, 3, 64),
-        numbers: ElementType::Bf16,
+        element_type: ElementType::Bf16,
         slots: 517,
     },
     ResidentCase {
         game: ("hex", "size = 5"),
         net: (Arch::Resnet, 2, 40),
-        numbers: ElementType::F32,
+        element_type: ElementType::F32,
         slots: 33,
     },
-    ResidentCase { game: ("backgammon", ""), net: (Arch::Mlp, 2, 100), numbers: ElementType::F16, slots: 64 },
-    ResidentCase { game: ("blob", ""), net: (Arch::Mlp, 1, 64), numbers: ElementType::Tf32, slots: 9 },
+    ResidentCase {
+        game: ("backgammon", ""),
+        net: (Arch::Mlp, 2, 100),
+        element_type: ElementType::F16,
+        slots: 64,
+    },
+    ResidentCase { game: ("blob", ""), net: (Arch::Mlp, 1, 64), element_type: ElementType::Tf32, slots: 9 },
     ResidentCase {
         game: ("clique", "n = 9\nk = 4"),
         net: (Arch::Edge, 2, 64),
-        numbers: ElementType::Bf16,
+        element_type: ElementType::Bf16,
         slots: 129,
     },
 ];

@@ -16,10 +16,10 @@ device_constants! {
     fn device_constants;
     /// Threads of a block whose warps work each on its own row.
     const ROW_BLOCK: u32 as "int" = 128;
+    /// The most threads of the one block that counts rows or numbers leaves.
+    pub(super) const COUNTING_THREADS: usize as "int" = 512;
 }
 
-/// The most threads of the one block that counts rows or numbers leaves.
-pub(super) const COUNTING_THREADS: usize = 512;
 /// Threads of the block that copies one tree.
 const COPYING_THREADS: u32 = 256;
 

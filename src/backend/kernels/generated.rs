@@ -5,16 +5,18 @@ use super::batch::BatchBlock;
 use super::forward::blocks::{Boards, LayerBlock, PoolArrays, ValuesBlock};
 use super::game_slots::{DecisionQueue, GameSlots, PlayNumbers, SlotRow, SlotTask};
 use super::layout::{
-    AdvanceCommand, BeginCommand, Leaf, ParameterBlock, RootRow, RowCounts, SetRootCommand, Totals, TreeParts,
+    self, AdvanceCommand, BeginCommand, Leaf, ParameterBlock, RootRow, RowCounts, SetRootCommand, Totals,
+    TreeParts,
 };
 use super::polls::PollHeader;
 use super::pooling::PoolingBlock;
 use crate::backend::decisions::{DecisionHead, SummaryHead};
+use crate::backend::device_selfplay;
 use crate::config::{Algorithm, ChanceRule, Fpu};
 use crate::device_struct::{DeviceType, check_header};
 use crate::model::{Effect, PoolStatistics};
 use crate::search::root::RowKey;
-use crate::search::{MctsSolver, SearchParams, backup};
+use crate::search::{MctsSolver, SearchParams, backup, select};
 use crate::simd;
 use crate::tree::{self, Node, NodeKind};
 
@@ -30,6 +32,10 @@ fn generated_header_of_the_search_kernels_is_up_to_date() {
     let definitions = [
         tree::device_constants(),
         backup::device_constants(),
+        backup::VirtualLoss::definition(),
+        select::device_constants(),
+        device_selfplay::device_constants(),
+        layout::device_constants(),
         simd::device_constants(),
         arrays::device_constants(),
         Algorithm::definition(),

@@ -3,7 +3,7 @@
 
 use crate::backend::decisions::{SummaryFormat, SummaryView};
 use crate::backend::plan::{BackendPlan, Reuse};
-use crate::device_struct::device_struct;
+use crate::device_struct::{device_constants, device_struct};
 use crate::error::Result;
 use crate::game::Sizes;
 use crate::search::SearchParams;
@@ -105,13 +105,19 @@ impl BeginCommand {
     }
 }
 
+device_constants! {
+    fn device_constants;
+    /// The absent evaluation slot: the leaf needs no evaluation.
+    const NO_SLOT: i32 = -1;
+}
+
 device_struct! {
     /// A leaf of a pass.
     #[derive(Clone, Copy, Debug, Pod, Zeroable)]
     pub struct Leaf {
         /// Its node.
         pub node: i32,
-        /// Index of its evaluation in the network's output, or -1.
+        /// Index of its evaluation in the network's output, or [`NO_SLOT`].
         pub slot: i32,
     }
 }

@@ -7,7 +7,7 @@ use vecaz::backend::kernels::source;
 use vecaz::config::TensorCores;
 use vecaz::rng::{Key, Purpose, Stream};
 
-/// A convolution with random operands, rounded to `numbers`.
+/// A convolution with random operands, rounded to `element_type`.
 struct Conv {
     spec: LayerSpec,
     /// Input channels; those of `spec.inputs` past them are 0.
@@ -25,15 +25,15 @@ struct Conv {
 
 impl Conv {
     fn new(
-        (numbers, cores): (ElementType, TensorCores),
+        (element_type, cores): (ElementType, TensorCores),
         [height, width]: [usize; 2],
         [inputs, outputs]: [usize; 2],
         boards: usize,
     ) -> Self {
-        let row = padded_channels(numbers, inputs);
-        let spec = LayerSpec { numbers, cores, taps: 9, height, width, inputs: row, outputs };
+        let row = padded_channels(element_type, inputs);
+        let spec = LayerSpec { element_type, cores, taps: 9, height, width, inputs: row, outputs };
         let mut stream = Key::new(3, Purpose::Weights).stream();
-        let rounded = |x: f32| numbers.number(numbers.bits(x));
+        let rounded = |x: f32| element_type.number(element_type.bits(x));
         let rows = boards * height * width;
         let channels = |own: usize, row: usize, stream: &mut Stream| -> Vec<f32> {
             let value =
@@ -41,7 +41,7 @@ impl Conv {
             (0..rows * row).map(|i| value(i, stream)).collect()
         };
         let x = channels(inputs, row, &mut stream);
-        let residual = channels(outputs, padded_channels(numbers, outputs), &mut stream);
+        let residual = channels(outputs, padded_channels(element_type, outputs), &mut stream);
         let w = (0..outputs * 9 * inputs).map(|_| rounded(0.1 * stream.normal())).collect();
         let bias = (0..outputs).map(|_| stream.normal()).collect();
         Self { spec, inputs, boards, x, w, bias, residual }
@@ -57,8 +57,8 @@ impl Conv {
 
     /// The sums, as the formula reads. `[boards, H, W, outputs' row]`
     fn naive(&self) -> Vec<f64> {
-        let LayerSpec { numbers, height, width, inputs: row, outputs, .. } = self.spec;
-        let out_row = padded_channels(numbers, outputs);
+        let LayerSpec { element_type, height, width, inputs: row, outputs, .. } = self.spec;
+        let out_row = padded_channels(element_type, outputs);
         let mut out = vec![0.0; self.rows() * out_row];
         for (index, out) in out.iter_mut().enumerate() {
             let (square, output) = (index / out_row, index % out_row);
@@ -78,15 +78,15 @@ impl Conv {
     }
 }
 
-fn words(numbers: ElementType, x: &[f32]) -> Vec<u16> {
-    x.iter().map(|&x| numbers.bits(x) as u16).collect()
+fn words(element_type: ElementType, x: &[f32]) -> Vec<u16> {
+    x.iter().map(|&x| element_type.bits(x) as u16).collect()
 }
 
-fn program(layer: &ForwardLayer, numbers: ElementType) -> Program {
-    let channels = padded_channels(numbers, layer.spec.outputs);
+fn program(layer: &ForwardLayer, element_type: ElementType) -> Program {
+    let channels = padded_channels(element_type, layer.spec.outputs);
     let defines = [
         ("VZ_LAYER", layer.constants()),
-        ("VZ_NUMBERS", numbers.name().into()),
+        ("VZ_ELEMENT_TYPE", element_type.name().into()),
         ("VZ_CHANNELS", channels.to_string()),
     ];
     let defines = defines.map(|(name, value)| (name.to_string(), value)).to_vec();
@@ -97,7 +97,7 @@ fn program(layer: &ForwardLayer, numbers: ElementType) -> Program {
 
 #[test]
 fn a_layer_by_itself_is_a_convolution() {
-    for (numbers, cores, board, channels, boards) in [
+    for (element_type, cores, board, channels, boards) in [
         (ElementType::Bf16, TensorCores::Mma, [6, 7], [32, 32], 5),
         (ElementType::F16, TensorCores::Mma, [3, 5], [20, 70], 4),
         (ElementType::Bf16, TensorCores::Mma, [9, 4], [150, 17], 3),
@@ -105,11 +105,11 @@ fn a_layer_by_itself_is_a_convolution() {
         (ElementType::F16, TensorCores::Wgmma, [3, 5], [20, 70], 4),
         (ElementType::Bf16, TensorCores::Wgmma, [9, 4], [150, 170], 3),
     ] {
-        let conv = Conv::new((numbers, cores), board, channels, boards);
+        let conv = Conv::new((element_type, cores), board, channels, boards);
         let device = host(9);
         let rows = conv.rows();
         let layer = ForwardLayer::new(conv.spec, rows, device.limits().expect("known")).expect("fits");
-        let module = device.module(&program(&layer, numbers)).expect("compiles");
+        let module = device.module(&program(&layer, element_type)).expect("compiles");
         let packed = layer.pack(conv.inputs, |o, t, i| conv.weight(o, t, i));
         let mut by_kernel = device.alloc(4 * packed.len()).expect("memory");
         let plain = upload(&device, bytemuck::cast_slice(&conv.w));
@@ -126,7 +126,7 @@ fn a_layer_by_itself_is_a_convolution() {
 
         device.upload(&mut by_kernel, 0, bytemuck::cast_slice(&packed)).expect("fits");
         let [x, residual] = [&conv.x, &conv.residual]
-            .map(|numbers_of| upload(&device, bytemuck::cast_slice(&words(numbers, numbers_of))));
+            .map(|numbers_of| upload(&device, bytemuck::cast_slice(&words(element_type, numbers_of))));
         let bias = upload(&device, bytemuck::cast_slice(&layer.by_channel(&conv.bias)));
         let sums = conv.naive();
         let outputs = [0, 1].map(|_| upload(&device, &vec![0xFF; 2 * sums.len()]));
@@ -137,7 +137,7 @@ fn a_layer_by_itself_is_a_convolution() {
         device.launch_in(&module, "plain", layer.launch_shape(rows), &plain_args).expect("runs");
         device.launch_in(&module, "full", layer.launch_shape(rows), &full_args).expect("runs");
 
-        let row = padded_channels(numbers, channels[1]);
+        let row = padded_channels(element_type, channels[1]);
         let full = |(i, sum): (usize, &f64)| {
             let bias = conv.bias.get(i % row).copied().unwrap_or(0.0);
             (sum + f64::from(bias) + f64::from(conv.residual[i])).max(0.0)
@@ -146,9 +146,10 @@ fn a_layer_by_itself_is_a_convolution() {
         for (output, expected) in outputs.iter().zip(expected) {
             let found = download_words(&device, output, expected.len() / 2);
             for (i, &expected) in expected.iter().enumerate() {
-                let found = numbers.number(found[i / 2] >> (16 * (i % 2)) & 0xFFFF);
+                let found = element_type.number(found[i / 2] >> (16 * (i % 2)) & 0xFFFF);
                 // One rounding of the result, and sums in single precision.
-                let bound = expected.abs() / if numbers == ElementType::Bf16 { 256.0 } else { 2048.0 } + 1e-4;
+                let bound =
+                    expected.abs() / if element_type == ElementType::Bf16 { 256.0 } else { 2048.0 } + 1e-4;
                 assert!(
                     (f64::from(found) - expected).abs() <= bound,
                     "{found}, expected {expected}, number {i}"
@@ -160,14 +161,14 @@ fn a_layer_by_itself_is_a_convolution() {
 
 /// The bits of the whole layer by each kernel for it, with the rows and columns of a block.
 fn by_every_tile(conv: &Conv) -> Vec<([usize; 2], Vec<u32>)> {
-    let (numbers, rows) = (conv.spec.numbers, conv.rows());
+    let (element_type, rows) = (conv.spec.element_type, conv.rows());
     let device = host(9);
     let outputs = conv.residual.len();
     let by_tile = |layer: &ForwardLayer| {
-        let module = device.module(&program(layer, numbers)).expect("compiles");
+        let module = device.module(&program(layer, element_type)).expect("compiles");
         let packed = layer.pack(conv.inputs, |o, t, i| conv.weight(o, t, i));
         let [x, residual] =
-            [&conv.x, &conv.residual].map(|x| upload(&device, bytemuck::cast_slice(&words(numbers, x))));
+            [&conv.x, &conv.residual].map(|x| upload(&device, bytemuck::cast_slice(&words(element_type, x))));
         let weights = upload(&device, bytemuck::cast_slice(&packed));
         let bias = upload(&device, bytemuck::cast_slice(&layer.by_channel(&conv.bias)));
         let output = upload(&device, &vec![0xFF; 2 * outputs]);

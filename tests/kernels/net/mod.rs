@@ -194,9 +194,9 @@ fn f32_is_the_reference() {
     }
 }
 
-/// The most that a rounding to `numbers` changes a number by, as a share of it.
-fn rounding(numbers: ElementType) -> f32 {
-    match numbers {
+/// The most that a rounding to `element_type` changes a number by, as a share of it.
+fn rounding(element_type: ElementType) -> f32 {
+    match element_type {
         ElementType::Bf16 => 1.0 / 512.0,
         ElementType::F16 | ElementType::Tf32 => 1.0 / 2048.0,
         ElementType::F32 => 1.0 / 16_777_216.0,
@@ -206,22 +206,22 @@ fn rounding(numbers: ElementType) -> f32 {
 /// Activations and weights are rounded once a layer, around triangles two of the activations that are multiplied. The errors of
 /// layers are independent and a layer keeps the size of what goes through it, so they grow with the root of the number of layers;
 /// three times that is not exceeded among so many outputs.
-fn bound(case: &Case, numbers: ElementType) -> f32 {
+fn bound(case: &Case, element_type: ElementType) -> f32 {
     let a_block = if case.spec.arch == Arch::Edge { 4 } else { 2 };
     let layers = (a_block * case.spec.blocks + 3) as f32;
-    3.0 * rounding(numbers) * (2.0 * layers).sqrt()
+    3.0 * rounding(element_type) * (2.0 * layers).sqrt()
 }
 
-fn check_rounded(case: &Case, device: &HostDevice, numbers: ElementType) {
-    check_outputs(case, numbers, &case.on(device, numbers));
+fn check_rounded(case: &Case, device: &HostDevice, element_type: ElementType) {
+    check_outputs(case, element_type, &case.on(device, element_type));
 }
 
-fn check_outputs(case: &Case, numbers: ElementType, (l, v): &Outputs) {
+fn check_outputs(case: &Case, element_type: ElementType, (l, v): &Outputs) {
     let (logits, values) = case.reference();
-    let (most, off) = (bound(case, numbers), difference(l, &logits));
-    assert!(off < most, "{numbers:?} {:?}: logits off by {off}, at most {most}", case.spec);
-    assert!(difference(v, &values) < most, "{numbers:?} {:?}: {}", case.spec, difference(v, &values));
-    assert!(off > 1e-3 * rounding(numbers), "{numbers:?} {:?}: nothing was rounded", case.spec);
+    let (most, off) = (bound(case, element_type), difference(l, &logits));
+    assert!(off < most, "{element_type:?} {:?}: logits off by {off}, at most {most}", case.spec);
+    assert!(difference(v, &values) < most, "{element_type:?} {:?}: {}", case.spec, difference(v, &values));
+    assert!(off > 1e-3 * rounding(element_type), "{element_type:?} {:?}: nothing was rounded", case.spec);
 }
 
 #[test]
@@ -256,15 +256,16 @@ fn a_board_has_the_same_outputs_in_any_slot_of_any_batch() {
             Arch::Resnet => &[ElementType::Bf16, ElementType::F32],
             Arch::Mlp | Arch::Edge => &[ElementType::Bf16],
         };
-        for &numbers in formats {
+        for &element_type in formats {
             let run = |obs: &[f32], multiprocessors| {
                 let device = host(8).with_limits(limits(multiprocessors));
                 let slots = obs.len() / spec.obs.len();
-                let mut net = DeviceForward::new(&device, &spec, &weights, numbers, slots).expect("fits");
+                let mut net =
+                    DeviceForward::new(&device, &spec, &weights, element_type, slots).expect("fits");
                 ask(&device, &mut net, &spec, obs)
             };
             let (logits, values) = run(&obs, 1);
-            assert_eq!(bits(&run(&obs, 100_000).0), bits(&logits), "{numbers:?} {spec:?}");
+            assert_eq!(bits(&run(&obs, 100_000).0), bits(&logits), "{element_type:?} {spec:?}");
             let features = spec.obs.len();
             let backwards: Vec<f32> = obs.chunks_exact(features).rev().flatten().copied().collect();
             let (l, v) = run(&backwards, 1);
@@ -379,21 +380,21 @@ fn what_is_taken_was_planned() {
 fn extreme_weights_are_reported() {
     let Case { spec, weights, obs } = case(resnet([2, 3, 4], 1, 20), 3, 17);
     let device = host(4);
-    let check = |weights: &Weights, numbers| {
-        let mut net = DeviceForward::new(&device, &spec, weights, numbers, 3)?;
+    let check = |weights: &Weights, element_type| {
+        let mut net = DeviceForward::new(&device, &spec, weights, element_type, 3)?;
         ask(&device, &mut net, &spec, &obs);
         net.check(&device)
     };
-    for numbers in [ElementType::Bf16, ElementType::F16, ElementType::F32] {
-        assert!(check(&weights, numbers).is_ok());
+    for element_type in [ElementType::Bf16, ElementType::F16, ElementType::F32] {
+        assert!(check(&weights, element_type).is_ok());
         let mut huge = weights.clone();
         huge.get_mut("policy.linear.weight").expect("there").data.fill(3e38);
-        let error = check(&huge, numbers).expect_err("infinite");
+        let error = check(&huge, element_type).expect_err("infinite");
         assert!(matches!(error, Error::NotFinite { .. }), "{error}");
         let mut folded = weights.clone();
         folded.get_mut("blocks.0.bn2.weight").expect("there").data.fill(100.0);
         folded.get_mut("blocks.0.conv1.weight").expect("there").data[5] = 3e38;
-        assert!(matches!(check(&folded, numbers), Err(Error::NotFinite { .. })));
+        assert!(matches!(check(&folded, element_type), Err(Error::NotFinite { .. })));
     }
     // 80,000 is past half precision and not past bfloat16.
     let mut large = weights.clone();

@@ -8,8 +8,8 @@ use vecaz::backend::kernels::forward::{Arithmetic, DeviceForward};
 use vecaz::backend::kernels::network::DeviceNetwork;
 use vecaz::config::{Precision, TensorCores};
 
-fn by_warpgroups(numbers: ElementType) -> Arithmetic {
-    Arithmetic { numbers, cores: TensorCores::Wgmma }
+fn by_warpgroups(element_type: ElementType) -> Arithmetic {
+    Arithmetic { element_type, cores: TensorCores::Wgmma }
 }
 
 /// With one multiprocessor blocks are as large as they come, with very many as small.
@@ -20,16 +20,16 @@ fn hopper(multiprocessors: u32) -> Limits {
 /// The emulator's sums have one order, that of the channels, by either instruction.
 #[test]
 fn outputs_are_those_of_single_warps() {
-    for (case, numbers) in [
+    for (case, element_type) in [
         (case(resnet([2, 3, 3], 1, 5), 1, 1), ElementType::F16),
         (case(resnet([4, 19, 19], 1, 16), 2, 4), ElementType::Bf16),
         (case(resnet([2, 3, 4], 1, 130), 3, 7), ElementType::Bf16),
         (case(mlp(200, 1, 130), 33, 9), ElementType::F16),
         (case(edge(7, 1, 40), 2, 16), ElementType::Bf16),
     ] {
-        let found = case.on(&host(6), by_warpgroups(numbers));
-        check_outputs(&case, numbers, &found);
-        let warps = case.on(&host(7), numbers);
+        let found = case.on(&host(6), by_warpgroups(element_type));
+        check_outputs(&case, element_type, &found);
+        let warps = case.on(&host(7), element_type);
         assert_eq!([bits(&found.0), bits(&found.1)], [bits(&warps.0), bits(&warps.1)], "{:?}", case.spec);
     }
 }
@@ -73,10 +73,10 @@ fn without_a_barrier_a_fence_or_a_wait_outputs_differ_or_are_refused() {
 fn extreme_weights_are_reported() {
     let Case { spec, weights, obs } = case(resnet([2, 3, 4], 1, 20), 3, 17);
     let device = host(4);
-    let check = |value: f32, numbers| {
+    let check = |value: f32, element_type| {
         let mut weights = weights.clone();
         weights.get_mut("bn.weight").expect("there").data.fill(value);
-        let mut net = DeviceForward::new(&device, &spec, &weights, by_warpgroups(numbers), 3)?;
+        let mut net = DeviceForward::new(&device, &spec, &weights, by_warpgroups(element_type), 3)?;
         ask(&device, &mut net, &spec, &obs);
         net.check(&device)
     };

@@ -24,7 +24,7 @@ device_struct! {
     pub(in crate::backend::kernels) struct LayerBlock {
         /// `[rows, ROW_WORDS]`, rows being squares board by board
         pub input: u64 as "const u32*",
-        /// `[COLUMN_BLOCKS, CHUNKS, TAPS, SLAB_WORDS]`
+        /// `[COLUMN_BLOCKS, K_TILES, TAPS, WEIGHT_TILE_WORDS]`
         pub weights: u64 as "const u32*",
         /// `[channels]`
         pub bias: u64 as "const f32*",

@@ -73,7 +73,7 @@ impl<D: Device> DeviceForward<D> {
         let weights = Arg::Buffer(&self.parameters, self.places.policy.weights);
         let args = [Arg::Buffer(&work.a, 0), weights, Arg::Buffer(logits.0, logits.1), Arg::of(&boards)];
         self.launch_threads(device, "logits", (boards, self.layers.squares), &args)?;
-        let words = self.layers.dense.spec.inputs / self.numbers().per_word();
+        let words = self.layers.dense.spec.inputs / self.element_type().per_word();
         let args = [Arg::Buffer(&work.a, 0), Arg::Buffer(&work.heads, 0), Arg::of(&boards)];
         self.launch_threads(device, "mean_of_edges", (boards, words), &args)
     }

@@ -1,4 +1,4 @@
-//! Element types of a network on a device. Twin of `kernels/net/numbers.cuh`.
+//! Element types of a network on a device. Twin of `kernels/net/element_type.cuh`.
 
 use crate::config::{Precision, TensorCores};
 use crate::error::{Error, Result};
@@ -20,7 +20,7 @@ pub enum ElementType {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arithmetic {
     /// The type of the factors.
-    pub numbers: ElementType,
+    pub element_type: ElementType,
     /// The instruction.
     pub cores: TensorCores,
 }
@@ -31,7 +31,7 @@ impl Arithmetic {
     /// # Errors
     /// As [`ElementType::of`]; [`Error::Unsupported`] for `wgmma` on anything but Hopper or in anything but 16 bits.
     pub fn of(precision: Precision, cores: TensorCores, capability: u32) -> Result<Self> {
-        Self { numbers: ElementType::of(precision, capability)?, cores }.on(capability)
+        Self { element_type: ElementType::of(precision, capability)?, cores }.on(capability)
     }
 
     /// Itself, where a device of this compute capability has it.
@@ -40,7 +40,7 @@ impl Arithmetic {
     /// As [`Arithmetic::of`].
     pub fn on(self, capability: u32) -> Result<Self> {
         let refused = |why: &str| Err(Error::unsupported("net.tensor_cores = \"wgmma\"", why));
-        match (self.cores, capability, self.numbers) {
+        match (self.cores, capability, self.element_type) {
             (TensorCores::Mma, ..) | (TensorCores::Wgmma, 90, ElementType::Bf16 | ElementType::F16) => {
                 Ok(self)
             }
@@ -55,8 +55,8 @@ impl Arithmetic {
 
 impl From<ElementType> for Arithmetic {
     /// With mma.sync, which all GPUs with tensor cores have.
-    fn from(numbers: ElementType) -> Self {
-        Self { numbers, cores: TensorCores::Mma }
+    fn from(element_type: ElementType) -> Self {
+        Self { element_type, cores: TensorCores::Mma }
     }
 }
 

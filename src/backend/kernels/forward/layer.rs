@@ -1,8 +1,8 @@
-//! The kernel of one layer: its tile, the slabs in which weights stream through shared memory, and the layout of packed weights.
+//! The kernel of one layer: its tile, the weight tiles that stream through shared memory, and the layout of packed weights.
 //! Twin of `kernels/net/layer.cuh`, whose head gives the reasons.
 
 use super::element_type::{Arithmetic, ElementType};
-use super::tile::{BlockCost, BlockWork, SIXTEEN, TileShape, WARPGROUP, tiles};
+use super::tile::{BlockCost, BlockWork, MMA_TILE, TileShape, WARPGROUP, tiles};
 use crate::backend::kernels::device::{LaunchShape, Limits};
 use crate::config::TensorCores;
 use crate::error::{Error, Result};
@@ -17,7 +17,7 @@ const SAME_COST: f64 = 1.03;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LayerSpec {
     /// Number format of input and weights.
-    pub numbers: ElementType,
+    pub element_type: ElementType,
     /// The instruction that multiplies them.
     pub cores: TensorCores,
     /// 9 for a 3x3 convolution with zeros around the board, 1 for a 1x1 convolution or, on boards of one square, a linear layer.
@@ -37,8 +37,8 @@ pub struct LayerSpec {
 pub struct ForwardLayer {
     /// What it computes.
     pub spec: LayerSpec,
-    /// Words of an input square in one slab of weights.
-    chunk_words: usize,
+    /// Words of an input square in one weight tile.
+    k_tile_words: usize,
     tile: TileShape,
     /// Blocks of threads side by side, which share the output channels.
     column_blocks: usize,
@@ -47,8 +47,8 @@ pub struct ForwardLayer {
 }
 
 /// Channels of a square in memory: `channels` rounded up to whole units of 4 words.
-pub fn padded_channels(numbers: ElementType, channels: usize) -> usize {
-    channels.next_multiple_of(4 * numbers.per_word())
+pub fn padded_channels(element_type: ElementType, channels: usize) -> usize {
+    channels.next_multiple_of(4 * element_type.per_word())
 }
 
 impl ForwardLayer {
@@ -73,9 +73,9 @@ impl ForwardLayer {
             .into_iter()
             .filter_map(|tile| {
                 let column_blocks = spec.outputs.div_ceil(tile.columns());
-                let chunk_words = chunk_words(spec, limits);
-                let of = |stages| Self { spec, chunk_words, tile, column_blocks, stages };
-                let layers = || slabs_in_flight(spec.cores).iter().copied().map(of);
+                let k_tile_words = k_tile_words(spec, limits);
+                let of = |stages| Self { spec, k_tile_words, tile, column_blocks, stages };
+                let layers = || weight_tiles_in_flight(spec.cores).iter().copied().map(of);
                 // Two blocks to a multiprocessor where that is possible, else one.
                 let roomy = layers().find(|layer| 2 * layer.shared() + 4096 <= limits.shared as usize);
                 roomy.or(layers().find(|layer| layer.shared() <= limits.shared as usize))
@@ -106,27 +106,27 @@ impl ForwardLayer {
     }
 
     fn block_cost(&self, limits: Limits) -> BlockCost {
-        let slabs = self.chunks() * self.spec.taps;
+        let weight_tiles = self.k_tiles() * self.spec.taps;
         let work = BlockWork {
             tile: self.tile,
-            words: slabs * self.chunk_words,
-            slabs,
+            words: weight_tiles * self.k_tile_words,
+            weight_tiles,
             input_bytes: 4 * (self.tile.rows() + 2 * self.halo()) * self.row_words(),
             shared: self.shared(),
         };
-        work.cost(Arithmetic { numbers: self.spec.numbers, cores: self.spec.cores }, limits)
+        work.cost(Arithmetic { element_type: self.spec.element_type, cores: self.spec.cores }, limits)
     }
 
     /// The template arguments of the kernel's `Layer` after its element type.
     pub fn constants(&self) -> String {
-        let Self { spec, chunk_words, tile, column_blocks, stages } = *self;
+        let Self { spec, k_tile_words, tile, column_blocks, stages } = *self;
         let numbers = [
             spec.taps,
             spec.height,
             spec.width,
             self.row_words(),
-            chunk_words,
-            self.chunks(),
+            k_tile_words,
+            self.k_tiles(),
             tile.warp_rows,
             tile.warp_columns,
             tile.row_tiles,
@@ -134,6 +134,8 @@ impl ForwardLayer {
             column_blocks,
             stages,
             self.warps_per_mma(),
+            tile.threads(),
+            self.shared(),
         ];
         numbers.map(|x| x.to_string()).join(",")
     }
@@ -148,11 +150,11 @@ impl ForwardLayer {
 
     /// Words of an input square.
     fn row_words(&self) -> usize {
-        self.spec.inputs / self.spec.numbers.per_word()
+        self.spec.inputs / self.spec.element_type.per_word()
     }
 
-    fn chunks(&self) -> usize {
-        self.row_words().div_ceil(self.chunk_words)
+    fn k_tiles(&self) -> usize {
+        self.row_words().div_ceil(self.k_tile_words)
     }
 
     /// Blocks of threads for `rows` squares.
@@ -171,11 +173,11 @@ impl ForwardLayer {
         if self.spec.taps == 9 { self.spec.width + 1 } else { 0 }
     }
 
-    /// Bytes of shared memory of a block: zeros, inputs, weights and, for wgmma, an mbarrier for each slab of weights.
+    /// Bytes of shared memory of a block: zeros, inputs, weights and, for wgmma, an mbarrier for each weight tile.
     fn shared(&self) -> usize {
         let conv = self.spec.taps == 9;
-        let pitch = 4 * self.chunk_words + 16;
-        let inputs = match (conv, self.chunks()) {
+        let pitch = 4 * self.k_tile_words + 16;
+        let inputs = match (conv, self.k_tiles()) {
             (false, _) => self.stages,
             (true, 1) => 1,
             (true, _) => 2,
@@ -186,51 +188,51 @@ impl ForwardLayer {
         };
         8 * pitch
             + inputs * (self.tile.rows() + 2 * self.halo()) * pitch
-            + self.stages * self.slab_words() * 4
+            + self.stages * self.weight_tile_words() * 4
             + mbarriers
     }
 
     /// Words of the weights of one tap and chunk for a block.
-    fn slab_words(&self) -> usize {
-        self.chunk_words * self.tile.sixteens() * SIXTEEN
+    fn weight_tile_words(&self) -> usize {
+        self.k_tile_words * self.tile.n_tiles() * MMA_TILE
     }
 
     /// Output channels, with those that only fill the last block.
     pub fn columns(&self) -> usize {
-        self.column_blocks * self.tile.sixteens() * SIXTEEN
+        self.column_blocks * self.tile.n_tiles() * MMA_TILE
     }
 
     /// Words of the packed weights.
     pub fn weight_words(&self) -> usize {
-        self.column_blocks * self.chunks() * self.spec.taps * self.slab_words()
+        self.column_blocks * self.k_tiles() * self.spec.taps * self.weight_tile_words()
     }
 
     /// The word of the packed weights, and the element in it, of output channel `output`, tap `tap`, input channel `input`.
     /// Twin of `weight_place`.
     pub fn place(&self, output: usize, tap: usize, input: usize) -> (usize, usize) {
-        let per_word = self.spec.numbers.per_word();
+        let per_word = self.spec.element_type.per_word();
         let (word, part) = (input / per_word, input % per_word);
-        let sixteens = self.tile.sixteens();
+        let n_tiles = self.tile.n_tiles();
         let (block, sixteen, within) =
-            (output / (SIXTEEN * sixteens), output / SIXTEEN % sixteens, output % SIXTEEN);
-        let (chunk, step, k) = (word / self.chunk_words, word % self.chunk_words / STEP, word % STEP);
+            (output / (MMA_TILE * n_tiles), output / MMA_TILE % n_tiles, output % MMA_TILE);
+        let (k_tile, step, k) = (word / self.k_tile_words, word % self.k_tile_words / STEP, word % STEP);
         let place = match self.spec.cores {
-            TensorCores::Mma => place_in_fragments(within, k),
-            TensorCores::Wgmma => place_in_blocks(within, k),
+            TensorCores::Mma => fragment_offset(within, k),
+            TensorCores::Wgmma => core_matrix_offset(within, k),
         };
-        let slab = (block * self.chunks() + chunk) * self.spec.taps + tap;
-        (slab * self.slab_words() + (step * sixteens + sixteen) * 128 + place, part)
+        let tile = (block * self.k_tiles() + k_tile) * self.spec.taps + tap;
+        (tile * self.weight_tile_words() + (step * n_tiles + sixteen) * 128 + place, part)
     }
 
     /// The packed weights; `weight(output, tap, input)` for input channels up to `inputs`, 0 past them.
     pub fn pack(&self, inputs: usize, weight: impl Fn(usize, usize, usize) -> f32) -> Vec<u32> {
-        let numbers = self.spec.numbers;
+        let element_type = self.spec.element_type;
         let mut words = vec![0u32; self.weight_words()];
         for output in 0..self.spec.outputs {
             for tap in 0..self.spec.taps {
                 for input in 0..inputs {
                     let (word, part) = self.place(output, tap, input);
-                    words[word] |= numbers.bits(weight(output, tap, input)) << (16 * part);
+                    words[word] |= element_type.bits(weight(output, tap, input)) << (16 * part);
                 }
             }
         }
@@ -245,9 +247,9 @@ impl ForwardLayer {
     }
 }
 
-/// Slabs of weights in shared memory, the best choice first. wgmma needs three: a barrier then stands between the request of a slab
+/// Slabs of weights in shared memory, the best choice first. wgmma needs three: a barrier then stands between the request of a weight tile
 /// and the wait for it.
-fn slabs_in_flight(cores: TensorCores) -> &'static [usize] {
+fn weight_tiles_in_flight(cores: TensorCores) -> &'static [usize] {
     match cores {
         TensorCores::Mma => &[3, 2],
         TensorCores::Wgmma => &[3],
@@ -255,23 +257,23 @@ fn slabs_in_flight(cores: TensorCores) -> &'static [usize] {
 }
 
 /// The position of word `k` of 8 of column `column` of 16 in the order of mma.sync's fragments: column 4 t + e is column 2 t + e % 2
-/// of instruction e / 2. Twin of `place_in_fragments`.
-fn place_in_fragments(column: usize, k: usize) -> usize {
+/// of instruction e / 2. Twin of `fragment_offset`.
+fn fragment_offset(column: usize, k: usize) -> usize {
     let lane = (column / 4 * 2 + column % 2) * 4 + k % 4;
     lane * 4 + column / 2 % 2 * 2 + k / 4
 }
 
 /// The same in the core matrices of 8 columns by 4 words that wgmma reads: the first four words of 8 columns, the next four of the
-/// same columns, then those of the next columns. Twin of `place_in_blocks` in `kernels/net/warpgroup.cuh`, which names the sources.
-fn place_in_blocks(column: usize, k: usize) -> usize {
+/// same columns, then those of the next columns. Twin of `core_matrix_offset` in `kernels/net/warpgroup.cuh`, which names the sources.
+fn core_matrix_offset(column: usize, k: usize) -> usize {
     let in_block = column / 4 * 2 + column % 2;
     column / 2 % 2 * 64 + k / 4 * 32 + in_block * 4 + k % 4
 }
 
-/// Words of a row in a slab. They depend on the device and the layer's inputs alone, since the order of a sum's products must not
+/// Words of a row in a weight tile. They depend on the device and the layer's inputs alone, since the order of a sum's products must not
 /// depend on the batch or the tile.
-fn chunk_words(spec: LayerSpec, limits: Limits) -> usize {
-    let words = spec.inputs / spec.numbers.per_word();
+fn k_tile_words(spec: LayerSpec, limits: Limits) -> usize {
+    let words = spec.inputs / spec.element_type.per_word();
     let most = if limits.shared < 96 << 10 { 2 * STEP } else { 4 * STEP };
     let chunks = words.div_ceil(most);
     words.div_ceil(chunks).next_multiple_of(STEP)
@@ -283,9 +285,17 @@ mod tests {
 
     const H200: Limits = Limits { capability: 90, multiprocessors: 132, shared: 227 << 10 };
 
-    fn conv(numbers: ElementType, channels: usize, width: usize) -> LayerSpec {
-        let inputs = padded_channels(numbers, channels);
-        LayerSpec { numbers, cores: TensorCores::Mma, taps: 9, height: 6, width, inputs, outputs: channels }
+    fn conv(element_type: ElementType, channels: usize, width: usize) -> LayerSpec {
+        let inputs = padded_channels(element_type, channels);
+        LayerSpec {
+            element_type,
+            cores: TensorCores::Mma,
+            taps: 9,
+            height: 6,
+            width,
+            inputs,
+            outputs: channels,
+        }
     }
 
     /// In bf16 by warpgroups.
@@ -299,14 +309,14 @@ mod tests {
             .map(|(n, c)| conv(n, c, 7));
         let together = [20, 70, 200].map(|channels| by_warpgroups(channels, 7));
         for spec in specs.into_iter().chain(together) {
-            let (numbers, channels) = (spec.numbers, spec.outputs);
+            let (element_type, channels) = (spec.element_type, spec.outputs);
             let layer = ForwardLayer::new(spec, 42_000, H200).expect("fits");
             let packed = layer.pack(channels, |_, _, _| 1.0);
-            let one = numbers.bits(1.0);
+            let one = element_type.bits(1.0);
             let ones: usize = packed
                 .iter()
                 .map(|word| {
-                    if numbers.per_word() == 2 {
+                    if element_type.per_word() == 2 {
                         usize::from(word & 0xFFFF == one) + usize::from(word >> 16 == one)
                     } else {
                         usize::from(*word == one)
@@ -351,10 +361,10 @@ mod tests {
     fn every_board_fits_every_gpu() {
         for shared in [64, 99, 163, 227] {
             let limits = Limits { shared: shared << 10, ..H200 };
-            for numbers in [ElementType::Bf16, ElementType::F32] {
+            for element_type in [ElementType::Bf16, ElementType::F32] {
                 for channels in [1, 32, 64, 100, 128, 512] {
                     let layer =
-                        ForwardLayer::new(conv(numbers, channels, 19), 1 << 20, limits).expect("fits");
+                        ForwardLayer::new(conv(element_type, channels, 19), 1 << 20, limits).expect("fits");
                     assert!(layer.shared() <= limits.shared as usize, "{layer:?}");
                 }
             }

@@ -46,7 +46,7 @@ impl ForwardLayers {
         let model = spec.model()?;
         let form =
             Tower::of(&model).map_err(|why| Error::unsupported("the network's kernels on a GPU", why))?;
-        let Arithmetic { numbers, cores } = arithmetic.on(limits.capability)?;
+        let Arithmetic { element_type, cores } = arithmetic.on(limits.capability)?;
         let stream = model.layers[form.stem].shape;
         let (taps, height, width) = match stream {
             ActivationShape::Board { height, width, .. } => (9, height, width),
@@ -57,15 +57,15 @@ impl ForwardLayers {
         // Parts of nearly the same size.
         let boards = slots.max(1).div_ceil(slots.max(1).div_ceil(max_boards(squares)));
         let outputs = stream.channels();
-        let tower_row = padded_channels(numbers, outputs);
-        let base = LayerSpec { numbers, cores, taps, height, width, inputs: tower_row, outputs };
+        let tower_row = padded_channels(element_type, outputs);
+        let base = LayerSpec { element_type, cores, taps, height, width, inputs: tower_row, outputs };
         let on_boards = |layer: LayerSpec| ForwardLayer::new(layer, boards * squares, limits);
         let (head, dense_inputs) = match form.heads {
             None => (None, tower_row),
             Some(heads) => {
                 let outputs = heads.iter().map(|head| model.outputs(head.conv)).sum();
                 let head = on_boards(LayerSpec { taps: 1, outputs, ..base })?;
-                (Some(head), squares * padded_channels(numbers, outputs))
+                (Some(head), squares * padded_channels(element_type, outputs))
             }
         };
         let (graph, dense_logits) = match stream {
@@ -83,7 +83,7 @@ impl ForwardLayers {
             ..base
         };
         let mut layers = Self {
-            stem: on_boards(LayerSpec { inputs: padded_channels(numbers, planes), ..base })?,
+            stem: on_boards(LayerSpec { inputs: padded_channels(element_type, planes), ..base })?,
             tower: on_boards(base)?,
             head,
             graph,

@@ -55,7 +55,7 @@ pub fn program(
         (None, None) => vec!["net.cu", "net_tower.cu"],
     };
     units.extend(layers.all_pooling().next().map(|_| "net_pooling.cu"));
-    let program = source::compose("a network", &units, layers.defines(arithmetic.numbers));
+    let program = source::compose("a network", &units, layers.defines(arithmetic.element_type));
     let code = match arithmetic.cores {
         TensorCores::Mma => Code::Common,
         TensorCores::Wgmma => Code::OfArchitecture,
@@ -65,9 +65,9 @@ pub fn program(
 
 /// The program of kernel `measure_peak(out, rounds)`: [`PEAK_BLOCK`] threads a block, of which each warp adds up
 /// [`PEAK_PRODUCTS`] products of `numbers` a round and each thread writes one float to `out`.
-pub fn peak_program(numbers: ElementType) -> Program {
+pub fn peak_program(element_type: ElementType) -> Program {
     let defines = [
-        ("VZ_NUMBERS", numbers.name().into()),
+        ("VZ_ELEMENT_TYPE", element_type.name().into()),
         ("VZ_THREADS", PEAK_BLOCK.to_string()),
         ("VZ_CHAINS", PEAK_CHAINS.to_string()),
     ];
@@ -108,7 +108,7 @@ struct ActivationBuffers<B> {
     /// On edges. `[boards, vertices, C]`, 32-bit floats
     vertices: B,
     /// What a pooling layer reads. `[boards, squares, C]`, 32-bit floats
-    numbers: B,
+    pooling_input: B,
     /// What a pooling layer computes, see [`Pooling::values_per_board`]. `[boards, values_per_board]`, 32-bit floats
     pooling: B,
     /// `[boards, hidden units]`, 32-bit floats
@@ -150,7 +150,7 @@ impl ForwardPlan {
     pub fn need(&self) -> NetworkNeed {
         NetworkNeed {
             parameters: self.places.bytes.len() as u64,
-            board: WorkBytes::new(self.arithmetic.numbers, &self.layers).board() as u64,
+            board: WorkBytes::new(self.arithmetic.element_type, &self.layers).board() as u64,
             max_boards: self.layers.max_boards(),
         }
     }
@@ -163,14 +163,15 @@ struct WorkBytes {
     stream: usize,
     heads: usize,
     vertices: usize,
-    numbers: usize,
+    pooling_input: usize,
     pooling: usize,
     hidden: usize,
 }
 
 impl WorkBytes {
-    fn new(numbers: ElementType, layers: &ForwardLayers) -> Self {
-        let words = |layer: &ForwardLayer, rows: usize| 4 * rows * layer.spec.inputs / numbers.per_word();
+    fn new(element_type: ElementType, layers: &ForwardLayers) -> Self {
+        let words =
+            |layer: &ForwardLayer, rows: usize| 4 * rows * layer.spec.inputs / element_type.per_word();
         let squares = layers.squares;
         let pooling = layers.all_pooling().map(Pooling::values_per_board).max();
         Self {
@@ -182,15 +183,15 @@ impl WorkBytes {
                 _ => words(&layers.dense, 1),
             },
             vertices: layers.graph.map_or(0, |graph| 4 * graph.vertices * graph.layer.spec.inputs),
-            numbers: pooling.map_or(0, |_| 4 * squares * layers.tower.spec.inputs),
+            pooling_input: pooling.map_or(0, |_| 4 * squares * layers.tower.spec.inputs),
             pooling: 4 * pooling.unwrap_or(0),
             hidden: 4 * layers.model.outputs(layers.form.hidden),
         }
     }
 
     fn board(&self) -> usize {
-        let Self { planes, activations, stream, heads, vertices, numbers, pooling, hidden } = self;
-        planes + 2 * activations + stream + heads + vertices + numbers + pooling + hidden
+        let Self { planes, activations, stream, heads, vertices, pooling_input, pooling, hidden } = self;
+        planes + 2 * activations + stream + heads + vertices + pooling_input + pooling + hidden
     }
 }
 
@@ -219,7 +220,7 @@ impl<D: Device> DeviceForward<D> {
         let mut parameters = device.alloc(places.bytes.len())?;
         device.upload(&mut parameters, 0, &places.bytes)?;
         let boards = layers.boards;
-        let bytes = WorkBytes::new(arithmetic.numbers, &layers);
+        let bytes = WorkBytes::new(arithmetic.element_type, &layers);
         let work = ActivationBuffers {
             planes: device.alloc(boards * bytes.planes)?,
             a: device.alloc(boards * bytes.activations)?,
@@ -227,7 +228,7 @@ impl<D: Device> DeviceForward<D> {
             stream: device.alloc(boards * bytes.stream)?,
             heads: device.alloc(boards * bytes.heads)?,
             vertices: device.alloc(boards * bytes.vertices)?,
-            numbers: device.alloc(boards * bytes.numbers)?,
+            pooling_input: device.alloc(boards * bytes.pooling_input)?,
             pooling: device.alloc(boards * bytes.pooling)?,
             hidden: device.alloc(boards * bytes.hidden)?,
             not_finite: device.alloc(4)?,
@@ -250,8 +251,8 @@ impl<D: Device> DeviceForward<D> {
     }
 
     /// The number format in use.
-    pub fn numbers(&self) -> ElementType {
-        self.arithmetic.numbers
+    pub fn element_type(&self) -> ElementType {
+        self.arithmetic.element_type
     }
 
     /// Multiply-adds of one board with all taps, those off the board included. Products around an edge network's triangles have no
@@ -432,7 +433,7 @@ impl<D: Device> DeviceForward<D> {
             ObsFormat::F32 => ("take_observations_f32", 4),
             ObsFormat::Bf16 => ("take_observations_bf16", 2),
         };
-        let words = self.layers.stem.spec.inputs / self.numbers().per_word();
+        let words = self.layers.stem.spec.inputs / self.element_type().per_word();
         let from = Arg::Buffer(obs, bytes * part.first * self.spec.obs.len());
         let boards = part.boards(device);
         let args = [from, Arg::Buffer(&self.work.planes, 0), Arg::of(&boards)];
@@ -468,7 +469,7 @@ impl<B> BoardRange<'_, B> {
 impl<D: Device> DeviceNetwork<D> for DeviceForward<D> {
     /// What the stem rounds to bfloat16 is written as such.
     fn format(&self) -> ObsFormat {
-        if self.numbers() == ElementType::Bf16 { ObsFormat::Bf16 } else { ObsFormat::F32 }
+        if self.element_type() == ElementType::Bf16 { ObsFormat::Bf16 } else { ObsFormat::F32 }
     }
 
     /// Compact where the computed cost of that is lower.

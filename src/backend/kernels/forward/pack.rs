@@ -245,11 +245,11 @@ fn packed_params(pooling: Pooling, params: &[f32]) -> Vec<f32> {
 
 impl ForwardLayers {
     /// The constants of `net.cu`.
-    pub(super) fn defines(&self, numbers: ElementType) -> Vec<(String, String)> {
+    pub(super) fn defines(&self, element_type: ElementType) -> Vec<(String, String)> {
         let text = |name: &str, value: String| (name.to_string(), value);
         let number = |name: &str, value: usize| (name.to_string(), value.to_string());
         let mut all = vec![
-            text("VZ_NUMBERS", numbers.name().into()),
+            text("VZ_ELEMENT_TYPE", element_type.name().into()),
             text("VZ_STEM", self.stem.constants()),
             text("VZ_TOWER", self.tower.constants()),
             text("VZ_DENSE", self.dense.constants()),

@@ -38,7 +38,8 @@ impl<D: Device> DeviceForward<D> {
         source: (&D::Buffer, BoardRange<'_, D::Buffer>),
     ) -> Result<PoolArrays> {
         let (work, layers) = (&self.work, &self.layers);
-        let block = LayerBlock { output: device.address(&work.numbers), ..self.block(device, place, source) };
+        let block =
+            LayerBlock { output: device.address(&work.pooling_input), ..self.block(device, place, source) };
         self.layer(device, "conv_f32", &layers.tower, &block)?;
         let values = device.address(&work.pooling);
         let arrays = PoolArrays {
@@ -89,6 +90,6 @@ impl<D: Device> DeviceForward<D> {
 
     /// Words of a board's activations in the tower.
     fn tower_words(&self) -> usize {
-        self.layers.squares * self.layers.tower.spec.inputs / self.numbers().per_word()
+        self.layers.squares * self.layers.tower.spec.inputs / self.element_type().per_word()
     }
 }

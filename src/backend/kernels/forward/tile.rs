@@ -12,7 +12,7 @@ use crate::config::TensorCores;
 /// Warps of a warpgroup, which issue wgmma together.
 pub(super) const WARPGROUP: usize = 4;
 /// Rows and columns of the smallest tile of a warp.
-pub(super) const SIXTEEN: usize = 16;
+pub(super) const MMA_TILE: usize = 16;
 
 /// Registers of a multiprocessor, on all GPUs from compute capability 7.5 on.
 const REGISTERS: usize = 1 << 16;
@@ -21,8 +21,8 @@ const RESERVED_SHARED: usize = 1024;
 
 /// Cycles of a block that do not depend on its tile: start, the first loads from L2 or DRAM, the last store. Assumed.
 const BLOCK_LATENCY: f64 = 2000.0;
-/// Cycles of a block for each slab of weights: the barrier, ldmatrix and the first product after it. Assumed.
-const SLAB_LATENCY: f64 = 150.0;
+/// Cycles of a block for each weight tile: the barrier, ldmatrix and the first product after it. Assumed.
+const WEIGHT_TILE_LATENCY: f64 = 150.0;
 /// Bytes of shared memory that a multiprocessor reads or writes in a cycle.
 const SHARED_BYTES: f64 = 128.0;
 /// Bytes that a multiprocessor exchanges with L2 in a cycle while all of them do: 6.5 TB/s over 132 at 1.76 GHz on an H100 or H200.
@@ -49,17 +49,17 @@ impl TileShape {
 
     /// Rows of a block.
     pub fn rows(self) -> usize {
-        SIXTEEN * self.warp_rows * self.row_tiles
+        MMA_TILE * self.warp_rows * self.row_tiles
     }
 
     /// Output channels of a block, in units of 16.
-    pub fn sixteens(self) -> usize {
+    pub fn n_tiles(self) -> usize {
         self.warp_columns * self.column_tiles
     }
 
     /// Output channels of a block.
     pub fn columns(self) -> usize {
-        SIXTEEN * self.sixteens()
+        MMA_TILE * self.n_tiles()
     }
 
     /// Warps of a block.
@@ -87,10 +87,10 @@ impl TileShape {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BlockWork {
     pub tile: TileShape,
-    /// Words of K: all taps and channels, with those that only fill the last slab.
+    /// Words of K: all taps and channels, with those that only fill the last weight tile.
     pub words: usize,
     /// Slabs of weights.
-    pub slabs: usize,
+    pub weight_tiles: usize,
     /// Bytes of input rows, those around the tile's included.
     pub input_bytes: usize,
     /// Bytes of shared memory.
@@ -120,7 +120,7 @@ impl BlockWork {
             // Each warp reads its rows and its columns.
             TensorCores::Mma => steps * self.tile.warps() * 512 * (row_tiles + column_tiles),
             // Each product of 64 rows reads all columns, and its rows by ldmatrix.
-            TensorCores::Wgmma => steps * (rows / (SIXTEEN * WARPGROUP)) * (32 * columns + 2048),
+            TensorCores::Wgmma => steps * (rows / (MMA_TILE * WARPGROUP)) * (32 * columns + 2048),
         };
         let weight_bytes = 4 * self.words * columns;
         let fetched = weight_bytes + self.input_bytes;
@@ -132,7 +132,7 @@ impl BlockWork {
             multiplying.max((read + fetched) as f64 / SHARED_BYTES).max((fetched + stored) as f64 / L2_BYTES);
         // A multiprocessor has four tensor cores, and a warp runs on one of them.
         let by_itself = throughput.max(multiplying * 4.0 / self.tile.warps().min(4) as f64);
-        let latency = BLOCK_LATENCY + SLAB_LATENCY * self.slabs as f64;
+        let latency = BLOCK_LATENCY + WEIGHT_TILE_LATENCY * self.weight_tiles as f64;
         BlockCost {
             throughput,
             duration: latency + by_itself,
@@ -167,8 +167,8 @@ impl BlockCost {
 
 /// Products of pairs of words that a multiprocessor makes in a cycle. mma.sync reaches 0.6 of Hopper's tensor cores, wgmma all; other
 /// generations by their published peaks at 16 bits.
-fn words_per_cycle(Arithmetic { numbers, cores }: Arithmetic, capability: u32) -> f64 {
-    match (numbers, cores, capability) {
+fn words_per_cycle(Arithmetic { element_type, cores }: Arithmetic, capability: u32) -> f64 {
+    match (element_type, cores, capability) {
         (ElementType::F32, ..) => 128.0,
         (_, TensorCores::Wgmma, _) => 1024.0,
         (_, TensorCores::Mma, 90..120) => 0.6 * 1024.0,
@@ -182,48 +182,48 @@ fn words_per_cycle(Arithmetic { numbers, cores }: Arithmetic, capability: u32) -
 /// Programs depend on the tile, so there are few: one for each range of rows a block that the computed cost tells apart by more than
 /// a few percent.
 pub(super) fn tiles(cores: TensorCores, taps: usize, outputs: usize) -> Vec<TileShape> {
-    let sixteens = outputs.div_ceil(SIXTEEN);
+    let n_tiles = outputs.div_ceil(MMA_TILE);
     match cores {
-        TensorCores::Mma => tiles_of_warps(taps, sixteens),
-        TensorCores::Wgmma => tiles_of_warpgroups(taps, sixteens),
+        TensorCores::Mma => tiles_of_warps(taps, n_tiles),
+        TensorCores::Wgmma => tiles_of_warpgroups(taps, n_tiles),
     }
 }
 
 /// Those of wgmma. A warpgroup takes all columns of its block. A thread has 64 sums at most, so that two blocks of two warpgroups fit
 /// a multiprocessor.
-fn tiles_of_warpgroups(taps: usize, sixteens: usize) -> Vec<TileShape> {
+fn tiles_of_warpgroups(taps: usize, n_tiles: usize) -> Vec<TileShape> {
     let tile = |warpgroups, row_tiles, column_tiles| {
         TileShape::new([WARPGROUP * warpgroups, 1], [row_tiles, column_tiles])
     };
-    let large = if sixteens > 4 {
-        let blocks = sixteens.div_ceil(8);
-        vec![tile(2, 1, sixteens.div_ceil(blocks))]
+    let large = if n_tiles > 4 {
+        let blocks = n_tiles.div_ceil(8);
+        vec![tile(2, 1, n_tiles.div_ceil(blocks))]
     } else if taps == 9 {
-        vec![tile(2, 2, sixteens), tile(2, 1, sixteens)]
+        vec![tile(2, 2, n_tiles), tile(2, 1, n_tiles)]
     } else {
-        vec![tile(2, 1, sixteens)]
+        vec![tile(2, 1, n_tiles)]
     };
-    let narrow = sixteens.min(4);
+    let narrow = n_tiles.min(4);
     let small = [tile(1, 1, narrow), tile(1, 1, narrow.min(2)), tile(1, 1, 1)];
     large.into_iter().chain(small).collect()
 }
 
 /// Those of mma.sync, which a warp issues by itself.
-fn tiles_of_warps(taps: usize, sixteens: usize) -> Vec<TileShape> {
-    let large = if sixteens > 4 {
+fn tiles_of_warps(taps: usize, n_tiles: usize) -> Vec<TileShape> {
+    let large = if n_tiles > 4 {
         // As wide as leaves the fewest channels empty: 128, 112 where four warps share the columns, or 96 rows.
-        let wide = sixteens.div_ceil(sixteens.div_ceil(8));
+        let wide = n_tiles.div_ceil(n_tiles.div_ceil(8));
         let two = wide.div_ceil(2);
         let four = wide.is_multiple_of(4).then(|| TileShape::new([1, 4], [7, wide / 4]));
         let [first, last] = [4, 3].map(|row_tiles| TileShape::new([2, 2], [row_tiles, two]));
         [first].into_iter().chain(four).chain([last]).collect()
     } else if taps == 9 {
-        let of = |warps, row_tiles| TileShape::new([warps, 1], [row_tiles, sixteens]);
+        let of = |warps, row_tiles| TileShape::new([warps, 1], [row_tiles, n_tiles]);
         vec![of(4, 4), of(4, 3), of(2, 4)]
     } else {
-        vec![TileShape::new([4, 1], [2, sixteens])]
+        vec![TileShape::new([4, 1], [2, n_tiles])]
     };
-    let narrow = sixteens.min(4);
+    let narrow = n_tiles.min(4);
     let small = [
         TileShape::new([2, 1], [3, narrow]),
         TileShape::new([2, 1], [2, narrow]),

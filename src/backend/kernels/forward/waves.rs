@@ -44,7 +44,7 @@ fn table() -> String {
         "|---|---|---|---|---|---|---|---|---|---|---|".to_string(),
     ];
     for (blocks, channels, cores, before) in NETWORKS {
-        let arithmetic = Arithmetic { numbers: ElementType::Bf16, cores };
+        let arithmetic = Arithmetic { element_type: ElementType::Bf16, cores };
         for (slots, shape) in SLOTS.into_iter().zip(before) {
             let layers =
                 ForwardLayers::new(&spec(blocks, channels), arithmetic, slots, h200()).expect("fits");
@@ -72,7 +72,7 @@ fn the_document_has_the_computed_table() {
 #[test]
 fn no_tile_costs_more_than_a_few_percent_above_the_cheapest_and_programs_are_few() {
     for (blocks, channels, cores, _) in NETWORKS {
-        let arithmetic = Arithmetic { numbers: ElementType::Bf16, cores };
+        let arithmetic = Arithmetic { element_type: ElementType::Bf16, cores };
         let spec = spec(blocks, channels);
         let mut programs = Vec::new();
         for slots in (0..17).map(|power| 1 << power) {
@@ -94,7 +94,7 @@ fn no_tile_costs_more_than_a_few_percent_above_the_cheapest_and_programs_are_few
 #[test]
 fn slots_are_compact_where_whole_waves_are_saved() {
     let order = |blocks, channels, slots| {
-        let arithmetic = Arithmetic { numbers: ElementType::Bf16, cores: TensorCores::Mma };
+        let arithmetic = Arithmetic { element_type: ElementType::Bf16, cores: TensorCores::Mma };
         ForwardLayers::new(&spec(blocks, channels), arithmetic, slots, h200()).expect("fits").order
     };
     // One wave takes as long with fewer rows; of many, 9 % fewer rows are fewer waves.
